@@ -1,0 +1,55 @@
+// std::mutex with the annotations of Clang's thread-safety analysis (no effect under GCC).
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#if defined(__clang__)
+#define MILLRACE_ANNOTATE(x) __attribute__((x))
+#else
+#define MILLRACE_ANNOTATE(x)
+#endif
+#define MILLRACE_GUARDED_BY(x) MILLRACE_ANNOTATE(guarded_by(x))
+#define MILLRACE_REQUIRES(...) MILLRACE_ANNOTATE(requires_capability(__VA_ARGS__))
+
+namespace millrace {
+
+class MILLRACE_ANNOTATE(capability("mutex")) Mutex {
+ public:
+  void Lock() MILLRACE_ANNOTATE(acquire_capability()) { mutex_.lock(); }
+  void Unlock() MILLRACE_ANNOTATE(release_capability()) { mutex_.unlock(); }
+  void lock() MILLRACE_ANNOTATE(acquire_capability()) { mutex_.lock(); }
+  void unlock() MILLRACE_ANNOTATE(release_capability()) { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+class MILLRACE_ANNOTATE(scoped_lockable) MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) MILLRACE_ANNOTATE(acquire_capability(mutex)) : mutex_(mutex) { mutex_.Lock(); }
+  ~MutexLock() MILLRACE_ANNOTATE(release_capability()) { mutex_.Unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+// Waits need the mutex held; every wait has a deadline.
+class CondVar {
+ public:
+  void NotifyOne() { condition_.notify_one(); }
+  void NotifyAll() { condition_.notify_all(); }
+  // False on time-out. May wake spuriously: check the condition in a loop.
+  template <class Rep, class Period>
+  bool WaitFor(Mutex& mutex, std::chrono::duration<Rep, Period> duration) MILLRACE_REQUIRES(mutex) {
+    return condition_.wait_for(mutex, duration) == std::cv_status::no_timeout;
+  }
+
+ private:
+  std::condition_variable_any condition_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,70 @@
+// The configuration as validated values. One document with the parts engine, handlers, shards, schedules and
+// alerts; each part is the same JSON as its node in a cluster. conf/README.md describes every key.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/clock.h"
+#include "framework/base/result.h"
+#include "framework/task/retry_ladder.h"
+
+namespace millrace {
+
+enum class OnZooKeeperLoss { Continue, Stop };
+
+struct EngineConfig {
+  Micros lease = std::chrono::seconds(10);        // renewed five times in it
+  Micros poll = std::chrono::milliseconds(200);   // the bound on finding new work
+  Micros rewind = std::chrono::seconds(2);        // how often every group is looked at from its beginning
+  std::uint32_t batch = 999;                      // rows a claim or settle, 1 … 999
+  Micros stop_timeout = std::chrono::seconds(30);  // after SIGTERM: finish or give back within this
+  std::uint32_t max_lost_threads = 4;             // threads lost to handlers that ignore their limit before the worker is replaced
+  OnZooKeeperLoss on_zookeeper_loss = OnZooKeeperLoss::Continue;
+};
+
+enum class OnException { Retry, Fail };
+
+struct SecretSource {
+  std::string file;      // one of the two
+  std::string variable;
+};
+
+struct HandlerConfig {
+  std::uint32_t concurrency = 4;  // threads of its lane, 1 … 256
+  Micros timeout = std::chrono::minutes(1);  // per attempt
+  RetryPolicy retry;
+  Micros keep = std::chrono::hours(24 * 7);
+  std::string group = "default";
+  OnException on_exception = OnException::Retry;
+  std::string uses;             // the plugin's handler that serves this type; empty: the one of the same name
+  std::string options = "{}";   // JSON object handed to the handler
+  std::map<std::string, SecretSource> secrets;
+  std::uint32_t batch = 0;      // tasks a call for handlers that take batches; 0: as many as the handler takes
+};
+
+struct ShardConfig {
+  std::string url;
+  std::string password_file;
+  std::vector<std::string> tables;  // empty: those that the shard's schema names
+};
+
+struct Config {
+  EngineConfig engine;
+  std::map<std::string, HandlerConfig> handlers;
+  std::map<std::string, ShardConfig> shards;
+
+  // The configuration of a task type; the defaults where it has none.
+  const HandlerConfig& HandlerFor(const std::string& type) const;
+};
+
+// Parses and checks a whole document; `source` names it in messages (a file or node). Comments (//) are
+// allowed. Invalid with every problem, one per line: `file:line: handlers.noop.retry.jitter: …`, an unknown key
+// with the nearest known one.
+Result<Config> ParseConfig(std::string_view text, std::string_view source);
+Result<Config> LoadConfigFile(const std::string& path);
+
+}  // namespace millrace

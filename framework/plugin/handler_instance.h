@@ -1,0 +1,45 @@
+// A handler opened for one task type, and the context it runs in: the host's side of <millrace/plugin.h>.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/log.h"
+#include "framework/base/result.h"
+#include "framework/store/task_transaction.h"
+#include "framework/task/outcome.h"
+#include "framework/task/task.h"
+
+namespace millrace {
+
+// What a running handler may ask of its host. One object per call; used on the handler's thread, but for
+// ShouldStop and TimeLeft, which are thread-safe.
+class CallContext {
+ public:
+  virtual ~CallContext() = default;
+  virtual bool ShouldStop() const = 0;
+  virtual Micros TimeLeft() const = 0;
+  virtual void Log(LogLevel level, std::string_view message) = 0;
+  virtual Status SaveProgress(std::size_t index, std::string_view progress) = 0;
+  // Refuses transaction control and DDL (Invalid) before anything is sent.
+  virtual Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) = 0;
+  virtual Result<bool> Submit(const NewTask& task) = 0;  // false: its key is taken
+};
+
+// Thread-safe: runs on several threads at once.
+class HandlerInstance {
+ public:
+  virtual ~HandlerInstance() = default;  // closes it; no call may be under way
+  virtual std::uint32_t MaxBatch() const = 0;
+  // Never throws. One outcome per task; where the handler gave none, or one of a kind that does not exist, the
+  // outcome is Retry with class `bad_outcome`. `shard` completes the tasks' names.
+  virtual std::vector<Outcome> Run(const std::string& shard, std::span<const Task> tasks, CallContext& context) = 0;
+};
+
+using Secrets = std::vector<std::pair<std::string, std::string>>;  // name, value
+
+}  // namespace millrace

@@ -1,0 +1,54 @@
+// Incarnations and their beats: alive until marked dead. No clock of the database or of the wall is used.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/base/result.h"
+#include "framework/task/task.h"
+
+namespace millrace {
+
+struct Incarnation {
+  std::string id;      // <worker>.<12 hex digits>, at most 64 bytes of ASCII
+  std::string worker;  // stable name of the worker
+  std::string host;
+  std::int64_t pid = 0;
+  Micros lease{};      // the time its beat may stand still before others may mark it dead
+  std::string slices;  // load-balance numbers it owns without a coordinator: "0-31,40"; empty: all, or a plan's
+};
+
+struct PeerBeat {
+  Incarnation incarnation;
+  std::uint64_t beat = 0;
+};
+
+// A run of a handler that a flight recorder shows as cut short by its process's death.
+struct Crash {
+  TaskKey key;
+  std::uint32_t attempt = 0;
+};
+
+class IncarnationStore {
+ public:
+  virtual ~IncarnationStore() = default;
+
+  // Conflict if the id exists.
+  virtual Status Register(const Incarnation& incarnation) = 0;
+  // Beats once. False: the beat is gone, this incarnation was marked dead.
+  virtual Result<bool> Renew(const std::string& id) = 0;
+  // Every incarnation with a beat, the caller's too.
+  virtual Result<std::vector<PeerBeat>> Peers() = 0;
+  // One transaction: DELETE the beat if it still shows `seen_beat`, then dead=1. False: it has moved, or is gone.
+  virtual Result<bool> MarkDead(const std::string& id, std::uint64_t seen_beat) = 0;
+  // Whatever its beat shows: for an orderly end, or for a predecessor whose flight recorder's lock was taken.
+  // False if it was dead already or never existed.
+  virtual Result<bool> Retire(const std::string& id) = 0;
+  // crashes+1, and its millrace_attempts row, for each of these attempts of `id` that is not noted yet; one
+  // transaction. Charging twice changes nothing. Returns how many were charged now.
+  virtual Result<std::size_t> ChargeCrashes(const std::string& id, std::span<const Crash> crashes) = 0;
+};
+
+}  // namespace millrace

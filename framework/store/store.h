@@ -1,0 +1,48 @@
+// The seam to the databases, in domain words. A Store is one shard: one database with its task tables.
+//
+// Every session below is one connection: it belongs to one thread at a time, connects at its first use, and
+// after a lost connection connects anew at its next use. No session retries a write by itself. Errors:
+//   Unavailable  nothing was changed: no connection, the server is read-only or refuses for now
+//   Unknown      the connection was lost under a write: it may or may not have happened; read back
+//   Conflict     a lock wait (1205) or deadlock (1213); the statement or transaction had no effect
+//   Invalid      the database refused the data; Internal: it refused the statement (a defect, or a wrong schema)
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "framework/store/incarnation_store.h"
+#include "framework/store/schema_store.h"
+#include "framework/store/task_desk.h"
+#include "framework/store/task_store.h"
+#include "framework/store/task_transaction.h"
+
+namespace millrace {
+
+struct StoreOptions {
+  std::string password_file;  // one trailing newline is dropped; empty: no password. Refused if others can read it
+  Micros connect_timeout = std::chrono::seconds(5);
+  Micros io_timeout = std::chrono::seconds(20);  // socket reads and writes
+  Micros lease = std::chrono::seconds(10);       // connections that fall silent are closed by the server after it
+};
+
+// Thread-safe. Must outlive its sessions.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // The address for messages, without user or password: `mysql://host:3306/db`, `sqlite:points.db`.
+  virtual std::string Describe() const = 0;
+  // Connects once, and says clearly what is wrong: Unavailable (away), Invalid (wrong password, no such
+  // database, not verified TLS), Internal.
+  virtual Status Ping() = 0;
+
+  virtual std::unique_ptr<TaskStore> OpenTasks() = 0;
+  virtual std::unique_ptr<IncarnationStore> OpenIncarnations() = 0;
+  // `limit` is the longest time one transaction may stay open.
+  virtual std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) = 0;
+  virtual std::unique_ptr<TaskDesk> OpenDesk() = 0;
+  virtual std::unique_ptr<SchemaStore> OpenSchema() = 0;
+};
+
+}  // namespace millrace

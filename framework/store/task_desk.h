@@ -1,0 +1,100 @@
+// What people and producers ask of a shard: add, find, list, change. Every answer is bounded; nothing counts a
+// whole pool.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/base/result.h"
+#include "framework/task/task.h"
+
+namespace millrace {
+
+struct SubmitReport {
+  std::size_t added = 0;
+  std::vector<std::uint64_t> ids;       // parallel to the input; 0: not added
+  std::vector<std::string> duplicates;  // parallel to the input; table/id of the key's holder, or empty
+};
+
+struct AttemptRecord {
+  std::uint32_t attempt = 0;
+  WallTime at;
+  std::string incarnation;
+  std::string kind;  // failed, crashed, rescued
+  std::string error_class;
+  std::string message;
+};
+
+struct TaskRecord {
+  Task task;
+  std::string result;                  // succeeded tasks
+  std::optional<WallTime> finished_at;  // ended tasks
+  std::vector<AttemptRecord> attempts;  // newest last; Get alone fills it
+};
+
+struct TaskFilter {
+  std::optional<TaskState> state;
+  std::string handler;      // empty: any
+  std::string batch;        // empty: any
+  std::string key;          // empty: any
+  std::string error_class;  // of the last error; empty: any. Failed pool alone
+  std::optional<std::uint32_t> slice;
+};
+
+// Pages run through one table's pools: waiting and running rows, then failed, then finished, each by id.
+struct TaskPage {
+  std::vector<TaskRecord> records;
+  std::string next;  // give it back as `after`; empty: the end
+};
+
+enum class TaskAction {
+  Retry,    // failed pool → waiting, due now, failures and crashes 0; also a waiting one: due now, failures 0
+  Cancel,   // waiting or held → finished pool as cancelled; running: asked to stop; failed → finished pool
+  Hold,     // waiting → held
+  Release,  // held → waiting
+};
+
+struct TaskTotals {
+  std::string table;
+  std::string handler;
+  std::string batch;  // empty: those without a batch
+  std::uint64_t succeeded = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t failed = 0;       // entered the failed pool
+  std::uint64_t attempts_failed = 0;
+};
+
+struct GroupBacklog {
+  std::string table;
+  std::string handler;
+  std::uint64_t waiting = 0;  // running ones included; exact up to kExactBacklog
+  bool more = false;          // kExactBacklog or more
+  std::optional<WallTime> oldest_due;
+};
+inline constexpr std::uint64_t kExactBacklog = 10'000;
+
+class TaskDesk {
+ public:
+  virtual ~TaskDesk() = default;
+
+  // All in one transaction, or none. At most kMaxBatchRows tasks. A task whose key is taken (also within the
+  // batch) is not added and is reported as a duplicate.
+  virtual Result<SubmitReport> Submit(const std::string& table, std::span<const NewTask> tasks) = 0;
+
+  virtual Result<TaskRecord> Get(const TaskKey& key) = 0;
+  // NotFound if no task has the key, by the ledger and by the waiting rows. Empty handler: any.
+  virtual Result<TaskKey> Find(const std::string& table, const std::string& handler, const std::string& key) = 0;
+  virtual Result<TaskPage> List(const std::string& table, const TaskFilter& filter, const std::string& after,
+                                std::size_t limit) = 0;
+  // At most kMaxBatchRows ids; returns those that it changed. `actor` goes into millrace_audit.
+  virtual Result<std::vector<std::uint64_t>> Apply(TaskAction action, const std::string& table,
+                                                   std::span<const std::uint64_t> ids, const std::string& actor) = 0;
+
+  virtual Result<std::vector<TaskTotals>> Totals() = 0;
+  virtual Result<std::vector<GroupBacklog>> Backlog(const std::string& table) = 0;
+};
+
+}  // namespace millrace

@@ -1,0 +1,148 @@
+// What the mill asks of a shard: which groups have work, which rows are due, claim them, settle them.
+// The statements and their guards are described in framework/store/README.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/result.h"
+#include "framework/task/outcome.h"
+#include "framework/task/task.h"
+
+namespace millrace {
+
+// The slices of one table that the caller owns; empty `slices` with `all` set means every slice.
+struct TableSlices {
+  std::string table;
+  bool all = true;
+  std::vector<std::uint32_t> slices;  // sorted
+};
+
+// One due group: the waiting and running rows of a slice, handler and urgency. A running row still stands in
+// the due order, so a group may be named whose only old rows are running.
+struct DueGroup {
+  std::string table;
+  std::uint32_t slice = 0;
+  std::string handler;
+  std::uint32_t urgency = 0;
+  WallTime first_run_at;  // the earliest of its rows; may be in the future
+};
+
+struct DueMap {
+  std::vector<DueGroup> groups;  // ordered by table, slice, handler, urgency
+  WallTime now;                  // the database's clock when the map was read
+};
+
+// A place in a group's due order (run_at, id). Default: before the first row.
+struct ScanPosition {
+  WallTime run_at{};
+  std::uint64_t id = 0;
+  auto operator<=>(const ScanPosition&) const = default;
+};
+
+struct ScanRequest {
+  DueGroup group;
+  ScanPosition after;
+  std::size_t limit = kMaxBatchRows;
+};
+
+// A row as a scan sees it: enough to decide on a claim or a rescue.
+struct ScanRow {
+  std::uint64_t id = 0;
+  WallTime run_at;
+  TaskState state = TaskState::Waiting;  // Waiting or Running
+  std::uint32_t attempt = 0;
+  std::uint32_t crashes = 0;
+  std::string claimed_by;
+};
+
+// Rows of one table with one attempt number seen; at most kMaxBatchRows ids.
+struct ClaimRequest {
+  std::string table;
+  std::string incarnation;
+  std::uint32_t attempt = 0;       // the number seen; the claim makes it one more
+  std::vector<std::uint64_t> ids;  // any order; the store sorts
+};
+
+// Running rows of one table, with one attempt number and one claimer.
+struct RescueRequest {
+  std::string table;
+  std::string claimed_by;
+  std::uint32_t attempt = 0;
+  std::vector<std::uint64_t> ids;
+};
+
+// What became of the key of a running task.
+struct KeyVerdict {
+  TaskKey task;
+  bool mine = false;
+  std::string holder;  // table/id of the task that has the key, where it is not this one
+};
+
+enum class SettleVerdict {
+  Settled,
+  Refused,  // the attempt is no longer this incarnation's: rescued, adopted or settled otherwise
+  Broken,   // the database refuses this row's data; see `errors`
+};
+
+struct SettleReport {
+  std::vector<SettleVerdict> verdicts;  // one for each settlement, in order
+  std::vector<std::string> errors;      // parallel; empty but for Broken
+};
+
+struct TaskProgress {
+  TaskKey key;
+  std::uint32_t attempt = 0;
+  std::string progress;
+};
+
+class TaskStore {
+ public:
+  virtual ~TaskStore() = default;
+
+  virtual Result<DueMap> Due(std::span<const TableSlices> tables) = 0;
+
+  // The next rows of a group that are due by the database's clock, in (run_at, id) order behind `after`.
+  virtual Result<std::vector<ScanRow>> Scan(const ScanRequest& request) = 0;
+
+  // Claims those rows that still wait, are due, and have the attempt seen, if the incarnation is not marked
+  // dead; returns them whole. Rows locked by others are left out, not waited for beyond the store's lock wait.
+  // Unknown: some or all may be claimed; see Resolve. Cancelled: this incarnation is marked dead.
+  virtual Result<std::vector<Task>> Claim(const ClaimRequest& request) = 0;
+
+  // After an Unknown claim: makes the lost statement harmless by a write to the rows it did not reach, and
+  // adopts the rows it did (attempt+1 once more); returns those adopted. Repeat on Unavailable or Unknown.
+  virtual Result<std::vector<Task>> Resolve(const ClaimRequest& request) = 0;
+
+  // Takes over rows that run under this incarnation without its knowing: a claim whose reply was lost.
+  // `request.attempt` is the number seen on the running row; it is raised.
+  virtual Result<std::vector<Task>> Adopt(const ClaimRequest& request) = 0;
+
+  // Sets rows of a claimer that is marked dead or missing waiting again, due at once, and notes each rescue in
+  // millrace_attempts. Nothing happens to rows of live claimers. Returns the ids rescued.
+  virtual Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request) = 0;
+
+  // Enters or confirms the keys of claimed tasks (those with a biz_key) in the ledger. `tasks` are of one
+  // table and run under `incarnation`. A task that is no longer this incarnation's has no verdict.
+  virtual Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation,
+                                                      std::span<const Task> tasks) = 0;
+
+  // Ends attempts, in one transaction where it can; rows that break the batch or are refused are split out and
+  // the others settle. Unknown: see ReadBack. Unavailable, Conflict: nothing was settled, try again.
+  virtual Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) = 0;
+
+  // After an Unknown settle, on a new connection: for each settlement, true if its attempt still runs under
+  // this incarnation (so it must be settled again), false if it has ended.
+  virtual Result<std::vector<bool>> StillRunning(const std::string& incarnation,
+                                                 std::span<const Settlement> batch) = 0;
+
+  // Of these running tasks, those whose `cancel` is set; saves the progress given first (those still this
+  // attempt's alone).
+  virtual Result<std::vector<TaskKey>> Attend(const std::string& incarnation, std::span<const TaskKey> running,
+                                              std::span<const TaskProgress> progress) = 0;
+};
+
+}  // namespace millrace

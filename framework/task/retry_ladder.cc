@@ -1,0 +1,65 @@
+#include "framework/task/retry_ladder.h"
+
+#include <algorithm>
+
+namespace millrace {
+namespace {
+
+Settlement Base(const Task& task, const Outcome& outcome) {
+  Settlement settlement;
+  settlement.key = task.key;
+  settlement.attempt = task.attempt;
+  settlement.text = Shorten(outcome.text);
+  settlement.error_class = Shorten(outcome.error_class, 64);
+  settlement.handler = task.handler;
+  settlement.biz_key = task.biz_key;
+  settlement.batch = task.batch;
+  return settlement;
+}
+
+}  // namespace
+
+Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit) {
+  if (policy.delays.empty()) return Micros(0);
+  const std::size_t tier = std::min<std::size_t>(std::max<std::uint32_t>(failure, 1) - 1, policy.delays.size() - 1);
+  const double factor = 1.0 + policy.jitter * (2.0 * unit - 1.0);
+  return Micros(static_cast<std::int64_t>(static_cast<double>(policy.delays[tier].count()) * factor));
+}
+
+Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& outcome, double unit) {
+  Settlement settlement = Base(task, outcome);
+  switch (outcome.kind) {
+    case OutcomeKind::Done:
+      settlement.to = Settlement::To::Succeeded;
+      break;
+    case OutcomeKind::Skip:
+    case OutcomeKind::Cancel:
+      settlement.to = Settlement::To::Cancelled;
+      break;
+    case OutcomeKind::Fail:
+      settlement.to = Settlement::To::Failed;
+      settlement.failed_attempt = true;
+      break;
+    case OutcomeKind::Snooze:
+    case OutcomeKind::GiveBack:
+      settlement.to = Settlement::To::Waiting;
+      settlement.run_at = outcome.at;
+      if (!outcome.at) settlement.delay = outcome.delay;
+      break;
+    case OutcomeKind::Retry: {
+      settlement.failed_attempt = true;
+      const std::uint32_t failure = task.failures + 1;
+      if (failure >= policy.max_failures) {
+        settlement.to = Settlement::To::Failed;
+        break;
+      }
+      settlement.to = Settlement::To::Waiting;
+      settlement.run_at = outcome.at;
+      if (!outcome.at) settlement.delay = outcome.delay ? *outcome.delay : RetryDelay(policy, failure, unit);
+      break;
+    }
+  }
+  return settlement;
+}
+
+}  // namespace millrace

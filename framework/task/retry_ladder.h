@@ -1,0 +1,24 @@
+// The retry ladder: what follows an attempt. Pure.
+#pragma once
+
+#include <vector>
+
+#include "framework/base/clock.h"
+#include "framework/task/outcome.h"
+
+namespace millrace {
+
+struct RetryPolicy {
+  std::vector<Micros> delays{std::chrono::minutes(1), std::chrono::minutes(5), std::chrono::minutes(20)};
+  std::uint32_t max_failures = 4;  // the failure with this number ends in the failed pool; at least 1
+  double jitter = 0.1;             // a delay is spread evenly over ± this part of itself; 0 … 1
+};
+
+// The delay after the failure with this number (1 is the first): the ladder's tier, then the last tier again,
+// spread by the jitter. `unit` is random in [0, 1).
+Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit);
+
+// What the store has to write for `outcome` of `task` (as claimed). `unit` as above.
+Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& outcome, double unit);
+
+}  // namespace millrace

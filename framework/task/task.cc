@@ -1,0 +1,103 @@
+#include "framework/task/task.h"
+
+#include <charconv>
+
+namespace millrace {
+namespace {
+
+bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+bool IsName(std::string_view name, std::size_t limit, std::string_view also) {
+  if (name.empty() || name.size() > limit || !IsLower(name[0])) return false;
+  for (char c : name) {
+    if (!IsLower(c) && !IsDigit(c) && also.find(c) == std::string_view::npos) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+const char* ToString(TaskState state) {
+  switch (state) {
+    case TaskState::Waiting: return "waiting";
+    case TaskState::Succeeded: return "succeeded";
+    case TaskState::Running: return "running";
+    case TaskState::Held: return "held";
+    case TaskState::Cancelled: return "cancelled";
+    case TaskState::Failed: return "failed";
+  }
+  return "unknown";
+}
+
+Result<TaskState> ParseTaskState(std::string_view text) {
+  for (TaskState state : {TaskState::Waiting, TaskState::Succeeded, TaskState::Running, TaskState::Held,
+                          TaskState::Cancelled, TaskState::Failed}) {
+    if (text == ToString(state)) return state;
+  }
+  return Fail(ErrorCode::Invalid, "'" + std::string(text) +
+                                      "' is no task state; it is one of waiting, running, held, succeeded, "
+                                      "cancelled, failed");
+}
+
+std::string ToString(const TaskName& name) {
+  return name.shard + "/" + name.key.table + "/" + std::to_string(name.key.id);
+}
+
+Result<TaskName> ParseTaskName(std::string_view text, const TaskName& home) {
+  const std::string_view whole = text;
+  TaskName name = home;
+  const std::size_t last = text.rfind('/');
+  const std::string_view number = last == std::string_view::npos ? text : text.substr(last + 1);
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), name.key.id);
+  if (error != std::errc() || end != number.data() + number.size() || number.empty()) {
+    return Fail(ErrorCode::Invalid,
+                "'" + std::string(whole) + "' is not a task name; write shard/table/id, or the id alone");
+  }
+  if (last == std::string_view::npos) return name;
+  text = text.substr(0, last);
+  const std::size_t slash = text.find('/');
+  if (slash != std::string_view::npos) {
+    name.shard = std::string(text.substr(0, slash));
+    text = text.substr(slash + 1);
+  }
+  name.key.table = std::string(text);
+  if (!IsTableName(name.key.table) || name.shard.empty()) {
+    return Fail(ErrorCode::Invalid, "'" + std::string(whole) + "' is not a task name; write shard/table/id");
+  }
+  return name;
+}
+
+bool IsHandlerName(std::string_view name) { return IsName(name, kMaxHandlerName, "_."); }
+bool IsTableName(std::string_view name) { return IsName(name, 48, "_"); }
+
+Status Validate(const NewTask& task) {
+  if (!IsHandlerName(task.handler)) {
+    return Fail(ErrorCode::Invalid, "'" + Shorten(task.handler, 80) +
+                                        "' is not a handler name: lower-case letters, digits, '_' and '.', "
+                                        "beginning with a letter, at most 64");
+  }
+  if (task.params.size() > kMaxParams) {
+    return Fail(ErrorCode::Invalid, "params are " + std::to_string(task.params.size()) +
+                                        " bytes, the limit is 65536: keep large input elsewhere and pass its name");
+  }
+  if (task.biz_key.size() > kMaxKey) return Fail(ErrorCode::Invalid, "the key is longer than 190 bytes");
+  if (task.batch.size() > kMaxBatchName) return Fail(ErrorCode::Invalid, "the batch name is longer than 64 bytes");
+  if (task.priority && *task.priority > 9) {
+    return Fail(ErrorCode::Invalid, "priority " + std::to_string(*task.priority) + " is not in 0 (most urgent) … 9");
+  }
+  return {};
+}
+
+std::string IdempotencyKey(const TaskName& name, WallTime created_at) {
+  return ToString(name) + "@" + std::to_string(created_at.time_since_epoch().count());
+}
+
+std::string Shorten(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return std::string(text);
+  std::size_t end = limit;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return std::string(text.substr(0, end));
+}
+
+}  // namespace millrace

@@ -1,0 +1,102 @@
+// The words of the domain: tasks, their states, names and outcomes. Pure values, no I/O.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/clock.h"
+#include "framework/base/result.h"
+
+namespace millrace {
+
+// The numbers are those of the `state` column.
+enum class TaskState : std::int8_t {
+  Waiting = 0,
+  Succeeded = 1,  // finished pool
+  Running = 2,
+  Held = 3,       // not to be processed until released
+  Cancelled = 4,  // finished pool: cancelled, or skipped by its handler or as a duplicate
+  Failed = -1,    // failed pool: needs a person
+};
+const char* ToString(TaskState state);
+Result<TaskState> ParseTaskState(std::string_view text);
+
+// A task within its shard.
+struct TaskKey {
+  std::string table;
+  std::uint64_t id = 0;
+  auto operator<=>(const TaskKey&) const = default;
+};
+
+// A task everywhere: shard/table/id.
+struct TaskName {
+  std::string shard;
+  TaskKey key;
+  auto operator<=>(const TaskName&) const = default;
+};
+std::string ToString(const TaskName& name);
+// `shard/table/id`; a bare id, or table/id, takes what is missing from `home`.
+Result<TaskName> ParseTaskName(std::string_view text, const TaskName& home);
+
+// What a handler is given of a task, and what the commands show of it. One attempt's view; a plain value.
+struct Task {
+  TaskKey key;
+  std::uint32_t slice = 0;
+  TaskState state = TaskState::Waiting;
+  std::string handler;
+  std::uint32_t priority = 5;  // 0 most urgent … 9
+  WallTime run_at;
+  std::string params;  // JSON text, up to kMaxParams bytes
+  std::string biz_key;  // empty: none
+  std::string batch;    // empty: none
+  std::uint32_t failures = 0;  // place on the retry ladder
+  std::uint32_t attempt = 0;   // claims so far; (task, attempt) is the fencing token of a settle
+  std::uint32_t crashes = 0;
+  bool cancel = false;
+  std::string claimed_by;  // incarnation; empty: nobody
+  std::optional<WallTime> claimed_at;
+  std::string last_error;
+  std::string progress;  // what the handler saved last; the next attempt receives it
+  WallTime created_at;
+};
+
+// A task to be added. Absent members take the table's defaults.
+struct NewTask {
+  std::string handler;
+  std::string params = "{}";
+  std::string biz_key;
+  std::string batch;
+  std::optional<std::uint32_t> priority;
+  std::optional<WallTime> run_at;
+  std::optional<Micros> delay;  // instead of run_at: after the database's now
+  bool held = false;
+};
+
+inline constexpr std::size_t kMaxParams = 64 * 1024;
+inline constexpr std::size_t kMaxHandlerName = 64;
+inline constexpr std::size_t kMaxKey = 190;
+inline constexpr std::size_t kMaxBatchName = 64;
+inline constexpr std::size_t kMaxText = 4096;  // last_error, progress, result: longer ones are cut
+inline constexpr std::uint32_t kMaxSlices = 16'384;
+inline constexpr std::size_t kMaxBatchRows = 999;  // MariaDB changes plan at 1000 ids
+
+// [a-z][a-z0-9_.]*, at most kMaxHandlerName bytes.
+bool IsHandlerName(std::string_view name);
+// A table name that may stand in SQL: [a-z][a-z0-9_]*, at most 48 bytes.
+bool IsTableName(std::string_view name);
+// Invalid with the reason for a wrong handler name, params over the limit, a key or batch that is too long or
+// a priority out of range. That params are JSON is checked by the store's own constraint or by the caller.
+Status Validate(const NewTask& task);
+
+// The idempotency key that handlers pass to partners: the task's name with its created_at. The same on every
+// attempt, new for an id that a lossy failover gives out again.
+std::string IdempotencyKey(const TaskName& name, WallTime created_at);
+
+// `text` cut to `limit` bytes without splitting a UTF-8 sequence.
+std::string Shorten(std::string_view text, std::size_t limit = kMaxText);
+
+}  // namespace millrace
