@@ -1,0 +1,76 @@
+// A worker: the mill over one or more shards, with its lanes and plugins.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "framework/base/clock.h"
+#include "framework/base/result.h"
+#include "framework/metrics/registry.h"
+#include "framework/plugin/plugin_set.h"
+#include "framework/store/store.h"
+#include "framework/worker/ports.h"
+
+namespace millrace {
+
+struct WorkerOptions {
+  std::string id;         // stable name; the incarnation's id begins with it
+  std::string state_dir;  // flight recorders; exists
+  std::optional<std::uint32_t> concurrency;  // threads of every lane, instead of the configuration's
+  bool until_idle = false;  // end once nothing of ours runs and nothing is due that can run here
+  std::string load_balance;  // what it owns without a coordinator, for its peers to see; empty: all
+};
+
+struct WorkerTotals {
+  std::uint64_t claimed = 0;
+  std::uint64_t succeeded = 0;
+  std::uint64_t cancelled = 0;  // cancelled or skipped
+  std::uint64_t failed = 0;     // went to the failed pool
+  std::uint64_t retried = 0;    // failed attempts that will be tried again
+  std::uint64_t running = 0;    // in handlers now
+  std::uint64_t queued = 0;     // claimed and not started
+};
+
+enum class WorkerEnd {
+  Idle,      // until_idle came true
+  Stopped,   // as asked, all in good order
+  GaveUp,    // the stop deadline passed with handlers still running; their tasks were given back or abandoned
+  Replace,   // too many threads were lost to handlers that ignore their limit: start a new process
+};
+
+// Thread-safe after construction. Start and Stop may be called twice, and Stop without Start.
+class Worker {
+ public:
+  struct Parts {
+    const Clock& clock;
+    std::map<std::string, Store*> shards;  // by name; outlive the worker
+    const PluginSet& plugins;
+    SliceSource& slices;
+    ConfigSource& config;
+    Registry& metrics;
+  };
+
+  Worker(Parts parts, WorkerOptions options);
+  ~Worker();  // stops at once
+
+  // Opens the handlers (Invalid with what is wrong), takes the flight recorder (Conflict: the id is in use on
+  // this host), charges what a dead predecessor left, registers in every shard. A shard that is away is
+  // registered as soon as it returns; Start does not wait for it.
+  Status Start();
+  // Claims nothing more, finishes or gives back within the stop timeout. Returns at once.
+  void Stop();
+  // Gives back now what has not finished. Returns at once.
+  void StopNow();
+  // Blocks until it has ended, at most `limit`; nullopt: it still runs.
+  std::optional<WorkerEnd> WaitFor(Micros limit);
+  WorkerTotals Totals() const;
+
+ private:
+  class Body;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace millrace
