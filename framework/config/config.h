@@ -35,6 +35,7 @@ struct SecretSource {
 
 struct HandlerConfig {
   std::uint32_t concurrency = 4;  // threads of its lane, 1 … 256
+  std::uint32_t queue = 0;  // tasks claimed ahead of the threads, 1 … 10000; 0: about half a second of work
   Micros timeout = std::chrono::minutes(1);  // per attempt
   RetryPolicy retry;
   Micros keep = std::chrono::hours(24 * 7);
