@@ -1,0 +1,67 @@
+// The one contract suite of every store. A store takes part by one file:
+//   INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, testing::Values(StoreKind{"sqlite", MakeFixture}));
+//   INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreContract, testing::Values(SqlStoreKind{"sqlite", MakeFixture}));
+// StoreContract holds for every store, SqlStoreContract for those that speak SQL.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/contract/suite/store_fixture.h"
+
+namespace millrace {
+
+// What both suites share: one shard with 4 slices, one session of each sort, a live incarnation `w.1`, and
+// short words for what tests do all the time. Every helper fails the test where the store gives an error.
+class StoreTest {
+ public:
+  void Begin(StoreFixture& fixture);
+
+  TaskStore& tasks() { return *tasks_; }
+  TaskDesk& desk() { return *desk_; }
+  IncarnationStore& incarnations() { return *incarnations_; }
+  Store& store() { return fixture_->store(); }
+  StoreFixture& fixture() { return *fixture_; }
+
+  void Register(const std::string& id);
+  WallTime Now();                                                    // the store's clock
+  DueMap Due(const std::string& table = "tasks");                    // all slices of the table
+  std::vector<ScanRow> ScanAll(const std::string& table = "tasks");  // every group from its beginning
+  std::uint64_t Add(PlainRow row = {}, const std::string& table = "tasks");
+  // Rows of one slice that are due since an hour.
+  std::vector<std::uint64_t> AddDue(std::size_t count, const std::string& handler = "noop");
+  std::vector<Task> Claim(const std::vector<std::uint64_t>& ids, std::uint32_t attempt = 0,
+                          const std::string& incarnation = "w.1", const std::string& table = "tasks");
+  Task ClaimOne(std::uint64_t id, std::uint32_t attempt = 0, const std::string& incarnation = "w.1");
+  SettleReport Settle(const std::vector<Settlement>& batch, const std::string& incarnation = "w.1");
+  TaskRecord Get(std::uint64_t id, const std::string& table = "tasks");
+  TaskState StateOf(std::uint64_t id, const std::string& table = "tasks") {
+    return Get(id, table).task.state;
+  }
+
+ private:
+  StoreFixture* fixture_ = nullptr;
+  std::unique_ptr<TaskStore> tasks_;
+  std::unique_ptr<TaskDesk> desk_;
+  std::unique_ptr<IncarnationStore> incarnations_;
+};
+
+// The settlement that ends `task` so; the rest is as a test needs it.
+Settlement End(const Task& task, Settlement::To to, const std::string& text = "");
+
+class StoreContract : public testing::TestWithParam<StoreKind>, public StoreTest {
+ protected:
+  void SetUp() override;
+  std::unique_ptr<StoreFixture> made_;
+};
+
+class SqlStoreContract : public testing::TestWithParam<SqlStoreKind>, public StoreTest {
+ protected:
+  void SetUp() override;
+  SqlFixture& sql() { return *made_; }
+  std::unique_ptr<SqlFixture> made_;
+};
+
+}  // namespace millrace
