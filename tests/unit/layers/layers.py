@@ -1,0 +1,151 @@
+"""Keeps the layer rule: reads every #include, and a few calls that have one home, and prints what breaks it.
+
+Usage: layers.py ROOT. Exits 1 if anything does. The tables below are the rule; a new folder needs a line.
+"""
+import pathlib
+import re
+import sys
+
+# Folder → the folders of this project whose headers it may include, besides its own.
+# Adapters (store/mysql, store/sqlite) are named by the composition root, coordinator/app, alone.
+BASE = {"framework/base"}
+TASK = BASE | {"framework/task"}
+STORE = TASK | {"framework/store"}
+PLUGIN = STORE | {"framework/config", "framework/include", "framework/plugin"}
+WORKER = PLUGIN | {"framework/policy", "framework/exec", "framework/metrics", "framework/worker"}
+FRAMEWORK = WORKER | {"framework/http"}
+ADAPTERS = {"framework/store/mysql", "framework/store/sqlite"}
+COORDINATOR = FRAMEWORK | {"coordinator/coordination", "coordinator/planner"}
+ARROWS = {
+    "framework/include": set(),
+    "framework/base": set(),
+    "framework/task": BASE,
+    "framework/policy": TASK,
+    "framework/exec": BASE,
+    "framework/config": TASK,
+    "framework/metrics": BASE,
+    "framework/http": BASE | {"framework/exec", "framework/metrics"},
+    "framework/store": TASK,
+    "framework/store/mysql": STORE,
+    "framework/store/sqlite": STORE,
+    "framework/plugin": PLUGIN,
+    "framework/worker": WORKER,
+    "framework/handler_kit": PLUGIN | {"framework/worker"},
+    "framework/testing": FRAMEWORK,
+    "coordinator/coordination": FRAMEWORK,
+    "coordinator/coordination/local": FRAMEWORK | {"coordinator/coordination"},
+    "coordinator/coordination/zookeeper": FRAMEWORK | {"coordinator/coordination"},
+    "coordinator/planner": BASE,
+    "coordinator/leader": COORDINATOR,
+    "coordinator/member": COORDINATOR,
+    "coordinator/console": COORDINATOR,
+    "coordinator/testing": COORDINATOR | {"framework/testing"},
+    "coordinator/app": FRAMEWORK | ADAPTERS | {"framework/handler_kit", "coordinator/*"},
+    "handlers/*": {"framework/include"},
+}
+
+# Headers of other projects that have one home in the product.
+HOMES = [
+    (re.compile(r"(mysql_|cppconn/|mariadb/|mysql/)"), {"framework/store/mysql"}, "the MySQL connector"),
+    (re.compile(r"sqlite3\.h"), {"framework/store/sqlite"}, "SQLite"),
+    (re.compile(r"zookeeper/"), {"coordinator/coordination/zookeeper"}, "the ZooKeeper client"),
+    (re.compile(r"glog/"), {"framework/base"}, "glog"),
+]
+THREADS = re.compile(r"std::(j?thread\b(?!::)|async\b)|\bpthread_create\b")
+SWALLOWS = re.compile(r"(->|\.)(commit|rollback|setAutoCommit)\(|OPT_RECONNECT")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+COMMENTS_AND_TEXTS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+STD_HEADER = re.compile(r"[a-z_0-9]+(\.h)?")
+
+
+def folder_of(path):
+    """The rule's folder for a path below the root: the longest known prefix."""
+    parts = path.split("/")
+    for length in range(len(parts) - 1, 0, -1):
+        folder = "/".join(parts[:length])
+        if folder in ARROWS:
+            return folder
+    if parts[0] == "handlers" and len(parts) > 2:
+        return "/".join(parts[:2])
+    return "/".join(parts[:2])
+
+
+def allowed(folder, target):
+    rule = ARROWS["handlers/*"] if folder.startswith("handlers/") else ARROWS[folder]
+    wildcard = target.split("/")[0] + "/*"
+    return folder == target or target in rule or (wildcard in rule and target != "coordinator/testing")
+
+
+def include_fault(folder, quote, header):
+    """What is wrong with a product file's #include, or None."""
+    for pattern, homes, what in HOMES:
+        if pattern.match(header):
+            return None if folder in homes else f"{what} is used in {', '.join(homes)} alone"
+    if header.startswith("millrace/"):
+        header = "framework/include/" + header
+    if header.startswith("tests/"):
+        return "the product never includes tests"
+    if header.split("/")[0] in ("framework", "coordinator", "handlers"):
+        target = folder_of(header)
+        return None if allowed(folder, target) else f"{folder} may not include {target}"
+    if folder == "framework/include" and not (quote == "<" and STD_HEADER.fullmatch(header)):
+        return "public headers use the standard library alone"
+    return None
+
+
+def source_faults(path, text):
+    """Yields (line, what) for one source file."""
+    product = not path.startswith("tests/")
+    folder = folder_of(path)
+    known = folder in ARROWS or (folder.startswith("handlers/") and path.count("/") > 1)
+    if product and not known:
+        yield 1, f"folder {folder} has no line in tests/unit/layers/layers.py"
+        return
+    if product:
+        for match in INCLUDE.finditer(text):
+            fault = include_fault(folder, *match.groups())
+            if fault:
+                yield text.count("\n", 0, match.start(2)) + 1, f"{fault} (#include {match.group(2)})"
+    code = COMMENTS_AND_TEXTS.sub(lambda m: "\n" * m.group().count("\n"), text)
+    for number, line in enumerate(code.split("\n"), 1):
+        if product and folder != "framework/exec" and THREADS.search(line):
+            yield number, "threads are started in framework/exec alone"
+        if SWALLOWS.search(line):
+            yield number, "this call swallows errors: execute the texts BEGIN, COMMIT, ROLLBACK"
+
+
+def build_faults(path, text):
+    """Yields (line, what) for a CMakeLists.txt: the product never links what only tests may."""
+    if path.startswith(("tests/", "framework/testing/", "coordinator/testing/")):
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if re.search(r"\bmillrace_(coordinator_)?testing\b", line):
+            yield number, "testing/ is never linked into the product"
+
+
+def violations(root):
+    root = pathlib.Path(root)
+    found = []
+    for top in ("framework", "coordinator", "handlers", "tests"):
+        for file in sorted((root / top).rglob("*")):
+            path = file.relative_to(root).as_posix()
+            if file.name == "CMakeLists.txt":
+                faults = build_faults(path, file.read_text())
+            elif file.suffix in (".h", ".cc", ".c", ".cpp"):
+                faults = source_faults(path, file.read_text())
+            else:
+                continue
+            found += [f"{path}:{line}: {what}" for line, what in faults]
+    return found
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    found = violations(sys.argv[1])
+    print("\n".join(found), file=sys.stderr) if found else print("the layers hold")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
