@@ -1,0 +1,49 @@
+#include "coordinator/coordination/local/local_slice_source.h"
+
+#include <algorithm>
+
+#include "coordinator/coordination/local/load_balance.h"
+
+namespace millrace {
+namespace {
+
+// The numbers that the table has; nothing where it has none of them.
+std::vector<TableSlices> SlicesOf(const TableInfo& table, const std::vector<std::uint32_t>& numbers) {
+  if (numbers.empty()) return {TableSlices{table.table, true, {}}};
+  TableSlices some{table.table, false, {}};
+  const auto end = std::lower_bound(numbers.begin(), numbers.end(), table.slices);
+  some.slices.assign(numbers.begin(), end);
+  if (some.slices.empty()) return {};
+  if (some.slices.size() == table.slices) return {TableSlices{table.table, true, {}}};
+  return {std::move(some)};
+}
+
+}  // namespace
+
+Result<LocalSliceSource> LocalSliceSource::Make(const Tables& tables,
+                                                const std::vector<std::uint32_t>& numbers) {
+  LocalSliceSource source;
+  std::size_t found = 0;
+  std::uint32_t most = 0;
+  for (const auto& [shard, infos] : tables) {
+    std::vector<TableSlices>& slices = source.slices_[shard];
+    for (const TableInfo& info : infos) {
+      most = std::max(most, info.slices);
+      for (TableSlices& some : SlicesOf(info, numbers)) slices.push_back(std::move(some));
+    }
+    found += slices.size();
+  }
+  if (found == 0 && !numbers.empty()) {
+    return Fail(ErrorCode::Invalid, "no table has a slice with a load-balance number of " +
+                                        FormatLoadBalance(numbers) + ": the tables have 0 to " +
+                                        std::to_string(most == 0 ? 0 : most - 1));
+  }
+  return source;
+}
+
+std::vector<TableSlices> LocalSliceSource::Slices(const std::string& shard) {
+  const auto found = slices_.find(shard);
+  return found == slices_.end() ? std::vector<TableSlices>{} : found->second;
+}
+
+}  // namespace millrace
