@@ -17,19 +17,20 @@ namespace millrace {
 enum class OnZooKeeperLoss { Continue, Stop };
 
 struct EngineConfig {
-  Micros lease = std::chrono::seconds(10);        // renewed five times in it
-  Micros poll = std::chrono::milliseconds(200);   // the bound on finding new work
-  Micros rewind = std::chrono::seconds(2);        // how often every group is looked at from its beginning
-  std::uint32_t batch = 999;                      // rows a claim or settle, 1 … 999
+  Micros lease = std::chrono::seconds(10);         // renewed five times in it
+  Micros poll = std::chrono::milliseconds(200);    // the bound on finding new work
+  Micros rewind = std::chrono::seconds(2);         // how often every group is looked at from its beginning
+  std::uint32_t batch = 999;                       // rows a claim or settle, 1 … 999
   Micros stop_timeout = std::chrono::seconds(30);  // after SIGTERM: finish or give back within this
-  std::uint32_t max_lost_threads = 4;             // threads lost to handlers that ignore their limit before the worker is replaced
+  std::uint32_t max_lost_threads =
+      4;  // threads lost to handlers that ignore their limit before the worker is replaced
   OnZooKeeperLoss on_zookeeper_loss = OnZooKeeperLoss::Continue;
 };
 
 enum class OnException { Retry, Fail };
 
 struct SecretSource {
-  std::string file;      // one of the two
+  std::string file;  // one of the two
   std::string variable;
 };
 
@@ -41,16 +42,17 @@ struct HandlerConfig {
   Micros keep = std::chrono::hours(24 * 7);
   std::string group = "default";
   OnException on_exception = OnException::Retry;
-  std::string uses;             // the plugin's handler that serves this type; empty: the one of the same name
-  std::string options = "{}";   // JSON object handed to the handler
+  std::string uses;            // the plugin's handler that serves this type; empty: the one of the same name
+  std::string options = "{}";  // JSON object handed to the handler
   std::map<std::string, SecretSource> secrets;
-  std::uint32_t batch = 0;      // tasks a call for handlers that take batches; 0: as many as the handler takes
+  std::uint32_t batch = 0;  // tasks a call for handlers that take batches; 0: as many as the handler takes
 };
 
 struct ShardConfig {
   std::string url;
   std::string password_file;
   std::vector<std::string> tables;  // empty: those that the shard's schema names
+  std::uint32_t slices = 0;  // load-balance numbers a table, where this process makes the schema; 0: 64
 };
 
 struct Config {
@@ -63,8 +65,8 @@ struct Config {
 };
 
 // Parses and checks a whole document; `source` names it in messages (a file or node). Comments (//) are
-// allowed. Invalid with every problem, one per line: `file:line: handlers.noop.retry.jitter: …`, an unknown key
-// with the nearest known one.
+// allowed. Invalid with every problem, one per line: `file:line: handlers.noop.retry.jitter: …`, an unknown
+// key with the nearest known one.
 Result<Config> ParseConfig(std::string_view text, std::string_view source);
 Result<Config> LoadConfigFile(const std::string& path);
 

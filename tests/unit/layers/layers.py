@@ -22,7 +22,7 @@ ARROWS = {
     "framework/task": BASE,
     "framework/policy": TASK,
     "framework/exec": BASE,
-    "framework/config": TASK,
+    "framework/config": STORE,
     "framework/metrics": BASE,
     "framework/http": BASE | {"framework/exec", "framework/metrics"},
     "framework/store": TASK,

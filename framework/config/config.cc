@@ -1,0 +1,80 @@
+#include "framework/config/config.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "framework/config/parts.h"
+#include "framework/config/position_map.h"
+#include "framework/config/section.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLargest = 1024 * 1024;  // a node's limit, too
+
+// Parts that a later version reads: an object that isn't empty is refused, since it would have no effect.
+void RefuseContent(Section& document, const char* part, const char* remedy) {
+  const json* value = document.Child(part);
+  if (value == nullptr) return;
+  Section section(*value, {part}, document.problems());
+  if (!section.Every().empty()) document.Add(part, remedy);
+}
+
+Config ReadConfig(const json& value, Problems& problems) {
+  Config config;
+  Section document(value, {}, problems);
+  if (const json* part = document.Child("engine")) config.engine = ReadEngine(*part, problems);
+  if (const json* part = document.Child("handlers")) config.handlers = ReadHandlers(*part, problems);
+  if (const json* part = document.Child("shards")) config.shards = ReadShards(*part, problems);
+  RefuseContent(document, "schedules", "this version runs no schedules; leave the part out, or empty: {}");
+  RefuseContent(document, "alerts", "this version sends no alerts; leave the part out, or empty: {}");
+  document.Done();
+  return config;
+}
+
+}  // namespace
+
+const HandlerConfig& Config::HandlerFor(const std::string& type) const {
+  static const HandlerConfig defaults;
+  const auto found = handlers.find(type);
+  return found == handlers.end() ? defaults : found->second;
+}
+
+Result<Config> ParseConfig(std::string_view text, std::string_view source) {
+  if (text.size() > kLargest) {
+    return Fail(ErrorCode::Invalid,
+                std::string(source) + ": larger than 1 MiB; a configuration is not that long");
+  }
+  const PositionMap positions = PositionMap::Read(text);
+  Problems problems(positions, std::string(source));
+  for (const TextProblem& problem : positions.problems())
+    problems.AddAt(problem.line, problem.path, problem.what);
+  if (!problems.empty()) return Fail(ErrorCode::Invalid, problems.Text());
+  const json value = json::parse(text.begin(), text.end(), nullptr, false, true);
+  if (value.is_discarded()) {
+    return Fail(ErrorCode::Invalid, std::string(source) + ":1: not valid JSON; write one object, {…}");
+  }
+  Config config = ReadConfig(value, problems);
+  if (!problems.empty()) return Fail(ErrorCode::Invalid, problems.Text());
+  return config;
+}
+
+Result<Config> LoadConfigFile(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream content;
+  content << file.rdbuf();
+  if (!file) {
+    return Fail(ErrorCode::Invalid, "the configuration file " + path +
+                                        " can't be read: " + std::strerror(errno == 0 ? EIO : errno) +
+                                        "; give another with --config");
+  }
+  return ParseConfig(content.str(), path);
+}
+
+}  // namespace millrace

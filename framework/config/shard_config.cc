@@ -1,0 +1,53 @@
+#include "framework/config/parts.h"
+#include "framework/store/url.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::json;
+
+bool IsShardName(const std::string& name) {
+  return !name.empty() && name.size() <= 48 &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos;
+}
+
+ShardConfig ReadShard(const json& value, const KeyPath& path, Problems& problems) {
+  ShardConfig shard;
+  Section section(value, path, problems);
+  section.Text("url", shard.url, 4096);
+  if (value.is_object() && !value.contains("url")) {
+    problems.Add(path, "the shard has no url; write \"url\": \"mysql://user@host:port/database\"");
+  } else if (!shard.url.empty()) {
+    if (const auto url = ParseStoreUrl(shard.url); !url) section.Add("url", url.error().message);
+  }
+  section.Text("password_file", shard.password_file, 4096);
+  section.Texts("tables", shard.tables);
+  for (std::size_t i = 0; i < shard.tables.size(); ++i) {
+    KeyPath element = section.Path("tables");
+    element.push_back(std::to_string(i));
+    if (!IsTableName(shard.tables[i])) {
+      problems.Add(
+          element,
+          "this is not a table name: lower-case letters, digits and '_', a letter first, at most 48");
+    }
+  }
+  section.Integer("slices", shard.slices, 1, kMaxSlices);
+  section.Done();
+  return shard;
+}
+
+}  // namespace
+
+std::map<std::string, ShardConfig> ReadShards(const json& value, Problems& problems) {
+  std::map<std::string, ShardConfig> shards;
+  Section section(value, {"shards"}, problems);
+  for (const auto& [name, shard] : section.Every().items()) {
+    if (!IsShardName(name)) {
+      section.Add(name, "a shard's name is made of lower-case letters, digits, '_' and '-', at most 48");
+    }
+    shards[name] = ReadShard(shard, section.Path(name), problems);
+  }
+  return shards;
+}
+
+}  // namespace millrace

@@ -1,0 +1,134 @@
+#include "framework/config/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string Refusal(std::string_view text) {
+  const auto config = ParseConfig(text, "m.json");
+  if (config) return "accepted";
+  EXPECT_EQ(config.error().code, ErrorCode::Invalid);
+  return config.error().message;
+}
+
+TEST(ConfigTest, AnEmptyObjectGivesTheDefaults) {
+  const auto config = ParseConfig("{}", "m.json");
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->engine.lease, Micros(10s));
+  EXPECT_EQ(config->HandlerFor("anything").concurrency, 4u);
+  EXPECT_TRUE(config->shards.empty());
+}
+
+TEST(ConfigTest, ReadsEveryKey) {
+  const auto config = ParseConfig(R"({
+    "engine": {"lease": "20s", "poll": "50ms", "rewind": "5s", "batch": 100, "stop_timeout": "1m",
+               "max_lost_threads": 2, "on_zookeeper_loss": "stop"},
+    "handlers": {"mail.monthly": {"concurrency": 8, "queue": 16, "timeout": "30s",
+        "retry": {"delays": ["1m", "5m", "1h30m"], "max_failures": 7, "jitter": 0.25}, "keep": "30d",
+        "group": "mail", "on_exception": "fail", "uses": "send_mail", "options": {"smtp": "localhost:25"},
+        "secrets": {"password": {"file": "/etc/p"}, "token": {"variable": "TOKEN"}}, "batch": 10}},
+    "shards": {"main": {"url": "mysql://u@h/d", "password_file": "/etc/q", "tables": ["tasks"], "slices": 64}},
+    "schedules": {}, "alerts": {}})",
+                                  "m.json");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->engine.poll, Micros(50ms));
+  EXPECT_EQ(config->engine.batch, 100u);
+  EXPECT_EQ(config->engine.on_zookeeper_loss, OnZooKeeperLoss::Stop);
+  const HandlerConfig& mail = config->HandlerFor("mail.monthly");
+  EXPECT_THAT(mail.retry.delays, ElementsAre(Micros(1min), Micros(5min), Micros(90min)));
+  EXPECT_EQ(mail.retry.max_failures, 7u);
+  EXPECT_DOUBLE_EQ(mail.retry.jitter, 0.25);
+  EXPECT_EQ(mail.keep, Micros(std::chrono::hours(24 * 30)));
+  EXPECT_EQ(mail.queue, 16u);
+  EXPECT_EQ(mail.on_exception, OnException::Fail);
+  EXPECT_EQ(mail.uses, "send_mail");
+  EXPECT_EQ(mail.options, R"({"smtp":"localhost:25"})");
+  EXPECT_EQ(mail.secrets.at("password").file, "/etc/p");
+  EXPECT_EQ(mail.secrets.at("token").variable, "TOKEN");
+  EXPECT_THAT(config->shards.at("main").tables, ElementsAre("tasks"));
+  EXPECT_EQ(config->shards.at("main").slices, 64u);
+}
+
+TEST(ConfigTest, CommentsAreAllowed) {
+  EXPECT_TRUE(ParseConfig("// a word\n{ // here\n \"engine\": {} // there\n}\n// end", "m.json"));
+}
+
+TEST(ConfigTest, EveryProblemIsReportedAtOnceByItsLine) {
+  const std::string refusal = Refusal(
+      "{\n \"engine\": {\n  \"batch\": \"many\",\n  \"lease\": \"soon\"},\n"
+      " \"handlers\": {\"noop\": {\"retry\": {\n    \"jitter\": 1.5}}}\n}");
+  EXPECT_EQ(refusal,
+            "m.json:3: engine.batch: this must be a whole number from 1 to 999, not \"many\"\n"
+            "m.json:4: engine.lease: \"soon\" is not a duration; write it as \"200ms\", \"5m\", \"1h30m\" or "
+            "\"7d\"\n"
+            "m.json:6: handlers.noop.retry.jitter: 1.5 is out of range: write a number from 0.0 to 1.0");
+}
+
+TEST(ConfigTest, AnUnknownKeyIsNamedWithTheNearestKnownOne) {
+  EXPECT_EQ(Refusal("{\"handlers\": {\n\"noop\": {\n\"concurency\": 8}}}"),
+            "m.json:3: handlers.noop.concurency: unknown key (did you mean 'concurrency'?)");
+  EXPECT_THAT(Refusal("{\"zzzzzzzzz\": 1}"),
+              HasSubstr("unknown key; the keys here are engine, handlers, shards, schedules, alerts"));
+}
+
+TEST(ConfigTest, WrongTypesAndRangesSayWhatToWrite) {
+  EXPECT_THAT(Refusal(R"({"engine": []})"), HasSubstr("engine: this must be an object"));
+  EXPECT_THAT(Refusal(R"([])"), HasSubstr("m.json:1: this must be an object"));
+  EXPECT_THAT(Refusal(R"({"engine": {"batch": 1000}})"), HasSubstr("1000 is out of range"));
+  EXPECT_THAT(Refusal(R"({"engine": {"batch": -1}})"), HasSubstr("-1 is out of range"));
+  EXPECT_THAT(Refusal(R"({"engine": {"batch": 1.5}})"), HasSubstr("not 1.5"));
+  EXPECT_THAT(Refusal(R"({"engine": {"poll": 200}})"), HasSubstr("duration in quotes with its unit"));
+  EXPECT_THAT(Refusal(R"({"engine": {"poll": "0s"}})"), HasSubstr("from 1ms to 1m"));
+  EXPECT_THAT(Refusal(R"({"handlers": {"a": {"retry": {"delays": []}}}})"), HasSubstr("the list is empty"));
+  EXPECT_THAT(Refusal(R"({"handlers": {"a": {"retry": {"delays": ["1m", 5]}}}})"),
+              HasSubstr("handlers.a.retry.delays.1: "));
+  EXPECT_THAT(Refusal(R"({"handlers": {"a": {"on_exception": "ignore"}}})"),
+              HasSubstr("write \"retry\" or \"fail\""));
+  EXPECT_THAT(Refusal(R"({"handlers": {"A": {}}})"), HasSubstr("not a handler name"));
+  EXPECT_THAT(Refusal(R"({"handlers": {"a": {"secrets": {"p": {}}}}})"),
+              HasSubstr("either \"file\" or \"variable\""));
+}
+
+TEST(ConfigTest, ShardsAreChecked) {
+  EXPECT_THAT(Refusal(R"({"shards": {"main": {}}})"), HasSubstr("shards.main: the shard has no url"));
+  EXPECT_THAT(Refusal(R"({"shards": {"main": {"url": "postgres://x"}}})"),
+              HasSubstr("'postgres' is not a kind"));
+  const std::string refusal = Refusal(R"({"shards": {"main": {"url": "mysql://u:hunter2@h/d"}}})");
+  EXPECT_THAT(refusal, HasSubstr("a password does not belong into a store URL"));
+  EXPECT_THAT(refusal, Not(HasSubstr("hunter2")));
+  EXPECT_THAT(Refusal(R"({"shards": {"main": {"url": "sqlite:a", "tables": ["a;b"]}}})"),
+              HasSubstr("shards.main.tables.0: this is not a table name"));
+}
+
+TEST(ConfigTest, PartsOfLaterVersionsAreRefusedUnlessEmpty) {
+  EXPECT_THAT(Refusal(R"({"schedules": {"nightly": {}}})"), HasSubstr("this version runs no schedules"));
+  EXPECT_THAT(Refusal(R"({"alerts": {"mail": {}}})"), HasSubstr("this version sends no alerts"));
+}
+
+TEST(ConfigTest, SyntaxErrorsNameTheLine) {
+  EXPECT_THAT(Refusal("{\n\n \"engine\": }"), HasSubstr("m.json:3: not valid JSON: "));
+  EXPECT_THAT(Refusal(""), HasSubstr("m.json:1: not valid JSON"));
+  EXPECT_THAT(Refusal(std::string(100'000, '[')), HasSubstr("nested more than 32 levels"));
+}
+
+TEST(ConfigTest, ADoubledKeyIsRefusedAndBothLinesAreNamed) {
+  EXPECT_EQ(
+      Refusal("{\"engine\": {\"batch\": 1,\n\"batch\": 2}}"),
+      "m.json:2: engine.batch: this key stands here for the second time (first in line 1); keep one of them");
+}
+
+TEST(ConfigTest, AFileThatIsMissingSaysSo) {
+  const auto config = LoadConfigFile("/nonexistent/millrace.json");
+  ASSERT_FALSE(config);
+  EXPECT_THAT(config.error().message, HasSubstr("No such file"));
+}
+
+}  // namespace
+}  // namespace millrace
