@@ -1,0 +1,95 @@
+"""A private MariaDB: its own folder, its own port on the loopback address, durable commits."""
+import getpass
+import os
+import secrets
+import subprocess
+
+import pymysql
+
+from chaos.processes import Process, free_port, wait_until
+
+
+class MariaDb:
+    """Runs until stop(). restart() keeps port and data. Connections are autocommit unless asked otherwise."""
+
+    database = "millrace"
+
+    def __init__(self, folder, options=()):
+        self._data = os.path.join(folder, "data")
+        self.log = os.path.join(folder, "mariadb.log")
+        self._options = list(options)
+        self._init = os.path.join(folder, "init.sql")
+        self.password_file = os.path.join(folder, "password")
+        self.port = free_port()
+        os.makedirs(folder, exist_ok=True)
+        self._install()
+        self.start()
+
+    def _install(self):
+        password = secrets.token_hex(12)
+        for path, text in (
+            (self.password_file, password + "\n"),
+            (self._init, f"CREATE DATABASE IF NOT EXISTS {self.database};\n"
+                         f"CREATE OR REPLACE USER tester@'127.0.0.1' IDENTIFIED BY '{password}';\n"
+                         "GRANT ALL ON *.* TO tester@'127.0.0.1';\n")):
+            with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
+                file.write(text)
+        subprocess.run(
+            ["mariadb-install-db", "--no-defaults", f"--user={getpass.getuser()}", f"--datadir={self._data}",
+             "--skip-test-db", "--auth-root-authentication-method=normal"],
+            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def start(self):
+        self.process = Process("mariadbd", [
+            "mariadbd", "--no-defaults", f"--user={getpass.getuser()}", f"--datadir={self._data}",
+            f"--init-file={self._init}", "--bind-address=127.0.0.1", f"--port={self.port}", "--socket=mariadb.sock",
+            "--pid-file=mariadb.pid", "--skip-name-resolve", "--skip-log-bin", *self._options], self.log)
+        wait_until("mariadbd answers", self._answers, 60, 0.1)
+
+    def _answers(self):
+        if not self.process.runs():
+            raise AssertionError(f"mariadbd ended at start:\n{self.process.output()[-2000:]}")
+        try:
+            self.connect().close()
+            return True
+        except pymysql.err.OperationalError:
+            return False
+
+    def stop(self):
+        self.process.kill()
+
+    @property
+    def password(self):
+        with open(self.password_file) as file:
+            return file.read().strip()
+
+    @property
+    def url(self):
+        return f"mysql://tester@127.0.0.1:{self.port}/{self.database}"
+
+    def connect(self, autocommit=True):
+        connection = pymysql.connect(
+            host="127.0.0.1", port=self.port, user="tester", password=self.password, database=self.database,
+            autocommit=autocommit, connect_timeout=5, read_timeout=60, charset="utf8mb4")
+        with connection.cursor() as cursor:
+            cursor.execute("SET time_zone = '+00:00', tx_isolation = 'READ-COMMITTED'")
+        return connection
+
+    def rows(self, sql, values=None):
+        """All rows of one statement, on a connection of its own."""
+        connection = self.connect()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(sql, values)
+                return cursor.fetchall()
+        finally:
+            connection.close()
+
+    def value(self, sql, values=None):
+        return self.rows(sql, values)[0][0]
+
+    def client(self, sql):
+        """Runs a text in the plain `mariadb` client."""
+        subprocess.run(
+            ["mariadb", "--no-defaults", "-h127.0.0.1", f"-P{self.port}", "-utester", self.database],
+            input=sql, text=True, check=True, env={**os.environ, "MYSQL_PWD": self.password})

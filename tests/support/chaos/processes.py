@@ -1,0 +1,87 @@
+"""Child processes that never outlive the test, and waiting with a deadline."""
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import time
+
+_libc = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+
+
+def _die_with_parent():
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def wait_until(what, condition, seconds, pause=0.02):
+    """Polls `condition` until it is true and returns its value; fails with `what` after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:g} s: {what}")
+        time.sleep(pause)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Process:
+    """One child; its output goes to a file. Killed by the kernel when the test's process dies."""
+
+    def __init__(self, name, command, log, environment=None):
+        self.name = name
+        self.log = log
+        with open(log, "ab") as output:
+            self._child = subprocess.Popen(
+                [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                env={**os.environ, **(environment or {})}, preexec_fn=_die_with_parent)
+        self.pid = self._child.pid
+        self.started = time.monotonic()
+
+    def runs(self):
+        return self._child.poll() is None
+
+    def exit_code(self, seconds):
+        """Waits for the end; fails if it does not come."""
+        try:
+            return self._child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.name} still runs after {seconds:g} s") from None
+
+    def send(self, number):
+        if self.runs():
+            self._child.send_signal(number)
+
+    def kill(self):
+        self.send(signal.SIGKILL)
+        self._child.wait()
+
+    def pause(self):
+        self.send(signal.SIGSTOP)
+
+    def resume(self):
+        self.send(signal.SIGCONT)
+
+    def terminate(self, seconds=40):
+        """SIGTERM, and the exit code."""
+        self.send(signal.SIGTERM)
+        return self.exit_code(seconds)
+
+    def memory_peak_mib(self):
+        """The largest resident set so far."""
+        with open(f"/proc/{self.pid}/status") as status:
+            for line in status:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) / 1024
+        raise AssertionError(f"{self.name} has no VmHWM")
+
+    def output(self):
+        with open(self.log, errors="replace") as log:
+            return log.read()

@@ -1,0 +1,213 @@
+"""A scenario: one script that starts what it needs, does harm, and checks what must hold.
+
+    def run(s):
+        s.start_mariadb()
+        s.apply_schema()
+        worker = s.start_worker()
+        ...
+        s.check("every task done", s.settled(), s.waiting() == 0)
+
+    if __name__ == "__main__":
+        main(run)
+
+Runs short (a minute at most, for every build) or with --full (the real figures). With --report FILE each check is
+appended to FILE as a JSON line. Whatever a scenario has started is stopped when it ends, however it ends.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+from chaos.mariadb import MariaDb
+from chaos.processes import Process, wait_until
+
+SOURCE = pathlib.Path(os.environ.get("MILLRACE_SOURCE_DIR", pathlib.Path(__file__).parents[3]))
+BINARY = pathlib.Path(os.environ.get("MILLRACE_BINARY_DIR", SOURCE / "build" / "test"))
+PAYMENTS = SOURCE / "conf" / "samples" / "payments.csv"
+POINTS_SQL = SOURCE / "conf" / "samples" / "points.sql"
+TOTAL_PAYMENTS, TOTAL_POINTS, TOTAL_CUSTOMERS = 16_049, 51_552, 599
+
+
+class Scenario:
+    def __init__(self, name, full, folder):
+        self.name = name
+        self.full = full
+        self.folder = folder
+        self.checks = []
+        self.workers = []
+        self.db = None
+
+    # What must hold.
+
+    def check(self, asked, measured, holds):
+        """Notes a line of the report: what was asked, what was measured, whether it holds."""
+        self.checks.append({"scenario": self.name, "asked": asked, "measured": str(measured), "pass": bool(holds)})
+        print(f"{'ok    ' if holds else 'FAILED'}  {asked}: {measured}", flush=True)
+
+    def size(self, short, full):
+        return full if self.full else short
+
+    # What a scenario starts.
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def start_mariadb(self, options=()):
+        self.db = MariaDb(self.path("mariadb"), options)
+
+    def millrace(self, *arguments, expect=0, timeout=300):
+        """Runs one command of the program to its end; returns its standard output."""
+        done = subprocess.run([BINARY / "millrace", *map(str, arguments)], env=self._environment(),
+                              capture_output=True, text=True, timeout=timeout)
+        if done.returncode != expect:
+            raise AssertionError(f"millrace {' '.join(map(str, arguments))}: exit code {done.returncode}, "
+                                 f"expected {expect}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return done.stdout
+
+    def _environment(self):
+        return {**os.environ, "MILLRACE_STORE": self.db.url, "MILLRACE_PASSWORD_FILE": self.db.password_file}
+
+    def apply_schema(self):
+        self.millrace("schema", "apply")
+        self.db.client(POINTS_SQL.read_text())
+        self._record_settles()
+
+    def _record_settles(self):
+        """Lets the database itself note every settle, so that a second one of an attempt can't hide."""
+        self.db.client("""
+            CREATE TABLE test_settles (id BIGINT UNSIGNED, attempt INT UNSIGNED, pool VARCHAR(8), KEY (id, attempt));
+            CREATE TRIGGER test_done AFTER INSERT ON tasks_done FOR EACH ROW
+              INSERT INTO test_settles VALUES (NEW.id, NEW.attempt, 'done');
+            CREATE TRIGGER test_failed AFTER INSERT ON tasks_failed FOR EACH ROW
+              INSERT INTO test_settles VALUES (NEW.id, NEW.attempt, 'failed');
+        """)
+
+    def start_worker(self, worker_id="w1", engine=None, handlers=None, arguments=(), state=None):
+        """`engine` and `handlers` are those parts of the configuration. `state` names the state folder."""
+        config = {"engine": engine or {}, "handlers": handlers or {}}
+        number = len(self.workers) + 1
+        config_file = self.path(f"{worker_id}.{number}.json")
+        pathlib.Path(config_file).write_text(json.dumps(config))
+        state_dir = self.path(f"state-{state or worker_id}")
+        os.makedirs(state_dir, exist_ok=True)
+        worker = Process(f"worker {worker_id}", [
+            BINARY / "millrace", "worker", "--id", worker_id, "--config", config_file, "--state-dir", state_dir,
+            "--plugins", self.plugins(), *arguments], self.path(f"{worker_id}.{number}.log"), self._environment())
+        self.workers.append(worker)
+        return worker
+
+    def plugins(self):
+        """One folder with the shipped plugins and those that misbehave on purpose."""
+        folder = pathlib.Path(self.path("plugins"))
+        if not folder.exists():
+            folder.mkdir(mode=0o755)
+            for plugin in [*BINARY.glob("plugins/*.so"), *BINARY.glob("tests/support/chaos_handlers/*.so")]:
+                shutil.copy(plugin, folder)
+        return folder
+
+    # What the database says.
+
+    def insert(self, handler, params, count=1, columns="", values=""):
+        """Plain SQL inserts of `count` equal tasks; returns their first id."""
+        connection = self.db.connect()
+        with connection.cursor() as cursor:
+            row = f"(%s, %s{values})"
+            for start in range(0, count, 1000):
+                rows = min(1000, count - start)
+                cursor.execute(f"INSERT INTO tasks (handler, params{columns}) VALUES " + ", ".join([row] * rows),
+                               [handler, json.dumps(params)] * rows)
+                if start == 0:
+                    first = cursor.lastrowid
+        connection.close()
+        return first
+
+    def unfinished(self):
+        return self.db.value("SELECT COUNT(*) FROM tasks")
+
+    def running(self):
+        return self.db.value("SELECT COUNT(*) FROM tasks WHERE state = 2")
+
+    def done(self):
+        return self.db.value("SELECT COUNT(*) FROM tasks_done WHERE state = 1")
+
+    def failed(self):
+        return self.db.value("SELECT COUNT(*) FROM tasks_failed")
+
+    def dead(self):
+        return self.db.value("SELECT COUNT(*) FROM millrace_incarnations WHERE dead = 1")
+
+    def check_no_attempt_settled_twice(self):
+        twice = self.db.rows("SELECT id, attempt FROM test_settles GROUP BY id, attempt HAVING COUNT(*) > 1")
+        both = self.db.rows("SELECT id FROM tasks_done JOIN tasks_failed USING (id) "
+                            "UNION SELECT id FROM tasks JOIN tasks_done USING (id) "
+                            "UNION SELECT id FROM tasks JOIN tasks_failed USING (id)")
+        self.check("no attempt settled twice, no task in two pools", f"{len(twice)} and {len(both)}",
+                   not twice and not both)
+
+    def check_points(self):
+        points, customers, payments = self.db.rows(
+            "SELECT CAST(SUM(points) AS SIGNED), COUNT(*), CAST(SUM(payments) AS SIGNED) FROM points_account")[0]
+        self.check(f"{TOTAL_POINTS} points for {TOTAL_CUSTOMERS} customers, {TOTAL_PAYMENTS} payments",
+                   f"{points} points, {customers} customers, {payments} payments",
+                   (points, customers, payments) == (TOTAL_POINTS, TOTAL_CUSTOMERS, TOTAL_PAYMENTS))
+
+    def wait_all_ended(self, seconds):
+        wait_until("no task left in the waiting pool", lambda: self.unfinished() == 0, seconds, 0.1)
+
+    # The end.
+
+    def stop_everything(self):
+        for worker in self.workers:
+            worker.kill()
+        if self.db:
+            self.db.stop()
+
+    def show_logs(self):
+        for worker in self.workers[-3:]:
+            print(f"--- {worker.name}, its last lines\n{worker.output()[-3000:]}", file=sys.stderr)
+
+
+def _run(run, scenario):
+    try:
+        run(scenario)
+        return bool(scenario.checks) and all(check["pass"] for check in scenario.checks)
+    except Exception as problem:
+        scenario.check("the scenario runs to its end", str(problem) or repr(problem), False)
+        traceback.print_exc()
+        return False
+
+
+def main(run):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--full", action="store_true", help="the real figures")
+    parser.add_argument("--report", help="append each check to this file as a JSON line")
+    parser.add_argument("--keep", action="store_true", help="keep the folder with data and logs")
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    name = pathlib.Path(sys.argv[0]).stem
+    folder = tempfile.mkdtemp(prefix=f"millrace-{name}-")
+    scenario = Scenario(name, arguments.full, folder)
+    began = time.monotonic()
+    passed = False
+    try:
+        passed = _run(run, scenario)
+        if not passed:
+            scenario.show_logs()
+    finally:
+        scenario.stop_everything()
+        if arguments.keep:
+            print(f"kept: {folder}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    if arguments.report:
+        with open(arguments.report, "a") as report:
+            report.writelines(json.dumps(check) + "\n" for check in scenario.checks)
+    print(f"{name}: {'passed' if passed else 'FAILED'} in {time.monotonic() - began:.1f} s")
+    sys.exit(0 if passed else 1)
