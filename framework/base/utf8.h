@@ -1,0 +1,14 @@
+// Well-formed UTF-8, as the databases accept it: no overlong forms, no surrogates, nothing above U+10FFFF.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace millrace {
+
+// The length of the sequence that `text` (not empty) begins with; 0 if it is not well formed.
+std::size_t Utf8SequenceLength(std::string_view text);
+
+bool IsUtf8(std::string_view text);
+
+}  // namespace millrace
