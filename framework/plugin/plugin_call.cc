@@ -1,0 +1,236 @@
+#include "framework/plugin/plugin_call.h"
+
+#include <millrace/json.h>
+
+#include <exception>
+
+#include "framework/base/utf8.h"
+#include "framework/plugin/outcome_reader.h"
+
+namespace millrace {
+namespace {
+
+PluginCall& Of(const millrace_call* call) {
+  return *const_cast<PluginCall*>(reinterpret_cast<const PluginCall*>(call));
+}
+
+millrace_task RawTask(const Task& task, const std::string& name, const std::string& idempotency_key) {
+  millrace_task raw{};
+  raw.struct_size = sizeof raw;
+  raw.attempt = task.attempt;
+  raw.failures = task.failures;
+  raw.priority = task.priority;
+  raw.run_at_us = task.run_at.time_since_epoch().count();
+  raw.created_at_us = task.created_at.time_since_epoch().count();
+  raw.name = ToText(name);
+  raw.handler = ToText(task.handler);
+  raw.params = ToText(task.params);
+  raw.key = ToText(task.biz_key);
+  raw.batch = ToText(task.batch);
+  raw.idempotency_key = ToText(idempotency_key);
+  raw.progress = ToText(task.progress);
+  return raw;
+}
+
+Result<std::vector<SqlValue>> ReadValues(const millrace_value* values, std::size_t count) {
+  std::vector<SqlValue> read;
+  read.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    switch (values[i].kind) {
+      case MILLRACE_NULL:
+        read.emplace_back(std::monostate{});
+        break;
+      case MILLRACE_INTEGER:
+        read.emplace_back(values[i].integer);
+        break;
+      case MILLRACE_REAL:
+        read.emplace_back(values[i].real);
+        break;
+      case MILLRACE_TEXT:
+        read.emplace_back(std::string(View(values[i].text)));
+        break;
+      default:
+        return Fail(ErrorCode::Invalid, "value " + std::to_string(i + 1) +
+                                            " of the SQL is of the unknown kind " +
+                                            std::to_string(values[i].kind));
+    }
+  }
+  return read;
+}
+
+// The cells of a row as the ABI has them; NULL is a null pointer.
+void DeliverRows(const SqlResult& result, millrace_row_fn row, void* receiver) {
+  std::vector<millrace_text> columns;
+  for (const std::string& column : result.columns) columns.push_back(ToText(column));
+  std::vector<millrace_text> cells(columns.size());
+  for (const auto& source : result.rows) {
+    cells.resize(source.size());
+    for (std::size_t i = 0; i < source.size(); ++i)
+      cells[i] = source[i] ? ToText(*source[i]) : millrace_text{};
+    if (row(receiver, columns.data(), cells.data(), cells.size()) != 0) return;
+  }
+}
+
+Result<NewTask> ReadNewTask(const millrace_new_task* raw) {
+  if (raw == nullptr || raw->struct_size < sizeof(millrace_new_task)) {
+    return Fail(ErrorCode::Invalid, "the new task's struct is missing or too small; rebuild the plugin");
+  }
+  NewTask task;
+  task.handler = View(raw->handler);
+  task.params = raw->params.size == 0 ? "{}" : std::string(View(raw->params));
+  task.biz_key = View(raw->key);
+  task.batch = View(raw->batch);
+  if (raw->priority >= 0) task.priority = static_cast<std::uint32_t>(raw->priority);
+  if (raw->run_at_us != 0) {
+    task.run_at = WallTime(Micros(raw->run_at_us));
+  } else if (raw->delay_us != 0) {
+    task.delay = Micros(raw->delay_us);
+  }
+  if (Status valid = Validate(task); !valid) return Fail(valid.error());
+  try {
+    Json::Parse(task.params);
+  } catch (const BadInput& error) {
+    return Fail(ErrorCode::Invalid, std::string("the new task's params are ") + error.what());
+  }
+  return task;
+}
+
+}  // namespace
+
+struct PluginCall::HostFunctions {
+  // Runs `body`, which gives a Status; what it throws becomes an error too, so that nothing crosses the
+  // border.
+  template <class Body>
+  static std::int32_t Guarded(millrace_call* call, millrace_text* error, Body body) noexcept {
+    PluginCall& self = Of(call);
+    try {
+      const Status status = body(self);
+      return status ? MILLRACE_OK : self.Refuse(status.error().message, error);
+    } catch (const std::exception& exception) {
+      return self.Refuse(exception.what(), error);
+    } catch (...) {
+      return self.Refuse("an unknown error of the engine", error);
+    }
+  }
+
+  static std::int32_t ShouldStop(const millrace_call* call) noexcept {
+    return Of(call).context_.ShouldStop() ? 1 : 0;
+  }
+  static std::int64_t TimeLeft(const millrace_call* call) noexcept {
+    return Of(call).context_.TimeLeft().count();
+  }
+
+  static void Log(millrace_call* call, std::int32_t level, millrace_text message) noexcept {
+    Guarded(call, nullptr, [&](PluginCall& self) -> Status {
+      const LogLevel as = level == MILLRACE_LOG_ERROR     ? LogLevel::Error
+                          : level == MILLRACE_LOG_WARNING ? LogLevel::Warning
+                                                          : LogLevel::Info;
+      self.context_.Log(as, Shorten(View(message)));
+      return {};
+    });
+  }
+
+  static std::int32_t SaveProgress(millrace_call* call, std::size_t index, millrace_text progress,
+                                   millrace_text* error) noexcept {
+    return Guarded(call, error, [&](PluginCall& self) -> Status {
+      const std::string_view text = View(progress);
+      if (index >= self.tasks_.size()) {
+        return Fail(ErrorCode::Invalid, "progress for task " + std::to_string(index) + " of a call with " +
+                                            std::to_string(self.tasks_.size()));
+      }
+      if (text.size() > kMaxText) {
+        return Fail(ErrorCode::Invalid, "progress of " + std::to_string(text.size()) + " bytes; at most " +
+                                            std::to_string(kMaxText) + " are kept");
+      }
+      if (!IsUtf8(text)) return Fail(ErrorCode::Invalid, "progress is not UTF-8; encode binary data");
+      return self.context_.SaveProgress(index, text);
+    });
+  }
+
+  static std::int32_t Sql(millrace_call* call, millrace_text statement, const millrace_value* values,
+                          std::size_t count, millrace_row_fn row, void* receiver, std::uint64_t* affected,
+                          millrace_text* error) noexcept {
+    return Guarded(call, error, [&](PluginCall& self) -> Status {
+      auto read = ReadValues(values, count);
+      if (!read) return Fail(read.error());
+      auto result = self.context_.Execute(View(statement), *read);
+      if (!result) return Fail(result.error());
+      if (affected != nullptr) *affected = result->affected;
+      if (row != nullptr) DeliverRows(*result, row, receiver);
+      return {};
+    });
+  }
+
+  static std::int32_t Submit(millrace_call* call, const millrace_new_task* task, std::int32_t* added,
+                             millrace_text* error) noexcept {
+    return Guarded(call, error, [&](PluginCall& self) -> Status {
+      const auto read = ReadNewTask(task);
+      if (!read) return Fail(read.error());
+      const auto result = self.context_.Submit(*read);
+      if (!result) return Fail(result.error());
+      if (added != nullptr) *added = *result ? 1 : 0;
+      return {};
+    });
+  }
+
+  static void Settle(millrace_call* call, std::size_t index, const millrace_outcome* outcome) noexcept {
+    Guarded(call, nullptr, [&](PluginCall& self) -> Status {
+      if (index < self.outcomes_.size()) self.outcomes_[index] = ReadOutcome(outcome);
+      return {};
+    });
+  }
+
+  static constexpr millrace_host kTable = {sizeof(millrace_host), &ShouldStop, &TimeLeft, &Log,
+                                           &SaveProgress,         &Sql,        &Submit,   &Settle};
+};
+
+PluginCall::PluginCall(std::span<const Task> tasks, CallContext& context)
+    : tasks_(tasks), context_(context), outcomes_(tasks.size()) {}
+
+std::int32_t PluginCall::Refuse(std::string why, millrace_text* error) {
+  error_ = std::move(why);
+  if (error != nullptr) *error = ToText(error_);
+  return MILLRACE_ERROR;
+}
+
+void PluginCall::RunHandler(const millrace_handler& handler, void* instance, const std::string& shard) {
+  std::vector<std::string> texts;
+  texts.reserve(2 * tasks_.size());
+  std::vector<millrace_task> raw;
+  raw.reserve(tasks_.size());
+  for (const Task& task : tasks_) {
+    const TaskName name{shard, task.key};
+    texts.push_back(ToString(name));
+    texts.push_back(IdempotencyKey(name, task.created_at));
+    raw.push_back(RawTask(task, texts[texts.size() - 2], texts.back()));
+  }
+  handler.run(instance, reinterpret_cast<millrace_call*>(this), &HostFunctions::kTable, raw.data(),
+              raw.size());
+}
+
+std::vector<Outcome> PluginCall::Run(const millrace_handler& handler, void* instance,
+                                     const std::string& shard) {
+  std::string thrown;
+  try {
+    RunHandler(handler, instance, shard);
+  } catch (const std::exception& exception) {
+    thrown = exception.what();
+  } catch (...) {
+    thrown = "something that is not a std::exception";
+  }
+  std::vector<Outcome> outcomes;
+  outcomes.reserve(outcomes_.size());
+  for (std::optional<Outcome>& outcome : outcomes_) {
+    if (!thrown.empty()) {
+      // It may have stopped anywhere: what it said before does not count.
+      outcomes.push_back({OutcomeKind::Retry, Shorten(EscapeControls(thrown)), {}, {}, "exception"});
+    } else if (outcome) {
+      outcomes.push_back(*std::move(outcome));
+    } else {
+      outcomes.push_back(BadOutcome("it gave none for this task"));
+    }
+  }
+  return outcomes;
+}
+
+}  // namespace millrace

@@ -1,0 +1,35 @@
+// The host's side of one call of a handler: the C functions of <millrace/plugin.h> over a CallContext.
+#pragma once
+
+#include <millrace/plugin.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/plugin/handler_instance.h"
+
+namespace millrace {
+
+// What a plugin sees as an opaque pointer. One per call of run(); on its thread alone.
+class PluginCall {
+ public:
+  PluginCall(std::span<const Task> tasks, CallContext& context);
+
+  // Calls the handler and collects one outcome per task. Never throws.
+  std::vector<Outcome> Run(const millrace_handler& handler, void* instance, const std::string& shard);
+
+ private:
+  struct HostFunctions;
+
+  void RunHandler(const millrace_handler& handler, void* instance, const std::string& shard);
+  std::int32_t Refuse(std::string why, millrace_text* error);
+
+  std::span<const Task> tasks_;
+  CallContext& context_;
+  std::vector<std::optional<Outcome>> outcomes_;
+  std::string error_;  // the text behind the last `error`
+};
+
+}  // namespace millrace
