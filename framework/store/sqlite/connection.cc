@@ -1,0 +1,251 @@
+#include "framework/store/sqlite/connection.h"
+
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace millrace {
+namespace {
+
+// Handlers bring their own texts; beyond this many the cache starts anew.
+constexpr std::size_t kMaxStatements = 300;
+
+ErrorCode CodeOf(int result) {
+  switch (result & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return ErrorCode::Conflict;
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG:
+    case SQLITE_RANGE:
+    case SQLITE_NOTADB:
+      return ErrorCode::Invalid;
+    case SQLITE_READONLY:
+    case SQLITE_IOERR:
+    case SQLITE_FULL:
+    case SQLITE_CANTOPEN:
+      return ErrorCode::Unavailable;
+    case SQLITE_INTERRUPT:
+      return ErrorCode::Cancelled;
+    default:
+      return ErrorCode::Internal;
+  }
+}
+
+Error ErrorOf(sqlite3* db, int result) {
+  const ErrorCode code = CodeOf(result);
+  std::string message = db == nullptr ? sqlite3_errstr(result) : sqlite3_errmsg(db);
+  if (code == ErrorCode::Conflict) message = "another process kept the database locked: " + message;
+  if (code == ErrorCode::Cancelled) message = "the statement ran beyond its transaction's time limit";
+  if (message.find("no such table: ") != std::string::npos) {
+    message += "; if the schema was never applied, run `millrace schema apply`";
+  }
+  return {code, std::move(message)};
+}
+
+int Bind(sqlite3_stmt* statement, int index, const SqlBind& value) {
+  switch (value.kind) {
+    case SqlBind::Kind::Null:
+      return sqlite3_bind_null(statement, index);
+    case SqlBind::Kind::Integer:
+      return sqlite3_bind_int64(statement, index, value.integer);
+    case SqlBind::Kind::Real:
+      return sqlite3_bind_double(statement, index, value.real);
+    case SqlBind::Kind::Text:
+      // A null pointer would bind NULL; the copy outlives the caller's text.
+      return sqlite3_bind_text64(statement, index, value.text.data() == nullptr ? "" : value.text.data(),
+                                 value.text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  }
+  return SQLITE_MISUSE;
+}
+
+int StopAtDeadline(void* deadline) {
+  return BootClock::now() >= *static_cast<const BootTime*>(deadline) ? 1 : 0;
+}
+
+}  // namespace
+
+SqliteRows::SqliteRows(SqliteRows&& other) noexcept
+    : db_(other.db_), statement_(std::exchange(other.statement_, nullptr)), error_(std::move(other.error_)) {}
+
+SqliteRows::~SqliteRows() {
+  if (statement_ == nullptr) return;
+  sqlite3_reset(statement_);
+  sqlite3_clear_bindings(statement_);
+}
+
+bool SqliteRows::Next() {
+  if (error_ || statement_ == nullptr) return false;
+  const int result = sqlite3_step(statement_);
+  if (result == SQLITE_ROW) return true;
+  if (result != SQLITE_DONE) error_ = ErrorOf(db_, result);
+  return false;
+}
+
+Status SqliteRows::Finish() {
+  while (Next()) {
+  }
+  if (error_) return Fail(*error_);
+  return {};
+}
+
+int SqliteRows::Columns() const { return statement_ == nullptr ? 0 : sqlite3_column_count(statement_); }
+std::string SqliteRows::ColumnName(int column) const {
+  const char* name = sqlite3_column_name(statement_, column);
+  return name == nullptr ? "" : name;
+}
+bool SqliteRows::IsNull(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+std::int64_t SqliteRows::Integer(int column) const { return sqlite3_column_int64(statement_, column); }
+std::string SqliteRows::Text(int column) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  if (text == nullptr) return {};
+  return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+SqliteConnection::~SqliteConnection() { Close(); }
+
+Status SqliteConnection::Open() {
+  if (db_ != nullptr) return {};
+  if (!create_ && access(path().c_str(), F_OK) != 0) {
+    return Fail(ErrorCode::Invalid,
+                "there is no database file " + path() +
+                    ": `millrace run` makes it, or `millrace schema apply --store sqlite:" + path() + "`");
+  }
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create_ ? SQLITE_OPEN_CREATE : 0);
+  int result = sqlite3_open_v2(path().c_str(), &db_, flags, nullptr);
+  if (result == SQLITE_OK) {
+    sqlite3_extended_result_codes(db_, 1);
+    sqlite3_busy_timeout(db_, static_cast<int>(kWriteWait.count() / 1'000));
+    // FULL: a commit that was reported survives a power cut.
+    result = sqlite3_exec(db_,
+                          "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY;"
+                          "PRAGMA foreign_keys=ON; PRAGMA cache_size=-16000",
+                          nullptr, nullptr, nullptr);
+  }
+  if (result == SQLITE_OK) return {};
+  Error error = ErrorOf(db_, result);
+  error.message = "the database file " + path() + " can't be opened: " + error.message;
+  Close();
+  return Fail(error);
+}
+
+void SqliteConnection::Close() {
+  for (const auto& [text, statement] : statements_) sqlite3_finalize(statement);
+  statements_.clear();
+  sqlite3_close(db_);
+  db_ = nullptr;
+  LeaveGate();
+}
+
+Result<sqlite3_stmt*> SqliteConnection::Prepared(std::string_view sql) {
+  if (Status opened = Open(); !opened) return Fail(opened.error());
+  if (const auto found = statements_.find(sql); found != statements_.end()) {
+    // A statement that is still being read must not be started again under its reader.
+    if (sqlite3_stmt_busy(found->second) == 0) return found->second;
+    return Fail(ErrorCode::Internal, "a statement was started while its rows were still read");
+  }
+  if (statements_.size() >= kMaxStatements) {
+    std::erase_if(statements_, [](const auto& entry) {
+      if (sqlite3_stmt_busy(entry.second) != 0) return false;
+      sqlite3_finalize(entry.second);
+      return true;
+    });
+  }
+  sqlite3_stmt* statement = nullptr;
+  const char* rest = nullptr;
+  const int result = sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()),
+                                        SQLITE_PREPARE_PERSISTENT, &statement, &rest);
+  if (result != SQLITE_OK) return Fail(ErrorOf(db_, result));
+  const std::string_view tail = sql.substr(static_cast<std::size_t>(rest - sql.data()));
+  if (statement == nullptr || tail.find_first_not_of(" \t\r\n;") != std::string_view::npos) {
+    sqlite3_finalize(statement);
+    return Fail(ErrorCode::Invalid, statement == nullptr ? "the SQL text holds no statement"
+                                                         : "the SQL text holds more than one statement");
+  }
+  statements_.emplace(std::string(sql), statement);
+  return statement;
+}
+
+SqliteRows SqliteConnection::Start(std::string_view sql, const SqlBind* values, std::size_t count) {
+  const Result<sqlite3_stmt*> statement = Prepared(sql);
+  if (!statement) return SqliteRows(statement.error());
+  if (static_cast<std::size_t>(sqlite3_bind_parameter_count(*statement)) != count) {
+    return SqliteRows(
+        {ErrorCode::Invalid, "the statement has " + std::to_string(sqlite3_bind_parameter_count(*statement)) +
+                                 " placeholders, and " + std::to_string(count) + " values were given"});
+  }
+  SqliteRows rows(db_, *statement);
+  for (std::size_t i = 0; i < count; ++i) {
+    const int result = Bind(*statement, static_cast<int>(i) + 1, values[i]);
+    if (result != SQLITE_OK) return SqliteRows(ErrorOf(db_, result));
+  }
+  return rows;
+}
+
+Result<std::int64_t> SqliteConnection::Finish(SqliteRows rows) {
+  if (Status done = rows.Finish(); !done) return Fail(done.error());
+  return Changed();
+}
+
+Status SqliteConnection::Script(const std::string& sql) {
+  if (Status opened = Open(); !opened) return opened;
+  const int result = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
+  if (result != SQLITE_OK) return Fail(ErrorOf(db_, result));
+  return {};
+}
+
+std::uint64_t SqliteConnection::LastId() const {
+  return static_cast<std::uint64_t>(sqlite3_last_insert_rowid(db_));
+}
+std::int64_t SqliteConnection::Changed() const { return sqlite3_changes64(db_); }
+std::int64_t SqliteConnection::TotalChanged() const { return sqlite3_total_changes64(db_); }
+bool SqliteConnection::InTransaction() const { return db_ != nullptr && sqlite3_get_autocommit(db_) == 0; }
+
+Status SqliteConnection::Begin(Micros wait) {
+  if (!file_.gate.Enter(wait)) {
+    return Fail(ErrorCode::Conflict, "another transaction of this process kept the database locked");
+  }
+  in_gate_ = true;
+  auto begun = Run("BEGIN IMMEDIATE");
+  if (begun) return {};
+  LeaveGate();
+  return Fail(begun.error());
+}
+
+Status SqliteConnection::Commit() {
+  SetDeadline(std::nullopt);
+  auto done = Run("COMMIT");
+  if (done) {
+    LeaveGate();
+    return {};
+  }
+  Error error = done.error();
+  if (error.code == ErrorCode::Unavailable) error.code = ErrorCode::Unknown;
+  Rollback();
+  return Fail(error);
+}
+
+void SqliteConnection::Rollback() {
+  SetDeadline(std::nullopt);
+  if (InTransaction() && !Run("ROLLBACK")) Close();
+  LeaveGate();
+}
+
+void SqliteConnection::SetDeadline(std::optional<BootTime> deadline) {
+  deadline_ = deadline;
+  if (db_ == nullptr) return;
+  if (deadline_) {
+    sqlite3_progress_handler(db_, 1'000, StopAtDeadline, &*deadline_);
+  } else {
+    sqlite3_progress_handler(db_, 0, nullptr, nullptr);
+  }
+}
+
+void SqliteConnection::LeaveGate() {
+  if (!std::exchange(in_gate_, false)) return;
+  file_.gate.Leave();
+}
+
+}  // namespace millrace

@@ -1,0 +1,158 @@
+// A connection to an SQLite file, with its prepared statements and its transactions. The only file of the
+// adapter, with its .cc, that speaks SQLite's C interface.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "framework/base/clock.h"
+#include "framework/base/result.h"
+#include "framework/store/sqlite/write_gate.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace millrace {
+
+// The longest wait for another writer, here or in another process. Longer than a handler's transaction may
+// be.
+inline constexpr Micros kWriteWait = std::chrono::seconds(6);
+
+// What the sessions of one store share. Thread-safe.
+struct SqliteFile {
+  std::string path;
+  WriteGate gate;
+};
+
+// A value to bind. Text is borrowed until the statement has been stepped.
+class SqlBind {
+ public:
+  enum class Kind { Null, Integer, Real, Text };
+  SqlBind(std::nullptr_t) {}                                                   // NOLINT
+  SqlBind(std::int64_t value) : kind(Kind::Integer), integer(value) {}         // NOLINT
+  SqlBind(std::uint64_t value) : SqlBind(static_cast<std::int64_t>(value)) {}  // NOLINT
+  SqlBind(std::uint32_t value) : SqlBind(static_cast<std::int64_t>(value)) {}  // NOLINT
+  SqlBind(int value) : SqlBind(static_cast<std::int64_t>(value)) {}            // NOLINT
+  SqlBind(double value) : kind(Kind::Real), real(value) {}                     // NOLINT
+  SqlBind(std::string_view value) : kind(Kind::Text), text(value) {}           // NOLINT
+  SqlBind(const std::string& value) : kind(Kind::Text), text(value) {}         // NOLINT
+  SqlBind(const char* value) : kind(Kind::Text), text(value) {}                // NOLINT
+  // NULL where there is no value: how the tables keep an absent key or batch.
+  static SqlBind OrNull(std::string_view value) { return value.empty() ? SqlBind(nullptr) : SqlBind(value); }
+
+  Kind kind = Kind::Null;
+  std::int64_t integer = 0;
+  double real = 0;
+  std::string_view text;
+};
+
+// The rows of one running statement. Reset when it goes out of scope. An error ends the rows: ask error().
+class SqliteRows {
+ public:
+  SqliteRows(sqlite3* db, sqlite3_stmt* statement) : db_(db), statement_(statement) {}
+  explicit SqliteRows(Error error) : error_(std::move(error)) {}
+  SqliteRows(SqliteRows&& other) noexcept;
+  SqliteRows& operator=(SqliteRows&&) = delete;
+  ~SqliteRows();
+
+  bool Next();
+  const std::optional<Error>& error() const { return error_; }
+  // Runs to the end.
+  Status Finish();
+
+  int Columns() const;
+  std::string ColumnName(int column) const;
+  bool IsNull(int column) const;
+  std::int64_t Integer(int column) const;
+  std::uint64_t Id(int column) const { return static_cast<std::uint64_t>(Integer(column)); }
+  std::uint32_t Number(int column) const { return static_cast<std::uint32_t>(Integer(column)); }
+  std::string Text(int column) const;  // NULL: empty
+
+ private:
+  sqlite3* db_ = nullptr;
+  sqlite3_stmt* statement_ = nullptr;
+  std::optional<Error> error_;
+};
+
+// One thread at a time. Opens itself at the first use, and again after it was dropped.
+class SqliteConnection {
+ public:
+  explicit SqliteConnection(SqliteFile& file, bool create = false) : file_(file), create_(create) {}
+  SqliteConnection(const SqliteConnection&) = delete;
+  SqliteConnection& operator=(const SqliteConnection&) = delete;
+  ~SqliteConnection();
+
+  Status Open();
+  void Close();
+  const std::string& path() const { return file_.path; }
+
+  // Runs a statement with its values and gives its rows. `?` in order.
+  template <class... Values>
+  SqliteRows Select(std::string_view sql, const Values&... values) {
+    const SqlBind bound[] = {SqlBind(values)..., SqlBind(nullptr)};
+    return Start(sql, bound, sizeof...(values));
+  }
+  // Runs a statement that gives no rows; returns how many rows it changed.
+  template <class... Values>
+  Result<std::int64_t> Run(std::string_view sql, const Values&... values) {
+    const SqlBind bound[] = {SqlBind(values)..., SqlBind(nullptr)};
+    return Finish(Start(sql, bound, sizeof...(values)));
+  }
+  SqliteRows Start(std::string_view sql, const SqlBind* values, std::size_t count);
+  // Several statements, without values.
+  Status Script(const std::string& sql);
+
+  std::uint64_t LastId() const;
+  std::int64_t Changed() const;       // by the last statement that writes
+  std::int64_t TotalChanged() const;  // since the connection was opened
+  // Whether a transaction is open, by SQLite's own word.
+  bool InTransaction() const;
+
+  // BEGIN IMMEDIATE behind the gate. Conflict: another writer was not done in time. End it by Commit or
+  // Rollback.
+  Status Begin(Micros wait = kWriteWait);
+  // After an error everything is rolled back. Unknown where the disk failed under it.
+  Status Commit();
+  void Rollback();
+  // Statements that are still running after this moment are interrupted; nullopt: none.
+  void SetDeadline(std::optional<BootTime> deadline);
+
+  // Runs `body`, which returns a Result, in a write transaction: commits if it succeeds, else rolls back.
+  template <class Body>
+  auto Write(Body body) -> decltype(body()) {
+    if (Status begun = Begin(); !begun) return Fail(begun.error());
+    auto result = body();
+    if (!result) {
+      Rollback();
+      return result;
+    }
+    if (Status done = Commit(); !done) return Fail(done.error());
+    return result;
+  }
+  // Runs `body` with one view of the data.
+  template <class Body>
+  auto Read(Body body) -> decltype(body()) {
+    if (auto begun = Run("BEGIN"); !begun) return Fail(begun.error());
+    auto result = body();
+    Rollback();
+    return result;
+  }
+
+ private:
+  Result<sqlite3_stmt*> Prepared(std::string_view sql);
+  Result<std::int64_t> Finish(SqliteRows rows);
+  void LeaveGate();
+
+  SqliteFile& file_;
+  const bool create_;
+  sqlite3* db_ = nullptr;
+  bool in_gate_ = false;
+  std::optional<BootTime> deadline_;
+  std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
+};
+
+}  // namespace millrace

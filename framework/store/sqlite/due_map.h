@@ -1,0 +1,20 @@
+// The due map by a loose index scan: one seek for each due group, whatever the number of rows.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/store/sqlite/connection.h"
+#include "framework/store/task_store.h"
+
+namespace millrace {
+
+// The statements of the walk, for the schema check too.
+std::string FirstGroupSql(const std::string& table);
+std::string NextGroupSql(const std::string& table);
+
+// Appends the groups of one table, in order. Inside a read transaction where several tables must agree.
+Status ReadDueGroups(SqliteConnection& db, const TableSlices& slices, std::vector<DueGroup>& groups);
+
+}  // namespace millrace

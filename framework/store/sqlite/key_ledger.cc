@@ -1,0 +1,103 @@
+#include "framework/store/sqlite/key_ledger.h"
+
+#include "framework/store/sqlite/rows.h"
+
+namespace millrace {
+namespace {
+
+struct Entry {
+  bool found = false;
+  TaskKey task;
+  bool ended = false;
+  std::string keep_until;
+};
+
+Result<Entry> ReadEntry(SqliteConnection& db, std::string_view handler, std::string_view key) {
+  auto rows = db.Select(
+      "SELECT task_table, task_id, ended_at, keep_until FROM tasks_keys WHERE handler=? AND biz_key=?",
+      handler, key);
+  Entry entry;
+  if (rows.Next()) entry = {true, {rows.Text(0), rows.Id(1)}, !rows.IsNull(2), rows.Text(3)};
+  if (rows.error()) return Fail(*rows.error());
+  return entry;
+}
+
+Result<bool> Exists(SqliteConnection& db, const std::string& sql, const SqlBind& value) {
+  auto rows = db.Start(sql, &value, 1);
+  const bool found = rows.Next();
+  if (rows.error()) return Fail(*rows.error());
+  return found;
+}
+
+// Whether the task stands in one of its table's pools.
+Result<bool> IsInAPool(SqliteConnection& db, const TaskKey& task) {
+  const auto table = Exists(db, "SELECT 1 FROM millrace_schema WHERE task_table=?", task.table);
+  if (!table || !*table || !IsTableName(task.table)) return table;
+  for (const char* pool : {"", "_done", "_failed"}) {
+    const auto found = Exists(db, "SELECT 1 FROM " + task.table + pool + " WHERE id=?", task.id);
+    if (!found || *found) return found;
+  }
+  return false;
+}
+
+// An entry whose retention has passed, or whose task was lost before it ended, counts no more.
+Result<bool> IsVoid(SqliteConnection& db, const Entry& entry, const std::string& now) {
+  if (!entry.found) return true;
+  if (!entry.keep_until.empty() && entry.keep_until <= now) return true;
+  if (entry.ended) return false;
+  const auto present = IsInAPool(db, entry.task);
+  if (!present) return Fail(present.error());
+  return !*present;
+}
+
+}  // namespace
+
+Result<std::string> KeyHolder(SqliteConnection& db, std::string_view handler, std::string_view key,
+                              const std::string& now) {
+  const auto entry = ReadEntry(db, handler, key);
+  if (!entry) return Fail(entry.error());
+  const auto is_void = IsVoid(db, *entry, now);
+  if (!is_void) return Fail(is_void.error());
+  if (*is_void) return std::string();
+  return entry->task.table + "/" + std::to_string(entry->task.id);
+}
+
+Result<std::string> TakeKey(SqliteConnection& db, std::string_view handler, std::string_view key,
+                            const TaskKey& task, const std::string& now) {
+  const auto entry = ReadEntry(db, handler, key);
+  if (!entry) return Fail(entry.error());
+  if (!entry->found || entry->task != task) {
+    const auto is_void = IsVoid(db, *entry, now);
+    if (!is_void) return Fail(is_void.error());
+    if (!*is_void) return entry->task.table + "/" + std::to_string(entry->task.id);
+  } else if (!entry->ended) {
+    return std::string();
+  }
+  auto entered = db.Run(
+      "INSERT OR REPLACE INTO tasks_keys (handler, biz_key, task_table, task_id, entered_at) VALUES "
+      "(?,?,?,?,?)",
+      handler, key, task.table, task.id, now);
+  if (!entered) return Fail(entered.error());
+  return std::string();
+}
+
+Status EndKey(SqliteConnection& db, std::string_view handler, std::string_view key, const TaskKey& task,
+              KeyFate fate, WallTime now) {
+  if (key.empty()) return {};
+  Result<std::int64_t> done = 0;
+  if (fate == KeyFate::Free) {
+    done = db.Run("DELETE FROM tasks_keys WHERE handler=? AND biz_key=? AND task_table=? AND task_id=?",
+                  handler, key, task.table, task.id);
+  } else {
+    const std::string ended = fate == KeyFate::Reopen ? "" : TimeText(now);
+    const std::string keep = fate == KeyFate::Retain ? TimeText(now + kKeyRetention) : "";
+    done = db.Run(
+        "UPDATE tasks_keys SET ended_at=?, keep_until=? WHERE handler=? AND biz_key=? AND task_table=? AND "
+        "task_id=?",
+        SqlBind::OrNull(ended), SqlBind::OrNull(keep), handler, key, task.table, task.id);
+  }
+  if (!done) return Fail(done.error());
+  return {};
+}
+
+}  // namespace millrace

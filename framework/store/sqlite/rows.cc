@@ -1,0 +1,97 @@
+#include "framework/store/sqlite/rows.h"
+
+#include <cstdio>
+
+namespace millrace {
+namespace {
+
+int NumberAt(std::string_view text, std::size_t at, std::size_t digits) {
+  int value = 0;
+  for (std::size_t i = at; i < at + digits && i < text.size(); ++i) value = value * 10 + (text[i] - '0');
+  return value;
+}
+
+// The length of the well-formed sequence at the start of `text`; 0 where there is none.
+std::size_t SequenceLength(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const unsigned lead = byte(0);
+  std::size_t length = 1;
+  if (lead >= 0x80) length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if ((lead >= 0x80 && lead < 0xC2) || lead > 0xF4) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  // Overlong forms, surrogates and what lies beyond U+10FFFF.
+  if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F)) return 0;
+  if ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F)) return 0;
+  return length;
+}
+
+}  // namespace
+
+std::string TimeText(WallTime time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss of_day(time - day);
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, "%04d-%02u-%02u %02d:%02d:%02d.%06d", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<int>(of_day.hours().count()), static_cast<int>(of_day.minutes().count()),
+                static_cast<int>(of_day.seconds().count()), static_cast<int>(of_day.subseconds().count()));
+  return buffer;
+}
+
+WallTime TimeOf(std::string_view text) {
+  const std::chrono::year_month_day date{std::chrono::year(NumberAt(text, 0, 4)),
+                                         std::chrono::month(static_cast<unsigned>(NumberAt(text, 5, 2))),
+                                         std::chrono::day(static_cast<unsigned>(NumberAt(text, 8, 2)))};
+  return WallTime(std::chrono::sys_days(date)) + std::chrono::hours(NumberAt(text, 11, 2)) +
+         std::chrono::minutes(NumberAt(text, 14, 2)) + std::chrono::seconds(NumberAt(text, 17, 2)) +
+         Micros(NumberAt(text, 20, 6));
+}
+
+std::optional<WallTime> TimeOrNone(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  return TimeOf(text);
+}
+
+WallTime StoreNow() { return SystemClock().WallNow(); }
+
+Task ReadTask(const SqliteRows& row, const std::string& table) {
+  Task task;
+  task.key = {table, row.Id(0)};
+  task.slice = row.Number(1);
+  task.state = static_cast<TaskState>(row.Integer(2));
+  task.handler = row.Text(3);
+  task.priority = row.Number(4);
+  task.run_at = TimeOf(row.Text(5));
+  task.params = row.Text(6);
+  task.biz_key = row.Text(7);
+  task.batch = row.Text(8);
+  task.failures = row.Number(9);
+  task.attempt = row.Number(10);
+  task.crashes = row.Number(11);
+  task.cancel = row.Integer(12) != 0;
+  task.claimed_by = row.Text(13);
+  task.claimed_at = TimeOrNone(row.Text(14));
+  task.last_error = row.Text(15);
+  task.progress = row.Text(16);
+  task.created_at = TimeOf(row.Text(17));
+  return task;
+}
+
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = SequenceLength(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+Status CheckTable(const std::string& table) {
+  if (IsTableName(table)) return {};
+  return Fail(ErrorCode::Invalid, "'" + Shorten(table, 60) + "' is not the name of a task table");
+}
+
+}  // namespace millrace

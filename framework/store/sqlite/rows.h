@@ -1,0 +1,34 @@
+// How tasks and times stand in the tables, and the pieces of SQL that several sessions share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "framework/store/sqlite/connection.h"
+#include "framework/task/task.h"
+
+namespace millrace {
+
+// 'YYYY-MM-DD HH:MM:SS.ffffff', UTC: of one length, so that their order is that of the texts.
+std::string TimeText(WallTime time);
+// The reverse; the tables' constraint keeps the form.
+WallTime TimeOf(std::string_view text);
+std::optional<WallTime> TimeOrNone(std::string_view text);
+
+// SQLite has no clock of its own: the store's now is this process's wall clock.
+WallTime StoreNow();
+
+// The columns that ReadTask reads, in its order, from the running pool.
+inline constexpr std::string_view kTaskColumns =
+    "id, slice, state, handler, priority, run_at, params, biz_key, batch, failures, attempt, crashes, cancel,"
+    " claimed_by, claimed_at, last_error, progress, created_at";
+inline constexpr int kTaskColumnCount = 18;
+Task ReadTask(const SqliteRows& row, const std::string& table);
+
+// Whether text may be stored: the databases keep UTF-8 and nothing else.
+bool IsUtf8(std::string_view text);
+
+// Invalid for a name that may not stand in SQL.
+Status CheckTable(const std::string& table);
+
+}  // namespace millrace

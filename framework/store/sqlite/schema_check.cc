@@ -1,0 +1,152 @@
+#include "framework/store/sqlite/schema_check.h"
+
+#include <set>
+
+#include "framework/store/sqlite/due_map.h"
+#include "framework/store/sqlite/schema_text.h"
+#include "framework/store/sqlite/sqlite_task_store.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kScratch[] = "millrace_scratch";
+
+// The text of a statement without what people may write differently: spaces and quotes.
+std::string Squeezed(const std::string& sql) {
+  std::string text;
+  for (const char c : sql) {
+    if (c != ' ' && c != '\n' && c != '\t' && c != '"' && c != '`') text += c;
+  }
+  return text;
+}
+
+Result<std::string> LiveText(SqliteConnection& db, const SchemaObject& object) {
+  auto rows = db.Select("SELECT sql FROM sqlite_master WHERE type=? AND name=?", object.kind, object.name);
+  std::string text;
+  if (rows.Next()) text = rows.Text(0);
+  if (rows.error()) return Fail(*rows.error());
+  return text;
+}
+
+Result<std::set<std::string>> Columns(SqliteConnection& db, const std::string& table) {
+  auto rows = db.Select("SELECT name FROM pragma_table_xinfo(?)", table);
+  std::set<std::string> names;
+  while (rows.Next()) names.insert(rows.Text(0));
+  if (rows.error()) return Fail(*rows.error());
+  return names;
+}
+
+// The first columns of the text "CREATE TABLE name (\n  column TYPE …": one a line, indented by two spaces.
+std::vector<std::string> ExpectedColumns(const std::string& create) {
+  std::vector<std::string> names;
+  for (std::size_t line = create.find("\n  "); line != std::string::npos;
+       line = create.find("\n  ", line + 1)) {
+    const std::size_t start = line + 3;
+    if (create[start] < 'a' || create[start] > 'z') continue;
+    names.push_back(create.substr(start, create.find(' ', start) - start));
+  }
+  return names;
+}
+
+Status CompareObject(SqliteConnection& db, const SchemaObject& object, std::vector<SchemaFinding>& findings) {
+  const auto live = LiveText(db, object);
+  if (!live) return Fail(live.error());
+  const std::string what = object.kind + " " + object.name;
+  if (live->empty()) {
+    findings.push_back({what, "it is missing", "run `millrace schema apply`"});
+    return {};
+  }
+  if (Squeezed(*live) == Squeezed(object.create)) return {};
+  if (object.kind != "table") {
+    findings.push_back({what, "it is not as expected: " + *live,
+                        "drop it and run `millrace schema apply`, which makes it anew"});
+    return {};
+  }
+  const auto columns = Columns(db, object.name);
+  if (!columns) return Fail(columns.error());
+  bool complete = true;
+  for (const std::string& column : ExpectedColumns(object.create)) {
+    if (columns->contains(column)) continue;
+    complete = false;
+    findings.push_back(
+        {"column " + object.name + "." + column, "it is missing", "compare with `millrace schema print`"});
+  }
+  if (complete) {
+    findings.push_back({what, "its definition differs from the expected one",
+                        "compare `.schema " + object.name + "` with `millrace schema print`"});
+  }
+  return {};
+}
+
+struct HotStatement {
+  std::string name;
+  std::string sql;
+  std::size_t values = 0;
+};
+
+std::vector<HotStatement> HotStatements(const std::string& table) {
+  const std::string mine = " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
+  return {{"due map, first group", FirstGroupSql(table), 1},
+          {"due map, next group", NextGroupSql(table), 3},
+          {"scan", ScanSql(table), 7},
+          {"claim",
+           "UPDATE " + table + " SET state=2, attempt=attempt+1 WHERE id=? AND state=0 AND attempt=?", 2},
+          {"settle, copy", "SELECT slice FROM " + table + mine, 3},
+          {"settle, delete", "DELETE FROM " + table + " WHERE id=?", 1}};
+}
+
+// Every step of a plan must be a search by an index or a primary key, and none may sort.
+Status Explain(SqliteConnection& db, const HotStatement& hot, std::vector<SchemaFinding>& findings) {
+  const std::vector<SqlBind> values(hot.values, SqlBind(nullptr));
+  auto rows = db.Start("EXPLAIN QUERY PLAN " + hot.sql, values.data(), values.size());
+  while (rows.Next()) {
+    const std::string step = rows.Text(3);
+    const bool sorts = step.find("TEMP B-TREE") != std::string::npos;
+    const bool scans = step.starts_with("SCAN");
+    if (!sorts && !scans) continue;
+    findings.push_back({"statement " + hot.name, (sorts ? "it sorts: " : "it scans: ") + step,
+                        "compare the index with `millrace schema print`, and run ANALYZE"});
+  }
+  // A plan that the forced index can't serve is refused when it is prepared.
+  if (rows.error())
+    findings.push_back({"statement " + hot.name, rows.error()->message, "run `millrace schema apply`"});
+  return {};
+}
+
+// Rows enough that a plan which sorts or scans would be chosen if it could be.
+Status SeedScratch(SqliteConnection& db) {
+  for (const SchemaObject& object : TaskTableObjects(kScratch, 4)) {
+    if (Status made = db.Script(object.create); !made) return made;
+  }
+  auto seeded =
+      db.Run(std::string("INSERT INTO ") + kScratch +
+             " (handler, params) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<500)"
+             " SELECT 'scratch', '{}' FROM n");
+  if (!seeded) return Fail(seeded.error());
+  return db.Script(std::string("ANALYZE ") + kScratch);
+}
+
+}  // namespace
+
+Result<std::vector<SchemaFinding>> CheckSchema(SqliteConnection& db, const std::vector<TableInfo>& tables) {
+  std::vector<SchemaFinding> findings;
+  std::vector<SchemaObject> expected = ShardObjects();
+  for (const TableInfo& table : tables) {
+    const auto objects = TaskTableObjects(table.table, table.slices);
+    expected.insert(expected.end(), objects.begin(), objects.end());
+  }
+  for (const SchemaObject& object : expected) {
+    if (Status compared = CompareObject(db, object, findings); !compared) return Fail(compared.error());
+  }
+  // The scratch table lives in a transaction that is rolled back.
+  if (Status begun = db.Begin(); !begun) return Fail(begun.error());
+  Status explained = SeedScratch(db);
+  for (const HotStatement& hot : HotStatements(kScratch)) {
+    if (explained) explained = Explain(db, hot, findings);
+  }
+  db.Rollback();
+  if (!explained) return Fail(explained.error());
+  return findings;
+}
+
+}  // namespace millrace

@@ -1,0 +1,191 @@
+#include "framework/store/sqlite/schema_text.h"
+
+#include "framework/task/task.h"
+
+namespace millrace {
+namespace {
+
+// One text form, so that the order of the texts is the order of the times.
+constexpr char kRunAtCheck[] =
+    "run_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-5][0-9]"
+    ".[0-9][0-9][0-9][0-9][0-9][0-9]' AND julianday(run_at) IS NOT NULL";
+constexpr char kNow[] = "(strftime('%Y-%m-%d %H:%M:%f','now') || '000')";
+
+std::string Tasks(const std::string& table, std::uint32_t slices) {
+  return "CREATE TABLE " + table +
+         " (\n"
+         "  id         INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+         "  slice      INTEGER NOT NULL DEFAULT ((random() & 2147483647) % " +
+         std::to_string(slices) +
+         ")\n"
+         "             CHECK (slice BETWEEN 0 AND " +
+         std::to_string(kMaxSlices - 1) +
+         "),\n"
+         "  state      INTEGER NOT NULL DEFAULT 0 CHECK (state IN (0,2,3)),\n"
+         "  handler    TEXT NOT NULL\n"
+         "             CHECK (handler GLOB '[a-z]*' AND handler NOT GLOB '*[^a-z0-9_.]*' AND length(handler) "
+         "<= 64),\n"
+         "  priority   INTEGER NOT NULL DEFAULT 5 CHECK (priority IN (0,1,2,3,4,5,6,7,8,9)),\n"
+         "  run_at     TEXT NOT NULL DEFAULT " +
+         kNow +
+         "\n"
+         "             CHECK (" +
+         kRunAtCheck +
+         "),\n"
+         "  params     TEXT NOT NULL CHECK (json_valid(params) AND length(CAST(params AS BLOB)) <= 65536),\n"
+         "  biz_key    TEXT CHECK (length(CAST(biz_key AS BLOB)) <= 190),\n"
+         "  batch      TEXT CHECK (length(CAST(batch AS BLOB)) <= 64),\n"
+         "  failures   INTEGER NOT NULL DEFAULT 0 CHECK (failures >= 0),\n"
+         "  attempt    INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),\n"
+         "  crashes    INTEGER NOT NULL DEFAULT 0 CHECK (crashes >= 0),\n"
+         "  cancel     INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1)),\n"
+         "  claimed_by TEXT,\n"
+         "  claimed_at TEXT,\n"
+         "  last_error TEXT,\n"
+         "  progress   TEXT,\n"
+         "  created_at TEXT NOT NULL DEFAULT " +
+         kNow +
+         ",\n"
+         "  updated_at TEXT NOT NULL DEFAULT " +
+         kNow +
+         ",\n"
+         "  urgency    INTEGER GENERATED ALWAYS AS\n"
+         "             (CASE WHEN state = 3 THEN NULL ELSE priority * 10 + min(failures, 9) END) STORED,\n"
+         "  CHECK (state <> 2 OR claimed_by IS NOT NULL)\n"
+         ")";
+}
+
+std::string EndedPool(const std::string& table, const std::string& states, const std::string& last) {
+  return "CREATE TABLE " + table +
+         " (\n"
+         "  id          INTEGER PRIMARY KEY,\n"
+         "  slice       INTEGER NOT NULL,\n"
+         "  state       INTEGER NOT NULL CHECK (state IN (" +
+         states +
+         ")),\n"
+         "  handler     TEXT NOT NULL,\n"
+         "  priority    INTEGER NOT NULL,\n"
+         "  run_at      TEXT NOT NULL,\n"
+         "  params      TEXT NOT NULL,\n"
+         "  biz_key     TEXT,\n"
+         "  batch       TEXT,\n"
+         "  failures    INTEGER NOT NULL,\n"
+         "  attempt     INTEGER NOT NULL,\n"
+         "  crashes     INTEGER NOT NULL,\n"
+         "  claimed_by  TEXT,\n"
+         "  claimed_at  TEXT,\n"
+         "  last_error  TEXT,\n"
+         "  progress    TEXT,\n"
+         "  created_at  TEXT NOT NULL,\n"
+         "  " +
+         last +
+         " TEXT,\n"
+         "  finished_at TEXT NOT NULL\n"
+         ")";
+}
+
+std::string AllPools(const std::string& table) {
+  const std::string shared =
+      "id, slice, state, handler, priority, run_at, params, biz_key, batch, failures, attempt, crashes,"
+      " claimed_by, claimed_at, last_error, progress, created_at";
+  return "CREATE VIEW " + table + "_all AS\n" + "  SELECT " + shared +
+         ", NULL AS result, NULL AS error_class, NULL AS finished_at FROM " + table + "\n" +
+         "  UNION ALL SELECT " + shared + ", result, NULL, finished_at FROM " + table + "_done\n" +
+         "  UNION ALL SELECT " + shared + ", NULL, error_class, finished_at FROM " + table + "_failed";
+}
+
+}  // namespace
+
+std::vector<SchemaObject> ShardObjects() {
+  return {
+      {"table", "millrace_schema",
+       "CREATE TABLE millrace_schema (\n"
+       "  task_table TEXT PRIMARY KEY,\n"
+       "  slices     INTEGER NOT NULL,\n"
+       "  version    INTEGER NOT NULL,\n"
+       "  applied_at TEXT NOT NULL\n"
+       ") WITHOUT ROWID"},
+      {"table", "millrace_incarnations",
+       "CREATE TABLE millrace_incarnations (\n"
+       "  id         TEXT PRIMARY KEY,\n"
+       "  worker     TEXT NOT NULL,\n"
+       "  host       TEXT NOT NULL,\n"
+       "  pid        INTEGER NOT NULL,\n"
+       "  lease_us   INTEGER NOT NULL,\n"
+       "  slices     TEXT NOT NULL,\n"
+       "  started_at TEXT NOT NULL,\n"
+       "  dead       INTEGER NOT NULL DEFAULT 0\n"
+       ") WITHOUT ROWID"},
+      {"table", "millrace_beats",
+       "CREATE TABLE millrace_beats (\n"
+       "  id   TEXT PRIMARY KEY,\n"
+       "  beat INTEGER NOT NULL\n"
+       ") WITHOUT ROWID"},
+      {"table", "tasks_keys",
+       "CREATE TABLE tasks_keys (\n"
+       "  handler    TEXT NOT NULL,\n"
+       "  biz_key    TEXT NOT NULL,\n"
+       "  task_table TEXT NOT NULL,\n"
+       "  task_id    INTEGER NOT NULL,\n"
+       "  entered_at TEXT NOT NULL,\n"
+       "  ended_at   TEXT,\n"
+       "  keep_until TEXT,\n"
+       "  PRIMARY KEY (handler, biz_key)\n"
+       ") WITHOUT ROWID"},
+      {"table", "millrace_attempts",
+       "CREATE TABLE millrace_attempts (\n"
+       "  task_table  TEXT NOT NULL,\n"
+       "  task_id     INTEGER NOT NULL,\n"
+       "  attempt     INTEGER NOT NULL,\n"
+       "  at          TEXT NOT NULL,\n"
+       "  incarnation TEXT NOT NULL,\n"
+       "  kind        TEXT NOT NULL CHECK (kind IN ('failed','crashed','rescued')),\n"
+       "  error_class TEXT NOT NULL,\n"
+       "  message     TEXT NOT NULL,\n"
+       "  PRIMARY KEY (task_table, task_id, attempt)\n"
+       ") WITHOUT ROWID"},
+      {"table", "millrace_counters",
+       "CREATE TABLE millrace_counters (\n"
+       "  task_table      TEXT NOT NULL,\n"
+       "  handler         TEXT NOT NULL,\n"
+       "  batch           TEXT NOT NULL,\n"
+       "  incarnation     TEXT NOT NULL,\n"
+       "  succeeded       INTEGER NOT NULL,\n"
+       "  cancelled       INTEGER NOT NULL,\n"
+       "  failed          INTEGER NOT NULL,\n"
+       "  attempts_failed INTEGER NOT NULL,\n"
+       "  PRIMARY KEY (task_table, handler, batch, incarnation)\n"
+       ") WITHOUT ROWID"},
+      {"table", "millrace_audit",
+       "CREATE TABLE millrace_audit (\n"
+       "  id      INTEGER PRIMARY KEY AUTOINCREMENT,\n"
+       "  at      TEXT NOT NULL,\n"
+       "  actor   TEXT NOT NULL,\n"
+       "  action  TEXT NOT NULL,\n"
+       "  subject TEXT NOT NULL,\n"
+       "  detail  TEXT NOT NULL\n"
+       ")"},
+  };
+}
+
+std::vector<SchemaObject> TaskTableObjects(const std::string& table, std::uint32_t slices) {
+  return {
+      {"table", table, Tasks(table, slices)},
+      // Held rows have no urgency and are not in it at all; the row's id follows run_at by itself.
+      {"index", table + "_due",
+       "CREATE INDEX " + table + "_due ON " + table +
+           " (slice, handler, urgency, run_at) WHERE urgency IS NOT NULL"},
+      {"index", table + "_by_key",
+       "CREATE INDEX " + table + "_by_key ON " + table + " (biz_key, handler) WHERE biz_key IS NOT NULL"},
+      {"table", table + "_done", EndedPool(table + "_done", "1,4", "result     ")},
+      {"table", table + "_failed", EndedPool(table + "_failed", "-1", "error_class")},
+      {"view", table + "_all", AllPools(table)},
+  };
+}
+
+std::string SchemaRow(const std::string& table, std::uint32_t slices) {
+  return "INSERT OR IGNORE INTO millrace_schema (task_table, slices, version, applied_at) VALUES ('" + table +
+         "', " + std::to_string(slices) + ", " + std::to_string(kSchemaVersion) + ", " + kNow + ")";
+}
+
+}  // namespace millrace

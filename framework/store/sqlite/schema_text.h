@@ -1,0 +1,23 @@
+// The DDL of an SQLite shard, as texts that the sqlite3 command runs too. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/store/schema_store.h"
+
+namespace millrace {
+
+// An object of the schema and the statement that makes it.
+struct SchemaObject {
+  std::string kind;  // table, index, view
+  std::string name;
+  std::string create;
+};
+
+std::vector<SchemaObject> ShardObjects();
+std::vector<SchemaObject> TaskTableObjects(const std::string& table, std::uint32_t slices);
+// The rows of millrace_schema, as one INSERT that leaves existing rows alone.
+std::string SchemaRow(const std::string& table, std::uint32_t slices);
+
+}  // namespace millrace

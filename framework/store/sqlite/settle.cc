@@ -1,0 +1,157 @@
+#include "framework/store/sqlite/settle.h"
+
+#include "framework/store/sqlite/counters.h"
+#include "framework/store/sqlite/key_ledger.h"
+#include "framework/store/sqlite/rows.h"
+
+namespace millrace {
+namespace {
+
+// What moves unchanged from the running pool to an ended one, behind id.
+constexpr char kMoved[] =
+    "slice, handler, priority, run_at, params, biz_key, batch, attempt, crashes, claimed_by, claimed_at, "
+    "progress,"
+    " created_at";
+constexpr char kMine[] = " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
+
+class Settler {
+ public:
+  Settler(SqliteConnection& db, const std::string& incarnation)
+      : db_(db), incarnation_(incarnation), now_(StoreNow()), now_text_(TimeText(now_)) {}
+
+  // The number of rows ended: 1, or 0 where the attempt is not ours.
+  Result<std::int64_t> End(const Settlement& settlement) {
+    auto ended = settlement.to == Settlement::To::Waiting ? SetWaiting(settlement) : Move(settlement);
+    if (!ended || *ended == 0) return ended;
+    if (Status noted = NoteFailure(settlement); !noted) return Fail(noted.error());
+    if (Status keyed = Key(settlement); !keyed) return Fail(keyed.error());
+    return ended;
+  }
+
+  void Count(const Settlement& settlement) {
+    CounterDelta& delta = sums_.Of(settlement.key.table, settlement.handler, settlement.batch);
+    delta.succeeded += settlement.to == Settlement::To::Succeeded;
+    delta.cancelled += settlement.to == Settlement::To::Cancelled;
+    delta.failed += settlement.to == Settlement::To::Failed;
+    delta.attempts_failed += settlement.failed_attempt;
+  }
+  Status WriteCounters() { return sums_.Write(db_, incarnation_); }
+
+ private:
+  Result<std::int64_t> Move(const Settlement& settlement) {
+    const bool failed = settlement.to == Settlement::To::Failed;
+    const bool succeeded = settlement.to == Settlement::To::Succeeded;
+    const std::string& table = settlement.key.table;
+    const std::string& sql = Text(table, settlement.to, [&] {
+      return "INSERT INTO " + table + (failed ? "_failed" : "_done") + " (id, state, failures, last_error, " +
+             (failed ? "error_class" : "result") + ", finished_at, " + kMoved +
+             ") SELECT id, ?, failures+?, coalesce(?, last_error), ?, ?, " + kMoved + " FROM " + table +
+             kMine;
+    });
+    const int state = failed ? -1 : succeeded ? 1 : 4;
+    // The last column is the error's class in the failed pool, the result in the other.
+    const SqlBind reason = succeeded ? SqlBind(nullptr) : SqlBind::OrNull(settlement.text);
+    const SqlBind last = failed      ? SqlBind(settlement.error_class)
+                         : succeeded ? SqlBind::OrNull(settlement.text)
+                                     : SqlBind(nullptr);
+    auto moved = db_.Run(sql, state, int{settlement.failed_attempt}, reason, last, now_text_,
+                         settlement.key.id, incarnation_, settlement.attempt);
+    if (!moved || *moved == 0) return moved;
+    return db_.Run(
+        Text(table, Settlement::To::Waiting, [&] { return "DELETE FROM " + table + " WHERE id=?"; }),
+        settlement.key.id);
+  }
+
+  Result<std::int64_t> SetWaiting(const Settlement& settlement) {
+    std::string due;
+    if (settlement.run_at) due = TimeText(*settlement.run_at);
+    if (settlement.delay) due = TimeText(now_ + *settlement.delay);
+    return db_.Run("UPDATE " + settlement.key.table +
+                       " SET state=0, claimed_by=NULL, claimed_at=NULL, failures=failures+?,"
+                       " run_at=coalesce(?, run_at), last_error=coalesce(?, last_error), updated_at=?" +
+                       kMine,
+                   int{settlement.failed_attempt}, SqlBind::OrNull(due), SqlBind::OrNull(settlement.text),
+                   now_text_, settlement.key.id, incarnation_, settlement.attempt);
+  }
+
+  Status NoteFailure(const Settlement& settlement) {
+    if (!settlement.failed_attempt) return {};
+    auto noted = db_.Run(
+        "INSERT OR REPLACE INTO millrace_attempts (task_table, task_id, attempt, at, incarnation, kind, "
+        "error_class,"
+        " message) VALUES (?,?,?,?,?,'failed',?,?)",
+        settlement.key.table, settlement.key.id, settlement.attempt, now_text_, incarnation_,
+        settlement.error_class, settlement.text);
+    if (!noted) return Fail(noted.error());
+    return {};
+  }
+
+  Status Key(const Settlement& settlement) {
+    if (settlement.to == Settlement::To::Waiting) return {};
+    const KeyFate fate = settlement.to == Settlement::To::Failed ? KeyFate::Failed : KeyFate::Retain;
+    return EndKey(db_, settlement.handler, settlement.biz_key, settlement.key, fate, now_);
+  }
+
+  // Texts are made once for each table and statement of the batch.
+  template <class Make>
+  const std::string& Text(const std::string& table, Settlement::To to, Make make) {
+    std::string& text = texts_[{table, to}];
+    if (text.empty()) text = make();
+    return text;
+  }
+
+  SqliteConnection& db_;
+  const std::string& incarnation_;
+  const WallTime now_;
+  const std::string now_text_;
+  CounterSums sums_;
+  std::map<std::pair<std::string, Settlement::To>, std::string> texts_;
+};
+
+std::string Refusal(const Settlement& settlement) {
+  if (!IsTableName(settlement.key.table))
+    return "'" + Shorten(settlement.key.table, 60) + "' is no task table";
+  if (!IsUtf8(settlement.text)) return "the result or reason is not UTF-8";
+  if (!IsUtf8(settlement.error_class)) return "the error's class is not UTF-8";
+  return {};
+}
+
+Status Savepoint(SqliteConnection& db, const char* sql) {
+  auto done = db.Run(sql);
+  if (!done) return Fail(done.error());
+  return {};
+}
+
+}  // namespace
+
+Result<SettleReport> SettleBatch(SqliteConnection& db, const std::string& incarnation,
+                                 std::span<const Settlement> batch) {
+  SettleReport report;
+  report.verdicts.resize(batch.size(), SettleVerdict::Refused);
+  report.errors.resize(batch.size());
+  Settler settler(db, incarnation);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    report.errors[i] = Refusal(batch[i]);
+    if (!report.errors[i].empty()) {
+      report.verdicts[i] = SettleVerdict::Broken;
+      continue;
+    }
+    // A row that is refused half way leaves nothing behind. Savepoints cost little beside the row itself.
+    if (Status set = Savepoint(db, "SAVEPOINT one_row"); !set) return Fail(set.error());
+    auto ended = settler.End(batch[i]);
+    if (!ended && ended.error().code != ErrorCode::Invalid) return Fail(ended.error());
+    if (!ended) {
+      if (Status back = Savepoint(db, "ROLLBACK TO one_row"); !back) return Fail(back.error());
+      report.verdicts[i] = SettleVerdict::Broken;
+      report.errors[i] = ended.error().message;
+    } else if (*ended == 1) {
+      report.verdicts[i] = SettleVerdict::Settled;
+      settler.Count(batch[i]);
+    }
+    if (Status gone = Savepoint(db, "RELEASE one_row"); !gone) return Fail(gone.error());
+  }
+  if (Status counted = settler.WriteCounters(); !counted) return Fail(counted.error());
+  return report;
+}
+
+}  // namespace millrace

@@ -1,0 +1,108 @@
+#include "framework/store/sqlite/sqlite_incarnation_store.h"
+
+#include "framework/store/sqlite/rows.h"
+
+namespace millrace {
+
+Status SqliteIncarnationStore::Register(const Incarnation& incarnation) {
+  auto done = db_.Write([&]() -> Result<bool> {
+    auto row = db_.Run(
+        "INSERT OR IGNORE INTO millrace_incarnations (id, worker, host, pid, lease_us, slices, started_at)"
+        " VALUES (?,?,?,?,?,?,?)",
+        incarnation.id, incarnation.worker, incarnation.host, incarnation.pid,
+        static_cast<std::int64_t>(incarnation.lease.count()), incarnation.slices, TimeText(StoreNow()));
+    if (!row) return Fail(row.error());
+    if (*row == 0)
+      return Fail(ErrorCode::Conflict, "the incarnation " + incarnation.id + " is registered already");
+    auto beat = db_.Run("INSERT INTO millrace_beats (id, beat) VALUES (?, 1)", incarnation.id);
+    if (!beat) return Fail(beat.error());
+    return true;
+  });
+  if (!done) return Fail(done.error());
+  return {};
+}
+
+Result<bool> SqliteIncarnationStore::Renew(const std::string& id) {
+  return db_.Write([&]() -> Result<bool> {
+    auto done = db_.Run("UPDATE millrace_beats SET beat=beat+1 WHERE id=?", id);
+    if (!done) return Fail(done.error());
+    return *done == 1;
+  });
+}
+
+Result<std::vector<PeerBeat>> SqliteIncarnationStore::Peers() {
+  auto rows = db_.Select(
+      "SELECT i.id, worker, host, pid, lease_us, slices, beat FROM millrace_beats b JOIN "
+      "millrace_incarnations i"
+      " ON i.id=b.id ORDER BY i.id");
+  std::vector<PeerBeat> peers;
+  while (rows.Next()) {
+    peers.push_back(
+        {{rows.Text(0), rows.Text(1), rows.Text(2), rows.Integer(3), Micros(rows.Integer(4)), rows.Text(5)},
+         rows.Id(6)});
+  }
+  if (rows.error()) return Fail(*rows.error());
+  return peers;
+}
+
+Result<bool> SqliteIncarnationStore::MarkDead(const std::string& id, std::uint64_t seen_beat) {
+  return db_.Write([&]() -> Result<bool> {
+    auto stood = db_.Run("DELETE FROM millrace_beats WHERE id=? AND beat=?", id, seen_beat);
+    if (!stood) return Fail(stood.error());
+    if (*stood == 0) return false;
+    auto dead = db_.Run("UPDATE millrace_incarnations SET dead=1 WHERE id=?", id);
+    if (!dead) return Fail(dead.error());
+    return true;
+  });
+}
+
+Result<bool> SqliteIncarnationStore::Retire(const std::string& id) {
+  return db_.Write([&]() -> Result<bool> {
+    auto beat = db_.Run("DELETE FROM millrace_beats WHERE id=?", id);
+    if (!beat) return Fail(beat.error());
+    auto dead = db_.Run("UPDATE millrace_incarnations SET dead=1 WHERE id=? AND dead=0", id);
+    if (!dead) return Fail(dead.error());
+    return *dead == 1;
+  });
+}
+
+Result<bool> SqliteIncarnationStore::IsChargeable(const std::string& id, const Crash& crash) {
+  if (Status named = CheckTable(crash.key.table); !named) return Fail(named.error());
+  auto noted = db_.Select(
+      "SELECT kind='rescued' AND incarnation=? FROM millrace_attempts WHERE task_table=? AND task_id=? AND "
+      "attempt=?",
+      id, crash.key.table, crash.key.id, crash.attempt);
+  if (noted.Next()) return noted.Integer(0) != 0;
+  if (noted.error()) return Fail(*noted.error());
+  auto running = db_.Select(
+      "SELECT 1 FROM " + crash.key.table + " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
+      crash.key.id, id, crash.attempt);
+  const bool found = running.Next();
+  if (running.error()) return Fail(*running.error());
+  return found;
+}
+
+Result<std::size_t> SqliteIncarnationStore::ChargeCrashes(const std::string& id,
+                                                          std::span<const Crash> crashes) {
+  return db_.Write([&]() -> Result<std::size_t> {
+    std::size_t charged = 0;
+    for (const Crash& crash : crashes) {
+      const auto chargeable = IsChargeable(id, crash);
+      if (!chargeable) return Fail(chargeable.error());
+      if (!*chargeable) continue;
+      auto raised = db_.Run("UPDATE " + crash.key.table + " SET crashes=crashes+1 WHERE id=?", crash.key.id);
+      if (!raised) return Fail(raised.error());
+      if (*raised == 0) continue;
+      auto noted = db_.Run(
+          "INSERT OR REPLACE INTO millrace_attempts (task_table, task_id, attempt, at, incarnation, kind, "
+          "error_class,"
+          " message) VALUES (?,?,?,?,?,'crashed','crash','the worker died while the handler was running')",
+          crash.key.table, crash.key.id, crash.attempt, TimeText(StoreNow()), id);
+      if (!noted) return Fail(noted.error());
+      ++charged;
+    }
+    return charged;
+  });
+}
+
+}  // namespace millrace

@@ -1,0 +1,27 @@
+// One worker process at a time on an SQLite file: flock on PATH.lock, held for life, is its lease. A file of
+// its own, since opening and closing the database file in the process would drop SQLite's own locks.
+// Producers and commands beside the worker need no lock.
+#pragma once
+
+#include <string>
+
+#include "framework/base/result.h"
+
+namespace millrace {
+
+// Not copied; the lock goes with the object, and with the process however it ends.
+class SqliteLock {
+ public:
+  // Conflict with the holder's process id where another worker has it. Unavailable where the file can't be
+  // made.
+  static Result<SqliteLock> Take(const std::string& database_path);
+  SqliteLock(SqliteLock&& other) noexcept;
+  SqliteLock& operator=(SqliteLock&& other) noexcept;
+  ~SqliteLock();
+
+ private:
+  explicit SqliteLock(int file) : file_(file) {}
+  int file_;
+};
+
+}  // namespace millrace

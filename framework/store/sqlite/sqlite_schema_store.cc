@@ -1,0 +1,127 @@
+#include "framework/store/sqlite/sqlite_schema_store.h"
+
+#include "framework/store/sqlite/rows.h"
+#include "framework/store/sqlite/schema_check.h"
+#include "framework/store/sqlite/schema_text.h"
+
+namespace millrace {
+namespace {
+
+Status CheckSpec(const SchemaSpec& spec) {
+  if (spec.tables < 1 || spec.tables > 1000) {
+    return Fail(ErrorCode::Invalid, std::to_string(spec.tables) + " task tables; a shard takes 1 to 1000");
+  }
+  if (spec.slices < 1 || spec.slices > kMaxSlices) {
+    return Fail(ErrorCode::Invalid, std::to_string(spec.slices) + " slices; a table takes 1 to 16384");
+  }
+  return {};
+}
+
+Result<bool> Exists(SqliteConnection& db, const std::string& name) {
+  auto rows = db.Select("SELECT 1 FROM sqlite_master WHERE name=?", name);
+  const bool found = rows.Next();
+  if (rows.error()) return Fail(*rows.error());
+  return found;
+}
+
+Status MakeMissing(SqliteConnection& db, const std::vector<SchemaObject>& objects) {
+  for (const SchemaObject& object : objects) {
+    const auto found = Exists(db, object.name);
+    if (!found) return Fail(found.error());
+    if (*found) continue;
+    if (Status made = db.Script(object.create); !made) return made;
+  }
+  return {};
+}
+
+// The number of slices that the table was made with; 0: it was not.
+Result<std::uint32_t> SlicesOf(SqliteConnection& db, const std::string& table) {
+  auto rows = db.Select("SELECT slices FROM millrace_schema WHERE task_table=?", table);
+  std::uint32_t slices = 0;
+  if (rows.Next()) slices = rows.Number(0);
+  if (rows.error()) return Fail(*rows.error());
+  return slices;
+}
+
+Status ApplyTable(SqliteConnection& db, const std::string& table, std::uint32_t slices) {
+  const auto present = SlicesOf(db, table);
+  if (!present) return Fail(present.error());
+  if (*present != 0 && *present != slices) {
+    return Fail(ErrorCode::Conflict, "the table " + table + " has " + std::to_string(*present) +
+                                         " slices, not " + std::to_string(slices) +
+                                         ": apply with the same number, or begin with an empty database");
+  }
+  if (Status made = MakeMissing(db, TaskTableObjects(table, slices)); !made) return made;
+  return db.Script(SchemaRow(table, slices));
+}
+
+}  // namespace
+
+std::string SqliteSchemaStore::Print(const SchemaSpec& spec) const {
+  std::string text = "BEGIN IMMEDIATE;\n";
+  const auto print = [&](const std::vector<SchemaObject>& objects) {
+    for (const SchemaObject& object : objects) text += object.create + ";\n";
+  };
+  print(ShardObjects());
+  text += SchemaRow("", 0) + ";\n";
+  for (const std::string& table : TableNames(spec)) {
+    print(TaskTableObjects(table, spec.slices));
+    text += SchemaRow(table, spec.slices) + ";\n";
+  }
+  return text + "COMMIT;\n";
+}
+
+Status SqliteSchemaStore::Apply(const SchemaSpec& spec) {
+  if (Status valid = CheckSpec(spec); !valid) return valid;
+  SqliteConnection maker(file_, true);
+  if (Status opened = maker.Open(); !opened) return opened;
+  auto done = maker.Write([&]() -> Result<bool> {
+    if (Status made = MakeMissing(maker, ShardObjects()); !made) return Fail(made.error());
+    if (Status row = maker.Script(SchemaRow("", 0)); !row) return Fail(row.error());
+    for (const std::string& table : TableNames(spec)) {
+      if (Status applied = ApplyTable(maker, table, spec.slices); !applied) return Fail(applied.error());
+    }
+    return true;
+  });
+  if (!done) return Fail(done.error());
+  return {};
+}
+
+Result<std::uint32_t> SqliteSchemaStore::Upgrade() {
+  auto tables = Tables();
+  if (!tables) return Fail(tables.error());
+  auto rows = db_.Select("SELECT version FROM millrace_schema WHERE task_table=''");
+  std::uint32_t version = 0;
+  if (rows.Next()) version = rows.Number(0);
+  if (rows.error()) return Fail(*rows.error());
+  if (version > kSchemaVersion) {
+    return Fail(ErrorCode::Invalid, "the schema of " + db_.path() + " has version " +
+                                        std::to_string(version) + ", this program knows " +
+                                        std::to_string(kSchemaVersion) + ": use the newer program");
+  }
+  return version;
+}
+
+Result<std::vector<TableInfo>> SqliteSchemaStore::Tables() {
+  const auto applied = Exists(db_, "millrace_schema");
+  if (!applied) return Fail(applied.error());
+  if (!*applied) {
+    return Fail(
+        ErrorCode::NotFound,
+        db_.path() + " has no task tables: run `millrace schema apply --store sqlite:" + db_.path() + "`");
+  }
+  auto rows =
+      db_.Select("SELECT task_table, slices FROM millrace_schema WHERE task_table<>'' ORDER BY task_table");
+  std::vector<TableInfo> tables;
+  while (rows.Next()) tables.push_back({rows.Text(0), rows.Number(1)});
+  if (rows.error()) return Fail(*rows.error());
+  return tables;
+}
+
+Result<std::vector<SchemaFinding>> SqliteSchemaStore::Check() {
+  const auto tables = Tables();
+  if (!tables) return Fail(tables.error());
+  return CheckSchema(db_, *tables);
+}
+
+}  // namespace millrace

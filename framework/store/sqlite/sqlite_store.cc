@@ -1,0 +1,51 @@
+#include "framework/store/sqlite/sqlite_store.h"
+
+#include "framework/store/sqlite/connection.h"
+#include "framework/store/sqlite/sqlite_incarnation_store.h"
+#include "framework/store/sqlite/sqlite_schema_store.h"
+#include "framework/store/sqlite/sqlite_task_desk.h"
+#include "framework/store/sqlite/sqlite_task_store.h"
+#include "framework/store/sqlite/sqlite_task_transaction.h"
+
+namespace millrace {
+namespace {
+
+class SqliteStore final : public Store {
+ public:
+  explicit SqliteStore(const std::string& path) { file_.path = path; }
+
+  std::string Describe() const override { return "sqlite:" + file_.path; }
+  Status Ping() override {
+    SqliteConnection db(file_);
+    auto rows = db.Select("SELECT count(*) FROM sqlite_master");
+    return rows.Finish();
+  }
+
+  std::unique_ptr<TaskStore> OpenTasks() override { return std::make_unique<SqliteTaskStore>(file_); }
+  std::unique_ptr<IncarnationStore> OpenIncarnations() override {
+    return std::make_unique<SqliteIncarnationStore>(file_);
+  }
+  std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
+    return std::make_unique<SqliteTaskTransaction>(file_, limit);
+  }
+  std::unique_ptr<TaskDesk> OpenDesk() override { return std::make_unique<SqliteTaskDesk>(file_); }
+  std::unique_ptr<SchemaStore> OpenSchema() override { return std::make_unique<SqliteSchemaStore>(file_); }
+
+ private:
+  SqliteFile file_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> OpenSqliteStore(const StoreUrl& url, const StoreOptions&) {
+  if (url.kind != StoreUrl::Kind::Sqlite)
+    return Fail(ErrorCode::Invalid, "the store URL does not name an SQLite file");
+  if (url.path == ":memory:" || url.path.starts_with("file:")) {
+    return Fail(ErrorCode::Invalid, "sqlite:" + url.path +
+                                        " is no file: a store must outlive its process; write "
+                                        "sqlite:PATH");
+  }
+  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(url.path));
+}
+
+}  // namespace millrace

@@ -1,0 +1,14 @@
+// A shard in one SQLite file: the embedded default.
+#pragma once
+
+#include <memory>
+
+#include "framework/store/store.h"
+#include "framework/store/url.h"
+
+namespace millrace {
+
+// Opens nothing yet; the file is made by SchemaStore::Apply. Invalid where the URL is of another kind.
+Result<std::unique_ptr<Store>> OpenSqliteStore(const StoreUrl& url, const StoreOptions& options);
+
+}  // namespace millrace

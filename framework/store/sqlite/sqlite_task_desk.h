@@ -1,0 +1,30 @@
+// What people and producers ask of an SQLite shard. One thread at a time.
+#pragma once
+
+#include "framework/store/sqlite/connection.h"
+#include "framework/store/task_desk.h"
+
+namespace millrace {
+
+class SqliteTaskDesk final : public TaskDesk {
+ public:
+  explicit SqliteTaskDesk(SqliteFile& file) : db_(file) {}
+
+  Result<SubmitReport> Submit(const std::string& table, std::span<const NewTask> tasks) override;
+  Result<TaskRecord> Get(const TaskKey& key) override;
+  Result<TaskKey> Find(const std::string& table, const std::string& handler, const std::string& key) override;
+  Result<TaskPage> List(const std::string& table, const TaskFilter& filter, const std::string& after,
+                        std::size_t limit) override;
+  Result<std::vector<std::uint64_t>> Apply(TaskAction action, const std::string& table,
+                                           std::span<const std::uint64_t> ids,
+                                           const std::string& actor) override;
+  Result<std::vector<TaskTotals>> Totals() override;
+  Result<std::vector<GroupBacklog>> Backlog(const std::string& table) override;
+
+ private:
+  Result<std::vector<AttemptRecord>> Attempts(const TaskKey& key);
+
+  SqliteConnection db_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,254 @@
+#include "framework/store/sqlite/sqlite_task_store.h"
+
+#include <algorithm>
+
+#include "framework/store/sqlite/due_map.h"
+#include "framework/store/sqlite/key_ledger.h"
+#include "framework/store/sqlite/rows.h"
+#include "framework/store/sqlite/settle.h"
+
+namespace millrace {
+namespace {
+
+std::vector<std::uint64_t> Sorted(std::vector<std::uint64_t> ids) {
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+Status CheckSize(std::size_t count) {
+  if (count <= kMaxBatchRows) return {};
+  return Fail(ErrorCode::Invalid, std::to_string(count) + " rows in one batch; the limit is 999");
+}
+
+Status CheckRequest(const std::string& table, std::size_t count) {
+  if (Status named = CheckTable(table); !named) return named;
+  return CheckSize(count);
+}
+
+// Appends the row that a statement with RETURNING gives, if it gives one.
+Status TakeTask(SqliteRows rows, const std::string& table, std::vector<Task>& tasks) {
+  if (rows.Next()) tasks.push_back(ReadTask(rows, table));
+  return rows.Finish();
+}
+
+}  // namespace
+
+std::string ScanSql(const std::string& table) {
+  return "SELECT id, run_at, state, attempt, crashes, claimed_by FROM " + table + " INDEXED BY " + table +
+         "_due WHERE slice=? AND handler=? AND urgency=? AND urgency IS NOT NULL AND run_at<=?"
+         " AND (run_at, id)>(?, ?) ORDER BY run_at, id LIMIT ?";
+}
+
+Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables) {
+  return db_.Read([&]() -> Result<DueMap> {
+    DueMap map;
+    for (const TableSlices& slices : tables) {
+      if (Status read = ReadDueGroups(db_, slices, map.groups); !read) return Fail(read.error());
+    }
+    map.now = StoreNow();
+    return map;
+  });
+}
+
+Result<std::vector<ScanRow>> SqliteTaskStore::Scan(const ScanRequest& request) {
+  if (Status named = CheckTable(request.group.table); !named) return Fail(named.error());
+  // Before the first row is before every text, also of a year that nobody thought of.
+  const std::string after = request.after == ScanPosition{} ? "" : TimeText(request.after.run_at);
+  auto rows = db_.Select(ScanSql(request.group.table), request.group.slice, request.group.handler,
+                         request.group.urgency, TimeText(StoreNow()), after, request.after.id,
+                         static_cast<std::uint64_t>(request.limit));
+  std::vector<ScanRow> found;
+  while (rows.Next()) {
+    found.push_back({rows.Id(0), TimeOf(rows.Text(1)), static_cast<TaskState>(rows.Integer(2)),
+                     rows.Number(3), rows.Number(4), rows.Text(5)});
+  }
+  if (rows.error()) return Fail(*rows.error());
+  return found;
+}
+
+Result<bool> SqliteTaskStore::IsAlive(const std::string& incarnation) {
+  auto rows = db_.Select("SELECT 1 FROM millrace_incarnations WHERE id=? AND dead=0", incarnation);
+  const bool alive = rows.Next();
+  if (rows.error()) return Fail(*rows.error());
+  return alive;
+}
+
+Status SqliteTaskStore::CheckAlive(const std::string& incarnation) {
+  const auto alive = IsAlive(incarnation);
+  if (!alive) return Fail(alive.error());
+  if (*alive) return {};
+  return Fail(ErrorCode::Cancelled, "the incarnation " + incarnation + " was marked dead in this shard");
+}
+
+Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
+  if (Status valid = CheckRequest(request.table, request.ids.size()); !valid) return Fail(valid.error());
+  return db_.Write([&]() -> Result<std::vector<Task>> {
+    if (Status alive = CheckAlive(request.incarnation); !alive) return Fail(alive.error());
+    const std::string now = TimeText(StoreNow());
+    const std::string sql = "UPDATE " + request.table +
+                            " SET state=2, attempt=attempt+1, claimed_by=?, claimed_at=?, updated_at=?"
+                            " WHERE id=? AND state=0 AND attempt=? AND run_at<=? RETURNING " +
+                            std::string(kTaskColumns);
+    std::vector<Task> claimed;
+    for (const std::uint64_t id : Sorted(request.ids)) {
+      auto rows = db_.Select(sql, request.incarnation, now, now, id, request.attempt, now);
+      if (Status taken = TakeTask(std::move(rows), request.table, claimed); !taken)
+        return Fail(taken.error());
+    }
+    return claimed;
+  });
+}
+
+Status SqliteTaskStore::AdoptRows(const ClaimRequest& request, std::uint32_t attempt,
+                                  std::vector<Task>& adopted) {
+  const std::string sql =
+      "UPDATE " + request.table +
+      " SET attempt=attempt+1, updated_at=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=?"
+      " RETURNING " +
+      std::string(kTaskColumns);
+  const std::string now = TimeText(StoreNow());
+  for (const std::uint64_t id : Sorted(request.ids)) {
+    auto rows = db_.Select(sql, now, id, request.incarnation, attempt);
+    if (Status taken = TakeTask(std::move(rows), request.table, adopted); !taken) return taken;
+  }
+  return {};
+}
+
+Result<std::vector<Task>> SqliteTaskStore::Resolve(const ClaimRequest& request) {
+  if (Status valid = CheckRequest(request.table, request.ids.size()); !valid) return Fail(valid.error());
+  return db_.Write([&]() -> Result<std::vector<Task>> {
+    std::vector<Task> adopted;
+    // The adoption comes first: a row that it raised no longer has the number that the other statement looks
+    // for.
+    const auto alive = IsAlive(request.incarnation);
+    if (!alive) return Fail(alive.error());
+    if (*alive) {
+      if (Status done = AdoptRows(request, request.attempt + 1, adopted); !done) return Fail(done.error());
+    }
+    const std::string sql = "UPDATE " + request.table +
+                            " SET attempt=attempt+1, updated_at=? WHERE id=? AND state=0 AND attempt=?";
+    const std::string now = TimeText(StoreNow());
+    for (const std::uint64_t id : Sorted(request.ids)) {
+      auto passed = db_.Run(sql, now, id, request.attempt);
+      if (!passed) return Fail(passed.error());
+    }
+    return adopted;
+  });
+}
+
+Result<std::vector<Task>> SqliteTaskStore::Adopt(const ClaimRequest& request) {
+  if (Status valid = CheckRequest(request.table, request.ids.size()); !valid) return Fail(valid.error());
+  return db_.Write([&]() -> Result<std::vector<Task>> {
+    if (Status alive = CheckAlive(request.incarnation); !alive) return Fail(alive.error());
+    std::vector<Task> adopted;
+    if (Status done = AdoptRows(request, request.attempt, adopted); !done) return Fail(done.error());
+    return adopted;
+  });
+}
+
+Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& request) {
+  if (Status valid = CheckRequest(request.table, request.ids.size()); !valid) return Fail(valid.error());
+  return db_.Write([&]() -> Result<std::vector<std::uint64_t>> {
+    std::vector<std::uint64_t> rescued;
+    const auto alive = IsAlive(request.claimed_by);
+    if (!alive) return Fail(alive.error());
+    if (*alive) return rescued;
+    const std::string now = TimeText(StoreNow());
+    const std::string sql = "UPDATE " + request.table +
+                            " SET state=0, claimed_by=NULL, claimed_at=NULL, updated_at=?"
+                            " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
+    for (const std::uint64_t id : Sorted(request.ids)) {
+      auto freed = db_.Run(sql, now, id, request.claimed_by, request.attempt);
+      if (!freed) return Fail(freed.error());
+      if (*freed == 0) continue;
+      rescued.push_back(id);
+      auto noted = db_.Run(
+          "INSERT OR IGNORE INTO millrace_attempts (task_table, task_id, attempt, at, incarnation, kind, "
+          "error_class,"
+          " message) VALUES (?,?,?,?,?,'rescued','','the worker that ran it was marked dead')",
+          request.table, id, request.attempt, now, request.claimed_by);
+      if (!noted) return Fail(noted.error());
+    }
+    return rescued;
+  });
+}
+
+Result<std::vector<KeyVerdict>> SqliteTaskStore::ConfirmKeys(const std::string& incarnation,
+                                                             std::span<const Task> tasks) {
+  if (Status valid = CheckSize(tasks.size()); !valid) return Fail(valid.error());
+  return db_.Write([&]() -> Result<std::vector<KeyVerdict>> {
+    std::vector<KeyVerdict> verdicts;
+    const std::string now = TimeText(StoreNow());
+    for (const Task& task : tasks) {
+      if (Status named = CheckTable(task.key.table); !named) return Fail(named.error());
+      if (task.biz_key.empty()) continue;
+      bool ours = false;
+      {
+        auto rows = db_.Select(
+            "SELECT 1 FROM " + task.key.table + " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
+            task.key.id, incarnation, task.attempt);
+        ours = rows.Next();
+        if (rows.error()) return Fail(*rows.error());
+      }
+      if (!ours) continue;
+      auto holder = TakeKey(db_, task.handler, task.biz_key, task.key, now);
+      if (!holder) return Fail(holder.error());
+      verdicts.push_back({task.key, holder->empty(), *holder});
+    }
+    return verdicts;
+  });
+}
+
+Result<SettleReport> SqliteTaskStore::Settle(const std::string& incarnation,
+                                             std::span<const Settlement> batch) {
+  return db_.Write([&] { return SettleBatch(db_, incarnation, batch); });
+}
+
+Result<std::vector<bool>> SqliteTaskStore::StillRunning(const std::string& incarnation,
+                                                        std::span<const Settlement> batch) {
+  return db_.Read([&]() -> Result<std::vector<bool>> {
+    std::vector<bool> running;
+    for (const Settlement& settlement : batch) {
+      if (Status named = CheckTable(settlement.key.table); !named) return Fail(named.error());
+      auto rows = db_.Select(
+          "SELECT 1 FROM " + settlement.key.table + " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
+          settlement.key.id, incarnation, settlement.attempt);
+      running.push_back(rows.Next());
+      if (rows.error()) return Fail(*rows.error());
+    }
+    return running;
+  });
+}
+
+Result<std::vector<TaskKey>> SqliteTaskStore::Attend(const std::string& incarnation,
+                                                     std::span<const TaskKey> running,
+                                                     std::span<const TaskProgress> progress) {
+  if (!progress.empty()) {
+    auto saved = db_.Write([&]() -> Result<bool> {
+      for (const TaskProgress& mark : progress) {
+        if (Status named = CheckTable(mark.key.table); !named) return Fail(named.error());
+        if (!IsUtf8(mark.progress)) continue;
+        auto done = db_.Run("UPDATE " + mark.key.table +
+                                " SET progress=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
+                            Shorten(mark.progress), mark.key.id, incarnation, mark.attempt);
+        if (!done) return Fail(done.error());
+      }
+      return true;
+    });
+    if (!saved) return Fail(saved.error());
+  }
+  return db_.Read([&]() -> Result<std::vector<TaskKey>> {
+    std::vector<TaskKey> cancelled;
+    for (const TaskKey& key : running) {
+      if (Status named = CheckTable(key.table); !named) return Fail(named.error());
+      auto rows =
+          db_.Select("SELECT 1 FROM " + key.table + " WHERE id=? AND state=2 AND claimed_by=? AND cancel<>0",
+                     key.id, incarnation);
+      if (rows.Next()) cancelled.push_back(key);
+      if (rows.error()) return Fail(*rows.error());
+    }
+    return cancelled;
+  });
+}
+
+}  // namespace millrace

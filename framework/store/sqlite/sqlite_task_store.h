@@ -1,0 +1,42 @@
+// The mill's session on an SQLite shard. One thread at a time.
+#pragma once
+
+#include <vector>
+
+#include "framework/store/sqlite/connection.h"
+#include "framework/store/task_store.h"
+
+namespace millrace {
+
+// The scan's statement, for the schema check too. Values: slice, handler, urgency, now, after run_at and id,
+// limit.
+std::string ScanSql(const std::string& table);
+
+class SqliteTaskStore final : public TaskStore {
+ public:
+  explicit SqliteTaskStore(SqliteFile& file) : db_(file) {}
+
+  Result<DueMap> Due(std::span<const TableSlices> tables) override;
+  Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
+  Result<std::vector<Task>> Claim(const ClaimRequest& request) override;
+  Result<std::vector<Task>> Resolve(const ClaimRequest& request) override;
+  Result<std::vector<Task>> Adopt(const ClaimRequest& request) override;
+  Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request) override;
+  Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation,
+                                              std::span<const Task> tasks) override;
+  Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) override;
+  Result<std::vector<bool>> StillRunning(const std::string& incarnation,
+                                         std::span<const Settlement> batch) override;
+  Result<std::vector<TaskKey>> Attend(const std::string& incarnation, std::span<const TaskKey> running,
+                                      std::span<const TaskProgress> progress) override;
+
+ private:
+  Status CheckAlive(const std::string& incarnation);
+  Result<bool> IsAlive(const std::string& incarnation);
+  // Raises the attempt of rows that run under the incarnation with `attempt`, and appends them whole.
+  Status AdoptRows(const ClaimRequest& request, std::uint32_t attempt, std::vector<Task>& adopted);
+
+  SqliteConnection db_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,129 @@
+#include "framework/store/sqlite/sqlite_task_transaction.h"
+
+#include "framework/base/time_text.h"
+#include "framework/store/sqlite/settle.h"
+#include "framework/store/sqlite/submit.h"
+
+namespace millrace {
+namespace {
+
+SqlBind BindOf(const SqlValue& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  return nullptr;
+}
+
+Result<SqlResult> ReadAll(SqliteRows rows) {
+  SqlResult result;
+  for (int i = 0; i < rows.Columns(); ++i) result.columns.push_back(rows.ColumnName(i));
+  while (rows.Next()) {
+    if (result.rows.size() == kMaxSqlRows) {
+      return Fail(ErrorCode::Invalid, "the statement gives more than 100000 rows: narrow it, or add a LIMIT");
+    }
+    auto& row = result.rows.emplace_back();
+    for (int i = 0; i < rows.Columns(); ++i) {
+      row.push_back(rows.IsNull(i) ? std::nullopt : std::optional<std::string>(rows.Text(i)));
+    }
+  }
+  if (rows.error()) return Fail(*rows.error());
+  return result;
+}
+
+}  // namespace
+
+Status SqliteTaskTransaction::Ready() {
+  if (state_ == TransactionState::Open) {
+    if (BootClock::now() < deadline_) return {};
+    return Fail(
+        Poison({ErrorCode::Cancelled, "the transaction is open for longer than " + FormatDuration(limit_)}));
+  }
+  if (state_ != TransactionState::Idle) {
+    return Fail(ErrorCode::Invalid, "the transaction can only be rolled back: " + why_);
+  }
+  if (Status begun = db_.Begin(); !begun) return Fail(Poison(begun.error()));
+  state_ = TransactionState::Open;
+  deadline_ = BootClock::now() + limit_;
+  if (auto marked = db_.Run("SAVEPOINT millrace"); !marked) return Fail(Poison(marked.error()));
+  db_.SetDeadline(deadline_);
+  return {};
+}
+
+Error SqliteTaskTransaction::Poison(Error error) {
+  state_ = error.code == ErrorCode::Conflict ? TransactionState::Transient : TransactionState::Poisoned;
+  why_ = error.message;
+  return error;
+}
+
+Result<SqlResult> SqliteTaskTransaction::Execute(std::string_view sql, std::span<const SqlValue> values) {
+  if (Status ready = Ready(); !ready) return Fail(ready.error());
+  std::vector<SqlBind> bound;
+  for (const SqlValue& value : values) bound.push_back(BindOf(value));
+  const std::int64_t before = db_.TotalChanged();
+  auto result = ReadAll(db_.Start(sql, bound.data(), bound.size()));
+  if (!result) return Fail(Poison(result.error()));
+  // SQLite remembers the count of the last writing statement; a reading one has changed nothing.
+  if (db_.TotalChanged() != before) result->affected = static_cast<std::uint64_t>(db_.Changed());
+  return result;
+}
+
+Result<std::size_t> SqliteTaskTransaction::Submit(const std::string& table, std::span<const NewTask> tasks) {
+  if (Status ready = Ready(); !ready) return Fail(ready.error());
+  auto report = SubmitBatch(db_, table, tasks);
+  if (!report) return Fail(Poison(report.error()));
+  return report->added;
+}
+
+CommitReport SqliteTaskTransaction::End(CommitVerdict verdict, std::string message) {
+  Rollback();
+  return {verdict, std::move(message)};
+}
+
+CommitReport SqliteTaskTransaction::Verdict(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::Conflict:
+      return End(CommitVerdict::Transient, error.message);
+    case ErrorCode::Unknown:
+      return End(CommitVerdict::Unknown, error.message);
+    default:
+      return End(CommitVerdict::Unavailable, error.message);
+  }
+}
+
+CommitReport SqliteTaskTransaction::Commit(const std::string& incarnation,
+                                           std::span<const Settlement> batch) {
+  const bool was_open = state_ == TransactionState::Open;
+  if (was_open && !db_.InTransaction()) {
+    return End(CommitVerdict::Escaped, "the handler ended its transaction: its SQL may have taken effect");
+  }
+  if (Status ready = Ready(); !ready) {
+    if (state_ == TransactionState::Transient) return End(CommitVerdict::Transient, ready.error().message);
+    return End(CommitVerdict::Unavailable, ready.error().message);
+  }
+  if (auto released = db_.Run("RELEASE SAVEPOINT millrace"); !released) {
+    return End(CommitVerdict::Escaped, "the handler ended its transaction: its SQL may have taken effect");
+  }
+  db_.SetDeadline(std::nullopt);
+  auto report = SettleBatch(db_, incarnation, batch);
+  if (!report) return Verdict(report.error());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (report->verdicts[i] == SettleVerdict::Refused) {
+      return End(CommitVerdict::Refused, "attempt " + std::to_string(batch[i].attempt) + " of " +
+                                             batch[i].key.table + "/" + std::to_string(batch[i].key.id) +
+                                             " is no longer this worker's");
+    }
+    if (report->verdicts[i] == SettleVerdict::Broken)
+      return End(CommitVerdict::Unavailable, report->errors[i]);
+  }
+  if (Status done = db_.Commit(); !done) return Verdict(done.error());
+  state_ = TransactionState::Idle;
+  return {};
+}
+
+void SqliteTaskTransaction::Rollback() {
+  db_.Rollback();
+  state_ = TransactionState::Idle;
+  why_.clear();
+}
+
+}  // namespace millrace

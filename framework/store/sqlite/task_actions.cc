@@ -1,0 +1,130 @@
+#include "framework/store/sqlite/task_actions.h"
+
+#include "framework/store/sqlite/counters.h"
+#include "framework/store/sqlite/key_ledger.h"
+#include "framework/store/sqlite/pools.h"
+#include "framework/store/sqlite/rows.h"
+
+namespace millrace {
+namespace {
+
+constexpr char kKept[] =
+    "id, slice, handler, priority, params, biz_key, batch, attempt, last_error, progress, created_at";
+
+class Actor {
+ public:
+  Actor(SqliteConnection& db, const std::string& table, const std::string& name)
+      : db_(db), table_(table), name_(name), now_(StoreNow()), now_text_(TimeText(now_)) {}
+
+  Result<bool> Act(TaskAction action, std::uint64_t id) {
+    auto record = FindRecord(db_, {table_, id});
+    if (!record) return Fail(record.error());
+    if (!*record) return false;
+    const Task& task = (*record)->task;
+    auto changed = Change(action, task);
+    if (!changed || !*changed) return changed;
+    if (Status noted = Note(action, task); !noted) return Fail(noted.error());
+    return true;
+  }
+  Status WriteCounters() { return sums_.Write(db_, ""); }
+
+ private:
+  Result<bool> Change(TaskAction action, const Task& task) {
+    switch (action) {
+      case TaskAction::Retry:
+        return Retry(task);
+      case TaskAction::Cancel:
+        return Cancel(task);
+      case TaskAction::Hold:
+        return SetState(task, TaskState::Waiting, TaskState::Held);
+      case TaskAction::Release:
+        return SetState(task, TaskState::Held, TaskState::Waiting);
+    }
+    return false;
+  }
+
+  Result<bool> Retry(const Task& task) {
+    if (task.state == TaskState::Waiting) {
+      return Changed(db_.Run(
+          "UPDATE " + table_ + " SET run_at=?, failures=0, crashes=0, cancel=0, updated_at=? WHERE id=?",
+          now_text_, now_text_, task.key.id));
+    }
+    if (task.state != TaskState::Failed) return false;
+    auto moved = db_.Run("INSERT INTO " + table_ + " (run_at, updated_at, " + kKept + ") SELECT ?, ?, " +
+                             kKept + " FROM " + table_ + "_failed WHERE id=?",
+                         now_text_, now_text_, task.key.id);
+    if (!moved) return Fail(moved.error());
+    sums_.Of(table_, task.handler, task.batch).failed -= 1;
+    if (Status key = EndKey(db_, task.handler, task.biz_key, task.key, KeyFate::Reopen, now_); !key) {
+      return Fail(key.error());
+    }
+    return Changed(db_.Run("DELETE FROM " + table_ + "_failed WHERE id=?", task.key.id));
+  }
+
+  Result<bool> Cancel(const Task& task) {
+    if (task.state == TaskState::Running) {
+      return Changed(
+          db_.Run("UPDATE " + table_ + " SET cancel=1, updated_at=? WHERE id=?", now_text_, task.key.id));
+    }
+    if (task.state == TaskState::Succeeded || task.state == TaskState::Cancelled) return false;
+    const bool failed = task.state == TaskState::Failed;
+    const std::string pool = PoolTable(table_, failed ? Pool::Failed : Pool::Tasks);
+    const std::string columns = std::string(kKept) + ", run_at, failures, crashes, claimed_by, claimed_at";
+    auto moved = db_.Run("INSERT INTO " + table_ + "_done (state, finished_at, " + columns +
+                             ") SELECT 4, ?, " + columns + " FROM " + pool + " WHERE id=?",
+                         now_text_, task.key.id);
+    if (!moved) return Fail(moved.error());
+    CounterDelta& delta = sums_.Of(table_, task.handler, task.batch);
+    delta.cancelled += 1;
+    delta.failed -= failed;
+    const KeyFate fate = task.attempt == 0 ? KeyFate::Free : KeyFate::Retain;
+    if (Status key = EndKey(db_, task.handler, task.biz_key, task.key, fate, now_); !key)
+      return Fail(key.error());
+    return Changed(db_.Run("DELETE FROM " + pool + " WHERE id=?", task.key.id));
+  }
+
+  Result<bool> SetState(const Task& task, TaskState from, TaskState to) {
+    return Changed(db_.Run("UPDATE " + table_ + " SET state=?, updated_at=? WHERE id=? AND state=?",
+                           static_cast<int>(to), now_text_, task.key.id, static_cast<int>(from)));
+  }
+
+  Status Note(TaskAction action, const Task& task) {
+    static constexpr const char* kNames[] = {"retry", "cancel", "hold", "release"};
+    auto noted =
+        db_.Run("INSERT INTO millrace_audit (at, actor, action, subject, detail) VALUES (?,?,?,?,?)",
+                now_text_, name_, kNames[static_cast<int>(action)],
+                table_ + "/" + std::to_string(task.key.id), "was " + std::string(ToString(task.state)));
+    if (!noted) return Fail(noted.error());
+    return {};
+  }
+
+  static Result<bool> Changed(Result<std::int64_t> rows) {
+    if (!rows) return Fail(rows.error());
+    return *rows == 1;
+  }
+
+  SqliteConnection& db_;
+  const std::string& table_;
+  const std::string& name_;
+  const WallTime now_;
+  const std::string now_text_;
+  CounterSums sums_;
+};
+
+}  // namespace
+
+Result<std::vector<std::uint64_t>> ApplyAction(SqliteConnection& db, TaskAction action,
+                                               const std::string& table, std::span<const std::uint64_t> ids,
+                                               const std::string& actor) {
+  Actor person(db, table, actor);
+  std::vector<std::uint64_t> changed;
+  for (const std::uint64_t id : ids) {
+    auto done = person.Act(action, id);
+    if (!done) return Fail(done.error());
+    if (*done) changed.push_back(id);
+  }
+  if (Status counted = person.WriteCounters(); !counted) return Fail(counted.error());
+  return changed;
+}
+
+}  // namespace millrace
