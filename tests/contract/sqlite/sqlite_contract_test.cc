@@ -1,0 +1,10 @@
+#include "tests/contract/sqlite/sqlite_fixture.h"
+#include "tests/contract/suite/store_contract.h"
+
+namespace millrace {
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, testing::Values(StoreKind{"sqlite", MakeSqliteFixture}));
+INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreContract,
+                         testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
+
+}  // namespace millrace

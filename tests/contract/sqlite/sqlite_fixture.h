@@ -1,0 +1,12 @@
+// A fresh shard in an SQLite file of its own, with clients that speak to it through SQLite's own library.
+#pragma once
+
+#include <memory>
+
+#include "tests/contract/suite/store_fixture.h"
+
+namespace millrace {
+
+std::unique_ptr<SqlFixture> MakeSqliteFixture(const SchemaSpec& spec);
+
+}  // namespace millrace
