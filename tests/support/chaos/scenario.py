@@ -10,8 +10,8 @@
     if __name__ == "__main__":
         main(run)
 
-Runs short (a minute at most, for every build) or with --full (the real figures). With --report FILE each check is
-appended to FILE as a JSON line. Whatever a scenario has started is stopped when it ends, however it ends.
+Runs short (a minute at most, for every build) or with --full (the real figures). With MILLRACE_REPORT set, each check
+is appended to that file as a JSON line. Whatever a scenario has started is stopped when it ends, however it ends.
 """
 import argparse
 import json
@@ -71,6 +71,12 @@ class Scenario:
                                  f"expected {expect}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
         return done.stdout
 
+    def ask(self, *arguments, answer):
+        """Runs a command that asks, with the answer on its standard input; returns all it said."""
+        done = subprocess.run([BINARY / "millrace", *arguments], env=self._environment(), input=answer,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+        return done.stdout
+
     def _environment(self):
         return {**os.environ, "MILLRACE_STORE": self.db.url, "MILLRACE_PASSWORD_FILE": self.db.password_file}
 
@@ -108,7 +114,7 @@ class Scenario:
         folder = pathlib.Path(self.path("plugins"))
         if not folder.exists():
             folder.mkdir(mode=0o755)
-            for plugin in [*BINARY.glob("plugins/*.so"), *BINARY.glob("tests/support/chaos_handlers/*.so")]:
+            for plugin in [*BINARY.glob("plugins/*.so"), BINARY / "tests/plugins/chaos_handlers.so"]:
                 shutil.copy(plugin, folder)
         return folder
 
@@ -187,7 +193,6 @@ def _run(run, scenario):
 def main(run):
     parser = argparse.ArgumentParser()
     parser.add_argument("--full", action="store_true", help="the real figures")
-    parser.add_argument("--report", help="append each check to this file as a JSON line")
     parser.add_argument("--keep", action="store_true", help="keep the folder with data and logs")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -206,8 +211,8 @@ def main(run):
             print(f"kept: {folder}")
         else:
             shutil.rmtree(folder, ignore_errors=True)
-    if arguments.report:
-        with open(arguments.report, "a") as report:
+    if os.environ.get("MILLRACE_REPORT"):
+        with open(os.environ["MILLRACE_REPORT"], "a") as report:
             report.writelines(json.dumps(check) + "\n" for check in scenario.checks)
     print(f"{name}: {'passed' if passed else 'FAILED'} in {time.monotonic() - began:.1f} s")
     sys.exit(0 if passed else 1)
