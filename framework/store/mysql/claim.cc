@@ -1,0 +1,143 @@
+#include <map>
+
+#include "framework/store/mysql/due_text.h"
+#include "framework/store/mysql/mysql_task_store.h"
+#include "framework/store/mysql/sql_text.h"
+#include "framework/store/mysql/task_rows.h"
+
+namespace millrace::mysql {
+
+std::string ClaimText(const ClaimRequest& request, const std::string& ids) {
+  const std::string me = Quote(request.incarnation);
+  return "UPDATE " + request.table +
+         " FORCE INDEX (PRIMARY) SET state=2, attempt=attempt+1, claimed_by=" + me +
+         ", claimed_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +
+         ") AND state=0 AND attempt=" + std::to_string(request.attempt) +
+         " AND run_at<=UTC_TIMESTAMP(6) AND EXISTS (SELECT 1 FROM millrace_incarnations WHERE id=" + me +
+         " AND dead=0 LOCK IN SHARE MODE)";
+}
+
+std::string RunningRows(const std::string& table, const std::string& ids, const std::string& incarnation,
+                        std::uint32_t attempt) {
+  return " FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" + ids +
+         ") AND state=2 AND claimed_by=" + Quote(incarnation) + " AND attempt=" + std::to_string(attempt);
+}
+
+Result<std::vector<Task>> MysqlTaskStore::Claim(const ClaimRequest& request) {
+  std::vector<std::uint64_t> ids = Sorted(request.ids);
+  // A second look is enough for rows that stay locked; one that is locked in between is left for later.
+  for (int look = 0; !ids.empty(); ++look) {
+    auto claimed = ClaimIds(request, ids);
+    if (claimed || claimed.error().code != ErrorCode::Conflict || look == 2) return claimed;
+    auto free = FreeIds(request, ids);
+    if (!free) return Fail(free.error());
+    ids = std::move(*free);
+  }
+  return std::vector<Task>{};
+}
+
+Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request,
+                                                   std::span<const std::uint64_t> ids) {
+  const std::string list = List(ids);
+  auto hit = session_.Write(ClaimText(request, list));
+  if (!hit) return Fail(hit.error());
+  if (*hit > 0) {
+    auto tasks = ReadClaimed(request, list, request.attempt + 1);
+    if (tasks) return tasks;
+    // They are claimed, and nobody knows their contents.
+    return Fail(ErrorCode::Unknown, "a claim's rows can't be read: " + tasks.error().message);
+  }
+  auto alive = IsAlive(request.incarnation);
+  if (!alive) return Fail(alive.error());
+  if (*alive) return std::vector<Task>{};
+  return Fail(ErrorCode::Cancelled, session_.where() + ": the incarnation " + request.incarnation +
+                                        " is marked dead; register anew");
+}
+
+// Which rows could be claimed without waiting for somebody else's lock. The locks end with the statement.
+Result<std::vector<std::uint64_t>> MysqlTaskStore::FreeIds(const ClaimRequest& request,
+                                                           std::span<const std::uint64_t> ids) {
+  std::vector<std::uint64_t> free;
+  Status read = session_.Query("SELECT id FROM " + request.table + " FORCE INDEX (PRIMARY) WHERE id IN (" +
+                                   List(ids) + ") ORDER BY id FOR UPDATE SKIP LOCKED",
+                               [&](const Row& row) { free.push_back(row.Number(1)); });
+  if (!read) return Fail(read.error());
+  return free;
+}
+
+Result<std::vector<Task>> MysqlTaskStore::ReadClaimed(const ClaimRequest& request, const std::string& ids,
+                                                      std::uint32_t attempt) {
+  std::vector<Task> tasks;
+  static const std::string columns = TaskColumns(true);
+  Status read =
+      session_.Query("SELECT " + columns + RunningRows(request.table, ids, request.incarnation, attempt),
+                     [&](const Row& row) { tasks.push_back(ReadTask(request.table, row)); });
+  if (!read) return Fail(read.error());
+  return tasks;
+}
+
+Result<bool> MysqlTaskStore::IsAlive(const std::string& incarnation) {
+  bool alive = false;
+  Status read =
+      session_.Query("SELECT 1 FROM millrace_incarnations WHERE id=" + Quote(incarnation) + " AND dead=0",
+                     [&](const Row&) { alive = true; });
+  if (!read) return Fail(read.error());
+  return alive;
+}
+
+Result<std::vector<Task>> MysqlTaskStore::Resolve(const ClaimRequest& request) {
+  const std::vector<std::uint64_t> ids = Sorted(request.ids);
+  if (ids.empty()) return std::vector<Task>{};
+  const std::string list = List(ids);
+  // A locking read would let the lost statement land afterwards; a raised number does not.
+  auto raised = session_.Write("UPDATE " + request.table +
+                               " FORCE INDEX (PRIMARY) SET attempt=attempt+1 WHERE id IN (" + list +
+                               ") AND state=0 AND attempt=" + std::to_string(request.attempt));
+  if (!raised) {
+    Error error = raised.error();
+    if (error.code == ErrorCode::Conflict) error.code = ErrorCode::Unavailable;
+    return Fail(error);
+  }
+  // An earlier Resolve whose reply was lost may have raised some of them already.
+  std::map<std::uint32_t, std::vector<std::uint64_t>> running;
+  Status read = session_.Query(
+      "SELECT id,attempt FROM " + request.table + " FORCE INDEX (PRIMARY) WHERE id IN (" + list +
+          ") AND state=2 AND claimed_by=" + Quote(request.incarnation) + " AND attempt>" +
+          std::to_string(request.attempt),
+      [&](const Row& row) { running[static_cast<std::uint32_t>(row.Number(2))].push_back(row.Number(1)); });
+  if (!read) return Fail(read.error());
+  std::vector<Task> tasks;
+  for (const auto& [seen, found] : running) {
+    auto adopted = AdoptAttempt(request, found, seen);
+    if (!adopted) {
+      // Those adopted before are known to nobody but the database: all of it must be asked again.
+      return Fail(ErrorCode::Unknown, "an unknown claim is only partly resolved: " + adopted.error().message);
+    }
+    for (Task& task : *adopted) tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
+Result<std::vector<Task>> MysqlTaskStore::Adopt(const ClaimRequest& request) {
+  const std::vector<std::uint64_t> ids = Sorted(request.ids);
+  if (ids.empty()) return std::vector<Task>{};
+  return AdoptAttempt(request, ids, request.attempt);
+}
+
+Result<std::vector<Task>> MysqlTaskStore::AdoptAttempt(const ClaimRequest& request,
+                                                       std::span<const std::uint64_t> ids,
+                                                       std::uint32_t seen) {
+  const std::string list = List(ids);
+  const std::string me = Quote(request.incarnation);
+  auto hit = session_.Write(
+      "UPDATE " + request.table +
+      " FORCE INDEX (PRIMARY) SET attempt=attempt+1, claimed_at=UTC_TIMESTAMP(6) WHERE id IN (" + list +
+      ") AND state=2 AND claimed_by=" + me + " AND attempt=" + std::to_string(seen) +
+      " AND EXISTS (SELECT 1 FROM millrace_incarnations WHERE id=" + me + " AND dead=0 LOCK IN SHARE MODE)");
+  if (!hit) return Fail(hit.error());
+  auto tasks = ReadClaimed(request, list, seen + 1);
+  if (!tasks) return Fail(ErrorCode::Unknown, "adopted rows can't be read: " + tasks.error().message);
+  return tasks;
+}
+
+}  // namespace millrace::mysql

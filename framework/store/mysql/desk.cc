@@ -1,0 +1,134 @@
+#include <map>
+
+#include "framework/store/mysql/mysql_desk.h"
+#include "framework/store/mysql/sessions.h"
+#include "framework/store/mysql/sql_text.h"
+#include "framework/store/mysql/submit.h"
+#include "framework/store/mysql/task_rows.h"
+
+namespace millrace::mysql {
+
+std::string PoolText(const std::string& table, const Pool& pool) {
+  return "SELECT " + TaskColumns(*pool.suffix == '\0') + "," + pool.columns + " FROM " + table + pool.suffix;
+}
+
+TaskRecord ReadRecord(const std::string& table, const Row& row) {
+  TaskRecord record;
+  record.task = ReadTask(table, row);
+  record.result = row.Text(kTaskColumns + 1);
+  record.finished_at = row.Time(kTaskColumns + 3);
+  return record;
+}
+
+Result<SubmitReport> MysqlTaskDesk::Submit(const std::string& table, std::span<const NewTask> tasks) {
+  if (tasks.empty()) return SubmitReport{};
+  // Somebody who enters one of the keys at the same moment has decided it: the second look sees the entry.
+  for (int look = 0;; ++look) {
+    Transaction transaction(session_);
+    if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
+    auto report = RunSubmit(session_, table, tasks);
+    if (!report && report.error().code == ErrorCode::Conflict && look < 3) continue;
+    if (!report) return Fail(report.error());
+    if (Status done = session_.Commit(); !done) return Fail(done.error());
+    return report;
+  }
+}
+
+Result<TaskRecord> MysqlTaskDesk::Get(const TaskKey& key) {
+  // A settle may move the row between two looks, and a retry move it back: hence the second round.
+  for (int round = 0; round < 2; ++round) {
+    for (const Pool& pool : {kHot, kDone, kFailed}) {
+      std::optional<TaskRecord> record;
+      Status read = session_.Query(PoolText(key.table, pool) + " WHERE id=" + std::to_string(key.id),
+                                   [&](const Row& row) { record = ReadRecord(key.table, row); });
+      if (!read) return Fail(read.error());
+      if (!record) continue;
+      if (Status attempts = ReadAttempts(*record); !attempts) return Fail(attempts.error());
+      return *record;
+    }
+  }
+  return Fail(ErrorCode::NotFound,
+              session_.where() + ": there is no task " + key.table + "/" + std::to_string(key.id));
+}
+
+Status MysqlTaskDesk::ReadAttempts(TaskRecord& record) {
+  const TaskKey& key = record.task.key;
+  return session_.Query(
+      "SELECT attempt,at,incarnation,kind,error_class,message FROM millrace_attempts WHERE task_table=" +
+          Quote(key.table) + " AND task_id=" + std::to_string(key.id) + " ORDER BY attempt",
+      [&](const Row& row) {
+        record.attempts.push_back({static_cast<std::uint32_t>(row.Number(1)),
+                                   row.Time(2).value_or(WallTime{}), row.Text(3), row.Text(4), row.Text(5),
+                                   row.Text(6)});
+      });
+}
+
+Result<TaskKey> MysqlTaskDesk::Find(const std::string& table, const std::string& handler,
+                                    const std::string& key) {
+  std::optional<TaskKey> found;
+  const std::string by_handler = handler.empty() ? "" : " AND handler=" + Quote(handler);
+  Status read = session_.Query("SELECT task_table,task_id FROM tasks_keys WHERE biz_key=" + Quote(key) +
+                                   by_handler + " ORDER BY entered_at DESC LIMIT 1",
+                               [&](const Row& row) {
+                                 found = TaskKey{row.Text(1), row.Number(2)};
+                               });
+  if (!read) return Fail(read.error());
+  if (found) return *found;
+  read = session_.Query(
+      "SELECT id FROM " + table + " WHERE biz_key=" + Quote(key) + by_handler + " ORDER BY id LIMIT 1",
+      [&](const Row& row) {
+        found = TaskKey{table, row.Number(1)};
+      });
+  if (!read) return Fail(read.error());
+  if (found) return *found;
+  return Fail(ErrorCode::NotFound, session_.where() + ": no task has the key '" + Shorten(key, 190) + "'");
+}
+
+Result<std::vector<TaskTotals>> MysqlTaskDesk::Totals() {
+  std::vector<TaskTotals> totals;
+  Status read = session_.Query(
+      "SELECT "
+      "task_table,handler,batch,GREATEST(SUM(succeeded),0),GREATEST(SUM(cancelled),0),GREATEST(SUM(failed),0)"
+      ","
+      "GREATEST(SUM(attempts_failed),0) FROM millrace_counters GROUP BY task_table,handler,batch ORDER BY "
+      "task_table,handler,batch",
+      [&](const Row& row) {
+        totals.push_back({row.Text(1), row.Text(2), row.Text(3), row.Number(4), row.Number(5), row.Number(6),
+                          row.Number(7)});
+      });
+  if (!read) return Fail(read.error());
+  return totals;
+}
+
+Result<std::vector<GroupBacklog>> MysqlTaskDesk::Backlog(const std::string& table) {
+  // The handlers by skips over the index, then a bounded count of each.
+  std::map<std::string, GroupBacklog> groups;
+  Status read =
+      session_.Query("SELECT handler,MIN(run_at) FROM " + table +
+                         " FORCE INDEX (due) WHERE urgency IS NOT NULL GROUP BY slice,handler,urgency",
+                     [&](const Row& row) {
+                       GroupBacklog& group = groups[row.Text(1)];
+                       const auto due = row.Time(2);
+                       group.table = table;
+                       group.handler = row.Text(1);
+                       if (!group.oldest_due || due < group.oldest_due) group.oldest_due = due;
+                     });
+  if (!read) return Fail(read.error());
+  std::vector<GroupBacklog> backlog;
+  for (auto& [handler, group] : groups) {
+    read = session_.Query("SELECT COUNT(*) FROM (SELECT 1 FROM " + table +
+                              " FORCE INDEX (due) WHERE urgency IS NOT NULL AND handler=" + Quote(handler) +
+                              " LIMIT " + std::to_string(kExactBacklog) + ") AS counted",
+                          [&](const Row& row) { group.waiting = row.Number(1); });
+    if (!read) return Fail(read.error());
+    group.more = group.waiting >= kExactBacklog;
+    backlog.push_back(std::move(group));
+  }
+  return backlog;
+}
+
+std::unique_ptr<TaskDesk> OpenDesk(const Endpoint& endpoint) {
+  return std::make_unique<MysqlTaskDesk>(endpoint);
+}
+
+}  // namespace millrace::mysql

@@ -1,0 +1,248 @@
+#include <algorithm>
+#include <map>
+
+#include "framework/store/mysql/ledger.h"
+#include "framework/store/mysql/mysql_desk.h"
+#include "framework/store/mysql/sql_text.h"
+
+namespace millrace::mysql {
+namespace {
+
+using Ids = std::vector<std::uint64_t>;
+
+struct Locked {
+  std::uint64_t id = 0;
+  TaskState state = TaskState::Waiting;
+  std::uint32_t attempt = 0;
+  std::string handler;
+  std::string biz_key;
+  std::string batch;
+};
+
+const char* Name(TaskAction action) {
+  switch (action) {
+    case TaskAction::Retry:
+      return "retry";
+    case TaskAction::Cancel:
+      return "cancel";
+    case TaskAction::Hold:
+      return "hold";
+    case TaskAction::Release:
+      return "release";
+  }
+  return "unknown";
+}
+
+constexpr const char* kShared =
+    "id,slice,handler,priority,params,biz_key,batch,attempt,progress,created_at,last_error";
+
+// One action on the rows of one table, within one transaction.
+class Action {
+ public:
+  Action(Session& session, const std::string& table, std::span<const std::uint64_t> ids)
+      : session_(session), table_(table), ids_(List(Sorted(ids))) {}
+
+  Status Do(TaskAction action) {
+    switch (action) {
+      case TaskAction::Retry:
+        return Retry();
+      case TaskAction::Cancel:
+        return Cancel();
+      case TaskAction::Hold:
+        return Switch(TaskState::Waiting, "state=3");
+      case TaskAction::Release:
+        return Switch(TaskState::Held, "state=0");
+    }
+    return {};
+  }
+  Ids& changed() { return changed_; }
+
+ private:
+  Result<std::vector<Locked>> Lock(const std::string& pool, const std::string& condition);
+  Status Switch(TaskState from, const std::string& set);
+  Status Retry();
+  Status Cancel();
+  Status CancelFailed();
+  Status EndKeys(const std::vector<Locked>& rows, bool remove);
+  Status ReopenKeys(const std::vector<Locked>& rows);
+  Status Count(const std::vector<Locked>& rows, int cancelled, int failed);
+  Status Run(const std::string& sql) {
+    auto done = session_.Write(sql);
+    if (!done) return Fail(done.error());
+    return {};
+  }
+  std::string In(const std::vector<Locked>& rows) {
+    Ids ids;
+    for (const Locked& row : rows) ids.push_back(row.id);
+    changed_.insert(changed_.end(), ids.begin(), ids.end());
+    return " WHERE id IN (" + List(ids) + ")";
+  }
+
+  Session& session_;
+  const std::string& table_;
+  const std::string ids_;
+  Ids changed_;
+};
+
+Result<std::vector<Locked>> Action::Lock(const std::string& pool, const std::string& condition) {
+  std::vector<Locked> rows;
+  Status read = session_.Query(
+      "SELECT id,state,attempt,handler,biz_key,batch FROM " + table_ + pool +
+          " FORCE INDEX (PRIMARY) WHERE id IN (" + ids_ + ")" + condition + " ORDER BY id FOR UPDATE",
+      [&](const Row& row) {
+        rows.push_back({row.Number(1), static_cast<TaskState>(row.Signed(2)),
+                        static_cast<std::uint32_t>(row.Number(3)), row.Text(4), row.Text(5), row.Text(6)});
+      });
+  if (!read) return Fail(read.error());
+  return rows;
+}
+
+Status Action::Switch(TaskState from, const std::string& set) {
+  auto rows = Lock("", " AND state=" + std::to_string(static_cast<int>(from)));
+  if (!rows) return Fail(rows.error());
+  if (rows->empty()) return {};
+  return Run("UPDATE " + table_ + " FORCE INDEX (PRIMARY) SET " + set + ", updated_at=UTC_TIMESTAMP(6)" +
+             In(*rows));
+}
+
+Status Action::Retry() {
+  if (Status waiting =
+          Switch(TaskState::Waiting, "run_at=LEAST(run_at,UTC_TIMESTAMP(6)), failures=0, crashes=0");
+      !waiting) {
+    return waiting;
+  }
+  auto rows = Lock("_failed", "");
+  if (!rows) return Fail(rows.error());
+  if (rows->empty()) return {};
+  const std::string in = In(*rows);
+  if (Status moved =
+          Run("INSERT INTO " + table_ + " (" + kShared + ",state,run_at,failures,crashes) SELECT " + kShared +
+              ",0,UTC_TIMESTAMP(6),0,0 FROM " + table_ + "_failed FORCE INDEX (PRIMARY)" + in);
+      !moved) {
+    return moved;
+  }
+  if (Status gone = Run("DELETE FROM " + table_ + "_failed" + in); !gone) return gone;
+  if (Status keys = ReopenKeys(*rows); !keys) return keys;
+  return Count(*rows, 0, -1);
+}
+
+Status Action::Cancel() {
+  auto rows = Lock("", "");
+  if (!rows) return Fail(rows.error());
+  std::vector<Locked> running;
+  std::vector<Locked> still;
+  std::vector<Locked> fresh;
+  std::vector<Locked> started;
+  for (const Locked& row : *rows) {
+    if (row.state == TaskState::Running) {
+      running.push_back(row);
+      continue;
+    }
+    still.push_back(row);
+    (row.attempt == 0 ? fresh : started).push_back(row);
+  }
+  if (!running.empty()) {
+    Status asked = Run("UPDATE " + table_ +
+                       " FORCE INDEX (PRIMARY) SET cancel=1, updated_at=UTC_TIMESTAMP(6)" + In(running));
+    if (!asked) return asked;
+  }
+  if (!still.empty()) {
+    const std::string in = In(still);
+    Status moved =
+        Run("INSERT INTO " + table_ + "_done (" + kShared +
+            ",run_at,failures,crashes,claimed_by,claimed_at,state,result,finished_at) SELECT " + kShared +
+            ",run_at,failures,crashes,claimed_by,claimed_at,4,'',UTC_TIMESTAMP(6) FROM " + table_ +
+            " FORCE INDEX (PRIMARY)" + in);
+    if (!moved) return moved;
+    if (Status gone = Run("DELETE FROM " + table_ + in); !gone) return gone;
+    if (Status keys = EndKeys(fresh, true); !keys) return keys;
+    if (Status keys = EndKeys(started, false); !keys) return keys;
+    if (Status counted = Count(still, 1, 0); !counted) return counted;
+  }
+  return CancelFailed();
+}
+
+Status Action::CancelFailed() {
+  auto rows = Lock("_failed", "");
+  if (!rows) return Fail(rows.error());
+  if (rows->empty()) return {};
+  const std::string in = In(*rows);
+  Status moved = Run("INSERT INTO " + table_ + "_done (" + kShared +
+                     ",run_at,failures,crashes,claimed_by,claimed_at,state,result,finished_at) SELECT " +
+                     kShared + ",run_at,failures,crashes,claimed_by,claimed_at,4,'',UTC_TIMESTAMP(6) FROM " +
+                     table_ + "_failed FORCE INDEX (PRIMARY)" + in);
+  if (!moved) return moved;
+  if (Status gone = Run("DELETE FROM " + table_ + "_failed" + in); !gone) return gone;
+  if (Status keys = EndKeys(*rows, false); !keys) return keys;
+  return Count(*rows, 1, -1);
+}
+
+// A task that never started gives its key back; one that did keeps it for the retention.
+Status Action::EndKeys(const std::vector<Locked>& rows, bool remove) {
+  std::vector<LedgerKey> keys;
+  Ids ids;
+  for (const Locked& row : rows) {
+    if (row.biz_key.empty()) continue;
+    keys.emplace_back(row.handler, row.biz_key);
+    ids.push_back(row.id);
+  }
+  if (keys.empty()) return {};
+  const std::string where = " WHERE " + KeyCondition(keys) + " AND task_table=" + Quote(table_) +
+                            " AND task_id IN (" + List(ids) + ")";
+  if (remove) return Run("DELETE FROM tasks_keys" + where);
+  return Run(
+      "UPDATE tasks_keys SET ended_at=UTC_TIMESTAMP(6), keep_until=UTC_TIMESTAMP(6) + INTERVAL 30 DAY" +
+      where);
+}
+
+Status Action::ReopenKeys(const std::vector<Locked>& rows) {
+  std::vector<LedgerKey> keys;
+  Ids ids;
+  for (const Locked& row : rows) {
+    if (row.biz_key.empty()) continue;
+    keys.emplace_back(row.handler, row.biz_key);
+    ids.push_back(row.id);
+  }
+  if (keys.empty()) return {};
+  return Run("UPDATE tasks_keys SET ended_at=NULL, keep_until=NULL WHERE " + KeyCondition(keys) +
+             " AND task_table=" + Quote(table_) + " AND task_id IN (" + List(ids) + ")");
+}
+
+Status Action::Count(const std::vector<Locked>& rows, int cancelled, int failed) {
+  std::map<std::pair<std::string, std::string>, int> groups;
+  for (const Locked& row : rows) ++groups[{row.handler, row.batch}];
+  std::string values;
+  for (const auto& [group, count] : groups) {
+    values += (values.empty() ? "(" : ",(") + Quote(table_) + "," + Quote(group.first) + "," +
+              Quote(group.second) + ",''," + std::to_string(cancelled * count) + "," +
+              std::to_string(failed * count) + ")";
+  }
+  return Run("INSERT INTO millrace_counters (task_table,handler,batch,incarnation,cancelled,failed) VALUES " +
+             values +
+             " ON DUPLICATE KEY UPDATE cancelled=cancelled+VALUES(cancelled), failed=failed+VALUES(failed)");
+}
+
+}  // namespace
+
+Result<std::vector<std::uint64_t>> MysqlTaskDesk::Apply(TaskAction action, const std::string& table,
+                                                        std::span<const std::uint64_t> ids,
+                                                        const std::string& actor) {
+  Ids changed;
+  if (ids.empty()) return changed;
+  Transaction transaction(session_);
+  if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
+  Action run(session_, table, ids);
+  if (Status done = run.Do(action); !done) return Fail(done.error());
+  changed = std::move(run.changed());
+  if (changed.empty()) return changed;
+  std::sort(changed.begin(), changed.end());
+  auto noted =
+      session_.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES (UTC_TIMESTAMP(6)," +
+                     Quote(Shorten(actor, 190)) + "," + Quote(Name(action)) + "," + Quote(table) + "," +
+                     Quote(mysql::List(changed)) + ")");
+  if (!noted) return Fail(noted.error());
+  if (Status done = session_.Commit(); !done) return Fail(done.error());
+  return changed;
+}
+
+}  // namespace millrace::mysql

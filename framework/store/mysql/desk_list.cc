@@ -1,0 +1,72 @@
+#include <charconv>
+
+#include "framework/store/mysql/mysql_desk.h"
+#include "framework/store/mysql/sql_text.h"
+#include "framework/store/mysql/task_rows.h"
+
+namespace millrace::mysql {
+namespace {
+
+// A page's end: the pool's number in the order of the list, and the last id seen there.
+struct Place {
+  std::size_t pool = 0;
+  std::uint64_t id = 0;
+};
+
+Result<Place> ParsePlace(const std::string& text) {
+  Place place;
+  if (text.empty()) return place;
+  const char* const end = text.data() + text.size();
+  const auto [colon, error] = std::from_chars(text.data(), end, place.pool);
+  if (error == std::errc() && colon != end && *colon == ':') {
+    const auto [stop, wrong] = std::from_chars(colon + 1, end, place.id);
+    if (wrong == std::errc() && stop == end && place.pool < 3) return place;
+  }
+  return Fail(ErrorCode::Invalid,
+              "'" + Shorten(text, 80) + "' is not the end of a page; give back what `next` said");
+}
+
+bool MayHold(std::size_t pool, const TaskFilter& filter) {
+  if (!filter.error_class.empty() && pool != 1) return false;
+  if (!filter.state) return true;
+  const TaskState state = *filter.state;
+  if (state == TaskState::Failed) return pool == 1;
+  if (state == TaskState::Succeeded || state == TaskState::Cancelled) return pool == 2;
+  return pool == 0;
+}
+
+std::string Conditions(const TaskFilter& filter) {
+  std::string text;
+  if (filter.state) text += " AND state=" + std::to_string(static_cast<int>(*filter.state));
+  if (!filter.handler.empty()) text += " AND handler=" + Quote(filter.handler);
+  if (!filter.batch.empty()) text += " AND batch=" + Quote(filter.batch);
+  if (!filter.key.empty()) text += " AND biz_key=" + Quote(filter.key);
+  if (!filter.error_class.empty()) text += " AND error_class=" + Quote(filter.error_class);
+  if (filter.slice) text += " AND slice=" + std::to_string(*filter.slice);
+  return text;
+}
+
+}  // namespace
+
+Result<TaskPage> MysqlTaskDesk::List(const std::string& table, const TaskFilter& filter,
+                                     const std::string& after, std::size_t limit) {
+  auto place = ParsePlace(after);
+  if (!place) return Fail(place.error());
+  TaskPage page;
+  const Pool pools[] = {kHot, kFailed, kDone};
+  for (std::size_t pool = place->pool; pool < 3; ++pool) {
+    if (!MayHold(pool, filter)) continue;
+    const std::uint64_t from = pool == place->pool ? place->id : 0;
+    Status read = session_.Query(PoolText(table, pools[pool]) + " WHERE id>" + std::to_string(from) +
+                                     Conditions(filter) + " ORDER BY id LIMIT " +
+                                     std::to_string(limit - page.records.size()),
+                                 [&](const Row& row) { page.records.push_back(ReadRecord(table, row)); });
+    if (!read) return Fail(read.error());
+    if (page.records.size() < limit) continue;
+    if (limit > 0) page.next = std::to_string(pool) + ":" + std::to_string(page.records.back().task.key.id);
+    return page;
+  }
+  return page;
+}
+
+}  // namespace millrace::mysql

@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <tuple>
+
+#include "framework/store/mysql/due_text.h"
+#include "framework/store/mysql/mysql_task_store.h"
+#include "framework/store/mysql/sessions.h"
+#include "framework/store/mysql/sql_text.h"
+
+namespace millrace::mysql {
+namespace {
+
+// The slices as few ranges, so that the server's plan stays a handful of jumps. Empty: no condition.
+std::string SliceCondition(const TableSlices& owned) {
+  if (owned.all) return "";
+  std::string text;
+  for (std::size_t i = 0; i < owned.slices.size();) {
+    std::size_t end = i;
+    while (end + 1 < owned.slices.size() && owned.slices[end + 1] == owned.slices[end] + 1) ++end;
+    text += text.empty() ? "(" : " OR ";
+    text += "slice BETWEEN " + std::to_string(owned.slices[i]) + " AND " + std::to_string(owned.slices[end]);
+    i = end + 1;
+  }
+  return text + ") AND ";
+}
+
+// A query of very many tables would outgrow the server's limits on its parts.
+constexpr std::size_t kTablesPerQuery = 50;
+
+}  // namespace
+
+std::string DueText(const TableSlices& owned) {
+  return "SELECT " + Quote(owned.table) + ",slice,handler,urgency,MIN(run_at) FROM " + owned.table +
+         " FORCE INDEX (due) WHERE " + SliceCondition(owned) +
+         "urgency IS NOT NULL GROUP BY slice,handler,urgency";
+}
+
+std::string ScanText(const ScanRequest& request) {
+  std::string after;
+  if (request.after != ScanPosition{}) {
+    const std::string at = TimeLiteral(request.after.run_at);
+    after = " AND (run_at=" + at + " AND id>" + std::to_string(request.after.id) + " OR run_at>" + at + ")";
+  }
+  const DueGroup& group = request.group;
+  return "SELECT id,run_at,state,attempt,crashes,claimed_by FROM " + group.table +
+         " FORCE INDEX (due) WHERE slice=" + std::to_string(group.slice) +
+         " AND handler=" + Quote(group.handler) + " AND urgency=" + std::to_string(group.urgency) + after +
+         " AND run_at<=UTC_TIMESTAMP(6) ORDER BY run_at,id LIMIT " + std::to_string(request.limit);
+}
+
+Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables) {
+  DueMap map;
+  std::vector<const TableSlices*> asked;
+  for (const TableSlices& owned : tables) {
+    if (owned.all || !owned.slices.empty()) asked.push_back(&owned);
+  }
+  std::size_t next = 0;
+  do {
+    std::string sql = "SELECT '',0,'',0,UTC_TIMESTAMP(6)";
+    for (std::size_t i = 0; i < kTablesPerQuery && next < asked.size(); ++i) {
+      sql += " UNION ALL (" + DueText(*asked[next++]) + ")";
+    }
+    Status read = session_.Query(sql, [&](const Row& row) {
+      const WallTime at = row.Time(5).value_or(WallTime{});
+      std::string table = row.Text(1);
+      if (table.empty()) {
+        map.now = at;
+        return;
+      }
+      map.groups.push_back({std::move(table), static_cast<std::uint32_t>(row.Number(2)), row.Text(3),
+                            static_cast<std::uint32_t>(row.Number(4)), at});
+    });
+    if (!read) return Fail(read.error());
+  } while (next < asked.size());
+  const auto order = [](const DueGroup& g) { return std::tie(g.table, g.slice, g.handler, g.urgency); };
+  std::sort(map.groups.begin(), map.groups.end(),
+            [&](const DueGroup& a, const DueGroup& b) { return order(a) < order(b); });
+  return map;
+}
+
+Result<std::vector<ScanRow>> MysqlTaskStore::Scan(const ScanRequest& request) {
+  std::vector<ScanRow> rows;
+  Status read = session_.Query(ScanText(request), [&](const Row& row) {
+    rows.push_back({row.Number(1), row.Time(2).value_or(WallTime{}), static_cast<TaskState>(row.Signed(3)),
+                    static_cast<std::uint32_t>(row.Number(4)), static_cast<std::uint32_t>(row.Number(5)),
+                    row.Text(6)});
+  });
+  if (!read) return Fail(read.error());
+  return rows;
+}
+
+std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint) {
+  return std::make_unique<MysqlTaskStore>(endpoint);
+}
+
+}  // namespace millrace::mysql

@@ -1,0 +1,19 @@
+// The texts of the hot statements, which `schema check` explains too. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "framework/store/task_store.h"
+
+namespace millrace::mysql {
+
+std::string DueText(const TableSlices& owned);
+std::string ScanText(const ScanRequest& request);
+// `ids` is a list as sql_text.h makes it.
+std::string ClaimText(const ClaimRequest& request, const std::string& ids);
+// FROM … WHERE of the rows that run under this incarnation with this attempt.
+std::string RunningRows(const std::string& table, const std::string& ids, const std::string& incarnation,
+                        std::uint32_t attempt);
+
+}  // namespace millrace::mysql

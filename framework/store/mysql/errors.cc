@@ -1,0 +1,108 @@
+#include "framework/store/mysql/errors.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace millrace::mysql {
+namespace {
+
+template <std::size_t N>
+bool IsOneOf(int code, const int (&codes)[N]) {
+  return std::find(std::begin(codes), std::end(codes), code) != std::end(codes);
+}
+
+// No connection could be made: socket, host, name.
+constexpr int kAway[] = {2002, 2003, 2005, 1040, 1203, 1129};
+// The connection went while something was under way: gone, lost, killed, packets out of step.
+constexpr int kLost[] = {2006, 2012, 2013, 2014, 2027, 2055, 1927, 1152, 1158, 1159, 1160, 1161, 1184};
+// The server refuses writes, or everything, for now. The statement had no effect.
+constexpr int kRefusesForNow[] = {1290, 1792, 1836, 1053, 1077, 1317, 1028,
+                                  1021, 1114, 1206, 1637, 1969, 3024};
+constexpr int kData[] = {1048, 1062, 1264, 1265, 1292, 1300, 1364, 1366, 1367, 1406, 1411, 1416,
+                         1452, 1690, 3140, 3156, 3819, 3854, 4025, 4038, 1153, 1301, 3903};
+
+bool IsLost(int code) { return IsOneOf(code, kLost); }
+
+struct Remedy {
+  int code;
+  ErrorCode kind;
+  const char* text;
+};
+constexpr Remedy kRemedies[] = {
+    {1044, ErrorCode::Invalid, "the user may not use this database: GRANT it the rights on the database"},
+    {1045, ErrorCode::Invalid,
+     "user or password are wrong: check the user in the store URL and the password file that "
+     "MILLRACE_PASSWORD_FILE names"},
+    {1049, ErrorCode::Invalid, "there is no such database: create it, or correct the name in the store URL"},
+    {1130, ErrorCode::Invalid,
+     "the server takes no connections from this host: GRANT the user for this host"},
+    {1142, ErrorCode::Invalid,
+     "the user lacks a right: GRANT it SELECT, INSERT, UPDATE and DELETE on the database"},
+    {1146, ErrorCode::Internal, "a table is missing: run `millrace schema apply`"},
+    {1054, ErrorCode::Internal,
+     "a column is missing: run `millrace schema upgrade`, then `millrace schema check`"},
+    {1932, ErrorCode::Internal, "a table is damaged: run `millrace schema check`"},
+    {2026, ErrorCode::Invalid,
+     "the verified TLS connection was refused: check tls_ca in the store URL and the server's certificate"},
+    {1040, ErrorCode::Unavailable,
+     "the server has too many connections: raise max_connections or run fewer workers"},
+    {1290, ErrorCode::Unavailable, "the server is read-only for now"},
+    {1792, ErrorCode::Unavailable, "the session is read-only for now"},
+    {1836, ErrorCode::Unavailable, "the server is read-only for now"},
+};
+
+ErrorCode LostCode(Purpose purpose) {
+  return purpose == Purpose::Write || purpose == Purpose::Commit ? ErrorCode::Unknown
+                                                                 : ErrorCode::Unavailable;
+}
+
+ErrorCode CodeOf(int code, Purpose purpose) {
+  if (IsLockConflict(code)) return ErrorCode::Conflict;
+  if (IsOneOf(code, kAway)) return ErrorCode::Unavailable;
+  if (IsLost(code)) return LostCode(purpose);
+  // A COMMIT that reports a shutdown or an interruption may have been carried out all the same.
+  if (IsOneOf(code, kRefusesForNow))
+    return purpose == Purpose::Commit ? ErrorCode::Unknown : ErrorCode::Unavailable;
+  if (IsDataError(code)) return ErrorCode::Invalid;
+  if (purpose == Purpose::Connect && code >= 2000) return ErrorCode::Unavailable;
+  // The client library reports trouble of its own, or none at all: the outcome is as open as with a lost
+  // line.
+  if (code == 0 || code >= 2000) {
+    if (code < 3000) return purpose == Purpose::Read ? ErrorCode::Internal : LostCode(purpose);
+  }
+  return ErrorCode::Internal;
+}
+
+}  // namespace
+
+bool IsLockConflict(int code) { return code == 1205 || code == 1213 || code == 3572 || code == 1020; }
+bool IsDataError(int code) { return IsOneOf(code, kData); }
+bool MustDrop(int code) { return code != 1205 && code != 1213 && !(IsDataError(code) && code != 1153); }
+
+Error Translate(const NativeError& native, Purpose purpose, std::string_view where) {
+  Error error{CodeOf(native.code, purpose), {}};
+  std::string remedy;
+  for (const Remedy& known : kRemedies) {
+    if (known.code != native.code) continue;
+    error.code = known.kind;
+    remedy = known.text;
+  }
+  error.message = std::string(where) + ": ";
+  if (!remedy.empty()) {
+    error.message += remedy + " (";
+  } else if (error.code == ErrorCode::Unknown) {
+    error.message += "the connection was lost under a write, which may or may not have happened (";
+  } else if (error.code == ErrorCode::Unavailable) {
+    error.message += "the server is away or refuses for now (";
+  } else if (error.code == ErrorCode::Conflict) {
+    error.message += "somebody else holds a lock (";
+  } else if (error.code == ErrorCode::Invalid) {
+    error.message += "the database refused the data (";
+  } else {
+    error.message += "the database refused the statement (";
+  }
+  error.message += "error " + std::to_string(native.code) + ": " + native.message + ")";
+  return error;
+}
+
+}  // namespace millrace::mysql

@@ -1,0 +1,38 @@
+// The one place that knows the native error codes of MySQL and MariaDB and says what they mean to a caller.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "framework/base/result.h"
+
+namespace millrace::mysql {
+
+// What was under way when the server or the client library reported a code.
+enum class Purpose {
+  Connect,
+  Read,         // nothing can have been changed
+  Write,        // an autocommit statement: a lost connection leaves its outcome open
+  Transaction,  // a statement between BEGIN and COMMIT: a lost connection rolls it back
+  Commit,       // a lost connection leaves the outcome open
+};
+
+struct NativeError {
+  int code = 0;
+  std::string message;
+};
+
+inline constexpr int kDuplicateEntry = 1062;
+inline constexpr int kNoSuchSavepoint = 1305;
+
+// 1205, 1213 and their like: the statement had no effect because of somebody else's locks.
+bool IsLockConflict(int code);
+// The server refused the values of a row; the connection and its session are as good as before.
+bool IsDataError(int code);
+// The connection must be dropped: what it was doing is no longer known, or it is gone.
+bool MustDrop(int code);
+
+// `where` names the server and database, without user or password.
+Error Translate(const NativeError& native, Purpose purpose, std::string_view where);
+
+}  // namespace millrace::mysql

@@ -1,0 +1,164 @@
+#include "framework/store/mysql/ledger.h"
+
+#include <algorithm>
+#include <set>
+
+#include "framework/store/mysql/mysql_task_store.h"
+#include "framework/store/mysql/sql_text.h"
+
+namespace millrace::mysql {
+namespace {
+
+std::string HolderName(const TaskKey& key) { return key.table + "/" + std::to_string(key.id); }
+
+struct Running {
+  std::vector<const Task*> tasks;
+  std::vector<LedgerKey> keys;  // sorted, each once
+};
+
+// Which of the tasks still run as claimed; their rows stay locked until the transaction ends.
+Result<Running> LockRunning(Session& session, const std::string& incarnation, std::span<const Task> tasks) {
+  std::map<std::uint64_t, const Task*> by_id;
+  std::vector<std::uint64_t> ids;
+  for (const Task& task : tasks) {
+    if (task.biz_key.empty()) continue;
+    by_id[task.key.id] = &task;
+    ids.push_back(task.key.id);
+  }
+  Running running;
+  if (ids.empty()) return running;
+  std::set<LedgerKey> keys;
+  Status read =
+      session.Query("SELECT id,attempt FROM " + tasks[0].key.table + " FORCE INDEX (PRIMARY) WHERE id IN (" +
+                        List(Sorted(ids)) + ") AND state=2 AND claimed_by=" + Quote(incarnation) +
+                        " ORDER BY id FOR UPDATE",
+                    [&](const Row& row) {
+                      const Task* task = by_id[row.Number(1)];
+                      if (task->attempt != row.Number(2)) return;
+                      running.tasks.push_back(task);
+                      keys.insert({task->handler, task->biz_key});
+                    });
+  if (!read) return Fail(read.error());
+  running.keys.assign(keys.begin(), keys.end());
+  return running;
+}
+
+// Enters each key that has no entry yet for the first of its tasks.
+Status Enter(Session& session, const Running& running) {
+  std::map<LedgerKey, TaskKey> first;
+  for (const Task* task : running.tasks) first.try_emplace({task->handler, task->biz_key}, task->key);
+  std::string rows;
+  for (const auto& [key, task] : first) {
+    rows += (rows.empty() ? "(" : ",(") + Quote(key.first) + "," + Quote(key.second) + "," +
+            Quote(task.table) + "," + std::to_string(task.id) + ",UTC_TIMESTAMP(6))";
+  }
+  auto entered =
+      session.Write("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at) VALUES " + rows +
+                    " ON DUPLICATE KEY UPDATE task_id=task_id");
+  if (!entered) return Fail(entered.error());
+  return {};
+}
+
+}  // namespace
+
+std::string KeyCondition(const std::vector<LedgerKey>& keys) {
+  std::string text = "(handler,biz_key) IN (";
+  for (const LedgerKey& key : keys) {
+    if (text.back() != '(') text += ',';
+    text += "(" + Quote(key.first) + "," + Quote(key.second) + ")";
+  }
+  return text + ")";
+}
+
+Result<std::map<LedgerKey, LedgerEntry>> LockEntries(Session& session, const std::vector<LedgerKey>& keys) {
+  std::map<LedgerKey, LedgerEntry> entries;
+  if (keys.empty()) return entries;
+  Status read = session.Query(
+      "SELECT handler,biz_key,task_table,task_id,ended_at IS NOT "
+      "NULL,COALESCE(keep_until<UTC_TIMESTAMP(6),0) FROM "
+      "tasks_keys FORCE INDEX (PRIMARY) WHERE " +
+          KeyCondition(keys) + " ORDER BY handler,biz_key FOR UPDATE",
+      [&](const Row& row) {
+        entries[{row.Text(1), row.Text(2)}] = {
+            {row.Text(3), row.Number(4)}, row.Number(5) != 0, row.Number(6) != 0};
+      });
+  if (!read) return Fail(read.error());
+  return entries;
+}
+
+Result<std::vector<TaskKey>> Present(Session& session, const std::vector<TaskKey>& tasks) {
+  std::map<std::string, std::vector<std::uint64_t>> tables;
+  for (const TaskKey& key : tasks) tables[key.table].push_back(key.id);
+  std::vector<TaskKey> present;
+  for (const auto& [table, ids] : tables) {
+    const std::string list = List(Sorted(ids));
+    std::string sql;
+    for (const char* pool : {"", "_done", "_failed"}) {
+      sql += (sql.empty() ? "SELECT id FROM " : " UNION ALL SELECT id FROM ") + table + pool +
+             " WHERE id IN (" + list + ")";
+    }
+    Status read = session.Query(sql, [&](const Row& row) { present.push_back({table, row.Number(1)}); });
+    if (!read) return Fail(read.error());
+  }
+  return present;
+}
+
+Result<std::vector<LedgerKey>> VoidEntries(Session& session,
+                                           const std::map<LedgerKey, LedgerEntry>& entries) {
+  std::vector<TaskKey> open;
+  for (const auto& [key, entry] : entries) {
+    if (!entry.ended && !entry.expired) open.push_back(entry.task);
+  }
+  auto present = Present(session, open);
+  if (!present) return Fail(present.error());
+  std::sort(present->begin(), present->end());
+  std::vector<LedgerKey> voided;
+  for (const auto& [key, entry] : entries) {
+    const bool gone = !entry.ended && !std::binary_search(present->begin(), present->end(), entry.task);
+    if (entry.expired || gone) voided.push_back(key);
+  }
+  return voided;
+}
+
+Status RemoveEntries(Session& session, const std::vector<LedgerKey>& keys) {
+  if (keys.empty()) return {};
+  auto removed = session.Write("DELETE FROM tasks_keys WHERE " + KeyCondition(keys));
+  if (!removed) return Fail(removed.error());
+  return {};
+}
+
+Result<std::vector<KeyVerdict>> MysqlTaskStore::ConfirmKeys(const std::string& incarnation,
+                                                            std::span<const Task> tasks) {
+  std::vector<KeyVerdict> verdicts;
+  if (tasks.empty()) return verdicts;
+  Transaction transaction(session_);
+  if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
+  auto running = LockRunning(session_, incarnation, tasks);
+  if (!running) return Fail(running.error());
+  if (running->tasks.empty()) return verdicts;
+  if (Status entered = Enter(session_, *running); !entered) return Fail(entered.error());
+  auto entries = LockEntries(session_, running->keys);
+  if (!entries) return Fail(entries.error());
+  std::map<LedgerKey, LedgerEntry> others = *entries;
+  for (const Task* task : running->tasks) {
+    const auto found = others.find({task->handler, task->biz_key});
+    if (found != others.end() && found->second.task == task->key) others.erase(found);
+  }
+  auto voided = VoidEntries(session_, others);
+  if (!voided) return Fail(voided.error());
+  if (!voided->empty()) {
+    if (Status removed = RemoveEntries(session_, *voided); !removed) return Fail(removed.error());
+    if (Status entered = Enter(session_, *running); !entered) return Fail(entered.error());
+    entries = LockEntries(session_, running->keys);
+    if (!entries) return Fail(entries.error());
+  }
+  if (Status done = session_.Commit(); !done) return Fail(done.error());
+  for (const Task* task : running->tasks) {
+    const TaskKey& holder = (*entries)[{task->handler, task->biz_key}].task;
+    const bool mine = holder == task->key;
+    verdicts.push_back({task->key, mine, mine ? "" : HolderName(holder)});
+  }
+  return verdicts;
+}
+
+}  // namespace millrace::mysql

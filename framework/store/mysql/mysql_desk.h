@@ -1,0 +1,44 @@
+// What people and producers ask. Its parts: desk.cc (submit, get, find, figures), desk_list.cc,
+// desk_actions.cc.
+#pragma once
+
+#include "framework/store/mysql/session.h"
+#include "framework/store/task_desk.h"
+
+namespace millrace::mysql {
+
+class MysqlTaskDesk final : public TaskDesk {
+ public:
+  explicit MysqlTaskDesk(const Endpoint& endpoint) : session_(endpoint, endpoint.options.lease) {}
+
+  Result<SubmitReport> Submit(const std::string& table, std::span<const NewTask> tasks) override;
+  Result<TaskRecord> Get(const TaskKey& key) override;
+  Result<TaskKey> Find(const std::string& table, const std::string& handler, const std::string& key) override;
+  Result<TaskPage> List(const std::string& table, const TaskFilter& filter, const std::string& after,
+                        std::size_t limit) override;
+  Result<std::vector<std::uint64_t>> Apply(TaskAction action, const std::string& table,
+                                           std::span<const std::uint64_t> ids,
+                                           const std::string& actor) override;
+  Result<std::vector<TaskTotals>> Totals() override;
+  Result<std::vector<GroupBacklog>> Backlog(const std::string& table) override;
+
+ private:
+  Status ReadAttempts(TaskRecord& record);
+
+  Session session_;
+};
+
+// Where a pool's rows are and what they have beside a task's columns.
+struct Pool {
+  const char* suffix;
+  const char* columns;  // result, error_class, finished_at
+};
+inline constexpr Pool kHot{"", "'','',NULL"};
+inline constexpr Pool kFailed{"_failed", "'',error_class,finished_at"};
+inline constexpr Pool kDone{"_done", "result,'',finished_at"};
+
+// SELECT … FROM the pool, up to and without WHERE.
+std::string PoolText(const std::string& table, const Pool& pool);
+TaskRecord ReadRecord(const std::string& table, const Row& row);
+
+}  // namespace millrace::mysql

@@ -1,0 +1,39 @@
+#include "framework/store/mysql/mysql_store.h"
+
+#include "framework/store/mysql/sessions.h"
+
+namespace millrace {
+namespace {
+
+class MysqlStore final : public Store {
+ public:
+  MysqlStore(const StoreUrl& url, const StoreOptions& options) : endpoint_{url, options} {}
+
+  std::string Describe() const override { return endpoint_.Describe(); }
+  Status Ping() override {
+    mysql::Session session(endpoint_, endpoint_.options.lease);
+    return session.Connect();
+  }
+
+  std::unique_ptr<TaskStore> OpenTasks() override { return mysql::OpenTasks(endpoint_); }
+  std::unique_ptr<IncarnationStore> OpenIncarnations() override { return mysql::OpenIncarnations(endpoint_); }
+  std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
+    return mysql::OpenTransaction(endpoint_, limit);
+  }
+  std::unique_ptr<TaskDesk> OpenDesk() override { return mysql::OpenDesk(endpoint_); }
+  std::unique_ptr<SchemaStore> OpenSchema() override { return mysql::OpenSchema(endpoint_); }
+
+ private:
+  const mysql::Endpoint endpoint_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> OpenMysqlStore(const StoreUrl& url, const StoreOptions& options) {
+  if (url.kind != StoreUrl::Kind::Mysql) {
+    return Fail(ErrorCode::Invalid, "the store URL is not a mysql:// address");
+  }
+  return std::make_unique<MysqlStore>(url, options);
+}
+
+}  // namespace millrace

@@ -1,0 +1,40 @@
+// The mill's session. Its parts: due.cc (map and scan), claim.cc, rescue.cc, ledger.cc (keys), settle.cc.
+#pragma once
+
+#include "framework/store/mysql/session.h"
+#include "framework/store/task_store.h"
+
+namespace millrace::mysql {
+
+class MysqlTaskStore final : public TaskStore {
+ public:
+  explicit MysqlTaskStore(const Endpoint& endpoint) : session_(endpoint, endpoint.options.lease) {}
+
+  Result<DueMap> Due(std::span<const TableSlices> tables) override;
+  Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
+  Result<std::vector<Task>> Claim(const ClaimRequest& request) override;
+  Result<std::vector<Task>> Resolve(const ClaimRequest& request) override;
+  Result<std::vector<Task>> Adopt(const ClaimRequest& request) override;
+  Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request) override;
+  Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation,
+                                              std::span<const Task> tasks) override;
+  Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) override;
+  Result<std::vector<bool>> StillRunning(const std::string& incarnation,
+                                         std::span<const Settlement> batch) override;
+  Result<std::vector<TaskKey>> Attend(const std::string& incarnation, std::span<const TaskKey> running,
+                                      std::span<const TaskProgress> progress) override;
+
+ private:
+  Result<std::vector<Task>> ClaimIds(const ClaimRequest& request, std::span<const std::uint64_t> ids);
+  Result<std::vector<std::uint64_t>> FreeIds(const ClaimRequest& request, std::span<const std::uint64_t> ids);
+  Result<std::vector<Task>> ReadClaimed(const ClaimRequest& request, const std::string& ids,
+                                        std::uint32_t attempt);
+  Result<bool> IsAlive(const std::string& incarnation);
+  Result<std::vector<Task>> AdoptAttempt(const ClaimRequest& request, std::span<const std::uint64_t> ids,
+                                         std::uint32_t seen);
+  Status SaveProgress(const std::string& incarnation, std::span<const TaskProgress> progress);
+
+  Session session_;
+};
+
+}  // namespace millrace::mysql

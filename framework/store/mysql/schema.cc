@@ -1,0 +1,88 @@
+#include "framework/store/mysql/ddl.h"
+#include "framework/store/mysql/mysql_schema.h"
+#include "framework/store/mysql/sessions.h"
+#include "framework/store/mysql/sql_text.h"
+
+namespace millrace::mysql {
+namespace {
+
+constexpr int kNoSuchTable = 1146;
+
+Status Validate(const SchemaSpec& spec) {
+  if (spec.tables >= 1 && spec.tables <= 1000 && spec.slices >= 1 && spec.slices <= kMaxSlices) return {};
+  return Fail(ErrorCode::Invalid,
+              "a schema has 1 … 1000 tables with 1 … " + std::to_string(kMaxSlices) + " slices each");
+}
+
+std::vector<std::string> Statements(const SchemaSpec& spec) {
+  std::vector<std::string> statements;
+  for (const Ddl& ddl : ShardTables("")) statements.push_back(ddl.sql);
+  for (const std::string& table : TableNames(spec)) {
+    for (const Ddl& ddl : TaskTables(table, spec.slices)) statements.push_back(ddl.sql);
+  }
+  statements.push_back(NoteTable("", 0));
+  for (const std::string& table : TableNames(spec)) statements.push_back(NoteTable(table, spec.slices));
+  return statements;
+}
+
+}  // namespace
+
+std::string MysqlSchemaStore::Print(const SchemaSpec& spec) const {
+  std::string text = "-- Millrace, schema version " + std::to_string(kSchemaVersion) +
+                     ", for MySQL 8.0.16+ and MariaDB 10.6+\n";
+  for (const std::string& sql : Statements(spec)) text += sql + ";\n\n";
+  return text;
+}
+
+Status MysqlSchemaStore::Apply(const SchemaSpec& spec) {
+  if (Status valid = Validate(spec); !valid) return valid;
+  auto present = Tables();
+  if (!present && present.error().code != ErrorCode::NotFound) return Fail(present.error());
+  for (const std::string& table : TableNames(spec)) {
+    if (!present) break;
+    for (const TableInfo& info : *present) {
+      if (info.table != table || info.slices == spec.slices) continue;
+      return Fail(ErrorCode::Conflict, session_.where() + ": the table " + table + " has " +
+                                           std::to_string(info.slices) + " slices, not " +
+                                           std::to_string(spec.slices) +
+                                           "; leave --slices out, or use another database");
+    }
+  }
+  for (const std::string& sql : Statements(spec)) {
+    if (auto done = session_.Write(sql); !done) return Fail(done.error());
+  }
+  return {};
+}
+
+Result<std::uint32_t> MysqlSchemaStore::Upgrade() {
+  auto tables = Tables();
+  if (!tables) return Fail(tables.error());
+  std::uint32_t version = 0;
+  Status read = session_.Query("SELECT MAX(version) FROM millrace_schema",
+                               [&](const Row& row) { version = static_cast<std::uint32_t>(row.Number(1)); });
+  if (!read) return Fail(read.error());
+  if (version <= kSchemaVersion) return version;
+  return Fail(ErrorCode::Invalid, session_.where() + ": the schema has version " + std::to_string(version) +
+                                      ", this program knows " + std::to_string(kSchemaVersion) +
+                                      ": use a newer program");
+}
+
+Result<std::vector<TableInfo>> MysqlSchemaStore::Tables() {
+  std::vector<TableInfo> tables;
+  Status read =
+      session_.Query("SELECT task_table,slices FROM millrace_schema WHERE task_table<>'' ORDER BY task_table",
+                     [&](const Row& row) {
+                       tables.push_back({row.Text(1), static_cast<std::uint32_t>(row.Number(2))});
+                     });
+  const bool missing = !read && session_.last_code() == kNoSuchTable;
+  if (!read && !missing) return Fail(read.error());
+  if (!tables.empty()) return tables;
+  return Fail(ErrorCode::NotFound,
+              session_.where() + ": there are no task tables: run `millrace schema apply`");
+}
+
+std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint) {
+  return std::make_unique<MysqlSchemaStore>(endpoint);
+}
+
+}  // namespace millrace::mysql

@@ -1,0 +1,211 @@
+#include <map>
+
+#include "framework/base/random.h"
+#include "framework/store/mysql/ddl.h"
+#include "framework/store/mysql/due_text.h"
+#include "framework/store/mysql/mysql_schema.h"
+#include "framework/store/mysql/settle_text.h"
+#include "framework/store/mysql/sql_text.h"
+
+namespace millrace::mysql {
+namespace {
+
+using Findings = std::vector<SchemaFinding>;
+// What the server says of one column, index or constraint, by its name.
+using Facts = std::map<std::string, std::string>;
+
+constexpr int kScratchRows = 4000;
+
+void ReplaceAll(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+// Makes the tables that this program would make, under names of their own, and lets the server describe both:
+// so the comparison holds whatever a server prints for a type or a default.
+class Checker {
+ public:
+  explicit Checker(Session& session) : session_(session), prefix_("zz" + Random::FromSystem().Hex(8) + "_") {}
+  ~Checker() {
+    for (auto name = scratch_.rbegin(); name != scratch_.rend(); ++name) {
+      const bool view = name->ends_with("_all");
+      (void)session_.Write((view ? "DROP VIEW IF EXISTS " : "DROP TABLE IF EXISTS ") + *name);
+    }
+  }
+
+  Result<Findings> Run(const std::vector<TableInfo>& tables) {
+    if (Status shard = Compare(ShardTables(prefix_), prefix_, ""); !shard) return Fail(shard.error());
+    std::map<std::uint32_t, std::string> models;
+    for (const TableInfo& info : tables) {
+      auto [model, is_new] = models.try_emplace(info.slices, prefix_ + std::to_string(info.slices));
+      if (is_new) {
+        if (Status made = Make(TaskTables(model->second, info.slices)); !made) return Fail(made.error());
+      }
+      for (const char* pool : {"", "_done", "_failed", "_all"}) {
+        if (Status same = CompareTable(model->second + pool, info.table + pool); !same)
+          return Fail(same.error());
+      }
+    }
+    if (!models.empty()) {
+      if (Status plans = ExplainAll(models.begin()->second, models.begin()->first); !plans)
+        return Fail(plans.error());
+    }
+    return std::move(findings_);
+  }
+
+ private:
+  Status Make(const std::vector<Ddl>& ddls) {
+    for (const Ddl& ddl : ddls) {
+      scratch_.push_back(ddl.name);
+      if (auto made = session_.Write(ddl.sql); !made) return Fail(made.error());
+    }
+    return {};
+  }
+  Status Compare(const std::vector<Ddl>& ddls, const std::string& prefix, const std::string& live_prefix) {
+    if (Status made = Make(ddls); !made) return made;
+    for (const Ddl& ddl : ddls) {
+      Status same = CompareTable(ddl.name, live_prefix + ddl.name.substr(prefix.size()));
+      if (!same) return same;
+    }
+    return {};
+  }
+  Result<Facts> Describe(const std::string& table);
+  Status CompareTable(const std::string& model, const std::string& live);
+  Status Seed(const std::string& table, std::uint32_t slices);
+  Status ExplainAll(const std::string& table, std::uint32_t slices);
+  Status Explain(const std::string& what, const std::string& sql, const std::string& key,
+                 const std::string& extra, const std::string& forbidden, const std::string& table);
+
+  Session& session_;
+  const std::string prefix_;
+  std::vector<std::string> scratch_;
+  Findings findings_;
+};
+
+Result<Facts> Checker::Describe(const std::string& table) {
+  Facts facts;
+  const std::string here = " WHERE TABLE_SCHEMA=DATABASE() AND TABLE_NAME=" + Quote(table);
+  const auto note = [&](const Row& row) {
+    std::string text = row.Text(2);
+    ReplaceAll(text, table, "TABLE");
+    std::string name = row.Text(1);
+    ReplaceAll(name, table, "TABLE");
+    facts[name] = text;
+  };
+  for (const std::string& sql :
+       {"SELECT CONCAT('column ',COLUMN_NAME),CONCAT_WS(' ',COLUMN_TYPE,IF(IS_NULLABLE='YES','NULL','NOT "
+        "NULL'),"
+        "COALESCE(COLLATION_NAME,''),COALESCE(CONCAT('DEFAULT ',COLUMN_DEFAULT),''),EXTRA,"
+        "COALESCE(GENERATION_EXPRESSION,'')) FROM information_schema.COLUMNS" +
+            here,
+        "SELECT CONCAT('index ',INDEX_NAME),CONCAT(GROUP_CONCAT(COLUMN_NAME ORDER BY SEQ_IN_INDEX),"
+        "IF(MIN(NON_UNIQUE)=0,' unique','')) FROM information_schema.STATISTICS" +
+            here + " GROUP BY INDEX_NAME",
+        "SELECT CONCAT('constraint ',c.CONSTRAINT_NAME),c.CHECK_CLAUSE FROM "
+        "information_schema.CHECK_CONSTRAINTS c JOIN "
+        "information_schema.TABLE_CONSTRAINTS t ON t.CONSTRAINT_SCHEMA=c.CONSTRAINT_SCHEMA AND "
+        "t.CONSTRAINT_NAME=c.CONSTRAINT_NAME WHERE t.CONSTRAINT_TYPE='CHECK' AND t.TABLE_SCHEMA=DATABASE() "
+        "AND "
+        "t.TABLE_NAME=" +
+            Quote(table)}) {
+    if (Status read = session_.Query(sql, note); !read) return Fail(read.error());
+  }
+  return facts;
+}
+
+Status Checker::CompareTable(const std::string& model, const std::string& live) {
+  auto expected = Describe(model);
+  if (!expected) return Fail(expected.error());
+  auto found = Describe(live);
+  if (!found) return Fail(found.error());
+  if (found->empty()) {
+    findings_.push_back({live, "it does not exist", "run `millrace schema apply`"});
+    return {};
+  }
+  for (const auto& [name, text] : *expected) {
+    const auto other = found->find(name);
+    if (other == found->end()) {
+      findings_.push_back(
+          {live, "the " + name + " is missing: " + text, "add it as `millrace schema print` shows"});
+    } else if (other->second != text) {
+      findings_.push_back({live, "the " + name + " is `" + other->second + "`, expected `" + text + "`",
+                           "change it as `millrace schema print` shows"});
+    }
+  }
+  return {};
+}
+
+Status Checker::Seed(const std::string& table, std::uint32_t slices) {
+  std::string rows;
+  for (int i = 1; i <= kScratchRows; ++i) {
+    rows += (i == 1 ? "(" : ",(") + std::to_string(i) + "," +
+            std::to_string(static_cast<unsigned>(i) % slices % 8) + "," + (i % 2 == 0 ? "'a'" : "'b'") +
+            ",UTC_TIMESTAMP(6) - INTERVAL " + std::to_string(i) + " SECOND)";
+  }
+  auto seeded = session_.Write("INSERT INTO " + table + " (id,slice,handler,run_at) VALUES " + rows);
+  if (!seeded) return Fail(seeded.error());
+  return session_.Query("ANALYZE TABLE " + table, [](const Row&) {});
+}
+
+Status Checker::Explain(const std::string& what, const std::string& sql, const std::string& key,
+                        const std::string& extra, const std::string& forbidden, const std::string& table) {
+  std::string used;
+  std::string how;
+  // Columns of EXPLAIN differ between servers in number, not in name; the table's own line is looked at.
+  Status read = session_.Query("EXPLAIN " + sql, [&](const Row& row) {
+    if (row.Named("table") != table || !used.empty()) return;
+    used = row.Named("key");
+    how = row.Named("Extra");
+  });
+  if (!read) return read;
+  const bool wrong = used != key || (!extra.empty() && how.find(extra) == std::string::npos) ||
+                     (!forbidden.empty() && how.find(forbidden) != std::string::npos);
+  if (!wrong) return {};
+  findings_.push_back({"the statement of the " + what,
+                       "the server plans it over the index `" + used + "` with `" + how + "`, expected `" +
+                           key + "`" + (extra.empty() ? "" : " with `" + extra + "`"),
+                       "check the server's optimizer_switch against its defaults"});
+  return {};
+}
+
+Status Checker::ExplainAll(const std::string& table, std::uint32_t slices) {
+  if (Status seeded = Seed(table, slices); !seeded) return seeded;
+  const TableSlices all{.table = table, .all = true};
+  const TableSlices some{.table = table, .all = false, .slices = {0}};
+  const DueGroup group{.table = table, .slice = 0, .handler = "a", .urgency = 50};
+  const ScanRequest scan{
+      .group = group, .after = {WallTime(std::chrono::hours(24 * 365 * 30)), 1}, .limit = 100};
+  std::vector<std::uint64_t> ids;
+  for (std::uint64_t id = 1; id <= kMaxBatchRows; ++id) ids.push_back(id);
+  const ClaimRequest claim{.table = table, .incarnation = "none"};
+  Settlement one{.key = {table, 1}, .attempt = 1};
+  const SettleGroup settle{.table = table, .attempt = 1, .rows = {&one}};
+  struct Plan {
+    const char* what;
+    std::string sql, key, extra, forbidden;
+  };
+  const Plan plans[] = {
+      {"due map", DueText(all), "due", "for group-by", "filesort"},
+      {"due map of some slices", DueText(some), "due", "for group-by", "filesort"},
+      {"scan", ScanText(scan), "due", "", "filesort"},
+      {"claim", ClaimText(claim, List(ids)), "PRIMARY", "", "filesort"},
+      {"settle, moving", MoveText(settle, "none", List(ids)), "PRIMARY", "", "filesort"},
+      {"settle, deleting", DeleteText(settle, "none", List(ids)), "PRIMARY", "", "filesort"},
+      {"settle, waiting", WaitText(settle, "none", List(ids)), "PRIMARY", "", "filesort"},
+  };
+  for (const Plan& plan : plans) {
+    Status explained = Explain(plan.what, plan.sql, plan.key, plan.extra, plan.forbidden, table);
+    if (!explained) return explained;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<SchemaFinding>> MysqlSchemaStore::Check() {
+  auto tables = Tables();
+  if (!tables) return Fail(tables.error());
+  return Checker(session_).Run(*tables);
+}
+
+}  // namespace millrace::mysql

@@ -1,0 +1,281 @@
+#include "framework/store/mysql/session.h"
+
+#include <cppconn/connection.h>
+#include <cppconn/driver.h>
+#include <cppconn/exception.h>
+#include <cppconn/prepared_statement.h>
+#include <cppconn/resultset.h>
+#include <cppconn/resultset_metadata.h>
+#include <cppconn/statement.h>
+#include <mysql_driver.h>
+
+#include <algorithm>
+
+#include "framework/store/mysql/sql_text.h"
+
+namespace millrace::mysql {
+namespace {
+
+// The connector's own static is not synchronised; this one is.
+sql::Driver& Driver() {
+  static sql::Driver* const driver = sql::mysql::get_driver_instance();
+  return *driver;
+}
+
+int Seconds(Micros duration) {
+  return static_cast<int>(
+      std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(duration).count()));
+}
+
+sql::ConnectOptionsMap Options(const StoreUrl& url, const StoreOptions& options,
+                               const std::string& password) {
+  // The protocol is spelt out, since the client library takes `localhost` for a socket file.
+  sql::ConnectOptionsMap map;
+  map["hostName"] = sql::SQLString("tcp://" + url.host + ":" + std::to_string(url.port));
+  map["userName"] = sql::SQLString(url.user);
+  map["password"] = sql::SQLString(password);
+  map["schema"] = sql::SQLString(url.database);
+  map["OPT_CONNECT_TIMEOUT"] = Seconds(options.connect_timeout);
+  map["OPT_READ_TIMEOUT"] = Seconds(options.io_timeout);
+  map["OPT_WRITE_TIMEOUT"] = Seconds(options.io_timeout);
+  map["OPT_CHARSET_NAME"] = sql::SQLString("utf8mb4");
+  map["CLIENT_FOUND_ROWS"] = true;
+  if (!url.tls_ca.empty()) {
+    map["sslCA"] = sql::SQLString(url.tls_ca);
+    map["sslVerify"] = true;
+  }
+  return map;
+}
+
+// Results that nobody asked for would leave the connection out of step.
+template <class AnyStatement>
+void Drain(AnyStatement& statement) {
+  while (statement.getMoreResults()) std::unique_ptr<sql::ResultSet>(statement.getResultSet());
+}
+
+void Bind(sql::PreparedStatement& statement, unsigned index, const SqlValue& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) {
+    statement.setInt64(index, *number);
+  } else if (const auto* real = std::get_if<double>(&value)) {
+    statement.setDouble(index, *real);
+  } else if (const auto* text = std::get_if<std::string>(&value)) {
+    statement.setString(index, sql::SQLString(*text));
+  } else {
+    statement.setNull(index, 0);
+  }
+}
+
+// False if there are more rows than a handler may read at once.
+bool Collect(sql::ResultSet& from, SqlResult& to) {
+  to.columns.clear();
+  to.rows.clear();
+  sql::ResultSetMetaData* const meta = from.getMetaData();
+  const unsigned count = meta->getColumnCount();
+  for (unsigned i = 1; i <= count; ++i) to.columns.push_back(meta->getColumnLabel(i).asStdString());
+  while (from.next()) {
+    if (to.rows.size() == kMaxSqlRows) return false;
+    auto& row = to.rows.emplace_back();
+    for (unsigned i = 1; i <= count; ++i) {
+      if (from.isNull(i)) {
+        row.emplace_back(std::nullopt);
+      } else {
+        row.emplace_back(from.getString(i).asStdString());
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string Endpoint::Describe() const {
+  return "mysql://" + url.host + ":" + std::to_string(url.port) + "/" + url.database;
+}
+
+std::string Row::Text(unsigned column) const { return result_.getString(column).asStdString(); }
+std::string Row::Named(const char* column) const { return result_.getString(column).asStdString(); }
+std::uint64_t Row::Number(unsigned column) const { return result_.getUInt64(column); }
+std::int64_t Row::Signed(unsigned column) const { return result_.getInt64(column); }
+bool Row::Null(unsigned column) const { return result_.isNull(column); }
+std::optional<WallTime> Row::Time(unsigned column) const { return ParseSqlTime(Text(column)); }
+
+Session::Session(const Endpoint& endpoint, Micros silence, bool manual)
+    : endpoint_(endpoint), silence_(silence), manual_(manual), where_(endpoint.Describe()) {}
+
+Session::~Session() { Drop(); }
+
+void Session::Drop() {
+  in_transaction_ = false;
+  connection_.reset();
+}
+
+Error Session::Failed(const sql::SQLException& exception, Purpose purpose) {
+  last_code_ = exception.getErrorCode();
+  if (purpose != Purpose::Connect && MustDrop(last_code_)) connection_.reset();
+  return Translate({last_code_, exception.what()}, purpose, where_);
+}
+
+Status Session::Open() {
+  std::string password;
+  if (!endpoint_.options.password_file.empty()) {
+    auto read = ReadPasswordFile(endpoint_.options.password_file);
+    if (!read) return Fail(read.error());
+    password = std::move(*read);
+  }
+  try {
+    auto options = Options(endpoint_.url, endpoint_.options, password);
+    connection_.reset(Driver().connect(options));
+  } catch (const sql::SQLException& exception) {
+    return Fail(Failed(exception, Purpose::Connect));
+  } catch (const std::exception& exception) {
+    return Fail(ErrorCode::Internal, where_ + ": the connection can't be opened: " + exception.what());
+  }
+  Status ready = SetUp();
+  if (!ready) Drop();
+  return ready;
+}
+
+Status Session::SetUp() {
+  const std::string session =
+      "SET SESSION sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', "
+      "time_zone='+00:00', innodb_lock_wait_timeout=1, autocommit=" +
+      std::string(manual_ ? "0" : "1") + ", wait_timeout=" + std::to_string(Seconds(silence_));
+  for (const std::string& sql :
+       {std::string("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"), session}) {
+    if (Status done = Run(sql, Purpose::Connect); !done) return done;
+  }
+  // The connector changes the isolation level behind our back, and silently goes without TLS.
+  std::string isolation;
+  std::string cipher;
+  Status asked = Query("SHOW VARIABLES WHERE Variable_name IN ('tx_isolation','transaction_isolation')",
+                       [&](const Row& row) { isolation = row.Text(2); });
+  if (!asked) return asked;
+  if (isolation != "READ-COMMITTED") {
+    return Fail(ErrorCode::Internal, where_ + ": the session's isolation level is " + isolation +
+                                         " although READ COMMITTED was set");
+  }
+  if (endpoint_.url.tls_ca.empty()) return {};
+  asked = Query("SHOW STATUS LIKE 'Ssl_cipher'", [&](const Row& row) { cipher = row.Text(2); });
+  if (!asked) return asked;
+  if (cipher.empty()) {
+    return Fail(ErrorCode::Invalid, where_ +
+                                        ": the connection is not encrypted although the store URL names a "
+                                        "tls_ca: configure TLS on the server, or leave tls_ca out");
+  }
+  return {};
+}
+
+Status Session::Connect() {
+  const BootTime now = BootClock::now();
+  // A server that is about to close a silent connection would make the next write's outcome unknown.
+  if (connection_ && !in_transaction_ && now - last_use_ > silence_ / 2) connection_.reset();
+  last_use_ = now;
+  if (connection_) return {};
+  return Open();
+}
+
+// Within a transaction there is no connecting anew: the statements before would be missing from it.
+Status Session::Usable() {
+  if (!in_transaction_) return Connect();
+  last_use_ = BootClock::now();
+  if (connection_) return {};
+  return Fail(ErrorCode::Unavailable,
+              where_ + ": the connection was lost within a transaction; nothing was changed");
+}
+
+Status Session::Run(const std::string& sql, Purpose purpose) {
+  try {
+    std::unique_ptr<sql::Statement> statement(connection_->createStatement());
+    if (statement->execute(sql)) std::unique_ptr<sql::ResultSet>(statement->getResultSet());
+    return {};
+  } catch (const sql::SQLException& exception) {
+    return Fail(Failed(exception, purpose));
+  }
+}
+
+Status Session::Query(const std::string& sql, const OnRow& on_row) {
+  if (connection_ == nullptr || !in_transaction_) {
+    if (Status usable = Usable(); !usable) return usable;
+  }
+  try {
+    std::unique_ptr<sql::Statement> statement(connection_->createStatement());
+    std::unique_ptr<sql::ResultSet> result(statement->executeQuery(sql));
+    const Row row(*result);
+    while (result->next()) on_row(row);
+    return {};
+  } catch (const sql::SQLException& exception) {
+    return Fail(Failed(exception, in_transaction_ ? Purpose::Transaction : Purpose::Read));
+  }
+}
+
+Result<std::uint64_t> Session::Write(const std::string& sql) {
+  if (Status usable = Usable(); !usable) return Fail(usable.error());
+  try {
+    std::unique_ptr<sql::Statement> statement(connection_->createStatement());
+    if (statement->execute(sql)) {
+      std::unique_ptr<sql::ResultSet>(statement->getResultSet());
+      return std::uint64_t{0};
+    }
+    return statement->getUpdateCount();
+  } catch (const sql::SQLException& exception) {
+    return Fail(Failed(exception, in_transaction_ ? Purpose::Transaction : Purpose::Write));
+  }
+}
+
+Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue> values) {
+  if (Status usable = Usable(); !usable) return Fail(usable.error());
+  try {
+    SqlResult answer;
+    std::unique_ptr<sql::PreparedStatement> statement(
+        connection_->prepareStatement(sql::SQLString(std::string(sql))));
+    for (std::size_t i = 0; i < values.size(); ++i) Bind(*statement, static_cast<unsigned>(i + 1), values[i]);
+    bool fits = true;
+    if (statement->execute()) {
+      std::unique_ptr<sql::ResultSet> rows(statement->getResultSet());
+      fits = Collect(*rows, answer);
+    } else {
+      answer.affected = statement->getUpdateCount();
+    }
+    Drain(*statement);
+    if (fits) return answer;
+    return Fail(ErrorCode::Invalid, where_ + ": the answer has more than " + std::to_string(kMaxSqlRows) +
+                                        " rows; read it in pages");
+  } catch (const sql::SQLException& exception) {
+    return Fail(Failed(exception, in_transaction_ ? Purpose::Transaction : Purpose::Write));
+  }
+}
+
+Status Session::Begin() {
+  if (Status usable = Connect(); !usable) return usable;
+  Status begun = Run(manual_ ? "SAVEPOINT millrace" : "BEGIN", Purpose::Transaction);
+  in_transaction_ = begun.has_value();
+  return begun;
+}
+
+Status Session::Commit() {
+  if (Status usable = Usable(); !usable) return usable;
+  Status done = Run("COMMIT", Purpose::Commit);
+  if (done) {
+    in_transaction_ = false;
+    return done;
+  }
+  if (done.error().code == ErrorCode::Unknown) {
+    Drop();
+  } else {
+    Rollback();
+  }
+  return done;
+}
+
+void Session::Rollback() {
+  in_transaction_ = false;
+  if (connection_ && !Run("ROLLBACK", Purpose::Transaction)) connection_.reset();
+}
+
+std::uint64_t Session::last_insert_id() {
+  std::uint64_t id = 0;
+  if (!Query("SELECT LAST_INSERT_ID()", [&](const Row& row) { id = row.Number(1); })) return 0;
+  return id;
+}
+
+}  // namespace millrace::mysql

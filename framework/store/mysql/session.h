@@ -1,0 +1,110 @@
+// One connection, made at its first use and again after it was lost. One thread at a time. No write is
+// retried.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "framework/base/result.h"
+#include "framework/store/mysql/errors.h"
+#include "framework/store/store.h"
+#include "framework/store/url.h"
+
+namespace sql {
+class Connection;
+class ResultSet;
+class SQLException;
+}  // namespace sql
+
+namespace millrace::mysql {
+
+struct Endpoint {
+  StoreUrl url;
+  StoreOptions options;
+  std::string Describe() const;
+};
+
+// One row of an answer, valid within the callback. Columns count from 1. NULL reads as an empty text or 0.
+class Row {
+ public:
+  explicit Row(sql::ResultSet& result) : result_(result) {}
+  std::string Text(unsigned column) const;
+  std::string Named(const char* column) const;
+  std::uint64_t Number(unsigned column) const;
+  std::int64_t Signed(unsigned column) const;
+  bool Null(unsigned column) const;
+  std::optional<WallTime> Time(unsigned column) const;
+
+ private:
+  sql::ResultSet& result_;
+};
+
+class Session {
+ public:
+  using OnRow = std::function<void(const Row&)>;
+
+  // The server closes the connection, and frees its locks, when it falls silent for `silence`. With `manual`
+  // every statement belongs to a transaction that COMMIT or ROLLBACK ends (autocommit off).
+  Session(const Endpoint& endpoint, Micros silence, bool manual = false);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Makes sure that there is a usable connection.
+  Status Connect();
+  // A statement that answers with rows; locking reads too.
+  Status Query(const std::string& sql, const OnRow& on_row);
+  // A statement that changes rows; returns how many it matched.
+  Result<std::uint64_t> Write(const std::string& sql);
+  // A bound statement of a handler, all its results drained; the last result with columns is returned.
+  Result<SqlResult> Bound(std::string_view sql, std::span<const SqlValue> values);
+
+  Status Begin();
+  Status Commit();
+  // Never fails: a connection that can't roll back is dropped.
+  void Rollback();
+  void Drop();
+
+  bool connected() const { return connection_ != nullptr; }
+  bool in_transaction() const { return in_transaction_; }
+  // The native code of the last failure.
+  int last_code() const { return last_code_; }
+  std::uint64_t last_insert_id();
+  const std::string& where() const { return where_; }
+
+ private:
+  Status Open();
+  Status SetUp();
+  Error Failed(const sql::SQLException& exception, Purpose purpose);
+  Status Usable();
+  Status Run(const std::string& sql, Purpose purpose);
+
+  const Endpoint& endpoint_;
+  const Micros silence_;
+  const bool manual_;
+  const std::string where_;
+  std::unique_ptr<sql::Connection> connection_;
+  BootTime last_use_{};
+  bool in_transaction_ = false;
+  int last_code_ = 0;
+};
+
+// A transaction that rolls back unless it was committed.
+class Transaction {
+ public:
+  explicit Transaction(Session& session) : session_(session) {}
+  ~Transaction() {
+    if (session_.in_transaction()) session_.Rollback();
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+ private:
+  Session& session_;
+};
+
+}  // namespace millrace::mysql

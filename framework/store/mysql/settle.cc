@@ -1,0 +1,190 @@
+#include "framework/store/mysql/settle.h"
+
+#include <map>
+
+#include "framework/store/mysql/due_text.h"
+#include "framework/store/mysql/mysql_task_store.h"
+#include "framework/store/mysql/settle_text.h"
+#include "framework/store/mysql/sql_text.h"
+
+namespace millrace::mysql {
+namespace {
+
+using Batch = std::vector<const Settlement*>;
+
+// Whether the statement hit `rows` rows.
+Result<bool> Hits(Session& session, const std::string& sql, std::size_t rows) {
+  auto hit = session.Write(sql);
+  if (!hit) return Fail(hit.error());
+  return *hit == rows;
+}
+
+Result<bool> MoveGroup(Session& session, const std::string& incarnation, const SettleGroup& group) {
+  const std::string ids = IdList(group);
+  if (group.to == Settlement::To::Waiting) {
+    return Hits(session, WaitText(group, incarnation, ids), group.rows.size());
+  }
+  auto moved = Hits(session, MoveText(group, incarnation, ids), group.rows.size());
+  if (!moved || !*moved) return moved;
+  return Hits(session, DeleteText(group, incarnation, ids), group.rows.size());
+}
+
+// Settles a batch in one transaction, and in smaller ones where that can't be.
+class Settler {
+ public:
+  Settler(Session& session, const std::string& incarnation, std::span<const Settlement> batch)
+      : session_(session), incarnation_(incarnation), first_(batch.data()) {
+    report_.verdicts.assign(batch.size(), SettleVerdict::Refused);
+    report_.errors.assign(batch.size(), "");
+  }
+
+  Result<SettleReport> Run(const Batch& batch) {
+    Status done = Step(batch, 0);
+    if (done) return report_;
+    if (settled_ && done.error().code != ErrorCode::Unknown) {
+      return Fail(ErrorCode::Unknown, "a batch is only partly settled: " + done.error().message);
+    }
+    return Fail(done.error());
+  }
+
+ private:
+  Status Step(const Batch& batch, int depth);
+  Status Narrow(const Batch& batch, int depth);
+  Status Unlocked(const Batch& batch, const Error& conflict);
+  Status Halves(const Batch& batch, int depth);
+  // True: committed. False: refused.
+  Result<bool> Once(const Batch& batch);
+
+  void Note(const Settlement* one, SettleVerdict verdict, std::string error = {}) {
+    const auto index = static_cast<std::size_t>(one - first_);
+    report_.verdicts[index] = verdict;
+    report_.errors[index] = std::move(error);
+  }
+
+  Session& session_;
+  const std::string& incarnation_;
+  const Settlement* const first_;
+  SettleReport report_;
+  bool settled_ = false;
+};
+
+Result<bool> Settler::Once(const Batch& batch) {
+  Transaction transaction(session_);
+  if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
+  auto step = RunSettle(session_, incarnation_, batch);
+  if (!step) return Fail(step.error());
+  if (*step == SettleStep::Refused) return false;
+  if (Status done = session_.Commit(); !done) return Fail(done.error());
+  return true;
+}
+
+Status Settler::Step(const Batch& batch, int depth) {
+  if (batch.empty()) return {};
+  auto done = Once(batch);
+  if (done && *done) {
+    for (const Settlement* one : batch) Note(one, SettleVerdict::Settled);
+    settled_ = true;
+    return {};
+  }
+  if (done) return Narrow(batch, depth);
+  if (done.error().code == ErrorCode::Conflict && depth == 0) return Unlocked(batch, done.error());
+  if (done.error().code != ErrorCode::Invalid) return Fail(done.error());
+  if (batch.size() > 1) return Halves(batch, depth);
+  Note(batch[0], SettleVerdict::Broken, done.error().message);
+  return {};
+}
+
+// Some attempts are no longer ours: the database says which, and the rest settle together. An attempt that
+// has ended never comes back. Should the count be wrong again, halves find the row.
+Status Settler::Narrow(const Batch& batch, int depth) {
+  auto running = ReadRunning(session_, incarnation_, batch, false);
+  if (!running) return Fail(running.error());
+  Batch ours;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if ((*running)[i]) ours.push_back(batch[i]);
+  }
+  if (ours.size() < batch.size()) return Step(ours, depth + 1);
+  return batch.size() > 1 ? Halves(batch, depth) : Status{};
+}
+
+// Somebody holds a row of ours (a person's edit, a rescue that waits): the others need not wait for it. The
+// rest is reported as unknown, since its place is a reading back, not a verdict.
+Status Settler::Unlocked(const Batch& batch, const Error& conflict) {
+  Batch free;
+  for (const SettleGroup& group : GroupSettlements(batch)) {
+    std::map<std::uint64_t, const Settlement*> rows;
+    for (const Settlement* row : group.rows) rows[row->key.id] = row;
+    Status read =
+        session_.Query("SELECT id" + RunningRows(group.table, IdList(group), incarnation_, group.attempt) +
+                           " ORDER BY id FOR UPDATE SKIP LOCKED",
+                       [&](const Row& row) { free.push_back(rows[row.Number(1)]); });
+    if (!read) return read;
+  }
+  if (free.size() == batch.size() || free.empty()) return Fail(conflict);
+  if (Status done = Step(free, 1); !done) return done;
+  return Fail(conflict);
+}
+
+Status Settler::Halves(const Batch& batch, int depth) {
+  const auto middle = batch.begin() + static_cast<std::ptrdiff_t>(batch.size() / 2);
+  if (Status done = Step(Batch(batch.begin(), middle), depth + 1); !done) return done;
+  return Step(Batch(middle, batch.end()), depth + 1);
+}
+
+Batch Pointers(std::span<const Settlement> batch) {
+  Batch pointers;
+  pointers.reserve(batch.size());
+  for (const Settlement& one : batch) pointers.push_back(&one);
+  return pointers;
+}
+
+}  // namespace
+
+Result<SettleStep> RunSettle(Session& session, const std::string& incarnation, const Batch& batch) {
+  for (const SettleGroup& group : GroupSettlements(batch)) {
+    auto moved = MoveGroup(session, incarnation, group);
+    if (!moved) return Fail(moved.error());
+    if (!*moved) return SettleStep::Refused;
+  }
+  // The counters come last: two sessions of one worker share their rows.
+  for (const std::string& sql : {KeysText(batch, false), KeysText(batch, true),
+                                 AttemptsText(incarnation, batch), CountersText(incarnation, batch)}) {
+    if (sql.empty()) continue;
+    if (auto done = session.Write(sql); !done) return Fail(done.error());
+  }
+  return SettleStep::Done;
+}
+
+Result<std::vector<bool>> ReadRunning(Session& session, const std::string& incarnation, const Batch& batch,
+                                      bool locking) {
+  std::map<std::pair<TaskKey, std::uint32_t>, bool> running;
+  for (const SettleGroup& group : GroupSettlements(batch)) {
+    Status read =
+        session.Query("SELECT id" + RunningRows(group.table, IdList(group), incarnation, group.attempt) +
+                          (locking ? " LOCK IN SHARE MODE" : ""),
+                      [&](const Row& row) {
+                        running[{{group.table, row.Number(1)}, group.attempt}] = true;
+                      });
+    if (!read) return Fail(read.error());
+  }
+  std::vector<bool> answer;
+  for (const Settlement* one : batch) answer.push_back(running.contains({one->key, one->attempt}));
+  return answer;
+}
+
+Result<SettleReport> MysqlTaskStore::Settle(const std::string& incarnation,
+                                            std::span<const Settlement> batch) {
+  return Settler(session_, incarnation, batch).Run(Pointers(batch));
+}
+
+Result<std::vector<bool>> MysqlTaskStore::StillRunning(const std::string& incarnation,
+                                                       std::span<const Settlement> batch) {
+  // A new connection, since the old one may be behind. A COMMIT whose connection was cut may still be under
+  // way at the server: a plain read would not see it, a locking one waits for it.
+  session_.Drop();
+  auto running = ReadRunning(session_, incarnation, Pointers(batch), true);
+  if (running || running.error().code != ErrorCode::Conflict) return running;
+  return Fail(ErrorCode::Unavailable, "the lost settle is still under way: " + running.error().message);
+}
+
+}  // namespace millrace::mysql

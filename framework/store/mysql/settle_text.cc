@@ -1,0 +1,178 @@
+#include "framework/store/mysql/settle_text.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <tuple>
+
+#include "framework/store/mysql/due_text.h"
+#include "framework/store/mysql/sql_text.h"
+
+namespace millrace::mysql {
+namespace {
+
+using To = Settlement::To;
+
+// One expression for all rows where they agree, a CASE by id where they do not. A row without a text of its
+// own takes `otherwise`.
+std::string PerRow(const SettleGroup& group, const std::string& otherwise,
+                   const std::function<std::string(const Settlement&)>& text) {
+  std::string cases;
+  for (const Settlement* row : group.rows) {
+    const std::string own = text(*row);
+    if (own != otherwise) cases += " WHEN " + std::to_string(row->key.id) + " THEN " + own;
+  }
+  return cases.empty() ? otherwise : "CASE id" + cases + " ELSE " + otherwise + " END";
+}
+
+std::string Text(const Settlement& row) { return row.text.empty() ? "" : Quote(Shorten(row.text)); }
+std::string TextOr(const Settlement& row, const std::string& otherwise) {
+  return row.text.empty() ? otherwise : Text(row);
+}
+
+std::string DueAgain(const Settlement& row) {
+  if (row.run_at) return TimeLiteral(*row.run_at);
+  if (row.delay) return After(*row.delay);
+  return "run_at";
+}
+
+int StateOf(To to) {
+  if (to == To::Succeeded) return static_cast<int>(TaskState::Succeeded);
+  return static_cast<int>(to == To::Failed ? TaskState::Failed : TaskState::Cancelled);
+}
+
+}  // namespace
+
+std::vector<SettleGroup> GroupSettlements(const std::vector<const Settlement*>& batch) {
+  std::map<std::tuple<std::string, std::uint32_t, To, bool>, SettleGroup> groups;
+  for (const Settlement* one : batch) {
+    SettleGroup& group = groups[{one->key.table, one->attempt, one->to, one->failed_attempt}];
+    group.table = one->key.table;
+    group.attempt = one->attempt;
+    group.to = one->to;
+    group.failed_attempt = one->failed_attempt;
+    group.rows.push_back(one);
+  }
+  std::vector<SettleGroup> list;
+  for (auto& [key, group] : groups) {
+    std::sort(group.rows.begin(), group.rows.end(),
+              [](const Settlement* a, const Settlement* b) { return a->key.id < b->key.id; });
+    list.push_back(std::move(group));
+  }
+  return list;
+}
+
+std::string IdList(const SettleGroup& group) {
+  std::vector<std::uint64_t> ids;
+  ids.reserve(group.rows.size());
+  for (const Settlement* row : group.rows) ids.push_back(row->key.id);
+  return List(ids);
+}
+
+std::string MoveText(const SettleGroup& group, const std::string& incarnation, const std::string& ids) {
+  const bool failed = group.to == To::Failed;
+  const std::string own = failed ? "error_class" : "result";
+  std::string error = "last_error";
+  std::string last = "''";
+  if (group.to == To::Succeeded) {
+    last = PerRow(group, "''", [](const Settlement& row) { return TextOr(row, "''"); });
+  } else {
+    error = PerRow(group, "last_error", [](const Settlement& row) { return TextOr(row, "last_error"); });
+  }
+  if (failed)
+    last = PerRow(group, "''", [](const Settlement& row) { return Quote(Shorten(row.error_class, 64)); });
+  constexpr const char* kKept =
+      "id,slice,handler,priority,run_at,params,biz_key,batch,attempt,crashes,claimed_by,"
+      "claimed_at,progress,created_at";
+  return "INSERT INTO " + group.table + (failed ? "_failed (" : "_done (") + kKept +
+         ",state,failures,last_error," + own + ",finished_at) SELECT " + kKept + "," +
+         std::to_string(StateOf(group.to)) + ",failures+" + (group.failed_attempt ? "1" : "0") + "," + error +
+         "," + last + ",UTC_TIMESTAMP(6)" + RunningRows(group.table, ids, incarnation, group.attempt) +
+         " FOR UPDATE";
+}
+
+std::string DeleteText(const SettleGroup& group, const std::string& incarnation, const std::string& ids) {
+  return "DELETE " + group.table + RunningRows(group.table, ids, incarnation, group.attempt);
+}
+
+std::string WaitText(const SettleGroup& group, const std::string& incarnation, const std::string& ids) {
+  return "UPDATE " + group.table +
+         " FORCE INDEX (PRIMARY) SET state=0, claimed_by=NULL, claimed_at=NULL, failures=failures+" +
+         (group.failed_attempt ? "1" : "0") + ", run_at=" + PerRow(group, "run_at", DueAgain) +
+         ", last_error=" +
+         PerRow(group, "last_error", [](const Settlement& row) { return TextOr(row, "last_error"); }) +
+         ", updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +
+         ") AND state=2 AND claimed_by=" + Quote(incarnation) +
+         " AND attempt=" + std::to_string(group.attempt);
+}
+
+std::string AttemptsText(const std::string& incarnation, const std::vector<const Settlement*>& batch) {
+  std::string rows;
+  for (const Settlement* one : batch) {
+    if (!one->failed_attempt) continue;
+    rows += (rows.empty() ? "(" : ",(") + Quote(one->key.table) + "," + std::to_string(one->key.id) + "," +
+            std::to_string(one->attempt) + ",UTC_TIMESTAMP(6)," + Quote(incarnation) + ",'failed'," +
+            Quote(Shorten(one->error_class, 64)) + "," + Quote(Shorten(one->text)) + ")";
+  }
+  if (rows.empty()) return rows;
+  return "INSERT INTO millrace_attempts (task_table,task_id,attempt,at,incarnation,kind,error_class,message) "
+         "VALUES " +
+         rows + " ON DUPLICATE KEY UPDATE task_id=VALUES(task_id)";
+}
+
+std::string CountersText(const std::string& incarnation, const std::vector<const Settlement*>& batch) {
+  struct Sums {
+    int succeeded = 0, cancelled = 0, failed = 0, attempts_failed = 0;
+  };
+  std::map<std::tuple<std::string, std::string, std::string>, Sums> sums;
+  Sums* last = nullptr;
+  const Settlement* before = nullptr;
+  for (const Settlement* one : batch) {
+    if (one->to == To::Waiting && !one->failed_attempt) continue;
+    // Most batches are of one handler: the map is asked only where that changes.
+    if (before == nullptr || before->handler != one->handler || before->batch != one->batch ||
+        before->key.table != one->key.table) {
+      last = &sums[{one->key.table, one->handler, one->batch}];
+      before = one;
+    }
+    last->succeeded += one->to == To::Succeeded;
+    last->cancelled += one->to == To::Cancelled;
+    last->failed += one->to == To::Failed;
+    last->attempts_failed += one->failed_attempt;
+  }
+  std::string rows;
+  for (const auto& [key, sum] : sums) {
+    rows += (rows.empty() ? "(" : ",(") + Quote(std::get<0>(key)) + "," + Quote(std::get<1>(key)) + "," +
+            Quote(std::get<2>(key)) + "," + Quote(incarnation) + "," + std::to_string(sum.succeeded) + "," +
+            std::to_string(sum.cancelled) + "," + std::to_string(sum.failed) + "," +
+            std::to_string(sum.attempts_failed) + ")";
+  }
+  if (rows.empty()) return rows;
+  return "INSERT INTO millrace_counters (task_table,handler,batch,incarnation,succeeded,cancelled,failed,"
+         "attempts_failed) VALUES " +
+         rows +
+         " ON DUPLICATE KEY UPDATE succeeded=succeeded+VALUES(succeeded), "
+         "cancelled=cancelled+VALUES(cancelled), "
+         "failed=failed+VALUES(failed), attempts_failed=attempts_failed+VALUES(attempts_failed)";
+}
+
+std::string KeysText(const std::vector<const Settlement*>& batch, bool failed) {
+  std::vector<std::tuple<std::string, std::string, std::string, std::uint64_t>> keys;
+  for (const Settlement* one : batch) {
+    if (one->biz_key.empty() || one->to == To::Waiting || (one->to == To::Failed) != failed) continue;
+    keys.emplace_back(one->handler, one->biz_key, one->key.table, one->key.id);
+  }
+  if (keys.empty()) return {};
+  std::sort(keys.begin(), keys.end());
+  std::string entries;
+  std::string tasks;
+  for (const auto& [handler, key, table, id] : keys) {
+    entries += (entries.empty() ? "(" : ",(") + Quote(handler) + "," + Quote(key) + ")";
+    tasks += (tasks.empty() ? "(" : ",(") + Quote(table) + "," + std::to_string(id) + ")";
+  }
+  return "UPDATE tasks_keys SET ended_at=UTC_TIMESTAMP(6), keep_until=" +
+         std::string(failed ? "NULL" : "UTC_TIMESTAMP(6) + INTERVAL 30 DAY") +
+         " WHERE (handler,biz_key) IN (" + entries + ") AND (task_table,task_id) IN (" + tasks + ")";
+}
+
+}  // namespace millrace::mysql

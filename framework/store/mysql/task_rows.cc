@@ -1,0 +1,36 @@
+#include "framework/store/mysql/task_rows.h"
+
+namespace millrace::mysql {
+
+std::string TaskColumns(bool hot) {
+  return std::string(
+             "id,slice,state,handler,priority,run_at,params,biz_key,batch,failures,attempt,crashes,claimed_"
+             "by,"
+             "claimed_at,last_error,progress,created_at,") +
+         (hot ? "cancel" : "0");
+}
+
+Task ReadTask(const std::string& table, const Row& row) {
+  Task task;
+  task.key = {table, row.Number(1)};
+  task.slice = static_cast<std::uint32_t>(row.Number(2));
+  task.state = static_cast<TaskState>(row.Signed(3));
+  task.handler = row.Text(4);
+  task.priority = static_cast<std::uint32_t>(row.Number(5));
+  task.run_at = row.Time(6).value_or(WallTime{});
+  task.params = row.Text(7);
+  task.biz_key = row.Text(8);
+  task.batch = row.Text(9);
+  task.failures = static_cast<std::uint32_t>(row.Number(10));
+  task.attempt = static_cast<std::uint32_t>(row.Number(11));
+  task.crashes = static_cast<std::uint32_t>(row.Number(12));
+  task.claimed_by = row.Text(13);
+  task.claimed_at = row.Time(14);
+  task.last_error = row.Text(15);
+  task.progress = row.Text(16);
+  task.created_at = row.Time(17).value_or(WallTime{});
+  task.cancel = row.Number(18) != 0;
+  return task;
+}
+
+}  // namespace millrace::mysql
