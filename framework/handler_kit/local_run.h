@@ -1,0 +1,51 @@
+// Runs one handler on given parameters, here and now: no worker, no task row. For authors' tests and for
+// `millrace handler run`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/base/result.h"
+#include "framework/handler_kit/local_context.h"
+#include "framework/plugin/plugin_set.h"
+#include "framework/store/store.h"
+
+namespace millrace {
+
+struct LocalRunOptions {
+  std::string type;            // the task type
+  std::string uses;            // the plugin's handler; empty: the one named like the type
+  std::string options = "{}";  // JSON object
+  Secrets secrets;
+  std::vector<std::string> params = {"{}"};  // JSON, one task each; at most the handler's batch
+  std::string progress;                      // what an earlier attempt saved
+  std::uint32_t attempt = 1;
+  Micros timeout = std::chrono::minutes(1);
+  Store* store = nullptr;       // where its SQL goes; null: SQL is refused
+  std::string table = "tasks";  // where it submits tasks
+  bool commit = false;          // otherwise what it wrote is rolled back
+};
+
+enum class LocalEffect {
+  None,  // it wrote nothing
+  Committed,
+  RolledBack,
+};
+
+struct LocalReport {
+  std::vector<Outcome> outcomes;  // parallel to the params
+  std::vector<LocalLogLine> log;
+  std::vector<LocalStatement> statements;
+  std::vector<NewTask> submitted;
+  std::vector<std::pair<std::size_t, std::string>> progress;  // by task
+  Micros took{};
+  LocalEffect effect = LocalEffect::None;
+  std::string effect_note;  // why it was rolled back although a commit was asked for
+};
+
+// NotFound, Invalid: the handler can't be opened, or the parameters are no JSON or too many. A handler that
+// fails is no error: see the outcomes. It commits only where asked, where every outcome is Done and no SQL
+// failed.
+Result<LocalReport> RunLocally(const PluginSet& plugins, const LocalRunOptions& options, const Clock& clock);
+
+}  // namespace millrace
