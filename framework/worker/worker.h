@@ -17,10 +17,10 @@
 namespace millrace {
 
 struct WorkerOptions {
-  std::string id;         // stable name; the incarnation's id begins with it
-  std::string state_dir;  // flight recorders; exists
+  std::string id;                            // stable name; the incarnation's id begins with it
+  std::string state_dir;                     // flight recorders; exists
   std::optional<std::uint32_t> concurrency;  // threads of every lane, instead of the configuration's
-  bool until_idle = false;  // end once nothing of ours runs and nothing is due that can run here
+  bool until_idle = false;   // end once nothing of ours runs and nothing is due that can run here
   std::string load_balance;  // what it owns without a coordinator, for its peers to see; empty: all
 };
 
@@ -35,10 +35,10 @@ struct WorkerTotals {
 };
 
 enum class WorkerEnd {
-  Idle,      // until_idle came true
-  Stopped,   // as asked, all in good order
-  GaveUp,    // the stop deadline passed with handlers still running; their tasks were given back or abandoned
-  Replace,   // too many threads were lost to handlers that ignore their limit: start a new process
+  Idle,     // until_idle came true
+  Stopped,  // as asked, all in good order
+  GaveUp,   // the stop deadline passed with handlers still running; their tasks were given back or abandoned
+  Replace,  // too many threads were lost to handlers that ignore their limit: start a new process
 };
 
 // Thread-safe after construction. Start and Stop may be called twice, and Stop without Start.

@@ -1,0 +1,22 @@
+#include "framework/policy/group_order.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace millrace {
+
+std::vector<std::size_t> OrderGroups(std::span<const GroupRank> groups, std::uint64_t turn) {
+  std::vector<std::size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const bool oldest_first = turn % kOldestTurn == kOldestTurn - 1;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto key = [&](std::size_t i) {
+      return std::make_tuple(oldest_first ? 0u : groups[i].urgency, groups[i].waiting_since);
+    };
+    return key(a) < key(b);
+  });
+  return order;
+}
+
+}  // namespace millrace

@@ -1,0 +1,28 @@
+// In which order the due groups of one lane are worked on. Pure.
+//
+// The most urgent first, and of equal ones the one that waits longest; but one turn in kOldestTurn goes to
+// the group that waits longest whatever its urgency, so that a steady stream of urgent work starves nobody.
+// (Aging, where waiting raises urgency, was not taken: a backlog of hours would then outrank every urgent
+// newcomer.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "framework/base/clock.h"
+
+namespace millrace {
+
+inline constexpr std::uint64_t kOldestTurn = 8;
+
+struct GroupRank {
+  std::uint32_t urgency = 0;
+  WallTime waiting_since;  // when the oldest row that may be claimed came due
+};
+
+// The positions of `groups` in the order of work for this turn; ties keep their place.
+std::vector<std::size_t> OrderGroups(std::span<const GroupRank> groups, std::uint64_t turn);
+
+}  // namespace millrace

@@ -1,0 +1,56 @@
+// One call of a handler from its start to its end: runs it, decides what its outcomes and the state of its
+// transaction mean together, and hands every attempt on to be settled, or commits it with its own
+// transaction.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "framework/base/random.h"
+#include "framework/config/config.h"
+#include "framework/plugin/handler_instance.h"
+#include "framework/worker/call.h"
+#include "framework/worker/flight.h"
+
+namespace millrace {
+
+// Thread-safe where it says so; one for each lane thread, used on that thread.
+class AttemptRunner {
+ public:
+  // Called around each run of the handler's code, on the handler's thread. `Finish` is false when the
+  // watchdog has given the call up meanwhile: its attempts have ended, and whatever it did must not be
+  // committed.
+  class Watch {
+   public:
+    virtual ~Watch() = default;
+    virtual void Begin(const std::vector<FlightPtr>& flights, BootTime deadline) = 0;
+    virtual bool Finish() = 0;
+  };
+
+  AttemptRunner(const Clock& clock, HandlerInstance& handler, const HandlerConfig& config, Watch& watch)
+      : clock_(clock), handler_(handler), config_(config), watch_(watch), random_(Random::FromSystem()) {}
+
+  // Runs the handler on these flights, all of one shard. False: the call was given up by the watchdog.
+  bool Run(const std::vector<FlightPtr>& flights, TaskTransaction& transaction);
+
+ private:
+  enum class Next { Ended, RunAgain, OneByOne, GivenUp };
+  Next RunOnce(const std::vector<FlightPtr>& flights, TaskTransaction& transaction);
+  Next Conclude(const std::vector<FlightPtr>& flights, std::vector<Outcome> outcomes,
+                const std::string& sql_error, TaskTransaction& transaction);
+  Next Commit(const std::vector<FlightPtr>& flights, const std::vector<Outcome>& outcomes,
+              TaskTransaction& transaction);
+  bool RunOneByOne(const std::vector<FlightPtr>& flights, TaskTransaction& transaction);
+  Outcome Adjusted(const Flight& flight, Outcome outcome) const;
+  void LandAll(const std::vector<FlightPtr>& flights, const std::vector<Outcome>& outcomes,
+               bool verify = false);
+  void LandAll(const std::vector<FlightPtr>& flights, const Outcome& outcome, bool verify = false);
+
+  const Clock& clock_;
+  HandlerInstance& handler_;
+  const HandlerConfig& config_;
+  Watch& watch_;
+  Random random_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,202 @@
+#include "framework/worker/flight_recorder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace millrace {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x31544847494c464d;  // "MFLIGHT1"
+constexpr std::size_t kLives = 256;
+constexpr std::size_t kSlots = 4096;
+constexpr std::string_view kSuffix = ".flight";
+
+template <std::size_t N>
+void Put(std::array<char, N>& field, std::string_view text) {
+  const std::size_t size = std::min(text.size(), N - 1);
+  std::memcpy(field.data(), text.data(), size);
+  field[size] = 0;
+}
+
+template <std::size_t N>
+std::string Get(const std::array<char, N>& field) {
+  return std::string(field.data(), strnlen(field.data(), N));
+}
+
+std::string BootId() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
+
+struct LifeEntry {
+  std::array<char, 256> store;
+  std::array<char, 72> incarnation;
+};
+
+struct Slot {
+  std::uint64_t active;  // written last at the start and first at the end, through an atomic reference
+  std::uint64_t id;
+  std::uint32_t attempt;
+  std::array<char, 48> table;
+  std::array<char, 72> incarnation;
+};
+
+}  // namespace
+
+struct FlightRecorder::Layout {
+  std::uint64_t magic;
+  std::array<char, 48> boot_id;
+  std::uint64_t stopping;
+  std::uint64_t life_count;
+  std::array<LifeEntry, kLives> lives;
+  std::array<Slot, kSlots> slots;
+};
+
+Result<std::unique_ptr<FlightRecorder>> FlightRecorder::Create(const std::string& folder,
+                                                               const std::string& name) {
+  const std::string path = folder + "/" + name + std::string(kSuffix);
+  const auto fail = [&](const char* what, int error) {
+    return Fail(ErrorCode::Unavailable, std::string("the flight recorder ") + path + " can't be " + what +
+                                            ": " + std::strerror(error) +
+                                            "; choose another --state-dir or free some space");
+  };
+  // It takes its name only once it is locked and whole: others collect what bears the name and no lock.
+  const std::string draft = path + ".new";
+  const int file = open(draft.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) return fail("made", errno);
+  const auto give_up = [&](const char* what, int error) {
+    close(file);
+    unlink(draft.c_str());
+    return fail(what, error);
+  };
+  if (flock(file, LOCK_EX | LOCK_NB) != 0) return give_up("locked", errno);
+  if (const int error = posix_fallocate(file, 0, sizeof(Layout)); error != 0) return give_up("filled", error);
+  void* memory = mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return give_up("mapped", errno);
+  auto* map = static_cast<Layout*>(memory);
+  Put(map->boot_id, BootId());
+  map->magic = kMagic;
+  if (rename(draft.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    munmap(memory, sizeof(Layout));
+    return give_up("named", error);
+  }
+  std::unique_ptr<FlightRecorder> recorder(new FlightRecorder(path, file, map));
+  MutexLock lock(recorder->mutex_);
+  for (std::size_t i = kSlots; i > 0; --i) recorder->free_.push_back(i - 1);
+  return recorder;
+}
+
+FlightRecorder::~FlightRecorder() {
+  unlink(path_.c_str());
+  munmap(map_, sizeof(Layout));
+  close(file_);
+}
+
+void FlightRecorder::NoteLife(const std::string& store, const std::string& incarnation) {
+  MutexLock lock(mutex_);
+  if (map_->life_count == kLives) {  // keep the newest: the oldest is long dead
+    std::move(map_->lives.begin() + 1, map_->lives.end(), map_->lives.begin());
+    --map_->life_count;
+  }
+  LifeEntry& life = map_->lives[map_->life_count];
+  Put(life.store, store);
+  Put(life.incarnation, incarnation);
+  std::atomic_ref(map_->life_count).fetch_add(1, std::memory_order_release);
+}
+
+void FlightRecorder::NoteStopping() { std::atomic_ref(map_->stopping).store(1, std::memory_order_release); }
+
+std::size_t FlightRecorder::Begin(const RecordedRun& run) {
+  std::size_t index = kNoSlot;
+  {
+    MutexLock lock(mutex_);
+    if (free_.empty()) return kNoSlot;
+    index = free_.back();
+    free_.pop_back();
+  }
+  Slot& slot = map_->slots[index];
+  slot.id = run.key.id;
+  slot.attempt = run.attempt;
+  Put(slot.table, run.key.table);
+  Put(slot.incarnation, run.incarnation);
+  std::atomic_ref(slot.active).store(1, std::memory_order_release);
+  return index;
+}
+
+void FlightRecorder::End(std::size_t index) {
+  if (index == kNoSlot) return;
+  std::atomic_ref(map_->slots[index].active).store(0, std::memory_order_release);
+  MutexLock lock(mutex_);
+  free_.push_back(index);
+}
+
+std::vector<std::unique_ptr<DeadRecorder>> DeadRecorder::Collect(const std::string& folder,
+                                                                 const std::string& own_name,
+                                                                 std::vector<std::string>* problems) {
+  std::vector<std::unique_ptr<DeadRecorder>> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string path = entry.path().string();
+    if (!path.ends_with(kSuffix)) continue;
+    const std::string name = entry.path().stem().string();
+    if (name == own_name) continue;
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0) continue;
+    struct stat opened {};
+    struct stat named {};
+    // The lock of a file that another process has just discarded says nothing.
+    if (flock(file, LOCK_EX | LOCK_NB) != 0 || fstat(file, &opened) != 0 || stat(path.c_str(), &named) != 0 ||
+        opened.st_ino != named.st_ino) {
+      close(file);
+      continue;
+    }
+    std::unique_ptr<DeadRecorder> recorder(new DeadRecorder(path, name, file));
+    if (recorder->Read()) {
+      found.push_back(std::move(recorder));
+    } else if (problems != nullptr) {
+      problems->push_back(path +
+                          " is not a whole flight recorder of this version; remove it if no worker uses it");
+    }
+  }
+  return found;
+}
+
+bool DeadRecorder::Read() {
+  using Layout = FlightRecorder::Layout;
+  auto layout = std::make_unique<Layout>();
+  std::size_t got = 0;
+  while (got < sizeof(Layout)) {
+    const ssize_t n = pread(file_, reinterpret_cast<char*>(layout.get()) + got, sizeof(Layout) - got,
+                            static_cast<off_t>(got));
+    if (n <= 0) return false;
+    got += static_cast<std::size_t>(n);
+  }
+  if (layout->magic != kMagic || layout->life_count > kLives) return false;
+  for (std::size_t i = 0; i < layout->life_count; ++i) {
+    lives_.push_back({Get(layout->lives[i].store), Get(layout->lives[i].incarnation)});
+  }
+  if (layout->stopping != 0 || Get(layout->boot_id) != BootId()) return true;
+  for (const Slot& slot : layout->slots) {
+    if (slot.active == 0) continue;
+    runs_.push_back({Get(slot.incarnation), {Get(slot.table), slot.id}, slot.attempt});
+  }
+  return true;
+}
+
+DeadRecorder::~DeadRecorder() { close(file_); }
+
+void DeadRecorder::Discard() { unlink(path_.c_str()); }
+
+}  // namespace millrace

@@ -1,0 +1,56 @@
+#include "framework/worker/in_flight.h"
+
+namespace millrace {
+
+bool InFlight::Contains(const std::string& table, std::uint64_t id) const {
+  MutexLock lock(mutex_);
+  const auto ids = tables_.find(table);
+  return ids != tables_.end() && ids->second.contains(id);
+}
+
+std::vector<std::uint64_t> InFlight::Enter(const std::string& table, std::span<const std::uint64_t> ids) {
+  MutexLock lock(mutex_);
+  Ids& known = tables_[table];
+  std::vector<std::uint64_t> entered;
+  entered.reserve(ids.size());
+  for (std::uint64_t id : ids) {
+    if (known.try_emplace(id, nullptr).second) entered.push_back(id);
+  }
+  return entered;
+}
+
+void InFlight::Claimed(const FlightPtr& flight) {
+  MutexLock lock(mutex_);
+  tables_[flight->task.key.table][flight->task.key.id] = flight;
+}
+
+void InFlight::Leave(const std::string& table, std::span<const std::uint64_t> ids) {
+  MutexLock lock(mutex_);
+  Ids& known = tables_[table];
+  for (std::uint64_t id : ids) known.erase(id);
+}
+
+void InFlight::Leave(const TaskKey& key) {
+  MutexLock lock(mutex_);
+  tables_[key.table].erase(key.id);
+}
+
+std::size_t InFlight::Size() const {
+  MutexLock lock(mutex_);
+  std::size_t size = 0;
+  for (const auto& [table, ids] : tables_) size += ids.size();
+  return size;
+}
+
+std::vector<FlightPtr> InFlight::Running() const {
+  MutexLock lock(mutex_);
+  std::vector<FlightPtr> running;
+  for (const auto& [table, ids] : tables_) {
+    for (const auto& [id, flight] : ids) {
+      if (flight && flight->running.load(std::memory_order_relaxed)) running.push_back(flight);
+    }
+  }
+  return running;
+}
+
+}  // namespace millrace

@@ -1,0 +1,43 @@
+#include "framework/worker/scan_cursor.h"
+
+#include <algorithm>
+
+namespace millrace {
+
+void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups) {
+  std::map<Key, Place> next;
+  for (const DueGroup& group : groups) {
+    const Key key = KeyOf(group);
+    const auto known = places_.find(key);
+    Place place{{}, group.first_run_at, now, false};
+    if (known != places_.end()) {
+      const Place& old = known->second;
+      if (!old.empty && group.first_run_at >= old.head && now - old.rewound < rewind_) place = old;
+    }
+    next.emplace(key, place);
+  }
+  places_ = std::move(next);
+}
+
+ScanPosition ScanCursors::At(const DueGroup& group) const {
+  const auto place = places_.find(KeyOf(group));
+  return place == places_.end() ? ScanPosition{} : place->second.after;
+}
+
+WallTime ScanCursors::WaitingSince(const DueGroup& group) const {
+  return std::max(At(group).run_at, group.first_run_at);
+}
+
+bool ScanCursors::MayHaveMore(const DueGroup& group) const {
+  const auto place = places_.find(KeyOf(group));
+  return place != places_.end() && !place->second.empty;
+}
+
+void ScanCursors::Advance(const DueGroup& group, const ScanPosition& last, bool full) {
+  const auto place = places_.find(KeyOf(group));
+  if (place == places_.end()) return;
+  place->second.after = std::max(place->second.after, last);
+  place->second.empty = !full;
+}
+
+}  // namespace millrace

@@ -1,0 +1,52 @@
+// Where the scan of each due group stands, and when it goes back to the group's beginning. Pure.
+//
+// Rows may appear behind a cursor: a transaction that commits late, a row whose run_at was changed, a task
+// given back. So a group that has run empty starts again from its beginning, a group whose head moved to an
+// earlier time does so at once, and one that never runs empty does so every rewind interval.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "framework/base/clock.h"
+#include "framework/store/task_store.h"
+
+namespace millrace {
+
+// Not thread-safe.
+class ScanCursors {
+ public:
+  explicit ScanCursors(Micros rewind) : rewind_(rewind) {}
+
+  // Takes a new due map: forgets groups that it does not name and rewinds those that are to be.
+  void Refresh(BootTime now, const std::vector<DueGroup>& groups);
+
+  // Where the next page of the group begins.
+  ScanPosition At(const DueGroup& group) const;
+  // Since when the oldest row that may still be claimed waits, as far as is known.
+  WallTime WaitingSince(const DueGroup& group) const;
+  // False once a page came back short, until the next Refresh.
+  bool MayHaveMore(const DueGroup& group) const;
+  // A page was read up to `last`; `full`: it had as many rows as were asked for.
+  void Advance(const DueGroup& group, const ScanPosition& last, bool full);
+  std::size_t Size() const { return places_.size(); }
+
+ private:
+  using Key = std::tuple<std::string, std::uint32_t, std::string, std::uint32_t>;
+  struct Place {
+    ScanPosition after;
+    WallTime head;  // first_run_at when it last started from the beginning
+    BootTime rewound;
+    bool empty = false;
+  };
+
+  static Key KeyOf(const DueGroup& group) { return {group.table, group.slice, group.handler, group.urgency}; }
+
+  const Micros rewind_;
+  std::map<Key, Place> places_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,138 @@
+#include "framework/worker/settler.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "framework/base/log.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t kBound = 8 * kMaxBatchRows;
+constexpr Micros kTick = std::chrono::milliseconds(100);
+constexpr Micros kFirstPause = std::chrono::milliseconds(20);
+constexpr Micros kLongestPause = std::chrono::seconds(1);
+
+std::vector<Settlement> SettlementsOf(const std::vector<Landing>& batch) {
+  std::vector<Settlement> settlements;
+  settlements.reserve(batch.size());
+  for (const Landing& landing : batch) settlements.push_back(landing.settlement);
+  return settlements;
+}
+
+const std::string& LifeOf(const Landing& landing) { return landing.flight->standing->incarnation(); }
+
+}  // namespace
+
+Settler::Settler(std::unique_ptr<TaskStore> store, std::size_t batch, Known known)
+    : store_(std::move(store)), batch_(batch), known_(std::move(known)), queue_(kBound) {}
+
+void Settler::Start() {
+  thread_ = Thread("settle", [this] { Run(); });
+}
+
+void Settler::Stop() {
+  stopping_.store(true);
+  wake_.Notify();
+  thread_.Join();
+}
+
+void Settler::Land(Landing landing) {
+  while (!queue_.Push(std::move(landing), kTick)) {
+    if (stopping_.load()) return;
+  }
+}
+
+void Settler::Run() {
+  while (!stopping_.load()) {
+    std::vector<Landing> taken = queue_.Take(batch_, kTick);
+    std::map<std::string, std::vector<Landing>> by_life;
+    for (Landing& landing : taken) by_life[LifeOf(landing)].push_back(std::move(landing));
+    for (auto& [life, batch] : by_life) SettleAll(std::move(batch));
+  }
+}
+
+// Until every outcome is known, or the worker ends. An outage of the database is waited out here.
+void Settler::SettleAll(std::vector<Landing> batch) {
+  Micros delay = kFirstPause;
+  while (!batch.empty() && !stopping_.load()) {
+    std::vector<Landing> plain;
+    std::vector<Landing> to_verify;
+    for (Landing& landing : batch) (landing.verify ? to_verify : plain).push_back(std::move(landing));
+    std::vector<Landing> open = Verified(std::move(to_verify));
+    std::move(open.begin(), open.end(), std::back_inserter(plain));
+    const bool blocked = std::any_of(plain.begin(), plain.end(), [](const Landing& l) { return l.verify; });
+    batch = blocked ? std::move(plain) : SettleOnce(std::move(plain));
+    if (batch.empty()) {
+      reported_ = false;
+      return;
+    }
+    wake_.WaitFor(delay);
+    delay = std::min(delay * 2, kLongestPause);
+  }
+}
+
+// Asks which attempts whose settle has an unknown outcome still run; the others have ended.
+std::vector<Landing> Settler::Verified(std::vector<Landing> batch) {
+  if (batch.empty()) return batch;
+  const auto running = store_->StillRunning(LifeOf(batch.front()), SettlementsOf(batch));
+  if (!running) return batch;
+  std::vector<Landing> open;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if ((*running)[i]) {
+      batch[i].verify = false;
+      open.push_back(std::move(batch[i]));
+    } else {
+      known_(batch[i], SettleVerdict::Settled);
+    }
+  }
+  return open;
+}
+
+std::vector<Landing> Settler::SettleOnce(std::vector<Landing> batch) {
+  if (batch.empty()) return batch;
+  const auto report = store_->Settle(LifeOf(batch.front()), SettlementsOf(batch));
+  if (!report) {
+    if (!reported_) {
+      LogWarning("settling is held up; it will be tried until it succeeds",
+                 {{"tasks", batch.size()}, {"error", report.error().message}});
+      reported_ = true;
+    }
+    if (report.error().code == ErrorCode::Unknown) {
+      for (Landing& landing : batch) landing.verify = true;
+    }
+    return batch;
+  }
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (report->verdicts[i] == SettleVerdict::Broken) {
+      MendBroken(std::move(batch[i]), report->errors[i]);
+    } else {
+      known_(batch[i], report->verdicts[i]);
+    }
+  }
+  return {};
+}
+
+// The database refuses what the settle would write (a text, mostly): the task fails with a text that it
+// takes.
+void Settler::MendBroken(Landing landing, const std::string& error) {
+  LogError("the outcome of a task could not be stored",
+           {{"task", ToString(TaskName{landing.flight->shard, landing.flight->task.key})}, {"error", error}});
+  Settlement& settlement = landing.settlement;
+  settlement.to = Settlement::To::Failed;
+  settlement.failed_attempt = true;
+  settlement.run_at.reset();
+  settlement.delay.reset();
+  settlement.text = "its outcome could not be stored, and it may have taken effect";
+  settlement.error_class = "bad_outcome";
+  const auto report = store_->Settle(LifeOf(landing), std::span(&settlement, 1));
+  if (report && report->verdicts[0] != SettleVerdict::Broken) {
+    known_(landing, report->verdicts[0]);
+    return;
+  }
+  landing.verify = !report && report.error().code == ErrorCode::Unknown;
+  queue_.PushAlways(std::move(landing));
+}
+
+}  // namespace millrace

@@ -1,0 +1,51 @@
+// Settles ended attempts of one shard in batches: whatever has gathered while the last batch was written goes
+// into the next, so that batches grow with the load and a lone task waits for nobody.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "framework/exec/bounded_queue.h"
+#include "framework/exec/signal.h"
+#include "framework/exec/thread.h"
+#include "framework/store/task_store.h"
+#include "framework/worker/flight.h"
+
+namespace millrace {
+
+class Settler {
+ public:
+  // Told, on the settler's thread, that the outcome of a landing is known: its id may leave the in-flight
+  // set. `verdict` Refused: the attempt was no longer ours.
+  using Known = std::function<void(const Landing&, SettleVerdict verdict)>;
+
+  Settler(std::unique_ptr<TaskStore> store, std::size_t batch, Known known);
+  ~Settler() { Stop(); }
+
+  void Start();
+  // Ends the thread, whatever is still queued.
+  void Stop();
+  // Thread-safe. Waits for room while the settler is behind.
+  void Land(Landing landing);
+
+ private:
+  void Run();
+  void SettleAll(std::vector<Landing> batch);
+  // One life's landings; returns those whose outcome is still open.
+  std::vector<Landing> SettleOnce(std::vector<Landing> batch);
+  std::vector<Landing> Verified(std::vector<Landing> batch);
+  void MendBroken(Landing landing, const std::string& error);
+
+  const std::unique_ptr<TaskStore> store_;
+  const std::size_t batch_;
+  const Known known_;
+  BoundedQueue<Landing> queue_;
+  std::atomic<bool> stopping_{false};
+  Signal wake_;
+  bool reported_ = false;  // the present trouble was logged
+  Thread thread_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,36 @@
+// Lets a task that has killed its process twice run with nothing beside it.
+//
+// Tasks enter before they are claimed and leave when their handler has ended. A scanner that has found a
+// suspect asks for solitude: nothing more enters, and once all others have left the suspect may, alone.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "framework/base/mutex.h"
+
+namespace millrace {
+
+// Thread-safe; one for all shards of a worker.
+class SoloGate {
+ public:
+  // Room for `count` tasks that are about to be claimed; false while somebody wants, or has, solitude.
+  bool Enter(std::size_t count);
+  // A task that is claimed already enters in any case; false: it may not run, somebody wants to be alone.
+  bool EnterClaimed();
+  void Leave(std::size_t count = 1);
+
+  // Asks for solitude in the name of `suspect`; true once everybody else has left. Ask again until then;
+  // others are told no while one has it.
+  bool EnterAlone(const std::string& suspect);
+  // The suspect has ended, or could not be claimed after all.
+  void LeaveAlone();
+  bool Wanted() const;
+
+ private:
+  mutable Mutex mutex_;
+  std::size_t inside_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  std::string suspect_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace

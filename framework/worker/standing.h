@@ -1,0 +1,46 @@
+// One life of this worker in one shard: is it registered, alive, and did it beat recently enough to start
+// work?
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "framework/base/clock.h"
+
+namespace millrace {
+
+// Thread-safe. Written by the heartbeat, read by everybody. Once dead it stays dead: a new life is a new
+// object.
+class Standing {
+ public:
+  Standing(std::string incarnation, Micros lease, BootTime registered)
+      : incarnation_(std::move(incarnation)),
+        lease_(lease),
+        last_sent_(registered.time_since_epoch().count()) {}
+
+  const std::string& incarnation() const { return incarnation_; }
+
+  bool Alive() const { return alive_.load(std::memory_order_acquire); }
+  void MarkDead() { alive_.store(false, std::memory_order_release); }
+
+  // A renewal that was sent at `sent` succeeded.
+  void Renewed(BootTime sent) {
+    last_sent_.store(sent.time_since_epoch().count(), std::memory_order_release);
+  }
+
+  // May a handler start now? Others may mark this life dead once its beat has stood still for the lease; a
+  // start keeps a fifth of it in hand. The clock goes on while the machine sleeps, so a worker that wakes
+  // starts nothing.
+  bool MayStart(BootTime now) const {
+    const BootTime sent{Micros(last_sent_.load(std::memory_order_acquire))};
+    return Alive() && now - sent < lease_ - lease_ / 5;
+  }
+
+ private:
+  const std::string incarnation_;
+  const Micros lease_;
+  std::atomic<bool> alive_{true};
+  std::atomic<Micros::rep> last_sent_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,79 @@
+#include "framework/worker/worker_id.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace millrace {
+namespace {
+
+constexpr int kMostWorkers = 1000;  // on one host
+constexpr std::size_t kLongestName = 48;
+
+bool IsWorkerName(const std::string& name) {
+  return !name.empty() && name.size() <= kLongestName &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+// The locked file, -1 if another process has it, or an error.
+Result<int> TryLock(const std::string& path) {
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) {
+    return Fail(ErrorCode::Invalid,
+                path + " can't be opened: " + std::strerror(errno) + "; choose another --state-dir");
+  }
+  if (flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+  close(file);
+  return -1;
+}
+
+}  // namespace
+
+std::string HostName() {
+  char name[256] = "localhost";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+Result<std::unique_ptr<WorkerId>> WorkerId::Take(const std::string& state_dir, const std::string& wanted) {
+  const std::string folder = state_dir + "/workers";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return Fail(ErrorCode::Invalid,
+                folder + " can't be made: " + error.message() + "; choose another --state-dir");
+  if (!wanted.empty()) {
+    if (!IsWorkerName(wanted)) {
+      return Fail(ErrorCode::Invalid,
+                  "'" + wanted + "' is not a worker id: letters, digits, '.', '_' and '-', at most 48");
+    }
+    auto file = TryLock(folder + "/" + wanted + ".lock");
+    if (!file) return Fail(file.error());
+    if (*file < 0) {
+      return Fail(ErrorCode::Conflict, "the worker id '" + wanted +
+                                           "' is in use on this host (by its lock in " + folder +
+                                           "): stop that worker, or choose another --id");
+    }
+    return std::unique_ptr<WorkerId>(new WorkerId(wanted, *file));
+  }
+  std::string host = HostName();
+  host = host.substr(0, std::min(host.find('.'), kLongestName - 5));
+  for (int number = 1; number <= kMostWorkers; ++number) {
+    const std::string name = host + "-" + std::to_string(number);
+    auto file = TryLock(folder + "/" + name + ".lock");
+    if (!file) return Fail(file.error());
+    if (*file >= 0) return std::unique_ptr<WorkerId>(new WorkerId(name, *file));
+  }
+  return Fail(ErrorCode::Conflict, "a thousand workers run on this host: name one by --id");
+}
+
+WorkerId::~WorkerId() { close(file_); }
+
+}  // namespace millrace
