@@ -1,0 +1,84 @@
+// Runs a program that the configuration names, with the task as JSON on its standard input. Nothing of the
+// command line ever comes from a task.
+#include <millrace/handler.h>
+#include <unistd.h>
+
+#include "process.h"
+#include "verdict.h"
+
+namespace exec_handler {
+namespace {
+
+std::string InputOf(const millrace::Task& task) {
+  std::string json = "{\"name\":" + millrace::JsonQuote(task.Name());
+  const auto add = [&json](const char* name, std::string value) {
+    json += std::string(",\"") + name + "\":" + value;
+  };
+  add("handler", millrace::JsonQuote(task.Handler()));
+  add("params", std::string(task.ParamsText()));
+  add("attempt", std::to_string(task.Attempt()));
+  add("failures", std::to_string(task.Failures()));
+  add("idempotency_key", millrace::JsonQuote(task.IdempotencyKey()));
+  add("key", millrace::JsonQuote(task.Key()));
+  add("batch", millrace::JsonQuote(task.Batch()));
+  add("progress", millrace::JsonQuote(task.Progress()));
+  return json + "}\n";
+}
+
+class Exec final : public millrace::Handler {
+ public:
+  void Open(const millrace::Json& options, const millrace::Secrets& secrets) override {
+    program_.path = options.Text("program");
+    if (!program_.path.starts_with('/')) throw millrace::BadInput("'program' must be an absolute path");
+    if (::access(program_.path.c_str(), X_OK) != 0) {
+      throw millrace::BadInput("'program' names '" + program_.path +
+                               "', which is missing or can't be executed");
+    }
+    program_.directory = options.Text("directory", "");
+    grace_ = std::chrono::milliseconds(options.Integer("grace_ms", 2000));
+    if (options.Find("args")) {
+      for (const auto& argument : options.At("args").Items()) program_.arguments.push_back(argument.AsText());
+    }
+    if (options.Find("fail_on")) {
+      for (const auto& code : options.At("fail_on").Items())
+        fail_on_.insert(static_cast<int>(code.AsInteger()));
+    }
+    FillEnvironment(options, secrets);
+  }
+
+  millrace::Outcome Run(const millrace::Task& task, millrace::Context& context) override {
+    task.Params();  // so that what is pasted into the input is JSON
+    return Judge(RunProgram(
+                     program_, InputOf(task), [&context] { return context.ShouldStop(); }, grace_),
+                 fail_on_);
+  }
+
+ private:
+  // The worker's environment is not handed on; PATH and the locale are, and what the options name.
+  void FillEnvironment(const millrace::Json& options, const millrace::Secrets& secrets) {
+    for (const char* name : {"PATH", "HOME", "LANG", "LC_ALL", "TZ"}) {
+      if (const char* value = ::getenv(name)) program_.environment.push_back(std::string(name) + "=" + value);
+    }
+    if (options.Find("environment")) {
+      for (const auto& [name, value] : options.At("environment").Members()) {
+        program_.environment.push_back(name + "=" + value.AsText());
+      }
+    }
+    if (options.Find("secret_environment")) {
+      for (const auto& [name, secret] : options.At("secret_environment").Members()) {
+        program_.environment.push_back(name + "=" + secrets.Get(secret.AsText()));
+      }
+    }
+  }
+
+  Program program_;
+  std::set<int> fail_on_;
+  std::chrono::milliseconds grace_{};
+};
+
+}  // namespace
+}  // namespace exec_handler
+
+MILLRACE_PLUGIN("exec", "1.0",
+                millrace::Register<exec_handler::Exec>("exec",
+                                                       "Runs a program with the task on its standard input"))

@@ -1,0 +1,33 @@
+// The child's side of running a program: a keeper process that outlives nobody. It starts the program in a
+// process group of its own, passes signals on to the group, and kills the group when the program ends or the
+// worker dies.
+#pragma once
+
+#include <sys/types.h>
+#include <csignal>
+
+namespace exec_handler {
+
+// Made before the fork; everything the child needs, since it may not allocate.
+struct Launch {
+  const char* program = nullptr;
+  char* const* arguments = nullptr;
+  char* const* environment = nullptr;
+  const char* directory = nullptr;  // null: the worker's
+  int in = -1;
+  int out = -1;
+  int err = -1;
+  pid_t worker = 0;
+};
+
+// To the keeper: SIGTERM is passed on to the group; this one kills it.
+inline constexpr int kKillSignal = SIGUSR2;
+// The keeper's exit code for a program that a signal killed, plus the signal's number.
+inline constexpr int kSignalBase = 128;
+inline constexpr int kCannotRun = 127;
+
+// Never returns. Async-signal-safe throughout: it runs between fork and exec of a process with threads. All
+// signals must be blocked.
+[[noreturn]] void Keep(const Launch& launch);
+
+}  // namespace exec_handler

@@ -1,0 +1,34 @@
+// One run of a program: its input written, its output read, its end awaited.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace exec_handler {
+
+struct Program {
+  std::string path;
+  std::vector<std::string> arguments;    // without the program's own name
+  std::vector<std::string> environment;  // NAME=value
+  std::string directory;                 // empty: the worker's
+};
+
+struct ProgramEnd {
+  std::string problem;   // why it could not be started; empty: it was
+  int code = 0;          // exit code
+  int signal = 0;        // that killed it; 0: it exited
+  bool stopped = false;  // killed since it was told to stop
+  std::string output;    // the last kMostOutput bytes
+  std::string errors;    // the last kMostErrors bytes of standard error
+};
+inline constexpr std::size_t kMostOutput = 64 * 1024;
+inline constexpr std::size_t kMostErrors = 4 * 1024;
+
+// Blocks until the program has ended. When `should_stop` gives true its process group gets SIGTERM, and
+// SIGKILL after `grace`. Neither the program nor its children outlive this call or the death of this process.
+ProgramEnd RunProgram(const Program& program, const std::string& input,
+                      const std::function<bool()>& should_stop, std::chrono::milliseconds grace);
+
+}  // namespace exec_handler

@@ -1,0 +1,85 @@
+#include "verdict.h"
+
+#include <cmath>
+
+namespace exec_handler {
+namespace {
+
+using millrace::Json;
+using millrace::Outcome;
+
+constexpr int kTemporaryFailure = 75;  // EX_TEMPFAIL of sysexits.h
+constexpr double kLongestDelay = 86'400.0 * 366;
+
+std::string Trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(kSpace) - first + 1));
+}
+
+std::string LastLine(const std::string& output) {
+  const std::string text = Trimmed(output);
+  return Trimmed(std::string_view(text).substr(text.rfind('\n') + 1));
+}
+
+Outcome WithDelay(Outcome outcome, const Json& said) {
+  if (!said.Find("delay_seconds")) return outcome;
+  const double seconds = said.Number("delay_seconds");
+  if (!(seconds >= 0) || seconds > kLongestDelay) throw millrace::BadInput("'delay_seconds' is out of range");
+  return std::move(outcome).After(millrace::Duration(std::llround(seconds * 1e6)));
+}
+
+Outcome Stated(const Json& said) {
+  const std::string kind = said.Text("outcome");
+  const std::string text = said.Text("text", "");
+  const std::string error_class = said.Text("class", "");
+  if (kind == "done") return millrace::Done(text);
+  if (kind == "retry") return WithDelay(millrace::Retry(text), said).Class(error_class);
+  if (kind == "fail") return millrace::Fail(text).Class(error_class);
+  if (kind == "snooze") return WithDelay(millrace::Snooze(std::chrono::minutes(1)), said);
+  if (kind == "skip") return millrace::Skip(text);
+  throw millrace::BadInput("'outcome' must be done, retry, fail, snooze or skip, is '" + kind + "'");
+}
+
+Outcome Succeeded(const std::string& line) {
+  if (!line.starts_with('{')) return millrace::Done(line);
+  Json said;
+  try {
+    said = Json::Parse(line);
+  } catch (const millrace::BadInput&) {
+    return millrace::Done(line);  // any text may be a result
+  }
+  if (!said.Find("outcome")) return millrace::Done(line);
+  try {
+    return Stated(said);
+  } catch (const millrace::BadInput& error) {
+    return millrace::Retry(std::string("the program's last line is no usable outcome: ") + error.what())
+        .Class("bad_outcome");
+  }
+}
+
+std::string Why(const ProgramEnd& end, const std::string& what) {
+  const std::string errors = Trimmed(end.errors);
+  return errors.empty() ? what : what + ": " + errors;
+}
+
+}  // namespace
+
+Outcome Judge(const ProgramEnd& end, const std::set<int>& fail_on) {
+  if (!end.problem.empty()) return millrace::Retry(end.problem).Class("not_started");
+  if (end.stopped)
+    return millrace::Retry(Why(end, "the program was stopped before it had finished")).Class("stopped");
+  if (end.signal != 0) {
+    return millrace::Retry(Why(end, "the program was killed by signal " + std::to_string(end.signal)))
+        .Class("killed");
+  }
+  if (end.code == 0) return Succeeded(LastLine(end.output));
+  const std::string what = Why(end, "the program ended with code " + std::to_string(end.code));
+  const std::string error_class = "exit_" + std::to_string(end.code);
+  if (end.code != kTemporaryFailure && fail_on.contains(end.code))
+    return millrace::Fail(what).Class(error_class);
+  return millrace::Retry(what).Class(error_class);
+}
+
+}  // namespace exec_handler

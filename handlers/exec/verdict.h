@@ -1,0 +1,17 @@
+// What a program's end means for its task. Pure.
+#pragma once
+
+#include <millrace/handler.h>
+
+#include <set>
+
+#include "process.h"
+
+namespace exec_handler {
+
+// Exit 0 is done, with the last line of the output as its result; a last line that is a JSON object with a
+// member `outcome` says it itself: {"outcome":"done|retry|fail|snooze|skip","text","class","delay_seconds"}.
+// 75 is retry, a code of `fail_on` is fail, every other end is retry with the tail of standard error.
+millrace::Outcome Judge(const ProgramEnd& end, const std::set<int>& fail_on);
+
+}  // namespace exec_handler

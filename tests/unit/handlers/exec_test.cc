@@ -1,0 +1,161 @@
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "tests/unit/handlers/shipped_handler.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+
+class ExecTest : public ShippedHandlerTest {
+ protected:
+  static std::string Shell(const std::string& script, const std::string& more = "") {
+    std::string quoted;
+    for (const char c : script) quoted += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    return R"({"program":"/bin/sh","args":["-c",")" + quoted + "\"]" + more + "}";
+  }
+  Outcome RunScript(const std::string& script, const std::string& more = "",
+                    const std::string& params = "{}") {
+    return Run("exec", Shell(script, more), params);
+  }
+  static bool EndsSoon(pid_t process) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (std::chrono::steady_clock::now() < end) {
+      std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+      std::string id, name, state;
+      if (!(stat >> id >> name >> state) || state == "Z" || state == "X") return true;
+      std::this_thread::yield();
+    }
+    return false;
+  }
+};
+
+TEST_F(ExecTest, TheLastLineOfTheOutputIsTheResult) {
+  const Outcome outcome = RunScript("echo one; echo two; echo");
+  EXPECT_EQ(outcome.kind, OutcomeKind::Done);
+  EXPECT_EQ(outcome.text, "two");
+}
+
+TEST_F(ExecTest, TheTaskArrivesAsJson) {
+  const Outcome outcome = RunScript("cat", "", R"j({"to":"Zoë \" $(id)"})j");
+  EXPECT_THAT(outcome.text, HasSubstr(R"j({"name":"main/tasks/1","handler":"exec","params":{"to":)j"));
+  EXPECT_THAT(outcome.text, HasSubstr(R"j({"to":"Zoë \" $(id)"},"attempt":1)j"));
+  EXPECT_THAT(outcome.text, HasSubstr("\"idempotency_key\":\"main/tasks/1"));
+}
+
+TEST_F(ExecTest, ExitCodesBecomeOutcomes) {
+  EXPECT_EQ(RunScript("exit 75").kind, OutcomeKind::Retry);
+  const Outcome three = RunScript("echo no such image >&2; exit 3");
+  EXPECT_EQ(three.kind, OutcomeKind::Retry);
+  EXPECT_EQ(three.error_class, "exit_3");
+  EXPECT_EQ(three.text, "the program ended with code 3: no such image");
+  EXPECT_EQ(RunScript("exit 3", R"(,"fail_on":[2,3])").kind, OutcomeKind::Fail);
+  EXPECT_EQ(RunScript("kill -SEGV $$").error_class, "killed");
+}
+
+TEST_F(ExecTest, AProgramMayStateItsOutcome) {
+  const Outcome fail = RunScript(R"(echo '{"outcome":"fail","text":"gone","class":"gone"}')");
+  EXPECT_EQ(fail.kind, OutcomeKind::Fail);
+  EXPECT_EQ(fail.text, "gone");
+  EXPECT_EQ(RunScript(R"(echo '{"outcome":"snooze","delay_seconds":1.5}')").delay,
+            std::chrono::milliseconds(1500));
+  EXPECT_EQ(RunScript(R"(echo '{"outcome":"retry","delay_seconds":2}')").delay, std::chrono::seconds(2));
+  EXPECT_EQ(RunScript(R"(echo '{"outcome":"skip"}')").kind, OutcomeKind::Skip);
+  EXPECT_EQ(RunScript(R"(echo '{"outcome":"maybe"}')").error_class, "bad_outcome");
+  EXPECT_EQ(RunScript(R"(echo '{"rows":3}')").text, R"({"rows":3})");
+}
+
+TEST_F(ExecTest, InputThatIsNotReadIsNoError) {
+  EXPECT_EQ(RunScript("true", "", "{\"a\":\"" + std::string(60'000, 'x') + "\"}").kind, OutcomeKind::Done);
+}
+
+TEST_F(ExecTest, AFloodOfOutputIsBounded) {
+  const Outcome outcome = RunScript("head -c 20000000 /dev/zero | tr '\\\\0' x; echo; echo end");
+  EXPECT_EQ(outcome.text, "end");
+}
+
+TEST_F(ExecTest, AStopKillsTheWholeGroup) {
+  const std::string pids = folder_ + "/pids";
+  std::thread stopper([&] {
+    std::string line;
+    while (!std::getline(std::ifstream(pids) >> std::ws, line) || line.find(' ') == std::string::npos) {
+      std::this_thread::yield();
+    }
+    context_.stop = true;
+  });
+  const auto before = std::chrono::steady_clock::now();
+  const Outcome outcome = RunScript("trap '' TERM; sleep 60 & echo $$ $! > " + pids + "; sleep 60; sleep 60",
+                                    R"(,"grace_ms":100)");
+  stopper.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(20));
+  EXPECT_EQ(outcome.kind, OutcomeKind::Retry);
+  EXPECT_EQ(outcome.error_class, "stopped");
+  pid_t shell = 0;
+  pid_t sleeper = 0;
+  std::ifstream(pids) >> shell >> sleeper;
+  EXPECT_TRUE(EndsSoon(shell));
+  EXPECT_TRUE(EndsSoon(sleeper));
+}
+
+TEST_F(ExecTest, WhatAProgramLeavesBehindIsKilledAndNotWaitedFor) {
+  const auto before = std::chrono::steady_clock::now();
+  const Outcome outcome = RunScript("sleep 60 & echo $!");
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(20));
+  EXPECT_TRUE(EndsSoon(std::stoi(outcome.text)));
+}
+
+TEST_F(ExecTest, NoDescriptorOfTheWorkerLeaksIntoTheProgram) {
+  const int leaky = ::dup(0);  // without close-on-exec
+  const char* script =
+      "i=3; while [ $i -lt 99 ]; do [ -e /proc/$$/fd/$i ] && printf '%s ' $i; i=$((i+1)); done; echo end";
+  EXPECT_EQ(RunScript(script).text, "end");
+  ::close(leaky);
+}
+
+TEST_F(ExecTest, TheEnvironmentIsWhatTheOptionsName) {
+  ::setenv("MILLRACE_PASSWORD_FILE", "/secret/place", 1);
+  const Outcome outcome =
+      Run("exec",
+          Shell("echo $MILLRACE_PASSWORD_FILE-$COLOUR-$TOKEN",
+                R"(,"environment":{"COLOUR":"red"},"secret_environment":{"TOKEN":"token"})"),
+          "{}", {{"token", "t0"}});
+  EXPECT_EQ(outcome.text, "-red-t0");
+}
+
+TEST_F(ExecTest, OptionsThatCannotWorkAreRefusedAtOnce) {
+  EXPECT_THAT(Open("exec", "{}").error().message, HasSubstr("'program' is missing"));
+  EXPECT_THAT(Open("exec", R"({"program":"sh"})").error().message, HasSubstr("absolute path"));
+  EXPECT_THAT(Open("exec", R"({"program":"/no/such"})").error().message, HasSubstr("'/no/such'"));
+  EXPECT_THAT(Open("exec", Shell("true", R"(,"secret_environment":{"A":"b"})")).error().message,
+              HasSubstr("the secret 'b' is missing"));
+}
+
+// A real worker's death: a process that runs a program is killed, and the program's whole group goes with it.
+TEST_F(ExecTest, ProgramsDieWithTheWorker) {
+  const std::string pids = folder_ + "/pids";
+  const pid_t worker = ::fork();
+  if (worker == 0) {
+    RunScript("sleep 60 & echo $$ $! > " + pids + ".new; mv " + pids + ".new " + pids + "; sleep 60; true");
+    ::_exit(0);
+  }
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!std::filesystem::exists(pids) && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  pid_t shell = 0;
+  pid_t sleeper = 0;
+  std::ifstream(pids) >> shell >> sleeper;
+  ::kill(worker, SIGKILL);
+  ::waitpid(worker, nullptr, 0);
+  ASSERT_GT(sleeper, 0);
+  EXPECT_TRUE(EndsSoon(shell));
+  EXPECT_TRUE(EndsSoon(sleeper));
+}
+
+}  // namespace
+}  // namespace millrace
