@@ -11,22 +11,6 @@ int NumberAt(std::string_view text, std::size_t at, std::size_t digits) {
   return value;
 }
 
-// The length of the well-formed sequence at the start of `text`; 0 where there is none.
-std::size_t SequenceLength(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned lead = byte(0);
-  std::size_t length = 1;
-  if (lead >= 0x80) length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if ((lead >= 0x80 && lead < 0xC2) || lead > 0xF4) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates and what lies beyond U+10FFFF.
-  if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F)) return 0;
-  if ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F)) return 0;
-  return length;
-}
-
 }  // namespace
 
 std::string TimeText(WallTime time) {
@@ -78,15 +62,6 @@ Task ReadTask(const SqliteRows& row, const std::string& table) {
   task.progress = row.Text(16);
   task.created_at = TimeOf(row.Text(17));
   return task;
-}
-
-bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = SequenceLength(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 Status CheckTable(const std::string& table) {

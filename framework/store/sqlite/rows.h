@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "framework/base/utf8.h"
 #include "framework/store/sqlite/connection.h"
 #include "framework/task/task.h"
 
@@ -24,9 +25,6 @@ inline constexpr std::string_view kTaskColumns =
     " claimed_by, claimed_at, last_error, progress, created_at";
 inline constexpr int kTaskColumnCount = 18;
 Task ReadTask(const SqliteRows& row, const std::string& table);
-
-// Whether text may be stored: the databases keep UTF-8 and nothing else.
-bool IsUtf8(std::string_view text);
 
 // Invalid for a name that may not stand in SQL.
 Status CheckTable(const std::string& table);

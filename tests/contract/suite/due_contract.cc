@@ -1,0 +1,160 @@
+#include <algorithm>
+
+#include "tests/contract/suite/store_contract.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+
+TEST_P(StoreContract, PlainInsertTakesEveryDefault) {
+  const WallTime before = Now() - minutes(1);
+  const auto id = Add();
+  const Task task = Get(id).task;
+  EXPECT_EQ(task.state, TaskState::Waiting);
+  EXPECT_LT(task.slice, 4U);
+  EXPECT_EQ(task.priority, 5U);
+  EXPECT_EQ(task.params, "{}");
+  EXPECT_EQ(task.biz_key, "");
+  EXPECT_EQ(task.batch, "");
+  EXPECT_EQ(task.attempt + task.failures + task.crashes, 0U);
+  EXPECT_FALSE(task.cancel);
+  EXPECT_EQ(task.claimed_by, "");
+  EXPECT_GT(task.run_at, before);
+  EXPECT_LE(task.run_at, Now());
+  EXPECT_GT(task.created_at, before);
+}
+
+TEST_P(StoreContract, PlainInsertsSpreadOverAllSlices) {
+  for (int i = 0; i < 200; ++i) Add();
+  std::vector<std::uint32_t> slices;
+  for (const DueGroup& group : Due().groups) slices.push_back(group.slice);
+  EXPECT_EQ(slices, (std::vector<std::uint32_t>{0, 1, 2, 3}));
+}
+
+TEST_P(StoreContract, ConstraintsRefuseWhatCannotBe) {
+  EXPECT_FALSE(fixture().Insert("tasks", {.params = "not json"}));
+  EXPECT_FALSE(fixture().Insert("tasks", {.params = "\"" + std::string(kMaxParams, 'x') + "\""}));
+  EXPECT_FALSE(fixture().Insert("tasks", {.slice = kMaxSlices}));
+  EXPECT_FALSE(fixture().Insert("tasks", {.state = 1}));
+  EXPECT_FALSE(fixture().Insert("tasks", {.state = 2})) << "a running row needs a claimer";
+  EXPECT_FALSE(fixture().Insert("tasks", {.priority = 10}));
+  EXPECT_FALSE(fixture().Insert("tasks", {.priority = -1}));
+  EXPECT_TRUE(fixture().Insert("tasks", {.params = "\"" + std::string(kMaxParams - 2, 'x') + "\""}));
+}
+
+TEST_P(StoreContract, DueMapNamesEachGroupOnceInOrderWithItsEarliestRow) {
+  const WallTime now = Now();
+  Add({.handler = "b", .slice = 2, .run_at = now - hours(1)});
+  Add({.handler = "b", .slice = 2, .run_at = now - hours(3)});
+  Add({.handler = "a", .slice = 2, .priority = 9, .run_at = now + hours(5)});
+  Add({.handler = "a", .slice = 2, .priority = 0, .run_at = now - hours(2)});
+  Add({.handler = "z", .slice = 0, .run_at = now - hours(2)});
+  const auto groups = Due().groups;
+  ASSERT_EQ(groups.size(), 4U);
+  const auto expect = [&](std::size_t i, std::uint32_t slice, const char* handler, std::uint32_t urgency,
+                          WallTime first) {
+    EXPECT_EQ(groups[i].table, "tasks");
+    EXPECT_EQ(groups[i].slice, slice) << i;
+    EXPECT_EQ(groups[i].handler, handler) << i;
+    EXPECT_EQ(groups[i].urgency, urgency) << i;
+    EXPECT_EQ(groups[i].first_run_at, first) << i;
+  };
+  expect(0, 0, "z", 50, now - hours(2));
+  expect(1, 2, "a", 0, now - hours(2));
+  expect(2, 2, "a", 90, now + hours(5));
+  expect(3, 2, "b", 50, now - hours(3));
+}
+
+TEST_P(StoreContract, DueMapLeavesHeldRowsOutAndRunningOnesIn) {
+  Add({.handler = "held", .slice = 1, .state = 3});
+  const auto running = AddDue(1, "running");
+  Claim(running);
+  const auto groups = Due().groups;
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0].handler, "running");
+}
+
+TEST_P(StoreContract, DueMapAnswersForTheSlicesAskedForAlone) {
+  for (std::uint32_t slice = 0; slice < 4; ++slice) Add({.slice = slice});
+  const TableSlices some{.table = "tasks", .all = false, .slices = {1, 3}};
+  auto map = tasks().Due(std::span(&some, 1));
+  ASSERT_TRUE(map) << map.error().message;
+  ASSERT_EQ(map->groups.size(), 2U);
+  EXPECT_EQ(map->groups[0].slice, 1U);
+  EXPECT_EQ(map->groups[1].slice, 3U);
+  const TableSlices none{.table = "tasks", .all = false};
+  map = tasks().Due(std::span(&none, 1));
+  ASSERT_TRUE(map);
+  EXPECT_TRUE(map->groups.empty());
+}
+
+TEST_P(StoreContract, RetriedRowsStandBehindFreshOnesOfTheirPriority) {
+  const auto ids = AddDue(2);
+  const Task task = ClaimOne(ids[0]);
+  Settlement retry = End(task, Settlement::To::Waiting, "later");
+  retry.failed_attempt = true;
+  Settle({retry});
+  const auto groups = Due().groups;
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].urgency, 50U);
+  EXPECT_EQ(groups[1].urgency, 51U);
+}
+
+TEST_P(StoreContract, ScanReadsDueRowsInOrderWithTiesById) {
+  const WallTime now = Now();
+  const auto late = Add({.slice = 1, .run_at = now - hours(1)});
+  const auto tie1 = Add({.slice = 1, .run_at = now - hours(2)});
+  const auto tie2 = Add({.slice = 1, .run_at = now - hours(2)});
+  Add({.slice = 1, .run_at = now + hours(1)});
+  Add({.slice = 2, .run_at = now - hours(9)});
+  const DueGroup group{"tasks", 1, "noop", 50, {}};
+  auto rows = tasks().Scan({.group = group});
+  ASSERT_TRUE(rows) << rows.error().message;
+  ASSERT_EQ(rows->size(), 3U);
+  EXPECT_EQ((*rows)[0].id, tie1);
+  EXPECT_EQ((*rows)[1].id, tie2);
+  EXPECT_EQ((*rows)[2].id, late);
+  EXPECT_EQ((*rows)[2].run_at, now - hours(1));
+  EXPECT_EQ((*rows)[2].state, TaskState::Waiting);
+}
+
+TEST_P(StoreContract, ScanPagesByPlaceWithinTiesToo) {
+  const auto ids = AddDue(7);
+  const DueGroup group{"tasks", 1, "noop", 50, {}};
+  ScanPosition after;
+  std::vector<std::uint64_t> seen;
+  while (true) {
+    auto rows = tasks().Scan({.group = group, .after = after, .limit = 3});
+    ASSERT_TRUE(rows) << rows.error().message;
+    if (rows->empty()) break;
+    EXPECT_LE(rows->size(), 3U);
+    for (const ScanRow& row : *rows) seen.push_back(row.id);
+    after = {rows->back().run_at, rows->back().id};
+  }
+  EXPECT_EQ(seen, ids);
+}
+
+TEST_P(StoreContract, ScanSeesRunningRowsWithTheirClaimer) {
+  const auto ids = AddDue(2);
+  Claim({ids[0]});
+  const auto rows = ScanAll();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].state, TaskState::Running);
+  EXPECT_EQ(rows[0].claimed_by, "w.1");
+  EXPECT_EQ(rows[0].attempt, 1U);
+  EXPECT_EQ(rows[1].state, TaskState::Waiting);
+  EXPECT_EQ(rows[1].claimed_by, "");
+}
+
+TEST_P(StoreContract, RowsOfLongAgoAreSeen) {
+  const auto id =
+      Add({.slice = 1, .run_at = WallTime(std::chrono::sys_days(std::chrono::year(1971) / 1 / 1))});
+  const auto rows = ScanAll();
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].id, id);
+}
+
+}  // namespace
+}  // namespace millrace

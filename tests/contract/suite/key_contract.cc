@@ -1,0 +1,145 @@
+#include "tests/contract/suite/store_contract.h"
+
+namespace millrace {
+namespace {
+
+using To = Settlement::To;
+
+std::string Name(std::uint64_t id) { return "tasks/" + std::to_string(id); }
+
+// Claims the task and asks for its key. Empty: it has it.
+std::string HolderFor(StoreTest& test, std::uint64_t id, Task* claimed = nullptr, std::uint32_t attempt = 0) {
+  const Task task = test.ClaimOne(id, attempt);
+  if (claimed != nullptr) *claimed = task;
+  auto verdicts = test.tasks().ConfirmKeys("w.1", std::span(&task, 1));
+  EXPECT_TRUE(verdicts) << verdicts.error().message;
+  if (!verdicts || verdicts->size() != 1) return "no verdict";
+  EXPECT_EQ((*verdicts)[0].mine, (*verdicts)[0].holder.empty());
+  return (*verdicts)[0].holder;
+}
+
+SubmitReport SubmitKey(StoreTest& test, const std::string& key, const std::string& handler = "noop") {
+  const NewTask task{.handler = handler, .biz_key = key};
+  auto report = test.desk().Submit("tasks", std::span(&task, 1));
+  EXPECT_TRUE(report) << report.error().message;
+  return report ? *report : SubmitReport{.ids = {0}, .duplicates = {""}};
+}
+
+TEST_P(StoreContract, SubmitLeavesOutTasksWhoseKeyIsTakenAlsoWithinTheBatch) {
+  const std::vector<NewTask> batch{{.handler = "a", .biz_key = "k"},
+                                   {.handler = "a", .biz_key = "k"},
+                                   {.handler = "b", .biz_key = "k"},
+                                   {.handler = "a"},
+                                   {.handler = "a"}};
+  auto report = desk().Submit("tasks", batch);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->added, 4U);
+  ASSERT_EQ(report->ids.size(), 5U);
+  EXPECT_EQ(report->ids[1], 0U);
+  EXPECT_EQ(report->duplicates[1], Name(report->ids[0]));
+  EXPECT_EQ(report->duplicates[0], "");
+  EXPECT_NE(report->ids[2], 0U) << "a key is a handler's own";
+  auto again = desk().Submit("tasks", batch);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->added, 2U);
+  EXPECT_EQ(again->duplicates[0], Name(report->ids[0]));
+  EXPECT_EQ(again->duplicates[2], Name(report->ids[2]));
+}
+
+TEST_P(StoreContract, OfTwoPlainInsertsWithOneKeyTheFirstStartedHasIt) {
+  const auto first = Add({.slice = 1, .biz_key = "k"});
+  const auto second = Add({.slice = 1, .biz_key = "k"});
+  EXPECT_EQ(HolderFor(*this, second), "");
+  EXPECT_EQ(HolderFor(*this, first), Name(second));
+}
+
+TEST_P(StoreContract, KeysThatAreEnteredAreConfirmedAgain) {
+  const auto id = SubmitKey(*this, "k").ids[0];
+  Task task;
+  EXPECT_EQ(HolderFor(*this, id, &task), "");
+  Settle({End(task, To::Waiting)});
+  EXPECT_EQ(HolderFor(*this, id, nullptr, 1), "");
+}
+
+TEST_P(StoreContract, ATaskThatIsNoLongerMineGetsNoVerdictAndEntersNothing) {
+  const auto id = Add({.biz_key = "k"});
+  Task task = ClaimOne(id);
+  task.attempt = 5;
+  auto verdicts = tasks().ConfirmKeys("w.1", std::span(&task, 1));
+  ASSERT_TRUE(verdicts) << verdicts.error().message;
+  EXPECT_TRUE(verdicts->empty());
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], "");
+}
+
+TEST_P(StoreContract, AKeyStaysTakenAfterItsTaskFinishedAndItsRowWasPruned) {
+  const auto id = Add({.biz_key = "k"});
+  Task task;
+  ASSERT_EQ(HolderFor(*this, id, &task), "");
+  Settle({End(task, To::Succeeded)});
+  ASSERT_TRUE(fixture().Remove("tasks", id));
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
+  EXPECT_EQ(HolderFor(*this, Add({.biz_key = "k"})), Name(id));
+}
+
+TEST_P(StoreContract, AKeyIsFreeOnceItsRetentionHasPassed) {
+  const auto id = SubmitKey(*this, "k").ids[0];
+  Task task;
+  ASSERT_EQ(HolderFor(*this, id, &task), "");
+  Settle({End(task, To::Succeeded)});
+  ASSERT_TRUE(fixture().ExpireKeys());
+  const auto other = Add({.biz_key = "k"});
+  EXPECT_EQ(HolderFor(*this, other), "");
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(other));
+}
+
+TEST_P(StoreContract, AnEntryWhoseTaskWasLostBeforeItEndedIsVoid) {
+  const auto lost = SubmitKey(*this, "k").ids[0];
+  ASSERT_TRUE(fixture().Remove("tasks", lost));
+  const auto next = SubmitKey(*this, "k");
+  EXPECT_EQ(next.duplicates[0], "");
+  EXPECT_NE(next.ids[0], 0U);
+  EXPECT_NE(next.ids[0], lost);
+  ASSERT_TRUE(fixture().Remove("tasks", next.ids[0]));
+  EXPECT_EQ(HolderFor(*this, Add({.biz_key = "k"})), "");
+}
+
+TEST_P(StoreContract, CancellingATaskThatNeverStartedFreesItsKey) {
+  const auto id = SubmitKey(*this, "k").ids[0];
+  ASSERT_TRUE(desk().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], "");
+}
+
+TEST_P(StoreContract, CancellingATaskThatHasStartedKeepsItsKey) {
+  const auto id = SubmitKey(*this, "k").ids[0];
+  Task task;
+  ASSERT_EQ(HolderFor(*this, id, &task), "");
+  Settle({End(task, To::Waiting)});
+  ASSERT_TRUE(desk().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
+  ASSERT_EQ(StateOf(id), TaskState::Cancelled);
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
+}
+
+TEST_P(StoreContract, SkippingADuplicateLeavesTheHoldersEntryAlone) {
+  const auto holder = Add({.biz_key = "k"});
+  const auto copy = Add({.biz_key = "k"});
+  ASSERT_EQ(HolderFor(*this, holder), "");
+  Task task;
+  ASSERT_EQ(HolderFor(*this, copy, &task), Name(holder));
+  Settle({End(task, To::Cancelled, "duplicate of " + Name(holder))});
+  ASSERT_TRUE(fixture().ExpireKeys());
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(holder));
+}
+
+TEST_P(StoreContract, AFailedTaskKeepsItsKeyAndHasItWhenItIsRetried) {
+  const auto id = SubmitKey(*this, "k").ids[0];
+  Task task;
+  ASSERT_EQ(HolderFor(*this, id, &task), "");
+  Settle({End(task, To::Failed, "no")});
+  ASSERT_TRUE(fixture().ExpireKeys());
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
+  ASSERT_TRUE(desk().Apply(TaskAction::Retry, "tasks", std::span(&id, 1), "me"));
+  EXPECT_EQ(HolderFor(*this, id, nullptr, 1), "");
+}
+
+}  // namespace
+}  // namespace millrace
