@@ -1,0 +1,78 @@
+// What the handlers that use libcurl share: an easy handle that ends when the attempt should.
+#pragma once
+
+#include <curl/curl.h>
+#include <millrace/handler.h>
+
+#include <memory>
+#include <string>
+
+// Once per process, before threads use the library.
+class CurlLibrary {
+ public:
+  static void Start() { static const CurlLibrary library; }
+
+ private:
+  CurlLibrary() { ::curl_global_init(CURL_GLOBAL_DEFAULT); }
+};
+
+struct FreeCurlList {
+  void operator()(curl_slist* list) const { ::curl_slist_free_all(list); }
+};
+using CurlList = std::unique_ptr<curl_slist, FreeCurlList>;
+
+// Throws std::bad_alloc where there is no memory for it.
+inline void Append(CurlList& list, const std::string& line) {
+  curl_slist* longer = ::curl_slist_append(list.get(), line.c_str());
+  if (longer == nullptr) throw std::bad_alloc();
+  static_cast<void>(list.release());
+  list.reset(longer);
+}
+
+// One transfer, within the attempt's time and until it should stop. Not thread-safe.
+class CurlTransfer {
+ public:
+  explicit CurlTransfer(millrace::Context& context) : handle_(::curl_easy_init()), context_(context) {
+    if (!handle_) throw std::bad_alloc();
+    Set(CURLOPT_NOSIGNAL, 1L);  // else a time-out would interrupt the whole process
+    Set(CURLOPT_ERRORBUFFER, message_);
+    Set(CURLOPT_NOPROGRESS, 0L);
+    Set(CURLOPT_XFERINFOFUNCTION, &CurlTransfer::OnProgress);
+    Set(CURLOPT_XFERINFODATA, this);
+  }
+
+  template <class Value>
+  void Set(CURLoption option, Value value) {
+    const CURLcode code = ::curl_easy_setopt(handle_.get(), option, value);
+    if (code != CURLE_OK) throw millrace::EngineError(std::string("libcurl: ") + ::curl_easy_strerror(code));
+  }
+
+  // `limit` is the longest it may take even where the attempt has more time.
+  CURLcode Perform(std::chrono::milliseconds limit) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(context_.TimeLeft());
+    const auto most = std::max<std::int64_t>(1, std::min(left, limit).count());
+    Set(CURLOPT_TIMEOUT_MS, static_cast<long>(most));
+    return ::curl_easy_perform(handle_.get());
+  }
+
+  long Status() const {
+    long status = 0;
+    ::curl_easy_getinfo(handle_.get(), CURLINFO_RESPONSE_CODE, &status);
+    return status;
+  }
+  std::string Problem(CURLcode code) const {
+    return message_[0] != '\0' ? message_ : ::curl_easy_strerror(code);
+  }
+
+ private:
+  static int OnProgress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+    return static_cast<CurlTransfer*>(self)->context_.ShouldStop() ? 1 : 0;
+  }
+
+  struct Free {
+    void operator()(CURL* handle) const { ::curl_easy_cleanup(handle); }
+  };
+  std::unique_ptr<CURL, Free> handle_;
+  millrace::Context& context_;
+  char message_[CURL_ERROR_SIZE] = {};
+};

@@ -1,0 +1,21 @@
+// What the answer of a server means for the task. Pure.
+#pragma once
+
+#include <millrace/handler.h>
+
+#include <string>
+
+namespace http_call {
+
+struct Answer {
+  long status = 0;
+  std::string body;         // its beginning
+  std::string retry_after;  // the header's value; empty: none
+};
+
+// 2xx is done, with the beginning of the body as the result; 408, 425, 429 and 5xx are retry, when
+// Retry-After says so, at that time; every other status is fail: the same request would get the same answer.
+// `now` is Unix time.
+millrace::Outcome Judge(const Answer& answer, std::int64_t now);
+
+}  // namespace http_call

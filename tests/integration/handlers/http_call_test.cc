@@ -1,0 +1,81 @@
+#include <gmock/gmock.h>
+
+#include "tests/integration/handlers/script_server.h"
+#include "tests/unit/handlers/shipped_handler.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class HttpCallTest : public ShippedHandlerTest {
+ protected:
+  Outcome Post(const std::string& path, const std::string& more = "") {
+    return Run("http_call", R"({"url":"http://)" + server_.Address() + path + "\"" + more + "}",
+               R"({"a": 1, "b":"é"})", {{"bearer_token", "t0ken"}});
+  }
+  ScriptServer server_{"http_server.py"};
+};
+
+TEST_F(HttpCallTest, PostsTheParametersWithTheIdempotencyKey) {
+  const Outcome outcome = Post("/200", R"(,"headers":{"X-Shop":"7"})");
+  EXPECT_EQ(outcome.kind, OutcomeKind::Done);
+  EXPECT_EQ(outcome.text, "200: answer");
+  const std::string request = server_.NextLine();
+  EXPECT_THAT(request, HasSubstr(R"("body": "{\"a\": 1, \"b\":\"\u00e9\"}")"));
+  EXPECT_THAT(request, HasSubstr(R"("Idempotency-Key": "main/tasks/1)"));
+  EXPECT_THAT(request, HasSubstr(R"("Content-Type": "application/json")"));
+  EXPECT_THAT(request, HasSubstr(R"("X-Shop": "7")"));
+  EXPECT_THAT(request, HasSubstr(R"("Authorization": "Bearer t0ken")"));
+}
+
+TEST_F(HttpCallTest, ABinaryAnswerIsMadeHarmless) { EXPECT_EQ(Post("/201").text, R"(201: hello\x00\xff)"); }
+
+TEST_F(HttpCallTest, StatusesBecomeOutcomes) {
+  for (const char* passing : {"/408", "/425", "/500", "/503"}) {
+    const Outcome outcome = Post(passing);
+    EXPECT_EQ(outcome.kind, OutcomeKind::Retry) << passing;
+    EXPECT_FALSE(outcome.delay) << passing;
+    EXPECT_EQ(outcome.error_class, "http_" + std::string(passing + 1));
+  }
+  for (const char* lasting : {"/302", "/400", "/404", "/422"}) {
+    EXPECT_EQ(Post(lasting).kind, OutcomeKind::Fail) << lasting;
+  }
+}
+
+TEST_F(HttpCallTest, RetryAfterIsHonoured) {
+  const Outcome outcome = Post("/429");
+  EXPECT_EQ(outcome.kind, OutcomeKind::Retry);
+  EXPECT_EQ(outcome.delay, std::chrono::seconds(7));
+}
+
+TEST_F(HttpCallTest, ABrokenConnectionIsRetried) {
+  EXPECT_EQ(Post("/hangup").error_class, "connection");
+  const Outcome nobody = Run("http_call", R"({"url":"http://127.0.0.1:1/"})", "{}");
+  EXPECT_EQ(nobody.kind, OutcomeKind::Retry);
+  EXPECT_EQ(nobody.error_class, "connection");
+}
+
+TEST_F(HttpCallTest, TheTimeLeftLimitsTheCall) {
+  context_.time_left = std::chrono::milliseconds(100);
+  const Outcome outcome = Post("/slow");
+  EXPECT_EQ(outcome.kind, OutcomeKind::Retry);
+  EXPECT_EQ(outcome.error_class, "timeout");
+}
+
+TEST_F(HttpCallTest, AStopEndsTheCall) {
+  context_.stop = true;
+  EXPECT_EQ(Post("/slow").error_class, "stopped");
+}
+
+TEST_F(HttpCallTest, OptionsThatCannotWorkAreRefused) {
+  EXPECT_THAT(Open("http_call", "{}").error().message, HasSubstr("'url' is missing"));
+  EXPECT_THAT(Open("http_call", R"({"url":"file:///etc/passwd"})").error().message, HasSubstr("http://"));
+  const auto broken = Open("http_call", R"({"url":"http://a/"})", {{"bearer_token", "s3cret\r\nX: y"}});
+  ASSERT_FALSE(broken.has_value());
+  EXPECT_THAT(broken.error().message, Not(HasSubstr("s3cret")));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,35 @@
+"""An HTTP server on a free port for http_call's tests. Prints its port, then one JSON line per request."""
+import http.server
+import json
+import sys
+import time
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        request = {"path": self.path, "headers": dict(self.headers), "body": body.decode()}
+        print(json.dumps(request), flush=True)
+        if self.path == "/slow":
+            time.sleep(30)
+            return
+        if self.path == "/hangup":
+            return
+        self.send_response(int(self.path.strip("/")))
+        if self.path == "/429":
+            self.send_header("Retry-After", "7")
+        if self.path == "/302":
+            self.send_header("Location", "/200")
+        answer = b"hello\x00\xff" if self.path == "/201" else b"answer"
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+server.daemon_threads = True
+print(server.server_address[1], flush=True)
+server.serve_forever()

@@ -1,0 +1,102 @@
+#include <gmock/gmock.h>
+
+#include "tests/integration/handlers/script_server.h"
+#include "tests/unit/handlers/shipped_handler.h"
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class SendMailTest : public ShippedHandlerTest {
+ protected:
+  Outcome Send(const std::string& params) {
+    return Run(
+        "send_mail",
+        R"({"server":")" + server_.Address() +
+            R"(","security":"none","from":"shop@example.org","subject":"{{subject}}","body":"Hello {{name}}"})",
+        params);
+  }
+  ScriptServer server_{"smtp_server.py"};
+};
+
+TEST_F(SendMailTest, SendsTheFilledTemplates) {
+  const Outcome outcome = Send(R"({"to":"ann@example.org","subject":"Your order","name":"Zoë"})");
+  EXPECT_EQ(outcome.kind, OutcomeKind::Done) << outcome.text;
+  EXPECT_EQ(outcome.text, "sent to ann@example.org");
+  const std::string mail = server_.NextLine();
+  EXPECT_THAT(mail, HasSubstr(R"("from": "shop@example.org", "to": ["ann@example.org"])"));
+  EXPECT_THAT(mail, HasSubstr(R"(Subject: Your order\r\n)"));
+  EXPECT_THAT(mail, HasSubstr(R"(Message-ID: <main.tasks.1)"));
+  EXPECT_THAT(mail, HasSubstr("SGVsbG8gWm/Dqw=="));
+}
+
+TEST_F(SendMailTest, AParameterCannotAddAHeader) {
+  EXPECT_EQ(Send(R"({"to":"ann@example.org","subject":"a\r\nBcc: eve@example.org\r\n\r\nx","name":1})").kind,
+            OutcomeKind::Done);
+  const std::string mail = server_.NextLine();
+  EXPECT_THAT(mail, HasSubstr(R"("to": ["ann@example.org"])"));
+  EXPECT_THAT(mail, HasSubstr("Subject: a  Bcc: eve@example.org"));
+  EXPECT_THAT(mail, Not(HasSubstr(R"(\nBcc:)")));
+}
+
+TEST_F(SendMailTest, AParameterCannotAddARecipient) {
+  for (const char* to : {"ann@example.org,eve@example.org", "ann@example.org\\r\\nBcc: eve@example.org",
+                         "ann", "<ann@example.org>", "a b@example.org", ""}) {
+    const Outcome outcome = Send(R"({"subject":"a","name":"b","to":")" + std::string(to) + "\"}");
+    EXPECT_EQ(outcome.kind, OutcomeKind::Fail) << to;
+    EXPECT_EQ(outcome.error_class, "bad_params") << to;
+  }
+}
+
+TEST_F(SendMailTest, AMissingParameterFailsAndSaysWhich) {
+  EXPECT_EQ(Send(R"({"to":"ann@example.org","subject":"x"})").text, "'name' is missing");
+}
+
+TEST_F(SendMailTest, ASubjectBeyondAsciiIsEncoded) {
+  EXPECT_EQ(Send(R"({"to":"ann@example.org","subject":"Größe","name":"b"})").kind, OutcomeKind::Done);
+  EXPECT_THAT(server_.NextLine(), HasSubstr("Subject: =?UTF-8?B?R3LDtsOfZQ==?="));
+}
+
+TEST_F(SendMailTest, RepliesBecomeOutcomes) {
+  const Outcome nobody = Send(R"({"to":"nobody@example.org","subject":"x","name":"b"})");
+  EXPECT_EQ(nobody.kind, OutcomeKind::Fail);
+  EXPECT_EQ(nobody.error_class, "smtp_550");
+  const Outcome busy = Send(R"({"to":"busy@example.org","subject":"x","name":"b"})");
+  EXPECT_EQ(busy.kind, OutcomeKind::Retry);
+  EXPECT_EQ(busy.error_class, "smtp_451");
+  EXPECT_EQ(Send(R"({"to":"login@example.org","subject":"x","name":"b"})").kind, OutcomeKind::Retry);
+  const Outcome spam = Send(R"({"to":"ann@example.org","subject":"spam","name":"b"})");
+  EXPECT_EQ(spam.kind, OutcomeKind::Fail) << spam.text;
+  EXPECT_EQ(spam.error_class, "smtp_554");
+}
+
+TEST_F(SendMailTest, AServerThatIsAwayIsRetried) {
+  const Outcome outcome =
+      Run("send_mail",
+          R"({"server":"127.0.0.1:1","security":"none","from":"a@example.org","subject":"x","body":"y"})",
+          R"({"to":"ann@example.org"})");
+  EXPECT_EQ(outcome.kind, OutcomeKind::Retry);
+  EXPECT_EQ(outcome.error_class, "connection");
+}
+
+TEST_F(SendMailTest, EncryptionIsNeverDroppedSilently) {
+  const Outcome outcome =
+      Run("send_mail",
+          R"({"server":")" + server_.Address() + R"(","from":"a@example.org","subject":"x","body":"y"})",
+          R"({"to":"ann@example.org"})");
+  EXPECT_EQ(outcome.kind, OutcomeKind::Retry);
+}
+
+TEST_F(SendMailTest, OptionsThatCannotWorkAreRefused) {
+  EXPECT_THAT(Open("send_mail", "{}").error().message, HasSubstr("'server' is missing"));
+  EXPECT_THAT(Open("send_mail", R"({"server":"a","security":"ssl"})").error().message,
+              HasSubstr("starttls, tls or none"));
+  EXPECT_THAT(
+      Open("send_mail", R"({"server":"a","from":"x@y","subject":"","body":"","user":"u"})").error().message,
+      HasSubstr("secret 'password' is missing"));
+}
+
+}  // namespace
+}  // namespace millrace
