@@ -1,7 +1,8 @@
 // The one contract suite of every store. A store takes part by one file:
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, testing::Values(StoreKind{"sqlite", MakeFixture}));
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreContract, testing::Values(SqlStoreKind{"sqlite", MakeFixture}));
-// StoreContract holds for every store, SqlStoreContract for those that speak SQL.
+// and the same for TransactionContract.
+// StoreContract holds for every store, the others for those that speak SQL.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -62,6 +63,19 @@ class SqlStoreContract : public testing::TestWithParam<SqlStoreKind>, public Sto
   void SetUp() override;
   SqlFixture& sql() { return *made_; }
   std::unique_ptr<SqlFixture> made_;
+};
+
+// A handler's own transaction: one claimed task, an empty table `account`, an open session.
+class TransactionContract : public SqlStoreContract {
+ protected:
+  void SetUp() override;
+  SqlResult Execute(std::string_view text, const std::vector<SqlValue>& values = {});
+  CommitReport Commit(const Settlement& settlement);
+  std::string Accounts();  // how many are committed
+
+  std::uint64_t id_ = 0;
+  Task task_;
+  std::unique_ptr<TaskTransaction> transaction_;
 };
 
 }  // namespace millrace

@@ -1,0 +1,212 @@
+#include <algorithm>
+#include <set>
+
+#include "tests/contract/suite/store_contract.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::hours;
+using To = Settlement::To;
+
+std::vector<std::uint64_t> Act(StoreTest& test, TaskAction action, std::vector<std::uint64_t> ids) {
+  auto changed = test.desk().Apply(action, "tasks", ids, "me");
+  EXPECT_TRUE(changed) << changed.error().message;
+  return changed ? *changed : std::vector<std::uint64_t>{};
+}
+
+// The ids of all pages, with pages of two.
+std::vector<std::uint64_t> ListAll(StoreTest& test, const TaskFilter& filter) {
+  std::vector<std::uint64_t> ids;
+  std::string after;
+  do {
+    auto page = test.desk().List("tasks", filter, after, 2);
+    EXPECT_TRUE(page) << page.error().message;
+    if (!page) return ids;
+    EXPECT_LE(page->records.size(), 2U);
+    for (const TaskRecord& record : page->records) ids.push_back(record.task.key.id);
+    after = page->next;
+  } while (!after.empty() && ids.size() < 100);
+  return ids;
+}
+
+TaskTotals TotalOf(StoreTest& test, const std::string& handler) {
+  auto totals = test.desk().Totals();
+  EXPECT_TRUE(totals) << totals.error().message;
+  for (const TaskTotals& total : *totals) {
+    if (total.handler == handler) return total;
+  }
+  return {};
+}
+
+TEST_P(StoreContract, SubmitTakesEveryMember) {
+  const WallTime at = Now() + hours(3) + Micros(7);
+  const std::vector<NewTask> batch{{.handler = "a",
+                                    .params = R"({"x":"ü"})",
+                                    .biz_key = "k",
+                                    .batch = "b",
+                                    .priority = 0,
+                                    .run_at = at,
+                                    .held = true},
+                                   {.handler = "a", .delay = hours(1)},
+                                   {.handler = "a"}};
+  auto report = desk().Submit("tasks", batch);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->added, 3U);
+  const Task first = Get(report->ids[0]).task;
+  EXPECT_EQ(first.params, R"({"x":"ü"})");
+  EXPECT_EQ(first.biz_key, "k");
+  EXPECT_EQ(first.batch, "b");
+  EXPECT_EQ(first.priority, 0U);
+  EXPECT_EQ(first.run_at, at);
+  EXPECT_EQ(first.state, TaskState::Held);
+  const Task second = Get(report->ids[1]).task;
+  EXPECT_GT(second.run_at, Now() + hours(1) - std::chrono::minutes(1));
+  EXPECT_LE(second.run_at, Now() + hours(1));
+  EXPECT_EQ(second.priority, 5U);
+  EXPECT_LE(Get(report->ids[2]).task.run_at, Now());
+}
+
+TEST_P(StoreContract, SubmitAddsNothingWhereOneTaskIsWrong) {
+  for (const NewTask& wrong :
+       {NewTask{.handler = "Not A Name"}, NewTask{.handler = "a", .params = "{"},
+        NewTask{.handler = "a", .params = "\"" + std::string(kMaxParams, 'x') + "\""}}) {
+    const std::vector<NewTask> batch{{.handler = "good", .biz_key = "k"}, wrong};
+    auto report = desk().Submit("tasks", batch);
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code, ErrorCode::Invalid) << report.error().message;
+  }
+  EXPECT_TRUE(Due().groups.empty());
+  EXPECT_FALSE(desk().Find("tasks", "good", "k")) << "the key went with the task";
+}
+
+TEST_P(StoreContract, GetOfAnUnknownTaskSaysSo) {
+  auto record = desk().Get({"tasks", 4711});
+  ASSERT_FALSE(record);
+  EXPECT_EQ(record.error().code, ErrorCode::NotFound);
+}
+
+TEST_P(StoreContract, FindAsksTheLedgerAndTheWaitingRows) {
+  const NewTask task{.handler = "a", .biz_key = "submitted"};
+  auto report = desk().Submit("tasks", std::span(&task, 1));
+  ASSERT_TRUE(report);
+  const auto plain = Add({.handler = "b", .biz_key = "plain"});
+  auto found = desk().Find("tasks", "a", "submitted");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->id, report->ids[0]);
+  found = desk().Find("tasks", "", "plain");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->id, plain);
+  EXPECT_EQ(desk().Find("tasks", "a", "plain").error().code, ErrorCode::NotFound);
+}
+
+TEST_P(StoreContract, ListPagesThroughAllPoolsByEachFilter) {
+  const auto first = Add({.handler = "a", .slice = 1, .batch = "x"});
+  const auto held = Add({.handler = "b", .slice = 2, .state = 3});
+  const auto failing = Add({.handler = "a", .slice = 3, .biz_key = "k"});
+  const auto done = Add({.handler = "b", .slice = 1, .batch = "x"});
+  const auto last = Add({.handler = "c", .slice = 1});
+  Settlement failed = End(ClaimOne(failing), To::Failed, "no");
+  failed.error_class = "timeout";
+  Settle({failed, End(ClaimOne(done), To::Succeeded)});
+  using Ids = std::vector<std::uint64_t>;
+  EXPECT_EQ(ListAll(*this, {}), (Ids{first, held, last, failing, done}));
+  EXPECT_EQ(ListAll(*this, {.state = TaskState::Waiting}), (Ids{first, last}));
+  EXPECT_EQ(ListAll(*this, {.state = TaskState::Held}), (Ids{held}));
+  EXPECT_EQ(ListAll(*this, {.state = TaskState::Failed}), (Ids{failing}));
+  EXPECT_EQ(ListAll(*this, {.state = TaskState::Succeeded}), (Ids{done}));
+  EXPECT_EQ(ListAll(*this, {.handler = "a"}), (Ids{first, failing}));
+  EXPECT_EQ(ListAll(*this, {.batch = "x"}), (Ids{first, done}));
+  EXPECT_EQ(ListAll(*this, {.key = "k"}), (Ids{failing}));
+  EXPECT_EQ(ListAll(*this, {.error_class = "timeout"}), (Ids{failing}));
+  EXPECT_EQ(ListAll(*this, {.error_class = "other"}), (Ids{}));
+  EXPECT_EQ(ListAll(*this, {.slice = 1}), (Ids{first, last, done}));
+}
+
+TEST_P(StoreContract, RetryBringsAFailedTaskBackWithItsIdAndAttempt) {
+  const auto id = Add({.slice = 1, .run_at = Now() - hours(1), .batch = "b"});
+  Settle({End(ClaimOne(id), To::Failed, "no")});
+  EXPECT_EQ(TotalOf(*this, "noop").failed, 1U);
+  EXPECT_EQ(Act(*this, TaskAction::Retry, {id}), std::vector{id});
+  const TaskRecord record = Get(id);
+  EXPECT_EQ(record.task.state, TaskState::Waiting);
+  EXPECT_EQ(record.task.attempt, 1U);
+  EXPECT_EQ(record.task.failures + record.task.crashes, 0U);
+  EXPECT_EQ(record.task.slice, 1U);
+  EXPECT_EQ(record.task.batch, "b");
+  EXPECT_EQ(record.attempts.size(), 1U) << "the history stays";
+  EXPECT_EQ(TotalOf(*this, "noop").failed, 0U);
+  Settle({End(ClaimOne(id, 1), To::Succeeded)});
+  EXPECT_EQ(StateOf(id), TaskState::Succeeded);
+}
+
+TEST_P(StoreContract, RetryMakesAWaitingTaskDueNow) {
+  const auto id = AddDue(1)[0];
+  Settlement retry = End(ClaimOne(id), To::Waiting, "no");
+  retry.failed_attempt = true;
+  retry.delay = hours(1);
+  Settle({retry});
+  EXPECT_EQ(Act(*this, TaskAction::Retry, {id}), std::vector{id});
+  const Task task = Get(id).task;
+  EXPECT_LE(task.run_at, Now());
+  EXPECT_EQ(task.failures, 0U);
+}
+
+TEST_P(StoreContract, RetryLeavesFinishedRunningAndHeldTasks) {
+  const auto ids = AddDue(2);
+  const auto claimed = Claim(ids);
+  ASSERT_EQ(claimed.size(), 2U);
+  Settle({End(claimed[0], To::Succeeded)});
+  const auto held = Add({.state = 3});
+  EXPECT_TRUE(Act(*this, TaskAction::Retry, {ids[0], ids[1], held, 4711}).empty());
+}
+
+TEST_P(StoreContract, CancelEndsWhatWaitsOrFailedAndAsksWhatRuns) {
+  const auto ids = AddDue(4);
+  const auto held = Add({.slice = 1, .state = 3});
+  const Task running = ClaimOne(ids[1]);
+  Settle({End(ClaimOne(ids[2]), To::Failed, "no"), End(ClaimOne(ids[3]), To::Succeeded)});
+  EXPECT_EQ(Act(*this, TaskAction::Cancel, {ids[0], ids[1], ids[2], ids[3], held}),
+            (std::vector{ids[0], ids[1], ids[2], held}));
+  EXPECT_EQ(StateOf(ids[0]), TaskState::Cancelled);
+  EXPECT_EQ(StateOf(ids[1]), TaskState::Running);
+  EXPECT_TRUE(Get(ids[1]).task.cancel);
+  EXPECT_EQ(StateOf(ids[2]), TaskState::Cancelled);
+  EXPECT_EQ(StateOf(ids[3]), TaskState::Succeeded);
+  EXPECT_EQ(StateOf(held), TaskState::Cancelled);
+  const TaskTotals total = TotalOf(*this, "noop");
+  EXPECT_EQ(total.cancelled, 3U);
+  EXPECT_EQ(total.failed, 0U);
+  EXPECT_EQ(total.succeeded, 1U);
+}
+
+TEST_P(StoreContract, HoldAndReleaseTouchOnlyWaitingAndHeldRows) {
+  const auto ids = AddDue(2);
+  ClaimOne(ids[1]);
+  EXPECT_EQ(Act(*this, TaskAction::Hold, ids), std::vector{ids[0]});
+  EXPECT_EQ(StateOf(ids[0]), TaskState::Held);
+  EXPECT_TRUE(Act(*this, TaskAction::Hold, {ids[0]}).empty());
+  EXPECT_EQ(Act(*this, TaskAction::Release, ids), std::vector{ids[0]});
+  EXPECT_EQ(StateOf(ids[0]), TaskState::Waiting);
+}
+
+TEST_P(StoreContract, BacklogCountsWaitingRowsOfEachHandler) {
+  const WallTime now = Now();
+  Add({.handler = "a", .slice = 0, .run_at = now - hours(2)});
+  Add({.handler = "a", .slice = 3, .run_at = now + hours(2)});
+  Add({.handler = "b", .slice = 3, .run_at = now + hours(1)});
+  Add({.handler = "c", .state = 3});
+  auto backlog = desk().Backlog("tasks");
+  ASSERT_TRUE(backlog) << backlog.error().message;
+  std::sort(backlog->begin(), backlog->end(),
+            [](const auto& x, const auto& y) { return x.handler < y.handler; });
+  ASSERT_EQ(backlog->size(), 2U);
+  EXPECT_EQ((*backlog)[0].handler, "a");
+  EXPECT_EQ((*backlog)[0].waiting, 2U);
+  EXPECT_FALSE((*backlog)[0].more);
+  EXPECT_EQ((*backlog)[0].oldest_due, now - hours(2));
+  EXPECT_EQ((*backlog)[1].waiting, 1U);
+}
+
+}  // namespace
+}  // namespace millrace

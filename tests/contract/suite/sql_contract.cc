@@ -1,0 +1,182 @@
+#include "tests/contract/suite/store_contract.h"
+
+namespace millrace {
+
+void TransactionContract::SetUp() {
+  SqlStoreContract::SetUp();
+  const auto made = sql().NewClient()->Run(
+      "CREATE TABLE account (id BIGINT PRIMARY KEY, points BIGINT, note TEXT, rate DOUBLE)");
+  ASSERT_TRUE(made) << made.error().message;
+  id_ = AddDue(1)[0];
+  task_ = ClaimOne(id_);
+  transaction_ = store().OpenTransaction(std::chrono::seconds(5));
+}
+
+SqlResult TransactionContract::Execute(std::string_view text, const std::vector<SqlValue>& values) {
+  auto result = transaction_->Execute(text, values);
+  EXPECT_TRUE(result) << result.error().message;
+  return result ? *result : SqlResult{};
+}
+
+CommitReport TransactionContract::Commit(const Settlement& settlement) {
+  return transaction_->Commit("w.1", std::span(&settlement, 1));
+}
+
+std::string TransactionContract::Accounts() {
+  auto count = sql().Ask("SELECT count(*) FROM account");
+  EXPECT_TRUE(count) << count.error().message;
+  return count.value_or("?");
+}
+
+namespace {
+
+using To = Settlement::To;
+
+SqlResult Must(Result<SqlResult> result) {
+  EXPECT_TRUE(result) << result.error().message;
+  return result ? *result : SqlResult{};
+}
+
+TEST_P(TransactionContract, CommitsTheHandlersSqlWithTheSettle) {
+  EXPECT_EQ(transaction_->state(), TransactionState::Idle);
+  EXPECT_EQ(
+      Execute("INSERT INTO account (id, points) VALUES (?, ?)", {std::int64_t{7}, std::int64_t{42}}).affected,
+      1U);
+  EXPECT_EQ(transaction_->state(), TransactionState::Open);
+  const CommitReport report = Commit(End(task_, To::Succeeded, "done"));
+  EXPECT_EQ(report.verdict, CommitVerdict::Committed) << report.message;
+  EXPECT_EQ(transaction_->state(), TransactionState::Idle);
+  EXPECT_EQ(Accounts(), "1");
+  EXPECT_EQ(Get(id_).result, "done");
+}
+
+TEST_P(TransactionContract, SettlesWithoutAnySqlToo) {
+  EXPECT_EQ(Commit(End(task_, To::Succeeded)).verdict, CommitVerdict::Committed);
+  EXPECT_EQ(StateOf(id_), TaskState::Succeeded);
+}
+
+TEST_P(TransactionContract, ARefusedSettleTakesTheHandlersSqlBack) {
+  Execute("INSERT INTO account (id, points) VALUES (1, 1)");
+  Settlement stale = End(task_, To::Succeeded);
+  stale.attempt = 9;
+  EXPECT_EQ(Commit(stale).verdict, CommitVerdict::Refused);
+  EXPECT_EQ(Accounts(), "0");
+  EXPECT_EQ(StateOf(id_), TaskState::Running);
+  EXPECT_EQ(Commit(End(task_, To::Succeeded)).verdict, CommitVerdict::Committed) << "the session goes on";
+}
+
+TEST_P(TransactionContract, AnSqlErrorLeavesOnlyTheRollback) {
+  Execute("INSERT INTO account (id) VALUES (1)");
+  EXPECT_FALSE(transaction_->Execute("INSERT INTO no_such_table VALUES (1)", {}));
+  EXPECT_EQ(transaction_->state(), TransactionState::Poisoned);
+  EXPECT_FALSE(transaction_->Execute("INSERT INTO account (id) VALUES (2)", {}));
+  transaction_->Rollback();
+  EXPECT_EQ(transaction_->state(), TransactionState::Idle);
+  EXPECT_EQ(Accounts(), "0");
+}
+
+TEST_P(TransactionContract, APoisonedTransactionCommitsNothing) {
+  Execute("INSERT INTO account (id) VALUES (1)");
+  EXPECT_FALSE(transaction_->Execute("INSERT INTO account (id) VALUES (1)", {}));
+  EXPECT_NE(Commit(End(task_, To::Succeeded)).verdict, CommitVerdict::Committed);
+  EXPECT_EQ(Accounts(), "0");
+  EXPECT_EQ(StateOf(id_), TaskState::Running);
+}
+
+TEST_P(TransactionContract, RollbackTakesEverythingBack) {
+  Execute("INSERT INTO account (id) VALUES (1)");
+  transaction_->Rollback();
+  EXPECT_EQ(Accounts(), "0");
+  transaction_->Rollback();
+  EXPECT_EQ(Accounts(), "0");
+}
+
+TEST_P(TransactionContract, ValuesOfEveryKindComeBackAsTheyWere) {
+  const std::string text = "quote ' and ? and \\ and ü and\nline";
+  Execute("INSERT INTO account (id, points, note, rate) VALUES (?, ?, ?, ?)",
+          {std::int64_t{-9'000'000'000'000'000'000}, std::monostate{}, text, 2.5});
+  const SqlResult result = Execute("SELECT id, points, note, rate FROM account");
+  EXPECT_EQ(result.columns, (std::vector<std::string>{"id", "points", "note", "rate"}));
+  ASSERT_EQ(result.rows.size(), 1U);
+  EXPECT_EQ(result.rows[0][0], "-9000000000000000000");
+  EXPECT_EQ(result.rows[0][1], std::nullopt);
+  EXPECT_EQ(result.rows[0][2], text);
+  EXPECT_EQ(result.rows[0][3], "2.5");
+  EXPECT_EQ(Execute("UPDATE account SET rate=? WHERE id=1", {1.0}).affected, 0U);
+}
+
+TEST_P(TransactionContract, AffectedCountsTheRowsFoundAlsoWhereNothingChanges) {
+  Execute("INSERT INTO account (id, points) VALUES (1, 5)");
+  EXPECT_EQ(Execute("UPDATE account SET points=5 WHERE id=1").affected, 1U);
+}
+
+TEST_P(TransactionContract, AWrongNumberOfValuesIsRefused) {
+  EXPECT_FALSE(transaction_->Execute("INSERT INTO account (id) VALUES (?)", {}));
+  transaction_->Rollback();
+  EXPECT_EQ(Accounts(), "0");
+}
+
+TEST_P(TransactionContract, TasksSubmittedInsideGoWithTheTransaction) {
+  const std::vector<NewTask> more{{.handler = "next", .biz_key = "k"}, {.handler = "next", .biz_key = "k"}};
+  auto added = transaction_->Submit("tasks", more);
+  ASSERT_TRUE(added) << added.error().message;
+  EXPECT_EQ(*added, 1U);
+  transaction_->Rollback();
+  EXPECT_FALSE(desk().Find("tasks", "next", "k"));
+  ASSERT_TRUE(transaction_->Submit("tasks", more));
+  EXPECT_EQ(Commit(End(task_, To::Succeeded)).verdict, CommitVerdict::Committed);
+  EXPECT_TRUE(desk().Find("tasks", "next", "k"));
+}
+
+TEST_P(TransactionContract, ATransactionEndedBehindItsBackIsTold) {
+  Execute("INSERT INTO account (id) VALUES (1)");
+  Execute("COMMIT");
+  const CommitReport report = Commit(End(task_, To::Succeeded));
+  EXPECT_EQ(report.verdict, CommitVerdict::Escaped);
+  EXPECT_FALSE(report.message.empty());
+  EXPECT_EQ(StateOf(id_), TaskState::Running);
+}
+
+TEST_P(TransactionContract, SeveralTasksSettleTogetherOrNotAtAll) {
+  const Task second = ClaimOne(AddDue(1)[0]);
+  std::vector<Settlement> batch{End(task_, To::Succeeded), End(second, To::Succeeded)};
+  batch[1].attempt = 5;
+  Execute("INSERT INTO account (id) VALUES (1)");
+  EXPECT_EQ(transaction_->Commit("w.1", batch).verdict, CommitVerdict::Refused);
+  EXPECT_EQ(StateOf(id_), TaskState::Running);
+  batch[1].attempt = 1;
+  EXPECT_EQ(transaction_->Commit("w.1", batch).verdict, CommitVerdict::Committed);
+  EXPECT_EQ(StateOf(second.key.id), TaskState::Succeeded);
+}
+
+TEST_P(SqlStoreContract, TheViewFindsATaskThroughoutItsLife) {
+  const auto id = AddDue(1)[0];
+  const std::string ask = "SELECT state FROM tasks_all WHERE id=" + std::to_string(id);
+  EXPECT_EQ(sql().Ask(ask).value_or("?"), "0");
+  const Task task = ClaimOne(id);
+  EXPECT_EQ(sql().Ask(ask).value_or("?"), "2");
+  Settle({End(task, To::Succeeded)});
+  EXPECT_EQ(sql().Ask(ask).value_or("?"), "1");
+}
+
+TEST_P(SqlStoreContract, WhatPeopleChangeIsInTheAudit) {
+  const auto id = AddDue(1)[0];
+  ASSERT_TRUE(desk().Apply(TaskAction::Hold, "tasks", std::span(&id, 1), "anna"));
+  EXPECT_EQ(sql().Ask("SELECT actor FROM millrace_audit").value_or("?"), "anna");
+  EXPECT_EQ(sql().Ask("SELECT action FROM millrace_audit").value_or("?"), "hold");
+}
+
+TEST_P(SqlStoreContract, CheckFindsADroppedIndexAndAMissingTable) {
+  const auto client = sql().NewClient();
+  if (!client->Run("DROP INDEX tasks_due")) Must(client->Run("DROP INDEX due ON tasks"));
+  Must(client->Run("DROP TABLE millrace_audit"));
+  auto findings = store().OpenSchema()->Check();
+  ASSERT_TRUE(findings) << findings.error().message;
+  std::string all;
+  for (const SchemaFinding& finding : *findings) all += finding.what + ": " + finding.problem + "\n";
+  EXPECT_NE(all.find("due"), std::string::npos) << all;
+  EXPECT_NE(all.find("millrace_audit"), std::string::npos) << all;
+}
+
+}  // namespace
+}  // namespace millrace
