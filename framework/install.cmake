@@ -1,0 +1,24 @@
+# What `cmake --install` puts where. Plugin authors find the headers and millrace_add_plugin by find_package(millrace):
+# the component `development`, which needs no built program.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
+
+set_target_properties(millrace_api PROPERTIES EXPORT_NAME handler)
+install(TARGETS millrace_api EXPORT millrace_targets)
+install(EXPORT millrace_targets NAMESPACE millrace:: FILE millrace_targets.cmake
+  DESTINATION ${package_folder} COMPONENT development)
+install(DIRECTORY framework/include/millrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+configure_package_config_file(framework/cmake/millrace-config.cmake.in ${PROJECT_BINARY_DIR}/millrace-config.cmake
+  INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/millrace-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/millrace-config.cmake ${PROJECT_BINARY_DIR}/millrace-config-version.cmake
+              framework/cmake/millrace_plugin.cmake
+        DESTINATION ${package_folder} COMPONENT development)
+
+# The shipped plugins; nobody but the owner may write them, or the loader refuses them.
+install(TARGETS award_points exec http_call noop send_mail
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/millrace/plugins
+  PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+install(DIRECTORY conf/samples DESTINATION ${CMAKE_INSTALL_DATADIR}/millrace)
