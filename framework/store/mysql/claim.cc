@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "framework/store/mysql/due_text.h"
@@ -6,6 +7,19 @@
 #include "framework/store/mysql/task_rows.h"
 
 namespace millrace::mysql {
+
+namespace {
+
+// Rows that an earlier claim of the same incarnation took look alike but for their time.
+void KeepNewest(std::vector<Task>& tasks, std::uint64_t claimed) {
+  if (tasks.size() <= claimed) return;
+  const auto newest = std::max_element(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) {
+                        return a.claimed_at < b.claimed_at;
+                      })->claimed_at;
+  std::erase_if(tasks, [&](const Task& task) { return task.claimed_at != newest; });
+}
+
+}  // namespace
 
 std::string ClaimText(const ClaimRequest& request, const std::string& ids) {
   const std::string me = Quote(request.incarnation);
@@ -43,7 +57,10 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request,
   if (!hit) return Fail(hit.error());
   if (*hit > 0) {
     auto tasks = ReadClaimed(request, list, request.attempt + 1);
-    if (tasks) return tasks;
+    if (tasks) {
+      KeepNewest(*tasks, *hit);
+      return tasks;
+    }
     // They are claimed, and nobody knows their contents.
     return Fail(ErrorCode::Unknown, "a claim's rows can't be read: " + tasks.error().message);
   }

@@ -10,6 +10,7 @@
 #include <mysql_driver.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "framework/store/mysql/sql_text.h"
 
@@ -63,6 +64,16 @@ void Bind(sql::PreparedStatement& statement, unsigned index, const SqlValue& val
   } else {
     statement.setNull(index, 0);
   }
+}
+
+// The connector can count a bound statement's rows only where it is told beforehand that there is no answer.
+bool ChangesOnly(std::string_view sql) {
+  std::string text;
+  for (const char c : sql) text += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  text.erase(0, text.find_first_not_of(" \t\r\n"));
+  if (text.find("RETURNING") != std::string::npos) return false;
+  return text.starts_with("INSERT") || text.starts_with("UPDATE") || text.starts_with("DELETE") ||
+         text.starts_with("REPLACE");
 }
 
 // False if there are more rows than a handler may read at once.
@@ -229,14 +240,23 @@ Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue>
     std::unique_ptr<sql::PreparedStatement> statement(
         connection_->prepareStatement(sql::SQLString(std::string(sql))));
     for (std::size_t i = 0; i < values.size(); ++i) Bind(*statement, static_cast<unsigned>(i + 1), values[i]);
+    if (ChangesOnly(sql)) {
+      answer.affected = static_cast<std::uint64_t>(statement->executeUpdate());
+      return answer;
+    }
     bool fits = true;
-    if (statement->execute()) {
+    const bool has_rows = statement->execute();
+    if (has_rows) {
       std::unique_ptr<sql::ResultSet> rows(statement->getResultSet());
       fits = Collect(*rows, answer);
-    } else {
-      answer.affected = statement->getUpdateCount();
     }
     Drain(*statement);
+    if (fits && !has_rows) {
+      Status counted = Query("SELECT ROW_COUNT()", [&](const Row& row) {
+        answer.affected = static_cast<std::uint64_t>(std::max<std::int64_t>(0, row.Signed(1)));
+      });
+      if (!counted) return Fail(counted.error());
+    }
     if (fits) return answer;
     return Fail(ErrorCode::Invalid, where_ + ": the answer has more than " + std::to_string(kMaxSqlRows) +
                                         " rows; read it in pages");

@@ -1,0 +1,147 @@
+// Other people's locks, KILLs and refusals: each caused for real.
+#include <algorithm>
+#include <thread>
+
+#include "framework/store/mysql/mysql_store.h"
+#include "tests/integration/store/store_faults.h"
+
+namespace millrace {
+namespace {
+
+class MysqlLocks : public StoreFaults {
+ protected:
+  void SetUp() override { tasks_ = direct_->OpenTasks(); }
+  std::unique_ptr<TaskStore> tasks_;
+};
+
+TEST_F(MysqlLocks, LockedRowInABatchDelaysItselfAlone) {
+  const auto ids = Add(999);
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("BEGIN");
+  other.Ask("UPDATE tasks SET priority=4 WHERE id=" + std::to_string(ids[500]));
+  EXPECT_EQ(Claim(*tasks_, ids).size(), 998U);
+  other.Ask("COMMIT");
+  const auto late = Claim(*tasks_, ids);
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_EQ(late[0].key.id, ids[500]);
+}
+
+TEST_F(MysqlLocks, LockedRowDoesNotHoldUpTheSettleOfTheOthers) {
+  const auto claimed = Claim(*tasks_, Add(50));
+  const auto batch = Succeeded(claimed);
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("BEGIN");
+  other.Ask("UPDATE tasks SET cancel=1 WHERE id=" + std::to_string(claimed[20].key.id));
+  auto settled = tasks_->Settle("w.1", batch);
+  ASSERT_FALSE(settled);
+  EXPECT_EQ(settled.error().code, ErrorCode::Unknown) << settled.error().message;
+  EXPECT_EQ(Count("tasks_done"), 49U);
+  auto locked = tasks_->StillRunning("w.1", batch);
+  ASSERT_FALSE(locked);
+  EXPECT_EQ(locked.error().code, ErrorCode::Unavailable);
+  other.Ask("COMMIT");
+  auto running = tasks_->StillRunning("w.1", batch);
+  ASSERT_TRUE(running) << running.error().message;
+  EXPECT_EQ(std::count(running->begin(), running->end(), true), 1);
+  EXPECT_TRUE((*running)[20]);
+}
+
+TEST_F(MysqlLocks, ProducersInsertWhileAClaimIsOpen) {
+  const auto ids = Add(10);
+  ASSERT_EQ(Claim(*tasks_, ids).size(), 10U);
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("BEGIN");
+  other.Ask("INSERT INTO tasks (handler) VALUES ('noop')");
+  EXPECT_EQ(Claim(*tasks_, Add(10)).size(), 10U);
+  other.Ask("COMMIT");
+}
+
+TEST_F(MysqlLocks, DeadIncarnationClaimsNothingAndIsToldSo) {
+  const auto ids = Add(3);
+  ASSERT_TRUE(direct_->OpenIncarnations()->Retire("w.1").value());
+  auto claimed = tasks_->Claim(Request(ids));
+  ASSERT_FALSE(claimed);
+  EXPECT_EQ(claimed.error().code, ErrorCode::Cancelled);
+}
+
+// A takeover in progress holds the flag: a claim waits for it and then finds itself dead.
+TEST_F(MysqlLocks, ClaimCannotSlipPastATakeover) {
+  const auto ids = Add(3);
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("BEGIN");
+  other.Ask("UPDATE millrace_incarnations SET dead=1 WHERE id='w.1'");
+  Result<std::vector<Task>> claimed;
+  std::thread claiming([&] { claimed = tasks_->Claim(Request(ids)); });
+  WaitForLockWait();
+  other.Ask("COMMIT");
+  claiming.join();
+  ASSERT_FALSE(claimed);
+  EXPECT_EQ(claimed.error().code, ErrorCode::Cancelled);
+  EXPECT_EQ(Count("tasks WHERE state=2"), 0U);
+}
+
+class MysqlServer : public StoreFaults {
+ protected:
+  MysqlServer() : StoreFaults(ServerOf(Private())) {}
+};
+
+TEST_F(MysqlServer, ReadOnlyIsUnavailableUntilItIsOver) {
+  auto tasks = direct_->OpenTasks();
+  const auto ids = Add(3);
+  const auto claimed = Claim(*tasks, Add(2));
+  Private().AsRoot("SET GLOBAL read_only=1");
+  auto refused = tasks->Claim(Request(ids));
+  auto unsettled = tasks->Settle("w.1", Succeeded(claimed));
+  auto beat = direct_->OpenIncarnations()->Renew("w.1");
+  Private().AsRoot("SET GLOBAL read_only=0");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::Unavailable) << refused.error().message;
+  ASSERT_FALSE(unsettled);
+  EXPECT_EQ(unsettled.error().code, ErrorCode::Unavailable) << unsettled.error().message;
+  ASSERT_FALSE(beat);
+  EXPECT_EQ(Claim(*tasks, ids).size(), 3U);
+  ASSERT_TRUE(tasks->Settle("w.1", Succeeded(claimed)));
+  EXPECT_EQ(Count("tasks_done"), 2U);
+}
+
+TEST_F(MysqlServer, StoppedAndStartedAgainGoesOnByItself) {
+  auto tasks = direct_->OpenTasks();
+  auto beats = direct_->OpenIncarnations();
+  const auto ids = Add(3);
+  ASSERT_TRUE(beats->Renew("w.1").value());
+  Private().Stop();
+  auto away = direct_->Ping();
+  ASSERT_FALSE(away);
+  EXPECT_EQ(away.error().code, ErrorCode::Unavailable) << away.error().message;
+  EXPECT_FALSE(tasks->Claim(Request(ids)));
+  EXPECT_FALSE(beats->Renew("w.1"));
+  Private().Start();
+  EXPECT_TRUE(beats->Renew("w.1").value());
+  EXPECT_EQ(Claim(*tasks, ids).size(), 3U);
+  sql_ = std::make_unique<SqlConnection>(database_.url(), database_.password_file());
+}
+
+TEST_F(MysqlServer, RefusalsSayWhatToDo) {
+  StoreUrl url = database_.url();
+  const auto ping = [&](const StoreUrl& to, const std::string& file) {
+    StoreOptions options;
+    options.password_file = file;
+    auto done = OpenMysqlStore(to, options).value()->Ping();
+    return done ? Error{} : done.error();
+  };
+  StoreUrl wrong = url;
+  wrong.database = "nowhere";
+  EXPECT_EQ(ping(wrong, database_.password_file()).code, ErrorCode::Invalid);
+  EXPECT_NE(ping(wrong, database_.password_file()).message.find("no such database"), std::string::npos);
+  EXPECT_EQ(ping(url, "").code, ErrorCode::Invalid);
+  EXPECT_NE(ping(url, "").message.find("MILLRACE_PASSWORD_FILE"), std::string::npos);
+  wrong = url;
+  wrong.port = 1;
+  EXPECT_EQ(ping(wrong, database_.password_file()).code, ErrorCode::Unavailable);
+  wrong = url;
+  wrong.tls_ca = "/nonexistent.pem";
+  EXPECT_NE(ping(wrong, database_.password_file()).message, "");
+}
+
+}  // namespace
+}  // namespace millrace

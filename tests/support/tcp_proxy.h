@@ -1,0 +1,66 @@
+// A TCP proxy before a MySQL server. It reads the requests that pass and can do one evil thing to the first
+// that contains a given text: so a lost request and a lost reply happen where a test wants them. Loopback
+// only.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace millrace {
+
+class TcpProxy {
+ public:
+  enum class Evil {
+    None,
+    LoseRequest,  // cut the connection instead of forwarding the request
+    LoseReply,  // forward the request, wait for the server's answer, cut the connection instead of passing it
+                // on
+    Delay,      // hold the request back until Release()
+  };
+
+  explicit TcpProxy(std::uint16_t server_port);
+  ~TcpProxy();
+  TcpProxy(const TcpProxy&) = delete;
+  TcpProxy& operator=(const TcpProxy&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  // Arms one evil for the next request that contains `text`. Replaces the one before.
+  void Arm(Evil evil, const std::string& text);
+  void Release();
+  // How many evils were done.
+  int done() const { return done_; }
+  // Waits until that many were done; false after ten seconds.
+  bool WaitDone(int count);
+  // Cuts every connection, as a network does.
+  void CutAll();
+
+ private:
+  struct Link;
+
+  void Accept();
+  void Serve(Link& link);
+  // False: the connection is to be cut.
+  bool Request(Link& link, const std::string& packet);
+  Evil Take(const std::string& packet);
+
+  const std::uint16_t server_port_;
+  std::uint16_t port_ = 0;
+  int listener_ = -1;
+  std::atomic<bool> stopping_{false};
+  std::atomic<int> done_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Evil armed_ = Evil::None;
+  std::string text_;
+  bool released_ = false;
+  std::list<std::unique_ptr<Link>> links_;
+  std::thread acceptor_;
+};
+
+}  // namespace millrace
