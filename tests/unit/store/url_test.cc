@@ -1,0 +1,39 @@
+#include "framework/store/url.h"
+
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+TEST(StoreUrlTest, ReadsBothKinds) {
+  const StoreUrl file = ParseStoreUrl("sqlite:points.db").value();
+  EXPECT_EQ(file.kind, StoreUrl::Kind::Sqlite);
+  EXPECT_EQ(file.path, "points.db");
+  const StoreUrl server = ParseStoreUrl("mysql://a%40b@db:3307/points?tls_ca=/etc/ca.pem").value();
+  EXPECT_EQ(server.user, "a@b");
+  EXPECT_EQ(server.host, "db");
+  EXPECT_EQ(server.port, 3307);
+  EXPECT_EQ(server.database, "points");
+  EXPECT_EQ(server.tls_ca, "/etc/ca.pem");
+  EXPECT_EQ(ParseStoreUrl("mysql://u@db/points")->port, 3306);
+}
+
+TEST(StoreUrlTest, RefusesWhatIsIncomplete) {
+  for (const char* text : {"", "points.db", "postgres://u@h/d", "sqlite:", "mysql://u@h", "mysql://u@h/",
+                           "mysql://h/d", "mysql://u@h:0/d", "mysql://u@h:x/d", "mysql://u@h:70000/d",
+                           "mysql://u%4@h/d", "mysql://u@h/d?ssl=1", "mysql://u@h/d?tls_ca="}) {
+    const auto url = ParseStoreUrl(text);
+    ASSERT_FALSE(url) << text;
+    EXPECT_EQ(url.error().code, ErrorCode::Invalid);
+  }
+}
+
+TEST(StoreUrlTest, APasswordIsRefusedAndNotRepeated) {
+  const auto url = ParseStoreUrl("mysql://u:hunter2@h/d");
+  ASSERT_FALSE(url);
+  EXPECT_EQ(url.error().message.find("hunter2"), std::string::npos);
+  EXPECT_NE(url.error().message.find("MILLRACE_PASSWORD_FILE"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,101 @@
+#include "framework/task/task.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/task/retry_ladder.h"
+
+namespace millrace {
+namespace {
+
+const TaskName kHome{"main", {"tasks", 0}};
+
+TEST(TaskNameTest, ShortFormsTakeWhatIsMissingFromHome) {
+  EXPECT_EQ(ToString(ParseTaskName("17", kHome).value()), "main/tasks/17");
+  EXPECT_EQ(ToString(ParseTaskName("tasks_001/17", kHome).value()), "main/tasks_001/17");
+  EXPECT_EQ(ToString(ParseTaskName("east/tasks/17", kHome).value()), "east/tasks/17");
+}
+
+TEST(TaskNameTest, WhatIsNoNameIsRefused) {
+  for (const char* text :
+       {"", "x", "17x", "tasks/", "/17", "a/b/c/17", "Tasks/17", "-1", "99999999999999999999"}) {
+    EXPECT_FALSE(ParseTaskName(text, kHome)) << text;
+  }
+}
+
+TEST(TaskTest, HandlerNamesAreCheckedToTheirLimit) {
+  EXPECT_TRUE(IsHandlerName("award.points_2"));
+  EXPECT_TRUE(IsHandlerName(std::string(64, 'a')));
+  for (const std::string& name :
+       {std::string(), std::string("Award"), std::string("2a"), std::string("a b"), std::string(65, 'a')}) {
+    EXPECT_FALSE(IsHandlerName(name)) << name;
+  }
+}
+
+TEST(TaskTest, ValidateNamesWhatIsWrong) {
+  EXPECT_TRUE(Validate({.handler = "a"}));
+  EXPECT_FALSE(Validate({.handler = "A"}));
+  EXPECT_FALSE(Validate({.handler = "a", .params = std::string(kMaxParams + 1, 'x')}));
+  EXPECT_FALSE(Validate({.handler = "a", .biz_key = std::string(kMaxKey + 1, 'x')}));
+  EXPECT_FALSE(Validate({.handler = "a", .batch = std::string(kMaxBatchName + 1, 'x')}));
+  EXPECT_FALSE(Validate({.handler = "a", .priority = 10}));
+}
+
+TEST(TaskTest, ShortenNeverSplitsASequence) {
+  EXPECT_EQ(Shorten("abc", 3), "abc");
+  EXPECT_EQ(Shorten("abü", 3), "ab");
+  EXPECT_EQ(Shorten("abü", 4), "abü");
+}
+
+TEST(TaskTest, StatesAreReadBack) {
+  EXPECT_EQ(ParseTaskState("failed").value(), TaskState::Failed);
+  EXPECT_FALSE(ParseTaskState("done"));
+}
+
+Task Failing(std::uint32_t failures) {
+  Task task;
+  task.attempt = failures + 1;
+  task.failures = failures;
+  return task;
+}
+
+TEST(RetryLadderTest, DelaysClimbAndStayOnTheLastTier) {
+  const RetryPolicy policy{.jitter = 0};
+  EXPECT_EQ(RetryDelay(policy, 1, 0.5), std::chrono::minutes(1));
+  EXPECT_EQ(RetryDelay(policy, 3, 0.5), std::chrono::minutes(20));
+  EXPECT_EQ(RetryDelay(policy, 30, 0.5), std::chrono::minutes(20));
+}
+
+TEST(RetryLadderTest, JitterSpreadsEvenlyBothWays) {
+  const RetryPolicy policy;
+  EXPECT_EQ(RetryDelay(policy, 1, 0.0), std::chrono::seconds(54));
+  EXPECT_EQ(RetryDelay(policy, 1, 0.5), std::chrono::seconds(60));
+  EXPECT_LT(RetryDelay(policy, 1, 0.999), std::chrono::seconds(66));
+}
+
+TEST(RetryLadderTest, TheLastFailureEndsInTheFailedPool) {
+  const RetryPolicy policy;
+  const Outcome retry{.kind = OutcomeKind::Retry, .text = "away"};
+  const Settlement third = Settle(policy, Failing(2), retry, 0.5);
+  EXPECT_EQ(third.to, Settlement::To::Waiting);
+  EXPECT_EQ(third.delay, std::chrono::minutes(20));
+  EXPECT_TRUE(third.failed_attempt);
+  const Settlement fourth = Settle(policy, Failing(3), retry, 0.5);
+  EXPECT_EQ(fourth.to, Settlement::To::Failed);
+  EXPECT_EQ(fourth.text, "away");
+}
+
+TEST(RetryLadderTest, TheHandlersOwnTimeWinsOverTheLadder) {
+  const Outcome retry{.kind = OutcomeKind::Retry, .delay = std::chrono::seconds(3)};
+  EXPECT_EQ(Settle({}, Failing(0), retry, 0.9).delay, std::chrono::seconds(3));
+}
+
+TEST(RetryLadderTest, SnoozeAndGiveBackAreNoFailures) {
+  for (const OutcomeKind kind : {OutcomeKind::Snooze, OutcomeKind::GiveBack}) {
+    const Settlement settlement = Settle({}, Failing(3), {.kind = kind}, 0.5);
+    EXPECT_EQ(settlement.to, Settlement::To::Waiting);
+    EXPECT_FALSE(settlement.failed_attempt);
+  }
+}
+
+}  // namespace
+}  // namespace millrace
