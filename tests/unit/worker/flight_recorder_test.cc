@@ -1,0 +1,121 @@
+#include "framework/worker/flight_recorder.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "framework/worker/dead_recorders.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class FlightRecorderTest : public ::testing::Test {
+ protected:
+  FlightRecorderTest() {
+    char pattern[] = "/tmp/recorder_XXXXXX";
+    folder_ = mkdtemp(pattern);
+  }
+  ~FlightRecorderTest() override { std::filesystem::remove_all(folder_); }
+
+  // A process that records two runs, ends one of them, does `last`, and is killed.
+  template <class Last>
+  void DieRecording(Last last) {
+    const pid_t child = fork();
+    if (child == 0) {
+      auto recorder = FlightRecorder::Create(folder_, "w.1");
+      if (!recorder) _exit(1);
+      (*recorder)->NoteLife("sqlite:a", "w.life");
+      const std::size_t first = (*recorder)->Begin({"w.life", {"tasks", 7}, 1});
+      (*recorder)->Begin({"w.life", {"tasks", 8}, 3});
+      (*recorder)->End(first);
+      last(**recorder);
+      raise(SIGKILL);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status));
+  }
+
+  std::string folder_;
+};
+
+TEST_F(FlightRecorderTest, NamesWhatWasRunningWhenTheProcessWasKilled) {
+  DieRecording([](FlightRecorder&) {});
+  std::vector<std::string> problems;
+  const auto dead = DeadRecorder::Collect(folder_, "other", &problems);
+  ASSERT_THAT(dead, SizeIs(1));
+  ASSERT_THAT(dead[0]->runs(), SizeIs(1));
+  EXPECT_EQ(dead[0]->runs()[0].key, (TaskKey{"tasks", 8}));
+  EXPECT_EQ(dead[0]->runs()[0].attempt, 3u);
+  EXPECT_EQ(dead[0]->runs()[0].incarnation, "w.life");
+  EXPECT_EQ(dead[0]->lives()[0].store, "sqlite:a");
+  EXPECT_THAT(problems, IsEmpty());
+}
+
+TEST_F(FlightRecorderTest, ChargesNobodyAfterAStopWasAskedFor) {
+  DieRecording([](FlightRecorder& recorder) { recorder.NoteStopping(); });
+  const auto dead = DeadRecorder::Collect(folder_, "other", nullptr);
+  ASSERT_THAT(dead, SizeIs(1));
+  EXPECT_THAT(dead[0]->runs(), IsEmpty());
+  EXPECT_THAT(dead[0]->lives(), SizeIs(1));
+}
+
+TEST_F(FlightRecorderTest, ALiveProcessKeepsItsRecorder) {
+  auto live = FlightRecorder::Create(folder_, "w.1");
+  ASSERT_TRUE(live);
+  EXPECT_THAT(DeadRecorder::Collect(folder_, "other", nullptr), IsEmpty());
+}
+
+TEST_F(FlightRecorderTest, AnOrderlyEndLeavesNoFile) {
+  { auto recorder = FlightRecorder::Create(folder_, "w.1"); }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(FlightRecorderTest, ATornFileIsReportedAndLeftAlone) {
+  std::ofstream(folder_ + "/torn.flight") << "rubbish";
+  std::vector<std::string> problems;
+  EXPECT_THAT(DeadRecorder::Collect(folder_, "other", &problems), IsEmpty());
+  EXPECT_THAT(problems, SizeIs(1));
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/torn.flight"));
+}
+
+TEST_F(FlightRecorderTest, AFullRecorderNotesNothingAndGoesOn) {
+  auto recorder = FlightRecorder::Create(folder_, "w.1");
+  ASSERT_TRUE(recorder);
+  std::size_t slot = 0;
+  std::size_t last = 0;
+  while ((slot = (*recorder)->Begin({"w.life", {"tasks", 1}, 1})) != FlightRecorder::kNoSlot) last = slot;
+  (*recorder)->End(FlightRecorder::kNoSlot);
+  (*recorder)->End(last);
+  EXPECT_EQ((*recorder)->Begin({"w.life", {"tasks", 1}, 1}), last);
+}
+
+TEST_F(FlightRecorderTest, ADeadRecorderIsKeptUntilItsLivesAreBuried) {
+  DieRecording([](FlightRecorder&) {});
+  DeadRecorders dead(folder_, "other", {"sqlite:a"});
+  EXPECT_THAT(dead.For("sqlite:b"), IsEmpty());
+  const auto burials = dead.For("sqlite:a");
+  ASSERT_THAT(burials, SizeIs(1));
+  EXPECT_THAT(burials[0].crashes, SizeIs(1));
+  EXPECT_THAT(dead.For("sqlite:a"), SizeIs(1));
+  dead.Done(burials[0]);
+  EXPECT_THAT(dead.For("sqlite:a"), IsEmpty());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(FlightRecorderTest, ARecorderOfAnotherStoreIsLeftToOthers) {
+  DieRecording([](FlightRecorder&) {});
+  DeadRecorders dead(folder_, "other", {"sqlite:b"});
+  EXPECT_THAT(dead.For("sqlite:b"), IsEmpty());
+  EXPECT_FALSE(std::filesystem::is_empty(folder_));
+}
+
+}  // namespace
+}  // namespace millrace

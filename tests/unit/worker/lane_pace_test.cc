@@ -1,0 +1,46 @@
+#include "framework/worker/lane_pace.h"
+
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST(LanePaceTest, BeforeTheFirstTaskItQueuesTwoPerThread) { EXPECT_EQ(LanePace(8, 0).Capacity(), 16u); }
+
+TEST(LanePaceTest, SlowTasksAreNotHoarded) {
+  LanePace pace(8, 0);
+  pace.Ran(1, seconds(10));
+  EXPECT_EQ(pace.Capacity(), 8u);
+}
+
+TEST(LanePaceTest, HalfASecondOfWorkIsQueued) {
+  LanePace pace(8, 0);
+  pace.Ran(1, milliseconds(50));
+  EXPECT_EQ(pace.Capacity(), 80u);
+}
+
+TEST(LanePaceTest, FastTasksStopAtTheBound) {
+  LanePace pace(2, 0);
+  pace.Ran(999, microseconds(100));
+  EXPECT_EQ(pace.Capacity(), LanePace::kMost);
+}
+
+TEST(LanePaceTest, AConfiguredNumberHoldsWhateverThePace) {
+  LanePace pace(8, 200);
+  pace.Ran(1, seconds(10));
+  EXPECT_EQ(pace.Capacity(), 200u);
+}
+
+TEST(LanePaceTest, ItFollowsAChangeOfPace) {
+  LanePace pace(1, 0);
+  pace.Ran(1, milliseconds(1));
+  for (int i = 0; i < 100; ++i) pace.Ran(1, milliseconds(100));
+  EXPECT_LE(pace.Capacity(), 6u);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,327 @@
+// The worker as a whole on a SQLite store, with handlers that are functions of the test.
+#include "framework/worker/worker.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+
+#include "framework/store/sqlite/sqlite_store.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+using Behaviour = std::function<std::vector<Outcome>(std::span<const Task>, CallContext&)>;
+
+Outcome Make(OutcomeKind kind, std::string text = {}, std::optional<Micros> delay = {}) {
+  Outcome outcome;
+  outcome.kind = kind;
+  outcome.text = std::move(text);
+  outcome.delay = delay;
+  return outcome;
+}
+
+class FunctionHandler final : public HandlerInstance {
+ public:
+  FunctionHandler(Behaviour behaviour, std::uint32_t batch) : behaviour_(std::move(behaviour)), batch_(batch) {}
+  std::uint32_t MaxBatch() const override { return batch_; }
+  std::vector<Outcome> Run(const std::string&, std::span<const Task> tasks, CallContext& context) override {
+    return behaviour_(tasks, context);
+  }
+
+ private:
+  const Behaviour behaviour_;
+  const std::uint32_t batch_;
+};
+
+class FunctionPlugins final : public PluginSet {
+ public:
+  std::map<std::string, Behaviour> behaviours;
+  std::uint32_t batch = 1;
+
+  std::vector<HandlerInfo> Handlers() const override { return {}; }
+  Result<std::unique_ptr<HandlerInstance>> Open(const std::string& uses, const std::string&, const std::string&,
+                                                const Secrets&) const override {
+    const auto found = behaviours.find(uses);
+    if (found == behaviours.end()) return Fail(ErrorCode::NotFound, "no handler " + uses);
+    return std::make_unique<FunctionHandler>(found->second, batch);
+  }
+};
+
+class EverySlice final : public SliceSource {
+ public:
+  std::vector<TableSlices> Slices(const std::string&) override { return {{"tasks", true, {}}}; }
+};
+
+class FixedConfig final : public ConfigSource {
+ public:
+  std::shared_ptr<Config> config = std::make_shared<Config>();
+  std::shared_ptr<const Config> Current() override { return config; }
+};
+
+class WorkerTest : public ::testing::Test {
+ protected:
+  WorkerTest() {
+    char pattern[] = "/tmp/worker_XXXXXX";
+    folder_ = mkdtemp(pattern);
+    store_ = *OpenSqliteStore(*ParseStoreUrl("sqlite:" + folder_ + "/tasks.db"), {});
+    EXPECT_TRUE(store_->OpenSchema()->Apply({}));
+    desk_ = store_->OpenDesk();
+    config_.config->engine.poll = milliseconds(10);
+    config_.config->engine.rewind = milliseconds(50);
+    config_.config->engine.stop_timeout = seconds(3);
+  }
+  ~WorkerTest() override { std::filesystem::remove_all(folder_); }
+
+  std::uint64_t Submit(const std::string& handler, const std::string& key = {}) {
+    NewTask task;
+    task.handler = handler;
+    task.biz_key = key;
+    const auto report = desk_->Submit("tasks", std::span(&task, 1));
+    EXPECT_TRUE(report) << report.error().message;
+    return report->ids[0];
+  }
+
+  void SubmitMany(const std::string& handler, int count) {
+    NewTask task;
+    task.handler = handler;
+    while (count > 0) {
+      const int now = std::min(count, 999);
+      ASSERT_TRUE(desk_->Submit("tasks", std::vector<NewTask>(static_cast<std::size_t>(now), task)));
+      count -= now;
+    }
+  }
+
+  std::unique_ptr<Worker> Start(bool until_idle = true) {
+    WorkerOptions options;
+    options.id = "w";
+    options.state_dir = folder_;
+    options.until_idle = until_idle;
+    auto worker = std::make_unique<Worker>(
+        Worker::Parts{clock_, {{"main", store_.get()}}, plugins_, slices_, config_, metrics_}, options);
+    const Status started = worker->Start();
+    EXPECT_TRUE(started) << started.error().message;
+    return worker;
+  }
+
+  std::optional<WorkerEnd> RunUntilIdle() { return Start()->WaitFor(seconds(20)); }
+
+  TaskRecord Get(std::uint64_t id) {
+    const auto record = desk_->Get({"tasks", id});
+    EXPECT_TRUE(record) << record.error().message;
+    return record ? *record : TaskRecord{};
+  }
+
+  const SystemClock clock_;
+  std::string folder_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<TaskDesk> desk_;
+  FunctionPlugins plugins_;
+  EverySlice slices_;
+  FixedConfig config_;
+  Registry metrics_;
+};
+
+TEST_F(WorkerTest, RunsEveryTaskOnceAndEndsWhenNothingIsLeft) {
+  std::atomic<int> runs{0};
+  plugins_.behaviours["count"] = [&](auto tasks, auto&) {
+    ++runs;
+    return std::vector<Outcome>(tasks.size());
+  };
+  SubmitMany("count", 3000);
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(runs, 3000);
+  EXPECT_EQ(desk_->Totals()->at(0).succeeded, 3000u);
+}
+
+TEST_F(WorkerTest, AFailedAttemptClimbsTheLadderAndEndsInTheFailedPoolWithTheReason) {
+  plugins_.behaviours["fail"] = [](auto, auto&) {
+    return std::vector{Make(OutcomeKind::Retry, "the partner is away")};
+  };
+  HandlerConfig& config = config_.config->handlers["fail"];
+  config.retry = {{milliseconds(5), milliseconds(10)}, 3, 0.1};
+  const auto id = Submit("fail");
+  auto worker = Start(false);
+  const auto deadline = clock_.Now() + seconds(20);
+  while (Get(id).task.state != TaskState::Failed && clock_.Now() < deadline) worker->WaitFor(milliseconds(10));
+  const TaskRecord record = Get(id);
+  EXPECT_EQ(record.task.state, TaskState::Failed);
+  EXPECT_EQ(record.task.last_error, "the partner is away");
+  EXPECT_EQ(record.attempts.size(), 3u);
+}
+
+TEST_F(WorkerTest, EveryOutcomeGoesWhereItBelongs) {
+  plugins_.behaviours["fail"] = [](auto, auto&) { return std::vector{Make(OutcomeKind::Fail, "bad input")}; };
+  plugins_.behaviours["skip"] = [](auto, auto&) { return std::vector{Make(OutcomeKind::Skip, "not needed")}; };
+  plugins_.behaviours["snooze"] = [](auto, auto&) {
+    return std::vector{Make(OutcomeKind::Snooze, "later", std::chrono::hours(1))};
+  };
+  const auto fail = Submit("fail");
+  const auto skip = Submit("skip");
+  const auto snooze = Submit("snooze");
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(Get(fail).task.state, TaskState::Failed);
+  EXPECT_EQ(Get(skip).task.state, TaskState::Cancelled);
+  EXPECT_EQ(Get(snooze).task.state, TaskState::Waiting);
+  EXPECT_EQ(Get(snooze).task.failures, 0u);
+}
+
+TEST_F(WorkerTest, AnExceptionMayFailAtOnceByConfiguration) {
+  plugins_.behaviours["throw"] = [](auto, auto&) {
+    Outcome outcome = Make(OutcomeKind::Retry, "it threw");
+    outcome.error_class = "exception";
+    return std::vector{outcome};
+  };
+  config_.config->handlers["throw"].on_exception = OnException::Fail;
+  const auto id = Submit("throw");
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(Get(id).task.state, TaskState::Failed);
+}
+
+TEST_F(WorkerTest, TheHandlersSqlCommitsWithItsTaskOrNotAtAll) {
+  plugins_.behaviours["sql"] = [](std::span<const Task> tasks, CallContext& context) {
+    const std::vector<SqlValue> values{std::string(tasks[0].params)};
+    EXPECT_TRUE(context.Execute("INSERT INTO millrace_audit (at, actor, action, subject, detail) "
+                                "VALUES ('2026-01-01 00:00:00.000000', 'test', 'sql', ?, '')",
+                                values));
+    return std::vector{tasks[0].biz_key == "good" ? Make(OutcomeKind::Done) : Make(OutcomeKind::Fail, "no")};
+  };
+  const auto good = Submit("sql", "good");
+  const auto bad = Submit("sql", "bad");
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(Get(good).task.state, TaskState::Succeeded);
+  EXPECT_EQ(Get(bad).task.state, TaskState::Failed);
+  const auto rows = store_->OpenTransaction(seconds(5))->Execute(
+      "SELECT COUNT(*) FROM millrace_audit WHERE action = 'sql'", {});
+  ASSERT_TRUE(rows) << rows.error().message;
+  EXPECT_EQ(*rows->rows[0][0], "1");
+}
+
+TEST_F(WorkerTest, OneBadTaskOfABatchFailsAloneWhenItPoisonsTheTransaction) {
+  plugins_.batch = 50;
+  plugins_.behaviours["batch"] = [](std::span<const Task> tasks, CallContext& context) {
+    for (const Task& task : tasks) {
+      if (task.biz_key == "bad") (void)context.Execute("INSERT INTO no_such_table VALUES (1)", {});
+    }
+    (void)context.Execute("SELECT 1", {});
+    return std::vector<Outcome>(tasks.size());
+  };
+  SubmitMany("batch", 20);
+  const auto bad = Submit("batch", "bad");
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(desk_->Totals()->at(0).succeeded, 20u);
+  const TaskRecord record = Get(bad);
+  EXPECT_EQ(record.task.state, TaskState::Waiting);
+  EXPECT_EQ(record.task.failures, 1u);
+  EXPECT_THAT(record.task.last_error, HasSubstr("nothing was committed"));
+}
+
+TEST_F(WorkerTest, AHandlerThatIgnoresItsLimitLosesItsThreadAndTheLaneGoesOn) {
+  auto release = std::make_shared<std::atomic<bool>>(false);
+  plugins_.behaviours["stuck"] = [release](std::span<const Task> tasks, auto&) {
+    while (tasks[0].biz_key == "stuck" && !*release) std::this_thread::yield();
+    return std::vector<Outcome>(1);
+  };
+  HandlerConfig& config = config_.config->handlers["stuck"];
+  config.concurrency = 1;
+  config.timeout = milliseconds(50);
+  const auto stuck = Submit("stuck", "stuck");
+  const auto other = Submit("stuck");
+  auto worker = Start();
+  EXPECT_EQ(worker->WaitFor(seconds(20)), WorkerEnd::Idle);
+  EXPECT_EQ(Get(other).task.state, TaskState::Succeeded);
+  const TaskRecord record = Get(stuck);
+  EXPECT_EQ(record.task.failures, 1u);
+  EXPECT_THAT(record.task.last_error, HasSubstr("ignored the request to stop"));
+  *release = true;
+  (void)worker.release();  // its lost thread may still be on its way out
+}
+
+TEST_F(WorkerTest, AStopGivesBackWhatHasNotStartedAndFinishesWhatRuns) {
+  std::atomic<bool> release{false};
+  std::atomic<int> started{0};
+  plugins_.behaviours["slow"] = [&](auto, auto&) {
+    ++started;
+    while (!release) std::this_thread::yield();
+    return std::vector<Outcome>(1);
+  };
+  config_.config->handlers["slow"].concurrency = 2;
+  config_.config->handlers["slow"].queue = 50;
+  SubmitMany("slow", 100);
+  auto worker = Start(false);
+  while (started < 2) worker->WaitFor(milliseconds(5));
+  worker->Stop();
+  EXPECT_FALSE(worker->WaitFor(milliseconds(200)));
+  release = true;
+  EXPECT_EQ(worker->WaitFor(seconds(10)), WorkerEnd::Stopped);
+  EXPECT_EQ(started, 2);
+  const auto backlog = desk_->Backlog("tasks");
+  EXPECT_EQ(backlog->at(0).waiting, 98u);
+  const auto peers = store_->OpenIncarnations()->Peers();
+  EXPECT_TRUE(peers->empty());
+}
+
+TEST_F(WorkerTest, AKeyTakenByAnotherTaskMakesThisOneADuplicate) {
+  std::atomic<int> runs{0};
+  plugins_.behaviours["count"] = [&](auto tasks, auto&) {
+    ++runs;
+    return std::vector<Outcome>(tasks.size());
+  };
+  auto sql = store_->OpenTransaction(seconds(5));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(sql->Execute("INSERT INTO tasks (handler, params, biz_key) VALUES ('count', '{}', 'k')", {}));
+  }
+  ASSERT_EQ(sql->Commit("nobody", {}).verdict, CommitVerdict::Committed);
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(desk_->Totals()->at(0).cancelled, 1u);
+}
+
+TEST_F(WorkerTest, TasksWithoutAHandlerStayWaitingAndHoldNobodyUp) {
+  plugins_.behaviours["known"] = [](auto tasks, auto&) { return std::vector<Outcome>(tasks.size()); };
+  const auto unknown = Submit("unknown");
+  const auto known = Submit("known");
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(Get(known).task.state, TaskState::Succeeded);
+  EXPECT_EQ(Get(unknown).task.state, TaskState::Waiting);
+}
+
+TEST_F(WorkerTest, TasksThatADeadWorkerLeftRunningAreRescued) {
+  std::atomic<int> runs{0};
+  plugins_.behaviours["count"] = [&](auto tasks, auto&) {
+    ++runs;
+    return std::vector<Outcome>(tasks.size());
+  };
+  const auto id = Submit("count");
+  const auto incarnations = store_->OpenIncarnations();
+  Incarnation dead;
+  dead.id = "dead.1";
+  dead.worker = "dead";
+  dead.lease = milliseconds(300);
+  ASSERT_TRUE(incarnations->Register(dead));
+  ASSERT_EQ(store_->OpenTasks()->Claim({"tasks", "dead.1", 0, {id}})->size(), 1u);
+  config_.config->engine.lease = milliseconds(300);
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(Get(id).task.attempt, 2u);
+  EXPECT_EQ(metrics_.GetCounter("millrace_tasks_rescued_total").Value(), 1u);
+}
+
+TEST_F(WorkerTest, AnIdInUseIsRefused) {
+  auto first = Start(false);
+  WorkerOptions options;
+  options.id = "w";
+  options.state_dir = folder_;
+  Worker second({clock_, {{"main", store_.get()}}, plugins_, slices_, config_, metrics_}, options);
+  const Status started = second.Start();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, ErrorCode::Conflict);
+}
+
+}  // namespace
+}  // namespace millrace
