@@ -1,0 +1,41 @@
+#include "framework/store/sqlite/sqlite_lock.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "framework/testing/manual_clock.h"
+
+namespace millrace {
+namespace {
+
+TEST(SqliteLockTest, OneHolderAtATimeAndTheRefusalNamesIt) {
+  std::string folder = (std::filesystem::temp_directory_path() / "millrace_XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  {
+    auto first = SqliteLock::Take(folder + "/a.db");
+    ASSERT_TRUE(first) << first.error().message;
+    const auto second = SqliteLock::Take(folder + "/a.db");
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, ErrorCode::Conflict);
+    EXPECT_NE(second.error().message.find(std::to_string(getpid())), std::string::npos);
+    EXPECT_TRUE(SqliteLock::Take(folder + "/b.db"));
+  }
+  EXPECT_TRUE(SqliteLock::Take(folder + "/a.db")) << "the lock went with its holder";
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ManualClockTest, MovesOnlyWhenItIsTold) {
+  ManualClock clock;
+  const BootTime boot = clock.Now();
+  const WallTime wall = clock.WallNow();
+  clock.Advance(Micros(5));
+  clock.StepWall(Micros(-100));
+  EXPECT_EQ(clock.Now() - boot, Micros(5));
+  EXPECT_EQ(clock.WallNow() - wall, Micros(-95));
+}
+
+}  // namespace
+}  // namespace millrace
