@@ -1,0 +1,101 @@
+// Every command: what its flags say, and the function that carries it out. An error is printed by main, and
+// its code decides the exit status; ExitCode::SomethingFailed without an error was reported by the command
+// itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/app/exit_code.h"
+#include "coordinator/app/settings.h"
+#include "framework/base/result.h"
+#include "framework/store/task_desk.h"
+
+namespace millrace {
+
+struct SubmitOptions {
+  CommonFlags common;
+  std::string shard;
+  std::string table;
+  std::string handler;
+  std::string params = "{}";
+  std::string key;
+  std::string at;
+  std::string in;
+  std::string batch;
+  std::optional<std::uint32_t> priority;
+  std::uint64_t count = 1;
+  bool held = false;
+  std::string from;
+  std::string from_query;
+  std::string key_column;
+  bool all_or_nothing = false;
+  bool force = false;
+};
+Result<ExitCode> RunSubmit(const SubmitOptions& options);
+
+struct MillFlags {
+  CommonFlags common;
+  std::string id;
+  std::optional<std::uint32_t> concurrency;
+  bool until_idle = false;
+  std::string load_balance;
+  std::string wait = "5m";  // how long a server that is away at the start is waited for
+};
+Result<ExitCode> RunRun(const MillFlags& flags);
+Result<ExitCode> RunWorker(const MillFlags& flags);
+
+// The flags by which tasks are chosen.
+struct TaskChoice {
+  CommonFlags common;
+  std::string shard;
+  std::string table;
+  std::vector<std::string> names;
+  std::string key;
+  std::string state;
+  std::string handler;
+  std::string batch;
+  std::string error_class;
+  std::optional<std::uint32_t> slice;
+};
+struct TaskListOptions {
+  TaskChoice choice;
+  std::size_t limit = 50;
+  std::string after;
+};
+struct TaskActionOptions {
+  TaskChoice choice;
+  TaskAction action = TaskAction::Retry;
+  bool all_matching = false;
+  bool yes = false;
+};
+Result<ExitCode> RunTaskList(const TaskListOptions& options);
+Result<ExitCode> RunTaskShow(const TaskChoice& choice);
+Result<ExitCode> RunTaskWhy(const TaskChoice& choice);
+Result<ExitCode> RunTaskAction(const TaskActionOptions& options);
+
+struct SchemaOptions {
+  CommonFlags common;
+  std::string shard;
+  std::uint32_t tables = 1;
+  std::uint32_t slices = 64;
+};
+Result<ExitCode> RunSchemaPrint(const SchemaOptions& options);
+Result<ExitCode> RunSchemaApply(const SchemaOptions& options);
+Result<ExitCode> RunSchemaUpgrade(const SchemaOptions& options);
+Result<ExitCode> RunSchemaCheck(const SchemaOptions& options);
+
+struct HandlerRunOptions {
+  CommonFlags common;
+  std::string shard;
+  std::string handler;
+  std::string params = "{}";
+  std::string key;
+  bool commit = false;
+};
+Result<ExitCode> RunHandlerList(const CommonFlags& common);
+Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options);
+
+}  // namespace millrace

@@ -1,0 +1,43 @@
+// RFC 4180 as it is found in the wild: quotes, line breaks within them, CRLF or LF, a byte order mark.
+// Streams.
+#pragma once
+
+#include <istream>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+struct CsvRecord {
+  std::size_t line = 0;  // where it begins, from 1
+  std::vector<std::string> fields;
+  std::string problem;  // empty: it is well formed; otherwise what is wrong, and the fields mean nothing
+};
+
+class CsvReader {
+ public:
+  // A record beyond this is a quote that was never closed.
+  static constexpr std::size_t kLongestRecord = 1024 * 1024;
+
+  explicit CsvReader(std::istream& input) : input_(input) {}
+  // The next record that is not an empty line; nullopt at the end. After a problem it goes on with the next
+  // line.
+  std::optional<CsvRecord> Next();
+
+ private:
+  int Get();
+  int Peek() { return input_.rdbuf()->sgetc(); }
+  void SkipMark();
+  void ReadQuoted(CsvRecord& record, std::string& field);
+  void ReadPlain(CsvRecord& record, std::string& field);
+  void SkipLine();
+  bool EndField();
+
+  std::istream& input_;
+  std::size_t line_ = 1;
+  std::size_t record_bytes_ = 0;
+  bool begun_ = false;
+};
+
+}  // namespace millrace

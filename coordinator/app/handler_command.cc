@@ -1,0 +1,184 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/commands.h"
+#include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/json_row.h"
+#include "coordinator/app/paths.h"
+#include "coordinator/app/progress_line.h"
+#include "coordinator/app/shards.h"
+#include "coordinator/app/terminal.h"
+#include "coordinator/app/text_table.h"
+#include "framework/base/log.h"
+#include "framework/handler_kit/local_run.h"
+#include "framework/store/url.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::ordered_json;
+
+const char* WordOf(OutcomeKind kind) {
+  switch (kind) {
+    case OutcomeKind::Done:
+      return "done";
+    case OutcomeKind::Retry:
+      return "retry";
+    case OutcomeKind::Fail:
+      return "fail";
+    case OutcomeKind::Snooze:
+      return "snooze";
+    case OutcomeKind::Skip:
+      return "skip";
+    case OutcomeKind::GiveBack:
+      return "given back";
+    case OutcomeKind::Cancel:
+      return "cancelled";
+  }
+  return "";
+}
+
+Result<Secrets> ReadSecrets(const HandlerConfig& config) {
+  Secrets secrets;
+  for (const auto& [name, source] : config.secrets) {
+    if (!source.file.empty()) {
+      auto value = ReadPasswordFile(source.file);
+      if (!value) return Fail(ErrorCode::Invalid, "the secret '" + name + "': " + value.error().message);
+      secrets.emplace_back(name, *value);
+    } else {
+      secrets.emplace_back(name, Variable(source.variable.c_str()));
+    }
+  }
+  return secrets;
+}
+
+std::string EffectText(const LocalReport& report) {
+  switch (report.effect) {
+    case LocalEffect::None:
+      return "";
+    case LocalEffect::Committed:
+      return "its writes were committed";
+    case LocalEffect::RolledBack:
+      return "its writes were rolled back" +
+             (report.effect_note.empty() ? std::string("; --commit keeps them") : ": " + report.effect_note);
+  }
+  return "";
+}
+
+void PrintReport(const LocalReport& report) {
+  for (const LocalLogLine& line : report.log) PrintNote("log: " + EscapeControls(line.message));
+  for (const LocalStatement& statement : report.statements) {
+    const std::string effect =
+        statement.error.empty() ? Count(statement.affected + statement.rows, "row", "rows") : statement.error;
+    PrintNote("sql: " + EscapeControls(statement.sql) + "  → " + EscapeControls(effect));
+  }
+  for (const NewTask& task : report.submitted)
+    PrintNote("submits: " + task.handler + " " + EscapeControls(task.params));
+  for (const auto& [index, text] : report.progress) PrintNote("progress: " + EscapeControls(text));
+  for (const Outcome& outcome : report.outcomes) {
+    const std::string why = outcome.text.empty() ? "" : ": " + EscapeControls(outcome.text);
+    const std::string error_class =
+        outcome.error_class.empty() ? "" : " [" + EscapeControls(outcome.error_class) + "]";
+    PrintLine(WordOf(outcome.kind) + error_class + why + " (" + ElapsedText(report.took) + ")");
+  }
+  if (const std::string effect = EffectText(report); !effect.empty()) PrintNote(effect);
+}
+
+ordered_json ToJson(const LocalReport& report) {
+  ordered_json out;
+  out["outcomes"] = ordered_json::array();
+  for (const Outcome& outcome : report.outcomes) {
+    out["outcomes"].push_back(
+        {{"outcome", WordOf(outcome.kind)}, {"text", outcome.text}, {"error_class", outcome.error_class}});
+  }
+  out["took_ms"] = static_cast<double>(report.took.count()) / 1000;
+  out["committed"] = report.effect == LocalEffect::Committed;
+  out["log"] = ordered_json::array();
+  for (const LocalLogLine& line : report.log) out["log"].push_back(line.message);
+  out["sql"] = ordered_json::array();
+  for (const LocalStatement& s : report.statements) {
+    out["sql"].push_back(
+        {{"statement", s.sql}, {"affected", s.affected}, {"rows", s.rows}, {"error", s.error}});
+  }
+  return out;
+}
+
+// The store is optional: a handler without SQL needs none.
+Result<Shards> StoreIfNamed(const Settings& settings) {
+  if (settings.store_from == "the default") return Shards{};
+  auto shards = OpenShards(settings);
+  if (!shards) return shards;
+  if (auto ready = Prepare(*shards, Missing::Refuse); !ready) return Fail(ready.error());
+  return shards;
+}
+
+}  // namespace
+
+Result<ExitCode> RunHandlerList(const CommonFlags& common) {
+  auto plugins = LoadPlugins(common);
+  if (!plugins) return Fail(plugins.error());
+  const std::vector<HandlerInfo> handlers = (*plugins)->Handlers();
+  if (common.json) {
+    ordered_json out = ordered_json::array();
+    for (const HandlerInfo& info : handlers) {
+      out.push_back({{"name", info.name},
+                     {"summary", info.summary},
+                     {"max_batch", info.max_batch},
+                     {"plugin", info.plugin},
+                     {"file", info.file}});
+    }
+    PrintLine(ordered_json{{"handlers", out}}.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+    return ExitCode::Done;
+  }
+  TextTable table{{{"handler"}, {"plugin"}, {"batch", true}, {"what it does"}}, {}};
+  for (const HandlerInfo& info : handlers) {
+    table.rows.push_back({info.name, info.plugin, std::to_string(info.max_batch), info.summary});
+  }
+  PrintLine(handlers.empty() ? "no handlers in " + PluginFolder(common)
+                             : table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
+  if (auto json = CheckJson(options.params); !json)
+    return Fail(ErrorCode::Invalid, "--params: " + json.error().message);
+  auto settings = ResolveSettings(options.common, Variable, kDefaultStore);
+  if (!settings) return Fail(settings.error());
+  auto plugins = LoadPlugins(options.common);
+  if (!plugins) return Fail(plugins.error());
+  auto shards = StoreIfNamed(*settings);
+  if (!shards) return Fail(shards.error());
+  const HandlerConfig& config = settings->config.HandlerFor(options.handler);
+  auto secrets = ReadSecrets(config);
+  if (!secrets) return Fail(secrets.error());
+  LocalRunOptions run;
+  run.type = options.handler;
+  run.uses = config.uses;
+  run.options = config.options;
+  run.secrets = *secrets;
+  run.params = {options.params};
+  run.timeout = config.timeout;
+  run.commit = options.commit;
+  if (!shards->empty()) {
+    auto shard = PickShard(*shards, options.shard);
+    if (!shard) return Fail(shard.error());
+    run.store = (*shard)->store.get();
+    run.table = (*shard)->tables.empty() ? "tasks" : (*shard)->tables.front().table;
+  }
+  auto report = RunLocally(**plugins, run, SystemClock());
+  if (!report) {
+    const bool unknown = report.error().code == ErrorCode::NotFound;
+    return Fail(unknown ? ErrorCode::Invalid : report.error().code, report.error().message);
+  }
+  if (options.common.json) {
+    PrintLine(ToJson(*report).dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  } else {
+    PrintReport(*report);
+  }
+  const bool bad = std::any_of(report->outcomes.begin(), report->outcomes.end(), [](const Outcome& outcome) {
+    return outcome.kind == OutcomeKind::Retry || outcome.kind == OutcomeKind::Fail;
+  });
+  return bad ? ExitCode::SomethingFailed : ExitCode::Done;
+}
+
+}  // namespace millrace

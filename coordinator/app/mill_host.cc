@@ -1,0 +1,166 @@
+#include "coordinator/app/mill_host.h"
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/mill_progress.h"
+#include "coordinator/app/paths.h"
+#include "coordinator/app/progress_line.h"
+#include "coordinator/app/stop_signals.h"
+#include "coordinator/app/terminal.h"
+#include "coordinator/coordination/local/file_config_source.h"
+#include "coordinator/coordination/local/load_balance.h"
+#include "coordinator/coordination/local/local_slice_source.h"
+#include "framework/base/log.h"
+#include "framework/metrics/registry.h"
+#include "framework/worker/worker.h"
+
+namespace millrace {
+namespace {
+
+constexpr Micros kTick = std::chrono::milliseconds(50);
+
+LocalSliceSource::Tables TablesOf(const Shards& shards) {
+  LocalSliceSource::Tables tables;
+  for (const auto& [name, shard] : shards) tables[name] = shard.tables;
+  return tables;
+}
+
+Result<std::vector<std::uint32_t>> LoadBalance(const std::string& text) {
+  if (text.empty()) return std::vector<std::uint32_t>{};
+  auto numbers = ParseLoadBalance(text);
+  if (!numbers) return Fail(ErrorCode::Invalid, "--load-balance: " + numbers.error().message);
+  return numbers;
+}
+
+// The first signal asks for an end in good order, the second for one now.
+class StopAsker {
+ public:
+  explicit StopAsker(Worker& worker) : worker_(worker) {}
+  void Look() {
+    const int seen = StopSignalsSeen();
+    if (seen > 0 && asked_ == 0) {
+      asked_ = 1;
+      worker_.Stop();
+      PrintNote("stopping: what runs is finished or given back; once more to give everything back now");
+    }
+    if (seen > 1 && asked_ == 1) {
+      asked_ = 2;
+      worker_.StopNow();
+      PrintNote("giving everything back now");
+    }
+  }
+
+ private:
+  Worker& worker_;
+  int asked_ = 0;
+};
+
+WorkerEnd Watch(Worker& worker, MillProgress& progress) {
+  StopAsker stop(worker);
+  while (true) {
+    if (auto end = worker.WaitFor(kTick)) return *end;
+    stop.Look();
+    progress.Update(worker.Totals());
+  }
+}
+
+const char* WordOf(WorkerEnd end) {
+  switch (end) {
+    case WorkerEnd::Idle:
+      return "idle";
+    case WorkerEnd::Stopped:
+      return "stopped";
+    case WorkerEnd::GaveUp:
+      return "gave_up";
+    case WorkerEnd::Replace:
+      return "replace";
+  }
+  return "";
+}
+
+// Good order is 0; the others are for a supervisor to start the command again.
+ExitCode CodeOf(WorkerEnd end) {
+  if (end == WorkerEnd::GaveUp) {
+    PrintError(
+        "the stop deadline passed with handlers still running: their tasks are run again by the next worker");
+  }
+  if (end == WorkerEnd::Replace) {
+    PrintError(
+        "too many threads are lost to handlers that ignore their time limit: start this command again, and "
+        "look at what those handlers wait for");
+  }
+  return end == WorkerEnd::Idle || end == WorkerEnd::Stopped ? ExitCode::Done : ExitCode::SomethingFailed;
+}
+
+void PrintSummary(const MillFlags& flags, const MillSummary& all, const WorkerTotals& now, Micros took,
+                  WorkerEnd end) {
+  if (flags.common.json) {
+    nlohmann::ordered_json out{{"succeeded", all.succeeded},
+                               {"failed", all.failed},
+                               {"cancelled", all.cancelled},
+                               {"attempts_failed", all.attempts_failed}};
+    out["this_run"] = {{"claimed", now.claimed},
+                       {"succeeded", now.succeeded},
+                       {"failed", now.failed},
+                       {"cancelled", now.cancelled},
+                       {"retried", now.retried}};
+    out["seconds"] = static_cast<double>(took.count() / 1000) / 1000;
+    out["end"] = WordOf(end);
+    PrintLine(out.dump());
+    return;
+  }
+  const std::uint64_t ended = now.succeeded + now.failed + now.cancelled;
+  if (ended > 0) {
+    const double seconds = std::max(0.001, std::chrono::duration<double>(took).count());
+    PrintNote("this run: " + Count(ended, "task", "tasks") + " in " + ElapsedText(took) + ", " +
+              WithCommas(static_cast<std::uint64_t>(static_cast<double>(ended) / seconds)) + " a second");
+  } else {
+    PrintNote("this run: nothing was due");
+  }
+  PrintLine(SummaryText(all));
+}
+
+}  // namespace
+
+Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shards& shards) {
+  auto numbers = LoadBalance(flags.load_balance);
+  if (!numbers) return Fail(numbers.error());
+  auto slices = LocalSliceSource::Make(TablesOf(shards), *numbers);
+  if (!slices) return Fail(slices.error());
+  auto state = StateFolder(flags.common);
+  if (!state) return Fail(state.error());
+  auto plugins = LoadPlugins(flags.common);
+  if (!plugins) return Fail(plugins.error());
+
+  const SystemClock clock;
+  FileConfigSource config(settings.config);
+  Registry metrics;
+  std::map<std::string, Store*> stores;
+  for (auto& [name, shard] : shards) stores[name] = shard.store.get();
+  const Worker::Parts parts{clock, stores, **plugins, *slices, config, metrics};
+  WorkerOptions options{flags.id, *state, flags.concurrency, flags.until_idle, FormatLoadBalance(*numbers)};
+
+  const BootTime begun = clock.Now();
+  auto worker = std::make_unique<Worker>(parts, options);
+  if (auto started = worker->Start(); !started) return Fail(started.error());
+  MillProgress progress(shards, ErrorIsTerminal() && !flags.common.json);
+  const WorkerEnd end = Watch(*worker, progress);
+  const Micros took = clock.Now() - begun;
+  progress.Clear();
+  const WorkerTotals totals = worker->Totals();
+  worker.reset();
+  const ExitCode code = CodeOf(end);
+  auto summary = ReadSummary(shards);
+  if (!summary) {
+    PrintNote("the totals can't be read now: " + summary.error().message);
+    return code;
+  }
+  PrintSummary(flags, *summary, totals, took, end);
+  return code;
+}
+
+}  // namespace millrace

@@ -1,0 +1,48 @@
+// How far the shards' work is, read beside the worker.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "coordinator/app/progress_line.h"
+#include "coordinator/app/shards.h"
+#include "coordinator/app/status_line.h"
+#include "framework/worker/worker.h"
+
+namespace millrace {
+
+// What became of every task of the shards that has ended, in this run or before.
+struct MillSummary {
+  std::uint64_t succeeded = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t attempts_failed = 0;
+};
+Result<MillSummary> ReadSummary(Shards& shards);
+
+// `16049 succeeded, 0 failed`, and how many were cancelled if any: bare numbers, for scripts too.
+std::string SummaryText(const MillSummary& summary);
+
+// Reads the backlog and draws the line, twice a second at most. One thread. Costs nothing where it is
+// disabled.
+class MillProgress {
+ public:
+  MillProgress(Shards& shards, bool enabled);
+  void Update(const WorkerTotals& totals);
+  void Clear() { line_.Clear(); }
+
+ private:
+  void ReadBacklog();
+
+  Shards& shards_;
+  StatusLine line_;
+  RateMeter rate_;
+  std::map<std::string, std::unique_ptr<TaskDesk>> desks_;
+  std::optional<BootTime> last_read_;
+  Micros read_cost_{0};
+  std::uint64_t waiting_ = 0;
+  bool more_ = false;
+};
+
+}  // namespace millrace

@@ -1,0 +1,90 @@
+#include <poll.h>
+
+#include <optional>
+#include <vector>
+
+#include "coordinator/app/commands.h"
+#include "coordinator/app/mill_host.h"
+#include "coordinator/app/paths.h"
+#include "coordinator/app/progress_line.h"
+#include "coordinator/app/shards.h"
+#include "coordinator/app/stop_signals.h"
+#include "coordinator/app/terminal.h"
+#include "framework/base/time_text.h"
+#include "framework/store/sqlite/sqlite_lock.h"
+
+namespace millrace {
+namespace {
+
+constexpr int kBetweenTriesMs = 500;
+constexpr Micros kBetweenWords = std::chrono::seconds(30);
+
+// Waits for a server that is away, with a word at the beginning and every half minute. Anything else that is
+// wrong stays wrong: it ends the wait at once.
+Status ReachPatiently(Shard& shard, Missing missing, Micros limit) {
+  const BootTime begun = BootClock::now();
+  std::optional<BootTime> spoken;
+  while (true) {
+    auto reached = Reach(shard, missing);
+    if (reached || reached.error().code != ErrorCode::Unavailable) return reached;
+    const BootTime now = BootClock::now();
+    const Micros left = begun + limit - now;
+    if (left <= Micros(0)) {
+      return Fail(ErrorCode::Unavailable, reached.error().message + "; gave up after " + ElapsedText(limit) +
+                                              ": start the server, or wait longer with --wait");
+    }
+    if (!spoken || now - *spoken >= kBetweenWords) {
+      PrintNote("waiting for " + shard.store->Describe() + ", for " + ElapsedText(left) +
+                " at most: " + reached.error().message);
+      spoken = now;
+    }
+    if (StopSignalsSeen() > 0) return Fail(ErrorCode::Cancelled, "stopped while waiting for the store");
+    poll(nullptr, 0, kBetweenTriesMs);
+  }
+}
+
+// SQLite takes one worker at a time: the lock is taken before anything in the file is touched.
+Status LockSqlite(Shards& shards, std::vector<SqliteLock>& locks) {
+  for (auto& [name, shard] : shards) {
+    if (shard.url.kind != StoreUrl::Kind::Sqlite) continue;
+    auto lock = SqliteLock::Take(shard.url.path);
+    if (!lock) return Fail(lock.error());
+    locks.push_back(std::move(*lock));
+  }
+  return {};
+}
+
+Result<ExitCode> Mill(const MillFlags& flags, const Settings& settings, Missing missing) {
+  auto limit = ParseDuration(flags.wait);
+  if (!limit) return Fail(ErrorCode::Invalid, "--wait: " + limit.error().message);
+  auto shards = OpenShards(settings);
+  if (!shards) return Fail(shards.error());
+  CatchStopSignals();
+  std::vector<SqliteLock> locks;
+  if (auto locked = LockSqlite(*shards, locks); !locked) return Fail(locked.error());
+  for (auto& [name, shard] : *shards) {
+    if (auto reached = ReachPatiently(shard, missing, *limit); !reached) return Fail(reached.error());
+    if (auto read = ReadTables(shard, missing); !read) return Fail(read.error());
+  }
+  return HostMill(flags, settings, *shards);
+}
+
+}  // namespace
+
+Result<ExitCode> RunRun(const MillFlags& flags) {
+  auto settings = ResolveSettings(flags.common, Variable, kDefaultStore);
+  if (!settings) return Fail(settings.error());
+  for (const auto& [name, shard] : settings->shards) {
+    PrintNote("store " + shard.url +
+              (settings->store_from == "the default" ? " (the default; --store names another)" : ""));
+  }
+  return Mill(flags, *settings, Missing::Make);
+}
+
+Result<ExitCode> RunWorker(const MillFlags& flags) {
+  auto settings = ResolveSettings(flags.common, Variable, "");
+  if (!settings) return Fail(settings.error());
+  return Mill(flags, *settings, Missing::Refuse);
+}
+
+}  // namespace millrace

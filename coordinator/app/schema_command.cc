@@ -1,0 +1,102 @@
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/commands.h"
+#include "coordinator/app/paths.h"
+#include "coordinator/app/shards.h"
+#include "coordinator/app/terminal.h"
+
+namespace millrace {
+namespace {
+
+// The shards of --shard, or all; nothing is connected yet.
+Result<Shards> ChosenShards(const SchemaOptions& options) {
+  auto settings = ResolveSettings(options.common, Variable, kDefaultStore);
+  if (!settings) return Fail(settings.error());
+  auto shards = OpenShards(*settings);
+  if (!shards || options.shard.empty()) return shards;
+  if (auto picked = PickShard(*shards, options.shard); !picked) return Fail(picked.error());
+  std::erase_if(*shards, [&](const auto& entry) { return entry.first != options.shard; });
+  return shards;
+}
+
+Status CheckSpec(const SchemaOptions& options) {
+  if (options.tables < 1 || options.tables > 1000)
+    return Fail(ErrorCode::Invalid, "--tables must be 1 to 1000");
+  if (options.slices < 1 || options.slices > kMaxSlices) {
+    return Fail(ErrorCode::Invalid, "--slices must be 1 to " + std::to_string(kMaxSlices));
+  }
+  return {};
+}
+
+SchemaSpec SpecOf(const SchemaOptions& options) { return SchemaSpec{options.tables, options.slices}; }
+
+}  // namespace
+
+Result<ExitCode> RunSchemaPrint(const SchemaOptions& options) {
+  if (auto good = CheckSpec(options); !good) return Fail(good.error());
+  auto shards = ChosenShards(options);
+  if (!shards) return Fail(shards.error());
+  PrintLine(shards->begin()->second.store->OpenSchema()->Print(SpecOf(options)));
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunSchemaApply(const SchemaOptions& options) {
+  if (auto good = CheckSpec(options); !good) return Fail(good.error());
+  auto shards = ChosenShards(options);
+  if (!shards) return Fail(shards.error());
+  for (auto& [name, shard] : *shards) {
+    if (auto reached = Reach(shard, Missing::Make); !reached) return Fail(reached.error());
+    auto schema = shard.store->OpenSchema();
+    if (auto applied = schema->Apply(SpecOf(options)); !applied) return Fail(applied.error());
+    PrintLine(shard.store->Describe() + ": " + Count(options.tables, "task table", "task tables") + " of " +
+              Count(options.slices, "slice", "slices") + " ready");
+  }
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunSchemaUpgrade(const SchemaOptions& options) {
+  auto shards = ChosenShards(options);
+  if (!shards) return Fail(shards.error());
+  for (auto& [name, shard] : *shards) {
+    if (auto ready = Prepare(shard, Missing::Refuse); !ready) return Fail(ready.error());
+    auto was = shard.store->OpenSchema()->Upgrade();
+    if (!was) return Fail(was.error());
+    const std::string now = "version " + std::to_string(kSchemaVersion);
+    PrintLine(
+        shard.store->Describe() + ": " +
+        (*was == kSchemaVersion ? "up to date, " + now : "version " + std::to_string(*was) + " → " + now));
+  }
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunSchemaCheck(const SchemaOptions& options) {
+  auto shards = ChosenShards(options);
+  if (!shards) return Fail(shards.error());
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (auto& [name, shard] : *shards) {
+    if (auto ready = Prepare(shard, Missing::Refuse); !ready) return Fail(ready.error());
+    auto findings = shard.store->OpenSchema()->Check();
+    if (!findings) return Fail(findings.error());
+    for (const SchemaFinding& finding : *findings) {
+      out.push_back({{"shard", name},
+                     {"what", finding.what},
+                     {"problem", finding.problem},
+                     {"remedy", finding.remedy}});
+      if (!options.common.json) {
+        PrintError(shard.store->Describe() + ": " + finding.what + ": " + finding.problem + "; " +
+                   finding.remedy);
+      }
+    }
+    if (findings->empty() && !options.common.json) {
+      PrintLine(shard.store->Describe() + ": " + Count(shard.tables.size(), "task table", "task tables") +
+                ", version " + std::to_string(kSchemaVersion) + ": as it should be");
+    }
+  }
+  if (options.common.json) {
+    PrintLine(nlohmann::ordered_json{{"ok", out.empty()}, {"findings", out}}.dump(
+        -1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+  return out.empty() ? ExitCode::Done : ExitCode::SomethingFailed;
+}
+
+}  // namespace millrace

@@ -1,0 +1,139 @@
+#include "coordinator/app/shards.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "coordinator/app/store_factory.h"
+#include "coordinator/app/terminal.h"
+#include "framework/base/suggest.h"
+
+namespace millrace {
+namespace {
+
+bool IsSqlite(const Shard& shard) { return shard.url.kind == StoreUrl::Kind::Sqlite; }
+
+bool FileMissing(const Shard& shard) { return IsSqlite(shard) && !std::filesystem::exists(shard.url.path); }
+
+// How the store is named on a command line: without it the user would type the address twice.
+std::string StoreFlag(const Shard& shard) { return " --store '" + shard.config.url + "'"; }
+
+Status MakeSchema(Shard& shard) {
+  auto schema = shard.store->OpenSchema();
+  SchemaSpec spec;
+  if (shard.config.slices > 0) spec.slices = shard.config.slices;
+  if (auto applied = schema->Apply(spec); !applied) return applied;
+  PrintNote("made the task tables in " + shard.store->Describe());
+  return {};
+}
+
+Status RestrictTables(Shard& shard) {
+  if (shard.config.tables.empty()) return {};
+  std::vector<TableInfo> wanted;
+  for (const std::string& name : shard.config.tables) {
+    const auto found = std::find_if(shard.tables.begin(), shard.tables.end(),
+                                    [&](const TableInfo& info) { return info.table == name; });
+    if (found == shard.tables.end()) {
+      return Fail(ErrorCode::Invalid, "shard " + shard.name + " has no task table '" + name +
+                                          "', which the configuration names; run millrace schema apply, or "
+                                          "correct shards." +
+                                          shard.name + ".tables");
+    }
+    wanted.push_back(*found);
+  }
+  shard.tables = std::move(wanted);
+  return {};
+}
+
+std::string Names(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+Result<Shards> OpenShards(const Settings& settings) {
+  Shards shards;
+  for (const auto& [name, config] : settings.shards) {
+    auto url = ParseStoreUrl(config.url);
+    if (!url) return Fail(url.error());
+    auto store = MakeStore(config, settings.config.engine.lease);
+    if (!store) return Fail(store.error());
+    shards[name] = Shard{name, *url, config, std::move(*store), {}};
+  }
+  return shards;
+}
+
+Status Reach(Shard& shard, Missing missing) {
+  if (!FileMissing(shard)) return shard.store->Ping();
+  if (missing == Missing::Make) return {};
+  return Fail(ErrorCode::Invalid, shard.store->Describe() +
+                                      " does not exist: make it with millrace schema apply" +
+                                      StoreFlag(shard) + ", or name another with --store");
+}
+
+Status ReadTables(Shard& shard, Missing missing) {
+  if (FileMissing(shard)) {
+    if (auto made = MakeSchema(shard); !made) return made;
+  }
+  auto schema = shard.store->OpenSchema();
+  auto tables = schema->Tables();
+  if (!tables && tables.error().code == ErrorCode::NotFound) {
+    if (!IsSqlite(shard) || missing == Missing::Refuse) {
+      return Fail(ErrorCode::Invalid, shard.store->Describe() +
+                                          " has no task tables: make them with millrace schema apply" +
+                                          StoreFlag(shard));
+    }
+    if (auto made = MakeSchema(shard); !made) return made;
+    tables = schema->Tables();
+  }
+  if (!tables) return Fail(tables.error());
+  if (IsSqlite(shard) && missing == Missing::Make) {
+    if (auto upgraded = schema->Upgrade(); !upgraded) return Fail(upgraded.error());
+  }
+  shard.tables = std::move(*tables);
+  return RestrictTables(shard);
+}
+
+Status Prepare(Shard& shard, Missing missing) {
+  if (auto reached = Reach(shard, missing); !reached) return reached;
+  return ReadTables(shard, missing);
+}
+
+Status Prepare(Shards& shards, Missing missing) {
+  for (auto& [name, shard] : shards) {
+    if (auto ready = Prepare(shard, missing); !ready) return ready;
+  }
+  return {};
+}
+
+Result<Shard*> PickShard(Shards& shards, const std::string& name) {
+  if (name.empty() && shards.size() == 1) return &shards.begin()->second;
+  if (const auto found = shards.find(name); found != shards.end()) return &found->second;
+  std::vector<std::string> names;
+  for (const auto& [known, shard] : shards) names.push_back(known);
+  if (name.empty()) {
+    return Fail(ErrorCode::Invalid,
+                "there are several shards: say which with --shard; they are " + Names(names));
+  }
+  const std::string hint = DidYouMean(name, names);
+  return Fail(ErrorCode::Invalid, "there is no shard '" + name + "'" +
+                                      (hint.empty() ? "; the shards are " + Names(names) : hint));
+}
+
+Result<std::string> PickTable(const Shard& shard, const std::string& name) {
+  std::vector<std::string> names;
+  for (const TableInfo& info : shard.tables) names.push_back(info.table);
+  if (name.empty() && names.size() == 1) return names[0];
+  if (std::find(names.begin(), names.end(), name) != names.end()) return name;
+  const std::string known = names.size() > 8 ? names.front() + " … " + names.back() : Names(names);
+  if (name.empty()) {
+    return Fail(
+        ErrorCode::Invalid,
+        "shard " + shard.name + " has several task tables: say which with --table; they are " + known);
+  }
+  return Fail(ErrorCode::Invalid,
+              "shard " + shard.name + " has no task table '" + name + "'; it has " + known);
+}
+
+}  // namespace millrace

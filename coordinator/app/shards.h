@@ -1,0 +1,46 @@
+// The shards that a command works on.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/app/settings.h"
+#include "framework/store/store.h"
+#include "framework/store/url.h"
+
+namespace millrace {
+
+struct Shard {
+  std::string name;
+  StoreUrl url;
+  ShardConfig config;
+  std::unique_ptr<Store> store;
+  std::vector<TableInfo> tables;  // those that the configuration and the schema name; see ReadTables
+};
+
+using Shards = std::map<std::string, Shard>;
+
+enum class Missing {
+  Refuse,  // a SQLite file or schema that does not exist is an error
+  Make,    // SQLite: it is made, and migrated; a server's schema stays the operator's
+};
+
+// Opens every shard without touching a connection.
+Result<Shards> OpenShards(const Settings& settings);
+// Connects, and says clearly what is wrong: Unavailable, Invalid. A missing SQLite file: see Missing.
+Status Reach(Shard& shard, Missing missing);
+// Fills `tables`. Invalid with what to type where the schema was never applied, or lacks a configured table.
+Status ReadTables(Shard& shard, Missing missing);
+// Reach and ReadTables.
+Status Prepare(Shard& shard, Missing missing);
+Status Prepare(Shards& shards, Missing missing);
+
+// The shard by name; the only one where the name is empty.
+Result<Shard*> PickShard(Shards& shards, const std::string& name);
+// The shard's table by name; the only one where the name is empty.
+Result<std::string> PickTable(const Shard& shard, const std::string& name);
+
+}  // namespace millrace

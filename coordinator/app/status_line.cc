@@ -1,0 +1,34 @@
+#include "coordinator/app/status_line.h"
+
+#include <cstdio>
+
+#include "coordinator/app/terminal.h"
+
+namespace millrace {
+namespace {
+
+constexpr Micros kBetween = std::chrono::milliseconds(100);
+constexpr const char* kClearLine = "\r\x1b[2K";
+
+}  // namespace
+
+bool StatusLine::Due(BootTime now) const { return enabled_ && (!last_ || now - *last_ >= kBetween); }
+
+// The cursor goes back to the line's beginning, so that a log line written meanwhile covers it.
+void StatusLine::Show(const std::string& text, BootTime now) {
+  if (!Due(now)) return;
+  last_ = now;
+  drawn_ = true;
+  const std::string fitted = Fit(text, TerminalWidth() - 1);
+  std::fprintf(stderr, "%s%s\r", kClearLine, fitted.c_str());
+  std::fflush(stderr);
+}
+
+void StatusLine::Clear() {
+  if (!drawn_) return;
+  std::fputs(kClearLine, stderr);
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+}  // namespace millrace

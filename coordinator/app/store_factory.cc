@@ -1,0 +1,17 @@
+#include "coordinator/app/store_factory.h"
+
+#include "framework/store/mysql/mysql_store.h"
+#include "framework/store/sqlite/sqlite_store.h"
+
+namespace millrace {
+
+Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease) {
+  auto url = ParseStoreUrl(shard.url);
+  if (!url) return Fail(url.error());
+  StoreOptions options;
+  options.password_file = shard.password_file;
+  options.lease = lease;
+  return url->kind == StoreUrl::Kind::Sqlite ? OpenSqliteStore(*url, options) : OpenMysqlStore(*url, options);
+}
+
+}  // namespace millrace

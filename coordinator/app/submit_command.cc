@@ -1,0 +1,222 @@
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/commands.h"
+#include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/input_rows.h"
+#include "coordinator/app/json_row.h"
+#include "coordinator/app/paths.h"
+#include "coordinator/app/progress_line.h"
+#include "coordinator/app/shards.h"
+#include "coordinator/app/status_line.h"
+#include "coordinator/app/submitter.h"
+#include "coordinator/app/terminal.h"
+#include "framework/base/time_text.h"
+
+namespace millrace {
+namespace {
+
+constexpr Micros kLongestTransaction = std::chrono::minutes(30);
+constexpr std::size_t kProblemsShown = 20;
+
+tl::unexpected<Error> Wrong(std::string what) { return Fail(ErrorCode::Invalid, std::move(what)); }
+
+Status CheckCombination(const SubmitOptions& options) {
+  const bool file = !options.from.empty();
+  const bool query = !options.from_query.empty();
+  if (file && query) return Wrong("give either --from or --from-query");
+  if (options.handler.empty())
+    return Wrong("which handler? give --handler NAME; millrace handler list shows them");
+  if (!options.at.empty() && !options.in.empty()) return Wrong("give either --at or --in");
+  if (file || query) {
+    const char* source = file ? "--from" : "--from-query";
+    if (options.params != "{}")
+      return Wrong(std::string("--params does not go with ") + source + ": a row has its own");
+    if (!options.key.empty())
+      return Wrong(std::string("with ") + source + " give --key-column instead of --key");
+    if (options.count != 1) return Wrong(std::string("--count does not go with ") + source);
+    return {};
+  }
+  if (!options.key_column.empty())
+    return Wrong("--key-column goes with --from or --from-query; for one task give --key");
+  if (options.all_or_nothing) return Wrong("--all-or-nothing goes with --from or --from-query");
+  if (options.count == 0) return Wrong("--count must be 1 or more");
+  if (options.count > 1 && !options.key.empty()) {
+    return Wrong("--count with --key would add one task: of one key only one takes effect");
+  }
+  return {};
+}
+
+// What every task has in common.
+Result<NewTask> Template(const SubmitOptions& options) {
+  NewTask task;
+  task.handler = options.handler;
+  task.params = options.params;
+  task.biz_key = options.key;
+  task.batch = options.batch;
+  task.priority = options.priority;
+  task.held = options.held;
+  if (!options.at.empty()) {
+    auto at = ParseTime(options.at);
+    if (!at) return Wrong("--at: " + at.error().message);
+    task.run_at = *at;
+  }
+  if (!options.in.empty()) {
+    auto delay = ParseDuration(options.in);
+    if (!delay) return Wrong("--in: " + delay.error().message);
+    task.delay = *delay;
+  }
+  if (auto valid = Validate(task); !valid) return Fail(valid.error());
+  if (auto json = CheckJson(task.params); !json) return Wrong("--params: " + json.error().message);
+  return task;
+}
+
+// The same task, `count` times.
+class Copies final : public InputRows {
+ public:
+  Copies(NewTask task, std::uint64_t count) : task_(std::move(task)), count_(count) {}
+  std::optional<InputRow> Next() override {
+    if (next_ == count_) return std::nullopt;
+    return InputRow{static_cast<std::size_t>(++next_), task_};
+  }
+
+ private:
+  NewTask task_;
+  std::uint64_t count_;
+  std::uint64_t next_ = 0;
+};
+
+Result<std::unique_ptr<InputRows>> RunQuery(Shard& shard, const std::string& sql, const NewTask& task,
+                                            const std::string& key_column) {
+  auto transaction = shard.store->OpenTransaction(kLongestTransaction);
+  auto result = transaction->Execute(sql, {});
+  transaction->Rollback();
+  if (!result) return Fail(result.error().code, "--from-query: " + result.error().message);
+  if (result->columns.empty()) return Wrong("--from-query: the statement gives no rows; write a SELECT");
+  if (result->rows.size() >= kMaxSqlRows) {
+    return Wrong(
+        "--from-query: the query gives 100,000 rows or more; split it by a WHERE, and give --key-column so "
+        "that the parts may overlap");
+  }
+  return RowsOfQuery(std::move(*result), task, key_column);
+}
+
+Result<std::unique_ptr<InputRows>> OpenRows(const SubmitOptions& options, Shard& shard, const NewTask& task) {
+  if (!options.from.empty()) return OpenInputFile(options.from, task, options.key_column);
+  if (!options.from_query.empty()) return RunQuery(shard, options.from_query, task, options.key_column);
+  return std::unique_ptr<InputRows>(std::make_unique<Copies>(task, options.count));
+}
+
+void PrintProblems(const SubmitOptions& options, const SubmitTotals& totals) {
+  const std::string source = !options.from.empty() ? options.from + ":" : "row ";
+  for (std::size_t i = 0; i < totals.problems.size() && i < kProblemsShown; ++i) {
+    PrintError(source + std::to_string(totals.problems[i].first) + ": " + totals.problems[i].second);
+  }
+  if (totals.bad > kProblemsShown) {
+    PrintError("… and " + WithCommas(totals.bad - kProblemsShown) +
+               " more bad rows; --json lists up to 1,000");
+  }
+}
+
+std::string Summary(const SubmitOptions& options, const SubmitTotals& totals) {
+  if (options.all_or_nothing && totals.bad > 0) {
+    return "nothing submitted: " + Count(totals.bad, "bad row", "bad rows") +
+           "; without --all-or-nothing the good "
+           "ones go in";
+  }
+  std::string text = WithCommas(totals.added) + " submitted";
+  if (totals.duplicates > 0 || !options.key_column.empty())
+    text += ", " + WithCommas(totals.duplicates) + " there already";
+  if (totals.bad > 0) text += ", " + Count(totals.bad, "bad row", "bad rows");
+  return text;
+}
+
+nlohmann::ordered_json ToJson(const std::string& shard, const std::string& table,
+                              const SubmitTotals& totals) {
+  nlohmann::ordered_json out{
+      {"submitted", totals.added}, {"duplicates", totals.duplicates}, {"bad", totals.bad}};
+  out["names"] = nlohmann::ordered_json::array();
+  for (const std::uint64_t id : totals.ids) out["names"].push_back(ToString(TaskName{shard, {table, id}}));
+  out["duplicate_of"] = nlohmann::ordered_json::array();
+  for (const std::string& holder : totals.holders) out["duplicate_of"].push_back(shard + "/" + holder);
+  out["problems"] = nlohmann::ordered_json::array();
+  for (const auto& [line, why] : totals.problems)
+    out["problems"].push_back({{"line", line}, {"problem", why}});
+  return out;
+}
+
+void Report(const SubmitOptions& options, const std::string& shard, const std::string& table,
+            const SubmitTotals& totals) {
+  if (options.common.json) {
+    PrintLine(ToJson(shard, table, totals).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return;
+  }
+  PrintProblems(options, totals);
+  const bool single = options.from.empty() && options.from_query.empty() && options.count == 1;
+  if (single && totals.added == 1 && !totals.ids.empty()) {
+    PrintLine("submitted " + ToString(TaskName{shard, {table, totals.ids[0]}}));
+  } else if (single && totals.duplicates == 1 && !totals.holders.empty()) {
+    PrintLine("there already: the key '" + options.key + "' belongs to " + shard + "/" + totals.holders[0]);
+  } else {
+    PrintLine(Summary(options, totals));
+  }
+}
+
+Status SubmitRows(const SubmitOptions& options, Shard& shard, const std::string& table, InputRows& rows,
+                  SubmitTotals& totals) {
+  StatusLine line(ErrorIsTerminal() && !options.common.json);
+  const auto progress = [&](const SubmitTotals& now) {
+    line.Show(WithCommas(now.added + now.duplicates) + " rows in", BootClock::now());
+  };
+  if (!options.all_or_nothing) {
+    auto desk = shard.store->OpenDesk();
+    return SubmitBatches(*desk, table, rows, totals, progress);
+  }
+  auto transaction = shard.store->OpenTransaction(kLongestTransaction);
+  return SubmitAtOnce(*transaction, table, rows, totals, progress);
+}
+
+}  // namespace
+
+Result<ExitCode> RunSubmit(const SubmitOptions& options) {
+  if (auto fits = CheckCombination(options); !fits) return Fail(fits.error());
+  auto task = Template(options);
+  if (!task) return Fail(task.error());
+  auto settings = ResolveSettings(options.common, Variable, kDefaultStore);
+  if (!settings) return Fail(settings.error());
+  if (!options.force) {
+    auto known = CheckHandlerKnown(options.handler, settings->config, HandlersAtHand(options.common));
+    if (!known) return Fail(known.error());
+  }
+  auto shards = OpenShards(*settings);
+  if (!shards) return Fail(shards.error());
+  auto shard = PickShard(*shards, options.shard);
+  if (!shard) return Fail(shard.error());
+  std::unique_ptr<InputRows> rows;
+  if (options.from_query.empty()) {  // before a store is touched, or even made
+    auto opened = OpenRows(options, **shard, *task);
+    if (!opened) return Fail(opened.error());
+    rows = std::move(*opened);
+  }
+  if (auto ready = Prepare(**shard, Missing::Make); !ready) return Fail(ready.error());
+  auto table = PickTable(**shard, options.table);
+  if (!table) return Fail(table.error());
+  if (rows == nullptr) {
+    auto opened = OpenRows(options, **shard, *task);
+    if (!opened) return Fail(opened.error());
+    rows = std::move(*opened);
+  }
+  const bool many = !options.from.empty() || !options.from_query.empty();
+  if (many && options.key_column.empty() && !options.common.json) {
+    PrintNote("note: without --key-column the same rows submitted again are added again");
+  }
+  SubmitTotals totals;
+  auto done = SubmitRows(options, **shard, *table, *rows, totals);
+  if (!done) {
+    PrintProblems(options, totals);
+    return Fail(done.error());
+  }
+  Report(options, (*shard)->name, *table, totals);
+  return totals.bad > 0 ? ExitCode::SomethingFailed : ExitCode::Done;
+}
+
+}  // namespace millrace

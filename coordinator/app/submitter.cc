@@ -1,0 +1,137 @@
+#include "coordinator/app/submitter.h"
+
+#include <poll.h>
+
+namespace millrace {
+namespace {
+
+constexpr int kTries = 5;
+
+struct Batch {
+  std::vector<NewTask> tasks;
+  std::vector<std::size_t> lines;
+};
+
+void NoteBad(SubmitTotals& totals, std::size_t line, const std::string& why) {
+  ++totals.bad;
+  if (totals.problems.size() < kProblemsKept) totals.problems.emplace_back(line, why);
+}
+
+void NoteReport(SubmitTotals& totals, const SubmitReport& report) {
+  totals.added += report.added;
+  for (const std::uint64_t id : report.ids) {
+    if (id != 0 && totals.ids.size() < kNamesKept) totals.ids.push_back(id);
+  }
+  for (std::size_t i = 0; i < report.duplicates.size(); ++i) {
+    if (report.ids[i] != 0) continue;
+    ++totals.duplicates;
+    if (totals.holders.size() < kNamesKept) totals.holders.push_back(report.duplicates[i]);
+  }
+}
+
+// The next rows that are good, at most kMaxBatchRows; empty at the end.
+Batch Collect(InputRows& rows, SubmitTotals& totals) {
+  Batch batch;
+  while (batch.tasks.size() < kMaxBatchRows) {
+    auto row = rows.Next();
+    if (!row) break;
+    if (!row->task) {
+      NoteBad(totals, row->line, row->task.error().message);
+      continue;
+    }
+    batch.tasks.push_back(std::move(*row->task));
+    batch.lines.push_back(row->line);
+  }
+  return batch;
+}
+
+// A lock wait or deadlock had no effect, so the same batch may be sent again after a moment.
+Result<SubmitReport> SubmitPatiently(TaskDesk& desk, const std::string& table,
+                                     std::span<const NewTask> tasks) {
+  for (int attempt = 1;; ++attempt) {
+    auto report = desk.Submit(table, tasks);
+    if (report || report.error().code != ErrorCode::Conflict || attempt == kTries) return report;
+    poll(nullptr, 0, 20 * attempt);
+  }
+}
+
+Status SubmitSpan(TaskDesk& desk, const std::string& table, std::span<const NewTask> tasks,
+                  std::span<const std::size_t> lines, SubmitTotals& totals) {
+  auto report = SubmitPatiently(desk, table, tasks);
+  if (report) {
+    NoteReport(totals, *report);
+    return {};
+  }
+  if (report.error().code != ErrorCode::Invalid) return Fail(report.error());
+  if (tasks.size() == 1) {
+    NoteBad(totals, lines[0], report.error().message);
+    return {};
+  }
+  const std::size_t half = tasks.size() / 2;
+  if (auto first = SubmitSpan(desk, table, tasks.first(half), lines.first(half), totals); !first)
+    return first;
+  return SubmitSpan(desk, table, tasks.subspan(half), lines.subspan(half), totals);
+}
+
+Error Interrupted(Error error, const SubmitTotals& totals, const Batch& batch) {
+  error.message += "; " + std::to_string(totals.added) + " tasks were added before";
+  if (error.code == ErrorCode::Unknown) {
+    error.message += ", and those of lines " + std::to_string(batch.lines.front()) + " to " +
+                     std::to_string(batch.lines.back()) + " may be in or not";
+  }
+  error.message += ": with keys it is safe to submit the same again";
+  return error;
+}
+
+}  // namespace
+
+Status SubmitBatches(TaskDesk& desk, const std::string& table, InputRows& rows, SubmitTotals& totals,
+                     const SubmitProgress& progress) {
+  while (true) {
+    const Batch batch = Collect(rows, totals);
+    if (batch.tasks.empty()) return {};
+    if (auto sent = SubmitSpan(desk, table, batch.tasks, batch.lines, totals); !sent) {
+      return Fail(Interrupted(sent.error(), totals, batch));
+    }
+    progress(totals);
+  }
+}
+
+Status SubmitAtOnce(TaskTransaction& transaction, const std::string& table, InputRows& rows,
+                    SubmitTotals& totals, const SubmitProgress& progress) {
+  while (true) {
+    const Batch batch = Collect(rows, totals);
+    if (batch.tasks.empty()) break;
+    if (totals.bad > 0) continue;  // nothing will be added: the rest is read for its problems alone
+    auto added = transaction.Submit(table, batch.tasks);
+    if (!added) {
+      transaction.Rollback();
+      totals.added = totals.duplicates = 0;
+      return Fail(added.error().code, "lines " + std::to_string(batch.lines.front()) + " to " +
+                                          std::to_string(batch.lines.back()) + ": " + added.error().message +
+                                          "; nothing was added");
+    }
+    totals.added += *added;
+    totals.duplicates += batch.tasks.size() - *added;
+    progress(totals);
+  }
+  if (totals.bad > 0) {
+    transaction.Rollback();
+    totals.added = totals.duplicates = 0;
+    return {};
+  }
+  const CommitReport commit = transaction.Commit("", {});
+  if (commit.verdict == CommitVerdict::Committed) return {};
+  totals.added = totals.duplicates = 0;
+  if (commit.verdict == CommitVerdict::Unknown) {
+    return Fail(ErrorCode::Unknown, commit.message +
+                                        "; either all rows are in or none: with keys it is safe to "
+                                        "submit the same again");
+  }
+  const bool again =
+      commit.verdict == CommitVerdict::Transient || commit.verdict == CommitVerdict::Unavailable;
+  return Fail(again ? ErrorCode::Unavailable : ErrorCode::Internal,
+              commit.message + "; nothing was added" + (again ? ": submit the same again" : ""));
+}
+
+}  // namespace millrace

@@ -1,0 +1,36 @@
+// Adds the rows of an input, and counts what became of them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "coordinator/app/input_rows.h"
+#include "framework/store/store.h"
+
+namespace millrace {
+
+struct SubmitTotals {
+  std::uint64_t added = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t bad = 0;
+  std::vector<std::uint64_t> ids;    // of the first tasks added, at most kNamesKept
+  std::vector<std::string> holders;  // table/id of the first duplicates' keys, at most kNamesKept
+  std::vector<std::pair<std::size_t, std::string>> problems;  // line and reason, at most kProblemsKept
+};
+inline constexpr std::size_t kNamesKept = 10;
+inline constexpr std::size_t kProblemsKept = 1000;
+
+using SubmitProgress = std::function<void(const SubmitTotals&)>;
+
+// In batches of kMaxBatchRows, each in a transaction of its own. A row that the database refuses is found by
+// halving its batch, and counted as bad. Lock waits and deadlocks are tried again. On Unavailable and Unknown
+// the batches before are in, and the message says how many; `totals` too.
+Status SubmitBatches(TaskDesk& desk, const std::string& table, InputRows& rows, SubmitTotals& totals,
+                     const SubmitProgress& progress);
+
+// All rows in one transaction: where one is bad nothing is added, and `totals.added` is 0.
+Status SubmitAtOnce(TaskTransaction& transaction, const std::string& table, InputRows& rows,
+                    SubmitTotals& totals, const SubmitProgress& progress);
+
+}  // namespace millrace

@@ -1,0 +1,233 @@
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/commands.h"
+#include "coordinator/app/confirm.h"
+#include "coordinator/app/paths.h"
+#include "coordinator/app/status_line.h"
+#include "coordinator/app/task_lookup.h"
+#include "coordinator/app/terminal.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::uint64_t kPreviewBound = 10'000;
+constexpr std::size_t kExamples = 3;
+
+struct Words {
+  const char* verb;  // `Retry 3 tasks?`
+  const char* past;  // `3 tasks retried`
+};
+
+Words WordsOf(TaskAction action) {
+  switch (action) {
+    case TaskAction::Retry:
+      return {"Retry", "retried"};
+    case TaskAction::Cancel:
+      return {"Cancel", "cancelled"};
+    case TaskAction::Hold:
+      return {"Hold", "held"};
+    case TaskAction::Release:
+      return {"Release", "released"};
+  }
+  return {"", ""};
+}
+
+bool Acts(TaskAction action, TaskState state) {
+  switch (action) {
+    case TaskAction::Retry:
+      return state == TaskState::Failed || state == TaskState::Waiting;
+    case TaskAction::Cancel:
+      return state != TaskState::Succeeded && state != TaskState::Cancelled;
+    case TaskAction::Hold:
+      return state == TaskState::Waiting;
+    case TaskAction::Release:
+      return state == TaskState::Held;
+  }
+  return false;
+}
+
+// What a bulk action means where --state is left out.
+std::optional<TaskState> StateMeant(TaskAction action) {
+  if (action == TaskAction::Retry) return TaskState::Failed;
+  if (action == TaskAction::Hold) return TaskState::Waiting;
+  if (action == TaskAction::Release) return TaskState::Held;
+  return std::nullopt;
+}
+
+const char* Remedy(TaskAction action) {
+  switch (action) {
+    case TaskAction::Retry:
+      return "a failed or waiting task can be retried";
+    case TaskAction::Cancel:
+      return "it has ended already";
+    case TaskAction::Hold:
+      return "a waiting task can be held";
+    case TaskAction::Release:
+      return "a held task can be released";
+  }
+  return "";
+}
+
+// A page of tasks that the action would change; false ends the walk.
+using PageVisitor = std::function<Result<bool>(const std::string& shard, const std::string& table,
+                                               const std::vector<TaskRecord>& records)>;
+
+Status Walk(Desks& desks, const TaskActionOptions& options, const TaskFilter& filter,
+            const PageVisitor& visit) {
+  auto tables = TablesOf(desks, options.choice);
+  if (!tables) return Fail(tables.error());
+  for (const auto& [shard, table] : *tables) {
+    std::string mark;
+    do {
+      auto page = desks.Desk(shard).List(table, filter, mark, kMaxBatchRows);
+      if (!page) return Fail(page.error());
+      const auto ended = [](const TaskRecord& record) {
+        return record.task.state == TaskState::Succeeded || record.task.state == TaskState::Cancelled;
+      };
+      // The finished pool comes last, and no action changes it: with it the table is done.
+      const bool last = std::any_of(page->records.begin(), page->records.end(), ended);
+      std::erase_if(page->records, [&](const TaskRecord& r) { return !Acts(options.action, r.task.state); });
+      if (!page->records.empty()) {
+        auto on = visit(shard, table, page->records);
+        if (!on) return Fail(on.error());
+        if (!*on) return {};
+      }
+      mark = last ? "" : page->next;
+    } while (!mark.empty());
+  }
+  return {};
+}
+
+struct Preview {
+  std::uint64_t count = 0;
+  std::vector<std::string> examples;
+};
+
+Result<Preview> MakePreview(Desks& desks, const TaskActionOptions& options, const TaskFilter& filter) {
+  Preview preview;
+  auto walked =
+      Walk(desks, options, filter, [&](const auto& shard, const auto&, const auto& records) -> Result<bool> {
+        preview.count += records.size();
+        for (const TaskRecord& record : records) {
+          if (preview.examples.size() == kExamples) break;
+          const Task& task = record.task;
+          preview.examples.push_back(ToString(TaskName{shard, task.key}) + "  " + ToString(task.state) +
+                                     "  " + task.handler + "  " +
+                                     (task.last_error.empty() ? task.params : task.last_error));
+        }
+        return preview.count < kPreviewBound;
+      });
+  if (!walked) return Fail(walked.error());
+  return preview;
+}
+
+std::string HowMany(std::uint64_t count) {
+  return count >= kPreviewBound ? "10,000 or more tasks" : Count(count, "task", "tasks");
+}
+
+void PrintPreview(const Preview& preview) {
+  PrintNote(HowMany(preview.count) + (preview.count == 1 ? " matches:" : " match, for example:"));
+  for (const std::string& example : preview.examples) PrintNote("  " + Fit(example, TerminalWidth() - 3));
+}
+
+Result<std::uint64_t> ActOnAll(Desks& desks, const TaskActionOptions& options, const TaskFilter& filter) {
+  std::uint64_t changed = 0;
+  StatusLine line(ErrorIsTerminal() && !options.choice.common.json);
+  auto walked = Walk(desks, options, filter,
+                     [&](const auto& shard, const auto& table, const auto& records) -> Result<bool> {
+                       std::vector<std::uint64_t> ids;
+                       for (const TaskRecord& record : records) ids.push_back(record.task.key.id);
+                       auto done = desks.Desk(shard).Apply(options.action, table, ids, Actor());
+                       if (!done)
+                         return Fail(done.error().code,
+                                     done.error().message + "; " + HowMany(changed) + " were changed before");
+                       changed += done->size();
+                       line.Show(WithCommas(changed) + " " + WordsOf(options.action).past, BootClock::now());
+                       return true;
+                     });
+  if (!walked) return Fail(walked.error());
+  return changed;
+}
+
+void PrintResult(const TaskActionOptions& options, std::uint64_t matched, std::uint64_t changed) {
+  if (options.choice.common.json) {
+    PrintLine(nlohmann::ordered_json{{"matched", matched}, {"changed", changed}}.dump());
+  } else {
+    PrintLine(Count(changed, "task", "tasks") + " " + WordsOf(options.action).past);
+  }
+}
+
+Result<ExitCode> ActOnMatching(Desks& desks, const TaskActionOptions& options) {
+  auto filter = FilterOf(options.choice);
+  if (!filter) return Fail(filter.error());
+  if (!filter->state && filter->error_class.empty()) filter->state = StateMeant(options.action);
+  auto preview = MakePreview(desks, options, *filter);
+  if (!preview) return Fail(preview.error());
+  if (preview->count == 0) {
+    PrintResult(options, 0, 0);
+    return ExitCode::Done;
+  }
+  PrintPreview(*preview);
+  const std::string question =
+      std::string(WordsOf(options.action).verb) + " " + (preview->count == 1 ? "it" : "all of them") + "?";
+  if (auto agreed = Confirm(question, options.yes); !agreed) return Fail(agreed.error());
+  auto changed = ActOnAll(desks, options, *filter);
+  if (!changed) return Fail(changed.error());
+  PrintResult(options, std::max(preview->count, *changed), *changed);
+  return ExitCode::Done;
+}
+
+// True if it was changed; otherwise says why not.
+Result<bool> ActOnOne(Desks& desks, const TaskActionOptions& options, const TaskName& name) {
+  auto record = GetTask(desks, name);
+  if (!record && record.error().code == ErrorCode::NotFound) {
+    PrintError(record.error().message);
+    return false;
+  }
+  if (!record) return Fail(record.error());
+  const std::vector<std::uint64_t> ids{name.key.id};
+  auto changed = desks.Desk(name.shard).Apply(options.action, name.key.table, ids, Actor());
+  if (!changed) return Fail(changed.error());
+  if (!changed->empty()) return true;
+  PrintError(ToString(name) + " is " + ToString(record->task.state) +
+             ", so nothing was changed: " + Remedy(options.action));
+  return false;
+}
+
+Result<ExitCode> ActOnNamed(Desks& desks, const TaskActionOptions& options) {
+  auto names = NamedTasks(desks, options.choice);
+  if (!names) return Fail(names.error());
+  std::uint64_t changed = 0;
+  for (const TaskName& name : *names) {
+    auto done = ActOnOne(desks, options, name);
+    if (!done) return Fail(done.error());
+    changed += *done ? 1 : 0;
+  }
+  PrintResult(options, names->size(), changed);
+  return changed == names->size() ? ExitCode::Done : ExitCode::SomethingFailed;
+}
+
+}  // namespace
+
+Result<ExitCode> RunTaskAction(const TaskActionOptions& options) {
+  const TaskChoice& choice = options.choice;
+  if (options.all_matching && !choice.names.empty()) {
+    return Fail(ErrorCode::Invalid, "give either names or --all-matching");
+  }
+  const bool filtered = HasFilter(choice) && !(choice.key.size() > 0 && choice.state.empty());
+  if (!options.all_matching && choice.names.empty() && choice.key.empty() && filtered) {
+    return Fail(ErrorCode::Invalid, "filters choose many tasks: add --all-matching to mean all of them");
+  }
+  if (options.all_matching && !HasFilter(choice) && choice.key.empty()) {
+    return Fail(ErrorCode::Invalid,
+                "--all-matching needs a filter: --state, --handler, --batch, --error-class or "
+                "--slice");
+  }
+  auto desks = OpenDesks(choice.common, choice.shard);
+  if (!desks) return Fail(desks.error());
+  return options.all_matching ? ActOnMatching(*desks, options) : ActOnNamed(*desks, options);
+}
+
+}  // namespace millrace

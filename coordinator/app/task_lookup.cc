@@ -1,0 +1,131 @@
+#include "coordinator/app/task_lookup.h"
+
+#include <algorithm>
+
+#include "coordinator/app/paths.h"
+
+namespace millrace {
+namespace {
+
+// A bare id belongs to the only table of the only shard; a name that says more needs no such luck.
+Result<TaskName> ReadName(Desks& desks, const TaskChoice& choice, const std::string& text) {
+  TaskName home;
+  const bool has_shard = std::count(text.begin(), text.end(), '/') >= 2;
+  if (!has_shard) {
+    auto shard = PickShard(desks.shards, choice.shard);
+    if (!shard) return Fail(shard.error());
+    home.shard = (*shard)->name;
+    if (text.find('/') == std::string::npos) {
+      auto parsed = ParseTaskName(text, TaskName{home.shard, {"tasks", 0}});
+      if (!parsed) return Fail(parsed.error());
+      auto table = PickTable(**shard, choice.table);
+      if (!table) return Fail(table.error());
+      home.key.table = *table;
+    }
+  }
+  auto name = ParseTaskName(text, home);
+  if (!name) return Fail(name.error());
+  auto shard = PickShard(desks.shards, name->shard);
+  if (!shard) return Fail(shard.error());
+  if (auto table = PickTable(**shard, name->key.table); !table) return Fail(table.error());
+  return name;
+}
+
+Result<TaskName> FindByKey(Desks& desks, const TaskChoice& choice) {
+  auto tables = TablesOf(desks, choice);
+  if (!tables) return Fail(tables.error());
+  for (const auto& [shard, table] : *tables) {
+    auto key = desks.Desk(shard).Find(table, choice.handler, choice.key);
+    if (key) return TaskName{shard, *key};
+    if (key.error().code != ErrorCode::NotFound) return Fail(key.error());
+  }
+  return Fail(ErrorCode::NotFound, "no task has the key '" + choice.key + "'" +
+                                       (choice.handler.empty() ? "" : " of handler " + choice.handler));
+}
+
+}  // namespace
+
+Result<Desks> OpenDesks(const CommonFlags& common, const std::string& shard) {
+  Desks desks;
+  auto settings = ResolveSettings(common, Variable, kDefaultStore);
+  if (!settings) return Fail(settings.error());
+  desks.settings = std::move(*settings);
+  auto shards = OpenShards(desks.settings);
+  if (!shards) return Fail(shards.error());
+  desks.shards = std::move(*shards);
+  if (!shard.empty()) {
+    if (auto picked = PickShard(desks.shards, shard); !picked) return Fail(picked.error());
+    std::erase_if(desks.shards, [&](const auto& entry) { return entry.first != shard; });
+  }
+  if (auto ready = Prepare(desks.shards, Missing::Refuse); !ready) return Fail(ready.error());
+  for (auto& [name, opened] : desks.shards) desks.desks[name] = opened.store->OpenDesk();
+  return desks;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> TablesOf(Desks& desks, const TaskChoice& choice) {
+  std::vector<std::pair<std::string, std::string>> tables;
+  for (auto& [name, shard] : desks.shards) {
+    if (!choice.table.empty()) {
+      if (auto table = PickTable(shard, choice.table); !table) return Fail(table.error());
+    }
+    for (const TableInfo& info : shard.tables) {
+      if (choice.table.empty() || choice.table == info.table) tables.emplace_back(name, info.table);
+    }
+  }
+  return tables;
+}
+
+Result<std::vector<TaskName>> NamedTasks(Desks& desks, const TaskChoice& choice) {
+  std::vector<TaskName> names;
+  for (const std::string& text : choice.names) {
+    auto name = ReadName(desks, choice, text);
+    if (!name) return Fail(name.error());
+    names.push_back(*name);
+  }
+  if (!choice.key.empty()) {
+    auto name = FindByKey(desks, choice);
+    if (!name) return Fail(name.error());
+    names.push_back(*name);
+  }
+  if (names.empty()) {
+    return Fail(ErrorCode::Invalid,
+                "which task? give its name (shard/table/id, or the id alone) or --key KEY");
+  }
+  return names;
+}
+
+Result<TaskFilter> FilterOf(const TaskChoice& choice) {
+  TaskFilter filter;
+  if (!choice.state.empty()) {
+    auto state = ParseTaskState(choice.state);
+    if (!state) return Fail(ErrorCode::Invalid, "--state: " + state.error().message);
+    filter.state = *state;
+  }
+  if (!choice.error_class.empty() && filter.state && *filter.state != TaskState::Failed) {
+    return Fail(ErrorCode::Invalid,
+                "--error-class chooses among failed tasks: leave --state out, or give failed");
+  }
+  filter.handler = choice.handler;
+  filter.batch = choice.batch;
+  filter.key = choice.key;
+  filter.error_class = choice.error_class;
+  filter.slice = choice.slice;
+  return filter;
+}
+
+bool HasFilter(const TaskChoice& choice) {
+  return !choice.state.empty() || !choice.handler.empty() || !choice.batch.empty() ||
+         !choice.error_class.empty() || choice.slice.has_value();
+}
+
+Result<TaskRecord> GetTask(Desks& desks, const TaskName& name) {
+  auto record = desks.Desk(name.shard).Get(name.key);
+  if (!record && record.error().code == ErrorCode::NotFound) {
+    return Fail(ErrorCode::NotFound, "there is no task " + ToString(name) + " in " +
+                                         desks.shards.at(name.shard).store->Describe() +
+                                         ": it never was, or was pruned after its time");
+  }
+  return record;
+}
+
+}  // namespace millrace

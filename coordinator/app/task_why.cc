@@ -1,0 +1,129 @@
+#include "coordinator/app/task_why.h"
+
+#include <algorithm>
+
+#include "coordinator/app/progress_line.h"
+#include "coordinator/app/task_text.h"
+#include "coordinator/app/terminal.h"
+#include "framework/base/time_text.h"
+
+namespace millrace {
+namespace {
+
+using Sentences = std::vector<std::string>;
+
+std::string NameOf(const WhyFacts& facts) { return ToString(TaskName{facts.shard, facts.record.task.key}); }
+
+bool Alive(const WhyFacts& facts, const std::string& incarnation) {
+  return std::find(facts.workers.begin(), facts.workers.end(), incarnation) != facts.workers.end();
+}
+
+std::string HandlerUsed(const WhyFacts& facts) {
+  return facts.config.uses.empty() ? facts.record.task.handler : facts.config.uses;
+}
+
+void ExplainHandler(const WhyFacts& facts, Sentences& out) {
+  if (!facts.plugin_handlers) return;
+  const auto& known = *facts.plugin_handlers;
+  if (std::find(known.begin(), known.end(), HandlerUsed(facts)) != known.end()) return;
+  out.push_back("No plugin at hand has its handler '" + HandlerUsed(facts) +
+                "': see `millrace handler list`, or name the folder with --plugins.");
+}
+
+void ExplainWaiting(const WhyFacts& facts, Sentences& out) {
+  const Task& task = facts.record.task;
+  if (task.run_at > facts.now) {
+    out.push_back("It waits until " + FormatTime(task.run_at) + " (" + Relative(task.run_at, facts.now) +
+                  ")" +
+                  (task.failures > 0 ? ": the next step of its retry ladder." : ": it is not due before."));
+  } else {
+    out.push_back("It has been due since " + FormatTime(task.run_at) + " (" +
+                  Relative(task.run_at, facts.now) + ") and waits for a worker.");
+  }
+  if (!facts.key_holder.empty()) {
+    out.push_back("Its key '" + task.biz_key + "' belongs to " + facts.key_holder +
+                  ": when its turn comes it is skipped as a duplicate.");
+  }
+  if (facts.workers.empty()) {
+    out.push_back("No worker is running on this store: start one with `millrace run` or `millrace worker`.");
+  } else {
+    out.push_back(Count(facts.workers.size(), "worker is", "workers are") + " registered on this store.");
+  }
+  ExplainHandler(facts, out);
+}
+
+void ExplainRunning(const WhyFacts& facts, Sentences& out) {
+  const Task& task = facts.record.task;
+  const std::string since = task.claimed_at ? " since " + FormatTime(*task.claimed_at) + " (" +
+                                                  Relative(*task.claimed_at, facts.now) + ")"
+                                            : "";
+  if (Alive(facts, task.claimed_by)) {
+    out.push_back("It is with " + task.claimed_by + since + ": running, or next in its queue.");
+  } else {
+    out.push_back("It was claimed by " + (task.claimed_by.empty() ? "nobody" : task.claimed_by) + since +
+                  ", which is dead or gone: the next worker that scans its slice sets it waiting again.");
+    if (facts.workers.empty()) {
+      out.push_back(
+          "No worker is running on this store: start one with `millrace run` or `millrace worker`.");
+    }
+  }
+  if (task.cancel)
+    out.push_back("It was asked to stop; its handler ends it at the next point where it looks.");
+}
+
+std::string FinishedText(const WhyFacts& facts) {
+  const auto& at = facts.record.finished_at;
+  return at ? " at " + FormatTime(*at) + " (" + Relative(*at, facts.now) + ")" : "";
+}
+
+void ExplainState(const WhyFacts& facts, Sentences& out) {
+  const Task& task = facts.record.task;
+  switch (task.state) {
+    case TaskState::Waiting:
+      return ExplainWaiting(facts, out);
+    case TaskState::Running:
+      return ExplainRunning(facts, out);
+    case TaskState::Held:
+      out.push_back("It is held: nothing happens to it until `millrace task release " + NameOf(facts) + "`.");
+      return;
+    case TaskState::Succeeded:
+      out.push_back("It succeeded" + FinishedText(facts) + ", so there is nothing left to run.");
+      return;
+    case TaskState::Cancelled:
+      out.push_back("It was cancelled or skipped" + FinishedText(facts) +
+                    (task.last_error.empty() ? "." : ": " + task.last_error));
+      return;
+    case TaskState::Failed:
+      out.push_back("It failed for good" + FinishedText(facts) + " and needs a person: " +
+                    (task.last_error.empty() ? "no reason is noted." : task.last_error));
+      out.push_back("When the cause is gone: `millrace task retry " + NameOf(facts) + "`.");
+      return;
+  }
+}
+
+void ExplainHistory(const WhyFacts& facts, Sentences& out) {
+  const Task& task = facts.record.task;
+  const auto& attempts = facts.record.attempts;
+  if (attempts.empty() && task.failures == 0 && task.crashes == 0) return;
+  std::string text = "So far " + Count(task.attempt, "attempt", "attempts") + ", of which " +
+                     Count(task.failures, "failure counts", "failures count") + " towards the limit of " +
+                     std::to_string(facts.config.retry.max_failures);
+  if (task.crashes > 0) text += "; " + Count(task.crashes, "time", "times") + " its worker died under it";
+  out.push_back(text + ".");
+  for (std::size_t i = attempts.size() > 5 ? attempts.size() - 5 : 0; i < attempts.size(); ++i) {
+    const AttemptRecord& attempt = attempts[i];
+    out.push_back("Attempt " + std::to_string(attempt.attempt) + " " + attempt.kind + " " +
+                  Relative(attempt.at, facts.now) + " on " + attempt.incarnation + ": " + attempt.message);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> ExplainTask(const WhyFacts& facts) {
+  Sentences out;
+  ExplainState(facts, out);
+  ExplainHistory(facts, out);
+  return out;
+}
+
+}  // namespace millrace

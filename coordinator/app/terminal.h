@@ -1,0 +1,33 @@
+// What standard output, error and input are, and text that is safe to show there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace millrace {
+
+bool OutputIsTerminal();
+bool ErrorIsTerminal();
+bool InputIsTerminal();
+// Columns of the terminal at standard error or output; 80 where it is not known.
+std::size_t TerminalWidth();
+
+// For people: `millrace: ` and the message to standard error, line by line, control characters escaped.
+void PrintError(std::string_view message);
+// A line on standard error that is not an error.
+void PrintNote(std::string_view text);
+// A line, or lines, on standard output; as they are.
+void PrintLine(std::string_view text);
+
+// Columns that the text takes, counting each code point as one.
+std::size_t DisplayWidth(std::string_view text);
+// Escaped, and cut to `width` columns with a `…`.
+std::string Fit(std::string_view text, std::size_t width);
+
+// 16,049
+std::string WithCommas(std::uint64_t number);
+// `1 task`, `2 tasks`
+std::string Count(std::uint64_t number, const std::string& one, const std::string& many);
+
+}  // namespace millrace
