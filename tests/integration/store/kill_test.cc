@@ -1,0 +1,125 @@
+// KILL in the middle of each statement: nothing is lost or doubled.
+#include <thread>
+
+#include "tests/integration/store/store_faults.h"
+
+namespace millrace {
+namespace {
+
+// The proxy holds the request back, so that the connection is killed at exactly that place.
+class KilledConnection : public StoreFaults {
+ protected:
+  void SetUp() override {
+    tasks_ = proxied_->OpenTasks();
+    ASSERT_TRUE(tasks_->Due({}));  // connects
+  }
+  // Kills every connection of this database but the test's own.
+  void KillAll() {
+    auto list = sql_->Run(
+        "SELECT id FROM information_schema.PROCESSLIST WHERE DB=DATABASE() AND id<>CONNECTION_ID()");
+    ASSERT_TRUE(list) << list.error().message;
+    for (const auto& row : list->rows) (void)sql_->Run("KILL " + *row[0]);
+  }
+  template <class Work>
+  auto KilledAt(const std::string& text, Work work) {
+    proxy_.Arm(TcpProxy::Evil::Delay, text);
+    decltype(work()) result;
+    std::thread working([&] { result = work(); });
+    EXPECT_TRUE(proxy_.WaitDone(++evils_)) << "the statement never came: " << text;
+    KillAll();
+    proxy_.Release();
+    working.join();
+    return result;
+  }
+
+  std::unique_ptr<TaskStore> tasks_;
+  int evils_ = 0;
+};
+
+TEST_F(KilledConnection, ClaimIsResolved) {
+  const auto ids = Add(5);
+  auto claimed = KilledAt("SET state=2", [&] { return tasks_->Claim(Request(ids)); });
+  ASSERT_FALSE(claimed);
+  EXPECT_EQ(claimed.error().code, ErrorCode::Unknown) << claimed.error().message;
+  auto adopted = tasks_->Resolve(Request(ids));
+  ASSERT_TRUE(adopted) << adopted.error().message;
+  EXPECT_TRUE(adopted->empty());
+  EXPECT_EQ(Claim(*tasks_, ids, 1).size(), 5U);
+}
+
+TEST_F(KilledConnection, EveryStatementOfASettle) {
+  const std::vector<std::string> places = {
+      "\x03"
+      "BEGIN",
+      "INSERT INTO tasks_done",
+      "DELETE tasks",
+      "INSERT INTO tasks_failed",
+      "SET state=0",
+      "INSERT INTO millrace_attempts",
+      "INSERT INTO millrace_counters",
+      "\x03"
+      "COMMIT"};
+  std::size_t added = 0;
+  for (const std::string& place : places) {
+    const auto claimed = Claim(*tasks_, Add(3));
+    added += 3;
+    ASSERT_EQ(claimed.size(), 3U);
+    auto batch = Succeeded(claimed);
+    batch[1].to = Settlement::To::Failed;
+    batch[2].to = Settlement::To::Waiting;
+    batch[2].delay = std::chrono::hours(1);
+    batch[1].failed_attempt = batch[2].failed_attempt = true;
+    batch[1].text = batch[2].text = "no luck";
+    auto settled = KilledAt(place, [&] { return tasks_->Settle("w.1", batch); });
+    ASSERT_FALSE(settled) << place;
+    EXPECT_EQ(settled.error().code, place.ends_with("COMMIT") ? ErrorCode::Unknown : ErrorCode::Unavailable)
+        << place << ": " << settled.error().message;
+    auto running = tasks_->StillRunning("w.1", batch);
+    ASSERT_TRUE(running) << running.error().message;
+    EXPECT_EQ(*running, std::vector<bool>(3, true)) << place;
+    auto again = tasks_->Settle("w.1", batch);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->verdicts, std::vector<SettleVerdict>(3, SettleVerdict::Settled)) << place;
+  }
+  ExpectNothingLostOrDoubled(added);
+  EXPECT_EQ(Count("tasks_done"), places.size());
+  EXPECT_EQ(Count("tasks_failed"), places.size());
+  EXPECT_EQ(Count("millrace_attempts"), 2 * places.size());
+  EXPECT_EQ(sql_->Ask("SELECT SUM(attempts_failed) FROM millrace_counters"),
+            std::to_string(2 * places.size()));
+}
+
+TEST_F(KilledConnection, EveryStatementOfATaskTransaction) {
+  sql_->Ask("CREATE TABLE points (id INT)");
+  auto transaction = proxied_->OpenTransaction(std::chrono::seconds(5));
+  const auto claimed = Claim(*tasks_, Add(1));
+  const auto batch = Succeeded(claimed);
+  const auto run = [&]() -> CommitReport {
+    if (auto done = transaction->Execute("INSERT INTO points VALUES (1)", {}); !done) {
+      EXPECT_EQ(transaction->state(), TransactionState::Lost) << done.error().message;
+      transaction->Rollback();
+      return {CommitVerdict::Unavailable, done.error().message};
+    }
+    return transaction->Commit("w.1", batch);
+  };
+  for (const char* place :
+       {"INSERT INTO points", "RELEASE SAVEPOINT", "INSERT INTO tasks_done", "DELETE tasks"}) {
+    const CommitReport report = KilledAt(place, run);
+    EXPECT_EQ(report.verdict, CommitVerdict::Unavailable) << place << ": " << report.message;
+    EXPECT_EQ(Count("points"), 0U);
+  }
+  EXPECT_EQ(KilledAt("\x03"
+                     "COMMIT",
+                     run)
+                .verdict,
+            CommitVerdict::Unknown);
+  auto running = tasks_->StillRunning("w.1", batch);
+  ASSERT_TRUE(running) << running.error().message;
+  EXPECT_TRUE(running->at(0));
+  EXPECT_EQ(run().verdict, CommitVerdict::Committed);
+  EXPECT_EQ(Count("points"), 1U);
+  ExpectNothingLostOrDoubled(1);
+}
+
+}  // namespace
+}  // namespace millrace
