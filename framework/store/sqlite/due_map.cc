@@ -25,12 +25,14 @@ Result<std::optional<DueGroup>> Step(SqliteRows rows, const std::string& table) 
 template <class Wanted>
 Status Walk(SqliteConnection& db, const std::string& table, std::uint32_t first, Wanted wanted,
             std::vector<DueGroup>& groups) {
-  const std::string next = NextGroupSql(table);
   auto group = Step(db.Select(FirstGroupSql(table), first), table);
   while (group && *group && wanted((*group)->slice)) {
     groups.push_back(std::move(**group));
     const DueGroup& last = groups.back();
-    group = Step(db.Select(next, last.slice, last.handler, last.urgency), table);
+    // SQLite seeks a row value by >= and then walks the whole group that it names; three plain > do not.
+    group = Step(db.Select(NextUrgencySql(table), last.slice, last.handler, last.urgency), table);
+    if (group && !*group) group = Step(db.Select(NextHandlerSql(table), last.slice, last.handler), table);
+    if (group && !*group) group = Step(db.Select(FirstGroupSql(table), last.slice + 1), table);
   }
   if (!group) return Fail(group.error());
   return {};
@@ -39,8 +41,11 @@ Status Walk(SqliteConnection& db, const std::string& table, std::uint32_t first,
 }  // namespace
 
 std::string FirstGroupSql(const std::string& table) { return Select(table) + "slice >= ?" + kOrder; }
-std::string NextGroupSql(const std::string& table) {
-  return Select(table) + "(slice, handler, urgency) > (?, ?, ?)" + kOrder;
+std::string NextUrgencySql(const std::string& table) {
+  return Select(table) + "slice = ? AND handler = ? AND urgency > ?" + kOrder;
+}
+std::string NextHandlerSql(const std::string& table) {
+  return Select(table) + "slice = ? AND handler > ?" + kOrder;
 }
 
 Status ReadDueGroups(SqliteConnection& db, const TableSlices& slices, std::vector<DueGroup>& groups) {

@@ -12,7 +12,8 @@ namespace millrace {
 
 // The statements of the walk, for the schema check too.
 std::string FirstGroupSql(const std::string& table);
-std::string NextGroupSql(const std::string& table);
+std::string NextUrgencySql(const std::string& table);
+std::string NextHandlerSql(const std::string& table);
 
 // Appends the groups of one table, in order. Inside a read transaction where several tables must agree.
 Status ReadDueGroups(SqliteConnection& db, const TableSlices& slices, std::vector<DueGroup>& groups);

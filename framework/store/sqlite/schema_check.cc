@@ -87,7 +87,8 @@ struct HotStatement {
 std::vector<HotStatement> HotStatements(const std::string& table) {
   const std::string mine = " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
   return {{"due map, first group", FirstGroupSql(table), 1},
-          {"due map, next group", NextGroupSql(table), 3},
+          {"due map, next urgency", NextUrgencySql(table), 3},
+          {"due map, next handler", NextHandlerSql(table), 2},
           {"scan", ScanSql(table), 7},
           {"claim",
            "UPDATE " + table + " SET state=2, attempt=attempt+1 WHERE id=? AND state=0 AND attempt=?", 2},
