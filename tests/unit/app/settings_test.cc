@@ -1,0 +1,42 @@
+#include "coordinator/app/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Nothing(const char*) { return ""; }
+
+TEST(SettingsTest, AFlagGoesBeforeTheEnvironmentAndThatBeforeTheDefault) {
+  const Environment environment = [](const char* name) {
+    return std::string_view(name) == "MILLRACE_STORE" ? std::string("sqlite:env.db") : std::string();
+  };
+  CommonFlags flags;
+  EXPECT_EQ(ResolveSettings(flags, Nothing, kDefaultStore)->shards.at("main").url, kDefaultStore);
+  EXPECT_EQ(ResolveSettings(flags, environment, kDefaultStore)->shards.at("main").url, "sqlite:env.db");
+  flags.store = "sqlite:flag.db";
+  EXPECT_EQ(ResolveSettings(flags, environment, kDefaultStore)->shards.at("main").url, "sqlite:flag.db");
+}
+
+TEST(SettingsTest, WithoutAnyStoreItSaysWhatToType) {
+  EXPECT_THAT(ResolveSettings({}, Nothing, "").error().message, HasSubstr("--store mysql://"));
+}
+
+TEST(SettingsTest, ZooKeeperIsRefusedByThisVersion) {
+  CommonFlags flags;
+  flags.zk = "localhost:2181";
+  EXPECT_THAT(ResolveSettings(flags, Nothing, kDefaultStore).error().message, HasSubstr("without ZooKeeper"));
+}
+
+TEST(SettingsTest, AWrongSchemeIsRefused) {
+  CommonFlags flags;
+  flags.store = "postgres://x";
+  EXPECT_THAT(ResolveSettings(flags, Nothing, kDefaultStore).error().message,
+              HasSubstr("--store: 'postgres'"));
+}
+
+}  // namespace
+}  // namespace millrace
