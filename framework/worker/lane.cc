@@ -10,7 +10,6 @@ namespace millrace {
 namespace {
 
 constexpr Micros kIdleWait = std::chrono::seconds(1);
-constexpr Micros kShortTask = std::chrono::milliseconds(1);
 constexpr std::size_t kShortChunk = 32;  // short tasks that a thread takes at once
 constexpr std::uint32_t kQuarantine = 3;
 
@@ -151,7 +150,7 @@ std::vector<FlightPtr> Lane::Take() {
     if (queue_.empty() && !closed_) filled_.WaitFor(mutex_, kIdleWait);
     std::size_t most = std::max<std::size_t>(handler_->MaxBatch(), 1);
     if (config_.batch != 0) most = std::min<std::size_t>(most, config_.batch);
-    if (most == 1 && pace_.Each() < kShortTask) {
+    if (most == 1 && pace_.AreShort()) {
       most = std::clamp<std::size_t>(queue_.size() / (2 * threads_), 1, kShortChunk);
     }
     while (!queue_.empty() && taken.size() < most) {

@@ -23,8 +23,8 @@ class LanePace {
     micros_each_ = micros_each_ == 0 ? each : micros_each_ + (each - micros_each_) * kWeight;
   }
 
-  // The moving mean of one task's time; zero before the first.
-  Micros Each() const { return Micros(static_cast<Micros::rep>(micros_each_)); }
+  // Tasks are known to be so short that handing them out one by one would cost as much as running them.
+  bool AreShort() const { return micros_each_ > 0 && micros_each_ < kShort; }
 
   // How many tasks may be queued, those running not counted.
   std::size_t Capacity() const {
@@ -38,6 +38,7 @@ class LanePace {
   static constexpr std::size_t kMost = 4 * 999;
 
  private:
+  static constexpr double kShort = 1000;   // microseconds
   static constexpr double kWeight = 0.1;  // of the newest call in the moving mean
 
   const std::size_t threads_;
