@@ -1,4 +1,4 @@
-// What the command's exit status says. A contract with scripts: see README.md.
+// What the command's exit status says. A contract with scripts: see README.md beside it.
 #pragma once
 
 #include "framework/base/result.h"

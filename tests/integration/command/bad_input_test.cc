@@ -1,0 +1,46 @@
+// What a person gets wrong, with the exit status and a part of what is said.
+#include "tests/integration/command/command_fixture.h"
+
+namespace millrace::testing {
+namespace {
+
+struct BadInput {
+  const char* arguments;
+  int exit_code;
+  const char* says;
+};
+
+const BadInput kTable[] = {
+    {"", 2, "--help"},
+    {"submit", 2, "--handler NAME"},
+    {"submit --handler awrd_points", 2, "did you mean 'award_points'?"},
+    {"submit --handler noop --params \"{a\"", 2, "not JSON"},
+    {"submit --handler noop --at yesterday", 2, "is not a time"},
+    {"submit --handler noop --in soon", 2, "is not a duration"},
+    {"submit --handler noop --from missing.csv", 2, "No such file"},
+    {"submit --handler noop --from rows.csv --key-column nme", 2, "did you mean 'name'?"},
+    {"submit --handler noop --store postgres://x", 2, "is not a kind of store"},
+    {"submit --handler noop --store mysql://u:secret@h/d", 2, "MILLRACE_PASSWORD_FILE"},
+    {"submit --handler noop --store mysql://u@127.0.0.1:1/d", 3, "127.0.0.1:1"},
+    {"worker --store mysql://u@127.0.0.1:1/d --wait 1s", 3, "gave up after 1 s"},
+    {"worker", 2, "MILLRACE_STORE"},
+    {"worker --zk localhost:2181", 2, "without ZooKeeper"},
+    {"run --config wrong.json", 2, "wrong.json:2: engine.bach: unknown key (did you mean 'batch'?)"},
+    {"run --load-balance 1", 2, "run --help"},
+    {"task show 1", 2, "does not exist"},
+    {"task retry --all-matching", 2, "needs a filter"},
+    {"task list --state wating", 2, "is no task state"},
+};
+
+TEST_F(CommandTest, BadInputSaysWhatWhereAndWhatToDo) {
+  Write("rows.csv", "id,name\n1,a\n");
+  Write("wrong.json", "{\"engine\": {\n\"bach\": 1}}\n");
+  for (const BadInput& bad : kTable) {
+    const ProcessResult result = Run(bad.arguments);
+    EXPECT_EQ(result.exit_code, bad.exit_code) << bad.arguments << "\n" << result.output;
+    EXPECT_THAT(result.output, ::testing::HasSubstr(bad.says)) << bad.arguments;
+  }
+}
+
+}  // namespace
+}  // namespace millrace::testing
