@@ -42,6 +42,7 @@ class TheCheck(unittest.TestCase):
         self.assert_fine("framework/worker/a.cc", '#include "framework/task/task.h"\n#include <vector>')
         self.assert_fine("coordinator/app/a.cc", '#include "framework/store/mysql/store.h"')
         self.assert_fine("handlers/noop/a.cc", '#include <millrace/handler.h>\n#include "handlers/noop/b.h"')
+        self.assert_fine("handlers/noop/a.cc", '#include "handlers/shared.h"')
 
     def test_finds_a_native_header_outside_its_home(self):
         self.assert_found("framework/worker/a.cc", "\n#include <mysql_driver.h>", "the MySQL connector")
@@ -52,6 +53,7 @@ class TheCheck(unittest.TestCase):
     def test_finds_a_handler_that_looks_inside(self):
         self.assert_found("handlers/noop/a.cc", '\n#include "framework/task/task.h"', "may not include")
         self.assert_found("handlers/noop/a.cc", '\n#include "handlers/exec/a.h"', "may not include")
+        self.assert_found("handlers/shared.h", '\n#include "handlers/exec/a.h"', "may not include")
 
     def test_finds_a_public_header_that_is_not_std_only(self):
         self.assert_found("framework/include/millrace/a.h", "\n#include <fmt/core.h>", "standard library alone")
