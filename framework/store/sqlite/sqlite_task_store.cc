@@ -31,12 +31,26 @@ Status TakeTask(SqliteRows rows, const std::string& table, std::vector<Task>& ta
   return rows.Finish();
 }
 
+std::string ScanGroup(const std::string& table) {
+  return "SELECT id, run_at, state, attempt, crashes, claimed_by FROM " + table + " INDEXED BY " + table +
+         "_due WHERE slice=? AND handler=? AND urgency=? AND urgency IS NOT NULL AND ";
+}
+
+Status TakeScanRows(SqliteRows rows, std::vector<ScanRow>& found) {
+  while (rows.Next()) {
+    found.push_back({rows.Id(0), TimeOf(rows.Text(1)), static_cast<TaskState>(rows.Integer(2)),
+                     rows.Number(3), rows.Number(4), rows.Text(5)});
+  }
+  return rows.Finish();
+}
+
 }  // namespace
 
 std::string ScanSql(const std::string& table) {
-  return "SELECT id, run_at, state, attempt, crashes, claimed_by FROM " + table + " INDEXED BY " + table +
-         "_due WHERE slice=? AND handler=? AND urgency=? AND urgency IS NOT NULL AND run_at<=?"
-         " AND (run_at, id)>(?, ?) ORDER BY run_at, id LIMIT ?";
+  return ScanGroup(table) + "run_at>? AND run_at<=? ORDER BY run_at, id LIMIT ?";
+}
+std::string ScanTieSql(const std::string& table) {
+  return ScanGroup(table) + "run_at=? AND id>? ORDER BY id LIMIT ?";
 }
 
 Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables) {
@@ -51,19 +65,25 @@ Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables) {
 }
 
 Result<std::vector<ScanRow>> SqliteTaskStore::Scan(const ScanRequest& request) {
-  if (Status named = CheckTable(request.group.table); !named) return Fail(named.error());
+  const DueGroup& group = request.group;
+  if (Status named = CheckTable(group.table); !named) return Fail(named.error());
+  const WallTime now = StoreNow();
+  const bool from_start = request.after == ScanPosition{};
   // Before the first row is before every text, also of a year that nobody thought of.
-  const std::string after = request.after == ScanPosition{} ? "" : TimeText(request.after.run_at);
-  auto rows = db_.Select(ScanSql(request.group.table), request.group.slice, request.group.handler,
-                         request.group.urgency, TimeText(StoreNow()), after, request.after.id,
-                         static_cast<std::uint64_t>(request.limit));
-  std::vector<ScanRow> found;
-  while (rows.Next()) {
-    found.push_back({rows.Id(0), TimeOf(rows.Text(1)), static_cast<TaskState>(rows.Integer(2)),
-                     rows.Number(3), rows.Number(4), rows.Text(5)});
-  }
-  if (rows.error()) return Fail(*rows.error());
-  return found;
+  const std::string after = from_start ? "" : TimeText(request.after.run_at);
+  return db_.Read([&]() -> Result<std::vector<ScanRow>> {
+    std::vector<ScanRow> found;
+    if (!from_start && request.after.run_at <= now) {
+      auto tie = db_.Select(ScanTieSql(group.table), group.slice, group.handler, group.urgency, after,
+                            request.after.id, static_cast<std::uint64_t>(request.limit));
+      if (Status read = TakeScanRows(std::move(tie), found); !read) return Fail(read.error());
+    }
+    if (found.size() == request.limit) return found;
+    auto rest = db_.Select(ScanSql(group.table), group.slice, group.handler, group.urgency, after,
+                           TimeText(now), static_cast<std::uint64_t>(request.limit - found.size()));
+    if (Status read = TakeScanRows(std::move(rest), found); !read) return Fail(read.error());
+    return found;
+  });
 }
 
 Result<bool> SqliteTaskStore::IsAlive(const std::string& incarnation) {

@@ -8,9 +8,12 @@
 
 namespace millrace {
 
-// The scan's statement, for the schema check too. Values: slice, handler, urgency, now, after run_at and id,
-// limit.
+// The scan's two statements, for the schema check too: a row value `(run_at, id) > (?, ?)` would bound run_at
+// alone, and read a tie from its beginning for every page of it.
+// Values: slice, handler, urgency, run_at after, now, limit.
 std::string ScanSql(const std::string& table);
+// Values: slice, handler, urgency, run_at, id after, limit.
+std::string ScanTieSql(const std::string& table);
 
 class SqliteTaskStore final : public TaskStore {
  public:

@@ -1,0 +1,68 @@
+#include "framework/store/sqlite/plan_check.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace millrace {
+namespace {
+
+class PlanCheckTest : public testing::Test {
+ protected:
+  PlanCheckTest() : folder_(MakeFolder()) {
+    file_.path = folder_ + "/a.db";
+    db_ = std::make_unique<SqliteConnection>(file_, true);
+    EXPECT_TRUE(
+        db_->Script("CREATE TABLE t (id INTEGER PRIMARY KEY, slice INT, run_at TEXT);"
+                    "CREATE INDEX due ON t (slice, run_at)"));
+  }
+  ~PlanCheckTest() override {
+    db_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  // What is wrong with the search for rows of one slice behind a place; empty: nothing.
+  std::string Fault(const std::string& behind, std::size_t values, const std::string& bounds,
+                    const std::string& order = "run_at, id") {
+    return PlanFault(*db_, {"scan", "SELECT id FROM t WHERE slice=? AND " + behind + " ORDER BY " + order,
+                            values, bounds})
+        .value_or("");
+  }
+
+  std::string FaultOf(const std::string& sql, const std::string& bounds) {
+    return PlanFault(*db_, {"statement", sql, 1, bounds}).value_or("");
+  }
+
+ private:
+  static std::string MakeFolder() {
+    std::string form = (std::filesystem::temp_directory_path() / "millrace_XXXXXX").string();
+    return mkdtemp(form.data()) == nullptr ? std::string() : form;
+  }
+
+  const std::string folder_;
+  SqliteFile file_;
+  std::unique_ptr<SqliteConnection> db_;
+};
+
+TEST_F(PlanCheckTest, ASearchByAllColumnsIsFine) {
+  EXPECT_EQ(Fault("run_at=? AND id>?", 3, "slice=? AND run_at=? AND rowid>?"), "");
+  EXPECT_EQ(Fault("run_at>?", 2, "slice=? AND run_at>?"), "");
+}
+
+TEST_F(PlanCheckTest, ARowValueThatBoundsOnlyItsFirstColumnIsAFault) {
+  EXPECT_NE(Fault("(run_at, id)>(?, ?)", 3, "slice=? AND run_at=? AND rowid>?"), "");
+  EXPECT_NE(Fault("(run_at=? AND id>? OR run_at>?)", 4, "slice=? AND run_at=? AND rowid>?"), "");
+}
+
+TEST_F(PlanCheckTest, ASortAndAScanAreFaults) {
+  EXPECT_NE(Fault("run_at>?", 2, "slice=? AND run_at>?", "id").find("it sorts"), std::string::npos);
+  EXPECT_NE(FaultOf("SELECT * FROM t WHERE run_at=?", "run_at=?").find("it scans"), std::string::npos);
+}
+
+TEST_F(PlanCheckTest, AStatementThatCannotBePreparedIsAFault) {
+  EXPECT_NE(FaultOf("SELECT id FROM t INDEXED BY gone WHERE slice=?", "slice=?"), "");
+}
+
+}  // namespace
+}  // namespace millrace
