@@ -11,6 +11,7 @@ namespace {
 constexpr Micros kFirstPause = std::chrono::milliseconds(100);
 constexpr Micros kLongestPause = std::chrono::seconds(2);
 constexpr Micros kSuspectPause = std::chrono::milliseconds(20);
+constexpr Micros kSoon = std::chrono::seconds(2);  // given back by the engine, and due again in a moment
 constexpr int kMapCostFactor = 50;  // of the map's own cost is the poll interval at least
 constexpr std::uint32_t kSuspectCrashes = 2;
 constexpr std::uint32_t kQuarantineCrashes = 3;
@@ -324,7 +325,7 @@ void Scanner::TrySuspect(const std::shared_ptr<Standing>& life) {
 bool Scanner::NothingLeft(const DueMap& map, bool was_empty) {
   if (!was_empty || !parts_.in_flight.Empty() || !unknown_.empty() || suspect_) return false;
   for (const DueGroup& group : map.groups) {
-    if (group.first_run_at > map.now) continue;
+    if (group.first_run_at > map.now + kSoon) continue;
     if (parts_.lanes.For(group.handler) != nullptr) return false;
     // Nobody here can run these, but some may be running elsewhere, or be left by the dead.
     const auto rows = store_->Scan({group, {}, kMaxBatchRows});

@@ -1,6 +1,8 @@
 // The mill's session. Its parts: due.cc (map and scan), claim.cc, rescue.cc, ledger.cc (keys), settle.cc.
 #pragma once
 
+#include <set>
+
 #include "framework/store/mysql/session.h"
 #include "framework/store/task_store.h"
 
@@ -32,6 +34,8 @@ class MysqlTaskStore final : public TaskStore {
   Result<bool> IsAlive(const std::string& incarnation);
   Result<std::vector<Task>> AdoptAttempt(const ClaimRequest& request, std::span<const std::uint64_t> ids,
                                          std::uint32_t seen);
+  Result<std::set<std::uint64_t>> AlreadyMine(const std::string& incarnation, std::span<const Task> tasks);
+  Result<std::vector<KeyVerdict>> EnterKeys(const std::string& incarnation, std::span<const Task> tasks);
   Status SaveProgress(const std::string& incarnation, std::span<const TaskProgress> progress);
 
   Session session_;

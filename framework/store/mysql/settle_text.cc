@@ -170,7 +170,7 @@ std::string KeysText(const std::vector<const Settlement*>& batch, bool failed) {
     entries += (entries.empty() ? "(" : ",(") + Quote(handler) + "," + Quote(key) + ")";
     tasks += (tasks.empty() ? "(" : ",(") + Quote(table) + "," + std::to_string(id) + ")";
   }
-  return "UPDATE tasks_keys SET ended_at=UTC_TIMESTAMP(6), keep_until=" +
+  return "UPDATE tasks_keys FORCE INDEX (PRIMARY) SET ended_at=UTC_TIMESTAMP(6), keep_until=" +
          std::string(failed ? "NULL" : "UTC_TIMESTAMP(6) + INTERVAL 30 DAY") +
          " WHERE (handler,biz_key) IN (" + entries + ") AND (task_table,task_id) IN (" + tasks + ")";
 }
