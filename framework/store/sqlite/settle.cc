@@ -19,15 +19,30 @@ class Settler {
   Settler(SqliteConnection& db, const std::string& incarnation)
       : db_(db), incarnation_(incarnation), now_(StoreNow()), now_text_(TimeText(now_)) {}
 
-  // The number of rows ended: 1, or 0 where the attempt is not ours.
+  // The number of rows ended: 1, or 0 where the attempt is not ours. One statement, which leaves nothing
+  // behind where the database refuses the row's data: all that a constraint can refuse is written by it. So a
+  // batch needs no savepoint for each row, which would cost a copy of every page that the row changes.
   Result<std::int64_t> End(const Settlement& settlement) {
-    auto ended = settlement.to == Settlement::To::Waiting ? SetWaiting(settlement) : Move(settlement);
-    if (!ended || *ended == 0) return ended;
-    if (Status noted = NoteFailure(settlement); !noted) return Fail(noted.error());
-    if (Status keyed = Key(settlement); !keyed) return Fail(keyed.error());
-    return ended;
+    return settlement.to == Settlement::To::Waiting ? SetWaiting(settlement) : Copy(settlement);
   }
 
+  // What follows for a row that has ended.
+  Status Follow(const Settlement& settlement) {
+    if (settlement.to != Settlement::To::Waiting) {
+      const std::string& table = settlement.key.table;
+      auto gone = db_.Run(
+          Text(table, Settlement::To::Waiting, [&] { return "DELETE FROM " + table + " WHERE id=?"; }),
+          settlement.key.id);
+      if (!gone) return Fail(gone.error());
+    }
+    Count(settlement);
+    if (Status noted = NoteFailure(settlement); !noted) return noted;
+    return Key(settlement);
+  }
+
+  Status WriteCounters() { return sums_.Write(db_, incarnation_); }
+
+ private:
   void Count(const Settlement& settlement) {
     CounterDelta& delta = sums_.Of(settlement.key.table, settlement.handler, settlement.batch);
     delta.succeeded += settlement.to == Settlement::To::Succeeded;
@@ -35,10 +50,8 @@ class Settler {
     delta.failed += settlement.to == Settlement::To::Failed;
     delta.attempts_failed += settlement.failed_attempt;
   }
-  Status WriteCounters() { return sums_.Write(db_, incarnation_); }
 
- private:
-  Result<std::int64_t> Move(const Settlement& settlement) {
+  Result<std::int64_t> Copy(const Settlement& settlement) {
     const bool failed = settlement.to == Settlement::To::Failed;
     const bool succeeded = settlement.to == Settlement::To::Succeeded;
     const std::string& table = settlement.key.table;
@@ -54,12 +67,8 @@ class Settler {
     const SqlBind last = failed      ? SqlBind(settlement.error_class)
                          : succeeded ? SqlBind::OrNull(settlement.text)
                                      : SqlBind(nullptr);
-    auto moved = db_.Run(sql, state, int{settlement.failed_attempt}, reason, last, now_text_,
-                         settlement.key.id, incarnation_, settlement.attempt);
-    if (!moved || *moved == 0) return moved;
-    return db_.Run(
-        Text(table, Settlement::To::Waiting, [&] { return "DELETE FROM " + table + " WHERE id=?"; }),
-        settlement.key.id);
+    return db_.Run(sql, state, int{settlement.failed_attempt}, reason, last, now_text_, settlement.key.id,
+                   incarnation_, settlement.attempt);
   }
 
   Result<std::int64_t> SetWaiting(const Settlement& settlement) {
@@ -116,12 +125,6 @@ std::string Refusal(const Settlement& settlement) {
   return {};
 }
 
-Status Savepoint(SqliteConnection& db, const char* sql) {
-  auto done = db.Run(sql);
-  if (!done) return Fail(done.error());
-  return {};
-}
-
 }  // namespace
 
 Result<SettleReport> SettleBatch(SqliteConnection& db, const std::string& incarnation,
@@ -136,19 +139,15 @@ Result<SettleReport> SettleBatch(SqliteConnection& db, const std::string& incarn
       report.verdicts[i] = SettleVerdict::Broken;
       continue;
     }
-    // A row that is refused half way leaves nothing behind. Savepoints cost little beside the row itself.
-    if (Status set = Savepoint(db, "SAVEPOINT one_row"); !set) return Fail(set.error());
     auto ended = settler.End(batch[i]);
     if (!ended && ended.error().code != ErrorCode::Invalid) return Fail(ended.error());
     if (!ended) {
-      if (Status back = Savepoint(db, "ROLLBACK TO one_row"); !back) return Fail(back.error());
       report.verdicts[i] = SettleVerdict::Broken;
       report.errors[i] = ended.error().message;
     } else if (*ended == 1) {
       report.verdicts[i] = SettleVerdict::Settled;
-      settler.Count(batch[i]);
+      if (Status followed = settler.Follow(batch[i]); !followed) return Fail(followed.error());
     }
-    if (Status gone = Savepoint(db, "RELEASE one_row"); !gone) return Fail(gone.error());
   }
   if (Status counted = settler.WriteCounters(); !counted) return Fail(counted.error());
   return report;

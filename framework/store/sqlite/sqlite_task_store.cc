@@ -25,7 +25,7 @@ Status CheckRequest(const std::string& table, std::size_t count) {
   return CheckSize(count);
 }
 
-// Appends the row that a statement with RETURNING gives, if it gives one.
+// Appends the row that a statement gives, if it gives one.
 Status TakeTask(SqliteRows rows, const std::string& table, std::vector<Task>& tasks) {
   if (rows.Next()) tasks.push_back(ReadTask(rows, table));
   return rows.Finish();
@@ -105,14 +105,18 @@ Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
   return db_.Write([&]() -> Result<std::vector<Task>> {
     if (Status alive = CheckAlive(request.incarnation); !alive) return Fail(alive.error());
     const std::string now = TimeText(StoreNow());
-    const std::string sql = "UPDATE " + request.table +
-                            " SET state=2, attempt=attempt+1, claimed_by=?, claimed_at=?, updated_at=?"
-                            " WHERE id=? AND state=0 AND attempt=? AND run_at<=? RETURNING " +
-                            std::string(kTaskColumns);
+    const std::string claim = "UPDATE " + request.table +
+                              " SET state=2, attempt=attempt+1, claimed_by=?, claimed_at=?, updated_at=?"
+                              " WHERE id=? AND state=0 AND attempt=? AND run_at<=?";
+    // Two plain statements are quicker than RETURNING, for which SQLite runs a trigger and a table beside.
+    const std::string read = "SELECT " + std::string(kTaskColumns) + " FROM " + request.table + " WHERE id=?";
     std::vector<Task> claimed;
+    claimed.reserve(request.ids.size());
     for (const std::uint64_t id : Sorted(request.ids)) {
-      auto rows = db_.Select(sql, request.incarnation, now, now, id, request.attempt, now);
-      if (Status taken = TakeTask(std::move(rows), request.table, claimed); !taken)
+      auto row = db_.Run(claim, request.incarnation, now, now, id, request.attempt, now);
+      if (!row) return Fail(row.error());
+      if (*row == 0) continue;
+      if (Status taken = TakeTask(db_.Select(read, id), request.table, claimed); !taken)
         return Fail(taken.error());
     }
     return claimed;
