@@ -4,15 +4,20 @@
 
 namespace millrace {
 
+bool ScanCursors::Restarts(const Place& place, const DueGroup& group, BootTime now) const {
+  return (place.empty && place.read <= kSmallGroup) || group.first_run_at < place.head ||
+         now - place.rewound >= rewind_;
+}
+
 void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups) {
   std::map<Key, Place> next;
   for (const DueGroup& group : groups) {
     const Key key = KeyOf(group);
     const auto known = places_.find(key);
-    Place place{{}, group.first_run_at, now, false};
-    if (known != places_.end()) {
-      const Place& old = known->second;
-      if (!old.empty && group.first_run_at >= old.head && now - old.rewound < rewind_) place = old;
+    Place place{{}, group.first_run_at, now};
+    if (known != places_.end() && !Restarts(known->second, group, now)) {
+      place = known->second;
+      place.empty = false;
     }
     next.emplace(key, place);
   }
@@ -33,10 +38,11 @@ bool ScanCursors::MayHaveMore(const DueGroup& group) const {
   return place != places_.end() && !place->second.empty;
 }
 
-void ScanCursors::Advance(const DueGroup& group, const ScanPosition& last, bool full) {
+void ScanCursors::Advance(const DueGroup& group, const ScanPosition& last, std::size_t rows, bool full) {
   const auto place = places_.find(KeyOf(group));
   if (place == places_.end()) return;
   place->second.after = std::max(place->second.after, last);
+  place->second.read += rows;
   place->second.empty = !full;
 }
 

@@ -30,8 +30,8 @@ class ScanCursors {
   WallTime WaitingSince(const DueGroup& group) const;
   // False once a page came back short, until the next Refresh.
   bool MayHaveMore(const DueGroup& group) const;
-  // A page was read up to `last`; `full`: it had as many rows as were asked for.
-  void Advance(const DueGroup& group, const ScanPosition& last, bool full);
+  // A page of so many rows was read up to `last`; `full`: it had as many as were asked for.
+  void Advance(const DueGroup& group, const ScanPosition& last, std::size_t rows, bool full);
   std::size_t Size() const { return places_.size(); }
 
  private:
@@ -40,9 +40,13 @@ class ScanCursors {
     ScanPosition after;
     WallTime head;  // first_run_at when it last started from the beginning
     BootTime rewound;
+    std::size_t read = 0;  // rows since then
     bool empty = false;
   };
 
+  static constexpr std::size_t kSmallGroup = 100;  // rows that may be read again in every round
+
+  bool Restarts(const Place& place, const DueGroup& group, BootTime now) const;
   static Key KeyOf(const DueGroup& group) { return {group.table, group.slice, group.handler, group.urgency}; }
 
   const Micros rewind_;

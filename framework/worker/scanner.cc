@@ -12,7 +12,7 @@ constexpr Micros kFirstPause = std::chrono::milliseconds(100);
 constexpr Micros kLongestPause = std::chrono::seconds(2);
 constexpr Micros kSuspectPause = std::chrono::milliseconds(20);
 constexpr Micros kSoon = std::chrono::seconds(2);  // given back by the engine, and due again in a moment
-constexpr int kMapCostFactor = 50;  // of the map's own cost is the poll interval at least
+constexpr int kMapCostFactor = 50;                 // of the map's own cost is the poll interval at least
 constexpr std::uint32_t kSuspectCrashes = 2;
 constexpr std::uint32_t kQuarantineCrashes = 3;
 constexpr std::size_t kSuspectRescues = 5;
@@ -66,7 +66,8 @@ Micros Scanner::Round() {
   const BootTime asked = parts_.clock.Now();
   const auto map = store_->Due(parts_.slices.Slices(parts_.shard));
   const Micros cost = parts_.clock.Now() - asked;
-  Micros next = std::max(parts_.engine.poll, kMapCostFactor * cost);
+  // A little more often than the bound, which is to hold for the claim and the start too.
+  Micros next = std::max(parts_.engine.poll * 9 / 10, kMapCostFactor * cost);
   if (map) {
     cursors_.Refresh(asked, map->groups);
     for (const DueGroup& group : map->groups) {
@@ -156,7 +157,7 @@ bool Scanner::ScanInto(const DueGroup& group, std::size_t limit, Candidates& fou
     found.by_attempt[{group.table, row.attempt}].push_back(row.id);
     ++found.count;
   }
-  cursors_.Advance(group, last, full);
+  cursors_.Advance(group, last, rows->size(), full);
   return true;
 }
 

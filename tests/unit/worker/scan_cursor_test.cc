@@ -27,7 +27,7 @@ TEST_F(ScanCursorTest, AGroupStartsAtItsBeginning) {
 
 TEST_F(ScanCursorTest, AFullPageGoesOnBehindItsLastRow) {
   cursors_.Refresh(kStart, {group_});
-  cursors_.Advance(group_, last_, true);
+  cursors_.Advance(group_, last_, 999, true);
   cursors_.Refresh(kStart + seconds(1), {group_});
   EXPECT_EQ(cursors_.At(group_), last_);
   EXPECT_EQ(cursors_.WaitingSince(group_), last_.run_at);
@@ -35,30 +35,40 @@ TEST_F(ScanCursorTest, AFullPageGoesOnBehindItsLastRow) {
 
 TEST_F(ScanCursorTest, AGroupThatRanEmptyStartsAgain) {
   cursors_.Refresh(kStart, {group_});
-  cursors_.Advance(group_, last_, false);
+  cursors_.Advance(group_, last_, 3, false);
   EXPECT_FALSE(cursors_.MayHaveMore(group_));
   cursors_.Refresh(kStart + seconds(1), {group_});
   EXPECT_EQ(cursors_.At(group_), ScanPosition{});
   EXPECT_TRUE(cursors_.MayHaveMore(group_));
 }
 
+TEST_F(ScanCursorTest, ALargeGroupThatRanEmptyGoesOnBehindItsCursorUntilTheRewindInterval) {
+  cursors_.Refresh(kStart, {group_});
+  cursors_.Advance(group_, last_, 500, false);
+  cursors_.Refresh(kStart + seconds(1), {group_});
+  EXPECT_EQ(cursors_.At(group_), last_);
+  EXPECT_TRUE(cursors_.MayHaveMore(group_));
+  cursors_.Refresh(kStart + seconds(2), {group_});
+  EXPECT_EQ(cursors_.At(group_), ScanPosition{});
+}
+
 TEST_F(ScanCursorTest, AGroupThatNeverRunsEmptyGoesBackOnTheRewindInterval) {
   cursors_.Refresh(kStart, {group_});
-  cursors_.Advance(group_, last_, true);
+  cursors_.Advance(group_, last_, 999, true);
   cursors_.Refresh(kStart + seconds(2), {group_});
   EXPECT_EQ(cursors_.At(group_), ScanPosition{});
 }
 
 TEST_F(ScanCursorTest, AHeadThatMovedToAnEarlierTimeIsSeenAtOnce) {
   cursors_.Refresh(kStart, {group_});
-  cursors_.Advance(group_, last_, true);
+  cursors_.Advance(group_, last_, 999, true);
   cursors_.Refresh(kStart + seconds(1), {Group(1, kDue - seconds(1))});
   EXPECT_EQ(cursors_.At(group_), ScanPosition{});
 }
 
 TEST_F(ScanCursorTest, AHeadThatMovedOnIsNoReasonToGoBack) {
   cursors_.Refresh(kStart, {group_});
-  cursors_.Advance(group_, last_, true);
+  cursors_.Advance(group_, last_, 999, true);
   cursors_.Refresh(kStart + seconds(1), {Group(1, kDue + seconds(1))});
   EXPECT_EQ(cursors_.At(group_), last_);
 }
