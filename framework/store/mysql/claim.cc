@@ -19,6 +19,12 @@ void KeepNewest(std::vector<Task>& tasks, std::uint64_t claimed) {
   std::erase_if(tasks, [&](const Task& task) { return task.claimed_at != newest; });
 }
 
+Status CheckSize(const ClaimRequest& request) {
+  if (request.ids.size() <= kMaxBatchRows) return {};
+  return Fail(ErrorCode::Invalid, "a claim of " + std::to_string(request.ids.size()) +
+                                      " rows; the limit is " + std::to_string(kMaxBatchRows));
+}
+
 }  // namespace
 
 std::string ClaimText(const ClaimRequest& request, const std::string& ids) {
@@ -38,6 +44,7 @@ std::string RunningRows(const std::string& table, const std::string& ids, const 
 }
 
 Result<std::vector<Task>> MysqlTaskStore::Claim(const ClaimRequest& request) {
+  if (Status fits = CheckSize(request); !fits) return Fail(fits.error());
   std::vector<std::uint64_t> ids = Sorted(request.ids);
   // A second look is enough for rows that stay locked; one that is locked in between is left for later.
   for (int look = 0; !ids.empty(); ++look) {
@@ -103,6 +110,7 @@ Result<bool> MysqlTaskStore::IsAlive(const std::string& incarnation) {
 }
 
 Result<std::vector<Task>> MysqlTaskStore::Resolve(const ClaimRequest& request) {
+  if (Status fits = CheckSize(request); !fits) return Fail(fits.error());
   const std::vector<std::uint64_t> ids = Sorted(request.ids);
   if (ids.empty()) return std::vector<Task>{};
   const std::string list = List(ids);
@@ -115,20 +123,38 @@ Result<std::vector<Task>> MysqlTaskStore::Resolve(const ClaimRequest& request) {
     if (error.code == ErrorCode::Conflict) error.code = ErrorCode::Unavailable;
     return Fail(error);
   }
-  // An earlier Resolve whose reply was lost may have raised some of them already.
+  auto tasks = AdoptReached(request, list);
+  if (tasks) {
+    half_resolved_.erase({request.table, list});
+  } else {
+    half_resolved_.insert({request.table, list});
+  }
+  return tasks;
+}
+
+// The rows that the lost statement reached have the number that it gave them. Only a Resolve that failed
+// half-way can have raised some of them further without anybody knowing.
+Result<std::vector<Task>> MysqlTaskStore::AdoptReached(const ClaimRequest& request, const std::string& list) {
+  const bool again = half_resolved_.contains({request.table, list});
   std::map<std::uint32_t, std::vector<std::uint64_t>> running;
   Status read = session_.Query(
       "SELECT id,attempt FROM " + request.table + " FORCE INDEX (PRIMARY) WHERE id IN (" + list +
-          ") AND state=2 AND claimed_by=" + Quote(request.incarnation) + " AND attempt>" +
-          std::to_string(request.attempt),
+          ") AND state=2 AND claimed_by=" + Quote(request.incarnation) + " AND attempt" +
+          (again ? ">=" : "=") + std::to_string(request.attempt + 1),
       [&](const Row& row) { running[static_cast<std::uint32_t>(row.Number(2))].push_back(row.Number(1)); });
   if (!read) return Fail(read.error());
   std::vector<Task> tasks;
   for (const auto& [seen, found] : running) {
     auto adopted = AdoptAttempt(request, found, seen);
+    // Those adopted before are known to nobody but the database: all of it must be asked again.
     if (!adopted) {
-      // Those adopted before are known to nobody but the database: all of it must be asked again.
       return Fail(ErrorCode::Unknown, "an unknown claim is only partly resolved: " + adopted.error().message);
+    }
+    if (adopted->size() < found.size()) {
+      auto alive = IsAlive(request.incarnation);
+      if (alive && !*alive) return std::vector<Task>{};  // whoever marked it dead sees to its rows
+      return Fail(ErrorCode::Unknown,
+                  "an unknown claim is only partly resolved: an earlier adoption was still under way");
     }
     for (Task& task : *adopted) tasks.push_back(std::move(task));
   }
@@ -136,6 +162,7 @@ Result<std::vector<Task>> MysqlTaskStore::Resolve(const ClaimRequest& request) {
 }
 
 Result<std::vector<Task>> MysqlTaskStore::Adopt(const ClaimRequest& request) {
+  if (Status fits = CheckSize(request); !fits) return Fail(fits.error());
   const std::vector<std::uint64_t> ids = Sorted(request.ids);
   if (ids.empty()) return std::vector<Task>{};
   return AdoptAttempt(request, ids, request.attempt);
@@ -152,8 +179,10 @@ Result<std::vector<Task>> MysqlTaskStore::AdoptAttempt(const ClaimRequest& reque
       ") AND state=2 AND claimed_by=" + me + " AND attempt=" + std::to_string(seen) +
       " AND EXISTS (SELECT 1 FROM millrace_incarnations WHERE id=" + me + " AND dead=0 LOCK IN SHARE MODE)");
   if (!hit) return Fail(hit.error());
+  if (*hit == 0) return std::vector<Task>{};
   auto tasks = ReadClaimed(request, list, seen + 1);
   if (!tasks) return Fail(ErrorCode::Unknown, "adopted rows can't be read: " + tasks.error().message);
+  KeepNewest(*tasks, *hit);
   return tasks;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <set>
+#include <string>
+#include <utility>
 
 #include "framework/store/mysql/session.h"
 #include "framework/store/task_store.h"
@@ -32,6 +34,7 @@ class MysqlTaskStore final : public TaskStore {
   Result<std::vector<Task>> ReadClaimed(const ClaimRequest& request, const std::string& ids,
                                         std::uint32_t attempt);
   Result<bool> IsAlive(const std::string& incarnation);
+  Result<std::vector<Task>> AdoptReached(const ClaimRequest& request, const std::string& list);
   Result<std::vector<Task>> AdoptAttempt(const ClaimRequest& request, std::span<const std::uint64_t> ids,
                                          std::uint32_t seen);
   Result<std::set<std::uint64_t>> AlreadyMine(const std::string& incarnation, std::span<const Task> tasks);
@@ -39,6 +42,9 @@ class MysqlTaskStore final : public TaskStore {
   Status SaveProgress(const std::string& incarnation, std::span<const TaskProgress> progress);
 
   Session session_;
+  // Tables and id lists of the claims whose Resolve failed after it may have raised some of their rows.
+  std::set<std::pair<std::string, std::string>> half_resolved_;
+  std::set<TaskKey> busy_;  // what the last settles found locked
 };
 
 }  // namespace millrace::mysql
