@@ -15,8 +15,7 @@ class Interleaving {
 
   void Run(int steps) {
     for (int i = 0; i < steps; ++i) Step();
-    for (auto& row : late_) Expect(row->Commit());
-    late_.clear();
+    while (!late_.empty()) CommitLate();
     for (const auto& [id, runs] : runs_) Expect(test_.fixture().Change("tasks", id, {.state = 0}));
     // To the end of the group, and anew, until a round from its beginning finds nothing.
     cursor_ = {};
@@ -69,14 +68,19 @@ class Interleaving {
   void ChangeLate() {
     if (!test_.fixture().late_commits()) return;
     if (late_.size() > 2) {
-      Expect(late_.front()->Commit());
-      late_.erase(late_.begin());
+      CommitLate();
       return;
     }
     auto row = test_.fixture().InsertLate("tasks", SomeRow());
     ASSERT_NE(row, nullptr);
-    runs_[row->id()];
     late_.push_back(std::move(row));
+  }
+
+  // From now on others may change it too; before, they would wait for its lock.
+  void CommitLate() {
+    Expect(late_.front()->Commit());
+    runs_[late_.front()->id()];
+    late_.erase(late_.begin());
   }
 
   // False: the group was at its end, and the cursor is back at its beginning.
