@@ -86,6 +86,7 @@ enum class SettleVerdict {
   Settled,
   Refused,  // the attempt is no longer this incarnation's: rescued, adopted or settled otherwise
   Broken,   // the database refuses this row's data; see `errors`
+  Busy,     // not settled: somebody else's lock is on it, or the store went away half-way. Try again
 };
 
 struct SettleReport {
@@ -131,7 +132,8 @@ class TaskStore {
                                                       std::span<const Task> tasks) = 0;
 
   // Ends attempts, in one transaction where it can; rows that break the batch or are refused are split out and
-  // the others settle. Unknown: see ReadBack. Unavailable, Conflict: nothing was settled, try again.
+  // the others settle; so are rows that somebody has locked (Busy). Unknown: see StillRunning. Unavailable,
+  // Conflict: nothing was settled, try again.
   virtual Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) = 0;
 
   // After an Unknown settle, on a new connection: for each settlement, true if its attempt still runs under

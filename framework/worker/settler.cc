@@ -13,6 +13,7 @@ constexpr std::size_t kBound = 8 * kMaxBatchRows;
 constexpr Micros kTick = std::chrono::milliseconds(100);
 constexpr Micros kFirstPause = std::chrono::milliseconds(20);
 constexpr Micros kLongestPause = std::chrono::seconds(1);
+constexpr Micros kBusyPause = std::chrono::milliseconds(200);
 
 std::vector<Settlement> SettlementsOf(const std::vector<Landing>& batch) {
   std::vector<Settlement> settlements;
@@ -46,14 +47,31 @@ void Settler::Land(Landing landing) {
 
 void Settler::Run() {
   while (!stopping_.load()) {
-    std::vector<Landing> taken = queue_.Take(batch_, kTick);
+    std::vector<Landing> taken = DueAgain();
+    std::vector<Landing> fresh = queue_.Take(batch_ - taken.size(), kTick);
+    std::move(fresh.begin(), fresh.end(), std::back_inserter(taken));
     std::map<std::string, std::vector<Landing>> by_life;
     for (Landing& landing : taken) by_life[LifeOf(landing)].push_back(std::move(landing));
     for (auto& [life, batch] : by_life) SettleAll(std::move(batch));
   }
 }
 
-// Until every outcome is known, or the worker ends. An outage of the database is waited out here.
+void Settler::SetAside(Landing landing) {
+  if (busy_.empty()) busy_due_ = BootClock::now() + kBusyPause;
+  busy_.push_back(std::move(landing));
+}
+
+std::vector<Landing> Settler::DueAgain() {
+  std::vector<Landing> due;
+  if (busy_.empty() || BootClock::now() < busy_due_) return due;
+  const auto end = busy_.begin() + static_cast<std::ptrdiff_t>(std::min(busy_.size(), batch_));
+  std::move(busy_.begin(), end, std::back_inserter(due));
+  busy_.erase(busy_.begin(), end);
+  return due;
+}
+
+// Until every outcome is known, or the worker ends; locked rows are set aside. An outage of the database is
+// waited out here.
 void Settler::SettleAll(std::vector<Landing> batch) {
   Micros delay = kFirstPause;
   while (!batch.empty() && !stopping_.load()) {
@@ -107,6 +125,8 @@ std::vector<Landing> Settler::SettleOnce(std::vector<Landing> batch) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (report->verdicts[i] == SettleVerdict::Broken) {
       MendBroken(std::move(batch[i]), report->errors[i]);
+    } else if (report->verdicts[i] == SettleVerdict::Busy) {
+      SetAside(std::move(batch[i]));
     } else {
       known_(batch[i], report->verdicts[i]);
     }
@@ -127,6 +147,10 @@ void Settler::MendBroken(Landing landing, const std::string& error) {
   settlement.text = "its outcome could not be stored, and it may have taken effect";
   settlement.error_class = "bad_outcome";
   const auto report = store_->Settle(LifeOf(landing), std::span(&settlement, 1));
+  if (report && report->verdicts[0] == SettleVerdict::Busy) {
+    SetAside(std::move(landing));
+    return;
+  }
   if (report && report->verdicts[0] != SettleVerdict::Broken) {
     known_(landing, report->verdicts[0]);
     return;

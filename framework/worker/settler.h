@@ -37,6 +37,8 @@ class Settler {
   std::vector<Landing> SettleOnce(std::vector<Landing> batch);
   std::vector<Landing> Verified(std::vector<Landing> batch);
   void MendBroken(Landing landing, const std::string& error);
+  void SetAside(Landing landing);
+  std::vector<Landing> DueAgain();
 
   const std::unique_ptr<TaskStore> store_;
   const std::size_t batch_;
@@ -45,6 +47,9 @@ class Settler {
   std::atomic<bool> stopping_{false};
   Signal wake_;
   bool reported_ = false;  // the present trouble was logged
+  // Landings whose rows somebody else has locked: nobody waits for them.
+  std::vector<Landing> busy_;
+  BootTime busy_due_{};
   Thread thread_;
 };
 

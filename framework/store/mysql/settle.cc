@@ -1,6 +1,7 @@
 #include "framework/store/mysql/settle.h"
 
 #include <map>
+#include <set>
 
 #include "framework/store/mysql/due_text.h"
 #include "framework/store/mysql/mysql_task_store.h"
@@ -34,18 +35,13 @@ class Settler {
  public:
   Settler(Session& session, const std::string& incarnation, std::span<const Settlement> batch)
       : session_(session), incarnation_(incarnation), first_(batch.data()) {
-    report_.verdicts.assign(batch.size(), SettleVerdict::Refused);
+    report_.verdicts.assign(batch.size(), SettleVerdict::Busy);
     report_.errors.assign(batch.size(), "");
   }
 
-  Result<SettleReport> Run(const Batch& batch) {
-    Status done = Step(batch, 0);
-    if (done) return report_;
-    if (settled_ && done.error().code != ErrorCode::Unknown) {
-      return Fail(ErrorCode::Unknown, "a batch is only partly settled: " + done.error().message);
-    }
-    return Fail(done.error());
-  }
+  // `busy`: those that were found locked the last time. Nobody waits for them: one that is still locked is
+  // Busy again at once.
+  Result<SettleReport> Run(const Batch& batch, const std::set<TaskKey>& busy);
 
  private:
   Status Step(const Batch& batch, int depth);
@@ -54,6 +50,9 @@ class Settler {
   Status Halves(const Batch& batch, int depth);
   // True: committed. False: refused.
   Result<bool> Once(const Batch& batch);
+  // Those of the batch that still run and that nobody else has locked.
+  Result<Batch> Free(const Batch& batch);
+  Status Probe(Batch& batch, const std::set<TaskKey>& busy);
 
   void Note(const Settlement* one, SettleVerdict verdict, std::string error = {}) {
     const auto index = static_cast<std::size_t>(one - first_);
@@ -67,6 +66,36 @@ class Settler {
   SettleReport report_;
   bool settled_ = false;
 };
+
+Result<SettleReport> Settler::Run(const Batch& batch, const std::set<TaskKey>& busy) {
+  Batch rest = batch;
+  if (Status probed = Probe(rest, busy); !probed) return Fail(probed.error());
+  Status done = Step(rest, 0);
+  if (done) return report_;
+  // Short of a lost COMMIT, the steps that failed have changed nothing: those rows are still to be settled.
+  if (settled_ && done.error().code != ErrorCode::Unknown) return report_;
+  return Fail(done.error());
+}
+
+Status Settler::Probe(Batch& batch, const std::set<TaskKey>& busy) {
+  if (busy.empty()) return {};
+  Batch suspects;
+  for (const Settlement* one : batch) {
+    if (busy.contains(one->key)) suspects.push_back(one);
+  }
+  auto running = ReadRunning(session_, incarnation_, suspects, false);
+  if (!running) return Fail(running.error());
+  auto free = Free(suspects);
+  if (!free) return Fail(free.error());
+  std::set<const Settlement*> out(suspects.begin(), suspects.end());
+  for (std::size_t i = 0; i < suspects.size(); ++i) {
+    // One that has ended is left in the batch, to be refused there.
+    if (!(*running)[i]) out.erase(suspects[i]);
+  }
+  for (const Settlement* one : *free) out.erase(one);
+  std::erase_if(batch, [&](const Settlement* one) { return out.contains(one); });
+  return {};
+}
 
 Result<bool> Settler::Once(const Batch& batch) {
   Transaction transaction(session_);
@@ -101,15 +130,17 @@ Status Settler::Narrow(const Batch& batch, int depth) {
   if (!running) return Fail(running.error());
   Batch ours;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if ((*running)[i]) ours.push_back(batch[i]);
+    if ((*running)[i]) {
+      ours.push_back(batch[i]);
+    } else {
+      Note(batch[i], SettleVerdict::Refused);
+    }
   }
   if (ours.size() < batch.size()) return Step(ours, depth + 1);
   return batch.size() > 1 ? Halves(batch, depth) : Status{};
 }
 
-// Somebody holds a row of ours (a person's edit, a rescue that waits): the others need not wait for it. The
-// rest is reported as unknown, since its place is a reading back, not a verdict.
-Status Settler::Unlocked(const Batch& batch, const Error& conflict) {
+Result<Batch> Settler::Free(const Batch& batch) {
   Batch free;
   for (const SettleGroup& group : GroupSettlements(batch)) {
     std::map<std::uint64_t, const Settlement*> rows;
@@ -118,11 +149,17 @@ Status Settler::Unlocked(const Batch& batch, const Error& conflict) {
         session_.Query("SELECT id" + RunningRows(group.table, IdList(group), incarnation_, group.attempt) +
                            " ORDER BY id FOR UPDATE SKIP LOCKED",
                        [&](const Row& row) { free.push_back(rows[row.Number(1)]); });
-    if (!read) return read;
+    if (!read) return Fail(read.error());
   }
-  if (free.size() == batch.size() || free.empty()) return Fail(conflict);
-  if (Status done = Step(free, 1); !done) return done;
-  return Fail(conflict);
+  return free;
+}
+
+// Somebody holds a row of ours (a person's edit, a rescue that waits): the others need not wait for it.
+Status Settler::Unlocked(const Batch& batch, const Error& conflict) {
+  auto free = Free(batch);
+  if (!free) return Fail(free.error());
+  if (free->size() == batch.size()) return Fail(conflict);  // the lock is on a key or a counter
+  return Step(*free, 1);
 }
 
 Status Settler::Halves(const Batch& batch, int depth) {
@@ -174,7 +211,15 @@ Result<std::vector<bool>> ReadRunning(Session& session, const std::string& incar
 
 Result<SettleReport> MysqlTaskStore::Settle(const std::string& incarnation,
                                             std::span<const Settlement> batch) {
-  return Settler(session_, incarnation, batch).Run(Pointers(batch));
+  auto report = Settler(session_, incarnation, batch).Run(Pointers(batch), busy_);
+  for (std::size_t i = 0; report && i < batch.size(); ++i) {
+    if (report->verdicts[i] == SettleVerdict::Busy) {
+      busy_.insert(batch[i].key);
+    } else if (!busy_.empty()) {
+      busy_.erase(batch[i].key);
+    }
+  }
+  return report;
 }
 
 Result<std::vector<bool>> MysqlTaskStore::StillRunning(const std::string& incarnation,

@@ -1,0 +1,127 @@
+#include "framework/worker/settler.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <map>
+
+namespace millrace {
+namespace {
+
+constexpr std::uint64_t kLockedRow = 7;
+
+// Gives a row the verdicts of a list, one for each settle, then Settled; kLockedRow is Busy as long as
+// `locked` says so. The settler asks nothing else of it.
+class ScriptedStore final : public TaskStore {
+ public:
+  ScriptedStore(std::map<std::uint64_t, std::vector<SettleVerdict>> script, const std::atomic<bool>& locked)
+      : locked_(locked), script_(std::move(script)) {}
+
+  Result<SettleReport> Settle(const std::string&, std::span<const Settlement> batch) override {
+    SettleReport report;
+    report.errors.resize(batch.size());
+    for (const Settlement& one : batch) {
+      auto& left = script_[one.key.id];
+      if (one.key.id == kLockedRow && locked_) left = {SettleVerdict::Busy};
+      report.verdicts.push_back(left.empty() ? SettleVerdict::Settled : left.front());
+      if (!left.empty()) left.erase(left.begin());
+    }
+    return report;
+  }
+  Result<std::vector<bool>> StillRunning(const std::string&, std::span<const Settlement>) override {
+    return None();
+  }
+  Result<DueMap> Due(std::span<const TableSlices>) override { return None(); }
+  Result<std::vector<ScanRow>> Scan(const ScanRequest&) override { return None(); }
+  Result<std::vector<Task>> Claim(const ClaimRequest&) override { return None(); }
+  Result<std::vector<Task>> Resolve(const ClaimRequest&) override { return None(); }
+  Result<std::vector<Task>> Adopt(const ClaimRequest&) override { return None(); }
+  Result<std::vector<std::uint64_t>> Rescue(const RescueRequest&) override { return None(); }
+  Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string&, std::span<const Task>) override {
+    return None();
+  }
+  Result<std::vector<TaskKey>> Attend(const std::string&, std::span<const TaskKey>,
+                                      std::span<const TaskProgress>) override {
+    return None();
+  }
+
+ private:
+  static tl::unexpected<Error> None() { return Fail(ErrorCode::Internal, "not asked for in this test"); }
+
+  const std::atomic<bool>& locked_;
+  std::map<std::uint64_t, std::vector<SettleVerdict>> script_;
+};
+
+class NoHost final : public FlightHost {
+ public:
+  bool StopAsked() const override { return false; }
+  std::unique_ptr<TaskTransaction> OpenTransaction(Micros) override { return nullptr; }
+  void SaveProgress(const Flight&, std::string) override {}
+  void Park(FlightPtr) override {}
+  void Land(Landing) override {}
+  void Settled(const Flight&, const Settlement&) override {}
+};
+
+class SettlerTest : public testing::Test {
+ protected:
+  void Open(std::map<std::uint64_t, std::vector<SettleVerdict>> script) {
+    settler_ = std::make_unique<Settler>(std::make_unique<ScriptedStore>(std::move(script), locked_), 999,
+                                         [this](const Landing& landing, SettleVerdict verdict) {
+                                           known_.Push({landing, verdict}, Micros(0));
+                                         });
+    settler_->Start();
+  }
+  void Land(std::uint64_t id) {
+    Task task;
+    task.key = {"tasks", id};
+    const auto life = std::make_shared<Standing>("w.1", std::chrono::seconds(10), BootClock::now());
+    settler_->Land({std::make_shared<Flight>(host_, "main", task, life, false), {.key = task.key}});
+  }
+  struct Told {
+    Landing landing;
+    SettleVerdict verdict;
+  };
+  // What the settler tells next.
+  Told Next() {
+    auto told = known_.Take(1, std::chrono::seconds(20));
+    EXPECT_EQ(told.size(), 1U) << "the settler told nothing";
+    return told.empty() ? Told{} : std::move(told[0]);
+  }
+
+  NoHost host_;
+  std::atomic<bool> locked_{true};
+  BoundedQueue<Told> known_{100};
+  std::unique_ptr<Settler> settler_;
+};
+
+TEST_F(SettlerTest, ALockedRowHoldsUpNobodyAndIsTriedAgain) {
+  Open({});
+  Land(kLockedRow);
+  Land(2);
+  EXPECT_EQ(Next().landing.settlement.key.id, 2U);
+  Land(3);
+  EXPECT_EQ(Next().landing.settlement.key.id, 3U);
+  locked_ = false;
+  const Told last = Next();
+  EXPECT_EQ(last.landing.settlement.key.id, kLockedRow);
+  EXPECT_EQ(last.verdict, SettleVerdict::Settled);
+}
+
+TEST_F(SettlerTest, ARefusedRowIsToldAsSuch) {
+  Open({{1, {SettleVerdict::Refused}}});
+  Land(1);
+  EXPECT_EQ(Next().verdict, SettleVerdict::Refused);
+}
+
+TEST_F(SettlerTest, AnOutcomeThatCannotBeStoredFailsTheTaskAlsoWhereItIsLockedThen) {
+  Open({{1, {SettleVerdict::Broken, SettleVerdict::Busy}}});
+  Land(1);
+  const Told told = Next();
+  EXPECT_EQ(told.verdict, SettleVerdict::Settled);
+  EXPECT_EQ(told.landing.settlement.to, Settlement::To::Failed);
+  EXPECT_EQ(told.landing.settlement.error_class, "bad_outcome");
+}
+
+}  // namespace
+}  // namespace millrace
