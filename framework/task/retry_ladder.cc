@@ -2,15 +2,24 @@
 
 #include <algorithm>
 
+#include "framework/base/log.h"
+#include "framework/base/utf8.h"
+
 namespace millrace {
 namespace {
+
+// A handler's text as the databases take it: bytes that are no UTF-8 would be refused, and the outcome with
+// them.
+std::string Storable(const std::string& text, std::size_t limit) {
+  return Shorten(IsUtf8(text) ? text : EscapeControls(text), limit);
+}
 
 Settlement Base(const Task& task, const Outcome& outcome) {
   Settlement settlement;
   settlement.key = task.key;
   settlement.attempt = task.attempt;
-  settlement.text = Shorten(outcome.text);
-  settlement.error_class = Shorten(outcome.error_class, 64);
+  settlement.text = Storable(outcome.text, kMaxText);
+  settlement.error_class = Storable(outcome.error_class, 64);
   settlement.handler = task.handler;
   settlement.biz_key = task.biz_key;
   settlement.batch = task.batch;
@@ -21,7 +30,8 @@ Settlement Base(const Task& task, const Outcome& outcome) {
 
 Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit) {
   if (policy.delays.empty()) return Micros(0);
-  const std::size_t tier = std::min<std::size_t>(std::max<std::uint32_t>(failure, 1) - 1, policy.delays.size() - 1);
+  const std::size_t tier =
+      std::min<std::size_t>(std::max<std::uint32_t>(failure, 1) - 1, policy.delays.size() - 1);
   const double factor = 1.0 + policy.jitter * (2.0 * unit - 1.0);
   return Micros(static_cast<std::int64_t>(static_cast<double>(policy.delays[tier].count()) * factor));
 }

@@ -29,6 +29,12 @@ Outcome RetryFor(std::string why, std::string error_class) {
   return outcome;
 }
 
+Outcome FailWith(std::string why, std::string error_class) {
+  Outcome outcome = RetryFor(std::move(why), std::move(error_class));
+  outcome.kind = OutcomeKind::Fail;
+  return outcome;
+}
+
 }  // namespace
 
 bool AttemptRunner::Run(const std::vector<FlightPtr>& flights, TaskTransaction& transaction) {
@@ -123,13 +129,16 @@ AttemptRunner::Next AttemptRunner::Commit(const std::vector<FlightPtr>& flights,
       if (flights.size() > 1) return Next::OneByOne;
       LandAll(flights, outcomes);  // its SQL is rolled back; the settler finds and counts the refusal
       return Next::Ended;
+    case CommitVerdict::Broken:
+      if (flights.size() > 1) return Next::OneByOne;
+      LandAll(flights, FailWith("its outcome could not be stored, nothing was committed: " + report.message,
+                                "bad_outcome"));
+      return Next::Ended;
     case CommitVerdict::Escaped: {
-      Outcome outcome;
-      outcome.kind = OutcomeKind::Fail;
-      outcome.text = "may have taken effect: its transaction was ended behind the context's back (" +
-                     report.message + "); look at what it wrote before you retry it";
-      outcome.error_class = "escaped";
-      LandAll(flights, outcome);
+      const std::string text =
+          "may have taken effect: its transaction was ended behind the context's back (" + report.message +
+          "); look at what it wrote before you retry it";
+      LandAll(flights, FailWith(text, "escaped"));
       return Next::Ended;
     }
     case CommitVerdict::Unavailable:

@@ -1,5 +1,6 @@
 #include <map>
 
+#include "framework/base/utf8.h"
 #include "framework/store/mysql/due_text.h"
 #include "framework/store/mysql/mysql_task_store.h"
 #include "framework/store/mysql/sql_text.h"
@@ -71,6 +72,8 @@ Result<std::vector<TaskKey>> MysqlTaskStore::Attend(const std::string& incarnati
 Status MysqlTaskStore::SaveProgress(const std::string& incarnation, std::span<const TaskProgress> progress) {
   std::map<std::pair<std::string, std::uint32_t>, std::map<std::uint64_t, std::string>> groups;
   for (const TaskProgress& one : progress) {
+    // A text that the database refuses would keep the others', and the answer, away.
+    if (!IsUtf8(one.progress)) continue;
     groups[{one.key.table, one.attempt}][one.key.id] = Shorten(one.progress);
   }
   for (const auto& [group, texts] : groups) {

@@ -99,7 +99,11 @@ CommitReport MysqlTaskTransaction::Commit(const std::string& incarnation, std::s
   std::vector<const Settlement*> rows;
   for (const Settlement& one : batch) rows.push_back(&one);
   auto step = RunSettle(session_, incarnation, rows);
-  if (!step) return GiveUp(step.error());
+  if (!step) {
+    CommitReport report = GiveUp(step.error());
+    if (step.error().code == ErrorCode::Invalid) report.verdict = CommitVerdict::Broken;
+    return report;
+  }
   if (*step == SettleStep::Refused) {
     Rollback();
     return {CommitVerdict::Refused, "an attempt is no longer this incarnation's"};

@@ -113,7 +113,7 @@ CommitReport SqliteTaskTransaction::Commit(const std::string& incarnation,
                                              " is no longer this worker's");
     }
     if (report->verdicts[i] == SettleVerdict::Broken)
-      return End(CommitVerdict::Unavailable, report->errors[i]);
+      return End(CommitVerdict::Broken, report->errors[i]);
   }
   if (Status done = db_.Commit(); !done) return Verdict(done.error());
   state_ = TransactionState::Idle;

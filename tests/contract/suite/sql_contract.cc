@@ -149,6 +149,15 @@ TEST_P(TransactionContract, SeveralTasksSettleTogetherOrNotAtAll) {
   EXPECT_EQ(StateOf(second.key.id), TaskState::Succeeded);
 }
 
+TEST_P(TransactionContract, ASettleThatTheDatabaseRefusesCommitsNothingAndSaysSo) {
+  Execute("INSERT INTO account (id) VALUES (1)");
+  const CommitReport report = Commit(End(task_, To::Succeeded, "not UTF-8: \xff\xfe"));
+  EXPECT_EQ(report.verdict, CommitVerdict::Broken) << report.message;
+  EXPECT_FALSE(report.message.empty());
+  EXPECT_EQ(Accounts(), "0");
+  EXPECT_EQ(StateOf(id_), TaskState::Running);
+}
+
 TEST_P(SqlStoreContract, TheViewFindsATaskThroughoutItsLife) {
   const auto id = AddDue(1)[0];
   const std::string ask = "SELECT state FROM tasks_all WHERE id=" + std::to_string(id);

@@ -97,5 +97,15 @@ TEST(RetryLadderTest, SnoozeAndGiveBackAreNoFailures) {
   }
 }
 
+TEST(RetryLadderTest, TextsAreMadeFitForTheDatabase) {
+  const Outcome outcome{.kind = OutcomeKind::Fail, .text = "caf\xc3\xa9\nfine", .error_class = "bad\xff"};
+  EXPECT_EQ(Settle({}, Failing(0), outcome, 0.5).text, "caf\xc3\xa9\nfine");
+  EXPECT_EQ(Settle({}, Failing(0), outcome, 0.5).error_class, "bad\\xff");
+  const std::string rubbish = "\xe9t\xe9" + std::string(kMaxText, 'x');
+  const Settlement cut = Settle({}, Failing(0), {.kind = OutcomeKind::Done, .text = rubbish}, 0.5);
+  EXPECT_TRUE(cut.text.starts_with("\\xe9t\\xe9x")) << cut.text;
+  EXPECT_EQ(cut.text.size(), kMaxText);
+}
+
 }  // namespace
 }  // namespace millrace
