@@ -44,7 +44,8 @@ struct TaskFilter {
   std::optional<std::uint32_t> slice;
 };
 
-// Pages run through one table's pools: waiting and running rows, then failed, then finished, each by id.
+// Pages run through one table's pools: waiting and running rows, then failed, then finished, each by id. A page
+// is bounded in the rows that it looks at too: it may be short, or empty, and have a next one.
 struct TaskPage {
   std::vector<TaskRecord> records;
   std::string next;  // give it back as `after`; empty: the end

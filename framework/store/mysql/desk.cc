@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "framework/store/mysql/mysql_desk.h"
 #include "framework/store/mysql/sessions.h"
@@ -100,29 +102,66 @@ Result<std::vector<TaskTotals>> MysqlTaskDesk::Totals() {
   return totals;
 }
 
+namespace {
+
+// What the index's skips tell of one handler.
+struct HandlerGroups {
+  GroupBacklog backlog;
+  std::set<std::string> slices;
+  std::set<std::string> urgencies;
+};
+
+// As many ranges as the servers' optimizers still plan as such.
+constexpr std::size_t kRanges = 1000;
+
+std::string Joined(std::set<std::string>::const_iterator from, std::set<std::string>::const_iterator to) {
+  std::string text;
+  for (; from != to; ++from) text += (text.empty() ? "" : ",") + *from;
+  return text;
+}
+
+// Counts by ranges of the index, which hold this handler's rows alone, until there are enough.
+Status CountWaiting(Session& session, const HandlerGroups& groups, GroupBacklog& backlog) {
+  const std::string urgencies = Joined(groups.urgencies.begin(), groups.urgencies.end());
+  const std::size_t step = std::max<std::size_t>(1, kRanges / groups.urgencies.size());
+  for (auto from = groups.slices.begin(); from != groups.slices.end() && backlog.waiting < kExactBacklog;) {
+    auto to = from;
+    for (std::size_t i = 0; i < step && to != groups.slices.end(); ++i) ++to;
+    Status read = session.Query(
+        "SELECT COUNT(*) FROM (SELECT 1 FROM " + backlog.table + " FORCE INDEX (due) WHERE slice IN (" +
+            Joined(from, to) + ") AND handler=" + Quote(backlog.handler) + " AND urgency IN (" + urgencies +
+            ") LIMIT " + std::to_string(kExactBacklog - backlog.waiting) + ") AS counted",
+        [&](const Row& row) { backlog.waiting += row.Number(1); });
+    if (!read) return read;
+    from = to;
+  }
+  backlog.more = backlog.waiting >= kExactBacklog;
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<GroupBacklog>> MysqlTaskDesk::Backlog(const std::string& table) {
-  // The handlers by skips over the index, then a bounded count of each.
-  std::map<std::string, GroupBacklog> groups;
+  std::map<std::string, HandlerGroups> handlers;
   Status read =
-      session_.Query("SELECT handler,MIN(run_at) FROM " + table +
+      session_.Query("SELECT slice,handler,urgency,MIN(run_at) FROM " + table +
                          " FORCE INDEX (due) WHERE urgency IS NOT NULL GROUP BY slice,handler,urgency",
                      [&](const Row& row) {
-                       GroupBacklog& group = groups[row.Text(1)];
-                       const auto due = row.Time(2);
-                       group.table = table;
-                       group.handler = row.Text(1);
-                       if (!group.oldest_due || due < group.oldest_due) group.oldest_due = due;
+                       HandlerGroups& groups = handlers[row.Text(2)];
+                       groups.slices.insert(row.Text(1));
+                       groups.urgencies.insert(row.Text(3));
+                       const auto due = row.Time(4);
+                       auto& oldest = groups.backlog.oldest_due;
+                       if (!oldest || due < oldest) oldest = due;
                      });
   if (!read) return Fail(read.error());
   std::vector<GroupBacklog> backlog;
-  for (auto& [handler, group] : groups) {
-    read = session_.Query("SELECT COUNT(*) FROM (SELECT 1 FROM " + table +
-                              " FORCE INDEX (due) WHERE urgency IS NOT NULL AND handler=" + Quote(handler) +
-                              " LIMIT " + std::to_string(kExactBacklog) + ") AS counted",
-                          [&](const Row& row) { group.waiting = row.Number(1); });
-    if (!read) return Fail(read.error());
-    group.more = group.waiting >= kExactBacklog;
-    backlog.push_back(std::move(group));
+  for (auto& [handler, groups] : handlers) {
+    groups.backlog.table = table;
+    groups.backlog.handler = handler;
+    if (Status counted = CountWaiting(session_, groups, groups.backlog); !counted)
+      return Fail(counted.error());
+    backlog.push_back(std::move(groups.backlog));
   }
   return backlog;
 }

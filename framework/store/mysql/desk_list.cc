@@ -46,6 +46,21 @@ std::string Conditions(const TaskFilter& filter) {
   return text;
 }
 
+// A page looks at so many rows of a pool, whether they match or not: a filter that matches little makes short
+// pages, never slow ones.
+constexpr std::size_t kLook = 20'000;
+
+// The last row of a look that begins behind `from`; 0 where the pool ends before.
+Result<std::uint64_t> EndOfLook(Session& session, const std::string& pool, std::uint64_t from) {
+  std::uint64_t end = 0;
+  Status read =
+      session.Query("SELECT id FROM " + pool + " FORCE INDEX (PRIMARY) WHERE id>" + std::to_string(from) +
+                        " ORDER BY id LIMIT 1 OFFSET " + std::to_string(kLook - 1),
+                    [&](const Row& row) { end = row.Number(1); });
+  if (!read) return Fail(read.error());
+  return end;
+}
+
 }  // namespace
 
 Result<TaskPage> MysqlTaskDesk::List(const std::string& table, const TaskFilter& filter,
@@ -53,18 +68,34 @@ Result<TaskPage> MysqlTaskDesk::List(const std::string& table, const TaskFilter&
   auto place = ParsePlace(after);
   if (!place) return Fail(place.error());
   TaskPage page;
+  const auto next = [](std::size_t pool, std::uint64_t id) {
+    return std::to_string(pool) + ":" + std::to_string(id);
+  };
   const Pool pools[] = {kHot, kFailed, kDone};
+  const std::string conditions = Conditions(filter);
   for (std::size_t pool = place->pool; pool < 3; ++pool) {
     if (!MayHold(pool, filter)) continue;
     const std::uint64_t from = pool == place->pool ? place->id : 0;
-    Status read = session_.Query(PoolText(table, pools[pool]) + " WHERE id>" + std::to_string(from) +
-                                     Conditions(filter) + " ORDER BY id LIMIT " +
-                                     std::to_string(limit - page.records.size()),
-                                 [&](const Row& row) { page.records.push_back(ReadRecord(table, row)); });
+    std::uint64_t end = 0;
+    if (!conditions.empty()) {
+      auto look = EndOfLook(session_, table + pools[pool].suffix, from);
+      if (!look) return Fail(look.error());
+      end = *look;
+    }
+    Status read =
+        session_.Query(PoolText(table, pools[pool]) + " FORCE INDEX (PRIMARY) WHERE id>" +
+                           std::to_string(from) + (end > 0 ? " AND id<=" + std::to_string(end) : "") +
+                           conditions + " ORDER BY id LIMIT " + std::to_string(limit - page.records.size()),
+                       [&](const Row& row) { page.records.push_back(ReadRecord(table, row)); });
     if (!read) return Fail(read.error());
-    if (page.records.size() < limit) continue;
-    if (limit > 0) page.next = std::to_string(pool) + ":" + std::to_string(page.records.back().task.key.id);
-    return page;
+    if (page.records.size() >= limit) {
+      if (limit > 0) page.next = next(pool, page.records.back().task.key.id);
+      return page;
+    }
+    if (end > 0) {
+      page.next = next(pool, end);
+      return page;
+    }
   }
   return page;
 }
