@@ -1,0 +1,164 @@
+// Drains no-op rows through the store's claim and settle, and through a bare loop of the same SQL, with two
+// sessions each, in turn on one private server. Prints both rates and their ratio.
+//   store_bench [rows, default 200000] [batch, default 999] [rounds, default 3]
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "framework/store/mysql/due_text.h"
+#include "framework/store/mysql/mysql_store.h"
+#include "framework/store/mysql/settle_text.h"
+#include "framework/store/mysql/sql_text.h"
+#include "framework/store/mysql/task_rows.h"
+#include "tests/support/private_mariadb.h"
+#include "tests/support/sql_connection.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t kSessions = 2;
+constexpr std::uint32_t kSlices = 64;
+
+[[noreturn]] void Die(const std::string& what) {
+  std::fprintf(stderr, "store_bench: %s\n", what.c_str());
+  std::exit(1);
+}
+
+template <class T>
+T Must(Result<T> result) {
+  if (!result) Die(result.error().message);
+  return std::move(*result);
+}
+
+class Bench {
+ public:
+  Bench(std::size_t rows, std::size_t batch) : rows_(rows), batch_(batch) {
+    store_ = Must(OpenMysqlStore(database_.url(), {.password_file = database_.password_file()}));
+    if (auto done = store_->OpenSchema()->Apply({.tables = 1, .slices = kSlices}); !done)
+      Die(done.error().message);
+    Incarnation me{.id = "bench.1", .worker = "bench", .host = "here"};
+    if (auto done = store_->OpenIncarnations()->Register(me); !done) Die(done.error().message);
+  }
+
+  double Store() {
+    return Run([this](std::span<const std::vector<std::uint64_t>> batches) { StoreSession(batches); });
+  }
+  double Bare() {
+    return Run([this](std::span<const std::vector<std::uint64_t>> batches) { BareSession(batches); });
+  }
+
+ private:
+  template <class Session>
+  double Run(Session session) {
+    const auto batches = Fill();
+    const std::size_t half = batches.size() / kSessions;
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < kSessions; ++i) {
+      const std::size_t end = i + 1 == kSessions ? batches.size() : (i + 1) * half;
+      threads.emplace_back(
+          [&session, part = std::span(batches).subspan(i * half, end - i * half)] { session(part); });
+    }
+    threads.clear();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    SqlConnection sql(database_.url(), database_.password_file());
+    if (sql.Ask("SELECT COUNT(*) FROM tasks_done") != std::to_string(rows_)) Die("rows are missing");
+    return static_cast<double>(rows_) / took.count();
+  }
+
+  std::vector<std::vector<std::uint64_t>> Fill() {
+    SqlConnection sql(database_.url(), database_.password_file());
+    sql.Ask("TRUNCATE tasks");
+    sql.Ask("TRUNCATE tasks_done");
+    for (std::size_t at = 0; at < rows_; at += 1000) {
+      std::string rows;
+      for (std::size_t i = at; i < std::min(at + 1000, rows_); ++i)
+        rows += i == at ? "('noop')" : ",('noop')";
+      sql.Ask("INSERT INTO tasks (handler) VALUES " + rows);
+    }
+    std::vector<std::vector<std::uint64_t>> batches(1);
+    const auto ids = Must(sql.Run("SELECT id FROM tasks ORDER BY slice,run_at,id"));
+    for (std::size_t i = 0; i < rows_; ++i) {
+      if (batches.back().size() == batch_) batches.emplace_back();
+      batches.back().push_back(std::stoull(*ids.rows.at(i).at(0)));
+    }
+    return batches;
+  }
+
+  void StoreSession(std::span<const std::vector<std::uint64_t>> batches);
+  void BareSession(std::span<const std::vector<std::uint64_t>> batches);
+
+  const std::size_t rows_;
+  const std::size_t batch_;
+  TestDatabase database_;
+  std::unique_ptr<millrace::Store> store_;
+};
+
+Settlement End(const Task& task) {
+  return {.key = task.key,
+          .attempt = task.attempt,
+          .handler = task.handler,
+          .biz_key = task.biz_key,
+          .batch = task.batch};
+}
+
+void Bench::StoreSession(std::span<const std::vector<std::uint64_t>> batches) {
+  auto tasks = store_->OpenTasks();
+  for (const auto& ids : batches) {
+    const auto claimed = Must(tasks->Claim({.table = "tasks", .incarnation = "bench.1", .ids = ids}));
+    std::vector<Settlement> ends;
+    for (const Task& task : claimed) ends.push_back(End(task));
+    (void)Must(tasks->Settle("bench.1", ends));
+  }
+}
+
+// The same statements, and nothing between them.
+void Bench::BareSession(std::span<const std::vector<std::uint64_t>> batches) {
+  SqlConnection sql(database_.url(), database_.password_file());
+  sql.Ask("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+  for (const auto& batch : batches) {
+    const auto ids = mysql::Sorted(batch);
+    const std::string list = mysql::List(ids);
+    sql.Ask(mysql::ClaimText({.table = "tasks", .incarnation = "bench.1"}, list));
+    (void)Must(
+        sql.Run("SELECT " + mysql::TaskColumns(true) + mysql::RunningRows("tasks", list, "bench.1", 1)));
+    std::vector<Settlement> ends(ids.size());
+    std::vector<const Settlement*> pointers;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      ends[i] = {.key = {"tasks", ids[i]}, .attempt = 1, .handler = "noop"};
+      pointers.push_back(&ends[i]);
+    }
+    const mysql::SettleGroup group = mysql::GroupSettlements(pointers).at(0);
+    sql.Ask("BEGIN");
+    sql.Ask(mysql::MoveText(group, "bench.1", list));
+    sql.Ask(mysql::DeleteText(group, "bench.1", list));
+    sql.Ask(mysql::CountersText("bench.1", pointers));
+    sql.Ask("COMMIT");
+  }
+}
+
+int Main(int count, char** arguments) {
+  const auto number = [&](int i, std::size_t otherwise) {
+    return count > i ? static_cast<std::size_t>(std::strtoull(arguments[i], nullptr, 10)) : otherwise;
+  };
+  const std::size_t rows = number(1, 200'000);
+  const std::size_t batch = std::min(number(2, kMaxBatchRows), kMaxBatchRows);
+  Bench bench(rows, batch);
+  double store = 0;
+  double bare = 0;
+  for (std::size_t round = 0; round < number(3, 3); ++round) {
+    bare = std::max(bare, bench.Bare());
+    store = std::max(store, bench.Store());
+  }
+  std::printf(
+      "{\"rows\":%zu,\"batch\":%zu,\"store_per_second\":%.0f,\"bare_per_second\":%.0f,\"ratio\":%.3f}\n",
+      rows, batch, store, bare, store / bare);
+  return 0;
+}
+
+}  // namespace
+}  // namespace millrace
+
+int main(int count, char** arguments) { return millrace::Main(count, arguments); }
