@@ -1,17 +1,20 @@
 #include "framework/base/log.h"
 
 #include <glog/logging.h>
+#include <unistd.h>
 
 #include <cstdio>
 
+#include "framework/base/clock.h"
+#include "framework/base/log_line.h"
 #include "framework/base/utf8.h"
 
 namespace millrace {
 namespace {
 
-bool NeedsQuotes(std::string_view value) {
-  return value.empty() || value.find_first_of(" \"=") != std::string_view::npos;
-}
+// Written before each line where standard error is a terminal: a progress line that is drawn there goes, so
+// that none of it stays behind the line's end.
+const char* clear_line = "";
 
 void AppendEscaped(std::string& out, unsigned char c) {
   if (c == '\n') {
@@ -47,22 +50,7 @@ std::string EscapeControls(std::string_view text) {
 }
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
-  std::string line = EscapeControls(event);
-  for (const LogField& field : fields) {
-    line += ' ';
-    line += field.key;
-    line += '=';
-    std::string value = EscapeControls(field.value);
-    if (NeedsQuotes(value)) {
-      std::string quoted = "\"";
-      for (char c : value) {
-        if (c == '"') quoted += '\\';
-        quoted += c;
-      }
-      value = quoted + '"';
-    }
-    line += value;
-  }
+  const std::string line = clear_line + LogLine(SystemClock().WallNow(), level, event, fields);
   switch (level) {
     case LogLevel::Info:
       LOG(INFO) << line;
@@ -78,8 +66,9 @@ void Log(LogLevel level, std::string_view event, std::initializer_list<LogField>
 
 void StartLogging(const char* program, LogLevel least) {
   FLAGS_logtostderr = true;
-  FLAGS_log_utc_time = true;
+  FLAGS_log_prefix = false;  // glog's names log.cc as the source of every event
   FLAGS_minloglevel = static_cast<int>(least);
+  if (isatty(STDERR_FILENO) == 1) clear_line = "\r\x1b[2K";
   google::InitGoogleLogging(program);
 }
 

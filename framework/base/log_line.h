@@ -1,0 +1,19 @@
+// How a line of the log looks. Pure.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "framework/base/clock.h"
+#include "framework/base/log.h"
+
+namespace millrace {
+
+// `2026-11-20T18:00:00.123Z I worker started worker=w1 shards=2`: UTC to the millisecond, so that columns
+// align; I, W or E for the level; the event and its fields with control characters escaped. Values that are
+// empty or hold a space, `"` or `=` stand in quotes.
+std::string LogLine(WallTime at, LogLevel level, std::string_view event,
+                    std::initializer_list<LogField> fields);
+
+}  // namespace millrace

@@ -1,0 +1,36 @@
+#include "framework/base/log_line.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/base/time_text.h"
+
+namespace millrace {
+namespace {
+
+const WallTime kAt = ParseTime("2026-11-20T18:00:00.123999Z").value();
+
+TEST(LogLineTest, BeginsWithTheTimeInUtcAndTheLevel) {
+  EXPECT_EQ(LogLine(kAt, LogLevel::Info, "worker registered", {{"store", "sqlite:a.db"}, {"shards", 2}}),
+            "2026-11-20T18:00:00.123Z I worker registered store=sqlite:a.db shards=2");
+  EXPECT_EQ(LogLine(kAt, LogLevel::Warning, "late", {}), "2026-11-20T18:00:00.123Z W late");
+  EXPECT_EQ(LogLine(kAt, LogLevel::Error, "gone", {}), "2026-11-20T18:00:00.123Z E gone");
+}
+
+TEST(LogLineTest, TheTimeIsAlwaysOfOneWidth) {
+  EXPECT_EQ(LogLine(ParseTime("2026-01-02T03:04:05Z").value(), LogLevel::Info, "e", {}),
+            "2026-01-02T03:04:05.000Z I e");
+  EXPECT_EQ(LogLine(WallTime(Micros(-1)), LogLevel::Info, "e", {}), "1969-12-31T23:59:59.999Z I e");
+}
+
+TEST(LogLineTest, IsOneLineWhateverTheValuesHold) {
+  EXPECT_EQ(LogLine(kAt, LogLevel::Info, "a\nb", {{"why", "two\nlines\x1b[0m"}}),
+            "2026-11-20T18:00:00.123Z I a\\nb why=two\\nlines\\x1b[0m");
+}
+
+TEST(LogLineTest, QuotesValuesThatWouldReadAsFields) {
+  EXPECT_EQ(LogLine(kAt, LogLevel::Info, "e", {{"a", ""}, {"b", "x y"}, {"c", "k=v"}, {"d", "\"q\""}}),
+            R"(2026-11-20T18:00:00.123Z I e a="" b="x y" c="k=v" d="\"q\"")");
+}
+
+}  // namespace
+}  // namespace millrace
