@@ -1,0 +1,19 @@
+// The changes of several rows that more than one session of the memory store makes.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "framework/store/task_store.h"
+#include "framework/testing/memory_state.h"
+
+namespace millrace {
+
+// All or none.
+Result<SubmitReport> SubmitTo(MemoryState& state, const std::string& table, std::span<const NewTask> tasks,
+                              WallTime now);
+
+SettleReport SettleIn(MemoryState& state, const std::string& incarnation, std::span<const Settlement> batch,
+                      WallTime now);
+
+}  // namespace millrace

@@ -1,0 +1,27 @@
+// What people and producers ask of a memory shard. Thread-safe. Keeps no audit: nothing reads it there.
+#pragma once
+
+#include "framework/testing/memory_shard.h"
+
+namespace millrace {
+
+class MemoryTaskDesk final : public TaskDesk {
+ public:
+  explicit MemoryTaskDesk(MemoryShard& shard) : shard_(shard) {}
+
+  Result<SubmitReport> Submit(const std::string& table, std::span<const NewTask> tasks) override;
+  Result<TaskRecord> Get(const TaskKey& key) override;
+  Result<TaskKey> Find(const std::string& table, const std::string& handler, const std::string& key) override;
+  Result<TaskPage> List(const std::string& table, const TaskFilter& filter, const std::string& after,
+                        std::size_t limit) override;
+  Result<std::vector<std::uint64_t>> Apply(TaskAction action, const std::string& table,
+                                           std::span<const std::uint64_t> ids,
+                                           const std::string& actor) override;
+  Result<std::vector<TaskTotals>> Totals() override;
+  Result<std::vector<GroupBacklog>> Backlog(const std::string& table) override;
+
+ private:
+  MemoryShard& shard_;
+};
+
+}  // namespace millrace
