@@ -143,6 +143,7 @@ Status CountWaiting(Session& session, const HandlerGroups& groups, GroupBacklog&
 
 Result<std::vector<GroupBacklog>> MysqlTaskDesk::Backlog(const std::string& table) {
   std::map<std::string, HandlerGroups> handlers;
+  const BootTime start = BootClock::now();
   Status read =
       session_.Query("SELECT slice,handler,urgency,MIN(run_at) FROM " + table +
                          " FORCE INDEX (due) WHERE urgency IS NOT NULL GROUP BY slice,handler,urgency",
@@ -155,6 +156,7 @@ Result<std::vector<GroupBacklog>> MysqlTaskDesk::Backlog(const std::string& tabl
                        if (!oldest || due < oldest) oldest = due;
                      });
   if (!read) return Fail(read.error());
+  plan_.Mend(session_, table, BootClock::now() - start);
   std::vector<GroupBacklog> backlog;
   for (auto& [handler, groups] : handlers) {
     groups.backlog.table = table;

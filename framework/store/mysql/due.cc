@@ -54,6 +54,7 @@ Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables) {
     if (owned.all || !owned.slices.empty()) asked.push_back(&owned);
   }
   std::size_t next = 0;
+  const BootTime start = BootClock::now();
   do {
     std::string sql = "SELECT '',0,'',0,UTC_TIMESTAMP(6)";
     for (std::size_t i = 0; i < kTablesPerQuery && next < asked.size(); ++i) {
@@ -71,6 +72,8 @@ Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables) {
     });
     if (!read) return Fail(read.error());
   } while (next < asked.size());
+  const Micros took = BootClock::now() - start;
+  for (const TableSlices* owned : asked) plan_.Mend(session_, owned->table, took);
   const auto order = [](const DueGroup& g) { return std::tie(g.table, g.slice, g.handler, g.urgency); };
   std::sort(map.groups.begin(), map.groups.end(),
             [&](const DueGroup& a, const DueGroup& b) { return order(a) < order(b); });

@@ -2,6 +2,7 @@
 // desk_actions.cc.
 #pragma once
 
+#include "framework/store/mysql/group_plan.h"
 #include "framework/store/mysql/session.h"
 #include "framework/store/task_desk.h"
 
@@ -26,6 +27,7 @@ class MysqlTaskDesk final : public TaskDesk {
   Status ReadAttempts(TaskRecord& record);
 
   Session session_;
+  GroupPlan plan_;
 };
 
 // Where a pool's rows are and what they have beside a task's columns.

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "framework/store/mysql/group_plan.h"
 #include "framework/store/mysql/session.h"
 #include "framework/store/task_store.h"
 
@@ -42,6 +43,7 @@ class MysqlTaskStore final : public TaskStore {
   Status SaveProgress(const std::string& incarnation, std::span<const TaskProgress> progress);
 
   Session session_;
+  GroupPlan plan_;
   // Tables and id lists of the claims whose Resolve failed after it may have raised some of their rows.
   std::set<std::pair<std::string, std::string>> half_resolved_;
   std::set<TaskKey> busy_;  // what the last settles found locked

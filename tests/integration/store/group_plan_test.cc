@@ -1,0 +1,37 @@
+#include "framework/store/mysql/group_plan.h"
+
+#include "framework/store/mysql/due_text.h"
+#include "tests/integration/store/store_faults.h"
+
+namespace millrace {
+namespace {
+
+class GroupPlanTest : public StoreFaults {
+ protected:
+  GroupPlanTest()
+      : endpoint_{database_.url(), {.password_file = database_.password_file()}},
+        session_(endpoint_, std::chrono::seconds(10)) {}
+
+  bool Jumps() {
+    bool jumps = false;
+    const Status done = session_.Query(
+        "EXPLAIN " + mysql::DueText({.table = "tasks"}),
+        [&](const mysql::Row& row) { jumps = row.Named("Extra").find("group") != std::string::npos; });
+    EXPECT_TRUE(done) << done.error().message;
+    return jumps;
+  }
+
+  const mysql::Endpoint endpoint_;
+  mysql::Session session_;
+};
+
+TEST_F(GroupPlanTest, ASlowMapOfATableThatWasFilledWhileOpenIsMended) {
+  Add(1);
+  for (int i = 0; i < 30; ++i) Add(1000);
+  mysql::GroupPlan plan;
+  plan.Mend(session_, "tasks", std::chrono::seconds(1));
+  EXPECT_TRUE(Jumps());
+}
+
+}  // namespace
+}  // namespace millrace
