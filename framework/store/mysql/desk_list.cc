@@ -48,7 +48,7 @@ std::string Conditions(const TaskFilter& filter) {
 
 // A page looks at so many rows of a pool, whether they match or not: a filter that matches little makes short
 // pages, never slow ones.
-constexpr std::size_t kLook = 20'000;
+constexpr std::size_t kLook = 10'000;
 
 // The last row of a look that begins behind `from`; 0 where the pool ends before.
 Result<std::uint64_t> EndOfLook(Session& session, const std::string& pool, std::uint64_t from) {
