@@ -1,5 +1,7 @@
 #include "coordinator/app/mill_host.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -152,8 +154,13 @@ Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shar
   const Micros took = clock.Now() - begun;
   progress.Clear();
   const WorkerTotals totals = worker->Totals();
-  worker.reset();
+  const bool left_threads = worker->LeftThreads();
+  if (!left_threads) worker.reset();
   const ExitCode code = CodeOf(end);
+  if (left_threads) {  // they still use what this function owns
+    std::fflush(nullptr);
+    std::_Exit(static_cast<int>(code));
+  }
   auto summary = ReadSummary(shards);
   if (!summary) {
     PrintNote("the totals can't be read now: " + summary.error().message);

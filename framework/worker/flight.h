@@ -54,7 +54,7 @@ class FlightHost {
   // Not to be started for now: the shard's beat is late. It comes back to the lane once the beat has
   // succeeded.
   virtual void Park(FlightPtr flight) = 0;
-  // The attempt has ended: to be settled. May wait for room.
+  // The attempt has ended: to be settled. Never waits.
   virtual void Land(Landing landing) = 0;
   // The attempt was settled by its own transaction.
   virtual void Settled(const Flight& flight, const Settlement& settlement) = 0;

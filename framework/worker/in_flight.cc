@@ -30,13 +30,18 @@ void InFlight::Leave(const std::string& table, std::span<const std::uint64_t> id
   for (std::uint64_t id : ids) known.erase(id);
 }
 
-void InFlight::Leave(const TaskKey& key) {
+std::size_t InFlight::Leave(const TaskKey& key) {
   MutexLock lock(mutex_);
   tables_[key.table].erase(key.id);
+  return Count();
 }
 
 std::size_t InFlight::Size() const {
   MutexLock lock(mutex_);
+  return Count();
+}
+
+std::size_t InFlight::Count() const {
   std::size_t size = 0;
   for (const auto& [table, ids] : tables_) size += ids.size();
   return size;

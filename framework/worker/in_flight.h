@@ -24,7 +24,11 @@ class InFlight {
   // The claim succeeded: the id stands for this flight from now on.
   void Claimed(const FlightPtr& flight);
   void Leave(const std::string& table, std::span<const std::uint64_t> ids);
-  void Leave(const TaskKey& key);
+  // Returns how many are left.
+  std::size_t Leave(const TaskKey& key);
+
+  // More than this is never in hand: while the database does not take settles, nothing more is claimed.
+  static constexpr std::size_t kMost = 10 * kMaxBatchRows;
 
   bool Empty() const { return Size() == 0; }
   std::size_t Size() const;
@@ -33,6 +37,8 @@ class InFlight {
 
  private:
   using Ids = std::unordered_map<std::uint64_t, FlightPtr>;  // null: a claim is under way
+  std::size_t Count() const MILLRACE_REQUIRES(mutex_);
+
   mutable Mutex mutex_;
   std::map<std::string, Ids> tables_ MILLRACE_GUARDED_BY(mutex_);
 };

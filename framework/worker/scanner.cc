@@ -113,7 +113,7 @@ std::vector<Scanner::LaneWork> Scanner::WorkOf(const DueMap& map) {
 }
 
 bool Scanner::Fill(LaneWork& work, const std::shared_ptr<Standing>& life) {
-  if (parts_.gate.Wanted()) return false;
+  if (parts_.gate.Wanted() || parts_.in_flight.Size() + kMaxBatchRows > InFlight::kMost) return false;
   const std::size_t wanted = std::min<std::size_t>(work.lane->Room(), parts_.engine.batch);
   if (wanted == 0) return false;
   Candidates found;

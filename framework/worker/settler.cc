@@ -9,7 +9,6 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t kBound = 8 * kMaxBatchRows;
 constexpr Micros kTick = std::chrono::milliseconds(100);
 constexpr Micros kFirstPause = std::chrono::milliseconds(20);
 constexpr Micros kLongestPause = std::chrono::seconds(1);
@@ -27,7 +26,7 @@ const std::string& LifeOf(const Landing& landing) { return landing.flight->stand
 }  // namespace
 
 Settler::Settler(std::unique_ptr<TaskStore> store, std::size_t batch, Known known)
-    : store_(std::move(store)), batch_(batch), known_(std::move(known)), queue_(kBound) {}
+    : store_(std::move(store)), batch_(batch), known_(std::move(known)) {}
 
 void Settler::Start() {
   thread_ = Thread("settle", [this] { Run(); });
@@ -39,11 +38,7 @@ void Settler::Stop() {
   thread_.Join();
 }
 
-void Settler::Land(Landing landing) {
-  while (!queue_.Push(std::move(landing), kTick)) {
-    if (stopping_.load()) return;
-  }
-}
+void Settler::Land(Landing landing) { queue_.Push(std::move(landing)); }
 
 void Settler::Run() {
   while (!stopping_.load()) {
@@ -156,7 +151,7 @@ void Settler::MendBroken(Landing landing, const std::string& error) {
     return;
   }
   landing.verify = !report && report.error().code == ErrorCode::Unknown;
-  queue_.PushAlways(std::move(landing));
+  queue_.Push(std::move(landing));
 }
 
 }  // namespace millrace

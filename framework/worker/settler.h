@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "framework/exec/bounded_queue.h"
+#include "framework/exec/hand_over.h"
 #include "framework/exec/signal.h"
 #include "framework/exec/thread.h"
 #include "framework/store/task_store.h"
@@ -27,7 +27,7 @@ class Settler {
   void Start();
   // Ends the thread, whatever is still queued.
   void Stop();
-  // Thread-safe. Waits for room while the settler is behind.
+  // Thread-safe, and never waits: how much can be under way is bounded where tasks are claimed.
   void Land(Landing landing);
 
  private:
@@ -43,7 +43,7 @@ class Settler {
   const std::unique_ptr<TaskStore> store_;
   const std::size_t batch_;
   const Known known_;
-  BoundedQueue<Landing> queue_;
+  HandOver<Landing> queue_;
   std::atomic<bool> stopping_{false};
   Signal wake_;
   bool reported_ = false;  // the present trouble was logged

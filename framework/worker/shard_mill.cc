@@ -199,7 +199,7 @@ void ShardMill::Settled(const Flight& flight, const Settlement& settlement) {
 }
 
 void ShardMill::Known(const Landing& landing, SettleVerdict verdict) {
-  in_flight_.Leave(landing.flight->task.key);
+  if (in_flight_.Leave(landing.flight->task.key) == InFlight::kMost / 2) scanner_.Wake();
   if (verdict == SettleVerdict::Refused) {
     parts_.counters.refused.Add();
     LogWarning("a late settle was refused: the attempt is no longer this worker's",

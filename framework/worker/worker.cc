@@ -27,9 +27,9 @@ constexpr Micros kHurry =
 class Worker::Body {
  public:
   Body(Parts parts, WorkerOptions options) : parts_(std::move(parts)), options_(std::move(options)) {}
-  ~Body();
 
   Status Start();
+  void End();
   void Stop() {
     stop_.store(true);
     tick_.Notify();
@@ -40,7 +40,7 @@ class Worker::Body {
   }
   std::optional<WorkerEnd> WaitFor(Micros limit);
   WorkerTotals Totals() const;
-  bool HasLostThreads() const;
+  bool LeftThreads() const { return left_.load(); }
 
  private:
   enum class Phase { Running, Draining, Abandoned, Ended };
@@ -52,6 +52,7 @@ class Worker::Body {
   void WatchDraining();
   void Abandon();
   void Finish();
+  void Publish();
   bool AllEmpty() const;
   bool AllIdle() const;
 
@@ -73,6 +74,7 @@ class Worker::Body {
   BootTime deadline_{};
   bool hurried_ = false;
 
+  std::atomic<bool> left_{false};  // threads that could not be joined
   std::atomic<bool> stop_{false};
   std::atomic<bool> stop_now_{false};
   Signal tick_;
@@ -86,8 +88,9 @@ Worker::Worker(Parts parts, WorkerOptions options)
     : body_(std::make_unique<Body>(std::move(parts), std::move(options))) {}
 
 Worker::~Worker() {
+  body_->End();
   // Threads that foreign code has not given back still use the body: it stays behind with them.
-  if (body_->HasLostThreads()) (void)body_.release();
+  if (body_->LeftThreads()) (void)body_.release();
 }
 
 Status Worker::Start() { return body_->Start(); }
@@ -95,11 +98,12 @@ void Worker::Stop() { body_->Stop(); }
 void Worker::StopNow() { body_->StopNow(); }
 std::optional<WorkerEnd> Worker::WaitFor(Micros limit) { return body_->WaitFor(limit); }
 WorkerTotals Worker::Totals() const { return body_->Totals(); }
+bool Worker::LeftThreads() const { return body_->LeftThreads(); }
 
-Worker::Body::~Body() {
+void Worker::Body::End() {
   if (mills_.empty()) return;
   StopNow();
-  watch_.Join();
+  while (!WaitFor(engine_.stop_timeout)) continue;  // it gives up by itself at its deadline
 }
 
 Status Worker::Body::Start() {
@@ -209,6 +213,8 @@ void Worker::Body::WatchDraining() {
   if (now >= deadline_) {
     LogError("the worker ends with tasks in its hands; others rescue them once its lease is out");
     end_ = end_ == WorkerEnd::Replace ? end_ : WorkerEnd::GaveUp;
+    left_.store(true);
+    Publish();  // the deadline holds even where a database that does not answer holds up the threads
     Finish();
   }
 }
@@ -226,7 +232,13 @@ void Worker::Body::Finish() {
   for (const auto& mill : mills_) mill->End();
   for (Lane* lane : lanes_->All()) lane->Close();
   for (Lane* lane : lanes_->All()) lane->Join();
+  const std::vector<Lane*> lanes = lanes_->All();
+  left_.store(std::any_of(lanes.begin(), lanes.end(), [](const Lane* lane) { return lane->Lost() > 0; }));
   LogInfo("worker ended", {{"worker", id_->name()}});
+  Publish();
+}
+
+void Worker::Body::Publish() {
   MutexLock lock(mutex_);
   result_ = end_;
   ended_.NotifyAll();
@@ -238,12 +250,6 @@ bool Worker::Body::AllEmpty() const {
 
 bool Worker::Body::AllIdle() const {
   return std::all_of(mills_.begin(), mills_.end(), [](const auto& mill) { return mill->Idle(); });
-}
-
-bool Worker::Body::HasLostThreads() const {
-  if (!lanes_) return false;
-  const std::vector<Lane*> lanes = lanes_->All();
-  return std::any_of(lanes.begin(), lanes.end(), [](const Lane* lane) { return lane->Lost() > 0; });
 }
 
 std::optional<WorkerEnd> Worker::Body::WaitFor(Micros limit) {

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "framework/exec/bounded_queue.h"
+#include "framework/exec/hand_over.h"
 #include "framework/exec/signal.h"
 #include "framework/exec/thread.h"
 
@@ -31,33 +31,22 @@ TEST(SignalTest, WakesAWaitingThread) {
   EXPECT_TRUE(woken);
 }
 
-TEST(BoundedQueueTest, TakesInOrderUpToTheNumberAskedFor) {
-  BoundedQueue<int> queue(10);
-  for (int i = 1; i <= 3; ++i) EXPECT_TRUE(queue.Push(int{i}, seconds(0)));
+TEST(HandOverTest, TakesInOrderUpToTheNumberAskedFor) {
+  HandOver<int> queue;
+  for (int i = 1; i <= 3; ++i) queue.Push(int{i});
   EXPECT_THAT(queue.Take(2, seconds(0)), ElementsAre(1, 2));
   EXPECT_THAT(queue.Take(9, seconds(0)), ElementsAre(3));
   EXPECT_THAT(queue.Take(9, milliseconds(1)), IsEmpty());
 }
 
-TEST(BoundedQueueTest, RefusesBeyondItsBoundAndAcceptsAgainOnceThereIsRoom) {
-  BoundedQueue<int> queue(1);
-  EXPECT_TRUE(queue.Push(1, seconds(0)));
-  EXPECT_FALSE(queue.Push(2, milliseconds(1)));
-  queue.PushAlways(3);
-  EXPECT_THAT(queue.Take(9, seconds(0)), ElementsAre(1, 3));
-  EXPECT_TRUE(queue.Push(4, seconds(0)));
-}
-
-TEST(BoundedQueueTest, AProducerThatWaitsGoesOnWhenRoomIsMade) {
-  BoundedQueue<int> queue(1);
-  ASSERT_TRUE(queue.Push(1, seconds(0)));
-  std::atomic<bool> pushed{false};
+TEST(HandOverTest, ATakerThatWaitsGetsWhatIsPushed) {
+  HandOver<int> queue;
+  std::vector<int> taken;
   {
-    Thread producer("producer", [&] { pushed = queue.Push(2, seconds(60)); });
-    EXPECT_THAT(queue.Take(1, seconds(60)), ElementsAre(1));
-    EXPECT_THAT(queue.Take(1, seconds(60)), ElementsAre(2));
+    Thread taker("taker", [&] { taken = queue.Take(9, seconds(60)); });
+    queue.Push(7);
   }
-  EXPECT_TRUE(pushed);
+  EXPECT_THAT(taken, ElementsAre(7));
 }
 
 }  // namespace
