@@ -1,7 +1,10 @@
 // Rows that change while they are scanned: none is skipped, none is run twice. Random interleavings of
 // producers with a loop of page, claim and settle that starts a group anew when it has run empty.
+#include <rapidcheck.h>
+
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include "framework/base/random.h"
 #include "tests/contract/suite/store_contract.h"
@@ -9,70 +12,101 @@
 namespace millrace {
 namespace {
 
+// One step of an interleaving. `pick` chooses among the rows there are, so that it stays a step of the same
+// sort while RapidCheck makes the interleaving shorter.
+struct Step {
+  enum class Kind { Work, Insert, Hold, Release, Move, Late };
+  Kind kind = Kind::Work;
+  int pick = 0;
+  int minutes = 1;      // how long the row is due: few times, so that ties are common
+  bool meddle = false;  // while working: a row of the page is held between the scan and the claim
+};
+
+std::ostream& operator<<(std::ostream& out, const Step& step) {
+  static constexpr const char* kKinds[] = {"work", "insert", "hold", "release", "move", "late"};
+  out << kKinds[static_cast<int>(step.kind)] << "(pick " << step.pick << ", " << step.minutes << " min";
+  return out << (step.meddle ? ", meddle)" : ")");
+}
+
+rc::Gen<Step> AnyStep() {
+  using Kind = Step::Kind;
+  const auto kind = rc::gen::weightedElement<Kind>({{3, Kind::Work},
+                                                    {3, Kind::Insert},
+                                                    {1, Kind::Hold},
+                                                    {1, Kind::Release},
+                                                    {1, Kind::Move},
+                                                    {1, Kind::Late}});
+  return rc::gen::build<Step>(
+      rc::gen::set(&Step::kind, kind), rc::gen::set(&Step::pick, rc::gen::inRange(0, 20)),
+      rc::gen::set(&Step::minutes, rc::gen::inRange(1, 7)),
+      rc::gen::set(&Step::meddle, rc::gen::weightedElement<bool>({{3, false}, {1, true}})));
+}
+
+// A handler of its own for each run: what a failed run leaves behind is not in the way of the next.
 class Interleaving {
  public:
-  Interleaving(StoreTest& test, std::uint64_t seed) : test_(test), random_(seed), start_(test.Now()) {}
+  Interleaving(StoreTest& test, std::string handler)
+      : test_(test), handler_(std::move(handler)), start_(test.Now()) {}
 
-  void Run(int steps) {
-    for (int i = 0; i < steps; ++i) Step();
+  void Run(const std::vector<Step>& steps) {
+    for (const Step& step : steps) Take(step);
     while (!late_.empty()) CommitLate();
-    for (const auto& [id, runs] : runs_) Expect(test_.fixture().Change("tasks", id, {.state = 0}));
-    // To the end of the group, and anew, until a round from its beginning finds nothing.
-    cursor_ = {};
-    while (WorkOnePage()) {
-      while (WorkOnePage()) {
-      }
+    for (const auto& [id, runs] : runs_) Change(id, {.state = 0});
+    // Empty twice: at the end of the group, and from its beginning, to which the first has brought the
+    // cursor.
+    while (WorkOnePage(false) || WorkOnePage(false)) {
     }
-    for (const auto& [id, runs] : runs_) EXPECT_EQ(runs, 1) << "task " << id;
-    EXPECT_TRUE(test_.Due().groups.empty());
+    for (const auto& [id, runs] : runs_) {
+      RC_LOG() << "task " << id << " was run " << runs << " times\n";
+      RC_ASSERT(runs == 1);
+    }
   }
 
  private:
   template <class T>
   static void Expect(const Result<T>& result) {
-    EXPECT_TRUE(result) << result.error().message;
+    if (!result) RC_FAIL(result.error().message);
+  }
+  void Change(std::uint64_t id, const RowChange& change) {
+    Expect(test_.fixture().Change("tasks", id, change));
   }
 
-  // Few distinct times, so that ties are common, ahead of the cursor and behind it.
-  WallTime SomeTime() { return start_ - std::chrono::minutes(1 + random_.Below(6)); }
-  PlainRow SomeRow() { return {.slice = 1, .run_at = SomeTime()}; }
-  std::uint64_t SomeId() {
-    auto place = runs_.begin();
-    std::advance(place, static_cast<long>(random_.Below(runs_.size())));
-    return place->first;
+  WallTime TimeOf(const Step& step) const { return start_ - std::chrono::minutes(step.minutes); }
+  PlainRow RowOf(const Step& step) const { return {.handler = handler_, .slice = 1, .run_at = TimeOf(step)}; }
+  std::uint64_t IdOf(const Step& step) const {
+    return std::next(runs_.begin(), step.pick % static_cast<long>(runs_.size()))->first;
   }
 
-  void Step() {
-    switch (random_.Below(8)) {
-      case 0:
-      case 1:
-        runs_[test_.Add(SomeRow())];
-        break;
-      case 2:
-        if (!runs_.empty()) Expect(test_.fixture().Change("tasks", SomeId(), {.state = 3}));
-        break;
-      case 3:
-        if (!runs_.empty()) Expect(test_.fixture().Change("tasks", SomeId(), {.state = 0}));
-        break;
-      case 4:
-        if (!runs_.empty()) Expect(test_.fixture().Change("tasks", SomeId(), {.run_at = SomeTime()}));
-        break;
-      case 5:
-        ChangeLate();
-        break;
+  void Take(const Step& step) {
+    switch (step.kind) {
+      case Step::Kind::Work:
+        WorkOnePage(step.meddle);
+        return;
+      case Step::Kind::Insert:
+        runs_[test_.Add(RowOf(step))];
+        return;
+      case Step::Kind::Late:
+        ChangeLate(step);
+        return;
       default:
-        WorkOnePage();
+        if (!runs_.empty()) ChangeRow(step);
     }
   }
 
-  void ChangeLate() {
+  void ChangeRow(const Step& step) {
+    if (step.kind == Step::Kind::Hold) Change(IdOf(step), {.state = 3});
+    if (step.kind == Step::Kind::Release) Change(IdOf(step), {.state = 0});
+    if (step.kind == Step::Kind::Move) Change(IdOf(step), {.run_at = TimeOf(step)});
+  }
+
+  void ChangeLate(const Step& step) {
     if (!test_.fixture().late_commits()) return;
     if (late_.size() > 2) {
       CommitLate();
       return;
     }
-    auto row = test_.fixture().InsertLate("tasks", SomeRow());
-    ASSERT_NE(row, nullptr);
+    auto row = test_.fixture().InsertLate("tasks", RowOf(step));
+    RC_ASSERT(row != nullptr);
     late_.push_back(std::move(row));
   }
 
@@ -84,32 +118,34 @@ class Interleaving {
   }
 
   // False: the group was at its end, and the cursor is back at its beginning.
-  bool WorkOnePage() {
-    auto page = test_.tasks().Scan({.group = {"tasks", 1, "noop", 50, {}}, .after = cursor_, .limit = 3});
+  bool WorkOnePage(bool meddle) {
+    auto page = test_.tasks().Scan({.group = {"tasks", 1, handler_, 50, {}}, .after = cursor_, .limit = 3});
     Expect(page);
-    if (!page || page->empty()) {
+    if (page->empty()) {
       cursor_ = {};
       return false;
     }
     cursor_ = {page->back().run_at, page->back().id};
     std::vector<std::uint64_t> ids;
     for (const ScanRow& row : *page) ids.push_back(row.id);
-    // What happens between the scan and the claim: a row of the page is held.
-    if (random_.Below(4) == 0) Expect(test_.fixture().Change("tasks", ids[0], {.state = 3}));
+    if (meddle) Change(ids[0], {.state = 3});
+    Work(ids);
+    if (meddle) Change(ids[0], {.state = 0});
+    return true;
+  }
+
+  void Work(const std::vector<std::uint64_t>& ids) {
     std::vector<Settlement> ends;
     for (const Task& task : test_.Claim(ids)) {
       ++runs_[task.key.id];
       ends.push_back(End(task, Settlement::To::Succeeded));
     }
     for (const SettleVerdict verdict : test_.Settle(ends).verdicts)
-      EXPECT_EQ(verdict, SettleVerdict::Settled);
-    if (!ids.empty() && ends.size() < ids.size())
-      Expect(test_.fixture().Change("tasks", ids[0], {.state = 0}));
-    return true;
+      RC_ASSERT(verdict == SettleVerdict::Settled);
   }
 
   StoreTest& test_;
-  Random random_;
+  const std::string handler_;
   const WallTime start_;
   ScanPosition cursor_;
   std::map<std::uint64_t, int> runs_;
@@ -117,11 +153,20 @@ class Interleaving {
 };
 
 TEST_P(StoreContract, RowsThatChangeWhileTheyAreScannedRunExactlyOnce) {
-  const std::uint64_t first = Random::FromSystem().Below(1'000'000);
-  for (std::uint64_t seed = first; seed < first + 15 && !HasFailure(); ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    Interleaving(*this, seed).Run(60);
-  }
+  int run = 0;
+  const auto property = [&] {
+    const auto steps = *rc::gen::container<std::vector<Step>>(AnyStep());
+    Interleaving(*this, "noop" + std::to_string(++run)).Run(steps);
+  };
+  // The sizes grow over the runs, up to 60 steps: as many as a database under load takes in a few seconds.
+  rc::detail::TestParams params;
+  params.seed = Random::FromSystem().Next();
+  params.maxSuccess = 25;
+  params.maxSize = 60;
+  const auto result = rc::detail::checkTestable(property, rc::detail::TestMetadata(), params);
+  std::ostringstream message;
+  rc::detail::printResultMessage(result, message);
+  EXPECT_TRUE(result.is<rc::detail::SuccessResult>()) << message.str() << "\nseed " << params.seed;
 }
 
 }  // namespace
