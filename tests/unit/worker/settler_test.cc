@@ -68,7 +68,7 @@ class SettlerTest : public testing::Test {
   void Open(std::map<std::uint64_t, std::vector<SettleVerdict>> script) {
     settler_ = std::make_unique<Settler>(std::make_unique<ScriptedStore>(std::move(script), locked_), 999,
                                          [this](const Landing& landing, SettleVerdict verdict) {
-                                           known_.Push({landing, verdict}, Micros(0));
+                                           known_.Push({landing, verdict});
                                          });
     settler_->Start();
   }
@@ -91,7 +91,7 @@ class SettlerTest : public testing::Test {
 
   NoHost host_;
   std::atomic<bool> locked_{true};
-  BoundedQueue<Told> known_{100};
+  HandOver<Told> known_;
   std::unique_ptr<Settler> settler_;
 };
 
