@@ -98,6 +98,21 @@ ExitCode CodeOf(WorkerEnd end) {
   return end == WorkerEnd::Idle || end == WorkerEnd::Stopped ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
+// What an operator asks for after trouble; empty where there was none.
+std::string TroubleText(const WorkerTotals& now) {
+  std::string text;
+  const auto add = [&text](std::uint64_t number, const char* what) {
+    if (number == 0) return;
+    text += (text.empty() ? "" : ", ") + WithCommas(number) + " " + what;
+  };
+  add(now.retried, "failed and retried");
+  add(now.returned, "given back or put off");
+  add(now.rescued, "rescued from dead workers");
+  add(now.adopted, "adopted after a lost reply");
+  add(now.refused, "settled too late and refused");
+  return text;
+}
+
 void PrintSummary(const MillFlags& flags, const MillSummary& all, const WorkerTotals& now, Micros took,
                   WorkerEnd end) {
   if (flags.common.json) {
@@ -105,11 +120,9 @@ void PrintSummary(const MillFlags& flags, const MillSummary& all, const WorkerTo
                                {"failed", all.failed},
                                {"cancelled", all.cancelled},
                                {"attempts_failed", all.attempts_failed}};
-    out["this_run"] = {{"claimed", now.claimed},
-                       {"succeeded", now.succeeded},
-                       {"failed", now.failed},
-                       {"cancelled", now.cancelled},
-                       {"retried", now.retried}};
+    out["this_run"] = {{"claimed", now.claimed},     {"succeeded", now.succeeded}, {"failed", now.failed},
+                       {"cancelled", now.cancelled}, {"retried", now.retried},     {"returned", now.returned},
+                       {"refused", now.refused},     {"adopted", now.adopted},     {"rescued", now.rescued}};
     out["seconds"] = static_cast<double>(took.count() / 1000) / 1000;
     out["end"] = WordOf(end);
     PrintLine(out.dump());
@@ -123,6 +136,7 @@ void PrintSummary(const MillFlags& flags, const MillSummary& all, const WorkerTo
   } else {
     PrintNote("this run: nothing was due");
   }
+  if (const std::string trouble = TroubleText(now); !trouble.empty()) PrintNote("this run: " + trouble);
   PrintLine(SummaryText(all));
 }
 

@@ -271,6 +271,10 @@ WorkerTotals Worker::Body::Totals() const {
   totals.cancelled = counters_->cancelled.Value();
   totals.failed = counters_->failed.Value();
   totals.retried = counters_->retried.Value();
+  totals.returned = counters_->returned.Value();
+  totals.refused = counters_->refused.Value();
+  totals.adopted = counters_->adopted.Value();
+  totals.rescued = counters_->rescued.Value();
   for (const Lane* lane : lanes_->All()) {
     totals.running += lane->Running();
     totals.queued += lane->Queued();

@@ -30,6 +30,10 @@ struct WorkerTotals {
   std::uint64_t cancelled = 0;  // cancelled or skipped
   std::uint64_t failed = 0;     // went to the failed pool
   std::uint64_t retried = 0;    // failed attempts that will be tried again
+  std::uint64_t returned = 0;   // attempts that were snoozed or given back
+  std::uint64_t refused = 0;    // settles that came too late: the attempt was no longer ours
+  std::uint64_t adopted = 0;    // claims whose reply was lost, found again in the table
+  std::uint64_t rescued = 0;    // tasks that dead workers left running, set waiting by this one
   std::uint64_t running = 0;    // in handlers now
   std::uint64_t queued = 0;     // claimed and not started
 };
