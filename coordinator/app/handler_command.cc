@@ -11,7 +11,7 @@
 #include "coordinator/app/text_table.h"
 #include "framework/base/log.h"
 #include "framework/handler_kit/local_run.h"
-#include "framework/store/url.h"
+#include "framework/worker/handler_secrets.h"
 
 namespace millrace {
 namespace {
@@ -36,20 +36,6 @@ const char* WordOf(OutcomeKind kind) {
       return "cancelled";
   }
   return "";
-}
-
-Result<Secrets> ReadSecrets(const HandlerConfig& config) {
-  Secrets secrets;
-  for (const auto& [name, source] : config.secrets) {
-    if (!source.file.empty()) {
-      auto value = ReadPasswordFile(source.file);
-      if (!value) return Fail(ErrorCode::Invalid, "the secret '" + name + "': " + value.error().message);
-      secrets.emplace_back(name, *value);
-    } else {
-      secrets.emplace_back(name, Variable(source.variable.c_str()));
-    }
-  }
-  return secrets;
 }
 
 std::string EffectText(const LocalReport& report) {
@@ -149,7 +135,7 @@ Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
   auto shards = StoreIfNamed(*settings);
   if (!shards) return Fail(shards.error());
   const HandlerConfig& config = settings->config.HandlerFor(options.handler);
-  auto secrets = ReadSecrets(config);
+  auto secrets = ReadSecrets(options.handler, config);
   if (!secrets) return Fail(secrets.error());
   LocalRunOptions run;
   run.type = options.handler;

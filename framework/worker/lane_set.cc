@@ -1,36 +1,13 @@
 #include "framework/worker/lane_set.h"
 
-#include <cstdlib>
-
 #include "framework/base/log.h"
-#include "framework/store/url.h"
+#include "framework/worker/handler_secrets.h"
 
 namespace millrace {
 
 LaneSet::LaneSet(LaneParts parts, const PluginSet& plugins, std::shared_ptr<const Config> config,
                  std::optional<std::uint32_t> concurrency)
     : parts_(std::move(parts)), plugins_(plugins), config_(std::move(config)), concurrency_(concurrency) {}
-
-Result<Secrets> ReadSecrets(const std::string& type, const HandlerConfig& config) {
-  Secrets secrets;
-  for (const auto& [name, source] : config.secrets) {
-    if (!source.file.empty()) {
-      auto value = ReadPasswordFile(source.file);
-      if (!value)
-        return Fail(ErrorCode::Invalid,
-                    "handlers." + type + ".secrets." + name + ": " + value.error().message);
-      secrets.emplace_back(name, *value);
-      continue;
-    }
-    const char* value = std::getenv(source.variable.c_str());
-    if (value == nullptr) {
-      return Fail(ErrorCode::Invalid, "handlers." + type + ".secrets." + name +
-                                          ": the environment variable " + source.variable + " is not set");
-    }
-    secrets.emplace_back(name, value);
-  }
-  return secrets;
-}
 
 Result<std::unique_ptr<Lane>> LaneSet::Open(const std::string& type) const {
   const HandlerConfig& config = config_->HandlerFor(type);

@@ -36,7 +36,4 @@ class LaneSet {
   std::map<std::string, std::unique_ptr<Lane>> lanes_ MILLRACE_GUARDED_BY(mutex_);  // null: can't be opened
 };
 
-// The values of a handler's secrets. Invalid with the name of the one that can't be had.
-Result<Secrets> ReadSecrets(const std::string& type, const HandlerConfig& config);
-
 }  // namespace millrace
