@@ -6,6 +6,7 @@
 #include "coordinator/app/json_row.h"
 #include "coordinator/app/paths.h"
 #include "coordinator/app/progress_line.h"
+#include "coordinator/app/query_check.h"
 #include "coordinator/app/shards.h"
 #include "coordinator/app/status_line.h"
 #include "coordinator/app/submitter.h"
@@ -90,13 +91,8 @@ Result<std::unique_ptr<InputRows>> RunQuery(Shard& shard, const std::string& sql
   auto transaction = shard.store->OpenTransaction(kLongestTransaction);
   auto result = transaction->Execute(sql, {});
   transaction->Rollback();
-  if (!result) return Fail(result.error().code, "--from-query: " + result.error().message);
+  if (!result) return Fail(QueryError(result.error()));
   if (result->columns.empty()) return Wrong("--from-query: the statement gives no rows; write a SELECT");
-  if (result->rows.size() >= kMaxSqlRows) {
-    return Wrong(
-        "--from-query: the query gives 100,000 rows or more; split it by a WHERE, and give --key-column so "
-        "that the parts may overlap");
-  }
   return RowsOfQuery(std::move(*result), task, key_column);
 }
 
@@ -179,6 +175,9 @@ Status SubmitRows(const SubmitOptions& options, Shard& shard, const std::string&
 
 Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   if (auto fits = CheckCombination(options); !fits) return Fail(fits.error());
+  if (!options.from_query.empty()) {
+    if (auto reads = CheckQuery(options.from_query); !reads) return Fail(reads.error());
+  }
   auto task = Template(options);
   if (!task) return Fail(task.error());
   auto settings = ResolveSettings(options.common, Variable, kDefaultStore);

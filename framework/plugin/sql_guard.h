@@ -12,8 +12,8 @@ namespace millrace {
 // server statements: all of them commit), that changes the session (SET of anything but a @user variable,
 // USE), that is more than one statement, or that does not begin as a statement that can be checked. Allowed
 // are SELECT, INSERT, UPDATE, DELETE, REPLACE, WITH, VALUES, TABLE, CALL, DO, SET @variable, SHOW, EXPLAIN,
-// DESCRIBE. Comments are read through, those that a server executes (`/*! … */`, `/*M! … */`) as the SQL they
-// hold. What a CALLed procedure does can't be seen from here: the savepoint catches it.
+// DESCRIBE. Comments are read through; a text with one that some servers execute (`/*! … */`, `/*M! … */`) is
+// refused. What a CALLed procedure does can't be seen from here: the savepoint catches it.
 Status GuardSql(std::string_view sql);
 
 }  // namespace millrace
