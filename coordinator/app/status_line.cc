@@ -8,13 +8,12 @@ namespace millrace {
 namespace {
 
 constexpr Micros kBetween = std::chrono::milliseconds(100);
-constexpr const char* kClearLine = "\r\x1b[2K";
 
 }  // namespace
 
 bool StatusLine::Due(BootTime now) const { return enabled_ && (!last_ || now - *last_ >= kBetween); }
 
-// The cursor goes back to the line's beginning, so that a log line written meanwhile covers it.
+// The cursor goes back to the line's beginning, since whatever else is printed clears it.
 void StatusLine::Show(const std::string& text, BootTime now) {
   if (!Due(now)) return;
   last_ = now;

@@ -13,6 +13,7 @@ namespace {
 constexpr bool Continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 void Write(std::FILE* file, std::string_view text) {
+  if (file == stderr && ErrorIsTerminal()) std::fputs(kClearLine, stderr);
   std::fwrite(text.data(), 1, text.size(), file);
   std::fputc('\n', file);
   std::fflush(file);

@@ -10,6 +10,9 @@ namespace millrace {
 bool OutputIsTerminal();
 bool ErrorIsTerminal();
 bool InputIsTerminal();
+// To the line's beginning, and away with what stands in it: a progress line, before something else is
+// printed.
+inline constexpr const char* kClearLine = "\r\x1b[2K";
 // Columns of the terminal at standard error or output; 80 where it is not known.
 std::size_t TerminalWidth();
 
