@@ -246,6 +246,17 @@ void AddHandler(CLI::App& root, Chosen& chosen, Flags& f) {
   Choose(app, chosen, o.common, false, [&o] { return RunHandlerRun(o); });
 }
 
+// The order in which a newcomer meets them.
+void GroupCommands(CLI::App& root) {
+  const std::pair<const char*, std::vector<const char*>> kGroups[] = {
+      {"Run tasks", {"run", "worker"}},
+      {"Add tasks", {"submit"}},
+      {"Look after them", {"task", "schema", "handler"}}};
+  for (const auto& [group, names] : kGroups) {
+    for (const char* name : names) root.get_subcommand(name)->group(group);
+  }
+}
+
 int Numeric(ExitCode code) { return static_cast<int>(code); }
 
 // The deepest command that was named: its help is the one to point to.
@@ -295,6 +306,11 @@ int RunCommandLine(int argc, char** argv) {
   AddTask(root, chosen, flags);
   AddSchema(root, chosen, flags);
   AddHandler(root, chosen, flags);
+  GroupCommands(root);
+  if (argc <= 1) {
+    PrintNote(root.help());
+    return Numeric(ExitCode::Usage);
+  }
   try {
     root.parse(argc, argv);
   } catch (const CLI::Success& help) {
