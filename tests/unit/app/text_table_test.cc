@@ -1,0 +1,48 @@
+#include "coordinator/app/text_table.h"
+
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+TEST(TextTableTest, AlignsTextLeftAndNumbersRight) {
+  const TextTable table{{{"task"}, {"attempts", true}, {"about"}},
+                        {{"a/b/1", "7", "x"}, {"a/b/100", "12", ""}}};
+  EXPECT_EQ(table.Text(0),
+            "task     attempts  about\n"
+            "a/b/1           7  x\n"
+            "a/b/100        12");
+}
+
+TEST(TextTableTest, CountsLettersAndNotBytes) {
+  const TextTable table{{{"name"}, {"n"}}, {{"Zoë", "1"}, {"Günther", "2"}, {"日本", "3"}}};
+  EXPECT_EQ(table.Text(0),
+            "name     n\n"
+            "Zoë      1\n"
+            "Günther  2\n"
+            "日本       3");
+}
+
+TEST(TextTableTest, CutsTheLastColumnToTheWidth) {
+  const TextTable table{{{"id"}, {"about"}}, {{"1", "a text that is longer than there is room"}}};
+  EXPECT_EQ(table.Text(20),
+            "id  about\n"
+            "1   a text that is …");
+  EXPECT_EQ(table.Text(3),
+            "id  about\n"
+            "1   a text that…");  // some of it always shows
+}
+
+TEST(TextTableTest, ShowsControlCharactersAsText) {
+  const TextTable table{{{"about"}}, {{"two\nlines\x1b[2J"}}};
+  EXPECT_EQ(table.Text(0), "about\ntwo\\nlines\\x1b[2J");
+}
+
+TEST(FieldTextTest, AlignsValuesAndLeavesOutEmptyOnes) {
+  EXPECT_EQ(FieldText({{"task", "a/b/1"}, {"key", ""}, {"last error", "why"}}),
+            "task        a/b/1\n"
+            "last error  why");
+}
+
+}  // namespace
+}  // namespace millrace
