@@ -35,9 +35,10 @@ class HandlerInstance {
  public:
   virtual ~HandlerInstance() = default;  // closes it; no call may be under way
   virtual std::uint32_t MaxBatch() const = 0;
-  // Never throws. One outcome per task; where the handler gave none, or one of a kind that does not exist, the
-  // outcome is Retry with class `bad_outcome`. `shard` completes the tasks' names.
-  virtual std::vector<Outcome> Run(const std::string& shard, std::span<const Task> tasks, CallContext& context) = 0;
+  // Never throws. One outcome per task; where the handler gave none, or one of a kind that does not exist,
+  // the outcome is Retry with class `bad_outcome`. `shard` completes the tasks' names.
+  virtual std::vector<Outcome> Run(const std::string& shard, std::span<const Task> tasks,
+                                   CallContext& context) = 0;
 };
 
 using Secrets = std::vector<std::pair<std::string, std::string>>;  // name, value

@@ -30,10 +30,11 @@ class PluginSet {
   virtual ~PluginSet() = default;
 
   virtual std::vector<HandlerInfo> Handlers() const = 0;
-  // Opens the handler `uses` for tasks of type `type`. `options` is a JSON object. NotFound with a suggestion;
-  // Invalid with what the handler said when it refused its options.
+  // Opens the handler `uses` for tasks of type `type`. `options` is a JSON object. NotFound with a
+  // suggestion; Invalid with what the handler said when it refused its options.
   virtual Result<std::unique_ptr<HandlerInstance>> Open(const std::string& uses, const std::string& type,
-                                                        const std::string& options, const Secrets& secrets) const = 0;
+                                                        const std::string& options,
+                                                        const Secrets& secrets) const = 0;
 };
 
 }  // namespace millrace

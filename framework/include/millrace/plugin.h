@@ -54,15 +54,15 @@ enum { MILLRACE_DONE = 0, MILLRACE_RETRY = 1, MILLRACE_FAIL = 2, MILLRACE_SNOOZE
 typedef struct millrace_outcome {
   uint32_t struct_size;
   int32_t kind;
-  int64_t at_us;    /* RETRY, SNOOZE: due again at this time; 0: see delay_us */
-  int64_t delay_us; /* RETRY, SNOOZE: due again after this; -1: RETRY by the ladder */
+  int64_t at_us;             /* RETRY, SNOOZE: due again at this time; 0: see delay_us */
+  int64_t delay_us;          /* RETRY, SNOOZE: due again after this; -1: RETRY by the ladder */
   millrace_text text;        /* DONE: the result; otherwise why */
   millrace_text error_class; /* short and stable: "timeout", "http_503"; may be empty */
 } millrace_outcome;
 
 typedef struct millrace_new_task {
   uint32_t struct_size;
-  int32_t priority; /* 0 … 9; -1: the default */
+  int32_t priority;  /* 0 … 9; -1: the default */
   int64_t run_at_us; /* 0: see delay_us */
   int64_t delay_us;  /* 0: due at once */
   millrace_text handler;
@@ -85,7 +85,8 @@ enum { MILLRACE_LOG_INFO = 0, MILLRACE_LOG_WARNING = 1, MILLRACE_LOG_ERROR = 2 }
  * returns MILLRACE_ERROR, and lives until the next call into the host. */
 typedef struct millrace_host {
   uint32_t struct_size;
-  /* 1: stop soon (the time limit, a cancel, or a shutdown); may also be called from the handler's own threads. */
+  /* 1: stop soon (the time limit, a cancel, or a shutdown); may also be called from the handler's own
+   * threads. */
   int32_t (*should_stop)(const millrace_call* call);
   int64_t (*time_left_us)(const millrace_call* call);
   void (*log)(millrace_call* call, int32_t level, millrace_text message);
