@@ -29,12 +29,16 @@ const BadInput kTable[] = {
     {"run --load-balance 1", 2, "run --help"},
     {"task show 1", 2, "does not exist"},
     {"task retry --all-matching", 2, "needs a filter"},
+    {"handler run noop --config secret.json", 2,
+     "the environment variable MILLRACE_NO_SUCH_SECRET is not set"},
     {"task list --state wating", 2, "is no task state"},
 };
 
 TEST_F(CommandTest, BadInputSaysWhatWhereAndWhatToDo) {
   Write("rows.csv", "id,name\n1,a\n");
   Write("wrong.json", "{\"engine\": {\n\"bach\": 1}}\n");
+  Write("secret.json",
+        R"({"handlers":{"noop":{"secrets":{"token":{"variable":"MILLRACE_NO_SUCH_SECRET"}}}}})");
   for (const BadInput& bad : kTable) {
     const ProcessResult result = Run(bad.arguments);
     EXPECT_EQ(result.exit_code, bad.exit_code) << bad.arguments << "\n" << result.output;

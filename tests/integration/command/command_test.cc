@@ -27,6 +27,7 @@ TEST_F(CommandTest, ABadRowIsReportedAndTheOthersGoInUnlessAllOrNothing) {
   const ProcessResult none = Run("submit --handler noop --from f.csv --key-column id --all-or-nothing");
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_THAT(none.output, HasSubstr("nothing submitted"));
+  EXPECT_THAT(Run("task list").output, HasSubstr("no task matches"));
   const ProcessResult some = Run("submit --handler noop --from f.csv --key-column id");
   EXPECT_EQ(some.exit_code, 1);
   EXPECT_THAT(some.output, HasSubstr("f.csv:3: the row has 1 field where the header has 2"));
@@ -48,6 +49,60 @@ TEST_F(CommandTest, ABulkChangeAsksAndWithoutATerminalRefuses) {
   EXPECT_EQ(refused.exit_code, 4);
   EXPECT_THAT(refused.output, HasSubstr("3 tasks match"));
   EXPECT_THAT(Run("task cancel --handler noop --all-matching --yes").output, HasSubstr("3 tasks cancelled"));
+}
+
+TEST_F(CommandTest, AQueryReadsAndIsBounded) {
+  Run("submit --handler noop --count 3");
+  EXPECT_THAT(
+      Run("submit --handler noop --key-column id --from-query \"SELECT id, handler FROM tasks\"").output,
+      HasSubstr("3 submitted, 0 there already"));
+  const ProcessResult changes = Run("submit --handler noop --from-query \"DELETE FROM tasks\"");
+  EXPECT_EQ(changes.exit_code, 2);
+  EXPECT_THAT(changes.output, HasSubstr("must begin with SELECT, WITH or VALUES"));
+  const ProcessResult many =
+      Run("submit --handler noop --from-query \"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM "
+          "n WHERE i "
+          "<= 100000) SELECT i FROM n\"");
+  EXPECT_EQ(many.exit_code, 2);
+  EXPECT_THAT(many.output, HasSubstr("more than 100,000 rows, and nothing was added: split it by a WHERE"));
+}
+
+TEST_F(CommandTest, ASecondSignalGivesBackAtOnce) {
+  Write("config.json",
+        R"({"engine": {"stop_timeout": "10m"}, "handlers": {"nap": {"uses": "exec", "timeout": "10m",
+      "options": {"program": ")" +
+            folder_ + R"(/nap"}}}})");
+  Write("nap", "#!/bin/sh\ntouch " + folder_ + "/started\nexec sleep 600\n");
+  std::filesystem::permissions(folder_ + "/nap", std::filesystem::perms::owner_all);
+  Run("submit --handler nap --config config.json");
+  // The waits end with the limit that RunProcess sets.
+  Write("stop_twice", Binary() +
+                          " run --json --config config.json >out 2>noted & pid=$!\n"
+                          "until [ -e started ]; do sleep 0.02; done; kill -TERM $pid\n"
+                          "until grep -q \"once more\" noted; do sleep 0.02; done; kill -TERM $pid\n"
+                          "wait $pid; code=$?; cat out noted; exit $code\n");
+  const ProcessResult result = RunProcess("cd " + folder_ + " && HOME=" + folder_ + " sh ./stop_twice", 60);
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("giving everything back now"));
+  EXPECT_THAT(result.output, HasSubstr("\"returned\":1"));
+  EXPECT_THAT(Run("task list --state waiting").output, HasSubstr("main/tasks/1"));
+}
+
+TEST_F(CommandTest, TheEndInJsonHasWhatAnOperatorAsksFor) {
+  Run("submit --handler noop --count 3");
+  const std::string json = Run("run --until-idle --json 2>/dev/null").output;
+  for (const char* key : {"returned", "refused", "adopted", "rescued"}) {
+    EXPECT_THAT(json, HasSubstr("\"" + std::string(key) + "\":0"));
+  }
+}
+
+TEST_F(CommandTest, WithoutACommandItShowsThemInGroups) {
+  const ProcessResult help = Run("");
+  EXPECT_EQ(help.exit_code, 2);
+  for (const char* group : {"Run tasks:", "Add tasks:", "Look after them:"}) {
+    EXPECT_THAT(help.output, HasSubstr(group));
+  }
+  EXPECT_THAT(Run("--version").output, ::testing::MatchesRegex("millrace [0-9]+\\.[0-9]+\\.[0-9]+\n"));
 }
 
 }  // namespace

@@ -1,0 +1,91 @@
+// The command and a server that refuses it, is away, or returns.
+#include <gmock/gmock.h>
+#include <poll.h>
+
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "tests/integration/command/command_fixture.h"
+#include "tests/support/private_mariadb.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CommandServerTest : public CommandTest {
+ protected:
+  std::string Store() const {
+    return " --store mysql://millrace@127.0.0.1:" + std::to_string(server_.port()) + "/" +
+           database_.url().database;
+  }
+  // `what` with the server's password, or with the one in `password_file`.
+  ProcessResult Ask(const std::string& what, const std::string& password_file) const {
+    return RunProcess("cd " + folder_ + " && HOME=" + folder_ + " MILLRACE_PASSWORD_FILE=" + password_file +
+                          " " + Binary() + " " + what,
+                      90);
+  }
+  ProcessResult Ask(const std::string& what) const { return Ask(what, server_.password_file()); }
+
+  std::string Read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(folder_ + "/" + name).rdbuf();
+    return text.str();
+  }
+
+  PrivateMariadb server_;
+  TestDatabase database_{ServerOf(server_)};
+};
+
+TEST_F(CommandServerTest, AWrongPasswordIsWrongInputAndIsNotWaitedFor) {
+  Write("wrong", "not-it\n");
+  std::filesystem::permissions(folder_ + "/wrong", std::filesystem::perms::owner_read);
+  const ProcessResult result = Ask("worker --wait 1m" + Store(), folder_ + "/wrong");
+  EXPECT_EQ(result.exit_code, 2) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("MILLRACE_PASSWORD_FILE"));
+  EXPECT_THAT(result.output, ::testing::Not(HasSubstr("not-it")));
+  EXPECT_THAT(result.output, ::testing::Not(HasSubstr("waiting for")));
+}
+
+TEST_F(CommandServerTest, AServerThatStaysAwayEndsTheWait) {
+  server_.Stop();
+  const ProcessResult result = Ask("worker --wait 1s" + Store());
+  server_.Start();
+  EXPECT_EQ(result.exit_code, 3) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("waiting for "));
+  EXPECT_THAT(result.output, HasSubstr("gave up after 1 s"));
+}
+
+TEST_F(CommandServerTest, AServerThatReturnsWithinTheWaitIsWorkedOn) {
+  ASSERT_EQ(Ask("schema apply" + Store()).exit_code, 0);
+  ASSERT_EQ(Ask("submit --handler noop --count 3" + Store()).exit_code, 0);
+  server_.Stop();
+  ProcessResult result;
+  std::thread worker([&] { result = Ask("worker --wait 1m --until-idle --id w1" + Store() + " 2>noted"); });
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (Read("noted").find("waiting for ") == std::string::npos &&
+         std::chrono::steady_clock::now() < deadline) {
+    poll(nullptr, 0, 20);
+  }
+  server_.Start();
+  worker.join();
+  EXPECT_EQ(result.exit_code, 0) << Read("noted");
+  EXPECT_THAT(Read("noted"), HasSubstr("waiting for "));
+  EXPECT_THAT(result.output, HasSubstr("3 succeeded, 0 failed"));
+}
+
+TEST_F(CommandServerTest, AQueryOfTooManyRowsSaysHowToSplitIt) {
+  ASSERT_EQ(Ask("schema apply" + Store()).exit_code, 0);
+  const ProcessResult result = Ask(
+      "submit --handler noop --key-column seq --from-query \"SELECT seq FROM seq_1_to_100001\"" + Store());
+  EXPECT_EQ(result.exit_code, 2) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("more than 100,000 rows, and nothing was added: split it by a WHERE"));
+  EXPECT_THAT(
+      Ask("submit --handler noop --key-column seq --from-query \"SELECT seq FROM seq_1_to_1000\"" + Store())
+          .output,
+      HasSubstr("1,000 submitted"));
+}
+
+}  // namespace
+}  // namespace millrace::testing
