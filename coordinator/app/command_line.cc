@@ -7,6 +7,7 @@
 #include "coordinator/app/commands.h"
 #include "coordinator/app/terminal.h"
 #include "framework/base/log.h"
+#include "framework/base/suggest.h"
 
 namespace millrace {
 namespace {
@@ -270,8 +271,23 @@ std::string HelpOf(const CLI::App& root) {
   return path + " --help";
 }
 
+// A word where a command belongs is what most usage errors are: the parser only says that a command is
+// missing.
+std::string WrongCommand(const CLI::App& root) {
+  const CLI::App* at = &root;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  std::vector<std::string> known;
+  for (const CLI::App* command : at->get_subcommands([](const CLI::App*) { return true; })) {
+    known.push_back(command->get_name());
+  }
+  const std::vector<std::string> words = root.remaining(true);
+  if (known.empty() || words.empty() || words.front().starts_with('-')) return "";
+  return "there is no command '" + words.front() + "'" + DidYouMean(words.front(), known);
+}
+
 int PrintUsageError(const CLI::App& root, const CLI::ParseError& error) {
-  PrintError(std::string(error.what()) + "; see " + HelpOf(root));
+  const std::string wrong = WrongCommand(root);
+  PrintError((wrong.empty() ? error.what() : wrong) + "; see " + HelpOf(root));
   return Numeric(ExitCode::Usage);
 }
 

@@ -12,6 +12,10 @@ struct BadInput {
 
 const BadInput kTable[] = {
     {"", 2, "--help"},
+    {"sumbit --handler noop", 2,
+     "there is no command 'sumbit' (did you mean 'submit'?); see millrace --help"},
+    {"task shwo 1", 2, "there is no command 'shwo' (did you mean 'show'?); see millrace task --help"},
+    {"task", 2, "see millrace task --help"},
     {"submit", 2, "--handler NAME"},
     {"submit --handler awrd_points", 2, "did you mean 'award_points'?"},
     {"submit --handler noop --params \"{a\"", 2, "not JSON"},
