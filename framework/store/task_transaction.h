@@ -61,6 +61,9 @@ class TaskTransaction {
 
   // Releases the savepoint, settles, commits. Afterwards state() is Idle (or Lost).
   virtual CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) = 0;
+  // Is it still the transaction that was begun? Ask before a rollback. False: it was ended behind our back (a
+  // procedure that commits), and parts of it may have taken effect. True where nobody can know any more.
+  virtual bool Intact() = 0;
   // Never fails: a connection that can't roll back is dropped.
   virtual void Rollback() = 0;
 };

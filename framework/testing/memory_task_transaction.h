@@ -16,6 +16,7 @@ class MemoryTaskTransaction final : public TaskTransaction {
   Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) override;
   TransactionState state() const override { return state_; }
   CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) override;
+  bool Intact() override { return true; }
   void Rollback() override;
 
  private:

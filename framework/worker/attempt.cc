@@ -35,37 +35,26 @@ Outcome FailWith(std::string why, std::string error_class) {
   return outcome;
 }
 
+Outcome Escaped(const std::string& how) {
+  return FailWith("may have taken effect: its transaction was ended behind the context's back (" + how +
+                      "); look at what it wrote before you retry it",
+                  "escaped");
+}
+
+// As the plugin's side reports an exception: for the whole call, since it can't know whose it was.
+bool Threw(const Outcome& outcome) {
+  return outcome.error_class == "exception" || outcome.error_class == "bad_params";
+}
+
 }  // namespace
 
 bool AttemptRunner::Run(const std::vector<FlightPtr>& flights, TaskTransaction& transaction) {
   for (int run = 0; run < kUncountedRuns; ++run) {
-    switch (RunOnce(flights, transaction)) {
-      case Next::Ended:
-        return true;
-      case Next::GivenUp:
-        return false;
-      case Next::OneByOne:
-        return RunOneByOne(flights, transaction);
-      case Next::RunAgain:
-        break;
-    }
-    if (flights.front()->host.StopAsked()) break;
+    const Next next = RunOnce(flights, transaction);
+    if (next != Next::RunAgain) return next != Next::OneByOne;
+    if (flights.front()->host.StopAsked() || !flights.front()->standing->MayStart(clock_.Now())) break;
   }
   LandAll(flights, GiveBack("its transaction met locks of others", kRunAgainLater));
-  return true;
-}
-
-bool AttemptRunner::RunOneByOne(const std::vector<FlightPtr>& flights, TaskTransaction& transaction) {
-  for (std::size_t i = 0; i < flights.size(); ++i) {
-    if (flights[i]->host.StopAsked() || !flights[i]->standing->MayStart(clock_.Now())) {
-      LandAll({flights.begin() + static_cast<std::ptrdiff_t>(i), flights.end()}, GiveBack("", Micros(0)));
-      return true;
-    }
-    if (!Run({flights[i]}, transaction)) {
-      LandAll({flights.begin() + static_cast<std::ptrdiff_t>(i) + 1, flights.end()}, GiveBack("", Micros(0)));
-      return false;
-    }
-  }
   return true;
 }
 
@@ -74,6 +63,7 @@ AttemptRunner::Next AttemptRunner::RunOnce(const std::vector<FlightPtr>& flights
   std::vector<Task> tasks;
   tasks.reserve(flights.size());
   for (const FlightPtr& flight : flights) tasks.push_back(flight->task);
+  if (transaction.state() != TransactionState::Idle) transaction.Rollback();  // what an earlier call left
   const BootTime deadline = clock_.Now() + config_.timeout;
   Call call(clock_, flights, transaction, deadline);
   watch_.Begin(flights, deadline);
@@ -94,8 +84,17 @@ AttemptRunner::Next AttemptRunner::Conclude(const std::vector<FlightPtr>& flight
   if (state == TransactionState::Open && std::any_of(outcomes.begin(), outcomes.end(), WantsCommit)) {
     return Commit(flights, outcomes, transaction);
   }
-  if (state != TransactionState::Idle) transaction.Rollback();
+  const bool threw = flights.size() > 1 && std::any_of(outcomes.begin(), outcomes.end(), Threw);
+  if (state != TransactionState::Idle) {
+    const bool intact = transaction.Intact();
+    transaction.Rollback();
+    if (!intact) {
+      LandAll(flights, Escaped("found when it was rolled back"));
+      return Next::Ended;
+    }
+  }
   if (state == TransactionState::Transient) return Next::RunAgain;
+  if (threw) return Next::OneByOne;  // one of them threw, and all of them were told so
   if (state == TransactionState::Poisoned || state == TransactionState::Lost) {
     if (flights.size() > 1) return Next::OneByOne;
     // Nothing was committed, whatever the handler says of it. While the shard itself is away the attempt is
@@ -127,20 +126,17 @@ AttemptRunner::Next AttemptRunner::Commit(const std::vector<FlightPtr>& flights,
       return Next::RunAgain;
     case CommitVerdict::Refused:
       if (flights.size() > 1) return Next::OneByOne;
-      LandAll(flights, outcomes);  // its SQL is rolled back; the settler finds and counts the refusal
+      // Its SQL is rolled back; the settler finds and counts the refusal.
+      LandAll(flights, GiveBack("the attempt was no longer this worker's", Micros(0)));
       return Next::Ended;
     case CommitVerdict::Broken:
       if (flights.size() > 1) return Next::OneByOne;
       LandAll(flights, FailWith("its outcome could not be stored, nothing was committed: " + report.message,
                                 "bad_outcome"));
       return Next::Ended;
-    case CommitVerdict::Escaped: {
-      const std::string text =
-          "may have taken effect: its transaction was ended behind the context's back (" + report.message +
-          "); look at what it wrote before you retry it";
-      LandAll(flights, FailWith(text, "escaped"));
+    case CommitVerdict::Escaped:
+      LandAll(flights, Escaped(report.message));
       return Next::Ended;
-    }
     case CommitVerdict::Unavailable:
       LandAll(flights, GiveBack("the database went away: " + report.message, kRunAgainLater));
       return Next::Ended;

@@ -30,7 +30,8 @@ class AttemptRunner {
   AttemptRunner(const Clock& clock, HandlerInstance& handler, const HandlerConfig& config, Watch& watch)
       : clock_(clock), handler_(handler), config_(config), watch_(watch), random_(Random::FromSystem()) {}
 
-  // Runs the handler on these flights, all of one shard. False: the call was given up by the watchdog.
+  // Runs the handler on these flights, all of one shard. False: nothing has ended, since one of them spoils
+  // the call for all; run each of them alone.
   bool Run(const std::vector<FlightPtr>& flights, TaskTransaction& transaction);
 
  private:
@@ -40,7 +41,6 @@ class AttemptRunner {
                 const std::string& sql_error, TaskTransaction& transaction);
   Next Commit(const std::vector<FlightPtr>& flights, const std::vector<Outcome>& outcomes,
               TaskTransaction& transaction);
-  bool RunOneByOne(const std::vector<FlightPtr>& flights, TaskTransaction& transaction);
   Outcome Adjusted(const Flight& flight, Outcome outcome) const;
   void LandAll(const std::vector<FlightPtr>& flights, const std::vector<Outcome>& outcomes,
                bool verify = false);

@@ -7,11 +7,11 @@
 namespace millrace {
 
 DeadRecorders::DeadRecorders(std::string folder, std::string own_name, std::set<std::string> stores)
-    : folder_(std::move(folder)), own_name_(std::move(own_name)), stores_(std::move(stores)) {}
+    : folder_(std::move(folder)), stores_(std::move(stores)), passed_over_{std::move(own_name)} {}
 
 void DeadRecorders::Collect() {
   std::vector<std::string> problems;
-  for (auto& recorder : DeadRecorder::Collect(folder_, own_name_, &problems)) {
+  for (auto& recorder : DeadRecorder::Collect(folder_, passed_over_, &problems)) {
     const auto& lives = recorder->lives();
     if (lives.empty()) {
       recorder->Discard();
@@ -20,7 +20,10 @@ void DeadRecorders::Collect() {
     const bool ours = std::all_of(lives.begin(), lives.end(), [&](const DeadRecorder::Life& life) {
       return stores_.contains(life.store);
     });
-    if (!ours) continue;
+    if (!ours) {
+      passed_over_.insert(recorder->name());
+      continue;
+    }
     Grave grave;
     for (const DeadRecorder::Life& life : lives) grave.unburied.insert(life.incarnation);
     const std::string name = recorder->name();

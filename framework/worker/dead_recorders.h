@@ -39,9 +39,9 @@ class DeadRecorders {
   void Collect() MILLRACE_REQUIRES(mutex_);
 
   const std::string folder_;
-  const std::string own_name_;
   const std::set<std::string> stores_;
   Mutex mutex_;
+  std::set<std::string> passed_over_ MILLRACE_GUARDED_BY(mutex_);  // our own, and others' business
   std::map<std::string, Grave> graves_ MILLRACE_GUARDED_BY(mutex_);
   std::set<std::string> reported_ MILLRACE_GUARDED_BY(mutex_);
 };

@@ -143,7 +143,7 @@ void FlightRecorder::End(std::size_t index) {
 }
 
 std::vector<std::unique_ptr<DeadRecorder>> DeadRecorder::Collect(const std::string& folder,
-                                                                 const std::string& own_name,
+                                                                 const std::set<std::string>& passed_over,
                                                                  std::vector<std::string>* problems) {
   std::vector<std::unique_ptr<DeadRecorder>> found;
   std::error_code error;
@@ -151,7 +151,7 @@ std::vector<std::unique_ptr<DeadRecorder>> DeadRecorder::Collect(const std::stri
     const std::string path = entry.path().string();
     if (!path.ends_with(kSuffix)) continue;
     const std::string name = entry.path().stem().string();
-    if (name == own_name) continue;
+    if (passed_over.contains(name)) continue;
     const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) continue;
     struct stat opened {};

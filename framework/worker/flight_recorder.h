@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,10 +62,10 @@ class FlightRecorder {
 // The recorder of a process that is gone; its lock is held until destruction. Not thread-safe.
 class DeadRecorder {
  public:
-  // Those of the folder whose lock could be taken, this process's own excepted. Files that are no recorders,
-  // or are torn, are reported in `problems` and left alone.
+  // Those of the folder whose lock could be taken, but for the names in `passed_over`. Files that are no
+  // recorders, or are torn, are reported in `problems` and left alone.
   static std::vector<std::unique_ptr<DeadRecorder>> Collect(const std::string& folder,
-                                                            const std::string& own_name,
+                                                            const std::set<std::string>& passed_over,
                                                             std::vector<std::string>* problems);
   ~DeadRecorder();
 

@@ -109,18 +109,23 @@ bool Heartbeat::Renew() {
 void Heartbeat::WatchPeers() {
   const auto peers = store_->Peers();
   if (!peers) return;
+  bool any_dead = false;
   auto live = std::make_shared<std::set<std::string>>();
   for (const PeerBeat& peer : *peers) live->insert(peer.incarnation.id);
   for (const PeerBeat& peer : watch_.Observe(clock_.Now(), standing_->incarnation(), *peers)) {
     const auto marked = store_->MarkDead(peer.incarnation.id, peer.beat);
     if (!marked || !*marked) continue;
     marked_dead_.fetch_add(1);
+    any_dead = true;
     live->erase(peer.incarnation.id);
     LogWarning("worker marked dead: its beat stood still for its whole lease",
                {{"store", address_}, {"incarnation", peer.incarnation.id}, {"host", peer.incarnation.host}});
   }
-  MutexLock lock(mutex_);
-  live_ = std::move(live);
+  {
+    MutexLock lock(mutex_);
+    live_ = std::move(live);
+  }
+  if (any_dead) events_.buried();
 }
 
 void Heartbeat::ChargeTheDead() {
@@ -136,6 +141,15 @@ bool Heartbeat::Charge(const Burial& burial) {
   if (!retired) return false;
   LogWarning("a worker's process on this host has died",
              {{"store", address_}, {"incarnation", burial.incarnation}, {"handlers_running", *charged}});
+  {
+    MutexLock lock(mutex_);
+    if (live_) {
+      auto live = std::make_shared<std::set<std::string>>(*live_);
+      live->erase(burial.incarnation);
+      live_ = std::move(live);
+    }
+  }
+  events_.buried();
   return true;
 }
 

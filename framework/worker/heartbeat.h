@@ -26,6 +26,7 @@ class Heartbeat {
     std::function<void(std::shared_ptr<Standing>)> born;  // registered: work may be claimed under it
     std::function<void(std::shared_ptr<Standing>)> beat;  // a renewal succeeded
     std::function<void(std::shared_ptr<Standing>)> died;  // found itself marked dead
+    std::function<void()> buried;                         // another was marked dead
   };
 
   // `self` says who registers; its id is drawn anew for each life.

@@ -47,15 +47,15 @@ std::size_t InFlight::Count() const {
   return size;
 }
 
-std::vector<FlightPtr> InFlight::Running() const {
+std::vector<FlightPtr> InFlight::Flights() const {
   MutexLock lock(mutex_);
-  std::vector<FlightPtr> running;
+  std::vector<FlightPtr> flights;
   for (const auto& [table, ids] : tables_) {
     for (const auto& [id, flight] : ids) {
-      if (flight && flight->running.load(std::memory_order_relaxed)) running.push_back(flight);
+      if (flight) flights.push_back(flight);
     }
   }
-  return running;
+  return flights;
 }
 
 }  // namespace millrace

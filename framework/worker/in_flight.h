@@ -32,8 +32,8 @@ class InFlight {
 
   bool Empty() const { return Size() == 0; }
   std::size_t Size() const;
-  // Flights whose handlers run now.
-  std::vector<FlightPtr> Running() const;
+  // Those whose claim has succeeded, started or not.
+  std::vector<FlightPtr> Flights() const;
 
  private:
   using Ids = std::unordered_map<std::uint64_t, FlightPtr>;  // null: a claim is under way

@@ -1,6 +1,7 @@
 #include "framework/worker/lane.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 
 #include "framework/base/log.h"
@@ -66,27 +67,62 @@ class Lane::Station final : public AttemptRunner::Watch {
     return !lost_.load();
   }
 
-  // Ends the call in the thread's place if it is past `due`; its flights, or none.
-  std::vector<FlightPtr> GiveUp(BootTime now, Micros grace, bool whatever) {
+  // What the thread took and has not started: it hands them over when it is given up.
+  void PutBack(std::vector<FlightPtr> flights, bool alone) {
+    MutexLock lock(mutex_);
+    for (auto flight = flights.rbegin(); flight != flights.rend(); ++flight) {
+      waiting_.push_front({std::move(*flight), alone});
+    }
+  }
+  // The next of them; null when there is none. `alone`: it is to be called by itself.
+  FlightPtr Next(bool* alone) {
+    MutexLock lock(mutex_);
+    if (waiting_.empty()) return nullptr;
+    Waiting next = std::move(waiting_.front());
+    waiting_.pop_front();
+    *alone = next.alone;
+    return std::move(next.flight);
+  }
+
+  struct Abandoned {
+    std::vector<FlightPtr> running;
+    std::vector<FlightPtr> waiting;
+  };
+  // Ends the call in the thread's place if it is past its limit and `grace`, or in any case where `whatever`.
+  Abandoned GiveUp(BootTime now, Micros grace, bool whatever) {
     MutexLock lock(mutex_);
     if (flights_.empty() || (!whatever && now < deadline_ + grace)) return {};
     lost_.store(true);
-    return std::move(flights_);
+    Abandoned abandoned{std::move(flights_), {}};
+    for (Waiting& waiting : waiting_) abandoned.waiting.push_back(std::move(waiting.flight));
+    flights_.clear();
+    waiting_.clear();
+    return abandoned;
   }
 
   bool lost() const { return lost_.load(); }
+  // A lost thread that has come home: its place may go.
+  bool home() const { return home_.load(); }
+  void SetHome() { home_.store(true); }
   Thread& thread() { return thread_; }
 
  private:
+  struct Waiting {
+    FlightPtr flight;
+    bool alone = false;
+  };
+
   Lane& lane_;
   AttemptRunner runner_;
   const std::size_t number_;
   std::map<std::string, std::unique_ptr<TaskTransaction>> transactions_;
   std::vector<std::size_t> slots_;
   std::atomic<bool> lost_{false};
+  std::atomic<bool> home_{false};
 
   Mutex mutex_;
   std::vector<FlightPtr> flights_ MILLRACE_GUARDED_BY(mutex_);
+  std::deque<Waiting> waiting_ MILLRACE_GUARDED_BY(mutex_);
   BootTime deadline_ MILLRACE_GUARDED_BY(mutex_){};
   Thread thread_;  // last: ends before what it uses
 };
@@ -176,42 +212,48 @@ void Lane::Run(Station& station) {
       continue;
     }
     const std::size_t count = taken.size();
-    RunTaken(station, std::move(taken));
-    {
-      MutexLock lock(mutex_);
-      running_ -= count;
+    station.PutBack(std::move(taken), false);
+    RunTaken(station);
+    MutexLock lock(mutex_);
+    running_ -= count;
+    if (station.lost()) {  // it came home after all; another has its place
+      --lost_;
+      station.SetHome();
+      return;
     }
-    if (station.lost()) return;
   }
 }
 
-void Lane::RunTaken(Station& station, std::vector<FlightPtr> taken) {
-  std::map<FlightHost*, std::vector<FlightPtr>> calls;
+// Gathers calls from what the station took: of one shard, as many as a batch handler takes, or one that runs
+// alone.
+void Lane::RunTaken(Station& station) {
   const bool batches = handler_->MaxBatch() > 1;
-  for (std::size_t i = 0; i < taken.size(); ++i) {
-    FlightPtr& flight = taken[i];
-    if (station.lost()) {  // an earlier task of this chunk took the thread with it
-      Push({taken.begin() + static_cast<std::ptrdiff_t>(i), taken.end()});
+  std::vector<FlightPtr> call;
+  while (true) {
+    bool alone = false;
+    FlightPtr flight = station.Next(&alone);
+    if (flight != nullptr && (call.empty() || (!alone && &flight->host == &call.front()->host))) {
+      if (ReadyToStart(flight)) call.push_back(std::move(flight));
+      if (batches && !alone) continue;
+    } else if (flight != nullptr) {
+      station.PutBack({std::move(flight)}, alone);
+    } else if (call.empty()) {
       return;
     }
-    if (!ReadyToStart(flight)) continue;
-    if (batches) {
-      calls[&flight->host].push_back(std::move(flight));
-      continue;
-    }
-    const BootTime began = parts_.clock.Now();
-    station.runner().Run({flight}, station.TransactionFor(*flight));
-    Ran(1, parts_.clock.Now() - began);
+    if (!call.empty()) RunCall(station, std::move(call));
+    call.clear();
   }
-  for (auto& [host, flights] : calls) {
-    if (station.lost()) {
-      Push(flights);
-      continue;
-    }
-    const BootTime began = parts_.clock.Now();
-    station.runner().Run(flights, station.TransactionFor(*flights.front()));
-    Ran(flights.size(), parts_.clock.Now() - began);
+}
+
+void Lane::RunCall(Station& station, std::vector<FlightPtr> flights) {
+  const BootTime began = parts_.clock.Now();
+  const bool ended = station.runner().Run(flights, station.TransactionFor(*flights.front()));
+  const Micros took = parts_.clock.Now() - began;
+  {
+    MutexLock lock(mutex_);
+    pace_.Ran(flights.size(), took);
   }
+  if (!ended) station.PutBack(std::move(flights), true);
 }
 
 // The check before each start. What may not start is parked, or its attempt ended at once.
@@ -242,23 +284,20 @@ bool Lane::ReadyToStart(const FlightPtr& flight) {
   return false;
 }
 
-void Lane::Ran(std::size_t tasks, Micros took) {
-  MutexLock lock(mutex_);
-  pace_.Ran(tasks, took);
-}
-
 std::size_t Lane::GiveUpOverdue(BootTime now) {
   std::vector<FlightPtr> overdue;
   std::size_t threads = 0;
   {
     MutexLock lock(mutex_);
     for (Station& station : stations_) {
-      std::vector<FlightPtr> flights = station.GiveUp(now, GraceAfter(config_.timeout), false);
-      if (flights.empty()) continue;
+      Station::Abandoned given_up = station.GiveUp(now, GraceAfter(config_.timeout), false);
+      if (given_up.running.empty()) continue;
       ++threads;
-      overdue.insert(overdue.end(), flights.begin(), flights.end());
+      overdue.insert(overdue.end(), given_up.running.begin(), given_up.running.end());
+      queue_.insert(queue_.begin(), given_up.waiting.begin(), given_up.waiting.end());
     }
     lost_ += threads;
+    stations_.remove_if([](const Station& station) { return station.home(); });
     for (std::size_t i = 0; i < threads; ++i) AddStation();
   }
   for (const FlightPtr& flight : overdue) {
@@ -282,9 +321,12 @@ std::size_t Lane::AbandonRunning(const std::string& why) {
   {
     MutexLock lock(mutex_);
     for (Station& station : stations_) {
-      std::vector<FlightPtr> flights = station.GiveUp({}, {}, true);
-      if (!flights.empty()) ++threads;
-      abandoned.insert(abandoned.end(), flights.begin(), flights.end());
+      Station::Abandoned given_up = station.GiveUp({}, {}, true);
+      if (given_up.running.empty()) continue;
+      ++threads;
+      for (auto* flights : {&given_up.running, &given_up.waiting}) {
+        abandoned.insert(abandoned.end(), flights->begin(), flights->end());
+      }
     }
     lost_ += threads;
   }
@@ -313,7 +355,7 @@ void Lane::Join() {
   {
     MutexLock lock(mutex_);
     for (Station& station : stations_) {
-      if (station.lost()) {
+      if (station.lost() && !station.home()) {
         station.thread().Abandon();
       } else {
         threads.push_back(&station.thread());

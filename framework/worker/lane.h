@@ -64,9 +64,9 @@ class Lane {
   void AddStation();
   std::vector<FlightPtr> Take();
   void Run(Station& station);
-  void RunTaken(Station& station, std::vector<FlightPtr> taken);
+  void RunTaken(Station& station);
+  void RunCall(Station& station, std::vector<FlightPtr> flights);
   bool ReadyToStart(const FlightPtr& flight);
-  void Ran(std::size_t tasks, Micros took);
 
   const LaneParts parts_;
   const std::string type_;
@@ -81,7 +81,7 @@ class Lane {
   std::list<Station> stations_ MILLRACE_GUARDED_BY(mutex_);
   std::size_t running_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::size_t lost_ MILLRACE_GUARDED_BY(mutex_) = 0;
-  bool room_wanted_ MILLRACE_GUARDED_BY(mutex_) = true;
+  bool room_wanted_ MILLRACE_GUARDED_BY(mutex_) = false;  // somebody was told that there is none
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
 };
 

@@ -38,7 +38,7 @@ class LanePace {
   static constexpr std::size_t kMost = 4 * 999;
 
  private:
-  static constexpr double kShort = 1000;   // microseconds
+  static constexpr double kShort = 1000;  // microseconds
   static constexpr double kWeight = 0.1;  // of the newest call in the moving mean
 
   const std::size_t threads_;

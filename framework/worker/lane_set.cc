@@ -30,10 +30,14 @@ Status LaneSet::OpenConfigured() {
 }
 
 Lane* LaneSet::For(const std::string& type) {
+  {
+    MutexLock lock(mutex_);
+    const auto known = lanes_.find(type);
+    if (known != lanes_.end()) return known->second.get();
+  }
+  auto lane = Open(type);  // foreign code: it may take its time, and nobody else is to wait for it
   MutexLock lock(mutex_);
-  const auto known = lanes_.find(type);
-  if (known != lanes_.end()) return known->second.get();
-  auto lane = Open(type);
+  if (const auto known = lanes_.find(type); known != lanes_.end()) return known->second.get();
   if (!lane) {
     LogWarning("tasks of this type can't be run here; they stay waiting",
                {{"type", type}, {"why", lane.error().message}});

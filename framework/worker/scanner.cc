@@ -10,6 +10,7 @@ namespace {
 
 constexpr Micros kFirstPause = std::chrono::milliseconds(100);
 constexpr Micros kLongestPause = std::chrono::seconds(2);
+constexpr Micros kSolitudePatience = std::chrono::seconds(60);  // then the others work for as long
 constexpr Micros kSuspectPause = std::chrono::milliseconds(20);
 constexpr Micros kSoon = std::chrono::seconds(2);  // given back by the engine, and due again in a moment
 constexpr int kMapCostFactor = 50;                 // of the map's own cost is the poll interval at least
@@ -57,9 +58,14 @@ void Scanner::Report(const Error& error) {
 
 Micros Scanner::Round() {
   failed_ = false;
+  idle_.store(false);
   ResolvePending();
   const std::shared_ptr<Standing> life = parts_.host.Life();
-  if (!claiming_.load() || !life || !life->MayStart(parts_.clock.Now())) return parts_.engine.poll;
+  if (!claiming_.load() || !life || !life->MayStart(parts_.clock.Now())) {
+    ForgetSuspect();
+    quiet_.store(!claiming_.load());
+    return parts_.engine.poll;
+  }
   TrySuspect(life);
 
   const bool was_empty = parts_.in_flight.Empty();
@@ -148,10 +154,9 @@ bool Scanner::ScanInto(const DueGroup& group, std::size_t limit, Candidates& fou
     last = {row.run_at, row.id};
     // Running rows are the tender's business: it adopts our own and rescues those of the dead.
     if (row.state != TaskState::Waiting || parts_.in_flight.Contains(group.table, row.id)) continue;
-    const bool suspicious = (row.crashes >= kSuspectCrashes && row.crashes < kQuarantineCrashes) ||
-                            often_rescued_.contains({group.table, row.id});
-    if (suspicious) {
-      if (!suspect_) suspect_ = Suspect{group.table, row.id, row.attempt, parts_.clock.Now()};
+    if (IsSuspect(row, group.table)) {
+      const BootTime now = parts_.clock.Now();
+      if (!suspect_ && now >= no_suspects_before_) suspect_ = Suspect{group.table, row.id, row.attempt, now};
       continue;
     }
     found.by_attempt[{group.table, row.attempt}].push_back(row.id);
@@ -159,6 +164,11 @@ bool Scanner::ScanInto(const DueGroup& group, std::size_t limit, Candidates& fou
   }
   cursors_.Advance(group, last, rows->size(), full);
   return true;
+}
+
+bool Scanner::IsSuspect(const ScanRow& row, const std::string& table) const {
+  return (row.crashes >= kSuspectCrashes && row.crashes < kQuarantineCrashes) ||
+         often_rescued_.contains({table, row.id});
 }
 
 void Scanner::ClaimAll(Candidates found, const std::shared_ptr<Standing>& life) {
@@ -197,7 +207,10 @@ void Scanner::Claim(ClaimRequest request, const std::shared_ptr<Standing>& life)
 // Claimed tasks, inside the gate and the in-flight set, on their way to the lanes.
 void Scanner::Accept(std::vector<Task> tasks, const std::shared_ptr<Standing>& life, bool solo) {
   SkipDuplicates(tasks, life, solo);
-  if (!solo) PickOutOftenRescued(tasks, life);
+  if (!solo) {
+    PickOutSuspects(tasks, life);
+    PickOutOftenRescued(tasks, life);
+  }
   if (!tasks.empty()) parts_.host.Dispatch(std::move(tasks), life, solo);
 }
 
@@ -230,6 +243,17 @@ void Scanner::SkipDuplicates(std::vector<Task>& tasks, const std::shared_ptr<Sta
       outcome.text = "duplicate of " + parts_.shard + "/" + verdict->second.holder;
     }
     parts_.host.LandAtOnce(task, life, std::move(outcome), solo);
+    return true;
+  });
+}
+
+// Charged between its scan and its claim, or claimed by a statement whose reply was lost: it is to run alone.
+void Scanner::PickOutSuspects(std::vector<Task>& tasks, const std::shared_ptr<Standing>& life) {
+  std::erase_if(tasks, [&](const Task& task) {
+    if (task.crashes < kSuspectCrashes || task.crashes >= kQuarantineCrashes) return false;
+    Outcome outcome;
+    outcome.kind = OutcomeKind::GiveBack;
+    parts_.host.LandAtOnce(task, life, std::move(outcome), false);
     return true;
   });
 }
@@ -299,7 +323,11 @@ void Scanner::ResolvePending() {
 void Scanner::TrySuspect(const std::shared_ptr<Standing>& life) {
   if (!suspect_) return;
   const std::string name = ToString(TaskName{parts_.shard, {suspect_->table, suspect_->id}});
-  if (!parts_.gate.EnterAlone(name)) return;
+  if (!parts_.gate.EnterAlone(name)) {
+    // Beside a handler that runs for long nobody else shall stand still for more than this.
+    if (parts_.clock.Now() - suspect_->since > kSolitudePatience) ForgetSuspect();
+    return;
+  }
   ClaimRequest request{suspect_->table, life->incarnation(), suspect_->attempt, {suspect_->id}};
   suspect_.reset();
   request.ids = parts_.in_flight.Enter(request.table, request.ids);
@@ -321,6 +349,13 @@ void Scanner::TrySuspect(const std::shared_ptr<Standing>& life) {
   } else {
     parts_.in_flight.Leave(request.table, request.ids);
   }
+}
+
+void Scanner::ForgetSuspect() {
+  if (!suspect_) return;
+  parts_.gate.Withdraw(ToString(TaskName{parts_.shard, {suspect_->table, suspect_->id}}));
+  suspect_.reset();
+  no_suspects_before_ = parts_.clock.Now() + kSolitudePatience;
 }
 
 bool Scanner::NothingLeft(const DueMap& map, bool was_empty) {

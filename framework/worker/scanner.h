@@ -59,6 +59,8 @@ class Scanner {
   void Wake() { wake_.Notify(); }
   // Nothing runs and nothing is due that can run here, as of the last round. Meant for `watch_idle`.
   bool Idle() const { return idle_.load(); }
+  // It has seen that it is to claim nothing more: what it had claimed is in the in-flight set.
+  bool Quiet() const { return quiet_.load(); }
 
  private:
   struct Candidates {
@@ -89,9 +91,12 @@ class Scanner {
   void Claim(ClaimRequest request, const std::shared_ptr<Standing>& life);
   void Accept(std::vector<Task> tasks, const std::shared_ptr<Standing>& life, bool solo = false);
   void SkipDuplicates(std::vector<Task>& tasks, const std::shared_ptr<Standing>& life, bool solo);
+  void PickOutSuspects(std::vector<Task>& tasks, const std::shared_ptr<Standing>& life);
   void PickOutOftenRescued(std::vector<Task>& tasks, const std::shared_ptr<Standing>& life);
   void ResolvePending();
+  bool IsSuspect(const ScanRow& row, const std::string& table) const;
   void TrySuspect(const std::shared_ptr<Standing>& life);
+  void ForgetSuspect();
   bool NothingLeft(const DueMap& map, bool was_empty);
   void Report(const Error& error);
 
@@ -104,12 +109,14 @@ class Scanner {
   std::uint64_t turn_ = 0;
   std::vector<std::pair<ClaimRequest, std::shared_ptr<Standing>>> unknown_;
   std::optional<Suspect> suspect_;
+  BootTime no_suspects_before_{};
   std::set<std::pair<std::string, std::uint64_t>> often_rescued_;
   Micros trouble_pause_{0};
   bool failed_ = false;  // an error in this round
 
   Signal wake_;
   std::atomic<bool> idle_{false};
+  std::atomic<bool> quiet_{false};
   std::atomic<bool> claiming_{true};
   std::atomic<bool> stopping_{false};
   Thread thread_;

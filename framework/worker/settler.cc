@@ -75,8 +75,11 @@ void Settler::SettleAll(std::vector<Landing> batch) {
     for (Landing& landing : batch) (landing.verify ? to_verify : plain).push_back(std::move(landing));
     std::vector<Landing> open = Verified(std::move(to_verify));
     std::move(open.begin(), open.end(), std::back_inserter(plain));
-    const bool blocked = std::any_of(plain.begin(), plain.end(), [](const Landing& l) { return l.verify; });
-    batch = blocked ? std::move(plain) : SettleOnce(std::move(plain));
+    if (std::any_of(plain.begin(), plain.end(), [](const Landing& l) { return l.verify; })) {
+      batch = std::move(plain);  // nobody could say: the database is away
+    } else {
+      batch = SettleOnce(std::move(plain));
+    }
     if (batch.empty()) {
       reported_ = false;
       return;

@@ -71,7 +71,8 @@ Heartbeat::Events ShardMill::Events() {
               life_.reset();
             }
             Unpark(life);
-          }};
+          },
+          [this] { tender_.Wake(); }};
 }
 
 std::shared_ptr<Standing> ShardMill::Life() const {

@@ -56,7 +56,8 @@ class ShardMill final : public FlightHost, public ScannerHost, public TenderHost
   void Start();
   void Wake() { scanner_.Wake(); }
   bool Idle() const { return scanner_.Idle(); }
-  bool Empty() const { return in_flight_.Empty(); }
+  // Once it claims nothing more: nothing is in hand.
+  bool Empty() const { return scanner_.Quiet() && in_flight_.Empty(); }
 
   void StopClaiming() { scanner_.StopClaiming(); }
   // Handlers are asked to end now.

@@ -31,6 +31,11 @@ void SoloGate::LeaveAlone() {
   suspect_.clear();
 }
 
+void SoloGate::Withdraw(const std::string& suspect) {
+  MutexLock lock(mutex_);
+  if (suspect_ == suspect) suspect_.clear();
+}
+
 bool SoloGate::Wanted() const {
   MutexLock lock(mutex_);
   return !suspect_.empty();

@@ -23,6 +23,8 @@ class SoloGate {
   // Asks for solitude in the name of `suspect`; true once everybody else has left. Ask again until then;
   // others are told no while one has it.
   bool EnterAlone(const std::string& suspect);
+  // Takes the wish back; nothing happens where another has it.
+  void Withdraw(const std::string& suspect);
   // The suspect has ended, or could not be claimed after all.
   void LeaveAlone();
   bool Wanted() const;

@@ -8,6 +8,7 @@ namespace millrace {
 namespace {
 
 constexpr Micros kAttendInterval = std::chrono::seconds(1);
+constexpr Micros kLongestSweep = std::chrono::seconds(2);  // between two sweeps, whatever is configured
 
 }  // namespace
 
@@ -36,7 +37,7 @@ void Tender::Run() {
     if (stopping_.load() || !life || !life->MayStart(parts_.clock.Now())) continue;
     Attend(life);
     const BootTime now = parts_.clock.Now();
-    if (!woken && now - swept < parts_.rewind) continue;
+    if (!woken && now - swept < std::min(parts_.rewind, kLongestSweep)) continue;
     swept = now;
     Sweep(life);
   }
@@ -49,18 +50,18 @@ void Tender::Attend(const std::shared_ptr<Standing>& life) {
     for (auto& [key, saved] : progress_) progress.push_back(std::move(saved));
     progress_.clear();
   }
-  const std::vector<FlightPtr> running = parts_.in_flight.Running();
-  if (running.empty() && progress.empty()) return;
+  const std::vector<FlightPtr> flights = parts_.in_flight.Flights();
+  if (flights.empty() && progress.empty()) return;
   std::vector<TaskKey> keys;
-  keys.reserve(running.size());
-  for (const FlightPtr& flight : running) keys.push_back(flight->task.key);
+  keys.reserve(flights.size());
+  for (const FlightPtr& flight : flights) keys.push_back(flight->task.key);
   const auto cancelled = store_->Attend(life->incarnation(), keys, progress);
   if (!cancelled) {  // what could not be saved is saved with the next round, unless there is newer
     MutexLock lock(mutex_);
     for (const TaskProgress& saved : progress) progress_.try_emplace(saved.key, saved);
     return;
   }
-  for (const FlightPtr& flight : running) {
+  for (const FlightPtr& flight : flights) {
     if (std::find(cancelled->begin(), cancelled->end(), flight->task.key) != cancelled->end()) {
       flight->cancel.store(true);
     }

@@ -74,7 +74,8 @@ class Worker::Body {
   BootTime deadline_{};
   bool hurried_ = false;
 
-  std::atomic<bool> left_{false};  // threads that could not be joined
+  std::atomic<bool> built_{false};  // mills_ is complete
+  std::atomic<bool> left_{false};   // threads that could not be joined
   std::atomic<bool> stop_{false};
   std::atomic<bool> stop_now_{false};
   Signal tick_;
@@ -126,6 +127,7 @@ Status Worker::Body::Start() {
   dead_recorders_ = std::make_unique<DeadRecorders>(folder, recorder_name, std::move(stores));
   counters_ = std::make_unique<MillCounters>(parts_.metrics);
   const auto wake_all = [this] {
+    if (!built_.load()) return;
     for (const auto& mill : mills_) mill->Wake();
   };
   lanes_ = std::make_unique<LaneSet>(LaneParts{parts_.clock, *recorder_, wake_all}, parts_.plugins, config,
@@ -147,6 +149,7 @@ Status Worker::Body::OpenMills() {
         ShardMill::Parts{parts_.clock, name, *store, parts_.slices, *lanes_, gate_, *recorder_,
                          *dead_recorders_, *counters_, engine_, self, options_.until_idle}));
   }
+  built_.store(true);
   for (const auto& mill : mills_) mill->Start();
   LogInfo("worker started", {{"worker", id_->name()}, {"shards", mills_.size()}});
   watch_ = Thread("watch", [this] { Watch(); });

@@ -71,8 +71,8 @@ class Worker {
   // Blocks until it has ended, at most `limit`; nullopt: it still runs.
   std::optional<WorkerEnd> WaitFor(Micros limit);
   WorkerTotals Totals() const;
-  // Once it has ended: some of its threads still run, in handlers that ignore their limit or in a database that
-  // does not answer. They use what the worker was made of, so the process must end by std::_Exit.
+  // Once it has ended: some of its threads still run, in handlers that ignore their limit or in a database
+  // that does not answer. They use what the worker was made of, so the process must end by std::_Exit.
   bool LeftThreads() const;
 
  private:

@@ -23,6 +23,7 @@ struct NativeError {
 };
 
 inline constexpr int kDuplicateEntry = 1062;
+inline constexpr int kDeadlock = 1213;
 inline constexpr int kNoSuchSavepoint = 1305;
 
 // 1205, 1213 and their like: the statement had no effect because of somebody else's locks.

@@ -229,7 +229,9 @@ Result<std::vector<bool>> MysqlTaskStore::StillRunning(const std::string& incarn
   session_.Drop();
   auto running = ReadRunning(session_, incarnation, Pointers(batch), true);
   if (running || running.error().code != ErrorCode::Conflict) return running;
-  return Fail(ErrorCode::Unavailable, "the lost settle is still under way: " + running.error().message);
+  // Some row is locked, by that COMMIT or by a stranger. As the tables show them they still run: settled
+  // again they are refused if the COMMIT comes through after all, and are busy while the lock stands.
+  return ReadRunning(session_, incarnation, Pointers(batch), false);
 }
 
 }  // namespace millrace::mysql

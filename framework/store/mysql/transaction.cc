@@ -15,9 +15,11 @@ class MysqlTaskTransaction final : public TaskTransaction {
   Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) override;
   TransactionState state() const override { return state_; }
   CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) override;
+  bool Intact() override;
   void Rollback() override {
     session_.Rollback();
     state_ = TransactionState::Idle;
+    deadlocked_ = false;
   }
 
  private:
@@ -27,16 +29,16 @@ class MysqlTaskTransaction final : public TaskTransaction {
 
   Session session_;
   TransactionState state_ = TransactionState::Idle;
+  bool deadlocked_ = false;  // the server has rolled all of it back, the savepoint too
 };
 
 Status MysqlTaskTransaction::Enter() {
   if (state_ == TransactionState::Open) return {};
-  if (state_ != TransactionState::Idle && state_ != TransactionState::Lost) {
+  if (state_ != TransactionState::Idle) {
     return Fail(ErrorCode::Conflict, session_.where() +
                                          ": an earlier statement of this transaction failed; only a "
                                          "rollback is left");
   }
-  if (state_ == TransactionState::Lost) session_.Rollback();
   Status begun = session_.Begin();
   if (begun) {
     state_ = TransactionState::Open;
@@ -52,6 +54,7 @@ Error MysqlTaskTransaction::Note(const Error& error) {
     state_ = TransactionState::Lost;
   } else if (error.code == ErrorCode::Conflict) {
     state_ = TransactionState::Transient;
+    deadlocked_ = session_.last_code() == kDeadlock;
   } else {
     state_ = TransactionState::Poisoned;
   }
@@ -70,6 +73,12 @@ Result<std::size_t> MysqlTaskTransaction::Submit(const std::string& table, std::
   auto report = RunSubmit(session_, table, tasks);
   if (!report) return Fail(Note(report.error()));
   return report->added;
+}
+
+bool MysqlTaskTransaction::Intact() {
+  if (state_ == TransactionState::Idle || deadlocked_ || !session_.connected()) return true;
+  const auto back = session_.Write("ROLLBACK TO SAVEPOINT millrace");
+  return back || session_.last_code() != kNoSuchSavepoint;
 }
 
 // Before COMMIT was sent nothing can have been committed, whatever happened.

@@ -49,7 +49,7 @@ class FlightRecorderTest : public ::testing::Test {
 TEST_F(FlightRecorderTest, NamesWhatWasRunningWhenTheProcessWasKilled) {
   DieRecording([](FlightRecorder&) {});
   std::vector<std::string> problems;
-  const auto dead = DeadRecorder::Collect(folder_, "other", &problems);
+  const auto dead = DeadRecorder::Collect(folder_, {"other"}, &problems);
   ASSERT_THAT(dead, SizeIs(1));
   ASSERT_THAT(dead[0]->runs(), SizeIs(1));
   EXPECT_EQ(dead[0]->runs()[0].key, (TaskKey{"tasks", 8}));
@@ -61,7 +61,7 @@ TEST_F(FlightRecorderTest, NamesWhatWasRunningWhenTheProcessWasKilled) {
 
 TEST_F(FlightRecorderTest, ChargesNobodyAfterAStopWasAskedFor) {
   DieRecording([](FlightRecorder& recorder) { recorder.NoteStopping(); });
-  const auto dead = DeadRecorder::Collect(folder_, "other", nullptr);
+  const auto dead = DeadRecorder::Collect(folder_, {"other"}, nullptr);
   ASSERT_THAT(dead, SizeIs(1));
   EXPECT_THAT(dead[0]->runs(), IsEmpty());
   EXPECT_THAT(dead[0]->lives(), SizeIs(1));
@@ -70,7 +70,7 @@ TEST_F(FlightRecorderTest, ChargesNobodyAfterAStopWasAskedFor) {
 TEST_F(FlightRecorderTest, ALiveProcessKeepsItsRecorder) {
   auto live = FlightRecorder::Create(folder_, "w.1");
   ASSERT_TRUE(live);
-  EXPECT_THAT(DeadRecorder::Collect(folder_, "other", nullptr), IsEmpty());
+  EXPECT_THAT(DeadRecorder::Collect(folder_, {"other"}, nullptr), IsEmpty());
 }
 
 TEST_F(FlightRecorderTest, AnOrderlyEndLeavesNoFile) {
@@ -81,7 +81,7 @@ TEST_F(FlightRecorderTest, AnOrderlyEndLeavesNoFile) {
 TEST_F(FlightRecorderTest, ATornFileIsReportedAndLeftAlone) {
   std::ofstream(folder_ + "/torn.flight") << "rubbish";
   std::vector<std::string> problems;
-  EXPECT_THAT(DeadRecorder::Collect(folder_, "other", &problems), IsEmpty());
+  EXPECT_THAT(DeadRecorder::Collect(folder_, {"other"}, &problems), IsEmpty());
   EXPECT_THAT(problems, SizeIs(1));
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/torn.flight"));
 }

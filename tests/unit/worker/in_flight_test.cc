@@ -25,7 +25,7 @@ TEST(InFlightTest, TablesAreApart) {
   EXPECT_THAT(flights.Enter("tasks_001", ids), ElementsAre(7));
   flights.Leave("tasks_000", ids);
   EXPECT_EQ(flights.Size(), 1u);
-  EXPECT_THAT(flights.Running(), IsEmpty());
+  EXPECT_THAT(flights.Flights(), IsEmpty());
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ Outcome Make(OutcomeKind kind, std::string text = {}, std::optional<Micros> dela
 
 class FunctionHandler final : public HandlerInstance {
  public:
-  FunctionHandler(Behaviour behaviour, std::uint32_t batch) : behaviour_(std::move(behaviour)), batch_(batch) {}
+  FunctionHandler(Behaviour behaviour, std::uint32_t batch)
+      : behaviour_(std::move(behaviour)), batch_(batch) {}
   std::uint32_t MaxBatch() const override { return batch_; }
   std::vector<Outcome> Run(const std::string&, std::span<const Task> tasks, CallContext& context) override {
     return behaviour_(tasks, context);
@@ -47,8 +48,8 @@ class FunctionPlugins final : public PluginSet {
   std::uint32_t batch = 1;
 
   std::vector<HandlerInfo> Handlers() const override { return {}; }
-  Result<std::unique_ptr<HandlerInstance>> Open(const std::string& uses, const std::string&, const std::string&,
-                                                const Secrets&) const override {
+  Result<std::unique_ptr<HandlerInstance>> Open(const std::string& uses, const std::string&,
+                                                const std::string&, const Secrets&) const override {
     const auto found = behaviours.find(uses);
     if (found == behaviours.end()) return Fail(ErrorCode::NotFound, "no handler " + uses);
     return std::make_unique<FunctionHandler>(found->second, batch);
@@ -150,7 +151,8 @@ TEST_F(WorkerTest, AFailedAttemptClimbsTheLadderAndEndsInTheFailedPoolWithTheRea
   const auto id = Submit("fail");
   auto worker = Start(false);
   const auto deadline = clock_.Now() + seconds(20);
-  while (Get(id).task.state != TaskState::Failed && clock_.Now() < deadline) worker->WaitFor(milliseconds(10));
+  while (Get(id).task.state != TaskState::Failed && clock_.Now() < deadline)
+    worker->WaitFor(milliseconds(10));
   const TaskRecord record = Get(id);
   EXPECT_EQ(record.task.state, TaskState::Failed);
   EXPECT_EQ(record.task.last_error, "the partner is away");
@@ -159,7 +161,9 @@ TEST_F(WorkerTest, AFailedAttemptClimbsTheLadderAndEndsInTheFailedPoolWithTheRea
 
 TEST_F(WorkerTest, EveryOutcomeGoesWhereItBelongs) {
   plugins_.behaviours["fail"] = [](auto, auto&) { return std::vector{Make(OutcomeKind::Fail, "bad input")}; };
-  plugins_.behaviours["skip"] = [](auto, auto&) { return std::vector{Make(OutcomeKind::Skip, "not needed")}; };
+  plugins_.behaviours["skip"] = [](auto, auto&) {
+    return std::vector{Make(OutcomeKind::Skip, "not needed")};
+  };
   plugins_.behaviours["snooze"] = [](auto, auto&) {
     return std::vector{Make(OutcomeKind::Snooze, "later", std::chrono::hours(1))};
   };
@@ -188,9 +192,10 @@ TEST_F(WorkerTest, AnExceptionMayFailAtOnceByConfiguration) {
 TEST_F(WorkerTest, TheHandlersSqlCommitsWithItsTaskOrNotAtAll) {
   plugins_.behaviours["sql"] = [](std::span<const Task> tasks, CallContext& context) {
     const std::vector<SqlValue> values{std::string(tasks[0].params)};
-    EXPECT_TRUE(context.Execute("INSERT INTO millrace_audit (at, actor, action, subject, detail) "
-                                "VALUES ('2026-01-01 00:00:00.000000', 'test', 'sql', ?, '')",
-                                values));
+    EXPECT_TRUE(
+        context.Execute("INSERT INTO millrace_audit (at, actor, action, subject, detail) "
+                        "VALUES ('2026-01-01 00:00:00.000000', 'test', 'sql', ?, '')",
+                        values));
     return std::vector{tasks[0].biz_key == "good" ? Make(OutcomeKind::Done) : Make(OutcomeKind::Fail, "no")};
   };
   const auto good = Submit("sql", "good");
@@ -198,8 +203,8 @@ TEST_F(WorkerTest, TheHandlersSqlCommitsWithItsTaskOrNotAtAll) {
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
   EXPECT_EQ(Get(good).task.state, TaskState::Succeeded);
   EXPECT_EQ(Get(bad).task.state, TaskState::Failed);
-  const auto rows = store_->OpenTransaction(seconds(5))->Execute(
-      "SELECT COUNT(*) FROM millrace_audit WHERE action = 'sql'", {});
+  const auto rows = store_->OpenTransaction(seconds(5))
+                        ->Execute("SELECT COUNT(*) FROM millrace_audit WHERE action = 'sql'", {});
   ASSERT_TRUE(rows) << rows.error().message;
   EXPECT_EQ(*rows->rows[0][0], "1");
 }
@@ -224,7 +229,8 @@ TEST_F(WorkerTest, OneBadTaskOfABatchFailsAloneWhenItPoisonsTheTransaction) {
 }
 
 TEST_F(WorkerTest, AHandlerThatIgnoresItsLimitLosesItsThreadAndTheLaneGoesOn) {
-  // It never comes back, so what its thread uses is never destroyed: the rule for a process with lost threads.
+  // It never comes back, so what its thread uses is never destroyed: the rule for a process with lost
+  // threads.
   static std::promise<void> never;
   plugins_.behaviours["stuck"] = [](std::span<const Task> tasks, auto&) {
     if (tasks[0].biz_key == "stuck") never.get_future().wait();
