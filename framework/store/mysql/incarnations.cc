@@ -18,7 +18,7 @@ Endpoint Impatient(Endpoint endpoint) {
 class MysqlIncarnationStore final : public IncarnationStore {
  public:
   explicit MysqlIncarnationStore(const Endpoint& endpoint)
-      : session_(Impatient(endpoint), endpoint.options.lease) {}
+      : endpoint_(Impatient(endpoint)), session_(endpoint_, endpoint.options.lease) {}
 
   Status Register(const Incarnation& incarnation) override;
   Result<bool> Renew(const std::string& id) override;
@@ -31,6 +31,7 @@ class MysqlIncarnationStore final : public IncarnationStore {
   Result<bool> End(const std::string& id, const std::string& beat_condition, bool needs_beat);
   Result<bool> Charge(const std::string& id, const Crash& crash);
 
+  const Endpoint endpoint_;
   Session session_;
 };
 
