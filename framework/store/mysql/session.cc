@@ -1,6 +1,7 @@
 #include "framework/store/mysql/session.h"
 
 #include <cppconn/connection.h>
+#include <cppconn/datatype.h>
 #include <cppconn/driver.h>
 #include <cppconn/exception.h>
 #include <cppconn/prepared_statement.h>
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 #include "framework/store/mysql/sql_text.h"
 
@@ -77,18 +79,36 @@ bool ChangesOnly(std::string_view sql) {
 }
 
 // False if there are more rows than a handler may read at once.
+// The connector writes doubles with six digits after the point: here they come back as they were.
+std::string Shortest(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value);
+  return {text, end.ptr};
+}
+
+bool IsDouble(sql::ResultSetMetaData& meta, unsigned column) {
+  const int type = meta.getColumnType(column);
+  return type == sql::DataType::DOUBLE || type == sql::DataType::REAL;
+}
+
 bool Collect(sql::ResultSet& from, SqlResult& to) {
   to.columns.clear();
   to.rows.clear();
   sql::ResultSetMetaData* const meta = from.getMetaData();
   const unsigned count = meta->getColumnCount();
-  for (unsigned i = 1; i <= count; ++i) to.columns.push_back(meta->getColumnLabel(i).asStdString());
+  std::vector<bool> doubles;
+  for (unsigned i = 1; i <= count; ++i) {
+    to.columns.push_back(meta->getColumnLabel(i).asStdString());
+    doubles.push_back(IsDouble(*meta, i));
+  }
   while (from.next()) {
     if (to.rows.size() == kMaxSqlRows) return false;
     auto& row = to.rows.emplace_back();
     for (unsigned i = 1; i <= count; ++i) {
       if (from.isNull(i)) {
         row.emplace_back(std::nullopt);
+      } else if (doubles[i - 1]) {
+        row.emplace_back(Shortest(static_cast<double>(from.getDouble(i))));
       } else {
         row.emplace_back(from.getString(i).asStdString());
       }
