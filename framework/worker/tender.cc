@@ -77,6 +77,11 @@ void Tender::Sweep(const std::shared_ptr<Standing>& life) {
     if (stopping_.load()) return;
     if (group.first_run_at <= map->now) SweepGroup(group, life, *live);
   }
+  for (const auto& [claimer, count] : rescued_) {
+    LogInfo("tasks of a dead worker rescued",
+            {{"shard", parts_.shard}, {"incarnation", claimer}, {"tasks", count}});
+  }
+  rescued_.clear();
 }
 
 void Tender::SweepGroup(const DueGroup& group, const std::shared_ptr<Standing>& life,
@@ -104,11 +109,9 @@ void Tender::SweepGroup(const DueGroup& group, const std::shared_ptr<Standing>& 
       Adopt({group.table, claim.first, claim.second, std::move(ids)}, life);
     for (auto& [claim, ids] : orphans) {
       const auto rescued = store_->Rescue({group.table, claim.first, claim.second, std::move(ids)});
-      if (rescued && !rescued->empty()) {
-        LogInfo("tasks of a dead worker rescued",
-                {{"shard", parts_.shard}, {"incarnation", claim.first}, {"tasks", rescued->size()}});
-        parts_.host.Rescued(rescued->size());
-      }
+      if (!rescued || rescued->empty()) continue;
+      rescued_[claim.first] += rescued->size();
+      parts_.host.Rescued(rescued->size());
     }
     if (!any_running || rows->size() < request.limit) return;
   }

@@ -68,6 +68,7 @@ class Tender {
 
   const Parts parts_;
   const std::unique_ptr<TaskStore> store_;
+  std::map<std::string, std::size_t> rescued_;  // in this sweep, by claimer; the tender thread's own
 
   Signal wake_;
   std::atomic<bool> stopping_{false};
