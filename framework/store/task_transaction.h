@@ -37,7 +37,7 @@ enum class CommitVerdict {
   Refused,      // an attempt was no longer ours: rolled back
   Transient,    // a lock wait or deadlock: rolled back
   Escaped,      // the transaction had been ended behind our back: parts may have taken effect; do not run again
-  Broken,       // the database refuses what the settle would write: rolled back, and would be again
+  Broken,       // the database refuses it: the settle's data, a constraint, its time: rolled back, would be again
   Unavailable,  // rolled back, or never arrived: nothing was committed
   Unknown,      // the connection was lost under COMMIT: read back with TaskStore::StillRunning
 };

@@ -131,8 +131,7 @@ AttemptRunner::Next AttemptRunner::Commit(const std::vector<FlightPtr>& flights,
       return Next::Ended;
     case CommitVerdict::Broken:
       if (flights.size() > 1) return Next::OneByOne;
-      LandAll(flights, FailWith("its outcome could not be stored, nothing was committed: " + report.message,
-                                "bad_outcome"));
+      LandAll(flights, RetryFor("nothing was committed: " + report.message, "sql"));
       return Next::Ended;
     case CommitVerdict::Escaped:
       LandAll(flights, Escaped(report.message));

@@ -87,14 +87,15 @@ CommitReport MysqlTaskTransaction::GiveUp(const Error& error) {
   Rollback();
   if (lost) state_ = TransactionState::Lost;
   if (error.code == ErrorCode::Conflict) return {CommitVerdict::Transient, error.message};
-  return {CommitVerdict::Unavailable, error.message};
+  const bool away = error.code == ErrorCode::Unavailable || error.code == ErrorCode::Unknown;
+  return {away ? CommitVerdict::Unavailable : CommitVerdict::Broken, error.message};
 }
 
 CommitReport MysqlTaskTransaction::Commit(const std::string& incarnation, std::span<const Settlement> batch) {
   if (state_ == TransactionState::Transient)
     return GiveUp({ErrorCode::Conflict, "a lock wait or deadlock before"});
   if (state_ == TransactionState::Poisoned || state_ == TransactionState::Lost) {
-    return GiveUp({ErrorCode::Unavailable, "a statement of the transaction failed before"});
+    return GiveUp({ErrorCode::Invalid, "a statement of the transaction failed before"});
   }
   if (Status open = Enter(); !open) return GiveUp(open.error());
   if (auto released = session_.Write("RELEASE SAVEPOINT millrace"); !released) {
@@ -108,11 +109,7 @@ CommitReport MysqlTaskTransaction::Commit(const std::string& incarnation, std::s
   std::vector<const Settlement*> rows;
   for (const Settlement& one : batch) rows.push_back(&one);
   auto step = RunSettle(session_, incarnation, rows);
-  if (!step) {
-    CommitReport report = GiveUp(step.error());
-    if (step.error().code == ErrorCode::Invalid) report.verdict = CommitVerdict::Broken;
-    return report;
-  }
+  if (!step) return GiveUp(step.error());
   if (*step == SettleStep::Refused) {
     Rollback();
     return {CommitVerdict::Refused, "an attempt is no longer this incarnation's"};

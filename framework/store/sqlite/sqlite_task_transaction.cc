@@ -85,8 +85,10 @@ CommitReport SqliteTaskTransaction::Verdict(const Error& error) {
       return End(CommitVerdict::Transient, error.message);
     case ErrorCode::Unknown:
       return End(CommitVerdict::Unknown, error.message);
-    default:
+    case ErrorCode::Unavailable:
       return End(CommitVerdict::Unavailable, error.message);
+    default:
+      return End(CommitVerdict::Broken, error.message);
   }
 }
 
@@ -97,8 +99,7 @@ CommitReport SqliteTaskTransaction::Commit(const std::string& incarnation,
     return End(CommitVerdict::Escaped, "the handler ended its transaction: its SQL may have taken effect");
   }
   if (Status ready = Ready(); !ready) {
-    if (state_ == TransactionState::Transient) return End(CommitVerdict::Transient, ready.error().message);
-    return End(CommitVerdict::Unavailable, ready.error().message);
+    return Verdict(ready.error());
   }
   if (auto released = db_.Run("RELEASE SAVEPOINT millrace"); !released) {
     return End(CommitVerdict::Escaped, "the handler ended its transaction: its SQL may have taken effect");
