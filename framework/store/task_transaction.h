@@ -59,7 +59,7 @@ class TaskTransaction {
   virtual Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) = 0;
   virtual TransactionState state() const = 0;
 
-  // Releases the savepoint, settles, commits. Afterwards state() is Idle (or Lost).
+  // Releases the savepoint, settles, commits. Afterwards state() is Idle, whatever the verdict.
   virtual CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) = 0;
   // Is it still the transaction that was begun? Ask before a rollback. False: it was ended behind our back (a
   // procedure that commits), and parts of it may have taken effect. True where nobody can know any more.

@@ -83,9 +83,7 @@ bool MysqlTaskTransaction::Intact() {
 
 // Before COMMIT was sent nothing can have been committed, whatever happened.
 CommitReport MysqlTaskTransaction::GiveUp(const Error& error) {
-  const bool lost = !session_.connected();
   Rollback();
-  if (lost) state_ = TransactionState::Lost;
   if (error.code == ErrorCode::Conflict) return {CommitVerdict::Transient, error.message};
   const bool away = error.code == ErrorCode::Unavailable || error.code == ErrorCode::Unknown;
   return {away ? CommitVerdict::Unavailable : CommitVerdict::Broken, error.message};
@@ -116,7 +114,7 @@ CommitReport MysqlTaskTransaction::Commit(const std::string& incarnation, std::s
   }
   Status done = session_.Commit();
   if (!done && done.error().code != ErrorCode::Unknown) return GiveUp(done.error());
-  state_ = done ? TransactionState::Idle : TransactionState::Lost;
+  Rollback();  // over in any case: nothing of it may colour the next
   if (done) return {CommitVerdict::Committed, ""};
   return {CommitVerdict::Unknown, done.error().message};
 }
