@@ -114,8 +114,9 @@ CommitReport MysqlTaskTransaction::Commit(const std::string& incarnation, std::s
   }
   Status done = session_.Commit();
   if (!done && done.error().code != ErrorCode::Unknown) return GiveUp(done.error());
-  Rollback();  // over in any case: nothing of it may colour the next
+  state_ = TransactionState::Idle;
   if (done) return {CommitVerdict::Committed, ""};
+  Rollback();  // over in any case: nothing of it may colour the next
   return {CommitVerdict::Unknown, done.error().message};
 }
 
