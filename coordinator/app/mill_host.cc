@@ -1,8 +1,8 @@
 #include "coordinator/app/mill_host.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>

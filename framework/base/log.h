@@ -24,8 +24,12 @@ enum class LogLevel { Info, Warning, Error };
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
 inline void LogInfo(std::string_view e, std::initializer_list<LogField> f = {}) { Log(LogLevel::Info, e, f); }
-inline void LogWarning(std::string_view e, std::initializer_list<LogField> f = {}) { Log(LogLevel::Warning, e, f); }
-inline void LogError(std::string_view e, std::initializer_list<LogField> f = {}) { Log(LogLevel::Error, e, f); }
+inline void LogWarning(std::string_view e, std::initializer_list<LogField> f = {}) {
+  Log(LogLevel::Warning, e, f);
+}
+inline void LogError(std::string_view e, std::initializer_list<LogField> f = {}) {
+  Log(LogLevel::Error, e, f);
+}
 
 // Once, in main: log to standard error, lines below `least` dropped.
 void StartLogging(const char* program, LogLevel least);

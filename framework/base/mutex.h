@@ -28,7 +28,9 @@ class MILLRACE_ANNOTATE(capability("mutex")) Mutex {
 
 class MILLRACE_ANNOTATE(scoped_lockable) MutexLock {
  public:
-  explicit MutexLock(Mutex& mutex) MILLRACE_ANNOTATE(acquire_capability(mutex)) : mutex_(mutex) { mutex_.Lock(); }
+  explicit MutexLock(Mutex& mutex) MILLRACE_ANNOTATE(acquire_capability(mutex)) : mutex_(mutex) {
+    mutex_.Lock();
+  }
   ~MutexLock() MILLRACE_ANNOTATE(release_capability()) { mutex_.Unlock(); }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;

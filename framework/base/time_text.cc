@@ -65,8 +65,8 @@ struct Unit {
   std::int64_t micros;
 };
 // Longest names first where one begins another.
-constexpr Unit kUnits[] = {{"us", 1},          {"ms", 1'000},           {"s", 1'000'000},
-                           {"m", 60'000'000},  {"h", 3'600'000'000},    {"d", 86'400'000'000}};
+constexpr Unit kUnits[] = {{"us", 1},         {"ms", 1'000},        {"s", 1'000'000},
+                           {"m", 60'000'000}, {"h", 3'600'000'000}, {"d", 86'400'000'000}};
 
 }  // namespace
 
@@ -81,8 +81,8 @@ Result<WallTime> ParseTime(std::string_view text) {
       !TakeNumber(text, 2, day)) {
     return bad("it does not begin with a date");
   }
-  if (!(Take(text, 'T') || Take(text, 't') || Take(text, ' ')) || !TakeNumber(text, 2, hour) || !Take(text, ':') ||
-      !TakeNumber(text, 2, minute) || !Take(text, ':') || !TakeNumber(text, 2, second)) {
+  if (!(Take(text, 'T') || Take(text, 't') || Take(text, ' ')) || !TakeNumber(text, 2, hour) ||
+      !Take(text, ':') || !TakeNumber(text, 2, minute) || !Take(text, ':') || !TakeNumber(text, 2, second)) {
     return bad("the time of day is missing or malformed");
   }
   Micros fraction{0};
@@ -90,10 +90,13 @@ Result<WallTime> ParseTime(std::string_view text) {
   minutes offset{0};
   if (!TakeZone(text, offset)) return bad("it has no time zone");
   if (!text.empty()) return bad("something follows the time zone");
-  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};
-  if (!date.ok() || hour > 23 || minute > 59 || second > 60) return bad("there is no such date or time of day");
-  return WallTime(std::chrono::sys_days(date)) + hours(hour) + minutes(minute) + seconds(second) + fraction - offset;
+  if (!date.ok() || hour > 23 || minute > 59 || second > 60)
+    return bad("there is no such date or time of day");
+  return WallTime(std::chrono::sys_days(date)) + hours(hour) + minutes(minute) + seconds(second) + fraction -
+         offset;
 }
 
 std::string FormatTime(WallTime time) {

@@ -1,5 +1,5 @@
-// A queue between threads whose producers never wait: what may be under way is bounded where it enters the program.
-// (A producer that waits for the database to come back could not be stopped.) Thread-safe.
+// A queue between threads whose producers never wait: what may be under way is bounded where it enters the
+// program. (A producer that waits for the database to come back could not be stopped.) Thread-safe.
 #pragma once
 
 #include <chrono>

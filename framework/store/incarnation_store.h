@@ -16,8 +16,9 @@ struct Incarnation {
   std::string worker;  // stable name of the worker
   std::string host;
   std::int64_t pid = 0;
-  Micros lease{};      // the time its beat may stand still before others may mark it dead
-  std::string slices;  // load-balance numbers it owns without a coordinator: "0-31,40"; empty: all, or a plan's
+  Micros lease{};  // the time its beat may stand still before others may mark it dead
+  std::string
+      slices;  // load-balance numbers it owns without a coordinator: "0-31,40"; empty: all, or a plan's
 };
 
 struct PeerBeat {
@@ -41,7 +42,8 @@ class IncarnationStore {
   virtual Result<bool> Renew(const std::string& id) = 0;
   // Every incarnation with a beat, the caller's too.
   virtual Result<std::vector<PeerBeat>> Peers() = 0;
-  // One transaction: DELETE the beat if it still shows `seen_beat`, then dead=1. False: it has moved, or is gone.
+  // One transaction: DELETE the beat if it still shows `seen_beat`, then dead=1. False: it has moved, or is
+  // gone.
   virtual Result<bool> MarkDead(const std::string& id, std::uint64_t seen_beat) = 0;
   // Whatever its beat shows: for an orderly end, or for a predecessor whose flight recorder's lock was taken.
   // False if it was dead already or never existed.

@@ -23,7 +23,7 @@ struct TableInfo {
 };
 
 struct SchemaFinding {
-  std::string what;    // the table, column, index or statement
+  std::string what;  // the table, column, index or statement
   std::string problem;
   std::string remedy;
 };

@@ -5,7 +5,8 @@
 //   Unavailable  nothing was changed: no connection, the server is read-only or refuses for now
 //   Unknown      the connection was lost under a write: it may or may not have happened; read back
 //   Conflict     a lock wait (1205) or deadlock (1213); the statement or transaction had no effect
-//   Invalid      the database refused the data; Internal: it refused the statement (a defect, or a wrong schema)
+//   Invalid      the database refused the data; Internal: it refused the statement (a defect, or a wrong
+//   schema)
 #pragma once
 
 #include <memory>
@@ -20,10 +21,11 @@
 namespace millrace {
 
 struct StoreOptions {
-  std::string password_file;  // one trailing newline is dropped; empty: no password. Refused if others can read it
+  std::string
+      password_file;  // one trailing newline is dropped; empty: no password. Refused if others can read it
   Micros connect_timeout = std::chrono::seconds(5);
   Micros io_timeout = std::chrono::seconds(20);  // socket reads and writes
-  Micros lease = std::chrono::seconds(10);       // connections that fall silent are closed by the server after it
+  Micros lease = std::chrono::seconds(10);  // connections that fall silent are closed by the server after it
 };
 
 // Thread-safe. Must outlive its sessions.

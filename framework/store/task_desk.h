@@ -1,5 +1,5 @@
-// What people and producers ask of a shard: add, find, list, change. Every answer is bounded; nothing counts a
-// whole pool.
+// What people and producers ask of a shard: add, find, list, change. Every answer is bounded; nothing counts
+// a whole pool.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct AttemptRecord {
 
 struct TaskRecord {
   Task task;
-  std::string result;                  // succeeded tasks
+  std::string result;                   // succeeded tasks
   std::optional<WallTime> finished_at;  // ended tasks
   std::vector<AttemptRecord> attempts;  // newest last; Get alone fills it
 };
@@ -44,17 +44,17 @@ struct TaskFilter {
   std::optional<std::uint32_t> slice;
 };
 
-// Pages run through one table's pools: waiting and running rows, then failed, then finished, each by id. A page
-// is bounded in the rows that it looks at too: it may be short, or empty, and have a next one.
+// Pages run through one table's pools: waiting and running rows, then failed, then finished, each by id. A
+// page is bounded in the rows that it looks at too: it may be short, or empty, and have a next one.
 struct TaskPage {
   std::vector<TaskRecord> records;
   std::string next;  // give it back as `after`; empty: the end
 };
 
 enum class TaskAction {
-  Retry,    // failed pool → waiting, due now, failures and crashes 0; also a waiting one: due now, failures 0
-  Cancel,   // waiting or held → finished pool as cancelled; running: asked to stop; failed → finished pool
-  Hold,     // waiting → held
+  Retry,  // failed pool → waiting, due now, failures and crashes 0; also a waiting one: due now, failures 0
+  Cancel,  // waiting or held → finished pool as cancelled; running: asked to stop; failed → finished pool
+  Hold,    // waiting → held
   Release,  // held → waiting
 };
 
@@ -64,7 +64,7 @@ struct TaskTotals {
   std::string batch;  // empty: those without a batch
   std::uint64_t succeeded = 0;
   std::uint64_t cancelled = 0;
-  std::uint64_t failed = 0;       // entered the failed pool
+  std::uint64_t failed = 0;  // entered the failed pool
   std::uint64_t attempts_failed = 0;
 };
 
@@ -87,12 +87,14 @@ class TaskDesk {
 
   virtual Result<TaskRecord> Get(const TaskKey& key) = 0;
   // NotFound if no task has the key, by the ledger and by the waiting rows. Empty handler: any.
-  virtual Result<TaskKey> Find(const std::string& table, const std::string& handler, const std::string& key) = 0;
+  virtual Result<TaskKey> Find(const std::string& table, const std::string& handler,
+                               const std::string& key) = 0;
   virtual Result<TaskPage> List(const std::string& table, const TaskFilter& filter, const std::string& after,
                                 std::size_t limit) = 0;
   // At most kMaxBatchRows ids; returns those that it changed. `actor` goes into millrace_audit.
   virtual Result<std::vector<std::uint64_t>> Apply(TaskAction action, const std::string& table,
-                                                   std::span<const std::uint64_t> ids, const std::string& actor) = 0;
+                                                   std::span<const std::uint64_t> ids,
+                                                   const std::string& actor) = 0;
 
   virtual Result<std::vector<TaskTotals>> Totals() = 0;
   virtual Result<std::vector<GroupBacklog>> Backlog(const std::string& table) = 0;

@@ -110,8 +110,8 @@ class TaskStore {
   virtual Result<std::vector<ScanRow>> Scan(const ScanRequest& request) = 0;
 
   // Claims those rows that still wait, are due, and have the attempt seen, if the incarnation is not marked
-  // dead; returns them whole. Rows locked by others are left out, not waited for beyond the store's lock wait.
-  // Unknown: some or all may be claimed; see Resolve. Cancelled: this incarnation is marked dead.
+  // dead; returns them whole. Rows locked by others are left out, not waited for beyond the store's lock
+  // wait. Unknown: some or all may be claimed; see Resolve. Cancelled: this incarnation is marked dead.
   virtual Result<std::vector<Task>> Claim(const ClaimRequest& request) = 0;
 
   // After an Unknown claim: makes the lost statement harmless by a write to the rows it did not reach, and
@@ -122,8 +122,8 @@ class TaskStore {
   // `request.attempt` is the number seen on the running row; it is raised.
   virtual Result<std::vector<Task>> Adopt(const ClaimRequest& request) = 0;
 
-  // Sets rows of a claimer that is marked dead or missing waiting again, due at once, and notes each rescue in
-  // millrace_attempts. Nothing happens to rows of live claimers. Returns the ids rescued.
+  // Sets rows of a claimer that is marked dead or missing waiting again, due at once, and notes each rescue
+  // in millrace_attempts. Nothing happens to rows of live claimers. Returns the ids rescued.
   virtual Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request) = 0;
 
   // Enters or confirms the keys of claimed tasks (those with a biz_key) in the ledger. `tasks` are of one
@@ -131,9 +131,9 @@ class TaskStore {
   virtual Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation,
                                                       std::span<const Task> tasks) = 0;
 
-  // Ends attempts, in one transaction where it can; rows that break the batch or are refused are split out and
-  // the others settle; so are rows that somebody has locked (Busy). Unknown: see StillRunning. Unavailable,
-  // Conflict: nothing was settled, try again.
+  // Ends attempts, in one transaction where it can; rows that break the batch or are refused are split out
+  // and the others settle; so are rows that somebody has locked (Busy). Unknown: see StillRunning.
+  // Unavailable, Conflict: nothing was settled, try again.
   virtual Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) = 0;
 
   // After an Unknown settle, on a new connection: for each settlement, true if its attempt still runs under
@@ -143,7 +143,8 @@ class TaskStore {
 
   // Of these running tasks, those whose `cancel` is set; saves the progress given first (those still this
   // attempt's alone).
-  virtual Result<std::vector<TaskKey>> Attend(const std::string& incarnation, std::span<const TaskKey> running,
+  virtual Result<std::vector<TaskKey>> Attend(const std::string& incarnation,
+                                              std::span<const TaskKey> running,
                                               std::span<const TaskProgress> progress) = 0;
 };
 

@@ -34,10 +34,10 @@ enum class TransactionState {
 
 enum class CommitVerdict {
   Committed,
-  Refused,      // an attempt was no longer ours: rolled back
-  Transient,    // a lock wait or deadlock: rolled back
-  Escaped,      // the transaction had been ended behind our back: parts may have taken effect; do not run again
-  Broken,       // the database refuses it: the settle's data, a constraint, its time: rolled back, would be again
+  Refused,    // an attempt was no longer ours: rolled back
+  Transient,  // a lock wait or deadlock: rolled back
+  Escaped,    // the transaction had been ended behind our back: parts may have taken effect; do not run again
+  Broken,  // the database refuses it: the settle's data, a constraint, its time: rolled back, would be again
   Unavailable,  // rolled back, or never arrived: nothing was committed
   Unknown,      // the connection was lost under COMMIT: read back with TaskStore::StillRunning
 };
@@ -47,13 +47,14 @@ struct CommitReport {
   std::string message;  // why, where the verdict is not Committed
 };
 
-// One connection, one thread at a time. The statements are bound, never pasted together: `?` stands for a value.
-// A statement of transaction control or DDL is the caller's to refuse (see plugin/sql_guard.h).
+// One connection, one thread at a time. The statements are bound, never pasted together: `?` stands for a
+// value. A statement of transaction control or DDL is the caller's to refuse (see plugin/sql_guard.h).
 class TaskTransaction {
  public:
   virtual ~TaskTransaction() = default;
 
-  // The first statement begins the transaction and sets the savepoint. After an error state() says what is left.
+  // The first statement begins the transaction and sets the savepoint. After an error state() says what is
+  // left.
   virtual Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) = 0;
   // Adds tasks within the transaction; returns how many were new (others: key taken).
   virtual Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) = 0;

@@ -53,9 +53,10 @@ Result<StoreUrl> ParseMysql(std::string_view rest) {
   std::string_view authority = rest.substr(0, slash);
   if (const auto at = authority.rfind('@'); at != std::string_view::npos) {
     if (authority.substr(0, at).find(':') != std::string_view::npos) {
-      return Fail(ErrorCode::Invalid,
-                  "a password does not belong into a store URL: put it into a file that only you can read and "
-                  "name it by MILLRACE_PASSWORD_FILE");
+      return Fail(
+          ErrorCode::Invalid,
+          "a password does not belong into a store URL: put it into a file that only you can read and "
+          "name it by MILLRACE_PASSWORD_FILE");
     }
     auto user = PercentDecode(authority.substr(0, at));
     if (!user) return Fail(user.error());
@@ -75,7 +76,8 @@ Result<StoreUrl> ParseMysql(std::string_view rest) {
     return Fail(ErrorCode::Invalid, "the store URL lacks a user or a host" + std::string(kForms));
   }
   if (!options.empty()) {
-    if (!options.starts_with("tls_ca=") || options.size() == 7 || options.find('&') != std::string_view::npos) {
+    if (!options.starts_with("tls_ca=") || options.size() == 7 ||
+        options.find('&') != std::string_view::npos) {
       return Fail(ErrorCode::Invalid, "unknown option '" + std::string(options) +
                                           "' in the store URL; the only one is tls_ca=FILE");
     }

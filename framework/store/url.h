@@ -12,15 +12,16 @@ namespace millrace {
 struct StoreUrl {
   enum class Kind { Sqlite, Mysql };
   Kind kind = Kind::Sqlite;
-  std::string path;      // sqlite
-  std::string user;      // mysql; percent-decoded
+  std::string path;  // sqlite
+  std::string user;  // mysql; percent-decoded
   std::string host;
   std::uint16_t port = 3306;
   std::string database;
-  std::string tls_ca;    // empty: no TLS; else verified TLS or nothing
+  std::string tls_ca;  // empty: no TLS; else verified TLS or nothing
 };
 
-// Invalid for a wrong scheme, a password in the URL (there is a file for it), a missing part, an unknown option.
+// Invalid for a wrong scheme, a password in the URL (there is a file for it), a missing part, an unknown
+// option.
 Result<StoreUrl> ParseStoreUrl(std::string_view text);
 
 // The content of a password file, less one trailing newline. Invalid if it is missing or others can read it.

@@ -20,12 +20,18 @@ bool IsName(std::string_view name, std::size_t limit, std::string_view also) {
 
 const char* ToString(TaskState state) {
   switch (state) {
-    case TaskState::Waiting: return "waiting";
-    case TaskState::Succeeded: return "succeeded";
-    case TaskState::Running: return "running";
-    case TaskState::Held: return "held";
-    case TaskState::Cancelled: return "cancelled";
-    case TaskState::Failed: return "failed";
+    case TaskState::Waiting:
+      return "waiting";
+    case TaskState::Succeeded:
+      return "succeeded";
+    case TaskState::Running:
+      return "running";
+    case TaskState::Held:
+      return "held";
+    case TaskState::Cancelled:
+      return "cancelled";
+    case TaskState::Failed:
+      return "failed";
   }
   return "unknown";
 }
@@ -78,13 +84,16 @@ Status Validate(const NewTask& task) {
                                         "beginning with a letter, at most 64");
   }
   if (task.params.size() > kMaxParams) {
-    return Fail(ErrorCode::Invalid, "params are " + std::to_string(task.params.size()) +
-                                        " bytes, the limit is 65536: keep large input elsewhere and pass its name");
+    return Fail(ErrorCode::Invalid,
+                "params are " + std::to_string(task.params.size()) +
+                    " bytes, the limit is 65536: keep large input elsewhere and pass its name");
   }
   if (task.biz_key.size() > kMaxKey) return Fail(ErrorCode::Invalid, "the key is longer than 190 bytes");
-  if (task.batch.size() > kMaxBatchName) return Fail(ErrorCode::Invalid, "the batch name is longer than 64 bytes");
+  if (task.batch.size() > kMaxBatchName)
+    return Fail(ErrorCode::Invalid, "the batch name is longer than 64 bytes");
   if (task.priority && *task.priority > 9) {
-    return Fail(ErrorCode::Invalid, "priority " + std::to_string(*task.priority) + " is not in 0 (most urgent) … 9");
+    return Fail(ErrorCode::Invalid,
+                "priority " + std::to_string(*task.priority) + " is not in 0 (most urgent) … 9");
   }
   return {};
 }

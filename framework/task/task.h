@@ -50,9 +50,9 @@ struct Task {
   std::string handler;
   std::uint32_t priority = 5;  // 0 most urgent … 9
   WallTime run_at;
-  std::string params;  // JSON text, up to kMaxParams bytes
-  std::string biz_key;  // empty: none
-  std::string batch;    // empty: none
+  std::string params;          // JSON text, up to kMaxParams bytes
+  std::string biz_key;         // empty: none
+  std::string batch;           // empty: none
   std::uint32_t failures = 0;  // place on the retry ladder
   std::uint32_t attempt = 0;   // claims so far; (task, attempt) is the fencing token of a settle
   std::uint32_t crashes = 0;

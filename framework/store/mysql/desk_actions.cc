@@ -191,7 +191,8 @@ Status Action::EndKeys(const std::vector<Locked>& rows, bool remove) {
                             " AND task_id IN (" + List(ids) + ")";
   if (remove) return Run("DELETE tasks_keys FROM tasks_keys FORCE INDEX (PRIMARY)" + where);
   return Run(
-      "UPDATE tasks_keys FORCE INDEX (PRIMARY) SET ended_at=UTC_TIMESTAMP(6), keep_until=UTC_TIMESTAMP(6) + INTERVAL 30 DAY" +
+      "UPDATE tasks_keys FORCE INDEX (PRIMARY) SET ended_at=UTC_TIMESTAMP(6), keep_until=UTC_TIMESTAMP(6) + "
+      "INTERVAL 30 DAY" +
       where);
 }
 
@@ -204,8 +205,8 @@ Status Action::ReopenKeys(const std::vector<Locked>& rows) {
     ids.push_back(row.id);
   }
   if (keys.empty()) return {};
-  return Run("UPDATE tasks_keys FORCE INDEX (PRIMARY) SET ended_at=NULL, keep_until=NULL WHERE " + KeyCondition(keys) +
-             " AND task_table=" + Quote(table_) + " AND task_id IN (" + List(ids) + ")");
+  return Run("UPDATE tasks_keys FORCE INDEX (PRIMARY) SET ended_at=NULL, keep_until=NULL WHERE " +
+             KeyCondition(keys) + " AND task_table=" + Quote(table_) + " AND task_id IN (" + List(ids) + ")");
 }
 
 Status Action::Count(const std::vector<Locked>& rows, int cancelled, int failed) {

@@ -122,13 +122,14 @@ Result<std::vector<LedgerKey>> VoidEntries(Session& session,
 
 Status RemoveEntries(Session& session, const std::vector<LedgerKey>& keys) {
   if (keys.empty()) return {};
-  auto removed = session.Write("DELETE tasks_keys FROM tasks_keys FORCE INDEX (PRIMARY) WHERE " + KeyCondition(keys));
+  auto removed =
+      session.Write("DELETE tasks_keys FROM tasks_keys FORCE INDEX (PRIMARY) WHERE " + KeyCondition(keys));
   if (!removed) return Fail(removed.error());
   return {};
 }
 
-// Those whose keys are theirs already, by a read without locks: a running task's own entry can't be taken away,
-// so most batches need no transaction.
+// Those whose keys are theirs already, by a read without locks: a running task's own entry can't be taken
+// away, so most batches need no transaction.
 Result<std::set<std::uint64_t>> MysqlTaskStore::AlreadyMine(const std::string& incarnation,
                                                             std::span<const Task> tasks) {
   std::vector<std::uint64_t> ids;

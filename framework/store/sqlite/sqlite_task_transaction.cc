@@ -113,8 +113,7 @@ CommitReport SqliteTaskTransaction::Commit(const std::string& incarnation,
                                              batch[i].key.table + "/" + std::to_string(batch[i].key.id) +
                                              " is no longer this worker's");
     }
-    if (report->verdicts[i] == SettleVerdict::Broken)
-      return End(CommitVerdict::Broken, report->errors[i]);
+    if (report->verdicts[i] == SettleVerdict::Broken) return End(CommitVerdict::Broken, report->errors[i]);
   }
   if (Status done = db_.Commit(); !done) return Verdict(done.error());
   state_ = TransactionState::Idle;
