@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,11 +15,13 @@
 
 namespace millrace {
 
-// The slices of one table that the caller owns; empty `slices` with `all` set means every slice.
+// The slices of one table that the caller owns; empty `slices` with `all` set means every slice. A table may
+// stand several times, with different handlers.
 struct TableSlices {
   std::string table;
   bool all = true;
-  std::vector<std::uint32_t> slices;  // sorted
+  std::vector<std::uint32_t> slices = {};                 // sorted
+  std::optional<std::vector<std::string>> handlers = {};  // sorted; nullopt: every task type
 };
 
 // One due group: the waiting and running rows of a slice, handler and urgency. A running row still stands in

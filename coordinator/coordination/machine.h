@@ -1,0 +1,27 @@
+// What decides in a cluster: election, the leader's duties, following the plan and the configuration. A
+// machine has no threads and does no I/O; somebody asks it what to do next, does that, and tells it what came
+// of it. The driver does so with a real session, the simulator with a modelled one.
+#pragma once
+
+#include <optional>
+
+#include "coordinator/coordination/tree.h"
+#include "framework/base/clock.h"
+
+namespace millrace {
+
+// Not thread-safe. One request at a time: Next, then Replied, or Event in between where the session changed;
+// a request whose session ended is answered by Lost or Expired. `now` never goes back.
+class TreeMachine {
+ public:
+  virtual ~TreeMachine() = default;
+
+  virtual void Event(const TreeEvent& event, BootTime now) = 0;
+  // The next request; nullopt: nothing to ask before an event or WakeAt().
+  virtual std::optional<TreeRequest> Next(BootTime now) = 0;
+  virtual void Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) = 0;
+  // When to ask again though nothing was heard.
+  virtual BootTime WakeAt(BootTime now) const = 0;
+};
+
+}  // namespace millrace

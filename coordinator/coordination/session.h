@@ -1,0 +1,31 @@
+// A client of the tree: performs requests, and tells events. How a session is opened is the adapter's
+// business.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "coordinator/coordination/tree.h"
+#include "framework/base/clock.h"
+
+namespace millrace {
+
+// Perform and WaitEvent belong to one thread, the owner's; Interrupt may be called by any.
+class TreeSession {
+ public:
+  virtual ~TreeSession() = default;  // closes the session: its ephemeral nodes go at once
+
+  // Blocks until the reply, at most a session time-out (then Lost).
+  virtual TreeReply Perform(const TreeRequest& request) = 0;
+  // The next event; nullopt after `limit`, or after Interrupt. After an Expired the adapter opens a new
+  // session within this call.
+  virtual std::optional<TreeEvent> WaitEvent(Micros limit) = 0;
+  virtual void Interrupt() = 0;
+
+  // When the last round trip that succeeded was *sent*. A session may be over one time-out after it, whatever
+  // the client library believes: it reports no expiry while it is disconnected, nor after a pause.
+  virtual BootTime LastContact() const = 0;
+  virtual Micros Timeout() const = 0;  // as the server granted it
+};
+
+}  // namespace millrace

@@ -1,0 +1,27 @@
+#include "coordinator/coordination/tree.h"
+
+namespace millrace {
+
+const char* ToString(TreeStatus status) {
+  switch (status) {
+    case TreeStatus::Ok:
+      return "ok";
+    case TreeStatus::NotFound:
+      return "no such node";
+    case TreeStatus::Exists:
+      return "the node exists";
+    case TreeStatus::Conflict:
+      return "another version";
+    case TreeStatus::Lost:
+      return "connection lost";
+    case TreeStatus::Expired:
+      return "session expired";
+    case TreeStatus::Denied:
+      return "not permitted";
+    case TreeStatus::Invalid:
+      return "refused";
+  }
+  return "";
+}
+
+}  // namespace millrace
