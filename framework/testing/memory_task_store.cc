@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "framework/store/due_scope.h"
 #include "framework/task/urgency.h"
 #include "framework/testing/memory_changes.h"
 
@@ -35,21 +36,20 @@ std::vector<Task*> WaitingRows(MemoryTable& table, const ClaimRequest& request) 
   return rows;
 }
 
-bool Wanted(const TableSlices& slices, std::uint32_t slice) {
-  return slices.all || std::binary_search(slices.slices.begin(), slices.slices.end(), slice);
-}
-
-void AddGroups(const MemoryTable& table, const TableSlices& slices, std::vector<DueGroup>& groups) {
+void AddGroups(const MemoryTable& table, const DueScope& scope, std::vector<DueGroup>& groups) {
   std::map<std::tuple<std::uint32_t, std::string, std::uint32_t>, WallTime> first;
   for (const auto& [id, row] : table.tasks) {
     const Task& task = row.task;
-    if (task.state == TaskState::Held || !Wanted(slices, task.slice)) continue;
+    if (task.state == TaskState::Held) continue;
     const auto place =
         first.try_emplace({task.slice, task.handler, Urgency(task.priority, task.failures)}, task.run_at);
     place.first->second = std::min(place.first->second, task.run_at);
   }
   for (const auto& [group, run_at] : first) {
-    groups.push_back({slices.table, std::get<0>(group), std::get<1>(group), std::get<2>(group), run_at});
+    const auto& [slice, handler, urgency] = group;
+    if (!scope.all && !std::binary_search(scope.slices.begin(), scope.slices.end(), slice)) continue;
+    DueGroup due{scope.table, slice, handler, urgency, run_at};
+    if (scope.Covers(due)) groups.push_back(std::move(due));
   }
 }
 
@@ -63,10 +63,10 @@ bool Belongs(const Task& task, const DueGroup& group) {
 Result<DueMap> MemoryTaskStore::Due(std::span<const TableSlices> tables) {
   MutexLock lock(shard_.mutex);
   DueMap map;
-  for (const TableSlices& slices : tables) {
-    auto table = shard_.state.Table(slices.table);
+  for (const DueScope& scope : ScopesOf(tables)) {
+    auto table = shard_.state.Table(scope.table);
     if (!table) return Fail(table.error());
-    AddGroups(**table, slices, map.groups);
+    AddGroups(**table, scope, map.groups);
   }
   map.now = shard_.clock.WallNow();
   return map;

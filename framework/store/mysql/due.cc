@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <tuple>
 
 #include "framework/store/mysql/due_text.h"
@@ -9,28 +11,42 @@
 namespace millrace::mysql {
 namespace {
 
-// The slices as few ranges, so that the server's plan stays a handful of jumps. Empty: no condition.
-std::string SliceCondition(const TableSlices& owned) {
-  if (owned.all) return "";
+// As few ranges as can be, so that the server's plan stays a handful of jumps. Empty: no condition.
+std::string SliceCondition(const DueScope& scope) {
+  if (scope.all) return "";
   std::string text;
-  for (std::size_t i = 0; i < owned.slices.size();) {
-    std::size_t end = i;
-    while (end + 1 < owned.slices.size() && owned.slices[end + 1] == owned.slices[end] + 1) ++end;
-    text += text.empty() ? "(" : " OR ";
-    text += "slice BETWEEN " + std::to_string(owned.slices[i]) + " AND " + std::to_string(owned.slices[end]);
-    i = end + 1;
+  for (const auto& [first, last] : scope.Ranges()) {
+    text += (text.empty() ? "(slice BETWEEN " : " OR slice BETWEEN ") + std::to_string(first) + " AND " +
+            std::to_string(last);
   }
   return text + ") AND ";
+}
+
+// The server plans with every pair of a range and a handler. Beyond so many it would give up its ranges and
+// read the index from end to end: then the handlers are told apart here.
+constexpr std::size_t kMostPairs = 10'000;
+
+std::string HandlerCondition(const DueScope& scope) {
+  if (!scope.handlers || scope.handlers->size() * scope.Ranges().size() > kMostPairs) return "";
+  std::string names;
+  for (const std::string& handler : *scope.handlers) names += (names.empty() ? "" : ",") + Quote(handler);
+  return "handler IN (" + names + ") AND ";
 }
 
 // A query of very many tables would outgrow the server's limits on its parts.
 constexpr std::size_t kTablesPerQuery = 50;
 
+void DropUncovered(const std::vector<DueScope>& asked, std::vector<DueGroup>& groups) {
+  std::map<std::string_view, const DueScope*> by_table;
+  for (const DueScope& scope : asked) by_table[scope.table] = &scope;
+  std::erase_if(groups, [&](const DueGroup& group) { return !by_table.at(group.table)->Covers(group); });
+}
+
 }  // namespace
 
-std::string DueText(const TableSlices& owned) {
-  return "SELECT " + Quote(owned.table) + ",slice,handler,urgency,MIN(run_at) FROM " + owned.table +
-         " FORCE INDEX (due) WHERE " + SliceCondition(owned) +
+std::string DueText(const DueScope& scope) {
+  return "SELECT " + Quote(scope.table) + ",slice,handler,urgency,MIN(run_at) FROM " + scope.table +
+         " FORCE INDEX (due) WHERE " + SliceCondition(scope) + HandlerCondition(scope) +
          "urgency IS NOT NULL GROUP BY slice,handler,urgency";
 }
 
@@ -49,16 +65,13 @@ std::string ScanText(const ScanRequest& request) {
 
 Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables) {
   DueMap map;
-  std::vector<const TableSlices*> asked;
-  for (const TableSlices& owned : tables) {
-    if (owned.all || !owned.slices.empty()) asked.push_back(&owned);
-  }
+  const std::vector<DueScope> asked = ScopesOf(tables);
   std::size_t next = 0;
   const BootTime start = BootClock::now();
   do {
     std::string sql = "SELECT '',0,'',0,UTC_TIMESTAMP(6)";
     for (std::size_t i = 0; i < kTablesPerQuery && next < asked.size(); ++i) {
-      sql += " UNION ALL (" + DueText(*asked[next++]) + ")";
+      sql += " UNION ALL (" + DueText(asked[next++]) + ")";
     }
     Status read = session_.Query(sql, [&](const Row& row) {
       const WallTime at = row.Time(5).value_or(WallTime{});
@@ -73,7 +86,8 @@ Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables) {
     if (!read) return Fail(read.error());
   } while (next < asked.size());
   const Micros took = BootClock::now() - start;
-  for (const TableSlices* owned : asked) plan_.Mend(session_, owned->table, took);
+  for (const DueScope& scope : asked) plan_.Mend(session_, scope.table, took);
+  DropUncovered(asked, map.groups);
   const auto order = [](const DueGroup& g) { return std::tie(g.table, g.slice, g.handler, g.urgency); };
   std::sort(map.groups.begin(), map.groups.end(),
             [&](const DueGroup& a, const DueGroup& b) { return order(a) < order(b); });

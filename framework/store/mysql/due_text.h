@@ -4,11 +4,13 @@
 #include <span>
 #include <string>
 
+#include "framework/store/due_scope.h"
 #include "framework/store/task_store.h"
 
 namespace millrace::mysql {
 
-std::string DueText(const TableSlices& owned);
+// May answer with groups that the scope does not cover.
+std::string DueText(const DueScope& scope);
 std::string ScanText(const ScanRequest& request);
 // `ids` is a list as sql_text.h makes it.
 std::string ClaimText(const ClaimRequest& request, const std::string& ids);

@@ -170,8 +170,9 @@ Status Checker::Explain(const std::string& what, const std::string& sql, const s
 
 Status Checker::ExplainAll(const std::string& table, std::uint32_t slices) {
   if (Status seeded = Seed(table, slices); !seeded) return seeded;
-  const TableSlices all{.table = table, .all = true};
-  const TableSlices some{.table = table, .all = false, .slices = {0, 2, 3}};
+  const DueScope all{.table = table, .all = true};
+  const DueScope some{.table = table, .slices = {0, 2, 3}};
+  const DueScope group_of{.table = table, .slices = {0, 2, 3}, .handlers = {{"a", "b"}}};
   const DueGroup group{.table = table, .slice = 0, .handler = "a", .urgency = 50};
   const ScanRequest scan{
       .group = group, .after = {WallTime(std::chrono::hours(24 * 365 * 30)), 1}, .limit = 100};
@@ -187,6 +188,7 @@ Status Checker::ExplainAll(const std::string& table, std::uint32_t slices) {
   const Plan plans[] = {
       {"due map", DueText(all), "due", "for group-by", "filesort"},
       {"due map of some slices", DueText(some), "due", "for group-by", "filesort"},
+      {"due map of some handlers", DueText(group_of), "due", "for group-by", "filesort"},
       {"scan", ScanText(scan), "due", "", "filesort"},
       {"claim", ClaimText(claim, List(ids)), "PRIMARY", "", "filesort"},
       {"settle, moving", MoveText(settle, prefix_, List(ids)), "PRIMARY", "", "filesort"},

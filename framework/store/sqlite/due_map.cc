@@ -21,18 +21,21 @@ Result<std::optional<DueGroup>> Step(SqliteRows rows, const std::string& table) 
   return group;
 }
 
-// Walks from the first group of slice `first` on while `wanted` says so.
-template <class Wanted>
-Status Walk(SqliteConnection& db, const std::string& table, std::uint32_t first, Wanted wanted,
+// Walks from the first group of slice `first` to the last of slice `last`.
+Status Walk(SqliteConnection& db, const DueScope& scope, std::uint32_t first, std::uint32_t last,
             std::vector<DueGroup>& groups) {
+  const std::string& table = scope.table;
   auto group = Step(db.Select(FirstGroupSql(table), first), table);
-  while (group && *group && wanted((*group)->slice)) {
-    groups.push_back(std::move(**group));
-    const DueGroup& last = groups.back();
+  while (group && *group && (*group)->slice <= last) {
+    const DueGroup at = std::move(**group);
+    group->reset();
     // SQLite seeks a row value by >= and then walks the whole group that it names; three plain > do not.
-    group = Step(db.Select(NextUrgencySql(table), last.slice, last.handler, last.urgency), table);
-    if (group && !*group) group = Step(db.Select(NextHandlerSql(table), last.slice, last.handler), table);
-    if (group && !*group) group = Step(db.Select(FirstGroupSql(table), last.slice + 1), table);
+    if (scope.WantsHandler(at.handler)) {
+      group = Step(db.Select(NextUrgencySql(table), at.slice, at.handler, at.urgency), table);
+    }
+    if (group && !*group) group = Step(db.Select(NextHandlerSql(table), at.slice, at.handler), table);
+    if (group && !*group) group = Step(db.Select(FirstGroupSql(table), at.slice + 1), table);
+    if (scope.Covers(at)) groups.push_back(at);
   }
   if (!group) return Fail(group.error());
   return {};
@@ -48,15 +51,10 @@ std::string NextHandlerSql(const std::string& table) {
   return Select(table) + "slice = ? AND handler > ?" + kOrder;
 }
 
-Status ReadDueGroups(SqliteConnection& db, const TableSlices& slices, std::vector<DueGroup>& groups) {
-  if (Status named = CheckTable(slices.table); !named) return named;
-  if (slices.all) {
-    return Walk(
-        db, slices.table, 0, [](std::uint32_t) { return true; }, groups);
-  }
-  for (const std::uint32_t slice : slices.slices) {
-    const auto same = [slice](std::uint32_t found) { return found == slice; };
-    if (Status walked = Walk(db, slices.table, slice, same, groups); !walked) return walked;
+Status ReadDueGroups(SqliteConnection& db, const DueScope& scope, std::vector<DueGroup>& groups) {
+  if (Status named = CheckTable(scope.table); !named) return named;
+  for (const auto& [first, last] : scope.Ranges()) {
+    if (Status walked = Walk(db, scope, first, last, groups); !walked) return walked;
   }
   return {};
 }

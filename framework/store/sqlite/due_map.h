@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "framework/store/due_scope.h"
 #include "framework/store/sqlite/connection.h"
-#include "framework/store/task_store.h"
 
 namespace millrace {
 
@@ -16,6 +16,6 @@ std::string NextUrgencySql(const std::string& table);
 std::string NextHandlerSql(const std::string& table);
 
 // Appends the groups of one table, in order. Inside a read transaction where several tables must agree.
-Status ReadDueGroups(SqliteConnection& db, const TableSlices& slices, std::vector<DueGroup>& groups);
+Status ReadDueGroups(SqliteConnection& db, const DueScope& scope, std::vector<DueGroup>& groups);
 
 }  // namespace millrace

@@ -56,8 +56,8 @@ std::string ScanTieSql(const std::string& table) {
 Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables) {
   return db_.Read([&]() -> Result<DueMap> {
     DueMap map;
-    for (const TableSlices& slices : tables) {
-      if (Status read = ReadDueGroups(db_, slices, map.groups); !read) return Fail(read.error());
+    for (const DueScope& scope : ScopesOf(tables)) {
+      if (Status read = ReadDueGroups(db_, scope, map.groups); !read) return Fail(read.error());
     }
     map.now = StoreNow();
     return map;

@@ -90,6 +90,41 @@ TEST_P(StoreContract, DueMapAnswersForTheSlicesAskedForAlone) {
   EXPECT_TRUE(map->groups.empty());
 }
 
+// slice and handler of each group, for short.
+std::vector<std::string> Names(const DueMap& map) {
+  std::vector<std::string> names;
+  for (const DueGroup& group : map.groups) names.push_back(std::to_string(group.slice) + group.handler);
+  return names;
+}
+
+TEST_P(StoreContract, DueMapAnswersForTheHandlersAskedForAlone) {
+  for (std::uint32_t slice = 0; slice < 4; ++slice) {
+    for (const char* handler : {"a", "b", "c"}) {
+      Add({.handler = handler, .slice = slice});
+      Add({.handler = handler, .slice = slice, .priority = 0});
+    }
+  }
+  const auto ask = [&](std::vector<TableSlices> tables) {
+    auto map = tasks().Due(tables);
+    EXPECT_TRUE(map) << map.error().message;
+    return map ? Names(*map) : std::vector<std::string>{};
+  };
+  using Names = std::vector<std::string>;
+  const auto on = [](std::vector<std::uint32_t> slices, std::optional<std::vector<std::string>> handlers) {
+    return TableSlices{
+        .table = "tasks", .all = false, .slices = std::move(slices), .handlers = std::move(handlers)};
+  };
+  EXPECT_EQ(ask({on({0, 3}, {{"a", "c", "zz"}})}), (Names{"0a", "0a", "0c", "0c", "3a", "3a", "3c", "3c"}));
+  EXPECT_EQ(ask({{.table = "tasks", .handlers = {{"b"}}}}),
+            (Names{"0b", "0b", "1b", "1b", "2b", "2b", "3b", "3b"}));
+  EXPECT_EQ(ask({on({1}, {{}})}), Names{});
+  // One table several times: each part's slices with its own handlers, and nothing twice.
+  EXPECT_EQ(ask({on({0, 1}, {{"a"}}), on({1, 2}, {{"b"}})}),
+            (Names{"0a", "0a", "1a", "1a", "1b", "1b", "2b", "2b"}));
+  EXPECT_EQ(ask({on({0}, {{"a"}}), on({2}, std::nullopt), on({2}, {{"b"}})}),
+            (Names{"0a", "0a", "2a", "2a", "2b", "2b", "2c", "2c"}));
+}
+
 TEST_P(StoreContract, RetriedRowsStandBehindFreshOnesOfTheirPriority) {
   const auto ids = AddDue(2);
   const Task task = ClaimOne(ids[0]);

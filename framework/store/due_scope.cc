@@ -1,0 +1,78 @@
+#include "framework/store/due_scope.h"
+
+#include <algorithm>
+#include <map>
+
+namespace millrace {
+namespace {
+
+bool AsksNothing(const TableSlices& part) {
+  return (!part.all && part.slices.empty()) || (part.handlers && part.handlers->empty());
+}
+
+template <class Value>
+void Unite(std::vector<Value>& into, const std::vector<Value>& more) {
+  into.insert(into.end(), more.begin(), more.end());
+  std::sort(into.begin(), into.end());
+  into.erase(std::unique(into.begin(), into.end()), into.end());
+}
+
+void Add(DueScope& scope, const TableSlices& part) {
+  const bool first = scope.parts.empty();
+  scope.parts.push_back(&part);
+  scope.all = scope.all || part.all;
+  Unite(scope.slices, part.slices);
+  if (!part.handlers || (!first && !scope.handlers)) {
+    scope.handlers.reset();
+  } else {
+    if (first) scope.handlers.emplace();
+    Unite(*scope.handlers, *part.handlers);
+  }
+}
+
+}  // namespace
+
+std::vector<std::pair<std::uint32_t, std::uint32_t>> DueScope::Ranges() const {
+  if (all) return {{0, kMaxSlices - 1}};
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;
+  for (const std::uint32_t slice : slices) {
+    if (!ranges.empty() && ranges.back().second + 1 == slice) {
+      ranges.back().second = slice;
+    } else {
+      ranges.emplace_back(slice, slice);
+    }
+  }
+  return ranges;
+}
+
+bool DueScope::WantsHandler(const std::string& handler) const {
+  return !handlers || std::binary_search(handlers->begin(), handlers->end(), handler);
+}
+
+bool DueScope::Covers(const DueGroup& group) const {
+  if (!WantsHandler(group.handler)) return false;
+  if (parts.empty()) return true;
+  return std::any_of(parts.begin(), parts.end(), [&](const TableSlices* part) {
+    return (part->all || std::binary_search(part->slices.begin(), part->slices.end(), group.slice)) &&
+           (!part->handlers ||
+            std::binary_search(part->handlers->begin(), part->handlers->end(), group.handler));
+  });
+}
+
+std::vector<DueScope> ScopesOf(std::span<const TableSlices> tables) {
+  std::map<std::string, DueScope> by_table;
+  for (const TableSlices& part : tables) {
+    if (AsksNothing(part)) continue;
+    DueScope& scope = by_table[part.table];
+    scope.table = part.table;
+    Add(scope, part);
+  }
+  std::vector<DueScope> scopes;
+  for (auto& [table, scope] : by_table) {
+    if (scope.parts.size() == 1) scope.parts.clear();
+    scopes.push_back(std::move(scope));
+  }
+  return scopes;
+}
+
+}  // namespace millrace
