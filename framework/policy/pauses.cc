@@ -1,0 +1,69 @@
+#include "framework/policy/pauses.h"
+
+#include <charconv>
+
+#include "framework/task/task.h"
+
+namespace millrace {
+namespace {
+
+std::vector<std::string_view> Split(std::string_view name) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t colon = name.find(':');
+    parts.push_back(name.substr(0, colon));
+    if (colon == std::string_view::npos) return parts;
+    name.remove_prefix(colon + 1);
+  }
+}
+
+bool IsShardName(std::string_view name) {
+  return !name.empty() && name.size() <= 48 &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string_view::npos;
+}
+
+bool ReadSlice(std::string_view text, std::uint32_t& slice) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), slice);
+  return error == std::errc() && end == text.data() + text.size() && slice < kMaxSlices;
+}
+
+}  // namespace
+
+Result<Pauses> Pauses::Parse(std::span<const std::string> names) {
+  Pauses pauses;
+  for (const std::string& name : names) {
+    if (Status added = pauses.Add(name); !added) return Fail(added.error());
+  }
+  return pauses;
+}
+
+Status Pauses::Add(std::string_view name) {
+  const std::vector<std::string_view> parts = Split(name);
+  const std::string_view kind = parts[0];
+  std::uint32_t slice = 0;
+  if (kind == "cluster" && parts.size() == 1) {
+    cluster_ = true;
+  } else if (kind == "shard" && parts.size() == 2 && IsShardName(parts[1])) {
+    shards_.emplace(parts[1]);
+  } else if (kind == "handler" && parts.size() == 2 && IsHandlerName(parts[1])) {
+    handlers_.emplace(parts[1]);
+  } else if (kind == "slice" && parts.size() == 4 && IsShardName(parts[1]) && IsTableName(parts[2]) &&
+             ReadSlice(parts[3], slice)) {
+    slices_.emplace(parts[1], parts[2], slice);
+  } else {
+    return Fail(ErrorCode::Invalid, "'" + Shorten(name, 200) +
+                                        "' names nothing that can be paused; write cluster, shard:NAME, "
+                                        "handler:NAME or slice:SHARD:TABLE:NUMBER");
+  }
+  names_.emplace(name);
+  return {};
+}
+
+bool Pauses::Covers(std::string_view shard, std::string_view table, std::uint32_t slice,
+                    std::string_view handler) const {
+  if (names_.empty()) return false;
+  return cluster_ || shards_.contains(shard) || handlers_.contains(handler) ||
+         slices_.contains(std::tuple(shard, table, slice));
+}
+
+}  // namespace millrace

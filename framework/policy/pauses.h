@@ -1,0 +1,42 @@
+// What operators have paused: the red button, as a value. Pure.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "framework/base/result.h"
+
+namespace millrace {
+
+// Names, as they stand under control/pause and in a shard's own table:
+//   cluster · shard:S · handler:H · slice:S:T:N (shard, table, load-balance number)
+class Pauses {
+ public:
+  // Invalid with the first name that is none of these.
+  static Result<Pauses> Parse(std::span<const std::string> names);
+  // Adds one more; Invalid, and nothing changed, for a name that is none of these.
+  Status Add(std::string_view name);
+
+  bool Empty() const { return names_.empty(); }
+  // May nothing of this be started? Cheap where nothing is paused.
+  bool Covers(std::string_view shard, std::string_view table, std::uint32_t slice,
+              std::string_view handler) const;
+  // Each name once, sorted.
+  std::vector<std::string> Names() const { return {names_.begin(), names_.end()}; }
+
+  bool operator==(const Pauses&) const = default;
+
+ private:
+  std::set<std::string> names_;
+  bool cluster_ = false;
+  std::set<std::string, std::less<>> shards_;
+  std::set<std::string, std::less<>> handlers_;
+  std::set<std::tuple<std::string, std::string, std::uint32_t>, std::less<>> slices_;
+};
+
+}  // namespace millrace

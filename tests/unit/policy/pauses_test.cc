@@ -1,0 +1,55 @@
+#include "framework/policy/pauses.h"
+
+#include <gmock/gmock.h>
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Pauses Of(const std::vector<std::string>& names) {
+  auto pauses = Pauses::Parse(names);
+  EXPECT_TRUE(pauses) << pauses.error().message;
+  return pauses ? *pauses : Pauses{};
+}
+
+TEST(PausesTest, NothingIsPausedByDefault) {
+  EXPECT_TRUE(Pauses().Empty());
+  EXPECT_FALSE(Pauses().Covers("main", "tasks", 0, "noop"));
+}
+
+TEST(PausesTest, TheClusterIsEverything) { EXPECT_TRUE(Of({"cluster"}).Covers("main", "tasks", 17, "noop")); }
+
+TEST(PausesTest, AShardAHandlerAndASliceCoverThemselvesAlone) {
+  EXPECT_TRUE(Of({"shard:main"}).Covers("main", "tasks", 0, "noop"));
+  EXPECT_FALSE(Of({"shard:main"}).Covers("other", "tasks", 0, "noop"));
+  EXPECT_TRUE(Of({"handler:noop"}).Covers("other", "tasks", 0, "noop"));
+  EXPECT_FALSE(Of({"handler:noop"}).Covers("other", "tasks", 0, "noop.x"));
+  const Pauses slice = Of({"slice:main:tasks_000:17"});
+  EXPECT_TRUE(slice.Covers("main", "tasks_000", 17, "noop"));
+  EXPECT_FALSE(slice.Covers("main", "tasks_000", 16, "noop"));
+  EXPECT_FALSE(slice.Covers("main", "tasks_001", 17, "noop"));
+  EXPECT_FALSE(slice.Covers("other", "tasks_000", 17, "noop"));
+}
+
+TEST(PausesTest, ANameTwiceIsOnePause) {
+  EXPECT_THAT(Of({"shard:b", "cluster", "shard:b"}).Names(), ElementsAre("cluster", "shard:b"));
+}
+
+TEST(PausesTest, ANameThatPausesNothingIsRefusedAndChangesNothing) {
+  for (const char* name : {"", "clusters", "cluster:x", "shard", "shard:", "shard:A", "handler:9",
+                           "handler:a:b", "slice:main:tasks", "slice:main:tasks:-1", "slice:main:tasks:16384",
+                           "slice:main:tasks:1x", "slice:main:Tasks:1", "Cluster", " cluster"}) {
+    Pauses pauses = Of({"handler:noop"});
+    const Status added = pauses.Add(name);
+    ASSERT_FALSE(added) << name;
+    EXPECT_EQ(added.error().code, ErrorCode::Invalid);
+    EXPECT_THAT(added.error().message, HasSubstr("slice:SHARD:TABLE:NUMBER"));
+    EXPECT_EQ(pauses, Of({"handler:noop"}));
+  }
+  EXPECT_FALSE(Pauses::Parse(std::vector<std::string>{"cluster", "rubbish"}));
+}
+
+}  // namespace
+}  // namespace millrace
