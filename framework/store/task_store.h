@@ -22,6 +22,7 @@ struct TableSlices {
   bool all = true;
   std::vector<std::uint32_t> slices = {};                 // sorted
   std::optional<std::vector<std::string>> handlers = {};  // sorted; nullopt: every task type
+  bool operator==(const TableSlices&) const = default;
 };
 
 // One due group: the waiting and running rows of a slice, handler and urgency. A running row still stands in
@@ -37,6 +38,9 @@ struct DueGroup {
 struct DueMap {
   std::vector<DueGroup> groups;  // ordered by table, slice, handler, urgency
   WallTime now;                  // the database's clock when the map was read
+  // What is paused by rows of the shard itself (names as in framework/policy/pauses.h): the red button for
+  // workers that the coordinator does not reach.
+  std::vector<std::string> pauses = {};
 };
 
 // A place in a group's due order (run_at, id). Default: before the first row.
