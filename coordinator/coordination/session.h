@@ -10,20 +10,23 @@
 
 namespace millrace {
 
-// Perform and WaitEvent belong to one thread, the owner's; Interrupt may be called by any.
+// Perform and WaitEvent belong to one thread, the owner's; the others may be called by any.
 class TreeSession {
  public:
   virtual ~TreeSession() = default;  // closes the session: its ephemeral nodes go at once
 
-  // Blocks until the reply, at most a session time-out (then Lost).
+  // Blocks until the reply, at most a session time-out (then Lost). Lost at once while there is no
+  // connection, or one of which WaitEvent has not yet told; what is read is no older than the connection.
   virtual TreeReply Perform(const TreeRequest& request) = 0;
-  // The next event; nullopt after `limit`, or after Interrupt. After an Expired the adapter opens a new
-  // session within this call.
+  // The next event; nullopt after `limit`, or after Interrupt, which is kept for the next wait where none is
+  // under way. After an Expired the adapter opens a new session within this call.
   virtual std::optional<TreeEvent> WaitEvent(Micros limit) = 0;
   virtual void Interrupt() = 0;
 
-  // When the last round trip that succeeded was *sent*. A session may be over one time-out after it, whatever
-  // the client library believes: it reports no expiry while it is disconnected, nor after a pause.
+  // When the last round trip to the leading server that succeeded was *sent*; while the owner waits, never
+  // older than half a time-out. A session may be over one time-out after it, whatever the client library
+  // believes: it reports no expiry while it is disconnected, nor after a pause. Reads do not count, since any
+  // server answers them from its own memory.
   virtual BootTime LastContact() const = 0;
   virtual Micros Timeout() const = 0;  // as the server granted it
 };

@@ -1,0 +1,88 @@
+// One session of the C client library, from its opening to its close. The library's threads only note what
+// they have to say: completions fill a call, watchers push events.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coordinator/coordination/tree.h"
+#include "coordinator/coordination/zookeeper/event_queue.h"
+#include "framework/base/clock.h"
+#include "framework/base/mutex.h"
+#include "framework/base/result.h"
+
+struct _zhandle;
+
+namespace millrace {
+
+struct ZookeeperClientOptions {
+  std::string hosts;
+  std::string base;    // what requests' paths are relative to; empty: the root
+  std::string digest;  // `user:password`; empty: none, and nodes are made open to all
+  Micros session_timeout{0};
+};
+
+// Requests belong to one thread; what is const may be asked by any.
+class ZookeeperClient {
+ public:
+  // Does not wait for a connection: that is told by an event. Unavailable where no host's name is known.
+  static Result<std::unique_ptr<ZookeeperClient>> Open(const ZookeeperClientOptions& options,
+                                                       EventQueue& events);
+  ~ZookeeperClient();  // closes the session at the server, if one can be reached
+  ZookeeperClient(const ZookeeperClient&) = delete;
+  ZookeeperClient& operator=(const ZookeeperClient&) = delete;
+
+  // Each blocks until the reply, or until `deadline`: then Lost, and the request may still be carried out,
+  // but before any later one.
+  TreeReply Get(const std::string& path, bool watch, BootTime deadline);
+  // Whether a node is there, with a watch either way: Ok or NotFound.
+  TreeReply WatchExistence(const std::string& path, BootTime deadline);
+  TreeReply List(const std::string& path, bool watch, BootTime deadline);
+  TreeReply Write(const std::vector<TreeWrite>& writes, BootTime deadline);
+  // Asks the ensemble's leader for a sign, and brings the server at hand up to date with it: what is read
+  // afterwards is no older than this call.
+  TreeReply Sync(BootTime deadline);
+  // The same without waiting for the answer.
+  void Probe();
+
+  enum class State { Connecting, Connected, Ended };
+  State state() const;
+  // Whether a sync was answered since the connection was made.
+  bool caught_up() const;
+  // When the last request that the ensemble's leader answered was sent, or the attempt to connect begun.
+  // Reads do not count: the server at hand answers them, and the pings, from its own memory.
+  BootTime last_contact() const;
+  Micros timeout() const;
+
+ private:
+  struct Call;
+  struct Callbacks;
+
+  ZookeeperClient(const ZookeeperClientOptions& options, EventQueue& events);
+  Call& NewCall(bool by_leader);
+  Call& SendSync(int& sent);
+  TreeReply Await(Call& call, int sent, BootTime deadline);
+  void Finish(Call& call, int code, TreeReply reply);
+  void SessionChanged(_zhandle* handle, int state);
+  std::string Absolute(const std::string& path) const;
+  std::string Relative(const std::string& path) const;
+
+  const ZookeeperClientOptions options_;
+  EventQueue& events_;
+  _zhandle* handle_ = nullptr;
+
+  mutable Mutex mutex_;
+  CondVar answered_;
+  // Those under way, given up ones among them: the library holds pointers to them.
+  std::list<Call> calls_ MILLRACE_GUARDED_BY(mutex_);
+  State state_ MILLRACE_GUARDED_BY(mutex_) = State::Connecting;
+  bool caught_up_ MILLRACE_GUARDED_BY(mutex_) = false;
+  BootTime last_contact_ MILLRACE_GUARDED_BY(mutex_){};
+  BootTime connecting_since_ MILLRACE_GUARDED_BY(mutex_);
+  Micros timeout_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace

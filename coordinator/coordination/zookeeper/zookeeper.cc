@@ -1,0 +1,138 @@
+#include "coordinator/coordination/zookeeper/zookeeper.h"
+
+#include <chrono>
+#include <utility>
+
+#include "coordinator/coordination/layout.h"
+#include "coordinator/coordination/zookeeper/address.h"
+#include "coordinator/coordination/zookeeper/zookeeper_session.h"
+#include "framework/store/url.h"
+
+namespace millrace {
+namespace {
+
+struct Settings {
+  ZookeeperAddress address;
+  std::string digest;
+};
+
+Result<std::string> ReadDigest(const std::string& file) {
+  if (file.empty()) return std::string();
+  auto digest = ReadPasswordFile(file);
+  if (!digest) return digest;
+  const auto colon = digest->find(':');
+  if (colon == digest->npos || colon == 0 || colon + 1 == digest->size()) {
+    return Fail(ErrorCode::Invalid, "the ZooKeeper auth file " + file + " must hold one line, user:password");
+  }
+  return digest;
+}
+
+Result<Settings> Check(const ZookeeperOptions& options) {
+  auto address = ParseZookeeperAddress(options.servers);
+  if (!address) return Fail(std::move(address.error()));
+  if (auto name = CheckClusterName(options.cluster); !name) return Fail(std::move(name.error()));
+  if (options.session_timeout < std::chrono::milliseconds(500) ||
+      options.session_timeout > std::chrono::minutes(10)) {
+    return Fail(ErrorCode::Invalid, "the session time-out must lie between 500ms and 10m");
+  }
+  auto digest = ReadDigest(options.auth_file);
+  if (!digest) return Fail(std::move(digest.error()));
+  return Settings{std::move(*address), std::move(*digest)};
+}
+
+// Makes nodes one by one, with its paths relative to the chroot.
+class Preparation {
+ public:
+  Preparation(const ZookeeperOptions& options, const Settings& settings, Micros limit)
+      : options_(options),
+        settings_(settings),
+        limit_(limit),
+        deadline_(BootClock::now() + limit),
+        session_(
+            {settings.address.hosts, settings.address.chroot, settings.digest, options.session_timeout}) {}
+
+  Status Run() {
+    const TreeReply chroot = Ask({.kind = TreeRequest::Kind::Get, .path = "/"});
+    if (chroot.status == TreeStatus::NotFound) return ChrootIsMissing();
+    if (chroot.status != TreeStatus::Ok) return Refused(chroot);
+    const std::string base = "/millrace/" + options_.cluster;
+    if (auto made = Make("/millrace", ""); !made) return made;
+    if (auto made = Make(base, ""); !made) return made;
+    for (const FixedNode& node : kFixedNodes) {
+      if (auto made = Make(base + std::string(node.path), std::string(node.data)); !made) return made;
+    }
+    return {};
+  }
+
+ private:
+  Status Make(const std::string& path, const std::string& data) {
+    const TreeReply there = Ask({.kind = TreeRequest::Kind::Get, .path = path});
+    if (there.status == TreeStatus::Ok) return {};
+    if (there.status != TreeStatus::NotFound) return Refused(there);
+    TreeRequest create{.kind = TreeRequest::Kind::Write};
+    create.writes.push_back({.kind = TreeWrite::Kind::Create, .path = path, .data = data});
+    const TreeReply made = Ask(create);
+    // Another process may have been first, or a lost reply was a success.
+    if (made.status == TreeStatus::Ok || made.status == TreeStatus::Exists) return {};
+    return Refused(made);
+  }
+
+  // Asks until there is an answer, or the limit has passed.
+  TreeReply Ask(const TreeRequest& request) {
+    while (true) {
+      TreeReply reply = session_.Perform(request);
+      const bool answered = reply.status != TreeStatus::Lost && reply.status != TreeStatus::Expired;
+      const Micros left = deadline_ - BootClock::now();
+      if (answered || left <= Micros(0)) return reply;
+      (void)session_.WaitEvent(std::min<Micros>(left, std::chrono::milliseconds(100)));
+    }
+  }
+
+  Status Refused(const TreeReply& reply) const {
+    const std::string where = "ZooKeeper at " + settings_.address.hosts;
+    if (reply.status == TreeStatus::Lost || reply.status == TreeStatus::Expired) {
+      const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit_).count();
+      return Fail(ErrorCode::Unavailable, "can't reach " + where + " (tried for " + std::to_string(seconds) +
+                                              " s): is it running, and are host and port right?");
+    }
+    if (reply.status != TreeStatus::Denied) return Fail(ErrorCode::Internal, where + ": " + reply.message);
+    const std::string what = where + " does not permit us to " + reply.message;
+    if (options_.auth_file.empty()) {
+      return Fail(ErrorCode::Invalid, what + ": name the file with the digest that made it (--zk-auth-file)");
+    }
+    return Fail(ErrorCode::Invalid, what + ": it was made with another digest than the one in " +
+                                        options_.auth_file + "; use that one's file, or another chroot");
+  }
+
+  Status ChrootIsMissing() const {
+    return Fail(ErrorCode::Invalid, "the chroot " + settings_.address.chroot +
+                                        " does not exist in ZooKeeper at " + settings_.address.hosts +
+                                        "; make it: " + ChrootCommands(settings_.address));
+  }
+
+  const ZookeeperOptions& options_;
+  const Settings& settings_;
+  const Micros limit_;
+  const BootTime deadline_;
+  ZookeeperSession session_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TreeSession>> OpenZookeeper(const ZookeeperOptions& options) {
+  auto settings = Check(options);
+  if (!settings) return Fail(std::move(settings.error()));
+  return std::make_unique<ZookeeperSession>(
+      ZookeeperClientOptions{.hosts = settings->address.hosts,
+                             .base = settings->address.chroot + "/millrace/" + options.cluster,
+                             .digest = settings->digest,
+                             .session_timeout = options.session_timeout});
+}
+
+Status PrepareZookeeper(const ZookeeperOptions& options, Micros limit) {
+  const auto settings = Check(options);
+  if (!settings) return Fail(settings.error());
+  return Preparation(options, *settings, limit).Run();
+}
+
+}  // namespace millrace

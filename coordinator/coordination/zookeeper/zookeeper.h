@@ -1,0 +1,29 @@
+// Opens the tree on a ZooKeeper ensemble.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "coordinator/coordination/session.h"
+#include "framework/base/clock.h"
+#include "framework/base/result.h"
+
+namespace millrace {
+
+struct ZookeeperOptions {
+  std::string servers;  // `host:port,…/chroot`
+  std::string cluster = "default";
+  Micros session_timeout = std::chrono::seconds(10);  // asked for; the servers have limits of their own
+  std::string auth_file;  // holds `user:password`, readable by its owner alone; empty: no digest
+};
+
+// Does not wait for a connection: Connected tells of it, and an ensemble that is away is tried until it is
+// there. Invalid: an option is wrong.
+Result<std::unique_ptr<TreeSession>> OpenZookeeper(const ZookeeperOptions& options);
+
+// Makes `<chroot>/millrace/<cluster>` and its fixed nodes where they are missing. To be called before the
+// first session: it finds out what is wrong and says what to do. Unavailable: no server was reached within
+// `limit`; Invalid: an option is wrong, the chroot is missing, or the digest may not use these nodes.
+Status PrepareZookeeper(const ZookeeperOptions& options, Micros limit);
+
+}  // namespace millrace

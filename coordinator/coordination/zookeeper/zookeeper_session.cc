@@ -1,0 +1,160 @@
+#include "coordinator/coordination/zookeeper/zookeeper_session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "coordinator/coordination/zookeeper/replies.h"
+#include "framework/base/log.h"
+
+namespace millrace {
+namespace {
+
+using State = ZookeeperClient::State;
+
+// How long to leave it after a session could not be opened, or ended right away.
+constexpr Micros kReopenPause = std::chrono::seconds(1);
+
+// Larger writes fail as a lost connection at the servers' limit of about 1 MB, again and again.
+constexpr std::size_t kMostWrites = 200;
+constexpr std::size_t kMostBytes = 256 * 1024;
+
+// What is wrong with a request, or nothing.
+std::string Fault(const TreeRequest& request) {
+  const auto relative = [](const std::string& path) { return !path.starts_with('/'); };
+  if (request.kind != TreeRequest::Kind::Write) {
+    return relative(request.path) ? "the path does not begin with '/'" : "";
+  }
+  if (request.writes.empty()) return "there is nothing to write";
+  std::size_t bytes = 0;
+  for (const TreeWrite& write : request.writes) {
+    if (relative(write.path)) return "a path does not begin with '/'";
+    bytes += write.data.size();
+  }
+  if (request.writes.size() > kMostWrites) return "more than " + std::to_string(kMostWrites) + " writes";
+  if (bytes > kMostBytes) return "more than " + std::to_string(kMostBytes) + " bytes";
+  return "";
+}
+
+}  // namespace
+
+ZookeeperSession::ZookeeperSession(const ZookeeperClientOptions& options) : options_(options) { Reopen(); }
+
+TreeReply ZookeeperSession::Perform(const TreeRequest& request) {
+  TreeReply reply{.status = TreeStatus::Invalid, .message = Fault(request)};
+  if (reply.message.empty()) {
+    reply = client_ == nullptr ? TreeReply{.message = "no session yet"} : Ask(*client_, request);
+  }
+  if (reply.status == TreeStatus::Ok) return reply;
+  const bool refused_write = request.kind == TreeRequest::Kind::Write && reply.failed < request.writes.size();
+  const std::string what = refused_write ? Describe(request.writes[reply.failed]) : Describe(request);
+  reply.message = what + ": " + (reply.message.empty() ? ToString(reply.status) : reply.message);
+  return reply;
+}
+
+TreeReply ZookeeperSession::Ask(ZookeeperClient& client, const TreeRequest& request) {
+  if (client.state() == State::Ended) return {.status = TreeStatus::Expired};
+  // On a new connection nothing is asked before the owner has heard of it.
+  if (!client.caught_up()) return {.status = TreeStatus::Lost, .message = "not connected"};
+  const BootTime deadline = BootClock::now() + client.timeout();
+  if (request.kind == TreeRequest::Kind::Write) return client.Write(request.writes, deadline);
+  TreeReply reply = request.kind == TreeRequest::Kind::List
+                        ? client.List(request.path, request.watch, deadline)
+                        : Get(client, request, deadline);
+  // A read that slipped onto a new connection may be older than what was seen before.
+  if (!client.caught_up() && reply.status != TreeStatus::Expired) {
+    return {.status = TreeStatus::Lost, .message = "the connection changed"};
+  }
+  return reply;
+}
+
+TreeReply ZookeeperSession::Get(ZookeeperClient& client, const TreeRequest& request, BootTime deadline) {
+  TreeReply reply = client.Get(request.path, request.watch, deadline);
+  while (request.watch && reply.status == TreeStatus::NotFound) {
+    // A read of a missing node leaves no watch; a question for its existence does.
+    const TreeReply exists = client.WatchExistence(request.path, deadline);
+    if (exists.status != TreeStatus::Ok) return exists;
+    reply = client.Get(request.path, true, deadline);
+  }
+  return reply;
+}
+
+std::optional<TreeEvent> ZookeeperSession::WaitEvent(Micros limit) {
+  const BootTime start = BootClock::now();
+  while (true) {
+    const BootTime now = BootClock::now();
+    const Micros left = std::max(limit - (now - start), Micros(0));
+    EventQueue::Taken taken = events_.Take(std::min(left, Tend(now)));
+    if (taken.event) {
+      Note(*taken.event);
+      if (taken.event->kind == TreeEvent::Kind::Expired) Reopen();
+      if (taken.event->kind == TreeEvent::Kind::Connected) {
+        // What was lost with the last connection may still be on its way to this server.
+        (void)client_->Sync(BootClock::now() + client_->timeout());
+      }
+      return std::move(taken.event);
+    }
+    if (taken.interrupted || BootClock::now() - start >= limit) return std::nullopt;
+  }
+}
+
+Micros ZookeeperSession::Tend(BootTime now) {
+  if (client_ == nullptr) {
+    const Micros pause = kReopenPause - (now - opened_);
+    if (pause > Micros(0)) return pause;
+    Reopen();
+    return kReopenPause;
+  }
+  // The library's own pings tell nothing: so that the last contact is no older than a third of the time-out.
+  const Micros interval = client_->timeout() / 3;
+  if (now - probed_ >= interval && client_->caught_up()) {
+    probed_ = now;
+    client_->Probe();
+  }
+  return std::max(interval - (now - probed_), interval / 8);
+}
+
+void ZookeeperSession::Reopen() {
+  std::unique_ptr<ZookeeperClient> old;
+  {
+    MutexLock lock(mutex_);
+    old = std::move(client_);
+  }
+  old.reset();
+  const BootTime now = BootClock::now();
+  const bool again_too_soon = now - opened_ < kReopenPause;
+  opened_ = now;
+  if (again_too_soon) return;  // Tend does it in a while
+  auto opened = ZookeeperClient::Open(options_, events_);
+  if (!opened) {
+    LogWarning("ZooKeeper session not opened", {{"error", opened.error().message}});
+    return;
+  }
+  MutexLock lock(mutex_);
+  client_ = std::move(*opened);
+}
+
+void ZookeeperSession::Note(const TreeEvent& event) const {
+  switch (event.kind) {
+    case TreeEvent::Kind::Connected:
+      return LogInfo("ZooKeeper connected", {{"servers", options_.hosts}, {"session", event.session}});
+    case TreeEvent::Kind::Disconnected:
+      return LogWarning("ZooKeeper connection lost", {{"servers", options_.hosts}});
+    case TreeEvent::Kind::Expired:
+      return LogWarning("ZooKeeper session expired", {{"servers", options_.hosts}});
+    case TreeEvent::Kind::Changed:
+      return;
+  }
+}
+
+BootTime ZookeeperSession::LastContact() const {
+  MutexLock lock(mutex_);
+  return client_ == nullptr ? BootTime{} : client_->last_contact();
+}
+
+Micros ZookeeperSession::Timeout() const {
+  MutexLock lock(mutex_);
+  return client_ == nullptr ? options_.session_timeout : client_->timeout();
+}
+
+}  // namespace millrace

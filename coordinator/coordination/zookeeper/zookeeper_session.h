@@ -1,0 +1,41 @@
+// The tree on a real ensemble. See README.md beside the seam for what the client library leaves to us.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "coordinator/coordination/session.h"
+#include "coordinator/coordination/zookeeper/client.h"
+#include "coordinator/coordination/zookeeper/event_queue.h"
+
+namespace millrace {
+
+// Keeps one session open, and opens the next where one ends or none can be had yet.
+class ZookeeperSession final : public TreeSession {
+ public:
+  // Does not wait for the connection, nor fail for want of one.
+  explicit ZookeeperSession(const ZookeeperClientOptions& options);
+
+  TreeReply Perform(const TreeRequest& request) override;
+  std::optional<TreeEvent> WaitEvent(Micros limit) override;
+  void Interrupt() override { events_.Interrupt(); }
+  BootTime LastContact() const override;
+  Micros Timeout() const override;
+
+ private:
+  TreeReply Ask(ZookeeperClient& client, const TreeRequest& request);
+  TreeReply Get(ZookeeperClient& client, const TreeRequest& request, BootTime deadline);
+  // Opens a session if there is none, and probes the one that there is. Returns when to do so again.
+  Micros Tend(BootTime now);
+  void Reopen();
+  void Note(const TreeEvent& event) const;
+
+  const ZookeeperClientOptions options_;
+  EventQueue events_;
+  BootTime opened_{};  // the last try
+  BootTime probed_{};
+  mutable Mutex mutex_;  // the owner alone changes the pointer; others read through it
+  std::unique_ptr<ZookeeperClient> client_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace
