@@ -33,12 +33,14 @@ bool SendAll(int fd, const char* data, std::size_t size) {
 }
 
 // The length of a protocol packet with its header, or 0 if it is not all there yet.
-std::size_t PacketSize(const std::string& buffer) {
+std::size_t PacketSize(const std::string& buffer, TcpProxy::Protocol protocol) {
   if (buffer.size() < 4) return 0;
   const auto byte = [&](std::size_t i) {
     return static_cast<std::size_t>(static_cast<unsigned char>(buffer[i]));
   };
-  const std::size_t size = 4 + byte(0) + (byte(1) << 8) + (byte(2) << 16);
+  const std::size_t size = 4 + (protocol == TcpProxy::Protocol::Mysql
+                                    ? byte(0) + (byte(1) << 8) + (byte(2) << 16)
+                                    : (byte(0) << 24) + (byte(1) << 16) + (byte(2) << 8) + byte(3));
   return buffer.size() < size ? 0 : size;
 }
 
@@ -52,7 +54,8 @@ struct TcpProxy::Link {
   std::thread thread;
 };
 
-TcpProxy::TcpProxy(std::uint16_t server_port) : server_port_(server_port) {
+TcpProxy::TcpProxy(std::uint16_t server_port, Protocol protocol)
+    : server_port_(server_port), protocol_(protocol) {
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = Loopback(0);
   socklen_t size = sizeof address;
@@ -97,6 +100,11 @@ void TcpProxy::CutAll() {
   for (auto& link : links_) link->cut = true;
 }
 
+void TcpProxy::Close() {
+  closed_ = true;
+  CutAll();
+}
+
 void TcpProxy::Accept() {
   while (!stopping_) {
     pollfd ready{listener_, POLLIN, 0};
@@ -125,6 +133,7 @@ void TcpProxy::Accept() {
     Link& link = *links_.emplace_back(std::make_unique<Link>());
     link.client = client;
     link.server = server;
+    link.cut = closed_.load();
     link.thread = std::thread([this, &link] { Serve(link); });
   }
 }
@@ -140,7 +149,8 @@ void TcpProxy::Serve(Link& link) {
       if (got <= 0) break;
       requests.append(buffer, static_cast<std::size_t>(got));
       bool alive = true;
-      for (std::size_t size = 0; alive && (size = PacketSize(requests)) != 0; requests.erase(0, size)) {
+      for (std::size_t size = 0; alive && (size = PacketSize(requests, protocol_)) != 0;
+           requests.erase(0, size)) {
         alive = Request(link, requests.substr(0, size));
       }
       if (!alive) break;

@@ -1,6 +1,6 @@
-// A TCP proxy before a MySQL server. It reads the requests that pass and can do one evil thing to the first
-// that contains a given text: so a lost request and a lost reply happen where a test wants them. Loopback
-// only.
+// A TCP proxy before a MySQL or a ZooKeeper server. It reads the requests that pass and can do one evil thing
+// to the first that contains a given text: so a lost request and a lost reply happen where a test wants them.
+// Loopback only.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,9 @@ class TcpProxy {
     Delay,      // hold the request back until Release()
   };
 
-  explicit TcpProxy(std::uint16_t server_port);
+  enum class Protocol { Mysql, Zookeeper };
+
+  explicit TcpProxy(std::uint16_t server_port, Protocol protocol = Protocol::Mysql);
   ~TcpProxy();
   TcpProxy(const TcpProxy&) = delete;
   TcpProxy& operator=(const TcpProxy&) = delete;
@@ -39,6 +41,9 @@ class TcpProxy {
   bool WaitDone(int count);
   // Cuts every connection, as a network does.
   void CutAll();
+  // While it is closed every connection is cut as soon as it is made.
+  void Close();
+  void Reopen() { closed_ = false; }
 
  private:
   struct Link;
@@ -50,9 +55,11 @@ class TcpProxy {
   Evil Take(const std::string& packet);
 
   const std::uint16_t server_port_;
+  const Protocol protocol_;
   std::uint16_t port_ = 0;
   int listener_ = -1;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> closed_{false};
   std::atomic<int> done_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
