@@ -1,0 +1,46 @@
+// One suite for every tree: instantiate TreeContract with a TreeKind and link the object library.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/contract/tree/tree_fixture.h"
+
+namespace millrace {
+
+class TreeContract : public testing::TestWithParam<TreeKind> {
+ protected:
+  void SetUp() override;
+
+  // Opens a session and waits until it is connected.
+  std::unique_ptr<TreeSession> Connect();
+  // The next event of a kind, others dropped; nullopt if none comes in time.
+  std::optional<TreeEvent> Await(TreeSession& session, TreeEvent::Kind kind);
+  // Lost is answered until a new connection was heard of: asks again until then.
+  TreeReply Persist(TreeSession& session, const TreeRequest& request);
+
+  // A write of the other client, which succeeds.
+  void Do(std::vector<TreeWrite> writes);
+
+  std::unique_ptr<TreeFixture> fixture_;
+  std::unique_ptr<TreeSession> session_;  // both connected
+  std::unique_ptr<TreeSession> other_;
+};
+
+TreeRequest Get(const std::string& path, bool watch = false);
+TreeRequest List(const std::string& path, bool watch = false);
+TreeRequest Write(std::vector<TreeWrite> writes);
+TreeWrite Create(const std::string& path, const std::string& data = "");
+TreeWrite CreateEphemeral(const std::string& path, const std::string& data = "");
+TreeWrite Set(const std::string& path, const std::string& data, std::int32_t version = -1);
+TreeWrite Remove(const std::string& path, std::int32_t version = -1);
+TreeWrite Check(const std::string& path, std::int32_t version = -1);
+
+// Waits for an event of a kind, others dropped; nullopt if none comes within `limit`.
+std::optional<TreeEvent> AwaitEvent(TreeSession& session, TreeEvent::Kind kind, Micros limit);
+
+}  // namespace millrace
