@@ -58,7 +58,7 @@ Result<ExitCode> RunSchemaUpgrade(const SchemaOptions& options) {
   auto shards = ChosenShards(options);
   if (!shards) return Fail(shards.error());
   for (auto& [name, shard] : *shards) {
-    if (auto ready = Prepare(shard, Missing::Refuse); !ready) return Fail(ready.error());
+    if (auto reached = Reach(shard, Missing::Refuse); !reached) return Fail(reached.error());
     auto was = shard.store->OpenSchema()->Upgrade();
     if (!was) return Fail(was.error());
     const std::string now = "version " + std::to_string(kSchemaVersion);

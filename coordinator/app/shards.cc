@@ -77,6 +77,10 @@ Status ReadTables(Shard& shard, Missing missing) {
     if (auto made = MakeSchema(shard); !made) return made;
   }
   auto schema = shard.store->OpenSchema();
+  if (IsSqlite(shard) && missing == Missing::Make) {
+    auto upgraded = schema->Upgrade();
+    if (!upgraded && upgraded.error().code != ErrorCode::NotFound) return Fail(upgraded.error());
+  }
   auto tables = schema->Tables();
   if (!tables && tables.error().code == ErrorCode::NotFound) {
     if (!IsSqlite(shard) || missing == Missing::Refuse) {
@@ -88,9 +92,6 @@ Status ReadTables(Shard& shard, Missing missing) {
     tables = schema->Tables();
   }
   if (!tables) return Fail(tables.error());
-  if (IsSqlite(shard) && missing == Missing::Make) {
-    if (auto upgraded = schema->Upgrade(); !upgraded) return Fail(upgraded.error());
-  }
   shard.tables = std::move(*tables);
   return RestrictTables(shard);
 }

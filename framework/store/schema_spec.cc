@@ -15,4 +15,18 @@ std::vector<std::string> TableNames(const SchemaSpec& spec) {
   return names;
 }
 
+Status CheckSlices(std::uint32_t slices) {
+  if (slices >= 1 && slices <= kMaxSlices) return {};
+  return Fail(ErrorCode::Invalid,
+              std::to_string(slices) + " slices; a table takes 1 to " + std::to_string(kMaxSlices));
+}
+
+Status CheckVersion(std::uint32_t version, const std::string& where) {
+  if (version == kSchemaVersion) return {};
+  return Fail(ErrorCode::Invalid,
+              where + ": the schema has version " + std::to_string(version) + ", this program knows " +
+                  std::to_string(kSchemaVersion) + ": " +
+                  (version < kSchemaVersion ? "run `millrace schema upgrade`" : "use the newer program"));
+}
+
 }  // namespace millrace

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "framework/base/result.h"
+#include "framework/task/task.h"
 
 namespace millrace {
 
-inline constexpr std::uint32_t kSchemaVersion = 1;
+// 2: millrace_pauses; the bound of `slice` is kMaxSlices, whatever the table's number of slices.
+inline constexpr std::uint32_t kSchemaVersion = 2;
 
 struct SchemaSpec {
   std::uint32_t tables = 1;   // 1: `tasks`; more: `tasks_000`, `tasks_001`, … (at most 1000)
@@ -20,6 +22,9 @@ std::vector<std::string> TableNames(const SchemaSpec& spec);
 struct TableInfo {
   std::string table;
   std::uint32_t slices = 0;
+  // Numbers of `slices` and more that rows still stand in: after a shrink, or by a producer's own choice.
+  // Sorted. A plan has to cover them too until RenumberStep has emptied them.
+  std::vector<std::uint32_t> beyond = {};
 };
 
 struct SchemaFinding {
@@ -27,6 +32,11 @@ struct SchemaFinding {
   std::string problem;
   std::string remedy;
 };
+
+// Invalid for a number of slices that no table may have.
+Status CheckSlices(std::uint32_t slices);
+// Invalid, with what to type, where a schema of `version` at `where` is not of kSchemaVersion.
+Status CheckVersion(std::uint32_t version, const std::string& where);
 
 class SchemaStore {
  public:
@@ -36,10 +46,21 @@ class SchemaStore {
   virtual std::string Print(const SchemaSpec& spec) const = 0;
   // Makes what is missing; existing tables stay as they are. Conflict if they have another number of slices.
   virtual Status Apply(const SchemaSpec& spec) = 0;
-  // Brings an older schema to kSchemaVersion; returns the version it was. Invalid if it is a newer one.
+  // Brings an older schema to kSchemaVersion; returns the version it was. Invalid if it is a newer one,
+  // NotFound if the schema was never applied. Goes on where an earlier run was cut short.
   virtual Result<std::uint32_t> Upgrade() = 0;
-  // The task tables of this shard, by name; NotFound with what to type if the schema was never applied.
+  // The task tables of this shard, by name; NotFound with what to type if the schema was never applied;
+  // Invalid with what to type if it is of another version than this program's.
   virtual Result<std::vector<TableInfo>> Tables() = 0;
+  // Changes the number of slices of a table, under load: what the table's default draws from, and the number
+  // in millrace_schema. No row moves; a smaller number leaves rows `beyond`. Doing it again completes one
+  // that was cut short. NotFound for an unknown table, Invalid for a number out of range, Conflict where
+  // somebody has the table open for long: try again.
+  virtual Status Resize(const std::string& table, std::uint32_t slices) = 0;
+  // Gives up to `limit` rows that stand beyond the table's slices a slice of their own by their id; returns
+  // how many. Waiting and held rows alone, without waiting for locked ones; a running row keeps its slice and
+  // is found when it is back. Safe beside claims and settles, which go by id and attempt.
+  virtual Result<std::size_t> RenumberStep(const std::string& table, std::size_t limit) = 0;
   // Compares the live tables with what this program expects, and explains the hot statements on a seeded
   // scratch table. Empty: all is well.
   virtual Result<std::vector<SchemaFinding>> Check() = 0;

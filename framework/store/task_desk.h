@@ -77,6 +77,16 @@ struct GroupBacklog {
 };
 inline constexpr std::uint64_t kExactBacklog = 10'000;
 
+struct PauseRecord {
+  std::string what;  // a name as in framework/policy/pauses.h; whoever sets it checks it
+  std::string actor;
+  WallTime since;
+};
+
+inline constexpr std::size_t kMaxPauseName = 190;
+// Invalid for a name that no pause may have.
+Status CheckPauseName(const std::string& what);
+
 class TaskDesk {
  public:
   virtual ~TaskDesk() = default;
@@ -95,6 +105,11 @@ class TaskDesk {
   virtual Result<std::vector<std::uint64_t>> Apply(TaskAction action, const std::string& table,
                                                    std::span<const std::uint64_t> ids,
                                                    const std::string& actor) = 0;
+
+  // The red button as a row of the shard, which every due map shows: it reaches workers that a coordinator
+  // does not. False if it stood so already. Noted in millrace_audit. Invalid for an empty or overlong name.
+  virtual Result<bool> SetPause(const std::string& what, const std::string& actor, bool on) = 0;
+  virtual Result<std::vector<PauseRecord>> Pauses() = 0;  // by name
 
   virtual Result<std::vector<TaskTotals>> Totals() = 0;
   virtual Result<std::vector<GroupBacklog>> Backlog(const std::string& table) = 0;

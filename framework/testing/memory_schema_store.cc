@@ -1,5 +1,7 @@
 #include "framework/testing/memory_schema_store.h"
 
+#include <set>
+
 namespace millrace {
 
 std::string MemorySchemaStore::Print(const SchemaSpec& spec) const {
@@ -27,8 +29,37 @@ Result<std::vector<TableInfo>> MemorySchemaStore::Tables() {
   MutexLock lock(shard_.mutex);
   if (shard_.state.tables.empty()) return Fail(ErrorCode::NotFound, "the memory store has no task tables");
   std::vector<TableInfo> tables;
-  for (const auto& [name, table] : shard_.state.tables) tables.push_back({name, table.slices});
+  for (const auto& [name, table] : shard_.state.tables) {
+    std::set<std::uint32_t> beyond;
+    for (const auto& [id, row] : table.tasks) {
+      if (row.task.slice >= table.slices) beyond.insert(row.task.slice);
+    }
+    tables.push_back({name, table.slices, {beyond.begin(), beyond.end()}});
+  }
   return tables;
+}
+
+Status MemorySchemaStore::Resize(const std::string& name, std::uint32_t slices) {
+  if (Status valid = CheckSlices(slices); !valid) return valid;
+  MutexLock lock(shard_.mutex);
+  const auto table = shard_.state.tables.find(name);
+  if (table == shard_.state.tables.end()) return Fail(ErrorCode::NotFound, "there is no table " + name);
+  table->second.slices = slices;
+  return {};
+}
+
+Result<std::size_t> MemorySchemaStore::RenumberStep(const std::string& name, std::size_t limit) {
+  MutexLock lock(shard_.mutex);
+  const auto table = shard_.state.tables.find(name);
+  if (table == shard_.state.tables.end()) return Fail(ErrorCode::NotFound, "there is no table " + name);
+  std::size_t moved = 0;
+  for (auto& [id, row] : table->second.tasks) {
+    if (moved == limit) break;
+    if (row.task.slice < table->second.slices || row.task.state == TaskState::Running) continue;
+    row.task.slice = static_cast<std::uint32_t>(id % table->second.slices);
+    ++moved;
+  }
+  return moved;
 }
 
 Result<std::vector<SchemaFinding>> MemorySchemaStore::Check() { return std::vector<SchemaFinding>(); }

@@ -42,6 +42,7 @@ struct MemoryState {
   std::map<std::pair<std::string, std::string>, MemoryKey> keys;  // by handler and key
   std::map<TaskKey, std::map<std::uint32_t, AttemptRecord>> attempts;
   std::map<std::tuple<std::string, std::string, std::string>, TaskTotals> totals;
+  std::map<std::string, PauseRecord> pauses;  // by what
   Random random{1};
 
   // Invalid for a name that no schema made.

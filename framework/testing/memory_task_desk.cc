@@ -94,6 +94,20 @@ Result<std::vector<std::uint64_t>> MemoryTaskDesk::Apply(TaskAction action, cons
   return changed;
 }
 
+Result<bool> MemoryTaskDesk::SetPause(const std::string& what, const std::string& actor, bool on) {
+  if (Status named = CheckPauseName(what); !named) return Fail(named.error());
+  MutexLock lock(shard_.mutex);
+  if (!on) return shard_.state.pauses.erase(what) > 0;
+  return shard_.state.pauses.try_emplace(what, PauseRecord{what, actor, shard_.clock.WallNow()}).second;
+}
+
+Result<std::vector<PauseRecord>> MemoryTaskDesk::Pauses() {
+  MutexLock lock(shard_.mutex);
+  std::vector<PauseRecord> pauses;
+  for (const auto& [what, pause] : shard_.state.pauses) pauses.push_back(pause);
+  return pauses;
+}
+
 Result<std::vector<TaskTotals>> MemoryTaskDesk::Totals() {
   MutexLock lock(shard_.mutex);
   std::vector<TaskTotals> totals;

@@ -17,6 +17,8 @@ class MemoryTaskDesk final : public TaskDesk {
   Result<std::vector<std::uint64_t>> Apply(TaskAction action, const std::string& table,
                                            std::span<const std::uint64_t> ids,
                                            const std::string& actor) override;
+  Result<bool> SetPause(const std::string& what, const std::string& actor, bool on) override;
+  Result<std::vector<PauseRecord>> Pauses() override;
   Result<std::vector<TaskTotals>> Totals() override;
   Result<std::vector<GroupBacklog>> Backlog(const std::string& table) override;
 

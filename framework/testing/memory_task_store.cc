@@ -68,6 +68,7 @@ Result<DueMap> MemoryTaskStore::Due(std::span<const TableSlices> tables) {
     if (!table) return Fail(table.error());
     AddGroups(**table, scope, map.groups);
   }
+  for (const auto& [what, pause] : shard_.state.pauses) map.pauses.push_back(what);
   map.now = shard_.clock.WallNow();
   return map;
 }

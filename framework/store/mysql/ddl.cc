@@ -1,6 +1,7 @@
 #include "framework/store/mysql/ddl.h"
 
 #include "framework/store/mysql/sql_text.h"
+#include "framework/task/task.h"
 
 namespace millrace::mysql {
 namespace {
@@ -43,7 +44,7 @@ std::string HotTable(const std::string& table, std::uint32_t slices) {
          "  PRIMARY KEY (id),\n"
          "  KEY due (slice,handler,urgency,run_at),\n"
          "  CONSTRAINT " +
-         table + "_slice CHECK (slice < " + std::to_string(slices) +
+         table + "_slice CHECK (slice < " + std::to_string(kMaxSlices) +
          "),\n"
          "  CONSTRAINT " +
          table +
@@ -144,6 +145,9 @@ std::vector<Ddl> ShardTables(const std::string& prefix) {
            "  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,\n"
            "  at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n  actor VARCHAR(190) NOT NULL,\n"
            "  action VARCHAR(32) NOT NULL,\n  subject VARCHAR(190) NOT NULL,\n  detail MEDIUMTEXT NULL\n"),
+      make("millrace_pauses",
+           "  what VARCHAR(190) NOT NULL PRIMARY KEY,\n  actor VARCHAR(190) NOT NULL,\n"
+           "  since DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))\n"),
   };
 }
 

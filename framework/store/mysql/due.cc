@@ -33,6 +33,10 @@ std::string HandlerCondition(const DueScope& scope) {
   return "handler IN (" + names + ") AND ";
 }
 
+// The first query of a map brings the clock and the pauses with it.
+constexpr const char* kHeadText =
+    "SELECT '',0,'',0,UTC_TIMESTAMP(6) UNION ALL SELECT '',0,what,0,NULL FROM millrace_pauses";
+
 // A query of very many tables would outgrow the server's limits on its parts.
 constexpr std::size_t kTablesPerQuery = 50;
 
@@ -69,7 +73,7 @@ Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables) {
   std::size_t next = 0;
   const BootTime start = BootClock::now();
   do {
-    std::string sql = "SELECT '',0,'',0,UTC_TIMESTAMP(6)";
+    std::string sql = next == 0 ? kHeadText : "SELECT '',0,'',0,UTC_TIMESTAMP(6)";
     for (std::size_t i = 0; i < kTablesPerQuery && next < asked.size(); ++i) {
       sql += " UNION ALL (" + DueText(asked[next++]) + ")";
     }
@@ -77,7 +81,8 @@ Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables) {
       const WallTime at = row.Time(5).value_or(WallTime{});
       std::string table = row.Text(1);
       if (table.empty()) {
-        map.now = at;
+        if (row.Null(5)) map.pauses.push_back(row.Text(3));
+        if (!row.Null(5)) map.now = at;
         return;
       }
       map.groups.push_back({std::move(table), static_cast<std::uint32_t>(row.Number(2)), row.Text(3),

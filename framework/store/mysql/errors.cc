@@ -38,7 +38,10 @@ constexpr Remedy kRemedies[] = {
      "the server takes no connections from this host: GRANT the user for this host"},
     {1142, ErrorCode::Invalid,
      "the user lacks a right: GRANT it SELECT, INSERT, UPDATE and DELETE on the database"},
-    {1146, ErrorCode::Internal, "a table is missing: run `millrace schema apply`"},
+    {1146, ErrorCode::Internal,
+     "a table is missing: run `millrace schema apply`, or `millrace schema upgrade` where the schema is "
+     "older "
+     "than this program"},
     {1054, ErrorCode::Internal,
      "a column is missing: run `millrace schema upgrade`, then `millrace schema check`"},
     {1932, ErrorCode::Internal, "a table is damaged: run `millrace schema check`"},

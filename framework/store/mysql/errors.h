@@ -23,6 +23,7 @@ struct NativeError {
 };
 
 inline constexpr int kDuplicateEntry = 1062;
+inline constexpr int kNoSuchTable = 1146;
 inline constexpr int kDeadlock = 1213;
 inline constexpr int kNoSuchSavepoint = 1305;
 

@@ -1,5 +1,5 @@
 // What people and producers ask. Its parts: desk.cc (submit, get, find, figures), desk_list.cc,
-// desk_actions.cc.
+// desk_actions.cc, pauses.cc.
 #pragma once
 
 #include "framework/store/mysql/group_plan.h"
@@ -20,6 +20,8 @@ class MysqlTaskDesk final : public TaskDesk {
   Result<std::vector<std::uint64_t>> Apply(TaskAction action, const std::string& table,
                                            std::span<const std::uint64_t> ids,
                                            const std::string& actor) override;
+  Result<bool> SetPause(const std::string& what, const std::string& actor, bool on) override;
+  Result<std::vector<PauseRecord>> Pauses() override;
   Result<std::vector<TaskTotals>> Totals() override;
   Result<std::vector<GroupBacklog>> Backlog(const std::string& table) override;
 

@@ -1,4 +1,5 @@
-// Its parts: schema.cc (print, apply, upgrade, tables) and schema_check.cc.
+// Its parts: schema.cc (print, apply, tables), schema_upgrade.cc,
+// schema_check.cc and slices.cc.
 #pragma once
 
 #include "framework/store/mysql/session.h"
@@ -8,15 +9,23 @@ namespace millrace::mysql {
 
 class MysqlSchemaStore final : public SchemaStore {
  public:
-  explicit MysqlSchemaStore(const Endpoint& endpoint) : session_(endpoint, endpoint.options.lease) {}
+  explicit MysqlSchemaStore(const Endpoint& endpoint)
+      : endpoint_(endpoint), session_(endpoint, endpoint.options.lease) {}
 
   std::string Print(const SchemaSpec& spec) const override;
   Status Apply(const SchemaSpec& spec) override;
   Result<std::uint32_t> Upgrade() override;
   Result<std::vector<TableInfo>> Tables() override;
+  Status Resize(const std::string& table, std::uint32_t slices) override;
+  Result<std::size_t> RenumberStep(const std::string& table, std::size_t limit) override;
   Result<std::vector<SchemaFinding>> Check() override;
 
  private:
+  Result<std::vector<TableInfo>> ReadTables();  // without `beyond`
+  Status ReadBeyond(std::vector<TableInfo>& tables);
+  Result<std::uint32_t> SlicesOf(const std::string& table);
+
+  const Endpoint& endpoint_;
   Session session_;
 };
 

@@ -6,12 +6,9 @@
 namespace millrace::mysql {
 namespace {
 
-constexpr int kNoSuchTable = 1146;
-
 Status Validate(const SchemaSpec& spec) {
-  if (spec.tables >= 1 && spec.tables <= 1000 && spec.slices >= 1 && spec.slices <= kMaxSlices) return {};
-  return Fail(ErrorCode::Invalid,
-              "a schema has 1 … 1000 tables with 1 … " + std::to_string(kMaxSlices) + " slices each");
+  if (spec.tables >= 1 && spec.tables <= 1000) return CheckSlices(spec.slices);
+  return Fail(ErrorCode::Invalid, std::to_string(spec.tables) + " task tables; a shard takes 1 to 1000");
 }
 
 std::vector<std::string> Statements(const SchemaSpec& spec) {
@@ -36,7 +33,7 @@ std::string MysqlSchemaStore::Print(const SchemaSpec& spec) const {
 
 Status MysqlSchemaStore::Apply(const SchemaSpec& spec) {
   if (Status valid = Validate(spec); !valid) return valid;
-  auto present = Tables();
+  auto present = ReadTables();
   if (!present && present.error().code != ErrorCode::NotFound) return Fail(present.error());
   for (const std::string& table : TableNames(spec)) {
     if (!present) break;
@@ -54,31 +51,31 @@ Status MysqlSchemaStore::Apply(const SchemaSpec& spec) {
   return {};
 }
 
-Result<std::uint32_t> MysqlSchemaStore::Upgrade() {
-  auto tables = Tables();
-  if (!tables) return Fail(tables.error());
+Result<std::vector<TableInfo>> MysqlSchemaStore::ReadTables() {
+  std::vector<TableInfo> tables;
   std::uint32_t version = 0;
-  Status read = session_.Query("SELECT MAX(version) FROM millrace_schema",
-                               [&](const Row& row) { version = static_cast<std::uint32_t>(row.Number(1)); });
-  if (!read) return Fail(read.error());
-  if (version <= kSchemaVersion) return version;
-  return Fail(ErrorCode::Invalid, session_.where() + ": the schema has version " + std::to_string(version) +
-                                      ", this program knows " + std::to_string(kSchemaVersion) +
-                                      ": use a newer program");
+  Status read = session_.Query("SELECT task_table,slices,version FROM millrace_schema ORDER BY task_table",
+                               [&](const Row& row) {
+                                 if (row.Text(1).empty()) {
+                                   version = static_cast<std::uint32_t>(row.Number(3));
+                                 } else {
+                                   tables.push_back({row.Text(1), static_cast<std::uint32_t>(row.Number(2))});
+                                 }
+                               });
+  if (!read && session_.last_code() != kNoSuchTable) return Fail(read.error());
+  if (tables.empty()) {
+    return Fail(ErrorCode::NotFound,
+                session_.where() + ": there are no task tables: run `millrace schema apply`");
+  }
+  if (Status current = CheckVersion(version, session_.where()); !current) return Fail(current.error());
+  return tables;
 }
 
 Result<std::vector<TableInfo>> MysqlSchemaStore::Tables() {
-  std::vector<TableInfo> tables;
-  Status read =
-      session_.Query("SELECT task_table,slices FROM millrace_schema WHERE task_table<>'' ORDER BY task_table",
-                     [&](const Row& row) {
-                       tables.push_back({row.Text(1), static_cast<std::uint32_t>(row.Number(2))});
-                     });
-  const bool missing = !read && session_.last_code() == kNoSuchTable;
-  if (!read && !missing) return Fail(read.error());
-  if (!tables.empty()) return tables;
-  return Fail(ErrorCode::NotFound,
-              session_.where() + ": there are no task tables: run `millrace schema apply`");
+  auto tables = ReadTables();
+  if (!tables) return tables;
+  if (Status read = ReadBeyond(*tables); !read) return Fail(read.error());
+  return tables;
 }
 
 std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint) {

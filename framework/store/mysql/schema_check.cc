@@ -212,7 +212,7 @@ Status Checker::ExplainAll(const std::string& table, std::uint32_t slices) {
 }  // namespace
 
 Result<std::vector<SchemaFinding>> MysqlSchemaStore::Check() {
-  auto tables = Tables();
+  auto tables = ReadTables();
   if (!tables) return Fail(tables.error());
   return Checker(session_).Run(*tables);
 }

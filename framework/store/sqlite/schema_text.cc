@@ -15,9 +15,9 @@ std::string Tasks(const std::string& table, std::uint32_t slices) {
   return "CREATE TABLE " + table +
          " (\n"
          "  id         INTEGER PRIMARY KEY AUTOINCREMENT,\n"
-         "  slice      INTEGER NOT NULL DEFAULT ((random() & 2147483647) % " +
-         std::to_string(slices) +
-         ")\n"
+         "  slice      INTEGER NOT NULL DEFAULT " +
+         SliceDefault(slices) +
+         "\n"
          "             CHECK (slice BETWEEN 0 AND " +
          std::to_string(kMaxSlices - 1) +
          "),\n"
@@ -96,6 +96,10 @@ std::string AllPools(const std::string& table) {
 
 }  // namespace
 
+std::string SliceDefault(std::uint32_t slices) {
+  return "((random() & 2147483647) % " + std::to_string(slices) + ")";
+}
+
 std::vector<SchemaObject> ShardObjects() {
   return {
       {"table", "millrace_schema",
@@ -165,16 +169,24 @@ std::vector<SchemaObject> ShardObjects() {
        "  subject TEXT NOT NULL,\n"
        "  detail  TEXT NOT NULL\n"
        ")"},
+      {"table", "millrace_pauses",
+       "CREATE TABLE millrace_pauses (\n"
+       "  what  TEXT PRIMARY KEY,\n"
+       "  actor TEXT NOT NULL,\n"
+       "  since TEXT NOT NULL\n"
+       ") WITHOUT ROWID"},
   };
 }
 
 std::vector<SchemaObject> TaskTableObjects(const std::string& table, std::uint32_t slices) {
   return {
       {"table", table, Tasks(table, slices)},
-      // Held rows have no urgency and are not in it at all; the row's id follows run_at by itself.
+      // Held rows have no urgency and stand in an index of their own; the row's id follows run_at by itself.
       {"index", table + "_due",
        "CREATE INDEX " + table + "_due ON " + table +
            " (slice, handler, urgency, run_at) WHERE urgency IS NOT NULL"},
+      {"index", table + "_held",
+       "CREATE INDEX " + table + "_held ON " + table + " (slice) WHERE urgency IS NULL"},
       {"index", table + "_by_key",
        "CREATE INDEX " + table + "_by_key ON " + table + " (biz_key, handler) WHERE biz_key IS NOT NULL"},
       {"table", table + "_done", EndedPool(table + "_done", "1,4", "result     ")},

@@ -17,6 +17,8 @@ struct SchemaObject {
 
 std::vector<SchemaObject> ShardObjects();
 std::vector<SchemaObject> TaskTableObjects(const std::string& table, std::uint32_t slices);
+// The default of the column `slice`.
+std::string SliceDefault(std::uint32_t slices);
 // The rows of millrace_schema, as one INSERT that leaves existing rows alone.
 std::string SchemaRow(const std::string& table, std::uint32_t slices);
 

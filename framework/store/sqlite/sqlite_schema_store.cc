@@ -1,8 +1,11 @@
 #include "framework/store/sqlite/sqlite_schema_store.h"
 
+#include <algorithm>
+
 #include "framework/store/sqlite/rows.h"
 #include "framework/store/sqlite/schema_check.h"
 #include "framework/store/sqlite/schema_text.h"
+#include "framework/store/sqlite/slices.h"
 
 namespace millrace {
 namespace {
@@ -11,10 +14,7 @@ Status CheckSpec(const SchemaSpec& spec) {
   if (spec.tables < 1 || spec.tables > 1000) {
     return Fail(ErrorCode::Invalid, std::to_string(spec.tables) + " task tables; a shard takes 1 to 1000");
   }
-  if (spec.slices < 1 || spec.slices > kMaxSlices) {
-    return Fail(ErrorCode::Invalid, std::to_string(spec.slices) + " slices; a table takes 1 to 16384");
-  }
-  return {};
+  return CheckSlices(spec.slices);
 }
 
 Result<bool> Exists(SqliteConnection& db, const std::string& name) {
@@ -32,15 +32,6 @@ Status MakeMissing(SqliteConnection& db, const std::vector<SchemaObject>& object
     if (Status made = db.Script(object.create); !made) return made;
   }
   return {};
-}
-
-// The number of slices that the table was made with; 0: it was not.
-Result<std::uint32_t> SlicesOf(SqliteConnection& db, const std::string& table) {
-  auto rows = db.Select("SELECT slices FROM millrace_schema WHERE task_table=?", table);
-  std::uint32_t slices = 0;
-  if (rows.Next()) slices = rows.Number(0);
-  if (rows.error()) return Fail(*rows.error());
-  return slices;
 }
 
 Status ApplyTable(SqliteConnection& db, const std::string& table, std::uint32_t slices) {
@@ -73,6 +64,9 @@ std::string SqliteSchemaStore::Print(const SchemaSpec& spec) const {
 
 Status SqliteSchemaStore::Apply(const SchemaSpec& spec) {
   if (Status valid = CheckSpec(spec); !valid) return valid;
+  if (const auto version = Version()) {
+    if (Status current = CheckVersion(*version, db_.path()); !current) return current;
+  }
   SqliteConnection maker(file_, true);
   if (Status opened = maker.Open(); !opened) return opened;
   auto done = maker.Write([&]() -> Result<bool> {
@@ -87,22 +81,7 @@ Status SqliteSchemaStore::Apply(const SchemaSpec& spec) {
   return {};
 }
 
-Result<std::uint32_t> SqliteSchemaStore::Upgrade() {
-  auto tables = Tables();
-  if (!tables) return Fail(tables.error());
-  auto rows = db_.Select("SELECT version FROM millrace_schema WHERE task_table=''");
-  std::uint32_t version = 0;
-  if (rows.Next()) version = rows.Number(0);
-  if (rows.error()) return Fail(*rows.error());
-  if (version > kSchemaVersion) {
-    return Fail(ErrorCode::Invalid, "the schema of " + db_.path() + " has version " +
-                                        std::to_string(version) + ", this program knows " +
-                                        std::to_string(kSchemaVersion) + ": use the newer program");
-  }
-  return version;
-}
-
-Result<std::vector<TableInfo>> SqliteSchemaStore::Tables() {
+Result<std::uint32_t> SqliteSchemaStore::Version() {
   const auto applied = Exists(db_, "millrace_schema");
   if (!applied) return Fail(applied.error());
   if (!*applied) {
@@ -110,6 +89,34 @@ Result<std::vector<TableInfo>> SqliteSchemaStore::Tables() {
         ErrorCode::NotFound,
         db_.path() + " has no task tables: run `millrace schema apply --store sqlite:" + db_.path() + "`");
   }
+  auto rows = db_.Select("SELECT version FROM millrace_schema WHERE task_table=''");
+  std::uint32_t version = 0;
+  if (rows.Next()) version = rows.Number(0);
+  if (rows.error()) return Fail(*rows.error());
+  return version;
+}
+
+Result<std::uint32_t> SqliteSchemaStore::Upgrade() {
+  const auto version = Version();
+  if (!version || *version == kSchemaVersion) return version;
+  if (*version > kSchemaVersion) return Fail(CheckVersion(*version, db_.path()).error());
+  auto done = db_.Write([&]() -> Result<bool> {
+    if (Status made = MakeMissing(db_, ShardObjects()); !made) return Fail(made.error());
+    auto tables = ReadTables();
+    if (!tables) return Fail(tables.error());
+    for (const TableInfo& info : *tables) {
+      if (Status made = MakeMissing(db_, TaskTableObjects(info.table, info.slices)); !made)
+        return Fail(made.error());
+    }
+    auto noted = db_.Run("UPDATE millrace_schema SET version=?", kSchemaVersion);
+    if (!noted) return Fail(noted.error());
+    return true;
+  });
+  if (!done) return Fail(done.error());
+  return *version;
+}
+
+Result<std::vector<TableInfo>> SqliteSchemaStore::ReadTables() {
   auto rows =
       db_.Select("SELECT task_table, slices FROM millrace_schema WHERE task_table<>'' ORDER BY task_table");
   std::vector<TableInfo> tables;
@@ -118,8 +125,39 @@ Result<std::vector<TableInfo>> SqliteSchemaStore::Tables() {
   return tables;
 }
 
+Result<std::vector<TableInfo>> SqliteSchemaStore::Tables() {
+  const auto version = Version();
+  if (!version) return Fail(version.error());
+  if (Status current = CheckVersion(*version, db_.path()); !current) return Fail(current.error());
+  auto tables = ReadTables();
+  if (!tables) return tables;
+  for (TableInfo& info : *tables) {
+    auto beyond = SlicesBeyond(db_, info);
+    if (!beyond) return Fail(beyond.error());
+    info.beyond = std::move(*beyond);
+  }
+  return tables;
+}
+
+Status SqliteSchemaStore::Resize(const std::string& table, std::uint32_t slices) {
+  if (Status valid = CheckSlices(slices); !valid) return valid;
+  auto done = db_.Write([&]() -> Result<bool> {
+    if (Status resized = ResizeTable(db_, table, slices); !resized) return Fail(resized.error());
+    return true;
+  });
+  if (!done) return Fail(done.error());
+  return {};
+}
+
+Result<std::size_t> SqliteSchemaStore::RenumberStep(const std::string& table, std::size_t limit) {
+  return db_.Write([&] { return RenumberRows(db_, table, std::min(limit, kMaxBatchRows)); });
+}
+
 Result<std::vector<SchemaFinding>> SqliteSchemaStore::Check() {
-  const auto tables = Tables();
+  const auto version = Version();
+  if (!version) return Fail(version.error());
+  if (Status current = CheckVersion(*version, db_.path()); !current) return Fail(current.error());
+  const auto tables = ReadTables();
   if (!tables) return Fail(tables.error());
   return CheckSchema(db_, *tables);
 }

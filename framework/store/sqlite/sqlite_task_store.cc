@@ -59,6 +59,9 @@ Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables) {
     for (const DueScope& scope : ScopesOf(tables)) {
       if (Status read = ReadDueGroups(db_, scope, map.groups); !read) return Fail(read.error());
     }
+    auto paused = db_.Select("SELECT what FROM millrace_pauses ORDER BY what");
+    while (paused.Next()) map.pauses.push_back(paused.Text(0));
+    if (paused.error()) return Fail(*paused.error());
     map.now = StoreNow();
     return map;
   });

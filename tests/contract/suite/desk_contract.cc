@@ -190,6 +190,36 @@ TEST_P(StoreContract, HoldAndReleaseTouchOnlyWaitingAndHeldRows) {
   EXPECT_EQ(StateOf(ids[0]), TaskState::Waiting);
 }
 
+TEST_P(StoreContract, APauseShowsInEveryDueMapUntilItIsLifted) {
+  const auto set = [&](const char* what, bool on) {
+    auto changed = desk().SetPause(what, "me", on);
+    EXPECT_TRUE(changed) << changed.error().message;
+    return changed && *changed;
+  };
+  EXPECT_TRUE(Due().pauses.empty());
+  EXPECT_TRUE(set("shard:main", true));
+  EXPECT_TRUE(set("handler:award_points", true));
+  EXPECT_FALSE(set("shard:main", true)) << "it stands already";
+  EXPECT_EQ(Due().pauses, (std::vector<std::string>{"handler:award_points", "shard:main"}));
+  auto map = tasks().Due({});
+  ASSERT_TRUE(map) << map.error().message;
+  EXPECT_EQ(map->pauses.size(), 2U) << "also for who owns nothing";
+  auto pauses = desk().Pauses();
+  ASSERT_TRUE(pauses) << pauses.error().message;
+  ASSERT_EQ(pauses->size(), 2U);
+  EXPECT_EQ((*pauses)[1].what, "shard:main");
+  EXPECT_EQ((*pauses)[1].actor, "me");
+  EXPECT_LE((*pauses)[1].since, Now());
+  EXPECT_TRUE(set("shard:main", false));
+  EXPECT_FALSE(set("shard:main", false));
+  EXPECT_EQ(Due().pauses, std::vector<std::string>{"handler:award_points"});
+  for (const std::string& wrong : {std::string(), std::string(kMaxPauseName + 1, 'x')}) {
+    auto refused = desk().SetPause(wrong, "me", true);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::Invalid);
+  }
+}
+
 TEST_P(StoreContract, BacklogCountsWaitingRowsOfEachHandler) {
   const WallTime now = Now();
   Add({.handler = "a", .slice = 0, .run_at = now - hours(2)});

@@ -1,3 +1,7 @@
+#include <atomic>
+#include <set>
+#include <thread>
+
 #include "tests/contract/suite/store_contract.h"
 
 namespace millrace {
@@ -45,6 +49,173 @@ TEST_P(StoreContract, AFreshSchemaIsCurrentAndChecksClean) {
   auto findings = schema->Check();
   ASSERT_TRUE(findings) << findings.error().message;
   for (const SchemaFinding& finding : *findings) ADD_FAILURE() << finding.what << ": " << finding.problem;
+}
+
+TableInfo InfoOf(SchemaStore& schema) {
+  auto tables = schema.Tables();
+  EXPECT_TRUE(tables) << tables.error().message;
+  return tables && tables->size() == 1 ? (*tables)[0] : TableInfo{};
+}
+
+// Until nothing more moves; returns how many rows were moved.
+std::size_t Renumber(SchemaStore& schema, std::size_t limit) {
+  std::size_t moved = 0;
+  while (true) {
+    auto step = schema.RenumberStep("tasks", limit);
+    EXPECT_TRUE(step) << step.error().message;
+    if (!step || *step == 0) return moved;
+    EXPECT_LE(*step, limit);
+    moved += *step;
+  }
+}
+
+TEST_P(StoreContract, MoreSlicesMoveNoRow) {
+  const auto schema = store().OpenSchema();
+  const auto id = Add({.slice = 3});
+  const Status grown = schema->Resize("tasks", 16);
+  ASSERT_TRUE(grown) << grown.error().message;
+  EXPECT_EQ(InfoOf(*schema).slices, 16U);
+  EXPECT_TRUE(InfoOf(*schema).beyond.empty());
+  EXPECT_EQ(Renumber(*schema, 10), 0U);
+  EXPECT_EQ(Get(id).task.slice, 3U);
+  std::set<std::uint32_t> drawn;
+  for (int i = 0; i < 200; ++i) drawn.insert(Get(Add()).task.slice);
+  EXPECT_GT(*drawn.rbegin(), 3U) << "new rows use the new slices";
+  EXPECT_LT(*drawn.rbegin(), 16U);
+  const std::vector<NewTask> batch(200, NewTask{.handler = "a"});
+  auto added = desk().Submit("tasks", batch);
+  ASSERT_TRUE(added) << added.error().message;
+  for (const auto one : added->ids) drawn.insert(Get(one).task.slice);
+  EXPECT_EQ(drawn.size(), 16U);
+  auto findings = schema->Check();
+  ASSERT_TRUE(findings) << findings.error().message;
+  for (const SchemaFinding& finding : *findings) ADD_FAILURE() << finding.what << ": " << finding.problem;
+}
+
+TEST_P(StoreContract, FewerSlicesLeaveRowsBeyondUntilTheyAreRenumbered) {
+  const auto schema = store().OpenSchema();
+  const auto kept = Add({.slice = 1});
+  const auto waiting = Add({.slice = 3});
+  const auto held = Add({.slice = 2, .state = 3});
+  const auto running = Add({.slice = 3, .run_at = Now() - std::chrono::hours(1)});
+  const Task task = ClaimOne(running);
+  ASSERT_TRUE(schema->Resize("tasks", 2));
+  EXPECT_EQ(InfoOf(*schema).slices, 2U);
+  EXPECT_EQ(InfoOf(*schema).beyond, (std::vector<std::uint32_t>{2, 3}));
+  EXPECT_EQ(Renumber(*schema, 1), 2U);
+  EXPECT_EQ(Get(kept).task.slice, 1U);
+  EXPECT_EQ(Get(waiting).task.slice, waiting % 2);
+  EXPECT_EQ(Get(held).task.slice, held % 2);
+  EXPECT_EQ(StateOf(held), TaskState::Held);
+  EXPECT_EQ(InfoOf(*schema).beyond, std::vector<std::uint32_t>{3}) << "the running one is still there";
+  Settlement again = End(task, Settlement::To::Waiting, "later");
+  EXPECT_EQ(Settle({again}).verdicts[0], SettleVerdict::Settled);
+  EXPECT_EQ(Renumber(*schema, 10), 1U);
+  EXPECT_TRUE(InfoOf(*schema).beyond.empty());
+  for (int i = 0; i < 50; ++i) EXPECT_LT(Get(Add()).task.slice, 2U);
+}
+
+TEST_P(StoreContract, ARowInASliceThatNoPlanKnowsIsFoundAndWorkedOff) {
+  const auto schema = store().OpenSchema();
+  const auto id = Add({.slice = 5000});
+  EXPECT_EQ(InfoOf(*schema).beyond, std::vector<std::uint32_t>{5000});
+  EXPECT_EQ(Renumber(*schema, 10), 1U);
+  EXPECT_EQ(Get(id).task.slice, id % 4);
+  EXPECT_EQ(ClaimOne(id).attempt, 1U);
+}
+
+TEST_P(StoreContract, ResizeRefusesWhatCannotBe) {
+  const auto schema = store().OpenSchema();
+  EXPECT_EQ(schema->Resize("tasks", 0).error().code, ErrorCode::Invalid);
+  EXPECT_EQ(schema->Resize("tasks", kMaxSlices + 1).error().code, ErrorCode::Invalid);
+  EXPECT_EQ(schema->Resize("nothing", 8).error().code, ErrorCode::NotFound);
+  EXPECT_EQ(schema->RenumberStep("nothing", 8).error().code, ErrorCode::NotFound);
+  EXPECT_TRUE(schema->Resize("tasks", kMaxSlices));
+  EXPECT_TRUE(schema->Resize("tasks", 4));
+}
+
+// A worker in short: claims what it finds in every slice, and settles it.
+class Drain {
+ public:
+  Drain(Store& store, std::string incarnation) : tasks_(store.OpenTasks()), me_(std::move(incarnation)) {}
+
+  // One look at all groups; false: it found nothing.
+  bool Look() {
+    const TableSlices all{.table = "tasks"};
+    auto map = tasks_->Due(std::span(&all, 1));
+    bool any = false;
+    for (const DueGroup& group : map ? map->groups : std::vector<DueGroup>{}) any = Work(group) || any;
+    return any;
+  }
+  const std::vector<std::uint64_t>& ran() const { return ran_; }
+
+ private:
+  bool Work(const DueGroup& group) {
+    auto rows = tasks_->Scan({.group = group, .limit = 20});
+    ClaimRequest request{.table = "tasks", .incarnation = me_};
+    for (const ScanRow& row : rows ? *rows : std::vector<ScanRow>{}) {
+      if (row.state == TaskState::Waiting) request.ids.push_back(row.id);
+    }
+    if (request.ids.empty()) return false;
+    auto claimed = tasks_->Claim(request);
+    if (!claimed) return true;  // a lock wait: the same again
+    std::vector<Settlement> ends;
+    for (const Task& task : *claimed) {
+      ran_.push_back(task.key.id);
+      ends.push_back(End(task, Settlement::To::Succeeded));
+    }
+    while (!ends.empty()) {
+      auto report = tasks_->Settle(me_, ends);
+      if (!report) continue;
+      for (std::size_t i = ends.size(); i-- > 0;) {
+        EXPECT_NE(report->verdicts[i], SettleVerdict::Refused);
+        if (report->verdicts[i] != SettleVerdict::Busy) ends.erase(ends.begin() + static_cast<long>(i));
+      }
+    }
+    return true;
+  }
+
+  const std::unique_ptr<TaskStore> tasks_;
+  const std::string me_;
+  std::vector<std::uint64_t> ran_;
+};
+
+TEST_P(StoreContract, SlicesChangeUnderLoadWithoutLosingOrRepeatingARow) {
+  const auto schema = store().OpenSchema();
+  Register("w.2");
+  Drain first(store(), "w.1");
+  Drain second(store(), "w.2");
+  std::atomic<bool> done{false};
+  std::thread one([&] {
+    while (!done.load() || first.Look()) first.Look();
+  });
+  std::thread two([&] {
+    while (!done.load() || second.Look()) second.Look();
+  });
+  const auto resize = [&](std::uint32_t slices) {
+    Status resized = schema->Resize("tasks", slices);
+    while (!resized && resized.error().code == ErrorCode::Conflict) resized = schema->Resize("tasks", slices);
+    EXPECT_TRUE(resized) << resized.error().message;
+  };
+  const std::vector<NewTask> batch(60, NewTask{.handler = "a"});
+  std::set<std::uint64_t> added;
+  for (const std::uint32_t slices : {6U, 2U, 5U, 1U}) {
+    auto before = desk().Submit("tasks", batch);
+    ASSERT_TRUE(before) << before.error().message;
+    added.insert(before->ids.begin(), before->ids.end());
+    resize(slices);
+    auto step = schema->RenumberStep("tasks", 7);
+    while (step && *step > 0) step = schema->RenumberStep("tasks", 7);
+    EXPECT_TRUE(step || step.error().code == ErrorCode::Conflict) << step.error().message;
+  }
+  done.store(true);
+  one.join();
+  two.join();
+  std::vector<std::uint64_t> ran = first.ran();
+  ran.insert(ran.end(), second.ran().begin(), second.ran().end());
+  EXPECT_EQ(ran.size(), added.size()) << "each exactly once";
+  EXPECT_EQ(std::set<std::uint64_t>(ran.begin(), ran.end()), added);
+  EXPECT_TRUE(InfoOf(*schema).beyond.empty());
 }
 
 TEST_P(StoreContract, TheStoreAnswersAPing) {

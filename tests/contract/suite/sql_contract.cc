@@ -187,5 +187,56 @@ TEST_P(SqlStoreContract, CheckFindsADroppedIndexAndAMissingTable) {
   EXPECT_NE(all.find("millrace_audit"), std::string::npos) << all;
 }
 
+TEST_P(SqlStoreContract, APauseIsNotedInTheAudit) {
+  ASSERT_TRUE(desk().SetPause("cluster", "ann", true));
+  ASSERT_TRUE(desk().SetPause("cluster", "bob", false));
+  EXPECT_EQ(sql().Ask("SELECT COUNT(*) FROM millrace_audit WHERE action='pause' AND subject='cluster' AND "
+                      "actor='ann'"),
+            "1");
+  EXPECT_EQ(sql().Ask("SELECT COUNT(*) FROM millrace_audit WHERE action='resume' AND actor='bob'"), "1");
+}
+
+TEST_P(SqlStoreContract, AnOlderSchemaSaysWhatToTypeAndIsUpgraded) {
+  const auto id = Add();
+  const auto client = sql().NewClient();
+  ASSERT_TRUE(client->Run("DROP TABLE millrace_pauses"));
+  (void)client->Run("DROP INDEX tasks_held");  // where the store has one
+  ASSERT_TRUE(client->Run("UPDATE millrace_schema SET version=1"));
+  const auto schema = store().OpenSchema();
+  const auto expect_remedy = [](const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode::Invalid);
+    EXPECT_NE(error.message.find("millrace schema upgrade"), std::string::npos) << error.message;
+  };
+  const auto tables = schema->Tables();
+  ASSERT_FALSE(tables);
+  expect_remedy(tables.error());
+  const Status applied = schema->Apply({.tables = 1, .slices = 4});
+  ASSERT_FALSE(applied);
+  expect_remedy(applied.error());
+  auto was = schema->Upgrade();
+  ASSERT_TRUE(was) << was.error().message;
+  EXPECT_EQ(*was, 1U);
+  auto again = schema->Upgrade();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, kSchemaVersion);
+  EXPECT_TRUE(schema->Tables());
+  auto findings = schema->Check();
+  ASSERT_TRUE(findings) << findings.error().message;
+  for (const SchemaFinding& finding : *findings) ADD_FAILURE() << finding.what << ": " << finding.problem;
+  EXPECT_EQ(StateOf(id), TaskState::Waiting);
+  EXPECT_TRUE(desk().SetPause("cluster", "me", true));
+}
+
+TEST_P(SqlStoreContract, ANewerSchemaIsLeftAlone) {
+  const auto client = sql().NewClient();
+  ASSERT_TRUE(client->Run("UPDATE millrace_schema SET version=version+1"));
+  const auto schema = store().OpenSchema();
+  const auto upgraded = schema->Upgrade();
+  ASSERT_FALSE(upgraded);
+  EXPECT_EQ(upgraded.error().code, ErrorCode::Invalid);
+  EXPECT_NE(upgraded.error().message.find("newer program"), std::string::npos);
+  EXPECT_FALSE(schema->Tables());
+}
+
 }  // namespace
 }  // namespace millrace

@@ -1,0 +1,31 @@
+#include "framework/store/sqlite/rows.h"
+#include "framework/store/sqlite/sqlite_task_desk.h"
+
+namespace millrace {
+
+Result<bool> SqliteTaskDesk::SetPause(const std::string& what, const std::string& actor, bool on) {
+  if (Status named = CheckPauseName(what); !named) return Fail(named.error());
+  return db_.Write([&]() -> Result<bool> {
+    const std::string now = TimeText(StoreNow());
+    auto changed = on ? db_.Run("INSERT OR IGNORE INTO millrace_pauses (what, actor, since) VALUES (?,?,?)",
+                                what, actor, now)
+                      : db_.Run("DELETE FROM millrace_pauses WHERE what=?", what);
+    if (!changed) return Fail(changed.error());
+    if (*changed == 0) return false;
+    auto noted =
+        db_.Run("INSERT INTO millrace_audit (at, actor, action, subject, detail) VALUES (?,?,?,?,'')", now,
+                actor, on ? "pause" : "resume", what);
+    if (!noted) return Fail(noted.error());
+    return true;
+  });
+}
+
+Result<std::vector<PauseRecord>> SqliteTaskDesk::Pauses() {
+  auto rows = db_.Select("SELECT what, actor, since FROM millrace_pauses ORDER BY what");
+  std::vector<PauseRecord> pauses;
+  while (rows.Next()) pauses.push_back({rows.Text(0), rows.Text(1), TimeOf(rows.Text(2))});
+  if (rows.error()) return Fail(*rows.error());
+  return pauses;
+}
+
+}  // namespace millrace
