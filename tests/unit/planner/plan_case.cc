@@ -18,7 +18,7 @@ rc::Gen<Piece> AnyPiece(const CaseLimits& limits) {
   // Few different weights make ties, which is where plans go wrong.
   const auto weight =
       rc::gen::oneOf(rc::gen::inRange(1, 4), rc::gen::inRange(1, limits.heaviest + 1), rc::gen::just(1));
-  return rc::gen::build<Piece>(rc::gen::set(&Piece::weight, rc::gen::map(weight, [](int w) { return w; })),
+  return rc::gen::build<Piece>(rc::gen::set(&Piece::weight, weight),
                                rc::gen::set(&Piece::groups, rc::gen::inRange(0, 1 << limits.groups)),
                                rc::gen::set(&Piece::nth, rc::gen::inRange(0, 4)),
                                rc::gen::set(&Piece::group, rc::gen::inRange(0, limits.groups)),

@@ -2,8 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <algorithm>
-#include <set>
+#include <functional>
 
 #include "coordinator/planner/level.h"
 #include "tests/unit/planner/plan_case.h"
@@ -54,7 +53,7 @@ TEST(PlannerPropertyTest, MovesAreWhatChanges) {
 }
 
 TEST(PlannerPropertyTest, NoOtherAssignmentIsBetter) {
-  const CaseLimits small{.workers = 4, .slices = 6, .groups = 3, .heaviest = 9};
+  const CaseLimits small{.workers = 4, .slices = 7, .groups = 3, .heaviest = 9};
   Holds("brute force", small, [](const PlanInput& input) {
     RC_ASSERT(ScoreOf(input, SolvePlan(input).owners) == BestScore(input));
   });
@@ -115,15 +114,6 @@ TEST(PlannerPropertyTest, AnyPartOfAPlanLeavesTheRestOfItsMoves) {
       ++made;
     }
     RC_ASSERT(SolvePlan(part).moves.size() == plan.moves.size() - made);
-  });
-}
-
-TEST(PlannerPropertyTest, WhereFewerAreNeededTheOthersStandBy) {
-  const CaseLimits many_workers{.workers = 20, .slices = 5, .constrained = false, .heaviest = 1};
-  Holds("standbys", many_workers, [](const PlanInput& input) {
-    const auto loads = LoadsOf(input, SolvePlan(input).owners);
-    const auto busy = std::count_if(loads.begin(), loads.end(), [](std::int64_t load) { return load > 0; });
-    RC_ASSERT(static_cast<std::size_t>(busy) == std::min(input.workers.size(), input.slices.size()));
   });
 }
 

@@ -16,6 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 PlanInput Cluster(std::size_t workers, std::size_t slices) {
   PlanInput input;
@@ -73,6 +74,15 @@ TEST(PlannerTest, WhatAJoinerGetsIsSpreadOverTheSlices) {
   input.workers.emplace_back();
   const Plan plan = SolvePlan(input);
   for (std::size_t s = 0; s < 64; s += 2) EXPECT_NE(plan.owners[s], plan.owners[s + 1]) << s;
+}
+
+TEST(PlannerTest, WorkersBeyondTheSlicesStandBy) {
+  PlanInput input = Cluster(5, 3);
+  input.slices[0].owner = 4;
+  input.slices[1].owner = 4;
+  const Plan plan = SolvePlan(input);
+  EXPECT_THAT(LoadsOf(input, plan.owners), UnorderedElementsAre(0, 0, 1, 1, 1));
+  EXPECT_THAT(plan.moves, SizeIs(2));
 }
 
 TEST(PlannerTest, ASliceThatNobodyAcceptsIsUnplaceable) {

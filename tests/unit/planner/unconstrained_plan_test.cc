@@ -24,9 +24,7 @@ PlanInput WithoutLast(PlanInput input) {
 
 TEST(UnconstrainedPlanTest, EqualWorkersMoveByTheFormula) {
   EXPECT_TRUE(rc::check([] {
-    CaseLimits equal = kUnconstrained;
-    equal.heaviest = 1;
-    PlanInput input = *AnyCase(equal);
+    PlanInput input = *AnyCase(kUnconstrained);
     RC_PRE(!input.workers.empty());
     for (PlanWorker& worker : input.workers) worker.weight = 1;
     const auto n = static_cast<std::int64_t>(input.slices.size());
