@@ -34,8 +34,10 @@ class ZookeeperSession final : public TreeSession {
   EventQueue events_;
   BootTime opened_{};  // the last try
   BootTime probed_{};
-  mutable Mutex mutex_;  // the owner alone changes the pointer; others read through it
-  std::unique_ptr<ZookeeperClient> client_ MILLRACE_GUARDED_BY(mutex_);
+  // The owner alone changes the pointer, under the lock, and reads it without; others read through it under
+  // the lock.
+  mutable Mutex mutex_;
+  std::unique_ptr<ZookeeperClient> client_;
 };
 
 }  // namespace millrace
