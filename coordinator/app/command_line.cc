@@ -177,6 +177,7 @@ struct Flags {
   SchemaOptions print, apply, upgrade, check;
   CommonFlags handler_list;
   HandlerRunOptions handler_run;
+  ClusterPlanOptions cluster_plan;
 };
 
 void AddTask(CLI::App& root, Chosen& chosen, Flags& f) {
@@ -247,12 +248,29 @@ void AddHandler(CLI::App& root, Chosen& chosen, Flags& f) {
   Choose(app, chosen, o.common, false, [&o] { return RunHandlerRun(o); });
 }
 
+void AddClusterPlan(CLI::App& cluster, Chosen& chosen, ClusterPlanOptions& o) {
+  CLI::App* app = Add(cluster, "plan", "Show who would own which slice, and how many would move",
+                      "  millrace cluster plan --simulate cluster.json");
+  app->add_option("--simulate", o.simulate, "plan for the cluster in this JSON file; - is standard input")
+      ->type_name("FILE")
+      ->required();
+  app->add_flag("--json", o.common.json, "print one JSON value, which it does anyway");
+  Choose(app, chosen, o.common, false, [&o] { return RunClusterPlan(o); });
+}
+
+void AddCluster(CLI::App& root, Chosen& chosen, Flags& f) {
+  CLI::App* cluster = Add(root, "cluster", "Look at the cluster and steer it",
+                          "  millrace cluster plan --simulate cluster.json");
+  cluster->require_subcommand(1);
+  AddClusterPlan(*cluster, chosen, f.cluster_plan);
+}
+
 // The order in which a newcomer meets them.
 void GroupCommands(CLI::App& root) {
   const std::pair<const char*, std::vector<const char*>> kGroups[] = {
       {"Run tasks", {"run", "worker"}},
       {"Add tasks", {"submit"}},
-      {"Look after them", {"task", "schema", "handler"}}};
+      {"Look after them", {"task", "cluster", "schema", "handler"}}};
   for (const auto& [group, names] : kGroups) {
     for (const char* name : names) root.get_subcommand(name)->group(group);
   }
@@ -322,6 +340,7 @@ int RunCommandLine(int argc, char** argv) {
   AddTask(root, chosen, flags);
   AddSchema(root, chosen, flags);
   AddHandler(root, chosen, flags);
+  AddCluster(root, chosen, flags);
   GroupCommands(root);
   if (argc <= 1) {
     PrintNote(root.help());

@@ -87,6 +87,12 @@ Result<ExitCode> RunSchemaApply(const SchemaOptions& options);
 Result<ExitCode> RunSchemaUpgrade(const SchemaOptions& options);
 Result<ExitCode> RunSchemaCheck(const SchemaOptions& options);
 
+struct ClusterPlanOptions {
+  CommonFlags common;    // of these `json` alone is taken: the answer is JSON anyway
+  std::string simulate;  // a file, or - for standard input
+};
+Result<ExitCode> RunClusterPlan(const ClusterPlanOptions& options);
+
 struct HandlerRunOptions {
   CommonFlags common;
   std::string shard;

@@ -31,6 +31,8 @@ const BadInput kTable[] = {
     {"worker --zk localhost:2181", 2, "without ZooKeeper"},
     {"run --config wrong.json", 2, "wrong.json:2: engine.bach: unknown key (did you mean 'batch'?)"},
     {"run --load-balance 1", 2, "run --help"},
+    {"cluster plan", 2, "--simulate"},
+    {"cluster plan --simulate missing.json", 2, "missing.json can't be read: No such file"},
     {"task show 1", 2, "does not exist"},
     {"task retry --all-matching", 2, "needs a filter"},
     {"handler run noop --config secret.json", 2,
