@@ -122,6 +122,31 @@ TEST_P(StoreContract, ACrashIsChargedAlsoAfterTheRescue) {
   ASSERT_EQ(record.attempts.size(), 1U);
 }
 
+// One transaction of few statements: a process that died had up to a thousand handlers under way.
+TEST_P(StoreContract, AThousandCrashesAreChargedAtOnce) {
+  std::vector<Crash> crashes;
+  for (const std::size_t count : {std::size_t{999}, std::size_t{2}}) {
+    const std::vector<NewTask> batch(count, NewTask{.handler = "a"});
+    auto added = desk().Submit("tasks", batch);
+    ASSERT_TRUE(added) << added.error().message;
+    for (const Task& task : Claim(added->ids)) crashes.push_back({task.key, 1});
+  }
+  ASSERT_EQ(crashes.size(), 1001U);
+  // One of them was rescued before the recorder was read.
+  const std::uint64_t rescued = crashes[500].key.id;
+  ASSERT_TRUE(incarnations().Retire("w.1"));
+  ASSERT_TRUE(tasks().Rescue({.table = "tasks", .claimed_by = "w.1", .attempt = 1, .ids = {rescued}}));
+  auto charged = incarnations().ChargeCrashes("w.1", crashes);
+  ASSERT_TRUE(charged) << charged.error().message;
+  EXPECT_EQ(*charged, 1001U);
+  charged = incarnations().ChargeCrashes("w.1", crashes);
+  ASSERT_TRUE(charged);
+  EXPECT_EQ(*charged, 0U);
+  EXPECT_EQ(Get(crashes[0].key.id).task.crashes, 1U);
+  EXPECT_EQ(Get(crashes[1000].key.id).attempts.size(), 1U);
+  EXPECT_EQ(Get(rescued).attempts[0].kind, "crashed");
+}
+
 TEST_P(StoreContract, AnAttemptThatEndedIsNotCharged) {
   const auto ids = AddDue(2);
   const auto claimed = Claim(ids);
