@@ -18,6 +18,7 @@ namespace millrace {
 class MILLRACE_ANNOTATE(capability("mutex")) Mutex {
  public:
   void Lock() MILLRACE_ANNOTATE(acquire_capability()) { mutex_.lock(); }
+  bool TryLock() MILLRACE_ANNOTATE(try_acquire_capability(true)) { return mutex_.try_lock(); }
   void Unlock() MILLRACE_ANNOTATE(release_capability()) { mutex_.unlock(); }
   void lock() MILLRACE_ANNOTATE(acquire_capability()) { mutex_.lock(); }
   void unlock() MILLRACE_ANNOTATE(release_capability()) { mutex_.unlock(); }

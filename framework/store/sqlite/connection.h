@@ -120,6 +120,8 @@ class SqliteConnection {
   void Rollback();
   // Statements that are still running after this moment are interrupted; nullopt: none.
   void SetDeadline(std::optional<BootTime> deadline);
+  // Within a transaction: whoever waits for the gate may evict `tenant` from then on.
+  void SetTerm(GateTenant& tenant, BootTime end) { file_.gate.SetTerm(tenant, end); }
 
   // Runs `body`, which returns a Result, in a write transaction: commits if it succeeds, else rolls back.
   template <class Body>

@@ -35,8 +35,7 @@ Result<SqlResult> ReadAll(SqliteRows rows) {
 Status SqliteTaskTransaction::Ready() {
   if (state_ == TransactionState::Open) {
     if (BootClock::now() < deadline_) return {};
-    return Fail(
-        Poison({ErrorCode::Cancelled, "the transaction is open for longer than " + FormatDuration(limit_)}));
+    return Fail(Poison(TimeIsUp()));
   }
   if (state_ != TransactionState::Idle) {
     return Fail(ErrorCode::Invalid, "the transaction can only be rolled back: " + why_);
@@ -46,16 +45,34 @@ Status SqliteTaskTransaction::Ready() {
   deadline_ = BootClock::now() + limit_;
   if (auto marked = db_.Run("SAVEPOINT millrace"); !marked) return Fail(Poison(marked.error()));
   db_.SetDeadline(deadline_);
+  db_.SetTerm(*this, deadline_);
   return {};
+}
+
+Error SqliteTaskTransaction::TimeIsUp() const {
+  return {ErrorCode::Cancelled, "the transaction was open for longer than " + FormatDuration(limit_)};
+}
+
+void SqliteTaskTransaction::Evict() {
+  Poison(TimeIsUp());
+  mutex_.Unlock();
+}
+
+TransactionState SqliteTaskTransaction::state() const {
+  MutexLock lock(mutex_);
+  return state_;
 }
 
 Error SqliteTaskTransaction::Poison(Error error) {
   state_ = error.code == ErrorCode::Conflict ? TransactionState::Transient : TransactionState::Poisoned;
   why_ = error.message;
+  // Nothing else is left, and the others wait.
+  db_.Rollback();
   return error;
 }
 
 Result<SqlResult> SqliteTaskTransaction::Execute(std::string_view sql, std::span<const SqlValue> values) {
+  MutexLock lock(mutex_);
   if (Status ready = Ready(); !ready) return Fail(ready.error());
   std::vector<SqlBind> bound;
   for (const SqlValue& value : values) bound.push_back(BindOf(value));
@@ -68,6 +85,7 @@ Result<SqlResult> SqliteTaskTransaction::Execute(std::string_view sql, std::span
 }
 
 Result<std::size_t> SqliteTaskTransaction::Submit(const std::string& table, std::span<const NewTask> tasks) {
+  MutexLock lock(mutex_);
   if (Status ready = Ready(); !ready) return Fail(ready.error());
   auto report = SubmitBatch(db_, table, tasks);
   if (!report) return Fail(Poison(report.error()));
@@ -75,7 +93,7 @@ Result<std::size_t> SqliteTaskTransaction::Submit(const std::string& table, std:
 }
 
 CommitReport SqliteTaskTransaction::End(CommitVerdict verdict, std::string message) {
-  Rollback();
+  Reset();
   return {verdict, std::move(message)};
 }
 
@@ -94,6 +112,7 @@ CommitReport SqliteTaskTransaction::Verdict(const Error& error) {
 
 CommitReport SqliteTaskTransaction::Commit(const std::string& incarnation,
                                            std::span<const Settlement> batch) {
+  MutexLock lock(mutex_);
   const bool was_open = state_ == TransactionState::Open;
   if (was_open && !db_.InTransaction()) {
     return End(CommitVerdict::Escaped, "the handler ended its transaction: its SQL may have taken effect");
@@ -121,6 +140,11 @@ CommitReport SqliteTaskTransaction::Commit(const std::string& incarnation,
 }
 
 void SqliteTaskTransaction::Rollback() {
+  MutexLock lock(mutex_);
+  Reset();
+}
+
+void SqliteTaskTransaction::Reset() {
   db_.Rollback();
   state_ = TransactionState::Idle;
   why_.clear();

@@ -1,9 +1,12 @@
 // A handler's own transaction on an SQLite shard: it opens at the first SQL and holds up every other writer,
-// so its time is limited. One thread at a time.
+// so its time is limited. Where the time is over, a statement is interrupted, and a handler that sleeps
+// between two statements is evicted by whoever waits to write; its next statement finds the transaction
+// poisoned.
 #pragma once
 
 #include <algorithm>
 
+#include "framework/base/mutex.h"
 #include "framework/store/sqlite/connection.h"
 #include "framework/store/task_transaction.h"
 
@@ -11,30 +14,38 @@ namespace millrace {
 
 inline constexpr Micros kLongestTransaction = std::chrono::seconds(5);
 
-class SqliteTaskTransaction final : public TaskTransaction {
+// One thread at a time, and beside it the threads that wait at the gate.
+class SqliteTaskTransaction final : public TaskTransaction, private GateTenant {
  public:
   SqliteTaskTransaction(SqliteFile& file, Micros limit)
-      : db_(file), limit_(std::min(limit, kLongestTransaction)) {}
+      : limit_(std::min(limit, kLongestTransaction)), db_(file) {}
+  ~SqliteTaskTransaction() override { Rollback(); }
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
   Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) override;
-  TransactionState state() const override { return state_; }
+  TransactionState state() const override;
   CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) override;
   // The handler's SQL is guarded, and SQLite has no procedures that could end it.
   bool Intact() override { return true; }
   void Rollback() override;
 
  private:
-  Status Ready();
-  Error Poison(Error error);
-  CommitReport End(CommitVerdict verdict, std::string message);
-  CommitReport Verdict(const Error& error);
+  bool TryHold() override { return mutex_.TryLock(); }
+  void Evict() override;
 
-  SqliteConnection db_;
+  Status Ready() MILLRACE_REQUIRES(mutex_);
+  Error Poison(Error error) MILLRACE_REQUIRES(mutex_);
+  Error TimeIsUp() const;
+  void Reset() MILLRACE_REQUIRES(mutex_);
+  CommitReport End(CommitVerdict verdict, std::string message) MILLRACE_REQUIRES(mutex_);
+  CommitReport Verdict(const Error& error) MILLRACE_REQUIRES(mutex_);
+
   const Micros limit_;
-  TransactionState state_ = TransactionState::Idle;
-  BootTime deadline_{};
-  std::string why_;  // what poisoned it
+  mutable Mutex mutex_;  // held while the database is used: the connection belongs to one thread at a time
+  SqliteConnection db_ MILLRACE_GUARDED_BY(mutex_);
+  TransactionState state_ MILLRACE_GUARDED_BY(mutex_) = TransactionState::Idle;
+  BootTime deadline_ MILLRACE_GUARDED_BY(mutex_){};
+  std::string why_ MILLRACE_GUARDED_BY(mutex_);  // what poisoned it
 };
 
 }  // namespace millrace
