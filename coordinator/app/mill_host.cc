@@ -14,7 +14,7 @@
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/terminal.h"
 #include "coordinator/coordination/local/file_config_source.h"
-#include "coordinator/coordination/local/load_balance.h"
+#include "coordinator/coordination/load_balance.h"
 #include "coordinator/coordination/local/local_slice_source.h"
 #include "framework/base/log.h"
 #include "framework/metrics/registry.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "coordinator/coordination/local/load_balance.h"
+#include "coordinator/coordination/load_balance.h"
 
 namespace millrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "coordinator/coordination/local/load_balance.h"
+#include "coordinator/coordination/load_balance.h"
 
 #include <algorithm>
 #include <charconv>

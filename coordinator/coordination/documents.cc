@@ -1,0 +1,170 @@
+#include "coordinator/coordination/documents.h"
+
+#include <nlohmann/json.hpp>
+
+#include "coordinator/coordination/load_balance.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+// Reads the members of one object; the first that has another type than it must have is remembered.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : value_(json::parse(text.begin(), text.end(), nullptr, false)) {
+    if (!value_.is_object()) wrong_ = "this is not a JSON object";
+  }
+  template <class T>
+  void Read(const char* key, T& into) {
+    if (!wrong_.empty()) return;
+    const auto found = value_.find(key);
+    if (found == value_.end() || found->is_null()) return;
+    try {
+      into = found->get<T>();
+    } catch (const json::exception&) {
+      wrong_ = std::string("'") + key + "' has a wrong type";
+    }
+  }
+  template <class T>
+  void ReadOptional(const char* key, std::optional<T>& into) {
+    if (!wrong_.empty() || !value_.contains(key) || value_[key].is_null()) return;
+    T value;
+    Read(key, value);
+    into = std::move(value);
+  }
+  void Refuse(std::string what) {
+    if (wrong_.empty()) wrong_ = std::move(what);
+  }
+  bool good() const { return wrong_.empty(); }
+  tl::unexpected<Error> Wrong() const { return Fail(ErrorCode::Invalid, wrong_); }
+
+ private:
+  json value_;
+  std::string wrong_;
+};
+
+template <class T>
+ordered_json OrNull(const std::optional<T>& value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+}  // namespace
+
+std::string ToText(const WorkerDocument& document) {
+  ordered_json json{{"host", document.host},
+                    {"pid", document.pid},
+                    {"incarnation", document.incarnation},
+                    {"weight", document.weight},
+                    {"handlers", OrNull(document.handlers)}};
+  json["load_balance"] =
+      document.load_balance ? ordered_json(FormatLoadBalance(*document.load_balance)) : ordered_json(nullptr);
+  if (document.shards) json["shards"] = *document.shards;
+  if (document.tables) json["tables"] = *document.tables;
+  json["doorbell"] = document.doorbell;
+  json["version"] = document.version;
+  return json.dump();
+}
+
+Result<WorkerDocument> ReadWorker(std::string_view text) {
+  WorkerDocument document;
+  Reader reader(text);
+  std::optional<std::string> numbers;
+  reader.Read("host", document.host);
+  reader.Read("pid", document.pid);
+  reader.Read("incarnation", document.incarnation);
+  reader.Read("weight", document.weight);
+  reader.ReadOptional("handlers", document.handlers);
+  reader.ReadOptional("load_balance", numbers);
+  reader.ReadOptional("shards", document.shards);
+  reader.ReadOptional("tables", document.tables);
+  reader.Read("doorbell", document.doorbell);
+  reader.Read("version", document.version);
+  if (document.weight < 1 || document.weight > 1000) reader.Refuse("'weight' must be 1 … 1000");
+  if (reader.good() && numbers) {
+    auto parsed = ParseLoadBalance(*numbers);
+    if (!parsed) return Fail(ErrorCode::Invalid, "'load_balance': " + parsed.error().message);
+    document.load_balance = std::move(*parsed);
+  }
+  if (!reader.good()) return reader.Wrong();
+  return document;
+}
+
+std::string ToText(const EpochDocument& document) {
+  return ordered_json{
+      {"epoch", document.epoch}, {"leader", document.leader}, {"incarnation", document.incarnation}}
+      .dump();
+}
+
+Result<EpochDocument> ReadEpoch(std::string_view text) {
+  EpochDocument document;
+  Reader reader(text);
+  reader.Read("epoch", document.epoch);
+  reader.Read("leader", document.leader);
+  reader.Read("incarnation", document.incarnation);
+  if (!reader.good()) return reader.Wrong();
+  return document;
+}
+
+std::string ToText(const ExpectDocument& document) {
+  return ordered_json{{"incarnation", document.incarnation}, {"seconds", document.seconds}}.dump();
+}
+
+Result<ExpectDocument> ReadExpect(std::string_view text) {
+  ExpectDocument document;
+  if (text.empty()) return document;  // `create /…/expect/w1` by hand, without data
+  Reader reader(text);
+  reader.Read("incarnation", document.incarnation);
+  reader.Read("seconds", document.seconds);
+  if (document.seconds > 86400) reader.Refuse("'seconds' must be at most 86400");
+  if (!reader.good()) return reader.Wrong();
+  return document;
+}
+
+std::vector<std::string> ToTexts(const AssignDocument& document, std::size_t longest) {
+  constexpr std::size_t kFrame = 100;  // what stands around the slices
+  std::vector<std::string> texts;
+  std::size_t next = 0;
+  do {
+    ordered_json slices = ordered_json::array();
+    for (std::size_t size = kFrame; next < document.slices.size(); ++next) {
+      size += document.slices[next].size() + 3;
+      if (size > longest) break;
+      slices.push_back(document.slices[next]);
+    }
+    ordered_json part{{"epoch", document.epoch}, {"generation", document.generation}};
+    part["slices"] = std::move(slices);
+    part["shares"] = ordered_json::object();
+    part["more"] = next < document.slices.size();
+    if (!part["more"].get<bool>()) part.erase("more");
+    texts.push_back(part.dump());
+  } while (next < document.slices.size());
+  return texts;
+}
+
+Result<AssignDocument> ReadAssign(const std::vector<std::string_view>& parts) {
+  AssignDocument document;
+  bool more = true;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Reader reader(parts[i]);
+    AssignDocument part;
+    more = false;
+    reader.Read("epoch", part.epoch);
+    reader.Read("generation", part.generation);
+    reader.Read("slices", part.slices);
+    reader.Read("more", more);
+    if (!reader.good()) return reader.Wrong();
+    if (i > 0 && part.generation != document.generation) {
+      return Fail(ErrorCode::Invalid, "its parts are of different generations");
+    }
+    document.epoch = part.epoch;
+    document.generation = part.generation;
+    document.slices.insert(document.slices.end(), part.slices.begin(), part.slices.end());
+    if (!more) break;
+  }
+  if (more) return Fail(ErrorCode::Invalid, "its last part is missing");
+  return document;
+}
+
+}  // namespace millrace

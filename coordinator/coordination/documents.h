@@ -1,0 +1,65 @@
+// The documents in the nodes of a cluster: JSON that a person can read and set with zkCli. Readers say what
+// is wrong, and pass over keys that a newer version may have added. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/result.h"
+
+namespace millrace {
+
+// workers/<id>: who is there, and what it takes.
+struct WorkerDocument {
+  std::string host;
+  std::int64_t pid = 0;
+  std::string incarnation;   // one life of the process; all incarnations of a worker have different ones
+  std::uint32_t weight = 1;  // 1 … 1000
+  std::optional<std::vector<std::string>> handlers = {};        // sorted; nullopt: every task type
+  std::optional<std::vector<std::uint32_t>> load_balance = {};  // sorted; nullopt: every number
+  std::optional<std::vector<std::string>> shards = {};          // sorted; nullopt: every shard
+  std::optional<std::vector<std::string>> tables = {};          // sorted; `shard/table` or `table`
+  std::string doorbell = {};                                    // host:port; empty: none
+  std::string version = {};                                     // of the program
+  bool operator==(const WorkerDocument&) const = default;
+};
+
+// assign/<id>, continued in assign/<id>/1, /2 …: the slices of one worker. Written by the leader alone.
+struct AssignDocument {
+  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
+  std::vector<std::string> slices;  // sorted
+  bool operator==(const AssignDocument&) const = default;
+};
+
+// epoch: the leader's term.
+struct EpochDocument {
+  std::uint64_t epoch = 0;
+  std::string leader = {};       // the id of the worker or coordinator that leads
+  std::string incarnation = {};  // and its life
+  bool operator==(const EpochDocument&) const = default;
+};
+
+// control/expect/<id>: a restart is announced; the slices are kept for it.
+struct ExpectDocument {
+  std::string incarnation = {};  // the life that is expected to end; empty: not known
+  std::uint32_t seconds = 60;    // from when the leader sees the node
+};
+
+std::string ToText(const WorkerDocument& document);
+std::string ToText(const EpochDocument& document);
+std::string ToText(const ExpectDocument& document);
+// As one text, or as several where it would be longer than `longest` bytes: the first is assign/<id> itself.
+std::vector<std::string> ToTexts(const AssignDocument& document, std::size_t longest);
+
+Result<WorkerDocument> ReadWorker(std::string_view text);
+Result<EpochDocument> ReadEpoch(std::string_view text);
+Result<ExpectDocument> ReadExpect(std::string_view text);
+// `parts` in order; Invalid if they are not of one generation.
+Result<AssignDocument> ReadAssign(const std::vector<std::string_view>& parts);
+
+}  // namespace millrace

@@ -1,0 +1,52 @@
+// Who leads. Each candidate has an ephemeral node of its own under election/; the one made first leads, and
+// says so by a new term in the node `epoch`. All that a leader writes is a multi that begins with a check of
+// that node's version, so that one who was paused and does not know of its successor can't write.
+//
+// This is ZooKeeper's leader recipe with the transaction that made the node in the place of a sequence
+// number: names are unique, so a create whose reply was lost is found again by its name.
+#pragma once
+
+#include <string>
+
+#include "coordinator/coordination/machine.h"
+#include "coordinator/coordination/tree_mirror.h"
+
+namespace millrace {
+
+struct Term {
+  std::uint64_t epoch = 0;
+  std::int32_t version = 0;  // of the node `epoch`: what each write of the leader checks
+  bool operator==(const Term&) const = default;
+};
+
+class Election final : public TreeMachine {
+ public:
+  // `incarnation` is unique among all processes that ever stand.
+  Election(std::string id, std::string incarnation);
+
+  void Event(const TreeEvent& event, BootTime now) override;
+  std::optional<TreeRequest> Next(BootTime now) override;
+  void Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) override;
+  BootTime WakeAt(BootTime now) const override;
+
+  // The term that this process leads, as far as it knows; the check in each write finds out.
+  const std::optional<Term>& Leading() const { return term_; }
+  // A check has failed: somebody else may lead.
+  void Doubt();
+  // What each write of the leader begins with. Only while Leading().
+  TreeWrite Guard() const { return {TreeWrite::Kind::Check, "/epoch", {}, term_->version}; }
+
+ private:
+  std::optional<TreeRequest> Stand();
+  std::optional<TreeRequest> Claim();
+  bool First() const;
+
+  const std::string id_;
+  const std::string incarnation_;
+  const std::string own_;  // path of the own candidate node
+  TreeMirror mirror_;
+  std::int64_t session_ = 0;  // 0: none
+  std::optional<Term> term_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,119 @@
+#include "coordinator/coordination/tree_mirror.h"
+
+#include <algorithm>
+
+namespace millrace {
+
+std::string ParentOf(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
+}
+
+void TreeMirror::Track(Entries& entries, const std::string& path) {
+  if (entries.try_emplace(path).second) ++stale_;
+}
+
+void TreeMirror::TrackNode(const std::string& path) { Track(nodes_, path); }
+void TreeMirror::TrackList(const std::string& path) { Track(lists_, path); }
+
+void TreeMirror::UntrackNode(const std::string& path) {
+  const auto found = nodes_.find(path);
+  if (found == nodes_.end()) return;
+  if (found->second.stale) --stale_;
+  nodes_.erase(found);
+}
+
+void TreeMirror::TrackNodesOf(const std::string& folder, const std::vector<std::string>& names) {
+  const std::string prefix = folder + "/";
+  std::vector<std::string> gone;
+  for (auto it = nodes_.lower_bound(prefix); it != nodes_.end() && it->first.starts_with(prefix); ++it) {
+    const std::string name = it->first.substr(prefix.size());
+    if (name.find('/') != std::string::npos) continue;
+    if (!std::binary_search(names.begin(), names.end(), name)) gone.push_back(it->first);
+  }
+  for (const std::string& path : gone) UntrackNode(path);
+  for (const std::string& name : names) TrackNode(prefix + name);
+}
+
+const TreeNode* TreeMirror::Node(const std::string& path) const {
+  const auto found = nodes_.find(path);
+  return found == nodes_.end() || !found->second.exists ? nullptr : &found->second.node;
+}
+
+const std::vector<std::string>& TreeMirror::List(const std::string& path) const {
+  static const std::vector<std::string> none;
+  const auto found = lists_.find(path);
+  return found == lists_.end() ? none : found->second.children;
+}
+
+std::optional<TreeRequest> TreeMirror::NextRead() const {
+  if (stale_ == 0) return std::nullopt;
+  for (const auto& [path, entry] : lists_) {
+    if (entry.stale) return TreeRequest{TreeRequest::Kind::List, path, true};
+  }
+  for (const auto& [path, entry] : nodes_) {
+    if (entry.stale) return TreeRequest{TreeRequest::Kind::Get, path, true};
+  }
+  return std::nullopt;
+}
+
+void TreeMirror::Replied(const TreeRequest& request, const TreeReply& reply) {
+  if (request.kind == TreeRequest::Kind::Write) return;
+  if (reply.status != TreeStatus::Ok && reply.status != TreeStatus::NotFound) return;  // it stays stale
+  Entries& entries = request.kind == TreeRequest::Kind::Get ? nodes_ : lists_;
+  const auto found = entries.find(request.path);
+  if (found == entries.end()) return;
+  Entry& entry = found->second;
+  if (entry.stale) --stale_;
+  entry.stale = false;
+  entry.exists = reply.status == TreeStatus::Ok;
+  entry.node = reply.node;
+  entry.children = reply.children;
+}
+
+void TreeMirror::Soil(Entry& entry) {
+  if (!entry.stale) ++stale_;
+  entry.stale = true;
+}
+
+void TreeMirror::Soil(Entries& entries, const std::string& path) {
+  const auto found = entries.find(path);
+  if (found != entries.end()) Soil(found->second);
+}
+
+void TreeMirror::MakeStale(const std::string& path) {
+  Soil(nodes_, path);
+  Soil(lists_, path);
+}
+
+void TreeMirror::MakeAllStale() {
+  for (auto& [path, entry] : nodes_) Soil(entry);
+  for (auto& [path, entry] : lists_) Soil(entry);
+}
+
+void TreeMirror::ReconcileEvery(Micros interval, BootTime now) {
+  if (now - reconciled_ < interval) return;
+  if (reconciled_ != BootTime{}) MakeAllStale();
+  reconciled_ = now;
+}
+
+void TreeMirror::Event(const TreeEvent& event) {
+  if (event.kind == TreeEvent::Kind::Changed) {
+    MakeStale(event.path);
+  } else {
+    MakeAllStale();
+  }
+}
+
+void TreeMirror::Touched(const TreeRequest& write) {
+  for (const TreeWrite& step : write.writes) {
+    if (step.kind == TreeWrite::Kind::Check) {
+      Soil(nodes_, step.path);
+      continue;
+    }
+    MakeStale(step.path);
+    if (step.kind != TreeWrite::Kind::Set) Soil(lists_, ParentOf(step.path));
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,157 @@
+#include "coordinator/leader/membership.h"
+
+#include <algorithm>
+
+namespace millrace {
+namespace {
+
+// So many at least, and more than this part of all, within one session time-out: a mass loss.
+constexpr std::size_t kManyVanished = 3;
+constexpr std::size_t kVanishedPart = 4;
+
+}  // namespace
+
+void Membership::Begin(BootTime judge_from) {
+  members_.clear();
+  judge_from_ = judge_from;
+  changed_ = hold_until_ = proceeded_ = BootTime{};
+}
+
+void Membership::Observe(const MembershipView& view, BootTime now) {
+  for (const auto& [id, document] : view.present) Appear(members_[id], document, now);
+  for (const std::string& id : view.owners) members_.try_emplace(id);
+  for (const auto& [id, document] : view.expected) members_.try_emplace(id);
+  for (auto& [id, member] : members_) {
+    member.owner = view.owners.contains(id);
+    const bool draining = view.draining.contains(id);
+    if (draining != member.draining) changed_ = now;
+    member.draining = draining;
+    if (member.since == BootTime{}) member.since = now;  // an owner that was away when this leader began
+  }
+  Expect(view, now);
+  for (auto& [id, member] : members_) {
+    if (member.present && !view.present.contains(id)) Vanish(member, now);
+  }
+  CountVanished(now);
+  std::erase_if(members_, [&](const auto& entry) {
+    const Member& member = entry.second;
+    return !member.present && !member.owner && !member.expected && now - member.since > options_.memory;
+  });
+}
+
+void Membership::Appear(Member& member, const WorkerDocument& document, BootTime now) {
+  const bool restarted = member.present && member.incarnation != document.incarnation;
+  if (member.present && !restarted) return;
+  if (restarted) Vanish(member, now);  // and back, between two looks
+  member.present = true;
+  member.incarnation = document.incarnation;
+  member.since = now;
+  changed_ = now;
+}
+
+void Membership::Vanish(Member& member, BootTime now) {
+  member.present = false;
+  member.since = now;
+  changed_ = now;
+  if (member.draining || (member.expected && now < member.expected_until)) return;
+  if (now - member.last_end > options_.memory) member.ends = 0;
+  ++member.ends;
+  member.last_end = now;
+}
+
+void Membership::Expect(const MembershipView& view, BootTime now) {
+  for (auto& [id, member] : members_) {
+    const auto found = view.expected.find(id);
+    if (found == view.expected.end()) {
+      member.expected = false;
+      continue;
+    }
+    if (member.expected) continue;
+    member.expected = true;
+    member.expected_until = now + std::chrono::seconds(found->second.seconds);
+    member.expected_end = found->second.incarnation.empty() ? member.incarnation : found->second.incarnation;
+  }
+}
+
+void Membership::CountVanished(BootTime now) {
+  std::size_t vanished = 0;
+  std::size_t all = 0;
+  BootTime last{};
+  for (const auto& [id, member] : members_) {
+    const bool lately = !member.present && member.last_end == member.since && member.ends > 0 &&
+                        now - member.since <= options_.session_timeout && member.since > proceeded_;
+    if (member.present || lately) ++all;
+    if (!lately) continue;
+    ++vanished;
+    last = std::max(last, member.since);
+  }
+  if (vanished < kManyVanished || vanished * kVanishedPart <= all) return;
+  hold_until_ = std::max(hold_until_, last + options_.hold);
+}
+
+void Membership::Proceed(BootTime now) {
+  hold_until_ = BootTime{};
+  judge_from_ = std::min(judge_from_, now);
+  proceeded_ = now;
+  changed_ = BootTime{};
+  for (auto& [id, member] : members_) member.ends = 0;
+}
+
+BootTime Membership::ProbationEnd(const Member& member) const {
+  if (member.ends == 0) return BootTime{};
+  Micros probation = options_.probation;
+  for (int i = 1; i < member.ends && probation < options_.longest_probation; ++i) probation *= 2;
+  return member.since + std::min(probation, options_.longest_probation);
+}
+
+// It was announced to end, and another life of it is there.
+bool Membership::Returned(const Member& member) const {
+  return member.expected && member.present && member.incarnation != member.expected_end;
+}
+
+MemberRole Membership::RoleOf(const Member& member, BootTime now) const {
+  if (member.present) {
+    if (member.draining) return MemberRole::Draining;
+    return now < ProbationEnd(member) ? MemberRole::Probation : MemberRole::Active;
+  }
+  if (member.draining) return MemberRole::Gone;
+  const bool expected = member.expected && now < member.expected_until;
+  return expected || now < judge_from_ || Holding(now) ? MemberRole::Kept : MemberRole::Gone;
+}
+
+std::map<std::string, MemberRole> Membership::Roles(BootTime now) const {
+  std::map<std::string, MemberRole> roles;
+  for (const auto& [id, member] : members_) {
+    if (member.present || member.owner) roles[id] = RoleOf(member, now);
+  }
+  return roles;
+}
+
+bool Membership::Quiet(BootTime now) const {
+  return !Holding(now) && now >= judge_from_ && now - changed_ >= options_.quiet;
+}
+
+std::set<std::string> Membership::EndedExpectations(BootTime now) const {
+  std::set<std::string> ended;
+  for (const auto& [id, member] : members_) {
+    if (member.expected && (Returned(member) || now >= member.expected_until)) ended.insert(id);
+  }
+  return ended;
+}
+
+BootTime Membership::NextChange(BootTime now) const {
+  BootTime next = now + std::chrono::minutes(1);
+  const auto consider = [&](BootTime at) {
+    if (at > now) next = std::min(next, at);
+  };
+  consider(judge_from_);
+  consider(hold_until_);
+  consider(changed_ + options_.quiet);
+  for (const auto& [id, member] : members_) {
+    consider(ProbationEnd(member));
+    if (member.expected) consider(member.expected_until);
+  }
+  return next;
+}
+
+}  // namespace millrace

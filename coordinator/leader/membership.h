@@ -1,0 +1,93 @@
+// The leader's memory of its workers, and the calm that it keeps: who is there, who is expected back, who
+// flaps, and whether so many vanished at once that it is rather the network than they. Pure: time is passed
+// in.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "coordinator/coordination/documents.h"
+#include "framework/base/clock.h"
+
+namespace millrace {
+
+struct CalmOptions {
+  Micros session_timeout = std::chrono::seconds(10);
+  Micros quiet = std::chrono::seconds(5);       // without a change, before slices move that need not
+  Micros hold = std::chrono::seconds(30);       // nothing moves for so long when very many vanish at once
+  Micros probation = std::chrono::seconds(15);  // after a worker's first unannounced end; doubles with each
+  Micros longest_probation = std::chrono::minutes(5);
+  Micros memory = std::chrono::minutes(10);  // after which an unannounced end is forgotten
+};
+
+// What the tree shows at one time.
+struct MembershipView {
+  std::map<std::string, WorkerDocument> present;  // by id
+  std::set<std::string> owners;                   // ids that have slices, present or not
+  std::set<std::string> draining;
+  std::map<std::string, ExpectDocument> expected;
+};
+
+// How the plan treats a worker.
+enum class MemberRole {
+  Active,     // takes slices
+  Probation,  // there, but it has flapped: keeps what it has, gets what nobody else can take
+  Draining,   // there; everything it has goes to others
+  Kept,       // away; its slices are kept for it
+  Gone,       // away; its slices go to others at once
+};
+
+// Not thread-safe.
+class Membership {
+ public:
+  explicit Membership(CalmOptions options) : options_(options) {}
+
+  // A new leader knows nothing; `judge_from`: before this time nobody is called missing.
+  void Begin(BootTime judge_from);
+  void Observe(const MembershipView& view, BootTime now);
+  // An operator says: do not wait.
+  void Proceed(BootTime now);
+
+  // By id: everybody present, and everybody who owns slices.
+  std::map<std::string, MemberRole> Roles(BootTime now) const;
+  // Whether slices may move that need not.
+  bool Quiet(BootTime now) const;
+  // Very many have vanished at once: nothing moves before this time.
+  bool Holding(BootTime now) const { return now < hold_until_; }
+  // Restarts that are over, or did not come about: their nodes can go.
+  std::set<std::string> EndedExpectations(BootTime now) const;
+  // When Roles or Quiet may change by time alone; `now` + a minute at the latest.
+  BootTime NextChange(BootTime now) const;
+
+ private:
+  struct Member {
+    bool present = false;
+    bool owner = false;
+    bool draining = false;
+    std::string incarnation;
+    BootTime since{};     // present, or away, since then
+    BootTime last_end{};  // its last unannounced end
+    int ends = 0;         // unannounced ends that are not forgotten
+    bool expected = false;
+    BootTime expected_until{};
+    std::string expected_end;  // the incarnation that was announced to end
+  };
+
+  void Appear(Member& member, const WorkerDocument& document, BootTime now);
+  void Vanish(Member& member, BootTime now);
+  void Expect(const MembershipView& view, BootTime now);
+  void CountVanished(BootTime now);
+  BootTime ProbationEnd(const Member& member) const;
+  MemberRole RoleOf(const Member& member, BootTime now) const;
+  bool Returned(const Member& member) const;
+
+  const CalmOptions options_;
+  std::map<std::string, Member> members_;
+  BootTime judge_from_{};
+  BootTime changed_{};
+  BootTime hold_until_{};
+  BootTime proceeded_{};
+};
+
+}  // namespace millrace
