@@ -135,9 +135,9 @@ std::vector<std::string> ToTexts(const AssignDocument& document, std::size_t lon
     }
     ordered_json part{{"epoch", document.epoch}, {"generation", document.generation}};
     part["slices"] = std::move(slices);
+    if (texts.empty() && !document.groups.empty()) part["groups"] = document.groups;
     part["shares"] = ordered_json::object();
-    part["more"] = next < document.slices.size();
-    if (!part["more"].get<bool>()) part.erase("more");
+    if (next < document.slices.size()) part["more"] = true;
     texts.push_back(part.dump());
   } while (next < document.slices.size());
   return texts;
@@ -153,6 +153,7 @@ Result<AssignDocument> ReadAssign(const std::vector<std::string_view>& parts) {
     reader.Read("epoch", part.epoch);
     reader.Read("generation", part.generation);
     reader.Read("slices", part.slices);
+    if (i == 0) reader.Read("groups", document.groups);
     reader.Read("more", more);
     if (!reader.good()) return reader.Wrong();
     if (i > 0 && part.generation != document.generation) {
@@ -163,7 +164,7 @@ Result<AssignDocument> ReadAssign(const std::vector<std::string_view>& parts) {
     document.slices.insert(document.slices.end(), part.slices.begin(), part.slices.end());
     if (!more) break;
   }
-  if (more) return Fail(ErrorCode::Invalid, "its last part is missing");
+  if (more) return Fail(ErrorCode::NotFound, "its last part is missing");
   return document;
 }
 

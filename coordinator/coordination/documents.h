@@ -32,7 +32,9 @@ struct WorkerDocument {
 struct AssignDocument {
   std::uint64_t epoch = 0;
   std::uint64_t generation = 0;
-  std::vector<std::string> slices;  // sorted
+  std::vector<std::string> slices = {};  // sorted
+  // The task types of each handler group that its slices name; empty: there is one group, all types.
+  std::map<std::string, std::vector<std::string>> groups = {};
   bool operator==(const AssignDocument&) const = default;
 };
 
@@ -59,7 +61,7 @@ std::vector<std::string> ToTexts(const AssignDocument& document, std::size_t lon
 Result<WorkerDocument> ReadWorker(std::string_view text);
 Result<EpochDocument> ReadEpoch(std::string_view text);
 Result<ExpectDocument> ReadExpect(std::string_view text);
-// `parts` in order; Invalid if they are not of one generation.
+// `parts` in order. NotFound if it goes on in a further part; Invalid if they are not of one generation.
 Result<AssignDocument> ReadAssign(const std::vector<std::string_view>& parts);
 
 }  // namespace millrace

@@ -1,0 +1,89 @@
+#include "coordinator/coordination/config_layers.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace millrace {
+namespace {
+
+using nlohmann::json;
+
+json Parsed(std::string_view text) {
+  json value = json::parse(text.begin(), text.end(), nullptr, false, true);
+  return value.is_object() ? value : json::object();
+}
+
+// The part as a whole document, with its lines where they were.
+std::string AsDocument(const std::string& part, std::string_view text) {
+  return "{\"" + part + "\":" + std::string(text) + "\n}";
+}
+
+void AddValues(const json& value, const std::string& path, const std::string& source,
+               std::map<std::string, ConfigLayers::Value>& values) {
+  if (value.is_object()) {
+    for (const auto& [key, child] : value.items()) {
+      AddValues(child, path.empty() ? key : path + "." + key, source, values);
+    }
+    return;
+  }
+  values[path] = {value.dump(), source};
+}
+
+}  // namespace
+
+bool IsConfigPart(std::string_view name) {
+  return std::find(kConfigParts.begin(), kConfigParts.end(), name) != kConfigParts.end();
+}
+
+Status ValidateConfigPart(const std::string& part, std::string_view text) {
+  const auto config = ParseConfig(AsDocument(part, text), "config/" + part);
+  if (!config) return Fail(config.error());
+  return {};
+}
+
+ConfigLayers::ConfigLayers(std::string file_text, std::string file_name)
+    : file_text_(std::move(file_text)),
+      file_name_(std::move(file_name)),
+      effective_(std::make_shared<const Config>()) {
+  (void)Merge();  // a checked file alone is good
+}
+
+bool ConfigLayers::SetPart(const std::string& part, std::string_view text) {
+  const std::string wanted(text.empty() ? "{}" : text);
+  const auto known = seen_.find(part);
+  if (known != seen_.end() && known->second == wanted) return false;
+  seen_[part] = wanted;
+  refusals_.erase(part);
+  if (Status valid = ValidateConfigPart(part, wanted); !valid) {
+    refusals_[part] = valid.error().message;
+    return true;
+  }
+  const std::string before = good_[part];
+  good_[part] = wanted;
+  if (Status merged = Merge(); !merged) {
+    refusals_[part] = merged.error().message;
+    good_[part] = before;
+  }
+  return true;
+}
+
+Status ConfigLayers::Merge() {
+  json whole = json::object();
+  for (const auto& [part, text] : good_) {
+    if (!text.empty()) whole[part] = Parsed(text);
+  }
+  whole.merge_patch(Parsed(file_text_));
+  auto config = ParseConfig(whole.dump(2), "the cluster's configuration");
+  if (!config) return Fail(config.error());
+  effective_ = std::make_shared<const Config>(std::move(*config));
+  return {};
+}
+
+std::map<std::string, ConfigLayers::Value> ConfigLayers::Values() const {
+  std::map<std::string, Value> values;
+  for (const auto& [part, text] : good_) AddValues(Parsed(text), part, "config/" + part, values);
+  AddValues(Parsed(file_text_), "", file_name_, values);
+  return values;
+}
+
+}  // namespace millrace

@@ -1,0 +1,14 @@
+// From the plan's names to what the mill scans. Pure.
+#pragma once
+
+#include "coordinator/coordination/documents.h"
+#include "coordinator/member/member_view.h"
+#include "framework/base/result.h"
+
+namespace millrace {
+
+// The slices by shard, each table once for each set of task types. Invalid for a name that is none, or of a
+// group whose types the document does not list.
+Result<SlicesByShard> ReadAssignment(const AssignDocument& document);
+
+}  // namespace millrace

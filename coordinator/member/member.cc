@@ -1,0 +1,222 @@
+#include "coordinator/member/member.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/member/assignment.h"
+
+namespace millrace {
+namespace {
+
+constexpr Micros kReconcile = std::chrono::seconds(10);
+constexpr Micros kLookAgain = std::chrono::milliseconds(500);  // while another has the id
+constexpr const char* kPauses = "/control/pause";
+
+std::string ConfigPath(const std::string& part) { return "/config/" + part; }
+
+}  // namespace
+
+Member::Member(MemberOptions options, ConfigLayers layers, Calls calls)
+    : options_(std::move(options)),
+      layers_(std::move(layers)),
+      calls_(std::move(calls)),
+      own_("/workers/" + options_.id),
+      assign_("/assign/" + options_.id),
+      status_("/status/" + options_.id) {
+  for (const char* part : kConfigParts) mirror_.TrackNode(ConfigPath(part));
+  mirror_.TrackList(kPauses);
+  if (!options_.registers) return;
+  mirror_.TrackNode(own_);
+  mirror_.TrackNode(assign_);
+  mirror_.TrackNode(status_);
+}
+
+void Member::Event(const TreeEvent& event, BootTime) {
+  mirror_.Event(event);
+  if (event.kind == TreeEvent::Kind::Connected) session_ = event.session;
+  if (event.kind == TreeEvent::Kind::Expired) session_ = 0;
+}
+
+std::optional<TreeRequest> Member::Next(BootTime now) {
+  if (session_ == 0) return std::nullopt;
+  mirror_.ReconcileEvery(kReconcile, now);
+  if (auto read = mirror_.NextRead()) return read;
+  if (dirty_) Recompute();
+  if (auto read = mirror_.NextRead()) return read;  // further parts of the assignment
+  if (!options_.registers) return std::nullopt;
+  if (auto write = Register(now)) return write;
+  return registered_ ? TellStatus(now) : std::nullopt;
+}
+
+void Member::Replied(const TreeRequest& request, const TreeReply& reply, BootTime) {
+  if (request.kind == TreeRequest::Kind::Write) {
+    mirror_.Touched(request);
+  } else {
+    mirror_.Replied(request, reply);
+    dirty_ = true;
+  }
+}
+
+BootTime Member::WakeAt(BootTime now) const {
+  if (!options_.registers) return now + kReconcile;
+  if (!registered_) return now + kLookAgain;
+  return std::max(now, told_at_ + options_.status_interval);
+}
+
+std::optional<TreeRequest> Member::Register(BootTime now) {
+  const TreeNode* own = mirror_.Node(own_);
+  const std::string text = ToText(options_.document);
+  TreeRequest write{TreeRequest::Kind::Write};
+  if (own == nullptr) {
+    registered_ = false;
+    write.writes.push_back({TreeWrite::Kind::CreateEphemeral, own_, text});
+    return write;
+  }
+  if (own->owner == session_) {
+    registered_ = true;
+    other_.clear();
+    refusals_.erase("workers/" + options_.id);
+    if (own->data == text) return std::nullopt;
+    write.writes.push_back({TreeWrite::Kind::Set, own_, text, own->version});
+    return write;
+  }
+  registered_ = false;
+  if (AnotherHasIt(*own, now)) return std::nullopt;
+  // It is this process's own, of a session that is over or will be.
+  write.writes.push_back({TreeWrite::Kind::Remove, own_, {}, own->version});
+  write.writes.push_back({TreeWrite::Kind::CreateEphemeral, own_, text});
+  return write;
+}
+
+bool Member::AnotherHasIt(const TreeNode& node, BootTime now) {
+  const auto document = ReadWorker(node.data);
+  const std::string incarnation = document ? document->incarnation : node.data;
+  if (document && incarnation == options_.document.incarnation) return false;
+  if (incarnation != other_) {
+    other_ = incarnation;
+    other_since_ = now;
+  }
+  // A predecessor that was killed is gone one session time-out after its end, and a little for the server's
+  // ticks.
+  id_in_use_ = now - other_since_ > options_.session_timeout + options_.session_timeout / 4;
+  if (!refusals_.contains("workers/" + options_.id)) {
+    Refuse("workers/" + options_.id,
+           "the id is in use by " +
+               (document ? "process " + std::to_string(document->pid) + " on " + document->host
+                         : std::string("another process")));
+  }
+  return true;
+}
+
+std::optional<TreeRequest> Member::TellStatus(BootTime now) {
+  const bool news = view_.generation != told_generation_ || view_.refusals != told_refusals_;
+  if (!news && told_at_ != BootTime{} && now - told_at_ < options_.status_interval) return std::nullopt;
+  told_at_ = now;
+  nlohmann::ordered_json json{{"incarnation", options_.document.incarnation},
+                              {"epoch", view_.epoch},
+                              {"generation", view_.generation},
+                              {"slices", view_.slice_count},
+                              {"refused", view_.refusals}};
+  if (calls_.status) {
+    auto more = nlohmann::ordered_json::parse(calls_.status(), nullptr, false);
+    if (more.is_object()) json.update(more);
+  }
+  std::string text = json.dump();
+  told_generation_ = view_.generation;
+  told_refusals_ = view_.refusals;
+  const TreeNode* node = mirror_.Node(status_);
+  TreeRequest write{TreeRequest::Kind::Write};
+  if (node != nullptr && node->owner == session_) {
+    if (text == node->data) return std::nullopt;
+    write.writes.push_back({TreeWrite::Kind::Set, status_, std::move(text)});
+  } else {
+    if (node != nullptr) write.writes.push_back({TreeWrite::Kind::Remove, status_});
+    write.writes.push_back({TreeWrite::Kind::CreateEphemeral, status_, std::move(text)});
+  }
+  return write;
+}
+
+void Member::Recompute() {
+  dirty_ = false;
+  bool changed = !read_once_;
+  changed = FollowAssignment() || changed;
+  if (mirror_.NextRead()) return;  // the assignment goes on in another node
+  read_once_ = true;
+  changed = FollowConfig() || changed;
+  changed = FollowPauses() || changed;
+  std::vector<std::string> refusals;
+  for (const auto& [node, why] : refusals_) refusals.push_back(node + ": " + why);
+  for (const auto& [part, why] : layers_.Refusals()) refusals.push_back(why);
+  if (refusals != view_.refusals) {
+    view_.refusals = std::move(refusals);
+    changed = true;
+  }
+  if (changed) calls_.publish(view_);
+}
+
+bool Member::FollowAssignment() {
+  const TreeNode* node = mirror_.Node(assign_);
+  if (node == nullptr) {  // nothing is assigned yet, or the leader has seen this worker off
+    assign_texts_.clear();
+    const bool had = view_.slice_count > 0;
+    view_.slices = std::make_shared<const SlicesByShard>();
+    view_.slice_count = 0;
+    return had;
+  }
+  std::vector<std::string_view> parts{node->data};
+  auto document = ReadAssign(parts);
+  while (!document && document.error().code == ErrorCode::NotFound) {  // it goes on in a further part
+    const std::string path = assign_ + "/" + std::to_string(parts.size());
+    mirror_.TrackNode(path);
+    const TreeNode* part = mirror_.Node(path);
+    if (mirror_.NextRead()) return false;
+    if (part == nullptr) break;
+    parts.push_back(part->data);
+    document = ReadAssign(parts);
+  }
+  std::vector<std::string> texts(parts.begin(), parts.end());
+  if (texts == assign_texts_) return false;
+  assign_texts_ = std::move(texts);
+  auto slices = document ? ReadAssignment(*document) : Result<SlicesByShard>(Fail(document.error()));
+  if (!slices) {
+    Refuse("assign/" + options_.id, slices.error().message + "; the last good assignment stays in force");
+    return true;
+  }
+  refusals_.erase("assign/" + options_.id);
+  view_.epoch = document->epoch;
+  view_.generation = document->generation;
+  view_.slice_count = document->slices.size();
+  view_.slices = std::make_shared<const SlicesByShard>(std::move(*slices));
+  return true;
+}
+
+bool Member::FollowConfig() {
+  bool changed = false;
+  for (const char* part : kConfigParts) {
+    const TreeNode* node = mirror_.Node(ConfigPath(part));
+    changed = layers_.SetPart(part, node == nullptr ? "" : node->data) || changed;
+  }
+  if (changed) view_.config = layers_.Effective();
+  return changed;
+}
+
+bool Member::FollowPauses() {
+  const std::vector<std::string>& names = mirror_.List(kPauses);
+  std::set<std::string> now_paused(names.begin(), names.end());
+  if (now_paused == pause_names_) return false;
+  for (const std::string& name : pause_names_) refusals_.erase("control/pause/" + name);
+  pause_names_ = std::move(now_paused);
+  Pauses pauses;
+  for (const std::string& name : pause_names_) {
+    if (Status added = pauses.Add(name); !added) Refuse("control/pause/" + name, added.error().message);
+  }
+  view_.pauses = std::make_shared<const Pauses>(std::move(pauses));
+  return true;
+}
+
+void Member::Refuse(const std::string& node, std::string why) {
+  refusals_[node] = std::move(why);
+  dirty_ = true;
+}
+
+}  // namespace millrace

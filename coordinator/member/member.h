@@ -1,0 +1,84 @@
+// A worker's side of the cluster: registers, follows its assignment, the configuration and the pauses, and
+// tells its status. What it can't read or may not do changes nothing: the last good word stays in force.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "coordinator/coordination/config_layers.h"
+#include "coordinator/coordination/documents.h"
+#include "coordinator/coordination/machine.h"
+#include "coordinator/coordination/tree_mirror.h"
+#include "coordinator/member/member_view.h"
+
+namespace millrace {
+
+struct MemberOptions {
+  std::string id;
+  WorkerDocument document;  // its incarnation is unique to this life
+  Micros session_timeout = std::chrono::seconds(10);
+  Micros status_interval = std::chrono::seconds(2);
+  bool registers = true;  // false: only the configuration and the pauses are followed
+};
+
+class Member final : public TreeMachine {
+ public:
+  struct Calls {
+    // There is a new view. Called from Next.
+    std::function<void(const MemberView&)> publish;
+    // What the worker has to tell, one JSON object; asked each status_interval. May be empty.
+    std::function<std::string()> status;
+  };
+
+  Member(MemberOptions options, ConfigLayers layers, Calls calls);
+
+  void Event(const TreeEvent& event, BootTime now) override;
+  std::optional<TreeRequest> Next(BootTime now) override;
+  void Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) override;
+  BootTime WakeAt(BootTime now) const override;
+
+  // What it accepts has changed: its node is written anew.
+  void SetDocument(WorkerDocument document) { options_.document = std::move(document); }
+
+  bool Registered() const { return registered_; }
+  // Another process has had the id for longer than a session lasts: this one should give up.
+  bool IdInUse() const { return id_in_use_; }
+  const MemberView& View() const { return view_; }
+
+ private:
+  std::optional<TreeRequest> Register(BootTime now);
+  std::optional<TreeRequest> TellStatus(BootTime now);
+  void Recompute();
+  bool FollowAssignment();
+  bool FollowConfig();
+  bool FollowPauses();
+  void Refuse(const std::string& node, std::string why);
+  bool AnotherHasIt(const TreeNode& node, BootTime now);
+
+  MemberOptions options_;
+  ConfigLayers layers_;
+  const Calls calls_;
+  const std::string own_;     // workers/<id>
+  const std::string assign_;  // assign/<id>
+  const std::string status_;  // status/<id>
+  TreeMirror mirror_;
+  std::int64_t session_ = 0;
+  bool registered_ = false;
+  bool id_in_use_ = false;
+  std::string other_;  // the incarnation of another process that has the id
+  BootTime other_since_{};
+
+  bool read_once_ = false;
+  bool dirty_ = true;  // something was read since the last Recompute
+  std::vector<std::string> assign_texts_;
+  std::set<std::string> pause_names_;
+  std::map<std::string, std::string> refusals_;  // by node
+  MemberView view_;
+  std::uint64_t told_generation_ = 0;
+  std::vector<std::string> told_refusals_;
+  BootTime told_at_{};
+};
+
+}  // namespace millrace
