@@ -40,11 +40,11 @@ void Membership::Observe(const MembershipView& view, BootTime now) {
 }
 
 void Membership::Appear(Member& member, const WorkerDocument& document, BootTime now) {
-  const bool restarted = member.present && member.incarnation != document.incarnation;
+  const bool restarted = member.present && member.document.incarnation != document.incarnation;
+  member.document = document;
   if (member.present && !restarted) return;
   if (restarted) Vanish(member, now);  // and back, between two looks
   member.present = true;
-  member.incarnation = document.incarnation;
   member.since = now;
   changed_ = now;
 }
@@ -69,7 +69,8 @@ void Membership::Expect(const MembershipView& view, BootTime now) {
     if (member.expected) continue;
     member.expected = true;
     member.expected_until = now + std::chrono::seconds(found->second.seconds);
-    member.expected_end = found->second.incarnation.empty() ? member.incarnation : found->second.incarnation;
+    member.expected_end =
+        found->second.incarnation.empty() ? member.document.incarnation : found->second.incarnation;
   }
 }
 
@@ -106,7 +107,7 @@ BootTime Membership::ProbationEnd(const Member& member) const {
 
 // It was announced to end, and another life of it is there.
 bool Membership::Returned(const Member& member) const {
-  return member.expected && member.present && member.incarnation != member.expected_end;
+  return member.expected && member.present && member.document.incarnation != member.expected_end;
 }
 
 MemberRole Membership::RoleOf(const Member& member, BootTime now) const {
@@ -125,6 +126,14 @@ std::map<std::string, MemberRole> Membership::Roles(BootTime now) const {
     if (member.present || member.owner) roles[id] = RoleOf(member, now);
   }
   return roles;
+}
+
+std::map<std::string, WorkerDocument> Membership::Documents() const {
+  std::map<std::string, WorkerDocument> documents;
+  for (const auto& [id, member] : members_) {
+    if (!member.document.incarnation.empty()) documents[id] = member.document;
+  }
+  return documents;
 }
 
 bool Membership::Quiet(BootTime now) const {

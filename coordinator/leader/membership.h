@@ -45,12 +45,17 @@ class Membership {
 
   // A new leader knows nothing; `judge_from`: before this time nobody is called missing.
   void Begin(BootTime judge_from);
+  // The leader was cut off: before `judge_from` nobody is called missing.
+  void Delay(BootTime judge_from) { judge_from_ = judge_from; }
   void Observe(const MembershipView& view, BootTime now);
   // An operator says: do not wait.
   void Proceed(BootTime now);
 
   // By id: everybody present, and everybody who owns slices.
   std::map<std::string, MemberRole> Roles(BootTime now) const;
+  // What each worker said of itself last: of those that are there, and of those that are kept.
+  std::map<std::string, WorkerDocument> Documents() const;
+  bool Knows(const std::string& id) const { return members_.contains(id); }
   // Whether slices may move that need not.
   bool Quiet(BootTime now) const;
   // Very many have vanished at once: nothing moves before this time.
@@ -65,10 +70,10 @@ class Membership {
     bool present = false;
     bool owner = false;
     bool draining = false;
-    std::string incarnation;
-    BootTime since{};     // present, or away, since then
-    BootTime last_end{};  // its last unannounced end
-    int ends = 0;         // unannounced ends that are not forgotten
+    WorkerDocument document;  // as it said last
+    BootTime since{};         // present, or away, since then
+    BootTime last_end{};      // its last unannounced end
+    int ends = 0;             // unannounced ends that are not forgotten
     bool expected = false;
     BootTime expected_until{};
     std::string expected_end;  // the incarnation that was announced to end

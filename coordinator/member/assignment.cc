@@ -3,15 +3,29 @@
 #include <algorithm>
 #include <tuple>
 
-#include "coordinator/coordination/slice_name.h"
+#include "coordinator/planner/handler_groups.h"
 
 namespace millrace {
+namespace {
+
+// A group of every other type is scanned for all: what belongs to a group of its own is then looked at by two
+// workers, and claimed by one.
+std::optional<std::vector<std::string>> TypesOf(std::vector<std::string> handlers) {
+  if (std::find(handlers.begin(), handlers.end(), kEveryOther) != handlers.end()) return std::nullopt;
+  std::sort(handlers.begin(), handlers.end());
+  return handlers;
+}
+
+}  // namespace
 
 Result<SlicesByShard> ReadAssignment(const AssignDocument& document) {
   std::map<std::tuple<std::string, std::string, std::string>, std::vector<std::uint32_t>> numbers;
   for (const std::string& text : document.slices) {
-    auto name = ParseSliceName(text);
-    if (!name) return Fail(name.error());
+    const auto name = ParseSliceName(text);
+    if (!name) {
+      return Fail(ErrorCode::Invalid,
+                  "'" + text + "' is not a slice: write shard/table/17 or shard/table/17@group");
+    }
     const bool every_type = document.groups.empty() && name->group == kDefaultGroup;
     if (!every_type && !document.groups.contains(name->group)) {
       return Fail(ErrorCode::Invalid, "the group of " + text + " is not among its groups");
@@ -24,10 +38,7 @@ Result<SlicesByShard> ReadAssignment(const AssignDocument& document) {
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
     TableSlices owned{table, false, std::move(list)};
-    if (!document.groups.empty()) {
-      owned.handlers = document.groups.at(group);
-      std::sort(owned.handlers->begin(), owned.handlers->end());
-    }
+    if (!document.groups.empty()) owned.handlers = TypesOf(document.groups.at(group));
     slices[shard].push_back(std::move(owned));
   }
   return slices;

@@ -1,0 +1,209 @@
+#include "coordinator/leader/leader.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace millrace {
+namespace {
+
+constexpr Micros kReconcile = std::chrono::seconds(10);
+constexpr Micros kLookAtTables = std::chrono::seconds(1);
+constexpr std::size_t kNamesTold = 100;  // of slices without an eligible worker, in the node `plan`
+constexpr const char* kProceed = "/control/proceed";
+constexpr const char* kPlan = "/plan";
+
+}  // namespace
+
+Leader::Leader(LeaderOptions options, Calls calls)
+    : options_(std::move(options)),
+      calls_(std::move(calls)),
+      election_(options_.id, options_.incarnation),
+      membership_(options_.calm) {
+  for (const char* folder : {"/workers", "/assign", "/control/drain", "/control/expect"})
+    mirror_.TrackList(folder);
+  mirror_.TrackNode(kProceed);
+  mirror_.TrackNode(kPlan);
+}
+
+void Leader::Event(const TreeEvent& event, BootTime now) {
+  election_.Event(event, now);
+  mirror_.Event(event);
+  dirty_ = true;
+  // Whoever was cut off can't know who is missing and who was cut off as well.
+  if (event.kind == TreeEvent::Kind::Connected) judge_from_ = now + options_.calm.session_timeout;
+  if (event.kind == TreeEvent::Kind::Disconnected) judge_from_ = BootTime::max();
+  membership_.Delay(judge_from_);
+}
+
+std::optional<TreeRequest> Leader::Next(BootTime now) {
+  if (auto request = election_.Next(now)) return request;
+  if (!election_.Leading()) {
+    led_.reset();
+    return std::nullopt;
+  }
+  if (led_ != election_.Leading()->epoch) {
+    led_ = election_.Leading()->epoch;
+    membership_.Begin(judge_from_);
+    mirror_.MakeAllStale();
+  }
+  mirror_.ReconcileEvery(kReconcile, now);
+  if (auto read = mirror_.NextRead()) return read;
+  TrackParts();
+  if (auto read = mirror_.NextRead()) return read;
+  return Decide(now);
+}
+
+void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) {
+  election_.Replied(request, reply, now);
+  if (request.kind != TreeRequest::Kind::Write) {
+    mirror_.Replied(request, reply);
+    if (request.kind == TreeRequest::Kind::List) Track();
+    dirty_ = true;
+    return;
+  }
+  mirror_.Touched(request);
+  dirty_ = true;
+  if (reply.status != TreeStatus::Ok) {
+    election_.Doubt();
+    mirror_.MakeAllStale();
+  } else if (calls_.moved) {
+    for (const SliceMove& move : sent_) calls_.moved(move);
+  }
+  sent_.clear();
+}
+
+BootTime Leader::WakeAt(BootTime now) const {
+  if (!election_.Leading()) return election_.WakeAt(now);
+  return std::min(decide_at_, now + kLookAtTables);
+}
+
+void Leader::Track() {
+  for (const char* folder : {"/workers", "/assign", "/control/expect"}) {
+    mirror_.TrackNodesOf(folder, mirror_.List(folder));
+  }
+}
+
+// Assignments that go on in further nodes.
+void Leader::TrackParts() {
+  for (const std::string& id : mirror_.List("/assign")) {
+    const std::string folder = "/assign/" + id;
+    const TreeNode* node = mirror_.Node(folder);
+    if (node == nullptr) continue;
+    const auto document = ReadAssign({node->data});
+    if (!document && document.error().code == ErrorCode::NotFound) mirror_.TrackList(folder);
+    mirror_.TrackNodesOf(folder, mirror_.List(folder));
+  }
+}
+
+std::map<std::string, StoredAssignment> Leader::Stored() const {
+  std::map<std::string, StoredAssignment> all;
+  for (const std::string& id : mirror_.List("/assign")) {
+    const std::string folder = "/assign/" + id;
+    const TreeNode* node = mirror_.Node(folder);
+    if (node == nullptr) continue;
+    StoredAssignment& stored = all[id];
+    stored.nodes.push_back(folder);
+    std::vector<std::string_view> texts{node->data};
+    for (std::size_t part = 1;; ++part) {
+      const std::string path = folder + "/" + std::to_string(part);
+      const TreeNode* further = mirror_.Node(path);
+      if (further == nullptr) break;
+      stored.nodes.push_back(path);
+      texts.push_back(further->data);
+    }
+    if (auto document = ReadAssign(texts)) stored.document = std::move(*document);
+  }
+  return all;
+}
+
+MembershipView Leader::View(const std::map<std::string, StoredAssignment>& stored) const {
+  MembershipView view;
+  for (const std::string& id : mirror_.List("/workers")) {
+    const TreeNode* node = mirror_.Node("/workers/" + id);
+    if (node == nullptr) continue;
+    if (auto document = ReadWorker(node->data)) view.present[id] = std::move(*document);
+  }
+  for (const auto& [id, assignment] : stored) {
+    if (assignment.document && !assignment.document->slices.empty()) view.owners.insert(id);
+  }
+  const auto& draining = mirror_.List("/control/drain");
+  view.draining.insert(draining.begin(), draining.end());
+  for (const std::string& id : mirror_.List("/control/expect")) {
+    const TreeNode* node = mirror_.Node("/control/expect/" + id);
+    if (node == nullptr) continue;
+    // What can't be read still says that a restart is announced.
+    view.expected[id] = ReadExpect(node->data).value_or(ExpectDocument{});
+  }
+  return view;
+}
+
+std::optional<TreeRequest> Leader::Decide(BootTime now) {
+  auto tables = calls_.tables();
+  if (tables != tables_) {
+    tables_ = std::move(tables);
+    dirty_ = true;
+  }
+  if (!dirty_ && now < decide_at_) return std::nullopt;
+  dirty_ = false;
+  const auto stored = Stored();
+  membership_.Observe(View(stored), now);
+  if (mirror_.Node(kProceed) != nullptr) membership_.Proceed(now);
+  TreeRequest request{TreeRequest::Kind::Write};
+  request.writes = Tidy(stored, now);
+  if (tables_ != nullptr) {
+    PlanState state{membership_.Documents(), membership_.Roles(now), {}, *tables_, calls_.groups()};
+    for (const auto& [id, assignment] : stored) {
+      state.assigned[id] = assignment.document.value_or(AssignDocument{});
+    }
+    decision_ = DecidePlan(state, membership_.Quiet(now));
+    const PlanWriter writer{election_.Leading()->epoch};
+    const auto writes = writer.Next(decision_, stored, sent_);
+    request.writes.insert(request.writes.end(), writes.begin(), writes.end());
+    settled_ = writes.empty();
+    const auto told = Tell(now);
+    request.writes.insert(request.writes.end(), told.begin(), told.end());
+  }
+  decide_at_ = membership_.NextChange(now);
+  if (request.writes.empty()) return std::nullopt;
+  request.writes.insert(request.writes.begin(), election_.Guard());
+  return request;
+}
+
+// What operators announced and what is over by now; assignments of workers that are long gone.
+std::vector<TreeWrite> Leader::Tidy(const std::map<std::string, StoredAssignment>& stored, BootTime now) {
+  std::vector<TreeWrite> writes;
+  if (mirror_.Node(kProceed) != nullptr) writes.push_back({TreeWrite::Kind::Remove, kProceed});
+  for (const std::string& id : membership_.EndedExpectations(now)) {
+    if (mirror_.Node("/control/expect/" + id) != nullptr) {
+      writes.push_back({TreeWrite::Kind::Remove, "/control/expect/" + id});
+    }
+  }
+  for (const auto& [id, assignment] : stored) {
+    const bool empty = assignment.document && assignment.document->slices.empty();
+    if (empty && assignment.nodes.size() == 1 && !membership_.Knows(id)) {
+      writes.push_back({TreeWrite::Kind::Remove, "/assign/" + id});
+    }
+  }
+  return writes;
+}
+
+// What people ask about the plan, for `cluster status`; written where it says something new.
+std::vector<TreeWrite> Leader::Tell(BootTime now) {
+  std::vector<std::string> names = decision_.unplaceable;
+  if (names.size() > kNamesTold) names.resize(kNamesTold);
+  std::size_t slices = 0;
+  for (const auto& [id, owned] : decision_.wanted) slices += owned.size();
+  const std::string text =
+      nlohmann::ordered_json{
+          {"epoch", election_.Leading()->epoch}, {"slices", slices},
+          {"moves_waiting", decision_.waiting},  {"holding", membership_.Holding(now)},
+          {"groups", decision_.groups},          {"unplaceable", decision_.unplaceable.size()},
+          {"unplaceable_slices", names}}
+          .dump();
+  const TreeNode* node = mirror_.Node(kPlan);
+  if (node == nullptr) return {{TreeWrite::Kind::Create, kPlan, text}};
+  if (node->data == text) return {};
+  return {{TreeWrite::Kind::Set, kPlan, text}};
+}
+
+}  // namespace millrace

@@ -1,0 +1,71 @@
+// The leader's side of the cluster as a machine: it stands for election, and while it leads it keeps the
+// plan: reads who is there, decides who should own what, and writes the assignments, each write guarded by
+// its term.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "coordinator/coordination/election.h"
+#include "coordinator/leader/membership.h"
+#include "coordinator/leader/plan_duty.h"
+#include "coordinator/leader/plan_writer.h"
+
+namespace millrace {
+
+struct LeaderOptions {
+  std::string id;
+  std::string incarnation;
+  CalmOptions calm;
+};
+
+class Leader final : public TreeMachine {
+ public:
+  struct Calls {
+    // The task tables as they were read last, and `config/handlers` groups; null: not known yet, so that
+    // nothing is planned. Asked before each decision; must not wait.
+    std::function<std::shared_ptr<const PlannedTables>()> tables;
+    std::function<std::map<std::string, std::string>()> groups;  // task type → configured group
+    std::function<void(const SliceMove&)> moved;                 // for logs and counters; may be empty
+  };
+
+  Leader(LeaderOptions options, Calls calls);
+
+  void Event(const TreeEvent& event, BootTime now) override;
+  std::optional<TreeRequest> Next(BootTime now) override;
+  void Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) override;
+  BootTime WakeAt(BootTime now) const override;
+
+  const std::optional<Term>& Leading() const { return election_.Leading(); }
+  // What the last decision left: for the status, and for the simulator's checks.
+  const PlanDecision& Decision() const { return decision_; }
+  // Nothing is left to write, and nothing waits.
+  bool Settled() const { return settled_ && decision_.waiting == 0; }
+
+ private:
+  void Track();
+  void TrackParts();
+  std::map<std::string, StoredAssignment> Stored() const;
+  MembershipView View(const std::map<std::string, StoredAssignment>& stored) const;
+  std::optional<TreeRequest> Decide(BootTime now);
+  std::vector<TreeWrite> Tidy(const std::map<std::string, StoredAssignment>& stored, BootTime now);
+  std::vector<TreeWrite> Tell(BootTime now);
+
+  const LeaderOptions options_;
+  const Calls calls_;
+  Election election_;
+  TreeMirror mirror_;
+  Membership membership_;
+  std::optional<std::uint64_t> led_;  // the epoch for which the membership was begun
+  BootTime judge_from_{};
+  bool dirty_ = true;
+  bool settled_ = false;
+  BootTime decide_at_{};
+  std::shared_ptr<const PlannedTables> tables_;
+  PlanDecision decision_;
+  std::vector<SliceMove> sent_;  // carried out by the write under way
+};
+
+}  // namespace millrace
