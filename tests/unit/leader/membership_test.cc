@@ -1,0 +1,209 @@
+#include "coordinator/leader/membership.h"
+
+#include <gmock/gmock.h>
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr Micros kSession = seconds(10);
+
+// A cluster in which workers come and go by name; each coming is a new life.
+class MembershipTest : public testing::Test {
+ protected:
+  MembershipTest() : membership_({.session_timeout = kSession}) { membership_.Begin(BootTime{}); }
+
+  void Come(const std::string& id) {
+    view_.present[id] = WorkerDocument{.host = "h", .incarnation = id + "." + std::to_string(++lives_)};
+    view_.owners.insert(id);
+    Look();
+  }
+  void ComeAll(std::initializer_list<const char*> ids) {
+    for (const char* id : ids) Come(id);
+  }
+  void Go(const std::string& id) {
+    view_.present.erase(id);
+    Look();
+  }
+  void Announce(const std::string& id, std::uint32_t for_seconds = 60) {
+    view_.expected[id] = ExpectDocument{view_.present[id].incarnation, for_seconds};
+    Look();
+  }
+  void Look() { membership_.Observe(view_, now_); }
+  void Pass(Micros time) {
+    now_ += time;
+    Look();
+  }
+  MemberRole Role(const std::string& id) { return membership_.Roles(now_).at(id); }
+
+  Membership membership_;
+  MembershipView view_;
+  BootTime now_{seconds(1000)};
+  int lives_ = 0;
+};
+
+TEST_F(MembershipTest, ANewWorkerIsActiveAtOnceAndTheClusterQuietAfterFiveSeconds) {
+  Come("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Active);
+  EXPECT_FALSE(membership_.Quiet(now_));
+  EXPECT_EQ(membership_.NextChange(now_), now_ + seconds(5));
+  Pass(seconds(5));
+  EXPECT_TRUE(membership_.Quiet(now_));
+}
+
+TEST_F(MembershipTest, WhoVanishesIsGoneAtOnce) {
+  ComeAll({"w1", "w2", "w3"});
+  Go("w2");
+  EXPECT_EQ(Role("w2"), MemberRole::Gone);
+  EXPECT_EQ(Role("w1"), MemberRole::Active);
+}
+
+TEST_F(MembershipTest, AnExpectedRestartKeepsItsSlicesAndLeavesNoMark) {
+  ComeAll({"w1", "w2"});
+  Announce("w1");
+  Go("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Kept);
+  Pass(seconds(20));
+  Come("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Active);
+  EXPECT_THAT(membership_.EndedExpectations(now_), testing::ElementsAre("w1"));
+}
+
+TEST_F(MembershipTest, AnExpectedRestartThatDoesNotComeBackIsGone) {
+  ComeAll({"w1", "w2"});
+  Announce("w1", 30);
+  Go("w1");
+  Pass(seconds(29));
+  EXPECT_EQ(Role("w1"), MemberRole::Kept);
+  EXPECT_EQ(membership_.NextChange(now_), now_ + seconds(1));
+  Pass(seconds(1));
+  EXPECT_EQ(Role("w1"), MemberRole::Gone);
+  EXPECT_THAT(membership_.EndedExpectations(now_), testing::ElementsAre("w1"));
+}
+
+TEST_F(MembershipTest, AnAnnouncedRestartThatWasNeverMadeIsForgotten) {
+  Come("w1");
+  Announce("w1", 30);
+  EXPECT_THAT(membership_.EndedExpectations(now_), testing::IsEmpty());
+  Pass(seconds(30));
+  EXPECT_THAT(membership_.EndedExpectations(now_), testing::ElementsAre("w1"));
+  EXPECT_EQ(Role("w1"), MemberRole::Active);
+}
+
+TEST_F(MembershipTest, AnAnnouncementForAnUnknownWorkerEnds) {
+  view_.expected["nobody"] = ExpectDocument{.seconds = 10};
+  Look();
+  Pass(seconds(10));
+  EXPECT_THAT(membership_.EndedExpectations(now_), testing::ElementsAre("nobody"));
+}
+
+TEST_F(MembershipTest, AnUnannouncedEndIsFollowedByProbationThatDoubles) {
+  ComeAll({"w1", "w2"});
+  for (const Micros probation : {seconds(15), seconds(30), seconds(60)}) {
+    Go("w1");
+    Come("w1");
+    EXPECT_EQ(Role("w1"), MemberRole::Probation);
+    Pass(probation - milliseconds(1));
+    EXPECT_EQ(Role("w1"), MemberRole::Probation);
+    Pass(milliseconds(1));
+    EXPECT_EQ(Role("w1"), MemberRole::Active);
+  }
+}
+
+TEST_F(MembershipTest, ARestartBetweenTwoLooksCountsAsAnEnd) {
+  Come("w1");
+  Come("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Probation);
+}
+
+TEST_F(MembershipTest, UnannouncedEndsAreForgotten) {
+  ComeAll({"w1", "w2"});
+  Go("w1");
+  Come("w1");
+  Pass(minutes(11));
+  Go("w1");
+  Come("w1");
+  Pass(seconds(15));
+  EXPECT_EQ(Role("w1"), MemberRole::Active);
+}
+
+TEST_F(MembershipTest, ADrainedWorkerIsGoneWithItsProcessAndLeavesNoMark) {
+  ComeAll({"w1", "w2"});
+  view_.draining.insert("w1");
+  Look();
+  EXPECT_EQ(Role("w1"), MemberRole::Draining);
+  Go("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Gone);
+  view_.draining.clear();
+  Come("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Active);
+}
+
+TEST_F(MembershipTest, WhenManyVanishWithinASessionTimeOutNothingMovesForHalfAMinute) {
+  ComeAll({"w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8"});
+  Pass(minutes(1));
+  Go("w1");
+  Pass(seconds(4));
+  Go("w2");
+  EXPECT_FALSE(membership_.Holding(now_));
+  Pass(seconds(4));
+  Go("w3");
+  EXPECT_TRUE(membership_.Holding(now_));
+  EXPECT_EQ(Role("w3"), MemberRole::Kept);
+  EXPECT_FALSE(membership_.Quiet(now_));
+  Pass(seconds(30));
+  EXPECT_FALSE(membership_.Holding(now_));
+  EXPECT_EQ(Role("w3"), MemberRole::Gone);
+}
+
+TEST_F(MembershipTest, AQuarterIsNotMoreThanAQuarter) {
+  ComeAll({"w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8", "w9", "w10", "w11", "w12"});
+  for (const char* id : {"w1", "w2", "w3"}) Go(id);
+  EXPECT_FALSE(membership_.Holding(now_));
+  Go("w4");
+  EXPECT_TRUE(membership_.Holding(now_));
+}
+
+TEST_F(MembershipTest, ThoseThatVanishSlowlyAreNoMassLoss) {
+  ComeAll({"w1", "w2", "w3", "w4", "w5", "w6"});
+  for (const char* id : {"w1", "w2", "w3"}) {
+    Go(id);
+    Pass(kSession + seconds(1));
+  }
+  EXPECT_FALSE(membership_.Holding(now_));
+}
+
+TEST_F(MembershipTest, TheOperatorsWordEndsTheHold) {
+  ComeAll({"w1", "w2", "w3", "w4"});
+  for (const char* id : {"w1", "w2", "w3"}) Go(id);
+  ASSERT_TRUE(membership_.Holding(now_));
+  Pass(seconds(1));
+  membership_.Proceed(now_);
+  Look();
+  EXPECT_FALSE(membership_.Holding(now_));
+  EXPECT_EQ(Role("w1"), MemberRole::Gone);
+  EXPECT_TRUE(membership_.Quiet(now_));
+}
+
+TEST_F(MembershipTest, ALeaderThatWasCutOffCallsNobodyMissingForAWhile) {
+  membership_.Begin(now_ + kSession);
+  view_.owners = {"w1", "w2"};
+  Come("w2");
+  EXPECT_EQ(Role("w1"), MemberRole::Kept);
+  EXPECT_FALSE(membership_.Quiet(now_));
+  Pass(kSession);
+  EXPECT_EQ(Role("w1"), MemberRole::Gone);
+}
+
+TEST_F(MembershipTest, KnowsWhatAnAbsentWorkerSaidLast) {
+  Come("w1");
+  Announce("w1");
+  Go("w1");
+  EXPECT_EQ(membership_.Documents().at("w1").host, "h");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,187 @@
+#include "coordinator/leader/plan_duty.h"
+
+#include <gmock/gmock.h>
+
+namespace millrace {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// A cluster of which one decision after the other is carried out.
+class PlanDutyTest : public testing::Test {
+ protected:
+  PlanDutyTest() { state_.tables = {{"main", "tasks", 64}}; }
+
+  void Join(const std::string& id, MemberRole role = MemberRole::Active) {
+    state_.workers[id].incarnation = id;
+    state_.roles[id] = role;
+  }
+  void Leave(const std::string& id, MemberRole role = MemberRole::Gone) { state_.roles[id] = role; }
+  PlanDecision Decide(bool quiet = true) { return DecidePlan(state_, quiet); }
+  PlanDecision CarryOut(bool quiet = true) {
+    PlanDecision decision = Decide(quiet);
+    state_.assigned.clear();
+    for (const auto& [id, slices] : decision.wanted) state_.assigned[id] = {1, 1, slices, decision.groups};
+    return decision;
+  }
+  std::size_t Count(const std::string& id) { return state_.assigned[id].slices.size(); }
+
+  PlanState state_;
+};
+
+TEST_F(PlanDutyTest, FirstPlacementsDoNotWaitForCalm) {
+  for (const char* id : {"w1", "w2", "w3"}) Join(id);
+  EXPECT_THAT(CarryOut(false).moves, SizeIs(64));
+  EXPECT_THAT((std::vector{Count("w1"), Count("w2"), Count("w3")}),
+              testing::UnorderedElementsAre(21, 21, 22));
+  EXPECT_THAT(Decide().moves, IsEmpty());
+}
+
+TEST_F(PlanDutyTest, AJoinMovesItsPartOnceItIsQuiet) {
+  for (const char* id : {"w1", "w2", "w3"}) Join(id);
+  CarryOut();
+  Join("w4");
+  const PlanDecision waiting = CarryOut(false);
+  EXPECT_THAT(waiting.moves, IsEmpty());
+  EXPECT_EQ(waiting.waiting, 16u);
+  EXPECT_THAT(CarryOut(true).moves, SizeIs(16));
+  EXPECT_EQ(Count("w4"), 16u);
+}
+
+TEST_F(PlanDutyTest, OrphansArePlacedAtOnceAndNothingElseMoves) {
+  for (const char* id : {"w1", "w2", "w3"}) Join(id);
+  CarryOut();
+  const std::size_t lost = Count("w2");
+  Leave("w2");
+  state_.workers.erase("w2");
+  const PlanDecision decision = CarryOut(false);
+  EXPECT_THAT(decision.moves, SizeIs(lost));
+  for (const SliceMove& move : decision.moves) EXPECT_EQ(move.from, "w2");
+  EXPECT_EQ(Count("w2"), 0u);
+}
+
+TEST_F(PlanDutyTest, KeptSlicesStayAndComeBackWithoutAMove) {
+  for (const char* id : {"w1", "w2", "w3"}) Join(id);
+  CarryOut();
+  Leave("w2", MemberRole::Kept);
+  EXPECT_THAT(CarryOut().moves, IsEmpty());
+  Join("w2");
+  EXPECT_THAT(CarryOut().moves, IsEmpty());
+}
+
+TEST_F(PlanDutyTest, ADrainedWorkerGivesUpWhatOthersCanTake) {
+  Join("w1");
+  Join("w2");
+  CarryOut();
+  Leave("w1", MemberRole::Draining);
+  EXPECT_THAT(CarryOut(false).moves, SizeIs(32));
+  EXPECT_EQ(Count("w1"), 0u);
+  Leave("w2", MemberRole::Draining);
+  const PlanDecision nowhere = CarryOut();
+  EXPECT_THAT(nowhere.moves, IsEmpty());
+  EXPECT_THAT(nowhere.unplaceable, SizeIs(64));
+  EXPECT_EQ(Count("w2"), 64u);  // better drained late than not at all
+}
+
+TEST_F(PlanDutyTest, AWorkerOnProbationKeepsItsOwnAndGetsNothingThatOthersCanTake) {
+  Join("w1");
+  Join("w2");
+  CarryOut();
+  Leave("w2", MemberRole::Probation);
+  EXPECT_THAT(CarryOut().moves, IsEmpty());
+  Leave("w1");
+  state_.workers.erase("w1");
+  EXPECT_THAT(CarryOut().moves, SizeIs(32));  // nobody else is there
+  EXPECT_EQ(Count("w2"), 64u);
+}
+
+TEST_F(PlanDutyTest, WorkersThatDifferInTheirHandlersGetSlicesOfGroups) {
+  Join("w1");
+  Join("w2");
+  state_.workers["w1"].handlers = {{"a"}};
+  state_.workers["w2"].handlers = {{"b"}};
+  const PlanDecision apart = CarryOut();
+  EXPECT_EQ(apart.groups, (HandlersByGroup{{"a", {"a"}}, {"b", {"b"}}}));
+  EXPECT_EQ(Count("w1"), 64u);
+  EXPECT_EQ(Count("w2"), 64u);
+  EXPECT_THAT(state_.assigned["w1"].slices, testing::Each(testing::EndsWith("@a")));
+
+  Join("w3");
+  state_.workers["w3"].handlers = {{"a", "b"}};
+  CarryOut();
+  EXPECT_EQ(Count("w1") + Count("w2") + Count("w3"), 128u);
+  EXPECT_GE(Count("w3"), 42u);
+  Leave("w3");
+  state_.workers.erase("w3");
+  CarryOut();
+  EXPECT_EQ(Count("w1"), 64u);
+  EXPECT_EQ(Count("w2"), 64u);
+}
+
+TEST_F(PlanDutyTest, WorkersAlikeShareOneGroup) {
+  Join("w1");
+  Join("w2");
+  state_.workers["w1"].handlers = state_.workers["w2"].handlers = {{"a", "b"}};
+  const PlanDecision decision = CarryOut();
+  EXPECT_THAT(decision.groups, IsEmpty());
+  EXPECT_EQ(decision.wanted.at("w1").front().find('@'), std::string::npos);
+}
+
+TEST_F(PlanDutyTest, AGroupThatSplitsStaysWithItsOwnerWhereHeMay) {
+  Join("w1");
+  state_.workers["w1"].handlers = {{"a", "b"}};
+  CarryOut();
+  Join("w2");
+  state_.workers["w2"].handlers = {{"b"}};
+  const PlanDecision split = CarryOut(false);
+  EXPECT_THAT(split.moves, IsEmpty());  // 64 of each group are w1's, until it is quiet
+  EXPECT_EQ(Count("w1"), 128u);
+  EXPECT_THAT(CarryOut(true).moves, SizeIs(64));
+}
+
+TEST_F(PlanDutyTest, LoadBalanceNumbersLimitAWorker) {
+  Join("w1");
+  Join("w2");
+  state_.workers["w1"].load_balance = {{0, 1, 2}};
+  CarryOut();
+  EXPECT_THAT(state_.assigned["w1"].slices,
+              testing::IsSubsetOf({"main/tasks/0", "main/tasks/1", "main/tasks/2"}));
+  EXPECT_EQ(Count("w1") + Count("w2"), 64u);
+  state_.workers["w2"].load_balance = {{1, 2, 3}};
+  EXPECT_THAT(CarryOut().unplaceable, SizeIs(60));
+}
+
+TEST_F(PlanDutyTest, ShardsAndTablesLimitAWorker) {
+  state_.tables = {{"east", "tasks", 4}, {"west", "tasks", 4}};
+  Join("w1");
+  Join("w2");
+  state_.workers["w1"].shards = {{"east"}};
+  state_.workers["w2"].tables = {{"west/tasks"}};
+  CarryOut();
+  EXPECT_THAT(state_.assigned["w1"].slices, testing::Each(testing::StartsWith("east/")));
+  EXPECT_THAT(state_.assigned["w2"].slices, testing::Each(testing::StartsWith("west/")));
+}
+
+TEST_F(PlanDutyTest, RetiredTablesLeaveThePlanAndMoreSlicesJoinIt) {
+  Join("w1");
+  Join("w2");
+  CarryOut();
+  state_.tables = {{"main", "tasks", 96}};
+  EXPECT_THAT(CarryOut(false).moves, SizeIs(32));
+  state_.tables = {{"main", "tasks", 32}};
+  CarryOut();
+  EXPECT_EQ(Count("w1") + Count("w2"), 32u);
+}
+
+TEST_F(PlanDutyTest, ASliceInTwoDocumentsIsLeftWithOne) {
+  Join("w1");
+  Join("w2");
+  CarryOut();
+  state_.assigned["w2"].slices = state_.assigned["w1"].slices;
+  CarryOut();
+  EXPECT_EQ(Count("w1") + Count("w2"), 64u);
+}
+
+}  // namespace
+}  // namespace millrace
