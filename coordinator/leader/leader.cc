@@ -138,9 +138,9 @@ MembershipView Leader::View(const std::map<std::string, StoredAssignment>& store
 }
 
 std::optional<TreeRequest> Leader::Decide(BootTime now) {
-  auto tables = calls_.tables();
-  if (tables != tables_) {
-    tables_ = std::move(tables);
+  auto catalog = calls_.catalog();
+  if (catalog != catalog_) {
+    catalog_ = std::move(catalog);
     dirty_ = true;
   }
   if (!dirty_ && now < decide_at_) return std::nullopt;
@@ -150,8 +150,8 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   if (mirror_.Node(kProceed) != nullptr) membership_.Proceed(now);
   TreeRequest request{TreeRequest::Kind::Write};
   request.writes = Tidy(stored, now);
-  if (tables_ != nullptr) {
-    PlanState state{membership_.Documents(), membership_.Roles(now), {}, *tables_, calls_.groups()};
+  if (catalog_ != nullptr) {
+    PlanState state{membership_.Documents(), membership_.Roles(now), {}, *catalog_, calls_.groups()};
     for (const auto& [id, assignment] : stored) {
       state.assigned[id] = assignment.document.value_or(AssignDocument{});
     }

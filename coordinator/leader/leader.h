@@ -63,7 +63,7 @@ class Leader final : public TreeMachine {
   bool dirty_ = true;
   bool settled_ = false;
   BootTime decide_at_{};
-  std::shared_ptr<const PlannedTables> tables_;
+  std::shared_ptr<const TableCatalog> catalog_;
   PlanDecision decision_;
   std::vector<SliceMove> sent_;  // carried out by the write under way
 };

@@ -72,6 +72,22 @@ bool MayOwn(const WorkerDocument& worker, const SliceName& slice) {
 
 bool IsLimited(const WorkerDocument& worker) { return worker.load_balance || worker.shards || worker.tables; }
 
+std::vector<PlannedTable> Tables(const PlanState& state) {
+  std::vector<PlannedTable> tables = state.catalog.tables;
+  if (state.catalog.unread.empty()) return tables;
+  std::map<std::pair<std::string, std::string>, std::uint32_t> assigned;
+  for (const auto& [id, document] : state.assigned) {
+    for (const std::string& text : document.slices) {
+      const auto name = ParseSliceName(text);
+      if (!name || !state.catalog.unread.contains(name->shard)) continue;
+      std::uint32_t& slices = assigned[{name->shard, name->table}];
+      slices = std::max(slices, name->number + 1);
+    }
+  }
+  for (const auto& [table, slices] : assigned) tables.push_back({table.first, table.second, slices});
+  return tables;
+}
+
 struct NamedSlice {
   SliceName name;
   std::string id;
@@ -96,7 +112,7 @@ class PlanMaker {
 
  private:
   void ListSlices() {
-    for (const PlannedTable& table : state_.tables) {
+    for (const PlannedTable& table : Tables(state_)) {
       for (const HandlerGroup& group : groups_) {
         for (std::uint32_t number = 0; number < table.slices; ++number) {
           SliceName name{table.shard, table.table, number, group.name};

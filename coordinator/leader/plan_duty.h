@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,13 @@ struct PlannedTable {
   std::uint32_t slices = 0;
   auto operator<=>(const PlannedTable&) const = default;
 };
-using PlannedTables = std::vector<PlannedTable>;  // sorted
+struct TableCatalog {
+  std::vector<PlannedTable> tables;  // sorted
+  // Shards whose tables are not known, since they could not be read yet: what is assigned of them stays
+  // planned.
+  std::set<std::string> unread;
+  bool operator==(const TableCatalog&) const = default;
+};
 
 using HandlersByGroup = std::map<std::string, std::vector<std::string>>;
 
@@ -26,7 +33,7 @@ struct PlanState {
   std::map<std::string, WorkerDocument> workers;   // by id: present, or kept as they were seen last
   std::map<std::string, MemberRole> roles;         // of those, and of owners that are away
   std::map<std::string, AssignDocument> assigned;  // as read; one that can't be read is left out
-  PlannedTables tables;
+  TableCatalog catalog;
   std::map<std::string, std::string> configured;  // task type → its group, where that is not the default one
 };
 

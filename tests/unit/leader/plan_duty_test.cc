@@ -11,7 +11,7 @@ using testing::SizeIs;
 // A cluster of which one decision after the other is carried out.
 class PlanDutyTest : public testing::Test {
  protected:
-  PlanDutyTest() { state_.tables = {{"main", "tasks", 64}}; }
+  PlanDutyTest() { state_.catalog.tables = {{"main", "tasks", 64}}; }
 
   void Join(const std::string& id, MemberRole role = MemberRole::Active) {
     state_.workers[id].incarnation = id;
@@ -153,7 +153,7 @@ TEST_F(PlanDutyTest, LoadBalanceNumbersLimitAWorker) {
 }
 
 TEST_F(PlanDutyTest, ShardsAndTablesLimitAWorker) {
-  state_.tables = {{"east", "tasks", 4}, {"west", "tasks", 4}};
+  state_.catalog.tables = {{"east", "tasks", 4}, {"west", "tasks", 4}};
   Join("w1");
   Join("w2");
   state_.workers["w1"].shards = {{"east"}};
@@ -167,11 +167,24 @@ TEST_F(PlanDutyTest, RetiredTablesLeaveThePlanAndMoreSlicesJoinIt) {
   Join("w1");
   Join("w2");
   CarryOut();
-  state_.tables = {{"main", "tasks", 96}};
+  state_.catalog.tables = {{"main", "tasks", 96}};
   EXPECT_THAT(CarryOut(false).moves, SizeIs(32));
-  state_.tables = {{"main", "tasks", 32}};
+  state_.catalog.tables = {{"main", "tasks", 32}};
   CarryOut();
   EXPECT_EQ(Count("w1") + Count("w2"), 32u);
+}
+
+TEST_F(PlanDutyTest, WhatIsAssignedOfAShardThatCannotBeReadStaysPlanned) {
+  state_.catalog.tables = {{"east", "tasks", 8}, {"west", "tasks", 8}};
+  Join("w1");
+  Join("w2");
+  CarryOut();
+  state_.catalog = {{{"east", "tasks", 8}}, {"west"}};
+  EXPECT_THAT(CarryOut().moves, IsEmpty());
+  Leave("w2");
+  state_.workers.erase("w2");
+  CarryOut();
+  EXPECT_EQ(Count("w1"), 16u);
 }
 
 TEST_F(PlanDutyTest, ASliceInTwoDocumentsIsLeftWithOne) {
