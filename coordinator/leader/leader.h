@@ -24,9 +24,9 @@ struct LeaderOptions {
 class Leader final : public TreeMachine {
  public:
   struct Calls {
-    // The task tables as they were read last, and `config/handlers` groups; null: not known yet, so that
-    // nothing is planned. Asked before each decision; must not wait.
-    std::function<std::shared_ptr<const PlannedTables>()> tables;
+    // The task tables as they were read last; null: not known yet, so that nothing is planned. Asked before
+    // each decision; must not wait.
+    std::function<std::shared_ptr<const TableCatalog>()> catalog;
     std::function<std::map<std::string, std::string>()> groups;  // task type → configured group
     std::function<void(const SliceMove&)> moved;                 // for logs and counters; may be empty
   };

@@ -114,13 +114,16 @@ class PlanMaker {
   void ListSlices() {
     for (const PlannedTable& table : Tables(state_)) {
       for (const HandlerGroup& group : groups_) {
-        for (std::uint32_t number = 0; number < table.slices; ++number) {
-          SliceName name{table.shard, table.table, number, group.name};
-          std::string id = ToString(name);
-          slices_.push_back({std::move(name), std::move(id)});
-        }
+        for (std::uint32_t number = 0; number < table.slices; ++number) ListSlice(table, group, number);
+        for (const std::uint32_t number : table.beyond) ListSlice(table, group, number);
       }
     }
+  }
+
+  void ListSlice(const PlannedTable& table, const HandlerGroup& group, std::uint32_t number) {
+    SliceName name{table.shard, table.table, number, group.name};
+    std::string id = ToString(name);
+    slices_.push_back({std::move(name), std::move(id)});
   }
 
   // A slice of a group that split or merged counts as owned by the owner of what it came from.

@@ -12,11 +12,12 @@
 
 namespace millrace {
 
-// A task table whose slices are to be owned: the numbers 0 … slices-1.
+// A task table whose slices are to be owned: the numbers 0 … slices-1, and those beyond that have rows.
 struct PlannedTable {
   std::string shard;
   std::string table;
   std::uint32_t slices = 0;
+  std::vector<std::uint32_t> beyond = {};
   auto operator<=>(const PlannedTable&) const = default;
 };
 struct TableCatalog {

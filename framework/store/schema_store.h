@@ -25,6 +25,7 @@ struct TableInfo {
   // Numbers of `slices` and more that rows still stand in: after a shrink, or by a producer's own choice.
   // Sorted. A plan has to cover them too until RenumberStep has emptied them.
   std::vector<std::uint32_t> beyond = {};
+  bool operator==(const TableInfo&) const = default;
 };
 
 struct SchemaFinding {

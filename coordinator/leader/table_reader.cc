@@ -1,0 +1,52 @@
+#include "coordinator/leader/table_reader.h"
+
+#include <algorithm>
+
+namespace millrace {
+
+void TableReader::Update() {
+  const auto shards = parts_.shards.Shards();
+  std::erase_if(keepers_, [&](const auto& entry) {
+    const auto found = shards.find(entry.first);
+    return found == shards.end() || found->second != entry.second->store();
+  });
+  for (const auto& [name, store] : shards) {
+    auto& keeper = keepers_[name];
+    if (keeper) continue;
+    const std::string shard = name;
+    keeper = std::make_unique<ShardKeeper>(ShardKeeper::Parts{
+        shard, store, parts_.leading, [this, shard] { return WantedTables(shard); }, parts_.changed});
+    keeper->Start();
+  }
+  Publish();
+}
+
+std::vector<std::string> TableReader::WantedTables(const std::string& shard) const {
+  const auto config = parts_.config.Current();
+  const auto found = config->shards.find(shard);
+  return found == config->shards.end() ? std::vector<std::string>{} : found->second.tables;
+}
+
+void TableReader::Publish() {
+  if (keepers_.empty()) return;  // the configuration is not known yet; a cluster has a shard
+  TableCatalog catalog;
+  for (const auto& [shard, keeper] : keepers_) {
+    const auto tables = keeper->Tables();
+    if (!tables) {
+      catalog.unread.insert(shard);
+      continue;
+    }
+    for (const TableInfo& info : *tables) catalog.tables.push_back({shard, info.table, info.slices, info.beyond});
+  }
+  std::sort(catalog.tables.begin(), catalog.tables.end());
+  MutexLock lock(mutex_);
+  if (catalog_ != nullptr && *catalog_ == catalog) return;
+  catalog_ = std::make_shared<const TableCatalog>(std::move(catalog));
+}
+
+std::shared_ptr<const TableCatalog> TableReader::Catalog() const {
+  MutexLock lock(mutex_);
+  return catalog_;
+}
+
+}  // namespace millrace

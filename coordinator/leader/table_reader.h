@@ -1,0 +1,43 @@
+// Which task tables there are, for the plan: a keeper for each shard, and what they have read together.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "coordinator/leader/plan_duty.h"
+#include "coordinator/leader/shard_keeper.h"
+#include "framework/worker/ports.h"
+
+namespace millrace {
+
+// Update by one thread; Catalog by any.
+class TableReader {
+ public:
+  struct Parts {
+    ShardSource& shards;
+    ConfigSource& config;
+    std::function<bool()> leading;
+    std::function<void()> changed;  // Catalog() says something new; called by the keepers' threads
+  };
+
+  explicit TableReader(Parts parts) : parts_(std::move(parts)) {}
+
+  // Follows the shards: starts keepers for new ones, stops those of shards that are gone. Cheap where nothing
+  // changed; to be called several times a second.
+  void Update();
+  // Null before the first Update.
+  std::shared_ptr<const TableCatalog> Catalog() const;
+
+ private:
+  void Publish();
+  std::vector<std::string> WantedTables(const std::string& shard) const;
+
+  const Parts parts_;
+  std::map<std::string, std::unique_ptr<ShardKeeper>> keepers_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const TableCatalog> catalog_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace
