@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/contract/tree/tree_fixture.h"
+#include "tests/support/tree_words.h"
 
 namespace millrace {
 
@@ -30,17 +31,5 @@ class TreeContract : public testing::TestWithParam<TreeKind> {
   std::unique_ptr<TreeSession> session_;  // both connected
   std::unique_ptr<TreeSession> other_;
 };
-
-TreeRequest Get(const std::string& path, bool watch = false);
-TreeRequest List(const std::string& path, bool watch = false);
-TreeRequest Write(std::vector<TreeWrite> writes);
-TreeWrite Create(const std::string& path, const std::string& data = "");
-TreeWrite CreateEphemeral(const std::string& path, const std::string& data = "");
-TreeWrite Set(const std::string& path, const std::string& data, std::int32_t version = -1);
-TreeWrite Remove(const std::string& path, std::int32_t version = -1);
-TreeWrite Check(const std::string& path, std::int32_t version = -1);
-
-// Waits for an event of a kind, others dropped; nullopt if none comes within `limit`.
-std::optional<TreeEvent> AwaitEvent(TreeSession& session, TreeEvent::Kind kind, Micros limit);
 
 }  // namespace millrace
