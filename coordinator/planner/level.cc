@@ -23,12 +23,11 @@ Level LowestLevel(std::span<const std::uint32_t> weights, std::int64_t slices) {
   // below that leaves little to do one by one.
   const std::int64_t start =
       std::max<std::int64_t>(2 * slices - static_cast<std::int64_t>(weights.size()), 0);
-  using Next = Level;
-  const auto later = [](const Next& a, const Next& b) { return b < a; };
-  std::priority_queue<Next, std::vector<Next>, decltype(later)> next(later);
+  const auto higher = [](const Level& a, const Level& b) { return b < a; };
+  std::priority_queue<Level, std::vector<Level>, decltype(higher)> next(higher);
   Level highest{0, 1};
   for (const std::uint32_t weight : weights) {
-    const std::int64_t taken = start == 0 ? 0 : SlicesWithin({start, total}, weight);
+    const std::int64_t taken = SlicesWithin({start, total}, weight);
     slices -= taken;
     if (taken > 0) highest = std::max(highest, LevelOfSlice(taken, weight));
     next.push(LevelOfSlice(taken + 1, weight));
