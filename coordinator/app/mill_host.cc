@@ -13,9 +13,11 @@
 #include "coordinator/app/progress_line.h"
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/terminal.h"
-#include "coordinator/coordination/local/file_config_source.h"
 #include "coordinator/coordination/load_balance.h"
+#include "coordinator/coordination/local/file_config_source.h"
+#include "coordinator/coordination/local/fixed_shard_source.h"
 #include "coordinator/coordination/local/local_slice_source.h"
+#include "coordinator/coordination/local/no_pauses.h"
 #include "framework/base/log.h"
 #include "framework/metrics/registry.h"
 #include "framework/worker/worker.h"
@@ -113,19 +115,29 @@ std::string TroubleText(const WorkerTotals& now) {
   return text;
 }
 
-void PrintSummary(const MillFlags& flags, const MillSummary& all, const WorkerTotals& now, Micros took,
-                  WorkerEnd end) {
+nlohmann::ordered_json SummaryJson(const Result<MillSummary>& all, const WorkerTotals& now, Micros took,
+                                   WorkerEnd end) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  if (all) {
+    out["succeeded"] = all->succeeded;
+    out["failed"] = all->failed;
+    out["cancelled"] = all->cancelled;
+    out["attempts_failed"] = all->attempts_failed;
+  }
+  out["this_run"] = {{"claimed", now.claimed},     {"succeeded", now.succeeded}, {"failed", now.failed},
+                     {"cancelled", now.cancelled}, {"retried", now.retried},     {"returned", now.returned},
+                     {"refused", now.refused},     {"adopted", now.adopted},     {"rescued", now.rescued}};
+  out["seconds"] = static_cast<double>(took.count() / 1000) / 1000;
+  out["end"] = WordOf(end);
+  return out;
+}
+
+// Without the totals of all runs where the shards can't tell them.
+void PrintSummary(const MillFlags& flags, const Result<MillSummary>& all, const WorkerTotals& now,
+                  Micros took, WorkerEnd end) {
+  if (!all) PrintNote("the totals can't be read now: " + all.error().message);
   if (flags.common.json) {
-    nlohmann::ordered_json out{{"succeeded", all.succeeded},
-                               {"failed", all.failed},
-                               {"cancelled", all.cancelled},
-                               {"attempts_failed", all.attempts_failed}};
-    out["this_run"] = {{"claimed", now.claimed},     {"succeeded", now.succeeded}, {"failed", now.failed},
-                       {"cancelled", now.cancelled}, {"retried", now.retried},     {"returned", now.returned},
-                       {"refused", now.refused},     {"adopted", now.adopted},     {"rescued", now.rescued}};
-    out["seconds"] = static_cast<double>(took.count() / 1000) / 1000;
-    out["end"] = WordOf(end);
-    PrintLine(out.dump());
+    PrintLine(SummaryJson(all, now, took, end).dump());
     return;
   }
   const std::uint64_t ended = now.succeeded + now.failed + now.cancelled;
@@ -137,7 +149,15 @@ void PrintSummary(const MillFlags& flags, const MillSummary& all, const WorkerTo
     PrintNote("this run: nothing was due");
   }
   if (const std::string trouble = TroubleText(now); !trouble.empty()) PrintNote("this run: " + trouble);
-  PrintLine(SummaryText(all));
+  if (all) PrintLine(SummaryText(*all));
+}
+
+// A shard that does not answer is not asked once more: nobody waits for it beyond the stop deadline.
+Result<MillSummary> TryReadSummary(Shards& shards, const WorkerStatus& status) {
+  for (const ShardStatus& shard : status.shards) {
+    if (!shard.error.empty()) return Fail(ErrorCode::Unavailable, shard.shard + ": " + shard.error);
+  }
+  return ReadSummary(shards);
 }
 
 }  // namespace
@@ -155,9 +175,11 @@ Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shar
   const SystemClock clock;
   FileConfigSource config(settings.config);
   Registry metrics;
-  std::map<std::string, Store*> stores;
-  for (auto& [name, shard] : shards) stores[name] = shard.store.get();
-  const Worker::Parts parts{clock, stores, **plugins, *slices, config, metrics};
+  std::map<std::string, std::shared_ptr<Store>> stores;
+  for (auto& [name, shard] : shards) stores[name] = shard.store;
+  FixedShardSource served(std::move(stores));
+  NoPauses pauses;
+  const Worker::Parts parts{clock, served, **plugins, *slices, pauses, config, metrics};
   WorkerOptions options{flags.id, *state, flags.concurrency, flags.until_idle, FormatLoadBalance(*numbers)};
 
   const BootTime begun = clock.Now();
@@ -168,19 +190,15 @@ Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shar
   const Micros took = clock.Now() - begun;
   progress.Clear();
   const WorkerTotals totals = worker->Totals();
+  const WorkerStatus status = worker->Status();
   const bool left_threads = worker->LeftThreads();
   if (!left_threads) worker.reset();
   const ExitCode code = CodeOf(end);
+  PrintSummary(flags, TryReadSummary(shards, status), totals, took, end);
   if (left_threads) {  // they still use what this function owns
     std::fflush(nullptr);
     std::_Exit(static_cast<int>(code));
   }
-  auto summary = ReadSummary(shards);
-  if (!summary) {
-    PrintNote("the totals can't be read now: " + summary.error().message);
-    return code;
-  }
-  PrintSummary(flags, *summary, totals, took, end);
   return code;
 }
 

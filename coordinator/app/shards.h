@@ -17,7 +17,7 @@ struct Shard {
   std::string name;
   StoreUrl url;
   ShardConfig config;
-  std::unique_ptr<Store> store;
+  std::shared_ptr<Store> store;
   std::vector<TableInfo> tables;  // those that the configuration and the schema name; see ReadTables
 };
 

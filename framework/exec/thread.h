@@ -17,6 +17,8 @@ class Thread {
   Thread(Thread&& other) noexcept = default;
   Thread& operator=(Thread&& other) noexcept;
 
+  // It was started, and neither joined nor abandoned since.
+  bool Started() const { return thread_.joinable(); }
   void Join();
   // Lets it run on its own: for a thread that foreign code will not give back. What it uses must outlive it.
   void Abandon();

@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "framework/base/random.h"
-#include "framework/config/config.h"
-#include "framework/plugin/handler_instance.h"
 #include "framework/worker/call.h"
 #include "framework/worker/flight.h"
+#include "framework/worker/lane_setup.h"
 
 namespace millrace {
 
@@ -27,28 +26,28 @@ class AttemptRunner {
     virtual bool Finish() = 0;
   };
 
-  AttemptRunner(const Clock& clock, HandlerInstance& handler, const HandlerConfig& config, Watch& watch)
-      : clock_(clock), handler_(handler), config_(config), watch_(watch), random_(Random::FromSystem()) {}
+  AttemptRunner(const Clock& clock, Watch& watch)
+      : clock_(clock), watch_(watch), random_(Random::FromSystem()) {}
 
   // Runs the handler on these flights, all of one shard. False: nothing has ended, since one of them spoils
   // the call for all; run each of them alone.
-  bool Run(const std::vector<FlightPtr>& flights, TaskTransaction& transaction);
+  bool Run(const LaneSetup& setup, const std::vector<FlightPtr>& flights, TaskTransaction& transaction);
 
  private:
+  // One call: who is in it and by what rules.
+  struct Round {
+    const LaneSetup& setup;
+    const std::vector<FlightPtr>& flights;
+    TaskTransaction& transaction;
+  };
   enum class Next { Ended, RunAgain, OneByOne, GivenUp };
-  Next RunOnce(const std::vector<FlightPtr>& flights, TaskTransaction& transaction);
-  Next Conclude(const std::vector<FlightPtr>& flights, std::vector<Outcome> outcomes,
-                const std::string& sql_error, TaskTransaction& transaction);
-  Next Commit(const std::vector<FlightPtr>& flights, const std::vector<Outcome>& outcomes,
-              TaskTransaction& transaction);
-  Outcome Adjusted(const Flight& flight, Outcome outcome) const;
-  void LandAll(const std::vector<FlightPtr>& flights, const std::vector<Outcome>& outcomes,
-               bool verify = false);
-  void LandAll(const std::vector<FlightPtr>& flights, const Outcome& outcome, bool verify = false);
+  Next RunOnce(const Round& round);
+  Next Conclude(const Round& round, std::vector<Outcome> outcomes, const std::string& sql_error);
+  Next Commit(const Round& round, const std::vector<Outcome>& outcomes);
+  void LandAll(const Round& round, const std::vector<Outcome>& outcomes);
+  void LandAll(const Round& round, const Outcome& outcome);
 
   const Clock& clock_;
-  HandlerInstance& handler_;
-  const HandlerConfig& config_;
   Watch& watch_;
   Random random_;
 };

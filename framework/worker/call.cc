@@ -11,7 +11,7 @@ Call::Call(const Clock& clock, std::span<const FlightPtr> flights, TaskTransacti
     : clock_(clock), flights_(flights), transaction_(transaction), deadline_(deadline) {}
 
 bool Call::ShouldStop() const {
-  if (flights_.front()->host.StopAsked() || clock_.Now() >= deadline_) return true;
+  if (flights_.front()->host->StopAsked() || clock_.Now() >= deadline_) return true;
   // A batch is one transaction: it goes on while any of its tasks is still wanted.
   return std::all_of(flights_.begin(), flights_.end(), [](const FlightPtr& flight) {
     return flight->cancel.load(std::memory_order_relaxed) || !flight->standing->Alive();
@@ -33,7 +33,7 @@ Status Call::SaveProgress(std::size_t index, std::string_view progress) {
   if (progress.size() > kMaxText) {
     return Fail(ErrorCode::Invalid, "progress is limited to " + std::to_string(kMaxText) + " bytes");
   }
-  flights_[index]->host.SaveProgress(*flights_[index], std::string(progress));
+  flights_[index]->host->SaveProgress(*flights_[index], std::string(progress));
   return {};
 }
 

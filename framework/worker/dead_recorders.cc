@@ -6,8 +6,24 @@
 
 namespace millrace {
 
-DeadRecorders::DeadRecorders(std::string folder, std::string own_name, std::set<std::string> stores)
-    : folder_(std::move(folder)), stores_(std::move(stores)), passed_over_{std::move(own_name)} {}
+DeadRecorders::DeadRecorders(std::string folder, std::string own_name)
+    : folder_(std::move(folder)), own_name_(std::move(own_name)), passed_over_{own_name_} {}
+
+// What was others' business may be ours now, and the other way round: a recorder let go is free for others.
+void DeadRecorders::Serve(std::set<std::string> stores) {
+  MutexLock lock(mutex_);
+  if (stores == stores_) return;
+  stores_ = std::move(stores);
+  passed_over_ = {own_name_};
+  std::erase_if(graves_, [this](const auto& grave)
+                             MILLRACE_REQUIRES(mutex_) { return !IsServed(*grave.second.recorder); });
+}
+
+bool DeadRecorders::IsServed(const DeadRecorder& recorder) const {
+  return std::all_of(recorder.lives().begin(), recorder.lives().end(),
+                     [this](const DeadRecorder::Life& life)
+                         MILLRACE_REQUIRES(mutex_) { return stores_.contains(life.store); });
+}
 
 void DeadRecorders::Collect() {
   std::vector<std::string> problems;
@@ -17,10 +33,7 @@ void DeadRecorders::Collect() {
       recorder->Discard();
       continue;
     }
-    const bool ours = std::all_of(lives.begin(), lives.end(), [&](const DeadRecorder::Life& life) {
-      return stores_.contains(life.store);
-    });
-    if (!ours) {
+    if (!IsServed(*recorder)) {
       passed_over_.insert(recorder->name());
       continue;
     }

@@ -25,7 +25,10 @@ struct Burial {
 // a store that this process does not serve is left to others.
 class DeadRecorders {
  public:
-  DeadRecorders(std::string folder, std::string own_name, std::set<std::string> stores);
+  DeadRecorders(std::string folder, std::string own_name);
+
+  // The stores that this process serves from now on.
+  void Serve(std::set<std::string> stores);
 
   // Looks for recorders whose owners have died since; what this store is to be told.
   std::vector<Burial> For(const std::string& store);
@@ -37,10 +40,12 @@ class DeadRecorders {
     std::set<std::string> unburied;  // incarnations
   };
   void Collect() MILLRACE_REQUIRES(mutex_);
+  bool IsServed(const DeadRecorder& recorder) const MILLRACE_REQUIRES(mutex_);
 
   const std::string folder_;
-  const std::set<std::string> stores_;
+  const std::string own_name_;
   Mutex mutex_;
+  std::set<std::string> stores_ MILLRACE_GUARDED_BY(mutex_);
   std::set<std::string> passed_over_ MILLRACE_GUARDED_BY(mutex_);  // our own, and others' business
   std::map<std::string, Grave> graves_ MILLRACE_GUARDED_BY(mutex_);
   std::set<std::string> reported_ MILLRACE_GUARDED_BY(mutex_);

@@ -14,43 +14,57 @@ namespace millrace {
 
 class FlightHost;
 
-// Shared by the lane, the watchdog and the settler; what is not atomic is constant.
+// Shared by the lane, the watchdog and the settler; what is not atomic is constant. It keeps its host alive:
+// a thread that a handler has not given back still asks it.
 struct Flight {
-  Flight(FlightHost& shard_host, std::string shard_name, Task claimed, std::shared_ptr<Standing> life,
-         bool alone)
-      : host(shard_host),
+  Flight(std::shared_ptr<FlightHost> shard_host, std::string shard_name, Task claimed,
+         std::shared_ptr<Standing> life, bool runs_solo)
+      : host(std::move(shard_host)),
         shard(std::move(shard_name)),
         task(std::move(claimed)),
         standing(std::move(life)),
-        solo(alone) {}
+        solo(runs_solo) {}
 
-  FlightHost& host;
+  const std::shared_ptr<FlightHost> host;
   const std::string shard;
   const Task task;
   const std::shared_ptr<Standing> standing;  // the life under which it was claimed
   const bool solo;                           // it runs with nothing beside it
   std::atomic<bool> cancel{false};
-  std::atomic<bool> running{false};
+  std::atomic<bool> alone{false};  // it shares no call any more: one that it shared failed as a whole
 };
 using FlightPtr = std::shared_ptr<Flight>;
 
 // How an attempt ended, on its way to the settler. `verify`: the COMMIT of its own transaction has an unknown
-// outcome; the settlement is to be written only if the attempt still runs.
+// outcome; the settlement is to be written only if the attempt still runs. `committed` is then what was sent.
 struct Landing {
   FlightPtr flight;
   Settlement settlement;
   bool verify = false;
+  std::optional<Settlement> committed = {};
 };
 
-// What a flight needs of its shard. Every flight ends in exactly one Land or Settled. Thread-safe; outlives
-// the flight.
+// What is to become of a claimed task that has not started.
+enum class Fate {
+  Start,
+  Moved,      // its slice is another worker's now: whoever can start it first should
+  Withdrawn,  // it is paused, or its shard is served no more: give it back
+  Lost,       // the life that claimed it is dead: it is others' business
+};
+
+// What a flight needs of its shard. Every flight ends in exactly one Land, Settled or Drop. Thread-safe.
 class FlightHost {
  public:
   virtual ~FlightHost() = default;
   // The worker asks its handlers to end now.
   virtual bool StopAsked() const = 0;
+  virtual Fate FateOf(const Flight& flight) const = 0;
+  // The shard is served no more and nothing of it is in hand: whoever keeps a session of it closes it.
+  virtual bool Over() const = 0;
   virtual std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) = 0;
   virtual void SaveProgress(const Flight& flight, std::string progress) = 0;
+  // A lane has room again for tasks of this shard. Never waits.
+  virtual void RoomAgain() = 0;
   // Not to be started for now: the shard's beat is late. It comes back to the lane once the beat has
   // succeeded.
   virtual void Park(FlightPtr flight) = 0;
@@ -58,6 +72,11 @@ class FlightHost {
   virtual void Land(Landing landing) = 0;
   // The attempt was settled by its own transaction.
   virtual void Settled(const Flight& flight, const Settlement& settlement) = 0;
+  // Fate::Lost.
+  virtual void Drop(const Flight& flight) = 0;
 };
+
+// Ends an attempt that has not started: its task waits again; or, where its life is dead, is dropped.
+void GiveBack(const FlightPtr& flight);
 
 }  // namespace millrace

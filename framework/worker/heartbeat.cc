@@ -1,5 +1,7 @@
 #include "framework/worker/heartbeat.h"
 
+#include <algorithm>
+
 #include "framework/base/log.h"
 
 namespace millrace {
@@ -10,25 +12,30 @@ constexpr int kBeatsPerLease = 5;
 }  // namespace
 
 Heartbeat::Heartbeat(const Clock& clock, std::unique_ptr<IncarnationStore> store, std::string address,
-                     Incarnation self, FlightRecorder& recorder, DeadRecorders& dead_recorders, Events events)
+                     Incarnation self, const LiveEngine& engine, FlightRecorder& recorder,
+                     Counter& marked_dead, Events events)
     : clock_(clock),
       store_(std::move(store)),
       address_(std::move(address)),
       self_(std::move(self)),
+      engine_(engine),
       recorder_(recorder),
-      dead_recorders_(dead_recorders),
+      marked_dead_(marked_dead),
       events_(std::move(events)),
-      watch_(2 * self_.lease / kBeatsPerLease),
       random_(Random::FromSystem()) {}
 
 void Heartbeat::Start() {
   thread_ = Thread("beat", [this] { Run(); });
 }
 
-void Heartbeat::Stop(bool retire) {
+void Heartbeat::RequestStop(bool retire) {
   if (retire) retire_.store(true);
   stopping_.store(true);
   stop_.Notify();
+}
+
+void Heartbeat::Stop(bool retire) {
+  RequestStop(retire);
   thread_.Join();
 }
 
@@ -37,15 +44,22 @@ std::shared_ptr<const std::set<std::string>> Heartbeat::LivePeers() const {
   return live_;
 }
 
+std::vector<Incarnation> Heartbeat::Peers() const {
+  MutexLock lock(mutex_);
+  return peers_;
+}
+
+std::string Heartbeat::Trouble() const {
+  MutexLock lock(mutex_);
+  return trouble_;
+}
+
 void Heartbeat::Run() {
-  const Micros interval = self_.lease / kBeatsPerLease;
   while (!stopping_.load()) {
     const BootTime began = clock_.Now();
-    if (standing_ ? Renew() : Register()) {
-      ChargeTheDead();
-      WatchPeers();
-    }
+    if (standing_ ? Renew() : Register()) WatchPeers();
     // A renewal that had to wait is followed the sooner by the next.
+    const Micros interval = (standing_ ? self_.lease : engine_.Get().lease) / kBeatsPerLease;
     const Micros left = interval - (clock_.Now() - began);
     stop_.WaitFor(std::max(left, interval / 4));
   }
@@ -59,20 +73,29 @@ void Heartbeat::Run() {
   }
 }
 
+// Logs the first failure of a row.
+bool Heartbeat::Failed(const char* event, const std::string& error) {
+  MutexLock lock(mutex_);
+  if (trouble_.empty()) LogWarning(event, {{"store", address_}, {"error", error}});
+  trouble_ = error.empty() ? "unknown" : error;
+  return false;
+}
+
 bool Heartbeat::Register() {
   const std::string prefix = self_.worker.substr(0, 50) + ".";
   self_.id = prefix + random_.Hex(12);
+  self_.lease = engine_.Get().lease;
   const BootTime sent = clock_.Now();
   const Status registered = store_->Register(self_);
   if (!registered) {
-    if (!reported_) {
-      LogWarning("the worker can't register; it will be tried until it succeeds",
-                 {{"store", address_}, {"error", registered.error().message}});
-      reported_ = true;
-    }
-    return false;
+    return Failed("the worker can't register; it will be tried until it succeeds",
+                  registered.error().message);
   }
-  reported_ = false;
+  {
+    MutexLock lock(mutex_);
+    trouble_.clear();
+  }
+  watch_ = PeerWatch(2 * self_.lease / kBeatsPerLease);
   recorder_.NoteLife(address_, self_.id);
   standing_ = std::make_shared<Standing>(self_.id, self_.lease, sent);
   LogInfo("worker registered", {{"store", address_}, {"incarnation", self_.id}});
@@ -84,12 +107,7 @@ bool Heartbeat::Renew() {
   const BootTime sent = clock_.Now();
   const auto alive = store_->Renew(standing_->incarnation());
   if (!alive) {
-    if (!reported_) {
-      LogWarning("the beat failed; nothing new is started until it succeeds",
-                 {{"store", address_}, {"error", alive.error().message}});
-      reported_ = true;
-    }
-    return false;
+    return Failed("the beat failed; nothing new is started until it succeeds", alive.error().message);
   }
   if (!*alive) {
     LogError("this worker was marked dead: its running tasks are others' now, it registers anew",
@@ -99,8 +117,11 @@ bool Heartbeat::Renew() {
     standing_.reset();
     return Register();
   }
-  if (reported_) LogInfo("the beat succeeds again", {{"store", address_}});
-  reported_ = false;
+  {
+    MutexLock lock(mutex_);
+    if (!trouble_.empty()) LogInfo("the beat succeeds again", {{"store", address_}});
+    trouble_.clear();
+  }
   standing_->Renewed(sent);
   events_.beat(standing_);
   return true;
@@ -109,48 +130,42 @@ bool Heartbeat::Renew() {
 void Heartbeat::WatchPeers() {
   const auto peers = store_->Peers();
   if (!peers) return;
-  bool any_dead = false;
+  std::vector<Incarnation> alive;
   auto live = std::make_shared<std::set<std::string>>();
   for (const PeerBeat& peer : *peers) live->insert(peer.incarnation.id);
   for (const PeerBeat& peer : watch_.Observe(clock_.Now(), standing_->incarnation(), *peers)) {
     const auto marked = store_->MarkDead(peer.incarnation.id, peer.beat);
     if (!marked || !*marked) continue;
-    marked_dead_.fetch_add(1);
-    any_dead = true;
+    marked_dead_.Add();
     live->erase(peer.incarnation.id);
     LogWarning("worker marked dead: its beat stood still for its whole lease",
                {{"store", address_}, {"incarnation", peer.incarnation.id}, {"host", peer.incarnation.host}});
   }
+  for (const PeerBeat& peer : *peers) {
+    if (live->contains(peer.incarnation.id)) alive.push_back(peer.incarnation);
+  }
+  bool somebody_gone = false;
   {
     MutexLock lock(mutex_);
+    const auto known = live_;
+    somebody_gone = known && std::any_of(known->begin(), known->end(),
+                                         [&](const std::string& id) { return !live->contains(id); });
     live_ = std::move(live);
+    peers_ = std::move(alive);
   }
-  if (any_dead) events_.buried();
+  if (somebody_gone) events_.buried();
 }
 
-void Heartbeat::ChargeTheDead() {
-  for (const Burial& burial : dead_recorders_.For(address_)) {
-    if (Charge(burial)) dead_recorders_.Done(burial);
-  }
-}
-
-bool Heartbeat::Charge(const Burial& burial) {
-  const auto charged = store_->ChargeCrashes(burial.incarnation, burial.crashes);
-  if (!charged) return false;
-  const auto retired = store_->Retire(burial.incarnation);
-  if (!retired) return false;
-  LogWarning("a worker's process on this host has died",
-             {{"store", address_}, {"incarnation", burial.incarnation}, {"handlers_running", *charged}});
+void Heartbeat::Buried(const std::string& incarnation) {
   {
     MutexLock lock(mutex_);
     if (live_) {
       auto live = std::make_shared<std::set<std::string>>(*live_);
-      live->erase(burial.incarnation);
+      live->erase(incarnation);
       live_ = std::move(live);
     }
   }
   events_.buried();
-  return true;
 }
 
 }  // namespace millrace

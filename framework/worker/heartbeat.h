@@ -1,5 +1,4 @@
-// Registers this worker in one shard, renews its beat, and marks those dead whose beats stand still, or whose
-// flight recorders on this host have lost their owner.
+// Registers this worker in one shard, renews its beat, and marks those dead whose beats stand still.
 #pragma once
 
 #include <atomic>
@@ -7,13 +6,16 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "framework/base/mutex.h"
 #include "framework/base/random.h"
 #include "framework/exec/signal.h"
 #include "framework/exec/thread.h"
+#include "framework/metrics/registry.h"
 #include "framework/store/incarnation_store.h"
-#include "framework/worker/dead_recorders.h"
+#include "framework/worker/flight_recorder.h"
+#include "framework/worker/live_engine.h"
 #include "framework/worker/peer_watch.h"
 #include "framework/worker/standing.h"
 
@@ -26,49 +28,56 @@ class Heartbeat {
     std::function<void(std::shared_ptr<Standing>)> born;  // registered: work may be claimed under it
     std::function<void(std::shared_ptr<Standing>)> beat;  // a renewal succeeded
     std::function<void(std::shared_ptr<Standing>)> died;  // found itself marked dead
-    std::function<void()> buried;                         // another was marked dead
+    std::function<void()> buried;                         // another was marked dead, by whomever
   };
 
-  // `self` says who registers; its id is drawn anew for each life.
+  // `self` says who registers; its id is drawn anew for each life, its lease is the one then in force.
   Heartbeat(const Clock& clock, std::unique_ptr<IncarnationStore> store, std::string address,
-            Incarnation self, FlightRecorder& recorder, DeadRecorders& dead_recorders, Events events);
+            Incarnation self, const LiveEngine& engine, FlightRecorder& recorder, Counter& marked_dead,
+            Events events);
   ~Heartbeat() { Stop(); }
 
   void Start();
   // Ends the thread; where `retire` is set, this life first, so that nobody waits for its lease.
   void Stop(bool retire = false);
+  void RequestStop(bool retire);
 
-  // The claimers known to be alive when the last beat succeeded; null before the first.
+  // The claimers known to be alive when the last beat succeeded; null before the first. Thread-safe.
   std::shared_ptr<const std::set<std::string>> LivePeers() const;
-  std::uint64_t MarkedDead() const { return marked_dead_.load(); }
+  // What they said of themselves. Thread-safe.
+  std::vector<Incarnation> Peers() const;
+  // Marked dead by another part of this process. Thread-safe.
+  void Buried(const std::string& incarnation);
+  // Why the last beat failed; empty where it succeeded. Thread-safe.
+  std::string Trouble() const;
 
  private:
   void Run();
   bool Register();
   bool Renew();
   void WatchPeers();
-  void ChargeTheDead();
-  bool Charge(const Burial& burial);
+  bool Failed(const char* event, const std::string& error);
 
   const Clock& clock_;
   const std::unique_ptr<IncarnationStore> store_;
   const std::string address_;
   Incarnation self_;
+  const LiveEngine& engine_;
   FlightRecorder& recorder_;
-  DeadRecorders& dead_recorders_;
+  Counter& marked_dead_;
   const Events events_;
 
   // The heartbeat thread's own.
   PeerWatch watch_;
   Random random_;
   std::shared_ptr<Standing> standing_;
-  bool reported_ = false;
 
   Signal stop_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> retire_{false};
-  std::atomic<std::uint64_t> marked_dead_{0};
   mutable Mutex mutex_;
+  std::string trouble_ MILLRACE_GUARDED_BY(mutex_);
+  std::vector<Incarnation> peers_ MILLRACE_GUARDED_BY(mutex_);
   std::shared_ptr<const std::set<std::string>> live_ MILLRACE_GUARDED_BY(mutex_);
   Thread thread_;
 };

@@ -1,5 +1,7 @@
 #include "framework/worker/in_flight.h"
 
+#include <unordered_set>
+
 namespace millrace {
 
 bool InFlight::Contains(const std::string& table, std::uint64_t id) const {
@@ -28,6 +30,18 @@ void InFlight::Leave(const std::string& table, std::span<const std::uint64_t> id
   MutexLock lock(mutex_);
   Ids& known = tables_[table];
   for (std::uint64_t id : ids) known.erase(id);
+}
+
+void InFlight::LeaveMissed(const ClaimRequest& request, std::span<const Task> claimed) {
+  std::unordered_set<std::uint64_t> missed(request.ids.begin(), request.ids.end());
+  for (const Task& task : claimed) missed.erase(task.key.id);
+  Leave(request.table, std::vector<std::uint64_t>(missed.begin(), missed.end()));
+}
+
+void InFlight::Clear() {
+  std::map<std::string, Ids> gone;  // flights keep their shard alive: let them go outside the lock
+  MutexLock lock(mutex_);
+  gone.swap(tables_);
 }
 
 std::size_t InFlight::Leave(const TaskKey& key) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/base/mutex.h"
+#include "framework/store/task_store.h"
 #include "framework/worker/flight.h"
 
 namespace millrace {
@@ -24,6 +25,8 @@ class InFlight {
   // The claim succeeded: the id stands for this flight from now on.
   void Claimed(const FlightPtr& flight);
   void Leave(const std::string& table, std::span<const std::uint64_t> ids);
+  // A claim's reply is known: what was asked for and not claimed leaves.
+  void LeaveMissed(const ClaimRequest& request, std::span<const Task> claimed);
   // Returns how many are left.
   std::size_t Leave(const TaskKey& key);
 
@@ -32,6 +35,8 @@ class InFlight {
 
   bool Empty() const { return Size() == 0; }
   std::size_t Size() const;
+  // Nothing of the shard is this worker's any more.
+  void Clear();
   // Those whose claim has succeeded, started or not.
   std::vector<FlightPtr> Flights() const;
 

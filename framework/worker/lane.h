@@ -2,25 +2,21 @@
 //
 // A thread whose handler ignores its time limit is given up: its attempt ends as failed, another thread takes
 // its place, and it is left to itself until its handler returns. What such a thread still uses outlives the
-// lane, so a process with lost threads must end without destroying it (see Worker).
+// lane, so a process with lost threads must end without destroying it (see Worker). A thread that hangs in a
+// shard whose beat is late has a stand-in until it is back, so that a dead database slows no other shard.
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <functional>
 #include <list>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "framework/base/mutex.h"
-#include "framework/config/config.h"
-#include "framework/exec/thread.h"
-#include "framework/plugin/handler_instance.h"
-#include "framework/worker/attempt.h"
-#include "framework/worker/flight.h"
-#include "framework/worker/flight_recorder.h"
 #include "framework/worker/lane_pace.h"
+#include "framework/worker/lane_queue.h"
+#include "framework/worker/lane_setup.h"
+#include "framework/worker/station.h"
 
 namespace millrace {
 
@@ -28,28 +24,34 @@ namespace millrace {
 struct LaneParts {
   const Clock& clock;
   FlightRecorder& recorder;
-  std::function<void()> room;  // called when a lane has room again; must not block
 };
 
 // Thread-safe.
 class Lane {
  public:
-  Lane(LaneParts parts, std::string type, HandlerConfig config, std::unique_ptr<HandlerInstance> handler,
-       std::uint32_t threads);
+  Lane(LaneParts parts, std::string type, LaneSetup setup);
   ~Lane();
 
   const std::string& type() const { return type_; }
 
-  // How many more tasks may be claimed for it. Zero until half its queue is free, so that claims stay large.
-  std::size_t Room() const;
+  // For every call that begins from now on. Threads are started, or end once their present call is over.
+  void Follow(LaneSetup setup);
+
+  // How many more tasks of this shard may be claimed for it. Zero until half of the shard's part of the queue
+  // is free, so that claims stay large.
+  std::size_t Room(const FlightHost& host) const;
   // Takes claimed tasks; never refuses, since its callers ask for room first.
   void Push(std::vector<FlightPtr> flights);
   std::size_t Queued() const;
   std::size_t Running() const;
 
-  // Gives up calls that are past their limit and its grace; returns how many threads were lost by it.
-  std::size_t GiveUpOverdue(BootTime now);
-  // Takes what is queued and not started. The caller ends those attempts.
+  // The watchdog's round: gives up calls that are past their limit and its grace, and sees to it that there
+  // are as many threads as there should be.
+  void Watch(BootTime now);
+  // Takes what is queued and not to be started (see Fate); but a task whose slice has moved stays where it
+  // starts within `patience`, since nobody else could start it sooner. The caller ends those attempts.
+  std::vector<FlightPtr> TakeUnwanted(Micros patience);
+  // Takes all that is queued and not started. The caller ends those attempts.
   std::vector<FlightPtr> TakeQueued();
   // Gives back every attempt that still runs, whatever its handler does: its threads count as lost.
   std::size_t AbandonRunning(const std::string& why);
@@ -59,33 +61,32 @@ class Lane {
   void Join();
 
  private:
-  class Station;  // one thread's place
-
-  void AddStation();
-  std::vector<FlightPtr> Take();
+  void AdjustStations(BootTime now) MILLRACE_REQUIRES(mutex_);
   void Run(Station& station);
-  void RunTaken(Station& station);
-  void RunCall(Station& station, std::vector<FlightPtr> flights);
-  bool ReadyToStart(const FlightPtr& flight);
+  // Waits a while for tasks, and gives them to the station with what they go by; null: there are none.
+  LaneSetupPtr Take(Station& station);
+  void Release(Station& station) MILLRACE_REQUIRES(mutex_);
+  bool Ends(Station& station);
+  void RunTaken(Station& station, const LaneSetupPtr& setup);
+  void RunCall(Station& station, const LaneSetupPtr& setup, std::vector<FlightPtr> flights);
+  bool ReadyToStart(const FlightPtr& flight, const LaneSetup& setup);
+  void EndOverdue(Station::Abandoned overdue);
 
   const LaneParts parts_;
   const std::string type_;
-  const HandlerConfig config_;
-  const std::unique_ptr<HandlerInstance> handler_;
-  const std::size_t threads_;
 
   mutable Mutex mutex_;
   CondVar filled_;
-  std::deque<FlightPtr> queue_ MILLRACE_GUARDED_BY(mutex_);
+  LaneSetupPtr setup_ MILLRACE_GUARDED_BY(mutex_);
+  LaneQueue queue_ MILLRACE_GUARDED_BY(mutex_);
   LanePace pace_ MILLRACE_GUARDED_BY(mutex_);
   std::list<Station> stations_ MILLRACE_GUARDED_BY(mutex_);
-  std::size_t running_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  std::size_t started_ MILLRACE_GUARDED_BY(mutex_) = 0;  // stations so far
+  std::size_t active_ MILLRACE_GUARDED_BY(mutex_) = 0;   // stations that are neither lost nor home
+  std::size_t wanted_ MILLRACE_GUARDED_BY(mutex_) = 0;   // how many should be
+  std::size_t running_ MILLRACE_GUARDED_BY(mutex_) = 0;  // tasks
   std::size_t lost_ MILLRACE_GUARDED_BY(mutex_) = 0;
-  bool room_wanted_ MILLRACE_GUARDED_BY(mutex_) = false;  // somebody was told that there is none
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
 };
-
-// A handler that ignores its stop token keeps its thread for so long before it is given up.
-Micros GraceAfter(Micros timeout);
 
 }  // namespace millrace

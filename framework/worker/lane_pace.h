@@ -16,6 +16,12 @@ class LanePace {
   // `fixed`: the configured number; 0: measured.
   LanePace(std::size_t threads, std::size_t fixed) : threads_(threads), fixed_(fixed) {}
 
+  // Keeps what was measured.
+  void Resize(std::size_t threads, std::size_t fixed) {
+    threads_ = threads;
+    fixed_ = fixed;
+  }
+
   // A call ran `tasks` tasks in `took`.
   void Ran(std::size_t tasks, Micros took) {
     const double each =
@@ -34,6 +40,13 @@ class LanePace {
     return std::clamp<std::size_t>(static_cast<std::size_t>(std::min(ahead, 1e9)), threads_, kMost);
   }
 
+  // How long a task with so many before it waits for a thread, where all are busy.
+  Micros WaitFor(std::size_t ahead) const {
+    if (micros_each_ == 0) return std::chrono::hours(1);  // nothing is known
+    const double wait = static_cast<double>(ahead + 1) * micros_each_ / static_cast<double>(threads_);
+    return Micros(static_cast<Micros::rep>(std::min(wait, 3.6e9)));
+  }
+
   static constexpr Micros kAhead = std::chrono::milliseconds(500);
   static constexpr std::size_t kMost = 4 * 999;
 
@@ -41,8 +54,8 @@ class LanePace {
   static constexpr double kShort = 1000;  // microseconds
   static constexpr double kWeight = 0.1;  // of the newest call in the moving mean
 
-  const std::size_t threads_;
-  const std::size_t fixed_;
+  std::size_t threads_;
+  std::size_t fixed_;
   double micros_each_ = 0;
 };
 

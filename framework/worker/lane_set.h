@@ -1,4 +1,5 @@
-// The lanes of a worker, one for each task type. A lane is opened when it is first needed.
+// The lanes of a worker, one for each task type. A lane is opened when it is first needed, and follows the
+// configuration from then on.
 #pragma once
 
 #include <map>
@@ -21,19 +22,49 @@ class LaneSet {
 
   // Opens the lanes of all types that the configuration names. Invalid with what is wrong.
   Status OpenConfigured();
+  // Takes a new configuration: numbers hold for every call that begins from now on; where options, secrets or
+  // `uses` changed the handler is opened anew. One that refuses keeps the former ones, and the refusal is
+  // told until a configuration that it takes. May wait for handlers to open; one caller at a time.
+  void Follow(std::shared_ptr<const Config> config);
+  // What of the configuration in force was refused, and why; one text each, by task type.
+  std::vector<std::string> Refusals() const;
+
   // The lane of a type; null if no plugin has its handler, or the handler refused to open (logged once).
   Lane* For(const std::string& type);
   std::vector<Lane*> All() const;
 
  private:
-  Result<std::unique_ptr<Lane>> Open(const std::string& type) const;
+  // What a handler was opened with.
+  struct Opening {
+    std::string uses;
+    std::string options;
+    Secrets secrets;
+    bool operator==(const Opening&) const = default;
+  };
+  // A type as it is served now. No lane: its handler could not be opened.
+  struct Entry {
+    std::shared_ptr<Lane> lane;
+    Opening opening;
+    std::shared_ptr<HandlerInstance> handler;
+    std::string refusal;  // of the configuration in force; empty: none
+  };
+
+  Result<Opening> Wanted(const std::string& type, const HandlerConfig& config) const;
+  Result<std::shared_ptr<HandlerInstance>> Open(const std::string& type, const Opening& opening) const;
+  Result<Entry> NewEntry(const std::string& type, const HandlerConfig& config) const;
+  LaneSetup SetupOf(const HandlerConfig& config, std::shared_ptr<HandlerInstance> handler) const;
+  std::shared_ptr<const Config> Current() const;
+  std::optional<Entry> Known(const std::string& type) const;
+  void Refresh(const std::string& type, const Config& config);
+  // Opens the handler anew where what it is opened with has changed; what it refuses it notes.
+  void Reopen(const std::string& type, const HandlerConfig& config, Entry& entry) const;
 
   const LaneParts parts_;
   const PluginSet& plugins_;
-  const std::shared_ptr<const Config> config_;
   const std::optional<std::uint32_t> concurrency_;
   mutable Mutex mutex_;
-  std::map<std::string, std::unique_ptr<Lane>> lanes_ MILLRACE_GUARDED_BY(mutex_);  // null: can't be opened
+  std::shared_ptr<const Config> config_ MILLRACE_GUARDED_BY(mutex_);
+  std::map<std::string, Entry> entries_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

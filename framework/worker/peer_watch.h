@@ -21,7 +21,7 @@ namespace millrace {
 class PeerWatch {
  public:
   // `gap` is the longest pause between two observations that still counts as watching without a break.
-  explicit PeerWatch(Micros gap) : gap_(gap) {}
+  explicit PeerWatch(Micros gap = Micros(0)) : gap_(gap) {}
 
   // Call after each successful renewal of one's own, with what Peers() then said. Returns those to mark dead.
   std::vector<PeerBeat> Observe(BootTime now, const std::string& self, std::span<const PeerBeat> peers);
@@ -32,7 +32,7 @@ class PeerWatch {
     BootTime since;
   };
 
-  const Micros gap_;
+  Micros gap_;
   BootTime last_{};
   std::map<std::string, Sighting> sightings_;
 };

@@ -4,18 +4,17 @@
 
 namespace millrace {
 
-bool ScanCursors::Restarts(const Place& place, const DueGroup& group, BootTime now) const {
-  return (place.empty && place.read <= kSmallGroup) || group.first_run_at < place.head ||
-         now - place.rewound >= rewind_;
-}
-
-void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups) {
+void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups, Micros rewind) {
+  const auto restarts = [&](const Place& place, const DueGroup& group) {
+    return (place.empty && place.read <= kSmallGroup) || group.first_run_at < place.head ||
+           now - place.rewound >= rewind;
+  };
   std::map<Key, Place> next;
   for (const DueGroup& group : groups) {
     const Key key = KeyOf(group);
     const auto known = places_.find(key);
     Place place{{}, group.first_run_at, now};
-    if (known != places_.end() && !Restarts(known->second, group, now)) {
+    if (known != places_.end() && !restarts(known->second, group)) {
       place = known->second;
       place.empty = false;
     }

@@ -19,10 +19,8 @@ namespace millrace {
 // Not thread-safe.
 class ScanCursors {
  public:
-  explicit ScanCursors(Micros rewind) : rewind_(rewind) {}
-
   // Takes a new due map: forgets groups that it does not name and rewinds those that are to be.
-  void Refresh(BootTime now, const std::vector<DueGroup>& groups);
+  void Refresh(BootTime now, const std::vector<DueGroup>& groups, Micros rewind);
 
   // Where the next page of the group begins.
   ScanPosition At(const DueGroup& group) const;
@@ -46,10 +44,8 @@ class ScanCursors {
 
   static constexpr std::size_t kSmallGroup = 100;  // rows that may be read again in every round
 
-  bool Restarts(const Place& place, const DueGroup& group, BootTime now) const;
   static Key KeyOf(const DueGroup& group) { return {group.table, group.slice, group.handler, group.urgency}; }
 
-  const Micros rewind_;
   std::map<Key, Place> places_;
 };
 

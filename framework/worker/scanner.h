@@ -1,4 +1,4 @@
-// Finds due tasks of one shard and claims them for the lanes: due map → keyset pages → one UPDATE per batch.
+// Finds due tasks of one shard and has them claimed for the lanes: due map → keyset pages → claims.
 #pragma once
 
 #include <atomic>
@@ -12,26 +12,32 @@
 
 #include "framework/exec/signal.h"
 #include "framework/exec/thread.h"
-#include "framework/store/task_desk.h"
-#include "framework/worker/in_flight.h"
+#include "framework/worker/claimer.h"
 #include "framework/worker/lane_set.h"
-#include "framework/worker/ports.h"
+#include "framework/worker/remit.h"
 #include "framework/worker/scan_cursor.h"
-#include "framework/worker/solo_gate.h"
 
 namespace millrace {
 
 // What the scanner needs of its shard's mill. Thread-safe.
-class ScannerHost {
+class ScannerHost : public ClaimHost {
  public:
-  virtual ~ScannerHost() = default;
   // The present life; null while the worker is not registered.
   virtual std::shared_ptr<Standing> Life() const = 0;
-  // Claimed: makes a flight of the task and ends it at once with this outcome.
-  virtual void LandAtOnce(const Task& task, const std::shared_ptr<Standing>& life, Outcome outcome,
-                          bool solo) = 0;
-  // Claimed: makes flights of these tasks and hands them to their lanes. `solo`: it runs alone.
-  virtual void Dispatch(std::vector<Task> tasks, const std::shared_ptr<Standing>& life, bool solo) = 0;
+  // As whom the lanes know this shard.
+  virtual const FlightHost& LaneHost() const = 0;
+  // The shard says that something else is paused than before.
+  virtual void PausesChanged() = 0;
+};
+
+// What the last look at the shard showed.
+struct ScanView {
+  bool reachable = false;
+  std::string error;
+  Micros map_cost{0};
+  Micros poll{0};
+  Micros lag{0};
+  std::vector<std::string> unrunnable;
 };
 
 class Scanner {
@@ -40,11 +46,11 @@ class Scanner {
     const Clock& clock;
     const std::string& shard;
     ScannerHost& host;
-    SliceSource& slices;
+    Remit& remit;
     LaneSet& lanes;
     InFlight& in_flight;
     SoloGate& gate;
-    EngineConfig engine;
+    const LiveEngine& engine;
     bool watch_idle = false;  // also find out whether nothing at all is left to do
   };
 
@@ -52,73 +58,80 @@ class Scanner {
   ~Scanner() { Stop(); }
 
   void Start();
-  // Claims nothing more; only what it does not know yet of its claims is still resolved.
+  // Claims nothing more; only what it does not know yet of its claims is still resolved. Thread-safe.
   void StopClaiming();
+  void RequestStop();
   void Stop();
-  // Looks again at once: a lane has room, or a task came back. Thread-safe.
-  void Wake() { wake_.Notify(); }
-  // Nothing runs and nothing is due that can run here, as of the last round. Meant for `watch_idle`.
+  // Looks at the shard again at once: a task came back, or other slices are its own now. Thread-safe.
+  void Wake();
+  // Goes on with what the last look showed: a lane has room. Thread-safe.
+  void RoomAgain() { wake_.Notify(); }
+  // Nothing runs and nothing is due that can run here, as of the last look. Meant for `watch_idle`.
+  // Thread-safe.
   bool Idle() const { return idle_.load(); }
-  // It has seen that it is to claim nothing more: what it had claimed is in the in-flight set.
+  // It has seen that it is to claim nothing more: what it had claimed is in the in-flight set. Thread-safe.
   bool Quiet() const { return quiet_.load(); }
+  // Thread-safe.
+  ScanView View() const;
+  // The newest due map, of own groups alone; null while there is none. Thread-safe.
+  std::shared_ptr<const DueMap> LatestMap() const;
 
  private:
   struct Candidates {
     std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint64_t>> by_attempt;  // table, attempt
     std::size_t count = 0;
   };
-  struct Suspect {
-    std::string table;
-    std::uint64_t id = 0;
-    std::uint32_t attempt = 0;
-    BootTime since;
-  };
   struct LaneWork {
     Lane* lane = nullptr;
-    std::size_t room = 0;
     std::vector<const DueGroup*> groups;  // due, in the order of work
+  };
+  struct Look {
+    std::shared_ptr<const DueMap> map;
+    std::vector<LaneWork> work;  // points into the map
+    BootTime until;              // when to look again
   };
 
   void Run();
-  // One look at the shard; returns how long to wait for the next.
+  // One round of work; returns how long to wait for the next.
   Micros Round();
-  std::vector<LaneWork> WorkOf(const DueMap& map);
+  void TakeLook(const EngineConfig& engine);
+  Result<DueMap> ReadMap(const std::vector<TableSlices>& slices);
+  std::vector<LaneWork> WorkOf(const DueMap& map, ScanView& view);
+  // Claims what the look shows, as far as the lanes have room.
+  void WorkOff(const EngineConfig& engine, const std::shared_ptr<Standing>& life);
   // Scans and claims for one lane as far as its room goes; false: nothing more can be claimed now.
-  bool Fill(LaneWork& work, const std::shared_ptr<Standing>& life);
+  bool Fill(const LaneWork& work, std::size_t most, const std::shared_ptr<Standing>& life);
+  bool MayClaim(const DueGroup& group) const;
   // One page of a group into `found`; false on an error.
   bool ScanInto(const DueGroup& group, std::size_t limit, Candidates& found);
-  void ClaimAll(Candidates found, const std::shared_ptr<Standing>& life);
-  void Claim(ClaimRequest request, const std::shared_ptr<Standing>& life);
-  void Accept(std::vector<Task> tasks, const std::shared_ptr<Standing>& life, bool solo = false);
-  void SkipDuplicates(std::vector<Task>& tasks, const std::shared_ptr<Standing>& life, bool solo);
-  void PickOutSuspects(std::vector<Task>& tasks, const std::shared_ptr<Standing>& life);
-  void PickOutOftenRescued(std::vector<Task>& tasks, const std::shared_ptr<Standing>& life);
-  void ResolvePending();
-  bool IsSuspect(const ScanRow& row, const std::string& table) const;
-  void TrySuspect(const std::shared_ptr<Standing>& life);
-  void ForgetSuspect();
   bool NothingLeft(const DueMap& map, bool was_empty);
-  void Report(const Error& error);
+  bool MayStillRun(const DueGroup& group);
+  // True where it is well.
+  bool Note(const Status& status);
+  Micros AfterTrouble();
 
   const Parts parts_;
   const std::unique_ptr<TaskStore> store_;
-  const std::unique_ptr<TaskDesk> desk_;
 
   // The scanner thread's own.
+  Suspects suspects_;
+  Claimer claimer_;
   ScanCursors cursors_;
   std::uint64_t turn_ = 0;
-  std::vector<std::pair<ClaimRequest, std::shared_ptr<Standing>>> unknown_;
-  std::optional<Suspect> suspect_;
-  BootTime no_suspects_before_{};
-  std::set<std::pair<std::string, std::uint64_t>> often_rescued_;
+  Look look_;
   Micros trouble_pause_{0};
   bool failed_ = false;  // an error in this round
+  std::optional<BootTime> told_paused_;
 
   Signal wake_;
+  std::atomic<bool> look_again_{false};
   std::atomic<bool> idle_{false};
   std::atomic<bool> quiet_{false};
   std::atomic<bool> claiming_{true};
   std::atomic<bool> stopping_{false};
+  mutable Mutex mutex_;
+  ScanView view_ MILLRACE_GUARDED_BY(mutex_);
+  std::shared_ptr<const DueMap> latest_ MILLRACE_GUARDED_BY(mutex_);
   Thread thread_;
 };
 

@@ -25,25 +25,34 @@ const std::string& LifeOf(const Landing& landing) { return landing.flight->stand
 
 }  // namespace
 
-Settler::Settler(std::unique_ptr<TaskStore> store, std::size_t batch, Known known)
-    : store_(std::move(store)), batch_(batch), known_(std::move(known)) {}
+Settler::Settler(std::unique_ptr<TaskStore> store, const LiveEngine& engine, Known known)
+    : store_(std::move(store)), engine_(engine), known_(std::move(known)) {}
 
 void Settler::Start() {
   thread_ = Thread("settle", [this] { Run(); });
 }
 
-void Settler::Stop() {
+void Settler::RequestStop() {
   stopping_.store(true);
   wake_.Notify();
-  thread_.Join();
 }
 
-void Settler::Land(Landing landing) { queue_.Push(std::move(landing)); }
+void Settler::Stop() {
+  RequestStop();
+  thread_.Join();
+  busy_.clear();
+  while (!queue_.Take(kMaxBatchRows, Micros(0)).empty()) continue;
+}
+
+void Settler::Land(Landing landing) {
+  if (!stopping_.load()) queue_.Push(std::move(landing));
+}
 
 void Settler::Run() {
   while (!stopping_.load()) {
-    std::vector<Landing> taken = DueAgain();
-    std::vector<Landing> fresh = queue_.Take(batch_ - taken.size(), kTick);
+    const std::size_t most = engine_.Get().batch;
+    std::vector<Landing> taken = DueAgain(most);
+    std::vector<Landing> fresh = queue_.Take(most - taken.size(), kTick);
     std::move(fresh.begin(), fresh.end(), std::back_inserter(taken));
     std::map<std::string, std::vector<Landing>> by_life;
     for (Landing& landing : taken) by_life[LifeOf(landing)].push_back(std::move(landing));
@@ -56,10 +65,10 @@ void Settler::SetAside(Landing landing) {
   busy_.push_back(std::move(landing));
 }
 
-std::vector<Landing> Settler::DueAgain() {
+std::vector<Landing> Settler::DueAgain(std::size_t most) {
   std::vector<Landing> due;
   if (busy_.empty() || BootClock::now() < busy_due_) return due;
-  const auto end = busy_.begin() + static_cast<std::ptrdiff_t>(std::min(busy_.size(), batch_));
+  const auto end = busy_.begin() + static_cast<std::ptrdiff_t>(std::min(busy_.size(), most));
   std::move(busy_.begin(), end, std::back_inserter(due));
   busy_.erase(busy_.begin(), end);
   return due;
@@ -100,6 +109,7 @@ std::vector<Landing> Settler::Verified(std::vector<Landing> batch) {
       batch[i].verify = false;
       open.push_back(std::move(batch[i]));
     } else {
+      if (batch[i].committed) batch[i].settlement = std::move(*batch[i].committed);
       known_(batch[i], SettleVerdict::Settled);
     }
   }

@@ -12,6 +12,7 @@
 #include "framework/exec/thread.h"
 #include "framework/store/task_store.h"
 #include "framework/worker/flight.h"
+#include "framework/worker/live_engine.h"
 
 namespace millrace {
 
@@ -21,12 +22,13 @@ class Settler {
   // set. `verdict` Refused: the attempt was no longer ours.
   using Known = std::function<void(const Landing&, SettleVerdict verdict)>;
 
-  Settler(std::unique_ptr<TaskStore> store, std::size_t batch, Known known);
+  Settler(std::unique_ptr<TaskStore> store, const LiveEngine& engine, Known known);
   ~Settler() { Stop(); }
 
   void Start();
-  // Ends the thread, whatever is still queued.
+  // Ends the thread; RequestStop asks it to. What is still queued, or lands from then on, is dropped.
   void Stop();
+  void RequestStop();
   // Thread-safe, and never waits: how much can be under way is bounded where tasks are claimed.
   void Land(Landing landing);
 
@@ -38,10 +40,10 @@ class Settler {
   std::vector<Landing> Verified(std::vector<Landing> batch);
   void MendBroken(Landing landing, const std::string& error);
   void SetAside(Landing landing);
-  std::vector<Landing> DueAgain();
+  std::vector<Landing> DueAgain(std::size_t most);
 
   const std::unique_ptr<TaskStore> store_;
-  const std::size_t batch_;
+  const LiveEngine& engine_;
   const Known known_;
   HandOver<Landing> queue_;
   std::atomic<bool> stopping_{false};

@@ -1,78 +1,84 @@
 #include "framework/worker/shard_mill.h"
 
+#include <map>
+
 #include "framework/base/log.h"
+#include "framework/worker/engine_outcome.h"
 
 namespace millrace {
-namespace {
 
-Outcome GivenBack() {
-  Outcome outcome;
-  outcome.kind = OutcomeKind::GiveBack;
-  return outcome;
-}
-
-Counter& Settles(Registry& registry, const char* outcome) {
-  return registry.GetCounter("millrace_tasks_settled_total", {{"outcome", outcome}});
-}
-
-}  // namespace
-
-MillCounters::MillCounters(Registry& registry)
-    : claimed(registry.GetCounter("millrace_tasks_claimed_total")),
-      succeeded(Settles(registry, "succeeded")),
-      cancelled(Settles(registry, "cancelled")),
-      failed(Settles(registry, "failed")),
-      retried(Settles(registry, "retried")),
-      returned(Settles(registry, "returned")),
-      refused(registry.GetCounter("millrace_settles_refused_total")),
-      adopted(registry.GetCounter("millrace_tasks_adopted_total")),
-      rescued(registry.GetCounter("millrace_tasks_rescued_total")) {}
-
-ShardMill::ShardMill(Parts parts)
-    : parts_(std::move(parts)),
-      settler_(parts_.store.OpenTasks(), parts_.engine.batch,
+ShardMill::ShardMill(const MillParts& parts, std::string shard, std::shared_ptr<Store> store)
+    : parts_(parts),
+      shard_(std::move(shard)),
+      store_(std::move(store)),
+      remit_(shard_),
+      settler_(store_->OpenTasks(), parts_.engine,
                [this](const Landing& landing, SettleVerdict verdict) { Known(landing, verdict); }),
-      scanner_({parts_.clock, parts_.name, *this, parts_.slices, parts_.lanes, in_flight_, parts_.gate,
-                parts_.engine, parts_.watch_idle},
-               parts_.store.OpenTasks(), parts_.store.OpenDesk()),
-      tender_({parts_.clock, parts_.name, *this, parts_.slices, in_flight_, parts_.engine.rewind},
-              parts_.store.OpenTasks()),
-      heartbeat_(parts_.clock, parts_.store.OpenIncarnations(), parts_.store.Describe(), parts_.self,
-                 parts_.recorder, parts_.dead_recorders, Events()) {}
+      scanner_({parts_.clock, shard_, *this, remit_, parts_.lanes, in_flight_, parts_.gate, parts_.engine,
+                parts_.watch_idle},
+               store_->OpenTasks(), store_->OpenDesk()),
+      tender_(
+          {parts_.clock, shard_, store_->Describe(), *this, in_flight_, parts_.dead_recorders, parts_.engine},
+          store_->OpenTasks(), store_->OpenIncarnations()),
+      heartbeat_(parts_.clock, store_->OpenIncarnations(), store_->Describe(), parts_.self, parts_.engine,
+                 parts_.recorder, parts_.counters.marked_dead, Events()) {}
 
 ShardMill::~ShardMill() { End(); }
 
 void ShardMill::Start() {
+  Follow();
   settler_.Start();
   heartbeat_.Start();
   scanner_.Start();
   tender_.Start();
 }
 
+bool ShardMill::Follow() {
+  const bool followed = remit_.Follow(parts_.slices.Slices(shard_), parts_.pauses.Paused());
+  if (followed) scanner_.Wake();
+  return changed_.exchange(false) || followed;
+}
+
+void ShardMill::Retire() {
+  retired_.store(true);
+  scanner_.StopClaiming();
+}
+
+void ShardMill::RequestEnd() {
+  scanner_.RequestStop();
+  tender_.RequestStop();
+  settler_.RequestStop();
+  heartbeat_.RequestStop(true);
+}
+
 void ShardMill::End() {
+  RequestEnd();
   scanner_.Stop();
   tender_.Stop();
   settler_.Stop();
   heartbeat_.Stop(true);
+  TakeParked();
+  in_flight_.Clear();
+  over_.store(true);
 }
 
 Heartbeat::Events ShardMill::Events() {
   return {[this](std::shared_ptr<Standing> life) {
-            {
-              MutexLock lock(mutex_);
-              life_ = std::move(life);
-            }
+            SetLife(std::move(life));
             scanner_.Wake();
           },
-          [this](std::shared_ptr<Standing> life) { Unpark(life); },
-          [this](std::shared_ptr<Standing> life) {
-            {
-              MutexLock lock(mutex_);
-              life_.reset();
-            }
-            Unpark(life);
+          [this](std::shared_ptr<Standing>) { Unpark(); },
+          [this](std::shared_ptr<Standing>) {
+            SetLife(nullptr);
+            changed_.store(true);  // what is queued was claimed by the dead life
+            Unpark();
           },
           [this] { tender_.Wake(); }};
+}
+
+void ShardMill::SetLife(std::shared_ptr<Standing> life) {
+  MutexLock lock(mutex_);
+  life_ = std::move(life);
 }
 
 std::shared_ptr<Standing> ShardMill::Life() const {
@@ -80,38 +86,66 @@ std::shared_ptr<Standing> ShardMill::Life() const {
   return life_;
 }
 
+Fate ShardMill::FateOf(const Flight& flight) const {
+  if (!flight.standing->Alive()) return Fate::Lost;
+  const Task& task = flight.task;
+  if (retired_.load() || remit_.Paused(task.key.table, task.slice, task.handler)) return Fate::Withdrawn;
+  return remit_.Owns(task.key.table, task.slice, task.handler) ? Fate::Start : Fate::Moved;
+}
+
+ShardStatus ShardMill::Status() const {
+  const std::shared_ptr<Standing> life = Life();
+  const ScanView view = scanner_.View();
+  const std::string trouble = heartbeat_.Trouble();
+  ShardStatus status;
+  status.shard = shard_;
+  status.incarnation = life ? life->incarnation() : "";
+  status.error = trouble.empty() ? view.error : trouble;
+  status.reachable = life && status.error.empty();
+  status.claims = claims_.Value();
+  status.settles = settles_.Value();
+  status.lag = view.lag;
+  status.map_cost = view.map_cost;
+  status.poll = view.poll;
+  status.unrunnable = view.unrunnable;
+  status.retiring = retired_.load();
+  return status;
+}
+
 std::unique_ptr<TaskTransaction> ShardMill::OpenTransaction(Micros limit) {
-  return parts_.store.OpenTransaction(limit);
+  return store_->OpenTransaction(limit);
 }
 
 void ShardMill::SaveProgress(const Flight& flight, std::string progress) {
   tender_.SaveProgress({flight.task.key, flight.task.attempt, std::move(progress)});
 }
 
+FlightPtr ShardMill::Claimed(Task task, const std::shared_ptr<Standing>& life, bool solo) {
+  claims_.Add();
+  parts_.counters.claimed.Add();
+  auto flight = std::make_shared<Flight>(shared_from_this(), shard_, std::move(task), life, solo);
+  in_flight_.Claimed(flight);
+  return flight;
+}
+
 void ShardMill::Dispatch(std::vector<Task> tasks, const std::shared_ptr<Standing>& life, bool solo) {
-  parts_.counters.claimed.Add(tasks.size());
   std::map<std::string, std::vector<FlightPtr>> by_type;
   for (Task& task : tasks) {
-    auto flight = std::make_shared<Flight>(*this, parts_.name, std::move(task), life, solo);
-    in_flight_.Claimed(flight);
+    FlightPtr flight = Claimed(std::move(task), life, solo);
     by_type[flight->task.handler].push_back(std::move(flight));
   }
   for (auto& [type, flights] : by_type) {
-    Lane* lane = parts_.lanes.For(type);
-    if (lane == nullptr) {
-      GiveBack(std::move(flights));
-    } else {
+    if (Lane* lane = parts_.lanes.For(type)) {
       lane->Push(std::move(flights));
+    } else {
+      for (const FlightPtr& flight : flights) millrace::GiveBack(flight);
     }
   }
 }
 
 void ShardMill::LandAtOnce(const Task& task, const std::shared_ptr<Standing>& life, Outcome outcome,
                            bool solo) {
-  parts_.counters.claimed.Add();
-  auto flight = std::make_shared<Flight>(*this, parts_.name, task, life, solo);
-  in_flight_.Claimed(flight);
-  Land({flight, Settle({}, task, outcome, 0)});
+  Land({Claimed(task, life, solo), Settle({}, task, outcome, 0)});
 }
 
 void ShardMill::Adopted(std::vector<Task> tasks, const std::shared_ptr<Standing>& life) {
@@ -128,54 +162,45 @@ void ShardMill::Rescued(std::size_t count) {
   scanner_.Wake();
 }
 
-void ShardMill::GiveBack(std::vector<FlightPtr> flights) {
-  for (FlightPtr& flight : flights) {
-    Settlement settlement = Settle({}, flight->task, GivenBack(), 0);
-    Land({std::move(flight), std::move(settlement)});
-  }
+std::vector<FlightPtr> ShardMill::TakeParked() {
+  MutexLock lock(mutex_);
+  return std::exchange(parked_, {});
 }
 
 void ShardMill::GiveBackParked() {
-  std::vector<FlightPtr> parked;
-  {
-    MutexLock lock(mutex_);
-    parked.swap(parked_);
+  for (const FlightPtr& flight : TakeParked()) {
+    parts_.gate.EnterClaimed();
+    millrace::GiveBack(flight);
   }
-  GiveBack(std::move(parked));
 }
 
+// A parked task does not run: nobody who wants to be alone waits for it.
 void ShardMill::Park(FlightPtr flight) {
-  if (stop_asked_.load()) {
-    GiveBack({std::move(flight)});
+  if (stop_asked_.load() || flight->solo || !flight->standing->Alive()) {
+    millrace::GiveBack(flight);
     return;
   }
-  if (!flight->standing->Alive()) {
-    Drop(flight);
-    return;
-  }
+  LeaveGate(*flight);
   MutexLock lock(mutex_);
   parked_.push_back(std::move(flight));
 }
 
 // After each beat, and after a death: what is parked starts again, or is others' business now.
-void ShardMill::Unpark(const std::shared_ptr<Standing>&) {
-  std::vector<FlightPtr> parked;
-  {
-    MutexLock lock(mutex_);
-    parked.swap(parked_);
-  }
-  for (FlightPtr& flight : parked) {
-    if (!flight->standing->Alive()) {
-      Drop(flight);
-    } else if (Lane* lane = parts_.lanes.For(flight->task.handler)) {
+void ShardMill::Unpark() {
+  for (FlightPtr& flight : TakeParked()) {
+    const bool may_run = parts_.gate.EnterClaimed() && flight->standing->Alive();
+    Lane* lane = may_run ? parts_.lanes.For(flight->task.handler) : nullptr;
+    if (lane != nullptr) {
       lane->Push({std::move(flight)});
+    } else {
+      millrace::GiveBack(flight);
     }
   }
 }
 
-void ShardMill::Drop(const FlightPtr& flight) {
-  LeaveGate(*flight);
-  in_flight_.Leave(flight->task.key);
+void ShardMill::Drop(const Flight& flight) {
+  LeaveGate(flight);
+  in_flight_.Leave(flight.task.key);
 }
 
 void ShardMill::LeaveGate(const Flight& flight) {
@@ -188,7 +213,6 @@ void ShardMill::LeaveGate(const Flight& flight) {
 }
 
 void ShardMill::Land(Landing landing) {
-  landing.flight->running.store(false, std::memory_order_relaxed);
   LeaveGate(*landing.flight);
   settler_.Land(std::move(landing));
 }
@@ -196,37 +220,21 @@ void ShardMill::Land(Landing landing) {
 void ShardMill::Settled(const Flight& flight, const Settlement& settlement) {
   LeaveGate(flight);
   in_flight_.Leave(flight.task.key);
-  Count(settlement);
+  settles_.Add();
+  parts_.counters.Count(settlement);
 }
 
 void ShardMill::Known(const Landing& landing, SettleVerdict verdict) {
-  if (in_flight_.Leave(landing.flight->task.key) == InFlight::kMost / 2) scanner_.Wake();
+  if (in_flight_.Leave(landing.flight->task.key) == InFlight::kMost / 2) scanner_.RoomAgain();
   if (verdict == SettleVerdict::Refused) {
     parts_.counters.refused.Add();
     LogWarning("a late settle was refused: the attempt is no longer this worker's",
-               {{"task", ToString(TaskName{parts_.name, landing.settlement.key})},
+               {{"task", ToString(TaskName{shard_, landing.settlement.key})},
                 {"attempt", landing.settlement.attempt}});
     return;
   }
-  Count(landing.settlement);
-}
-
-void ShardMill::Count(const Settlement& settlement) {
-  MillCounters& counters = parts_.counters;
-  switch (settlement.to) {
-    case Settlement::To::Succeeded:
-      counters.succeeded.Add();
-      break;
-    case Settlement::To::Cancelled:
-      counters.cancelled.Add();
-      break;
-    case Settlement::To::Failed:
-      counters.failed.Add();
-      break;
-    case Settlement::To::Waiting:
-      (settlement.failed_attempt ? counters.retried : counters.returned).Add();
-      break;
-  }
+  settles_.Add();
+  parts_.counters.Count(landing.settlement);
 }
 
 }  // namespace millrace

@@ -3,82 +3,87 @@
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "framework/metrics/registry.h"
 #include "framework/store/store.h"
 #include "framework/worker/heartbeat.h"
+#include "framework/worker/mill_counters.h"
+#include "framework/worker/ports.h"
 #include "framework/worker/scanner.h"
 #include "framework/worker/settler.h"
 #include "framework/worker/tender.h"
+#include "framework/worker/worker_status.h"
 
 namespace millrace {
 
-// The counters that the mills of a worker share.
-struct MillCounters {
-  explicit MillCounters(Registry& registry);
-  Counter& claimed;
-  Counter& succeeded;
-  Counter& cancelled;
-  Counter& failed;
-  Counter& retried;
-  Counter& returned;  // snoozed or given back
-  Counter& refused;   // settles of attempts that were no longer ours
-  Counter& adopted;
-  Counter& rescued;
+// What the mills of a worker share. Outlives them.
+struct MillParts {
+  const Clock& clock;
+  SliceSource& slices;
+  PauseSource& pauses;
+  LaneSet& lanes;
+  SoloGate& gate;
+  FlightRecorder& recorder;
+  DeadRecorders& dead_recorders;
+  MillCounters& counters;
+  const LiveEngine& engine;
+  Incarnation self;
+  bool watch_idle = false;
 };
 
-// Thread-safe.
-class ShardMill final : public FlightHost, public ScannerHost, public TenderHost {
+// Thread-safe. Its flights keep it, and with it its store, until the last of them has ended.
+class ShardMill final : public FlightHost,
+                        public ScannerHost,
+                        public TenderHost,
+                        public std::enable_shared_from_this<ShardMill> {
  public:
-  struct Parts {
-    const Clock& clock;
-    std::string name;
-    Store& store;
-    SliceSource& slices;
-    LaneSet& lanes;
-    SoloGate& gate;
-    FlightRecorder& recorder;
-    DeadRecorders& dead_recorders;
-    MillCounters& counters;
-    EngineConfig engine;
-    Incarnation self;
-    bool watch_idle = false;
-  };
-
-  explicit ShardMill(Parts parts);
+  ShardMill(const MillParts& parts, std::string shard, std::shared_ptr<Store> store);
   ~ShardMill() override;
 
+  const std::shared_ptr<Store>& store() const { return store_; }
+
   void Start();
-  void Wake() { scanner_.Wake(); }
+  // Asks what is its own and what is paused. True if that is new: what is queued may have to go back.
+  bool Follow();
+  // The shard is served no more: nothing is claimed or started, what is queued goes back.
+  void Retire();
   bool Idle() const { return scanner_.Idle(); }
   // Once it claims nothing more: nothing is in hand.
   bool Empty() const { return scanner_.Quiet() && in_flight_.Empty(); }
+  ShardStatus Status() const;
+  std::vector<std::string> PauseNames() const { return remit_.PauseNames(); }
 
   void StopClaiming() { scanner_.StopClaiming(); }
   // Handlers are asked to end now.
   void AskToStop() { stop_asked_.store(true); }
-  // Attempts that were claimed and never started go back.
-  void GiveBack(std::vector<FlightPtr> flights);
   void GiveBackParked();
-  // Ends the threads; signs off in the shard.
+  // Ends the threads, and signs off in the shard; RequestEnd asks them to. What is still in hand is left to
+  // whoever finds it.
+  void RequestEnd();
   void End();
 
   // FlightHost
   bool StopAsked() const override { return stop_asked_.load(std::memory_order_relaxed); }
+  Fate FateOf(const Flight& flight) const override;
+  bool Over() const override { return over_.load(); }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override;
   void SaveProgress(const Flight& flight, std::string progress) override;
+  void RoomAgain() override { scanner_.RoomAgain(); }
   void Park(FlightPtr flight) override;
   void Land(Landing landing) override;
   void Settled(const Flight& flight, const Settlement& settlement) override;
+  void Drop(const Flight& flight) override;
 
   // ScannerHost, TenderHost
   std::shared_ptr<Standing> Life() const override;
+  const FlightHost& LaneHost() const override { return *this; }
+  void PausesChanged() override { changed_.store(true); }
   std::shared_ptr<const std::set<std::string>> LivePeers() const override { return heartbeat_.LivePeers(); }
+  std::shared_ptr<const DueMap> LatestMap() const override { return scanner_.LatestMap(); }
+  void Buried(const std::string& incarnation) override { heartbeat_.Buried(incarnation); }
   void LandAtOnce(const Task& task, const std::shared_ptr<Standing>& life, Outcome outcome,
                   bool solo) override;
   void Dispatch(std::vector<Task> tasks, const std::shared_ptr<Standing>& life, bool solo) override;
@@ -87,15 +92,24 @@ class ShardMill final : public FlightHost, public ScannerHost, public TenderHost
 
  private:
   Heartbeat::Events Events();
+  void SetLife(std::shared_ptr<Standing> life);
+  FlightPtr Claimed(Task task, const std::shared_ptr<Standing>& life, bool solo);
   void Known(const Landing& landing, SettleVerdict verdict);
-  void Count(const Settlement& settlement);
   void LeaveGate(const Flight& flight);
-  void Drop(const FlightPtr& flight);
-  void Unpark(const std::shared_ptr<Standing>& life);
+  std::vector<FlightPtr> TakeParked();
+  void Unpark();
 
-  const Parts parts_;
+  const MillParts parts_;
+  const std::string shard_;
+  const std::shared_ptr<Store> store_;
+  Remit remit_;
   InFlight in_flight_;
+  Counter claims_;
+  Counter settles_;
+  std::atomic<bool> changed_{false};
   std::atomic<bool> stop_asked_{false};
+  std::atomic<bool> retired_{false};
+  std::atomic<bool> over_{false};
   mutable Mutex mutex_;
   std::shared_ptr<Standing> life_ MILLRACE_GUARDED_BY(mutex_);
   std::vector<FlightPtr> parked_ MILLRACE_GUARDED_BY(mutex_);

@@ -31,12 +31,16 @@ class Standing {
   // May a handler start now? Others may mark this life dead once its beat has stood still for the lease; a
   // start keeps a fifth of it in hand. The clock goes on while the machine sleeps, so a worker that wakes
   // starts nothing.
-  bool MayStart(BootTime now) const {
-    const BootTime sent{Micros(last_sent_.load(std::memory_order_acquire))};
-    return Alive() && now - sent < lease_ - lease_ / 5;
-  }
+  bool MayStart(BootTime now) const { return Alive() && SinceSent(now) < lease_ - lease_ / 5; }
+
+  // A renewal is overdue: it is sent every fifth of the lease, so the database answers slowly or not at all.
+  bool IsLate(BootTime now) const { return SinceSent(now) > lease_ * 3 / 10; }
 
  private:
+  Micros SinceSent(BootTime now) const {
+    return now - BootTime(Micros(last_sent_.load(std::memory_order_acquire)));
+  }
+
   const std::string incarnation_;
   const Micros lease_;
   std::atomic<bool> alive_{true};

@@ -8,19 +8,25 @@ namespace millrace {
 namespace {
 
 constexpr Micros kAttendInterval = std::chrono::seconds(1);
-constexpr Micros kLongestSweep = std::chrono::seconds(2);  // between two sweeps, whatever is configured
+constexpr Micros kLongestSweep = std::chrono::seconds(2);  // between two sweeps, unless they are dear:
+constexpr int kSweepCostFactor = 10;                       // a sweep takes at most a tenth of the time
 
 }  // namespace
 
-Tender::Tender(Parts parts, std::unique_ptr<TaskStore> store) : parts_(parts), store_(std::move(store)) {}
+Tender::Tender(Parts parts, std::unique_ptr<TaskStore> store, std::unique_ptr<IncarnationStore> incarnations)
+    : parts_(std::move(parts)), store_(std::move(store)), incarnations_(std::move(incarnations)) {}
 
 void Tender::Start() {
   thread_ = Thread("tend", [this] { Run(); });
 }
 
-void Tender::Stop() {
+void Tender::RequestStop() {
   stopping_.store(true);
   Wake();
+}
+
+void Tender::Stop() {
+  RequestStop();
   thread_.Join();
 }
 
@@ -31,16 +37,35 @@ void Tender::SaveProgress(const TaskProgress& progress) {
 
 void Tender::Run() {
   BootTime swept{};
+  Micros cost{0};
   while (!stopping_.load()) {
-    const bool woken = wake_.WaitFor(std::min(kAttendInterval, parts_.rewind));
+    const Micros rewind = std::min(parts_.engine.Get().rewind, kLongestSweep);
+    const bool woken = wake_.WaitFor(std::min(kAttendInterval, rewind));
     const std::shared_ptr<Standing> life = parts_.host.Life();
     if (stopping_.load() || !life || !life->MayStart(parts_.clock.Now())) continue;
     Attend(life);
+    ChargeTheDead();
     const BootTime now = parts_.clock.Now();
-    if (!woken && now - swept < std::min(parts_.rewind, kLongestSweep)) continue;
-    swept = now;
+    if (!woken && now - swept < std::max(rewind, cost * kSweepCostFactor)) continue;
     Sweep(life);
+    swept = now;
+    cost = parts_.clock.Now() - now;
   }
+}
+
+void Tender::ChargeTheDead() {
+  for (const Burial& burial : parts_.dead_recorders.For(parts_.address)) {
+    if (Charge(burial)) parts_.dead_recorders.Done(burial);
+  }
+}
+
+bool Tender::Charge(const Burial& burial) {
+  const auto charged = incarnations_->ChargeCrashes(burial.incarnation, burial.crashes);
+  if (!charged || !incarnations_->Retire(burial.incarnation)) return false;
+  LogWarning("a worker's process on this host has died",
+             {{"shard", parts_.shard}, {"incarnation", burial.incarnation}, {"handlers_running", *charged}});
+  parts_.host.Buried(burial.incarnation);
+  return true;
 }
 
 void Tender::Attend(const std::shared_ptr<Standing>& life) {
@@ -71,7 +96,7 @@ void Tender::Attend(const std::shared_ptr<Standing>& life) {
 void Tender::Sweep(const std::shared_ptr<Standing>& life) {
   const auto live = parts_.host.LivePeers();
   if (!live) return;
-  const auto map = store_->Due(parts_.slices.Slices(parts_.shard));
+  const auto map = parts_.host.LatestMap();
   if (!map) return;
   for (const DueGroup& group : map->groups) {
     if (stopping_.load()) return;
@@ -121,17 +146,13 @@ void Tender::Adopt(ClaimRequest request, const std::shared_ptr<Standing>& life) 
   request.ids = parts_.in_flight.Enter(request.table, request.ids);
   if (request.ids.empty()) return;
   auto adopted = store_->Adopt(request);
-  if (!adopted && adopted.error().code == ErrorCode::Unknown) {
+  if (!adopted) {
     // Raised or not, they run under us and nobody runs them: the next sweep sees with which attempt.
     parts_.in_flight.Leave(request.table, request.ids);
     return;
   }
-  std::set<std::uint64_t> missed(request.ids.begin(), request.ids.end());
-  if (adopted) {
-    for (const Task& task : *adopted) missed.erase(task.key.id);
-  }
-  parts_.in_flight.Leave(request.table, std::vector<std::uint64_t>(missed.begin(), missed.end()));
-  if (adopted && !adopted->empty()) {
+  parts_.in_flight.LeaveMissed(request, *adopted);
+  if (!adopted->empty()) {
     LogInfo("tasks adopted: they ran under this worker without its knowing",
             {{"shard", parts_.shard}, {"tasks", adopted->size()}});
     parts_.host.Adopted(std::move(*adopted), life);

@@ -1,13 +1,14 @@
-// Tends one shard beside the scan: hands over cancels and progress, and sweeps the heads of all groups for
-// rows that run under this life without its knowing (adopted) or under a dead one (rescued).
+// Tends one shard beside the scan: hands over cancels and progress, charges what dead processes of this host
+// left running, and sweeps the heads of all groups for rows that run under this life without its knowing
+// (adopted) or under a dead one (rescued).
 //
-// A sweep needs no index: what a dead claimer left was claimed in due order, so it stands at the head of its
-// group. Pages are read from the beginning while they still show running rows; what lies deeper comes to the
-// head as the rows before it are worked off.
+// A sweep goes by the scanner's due map, so that a table is asked for it once a poll and not twice. It needs
+// no index: what a dead claimer left was claimed in due order, so it stands at the head of its group. Pages
+// are read from the beginning while they still show running rows; what lies deeper comes to the head as the
+// rows before it are worked off. Paused or not: to rescue is not to claim.
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -17,8 +18,9 @@
 
 #include "framework/exec/signal.h"
 #include "framework/exec/thread.h"
+#include "framework/worker/dead_recorders.h"
 #include "framework/worker/in_flight.h"
-#include "framework/worker/ports.h"
+#include "framework/worker/live_engine.h"
 
 namespace millrace {
 
@@ -29,6 +31,10 @@ class TenderHost {
   virtual std::shared_ptr<Standing> Life() const = 0;
   // The claimers known to be alive; null when that is not known.
   virtual std::shared_ptr<const std::set<std::string>> LivePeers() const = 0;
+  // The newest due map, of own groups alone; null while there is none.
+  virtual std::shared_ptr<const DueMap> LatestMap() const = 0;
+  // A process of this host has died; its life in this shard is marked dead.
+  virtual void Buried(const std::string& incarnation) = 0;
   // Rows of ours whose claim's reply was lost; they are in the in-flight set.
   virtual void Adopted(std::vector<Task> tasks, const std::shared_ptr<Standing>& life) = 0;
   virtual void Rescued(std::size_t count) = 0;
@@ -39,16 +45,18 @@ class Tender {
   struct Parts {
     const Clock& clock;
     const std::string& shard;
+    std::string address;  // of the store
     TenderHost& host;
-    SliceSource& slices;
     InFlight& in_flight;
-    Micros rewind;
+    DeadRecorders& dead_recorders;
+    const LiveEngine& engine;
   };
 
-  Tender(Parts parts, std::unique_ptr<TaskStore> store);
+  Tender(Parts parts, std::unique_ptr<TaskStore> store, std::unique_ptr<IncarnationStore> incarnations);
   ~Tender() { Stop(); }
 
   void Start();
+  void RequestStop();
   void Stop();
   // Sweeps soon: somebody was marked dead. Thread-safe.
   void Wake() { wake_.Notify(); }
@@ -61,6 +69,8 @@ class Tender {
 
   void Run();
   void Attend(const std::shared_ptr<Standing>& life);
+  void ChargeTheDead();
+  bool Charge(const Burial& burial);
   void Sweep(const std::shared_ptr<Standing>& life);
   void SweepGroup(const DueGroup& group, const std::shared_ptr<Standing>& life,
                   const std::set<std::string>& live);
@@ -68,6 +78,7 @@ class Tender {
 
   const Parts parts_;
   const std::unique_ptr<TaskStore> store_;
+  const std::unique_ptr<IncarnationStore> incarnations_;
   std::map<std::string, std::size_t> rescued_;  // in this sweep, by claimer; the tender thread's own
 
   Signal wake_;

@@ -8,13 +8,18 @@
 #include <filesystem>
 
 #include "framework/base/log.h"
-#include "framework/worker/shard_mill.h"
+#include "framework/worker/config_follower.h"
+#include "framework/worker/mill_set.h"
 #include "framework/worker/worker_id.h"
 
 namespace millrace {
 namespace {
 
 constexpr Micros kTick = std::chrono::milliseconds(50);
+// After a change, what it makes unwanted is looked for in so many ticks: claims may have been under way. What
+// would start here within the patience does so sooner than another worker could.
+constexpr int kSweepTicks = 40;
+constexpr Micros kMovedPatience = std::chrono::milliseconds(100);
 // Of the stop timeout, at its end: to settle what was given up.
 Micros SettleReserve(Micros stop_timeout) {
   return std::min<Micros>(stop_timeout / 5, std::chrono::seconds(3));
@@ -28,7 +33,7 @@ class Worker::Body {
  public:
   Body(Parts parts, WorkerOptions options) : parts_(std::move(parts)), options_(std::move(options)) {}
 
-  Status Start();
+  millrace::Status Start();
   void End();
   void Stop() {
     stop_.store(true);
@@ -40,14 +45,17 @@ class Worker::Body {
   }
   std::optional<WorkerEnd> WaitFor(Micros limit);
   WorkerTotals Totals() const;
+  WorkerStatus Status() const;
   bool LeftThreads() const { return left_.load(); }
 
  private:
   enum class Phase { Running, Draining, Abandoned, Ended };
 
-  Status OpenMills();
+  millrace::Status TakeRecorder(const std::string& worker);
+  void StartMills();
   void Watch();
   void WatchRunning();
+  void SendBackUnwanted(bool changed);
   void BeginStop(WorkerEnd end);
   void WatchDraining();
   void Abandon();
@@ -58,7 +66,7 @@ class Worker::Body {
 
   const Parts parts_;
   const WorkerOptions options_;
-  EngineConfig engine_;
+  std::optional<LiveEngine> engine_;
 
   std::unique_ptr<WorkerId> id_;
   std::unique_ptr<FlightRecorder> recorder_;
@@ -66,16 +74,17 @@ class Worker::Body {
   SoloGate gate_;
   std::unique_ptr<MillCounters> counters_;
   std::unique_ptr<LaneSet> lanes_;
-  std::vector<std::unique_ptr<ShardMill>> mills_;
+  std::unique_ptr<MillSet> mills_;
+  std::unique_ptr<ConfigFollower> config_;
 
   // The watch thread's own.
   Phase phase_ = Phase::Running;
   WorkerEnd end_ = WorkerEnd::Stopped;
   BootTime deadline_{};
   bool hurried_ = false;
+  int sweep_ticks_ = 0;
 
-  std::atomic<bool> built_{false};  // mills_ is complete
-  std::atomic<bool> left_{false};   // threads that could not be joined
+  std::atomic<bool> left_{false};  // threads that could not be joined
   std::atomic<bool> stop_{false};
   std::atomic<bool> stop_now_{false};
   Signal tick_;
@@ -99,67 +108,66 @@ void Worker::Stop() { body_->Stop(); }
 void Worker::StopNow() { body_->StopNow(); }
 std::optional<WorkerEnd> Worker::WaitFor(Micros limit) { return body_->WaitFor(limit); }
 WorkerTotals Worker::Totals() const { return body_->Totals(); }
+WorkerStatus Worker::Status() const { return body_->Status(); }
 bool Worker::LeftThreads() const { return body_->LeftThreads(); }
 
 void Worker::Body::End() {
-  if (mills_.empty()) return;
+  if (!watch_.Started()) return;
   StopNow();
-  while (!WaitFor(engine_.stop_timeout)) continue;  // it gives up by itself at its deadline
+  while (!WaitFor(engine_->Get().stop_timeout)) continue;  // it gives up by itself at its deadline
 }
 
 Status Worker::Body::Start() {
   if (id_) return {};
   const std::shared_ptr<const Config> config = parts_.config.Current();
-  engine_ = config->engine;
+  engine_.emplace(config->engine);
   auto id = WorkerId::Take(options_.state_dir, options_.id);
   if (!id) return Fail(id.error());
+  if (auto recorder = TakeRecorder((*id)->name()); !recorder) return recorder;
+  lanes_ = std::make_unique<LaneSet>(LaneParts{parts_.clock, *recorder_}, parts_.plugins, config,
+                                     options_.concurrency);
+  if (auto opened = lanes_->OpenConfigured(); !opened) return opened;
+  id_ = std::move(*id);
+  config_ = std::make_unique<ConfigFollower>(parts_.config, config, *engine_, *lanes_);
+  StartMills();
+  return {};
+}
+
+Status Worker::Body::TakeRecorder(const std::string& worker) {
   const std::string folder = options_.state_dir + "/recorders";
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return Fail(ErrorCode::Invalid, folder + " can't be made: " + error.message());
   Random random = Random::FromSystem();
-  const std::string recorder_name = (*id)->name() + "." + random.Hex(12);
-  auto recorder = FlightRecorder::Create(folder, recorder_name);
+  const std::string name = worker + "." + random.Hex(12);
+  auto recorder = FlightRecorder::Create(folder, name);
   if (!recorder) return Fail(recorder.error());
   recorder_ = std::move(*recorder);
-  std::set<std::string> stores;
-  for (const auto& [name, store] : parts_.shards) stores.insert(store->Describe());
-  dead_recorders_ = std::make_unique<DeadRecorders>(folder, recorder_name, std::move(stores));
-  counters_ = std::make_unique<MillCounters>(parts_.metrics);
-  const auto wake_all = [this] {
-    if (!built_.load()) return;
-    for (const auto& mill : mills_) mill->Wake();
-  };
-  lanes_ = std::make_unique<LaneSet>(LaneParts{parts_.clock, *recorder_, wake_all}, parts_.plugins, config,
-                                     options_.concurrency);
-  if (Status opened = lanes_->OpenConfigured(); !opened) return Fail(opened.error());
-  id_ = std::move(*id);
-  return OpenMills();
+  dead_recorders_ = std::make_unique<DeadRecorders>(folder, name);
+  return {};
 }
 
-Status Worker::Body::OpenMills() {
+void Worker::Body::StartMills() {
+  counters_ = std::make_unique<MillCounters>(parts_.metrics);
   Incarnation self;
   self.worker = id_->name();
   self.host = HostName();
   self.pid = getpid();
-  self.lease = engine_.lease;
   self.slices = options_.load_balance;
-  for (const auto& [name, store] : parts_.shards) {
-    mills_.push_back(std::make_unique<ShardMill>(
-        ShardMill::Parts{parts_.clock, name, *store, parts_.slices, *lanes_, gate_, *recorder_,
-                         *dead_recorders_, *counters_, engine_, self, options_.until_idle}));
-  }
-  built_.store(true);
-  for (const auto& mill : mills_) mill->Start();
-  LogInfo("worker started", {{"worker", id_->name()}, {"shards", mills_.size()}});
+  mills_ = std::make_unique<MillSet>(
+      MillParts{parts_.clock, parts_.slices, parts_.pauses, *lanes_, gate_, *recorder_, *dead_recorders_,
+                *counters_, *engine_, std::move(self), options_.until_idle},
+      parts_.shards);
+  mills_->Follow();
+  LogInfo("worker started", {{"worker", id_->name()}, {"shards", mills_->All().size()}});
+  config_->Start();
   watch_ = Thread("watch", [this] { Watch(); });
-  return {};
 }
 
 void Worker::Body::Watch() {
   while (phase_ != Phase::Ended) {
     tick_.WaitFor(kTick);
-    for (Lane* lane : lanes_->All()) lane->GiveUpOverdue(parts_.clock.Now());
+    for (Lane* lane : lanes_->All()) lane->Watch(parts_.clock.Now());
     if (phase_ == Phase::Running) {
       WatchRunning();
     } else {
@@ -169,9 +177,11 @@ void Worker::Body::Watch() {
 }
 
 void Worker::Body::WatchRunning() {
+  SendBackUnwanted(mills_->Follow());
+  mills_->EndRetired();
   std::size_t lost = 0;
   for (Lane* lane : lanes_->All()) lost += lane->Lost();
-  if (lost > engine_.max_lost_threads) {
+  if (lost > engine_->Get().max_lost_threads) {
     LogError("too many threads are lost to handlers that ignore their limit: this process must be replaced",
              {{"lost", lost}});
     BeginStop(WorkerEnd::Replace);
@@ -182,32 +192,41 @@ void Worker::Body::WatchRunning() {
   }
 }
 
+void Worker::Body::SendBackUnwanted(bool changed) {
+  if (changed) sweep_ticks_ = kSweepTicks;
+  if (sweep_ticks_ == 0) return;
+  const Micros patience = --sweep_ticks_ == 0 ? Micros(0) : kMovedPatience;
+  for (Lane* lane : lanes_->All()) {
+    for (const FlightPtr& flight : lane->TakeUnwanted(patience)) GiveBack(flight);
+  }
+}
+
 void Worker::Body::BeginStop(WorkerEnd end) {
   end_ = end;
   phase_ = Phase::Draining;
-  deadline_ = parts_.clock.Now() + engine_.stop_timeout;
+  deadline_ = parts_.clock.Now() + engine_->Get().stop_timeout;
   recorder_->NoteStopping();
   if (end != WorkerEnd::Idle)
     LogInfo("worker is stopping: it claims nothing more", {{"worker", id_->name()}});
-  for (const auto& mill : mills_) mill->StopClaiming();
+  config_->RequestStop();
+  for (const auto& mill : mills_->All()) mill->StopClaiming();
 }
 
 void Worker::Body::WatchDraining() {
   for (Lane* lane : lanes_->All()) {
-    for (FlightPtr& flight : lane->TakeQueued()) static_cast<ShardMill&>(flight->host).GiveBack({flight});
+    for (const FlightPtr& flight : lane->TakeQueued()) GiveBack(flight);
   }
-  for (const auto& mill : mills_) mill->GiveBackParked();
+  for (const auto& mill : mills_->All()) mill->GiveBackParked();
   if (AllEmpty()) {
     Finish();
     return;
   }
   const BootTime now = parts_.clock.Now();
-  if (stop_now_.load() && !hurried_)
-    deadline_ = std::min(deadline_, now + kHurry + SettleReserve(engine_.stop_timeout));
-  const Micros reserve = SettleReserve(engine_.stop_timeout);
+  const Micros reserve = SettleReserve(engine_->Get().stop_timeout);
+  if (stop_now_.load() && !hurried_) deadline_ = std::min(deadline_, now + kHurry + reserve);
   if (!hurried_ && (stop_now_.load() || now >= deadline_ - 2 * reserve)) {
     hurried_ = true;
-    for (const auto& mill : mills_) mill->AskToStop();
+    for (const auto& mill : mills_->All()) mill->AskToStop();
   }
   if (phase_ == Phase::Draining && now >= deadline_ - reserve) {
     phase_ = Phase::Abandoned;
@@ -232,7 +251,8 @@ void Worker::Body::Abandon() {
 
 void Worker::Body::Finish() {
   phase_ = Phase::Ended;
-  for (const auto& mill : mills_) mill->End();
+  config_->Stop();
+  mills_->End();
   for (Lane* lane : lanes_->All()) lane->Close();
   for (Lane* lane : lanes_->All()) lane->Join();
   const std::vector<Lane*> lanes = lanes_->All();
@@ -248,11 +268,15 @@ void Worker::Body::Publish() {
 }
 
 bool Worker::Body::AllEmpty() const {
-  return std::all_of(mills_.begin(), mills_.end(), [](const auto& mill) { return mill->Empty(); });
+  const auto mills = mills_->All();
+  return config_->Ended() &&
+         std::all_of(mills.begin(), mills.end(), [](const auto& m) { return m->Empty(); });
 }
 
 bool Worker::Body::AllIdle() const {
-  return std::all_of(mills_.begin(), mills_.end(), [](const auto& mill) { return mill->Idle(); });
+  const auto mills = mills_->All();
+  return !mills_->AnyRetired() && !mills.empty() &&
+         std::all_of(mills.begin(), mills.end(), [](const auto& mill) { return mill->Idle(); });
 }
 
 std::optional<WorkerEnd> Worker::Body::WaitFor(Micros limit) {
@@ -283,6 +307,22 @@ WorkerTotals Worker::Body::Totals() const {
     totals.queued += lane->Queued();
   }
   return totals;
+}
+
+WorkerStatus Worker::Body::Status() const {
+  WorkerStatus status;
+  if (!mills_) return status;
+  status.worker = id_->name();
+  std::set<std::string> paused;
+  for (const auto& mill : mills_->All()) {
+    status.shards.push_back(mill->Status());
+    for (std::string& name : mill->PauseNames()) paused.insert(std::move(name));
+  }
+  std::stable_sort(status.shards.begin(), status.shards.end(),
+                   [](const ShardStatus& a, const ShardStatus& b) { return a.shard < b.shard; });
+  status.paused.assign(paused.begin(), paused.end());
+  status.refusals = lanes_->Refusals();
+  return status;
 }
 
 }  // namespace millrace

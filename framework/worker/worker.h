@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,8 +10,8 @@
 #include "framework/base/result.h"
 #include "framework/metrics/registry.h"
 #include "framework/plugin/plugin_set.h"
-#include "framework/store/store.h"
 #include "framework/worker/ports.h"
+#include "framework/worker/worker_status.h"
 
 namespace millrace {
 
@@ -20,7 +19,9 @@ struct WorkerOptions {
   std::string id;                            // stable name; the incarnation's id begins with it
   std::string state_dir;                     // flight recorders; exists
   std::optional<std::uint32_t> concurrency;  // threads of every lane, instead of the configuration's
-  bool until_idle = false;   // end once nothing of ours runs and nothing is due that can run here
+  // End once nothing of ours runs and nothing is due that can run here. What is due and paused is waited for,
+  // with a warning each minute: it is to run yet.
+  bool until_idle = false;
   std::string load_balance;  // what it owns without a coordinator, for its peers to see; empty: all
 };
 
@@ -50,9 +51,10 @@ class Worker {
  public:
   struct Parts {
     const Clock& clock;
-    std::map<std::string, Store*> shards;  // by name; outlive the worker
+    ShardSource& shards;
     const PluginSet& plugins;
     SliceSource& slices;
+    PauseSource& pauses;
     ConfigSource& config;
     Registry& metrics;
   };
@@ -62,8 +64,9 @@ class Worker {
 
   // Opens the handlers (Invalid with what is wrong), takes the flight recorder (Conflict: the id is in use on
   // this host), charges what a dead predecessor left, registers in every shard. A shard that is away is
-  // registered as soon as it returns; Start does not wait for it.
-  Status Start();
+  // registered as soon as it returns; Start does not wait for it. From then on the worker follows its shards,
+  // slices, pauses and configuration: what changes there holds here within a fifth of a second.
+  millrace::Status Start();
   // Claims nothing more, finishes or gives back within the stop timeout. Returns at once.
   void Stop();
   // Gives back now what has not finished. Returns at once.
@@ -71,6 +74,7 @@ class Worker {
   // Blocks until it has ended, at most `limit`; nullopt: it still runs.
   std::optional<WorkerEnd> WaitFor(Micros limit);
   WorkerTotals Totals() const;
+  WorkerStatus Status() const;
   // Once it has ended: some of its threads still run, in handlers that ignore their limit or in a database
   // that does not answer. They use what the worker was made of, so the process must end by std::_Exit.
   bool LeftThreads() const;

@@ -99,7 +99,8 @@ TEST_F(FlightRecorderTest, AFullRecorderNotesNothingAndGoesOn) {
 
 TEST_F(FlightRecorderTest, ADeadRecorderIsKeptUntilItsLivesAreBuried) {
   DieRecording([](FlightRecorder&) {});
-  DeadRecorders dead(folder_, "other", {"sqlite:a"});
+  DeadRecorders dead(folder_, "other");
+  dead.Serve({"sqlite:a"});
   EXPECT_THAT(dead.For("sqlite:b"), IsEmpty());
   const auto burials = dead.For("sqlite:a");
   ASSERT_THAT(burials, SizeIs(1));
@@ -112,7 +113,8 @@ TEST_F(FlightRecorderTest, ADeadRecorderIsKeptUntilItsLivesAreBuried) {
 
 TEST_F(FlightRecorderTest, ARecorderOfAnotherStoreIsLeftToOthers) {
   DieRecording([](FlightRecorder&) {});
-  DeadRecorders dead(folder_, "other", {"sqlite:b"});
+  DeadRecorders dead(folder_, "other");
+  dead.Serve({"sqlite:b"});
   EXPECT_THAT(dead.For("sqlite:b"), IsEmpty());
   EXPECT_FALSE(std::filesystem::is_empty(folder_));
 }

@@ -61,12 +61,16 @@ class NoHost final : public FlightHost {
   void Park(FlightPtr) override {}
   void Land(Landing) override {}
   void Settled(const Flight&, const Settlement&) override {}
+  Fate FateOf(const Flight&) const override { return Fate::Start; }
+  bool Over() const override { return false; }
+  void RoomAgain() override {}
+  void Drop(const Flight&) override {}
 };
 
 class SettlerTest : public testing::Test {
  protected:
   void Open(std::map<std::uint64_t, std::vector<SettleVerdict>> script) {
-    settler_ = std::make_unique<Settler>(std::make_unique<ScriptedStore>(std::move(script), locked_), 999,
+    settler_ = std::make_unique<Settler>(std::make_unique<ScriptedStore>(std::move(script), locked_), engine_,
                                          [this](const Landing& landing, SettleVerdict verdict) {
                                            known_.Push({landing, verdict});
                                          });
@@ -89,7 +93,8 @@ class SettlerTest : public testing::Test {
     return told.empty() ? Told{} : std::move(told[0]);
   }
 
-  NoHost host_;
+  const LiveEngine engine_{EngineConfig{}};
+  const std::shared_ptr<NoHost> host_ = std::make_shared<NoHost>();
   std::atomic<bool> locked_{true};
   HandOver<Told> known_;
   std::unique_ptr<Settler> settler_;

@@ -67,6 +67,40 @@ class FixedConfig final : public ConfigSource {
   std::shared_ptr<const Config> Current() override { return config; }
 };
 
+class SettableShards final : public ShardSource {
+ public:
+  std::map<std::string, std::shared_ptr<Store>> Shards() override {
+    MutexLock lock(mutex_);
+    return shards_;
+  }
+  void Set(std::map<std::string, std::shared_ptr<Store>> shards) {
+    MutexLock lock(mutex_);
+    shards_ = std::move(shards);
+  }
+
+ private:
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<Store>> shards_;
+};
+
+class SettablePauses final : public PauseSource {
+ public:
+  std::shared_ptr<const Pauses> Paused() override {
+    MutexLock lock(mutex_);
+    return paused_;
+  }
+  void Set(const std::vector<std::string>& names) {
+    auto parsed = Pauses::Parse(names);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    MutexLock lock(mutex_);
+    paused_ = std::make_shared<const Pauses>(*parsed);
+  }
+
+ private:
+  Mutex mutex_;
+  std::shared_ptr<const Pauses> paused_ = std::make_shared<const Pauses>();
+};
+
 class WorkerTest : public ::testing::Test {
  protected:
   WorkerTest() {
@@ -75,6 +109,7 @@ class WorkerTest : public ::testing::Test {
     store_ = *OpenSqliteStore(*ParseStoreUrl("sqlite:" + folder_ + "/tasks.db"), {});
     EXPECT_TRUE(store_->OpenSchema()->Apply({}));
     desk_ = store_->OpenDesk();
+    shards_.Set({{"main", store_}});
     config_.config->engine.poll = milliseconds(10);
     config_.config->engine.rewind = milliseconds(50);
     config_.config->engine.stop_timeout = seconds(3);
@@ -106,7 +141,7 @@ class WorkerTest : public ::testing::Test {
     options.state_dir = folder_;
     options.until_idle = until_idle;
     auto worker = std::make_unique<Worker>(
-        Worker::Parts{clock_, {{"main", store_.get()}}, plugins_, slices_, config_, metrics_}, options);
+        Worker::Parts{clock_, shards_, plugins_, slices_, pauses_, config_, metrics_}, options);
     const Status started = worker->Start();
     EXPECT_TRUE(started) << started.error().message;
     return worker;
@@ -122,7 +157,9 @@ class WorkerTest : public ::testing::Test {
 
   const SystemClock clock_;
   std::string folder_;
-  std::unique_ptr<Store> store_;
+  std::shared_ptr<Store> store_;
+  SettableShards shards_;
+  SettablePauses pauses_;
   std::unique_ptr<TaskDesk> desk_;
   FunctionPlugins plugins_;
   EverySlice slices_;
@@ -231,7 +268,7 @@ TEST_F(WorkerTest, OneBadTaskOfABatchFailsAloneWhenItPoisonsTheTransaction) {
 TEST_F(WorkerTest, AHandlerThatIgnoresItsLimitLosesItsThreadAndTheLaneGoesOn) {
   // It never comes back, so what its thread uses is never destroyed: the rule for a process with lost
   // threads.
-  static std::promise<void> never;
+  static std::promise<void>& never = *new std::promise<void>;
   plugins_.behaviours["stuck"] = [](std::span<const Task> tasks, auto&) {
     if (tasks[0].biz_key == "stuck") never.get_future().wait();
     return std::vector<Outcome>(1);
@@ -247,7 +284,7 @@ TEST_F(WorkerTest, AHandlerThatIgnoresItsLimitLosesItsThreadAndTheLaneGoesOn) {
   const TaskRecord record = Get(stuck);
   EXPECT_EQ(record.task.failures, 1u);
   EXPECT_THAT(record.task.last_error, HasSubstr("ignored the request to stop"));
-  (void)store_.release();
+  new std::shared_ptr<Store>(store_);  // outlives the thread that never ends
 }
 
 TEST_F(WorkerTest, AStopGivesBackWhatHasNotStartedAndFinishesWhatRuns) {
@@ -325,7 +362,7 @@ TEST_F(WorkerTest, AnIdInUseIsRefused) {
   WorkerOptions options;
   options.id = "w";
   options.state_dir = folder_;
-  Worker second({clock_, {{"main", store_.get()}}, plugins_, slices_, config_, metrics_}, options);
+  Worker second({clock_, shards_, plugins_, slices_, pauses_, config_, metrics_}, options);
   const Status started = second.Start();
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, ErrorCode::Conflict);

@@ -1,0 +1,131 @@
+#include "framework/worker/claimer.h"
+
+#include <map>
+
+#include "framework/base/log.h"
+#include "framework/worker/engine_outcome.h"
+
+namespace millrace {
+
+// `request.ids` are in the in-flight set, and their tasks inside the gate; what is not claimed leaves the
+// set, unless nobody knows.
+Result<std::vector<Task>> Claimer::Send(ClaimRequest request, const std::shared_ptr<Standing>& life) {
+  auto claimed = store_.Claim(request);
+  if (claimed) {
+    parts_.in_flight.LeaveMissed(request, *claimed);
+  } else if (claimed.error().code == ErrorCode::Unknown) {
+    unknown_.emplace_back(std::move(request), life);
+  } else {
+    parts_.in_flight.Leave(request.table, request.ids);
+  }
+  return claimed;
+}
+
+Status Claimer::Claim(ClaimRequest request, const std::shared_ptr<Standing>& life) {
+  request.ids = parts_.in_flight.Enter(request.table, request.ids);
+  const std::size_t count = request.ids.size();
+  if (count == 0) return {};
+  if (!parts_.gate.Enter(count)) {
+    parts_.in_flight.Leave(request.table, request.ids);
+    return {};
+  }
+  auto claimed = Send(std::move(request), life);
+  parts_.gate.Leave(count - (claimed ? claimed->size() : 0));
+  if (!claimed) return Fail(claimed.error());
+  return Accept(std::move(*claimed), life, false);
+}
+
+Status Claimer::ClaimSuspect(const std::shared_ptr<Standing>& life) {
+  std::optional<ClaimRequest> turn = suspects_.Turn(life->incarnation());
+  if (!turn) return {};
+  const std::string name = ToString(TaskName{parts_.shard, {turn->table, turn->ids[0]}});
+  turn->ids = parts_.in_flight.Enter(turn->table, turn->ids);
+  auto claimed =
+      turn->ids.empty() ? Result<std::vector<Task>>(std::vector<Task>{}) : Send(std::move(*turn), life);
+  if (!claimed || claimed->empty()) {
+    parts_.gate.LeaveAlone();
+    return claimed ? Status{} : Status(Fail(claimed.error()));
+  }
+  LogWarning("a task whose runs have killed its process is run alone", {{"task", name}});
+  return Accept(std::move(*claimed), life, true);
+}
+
+Status Claimer::Resolve() {
+  while (!unknown_.empty()) {
+    auto& [request, life] = unknown_.back();
+    if (!life->Alive()) {  // whoever marked it dead sees to its rows
+      parts_.in_flight.Leave(request.table, request.ids);
+      unknown_.pop_back();
+      continue;
+    }
+    auto adopted = store_.Resolve(request);
+    if (!adopted) return Fail(adopted.error());
+    LogInfo("a claim whose reply was lost is resolved",
+            {{"shard", parts_.shard}, {"sent", request.ids.size()}, {"adopted", adopted->size()}});
+    parts_.in_flight.LeaveMissed(request, *adopted);
+    const std::shared_ptr<Standing> claimer = life;
+    unknown_.pop_back();
+    AcceptResolved(std::move(*adopted), claimer);
+  }
+  return {};
+}
+
+// They are claimed already: while somebody runs alone they go back.
+void Claimer::AcceptResolved(std::vector<Task> tasks, const std::shared_ptr<Standing>& life) {
+  for (Task& task : tasks) {
+    if (parts_.gate.EnterClaimed()) {
+      (void)Accept({std::move(task)}, life, false);  // a key that can't be confirmed now gives its task back
+    } else {
+      parts_.host.LandAtOnce(task, life, GivenBack(), false);
+    }
+  }
+}
+
+// Claimed tasks, inside the gate and the in-flight set, on their way to the lanes.
+Status Claimer::Accept(std::vector<Task> tasks, const std::shared_ptr<Standing>& life, bool solo) {
+  const Status confirmed = SkipDuplicates(tasks, life, solo);
+  if (!solo) {
+    std::erase_if(tasks, [&](const Task& task) {
+      std::optional<Outcome> objection = suspects_.Objection(task);
+      if (objection) parts_.host.LandAtOnce(task, life, std::move(*objection), false);
+      return objection.has_value();
+    });
+  }
+  if (!tasks.empty()) parts_.host.Dispatch(std::move(tasks), life, solo);
+  return confirmed;
+}
+
+Status Claimer::SkipDuplicates(std::vector<Task>& tasks, const std::shared_ptr<Standing>& life, bool solo) {
+  std::map<std::string, std::vector<Task>> keyed;
+  for (const Task& task : tasks) {
+    if (!task.biz_key.empty()) keyed[task.key.table].push_back(task);
+  }
+  Status status;
+  std::map<TaskKey, KeyVerdict> verdicts;
+  for (const auto& [table, of_table] : keyed) {
+    const auto confirmed = store_.ConfirmKeys(life->incarnation(), of_table);
+    if (!confirmed) {
+      status = Fail(confirmed.error());
+      continue;
+    }
+    for (const KeyVerdict& verdict : *confirmed) verdicts[verdict.task] = verdict;
+  }
+  if (keyed.empty()) return status;
+  std::erase_if(tasks, [&](const Task& task) {
+    if (task.biz_key.empty()) return false;
+    const auto verdict = verdicts.find(task.key);
+    if (verdict != verdicts.end() && verdict->second.mine) return false;
+    // Where it is not known whether the key is its own it is tried again a little later.
+    Outcome outcome = GivenBack({}, parts_.engine.Get().poll);
+    if (verdict != verdicts.end()) {
+      outcome = {};
+      outcome.kind = OutcomeKind::Skip;
+      outcome.text = "duplicate of " + parts_.shard + "/" + verdict->second.holder;
+    }
+    parts_.host.LandAtOnce(task, life, std::move(outcome), solo);
+    return true;
+  });
+  return status;
+}
+
+}  // namespace millrace

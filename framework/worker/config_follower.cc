@@ -1,0 +1,46 @@
+#include "framework/worker/config_follower.h"
+
+#include "framework/base/log.h"
+#include "framework/base/time_text.h"
+
+namespace millrace {
+namespace {
+
+constexpr Micros kTick = std::chrono::milliseconds(100);
+
+}  // namespace
+
+void ConfigFollower::Start() {
+  thread_ = Thread("config", [this] { Run(); });
+}
+
+void ConfigFollower::RequestStop() {
+  stopping_.store(true);
+  stop_.Notify();
+}
+
+void ConfigFollower::Stop() {
+  RequestStop();
+  thread_.Join();
+}
+
+void ConfigFollower::Run() {
+  while (!stopping_.load()) {
+    if (auto config = source_.Current(); config != current_) Take(std::move(config));
+    stop_.WaitFor(kTick);
+  }
+  ended_.store(true);
+}
+
+void ConfigFollower::Take(std::shared_ptr<const Config> config) {
+  if (config->engine.lease != engine_.Get().lease) {
+    LogInfo("the new lease holds from this worker's next registration in each shard",
+            {{"lease", FormatDuration(config->engine.lease)}});
+  }
+  engine_.Set(config->engine);
+  lanes_.Follow(config);
+  current_ = std::move(config);
+  LogInfo("a new configuration is in force", {});
+}
+
+}  // namespace millrace

@@ -1,0 +1,44 @@
+// Brings the configuration in force to where it is used, while the worker runs. On a thread of its own, since
+// handlers are opened on it and may take their time.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "framework/exec/signal.h"
+#include "framework/exec/thread.h"
+#include "framework/worker/lane_set.h"
+#include "framework/worker/live_engine.h"
+#include "framework/worker/ports.h"
+
+namespace millrace {
+
+class ConfigFollower {
+ public:
+  // `current` is what `engine` and `lanes` go by already.
+  ConfigFollower(ConfigSource& source, std::shared_ptr<const Config> current, LiveEngine& engine,
+                 LaneSet& lanes)
+      : source_(source), current_(std::move(current)), engine_(engine), lanes_(lanes) {}
+  ~ConfigFollower() { Stop(); }
+
+  void Start();
+  void RequestStop();
+  void Stop();
+  // Its thread has ended. Thread-safe.
+  bool Ended() const { return ended_.load(); }
+
+ private:
+  void Run();
+  void Take(std::shared_ptr<const Config> config);
+
+  ConfigSource& source_;
+  std::shared_ptr<const Config> current_;
+  LiveEngine& engine_;
+  LaneSet& lanes_;
+  Signal stop_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> ended_{false};
+  Thread thread_;
+};
+
+}  // namespace millrace

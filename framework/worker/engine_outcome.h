@@ -1,0 +1,36 @@
+// The outcomes that the engine itself gives to attempts. Pure.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "framework/task/outcome.h"
+
+namespace millrace {
+
+// Not run, or cut short by the engine: waiting again, in its old place of the due order or after `delay`.
+inline Outcome GivenBack(std::string why = {}, std::optional<Micros> delay = std::nullopt) {
+  Outcome outcome;
+  outcome.kind = OutcomeKind::GiveBack;
+  outcome.text = std::move(why);
+  outcome.delay = delay;
+  return outcome;
+}
+
+// A failed attempt, to be tried again after its ladder.
+inline Outcome FailedOnce(std::string why, std::string error_class) {
+  Outcome outcome;
+  outcome.kind = OutcomeKind::Retry;
+  outcome.text = std::move(why);
+  outcome.error_class = std::move(error_class);
+  return outcome;
+}
+
+// To the failed pool at once.
+inline Outcome FailedForGood(std::string why, std::string error_class) {
+  Outcome outcome = FailedOnce(std::move(why), std::move(error_class));
+  outcome.kind = OutcomeKind::Fail;
+  return outcome;
+}
+
+}  // namespace millrace

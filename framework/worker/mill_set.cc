@@ -1,0 +1,85 @@
+#include "framework/worker/mill_set.h"
+
+#include <algorithm>
+#include <set>
+
+#include "framework/base/log.h"
+
+namespace millrace {
+
+bool MillSet::Follow() {
+  const std::map<std::string, std::shared_ptr<Store>> wanted = shards_.Shards();
+  std::vector<MillPtr> gone;
+  std::vector<MillPtr> fresh;
+  std::set<std::string> addresses;
+  {
+    MutexLock lock(mutex_);
+    std::erase_if(serving_, [&](const auto& entry) {
+      const auto store = wanted.find(entry.first);
+      if (store != wanted.end() && store->second == entry.second->store()) return false;
+      gone.push_back(entry.second);
+      return true;
+    });
+    for (const auto& [name, store] : wanted) {
+      if (serving_.contains(name)) continue;
+      fresh.push_back(std::make_shared<ShardMill>(parts_, name, store));
+      serving_.emplace(name, fresh.back());
+      all_.push_back(fresh.back());
+    }
+    for (const auto& [name, mill] : serving_) addresses.insert(mill->store()->Describe());
+  }
+  if (!fresh.empty() || !gone.empty()) parts_.dead_recorders.Serve(std::move(addresses));
+  for (const MillPtr& mill : gone) Retire(mill);
+  for (const MillPtr& mill : fresh) mill->Start();
+  bool changed = !gone.empty();
+  for (const MillPtr& mill : All()) changed = mill->Follow() || changed;
+  return changed;
+}
+
+void MillSet::Retire(const MillPtr& mill) {
+  LogInfo("a shard is served no more; what runs there is finished", {{"store", mill->store()->Describe()}});
+  mill->Retire();
+  Retired& retired = retired_.emplace_back();
+  retired.mill = mill;
+  retired.deadline = parts_.clock.Now() + parts_.engine.Get().stop_timeout;
+}
+
+// On a thread of its own: a database that does not answer holds up the ends of its sessions.
+void MillSet::BeginEnd(Retired& retired) {
+  if (!retired.mill->Empty()) {
+    LogWarning("a shard that is served no more ends with tasks in hand; others rescue them",
+               {{"store", retired.mill->store()->Describe()}});
+  }
+  retired.mill->AskToStop();
+  retired.ending = Thread("retire", [&retired] {
+    retired.mill->End();
+    retired.ended.store(true);
+  });
+}
+
+void MillSet::EndRetired() {
+  for (Retired& retired : retired_) {
+    retired.mill->GiveBackParked();
+    if (retired.ending.Started()) continue;
+    if (retired.mill->Empty() || parts_.clock.Now() >= retired.deadline) BeginEnd(retired);
+  }
+  std::erase_if(retired_, [this](const Retired& retired) {
+    if (!retired.ended.load()) return false;
+    MutexLock lock(mutex_);
+    std::erase(all_, retired.mill);
+    return true;
+  });
+}
+
+std::vector<MillSet::MillPtr> MillSet::All() const {
+  MutexLock lock(mutex_);
+  return all_;
+}
+
+void MillSet::End() {
+  for (const MillPtr& mill : All()) mill->RequestEnd();
+  for (Retired& retired : retired_) retired.ending.Join();
+  for (const MillPtr& mill : All()) mill->End();
+}
+
+}  // namespace millrace

@@ -1,0 +1,55 @@
+// The mills of a worker, one for each shard that is served now. A shard that is served no more keeps its mill
+// until all of it that is in hand has ended.
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/exec/thread.h"
+#include "framework/worker/shard_mill.h"
+
+namespace millrace {
+
+// Thread-safe where it says so; the rest is the watch thread's.
+class MillSet {
+ public:
+  using MillPtr = std::shared_ptr<ShardMill>;
+
+  MillSet(MillParts parts, ShardSource& shards) : parts_(std::move(parts)), shards_(shards) {}
+
+  // Starts mills for new shards, retires those whose shard is gone, and lets each look at what is its own.
+  // True if anything that is queued may have to go back.
+  bool Follow();
+  // Retired mills that have nothing in hand, or have had it for longer than the stop timeout, end.
+  void EndRetired();
+  bool AnyRetired() const { return !retired_.empty(); }
+
+  // Thread-safe.
+  std::vector<MillPtr> All() const;
+  // Ends all mills; returns when their threads have ended.
+  void End();
+
+ private:
+  struct Retired {
+    MillPtr mill;
+    BootTime deadline;
+    std::atomic<bool> ended{false};
+    Thread ending;  // last: uses the others
+  };
+
+  void Retire(const MillPtr& mill);
+  void BeginEnd(Retired& retired);
+
+  const MillParts parts_;
+  ShardSource& shards_;
+  std::list<Retired> retired_;
+  mutable Mutex mutex_;
+  std::map<std::string, MillPtr> serving_ MILLRACE_GUARDED_BY(mutex_);  // written by the watch thread alone
+  std::vector<MillPtr> all_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace

@@ -1,0 +1,94 @@
+// One thread's place in a lane: the call that it makes, what it took and has not started, and its sessions.
+//
+// The watchdog and the thread agree under the station's own mutex on who ends the call.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/base/mutex.h"
+#include "framework/exec/thread.h"
+#include "framework/worker/attempt.h"
+#include "framework/worker/flight_recorder.h"
+#include "framework/worker/lane_setup.h"
+
+namespace millrace {
+
+// What a lane's thread has taken from the queue, all of one shard; no host: nothing.
+struct Taken {
+  std::shared_ptr<FlightHost> host;
+  std::size_t count = 0;
+};
+
+// Thread-safe where it says so; the rest is the station's own thread's.
+class Station final : public AttemptRunner::Watch {
+ public:
+  Station(const Clock& clock, FlightRecorder& recorder) : recorder_(recorder), runner_(clock, *this) {}
+
+  void Start(const std::string& name, std::function<void()> body) { thread_ = Thread(name, std::move(body)); }
+
+  // Runs one call on tasks of one shard. False: none has ended, since one of them spoils it for all.
+  bool Call(const LaneSetupPtr& setup, const std::vector<FlightPtr>& flights);
+  // Sessions of shards that are served no more.
+  void CloseEndedSessions();
+
+  // What it took and has not started; a watchdog that gives the thread up hands it to others.
+  void Keep(std::vector<FlightPtr> flights);
+  void KeepFirst(FlightPtr flight);
+  FlightPtr Next();
+
+  struct Abandoned {
+    LaneSetupPtr setup;  // null: nothing was given up
+    std::vector<FlightPtr> running;
+    std::vector<FlightPtr> waiting;
+  };
+  // Thread-safe. Ends the call in the thread's place if it is past its limit and grace, or in any case where
+  // `whatever`: from now on the thread is lost.
+  Abandoned GiveUp(BootTime now, bool whatever);
+  // Thread-safe. Its call is in a shard whose beat is late: it may hang there for as long as the database.
+  bool HangsAt(BootTime now) const;
+
+  Taken taken;  // guarded by the lane's mutex
+
+  bool lost() const { return lost_.load(); }
+  // Its thread has ended, or is about to without touching anything: the place may go.
+  bool home() const { return home_.load(); }
+  void SetHome() { home_.store(true); }
+  Thread& thread() { return thread_; }
+
+  void Begin(const std::vector<FlightPtr>& flights, BootTime deadline) override;
+  bool Finish() override;
+
+ private:
+  struct Session {
+    std::shared_ptr<FlightHost> host;
+    Micros limit;
+    std::unique_ptr<TaskTransaction> transaction;  // last: ends before the store that its host keeps
+  };
+  TaskTransaction& SessionFor(const Flight& flight, Micros limit);
+
+  FlightRecorder& recorder_;
+  AttemptRunner runner_;
+  std::map<const FlightHost*, Session> sessions_;
+  std::vector<std::size_t> slots_;
+  std::atomic<bool> lost_{false};
+  std::atomic<bool> home_{false};
+
+  mutable Mutex mutex_;
+  LaneSetupPtr setup_ MILLRACE_GUARDED_BY(mutex_);
+  std::vector<FlightPtr> flights_ MILLRACE_GUARDED_BY(mutex_);  // running
+  std::deque<FlightPtr> waiting_ MILLRACE_GUARDED_BY(mutex_);
+  BootTime deadline_ MILLRACE_GUARDED_BY(mutex_){};
+  Thread thread_;  // last: ends before what it uses
+};
+
+// A handler that ignores its stop token keeps its thread for so long before it is given up.
+Micros GraceAfter(Micros timeout);
+
+}  // namespace millrace

@@ -1,0 +1,84 @@
+#include "framework/worker/suspects.h"
+
+#include <algorithm>
+
+#include "framework/worker/engine_outcome.h"
+
+namespace millrace {
+namespace {
+
+constexpr Micros kSolitudePatience = std::chrono::seconds(60);  // then the others work for as long
+constexpr std::uint32_t kSuspectCrashes = 2;
+constexpr std::uint32_t kQuarantineCrashes = 3;
+constexpr std::size_t kSuspectRescues = 5;
+constexpr std::size_t kMostRecords = 10'000;
+
+bool HasCrashed(std::uint32_t crashes) { return crashes >= kSuspectCrashes && crashes < kQuarantineCrashes; }
+
+}  // namespace
+
+std::string Suspects::NameOf(const Place& place) const {
+  return ToString(TaskName{shard_, {place.first, place.second}});
+}
+
+bool Suspects::IsSuspect(const std::string& table, const ScanRow& row) {
+  const Place place{table, row.id};
+  const auto record = records_.find(place);
+  const bool often_rescued = record != records_.end() && record->second.rescues >= kSuspectRescues;
+  if (!often_rescued && !HasCrashed(row.crashes)) return false;
+  const BootTime now = clock_.Now();
+  if (!waiting_ && now >= not_before_) waiting_ = Waiting{place, row.attempt, now};
+  return true;
+}
+
+std::optional<ClaimRequest> Suspects::Turn(const std::string& incarnation) {
+  if (!waiting_) return std::nullopt;
+  if (!gate_.EnterAlone(NameOf(waiting_->place))) {
+    // Beside a handler that runs for long nobody else shall stand still for more than this.
+    if (clock_.Now() - waiting_->since > kSolitudePatience) Forget();
+    return std::nullopt;
+  }
+  const Waiting turn = *std::exchange(waiting_, std::nullopt);
+  records_.erase(turn.place);  // if it comes back it is looked into again
+  return ClaimRequest{turn.place.first, incarnation, turn.attempt, {turn.place.second}};
+}
+
+void Suspects::Forget() {
+  if (!waiting_) return;
+  gate_.Withdraw(NameOf(waiting_->place));
+  waiting_.reset();
+  not_before_ = clock_.Now() + kSolitudePatience;
+}
+
+std::optional<Outcome> Suspects::Objection(const Task& task) {
+  // Charged between its scan and its claim, or claimed by a statement whose reply was lost.
+  if (HasCrashed(task.crashes)) return GivenBack();
+  const std::size_t rescues = RescuesOf(task);
+  if (rescues < kSuspectRescues) return std::nullopt;
+  if (rescues == kSuspectRescues) return GivenBack();
+  records_.erase({task.key.table, task.key.id});
+  return FailedForGood("quarantined: " + std::to_string(rescues) + " workers died while they had it",
+                       "crash");
+}
+
+// Each rescue cost the task an attempt that is no failure. So many claims without as many failures are looked
+// into; a task that snoozes often is looked into again only once it may have been rescued often enough.
+std::size_t Suspects::RescuesOf(const Task& task) {
+  if (task.attempt <= task.failures + kSuspectRescues) return 0;
+  const Place place{task.key.table, task.key.id};
+  const auto known = records_.find(place);
+  if (known != records_.end()) {
+    const Record& record = known->second;
+    if (record.rescues + (task.attempt - record.attempt) < kSuspectRescues) return record.rescues;
+  }
+  const auto found = desk_->Get(task.key);
+  if (!found) return 0;
+  const auto rescues = static_cast<std::size_t>(
+      std::count_if(found->attempts.begin(), found->attempts.end(),
+                    [](const AttemptRecord& attempt) { return attempt.kind == "rescued"; }));
+  if (records_.size() >= kMostRecords) records_.clear();
+  records_[place] = {task.attempt, rescues};
+  return rescues;
+}
+
+}  // namespace millrace

@@ -1,0 +1,36 @@
+// How a worker is, for people and for the coordinator: plain values, as of the last look at each shard.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/base/clock.h"
+
+namespace millrace {
+
+struct ShardStatus {
+  std::string shard;
+  std::string incarnation;   // empty: not registered now
+  bool reachable = false;    // its last due map could be read
+  std::string error;         // why not; empty where it could, or was never asked
+  std::uint64_t claims = 0;  // totals since the worker serves the shard
+  std::uint64_t settles = 0;
+  Micros lag{0};       // how long the oldest task that this worker could run is due; 0: none is
+  Micros map_cost{0};  // the time that the last due map took
+  Micros poll{0};      // how often it is asked for now
+  std::vector<std::string> unrunnable;  // task types with due tasks that no handler here can run
+  std::string uncovered;  // without a coordinator: load-balance numbers that nobody alive serves, `0-31,40`
+  bool retiring = false;  // served no more; what runs there is being finished
+};
+
+struct WorkerStatus {
+  std::string worker;
+  std::vector<ShardStatus> shards;  // by name
+  std::vector<std::string> paused;  // names of what is paused, as framework/policy/pauses.h
+  // What of the configuration is not in force here, and why: `handlers.noop: …`.
+  std::vector<std::string> refusals;
+};
+
+}  // namespace millrace
