@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "coordinator/planner/level.h"
@@ -90,6 +91,46 @@ TEST(PlannerPropertyTest, NoSliceCouldGoWhereItAddsLess) {
         RC_ASSERT(!(LevelOfSlice(loads[to] + 1, input.workers[to].weight) <
                     LevelOfSlice(loads[from], input.workers[from].weight)));
       }
+    }
+  });
+}
+
+// What it costs in moves to send one slice from a worker to another, the cheapest slice for it; and back for
+// nothing between two workers whose loads may differ by that slice without the balance being worse. A round
+// trip that saves moves is there exactly if another plan of the same balance has fewer.
+std::vector<std::vector<int>> CheapestSwaps(const PlanInput& input, const Plan& plan) {
+  constexpr int kNone = 1000;
+  const std::size_t m = input.workers.size();
+  std::vector<std::vector<int>> cost(m, std::vector<int>(m, kNone));
+  for (SliceIndex slice = 0; slice < plan.owners.size(); ++slice) {
+    const WorkerIndex from = plan.owners[slice];
+    const WorkerIndex holder = input.slices[slice].owner;
+    for (WorkerIndex to = 0; from != kNobody && to < m; ++to) {
+      if (to == from || !Accepts(input, to, slice)) continue;
+      cost[from][to] = std::min(cost[from][to], int{to != holder} - int{from != holder});
+    }
+  }
+  const auto loads = LoadsOf(input, plan.owners);
+  for (std::size_t from = 0; from < m; ++from) {
+    for (std::size_t to = 0; to < m; ++to) {
+      const Level more = LevelOfSlice(loads[to] + 1, input.workers[to].weight);
+      const Level less = LevelOfSlice(loads[from], input.workers[from].weight);
+      if (!(less < more) && !(more < less)) cost[to][from] = std::min(cost[to][from], 0);
+    }
+  }
+  return cost;
+}
+
+TEST(PlannerPropertyTest, NoRoundOfSwapsWouldSaveAMove) {
+  Holds("swaps", {.workers = 12, .slices = 100}, [](const PlanInput& input) {
+    auto cost = CheapestSwaps(input, SolvePlan(input));
+    for (std::size_t via = 0; via < cost.size(); ++via) {
+      for (std::size_t from = 0; from < cost.size(); ++from) {
+        for (std::size_t to = 0; to < cost.size(); ++to) {
+          cost[from][to] = std::min(cost[from][to], cost[from][via] + cost[via][to]);
+        }
+      }
+      for (std::size_t worker = 0; worker < cost.size(); ++worker) RC_ASSERT(cost[worker][worker] >= 0);
     }
   });
 }
