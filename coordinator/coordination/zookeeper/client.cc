@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "coordinator/coordination/zookeeper/replies.h"
+#include "framework/exec/blocked_signals.h"
 
 namespace millrace {
 
@@ -116,6 +117,7 @@ Result<std::unique_ptr<ZookeeperClient>> ZookeeperClient::Open(const ZookeeperCl
                                                                EventQueue& events) {
   std::unique_ptr<ZookeeperClient> client(new ZookeeperClient(options, events));
   const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.session_timeout);
+  const BlockedSignals for_the_threads_of_the_library;
   client->handle_ =
       zookeeper_init2(options.hosts.c_str(), Callbacks::OnSession, static_cast<int>(timeout.count()), nullptr,
                       client.get(), ZOO_NO_LOG_CLIENTENV, DropLog);

@@ -41,13 +41,13 @@ std::string Fault(const TreeRequest& request) {
 ZookeeperSession::ZookeeperSession(const ZookeeperClientOptions& options) : options_(options) { Reopen(); }
 
 TreeReply ZookeeperSession::Perform(const TreeRequest& request) {
-  TreeReply reply{.status = TreeStatus::Invalid, .message = Fault(request)};
-  if (reply.message.empty()) {
-    reply = client_ == nullptr ? TreeReply{.message = "no session yet"} : Ask(*client_, request);
-  }
+  const std::string fault = Fault(request);
+  if (!fault.empty()) return {.status = TreeStatus::Invalid, .message = Describe(request) + ": " + fault};
+  TreeReply reply = client_ == nullptr ? TreeReply{.message = "no session yet"} : Ask(*client_, request);
   if (reply.status == TreeStatus::Ok) return reply;
-  const bool refused_write = request.kind == TreeRequest::Kind::Write && reply.failed < request.writes.size();
-  const std::string what = refused_write ? Describe(request.writes[reply.failed]) : Describe(request);
+  const bool refused = reply.status != TreeStatus::Lost && reply.status != TreeStatus::Expired;
+  const bool one_write = refused && request.kind == TreeRequest::Kind::Write;
+  const std::string what = one_write ? Describe(request.writes[reply.failed]) : Describe(request);
   reply.message = what + ": " + (reply.message.empty() ? ToString(reply.status) : reply.message);
   return reply;
 }
@@ -107,7 +107,7 @@ Micros ZookeeperSession::Tend(BootTime now) {
   }
   // The library's own pings tell nothing: so that the last contact is no older than a third of the time-out.
   const Micros interval = client_->timeout() / 3;
-  if (now - probed_ >= interval && client_->caught_up()) {
+  if (now - probed_ >= interval && client_->state() == State::Connected) {
     probed_ = now;
     client_->Probe();
   }
@@ -127,9 +127,11 @@ void ZookeeperSession::Reopen() {
   if (again_too_soon) return;  // Tend does it in a while
   auto opened = ZookeeperClient::Open(options_, events_);
   if (!opened) {
-    LogWarning("ZooKeeper session not opened", {{"error", opened.error().message}});
+    if (!complained_) LogWarning("ZooKeeper session not opened", {{"error", opened.error().message}});
+    complained_ = true;
     return;
   }
+  complained_ = false;
   MutexLock lock(mutex_);
   client_ = std::move(*opened);
 }

@@ -34,6 +34,7 @@ class ZookeeperSession final : public TreeSession {
   EventQueue events_;
   BootTime opened_{};  // the last try
   BootTime probed_{};
+  bool complained_ = false;  // that no session can be opened: once, not at every try
   // The owner alone changes the pointer, under the lock, and reads it without; others read through it under
   // the lock.
   mutable Mutex mutex_;
