@@ -130,7 +130,10 @@ void PrivateZookeeper::Kill(std::size_t server) {
   pid = -1;
 }
 
-void PrivateZookeeper::Pause(std::size_t server) { kill(servers_[server].pid, SIGSTOP); }
+void PrivateZookeeper::Pause(std::size_t server) {
+  kill(servers_[server].pid, SIGSTOP);
+  waitpid(servers_[server].pid, nullptr, WUNTRACED);
+}
 void PrivateZookeeper::Resume(std::size_t server) { kill(servers_[server].pid, SIGCONT); }
 
 void PrivateZookeeper::WaitServing() {

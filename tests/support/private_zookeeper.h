@@ -30,7 +30,7 @@ class PrivateZookeeper {
 
   void Start(std::size_t server);  // does not wait
   void Kill(std::size_t server);   // SIGKILL
-  void Pause(std::size_t server);  // SIGSTOP
+  void Pause(std::size_t server);  // SIGSTOP; returns when it stands still
   void Resume(std::size_t server);
   void WaitServing();  // until every running server has a mode
 

@@ -56,7 +56,10 @@ class HeldSession {
     waitpid(pid_, nullptr, 0);
     pid_ = -1;
   }
-  void Pause() { kill(pid_, SIGSTOP); }
+  void Pause() {
+    kill(pid_, SIGSTOP);
+    waitpid(pid_, nullptr, WUNTRACED);
+  }
   void Resume() { kill(pid_, SIGCONT); }
 
   // Asks for a report, which may be done before a paused one is resumed; the answer is `AGE_MS STATUS`.
