@@ -17,6 +17,17 @@ TEST(InFlightTest, AnIdEntersOnceUntilItLeaves) {
   EXPECT_THAT(flights.Enter("tasks", std::vector<std::uint64_t>{2}), ElementsAre(2));
 }
 
+TEST(InFlightTest, WhatAClaimMissedLeavesAndWhatItGotStays) {
+  InFlight flights;
+  const ClaimRequest request{"tasks", "w.1", 0, {1, 2, 3}};
+  flights.Enter("tasks", request.ids);
+  Task claimed;
+  claimed.key = {"tasks", 2};
+  flights.LeaveMissed(request, std::span(&claimed, 1));
+  EXPECT_TRUE(flights.Contains("tasks", 2));
+  EXPECT_EQ(flights.Size(), 1u);
+}
+
 TEST(InFlightTest, TablesAreApart) {
   InFlight flights;
   const std::vector<std::uint64_t> ids{7};

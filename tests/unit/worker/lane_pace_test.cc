@@ -35,6 +35,21 @@ TEST(LanePaceTest, AConfiguredNumberHoldsWhateverThePace) {
   EXPECT_EQ(pace.Capacity(), 200u);
 }
 
+TEST(LanePaceTest, ATaskWaitsForThoseBeforeItAndForAThread) {
+  LanePace pace(8, 0);
+  EXPECT_GE(pace.WaitFor(0), seconds(60));
+  pace.Ran(1, seconds(1));
+  EXPECT_EQ(pace.WaitFor(0), milliseconds(125));
+  EXPECT_EQ(pace.WaitFor(15), seconds(2));
+}
+
+TEST(LanePaceTest, ANewNumberOfThreadsKeepsThePace) {
+  LanePace pace(8, 0);
+  pace.Ran(1, milliseconds(50));
+  pace.Resize(2, 0);
+  EXPECT_EQ(pace.Capacity(), 20u);
+}
+
 TEST(LanePaceTest, ItFollowsAChangeOfPace) {
   LanePace pace(1, 0);
   pace.Ran(1, milliseconds(1));

@@ -29,8 +29,8 @@ class ScriptedStore final : public TaskStore {
     }
     return report;
   }
-  Result<std::vector<bool>> StillRunning(const std::string&, std::span<const Settlement>) override {
-    return None();
+  Result<std::vector<bool>> StillRunning(const std::string&, std::span<const Settlement> batch) override {
+    return std::vector<bool>(batch.size(), false);
   }
   Result<DueMap> Due(std::span<const TableSlices>) override { return None(); }
   Result<std::vector<ScanRow>> Scan(const ScanRequest&) override { return None(); }
@@ -111,6 +111,17 @@ TEST_F(SettlerTest, ALockedRowHoldsUpNobodyAndIsTriedAgain) {
   const Told last = Next();
   EXPECT_EQ(last.landing.settlement.key.id, kLockedRow);
   EXPECT_EQ(last.verdict, SettleVerdict::Settled);
+}
+
+TEST_F(SettlerTest, ACommitThatTookEffectThoughItsReplyWasLostCountsAsWhatItWas) {
+  Open({});
+  Task task;
+  task.key = {"tasks", 1};
+  const auto life = std::make_shared<Standing>("w.1", std::chrono::seconds(10), BootClock::now());
+  Settlement given_back{.key = task.key, .to = Settlement::To::Waiting};
+  Settlement sent{.key = task.key, .to = Settlement::To::Succeeded};
+  settler_->Land({std::make_shared<Flight>(host_, "main", task, life, false), given_back, true, sent});
+  EXPECT_EQ(Next().landing.settlement.to, Settlement::To::Succeeded);
 }
 
 TEST_F(SettlerTest, ARefusedRowIsToldAsSuch) {

@@ -1,15 +1,10 @@
-// The worker as a whole on a SQLite store, with handlers that are functions of the test.
-#include "framework/worker/worker.h"
-
-#include <gmock/gmock.h>
-
+// The worker as a whole on a SQLite store.
 #include <atomic>
-#include <filesystem>
-#include <functional>
 #include <future>
 #include <thread>
 
 #include "framework/store/sqlite/sqlite_store.h"
+#include "worker_fixture.h"
 
 namespace millrace {
 namespace {
@@ -18,153 +13,26 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-using Behaviour = std::function<std::vector<Outcome>(std::span<const Task>, CallContext&)>;
-
-Outcome Make(OutcomeKind kind, std::string text = {}, std::optional<Micros> delay = {}) {
-  Outcome outcome;
-  outcome.kind = kind;
-  outcome.text = std::move(text);
-  outcome.delay = delay;
-  return outcome;
-}
-
-class FunctionHandler final : public HandlerInstance {
- public:
-  FunctionHandler(Behaviour behaviour, std::uint32_t batch)
-      : behaviour_(std::move(behaviour)), batch_(batch) {}
-  std::uint32_t MaxBatch() const override { return batch_; }
-  std::vector<Outcome> Run(const std::string&, std::span<const Task> tasks, CallContext& context) override {
-    return behaviour_(tasks, context);
-  }
-
- private:
-  const Behaviour behaviour_;
-  const std::uint32_t batch_;
-};
-
-class FunctionPlugins final : public PluginSet {
- public:
-  std::map<std::string, Behaviour> behaviours;
-  std::uint32_t batch = 1;
-
-  std::vector<HandlerInfo> Handlers() const override { return {}; }
-  Result<std::unique_ptr<HandlerInstance>> Open(const std::string& uses, const std::string&,
-                                                const std::string&, const Secrets&) const override {
-    const auto found = behaviours.find(uses);
-    if (found == behaviours.end()) return Fail(ErrorCode::NotFound, "no handler " + uses);
-    return std::make_unique<FunctionHandler>(found->second, batch);
-  }
-};
-
-class EverySlice final : public SliceSource {
- public:
-  std::vector<TableSlices> Slices(const std::string&) override { return {{"tasks", true, {}}}; }
-};
-
-class FixedConfig final : public ConfigSource {
- public:
-  std::shared_ptr<Config> config = std::make_shared<Config>();
-  std::shared_ptr<const Config> Current() override { return config; }
-};
-
-class SettableShards final : public ShardSource {
- public:
-  std::map<std::string, std::shared_ptr<Store>> Shards() override {
-    MutexLock lock(mutex_);
-    return shards_;
-  }
-  void Set(std::map<std::string, std::shared_ptr<Store>> shards) {
-    MutexLock lock(mutex_);
-    shards_ = std::move(shards);
-  }
-
- private:
-  Mutex mutex_;
-  std::map<std::string, std::shared_ptr<Store>> shards_;
-};
-
-class SettablePauses final : public PauseSource {
- public:
-  std::shared_ptr<const Pauses> Paused() override {
-    MutexLock lock(mutex_);
-    return paused_;
-  }
-  void Set(const std::vector<std::string>& names) {
-    auto parsed = Pauses::Parse(names);
-    ASSERT_TRUE(parsed) << parsed.error().message;
-    MutexLock lock(mutex_);
-    paused_ = std::make_shared<const Pauses>(*parsed);
-  }
-
- private:
-  Mutex mutex_;
-  std::shared_ptr<const Pauses> paused_ = std::make_shared<const Pauses>();
-};
-
-class WorkerTest : public ::testing::Test {
+class WorkerTest : public WorkerFixture {
  protected:
   WorkerTest() {
-    char pattern[] = "/tmp/worker_XXXXXX";
-    folder_ = mkdtemp(pattern);
     store_ = *OpenSqliteStore(*ParseStoreUrl("sqlite:" + folder_ + "/tasks.db"), {});
     EXPECT_TRUE(store_->OpenSchema()->Apply({}));
     desk_ = store_->OpenDesk();
-    shards_.Set({{"main", store_}});
-    config_.config->engine.poll = milliseconds(10);
-    config_.config->engine.rewind = milliseconds(50);
-    config_.config->engine.stop_timeout = seconds(3);
+    ports_.shards.Set({{"main", store_}});
   }
-  ~WorkerTest() override { std::filesystem::remove_all(folder_); }
 
   std::uint64_t Submit(const std::string& handler, const std::string& key = {}) {
-    NewTask task;
-    task.handler = handler;
-    task.biz_key = key;
-    const auto report = desk_->Submit("tasks", std::span(&task, 1));
-    EXPECT_TRUE(report) << report.error().message;
-    return report->ids[0];
+    return SubmitTo(*store_, handler, key);
   }
-
   void SubmitMany(const std::string& handler, int count) {
-    NewTask task;
-    task.handler = handler;
-    while (count > 0) {
-      const int now = std::min(count, 999);
-      ASSERT_TRUE(desk_->Submit("tasks", std::vector<NewTask>(static_cast<std::size_t>(now), task)));
-      count -= now;
-    }
+    WorkerFixture::SubmitMany(*store_, handler, count);
   }
+  TaskRecord Get(std::uint64_t id) { return WorkerFixture::Get(*store_, id); }
+  std::optional<WorkerEnd> RunUntilIdle() { return Start(true)->WaitFor(seconds(20)); }
 
-  std::unique_ptr<Worker> Start(bool until_idle = true) {
-    WorkerOptions options;
-    options.id = "w";
-    options.state_dir = folder_;
-    options.until_idle = until_idle;
-    auto worker = std::make_unique<Worker>(
-        Worker::Parts{clock_, shards_, plugins_, slices_, pauses_, config_, metrics_}, options);
-    const Status started = worker->Start();
-    EXPECT_TRUE(started) << started.error().message;
-    return worker;
-  }
-
-  std::optional<WorkerEnd> RunUntilIdle() { return Start()->WaitFor(seconds(20)); }
-
-  TaskRecord Get(std::uint64_t id) {
-    const auto record = desk_->Get({"tasks", id});
-    EXPECT_TRUE(record) << record.error().message;
-    return record ? *record : TaskRecord{};
-  }
-
-  const SystemClock clock_;
-  std::string folder_;
   std::shared_ptr<Store> store_;
-  SettableShards shards_;
-  SettablePauses pauses_;
   std::unique_ptr<TaskDesk> desk_;
-  FunctionPlugins plugins_;
-  EverySlice slices_;
-  FixedConfig config_;
-  Registry metrics_;
 };
 
 TEST_F(WorkerTest, RunsEveryTaskOnceAndEndsWhenNothingIsLeft) {
@@ -183,7 +51,7 @@ TEST_F(WorkerTest, AFailedAttemptClimbsTheLadderAndEndsInTheFailedPoolWithTheRea
   plugins_.behaviours["fail"] = [](auto, auto&) {
     return std::vector{Make(OutcomeKind::Retry, "the partner is away")};
   };
-  HandlerConfig& config = config_.config->handlers["fail"];
+  HandlerConfig& config = config_.handlers["fail"];
   config.retry = {{milliseconds(5), milliseconds(10)}, 3, 0.1};
   const auto id = Submit("fail");
   auto worker = Start(false);
@@ -220,7 +88,7 @@ TEST_F(WorkerTest, AnExceptionMayFailAtOnceByConfiguration) {
     outcome.error_class = "exception";
     return std::vector{outcome};
   };
-  config_.config->handlers["throw"].on_exception = OnException::Fail;
+  config_.handlers["throw"].on_exception = OnException::Fail;
   const auto id = Submit("throw");
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
   EXPECT_EQ(Get(id).task.state, TaskState::Failed);
@@ -273,12 +141,12 @@ TEST_F(WorkerTest, AHandlerThatIgnoresItsLimitLosesItsThreadAndTheLaneGoesOn) {
     if (tasks[0].biz_key == "stuck") never.get_future().wait();
     return std::vector<Outcome>(1);
   };
-  HandlerConfig& config = config_.config->handlers["stuck"];
+  HandlerConfig& config = config_.handlers["stuck"];
   config.concurrency = 1;
   config.timeout = milliseconds(50);
   const auto stuck = Submit("stuck", "stuck");
   const auto other = Submit("stuck");
-  auto worker = Start();
+  auto worker = Start(true);
   EXPECT_EQ(worker->WaitFor(seconds(20)), WorkerEnd::Idle);
   EXPECT_EQ(Get(other).task.state, TaskState::Succeeded);
   const TaskRecord record = Get(stuck);
@@ -295,8 +163,8 @@ TEST_F(WorkerTest, AStopGivesBackWhatHasNotStartedAndFinishesWhatRuns) {
     while (!release) std::this_thread::yield();
     return std::vector<Outcome>(1);
   };
-  config_.config->handlers["slow"].concurrency = 2;
-  config_.config->handlers["slow"].queue = 50;
+  config_.handlers["slow"].concurrency = 2;
+  config_.handlers["slow"].queue = 50;
   SubmitMany("slow", 100);
   auto worker = Start(false);
   while (started < 2) worker->WaitFor(milliseconds(5));
@@ -350,7 +218,7 @@ TEST_F(WorkerTest, TasksThatADeadWorkerLeftRunningAreRescued) {
   dead.lease = milliseconds(300);
   ASSERT_TRUE(incarnations->Register(dead));
   ASSERT_EQ(store_->OpenTasks()->Claim({"tasks", "dead.1", 0, {id}})->size(), 1u);
-  config_.config->engine.lease = milliseconds(300);
+  config_.engine.lease = milliseconds(300);
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
   EXPECT_EQ(runs, 1);
   EXPECT_EQ(Get(id).task.attempt, 2u);
@@ -362,7 +230,7 @@ TEST_F(WorkerTest, AnIdInUseIsRefused) {
   WorkerOptions options;
   options.id = "w";
   options.state_dir = folder_;
-  Worker second({clock_, shards_, plugins_, slices_, pauses_, config_, metrics_}, options);
+  Worker second({clock_, ports_, plugins_, ports_, ports_, ports_, metrics_}, options);
   const Status started = second.Start();
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, ErrorCode::Conflict);

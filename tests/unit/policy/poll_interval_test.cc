@@ -1,0 +1,23 @@
+#include "framework/policy/poll_interval.h"
+
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(PollIntervalTest, TheBoundHoldsWhereTheMapIsCheap) {
+  EXPECT_EQ(PollInterval(milliseconds(200), milliseconds(2), 1), milliseconds(200));
+}
+
+TEST(PollIntervalTest, ADearMapIsAskedForFiftyTimesItsCost) {
+  EXPECT_EQ(PollInterval(milliseconds(200), milliseconds(34), 16), milliseconds(1700));
+}
+
+TEST(PollIntervalTest, OfAHundredTablesOnTenTimesItsCostIsEnough) {
+  EXPECT_EQ(PollInterval(milliseconds(200), milliseconds(34), 100), milliseconds(340));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,264 @@
+// What a worker follows while it runs: shards, slices, pauses, configuration. On memory stores.
+#include <atomic>
+#include <thread>
+
+#include "framework/testing/memory_store.h"
+#include "worker_fixture.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class LiveWorkerTest : public WorkerFixture {
+ protected:
+  LiveWorkerTest() {
+    ports_.shards.Set({{"main", main_}});
+    plugins_.behaviours["quick"] = [this](auto tasks, auto&) {
+      quick_runs_ += static_cast<int>(tasks.size());
+      return std::vector<Outcome>(tasks.size());
+    };
+    // Runs until the test lets it end.
+    plugins_.behaviours["slow"] = [this](auto tasks, auto&) {
+      const int now = ++slow_now_;
+      for (int most = slow_most_; now > most && !slow_most_.compare_exchange_weak(most, now);) continue;
+      while (!release_) std::this_thread::yield();
+      --slow_now_;
+      return std::vector<Outcome>(tasks.size());
+    };
+  }
+  ~LiveWorkerTest() override { release_ = true; }
+
+  std::shared_ptr<MemoryStore> NewStore() {
+    auto store = std::make_shared<MemoryStore>(clock_);
+    EXPECT_TRUE(store->OpenSchema()->Apply({}));
+    return store;
+  }
+
+  static std::size_t CountIn(MemoryStore& store, TaskState state) {
+    return store.Edit([state](MemoryState& rows) {
+      std::size_t count = 0;
+      for (const auto& [id, row] : rows.tables["tasks"].tasks) count += row.task.state == state;
+      return count;
+    });
+  }
+  static std::uint64_t Succeeded(MemoryStore& store) {
+    std::uint64_t succeeded = 0;
+    for (const TaskTotals& totals : *store.OpenDesk()->Totals()) succeeded += totals.succeeded;
+    return succeeded;
+  }
+  static void PutAllInSlice(MemoryStore& store, std::uint32_t slice) {
+    store.Edit([slice](MemoryState& rows) {
+      for (auto& [id, row] : rows.tables["tasks"].tasks) row.task.slice = slice;
+    });
+  }
+
+  const std::shared_ptr<MemoryStore> main_ = NewStore();
+  std::atomic<int> quick_runs_{0};
+  std::atomic<int> slow_now_{0};
+  std::atomic<int> slow_most_{0};
+  std::atomic<bool> release_{false};
+};
+
+TEST_F(LiveWorkerTest, AShardThatIsAddedIsServedAndOneThatIsGoneIsFinishedAndLeft) {
+  auto worker = Start(false);
+  const auto second = NewStore();
+  SubmitTo(*second, "quick");
+  ports_.shards.Set({{"main", main_}, {"second", second}});
+  ASSERT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 1; }));
+
+  SubmitTo(*second, "slow");
+  ASSERT_TRUE(Eventually(*worker, [&] { return slow_now_ == 1; }));
+  ports_.shards.Set({{"main", main_}});
+  ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards[1].retiring; }));
+  EXPECT_EQ(slow_now_, 1);
+  release_ = true;
+  ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.size() == 1; }));
+  EXPECT_EQ(Succeeded(*second), 2u);
+  EXPECT_THAT(*second->OpenIncarnations()->Peers(), IsEmpty());
+  EXPECT_TRUE(Eventually(*worker, [&] { return second.use_count() == 1; })) << "somebody keeps the store";
+}
+
+TEST_F(LiveWorkerTest, WhatIsPausedIsClaimedByNobodyUntilItIsResumed) {
+  ports_.Pause({"handler:quick"});
+  SubmitTo(*main_, "quick");
+  release_ = true;
+  SubmitTo(*main_, "slow");
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return slow_most_ == 1; }));
+  EXPECT_THAT(worker->Status().paused, ElementsAre("handler:quick"));
+  EXPECT_EQ(quick_runs_, 0);
+  ports_.Pause({});
+  EXPECT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 1; }));
+}
+
+TEST_F(LiveWorkerTest, APauseInTheShardItselfReachesAWorkerThatTheCoordinatorDoesNot) {
+  ASSERT_TRUE(main_->OpenDesk()->SetPause("shard:main", "test", true));
+  SubmitTo(*main_, "quick");
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return !worker->Status().paused.empty(); }));
+  EXPECT_EQ(worker->Totals().claimed, 0u);
+  ASSERT_TRUE(main_->OpenDesk()->SetPause("shard:main", "test", false));
+  EXPECT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 1; }));
+}
+
+TEST_F(LiveWorkerTest, WhatIsQueuedGoesBackWhenItIsPausedAndWhatRunsFinishes) {
+  config_.handlers["slow"].concurrency = 1;
+  config_.handlers["slow"].queue = 50;
+  SubmitMany(*main_, "slow", 20);
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 20; }));
+  ports_.Pause({"cluster"});
+  ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 1; }));
+  release_ = true;
+  ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 0; }));
+  EXPECT_EQ(slow_most_, 1);
+  EXPECT_EQ(CountIn(*main_, TaskState::Waiting), 19u);
+}
+
+TEST_F(LiveWorkerTest, UntilIdleWaitsForWhatIsPaused) {
+  ports_.Pause({"cluster"});
+  SubmitTo(*main_, "quick");
+  auto worker = Start(true);
+  EXPECT_FALSE(worker->WaitFor(milliseconds(300)));
+  ports_.Pause({});
+  EXPECT_EQ(worker->WaitFor(seconds(20)), WorkerEnd::Idle);
+  EXPECT_EQ(quick_runs_, 1);
+}
+
+TEST_F(LiveWorkerTest, ASliceThatMovesAwayGivesBackWhatWouldHaveToWait) {
+  config_.handlers["slow"].concurrency = 1;
+  config_.handlers["slow"].queue = 50;
+  SubmitMany(*main_, "slow", 20);
+  PutAllInSlice(*main_, 7);
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 20; }));
+  ports_.slices.Set({{"tasks", false, {6, 8}}});
+  EXPECT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 1; }));
+  ports_.slices.Set({{"tasks", false, {6, 7, 8}}});
+  release_ = true;
+  EXPECT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 20; }));
+}
+
+TEST_F(LiveWorkerTest, OfOneTableSomeSlicesMayBeOwnedForSomeTypesAlone) {
+  plugins_.behaviours["other"] = plugins_.behaviours["quick"];
+  for (int i = 0; i < 4; ++i) SubmitTo(*main_, i % 2 == 0 ? "quick" : "other");
+  main_->Edit([](MemoryState& rows) {
+    for (auto& [id, row] : rows.tables["tasks"].tasks) row.task.slice = id <= 2 ? 1 : 2;
+  });
+  ports_.slices.Set({{"tasks", false, {1}, {{"quick"}}}, {"tasks", false, {2}, {{"other"}}}});
+  EXPECT_EQ(Start(true)->WaitFor(seconds(20)), WorkerEnd::Idle);
+  EXPECT_EQ(quick_runs_, 2);
+  EXPECT_EQ(Get(*main_, 1).task.state, TaskState::Succeeded);
+  EXPECT_EQ(Get(*main_, 2).task.state, TaskState::Waiting);
+  EXPECT_EQ(Get(*main_, 3).task.state, TaskState::Waiting);
+  EXPECT_EQ(Get(*main_, 4).task.state, TaskState::Succeeded);
+}
+
+TEST_F(LiveWorkerTest, TenThousandTasksThatNobodyHereCanRunHoldNobodyUp) {
+  SubmitMany(*main_, "unknown", 10'000);
+  SubmitMany(*main_, "quick", 10);
+  PutAllInSlice(*main_, 3);
+  auto worker = Start(false);
+  EXPECT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 10; }));
+  EXPECT_THAT(worker->Status().shards.at(0).unrunnable, ElementsAre("unknown"));
+  EXPECT_EQ(worker->Totals().claimed, 10u);
+}
+
+TEST_F(LiveWorkerTest, ConcurrencyGrowsAndShrinksWithoutLosingWhatRuns) {
+  config_.handlers["slow"].concurrency = 2;
+  config_.handlers["slow"].queue = 50;
+  SubmitMany(*main_, "slow", 20);
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return slow_now_ == 2; }));
+  config_.handlers["slow"].concurrency = 5;
+  ports_.config.Set(std::make_shared<const Config>(config_));
+  ASSERT_TRUE(Eventually(*worker, [&] { return slow_now_ == 5; }));
+  config_.handlers["slow"].concurrency = 1;
+  config_.handlers["slow"].options = R"({"new":true})";
+  ports_.config.Set(std::make_shared<const Config>(config_));
+  ASSERT_TRUE(Eventually(*worker, [&] { return plugins_.opened == 2; }));
+  release_ = true;
+  ASSERT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 20; }));
+  EXPECT_EQ(worker->Totals().returned, 0u);
+  release_ = false;
+  slow_most_ = 0;
+  SubmitMany(*main_, "slow", 5);
+  ASSERT_TRUE(Eventually(*worker, [&] { return slow_now_ == 1 && worker->Totals().queued == 4; }));
+  EXPECT_EQ(slow_most_, 1);
+}
+
+TEST_F(LiveWorkerTest, AHandlerIsOpenedAnewForNewOptionsAndKeepsTheOldOnesWhereItRefuses) {
+  config_.handlers["quick"].options = R"({"a":1})";
+  auto worker = Start(false);
+  ASSERT_EQ(plugins_.opened, 1);
+  config_.handlers["quick"].options = R"({"a":2})";
+  config_.handlers["quick"].timeout = seconds(7);
+  ports_.config.Set(std::make_shared<const Config>(config_));
+  ASSERT_TRUE(Eventually(*worker, [&] { return plugins_.opened == 2; }));
+  EXPECT_THAT(worker->Status().refusals, IsEmpty());
+
+  config_.handlers["quick"].options = R"({"a":"refused"})";
+  ports_.config.Set(std::make_shared<const Config>(config_));
+  ASSERT_TRUE(Eventually(*worker, [&] { return !worker->Status().refusals.empty(); }));
+  EXPECT_THAT(worker->Status().refusals, ElementsAre(HasSubstr("handlers.quick: it refuses these options")));
+  SubmitTo(*main_, "quick");
+  EXPECT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 1; }));
+
+  config_.handlers["quick"].options = R"({"a":2})";
+  ports_.config.Set(std::make_shared<const Config>(config_));
+  EXPECT_TRUE(Eventually(*worker, [&] { return worker->Status().refusals.empty(); }));
+  EXPECT_EQ(plugins_.opened, 2);
+}
+
+TEST_F(LiveWorkerTest, AHandlerThatIsConfiguredAndNowhereIsRefusedAndTheOthersGoOn) {
+  auto worker = Start(false);
+  config_.handlers["nowhere"];
+  config_.handlers["quick"].concurrency = 2;
+  ports_.config.Set(std::make_shared<const Config>(config_));
+  ASSERT_TRUE(Eventually(*worker, [&] { return !worker->Status().refusals.empty(); }));
+  EXPECT_THAT(worker->Status().refusals, Contains(HasSubstr("handlers.nowhere: no handler nowhere")));
+  SubmitTo(*main_, "quick");
+  EXPECT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 1; }));
+}
+
+TEST_F(LiveWorkerTest, OfABatchThatOverranOnlyTheOneThatOverrunsAloneIsCharged) {
+  plugins_.batch = 10;
+  plugins_.behaviours["batch"] = [this](std::span<const Task> tasks, auto&) {
+    const bool bad =
+        std::any_of(tasks.begin(), tasks.end(), [](auto& task) { return task.biz_key == "bad"; });
+    while (bad && !release_) std::this_thread::yield();
+    return std::vector<Outcome>(tasks.size());
+  };
+  config_.handlers["batch"].concurrency = 1;
+  config_.handlers["batch"].timeout = milliseconds(20);
+  SubmitMany(*main_, "batch", 5);
+  const auto bad = SubmitTo(*main_, "batch", "bad");
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return Get(*main_, bad).task.failures == 1; }));
+  EXPECT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 5; }));
+  EXPECT_EQ(worker->Totals().retried, 1u);
+  release_ = true;
+  EXPECT_TRUE(Eventually(*worker, [&] { return worker->Totals().running == 0; }));
+}
+
+TEST_F(LiveWorkerTest, ItTellsHowEachShardIs) {
+  SubmitTo(*main_, "quick");
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.at(0).settles == 1; }));
+  const WorkerStatus status = worker->Status();
+  EXPECT_EQ(status.worker, "w");
+  EXPECT_EQ(status.shards.at(0).shard, "main");
+  EXPECT_EQ(status.shards.at(0).claims, 1u);
+  EXPECT_TRUE(status.shards.at(0).reachable);
+  EXPECT_THAT(status.shards.at(0).incarnation, HasSubstr("w."));
+  EXPECT_GE(status.shards.at(0).poll, milliseconds(10));
+}
+
+}  // namespace
+}  // namespace millrace
