@@ -109,7 +109,7 @@ void Driver::Close() {
   MutexLock lock(mutex_);
   if (session_ == nullptr) return;
   view_ = {.session = view_.session, .last_contact = session_->LastContact(), .timeout = session_->Timeout()};
-  session = std::move(session_);
+  session.swap(session_);
 }
 
 }  // namespace millrace

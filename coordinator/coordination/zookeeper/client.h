@@ -14,7 +14,7 @@
 #include "framework/base/mutex.h"
 #include "framework/base/result.h"
 
-struct _zhandle;
+struct _zhandle;  // the library's name. NOLINT(bugprone-reserved-identifier)
 
 namespace millrace {
 

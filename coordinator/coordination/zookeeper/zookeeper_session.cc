@@ -86,15 +86,19 @@ std::optional<TreeEvent> ZookeeperSession::WaitEvent(Micros limit) {
     const Micros left = std::max(limit - (now - start), Micros(0));
     EventQueue::Taken taken = events_.Take(std::min(left, Tend(now)));
     if (taken.event) {
-      Note(*taken.event);
-      if (taken.event->kind == TreeEvent::Kind::Expired) Reopen();
-      if (taken.event->kind == TreeEvent::Kind::Connected) {
-        // What was lost with the last connection may still be on its way to this server.
-        (void)client_->Sync(BootClock::now() + client_->timeout());
-      }
+      Heard(*taken.event);
       return std::move(taken.event);
     }
     if (taken.interrupted || BootClock::now() - start >= limit) return std::nullopt;
+  }
+}
+
+void ZookeeperSession::Heard(const TreeEvent& event) {
+  Note(event);
+  if (event.kind == TreeEvent::Kind::Expired) Reopen();
+  if (event.kind == TreeEvent::Kind::Connected && client_ != nullptr) {
+    // What was lost with the last connection may still be on its way to this server.
+    (void)client_->Sync(BootClock::now() + client_->timeout());
   }
 }
 
@@ -118,7 +122,7 @@ void ZookeeperSession::Reopen() {
   std::unique_ptr<ZookeeperClient> old;
   {
     MutexLock lock(mutex_);
-    old = std::move(client_);
+    old.swap(client_);
   }
   old.reset();
   const BootTime now = BootClock::now();

@@ -25,6 +25,7 @@ class ZookeeperSession final : public TreeSession {
  private:
   TreeReply Ask(ZookeeperClient& client, const TreeRequest& request);
   TreeReply Get(ZookeeperClient& client, const TreeRequest& request, BootTime deadline);
+  void Heard(const TreeEvent& event);
   // Opens a session if there is none, and probes the one that there is. Returns when to do so again.
   Micros Tend(BootTime now);
   void Reopen();
