@@ -13,7 +13,7 @@
 #include "coordinator/app/progress_line.h"
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/terminal.h"
-#include "coordinator/coordination/load_balance.h"
+#include "framework/policy/load_balance.h"
 #include "coordinator/coordination/local/file_config_source.h"
 #include "coordinator/coordination/local/fixed_shard_source.h"
 #include "coordinator/coordination/local/local_slice_source.h"

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "coordinator/coordination/load_balance.h"
+#include "framework/policy/load_balance.h"
 
 namespace millrace {
 namespace {

@@ -12,6 +12,9 @@ ShardMill::ShardMill(const MillParts& parts, std::string shard, std::shared_ptr<
       shard_(std::move(shard)),
       store_(std::move(store)),
       remit_(shard_),
+      coverage_(parts_.self.slices.empty()
+                    ? nullptr
+                    : std::make_unique<CoverageWatch>(parts_.clock, shard_, store_->OpenSchema())),
       settler_(store_->OpenTasks(), parts_.engine,
                [this](const Landing& landing, SettleVerdict verdict) { Known(landing, verdict); }),
       scanner_({parts_.clock, shard_, *this, remit_, parts_.lanes, in_flight_, parts_.gate, parts_.engine,
@@ -108,6 +111,7 @@ ShardStatus ShardMill::Status() const {
   status.map_cost = view.map_cost;
   status.poll = view.poll;
   status.unrunnable = view.unrunnable;
+  if (coverage_) status.uncovered = coverage_->Uncovered();
   status.retiring = retired_.load();
   return status;
 }

@@ -83,6 +83,7 @@ class ShardMill final : public FlightHost,
   void PausesChanged() override { changed_.store(true); }
   std::shared_ptr<const std::set<std::string>> LivePeers() const override { return heartbeat_.LivePeers(); }
   std::shared_ptr<const DueMap> LatestMap() const override { return scanner_.LatestMap(); }
+  std::vector<Incarnation> Peers() const override { return heartbeat_.Peers(); }
   void Buried(const std::string& incarnation) override { heartbeat_.Buried(incarnation); }
   void LandAtOnce(const Task& task, const std::shared_ptr<Standing>& life, Outcome outcome,
                   bool solo) override;
@@ -103,6 +104,7 @@ class ShardMill final : public FlightHost,
   const std::string shard_;
   const std::shared_ptr<Store> store_;
   Remit remit_;
+  const std::unique_ptr<CoverageWatch> coverage_;  // where its numbers were given by hand
   InFlight in_flight_;
   Counter claims_;
   Counter settles_;

@@ -45,6 +45,7 @@ void Tender::Run() {
     if (stopping_.load() || !life || !life->MayStart(parts_.clock.Now())) continue;
     Attend(life);
     ChargeTheDead();
+    if (parts_.coverage != nullptr) parts_.coverage->Look(parts_.host.Peers());
     const BootTime now = parts_.clock.Now();
     if (!woken && now - swept < std::max(rewind, cost * kSweepCostFactor)) continue;
     Sweep(life);

@@ -18,6 +18,7 @@
 
 #include "framework/exec/signal.h"
 #include "framework/exec/thread.h"
+#include "framework/worker/coverage_watch.h"
 #include "framework/worker/dead_recorders.h"
 #include "framework/worker/in_flight.h"
 #include "framework/worker/live_engine.h"
@@ -33,6 +34,8 @@ class TenderHost {
   virtual std::shared_ptr<const std::set<std::string>> LivePeers() const = 0;
   // The newest due map, of own groups alone; null while there is none.
   virtual std::shared_ptr<const DueMap> LatestMap() const = 0;
+  // Those alive when the last beat succeeded.
+  virtual std::vector<Incarnation> Peers() const = 0;
   // A process of this host has died; its life in this shard is marked dead.
   virtual void Buried(const std::string& incarnation) = 0;
   // Rows of ours whose claim's reply was lost; they are in the in-flight set.
@@ -50,6 +53,7 @@ class Tender {
     InFlight& in_flight;
     DeadRecorders& dead_recorders;
     const LiveEngine& engine;
+    CoverageWatch* coverage = nullptr;  // null: a coordinator sees to that
   };
 
   Tender(Parts parts, std::unique_ptr<TaskStore> store, std::unique_ptr<IncarnationStore> incarnations);

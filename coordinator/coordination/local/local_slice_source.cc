@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "coordinator/coordination/load_balance.h"
+#include "framework/policy/load_balance.h"
 
 namespace millrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "coordinator/coordination/load_balance.h"
+#include "framework/policy/load_balance.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,54 @@
+#include "framework/worker/coverage_watch.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/testing/manual_clock.h"
+#include "framework/testing/memory_store.h"
+
+namespace millrace {
+namespace {
+
+std::vector<Incarnation> Alive(const std::vector<std::string>& owned) {
+  std::vector<Incarnation> alive;
+  for (const std::string& slices : owned) {
+    Incarnation one;
+    one.slices = slices;
+    alive.push_back(one);
+  }
+  return alive;
+}
+
+class CoverageWatchTest : public ::testing::Test {
+ protected:
+  CoverageWatchTest() { EXPECT_TRUE(store_.OpenSchema()->Apply({.slices = 8})); }
+
+  ManualClock clock_;
+  MemoryStore store_{clock_};
+  const std::string shard_ = "main";
+  CoverageWatch watch_{clock_, shard_, store_.OpenSchema()};
+};
+
+TEST_F(CoverageWatchTest, ItTellsWhatNobodyAliveServesAndWhenThatEnds) {
+  watch_.Look(Alive({"0-3", "6"}));
+  EXPECT_EQ(watch_.Uncovered(), "4-5,7");
+  watch_.Look(Alive({"0-3", "4-7"}));
+  EXPECT_EQ(watch_.Uncovered(), "");
+}
+
+TEST_F(CoverageWatchTest, BeforeTheFirstBeatNothingIsKnown) {
+  watch_.Look({});
+  EXPECT_EQ(watch_.Uncovered(), "");
+}
+
+TEST_F(CoverageWatchTest, AGrownTableIsSeenAfterAMinute) {
+  watch_.Look(Alive({"0-7"}));
+  store_.Edit([](MemoryState& rows) { rows.tables["tasks"].slices = 10; });
+  watch_.Look(Alive({"0-7"}));
+  EXPECT_EQ(watch_.Uncovered(), "");
+  clock_.Advance(std::chrono::minutes(1));
+  watch_.Look(Alive({"0-7"}));
+  EXPECT_EQ(watch_.Uncovered(), "8-9");
+}
+
+}  // namespace
+}  // namespace millrace
