@@ -23,6 +23,8 @@ class TreeFixture {
   virtual void Mend(TreeSession& session) = 0;
   // Returns when the servers have ended the session of a client that is cut off.
   virtual void AwaitExpiry(TreeSession& session) = 0;
+  // The clock of LastContact.
+  virtual BootTime Now() const { return BootClock::now(); }
   // The next write of a client that contains this text is carried out, and its reply lost with the
   // connection.
   virtual void LoseReply(TreeSession& session, const std::string& text) = 0;

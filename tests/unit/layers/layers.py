@@ -39,7 +39,7 @@ ARROWS = {
     "coordinator/leader": COORDINATOR,
     "coordinator/member": COORDINATOR,
     "coordinator/console": COORDINATOR,
-    "coordinator/testing": COORDINATOR | {"framework/testing"},
+    "coordinator/testing": COORDINATOR | {"coordinator/leader", "coordinator/member", "framework/testing"},
     "coordinator/app": FRAMEWORK | ADAPTERS | {"framework/handler_kit", "coordinator/*"},
     "handlers": {"framework/include"},  # what several plugins share
     "handlers/*": {"framework/include", "handlers"},

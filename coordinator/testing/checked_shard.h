@@ -1,0 +1,49 @@
+// The statements of a shard, each checked against what must never happen, by the truth that the rows show
+// and not by the guard that is meant to prevent it.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "coordinator/testing/compact_shard.h"
+#include "coordinator/testing/journal.h"
+
+namespace millrace {
+
+// Not thread-safe. The statements are those of CompactShard.
+class CheckedShard {
+ public:
+  CheckedShard(const Clock& clock, Journal& journal, ShardGuards guards)
+      : shard_(clock, guards), clock_(clock), journal_(journal) {}
+
+  CompactShard& shard() { return shard_; }
+  const CompactShard& shard() const { return shard_; }
+
+  // No claim succeeds under an incarnation that is marked dead, nor does an adoption.
+  Result<std::vector<Task>> Claim(const ClaimRequest& request);
+  Result<std::vector<Task>> Adopt(const ClaimRequest& request);
+  // A running task is never taken from a live incarnation.
+  Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request);
+  // An attempt is settled at most once, and only by the incarnation that runs it.
+  Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch);
+  // Nobody is marked dead whose beat moved within its lease.
+  Result<bool> MarkDead(const std::string& id, std::uint64_t seen_beat);
+
+  std::size_t Rescued() const { return rescued_; }
+  std::size_t Refused() const { return refused_; }
+  std::size_t MarkedDead() const { return marked_dead_; }
+
+ private:
+  void CheckTaken(const std::string& how, const ClaimRequest& request,
+                  const Result<std::vector<Task>>& taken);
+
+  CompactShard shard_;
+  const Clock& clock_;
+  Journal& journal_;
+  std::vector<std::uint32_t> settled_;  // by task: the last attempt that was settled
+  std::size_t rescued_ = 0;
+  std::size_t refused_ = 0;
+  std::size_t marked_dead_ = 0;
+};
+
+}  // namespace millrace

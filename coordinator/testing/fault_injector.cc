@@ -1,0 +1,247 @@
+#include "coordinator/testing/fault_injector.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t kServers = ModelledEnsemble::kServers;
+
+}  // namespace
+
+Micros FaultInjector::Between(Micros least, Micros most) {
+  return least + Micros(static_cast<std::int64_t>(cluster_.timeline.random().Below((most - least).count())));
+}
+
+void FaultInjector::Schedule(std::size_t count, Micros span) {
+  for (std::size_t i = 0; i < count; ++i) {
+    cluster_.timeline.After(Between(Micros(0), span), [this] {
+      if (!healed_) Strike();
+    });
+  }
+}
+
+void FaultInjector::EndAfter(Micros least, Micros most, std::function<void()> end) {
+  cluster_.timeline.After(Between(least, most), [this, end = std::move(end)] {
+    if (!healed_) end();
+  });
+}
+
+void FaultInjector::Strike() {
+  ++faults_;
+  SimulatedWorker& worker = workers_[cluster_.timeline.random().Below(workers_.size())];
+  switch (cluster_.timeline.random().Below(12)) {
+    case 0:
+    case 1:
+    case 2:
+      StrikeProcess(worker);
+      break;
+    case 3:
+    case 4:
+      StrikeDatabaseLink(worker);
+      break;
+    case 5:
+    case 6:
+      StrikeTreeLink(worker);
+      break;
+    case 7:
+      StrikeDatabase();
+      break;
+    case 8:
+      StrikeEnsemble();
+      break;
+    case 9:
+      Operate(worker);
+      break;
+    case 10:
+      StrikeLease(worker);
+      break;
+    default:
+      StrikeLeader();
+      break;
+  }
+}
+
+void FaultInjector::StrikeProcess(SimulatedWorker& worker) {
+  ModelledProcess& process = worker.process();
+  const BootTime now = cluster_.timeline.Now();
+  switch (cluster_.timeline.random().Below(4)) {
+    case 0:
+      worker.Crash();
+      EndAfter(milliseconds(50), seconds(6), [&worker] { worker.Start(); });
+      break;
+    case 1:
+    case 2: {
+      const Micros pause = Between(milliseconds(100), seconds(10));
+      Note(worker.name() + " is stopped for " + std::to_string(pause.count() / 1000) + " ms");
+      process.Pause(now + pause, cluster_.timeline.random());
+      break;
+    }
+    default: {
+      const std::size_t thread = cluster_.timeline.random().Below(kThreads);
+      Note("thread " + std::to_string(thread) + " of " + worker.name() + " is held up");
+      process.threads[thread].held_until = now + Between(milliseconds(100), seconds(8));
+      break;
+    }
+  }
+}
+
+void FaultInjector::StrikeDatabaseLink(SimulatedWorker& worker) {
+  DatabaseLink& link = worker.process().database;
+  switch (cluster_.timeline.random().Below(4)) {
+    case 0:
+      Note(worker.name() + " is cut off from the database");
+      link.open = false;
+      break;
+    case 1:
+      Note(worker.name() + " loses replies of the database");
+      link.lost_replies = 40;
+      break;
+    case 2:
+      Note("statements of " + worker.name() + " arrive late");
+      link.late = 50;
+      break;
+    default:
+      Note("the way of " + worker.name() + " to the database is slow");
+      link.slowest = Between(milliseconds(50), seconds(2));
+      break;
+  }
+  EndAfter(milliseconds(200), seconds(8), [&link] { link = {}; });
+}
+
+void FaultInjector::StrikeTreeLink(SimulatedWorker& worker) {
+  TreeLinks& links = worker.process().tree;
+  const std::uint64_t how = cluster_.timeline.random().Below(5);
+  Note("the way of " + worker.name() + " to the ensemble is harmed, " + std::to_string(how));
+  switch (how) {
+    case 0:
+      for (TreeLink& link : links) link.to_server = link.to_client = false;
+      break;
+    case 1:
+      for (TreeLink& link : links) link.to_client = false;  // requests arrive, replies do not
+      break;
+    case 2:
+      links[cluster_.timeline.random().Below(kServers)].to_server = false;
+      break;
+    case 3:
+      for (TreeLink& link : links) link.slowest = Between(milliseconds(50), seconds(2));
+      break;
+    default:
+      cluster_.ensemble.ExpireSession(worker.Session());
+      break;
+  }
+  EndAfter(milliseconds(200), seconds(8), [&links] { links = {}; });
+}
+
+void FaultInjector::StrikeDatabase() {
+  if (OneIn(3)) {
+    const Micros step = Between(-seconds(3), seconds(3));
+    Note("the database's wall clock steps by " + std::to_string(step.count() / 1000) + " ms");
+    cluster_.database.clock().StepWall(step);
+    return;
+  }
+  Note("the database is down");
+  cluster_.database.Stop();
+  EndAfter(milliseconds(100), seconds(6), [this] { cluster_.database.Start(); });
+}
+
+void FaultInjector::StrikeEnsemble() {
+  ModelledEnsemble& ensemble = cluster_.ensemble;
+  const std::size_t server = cluster_.timeline.random().Below(kServers);
+  switch (cluster_.timeline.random().Below(3)) {
+    case 0:
+      Note("the ensemble is down");
+      for (std::size_t i = 0; i < kServers; ++i) ensemble.StopServer(i);
+      EndAfter(milliseconds(200), seconds(8), [&ensemble] {
+        for (std::size_t i = 0; i < kServers; ++i) ensemble.StartServer(i);
+      });
+      break;
+    case 1:
+      Note("server " + std::to_string(server) + " of the ensemble is down");
+      ensemble.StopServer(server);
+      EndAfter(milliseconds(200), seconds(8), [&ensemble, server] { ensemble.StartServer(server); });
+      break;
+    default:
+      Note("server " + std::to_string(server) + " of the ensemble lags behind");
+      ++lagging_;
+      ensemble.SetLag(server, Between(milliseconds(100), seconds(2)));
+      EndAfter(milliseconds(200), seconds(8), [this, &ensemble, server] {
+        --lagging_;
+        ensemble.SetLag(server, milliseconds(3));
+      });
+      break;
+  }
+}
+
+// What people do.
+void FaultInjector::Operate(SimulatedWorker& worker) {
+  if (OneIn(2)) {
+    Drain(worker);
+    return;
+  }
+  Note(worker.name() + " is restarted, as announced");
+  cluster_.ensemble.WriteNow({{TreeWrite::Kind::Create, "/control/expect/" + worker.name(),
+                               ToText(ExpectDocument{.incarnation = worker.Incarnation(), .seconds = 5})}});
+  worker.Crash();
+  EndAfter(milliseconds(200), seconds(4), [&worker] { worker.Start(); });
+}
+
+void FaultInjector::StrikeLease(SimulatedWorker& worker) {
+  const Micros pause = cluster_.mill.lease + Between(-milliseconds(300), milliseconds(1'300));
+  Note(worker.name() + " is stopped for about its lease, and the others' statements are slow");
+  for (SimulatedWorker& other : workers_) other.process().database.slowest = milliseconds(250);
+  worker.process().database = {};
+  if (OneIn(2)) worker.process().database.late = 60;
+  worker.process().Pause(cluster_.timeline.Now() + pause, cluster_.timeline.random());
+  EndAfter(pause + seconds(1), pause + seconds(3), [this] {
+    for (SimulatedWorker& each : workers_) each.process().database = {};
+  });
+}
+
+void FaultInjector::StrikeLeader() {
+  ModelledEnsemble& ensemble = cluster_.ensemble;
+  for (SimulatedWorker& worker : workers_) {
+    if (!worker.Leads()) continue;
+    Note("what " + worker.name() + ", the leader, sends is slow, and its candidacy is removed by hand");
+    const std::string candidate = "/election/" + worker.Incarnation();
+    TreeLinks& links = worker.process().tree;
+    for (TreeLink& link : links) link.slowest = Between(milliseconds(300), milliseconds(1'500));
+    EndAfter(milliseconds(0), seconds(4), [&ensemble, candidate] {
+      ensemble.WriteNow({{TreeWrite::Kind::Remove, candidate}});
+    });
+    EndAfter(seconds(4), seconds(8), [&links] { links = {}; });
+    Drain(workers_[cluster_.timeline.random().Below(workers_.size())]);  // something to decide
+    return;
+  }
+}
+
+void FaultInjector::Drain(SimulatedWorker& worker) {
+  ModelledEnsemble& ensemble = cluster_.ensemble;
+  const std::string node = "/control/drain/" + worker.name();
+  Note(worker.name() + " is drained");
+  ensemble.WriteNow({{TreeWrite::Kind::Create, node}});
+  EndAfter(seconds(1), seconds(8), [&ensemble, node] {
+    ensemble.WriteNow({{TreeWrite::Kind::Remove, node}});
+  });
+}
+
+void FaultInjector::Heal() {
+  healed_ = true;
+  lagging_ = 0;
+  Note("none from now on");
+  cluster_.database.Start();
+  cluster_.database.clock().StepWall(-cluster_.database.clock().Stepped());
+  for (std::size_t i = 0; i < kServers; ++i) {
+    cluster_.ensemble.StartServer(i);
+    cluster_.ensemble.SetLag(i, milliseconds(3));
+  }
+  for (SimulatedWorker& worker : workers_) {
+    worker.process().database = {};
+    worker.process().tree = {};
+    worker.Start();
+    cluster_.ensemble.WriteNow({{TreeWrite::Kind::Remove, "/control/drain/" + worker.name()}});
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,41 @@
+// The steps of Heartbeat: registers, renews, marks those dead whose beats stand still.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "coordinator/testing/mill_parts.h"
+#include "framework/worker/peer_watch.h"
+
+namespace millrace {
+
+class ModelledBeat {
+ public:
+  // `buried`: lives of processes on this host whose flight recorders have lost their owner. `beat` is told
+  // after each renewal and after each death of this life.
+  ModelledBeat(MillParts parts, std::vector<std::string> buried, std::function<void()> beat);
+
+  void Run();
+
+ private:
+  void Register();
+  void Renew();
+  void Bury();
+  void WatchPeers();
+  void MarkNext();
+  void Next();
+  std::vector<PeerBeat> Dead(const std::vector<PeerBeat>& peers);
+
+  const MillParts parts_;
+  const Micros interval_;
+  const std::function<void()> beat_;
+  PeerWatch watch_;
+  std::vector<std::string> buried_;
+  BootTime began_{};
+  std::vector<PeerBeat> to_mark_;
+  std::set<std::string> live_;
+  std::map<std::string, std::uint64_t> last_look_;  // for the planted bug
+};
+
+}  // namespace millrace

@@ -1,0 +1,179 @@
+// A modelled database server: the statements of a shard, and the way to it. A statement may wait, be lost
+// before it is carried out, be carried out without its reply ever arriving, or arrive long after its sender
+// has given up or died. A claim holds its share lock on its incarnation's flag from when it has checked the
+// flag until it has written: who wants to set the flag waits.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "coordinator/testing/checked_shard.h"
+
+namespace millrace {
+
+// The way between one process and the database, as faults change it.
+struct DatabaseLink {
+  bool open = true;
+  Micros slowest{1'000};      // one way
+  unsigned lost_replies = 0;  // percent of the statements whose reply never comes
+  unsigned late = 0;          // percent of the statements that arrive after their sender's time-out
+};
+
+// How a claim looks at its incarnation's flag. All but the first are planted bugs.
+enum class ClaimCheck {
+  Locked,
+  Unlocked,  // it looks, and writes a little later
+  None,
+};
+
+// Not thread-safe.
+class ModelledDatabase {
+ public:
+  ModelledDatabase(Timeline& timeline, Journal& journal, ShardGuards guards, ClaimCheck claim_check)
+      : timeline_(timeline), clock_(timeline), shard_(clock_, journal, guards), claim_check_(claim_check) {}
+
+  CheckedShard& checked() { return shard_; }
+  CompactShard& shard() { return shard_.shard(); }
+  const CompactShard& shard() const { return shard_.shard(); }
+  TimelineClock& clock() { return clock_; }
+
+  // Faults. Statements under way are lost with a stop; their senders learn nothing.
+  void Stop() { up_ = false; }
+  void Start() { up_ = true; }
+  bool Up() const { return up_; }
+
+  // Sends a statement for a thread of a process; `done` is told on that thread. Unavailable: nothing was
+  // changed; Unknown: a write whose outcome is not known.
+  template <class Reply>
+  void Read(const DatabaseLink& link, Strand& strand, std::function<Reply(CheckedShard&)> statement,
+            std::function<void(Reply)> done) {
+    Send<Reply>(link, strand, ErrorCode::Unavailable, {}, std::move(statement), std::move(done));
+  }
+  template <class Reply>
+  void Write(const DatabaseLink& link, Strand& strand, std::function<Reply(CheckedShard&)> statement,
+             std::function<void(Reply)> done) {
+    Send<Reply>(link, strand, ErrorCode::Unknown, {}, std::move(statement), std::move(done));
+  }
+  void Claim(const DatabaseLink& link, Strand& strand, ClaimRequest request,
+             std::function<void(Result<std::vector<Task>>)> done) {
+    Send<Result<std::vector<Task>>>(
+        link, strand, ErrorCode::Unknown, {.shares = request.incarnation},
+        [request](CheckedShard& shard) { return shard.Claim(request); }, std::move(done));
+  }
+  // Sets the flag of `id`: MarkDead or Retire. Waits for the claims that hold it.
+  void SetFlag(const DatabaseLink& link, Strand& strand, const std::string& id,
+               std::function<Result<bool>(CheckedShard&)> statement, std::function<void(Result<bool>)> done) {
+    Send<Result<bool>>(link, strand, ErrorCode::Unknown, {.waits_for = id}, std::move(statement),
+                       std::move(done));
+  }
+
+ private:
+  struct Locks {
+    std::string waits_for = {};  // the incarnation whose flag must not be share-locked
+    std::string shares = {};     // the incarnation whose flag is share-locked meanwhile
+    bool held = false;
+  };
+
+  static constexpr Micros kTimeout = std::chrono::seconds(2);
+  static constexpr Micros kRefusal = std::chrono::milliseconds(20);
+  static constexpr Micros kLongestDelay = std::chrono::seconds(12);
+  static constexpr Micros kLockWait = std::chrono::milliseconds(1);
+  static constexpr Micros kLongestClaim = std::chrono::milliseconds(20);
+  static constexpr Micros kLongestWait = std::chrono::seconds(1);  // of a claim, for rows that others lock
+  static constexpr unsigned kClaimsThatWait = 5;                   // percent
+
+  Micros Spread(Micros longest) {
+    return Micros(static_cast<std::int64_t>(timeline_.random().Below(longest.count()) + 1));
+  }
+  bool Percent(unsigned percent) { return percent != 0 && timeline_.random().Below(100) < percent; }
+  // How long a statement that is sent now takes to arrive; at least the time-out: its sender hears nothing.
+  // Negative: it never arrives.
+  Micros Passage(const DatabaseLink& link);
+
+  template <class Reply>
+  void Send(const DatabaseLink& link, Strand& strand, ErrorCode lost, Locks locks,
+            std::function<Reply(CheckedShard&)> statement, std::function<void(Reply)> done) {
+    if (!up_) {
+      Tell<Reply>(strand, kRefusal, Lost(ErrorCode::Unavailable), std::move(done));
+      return;
+    }
+    const Micros passage = Passage(link);
+    const BootTime deadline = timeline_.Now() + kTimeout;
+    if (passage < Micros(0) || passage >= kTimeout) {
+      Tell<Reply>(strand, kTimeout, Lost(lost), std::move(done));
+      if (passage < Micros(0)) return;
+      done = nullptr;
+    }
+    Later(passage, Call<Reply>{&link, &strand, strand.life, lost, deadline, std::move(locks),
+                               std::move(statement), std::move(done)});
+  }
+
+  template <class Reply>
+  struct Call {
+    const DatabaseLink* link;
+    Strand* strand;
+    std::uint64_t life;
+    ErrorCode lost;
+    BootTime deadline;
+    Locks locks;
+    std::function<Reply(CheckedShard&)> statement;
+    std::function<void(Reply)> done;  // null: nobody listens any more
+  };
+
+  template <class Reply>
+  void Arrive(Call<Reply> call) {
+    if (up_ && !call.locks.waits_for.empty() && share_locks_.contains(call.locks.waits_for)) {
+      Later(kLockWait, std::move(call));
+      return;
+    }
+    if (!call.locks.shares.empty() && !call.locks.held) {
+      if (claim_check_ == ClaimCheck::Unlocked && !shard().IsAlive(call.locks.shares)) {
+        Answer(call, Reply(Fail(ErrorCode::Cancelled, "it was marked dead")));
+        return;
+      }
+      call.locks.held = true;
+      if (claim_check_ == ClaimCheck::Locked) ++share_locks_[call.locks.shares];
+      Later(Spread(Percent(kClaimsThatWait) ? kLongestWait : kLongestClaim), std::move(call));
+      return;
+    }
+    if (call.locks.held) Unlock(call.locks.shares);
+    Answer(call, up_ ? call.statement(shard_) : Reply(Lost(call.lost)));
+  }
+
+  template <class Reply>
+  void Later(Micros delay, Call<Reply> call) {
+    timeline_.After(delay, [this, call = std::move(call)]() mutable { Arrive<Reply>(std::move(call)); });
+  }
+
+  template <class Reply>
+  void Answer(Call<Reply>& call, Reply reply) {
+    if (!call.done || call.strand->life != call.life) return;
+    const Micros left = call.deadline - timeline_.Now();
+    const Micros passage = Spread(call.link->slowest);
+    if (!call.link->open || Percent(call.link->lost_replies) || passage >= left) {
+      Tell<Reply>(*call.strand, left, Lost(call.lost), std::move(call.done));
+    } else {
+      Tell<Reply>(*call.strand, passage, std::move(reply), std::move(call.done));
+    }
+  }
+
+  template <class Reply>
+  void Tell(Strand& strand, Micros delay, Reply reply, std::function<void(Reply)> done) {
+    timeline_.After(delay, &strand,
+                    [reply = std::move(reply), done = std::move(done)]() mutable { done(std::move(reply)); });
+  }
+
+  static tl::unexpected<Error> Lost(ErrorCode code) { return Fail(code, "the connection was lost"); }
+  void Unlock(const std::string& incarnation);
+
+  Timeline& timeline_;
+  TimelineClock clock_;
+  CheckedShard shard_;
+  const ClaimCheck claim_check_;
+  bool up_ = true;
+  std::map<std::string, int> share_locks_;  // on the flags of incarnations: how many claims hold them
+};
+
+}  // namespace millrace

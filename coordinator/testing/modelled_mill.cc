@@ -1,0 +1,19 @@
+#include "coordinator/testing/modelled_mill.h"
+
+namespace millrace {
+
+ModelledMill::ModelledMill(Parts parts, std::function<std::vector<TableSlices>()> slices,
+                           std::vector<std::string> buried)
+    : state_{.slices = std::move(slices)},
+      parts_{parts.timeline, parts.database, parts.process, parts.journal, parts.settings, state_},
+      settler_(parts_),
+      lane_(parts_, settler_),
+      scanner_(parts_, lane_),
+      tender_(parts_, lane_),
+      beat_(parts_, std::move(buried), [this] { lane_.Unpark(); }) {
+  parts_.After(ThreadName::Beat, Micros(0), [this] { beat_.Run(); });
+  parts_.After(ThreadName::Scan, parts_.settings.poll, [this] { scanner_.Round(); });
+  parts_.After(ThreadName::Tend, parts_.settings.poll, [this] { tender_.Run(); });
+}
+
+}  // namespace millrace

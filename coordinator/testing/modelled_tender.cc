@@ -1,0 +1,113 @@
+#include "coordinator/testing/modelled_tender.h"
+
+#include <algorithm>
+
+namespace millrace {
+namespace {
+
+constexpr ThreadName kThread = ThreadName::Tend;
+constexpr Micros kLongestSweep = std::chrono::seconds(2);
+
+}  // namespace
+
+void ModelledTender::Again() {
+  parts_.After(kThread, std::min(parts_.settings.rewind, kLongestSweep), [this] { Run(); });
+}
+
+void ModelledTender::Run() {
+  life_ = parts_.state.life;
+  live_ = parts_.state.live;
+  groups_.clear();
+  own_.clear();
+  orphans_.clear();
+  const std::shared_ptr<const DueMap> map = parts_.state.map;
+  if (life_ && live_ && map && life_->MayStart(parts_.Now())) {
+    for (const DueGroup& group : map->groups) {
+      if (group.first_run_at <= map->now) groups_.push_back(group);
+    }
+  }
+  SweepNext();
+}
+
+void ModelledTender::SweepNext() {
+  if (groups_.empty()) {
+    Again();
+    return;
+  }
+  const ScanRequest request{groups_.front(), {}, kMaxBatchRows};
+  groups_.pop_front();
+  using Rows = Result<std::vector<ScanRow>>;
+  parts_.Read<Rows>(
+      kThread, [request](CheckedShard& shard) { return shard.shard().Scan(request); },
+      [this, table = request.group.table](const Rows& rows) {
+        if (!rows) {
+          Again();
+          return;
+        }
+        Sort(table, *rows);
+        AdoptNext();
+      });
+}
+
+void ModelledTender::Sort(const std::string& table, const std::vector<ScanRow>& rows) {
+  for (const ScanRow& row : rows) {
+    if (row.state != TaskState::Running) continue;
+    if (row.claimed_by == life_->incarnation()) {
+      if (!parts_.state.in_flight.Contains(table, row.id)) {
+        own_[{row.claimed_by, row.attempt}].push_back(row.id);
+      }
+    } else if (!live_->contains(row.claimed_by) || parts_.settings.bugs.rescues_from_the_living) {
+      orphans_[{row.claimed_by, row.attempt}].push_back(row.id);
+    }
+  }
+}
+
+void ModelledTender::AdoptNext() {
+  if (own_.empty()) {
+    RescueNext();
+    return;
+  }
+  auto batch = own_.extract(own_.begin());
+  ClaimRequest request{CompactShard::kTable, batch.key().first, batch.key().second, {}};
+  request.ids = parts_.state.in_flight.Enter(request.table, batch.mapped());
+  if (request.ids.empty()) {
+    AdoptNext();
+    return;
+  }
+  parts_.Write<TasksReply>(
+      kThread, [request](CheckedShard& shard) { return shard.Adopt(request); },
+      [this, request](const TasksReply& adopted) {
+        Adopted(request, adopted);
+        AdoptNext();
+      });
+}
+
+void ModelledTender::Adopted(const ClaimRequest& request, const TasksReply& adopted) {
+  if (!adopted) {
+    // Raised or not, they run under us and nobody runs them: the next sweep sees with which attempt.
+    parts_.state.in_flight.Leave(request.table, request.ids);
+    return;
+  }
+  parts_.state.in_flight.LeaveMissed(request, *adopted);
+  for (const Task& task : *adopted) lane_.GiveBack(task, life_);
+}
+
+void ModelledTender::RescueNext() {
+  if (orphans_.empty()) {
+    SweepNext();
+    return;
+  }
+  auto batch = orphans_.extract(orphans_.begin());
+  const RescueRequest request{CompactShard::kTable, batch.key().first, batch.key().second, batch.mapped()};
+  using Ids = Result<std::vector<std::uint64_t>>;
+  parts_.Write<Ids>(
+      kThread, [request](CheckedShard& shard) { return shard.Rescue(request); },
+      [this](const Ids& rescued) {
+        if (rescued && !rescued->empty() && parts_.journal.Traces()) {
+          parts_.Trace("rescued " + std::to_string(rescued->size()) + " tasks");
+        }
+        RescueNext();
+      });
+}
+
+}  // namespace millrace

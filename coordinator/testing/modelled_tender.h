@@ -1,0 +1,42 @@
+// The steps of Tender: sweeps the heads of all groups for rows that run under this life without its knowing
+// (adopted) or under a dead one (rescued).
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/testing/modelled_scanner.h"
+
+namespace millrace {
+
+class ModelledTender {
+ public:
+  ModelledTender(MillParts parts, ModelledLane& lane) : parts_(parts), lane_(lane) {}
+
+  void Run();
+
+ private:
+  using RowsByClaim = std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint64_t>>;
+
+  void SweepNext();
+  void Sort(const std::string& table, const std::vector<ScanRow>& rows);
+  void AdoptNext();
+  void Adopted(const ClaimRequest& request, const TasksReply& adopted);
+  void RescueNext();
+  void Again();
+
+  const MillParts parts_;
+  ModelledLane& lane_;
+
+  // Of this sweep.
+  std::shared_ptr<Standing> life_;
+  std::shared_ptr<const std::set<std::string>> live_;
+  std::deque<DueGroup> groups_;
+  RowsByClaim own_;
+  RowsByClaim orphans_;
+};
+
+}  // namespace millrace

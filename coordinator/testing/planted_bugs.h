@@ -1,0 +1,58 @@
+// Bugs that are planted on purpose, to show that the simulator finds them: in the models, or round the
+// machines; never in the product's code.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "coordinator/coordination/machine.h"
+
+namespace millrace {
+
+enum class PlantedBug {
+  None,
+  ClaimWithoutDeadCheck,    // the claim's EXISTS is left out
+  ClaimWithoutLock,         // the EXISTS looks at the flag without locking it
+  SettleWithoutAttempt,     // the settle asks for the task and its claimer alone
+  MarkDeadWithoutBeat,      // the DELETE of the beat does not ask for the beat that was seen
+  MarkDeadWithoutWatching,  // one look at a beat that stands still is enough
+  WriteWithoutEpochCheck,   // the leader's multi does not begin with a check of its term
+  PlanFromStaleMembers,     // the leader goes on with the workers that it saw first
+  RescueFromTheLiving,      // a rescue takes from whoever else runs the row
+};
+
+struct PlantedBugName {
+  PlantedBug bug;
+  std::string_view name;
+};
+inline constexpr std::array kPlantedBugs{
+    PlantedBugName{PlantedBug::ClaimWithoutDeadCheck, "claim-without-dead-check"},
+    PlantedBugName{PlantedBug::ClaimWithoutLock, "claim-without-lock"},
+    PlantedBugName{PlantedBug::SettleWithoutAttempt, "settle-without-attempt"},
+    PlantedBugName{PlantedBug::MarkDeadWithoutBeat, "mark-dead-without-beat"},
+    PlantedBugName{PlantedBug::MarkDeadWithoutWatching, "mark-dead-without-watching"},
+    PlantedBugName{PlantedBug::WriteWithoutEpochCheck, "write-without-epoch-check"},
+    PlantedBugName{PlantedBug::PlanFromStaleMembers, "plan-from-stale-members"},
+    PlantedBugName{PlantedBug::RescueFromTheLiving, "rescue-from-the-living"},
+};
+
+// A machine round another, which spoils what that one asks or hears. Not thread-safe.
+class SpoiledMachine final : public TreeMachine {
+ public:
+  SpoiledMachine(TreeMachine& inner, PlantedBug bug) : inner_(inner), bug_(bug) {}
+
+  void Event(const TreeEvent& event, BootTime now) override { inner_.Event(event, now); }
+  std::optional<TreeRequest> Next(BootTime now) override;
+  void Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) override;
+  BootTime WakeAt(BootTime now) const override { return inner_.WakeAt(now); }
+
+ private:
+  TreeMachine& inner_;
+  const PlantedBug bug_;
+  TreeRequest asked_;                               // by the inner machine
+  std::map<std::string, TreeReply> first_replies_;  // about the workers
+};
+
+}  // namespace millrace

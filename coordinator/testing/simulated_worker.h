@@ -1,0 +1,71 @@
+// A worker of a simulated cluster: a modelled process that runs the real member and leader machines, and the
+// steps of the mill. It can die and be started again.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coordinator/leader/leader.h"
+#include "coordinator/member/cluster_source.h"
+#include "coordinator/member/member.h"
+#include "coordinator/testing/modelled_mill.h"
+#include "coordinator/testing/planted_bugs.h"
+#include "coordinator/testing/tree_driver.h"
+
+namespace millrace {
+
+struct SimulatedCluster {
+  Timeline& timeline;
+  ModelledEnsemble& ensemble;
+  ModelledDatabase& database;
+  Journal& journal;
+  const MillSettings& mill;
+  const CalmOptions& calm;
+  std::shared_ptr<const TableCatalog> catalog;
+  PlantedBug bug = PlantedBug::None;
+};
+
+class SimulatedWorker {
+ public:
+  SimulatedWorker(const SimulatedCluster& cluster, const std::string& name);
+  SimulatedWorker(const SimulatedWorker&) = delete;
+
+  static constexpr const char* kShard = "main";
+
+  void Start();
+  void Crash();
+
+  ModelledProcess& process() { return process_; }
+  const std::string& name() const { return process_.name; }
+  // It runs, nothing holds it up, and it can reach the ensemble.
+  bool Healthy() const;
+  // It leads, as far as it knows.
+  bool Leads() const { return life_ && life_->leader.Leading(); }
+  // And has nothing left to do.
+  bool LeadsSettled() const;
+  // Of its process; empty: it is down.
+  std::string Incarnation() const { return life_ ? life_->incarnation : ""; }
+  std::int64_t Session() const { return life_ ? life_->driver.client().Session() : 0; }
+
+ private:
+  struct Life {
+    Life(const SimulatedCluster& cluster, ModelledProcess& process, std::string unique,
+         std::vector<std::string> buried);
+
+    const std::string incarnation;
+    ClusterSource source;
+    Member member;
+    Leader leader;
+    SpoiledMachine spoiled;
+    TreeDriver driver;
+    ModelledMill mill;
+  };
+
+  const SimulatedCluster cluster_;
+  ModelledProcess process_;
+  std::vector<std::string> buried_;  // lives in the shard whose recorders have lost their owner
+  std::unique_ptr<Life> life_;
+};
+
+}  // namespace millrace

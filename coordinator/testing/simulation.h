@@ -1,0 +1,37 @@
+// One simulated cluster from its seed to its verdict: three workers, any of which may lead, on a modelled
+// ensemble and a modelled database, in virtual time. See README.md beside this file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "coordinator/testing/journal.h"
+#include "coordinator/testing/planted_bugs.h"
+
+namespace millrace {
+
+struct SimulationOptions {
+  std::uint64_t seed = 1;
+  PlantedBug bug = PlantedBug::None;
+  std::size_t faults = 20;
+  Journal::Sink trace = {};  // gets every step worth a line; may be empty
+};
+
+struct SimulationReport {
+  std::string violation;  // the first; empty: none
+  Micros simulated{};
+  std::uint64_t steps = 0;  // events of the virtual time
+  std::size_t faults = 0;
+  std::size_t tasks = 0;
+  std::size_t rescued = 0;
+  std::size_t refused = 0;  // settles that came too late
+  std::size_t marked_dead = 0;
+  std::size_t moves = 0;     // of slices
+  std::uint64_t terms = 0;   // of leaders
+  Micros longest_unowned{};  // a slice, while somebody healthy could see to it
+};
+
+// The same options give the same report. Thread-safe: simulations share nothing.
+SimulationReport Simulate(const SimulationOptions& options);
+
+}  // namespace millrace

@@ -1,0 +1,152 @@
+#include "coordinator/testing/tree_checks.h"
+
+#include <algorithm>
+
+#include "coordinator/coordination/documents.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::string_view kAssign = "/assign/";
+// A multi that was decided before a change of the membership may still arrive after it.
+constexpr Micros kUnderWay = std::chrono::seconds(1);
+
+}  // namespace
+
+TreeChecks::TreeChecks(Timeline& timeline, ModelledEnsemble& ensemble, Journal& journal,
+                       std::set<std::string> slices)
+    : timeline_(timeline), ensemble_(ensemble), journal_(journal), slices_(std::move(slices)) {
+  ensemble_.Observe([this](const TreeChanges& changes, std::int64_t) { Commit(changes); });
+}
+
+void TreeChecks::Commit(const TreeChanges& changes) {
+  bool assigned = false;
+  bool membership = false;
+  for (const std::string& path : changes.nodes) {
+    if (path == "/epoch") {
+      const auto document = ReadEpoch(ensemble_.head().nodes().at(path).data);
+      if (document && document->epoch < epoch_) journal_.Violation("the epoch went back");
+      if (document) epoch_ = document->epoch;
+      if (document) journal_.Trace("term " + std::to_string(epoch_) + " of " + document->leader);
+    } else if (path.starts_with(kAssign)) {
+      assigned = true;
+    } else if (path.starts_with("/workers/") || path.starts_with("/control/")) {
+      membership = true;
+    }
+  }
+  if (membership) MembershipChanged();
+  if (!assigned) return;
+  for (const std::string& path : changes.nodes) {
+    if (path.starts_with(kAssign)) ReadAssignment(path);
+  }
+  TakeOwners();
+}
+
+void TreeChecks::ReadAssignment(const std::string& path) {
+  const std::string worker = path.substr(kAssign.size());
+  assigned_.erase(worker);
+  const auto node = ensemble_.head().nodes().find(path);
+  if (node == ensemble_.head().nodes().end()) return;
+  const auto document = ::millrace::ReadAssign({node->second.data});
+  if (!document) {
+    journal_.Violation(path + " can't be read: " + document.error().message);
+    return;
+  }
+  if (document->epoch != epoch_) {
+    journal_.Violation(path + " was written in term " + std::to_string(epoch_) + " by the leader of term " +
+                       std::to_string(document->epoch));
+  }
+  assigned_[worker] = {document->slices.begin(), document->slices.end()};
+}
+
+void TreeChecks::TakeOwners() {
+  SliceOwners owners;
+  for (const auto& [worker, slices] : assigned_) {
+    for (const std::string& slice : slices) {
+      const auto [other, added] = owners.emplace(slice, worker);
+      if (!added) journal_.Violation(slice + " is assigned to " + other->second + " and to " + worker);
+    }
+  }
+  for (const auto& [slice, worker] : owners) {
+    const auto before = owners_.find(slice);
+    if (before == owners_.end() || before->second != worker) ++moves_;
+  }
+  owners_ = std::move(owners);
+  assigned_at_ = timeline_.Now();
+  if (counting_ && timeline_.Now() - membership_changed_ > kUnderWay) return;
+  owners_before_ = owners_;
+  moves_before_ = moves_;
+}
+
+void TreeChecks::MembershipChanged() {
+  members_.clear();
+  const auto& nodes = ensemble_.head().nodes();
+  const std::string prefix = "/workers/";
+  for (auto node = nodes.lower_bound(prefix); node != nodes.end() && node->first.starts_with(prefix); ++node)
+    members_.insert(node->first.substr(prefix.size()));
+  if (journal_.Traces()) {
+    std::string there = "members:";
+    for (const std::string& member : members_) there += " " + member;
+    journal_.Trace(there);
+  }
+  membership_changed_ = timeline_.Now();
+  owners_before_ = owners_;
+  moves_before_ = moves_;
+}
+
+std::string TreeChecks::FirstUnowned() const {
+  for (const std::string& slice : slices_) {
+    const auto owner = owners_.find(slice);
+    if (owner == owners_.end() || !members_.contains(owner->second)) return slice;
+  }
+  return {};
+}
+
+void TreeChecks::CheckOwned(bool possible, Micros bound) {
+  const std::string slice = possible ? FirstUnowned() : std::string();
+  if (slice.empty()) {
+    unowned_since_.reset();
+    return;
+  }
+  if (!unowned_since_) unowned_since_ = timeline_.Now();
+  const Micros unowned = timeline_.Now() - *unowned_since_;
+  longest_unowned_ = std::max(longest_unowned_, unowned);
+  if (unowned <= bound) return;
+  journal_.Violation(slice + " and maybe others have had no owner for " +
+                     std::to_string(unowned.count() / 1000) + " ms");
+}
+
+void TreeChecks::CheckBalanced() {
+  std::map<std::string, std::size_t> counts;
+  for (const std::string& member : members_) counts[member];
+  for (const auto& [slice, owner] : owners_) ++counts[owner];
+  const auto [fewest, most] = std::minmax_element(
+      counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (counts.empty() || most->second - fewest->second <= 1) return;
+  journal_.Violation("the plan is not balanced: " + most->first + " has " + std::to_string(most->second) +
+                     " slices, " + fewest->first + " has " + std::to_string(fewest->second));
+}
+
+// n − (Σ min(a_w,q) + min(r, #{w: a_w > q})): see coordinator/README.md.
+void TreeChecks::CheckFewestMoves() {
+  if (members_.empty()) return;
+  std::map<std::string, std::size_t> held;
+  for (const auto& [slice, owner] : owners_before_) {
+    if (slices_.contains(slice) && members_.contains(owner)) ++held[owner];
+  }
+  const std::size_t share = slices_.size() / members_.size();
+  const std::size_t rest = slices_.size() % members_.size();
+  std::size_t kept = 0;
+  std::size_t above = 0;
+  for (const auto& [worker, count] : held) {
+    kept += std::min(count, share);
+    above += count > share ? 1 : 0;
+  }
+  const std::size_t fewest = slices_.size() - kept - std::min(rest, above);
+  const std::size_t made = moves_ - moves_before_;
+  if (made == fewest) return;
+  journal_.Violation("since the membership last changed " + std::to_string(made) +
+                     " slices were moved; the fewest would be " + std::to_string(fewest));
+}
+
+}  // namespace millrace

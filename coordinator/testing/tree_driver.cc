@@ -1,0 +1,91 @@
+#include "coordinator/testing/tree_driver.h"
+
+#include <algorithm>
+#include <array>
+
+namespace millrace {
+namespace {
+
+constexpr Micros kAfterLost = std::chrono::milliseconds(100);
+constexpr Micros kShortestPause = std::chrono::milliseconds(1);
+
+}  // namespace
+
+TreeDriver::TreeDriver(Timeline& timeline, ModelledEnsemble& ensemble, ModelledProcess& process,
+                       Journal& journal, Micros timeout, std::vector<TreeMachine*> machines)
+    : timeline_(timeline),
+      journal_(journal),
+      name_(process.name),
+      strand_(process.On(ThreadName::Tree)),
+      client_({timeline, ensemble, strand_, process.tree, timeout},
+              [this](const TreeEvent& event) { Event(event); }) {
+  for (TreeMachine* machine : machines) places_.push_back({machine});
+}
+
+void TreeDriver::Event(const TreeEvent& event) {
+  if (journal_.Traces()) {
+    constexpr std::array kWords{"is told of a change of ", "is connected", "is disconnected",
+                                "is told of its expiry"};
+    journal_.Trace(name_ + " " + kWords.at(static_cast<std::size_t>(event.kind)) + event.path);
+  }
+  for (Place& place : places_) {
+    place.ask_from = {};
+    place.machine->Event(event, timeline_.Now());
+  }
+  // A step of its own: a machine is never asked from within what it was told.
+  WakeAt(timeline_.Now());
+}
+
+void TreeDriver::Pump() {
+  if (asking_) return;
+  const BootTime now = timeline_.Now();
+  BootTime wake = BootTime::max();
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    Place& place = places_[(turn_ + i) % places_.size()];
+    if (place.ask_from > now) {
+      wake = std::min(wake, place.ask_from);
+      continue;
+    }
+    if (auto request = place.machine->Next(now)) {
+      ++turn_;
+      Ask(place, *request);
+      return;
+    }
+    wake = std::min(wake, place.machine->WakeAt(now));
+  }
+  WakeAt(std::max(wake, now + kShortestPause));
+}
+
+void TreeDriver::Ask(Place& place, const TreeRequest& request) {
+  asking_ = true;
+  client_.Ask(request, [this, &place, request](const TreeReply& reply) {
+    asking_ = false;
+    const BootTime now = timeline_.Now();
+    if (reply.status == TreeStatus::Lost || reply.status == TreeStatus::Expired) {
+      place.ask_from = now + kAfterLost;
+    }
+    if (journal_.Traces()) Trace(request, reply);
+    place.machine->Replied(request, reply, now);
+    WakeAt(now);
+  });
+}
+
+void TreeDriver::Trace(const TreeRequest& request, const TreeReply& reply) {
+  std::string line = name_ + " reads " + request.path;
+  if (request.kind == TreeRequest::Kind::Write) {
+    line = name_ + " writes";
+    for (const TreeWrite& write : request.writes) line += " " + write.path;
+  }
+  journal_.Trace(line + ": " + ToString(reply.status));
+}
+
+void TreeDriver::WakeAt(BootTime when) {
+  if (when >= wake_at_ || when == BootTime::max()) return;
+  wake_at_ = when;
+  timeline_.After(when - timeline_.Now(), &strand_, [this, when] {
+    if (wake_at_ == when) wake_at_ = BootTime::max();
+    Pump();
+  });
+}
+
+}  // namespace millrace

@@ -1,0 +1,45 @@
+// Runs the machines of one modelled process on its session, as the real driver does on a real one: one
+// request at a time, events in between.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "coordinator/coordination/machine.h"
+#include "coordinator/testing/modelled_process.h"
+
+namespace millrace {
+
+class TreeDriver {
+ public:
+  TreeDriver(Timeline& timeline, ModelledEnsemble& ensemble, ModelledProcess& process, Journal& journal,
+             Micros timeout, std::vector<TreeMachine*> machines);
+  TreeDriver(const TreeDriver&) = delete;
+
+  const ModelledClient& client() const { return client_; }
+
+ private:
+  struct Place {
+    TreeMachine* machine;
+    BootTime ask_from{};  // after a request that was lost
+  };
+
+  void Event(const TreeEvent& event);
+  void Pump();
+  void Ask(Place& place, const TreeRequest& request);
+  void WakeAt(BootTime when);
+
+  void Trace(const TreeRequest& request, const TreeReply& reply);
+
+  Timeline& timeline_;
+  Journal& journal_;
+  const std::string name_;
+  Strand& strand_;
+  std::vector<Place> places_;
+  std::size_t turn_ = 0;
+  bool asking_ = false;
+  BootTime wake_at_ = BootTime::max();
+  ModelledClient client_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,218 @@
+// The compact shard does what the memory store does, which in its turn is held to the contract of all stores.
+#include "coordinator/testing/compact_shard.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/base/random.h"
+#include "framework/testing/manual_clock.h"
+#include "framework/testing/memory_store.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t kSlices = 4;
+
+std::string Text(const Error& error) { return ToString(error.code); }
+std::string Text(const Task& task) {
+  return std::to_string(task.key.id) + ":" + std::to_string(task.slice) + ":" + ToString(task.state) + ":" +
+         task.handler + ":" + std::to_string(task.attempt) + ":" + std::to_string(task.failures) + ":" +
+         task.claimed_by + ":" + std::to_string(task.run_at.time_since_epoch().count());
+}
+std::string Text(const ScanRow& row) {
+  return std::to_string(row.id) + ":" + ToString(row.state) + ":" + std::to_string(row.attempt) + ":" +
+         row.claimed_by;
+}
+std::string Text(const DueGroup& group) {
+  return std::to_string(group.slice) + ":" + group.handler + ":" + std::to_string(group.urgency) + ":" +
+         std::to_string(group.first_run_at.time_since_epoch().count());
+}
+std::string Text(const PeerBeat& peer) { return peer.incarnation.id + ":" + std::to_string(peer.beat); }
+std::string Text(std::uint64_t id) { return std::to_string(id); }
+std::string Text(bool value) { return value ? "yes" : "no"; }
+std::string Text(const DueMap& map);
+std::string Text(const SettleReport& report) {
+  std::string text;
+  for (const SettleVerdict verdict : report.verdicts) text += std::to_string(static_cast<int>(verdict)) + " ";
+  return text;
+}
+template <class Item>
+std::string Text(const std::vector<Item>& items) {
+  std::string text;
+  for (const auto& item : items) text += Text(item) + " ";
+  return text;
+}
+std::string Text(const DueMap& map) { return Text(map.groups); }
+template <class Value>
+std::string Text(const Result<Value>& result) {
+  return result ? Text(*result) : Text(result.error());
+}
+std::string Text(const Status& status) { return status ? "ok" : Text(status.error()); }
+
+// Both of them, and random statements that are sent to both.
+class Pair {
+ public:
+  explicit Pair(std::uint64_t seed)
+      : random_(seed),
+        compact_(clock_),
+        memory_(clock_),
+        tasks_(memory_.OpenTasks()),
+        lives_(memory_.OpenIncarnations()) {
+    memory_.Edit([](MemoryState& state) { state.tables[CompactShard::kTable].slices = kSlices; });
+  }
+
+  void Step() {
+    switch (random_.Below(16)) {
+      case 0:
+      case 1:
+        return Insert();
+      case 2:
+        clock_.Advance(milliseconds(random_.Below(500)));
+        return;
+      case 3: {
+        const Incarnation life{Life(), "w", "h", 1, std::chrono::seconds(1), {}};
+        return Same("Register", compact_.Register(life), lives_->Register(life));
+      }
+      case 4: {
+        const std::string life = Life();
+        return Same("Renew", compact_.Renew(life), lives_->Renew(life));
+      }
+      case 5: {
+        const std::string life = Life();
+        const std::uint64_t beat = 1 + random_.Below(3);
+        return Same("MarkDead", compact_.MarkDead(life, beat), lives_->MarkDead(life, beat));
+      }
+      case 6: {
+        if (random_.Below(4) != 0) return Same("Peers", compact_.Peers(), lives_->Peers());
+        const std::string life = Life();
+        return Same("Retire", compact_.Retire(life), lives_->Retire(life));
+      }
+      case 7:
+        return Look();
+      case 8: {
+        const ClaimRequest request = Request();
+        return Same("Resolve", Resolve(request), tasks_->Resolve(request));
+      }
+      case 9: {
+        const ClaimRequest request = Request();
+        return Same("Adopt", compact_.Adopt(request), tasks_->Adopt(request));
+      }
+      case 10: {
+        const ClaimRequest claim = Request();
+        const RescueRequest request{claim.table, claim.incarnation, claim.attempt, claim.ids};
+        return Same("Rescue", compact_.Rescue(request), tasks_->Rescue(request));
+      }
+      case 11:
+      case 12: {
+        const std::string life = Life();
+        const std::vector<Settlement> batch = Batch();
+        Same("StillRunning", compact_.StillRunning(life, batch), tasks_->StillRunning(life, batch));
+        return Same("Settle", compact_.Settle(life, batch), tasks_->Settle(life, batch));
+      }
+      default: {
+        const ClaimRequest request = Request();
+        return Same("Claim", compact_.Claim(request), tasks_->Claim(request));
+      }
+    }
+  }
+
+ private:
+  template <class Reply>
+  static void Same(const char* what, const Reply& compact, const Reply& memory) {
+    ASSERT_EQ(Text(compact), Text(memory)) << what;
+  }
+
+  std::string Life() { return "w." + std::to_string(random_.Below(4)); }
+  std::string Handler() { return random_.Below(2) == 0 ? "a" : "b"; }
+
+  void Insert() {
+    Task task;
+    task.slice = static_cast<std::uint32_t>(random_.Below(kSlices));
+    task.handler = Handler();
+    task.params = "{}";
+    task.run_at = clock_.WallNow() + milliseconds(random_.Below(1000)) - milliseconds(500);
+    const std::uint64_t id = compact_.Insert(task.slice, task.handler, task.run_at);
+    const auto other =
+        memory_.Edit([&](MemoryState& state) { return state.Insert(CompactShard::kTable, task); });
+    ASSERT_TRUE(other && *other == id);
+  }
+
+  ClaimRequest Request() {
+    ClaimRequest request{CompactShard::kTable, Life(), static_cast<std::uint32_t>(random_.Below(3)), {}};
+    for (std::uint64_t id = 1; id <= compact_.rows().size() + 1; ++id) {
+      if (random_.Below(3) == 0) request.ids.push_back(id);
+    }
+    return request;
+  }
+
+  std::vector<Settlement> Batch() {
+    std::vector<Settlement> batch;
+    for (const CompactRow& row : compact_.rows()) {
+      if (random_.Below(4) != 0) continue;
+      Settlement settlement;
+      settlement.key = {CompactShard::kTable, row.id};
+      settlement.attempt = row.attempt - static_cast<std::uint32_t>(row.attempt > 0 && random_.Below(4) == 0);
+      settlement.to = static_cast<Settlement::To>(random_.Below(4));
+      settlement.failed_attempt = random_.Below(2) == 0;
+      if (random_.Below(2) == 0) settlement.delay = milliseconds(random_.Below(300));
+      batch.push_back(settlement);
+    }
+    return batch;
+  }
+
+  // In one go, what the mill does step by step.
+  Result<std::vector<Task>> Resolve(const ClaimRequest& request) {
+    std::vector<Task> adopted;
+    EXPECT_TRUE(compact_.RaiseWaiting(request));
+    const auto reached = compact_.RunningAbove(request);
+    for (const ScanRow& row : *reached) {
+      if (row.attempt != request.attempt + 1) continue;
+      const auto one = compact_.Adopt({request.table, request.incarnation, row.attempt, {row.id}});
+      if (one) adopted.insert(adopted.end(), one->begin(), one->end());
+    }
+    return adopted;
+  }
+
+  void Look() {
+    TableSlices slices{CompactShard::kTable, random_.Below(2) == 0};
+    for (std::uint32_t i = 0; i < kSlices; ++i) {
+      if (random_.Below(2) == 0) slices.slices.push_back(i);
+    }
+    if (random_.Below(2) == 0) slices.handlers = {Handler()};
+    const auto map = compact_.Due({&slices, 1});
+    Same("Due", map, tasks_->Due({&slices, 1}));
+    if (map->groups.empty()) return;
+    ScanRequest request{map->groups[random_.Below(map->groups.size())], {}, 1 + random_.Below(5)};
+    const auto page = compact_.Scan(request);
+    Same("Scan", page, tasks_->Scan(request));
+    if (page->empty()) return;
+    request.after = {page->back().run_at, page->back().id};
+    Same("Scan on", compact_.Scan(request), tasks_->Scan(request));
+  }
+
+  Random random_;
+  ManualClock clock_;
+  CompactShard compact_;
+  MemoryStore memory_;
+  std::unique_ptr<TaskStore> tasks_;
+  std::unique_ptr<IncarnationStore> lives_;
+};
+
+TEST(CompactShardTest, DoesWhatTheMemoryStoreDoes) {
+  for (std::uint64_t seed = 1; seed <= 150 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Pair pair(seed);
+    for (int step = 0; step < 250 && !testing::Test::HasFailure(); ++step) pair.Step();
+  }
+}
+
+TEST(CompactShardTest, APlantedBugLeavesOneGuardOut) {
+  ManualClock clock;
+  CompactShard shard(clock, {.claim_needs_life = false});
+  const std::uint64_t id = shard.Insert(0, "a", clock.WallNow());
+  EXPECT_EQ(shard.Claim({CompactShard::kTable, "nobody", 0, {id}})->size(), 1u);
+}
+
+}  // namespace
+}  // namespace millrace

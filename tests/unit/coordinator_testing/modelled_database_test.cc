@@ -1,0 +1,89 @@
+#include "coordinator/testing/modelled_database.h"
+
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Tasks = Result<std::vector<Task>>;
+
+class ModelledDatabaseTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    task_ = database_.shard().Insert(0, "a", database_.clock().WallNow());
+    ASSERT_TRUE(database_.shard().Register({"w.1", "w", "h", 1, seconds(1), {}}));
+  }
+
+  void Claim() {
+    database_.Claim(link_, strand_, {CompactShard::kTable, "w.1", 0, {task_}}, [this](const Tasks& tasks) {
+      reply_ = tasks ? "claimed" : ToString(tasks.error().code);
+    });
+  }
+  void Run(Micros span) { timeline_.RunUntil(timeline_.Now() + span); }
+  bool Claimed() { return database_.shard().Row(task_).state == TaskState::Running; }
+
+  Timeline timeline_{1};
+  Journal journal_{timeline_, {}};
+  ModelledDatabase database_{timeline_, journal_, {}, ClaimCheck::Locked};
+  DatabaseLink link_;
+  Strand strand_;
+  std::uint64_t task_ = 0;
+  std::string reply_;
+};
+
+TEST_F(ModelledDatabaseTest, AStatementIsCarriedOutAndAnswered) {
+  Claim();
+  Run(seconds(1));
+  EXPECT_EQ(reply_, "claimed");
+}
+
+TEST_F(ModelledDatabaseTest, ADatabaseThatIsDownSaysSoAndChangesNothing) {
+  database_.Stop();
+  Claim();
+  Run(seconds(1));
+  EXPECT_EQ(reply_, ToString(ErrorCode::Unavailable));
+  EXPECT_FALSE(Claimed());
+}
+
+TEST_F(ModelledDatabaseTest, AReplyThatIsLostLeavesTheOutcomeOpen) {
+  link_.lost_replies = 100;
+  Claim();
+  Run(seconds(3));
+  EXPECT_EQ(reply_, ToString(ErrorCode::Unknown));
+  EXPECT_TRUE(Claimed());
+}
+
+TEST_F(ModelledDatabaseTest, AStatementMayArriveAfterItsSenderHasGivenUp) {
+  link_.late = 100;
+  Claim();
+  Run(milliseconds(2'000));
+  EXPECT_EQ(reply_, ToString(ErrorCode::Unknown));
+  EXPECT_FALSE(Claimed());
+  Run(seconds(15));
+  EXPECT_TRUE(Claimed());
+}
+
+TEST_F(ModelledDatabaseTest, AStatementOfADeadProcessIsCarriedOutAndItsReplyDropped) {
+  Claim();
+  ++strand_.life;
+  Run(seconds(1));
+  EXPECT_TRUE(Claimed());
+  EXPECT_EQ(reply_, "");
+}
+
+TEST_F(ModelledDatabaseTest, AFlagThatAClaimHoldsIsSetAfterIt) {
+  Claim();
+  Run(Micros(1'100));
+  ASSERT_FALSE(Claimed()) << "it holds the flag, and has not written yet";
+  database_.SetFlag(
+      link_, strand_, "w.1", [](CheckedShard& shard) { return shard.shard().Retire("w.1"); },
+      [](const Result<bool>&) {});
+  while (database_.shard().IsAlive("w.1")) Run(milliseconds(1));
+  EXPECT_TRUE(Claimed());
+  EXPECT_EQ(journal_.FirstViolation(), "");
+}
+
+}  // namespace
+}  // namespace millrace
