@@ -1,0 +1,152 @@
+// Runs simulated clusters, one for each seed, on every processor; prints what they did in all, and what must
+// never happen and did.
+//   millrace_simulate --seeds 10000 [--first 1] [--bug NAME]
+//   millrace_simulate --seed 4711 [--trace] [--bug NAME]
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "coordinator/testing/simulation.h"
+
+namespace {
+
+using millrace::PlantedBug;
+using millrace::Simulate;
+using millrace::SimulationOptions;
+using millrace::SimulationReport;
+
+constexpr std::size_t kMostTold = 10;  // of the seeds that fail
+
+struct Arguments {
+  std::uint64_t first = 1;
+  std::uint64_t seeds = 1000;
+  bool trace = false;
+  PlantedBug bug = PlantedBug::None;
+};
+
+[[noreturn]] void Usage(const std::string& why) {
+  std::fprintf(stderr,
+               "%s\nusage: millrace_simulate [--seeds N [--first N] | --seed N [--trace]] [--bug NAME]\n",
+               why.c_str());
+  for (const auto& [bug, name] : millrace::kPlantedBugs) std::fprintf(stderr, "  --bug %s\n", name.data());
+  std::exit(2);
+}
+
+PlantedBug BugNamed(std::string_view name) {
+  for (const auto& planted : millrace::kPlantedBugs) {
+    if (planted.name == name) return planted.bug;
+  }
+  Usage("there is no planted bug '" + std::string(name) + "'");
+}
+
+std::uint64_t NumberOf(const std::string& text) {
+  if (text.empty() || text.size() > 18 || text.find_first_not_of("0123456789") != std::string::npos) {
+    Usage("'" + text + "' is not a number");
+  }
+  return std::stoull(text);
+}
+
+Arguments Parse(const std::vector<std::string>& words) {
+  Arguments arguments;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto value = [&] { return i + 1 < words.size() ? words[++i] : std::string(); };
+    if (words[i] == "--seeds") {
+      arguments.seeds = NumberOf(value());
+    } else if (words[i] == "--first") {
+      arguments.first = NumberOf(value());
+    } else if (words[i] == "--seed") {
+      arguments.first = NumberOf(value());
+      arguments.seeds = 1;
+    } else if (words[i] == "--trace") {
+      arguments.trace = true;
+    } else if (words[i] == "--bug") {
+      arguments.bug = BugNamed(value());
+    } else {
+      Usage("unknown option '" + words[i] + "'");
+    }
+  }
+  if (arguments.trace && arguments.seeds != 1) Usage("--trace is for one --seed");
+  return arguments;
+}
+
+// What many simulations did. Thread-safe.
+class Totals {
+ public:
+  void Add(std::uint64_t seed, const SimulationReport& report) {
+    const std::lock_guard lock(mutex_);
+    ++simulations_;
+    simulated_ += report.simulated;
+    shortest_ = std::min(shortest_, report.simulated);
+    steps_ += report.steps;
+    faults_ += report.faults;
+    tasks_ += report.tasks;
+    rescued_ += report.rescued;
+    refused_ += report.refused;
+    marked_dead_ += report.marked_dead;
+    moves_ += report.moves;
+    terms_ += report.terms;
+    longest_unowned_ = std::max(longest_unowned_, report.longest_unowned);
+    if (report.violation.empty()) return;
+    if (violations_++ < kMostTold) {
+      std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), report.violation.c_str());
+    }
+  }
+
+  // Whether nothing was violated.
+  bool Print(double took) const {
+    using Seconds = std::chrono::duration<double>;
+    std::printf(
+        "%zu simulations of %.0f virtual seconds (the shortest %.0f) in %.1f s: %llu steps, %zu faults, %zu "
+        "tasks; %zu tasks rescued, %zu late settles refused, %zu lives marked dead, %zu slices moved, %llu "
+        "terms; a slice without an owner for %.1f s at the longest; %zu violations\n",
+        simulations_, Seconds(simulated_).count(), Seconds(shortest_).count(), took,
+        static_cast<unsigned long long>(steps_), faults_, tasks_, rescued_, refused_, marked_dead_, moves_,
+        static_cast<unsigned long long>(terms_), Seconds(longest_unowned_).count(), violations_);
+    return violations_ == 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::size_t simulations_ = 0;
+  millrace::Micros simulated_{0};
+  millrace::Micros shortest_ = millrace::Micros::max();
+  std::uint64_t steps_ = 0;
+  std::size_t faults_ = 0;
+  std::size_t tasks_ = 0;
+  std::size_t rescued_ = 0;
+  std::size_t refused_ = 0;
+  std::size_t marked_dead_ = 0;
+  std::size_t moves_ = 0;
+  std::uint64_t terms_ = 0;
+  millrace::Micros longest_unowned_{0};
+  std::size_t violations_ = 0;
+};
+
+bool Run(const Arguments& arguments) {
+  Totals totals;
+  const auto began = std::chrono::steady_clock::now();
+  std::atomic<std::uint64_t> next{arguments.first};
+  const auto work = [&] {
+    for (std::uint64_t seed = next++; seed < arguments.first + arguments.seeds; seed = next++) {
+      SimulationOptions options{.seed = seed, .bug = arguments.bug};
+      if (arguments.trace) options.trace = [](const std::string& line) { std::puts(line.c_str()); };
+      totals.Add(seed, Simulate(options));
+    }
+  };
+  std::vector<std::thread> threads(
+      std::min<std::uint64_t>(std::thread::hardware_concurrency(), arguments.seeds));
+  for (std::thread& thread : threads) thread = std::thread(work);
+  for (std::thread& thread : threads) thread.join();
+  return totals.Print(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return Run(Parse({argv + 1, argv + argc})) ? 0 : 1; }
