@@ -1,7 +1,9 @@
 // The seam to the databases, in domain words. A Store is one shard: one database with its task tables.
 //
-// Every session below is one connection: it belongs to one thread at a time, connects at its first use, and
-// after a lost connection connects anew at its next use. No session retries a write by itself. Errors:
+// Every session below belongs to one thread at a time, connects at its first use, and after a lost connection
+// connects anew at its next use. Sessions share connections: a store has as many as are used at the same
+// moment, and those that fall silent are closed. The IncarnationStore alone has one of its own. No session
+// retries a write by itself. Errors:
 //   Unavailable  nothing was changed: no connection, the server is read-only or refuses for now
 //   Unknown      the connection was lost under a write: it may or may not have happened; read back
 //   Conflict     a lock wait (1205) or deadlock (1213); the statement or transaction had no effect
@@ -25,6 +27,9 @@ struct StoreOptions {
       password_file;  // one trailing newline is dropped; empty: no password. Refused if others can read it
   Micros connect_timeout = std::chrono::seconds(5);
   Micros io_timeout = std::chrono::seconds(20);  // socket reads and writes
+  // Transactions of handlers that are open at once; one more waits for `connect_timeout`, then is
+  // Unavailable.
+  std::size_t max_transactions = 32;
   Micros lease = std::chrono::seconds(10);  // connections that fall silent are closed by the server after it
 };
 

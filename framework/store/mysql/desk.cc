@@ -168,8 +168,8 @@ Result<std::vector<GroupBacklog>> MysqlTaskDesk::Backlog(const std::string& tabl
   return backlog;
 }
 
-std::unique_ptr<TaskDesk> OpenDesk(const Endpoint& endpoint) {
-  return std::make_unique<MysqlTaskDesk>(endpoint);
+std::unique_ptr<TaskDesk> OpenDesk(const Endpoint& endpoint, ConnectionPool& pool) {
+  return std::make_unique<MysqlTaskDesk>(endpoint, pool);
 }
 
 }  // namespace millrace::mysql

@@ -110,8 +110,8 @@ Result<std::vector<ScanRow>> MysqlTaskStore::Scan(const ScanRequest& request) {
   return rows;
 }
 
-std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint) {
-  return std::make_unique<MysqlTaskStore>(endpoint);
+std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint, ConnectionPool& pool) {
+  return std::make_unique<MysqlTaskStore>(endpoint, pool);
 }
 
 }  // namespace millrace::mysql

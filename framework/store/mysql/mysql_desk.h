@@ -10,7 +10,8 @@ namespace millrace::mysql {
 
 class MysqlTaskDesk final : public TaskDesk {
  public:
-  explicit MysqlTaskDesk(const Endpoint& endpoint) : session_(endpoint, endpoint.options.lease) {}
+  MysqlTaskDesk(const Endpoint& endpoint, ConnectionPool& pool)
+      : session_(endpoint, endpoint.options.lease, &pool) {}
 
   Result<SubmitReport> Submit(const std::string& table, std::span<const NewTask> tasks) override;
   Result<TaskRecord> Get(const TaskKey& key) override;

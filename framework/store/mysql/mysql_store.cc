@@ -1,5 +1,7 @@
 #include "framework/store/mysql/mysql_store.h"
 
+#include <limits>
+
 #include "framework/store/mysql/sessions.h"
 
 namespace millrace {
@@ -7,7 +9,8 @@ namespace {
 
 class MysqlStore final : public Store {
  public:
-  MysqlStore(const StoreUrl& url, const StoreOptions& options) : endpoint_{url, options} {}
+  MysqlStore(const StoreUrl& url, const StoreOptions& options)
+      : endpoint_{url, options}, handlers_(options.max_transactions) {}
 
   std::string Describe() const override { return endpoint_.Describe(); }
   Status Ping() override {
@@ -15,16 +18,18 @@ class MysqlStore final : public Store {
     return session.Connect();
   }
 
-  std::unique_ptr<TaskStore> OpenTasks() override { return mysql::OpenTasks(endpoint_); }
+  std::unique_ptr<TaskStore> OpenTasks() override { return mysql::OpenTasks(endpoint_, engine_); }
   std::unique_ptr<IncarnationStore> OpenIncarnations() override { return mysql::OpenIncarnations(endpoint_); }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
-    return mysql::OpenTransaction(endpoint_, limit);
+    return mysql::OpenTransaction(endpoint_, handlers_, limit);
   }
-  std::unique_ptr<TaskDesk> OpenDesk() override { return mysql::OpenDesk(endpoint_); }
+  std::unique_ptr<TaskDesk> OpenDesk() override { return mysql::OpenDesk(endpoint_, engine_); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return mysql::OpenSchema(endpoint_); }
 
  private:
   const mysql::Endpoint endpoint_;
+  mysql::ConnectionPool engine_{std::numeric_limits<std::size_t>::max()};  // as many as there are sessions
+  mysql::ConnectionPool handlers_;
 };
 
 }  // namespace

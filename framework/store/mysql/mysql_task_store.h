@@ -13,7 +13,8 @@ namespace millrace::mysql {
 
 class MysqlTaskStore final : public TaskStore {
  public:
-  explicit MysqlTaskStore(const Endpoint& endpoint) : session_(endpoint, endpoint.options.lease) {}
+  MysqlTaskStore(const Endpoint& endpoint, ConnectionPool& pool)
+      : session_(endpoint, endpoint.options.lease, &pool) {}
 
   Result<DueMap> Due(std::span<const TableSlices> tables) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;

@@ -130,20 +130,48 @@ std::int64_t Row::Signed(unsigned column) const { return result_.getInt64(column
 bool Row::Null(unsigned column) const { return result_.isNull(column); }
 std::optional<WallTime> Row::Time(unsigned column) const { return ParseSqlTime(Text(column)); }
 
-Session::Session(const Endpoint& endpoint, Micros silence, bool manual)
-    : endpoint_(endpoint), silence_(silence), manual_(manual), where_(endpoint.Describe()) {}
+Session::Session(const Endpoint& endpoint, Micros silence, ConnectionPool* pool, Mode mode)
+    : endpoint_(endpoint), silence_(silence), pool_(pool), mode_(mode), where_(endpoint.Describe()) {}
 
-Session::~Session() { Drop(); }
-
-void Session::Drop() {
+Session::~Session() {
+  const Use use(*this);
   in_transaction_ = false;
   connection_.reset();
+}
+
+void Session::Drop() {
+  const Use use(*this);
+  in_transaction_ = false;
+  connection_.reset();
+  if (pool_ != nullptr) pool_->Forget();
+}
+
+Status Session::Borrow() {
+  auto lent = pool_->Borrow(endpoint_.options.connect_timeout);
+  if (!lent) {
+    return Fail(ErrorCode::Unavailable, where_ + ": all " + std::to_string(pool_->limit()) +
+                                            " connections that handlers may use at once are in use");
+  }
+  borrowed_ = true;
+  connection_ = std::move(lent->connection);
+  if (!connection_ || lent->silence == silence_) return {};
+  return Run("SET SESSION wait_timeout=" + std::to_string(Seconds(silence_)), Purpose::Read);
+}
+
+void Session::GiveBack() {
+  if (!borrowed_ || in_transaction_) return;
+  borrowed_ = false;
+  pool_->Return({std::move(connection_), silence_, BootClock::now()});
 }
 
 Error Session::Failed(const sql::SQLException& exception, Purpose purpose) {
   last_code_ = exception.getErrorCode();
   if (purpose != Purpose::Connect && MustDrop(last_code_)) connection_.reset();
-  return Translate({last_code_, exception.what()}, purpose, where_);
+  Error error = Translate({last_code_, exception.what()}, purpose, where_);
+  // What cut this one has most likely cut the others too, or they lead to a server that takes no writes.
+  const bool away = error.code == ErrorCode::Unavailable || error.code == ErrorCode::Unknown;
+  if (away && pool_ != nullptr) pool_->Forget();
+  return error;
 }
 
 Status Session::Open() {
@@ -170,7 +198,7 @@ Status Session::SetUp() {
   const std::string session =
       "SET SESSION sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', "
       "time_zone='+00:00', innodb_lock_wait_timeout=1, autocommit=" +
-      std::string(manual_ ? "0" : "1") + ", wait_timeout=" + std::to_string(Seconds(silence_));
+      std::string(mode_ == Mode::Manual ? "0" : "1") + ", wait_timeout=" + std::to_string(Seconds(silence_));
   for (const std::string& sql :
        {std::string("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"), session}) {
     if (Status done = Run(sql, Purpose::Connect); !done) return done;
@@ -197,10 +225,14 @@ Status Session::SetUp() {
 }
 
 Status Session::Connect() {
+  const Use use(*this);
   const BootTime now = BootClock::now();
   // A server that is about to close a silent connection would make the next write's outcome unknown.
   if (connection_ && !in_transaction_ && now - last_use_ > silence_ / 2) connection_.reset();
   last_use_ = now;
+  if (pool_ != nullptr && !borrowed_) {
+    if (Status lent = Borrow(); !lent && (!borrowed_ || connection_)) return lent;
+  }
   if (connection_) return {};
   return Open();
 }
@@ -225,6 +257,7 @@ Status Session::Run(const std::string& sql, Purpose purpose) {
 }
 
 Status Session::Query(const std::string& sql, const OnRow& on_row) {
+  const Use use(*this);
   if (connection_ == nullptr || !in_transaction_) {
     if (Status usable = Usable(); !usable) return usable;
   }
@@ -240,6 +273,7 @@ Status Session::Query(const std::string& sql, const OnRow& on_row) {
 }
 
 Result<std::uint64_t> Session::Write(const std::string& sql) {
+  const Use use(*this);
   if (Status usable = Usable(); !usable) return Fail(usable.error());
   try {
     std::unique_ptr<sql::Statement> statement(connection_->createStatement());
@@ -254,6 +288,7 @@ Result<std::uint64_t> Session::Write(const std::string& sql) {
 }
 
 Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue> values) {
+  const Use use(*this);
   if (Status usable = Usable(); !usable) return Fail(usable.error());
   try {
     SqlResult answer;
@@ -286,13 +321,15 @@ Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue>
 }
 
 Status Session::Begin() {
+  const Use use(*this);
   if (Status usable = Connect(); !usable) return usable;
-  Status begun = Run(manual_ ? "SAVEPOINT millrace" : "BEGIN", Purpose::Transaction);
+  Status begun = Run(mode_ == Mode::Manual ? "SAVEPOINT millrace" : "BEGIN", Purpose::Transaction);
   in_transaction_ = begun.has_value();
   return begun;
 }
 
 Status Session::Commit() {
+  const Use use(*this);
   if (Status usable = Usable(); !usable) return usable;
   Status done = Run("COMMIT", Purpose::Commit);
   if (done) {
@@ -308,6 +345,7 @@ Status Session::Commit() {
 }
 
 void Session::Rollback() {
+  const Use use(*this);
   in_transaction_ = false;
   if (connection_ && !Run("ROLLBACK", Purpose::Transaction)) connection_.reset();
 }

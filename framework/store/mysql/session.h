@@ -1,5 +1,5 @@
-// One connection, made at its first use and again after it was lost. One thread at a time. No write is
-// retried.
+// One connection at a time, made or borrowed at its first use and again after it was lost. One thread at a
+// time. No write is retried.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "framework/base/result.h"
+#include "framework/store/mysql/connection_pool.h"
 #include "framework/store/mysql/errors.h"
 #include "framework/store/store.h"
 #include "framework/store/url.h"
@@ -47,9 +48,16 @@ class Session {
  public:
   using OnRow = std::function<void(const Row&)>;
 
-  // The server closes the connection, and frees its locks, when it falls silent for `silence`. With `manual`
-  // every statement belongs to a transaction that COMMIT or ROLLBACK ends (autocommit off).
-  Session(const Endpoint& endpoint, Micros silence, bool manual = false);
+  enum class Mode {
+    Autocommit,
+    Manual,  // every statement belongs to a transaction that COMMIT or ROLLBACK ends
+  };
+
+  // The server closes the connection, and frees its locks, when it falls silent for `silence`. With a pool
+  // the connection is borrowed for each statement, and for each transaction as a whole; what is SET for the
+  // session is lost with it. All sessions of a pool have the same mode.
+  Session(const Endpoint& endpoint, Micros silence, ConnectionPool* pool = nullptr,
+          Mode mode = Mode::Autocommit);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -67,8 +75,10 @@ class Session {
   Status Commit();
   // Never fails: a connection that can't roll back is dropped.
   void Rollback();
+  // The next statement goes over a new connection.
   void Drop();
 
+  // Within a transaction: it has its connection still.
   bool connected() const { return connection_ != nullptr; }
   bool in_transaction() const { return in_transaction_; }
   // The native code of the last failure.
@@ -77,6 +87,22 @@ class Session {
   const std::string& where() const { return where_; }
 
  private:
+  // While one is alive the session keeps what it has borrowed.
+  class Use {
+   public:
+    explicit Use(Session& session) : session_(session) { ++session_.uses_; }
+    ~Use() {
+      if (--session_.uses_ == 0) session_.GiveBack();
+    }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    Session& session_;
+  };
+
+  Status Borrow();
+  void GiveBack();
   Status Open();
   Status SetUp();
   Error Failed(const sql::SQLException& exception, Purpose purpose);
@@ -85,10 +111,13 @@ class Session {
 
   const Endpoint& endpoint_;
   const Micros silence_;
-  const bool manual_;
+  ConnectionPool* const pool_;
+  const Mode mode_;
   const std::string where_;
   std::unique_ptr<sql::Connection> connection_;
   BootTime last_use_{};
+  int uses_ = 0;
+  bool borrowed_ = false;
   bool in_transaction_ = false;
   int last_code_ = 0;
 };

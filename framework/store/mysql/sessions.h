@@ -1,4 +1,5 @@
-// How the store makes its sessions; each is in a file of its own.
+// How the store makes its sessions; each is in a file of its own. Those without a pool have a connection of
+// their own: the beat must wait for nobody, and the schema's statements SET what they need.
 #pragma once
 
 #include <memory>
@@ -8,10 +9,11 @@
 
 namespace millrace::mysql {
 
-std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint);
+std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<IncarnationStore> OpenIncarnations(const Endpoint& endpoint);
-std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, Micros limit);
-std::unique_ptr<TaskDesk> OpenDesk(const Endpoint& endpoint);
+std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, ConnectionPool& pool,
+                                                 Micros limit);
+std::unique_ptr<TaskDesk> OpenDesk(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint);
 
 }  // namespace millrace::mysql

@@ -8,8 +8,9 @@ namespace {
 class MysqlTaskTransaction final : public TaskTransaction {
  public:
   // A vanished worker's locks go when the server has heard nothing for the limit and the lease.
-  MysqlTaskTransaction(const Endpoint& endpoint, Micros limit)
-      : session_(endpoint, limit + endpoint.options.lease, true) {}
+  MysqlTaskTransaction(const Endpoint& endpoint, ConnectionPool& pool, Micros limit)
+      : session_(endpoint, limit + endpoint.options.lease, &pool, Session::Mode::Manual) {}
+  ~MysqlTaskTransaction() override { session_.Rollback(); }
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
   Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) override;
@@ -122,8 +123,9 @@ CommitReport MysqlTaskTransaction::Commit(const std::string& incarnation, std::s
 
 }  // namespace
 
-std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, Micros limit) {
-  return std::make_unique<MysqlTaskTransaction>(endpoint, limit);
+std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, ConnectionPool& pool,
+                                                 Micros limit) {
+  return std::make_unique<MysqlTaskTransaction>(endpoint, pool, limit);
 }
 
 }  // namespace millrace::mysql

@@ -1,0 +1,133 @@
+// How many connections a store has on its server: those used at the same moment, and none for long beyond
+// that.
+#include <chrono>
+#include <thread>
+
+#include "framework/store/mysql/mysql_store.h"
+#include "tests/integration/store/store_faults.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class Connections : public StoreFaults {
+ protected:
+  void Open(std::size_t max_transactions, Micros lease = seconds(10)) {
+    StoreOptions options;
+    options.password_file = database_.password_file();
+    options.connect_timeout = milliseconds(300);
+    options.max_transactions = max_transactions;
+    options.lease = lease;
+    auto opened = OpenMysqlStore(database_.url(), options);
+    ASSERT_TRUE(opened) << opened.error().message;
+    store_ = std::move(*opened);
+  }
+  // Beside the one that asks.
+  std::uint64_t Open() {
+    return Count("information_schema.PROCESSLIST WHERE DB=DATABASE() AND ID<>CONNECTION_ID()");
+  }
+  void ExpectSettlesAt(std::uint64_t count) {
+    const auto deadline = std::chrono::steady_clock::now() + seconds(10);
+    while (Open() != count && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(milliseconds(20));
+    EXPECT_EQ(Open(), count);
+  }
+
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(Connections, SessionsThatTakeTurnsShareOne) {
+  direct_.reset();
+  ExpectSettlesAt(0);
+  Open(4);
+  const TableSlices all{.table = "tasks"};
+  std::vector<std::unique_ptr<TaskStore>> sessions;
+  const auto desk = store_->OpenDesk();
+  for (int i = 0; i < 5; ++i) {
+    sessions.push_back(store_->OpenTasks());
+    ASSERT_TRUE(sessions.back()->Due(std::span(&all, 1)));
+    ASSERT_TRUE(desk->Totals());
+  }
+  EXPECT_EQ(Open(), 1U);
+  const auto beats = store_->OpenIncarnations();
+  ASSERT_TRUE(beats->Renew("w.1"));
+  EXPECT_EQ(Open(), 2U) << "the beat has one of its own";
+}
+
+TEST_F(Connections, TransactionsGiveTheirsBackWhenTheyEnd) {
+  direct_.reset();
+  Open(4);
+  std::vector<std::unique_ptr<TaskTransaction>> transactions;
+  for (int i = 0; i < 8; ++i) {
+    transactions.push_back(store_->OpenTransaction(seconds(5) * (i + 1)));
+    ASSERT_TRUE(transactions.back()->Execute("SELECT 1", {}));
+    transactions.back()->Rollback();
+  }
+  EXPECT_EQ(Open(), 1U);
+  ASSERT_TRUE(transactions[0]->Execute("SELECT 1", {}));
+  ASSERT_TRUE(transactions[1]->Execute("SELECT 1", {}));
+  EXPECT_EQ(Open(), 2U);
+}
+
+TEST_F(Connections, OneTransactionTooManyWaitsAndIsToldWhy) {
+  Open(2);
+  const auto first = store_->OpenTransaction(seconds(5));
+  auto second = store_->OpenTransaction(seconds(5));
+  const auto third = store_->OpenTransaction(seconds(5));
+  ASSERT_TRUE(first->Execute("SELECT 1", {}));
+  ASSERT_TRUE(second->Execute("SELECT 1", {}));
+  const auto refused = third->Execute("SELECT 1", {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::Unavailable);
+  EXPECT_NE(refused.error().message.find("all 2 connections"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(third->state(), TransactionState::Lost) << "nothing was begun: it may run again";
+  third->Rollback();
+  std::thread later([&] { second.reset(); });
+  EXPECT_TRUE(third->Execute("SELECT 1", {})) << "whoever comes while one ends gets it";
+  later.join();
+}
+
+TEST_F(Connections, ASpareOneIsClosedBeforeLong) {
+  direct_.reset();
+  Open(4);
+  const auto first = store_->OpenTransaction(seconds(5));
+  const auto second = store_->OpenTransaction(seconds(5));
+  ASSERT_TRUE(first->Execute("SELECT 1", {}));
+  ASSERT_TRUE(second->Execute("SELECT 1", {}));
+  second->Rollback();
+  first->Rollback();
+  EXPECT_EQ(Open(), 2U);
+  const auto deadline = std::chrono::steady_clock::now() + seconds(10);
+  while (Open() > 1 && std::chrono::steady_clock::now() < deadline) {
+    ASSERT_TRUE(first->Execute("SELECT 1", {}));
+    first->Rollback();
+  }
+  EXPECT_EQ(Open(), 1U);
+}
+
+TEST_F(Connections, ASessionThatFellSilentIsClosedByTheServer) {
+  direct_.reset();
+  Open(4, seconds(1));
+  const auto tasks = store_->OpenTasks();
+  const TableSlices all{.table = "tasks"};
+  ASSERT_TRUE(tasks->Due(std::span(&all, 1)));
+  ExpectSettlesAt(0);
+  EXPECT_TRUE(tasks->Due(std::span(&all, 1))) << "and opened again when it is used";
+}
+
+TEST_F(Connections, TheTimeLimitOfATransactionGoesWithItsConnection) {
+  Open(1);
+  const auto shorter = store_->OpenTransaction(seconds(5));
+  ASSERT_TRUE(shorter->Execute("SELECT 1", {}));
+  shorter->Rollback();
+  const auto longer = store_->OpenTransaction(seconds(100));
+  auto timeout = longer->Execute("SELECT @@wait_timeout, @@autocommit", {});
+  ASSERT_TRUE(timeout) << timeout.error().message;
+  EXPECT_EQ(timeout->rows[0][0], "110");
+  EXPECT_EQ(timeout->rows[0][1], "0");
+}
+
+}  // namespace
+}  // namespace millrace
