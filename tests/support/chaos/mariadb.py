@@ -1,12 +1,39 @@
 """A private MariaDB: its own folder, its own port on the loopback address, durable commits."""
+import fcntl
 import getpass
 import os
 import secrets
+import shutil
 import subprocess
+import tempfile
 
 import pymysql
 
 from chaos.processes import Process, free_port, wait_until
+
+
+def template_folder():
+    """A data folder to copy: made once for a user, by one process at a time, as private_mariadb.cc does too."""
+    base = os.path.join(tempfile.gettempdir(), f"millrace-mariadb-{os.geteuid()}")
+    os.makedirs(base, mode=0o700, exist_ok=True)
+    ready = os.path.join(base, "data-1")
+    with open(os.path.join(base, "lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(ready):
+            making = os.path.join(base, "making")
+            shutil.rmtree(making, ignore_errors=True)
+            install_db(making)
+            os.rename(making, ready)
+    return ready
+
+
+def install_db(folder):
+    made = subprocess.run(
+        ["mariadb-install-db", "--no-defaults", f"--user={getpass.getuser()}", f"--datadir={folder}",
+         "--skip-test-db", "--auth-root-authentication-method=normal"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if made.returncode != 0:
+        raise AssertionError(f"mariadb-install-db ended with {made.returncode}:\n{made.stdout[-4000:]}")
 
 
 class MariaDb:
@@ -34,10 +61,7 @@ class MariaDb:
                          "GRANT ALL ON *.* TO tester@'127.0.0.1';\n")):
             with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
                 file.write(text)
-        subprocess.run(
-            ["mariadb-install-db", "--no-defaults", f"--user={getpass.getuser()}", f"--datadir={self._data}",
-             "--skip-test-db", "--auth-root-authentication-method=normal"],
-            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        shutil.copytree(template_folder(), self._data)
 
     def start(self):
         self.process = Process("mariadbd", [
