@@ -14,7 +14,8 @@ namespace millrace::mysql {
 // analysed.
 class GroupPlan {
  public:
-  // `took`: how long the map of this table took. A slow one is looked into, once a minute at most.
+  // `took`: how long the map of this table, and of those asked with it, took beyond what their number
+  // explains. A slow one is looked into, once a minute at most.
   void Mend(Session& session, const std::string& table, Micros took);
 
  private:

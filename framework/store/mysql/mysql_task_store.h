@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "framework/store/due_scope.h"
 #include "framework/store/mysql/group_plan.h"
 #include "framework/store/mysql/session.h"
 #include "framework/store/task_store.h"
@@ -31,6 +32,8 @@ class MysqlTaskStore final : public TaskStore {
                                       std::span<const TaskProgress> progress) override;
 
  private:
+  // One query; the first brings the clock and the pauses.
+  Status ReadPart(std::span<const DueScope> part, bool first, DueMap& map);
   Result<std::vector<Task>> ClaimIds(const ClaimRequest& request, std::span<const std::uint64_t> ids);
   Result<std::vector<std::uint64_t>> FreeIds(const ClaimRequest& request, std::span<const std::uint64_t> ids);
   Result<std::vector<Task>> ReadClaimed(const ClaimRequest& request, const std::string& ids,
