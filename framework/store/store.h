@@ -15,6 +15,7 @@
 #include <string>
 
 #include "framework/store/incarnation_store.h"
+#include "framework/store/prune_store.h"
 #include "framework/store/schema_store.h"
 #include "framework/store/task_desk.h"
 #include "framework/store/task_store.h"
@@ -50,6 +51,7 @@ class Store {
   virtual std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) = 0;
   virtual std::unique_ptr<TaskDesk> OpenDesk() = 0;
   virtual std::unique_ptr<SchemaStore> OpenSchema() = 0;
+  virtual std::unique_ptr<PruneStore> OpenPruning() = 0;
 };
 
 }  // namespace millrace

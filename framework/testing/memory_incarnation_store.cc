@@ -21,9 +21,10 @@ bool IsChargeable(MemoryState& state, const std::string& id, const Crash& crash)
 
 Status MemoryIncarnationStore::Register(const Incarnation& incarnation) {
   MutexLock lock(shard_.mutex);
-  const bool added =
-      shard_.state.incarnations.try_emplace(incarnation.id, MemoryIncarnation{.incarnation = incarnation})
-          .second;
+  const bool added = shard_.state.incarnations
+                         .try_emplace(incarnation.id, MemoryIncarnation{.incarnation = incarnation,
+                                                                        .began = shard_.clock.WallNow()})
+                         .second;
   if (added) return {};
   return Fail(ErrorCode::Conflict, "the incarnation " + incarnation.id + " is registered already");
 }

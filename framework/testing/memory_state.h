@@ -32,6 +32,7 @@ struct MemoryKey {
 
 struct MemoryIncarnation {
   Incarnation incarnation;
+  WallTime began;
   std::optional<std::uint64_t> beat = 1;  // none: marked dead
 };
 

@@ -19,6 +19,7 @@ class MemoryStore final : public Store {
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override;
   std::unique_ptr<TaskDesk> OpenDesk() override;
   std::unique_ptr<SchemaStore> OpenSchema() override;
+  std::unique_ptr<PruneStore> OpenPruning() override;
 
   // Looks at the rows, or changes them, behind the store's back, as a producer with the database's own client
   // would.

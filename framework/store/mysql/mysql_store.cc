@@ -25,6 +25,7 @@ class MysqlStore final : public Store {
   }
   std::unique_ptr<TaskDesk> OpenDesk() override { return mysql::OpenDesk(endpoint_, engine_); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return mysql::OpenSchema(endpoint_); }
+  std::unique_ptr<PruneStore> OpenPruning() override { return mysql::OpenPruning(endpoint_, engine_); }
 
  private:
   const mysql::Endpoint endpoint_;

@@ -14,6 +14,7 @@ std::unique_ptr<IncarnationStore> OpenIncarnations(const Endpoint& endpoint);
 std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, ConnectionPool& pool,
                                                  Micros limit);
 std::unique_ptr<TaskDesk> OpenDesk(const Endpoint& endpoint, ConnectionPool& pool);
+std::unique_ptr<PruneStore> OpenPruning(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint);
 
 }  // namespace millrace::mysql

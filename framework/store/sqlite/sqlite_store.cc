@@ -2,6 +2,7 @@
 
 #include "framework/store/sqlite/connection.h"
 #include "framework/store/sqlite/sqlite_incarnation_store.h"
+#include "framework/store/sqlite/sqlite_prune_store.h"
 #include "framework/store/sqlite/sqlite_schema_store.h"
 #include "framework/store/sqlite/sqlite_task_desk.h"
 #include "framework/store/sqlite/sqlite_task_store.h"
@@ -30,6 +31,7 @@ class SqliteStore final : public Store {
   }
   std::unique_ptr<TaskDesk> OpenDesk() override { return std::make_unique<SqliteTaskDesk>(file_); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return std::make_unique<SqliteSchemaStore>(file_); }
+  std::unique_ptr<PruneStore> OpenPruning() override { return std::make_unique<SqlitePruneStore>(file_); }
 
  private:
   SqliteFile file_;

@@ -1,0 +1,109 @@
+#include "tests/contract/suite/store_contract.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::hours;
+using To = Settlement::To;
+
+// Later than every row of the test, whatever the clock of the store.
+constexpr Micros kNoTime = -hours(1);
+
+// Walks to the end in steps of `limit`; returns how many rows went.
+template <class Step>
+std::size_t Walk(Step step) {
+  std::size_t removed = 0;
+  std::string after;
+  for (int steps = 0; steps < 100; ++steps) {
+    Result<PruneStep> done = step(after);
+    EXPECT_TRUE(done) << done.error().message;
+    if (!done) return removed;
+    removed += done->removed;
+    after = done->next;
+    if (after.empty()) return removed;
+  }
+  ADD_FAILURE() << "the walk has no end";
+  return removed;
+}
+
+TEST_P(StoreContract, PruningTakesFinishedTasksThatAreKeptNoLonger) {
+  const auto gone = AddDue(5, "brief");
+  const auto kept = AddDue(2, "long");
+  const auto others = AddDue(1, "other");
+  for (const auto& ids : {gone, kept, others}) {
+    for (const Task& task : Claim(ids)) {
+      Settlement first = End(task, To::Waiting, "once more");
+      first.failed_attempt = true;
+      Settle({first});
+      Settle({End(ClaimOne(task.key.id, 1), To::Succeeded)});
+    }
+  }
+  const auto failed = AddDue(1, "brief");
+  Settle({End(ClaimOne(failed[0]), To::Failed, "no")});
+  const auto waiting = AddDue(1, "brief");
+  const auto pruning = store().OpenPruning();
+  const KeepRule rule{.table = "tasks", .by_handler = {{"brief", kNoTime}, {"long", hours(1)}}};
+  EXPECT_EQ(Walk([&](const std::string& after) { return pruning->PruneEnded(rule, after, 2); }), 5U);
+  EXPECT_EQ(Walk([&](const std::string& after) { return pruning->PruneEnded(rule, after, 2); }), 0U);
+  for (const auto id : gone) EXPECT_EQ(desk().Get({"tasks", id}).error().code, ErrorCode::NotFound);
+  for (const auto id : kept) EXPECT_EQ(Get(id).attempts.size(), 1U) << "its history stays with it";
+  EXPECT_EQ(StateOf(others[0]), TaskState::Succeeded) << "no rule is for ever";
+  EXPECT_EQ(StateOf(failed[0]), TaskState::Failed);
+  EXPECT_EQ(StateOf(waiting[0]), TaskState::Waiting);
+  const KeepRule all{.table = "tasks", .otherwise = kNoTime};
+  EXPECT_EQ(Walk([&](const std::string& after) { return pruning->PruneEnded(all, after, 1000); }), 3U);
+}
+
+TEST_P(StoreContract, PruningTakesKeysWhoseRetentionHasPassed) {
+  std::vector<NewTask> batch;
+  for (int i = 0; i < 5; ++i)
+    batch.push_back({.handler = i < 2 ? "a" : "b", .biz_key = "k:" + std::to_string(i)});
+  auto added = desk().Submit("tasks", batch);
+  ASSERT_TRUE(added) << added.error().message;
+  std::vector<std::uint64_t> ended(added->ids.begin() + 1, added->ids.end());
+  for (const Task& task : Claim(ended)) Settle({End(task, To::Succeeded)});
+  const auto pruning = store().OpenPruning();
+  const auto prune = [&] {
+    return Walk([&](const std::string& after) { return pruning->PruneKeys(after, 2); });
+  };
+  EXPECT_EQ(prune(), 0U);
+  ASSERT_TRUE(fixture().ExpireKeys());
+  EXPECT_EQ(prune(), 4U);
+  EXPECT_EQ(prune(), 0U);
+  auto again = desk().Submit("tasks", batch);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->added, 4U) << "the one that waits still has its key";
+}
+
+TEST_P(StoreContract, PruningTakesDeadIncarnationsAndKeepsTheirSums) {
+  Register("w.2");
+  const auto ids = AddDue(3);
+  Settle({End(ClaimOne(ids[0]), To::Succeeded)});
+  Settle({End(ClaimOne(ids[1], 0, "w.2"), To::Succeeded)}, "w.2");
+  ClaimOne(ids[2], 0, "w.2");
+  ASSERT_TRUE(incarnations().Retire("w.2"));
+  const auto pruning = store().OpenPruning();
+  auto none = pruning->PruneIncarnations(hours(1), 10);
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_EQ(*none, 0U) << "it began but now";
+  std::size_t steps = 0;
+  for (auto some = pruning->PruneIncarnations(kNoTime, 10); !some || *some > 0; ++steps) {
+    ASSERT_TRUE(some) << some.error().message;
+    some = pruning->PruneIncarnations(kNoTime, 10);
+    ASSERT_LT(steps, 10U);
+  }
+  EXPECT_GE(steps, 1U);
+  EXPECT_TRUE(incarnations().Register({.id = "w.2", .worker = "w"})) << "it is gone";
+  ASSERT_TRUE(incarnations().Retire("w.2"));
+  auto totals = desk().Totals();
+  ASSERT_TRUE(totals);
+  ASSERT_EQ(totals->size(), 1U);
+  EXPECT_EQ(totals->front().succeeded, 2U);
+  auto rescued = tasks().Rescue({.table = "tasks", .claimed_by = "w.2", .attempt = 1, .ids = {ids[2]}});
+  ASSERT_TRUE(rescued);
+  EXPECT_EQ(rescued->size(), 1U);
+  EXPECT_EQ(ClaimOne(ids[2], 1).attempt, 2U) << "the living one is still there";
+}
+
+}  // namespace
+}  // namespace millrace
