@@ -114,13 +114,16 @@ void AddOperation(const TreeWrite& write, const std::string& path, const ACL_vec
 }  // namespace
 
 Result<std::unique_ptr<ZookeeperClient>> ZookeeperClient::Open(const ZookeeperClientOptions& options,
-                                                               EventQueue& events) {
-  std::unique_ptr<ZookeeperClient> client(new ZookeeperClient(options, events));
+                                                               EventQueue& events,
+                                                               const ZookeeperSessionKey& key) {
+  std::unique_ptr<ZookeeperClient> client(new ZookeeperClient(options, events, key));
+  clientid_t session{.client_id = key.id, .passwd = {}};
+  std::copy(key.password.begin(), key.password.end(), session.passwd);
   const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.session_timeout);
   const BlockedSignals for_the_threads_of_the_library;
   client->handle_ =
-      zookeeper_init2(options.hosts.c_str(), Callbacks::OnSession, static_cast<int>(timeout.count()), nullptr,
-                      client.get(), ZOO_NO_LOG_CLIENTENV, DropLog);
+      zookeeper_init2(options.hosts.c_str(), Callbacks::OnSession, static_cast<int>(timeout.count()),
+                      key.id == 0 ? nullptr : &session, client.get(), ZOO_NO_LOG_CLIENTENV, DropLog);
   if (client->handle_ == nullptr) {
     return Fail(ErrorCode::Unavailable,
                 "can't look up " + options.hosts + ": " + std::string(std::strerror(errno)));
@@ -134,11 +137,11 @@ Result<std::unique_ptr<ZookeeperClient>> ZookeeperClient::Open(const ZookeeperCl
   return client;
 }
 
-ZookeeperClient::ZookeeperClient(const ZookeeperClientOptions& options, EventQueue& events)
-    : options_(options),
-      events_(events),
-      connecting_since_(BootClock::now()),
-      timeout_(options.session_timeout) {}
+ZookeeperClient::ZookeeperClient(const ZookeeperClientOptions& options, EventQueue& events,
+                                 const ZookeeperSessionKey& key)
+    : options_(options), events_(events), connecting_since_(BootClock::now()), key_(key) {
+  if (key_.id == 0) key_.timeout = options.session_timeout;
+}
 
 ZookeeperClient::~ZookeeperClient() {
   if (handle_ != nullptr) zookeeper_close(handle_);
@@ -208,15 +211,18 @@ bool ZookeeperClient::caught_up() const {
   return caught_up_;
 }
 
-BootTime ZookeeperClient::last_contact() const {
+BootTime ZookeeperClient::connecting_since() const {
   MutexLock lock(mutex_);
-  return last_contact_;
+  return connecting_since_;
 }
 
-Micros ZookeeperClient::timeout() const {
+ZookeeperSessionKey ZookeeperClient::key() const {
   MutexLock lock(mutex_);
-  return timeout_;
+  return key_;
 }
+
+BootTime ZookeeperClient::last_contact() const { return key().last_contact; }
+Micros ZookeeperClient::timeout() const { return key().timeout; }
 
 ZookeeperClient::Call& ZookeeperClient::NewCall(bool by_leader) {
   MutexLock lock(mutex_);
@@ -242,7 +248,7 @@ void ZookeeperClient::Finish(Call& call, int code, TreeReply reply) {
   reply.status = StatusOf(code);
   if (code != ZOK) reply.message = zerror(code);
   MutexLock lock(mutex_);
-  if (call.by_leader && IsAnswer(code)) last_contact_ = std::max(last_contact_, call.sent);
+  if (call.by_leader && IsAnswer(code)) key_.last_contact = std::max(key_.last_contact, call.sent);
   if (call.is_sync && code == ZOK) caught_up_ = true;
   call.reply = std::move(reply);
   call.done = true;
@@ -265,8 +271,10 @@ void ZookeeperClient::SessionChanged(_zhandle* handle, int state) {
     state_ = now;
     caught_up_ = false;
     if (now == State::Connected) {
-      timeout_ = std::chrono::milliseconds(zoo_recv_timeout(handle));
-      last_contact_ = std::max(last_contact_, connecting_since_);
+      key_.id = event.session;
+      std::copy_n(zoo_client_id(handle)->passwd, key_.password.size(), key_.password.begin());
+      key_.timeout = std::chrono::milliseconds(zoo_recv_timeout(handle));
+      key_.last_contact = std::max(key_.last_contact, connecting_since_);
     } else {
       connecting_since_ = BootClock::now();
     }

@@ -2,6 +2,7 @@
 // they have to say: completions fill a call, watchers push events.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -25,12 +26,21 @@ struct ZookeeperClientOptions {
   Micros session_timeout{0};
 };
 
+// What it takes to go on with a session in another client.
+struct ZookeeperSessionKey {
+  std::int64_t id = 0;  // 0: there is none yet
+  std::array<char, 16> password{};
+  BootTime last_contact{};
+  Micros timeout{0};
+};
+
 // Requests belong to one thread; what is const may be asked by any.
 class ZookeeperClient {
  public:
   // Does not wait for a connection: that is told by an event. Unavailable where no host's name is known.
   static Result<std::unique_ptr<ZookeeperClient>> Open(const ZookeeperClientOptions& options,
-                                                       EventQueue& events);
+                                                       EventQueue& events,
+                                                       const ZookeeperSessionKey& key = {});
   ~ZookeeperClient();  // closes the session at the server, if one can be reached
   ZookeeperClient(const ZookeeperClient&) = delete;
   ZookeeperClient& operator=(const ZookeeperClient&) = delete;
@@ -50,6 +60,9 @@ class ZookeeperClient {
 
   enum class State { Connecting, Connected, Ended };
   State state() const;
+  // When the present attempts to connect began, or the last ones.
+  BootTime connecting_since() const;
+  ZookeeperSessionKey key() const;
   // Whether a sync was answered since the connection was made.
   bool caught_up() const;
   // When the last request that the ensemble's leader answered was sent, or the attempt to connect begun.
@@ -61,7 +74,7 @@ class ZookeeperClient {
   struct Call;
   struct Callbacks;
 
-  ZookeeperClient(const ZookeeperClientOptions& options, EventQueue& events);
+  ZookeeperClient(const ZookeeperClientOptions& options, EventQueue& events, const ZookeeperSessionKey& key);
   Call& NewCall(bool by_leader);
   Call& SendSync(int& sent);
   TreeReply Await(Call& call, int sent, BootTime deadline);
@@ -80,9 +93,8 @@ class ZookeeperClient {
   std::list<Call> calls_ MILLRACE_GUARDED_BY(mutex_);
   State state_ MILLRACE_GUARDED_BY(mutex_) = State::Connecting;
   bool caught_up_ MILLRACE_GUARDED_BY(mutex_) = false;
-  BootTime last_contact_ MILLRACE_GUARDED_BY(mutex_){};
   BootTime connecting_since_ MILLRACE_GUARDED_BY(mutex_);
-  Micros timeout_ MILLRACE_GUARDED_BY(mutex_);
+  ZookeeperSessionKey key_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

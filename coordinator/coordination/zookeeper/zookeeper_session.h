@@ -28,7 +28,9 @@ class ZookeeperSession final : public TreeSession {
   void Heard(const TreeEvent& event);
   // Opens a session if there is none, and probes the one that there is. Returns when to do so again.
   Micros Tend(BootTime now);
-  void Reopen();
+  Micros Hasten(const ZookeeperClient& client, BootTime now);
+  // Closes the client, if there is one, and opens one for this session, or for a new one.
+  void Reopen(const ZookeeperSessionKey& key = {});
   void Note(const TreeEvent& event) const;
 
   const ZookeeperClientOptions options_;
@@ -36,9 +38,9 @@ class ZookeeperSession final : public TreeSession {
   BootTime opened_{};  // the last try
   BootTime probed_{};
   bool complained_ = false;  // that no session can be opened: once, not at every try
-  // The owner alone changes the pointer, under the lock, and reads it without; others read through it under
-  // the lock.
+  // The owner alone changes these, under the lock, and reads them without; others read under the lock.
   mutable Mutex mutex_;
+  ZookeeperSessionKey key_;  // of the session to go on with, where there is no client
   std::unique_ptr<ZookeeperClient> client_;
 };
 

@@ -70,6 +70,23 @@ TEST_F(OutageTest, ARestartedServerKnowsTheSessionAndItsNodes) {
   EXPECT_EQ(session->Perform(Get("/e")).node, before);
 }
 
+TEST_F(OutageTest, AServerThatTakesAConnectionAndForgetsItDoesNotHoldUpTheSessionForLong) {
+  timeout_ = seconds(8);
+  TcpProxy proxy(Ensemble().port(), TcpProxy::Protocol::Zookeeper);
+  auto session = Connect(Options("127.0.0.1:" + std::to_string(proxy.port())));
+  ASSERT_EQ(session->Perform(Write({CreateEphemeral("/e")})).status, TreeStatus::Ok);
+  const TreeNode before = session->Perform(Get("/e")).node;
+  proxy.Arm(TcpProxy::Evil::Delay, "");
+  const BootTime start = BootClock::now();
+  proxy.CutAll();
+  const auto connected = AwaitEvent(*session, Kind::Connected, kSoon);
+  ASSERT_TRUE(connected);
+  EXPECT_EQ(proxy.done(), 1);
+  EXPECT_LT(BootClock::now() - start, timeout_ / 2);
+  EXPECT_EQ(connected->session, before.owner);
+  EXPECT_EQ(session->Perform(Get("/e")).node, before);
+}
+
 TEST_F(OutageTest, AnEnsembleThatIsAwayAtTheStartIsTriedUntilItIsThere) {
   ASSERT_TRUE(PrepareZookeeper(Here(), kSoon));
   Ensemble().Kill(0);
