@@ -9,11 +9,13 @@
 namespace millrace {
 
 inline constexpr std::size_t kManyTables = 100;
+inline constexpr Micros kLongestPoll = std::chrono::seconds(5);
 
 // The configured bound, or longer where the due map is dear: asking takes at most a fiftieth of the time, a
-// tenth where there are so many tables that nobody expects an answer at once.
+// tenth where there are so many tables that nobody expects an answer at once. Never longer than kLongestPoll,
+// unless the bound is.
 inline Micros PollInterval(Micros bound, Micros map_cost, std::size_t tables) {
-  return std::max(bound, map_cost * (tables < kManyTables ? 50 : 10));
+  return std::max(bound, std::min(map_cost * (tables < kManyTables ? 50 : 10), kLongestPoll));
 }
 
 }  // namespace millrace

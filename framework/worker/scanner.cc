@@ -128,7 +128,9 @@ void Scanner::TakeLook(const EngineConfig& engine) {
   auto map = ReadMap(slices);
   ScanView view;
   view.map_cost = parts_.clock.Now() - asked;
-  view.poll = PollInterval(engine.poll, view.map_cost, CountTables(slices));
+  // The cheaper of two: one map may have had to connect, or to wait for a database that was away.
+  view.poll = PollInterval(engine.poll, std::min(view.map_cost, last_map_cost_), CountTables(slices));
+  last_map_cost_ = view.map_cost;
   if (!map) {
     Note(Fail(map.error()));
     view.error = map.error().message;

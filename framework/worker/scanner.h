@@ -119,6 +119,7 @@ class Scanner {
   ScanCursors cursors_;
   std::uint64_t turn_ = 0;
   Look look_;
+  Micros last_map_cost_{0};
   Micros trouble_pause_{0};
   bool failed_ = false;  // an error in this round
   std::optional<BootTime> told_paused_;

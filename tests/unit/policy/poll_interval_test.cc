@@ -19,5 +19,10 @@ TEST(PollIntervalTest, OfAHundredTablesOnTenTimesItsCostIsEnough) {
   EXPECT_EQ(PollInterval(milliseconds(200), milliseconds(34), 100), milliseconds(340));
 }
 
+TEST(PollIntervalTest, AMapThatTookForEverDoesNotKeepTheShardFromItsWorkForEver) {
+  EXPECT_EQ(PollInterval(milliseconds(200), milliseconds(20'000), 1), kLongestPoll);
+  EXPECT_EQ(PollInterval(milliseconds(60'000), milliseconds(20'000), 1), milliseconds(60'000));
+}
+
 }  // namespace
 }  // namespace millrace
