@@ -88,9 +88,13 @@ struct ZookeeperClient::Callbacks {
 
 namespace {
 
-// As far as the library is told: nothing. It complains at every attempt to connect; what an operator needs to
-// know is logged by the session.
+// Nothing of what the library logs is kept, and little of it made: it complains at every attempt to connect,
+// in texts that its threads share. What an operator needs to know is logged by the session.
 void DropLog(const char*) {}
+void Quieten() {
+  static const bool once = (zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR), true);
+  (void)once;
+}
 
 // Host names are looked up again this often, not at every turn of the library's loop.
 constexpr int kLookUpEveryMs = 10'000;
@@ -120,6 +124,7 @@ Result<std::unique_ptr<ZookeeperClient>> ZookeeperClient::Open(const ZookeeperCl
   clientid_t session{.client_id = key.id, .passwd = {}};
   std::copy(key.password.begin(), key.password.end(), session.passwd);
   const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.session_timeout);
+  Quieten();
   const BlockedSignals for_the_threads_of_the_library;
   client->handle_ =
       zookeeper_init2(options.hosts.c_str(), Callbacks::OnSession, static_cast<int>(timeout.count()),
