@@ -76,9 +76,11 @@ TEST_F(OutageTest, AServerThatTakesAConnectionAndForgetsItDoesNotHoldUpTheSessio
   auto session = Connect(Options("127.0.0.1:" + std::to_string(proxy.port())));
   ASSERT_EQ(session->Perform(Write({CreateEphemeral("/e")})).status, TreeStatus::Ok);
   const TreeNode before = session->Perform(Get("/e")).node;
-  proxy.Arm(TcpProxy::Evil::Delay, "");
+  proxy.Close();
+  ASSERT_TRUE(AwaitEvent(*session, Kind::Disconnected, kSoon));
+  proxy.Arm(TcpProxy::Evil::Delay, "");  // the request for the session, which comes first
   const BootTime start = BootClock::now();
-  proxy.CutAll();
+  proxy.Reopen();
   const auto connected = AwaitEvent(*session, Kind::Connected, kSoon);
   ASSERT_TRUE(connected);
   EXPECT_EQ(proxy.done(), 1);
