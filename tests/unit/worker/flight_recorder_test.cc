@@ -119,5 +119,17 @@ TEST_F(FlightRecorderTest, ARecorderOfAnotherStoreIsLeftToOthers) {
   EXPECT_FALSE(std::filesystem::is_empty(folder_));
 }
 
+TEST_F(FlightRecorderTest, AStoreThatIsServedLaterIsLookedAtThenAndOneThatIsLeftIsLetGo) {
+  DieRecording([](FlightRecorder&) {});
+  DeadRecorders dead(folder_, "other");
+  dead.Serve({"sqlite:b"});
+  EXPECT_THAT(dead.For("sqlite:a"), IsEmpty());
+  dead.Serve({"sqlite:a", "sqlite:b"});
+  EXPECT_THAT(dead.For("sqlite:a"), SizeIs(1));
+  dead.Serve({"sqlite:b"});
+  EXPECT_THAT(dead.For("sqlite:a"), IsEmpty());
+  EXPECT_THAT(DeadRecorder::Collect(folder_, {}, nullptr), SizeIs(1)) << "it is still locked";
+}
+
 }  // namespace
 }  // namespace millrace

@@ -2,26 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include "no_host.h"
+
 namespace millrace {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-class NoHost final : public FlightHost {
- public:
-  bool StopAsked() const override { return false; }
-  Fate FateOf(const Flight&) const override { return Fate::Start; }
-  bool Over() const override { return false; }
-  std::unique_ptr<TaskTransaction> OpenTransaction(Micros) override { return nullptr; }
-  void SaveProgress(const Flight&, std::string) override {}
-  void RoomAgain() override {}
-  void Park(FlightPtr) override {}
-  void Land(Landing) override {}
-  void Settled(const Flight&, const Settlement&) override {}
-  void Drop(const Flight&) override {}
-};
 
 class LaneQueueTest : public ::testing::Test {
  protected:

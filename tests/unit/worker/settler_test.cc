@@ -6,6 +6,8 @@
 #include <chrono>
 #include <map>
 
+#include "no_host.h"
+
 namespace millrace {
 namespace {
 
@@ -51,20 +53,6 @@ class ScriptedStore final : public TaskStore {
 
   const std::atomic<bool>& locked_;
   std::map<std::uint64_t, std::vector<SettleVerdict>> script_;
-};
-
-class NoHost final : public FlightHost {
- public:
-  bool StopAsked() const override { return false; }
-  std::unique_ptr<TaskTransaction> OpenTransaction(Micros) override { return nullptr; }
-  void SaveProgress(const Flight&, std::string) override {}
-  void Park(FlightPtr) override {}
-  void Land(Landing) override {}
-  void Settled(const Flight&, const Settlement&) override {}
-  Fate FateOf(const Flight&) const override { return Fate::Start; }
-  bool Over() const override { return false; }
-  void RoomAgain() override {}
-  void Drop(const Flight&) override {}
 };
 
 class SettlerTest : public testing::Test {

@@ -1,0 +1,151 @@
+#include "framework/worker/lane.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <filesystem>
+#include <future>
+
+#include "framework/exec/hand_over.h"
+#include "framework/testing/manual_clock.h"
+#include "framework/testing/memory_store.h"
+#include "no_host.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::SizeIs;
+
+// Tells the ids of the tasks that have ended.
+class TellingHost final : public NoHost {
+ public:
+  explicit TellingHost(const Clock& clock) : store_(clock) {}
+  Fate FateOf(const Flight&) const override { return fate; }
+  std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
+    return store_.OpenTransaction(limit);
+  }
+  void Land(Landing landing) override { landed.Push(std::move(landing)); }
+
+  std::uint64_t NextLanded() {
+    auto taken = landed.Take(1, seconds(20));
+    return taken.empty() ? 0 : taken[0].settlement.key.id;
+  }
+
+  std::atomic<Fate> fate{Fate::Start};
+  HandOver<Landing> landed;
+
+ private:
+  MemoryStore store_;
+};
+
+// Blocks on tasks that are called "hang" until the test releases them.
+class HangingHandler final : public HandlerInstance {
+ public:
+  HangingHandler(std::shared_future<void> release, std::atomic<int>& hanging)
+      : release_(std::move(release)), hanging_(hanging) {}
+  std::uint32_t MaxBatch() const override { return 1; }
+  std::vector<Outcome> Run(const std::string&, std::span<const Task> tasks, CallContext&) override {
+    if (tasks[0].biz_key == "hang") {
+      ++hanging_;
+      release_.wait();
+    }
+    return std::vector<Outcome>(tasks.size());
+  }
+
+ private:
+  const std::shared_future<void> release_;
+  std::atomic<int>& hanging_;
+};
+
+class LaneTest : public ::testing::Test {
+ protected:
+  LaneTest() {
+    char pattern[] = "/tmp/lane_XXXXXX";
+    folder_ = mkdtemp(pattern);
+    recorder_ = *FlightRecorder::Create(folder_, "w.1");
+    lane_ = std::make_unique<Lane>(LaneParts{clock_, *recorder_}, "t", Setup(1));
+  }
+  ~LaneTest() override {
+    if (!released_) release_.set_value();
+    lane_.reset();
+    recorder_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  LaneSetup Setup(std::uint32_t threads) {
+    LaneSetup setup;
+    setup.handler = std::make_shared<HangingHandler>(released_future_, hanging_);
+    setup.threads = threads;
+    return setup;
+  }
+  std::shared_ptr<Standing> NewLife() { return std::make_shared<Standing>("w.1", seconds(10), clock_.Now()); }
+  void Push(const std::shared_ptr<TellingHost>& host, const std::shared_ptr<Standing>& life, std::uint64_t id,
+            const std::string& key = {}) {
+    Task task;
+    task.key = {"tasks", id};
+    task.biz_key = key;
+    lane_->Push({std::make_shared<Flight>(host, "main", task, life, false)});
+  }
+  void WaitUntilHanging() {
+    const auto deadline = std::chrono::steady_clock::now() + seconds(20);
+    while (hanging_ == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    ASSERT_EQ(hanging_, 1);
+  }
+  void Release() {
+    released_ = true;
+    release_.set_value();
+  }
+
+  ManualClock clock_;
+  std::promise<void> release_;
+  const std::shared_future<void> released_future_ = release_.get_future().share();
+  bool released_ = false;
+  std::atomic<int> hanging_{0};
+  std::string folder_;
+  std::unique_ptr<FlightRecorder> recorder_;
+  std::unique_ptr<Lane> lane_;
+  const std::shared_ptr<TellingHost> dead_ = std::make_shared<TellingHost>(clock_);
+  const std::shared_ptr<TellingHost> well_ = std::make_shared<TellingHost>(clock_);
+};
+
+TEST_F(LaneTest, AThreadThatHangsInAShardWhoseBeatIsLateHasAStandIn) {
+  const auto late = NewLife();
+  Push(dead_, late, 1, "hang");
+  WaitUntilHanging();
+  const auto beating = NewLife();
+  Push(well_, beating, 2);
+  lane_->Watch(clock_.Now());
+  EXPECT_EQ(lane_->Queued(), 1u);
+  clock_.Advance(seconds(4));
+  beating->Renewed(clock_.Now());
+  lane_->Watch(clock_.Now());
+  EXPECT_EQ(well_->NextLanded(), 2u);
+  Release();
+  EXPECT_EQ(dead_->NextLanded(), 1u);
+}
+
+TEST_F(LaneTest, MoreThreadsStartAtOnce) {
+  Push(well_, NewLife(), 1, "hang");
+  WaitUntilHanging();
+  Push(well_, NewLife(), 2);
+  lane_->Follow(Setup(2));
+  EXPECT_EQ(well_->NextLanded(), 2u);
+}
+
+TEST_F(LaneTest, WhatIsWithdrawnIsTakenFromTheQueueAndWhatMovedOnlyWhereItWouldWait) {
+  Push(well_, NewLife(), 1, "hang");
+  WaitUntilHanging();
+  for (std::uint64_t id = 2; id <= 4; ++id) Push(well_, NewLife(), id);
+  EXPECT_THAT(lane_->TakeUnwanted(milliseconds(100)), SizeIs(0));
+  well_->fate = Fate::Moved;
+  EXPECT_THAT(lane_->TakeUnwanted(std::chrono::hours(2)), SizeIs(0));
+  EXPECT_THAT(lane_->TakeUnwanted(milliseconds(100)), SizeIs(3)) << "nothing is known of the lane's pace";
+  Push(well_, NewLife(), 5);
+  well_->fate = Fate::Withdrawn;
+  EXPECT_THAT(lane_->TakeUnwanted(std::chrono::hours(2)), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace millrace
