@@ -49,6 +49,12 @@ ordered_json ToJson(const NumberedState& state, const Plan& plan, Micros took) {
 }  // namespace
 
 Result<ExitCode> RunClusterPlan(const ClusterPlanOptions& options) {
+  if (!options.simulate.empty()) return RunClusterSimulation(options);
+  if (options.dry_run || !options.without.empty()) return RunClusterDryRun(options);
+  return Fail(ErrorCode::Invalid, "give --dry-run, for the live cluster, or --simulate FILE");
+}
+
+Result<ExitCode> RunClusterSimulation(const ClusterPlanOptions& options) {
   const auto text = ReadWhole(options.simulate);
   if (!text) return Fail(text.error());
   const auto state = ReadClusterState(*text, options.simulate == "-" ? "standard input" : options.simulate);

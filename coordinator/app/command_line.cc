@@ -4,6 +4,7 @@
 #include <csignal>
 #include <functional>
 
+#include "coordinator/app/command_parts.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/terminal.h"
 #include "framework/base/log.h"
@@ -11,47 +12,6 @@
 
 namespace millrace {
 namespace {
-
-using Action = std::function<Result<ExitCode>()>;
-
-// The commands as they are declared: each leaves its action where it was chosen.
-struct Chosen {
-  Action action;
-  CommonFlags* common = nullptr;
-  bool works = false;  // it runs tasks, so its log is of interest
-};
-
-void AddCommon(CLI::App& app, CommonFlags& flags, bool reads) {
-  app.add_option("--store", flags.store, "sqlite:PATH or mysql://user@host:port/database (MILLRACE_STORE)")
-      ->type_name("URL");
-  app.add_option("--config", flags.config, "configuration file (MILLRACE_CONFIG)")->type_name("FILE");
-  app.add_option("--zk", flags.zk, "ZooKeeper; not in this version")->type_name("HOSTS")->group("");
-  app.add_option("--cluster", flags.cluster, "cluster; not in this version")->type_name("NAME")->group("");
-  app.add_flag("-v,--verbose", flags.verbose, "log what happens");
-  if (reads) app.add_flag("--json", flags.json, "print one JSON value");
-}
-
-void AddFolders(CLI::App& app, CommonFlags& flags) {
-  app.add_option("--plugins", flags.plugins, "folder of plugins (default: the shipped ones)")
-      ->type_name("DIR");
-  app.add_option("--state-dir", flags.state_dir,
-                 "folder for this host's state (default: ~/.local/state/millrace)")
-      ->type_name("DIR");
-}
-
-CLI::App* Add(CLI::App& parent, const char* name, const char* what, const std::string& examples) {
-  CLI::App* app = parent.add_subcommand(name, what);
-  if (!examples.empty()) app->footer("Example:\n" + examples);
-  return app;
-}
-
-void Choose(CLI::App* app, Chosen& chosen, CommonFlags& common, bool works, Action action) {
-  app->callback([&chosen, &common, works, action = std::move(action)] {
-    chosen.action = action;
-    chosen.common = &common;
-    chosen.works = works;
-  });
-}
 
 void AddMill(CLI::App& app, MillFlags& flags) {
   AddCommon(app, flags.common, true);
@@ -64,16 +24,18 @@ void AddMill(CLI::App& app, MillFlags& flags) {
 }
 
 void AddRun(CLI::App& root, Chosen& chosen, MillFlags& flags) {
-  CLI::App* app = Add(root, "run", "Run tasks on an SQLite file, in this one process",
-                      "  millrace run --store sqlite:points.db --until-idle");
+  CLI::App* app = AddCommand(root, "run", "Run tasks on an SQLite file, in this one process",
+                             "  millrace run --store sqlite:points.db --until-idle");
   AddMill(*app, flags);
   Choose(app, chosen, flags.common, true, [&flags] { return RunRun(flags); });
 }
 
 void AddWorker(CLI::App& root, Chosen& chosen, MillFlags& flags) {
-  CLI::App* app = Add(root, "worker", "Run tasks on a server's store, beside other workers",
-                      "  MILLRACE_PASSWORD_FILE=~/.millrace-password \\\n"
-                      "    millrace worker --store mysql://millrace@db1:3306/work --load-balance 0-31,40");
+  CLI::App* app =
+      AddCommand(root, "worker", "Run tasks on a server's store, beside other workers",
+                 "  MILLRACE_PASSWORD_FILE=~/.millrace-password \\\n"
+                 "    millrace worker --store mysql://millrace@db1:3306/work --load-balance 0-31,40\n"
+                 "  millrace worker --zk zk1:2181,zk2:2181,zk3:2181/jobs --id w1");
   AddMill(*app, flags);
   app->add_option("--id", flags.id, "name of this worker (default: the host and the lowest free number)")
       ->type_name("ID");
@@ -83,11 +45,40 @@ void AddWorker(CLI::App& root, Chosen& chosen, MillFlags& flags) {
   app->add_option("--wait", flags.wait, "how long to wait for a server that is away at the start")
       ->type_name("TIME")
       ->capture_default_str();
+  app->add_option("--session-timeout", flags.session_timeout, "after which a cluster calls this worker gone")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app->add_option("--weight", flags.weight, "its part of the slices, beside workers of weight 1")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000));
+  app->add_option("--handlers", flags.handlers, "run these task types alone")
+      ->type_name("A,B")
+      ->delimiter(',');
+  app->add_option("--shards", flags.shards, "work on these shards alone")->type_name("A,B")->delimiter(',');
+  app->add_option("--tables", flags.tables, "work on these tables alone; table or shard/table")
+      ->type_name("A,B")
+      ->delimiter(',');
+  app->add_flag("--no-coordinate", flags.no_coordinate, "never lead the cluster");
   Choose(app, chosen, flags.common, true, [&flags] { return RunWorker(flags); });
 }
 
+void AddCoordinator(CLI::App& root, Chosen& chosen, CoordinatorOptions& o) {
+  CLI::App* app = AddCommand(root, "coordinator", "Stand for the leader of a cluster, and run no tasks",
+                             "  millrace coordinator --zk zk1:2181,zk2:2181,zk3:2181/jobs");
+  AddCommon(*app, o.common, true);
+  app->add_option("--id", o.id, "name of this candidate (default: the host and the process)")
+      ->type_name("ID");
+  app->add_option("--session-timeout", o.session_timeout, "after which another candidate takes over")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app->add_option("--wait", o.wait, "how long to wait for ZooKeeper at the start")
+      ->type_name("TIME")
+      ->capture_default_str();
+  Choose(app, chosen, o.common, true, [&o] { return RunCoordinator(o); });
+}
+
 void AddSubmit(CLI::App& root, Chosen& chosen, SubmitOptions& o) {
-  CLI::App* app = Add(
+  CLI::App* app = AddCommand(
       root, "submit", "Add tasks",
       "  millrace submit --handler award_points --params '{\"customer_id\":1,\"amount\":2.99}' --key p-1\n"
       "  millrace submit --handler award_points --from payments.csv --key-column payment_id\n"
@@ -138,18 +129,18 @@ void AddChoice(CLI::App& app, TaskChoice& choice, bool filters) {
 
 void AddTaskReads(CLI::App& task, Chosen& chosen, TaskListOptions& list, TaskChoice& show, TaskChoice& why) {
   CLI::App* app =
-      Add(task, "list", "List tasks", "  millrace task list --state failed --handler award_points");
+      AddCommand(task, "list", "List tasks", "  millrace task list --state failed --handler award_points");
   AddChoice(*app, list.choice, true);
   app->add_option("--limit", list.limit, "at most so many")->type_name("N")->capture_default_str();
   app->add_option("--after", list.after, "go on where an earlier list ended")->type_name("MARK");
   Choose(app, chosen, list.choice.common, false, [&list] { return RunTaskList(list); });
 
-  app = Add(task, "show", "Show everything about a task", "  millrace task show main/tasks/17");
+  app = AddCommand(task, "show", "Show everything about a task", "  millrace task show main/tasks/17");
   AddChoice(*app, show, false);
   app->add_option("task", show.names, "shard/table/id, or the id alone")->type_name("NAME");
   Choose(app, chosen, show.common, false, [&show] { return RunTaskShow(show); });
 
-  app = Add(task, "why", "Say why a task is not running", "  millrace task why 17");
+  app = AddCommand(task, "why", "Say why a task is not running", "  millrace task why 17");
   AddChoice(*app, why, false);
   AddFolders(*app, why.common);
   app->add_option("task", why.names, "shard/table/id, or the id alone")->type_name("NAME");
@@ -158,7 +149,7 @@ void AddTaskReads(CLI::App& task, Chosen& chosen, TaskListOptions& list, TaskCho
 
 void AddTaskAction(CLI::App& task, Chosen& chosen, TaskActionOptions& o, TaskAction action, const char* name,
                    const char* what, const char* example) {
-  CLI::App* app = Add(task, name, what, example);
+  CLI::App* app = AddCommand(task, name, what, example);
   o.action = action;
   AddChoice(*app, o.choice, true);
   app->add_option("task", o.choice.names, "shard/table/id, or the id alone")->type_name("NAME");
@@ -170,6 +161,7 @@ void AddTaskAction(CLI::App& task, Chosen& chosen, TaskActionOptions& o, TaskAct
 // Where every command's flags live while it runs.
 struct Flags {
   MillFlags run, worker;
+  CoordinatorOptions coordinator;
   SubmitOptions submit;
   TaskListOptions list;
   TaskChoice show, why;
@@ -177,11 +169,11 @@ struct Flags {
   SchemaOptions print, apply, upgrade, check;
   CommonFlags handler_list;
   HandlerRunOptions handler_run;
-  ClusterPlanOptions cluster_plan;
 };
 
 void AddTask(CLI::App& root, Chosen& chosen, Flags& f) {
-  CLI::App* task = Add(root, "task", "Look at tasks and change them", "  millrace task list --state failed");
+  CLI::App* task =
+      AddCommand(root, "task", "Look at tasks and change them", "  millrace task list --state failed");
   task->require_subcommand(1);
   AddTaskReads(*task, chosen, f.list, f.show, f.why);
   AddTaskAction(*task, chosen, f.retry, TaskAction::Retry, "retry",
@@ -198,7 +190,7 @@ void AddTask(CLI::App& root, Chosen& chosen, Flags& f) {
 
 void AddSchemaCommand(CLI::App& schema, Chosen& chosen, SchemaOptions& o, const char* name, const char* what,
                       const char* example, bool spec, Result<ExitCode> (*run)(const SchemaOptions&)) {
-  CLI::App* app = Add(schema, name, what, example);
+  CLI::App* app = AddCommand(schema, name, what, example);
   AddCommon(*app, o.common, !spec);
   app->add_option("--shard", o.shard, "this shard alone")->type_name("NAME");
   if (spec) {
@@ -211,8 +203,8 @@ void AddSchemaCommand(CLI::App& schema, Chosen& chosen, SchemaOptions& o, const 
 }
 
 void AddSchema(CLI::App& root, Chosen& chosen, Flags& f) {
-  CLI::App* schema = Add(root, "schema", "Make and check the task tables",
-                         "  millrace schema apply --store mysql://millrace@db1/work");
+  CLI::App* schema = AddCommand(root, "schema", "Make and check the task tables",
+                                "  millrace schema apply --store mysql://millrace@db1/work");
   schema->require_subcommand(1);
   AddSchemaCommand(*schema, chosen, f.print, "print", "Print the DDL",
                    "  millrace schema print --store mysql://u@h/d > schema.sql", true, RunSchemaPrint);
@@ -227,18 +219,19 @@ void AddSchema(CLI::App& root, Chosen& chosen, Flags& f) {
 }
 
 void AddHandler(CLI::App& root, Chosen& chosen, Flags& f) {
-  CLI::App* handler = Add(root, "handler", "Look at handlers and try them", "  millrace handler list");
+  CLI::App* handler = AddCommand(root, "handler", "Look at handlers and try them", "  millrace handler list");
   handler->require_subcommand(1);
-  CLI::App* app = Add(*handler, "list", "List the handlers of the plugins at hand",
-                      "  millrace handler list --plugins ./build/plugins");
+  CLI::App* app = AddCommand(*handler, "list", "List the handlers of the plugins at hand",
+                             "  millrace handler list --plugins ./build/plugins");
   AddCommon(*app, f.handler_list, true);
   AddFolders(*app, f.handler_list);
   Choose(app, chosen, f.handler_list, false, [&f] { return RunHandlerList(f.handler_list); });
 
   HandlerRunOptions& o = f.handler_run;
-  app = Add(*handler, "run", "Run one handler here and now, without a task",
-            "  millrace handler run award_points --params '{\"customer_id\":1,\"amount\":2.99}' --store "
-            "sqlite:points.db");
+  app =
+      AddCommand(*handler, "run", "Run one handler here and now, without a task",
+                 "  millrace handler run award_points --params '{\"customer_id\":1,\"amount\":2.99}' --store "
+                 "sqlite:points.db");
   AddCommon(*app, o.common, true);
   AddFolders(*app, o.common);
   app->add_option("handler,--handler", o.handler, "the task type")->type_name("NAME")->required();
@@ -248,29 +241,12 @@ void AddHandler(CLI::App& root, Chosen& chosen, Flags& f) {
   Choose(app, chosen, o.common, false, [&o] { return RunHandlerRun(o); });
 }
 
-void AddClusterPlan(CLI::App& cluster, Chosen& chosen, ClusterPlanOptions& o) {
-  CLI::App* app = Add(cluster, "plan", "Show who would own which slice, and how many would move",
-                      "  millrace cluster plan --simulate cluster.json");
-  app->add_option("--simulate", o.simulate, "plan for the cluster in this JSON file; - is standard input")
-      ->type_name("FILE")
-      ->required();
-  app->add_flag("--json", o.common.json, "print one JSON value, which it does anyway");
-  Choose(app, chosen, o.common, false, [&o] { return RunClusterPlan(o); });
-}
-
-void AddCluster(CLI::App& root, Chosen& chosen, Flags& f) {
-  CLI::App* cluster = Add(root, "cluster", "Look at the cluster and steer it",
-                          "  millrace cluster plan --simulate cluster.json");
-  cluster->require_subcommand(1);
-  AddClusterPlan(*cluster, chosen, f.cluster_plan);
-}
-
 // The order in which a newcomer meets them.
 void GroupCommands(CLI::App& root) {
   const std::pair<const char*, std::vector<const char*>> kGroups[] = {
-      {"Run tasks", {"run", "worker"}},
+      {"Run tasks", {"run", "worker", "coordinator"}},
       {"Add tasks", {"submit"}},
-      {"Look after them", {"task", "cluster", "schema", "handler"}}};
+      {"Look after them", {"task", "cluster", "config", "schema", "handler"}}};
   for (const auto& [group, names] : kGroups) {
     for (const char* name : names) root.get_subcommand(name)->group(group);
   }
@@ -336,11 +312,12 @@ int RunCommandLine(int argc, char** argv) {
   Chosen chosen;
   AddRun(root, chosen, flags.run);
   AddWorker(root, chosen, flags.worker);
+  AddCoordinator(root, chosen, flags.coordinator);
   AddSubmit(root, chosen, flags.submit);
   AddTask(root, chosen, flags);
   AddSchema(root, chosen, flags);
   AddHandler(root, chosen, flags);
-  AddCluster(root, chosen, flags);
+  const ClusterCommands cluster(root, chosen);
   GroupCommands(root);
   if (argc <= 1) {
     PrintNote(root.help());

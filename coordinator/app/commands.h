@@ -43,6 +43,19 @@ struct MillFlags {
   bool until_idle = false;
   std::string load_balance;
   std::string wait = "5m";  // how long a server that is away at the start is waited for
+  // In a cluster:
+  std::string session_timeout = "10s";
+  std::uint32_t weight = 1;
+  std::vector<std::string> handlers;  // only these; empty: all that the plugins have
+  std::vector<std::string> shards;
+  std::vector<std::string> tables;
+  bool no_coordinate = false;
+};
+struct CoordinatorOptions {
+  CommonFlags common;
+  std::string id;
+  std::string session_timeout = "10s";
+  std::string wait = "5m";
 };
 Result<ExitCode> RunRun(const MillFlags& flags);
 Result<ExitCode> RunWorker(const MillFlags& flags);
@@ -87,11 +100,51 @@ Result<ExitCode> RunSchemaApply(const SchemaOptions& options);
 Result<ExitCode> RunSchemaUpgrade(const SchemaOptions& options);
 Result<ExitCode> RunSchemaCheck(const SchemaOptions& options);
 
-struct ClusterPlanOptions {
-  CommonFlags common;    // of these `json` alone is taken: the answer is JSON anyway
-  std::string simulate;  // a file, or - for standard input
+Result<ExitCode> RunClusterStatus(const CommonFlags& common);
+
+struct ClusterSlicesOptions {
+  CommonFlags common;
+  std::string why;  // a slice
 };
-Result<ExitCode> RunClusterPlan(const ClusterPlanOptions& options);
+Result<ExitCode> RunClusterSlices(const ClusterSlicesOptions& options);
+
+struct ClusterPlanOptions {
+  CommonFlags common;
+  std::string simulate;  // a file, or - for standard input
+  bool dry_run = false;
+  std::vector<std::string> without;  // as if these were drained
+};
+Result<ExitCode> RunClusterPlan(const ClusterPlanOptions& options);  // one of the two below
+Result<ExitCode> RunClusterSimulation(const ClusterPlanOptions& options);
+Result<ExitCode> RunClusterDryRun(const ClusterPlanOptions& options);
+
+struct ClusterControlOptions {
+  CommonFlags common;
+  std::vector<std::string> targets;
+  std::string duration = "60s";
+};
+Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options);
+Result<ExitCode> RunClusterUndrain(const ClusterControlOptions& options);
+Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options);
+Result<ExitCode> RunClusterPause(const ClusterControlOptions& options);
+Result<ExitCode> RunClusterResume(const ClusterControlOptions& options);
+Result<ExitCode> RunClusterProceed(const ClusterControlOptions& options);
+
+struct ConfigOptions {
+  CommonFlags common;
+  std::string part;   // `handlers`, or a key in it: `handlers.noop.concurrency`
+  std::string value;  // JSON, @FILE, -
+  bool effective = false;
+  std::optional<std::int32_t> version;
+};
+Result<ExitCode> RunConfigGet(const ConfigOptions& options);
+Result<ExitCode> RunConfigSet(const ConfigOptions& options);
+Result<ExitCode> RunConfigEdit(const ConfigOptions& options);
+Result<ExitCode> RunConfigValidate(const ConfigOptions& options);
+Result<ExitCode> RunConfigHistory(const ConfigOptions& options);
+Result<ExitCode> RunConfigRollback(const ConfigOptions& options);
+
+Result<ExitCode> RunCoordinator(const CoordinatorOptions& options);
 
 struct HandlerRunOptions {
   CommonFlags common;

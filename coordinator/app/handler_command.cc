@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/app/cluster_client.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/handler_catalog.h"
 #include "coordinator/app/json_row.h"
@@ -128,7 +129,7 @@ Result<ExitCode> RunHandlerList(const CommonFlags& common) {
 Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
   if (auto json = CheckJson(options.params); !json)
     return Fail(ErrorCode::Invalid, "--params: " + json.error().message);
-  auto settings = ResolveSettings(options.common, Variable, kDefaultStore);
+  auto settings = ResolveShards(options.common, kDefaultStore);
   if (!settings) return Fail(settings.error());
   auto plugins = LoadPlugins(options.common);
   if (!plugins) return Fail(plugins.error());

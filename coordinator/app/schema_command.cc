@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "coordinator/app/cluster_client.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/paths.h"
 #include "coordinator/app/shards.h"
@@ -10,7 +11,7 @@ namespace {
 
 // The shards of --shard, or all; nothing is connected yet.
 Result<Shards> ChosenShards(const SchemaOptions& options) {
-  auto settings = ResolveSettings(options.common, Variable, kDefaultStore);
+  auto settings = ResolveShards(options.common, kDefaultStore);
   if (!settings) return Fail(settings.error());
   auto shards = OpenShards(*settings);
   if (!shards || options.shard.empty()) return shards;

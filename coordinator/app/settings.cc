@@ -1,17 +1,34 @@
 #include "coordinator/app/settings.h"
 
+#include <fstream>
+#include <iterator>
+
 #include "framework/store/url.h"
 
 namespace millrace {
 namespace {
 
-Status RefuseZooKeeper(const CommonFlags& flags, const Environment& environment) {
-  const bool flag = !flags.zk.empty();
-  if (!flag && environment("MILLRACE_ZK").empty()) return {};
-  return Fail(ErrorCode::Invalid,
-              std::string(flag ? "--zk" : "MILLRACE_ZK") +
-                  " is set, but this version runs without ZooKeeper; leave it out: a worker "
-                  "without it owns all slices of its store, or those of --load-balance");
+Result<std::optional<ClusterAddress>> FindCluster(const CommonFlags& flags, const Environment& environment) {
+  ClusterAddress address;
+  address.servers = flags.zk.empty() ? environment("MILLRACE_ZK") : flags.zk;
+  const std::string name = flags.cluster.empty() ? environment("MILLRACE_CLUSTER") : flags.cluster;
+  if (!name.empty()) address.name = name;
+  address.auth_file = flags.zk_auth_file;
+  if (!address.servers.empty()) return address;
+  if (flags.cluster.empty() && flags.zk_auth_file.empty()) return std::nullopt;
+  return Fail(ErrorCode::Invalid, std::string(flags.cluster.empty() ? "--zk-auth-file" : "--cluster") +
+                                      " needs the servers too: give --zk host:port, or set MILLRACE_ZK");
+}
+
+Status ReadFile(Settings& settings, const std::string& file) {
+  if (file.empty()) return {};
+  auto config = LoadConfigFile(file);
+  if (!config) return Fail(config.error());
+  settings.config = std::move(*config);
+  settings.config_file = file;
+  std::ifstream stream(file, std::ios::binary);
+  settings.config_text.assign(std::istreambuf_iterator<char>(stream), {});
+  return {};
 }
 
 // The one store that a flag, the environment or the default names.
@@ -26,6 +43,10 @@ Status UseStore(Settings& settings, const CommonFlags& flags, const Environment&
   if (url.empty() && !settings.config.shards.empty()) {
     settings.store_from = "the configuration";
     settings.shards = settings.config.shards;
+    return {};
+  }
+  if (url.empty() && settings.cluster) {
+    settings.store_from = "the cluster";
     return {};
   }
   if (url.empty()) {
@@ -48,19 +69,24 @@ Status UseStore(Settings& settings, const CommonFlags& flags, const Environment&
 
 Result<Settings> ResolveSettings(const CommonFlags& flags, const Environment& environment,
                                  const std::string& default_store) {
-  if (auto zk = RefuseZooKeeper(flags, environment); !zk) return Fail(zk.error());
   Settings settings;
+  auto cluster = FindCluster(flags, environment);
+  if (!cluster) return Fail(cluster.error());
+  settings.cluster = std::move(*cluster);
+  settings.password_file = environment("MILLRACE_PASSWORD_FILE");
   const std::string file = flags.config.empty() ? environment("MILLRACE_CONFIG") : flags.config;
-  if (!file.empty()) {
-    auto config = LoadConfigFile(file);
-    if (!config) return Fail(config.error());
-    settings.config = std::move(*config);
-  }
+  if (auto read = ReadFile(settings, file); !read) return Fail(read.error());
   if (auto used = UseStore(settings, flags, environment, default_store); !used) return Fail(used.error());
   for (auto& [name, shard] : settings.shards) {
-    if (shard.password_file.empty()) shard.password_file = environment("MILLRACE_PASSWORD_FILE");
+    if (shard.password_file.empty()) shard.password_file = settings.password_file;
   }
   return settings;
+}
+
+Result<Settings> ResolveCluster(const CommonFlags& flags, const Environment& environment) {
+  auto settings = ResolveSettings(flags, environment, kDefaultStore);
+  if (!settings || settings->cluster) return settings;
+  return Fail(ErrorCode::Invalid, "no cluster is named: give --zk host:port, or set MILLRACE_ZK");
 }
 
 }  // namespace millrace

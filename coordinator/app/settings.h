@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "framework/base/result.h"
@@ -15,6 +16,7 @@ struct CommonFlags {
   std::string store;
   std::string config;
   std::string zk;
+  std::string zk_auth_file;
   std::string cluster;
   std::string plugins;
   std::string state_dir;
@@ -22,19 +24,32 @@ struct CommonFlags {
   bool verbose = false;
 };
 
+// Which cluster is meant.
+struct ClusterAddress {
+  std::string servers;  // host:port,…/chroot
+  std::string name = "default";
+  std::string auth_file = {};  // empty: no digest
+};
+
 struct Settings {
   Config config;
-  std::map<std::string, ShardConfig> shards;  // never empty
+  std::string config_file;                    // empty: none was given
+  std::string config_text;                    // what stands in it
+  std::map<std::string, ShardConfig> shards;  // empty only with a cluster: its configuration names them
   std::string store_from;  // where the shards are named: `--store`, `MILLRACE_STORE`, a file, `the default`
+  std::string password_file;  // for shards that name none
+  std::optional<ClusterAddress> cluster;
 };
 
 inline constexpr const char* kDefaultStore = "sqlite:millrace.db";
 
 using Environment = std::function<std::string(const char* name)>;  // empty: not set
 
-// Reads the configuration file and checks every store's URL. Without any store named it is `default_store`;
-// where that is empty too, Invalid with what to type. Invalid for --zk: this version has no cluster.
+// Reads the configuration file and checks every store's URL. Without any store named it is that of the
+// cluster, or else `default_store`; where that is empty too, Invalid with what to type.
 Result<Settings> ResolveSettings(const CommonFlags& flags, const Environment& environment,
                                  const std::string& default_store);
+// The same for a command that works on a cluster: Invalid, with what to type, where none is named.
+Result<Settings> ResolveCluster(const CommonFlags& flags, const Environment& environment);
 
 }  // namespace millrace

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "coordinator/app/cluster_client.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/handler_catalog.h"
 #include "coordinator/app/input_rows.h"
@@ -180,7 +181,7 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   }
   auto task = Template(options);
   if (!task) return Fail(task.error());
-  auto settings = ResolveSettings(options.common, Variable, kDefaultStore);
+  auto settings = ResolveShards(options.common, kDefaultStore);
   if (!settings) return Fail(settings.error());
   if (!options.force) {
     auto known = CheckHandlerKnown(options.handler, settings->config, HandlersAtHand(options.common));

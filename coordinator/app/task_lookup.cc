@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "coordinator/app/cluster_client.h"
 #include "coordinator/app/paths.h"
 
 namespace millrace {
@@ -47,7 +48,7 @@ Result<TaskName> FindByKey(Desks& desks, const TaskChoice& choice) {
 
 Result<Desks> OpenDesks(const CommonFlags& common, const std::string& shard) {
   Desks desks;
-  auto settings = ResolveSettings(common, Variable, kDefaultStore);
+  auto settings = ResolveShards(common, kDefaultStore);
   if (!settings) return Fail(settings.error());
   desks.settings = std::move(*settings);
   auto shards = OpenShards(desks.settings);

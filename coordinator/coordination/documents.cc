@@ -1,5 +1,6 @@
 #include "coordinator/coordination/documents.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "framework/policy/load_balance.h"
@@ -50,7 +51,68 @@ ordered_json OrNull(const std::optional<T>& value) {
   return value ? ordered_json(*value) : ordered_json(nullptr);
 }
 
+// What both name, where both name something.
+template <class T>
+void Narrow(std::optional<std::vector<T>>& names, const std::optional<std::vector<T>>& limit) {
+  if (!limit) return;
+  if (!names) {
+    names = limit;
+    return;
+  }
+  std::erase_if(*names,
+                [&](const T& name) { return std::find(limit->begin(), limit->end(), name) == limit->end(); });
+}
+
+template <class T>
+void SortNames(std::optional<std::vector<T>>& names) {
+  if (names) std::sort(names->begin(), names->end());
+}
+
+Status ReadNumbers(Reader& reader, std::optional<std::vector<std::uint32_t>>& into) {
+  std::optional<std::string> text;
+  reader.ReadOptional("load_balance", text);
+  if (!reader.good() || !text) return {};
+  auto numbers = ParseLoadBalance(*text);
+  if (!numbers) return Fail(ErrorCode::Invalid, "'load_balance': " + numbers.error().message);
+  into = std::move(*numbers);
+  return {};
+}
+
+ordered_json Numbers(const std::optional<std::vector<std::uint32_t>>& numbers) {
+  return numbers ? ordered_json(FormatLoadBalance(*numbers)) : ordered_json(nullptr);
+}
+
 }  // namespace
+
+WorkerDocument Limited(WorkerDocument document, const LimitsDocument& limits) {
+  Narrow(document.handlers, limits.handlers);
+  Narrow(document.load_balance, limits.load_balance);
+  Narrow(document.shards, limits.shards);
+  Narrow(document.tables, limits.tables);
+  return document;
+}
+
+std::string ToText(const LimitsDocument& document) {
+  return ordered_json{{"handlers", OrNull(document.handlers)},
+                      {"load_balance", Numbers(document.load_balance)},
+                      {"shards", OrNull(document.shards)},
+                      {"tables", OrNull(document.tables)}}
+      .dump();
+}
+
+Result<LimitsDocument> ReadLimits(std::string_view text) {
+  LimitsDocument document;
+  Reader reader(text);
+  reader.ReadOptional("handlers", document.handlers);
+  reader.ReadOptional("shards", document.shards);
+  reader.ReadOptional("tables", document.tables);
+  if (Status numbers = ReadNumbers(reader, document.load_balance); !numbers) return Fail(numbers.error());
+  if (!reader.good()) return reader.Wrong();
+  SortNames(document.handlers);
+  SortNames(document.shards);
+  SortNames(document.tables);
+  return document;
+}
 
 std::string ToText(const WorkerDocument& document) {
   ordered_json json{{"host", document.host},
@@ -58,8 +120,7 @@ std::string ToText(const WorkerDocument& document) {
                     {"incarnation", document.incarnation},
                     {"weight", document.weight},
                     {"handlers", OrNull(document.handlers)}};
-  json["load_balance"] =
-      document.load_balance ? ordered_json(FormatLoadBalance(*document.load_balance)) : ordered_json(nullptr);
+  json["load_balance"] = Numbers(document.load_balance);
   if (document.shards) json["shards"] = *document.shards;
   if (document.tables) json["tables"] = *document.tables;
   json["doorbell"] = document.doorbell;
@@ -70,23 +131,17 @@ std::string ToText(const WorkerDocument& document) {
 Result<WorkerDocument> ReadWorker(std::string_view text) {
   WorkerDocument document;
   Reader reader(text);
-  std::optional<std::string> numbers;
   reader.Read("host", document.host);
   reader.Read("pid", document.pid);
   reader.Read("incarnation", document.incarnation);
   reader.Read("weight", document.weight);
   reader.ReadOptional("handlers", document.handlers);
-  reader.ReadOptional("load_balance", numbers);
   reader.ReadOptional("shards", document.shards);
   reader.ReadOptional("tables", document.tables);
   reader.Read("doorbell", document.doorbell);
   reader.Read("version", document.version);
   if (document.weight < 1 || document.weight > 1000) reader.Refuse("'weight' must be 1 … 1000");
-  if (reader.good() && numbers) {
-    auto parsed = ParseLoadBalance(*numbers);
-    if (!parsed) return Fail(ErrorCode::Invalid, "'load_balance': " + parsed.error().message);
-    document.load_balance = std::move(*parsed);
-  }
+  if (Status numbers = ReadNumbers(reader, document.load_balance); !numbers) return Fail(numbers.error());
   if (!reader.good()) return reader.Wrong();
   return document;
 }

@@ -52,6 +52,17 @@ struct ExpectDocument {
   std::uint32_t seconds = 60;    // from when the leader sees the node
 };
 
+// control/limits/<id>: what operators limit a worker to while it runs; each as in WorkerDocument.
+struct LimitsDocument {
+  std::optional<std::vector<std::string>> handlers = {};
+  std::optional<std::vector<std::uint32_t>> load_balance = {};
+  std::optional<std::vector<std::string>> shards = {};
+  std::optional<std::vector<std::string>> tables = {};
+};
+// What both allow.
+WorkerDocument Limited(WorkerDocument document, const LimitsDocument& limits);
+
+std::string ToText(const LimitsDocument& document);
 std::string ToText(const WorkerDocument& document);
 std::string ToText(const EpochDocument& document);
 std::string ToText(const ExpectDocument& document);
@@ -59,6 +70,7 @@ std::string ToText(const ExpectDocument& document);
 std::vector<std::string> ToTexts(const AssignDocument& document, std::size_t longest);
 
 Result<WorkerDocument> ReadWorker(std::string_view text);
+Result<LimitsDocument> ReadLimits(std::string_view text);
 Result<EpochDocument> ReadEpoch(std::string_view text);
 Result<ExpectDocument> ReadExpect(std::string_view text);
 // `parts` in order. NotFound if it goes on in a further part; Invalid if they are not of one generation.

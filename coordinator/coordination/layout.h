@@ -22,6 +22,7 @@ inline constexpr std::array kFixedNodes{
     FixedNode{"/control/drain", ""},
     FixedNode{"/control/expect", ""},
     FixedNode{"/control/pause", ""},
+    FixedNode{"/control/limits", ""},
     FixedNode{"/config", ""},
     FixedNode{"/config/engine", "{}"},
     FixedNode{"/config/handlers", "{}"},

@@ -38,19 +38,28 @@ void Leader::Event(const TreeEvent& event, BootTime now) {
 std::optional<TreeRequest> Leader::Next(BootTime now) {
   if (auto request = election_.Next(now)) return request;
   if (!election_.Leading()) {
-    led_.reset();
+    End();
     return std::nullopt;
   }
-  if (led_ != election_.Leading()->epoch) {
-    led_ = election_.Leading()->epoch;
-    membership_.Begin(judge_from_);
-    mirror_.MakeAllStale();
-  }
+  if (led_ != election_.Leading()->epoch) Begin();
   mirror_.ReconcileEvery(kReconcile, now);
   if (auto read = mirror_.NextRead()) return read;
   TrackParts();
   if (auto read = mirror_.NextRead()) return read;
   return Decide(now);
+}
+
+void Leader::Begin() {
+  led_ = election_.Leading()->epoch;
+  membership_.Begin(judge_from_);
+  mirror_.MakeAllStale();
+  if (calls_.leads) calls_.leads(election_.Leading());
+}
+
+void Leader::End() {
+  if (!led_) return;
+  led_.reset();
+  if (calls_.leads) calls_.leads(std::nullopt);
 }
 
 void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) {

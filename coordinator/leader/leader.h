@@ -29,6 +29,7 @@ class Leader final : public TreeMachine {
     std::function<std::shared_ptr<const TableCatalog>()> catalog;
     std::function<std::map<std::string, std::string>()> groups;  // task type → configured group
     std::function<void(const SliceMove&)> moved;                 // for logs and counters; may be empty
+    std::function<void(const std::optional<Term>&)> leads;       // the term began or ended; may be empty
   };
 
   Leader(LeaderOptions options, Calls calls);
@@ -45,6 +46,8 @@ class Leader final : public TreeMachine {
   bool Settled() const { return settled_ && decision_.waiting == 0; }
 
  private:
+  void Begin();
+  void End();
   void Track();
   void TrackParts();
   std::map<std::string, StoredAssignment> Stored() const;

@@ -36,7 +36,8 @@ void TableReader::Publish() {
       catalog.unread.insert(shard);
       continue;
     }
-    for (const TableInfo& info : *tables) catalog.tables.push_back({shard, info.table, info.slices, info.beyond});
+    for (const TableInfo& info : *tables)
+      catalog.tables.push_back({shard, info.table, info.slices, info.beyond});
   }
   std::sort(catalog.tables.begin(), catalog.tables.end());
   MutexLock lock(mutex_);

@@ -22,13 +22,16 @@ Member::Member(MemberOptions options, ConfigLayers layers, Calls calls)
       calls_(std::move(calls)),
       own_("/workers/" + options_.id),
       assign_("/assign/" + options_.id),
-      status_("/status/" + options_.id) {
+      status_("/status/" + options_.id),
+      limits_("/control/limits/" + options_.id),
+      document_(options_.document) {
   for (const char* part : kConfigParts) mirror_.TrackNode(ConfigPath(part));
   mirror_.TrackList(kPauses);
   if (!options_.registers) return;
   mirror_.TrackNode(own_);
   mirror_.TrackNode(assign_);
   mirror_.TrackNode(status_);
+  mirror_.TrackNode(limits_);
 }
 
 void Member::Event(const TreeEvent& event, BootTime) {
@@ -65,7 +68,7 @@ BootTime Member::WakeAt(BootTime now) const {
 
 std::optional<TreeRequest> Member::Register(BootTime now) {
   const TreeNode* own = mirror_.Node(own_);
-  const std::string text = ToText(options_.document);
+  const std::string text = ToText(document_);
   TreeRequest write{TreeRequest::Kind::Write};
   if (own == nullptr) {
     registered_ = false;
@@ -144,6 +147,7 @@ void Member::Recompute() {
   read_once_ = true;
   changed = FollowConfig() || changed;
   changed = FollowPauses() || changed;
+  FollowLimits();
   std::vector<std::string> refusals;
   for (const auto& [node, why] : refusals_) refusals.push_back(node + ": " + why);
   for (const auto& [part, why] : layers_.Refusals()) refusals.push_back(why);
@@ -212,6 +216,24 @@ bool Member::FollowPauses() {
   }
   view_.pauses = std::make_shared<const Pauses>(std::move(pauses));
   return true;
+}
+
+void Member::FollowLimits() {
+  const std::string name = "control/limits/" + options_.id;
+  WorkerDocument document = options_.document;
+  if (calls_.types) {
+    if (auto types = calls_.types(*view_.config)) document.handlers = std::move(types);
+  }
+  if (const TreeNode* node = mirror_.Node(limits_)) {
+    auto limits = ReadLimits(node->data);
+    if (!limits) {
+      if (!refusals_.contains(name)) Refuse(name, limits.error().message);
+      return;
+    }
+    document = Limited(std::move(document), *limits);
+  }
+  refusals_.erase(name);
+  document_ = std::move(document);
 }
 
 void Member::Refuse(const std::string& node, std::string why) {

@@ -30,6 +30,8 @@ class Member final : public TreeMachine {
     std::function<void(const MemberView&)> publish;
     // What the worker has to tell, one JSON object; asked each status_interval. May be empty.
     std::function<std::string()> status;
+    // The task types that the worker runs under this configuration; nullopt: what the document says.
+    std::function<std::optional<std::vector<std::string>>(const Config&)> types;
   };
 
   Member(MemberOptions options, ConfigLayers layers, Calls calls);
@@ -38,9 +40,6 @@ class Member final : public TreeMachine {
   std::optional<TreeRequest> Next(BootTime now) override;
   void Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) override;
   BootTime WakeAt(BootTime now) const override;
-
-  // What it accepts has changed: its node is written anew.
-  void SetDocument(WorkerDocument document) { options_.document = std::move(document); }
 
   bool Registered() const { return registered_; }
   // Another process has had the id for longer than a session lasts: this one should give up.
@@ -54,16 +53,19 @@ class Member final : public TreeMachine {
   bool FollowAssignment();
   bool FollowConfig();
   bool FollowPauses();
+  void FollowLimits();
   void Refuse(const std::string& node, std::string why);
   bool AnotherHasIt(const TreeNode& node, BootTime now);
 
-  MemberOptions options_;
+  const MemberOptions options_;
   ConfigLayers layers_;
   const Calls calls_;
   const std::string own_;     // workers/<id>
   const std::string assign_;  // assign/<id>
   const std::string status_;  // status/<id>
+  const std::string limits_;  // control/limits/<id>
   TreeMirror mirror_;
+  WorkerDocument document_;  // what the own node should say: with its types, and within the limits
   std::int64_t session_ = 0;
   bool registered_ = false;
   bool id_in_use_ = false;

@@ -25,10 +25,23 @@ TEST(SettingsTest, WithoutAnyStoreItSaysWhatToType) {
   EXPECT_THAT(ResolveSettings({}, Nothing, "").error().message, HasSubstr("--store mysql://"));
 }
 
-TEST(SettingsTest, ZooKeeperIsRefusedByThisVersion) {
+TEST(SettingsTest, AClusterNeedsNoStoreForItsConfigurationNamesThem) {
   CommonFlags flags;
-  flags.zk = "localhost:2181";
-  EXPECT_THAT(ResolveSettings(flags, Nothing, kDefaultStore).error().message, HasSubstr("without ZooKeeper"));
+  flags.zk = "zk1:2181/jobs";
+  const auto settings = ResolveSettings(flags, Nothing, kDefaultStore);
+  ASSERT_TRUE(settings && settings->cluster);
+  EXPECT_EQ(settings->cluster->servers, "zk1:2181/jobs");
+  EXPECT_EQ(settings->cluster->name, "default");
+  EXPECT_TRUE(settings->shards.empty());
+  flags.store = "mysql://u@h/d";
+  EXPECT_EQ(ResolveSettings(flags, Nothing, kDefaultStore)->shards.size(), 1u);
+}
+
+TEST(SettingsTest, AClustersNameAloneIsRefused) {
+  CommonFlags flags;
+  flags.cluster = "night";
+  EXPECT_THAT(ResolveSettings(flags, Nothing, kDefaultStore).error().message, HasSubstr("--zk"));
+  EXPECT_THAT(ResolveCluster({}, Nothing).error().message, HasSubstr("MILLRACE_ZK"));
 }
 
 TEST(SettingsTest, AWrongSchemeIsRefused) {

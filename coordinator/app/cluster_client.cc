@@ -1,0 +1,127 @@
+#include "coordinator/app/cluster_client.h"
+
+#include "coordinator/app/paths.h"
+#include "coordinator/coordination/zookeeper/zookeeper.h"
+
+namespace millrace {
+namespace {
+
+constexpr Micros kConnectLimit = std::chrono::seconds(10);
+constexpr int kTries = 5;
+
+ErrorCode CodeOf(TreeStatus status) {
+  switch (status) {
+    case TreeStatus::NotFound:
+      return ErrorCode::NotFound;
+    case TreeStatus::Exists:
+    case TreeStatus::Conflict:
+      return ErrorCode::Conflict;
+    case TreeStatus::Lost:
+    case TreeStatus::Expired:
+      return ErrorCode::Unavailable;
+    default:
+      return ErrorCode::Invalid;
+  }
+}
+
+tl::unexpected<Error> Failed(const TreeReply& reply) {
+  return Fail(CodeOf(reply.status), "ZooKeeper: " + std::string(ToString(reply.status)) +
+                                        (reply.message.empty() ? "" : ": " + reply.message));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ClusterClient>> ClusterClient::Open(const ClusterAddress& address) {
+  const ZookeeperOptions options{address.servers, address.name, std::chrono::seconds(10), address.auth_file};
+  if (Status ready = PrepareZookeeper(options, kConnectLimit); !ready) return Fail(ready.error());
+  auto session = OpenZookeeper(options);
+  if (!session) return Fail(session.error());
+  std::unique_ptr<ClusterClient> client(new ClusterClient(std::move(*session)));
+  const BootTime deadline = BootClock::now() + kConnectLimit;
+  while (BootClock::now() < deadline) {
+    const auto event = client->session_->WaitEvent(std::chrono::seconds(1));
+    if (event && event->kind == TreeEvent::Kind::Connected) return client;
+  }
+  return Fail(ErrorCode::Unavailable, "no session with ZooKeeper at " + address.servers + " within 10 s");
+}
+
+TreeReply ClusterClient::Ask(const TreeRequest& request) {
+  TreeReply reply;
+  for (int i = 0; i < kTries; ++i) {
+    reply = session_->Perform(request);
+    const bool lost = reply.status == TreeStatus::Lost || reply.status == TreeStatus::Expired;
+    if (!lost || request.kind == TreeRequest::Kind::Write) break;
+    (void)session_->WaitEvent(std::chrono::seconds(1));
+  }
+  return reply;
+}
+
+Result<std::optional<TreeNode>> ClusterClient::Get(const std::string& path) {
+  TreeReply reply = Ask({TreeRequest::Kind::Get, path});
+  if (reply.status == TreeStatus::Ok) return std::optional<TreeNode>(std::move(reply.node));
+  if (reply.status == TreeStatus::NotFound) return std::optional<TreeNode>();
+  return Failed(reply);
+}
+
+Result<std::vector<std::string>> ClusterClient::List(const std::string& path) {
+  TreeReply reply = Ask({TreeRequest::Kind::List, path});
+  if (reply.status == TreeStatus::Ok || reply.status == TreeStatus::NotFound)
+    return std::move(reply.children);
+  return Failed(reply);
+}
+
+Status ClusterClient::Write(std::vector<TreeWrite> writes) {
+  TreeRequest request{TreeRequest::Kind::Write};
+  request.writes = std::move(writes);
+  const TreeReply reply = Ask(request);
+  if (reply.status == TreeStatus::Ok) return {};
+  if (reply.status != TreeStatus::Lost) return Failed(reply);
+  return Fail(ErrorCode::Unknown,
+              "the connection to ZooKeeper was lost under the write: look, and repeat it");
+}
+
+Status ClusterClient::Put(const std::string& path, const std::string& data) {
+  Status done = Write({{TreeWrite::Kind::Set, path, data}});
+  if (done || done.error().code != ErrorCode::NotFound) return done;
+  return Write({{TreeWrite::Kind::Create, path, data}});
+}
+
+Result<bool> ClusterClient::Remove(const std::string& path) {
+  Status done = Write({{TreeWrite::Kind::Remove, path}});
+  if (done) return true;
+  if (done.error().code == ErrorCode::NotFound) return false;
+  return Fail(done.error());
+}
+
+Result<ConfigLayers> ReadLayers(ClusterClient& client, const Settings& settings) {
+  ConfigLayers layers(settings.config_text, settings.config_file);
+  for (const char* part : kConfigParts) {
+    auto node = client.Get(std::string("/config/") + part);
+    if (!node) return Fail(node.error());
+    layers.SetPart(part, *node ? (*node)->data : "");
+  }
+  return layers;
+}
+
+Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store) {
+  auto settings = ResolveSettings(flags, Variable, default_store);
+  if (!settings || !settings->cluster || !settings->shards.empty()) return settings;
+  auto client = ClusterClient::Open(*settings->cluster);
+  if (!client) return Fail(client.error());
+  const auto layers = ReadLayers(**client, *settings);
+  if (!layers) return Fail(layers.error());
+  settings->config = *layers->Effective();
+  settings->shards = settings->config.shards;
+  if (settings->shards.empty()) {
+    return Fail(
+        ErrorCode::Invalid,
+        "no store is named: give --store mysql://user@host:port/database, or name the cluster's shards "
+        "with millrace config set shards");
+  }
+  for (auto& [name, shard] : settings->shards) {
+    if (shard.password_file.empty()) shard.password_file = settings->password_file;
+  }
+  return settings;
+}
+
+}  // namespace millrace

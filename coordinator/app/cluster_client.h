@@ -1,0 +1,46 @@
+// A command's hand in the cluster's tree: one request after the other, each with a clear error.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/app/settings.h"
+#include "coordinator/coordination/config_layers.h"
+#include "coordinator/coordination/session.h"
+#include "framework/base/result.h"
+
+namespace millrace {
+
+class ClusterClient {
+ public:
+  // Connects, and says clearly what is wrong: Unavailable (no server there), Invalid (chroot, digest).
+  static Result<std::unique_ptr<ClusterClient>> Open(const ClusterAddress& address);
+
+  // nullopt: there is no such node.
+  Result<std::optional<TreeNode>> Get(const std::string& path);
+  // Empty where there is no such node.
+  Result<std::vector<std::string>> List(const std::string& path);
+  // Conflict: a check or version failed, or a node exists; NotFound; Unknown: the connection was lost.
+  Status Write(std::vector<TreeWrite> writes);
+  // Makes the node or sets its data, whoever else does.
+  Status Put(const std::string& path, const std::string& data);
+  // Whether it was there.
+  Result<bool> Remove(const std::string& path);
+
+ private:
+  explicit ClusterClient(std::unique_ptr<TreeSession> session) : session_(std::move(session)) {}
+  TreeReply Ask(const TreeRequest& request);
+
+  std::unique_ptr<TreeSession> session_;
+};
+
+// The cluster's configuration under the file of these settings.
+Result<ConfigLayers> ReadLayers(ClusterClient& client, const Settings& settings);
+
+// ResolveSettings, and where a cluster names the shards, those; Invalid with what to type where it names
+// none.
+Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store);
+
+}  // namespace millrace

@@ -1,0 +1,157 @@
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/cluster_client.h"
+#include "coordinator/app/cluster_view.h"
+#include "coordinator/app/commands.h"
+#include "coordinator/app/paths.h"
+#include "coordinator/app/shards.h"
+#include "coordinator/app/terminal.h"
+#include "framework/base/suggest.h"
+#include "framework/base/time_text.h"
+#include "framework/policy/pauses.h"
+
+namespace millrace {
+namespace {
+
+Result<std::unique_ptr<ClusterClient>> Connect(const CommonFlags& common) {
+  auto settings = ResolveCluster(common, Variable);
+  if (!settings) return Fail(settings.error());
+  return ClusterClient::Open(*settings->cluster);
+}
+
+// Who did it and when, for whoever looks at the node.
+std::string Signature() {
+  return nlohmann::ordered_json{{"by", Actor()}, {"at", FormatTime(SystemClock().WallNow())}}.dump();
+}
+
+void Say(const CommonFlags& common, nlohmann::ordered_json json, const std::string& text) {
+  PrintLine(common.json ? json.dump() : text);
+}
+
+Status CheckKnown(const ClusterTree& tree, const std::vector<std::string>& ids) {
+  std::vector<std::string> known;
+  for (const auto& [id, document] : tree.workers) known.push_back(id);
+  for (const std::string& id : ids) {
+    if (tree.workers.contains(id) || tree.assigned.contains(id)) continue;
+    return Fail(ErrorCode::NotFound,
+                "there is no worker '" + id + "'" + DidYouMean(id, known) + "; see millrace cluster status");
+  }
+  return {};
+}
+
+// The same in the shards, for workers that ZooKeeper does not reach.
+ExitCode PauseInShards(const CommonFlags& common, const std::vector<std::string>& names, bool on) {
+  auto settings = ResolveShards(common, kDefaultStore);
+  auto shards = settings ? OpenShards(*settings) : Result<Shards>(Fail(settings.error()));
+  if (!shards) {
+    PrintError(shards.error().message);
+    return ExitCode::SomethingFailed;
+  }
+  ExitCode code = ExitCode::Done;
+  for (auto& [name, shard] : *shards) {
+    auto desk = shard.store->OpenDesk();
+    for (const std::string& what : names) {
+      const auto set = desk->SetPause(what, Actor(), on);
+      if (set) continue;
+      PrintError("shard " + name + ": " + set.error().message +
+                 "; its workers hear of it from ZooKeeper alone: repeat this once the shard is back");
+      code = ExitCode::SomethingFailed;
+    }
+  }
+  return code;
+}
+
+Result<ExitCode> SetPauses(const ClusterControlOptions& options, bool on) {
+  if (auto parsed = Pauses::Parse(options.targets); !parsed) return Fail(parsed.error());
+  auto settings = ResolveSettings(options.common, Variable, kDefaultStore);
+  if (!settings) return Fail(settings.error());
+  std::unique_ptr<ClusterClient> client;
+  if (settings->cluster) {
+    auto opened = ClusterClient::Open(*settings->cluster);
+    if (!opened) return Fail(opened.error());
+    client = std::move(*opened);
+  }
+  for (const std::string& name : options.targets) {
+    if (client == nullptr) continue;
+    const std::string path = "/control/pause/" + name;
+    if (on) {
+      if (Status put = client->Put(path, Signature()); !put) return Fail(put.error());
+    } else if (auto removed = client->Remove(path); !removed) {
+      return Fail(removed.error());
+    }
+  }
+  const ExitCode code = PauseInShards(options.common, options.targets, on);
+  Say(options.common, {{on ? "paused" : "resumed", options.targets}},
+      on ? "paused: nothing more of it is started, on any worker, within 2 s; what runs is finished"
+         : "resumed");
+  return code;
+}
+
+}  // namespace
+
+Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
+  auto client = Connect(options.common);
+  if (!client) return Fail(client.error());
+  const auto tree = ReadTree(**client);
+  if (!tree) return Fail(tree.error());
+  if (Status known = CheckKnown(*tree, options.targets); !known) return Fail(known.error());
+  std::size_t slices = 0;
+  for (const std::string& id : options.targets) {
+    if (Status put = (*client)->Put("/control/drain/" + id, Signature()); !put) return Fail(put.error());
+    const auto assigned = tree->assigned.find(id);
+    if (assigned != tree->assigned.end()) slices += assigned->second.slices.size();
+  }
+  Say(options.common, {{"draining", options.targets}, {"slices", slices}},
+      Count(slices, "slice goes", "slices go") +
+          " to other workers; what runs is finished there. "
+          "millrace cluster undrain takes it back");
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunClusterUndrain(const ClusterControlOptions& options) {
+  auto client = Connect(options.common);
+  if (!client) return Fail(client.error());
+  for (const std::string& id : options.targets) {
+    auto removed = (*client)->Remove("/control/drain/" + id);
+    if (!removed) return Fail(removed.error());
+    if (!*removed) PrintNote("worker " + id + " was not drained");
+  }
+  Say(options.common, {{"undrained", options.targets}}, "they get slices again once the cluster is quiet");
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options) {
+  const auto kept = ParseDuration(options.duration);
+  if (!kept) return Fail(ErrorCode::Invalid, "--for: " + kept.error().message);
+  auto client = Connect(options.common);
+  if (!client) return Fail(client.error());
+  const auto tree = ReadTree(**client);
+  if (!tree) return Fail(tree.error());
+  if (Status known = CheckKnown(*tree, options.targets); !known) return Fail(known.error());
+  for (const std::string& id : options.targets) {
+    ExpectDocument document;
+    document.seconds = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(*kept).count());
+    const auto present = tree->workers.find(id);
+    if (present != tree->workers.end()) document.incarnation = present->second.incarnation;
+    // An older announcement has counted down already: it is made anew.
+    if (auto removed = (*client)->Remove("/control/expect/" + id); !removed) return Fail(removed.error());
+    Status put = (*client)->Write({{TreeWrite::Kind::Create, "/control/expect/" + id, ToText(document)}});
+    if (!put) return Fail(put.error());
+  }
+  Say(options.common, {{"expected", options.targets}, {"for", options.duration}},
+      "restart within " + options.duration + ": the slices are kept until then");
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunClusterPause(const ClusterControlOptions& options) { return SetPauses(options, true); }
+Result<ExitCode> RunClusterResume(const ClusterControlOptions& options) { return SetPauses(options, false); }
+
+Result<ExitCode> RunClusterProceed(const ClusterControlOptions& options) {
+  auto client = Connect(options.common);
+  if (!client) return Fail(client.error());
+  if (Status put = (*client)->Put("/control/proceed", Signature()); !put) return Fail(put.error());
+  Say(options.common, {{"proceed", true}}, "the slices of workers that are missing are placed now");
+  return ExitCode::Done;
+}
+
+}  // namespace millrace

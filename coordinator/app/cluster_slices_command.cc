@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/cluster_client.h"
+#include "coordinator/app/cluster_view.h"
+#include "coordinator/app/commands.h"
+#include "coordinator/app/paths.h"
+#include "coordinator/app/shards.h"
+#include "coordinator/app/terminal.h"
+#include "coordinator/app/text_table.h"
+#include "coordinator/planner/slice_name.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::ordered_json;
+
+Result<ClusterTree> ReadCluster(const CommonFlags& common) {
+  auto settings = ResolveCluster(common, Variable);
+  if (!settings) return Fail(settings.error());
+  auto client = ClusterClient::Open(*settings->cluster);
+  if (!client) return Fail(client.error());
+  return ReadTree(**client);
+}
+
+// The tables as the shards tell them; of a shard that does not answer what is assigned is taken.
+Result<TableCatalog> ReadCatalog(const CommonFlags& common) {
+  auto settings = ResolveShards(common, kDefaultStore);
+  if (!settings) return Fail(settings.error());
+  auto shards = OpenShards(*settings);
+  if (!shards) return Fail(shards.error());
+  TableCatalog catalog;
+  for (auto& [name, shard] : *shards) {
+    if (Status ready = Prepare(shard, Missing::Refuse); !ready) {
+      PrintNote("shard " + name + ": " + ready.error().message);
+      catalog.unread.insert(name);
+    }
+    for (const TableInfo& info : shard.tables)
+      catalog.tables.push_back({name, info.table, info.slices, info.beyond});
+  }
+  return catalog;
+}
+
+std::string OwnerOf(const ClusterTree& tree, const std::string& slice) {
+  for (const auto& [id, document] : tree.assigned) {
+    if (std::find(document.slices.begin(), document.slices.end(), slice) != document.slices.end()) return id;
+  }
+  return "";
+}
+
+// Each worker's answer to "may it have this slice?", empty where it may.
+std::string WhyNot(const ClusterTree& tree, const std::string& id, const SliceName& slice,
+                   const HandlersByGroup& groups) {
+  const WorkerDocument& worker = tree.workers.at(id);
+  if (tree.draining.contains(id)) return "it is drained";
+  if (worker.load_balance && std::find(worker.load_balance->begin(), worker.load_balance->end(),
+                                       slice.number) == worker.load_balance->end()) {
+    return "it is limited to other load-balance numbers";
+  }
+  const auto within = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (worker.shards && !within(*worker.shards, slice.shard)) return "it is limited to other shards";
+  if (worker.tables && !within(*worker.tables, slice.table) &&
+      !within(*worker.tables, slice.shard + "/" + slice.table)) {
+    return "it is limited to other tables";
+  }
+  const auto group = groups.find(slice.group);
+  if (!worker.handlers || group == groups.end()) return "";
+  for (const std::string& handler : group->second) {
+    if (!within(*worker.handlers, handler)) return "it does not run " + handler;
+  }
+  return "";
+}
+
+Result<ExitCode> ExplainSlice(const ClusterTree& tree, const ClusterSlicesOptions& options) {
+  const auto name = ParseSliceName(options.why);
+  if (!name) {
+    return Fail(ErrorCode::Invalid,
+                "'" + options.why + "' is not a slice: write shard/table/17 or shard/table/17@group");
+  }
+  HandlersByGroup groups;
+  for (const auto& [id, document] : tree.assigned)
+    groups.insert(document.groups.begin(), document.groups.end());
+  const std::string owner = OwnerOf(tree, ToString(*name));
+  ordered_json out{{"slice", ToString(*name)}, {"owner", owner}, {"workers", ordered_json::object()}};
+  TextTable table{{{"worker"}, {"slices", true}, {"may it have this one?"}}, {}};
+  for (const auto& [id, document] : tree.workers) {
+    const std::string why = WhyNot(tree, id, *name, groups);
+    const auto assigned = tree.assigned.find(id);
+    const std::size_t count = assigned == tree.assigned.end() ? 0 : assigned->second.slices.size();
+    out["workers"][id] = {{"eligible", why.empty()}, {"why", why}, {"slices", count}};
+    std::string word = why.empty() ? "yes" : "no: " + why;
+    if (id == owner) word += "; it has it";
+    table.rows.push_back({id, std::to_string(count), word});
+  }
+  if (options.common.json) {
+    PrintLine(out.dump());
+    return ExitCode::Done;
+  }
+  if (owner.empty()) {
+    PrintLine(ToString(*name) + " is nobody's now");
+  } else {
+    PrintLine(ToString(*name) + " is " + owner + "'s" +
+              (tree.workers.contains(owner) ? "" : ", who is not there") +
+              ": each worker keeps what it has as long as the shares stay fair");
+  }
+  PrintLine(table.Text(0));
+  return ExitCode::Done;
+}
+
+}  // namespace
+
+Result<ExitCode> RunClusterSlices(const ClusterSlicesOptions& options) {
+  const auto tree = ReadCluster(options.common);
+  if (!tree) return Fail(tree.error());
+  if (!options.why.empty()) return ExplainSlice(*tree, options);
+  ordered_json out = ordered_json::object();
+  TextTable table{{{"worker"}, {"slices", true}, {"which"}}, {}};
+  for (const auto& [id, document] : tree->assigned) {
+    out[id] = document.slices;
+    std::string names;
+    for (const std::string& slice : document.slices) names += (names.empty() ? "" : " ") + slice;
+    table.rows.push_back({id, std::to_string(document.slices.size()), names});
+  }
+  PrintLine(options.common.json ? out.dump() : table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunClusterDryRun(const ClusterPlanOptions& options) {
+  const auto tree = ReadCluster(options.common);
+  if (!tree) return Fail(tree.error());
+  auto catalog = ReadCatalog(options.common);
+  if (!catalog) return Fail(catalog.error());
+  for (const std::string& id : options.without) {
+    if (!tree->workers.contains(id)) return Fail(ErrorCode::NotFound, "there is no worker '" + id + "'");
+  }
+  PlanState state = PlanStateOf(*tree, {options.without.begin(), options.without.end()});
+  state.catalog = std::move(*catalog);
+  const PlanDecision decision = DecidePlan(state, true);
+  std::map<std::pair<std::string, std::string>, std::size_t> flows;
+  ordered_json moves = ordered_json::array();
+  for (const SliceMove& move : decision.moves) {
+    ++flows[{move.from, move.to}];
+    moves.push_back(
+        {{"slice", move.slice}, {"from", move.from}, {"to", move.to}, {"voluntary", move.voluntary}});
+  }
+  if (options.common.json) {
+    PrintLine(
+        ordered_json{{"moves", decision.moves.size()}, {"unplaceable", decision.unplaceable}, {"list", moves}}
+            .dump());
+    return ExitCode::Done;
+  }
+  PrintLine("this would move " + Count(decision.moves.size(), "slice", "slices") +
+            (flows.empty() ? "" : ":"));
+  for (const auto& [flow, count] : flows) {
+    PrintLine("  " + Count(count, "slice", "slices") + " from " +
+              (flow.first.empty() ? "nobody" : flow.first) + " to " + flow.second);
+  }
+  if (!decision.unplaceable.empty()) {
+    PrintLine("  " + Count(decision.unplaceable.size(), "slice has", "slices have") +
+              " no worker that may take them");
+  }
+  return ExitCode::Done;
+}
+
+}  // namespace millrace
