@@ -1,5 +1,7 @@
 #include "coordinator/app/cluster_view.h"
 
+#include "coordinator/leader/plan_writer.h"
+
 namespace millrace {
 namespace {
 
@@ -16,17 +18,17 @@ Result<std::map<std::string, std::string>> ReadFolder(ClusterClient& client, con
   return texts;
 }
 
-Result<AssignDocument> ReadAssignment(ClusterClient& client, const std::string& id,
-                                      const std::string& first) {
-  std::vector<std::string> texts{first};
-  while (true) {
-    auto document = ReadAssign({texts.begin(), texts.end()});
-    if (document || document.error().code != ErrorCode::NotFound) return document;
-    auto part = client.Get("/assign/" + id + "/" + std::to_string(texts.size()));
-    if (!part) return Fail(part.error());
-    if (!*part) return document;
-    texts.push_back((*part)->data);
-  }
+// The first page is `text`.
+Result<AssignDocument> ReadAssignment(ClusterClient& client, const std::string& id, const std::string& text) {
+  auto further = ReadFolder(client, "/assign/" + id);
+  if (!further) return Fail(further.error());
+  std::vector<StoredPage> pages;
+  for (const auto& [name, page] : *further)
+    pages.push_back({name, ReadAssign(page).value_or(AssignDocument{})});
+  auto first = ReadAssign(text);
+  if (!first) return Fail(first.error());
+  pages.push_back({"", std::move(*first)});
+  return *Together(pages);
 }
 
 Status ReadControls(ClusterClient& client, ClusterTree& tree) {

@@ -177,49 +177,22 @@ Result<ExpectDocument> ReadExpect(std::string_view text) {
   return document;
 }
 
-std::vector<std::string> ToTexts(const AssignDocument& document, std::size_t longest) {
-  constexpr std::size_t kFrame = 100;  // what stands around the slices
-  std::vector<std::string> texts;
-  std::size_t next = 0;
-  do {
-    ordered_json slices = ordered_json::array();
-    for (std::size_t size = kFrame; next < document.slices.size(); ++next) {
-      size += document.slices[next].size() + 3;
-      if (size > longest) break;
-      slices.push_back(document.slices[next]);
-    }
-    ordered_json part{{"epoch", document.epoch}, {"generation", document.generation}};
-    part["slices"] = std::move(slices);
-    if (texts.empty() && !document.groups.empty()) part["groups"] = document.groups;
-    part["shares"] = ordered_json::object();
-    if (next < document.slices.size()) part["more"] = true;
-    texts.push_back(part.dump());
-  } while (next < document.slices.size());
-  return texts;
+std::string ToText(const AssignDocument& document) {
+  ordered_json json{
+      {"epoch", document.epoch}, {"generation", document.generation}, {"slices", document.slices}};
+  if (!document.groups.empty()) json["groups"] = document.groups;
+  json["shares"] = ordered_json::object();
+  return json.dump();
 }
 
-Result<AssignDocument> ReadAssign(const std::vector<std::string_view>& parts) {
+Result<AssignDocument> ReadAssign(std::string_view text) {
   AssignDocument document;
-  bool more = true;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    Reader reader(parts[i]);
-    AssignDocument part;
-    more = false;
-    reader.Read("epoch", part.epoch);
-    reader.Read("generation", part.generation);
-    reader.Read("slices", part.slices);
-    if (i == 0) reader.Read("groups", document.groups);
-    reader.Read("more", more);
-    if (!reader.good()) return reader.Wrong();
-    if (i > 0 && part.generation != document.generation) {
-      return Fail(ErrorCode::Invalid, "its parts are of different generations");
-    }
-    document.epoch = part.epoch;
-    document.generation = part.generation;
-    document.slices.insert(document.slices.end(), part.slices.begin(), part.slices.end());
-    if (!more) break;
-  }
-  if (more) return Fail(ErrorCode::NotFound, "its last part is missing");
+  Reader reader(text);
+  reader.Read("epoch", document.epoch);
+  reader.Read("generation", document.generation);
+  reader.Read("slices", document.slices);
+  reader.Read("groups", document.groups);
+  if (!reader.good()) return reader.Wrong();
   return document;
 }
 

@@ -28,7 +28,8 @@ struct WorkerDocument {
   bool operator==(const WorkerDocument&) const = default;
 };
 
-// assign/<id>, continued in assign/<id>/1, /2 …: the slices of one worker. Written by the leader alone.
+// assign/<id>, and further pages assign/<id>/1, /2 …: the slices of one worker are those of all its pages.
+// Written by the leader alone.
 struct AssignDocument {
   std::uint64_t epoch = 0;
   std::uint64_t generation = 0;
@@ -66,14 +67,12 @@ std::string ToText(const LimitsDocument& document);
 std::string ToText(const WorkerDocument& document);
 std::string ToText(const EpochDocument& document);
 std::string ToText(const ExpectDocument& document);
-// As one text, or as several where it would be longer than `longest` bytes: the first is assign/<id> itself.
-std::vector<std::string> ToTexts(const AssignDocument& document, std::size_t longest);
+std::string ToText(const AssignDocument& document);
 
 Result<WorkerDocument> ReadWorker(std::string_view text);
 Result<LimitsDocument> ReadLimits(std::string_view text);
 Result<EpochDocument> ReadEpoch(std::string_view text);
 Result<ExpectDocument> ReadExpect(std::string_view text);
-// `parts` in order. NotFound if it goes on in a further part; Invalid if they are not of one generation.
-Result<AssignDocument> ReadAssign(const std::vector<std::string_view>& parts);
+Result<AssignDocument> ReadAssign(std::string_view text);
 
 }  // namespace millrace

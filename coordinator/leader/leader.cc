@@ -12,6 +12,12 @@ constexpr std::size_t kNamesTold = 100;  // of slices without an eligible worker
 constexpr const char* kProceed = "/control/proceed";
 constexpr const char* kPlan = "/plan";
 
+// Of an assignment that can't be read in part, the rest.
+AssignDocument Readable(std::vector<StoredPage> pages) {
+  std::erase_if(pages, [](const StoredPage& page) { return !page.document; });
+  return *Together(pages);
+}
+
 }  // namespace
 
 Leader::Leader(LeaderOptions options, Calls calls)
@@ -44,7 +50,7 @@ std::optional<TreeRequest> Leader::Next(BootTime now) {
   if (led_ != election_.Leading()->epoch) Begin();
   mirror_.ReconcileEvery(kReconcile, now);
   if (auto read = mirror_.NextRead()) return read;
-  TrackParts();
+  TrackPages();
   if (auto read = mirror_.NextRead()) return read;
   return Decide(now);
 }
@@ -92,48 +98,44 @@ void Leader::Track() {
   }
 }
 
-// Assignments that go on in further nodes.
-void Leader::TrackParts() {
+void Leader::TrackPages() {
   for (const std::string& id : mirror_.List("/assign")) {
     const std::string folder = "/assign/" + id;
-    const TreeNode* node = mirror_.Node(folder);
-    if (node == nullptr) continue;
-    const auto document = ReadAssign({node->data});
-    if (!document && document.error().code == ErrorCode::NotFound) mirror_.TrackList(folder);
+    mirror_.TrackList(folder);
     mirror_.TrackNodesOf(folder, mirror_.List(folder));
   }
 }
 
-std::map<std::string, StoredAssignment> Leader::Stored() const {
-  std::map<std::string, StoredAssignment> all;
+StoredAssignments Leader::Stored() const {
+  StoredAssignments all;
+  const auto add = [&](const std::string& id, const std::string& path) {
+    const TreeNode* node = mirror_.Node(path);
+    if (node == nullptr) return;
+    auto document = ReadAssign(node->data);
+    all[id].push_back({path, document ? std::optional(std::move(*document)) : std::nullopt});
+  };
   for (const std::string& id : mirror_.List("/assign")) {
     const std::string folder = "/assign/" + id;
-    const TreeNode* node = mirror_.Node(folder);
-    if (node == nullptr) continue;
-    StoredAssignment& stored = all[id];
-    stored.nodes.push_back(folder);
-    std::vector<std::string_view> texts{node->data};
-    for (std::size_t part = 1;; ++part) {
-      const std::string path = folder + "/" + std::to_string(part);
-      const TreeNode* further = mirror_.Node(path);
-      if (further == nullptr) break;
-      stored.nodes.push_back(path);
-      texts.push_back(further->data);
-    }
-    if (auto document = ReadAssign(texts)) stored.document = std::move(*document);
+    add(id, folder);
+    // By number; they are made in this order, and stay.
+    for (std::size_t page = 1; page <= mirror_.List(folder).size(); ++page)
+      add(id, folder + "/" + std::to_string(page));
   }
   return all;
 }
 
-MembershipView Leader::View(const std::map<std::string, StoredAssignment>& stored) const {
+MembershipView Leader::View(const StoredAssignments& stored) const {
   MembershipView view;
   for (const std::string& id : mirror_.List("/workers")) {
     const TreeNode* node = mirror_.Node("/workers/" + id);
     if (node == nullptr) continue;
     if (auto document = ReadWorker(node->data)) view.present[id] = std::move(*document);
   }
-  for (const auto& [id, assignment] : stored) {
-    if (assignment.document && !assignment.document->slices.empty()) view.owners.insert(id);
+  for (const auto& [id, pages] : stored) {
+    const bool owns = std::any_of(pages.begin(), pages.end(), [](const StoredPage& page) {
+      return page.document && !page.document->slices.empty();
+    });
+    if (owns) view.owners.insert(id);
   }
   const auto& draining = mirror_.List("/control/drain");
   view.draining.insert(draining.begin(), draining.end());
@@ -161,9 +163,7 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   request.writes = Tidy(stored, now);
   if (catalog_ != nullptr) {
     PlanState state{membership_.Documents(), membership_.Roles(now), {}, *catalog_, calls_.groups()};
-    for (const auto& [id, assignment] : stored) {
-      state.assigned[id] = assignment.document.value_or(AssignDocument{});
-    }
+    for (const auto& [id, pages] : stored) state.assigned[id] = Readable(pages);
     decision_ = DecidePlan(state, membership_.Quiet(now));
     const PlanWriter writer{election_.Leading()->epoch};
     const auto writes = writer.Next(decision_, stored, sent_);
@@ -179,7 +179,7 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
 }
 
 // What operators announced and what is over by now; assignments of workers that are long gone.
-std::vector<TreeWrite> Leader::Tidy(const std::map<std::string, StoredAssignment>& stored, BootTime now) {
+std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime now) {
   std::vector<TreeWrite> writes;
   if (mirror_.Node(kProceed) != nullptr) writes.push_back({TreeWrite::Kind::Remove, kProceed});
   for (const std::string& id : membership_.EndedExpectations(now)) {
@@ -187,10 +187,11 @@ std::vector<TreeWrite> Leader::Tidy(const std::map<std::string, StoredAssignment
       writes.push_back({TreeWrite::Kind::Remove, "/control/expect/" + id});
     }
   }
-  for (const auto& [id, assignment] : stored) {
-    const bool empty = assignment.document && assignment.document->slices.empty();
-    if (empty && assignment.nodes.size() == 1 && !membership_.Knows(id)) {
-      writes.push_back({TreeWrite::Kind::Remove, "/assign/" + id});
+  for (const auto& [id, pages] : stored) {
+    const std::optional<AssignDocument> all = Together(pages);
+    if (!all || !all->slices.empty() || membership_.Knows(id)) continue;
+    for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
+      writes.push_back({TreeWrite::Kind::Remove, page->path});
     }
   }
   return writes;

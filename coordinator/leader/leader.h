@@ -49,11 +49,11 @@ class Leader final : public TreeMachine {
   void Begin();
   void End();
   void Track();
-  void TrackParts();
-  std::map<std::string, StoredAssignment> Stored() const;
-  MembershipView View(const std::map<std::string, StoredAssignment>& stored) const;
+  void TrackPages();
+  StoredAssignments Stored() const;
+  MembershipView View(const StoredAssignments& stored) const;
   std::optional<TreeRequest> Decide(BootTime now);
-  std::vector<TreeWrite> Tidy(const std::map<std::string, StoredAssignment>& stored, BootTime now);
+  std::vector<TreeWrite> Tidy(const StoredAssignments& stored, BootTime now);
   std::vector<TreeWrite> Tell(BootTime now);
 
   const LeaderOptions options_;

@@ -1,6 +1,7 @@
-// From a decision to one multi at a time: part of its moves, small enough for one request, with every slice's
-// removal here and addition there in the same multi. Any part of the moves leads to the same total, so what
-// follows is decided anew from what the tree then shows. Pure.
+// From a decision to one multi at a time. An assignment is kept in pages (assign/<id>, assign/<id>/1, …),
+// each of a bounded size, so that a move touches two pages however many slices a worker has: its removal here
+// and its addition there are always one multi. Any part of the moves leads to the same total, so what follows
+// is decided anew from what the tree then shows. Pure.
 #pragma once
 
 #include <map>
@@ -13,27 +14,26 @@
 
 namespace millrace {
 
-// An assignment as it stands in the tree.
-struct StoredAssignment {
+struct StoredPage {
+  std::string path;
   std::optional<AssignDocument> document;  // nullopt: it can't be read
-  std::vector<std::string> nodes;          // paths that exist: assign/<id>, then its further parts
 };
+// By worker; the pages in order, `assign/<id>` first.
+using StoredAssignments = std::map<std::string, std::vector<StoredPage>>;
+
+// All pages together; nullopt: one can't be read.
+std::optional<AssignDocument> Together(const std::vector<StoredPage>& pages);
 
 struct PlanWriter {
   std::uint64_t epoch = 0;
-  std::size_t longest_node = 200 * 1024;  // bytes
-  std::size_t longest_multi = 250 * 1024;
-  std::size_t most_workers = 60;  // documents in one multi
+  std::size_t longest_page = 100 * 1024;  // bytes
+  std::size_t longest_multi = 240 * 1024;
+  std::size_t most_pages = 100;  // in one multi
 
-  // The writes that come next; empty where every document says what it should. `moved` gets the moves that
-  // they carry out.
-  std::vector<TreeWrite> Next(const PlanDecision& decision,
-                              const std::map<std::string, StoredAssignment>& stored,
+  // The writes that come next; empty where every page says what it should. `moved` gets the moves that they
+  // carry out.
+  std::vector<TreeWrite> Next(const PlanDecision& decision, const StoredAssignments& stored,
                               std::vector<SliceMove>& moved) const;
-
- private:
-  std::vector<TreeWrite> Write(const std::string& id, AssignDocument document,
-                               const StoredAssignment* stored) const;
 };
 
 }  // namespace millrace

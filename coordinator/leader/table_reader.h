@@ -27,6 +27,7 @@ class TableReader {
   // Follows the shards: starts keepers for new ones, stops those of shards that are gone. Cheap where nothing
   // changed; to be called several times a second.
   void Update();
+  void Stop() { keepers_.clear(); }
   // Null before the first Update.
   std::shared_ptr<const TableCatalog> Catalog() const;
 

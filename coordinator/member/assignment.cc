@@ -44,4 +44,16 @@ Result<SlicesByShard> ReadAssignment(const AssignDocument& document) {
   return slices;
 }
 
+Result<SlicesByShard> ReadPages(const std::vector<std::string>& pages, AssignDocument& all) {
+  for (const std::string& text : pages) {
+    auto page = ReadAssign(text);
+    if (!page) return Fail(page.error());
+    all.epoch = std::max(all.epoch, page->epoch);
+    all.generation = std::max(all.generation, page->generation);
+    all.slices.insert(all.slices.end(), page->slices.begin(), page->slices.end());
+    all.groups.insert(page->groups.begin(), page->groups.end());
+  }
+  return ReadAssignment(all);
+}
+
 }  // namespace millrace

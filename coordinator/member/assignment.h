@@ -11,4 +11,7 @@ namespace millrace {
 // group whose types the document does not list.
 Result<SlicesByShard> ReadAssignment(const AssignDocument& document);
 
+// The same from the texts of all its pages; `all` gets what they say together.
+Result<SlicesByShard> ReadPages(const std::vector<std::string>& pages, AssignDocument& all);
+
 }  // namespace millrace

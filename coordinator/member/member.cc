@@ -30,6 +30,7 @@ Member::Member(MemberOptions options, ConfigLayers layers, Calls calls)
   if (!options_.registers) return;
   mirror_.TrackNode(own_);
   mirror_.TrackNode(assign_);
+  mirror_.TrackList(assign_);
   mirror_.TrackNode(status_);
   mirror_.TrackNode(limits_);
 }
@@ -44,8 +45,9 @@ std::optional<TreeRequest> Member::Next(BootTime now) {
   if (session_ == 0) return std::nullopt;
   mirror_.ReconcileEvery(kReconcile, now);
   if (auto read = mirror_.NextRead()) return read;
+  if (options_.registers) mirror_.TrackNodesOf(assign_, mirror_.List(assign_));
+  if (auto read = mirror_.NextRead()) return read;
   if (dirty_) Recompute();
-  if (auto read = mirror_.NextRead()) return read;  // further parts of the assignment
   if (!options_.registers) return std::nullopt;
   if (auto write = Register(now)) return write;
   return registered_ ? TellStatus(now) : std::nullopt;
@@ -78,6 +80,7 @@ std::optional<TreeRequest> Member::Register(BootTime now) {
   if (own->owner == session_) {
     registered_ = true;
     other_.clear();
+    view_.id_in_use = false;
     refusals_.erase("workers/" + options_.id);
     if (own->data == text) return std::nullopt;
     write.writes.push_back({TreeWrite::Kind::Set, own_, text, own->version});
@@ -101,7 +104,10 @@ bool Member::AnotherHasIt(const TreeNode& node, BootTime now) {
   }
   // A predecessor that was killed is gone one session time-out after its end, and a little for the server's
   // ticks.
-  id_in_use_ = now - other_since_ > options_.session_timeout + options_.session_timeout / 4;
+  if (!view_.id_in_use && now - other_since_ > options_.session_timeout + options_.session_timeout / 4) {
+    view_.id_in_use = true;
+    calls_.publish(view_);
+  }
   if (!refusals_.contains("workers/" + options_.id)) {
     Refuse("workers/" + options_.id,
            "the id is in use by " +
@@ -113,7 +119,9 @@ bool Member::AnotherHasIt(const TreeNode& node, BootTime now) {
 
 std::optional<TreeRequest> Member::TellStatus(BootTime now) {
   const bool news = view_.generation != told_generation_ || view_.refusals != told_refusals_;
-  if (!news && told_at_ != BootTime{} && now - told_at_ < options_.status_interval) return std::nullopt;
+  const TreeNode* node = mirror_.Node(status_);
+  const bool there = node != nullptr && node->owner == session_;
+  if (there && !news && now - told_at_ < options_.status_interval) return std::nullopt;
   told_at_ = now;
   nlohmann::ordered_json json{{"incarnation", options_.document.incarnation},
                               {"epoch", view_.epoch},
@@ -127,9 +135,8 @@ std::optional<TreeRequest> Member::TellStatus(BootTime now) {
   std::string text = json.dump();
   told_generation_ = view_.generation;
   told_refusals_ = view_.refusals;
-  const TreeNode* node = mirror_.Node(status_);
   TreeRequest write{TreeRequest::Kind::Write};
-  if (node != nullptr && node->owner == session_) {
+  if (there) {
     if (text == node->data) return std::nullopt;
     write.writes.push_back({TreeWrite::Kind::Set, status_, std::move(text)});
   } else {
@@ -141,10 +148,9 @@ std::optional<TreeRequest> Member::TellStatus(BootTime now) {
 
 void Member::Recompute() {
   dirty_ = false;
-  bool changed = !read_once_;
+  bool changed = !view_.contact;
   changed = FollowAssignment() || changed;
-  if (mirror_.NextRead()) return;  // the assignment goes on in another node
-  read_once_ = true;
+  view_.contact = true;
   changed = FollowConfig() || changed;
   changed = FollowPauses() || changed;
   FollowLimits();
@@ -159,37 +165,24 @@ void Member::Recompute() {
 }
 
 bool Member::FollowAssignment() {
-  const TreeNode* node = mirror_.Node(assign_);
-  if (node == nullptr) {  // nothing is assigned yet, or the leader has seen this worker off
-    assign_texts_.clear();
-    const bool had = view_.slice_count > 0;
-    view_.slices = std::make_shared<const SlicesByShard>();
-    view_.slice_count = 0;
-    return had;
+  std::vector<std::string> texts;
+  if (const TreeNode* node = mirror_.Node(assign_)) texts.push_back(node->data);
+  for (const std::string& page : mirror_.List(assign_)) {
+    if (const TreeNode* node = mirror_.Node(assign_ + "/" + page)) texts.push_back(node->data);
   }
-  std::vector<std::string_view> parts{node->data};
-  auto document = ReadAssign(parts);
-  while (!document && document.error().code == ErrorCode::NotFound) {  // it goes on in a further part
-    const std::string path = assign_ + "/" + std::to_string(parts.size());
-    mirror_.TrackNode(path);
-    const TreeNode* part = mirror_.Node(path);
-    if (mirror_.NextRead()) return false;
-    if (part == nullptr) break;
-    parts.push_back(part->data);
-    document = ReadAssign(parts);
-  }
-  std::vector<std::string> texts(parts.begin(), parts.end());
   if (texts == assign_texts_) return false;
   assign_texts_ = std::move(texts);
-  auto slices = document ? ReadAssignment(*document) : Result<SlicesByShard>(Fail(document.error()));
+  AssignDocument all;  // nothing where there is no node: nothing is assigned yet
+  auto slices = ReadPages(assign_texts_, all);
+  const std::string name = "assign/" + options_.id;
+  refusals_.erase(name);
   if (!slices) {
-    Refuse("assign/" + options_.id, slices.error().message + "; the last good assignment stays in force");
+    Refuse(name, slices.error().message + "; the last good assignment stays in force");
     return true;
   }
-  refusals_.erase("assign/" + options_.id);
-  view_.epoch = document->epoch;
-  view_.generation = document->generation;
-  view_.slice_count = document->slices.size();
+  view_.epoch = all.epoch;
+  view_.generation = all.generation;
+  view_.slice_count = all.slices.size();
   view_.slices = std::make_shared<const SlicesByShard>(std::move(*slices));
   return true;
 }

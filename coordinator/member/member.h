@@ -42,8 +42,6 @@ class Member final : public TreeMachine {
   BootTime WakeAt(BootTime now) const override;
 
   bool Registered() const { return registered_; }
-  // Another process has had the id for longer than a session lasts: this one should give up.
-  bool IdInUse() const { return id_in_use_; }
   const MemberView& View() const { return view_; }
 
  private:
@@ -68,11 +66,9 @@ class Member final : public TreeMachine {
   WorkerDocument document_;  // what the own node should say: with its types, and within the limits
   std::int64_t session_ = 0;
   bool registered_ = false;
-  bool id_in_use_ = false;
   std::string other_;  // the incarnation of another process that has the id
   BootTime other_since_{};
 
-  bool read_once_ = false;
   bool dirty_ = true;  // something was read since the last Recompute
   std::vector<std::string> assign_texts_;
   std::set<std::string> pause_names_;

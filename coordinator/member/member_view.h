@@ -22,6 +22,8 @@ struct MemberView {
   std::shared_ptr<const SlicesByShard> slices = std::make_shared<const SlicesByShard>();
   std::shared_ptr<const Config> config = std::make_shared<const Config>();
   std::shared_ptr<const Pauses> pauses = std::make_shared<const Pauses>();
+  bool contact = false;    // the cluster's nodes have been read
+  bool id_in_use = false;  // another process has had the id for longer than a session lasts: give up
   // What is not in force, and why: `config/handlers: …`, `assign/w1: …`, `control/pause/x: …`.
   std::vector<std::string> refusals = {};
 };

@@ -1,0 +1,94 @@
+#include "coordinator/app/cluster_process.h"
+
+#include "coordinator/planner/slice_name.h"
+#include "framework/base/log.h"
+
+namespace millrace {
+namespace {
+
+std::map<std::string, std::string> ConfiguredGroups(const Config& config) {
+  std::map<std::string, std::string> groups;
+  for (const auto& [type, handler] : config.handlers) {
+    if (handler.group != kDefaultGroup) groups[type] = handler.group;
+  }
+  return groups;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ClusterProcess>> ClusterProcess::Make(const Settings& settings, Micros session_timeout,
+                                                             Micros limit) {
+  ZookeeperOptions options{settings.cluster->servers, settings.cluster->name, session_timeout,
+                           settings.cluster->auth_file};
+  if (millrace::Status ready = PrepareZookeeper(options, limit); !ready) return Fail(ready.error());
+  auto session = OpenZookeeper(options);
+  if (!session) return Fail(session.error());
+  return std::unique_ptr<ClusterProcess>(
+      new ClusterProcess(settings, std::move(options), std::move(*session)));
+}
+
+ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions options,
+                               std::unique_ptr<TreeSession> session)
+    : settings_(settings),
+      options_(std::move(options)),
+      session_(std::move(session)),
+      source_(std::make_shared<const Config>(settings.config), [this] { return Lost(); }),
+      shards_(source_, settings.shards, settings.password_file),
+      tables_({shards_, source_, [this] { return leading_.load(); },
+               [this] {
+                 if (driver_) driver_->Wake();
+               }}) {}
+
+void ClusterProcess::Start(Place place) {
+  id_ = place.id;
+  MemberOptions options{place.id, place.document, options_.session_timeout};
+  options.registers = place.works;
+  Member::Calls calls{[this](const MemberView& view) { source_.Publish(view); }, std::move(place.status),
+                      std::move(place.types)};
+  member_ = std::make_unique<Member>(
+      std::move(options), ConfigLayers(settings_.config_text, settings_.config_file), std::move(calls));
+  std::vector<TreeMachine*> machines{member_.get()};
+  if (place.stands) {
+    CalmOptions calm;
+    calm.session_timeout = options_.session_timeout;
+    leader_ = std::make_unique<Leader>(
+        LeaderOptions{place.id, place.document.incarnation, calm},
+        Leader::Calls{[this] { return tables_.Catalog(); },
+                      [this] { return ConfiguredGroups(*source_.Current()); }, nullptr,
+                      [this](const std::optional<Term>& term) { Noticed(term); }});
+    machines.push_back(leader_.get());
+  }
+  driver_ = std::make_unique<Driver>(std::move(session_), std::move(machines), clock_);
+  driver_->Start();
+}
+
+void ClusterProcess::Noticed(const std::optional<Term>& term) {
+  leading_.store(term.has_value());
+  if (term) {
+    LogInfo("leading the cluster", {{"cluster", options_.cluster}, {"term", term->epoch}});
+  } else {
+    LogInfo("leading the cluster no more", {{"cluster", options_.cluster}});
+  }
+}
+
+Status ClusterProcess::Update() {
+  tables_.Update();
+  if (!source_.View()->id_in_use) return {};
+  return Fail(ErrorCode::Conflict,
+              "the worker id " + id_ + " is in use in the cluster " + options_.cluster +
+                  ": give another with --id, or stop that process; millrace cluster status "
+                  "shows where it runs");
+}
+
+bool ClusterProcess::Lost() const {
+  if (!driver_) return false;
+  const SessionView view = driver_->View();
+  return clock_.Now() - view.last_contact > options_.session_timeout;
+}
+
+void ClusterProcess::Stop() {
+  tables_.Stop();
+  if (driver_) driver_->Stop();
+}
+
+}  // namespace millrace

@@ -1,0 +1,70 @@
+// A process of a cluster: one session with ZooKeeper, on which it follows the cluster and may lead it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "coordinator/app/configured_shards.h"
+#include "coordinator/app/settings.h"
+#include "coordinator/coordination/documents.h"
+#include "coordinator/coordination/driver.h"
+#include "coordinator/coordination/zookeeper/zookeeper.h"
+#include "coordinator/leader/leader.h"
+#include "coordinator/leader/table_reader.h"
+#include "coordinator/member/cluster_source.h"
+#include "coordinator/member/member.h"
+
+namespace millrace {
+
+// Start, Update and Stop by one thread.
+class ClusterProcess {
+ public:
+  // What it is in the cluster, known before it joins.
+  struct Place {
+    std::string id;
+    WorkerDocument document;              // with a fresh incarnation
+    bool works = false;                   // it registers as a worker
+    bool stands = true;                   // it is a candidate for the leader
+    std::function<std::string()> status;  // for its status node
+    std::function<std::optional<std::vector<std::string>>(const Config&)> types;  // that it runs
+  };
+
+  // Reaches ZooKeeper within `limit`, or says clearly what is wrong.
+  static Result<std::unique_ptr<ClusterProcess>> Make(const Settings& settings, Micros session_timeout,
+                                                      Micros limit);
+  ~ClusterProcess() { Stop(); }
+
+  void Start(Place place);
+  // To be called several times a second: follows the shards for the leader, and looks after the id.
+  // Conflict: the id is another process's.
+  Status Update();
+  // Leaves the cluster: its slices go to others at once.
+  void Stop();
+
+  ClusterSource& source() { return source_; }
+  ShardSource& shards() { return shards_; }
+  std::map<std::string, std::string> ShardRefusals() const { return shards_.Refusals(); }
+
+ private:
+  ClusterProcess(const Settings& settings, ZookeeperOptions options, std::unique_ptr<TreeSession> session);
+  bool Lost() const;
+  void Noticed(const std::optional<Term>& term);
+
+  const Settings settings_;
+  const ZookeeperOptions options_;
+  const SystemClock clock_;
+  std::unique_ptr<TreeSession> session_;  // until Start
+  std::atomic<bool> leading_{false};
+  ClusterSource source_;
+  ConfiguredShards shards_;
+  TableReader tables_;
+  std::string id_;
+  std::unique_ptr<Member> member_;
+  std::unique_ptr<Leader> leader_;
+  std::unique_ptr<Driver> driver_;
+};
+
+}  // namespace millrace
