@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "coordinator/app/cluster_worker.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/mill_host.h"
 #include "coordinator/app/paths.h"
@@ -84,7 +85,9 @@ Result<ExitCode> RunRun(const MillFlags& flags) {
 Result<ExitCode> RunWorker(const MillFlags& flags) {
   auto settings = ResolveSettings(flags.common, Variable, "");
   if (!settings) return Fail(settings.error());
-  return Mill(flags, *settings, Missing::Refuse);
+  if (!settings->cluster) return Mill(flags, *settings, Missing::Refuse);
+  CatchStopSignals();
+  return HostClusterWorker(flags, *settings);
 }
 
 }  // namespace millrace

@@ -1,0 +1,157 @@
+#include "coordinator/app/cluster_worker.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "coordinator/app/cluster_process.h"
+#include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/mill_report.h"
+#include "coordinator/app/paths.h"
+#include "coordinator/app/stop_asker.h"
+#include "coordinator/app/worker_place.h"
+#include "framework/base/random.h"
+#include "framework/base/time_text.h"
+#include "framework/metrics/registry.h"
+#include "framework/worker/worker.h"
+#include "framework/worker/worker_id.h"
+
+namespace millrace {
+namespace {
+
+constexpr Micros kTick = std::chrono::milliseconds(50);
+// With --until-idle: for so long a worker waits for its first slices before it believes that there are none
+// for it.
+constexpr Micros kFirstSlices = std::chrono::seconds(15);
+
+// Hides the shards until the first assignment, so that --until-idle does not end before the work has begun.
+class AssignedShards final : public ShardSource {
+ public:
+  AssignedShards(ClusterProcess& process, bool wait) : process_(process), wait_(wait) {}
+  std::map<std::string, std::shared_ptr<Store>> Shards() override {
+    const bool assigned =
+        process_.source().View()->generation > 0 || BootClock::now() - begun_ > kFirstSlices;
+    return wait_ && !assigned ? std::map<std::string, std::shared_ptr<Store>>{} : process_.shards().Shards();
+  }
+
+ private:
+  ClusterProcess& process_;
+  const bool wait_;
+  const BootTime begun_ = BootClock::now();
+};
+
+struct Timing {
+  Micros session_timeout{};
+  Micros wait{};
+};
+
+Result<Timing> ReadTiming(const std::string& session_timeout, const std::string& wait) {
+  const auto session = ParseDuration(session_timeout);
+  if (!session) return Fail(ErrorCode::Invalid, "--session-timeout: " + session.error().message);
+  if (*session < std::chrono::seconds(1) || *session > std::chrono::minutes(5)) {
+    return Fail(ErrorCode::Invalid, "--session-timeout: give between 1s and 5m");
+  }
+  const auto limit = ParseDuration(wait);
+  if (!limit) return Fail(ErrorCode::Invalid, "--wait: " + limit.error().message);
+  return Timing{*session, *limit};
+}
+
+// The worker until it ends, or until its id turns out to be another's.
+Result<WorkerEnd> Watch(Worker& worker, ClusterProcess& process) {
+  StopAsker stop(worker);
+  bool left = false;
+  Status good;
+  while (true) {
+    if (auto end = worker.WaitFor(kTick)) {
+      if (!good) return Fail(good.error());
+      return *end;
+    }
+    if (!left && stop.Look()) {  // others may begin with its slices while it finishes what runs
+      left = true;
+      process.Stop();
+    }
+    if (left) {
+      stop.Look();
+      continue;
+    }
+    good = process.Update();
+    if (good) continue;
+    left = true;
+    worker.Stop();
+  }
+}
+
+}  // namespace
+
+Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& settings) {
+  const auto timing = ReadTiming(flags.session_timeout, flags.wait);
+  if (!timing) return Fail(timing.error());
+  auto state = StateFolder(flags.common);
+  if (!state) return Fail(state.error());
+  auto plugins = LoadPlugins(flags.common);
+  if (!plugins) return Fail(plugins.error());
+  auto process = ClusterProcess::Make(settings, timing->session_timeout, timing->wait);
+  if (!process) return Fail(process.error());
+
+  const SystemClock clock;
+  Registry metrics;
+  ClusterSource& source = (*process)->source();
+  AssignedShards shards(**process, flags.until_idle);
+  WorkerOptions options{flags.id, *state, flags.concurrency, flags.until_idle, ""};
+  auto worker = std::make_unique<Worker>(
+      Worker::Parts{clock, shards, **plugins, source, source, source, metrics}, options);
+  const BootTime begun = clock.Now();
+  if (auto started = worker->Start(); !started) return Fail(started.error());
+
+  const std::string id = worker->Status().worker;
+  auto document = PlaceOf(flags, id);
+  if (!document) return Fail(document.error());
+  document->handlers = TypesRun(settings.config, **plugins, flags.handlers);
+  StatusTeller teller(*worker);
+  (*process)->Start({id, *document, true, !flags.no_coordinate, [&teller] { return teller.Tell(); },
+                     [&plugins, &flags](const Config& config) {
+                       return std::optional(TypesRun(config, **plugins, flags.handlers));
+                     }});
+  const auto end = Watch(*worker, **process);
+  const Micros took = clock.Now() - begun;
+  (*process)->Stop();
+  const WorkerTotals totals = worker->Totals();
+  const bool left_threads = worker->LeftThreads();
+  if (!left_threads) worker.reset();
+  const ExitCode code = end ? ExitCodeOf(*end) : ExitCodeOf(end.error().code);
+  if (end) {
+    PrintSummary(flags, Fail(ErrorCode::NotFound, ""), totals, took, *end);
+  } else {
+    PrintError(end.error().message);
+  }
+  if (left_threads) {  // they still use what this function owns
+    std::fflush(nullptr);
+    std::_Exit(static_cast<int>(code));
+  }
+  return code;
+}
+
+Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
+  const auto timing = ReadTiming(options.session_timeout, options.wait);
+  if (!timing) return Fail(timing.error());
+  auto settings = ResolveCluster(options.common, Variable);
+  if (!settings) return Fail(settings.error());
+  CatchStopSignals();
+  auto process = ClusterProcess::Make(*settings, timing->session_timeout, timing->wait);
+  if (!process) return Fail(process.error());
+  const std::string id = options.id.empty() ? HostName() + "-" + std::to_string(getpid()) : options.id;
+  WorkerDocument document;
+  document.incarnation = id + "." + Random::FromSystem().Hex(12);
+  (*process)->Start({id, document, false, true, nullptr, nullptr});
+  while (StopSignalsSeen() == 0) {
+    if (Status good = (*process)->Update(); !good) return Fail(good.error());
+    poll(nullptr, 0, static_cast<int>(kTick.count() / 1000));
+  }
+  (*process)->Stop();
+  return ExitCode::Done;
+}
+
+}  // namespace millrace

@@ -1,0 +1,10 @@
+// `millrace worker --zk` and `millrace coordinator`: processes of a cluster.
+#pragma once
+
+#include "coordinator/app/commands.h"
+
+namespace millrace {
+
+Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& settings);
+
+}  // namespace millrace

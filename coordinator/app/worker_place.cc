@@ -1,0 +1,94 @@
+#include "coordinator/app/worker_place.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "framework/base/random.h"
+#include "framework/policy/load_balance.h"
+#include "framework/worker/worker_id.h"
+
+namespace millrace {
+namespace {
+
+std::optional<std::vector<std::string>> Sorted(std::vector<std::string> names) {
+  if (names.empty()) return std::nullopt;
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::uint64_t Settled(const WorkerTotals& totals) {
+  return totals.succeeded + totals.cancelled + totals.failed + totals.retried + totals.returned;
+}
+
+}  // namespace
+
+std::vector<std::string> TypesRun(const Config& config, const PluginSet& plugins,
+                                  const std::vector<std::string>& allowed) {
+  std::set<std::string> handlers;
+  for (const HandlerInfo& info : plugins.Handlers()) handlers.insert(info.name);
+  std::set<std::string> types = handlers;
+  for (const auto& [type, handler] : config.handlers) {
+    if (handlers.contains(handler.uses)) types.insert(type);
+  }
+  std::vector<std::string> run(types.begin(), types.end());
+  if (!allowed.empty()) {
+    std::erase_if(run, [&](const std::string& type) {
+      return std::find(allowed.begin(), allowed.end(), type) == allowed.end();
+    });
+  }
+  return run;
+}
+
+Result<WorkerDocument> PlaceOf(const MillFlags& flags, const std::string& id) {
+  WorkerDocument document;
+  document.host = HostName();
+  document.pid = getpid();
+  document.incarnation = id + "." + Random::FromSystem().Hex(12);
+  document.weight = flags.weight;
+  document.shards = Sorted(flags.shards);
+  document.tables = Sorted(flags.tables);
+  document.version = MILLRACE_VERSION;
+  if (flags.load_balance.empty()) return document;
+  auto numbers = ParseLoadBalance(flags.load_balance);
+  if (!numbers) return Fail(ErrorCode::Invalid, "--load-balance: " + numbers.error().message);
+  document.load_balance = std::move(*numbers);
+  return document;
+}
+
+std::string StatusTeller::Tell() {
+  const BootTime now = BootClock::now();
+  const WorkerTotals totals = worker_.Totals();
+  const WorkerStatus status = worker_.Status();
+  nlohmann::ordered_json json{{"claimed", totals.claimed},      {"settled", Settled(totals)},
+                              {"succeeded", totals.succeeded},  {"failed", totals.failed},
+                              {"late_settles", totals.refused}, {"rescued", totals.rescued},
+                              {"running", totals.running},      {"queued", totals.queued}};
+  if (last_ && now > *last_) {
+    const double seconds = std::chrono::duration<double>(now - *last_).count();
+    json["claims_per_second"] = static_cast<double>(totals.claimed - before_.claimed) / seconds;
+    json["settles_per_second"] = static_cast<double>(Settled(totals) - Settled(before_)) / seconds;
+  }
+  last_ = now;
+  before_ = totals;
+  std::int64_t lag = 0;
+  nlohmann::ordered_json shards = nlohmann::ordered_json::object();
+  for (const ShardStatus& shard : status.shards) {
+    const std::int64_t lag_ms = std::chrono::duration_cast<std::chrono::milliseconds>(shard.lag).count();
+    lag = std::max(lag, lag_ms);
+    nlohmann::ordered_json one{
+        {"reachable", shard.reachable}, {"lag_ms", lag_ms}, {"poll_ms", shard.poll.count() / 1000}};
+    if (!shard.error.empty()) one["error"] = shard.error;
+    if (!shard.unrunnable.empty()) one["unrunnable"] = shard.unrunnable;
+    shards[shard.shard] = std::move(one);
+  }
+  json["lag_ms"] = lag;
+  json["shards"] = std::move(shards);
+  if (!status.paused.empty()) json["paused"] = status.paused;
+  if (!status.refusals.empty()) json["refusals"] = status.refusals;
+  return json.dump();
+}
+
+}  // namespace millrace

@@ -1,0 +1,35 @@
+// What a worker tells its cluster of itself.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/app/commands.h"
+#include "coordinator/coordination/documents.h"
+#include "framework/plugin/plugin_set.h"
+#include "framework/worker/worker.h"
+
+namespace millrace {
+
+// The task types that a worker runs: those of its plugins and those that the configuration serves by them,
+// and of these what --handlers allows. Sorted.
+std::vector<std::string> TypesRun(const Config& config, const PluginSet& plugins,
+                                  const std::vector<std::string>& allowed);
+
+// The document of its node, for a new life. Invalid for a --load-balance that can't be read.
+Result<WorkerDocument> PlaceOf(const MillFlags& flags, const std::string& id);
+
+// The worker's part of its status node: totals, rates since the last call, its shards. One thread.
+class StatusTeller {
+ public:
+  explicit StatusTeller(const Worker& worker) : worker_(worker) {}
+  std::string Tell();
+
+ private:
+  const Worker& worker_;
+  std::optional<BootTime> last_;
+  WorkerTotals before_;
+};
+
+}  // namespace millrace
