@@ -79,6 +79,7 @@ class ZookeeperClient {
   Call& SendSync(int& sent);
   TreeReply Await(Call& call, int sent, BootTime deadline);
   void Finish(Call& call, int code, TreeReply reply);
+  static void OnSession(_zhandle* handle, int type, int state, const char* path, void* context);
   void SessionChanged(_zhandle* handle, int state);
   std::string Absolute(const std::string& path) const;
   std::string Relative(const std::string& path) const;

@@ -1,0 +1,23 @@
+// A request to the client library that is under way.
+#pragma once
+
+#include <zookeeper/zookeeper.h>
+
+#include <vector>
+
+#include "coordinator/coordination/zookeeper/client.h"
+
+namespace millrace {
+
+// Owns what the library points to until the answer is there.
+struct ZookeeperClient::Call {
+  ZookeeperClient* client = nullptr;
+  BootTime sent{};
+  bool by_leader = false;  // the leader of the ensemble takes part in the answer
+  bool is_sync = false;
+  bool done = false;
+  TreeReply reply = {};
+  std::vector<zoo_op_result_t> results = {};  // of a write
+};
+
+}  // namespace millrace

@@ -1,0 +1,185 @@
+// The requests of a client, and the answers to them.
+#include <zookeeper/zookeeper.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "coordinator/coordination/zookeeper/call.h"
+#include "coordinator/coordination/zookeeper/client.h"
+#include "coordinator/coordination/zookeeper/replies.h"
+
+namespace millrace {
+
+// What the library calls, on threads of its own. The handle is closed, which ends these threads, before the
+// client goes.
+struct ZookeeperClient::Callbacks {
+  static Call& CallOf(const void* data) { return *static_cast<Call*>(const_cast<void*>(data)); }
+
+  // News of the session come to every watcher, too; OnSession has told them.
+  static void OnWatch(zhandle_t*, int type, int, const char* path, void* context) {
+    auto* const client = static_cast<ZookeeperClient*>(context);
+    if (type == ZOO_SESSION_EVENT) return;
+    client->events_.Push({.kind = TreeEvent::Kind::Changed, .path = client->Relative(path)});
+  }
+
+  static void OnData(int code, const char* value, int size, const Stat* stat, const void* data) {
+    Call& call = CallOf(data);
+    TreeReply reply;
+    if (code == ZOK) {
+      // A node made by hand may hold no data at all: its size is -1.
+      if (size > 0) reply.node.data.assign(value, static_cast<std::size_t>(size));
+      reply.node.version = stat->version;
+      reply.node.created = stat->czxid;
+      reply.node.owner = stat->ephemeralOwner;
+    }
+    call.client->Finish(call, code, std::move(reply));
+  }
+
+  static void OnStat(int code, const Stat*, const void* data) {
+    Call& call = CallOf(data);
+    call.client->Finish(call, code, {});
+  }
+
+  static void OnNames(int code, const String_vector* names, const void* data) {
+    Call& call = CallOf(data);
+    TreeReply reply;
+    if (code == ZOK) reply.children.assign(names->data, names->data + names->count);
+    std::sort(reply.children.begin(), reply.children.end());
+    call.client->Finish(call, code, std::move(reply));
+  }
+
+  static void OnWritten(int code, const void* data) {
+    Call& call = CallOf(data);
+    TreeReply reply;
+    // Those after the refused one have an error of their own: "not tried".
+    const auto refused = std::find_if(call.results.begin(), call.results.end(), [](const auto& result) {
+      return result.err != ZOK && result.err != ZRUNTIMEINCONSISTENCY;
+    });
+    if (IsAnswer(code) && refused != call.results.end()) {
+      reply.failed = static_cast<std::size_t>(refused - call.results.begin());
+      code = refused->err;
+    }
+    call.client->Finish(call, code, std::move(reply));
+  }
+
+  static void OnSync(int code, const char*, const void* data) {
+    Call& call = CallOf(data);
+    call.client->Finish(call, code, {});
+  }
+};
+
+namespace {
+
+void AddOperation(const TreeWrite& write, const std::string& path, const ACL_vector* acl, zoo_op_t* op) {
+  const int size = static_cast<int>(write.data.size());
+  switch (write.kind) {
+    case TreeWrite::Kind::Check:
+      return zoo_check_op_init(op, path.c_str(), write.version);
+    case TreeWrite::Kind::Create:
+      return zoo_create_op_init(op, path.c_str(), write.data.data(), size, acl, ZOO_PERSISTENT, nullptr, 0);
+    case TreeWrite::Kind::CreateEphemeral:
+      return zoo_create_op_init(op, path.c_str(), write.data.data(), size, acl, ZOO_EPHEMERAL, nullptr, 0);
+    case TreeWrite::Kind::Set:
+      return zoo_set_op_init(op, path.c_str(), write.data.data(), size, write.version, nullptr);
+    case TreeWrite::Kind::Remove:
+      return zoo_delete_op_init(op, path.c_str(), write.version);
+  }
+}
+
+}  // namespace
+
+TreeReply ZookeeperClient::Get(const std::string& path, bool watch, BootTime deadline) {
+  Call& call = NewCall(false);
+  const int sent = zoo_awget(handle_, Absolute(path).c_str(), watch ? Callbacks::OnWatch : nullptr, this,
+                             Callbacks::OnData, &call);
+  return Await(call, sent, deadline);
+}
+
+TreeReply ZookeeperClient::WatchExistence(const std::string& path, BootTime deadline) {
+  Call& call = NewCall(false);
+  const int sent =
+      zoo_awexists(handle_, Absolute(path).c_str(), Callbacks::OnWatch, this, Callbacks::OnStat, &call);
+  return Await(call, sent, deadline);
+}
+
+TreeReply ZookeeperClient::List(const std::string& path, bool watch, BootTime deadline) {
+  Call& call = NewCall(false);
+  const int sent = zoo_awget_children(handle_, Absolute(path).c_str(), watch ? Callbacks::OnWatch : nullptr,
+                                      this, Callbacks::OnNames, &call);
+  return Await(call, sent, deadline);
+}
+
+TreeReply ZookeeperClient::Write(const std::vector<TreeWrite>& writes, BootTime deadline) {
+  const ACL_vector* const acl = options_.digest.empty() ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
+  std::vector<std::string> paths;
+  for (const TreeWrite& write : writes) paths.push_back(Absolute(write.path));
+  std::vector<zoo_op_t> operations(writes.size());
+  for (std::size_t i = 0; i < writes.size(); ++i) AddOperation(writes[i], paths[i], acl, &operations[i]);
+  Call& call = NewCall(true);
+  call.results.resize(writes.size());
+  const int sent = zoo_amulti(handle_, static_cast<int>(operations.size()), operations.data(),
+                              call.results.data(), Callbacks::OnWritten, &call);
+  return Await(call, sent, deadline);
+}
+
+TreeReply ZookeeperClient::Sync(BootTime deadline) {
+  int sent = ZOK;
+  Call& call = SendSync(sent);
+  return Await(call, sent, deadline);
+}
+
+void ZookeeperClient::Probe() {
+  int sent = ZOK;
+  Call& call = SendSync(sent);
+  MutexLock lock(mutex_);
+  if (sent != ZOK) call.done = true;
+}
+
+ZookeeperClient::Call& ZookeeperClient::SendSync(int& sent) {
+  Call& call = NewCall(true);
+  call.is_sync = true;
+  sent = zoo_async(handle_, Absolute("/").c_str(), Callbacks::OnSync, &call);
+  return call;
+}
+
+ZookeeperClient::Call& ZookeeperClient::NewCall(bool by_leader) {
+  MutexLock lock(mutex_);
+  calls_.remove_if([](const Call& call) { return call.done; });
+  return calls_.emplace_back(Call{.client = this, .sent = BootClock::now(), .by_leader = by_leader});
+}
+
+TreeReply ZookeeperClient::Await(Call& call, int sent, BootTime deadline) {
+  MutexLock lock(mutex_);
+  if (sent != ZOK) {
+    call.done = true;
+    return {.status = StatusOf(sent), .message = zerror(sent)};
+  }
+  while (!call.done) {
+    const Micros left = deadline - BootClock::now();
+    if (left <= Micros(0)) return {.status = TreeStatus::Lost, .message = "no reply in time"};
+    answered_.WaitFor(mutex_, left);
+  }
+  return std::move(call.reply);
+}
+
+void ZookeeperClient::Finish(Call& call, int code, TreeReply reply) {
+  reply.status = StatusOf(code);
+  if (code != ZOK) reply.message = zerror(code);
+  MutexLock lock(mutex_);
+  if (call.by_leader && IsAnswer(code)) key_.last_contact = std::max(key_.last_contact, call.sent);
+  if (call.is_sync && code == ZOK) caught_up_ = true;
+  call.reply = std::move(reply);
+  call.done = true;
+  answered_.NotifyAll();
+}
+
+std::string ZookeeperClient::Absolute(const std::string& path) const {
+  if (path != "/") return options_.base + path;
+  return options_.base.empty() ? "/" : options_.base;
+}
+
+std::string ZookeeperClient::Relative(const std::string& path) const {
+  return path.size() <= options_.base.size() ? "/" : path.substr(options_.base.size());
+}
+
+}  // namespace millrace
