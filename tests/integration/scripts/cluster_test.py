@@ -40,12 +40,12 @@ class ClusterTest(unittest.TestCase):
 
     def test_a_cluster_comes_up_is_hurt_heals_and_goes(self):
         self.expect(3, "nothing was started", "status")
-        told = self.expect(0, "are up", "up", "--zookeepers", "3")
+        told = self.expect(0, "are up", "up", "--zookeepers", "3", "--workers", "2")
         self.assertEqual(len(re.search(r"export MILLRACE_ZK=(.*)", told)[1].split(",")), 3)
         everything = self.processes()
-        self.assertEqual(len(everything), 4)  # MariaDB and three ZooKeepers
+        self.assertEqual(len(everything), 6)  # MariaDB, three ZooKeepers, two workers
 
-        self.expect(0, "up already", "up")
+        self.expect(0, "up already", "up", "--workers", "2")
         self.expect(4, "made with --zookeepers 3", "up", "--zookeepers", "1")
         self.assertEqual(self.processes(), everything)
 
@@ -53,11 +53,16 @@ class ClusterTest(unittest.TestCase):
         self.expect(3, "zookeeper2 does not run", "status")
         self.expect(3, "there is no 'zookeeper2' that runs", "pause", "zookeeper2")
         self.expect(0, "are up", "up")
-        self.assertEqual(len(self.processes()), 4)
+        self.assertEqual(len(self.processes()), 6)
+        self.expect(0, "", "kill", "w1")
+        self.expect(0, "w1 runs", "add")
+        self.expect(0, "w3 runs", "add")
+        self.expect(0, "slices go to other workers", "drain", "w2")
         self.expect(0, "", "pause", "zookeeper3")
-        self.expect(0, ", paused", "status")
+        self.assertRegex(self.expect(0, ", paused", "status"), "w2 +draining")
         self.expect(0, "", "resume", "zookeeper3")
 
+        self.expect(0, "", "pause", "w2")
         self.expect(0, "", "pause", "zookeeper1")
         self.expect(0, "Stopped", "down")
         self.assertEqual(self.processes(), set())
