@@ -2,6 +2,7 @@
 // never happen and did.
 //   millrace_simulate --seeds 10000 [--first 1] [--bug NAME]
 //   millrace_simulate --seed 4711 [--trace] [--bug NAME]
+//   millrace_simulate --seeds 2000 --bug NAME --must-find    stops at the first find; exit 1 if there is none
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -28,12 +29,14 @@ struct Arguments {
   std::uint64_t first = 1;
   std::uint64_t seeds = 1000;
   bool trace = false;
+  bool must_find = false;
   PlantedBug bug = PlantedBug::None;
 };
 
 [[noreturn]] void Usage(const std::string& why) {
   std::fprintf(stderr,
-               "%s\nusage: millrace_simulate [--seeds N [--first N] | --seed N [--trace]] [--bug NAME]\n",
+               "%s\nusage: millrace_simulate [--seeds N [--first N] | --seed N [--trace]] [--bug NAME "
+               "[--must-find]]\n",
                why.c_str());
   for (const auto& [bug, name] : millrace::kPlantedBugs) std::fprintf(stderr, "  --bug %s\n", name.data());
   std::exit(2);
@@ -66,6 +69,8 @@ Arguments Parse(const std::vector<std::string>& words) {
       arguments.seeds = 1;
     } else if (words[i] == "--trace") {
       arguments.trace = true;
+    } else if (words[i] == "--must-find") {
+      arguments.must_find = true;
     } else if (words[i] == "--bug") {
       arguments.bug = BugNamed(value());
     } else {
@@ -99,6 +104,11 @@ class Totals {
     }
   }
 
+  bool Found() const {
+    const std::lock_guard lock(mutex_);
+    return violations_ > 0;
+  }
+
   // Whether nothing was violated.
   bool Print(double took) const {
     using Seconds = std::chrono::duration<double>;
@@ -113,7 +123,7 @@ class Totals {
   }
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::size_t simulations_ = 0;
   millrace::Micros simulated_{0};
   millrace::Micros shortest_ = millrace::Micros::max();
@@ -135,6 +145,7 @@ bool Run(const Arguments& arguments) {
   std::atomic<std::uint64_t> next{arguments.first};
   const auto work = [&] {
     for (std::uint64_t seed = next++; seed < arguments.first + arguments.seeds; seed = next++) {
+      if (arguments.must_find && totals.Found()) return;
       SimulationOptions options{.seed = seed, .bug = arguments.bug};
       if (arguments.trace) options.trace = [](const std::string& line) { std::puts(line.c_str()); };
       totals.Add(seed, Simulate(options));
@@ -144,7 +155,8 @@ bool Run(const Arguments& arguments) {
       std::min<std::uint64_t>(std::thread::hardware_concurrency(), arguments.seeds));
   for (std::thread& thread : threads) thread = std::thread(work);
   for (std::thread& thread : threads) thread.join();
-  return totals.Print(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  return totals.Print(took.count()) != arguments.must_find;
 }
 
 }  // namespace

@@ -1,0 +1,33 @@
+#include "coordinator/testing/simulation.h"
+
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+TEST(SimulationTest, TheSameSeedGivesTheSameRun) {
+  std::string first;
+  std::string second;
+  const auto keep = [](std::string& into) {
+    return [&into](const std::string& line) { into += line + "\n"; };
+  };
+  const SimulationReport report = Simulate({.seed = 7, .trace = keep(first)});
+  Simulate({.seed = 7, .trace = keep(second)});
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(report.violation, "");
+  EXPECT_GE(report.simulated, std::chrono::seconds(60));
+  EXPECT_EQ(report.faults, 20u);
+}
+
+TEST(SimulationTest, AnotherSeedGivesAnotherRun) {
+  EXPECT_NE(Simulate({.seed = 7}).steps, Simulate({.seed = 8}).steps);
+}
+
+TEST(SimulationTest, APlantedBugStopsItWhereItShows) {
+  const SimulationReport report = Simulate({.seed = 1, .bug = PlantedBug::MarkDeadWithoutWatching});
+  EXPECT_NE(report.violation.find("was marked dead though its beat had moved"), std::string::npos);
+  EXPECT_LT(report.simulated, std::chrono::seconds(60));
+}
+
+}  // namespace
+}  // namespace millrace
