@@ -4,7 +4,7 @@
 
 namespace millrace {
 
-bool MillState::Owns(std::uint32_t slice, const std::string& handler) const {
+bool MillRemit::Owns(std::uint32_t slice, const std::string& handler) const {
   const std::vector<TableSlices> owned = slices();
   return std::any_of(owned.begin(), owned.end(), [&](const TableSlices& each) {
     const bool taken =

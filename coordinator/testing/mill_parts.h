@@ -34,16 +34,21 @@ struct MillSettings {
   MillBugs bugs = {};
 };
 
+// What a worker has to do.
+struct MillRemit {
+  std::function<std::vector<TableSlices>()> slices;       // that are its own now
+  std::function<bool(const std::string& handler)> takes;  // whether it can run such tasks
+
+  bool Owns(std::uint32_t slice, const std::string& handler) const;
+};
+
 // One life in the shard, and what is in hand. Shared by the parts of one worker.
 struct MillState {
-  // The slices that are this worker's now.
-  std::function<std::vector<TableSlices>()> slices;
+  MillRemit remit;
   std::shared_ptr<Standing> life;                     // null: not registered
   std::shared_ptr<const std::set<std::string>> live;  // the claimers known to be alive; null: not known
   std::shared_ptr<const DueMap> map;                  // as the scanner read it last; null: not known
   InFlight in_flight;
-
-  bool Owns(std::uint32_t slice, const std::string& handler) const;
 };
 
 struct MillParts {

@@ -44,7 +44,7 @@ void ModelledLane::Take(Station& station) {
 // The check before each start.
 bool ModelledLane::ReadyToStart(const Flight& flight) {
   if (flight.life->MayStart(parts_.Now())) {
-    if (!parts_.state.Owns(flight.task.slice, flight.task.handler)) {  // its slice has moved
+    if (!parts_.state.remit.Owns(flight.task.slice, flight.task.handler)) {  // its slice has moved
       GiveBack(flight.task, flight.life);
       return false;
     }

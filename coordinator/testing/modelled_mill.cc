@@ -2,9 +2,8 @@
 
 namespace millrace {
 
-ModelledMill::ModelledMill(Parts parts, std::function<std::vector<TableSlices>()> slices,
-                           std::vector<std::string> buried)
-    : state_{.slices = std::move(slices)},
+ModelledMill::ModelledMill(Parts parts, MillRemit remit, std::vector<std::string> buried)
+    : state_{.remit = std::move(remit)},
       parts_{parts.timeline, parts.database, parts.process, parts.journal, parts.settings, state_},
       settler_(parts_),
       lane_(parts_, settler_),

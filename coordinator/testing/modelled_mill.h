@@ -20,8 +20,7 @@ class ModelledMill {
   };
 
   // `buried`: see ModelledBeat.
-  ModelledMill(Parts parts, std::function<std::vector<TableSlices>()> slices,
-               std::vector<std::string> buried);
+  ModelledMill(Parts parts, MillRemit remit, std::vector<std::string> buried);
   ModelledMill(const ModelledMill&) = delete;
 
   // Its present life in the shard; empty: none.

@@ -106,7 +106,7 @@ void ModelledScanner::Look() {
     Again(parts_.settings.poll);
     return;
   }
-  const std::vector<TableSlices> slices = parts_.state.slices();
+  const std::vector<TableSlices> slices = parts_.state.remit.slices();
   if (slices.empty()) {
     parts_.state.map.reset();
     Again(parts_.settings.poll);
@@ -124,7 +124,7 @@ void ModelledScanner::Look() {
         }
         // The slices may have changed since they were read.
         std::erase_if(map->groups, [this](const DueGroup& group) {
-          return !parts_.state.Owns(group.slice, group.handler);
+          return !parts_.state.remit.Owns(group.slice, group.handler);
         });
         cursors_.Refresh(asked, map->groups, parts_.settings.rewind);
         Order(*map);
@@ -143,6 +143,7 @@ void ModelledScanner::Order(const DueMap& map) {
       wait_ = std::min(wait_, group.first_run_at - map.now);
       continue;
     }
+    if (!parts_.state.remit.takes(group.handler)) continue;
     due.push_back(&group);
     ranks.push_back({group.urgency, cursors_.WaitingSince(group)});
   }

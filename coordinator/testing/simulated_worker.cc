@@ -14,6 +14,8 @@ MemberOptions MemberOf(const SimulatedCluster& cluster, const ModelledProcess& p
   options.document.host = process.name;
   options.document.pid = 1;
   options.document.incarnation = incarnation;
+  const auto limit = cluster.work.limits.find(process.name);
+  if (limit != cluster.work.limits.end()) options.document.handlers = limit->second;
   options.session_timeout = cluster.calm.session_timeout;
   return options;
 }
@@ -39,9 +41,12 @@ SimulatedWorker::Life::Life(const SimulatedCluster& cluster, ModelledProcess& pr
       spoiled(leader, cluster.bug),
       driver(cluster.timeline, cluster.ensemble, process, cluster.journal, cluster.calm.session_timeout,
              {&member, &spoiled}),
-      mill(
-          {cluster.timeline, cluster.database, process, cluster.journal, cluster.mill},
-          [this] { return source.Slices(kShard); }, std::move(buried)) {}
+      mill({cluster.timeline, cluster.database, process, cluster.journal, cluster.mill},
+           {[this] { return source.Slices(SimulatedWork::kShard); },
+            [&work = cluster.work, name = process.name](const std::string& handler) {
+              return work.Takes(name, handler);
+            }},
+           std::move(buried)) {}
 
 SimulatedWorker::SimulatedWorker(const SimulatedCluster& cluster, const std::string& name)
     : cluster_(cluster) {

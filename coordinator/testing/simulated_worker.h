@@ -11,6 +11,7 @@
 #include "coordinator/member/member.h"
 #include "coordinator/testing/modelled_mill.h"
 #include "coordinator/testing/planted_bugs.h"
+#include "coordinator/testing/simulated_work.h"
 #include "coordinator/testing/tree_driver.h"
 
 namespace millrace {
@@ -22,6 +23,7 @@ struct SimulatedCluster {
   Journal& journal;
   const MillSettings& mill;
   const CalmOptions& calm;
+  const SimulatedWork& work;
   std::shared_ptr<const TableCatalog> catalog;
   PlantedBug bug = PlantedBug::None;
 };
@@ -30,8 +32,6 @@ class SimulatedWorker {
  public:
   SimulatedWorker(const SimulatedCluster& cluster, const std::string& name);
   SimulatedWorker(const SimulatedWorker&) = delete;
-
-  static constexpr const char* kShard = "main";
 
   void Start();
   void Crash();

@@ -3,7 +3,6 @@
 #include <deque>
 
 #include "coordinator/coordination/layout.h"
-#include "coordinator/planner/slice_name.h"
 #include "coordinator/testing/fault_injector.h"
 #include "coordinator/testing/tree_checks.h"
 
@@ -38,6 +37,17 @@ CalmOptions Calm(Random& random) {
   return calm;
 }
 
+// In some clusters a worker takes only some of the task types, so that each type's slices have owners of
+// their own.
+SimulatedWork Work(Random& random) {
+  SimulatedWork work{4 + static_cast<std::uint32_t>(random.Below(7)), {"pay"}};
+  if (random.Below(4) != 0) return work;
+  work.handlers.push_back("ship");
+  work.limits["w3"] = {"pay"};
+  if (random.Below(2) == 0) work.limits["w2"] = {"ship"};
+  return work;
+}
+
 ShardGuards GuardsFor(PlantedBug bug) {
   ShardGuards guards;
   guards.claim_needs_life = bug != PlantedBug::ClaimWithoutDeadCheck && bug != PlantedBug::ClaimWithoutLock;
@@ -65,13 +75,13 @@ class Simulation {
       : options_(options),
         timeline_(options.seed),
         journal_(timeline_, options.trace),
-        slices_(4 + static_cast<std::uint32_t>(timeline_.random().Below(7))),
+        work_(Work(timeline_.random())),
         calm_(Calm(timeline_.random())),
         mill_(MillFor(options.bug)),
         ensemble_(timeline_),
         database_(timeline_, journal_, GuardsFor(options.bug), CheckFor(options.bug)),
-        cluster_{timeline_, ensemble_, database_, journal_, mill_, calm_, Catalog(), options.bug},
-        checks_(timeline_, ensemble_, journal_, SliceIds()),
+        cluster_{timeline_, ensemble_, database_, journal_, mill_, calm_, work_, Catalog(), options.bug},
+        checks_(timeline_, ensemble_, journal_, work_),
         faults_(cluster_, workers_) {}
 
   SimulationReport Run() {
@@ -106,23 +116,16 @@ class Simulation {
 
   std::shared_ptr<const TableCatalog> Catalog() const {
     return std::make_shared<const TableCatalog>(
-        TableCatalog{{{SimulatedWorker::kShard, CompactShard::kTable, slices_}}});
-  }
-
-  std::set<std::string> SliceIds() const {
-    std::set<std::string> ids;
-    for (std::uint32_t i = 0; i < slices_; ++i) {
-      ids.insert(ToString(SliceName{SimulatedWorker::kShard, CompactShard::kTable, i}));
-    }
-    return ids;
+        TableCatalog{{{SimulatedWork::kShard, CompactShard::kTable, work_.slices}}});
   }
 
   // Tasks come until the faults end, now and then several at once.
   void Produce() {
     if (Elapsed() > kBeforeFaults + kFaultSpan) return;
     for (std::uint64_t i = timeline_.random().Below(3); database_.Up() && i > 0; --i) {
-      const auto slice = static_cast<std::uint32_t>(timeline_.random().Below(slices_));
-      database_.shard().Insert(slice, "pay", database_.clock().WallNow());
+      const auto slice = static_cast<std::uint32_t>(timeline_.random().Below(work_.slices));
+      const std::string& handler = work_.handlers[timeline_.random().Below(work_.handlers.size())];
+      database_.shard().Insert(slice, handler, database_.clock().WallNow());
     }
     timeline_.After(milliseconds(200 + static_cast<std::int64_t>(timeline_.random().Below(1'600))),
                     [this] { Produce(); });
@@ -194,7 +197,7 @@ class Simulation {
   const SimulationOptions& options_;
   Timeline timeline_;
   Journal journal_;
-  const std::uint32_t slices_;
+  const SimulatedWork work_;
   const CalmOptions calm_;
   const MillSettings mill_;
   ModelledEnsemble ensemble_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coordinator/coordination/documents.h"
+#include "coordinator/planner/handler_groups.h"
 
 namespace millrace {
 namespace {
@@ -11,11 +12,30 @@ constexpr std::string_view kAssign = "/assign/";
 // A multi that was decided before a change of the membership may still arrive after it.
 constexpr Micros kUnderWay = std::chrono::seconds(1);
 
+bool Names(const std::vector<std::string>& handlers, const std::string& handler) {
+  return std::find(handlers.begin(), handlers.end(), handler) != handlers.end();
+}
+
+// Whether the handler is of the group, by the groups that the assignment lists.
+bool Covers(const AssignDocument& document, const std::string& group, const std::string& handler) {
+  if (document.groups.empty()) return group == kDefaultGroup;
+  const auto found = document.groups.find(group);
+  if (found == document.groups.end()) return false;
+  if (Names(found->second, handler)) return true;
+  return Names(found->second, kEveryOther) &&
+         std::none_of(document.groups.begin(), document.groups.end(),
+                      [&](const auto& each) { return Names(each.second, handler); });
+}
+
+std::string ToString(const WorkPlace& place) {
+  return "slice " + std::to_string(place.first) + " for " + place.second;
+}
+
 }  // namespace
 
 TreeChecks::TreeChecks(Timeline& timeline, ModelledEnsemble& ensemble, Journal& journal,
-                       std::set<std::string> slices)
-    : timeline_(timeline), ensemble_(ensemble), journal_(journal), slices_(std::move(slices)) {
+                       const SimulatedWork& work)
+    : timeline_(timeline), ensemble_(ensemble), journal_(journal), work_(work) {
   ensemble_.Observe([this](const TreeChanges& changes, std::int64_t) { Commit(changes); });
 }
 
@@ -56,19 +76,28 @@ void TreeChecks::ReadAssignment(const std::string& path) {
     journal_.Violation(path + " was written in term " + std::to_string(epoch_) + " by the leader of term " +
                        std::to_string(document->epoch));
   }
-  assigned_[worker] = {document->slices.begin(), document->slices.end()};
+  std::vector<WorkPlace>& places = assigned_[worker];
+  for (const std::string& text : document->slices) {
+    const auto name = ParseSliceName(text);
+    for (const std::string& handler : work_.handlers) {
+      const bool covered = name && Covers(*document, name->group, handler);
+      if (covered && work_.Takes(worker, handler)) places.emplace_back(name->number, handler);
+    }
+  }
 }
 
 void TreeChecks::TakeOwners() {
-  SliceOwners owners;
-  for (const auto& [worker, slices] : assigned_) {
-    for (const std::string& slice : slices) {
-      const auto [other, added] = owners.emplace(slice, worker);
-      if (!added) journal_.Violation(slice + " is assigned to " + other->second + " and to " + worker);
+  WorkOwners owners;
+  for (const auto& [worker, places] : assigned_) {
+    for (const WorkPlace& place : places) {
+      const auto [other, added] = owners.emplace(place, worker);
+      if (!added) {
+        journal_.Violation(ToString(place) + " is assigned to " + other->second + " and to " + worker);
+      }
     }
   }
-  for (const auto& [slice, worker] : owners) {
-    const auto before = owners_.find(slice);
+  for (const auto& [place, worker] : owners) {
+    const auto before = owners_.find(place);
     if (before == owners_.end() || before->second != worker) ++moves_;
   }
   owners_ = std::move(owners);
@@ -94,17 +123,26 @@ void TreeChecks::MembershipChanged() {
   moves_before_ = moves_;
 }
 
+bool TreeChecks::Placeable(const WorkPlace& place) const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [&](const std::string& member) { return work_.Takes(member, place.second); });
+}
+
 std::string TreeChecks::FirstUnowned() const {
-  for (const std::string& slice : slices_) {
-    const auto owner = owners_.find(slice);
-    if (owner == owners_.end() || !members_.contains(owner->second)) return slice;
+  for (std::uint32_t slice = 0; slice < work_.slices; ++slice) {
+    for (const std::string& handler : work_.handlers) {
+      const WorkPlace place{slice, handler};
+      const auto owner = owners_.find(place);
+      const bool owned = owner != owners_.end() && members_.contains(owner->second);
+      if (!owned && Placeable(place)) return ToString(place);
+    }
   }
   return {};
 }
 
 void TreeChecks::CheckOwned(bool possible, Micros bound) {
-  const std::string slice = possible ? FirstUnowned() : std::string();
-  if (slice.empty()) {
+  const std::string place = possible ? FirstUnowned() : std::string();
+  if (place.empty()) {
     unowned_since_.reset();
     return;
   }
@@ -112,14 +150,15 @@ void TreeChecks::CheckOwned(bool possible, Micros bound) {
   const Micros unowned = timeline_.Now() - *unowned_since_;
   longest_unowned_ = std::max(longest_unowned_, unowned);
   if (unowned <= bound) return;
-  journal_.Violation(slice + " and maybe others have had no owner for " +
+  journal_.Violation(place + " and maybe others have had no owner for " +
                      std::to_string(unowned.count() / 1000) + " ms");
 }
 
 void TreeChecks::CheckBalanced() {
+  if (!work_.limits.empty()) return;
   std::map<std::string, std::size_t> counts;
   for (const std::string& member : members_) counts[member];
-  for (const auto& [slice, owner] : owners_) ++counts[owner];
+  for (const auto& [place, owner] : owners_) ++counts[owner];
   const auto [fewest, most] = std::minmax_element(
       counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (counts.empty() || most->second - fewest->second <= 1) return;
@@ -129,20 +168,20 @@ void TreeChecks::CheckBalanced() {
 
 // n − (Σ min(a_w,q) + min(r, #{w: a_w > q})): see coordinator/README.md.
 void TreeChecks::CheckFewestMoves() {
-  if (members_.empty()) return;
+  if (members_.empty() || !work_.limits.empty()) return;
   std::map<std::string, std::size_t> held;
-  for (const auto& [slice, owner] : owners_before_) {
-    if (slices_.contains(slice) && members_.contains(owner)) ++held[owner];
+  for (const auto& [place, owner] : owners_before_) {
+    if (members_.contains(owner)) ++held[owner];
   }
-  const std::size_t share = slices_.size() / members_.size();
-  const std::size_t rest = slices_.size() % members_.size();
+  const std::size_t share = work_.slices / members_.size();
+  const std::size_t rest = work_.slices % members_.size();
   std::size_t kept = 0;
   std::size_t above = 0;
   for (const auto& [worker, count] : held) {
     kept += std::min(count, share);
     above += count > share ? 1 : 0;
   }
-  const std::size_t fewest = slices_.size() - kept - std::min(rest, above);
+  const std::size_t fewest = work_.slices - kept - std::min(rest, above);
   const std::size_t made = moves_ - moves_before_;
   if (made == fewest) return;
   journal_.Violation("since the membership last changed " + std::to_string(made) +

@@ -7,21 +7,24 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "coordinator/testing/journal.h"
 #include "coordinator/testing/modelled_ensemble.h"
+#include "coordinator/testing/simulated_work.h"
 
 namespace millrace {
 
-using SliceOwners = std::map<std::string, std::string>;  // slice → worker
+// A part of the work that one worker is to have at a time: a slice, for one handler.
+using WorkPlace = std::pair<std::uint32_t, std::string>;
+using WorkOwners = std::map<WorkPlace, std::string>;  // → worker
 
 class TreeChecks {
  public:
-  // `slices`: the ids of all slices that can be placed.
-  TreeChecks(Timeline& timeline, ModelledEnsemble& ensemble, Journal& journal, std::set<std::string> slices);
+  TreeChecks(Timeline& timeline, ModelledEnsemble& ensemble, Journal& journal, const SimulatedWork& work);
   TreeChecks(const TreeChecks&) = delete;
 
-  const SliceOwners& Owners() const { return owners_; }
   const std::set<std::string>& Members() const { return members_; }
   std::size_t Moves() const { return moves_; }
   std::uint64_t Epoch() const { return epoch_; }
@@ -30,30 +33,32 @@ class TreeChecks {
   // The longest that CheckOwned has seen.
   Micros LongestUnowned() const { return longest_unowned_; }
 
-  // Placed: in an assign node of a worker that is there. Empty: all are.
+  // The first that has no owner who is there and takes it, though somebody who is there would. Empty: none.
   std::string FirstUnowned() const;
   // No slice may go without an owner for longer than this, counted while somebody can do something about it.
   void CheckOwned(bool possible, Micros bound);
   // What was decided amid the faults has arrived: moves are counted from now on.
   void CountMoves() { counting_ = true; }
-  // The moves since the membership last changed are the fewest that lead to balance, and it is balanced.
-  void CheckFewestMoves();
+  // Where all workers take all: the plan is balanced, and the moves since the membership last changed are the
+  // fewest that lead to that.
   void CheckBalanced();
+  void CheckFewestMoves();
 
  private:
   void Commit(const TreeChanges& changes);
   void ReadAssignment(const std::string& path);
+  bool Placeable(const WorkPlace& place) const;
   void TakeOwners();
   void MembershipChanged();
 
   Timeline& timeline_;
   ModelledEnsemble& ensemble_;
   Journal& journal_;
-  const std::set<std::string> slices_;
+  const SimulatedWork& work_;
   std::uint64_t epoch_ = 0;
   std::set<std::string> members_;
-  std::map<std::string, std::set<std::string>> assigned_;  // by worker
-  SliceOwners owners_;
+  std::map<std::string, std::vector<WorkPlace>> assigned_;  // by worker
+  WorkOwners owners_;
   std::size_t moves_ = 0;
   BootTime assigned_at_{};
   std::optional<BootTime> unowned_since_;
@@ -61,7 +66,7 @@ class TreeChecks {
 
   bool counting_ = false;
   BootTime membership_changed_{};
-  SliceOwners owners_before_;
+  WorkOwners owners_before_;
   std::size_t moves_before_ = 0;
 };
 
