@@ -24,7 +24,7 @@ Member::Member(MemberOptions options, ConfigLayers layers, Calls calls)
       assign_("/assign/" + options_.id),
       status_("/status/" + options_.id),
       limits_("/control/limits/" + options_.id),
-      document_(options_.document) {
+      document_(ToText(options_.document)) {
   for (const char* part : kConfigParts) mirror_.TrackNode(ConfigPath(part));
   mirror_.TrackList(kPauses);
   if (!options_.registers) return;
@@ -70,11 +70,10 @@ BootTime Member::WakeAt(BootTime now) const {
 
 std::optional<TreeRequest> Member::Register(BootTime now) {
   const TreeNode* own = mirror_.Node(own_);
-  const std::string text = ToText(document_);
   TreeRequest write{TreeRequest::Kind::Write};
   if (own == nullptr) {
     registered_ = false;
-    write.writes.push_back({TreeWrite::Kind::CreateEphemeral, own_, text});
+    write.writes.push_back({TreeWrite::Kind::CreateEphemeral, own_, document_});
     return write;
   }
   if (own->owner == session_) {
@@ -82,15 +81,15 @@ std::optional<TreeRequest> Member::Register(BootTime now) {
     other_.clear();
     view_.id_in_use = false;
     refusals_.erase("workers/" + options_.id);
-    if (own->data == text) return std::nullopt;
-    write.writes.push_back({TreeWrite::Kind::Set, own_, text, own->version});
+    if (own->data == document_) return std::nullopt;
+    write.writes.push_back({TreeWrite::Kind::Set, own_, document_, own->version});
     return write;
   }
   registered_ = false;
   if (AnotherHasIt(*own, now)) return std::nullopt;
   // It is this process's own, of a session that is over or will be.
   write.writes.push_back({TreeWrite::Kind::Remove, own_, {}, own->version});
-  write.writes.push_back({TreeWrite::Kind::CreateEphemeral, own_, text});
+  write.writes.push_back({TreeWrite::Kind::CreateEphemeral, own_, document_});
   return write;
 }
 
@@ -226,7 +225,7 @@ void Member::FollowLimits() {
     document = Limited(std::move(document), *limits);
   }
   refusals_.erase(name);
-  document_ = std::move(document);
+  document_ = ToText(document);
 }
 
 void Member::Refuse(const std::string& node, std::string why) {

@@ -63,7 +63,7 @@ class Member final : public TreeMachine {
   const std::string status_;  // status/<id>
   const std::string limits_;  // control/limits/<id>
   TreeMirror mirror_;
-  WorkerDocument document_;  // what the own node should say: with its types, and within the limits
+  std::string document_;  // what the own node should say: with its types, and within the limits
   std::int64_t session_ = 0;
   bool registered_ = false;
   std::string other_;  // the incarnation of another process that has the id
