@@ -34,7 +34,7 @@ ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions option
       session_(std::move(session)),
       source_(std::make_shared<const Config>(settings.config), [this] { return Lost(); }),
       shards_(source_, settings.shards, settings.password_file),
-      tables_({shards_, source_, [this] { return leading_.load(); },
+      tables_({shards_, source_, [this] { return leading_.load(); }, [this] { return CurrentOwnership(); },
                [this] {
                  if (driver_) driver_->Wake();
                }}) {}
@@ -53,13 +53,24 @@ void ClusterProcess::Start(Place place) {
     calm.session_timeout = options_.session_timeout;
     leader_ = std::make_unique<Leader>(
         LeaderOptions{place.id, place.document.incarnation, calm},
-        Leader::Calls{[this] { return tables_.Catalog(); },
-                      [this] { return ConfiguredGroups(*source_.Current()); }, nullptr,
-                      [this](const std::optional<Term>& term) { Noticed(term); }});
+        Leader::Calls{
+            [this] { return tables_.Catalog(); }, [this] { return ConfiguredGroups(*source_.Current()); },
+            nullptr, [this](const std::optional<Term>& term) { Noticed(term); },
+            [this](const PlanDecision& decision, const std::map<std::string, WorkerDocument>& workers) {
+              auto ownership = std::make_shared<const Ownership>(decision, workers);
+              MutexLock lock(mutex_);
+              ownership_ = std::move(ownership);
+            },
+            [this] { return tables_.Unrunnable(); }});
     machines.push_back(leader_.get());
   }
   driver_ = std::make_unique<Driver>(std::move(session_), std::move(machines), clock_);
   driver_->Start();
+}
+
+std::shared_ptr<const Ownership> ClusterProcess::CurrentOwnership() const {
+  MutexLock lock(mutex_);
+  return ownership_;
 }
 
 void ClusterProcess::Noticed(const std::optional<Term>& term) {

@@ -52,12 +52,15 @@ class ClusterProcess {
   ClusterProcess(const Settings& settings, ZookeeperOptions options, std::unique_ptr<TreeSession> session);
   bool Lost() const;
   void Noticed(const std::optional<Term>& term);
+  std::shared_ptr<const Ownership> CurrentOwnership() const;
 
   const Settings settings_;
   const ZookeeperOptions options_;
   const SystemClock clock_;
   std::unique_ptr<TreeSession> session_;  // until Start
   std::atomic<bool> leading_{false};
+  mutable Mutex mutex_;
+  std::shared_ptr<const Ownership> ownership_ MILLRACE_GUARDED_BY(mutex_);
   ClusterSource source_;
   ConfiguredShards shards_;
   TableReader tables_;

@@ -173,6 +173,9 @@ std::vector<std::string> Troubles(const ordered_json& out, const ClusterTree& tr
     lines.push_back(Count(count, "slice has", "slices have") +
                     " no worker that may take them: " + plan["unplaceable_slices"].dump());
   }
+  for (const auto& type : plan.value("unrunnable", ordered_json::array())) {
+    lines.push_back("tasks wait for a worker with their handler, in " + type.get<std::string>());
+  }
   for (const auto& [id, worker] : out["workers"].items()) {
     if (!worker["status"].contains("refused")) continue;
     for (const auto& refused : worker["status"]["refused"])

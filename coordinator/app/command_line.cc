@@ -166,7 +166,7 @@ struct Flags {
   TaskListOptions list;
   TaskChoice show, why;
   TaskActionOptions retry, cancel, hold, release;
-  SchemaOptions print, apply, upgrade, check;
+  SchemaOptions print, apply, resize, upgrade, check;
   CommonFlags handler_list;
   HandlerRunOptions handler_run;
 };
@@ -195,9 +195,7 @@ void AddSchemaCommand(CLI::App& schema, Chosen& chosen, SchemaOptions& o, const 
   app->add_option("--shard", o.shard, "this shard alone")->type_name("NAME");
   if (spec) {
     app->add_option("--tables", o.tables, "task tables")->type_name("N")->capture_default_str();
-    app->add_option("--slices", o.slices, "load-balance numbers a table")
-        ->type_name("N")
-        ->capture_default_str();
+    app->add_option("--slices", o.slices, "load-balance numbers a table; 64 for new ones")->type_name("N");
   }
   Choose(app, chosen, o.common, false, [&o, run] { return run(o); });
 }
@@ -211,6 +209,13 @@ void AddSchema(CLI::App& root, Chosen& chosen, Flags& f) {
   AddSchemaCommand(*schema, chosen, f.apply, "apply", "Make what is missing",
                    "  millrace schema apply --store mysql://millrace@db1/work --slices 64", true,
                    RunSchemaApply);
+  AddSchemaCommand(*schema, chosen, f.resize, "resize",
+                   "Change the number of slices a table under load; a cluster's leader sees to the rows",
+                   "  millrace schema resize --slices 96", true, RunSchemaResize);
+  schema->get_subcommand("resize")->remove_option(schema->get_subcommand("resize")->get_option("--tables"));
+  schema->get_subcommand("resize")
+      ->add_option("--table", f.resize.table, "this table alone")
+      ->type_name("NAME");
   AddSchemaCommand(*schema, chosen, f.upgrade, "upgrade", "Bring older tables to this version",
                    "  millrace schema upgrade", false, RunSchemaUpgrade);
   AddSchemaCommand(*schema, chosen, f.check, "check",

@@ -93,8 +93,10 @@ struct SchemaOptions {
   CommonFlags common;
   std::string shard;
   std::uint32_t tables = 1;
-  std::uint32_t slices = 64;
+  std::uint32_t slices = 0;  // 0: as they are, 64 for new ones
+  std::string table;         // resize: this one alone
 };
+Result<ExitCode> RunSchemaResize(const SchemaOptions& options);
 Result<ExitCode> RunSchemaPrint(const SchemaOptions& options);
 Result<ExitCode> RunSchemaApply(const SchemaOptions& options);
 Result<ExitCode> RunSchemaUpgrade(const SchemaOptions& options);

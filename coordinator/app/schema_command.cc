@@ -23,13 +23,26 @@ Result<Shards> ChosenShards(const SchemaOptions& options) {
 Status CheckSpec(const SchemaOptions& options) {
   if (options.tables < 1 || options.tables > 1000)
     return Fail(ErrorCode::Invalid, "--tables must be 1 to 1000");
-  if (options.slices < 1 || options.slices > kMaxSlices) {
+  if (options.slices > kMaxSlices) {
     return Fail(ErrorCode::Invalid, "--slices must be 1 to " + std::to_string(kMaxSlices));
   }
   return {};
 }
 
-SchemaSpec SpecOf(const SchemaOptions& options) { return SchemaSpec{options.tables, options.slices}; }
+constexpr std::uint32_t kDefaultSlices = 64;
+
+SchemaSpec SpecOf(const SchemaOptions& options) {
+  return SchemaSpec{options.tables, options.slices == 0 ? kDefaultSlices : options.slices};
+}
+
+// Without --slices tables that are there keep their number.
+SchemaSpec SpecOf(const SchemaOptions& options, SchemaStore& schema) {
+  SchemaSpec spec = SpecOf(options);
+  if (options.slices > 0) return spec;
+  const auto tables = schema.Tables();
+  if (tables && !tables->empty()) spec.slices = tables->front().slices;
+  return spec;
+}
 
 }  // namespace
 
@@ -48,9 +61,31 @@ Result<ExitCode> RunSchemaApply(const SchemaOptions& options) {
   for (auto& [name, shard] : *shards) {
     if (auto reached = Reach(shard, Missing::Make); !reached) return Fail(reached.error());
     auto schema = shard.store->OpenSchema();
-    if (auto applied = schema->Apply(SpecOf(options)); !applied) return Fail(applied.error());
-    PrintLine(shard.store->Describe() + ": " + Count(options.tables, "task table", "task tables") + " of " +
-              Count(options.slices, "slice", "slices") + " ready");
+    const SchemaSpec spec = SpecOf(options, *schema);
+    if (auto applied = schema->Apply(spec); !applied) return Fail(applied.error());
+    PrintLine(shard.store->Describe() + ": " + Count(spec.tables, "task table", "task tables") + " of " +
+              Count(spec.slices, "slice", "slices") + " ready");
+  }
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunSchemaResize(const SchemaOptions& options) {
+  if (auto good = CheckSpec(options); !good) return Fail(good.error());
+  if (options.slices == 0) return Fail(ErrorCode::Invalid, "give the number of slices with --slices");
+  auto shards = ChosenShards(options);
+  if (!shards) return Fail(shards.error());
+  for (auto& [name, shard] : *shards) {
+    if (auto ready = Prepare(shard, Missing::Refuse); !ready) return Fail(ready.error());
+    if (!options.table.empty()) {
+      if (auto table = PickTable(shard, options.table); !table) return Fail(table.error());
+    }
+    auto schema = shard.store->OpenSchema();
+    for (const TableInfo& info : shard.tables) {
+      if (!options.table.empty() && info.table != options.table) continue;
+      if (auto resized = schema->Resize(info.table, options.slices); !resized) return Fail(resized.error());
+      PrintLine(name + "/" + info.table + ": " + std::to_string(info.slices) + " → " +
+                Count(options.slices, "slice", "slices"));
+    }
   }
   return ExitCode::Done;
 }

@@ -154,10 +154,16 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
     catalog_ = std::move(catalog);
     dirty_ = true;
   }
+  if (calls_.unrunnable) {
+    auto unrunnable = calls_.unrunnable();
+    dirty_ = dirty_ || unrunnable != unrunnable_;
+    unrunnable_ = std::move(unrunnable);
+  }
   if (!dirty_ && now < decide_at_) return std::nullopt;
   dirty_ = false;
   const auto stored = Stored();
-  membership_.Observe(View(stored), now);
+  const MembershipView view = View(stored);
+  membership_.Observe(view, now);
   if (mirror_.Node(kProceed) != nullptr) membership_.Proceed(now);
   TreeRequest request{TreeRequest::Kind::Write};
   request.writes = Tidy(stored, now);
@@ -165,6 +171,7 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
     PlanState state{membership_.Documents(), membership_.Roles(now), {}, *catalog_, calls_.groups()};
     for (const auto& [id, pages] : stored) state.assigned[id] = Readable(pages);
     decision_ = DecidePlan(state, membership_.Quiet(now));
+    if (calls_.decided) calls_.decided(decision_, view.present);
     const PlanWriter writer{election_.Leading()->epoch};
     const auto writes = writer.Next(decision_, stored, sent_);
     request.writes.insert(request.writes.end(), writes.begin(), writes.end());

@@ -30,6 +30,9 @@ class Leader final : public TreeMachine {
     std::function<std::map<std::string, std::string>()> groups;  // task type → configured group
     std::function<void(const SliceMove&)> moved;                 // for logs and counters; may be empty
     std::function<void(const std::optional<Term>&)> leads;       // the term began or ended; may be empty
+    // What was decided, with the workers that are there; may be empty.
+    std::function<void(const PlanDecision&, const std::map<std::string, WorkerDocument>&)> decided;
+    std::function<std::vector<std::string>()> unrunnable;  // `shard: handler`, to be told; may be empty
   };
 
   Leader(LeaderOptions options, Calls calls);
@@ -67,6 +70,7 @@ class Leader final : public TreeMachine {
   bool settled_ = false;
   BootTime decide_at_{};
   std::shared_ptr<const TableCatalog> catalog_;
+  std::vector<std::string> unrunnable_;
   PlanDecision decision_;
   std::vector<SliceMove> sent_;  // carried out by the write under way
 };

@@ -8,10 +8,11 @@ namespace millrace {
 namespace {
 
 constexpr Micros kRound = std::chrono::seconds(1);
+constexpr Micros kLookForLeftovers = std::chrono::seconds(5);
 
 }  // namespace
 
-ShardKeeper::ShardKeeper(Parts parts) : parts_(std::move(parts)) {}
+ShardKeeper::ShardKeeper(Parts parts) : parts_(std::move(parts)), slices_(parts_.name) {}
 
 void ShardKeeper::Start() {
   thread_ = Thread("keep " + parts_.name, [this] { Run(); });
@@ -28,20 +29,43 @@ std::optional<std::vector<TableInfo>> ShardKeeper::Tables() const {
   return tables_;
 }
 
+std::vector<std::string> ShardKeeper::Unrunnable() const {
+  MutexLock lock(mutex_);
+  return unrunnable_;
+}
+
 void ShardKeeper::Run() {
   std::unique_ptr<SchemaStore> schema;
+  std::unique_ptr<LeftoversDuty> leftovers;
   while (!stopping_.load()) {
-    if (parts_.leading()) {
-      if (!schema) schema = parts_.store->OpenSchema();
-      ReadTables(*schema);
-    } else {
+    if (!parts_.leading()) {
       schema.reset();
+      leftovers.reset();
+    } else {
+      if (!schema) schema = parts_.store->OpenSchema();
+      if (!leftovers) leftovers = std::make_unique<LeftoversDuty>(parts_.name, *parts_.store);
+      Round(*schema, *leftovers);
     }
     wake_.WaitFor(kRound);
   }
 }
 
-void ShardKeeper::ReadTables(SchemaStore& schema) {
+void ShardKeeper::Round(SchemaStore& schema, LeftoversDuty& leftovers) {
+  if (!ReadTables(schema)) return;
+  const std::vector<TableInfo> tables = *Tables();
+  if (slices_.Do(schema, tables, parts_.config().slices)) ReadTables(schema);
+  const auto ownership = parts_.ownership();
+  const BootTime now = BootClock::now();
+  if (ownership == nullptr || now - looked_ < kLookForLeftovers) return;
+  looked_ = now;
+  std::vector<std::string> names;
+  for (const TableInfo& table : tables) names.push_back(table.table);
+  leftovers.Do(names, *ownership);
+  MutexLock lock(mutex_);
+  unrunnable_ = leftovers.unrunnable();
+}
+
+bool ShardKeeper::ReadTables(SchemaStore& schema) {
   auto tables = schema.Tables();
   const std::string trouble = tables ? "" : tables.error().message;
   if (trouble != trouble_) {
@@ -53,11 +77,13 @@ void ShardKeeper::ReadTables(SchemaStore& schema) {
     }
     trouble_ = trouble;
   }
-  if (tables) Keep(std::move(*tables));
+  if (!tables) return false;
+  Keep(std::move(*tables));
+  return true;
 }
 
 void ShardKeeper::Keep(std::vector<TableInfo> tables) {
-  const std::vector<std::string> wanted = parts_.wanted();
+  const std::vector<std::string> wanted = parts_.config().tables;
   if (!wanted.empty()) {
     std::erase_if(tables, [&](const TableInfo& info) {
       return std::find(wanted.begin(), wanted.end(), info.table) == wanted.end();

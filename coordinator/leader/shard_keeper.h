@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/leader/leftovers_duty.h"
+#include "coordinator/leader/slices_duty.h"
 #include "framework/base/mutex.h"
+#include "framework/config/config.h"
 #include "framework/exec/signal.h"
 #include "framework/exec/thread.h"
 #include "framework/store/store.h"
@@ -23,8 +26,9 @@ class ShardKeeper {
     std::string name;
     std::shared_ptr<Store> store;
     std::function<bool()> leading;
-    std::function<std::vector<std::string>()> wanted;  // the tables that the configuration names; empty: all
-    std::function<void()> changed;                     // Tables() says something new
+    std::function<ShardConfig()> config;                          // what the configuration says of the shard
+    std::function<std::shared_ptr<const Ownership>()> ownership;  // what the plan says; null: not known yet
+    std::function<void()> changed;                                // Tables() says something new
   };
 
   explicit ShardKeeper(Parts parts);
@@ -35,10 +39,13 @@ class ShardKeeper {
   const std::shared_ptr<Store>& store() const { return parts_.store; }
   // The task tables as they were read last; nullopt: never.
   std::optional<std::vector<TableInfo>> Tables() const;
+  // The task types with due rows that no worker runs; sorted.
+  std::vector<std::string> Unrunnable() const;
 
  private:
   void Run();
-  void ReadTables(SchemaStore& schema);
+  void Round(SchemaStore& schema, LeftoversDuty& leftovers);
+  bool ReadTables(SchemaStore& schema);
   void Keep(std::vector<TableInfo> tables);
 
   const Parts parts_;
@@ -46,7 +53,11 @@ class ShardKeeper {
   Signal wake_;
   mutable Mutex mutex_;
   std::optional<std::vector<TableInfo>> tables_ MILLRACE_GUARDED_BY(mutex_);
-  std::string trouble_;  // the thread's own: what was logged last
+  std::vector<std::string> unrunnable_ MILLRACE_GUARDED_BY(mutex_);
+  // The thread's own.
+  SlicesDuty slices_;
+  BootTime looked_{};    // for leftovers
+  std::string trouble_;  // what was logged last
   Thread thread_;
 };
 

@@ -14,23 +14,26 @@ void TableReader::Update() {
     auto& keeper = keepers_[name];
     if (keeper) continue;
     const std::string shard = name;
-    keeper = std::make_unique<ShardKeeper>(ShardKeeper::Parts{
-        shard, store, parts_.leading, [this, shard] { return WantedTables(shard); }, parts_.changed});
+    keeper = std::make_unique<ShardKeeper>(ShardKeeper::Parts{shard, store, parts_.leading,
+                                                              [this, shard] { return ConfigOf(shard); },
+                                                              parts_.ownership, parts_.changed});
     keeper->Start();
   }
   Publish();
 }
 
-std::vector<std::string> TableReader::WantedTables(const std::string& shard) const {
+ShardConfig TableReader::ConfigOf(const std::string& shard) const {
   const auto config = parts_.config.Current();
   const auto found = config->shards.find(shard);
-  return found == config->shards.end() ? std::vector<std::string>{} : found->second.tables;
+  return found == config->shards.end() ? ShardConfig{} : found->second;
 }
 
 void TableReader::Publish() {
   if (keepers_.empty()) return;  // the configuration is not known yet; a cluster has a shard
   TableCatalog catalog;
+  std::vector<std::string> unrunnable;
   for (const auto& [shard, keeper] : keepers_) {
+    for (const std::string& type : keeper->Unrunnable()) unrunnable.push_back(shard + ": " + type);
     const auto tables = keeper->Tables();
     if (!tables) {
       catalog.unread.insert(shard);
@@ -41,6 +44,7 @@ void TableReader::Publish() {
   }
   std::sort(catalog.tables.begin(), catalog.tables.end());
   MutexLock lock(mutex_);
+  unrunnable_ = std::move(unrunnable);
   if (catalog_ != nullptr && *catalog_ == catalog) return;
   catalog_ = std::make_shared<const TableCatalog>(std::move(catalog));
 }
@@ -48,6 +52,11 @@ void TableReader::Publish() {
 std::shared_ptr<const TableCatalog> TableReader::Catalog() const {
   MutexLock lock(mutex_);
   return catalog_;
+}
+
+std::vector<std::string> TableReader::Unrunnable() const {
+  MutexLock lock(mutex_);
+  return unrunnable_;
 }
 
 }  // namespace millrace

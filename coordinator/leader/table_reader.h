@@ -19,6 +19,7 @@ class TableReader {
     ShardSource& shards;
     ConfigSource& config;
     std::function<bool()> leading;
+    std::function<std::shared_ptr<const Ownership>()> ownership;
     std::function<void()> changed;  // Catalog() says something new; called by the keepers' threads
   };
 
@@ -30,15 +31,18 @@ class TableReader {
   void Stop() { keepers_.clear(); }
   // Null before the first Update.
   std::shared_ptr<const TableCatalog> Catalog() const;
+  // `shard: handler`, for task types with due rows that no worker runs; as of the last Update.
+  std::vector<std::string> Unrunnable() const;
 
  private:
   void Publish();
-  std::vector<std::string> WantedTables(const std::string& shard) const;
+  ShardConfig ConfigOf(const std::string& shard) const;
 
   const Parts parts_;
   std::map<std::string, std::unique_ptr<ShardKeeper>> keepers_;
   mutable Mutex mutex_;
   std::shared_ptr<const TableCatalog> catalog_ MILLRACE_GUARDED_BY(mutex_);
+  std::vector<std::string> unrunnable_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

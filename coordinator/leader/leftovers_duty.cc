@@ -1,0 +1,54 @@
+#include "coordinator/leader/leftovers_duty.h"
+
+#include <map>
+
+#include "framework/base/log.h"
+
+namespace millrace {
+
+void LeftoversDuty::Do(const std::vector<std::string>& tables, const Ownership& ownership) {
+  std::vector<TableSlices> all;
+  for (const std::string& table : tables) all.push_back({table});
+  const auto map = store_->Due(all);
+  if (!map) return;
+  std::set<std::string> unrunnable;
+  for (const DueGroup& group : map->groups) {
+    if (group.first_run_at > map->now) continue;
+    if (!ownership.Runs(group.handler)) unrunnable.insert(group.handler);
+    if (!ownership.Covers(shard_, group)) Sweep(group);
+  }
+  Note(std::move(unrunnable));
+}
+
+void LeftoversDuty::Note(std::set<std::string> types) {
+  std::vector<std::string> now(types.begin(), types.end());
+  if (now == unrunnable_) return;
+  for (const std::string& type : now) {
+    LogWarning("tasks wait for a worker with their handler: no worker that is there has it",
+               {{"shard", shard_}, {"handler", type}});
+  }
+  unrunnable_ = std::move(now);
+}
+
+// The store refuses to take a row from a claimer that is alive: nothing has to be known of who is.
+void LeftoversDuty::Sweep(const DueGroup& group) {
+  ScanRequest request{group, {}, kMaxBatchRows};
+  while (true) {
+    const auto rows = store_->Scan(request);
+    if (!rows || rows->empty()) return;
+    std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint64_t>> running;
+    for (const ScanRow& row : *rows) {
+      request.after = {row.run_at, row.id};
+      if (row.state == TaskState::Running) running[{row.claimed_by, row.attempt}].push_back(row.id);
+    }
+    for (auto& [claim, ids] : running) {
+      const auto rescued = store_->Rescue({group.table, claim.first, claim.second, std::move(ids)});
+      if (!rescued || rescued->empty()) continue;
+      LogInfo("tasks of a dead worker rescued, in a slice that nobody owns",
+              {{"shard", shard_}, {"incarnation", claim.first}, {"tasks", rescued->size()}});
+    }
+    if (running.empty() || rows->size() < request.limit) return;
+  }
+}
+
+}  // namespace millrace
