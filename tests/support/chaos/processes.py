@@ -26,10 +26,20 @@ def wait_until(what, condition, seconds, pause=0.02):
         time.sleep(pause)
 
 
+def free_ports(count):
+    """All at once, so that no two of them are the same."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for s in sockets:
+            s.bind(("127.0.0.1", 0))
+        return [s.getsockname()[1] for s in sockets]
+    finally:
+        for s in sockets:
+            s.close()
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    return free_ports(1)[0]
 
 
 class Process:

@@ -27,6 +27,7 @@ import traceback
 
 from chaos.mariadb import MariaDb
 from chaos.processes import Process, wait_until
+from chaos.zookeeper import Ensemble
 
 SOURCE = pathlib.Path(os.environ.get("MILLRACE_SOURCE_DIR", pathlib.Path(__file__).parents[3]))
 BINARY = pathlib.Path(os.environ.get("MILLRACE_BINARY_DIR", SOURCE / "build" / "test"))
@@ -43,6 +44,7 @@ class Scenario:
         self.checks = []
         self.workers = []
         self.db = None
+        self.zookeeper = None
 
     # What must hold.
 
@@ -62,6 +64,10 @@ class Scenario:
     def start_mariadb(self, options=()):
         self.db = MariaDb(self.path("mariadb"), options)
 
+    def start_zookeeper(self, servers=1):
+        """From now on every worker and command is told of it: see cluster.py for workers of a cluster."""
+        self.zookeeper = Ensemble(self.path("zookeeper"), servers)
+
     def millrace(self, *arguments, expect=0, timeout=300):
         """Runs one command of the program to its end; returns its standard output."""
         done = subprocess.run([BINARY / "millrace", *map(str, arguments)], env=self._environment(),
@@ -78,10 +84,11 @@ class Scenario:
         return done.stdout
 
     def _environment(self):
-        return {**os.environ, "MILLRACE_STORE": self.db.url, "MILLRACE_PASSWORD_FILE": self.db.password_file}
+        cluster = {"MILLRACE_ZK": self.zookeeper.address} if self.zookeeper else {}
+        return {**os.environ, "MILLRACE_STORE": self.db.url, "MILLRACE_PASSWORD_FILE": self.db.password_file, **cluster}
 
-    def apply_schema(self):
-        self.millrace("schema", "apply")
+    def apply_schema(self, *arguments):
+        self.millrace("schema", "apply", *arguments)
         self.db.client(POINTS_SQL.read_text())
         self._record_settles()
 
@@ -103,11 +110,15 @@ class Scenario:
         pathlib.Path(config_file).write_text(json.dumps(config))
         state_dir = self.path(f"state-{state or worker_id}")
         os.makedirs(state_dir, exist_ok=True)
-        worker = Process(f"worker {worker_id}", [
-            BINARY / "millrace", "worker", "--id", worker_id, "--config", config_file, "--state-dir", state_dir,
-            "--plugins", self.plugins(), *arguments], self.path(f"{worker_id}.{number}.log"), self._environment())
-        self.workers.append(worker)
-        return worker
+        return self.start_process(f"worker {worker_id}", "worker", "--id", worker_id, "--config", config_file,
+                                  "--state-dir", state_dir, "--plugins", self.plugins(), *arguments)
+
+    def start_process(self, name, *arguments):
+        """One run of the program that lasts; its output goes to a log of its own."""
+        log = self.path(f"{name.replace(' ', '-')}.{len(self.workers) + 1}.log")
+        process = Process(name, [BINARY / "millrace", *arguments], log, self._environment())
+        self.workers.append(process)
+        return process
 
     def plugins(self):
         """One folder with the shipped plugins and those that misbehave on purpose."""
@@ -143,6 +154,13 @@ class Scenario:
     def done(self):
         return self.db.value("SELECT COUNT(*) FROM tasks_done WHERE state = 1")
 
+    def done_of(self, handler):
+        return self.db.value("SELECT COUNT(*) FROM tasks_done WHERE state = 1 AND handler = %s", (handler,))
+
+    def now(self):
+        """By the database's clock, as in its columns."""
+        return self.db.value("SELECT UTC_TIMESTAMP(6)")
+
     def failed(self):
         return self.db.value("SELECT COUNT(*) FROM tasks_failed")
 
@@ -172,6 +190,8 @@ class Scenario:
     def stop_everything(self):
         for worker in self.workers:
             worker.kill()
+        if self.zookeeper:
+            self.zookeeper.stop()
         if self.db:
             self.db.stop()
 
