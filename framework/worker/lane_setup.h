@@ -1,6 +1,7 @@
 // What the calls of a lane go by: the configuration in force and the handler opened with it.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "framework/config/config.h"

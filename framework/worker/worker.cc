@@ -3,9 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "framework/base/log.h"
 #include "framework/worker/config_follower.h"

@@ -247,6 +247,25 @@ TEST_F(LiveWorkerTest, OfABatchThatOverranOnlyTheOneThatOverrunsAloneIsCharged) 
   EXPECT_TRUE(Eventually(*worker, [&] { return worker->Totals().running == 0; }));
 }
 
+TEST_F(LiveWorkerTest, AWorkerThatIsMarkedDeadDropsWhatItHadAndBeginsANewLife) {
+  config_.engine.lease = milliseconds(300);
+  config_.handlers["slow"].concurrency = 1;
+  config_.handlers["slow"].queue = 50;
+  SubmitMany(*main_, "slow", 20);
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 20; }));
+  const std::string first = worker->Status().shards.at(0).incarnation;
+  ASSERT_TRUE(*main_->OpenIncarnations()->Retire(first));
+  ASSERT_TRUE(Eventually(*worker, [&] {
+    const std::string now = worker->Status().shards.at(0).incarnation;
+    return !now.empty() && now != first;
+  }));
+  release_ = true;
+  EXPECT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 20; }));
+  EXPECT_EQ(worker->Totals().rescued, 20u);
+  EXPECT_EQ(worker->Totals().refused, 1u) << "the one that ran when its life ended";
+}
+
 TEST_F(LiveWorkerTest, ItTellsHowEachShardIs) {
   SubmitTo(*main_, "quick");
   auto worker = Start(false);
