@@ -49,8 +49,10 @@ std::vector<TableSlices> Remit::Slices() const {
 bool Remit::Owns(const std::string& table, std::uint32_t slice, const std::string& handler) const {
   MutexLock lock(mutex_);
   const auto [first, last] = by_table_.equal_range(table);
-  return std::any_of(first, last,
-                     [&](const auto& entry) { return Covers(slices_[entry.second], slice, handler); });
+  for (auto part = first; part != last; ++part) {
+    if (Covers(slices_[part->second], slice, handler)) return true;
+  }
+  return false;
 }
 
 bool Remit::Paused(const std::string& table, std::uint32_t slice, const std::string& handler) const {
