@@ -10,6 +10,14 @@ def payment(number):
     return {"payment_id": number, "customer_id": number % CUSTOMERS, "amount": (number % 9) + 0.5}
 
 
+def insert(cursor, numbers, due=None):
+    """Payments, due now or at a time of the database, up to 1000 of them by one statement: pymysql makes one where the
+    values are nothing but marks."""
+    column, value = ("run_at, ", (due,)) if due else ("", ())
+    cursor.executemany(f"INSERT INTO tasks ({column}handler, params) VALUES ({'%s, ' if due else ''}%s, %s)",
+                       [(*value, "award_points", json.dumps(payment(number))) for number in numbers])
+
+
 class OfferedLoad(threading.Thread):
     """Inserts `award_points` by plain SQL at `rate` a second until stop(), or until there are `total`."""
 
@@ -43,8 +51,7 @@ class OfferedLoad(threading.Thread):
     def _insert(self, cursor, until):
         while self.count < until:
             end = min(until, self.count + 500)
-            cursor.executemany("INSERT INTO tasks (handler, params) VALUES ('award_points', %s)",
-                               [json.dumps(payment(number)) for number in range(self.count, end)])
+            insert(cursor, range(self.count, end))
             self.count = end
 
     def wait(self, seconds):
@@ -86,11 +93,9 @@ def capacity(s, tasks):
     due, and taken away again afterwards, sums included."""
     connection = s.db.connect()
     with connection.cursor() as cursor:
-        due = s.db.value("SELECT UTC_TIMESTAMP(6) + INTERVAL %s SECOND", (1 + tasks // 10_000,))
+        due = s.db.value("SELECT UTC_TIMESTAMP(6) + INTERVAL %s SECOND", (2 + tasks // 5_000,))
         for start in range(0, tasks, 1000):
-            cursor.executemany(
-                "INSERT INTO tasks (handler, run_at, params) VALUES ('award_points', %s, %s)",
-                [(due, json.dumps(payment(number))) for number in range(start, min(tasks, start + 1000))])
+            insert(cursor, range(start, min(tasks, start + 1000)), due)
     connection.close()
     s.wait_all_ended(120)
     took = s.db.value("SELECT TIMESTAMPDIFF(MICROSECOND, %s, MAX(finished_at)) FROM tasks_done", (due,)) / 1e6
