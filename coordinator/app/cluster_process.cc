@@ -97,9 +97,9 @@ bool ClusterProcess::Lost() const {
   return clock_.Now() - view.last_contact > options_.session_timeout;
 }
 
-void ClusterProcess::Stop() {
-  tables_.Stop();
+bool ClusterProcess::Stop() {
   if (driver_) driver_->Stop();
+  return tables_.Stop();
 }
 
 }  // namespace millrace

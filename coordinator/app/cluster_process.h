@@ -35,14 +35,14 @@ class ClusterProcess {
   // Reaches ZooKeeper within `limit`, or says clearly what is wrong.
   static Result<std::unique_ptr<ClusterProcess>> Make(const Settings& settings, Micros session_timeout,
                                                       Micros limit);
-  ~ClusterProcess() { Stop(); }
 
   void Start(Place place);
   // To be called several times a second: follows the shards for the leader, and looks after the id.
   // Conflict: the id is another process's.
   Status Update();
-  // Leaves the cluster: its slices go to others at once.
-  void Stop();
+  // Leaves the cluster: its slices go to others at once. False: a thread is held up by a server that does not
+  // answer; the process must end by std::_Exit.
+  [[nodiscard]] bool Stop();
 
   ClusterSource& source() { return source_; }
   ShardSource& shards() { return shards_; }

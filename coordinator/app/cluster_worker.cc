@@ -71,7 +71,7 @@ Result<WorkerEnd> Watch(Worker& worker, ClusterProcess& process) {
     }
     if (!left && stop.Look()) {  // others may begin with its slices while it finishes what runs
       left = true;
-      process.Stop();
+      (void)process.Stop();  // asked again at the end
     }
     if (left) {
       stop.Look();
@@ -117,9 +117,8 @@ Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& setti
                      }});
   const auto end = Watch(*worker, **process);
   const Micros took = clock.Now() - begun;
-  (*process)->Stop();
   const WorkerTotals totals = worker->Totals();
-  const bool left_threads = worker->LeftThreads();
+  const bool left_threads = !(*process)->Stop() || worker->LeftThreads();
   if (!left_threads) worker.reset();
   const ExitCode code = end ? ExitCodeOf(*end) : ExitCodeOf(end.error().code);
   if (end) {
@@ -150,7 +149,7 @@ Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
     if (Status good = (*process)->Update(); !good) return Fail(good.error());
     poll(nullptr, 0, static_cast<int>(kTick.count() / 1000));
   }
-  (*process)->Stop();
+  if (!(*process)->Stop()) std::_Exit(static_cast<int>(ExitCode::Done));
   return ExitCode::Done;
 }
 

@@ -15,6 +15,7 @@
 #include "coordinator/coordination/local/fixed_shard_source.h"
 #include "coordinator/coordination/local/local_slice_source.h"
 #include "coordinator/coordination/local/no_pauses.h"
+#include "coordinator/leader/table_reader.h"
 #include "framework/metrics/registry.h"
 #include "framework/policy/load_balance.h"
 #include "framework/worker/worker.h"
@@ -37,10 +38,11 @@ Result<std::vector<std::uint32_t>> LoadBalance(const std::string& text) {
   return numbers;
 }
 
-WorkerEnd Watch(Worker& worker, MillProgress& progress) {
+WorkerEnd Watch(Worker& worker, MillProgress& progress, TableReader& keepers) {
   StopAsker stop(worker);
   while (true) {
     if (auto end = worker.WaitFor(kTick)) return *end;
+    keepers.Update();
     stop.Look();
     progress.Update(worker.Totals());
   }
@@ -80,12 +82,14 @@ Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shar
   auto worker = std::make_unique<Worker>(parts, options);
   if (auto started = worker->Start(); !started) return Fail(started.error());
   MillProgress progress(shards, ErrorIsTerminal() && !flags.common.json);
-  const WorkerEnd end = Watch(*worker, progress);
+  // Without a coordinator each process sees to slices and pruning itself; two at once do no harm.
+  TableReader keepers({served, config, [] { return true; }, [] { return nullptr; }, [] {}});
+  const WorkerEnd end = Watch(*worker, progress, keepers);
   const Micros took = clock.Now() - begun;
   progress.Clear();
   const WorkerTotals totals = worker->Totals();
   const WorkerStatus status = worker->Status();
-  const bool left_threads = worker->LeftThreads();
+  const bool left_threads = !keepers.Stop() || worker->LeftThreads();
   if (!left_threads) worker.reset();
   const ExitCode code = ExitCodeOf(end);
   PrintSummary(flags, TryReadSummary(shards, status), totals, took, end);

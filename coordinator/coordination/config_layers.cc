@@ -38,7 +38,9 @@ bool IsConfigPart(std::string_view name) {
 Status ValidateConfigPart(const std::string& part, std::string_view text) {
   const auto config = ParseConfig(AsDocument(part, text), "config/" + part);
   if (!config) return Fail(config.error());
-  return {};
+  // A text that closes its object early would have been taken for more than one part.
+  if (json::accept(text.begin(), text.end(), true)) return {};
+  return Fail(ErrorCode::Invalid, "config/" + part + ": not valid JSON; write one object, {…}");
 }
 
 ConfigLayers::ConfigLayers(std::string file_text, std::string file_name)

@@ -7,8 +7,9 @@
 namespace millrace {
 namespace {
 
-// How long a machine whose request was lost waits for an event before it is asked again.
-constexpr Micros kAfterLost = std::chrono::milliseconds(100);
+// How long a machine whose request was lost, or whose write was refused, waits for an event before it is
+// asked again: it must not keep a server busy with what it will go on refusing.
+constexpr Micros kAfterFailure = std::chrono::milliseconds(100);
 // A machine that has nothing to ask and yet wants to be asked at once must not keep the thread busy.
 constexpr Micros kShortestPause = std::chrono::milliseconds(1);
 constexpr Micros kLongestPause = std::chrono::hours(1);
@@ -74,8 +75,9 @@ bool Driver::Serve(Place& place) {
   if (!request) return false;
   const TreeReply reply = tree_->Perform(*request);
   const BootTime now = clock_.Now();
-  if (reply.status == TreeStatus::Lost || reply.status == TreeStatus::Expired) {
-    place.ask_from = now + kAfterLost;
+  const bool read = request->kind != TreeRequest::Kind::Write;
+  if (reply.status != TreeStatus::Ok && !(read && reply.status == TreeStatus::NotFound)) {
+    place.ask_from = now + kAfterFailure;
   }
   place.machine->Replied(*request, reply, now);
   return true;

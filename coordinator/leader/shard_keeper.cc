@@ -19,9 +19,14 @@ void ShardKeeper::Start() {
 }
 
 void ShardKeeper::Stop() {
+  (void)AskToStop();
+  thread_.Join();
+}
+
+bool ShardKeeper::AskToStop() {
   stopping_.store(true);
   wake_.Notify();
-  thread_.Join();
+  return !busy_.load();
 }
 
 std::optional<std::vector<TableInfo>> ShardKeeper::Tables() const {
@@ -34,35 +39,47 @@ std::vector<std::string> ShardKeeper::Unrunnable() const {
   return unrunnable_;
 }
 
+ShardKeeper::Hands::Hands(const Parts& parts)
+    : schema(parts.store->OpenSchema()),
+      leftovers(parts.name, *parts.store),
+      prune(parts.name, *parts.store) {}
+
 void ShardKeeper::Run() {
-  std::unique_ptr<SchemaStore> schema;
-  std::unique_ptr<LeftoversDuty> leftovers;
+  std::optional<Hands> hands;
   while (!stopping_.load()) {
     if (!parts_.leading()) {
-      schema.reset();
-      leftovers.reset();
+      hands.reset();
     } else {
-      if (!schema) schema = parts_.store->OpenSchema();
-      if (!leftovers) leftovers = std::make_unique<LeftoversDuty>(parts_.name, *parts_.store);
-      Round(*schema, *leftovers);
+      busy_.store(true);
+      if (!hands) hands.emplace(parts_);
+      Round(*hands);
+      busy_.store(false);
     }
     wake_.WaitFor(kRound);
   }
 }
 
-void ShardKeeper::Round(SchemaStore& schema, LeftoversDuty& leftovers) {
-  if (!ReadTables(schema)) return;
+void ShardKeeper::Round(Hands& hands) {
+  if (!ReadTables(*hands.schema)) return;
   const std::vector<TableInfo> tables = *Tables();
-  if (slices_.Do(schema, tables, parts_.config().slices)) ReadTables(schema);
-  const auto ownership = parts_.ownership();
-  const BootTime now = BootClock::now();
-  if (ownership == nullptr || now - looked_ < kLookForLeftovers) return;
-  looked_ = now;
+  if (slices_.Do(*hands.schema, tables, Wanted().slices)) ReadTables(*hands.schema);
   std::vector<std::string> names;
   for (const TableInfo& table : tables) names.push_back(table.table);
-  leftovers.Do(names, *ownership);
+  const BootTime now = BootClock::now();
+  hands.prune.Do(names, *parts_.config(), now);
+  const auto ownership = parts_.ownership();
+  if (ownership == nullptr || now - looked_ < kLookForLeftovers) return;
+  looked_ = now;
+  hands.leftovers.Do(names, *ownership);
   MutexLock lock(mutex_);
-  unrunnable_ = leftovers.unrunnable();
+  unrunnable_ = hands.leftovers.unrunnable();
+}
+
+// What the configuration says of the shard.
+ShardConfig ShardKeeper::Wanted() const {
+  const auto config = parts_.config();
+  const auto found = config->shards.find(parts_.name);
+  return found == config->shards.end() ? ShardConfig{} : found->second;
 }
 
 bool ShardKeeper::ReadTables(SchemaStore& schema) {
@@ -83,7 +100,7 @@ bool ShardKeeper::ReadTables(SchemaStore& schema) {
 }
 
 void ShardKeeper::Keep(std::vector<TableInfo> tables) {
-  const std::vector<std::string> wanted = parts_.config().tables;
+  const std::vector<std::string> wanted = Wanted().tables;
   if (!wanted.empty()) {
     std::erase_if(tables, [&](const TableInfo& info) {
       return std::find(wanted.begin(), wanted.end(), info.table) == wanted.end();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coordinator/leader/leftovers_duty.h"
+#include "coordinator/leader/prune_duty.h"
 #include "coordinator/leader/slices_duty.h"
 #include "framework/base/mutex.h"
 #include "framework/config/config.h"
@@ -26,7 +27,7 @@ class ShardKeeper {
     std::string name;
     std::shared_ptr<Store> store;
     std::function<bool()> leading;
-    std::function<ShardConfig()> config;                          // what the configuration says of the shard
+    std::function<std::shared_ptr<const Config>()> config;
     std::function<std::shared_ptr<const Ownership>()> ownership;  // what the plan says; null: not known yet
     std::function<void()> changed;                                // Tables() says something new
   };
@@ -36,6 +37,9 @@ class ShardKeeper {
 
   void Start();
   void Stop();
+  // Asks it to stop, and does not wait. False: it is in a statement, which a server that does not answer may
+  // hold for long.
+  bool AskToStop();
   const std::shared_ptr<Store>& store() const { return parts_.store; }
   // The task tables as they were read last; nullopt: never.
   std::optional<std::vector<TableInfo>> Tables() const;
@@ -44,12 +48,21 @@ class ShardKeeper {
 
  private:
   void Run();
-  void Round(SchemaStore& schema, LeftoversDuty& leftovers);
+  // What a leader has open in the shard.
+  struct Hands {
+    explicit Hands(const Parts& parts);
+    std::unique_ptr<SchemaStore> schema;
+    LeftoversDuty leftovers;
+    PruneDuty prune;
+  };
+  void Round(Hands& hands);
+  ShardConfig Wanted() const;
   bool ReadTables(SchemaStore& schema);
   void Keep(std::vector<TableInfo> tables);
 
   const Parts parts_;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> busy_{false};
   Signal wake_;
   mutable Mutex mutex_;
   std::optional<std::vector<TableInfo>> tables_ MILLRACE_GUARDED_BY(mutex_);

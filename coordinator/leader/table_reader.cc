@@ -15,17 +15,25 @@ void TableReader::Update() {
     if (keeper) continue;
     const std::string shard = name;
     keeper = std::make_unique<ShardKeeper>(ShardKeeper::Parts{shard, store, parts_.leading,
-                                                              [this, shard] { return ConfigOf(shard); },
+                                                              [this] { return parts_.config.Current(); },
                                                               parts_.ownership, parts_.changed});
     keeper->Start();
   }
   Publish();
 }
 
-ShardConfig TableReader::ConfigOf(const std::string& shard) const {
-  const auto config = parts_.config.Current();
-  const auto found = config->shards.find(shard);
-  return found == config->shards.end() ? ShardConfig{} : found->second;
+bool TableReader::Stop() {
+  Signal never;
+  for (int i = 0; i < 100; ++i) {
+    bool idle = true;
+    for (const auto& [name, keeper] : keepers_) idle = keeper->AskToStop() && idle;
+    if (idle) {
+      keepers_.clear();
+      return true;
+    }
+    never.WaitFor(std::chrono::milliseconds(10));
+  }
+  return false;
 }
 
 void TableReader::Publish() {

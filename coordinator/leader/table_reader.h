@@ -28,7 +28,9 @@ class TableReader {
   // Follows the shards: starts keepers for new ones, stops those of shards that are gone. Cheap where nothing
   // changed; to be called several times a second.
   void Update();
-  void Stop() { keepers_.clear(); }
+  // False: a keeper is held up by a server that does not answer, for longer than a second. Its thread uses
+  // what this was made of, so the process must end by std::_Exit.
+  [[nodiscard]] bool Stop();
   // Null before the first Update.
   std::shared_ptr<const TableCatalog> Catalog() const;
   // `shard: handler`, for task types with due rows that no worker runs; as of the last Update.
@@ -36,7 +38,6 @@ class TableReader {
 
  private:
   void Publish();
-  ShardConfig ConfigOf(const std::string& shard) const;
 
   const Parts parts_;
   std::map<std::string, std::unique_ptr<ShardKeeper>> keepers_;

@@ -1,0 +1,112 @@
+// Machines on one tree without a network: every request is answered at once, every change told to all.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "coordinator/coordination/layout.h"
+#include "coordinator/coordination/machine.h"
+#include "coordinator/testing/tree_replica.h"
+
+namespace millrace {
+
+class MachineRoom {
+ public:
+  MachineRoom() {
+    for (const FixedNode& node : kFixedNodes) {
+      Write({{TreeWrite::Kind::Create, std::string(node.path), std::string(node.data)}});
+    }
+  }
+
+  // The machine's process has a session of its own.
+  void Add(TreeMachine& machine) {
+    machines_[&machine] = ++sessions_;
+    machine.Event({TreeEvent::Kind::Connected, "", sessions_}, now_);
+  }
+  // Its process is gone, and its session with it.
+  void Kill(TreeMachine& machine) {
+    TreeChanges changes;
+    tree_.RemoveOwned(machines_.at(&machine), changes);
+    machines_.erase(&machine);
+    Tell(changes);
+  }
+  // The session is over; the process lives, and has a new one.
+  void Expire(TreeMachine& machine) {
+    TreeChanges changes;
+    tree_.RemoveOwned(machines_.at(&machine), changes);
+    machine.Event({TreeEvent::Kind::Expired}, now_);
+    machines_[&machine] = ++sessions_;
+    machine.Event({TreeEvent::Kind::Connected, "", sessions_}, now_);
+    Tell(changes);
+  }
+  // Somebody writes with zkCli.
+  TreeStatus Write(std::vector<TreeWrite> writes) { return Apply(writes, 0).status; }
+  void Put(const std::string& path, const std::string& data) {
+    if (Write({{TreeWrite::Kind::Set, path, data}}) == TreeStatus::Ok) return;
+    Write({{TreeWrite::Kind::Create, path, data}});
+  }
+
+  // Until nobody has anything to ask. False: it did not come to rest.
+  bool Settle() {
+    for (int i = 0; i < 10000; ++i) {
+      if (!Step()) return true;
+    }
+    return false;
+  }
+  bool Pass(Micros time) {
+    now_ += time;
+    return Settle();
+  }
+
+  bool Has(const std::string& path) const { return tree_.nodes().contains(path); }
+  const std::string& Data(const std::string& path) const { return tree_.nodes().at(path).data; }
+  std::int32_t Version(const std::string& path) const { return tree_.nodes().at(path).version; }
+  BootTime now() const { return now_; }
+  int writes() const { return writes_; }
+  // The answer to the next write is lost on its way back.
+  void LoseNextReply() { lose_ = true; }
+
+ private:
+  bool Step() {
+    bool any = false;
+    for (const auto& [machine, session] : std::map(machines_)) {
+      if (!machines_.contains(machine)) continue;
+      const auto request = machine->Next(now_);
+      if (!request) continue;
+      any = true;
+      machine->Replied(*request, Answer(*request, session), now_);
+    }
+    return any;
+  }
+  TreeReply Answer(const TreeRequest& request, std::int64_t session) {
+    if (request.kind != TreeRequest::Kind::Write) return tree_.Read(request);
+    TreeReply reply = Apply(request.writes, session);
+    if (!lose_) return reply;
+    lose_ = false;
+    return {};
+  }
+  TreeReply Apply(const std::vector<TreeWrite>& writes, std::int64_t session) {
+    TreeChanges changes;
+    ++writes_;
+    TreeReply reply = tree_.Apply(writes, session, ++transactions_, changes);
+    if (reply.status == TreeStatus::Ok) Tell(changes);
+    return reply;
+  }
+  void Tell(const TreeChanges& changes) {
+    for (const auto& [machine, session] : machines_) {
+      for (const auto& path : changes.nodes) machine->Event({TreeEvent::Kind::Changed, path}, now_);
+      for (const auto& path : changes.parents) machine->Event({TreeEvent::Kind::Changed, path}, now_);
+    }
+  }
+
+  TreeReplica tree_;
+  std::map<TreeMachine*, std::int64_t> machines_;
+  std::int64_t sessions_ = 0;
+  std::int64_t transactions_ = 0;
+  BootTime now_{std::chrono::hours(1)};
+  int writes_ = 0;
+  bool lose_ = false;
+};
+
+}  // namespace millrace

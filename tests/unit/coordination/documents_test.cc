@@ -1,0 +1,54 @@
+#include "coordinator/coordination/documents.h"
+
+#include <gmock/gmock.h>
+
+namespace millrace {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(DocumentsTest, AWorkerIsReadBackAsItWasWritten) {
+  WorkerDocument worker{.host = "h", .pid = 7, .incarnation = "w1.a", .weight = 3};
+  EXPECT_EQ(*ReadWorker(ToText(worker)), worker);
+  worker.handlers = {{"a", "b"}};
+  worker.load_balance = {{0, 1, 2, 40}};
+  worker.shards = {{"east"}};
+  worker.tables = {{"tasks_000"}};
+  EXPECT_THAT(ToText(worker), HasSubstr(R"("load_balance":"0-2,40")"));
+  EXPECT_EQ(*ReadWorker(ToText(worker)), worker);
+}
+
+TEST(DocumentsTest, AnotherVersionsKeysArePassedOver) {
+  EXPECT_EQ(ReadWorker(R"({"host":"h","incarnation":"x","new":{"a":[1]}})")->host, "h");
+}
+
+TEST(DocumentsTest, WhatCannotBeReadIsSaid) {
+  EXPECT_THAT(ReadWorker("rubbish").error().message, HasSubstr("not a JSON object"));
+  EXPECT_THAT(ReadWorker(R"({"pid":"seven"})").error().message, HasSubstr("'pid'"));
+  EXPECT_THAT(ReadWorker(R"({"weight":0})").error().message, HasSubstr("'weight'"));
+  EXPECT_THAT(ReadWorker(R"({"load_balance":"3-1"})").error().message, HasSubstr("'load_balance'"));
+  EXPECT_THAT(ReadAssign(R"({"slices":[1]})").error().message, HasSubstr("'slices'"));
+  EXPECT_THAT(ReadExpect(R"({"seconds":100000})").error().message, HasSubstr("'seconds'"));
+}
+
+TEST(DocumentsTest, AnAssignmentAndATermAreReadBack) {
+  const AssignDocument assign{3, 9, {"main/tasks/1", "main/tasks/1@a"}, {{"a", {"x"}}, {"default", {"*"}}}};
+  EXPECT_EQ(*ReadAssign(ToText(assign)), assign);
+  const EpochDocument epoch{4, "w1", "w1.a"};
+  EXPECT_EQ(*ReadEpoch(ToText(epoch)), epoch);
+}
+
+TEST(DocumentsTest, AnAnnouncementWithoutDataIsForAMinute) { EXPECT_EQ(ReadExpect("")->seconds, 60u); }
+
+TEST(DocumentsTest, LimitsAllowWhatBothAllow) {
+  WorkerDocument worker;
+  worker.handlers = {{"a", "b"}};
+  LimitsDocument limits = *ReadLimits(R"({"handlers":["c","b"],"load_balance":"1-2"})");
+  const WorkerDocument limited = Limited(worker, limits);
+  EXPECT_EQ(limited.handlers, (std::vector<std::string>{"b"}));
+  EXPECT_EQ(limited.load_balance, (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_FALSE(limited.shards);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,189 @@
+#include "coordinator/leader/leader.h"
+
+#include <gmock/gmock.h>
+
+#include "coordinator/member/member.h"
+#include "tests/support/machine_room.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::seconds;
+
+// Workers that follow, each of them a candidate, on one tree.
+class LeaderTest : public testing::Test {
+ protected:
+  struct Process {
+    Process(LeaderTest& test, const std::string& id, const std::string& life)
+        : member({id, WorkerDocument{.host = "h", .incarnation = life}}, ConfigLayers(),
+                 {[](const MemberView&) {}, nullptr, nullptr}),
+          leader({id, life, {}},
+                 {[&test] { return test.catalog_; }, [] { return std::map<std::string, std::string>(); },
+                  [&test](const SliceMove&) { ++test.moves_; }, nullptr}) {}
+    Member member;
+    Leader leader;
+  };
+
+  LeaderTest() { SetTables({{"main", "tasks", 64}}); }
+  void SetTables(std::vector<PlannedTable> tables) {
+    catalog_ = std::make_shared<const TableCatalog>(TableCatalog{std::move(tables), {}});
+  }
+  void Start(const std::string& id) {
+    auto& process = processes_[id];
+    process = std::make_unique<Process>(*this, id, id + "." + std::to_string(++lives_));
+    room_.Add(process->member);
+    room_.Add(process->leader);
+    ASSERT_TRUE(room_.Settle());
+  }
+  void Kill(const std::string& id) {
+    room_.Kill(processes_[id]->member);
+    room_.Kill(processes_[id]->leader);
+    ASSERT_TRUE(room_.Settle());
+  }
+  void Quiet() { ASSERT_TRUE(room_.Pass(seconds(30))); }
+  std::size_t Count(const std::string& id) { return processes_[id]->member.View().slice_count; }
+  int Moves() { return std::exchange(moves_, 0); }
+
+  MachineRoom room_;
+  std::shared_ptr<const TableCatalog> catalog_;
+  std::map<std::string, std::unique_ptr<Process>> processes_;
+  int moves_ = 0;
+  int lives_ = 0;
+};
+
+TEST_F(LeaderTest, TheFirstWorkerHasAllAndTheNextGetItsPartWhenItIsQuiet) {
+  Start("w1");
+  EXPECT_EQ(Count("w1"), 64u);
+  Start("w2");
+  EXPECT_EQ(Count("w2"), 0u);
+  Quiet();
+  EXPECT_EQ(Count("w1"), 32u);
+  EXPECT_EQ(Count("w2"), 32u);
+  EXPECT_EQ(Moves(), 64 + 32);
+}
+
+TEST_F(LeaderTest, ADeadWorkersSlicesAreTakenAtOnce) {
+  for (const char* id : {"w1", "w2", "w3"}) Start(id);
+  Quiet();
+  Moves();
+  const std::size_t lost = Count("w3");
+  Kill("w3");
+  EXPECT_EQ(Count("w1") + Count("w2"), 64u);
+  EXPECT_EQ(Moves(), static_cast<int>(lost));
+}
+
+TEST_F(LeaderTest, ADeadLeaderIsFollowedByAnotherWithoutExtraMoves) {
+  for (const char* id : {"w1", "w2", "w3"}) Start(id);
+  Quiet();
+  Moves();
+  const std::size_t lost = Count("w1");
+  ASSERT_TRUE(processes_["w1"]->leader.Leading());
+  Kill("w1");
+  EXPECT_EQ(Count("w2") + Count("w3"), 64u);
+  EXPECT_EQ(Moves(), static_cast<int>(lost));
+}
+
+TEST_F(LeaderTest, ALostReplyToAPlanCostsNothing) {
+  Start("w1");
+  Start("w2");
+  room_.LoseNextReply();
+  Quiet();
+  EXPECT_EQ(Count("w1"), 32u);
+  EXPECT_EQ(Count("w2"), 32u);
+}
+
+TEST_F(LeaderTest, AnExpectedRestartMovesNothing) {
+  for (const char* id : {"w1", "w2", "w3"}) Start(id);
+  Quiet();
+  Moves();
+  room_.Put("/control/expect/w3", "");
+  room_.Settle();
+  Kill("w3");
+  ASSERT_TRUE(room_.Pass(seconds(20)));
+  EXPECT_EQ(Count("w1") + Count("w2"), 43u);
+  Start("w3");
+  Quiet();
+  EXPECT_EQ(Moves(), 0);
+  EXPECT_EQ(Count("w3"), 21u);
+  EXPECT_FALSE(room_.Has("/control/expect/w3"));
+}
+
+TEST_F(LeaderTest, DrainMovesExactlyTheDrainedSlices) {
+  for (const char* id : {"w1", "w2", "w3"}) Start(id);
+  Quiet();
+  Moves();
+  const std::size_t drained = Count("w2");
+  room_.Put("/control/drain/w2", "");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(Count("w2"), 0u);
+  EXPECT_EQ(Moves(), static_cast<int>(drained));
+  room_.Write({{TreeWrite::Kind::Remove, "/control/drain/w2"}});
+  ASSERT_TRUE(room_.Settle());
+  Quiet();
+  EXPECT_EQ(Count("w2"), 21u);
+}
+
+TEST_F(LeaderTest, AFlappingWorkersSlicesMoveOnceAway) {
+  for (const char* id : {"w1", "w2", "w3"}) Start(id);
+  Quiet();
+  Moves();
+  const int own = static_cast<int>(Count("w3"));
+  for (int i = 0; i < 15; ++i) {
+    Kill("w3");
+    ASSERT_TRUE(room_.Pass(seconds(6)));
+    Start("w3");
+    ASSERT_TRUE(room_.Pass(seconds(6)));
+  }
+  EXPECT_LE(Moves(), 2 * own);
+}
+
+TEST_F(LeaderTest, AMassLossIsHeldAndTheOperatorsWordEndsIt) {
+  SetTables({{"main", "tasks", 10}});
+  for (int i = 1; i <= 12; ++i) Start("w" + std::to_string(i));
+  Quiet();
+  Moves();
+  for (int i = 2; i <= 6; ++i) {
+    room_.Kill(processes_["w" + std::to_string(i)]->member);
+    room_.Kill(processes_["w" + std::to_string(i)]->leader);
+  }
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(Moves(), 0);
+  room_.Put("/control/proceed", "");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(Moves(), 5);
+  EXPECT_FALSE(room_.Has("/control/proceed"));
+}
+
+TEST_F(LeaderTest, RubbishInAnAssignmentIsWrittenAnew) {
+  Start("w1");
+  Start("w2");
+  Quiet();
+  room_.Put("/assign/w1", "rubbish");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(Count("w1") + Count("w2"), 64u);
+  EXPECT_TRUE(ReadAssign(room_.Data("/assign/w1")));
+}
+
+TEST_F(LeaderTest, AnAssignmentTooLongForOneNodeHasPages) {
+  SetTables({{"main", "a_table_with_quite_a_long_name_for_its_slices", 3000}});
+  Start("w1");
+  EXPECT_EQ(Count("w1"), 3000u);
+  EXPECT_TRUE(room_.Has("/assign/w1/1"));
+  EXPECT_LE(room_.Data("/assign/w1").size(), 100u * 1024);
+  Start("w2");
+  Quiet();
+  EXPECT_EQ(Count("w1"), 1500u);
+  EXPECT_EQ(Count("w2"), 1500u);
+}
+
+TEST_F(LeaderTest, AQuietClusterIsNotWrittenTo) {
+  Start("w1");
+  Start("w2");
+  Quiet();
+  const int writes = room_.writes();
+  Quiet();
+  EXPECT_EQ(room_.writes(), writes);
+}
+
+}  // namespace
+}  // namespace millrace

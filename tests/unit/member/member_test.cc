@@ -1,0 +1,175 @@
+#include "coordinator/member/member.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/machine_room.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class MemberTest : public testing::Test {
+ protected:
+  std::unique_ptr<Member> Make(const std::string& life, std::string file = "") {
+    MemberOptions options{"w1", WorkerDocument{.host = "h", .pid = 7, .incarnation = life}};
+    return std::make_unique<Member>(options, ConfigLayers(std::move(file), "conf.json"),
+                                    Member::Calls{[this](const MemberView& view) { published_ = view; },
+                                                  [this] { return status_; }, nullptr});
+  }
+  void Join() {
+    room_.Add(*member_);
+    ASSERT_TRUE(room_.Settle());
+  }
+  void Assign(const std::string& slices, std::uint64_t generation = 1, const std::string& more = "") {
+    room_.Put("/assign/w1", R"({"epoch":1,"generation":)" + std::to_string(generation) + R"(,"slices":[)" +
+                                slices + "]" + more + "}");
+    ASSERT_TRUE(room_.Settle());
+  }
+
+  MachineRoom room_;
+  MemberView published_;
+  std::string status_ = "{}";
+  std::unique_ptr<Member> member_ = Make("w1.a");
+};
+
+TEST_F(MemberTest, RegistersAndTellsItsStatus) {
+  Join();
+  EXPECT_TRUE(member_->Registered());
+  EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->incarnation, "w1.a");
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("generation":0)"));
+  status_ = R"({"running":3})";
+  ASSERT_TRUE(room_.Pass(seconds(2)));
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("running":3)"));
+}
+
+TEST_F(MemberTest, FollowsItsAssignment) {
+  Join();
+  EXPECT_TRUE(published_.contact);
+  Assign(R"("main/tasks/3","main/tasks/1","east/t/0")");
+  ASSERT_EQ(published_.slices->at("main").size(), 1u);
+  EXPECT_THAT(published_.slices->at("main")[0].slices, ElementsAre(1u, 3u));
+  EXPECT_FALSE(published_.slices->at("main")[0].handlers);
+  EXPECT_EQ(published_.generation, 1u);
+  Assign("", 2);
+  EXPECT_THAT(*published_.slices, IsEmpty());
+}
+
+TEST_F(MemberTest, SlicesOfGroupsAreLimitedToTheirTypes) {
+  Join();
+  Assign(R"("main/tasks/1@a","main/tasks/1@b")", 1, R"(,"groups":{"a":["a","c"],"b":["*"]})");
+  ASSERT_EQ(published_.slices->at("main").size(), 2u);
+  EXPECT_EQ(published_.slices->at("main")[0].handlers, (std::vector<std::string>{"a", "c"}));
+  EXPECT_FALSE(published_.slices->at("main")[1].handlers);  // every other type
+}
+
+TEST_F(MemberTest, RubbishInItsAssignmentChangesNothingAndIsReported) {
+  Join();
+  Assign(R"("main/tasks/3")");
+  room_.Put("/assign/w1", "rubbish");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_THAT(published_.refusals, ElementsAre(HasSubstr("assign/w1")));
+  EXPECT_EQ(published_.slices->size(), 1u);
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr("assign/w1"));
+  Assign(R"("main/tasks/x")", 2);
+  EXPECT_THAT(published_.refusals, ElementsAre(HasSubstr("'main/tasks/x' is not a slice")));
+  Assign(R"("main/tasks/4")", 3);
+  EXPECT_THAT(published_.refusals, IsEmpty());
+}
+
+TEST_F(MemberTest, AnAssignmentHasPages) {
+  Join();
+  Assign(R"("main/tasks/3")");
+  room_.Put("/assign/w1/1", R"({"epoch":1,"generation":5,"slices":["main/tasks/9"]})");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_THAT(published_.slices->at("main")[0].slices, ElementsAre(3u, 9u));
+  EXPECT_EQ(published_.generation, 5u);
+}
+
+TEST_F(MemberTest, ConfigurationIsLiveUnderTheFile) {
+  member_ = Make("w1.a", R"({"engine":{"poll":"50ms"}})");
+  Join();
+  room_.Put("/config/engine", R"({"poll":"1s","batch":10})");
+  room_.Put("/config/handlers", R"({"noop":{"concurrency":9}})");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(published_.config->engine.poll, milliseconds(50));
+  EXPECT_EQ(published_.config->engine.batch, 10u);
+  EXPECT_EQ(published_.config->HandlerFor("noop").concurrency, 9u);
+}
+
+TEST_F(MemberTest, ABadDocumentIsRefusedWholeAndTheLastGoodOneStays) {
+  Join();
+  room_.Put("/config/handlers", R"({"noop":{"concurrency":9}})");
+  room_.Settle();
+  room_.Put("/config/handlers", "{\"noop\":{\"timeout\":\"1m\"},\n\"b\":{\"concurrencyy\":1}}");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(published_.config->HandlerFor("noop").concurrency, 9u);
+  EXPECT_THAT(published_.refusals, ElementsAre(HasSubstr("config/handlers:2: handlers.b.concurrencyy")));
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr("concurrencyy"));
+  room_.Put("/config/handlers", "{}");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_THAT(published_.refusals, IsEmpty());
+}
+
+TEST_F(MemberTest, PausesAreFollowedAndBadNamesReported) {
+  Join();
+  room_.Put("/control/pause/handler:noop", "");
+  room_.Put("/control/pause/nonsense", "");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_TRUE(published_.pauses->Covers("main", "tasks", 1, "noop"));
+  EXPECT_FALSE(published_.pauses->Covers("main", "tasks", 1, "other"));
+  EXPECT_THAT(published_.refusals, ElementsAre(HasSubstr("control/pause/nonsense")));
+}
+
+TEST_F(MemberTest, LimitsNarrowWhatItAcceptsLive) {
+  Join();
+  room_.Put("/control/limits/w1", R"({"handlers":["b","a"],"load_balance":"0-3"})");
+  ASSERT_TRUE(room_.Settle());
+  const auto document = ReadWorker(room_.Data("/workers/w1"));
+  EXPECT_EQ(document->handlers, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(document->load_balance, (std::vector<std::uint32_t>{0, 1, 2, 3}));
+  room_.Write({{TreeWrite::Kind::Remove, "/control/limits/w1"}});
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_FALSE(ReadWorker(room_.Data("/workers/w1"))->handlers);
+}
+
+TEST_F(MemberTest, AnIdInUseIsWaitedForOneSessionAndThenGivenUp) {
+  Join();
+  auto other = Make("w1.b");
+  room_.Add(*other);
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_FALSE(other->Registered());
+  ASSERT_TRUE(room_.Pass(seconds(9)));
+  EXPECT_FALSE(other->View().id_in_use);
+  ASSERT_TRUE(room_.Pass(seconds(4)));
+  EXPECT_TRUE(other->View().id_in_use);
+  EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->incarnation, "w1.a");
+}
+
+TEST_F(MemberTest, APredecessorsNodeIsWaitedOut) {
+  Join();
+  auto next = Make("w1.b");
+  room_.Add(*next);
+  room_.Settle();
+  room_.Kill(*member_);
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_TRUE(next->Registered());
+}
+
+TEST_F(MemberTest, AfterItsSessionExpiredItRegistersAnewAndKeepsItsSlices) {
+  Join();
+  Assign(R"("main/tasks/3")");
+  room_.Expire(*member_);
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_TRUE(member_->Registered());
+  EXPECT_TRUE(room_.Has("/workers/w1"));
+  EXPECT_TRUE(room_.Has("/status/w1"));
+  EXPECT_EQ(published_.slices->size(), 1u);
+}
+
+}  // namespace
+}  // namespace millrace
