@@ -1,0 +1,92 @@
+"""Three ZooKeepers, three workers, 64 slices under load: kill -9 of a worker, of the leader, and of the leader in the
+middle of a plan; SIGSTOP of a worker with tasks running. What was lost moves, nothing else does, and nothing runs
+twice."""
+import time
+
+from chaos.cluster import Cluster
+from chaos.offered import OfferedLoad, capacity
+from chaos.processes import wait_until
+from chaos.scenario import main
+
+RUNNING = 8
+
+
+def run(s):
+    session, lease = s.size(3, 6), s.size(3, 10)
+    cluster = Cluster(s, zookeepers=3, session=session, engine={"lease": f"{lease}s"},
+                      handlers={"sleep": {"concurrency": RUNNING, "queue": RUNNING}})
+    for name in ("w1", "w2", "w3"):
+        cluster.start(name)
+    cluster.wait_balanced(("w1", "w2", "w3"))
+    load = OfferedLoad(s.db, s.size(200, capacity(s, 20_000) / 2 if s.full else 0))
+    time.sleep(2)
+    kill_worker(s, cluster)
+    join_and_kill_leader(s, cluster)
+    stop_and_continue(s, cluster, max(3 * session, 2 * lease) + 1)
+    load.check_all_awarded(s)
+    s.check_no_attempt_settled_twice()
+
+
+def heal(s, cluster, victim, what):
+    """kill -9: every slice is owned again soon, by the moves that it takes and no other."""
+    bound = cluster.session + 2
+    lost = cluster.owned()[victim]
+    cluster.worker(victim).kill()
+    killed = time.monotonic()
+    took = cluster.wait_owned(bound + 20, cluster.live())
+    s.check(f"kill -9 of {what}: every slice owned again within {bound} s", f"{took:.1f} s", took <= bound)
+    time.sleep(1)  # for moves that should not be
+    moved = [move.slice for move in cluster.moves.made(killed)]
+    s.check(f"kill -9 of {what}: the moves are its {len(lost)} slices", f"{len(moved)} moves",
+            sorted(moved) == sorted(lost))
+    return killed
+
+
+def kill_worker(s, cluster):
+    leader = cluster.wait_leader()
+    heal(s, cluster, next(name for name in cluster.live() if name != leader), "a worker")
+
+
+def join_and_kill_leader(s, cluster):
+    """Two workers have all slices; a third joins, and the leader dies as soon as its plan is seen to be carried out."""
+    began = time.monotonic()
+    cluster.start("w4")
+    wait_until("the plan for the new worker is under way", lambda: cluster.moves.made(began), 30, 0.001)
+    killed = heal(s, cluster, cluster.wait_leader(), "the leader in the middle of a plan")
+    joined = [move for move in cluster.moves.made(began) if move.at < killed]
+    s.check("that plan moved a third of 64 slices, to the worker that joined",
+            f"{len(joined)} moves to {sorted({move.target for move in joined})}",
+            len(joined) == 21 and {move.target for move in joined} == {"w4"})
+
+
+def stop_and_continue(s, cluster, seconds):
+    """SIGSTOP with tasks running; their settles come too late and are refused."""
+    leader = cluster.wait_leader()
+    workers = cluster.live()
+    victim = next(name for name in workers if name != leader)
+    numbers = [int(slice_.rsplit("/", 1)[1]) for slice_ in cluster.owned()[victim]]
+    before = cluster.late_settles(victim)
+    for i in range(RUNNING):
+        s.insert("sleep", {"ms": 1000}, columns=", slice", values=f", {numbers[i % len(numbers)]}")
+    wait_until(f"{RUNNING} of its tasks run", lambda: sleeping(s) >= RUNNING, 10, 0.01)
+    cluster.worker(victim).pause()
+    paused = time.monotonic()
+    cluster.wait_owned(cluster.session + 30, [name for name in workers if name != victim])
+    time.sleep(max(0.0, paused + seconds - time.monotonic()))
+    cluster.worker(victim).resume()
+    refused = wait_until("its late settles are refused", lambda: cluster.late_settles(victim) - before, 20)
+    s.check(f"SIGSTOP for {seconds} s with {RUNNING} one-second tasks running: its late settles are refused",
+            f"{refused} refused", refused > 0)
+    states = {name: worker["state"] for name, worker in cluster.status()["workers"].items()}
+    s.check("it rejoins", states.get(victim), states.get(victim) in ("working", "standby"))
+    if s.full:
+        cluster.wait_balanced(workers, 60)
+        s.check("and has its part of the slices again", len(cluster.owned()[victim]), cluster.balanced(workers))
+
+
+def sleeping(s):
+    return s.db.value("SELECT COUNT(*) FROM tasks WHERE handler = 'sleep' AND state = 2")
+
+
+if __name__ == "__main__":
+    main(run)
