@@ -100,7 +100,7 @@ Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& setti
   Registry metrics;
   ClusterSource& source = (*process)->source();
   AssignedShards shards(**process, flags.until_idle);
-  WorkerOptions options{flags.id, *state, flags.concurrency, flags.until_idle, ""};
+  WorkerOptions options{flags.id, *state, flags.concurrency, flags.until_idle, "", true};
   auto worker = std::make_unique<Worker>(
       Worker::Parts{clock, shards, **plugins, source, source, source, metrics}, options);
   const BootTime begun = clock.Now();

@@ -7,9 +7,8 @@
 
 namespace millrace {
 
-LaneSet::LaneSet(LaneParts parts, const PluginSet& plugins, std::shared_ptr<const Config> config,
-                 std::optional<std::uint32_t> concurrency)
-    : parts_(parts), plugins_(plugins), concurrency_(concurrency), config_(std::move(config)) {}
+LaneSet::LaneSet(LaneParts parts, const PluginSet& plugins, std::shared_ptr<const Config> config, Rules rules)
+    : parts_(parts), plugins_(plugins), rules_(rules), config_(std::move(config)) {}
 
 std::shared_ptr<const Config> LaneSet::Current() const {
   MutexLock lock(mutex_);
@@ -30,7 +29,7 @@ Result<std::shared_ptr<HandlerInstance>> LaneSet::Open(const std::string& type,
 }
 
 LaneSetup LaneSet::SetupOf(const HandlerConfig& config, std::shared_ptr<HandlerInstance> handler) const {
-  return {config, std::move(handler), concurrency_.value_or(config.concurrency)};
+  return {config, std::move(handler), rules_.concurrency.value_or(config.concurrency)};
 }
 
 Result<LaneSet::Entry> LaneSet::NewEntry(const std::string& type, const HandlerConfig& config) const {
@@ -42,10 +41,15 @@ Result<LaneSet::Entry> LaneSet::NewEntry(const std::string& type, const HandlerC
   return Entry{std::move(lane), std::move(*wanted), std::move(*handler), {}};
 }
 
+std::string LaneSet::RefusalOf(const Error& error) const {
+  return rules_.partial && error.code == ErrorCode::NotFound ? "" : error.message;
+}
+
 Status LaneSet::OpenConfigured() {
   const std::shared_ptr<const Config> config = Current();
   for (const auto& [type, handler_config] : config->handlers) {
     auto entry = NewEntry(type, handler_config);
+    if (!entry && RefusalOf(entry.error()).empty()) continue;
     if (!entry) return Fail(entry.error());
     MutexLock lock(mutex_);
     entries_[type] = std::move(*entry);
@@ -80,7 +84,7 @@ void LaneSet::Refresh(const std::string& type, const Config& config) {
   } else if (auto opened = NewEntry(type, wanted)) {
     entry = std::move(*opened);
   } else {
-    entry.refusal = config.handlers.contains(type) ? opened.error().message : "";
+    entry.refusal = config.handlers.contains(type) ? RefusalOf(opened.error()) : "";
   }
   MutexLock lock(mutex_);
   Entry& known = entries_[type];

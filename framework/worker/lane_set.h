@@ -16,9 +16,11 @@ namespace millrace {
 // Thread-safe.
 class LaneSet {
  public:
-  // `concurrency` is used for every lane instead of the configuration's, where it is given.
-  LaneSet(LaneParts parts, const PluginSet& plugins, std::shared_ptr<const Config> config,
-          std::optional<std::uint32_t> concurrency);
+  struct Rules {
+    std::optional<std::uint32_t> concurrency = {};  // of every lane, instead of the configuration's
+    bool partial = false;  // a configured type that no plugin here has is no error and no refusal
+  };
+  LaneSet(LaneParts parts, const PluginSet& plugins, std::shared_ptr<const Config> config, Rules rules);
 
   // Opens the lanes of all types that the configuration names. Invalid with what is wrong.
   Status OpenConfigured();
@@ -52,6 +54,8 @@ class LaneSet {
   Result<Opening> Wanted(const std::string& type, const HandlerConfig& config) const;
   Result<std::shared_ptr<HandlerInstance>> Open(const std::string& type, const Opening& opening) const;
   Result<Entry> NewEntry(const std::string& type, const HandlerConfig& config) const;
+  // Why a configured type can't be served; empty where that is nobody's fault.
+  std::string RefusalOf(const Error& error) const;
   LaneSetup SetupOf(const HandlerConfig& config, std::shared_ptr<HandlerInstance> handler) const;
   std::shared_ptr<const Config> Current() const;
   std::optional<Entry> Known(const std::string& type) const;
@@ -61,7 +65,7 @@ class LaneSet {
 
   const LaneParts parts_;
   const PluginSet& plugins_;
-  const std::optional<std::uint32_t> concurrency_;
+  const Rules rules_;
   mutable Mutex mutex_;
   std::shared_ptr<const Config> config_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, Entry> entries_ MILLRACE_GUARDED_BY(mutex_);

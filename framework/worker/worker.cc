@@ -124,7 +124,7 @@ Status Worker::Body::Start() {
   if (!id) return Fail(id.error());
   if (auto recorder = TakeRecorder((*id)->name()); !recorder) return recorder;
   lanes_ = std::make_unique<LaneSet>(LaneParts{parts_.clock, *recorder_}, parts_.plugins, config,
-                                     options_.concurrency);
+                                     LaneSet::Rules{options_.concurrency, options_.partial});
   if (auto opened = lanes_->OpenConfigured(); !opened) return opened;
   id_ = std::move(*id);
   config_ = std::make_unique<ConfigFollower>(parts_.config, config, *engine_, *lanes_);

@@ -23,6 +23,9 @@ struct WorkerOptions {
   // with a warning each minute: it is to run yet.
   bool until_idle = false;
   std::string load_balance;  // what it owns without a coordinator, for its peers to see; empty: all
+  // Configured types that no plugin here has are other workers' business; otherwise they are an error at the
+  // start, and a refusal later.
+  bool partial = false;
 };
 
 struct WorkerTotals {

@@ -230,6 +230,19 @@ TEST_F(LiveWorkerTest, AHandlerThatIsConfiguredAndNowhereIsRefusedAndTheOthersGo
   EXPECT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 1; }));
 }
 
+TEST_F(LiveWorkerTest, AWorkerThatIsOneOfSeveralLeavesTypesThatItHasNoPluginForToOthers) {
+  partial_ = true;
+  config_.handlers["nowhere"];
+  auto worker = Start(false);
+  config_.handlers["elsewhere"];
+  config_.handlers["quick"].options = R"({"new":true})";
+  ports_.config.Set(std::make_shared<const Config>(config_));
+  ASSERT_TRUE(Eventually(*worker, [&] { return plugins_.opened == 1; }));
+  SubmitTo(*main_, "quick");
+  EXPECT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 1; }));
+  EXPECT_THAT(worker->Status().refusals, IsEmpty());
+}
+
 TEST_F(LiveWorkerTest, OfABatchThatOverranOnlyTheOneThatOverrunsAloneIsCharged) {
   plugins_.batch = 10;
   plugins_.behaviours["batch"] = [this](std::span<const Task> tasks, auto&) {

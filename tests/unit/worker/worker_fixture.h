@@ -132,6 +132,7 @@ class WorkerFixture : public ::testing::Test {
     options.id = "w";
     options.state_dir = folder_;
     options.until_idle = until_idle;
+    options.partial = partial_;
     auto worker = std::make_unique<Worker>(
         Worker::Parts{clock_, ports_, plugins_, ports_, ports_, ports_, metrics_}, options);
     const Status started = worker->Start();
@@ -156,6 +157,7 @@ class WorkerFixture : public ::testing::Test {
     return record ? *record : TaskRecord{};
   }
 
+  bool partial_ = false;
   const SystemClock clock_;
   std::string folder_;
   Config config_;  // in force from Start on; later ones by ports_.config
