@@ -7,6 +7,7 @@ struct ClusterCommands::Flags {
   CommonFlags status;
   ClusterSlicesOptions slices;
   ClusterPlanOptions plan;
+  ClusterLimitOptions limit;
   ClusterControlOptions drain, undrain, expect, pause, resume, proceed;
   ConfigOptions get, set, edit, validate, history, rollback;
 };
@@ -77,6 +78,23 @@ void AddCluster(CLI::App& root, Chosen& chosen, CommonFlags& status, ClusterSlic
              "  millrace cluster proceed", nullptr, RunClusterProceed);
 }
 
+void AddLimit(CLI::App& cluster, Chosen& chosen, ClusterLimitOptions& o) {
+  CLI::App* app =
+      AddCommand(cluster, "limit", "Limit a worker while it runs; what its flags allow goes before",
+                 "  millrace cluster limit w1 --handlers send_mail,http_call\n"
+                 "  millrace cluster limit w1 --none");
+  AddCommon(*app, o.common, true);
+  app->add_option("worker", o.id, "the worker's id")->type_name("ID")->required();
+  app->add_option("--handlers", o.handlers, "to these task types")->type_name("A,B")->delimiter(',');
+  app->add_option("--load-balance", o.load_balance, "to these load-balance numbers")->type_name("LIST");
+  app->add_option("--shards", o.shards, "to these shards")->type_name("A,B")->delimiter(',');
+  app->add_option("--tables", o.tables, "to these tables; table or shard/table")
+      ->type_name("A,B")
+      ->delimiter(',');
+  app->add_flag("--none", o.none, "take its limits back");
+  Choose(app, chosen, o.common, false, [&o] { return RunClusterLimit(o); });
+}
+
 CLI::App* AddConfigCommand(CLI::App& config, Chosen& chosen, ConfigOptions& o, const char* name,
                            const char* what, const char* example, bool part_needed,
                            Result<ExitCode> (*run)(const ConfigOptions&)) {
@@ -126,6 +144,7 @@ ClusterCommands::ClusterCommands(CLI::App& root, Chosen& chosen) : flags_(std::m
   Flags& f = *flags_;
   AddCluster(root, chosen, f.status, f.slices, f.plan, f.drain, f.undrain, f.expect, f.pause, f.resume,
              f.proceed);
+  AddLimit(*root.get_subcommand("cluster"), chosen, f.limit);
   AddConfig(root, chosen, f.get, f.set, f.edit, f.validate, f.history, f.rollback);
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "coordinator/app/cluster_client.h"
@@ -8,6 +9,7 @@
 #include "coordinator/app/terminal.h"
 #include "framework/base/suggest.h"
 #include "framework/base/time_text.h"
+#include "framework/policy/load_balance.h"
 #include "framework/policy/pauses.h"
 
 namespace millrace {
@@ -140,6 +142,36 @@ Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options) {
   }
   Say(options.common, {{"expected", options.targets}, {"for", options.duration}},
       "restart within " + options.duration + ": the slices are kept until then");
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
+  const auto named = [](std::vector<std::string> names) -> std::optional<std::vector<std::string>> {
+    if (names.empty()) return std::nullopt;
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  LimitsDocument limits{named(options.handlers), std::nullopt, named(options.shards), named(options.tables)};
+  if (!options.load_balance.empty()) {
+    auto numbers = ParseLoadBalance(options.load_balance);
+    if (!numbers) return Fail(ErrorCode::Invalid, "--load-balance: " + numbers.error().message);
+    limits.load_balance = std::move(*numbers);
+  }
+  const bool any = limits.handlers || limits.load_balance || limits.shards || limits.tables;
+  if (any == options.none) return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
+  auto client = Connect(options.common);
+  if (!client) return Fail(client.error());
+  const auto tree = ReadTree(**client);
+  if (!tree) return Fail(tree.error());
+  if (Status known = CheckKnown(*tree, {options.id}); !known) return Fail(known.error());
+  const std::string path = "/control/limits/" + options.id;
+  if (options.none) {
+    if (auto removed = (*client)->Remove(path); !removed) return Fail(removed.error());
+  } else if (Status put = (*client)->Put(path, ToText(limits)); !put) {
+    return Fail(put.error());
+  }
+  Say(options.common, {{"worker", options.id}, {"limited", any}},
+      any ? "limited; its slices go where they may be run" : "its limits are gone");
   return ExitCode::Done;
 }
 

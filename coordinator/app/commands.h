@@ -132,6 +132,17 @@ Result<ExitCode> RunClusterPause(const ClusterControlOptions& options);
 Result<ExitCode> RunClusterResume(const ClusterControlOptions& options);
 Result<ExitCode> RunClusterProceed(const ClusterControlOptions& options);
 
+struct ClusterLimitOptions {
+  CommonFlags common;
+  std::string id;
+  std::vector<std::string> handlers;
+  std::string load_balance;
+  std::vector<std::string> shards;
+  std::vector<std::string> tables;
+  bool none = false;  // take the limits back
+};
+Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options);
+
 struct ConfigOptions {
   CommonFlags common;
   std::string part;   // `handlers`, or a key in it: `handlers.noop.concurrency`

@@ -23,8 +23,8 @@ std::string NodeName(std::int32_t version) {
   return name;
 }
 
-std::string Entry(const std::string& by, const std::string& text) {
-  return ordered_json{{"at", FormatTime(SystemClock().WallNow())}, {"by", by}, {"document", text}}.dump();
+std::string Entry(const std::string& at, const std::string& by, const std::string& text) {
+  return ordered_json{{"at", at}, {"by", by}, {"document", text}}.dump();
 }
 
 ConfigChange ReadEntry(const std::string& name, const std::string& text) {
@@ -59,9 +59,11 @@ Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, co
   const std::string before = node.version ? NodeName(*node.version) : "";
   const bool noted = before.empty() || std::find(names->begin(), names->end(), before) != names->end();
   if (!noted) {  // set by other means, or as the cluster was made: kept for a rollback
-    writes.push_back({TreeWrite::Kind::Create, Folder(node.part) + "/" + before, Entry("", node.text)});
+    writes.push_back(
+        {TreeWrite::Kind::Create, Folder(node.part) + "/" + before, Entry("", "not noted", node.text)});
   }
-  writes.push_back({TreeWrite::Kind::Create, Folder(node.part) + "/" + NodeName(next), Entry(by, text)});
+  writes.push_back({TreeWrite::Kind::Create, Folder(node.part) + "/" + NodeName(next),
+                    Entry(FormatTime(SystemClock().WallNow()), by, text)});
   for (std::size_t i = 0; i + kKept < names->size(); ++i) {
     writes.push_back({TreeWrite::Kind::Remove, Folder(node.part) + "/" + (*names)[i]});
   }

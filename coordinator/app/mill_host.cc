@@ -61,7 +61,7 @@ Result<MillSummary> TryReadSummary(Shards& shards, const WorkerStatus& status) {
 Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shards& shards) {
   auto numbers = LoadBalance(flags.load_balance);
   if (!numbers) return Fail(numbers.error());
-  auto slices = LocalSliceSource::Make(TablesOf(shards), *numbers);
+  auto slices = LocalSliceSource::Make(TablesOf(shards), *numbers, flags.handlers);
   if (!slices) return Fail(slices.error());
   auto state = StateFolder(flags.common);
   if (!state) return Fail(state.error());

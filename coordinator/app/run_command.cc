@@ -70,6 +70,19 @@ Result<ExitCode> Mill(const MillFlags& flags, const Settings& settings, Missing 
   return HostMill(flags, settings, *shards);
 }
 
+// They would have no effect.
+Status RefuseClusterFlags(const MillFlags& flags) {
+  const std::pair<bool, const char*> given[] = {{flags.weight != 1, "--weight"},
+                                                {!flags.shards.empty(), "--shards"},
+                                                {!flags.tables.empty(), "--tables"},
+                                                {flags.no_coordinate, "--no-coordinate"}};
+  for (const auto& [is, flag] : given) {
+    if (is)
+      return Fail(ErrorCode::Invalid, std::string(flag) + " is for a worker of a cluster: give --zk, too");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ExitCode> RunRun(const MillFlags& flags) {
@@ -85,7 +98,10 @@ Result<ExitCode> RunRun(const MillFlags& flags) {
 Result<ExitCode> RunWorker(const MillFlags& flags) {
   auto settings = ResolveSettings(flags.common, Variable, "");
   if (!settings) return Fail(settings.error());
-  if (!settings->cluster) return Mill(flags, *settings, Missing::Refuse);
+  if (!settings->cluster) {
+    if (Status good = RefuseClusterFlags(flags); !good) return Fail(good.error());
+    return Mill(flags, *settings, Missing::Refuse);
+  }
   CatchStopSignals();
   return HostClusterWorker(flags, *settings);
 }

@@ -21,15 +21,20 @@ std::vector<TableSlices> SlicesOf(const TableInfo& table, const std::vector<std:
 }  // namespace
 
 Result<LocalSliceSource> LocalSliceSource::Make(const Tables& tables,
-                                                const std::vector<std::uint32_t>& numbers) {
+                                                const std::vector<std::uint32_t>& numbers,
+                                                std::vector<std::string> handlers) {
   LocalSliceSource source;
+  std::sort(handlers.begin(), handlers.end());
   std::size_t found = 0;
   std::uint32_t most = 0;
   for (const auto& [shard, infos] : tables) {
     std::vector<TableSlices>& slices = source.slices_[shard];
     for (const TableInfo& info : infos) {
       most = std::max(most, info.slices);
-      for (TableSlices& some : SlicesOf(info, numbers)) slices.push_back(std::move(some));
+      for (TableSlices& some : SlicesOf(info, numbers)) {
+        if (!handlers.empty()) some.handlers = handlers;
+        slices.push_back(std::move(some));
+      }
     }
     found += slices.size();
   }

@@ -16,9 +16,10 @@ class LocalSliceSource final : public SliceSource {
  public:
   using Tables = std::map<std::string, std::vector<TableInfo>>;  // by shard
 
-  // `numbers` are sorted load-balance numbers; empty: all. Invalid where no table has a slice of these
-  // numbers.
-  static Result<LocalSliceSource> Make(const Tables& tables, const std::vector<std::uint32_t>& numbers);
+  // `numbers` are sorted load-balance numbers, `handlers` task types; empty: all. Invalid where no table has
+  // a slice of these numbers.
+  static Result<LocalSliceSource> Make(const Tables& tables, const std::vector<std::uint32_t>& numbers,
+                                       std::vector<std::string> handlers = {});
 
   // Empty for a shard that it was not made with.
   std::vector<TableSlices> Slices(const std::string& shard) override;

@@ -52,5 +52,11 @@ TEST(FileConfigSourceTest, GivesTheSameConfigurationForItsWholeLife) {
   EXPECT_EQ(source.Current(), source.Current());
 }
 
+TEST(LocalSliceSourceTest, TaskTypesLimitEveryTable) {
+  auto source = LocalSliceSource::Make({{"main", {{"tasks", 4}}}}, {}, {"b", "a"});
+  ASSERT_TRUE(source);
+  EXPECT_EQ(source->Slices("main")[0].handlers, (std::vector<std::string>{"a", "b"}));
+}
+
 }  // namespace
 }  // namespace millrace
