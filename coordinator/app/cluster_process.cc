@@ -1,7 +1,12 @@
 #include "coordinator/app/cluster_process.h"
 
+#include <algorithm>
+
+#include "coordinator/app/stop_signals.h"
+#include "coordinator/app/terminal.h"
 #include "coordinator/planner/slice_name.h"
 #include "framework/base/log.h"
+#include "framework/base/time_text.h"
 
 namespace millrace {
 namespace {
@@ -14,13 +19,33 @@ std::map<std::string, std::string> ConfiguredGroups(const Config& config) {
   return groups;
 }
 
+// Waits for an ensemble that is away, with a word at the beginning; a signal ends the wait.
+Status PrepareNodes(const ZookeeperOptions& options, Micros limit) {
+  constexpr Micros kOneTry = std::chrono::seconds(2);
+  const BootTime begun = BootClock::now();
+  bool spoken = false;
+  while (true) {
+    const Micros left = begun + limit - BootClock::now();
+    Status ready = PrepareZookeeper(options, std::clamp<Micros>(left, Micros(1), kOneTry));
+    if (ready || ready.error().code != ErrorCode::Unavailable) return ready;
+    if (BootClock::now() - begun >= limit) {
+      return Fail(ErrorCode::Unavailable, ready.error().message + "; gave up after " + FormatDuration(limit) +
+                                              ": start the servers, or wait longer with --wait");
+    }
+    if (StopSignalsSeen() > 0) return Fail(ErrorCode::Cancelled, "stopped while waiting for ZooKeeper");
+    if (!spoken)
+      PrintNote("waiting for ZooKeeper, for " + FormatDuration(limit) + " at most: " + ready.error().message);
+    spoken = true;
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ClusterProcess>> ClusterProcess::Make(const Settings& settings, Micros session_timeout,
                                                              Micros limit) {
   ZookeeperOptions options{settings.cluster->servers, settings.cluster->name, session_timeout,
                            settings.cluster->auth_file};
-  if (millrace::Status ready = PrepareZookeeper(options, limit); !ready) return Fail(ready.error());
+  if (Status ready = PrepareNodes(options, limit); !ready) return Fail(ready.error());
   auto session = OpenZookeeper(options);
   if (!session) return Fail(session.error());
   return std::unique_ptr<ClusterProcess>(
