@@ -13,6 +13,7 @@
 #include "coordinator/app/paths.h"
 #include "coordinator/app/stop_asker.h"
 #include "coordinator/app/worker_place.h"
+#include "coordinator/coordination/limited_slices.h"
 #include "framework/base/random.h"
 #include "framework/base/time_text.h"
 #include "framework/metrics/registry.h"
@@ -99,10 +100,11 @@ Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& setti
   const SystemClock clock;
   Registry metrics;
   ClusterSource& source = (*process)->source();
+  LimitedSliceSource slices(source, flags.handlers);
   AssignedShards shards(**process, flags.until_idle);
   WorkerOptions options{flags.id, *state, flags.concurrency, flags.until_idle, "", true};
   auto worker = std::make_unique<Worker>(
-      Worker::Parts{clock, shards, **plugins, source, source, source, metrics}, options);
+      Worker::Parts{clock, shards, **plugins, slices, source, source, metrics}, options);
   const BootTime begun = clock.Now();
   if (auto started = worker->Start(); !started) return Fail(started.error());
 
