@@ -72,7 +72,7 @@ ExitCode ExitCodeOf(WorkerEnd end) {
 
 void PrintSummary(const MillFlags& flags, const Result<MillSummary>& all, const WorkerTotals& now,
                   Micros took, WorkerEnd end) {
-  if (!all) PrintNote("the totals can't be read now: " + all.error().message);
+  if (!all && !all.error().message.empty()) PrintNote("the totals can't be read now: " + all.error().message);
   if (flags.common.json) {
     PrintLine(SummaryJson(all, now, took, end).dump());
     return;
