@@ -215,7 +215,7 @@ std::vector<TreeWrite> Leader::Tell(BootTime now) {
           {"epoch", election_.Leading()->epoch}, {"slices", slices},
           {"moves_waiting", decision_.waiting},  {"holding", membership_.Holding(now)},
           {"groups", decision_.groups},          {"unplaceable", decision_.unplaceable.size()},
-          {"unplaceable_slices", names}}
+          {"unplaceable_slices", names},         {"unrunnable", unrunnable_}}
           .dump();
   const TreeNode* node = mirror_.Node(kPlan);
   if (node == nullptr) return {{TreeWrite::Kind::Create, kPlan, text}};

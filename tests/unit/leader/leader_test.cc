@@ -19,7 +19,8 @@ class LeaderTest : public testing::Test {
                  {[](const MemberView&) {}, nullptr, nullptr}),
           leader({id, life, {}},
                  {[&test] { return test.catalog_; }, [] { return std::map<std::string, std::string>(); },
-                  [&test](const SliceMove&) { ++test.moves_; }, nullptr}) {}
+                  [&test](const SliceMove&) { ++test.moves_; }, nullptr, nullptr,
+                  [&test] { return test.unrunnable_; }}) {}
     Member member;
     Leader leader;
   };
@@ -47,9 +48,17 @@ class LeaderTest : public testing::Test {
   MachineRoom room_;
   std::shared_ptr<const TableCatalog> catalog_;
   std::map<std::string, std::unique_ptr<Process>> processes_;
+  std::vector<std::string> unrunnable_;
   int moves_ = 0;
   int lives_ = 0;
 };
+
+TEST_F(LeaderTest, TellsWhichTypesNobodyRuns) {
+  Start("w1");
+  unrunnable_ = {"main: mail"};
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_THAT(room_.Data("/plan"), testing::HasSubstr(R"("unrunnable":["main: mail"])"));
+}
 
 TEST_F(LeaderTest, TheFirstWorkerHasAllAndTheNextGetItsPartWhenItIsQuiet) {
   Start("w1");
