@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/coordination/limited_slices.h"
 #include "coordinator/member/assignment.h"
 
 namespace millrace {
@@ -13,6 +14,14 @@ constexpr Micros kLookAgain = std::chrono::milliseconds(500);  // while another 
 constexpr const char* kPauses = "/control/pause";
 
 std::string ConfigPath(const std::string& part) { return "/config/" + part; }
+
+std::shared_ptr<const SlicesByShard> WithinLimit(const std::shared_ptr<const SlicesByShard>& assigned,
+                                                 const std::optional<std::vector<std::string>>& types) {
+  if (!types) return assigned;
+  auto limited = std::make_shared<SlicesByShard>();
+  for (const auto& [shard, slices] : *assigned) (*limited)[shard] = LimitedTo(slices, *types);
+  return limited;
+}
 
 }  // namespace
 
@@ -37,7 +46,11 @@ Member::Member(MemberOptions options, ConfigLayers layers, Calls calls)
 
 void Member::Event(const TreeEvent& event, BootTime) {
   mirror_.Event(event);
-  if (event.kind == TreeEvent::Kind::Connected) session_ = event.session;
+  if (event.kind == TreeEvent::Kind::Connected) {
+    session_ = event.session;
+    // While the servers were away no session could end: a predecessor has its whole time again.
+    other_.clear();
+  }
   if (event.kind == TreeEvent::Kind::Expired) session_ = 0;
 }
 
@@ -152,7 +165,7 @@ void Member::Recompute() {
   view_.contact = true;
   changed = FollowConfig() || changed;
   changed = FollowPauses() || changed;
-  FollowLimits();
+  changed = FollowLimits() || changed;
   std::vector<std::string> refusals;
   for (const auto& [node, why] : refusals_) refusals.push_back(node + ": " + why);
   for (const auto& [part, why] : layers_.Refusals()) refusals.push_back(why);
@@ -182,7 +195,8 @@ bool Member::FollowAssignment() {
   view_.epoch = all.epoch;
   view_.generation = all.generation;
   view_.slice_count = all.slices.size();
-  view_.slices = std::make_shared<const SlicesByShard>(std::move(*slices));
+  assigned_ = std::make_shared<const SlicesByShard>(std::move(*slices));
+  view_.slices = WithinLimit(assigned_, limit_);
   return true;
 }
 
@@ -210,9 +224,10 @@ bool Member::FollowPauses() {
   return true;
 }
 
-void Member::FollowLimits() {
+bool Member::FollowLimits() {
   const std::string name = "control/limits/" + options_.id;
   WorkerDocument document = options_.document;
+  std::optional<std::vector<std::string>> limit;
   if (calls_.types) {
     if (auto types = calls_.types(*view_.config)) document.handlers = std::move(types);
   }
@@ -220,12 +235,17 @@ void Member::FollowLimits() {
     auto limits = ReadLimits(node->data);
     if (!limits) {
       if (!refusals_.contains(name)) Refuse(name, limits.error().message);
-      return;
+      return false;
     }
+    limit = limits->handlers;
     document = Limited(std::move(document), *limits);
   }
   refusals_.erase(name);
   document_ = ToText(document);
+  if (limit == limit_) return false;
+  limit_ = std::move(limit);
+  view_.slices = WithinLimit(assigned_, limit_);
+  return true;
 }
 
 void Member::Refuse(const std::string& node, std::string why) {

@@ -51,7 +51,7 @@ class Member final : public TreeMachine {
   bool FollowAssignment();
   bool FollowConfig();
   bool FollowPauses();
-  void FollowLimits();
+  bool FollowLimits();
   void Refuse(const std::string& node, std::string why);
   bool AnotherHasIt(const TreeNode& node, BootTime now);
 
@@ -71,6 +71,8 @@ class Member final : public TreeMachine {
 
   bool dirty_ = true;  // something was read since the last Recompute
   std::vector<std::string> assign_texts_;
+  std::shared_ptr<const SlicesByShard> assigned_ = std::make_shared<const SlicesByShard>();
+  std::optional<std::vector<std::string>> limit_;  // the task types that operators leave it; nullopt: all
   std::set<std::string> pause_names_;
   std::map<std::string, std::string> refusals_;  // by node
   MemberView view_;

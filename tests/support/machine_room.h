@@ -31,6 +31,11 @@ class MachineRoom {
     machines_.erase(&machine);
     Tell(changes);
   }
+  // The machine was cut off, and is back within its session.
+  void Reconnect(TreeMachine& machine) {
+    machine.Event({TreeEvent::Kind::Disconnected}, now_);
+    machine.Event({TreeEvent::Kind::Connected, "", machines_.at(&machine)}, now_);
+  }
   // The session is over; the process lives, and has a new one.
   void Expire(TreeMachine& machine) {
     TreeChanges changes;

@@ -127,11 +127,13 @@ TEST_F(MemberTest, PausesAreFollowedAndBadNamesReported) {
 
 TEST_F(MemberTest, LimitsNarrowWhatItAcceptsLive) {
   Join();
+  Assign(R"("main/tasks/3")");
   room_.Put("/control/limits/w1", R"({"handlers":["b","a"],"load_balance":"0-3"})");
   ASSERT_TRUE(room_.Settle());
   const auto document = ReadWorker(room_.Data("/workers/w1"));
   EXPECT_EQ(document->handlers, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(document->load_balance, (std::vector<std::uint32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(member_->View().slices->at("main")[0].handlers, (std::vector<std::string>{"a", "b"}));
   room_.Write({{TreeWrite::Kind::Remove, "/control/limits/w1"}});
   ASSERT_TRUE(room_.Settle());
   EXPECT_FALSE(ReadWorker(room_.Data("/workers/w1"))->handlers);
@@ -148,6 +150,20 @@ TEST_F(MemberTest, AnIdInUseIsWaitedForOneSessionAndThenGivenUp) {
   ASSERT_TRUE(room_.Pass(seconds(4)));
   EXPECT_TRUE(other->View().id_in_use);
   EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->incarnation, "w1.a");
+}
+
+TEST_F(MemberTest, AnOutageOfTheServersIsNotCountedAgainstAPredecessor) {
+  Join();
+  auto other = Make("w1.b");
+  room_.Add(*other);
+  ASSERT_TRUE(room_.Settle());
+  ASSERT_TRUE(room_.Pass(seconds(9)));
+  room_.Reconnect(*other);
+  ASSERT_TRUE(room_.Settle());
+  ASSERT_TRUE(room_.Pass(seconds(9)));
+  EXPECT_FALSE(other->View().id_in_use);
+  ASSERT_TRUE(room_.Pass(seconds(4)));
+  EXPECT_TRUE(other->View().id_in_use);
 }
 
 TEST_F(MemberTest, APredecessorsNodeIsWaitedOut) {
