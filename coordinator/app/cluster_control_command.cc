@@ -63,30 +63,40 @@ ExitCode PauseInShards(const CommonFlags& common, const std::vector<std::string>
   return code;
 }
 
+Status PauseInCluster(const ClusterAddress& cluster, const std::vector<std::string>& names, bool on) {
+  auto client = ClusterClient::Open(cluster);
+  if (!client) return Fail(client.error());
+  for (const std::string& name : names) {
+    const std::string path = "/control/pause/" + name;
+    if (on) {
+      if (Status put = (*client)->Put(path, Signature()); !put) return put;
+    } else if (auto removed = (*client)->Remove(path); !removed) {
+      return Fail(removed.error());
+    }
+  }
+  return {};
+}
+
+// The button works while ZooKeeper is away, too: in the shards, as far as they can be found without it.
 Result<ExitCode> SetPauses(const ClusterControlOptions& options, bool on) {
   if (auto parsed = Pauses::Parse(options.targets); !parsed) return Fail(parsed.error());
   auto settings = ResolveSettings(options.common, Variable, kDefaultStore);
   if (!settings) return Fail(settings.error());
-  std::unique_ptr<ClusterClient> client;
+  bool away = false;
   if (settings->cluster) {
-    auto opened = ClusterClient::Open(*settings->cluster);
-    if (!opened) return Fail(opened.error());
-    client = std::move(*opened);
-  }
-  for (const std::string& name : options.targets) {
-    if (client == nullptr) continue;
-    const std::string path = "/control/pause/" + name;
-    if (on) {
-      if (Status put = client->Put(path, Signature()); !put) return Fail(put.error());
-    } else if (auto removed = client->Remove(path); !removed) {
-      return Fail(removed.error());
+    const Status set = PauseInCluster(*settings->cluster, options.targets, on);
+    away = !set && set.error().code == ErrorCode::Unavailable && !settings->shards.empty();
+    if (!set && !away) return Fail(set.error());
+    if (away) {
+      PrintError(set.error().message + (on ? "; the shards alone are told" : "; what it holds stays paused") +
+                 ": repeat this once it is back");
     }
   }
   const ExitCode code = PauseInShards(options.common, options.targets, on);
   Say(options.common, {{on ? "paused" : "resumed", options.targets}},
       on ? "paused: nothing more of it is started, on any worker, within 2 s; what runs is finished"
          : "resumed");
-  return code;
+  return away ? ExitCode::SomethingFailed : code;
 }
 
 }  // namespace
