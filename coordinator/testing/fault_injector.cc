@@ -191,9 +191,12 @@ void FaultInjector::StrikeLease(SimulatedWorker& worker) {
   const Micros pause = cluster_.mill.lease + Between(-milliseconds(300), milliseconds(1'300));
   Note(worker.name() + " is stopped for about its lease, and the others' statements are slow");
   for (SimulatedWorker& other : workers_) other.process().database.slowest = milliseconds(250);
-  worker.process().database = {};
-  if (OneIn(2)) worker.process().database.late = 60;
-  worker.process().Pause(cluster_.timeline.Now() + pause, cluster_.timeline.random());
+  ModelledProcess& process = worker.process();
+  process.database = {};
+  if (OneIn(2)) process.database = {.late = 60, .latest = seconds(3)};
+  cluster_.timeline.After(milliseconds(500), [this, &process, pause] {
+    if (!healed_) process.Pause(cluster_.timeline.Now() + pause, cluster_.timeline.random());
+  });
   EndAfter(pause + seconds(1), pause + seconds(3), [this] {
     for (SimulatedWorker& each : workers_) each.process().database = {};
   });
@@ -224,6 +227,13 @@ void FaultInjector::Drain(SimulatedWorker& worker) {
   EndAfter(seconds(1), seconds(8), [&ensemble, node] {
     ensemble.WriteNow({{TreeWrite::Kind::Remove, node}});
   });
+}
+
+// Tried again while the ensemble is away.
+void FaultInjector::Undrain(const std::string& node) {
+  const TreeReply reply = cluster_.ensemble.WriteNow({{TreeWrite::Kind::Remove, node}});
+  if (reply.status != TreeStatus::Lost) return;
+  EndAfter(milliseconds(200), milliseconds(400), [this, node] { Undrain(node); });
 }
 
 void FaultInjector::Heal() {

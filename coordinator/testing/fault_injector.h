@@ -33,6 +33,7 @@ class FaultInjector {
   void StrikeEnsemble();
   void Operate(SimulatedWorker& worker);
   void Drain(SimulatedWorker& worker);
+  void Undrain(const std::string& node);
   // Aimed at what is decided in a moment: a life that wakes up just when it is marked dead, and a leader
   // whose write is on its way when another takes its place.
   void StrikeLease(SimulatedWorker& worker);

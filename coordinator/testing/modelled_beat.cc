@@ -10,12 +10,11 @@ constexpr ThreadName kThread = ThreadName::Beat;
 
 }  // namespace
 
-ModelledBeat::ModelledBeat(MillParts parts, std::vector<std::string> buried, std::function<void()> beat)
+ModelledBeat::ModelledBeat(MillParts parts, std::function<void()> beat)
     : parts_(parts),
       interval_(parts_.settings.lease / kBeatsPerLease),
       beat_(std::move(beat)),
-      watch_(2 * interval_),
-      buried_(std::move(buried)) {}
+      watch_(2 * interval_) {}
 
 void ModelledBeat::Run() {
   began_ = parts_.Now();
@@ -44,7 +43,7 @@ void ModelledBeat::Register() {
         }
         parts_.Trace("registered as " + id);
         parts_.state.life = std::make_shared<Standing>(id, parts_.settings.lease, sent);
-        Bury();
+        WatchPeers();
       });
 }
 
@@ -68,27 +67,7 @@ void ModelledBeat::Renew() {
         }
         parts_.state.life->Renewed(sent);
         beat_();
-        Bury();
-      });
-}
-
-void ModelledBeat::Bury() {
-  if (buried_.empty()) {
-    WatchPeers();
-    return;
-  }
-  const std::string id = buried_.back();
-  parts_.database.SetFlag(
-      parts_.process.database, parts_.process.On(kThread), id,
-      [id](CheckedShard& shard) { return shard.shard().Retire(id); },
-      [this](const Result<bool>& retired) {
-        if (!retired) {
-          WatchPeers();
-          return;
-        }
-        parts_.Trace("retired the dead " + buried_.back());
-        buried_.pop_back();
-        Bury();
+        WatchPeers();
       });
 }
 

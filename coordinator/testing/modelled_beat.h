@@ -12,16 +12,14 @@ namespace millrace {
 
 class ModelledBeat {
  public:
-  // `buried`: lives of processes on this host whose flight recorders have lost their owner. `beat` is told
-  // after each renewal and after each death of this life.
-  ModelledBeat(MillParts parts, std::vector<std::string> buried, std::function<void()> beat);
+  // `beat` is told after each renewal and after each death of this life.
+  ModelledBeat(MillParts parts, std::function<void()> beat);
 
   void Run();
 
  private:
   void Register();
   void Renew();
-  void Bury();
   void WatchPeers();
   void MarkNext();
   void Next();
@@ -31,7 +29,6 @@ class ModelledBeat {
   const Micros interval_;
   const std::function<void()> beat_;
   PeerWatch watch_;
-  std::vector<std::string> buried_;
   BootTime began_{};
   std::vector<PeerBeat> to_mark_;
   std::set<std::string> live_;

@@ -4,7 +4,7 @@ namespace millrace {
 
 Micros ModelledDatabase::Passage(const DatabaseLink& link) {
   if (!link.open && Percent(50)) return Micros(-1);
-  if (!link.open || Percent(link.late)) return kTimeout + Spread(kLongestDelay);
+  if (!link.open || Percent(link.late)) return kTimeout + Spread(link.latest);
   return Spread(link.slowest);
 }
 

@@ -19,12 +19,13 @@ struct DatabaseLink {
   Micros slowest{1'000};      // one way
   unsigned lost_replies = 0;  // percent of the statements whose reply never comes
   unsigned late = 0;          // percent of the statements that arrive after their sender's time-out
+  Micros latest = std::chrono::seconds(12);  // by how much at most
 };
 
 // How a claim looks at its incarnation's flag. All but the first are planted bugs.
 enum class ClaimCheck {
   Locked,
-  Unlocked,  // it looks, and writes a little later
+  Unlocked,  // it looks, waits for locked rows, and writes
   None,
 };
 
@@ -78,11 +79,10 @@ class ModelledDatabase {
 
   static constexpr Micros kTimeout = std::chrono::seconds(2);
   static constexpr Micros kRefusal = std::chrono::milliseconds(20);
-  static constexpr Micros kLongestDelay = std::chrono::seconds(12);
   static constexpr Micros kLockWait = std::chrono::milliseconds(1);
   static constexpr Micros kLongestClaim = std::chrono::milliseconds(20);
   static constexpr Micros kLongestWait = std::chrono::seconds(1);  // of a claim, for rows that others lock
-  static constexpr unsigned kClaimsThatWait = 5;                   // percent
+  static constexpr unsigned kClaimsThatWait = 30;                  // percent
 
   Micros Spread(Micros longest) {
     return Micros(static_cast<std::int64_t>(timeline_.random().Below(longest.count()) + 1));
@@ -135,7 +135,8 @@ class ModelledDatabase {
       }
       call.locks.held = true;
       if (claim_check_ == ClaimCheck::Locked) ++share_locks_[call.locks.shares];
-      Later(Spread(Percent(kClaimsThatWait) ? kLongestWait : kLongestClaim), std::move(call));
+      const bool waits = claim_check_ == ClaimCheck::Unlocked || Percent(kClaimsThatWait);
+      Later(Spread(waits ? kLongestWait : kLongestClaim), std::move(call));
       return;
     }
     if (call.locks.held) Unlock(call.locks.shares);

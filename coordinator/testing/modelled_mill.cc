@@ -8,8 +8,8 @@ ModelledMill::ModelledMill(Parts parts, MillRemit remit, std::vector<std::string
       settler_(parts_),
       lane_(parts_, settler_),
       scanner_(parts_, lane_),
-      tender_(parts_, lane_),
-      beat_(parts_, std::move(buried), [this] { lane_.Unpark(); }) {
+      tender_(parts_, lane_, std::move(buried)),
+      beat_(parts_, [this] { lane_.Unpark(); }) {
   parts_.After(ThreadName::Beat, Micros(0), [this] { beat_.Run(); });
   parts_.After(ThreadName::Scan, parts_.settings.poll, [this] { scanner_.Round(); });
   parts_.After(ThreadName::Tend, parts_.settings.poll, [this] { tender_.Run(); });

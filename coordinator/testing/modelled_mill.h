@@ -19,7 +19,7 @@ class ModelledMill {
     const MillSettings& settings;
   };
 
-  // `buried`: see ModelledBeat.
+  // `buried`: see ModelledTender.
   ModelledMill(Parts parts, MillRemit remit, std::vector<std::string> buried);
   ModelledMill(const ModelledMill&) = delete;
 

@@ -16,12 +16,40 @@ void ModelledTender::Again() {
 
 void ModelledTender::Run() {
   life_ = parts_.state.life;
-  live_ = parts_.state.live;
   groups_.clear();
   own_.clear();
   orphans_.clear();
+  if (life_ && life_->MayStart(parts_.Now())) {
+    Bury();
+  } else {
+    Again();
+  }
+}
+
+void ModelledTender::Bury() {
+  if (buried_.empty()) {
+    Sweep();
+    return;
+  }
+  const std::string id = buried_.back();
+  parts_.database.SetFlag(
+      parts_.process.database, parts_.process.On(kThread), id,
+      [id](CheckedShard& shard) { return shard.shard().Retire(id); },
+      [this](const Result<bool>& retired) {
+        if (!retired) {
+          Again();
+          return;
+        }
+        parts_.Trace("retired the dead " + buried_.back());
+        buried_.pop_back();
+        Bury();
+      });
+}
+
+void ModelledTender::Sweep() {
+  live_ = parts_.state.live;
   const std::shared_ptr<const DueMap> map = parts_.state.map;
-  if (life_ && live_ && map && life_->MayStart(parts_.Now())) {
+  if (live_ && map) {
     for (const DueGroup& group : map->groups) {
       if (group.first_run_at <= map->now) groups_.push_back(group);
     }

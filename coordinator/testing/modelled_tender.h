@@ -1,5 +1,5 @@
-// The steps of Tender: sweeps the heads of all groups for rows that run under this life without its knowing
-// (adopted) or under a dead one (rescued).
+// The steps of Tender: retires the dead of its host, and sweeps the heads of all groups for rows that run
+// under this life without its knowing (adopted) or under a dead one (rescued).
 #pragma once
 
 #include <deque>
@@ -14,13 +14,17 @@ namespace millrace {
 
 class ModelledTender {
  public:
-  ModelledTender(MillParts parts, ModelledLane& lane) : parts_(parts), lane_(lane) {}
+  // `buried`: lives of processes on this host whose flight recorders have lost their owner.
+  ModelledTender(MillParts parts, ModelledLane& lane, std::vector<std::string> buried)
+      : parts_(parts), lane_(lane), buried_(std::move(buried)) {}
 
   void Run();
 
  private:
   using RowsByClaim = std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint64_t>>;
 
+  void Bury();
+  void Sweep();
   void SweepNext();
   void Sort(const std::string& table, const std::vector<ScanRow>& rows);
   void AdoptNext();
@@ -30,6 +34,7 @@ class ModelledTender {
 
   const MillParts parts_;
   ModelledLane& lane_;
+  std::vector<std::string> buried_;
 
   // Of this sweep.
   std::shared_ptr<Standing> life_;

@@ -16,7 +16,13 @@ struct SimulatedWork {
   std::vector<std::string> handlers;
   // Workers that take some handlers only; sorted. All others take all.
   std::map<std::string, std::vector<std::string>> limits = {};
+  std::map<std::string, std::uint32_t> weights = {};  // of workers whose weight is not 1
 
+  bool Plain() const { return limits.empty() && weights.empty(); }  // all workers are alike
+  std::uint32_t WeightOf(const std::string& worker) const {
+    const auto weight = weights.find(worker);
+    return weight == weights.end() ? 1 : weight->second;
+  }
   bool Takes(const std::string& worker, const std::string& handler) const {
     const auto limit = limits.find(worker);
     return limit == limits.end() || std::binary_search(limit->second.begin(), limit->second.end(), handler);

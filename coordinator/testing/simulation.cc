@@ -38,13 +38,25 @@ CalmOptions Calm(Random& random) {
 }
 
 // In some clusters a worker takes only some of the task types, so that each type's slices have owners of
-// their own.
+// their own; in some a worker is to have more of them. Each of the handlers makes a group of its own then.
 SimulatedWork Work(Random& random) {
   SimulatedWork work{4 + static_cast<std::uint32_t>(random.Below(7)), {"pay"}};
-  if (random.Below(4) != 0) return work;
-  work.handlers.push_back("ship");
-  work.limits["w3"] = {"pay"};
-  if (random.Below(2) == 0) work.limits["w2"] = {"ship"};
+  switch (random.Below(6)) {
+    case 0:
+      work.handlers = {"pay", "ship"};
+      work.limits["w3"] = {"pay"};
+      break;
+    case 1:
+      work.handlers = {"mail", "pay", "ship"};
+      work.limits["w2"] = {"ship"};
+      work.limits["w3"] = {"pay"};
+      break;
+    case 2:
+      work.weights["w1"] = 2;
+      break;
+    default:
+      break;
+  }
   return work;
 }
 

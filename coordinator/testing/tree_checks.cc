@@ -4,6 +4,7 @@
 
 #include "coordinator/coordination/documents.h"
 #include "coordinator/planner/handler_groups.h"
+#include "coordinator/planner/planner.h"
 
 namespace millrace {
 namespace {
@@ -123,9 +124,12 @@ void TreeChecks::MembershipChanged() {
   moves_before_ = moves_;
 }
 
+// Nothing is given to a worker that is being drained.
 bool TreeChecks::Placeable(const WorkPlace& place) const {
-  return std::any_of(members_.begin(), members_.end(),
-                     [&](const std::string& member) { return work_.Takes(member, place.second); });
+  const auto& nodes = ensemble_.head().nodes();
+  return std::any_of(members_.begin(), members_.end(), [&](const std::string& member) {
+    return work_.Takes(member, place.second) && !nodes.contains("/control/drain/" + member);
+  });
 }
 
 std::string TreeChecks::FirstUnowned() const {
@@ -155,22 +159,32 @@ void TreeChecks::CheckOwned(bool possible, Micros bound) {
 }
 
 void TreeChecks::CheckBalanced() {
-  if (!work_.limits.empty()) return;
+  const std::size_t better = MovesByPlanner(owners_);
+  if (better != 0) {
+    journal_.Violation("the plan is not balanced: " + std::to_string(better) + " moves would make it so");
+  }
   std::map<std::string, std::size_t> counts;
   for (const std::string& member : members_) counts[member];
   for (const auto& [place, owner] : owners_) ++counts[owner];
   const auto [fewest, most] = std::minmax_element(
       counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (counts.empty() || most->second - fewest->second <= 1) return;
+  if (!work_.Plain() || counts.empty() || most->second - fewest->second <= 1) return;
   journal_.Violation("the plan is not balanced: " + most->first + " has " + std::to_string(most->second) +
                      " slices, " + fewest->first + " has " + std::to_string(fewest->second));
 }
 
-// n − (Σ min(a_w,q) + min(r, #{w: a_w > q})): see coordinator/README.md.
 void TreeChecks::CheckFewestMoves() {
-  if (members_.empty() || !work_.limits.empty()) return;
+  const std::size_t fewest = work_.Plain() ? FewestMoves(owners_before_) : MovesByPlanner(owners_before_);
+  const std::size_t made = moves_ - moves_before_;
+  if (made == fewest) return;
+  journal_.Violation("since the membership last changed " + std::to_string(made) +
+                     " slices were moved; the fewest would be " + std::to_string(fewest));
+}
+
+// n − (Σ min(a_w,q) + min(r, #{w: a_w > q})): see coordinator/planner/README.md.
+std::size_t TreeChecks::FewestMoves(const WorkOwners& owners) const {
   std::map<std::string, std::size_t> held;
-  for (const auto& [place, owner] : owners_before_) {
+  for (const auto& [place, owner] : owners) {
     if (members_.contains(owner)) ++held[owner];
   }
   const std::size_t share = work_.slices / members_.size();
@@ -181,11 +195,28 @@ void TreeChecks::CheckFewestMoves() {
     kept += std::min(count, share);
     above += count > share ? 1 : 0;
   }
-  const std::size_t fewest = work_.slices - kept - std::min(rest, above);
-  const std::size_t made = moves_ - moves_before_;
-  if (made == fewest) return;
-  journal_.Violation("since the membership last changed " + std::to_string(made) +
-                     " slices were moved; the fewest would be " + std::to_string(fewest));
+  return work_.slices - kept - std::min(rest, above);
+}
+
+std::size_t TreeChecks::MovesByPlanner(const WorkOwners& owners) const {
+  PlanInput input;
+  std::map<std::string, WorkerIndex> numbers;
+  for (const std::string& member : members_) {
+    numbers[member] = static_cast<WorkerIndex>(input.workers.size());
+    PlanWorker worker{work_.WeightOf(member), std::vector<GroupIndex>()};
+    for (GroupIndex group = 0; group < work_.handlers.size(); ++group) {
+      if (work_.Takes(member, work_.handlers[group])) worker.groups->push_back(group);
+    }
+    input.workers.push_back(std::move(worker));
+  }
+  for (std::uint32_t slice = 0; slice < work_.slices; ++slice) {
+    for (GroupIndex group = 0; group < work_.handlers.size(); ++group) {
+      const auto owner = owners.find({slice, work_.handlers[group]});
+      const auto number = owner == owners.end() ? numbers.end() : numbers.find(owner->second);
+      input.slices.push_back({group, number == numbers.end() ? kNobody : number->second});
+    }
+  }
+  return SolvePlan(input).moves.size();
 }
 
 }  // namespace millrace

@@ -39,8 +39,8 @@ class TreeChecks {
   void CheckOwned(bool possible, Micros bound);
   // What was decided amid the faults has arrived: moves are counted from now on.
   void CountMoves() { counting_ = true; }
-  // Where all workers take all: the plan is balanced, and the moves since the membership last changed are the
-  // fewest that lead to that.
+  // The plan is balanced, and the moves since the membership last changed are the fewest that lead to that.
+  // By counting where all workers are alike, otherwise by the planner, which tests of its own hold to that.
   void CheckBalanced();
   void CheckFewestMoves();
 
@@ -48,6 +48,8 @@ class TreeChecks {
   void Commit(const TreeChanges& changes);
   void ReadAssignment(const std::string& path);
   bool Placeable(const WorkPlace& place) const;
+  std::size_t FewestMoves(const WorkOwners& owners) const;
+  std::size_t MovesByPlanner(const WorkOwners& owners) const;
   void TakeOwners();
   void MembershipChanged();
 
