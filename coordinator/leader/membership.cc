@@ -14,19 +14,19 @@ constexpr std::size_t kVanishedPart = 4;
 void Membership::Begin(BootTime judge_from) {
   members_.clear();
   judge_from_ = judge_from;
-  changed_ = hold_until_ = proceeded_ = BootTime{};
+  changed_ = last_vanished_ = hold_until_ = proceeded_ = BootTime{};
 }
 
 void Membership::Observe(const MembershipView& view, BootTime now) {
   for (const auto& [id, document] : view.present) Appear(members_[id], document, now);
-  for (const std::string& id : view.owners) members_.try_emplace(id);
+  FindAway(view, now);
   for (const auto& [id, document] : view.expected) members_.try_emplace(id);
   for (auto& [id, member] : members_) {
     member.owner = view.owners.contains(id);
     const bool draining = view.draining.contains(id);
     if (draining != member.draining) changed_ = now;
     member.draining = draining;
-    if (member.since == BootTime{}) member.since = now;  // an owner that was away when this leader began
+    if (member.since == BootTime{}) member.since = now;  // announced, and never seen
   }
   Expect(view, now);
   for (auto& [id, member] : members_) {
@@ -37,6 +37,22 @@ void Membership::Observe(const MembershipView& view, BootTime now) {
     const Member& member = entry.second;
     return !member.present && !member.owner && !member.expected && now - member.since > options_.memory;
   });
+}
+
+// Owners that were away when this leader began: those with whom its predecessor vanished, as long as somebody
+// of that cluster is still there. Where nobody is, all were stopped, and who comes now may have other names.
+void Membership::FindAway(const MembershipView& view, BootTime now) {
+  const bool goes_on = std::any_of(view.owners.begin(), view.owners.end(),
+                                   [&](const std::string& id) { return view.present.contains(id); });
+  for (const std::string& id : view.owners) {
+    const auto [entry, added] = members_.try_emplace(id);
+    if (!added) continue;
+    Member& member = entry->second;
+    member.since = now;
+    if (!goes_on || view.draining.contains(id) || view.expected.contains(id)) continue;
+    member.ends = 1;
+    member.last_end = last_vanished_ = now;
+  }
 }
 
 void Membership::Appear(Member& member, const WorkerDocument& document, BootTime now) {
@@ -56,7 +72,7 @@ void Membership::Vanish(Member& member, BootTime now) {
   if (member.draining || (member.expected && now < member.expected_until)) return;
   if (now - member.last_end > options_.memory) member.ends = 0;
   ++member.ends;
-  member.last_end = now;
+  member.last_end = last_vanished_ = now;
 }
 
 void Membership::Expect(const MembershipView& view, BootTime now) {
@@ -90,6 +106,11 @@ void Membership::CountVanished(BootTime now) {
   hold_until_ = std::max(hold_until_, last + options_.hold);
 }
 
+bool Membership::Gathering(BootTime now) const {
+  return last_vanished_ > proceeded_ &&
+         now < last_vanished_ + std::min(options_.gather, options_.session_timeout / 3);
+}
+
 void Membership::Proceed(BootTime now) {
   hold_until_ = BootTime{};
   judge_from_ = std::min(judge_from_, now);
@@ -117,7 +138,8 @@ MemberRole Membership::RoleOf(const Member& member, BootTime now) const {
   }
   if (member.draining) return MemberRole::Gone;
   const bool expected = member.expected && now < member.expected_until;
-  return expected || now < judge_from_ || Holding(now) ? MemberRole::Kept : MemberRole::Gone;
+  return expected || now < judge_from_ || Gathering(now) || Holding(now) ? MemberRole::Kept
+                                                                         : MemberRole::Gone;
 }
 
 std::map<std::string, MemberRole> Membership::Roles(BootTime now) const {
@@ -155,6 +177,7 @@ BootTime Membership::NextChange(BootTime now) const {
   };
   consider(judge_from_);
   consider(hold_until_);
+  consider(last_vanished_ + std::min(options_.gather, options_.session_timeout / 3));
   consider(changed_ + options_.quiet);
   for (const auto& [id, member] : members_) {
     consider(ProbationEnd(member));

@@ -14,8 +14,12 @@ namespace millrace {
 
 struct CalmOptions {
   Micros session_timeout = std::chrono::seconds(10);
-  Micros quiet = std::chrono::seconds(5);       // without a change, before slices move that need not
-  Micros hold = std::chrono::seconds(30);       // nothing moves for so long when very many vanish at once
+  Micros quiet = std::chrono::seconds(5);  // without a change, before slices move that need not
+  Micros hold = std::chrono::seconds(30);  // nothing moves for so long when very many vanish at once
+  // Sessions that were lost together end one after another, since each was last heard of at another moment:
+  // for so long after an end the leader looks whether more follow, lest it moves slices to workers that are
+  // lost as well. At most a third of the session time-out, the time between two signs of life.
+  Micros gather = std::chrono::seconds(1);
   Micros probation = std::chrono::seconds(15);  // after a worker's first unannounced end; doubles with each
   Micros longest_probation = std::chrono::minutes(5);
   Micros memory = std::chrono::minutes(10);  // after which an unannounced end is forgotten
@@ -79,10 +83,12 @@ class Membership {
     std::string expected_end;  // the incarnation that was announced to end
   };
 
+  void FindAway(const MembershipView& view, BootTime now);
   void Appear(Member& member, const WorkerDocument& document, BootTime now);
   void Vanish(Member& member, BootTime now);
   void Expect(const MembershipView& view, BootTime now);
   void CountVanished(BootTime now);
+  bool Gathering(BootTime now) const;
   BootTime ProbationEnd(const Member& member) const;
   MemberRole RoleOf(const Member& member, BootTime now) const;
   bool Returned(const Member& member) const;
@@ -91,6 +97,7 @@ class Membership {
   std::map<std::string, Member> members_;
   BootTime judge_from_{};
   BootTime changed_{};
+  BootTime last_vanished_{};
   BootTime hold_until_{};
   BootTime proceeded_{};
 };

@@ -54,11 +54,48 @@ TEST_F(MembershipTest, ANewWorkerIsActiveAtOnceAndTheClusterQuietAfterFiveSecond
   EXPECT_TRUE(membership_.Quiet(now_));
 }
 
-TEST_F(MembershipTest, WhoVanishesIsGoneAtOnce) {
+TEST_F(MembershipTest, WhoVanishesIsGoneOnceNobodyElseFollowsForASecond) {
   ComeAll({"w1", "w2", "w3"});
   Go("w2");
+  EXPECT_EQ(Role("w2"), MemberRole::Kept);
+  EXPECT_EQ(membership_.NextChange(now_), now_ + seconds(1));
+  Pass(milliseconds(900));
+  Go("w3");
+  Pass(milliseconds(900));
+  EXPECT_EQ(Role("w2"), MemberRole::Kept);
+  Pass(milliseconds(100));
   EXPECT_EQ(Role("w2"), MemberRole::Gone);
+  EXPECT_EQ(Role("w3"), MemberRole::Gone);
   EXPECT_EQ(Role("w1"), MemberRole::Active);
+}
+
+TEST_F(MembershipTest, ThoseLostTogetherKeepTheirSlicesThoughTheirSessionsEndOneByOne) {
+  ComeAll({"w1", "w2", "w3", "w4", "w5"});
+  for (const char* id : {"w1", "w2", "w3"}) {
+    Go(id);
+    Pass(milliseconds(800));
+    EXPECT_EQ(Role("w1"), MemberRole::Kept);
+  }
+  EXPECT_TRUE(membership_.Holding(now_));
+}
+
+TEST_F(MembershipTest, ALeaderWhosePredecessorWasLostWithManyHolds) {
+  ComeAll({"w1", "w2", "w3", "w4", "w5"});
+  for (const char* id : {"w1", "w2", "w3"}) view_.present.erase(id);
+  membership_.Begin(now_);
+  Look();
+  EXPECT_TRUE(membership_.Holding(now_));
+  EXPECT_EQ(Role("w1"), MemberRole::Kept);
+}
+
+TEST_F(MembershipTest, ALeaderOfANewClusterDoesNotWaitForTheWorkersOfAnOldOne) {
+  ComeAll({"w1", "w2", "w3", "w4", "w5"});
+  view_.present.clear();
+  membership_.Begin(now_);
+  view_.present["w6"] = WorkerDocument{.host = "h", .incarnation = "w6.1"};
+  Look();
+  EXPECT_FALSE(membership_.Holding(now_));
+  EXPECT_EQ(Role("w1"), MemberRole::Gone);
 }
 
 TEST_F(MembershipTest, AnExpectedRestartKeepsItsSlicesAndLeavesNoMark) {
