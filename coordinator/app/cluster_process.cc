@@ -86,7 +86,10 @@ void ClusterProcess::Start(Place place) {
               MutexLock lock(mutex_);
               ownership_ = std::move(ownership);
             },
-            [this] { return tables_.Unrunnable(); }});
+            [this] { return tables_.Unrunnable(); },
+            [](const std::string& path) {
+              LogWarning("an assignment can't be read; it is written anew", {{"node", path}});
+            }});
     machines.push_back(leader_.get());
   }
   driver_ = std::make_unique<Driver>(std::move(session_), std::move(machines), clock_);

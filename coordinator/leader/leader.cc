@@ -176,6 +176,7 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
     const auto writes = writer.Next(decision_, stored, sent_);
     request.writes.insert(request.writes.end(), writes.begin(), writes.end());
     settled_ = writes.empty();
+    if (!settled_) TellRepairs(stored);
     const auto told = Tell(now);
     request.writes.insert(request.writes.end(), told.begin(), told.end());
   }
@@ -183,6 +184,15 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   if (request.writes.empty()) return std::nullopt;
   request.writes.insert(request.writes.begin(), election_.Guard());
   return request;
+}
+
+void Leader::TellRepairs(const StoredAssignments& stored) const {
+  if (!calls_.repaired) return;
+  for (const auto& [id, pages] : stored) {
+    for (const StoredPage& page : pages) {
+      if (!page.document) calls_.repaired(page.path);
+    }
+  }
 }
 
 // What operators announced and what is over by now; assignments of workers that are long gone.

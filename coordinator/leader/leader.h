@@ -33,6 +33,8 @@ class Leader final : public TreeMachine {
     // What was decided, with the workers that are there; may be empty.
     std::function<void(const PlanDecision&, const std::map<std::string, WorkerDocument>&)> decided;
     std::function<std::vector<std::string>()> unrunnable;  // `shard: handler`, to be told; may be empty
+    // A page of an assignment can't be read and is written anew: its path. May be empty.
+    std::function<void(const std::string&)> repaired = nullptr;
   };
 
   Leader(LeaderOptions options, Calls calls);
@@ -56,6 +58,7 @@ class Leader final : public TreeMachine {
   StoredAssignments Stored() const;
   MembershipView View(const StoredAssignments& stored) const;
   std::optional<TreeRequest> Decide(BootTime now);
+  void TellRepairs(const StoredAssignments& stored) const;
   std::vector<TreeWrite> Tidy(const StoredAssignments& stored, BootTime now);
   std::vector<TreeWrite> Tell(BootTime now);
 

@@ -20,7 +20,8 @@ class LeaderTest : public testing::Test {
           leader({id, life, {}},
                  {[&test] { return test.catalog_; }, [] { return std::map<std::string, std::string>(); },
                   [&test](const SliceMove&) { ++test.moves_; }, nullptr, nullptr,
-                  [&test] { return test.unrunnable_; }}) {}
+                  [&test] { return test.unrunnable_; },
+                  [&test](const std::string& path) { test.repaired_.push_back(path); }}) {}
     Member member;
     Leader leader;
   };
@@ -51,6 +52,7 @@ class LeaderTest : public testing::Test {
   std::shared_ptr<const TableCatalog> catalog_;
   std::map<std::string, std::unique_ptr<Process>> processes_;
   std::vector<std::string> unrunnable_;
+  std::vector<std::string> repaired_;
   int moves_ = 0;
   int lives_ = 0;
 };
@@ -167,7 +169,7 @@ TEST_F(LeaderTest, AMassLossIsHeldAndTheOperatorsWordEndsIt) {
   EXPECT_FALSE(room_.Has("/control/proceed"));
 }
 
-TEST_F(LeaderTest, RubbishInAnAssignmentIsWrittenAnew) {
+TEST_F(LeaderTest, RubbishInAnAssignmentIsWrittenAnewAndTold) {
   Start("w1");
   Start("w2");
   Quiet();
@@ -175,6 +177,7 @@ TEST_F(LeaderTest, RubbishInAnAssignmentIsWrittenAnew) {
   ASSERT_TRUE(room_.Settle());
   EXPECT_EQ(Count("w1") + Count("w2"), 64u);
   EXPECT_TRUE(ReadAssign(room_.Data("/assign/w1")));
+  EXPECT_THAT(repaired_, testing::ElementsAre("/assign/w1"));
 }
 
 TEST_F(LeaderTest, AnAssignmentTooLongForOneNodeHasPages) {
