@@ -77,6 +77,10 @@ class Cluster:
                     for name in self.tree.get_children(f"{ROOT}/election")]
         return epoch.get("leader") if epoch.get("leader") in standing else None
 
+    def holding(self):
+        """Whether the leader moves nothing since very many workers vanished at once."""
+        return json.loads(self.tree.get(f"{ROOT}/plan")[0]).get("holding")
+
     def wait_leader(self, seconds=30):
         return wait_until("somebody leads", self.leader, seconds, 0.05)
 

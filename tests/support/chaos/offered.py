@@ -104,16 +104,18 @@ def capacity(s, tasks):
     return tasks / took
 
 
-def slowest_window(s, load, until, window=5.0, step=0.5):
-    """The least part of the load that ended in any `window` seconds from one window after its begin to `until`
-    (a time of the database); 1.0 is all of it."""
+def slowest_window(s, since, until, window=5.0, step=0.5):
+    """What ended as a part of what came in, in the worst of all `window` seconds between two times of the database;
+    1.0 is to keep up. To be asked once all of it has ended."""
     steps = int(window / step)
-    ended = dict(s.db.rows(
-        "SELECT TIMESTAMPDIFF(MICROSECOND, %s, finished_at) DIV %s, COUNT(*) FROM tasks_done "
-        "WHERE handler = 'award_points' AND finished_at < %s GROUP BY 1", (load.began, int(step * 1e6), until)))
-    last = s.db.value("SELECT TIMESTAMPDIFF(MICROSECOND, %s, %s) DIV %s", (load.began, until, int(step * 1e6)))
-    windows = [sum(ended.get(first + i, 0) for i in range(steps)) for first in range(1, last - steps)]
-    return min(windows) / (load.rate * window)
+    last = s.db.value("SELECT TIMESTAMPDIFF(MICROSECOND, %s, %s) DIV %s", (since, until, int(step * 1e6)))
+    ended, offered = (dict(s.db.rows(
+        f"SELECT TIMESTAMPDIFF(MICROSECOND, %s, {column}) DIV %s, COUNT(*) FROM tasks_done "
+        f"WHERE handler = 'award_points' AND {column} >= %s AND {column} < %s GROUP BY 1",
+        (since, int(step * 1e6), since, until))) for column in ("finished_at", "created_at"))
+    parts = [sum(ended.get(first + i, 0) for i in range(steps)) /
+             max(1, sum(offered.get(first + i, 0) for i in range(steps))) for first in range(last - steps)]
+    return min(parts)
 
 
 def late_starts(s, since, until, slices=None, percent=99):
