@@ -135,6 +135,9 @@ Result<WhyFacts> GatherFacts(Desks& desks, const TaskChoice& choice, const TaskN
   auto peers = desks.shards.at(name.shard).store->OpenIncarnations()->Peers();
   if (!peers) return Fail(peers.error());
   for (const PeerBeat& peer : *peers) facts.workers.push_back(peer.incarnation.id);
+  const auto pauses = desks.Desk(name.shard).Pauses();
+  if (!pauses) return Fail(pauses.error());
+  for (const PauseRecord& pause : *pauses) facts.pauses.push_back(pause.what);
   return facts;
 }
 

@@ -6,6 +6,7 @@
 #include "coordinator/app/task_text.h"
 #include "coordinator/app/terminal.h"
 #include "framework/base/time_text.h"
+#include "framework/policy/pauses.h"
 
 namespace millrace {
 namespace {
@@ -30,6 +31,16 @@ void ExplainHandler(const WhyFacts& facts, Sentences& out) {
                 "': see `millrace handler list`, or name the folder with --plugins.");
 }
 
+void ExplainPauses(const WhyFacts& facts, Sentences& out) {
+  const Task& task = facts.record.task;
+  for (const std::string& name : facts.pauses) {
+    Pauses pause;
+    if (!pause.Add(name) || !pause.Covers(facts.shard, task.key.table, task.slice, task.handler)) continue;
+    out.push_back("It is paused (" + name + "): nothing of it starts until `millrace cluster resume " + name +
+                  "`.");
+  }
+}
+
 void ExplainWaiting(const WhyFacts& facts, Sentences& out) {
   const Task& task = facts.record.task;
   if (task.run_at > facts.now) {
@@ -40,6 +51,7 @@ void ExplainWaiting(const WhyFacts& facts, Sentences& out) {
     out.push_back("It has been due since " + FormatTime(task.run_at) + " (" +
                   Relative(task.run_at, facts.now) + ") and waits for a worker.");
   }
+  ExplainPauses(facts, out);
   if (!facts.key_holder.empty()) {
     out.push_back("Its key '" + task.biz_key + "' belongs to " + facts.key_holder +
                   ": when its turn comes it is skipped as a duplicate.");

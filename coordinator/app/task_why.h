@@ -16,6 +16,7 @@ struct WhyFacts {
   WallTime now;
   std::string key_holder;            // the task that has its key, where it is another
   std::vector<std::string> workers;  // incarnations in the shard that are not marked dead
+  std::vector<std::string> pauses;   // names of what is paused, as framework/policy/pauses.h
   // The handlers of the plugins at hand; nullopt: no plugin folder is at hand.
   std::optional<std::vector<std::string>> plugin_handlers;
   HandlerConfig config;

@@ -38,6 +38,18 @@ TEST(TaskWhyTest, ADueTaskWaitsForAWorker) {
                   kOneWorker));
 }
 
+TEST(TaskWhyTest, APauseThatCoversItIsNamed) {
+  WhyFacts facts = Facts();
+  facts.pauses = {"cluster", "handler:send_mail", "handler:noop", "shard:east"};
+  EXPECT_THAT(
+      ExplainTask(facts),
+      ElementsAre("It has been due since 2026-11-20T17:55:00Z (5 min 0 s ago) and waits for a worker.",
+                  "It is paused (cluster): nothing of it starts until `millrace cluster resume cluster`.",
+                  "It is paused (handler:noop): nothing of it starts until `millrace cluster resume "
+                  "handler:noop`.",
+                  kOneWorker));
+}
+
 TEST(TaskWhyTest, ATaskOfTheFutureIsNotDue) {
   WhyFacts facts = Facts();
   facts.record.task.run_at = At("2026-11-20T18:00:30Z");
