@@ -1,6 +1,7 @@
 #include "coordinator/app/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <functional>
 
@@ -284,8 +285,27 @@ std::string WrongCommand(const CLI::App& root) {
   return "there is no command '" + words.front() + "'" + DidYouMean(words.front(), known);
 }
 
+// The first option that the command does not have; empty where there is none.
+std::string WrongOption(const CLI::App& root) {
+  const CLI::App* at = &root;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  std::vector<std::string> known;
+  for (const CLI::Option* option : at->get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const std::string& word : root.remaining(true)) {
+    if (!word.starts_with('-') || word.size() == 1) continue;
+    const std::string name = word.substr(0, word.find('='));
+    if (std::find(known.begin(), known.end(), name) != known.end())
+      return "the option '" + name + "' goes after the command";
+    return "there is no option '" + name + "'" + DidYouMean(name, known);
+  }
+  return "";
+}
+
 int PrintUsageError(const CLI::App& root, const CLI::ParseError& error) {
-  const std::string wrong = WrongCommand(root);
+  std::string wrong = WrongCommand(root);
+  if (wrong.empty() && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) wrong = WrongOption(root);
   PrintError((wrong.empty() ? error.what() : wrong) + "; see " + HelpOf(root));
   return Numeric(ExitCode::Usage);
 }
