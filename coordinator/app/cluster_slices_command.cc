@@ -73,6 +73,23 @@ std::string WhyNot(const ClusterTree& tree, const std::string& id, const SliceNa
   return "";
 }
 
+// A slice that nobody has may be one that the tables do not have.
+Status CheckExists(const CommonFlags& common, const SliceName& slice) {
+  const auto catalog = ReadCatalog(common);
+  if (!catalog) return Fail(catalog.error());
+  if (catalog->unread.contains(slice.shard)) return {};
+  const std::string table = slice.shard + "/" + slice.table;
+  for (const auto& known : catalog->tables) {
+    if (known.shard != slice.shard || known.table != slice.table) continue;
+    const auto& beyond = known.beyond;
+    if (slice.number < known.slices) return {};
+    if (std::find(beyond.begin(), beyond.end(), slice.number) != beyond.end()) return {};
+    return Fail(ErrorCode::NotFound, "there is no slice " + ToString(slice) + ": " + table + " has 0 to " +
+                                         std::to_string(known.slices - 1));
+  }
+  return Fail(ErrorCode::NotFound, "there is no table " + table + "; see millrace cluster slices");
+}
+
 Result<ExitCode> ExplainSlice(const ClusterTree& tree, const ClusterSlicesOptions& options) {
   const auto name = ParseSliceName(options.why);
   if (!name) {
@@ -83,6 +100,9 @@ Result<ExitCode> ExplainSlice(const ClusterTree& tree, const ClusterSlicesOption
   for (const auto& [id, document] : tree.assigned)
     groups.insert(document.groups.begin(), document.groups.end());
   const std::string owner = OwnerOf(tree, ToString(*name));
+  if (owner.empty()) {
+    if (Status exists = CheckExists(options.common, *name); !exists) return Fail(exists.error());
+  }
   ordered_json out{{"slice", ToString(*name)}, {"owner", owner}, {"workers", ordered_json::object()}};
   TextTable table{{{"worker"}, {"slices", true}, {"may it have this one?"}}, {}};
   for (const auto& [id, document] : tree.workers) {
