@@ -5,11 +5,11 @@
 #include "coordinator/app/cluster_view.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/paths.h"
+#include "coordinator/app/progress_line.h"
 #include "coordinator/app/shards.h"
 #include "coordinator/app/terminal.h"
 #include "coordinator/app/text_table.h"
 #include "framework/base/log.h"
-#include "framework/base/time_text.h"
 
 namespace millrace {
 namespace {
@@ -154,7 +154,7 @@ void PrintShards(const std::map<std::string, ShardState>& shards) {
   for (const auto& [name, state] : shards) {
     table.rows.push_back({name, state.reachable ? "reachable" : "away",
                           WithCommas(state.waiting) + (state.more ? " or more" : ""),
-                          state.oldest_due ? FormatDuration(*state.oldest_due) + " ago" : "nothing is due"});
+                          state.oldest_due ? ElapsedText(*state.oldest_due) + " ago" : "nothing is due"});
   }
   PrintLine(table.Text(0));
 }
@@ -191,7 +191,7 @@ std::vector<std::string> Troubles(const ordered_json& out, const ClusterTree& tr
 
 void Print(const ordered_json& out, const ClusterTree& tree,
            const std::map<std::string, ShardState>& shards) {
-  std::string leader = "leader " + (tree.epoch.leader.empty() ? "none" : tree.epoch.leader) + ", term " +
+  std::string leader = "leader " + (out["leading"].get<bool>() ? tree.epoch.leader : "none") + ", term " +
                        std::to_string(tree.epoch.epoch) + ", " +
                        Count(tree.candidates.size(), "candidate", "candidates");
   if (const auto waiting = out["plan"].value("moves_waiting", std::uint64_t{0}); waiting > 0) {
