@@ -123,12 +123,18 @@ Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
 Result<ExitCode> RunClusterUndrain(const ClusterControlOptions& options) {
   auto client = Connect(options.common);
   if (!client) return Fail(client.error());
+  std::vector<std::string> undrained;
   for (const std::string& id : options.targets) {
     auto removed = (*client)->Remove("/control/drain/" + id);
     if (!removed) return Fail(removed.error());
-    if (!*removed) PrintNote("worker " + id + " was not drained");
+    if (*removed) {
+      undrained.push_back(id);
+    } else {
+      PrintNote("worker " + id + " was not drained");
+    }
   }
-  Say(options.common, {{"undrained", options.targets}}, "they get slices again once the cluster is quiet");
+  Say(options.common, {{"undrained", undrained}},
+      undrained.empty() ? "nothing was changed" : "slices come back once the cluster has been quiet for 5 s");
   return ExitCode::Done;
 }
 

@@ -58,6 +58,10 @@ Result<PartKey> ReadPartKey(const std::string& text) {
 
 Result<std::string> ReadValue(const std::string& value) {
   if (value == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(value, ignored)) {
+    return Fail(ErrorCode::Invalid, "'" + value + "' is a file: write @" + value + " for what it holds");
+  }
   if (!value.starts_with('@')) return value;
   std::ifstream file(value.substr(1), std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(file), {});
@@ -193,7 +197,8 @@ Result<ExitCode> RunConfigSet(const ConfigOptions& options) {
   if (!key->pointer.empty()) {
     ordered_json document = AsJson(node->text);
     if (!document.is_object())
-      return Fail(ErrorCode::Invalid, "config/" + key->part + " holds no JSON object now");
+      return Fail(ErrorCode::Invalid, "config/" + key->part + " holds no JSON object now: set it whole, or " +
+                                          "millrace config rollback " + key->part);
     try {
       document[ordered_json::json_pointer(key->pointer)] = AsJson(*value);
     } catch (const ordered_json::exception&) {
