@@ -39,11 +39,11 @@ constexpr Remedy kRemedies[] = {
     {1142, ErrorCode::Invalid,
      "the user lacks a right: GRANT it SELECT, INSERT, UPDATE and DELETE on the database"},
     {1146, ErrorCode::Internal,
-     "a table is missing: run `millrace schema apply`, or `millrace schema upgrade` where the schema is "
-     "older "
-     "than this program"},
+     "a table is missing: if it is one of Millrace's, run `millrace schema apply`, or `millrace schema "
+     "upgrade` where the schema is older than this program"},
     {1054, ErrorCode::Internal,
-     "a column is missing: run `millrace schema upgrade`, then `millrace schema check`"},
+     "a column is missing: if it is one of Millrace's, run `millrace schema upgrade`, then `millrace schema "
+     "check`"},
     {1932, ErrorCode::Internal, "a table is damaged: run `millrace schema check`"},
     {2026, ErrorCode::Invalid,
      "the verified TLS connection was refused: check tls_ca in the store URL and the server's certificate"},

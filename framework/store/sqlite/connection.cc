@@ -40,7 +40,7 @@ Error ErrorOf(sqlite3* db, int result) {
   if (code == ErrorCode::Conflict) message = "another process kept the database locked: " + message;
   if (code == ErrorCode::Cancelled) message = "the statement ran beyond its transaction's time limit";
   if (message.find("no such table: ") != std::string::npos) {
-    message += "; if the schema was never applied, run `millrace schema apply`";
+    message += "; if it is one of Millrace's, run `millrace schema apply`";
   }
   return {code, std::move(message)};
 }
