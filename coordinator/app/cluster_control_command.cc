@@ -77,26 +77,28 @@ Status PauseInCluster(const ClusterAddress& cluster, const std::vector<std::stri
   return {};
 }
 
-// The button works while ZooKeeper is away, too: in the shards, as far as they can be found without it.
+// ZooKeeper may be away: where the shards are known without it, they are told first.
 Result<ExitCode> SetPauses(const ClusterControlOptions& options, bool on) {
   if (auto parsed = Pauses::Parse(options.targets); !parsed) return Fail(parsed.error());
   auto settings = ResolveSettings(options.common, Variable, kDefaultStore);
   if (!settings) return Fail(settings.error());
-  bool away = false;
+  const bool known = !settings->shards.empty();
+  ExitCode code = known ? PauseInShards(options.common, options.targets, on) : ExitCode::Done;
   if (settings->cluster) {
     const Status set = PauseInCluster(*settings->cluster, options.targets, on);
-    away = !set && set.error().code == ErrorCode::Unavailable && !settings->shards.empty();
+    const bool away = !set && set.error().code == ErrorCode::Unavailable && known;
     if (!set && !away) return Fail(set.error());
     if (away) {
       PrintError(set.error().message + (on ? "; the shards alone are told" : "; what it holds stays paused") +
                  ": repeat this once it is back");
+      code = ExitCode::SomethingFailed;
     }
   }
-  const ExitCode code = PauseInShards(options.common, options.targets, on);
+  if (!known) code = PauseInShards(options.common, options.targets, on);
   Say(options.common, {{on ? "paused" : "resumed", options.targets}},
       on ? "paused: nothing more of it is started, on any worker, within 2 s; what runs is finished"
          : "resumed");
-  return away ? ExitCode::SomethingFailed : code;
+  return code;
 }
 
 }  // namespace
