@@ -90,6 +90,8 @@ class Cluster:
 
     def all_run(self, among=None):
         """Whether every slice is assigned to a worker that is there (and one of `among`), and says that it runs it."""
+        if not self.tree.exists(f"{ROOT}/workers"):
+            return False  # nobody has been there yet
         present = set(self.tree.get_children(f"{ROOT}/workers"))
         assigned = {name: found for name, found in read_assignments(self.tree).items() if found[0]}
         if not set(assigned) <= present or (among is not None and not set(assigned) <= set(among)):

@@ -5,6 +5,8 @@ import os
 import threading
 import time
 
+import pymysql
+
 from chaos.scenario import PAYMENTS
 
 
@@ -51,6 +53,64 @@ class PacedPayments(threading.Thread):
             raise self.error
         if self.is_alive():
             raise AssertionError("the payments could not be inserted in time")
+
+
+class SteadyLoad(threading.Thread):
+    """Inserts `rate` tasks a second by plain SQL until finish(). task(i) is the (handler, params) of the i-th.
+
+    A database that is away is offered nothing meanwhile: what could not be inserted is left out.
+    """
+
+    TICK = 0.05
+
+    def __init__(self, connect, rate, task, table="tasks"):
+        super().__init__(daemon=True)
+        self._connect = connect
+        self._rate = rate
+        self._task = task
+        self._table = table
+        self._ended = threading.Event()
+        self.sent = []  # the numbers of those that were inserted for certain
+        self.began = time.time()
+        self.start()
+
+    def run(self):
+        connection, number = None, 0
+        while not self._ended.wait(self.TICK):
+            due = int((time.time() - self.began) * self._rate)
+            try:
+                connection = connection or self._connect()
+                self._insert(connection, range(number, due))
+                self.sent += range(number, due)
+            except pymysql.err.MySQLError:
+                connection = None
+            number = due
+
+    def _insert(self, connection, numbers):
+        if not numbers:
+            return
+        values = [value for i in numbers for value in (self._task(i)[0], json.dumps(self._task(i)[1]))]
+        with connection.cursor() as cursor:
+            cursor.execute(f"INSERT INTO {self._table} (handler, params) VALUES "
+                           + ", ".join(["(%s, %s)"] * len(numbers)), values)
+
+    def finish(self):
+        """Ends it; returns how many tasks it has inserted."""
+        self._ended.set()
+        self.join(90)
+        if self.is_alive():
+            raise AssertionError("an insert hangs")
+        return len(self.sent)
+
+
+def slowest_window(times, began, ended, seconds=5.0, step=0.5):
+    """The fewest of `times` in any window of so many seconds between the two, per second."""
+    slowest, start = None, began
+    while start + seconds <= ended:
+        rate = sum(start <= at < start + seconds for at in times) / seconds
+        slowest = rate if slowest is None else min(slowest, rate)
+        start += step
+    return slowest
 
 
 class NotedProgram:

@@ -37,11 +37,18 @@ def install_db(folder):
 
 
 class MariaDb:
-    """Runs until stop(). restart() keeps port and data. Connections are autocommit unless asked otherwise."""
+    """Runs until stop(); start() keeps port and data. Connections are autocommit unless asked otherwise.
+
+    The user `tester` may do everything. `extra_users` may use the databases alone, as a worker's user does, and have
+    the same password; so may a second server that is to take this one's place: give it `password`.
+    """
 
     database = "millrace"
 
-    def __init__(self, folder, options=()):
+    def __init__(self, folder, options=(), databases=(), extra_users=(), password=None):
+        self._databases = [self.database, *databases]
+        self._users = list(extra_users)
+        self._given = password
         self._data = os.path.join(folder, "data")
         self.log = os.path.join(folder, "mariadb.log")
         self._options = list(options)
@@ -53,12 +60,13 @@ class MariaDb:
         self.start()
 
     def _install(self):
-        password = secrets.token_hex(12)
-        for path, text in (
-            (self.password_file, password + "\n"),
-            (self._init, f"CREATE DATABASE IF NOT EXISTS {self.database};\n"
-                         f"CREATE OR REPLACE USER tester@'127.0.0.1' IDENTIFIED BY '{password}';\n"
-                         "GRANT ALL ON *.* TO tester@'127.0.0.1';\n")):
+        password = self._given or secrets.token_hex(12)
+        lines = [f"CREATE DATABASE IF NOT EXISTS {name};" for name in self._databases]
+        for user in ["tester", *self._users]:
+            lines.append(f"CREATE OR REPLACE USER {user}@'127.0.0.1' IDENTIFIED BY '{password}';")
+            lines += [f"GRANT ALL ON {what}.* TO {user}@'127.0.0.1';"
+                      for what in (["*"] if user == "tester" else self._databases)]
+        for path, text in ((self.password_file, password + "\n"), (self._init, "\n".join(lines) + "\n")):
             with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
                 file.write(text)
         shutil.copytree(template_folder(), self._data)
@@ -89,19 +97,23 @@ class MariaDb:
 
     @property
     def url(self):
-        return f"mysql://tester@127.0.0.1:{self.port}/{self.database}"
+        return self.url_of()
 
-    def connect(self, autocommit=True):
+    def url_of(self, database=None, user="tester", port=None):
+        return f"mysql://{user}@127.0.0.1:{port or self.port}/{database or self.database}"
+
+    def connect(self, autocommit=True, database=None):
         connection = pymysql.connect(
-            host="127.0.0.1", port=self.port, user="tester", password=self.password, database=self.database,
-            autocommit=autocommit, connect_timeout=5, read_timeout=60, charset="utf8mb4")
+            host="127.0.0.1", port=self.port, user="tester", password=self.password,
+            database=database or self.database, autocommit=autocommit, connect_timeout=5, read_timeout=60,
+            charset="utf8mb4")
         with connection.cursor() as cursor:
             cursor.execute("SET time_zone = '+00:00', tx_isolation = 'READ-COMMITTED'")
         return connection
 
-    def rows(self, sql, values=None):
+    def rows(self, sql, values=None, database=None):
         """All rows of one statement, on a connection of its own."""
-        connection = self.connect()
+        connection = self.connect(database=database)
         try:
             with connection.cursor() as cursor:
                 cursor.execute(sql, values)
@@ -109,11 +121,12 @@ class MariaDb:
         finally:
             connection.close()
 
-    def value(self, sql, values=None):
-        return self.rows(sql, values)[0][0]
+    def value(self, sql, values=None, database=None):
+        return self.rows(sql, values, database)[0][0]
 
-    def client(self, sql):
+    def client(self, sql, database=None):
         """Runs a text in the plain `mariadb` client."""
         subprocess.run(
-            ["mariadb", "--no-defaults", "-h127.0.0.1", f"-P{self.port}", "-utester", self.database],
+            ["mariadb", "--no-defaults", "-h127.0.0.1", f"-P{self.port}", "-utester",
+             database or self.database],
             input=sql, text=True, check=True, env={**os.environ, "MYSQL_PWD": self.password})

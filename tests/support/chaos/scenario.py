@@ -44,6 +44,8 @@ class Scenario:
         self.checks = []
         self.workers = []
         self.db = None
+        self.store = None  # another address for the program than that of `db`
+        self._servers = []
         self.zookeeper = None
 
     # What must hold.
@@ -61,8 +63,14 @@ class Scenario:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def start_mariadb(self, options=()):
-        self.db = MariaDb(self.path("mariadb"), options)
+    def start_mariadb(self, options=(), **more):
+        self.db = self.start_server("mariadb", options, **more)
+
+    def start_server(self, name, *arguments, **more):
+        """A MariaDb that the program is told nothing of; it is stopped with the scenario."""
+        server = MariaDb(self.path(name), *arguments, **more)
+        self._servers.append(server)
+        return server
 
     def start_zookeeper(self, servers=1):
         """From now on every worker and command is told of it: see cluster.py for workers of a cluster."""
@@ -77,6 +85,9 @@ class Scenario:
                                  f"expected {expect}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
         return done.stdout
 
+    def cluster_status(self):
+        return json.loads(self.millrace("cluster", "status", "--json"))
+
     def ask(self, *arguments, answer):
         """Runs a command that asks, with the answer on its standard input; returns all it said."""
         done = subprocess.run([BINARY / "millrace", *arguments], env=self._environment(), input=answer,
@@ -85,7 +96,9 @@ class Scenario:
 
     def _environment(self):
         cluster = {"MILLRACE_ZK": self.zookeeper.address} if self.zookeeper else {}
-        return {**os.environ, "MILLRACE_STORE": self.db.url, "MILLRACE_PASSWORD_FILE": self.db.password_file, **cluster}
+        store = {"MILLRACE_STORE": self.store or self.db.url,
+                 "MILLRACE_PASSWORD_FILE": self.db.password_file} if self.db else {}
+        return {**os.environ, **store, **cluster}
 
     def apply_schema(self, *arguments):
         self.millrace("schema", "apply", *arguments)
@@ -192,8 +205,8 @@ class Scenario:
             worker.kill()
         if self.zookeeper:
             self.zookeeper.stop()
-        if self.db:
-            self.db.stop()
+        for server in self._servers:
+            server.stop()
 
     def show_logs(self):
         for worker in self.workers[-3:]:
