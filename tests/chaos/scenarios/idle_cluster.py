@@ -1,0 +1,62 @@
+"""Three workers with nothing to do, 1,024 slices in 16 tables between them: what they cost themselves and the server."""
+import os
+import time
+
+from chaos.processes import wait_until
+from chaos.scenario import main
+
+POLLS_PER_SECOND = 1 / (0.2 * 0.9)  # a little more often than the bound
+WORKERS = ("w1", "w2", "w3")
+ASKED = "FROM mysql.general_log WHERE command_type IN ('Query', 'Execute') AND user_host LIKE %s"
+TABLES = [f"tasks_{number:03}" for number in range(16)]
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def counted(s, worker_id, text):
+    """How often a worker, which is known by its user, asked this."""
+    return s.db.value(f"SELECT COUNT(*) {ASKED} AND argument LIKE %s", (f"{worker_id}%", f"%{text}%"))
+
+
+def run(s):
+    seconds = s.size(5, 20)
+    s.start_mariadb(extra_users=WORKERS)
+    s.start_zookeeper()
+    s.millrace("schema", "apply", "--tables", len(TABLES), "--slices", 64)
+    processes = {}
+    for worker_id in WORKERS:
+        s.store = s.db.url_of(user=worker_id)
+        processes[worker_id] = s.start_worker(worker_id, arguments=["--session-timeout", "3s"])
+    shares = (341, 341, 342)
+    wait_until("the slices are shared", lambda: sorted(
+        worker["slices"] for worker in s.cluster_status()["workers"].values()) == sorted(shares), 30, 0.2)
+    time.sleep(2)  # all is known, and quiet
+
+    s.db.client("TRUNCATE mysql.general_log; SET GLOBAL log_output = 'TABLE'; SET GLOBAL general_log = ON;")
+    before, began = {w: cpu_seconds(p.pid) for w, p in processes.items()}, time.monotonic()
+    time.sleep(seconds)
+    took = time.monotonic() - began
+    used = {w: 100 * (cpu_seconds(p.pid) - before[w]) / took for w, p in processes.items()}
+    s.db.client("SET GLOBAL general_log = OFF;")
+
+    s.check("an idle worker takes less than 2 % of a core, the leader too",
+            ", ".join(f"{w} {part:.2f} %" for w, part in used.items()), max(used.values()) < 2)
+    asked = {w: [counted(s, w, f"FROM {table} ") for table in TABLES] for w in WORKERS}
+    polls = took * POLLS_PER_SECOND + 2
+    leader = s.cluster_status()["leader"]
+    # The leader looks once a second at the ends of the tables, for rows beyond their slices.
+    most = {w: polls + (took * 1.2 + 2 if w == leader else 0) for w in WORKERS}
+    s.check(f"each worker asks each of its tables once a poll ({polls:.0f} times; the leader {most[leader]:.0f}), "
+            "however many slices", ", ".join(f"{w} {min(times)} to {max(times)} times" for w, times in asked.items()),
+            all(0 < max(times) <= most[w] for w, times in asked.items()))
+    total = {w: counted(s, w, "") / took for w in WORKERS}
+    s.check("and little else: under 12 statements a second each",
+            ", ".join(f"{w} {rate:.1f}" for w, rate in total.items()), max(total.values()) < 12)
+
+
+if __name__ == "__main__":
+    main(run)
