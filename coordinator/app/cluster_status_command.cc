@@ -9,6 +9,7 @@
 #include "coordinator/app/shards.h"
 #include "coordinator/app/terminal.h"
 #include "coordinator/app/text_table.h"
+#include "coordinator/coordination/json_text.h"
 #include "framework/base/log.h"
 
 namespace millrace {
@@ -221,7 +222,7 @@ Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
   const auto shards = ReadShards(common, trouble);
   const ordered_json out = ToJson(*tree, shards);
   if (common.json) {
-    PrintLine(out.dump());
+    PrintLine(JsonText(out));
   } else {
     Print(out, *tree, shards);
     if (!trouble.empty()) PrintNote("the shards are not shown: " + trouble);

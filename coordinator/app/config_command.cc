@@ -12,6 +12,7 @@
 #include "coordinator/app/paths.h"
 #include "coordinator/app/terminal.h"
 #include "coordinator/app/text_table.h"
+#include "coordinator/coordination/json_text.h"
 #include "framework/base/suggest.h"
 #include "framework/base/time_text.h"
 
@@ -39,6 +40,13 @@ struct PartKey {
   std::string pointer;  // JSON pointer within the part; empty: all of it
 };
 
+// As one step of a JSON pointer.
+std::string Escaped(const std::string& key) {
+  std::string step;
+  for (const char c : key) step += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return step;
+}
+
 Result<PartKey> ReadPartKey(const std::string& text) {
   PartKey key;
   std::size_t dot = text.find('.');
@@ -50,7 +58,7 @@ Result<PartKey> ReadPartKey(const std::string& text) {
   }
   while (dot != std::string::npos) {
     const std::size_t end = text.find('.', dot + 1);
-    key.pointer += "/" + text.substr(dot + 1, end == std::string::npos ? end : end - dot - 1);
+    key.pointer += "/" + Escaped(text.substr(dot + 1, end == std::string::npos ? end : end - dot - 1));
     dot = end;
   }
   return key;
@@ -142,7 +150,7 @@ void PrintEffective(const ConfigLayers& layers, bool json) {
     out[key] = {{"value", ordered_json::parse(value.json)}, {"from", value.source}};
     table.rows.push_back({key, value.json, value.source});
   }
-  PrintLine(json ? out.dump() : table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
+  PrintLine(json ? JsonText(out) : table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
 }
 
 }  // namespace
@@ -171,7 +179,7 @@ Result<ExitCode> RunConfigGet(const ConfigOptions& options) {
     all[part] = AsJson(node->text);
   }
   if (!key) {
-    PrintLine(all.dump(2));
+    PrintLine(JsonText(all, 2));
     return ExitCode::Done;
   }
   const ordered_json::json_pointer pointer(key->pointer);
@@ -180,7 +188,7 @@ Result<ExitCode> RunConfigGet(const ConfigOptions& options) {
     return Fail(ErrorCode::NotFound,
                 options.part + " is not set; millrace config get --effective shows what is");
   }
-  PrintLine(part[pointer].dump(2));
+  PrintLine(JsonText(part[pointer], 2));
   return ExitCode::Done;
 }
 
@@ -204,7 +212,7 @@ Result<ExitCode> RunConfigSet(const ConfigOptions& options) {
     } catch (const ordered_json::exception&) {
       return Fail(ErrorCode::Invalid, options.part + " lies under a value that is no object");
     }
-    text = document.dump(2);
+    text = JsonText(document, 2);
   }
   return Set(*connection, *node, text, options.common.json);
 }
@@ -223,7 +231,7 @@ Result<ExitCode> RunConfigEdit(const ConfigOptions& options) {
   const int file = mkstemp(path.data());
   if (file < 0) return Fail(ErrorCode::Unavailable, "no temporary file can be made at " + path);
   std::FILE* stream = fdopen(file, "w");
-  std::fputs(AsJson(node->text).dump(2).c_str(), stream);
+  std::fputs(JsonText(AsJson(node->text), 2).c_str(), stream);
   std::fputs("\n", stream);
   std::fclose(stream);
   const int status = std::system((editor + " '" + path + "'").c_str());
@@ -264,12 +272,13 @@ Result<ExitCode> RunConfigHistory(const ConfigOptions& options) {
                      {"by", change.by},
                      {"document", AsJson(change.text)}});
     }
-    PrintLine(out.dump());
+    PrintLine(JsonText(out));
     return ExitCode::Done;
   }
   TextTable table{{{"version", true}, {"at"}, {"by"}, {"document"}}, {}};
   for (const ConfigChange& change : *entries) {
-    table.rows.push_back({std::to_string(change.version), change.at, change.by, AsJson(change.text).dump()});
+    table.rows.push_back(
+        {std::to_string(change.version), change.at, change.by, JsonText(AsJson(change.text))});
   }
   PrintLine(table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
   return ExitCode::Done;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
 
 namespace millrace {
@@ -24,7 +25,7 @@ std::string NodeName(std::int32_t version) {
 }
 
 std::string Entry(const std::string& at, const std::string& by, const std::string& text) {
-  return ordered_json{{"at", at}, {"by", by}, {"document", text}}.dump();
+  return JsonText({{"at", at}, {"by", by}, {"document", text}});
 }
 
 ConfigChange ReadEntry(const std::string& name, const std::string& text) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "coordinator/coordination/json_text.h"
 #include "framework/base/random.h"
 #include "framework/policy/load_balance.h"
 #include "framework/worker/worker_id.h"
@@ -88,7 +89,7 @@ std::string StatusTeller::Tell() {
   json["shards"] = std::move(shards);
   if (!status.paused.empty()) json["paused"] = status.paused;
   if (!status.refusals.empty()) json["refusals"] = status.refusals;
-  return json.dump();
+  return JsonText(json);
 }
 
 }  // namespace millrace

@@ -1,8 +1,8 @@
 #include "coordinator/coordination/documents.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "coordinator/coordination/json_text.h"
 #include "framework/policy/load_balance.h"
 
 namespace millrace {
@@ -93,11 +93,10 @@ WorkerDocument Limited(WorkerDocument document, const LimitsDocument& limits) {
 }
 
 std::string ToText(const LimitsDocument& document) {
-  return ordered_json{{"handlers", OrNull(document.handlers)},
-                      {"load_balance", Numbers(document.load_balance)},
-                      {"shards", OrNull(document.shards)},
-                      {"tables", OrNull(document.tables)}}
-      .dump();
+  return JsonText({{"handlers", OrNull(document.handlers)},
+                   {"load_balance", Numbers(document.load_balance)},
+                   {"shards", OrNull(document.shards)},
+                   {"tables", OrNull(document.tables)}});
 }
 
 Result<LimitsDocument> ReadLimits(std::string_view text) {
@@ -125,7 +124,7 @@ std::string ToText(const WorkerDocument& document) {
   if (document.tables) json["tables"] = *document.tables;
   json["doorbell"] = document.doorbell;
   json["version"] = document.version;
-  return json.dump();
+  return JsonText(json);
 }
 
 Result<WorkerDocument> ReadWorker(std::string_view text) {
@@ -147,9 +146,8 @@ Result<WorkerDocument> ReadWorker(std::string_view text) {
 }
 
 std::string ToText(const EpochDocument& document) {
-  return ordered_json{
-      {"epoch", document.epoch}, {"leader", document.leader}, {"incarnation", document.incarnation}}
-      .dump();
+  return JsonText(
+      {{"epoch", document.epoch}, {"leader", document.leader}, {"incarnation", document.incarnation}});
 }
 
 Result<EpochDocument> ReadEpoch(std::string_view text) {
@@ -163,7 +161,7 @@ Result<EpochDocument> ReadEpoch(std::string_view text) {
 }
 
 std::string ToText(const ExpectDocument& document) {
-  return ordered_json{{"incarnation", document.incarnation}, {"seconds", document.seconds}}.dump();
+  return JsonText({{"incarnation", document.incarnation}, {"seconds", document.seconds}});
 }
 
 Result<ExpectDocument> ReadExpect(std::string_view text) {
@@ -182,7 +180,7 @@ std::string ToText(const AssignDocument& document) {
       {"epoch", document.epoch}, {"generation", document.generation}, {"slices", document.slices}};
   if (!document.groups.empty()) json["groups"] = document.groups;
   json["shares"] = ordered_json::object();
-  return json.dump();
+  return JsonText(json);
 }
 
 Result<AssignDocument> ReadAssign(std::string_view text) {

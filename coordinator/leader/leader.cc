@@ -1,7 +1,8 @@
 #include "coordinator/leader/leader.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "coordinator/coordination/json_text.h"
 
 namespace millrace {
 namespace {
@@ -220,13 +221,14 @@ std::vector<TreeWrite> Leader::Tell(BootTime now) {
   if (names.size() > kNamesTold) names.resize(kNamesTold);
   std::size_t slices = 0;
   for (const auto& [id, owned] : decision_.wanted) slices += owned.size();
-  const std::string text =
-      nlohmann::ordered_json{
-          {"epoch", election_.Leading()->epoch}, {"slices", slices},
-          {"moves_waiting", decision_.waiting},  {"holding", membership_.Holding(now)},
-          {"groups", decision_.groups},          {"unplaceable", decision_.unplaceable.size()},
-          {"unplaceable_slices", names},         {"unrunnable", unrunnable_}}
-          .dump();
+  const std::string text = JsonText({{"epoch", election_.Leading()->epoch},
+                                     {"slices", slices},
+                                     {"moves_waiting", decision_.waiting},
+                                     {"holding", membership_.Holding(now)},
+                                     {"groups", decision_.groups},
+                                     {"unplaceable", decision_.unplaceable.size()},
+                                     {"unplaceable_slices", names},
+                                     {"unrunnable", unrunnable_}});
   const TreeNode* node = mirror_.Node(kPlan);
   if (node == nullptr) return {{TreeWrite::Kind::Create, kPlan, text}};
   if (node->data == text) return {};

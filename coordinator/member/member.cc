@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "coordinator/coordination/json_text.h"
 #include "coordinator/coordination/limited_slices.h"
 #include "coordinator/member/assignment.h"
 
@@ -144,7 +145,7 @@ std::optional<TreeRequest> Member::TellStatus(BootTime now) {
     auto more = nlohmann::ordered_json::parse(calls_.status(), nullptr, false);
     if (more.is_object()) json.update(more);
   }
-  std::string text = json.dump();
+  std::string text = JsonText(json);
   told_generation_ = view_.generation;
   told_refusals_ = view_.refusals;
   TreeRequest write{TreeRequest::Kind::Write};

@@ -115,6 +115,14 @@ TEST_F(MemberTest, ABadDocumentIsRefusedWholeAndTheLastGoodOneStays) {
   EXPECT_THAT(published_.refusals, IsEmpty());
 }
 
+TEST_F(MemberTest, BytesThatAreNoTextAreRefusedAndToldAsFarAsTheyCanBe) {
+  Join();
+  room_.Put("/config/handlers", "{\"\xff\":{\"concurrency\":1}}");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_THAT(published_.refusals, ElementsAre(HasSubstr("config/handlers")));
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr("ill-formed UTF-8"));
+}
+
 TEST_F(MemberTest, PausesAreFollowedAndBadNamesReported) {
   Join();
   room_.Put("/control/pause/handler:noop", "");
