@@ -8,10 +8,10 @@ namespace millrace {
 namespace {
 
 struct Page {
-  std::string path;
+  std::string path = {};
   bool exists = false;
   bool touched = false;
-  AssignDocument document;
+  AssignDocument document = {};
   std::size_t size = 0;  // bytes of its text, about
 };
 
@@ -44,7 +44,7 @@ class Draft {
              std::tie(b->voluntary, b->from, b->to, b->slice);
     });
     for (const SliceMove* move : ordered) {
-      if (Full()) {
+      if (!Fits(*move)) {
         waiting_.insert(move->slice);
         continue;
       }
@@ -96,6 +96,27 @@ class Draft {
     if (!stored.document) Touch(pages.back());
   }
 
+  // Whether the multi has room for the pages that the move touches. It always has for the first move.
+  bool Fits(const SliceMove& move) {
+    std::size_t bytes = bytes_ + SizeOf(move.slice);
+    std::size_t touched = touched_;
+    const auto count = [&](const Page& page) {
+      if (page.touched) return;
+      bytes += page.size;
+      ++touched;
+    };
+    if (const auto found = places_.find(move.slice); found != places_.end()) {
+      for (const auto& [owner, index] : found->second) {
+        if (owner == move.from) count(pages_[owner][index]);
+      }
+    }
+    const auto& pages = pages_[move.to];
+    const std::size_t index = RoomFor(pages, move.slice);
+    count(index < pages.size() ? pages[index] : Page{.size = frame_});
+    return bytes <= bounds_.longest_multi && touched < bounds_.most_pages;
+  }
+
+  // For one more page.
   bool Full() const {
     return bytes_ + bounds_.longest_page > bounds_.longest_multi || touched_ + 3 > bounds_.most_pages;
   }
@@ -127,10 +148,15 @@ class Draft {
     std::erase_if(found->second, [&](const auto& place) { return place.first == id; });
   }
 
-  void Add(const std::string& id, const std::string& slice) {
-    auto& pages = pages_[id];
+  std::size_t RoomFor(const std::vector<Page>& pages, const std::string& slice) const {
     std::size_t index = 0;
     while (index < pages.size() && pages[index].size + SizeOf(slice) > bounds_.longest_page) ++index;
+    return index;
+  }
+
+  void Add(const std::string& id, const std::string& slice) {
+    auto& pages = pages_[id];
+    const std::size_t index = RoomFor(pages, slice);
     if (index == pages.size()) {
       const std::string first = "/assign/" + id;
       pages.push_back({index == 0 ? first : first + "/" + std::to_string(index), false, false, {}, frame_});
@@ -173,6 +199,7 @@ std::optional<AssignDocument> Together(const std::vector<StoredPage>& pages) {
     all.epoch = std::max(all.epoch, page.document->epoch);
     all.generation = std::max(all.generation, page.document->generation);
     all.slices.insert(all.slices.end(), page.document->slices.begin(), page.document->slices.end());
+    if (page.document->slices.empty()) continue;  // it does not hear of groups that are named anew
     all.groups.insert(page.document->groups.begin(), page.document->groups.end());
   }
   std::sort(all.slices.begin(), all.slices.end());

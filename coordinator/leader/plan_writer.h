@@ -26,9 +26,9 @@ std::optional<AssignDocument> Together(const std::vector<StoredPage>& pages);
 
 struct PlanWriter {
   std::uint64_t epoch = 0;
-  std::size_t longest_page = 100 * 1024;  // bytes
-  std::size_t longest_multi = 240 * 1024;
-  std::size_t most_pages = 100;  // in one multi
+  std::size_t longest_page = 100 * 1024;   // bytes
+  std::size_t longest_multi = 220 * 1024;  // two pages and what else a leader tells
+  std::size_t most_pages = 100;            // in one multi
 
   // The writes that come next; empty where every page says what it should. `moved` gets the moves that they
   // carry out.

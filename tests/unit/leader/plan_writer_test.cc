@@ -1,0 +1,57 @@
+#include "coordinator/leader/plan_writer.h"
+
+#include <gmock/gmock.h>
+
+namespace millrace {
+namespace {
+
+using testing::SizeIs;
+
+class PlanWriterTest : public testing::Test {
+ protected:
+  // A worker whose only page is about this long.
+  void Own(const std::string& id, std::size_t bytes) {
+    AssignDocument document{1, 1};
+    for (std::size_t i = 0; i < bytes / 20; ++i)
+      document.slices.push_back("main/" + id + "_table/" + std::to_string(10000 + i));
+    decision_.wanted[id] = document.slices;
+    stored_[id].push_back({"/assign/" + id, std::move(document)});
+  }
+  void Move(const std::string& from, const std::string& to) {
+    const std::string slice = decision_.wanted[from].back();
+    decision_.wanted[from].pop_back();
+    decision_.wanted[to].push_back(slice);
+    decision_.moves.push_back({slice, from, to, true});
+  }
+  std::size_t Bytes(const std::vector<TreeWrite>& writes) {
+    std::size_t bytes = 0;
+    for (const TreeWrite& write : writes) bytes += write.data.size();
+    return bytes;
+  }
+
+  PlanDecision decision_;
+  StoredAssignments stored_;
+  std::vector<SliceMove> moved_;
+};
+
+TEST_F(PlanWriterTest, MovesThatDoNotFitIntoOneMultiWaitForTheNext) {
+  for (const char* id : {"w1", "w2", "w3", "w4"}) Own(id, 70 * 1024);
+  Move("w1", "w2");
+  Move("w3", "w4");
+  const auto writes = PlanWriter{1}.Next(decision_, stored_, moved_);
+  EXPECT_THAT(moved_, SizeIs(1));
+  EXPECT_THAT(writes, SizeIs(2));
+  EXPECT_LE(Bytes(writes), 256u * 1024);
+}
+
+TEST_F(PlanWriterTest, MovesWithinPagesThatAreWrittenAnywayAreAllCarriedOut) {
+  Own("w1", 95 * 1024);
+  Own("w2", 70 * 1024);
+  for (int i = 0; i < 100; ++i) Move("w1", "w2");
+  const auto writes = PlanWriter{1}.Next(decision_, stored_, moved_);
+  EXPECT_THAT(moved_, SizeIs(100));
+  EXPECT_THAT(writes, SizeIs(2));
+}
+
+}  // namespace
+}  // namespace millrace
