@@ -10,6 +10,7 @@ namespace {
 constexpr Micros kReconcile = std::chrono::seconds(10);
 constexpr Micros kLookAtTables = std::chrono::seconds(1);
 constexpr std::size_t kNamesTold = 100;  // of slices without an eligible worker, in the node `plan`
+constexpr std::size_t kTidied = 50;      // nodes at a time, and the further pages of the last
 constexpr const char* kProceed = "/control/proceed";
 constexpr const char* kPlan = "/plan";
 
@@ -59,6 +60,7 @@ std::optional<TreeRequest> Leader::Next(BootTime now) {
 void Leader::Begin() {
   led_ = election_.Leading()->epoch;
   membership_.Begin(judge_from_);
+  stuck_.clear();
   mirror_.MakeAllStale();
   if (calls_.leads) calls_.leads(election_.Leading());
 }
@@ -80,6 +82,9 @@ void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
   mirror_.Touched(request);
   dirty_ = true;
   if (reply.status != TreeStatus::Ok) {
+    const TreeWrite& refused = request.writes.at(reply.failed);
+    if (reply.status == TreeStatus::Conflict && refused.kind == TreeWrite::Kind::Remove)
+      stuck_.insert(refused.path);
     election_.Doubt();
     mirror_.MakeAllStale();
   } else if (calls_.moved) {
@@ -155,6 +160,9 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
     catalog_ = std::move(catalog);
     dirty_ = true;
   }
+  auto groups = calls_.groups();
+  dirty_ = dirty_ || groups != groups_;
+  groups_ = std::move(groups);
   if (calls_.unrunnable) {
     auto unrunnable = calls_.unrunnable();
     dirty_ = dirty_ || unrunnable != unrunnable_;
@@ -165,22 +173,22 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   const auto stored = Stored();
   const MembershipView view = View(stored);
   membership_.Observe(view, now);
-  if (mirror_.Node(kProceed) != nullptr) membership_.Proceed(now);
+  if (mirror_.Node(kProceed) != nullptr && !stuck_.contains(kProceed)) membership_.Proceed(now);
   TreeRequest request{TreeRequest::Kind::Write};
-  request.writes = Tidy(stored, now);
   if (catalog_ != nullptr) {
-    PlanState state{membership_.Documents(), membership_.Roles(now), {}, *catalog_, calls_.groups()};
+    PlanState state{membership_.Documents(), membership_.Roles(now), {}, *catalog_, groups_};
     for (const auto& [id, pages] : stored) state.assigned[id] = Readable(pages);
     decision_ = DecidePlan(state, membership_.Quiet(now));
     if (calls_.decided) calls_.decided(decision_, view.present);
     const PlanWriter writer{election_.Leading()->epoch};
-    const auto writes = writer.Next(decision_, stored, sent_);
-    request.writes.insert(request.writes.end(), writes.begin(), writes.end());
-    settled_ = writes.empty();
+    request.writes = writer.Next(decision_, stored, sent_);
+    settled_ = request.writes.empty();
     if (!settled_) TellRepairs(stored);
     const auto told = Tell(now);
     request.writes.insert(request.writes.end(), told.begin(), told.end());
   }
+  // By itself, so that nothing that is in its way can hold up the plan.
+  if (request.writes.empty()) request.writes = Tidy(stored, now);
   decide_at_ = membership_.NextChange(now);
   if (request.writes.empty()) return std::nullopt;
   request.writes.insert(request.writes.begin(), election_.Guard());
@@ -196,21 +204,23 @@ void Leader::TellRepairs(const StoredAssignments& stored) const {
   }
 }
 
-// What operators announced and what is over by now; assignments of workers that are long gone.
-std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime now) {
+// What operators announced and what is over by now; assignments of workers that are long gone. As many as fit
+// into a multi.
+std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime now) const {
   std::vector<TreeWrite> writes;
-  if (mirror_.Node(kProceed) != nullptr) writes.push_back({TreeWrite::Kind::Remove, kProceed});
+  const auto remove = [&](const std::string& path) {
+    if (!stuck_.contains(path)) writes.push_back({TreeWrite::Kind::Remove, path});
+  };
+  if (mirror_.Node(kProceed) != nullptr) remove(kProceed);
   for (const std::string& id : membership_.EndedExpectations(now)) {
-    if (mirror_.Node("/control/expect/" + id) != nullptr) {
-      writes.push_back({TreeWrite::Kind::Remove, "/control/expect/" + id});
-    }
+    if (writes.size() >= kTidied) return writes;
+    if (mirror_.Node("/control/expect/" + id) != nullptr) remove("/control/expect/" + id);
   }
   for (const auto& [id, pages] : stored) {
+    if (writes.size() >= kTidied) return writes;
     const std::optional<AssignDocument> all = Together(pages);
     if (!all || !all->slices.empty() || membership_.Knows(id)) continue;
-    for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
-      writes.push_back({TreeWrite::Kind::Remove, page->path});
-    }
+    for (auto page = pages.rbegin(); page != pages.rend(); ++page) remove(page->path);
   }
   return writes;
 }

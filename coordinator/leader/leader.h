@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "coordinator/coordination/election.h"
@@ -59,7 +60,7 @@ class Leader final : public TreeMachine {
   MembershipView View(const StoredAssignments& stored) const;
   std::optional<TreeRequest> Decide(BootTime now);
   void TellRepairs(const StoredAssignments& stored) const;
-  std::vector<TreeWrite> Tidy(const StoredAssignments& stored, BootTime now);
+  std::vector<TreeWrite> Tidy(const StoredAssignments& stored, BootTime now) const;
   std::vector<TreeWrite> Tell(BootTime now);
 
   const LeaderOptions options_;
@@ -73,9 +74,11 @@ class Leader final : public TreeMachine {
   bool settled_ = false;
   BootTime decide_at_{};
   std::shared_ptr<const TableCatalog> catalog_;
+  std::map<std::string, std::string> groups_;
   std::vector<std::string> unrunnable_;
   PlanDecision decision_;
   std::vector<SliceMove> sent_;  // carried out by the write under way
+  std::set<std::string> stuck_;  // can't be removed: somebody has made nodes below them
 };
 
 }  // namespace millrace

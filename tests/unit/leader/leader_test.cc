@@ -192,6 +192,31 @@ TEST_F(LeaderTest, AnAssignmentTooLongForOneNodeHasPages) {
   EXPECT_EQ(Count("w2"), 1500u);
 }
 
+TEST_F(LeaderTest, AssignmentsOfVeryManyWorkersThatAreGoneAreRemoved) {
+  for (int i = 0; i < 250; ++i) room_.Put("/assign/gone-" + std::to_string(i), ToText(AssignDocument{1, 1}));
+  Start("w1");
+  Quiet();
+  EXPECT_EQ(Count("w1"), 64u);
+  EXPECT_FALSE(room_.Has("/assign/gone-0"));
+  EXPECT_FALSE(room_.Has("/assign/gone-249"));
+}
+
+TEST_F(LeaderTest, WhatCanNotBeRemovedHoldsUpNothing) {
+  for (const char* path : {"/assign/gone", "/control/expect/gone", "/control/proceed"}) {
+    room_.Put(path, path == std::string("/assign/gone") ? ToText(AssignDocument{1, 1}) : "");
+    room_.Put(path + std::string("/by hand"), "");
+  }
+  room_.Put("/assign/other", ToText(AssignDocument{1, 1}));
+  Start("w1");
+  EXPECT_EQ(Count("w1"), 64u);
+  ASSERT_TRUE(room_.Pass(seconds(90)));
+  EXPECT_FALSE(room_.Has("/assign/other"));
+  Start("w2");
+  EXPECT_EQ(Count("w2"), 0u);  // the calm is kept
+  Quiet();
+  EXPECT_EQ(Count("w2"), 32u);
+}
+
 TEST_F(LeaderTest, AQuietClusterIsNotWrittenTo) {
   Start("w1");
   Start("w2");
