@@ -16,44 +16,61 @@ std::optional<std::vector<std::string>> TypesOf(std::vector<std::string> handler
   return handlers;
 }
 
+// Collects what the pages of an assignment name. Each page has groups of its own: while groups are named anew
+// some pages may say so later than others, and an empty one never does.
+class Reading {
+ public:
+  Status Add(const AssignDocument& page) {
+    for (const std::string& text : page.slices) {
+      const auto name = ParseSliceName(text);
+      if (!name) {
+        return Fail(ErrorCode::Invalid,
+                    "'" + text + "' is not a slice: write shard/table/17 or shard/table/17@group");
+      }
+      const auto group = page.groups.find(name->group);
+      const bool every_type = page.groups.empty() && name->group == kDefaultGroup;
+      if (!every_type && group == page.groups.end()) {
+        return Fail(ErrorCode::Invalid, "the group of " + text + " is not among its groups");
+      }
+      const auto types = every_type ? std::nullopt : TypesOf(group->second);
+      numbers_[{name->shard, name->table, name->group, types}].push_back(name->number);
+    }
+    return {};
+  }
+
+  SlicesByShard Take() {
+    SlicesByShard slices;
+    for (auto& [key, list] : numbers_) {
+      const auto& [shard, table, group, types] = key;
+      std::sort(list.begin(), list.end());
+      list.erase(std::unique(list.begin(), list.end()), list.end());
+      TableSlices owned{table, false, std::move(list)};
+      owned.handlers = types;
+      slices[shard].push_back(std::move(owned));
+    }
+    return slices;
+  }
+
+ private:
+  using Types = std::optional<std::vector<std::string>>;
+  using Key = std::tuple<std::string, std::string, std::string, Types>;  // shard, table, group
+  std::map<Key, std::vector<std::uint32_t>> numbers_;
+};
+
 }  // namespace
 
-Result<SlicesByShard> ReadAssignment(const AssignDocument& document) {
-  std::map<std::tuple<std::string, std::string, std::string>, std::vector<std::uint32_t>> numbers;
-  for (const std::string& text : document.slices) {
-    const auto name = ParseSliceName(text);
-    if (!name) {
-      return Fail(ErrorCode::Invalid,
-                  "'" + text + "' is not a slice: write shard/table/17 or shard/table/17@group");
-    }
-    const bool every_type = document.groups.empty() && name->group == kDefaultGroup;
-    if (!every_type && !document.groups.contains(name->group)) {
-      return Fail(ErrorCode::Invalid, "the group of " + text + " is not among its groups");
-    }
-    numbers[{name->shard, name->table, name->group}].push_back(name->number);
-  }
-  SlicesByShard slices;
-  for (auto& [key, list] : numbers) {
-    const auto& [shard, table, group] = key;
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-    TableSlices owned{table, false, std::move(list)};
-    if (!document.groups.empty()) owned.handlers = TypesOf(document.groups.at(group));
-    slices[shard].push_back(std::move(owned));
-  }
-  return slices;
-}
-
 Result<SlicesByShard> ReadPages(const std::vector<std::string>& pages, AssignDocument& all) {
+  Reading reading;
   for (const std::string& text : pages) {
     auto page = ReadAssign(text);
     if (!page) return Fail(page.error());
+    if (Status read = reading.Add(*page); !read) return Fail(read.error());
     all.epoch = std::max(all.epoch, page->epoch);
     all.generation = std::max(all.generation, page->generation);
     all.slices.insert(all.slices.end(), page->slices.begin(), page->slices.end());
     all.groups.insert(page->groups.begin(), page->groups.end());
   }
-  return ReadAssignment(all);
+  return reading.Take();
 }
 
 }  // namespace millrace

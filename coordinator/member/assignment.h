@@ -7,11 +7,9 @@
 
 namespace millrace {
 
-// The slices by shard, each table once for each set of task types. Invalid for a name that is none, or of a
-// group whose types the document does not list.
-Result<SlicesByShard> ReadAssignment(const AssignDocument& document);
-
-// The same from the texts of all its pages; `all` gets what they say together.
+// The slices by shard, from the texts of an assignment's pages: each table once for each set of task types.
+// Invalid for a name that is none, or of a group whose types its page does not list. `all` gets what the
+// pages say together.
 Result<SlicesByShard> ReadPages(const std::vector<std::string>& pages, AssignDocument& all);
 
 }  // namespace millrace

@@ -90,6 +90,15 @@ TEST_F(MemberTest, AnAssignmentHasPages) {
   EXPECT_EQ(published_.generation, 5u);
 }
 
+TEST_F(MemberTest, EachPageHasGroupsOfItsOwn) {
+  Join();
+  room_.Put("/assign/w1/1", R"({"epoch":1,"generation":1,"slices":[],"groups":{"a":["a"],"b":["b"]}})");
+  Assign(R"("main/tasks/3")", 2);  // there is one group again, and the page that is empty does not know
+  EXPECT_THAT(published_.refusals, IsEmpty());
+  ASSERT_EQ(published_.slices->at("main").size(), 1u);
+  EXPECT_FALSE(published_.slices->at("main")[0].handlers);
+}
+
 TEST_F(MemberTest, ConfigurationIsLiveUnderTheFile) {
   member_ = Make("w1.a", R"({"engine":{"poll":"50ms"}})");
   Join();
