@@ -138,6 +138,8 @@ Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& setti
 Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
   const auto timing = ReadTiming(options.session_timeout, options.wait);
   if (!timing) return Fail(timing.error());
+  if (Status good = options.id.empty() ? Status() : CheckWorkerId(options.id); !good)
+    return Fail(good.error());
   auto settings = ResolveCluster(options.common, Variable);
   if (!settings) return Fail(settings.error());
   CatchStopSignals();

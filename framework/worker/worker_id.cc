@@ -17,7 +17,7 @@ constexpr int kMostWorkers = 1000;  // on one host
 constexpr std::size_t kLongestName = 48;
 
 bool IsWorkerName(const std::string& name) {
-  return !name.empty() && name.size() <= kLongestName &&
+  return !name.empty() && name.size() <= kLongestName && name.front() != '.' &&
          std::all_of(name.begin(), name.end(),
                      [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; });
 }
@@ -42,6 +42,13 @@ std::string HostName() {
   return name;
 }
 
+Status CheckWorkerId(const std::string& name) {
+  if (IsWorkerName(name)) return {};
+  return Fail(ErrorCode::Invalid, "'" + name +
+                                      "' is not a worker id: letters, digits, '.', '_' and '-', at most 48, "
+                                      "and no '.' at the beginning");
+}
+
 Result<std::unique_ptr<WorkerId>> WorkerId::Take(const std::string& state_dir, const std::string& wanted) {
   const std::string folder = state_dir + "/workers";
   std::error_code error;
@@ -50,10 +57,7 @@ Result<std::unique_ptr<WorkerId>> WorkerId::Take(const std::string& state_dir, c
     return Fail(ErrorCode::Invalid,
                 folder + " can't be made: " + error.message() + "; choose another --state-dir");
   if (!wanted.empty()) {
-    if (!IsWorkerName(wanted)) {
-      return Fail(ErrorCode::Invalid,
-                  "'" + wanted + "' is not a worker id: letters, digits, '.', '_' and '-', at most 48");
-    }
+    if (Status good = CheckWorkerId(wanted); !good) return Fail(good.error());
     auto file = TryLock(folder + "/" + wanted + ".lock");
     if (!file) return Fail(file.error());
     if (*file < 0) {

@@ -12,7 +12,7 @@ namespace millrace {
 class WorkerId {
  public:
   // Takes `wanted`; empty: the host's name and the lowest free number. Conflict if it is in use on this host;
-  // Invalid for a name that is not made of letters, digits, '.', '_' and '-', at most 48 of them.
+  // Invalid for a name that CheckWorkerId refuses.
   static Result<std::unique_ptr<WorkerId>> Take(const std::string& state_dir, const std::string& wanted);
   ~WorkerId();
   WorkerId(const WorkerId&) = delete;
@@ -26,6 +26,9 @@ class WorkerId {
   const std::string name_;
   const int file_;
 };
+
+// A name is made of letters, digits, '.', '_' and '-', at most 48 of them, and begins with no '.'.
+Status CheckWorkerId(const std::string& name);
 
 std::string HostName();
 
