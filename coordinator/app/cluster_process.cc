@@ -59,10 +59,8 @@ ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions option
       session_(std::move(session)),
       source_(std::make_shared<const Config>(settings.config), [this] { return Lost(); }),
       shards_(source_, settings.shards, settings.password_file),
-      tables_({shards_, source_, [this] { return leading_.load(); }, [this] { return CurrentOwnership(); },
-               [this] {
-                 if (driver_) driver_->Wake();
-               }}) {}
+      tables_({shards_, source_, [this] { return Leads(); }, [this] { return CurrentOwnership(); },
+               [this] { driver_->Wake(); }}) {}
 
 void ClusterProcess::Start(Place place) {
   id_ = place.id;
@@ -119,11 +117,16 @@ Status ClusterProcess::Update() {
                   "shows where it runs");
 }
 
+// A server may have granted less than was asked for.
 bool ClusterProcess::Lost() const {
-  if (!driver_) return false;
   const SessionView view = driver_->View();
-  return clock_.Now() - view.last_contact > options_.session_timeout;
+  const Micros timeout = view.timeout > Micros(0) ? view.timeout : options_.session_timeout;
+  return clock_.Now() - view.last_contact > timeout;
 }
+
+// A leader that is cut off from ZooKeeper is told of no successor; it must not go on changing tables against
+// it.
+bool ClusterProcess::Leads() const { return leading_.load() && !Lost(); }
 
 bool ClusterProcess::Stop() {
   if (driver_) driver_->Stop();

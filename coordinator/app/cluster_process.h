@@ -50,7 +50,9 @@ class ClusterProcess {
 
  private:
   ClusterProcess(const Settings& settings, ZookeeperOptions options, std::unique_ptr<TreeSession> session);
+  // Once it was started: the session may be over by now.
   bool Lost() const;
+  bool Leads() const;
   void Noticed(const std::optional<Term>& term);
   std::shared_ptr<const Ownership> CurrentOwnership() const;
 

@@ -26,6 +26,7 @@ void PruneDuty::Do(const std::vector<std::string>& tables, const Config& config,
   if (removed_ > 0) LogInfo("pruned what was kept long enough", {{"shard", shard_}, {"rows", removed_}});
   next_walk_ = now + kBetweenWalks;
   stage_ = 0;
+  after_.clear();
   removed_ = 0;
 }
 

@@ -49,10 +49,11 @@ void ShardKeeper::Run() {
   while (!stopping_.load()) {
     if (!parts_.leading()) {
       hands.reset();
+      Forget();
     } else {
-      busy_.store(true);
+      busy_.store(true);  // before the last look at stopping_, as AskToStop has it the other way round
       if (!hands) hands.emplace(parts_);
-      Round(*hands);
+      if (!stopping_.load()) Round(*hands);
       busy_.store(false);
     }
     wake_.WaitFor(kRound);
@@ -106,12 +107,15 @@ void ShardKeeper::Keep(std::vector<TableInfo> tables) {
       return std::find(wanted.begin(), wanted.end(), info.table) == wanted.end();
     });
   }
-  {
-    MutexLock lock(mutex_);
-    if (tables_ == tables) return;
-    tables_ = std::move(tables);
-  }
-  parts_.changed();
+  MutexLock lock(mutex_);
+  tables_ = std::move(tables);
+}
+
+// Another leader may change the tables now: what was read of them must not be planned with later.
+void ShardKeeper::Forget() {
+  MutexLock lock(mutex_);
+  tables_.reset();
+  unrunnable_.clear();
 }
 
 }  // namespace millrace

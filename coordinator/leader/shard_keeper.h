@@ -29,7 +29,6 @@ class ShardKeeper {
     std::function<bool()> leading;
     std::function<std::shared_ptr<const Config>()> config;
     std::function<std::shared_ptr<const Ownership>()> ownership;  // what the plan says; null: not known yet
-    std::function<void()> changed;                                // Tables() says something new
   };
 
   explicit ShardKeeper(Parts parts);
@@ -41,7 +40,7 @@ class ShardKeeper {
   // hold for long.
   bool AskToStop();
   const std::shared_ptr<Store>& store() const { return parts_.store; }
-  // The task tables as they were read last; nullopt: never.
+  // The task tables as they were read last; nullopt: never since this process leads.
   std::optional<std::vector<TableInfo>> Tables() const;
   // The task types with due rows that no worker runs; sorted.
   std::vector<std::string> Unrunnable() const;
@@ -59,6 +58,7 @@ class ShardKeeper {
   ShardConfig Wanted() const;
   bool ReadTables(SchemaStore& schema);
   void Keep(std::vector<TableInfo> tables);
+  void Forget();
 
   const Parts parts_;
   std::atomic<bool> stopping_{false};

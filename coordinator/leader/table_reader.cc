@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "framework/base/log.h"
+
 namespace millrace {
 
 void TableReader::Update() {
@@ -14,12 +16,21 @@ void TableReader::Update() {
     auto& keeper = keepers_[name];
     if (keeper) continue;
     const std::string shard = name;
-    keeper = std::make_unique<ShardKeeper>(ShardKeeper::Parts{shard, store, parts_.leading,
-                                                              [this] { return parts_.config.Current(); },
-                                                              parts_.ownership, parts_.changed});
+    keeper = std::make_unique<ShardKeeper>(ShardKeeper::Parts{
+        shard, store, parts_.leading, [this] { return parts_.config.Current(); }, parts_.ownership});
     keeper->Start();
   }
+  Warn(shards.empty() && parts_.leading());
   Publish();
+}
+
+void TableReader::Warn(bool no_shard) {
+  if (no_shard && !warned_) {
+    LogWarning(
+        "leading without a shard: nothing is planned; name the shards by millrace config set shards, or "
+        "start this process with --store");
+  }
+  warned_ = no_shard;
 }
 
 bool TableReader::Stop() {
@@ -51,10 +62,13 @@ void TableReader::Publish() {
       catalog.tables.push_back({shard, info.table, info.slices, info.beyond});
   }
   std::sort(catalog.tables.begin(), catalog.tables.end());
-  MutexLock lock(mutex_);
-  unrunnable_ = std::move(unrunnable);
-  if (catalog_ != nullptr && *catalog_ == catalog) return;
-  catalog_ = std::make_shared<const TableCatalog>(std::move(catalog));
+  {
+    MutexLock lock(mutex_);
+    unrunnable_ = std::move(unrunnable);
+    if (catalog_ != nullptr && *catalog_ == catalog) return;
+    catalog_ = std::make_shared<const TableCatalog>(std::move(catalog));
+  }
+  parts_.changed();
 }
 
 std::shared_ptr<const TableCatalog> TableReader::Catalog() const {

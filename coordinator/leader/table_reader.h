@@ -20,7 +20,7 @@ class TableReader {
     ConfigSource& config;
     std::function<bool()> leading;
     std::function<std::shared_ptr<const Ownership>()> ownership;
-    std::function<void()> changed;  // Catalog() says something new; called by the keepers' threads
+    std::function<void()> changed;  // Catalog() says something new; called by Update
   };
 
   explicit TableReader(Parts parts) : parts_(std::move(parts)) {}
@@ -38,9 +38,11 @@ class TableReader {
 
  private:
   void Publish();
+  void Warn(bool no_shard);
 
   const Parts parts_;
   std::map<std::string, std::unique_ptr<ShardKeeper>> keepers_;
+  bool warned_ = false;
   mutable Mutex mutex_;
   std::shared_ptr<const TableCatalog> catalog_ MILLRACE_GUARDED_BY(mutex_);
   std::vector<std::string> unrunnable_ MILLRACE_GUARDED_BY(mutex_);

@@ -22,9 +22,10 @@ std::shared_ptr<const MemberView> ClusterSource::View() const {
 
 std::vector<TableSlices> ClusterSource::Slices(const std::string& shard) {
   const std::shared_ptr<const MemberView> view = View();
-  if (view->config->engine.on_zookeeper_loss == OnZooKeeperLoss::Stop && lost_()) return {};
   const auto found = view->slices->find(shard);
-  return found == view->slices->end() ? std::vector<TableSlices>{} : found->second;
+  if (found == view->slices->end()) return {};
+  if (view->config->engine.on_zookeeper_loss == OnZooKeeperLoss::Stop && lost_()) return {};
+  return found->second;
 }
 
 }  // namespace millrace

@@ -14,7 +14,8 @@ namespace millrace {
 class ClusterSource final : public SliceSource, public ConfigSource, public PauseSource {
  public:
   // `lost`: whether the session may be over by now. It counts where `on_zookeeper_loss` is `stop`: then
-  // nothing is scanned until the session is back.
+  // nothing is scanned until the session is back. Asked where slices are assigned, thus after the first
+  // contact.
   explicit ClusterSource(std::shared_ptr<const Config> before_contact, std::function<bool()> lost);
 
   void Publish(const MemberView& view);
