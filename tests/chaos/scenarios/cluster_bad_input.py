@@ -90,7 +90,7 @@ def rubbish_assigned(s, cluster):
 
 
 def other_versions(s, cluster):
-    """A worker of a later version, whose node says things that this one does not know; and one whose node is rubbish."""
+    """A worker of a later version, whose node says things that this one does not know; one whose node is rubbish."""
     known = json.loads(cluster.tree.get(f"{ROOT}/workers/w1")[0])
     later = {**known, "incarnation": "w8.000000000001", "version": "99.0", "colours": ["red"], "zone": {"rack": 3}}
     began = time.monotonic()

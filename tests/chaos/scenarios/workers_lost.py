@@ -18,7 +18,7 @@ def run(s):
     for name in ("w1", "w2", "w3"):
         cluster.start(name)
     cluster.wait_balanced(("w1", "w2", "w3"))
-    load = OfferedLoad(s.db, s.size(200, capacity(s, 20_000) / 2 if s.full else 0))
+    load = OfferedLoad(s.db, s.size(200, capacity(s, 100_000) / 2 if s.full else 0))
     time.sleep(2)
     kill_worker(s, cluster)
     join_and_kill_leader(s, cluster)

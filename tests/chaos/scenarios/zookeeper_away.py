@@ -11,12 +11,12 @@ WORKERS = ("w1", "w2", "w3")
 
 
 def run(s):
-    away = s.size(12, 60)
+    away = s.size(9, 60)
     cluster = Cluster(s, zookeepers=3)
     for name in WORKERS:
         cluster.start(name)
     cluster.wait_balanced(WORKERS)
-    rate = capacity(s, 20_000) / 2 if s.full else 200
+    rate = capacity(s, 100_000) / 2 if s.full else 200
     load = OfferedLoad(s.db, rate)
     time.sleep(2)
     began, since = time.monotonic(), s.now()

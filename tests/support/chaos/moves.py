@@ -15,7 +15,8 @@ def read_assignments(tree, watch=None):
     """(slices, generation) of each worker, by id, its further pages included. What can't be read has no slices."""
     assignments = {}
     for name in _children(tree, ASSIGN, watch):
-        pages = [f"{ASSIGN}/{name}", *(f"{ASSIGN}/{name}/{page}" for page in _children(tree, f"{ASSIGN}/{name}", watch))]
+        folder = f"{ASSIGN}/{name}"
+        pages = [folder, *(f"{folder}/{page}" for page in _children(tree, folder, watch))]
         slices, generation = set(), 0
         for page in pages:
             document = _document(tree, page, watch)
