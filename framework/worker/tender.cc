@@ -44,6 +44,7 @@ void Tender::Run() {
     const std::shared_ptr<Standing> life = parts_.host.Life();
     if (stopping_.load() || !life || !life->MayStart(parts_.clock.Now())) continue;
     Attend(life);
+    AdoptAgain();
     ChargeTheDead();
     if (parts_.coverage != nullptr) parts_.coverage->Look(parts_.host.Peers());
     const BootTime now = parts_.clock.Now();
@@ -145,19 +146,40 @@ void Tender::SweepGroup(const DueGroup& group, const std::shared_ptr<Standing>& 
 
 void Tender::Adopt(ClaimRequest request, const std::shared_ptr<Standing>& life) {
   request.ids = parts_.in_flight.Enter(request.table, request.ids);
-  if (request.ids.empty()) return;
-  auto adopted = store_->Adopt(request);
-  if (!adopted) {
-    // Raised or not, they run under us and nobody runs them: the next sweep sees with which attempt.
-    parts_.in_flight.Leave(request.table, request.ids);
-    return;
+  if (!request.ids.empty()) Try({std::move(request), life});
+}
+
+void Tender::AdoptAgain() {
+  std::vector<Adoption> pending;
+  pending.swap(adoptions_);
+  for (Adoption& adoption : pending) {
+    if (adoption.life->Alive()) {
+      Try(std::move(adoption));
+    } else {  // whoever marked it dead sees to its rows
+      parts_.in_flight.Leave(adoption.request.table, adoption.request.ids);
+    }
   }
-  parts_.in_flight.LeaveMissed(request, *adopted);
-  if (!adopted->empty()) {
+}
+
+void Tender::Try(Adoption adoption) {
+  ClaimRequest& left = adoption.request;
+  const std::uint32_t seen = left.attempt;
+  for (std::uint32_t raised = 0; raised <= adoption.lost && !left.ids.empty(); ++raised) {
+    left.attempt = seen + raised;
+    auto adopted = store_->Adopt(left);
+    if (!adopted) {
+      left.attempt = seen;
+      if (adopted.error().code == ErrorCode::Unknown) ++adoption.lost;
+      adoptions_.push_back(std::move(adoption));
+      return;
+    }
+    for (const Task& task : *adopted) std::erase(left.ids, task.key.id);
+    if (adopted->empty()) continue;
     LogInfo("tasks adopted: they ran under this worker without its knowing",
             {{"shard", parts_.shard}, {"tasks", adopted->size()}});
-    parts_.host.Adopted(std::move(*adopted), life);
+    parts_.host.Adopted(std::move(*adopted), adoption.life);
   }
+  parts_.in_flight.Leave(left.table, left.ids);
 }
 
 }  // namespace millrace

@@ -78,12 +78,22 @@ class Tender {
   void Sweep(const std::shared_ptr<Standing>& life);
   void SweepGroup(const DueGroup& group, const std::shared_ptr<Standing>& life,
                   const std::set<std::string>& live);
+  // Rows that run under this life and that nobody runs. Until the outcome is known they stay in the in-flight
+  // set: their slice may move, and whoever gets it leaves the rows of a live claimer alone.
+  struct Adoption {
+    ClaimRequest request;  // with the attempt that was seen
+    std::shared_ptr<Standing> life;
+    std::uint32_t lost = 0;  // statements whose outcome is not known: each may have raised the attempt
+  };
   void Adopt(ClaimRequest request, const std::shared_ptr<Standing>& life);
+  void AdoptAgain();
+  void Try(Adoption adoption);
 
   const Parts parts_;
   const std::unique_ptr<TaskStore> store_;
   const std::unique_ptr<IncarnationStore> incarnations_;
   std::map<std::string, std::size_t> rescued_;  // in this sweep, by claimer; the tender thread's own
+  std::vector<Adoption> adoptions_;             // to be tried again; the tender thread's own
 
   Signal wake_;
   std::atomic<bool> stopping_{false};
