@@ -66,7 +66,7 @@ void ClusterProcess::Start(Place place) {
   id_ = place.id;
   MemberOptions options{place.id, place.document, options_.session_timeout};
   options.registers = place.works;
-  Member::Calls calls{[this](const MemberView& view) { source_.Publish(view); }, std::move(place.status),
+  Member::Calls calls{[this](const MemberView& view) { Publish(view); }, std::move(place.status),
                       std::move(place.types)};
   member_ = std::make_unique<Member>(
       std::move(options), ConfigLayers(settings_.config_text, settings_.config_file), std::move(calls));
@@ -92,6 +92,16 @@ void ClusterProcess::Start(Place place) {
   }
   driver_ = std::make_unique<Driver>(std::move(session_), std::move(machines), clock_);
   driver_->Start();
+}
+
+void ClusterProcess::Publish(const MemberView& view) {
+  const std::shared_ptr<const MemberView> before = source_.View();
+  for (const std::string& refusal : view.refusals) {
+    if (std::find(before->refusals.begin(), before->refusals.end(), refusal) != before->refusals.end())
+      continue;
+    LogWarning("a word of the cluster is refused; the last good one stays in force", {{"what", refusal}});
+  }
+  source_.Publish(view);
 }
 
 std::shared_ptr<const Ownership> ClusterProcess::CurrentOwnership() const {

@@ -53,6 +53,7 @@ class ClusterProcess {
   // Once it was started: the session may be over by now.
   bool Lost() const;
   bool Leads() const;
+  void Publish(const MemberView& view);
   void Noticed(const std::optional<Term>& term);
   std::shared_ptr<const Ownership> CurrentOwnership() const;
 

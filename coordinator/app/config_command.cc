@@ -97,8 +97,14 @@ Status CheckWhole(ClusterClient& client, const Settings& settings, const std::st
   if (!layers) return Fail(layers.error());
   layers->SetPart(part, text);
   const auto refusal = layers->Refusals().find(part);
-  if (refusal == layers->Refusals().end()) return {};
-  return Fail(ErrorCode::Invalid, refusal->second);
+  if (refusal != layers->Refusals().end()) return Fail(ErrorCode::Invalid, refusal->second);
+  for (const auto& [name, shard] : layers->Effective()->shards) {
+    if (!shard.url.starts_with("sqlite:")) continue;
+    return Fail(
+        ErrorCode::Invalid,
+        "shards." + name + ".url: a cluster's shard is on a server; SQLite files are for millrace run");
+  }
+  return {};
 }
 
 Result<ExitCode> Set(Connection& connection, const ConfigNode& node, const std::string& text, bool json) {
@@ -110,6 +116,8 @@ Result<ExitCode> Set(Connection& connection, const ConfigNode& node, const std::
   const std::string words = "config/" + node.part + " is now version " + std::to_string(*version) +
                             "; it is in force on every worker within 2 s";
   PrintLine(json ? ordered_json{{"part", node.part}, {"version", *version}}.dump() : words);
+  if (node.part == "shards")
+    PrintNote("workers that were started with --store or MILLRACE_STORE serve that store alone");
   return ExitCode::Done;
 }
 
