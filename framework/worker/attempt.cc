@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "framework/exec/signal.h"
 #include "framework/worker/engine_outcome.h"
 
 namespace millrace {
 namespace {
 
-constexpr int kUncountedRuns = 3;  // after a deadlock or a lock wait
+constexpr int kUncountedRuns = 3;  // after a deadlock, a lock wait or a lost connection
+constexpr Micros kLookForBeat = std::chrono::milliseconds(20);
 constexpr Micros kRunAgainLater = std::chrono::seconds(1);
 
 bool WantsCommit(const Outcome& outcome) {
@@ -46,18 +48,19 @@ Outcome Adjusted(const Flight& flight, OnException on_exception, Outcome outcome
 
 bool AttemptRunner::Run(const LaneSetup& setup, const std::vector<FlightPtr>& flights,
                         TaskTransaction& transaction) {
-  const Round round{setup, flights, transaction};
-  for (int run = 0; run < kUncountedRuns; ++run) {
+  Round round{setup, flights, transaction};
+  for (int run = 1; run <= kUncountedRuns; ++run) {
+    round.last = run == kUncountedRuns;
     const Next next = RunOnce(round);
     if (next != Next::RunAgain) return next != Next::OneByOne;
     if (flights.front()->host->StopAsked() || !flights.front()->standing->MayStart(clock_.Now())) break;
   }
-  LandAll(round, GivenBack("its transaction met locks of others", kRunAgainLater));
+  LandAll(round, GivenBack("its transaction met locks of others or a lost connection", kRunAgainLater));
   return true;
 }
 
 AttemptRunner::Next AttemptRunner::RunOnce(const Round& round) {
-  const auto& [setup, flights, transaction] = round;
+  const auto& [setup, flights, transaction, last] = round;
   std::vector<Task> tasks;
   tasks.reserve(flights.size());
   for (const FlightPtr& flight : flights) tasks.push_back(flight->task);
@@ -75,7 +78,7 @@ AttemptRunner::Next AttemptRunner::RunOnce(const Round& round) {
 
 AttemptRunner::Next AttemptRunner::Conclude(const Round& round, std::vector<Outcome> outcomes,
                                             const std::string& sql_error) {
-  const auto& [setup, flights, transaction] = round;
+  const auto& [setup, flights, transaction, last] = round;
   for (std::size_t i = 0; i < flights.size(); ++i)
     outcomes[i] = Adjusted(*flights[i], setup.config.on_exception, std::move(outcomes[i]));
   const TransactionState state = transaction.state();
@@ -95,10 +98,12 @@ AttemptRunner::Next AttemptRunner::Conclude(const Round& round, std::vector<Outc
   if (threw) return Next::OneByOne;  // one of them threw, and all of them were told so
   if (state == TransactionState::Poisoned || state == TransactionState::Lost) {
     if (flights.size() > 1) return Next::OneByOne;
-    // Nothing was committed, whatever the handler says of it. While the shard itself is away the attempt is
-    // nobody's fault; otherwise it is this task's SQL.
-    if (state == TransactionState::Lost && !flights.front()->standing->MayStart(clock_.Now())) {
+    // Nothing was committed, whatever the handler says of it. While the shard is away, or takes no writes,
+    // the attempt is nobody's fault; if the shard answers time and again, it is this task's SQL.
+    if (state == TransactionState::Lost && !ShardAnswers(*flights.front())) {
       outcomes.front() = GivenBack("the database went away: " + sql_error, kRunAgainLater);
+    } else if (state == TransactionState::Lost && !last && outcomes.front().kind != OutcomeKind::Cancel) {
+      return Next::RunAgain;
     } else if (WantsCommit(outcomes.front())) {
       outcomes.front() = FailedOnce("its transaction failed, nothing was committed: " + sql_error, "sql");
     }
@@ -107,8 +112,20 @@ AttemptRunner::Next AttemptRunner::Conclude(const Round& round, std::vector<Outc
   return Next::Ended;
 }
 
+// A connection is lost before the beat knows that its shard is away: waits for the next beat to tell.
+bool AttemptRunner::ShardAnswers(const Flight& flight) const {
+  const BootTime failed = clock_.Now();
+  Signal pause;
+  while (!flight.standing->RenewedSince(failed)) {
+    const BootTime now = clock_.Now();
+    if (flight.host->StopAsked() || !flight.standing->Alive() || flight.standing->IsLate(now)) return false;
+    pause.WaitFor(kLookForBeat);
+  }
+  return true;
+}
+
 AttemptRunner::Next AttemptRunner::Commit(const Round& round, const std::vector<Outcome>& outcomes) {
-  const auto& [setup, flights, transaction] = round;
+  const auto& [setup, flights, transaction, last] = round;
   std::vector<Settlement> batch;
   batch.reserve(flights.size());
   for (std::size_t i = 0; i < flights.size(); ++i) {

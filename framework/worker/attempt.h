@@ -39,10 +39,12 @@ class AttemptRunner {
     const LaneSetup& setup;
     const std::vector<FlightPtr>& flights;
     TaskTransaction& transaction;
+    bool last = false;  // it is not run once more
   };
   enum class Next { Ended, RunAgain, OneByOne, GivenUp };
   Next RunOnce(const Round& round);
   Next Conclude(const Round& round, std::vector<Outcome> outcomes, const std::string& sql_error);
+  bool ShardAnswers(const Flight& flight) const;
   Next Commit(const Round& round, const std::vector<Outcome>& outcomes);
   void LandAll(const Round& round, const std::vector<Outcome>& outcomes);
   void LandAll(const Round& round, const Outcome& outcome);

@@ -33,6 +33,9 @@ class Standing {
   // starts nothing.
   bool MayStart(BootTime now) const { return Alive() && SinceSent(now) < lease_ - lease_ / 5; }
 
+  // Has a renewal succeeded that was sent then or later? The shard took a write since.
+  bool RenewedSince(BootTime at) const { return SinceSent(at) <= Micros(0); }
+
   // A renewal is overdue: it is sent every fifth of the lease, so the database answers slowly or not at all.
   bool IsLate(BootTime now) const { return SinceSent(now) > lease_ * 3 / 10; }
 

@@ -1,0 +1,106 @@
+#include "framework/worker/attempt.h"
+
+#include <gmock/gmock.h>
+
+#include "framework/testing/manual_clock.h"
+#include "no_host.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+// Loses its connection at each statement, and never comes to a commit.
+class LostTransaction final : public TaskTransaction {
+ public:
+  Result<SqlResult> Execute(std::string_view, std::span<const SqlValue>) override {
+    state_ = TransactionState::Lost;
+    return Fail(ErrorCode::Unavailable, "read-only for now");
+  }
+  Result<std::size_t> Submit(const std::string&, std::span<const NewTask>) override { return std::size_t{0}; }
+  TransactionState state() const override { return state_; }
+  CommitReport Commit(const std::string&, std::span<const Settlement>) override { return {}; }
+  bool Intact() override { return true; }
+  void Rollback() override { state_ = TransactionState::Idle; }
+
+ private:
+  TransactionState state_ = TransactionState::Idle;
+};
+
+// Sends one statement; `then` is what happens to the shard meanwhile.
+class Asking final : public HandlerInstance {
+ public:
+  explicit Asking(std::function<void()> then) : then_(std::move(then)) {}
+  std::uint32_t MaxBatch() const override { return 1; }
+  std::vector<Outcome> Run(const std::string&, std::span<const Task>, CallContext& context) override {
+    ++runs;
+    EXPECT_FALSE(context.Execute("UPDATE t SET n = 1", {}));
+    then_();
+    return std::vector<Outcome>(1);
+  }
+  int runs = 0;
+
+ private:
+  const std::function<void()> then_;
+};
+
+class AttemptTest : public testing::Test, public AttemptRunner::Watch {
+ protected:
+  class Host final : public NoHost {
+   public:
+    void Land(Landing landing) override { landed.push_back(landing.settlement); }
+    std::vector<Settlement> landed;
+  };
+
+  void Begin(const std::vector<FlightPtr>&, BootTime) override {}
+  bool Finish() override { return true; }
+
+  // What becomes of the one task; `then` happens under each of its runs.
+  Settlement Run(std::function<void()> then) {
+    handler_ = std::make_shared<Asking>(std::move(then));
+    const auto host = std::make_shared<Host>();
+    Task task;
+    task.handler = "ask";
+    const LaneSetup setup{{}, handler_, 1};
+    AttemptRunner runner(clock_, *this);
+    EXPECT_TRUE(runner.Run(setup, {std::make_shared<Flight>(host, "main", task, standing_, false)}, lost_));
+    EXPECT_EQ(host->landed.size(), 1u);
+    return host->landed.at(0);
+  }
+
+  ManualClock clock_;
+  LostTransaction lost_;
+  std::shared_ptr<Asking> handler_;
+  const std::shared_ptr<Standing> standing_ = std::make_shared<Standing>("w1.a", seconds(10), clock_.Now());
+};
+
+TEST_F(AttemptTest, WhileTheShardTakesNoWritesAnAttemptIsGivenBack) {
+  const Settlement settlement = Run([this] { clock_.Advance(seconds(4)); });  // and no beat succeeds
+  EXPECT_EQ(settlement.to, Settlement::To::Waiting);
+  EXPECT_FALSE(settlement.failed_attempt);
+  EXPECT_THAT(settlement.text, HasSubstr("read-only for now"));
+  EXPECT_EQ(handler_->runs, 1);
+}
+
+TEST_F(AttemptTest, AnAttemptIsRunAgainOnceTheShardIsBack) {
+  int runs = 0;
+  Run([&] {
+    clock_.Advance(seconds(1));
+    if (++runs < 3) standing_->Renewed(clock_.Now());
+    if (runs == 3) clock_.Advance(seconds(4));
+  });
+  EXPECT_EQ(handler_->runs, 3);
+}
+
+TEST_F(AttemptTest, SqlThatLosesItsConnectionTimeAndAgainIsAFailedAttempt) {
+  const Settlement settlement = Run([this] {
+    clock_.Advance(seconds(1));
+    standing_->Renewed(clock_.Now());
+  });
+  EXPECT_TRUE(settlement.failed_attempt);
+  EXPECT_EQ(handler_->runs, 3);
+}
+
+}  // namespace
+}  // namespace millrace
