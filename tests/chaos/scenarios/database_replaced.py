@@ -12,7 +12,7 @@ from chaos.tcp_proxy import TcpProxy
 
 RATE = 60
 # Two types: an effect in the task's own transaction, and one outside of it.
-HANDLERS = {"inside": {"uses": "sql", "retry": {"delays": ["1s"]}}, "outside": {"uses": "effect"}}
+HANDLERS = {"inside": {"uses": "sql"}, "outside": {"uses": "effect"}}
 
 
 def start_servers(s):
@@ -99,7 +99,8 @@ def run(s):
     done = s.done_of("inside")
     s.check("effects in the tasks' own transactions are exact: one for each task that the replica has",
             f"{rows} effects, {inside} different, {done} tasks", rows == inside == done > 0)
-    s.check("nothing failed", s.failed(), s.failed() == 0)
+    charged = s.db.value("SELECT COUNT(*) FROM millrace_attempts WHERE kind = 'failed'")
+    s.check("no attempt counts as failed: it was nobody's fault", f"{charged} attempts", charged == 0)
     s.check_no_attempt_settled_twice()
 
 

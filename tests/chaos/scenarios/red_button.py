@@ -68,6 +68,17 @@ def wait_here(cluster):
     cluster.wait_owned()
 
 
+def press_with_zookeeper(s, cluster, still):
+    """The commands tell the shards, wait 10 s for ZooKeeper, and say that it is to be told later."""
+    command = threading.Thread(target=cluster.command, args=("pause", "cluster"), kwargs={"expect": 1}, daemon=True)
+    command.start()
+    time.sleep(IN_FORCE)
+    check_still(s, "paused by a command that looks for ZooKeeper in vain", still)
+    command.join()
+    cluster.command("resume", "cluster", expect=1)
+    check_goes_on(s, "resumed by such a command, work goes on")
+
+
 def run(s):
     still = s.size(1.5, 5)
     cluster = Cluster(s, handlers=TYPES)
@@ -86,15 +97,15 @@ def run(s):
     check_goes_on(s, "resumed, work goes on")
 
     s.zookeeper.stop()
-    command = threading.Thread(target=cluster.command, args=("pause", "cluster"), kwargs={"expect": 1}, daemon=True)
-    command.start()  # it tells the shards, waits 10 s for ZooKeeper, and says that it is to be told later
+    s.zookeeper, away = None, s.zookeeper  # the commands are told of the shards alone
+    cluster.command("pause", "cluster")
     time.sleep(IN_FORCE)
     check_still(s, "paused while ZooKeeper is away", still)
-    command.join()
-    s.zookeeper, away = None, s.zookeeper
     cluster.command("resume", "cluster")
     s.zookeeper = away
-    check_goes_on(s, "resumed in the shards alone, work goes on")
+    check_goes_on(s, "resumed while it is away, work goes on")
+    if s.full:
+        press_with_zookeeper(s, cluster, still)
     s.zookeeper.start()
     s.zookeeper.wait_serving()
     wait_here(cluster)
