@@ -39,18 +39,16 @@ std::map<std::string, std::shared_ptr<Store>> ConfiguredShards::Shards() {
 void ConfiguredShards::Follow(const Config& config) {
   std::map<std::string, ShardConfig> wanted = fixed_.empty() ? config.shards : fixed_;
   refusals_.clear();
-  std::erase_if(stores_, [&](const auto& entry) {
-    const auto found = wanted.find(entry.first);
-    return found == wanted.end() || !SameServer(opened_[entry.first], found->second);
-  });
+  std::erase_if(stores_, [&](const auto& entry) { return !wanted.contains(entry.first); });
   for (auto& [name, shard] : wanted) {
     const ShardConfig named = shard;
-    if (stores_.contains(name)) continue;
+    if (stores_.contains(name) && SameServer(opened_[name], named)) continue;
     if (shard.password_file.empty()) shard.password_file = password_file_;
     auto store = Open(shard, config.engine.lease);
     if (!store) {
       refusals_[name] = store.error().message;
-      LogError("a shard is refused", {{"shard", name}, {"why", store.error().message}});
+      LogError("a shard is refused; the last good one stays",
+               {{"shard", name}, {"why", store.error().message}});
       continue;
     }
     stores_[name] = std::move(*store);

@@ -57,18 +57,19 @@ std::optional<TreeRequest> TreeMirror::NextRead() const {
   return std::nullopt;
 }
 
-void TreeMirror::Replied(const TreeRequest& request, const TreeReply& reply) {
-  if (request.kind == TreeRequest::Kind::Write) return;
-  if (reply.status != TreeStatus::Ok && reply.status != TreeStatus::NotFound) return;  // it stays stale
+bool TreeMirror::Replied(const TreeRequest& request, const TreeReply& reply) {
+  if (request.kind == TreeRequest::Kind::Write) return false;
+  if (reply.status != TreeStatus::Ok && reply.status != TreeStatus::NotFound) return false;  // it stays stale
   Entries& entries = request.kind == TreeRequest::Kind::Get ? nodes_ : lists_;
   const auto found = entries.find(request.path);
-  if (found == entries.end()) return;
+  if (found == entries.end()) return false;
   Entry& entry = found->second;
   if (entry.stale) --stale_;
-  entry.stale = false;
-  entry.exists = reply.status == TreeStatus::Ok;
-  entry.node = reply.node;
-  entry.children = reply.children;
+  Entry next{false, true, reply.status == TreeStatus::Ok, reply.node, reply.children};
+  const bool news = !entry.read || entry.exists != next.exists || entry.node != next.node ||
+                    entry.children != next.children;
+  entry = std::move(next);
+  return news;
 }
 
 void TreeMirror::Soil(Entry& entry) {

@@ -33,8 +33,9 @@ class TreeMirror {
 
   // What is to be read next, with a watch; nullopt if all is fresh.
   std::optional<TreeRequest> NextRead() const;
-  // Takes the answer to a Get or List of something tracked; anything else is ignored.
-  void Replied(const TreeRequest& request, const TreeReply& reply);
+  // Takes the answer to a Get or List of something tracked; anything else is ignored. Whether it says
+  // something new.
+  bool Replied(const TreeRequest& request, const TreeReply& reply);
   void Event(const TreeEvent& event);
   // After a write, whatever came of it: what it touched is read again.
   void Touched(const TreeRequest& write);
@@ -46,6 +47,7 @@ class TreeMirror {
  private:
   struct Entry {
     bool stale = true;
+    bool read = false;  // at least once
     bool exists = false;
     TreeNode node;
     std::vector<std::string> children;

@@ -74,9 +74,8 @@ void Leader::End() {
 void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) {
   election_.Replied(request, reply, now);
   if (request.kind != TreeRequest::Kind::Write) {
-    mirror_.Replied(request, reply);
+    if (mirror_.Replied(request, reply)) dirty_ = true;
     if (request.kind == TreeRequest::Kind::List) Track();
-    dirty_ = true;
     return;
   }
   mirror_.Touched(request);

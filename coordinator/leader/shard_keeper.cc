@@ -106,6 +106,11 @@ void ShardKeeper::Keep(std::vector<TableInfo> tables) {
     std::erase_if(tables, [&](const TableInfo& info) {
       return std::find(wanted.begin(), wanted.end(), info.table) == wanted.end();
     });
+    const std::string trouble =
+        tables.size() < wanted.size() ? "the configuration names tables that the schema does not have" : "";
+    if (trouble != missing_ && !trouble.empty()) LogWarning(trouble, {{"shard", parts_.name}});
+    missing_ = trouble;
+    if (tables.empty()) return;  // a slip of the hand: what is assigned stays so
   }
   MutexLock lock(mutex_);
   tables_ = std::move(tables);

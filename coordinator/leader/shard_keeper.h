@@ -71,6 +71,7 @@ class ShardKeeper {
   SlicesDuty slices_;
   BootTime looked_{};    // for leftovers
   std::string trouble_;  // what was logged last
+  std::string missing_;  // and of tables that are not there
   Thread thread_;
 };
 

@@ -40,6 +40,17 @@ TEST_F(TreeMirrorTest, AFailedReadIsAskedAgain) {
   EXPECT_THAT(mirror_.List("/a"), ElementsAre("b", "c"));
 }
 
+TEST_F(TreeMirrorTest, TellsWhetherAnAnswerSaysSomethingNew) {
+  mirror_.TrackNode("/a");
+  const TreeRequest get{TreeRequest::Kind::Get, "/a"};
+  EXPECT_TRUE(mirror_.Replied(get, {TreeStatus::NotFound}));
+  EXPECT_FALSE(mirror_.Replied(get, {TreeStatus::NotFound}));
+  EXPECT_TRUE(mirror_.Replied(get, {TreeStatus::Ok, {"x", 1}}));
+  EXPECT_FALSE(mirror_.Replied(get, {TreeStatus::Ok, {"x", 1}}));
+  EXPECT_FALSE(mirror_.Replied(get, {TreeStatus::Lost}));
+  EXPECT_TRUE(mirror_.Replied(get, {TreeStatus::Ok, {"x", 2}}));
+}
+
 TEST_F(TreeMirrorTest, FollowsTheChildrenOfAFolder) {
   mirror_.TrackNodesOf("/a", {"b", "c"});
   Answer({TreeStatus::Ok});
