@@ -18,8 +18,10 @@ struct CalmOptions {
   Micros hold = std::chrono::seconds(30);  // nothing moves for so long when very many vanish at once
   // Sessions that were lost together end one after another, since each was last heard of at another moment:
   // for so long after an end the leader looks whether more follow, lest it moves slices to workers that are
-  // lost as well. At most a third of the session time-out, the time between two signs of life.
-  Micros gather = std::chrono::seconds(1);
+  // lost as well. Longer than a server's tick, by which sessions end in groups; short enough that the slices
+  // of a dead worker are owned again two seconds after its session time-out, ticks and all. At most a third
+  // of the time-out.
+  Micros gather = std::chrono::milliseconds(700);
   Micros probation = std::chrono::seconds(15);  // after a worker's first unannounced end; doubles with each
   Micros longest_probation = std::chrono::minutes(5);
   Micros memory = std::chrono::minutes(10);  // after which an unannounced end is forgotten

@@ -75,7 +75,7 @@ TEST_F(LeaderTest, TheFirstWorkerHasAllAndTheNextGetItsPartWhenItIsQuiet) {
   EXPECT_EQ(Moves(), 64 + 32);
 }
 
-TEST_F(LeaderTest, ADeadWorkersSlicesAreTakenASecondLater) {
+TEST_F(LeaderTest, ADeadWorkersSlicesAreTakenWithinASecond) {
   for (const char* id : {"w1", "w2", "w3"}) Start(id);
   Quiet();
   Moves();
