@@ -65,6 +65,7 @@ def wait_here(cluster):
     pids = {cluster.worker(name).pid for name in cluster.live()}
     wait_until("the workers are there", lambda: {w.get("pid") for w in cluster.status()["workers"].values()} == pids,
                20, 0.2)
+    wait_until("the test's own client is back", lambda: cluster.tree.connected, 20)
     cluster.wait_owned()
 
 
