@@ -178,9 +178,12 @@ std::vector<std::string> Troubles(const ordered_json& out, const ClusterTree& tr
     lines.push_back("tasks wait for a worker with their handler, in " + type.get<std::string>());
   }
   for (const auto& [id, worker] : out["workers"].items()) {
-    if (!worker["status"].contains("refused")) continue;
-    for (const auto& refused : worker["status"]["refused"])
-      lines.push_back(id + " refuses " + refused.get<std::string>());
+    for (const char* key :
+         {"refused", "refusals"}) {  // words of the cluster, and what the worker can't carry out
+      for (const auto& refused : worker["status"].value(key, ordered_json::array())) {
+        if (refused.is_string()) lines.push_back(id + " refuses " + refused.get<std::string>());
+      }
+    }
   }
   for (const std::string& what : tree.pauses) lines.push_back("paused: " + what);
   for (const auto& [name, state] : shards) {

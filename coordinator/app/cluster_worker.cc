@@ -113,7 +113,8 @@ Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& setti
   if (!document) return Fail(document.error());
   document->handlers = TypesRun(settings.config, **plugins, flags.handlers);
   StatusTeller teller(*worker);
-  (*process)->Start({id, *document, true, !flags.no_coordinate, [&teller] { return teller.Tell(); },
+  (*process)->Start({id, *document, true, !flags.no_coordinate,
+                     [&teller, &process] { return teller.Tell((*process)->ShardRefusals()); },
                      [&plugins, &flags](const Config& config) {
                        return std::optional(TypesRun(config, **plugins, flags.handlers));
                      }});

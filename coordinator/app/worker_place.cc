@@ -59,7 +59,7 @@ Result<WorkerDocument> PlaceOf(const MillFlags& flags, const std::string& id) {
   return document;
 }
 
-std::string StatusTeller::Tell() {
+std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_refusals) {
   const BootTime now = BootClock::now();
   const WorkerTotals totals = worker_.Totals();
   const WorkerStatus status = worker_.Status();
@@ -88,7 +88,9 @@ std::string StatusTeller::Tell() {
   json["lag_ms"] = lag;
   json["shards"] = std::move(shards);
   if (!status.paused.empty()) json["paused"] = status.paused;
-  if (!status.refusals.empty()) json["refusals"] = status.refusals;
+  std::vector<std::string> refusals = status.refusals;
+  for (const auto& [shard, why] : shard_refusals) refusals.push_back("shards." + shard + ": " + why);
+  if (!refusals.empty()) json["refusals"] = refusals;
   return JsonText(json);
 }
 

@@ -1,6 +1,7 @@
 // What a worker tells its cluster of itself.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,8 @@ Result<WorkerDocument> PlaceOf(const MillFlags& flags, const std::string& id);
 class StatusTeller {
  public:
   explicit StatusTeller(const Worker& worker) : worker_(worker) {}
-  std::string Tell();
+  // `shard_refusals`: by shard, why it is not served.
+  std::string Tell(const std::map<std::string, std::string>& shard_refusals);
 
  private:
   const Worker& worker_;
