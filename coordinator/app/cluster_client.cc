@@ -6,7 +6,8 @@
 namespace millrace {
 namespace {
 
-constexpr Micros kConnectLimit = std::chrono::seconds(10);
+// An ensemble that has just lost its leading server takes a while to choose another.
+constexpr Micros kConnectLimit = std::chrono::seconds(20);
 constexpr int kTries = 5;
 
 ErrorCode CodeOf(TreeStatus status) {
@@ -42,7 +43,7 @@ Result<std::unique_ptr<ClusterClient>> ClusterClient::Open(const ClusterAddress&
     const auto event = client->session_->WaitEvent(std::chrono::seconds(1));
     if (event && event->kind == TreeEvent::Kind::Connected) return client;
   }
-  return Fail(ErrorCode::Unavailable, "no session with ZooKeeper at " + address.servers + " within 10 s");
+  return Fail(ErrorCode::Unavailable, "no session with ZooKeeper at " + address.servers + " within 20 s");
 }
 
 TreeReply ClusterClient::Ask(const TreeRequest& request) {

@@ -25,6 +25,7 @@ namespace millrace {
 namespace {
 
 constexpr Micros kTick = std::chrono::milliseconds(50);
+constexpr Micros kBetweenKeeping = std::chrono::seconds(30);
 
 LocalSliceSource::Tables TablesOf(const Shards& shards) {
   LocalSliceSource::Tables tables;
@@ -84,8 +85,8 @@ Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shar
   auto worker = std::make_unique<Worker>(parts, options);
   if (auto started = worker->Start(); !started) return Fail(started.error());
   MillProgress progress(shards, ErrorIsTerminal() && !flags.common.json);
-  // Without a coordinator each process sees to slices and pruning itself; two at once do no harm.
-  TableReader keepers({served, config, [] { return true; }, [] { return nullptr; }, [] {}});
+  // Without a coordinator each process sees to slices and pruning itself, at leisure; two at once do no harm.
+  TableReader keepers({served, config, [] { return true; }, [] { return nullptr; }, [] {}, kBetweenKeeping});
   const WorkerEnd end = Watch(*worker, progress, keepers);
   const Micros took = clock.Now() - begun;
   progress.Clear();

@@ -143,15 +143,26 @@ class PlanMaker {
     }
   }
 
-  // Slices that are kept for an absent owner are no matter of the plan; those of workers on probation stay
-  // with them; all others are for the active ones.
+  // Slices that are kept for an absent owner are no matter of the plan; what workers on probation have and
+  // may have stays with them; all others are for the active ones.
   void SplitByOwner() {
     for (NamedSlice& slice : slices_) {
       const auto owner = owners_.find(slice.id);
       const MemberRole role = owner == owners_.end() ? MemberRole::Gone : RoleOf(state_, owner->second);
       if (role == MemberRole::Kept) continue;
-      (role == MemberRole::Probation ? second_ : first_).push_back(std::move(slice));
+      const bool stays = role == MemberRole::Probation && MayKeep(owner->second, slice.name);
+      (stays ? second_ : first_).push_back(std::move(slice));
     }
+  }
+
+  bool MayKeep(const std::string& id, const SliceName& slice) const {
+    const auto worker = state_.workers.find(id);
+    if (worker == state_.workers.end() || !MayOwn(worker->second, slice)) return false;
+    if (!worker->second.handlers) return true;
+    const auto group = std::find_if(groups_.begin(), groups_.end(),
+                                    [&](const HandlerGroup& one) { return one.name == slice.group; });
+    return std::all_of(group->handlers.begin(), group->handlers.end(),
+                       [&](const std::string& handler) { return Within(*worker->second.handlers, handler); });
   }
 
   void Solve(const std::set<MemberRole>& roles, std::vector<NamedSlice> slices, bool quiet) {

@@ -7,7 +7,6 @@
 namespace millrace {
 namespace {
 
-constexpr Micros kRound = std::chrono::seconds(1);
 constexpr Micros kLookForLeftovers = std::chrono::seconds(5);
 
 }  // namespace
@@ -56,7 +55,7 @@ void ShardKeeper::Run() {
       if (!stopping_.load()) Round(*hands);
       busy_.store(false);
     }
-    wake_.WaitFor(kRound);
+    wake_.WaitFor(parts_.round);
   }
 }
 

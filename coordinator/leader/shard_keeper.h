@@ -29,6 +29,7 @@ class ShardKeeper {
     std::function<bool()> leading;
     std::function<std::shared_ptr<const Config>()> config;
     std::function<std::shared_ptr<const Ownership>()> ownership;  // what the plan says; null: not known yet
+    Micros round{};                                               // how often it looks
   };
 
   explicit ShardKeeper(Parts parts);

@@ -16,8 +16,9 @@ void TableReader::Update() {
     auto& keeper = keepers_[name];
     if (keeper) continue;
     const std::string shard = name;
-    keeper = std::make_unique<ShardKeeper>(ShardKeeper::Parts{
-        shard, store, parts_.leading, [this] { return parts_.config.Current(); }, parts_.ownership});
+    keeper = std::make_unique<ShardKeeper>(ShardKeeper::Parts{shard, store, parts_.leading,
+                                                              [this] { return parts_.config.Current(); },
+                                                              parts_.ownership, parts_.round});
     keeper->Start();
   }
   Warn(shards.empty() && parts_.leading());

@@ -21,6 +21,8 @@ class TableReader {
     std::function<bool()> leading;
     std::function<std::shared_ptr<const Ownership>()> ownership;
     std::function<void()> changed;  // Catalog() says something new; called by Update
+    // How often each shard is looked at: new tables are planned within it.
+    Micros round = std::chrono::seconds(1);
   };
 
   explicit TableReader(Parts parts) : parts_(std::move(parts)) {}

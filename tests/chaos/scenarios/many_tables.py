@@ -50,7 +50,7 @@ def run(s):
     for shard, table in busy:
         insert(shard, table)
         rounds += 1
-        time.sleep(s.size(0.3, 1))
+        time.sleep(s.size(0.6, 1))  # each task costs some statements of its own
     own = 4 * rounds  # connect, two settings, the insert
     took = time.monotonic() - began
     working = (statements(server) - before - own) / took

@@ -152,6 +152,20 @@ TEST_F(PlanDutyTest, LoadBalanceNumbersLimitAWorker) {
   EXPECT_THAT(CarryOut().unplaceable, SizeIs(60));
 }
 
+TEST_F(PlanDutyTest, AWorkerOnProbationThatCameBackLimitedGivesUpWhatItMayNotHave) {
+  Join("w1");
+  Join("w2");
+  CarryOut();
+  Leave("w1", MemberRole::Probation);
+  Leave("w2", MemberRole::Probation);
+  state_.workers["w1"].handlers = state_.workers["w2"].handlers = {{"a"}};
+  Join("w3");
+  state_.workers["w3"].handlers = {{"b"}};
+  EXPECT_THAT(CarryOut(false).unplaceable, IsEmpty());
+  EXPECT_EQ(Count("w1") + Count("w2"), 64u);
+  EXPECT_EQ(Count("w3"), 64u);
+}
+
 TEST_F(PlanDutyTest, ShardsAndTablesLimitAWorker) {
   state_.catalog.tables = {{"east", "tasks", 4}, {"west", "tasks", 4}};
   Join("w1");
