@@ -75,6 +75,8 @@ def run(s):
             faults.total() == wanted)
     load.check_all_awarded(s, 120)
     s.check_no_attempt_settled_twice()
+    if not s.full:
+        return  # so few faults may fall between the batches
     again = s.db.value("SELECT CAST(SUM(attempt) AS SIGNED) - COUNT(*) FROM tasks_done")
     s.check("what the faults interrupted was run again", f"{again} second attempts", again > 0)
 
