@@ -19,6 +19,11 @@ TEST(PollIntervalTest, OfAHundredTablesOnTenTimesItsCostIsEnough) {
   EXPECT_EQ(PollInterval(milliseconds(200), milliseconds(34), 100), milliseconds(340));
 }
 
+TEST(PollIntervalTest, ManyTablesAreAskedForAMillisecondEachThoughTheirMapIsCheap) {
+  EXPECT_EQ(PollInterval(milliseconds(200), milliseconds(17), 100), milliseconds(200));
+  EXPECT_EQ(PollInterval(milliseconds(200), milliseconds(17), 512), milliseconds(512));
+}
+
 TEST(PollIntervalTest, AMapThatTookForEverDoesNotKeepTheShardFromItsWorkForEver) {
   EXPECT_EQ(PollInterval(milliseconds(200), milliseconds(20'000), 1), kLongestPoll);
   EXPECT_EQ(PollInterval(milliseconds(60'000), milliseconds(20'000), 1), milliseconds(60'000));
