@@ -33,10 +33,10 @@ def run(s):
     s.start_zookeeper()
     s.millrace("cluster", "status")  # makes the cluster's nodes
     configure(s, shards)
-    s.millrace("schema", "apply", "--tables", tables, "--slices", s.size(16, 64), timeout=600)
-    for worker_id in ("w1", "w2", "w3")[:s.size(2, 3)]:
+    s.millrace("schema", "apply", "--tables", tables, "--slices", 16, timeout=600)
+    for worker_id in ("w1", "w2"):
         s.start_worker(worker_id, arguments=["--session-timeout", "3s"])
-    slices = 2 * tables * s.size(16, 64)
+    slices = 2 * tables * 16
     wait_until("all slices are shared", lambda: (lambda shares: sum(shares) == slices and min(shares) > slices // 4)(
         [worker["slices"] for worker in s.cluster_status()["workers"].values()] or [0]), 60, 0.5)
     time.sleep(3)
