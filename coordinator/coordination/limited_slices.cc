@@ -28,6 +28,23 @@ std::vector<TableSlices> LimitedTo(std::vector<TableSlices> slices, const std::v
   return slices;
 }
 
+std::vector<TableSlices> LimitedToNumbers(std::vector<TableSlices> slices,
+                                          const std::vector<std::uint32_t>& numbers) {
+  for (TableSlices& table : slices) {
+    std::vector<std::uint32_t> both;
+    if (table.all) {
+      both = numbers;
+    } else {
+      std::set_intersection(table.slices.begin(), table.slices.end(), numbers.begin(), numbers.end(),
+                            std::back_inserter(both));
+    }
+    table.all = false;
+    table.slices = std::move(both);
+  }
+  std::erase_if(slices, [](const TableSlices& table) { return table.slices.empty(); });
+  return slices;
+}
+
 LimitedSliceSource::LimitedSliceSource(SliceSource& source, std::vector<std::string> types)
     : source_(source), types_(Sorted(std::move(types))) {}
 

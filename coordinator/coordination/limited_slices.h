@@ -2,6 +2,7 @@
 // plan has no need to name them, so each worker keeps to its own limit by itself.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,11 @@ namespace millrace {
 
 // Leaves of each list the task types that are among these, which are sorted; a list without any goes.
 std::vector<TableSlices> LimitedTo(std::vector<TableSlices> slices, const std::vector<std::string>& types);
+
+// Leaves of each list the load-balance numbers that are among these, which are sorted; a list without any
+// goes.
+std::vector<TableSlices> LimitedToNumbers(std::vector<TableSlices> slices,
+                                          const std::vector<std::uint32_t>& numbers);
 
 // Thread-safe.
 class LimitedSliceSource final : public SliceSource {

@@ -16,11 +16,16 @@ constexpr const char* kPauses = "/control/pause";
 
 std::string ConfigPath(const std::string& part) { return "/config/" + part; }
 
+// A worker that came back with other limits keeps to them before the plan has heard of them.
 std::shared_ptr<const SlicesByShard> WithinLimit(const std::shared_ptr<const SlicesByShard>& assigned,
-                                                 const std::optional<std::vector<std::string>>& types) {
-  if (!types) return assigned;
-  auto limited = std::make_shared<SlicesByShard>();
-  for (const auto& [shard, slices] : *assigned) (*limited)[shard] = LimitedTo(slices, *types);
+                                                 const std::optional<std::vector<std::string>>& types,
+                                                 const std::optional<std::vector<std::uint32_t>>& numbers) {
+  if (!types && !numbers) return assigned;
+  auto limited = std::make_shared<SlicesByShard>(*assigned);
+  for (auto& [shard, slices] : *limited) {
+    if (types) slices = LimitedTo(std::move(slices), *types);
+    if (numbers) slices = LimitedToNumbers(std::move(slices), *numbers);
+  }
   return limited;
 }
 
@@ -197,7 +202,7 @@ bool Member::FollowAssignment() {
   view_.generation = all.generation;
   view_.slice_count = all.slices.size();
   assigned_ = std::make_shared<const SlicesByShard>(std::move(*slices));
-  view_.slices = WithinLimit(assigned_, limit_);
+  view_.slices = WithinLimit(assigned_, limit_, numbers_);
   return true;
 }
 
@@ -243,9 +248,10 @@ bool Member::FollowLimits() {
   }
   refusals_.erase(name);
   document_ = ToText(document);
-  if (limit == limit_) return false;
+  if (limit == limit_ && document.load_balance == numbers_) return false;
   limit_ = std::move(limit);
-  view_.slices = WithinLimit(assigned_, limit_);
+  numbers_ = std::move(document.load_balance);
+  view_.slices = WithinLimit(assigned_, limit_, numbers_);
   return true;
 }
 

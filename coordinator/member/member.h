@@ -72,7 +72,8 @@ class Member final : public TreeMachine {
   bool dirty_ = true;  // something was read since the last Recompute
   std::vector<std::string> assign_texts_;
   std::shared_ptr<const SlicesByShard> assigned_ = std::make_shared<const SlicesByShard>();
-  std::optional<std::vector<std::string>> limit_;  // the task types that operators leave it; nullopt: all
+  std::optional<std::vector<std::string>> limit_;      // the task types that operators leave it; nullopt: all
+  std::optional<std::vector<std::uint32_t>> numbers_;  // and its load-balance numbers
   std::set<std::string> pause_names_;
   std::map<std::string, std::string> refusals_;  // by node
   MemberView view_;

@@ -156,6 +156,18 @@ TEST_F(MemberTest, LimitsNarrowWhatItAcceptsLive) {
   EXPECT_FALSE(ReadWorker(room_.Data("/workers/w1"))->handlers);
 }
 
+TEST_F(MemberTest, KeepsToItsNumbersBeforeThePlanHasHeardOfThem) {
+  Join();
+  Assign(R"("main/tasks/3","main/tasks/9")");
+  room_.Put("/control/limits/w1", R"({"load_balance":"0-3"})");
+  ASSERT_TRUE(room_.Settle());
+  ASSERT_EQ(published_.slices->at("main").size(), 1u);
+  EXPECT_THAT(published_.slices->at("main")[0].slices, ElementsAre(3u));
+  room_.Put("/control/limits/w1", R"({"load_balance":"20"})");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_THAT(published_.slices->at("main"), IsEmpty());
+}
+
 TEST_F(MemberTest, AnIdInUseIsWaitedForOneSessionAndThenGivenUp) {
   Join();
   auto other = Make("w1.b");
