@@ -80,7 +80,7 @@ def flap(s, cluster):
     """Killed and started again, over and over: up and down by turns."""
     slices = cluster.owned()["w3"]
     others = [slice_ for name in ("w1", "w2") for slice_ in cluster.owned()[name]]
-    half, rounds = s.size(3.5, 6), s.size(2, 15)
+    half, rounds = s.size(5, 6), s.size(2, 15)  # down for longer than a session and the wait of the leader
     before = Span(s, s.size(2, 20)).late(others)
     began = time.monotonic()
     during = Span(s)
