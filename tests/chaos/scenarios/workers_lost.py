@@ -68,7 +68,8 @@ def stop_and_continue(s, cluster, seconds):
     before = cluster.late_settles(victim)
     for i in range(RUNNING):
         s.insert("sleep", {"ms": 1000}, columns=", slice", values=f", {numbers[i % len(numbers)]}")
-    wait_until(f"{RUNNING} of its tasks run", lambda: sleeping(s) >= RUNNING, 10, 0.01)
+    wait_until(f"{RUNNING} of its tasks are claimed", lambda: sleeping(s) >= RUNNING, 10, 0.01)
+    time.sleep(0.3)  # and now they run: what was claimed and not started would be settled by nobody
     cluster.worker(victim).pause()
     paused = time.monotonic()
     cluster.wait_owned(cluster.session + 30, [name for name in workers if name != victim])
