@@ -8,6 +8,7 @@
 #include "coordinator/app/shards.h"
 #include "coordinator/app/terminal.h"
 #include "coordinator/app/text_table.h"
+#include "coordinator/leader/eligibility.h"
 #include "coordinator/planner/slice_name.h"
 
 namespace millrace {
@@ -53,24 +54,20 @@ std::string WhyNot(const ClusterTree& tree, const std::string& id, const SliceNa
                    const HandlersByGroup& groups) {
   const WorkerDocument& worker = tree.workers.at(id);
   if (tree.draining.contains(id)) return "it is drained";
-  if (worker.load_balance && std::find(worker.load_balance->begin(), worker.load_balance->end(),
-                                       slice.number) == worker.load_balance->end()) {
-    return "it is limited to other load-balance numbers";
-  }
-  const auto within = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  if (worker.shards && !within(*worker.shards, slice.shard)) return "it is limited to other shards";
-  if (worker.tables && !within(*worker.tables, slice.table) &&
-      !within(*worker.tables, slice.shard + "/" + slice.table)) {
-    return "it is limited to other tables";
+  switch (ObstacleOf(worker, slice)) {
+    case Obstacle::LoadBalance:
+      return "it is limited to other load-balance numbers";
+    case Obstacle::Shard:
+      return "it is limited to other shards";
+    case Obstacle::Table:
+      return "it is limited to other tables";
+    case Obstacle::None:
+      break;
   }
   const auto group = groups.find(slice.group);
-  if (!worker.handlers || group == groups.end()) return "";
-  for (const std::string& handler : group->second) {
-    if (!within(*worker.handlers, handler)) return "it does not run " + handler;
-  }
-  return "";
+  if (group == groups.end()) return "";
+  const std::string* refused = FirstRefused(worker, group->second);
+  return refused == nullptr ? "" : "it does not run " + *refused;
 }
 
 // A slice that nobody has may be one that the tables do not have.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "coordinator/leader/eligibility.h"
 #include "coordinator/planner/cluster_state.h"
 #include "coordinator/planner/handler_groups.h"
 
@@ -56,18 +57,8 @@ Owners AssignedOwners(const PlanState& state) {
   return owners;
 }
 
-bool Within(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// Beyond the handlers: what a worker is limited to.
 bool MayOwn(const WorkerDocument& worker, const SliceName& slice) {
-  if (worker.load_balance &&
-      !std::binary_search(worker.load_balance->begin(), worker.load_balance->end(), slice.number))
-    return false;
-  if (worker.shards && !Within(*worker.shards, slice.shard)) return false;
-  return !worker.tables || Within(*worker.tables, slice.table) ||
-         Within(*worker.tables, slice.shard + "/" + slice.table);
+  return ObstacleOf(worker, slice) == Obstacle::None;
 }
 
 bool IsLimited(const WorkerDocument& worker) { return worker.load_balance || worker.shards || worker.tables; }
@@ -158,11 +149,9 @@ class PlanMaker {
   bool MayKeep(const std::string& id, const SliceName& slice) const {
     const auto worker = state_.workers.find(id);
     if (worker == state_.workers.end() || !MayOwn(worker->second, slice)) return false;
-    if (!worker->second.handlers) return true;
     const auto group = std::find_if(groups_.begin(), groups_.end(),
                                     [&](const HandlerGroup& one) { return one.name == slice.group; });
-    return std::all_of(group->handlers.begin(), group->handlers.end(),
-                       [&](const std::string& handler) { return Within(*worker->second.handlers, handler); });
+    return FirstRefused(worker->second, group->handlers) == nullptr;
   }
 
   void Solve(const std::set<MemberRole>& roles, std::vector<NamedSlice> slices, bool quiet) {

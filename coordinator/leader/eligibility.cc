@@ -1,0 +1,32 @@
+#include "coordinator/leader/eligibility.h"
+
+#include <algorithm>
+
+namespace millrace {
+namespace {
+
+bool Within(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+Obstacle ObstacleOf(const WorkerDocument& worker, const SliceName& slice) {
+  const auto& numbers = worker.load_balance;
+  if (numbers && !std::binary_search(numbers->begin(), numbers->end(), slice.number)) {
+    return Obstacle::LoadBalance;
+  }
+  if (worker.shards && !Within(*worker.shards, slice.shard)) return Obstacle::Shard;
+  const bool table = !worker.tables || Within(*worker.tables, slice.table) ||
+                     Within(*worker.tables, slice.shard + "/" + slice.table);
+  return table ? Obstacle::None : Obstacle::Table;
+}
+
+const std::string* FirstRefused(const WorkerDocument& worker, const std::vector<std::string>& types) {
+  if (!worker.handlers) return nullptr;
+  const auto refused = std::find_if(types.begin(), types.end(),
+                                    [&](const std::string& type) { return !Within(*worker.handlers, type); });
+  return refused == types.end() ? nullptr : &*refused;
+}
+
+}  // namespace millrace

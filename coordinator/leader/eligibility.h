@@ -1,0 +1,20 @@
+// Whether a worker may have a slice: the one place that reads the limits in its document. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "coordinator/coordination/documents.h"
+#include "coordinator/planner/slice_name.h"
+
+namespace millrace {
+
+enum class Obstacle { None, LoadBalance, Shard, Table };
+
+// Beyond the task types: what keeps the slice from the worker.
+Obstacle ObstacleOf(const WorkerDocument& worker, const SliceName& slice);
+
+// The first of these task types that the worker does not run; nullptr: it runs all.
+const std::string* FirstRefused(const WorkerDocument& worker, const std::vector<std::string>& types);
+
+}  // namespace millrace
