@@ -62,6 +62,7 @@ void Leader::Begin() {
   membership_.Begin(judge_from_);
   stuck_.clear();
   mirror_.MakeAllStale();
+  dirty_ = true;
   if (calls_.leads) calls_.leads(election_.Leading());
 }
 
