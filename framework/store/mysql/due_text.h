@@ -3,11 +3,15 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "framework/store/due_scope.h"
 #include "framework/store/task_store.h"
 
 namespace millrace::mysql {
+
+// Before a statement: the plan as a table of rows on all servers (MySQL 9 answers with a tree of its own accord).
+inline constexpr std::string_view kExplainInRows = "EXPLAIN FORMAT=TRADITIONAL ";
 
 // May answer with groups that the scope does not cover.
 std::string DueText(const DueScope& scope);

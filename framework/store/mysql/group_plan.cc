@@ -18,7 +18,7 @@ void GroupPlan::Mend(Session& session, const std::string& table, Micros took) {
   if (now < next) return;
   next = now + kBetween;
   bool jumps = false;
-  Status explained = session.Query("EXPLAIN " + DueText({.table = table, .all = true}), [&](const Row& row) {
+  Status explained = session.Query(std::string(kExplainInRows) + DueText({.table = table, .all = true}), [&](const Row& row) {
     // "Using index for group-by", "Using index for skip scan for grouping"
     jumps = jumps || row.Named("Extra").find("group") != std::string::npos;
   });
