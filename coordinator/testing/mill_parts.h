@@ -48,7 +48,8 @@ struct MillState {
   std::shared_ptr<Standing> life;                     // null: not registered
   std::shared_ptr<const std::set<std::string>> live;  // the claimers known to be alive; null: not known
   std::shared_ptr<const DueMap> map;                  // as the scanner read it last; null: not known
-  InFlight in_flight;
+  MemoryBudget memory;
+  InFlight in_flight{memory};
 };
 
 struct MillParts {

@@ -74,7 +74,7 @@ Result<LocalReport> RunLocally(const PluginSet& plugins, const LocalRunOptions& 
   LocalContext context(clock, options.timeout, transaction.get(), options.table);
   LocalReport report;
   const BootTime started = clock.Now();
-  report.outcomes = (*handler)->Run("local", *tasks, context);
+  report.outcomes = (*handler)->Run("local", PointersTo(*tasks), context);
   report.took = clock.Now() - started;
   if (transaction) End(options, *transaction, report);
   report.log = context.log();

@@ -36,10 +36,16 @@ class HandlerInstance {
   virtual ~HandlerInstance() = default;  // closes it; no call may be under way
   virtual std::uint32_t MaxBatch() const = 0;
   // Never throws. One outcome per task; where the handler gave none, or one of a kind that does not exist,
-  // the outcome is Retry with class `bad_outcome`. `shard` completes the tasks' names.
-  virtual std::vector<Outcome> Run(const std::string& shard, std::span<const Task> tasks,
+  // the outcome is Retry with class `bad_outcome`. `shard` completes the tasks' names; none of them is null.
+  virtual std::vector<Outcome> Run(const std::string& shard, std::span<const Task* const> tasks,
                                    CallContext& context) = 0;
 };
+
+inline std::vector<const Task*> PointersTo(std::span<const Task> tasks) {
+  std::vector<const Task*> pointers;
+  for (const Task& task : tasks) pointers.push_back(&task);
+  return pointers;
+}
 
 using Secrets = std::vector<std::pair<std::string, std::string>>;  // name, value
 

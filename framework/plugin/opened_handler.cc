@@ -23,7 +23,7 @@ class OpenedHandler final : public HandlerInstance {
   OpenedHandler& operator=(const OpenedHandler&) = delete;
 
   std::uint32_t MaxBatch() const override { return descriptor_.max_batch; }
-  std::vector<Outcome> Run(const std::string& shard, std::span<const Task> tasks,
+  std::vector<Outcome> Run(const std::string& shard, std::span<const Task* const> tasks,
                            CallContext& context) override {
     return PluginCall(tasks, context).Run(descriptor_, instance_, shard);
   }

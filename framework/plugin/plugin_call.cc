@@ -184,7 +184,7 @@ struct PluginCall::HostFunctions {
                                            &SaveProgress,         &Sql,        &Submit,   &Settle};
 };
 
-PluginCall::PluginCall(std::span<const Task> tasks, CallContext& context)
+PluginCall::PluginCall(std::span<const Task* const> tasks, CallContext& context)
     : tasks_(tasks), context_(context), outcomes_(tasks.size()) {}
 
 std::int32_t PluginCall::Refuse(std::string why, millrace_text* error) {
@@ -198,11 +198,11 @@ void PluginCall::RunHandler(const millrace_handler& handler, void* instance, con
   texts.reserve(2 * tasks_.size());
   std::vector<millrace_task> raw;
   raw.reserve(tasks_.size());
-  for (const Task& task : tasks_) {
-    const TaskName name{shard, task.key};
+  for (const Task* task : tasks_) {
+    const TaskName name{shard, task->key};
     texts.push_back(ToString(name));
-    texts.push_back(IdempotencyKey(name, task.created_at));
-    raw.push_back(RawTask(task, texts[texts.size() - 2], texts.back()));
+    texts.push_back(IdempotencyKey(name, task->created_at));
+    raw.push_back(RawTask(*task, texts[texts.size() - 2], texts.back()));
   }
   handler.run(instance, reinterpret_cast<millrace_call*>(this), &HostFunctions::kTable, raw.data(),
               raw.size());

@@ -15,7 +15,7 @@ namespace millrace {
 // What a plugin sees as an opaque pointer. One per call of run(); on its thread alone.
 class PluginCall {
  public:
-  PluginCall(std::span<const Task> tasks, CallContext& context);
+  PluginCall(std::span<const Task* const> tasks, CallContext& context);
 
   // Calls the handler and collects one outcome per task. Never throws.
   std::vector<Outcome> Run(const millrace_handler& handler, void* instance, const std::string& shard);
@@ -26,7 +26,7 @@ class PluginCall {
   void RunHandler(const millrace_handler& handler, void* instance, const std::string& shard);
   std::int32_t Refuse(std::string why, millrace_text* error);
 
-  std::span<const Task> tasks_;
+  std::span<const Task* const> tasks_;
   CallContext& context_;
   std::vector<std::optional<Outcome>> outcomes_;
   std::string error_;  // the text behind the last `error`

@@ -54,6 +54,7 @@ struct ScanRequest {
   DueGroup group;
   ScanPosition after;
   std::size_t limit = kMaxBatchRows;
+  bool with_bytes = false;  // ScanRow::bytes is wanted: the store has to look at the texts for it
 };
 
 // A row as a scan sees it: enough to decide on a claim or a rescue.
@@ -64,6 +65,7 @@ struct ScanRow {
   std::uint32_t attempt = 0;
   std::uint32_t crashes = 0;
   std::string claimed_by;
+  std::size_t bytes = 0;  // TextBytes of the task, where asked for
 };
 
 // Rows of one table with one attempt number seen; at most kMaxBatchRows ids.

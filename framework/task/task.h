@@ -96,6 +96,11 @@ Status Validate(const NewTask& task);
 // attempt, new for an id that a lossy failover gives out again.
 std::string IdempotencyKey(const TaskName& name, WallTime created_at);
 
+// What the texts take that it brings with it: params, last error, progress.
+inline std::size_t TextBytes(const Task& task) {
+  return task.params.size() + task.last_error.size() + task.progress.size();
+}
+
 // `text` cut to `limit` bytes without splitting a UTF-8 sequence.
 std::string Shorten(std::string_view text, std::size_t limit = kMaxText);
 

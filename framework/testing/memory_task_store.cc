@@ -83,7 +83,8 @@ Result<std::vector<ScanRow>> MemoryTaskStore::Scan(const ScanRequest& request) {
     const Task& task = row.task;
     const ScanPosition place{task.run_at, id};
     if (!Belongs(task, request.group) || task.run_at > now || place <= request.after) continue;
-    rows.push_back({id, task.run_at, task.state, task.attempt, task.crashes, task.claimed_by});
+    rows.push_back({id, task.run_at, task.state, task.attempt, task.crashes, task.claimed_by,
+                    request.with_bytes ? TextBytes(task) : 0});
   }
   std::sort(rows.begin(), rows.end(), [](const ScanRow& a, const ScanRow& b) {
     return std::pair(a.run_at, a.id) < std::pair(b.run_at, b.id);

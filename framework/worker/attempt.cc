@@ -61,9 +61,9 @@ bool AttemptRunner::Run(const LaneSetup& setup, const std::vector<FlightPtr>& fl
 
 AttemptRunner::Next AttemptRunner::RunOnce(const Round& round) {
   const auto& [setup, flights, transaction, last] = round;
-  std::vector<Task> tasks;
+  std::vector<const Task*> tasks;
   tasks.reserve(flights.size());
-  for (const FlightPtr& flight : flights) tasks.push_back(flight->task);
+  for (const FlightPtr& flight : flights) tasks.push_back(&flight->task);
   if (transaction.state() != TransactionState::Idle) transaction.Rollback();  // what an earlier call left
   const BootTime deadline = clock_.Now() + setup.config.timeout;
   Call call(clock_, flights, transaction, deadline);

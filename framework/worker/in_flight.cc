@@ -1,8 +1,14 @@
 #include "framework/worker/in_flight.h"
 
 #include <unordered_set>
+#include <utility>
 
 namespace millrace {
+namespace {
+
+std::size_t BytesOf(const Flight& flight) { return MemoryBudget::Of(TextBytes(flight.task)); }
+
+}  // namespace
 
 bool InFlight::Contains(const std::string& table, std::uint64_t id) const {
   MutexLock lock(mutex_);
@@ -22,14 +28,32 @@ std::vector<std::uint64_t> InFlight::Enter(const std::string& table, std::span<c
 }
 
 void InFlight::Claimed(const FlightPtr& flight) {
+  const std::size_t bytes = BytesOf(*flight);
+  memory_.Add(bytes);
   MutexLock lock(mutex_);
-  tables_[flight->task.key.table][flight->task.key.id] = flight;
+  bytes_ += bytes;
+  FlightPtr& place = tables_[flight->task.key.table][flight->task.key.id];
+  if (place) Uncount(*place);
+  place = flight;
+}
+
+void InFlight::Uncount(const Flight& flight) {
+  const std::size_t bytes = BytesOf(flight);
+  bytes_ -= bytes;
+  memory_.Remove(bytes);
+}
+
+void InFlight::Erase(Ids& ids, std::uint64_t id) {
+  const auto place = ids.find(id);
+  if (place == ids.end()) return;
+  if (place->second) Uncount(*place->second);
+  ids.erase(place);
 }
 
 void InFlight::Leave(const std::string& table, std::span<const std::uint64_t> ids) {
   MutexLock lock(mutex_);
   Ids& known = tables_[table];
-  for (std::uint64_t id : ids) known.erase(id);
+  for (std::uint64_t id : ids) Erase(known, id);
 }
 
 void InFlight::LeaveMissed(const ClaimRequest& request, std::span<const Task> claimed) {
@@ -42,20 +66,25 @@ void InFlight::Clear() {
   std::map<std::string, Ids> gone;  // flights keep their shard alive: let them go outside the lock
   MutexLock lock(mutex_);
   gone.swap(tables_);
+  memory_.Remove(bytes_);
+  bytes_ = 0;
 }
 
-std::size_t InFlight::Leave(const TaskKey& key) {
+bool InFlight::Leave(const TaskKey& key) {
   MutexLock lock(mutex_);
-  tables_[key.table].erase(key.id);
-  return Count();
+  Erase(tables_[key.table], key.id);
+  return held_back_ && memory_.Room(bytes_) > 0 && std::exchange(held_back_, false);
+}
+
+std::size_t InFlight::Room() {
+  MutexLock lock(mutex_);
+  const std::size_t room = memory_.Room(bytes_);
+  held_back_ = room == 0;
+  return room;
 }
 
 std::size_t InFlight::Size() const {
   MutexLock lock(mutex_);
-  return Count();
-}
-
-std::size_t InFlight::Count() const {
   std::size_t size = 0;
   for (const auto& [table, ids] : tables_) size += ids.size();
   return size;

@@ -13,12 +13,18 @@
 #include "framework/base/mutex.h"
 #include "framework/store/task_store.h"
 #include "framework/worker/flight.h"
+#include "framework/worker/memory_budget.h"
 
 namespace millrace {
 
 // Thread-safe.
 class InFlight {
  public:
+  explicit InFlight(MemoryBudget& memory) : memory_(memory) {}
+  ~InFlight() { Clear(); }
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
+
   bool Contains(const std::string& table, std::uint64_t id) const;
   // Enters those ids that were not in; returns them.
   std::vector<std::uint64_t> Enter(const std::string& table, std::span<const std::uint64_t> ids);
@@ -27,11 +33,12 @@ class InFlight {
   void Leave(const std::string& table, std::span<const std::uint64_t> ids);
   // A claim's reply is known: what was asked for and not claimed leaves.
   void LeaveMissed(const ClaimRequest& request, std::span<const Task> claimed);
-  // Returns how many are left.
-  std::size_t Leave(const TaskKey& key);
+  // True once after Room was zero: there is room again.
+  bool Leave(const TaskKey& key);
 
-  // More than this is never in hand: while the database does not take settles, nothing more is claimed.
-  static constexpr std::size_t kMost = 10 * kMaxBatchRows;
+  // How many bytes (MemoryBudget::Of) the next claim may bring in. Zero: nothing more is claimed until some
+  // tasks have left; so it is where the database does not take settles.
+  std::size_t Room();
 
   bool Empty() const { return Size() == 0; }
   std::size_t Size() const;
@@ -42,9 +49,13 @@ class InFlight {
 
  private:
   using Ids = std::unordered_map<std::uint64_t, FlightPtr>;  // null: a claim is under way
-  std::size_t Count() const MILLRACE_REQUIRES(mutex_);
+  void Erase(Ids& ids, std::uint64_t id) MILLRACE_REQUIRES(mutex_);
+  void Uncount(const Flight& flight) MILLRACE_REQUIRES(mutex_);
 
+  MemoryBudget& memory_;
   mutable Mutex mutex_;
+  std::size_t bytes_ MILLRACE_GUARDED_BY(mutex_) = 0;  // of the flights
+  bool held_back_ MILLRACE_GUARDED_BY(mutex_) = false;
   std::map<std::string, Ids> tables_ MILLRACE_GUARDED_BY(mutex_);
 };
 

@@ -202,17 +202,18 @@ bool Scanner::MayClaim(const DueGroup& group) const {
 }
 
 bool Scanner::Fill(const LaneWork& work, std::size_t most, const std::shared_ptr<Standing>& life) {
-  if (parts_.gate.Wanted() || parts_.in_flight.Size() + kMaxBatchRows > InFlight::kMost) return false;
+  if (parts_.gate.Wanted()) return false;
   const std::size_t wanted = std::min(work.lane->Room(parts_.host.LaneHost()), most);
   if (wanted == 0) return false;
   Candidates found;
+  found.room = parts_.in_flight.Room();
   std::size_t pages = 0;
   for (const DueGroup* group : work.groups) {
-    while (found.count < wanted && pages < kMostPages && MayClaim(*group) && cursors_.MayHaveMore(*group)) {
+    while (found.count < wanted && found.room > 0 && pages < kMostPages && MayClaim(*group) &&
+           cursors_.MayHaveMore(*group)) {
       ++pages;
       if (!ScanInto(*group, wanted - found.count, found)) return false;
     }
-    if (found.count >= wanted) break;
   }
   for (auto& [key, ids] : found.by_attempt) {
     if (!Note(claimer_.Claim({key.first, life->incarnation(), key.second, std::move(ids)}, life))) break;
@@ -220,24 +221,41 @@ bool Scanner::Fill(const LaneWork& work, std::size_t most, const std::shared_ptr
   return found.count > 0;
 }
 
+bool Scanner::Candidates::Takes(std::size_t bytes) {
+  const bool fits = bytes <= room || count == 0;
+  room = fits ? room - std::min(room, bytes) : 0;
+  return fits;
+}
+
+// Running rows are the tender's business: it adopts our own and rescues those of the dead.
+bool Scanner::IsFree(const DueGroup& group, const ScanRow& row) {
+  return row.state == TaskState::Waiting && !parts_.in_flight.Contains(group.table, row.id) &&
+         !suspects_.IsSuspect(group.table, row);
+}
+
 bool Scanner::ScanInto(const DueGroup& group, std::size_t limit, Candidates& found) {
-  const ScanRequest request{group, cursors_.At(group), std::max(limit, kSmallestPage)};
+  // A row's size costs the database a look at its texts: it is asked for no more rows than may fit.
+  const std::size_t page = std::max(std::min(limit, found.room / mean_bytes_), kSmallestPage);
+  const ScanRequest request{group, cursors_.At(group), page, true};
   const auto rows = store_->Scan(request);
   if (!rows) return Note(Fail(rows.error()));
   ScanPosition last = request.after;
   bool full = rows->size() == request.limit;
   const std::size_t enough = found.count + limit;
+  std::size_t all_bytes = 0;
+  for (const ScanRow& row : *rows) all_bytes += MemoryBudget::Of(row.bytes);
+  if (!rows->empty()) mean_bytes_ = all_bytes / rows->size();
   for (const ScanRow& row : *rows) {
-    if (found.count == enough) {
-      full = true;
-      break;
+    const std::size_t bytes = MemoryBudget::Of(row.bytes);
+    if (IsFree(group, row)) {
+      if (found.count == enough || !found.Takes(bytes)) {
+        full = true;
+        break;
+      }
+      found.by_attempt[{group.table, row.attempt}].push_back(row.id);
+      ++found.count;
     }
     last = {row.run_at, row.id};
-    // Running rows are the tender's business: it adopts our own and rescues those of the dead.
-    if (row.state != TaskState::Waiting || parts_.in_flight.Contains(group.table, row.id)) continue;
-    if (suspects_.IsSuspect(group.table, row)) continue;
-    found.by_attempt[{group.table, row.attempt}].push_back(row.id);
-    ++found.count;
   }
   cursors_.Advance(group, last, rows->size(), full);
   return true;

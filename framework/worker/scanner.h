@@ -80,6 +80,10 @@ class Scanner {
   struct Candidates {
     std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint64_t>> by_attempt;  // table, attempt
     std::size_t count = 0;
+    std::size_t room = 0;  // bytes that more of them may take
+
+    // One that is larger than all the room is taken by itself; after one that does not fit there is no room.
+    bool Takes(std::size_t bytes);
   };
   struct LaneWork {
     Lane* lane = nullptr;
@@ -104,6 +108,7 @@ class Scanner {
   bool MayClaim(const DueGroup& group) const;
   // One page of a group into `found`; false on an error.
   bool ScanInto(const DueGroup& group, std::size_t limit, Candidates& found);
+  bool IsFree(const DueGroup& group, const ScanRow& row);
   bool NothingLeft(const DueMap& map, bool was_empty);
   bool MayStillRun(const DueGroup& group);
   // True where it is well.
@@ -123,6 +128,7 @@ class Scanner {
   Micros trouble_pause_{0};
   bool failed_ = false;  // an error in this round
   std::optional<BootTime> told_paused_;
+  std::size_t mean_bytes_ = MemoryBudget::Of(0);  // of the rows of the last page
 
   Signal wake_;
   std::atomic<bool> look_again_{false};

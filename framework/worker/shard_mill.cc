@@ -15,6 +15,7 @@ ShardMill::ShardMill(const MillParts& parts, std::string shard, std::shared_ptr<
       coverage_(parts_.self.slices.empty()
                     ? nullptr
                     : std::make_unique<CoverageWatch>(parts_.clock, shard_, store_->OpenSchema())),
+      in_flight_(parts_.memory),
       settler_(store_->OpenTasks(), parts_.engine,
                [this](const Landing& landing, SettleVerdict verdict) { Known(landing, verdict); }),
       scanner_({parts_.clock, shard_, *this, remit_, parts_.lanes, in_flight_, parts_.gate, parts_.engine,
@@ -204,7 +205,11 @@ void ShardMill::Unpark() {
 
 void ShardMill::Drop(const Flight& flight) {
   LeaveGate(flight);
-  in_flight_.Leave(flight.task.key);
+  LeaveHand(flight.task.key);
+}
+
+void ShardMill::LeaveHand(const TaskKey& key) {
+  if (in_flight_.Leave(key)) scanner_.RoomAgain();
 }
 
 void ShardMill::LeaveGate(const Flight& flight) {
@@ -223,13 +228,13 @@ void ShardMill::Land(Landing landing) {
 
 void ShardMill::Settled(const Flight& flight, const Settlement& settlement) {
   LeaveGate(flight);
-  in_flight_.Leave(flight.task.key);
+  LeaveHand(flight.task.key);
   settles_.Add();
   parts_.counters.Count(settlement);
 }
 
 void ShardMill::Known(const Landing& landing, SettleVerdict verdict) {
-  if (in_flight_.Leave(landing.flight->task.key) == InFlight::kMost / 2) scanner_.RoomAgain();
+  LeaveHand(landing.flight->task.key);
   if (verdict == SettleVerdict::Refused) {
     parts_.counters.refused.Add();
     LogWarning("a late settle was refused: the attempt is no longer this worker's",

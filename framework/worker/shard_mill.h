@@ -26,6 +26,7 @@ struct MillParts {
   PauseSource& pauses;
   LaneSet& lanes;
   SoloGate& gate;
+  MemoryBudget& memory;
   FlightRecorder& recorder;
   DeadRecorders& dead_recorders;
   MillCounters& counters;
@@ -97,6 +98,7 @@ class ShardMill final : public FlightHost,
   FlightPtr Claimed(Task task, const std::shared_ptr<Standing>& life, bool solo);
   void Known(const Landing& landing, SettleVerdict verdict);
   void LeaveGate(const Flight& flight);
+  void LeaveHand(const TaskKey& key);
   std::vector<FlightPtr> TakeParked();
   void Unpark();
 

@@ -71,6 +71,7 @@ class Worker::Body {
   std::unique_ptr<FlightRecorder> recorder_;
   std::unique_ptr<DeadRecorders> dead_recorders_;
   SoloGate gate_;
+  MemoryBudget memory_;
   std::unique_ptr<MillCounters> counters_;
   std::unique_ptr<LaneSet> lanes_;
   std::unique_ptr<MillSet> mills_;
@@ -154,8 +155,8 @@ void Worker::Body::StartMills() {
   self.pid = getpid();
   self.slices = options_.load_balance;
   mills_ = std::make_unique<MillSet>(
-      MillParts{parts_.clock, parts_.slices, parts_.pauses, *lanes_, gate_, *recorder_, *dead_recorders_,
-                *counters_, *engine_, std::move(self), options_.until_idle},
+      MillParts{parts_.clock, parts_.slices, parts_.pauses, *lanes_, gate_, memory_, *recorder_,
+                *dead_recorders_, *counters_, *engine_, std::move(self), options_.until_idle},
       parts_.shards);
   mills_->Follow();
   LogInfo("worker started", {{"worker", id_->name()}, {"shards", mills_->All().size()}});

@@ -38,6 +38,9 @@ std::string HandlerCondition(const DueScope& scope) {
 constexpr const char* kHeadText =
     "SELECT '',0,'',0,UTC_TIMESTAMP(6) UNION ALL SELECT '',0,what,0,NULL FROM millrace_pauses";
 
+constexpr const char* kTextBytes =
+    ",LENGTH(params)+COALESCE(LENGTH(last_error),0)+COALESCE(LENGTH(progress),0)";
+
 // The later ones have no more than its form.
 constexpr const char* kNoHeadText = "SELECT '',0,'',0,UTC_TIMESTAMP(6)";
 
@@ -68,7 +71,8 @@ std::string ScanText(const ScanRequest& request) {
     after = " AND (run_at=" + at + " AND id>" + std::to_string(request.after.id) + " OR run_at>" + at + ")";
   }
   const DueGroup& group = request.group;
-  return "SELECT id,run_at,state,attempt,crashes,claimed_by FROM " + group.table +
+  return std::string("SELECT id,run_at,state,attempt,crashes,claimed_by") +
+         (request.with_bytes ? kTextBytes : "") + " FROM " + group.table +
          " FORCE INDEX (due) WHERE slice=" + std::to_string(group.slice) +
          " AND handler=" + Quote(group.handler) + " AND urgency=" + std::to_string(group.urgency) + after +
          " AND run_at<=UTC_TIMESTAMP(6) ORDER BY run_at,id LIMIT " + std::to_string(request.limit);
@@ -119,7 +123,7 @@ Result<std::vector<ScanRow>> MysqlTaskStore::Scan(const ScanRequest& request) {
   Status read = session_.Query(ScanText(request), [&](const Row& row) {
     rows.push_back({row.Number(1), row.Time(2).value_or(WallTime{}), static_cast<TaskState>(row.Signed(3)),
                     static_cast<std::uint32_t>(row.Number(4)), static_cast<std::uint32_t>(row.Number(5)),
-                    row.Text(6)});
+                    row.Text(6), request.with_bytes ? row.Number(7) : 0});
   });
   if (!read) return Fail(read.error());
   return rows;

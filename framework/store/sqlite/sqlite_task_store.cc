@@ -31,26 +31,33 @@ Status TakeTask(SqliteRows rows, const std::string& table, std::vector<Task>& ta
   return rows.Finish();
 }
 
-std::string ScanGroup(const std::string& table) {
-  return "SELECT id, run_at, state, attempt, crashes, claimed_by FROM " + table + " INDEXED BY " + table +
+// Of a text, not the characters, as length() counts them.
+std::string BytesOf(const std::string& column) { return "ifnull(length(CAST(" + column + " AS BLOB)), 0)"; }
+
+std::string ScanGroup(const std::string& table, bool with_bytes) {
+  const std::string bytes =
+      with_bytes ? BytesOf("params") + " + " + BytesOf("last_error") + " + " + BytesOf("progress") : "0";
+  return "SELECT id, run_at, state, attempt, crashes, claimed_by, " + bytes + " FROM " + table +
+         " INDEXED BY " + table +
          "_due WHERE slice=? AND handler=? AND urgency=? AND urgency IS NOT NULL AND ";
 }
 
 Status TakeScanRows(SqliteRows rows, std::vector<ScanRow>& found) {
   while (rows.Next()) {
     found.push_back({rows.Id(0), TimeOf(rows.Text(1)), static_cast<TaskState>(rows.Integer(2)),
-                     rows.Number(3), rows.Number(4), rows.Text(5)});
+                     rows.Number(3), rows.Number(4), rows.Text(5),
+                     static_cast<std::size_t>(rows.Integer(6))});
   }
   return rows.Finish();
 }
 
 }  // namespace
 
-std::string ScanSql(const std::string& table) {
-  return ScanGroup(table) + "run_at>? AND run_at<=? ORDER BY run_at, id LIMIT ?";
+std::string ScanSql(const std::string& table, bool with_bytes) {
+  return ScanGroup(table, with_bytes) + "run_at>? AND run_at<=? ORDER BY run_at, id LIMIT ?";
 }
-std::string ScanTieSql(const std::string& table) {
-  return ScanGroup(table) + "run_at=? AND id>? ORDER BY id LIMIT ?";
+std::string ScanTieSql(const std::string& table, bool with_bytes) {
+  return ScanGroup(table, with_bytes) + "run_at=? AND id>? ORDER BY id LIMIT ?";
 }
 
 Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables) {
@@ -77,13 +84,15 @@ Result<std::vector<ScanRow>> SqliteTaskStore::Scan(const ScanRequest& request) {
   return db_.Read([&]() -> Result<std::vector<ScanRow>> {
     std::vector<ScanRow> found;
     if (!from_start && request.after.run_at <= now) {
-      auto tie = db_.Select(ScanTieSql(group.table), group.slice, group.handler, group.urgency, after,
-                            request.after.id, static_cast<std::uint64_t>(request.limit));
+      auto tie =
+          db_.Select(ScanTieSql(group.table, request.with_bytes), group.slice, group.handler, group.urgency,
+                     after, request.after.id, static_cast<std::uint64_t>(request.limit));
       if (Status read = TakeScanRows(std::move(tie), found); !read) return Fail(read.error());
     }
     if (found.size() == request.limit) return found;
-    auto rest = db_.Select(ScanSql(group.table), group.slice, group.handler, group.urgency, after,
-                           TimeText(now), static_cast<std::uint64_t>(request.limit - found.size()));
+    auto rest =
+        db_.Select(ScanSql(group.table, request.with_bytes), group.slice, group.handler, group.urgency, after,
+                   TimeText(now), static_cast<std::uint64_t>(request.limit - found.size()));
     if (Status read = TakeScanRows(std::move(rest), found); !read) return Fail(read.error());
     return found;
   });

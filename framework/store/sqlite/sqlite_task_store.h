@@ -10,10 +10,10 @@ namespace millrace {
 
 // The scan's two statements, for the schema check too: a row value `(run_at, id) > (?, ?)` would bound run_at
 // alone, and read a tie from its beginning for every page of it.
-// Values: slice, handler, urgency, run_at after, now, limit.
-std::string ScanSql(const std::string& table);
+// Values: slice, handler, urgency, run_at after, now, limit. `with_bytes`: with ScanRow::bytes.
+std::string ScanSql(const std::string& table, bool with_bytes = false);
 // Values: slice, handler, urgency, run_at, id after, limit.
-std::string ScanTieSql(const std::string& table);
+std::string ScanTieSql(const std::string& table, bool with_bytes = false);
 
 class SqliteTaskStore final : public TaskStore {
  public:

@@ -183,6 +183,22 @@ TEST_P(StoreContract, ScanSeesRunningRowsWithTheirClaimer) {
   EXPECT_EQ(rows[1].claimed_by, "");
 }
 
+TEST_P(StoreContract, AScanTellsWhatTheTextsOfATaskTake) {
+  const auto ids = AddDue(1);
+  const auto large = Add({.params = "\"" + std::string(kMaxParams - 4, 'x') + "ü\"", .slice = 1});
+  Settlement failed = End(ClaimOne(ids[0]), Settlement::To::Waiting, "why it failed: größer");
+  Settle({failed});
+  const ScanRequest request{.group = {"tasks", 1, "noop", 50, {}}, .with_bytes = true};
+  const auto rows = tasks().Scan(request);
+  ASSERT_TRUE(rows) << rows.error().message;
+  ASSERT_EQ(rows->size(), 2U);
+  EXPECT_EQ((*rows)[0].bytes, TextBytes(Get(ids[0]).task));
+  EXPECT_EQ((*rows)[0].bytes, 2 + failed.text.size());
+  EXPECT_EQ((*rows)[1].id, large);
+  EXPECT_EQ((*rows)[1].bytes, kMaxParams);
+  EXPECT_EQ(ScanAll()[1].bytes, 0U) << "not asked for";
+}
+
 TEST_P(StoreContract, RowsOfLongAgoAreSeen) {
   const auto id =
       Add({.slice = 1, .run_at = WallTime(std::chrono::sys_days(std::chrono::year(1971) / 1 / 1))});

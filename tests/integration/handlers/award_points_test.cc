@@ -113,7 +113,7 @@ TEST_F(AwardPointsTest, ABadPaymentFailsAlone) {
                                    SomeTask("award_points", R"({"customer_id":1,"amount":"5"})", 3),
                                    SomeTask("award_points", R"({"customer_id":1,"amount":1e300})", 4),
                                    SomeTask("award_points", "[1]", 5)};
-  const auto outcomes = (*opened)->Run("main", tasks, context_);
+  const auto outcomes = (*opened)->Run("main", PointersTo(tasks), context_);
   EXPECT_EQ(outcomes.at(0).kind, OutcomeKind::Done);
   EXPECT_EQ(outcomes.at(1).text, "'customer_id' is missing");
   EXPECT_EQ(outcomes.at(2).text, "'amount' must be a number, is a text");

@@ -32,7 +32,7 @@ class ShippedHandlerTest : public testing::Test {
     EXPECT_TRUE(opened.has_value()) << (opened ? "" : opened.error().message);
     if (!opened) return {};
     const std::vector<Task> tasks = {SomeTask(handler, params)};
-    return (*opened)->Run("main", tasks, context_).at(0);
+    return (*opened)->Run("main", PointersTo(tasks), context_).at(0);
   }
 
   std::string folder_;

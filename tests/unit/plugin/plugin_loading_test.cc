@@ -155,7 +155,7 @@ TEST_F(PluginLoadingTest, APluginThatIsOverwrittenWhileLoadedGoesOn) {
   Write(folder_ / "noop.so", "");
   RecordingContext context;
   const std::vector<Task> tasks = {SomeTask("noop", "{}")};
-  EXPECT_EQ(handler->Run("main", tasks, context).at(0).kind, OutcomeKind::Done);
+  EXPECT_EQ(handler->Run("main", PointersTo(tasks), context).at(0).kind, OutcomeKind::Done);
 }
 
 TEST_F(PluginLoadingTest, ATamperedCopyIsReplacedBeforeItIsLoaded) {

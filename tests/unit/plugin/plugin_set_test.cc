@@ -28,7 +28,7 @@ class PluginSetTest : public testing::Test {
     const auto opened = plugins_->Open(handler, handler, "{}", {});
     EXPECT_TRUE(opened.has_value());
     const std::vector<Task> tasks = {SomeTask(handler, params)};
-    return (*opened)->Run("main", tasks, context_).at(0);
+    return (*opened)->Run("main", PointersTo(tasks), context_).at(0);
   }
 
   std::string state_;

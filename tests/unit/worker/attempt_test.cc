@@ -33,7 +33,7 @@ class Asking final : public HandlerInstance {
  public:
   explicit Asking(std::function<void()> then) : then_(std::move(then)) {}
   std::uint32_t MaxBatch() const override { return 1; }
-  std::vector<Outcome> Run(const std::string&, std::span<const Task>, CallContext& context) override {
+  std::vector<Outcome> Run(const std::string&, std::span<const Task* const>, CallContext& context) override {
     ++runs;
     EXPECT_FALSE(context.Execute("UPDATE t SET n = 1", {}));
     then_();

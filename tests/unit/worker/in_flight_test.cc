@@ -2,14 +2,28 @@
 
 #include <gmock/gmock.h>
 
+#include "no_host.h"
+
 namespace millrace {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(InFlightTest, AnIdEntersOnceUntilItLeaves) {
-  InFlight flights;
+class InFlightTest : public ::testing::Test {
+ protected:
+  void TakeInHand(std::uint64_t id, std::size_t bytes) {
+    Task task;
+    task.key = {"tasks", id};
+    task.params.assign(bytes, 'x');
+    flights.Claimed(std::make_shared<Flight>(std::make_shared<NoHost>(), "main", task, nullptr, false));
+  }
+
+  MemoryBudget memory;
+  InFlight flights{memory};
+};
+
+TEST_F(InFlightTest, AnIdEntersOnceUntilItLeaves) {
   const std::vector<std::uint64_t> ids{1, 2, 3};
   EXPECT_THAT(flights.Enter("tasks", ids), ElementsAre(1, 2, 3));
   EXPECT_THAT(flights.Enter("tasks", std::vector<std::uint64_t>{2, 4}), ElementsAre(4));
@@ -17,8 +31,7 @@ TEST(InFlightTest, AnIdEntersOnceUntilItLeaves) {
   EXPECT_THAT(flights.Enter("tasks", std::vector<std::uint64_t>{2}), ElementsAre(2));
 }
 
-TEST(InFlightTest, WhatAClaimMissedLeavesAndWhatItGotStays) {
-  InFlight flights;
+TEST_F(InFlightTest, WhatAClaimMissedLeavesAndWhatItGotStays) {
   const ClaimRequest request{"tasks", "w.1", 0, {1, 2, 3}};
   flights.Enter("tasks", request.ids);
   Task claimed;
@@ -28,8 +41,7 @@ TEST(InFlightTest, WhatAClaimMissedLeavesAndWhatItGotStays) {
   EXPECT_EQ(flights.Size(), 1u);
 }
 
-TEST(InFlightTest, TablesAreApart) {
-  InFlight flights;
+TEST_F(InFlightTest, TablesAreApart) {
   const std::vector<std::uint64_t> ids{7};
   flights.Enter("tasks_000", ids);
   EXPECT_FALSE(flights.Contains("tasks_001", 7));
@@ -37,6 +49,23 @@ TEST(InFlightTest, TablesAreApart) {
   flights.Leave("tasks_000", ids);
   EXPECT_EQ(flights.Size(), 1u);
   EXPECT_THAT(flights.Flights(), IsEmpty());
+}
+
+TEST_F(InFlightTest, AFullHandSaysOnceThatItHasRoomAgain) {
+  std::uint64_t count = 0;
+  while (flights.Room() > 0) TakeInHand(++count, kMaxParams);
+  EXPECT_LE(count * MemoryBudget::Of(kMaxParams), MemoryBudget::kInAll);
+  int said = 0;
+  for (std::uint64_t id = 1; id <= count; ++id) said += flights.Leave({"tasks", id}) ? 1 : 0;
+  EXPECT_EQ(said, 1);
+  EXPECT_GT(flights.Room(), 0u);
+}
+
+TEST_F(InFlightTest, WhatIsForgottenTakesNoMemory) {
+  TakeInHand(1, MemoryBudget::kInAll);
+  EXPECT_LT(memory.Room(MemoryBudget::kEachShard), 1u);
+  flights.Clear();
+  EXPECT_GT(memory.Room(MemoryBudget::kEachShard), 0u);
 }
 
 }  // namespace

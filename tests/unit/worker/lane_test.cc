@@ -46,8 +46,8 @@ class HangingHandler final : public HandlerInstance {
   HangingHandler(std::shared_future<void> release, std::atomic<int>& hanging)
       : release_(std::move(release)), hanging_(hanging) {}
   std::uint32_t MaxBatch() const override { return 1; }
-  std::vector<Outcome> Run(const std::string&, std::span<const Task> tasks, CallContext&) override {
-    if (tasks[0].biz_key == "hang") {
+  std::vector<Outcome> Run(const std::string&, std::span<const Task* const> tasks, CallContext&) override {
+    if (tasks[0]->biz_key == "hang") {
       ++hanging_;
       release_.wait();
     }

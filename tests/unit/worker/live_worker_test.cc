@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "framework/testing/memory_store.h"
+#include "framework/worker/memory_budget.h"
 #include "worker_fixture.h"
 
 namespace millrace {
@@ -278,6 +279,24 @@ TEST_F(LiveWorkerTest, AWorkerThatIsMarkedDeadDropsWhatItHadAndBeginsANewLife) {
   EXPECT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 20; }));
   EXPECT_TRUE(Eventually(*worker, [&] { return worker->Totals().refused == 1; }))
       << "the one that ran when its life ended";
+}
+
+TEST_F(LiveWorkerTest, OfTheLargestTasksNoMoreAreClaimedThanMemoryAllows) {
+  std::atomic<std::size_t> most{0};
+  plugins_.behaviours["large"] = [&](auto tasks, auto&) {
+    while (!release_) std::this_thread::yield();
+    const std::size_t now = CountIn(*main_, TaskState::Running);
+    for (std::size_t before = most; now > before && !most.compare_exchange_weak(before, now);) continue;
+    return std::vector<Outcome>(tasks.size());
+  };
+  config_.handlers["large"].queue = 999;
+  SubmitMany(*main_, "large", 999, "\"" + std::string(kMaxParams - 2, 'x') + "\"");
+  auto worker = Start(false);
+  constexpr std::size_t kMost = MemoryBudget::kInAll / MemoryBudget::Of(kMaxParams);
+  EXPECT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) > kMost * 9 / 10; }));
+  release_ = true;
+  EXPECT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 999; }));
+  EXPECT_LE(most, kMost);
 }
 
 TEST_F(LiveWorkerTest, ItTellsHowEachShardIs) {

@@ -30,8 +30,11 @@ class FunctionHandler final : public HandlerInstance {
   FunctionHandler(Behaviour behaviour, std::uint32_t batch)
       : behaviour_(std::move(behaviour)), batch_(batch) {}
   std::uint32_t MaxBatch() const override { return batch_; }
-  std::vector<Outcome> Run(const std::string&, std::span<const Task> tasks, CallContext& context) override {
-    return behaviour_(tasks, context);
+  std::vector<Outcome> Run(const std::string&, std::span<const Task* const> tasks,
+                           CallContext& context) override {
+    std::vector<Task> copies;
+    for (const Task* task : tasks) copies.push_back(*task);
+    return behaviour_(copies, context);
   }
 
  private:
@@ -117,9 +120,11 @@ class WorkerFixture : public ::testing::Test {
     return report->ids[0];
   }
 
-  static void SubmitMany(Store& store, const std::string& handler, int count) {
+  static void SubmitMany(Store& store, const std::string& handler, int count,
+                         const std::string& params = "{}") {
     NewTask task;
     task.handler = handler;
+    task.params = params;
     for (; count > 0; count -= 999) {
       const auto now = static_cast<std::size_t>(std::min(count, 999));
       ASSERT_TRUE(store.OpenDesk()->Submit("tasks", std::vector<NewTask>(now, task)));
