@@ -13,6 +13,7 @@ constexpr Micros kTick = std::chrono::milliseconds(100);
 constexpr Micros kFirstPause = std::chrono::milliseconds(20);
 constexpr Micros kLongestPause = std::chrono::seconds(1);
 constexpr Micros kBusyPause = std::chrono::milliseconds(200);
+constexpr const char* kNotStored = "its outcome could not be stored, and it may have taken effect";
 
 std::vector<Settlement> SettlementsOf(const std::vector<Landing>& batch) {
   std::vector<Settlement> settlements;
@@ -143,28 +144,29 @@ std::vector<Landing> Settler::SettleOnce(std::vector<Landing> batch) {
 }
 
 // The database refuses what the settle would write (a text, mostly): the task fails with a text that it
-// takes.
+// takes. Where it refuses even that, somebody has to mend the table: the task is tried again until then.
 void Settler::MendBroken(Landing landing, const std::string& error) {
+  Settlement& settlement = landing.settlement;
+  if (settlement.text == kNotStored) {
+    SetAside(std::move(landing));
+    return;
+  }
   LogError("the outcome of a task could not be stored",
            {{"task", ToString(TaskName{landing.flight->shard, landing.flight->task.key})}, {"error", error}});
-  Settlement& settlement = landing.settlement;
   settlement.to = Settlement::To::Failed;
   settlement.failed_attempt = true;
   settlement.run_at.reset();
   settlement.delay.reset();
-  settlement.text = "its outcome could not be stored, and it may have taken effect";
+  settlement.text = kNotStored;
   settlement.error_class = "bad_outcome";
   const auto report = store_->Settle(LifeOf(landing), std::span(&settlement, 1));
-  if (report && report->verdicts[0] == SettleVerdict::Busy) {
-    SetAside(std::move(landing));
-    return;
-  }
-  if (report && report->verdicts[0] != SettleVerdict::Broken) {
-    known_(landing, report->verdicts[0]);
+  const SettleVerdict verdict = report ? report->verdicts[0] : SettleVerdict::Busy;
+  if (verdict == SettleVerdict::Settled || verdict == SettleVerdict::Refused) {
+    known_(landing, verdict);
     return;
   }
   landing.verify = !report && report.error().code == ErrorCode::Unknown;
-  queue_.Push(std::move(landing));
+  SetAside(std::move(landing));
 }
 
 }  // namespace millrace

@@ -49,7 +49,7 @@ class Settler {
   std::atomic<bool> stopping_{false};
   Signal wake_;
   bool reported_ = false;  // the present trouble was logged
-  // Landings whose rows somebody else has locked: nobody waits for them.
+  // Landings whose rows somebody else has locked, or that the database refuses: nobody waits for them.
   std::vector<Landing> busy_;
   BootTime busy_due_{};
   Thread thread_;

@@ -127,5 +127,16 @@ TEST_F(SettlerTest, AnOutcomeThatCannotBeStoredFailsTheTaskAlsoWhereItIsLockedTh
   EXPECT_EQ(told.landing.settlement.error_class, "bad_outcome");
 }
 
+TEST_F(SettlerTest, ATaskThatTheDatabaseRefusesWhateverComesOfItHoldsUpNobodyAndIsTriedAgain) {
+  Open({{1, {SettleVerdict::Broken, SettleVerdict::Broken, SettleVerdict::Broken}}});
+  Land(1);
+  Land(2);
+  EXPECT_EQ(Next().landing.settlement.key.id, 2U);
+  const Told told = Next();
+  EXPECT_EQ(told.landing.settlement.key.id, 1U);
+  EXPECT_EQ(told.verdict, SettleVerdict::Settled);
+  EXPECT_EQ(told.landing.settlement.to, Settlement::To::Failed);
+}
+
 }  // namespace
 }  // namespace millrace
