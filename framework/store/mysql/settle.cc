@@ -99,7 +99,12 @@ Status Settler::Probe(Batch& batch, const std::set<TaskKey>& busy) {
 
 Result<bool> Settler::Once(const Batch& batch) {
   Transaction transaction(session_);
-  if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
+  if (Status begun = session_.Begin(); !begun) {
+    // A server that refuses us (another password, no right) says nothing of the rows.
+    Error error = begun.error();
+    if (error.code == ErrorCode::Invalid) error.code = ErrorCode::Unavailable;
+    return Fail(error);
+  }
   auto step = RunSettle(session_, incarnation_, batch);
   if (!step) return Fail(step.error());
   if (*step == SettleStep::Refused) return false;

@@ -9,6 +9,7 @@ namespace {
 // The proxy holds the request back, so that the connection is killed at exactly that place.
 class KilledConnection : public StoreFaults {
  protected:
+  explicit KilledConnection(const TestServer& server = SharedServer()) : StoreFaults(server) {}
   void SetUp() override {
     tasks_ = proxied_->OpenTasks();
     ASSERT_TRUE(tasks_->Due({}));  // connects
@@ -87,6 +88,31 @@ TEST_F(KilledConnection, EveryStatementOfASettle) {
   EXPECT_EQ(Count("millrace_attempts"), 2 * places.size());
   EXPECT_EQ(sql_->Ask("SELECT SUM(attempts_failed) FROM millrace_counters"),
             std::to_string(2 * places.size()));
+}
+
+// On a server of its own, since it changes its user's password.
+class RefusedLogin : public KilledConnection {
+ protected:
+  RefusedLogin() : KilledConnection(ServerOf(Private())) {}
+};
+
+TEST_F(RefusedLogin, IsNoFaultOfTheTasksThatAreToBeSettled) {
+  const auto tasks = direct_->OpenTasks();
+  const auto batch = Succeeded(Claim(*tasks, Add(3)));
+  const std::string password = ReadPasswordFile(database_.password_file()).value_or("");
+  Private().AsRoot("ALTER USER millrace@'127.0.0.1' IDENTIFIED BY 'another'");
+  tasks_ = direct_->OpenTasks();
+  KillAll();
+  const auto lost = tasks_->Settle("w.1", batch);
+  const auto refused = tasks_->Settle("w.1", batch);
+  Private().AsRoot("ALTER USER millrace@'127.0.0.1' IDENTIFIED BY '" + password + "'");
+  ASSERT_FALSE(lost);
+  ASSERT_FALSE(refused) << "verdicts on rows that nobody has looked at";
+  EXPECT_EQ(refused.error().code, ErrorCode::Unavailable);
+  EXPECT_NE(refused.error().message.find("password"), std::string::npos) << refused.error().message;
+  const auto settled = tasks_->Settle("w.1", batch);
+  ASSERT_TRUE(settled) << settled.error().message;
+  EXPECT_EQ(settled->verdicts, std::vector<SettleVerdict>(3, SettleVerdict::Settled));
 }
 
 TEST_F(KilledConnection, EveryStatementOfATaskTransaction) {
