@@ -106,8 +106,8 @@ Status Action::Switch(TaskState from, const std::string& set) {
 }
 
 Status Action::Retry() {
-  if (Status waiting =
-          Switch(TaskState::Waiting, "run_at=LEAST(run_at,UTC_TIMESTAMP(6)), failures=0, crashes=0");
+  if (Status waiting = Switch(TaskState::Waiting,
+                              "run_at=LEAST(run_at,UTC_TIMESTAMP(6)), failures=0, crashes=0, cancel=0");
       !waiting) {
     return waiting;
   }

@@ -152,6 +152,18 @@ TEST_P(StoreContract, RetryMakesAWaitingTaskDueNow) {
   EXPECT_EQ(task.failures, 0U);
 }
 
+TEST_P(StoreContract, RetryTakesBackACancelThatHasNotComeTrue) {
+  const auto id = AddDue(1)[0];
+  const Task running = ClaimOne(id);
+  Act(*this, TaskAction::Cancel, {id});
+  Settlement retry = End(running, To::Waiting, "no");
+  retry.failed_attempt = true;
+  Settle({retry});
+  EXPECT_TRUE(Get(id).task.cancel) << "it is heeded before the next start";
+  EXPECT_EQ(Act(*this, TaskAction::Retry, {id}), std::vector{id});
+  EXPECT_FALSE(Get(id).task.cancel);
+}
+
 TEST_P(StoreContract, RetryLeavesFinishedRunningAndHeldTasks) {
   const auto ids = AddDue(2);
   const auto claimed = Claim(ids);
