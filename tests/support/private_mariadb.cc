@@ -19,7 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #include "framework/base/random.h"
 #include "tests/support/sql_connection.h"
@@ -85,7 +85,7 @@ StoreUrl LoopbackUrl(std::uint16_t port) {
 
 }  // namespace
 
-PrivateMariadb::PrivateMariadb() {
+PrivateMariadb::PrivateMariadb(std::vector<std::string> options) : options_(std::move(options)) {
   char path[] = "/tmp/millrace-db-XXXXXX";
   if (mkdtemp(path) == nullptr) Die("no temporary folder");
   folder_ = path;
@@ -127,6 +127,7 @@ void PrivateMariadb::Start() {
       // Not the server's default, so that a session which leans on it shows.
       "--default-time-zone=+02:00"};
   std::vector<std::string> words = options;
+  words.insert(words.end(), options_.begin(), options_.end());
   if (geteuid() == 0) words.push_back("--user=root");
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "framework/store/url.h"
 
@@ -17,7 +18,8 @@ namespace millrace {
 // it.
 class PrivateMariadb {
  public:
-  PrivateMariadb();
+  // `options` are the server's, beside those that every test needs.
+  explicit PrivateMariadb(std::vector<std::string> options = {});
   ~PrivateMariadb();
   PrivateMariadb(const PrivateMariadb&) = delete;
   PrivateMariadb& operator=(const PrivateMariadb&) = delete;
@@ -39,6 +41,7 @@ class PrivateMariadb {
   void CopyTemplate();
   void Reap();
 
+  const std::vector<std::string> options_;
   std::string folder_;
   std::string password_file_;
   std::uint16_t port_ = 0;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <fstream>
 
 #include "framework/store/mysql/sql_text.h"
 
@@ -49,6 +50,9 @@ sql::ConnectOptionsMap Options(const StoreUrl& url, const StoreOptions& options,
   }
   return map;
 }
+
+// Without the file the client library would go without TLS, or trust whom it likes.
+bool CanRead(const std::string& file) { return std::ifstream(file).good(); }
 
 // Results that nobody asked for would leave the connection out of step.
 template <class AnyStatement>
@@ -181,11 +185,17 @@ Status Session::Open() {
     if (!read) return Fail(read.error());
     password = std::move(*read);
   }
+  const std::string& authority = endpoint_.url.tls_ca;
+  if (!authority.empty() && !CanRead(authority)) {
+    return Fail(ErrorCode::Invalid, where_ + ": " + authority + ", tls_ca of the store URL, can't be read");
+  }
   try {
     auto options = Options(endpoint_.url, endpoint_.options, password);
     connection_.reset(Driver().connect(options));
   } catch (const sql::SQLException& exception) {
-    return Fail(Failed(exception, Purpose::Connect));
+    Error error = Failed(exception, Purpose::Connect);
+    if (!authority.empty()) error.message += "; tls_ca is " + authority;
+    return Fail(error);
   } catch (const std::exception& exception) {
     return Fail(ErrorCode::Internal, where_ + ": the connection can't be opened: " + exception.what());
   }
