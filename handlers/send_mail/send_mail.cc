@@ -101,6 +101,10 @@ class SendMail final : public millrace::Handler {
     if (code == CURLE_ABORTED_BY_CALLBACK)
       return millrace::Retry("stopped before the mail was sent").Class("stopped");
     if (code == CURLE_OPERATION_TIMEDOUT) return millrace::Retry(why).Class("timeout");
+    if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
+      return millrace::Retry(why + "; 'ca_file' names the authorities to trust, if they are not the system's")
+          .Class("certificate");
+    }
     const long status = transfer.Status();
     if (status < 400) return millrace::Retry(why).Class("connection");
     const std::string error_class = "smtp_" + std::to_string(status);

@@ -10,22 +10,26 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 namespace millrace {
 
 class ScriptServer {
  public:
-  explicit ScriptServer(const std::string& script) {
+  explicit ScriptServer(const std::string& script, std::vector<std::string> arguments = {}) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
     const std::string path =
         std::string(std::getenv("MILLRACE_SOURCE_DIR")) + "/tests/integration/handlers/" + script;
+    std::vector<char*> words = {const_cast<char*>("python3"), const_cast<char*>(path.c_str())};
+    for (std::string& argument : arguments) words.push_back(argument.data());
+    words.push_back(nullptr);
     process_ = ::fork();
     if (process_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::dup2(ends[1], STDOUT_FILENO);
       // The system's own, for which the distribution's packages are installed.
-      ::execl("/usr/bin/python3", "python3", path.c_str(), nullptr);
+      ::execv("/usr/bin/python3", words.data());
       ::_exit(127);
     }
     ::close(ends[1]);

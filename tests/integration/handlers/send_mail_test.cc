@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 
+#include <optional>
+
 #include "tests/integration/handlers/script_server.h"
+#include "tests/support/test_certificate.h"
 #include "tests/unit/handlers/shipped_handler.h"
 
 namespace millrace {
@@ -87,6 +90,52 @@ TEST_F(SendMailTest, EncryptionIsNeverDroppedSilently) {
           R"({"server":")" + server_.Address() + R"(","from":"a@example.org","subject":"x","body":"y"})",
           R"({"to":"ann@example.org"})");
   EXPECT_EQ(outcome.kind, OutcomeKind::Retry);
+}
+
+// A server that takes mails over TLS alone, and from the user `shop` alone.
+class SecureSendMailTest : public ShippedHandlerTest {
+ protected:
+  Outcome Send(const std::string& security, const std::string& password, bool with_authority = true) {
+    server_.emplace("smtp_server.py", std::vector<std::string>{
+                                          "--security", security, "--certificate", certificate_.certificate(),
+                                          "--key", certificate_.key(), "--login", "shop:a secret"});
+    const std::string authority =
+        with_authority ? R"(,"ca_file":")" + certificate_.certificate() + "\"" : std::string();
+    return Run("send_mail",
+               R"({"server":")" + server_->Address() + R"(","security":")" + security + "\"" + authority +
+                   R"(,"user":"shop","from":"shop@example.org","subject":"x","body":"y"})",
+               R"({"to":"ann@example.org"})", {{"password", password}});
+  }
+
+  const TestCertificate certificate_;
+  std::optional<ScriptServer> server_;
+};
+
+TEST_F(SecureSendMailTest, SendsEncryptedWithItsLogin) {
+  for (const char* security : {"starttls", "tls"}) {
+    const Outcome outcome = Send(security, "a secret");
+    EXPECT_EQ(outcome.kind, OutcomeKind::Done) << security << ": " << outcome.text;
+    if (outcome.kind != OutcomeKind::Done) continue;
+    EXPECT_THAT(server_->NextLine(), HasSubstr(R"("authenticated": true, "encrypted": true)")) << security;
+  }
+}
+
+TEST_F(SecureSendMailTest, AWrongPasswordIsToldWithoutIt) {
+  for (const char* security : {"starttls", "tls"}) {
+    const Outcome outcome = Send(security, "a wrong one");
+    EXPECT_EQ(outcome.kind, OutcomeKind::Retry) << "the operator may mend it";
+    EXPECT_EQ(outcome.error_class, "smtp_535") << outcome.text;
+    EXPECT_THAT(outcome.text, Not(HasSubstr("a wrong one")));
+  }
+}
+
+TEST_F(SecureSendMailTest, AServerOfAnUnknownAuthorityIsToldNothing) {
+  for (const char* security : {"starttls", "tls"}) {
+    const Outcome outcome = Send(security, "a secret", false);
+    EXPECT_EQ(outcome.kind, OutcomeKind::Retry);
+    EXPECT_EQ(outcome.error_class, "certificate") << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr("ca_file"));
+  }
 }
 
 TEST_F(SendMailTest, OptionsThatCannotWorkAreRefused) {

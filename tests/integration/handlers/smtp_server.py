@@ -1,8 +1,14 @@
-"""An SMTP server on a free port for send_mail's tests. Prints its port, then one JSON line per mail accepted."""
+"""An SMTP server on a free port for send_mail's tests. Prints its port, then one JSON line per mail accepted.
+
+Usage: smtp_server.py [--security none|starttls|tls --certificate FILE --key FILE --login USER:PASSWORD]
+With a login nobody sends a mail without it; with TLS, nobody without TLS.
+"""
+import argparse
 import asyncio
 import json
+import ssl
 
-from aiosmtpd.smtp import SMTP
+from aiosmtpd.smtp import SMTP, AuthResult
 
 
 class Mailbox:
@@ -20,15 +26,46 @@ class Mailbox:
         text = envelope.content.decode()
         if "Subject: spam" in text:
             return "554 refused as spam"
-        print(json.dumps({"from": envelope.mail_from, "to": envelope.rcpt_tos, "text": text}), flush=True)
+        encrypted = server.transport.get_extra_info("ssl_object") is not None
+        print(json.dumps({"from": envelope.mail_from, "to": envelope.rcpt_tos, "text": text,
+                          "authenticated": session.authenticated, "encrypted": encrypted}), flush=True)
         return "250 OK"
 
 
-async def main():
+def read_arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--security", choices=("none", "starttls", "tls"), default="none")
+    parser.add_argument("--certificate")
+    parser.add_argument("--key")
+    parser.add_argument("--login")
+    return parser.parse_args()
+
+
+def options_of(arguments, context):
+    options = {"hostname": "test"}
+    if arguments.security == "starttls":
+        options |= {"tls_context": context, "require_starttls": True}
+    if arguments.login:
+        def check(server, session, envelope, mechanism, given):
+            given = f"{given.login.decode()}:{given.password.decode()}"
+            return AuthResult(success=given == arguments.login, handled=False)
+        # Of a connection that began with TLS the library does not know that it is encrypted.
+        options |= {"authenticator": check, "auth_required": True,
+                    "auth_require_tls": arguments.security != "tls"}
+    return options
+
+
+async def main(arguments):
+    context = None
+    if arguments.security != "none":
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(arguments.certificate, arguments.key)
+    options = options_of(arguments, context)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: SMTP(Mailbox(), hostname="test"), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: SMTP(Mailbox(), **options), "127.0.0.1", 0,
+                                      ssl=context if arguments.security == "tls" else None)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
-asyncio.run(main())
+asyncio.run(main(read_arguments()))
