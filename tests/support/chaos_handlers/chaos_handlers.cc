@@ -39,10 +39,12 @@ class Sleep final : public Handler {
   }
 };
 
-// {"why":"no reason", "while":"FILE", "final":false}: fails always, or while the file exists.
+// {"why":"no reason", "while":"FILE", "final":false, "ms":0}: takes so long; fails always, or while the file
+// exists.
 class Failing final : public Handler {
-  Outcome Run(const Task& task, Context&) override {
+  Outcome Run(const Task& task, Context& context) override {
     const Json& params = task.Params();
+    context.WaitFor(Milliseconds(task));
     if (params.Find("while") && !Exists(params.Text("while"))) return Done();
     const std::string why = params.Text("why", "it fails on purpose");
     return params.Bool("final", false) ? Fail(why).Class("on_purpose") : Retry(why).Class("on_purpose");
