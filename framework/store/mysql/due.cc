@@ -44,9 +44,6 @@ constexpr const char* kTextBytes =
 // The later ones have no more than its form.
 constexpr const char* kNoHeadText = "SELECT '',0,'',0,UTC_TIMESTAMP(6)";
 
-// From 50 tables on a query costs the server the same for each table, however many there are: 1,024 empty
-// ones are six queries. The server has them all open while it answers.
-constexpr std::size_t kTablesPerQuery = 200;
 // What one table may cost without being suspected; measured: 0.1 ms.
 constexpr Micros kEachTable = std::chrono::milliseconds(1);
 

@@ -1,12 +1,11 @@
 #include <algorithm>
 
+#include "framework/store/mysql/due_text.h"
 #include "framework/store/mysql/mysql_schema.h"
 #include "framework/store/mysql/sql_text.h"
 
 namespace millrace::mysql {
 namespace {
-
-constexpr std::size_t kTablesPerQuery = 100;
 
 // Whoever waits for a table that others have open holds up all who come later: a moment, then try again.
 Status BriefWait(Session& session) {
