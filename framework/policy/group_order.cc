@@ -12,7 +12,9 @@ std::vector<std::size_t> OrderGroups(std::span<const GroupRank> groups, std::uin
   const bool oldest_first = turn % kOldestTurn == kOldestTurn - 1;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const auto key = [&](std::size_t i) {
-      return std::make_tuple(oldest_first ? 0u : groups[i].urgency, groups[i].waiting_since);
+      const GroupRank& group = groups[i];
+      return oldest_first ? std::make_tuple(0u, std::uint64_t{0}, group.waiting_since)
+                          : std::make_tuple(group.urgency, group.served, group.waiting_since);
     };
     return key(a) < key(b);
   });

@@ -14,8 +14,9 @@ void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups, Mic
     const Key key = KeyOf(group);
     const auto known = places_.find(key);
     Place place{{}, group.first_run_at, now};
-    if (known != places_.end() && !restarts(known->second, group)) {
-      place = known->second;
+    if (known != places_.end()) {
+      place.served = known->second.served;
+      if (!restarts(known->second, group)) place = known->second;
       place.empty = false;
     }
     next.emplace(key, place);
@@ -28,8 +29,10 @@ ScanPosition ScanCursors::At(const DueGroup& group) const {
   return place == places_.end() ? ScanPosition{} : place->second.after;
 }
 
-WallTime ScanCursors::WaitingSince(const DueGroup& group) const {
-  return std::max(At(group).run_at, group.first_run_at);
+GroupRank ScanCursors::Rank(const DueGroup& group) const {
+  const auto place = places_.find(KeyOf(group));
+  if (place == places_.end()) return {group.urgency, 0, group.first_run_at};
+  return {group.urgency, place->second.served, std::max(place->second.after.run_at, group.first_run_at)};
 }
 
 bool ScanCursors::MayHaveMore(const DueGroup& group) const {
@@ -43,6 +46,11 @@ void ScanCursors::Advance(const DueGroup& group, const ScanPosition& last, std::
   place->second.after = std::max(place->second.after, last);
   place->second.read += rows;
   place->second.empty = !full;
+}
+
+void ScanCursors::Served(const DueGroup& group, std::uint64_t turn) {
+  const auto place = places_.find(KeyOf(group));
+  if (place != places_.end()) place->second.served = turn;
 }
 
 }  // namespace millrace

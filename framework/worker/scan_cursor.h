@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/base/clock.h"
+#include "framework/policy/group_order.h"
 #include "framework/store/task_store.h"
 
 namespace millrace {
@@ -24,12 +25,14 @@ class ScanCursors {
 
   // Where the next page of the group begins.
   ScanPosition At(const DueGroup& group) const;
-  // Since when the oldest row that may still be claimed waits, as far as is known.
-  WallTime WaitingSince(const DueGroup& group) const;
+  // Since when the oldest row that may still be claimed waits, as far as is known; and its last turn.
+  GroupRank Rank(const DueGroup& group) const;
   // False once a page came back short, until the next Refresh.
   bool MayHaveMore(const DueGroup& group) const;
   // A page of so many rows was read up to `last`; `full`: it had as many as were asked for.
   void Advance(const DueGroup& group, const ScanPosition& last, std::size_t rows, bool full);
+  // It was worked on in this turn.
+  void Served(const DueGroup& group, std::uint64_t turn);
   std::size_t Size() const { return places_.size(); }
 
  private:
@@ -40,6 +43,7 @@ class ScanCursors {
     BootTime rewound;
     std::size_t read = 0;  // rows since then
     bool empty = false;
+    std::uint64_t served = 0;  // the last turn
   };
 
   static constexpr std::size_t kSmallGroup = 100;  // rows that may be read again in every round

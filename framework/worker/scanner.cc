@@ -16,6 +16,7 @@ constexpr Micros kSoon = std::chrono::seconds(2);  // given back by the engine, 
 constexpr Micros kTellPaused = std::chrono::minutes(1);
 constexpr std::size_t kSmallestPage = 100;  // rows: a page may be full of rows that run already
 constexpr std::size_t kMostPages = 64;      // pages read for one lane before it claims what was found
+constexpr std::size_t kShares = 8;  // so many groups at least have a part in what a lane takes at once
 
 std::size_t CountTables(const std::vector<TableSlices>& slices) {
   std::set<std::string> tables;
@@ -166,21 +167,17 @@ std::vector<Scanner::LaneWork> Scanner::WorkOf(const DueMap& map, ScanView& view
   for (const DueGroup& group : map.groups) {
     if (group.first_run_at <= map.now) by_type[group.handler].push_back(&group);
   }
-  const std::uint64_t turn = turn_++;
   std::vector<LaneWork> lanes;
   for (auto& [type, groups] : by_type) {
-    LaneWork work{parts_.lanes.For(type), {}};
+    LaneWork work{parts_.lanes.For(type), std::move(groups), {}};
     if (work.lane == nullptr) {
       view.unrunnable.push_back(type);
       continue;
     }
-    std::vector<GroupRank> ranks;
-    ranks.reserve(groups.size());
-    for (const DueGroup* group : groups) {
+    for (const DueGroup* group : work.groups) {
       view.lag = std::max(view.lag, map.now - group->first_run_at);
-      ranks.push_back({group->urgency, cursors_.WaitingSince(*group)});
+      work.ranks.push_back(cursors_.Rank(*group));
     }
-    for (std::size_t i : OrderGroups(ranks, turn)) work.groups.push_back(groups[i]);
     lanes.push_back(std::move(work));
   }
   return lanes;
@@ -189,7 +186,7 @@ std::vector<Scanner::LaneWork> Scanner::WorkOf(const DueMap& map, ScanView& view
 void Scanner::WorkOff(const EngineConfig& engine, const std::shared_ptr<Standing>& life) {
   for (bool more = true; more;) {
     more = false;
-    for (const LaneWork& work : look_.work) {
+    for (LaneWork& work : look_.work) {
       if (failed_ || !claiming_.load()) return;
       more = Fill(work, engine.batch, life) || more;
     }
@@ -201,25 +198,51 @@ bool Scanner::MayClaim(const DueGroup& group) const {
   return parts_.remit.Owns(group) && !parts_.remit.Paused(group);
 }
 
-bool Scanner::Fill(const LaneWork& work, std::size_t most, const std::shared_ptr<Standing>& life) {
+bool Scanner::Fill(LaneWork& work, std::size_t most, const std::shared_ptr<Standing>& life) {
   if (parts_.gate.Wanted()) return false;
-  const std::size_t wanted = std::min(work.lane->Room(parts_.host.LaneHost()), most);
-  if (wanted == 0) return false;
   Candidates found;
+  found.wanted = std::min(work.lane->Room(parts_.host.LaneHost()), most);
+  if (found.wanted == 0) return false;
   found.room = parts_.in_flight.Room();
-  std::size_t pages = 0;
-  for (const DueGroup* group : work.groups) {
-    while (found.count < wanted && found.room > 0 && pages < kMostPages && MayClaim(*group) &&
-           cursors_.MayHaveMore(*group)) {
-      ++pages;
-      if (!ScanInto(*group, wanted - found.count, found)) return false;
-    }
-  }
+  if (!Gather(work, found)) return false;
   for (auto& [key, ids] : found.by_attempt) {
     if (!Note(claimer_.Claim({key.first, life->incarnation(), key.second, std::move(ids)}, life))) break;
   }
   return found.count > 0;
 }
+
+// Equally urgent groups get a share each before one of them gets more.
+bool Scanner::Gather(LaneWork& work, Candidates& found) {
+  const std::uint64_t turn = ++turn_;
+  const std::size_t share = std::max(found.wanted / kShares, kSmallestPage);
+  const std::vector<std::size_t> order = OrderGroups(work.ranks, turn);
+  for (auto equal = order.begin(); equal != order.end() && !found.Full();) {
+    const auto end = std::find_if(equal, order.end(), [&](std::size_t i) {
+      return work.ranks[i].urgency != work.ranks[*equal].urgency;
+    });
+    for (const std::size_t part : {share, found.wanted}) {
+      for (auto i = equal; i != end && !found.Full(); ++i) {
+        const DueGroup& group = *work.groups[*i];
+        if (!GatherFrom(group, part, found)) return false;
+        work.ranks[*i].served = turn;
+        cursors_.Served(group, turn);
+      }
+    }
+    equal = end;
+  }
+  return true;
+}
+
+bool Scanner::GatherFrom(const DueGroup& group, std::size_t most, Candidates& found) {
+  const std::size_t enough = std::min(found.count + most, found.wanted);
+  while (found.count < enough && !found.Full() && MayClaim(group) && cursors_.MayHaveMore(group)) {
+    ++found.pages;
+    if (!ScanInto(group, enough - found.count, found)) return false;
+  }
+  return true;
+}
+
+bool Scanner::Candidates::Full() const { return count >= wanted || room == 0 || pages >= kMostPages; }
 
 bool Scanner::Candidates::Takes(std::size_t bytes) {
   const bool fits = bytes <= room || count == 0;

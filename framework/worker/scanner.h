@@ -79,15 +79,19 @@ class Scanner {
  private:
   struct Candidates {
     std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint64_t>> by_attempt;  // table, attempt
-    std::size_t count = 0;
+    std::size_t wanted = 0;
     std::size_t room = 0;  // bytes that more of them may take
+    std::size_t count = 0;
+    std::size_t pages = 0;  // read for them
 
+    bool Full() const;
     // One that is larger than all the room is taken by itself; after one that does not fit there is no room.
     bool Takes(std::size_t bytes);
   };
   struct LaneWork {
     Lane* lane = nullptr;
-    std::vector<const DueGroup*> groups;  // due, in the order of work
+    std::vector<const DueGroup*> groups;  // due
+    std::vector<GroupRank> ranks;         // theirs
   };
   struct Look {
     std::shared_ptr<const DueMap> map;
@@ -104,7 +108,11 @@ class Scanner {
   // Claims what the look shows, as far as the lanes have room.
   void WorkOff(const EngineConfig& engine, const std::shared_ptr<Standing>& life);
   // Scans and claims for one lane as far as its room goes; false: nothing more can be claimed now.
-  bool Fill(const LaneWork& work, std::size_t most, const std::shared_ptr<Standing>& life);
+  bool Fill(LaneWork& work, std::size_t most, const std::shared_ptr<Standing>& life);
+  // Finds rows for a lane, in one turn; false on an error.
+  bool Gather(LaneWork& work, Candidates& found);
+  // Up to so many more, of this group; false on an error.
+  bool GatherFrom(const DueGroup& group, std::size_t most, Candidates& found);
   bool MayClaim(const DueGroup& group) const;
   // One page of a group into `found`; false on an error.
   bool ScanInto(const DueGroup& group, std::size_t limit, Candidates& found);
@@ -122,7 +130,7 @@ class Scanner {
   Suspects suspects_;
   Claimer claimer_;
   ScanCursors cursors_;
-  std::uint64_t turn_ = 0;
+  std::uint64_t turn_ = 0;  // of all lanes together
   Look look_;
   Micros last_map_cost_{0};
   Micros trouble_pause_{0};

@@ -31,7 +31,7 @@ TEST_F(ScanCursorTest, AFullPageGoesOnBehindItsLastRow) {
   cursors_.Advance(group_, last_, 999, true);
   cursors_.Refresh(kStart + seconds(1), {group_}, kRewind);
   EXPECT_EQ(cursors_.At(group_), last_);
-  EXPECT_EQ(cursors_.WaitingSince(group_), last_.run_at);
+  EXPECT_EQ(cursors_.Rank(group_).waiting_since, last_.run_at);
 }
 
 TEST_F(ScanCursorTest, AGroupThatRanEmptyStartsAgain) {
@@ -72,6 +72,14 @@ TEST_F(ScanCursorTest, AHeadThatMovedOnIsNoReasonToGoBack) {
   cursors_.Advance(group_, last_, 999, true);
   cursors_.Refresh(kStart + seconds(1), {Group(1, kDue + seconds(1))}, kRewind);
   EXPECT_EQ(cursors_.At(group_), last_);
+}
+
+TEST_F(ScanCursorTest, AGroupThatGoesBackKeepsItsTurn) {
+  cursors_.Refresh(kStart, {group_}, kRewind);
+  EXPECT_EQ(cursors_.Rank(group_).served, 0u);
+  cursors_.Served(group_, 7);
+  cursors_.Refresh(kStart + kRewind, {group_}, kRewind);
+  EXPECT_EQ(cursors_.Rank(group_).served, 7u);
 }
 
 TEST_F(ScanCursorTest, WhatTheMapDoesNotNameIsForgotten) {

@@ -1,4 +1,5 @@
 // The worker as a whole on a SQLite store.
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <thread>
@@ -202,6 +203,32 @@ TEST_F(WorkerTest, TasksWithoutAHandlerStayWaitingAndHoldNobodyUp) {
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
   EXPECT_EQ(Get(known).task.state, TaskState::Succeeded);
   EXPECT_EQ(Get(unknown).task.state, TaskState::Waiting);
+}
+
+TEST_F(WorkerTest, ABacklogDelaysNoOtherGroup) {
+  store_ = *OpenSqliteStore(*ParseStoreUrl("sqlite:" + folder_ + "/two.db"), {});
+  ASSERT_TRUE(store_->OpenSchema()->Apply({2, 1}));
+  ports_.shards.Set({{"main", store_}});
+  ports_.slices.Set({{"tasks_000", true, {}}, {"tasks_001", true, {}}});
+  std::vector<std::string> ran;
+  plugins_.behaviours["note"] = [&](auto tasks, auto&) {
+    for (const Task& task : tasks) ran.push_back(task.key.table);
+    return std::vector<Outcome>(tasks.size());
+  };
+  config_.handlers["note"].concurrency = 1;
+  desk_ = store_->OpenDesk();
+  NewTask old;
+  old.handler = "note";
+  old.run_at = WallTime(std::chrono::hours(24 * 365 * 50));
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(desk_->Submit("tasks_000", std::vector<NewTask>(999, old)));
+  NewTask fresh;
+  fresh.handler = "note";
+  ASSERT_TRUE(desk_->Submit("tasks_001", std::vector<NewTask>(10, fresh)));
+
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  ASSERT_EQ(ran.size(), 4006u);
+  const auto last = std::find(ran.rbegin(), ran.rend(), "tasks_001").base() - ran.begin();
+  EXPECT_LT(last, 2 * 999) << "the ten wait for more than two claims";
 }
 
 TEST_F(WorkerTest, TasksThatADeadWorkerLeftRunningAreRescued) {
