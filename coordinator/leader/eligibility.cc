@@ -11,15 +11,21 @@ bool Within(const std::vector<std::string>& names, const std::string& name) {
 
 }  // namespace
 
-Obstacle ObstacleOf(const WorkerDocument& worker, const SliceName& slice) {
+bool AcceptsNumber(const WorkerDocument& worker, std::uint32_t number) {
   const auto& numbers = worker.load_balance;
-  if (numbers && !std::binary_search(numbers->begin(), numbers->end(), slice.number)) {
-    return Obstacle::LoadBalance;
-  }
-  if (worker.shards && !Within(*worker.shards, slice.shard)) return Obstacle::Shard;
-  const bool table = !worker.tables || Within(*worker.tables, slice.table) ||
-                     Within(*worker.tables, slice.shard + "/" + slice.table);
-  return table ? Obstacle::None : Obstacle::Table;
+  return !numbers || std::binary_search(numbers->begin(), numbers->end(), number);
+}
+
+Obstacle ObstacleOfTable(const WorkerDocument& worker, const std::string& shard, const std::string& table) {
+  if (worker.shards && !Within(*worker.shards, shard)) return Obstacle::Shard;
+  const bool named =
+      !worker.tables || Within(*worker.tables, table) || Within(*worker.tables, shard + "/" + table);
+  return named ? Obstacle::None : Obstacle::Table;
+}
+
+Obstacle ObstacleOf(const WorkerDocument& worker, const SliceName& slice) {
+  if (!AcceptsNumber(worker, slice.number)) return Obstacle::LoadBalance;
+  return ObstacleOfTable(worker, slice.shard, slice.table);
 }
 
 const std::string* FirstRefused(const WorkerDocument& worker, const std::vector<std::string>& types) {

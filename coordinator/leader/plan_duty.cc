@@ -1,16 +1,18 @@
 #include "coordinator/leader/plan_duty.h"
 
 #include <algorithm>
-#include <set>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "coordinator/leader/eligibility.h"
-#include "coordinator/planner/cluster_state.h"
+#include "coordinator/leader/slice_kinds.h"
 #include "coordinator/planner/handler_groups.h"
+#include "coordinator/planner/planner.h"
 
 namespace millrace {
 namespace {
-
-using Owners = std::map<std::string, std::string>;  // slice → worker
 
 bool IsPresent(MemberRole role) {
   return role == MemberRole::Active || role == MemberRole::Probation || role == MemberRole::Draining;
@@ -41,28 +43,6 @@ std::vector<HandlerGroup> EarlierGroups(const PlanState& state) {
   return earlier;
 }
 
-// Who has each slice. Should two documents name one, the owner that is there has it, then the later word.
-Owners AssignedOwners(const PlanState& state) {
-  Owners owners;
-  std::map<std::string, std::pair<bool, std::uint64_t>> weight;
-  for (const auto& [id, document] : state.assigned) {
-    const std::pair<bool, std::uint64_t> mine{IsPresent(RoleOf(state, id)), document.epoch};
-    for (const std::string& slice : document.slices) {
-      const auto known = weight.find(slice);
-      if (known != weight.end() && known->second >= mine) continue;
-      weight[slice] = mine;
-      owners[slice] = id;
-    }
-  }
-  return owners;
-}
-
-bool MayOwn(const WorkerDocument& worker, const SliceName& slice) {
-  return ObstacleOf(worker, slice) == Obstacle::None;
-}
-
-bool IsLimited(const WorkerDocument& worker) { return worker.load_balance || worker.shards || worker.tables; }
-
 std::vector<PlannedTable> Tables(const PlanState& state) {
   std::vector<PlannedTable> tables = state.catalog.tables;
   if (state.catalog.unread.empty()) return tables;
@@ -76,152 +56,199 @@ std::vector<PlannedTable> Tables(const PlanState& state) {
     }
   }
   for (const auto& [table, slices] : assigned) tables.push_back({table.first, table.second, slices});
+  std::sort(tables.begin(), tables.end());
   return tables;
 }
 
-struct NamedSlice {
-  SliceName name;
-  std::string id;
+// A worker that is there, or that has slices. Sorted by id, as the plan's numbers should be.
+struct Holder {
+  std::string_view id;
+  MemberRole role = MemberRole::Gone;
+  const WorkerDocument* document = nullptr;  // null: it is away, and was never seen
+  const AssignDocument* assigned = nullptr;  // null: nothing is
+};
+using HolderIndex = std::uint32_t;
+constexpr HolderIndex kNoHolder = 0xFFFFFFFF;
+
+std::vector<Holder> HoldersOf(const PlanState& state) {
+  std::map<std::string_view, Holder> holders;
+  for (const auto& [id, document] : state.workers) holders[id].document = &document;
+  for (const auto& [id, document] : state.assigned) holders[id].assigned = &document;
+  std::vector<Holder> sorted;
+  for (auto& [id, holder] : holders) {
+    holder.id = id;
+    holder.role = RoleOf(state, std::string(id));
+    sorted.push_back(holder);
+  }
+  return sorted;
+}
+
+// Should two documents name one slice, the owner that is there has it, then the later word.
+struct Claim {
+  bool present = false;
+  std::uint64_t epoch = 0;
+  HolderIndex holder = kNoHolder;
+  bool GoesBefore(const Claim& other) const {
+    return std::pair(present, epoch) > std::pair(other.present, other.epoch);
+  }
+};
+using Claims = std::unordered_map<std::string_view, Claim>;  // by the slice's name
+
+Claims ClaimsOf(const std::vector<Holder>& holders) {
+  Claims claims;
+  for (HolderIndex i = 0; i < holders.size(); ++i) {
+    if (holders[i].assigned == nullptr) continue;
+    const Claim mine{IsPresent(holders[i].role), holders[i].assigned->epoch, i};
+    for (const std::string& slice : holders[i].assigned->slices) {
+      const auto [known, fresh] = claims.try_emplace(slice, mine);
+      if (!fresh && mine.GoesBefore(known->second)) known->second = mine;
+    }
+  }
+  return claims;
+}
+
+// A slice that is to be owned.
+struct Slice {
+  std::string name;
+  GroupIndex kind = 0;
+  HolderIndex owner = kNoHolder;  // as it is assigned, and then as it will be
 };
 
+// Slices and workers are numbers here; only what comes in and what goes out has names.
 class PlanMaker {
  public:
-  PlanMaker(const PlanState& state, bool quiet) : state_(state), quiet_(quiet), groups_(GroupsOf(state)) {}
+  PlanMaker(const PlanState& state, bool quiet)
+      : state_(state),
+        quiet_(quiet),
+        groups_(GroupsOf(state)),
+        tables_(Tables(state)),
+        holders_(HoldersOf(state)),
+        kinds_(tables_, groups_, state.workers) {}
 
   PlanDecision Make() {
     ListSlices();
-    CarryOwners();
-    SplitByOwner();
-    Solve({MemberRole::Active}, std::move(first_), quiet_);
-    std::vector<NamedSlice> left;
-    left.swap(unplaced_);
-    left.insert(left.end(), second_.begin(), second_.end());
-    Solve({MemberRole::Probation}, std::move(left), false);
-    Finish();
+    FindAccepted();
+    std::vector<SliceIndex> first;
+    std::vector<SliceIndex> second;
+    SplitByOwner(first, second);
+    const std::vector<SliceIndex> left = Solve(MemberRole::Active, first, quiet_);
+    second.insert(second.end(), left.begin(), left.end());
+    std::sort(second.begin(), second.end());
+    const std::vector<SliceIndex> unplaced = Solve(MemberRole::Probation, second, false);
+    Finish(unplaced);
     return std::move(decision_);
   }
 
  private:
   void ListSlices() {
-    for (const PlannedTable& table : Tables(state_)) {
-      for (const HandlerGroup& group : groups_) {
-        for (std::uint32_t number = 0; number < table.slices; ++number) ListSlice(table, group, number);
-        for (const std::uint32_t number : table.beyond) ListSlice(table, group, number);
-      }
+    const Claims claims = ClaimsOf(holders_);
+    const std::vector<HandlerGroup> earlier = EarlierGroups(state_);
+    for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+      const std::string from = CarriedFrom(groups_[group], earlier);
+      for (std::uint32_t table = 0; table < tables_.size(); ++table) ListTable(table, group, from, claims);
     }
   }
 
-  void ListSlice(const PlannedTable& table, const HandlerGroup& group, std::uint32_t number) {
-    SliceName name{table.shard, table.table, number, group.name};
-    std::string id = ToString(name);
-    slices_.push_back({std::move(name), std::move(id)});
+  // A slice of a group that split or merged counts as owned by the owner of what it came from: `from`.
+  void ListTable(std::uint32_t table, std::uint32_t group, const std::string& from, const Claims& claims) {
+    SliceName name{tables_[table].shard, tables_[table].table, 0, groups_[group].name};
+    const auto list = [&](std::uint32_t number) {
+      name.number = number;
+      Slice slice{ToString(name), kinds_.Of(table, group, number)};
+      auto claim = claims.find(slice.name);
+      if (claim == claims.end() && !from.empty() && from != name.group) {
+        claim = claims.find(ToString({name.shard, name.table, number, from}));
+      }
+      if (claim != claims.end()) slice.owner = claim->second.holder;
+      slices_.push_back(std::move(slice));
+    };
+    for (std::uint32_t number = 0; number < tables_[table].slices; ++number) list(number);
+    for (const std::uint32_t number : tables_[table].beyond) list(number);
   }
 
-  // A slice of a group that split or merged counts as owned by the owner of what it came from.
-  void CarryOwners() {
-    const Owners assigned = AssignedOwners(state_);
-    const std::vector<HandlerGroup> earlier = EarlierGroups(state_);
-    std::map<std::string, std::string> from;
-    for (const HandlerGroup& group : groups_) from[group.name] = CarriedFrom(group, earlier);
-    for (const NamedSlice& slice : slices_) {
-      auto found = assigned.find(slice.id);
-      if (found == assigned.end() && from[slice.name.group] != slice.name.group) {
-        SliceName old = slice.name;
-        old.group = from[slice.name.group];
-        if (!old.group.empty()) found = assigned.find(ToString(old));
-      }
-      if (found != assigned.end()) owners_[slice.id] = found->second;
+  void FindAccepted() {
+    accepted_.resize(holders_.size());
+    for (HolderIndex i = 0; i < holders_.size(); ++i) {
+      if (holders_[i].document != nullptr) accepted_[i] = kinds_.AcceptedBy(*holders_[i].document);
     }
   }
 
   // Slices that are kept for an absent owner are no matter of the plan; what workers on probation have and
   // may have stays with them; all others are for the active ones.
-  void SplitByOwner() {
-    for (NamedSlice& slice : slices_) {
-      const auto owner = owners_.find(slice.id);
-      const MemberRole role = owner == owners_.end() ? MemberRole::Gone : RoleOf(state_, owner->second);
+  void SplitByOwner(std::vector<SliceIndex>& first, std::vector<SliceIndex>& second) const {
+    for (SliceIndex i = 0; i < slices_.size(); ++i) {
+      const HolderIndex owner = slices_[i].owner;
+      const MemberRole role = owner == kNoHolder ? MemberRole::Gone : holders_[owner].role;
       if (role == MemberRole::Kept) continue;
-      const bool stays = role == MemberRole::Probation && MayKeep(owner->second, slice.name);
-      (stays ? second_ : first_).push_back(std::move(slice));
+      const bool stays = role == MemberRole::Probation && MayKeep(owner, slices_[i]);
+      (stays ? second : first).push_back(i);
     }
   }
 
-  bool MayKeep(const std::string& id, const SliceName& slice) const {
-    const auto worker = state_.workers.find(id);
-    if (worker == state_.workers.end() || !MayOwn(worker->second, slice)) return false;
-    const auto group = std::find_if(groups_.begin(), groups_.end(),
-                                    [&](const HandlerGroup& one) { return one.name == slice.group; });
-    return FirstRefused(worker->second, group->handlers) == nullptr;
+  bool MayKeep(HolderIndex owner, const Slice& slice) const {
+    const auto& kinds = accepted_[owner];
+    return holders_[owner].document != nullptr &&
+           (!kinds || std::binary_search(kinds->begin(), kinds->end(), slice.kind));
   }
 
-  void Solve(const std::set<MemberRole>& roles, std::vector<NamedSlice> slices, bool quiet) {
-    ClusterState problem;
-    for (const auto& [id, document] : state_.workers) {
-      if (!roles.contains(RoleOf(state_, id))) continue;
-      StateWorker worker{id, document.weight, document.handlers};
-      if (IsLimited(document)) worker.slices = Eligible(document, slices);
-      problem.workers.push_back(std::move(worker));
+  // Places these slices on the workers of one role; returns those that none of them accepts.
+  std::vector<SliceIndex> Solve(MemberRole role, const std::vector<SliceIndex>& slices, bool quiet) {
+    PlanInput input;
+    std::vector<HolderIndex> workers;
+    std::vector<WorkerIndex> numbers(holders_.size(), kNobody);
+    for (HolderIndex i = 0; i < holders_.size(); ++i) {
+      const Holder& holder = holders_[i];
+      if (holder.role != role || holder.document == nullptr) continue;
+      numbers[i] = static_cast<WorkerIndex>(workers.size());
+      workers.push_back(i);
+      input.workers.push_back({holder.document->weight, accepted_[i]});
     }
-    for (const HandlerGroup& group : groups_) problem.groups[group.name] = group.handlers;
-    for (const NamedSlice& slice : slices) {
-      problem.slices.push_back({slice.id, slice.name.group});
-      const auto owner = owners_.find(slice.id);
-      if (owner != owners_.end()) problem.current[slice.id] = owner->second;
+    input.slices.reserve(slices.size());
+    for (const SliceIndex i : slices) {
+      const HolderIndex owner = slices_[i].owner;
+      input.slices.push_back({slices_[i].kind, owner == kNoHolder ? kNobody : numbers[owner]});
     }
-    const NumberedState numbered = Number(problem);
-    const Plan plan = SolvePlan(numbered.input);
-    Take(numbered, plan, quiet);
-    const std::set<SliceIndex> missed(plan.unplaceable.begin(), plan.unplaceable.end());
-    std::set<std::string> missed_names;
-    for (const SliceIndex index : missed) missed_names.insert(numbered.slices[index]);
-    for (NamedSlice& slice : slices) {
-      if (missed_names.contains(slice.id)) unplaced_.push_back(std::move(slice));
-    }
+    const Plan plan = SolvePlan(input);
+    for (const PlanMove& move : plan.moves) Take(slices_[slices[move.slice]], workers[move.to], move, quiet);
+    std::vector<SliceIndex> missed;
+    for (const SliceIndex at : plan.unplaceable) missed.push_back(slices[at]);
+    return missed;
   }
 
-  static std::vector<std::string> Eligible(const WorkerDocument& document,
-                                           const std::vector<NamedSlice>& slices) {
-    std::vector<std::string> eligible;
-    for (const NamedSlice& slice : slices) {
-      if (MayOwn(document, slice.name)) eligible.push_back(slice.id);
+  void Take(Slice& slice, HolderIndex to, const PlanMove& move, bool quiet) {
+    if (move.voluntary && !quiet) {
+      ++decision_.waiting;
+      return;
     }
-    return eligible;
+    const std::string_view from = slice.owner == kNoHolder ? std::string_view() : holders_[slice.owner].id;
+    decision_.moves.push_back({slice.name, std::string(from), std::string(holders_[to].id), move.voluntary});
+    slice.owner = to;
   }
 
-  void Take(const NumberedState& numbered, const Plan& plan, bool quiet) {
-    for (const PlanMove& move : plan.moves) {
-      if (move.to == kNobody) continue;  // it stays with whoever has it, until somebody can take it
-      if (move.voluntary && !quiet) {
-        ++decision_.waiting;
-        continue;
-      }
-      const std::string& slice = numbered.slices[move.slice];
-      const auto owner = owners_.find(slice);
-      decision_.moves.push_back(
-          {slice, owner == owners_.end() ? "" : owner->second, numbered.workers[move.to], move.voluntary});
-    }
-  }
-
-  void Finish() {
-    for (const NamedSlice& slice : unplaced_) decision_.unplaceable.push_back(slice.id);
+  void Finish(const std::vector<SliceIndex>& unplaced) {
+    for (const SliceIndex i : unplaced) decision_.unplaceable.push_back(slices_[i].name);
     std::sort(decision_.unplaceable.begin(), decision_.unplaceable.end());
     if (groups_.size() != 1 || groups_.front().name != kDefaultGroup) {
       for (const HandlerGroup& group : groups_) decision_.groups[group.name] = group.handlers;
     }
-    Owners wanted = owners_;
-    for (const SliceMove& move : decision_.moves) wanted[move.slice] = move.to;
-    for (const auto& [id, document] : state_.assigned) decision_.wanted[id];
-    for (const auto& [slice, id] : wanted) decision_.wanted[id].push_back(slice);
+    std::vector<std::vector<std::string>> wanted(holders_.size());
+    for (Slice& slice : slices_) {
+      if (slice.owner != kNoHolder) wanted[slice.owner].push_back(std::move(slice.name));
+    }
+    for (HolderIndex i = 0; i < holders_.size(); ++i) {
+      if (wanted[i].empty() && holders_[i].assigned == nullptr) continue;
+      decision_.wanted[std::string(holders_[i].id)] = std::move(wanted[i]);
+    }
   }
 
   const PlanState& state_;
   const bool quiet_;
   const std::vector<HandlerGroup> groups_;
-  std::vector<NamedSlice> slices_;
-  Owners owners_;
-  std::vector<NamedSlice> first_;
-  std::vector<NamedSlice> second_;
-  std::vector<NamedSlice> unplaced_;
+  const std::vector<PlannedTable> tables_;
+  const std::vector<Holder> holders_;
+  SliceKinds kinds_;
+  std::vector<std::optional<std::vector<GroupIndex>>> accepted_;  // by holder; nullopt: every kind
+  std::vector<Slice> slices_;
   PlanDecision decision_;
 };
 

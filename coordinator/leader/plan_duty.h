@@ -1,32 +1,15 @@
 // The leader's first duty: from what the tree shows to what the assignments should say. Pure.
 #pragma once
 
-#include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "coordinator/coordination/documents.h"
 #include "coordinator/leader/membership.h"
+#include "coordinator/leader/table_catalog.h"
 
 namespace millrace {
-
-// A task table whose slices are to be owned: the numbers 0 … slices-1, and those beyond that have rows.
-struct PlannedTable {
-  std::string shard;
-  std::string table;
-  std::uint32_t slices = 0;
-  std::vector<std::uint32_t> beyond = {};
-  auto operator<=>(const PlannedTable&) const = default;
-};
-struct TableCatalog {
-  std::vector<PlannedTable> tables;  // sorted
-  // Shards whose tables are not known, since they could not be read yet: what is assigned of them stays
-  // planned.
-  std::set<std::string> unread;
-  bool operator==(const TableCatalog&) const = default;
-};
 
 using HandlersByGroup = std::map<std::string, std::vector<std::string>>;
 

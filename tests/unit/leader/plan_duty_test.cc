@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <random>
+
+#include "coordinator/leader/eligibility.h"
+
 namespace millrace {
 namespace {
 
@@ -24,6 +28,13 @@ class PlanDutyTest : public testing::Test {
     state_.assigned.clear();
     for (const auto& [id, slices] : decision.wanted) state_.assigned[id] = {1, 1, slices, decision.groups};
     return decision;
+  }
+  // Whether the worker may own the slice, asked from its document alone.
+  bool Accepts(const WorkerDocument& worker, const std::string& slice, const HandlersByGroup& groups) {
+    const SliceName name = ParseSliceName(slice).value();
+    const auto group = groups.find(name.group);
+    return ObstacleOf(worker, name) == Obstacle::None &&
+           (group == groups.end() || FirstRefused(worker, group->second) == nullptr);
   }
   std::size_t Count(const std::string& id) { return state_.assigned[id].slices.size(); }
 
@@ -175,6 +186,41 @@ TEST_F(PlanDutyTest, ShardsAndTablesLimitAWorker) {
   CarryOut();
   EXPECT_THAT(state_.assigned["w1"].slices, testing::Each(testing::StartsWith("east/")));
   EXPECT_THAT(state_.assigned["w2"].slices, testing::Each(testing::StartsWith("west/")));
+}
+
+TEST_F(PlanDutyTest, WithLimitsOfEveryKindASliceIsWithSomebodyWhoMayHaveItOrThereIsNobody) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    const auto names = [&](std::vector<std::string> all) {
+      std::erase_if(all, [&](const std::string&) { return random() % 2 == 0; });
+      return all;
+    };
+    state_ = {};
+    state_.catalog.tables = {{"east", "mails", 6}, {"east", "tasks", 8, {11}}, {"west", "tasks", 8}};
+    for (const char* id : {"w1", "w2", "w3", "w4", "w5"}) {
+      Join(id, random() % 4 == 0 ? MemberRole::Probation : MemberRole::Active);
+      WorkerDocument& worker = state_.workers[id];
+      if (random() % 2 == 0) worker.handlers = names({"a", "b", "c"});
+      if (worker.handlers && worker.handlers->empty()) worker.handlers = {{"c"}};
+      if (random() % 2 == 0) worker.load_balance = {{0, 1, static_cast<std::uint32_t>(2 + random() % 10)}};
+      if (random() % 3 == 0) worker.shards = names({"east", "west"});
+      if (random() % 3 == 0) worker.tables = names({"mails", "west/tasks"});
+    }
+    for (int round = 0; round < 2; ++round) {
+      const PlanDecision decision = CarryOut();
+      for (const auto& [id, slices] : decision.wanted) {
+        for (const std::string& slice : slices)
+          EXPECT_TRUE(Accepts(state_.workers[id], slice, decision.groups))
+              << "seed " << seed << ": " << id << " has " << slice;
+      }
+      for (const std::string& slice : decision.unplaceable) {
+        for (const auto& [id, worker] : state_.workers)
+          EXPECT_FALSE(Accepts(worker, slice, decision.groups))
+              << "seed " << seed << ": nobody has " << slice << ", which " << id << " accepts";
+      }
+    }
+    EXPECT_THAT(Decide().moves, IsEmpty()) << "seed " << seed;
+  }
 }
 
 TEST_F(PlanDutyTest, RetiredTablesLeaveThePlanAndMoreSlicesJoinIt) {

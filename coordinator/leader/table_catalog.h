@@ -1,0 +1,28 @@
+// The task tables of a cluster, as a plan sees them.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+// A task table whose slices are to be owned: the numbers 0 … slices-1, and those beyond that have rows.
+struct PlannedTable {
+  std::string shard;
+  std::string table;
+  std::uint32_t slices = 0;
+  std::vector<std::uint32_t> beyond = {};
+  auto operator<=>(const PlannedTable&) const = default;
+};
+
+struct TableCatalog {
+  std::vector<PlannedTable> tables;  // sorted
+  // Shards whose tables are not known, since they could not be read yet: what is assigned of them stays
+  // planned.
+  std::set<std::string> unread;
+  bool operator==(const TableCatalog&) const = default;
+};
+
+}  // namespace millrace

@@ -1,0 +1,71 @@
+// How long a leader takes to decide: from what it has read to the assignments that it wants, names and all.
+// 100 tables of 1,000 slices, 1,000 workers of which ten leave.
+#include <benchmark/benchmark.h>
+
+#include <numeric>
+
+#include "coordinator/leader/plan_duty.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::uint32_t kTables = 100;
+constexpr std::uint32_t kSlicesEach = 1000;
+constexpr std::uint32_t kWorkers = 1000;
+constexpr std::uint32_t kLeavers = 10;
+constexpr std::uint32_t kTypes = 50;
+
+std::string Name(const char* prefix, std::uint32_t number) {
+  const std::string digits = std::to_string(number);
+  return prefix + std::string(4 - digits.size(), '0') + digits;
+}
+
+// Every worker has the same plugins. Some are limited to half of the load-balance numbers, each to other
+// ones.
+PlanState Cluster(std::uint32_t limited) {
+  PlanState state;
+  for (std::uint32_t t = 0; t < kTables; ++t)
+    state.catalog.tables.push_back({"main", Name("tasks_", t), kSlicesEach});
+  for (std::uint32_t w = 0; w < kWorkers; ++w) {
+    const std::string id = Name("worker-", w);
+    state.roles[id] = MemberRole::Active;
+    WorkerDocument& worker = state.workers[id];
+    worker.handlers.emplace();
+    for (std::uint32_t type = 0; type < kTypes; ++type) worker.handlers->push_back(Name("type_", type));
+    if (w >= limited) continue;
+    worker.load_balance.emplace(kSlicesEach / 2);
+    std::iota(worker.load_balance->begin(), worker.load_balance->end(), w * kSlicesEach / 2 / limited);
+  }
+  return state;
+}
+
+// Balanced, and then some are gone.
+PlanState WithLeavers(PlanState state) {
+  const PlanDecision decision = DecidePlan(state, true);
+  for (const auto& [id, slices] : decision.wanted) state.assigned[id] = {1, 1, slices, decision.groups};
+  for (std::uint32_t w = 0; w < kLeavers; ++w) {
+    const std::string id = Name("worker-", w * kWorkers / kLeavers);
+    state.workers.erase(id);
+    state.roles[id] = MemberRole::Gone;
+  }
+  return state;
+}
+
+void Measure(const char* name, const PlanState& state) {
+  benchmark::RegisterBenchmark(name, [state](benchmark::State& run) {
+    std::size_t moves = 0;
+    for (auto step : run) moves = DecidePlan(state, true).moves.size();
+    run.counters["moves"] = static_cast<double>(moves);
+  })->Unit(benchmark::kMillisecond);
+}
+
+const bool kRegistered = [] {
+  Measure("decision, unlimited, first placement", Cluster(0));
+  Measure("decision, unlimited, ten leave", WithLeavers(Cluster(0)));
+  Measure("decision, 200 with limits of their own, first placement", Cluster(200));
+  Measure("decision, 200 with limits of their own, ten leave", WithLeavers(Cluster(200)));
+  return true;
+}();
+
+}  // namespace
+}  // namespace millrace
