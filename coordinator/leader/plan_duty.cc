@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -23,10 +24,33 @@ MemberRole RoleOf(const PlanState& state, const std::string& id) {
   return found == state.roles.end() ? MemberRole::Gone : found->second;
 }
 
+// The task types of a worker, as far as its assignment tells: those of the groups that it has slices of. So
+// every type stays with those that it was grouped with. nullopt: there was one group for all types.
+std::optional<AcceptedHandlers> TypesAssigned(const AssignDocument& document) {
+  std::set<std::string> groups;
+  if (document.groups.empty()) return std::nullopt;
+  for (const std::string& slice : document.slices) {
+    if (const auto name = ParseSliceName(slice)) groups.insert(name->group);
+  }
+  std::set<std::string> types;
+  for (const auto& [name, handlers] : document.groups) {
+    if (groups.contains(name)) types.insert(handlers.begin(), handlers.end());
+  }
+  if (types.empty()) return std::nullopt;
+  if (types.contains(kEveryOther)) return AcceptedHandlers();
+  return AcceptedHandlers(std::in_place, types.begin(), types.end());
+}
+
+// A worker that is expected back counts with its types. One that this leader has never seen, since it began
+// while the worker was away, has said nothing but what its predecessor assigned.
 std::vector<HandlerGroup> GroupsOf(const PlanState& state) {
   std::vector<AcceptedHandlers> accepted;
   for (const auto& [id, document] : state.workers) {
     if (RoleOf(state, id) != MemberRole::Gone) accepted.push_back(document.handlers);
+  }
+  for (const auto& [id, document] : state.assigned) {
+    if (RoleOf(state, id) != MemberRole::Kept || state.workers.contains(id)) continue;
+    if (auto types = TypesAssigned(document)) accepted.push_back(std::move(*types));
   }
   return DeriveGroups(accepted, state.configured);
 }

@@ -14,9 +14,10 @@ using std::chrono::seconds;
 class LeaderTest : public testing::Test {
  protected:
   struct Process {
-    Process(LeaderTest& test, const std::string& id, const std::string& life)
-        : member({id, WorkerDocument{.host = "h", .incarnation = life}}, ConfigLayers(),
-                 {[](const MemberView&) {}, nullptr, nullptr}),
+    Process(LeaderTest& test, const std::string& id, const std::string& life,
+            std::optional<std::vector<std::string>> types)
+        : member({id, WorkerDocument{.host = "h", .incarnation = life, .handlers = std::move(types)}},
+                 ConfigLayers(), {[](const MemberView&) {}, nullptr, nullptr}),
           leader({id, life, {}},
                  {[&test] { return test.catalog_; }, [] { return std::map<std::string, std::string>(); },
                   [&test](const SliceMove&) { ++test.moves_; }, nullptr, nullptr,
@@ -30,9 +31,9 @@ class LeaderTest : public testing::Test {
   void SetTables(std::vector<PlannedTable> tables) {
     catalog_ = std::make_shared<const TableCatalog>(TableCatalog{std::move(tables), {}});
   }
-  void Start(const std::string& id) {
+  void Start(const std::string& id, std::optional<std::vector<std::string>> types = {}) {
     auto& process = processes_[id];
-    process = std::make_unique<Process>(*this, id, id + "." + std::to_string(++lives_));
+    process = std::make_unique<Process>(*this, id, id + "." + std::to_string(++lives_), std::move(types));
     room_.Add(process->member);
     room_.Add(process->leader);
     ASSERT_TRUE(room_.Settle());
@@ -121,6 +122,23 @@ TEST_F(LeaderTest, AnExpectedRestartMovesNothing) {
   EXPECT_EQ(Moves(), 0);
   EXPECT_EQ(Count("w3"), 21u);
   EXPECT_FALSE(room_.Has("/control/expect/w3"));
+}
+
+TEST_F(LeaderTest, AnExpectedRestartOfTheLeaderMovesNothingWhereWorkersDifferInTheirTypes) {
+  Start("w1", {{"a"}});
+  Start("w2", {{"a", "b"}});
+  Quiet();
+  Moves();
+  ASSERT_TRUE(processes_["w1"]->leader.Leading());
+  room_.Put("/control/expect/w1", "");
+  room_.Settle();
+  Kill("w1");
+  ASSERT_TRUE(room_.Pass(seconds(20)));
+  EXPECT_EQ(Count("w2"), 64u);
+  Start("w1", {{"a"}});
+  Quiet();
+  EXPECT_EQ(Moves(), 0);
+  EXPECT_EQ(Count("w1"), 64u);
 }
 
 TEST_F(LeaderTest, DrainMovesExactlyTheDrainedSlices) {

@@ -151,6 +151,49 @@ TEST_F(PlanDutyTest, AGroupThatSplitsStaysWithItsOwnerWhereHeMay) {
   EXPECT_THAT(CarryOut(true).moves, SizeIs(64));
 }
 
+// As a leader sees it that began while the worker was away.
+TEST_F(PlanDutyTest, AKeptWorkerThatWasNeverSeenKeepsTheGroupsAsTheyAre) {
+  Join("w1");
+  Join("w2");
+  state_.workers["w1"].handlers = {{"a"}};
+  state_.workers["w2"].handlers = {{"a", "b"}};
+  const PlanDecision before = CarryOut();
+  const std::size_t kept = Count("w1");
+  state_.workers.erase("w1");
+  Leave("w1", MemberRole::Kept);
+  const PlanDecision away = CarryOut();
+  EXPECT_THAT(away.moves, IsEmpty());
+  EXPECT_EQ(away.groups, before.groups);
+  EXPECT_EQ(Count("w1"), kept);
+  Join("w1");
+  state_.workers["w1"].handlers = {{"a"}};
+  EXPECT_THAT(CarryOut().moves, IsEmpty());
+}
+
+TEST_F(PlanDutyTest, AKeptWorkerThatTookEveryTypeStillDoes) {
+  Join("w1");
+  Join("w2");
+  state_.workers["w2"].handlers = {{"b"}};
+  const PlanDecision before = CarryOut();
+  state_.workers.erase("w1");
+  Leave("w1", MemberRole::Kept);
+  const PlanDecision away = CarryOut();
+  EXPECT_THAT(away.moves, IsEmpty());
+  EXPECT_EQ(away.groups, before.groups);
+}
+
+TEST_F(PlanDutyTest, AKeptWorkerOfAClusterOfOneGroupSplitsNothing) {
+  Join("w1");
+  Join("w2");
+  state_.workers["w1"].handlers = state_.workers["w2"].handlers = {{"a", "b"}};
+  CarryOut();
+  state_.workers.erase("w1");
+  Leave("w1", MemberRole::Kept);
+  const PlanDecision away = CarryOut();
+  EXPECT_THAT(away.moves, IsEmpty());
+  EXPECT_THAT(away.groups, IsEmpty());
+}
+
 TEST_F(PlanDutyTest, LoadBalanceNumbersLimitAWorker) {
   Join("w1");
   Join("w2");
