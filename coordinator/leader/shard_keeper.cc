@@ -61,10 +61,11 @@ void ShardKeeper::Run() {
 
 void ShardKeeper::Round(Hands& hands) {
   if (!ReadTables(*hands.schema)) return;
-  const std::vector<TableInfo> tables = *Tables();
-  if (slices_.Do(*hands.schema, tables, Wanted().slices)) ReadTables(*hands.schema);
+  const std::optional<std::vector<TableInfo>> tables = Tables();
+  if (!tables) return;  // the configuration names none of those that are there
+  if (slices_.Do(*hands.schema, *tables, Wanted().slices)) ReadTables(*hands.schema);
   std::vector<std::string> names;
-  for (const TableInfo& table : tables) names.push_back(table.table);
+  for (const TableInfo& table : *tables) names.push_back(table.table);
   const BootTime now = BootClock::now();
   hands.prune.Do(names, *parts_.config(), now);
   const auto ownership = parts_.ownership();

@@ -1,0 +1,121 @@
+#include "coordinator/leader/shard_keeper.h"
+
+#include <gmock/gmock.h>
+
+#include "framework/testing/memory_store.h"
+#include "tests/unit/worker/worker_fixture.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+
+// A keeper of a shard in memory, which looks at it again and again.
+class ShardKeeperTest : public testing::Test {
+ protected:
+  ShardKeeperTest() {
+    EXPECT_TRUE(store_->OpenSchema()->Apply({.tables = 1, .slices = 8}));
+    config_.Set(std::make_shared<const Config>());
+  }
+  void Configure(ShardConfig shard) {
+    Config config;
+    config.shards["main"] = std::move(shard);
+    config_.Set(std::make_shared<const Config>(std::move(config)));
+  }
+  void Start() { keeper_.Start(); }
+  // Looks after each of the keeper's turns; false: it did not come true within ten seconds.
+  template <class Condition>
+  bool Eventually(Condition condition) {
+    const BootTime deadline = BootClock::now() + seconds(10);
+    while (!condition()) {
+      if (BootClock::now() >= deadline) return false;
+      turn_.WaitFor(milliseconds(100));
+    }
+    return true;
+  }
+  void WaitForTurns(int turns) {
+    const int enough = turns_ + turns;
+    ASSERT_TRUE(Eventually([&] { return turns_ >= enough; }));
+  }
+  std::uint32_t Slices() {
+    const auto tables = keeper_.Tables();
+    return tables ? tables->at(0).slices : 0;
+  }
+
+  const SystemClock clock_;
+  std::shared_ptr<MemoryStore> store_ = std::make_shared<MemoryStore>(clock_);
+  Settable<std::shared_ptr<const Config>> config_;
+  Settable<std::shared_ptr<const Ownership>> ownership_;
+  std::atomic<bool> leading_{true};
+  std::atomic<int> turns_{0};
+  Signal turn_;
+  ShardKeeper keeper_{{"main", store_,
+                       [this] {
+                         ++turns_;
+                         turn_.Notify();
+                         return leading_.load();
+                       },
+                       [this] { return config_.Get(); }, [this] { return ownership_.Get(); },
+                       milliseconds(1)}};
+};
+
+TEST_F(ShardKeeperTest, ReadsTheTablesWhileItsProcessLeads) {
+  Start();
+  ASSERT_TRUE(Eventually([&] { return Slices() == 8; }));
+  leading_ = false;  // another leader may change them now
+  EXPECT_TRUE(Eventually([&] { return !keeper_.Tables(); }));
+}
+
+TEST_F(ShardKeeperTest, ReadsNothingWhileAnotherLeads) {
+  leading_ = false;
+  Start();
+  WaitForTurns(3);
+  EXPECT_FALSE(keeper_.Tables());
+}
+
+TEST_F(ShardKeeperTest, GivesTheTablesAsManySlicesAsTheConfigurationWants) {
+  Start();
+  ASSERT_TRUE(Eventually([&] { return Slices() == 8; }));
+  Configure({.slices = 16});
+  EXPECT_TRUE(Eventually([&] { return Slices() == 16; }));
+}
+
+TEST_F(ShardKeeperTest, KeepsToTheTablesThatTheConfigurationNames) {
+  ASSERT_TRUE(store_->OpenSchema()->Apply({.tables = 3, .slices = 8}));
+  Configure({.tables = {"tasks_001"}});
+  Start();
+  ASSERT_TRUE(Eventually([&] { return keeper_.Tables().has_value(); }));
+  EXPECT_THAT(*keeper_.Tables(), ElementsAre(TableInfo{"tasks_001", 8}));
+  Configure({.tables = {"misspelt"}});
+  WaitForTurns(3);
+  EXPECT_THAT(*keeper_.Tables(), ElementsAre(TableInfo{"tasks_001", 8}));  // a slip of the hand
+}
+
+TEST_F(ShardKeeperTest, KnowsNoTablesWhereTheConfigurationNamesNoneThatIsThere) {
+  Configure({.tables = {"misspelt"}});
+  Start();
+  WaitForTurns(3);
+  EXPECT_FALSE(keeper_.Tables());
+}
+
+TEST_F(ShardKeeperTest, RescuesWhatTheDeadLeftWhereNobodyLooksAndTellsWhatNobodyRuns) {
+  NewTask task;
+  task.handler = "job";
+  const auto report = store_->OpenDesk()->Submit("tasks", std::span(&task, 1));
+  ASSERT_TRUE(report);
+  const auto lives = store_->OpenIncarnations();
+  ASSERT_TRUE(lives->Register({"gone.1", "gone", "h", 1, seconds(10)}));
+  ASSERT_TRUE(store_->OpenTasks()->Claim({"tasks", "gone.1", 0, report->ids}));
+  ASSERT_TRUE(lives->Retire("gone.1"));
+  ownership_.Set(std::make_shared<const Ownership>());  // nobody is there
+  Start();
+  const auto state = [&] { return store_->OpenDesk()->Get({"tasks", report->ids[0]})->task.state; };
+  EXPECT_TRUE(Eventually([&] { return state() == TaskState::Waiting; }));
+  EXPECT_TRUE(Eventually([&] { return !keeper_.Unrunnable().empty(); }));
+  EXPECT_THAT(keeper_.Unrunnable(), ElementsAre("job"));
+}
+
+}  // namespace
+}  // namespace millrace
