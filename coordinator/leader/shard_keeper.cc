@@ -14,7 +14,11 @@ constexpr Micros kLookForLeftovers = std::chrono::seconds(5);
 ShardKeeper::ShardKeeper(Parts parts) : parts_(std::move(parts)), slices_(parts_.name) {}
 
 void ShardKeeper::Start() {
-  thread_ = Thread("keep " + parts_.name, [this] { Run(); });
+  stopped_.store(false);
+  thread_ = Thread("keep " + parts_.name, [this] {
+    Run();
+    stopped_.store(true);
+  });
 }
 
 void ShardKeeper::Stop() {
@@ -25,7 +29,7 @@ void ShardKeeper::Stop() {
 bool ShardKeeper::AskToStop() {
   stopping_.store(true);
   wake_.Notify();
-  return !busy_.load();
+  return stopped_.load();
 }
 
 std::optional<std::vector<TableInfo>> ShardKeeper::Tables() const {
@@ -50,10 +54,8 @@ void ShardKeeper::Run() {
       hands.reset();
       Forget();
     } else {
-      busy_.store(true);  // before the last look at stopping_, as AskToStop has it the other way round
       if (!hands) hands.emplace(parts_);
-      if (!stopping_.load()) Round(*hands);
-      busy_.store(false);
+      Round(*hands);
     }
     wake_.WaitFor(parts_.round);
   }
@@ -66,10 +68,11 @@ void ShardKeeper::Round(Hands& hands) {
   if (slices_.Do(*hands.schema, *tables, Wanted().slices)) ReadTables(*hands.schema);
   std::vector<std::string> names;
   for (const TableInfo& table : *tables) names.push_back(table.table);
+  if (stopping_.load()) return;
   const BootTime now = BootClock::now();
   hands.prune.Do(names, *parts_.config(), now);
   const auto ownership = parts_.ownership();
-  if (ownership == nullptr || now - looked_ < kLookForLeftovers) return;
+  if (stopping_.load() || ownership == nullptr || now - looked_ < kLookForLeftovers) return;
   looked_ = now;
   hands.leftovers.Do(names, *ownership);
   MutexLock lock(mutex_);

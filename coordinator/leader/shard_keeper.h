@@ -37,8 +37,8 @@ class ShardKeeper {
 
   void Start();
   void Stop();
-  // Asks it to stop, and does not wait. False: it is in a statement, which a server that does not answer may
-  // hold for long.
+  // Asks it to stop, and does not wait. True: it has stopped, and Stop has nothing to wait for. A server that
+  // does not answer may hold it in a statement for long.
   bool AskToStop();
   const std::shared_ptr<Store>& store() const { return parts_.store; }
   // The task tables as they were read last; nullopt: never since this process leads.
@@ -63,7 +63,7 @@ class ShardKeeper {
 
   const Parts parts_;
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> busy_{false};
+  std::atomic<bool> stopped_{true};
   Signal wake_;
   mutable Mutex mutex_;
   std::optional<std::vector<TableInfo>> tables_ MILLRACE_GUARDED_BY(mutex_);

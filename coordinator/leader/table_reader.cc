@@ -7,11 +7,34 @@
 namespace millrace {
 
 void TableReader::Update() {
-  const auto shards = parts_.shards.Shards();
-  std::erase_if(keepers_, [&](const auto& entry) {
-    const auto found = shards.find(entry.first);
-    return found == shards.end() || found->second != entry.second->store();
-  });
+  const Shards shards = parts_.shards.Shards();
+  Retire(shards);
+  (void)Reap();
+  Hire(shards);
+  Warn(shards.empty() && parts_.leading());
+  Publish();
+}
+
+// Those of shards that are gone, or have another store now.
+void TableReader::Retire(const Shards& staying) {
+  for (auto it = keepers_.begin(); it != keepers_.end();) {
+    const auto found = staying.find(it->first);
+    if (found != staying.end() && found->second == it->second->store()) {
+      ++it;
+      continue;
+    }
+    retired_.push_back(std::move(it->second));
+    it = keepers_.erase(it);
+  }
+}
+
+// True: nobody is left who was to stop.
+bool TableReader::Reap() {
+  std::erase_if(retired_, [](const auto& keeper) { return keeper->AskToStop(); });
+  return retired_.empty();
+}
+
+void TableReader::Hire(const Shards& shards) {
   for (const auto& [name, store] : shards) {
     auto& keeper = keepers_[name];
     if (keeper) continue;
@@ -21,8 +44,6 @@ void TableReader::Update() {
                                                               parts_.ownership, parts_.round});
     keeper->Start();
   }
-  Warn(shards.empty() && parts_.leading());
-  Publish();
 }
 
 void TableReader::Warn(bool no_shard) {
@@ -35,14 +56,10 @@ void TableReader::Warn(bool no_shard) {
 }
 
 bool TableReader::Stop() {
+  Retire({});
   Signal never;
   for (int i = 0; i < 100; ++i) {
-    bool idle = true;
-    for (const auto& [name, keeper] : keepers_) idle = keeper->AskToStop() && idle;
-    if (idle) {
-      keepers_.clear();
-      return true;
-    }
+    if (Reap()) return true;
     never.WaitFor(std::chrono::milliseconds(10));
   }
   return false;

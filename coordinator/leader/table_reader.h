@@ -27,8 +27,8 @@ class TableReader {
 
   explicit TableReader(Parts parts) : parts_(std::move(parts)) {}
 
-  // Follows the shards: starts keepers for new ones, stops those of shards that are gone. Cheap where nothing
-  // changed; to be called several times a second.
+  // Follows the shards: starts keepers for new ones, stops those of shards that are gone, and waits for none.
+  // Cheap where nothing changed; to be called several times a second.
   void Update();
   // False: a keeper is held up by a server that does not answer, for longer than a second. Its thread uses
   // what this was made of, so the process must end by std::_Exit.
@@ -39,11 +39,17 @@ class TableReader {
   std::vector<std::string> Unrunnable() const;
 
  private:
+  using Shards = std::map<std::string, std::shared_ptr<Store>>;
+
+  void Retire(const Shards& staying);
+  bool Reap();
+  void Hire(const Shards& shards);
   void Publish();
   void Warn(bool no_shard);
 
   const Parts parts_;
   std::map<std::string, std::unique_ptr<ShardKeeper>> keepers_;
+  std::vector<std::unique_ptr<ShardKeeper>> retired_;  // asked to stop, and not waited for
   bool warned_ = false;
   mutable Mutex mutex_;
   std::shared_ptr<const TableCatalog> catalog_ MILLRACE_GUARDED_BY(mutex_);

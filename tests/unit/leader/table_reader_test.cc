@@ -1,0 +1,118 @@
+#include "coordinator/leader/table_reader.h"
+
+#include <gmock/gmock.h>
+
+#include "framework/testing/memory_store.h"
+#include "tests/unit/worker/worker_fixture.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// A server that answers nobody before the test says so, or five seconds have passed.
+class SilentStore final : public Store {
+ public:
+  explicit SilentStore(const Clock& clock) : memory_(clock) {}
+  std::string Describe() const override { return "silent:"; }
+  Status Ping() override { return {}; }
+  std::unique_ptr<TaskStore> OpenTasks() override { return memory_.OpenTasks(); }
+  std::unique_ptr<IncarnationStore> OpenIncarnations() override { return memory_.OpenIncarnations(); }
+  std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
+    return memory_.OpenTransaction(limit);
+  }
+  std::unique_ptr<TaskDesk> OpenDesk() override { return memory_.OpenDesk(); }
+  std::unique_ptr<SchemaStore> OpenSchema() override {
+    asked.Notify();
+    answer.WaitFor(seconds(5));
+    answered = true;
+    return memory_.OpenSchema();
+  }
+  std::unique_ptr<PruneStore> OpenPruning() override { return memory_.OpenPruning(); }
+
+  Signal asked;
+  Signal answer;
+  std::atomic<bool> answered{false};
+
+ private:
+  MemoryStore memory_;
+};
+
+class TableReaderTest : public testing::Test {
+ protected:
+  TableReaderTest() { ports_.config.Set(std::make_shared<const Config>()); }
+
+  // With one table of so many slices; 0: its schema was never made.
+  std::shared_ptr<Store> Shard(std::uint32_t slices) {
+    auto store = std::make_shared<MemoryStore>(clock_);
+    if (slices > 0) EXPECT_TRUE(store->OpenSchema()->Apply({.tables = 1, .slices = slices}));
+    return store;
+  }
+  // Updates until it comes true; false: not within ten seconds.
+  template <class Condition>
+  bool Eventually(Condition condition) {
+    const BootTime deadline = BootClock::now() + seconds(10);
+    reader_.Update();
+    while (!condition()) {
+      if (BootClock::now() >= deadline) return false;
+      news_.WaitFor(milliseconds(1));
+      reader_.Update();
+    }
+    return true;
+  }
+  bool Reads(const TableCatalog& catalog) {
+    return Eventually([&] { return reader_.Catalog() != nullptr && *reader_.Catalog() == catalog; });
+  }
+
+  const SystemClock clock_;
+  SettablePorts ports_;
+  Signal news_;
+  std::atomic<bool> leading_{true};
+  TableReader reader_{{ports_, ports_, [this] { return leading_.load(); }, [] { return nullptr; },
+                       [this] { news_.Notify(); }, milliseconds(1)}};
+};
+
+TEST_F(TableReaderTest, TellsTheTablesOfAllShards) {
+  ports_.shards.Set({{"west", Shard(8)}, {"east", Shard(4)}});
+  EXPECT_TRUE(Reads({{{"east", "tasks", 4}, {"west", "tasks", 8}}, {}}));
+}
+
+TEST_F(TableReaderTest, AShardThatCannotBeReadIsUnreadAndHoldsUpNoOther) {
+  ports_.shards.Set({{"east", Shard(4)}, {"west", Shard(0)}});
+  EXPECT_TRUE(Reads({{{"east", "tasks", 4}}, {"west"}}));
+}
+
+TEST_F(TableReaderTest, FollowsTheShards) {
+  ports_.shards.Set({{"main", Shard(4)}});
+  ASSERT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));
+  ports_.shards.Set({{"main", Shard(6)}, {"other", Shard(2)}});
+  ASSERT_TRUE(Reads({{{"main", "tasks", 6}, {"other", "tasks", 2}}, {}}));
+  ports_.shards.Set({{"other", ports_.shards.Get().at("other")}});
+  EXPECT_TRUE(Reads({{{"other", "tasks", 2}}, {}}));
+}
+
+TEST_F(TableReaderTest, WhatWasReadIsForgottenWithTheTerm) {
+  ports_.shards.Set({{"main", Shard(4)}});
+  ASSERT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));
+  leading_ = false;
+  EXPECT_TRUE(Reads({{}, {"main"}}));
+}
+
+TEST_F(TableReaderTest, AKeeperThatAServerHoldsUpIsNotWaitedForWhenItsShardGoes) {
+  const auto silent = std::make_shared<SilentStore>(clock_);
+  ports_.shards.Set({{"main", Shard(4)}, {"silent", silent}});
+  reader_.Update();
+  ASSERT_TRUE(silent->asked.WaitFor(seconds(10)));
+  ports_.shards.Set({{"main", ports_.shards.Get().at("main")}});
+  EXPECT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));
+  EXPECT_FALSE(silent->answered);
+  EXPECT_FALSE(reader_.Stop());  // says so, instead of waiting on
+  silent->answer.Notify();
+  EXPECT_TRUE(reader_.Stop());
+}
+
+}  // namespace
+}  // namespace millrace
