@@ -19,6 +19,12 @@ std::map<std::string, std::string> ConfiguredGroups(const Config& config) {
   return groups;
 }
 
+void LogMoves(const std::vector<SliceMove>& moves) {
+  const auto voluntary =
+      std::count_if(moves.begin(), moves.end(), [](const SliceMove& m) { return m.voluntary; });
+  LogInfo("slices have new owners", {{"slices", moves.size()}, {"for_balance", voluntary}});
+}
+
 // Waits for an ensemble that is away, with a word at the beginning; a signal ends the wait.
 Status PrepareNodes(const ZookeeperOptions& options, Micros limit) {
   constexpr Micros kOneTry = std::chrono::seconds(2);
@@ -77,14 +83,13 @@ void ClusterProcess::Start(Place place) {
     leader_ = std::make_unique<Leader>(
         LeaderOptions{place.id, place.document.incarnation, calm},
         Leader::Calls{
-            [this] { return tables_.Catalog(); }, [this] { return ConfiguredGroups(*source_.Current()); },
-            nullptr, [this](const std::optional<Term>& term) { Noticed(term); },
+            [this] { return Facts(); }, [](const std::vector<SliceMove>& moves) { LogMoves(moves); },
+            [this](const std::optional<Term>& term) { Noticed(term); },
             [this](const PlanDecision& decision, const std::map<std::string, WorkerDocument>& workers) {
               auto ownership = std::make_shared<const Ownership>(decision, workers);
               MutexLock lock(mutex_);
               ownership_ = std::move(ownership);
             },
-            [this] { return tables_.Unrunnable(); },
             [](const std::string& path) {
               LogWarning("an assignment can't be read; it is written anew", {{"node", path}});
             }});
@@ -102,6 +107,15 @@ void ClusterProcess::Publish(const MemberView& view) {
     LogWarning("a word of the cluster is refused; the last good one stays in force", {{"what", refusal}});
   }
   source_.Publish(view);
+}
+
+LeaderFacts ClusterProcess::Facts() const {
+  TableFindings found = tables_.Findings();
+  LeaderFacts facts{std::move(found.catalog), ConfiguredGroups(*source_.View()->config),
+                    std::move(found.unrunnable), std::move(found.troubles)};
+  for (const auto& [shard, why] : shards_.Refusals())
+    facts.troubles.push_back("shard " + shard + " is refused: " + why);
+  return facts;
 }
 
 std::shared_ptr<const Ownership> ClusterProcess::CurrentOwnership() const {
@@ -135,8 +149,8 @@ bool ClusterProcess::Lost() const {
 }
 
 // A leader that is cut off from ZooKeeper is told of no successor; it must not go on changing tables against
-// it.
-bool ClusterProcess::Leads() const { return leading_.load() && !Lost(); }
+// it. One that has only begun may not have read yet which shards there are.
+bool ClusterProcess::Leads() const { return leading_.load() && source_.View()->contact && !Lost(); }
 
 bool ClusterProcess::Stop() {
   if (driver_) driver_->Stop();

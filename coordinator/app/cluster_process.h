@@ -55,6 +55,7 @@ class ClusterProcess {
   bool Leads() const;
   void Publish(const MemberView& view);
   void Noticed(const std::optional<Term>& term);
+  LeaderFacts Facts() const;
   std::shared_ptr<const Ownership> CurrentOwnership() const;
 
   const Settings settings_;

@@ -174,6 +174,9 @@ std::vector<std::string> Troubles(const ordered_json& out, const ClusterTree& tr
     lines.push_back(Count(count, "slice has", "slices have") +
                     " no worker that may take them: " + plan["unplaceable_slices"].dump());
   }
+  for (const auto& trouble : plan.value("troubles", ordered_json::array())) {
+    if (trouble.is_string()) lines.push_back("the leader: " + trouble.get<std::string>());
+  }
   for (const auto& type : plan.value("unrunnable", ordered_json::array())) {
     lines.push_back("tasks wait for a worker with their handler, in " + type.get<std::string>());
   }

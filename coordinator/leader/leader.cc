@@ -61,6 +61,8 @@ void Leader::Begin() {
   led_ = election_.Leading()->epoch;
   membership_.Begin(judge_from_);
   stuck_.clear();
+  decision_ = {};
+  settled_ = false;
   mirror_.MakeAllStale();
   dirty_ = true;
   if (calls_.leads) calls_.leads(election_.Leading());
@@ -87,8 +89,8 @@ void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
       stuck_.insert(refused.path);
     election_.Doubt();
     mirror_.MakeAllStale();
-  } else if (calls_.moved) {
-    for (const SliceMove& move : sent_) calls_.moved(move);
+  } else if (calls_.moved && !sent_.empty()) {
+    calls_.moved(sent_);
   }
   sent_.clear();
 }
@@ -155,19 +157,9 @@ MembershipView Leader::View(const StoredAssignments& stored) const {
 }
 
 std::optional<TreeRequest> Leader::Decide(BootTime now) {
-  auto catalog = calls_.catalog();
-  if (catalog != catalog_) {
-    catalog_ = std::move(catalog);
-    dirty_ = true;
-  }
-  auto groups = calls_.groups();
-  dirty_ = dirty_ || groups != groups_;
-  groups_ = std::move(groups);
-  if (calls_.unrunnable) {
-    auto unrunnable = calls_.unrunnable();
-    dirty_ = dirty_ || unrunnable != unrunnable_;
-    unrunnable_ = std::move(unrunnable);
-  }
+  LeaderFacts facts = calls_.facts();
+  dirty_ = dirty_ || facts != facts_;
+  facts_ = std::move(facts);
   if (!dirty_ && now < decide_at_) return std::nullopt;
   dirty_ = false;
   const auto stored = Stored();
@@ -175,8 +167,8 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   membership_.Observe(view, now);
   if (mirror_.Node(kProceed) != nullptr && !stuck_.contains(kProceed)) membership_.Proceed(now);
   TreeRequest request{TreeRequest::Kind::Write};
-  if (catalog_ != nullptr) {
-    PlanState state{membership_.Documents(), membership_.Roles(now), {}, *catalog_, groups_};
+  if (facts_.catalog != nullptr) {
+    PlanState state{membership_.Documents(), membership_.Roles(now), {}, *facts_.catalog, facts_.groups};
     for (const auto& [id, pages] : stored) state.assigned[id] = Readable(pages);
     decision_ = DecidePlan(state, membership_.Quiet(now));
     if (calls_.decided) calls_.decided(decision_, view.present);
@@ -184,9 +176,9 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
     request.writes = writer.Next(decision_, stored, sent_);
     settled_ = request.writes.empty();
     if (!settled_) TellRepairs(stored);
-    const auto told = Tell(now);
-    request.writes.insert(request.writes.end(), told.begin(), told.end());
   }
+  const auto told = Tell(now);
+  request.writes.insert(request.writes.end(), told.begin(), told.end());
   // By itself, so that nothing that is in its way can hold up the plan.
   if (request.writes.empty()) request.writes = Tidy(stored, now);
   decide_at_ = membership_.NextChange(now);
@@ -227,6 +219,7 @@ std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime no
 
 // What people ask about the plan, for `cluster status`; written where it says something new.
 std::vector<TreeWrite> Leader::Tell(BootTime now) {
+  if (facts_.catalog == nullptr && facts_.troubles.empty()) return {};  // it has only begun
   std::vector<std::string> names = decision_.unplaceable;
   if (names.size() > kNamesTold) names.resize(kNamesTold);
   std::size_t slices = 0;
@@ -238,7 +231,8 @@ std::vector<TreeWrite> Leader::Tell(BootTime now) {
                                      {"groups", decision_.groups},
                                      {"unplaceable", decision_.unplaceable.size()},
                                      {"unplaceable_slices", names},
-                                     {"unrunnable", unrunnable_}});
+                                     {"unrunnable", facts_.unrunnable},
+                                     {"troubles", facts_.troubles}});
   const TreeNode* node = mirror_.Node(kPlan);
   if (node == nullptr) return {{TreeWrite::Kind::Create, kPlan, text}};
   if (node->data == text) return {};

@@ -22,20 +22,26 @@ struct LeaderOptions {
   CalmOptions calm;
 };
 
+// What a leader plans with, beside the tree.
+struct LeaderFacts {
+  // The task tables as they were read last; null: not known yet, so that nothing is planned.
+  std::shared_ptr<const TableCatalog> catalog;
+  std::map<std::string, std::string> groups = {};  // task type → configured group
+  std::vector<std::string> unrunnable = {};        // `shard: handler`, to be told
+  std::vector<std::string> troubles = {};          // what keeps it from planning, to be told
+  bool operator==(const LeaderFacts&) const = default;
+};
+
 class Leader final : public TreeMachine {
  public:
   struct Calls {
-    // The task tables as they were read last; null: not known yet, so that nothing is planned. Asked before
-    // each decision; must not wait.
-    std::function<std::shared_ptr<const TableCatalog>()> catalog;
-    std::function<std::map<std::string, std::string>()> groups;  // task type → configured group
-    std::function<void(const SliceMove&)> moved;                 // for logs and counters; may be empty
-    std::function<void(const std::optional<Term>&)> leads;       // the term began or ended; may be empty
+    std::function<LeaderFacts()> facts;                          // asked before each decision; must not wait
+    std::function<void(const std::vector<SliceMove>&)> moved;    // these were written; may be empty
+    std::function<void(const std::optional<Term>&)> leads = {};  // the term began or ended; may be empty
     // What was decided, with the workers that are there; may be empty.
-    std::function<void(const PlanDecision&, const std::map<std::string, WorkerDocument>&)> decided;
-    std::function<std::vector<std::string>()> unrunnable;  // `shard: handler`, to be told; may be empty
+    std::function<void(const PlanDecision&, const std::map<std::string, WorkerDocument>&)> decided = {};
     // A page of an assignment can't be read and is written anew: its path. May be empty.
-    std::function<void(const std::string&)> repaired = nullptr;
+    std::function<void(const std::string&)> repaired = {};
   };
 
   Leader(LeaderOptions options, Calls calls);
@@ -73,9 +79,7 @@ class Leader final : public TreeMachine {
   bool dirty_ = true;
   bool settled_ = false;
   BootTime decide_at_{};
-  std::shared_ptr<const TableCatalog> catalog_;
-  std::map<std::string, std::string> groups_;
-  std::vector<std::string> unrunnable_;
+  LeaderFacts facts_;
   PlanDecision decision_;
   std::vector<SliceMove> sent_;  // carried out by the write under way
   std::set<std::string> stuck_;  // can't be removed: somebody has made nodes below them

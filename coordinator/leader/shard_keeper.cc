@@ -42,6 +42,11 @@ std::vector<std::string> ShardKeeper::Unrunnable() const {
   return unrunnable_;
 }
 
+std::string ShardKeeper::Trouble() const {
+  MutexLock lock(mutex_);
+  return trouble_;
+}
+
 ShardKeeper::Hands::Hands(const Parts& parts)
     : schema(parts.store->OpenSchema()),
       leftovers(parts.name, *parts.store),
@@ -88,19 +93,12 @@ ShardConfig ShardKeeper::Wanted() const {
 
 bool ShardKeeper::ReadTables(SchemaStore& schema) {
   auto tables = schema.Tables();
-  const std::string trouble = tables ? "" : tables.error().message;
-  if (trouble != trouble_) {
-    if (!trouble.empty()) {
-      LogWarning("the leader can't read a shard's tables: what is assigned of it stays so",
-                 {{"shard", parts_.name}, {"why", trouble}});
-    } else {
-      LogInfo("the leader reads a shard's tables again", {{"shard", parts_.name}});
-    }
-    trouble_ = trouble;
+  if (tables) {
+    Keep(std::move(*tables));
+  } else {
+    Note("its tables can't be read, so what is assigned of them stays so: " + tables.error().message);
   }
-  if (!tables) return false;
-  Keep(std::move(*tables));
-  return true;
+  return static_cast<bool>(tables);
 }
 
 void ShardKeeper::Keep(std::vector<TableInfo> tables) {
@@ -109,14 +107,24 @@ void ShardKeeper::Keep(std::vector<TableInfo> tables) {
     std::erase_if(tables, [&](const TableInfo& info) {
       return std::find(wanted.begin(), wanted.end(), info.table) == wanted.end();
     });
-    const std::string trouble =
-        tables.size() < wanted.size() ? "the configuration names tables that the schema does not have" : "";
-    if (trouble != missing_ && !trouble.empty()) LogWarning(trouble, {{"shard", parts_.name}});
-    missing_ = trouble;
-    if (tables.empty()) return;  // a slip of the hand: what is assigned stays so
   }
+  Note(tables.size() < wanted.size() ? "the configuration names tables that its schema does not have" : "");
+  if (tables.empty() && !wanted.empty()) return;  // a slip of the hand: what is assigned stays so
   MutexLock lock(mutex_);
   tables_ = std::move(tables);
+}
+
+void ShardKeeper::Note(const std::string& trouble) {
+  {
+    MutexLock lock(mutex_);
+    if (trouble == trouble_) return;
+    trouble_ = trouble;
+  }
+  if (trouble.empty()) {
+    LogInfo("the leader reads all tables of a shard again", {{"shard", parts_.name}});
+  } else {
+    LogWarning("the leader has trouble with a shard", {{"shard", parts_.name}, {"why", trouble}});
+  }
 }
 
 // Another leader may change the tables now: what was read of them must not be planned with later.
@@ -124,6 +132,7 @@ void ShardKeeper::Forget() {
   MutexLock lock(mutex_);
   tables_.reset();
   unrunnable_.clear();
+  trouble_.clear();
 }
 
 }  // namespace millrace

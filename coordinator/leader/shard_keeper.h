@@ -45,6 +45,8 @@ class ShardKeeper {
   std::optional<std::vector<TableInfo>> Tables() const;
   // The task types with due rows that no worker runs; sorted.
   std::vector<std::string> Unrunnable() const;
+  // Why not all of its tables are known as they are now; empty: they are.
+  std::string Trouble() const;
 
  private:
   void Run();
@@ -59,6 +61,7 @@ class ShardKeeper {
   ShardConfig Wanted() const;
   bool ReadTables(SchemaStore& schema);
   void Keep(std::vector<TableInfo> tables);
+  void Note(const std::string& trouble);
   void Forget();
 
   const Parts parts_;
@@ -68,11 +71,10 @@ class ShardKeeper {
   mutable Mutex mutex_;
   std::optional<std::vector<TableInfo>> tables_ MILLRACE_GUARDED_BY(mutex_);
   std::vector<std::string> unrunnable_ MILLRACE_GUARDED_BY(mutex_);
+  std::string trouble_ MILLRACE_GUARDED_BY(mutex_);
   // The thread's own.
   SlicesDuty slices_;
-  BootTime looked_{};    // for leftovers
-  std::string trouble_;  // what was logged last
-  std::string missing_;  // and of tables that are not there
+  BootTime looked_{};  // for leftovers
   Thread thread_;
 };
 

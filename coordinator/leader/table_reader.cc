@@ -5,14 +5,22 @@
 #include "framework/base/log.h"
 
 namespace millrace {
+namespace {
+
+constexpr const char* kNoShard =
+    "no shard is known, so nothing is planned: name the shards with millrace config set shards, or start the "
+    "leader with --store";
+
+}  // namespace
 
 void TableReader::Update() {
+  const bool leading = parts_.leading();  // asked first: whoever leads knows the configuration
   const Shards shards = parts_.shards.Shards();
   Retire(shards);
   (void)Reap();
   Hire(shards);
-  Warn(shards.empty() && parts_.leading());
-  Publish();
+  Warn(leading && shards.empty());
+  Publish(Gather());
 }
 
 // Those of shards that are gone, or have another store now.
@@ -47,12 +55,11 @@ void TableReader::Hire(const Shards& shards) {
 }
 
 void TableReader::Warn(bool no_shard) {
-  if (no_shard && !warned_) {
-    LogWarning(
-        "leading without a shard: nothing is planned; name the shards by millrace config set shards, or "
-        "start this process with --store");
-  }
-  warned_ = no_shard;
+  if (no_shard == no_shard_) return;
+  no_shard_ = no_shard;
+  if (no_shard) LogWarning(kNoShard);
+  if (!keepers_.empty())
+    LogInfo("shards are known now; their slices are planned", {{"shards", keepers_.size()}});
 }
 
 bool TableReader::Stop() {
@@ -65,12 +72,14 @@ bool TableReader::Stop() {
   return false;
 }
 
-void TableReader::Publish() {
-  if (keepers_.empty()) return;  // the configuration is not known yet; a cluster has a shard
+TableFindings TableReader::Gather() const {
+  TableFindings findings;
   TableCatalog catalog;
-  std::vector<std::string> unrunnable;
   for (const auto& [shard, keeper] : keepers_) {
-    for (const std::string& type : keeper->Unrunnable()) unrunnable.push_back(shard + ": " + type);
+    for (const std::string& type : keeper->Unrunnable()) findings.unrunnable.push_back(shard + ": " + type);
+    if (const std::string why = keeper->Trouble(); !why.empty()) {
+      findings.troubles.push_back("shard " + shard + ": " + why);
+    }
     const auto tables = keeper->Tables();
     if (!tables) {
       catalog.unread.insert(shard);
@@ -79,24 +88,29 @@ void TableReader::Publish() {
     for (const TableInfo& info : *tables)
       catalog.tables.push_back({shard, info.table, info.slices, info.beyond});
   }
+  if (no_shard_) findings.troubles.push_back(kNoShard);
   std::sort(catalog.tables.begin(), catalog.tables.end());
+  // Without a shard there is nothing to plan anew: a slip of the hand must not take all slices from all.
+  if (!keepers_.empty()) findings.catalog = std::make_shared<const TableCatalog>(std::move(catalog));
+  return findings;
+}
+
+void TableReader::Publish(TableFindings findings) {
   {
     MutexLock lock(mutex_);
-    unrunnable_ = std::move(unrunnable);
-    if (catalog_ != nullptr && *catalog_ == catalog) return;
-    catalog_ = std::make_shared<const TableCatalog>(std::move(catalog));
+    const auto& known = findings_.catalog;
+    const bool same = findings.catalog == nullptr || (known != nullptr && *known == *findings.catalog);
+    if (same) findings.catalog = known;
+    if (same && findings.unrunnable == findings_.unrunnable && findings.troubles == findings_.troubles)
+      return;
+    findings_ = std::move(findings);
   }
   parts_.changed();
 }
 
-std::shared_ptr<const TableCatalog> TableReader::Catalog() const {
+TableFindings TableReader::Findings() const {
   MutexLock lock(mutex_);
-  return catalog_;
-}
-
-std::vector<std::string> TableReader::Unrunnable() const {
-  MutexLock lock(mutex_);
-  return unrunnable_;
+  return findings_;
 }
 
 }  // namespace millrace

@@ -12,7 +12,13 @@
 
 namespace millrace {
 
-// Update by one thread; Catalog by any.
+struct TableFindings {
+  std::shared_ptr<const TableCatalog> catalog;  // null: no shard is known yet
+  std::vector<std::string> unrunnable;          // `shard: handler`: due rows whose type no worker runs
+  std::vector<std::string> troubles;            // what keeps the leader from planning, one sentence each
+};
+
+// Update by one thread; Findings by any.
 class TableReader {
  public:
   struct Parts {
@@ -20,7 +26,7 @@ class TableReader {
     ConfigSource& config;
     std::function<bool()> leading;
     std::function<std::shared_ptr<const Ownership>()> ownership;
-    std::function<void()> changed;  // Catalog() says something new; called by Update
+    std::function<void()> changed;  // Findings() says something new; called by Update
     // How often each shard is looked at: new tables are planned within it.
     Micros round = std::chrono::seconds(1);
   };
@@ -33,10 +39,8 @@ class TableReader {
   // False: a keeper is held up by a server that does not answer, for longer than a second. Its thread uses
   // what this was made of, so the process must end by std::_Exit.
   [[nodiscard]] bool Stop();
-  // Null before the first Update.
-  std::shared_ptr<const TableCatalog> Catalog() const;
-  // `shard: handler`, for task types with due rows that no worker runs; as of the last Update.
-  std::vector<std::string> Unrunnable() const;
+  // As of the last Update.
+  TableFindings Findings() const;
 
  private:
   using Shards = std::map<std::string, std::shared_ptr<Store>>;
@@ -44,16 +48,16 @@ class TableReader {
   void Retire(const Shards& staying);
   bool Reap();
   void Hire(const Shards& shards);
-  void Publish();
+  TableFindings Gather() const;
   void Warn(bool no_shard);
+  void Publish(TableFindings findings);
 
   const Parts parts_;
   std::map<std::string, std::unique_ptr<ShardKeeper>> keepers_;
   std::vector<std::unique_ptr<ShardKeeper>> retired_;  // asked to stop, and not waited for
-  bool warned_ = false;
+  bool no_shard_ = false;                              // while this process leads
   mutable Mutex mutex_;
-  std::shared_ptr<const TableCatalog> catalog_ MILLRACE_GUARDED_BY(mutex_);
-  std::vector<std::string> unrunnable_ MILLRACE_GUARDED_BY(mutex_);
+  TableFindings findings_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

@@ -33,12 +33,11 @@ SimulatedWorker::Life::Life(const SimulatedCluster& cluster, ModelledProcess& pr
       member(MemberOf(cluster, process, incarnation), ConfigLayers(),
              {[this](const MemberView& view) { source.Publish(view); }, {}}),
       leader({process.name, incarnation, cluster.calm},
-             {[catalog = cluster.catalog] { return catalog; },
-              [] { return std::map<std::string, std::string>(); },
-              [&cluster](const SliceMove& move) {
-                if (cluster.journal.Traces()) {
+             {[catalog = cluster.catalog] { return LeaderFacts{catalog}; },
+              [&cluster](const std::vector<SliceMove>& moves) {
+                if (!cluster.journal.Traces()) return;
+                for (const SliceMove& move : moves)
                   cluster.journal.Trace(move.slice + " moved from '" + move.from + "' to " + move.to);
-                }
               }}),
       spoiled(leader, cluster.bug),
       driver(cluster.timeline, cluster.ensemble, process, cluster.journal, cluster.calm.session_timeout,

@@ -19,17 +19,18 @@ class LeaderTest : public testing::Test {
         : member({id, WorkerDocument{.host = "h", .incarnation = life, .handlers = std::move(types)}},
                  ConfigLayers(), {[](const MemberView&) {}, nullptr, nullptr}),
           leader({id, life, {}},
-                 {[&test] { return test.catalog_; }, [] { return std::map<std::string, std::string>(); },
-                  [&test](const SliceMove&) { ++test.moves_; }, nullptr, nullptr,
-                  [&test] { return test.unrunnable_; },
-                  [&test](const std::string& path) { test.repaired_.push_back(path); }}) {}
+                 {[&test] { return test.facts_; },
+                  [&test](const std::vector<SliceMove>& moves) {
+                    test.moves_ += static_cast<int>(moves.size());
+                  },
+                  nullptr, nullptr, [&test](const std::string& path) { test.repaired_.push_back(path); }}) {}
     Member member;
     Leader leader;
   };
 
   LeaderTest() { SetTables({{"main", "tasks", 64}}); }
   void SetTables(std::vector<PlannedTable> tables) {
-    catalog_ = std::make_shared<const TableCatalog>(TableCatalog{std::move(tables), {}});
+    facts_.catalog = std::make_shared<const TableCatalog>(TableCatalog{std::move(tables), {}});
   }
   void Start(const std::string& id, std::optional<std::vector<std::string>> types = {}) {
     auto& process = processes_[id];
@@ -50,9 +51,8 @@ class LeaderTest : public testing::Test {
   int Moves() { return std::exchange(moves_, 0); }
 
   MachineRoom room_;
-  std::shared_ptr<const TableCatalog> catalog_;
+  LeaderFacts facts_;
   std::map<std::string, std::unique_ptr<Process>> processes_;
-  std::vector<std::string> unrunnable_;
   std::vector<std::string> repaired_;
   int moves_ = 0;
   int lives_ = 0;
@@ -60,9 +60,23 @@ class LeaderTest : public testing::Test {
 
 TEST_F(LeaderTest, TellsWhichTypesNobodyRuns) {
   Start("w1");
-  unrunnable_ = {"main: mail"};
+  facts_.unrunnable = {"main: mail"};
   ASSERT_TRUE(room_.Pass(seconds(1)));
   EXPECT_THAT(room_.Data("/plan"), testing::HasSubstr(R"("unrunnable":["main: mail"])"));
+}
+
+TEST_F(LeaderTest, TellsWhatKeepsItFromPlanningAndPlansWhenThatIsOver) {
+  const auto catalog = std::exchange(facts_.catalog, nullptr);
+  Start("w1");
+  EXPECT_FALSE(room_.Has("/plan"));  // it may know more in a moment
+  facts_.troubles = {"no shard is known"};
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_THAT(room_.Data("/plan"), testing::HasSubstr(R"("troubles":["no shard is known"])"));
+  EXPECT_EQ(Count("w1"), 0u);
+  facts_ = {catalog};
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_EQ(Count("w1"), 64u);
+  EXPECT_THAT(room_.Data("/plan"), testing::HasSubstr(R"("troubles":[])"));
 }
 
 TEST_F(LeaderTest, TheFirstWorkerHasAllAndTheNextGetItsPartWhenItIsQuiet) {

@@ -11,6 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 // A server that answers nobody before the test says so, or five seconds have passed.
@@ -64,7 +65,10 @@ class TableReaderTest : public testing::Test {
     return true;
   }
   bool Reads(const TableCatalog& catalog) {
-    return Eventually([&] { return reader_.Catalog() != nullptr && *reader_.Catalog() == catalog; });
+    return Eventually([&] {
+      const auto known = reader_.Findings().catalog;
+      return known != nullptr && *known == catalog;
+    });
   }
 
   const SystemClock clock_;
@@ -83,6 +87,8 @@ TEST_F(TableReaderTest, TellsTheTablesOfAllShards) {
 TEST_F(TableReaderTest, AShardThatCannotBeReadIsUnreadAndHoldsUpNoOther) {
   ports_.shards.Set({{"east", Shard(4)}, {"west", Shard(0)}});
   EXPECT_TRUE(Reads({{{"east", "tasks", 4}}, {"west"}}));
+  EXPECT_TRUE(Eventually([&] { return reader_.Findings().troubles.size() == 1; }));
+  EXPECT_THAT(reader_.Findings().troubles, ElementsAre(HasSubstr("shard west: its tables can't be read")));
 }
 
 TEST_F(TableReaderTest, FollowsTheShards) {
@@ -99,6 +105,24 @@ TEST_F(TableReaderTest, WhatWasReadIsForgottenWithTheTerm) {
   ASSERT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));
   leading_ = false;
   EXPECT_TRUE(Reads({{}, {"main"}}));
+}
+
+TEST_F(TableReaderTest, WithoutAShardNothingIsKnownAndToldUntilThereIsOne) {
+  reader_.Update();
+  EXPECT_EQ(reader_.Findings().catalog, nullptr);
+  EXPECT_THAT(reader_.Findings().troubles, ElementsAre(HasSubstr("no shard is known")));
+  ports_.shards.Set({{"main", Shard(4)}});
+  EXPECT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));
+  EXPECT_THAT(reader_.Findings().troubles, IsEmpty());
+  ports_.shards.Set({});
+  EXPECT_TRUE(Eventually([&] { return !reader_.Findings().troubles.empty(); }));
+  EXPECT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));  // nobody loses what it has
+}
+
+TEST_F(TableReaderTest, WhoDoesNotLeadMissesNoShard) {
+  leading_ = false;
+  reader_.Update();
+  EXPECT_THAT(reader_.Findings().troubles, IsEmpty());
 }
 
 TEST_F(TableReaderTest, AKeeperThatAServerHoldsUpIsNotWaitedForWhenItsShardGoes) {
