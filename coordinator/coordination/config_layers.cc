@@ -47,43 +47,66 @@ ConfigLayers::ConfigLayers(std::string file_text, std::string file_name)
     : file_text_(std::move(file_text)),
       file_name_(std::move(file_name)),
       effective_(std::make_shared<const Config>()) {
-  (void)Merge();  // a checked file alone is good
+  (void)Adopt({});  // a checked file alone is good
 }
 
 bool ConfigLayers::SetPart(const std::string& part, std::string_view text) {
   const std::string wanted(text.empty() ? "{}" : text);
-  const auto known = seen_.find(part);
-  if (known != seen_.end() && known->second == wanted) return false;
-  seen_[part] = wanted;
-  refusals_.erase(part);
-  if (Status valid = ValidateConfigPart(part, wanted); !valid) {
-    refusals_[part] = valid.error().message;
-    return true;
-  }
-  const std::string before = good_[part];
-  good_[part] = wanted;
-  if (Status merged = Merge(); !merged) {
-    refusals_[part] = merged.error().message;
-    good_[part] = before;
-  }
+  const auto known = newest_.find(part);
+  if (known != newest_.end() && known->second == wanted) return false;
+  newest_[part] = wanted;
+  faults_.erase(part);
+  if (Status valid = ValidateConfigPart(part, wanted); !valid) faults_[part] = valid.error().message;
+  Settle();
   return true;
 }
 
-Status ConfigLayers::Merge() {
+// Puts into force what can be: all of the newest texts where they are good together, else each that is good
+// with what is in force already.
+void ConfigLayers::Settle() {
+  refusals_ = faults_;
+  Texts waiting;
+  Texts all = in_force_;
+  for (const auto& [part, text] : newest_) {
+    if (faults_.contains(part) || in_force_[part] == text) continue;
+    waiting[part] = all[part] = text;
+  }
+  if (waiting.empty() || Adopt(all)) return;
+  for (bool adopted = true; adopted;) {
+    adopted = false;
+    for (auto it = waiting.begin(); it != waiting.end();) {
+      Texts texts = in_force_;
+      texts[it->first] = it->second;
+      const Status good = Adopt(std::move(texts));
+      if (good) {
+        refusals_.erase(it->first);
+        it = waiting.erase(it);
+        adopted = true;
+      } else {
+        refusals_[it->first] = good.error().message;
+        ++it;
+      }
+    }
+  }
+}
+
+// All of these texts under the file, or nothing.
+Status ConfigLayers::Adopt(Texts texts) {
   json whole = json::object();
-  for (const auto& [part, text] : good_) {
+  for (const auto& [part, text] : texts) {
     if (!text.empty()) whole[part] = Parsed(text);
   }
   whole.merge_patch(Parsed(file_text_));
-  auto config = ParseConfig(whole.dump(2), "the cluster's configuration");
+  auto config = ParseConfig(whole.dump(), "the cluster's configuration");
   if (!config) return Fail(config.error());
   effective_ = std::make_shared<const Config>(std::move(*config));
+  in_force_ = std::move(texts);
   return {};
 }
 
 std::map<std::string, ConfigLayers::Value> ConfigLayers::Values() const {
   std::map<std::string, Value> values;
-  for (const auto& [part, text] : good_) AddValues(Parsed(text), part, "config/" + part, values);
+  for (const auto& [part, text] : in_force_) AddValues(Parsed(text), part, "config/" + part, values);
   AddValues(Parsed(file_text_), "", file_name_, values);
   return values;
 }

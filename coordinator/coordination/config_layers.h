@@ -28,7 +28,8 @@ class ConfigLayers {
   explicit ConfigLayers(std::string file_text = "", std::string file_name = "");
 
   // The text of a part's node; empty: there is no such node, which is the same as {}. False: it says nothing
-  // new. A bad one is remembered under Refusals, until a good one comes.
+  // new. A bad one is remembered under Refusals. One that is good by itself and not together with the others
+  // is tried again with every change of another part.
   bool SetPart(const std::string& part, std::string_view text);
 
   std::shared_ptr<const Config> Effective() const { return effective_; }
@@ -43,13 +44,17 @@ class ConfigLayers {
   std::map<std::string, Value> Values() const;
 
  private:
-  Status Merge();
+  using Texts = std::map<std::string, std::string>;  // by part
+
+  void Settle();
+  Status Adopt(Texts texts);
 
   std::string file_text_;
   std::string file_name_;
-  std::map<std::string, std::string> seen_;  // by part: the newest text
-  std::map<std::string, std::string> good_;  // by part: the text in force
-  std::map<std::string, std::string> refusals_;
+  Texts newest_;
+  Texts faults_;  // of newest texts that are bad by themselves: what is wrong
+  Texts in_force_;
+  Texts refusals_;
   std::shared_ptr<const Config> effective_;
 };
 

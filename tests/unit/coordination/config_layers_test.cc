@@ -33,6 +33,35 @@ TEST(ConfigLayersTest, ABadPartChangesNothingAndIsRemembered) {
   EXPECT_EQ(layers.Effective()->engine.poll, EngineConfig{}.poll);
 }
 
+// Together they are longer than a configuration may be.
+TEST(ConfigLayersTest, APartThatWasRefusedForAnothersSakeComesIntoForceOnceThatChanges) {
+  ConfigLayers layers;
+  layers.SetPart("handlers", R"({"job":{"options":{"text":")" + std::string(700'000, 'x') + R"("}}})");
+  ASSERT_TRUE(layers.Refusals().empty());
+  std::string shards = "{";
+  for (int i = 0; i < 100; ++i) {
+    shards += (i == 0 ? "\"s" : ",\"s") + std::to_string(i) +
+              R"(":{"url":"mysql://u@h:3306/d","password_file":"/)" + std::string(4000, 'y') + "\"}";
+  }
+  layers.SetPart("shards", shards + "}");
+  EXPECT_THAT(layers.Refusals().at("shards"), HasSubstr("larger than 1 MiB"));
+  EXPECT_TRUE(layers.Effective()->shards.empty());
+  layers.SetPart("engine", R"({"poll":"50ms"})");  // goes its own way
+  EXPECT_EQ(layers.Effective()->engine.poll, milliseconds(50));
+  EXPECT_EQ(layers.Refusals().size(), 1u);
+  layers.SetPart("handlers", "{}");
+  EXPECT_TRUE(layers.Refusals().empty());
+  EXPECT_EQ(layers.Effective()->shards.size(), 100u);
+}
+
+TEST(ConfigLayersTest, APartWhoseTextIsShortIsNotRefusedForTheLayoutOfTheWhole) {
+  ConfigLayers layers;
+  std::string zeros = "0";
+  for (int i = 0; i < 120'000; ++i) zeros += ",0";
+  layers.SetPart("handlers", R"({"job":{"options":{"list":[)" + zeros + "]}}}");
+  EXPECT_TRUE(layers.Refusals().empty());
+}
+
 TEST(ConfigLayersTest, ADocumentThatClosesEarlyIsRefused) {
   EXPECT_FALSE(ValidateConfigPart("engine", R"({"poll":"50ms"},"handlers":{})"));
   EXPECT_FALSE(ValidateConfigPart("engine", "not json"));
