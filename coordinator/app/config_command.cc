@@ -87,7 +87,7 @@ Result<ConfigNode> CurrentNode(ClusterClient& client, const std::string& part) {
   auto node = client.Get("/config/" + part);
   if (!node) return Fail(node.error());
   if (!*node) return ConfigNode{part, "{}", std::nullopt};
-  return ConfigNode{part, (*node)->data.empty() ? "{}" : (*node)->data, (*node)->version};
+  return ConfigNode{part, (*node)->data.empty() ? "{}" : (*node)->data, (*node)->version, SetAt(**node)};
 }
 
 // Checked as each worker will check it: by itself, and together with the other parts.

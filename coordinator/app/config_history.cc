@@ -1,93 +1,78 @@
 #include "coordinator/app/config_history.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <nlohmann/json.hpp>
 
-#include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
 
 namespace millrace {
 namespace {
 
-using nlohmann::ordered_json;
+constexpr int kTries = 3;
 
-constexpr std::size_t kKept = 50;
+std::string PathOf(const std::string& part) { return "/config/" + part; }
 
-std::string Folder(const std::string& part) { return "/history/" + part; }
-
-// Sorted as text, they are sorted by number.
-std::string NodeName(std::int32_t version) {
-  char name[16];
-  std::snprintf(name, sizeof name, "%010d", version);
-  return name;
+Status MakeFolder(ClusterClient& client, const std::string& part) {
+  auto folder = client.Get(HistoryFolder(part));
+  if (!folder) return Fail(folder.error());
+  if (*folder) return {};
+  Status made = client.Write({{TreeWrite::Kind::Create, HistoryFolder(part)}});
+  if (!made && made.error().code != ErrorCode::Conflict) return made;
+  return {};
 }
 
-std::string Entry(const std::string& at, const std::string& by, const std::string& text) {
-  return JsonText({{"at", at}, {"by", by}, {"document", text}});
-}
-
-ConfigChange ReadEntry(const std::string& name, const std::string& text) {
-  ConfigChange change;
-  change.version = static_cast<std::int32_t>(std::strtol(name.c_str(), nullptr, 10));
-  const auto json = ordered_json::parse(text, nullptr, false);
-  if (!json.is_object()) return change;
-  change.at = json.value("at", "");
-  change.by = json.value("by", "");
-  change.text = json.value("document", "");
-  return change;
+std::vector<TreeWrite> Writes(const ConfigNode& node, std::int32_t next, const std::string& text,
+                              const std::string& by, std::vector<std::string> noted) {
+  std::vector<TreeWrite> writes;
+  if (node.version) {
+    writes.push_back({TreeWrite::Kind::Set, PathOf(node.part), text, *node.version});
+  } else {
+    writes.push_back({TreeWrite::Kind::Create, PathOf(node.part), text});
+  }
+  // As the cluster was made, or set by other means while nobody led: kept for a rollback.
+  if (node.version && !std::binary_search(noted.begin(), noted.end(), HistoryName(*node.version))) {
+    const auto before = NoteChange(node.part, {*node.version, node.set_at, kUnknownAuthor, node.text}, {});
+    writes.insert(writes.end(), before.begin(), before.end());
+  }
+  const auto change = NoteChange(node.part, {next, FormatTime(SystemClock().WallNow()), by, text}, noted);
+  writes.insert(writes.end(), change.begin(), change.end());
+  return writes;
 }
 
 }  // namespace
 
 Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, const std::string& text,
                                const std::string& by) {
-  auto names = client.List(Folder(node.part));
-  if (!names) return Fail(names.error());
-  if (names->empty()) {
-    Status made = client.Write({{TreeWrite::Kind::Create, Folder(node.part)}});
-    if (!made && made.error().code != ErrorCode::Conflict) return Fail(made.error());
-  }
-  const std::string path = "/config/" + node.part;
+  if (Status made = MakeFolder(client, node.part); !made) return Fail(made.error());
   const std::int32_t next = node.version ? *node.version + 1 : 0;
-  std::vector<TreeWrite> writes;
-  if (node.version) {
-    writes.push_back({TreeWrite::Kind::Set, path, text, *node.version});
-  } else {
-    writes.push_back({TreeWrite::Kind::Create, path, text});
+  for (int i = 0; i < kTries; ++i) {
+    auto noted = client.List(HistoryFolder(node.part));
+    if (!noted) return Fail(noted.error());
+    Status done = client.Write(Writes(node, next, text, by, std::move(*noted)));
+    if (done) return next;
+    const ErrorCode code = done.error().code;
+    if (code != ErrorCode::Conflict && code != ErrorCode::NotFound) return Fail(done.error());
+    auto now = client.Get(PathOf(node.part));
+    if (!now) return Fail(now.error());
+    const auto version = *now ? std::optional((*now)->version) : std::nullopt;
+    if (version != node.version) break;  // otherwise the leader has noted something meanwhile
   }
-  const std::string before = node.version ? NodeName(*node.version) : "";
-  const bool noted = before.empty() || std::find(names->begin(), names->end(), before) != names->end();
-  if (!noted) {  // set by other means, or as the cluster was made: kept for a rollback
-    writes.push_back(
-        {TreeWrite::Kind::Create, Folder(node.part) + "/" + before, Entry("", "not noted", node.text)});
-  }
-  writes.push_back({TreeWrite::Kind::Create, Folder(node.part) + "/" + NodeName(next),
-                    Entry(FormatTime(SystemClock().WallNow()), by, text)});
-  for (std::size_t i = 0; i + kKept < names->size(); ++i) {
-    writes.push_back({TreeWrite::Kind::Remove, Folder(node.part) + "/" + (*names)[i]});
-  }
-  Status done = client.Write(std::move(writes));
-  if (done) return next;
-  if (done.error().code != ErrorCode::Conflict) return Fail(done.error());
   return Fail(ErrorCode::Conflict,
               "somebody else has changed config/" + node.part + " meanwhile: look at it, and try again");
 }
 
 Result<std::vector<ConfigChange>> ReadHistory(ClusterClient& client, const std::string& part) {
-  auto names = client.List(Folder(part));
+  auto names = client.List(HistoryFolder(part));
   if (!names) return Fail(names.error());
   std::vector<ConfigChange> changes;
   for (const std::string& name : *names) {
-    auto node = client.Get(Folder(part) + "/" + name);
+    auto node = client.Get(HistoryFolder(part) + "/" + name);
     if (!node) return Fail(node.error());
-    if (*node) changes.push_back(ReadEntry(name, (*node)->data));
+    if (*node) changes.push_back(ReadChange(name, (*node)->data));
   }
-  auto current = client.Get("/config/" + part);
+  auto current = client.Get(PathOf(part));
   if (!current) return Fail(current.error());
   if (*current && (changes.empty() || changes.back().version != (*current)->version)) {
-    changes.push_back({(*current)->version, "", "not noted", (*current)->data});
+    changes.push_back({(*current)->version, SetAt(**current), kUnknownAuthor, (*current)->data});
   }
   return changes;
 }

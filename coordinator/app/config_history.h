@@ -1,4 +1,4 @@
-// Who changed the cluster's configuration, and when: a node under history/<part> for each version.
+// The cluster's configuration as commands change it, and what was changed before.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coordinator/app/cluster_client.h"
+#include "coordinator/coordination/config_change.h"
 
 namespace millrace {
 
@@ -14,21 +15,16 @@ struct ConfigNode {
   std::string part;
   std::string text;
   std::optional<std::int32_t> version;  // nullopt: there is no node yet
-};
-
-struct ConfigChange {
-  std::int32_t version = 0;
-  std::string at;
-  std::string by;
-  std::string text;
+  std::string set_at = {};              // as in ConfigChange
 };
 
 // Sets the part and notes the change, both or neither. Conflict, with what to do, if somebody else has
-// changed it since `node` was read. The new version. The last 50 changes are kept.
+// changed it since `node` was read. The new version.
 Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, const std::string& text,
                                const std::string& by);
 
-// Oldest first. Versions that were set by other means than SetConfig are missing, but for the present one.
+// Oldest first. Of what was set by other means than SetConfig, those versions that the leader has seen, and
+// the present one.
 Result<std::vector<ConfigChange>> ReadHistory(ClusterClient& client, const std::string& part);
 
 }  // namespace millrace

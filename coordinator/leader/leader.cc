@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coordinator/coordination/json_text.h"
+#include "coordinator/leader/history_duty.h"
 
 namespace millrace {
 namespace {
@@ -31,6 +32,7 @@ Leader::Leader(LeaderOptions options, Calls calls)
     mirror_.TrackList(folder);
   mirror_.TrackNode(kProceed);
   mirror_.TrackNode(kPlan);
+  TrackHistory(mirror_);
 }
 
 void Leader::Event(const TreeEvent& event, BootTime now) {
@@ -85,8 +87,8 @@ void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
   dirty_ = true;
   if (reply.status != TreeStatus::Ok) {
     const TreeWrite& refused = request.writes.at(reply.failed);
-    if (reply.status == TreeStatus::Conflict && refused.kind == TreeWrite::Kind::Remove)
-      stuck_.insert(refused.path);
+    const bool has_children = reply.status == TreeStatus::Conflict && refused.kind == TreeWrite::Kind::Remove;
+    if (has_children || refused.path.starts_with("/history/")) stuck_.insert(refused.path);
     election_.Doubt();
     mirror_.MakeAllStale();
   } else if (calls_.moved && !sent_.empty()) {
@@ -179,7 +181,8 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   }
   const auto told = Tell(now);
   request.writes.insert(request.writes.end(), told.begin(), told.end());
-  // By itself, so that nothing that is in its way can hold up the plan.
+  // Each by itself, so that nothing that is in its way can hold up the plan.
+  if (request.writes.empty()) request.writes = NoteHistory(mirror_, stuck_);
   if (request.writes.empty()) request.writes = Tidy(stored, now);
   decide_at_ = membership_.NextChange(now);
   if (request.writes.empty()) return std::nullopt;

@@ -82,7 +82,7 @@ class Leader final : public TreeMachine {
   LeaderFacts facts_;
   PlanDecision decision_;
   std::vector<SliceMove> sent_;  // carried out by the write under way
-  std::set<std::string> stuck_;  // can't be removed: somebody has made nodes below them
+  std::set<std::string> stuck_;  // nodes that can't be removed or made, since somebody was busy by hand there
 };
 
 }  // namespace millrace

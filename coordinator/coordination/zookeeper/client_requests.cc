@@ -2,6 +2,7 @@
 #include <zookeeper/zookeeper.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "coordinator/coordination/zookeeper/call.h"
@@ -31,6 +32,7 @@ struct ZookeeperClient::Callbacks {
       reply.node.version = stat->version;
       reply.node.created = stat->czxid;
       reply.node.owner = stat->ephemeralOwner;
+      reply.node.set_at = WallTime(std::chrono::milliseconds(stat->mtime));
     }
     call.client->Finish(call, code, std::move(reply));
   }

@@ -65,6 +65,9 @@ def run(s):
     if s.full:  # and back from what is no JSON at all
         check_refused(s, cluster, programs, b'{"job": ', ("config/handlers",), 1)
     history = json.loads(s.millrace("config", "history", "handlers", "--json"))
+    plain = [change for change in history if change["document"] == {"job": {"concurrency": 5}}]
+    s.check("what the plain client set is in the history, with its time", plain,
+            len(plain) == 1 and plain[0]["at"] and plain[0]["by"].startswith("not known"))
     first = next(change for change in history if change["document"].get("job") == {"concurrency": 2})
     s.millrace("config", "rollback", "handlers", first["version"])
     check_in_force(s, programs, f"set back to what {first['by']} set first, by millrace config rollback", 2)

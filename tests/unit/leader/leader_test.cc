@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "coordinator/coordination/config_change.h"
 #include "coordinator/member/member.h"
 #include "tests/support/machine_room.h"
 
@@ -247,6 +248,42 @@ TEST_F(LeaderTest, WhatCanNotBeRemovedHoldsUpNothing) {
   EXPECT_EQ(Count("w2"), 0u);  // the calm is kept
   Quiet();
   EXPECT_EQ(Count("w2"), 32u);
+}
+
+TEST_F(LeaderTest, WhatWasSetWithoutMillraceConfigIsNotedInTheHistory) {
+  Start("w1");
+  EXPECT_FALSE(room_.Has("/history/engine"));  // as the cluster was made
+  room_.Put("/config/engine", R"({"poll":"1s"})");
+  ASSERT_TRUE(room_.Settle());
+  const auto noted = ReadChange("0000000001", room_.Data("/history/engine/0000000001"));
+  EXPECT_EQ(noted.version, 1);
+  EXPECT_EQ(noted.text, R"({"poll":"1s"})");
+  EXPECT_EQ(noted.by, kUnknownAuthor);
+  // As millrace config does it.
+  room_.Write({{TreeWrite::Kind::Set, "/config/engine", "{}"},
+               NoteChange("engine", {2, "", "ann", "{}"}, {"0000000001"}).front()});
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(ReadChange("0000000002", room_.Data("/history/engine/0000000002")).by, "ann");
+}
+
+TEST_F(LeaderTest, AHistoryThatCanNotBeWrittenHoldsUpNothing) {
+  room_.Write({{TreeWrite::Kind::Remove, "/history"}});
+  room_.Put("/config/engine", R"({"poll":"1s"})");
+  room_.Put("/assign/gone", ToText(AssignDocument{1, 1}));
+  Start("w1");
+  EXPECT_EQ(Count("w1"), 64u);
+  EXPECT_FALSE(room_.Has("/assign/gone"));
+}
+
+TEST_F(LeaderTest, TheLastFiftyChangesAreKept) {
+  Start("w1");
+  for (int i = 0; i < 60; ++i) {
+    room_.Put("/config/engine", R"({"batch":)" + std::to_string(i + 1) + "}");
+    ASSERT_TRUE(room_.Settle());
+  }
+  EXPECT_FALSE(room_.Has("/history/engine/" + HistoryName(9)));
+  EXPECT_TRUE(room_.Has("/history/engine/" + HistoryName(11)));
+  EXPECT_TRUE(room_.Has("/history/engine/" + HistoryName(60)));
 }
 
 TEST_F(LeaderTest, AQuietClusterIsNotWrittenTo) {

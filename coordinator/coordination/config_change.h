@@ -1,0 +1,36 @@
+// Who changed a part of the configuration, when, to what: a node history/<part>/<version> for each change.
+// `version` is that of the part's node. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coordinator/coordination/tree.h"
+
+namespace millrace {
+
+struct ConfigChange {
+  std::int32_t version = 0;
+  std::string at;  // RFC 3339; empty: not known
+  std::string by;
+  std::string text;
+};
+
+// Of a version that was set by other means than `millrace config`.
+inline constexpr const char* kUnknownAuthor = "not known: set without millrace config";
+
+// When the node's data was set; empty where the tree does not tell.
+std::string SetAt(const TreeNode& node);
+
+std::string HistoryFolder(const std::string& part);
+// Sorted as text, the names are sorted by number.
+std::string HistoryName(std::int32_t version);
+ConfigChange ReadChange(const std::string& name, std::string_view text);
+
+// Notes a change beside those that are `noted`, the sorted names of the folder's children; the last 50 stay.
+std::vector<TreeWrite> NoteChange(const std::string& part, const ConfigChange& change,
+                                  const std::vector<std::string>& noted);
+
+}  // namespace millrace
