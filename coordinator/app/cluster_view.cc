@@ -22,9 +22,11 @@ Result<std::map<std::string, std::string>> ReadFolder(ClusterClient& client, con
 Result<AssignDocument> ReadAssignment(ClusterClient& client, const std::string& id, const std::string& text) {
   auto further = ReadFolder(client, "/assign/" + id);
   if (!further) return Fail(further.error());
+  std::vector<std::string> names;
+  for (const auto& [name, page] : *further) names.push_back(name);
   std::vector<StoredPage> pages;
-  for (const auto& [name, page] : *further)
-    pages.push_back({name, ReadAssign(page).value_or(AssignDocument{})});
+  for (const std::string& name : PagesOf(std::move(names)))
+    pages.push_back({name, ReadAssign(further->at(name)).value_or(AssignDocument{})});
   auto first = ReadAssign(text);
   if (!first) return Fail(first.error());
   pages.push_back({"", std::move(*first)});

@@ -145,6 +145,13 @@ Result<WorkerDocument> ReadWorker(std::string_view text) {
   return document;
 }
 
+std::vector<std::string> PagesOf(std::vector<std::string> names) {
+  std::erase_if(names, [](const std::string& name) {
+    return name.empty() || name.front() == '0' || name.find_first_not_of("0123456789") != std::string::npos;
+  });
+  return names;
+}
+
 std::string ToText(const EpochDocument& document) {
   return JsonText(
       {{"epoch", document.epoch}, {"leader", document.leader}, {"incarnation", document.incarnation}});

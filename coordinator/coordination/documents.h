@@ -39,6 +39,10 @@ struct AssignDocument {
   bool operator==(const AssignDocument&) const = default;
 };
 
+// Of the (sorted) names below an assign node those of further pages: numbers from 1. What else somebody made
+// there is none of our business.
+std::vector<std::string> PagesOf(std::vector<std::string> names);
+
 // epoch: the leader's term.
 struct EpochDocument {
   std::uint64_t epoch = 0;

@@ -112,7 +112,7 @@ void Leader::TrackPages() {
   for (const std::string& id : mirror_.List("/assign")) {
     const std::string folder = "/assign/" + id;
     mirror_.TrackList(folder);
-    mirror_.TrackNodesOf(folder, mirror_.List(folder));
+    mirror_.TrackNodesOf(folder, PagesOf(mirror_.List(folder)));
   }
 }
 
@@ -127,9 +127,8 @@ StoredAssignments Leader::Stored() const {
   for (const std::string& id : mirror_.List("/assign")) {
     const std::string folder = "/assign/" + id;
     add(id, folder);
-    // By number; they are made in this order, and stay.
-    for (std::size_t page = 1; page <= mirror_.List(folder).size(); ++page)
-      add(id, folder + "/" + std::to_string(page));
+    // All that the worker reads as pages, whoever made them: what they name wrongly is taken out again.
+    for (const std::string& page : PagesOf(mirror_.List(folder))) add(id, folder + "/" + page);
   }
   return all;
 }

@@ -154,13 +154,20 @@ class Draft {
     return index;
   }
 
+  // By hand somebody may have made pages, or removed some: the numbers need not be those of their order.
+  static std::string FreePath(const std::string& id, const std::vector<Page>& pages) {
+    const std::string first = "/assign/" + id;
+    std::string path = first;
+    const auto taken = [&](const Page& page) { return page.path == path; };
+    for (int number = 1; std::any_of(pages.begin(), pages.end(), taken); ++number)
+      path = first + "/" + std::to_string(number);
+    return path;
+  }
+
   void Add(const std::string& id, const std::string& slice) {
     auto& pages = pages_[id];
     const std::size_t index = RoomFor(pages, slice);
-    if (index == pages.size()) {
-      const std::string first = "/assign/" + id;
-      pages.push_back({index == 0 ? first : first + "/" + std::to_string(index), false, false, {}, frame_});
-    }
+    if (index == pages.size()) pages.push_back({FreePath(id, pages), false, false, {}, frame_});
     Page& page = pages[index];
     Touch(page);
     page.document.slices.push_back(slice);

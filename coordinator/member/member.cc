@@ -64,7 +64,7 @@ std::optional<TreeRequest> Member::Next(BootTime now) {
   if (session_ == 0) return std::nullopt;
   mirror_.ReconcileEvery(kReconcile, now);
   if (auto read = mirror_.NextRead()) return read;
-  if (options_.registers) mirror_.TrackNodesOf(assign_, mirror_.List(assign_));
+  if (options_.registers) mirror_.TrackNodesOf(assign_, PagesOf(mirror_.List(assign_)));
   if (auto read = mirror_.NextRead()) return read;
   if (dirty_) Recompute();
   if (!options_.registers) return std::nullopt;
@@ -185,7 +185,7 @@ void Member::Recompute() {
 bool Member::FollowAssignment() {
   std::vector<std::string> texts;
   if (const TreeNode* node = mirror_.Node(assign_)) texts.push_back(node->data);
-  for (const std::string& page : mirror_.List(assign_)) {
+  for (const std::string& page : PagesOf(mirror_.List(assign_))) {
     if (const TreeNode* node = mirror_.Node(assign_ + "/" + page)) texts.push_back(node->data);
   }
   if (texts == assign_texts_) return false;

@@ -225,6 +225,22 @@ TEST_F(LeaderTest, AnAssignmentTooLongForOneNodeHasPages) {
   EXPECT_EQ(Count("w2"), 1500u);
 }
 
+// The worker would read it as one of its pages.
+TEST_F(LeaderTest, APageThatSomebodyMadeByHandGivesNoSliceToTwo) {
+  Start("w1");
+  Start("w2");
+  Quiet();
+  const std::string slice = ReadAssign(room_.Data("/assign/w2"))->slices.front();
+  room_.Put("/assign/w1/7", ToText(AssignDocument{1, 1, {slice}}));
+  room_.Put("/assign/w1/notes", "by hand");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(Count("w1") + Count("w2"), 64u);
+  Quiet();
+  EXPECT_EQ(Count("w1"), 32u);
+  EXPECT_EQ(Count("w2"), 32u);
+  EXPECT_EQ(room_.Data("/assign/w1/notes"), "by hand");
+}
+
 TEST_F(LeaderTest, AssignmentsOfVeryManyWorkersThatAreGoneAreRemoved) {
   for (int i = 0; i < 250; ++i) room_.Put("/assign/gone-" + std::to_string(i), ToText(AssignDocument{1, 1}));
   Start("w1");

@@ -53,5 +53,24 @@ TEST_F(PlanWriterTest, MovesWithinPagesThatAreWrittenAnywayAreAllCarriedOut) {
   EXPECT_THAT(writes, SizeIs(2));
 }
 
+TEST_F(PlanWriterTest, ANewPageTakesANumberThatIsFree) {
+  Own("w1", 100 * 1024);
+  for (const char* page : {"1", "3"}) {
+    AssignDocument document = *stored_["w1"].front().document;
+    for (std::string& slice : document.slices)
+      slice.replace(0, 4, page == std::string("1") ? "east" : "west");
+    decision_.wanted["w1"].insert(decision_.wanted["w1"].end(), document.slices.begin(),
+                                  document.slices.end());
+    stored_["w1"].push_back({std::string("/assign/w1/") + page, std::move(document)});
+  }
+  Own("w2", 1024);
+  Move("w2", "w1");
+  const auto writes = PlanWriter{1}.Next(decision_, stored_, moved_);
+  EXPECT_THAT(moved_, SizeIs(1));
+  ASSERT_THAT(writes, SizeIs(2));
+  EXPECT_EQ(writes[0].kind, TreeWrite::Kind::Create);
+  EXPECT_EQ(writes[0].path, "/assign/w1/2");
+}
+
 }  // namespace
 }  // namespace millrace

@@ -90,6 +90,15 @@ TEST_F(MemberTest, AnAssignmentHasPages) {
   EXPECT_EQ(published_.generation, 5u);
 }
 
+TEST_F(MemberTest, WhatIsNoPageIsLeftAlone) {
+  Join();
+  Assign(R"("main/tasks/3")");
+  for (const char* name : {"notes", "0", "01", "1x"}) room_.Put("/assign/w1/" + std::string(name), "by hand");
+  Assign(R"("main/tasks/4")", 2);
+  EXPECT_THAT(published_.refusals, IsEmpty());
+  EXPECT_THAT(published_.slices->at("main")[0].slices, ElementsAre(4u));
+}
+
 TEST_F(MemberTest, EachPageHasGroupsOfItsOwn) {
   Join();
   room_.Put("/assign/w1/1", R"({"epoch":1,"generation":1,"slices":[],"groups":{"a":["a"],"b":["b"]}})");
