@@ -72,6 +72,10 @@ Status ReadNumbers(Reader& reader, std::optional<std::vector<std::uint32_t>>& in
   std::optional<std::string> text;
   reader.ReadOptional("load_balance", text);
   if (!reader.good() || !text) return {};
+  if (text->empty()) {  // as it is written where limits leave no number
+    into.emplace();
+    return {};
+  }
   auto numbers = ParseLoadBalance(*text);
   if (!numbers) return Fail(ErrorCode::Invalid, "'load_balance': " + numbers.error().message);
   into = std::move(*numbers);

@@ -50,5 +50,15 @@ TEST(DocumentsTest, LimitsAllowWhatBothAllow) {
   EXPECT_FALSE(limited.shards);
 }
 
+TEST(DocumentsTest, AWorkerThatLimitsLeaveNothingIsReadBack) {
+  WorkerDocument worker{.host = "h", .incarnation = "w1.a"};
+  worker.load_balance = {{0, 1}};
+  worker = Limited(worker, *ReadLimits(R"({"handlers":[],"load_balance":"7"})"));
+  const auto read = ReadWorker(ToText(worker));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->load_balance, std::vector<std::uint32_t>());
+  EXPECT_EQ(read->handlers, std::vector<std::string>());
+}
+
 }  // namespace
 }  // namespace millrace
