@@ -1,11 +1,10 @@
 #include "coordinator/member/member.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "coordinator/coordination/json_text.h"
 #include "coordinator/coordination/limited_slices.h"
 #include "coordinator/member/assignment.h"
+#include "coordinator/member/status_text.h"
 
 namespace millrace {
 namespace {
@@ -54,6 +53,7 @@ void Member::Event(const TreeEvent& event, BootTime) {
   mirror_.Event(event);
   if (event.kind == TreeEvent::Kind::Connected) {
     session_ = event.session;
+    status_refused_ = false;
     // While the servers were away no session could end: a predecessor has its whole time again.
     other_.clear();
   }
@@ -75,6 +75,9 @@ std::optional<TreeRequest> Member::Next(BootTime now) {
 void Member::Replied(const TreeRequest& request, const TreeReply& reply, BootTime) {
   if (request.kind == TreeRequest::Kind::Write) {
     mirror_.Touched(request);
+    // What is refused now will be so in a moment.
+    if (request.writes.front().path == status_)
+      status_refused_ = reply.status != TreeStatus::Ok && reply.status != TreeStatus::Lost;
   } else {
     mirror_.Replied(request, reply);
     dirty_ = true;
@@ -139,18 +142,11 @@ std::optional<TreeRequest> Member::TellStatus(BootTime now) {
   const bool news = view_.generation != told_generation_ || view_.refusals != told_refusals_;
   const TreeNode* node = mirror_.Node(status_);
   const bool there = node != nullptr && node->owner == session_;
-  if (there && !news && now - told_at_ < options_.status_interval) return std::nullopt;
+  const bool needed = !status_refused_ && (!there || news);
+  if (!needed && now - told_at_ < options_.status_interval) return std::nullopt;
   told_at_ = now;
-  nlohmann::ordered_json json{{"incarnation", options_.document.incarnation},
-                              {"epoch", view_.epoch},
-                              {"generation", view_.generation},
-                              {"slices", view_.slice_count},
-                              {"refused", view_.refusals}};
-  if (calls_.status) {
-    auto more = nlohmann::ordered_json::parse(calls_.status(), nullptr, false);
-    if (more.is_object()) json.update(more);
-  }
-  std::string text = JsonText(json);
+  std::string text =
+      StatusText(options_.document.incarnation, view_, calls_.status ? calls_.status() : std::string());
   told_generation_ = view_.generation;
   told_refusals_ = view_.refusals;
   TreeRequest write{TreeRequest::Kind::Write};

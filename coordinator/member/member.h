@@ -80,6 +80,7 @@ class Member final : public TreeMachine {
   std::uint64_t told_generation_ = 0;
   std::vector<std::string> told_refusals_;
   BootTime told_at_{};
+  bool status_refused_ = false;  // the last time that it was written
 };
 
 }  // namespace millrace

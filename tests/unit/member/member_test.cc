@@ -47,6 +47,27 @@ TEST_F(MemberTest, RegistersAndTellsItsStatus) {
   EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("running":3)"));
 }
 
+TEST_F(MemberTest, AStatusThatWouldNotFitIntoANodeIsCutToItsNumbers) {
+  status_ = R"({"running":3,"paused":[")" + std::string(300'000, 'x') + R"("]})";
+  for (int i = 0; i < 100; ++i) room_.Put("/control/pause/nonsense" + std::to_string(i), "");
+  Join();
+  const std::string& told = room_.Data("/status/w1");
+  EXPECT_LE(told.size(), 80u * 1024);
+  EXPECT_THAT(told, HasSubstr(R"("running":3)"));
+  EXPECT_THAT(told, HasSubstr("control/pause/nonsense0"));
+  EXPECT_THAT(told, HasSubstr("and 80 more"));
+}
+
+TEST_F(MemberTest, AStatusThatIsRefusedIsNotTriedAgainAtOnce) {
+  room_.Put("/status/w1", "");
+  room_.Put("/status/w1/notes", "by hand");
+  Join();  // it comes to rest
+  EXPECT_TRUE(member_->Registered());
+  room_.Write({{TreeWrite::Kind::Remove, "/status/w1/notes"}});
+  ASSERT_TRUE(room_.Pass(seconds(2)));
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr("w1.a"));
+}
+
 TEST_F(MemberTest, FollowsItsAssignment) {
   Join();
   EXPECT_TRUE(published_.contact);

@@ -1,0 +1,51 @@
+#include "coordinator/member/status_text.h"
+
+#include <nlohmann/json.hpp>
+
+#include "coordinator/coordination/json_text.h"
+#include "framework/task/task.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kLongest = 80 * 1024;
+constexpr std::size_t kRefusalsTold = 20;
+constexpr std::size_t kLongestRefusal = 1000;
+
+ordered_json Told(const std::vector<std::string>& refusals) {
+  ordered_json told = ordered_json::array();
+  for (const std::string& refusal : refusals) {
+    if (told.size() == kRefusalsTold) {
+      told.push_back("and " + std::to_string(refusals.size() - kRefusalsTold) + " more");
+      break;
+    }
+    told.push_back(Shorten(refusal, kLongestRefusal));
+  }
+  return told;
+}
+
+}  // namespace
+
+std::string StatusText(const std::string& incarnation, const MemberView& view, const std::string& more) {
+  const ordered_json own{{"incarnation", incarnation},
+                         {"epoch", view.epoch},
+                         {"generation", view.generation},
+                         {"slices", view.slice_count},
+                         {"refused", Told(view.refusals)}};
+  const ordered_json added = ordered_json::parse(more, nullptr, false);
+  if (!added.is_object()) return JsonText(own);
+  ordered_json whole = own;
+  whole.update(added);
+  std::string text = JsonText(whole);
+  if (text.size() <= kLongest) return text;
+  ordered_json brief = own;
+  brief["cut"] = "it has too much to tell: these are its numbers";
+  for (const auto& [key, value] : added.items()) {
+    if (value.is_number()) brief[key] = value;
+  }
+  return JsonText(brief);
+}
+
+}  // namespace millrace
