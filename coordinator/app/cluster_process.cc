@@ -72,6 +72,7 @@ void ClusterProcess::Start(Place place) {
   id_ = place.id;
   MemberOptions options{place.id, place.document, options_.session_timeout};
   options.registers = place.works;
+  options.handlers = place.handlers;
   Member::Calls calls{[this](const MemberView& view) { Publish(view); }, std::move(place.status),
                       std::move(place.types)};
   member_ = std::make_unique<Member>(

@@ -25,11 +25,12 @@ class ClusterProcess {
   // What it is in the cluster, known before it joins.
   struct Place {
     std::string id;
-    WorkerDocument document;              // with a fresh incarnation
-    bool works = false;                   // it registers as a worker
-    bool stands = true;                   // it is a candidate for the leader
-    std::function<std::string()> status;  // for its status node
-    std::function<std::optional<std::vector<std::string>>(const Config&)> types;  // that it runs
+    WorkerDocument document;                                // with a fresh incarnation
+    bool works = false;                                     // it registers as a worker
+    bool stands = true;                                     // it is a candidate for the leader
+    std::optional<std::vector<std::string>> handlers = {};  // sorted; it scans for these types alone
+    std::function<std::string()> status = {};               // for its status node
+    std::function<std::optional<std::vector<std::string>>(const Config&)> types = {};  // that it runs
   };
 
   // Reaches ZooKeeper within `limit`, or says clearly what is wrong.

@@ -13,7 +13,6 @@
 #include "coordinator/app/paths.h"
 #include "coordinator/app/stop_asker.h"
 #include "coordinator/app/worker_place.h"
-#include "coordinator/coordination/limited_slices.h"
 #include "framework/base/random.h"
 #include "framework/base/time_text.h"
 #include "framework/metrics/registry.h"
@@ -60,6 +59,12 @@ Result<Timing> ReadTiming(const std::string& session_timeout, const std::string&
   return Timing{*session, *limit};
 }
 
+std::optional<std::vector<std::string>> LimitOf(std::vector<std::string> handlers) {
+  if (handlers.empty()) return std::nullopt;
+  std::sort(handlers.begin(), handlers.end());
+  return handlers;
+}
+
 // The worker until it ends, or until its id turns out to be another's.
 Result<WorkerEnd> Watch(Worker& worker, ClusterProcess& process) {
   StopAsker stop(worker);
@@ -100,11 +105,10 @@ Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& setti
   const SystemClock clock;
   Registry metrics;
   ClusterSource& source = (*process)->source();
-  LimitedSliceSource slices(source, flags.handlers);
   AssignedShards shards(**process, flags.until_idle);
   WorkerOptions options{flags.id, *state, flags.concurrency, flags.until_idle, "", true};
   auto worker = std::make_unique<Worker>(
-      Worker::Parts{clock, shards, **plugins, slices, source, source, metrics}, options);
+      Worker::Parts{clock, shards, **plugins, source, source, source, metrics}, options);
   const BootTime begun = clock.Now();
   if (auto started = worker->Start(); !started) return Fail(started.error());
 
@@ -113,7 +117,7 @@ Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& setti
   if (!document) return Fail(document.error());
   document->handlers = TypesRun(settings.config, **plugins, flags.handlers);
   StatusTeller teller(*worker);
-  (*process)->Start({id, *document, true, !flags.no_coordinate,
+  (*process)->Start({id, *document, true, !flags.no_coordinate, LimitOf(flags.handlers),
                      [&teller, &process] { return teller.Tell((*process)->ShardRefusals()); },
                      [&plugins, &flags](const Config& config) {
                        return std::optional(TypesRun(config, **plugins, flags.handlers));
@@ -149,7 +153,7 @@ Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
   const std::string id = options.id.empty() ? HostName() + "-" + std::to_string(getpid()) : options.id;
   WorkerDocument document;
   document.incarnation = id + "." + Random::FromSystem().Hex(12);
-  (*process)->Start({id, document, false, true, nullptr, nullptr});
+  (*process)->Start({id, document});
   while (StopSignalsSeen() == 0) {
     if (Status good = (*process)->Update(); !good) return Fail(good.error());
     poll(nullptr, 0, static_cast<int>(kTick.count() / 1000));

@@ -11,7 +11,6 @@
 #include "coordinator/app/paths.h"
 #include "coordinator/app/stop_asker.h"
 #include "coordinator/app/terminal.h"
-#include "coordinator/coordination/limited_slices.h"
 #include "coordinator/coordination/local/file_config_source.h"
 #include "coordinator/coordination/local/fixed_shard_source.h"
 #include "coordinator/coordination/local/local_slice_source.h"
@@ -77,8 +76,7 @@ Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shar
   for (auto& [name, shard] : shards) stores[name] = shard.store;
   FixedShardSource served(std::move(stores));
   NoPauses pauses;
-  LimitedSliceSource limited(*slices, flags.handlers);
-  const Worker::Parts parts{clock, served, **plugins, limited, pauses, config, metrics};
+  const Worker::Parts parts{clock, served, **plugins, *slices, pauses, config, metrics};
   WorkerOptions options{flags.id, *state, flags.concurrency, flags.until_idle, FormatLoadBalance(*numbers)};
 
   const BootTime begun = clock.Now();

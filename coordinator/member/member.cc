@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "coordinator/coordination/limited_slices.h"
 #include "coordinator/member/assignment.h"
+#include "coordinator/member/limited_slices.h"
 #include "coordinator/member/status_text.h"
 
 namespace millrace {
@@ -14,19 +14,6 @@ constexpr Micros kLookAgain = std::chrono::milliseconds(500);  // while another 
 constexpr const char* kPauses = "/control/pause";
 
 std::string ConfigPath(const std::string& part) { return "/config/" + part; }
-
-// A worker that came back with other limits keeps to them before the plan has heard of them.
-std::shared_ptr<const SlicesByShard> WithinLimit(const std::shared_ptr<const SlicesByShard>& assigned,
-                                                 const std::optional<std::vector<std::string>>& types,
-                                                 const std::optional<std::vector<std::uint32_t>>& numbers) {
-  if (!types && !numbers) return assigned;
-  auto limited = std::make_shared<SlicesByShard>(*assigned);
-  for (auto& [shard, slices] : *limited) {
-    if (types) slices = LimitedTo(std::move(slices), *types);
-    if (numbers) slices = LimitedToNumbers(std::move(slices), *numbers);
-  }
-  return limited;
-}
 
 }  // namespace
 
@@ -198,7 +185,7 @@ bool Member::FollowAssignment() {
   view_.generation = all.generation;
   view_.slice_count = all.slices.size();
   assigned_ = std::make_shared<const SlicesByShard>(std::move(*slices));
-  view_.slices = WithinLimit(assigned_, limit_, numbers_);
+  view_.slices = WithinLimits(assigned_, scans_);
   return true;
 }
 
@@ -227,28 +214,31 @@ bool Member::FollowPauses() {
 }
 
 bool Member::FollowLimits() {
-  const std::string name = "control/limits/" + options_.id;
+  ReadLimitsNode();
   WorkerDocument document = options_.document;
-  std::optional<std::vector<std::string>> limit;
   if (calls_.types) {
     if (auto types = calls_.types(*view_.config)) document.handlers = std::move(types);
   }
-  if (const TreeNode* node = mirror_.Node(limits_)) {
-    auto limits = ReadLimits(node->data);
-    if (!limits) {
-      if (!refusals_.contains(name)) Refuse(name, limits.error().message);
-      return false;
-    }
-    limit = limits->handlers;
-    document = Limited(std::move(document), *limits);
-  }
-  refusals_.erase(name);
-  document_ = ToText(document);
-  if (limit == limit_ && document.load_balance == numbers_) return false;
-  limit_ = std::move(limit);
-  numbers_ = std::move(document.load_balance);
-  view_.slices = WithinLimit(assigned_, limit_, numbers_);
+  document_ = ToText(Limited(document, limited_));
+  // It scans for types that it does not run, too, and tells of those that wait, unless it is limited.
+  document.handlers = options_.handlers;
+  document = Limited(std::move(document), limited_);
+  if (document == scans_) return false;
+  scans_ = std::move(document);
+  view_.slices = WithinLimits(assigned_, scans_);
   return true;
+}
+
+void Member::ReadLimitsNode() {
+  const std::string name = "control/limits/" + options_.id;
+  const TreeNode* node = mirror_.Node(limits_);
+  auto limits = node == nullptr ? LimitsDocument{} : ReadLimits(node->data);
+  if (limits) {
+    refusals_.erase(name);
+    limited_ = std::move(*limits);
+  } else if (!refusals_.contains(name)) {
+    Refuse(name, limits.error().message);
+  }
 }
 
 void Member::Refuse(const std::string& node, std::string why) {

@@ -17,10 +17,12 @@ namespace millrace {
 
 struct MemberOptions {
   std::string id;
-  WorkerDocument document;  // its incarnation is unique to this life
+  WorkerDocument document;  // its incarnation is unique to this life; its lists are sorted
   Micros session_timeout = std::chrono::seconds(10);
   Micros status_interval = std::chrono::seconds(2);
   bool registers = true;  // false: only the configuration and the pauses are followed
+  // Of what is assigned these task types alone are scanned; sorted. nullopt: all.
+  std::optional<std::vector<std::string>> handlers = {};
 };
 
 class Member final : public TreeMachine {
@@ -52,6 +54,7 @@ class Member final : public TreeMachine {
   bool FollowConfig();
   bool FollowPauses();
   bool FollowLimits();
+  void ReadLimitsNode();
   void Refuse(const std::string& node, std::string why);
   bool AnotherHasIt(const TreeNode& node, BootTime now);
 
@@ -72,8 +75,8 @@ class Member final : public TreeMachine {
   bool dirty_ = true;  // something was read since the last Recompute
   std::vector<std::string> assign_texts_;
   std::shared_ptr<const SlicesByShard> assigned_ = std::make_shared<const SlicesByShard>();
-  std::optional<std::vector<std::string>> limit_;      // the task types that operators leave it; nullopt: all
-  std::optional<std::vector<std::uint32_t>> numbers_;  // and its load-balance numbers
+  LimitsDocument limited_;  // by operators, while it runs
+  WorkerDocument scans_;    // the limits of what it scans
   std::set<std::string> pause_names_;
   std::map<std::string, std::string> refusals_;  // by node
   MemberView view_;

@@ -198,6 +198,24 @@ TEST_F(MemberTest, KeepsToItsNumbersBeforeThePlanHasHeardOfThem) {
   EXPECT_THAT(published_.slices->at("main"), IsEmpty());
 }
 
+TEST_F(MemberTest, KeepsToItsOwnLimitsThoughThoseOfTheOperatorsCanNotBeRead) {
+  MemberOptions options{"w1", WorkerDocument{.host = "h", .incarnation = "w1.a"}};
+  options.document.load_balance = {{0, 1, 2, 3}};
+  options.document.shards = {{"main"}};
+  options.handlers = {{"a"}};
+  member_ = std::make_unique<Member>(
+      options, ConfigLayers(),
+      Member::Calls{[this](const MemberView& view) { published_ = view; }, nullptr, nullptr});
+  room_.Put("/control/limits/w1", "rubbish");
+  Join();
+  Assign(R"("main/tasks/3","main/tasks/9","east/tasks/1")");
+  EXPECT_THAT(published_.refusals, ElementsAre(HasSubstr("control/limits/w1")));
+  ASSERT_EQ(published_.slices->at("main").size(), 1u);
+  EXPECT_THAT(published_.slices->at("main")[0].slices, ElementsAre(3u));
+  EXPECT_EQ(published_.slices->at("main")[0].handlers, std::vector<std::string>{"a"});
+  EXPECT_THAT(published_.slices->at("east"), IsEmpty());
+}
+
 TEST_F(MemberTest, AnIdInUseIsWaitedForOneSessionAndThenGivenUp) {
   Join();
   auto other = Make("w1.b");
