@@ -18,6 +18,10 @@ Result<std::map<std::string, std::string>> ReadFolder(ClusterClient& client, con
   return texts;
 }
 
+StoredPage Page(const std::string& name, AssignDocument document) {
+  return {name, std::make_shared<const AssignDocument>(std::move(document))};
+}
+
 // The first page is `text`.
 Result<AssignDocument> ReadAssignment(ClusterClient& client, const std::string& id, const std::string& text) {
   auto further = ReadFolder(client, "/assign/" + id);
@@ -26,10 +30,10 @@ Result<AssignDocument> ReadAssignment(ClusterClient& client, const std::string& 
   for (const auto& [name, page] : *further) names.push_back(name);
   std::vector<StoredPage> pages;
   for (const std::string& name : PagesOf(std::move(names)))
-    pages.push_back({name, ReadAssign(further->at(name)).value_or(AssignDocument{})});
+    pages.push_back(Page(name, ReadAssign(further->at(name)).value_or(AssignDocument{})));
   auto first = ReadAssign(text);
   if (!first) return Fail(first.error());
-  pages.push_back({"", std::move(*first)});
+  pages.push_back(Page("", std::move(*first)));
   return *Together(pages);
 }
 

@@ -3,6 +3,23 @@
 #include <algorithm>
 
 namespace millrace {
+namespace {
+
+// The paths of what is tracked right below a folder and is not among these names.
+template <class Entries>
+std::vector<std::string> Others(const Entries& entries, const std::string& folder,
+                                const std::vector<std::string>& names) {
+  const std::string prefix = folder + "/";
+  std::vector<std::string> others;
+  for (auto it = entries.lower_bound(prefix); it != entries.end() && it->first.starts_with(prefix); ++it) {
+    const std::string name = it->first.substr(prefix.size());
+    if (name.find('/') != std::string::npos) continue;
+    if (!std::binary_search(names.begin(), names.end(), name)) others.push_back(it->first);
+  }
+  return others;
+}
+
+}  // namespace
 
 std::string ParentOf(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -16,23 +33,24 @@ void TreeMirror::Track(Entries& entries, const std::string& path) {
 void TreeMirror::TrackNode(const std::string& path) { Track(nodes_, path); }
 void TreeMirror::TrackList(const std::string& path) { Track(lists_, path); }
 
-void TreeMirror::UntrackNode(const std::string& path) {
-  const auto found = nodes_.find(path);
-  if (found == nodes_.end()) return;
+void TreeMirror::Untrack(Entries& entries, const std::string& path) {
+  const auto found = entries.find(path);
+  if (found == entries.end()) return;
   if (found->second.stale) --stale_;
-  nodes_.erase(found);
+  entries.erase(found);
 }
 
 void TreeMirror::TrackNodesOf(const std::string& folder, const std::vector<std::string>& names) {
-  const std::string prefix = folder + "/";
-  std::vector<std::string> gone;
-  for (auto it = nodes_.lower_bound(prefix); it != nodes_.end() && it->first.starts_with(prefix); ++it) {
-    const std::string name = it->first.substr(prefix.size());
-    if (name.find('/') != std::string::npos) continue;
-    if (!std::binary_search(names.begin(), names.end(), name)) gone.push_back(it->first);
+  for (const std::string& path : Others(nodes_, folder, names)) Untrack(nodes_, path);
+  for (const std::string& name : names) TrackNode(folder + "/" + name);
+}
+
+void TreeMirror::TrackListsOf(const std::string& folder, const std::vector<std::string>& names) {
+  for (const std::string& path : Others(lists_, folder, names)) {
+    Untrack(lists_, path);
+    TrackNodesOf(path, {});
   }
-  for (const std::string& path : gone) UntrackNode(path);
-  for (const std::string& name : names) TrackNode(prefix + name);
+  for (const std::string& name : names) TrackList(folder + "/" + name);
 }
 
 const TreeNode* TreeMirror::Node(const std::string& path) const {

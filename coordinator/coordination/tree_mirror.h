@@ -19,10 +19,11 @@ class TreeMirror {
   // Begins to follow a node, or a node's children. Tracking twice changes nothing.
   void TrackNode(const std::string& path);
   void TrackList(const std::string& path);
-  void UntrackNode(const std::string& path);
   // Tracks exactly these children of a folder as nodes: those that are not among the (sorted) names are
   // forgotten.
   void TrackNodesOf(const std::string& folder, const std::vector<std::string>& names);
+  // The same for their lists: of those that are forgotten their children are, too.
+  void TrackListsOf(const std::string& folder, const std::vector<std::string>& names);
 
   // Where nothing tracked is stale: true.
   bool Fresh() const { return stale_ == 0; }
@@ -55,6 +56,7 @@ class TreeMirror {
   using Entries = std::map<std::string, Entry>;
 
   void Track(Entries& entries, const std::string& path);
+  void Untrack(Entries& entries, const std::string& path);
   void Soil(Entry& entry);
   void Soil(Entries& entries, const std::string& path);
 

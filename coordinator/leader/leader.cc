@@ -8,12 +8,9 @@
 namespace millrace {
 namespace {
 
-constexpr Micros kReconcile = std::chrono::seconds(10);
 constexpr Micros kLookAtTables = std::chrono::seconds(1);
 constexpr std::size_t kNamesTold = 100;  // of slices without an eligible worker, in the node `plan`
 constexpr std::size_t kTidied = 50;      // nodes at a time, and the further pages of the last
-constexpr const char* kProceed = "/control/proceed";
-constexpr const char* kPlan = "/plan";
 
 // Of an assignment that can't be read in part, the rest.
 AssignDocument Readable(std::vector<StoredPage> pages) {
@@ -27,17 +24,11 @@ Leader::Leader(LeaderOptions options, Calls calls)
     : options_(std::move(options)),
       calls_(std::move(calls)),
       election_(options_.id, options_.incarnation),
-      membership_(options_.calm) {
-  for (const char* folder : {"/workers", "/assign", "/control/drain", "/control/expect"})
-    mirror_.TrackList(folder);
-  mirror_.TrackNode(kProceed);
-  mirror_.TrackNode(kPlan);
-  TrackHistory(mirror_);
-}
+      membership_(options_.calm) {}
 
 void Leader::Event(const TreeEvent& event, BootTime now) {
   election_.Event(event, now);
-  mirror_.Event(event);
+  tree_.Event(event);
   dirty_ = true;
   // Whoever was cut off can't know who is missing and who was cut off as well.
   if (event.kind == TreeEvent::Kind::Connected) judge_from_ = now + options_.calm.session_timeout;
@@ -52,10 +43,7 @@ std::optional<TreeRequest> Leader::Next(BootTime now) {
     return std::nullopt;
   }
   if (led_ != election_.Leading()->epoch) Begin();
-  mirror_.ReconcileEvery(kReconcile, now);
-  if (auto read = mirror_.NextRead()) return read;
-  TrackPages();
-  if (auto read = mirror_.NextRead()) return read;
+  if (auto read = tree_.NextRead(now)) return read;
   return Decide(now);
 }
 
@@ -65,7 +53,7 @@ void Leader::Begin() {
   stuck_.clear();
   decision_ = {};
   settled_ = false;
-  mirror_.MakeAllStale();
+  tree_.MakeAllStale();
   dirty_ = true;
   if (calls_.leads) calls_.leads(election_.Leading());
 }
@@ -79,18 +67,17 @@ void Leader::End() {
 void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) {
   election_.Replied(request, reply, now);
   if (request.kind != TreeRequest::Kind::Write) {
-    if (mirror_.Replied(request, reply)) dirty_ = true;
-    if (request.kind == TreeRequest::Kind::List) Track();
+    if (tree_.Replied(request, reply)) dirty_ = true;
     return;
   }
-  mirror_.Touched(request);
+  tree_.Written(request);
   dirty_ = true;
   if (reply.status != TreeStatus::Ok) {
     const TreeWrite& refused = request.writes.at(reply.failed);
     const bool has_children = reply.status == TreeStatus::Conflict && refused.kind == TreeWrite::Kind::Remove;
     if (has_children || refused.path.starts_with("/history/")) stuck_.insert(refused.path);
     election_.Doubt();
-    mirror_.MakeAllStale();
+    tree_.MakeAllStale();
   } else if (calls_.moved && !sent_.empty()) {
     calls_.moved(sent_);
   }
@@ -102,71 +89,16 @@ BootTime Leader::WakeAt(BootTime now) const {
   return std::min(decide_at_, now + kLookAtTables);
 }
 
-void Leader::Track() {
-  for (const char* folder : {"/workers", "/assign", "/control/expect"}) {
-    mirror_.TrackNodesOf(folder, mirror_.List(folder));
-  }
-}
-
-void Leader::TrackPages() {
-  for (const std::string& id : mirror_.List("/assign")) {
-    const std::string folder = "/assign/" + id;
-    mirror_.TrackList(folder);
-    mirror_.TrackNodesOf(folder, PagesOf(mirror_.List(folder)));
-  }
-}
-
-StoredAssignments Leader::Stored() const {
-  StoredAssignments all;
-  const auto add = [&](const std::string& id, const std::string& path) {
-    const TreeNode* node = mirror_.Node(path);
-    if (node == nullptr) return;
-    auto document = ReadAssign(node->data);
-    all[id].push_back({path, document ? std::optional(std::move(*document)) : std::nullopt});
-  };
-  for (const std::string& id : mirror_.List("/assign")) {
-    const std::string folder = "/assign/" + id;
-    add(id, folder);
-    // All that the worker reads as pages, whoever made them: what they name wrongly is taken out again.
-    for (const std::string& page : PagesOf(mirror_.List(folder))) add(id, folder + "/" + page);
-  }
-  return all;
-}
-
-MembershipView Leader::View(const StoredAssignments& stored) const {
-  MembershipView view;
-  for (const std::string& id : mirror_.List("/workers")) {
-    const TreeNode* node = mirror_.Node("/workers/" + id);
-    if (node == nullptr) continue;
-    if (auto document = ReadWorker(node->data)) view.present[id] = std::move(*document);
-  }
-  for (const auto& [id, pages] : stored) {
-    const bool owns = std::any_of(pages.begin(), pages.end(), [](const StoredPage& page) {
-      return page.document && !page.document->slices.empty();
-    });
-    if (owns) view.owners.insert(id);
-  }
-  const auto& draining = mirror_.List("/control/drain");
-  view.draining.insert(draining.begin(), draining.end());
-  for (const std::string& id : mirror_.List("/control/expect")) {
-    const TreeNode* node = mirror_.Node("/control/expect/" + id);
-    if (node == nullptr) continue;
-    // What can't be read still says that a restart is announced.
-    view.expected[id] = ReadExpect(node->data).value_or(ExpectDocument{});
-  }
-  return view;
-}
-
 std::optional<TreeRequest> Leader::Decide(BootTime now) {
   LeaderFacts facts = calls_.facts();
   dirty_ = dirty_ || facts != facts_;
   facts_ = std::move(facts);
   if (!dirty_ && now < decide_at_) return std::nullopt;
   dirty_ = false;
-  const auto stored = Stored();
-  const MembershipView view = View(stored);
+  const StoredAssignments stored = tree_.Assignments();
+  const MembershipView view = tree_.Members(stored);
   membership_.Observe(view, now);
-  if (mirror_.Node(kProceed) != nullptr && !stuck_.contains(kProceed)) membership_.Proceed(now);
+  if (tree_.Has(kProceedNode) && !stuck_.contains(kProceedNode)) membership_.Proceed(now);
   TreeRequest request{TreeRequest::Kind::Write};
   if (facts_.catalog != nullptr) {
     PlanState state{membership_.Documents(), membership_.Roles(now), {}, *facts_.catalog, facts_.groups};
@@ -181,7 +113,7 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   const auto told = Tell(now);
   request.writes.insert(request.writes.end(), told.begin(), told.end());
   // Each by itself, so that nothing that is in its way can hold up the plan.
-  if (request.writes.empty()) request.writes = NoteHistory(mirror_, stuck_);
+  if (request.writes.empty()) request.writes = NoteHistory(tree_.mirror(), stuck_);
   if (request.writes.empty()) request.writes = Tidy(stored, now);
   decide_at_ = membership_.NextChange(now);
   if (request.writes.empty()) return std::nullopt;
@@ -205,10 +137,10 @@ std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime no
   const auto remove = [&](const std::string& path) {
     if (!stuck_.contains(path)) writes.push_back({TreeWrite::Kind::Remove, path});
   };
-  if (mirror_.Node(kProceed) != nullptr) remove(kProceed);
+  if (tree_.Has(kProceedNode)) remove(kProceedNode);
   for (const std::string& id : membership_.EndedExpectations(now)) {
     if (writes.size() >= kTidied) return writes;
-    if (mirror_.Node("/control/expect/" + id) != nullptr) remove("/control/expect/" + id);
+    if (tree_.Has("/control/expect/" + id)) remove("/control/expect/" + id);
   }
   for (const auto& [id, pages] : stored) {
     if (writes.size() >= kTidied) return writes;
@@ -235,10 +167,10 @@ std::vector<TreeWrite> Leader::Tell(BootTime now) {
                                      {"unplaceable_slices", names},
                                      {"unrunnable", facts_.unrunnable},
                                      {"troubles", facts_.troubles}});
-  const TreeNode* node = mirror_.Node(kPlan);
-  if (node == nullptr) return {{TreeWrite::Kind::Create, kPlan, text}};
+  const TreeNode* node = tree_.mirror().Node(kPlanNode);
+  if (node == nullptr) return {{TreeWrite::Kind::Create, kPlanNode, text}};
   if (node->data == text) return {};
-  return {{TreeWrite::Kind::Set, kPlan, text}};
+  return {{TreeWrite::Kind::Set, kPlanNode, text}};
 }
 
 }  // namespace millrace

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "coordinator/coordination/election.h"
+#include "coordinator/leader/leader_tree.h"
 #include "coordinator/leader/membership.h"
 #include "coordinator/leader/plan_duty.h"
 #include "coordinator/leader/plan_writer.h"
@@ -52,18 +53,12 @@ class Leader final : public TreeMachine {
   BootTime WakeAt(BootTime now) const override;
 
   const std::optional<Term>& Leading() const { return election_.Leading(); }
-  // What the last decision left: for the status, and for the simulator's checks.
-  const PlanDecision& Decision() const { return decision_; }
   // Nothing is left to write, and nothing waits.
   bool Settled() const { return settled_ && decision_.waiting == 0; }
 
  private:
   void Begin();
   void End();
-  void Track();
-  void TrackPages();
-  StoredAssignments Stored() const;
-  MembershipView View(const StoredAssignments& stored) const;
   std::optional<TreeRequest> Decide(BootTime now);
   void TellRepairs(const StoredAssignments& stored) const;
   std::vector<TreeWrite> Tidy(const StoredAssignments& stored, BootTime now) const;
@@ -72,7 +67,7 @@ class Leader final : public TreeMachine {
   const LeaderOptions options_;
   const Calls calls_;
   Election election_;
-  TreeMirror mirror_;
+  LeaderTree tree_;
   Membership membership_;
   std::optional<std::uint64_t> led_;  // the epoch for which the membership was begun
   BootTime judge_from_{};

@@ -87,7 +87,7 @@ class Draft {
 
  private:
   void Load(const std::string& id, const StoredPage& stored) {
-    Page page{stored.path, true, false, stored.document.value_or(AssignDocument{}), frame_};
+    Page page{stored.path, true, false, stored.document ? *stored.document : AssignDocument{}, frame_};
     for (const std::string& slice : page.document.slices) page.size += SizeOf(slice);
     auto& pages = pages_[id];
     const std::size_t index = pages.size();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ namespace millrace {
 
 struct StoredPage {
   std::string path;
-  std::optional<AssignDocument> document;  // nullopt: it can't be read
+  std::shared_ptr<const AssignDocument> document;  // null: it can't be read
 };
 // By worker; the pages in order, `assign/<id>` first.
 using StoredAssignments = std::map<std::string, std::vector<StoredPage>>;

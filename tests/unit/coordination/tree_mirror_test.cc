@@ -61,6 +61,14 @@ TEST_F(TreeMirrorTest, FollowsTheChildrenOfAFolder) {
   EXPECT_EQ(mirror_.NextRead()->path, "/a/d");
 }
 
+TEST_F(TreeMirrorTest, AListThatIsForgottenGoesWithItsChildren) {
+  mirror_.TrackListsOf("/a", {"b", "c"});
+  mirror_.TrackNodesOf("/a/b", {"1"});
+  mirror_.TrackListsOf("/a", {"c"});
+  EXPECT_EQ(Answer({TreeStatus::Ok}), "/a/c");
+  EXPECT_TRUE(mirror_.Fresh());
+}
+
 TEST_F(TreeMirrorTest, WhatAWriteTouchedIsReadAgain) {
   mirror_.TrackNode("/epoch");
   mirror_.TrackNode("/a/b");

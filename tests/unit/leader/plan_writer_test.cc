@@ -15,7 +15,10 @@ class PlanWriterTest : public testing::Test {
     for (std::size_t i = 0; i < bytes / 20; ++i)
       document.slices.push_back("main/" + id + "_table/" + std::to_string(10000 + i));
     decision_.wanted[id] = document.slices;
-    stored_[id].push_back({"/assign/" + id, std::move(document)});
+    Store(id, "/assign/" + id, std::move(document));
+  }
+  void Store(const std::string& id, const std::string& path, AssignDocument document) {
+    stored_[id].push_back({path, std::make_shared<const AssignDocument>(std::move(document))});
   }
   void Move(const std::string& from, const std::string& to) {
     const std::string slice = decision_.wanted[from].back();
@@ -61,7 +64,7 @@ TEST_F(PlanWriterTest, ANewPageTakesANumberThatIsFree) {
       slice.replace(0, 4, page == std::string("1") ? "east" : "west");
     decision_.wanted["w1"].insert(decision_.wanted["w1"].end(), document.slices.begin(),
                                   document.slices.end());
-    stored_["w1"].push_back({std::string("/assign/w1/") + page, std::move(document)});
+    Store("w1", std::string("/assign/w1/") + page, std::move(document));
   }
   Own("w2", 1024);
   Move("w2", "w1");
