@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "coordinator/coordination/brief.h"
 #include "coordinator/coordination/json_text.h"
 #include "coordinator/leader/history_duty.h"
 
@@ -9,8 +10,9 @@ namespace millrace {
 namespace {
 
 constexpr Micros kLookAtTables = std::chrono::seconds(1);
-constexpr std::size_t kNamesTold = 100;  // of slices without an eligible worker, in the node `plan`
-constexpr std::size_t kTidied = 50;      // nodes at a time, and the further pages of the last
+constexpr std::size_t kNamesTold = 100;  // of each kind, in the node `plan`
+constexpr std::size_t kTroublesTold = 20;
+constexpr std::size_t kTidied = 50;  // nodes at a time, and the further pages of the last
 
 // Of an assignment that can't be read in part, the rest.
 AssignDocument Readable(std::vector<StoredPage> pages) {
@@ -165,8 +167,8 @@ std::vector<TreeWrite> Leader::Tell(BootTime now) {
                                      {"groups", decision_.groups},
                                      {"unplaceable", decision_.unplaceable.size()},
                                      {"unplaceable_slices", names},
-                                     {"unrunnable", facts_.unrunnable},
-                                     {"troubles", facts_.troubles}});
+                                     {"unrunnable", Brief(facts_.unrunnable, kNamesTold)},
+                                     {"troubles", Brief(facts_.troubles, kTroublesTold)}});
   const TreeNode* node = tree_.mirror().Node(kPlanNode);
   if (node == nullptr) return {{TreeWrite::Kind::Create, kPlanNode, text}};
   if (node->data == text) return {};

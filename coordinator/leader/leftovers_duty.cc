@@ -1,10 +1,18 @@
 #include "coordinator/leader/leftovers_duty.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 
+#include "coordinator/coordination/brief.h"
 #include "framework/base/log.h"
 
 namespace millrace {
+namespace {
+
+constexpr std::size_t kTypesLogged = 20;  // a producer may write any name, and many
+
+}  // namespace
 
 void LeftoversDuty::Do(const std::vector<std::string>& tables, const Ownership& ownership) {
   std::vector<TableSlices> all;
@@ -23,7 +31,10 @@ void LeftoversDuty::Do(const std::vector<std::string>& tables, const Ownership& 
 void LeftoversDuty::Note(std::set<std::string> types) {
   std::vector<std::string> now(types.begin(), types.end());
   if (now == unrunnable_) return;
-  for (const std::string& type : now) {
+  std::vector<std::string> fresh;
+  std::set_difference(now.begin(), now.end(), unrunnable_.begin(), unrunnable_.end(),
+                      std::back_inserter(fresh));
+  for (const std::string& type : Brief(fresh, kTypesLogged)) {
     LogWarning("tasks wait for a worker with their handler: no worker that is there has it",
                {{"shard", shard_}, {"handler", type}});
   }

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "coordinator/coordination/brief.h"
 #include "coordinator/coordination/json_text.h"
-#include "framework/task/task.h"
 
 namespace millrace {
 namespace {
@@ -12,19 +12,6 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kLongest = 80 * 1024;
 constexpr std::size_t kRefusalsTold = 20;
-constexpr std::size_t kLongestRefusal = 1000;
-
-ordered_json Told(const std::vector<std::string>& refusals) {
-  ordered_json told = ordered_json::array();
-  for (const std::string& refusal : refusals) {
-    if (told.size() == kRefusalsTold) {
-      told.push_back("and " + std::to_string(refusals.size() - kRefusalsTold) + " more");
-      break;
-    }
-    told.push_back(Shorten(refusal, kLongestRefusal));
-  }
-  return told;
-}
 
 }  // namespace
 
@@ -33,7 +20,7 @@ std::string StatusText(const std::string& incarnation, const MemberView& view, c
                          {"epoch", view.epoch},
                          {"generation", view.generation},
                          {"slices", view.slice_count},
-                         {"refused", Told(view.refusals)}};
+                         {"refused", Brief(view.refusals, kRefusalsTold)}};
   const ordered_json added = ordered_json::parse(more, nullptr, false);
   if (!added.is_object()) return JsonText(own);
   ordered_json whole = own;

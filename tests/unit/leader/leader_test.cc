@@ -66,6 +66,16 @@ TEST_F(LeaderTest, TellsWhichTypesNobodyRuns) {
   EXPECT_THAT(room_.Data("/plan"), testing::HasSubstr(R"("unrunnable":["main: mail"])"));
 }
 
+TEST_F(LeaderTest, HoweverMuchThereIsToTellThePlanIsWritten) {
+  for (int i = 0; i < 5000; ++i) {
+    facts_.unrunnable.push_back("main: type" + std::to_string(i) + std::string(60, 'x'));
+    facts_.troubles.push_back("shard s" + std::to_string(i) + ": away");
+  }
+  Start("w1");
+  EXPECT_EQ(Count("w1"), 64u);
+  EXPECT_THAT(room_.Data("/plan"), testing::HasSubstr("and 4900 more"));
+}
+
 TEST_F(LeaderTest, TellsWhatKeepsItFromPlanningAndPlansWhenThatIsOver) {
   const auto catalog = std::exchange(facts_.catalog, nullptr);
   Start("w1");
