@@ -67,19 +67,20 @@ std::vector<HandlerGroup> EarlierGroups(const PlanState& state) {
   return earlier;
 }
 
+// Of shards that can't be read yet, exactly the numbers that are assigned.
 std::vector<PlannedTable> Tables(const PlanState& state) {
   std::vector<PlannedTable> tables = state.catalog.tables;
   if (state.catalog.unread.empty()) return tables;
-  std::map<std::pair<std::string, std::string>, std::uint32_t> assigned;
+  std::map<std::pair<std::string, std::string>, std::set<std::uint32_t>> assigned;
   for (const auto& [id, document] : state.assigned) {
     for (const std::string& text : document.slices) {
       const auto name = ParseSliceName(text);
       if (!name || !state.catalog.unread.contains(name->shard)) continue;
-      std::uint32_t& slices = assigned[{name->shard, name->table}];
-      slices = std::max(slices, name->number + 1);
+      assigned[{name->shard, name->table}].insert(name->number);
     }
   }
-  for (const auto& [table, slices] : assigned) tables.push_back({table.first, table.second, slices});
+  for (const auto& [table, numbers] : assigned)
+    tables.push_back({table.first, table.second, 0, {numbers.begin(), numbers.end()}});
   std::sort(tables.begin(), tables.end());
   return tables;
 }

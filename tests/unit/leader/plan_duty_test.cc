@@ -290,6 +290,15 @@ TEST_F(PlanDutyTest, WhatIsAssignedOfAShardThatCannotBeReadStaysPlanned) {
   EXPECT_EQ(Count("w1"), 16u);
 }
 
+TEST_F(PlanDutyTest, OfAShardThatCannotBeReadNothingIsPlannedThatNobodyHas) {
+  state_.catalog.tables = {{"main", "tasks", 4, {9000}}};  // a row stands there still
+  Join("w1");
+  CarryOut();
+  state_.catalog = {{}, {"main"}};
+  EXPECT_THAT(CarryOut().moves, IsEmpty());
+  EXPECT_EQ(Count("w1"), 5u);
+}
+
 TEST_F(PlanDutyTest, ASliceInTwoDocumentsIsLeftWithOne) {
   Join("w1");
   Join("w2");
