@@ -1,6 +1,8 @@
 #include "coordinator/leader/plan_writer.h"
 
 #include <algorithm>
+#include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -10,12 +12,17 @@ namespace {
 struct Page {
   std::string path = {};
   bool exists = false;
+  std::shared_ptr<const AssignDocument> stored = nullptr;  // null: it is new, or can't be read
   bool touched = false;
-  AssignDocument document = {};
-  std::size_t size = 0;  // bytes of its text, about
+  AssignDocument document = {};  // once it is touched: what it is to hold
+  std::size_t size = 0;          // bytes of its text, about
+
+  const std::vector<std::string>& Slices() const {
+    return touched || stored == nullptr ? document.slices : stored->slices;
+  }
 };
 
-std::size_t SizeOf(const std::string& slice) { return slice.size() + 3; }
+std::size_t SizeOf(std::string_view slice) { return slice.size() + 3; }
 
 std::size_t SizeOf(const HandlersByGroup& groups) {
   std::size_t size = 120;
@@ -26,7 +33,8 @@ std::size_t SizeOf(const HandlersByGroup& groups) {
   return size;
 }
 
-// The pages as they are becoming, within the bounds of one multi.
+// The pages as they are becoming, within the bounds of one multi. Names are looked up by views of what was
+// decided and stored; a page is copied when it is touched.
 class Draft {
  public:
   Draft(const PlanWriter& bounds, const PlanDecision& decision, const StoredAssignments& stored)
@@ -48,8 +56,8 @@ class Draft {
         waiting_.insert(move->slice);
         continue;
       }
-      Remove(move->from, move->slice);
-      Add(move->to, move->slice);
+      Remove(pages_[move->from], move->slice);
+      if (!Has(pages_[move->to], move->slice)) Add(move->to, move->slice);
       moved.push_back(*move);
     }
   }
@@ -57,11 +65,12 @@ class Draft {
   // What no move brings about: retired tables, slices named twice, groups that were named anew, rubbish.
   void Mend() {
     for (const auto& [id, slices] : decision_.wanted) {
-      const std::unordered_set<std::string> wanted(slices.begin(), slices.end());
-      for (std::size_t i = 0; i < pages_[id].size() && !Full(); ++i) MendPage(pages_[id][i], wanted);
+      const Names wanted(slices.begin(), slices.end());
+      Pages& pages = pages_[id];
+      for (std::size_t i = 0; i < pages.size() && !Full(); ++i) MendPage(pages[i], wanted);
       for (const std::string& slice : slices) {
         if (Full()) return;
-        if (!waiting_.contains(slice) && !Has(id, slice)) Add(id, slice);
+        if (!waiting_.contains(slice) && !Has(pages, slice)) Add(id, slice);
       }
     }
   }
@@ -70,7 +79,9 @@ class Draft {
     std::vector<TreeWrite> writes;
     for (auto& [id, pages] : pages_) {
       std::uint64_t generation = 0;
-      for (const Page& page : pages) generation = std::max(generation, page.document.generation);
+      for (const Page& page : pages) {
+        if (page.stored != nullptr) generation = std::max(generation, page.stored->generation);
+      }
       if (generation == 0) generation = bounds_.epoch << 20;  // more than any that was seen under this id
       for (Page& page : pages) {
         if (!page.touched) continue;
@@ -86,14 +97,32 @@ class Draft {
   }
 
  private:
+  using Names = std::unordered_set<std::string_view>;
+  using Pages = std::vector<Page>;  // of one worker
+  struct Place {
+    const Pages* pages = nullptr;
+    std::size_t index = 0;
+  };
+
   void Load(const std::string& id, const StoredPage& stored) {
-    Page page{stored.path, true, false, stored.document ? *stored.document : AssignDocument{}, frame_};
-    for (const std::string& slice : page.document.slices) page.size += SizeOf(slice);
-    auto& pages = pages_[id];
+    Pages& pages = pages_[id];
     const std::size_t index = pages.size();
-    for (const std::string& slice : page.document.slices) places_[slice].push_back({id, index});
-    pages.push_back(std::move(page));
-    if (!stored.document) Touch(pages.back());
+    Page& page = pages.emplace_back(Page{stored.path, true, stored.document});
+    page.size = frame_;
+    std::vector<std::size_t> repeated;  // written a second time, by hand
+    const std::vector<std::string>& slices = page.Slices();
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      page.size += SizeOf(slices[i]);
+      if (Has(pages, slices[i])) {
+        repeated.push_back(i);
+      } else {
+        places_.emplace(slices[i], Place{&pages, index});
+      }
+    }
+    if (stored.document == nullptr || !repeated.empty()) Touch(page);
+    auto& kept = page.document.slices;
+    for (auto i = repeated.rbegin(); i != repeated.rend(); ++i)
+      kept.erase(kept.begin() + static_cast<long>(*i));
   }
 
   // Whether the multi has room for the pages that the move touches. It always has for the first move.
@@ -105,12 +134,12 @@ class Draft {
       bytes += page.size;
       ++touched;
     };
-    if (const auto found = places_.find(move.slice); found != places_.end()) {
-      for (const auto& [owner, index] : found->second) {
-        if (owner == move.from) count(pages_[owner][index]);
-      }
+    const Pages& from = pages_[move.from];
+    const auto [begin, end] = places_.equal_range(move.slice);
+    for (auto place = begin; place != end; ++place) {
+      if (place->second.pages == &from) count(from[place->second.index]);
     }
-    const auto& pages = pages_[move.to];
+    const Pages& pages = pages_[move.to];
     const std::size_t index = RoomFor(pages, move.slice);
     count(index < pages.size() ? pages[index] : Page{.size = frame_});
     return bytes <= bounds_.longest_multi && touched < bounds_.most_pages;
@@ -123,39 +152,41 @@ class Draft {
 
   void Touch(Page& page) {
     if (page.touched) return;
+    if (page.stored != nullptr) page.document = *page.stored;
     page.touched = true;
     bytes_ += page.size;
     ++touched_;
   }
 
-  bool Has(const std::string& id, const std::string& slice) const {
-    const auto found = places_.find(slice);
-    return found != places_.end() && std::any_of(found->second.begin(), found->second.end(),
-                                                 [&](const auto& place) { return place.first == id; });
+  bool Has(const Pages& pages, std::string_view slice) const {
+    const auto [begin, end] = places_.equal_range(slice);
+    return std::any_of(begin, end, [&](const auto& place) { return place.second.pages == &pages; });
   }
 
-  void Remove(const std::string& id, const std::string& slice) {
-    const auto found = places_.find(slice);
-    if (found == places_.end()) return;
-    for (const auto& [owner, index] : found->second) {
-      if (owner != id) continue;
-      Page& page = pages_[owner][index];
+  void Remove(Pages& pages, std::string_view slice) {
+    const auto [begin, end] = places_.equal_range(slice);
+    for (auto place = begin; place != end;) {
+      if (place->second.pages != &pages) {
+        ++place;
+        continue;
+      }
+      Page& page = pages[place->second.index];
       Touch(page);
       std::erase(page.document.slices, slice);
       page.size -= SizeOf(slice);
       bytes_ -= SizeOf(slice);
+      place = places_.erase(place);
     }
-    std::erase_if(found->second, [&](const auto& place) { return place.first == id; });
   }
 
-  std::size_t RoomFor(const std::vector<Page>& pages, const std::string& slice) const {
+  std::size_t RoomFor(const Pages& pages, std::string_view slice) const {
     std::size_t index = 0;
     while (index < pages.size() && pages[index].size + SizeOf(slice) > bounds_.longest_page) ++index;
     return index;
   }
 
   // By hand somebody may have made pages, or removed some: the numbers need not be those of their order.
-  static std::string FreePath(const std::string& id, const std::vector<Page>& pages) {
+  static std::string FreePath(const std::string& id, const Pages& pages) {
     const std::string first = "/assign/" + id;
     std::string path = first;
     const auto taken = [&](const Page& page) { return page.path == path; };
@@ -164,35 +195,39 @@ class Draft {
     return path;
   }
 
-  void Add(const std::string& id, const std::string& slice) {
-    auto& pages = pages_[id];
+  void Add(const std::string& id, std::string_view slice) {
+    Pages& pages = pages_[id];
     const std::size_t index = RoomFor(pages, slice);
-    if (index == pages.size()) pages.push_back({FreePath(id, pages), false, false, {}, frame_});
+    if (index == pages.size()) {
+      pages.push_back({FreePath(id, pages)});
+      pages.back().size = frame_;
+    }
     Page& page = pages[index];
     Touch(page);
-    page.document.slices.push_back(slice);
+    page.document.slices.emplace_back(slice);
     page.size += SizeOf(slice);
     bytes_ += SizeOf(slice);
-    places_[slice].push_back({id, index});
+    places_.emplace(slice, Place{&pages, index});
   }
 
-  void MendPage(Page& page, const std::unordered_set<std::string>& wanted) {
+  void MendPage(Page& page, const Names& wanted) {
     const auto stays = [&](const std::string& slice) {
       return wanted.contains(slice) || waiting_.contains(slice);
     };
-    const bool same_groups = page.document.groups == decision_.groups || page.document.slices.empty();
-    auto& slices = page.document.slices;
+    const std::vector<std::string>& slices = page.Slices();
+    const auto& groups = page.touched || page.stored == nullptr ? page.document.groups : page.stored->groups;
+    const bool same_groups = groups == decision_.groups || slices.empty();
     if (same_groups && std::all_of(slices.begin(), slices.end(), stays)) return;
     Touch(page);
-    std::erase_if(slices, [&](const std::string& slice) { return !stays(slice); });
+    std::erase_if(page.document.slices, [&](const std::string& slice) { return !stays(slice); });
   }
 
   const PlanWriter& bounds_;
   const PlanDecision& decision_;
   const std::size_t frame_;
-  std::map<std::string, std::vector<Page>> pages_;
-  std::unordered_map<std::string, std::vector<std::pair<std::string, std::size_t>>> places_;
-  std::unordered_set<std::string> waiting_;  // moved by a later multi
+  std::map<std::string, Pages> pages_;
+  std::unordered_multimap<std::string_view, Place> places_;  // by slice
+  Names waiting_;                                            // moved by a later multi
   std::size_t bytes_ = 0;
   std::size_t touched_ = 0;
 };

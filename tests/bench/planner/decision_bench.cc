@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "coordinator/leader/plan_duty.h"
+#include "coordinator/leader/plan_writer.h"
 
 namespace millrace {
 namespace {
@@ -59,11 +60,34 @@ void Measure(const char* name, const PlanState& state) {
   })->Unit(benchmark::kMillisecond);
 }
 
+StoredAssignments Stored(const PlanState& state) {
+  StoredAssignments stored;
+  for (const auto& [id, document] : state.assigned)
+    stored[id].push_back({"/assign/" + id, std::make_shared<const AssignDocument>(document)});
+  return stored;
+}
+
+// What a leader does once it has read what is new: put the pages together, decide, write one multi.
+void MeasureTurn(const char* name, const PlanState& before) {
+  benchmark::RegisterBenchmark(name, [before, stored = Stored(before)](benchmark::State& run) {
+    std::size_t writes = 0;
+    for (auto step : run) {
+      PlanState state = before;
+      for (const auto& [id, pages] : stored) state.assigned[id] = *Together(pages);
+      std::vector<SliceMove> moved;
+      writes = PlanWriter{2}.Next(DecidePlan(state, true), stored, moved).size();
+    }
+    run.counters["writes"] = static_cast<double>(writes);
+  })->Unit(benchmark::kMillisecond);
+}
+
 const bool kRegistered = [] {
   Measure("decision, unlimited, first placement", Cluster(0));
   Measure("decision, unlimited, ten leave", WithLeavers(Cluster(0)));
   Measure("decision, 200 with limits of their own, first placement", Cluster(200));
   Measure("decision, 200 with limits of their own, ten leave", WithLeavers(Cluster(200)));
+  MeasureTurn("turn, unlimited, first placement", Cluster(0));
+  MeasureTurn("turn, unlimited, ten leave", WithLeavers(Cluster(0)));
   return true;
 }();
 

@@ -56,6 +56,17 @@ TEST_F(PlanWriterTest, MovesWithinPagesThatAreWrittenAnywayAreAllCarriedOut) {
   EXPECT_THAT(writes, SizeIs(2));
 }
 
+TEST_F(PlanWriterTest, ASliceThatAWorkerHasTwiceIsLeftOnce) {
+  Own("w1", 100);
+  const std::vector<std::string> own = decision_.wanted["w1"];
+  Store("w1", "/assign/w1/1", AssignDocument{1, 1, {own.front(), "main/tasks/7"}});
+  decision_.wanted["w1"].push_back("main/tasks/7");
+  const auto writes = PlanWriter{1}.Next(decision_, stored_, moved_);
+  ASSERT_THAT(writes, SizeIs(1));
+  EXPECT_EQ(writes[0].path, "/assign/w1/1");
+  EXPECT_THAT(ReadAssign(writes[0].data)->slices, testing::ElementsAre("main/tasks/7"));
+}
+
 TEST_F(PlanWriterTest, ANewPageTakesANumberThatIsFree) {
   Own("w1", 100 * 1024);
   for (const char* page : {"1", "3"}) {
