@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -44,15 +45,15 @@ std::optional<AcceptedHandlers> TypesAssigned(const AssignDocument& document) {
 // A worker that is expected back counts with its types. One that this leader has never seen, since it began
 // while the worker was away, has said nothing but what its predecessor assigned.
 std::vector<HandlerGroup> GroupsOf(const PlanState& state) {
-  std::vector<AcceptedHandlers> accepted;
+  std::set<AcceptedHandlers> accepted;  // most workers are alike
   for (const auto& [id, document] : state.workers) {
-    if (RoleOf(state, id) != MemberRole::Gone) accepted.push_back(document.handlers);
+    if (RoleOf(state, id) != MemberRole::Gone) accepted.insert(document.handlers);
   }
   for (const auto& [id, document] : state.assigned) {
     if (RoleOf(state, id) != MemberRole::Kept || state.workers.contains(id)) continue;
-    if (auto types = TypesAssigned(document)) accepted.push_back(std::move(*types));
+    if (auto types = TypesAssigned(document)) accepted.insert(std::move(*types));
   }
-  return DeriveGroups(accepted, state.configured);
+  return DeriveGroups(std::vector(accepted.begin(), accepted.end()), state.configured);
 }
 
 // The groups by which the slices were assigned until now.
@@ -191,10 +192,18 @@ class PlanMaker {
     for (const std::uint32_t number : tables_[table].beyond) list(number);
   }
 
+  // Asked once for all workers that have the same limits.
   void FindAccepted() {
+    using Names = std::optional<std::vector<std::string>>;
+    using Numbers = std::optional<std::vector<std::uint32_t>>;
+    std::map<std::tuple<const Names&, const Numbers&, const Names&, const Names&>, HolderIndex> known;
     accepted_.resize(holders_.size());
     for (HolderIndex i = 0; i < holders_.size(); ++i) {
-      if (holders_[i].document != nullptr) accepted_[i] = kinds_.AcceptedBy(*holders_[i].document);
+      const WorkerDocument* worker = holders_[i].document;
+      if (worker == nullptr) continue;
+      const auto limits = std::tie(worker->handlers, worker->load_balance, worker->shards, worker->tables);
+      const auto [alike, fresh] = known.try_emplace(limits, i);
+      accepted_[i] = fresh ? kinds_.AcceptedBy(*worker) : accepted_[alike->second];
     }
   }
 
