@@ -26,15 +26,15 @@ class TellingHost final : public NoHost {
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return store_.OpenTransaction(limit);
   }
-  void Land(Landing landing) override { landed.Push(std::move(landing)); }
+  void Land(Landing landing) override { landed.Push(std::uint64_t{landing.settlement.key.id}); }
 
   std::uint64_t NextLanded() {
-    auto taken = landed.Take(1, seconds(20));
-    return taken.empty() ? 0 : taken[0].settlement.key.id;
+    const auto taken = landed.Take(1, seconds(20));
+    return taken.empty() ? 0 : taken[0];
   }
 
   std::atomic<Fate> fate{Fate::Start};
-  HandOver<Landing> landed;
+  HandOver<std::uint64_t> landed;  // the ids alone: a flight keeps its host
 
  private:
   MemoryStore store_;

@@ -153,7 +153,8 @@ TEST_F(WorkerTest, AHandlerThatIgnoresItsLimitLosesItsThreadAndTheLaneGoesOn) {
   const TaskRecord record = Get(stuck);
   EXPECT_EQ(record.task.failures, 1u);
   EXPECT_THAT(record.task.last_error, HasSubstr("ignored the request to stop"));
-  new std::shared_ptr<Store>(store_);  // outlives the thread that never ends
+  static auto& outlives = *new std::vector<std::shared_ptr<Store>>;  // the thread that never ends
+  outlives.push_back(store_);
 }
 
 TEST_F(WorkerTest, AStopGivesBackWhatHasNotStartedAndFinishesWhatRuns) {
