@@ -45,10 +45,11 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-// In due order, as the store's scan gives them.
-constexpr char kOrder[] =
-    "SELECT id FROM tasks INDEXED BY tasks_due WHERE urgency IS NOT NULL"
-    " ORDER BY slice, handler, urgency, run_at, id";
+// In due order, the slices in turns.
+const std::string kOrder =
+    "SELECT id FROM (SELECT id, slice, run_at, row_number() OVER (PARTITION BY slice ORDER BY run_at, id) AS "
+    "place FROM tasks) ORDER BY (place - 1) / " +
+    std::to_string(kRowsOfTurn) + ", slice, run_at, id";
 constexpr char kClaim[] =
     "UPDATE tasks SET state=2, attempt=attempt+1, claimed_by='w.1', claimed_at='2026-01-01 00:00:00.000000',"
     " updated_at='2026-01-01 00:00:00.000000' WHERE id=? AND state=0 AND attempt=0 AND run_at<='9'";
@@ -84,7 +85,7 @@ class Loop {
   using Ids = std::vector<std::int64_t>;
 
   Ids DueOrder() {
-    Statement order(db_, kOrder);
+    Statement order(db_, kOrder.c_str());
     Ids ids;
     while (order.Step()) ids.push_back(order.Id());
     return ids;
@@ -119,8 +120,10 @@ class Loop {
 std::size_t DrainBare(const std::string& path, std::size_t batch) {
   sqlite3* db = nullptr;
   if (sqlite3_open(path.c_str(), &db) != SQLITE_OK) Die(db);
-  if (sqlite3_exec(db, "PRAGMA synchronous=FULL; PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY", nullptr,
-                   nullptr, nullptr) != SQLITE_OK) {
+  if (sqlite3_exec(db,
+                   "PRAGMA synchronous=FULL; PRAGMA cache_size=-16000; PRAGMA temp_store=MEMORY; "
+                   "PRAGMA wal_autocheckpoint=4000",
+                   nullptr, nullptr, nullptr) != SQLITE_OK) {
     Die(db);
   }
   const std::size_t done = Loop(db, batch).Run();
