@@ -1,6 +1,7 @@
 #include "framework/base/time_text.h"
 
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
@@ -142,7 +143,7 @@ Result<Micros> ParseDuration(std::string_view text) {
     total += number * static_cast<double>(found->micros);
   }
   if (total > 1e15) return bad();  // beyond thirty years it is a mistake
-  return Micros(static_cast<std::int64_t>(total + 0.5));
+  return Micros(std::llround(total));
 }
 
 std::string FormatDuration(Micros duration) {

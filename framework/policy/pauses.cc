@@ -63,7 +63,7 @@ bool Pauses::Covers(std::string_view shard, std::string_view table, std::uint32_
                     std::string_view handler) const {
   if (names_.empty()) return false;
   return cluster_ || shards_.contains(shard) || handlers_.contains(handler) ||
-         slices_.contains(std::tuple(shard, table, slice));
+         (!slices_.empty() && slices_.contains({std::string(shard), std::string(table), slice}));
 }
 
 }  // namespace millrace

@@ -36,7 +36,7 @@ class Pauses {
   bool cluster_ = false;
   std::set<std::string, std::less<>> shards_;
   std::set<std::string, std::less<>> handlers_;
-  std::set<std::tuple<std::string, std::string, std::uint32_t>, std::less<>> slices_;
+  std::set<std::tuple<std::string, std::string, std::uint32_t>> slices_;
 };
 
 }  // namespace millrace

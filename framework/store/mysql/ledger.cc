@@ -97,7 +97,9 @@ Result<std::vector<TaskKey>> Present(Session& session, const std::vector<TaskKey
       sql += (sql.empty() ? "SELECT id FROM " : " UNION ALL SELECT id FROM ") + table + pool +
              " WHERE id IN (" + list + ")";
     }
-    Status read = session.Query(sql, [&](const Row& row) { present.push_back({table, row.Number(1)}); });
+    Status read = session.Query(sql, [&, &table = table](const Row& row) {
+      present.push_back({table, row.Number(1)});
+    });
     if (!read) return Fail(read.error());
   }
   return present;

@@ -60,7 +60,7 @@ Result<std::vector<TaskKey>> MysqlTaskStore::Attend(const std::string& incarnati
       Status read = session_.Query("SELECT id FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" +
                                        List(Sorted(part)) +
                                        ") AND state=2 AND cancel<>0 AND claimed_by=" + Quote(incarnation),
-                                   [&](const Row& row) {
+                                   [&, &table = table](const Row& row) {
                                      cancelled.push_back({table, row.Number(1)});
                                    });
       if (!read) return Fail(read.error());

@@ -107,6 +107,8 @@ class Session {
   Status SetUp();
   Error Failed(const sql::SQLException& exception, Purpose purpose);
   Status Usable();
+  // Once it is usable.
+  sql::Connection& Native();
   Status Run(const std::string& sql, Purpose purpose);
 
   const Endpoint& endpoint_;

@@ -98,7 +98,7 @@ PlanInput Garbage(PlanInput input) {
 
 void Solve(benchmark::State& state, const PlanInput& input) {
   std::size_t moves = 0;
-  for (auto step : state) moves = SolvePlan(input).moves.size();
+  while (state.KeepRunning()) moves = SolvePlan(input).moves.size();
   state.counters["moves"] = static_cast<double>(moves);
 }
 

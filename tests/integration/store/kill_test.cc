@@ -6,6 +6,9 @@
 namespace millrace {
 namespace {
 
+// The byte that a statement begins with on the line: not part of a longer one.
+const std::string kQuery = "\x03";
+
 // The proxy holds the request back, so that the connection is killed at exactly that place.
 class KilledConnection : public StoreFaults {
  protected:
@@ -49,17 +52,14 @@ TEST_F(KilledConnection, ClaimIsResolved) {
 }
 
 TEST_F(KilledConnection, EveryStatementOfASettle) {
-  const std::vector<std::string> places = {
-      "\x03"
-      "BEGIN",
-      "INSERT INTO tasks_done",
-      "DELETE tasks",
-      "INSERT INTO tasks_failed",
-      "SET state=0",
-      "INSERT INTO millrace_attempts",
-      "INSERT INTO millrace_counters",
-      "\x03"
-      "COMMIT"};
+  const std::vector<std::string> places = {kQuery + "BEGIN",
+                                           "INSERT INTO tasks_done",
+                                           "DELETE tasks",
+                                           "INSERT INTO tasks_failed",
+                                           "SET state=0",
+                                           "INSERT INTO millrace_attempts",
+                                           "INSERT INTO millrace_counters",
+                                           kQuery + "COMMIT"};
   std::size_t added = 0;
   for (const std::string& place : places) {
     const auto claimed = Claim(*tasks_, Add(3));
@@ -134,11 +134,7 @@ TEST_F(KilledConnection, EveryStatementOfATaskTransaction) {
     EXPECT_EQ(report.verdict, CommitVerdict::Unavailable) << place << ": " << report.message;
     EXPECT_EQ(Count("points"), 0U);
   }
-  EXPECT_EQ(KilledAt("\x03"
-                     "COMMIT",
-                     run)
-                .verdict,
-            CommitVerdict::Unknown);
+  EXPECT_EQ(KilledAt(kQuery + "COMMIT", run).verdict, CommitVerdict::Unknown);
   auto running = tasks_->StillRunning("w.1", batch);
   ASSERT_TRUE(running) << running.error().message;
   EXPECT_TRUE(running->at(0));

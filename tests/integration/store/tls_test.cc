@@ -11,7 +11,6 @@ namespace millrace {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 std::vector<std::string> ServerOptions(const TestCertificate& certificate) {
   return {"--ssl-cert=" + certificate.certificate(), "--ssl-key=" + certificate.key()};

@@ -9,7 +9,6 @@ namespace millrace {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 const ProgressNumbers kNumbers{10'000, 3, 5, 5'000, false, 2500};
 
