@@ -29,7 +29,7 @@ SQL
   # A relative socket lies in the data folder, however long that folder's path is.
   launch mariadb mariadbd --no-defaults --user="$(id -un)" --datadir="$home/mariadb" \
     --init-file="$home/init.sql" --bind-address=127.0.0.1 --port="$(port_for mariadb port)" \
-    --socket=mariadb.sock --pid-file=mariadb.pid --skip-name-resolve --skip-log-bin
+    --tmpdir="$home" --socket=mariadb.sock --pid-file=mariadb.pid --skip-name-resolve --skip-log-bin
   wait_for mariadb mysql_ping
 }
 

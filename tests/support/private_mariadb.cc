@@ -124,6 +124,8 @@ void PrivateMariadb::Start() {
       "--log-error=" + folder_ + "/log", "--innodb-flush-log-at-trx-commit=1",
       "--innodb-buffer-pool-size=256M", "--innodb-log-file-size=256M", "--performance-schema=OFF",
       "--skip-name-resolve", "--max-connections=200",
+      // A server that starts removes what it takes for its own of old in there.
+      "--tmpdir=" + folder_,
       // Not the server's default, so that a session which leans on it shows.
       "--default-time-zone=+02:00"};
   std::vector<std::string> words = options;
@@ -201,7 +203,8 @@ const TestServer& SharedServer() {
   static const TestServer shared = [] {
     if (const char* url = std::getenv("MILLRACE_TEST_MYSQL_URL")) {
       auto parsed = ParseStoreUrl(url);
-      if (!parsed) parsed = ParseStoreUrl(std::string(url) + "/unused");  // the tests make databases of their own
+      if (!parsed)
+        parsed = ParseStoreUrl(std::string(url) + "/unused");  // the tests make databases of their own
       if (!parsed) Die(parsed.error().message);
       const char* file = std::getenv("MILLRACE_TEST_MYSQL_PASSWORD_FILE");
       parsed->database.clear();

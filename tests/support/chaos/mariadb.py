@@ -75,6 +75,8 @@ class MariaDb:
         self.process = Process("mariadbd", [
             "mariadbd", "--no-defaults", f"--user={getpass.getuser()}", f"--datadir={self._data}",
             f"--init-file={self._init}", "--bind-address=127.0.0.1", f"--port={self.port}", "--socket=mariadb.sock",
+            # A server that starts removes from its tmpdir what it takes for its own of old.
+            f"--tmpdir={os.path.dirname(self._data)}",
             "--pid-file=mariadb.pid", "--skip-name-resolve", "--skip-log-bin", *self._options], self.log)
         wait_until("mariadbd answers", self._answers, 60, 0.1)
 
