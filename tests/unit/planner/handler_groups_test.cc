@@ -16,7 +16,6 @@ void PrintTo(const HandlerGroup& group, std::ostream* out) {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 using Workers = std::vector<AcceptedHandlers>;
 using Handlers = std::vector<std::string>;
