@@ -145,9 +145,9 @@ void ModelledScanner::Order(const DueMap& map) {
     }
     if (!parts_.state.remit.takes(group.handler)) continue;
     due.push_back(&group);
-    ranks.push_back({group.urgency, cursors_.WaitingSince(group)});
+    ranks.push_back(cursors_.Rank(group));
   }
-  for (const std::size_t i : OrderGroups(ranks, turn_++)) groups_.push_back(*due[i]);
+  for (const std::size_t i : OrderGroups(ranks, ++turn_)) groups_.push_back(*due[i]);
   wanted_ = lane_.Room();
 }
 
@@ -168,6 +168,7 @@ void ModelledScanner::ScanNext() {
           return;
         }
         Pick(group, request, *rows);
+        cursors_.Served(group, turn_);
         ScanNext();
       });
 }
