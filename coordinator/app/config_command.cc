@@ -121,40 +121,10 @@ Result<ExitCode> Set(Connection& connection, const ConfigNode& node, const std::
   return ExitCode::Done;
 }
 
-// What nobody has set: the engine's values, and those of every task type that has an entry.
-void AddDefaults(const Config& config, std::map<std::string, ConfigLayers::Value>& values) {
-  const auto add = [&](const std::string& key, const ordered_json& value) {
-    values.try_emplace(key, ConfigLayers::Value{value.dump(), "default"});
-  };
-  const EngineConfig& engine = config.engine;
-  add("engine.lease", FormatDuration(engine.lease));
-  add("engine.poll", FormatDuration(engine.poll));
-  add("engine.rewind", FormatDuration(engine.rewind));
-  add("engine.batch", engine.batch);
-  add("engine.stop_timeout", FormatDuration(engine.stop_timeout));
-  add("engine.max_lost_threads", engine.max_lost_threads);
-  add("engine.on_zookeeper_loss",
-      engine.on_zookeeper_loss == OnZooKeeperLoss::Continue ? "continue" : "stop");
-  for (const auto& [type, handler] : config.handlers) {
-    const std::string prefix = "handlers." + type + ".";
-    add(prefix + "concurrency", handler.concurrency);
-    add(prefix + "timeout", FormatDuration(handler.timeout));
-    ordered_json delays = ordered_json::array();
-    for (const Micros delay : handler.retry.delays) delays.push_back(FormatDuration(delay));
-    add(prefix + "retry.delays", delays);
-    add(prefix + "retry.max_failures", handler.retry.max_failures);
-    add(prefix + "retry.jitter", handler.retry.jitter);
-    add(prefix + "keep", FormatDuration(handler.keep));
-    add(prefix + "group", handler.group);
-  }
-}
-
 void PrintEffective(const ConfigLayers& layers, bool json) {
-  auto values = layers.Values();
-  AddDefaults(*layers.Effective(), values);
   ordered_json out = ordered_json::object();
   TextTable table{{{"key"}, {"value"}, {"from"}}, {}};
-  for (const auto& [key, value] : values) {
+  for (const auto& [key, value] : layers.Values()) {
     out[key] = {{"value", ordered_json::parse(value.json)}, {"from", value.source}};
     table.rows.push_back({key, value.json, value.source});
   }

@@ -18,6 +18,7 @@ std::string AsDocument(const std::string& part, std::string_view text) {
   return "{\"" + part + "\":" + std::string(text) + "\n}";
 }
 
+// Later sources go over earlier ones.
 void AddValues(const json& value, const std::string& path, const std::string& source,
                std::map<std::string, ConfigLayers::Value>& values) {
   if (value.is_object()) {
@@ -106,6 +107,7 @@ Status ConfigLayers::Adopt(Texts texts) {
 
 std::map<std::string, ConfigLayers::Value> ConfigLayers::Values() const {
   std::map<std::string, Value> values;
+  AddValues(Parsed(ConfigText(*effective_)), "", "default", values);
   for (const auto& [part, text] : in_force_) AddValues(Parsed(text), part, "config/" + part, values);
   AddValues(Parsed(file_text_), "", file_name_, values);
   return values;

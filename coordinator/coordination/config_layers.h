@@ -35,8 +35,8 @@ class ConfigLayers {
   std::shared_ptr<const Config> Effective() const { return effective_; }
   // By part: why its newest text is not in force.
   const std::map<std::string, std::string>& Refusals() const { return refusals_; }
-  // Every value that somebody has set, with its key path (`handlers.noop.concurrency`), as JSON, and from
-  // where: the file's name or `config/handlers`.
+  // Every value in force, with its key path (`handlers.noop.concurrency`), as JSON, and from where: the
+  // file's name, `config/handlers`, or `default` for what nobody has set.
   struct Value {
     std::string json;
     std::string source;

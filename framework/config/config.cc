@@ -37,6 +37,22 @@ Config ReadConfig(const json& value, Problems& problems) {
   return config;
 }
 
+using nlohmann::ordered_json;
+
+template <class Value>
+ordered_json Listed(const Value& value, void (*list)(const Value&, KeyLister&)) {
+  KeyLister keys;
+  list(value, keys);
+  return keys.values();
+}
+
+template <class Value>
+ordered_json Listed(const std::map<std::string, Value>& values, void (*list)(const Value&, KeyLister&)) {
+  ordered_json all = ordered_json::object();
+  for (const auto& [name, value] : values) all[name] = Listed(value, list);
+  return all;
+}
+
 }  // namespace
 
 const HandlerConfig& Config::HandlerFor(const std::string& type) const {
@@ -75,6 +91,22 @@ Result<Config> LoadConfigFile(const std::string& path) {
                                         "; give another with --config");
   }
   return ParseConfig(content.str(), path);
+}
+
+std::string ConfigText(const Config& config) {
+  const ordered_json document{{"engine", Listed(config.engine, ListEngine)},
+                              {"handlers", Listed(config.handlers, ListHandler)},
+                              {"shards", Listed(config.shards, ListShard)}};
+  return document.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+const std::vector<std::string>& HandlerKeyNames() {
+  static const std::vector<std::string> names = [] {
+    KeyLister keys;
+    ListHandler({}, keys);
+    return keys.keys();
+  }();
+  return names;
 }
 
 }  // namespace millrace

@@ -70,4 +70,9 @@ struct Config {
 Result<Config> ParseConfig(std::string_view text, std::string_view source);
 Result<Config> LoadConfigFile(const std::string& path);
 
+// The document with every key that has a value, set or default: ParseConfig reads the same from it.
+std::string ConfigText(const Config& config);
+// The keys of a task type's object, `retry` and `secrets` among them.
+const std::vector<std::string>& HandlerKeyNames();
+
 }  // namespace millrace

@@ -13,57 +13,58 @@ bool IsGroupName(const std::string& name) {
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.-") == std::string::npos;
 }
 
-RetryPolicy ReadRetry(const json& value, const KeyPath& path, Problems& problems) {
-  RetryPolicy retry;
-  Section section(value, path, problems);
-  section.Durations("delays", retry.delays, 0s, kYear);
-  section.Integer("max_failures", retry.max_failures, 1, 1'000'000);
-  section.Fraction("jitter", retry.jitter, 0.0, 1.0);
-  section.Done();
-  return retry;
+// Each of these reads or lists keys, as Section and KeyLister do.
+
+template <class Keys, class Retry>
+void RetryKeys(Keys& keys, Retry& retry) {
+  keys.Durations("delays", retry.delays, 0s, kYear);
+  keys.Integer("max_failures", retry.max_failures, 1, 1'000'000);
+  keys.Fraction("jitter", retry.jitter, 0.0, 1.0);
 }
 
-SecretSource ReadSecret(const json& value, const KeyPath& path, Problems& problems) {
-  SecretSource source;
-  Section section(value, path, problems);
-  section.Text("file", source.file, 4096);
-  section.Text("variable", source.variable, 256);
-  section.Done();
-  if (value.is_object() && source.file.empty() == source.variable.empty()) {
-    problems.Add(path, "a secret comes from one place: write either \"file\" or \"variable\"");
+template <class Keys, class Source>
+void SecretKeys(Keys& keys, Source& source) {
+  keys.Text("file", source.file, 4096);
+  keys.Text("variable", source.variable, 256);
+}
+
+template <class Keys, class Handler>
+void HandlerKeys(Keys& keys, Handler& handler) {
+  keys.Integer("concurrency", handler.concurrency, 1, 256);
+  keys.Integer("queue", handler.queue, 1, 10'000);
+  keys.Duration("timeout", handler.timeout, 1ms, std::chrono::hours(24 * 7));
+  keys.Part("retry", [&](auto& part) { RetryKeys(part, handler.retry); });
+  keys.Duration("keep", handler.keep, 0s, 10 * kYear);
+  keys.Text("group", handler.group, kMaxHandlerName);
+  keys.Choice("on_exception", handler.on_exception,
+              {{"retry", OnException::Retry}, {"fail", OnException::Fail}});
+  keys.Text("uses", handler.uses, kMaxHandlerName);
+  keys.Object("options", handler.options);
+  keys.Named("secrets", handler.secrets, [](auto& part, auto& source) { SecretKeys(part, source); });
+  keys.Integer("batch", handler.batch, 1, static_cast<std::uint32_t>(kMaxBatchRows));
+}
+
+void CheckHandler(const HandlerConfig& handler, Section& section) {
+  if (!IsGroupName(handler.group)) {
+    section.Add("group", "a group's name is made of lower-case letters, digits, '_', '.' and '-'");
   }
-  return source;
+  if (!handler.uses.empty() && !IsHandlerName(handler.uses)) {
+    section.Add("uses",
+                "this is not a handler name: lower-case letters, digits, '_' and '.', a letter first");
+  }
+  for (const auto& [name, source] : handler.secrets) {
+    if (source.file.empty() != source.variable.empty()) continue;
+    KeyPath path = section.Path("secrets");
+    path.push_back(name);
+    section.problems().Add(path, "a secret comes from one place: write either \"file\" or \"variable\"");
+  }
 }
 
 HandlerConfig ReadHandler(const json& value, const KeyPath& path, Problems& problems) {
   HandlerConfig handler;
   Section section(value, path, problems);
-  section.Integer("concurrency", handler.concurrency, 1, 256);
-  section.Integer("queue", handler.queue, 1, 10'000);
-  section.Duration("timeout", handler.timeout, 1ms, std::chrono::hours(24 * 7));
-  if (const json* retry = section.Child("retry"))
-    handler.retry = ReadRetry(*retry, section.Path("retry"), problems);
-  section.Duration("keep", handler.keep, 0s, 10 * kYear);
-  section.Text("group", handler.group, kMaxHandlerName);
-  if (!IsGroupName(handler.group)) {
-    section.Add("group", "a group's name is made of lower-case letters, digits, '_', '.' and '-'");
-  }
-  if (const auto choice = section.Choice("on_exception", {"retry", "fail"})) {
-    handler.on_exception = *choice == 0 ? OnException::Retry : OnException::Fail;
-  }
-  section.Text("uses", handler.uses, kMaxHandlerName);
-  if (!handler.uses.empty() && !IsHandlerName(handler.uses)) {
-    section.Add("uses",
-                "this is not a handler name: lower-case letters, digits, '_' and '.', a letter first");
-  }
-  section.Object("options", handler.options);
-  if (const json* secrets = section.Child("secrets")) {
-    Section names(*secrets, section.Path("secrets"), problems);
-    for (const auto& [name, source] : names.Every().items()) {
-      handler.secrets[name] = ReadSecret(source, names.Path(name), problems);
-    }
-  }
-  section.Integer("batch", handler.batch, 1, static_cast<std::uint32_t>(kMaxBatchRows));
+  HandlerKeys(section, handler);
+  CheckHandler(handler, section);
   section.Done();
   return handler;
 }
@@ -83,5 +84,7 @@ std::map<std::string, HandlerConfig> ReadHandlers(const json& value, Problems& p
   }
   return handlers;
 }
+
+void ListHandler(const HandlerConfig& handler, KeyLister& keys) { HandlerKeys(keys, handler); }
 
 }  // namespace millrace

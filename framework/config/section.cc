@@ -172,7 +172,7 @@ void Section::Texts(const char* key, std::vector<std::string>& value) {
   if (texts.size() == child->size()) value = std::move(texts);
 }
 
-std::optional<std::size_t> Section::Choice(const char* key, const std::vector<std::string>& choices) {
+std::optional<std::size_t> Section::ChoiceOf(const char* key, const std::vector<std::string>& choices) {
   const json* child = Child(key);
   if (child == nullptr) return std::nullopt;
   std::string wanted;

@@ -2,9 +2,12 @@
 // Problems are collected, not thrown: a person sees all of them at once.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "framework/base/clock.h"
@@ -29,6 +32,10 @@ class Problems {
   std::vector<std::pair<int, std::string>> lines_;
 };
 
+// The words of a key that has few values, and what each means.
+template <class Value>
+using Choices = std::vector<std::pair<const char*, Value>>;
+
 // Each reader leaves `value` as it is where the key is absent or wrong.
 class Section {
  public:
@@ -41,10 +48,31 @@ class Section {
   void Durations(const char* key, std::vector<Micros>& value, Micros least, Micros most);
   void Text(const char* key, std::string& value, std::size_t longest);
   void Texts(const char* key, std::vector<std::string>& value);
-  // The index of the text in `choices`; nullopt where the key is absent or wrong.
-  std::optional<std::size_t> Choice(const char* key, const std::vector<std::string>& choices);
+  template <class Value>
+  void Choice(const char* key, Value& value, const Choices<std::type_identity_t<Value>>& choices) {
+    std::vector<std::string> words;
+    for (const auto& [word, meaning] : choices) words.emplace_back(word);
+    if (const auto index = ChoiceOf(key, words)) value = choices[*index].second;
+  }
   // An object as its JSON text.
   void Object(const char* key, std::string& value);
+  // The object under the key, read as a section of its own.
+  template <class Read>
+  void Part(const char* key, Read read) {
+    if (const nlohmann::json* child = Child(key)) ReadPart(*child, Path(key), read);
+  }
+  // An object whose keys are free names, each with an object of its own.
+  template <class Value, class Read>
+  void Named(const char* key, std::map<std::string, Value>& values, Read read) {
+    const nlohmann::json* child = Child(key);
+    if (child == nullptr) return;
+    Section names(*child, Path(key), problems_);
+    for (const auto& [name, part] : names.Every().items()) {
+      Value value;
+      ReadPart(part, names.Path(name), [&](Section& section) { read(section, value); });
+      if (part.is_object()) values[name] = std::move(value);
+    }
+  }
   // The value of the key, or nullptr.
   const nlohmann::json* Child(const char* key);
   // Every key with its value, where names are free; makes all of them known.
@@ -57,6 +85,13 @@ class Section {
   void Done();
 
  private:
+  template <class Read>
+  void ReadPart(const nlohmann::json& value, KeyPath path, Read read) {
+    Section part(value, std::move(path), problems_);
+    read(part);
+    part.Done();
+  }
+  std::optional<std::size_t> ChoiceOf(const char* key, const std::vector<std::string>& words);
   void WrongType(const KeyPath& path, const nlohmann::json& value, const std::string& wanted);
   std::optional<Micros> ReadDuration(const KeyPath& path, const nlohmann::json& value, Micros least,
                                      Micros most);

@@ -11,17 +11,24 @@ bool IsShardName(const std::string& name) {
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos;
 }
 
+// Reads or lists them, as Section and KeyLister do.
+template <class Keys, class Shard>
+void ShardKeys(Keys& keys, Shard& shard) {
+  keys.Text("url", shard.url, 4096);
+  keys.Text("password_file", shard.password_file, 4096);
+  keys.Texts("tables", shard.tables);
+  keys.Integer("slices", shard.slices, 1, kMaxSlices);
+}
+
 ShardConfig ReadShard(const json& value, const KeyPath& path, Problems& problems) {
   ShardConfig shard;
   Section section(value, path, problems);
-  section.Text("url", shard.url, 4096);
+  ShardKeys(section, shard);
   if (value.is_object() && !value.contains("url")) {
     problems.Add(path, "the shard has no url; write \"url\": \"mysql://user@host:port/database\"");
   } else if (!shard.url.empty()) {
     if (const auto url = ParseStoreUrl(shard.url); !url) section.Add("url", url.error().message);
   }
-  section.Text("password_file", shard.password_file, 4096);
-  section.Texts("tables", shard.tables);
   for (std::size_t i = 0; i < shard.tables.size(); ++i) {
     KeyPath element = section.Path("tables");
     element.push_back(std::to_string(i));
@@ -31,7 +38,6 @@ ShardConfig ReadShard(const json& value, const KeyPath& path, Problems& problems
           "this is not a table name: lower-case letters, digits and '_', a letter first, at most 48");
     }
   }
-  section.Integer("slices", shard.slices, 1, kMaxSlices);
   section.Done();
   return shard;
 }
@@ -49,5 +55,7 @@ std::map<std::string, ShardConfig> ReadShards(const json& value, Problems& probl
   }
   return shards;
 }
+
+void ListShard(const ShardConfig& shard, KeyLister& keys) { ShardKeys(keys, shard); }
 
 }  // namespace millrace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace millrace {
 namespace {
 
@@ -54,6 +56,32 @@ TEST(ConfigTest, ReadsEveryKey) {
   EXPECT_EQ(mail.secrets.at("token").variable, "TOKEN");
   EXPECT_THAT(config->shards.at("main").tables, ElementsAre("tasks"));
   EXPECT_EQ(config->shards.at("main").slices, 64u);
+}
+
+TEST(ConfigTest, WhatItListsReadsBackAsTheSame) {
+  const std::string text = R"({
+    "engine": {"lease": "20s", "poll": "50ms", "rewind": "5s", "batch": 100, "stop_timeout": "1m",
+               "max_lost_threads": 2, "on_zookeeper_loss": "stop"},
+    "handlers": {"mail.monthly": {"concurrency": 8, "queue": 16, "timeout": "30s",
+        "retry": {"delays": ["1m", "5m", "1h30m"], "max_failures": 7, "jitter": 0.25}, "keep": "30d",
+        "group": "mail", "on_exception": "fail", "uses": "send_mail", "options": {"smtp": "localhost:25"},
+        "secrets": {"password": {"file": "/etc/p"}, "token": {"variable": "TOKEN"}}, "batch": 10}},
+    "shards": {"main": {"url": "mysql://u@h/d", "password_file": "/etc/q", "tables": ["tasks"], "slices": 64}}})";
+  const auto config = ParseConfig(text, "m.json");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(nlohmann::json::parse(ConfigText(*config)), nlohmann::json::parse(text));
+}
+
+TEST(ConfigTest, ListsTheDefaultsOfWhatIsNotSetAndNothingForWhatHasNone) {
+  const auto listed =
+      nlohmann::json::parse(ConfigText(*ParseConfig(R"({"handlers": {"noop": {}}})", "m.json")));
+  EXPECT_EQ(listed["engine"]["lease"], "10s");
+  const nlohmann::json& noop = listed["handlers"]["noop"];
+  EXPECT_EQ(noop["concurrency"], 4);
+  EXPECT_EQ(noop["retry"]["delays"], (std::vector<std::string>{"1m", "5m", "20m"}));
+  EXPECT_EQ(noop["on_exception"], "retry");
+  EXPECT_FALSE(noop.contains("queue"));  // about half a second of work
+  EXPECT_THAT(HandlerKeyNames(), testing::IsSupersetOf({"queue", "retry", "secrets", "batch"}));
 }
 
 TEST(ConfigTest, CommentsAreAllowed) {

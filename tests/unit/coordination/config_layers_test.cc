@@ -19,6 +19,9 @@ TEST(ConfigLayersTest, TheFileGoesOverTheClusterKeyByKey) {
   EXPECT_EQ(values.at("handlers.noop.concurrency").source, "conf.json");
   EXPECT_EQ(values.at("handlers.noop.timeout").source, "config/handlers");
   EXPECT_EQ(values.at("handlers.noop.timeout").json, "\"3s\"");
+  EXPECT_EQ(values.at("handlers.other.keep").source, "default");
+  EXPECT_EQ(values.at("handlers.other.keep").json, "\"7d\"");
+  EXPECT_EQ(values.at("engine.poll").source, "default");
 }
 
 TEST(ConfigLayersTest, ABadPartChangesNothingAndIsRemembered) {
