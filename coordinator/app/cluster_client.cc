@@ -1,6 +1,5 @@
 #include "coordinator/app/cluster_client.h"
 
-#include "coordinator/app/paths.h"
 #include "coordinator/coordination/zookeeper/zookeeper.h"
 
 namespace millrace {
@@ -92,37 +91,6 @@ Result<bool> ClusterClient::Remove(const std::string& path) {
   if (done) return true;
   if (done.error().code == ErrorCode::NotFound) return false;
   return Fail(done.error());
-}
-
-Result<ConfigLayers> ReadLayers(ClusterClient& client, const Settings& settings) {
-  ConfigLayers layers(settings.config_text, settings.config_file);
-  for (const char* part : kConfigParts) {
-    auto node = client.Get(std::string("/config/") + part);
-    if (!node) return Fail(node.error());
-    layers.SetPart(part, *node ? (*node)->data : "");
-  }
-  return layers;
-}
-
-Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store) {
-  auto settings = ResolveSettings(flags, Variable, default_store);
-  if (!settings || !settings->cluster || !settings->shards.empty()) return settings;
-  auto client = ClusterClient::Open(*settings->cluster);
-  if (!client) return Fail(client.error());
-  const auto layers = ReadLayers(**client, *settings);
-  if (!layers) return Fail(layers.error());
-  settings->config = *layers->Effective();
-  settings->shards = settings->config.shards;
-  if (settings->shards.empty()) {
-    return Fail(
-        ErrorCode::Invalid,
-        "no store is named: give --store mysql://user@host:port/database, or name the cluster's shards "
-        "with millrace config set shards");
-  }
-  for (auto& [name, shard] : settings->shards) {
-    if (shard.password_file.empty()) shard.password_file = settings->password_file;
-  }
-  return settings;
 }
 
 }  // namespace millrace

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "coordinator/app/settings.h"
-#include "coordinator/coordination/config_layers.h"
 #include "coordinator/coordination/session.h"
 #include "framework/base/result.h"
 
@@ -35,12 +34,5 @@ class ClusterClient {
 
   std::unique_ptr<TreeSession> session_;
 };
-
-// The cluster's configuration under the file of these settings.
-Result<ConfigLayers> ReadLayers(ClusterClient& client, const Settings& settings);
-
-// ResolveSettings, and where a cluster names the shards, those; Invalid with what to type where it names
-// none.
-Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store);
 
 }  // namespace millrace

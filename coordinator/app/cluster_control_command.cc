@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "coordinator/app/cluster_client.h"
+#include "coordinator/app/cluster_connection.h"
 #include "coordinator/app/cluster_view.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/paths.h"
@@ -14,12 +14,6 @@
 
 namespace millrace {
 namespace {
-
-Result<std::unique_ptr<ClusterClient>> Connect(const CommonFlags& common) {
-  auto settings = ResolveCluster(common, Variable);
-  if (!settings) return Fail(settings.error());
-  return ClusterClient::Open(*settings->cluster);
-}
 
 // Who did it and when, for whoever looks at the node.
 std::string Signature() {
@@ -104,14 +98,15 @@ Result<ExitCode> SetPauses(const ClusterControlOptions& options, bool on) {
 }  // namespace
 
 Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
-  auto client = Connect(options.common);
-  if (!client) return Fail(client.error());
-  const auto tree = ReadTree(**client);
+  auto cluster = Connect(options.common);
+  if (!cluster) return Fail(cluster.error());
+  ClusterClient& client = *cluster->client;
+  const auto tree = ReadTree(client);
   if (!tree) return Fail(tree.error());
   if (Status known = CheckKnown(*tree, options.targets); !known) return Fail(known.error());
   std::size_t slices = 0;
   for (const std::string& id : options.targets) {
-    if (Status put = (*client)->Put("/control/drain/" + id, Signature()); !put) return Fail(put.error());
+    if (Status put = client.Put("/control/drain/" + id, Signature()); !put) return Fail(put.error());
     const auto assigned = tree->assigned.find(id);
     if (assigned != tree->assigned.end()) slices += assigned->second.slices.size();
   }
@@ -123,11 +118,12 @@ Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
 }
 
 Result<ExitCode> RunClusterUndrain(const ClusterControlOptions& options) {
-  auto client = Connect(options.common);
-  if (!client) return Fail(client.error());
+  auto cluster = Connect(options.common);
+  if (!cluster) return Fail(cluster.error());
+  ClusterClient& client = *cluster->client;
   std::vector<std::string> undrained;
   for (const std::string& id : options.targets) {
-    auto removed = (*client)->Remove("/control/drain/" + id);
+    auto removed = client.Remove("/control/drain/" + id);
     if (!removed) return Fail(removed.error());
     if (*removed) {
       undrained.push_back(id);
@@ -143,9 +139,10 @@ Result<ExitCode> RunClusterUndrain(const ClusterControlOptions& options) {
 Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options) {
   const auto kept = ParseDuration(options.duration);
   if (!kept) return Fail(ErrorCode::Invalid, "--for: " + kept.error().message);
-  auto client = Connect(options.common);
-  if (!client) return Fail(client.error());
-  const auto tree = ReadTree(**client);
+  auto cluster = Connect(options.common);
+  if (!cluster) return Fail(cluster.error());
+  ClusterClient& client = *cluster->client;
+  const auto tree = ReadTree(client);
   if (!tree) return Fail(tree.error());
   if (Status known = CheckKnown(*tree, options.targets); !known) return Fail(known.error());
   for (const std::string& id : options.targets) {
@@ -154,8 +151,8 @@ Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options) {
     const auto present = tree->workers.find(id);
     if (present != tree->workers.end()) document.incarnation = present->second.incarnation;
     // An older announcement has counted down already: it is made anew.
-    if (auto removed = (*client)->Remove("/control/expect/" + id); !removed) return Fail(removed.error());
-    Status put = (*client)->Write({{TreeWrite::Kind::Create, "/control/expect/" + id, ToText(document)}});
+    if (auto removed = client.Remove("/control/expect/" + id); !removed) return Fail(removed.error());
+    Status put = client.Write({{TreeWrite::Kind::Create, "/control/expect/" + id, ToText(document)}});
     if (!put) return Fail(put.error());
   }
   Say(options.common, {{"expected", options.targets}, {"for", options.duration}},
@@ -177,15 +174,16 @@ Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
   }
   const bool any = limits.handlers || limits.load_balance || limits.shards || limits.tables;
   if (any == options.none) return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
-  auto client = Connect(options.common);
-  if (!client) return Fail(client.error());
-  const auto tree = ReadTree(**client);
+  auto cluster = Connect(options.common);
+  if (!cluster) return Fail(cluster.error());
+  ClusterClient& client = *cluster->client;
+  const auto tree = ReadTree(client);
   if (!tree) return Fail(tree.error());
   if (Status known = CheckKnown(*tree, {options.id}); !known) return Fail(known.error());
   const std::string path = "/control/limits/" + options.id;
   if (options.none) {
-    if (auto removed = (*client)->Remove(path); !removed) return Fail(removed.error());
-  } else if (Status put = (*client)->Put(path, ToText(limits)); !put) {
+    if (auto removed = client.Remove(path); !removed) return Fail(removed.error());
+  } else if (Status put = client.Put(path, ToText(limits)); !put) {
     return Fail(put.error());
   }
   Say(options.common, {{"worker", options.id}, {"limited", any}},
@@ -197,9 +195,10 @@ Result<ExitCode> RunClusterPause(const ClusterControlOptions& options) { return 
 Result<ExitCode> RunClusterResume(const ClusterControlOptions& options) { return SetPauses(options, false); }
 
 Result<ExitCode> RunClusterProceed(const ClusterControlOptions& options) {
-  auto client = Connect(options.common);
-  if (!client) return Fail(client.error());
-  if (Status put = (*client)->Put("/control/proceed", Signature()); !put) return Fail(put.error());
+  auto cluster = Connect(options.common);
+  if (!cluster) return Fail(cluster.error());
+  ClusterClient& client = *cluster->client;
+  if (Status put = client.Put("/control/proceed", Signature()); !put) return Fail(put.error());
   Say(options.common, {{"proceed", true}}, "the slices of workers that are missing are placed now");
   return ExitCode::Done;
 }

@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "coordinator/app/cluster_client.h"
+#include "coordinator/app/cluster_connection.h"
 #include "coordinator/app/cluster_view.h"
 #include "coordinator/app/commands.h"
-#include "coordinator/app/paths.h"
 #include "coordinator/app/shards.h"
 #include "coordinator/app/terminal.h"
 #include "coordinator/app/text_table.h"
@@ -16,19 +15,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-Result<ClusterTree> ReadCluster(const CommonFlags& common) {
-  auto settings = ResolveCluster(common, Variable);
-  if (!settings) return Fail(settings.error());
-  auto client = ClusterClient::Open(*settings->cluster);
-  if (!client) return Fail(client.error());
-  return ReadTree(**client);
-}
-
 // The tables as the shards tell them; of a shard that does not answer what is assigned is taken.
-Result<TableCatalog> ReadCatalog(const CommonFlags& common) {
-  auto settings = ResolveShards(common, kDefaultStore);
-  if (!settings) return Fail(settings.error());
-  auto shards = OpenShards(*settings);
+Result<TableCatalog> ReadCatalog(ClusterConnection& cluster) {
+  auto shards = OpenShards(cluster);
   if (!shards) return Fail(shards.error());
   TableCatalog catalog;
   for (auto& [name, shard] : *shards) {
@@ -71,8 +60,8 @@ std::string WhyNot(const ClusterTree& tree, const std::string& id, const SliceNa
 }
 
 // A slice that nobody has may be one that the tables do not have.
-Status CheckExists(const CommonFlags& common, const SliceName& slice) {
-  const auto catalog = ReadCatalog(common);
+Status CheckExists(ClusterConnection& cluster, const SliceName& slice) {
+  const auto catalog = ReadCatalog(cluster);
   if (!catalog) return Fail(catalog.error());
   if (catalog->unread.contains(slice.shard)) return {};
   const std::string table = slice.shard + "/" + slice.table;
@@ -87,7 +76,8 @@ Status CheckExists(const CommonFlags& common, const SliceName& slice) {
   return Fail(ErrorCode::NotFound, "there is no table " + table + "; see millrace cluster slices");
 }
 
-Result<ExitCode> ExplainSlice(const ClusterTree& tree, const ClusterSlicesOptions& options) {
+Result<ExitCode> ExplainSlice(ClusterConnection& cluster, const ClusterTree& tree,
+                              const ClusterSlicesOptions& options) {
   const auto name = ParseSliceName(options.why);
   if (!name) {
     return Fail(ErrorCode::Invalid,
@@ -98,7 +88,7 @@ Result<ExitCode> ExplainSlice(const ClusterTree& tree, const ClusterSlicesOption
     groups.insert(document.groups.begin(), document.groups.end());
   const std::string owner = OwnerOf(tree, ToString(*name));
   if (owner.empty()) {
-    if (Status exists = CheckExists(options.common, *name); !exists) return Fail(exists.error());
+    if (Status exists = CheckExists(cluster, *name); !exists) return Fail(exists.error());
   }
   ordered_json out{{"slice", ToString(*name)}, {"owner", owner}, {"workers", ordered_json::object()}};
   TextTable table{{{"worker"}, {"slices", true}, {"may it have this one?"}}, {}};
@@ -129,9 +119,11 @@ Result<ExitCode> ExplainSlice(const ClusterTree& tree, const ClusterSlicesOption
 }  // namespace
 
 Result<ExitCode> RunClusterSlices(const ClusterSlicesOptions& options) {
-  const auto tree = ReadCluster(options.common);
+  auto cluster = Connect(options.common);
+  if (!cluster) return Fail(cluster.error());
+  const auto tree = ReadTree(*cluster->client);
   if (!tree) return Fail(tree.error());
-  if (!options.why.empty()) return ExplainSlice(*tree, options);
+  if (!options.why.empty()) return ExplainSlice(*cluster, *tree, options);
   ordered_json out = ordered_json::object();
   TextTable table{{{"worker"}, {"slices", true}, {"which"}}, {}};
   for (const auto& [id, document] : tree->assigned) {
@@ -145,9 +137,11 @@ Result<ExitCode> RunClusterSlices(const ClusterSlicesOptions& options) {
 }
 
 Result<ExitCode> RunClusterDryRun(const ClusterPlanOptions& options) {
-  const auto tree = ReadCluster(options.common);
+  auto cluster = Connect(options.common);
+  if (!cluster) return Fail(cluster.error());
+  const auto tree = ReadTree(*cluster->client);
   if (!tree) return Fail(tree.error());
-  auto catalog = ReadCatalog(options.common);
+  auto catalog = ReadCatalog(*cluster);
   if (!catalog) return Fail(catalog.error());
   for (const std::string& id : options.without) {
     if (!tree->workers.contains(id)) return Fail(ErrorCode::NotFound, "there is no worker '" + id + "'");

@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "coordinator/app/cluster_client.h"
+#include "coordinator/app/cluster_connection.h"
 #include "coordinator/app/cluster_view.h"
 #include "coordinator/app/commands.h"
-#include "coordinator/app/paths.h"
 #include "coordinator/app/progress_line.h"
 #include "coordinator/app/shards.h"
 #include "coordinator/app/terminal.h"
@@ -62,10 +61,9 @@ Status LookInto(Shard& shard, ShardState& state) {
   return {};
 }
 
-std::map<std::string, ShardState> ReadShards(const CommonFlags& common, std::string& trouble) {
+std::map<std::string, ShardState> ReadShards(ClusterConnection& cluster, std::string& trouble) {
   std::map<std::string, ShardState> states;
-  auto settings = ResolveShards(common, kDefaultStore);
-  auto shards = settings ? OpenShards(*settings) : Result<Shards>(Fail(settings.error()));
+  auto shards = OpenShards(cluster);
   if (!shards) {
     trouble = shards.error().message;
     return states;
@@ -218,14 +216,12 @@ void Print(const ordered_json& out, const ClusterTree& tree,
 }  // namespace
 
 Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
-  auto settings = ResolveCluster(common, Variable);
-  if (!settings) return Fail(settings.error());
-  auto client = ClusterClient::Open(*settings->cluster);
-  if (!client) return Fail(client.error());
-  const auto tree = ReadTree(**client);
+  auto cluster = Connect(common);
+  if (!cluster) return Fail(cluster.error());
+  const auto tree = ReadTree(*cluster->client);
   if (!tree) return Fail(tree.error());
   std::string trouble;
-  const auto shards = ReadShards(common, trouble);
+  const auto shards = ReadShards(*cluster, trouble);
   const ordered_json out = ToJson(*tree, shards);
   if (common.json) {
     PrintLine(JsonText(out));

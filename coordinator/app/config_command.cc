@@ -6,7 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "coordinator/app/cluster_client.h"
+#include "coordinator/app/cluster_connection.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/config_history.h"
 #include "coordinator/app/paths.h"
@@ -20,19 +20,6 @@ namespace millrace {
 namespace {
 
 using nlohmann::ordered_json;
-
-struct Connection {
-  Settings settings;
-  std::unique_ptr<ClusterClient> client;
-};
-
-Result<Connection> Connect(const CommonFlags& common) {
-  auto settings = ResolveCluster(common, Variable);
-  if (!settings) return Fail(settings.error());
-  auto client = ClusterClient::Open(*settings->cluster);
-  if (!client) return Fail(client.error());
-  return Connection{std::move(*settings), std::move(*client)};
-}
 
 // `handlers.noop.concurrency`: the part, and the keys within it.
 struct PartKey {
@@ -107,7 +94,8 @@ Status CheckWhole(ClusterClient& client, const Settings& settings, const std::st
   return {};
 }
 
-Result<ExitCode> Set(Connection& connection, const ConfigNode& node, const std::string& text, bool json) {
+Result<ExitCode> Set(ClusterConnection& connection, const ConfigNode& node, const std::string& text,
+                     bool json) {
   if (Status good = CheckWhole(*connection.client, connection.settings, node.part, text); !good) {
     return Fail(good.error());
   }

@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "coordinator/app/cluster_client.h"
+#include "coordinator/app/cluster_connection.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/handler_catalog.h"
 #include "coordinator/app/json_row.h"
-#include "coordinator/app/paths.h"
 #include "coordinator/app/progress_line.h"
 #include "coordinator/app/shards.h"
 #include "coordinator/app/terminal.h"

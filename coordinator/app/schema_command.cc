@@ -1,8 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "coordinator/app/cluster_client.h"
+#include "coordinator/app/cluster_connection.h"
 #include "coordinator/app/commands.h"
-#include "coordinator/app/paths.h"
 #include "coordinator/app/shards.h"
 #include "coordinator/app/terminal.h"
 

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "coordinator/app/cluster_client.h"
-#include "coordinator/app/paths.h"
+#include "coordinator/app/cluster_connection.h"
 
 namespace millrace {
 namespace {

@@ -1,0 +1,61 @@
+#include "coordinator/app/cluster_connection.h"
+
+#include "coordinator/app/paths.h"
+
+namespace millrace {
+namespace {
+
+// What the command line leaves open.
+Status AskCluster(Settings& settings, ClusterClient& client) {
+  const auto layers = ReadLayers(client, settings);
+  if (!layers) return Fail(layers.error());
+  settings.config = *layers->Effective();
+  if (!settings.shards.empty()) return {};
+  settings.shards = settings.config.shards;
+  if (settings.shards.empty()) {
+    return Fail(
+        ErrorCode::Invalid,
+        "no store is named: give --store mysql://user@host:port/database, or name the cluster's shards "
+        "with millrace config set shards");
+  }
+  for (auto& [name, shard] : settings.shards) {
+    if (shard.password_file.empty()) shard.password_file = settings.password_file;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ClusterConnection> Connect(const CommonFlags& flags) {
+  auto settings = ResolveCluster(flags, Variable);
+  if (!settings) return Fail(settings.error());
+  auto client = ClusterClient::Open(*settings->cluster);
+  if (!client) return Fail(client.error());
+  return ClusterConnection{std::move(*settings), std::move(*client)};
+}
+
+Result<ConfigLayers> ReadLayers(ClusterClient& client, const Settings& settings) {
+  ConfigLayers layers(settings.config_text, settings.config_file);
+  for (const char* part : kConfigParts) {
+    auto node = client.Get(std::string("/config/") + part);
+    if (!node) return Fail(node.error());
+    layers.SetPart(part, *node ? (*node)->data : "");
+  }
+  return layers;
+}
+
+Result<Shards> OpenShards(ClusterConnection& cluster) {
+  if (Status asked = AskCluster(cluster.settings, *cluster.client); !asked) return Fail(asked.error());
+  return OpenShards(cluster.settings);
+}
+
+Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store) {
+  auto settings = ResolveSettings(flags, Variable, default_store);
+  if (!settings || !settings->cluster || !settings->shards.empty()) return settings;
+  auto client = ClusterClient::Open(*settings->cluster);
+  if (!client) return Fail(client.error());
+  if (Status asked = AskCluster(*settings, **client); !asked) return Fail(asked.error());
+  return settings;
+}
+
+}  // namespace millrace
