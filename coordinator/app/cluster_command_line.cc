@@ -120,7 +120,8 @@ void AddConfig(CLI::App& root, Chosen& chosen, ConfigOptions& get, ConfigOptions
   app = AddConfigCommand(*config, chosen, set, "set", "Set a part, or one key of it",
                          "  millrace config set handlers @handlers.json\n"
                          "  millrace config set handlers.noop.concurrency 8\n"
-                         "  millrace config set engine.poll 100ms",
+                         "  millrace config set engine.poll 100ms\n"
+                         "  millrace config set 'handlers[\"mail.monthly\"].timeout' 5m",
                          true, RunConfigSet);
   app->add_option("value", set.value, "JSON, @FILE, or - for standard input")->type_name("VALUE")->required();
   AddConfigCommand(*config, chosen, edit, "edit", "Change a part in $EDITOR",

@@ -1,0 +1,148 @@
+// millrace config set, edit and rollback: each change is checked as a whole, and noted in the history.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/cluster_connection.h"
+#include "coordinator/app/commands.h"
+#include "coordinator/app/config_document.h"
+#include "coordinator/app/config_key.h"
+#include "coordinator/app/paths.h"
+#include "coordinator/app/terminal.h"
+#include "coordinator/coordination/json_text.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Checked as each worker will check it: by itself, and together with the other parts.
+Status CheckWhole(ClusterConnection& cluster, const std::string& part, const std::string& text) {
+  auto layers = ReadLayers(*cluster.client, cluster.settings);
+  if (!layers) return Fail(layers.error());
+  layers->SetPart(part, text);
+  const auto refusal = layers->Refusals().find(part);
+  if (refusal != layers->Refusals().end()) return Fail(ErrorCode::Invalid, refusal->second);
+  for (const auto& [name, shard] : layers->Effective()->shards) {
+    if (!shard.url.starts_with("sqlite:")) continue;
+    return Fail(
+        ErrorCode::Invalid,
+        "shards." + name + ".url: a cluster's shard is on a server; SQLite files are for millrace run");
+  }
+  return {};
+}
+
+Result<ExitCode> Set(ClusterConnection& cluster, const ConfigNode& node, const std::string& text, bool json) {
+  if (Status good = CheckWhole(cluster, node.part, text); !good) return Fail(good.error());
+  auto version = SetConfig(*cluster.client, node, text, Actor());
+  if (!version) return Fail(version.error());
+  const std::string words = "config/" + node.part + " is now version " + std::to_string(*version) +
+                            "; it is in force on every worker within 2 s";
+  PrintLine(json ? ordered_json{{"part", node.part}, {"version", *version}}.dump() : words);
+  if (node.part == "shards")
+    PrintNote("workers that were started with --store or MILLRACE_STORE serve that store alone");
+  return ExitCode::Done;
+}
+
+// The part's text with this value at the key.
+Result<std::string> WithValue(const ConfigNode& node, const ConfigKey& key, const ConfigOptions& options,
+                              const std::string& value) {
+  ordered_json document = AsJson(node.text);
+  if (!document.is_object()) {
+    return Fail(ErrorCode::Invalid, "config/" + node.part + " holds no JSON object now: set it whole, or " +
+                                        "millrace config rollback " + node.part);
+  }
+  try {
+    document[PointerTo(key.Keys(document))] = AsJson(value);
+  } catch (const ordered_json::exception&) {
+    return Fail(ErrorCode::Invalid, options.part + " lies under a value that is no object");
+  }
+  return JsonText(document, 2);
+}
+
+// A file of this user's own with the text in it; its path.
+Result<std::string> WriteTemporary(const std::string& text) {
+  std::string path = (std::filesystem::temp_directory_path() / "millrace-config-XXXXXX").string();
+  const int file = mkstemp(path.data());
+  std::FILE* stream = file < 0 ? nullptr : fdopen(file, "w");
+  if (stream == nullptr) return Fail(ErrorCode::Unavailable, "no temporary file can be made at " + path);
+  std::fputs((text + "\n").c_str(), stream);
+  if (std::fclose(stream) != 0) return Fail(ErrorCode::Unavailable, path + " can't be written");
+  return path;
+}
+
+Result<std::string> EditorOfUser() {
+  for (const char* name : {"VISUAL", "EDITOR"}) {
+    if (std::string editor = Variable(name); !editor.empty()) return editor;
+  }
+  return Fail(ErrorCode::Invalid, "set EDITOR to the editor that you want");
+}
+
+}  // namespace
+
+Result<ExitCode> RunConfigSet(const ConfigOptions& options) {
+  auto key = ConfigKey::Read(options.part);
+  if (!key) return Fail(key.error());
+  auto value = ReadValue(options.value);
+  if (!value) return Fail(value.error());
+  auto cluster = Connect(options.common);
+  if (!cluster) return Fail(cluster.error());
+  auto node = CurrentNode(*cluster->client, key->part());
+  if (!node) return Fail(node.error());
+  if (key->whole()) return Set(*cluster, *node, *value, options.common.json);
+  auto text = WithValue(*node, *key, options, *value);
+  if (!text) return Fail(text.error());
+  return Set(*cluster, *node, *text, options.common.json);
+}
+
+Result<ExitCode> RunConfigEdit(const ConfigOptions& options) {
+  auto key = ConfigKey::Read(options.part);
+  if (!key) return Fail(key.error());
+  if (!key->whole()) return Fail(ErrorCode::Invalid, "give a whole part, such as " + key->part());
+  auto editor = EditorOfUser();
+  if (!editor) return Fail(editor.error());
+  auto cluster = Connect(options.common);
+  if (!cluster) return Fail(cluster.error());
+  auto node = CurrentNode(*cluster->client, key->part());
+  if (!node) return Fail(node.error());
+  auto path = WriteTemporary(JsonText(AsJson(node->text), 2));
+  if (!path) return Fail(path.error());
+  const int status = std::system((*editor + " '" + *path + "'").c_str());
+  auto text = ReadValue("@" + *path);
+  if (status != 0 || !text) {
+    return Fail(ErrorCode::Cancelled, "the editor failed; nothing was changed, your text is in " + *path);
+  }
+  auto set = Set(*cluster, *node, *text, options.common.json);
+  if (!set)
+    return Fail(set.error().code, set.error().message + "\nnothing was changed; your text is in " + *path);
+  std::filesystem::remove(*path);
+  return set;
+}
+
+Result<ExitCode> RunConfigRollback(const ConfigOptions& options) {
+  auto key = ConfigKey::Read(options.part);
+  if (!key) return Fail(key.error());
+  if (!key->whole()) return Fail(ErrorCode::Invalid, "give a whole part, such as " + key->part());
+  auto cluster = Connect(options.common);
+  if (!cluster) return Fail(cluster.error());
+  auto node = CurrentNode(*cluster->client, key->part());
+  if (!node) return Fail(node.error());
+  auto entries = ReadHistory(*cluster->client, key->part());
+  if (!entries) return Fail(entries.error());
+  const ConfigChange* chosen = nullptr;
+  for (const ConfigChange& change : *entries) {
+    const bool wanted = options.version ? change.version == *options.version
+                                        : node->version && change.version < *node->version;
+    if (wanted) chosen = &change;
+  }
+  if (chosen == nullptr) {
+    return Fail(ErrorCode::NotFound,
+                "config/" + key->part() + " has no such version; see millrace config history " + key->part());
+  }
+  return Set(*cluster, *node, chosen->text, options.common.json);
+}
+
+}  // namespace millrace

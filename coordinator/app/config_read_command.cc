@@ -1,0 +1,127 @@
+// millrace config get, validate and history: what is read and checked, and changes nothing.
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/cluster_connection.h"
+#include "coordinator/app/commands.h"
+#include "coordinator/app/config_document.h"
+#include "coordinator/app/config_key.h"
+#include "coordinator/app/terminal.h"
+#include "coordinator/app/text_table.h"
+#include "coordinator/coordination/json_text.h"
+
+namespace millrace {
+namespace {
+
+using nlohmann::ordered_json;
+
+// `handlers.mail.monthly`, as the path of a value in force begins.
+std::string PathOf(const ConfigKey& key, const ordered_json& handlers) {
+  std::string path = key.part();
+  for (const std::string& step : key.Keys(handlers)) path += "." + step;
+  return path;
+}
+
+// `below`: of these values alone; empty: all.
+void PrintEffective(const ConfigLayers& layers, const std::string& below, bool json) {
+  ordered_json out = ordered_json::object();
+  TextTable table{{{"key"}, {"value"}, {"from"}}, {}};
+  for (const auto& [key, value] : layers.Values()) {
+    if (!below.empty() && key != below && !key.starts_with(below + ".")) continue;
+    out[key] = {{"value", ordered_json::parse(value.json)}, {"from", value.source}};
+    table.rows.push_back({key, value.json, value.source});
+  }
+  if (json) {
+    PrintLine(JsonText(out));
+  } else if (table.rows.empty()) {
+    PrintLine(below + " has no value");
+  } else {
+    PrintLine(table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
+  }
+}
+
+Result<ExitCode> GetEffective(ClusterConnection& cluster, const std::optional<ConfigKey>& key, bool json) {
+  const auto layers = ReadLayers(*cluster.client, cluster.settings);
+  if (!layers) return Fail(layers.error());
+  const ordered_json document = AsJson(ConfigText(*layers->Effective()));
+  const std::string below =
+      key ? PathOf(*key, document.value(key->part(), ordered_json::object())) : std::string();
+  PrintEffective(*layers, below, json);
+  for (const auto& [part, why] : layers->Refusals()) PrintError("not in force: " + why);
+  return layers->Refusals().empty() ? ExitCode::Done : ExitCode::SomethingFailed;
+}
+
+Result<ExitCode> GetAll(ClusterClient& client) {
+  ordered_json all = ordered_json::object();
+  for (const char* part : kConfigParts) {
+    auto node = CurrentNode(client, part);
+    if (!node) return Fail(node.error());
+    all[part] = AsJson(node->text);
+  }
+  PrintLine(JsonText(all, 2));
+  return ExitCode::Done;
+}
+
+}  // namespace
+
+Result<ExitCode> RunConfigGet(const ConfigOptions& options) {
+  std::optional<ConfigKey> key;
+  if (!options.part.empty()) {
+    auto read = ConfigKey::Read(options.part);
+    if (!read) return Fail(read.error());
+    key = std::move(*read);
+  }
+  auto cluster = Connect(options.common);
+  if (!cluster) return Fail(cluster.error());
+  if (options.effective) return GetEffective(*cluster, key, options.common.json);
+  if (!key) return GetAll(*cluster->client);
+  auto node = CurrentNode(*cluster->client, key->part());
+  if (!node) return Fail(node.error());
+  const ordered_json document = AsJson(node->text);
+  const auto pointer = PointerTo(key->Keys(document));
+  if (!document.contains(pointer) && !key->whole()) {
+    return Fail(ErrorCode::NotFound, options.part + " is not set; millrace config get --effective " +
+                                         key->part() + " shows what is in force");
+  }
+  PrintLine(JsonText(document[pointer], 2));
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunConfigValidate(const ConfigOptions& options) {
+  auto key = ConfigKey::Read(options.part);
+  if (!key) return Fail(key.error());
+  if (!key->whole()) return Fail(ErrorCode::Invalid, "give a whole part, such as " + key->part());
+  auto value = ReadValue(options.value);
+  if (!value) return Fail(value.error());
+  if (Status valid = ValidateConfigPart(key->part(), *value); !valid) return Fail(valid.error());
+  PrintLine(options.common.json ? "{\"valid\":true}" : "it is good");
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunConfigHistory(const ConfigOptions& options) {
+  auto key = ConfigKey::Read(options.part);
+  if (!key) return Fail(key.error());
+  auto cluster = Connect(options.common);
+  if (!cluster) return Fail(cluster.error());
+  auto entries = ReadHistory(*cluster->client, key->part());
+  if (!entries) return Fail(entries.error());
+  if (options.common.json) {
+    ordered_json out = ordered_json::array();
+    for (const ConfigChange& change : *entries) {
+      out.push_back({{"version", change.version},
+                     {"at", change.at},
+                     {"by", change.by},
+                     {"document", AsJson(change.text)}});
+    }
+    PrintLine(JsonText(out));
+    return ExitCode::Done;
+  }
+  TextTable table{{{"version", true}, {"at"}, {"by"}, {"document"}}, {}};
+  for (const ConfigChange& change : *entries) {
+    table.rows.push_back(
+        {std::to_string(change.version), change.at, change.by, JsonText(AsJson(change.text))});
+  }
+  PrintLine(table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
+  return ExitCode::Done;
+}
+
+}  // namespace millrace
