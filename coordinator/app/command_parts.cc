@@ -2,19 +2,27 @@
 
 namespace millrace {
 
-void AddClusterAddress(CLI::App& app, CommonFlags& flags) {
-  app.add_option("--zk", flags.zk, "ZooKeeper: host:port,…/chroot (MILLRACE_ZK)")->type_name("SERVERS");
-  app.add_option("--zk-auth-file", flags.zk_auth_file, "file with user:password for its digest")
-      ->type_name("FILE");
-  app.add_option("--cluster", flags.cluster, "which cluster there; default `default` (MILLRACE_CLUSTER)")
-      ->type_name("NAME");
+CLI::App* AddCommand(CLI::App& parent, const char* name, const char* what, const std::string& examples) {
+  CLI::App* app = parent.add_subcommand(name, what);
+  app->footer("Example:\n" + examples);
+  return app;
+}
+
+CLI::App* AddFamily(CLI::App& parent, const char* name, const char* what, const std::string& examples) {
+  CLI::App* app = AddCommand(parent, name, what, examples);
+  app->require_subcommand(1);
+  return app;
 }
 
 void AddCommon(CLI::App& app, CommonFlags& flags, bool reads) {
   app.add_option("--store", flags.store, "sqlite:PATH or mysql://user@host:port/database (MILLRACE_STORE)")
       ->type_name("URL");
   app.add_option("--config", flags.config, "configuration file (MILLRACE_CONFIG)")->type_name("FILE");
-  AddClusterAddress(app, flags);
+  app.add_option("--zk", flags.zk, "ZooKeeper: host:port,…/chroot (MILLRACE_ZK)")->type_name("SERVERS");
+  app.add_option("--zk-auth-file", flags.zk_auth_file, "file with user:password for its digest")
+      ->type_name("FILE");
+  app.add_option("--cluster", flags.cluster, "which cluster there; default `default` (MILLRACE_CLUSTER)")
+      ->type_name("NAME");
   app.add_flag("-v,--verbose", flags.verbose, "log what happens");
   if (reads) app.add_flag("--json", flags.json, "print one JSON value");
 }
@@ -27,19 +35,8 @@ void AddFolders(CLI::App& app, CommonFlags& flags) {
       ->type_name("DIR");
 }
 
-CLI::App* AddCommand(CLI::App& parent, const char* name, const char* what, const std::string& examples) {
-  CLI::App* app = parent.add_subcommand(name, what);
-  if (!examples.empty()) app->footer("Example:\n" + examples);
-  return app;
-}
-
-void Choose(CLI::App* app, Chosen& chosen, CommonFlags& common, bool works,
-            std::function<Result<ExitCode>()> action) {
-  app->callback([&chosen, &common, works, action = std::move(action)] {
-    chosen.action = action;
-    chosen.common = &common;
-    chosen.works = works;
-  });
+void AddList(CLI::App& app, const char* name, std::vector<std::string>& values, const char* what) {
+  app.add_option(name, values, what)->type_name("A,B")->delimiter(',');
 }
 
 }  // namespace millrace

@@ -99,14 +99,13 @@ Result<ExitCode> RunConfigSet(const ConfigOptions& options) {
 }
 
 Result<ExitCode> RunConfigEdit(const ConfigOptions& options) {
-  auto key = ConfigKey::Read(options.part);
-  if (!key) return Fail(key.error());
-  if (!key->whole()) return Fail(ErrorCode::Invalid, "give a whole part, such as " + key->part());
+  auto part = ConfigKey::ReadPart(options.part);
+  if (!part) return Fail(part.error());
   auto editor = EditorOfUser();
   if (!editor) return Fail(editor.error());
   auto cluster = Connect(options.common);
   if (!cluster) return Fail(cluster.error());
-  auto node = CurrentNode(*cluster->client, key->part());
+  auto node = CurrentNode(*cluster->client, *part);
   if (!node) return Fail(node.error());
   auto path = WriteTemporary(JsonText(AsJson(node->text), 2));
   if (!path) return Fail(path.error());
@@ -123,14 +122,13 @@ Result<ExitCode> RunConfigEdit(const ConfigOptions& options) {
 }
 
 Result<ExitCode> RunConfigRollback(const ConfigOptions& options) {
-  auto key = ConfigKey::Read(options.part);
-  if (!key) return Fail(key.error());
-  if (!key->whole()) return Fail(ErrorCode::Invalid, "give a whole part, such as " + key->part());
+  auto part = ConfigKey::ReadPart(options.part);
+  if (!part) return Fail(part.error());
   auto cluster = Connect(options.common);
   if (!cluster) return Fail(cluster.error());
-  auto node = CurrentNode(*cluster->client, key->part());
+  auto node = CurrentNode(*cluster->client, *part);
   if (!node) return Fail(node.error());
-  auto entries = ReadHistory(*cluster->client, key->part());
+  auto entries = ReadHistory(*cluster->client, *part);
   if (!entries) return Fail(entries.error());
   const ConfigChange* chosen = nullptr;
   for (const ConfigChange& change : *entries) {
@@ -140,7 +138,7 @@ Result<ExitCode> RunConfigRollback(const ConfigOptions& options) {
   }
   if (chosen == nullptr) {
     return Fail(ErrorCode::NotFound,
-                "config/" + key->part() + " has no such version; see millrace config history " + key->part());
+                "config/" + *part + " has no such version; see millrace config history " + *part);
   }
   return Set(*cluster, *node, chosen->text, options.common.json);
 }

@@ -17,6 +17,8 @@ class ConfigKey {
  public:
   // Invalid for an unknown part, with the nearest known one; for an empty key or an open bracket.
   static Result<ConfigKey> Read(std::string_view text);
+  // Of a command that takes whole parts alone: the part. Invalid for a key within one, too.
+  static Result<std::string> ReadPart(std::string_view text);
 
   const std::string& part() const { return part_; }
   // The part itself is meant.

@@ -87,22 +87,21 @@ Result<ExitCode> RunConfigGet(const ConfigOptions& options) {
 }
 
 Result<ExitCode> RunConfigValidate(const ConfigOptions& options) {
-  auto key = ConfigKey::Read(options.part);
-  if (!key) return Fail(key.error());
-  if (!key->whole()) return Fail(ErrorCode::Invalid, "give a whole part, such as " + key->part());
+  auto part = ConfigKey::ReadPart(options.part);
+  if (!part) return Fail(part.error());
   auto value = ReadValue(options.value);
   if (!value) return Fail(value.error());
-  if (Status valid = ValidateConfigPart(key->part(), *value); !valid) return Fail(valid.error());
+  if (Status valid = ValidateConfigPart(*part, *value); !valid) return Fail(valid.error());
   PrintLine(options.common.json ? "{\"valid\":true}" : "it is good");
   return ExitCode::Done;
 }
 
 Result<ExitCode> RunConfigHistory(const ConfigOptions& options) {
-  auto key = ConfigKey::Read(options.part);
-  if (!key) return Fail(key.error());
+  auto part = ConfigKey::ReadPart(options.part);
+  if (!part) return Fail(part.error());
   auto cluster = Connect(options.common);
   if (!cluster) return Fail(cluster.error());
-  auto entries = ReadHistory(*cluster->client, key->part());
+  auto entries = ReadHistory(*cluster->client, *part);
   if (!entries) return Fail(entries.error());
   if (options.common.json) {
     ordered_json out = ordered_json::array();

@@ -25,6 +25,11 @@ TEST(ConfigKeyTest, APartAloneIsMeantWhole) {
   EXPECT_THAT(key->Keys(ordered_json::object()), IsEmpty());
 }
 
+TEST(ConfigKeyTest, WhereAWholePartIsWantedAKeyIsRefused) {
+  EXPECT_EQ(ConfigKey::ReadPart("engine").value(), "engine");
+  EXPECT_THAT(ConfigKey::ReadPart("engine.poll").error().message, HasSubstr("give the whole part, engine"));
+}
+
 TEST(ConfigKeyTest, DotsStandBetweenKeys) {
   EXPECT_THAT(Keys("engine.poll"), ElementsAre("poll"));
   EXPECT_THAT(Keys("handlers.noop.retry.jitter"), ElementsAre("noop", "retry", "jitter"));
