@@ -93,6 +93,9 @@ void ClusterProcess::Start(Place place) {
             },
             [](const std::string& path) {
               LogWarning("an assignment can't be read; it is written anew", {{"node", path}});
+            },
+            [offset = clock_.WallNow().time_since_epoch() - clock_.Now().time_since_epoch()](BootTime at) {
+              return WallTime(at.time_since_epoch() + offset);
             }});
     machines.push_back(leader_.get());
   }

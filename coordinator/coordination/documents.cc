@@ -205,4 +205,34 @@ Result<AssignDocument> ReadAssign(std::string_view text) {
   return document;
 }
 
+std::string ToText(const PlanDocument& document) {
+  return JsonText({{"epoch", document.epoch},
+                   {"slices", document.slices},
+                   {"moves_waiting", document.moves_waiting},
+                   {"holding", document.holding},
+                   {"groups", document.groups},
+                   {"unplaceable", document.unplaceable},
+                   {"unplaceable_slices", document.unplaceable_slices},
+                   {"unrunnable", document.unrunnable},
+                   {"troubles", document.troubles},
+                   {"probation", document.probation}});
+}
+
+Result<PlanDocument> ReadPlan(std::string_view text) {
+  PlanDocument document;
+  Reader reader(text);
+  reader.Read("epoch", document.epoch);
+  reader.Read("slices", document.slices);
+  reader.Read("moves_waiting", document.moves_waiting);
+  reader.Read("holding", document.holding);
+  reader.Read("groups", document.groups);
+  reader.Read("unplaceable", document.unplaceable);
+  reader.Read("unplaceable_slices", document.unplaceable_slices);
+  reader.Read("unrunnable", document.unrunnable);
+  reader.Read("troubles", document.troubles);
+  reader.Read("probation", document.probation);
+  if (!reader.good()) return reader.Wrong();
+  return document;
+}
+
 }  // namespace millrace

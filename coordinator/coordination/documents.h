@@ -57,6 +57,22 @@ struct ExpectDocument {
   std::uint32_t seconds = 60;    // from when the leader sees the node
 };
 
+// plan: what the leader tells people of its plan.
+struct PlanDocument {
+  std::uint64_t epoch = 0;
+  std::uint64_t slices = 0;         // owned
+  std::uint64_t moves_waiting = 0;  // for balance, until the cluster has been quiet
+  bool holding = false;             // very many workers vanished at once: nothing moves for a while
+  std::map<std::string, std::vector<std::string>> groups = {};  // as in AssignDocument
+  std::uint64_t unplaceable = 0;
+  std::vector<std::string> unplaceable_slices = {};  // the first of them
+  std::vector<std::string> unrunnable = {};          // `shard: handler`
+  std::vector<std::string> troubles = {};            // what keeps the leader from planning
+  std::map<std::string, std::string> probation =
+      {};  // by worker: until when it gets no more slices, RFC 3339
+  bool operator==(const PlanDocument&) const = default;
+};
+
 // control/limits/<id>: what operators limit a worker to while it runs; each as in WorkerDocument.
 struct LimitsDocument {
   std::optional<std::vector<std::string>> handlers = {};
@@ -72,11 +88,13 @@ std::string ToText(const WorkerDocument& document);
 std::string ToText(const EpochDocument& document);
 std::string ToText(const ExpectDocument& document);
 std::string ToText(const AssignDocument& document);
+std::string ToText(const PlanDocument& document);
 
 Result<WorkerDocument> ReadWorker(std::string_view text);
 Result<LimitsDocument> ReadLimits(std::string_view text);
 Result<EpochDocument> ReadEpoch(std::string_view text);
 Result<ExpectDocument> ReadExpect(std::string_view text);
 Result<AssignDocument> ReadAssign(std::string_view text);
+Result<PlanDocument> ReadPlan(std::string_view text);
 
 }  // namespace millrace

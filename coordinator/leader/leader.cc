@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "coordinator/coordination/brief.h"
-#include "coordinator/coordination/json_text.h"
 #include "coordinator/leader/history_duty.h"
+#include "framework/base/time_text.h"
 
 namespace millrace {
 namespace {
@@ -156,19 +156,21 @@ std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime no
 // What people ask about the plan, for `cluster status`; written where it says something new.
 std::vector<TreeWrite> Leader::Tell(BootTime now) {
   if (facts_.catalog == nullptr && facts_.troubles.empty()) return {};  // it has only begun
-  std::vector<std::string> names = decision_.unplaceable;
-  if (names.size() > kNamesTold) names.resize(kNamesTold);
-  std::size_t slices = 0;
-  for (const auto& [id, owned] : decision_.wanted) slices += owned.size();
-  const std::string text = JsonText({{"epoch", election_.Leading()->epoch},
-                                     {"slices", slices},
-                                     {"moves_waiting", decision_.waiting},
-                                     {"holding", membership_.Holding(now)},
-                                     {"groups", decision_.groups},
-                                     {"unplaceable", decision_.unplaceable.size()},
-                                     {"unplaceable_slices", names},
-                                     {"unrunnable", Brief(facts_.unrunnable, kNamesTold)},
-                                     {"troubles", Brief(facts_.troubles, kTroublesTold)}});
+  PlanDocument plan{.epoch = election_.Leading()->epoch,
+                    .moves_waiting = decision_.waiting,
+                    .holding = membership_.Holding(now),
+                    .groups = decision_.groups,
+                    .unplaceable = decision_.unplaceable.size(),
+                    .unplaceable_slices = decision_.unplaceable,
+                    .unrunnable = Brief(facts_.unrunnable, kNamesTold),
+                    .troubles = Brief(facts_.troubles, kTroublesTold)};
+  if (plan.unplaceable_slices.size() > kNamesTold) plan.unplaceable_slices.resize(kNamesTold);
+  for (const auto& [id, owned] : decision_.wanted) plan.slices += owned.size();
+  if (calls_.wall) {
+    for (const auto& [id, end] : membership_.Probations(now))
+      plan.probation[id] = FormatTime(std::chrono::ceil<std::chrono::seconds>(calls_.wall(end)));
+  }
+  const std::string text = ToText(plan);
   const TreeNode* node = tree_.mirror().Node(kPlanNode);
   if (node == nullptr) return {{TreeWrite::Kind::Create, kPlanNode, text}};
   if (node->data == text) return {};

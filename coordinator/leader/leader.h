@@ -43,6 +43,8 @@ class Leader final : public TreeMachine {
     std::function<void(const PlanDecision&, const std::map<std::string, WorkerDocument>&)> decided = {};
     // A page of an assignment can't be read and is written anew: its path. May be empty.
     std::function<void(const std::string&)> repaired = {};
+    // The time of the wall for people, always the same for the same moment. Empty: they are told no times.
+    std::function<WallTime(BootTime)> wall = {};
   };
 
   Leader(LeaderOptions options, Calls calls);

@@ -150,6 +150,14 @@ std::map<std::string, MemberRole> Membership::Roles(BootTime now) const {
   return roles;
 }
 
+std::map<std::string, BootTime> Membership::Probations(BootTime now) const {
+  std::map<std::string, BootTime> probations;
+  for (const auto& [id, member] : members_) {
+    if (RoleOf(member, now) == MemberRole::Probation) probations[id] = ProbationEnd(member);
+  }
+  return probations;
+}
+
 std::map<std::string, WorkerDocument> Membership::Documents() const {
   std::map<std::string, WorkerDocument> documents;
   for (const auto& [id, member] : members_) {

@@ -59,6 +59,8 @@ class Membership {
 
   // By id: everybody present, and everybody who owns slices.
   std::map<std::string, MemberRole> Roles(BootTime now) const;
+  // Who is on probation, and until when.
+  std::map<std::string, BootTime> Probations(BootTime now) const;
   // What each worker said of itself last: of those that are there, and of those that are kept.
   std::map<std::string, WorkerDocument> Documents() const;
   bool Knows(const std::string& id) const { return members_.contains(id); }

@@ -38,6 +38,21 @@ TEST(DocumentsTest, AnAssignmentAndATermAreReadBack) {
   EXPECT_EQ(*ReadEpoch(ToText(epoch)), epoch);
 }
 
+TEST(DocumentsTest, WhatTheLeaderTellsOfThePlanIsReadBack) {
+  const PlanDocument plan{3,
+                          64,
+                          2,
+                          true,
+                          {{"mail", {"send_mail"}}},
+                          1,
+                          {"main/tasks/7@mail"},
+                          {"main: typo"},
+                          {"shard east can't be read"},
+                          {{"w2", "2026-11-20T18:00:15Z"}}};
+  EXPECT_EQ(*ReadPlan(ToText(plan)), plan);
+  EXPECT_THAT(ReadPlan(R"({"holding":"yes"})").error().message, HasSubstr("'holding' has a wrong type"));
+}
+
 TEST(DocumentsTest, AnAnnouncementWithoutDataIsForAMinute) { EXPECT_EQ(ReadExpect("")->seconds, 60u); }
 
 TEST(DocumentsTest, LimitsAllowWhatBothAllow) {

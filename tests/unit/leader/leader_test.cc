@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "coordinator/coordination/config_change.h"
+#include "coordinator/coordination/documents.h"
 #include "coordinator/member/member.h"
+#include "framework/base/time_text.h"
 #include "tests/support/machine_room.h"
 
 namespace millrace {
@@ -24,7 +26,8 @@ class LeaderTest : public testing::Test {
                   [&test](const std::vector<SliceMove>& moves) {
                     test.moves_ += static_cast<int>(moves.size());
                   },
-                  nullptr, nullptr, [&test](const std::string& path) { test.repaired_.push_back(path); }}) {}
+                  nullptr, nullptr, [&test](const std::string& path) { test.repaired_.push_back(path); },
+                  [](BootTime at) { return WallTime(at.time_since_epoch()); }}) {}
     Member member;
     Leader leader;
   };
@@ -88,6 +91,19 @@ TEST_F(LeaderTest, TellsWhatKeepsItFromPlanningAndPlansWhenThatIsOver) {
   ASSERT_TRUE(room_.Pass(seconds(1)));
   EXPECT_EQ(Count("w1"), 64u);
   EXPECT_THAT(room_.Data("/plan"), testing::HasSubstr(R"("troubles":[])"));
+}
+
+TEST_F(LeaderTest, TellsUntilWhenAWorkerIsOnProbation) {
+  Start("w1");
+  Start("w2");
+  Kill("w2");
+  Gather();
+  Start("w2");
+  const auto until = ReadPlan(room_.Data("/plan"))->probation;
+  ASSERT_TRUE(until.contains("w2")) << room_.Data("/plan");
+  EXPECT_GT(ParseTime(until.at("w2"))->time_since_epoch(), room_.now().time_since_epoch());
+  Quiet();
+  EXPECT_TRUE(ReadPlan(room_.Data("/plan"))->probation.empty());
 }
 
 TEST_F(LeaderTest, TheFirstWorkerHasAllAndTheNextGetItsPartWhenItIsQuiet) {

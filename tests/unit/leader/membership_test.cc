@@ -143,10 +143,12 @@ TEST_F(MembershipTest, AnUnannouncedEndIsFollowedByProbationThatDoubles) {
     Go("w1");
     Come("w1");
     EXPECT_EQ(Role("w1"), MemberRole::Probation);
+    EXPECT_THAT(membership_.Probations(now_), testing::ElementsAre(testing::Pair("w1", now_ + probation)));
     Pass(probation - milliseconds(1));
     EXPECT_EQ(Role("w1"), MemberRole::Probation);
     Pass(milliseconds(1));
     EXPECT_EQ(Role("w1"), MemberRole::Active);
+    EXPECT_THAT(membership_.Probations(now_), testing::IsEmpty());
   }
 }
 
