@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/app/cluster_connection.h"
+#include "coordinator/app/cluster_health.h"
 #include "coordinator/app/cluster_view.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/progress_line.h"
@@ -16,32 +17,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// What a shard holds, from its own due index; bounded, nothing is counted whole.
-struct ShardState {
-  bool reachable = false;
-  std::string error;
-  std::uint64_t waiting = 0;
-  bool more = false;
-  std::optional<Micros> oldest_due;  // for how long the oldest task has been due
-  std::vector<std::string> pauses;
-};
-
-ordered_json StatusOf(const ClusterTree& tree, const std::string& id) {
-  const auto found = tree.statuses.find(id);
-  if (found == tree.statuses.end()) return ordered_json::object();
-  auto json = ordered_json::parse(found->second, nullptr, false);
-  return json.is_object() ? json : ordered_json::object();
-}
-
-std::string StateOf(const ClusterTree& tree, const std::string& id) {
-  if (!tree.workers.contains(id)) return tree.expected.contains(id) ? "restarting" : "gone";
-  if (tree.draining.contains(id)) return "draining";
-  const auto assigned = tree.assigned.find(id);
-  return assigned == tree.assigned.end() || assigned->second.slices.empty() ? "standby" : "working";
-}
-
 Status LookInto(Shard& shard, ShardState& state) {
   if (Status ready = Prepare(shard, Missing::Refuse); !ready) return ready;
+  state.tables = shard.tables;
   auto desk = shard.store->OpenDesk();
   const WallTime now = SystemClock().WallNow();
   for (const TableInfo& table : shard.tables) {
@@ -61,8 +39,8 @@ Status LookInto(Shard& shard, ShardState& state) {
   return {};
 }
 
-std::map<std::string, ShardState> ReadShards(ClusterConnection& cluster, std::string& trouble) {
-  std::map<std::string, ShardState> states;
+ShardStates ReadShards(ClusterConnection& cluster, std::string& trouble) {
+  ShardStates states;
   auto shards = OpenShards(cluster);
   if (!shards) {
     trouble = shards.error().message;
@@ -85,37 +63,41 @@ ordered_json ToJson(const ShardState& state) {
   return json;
 }
 
-ordered_json ToJson(const ClusterTree& tree, const std::map<std::string, ShardState>& shards) {
-  ordered_json workers = ordered_json::object();
+ordered_json ToJson(const ClusterTree& tree, const std::string& id) {
+  ordered_json worker{{"state", StateOf(tree, id)}};
+  if (const auto present = tree.workers.find(id); present != tree.workers.end()) {
+    worker["host"] = present->second.host;
+    worker["pid"] = present->second.pid;
+    worker["weight"] = present->second.weight;
+    worker["version"] = present->second.version;
+  }
+  const auto assigned = tree.assigned.find(id);
+  worker["slices"] = assigned == tree.assigned.end() ? 0 : assigned->second.slices.size();
+  worker["generation"] = assigned == tree.assigned.end() ? 0 : assigned->second.generation;
+  const auto status = tree.statuses.find(id);
+  worker["status"] = status == tree.statuses.end() ? ordered_json::object() : status->second;
+  return worker;
+}
+
+// Who is there, is drained, or has slices.
+std::set<std::string> WorkersOf(const ClusterTree& tree) {
   std::set<std::string> ids = tree.draining;
   for (const auto& [id, document] : tree.workers) ids.insert(id);
   for (const auto& [id, document] : tree.assigned) {
     if (!document.slices.empty()) ids.insert(id);
   }
-  for (const std::string& id : ids) {
-    ordered_json worker{{"state", StateOf(tree, id)}};
-    const auto present = tree.workers.find(id);
-    if (present != tree.workers.end()) {
-      worker["host"] = present->second.host;
-      worker["pid"] = present->second.pid;
-      worker["weight"] = present->second.weight;
-      worker["version"] = present->second.version;
-    }
-    const auto assigned = tree.assigned.find(id);
-    worker["slices"] = assigned == tree.assigned.end() ? 0 : assigned->second.slices.size();
-    worker["generation"] = assigned == tree.assigned.end() ? 0 : assigned->second.generation;
-    worker["status"] = StatusOf(tree, id);
-    workers[id] = std::move(worker);
-  }
-  ordered_json plan = ordered_json::parse(tree.plan, nullptr, false);
+  return ids;
+}
+
+ordered_json ToJson(const ClusterTree& tree, const ShardStates& shards) {
   ordered_json out{{"epoch", tree.epoch.epoch}, {"leader", tree.epoch.leader}};
-  out["leading"] =
-      std::find(tree.candidates.begin(), tree.candidates.end(), tree.epoch.leader) != tree.candidates.end();
+  out["leading"] = IsLed(tree);
   out["candidates"] = tree.candidates.size();
-  out["workers"] = std::move(workers);
+  out["workers"] = ordered_json::object();
+  for (const std::string& id : WorkersOf(tree)) out["workers"][id] = ToJson(tree, id);
   out["shards"] = ordered_json::object();
   for (const auto& [name, state] : shards) out["shards"][name] = ToJson(state);
-  out["plan"] = plan.is_object() ? plan : ordered_json::object();
+  out["plan"] = tree.plan_json;
   out["pauses"] = tree.pauses;
   out["unreadable"] = tree.unreadable;
   return out;
@@ -124,7 +106,7 @@ ordered_json ToJson(const ClusterTree& tree, const std::map<std::string, ShardSt
 std::string Number(const ordered_json& status, const char* key) {
   const auto found = status.find(key);
   if (found == status.end() || !found->is_number()) return "";
-  return WithCommas(static_cast<std::uint64_t>(std::max(0.0, found->get<double>()) + 0.5));
+  return WithCommas(static_cast<std::uint64_t>(std::clamp(found->get<double>(), 0.0, 1e15) + 0.5));
 }
 
 void PrintWorkers(const ordered_json& out) {
@@ -148,7 +130,7 @@ void PrintWorkers(const ordered_json& out) {
   PrintLine(table.Text(0));
 }
 
-void PrintShards(const std::map<std::string, ShardState>& shards) {
+void PrintShards(const ShardStates& shards) {
   TextTable table{{{"shard"}, {"state"}, {"waiting", true}, {"oldest due"}}, {}};
   for (const auto& [name, state] : shards) {
     table.rows.push_back({name, state.reachable ? "reachable" : "away",
@@ -158,57 +140,24 @@ void PrintShards(const std::map<std::string, ShardState>& shards) {
   PrintLine(table.Text(0));
 }
 
-// What is not as it should be, one line each.
-std::vector<std::string> Troubles(const ordered_json& out, const ClusterTree& tree,
-                                  const std::map<std::string, ShardState>& shards) {
-  std::vector<std::string> lines;
-  if (!out["leading"].get<bool>()) lines.push_back("nobody leads: no worker or coordinator stands for it");
-  const ordered_json& plan = out["plan"];
-  if (plan.value("holding", false)) {
-    lines.push_back(
-        "very many workers vanished at once: nothing moves for 30 s; millrace cluster proceed ends that");
-  }
-  if (const auto count = plan.value("unplaceable", std::uint64_t{0}); count > 0) {
-    lines.push_back(Count(count, "slice has", "slices have") +
-                    " no worker that may take them: " + plan["unplaceable_slices"].dump());
-  }
-  for (const auto& trouble : plan.value("troubles", ordered_json::array())) {
-    if (trouble.is_string()) lines.push_back("the leader: " + trouble.get<std::string>());
-  }
-  for (const auto& type : plan.value("unrunnable", ordered_json::array())) {
-    lines.push_back("tasks wait for a worker with their handler, in " + type.get<std::string>());
-  }
-  for (const auto& [id, worker] : out["workers"].items()) {
-    for (const char* key :
-         {"refused", "refusals"}) {  // words of the cluster, and what the worker can't carry out
-      for (const auto& refused : worker["status"].value(key, ordered_json::array())) {
-        if (refused.is_string()) lines.push_back(id + " refuses " + refused.get<std::string>());
-      }
-    }
-  }
-  for (const std::string& what : tree.pauses) lines.push_back("paused: " + what);
-  for (const auto& [name, state] : shards) {
-    if (!state.error.empty()) lines.push_back("shard " + name + ": " + state.error);
-  }
-  for (const std::string& line : tree.unreadable) lines.push_back("can't be read: " + line);
-  return lines;
-}
-
-void Print(const ordered_json& out, const ClusterTree& tree,
-           const std::map<std::string, ShardState>& shards) {
-  std::string leader = "leader " + (out["leading"].get<bool>() ? tree.epoch.leader : "none") + ", term " +
+void Print(const ordered_json& out, const ClusterTree& tree, const ShardStates& shards) {
+  std::string leader = "leader " + (IsLed(tree) ? tree.epoch.leader : "none") + ", term " +
                        std::to_string(tree.epoch.epoch) + ", " +
                        Count(tree.candidates.size(), "candidate", "candidates");
-  if (const auto waiting = out["plan"].value("moves_waiting", std::uint64_t{0}); waiting > 0) {
-    leader += "; " + Count(waiting, "move waits", "moves wait") + " until the cluster has been quiet";
+  if (tree.plan.moves_waiting > 0) {
+    leader += "; " + Count(tree.plan.moves_waiting, "move waits", "moves wait") +
+              " until the cluster has been quiet for 5 s";
   }
-  PrintLine(leader + "\n");
-  PrintWorkers(out);
+  PrintLine(leader);
+  if (!out["workers"].empty()) {
+    PrintLine("");
+    PrintWorkers(out);
+  }
   if (!shards.empty()) {
     PrintLine("");
     PrintShards(shards);
   }
-  const auto troubles = Troubles(out, tree, shards);
+  const auto troubles = Troubles(tree, shards, SystemClock().WallNow());
   if (!troubles.empty()) PrintLine("");
   for (const std::string& line : troubles) PrintLine("! " + EscapeControls(line));
 }

@@ -5,6 +5,8 @@
 namespace millrace {
 namespace {
 
+using nlohmann::ordered_json;
+
 // Every child of a folder that is still there, by name.
 Result<std::map<std::string, std::string>> ReadFolder(ClusterClient& client, const std::string& folder) {
   auto names = client.List(folder);
@@ -50,41 +52,66 @@ Status ReadControls(ClusterClient& client, ClusterTree& tree) {
   return {};
 }
 
-}  // namespace
+// Keeps what was read, or a word of why it can't be.
+template <class Document>
+bool Take(const std::string& node, Result<Document> document, Document& into, ClusterTree& tree) {
+  if (document) {
+    into = std::move(*document);
+    return true;
+  }
+  tree.unreadable.push_back(node + ": " + document.error().message);
+  return false;
+}
 
-Result<ClusterTree> ReadTree(ClusterClient& client) {
-  ClusterTree tree;
+Status ReadLeader(ClusterClient& client, ClusterTree& tree) {
   auto epoch = client.Get("/epoch");
   if (!epoch) return Fail(epoch.error());
-  if (*epoch) tree.epoch = ReadEpoch((*epoch)->data).value_or(EpochDocument{});
+  if (*epoch) Take("epoch", ReadEpoch((*epoch)->data), tree.epoch, tree);
   auto candidates = ReadFolder(client, "/election");
   if (!candidates) return Fail(candidates.error());
   for (const auto& [incarnation, id] : *candidates) tree.candidates.push_back(id);
+  auto plan = client.Get("/plan");
+  if (!plan) return Fail(plan.error());
+  if (!*plan) return {};
+  if (Take("plan", ReadPlan((*plan)->data), tree.plan, tree))
+    tree.plan_json = ordered_json::parse((*plan)->data, nullptr, false);
+  return {};
+}
+
+Status ReadWorkers(ClusterClient& client, ClusterTree& tree) {
   auto workers = ReadFolder(client, "/workers");
   if (!workers) return Fail(workers.error());
   for (const auto& [id, text] : *workers) {
-    if (auto document = ReadWorker(text)) {
-      tree.workers[id] = std::move(*document);
-    } else {
-      tree.unreadable.push_back("workers/" + id + ": " + document.error().message);
-    }
+    WorkerDocument document;
+    if (Take("workers/" + id, ReadWorker(text), document, tree)) tree.workers[id] = std::move(document);
   }
   auto assigned = ReadFolder(client, "/assign");
   if (!assigned) return Fail(assigned.error());
   for (const auto& [id, text] : *assigned) {
-    if (auto document = ReadAssignment(client, id, text)) {
-      tree.assigned[id] = std::move(*document);
-    } else {
-      tree.unreadable.push_back("assign/" + id + ": " + document.error().message);
-    }
+    AssignDocument document;
+    if (Take("assign/" + id, ReadAssignment(client, id, text), document, tree))
+      tree.assigned[id] = std::move(document);
   }
   auto statuses = ReadFolder(client, "/status");
   if (!statuses) return Fail(statuses.error());
-  tree.statuses = std::move(*statuses);
+  for (const auto& [id, text] : *statuses) {
+    auto json = ordered_json::parse(text, nullptr, false);
+    if (json.is_object()) {
+      tree.statuses[id] = std::move(json);
+    } else {
+      tree.unreadable.push_back("status/" + id + ": this is not a JSON object");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ClusterTree> ReadTree(ClusterClient& client) {
+  ClusterTree tree;
+  if (Status read = ReadLeader(client, tree); !read) return Fail(read.error());
+  if (Status read = ReadWorkers(client, tree); !read) return Fail(read.error());
   if (Status read = ReadControls(client, tree); !read) return Fail(read.error());
-  auto plan = client.Get("/plan");
-  if (!plan) return Fail(plan.error());
-  if (*plan) tree.plan = (*plan)->data;
   return tree;
 }
 

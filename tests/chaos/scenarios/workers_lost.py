@@ -79,7 +79,7 @@ def stop_and_continue(s, cluster, seconds):
     s.check(f"SIGSTOP for {seconds} s with {RUNNING} one-second tasks running: its late settles are refused",
             f"{refused} refused", refused > 0)
     states = {name: worker["state"] for name, worker in cluster.status()["workers"].items()}
-    s.check("it rejoins", states.get(victim), states.get(victim) in ("working", "standby"))
+    s.check("it rejoins", states.get(victim), states.get(victim) in ("working", "standby", "probation"))
     if s.full:
         cluster.wait_balanced(workers, 60)
         s.check("and has its part of the slices again", len(cluster.owned()[victim]), cluster.balanced(workers))

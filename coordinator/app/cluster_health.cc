@@ -1,0 +1,145 @@
+#include "coordinator/app/cluster_health.h"
+
+#include <algorithm>
+
+#include "coordinator/app/task_text.h"
+#include "coordinator/app/terminal.h"
+#include "coordinator/leader/eligibility.h"
+#include "framework/base/time_text.h"
+#include "framework/policy/load_balance.h"
+
+namespace millrace {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+bool OwnsNothing(const ClusterTree& tree, const std::string& id) {
+  const auto assigned = tree.assigned.find(id);
+  return assigned == tree.assigned.end() || assigned->second.slices.empty();
+}
+
+std::string Joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// The texts in a list under this key, whatever else a worker of another version may have put there.
+std::vector<std::string> Texts(const nlohmann::ordered_json& status, const char* key) {
+  std::vector<std::string> texts;
+  const auto found = status.find(key);
+  if (found == status.end() || !found->is_array()) return texts;
+  for (const auto& text : *found) {
+    if (text.is_string()) texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
+void AddPlan(const PlanDocument& plan, Lines& lines) {
+  if (plan.holding) {
+    lines.push_back(
+        "very many workers vanished at once: nothing moves for 30 s; millrace cluster proceed ends that");
+  }
+  if (plan.unplaceable > 0) {
+    std::string names = Joined(plan.unplaceable_slices);
+    if (plan.unplaceable > plan.unplaceable_slices.size()) names += " …";
+    lines.push_back(Count(plan.unplaceable, "slice has", "slices have") +
+                    " no worker that may take them: " + names);
+  }
+  for (const std::string& trouble : plan.troubles) lines.push_back("the leader: " + trouble);
+  for (const std::string& type : plan.unrunnable)
+    lines.push_back("tasks wait for a worker with their handler, in " + type);
+}
+
+void AddProbations(const ClusterTree& tree, WallTime now, Lines& lines) {
+  for (const auto& [id, until] : tree.plan.probation) {
+    if (!tree.workers.contains(id)) continue;
+    const auto end = ParseTime(until);
+    if (end && *end <= now) continue;
+    lines.push_back(id + " is on probation until " + until + (end ? " (" + Relative(*end, now) + ")" : "") +
+                    ", since it ended unannounced: it keeps what it has and gets what nobody else can "
+                    "take; millrace cluster proceed ends that");
+  }
+}
+
+bool MayHaveAny(const WorkerDocument& worker, const ShardStates& shards) {
+  for (const auto& [shard, state] : shards) {
+    if (!state.reachable) return true;  // it is not known
+    for (const TableInfo& info : state.tables) {
+      for (std::uint32_t number = 0; number < info.slices; ++number) {
+        if (ObstacleOf(worker, {shard, info.table, number}) == Obstacle::None) return true;
+      }
+    }
+  }
+  return shards.empty();
+}
+
+std::string LimitsText(const WorkerDocument& worker) {
+  std::string text;
+  const auto add = [&](const std::string& limit) { text += (text.empty() ? "" : "; ") + limit; };
+  if (worker.load_balance) add("load-balance numbers " + FormatLoadBalance(*worker.load_balance));
+  if (worker.shards) add("shards " + Joined(*worker.shards));
+  if (worker.tables) add("tables " + Joined(*worker.tables));
+  return text;
+}
+
+void AddIdleByLimits(const ClusterTree& tree, const ShardStates& shards, Lines& lines) {
+  for (const auto& [id, worker] : tree.workers) {
+    const std::string limits = LimitsText(worker);
+    if (limits.empty() || !OwnsNothing(tree, id) || MayHaveAny(worker, shards)) continue;
+    lines.push_back(id + " stands by for nothing: no table has a slice within its limits (" + limits + ")");
+  }
+}
+
+void AddRefusals(const ClusterTree& tree, Lines& lines) {
+  for (const auto& [id, status] : tree.statuses) {
+    for (const char* key : {"refused", "refusals"}) {  // words of the cluster, and what it can't carry out
+      for (const std::string& what : Texts(status, key)) lines.push_back(id + " refuses " + what);
+    }
+  }
+}
+
+// A pause that stands in ZooKeeper holds everywhere; one that stands in a shard alone, there.
+void AddPauses(const ClusterTree& tree, const ShardStates& shards, Lines& lines) {
+  for (const std::string& what : tree.pauses) lines.push_back("paused: " + what);
+  std::map<std::string, std::vector<std::string>> alone;
+  for (const auto& [shard, state] : shards) {
+    for (const std::string& what : state.pauses) {
+      if (std::find(tree.pauses.begin(), tree.pauses.end(), what) == tree.pauses.end())
+        alone[what].push_back(shard);
+    }
+  }
+  for (const auto& [what, names] : alone)
+    lines.push_back("paused: " + what + ", by word of the shard alone: " + Joined(names));
+}
+
+}  // namespace
+
+bool IsLed(const ClusterTree& tree) {
+  return std::find(tree.candidates.begin(), tree.candidates.end(), tree.epoch.leader) !=
+         tree.candidates.end();
+}
+
+std::string StateOf(const ClusterTree& tree, const std::string& id) {
+  if (!tree.workers.contains(id)) return tree.expected.contains(id) ? "restarting" : "gone";
+  if (tree.draining.contains(id)) return "draining";
+  if (!OwnsNothing(tree, id)) return "working";
+  return tree.plan.probation.contains(id) ? "probation" : "standby";
+}
+
+std::vector<std::string> Troubles(const ClusterTree& tree, const ShardStates& shards, WallTime now) {
+  Lines lines;
+  if (!IsLed(tree)) lines.push_back("nobody leads: no worker or coordinator stands for it");
+  AddPlan(tree.plan, lines);
+  AddProbations(tree, now, lines);
+  AddIdleByLimits(tree, shards, lines);
+  AddRefusals(tree, lines);
+  AddPauses(tree, shards, lines);
+  for (const auto& [name, state] : shards) {
+    if (!state.error.empty()) lines.push_back("shard " + name + ": " + state.error);
+  }
+  for (const std::string& line : tree.unreadable) lines.push_back("can't be read: " + line);
+  return lines;
+}
+
+}  // namespace millrace

@@ -1,0 +1,35 @@
+// How a cluster is: what people are told of it beside the numbers. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/app/cluster_tree.h"
+#include "framework/base/clock.h"
+#include "framework/store/schema_store.h"
+
+namespace millrace {
+
+// What a shard holds, from its own due index; bounded, nothing is counted whole.
+struct ShardState {
+  bool reachable = false;
+  std::string error;
+  std::vector<TableInfo> tables;
+  std::uint64_t waiting = 0;
+  bool more = false;
+  std::optional<Micros> oldest_due;  // for how long the oldest task has been due
+  std::vector<std::string> pauses;
+};
+using ShardStates = std::map<std::string, ShardState>;
+
+// Whoever the term names still stands for it.
+bool IsLed(const ClusterTree& tree);
+// working, draining; of one without slices standby or probation; of one that is away restarting or gone.
+std::string StateOf(const ClusterTree& tree, const std::string& id);
+// What is not as it should be, one line each, with what to do.
+std::vector<std::string> Troubles(const ClusterTree& tree, const ShardStates& shards, WallTime now);
+
+}  // namespace millrace

@@ -1,0 +1,94 @@
+#include "coordinator/app/cluster_health.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/base/time_text.h"
+
+namespace millrace {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const WallTime kNow = ParseTime("2026-11-20T18:00:00Z").value();
+
+// w1 leads and has slices; nothing is wrong.
+ClusterTree Healthy() {
+  ClusterTree tree;
+  tree.epoch = {3, "w1", "w1.a"};
+  tree.candidates = {"w1"};
+  tree.workers["w1"] = {.host = "h", .incarnation = "w1.a"};
+  tree.assigned["w1"] = {3, 1, {"main/tasks/0"}, {}};
+  return tree;
+}
+
+ShardStates OneTable() {
+  ShardState state;
+  state.reachable = true;
+  state.tables = {{"tasks", 64, {}}};
+  return {{"main", state}};
+}
+
+TEST(ClusterHealthTest, WhereAllIsWellNothingIsSaid) {
+  EXPECT_THAT(Troubles(Healthy(), OneTable(), kNow), IsEmpty());
+  EXPECT_EQ(StateOf(Healthy(), "w1"), "working");
+}
+
+TEST(ClusterHealthTest, ATermWhoseLeaderStandsNoMoreIsSaid) {
+  ClusterTree tree = Healthy();
+  tree.candidates = {"w2"};
+  EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre(HasSubstr("nobody leads")));
+}
+
+TEST(ClusterHealthTest, AWorkerOnProbationIsToldWithTheTimeAndTheWayOut) {
+  ClusterTree tree = Healthy();
+  tree.workers["w2"] = {.host = "h", .incarnation = "w2.b"};
+  tree.plan.probation["w2"] = "2026-11-20T18:00:12Z";
+  EXPECT_EQ(StateOf(tree, "w2"), "probation");
+  EXPECT_THAT(Troubles(tree, OneTable(), kNow),
+              ElementsAre(AllOf(HasSubstr("w2 is on probation until 2026-11-20T18:00:12Z (in 12 s)"),
+                                HasSubstr("millrace cluster proceed"))));
+  tree.plan.probation["w2"] = "2026-11-20T17:59:59Z";
+  EXPECT_THAT(Troubles(tree, OneTable(), kNow), IsEmpty());
+}
+
+TEST(ClusterHealthTest, AWorkerWhoseLimitsNoTableMeetsIsSaid) {
+  ClusterTree tree = Healthy();
+  tree.workers["w2"] = {.host = "h", .incarnation = "w2.b", .load_balance = {{64, 65, 70}}};
+  EXPECT_EQ(StateOf(tree, "w2"), "standby");
+  EXPECT_THAT(Troubles(tree, OneTable(), kNow),
+              ElementsAre(AllOf(HasSubstr("w2"), HasSubstr("load-balance numbers 64-65,70"))));
+  tree.workers["w2"].load_balance = {{63, 64}};
+  EXPECT_THAT(Troubles(tree, OneTable(), kNow), IsEmpty());
+  tree.workers["w2"].load_balance = {{64}};
+  EXPECT_THAT(Troubles(tree, {{"main", ShardState{}}}, kNow), IsEmpty());  // its tables are not known
+}
+
+TEST(ClusterHealthTest, RefusalsOfAnyTypeAreReadAsFarAsTheyAreTexts) {
+  ClusterTree tree = Healthy();
+  tree.statuses["w1"] = {{"refused", {"config/engine: why", 7, nullptr}}, {"refusals", "no list"}};
+  EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre("w1 refuses config/engine: why"));
+}
+
+TEST(ClusterHealthTest, APauseOfTheShardsAloneIsNamedWithThem) {
+  ClusterTree tree = Healthy();
+  tree.pauses = {"cluster"};
+  ShardStates shards = OneTable();
+  shards["main"].pauses = {"cluster", "handler:noop"};
+  EXPECT_THAT(Troubles(tree, shards, kNow),
+              ElementsAre("paused: cluster", "paused: handler:noop, by word of the shard alone: main"));
+}
+
+TEST(ClusterHealthTest, WhoIsAwayIsGoneOrExpectedBack) {
+  ClusterTree tree = Healthy();
+  EXPECT_EQ(StateOf(tree, "w9"), "gone");
+  tree.expected = {"w9"};
+  EXPECT_EQ(StateOf(tree, "w9"), "restarting");
+  tree.draining = {"w1"};
+  EXPECT_EQ(StateOf(tree, "w1"), "draining");
+}
+
+}  // namespace
+}  // namespace millrace
