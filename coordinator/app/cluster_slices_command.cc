@@ -5,8 +5,10 @@
 #include "coordinator/app/cluster_view.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/shards.h"
+#include "coordinator/app/slice_ranges.h"
 #include "coordinator/app/terminal.h"
 #include "coordinator/app/text_table.h"
+#include "coordinator/coordination/json_text.h"
 #include "coordinator/leader/eligibility.h"
 #include "coordinator/planner/slice_name.h"
 
@@ -128,11 +130,18 @@ Result<ExitCode> RunClusterSlices(const ClusterSlicesOptions& options) {
   TextTable table{{{"worker"}, {"slices", true}, {"which"}}, {}};
   for (const auto& [id, document] : tree->assigned) {
     out[id] = document.slices;
-    std::string names;
-    for (const std::string& slice : document.slices) names += (names.empty() ? "" : " ") + slice;
-    table.rows.push_back({id, std::to_string(document.slices.size()), names});
+    std::string ranges;
+    for (const std::string& range : SliceRanges(document.slices))
+      ranges += (ranges.empty() ? "" : " ") + range;
+    table.rows.push_back({id, std::to_string(document.slices.size()), ranges});
   }
-  PrintLine(options.common.json ? out.dump() : table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
+  if (options.common.json) {
+    PrintLine(JsonText(out));
+  } else if (table.rows.empty()) {
+    PrintLine("no slice is assigned yet; see millrace cluster status");
+  } else {
+    PrintLine(table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
+  }
   return ExitCode::Done;
 }
 
