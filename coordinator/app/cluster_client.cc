@@ -1,12 +1,11 @@
 #include "coordinator/app/cluster_client.h"
 
 #include "coordinator/coordination/zookeeper/zookeeper.h"
+#include "framework/base/time_text.h"
 
 namespace millrace {
 namespace {
 
-// An ensemble that has just lost its leading server takes a while to choose another.
-constexpr Micros kConnectLimit = std::chrono::seconds(20);
 constexpr int kTries = 5;
 
 ErrorCode CodeOf(TreeStatus status) {
@@ -31,18 +30,19 @@ tl::unexpected<Error> Failed(const TreeReply& reply) {
 
 }  // namespace
 
-Result<std::unique_ptr<ClusterClient>> ClusterClient::Open(const ClusterAddress& address) {
+Result<std::unique_ptr<ClusterClient>> ClusterClient::Open(const ClusterAddress& address, Micros limit) {
   const ZookeeperOptions options{address.servers, address.name, std::chrono::seconds(10), address.auth_file};
-  if (Status ready = PrepareZookeeper(options, kConnectLimit); !ready) return Fail(ready.error());
+  if (Status ready = PrepareZookeeper(options, limit); !ready) return Fail(ready.error());
   auto session = OpenZookeeper(options);
   if (!session) return Fail(session.error());
   std::unique_ptr<ClusterClient> client(new ClusterClient(std::move(*session)));
-  const BootTime deadline = BootClock::now() + kConnectLimit;
+  const BootTime deadline = BootClock::now() + limit;
   while (BootClock::now() < deadline) {
     const auto event = client->session_->WaitEvent(std::chrono::seconds(1));
     if (event && event->kind == TreeEvent::Kind::Connected) return client;
   }
-  return Fail(ErrorCode::Unavailable, "no session with ZooKeeper at " + address.servers + " within 20 s");
+  return Fail(ErrorCode::Unavailable,
+              "no session with ZooKeeper at " + address.servers + " within " + FormatDuration(limit));
 }
 
 TreeReply ClusterClient::Ask(const TreeRequest& request) {

@@ -14,8 +14,10 @@ namespace millrace {
 
 class ClusterClient {
  public:
-  // Connects, and says clearly what is wrong: Unavailable (no server there), Invalid (chroot, digest).
-  static Result<std::unique_ptr<ClusterClient>> Open(const ClusterAddress& address);
+  // Connects, and says clearly what is wrong: Unavailable (no server there within `limit`), Invalid (chroot,
+  // digest). An ensemble that has just lost its leading server takes a while to choose another.
+  static Result<std::unique_ptr<ClusterClient>> Open(const ClusterAddress& address,
+                                                     Micros limit = std::chrono::seconds(20));
 
   // nullopt: there is no such node.
   Result<std::optional<TreeNode>> Get(const std::string& path);

@@ -4,8 +4,6 @@
 namespace millrace {
 namespace {
 
-constexpr const char* kPausable = "cluster, shard:S, handler:H or slice:S:T:N";
-
 void AddStatus(CLI::App& cluster, Chosen& chosen) {
   CLI::App* app = AddCommand(cluster, "status", "Show the leader, the workers, the shards and what is wrong",
                              "  millrace cluster status --zk zk1:2181");
@@ -72,10 +70,12 @@ void AddRestarts(CLI::App& cluster, Chosen& chosen) {
 }
 
 void AddPauses(CLI::App& cluster, Chosen& chosen) {
-  AddControl(cluster, chosen, "pause", "The red button: start nothing more of this, on any worker",
-             "  millrace cluster pause cluster\n  millrace cluster pause handler:send_mail shard:east "
-             "slice:main:tasks:17",
-             kPausable, RunClusterPause);
+  const Control pause =
+      AddControl(cluster, chosen, "pause", "The red button: start nothing more of this, on any worker",
+                 "  millrace cluster pause cluster\n  millrace cluster pause handler:send_mail shard:east "
+                 "slice:main:tasks:17",
+                 "cluster, shard:S, handler:H or slice:S:T:N", RunClusterPause);
+  pause.app->add_flag("--force", pause.options->force, "also what is not there yet");
   AddControl(cluster, chosen, "resume", "Take a pause back", "  millrace cluster resume cluster",
              "what was paused", RunClusterResume);
 }

@@ -4,21 +4,14 @@
 #include "coordinator/app/cluster_connection.h"
 #include "coordinator/app/cluster_view.h"
 #include "coordinator/app/commands.h"
-#include "coordinator/app/paths.h"
-#include "coordinator/app/shards.h"
+#include "coordinator/app/operator_mark.h"
 #include "coordinator/app/terminal.h"
 #include "framework/base/suggest.h"
 #include "framework/base/time_text.h"
 #include "framework/policy/load_balance.h"
-#include "framework/policy/pauses.h"
 
 namespace millrace {
 namespace {
-
-// Who did it and when, for whoever looks at the node.
-std::string Signature() {
-  return nlohmann::ordered_json{{"by", Actor()}, {"at", FormatTime(SystemClock().WallNow())}}.dump();
-}
 
 void Say(const CommonFlags& common, nlohmann::ordered_json json, const std::string& text) {
   PrintLine(common.json ? json.dump() : text);
@@ -35,66 +28,6 @@ Status CheckKnown(const ClusterTree& tree, const std::vector<std::string>& ids) 
   return {};
 }
 
-// The same in the shards, for workers that ZooKeeper does not reach.
-ExitCode PauseInShards(const CommonFlags& common, const std::vector<std::string>& names, bool on) {
-  auto settings = ResolveShards(common, kDefaultStore);
-  auto shards = settings ? OpenShards(*settings) : Result<Shards>(Fail(settings.error()));
-  if (!shards) {
-    PrintError(shards.error().message);
-    return ExitCode::SomethingFailed;
-  }
-  ExitCode code = ExitCode::Done;
-  for (auto& [name, shard] : *shards) {
-    auto desk = shard.store->OpenDesk();
-    for (const std::string& what : names) {
-      const auto set = desk->SetPause(what, Actor(), on);
-      if (set) continue;
-      PrintError("shard " + name + ": " + set.error().message +
-                 "; its workers hear of it from ZooKeeper alone: repeat this once the shard is back");
-      code = ExitCode::SomethingFailed;
-    }
-  }
-  return code;
-}
-
-Status PauseInCluster(const ClusterAddress& cluster, const std::vector<std::string>& names, bool on) {
-  auto client = ClusterClient::Open(cluster);
-  if (!client) return Fail(client.error());
-  for (const std::string& name : names) {
-    const std::string path = "/control/pause/" + name;
-    if (on) {
-      if (Status put = (*client)->Put(path, Signature()); !put) return put;
-    } else if (auto removed = (*client)->Remove(path); !removed) {
-      return Fail(removed.error());
-    }
-  }
-  return {};
-}
-
-// ZooKeeper may be away: where the shards are known without it, they are told first.
-Result<ExitCode> SetPauses(const ClusterControlOptions& options, bool on) {
-  if (auto parsed = Pauses::Parse(options.targets); !parsed) return Fail(parsed.error());
-  auto settings = ResolveSettings(options.common, Variable, kDefaultStore);
-  if (!settings) return Fail(settings.error());
-  const bool known = !settings->shards.empty();
-  ExitCode code = known ? PauseInShards(options.common, options.targets, on) : ExitCode::Done;
-  if (settings->cluster) {
-    const Status set = PauseInCluster(*settings->cluster, options.targets, on);
-    const bool away = !set && set.error().code == ErrorCode::Unavailable && known;
-    if (!set && !away) return Fail(set.error());
-    if (away) {
-      PrintError(set.error().message + (on ? "; the shards alone are told" : "; what it holds stays paused") +
-                 ": repeat this once it is back");
-      code = ExitCode::SomethingFailed;
-    }
-  }
-  if (!known) code = PauseInShards(options.common, options.targets, on);
-  Say(options.common, {{on ? "paused" : "resumed", options.targets}},
-      on ? "paused: nothing more of it is started, on any worker, within 2 s; what runs is finished"
-         : "resumed");
-  return code;
-}
-
 }  // namespace
 
 Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
@@ -106,7 +39,7 @@ Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
   if (Status known = CheckKnown(*tree, options.targets); !known) return Fail(known.error());
   std::size_t slices = 0;
   for (const std::string& id : options.targets) {
-    if (Status put = client.Put("/control/drain/" + id, Signature()); !put) return Fail(put.error());
+    if (Status put = client.Put("/control/drain/" + id, OperatorMark()); !put) return Fail(put.error());
     const auto assigned = tree->assigned.find(id);
     if (assigned != tree->assigned.end()) slices += assigned->second.slices.size();
   }
@@ -191,14 +124,11 @@ Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
   return ExitCode::Done;
 }
 
-Result<ExitCode> RunClusterPause(const ClusterControlOptions& options) { return SetPauses(options, true); }
-Result<ExitCode> RunClusterResume(const ClusterControlOptions& options) { return SetPauses(options, false); }
-
 Result<ExitCode> RunClusterProceed(const ClusterControlOptions& options) {
   auto cluster = Connect(options.common);
   if (!cluster) return Fail(cluster.error());
   ClusterClient& client = *cluster->client;
-  if (Status put = client.Put("/control/proceed", Signature()); !put) return Fail(put.error());
+  if (Status put = client.Put("/control/proceed", OperatorMark()); !put) return Fail(put.error());
   Say(options.common, {{"proceed", true}}, "the slices of workers that are missing are placed now");
   return ExitCode::Done;
 }

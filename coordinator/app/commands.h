@@ -124,6 +124,7 @@ struct ClusterControlOptions {
   CommonFlags common;
   std::vector<std::string> targets;
   std::string duration = "60s";
+  bool force = false;  // pause: also what the cluster does not know
 };
 Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options);
 Result<ExitCode> RunClusterUndrain(const ClusterControlOptions& options);

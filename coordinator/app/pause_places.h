@@ -1,0 +1,46 @@
+// Where the red button stands: in the cluster's tree, and in each shard for workers that ZooKeeper does not
+// reach.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/app/cluster_connection.h"
+#include "coordinator/app/pause_targets.h"
+
+namespace millrace {
+
+// Every place where a pause may stand. Whoever is away is named at once, and remembered.
+class PausePlaces {
+ public:
+  // Reaches the cluster only where the shards can't be known without it.
+  static Result<PausePlaces> Find(const CommonFlags& flags);
+
+  // What there is, as far as the check of these names needs it.
+  PauseTargets Known(const CommonFlags& flags, const std::vector<std::string>& names);
+  // For each name, whether it was changed anywhere.
+  Result<std::set<std::string>> Set(const std::vector<std::string>& names, bool on);
+  // What is paused anywhere now.
+  std::set<std::string> Paused();
+  // All could be told.
+  bool complete() const { return complete_; }
+
+ private:
+  bool Reach(Micros limit);
+  std::optional<std::set<std::string>> TypesOfWorkers();
+  std::optional<std::set<std::string>> TypesAtHand(const CommonFlags& flags);
+  std::optional<std::set<std::string>> KnownTypes(const CommonFlags& flags);
+  void SetInShards(const std::vector<std::string>& names, bool on, std::set<std::string>& changed);
+  Status SetInTree(const std::vector<std::string>& names, bool on, std::set<std::string>& changed);
+  void Complain(const std::string& what);
+
+  ClusterConnection cluster_;  // without a client until it is reached
+  Error unreached_{};          // why it could not be, when it was tried last
+  Shards shards_;
+  bool shards_known_ = false;
+  bool complete_ = true;
+};
+
+}  // namespace millrace
