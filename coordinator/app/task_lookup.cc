@@ -94,6 +94,13 @@ Result<std::vector<TaskName>> NamedTasks(Desks& desks, const TaskChoice& choice)
   return names;
 }
 
+Result<TaskName> OneNamedTask(Desks& desks, const TaskChoice& choice) {
+  auto names = NamedTasks(desks, choice);
+  if (!names) return Fail(names.error());
+  if (names->size() != 1) return Fail(ErrorCode::Invalid, "give one task");
+  return names->front();
+}
+
 Result<TaskFilter> FilterOf(const TaskChoice& choice) {
   TaskFilter filter;
   if (!choice.state.empty()) {

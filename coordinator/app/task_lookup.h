@@ -26,6 +26,9 @@ Result<Desks> OpenDesks(const CommonFlags& common, const std::string& shard);
 // there is nothing named; NotFound where no task has the key.
 Result<std::vector<TaskName>> NamedTasks(Desks& desks, const TaskChoice& choice);
 
+// The same where one is wanted: Invalid for more.
+Result<TaskName> OneNamedTask(Desks& desks, const TaskChoice& choice);
+
 // --state, --handler …; Invalid for an unknown state.
 Result<TaskFilter> FilterOf(const TaskChoice& choice);
 bool HasFilter(const TaskChoice& choice);

@@ -2,13 +2,11 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/app/commands.h"
-#include "coordinator/app/handler_catalog.h"
 #include "coordinator/app/task_lookup.h"
 #include "coordinator/app/task_text.h"
-#include "coordinator/app/task_why.h"
 #include "coordinator/app/terminal.h"
 #include "coordinator/app/text_table.h"
-#include "framework/base/log.h"
+#include "coordinator/coordination/json_text.h"
 
 namespace millrace {
 namespace {
@@ -107,40 +105,6 @@ void PrintListing(const Listing& listing, WallTime now) {
   if (!listing.next.empty()) PrintNote("more: add --after '" + listing.next + "'");
 }
 
-std::string Dump(const ordered_json& value) {
-  return value.dump(OutputIsTerminal() ? 2 : -1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
-Result<TaskName> OneTask(Desks& desks, const TaskChoice& choice) {
-  auto names = NamedTasks(desks, choice);
-  if (!names) return Fail(names.error());
-  if (names->size() != 1) return Fail(ErrorCode::Invalid, "give one task");
-  return names->front();
-}
-
-Result<WhyFacts> GatherFacts(Desks& desks, const TaskChoice& choice, const TaskName& name) {
-  WhyFacts facts;
-  auto record = GetTask(desks, name);
-  if (!record) return Fail(record.error());
-  facts.shard = name.shard;
-  facts.record = std::move(*record);
-  facts.now = SystemClock().WallNow();
-  const Task& task = facts.record.task;
-  facts.config = desks.settings.config.HandlerFor(task.handler);
-  facts.plugin_handlers = HandlersAtHand(choice.common);
-  if (!task.biz_key.empty()) {
-    const auto holder = desks.Desk(name.shard).Find(name.key.table, task.handler, task.biz_key);
-    if (holder && *holder != name.key) facts.key_holder = ToString(TaskName{name.shard, *holder});
-  }
-  auto peers = desks.shards.at(name.shard).store->OpenIncarnations()->Peers();
-  if (!peers) return Fail(peers.error());
-  for (const PeerBeat& peer : *peers) facts.workers.push_back(peer.incarnation.id);
-  const auto pauses = desks.Desk(name.shard).Pauses();
-  if (!pauses) return Fail(pauses.error());
-  for (const PauseRecord& pause : *pauses) facts.pauses.push_back(pause.what);
-  return facts;
-}
-
 }  // namespace
 
 Result<ExitCode> RunTaskList(const TaskListOptions& options) {
@@ -152,7 +116,7 @@ Result<ExitCode> RunTaskList(const TaskListOptions& options) {
   auto listing = ReadListing(*desks, options, *filter);
   if (!listing) return Fail(listing.error());
   if (options.choice.common.json) {
-    PrintLine(Dump(ToJson(*listing)));
+    PrintLine(JsonText(ToJson(*listing), OutputIsTerminal() ? 2 : -1));
   } else {
     PrintListing(*listing, SystemClock().WallNow());
   }
@@ -162,34 +126,16 @@ Result<ExitCode> RunTaskList(const TaskListOptions& options) {
 Result<ExitCode> RunTaskShow(const TaskChoice& choice) {
   auto desks = OpenDesks(choice.common, choice.shard);
   if (!desks) return Fail(desks.error());
-  auto name = OneTask(*desks, choice);
+  auto name = OneNamedTask(*desks, choice);
   if (!name) return Fail(name.error());
   auto record = GetTask(*desks, *name);
   if (!record) return Fail(record.error());
   if (choice.common.json) {
-    PrintLine(Dump(TaskToJson(name->shard, *record)));
+    PrintLine(JsonText(TaskToJson(name->shard, *record), OutputIsTerminal() ? 2 : -1));
   } else {
     PrintLine(
         TaskToText(name->shard, *record, SystemClock().WallNow(), OutputIsTerminal() ? TerminalWidth() : 0));
   }
-  return ExitCode::Done;
-}
-
-Result<ExitCode> RunTaskWhy(const TaskChoice& choice) {
-  auto desks = OpenDesks(choice.common, choice.shard);
-  if (!desks) return Fail(desks.error());
-  auto name = OneTask(*desks, choice);
-  if (!name) return Fail(name.error());
-  auto facts = GatherFacts(*desks, choice, *name);
-  if (!facts) return Fail(facts.error());
-  const std::vector<std::string> sentences = ExplainTask(*facts);
-  if (choice.common.json) {
-    PrintLine(
-        Dump({{"name", ToString(*name)}, {"state", ToString(facts->record.task.state)}, {"why", sentences}}));
-    return ExitCode::Done;
-  }
-  PrintLine(ToString(*name) + " is " + ToString(facts->record.task.state) + ".");
-  for (const std::string& sentence : sentences) PrintLine("  " + EscapeControls(sentence));
   return ExitCode::Done;
 }
 

@@ -23,7 +23,9 @@ std::string HandlerUsed(const WhyFacts& facts) {
   return facts.config.uses.empty() ? facts.record.task.handler : facts.config.uses;
 }
 
+// What the plugins of this host have is of interest where its workers do the work.
 void ExplainHandler(const WhyFacts& facts, Sentences& out) {
+  if (facts.cluster && facts.cluster->unreached.empty()) return;
   if (!facts.plugin_handlers) return;
   const auto& known = *facts.plugin_handlers;
   if (std::find(known.begin(), known.end(), HandlerUsed(facts)) != known.end()) return;
@@ -38,6 +40,26 @@ void ExplainPauses(const WhyFacts& facts, Sentences& out) {
     if (!pause.Add(name) || !pause.Covers(facts.shard, task.key.table, task.slice, task.handler)) continue;
     out.push_back("It is paused (" + name + "): nothing of it starts until `millrace cluster resume " + name +
                   "`.");
+  }
+}
+
+void ExplainCluster(const WhyFacts& facts, Sentences& out) {
+  if (!facts.cluster) return;
+  const ClusterFacts& cluster = *facts.cluster;
+  const Task& task = facts.record.task;
+  const std::string slice = facts.shard + "/" + task.key.table + "/" + std::to_string(task.slice);
+  if (!cluster.unreached.empty()) {
+    out.push_back("The cluster could not be asked who owns its slice, and what it has paused: " +
+                  cluster.unreached + ".");
+    return;
+  }
+  if (!cluster.type_runs) {
+    out.push_back("No worker of the cluster runs its type '" + task.handler + "'.");
+  } else if (cluster.owner.empty()) {
+    out.push_back("Its slice " + slice + " is nobody's: see `millrace cluster slices --why " + slice + "`.");
+  } else {
+    out.push_back("Its slice " + slice + " is with " + cluster.owner +
+                  (cluster.owner_there ? "." : ", who is not there: the leader gives it to another."));
   }
 }
 
@@ -61,6 +83,7 @@ void ExplainWaiting(const WhyFacts& facts, Sentences& out) {
   } else {
     out.push_back(Count(facts.workers.size(), "worker is", "workers are") + " registered on this store.");
   }
+  ExplainCluster(facts, out);
   ExplainHandler(facts, out);
 }
 

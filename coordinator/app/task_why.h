@@ -10,6 +10,14 @@
 
 namespace millrace {
 
+// What the cluster of the task's store says of it.
+struct ClusterFacts {
+  std::string unreached = {};  // why it could not be asked; empty: it was
+  std::string owner = {};      // the worker that has the task's slice by the plan; empty: nobody
+  bool owner_there = false;    // and is there
+  bool type_runs = true;       // some worker that is there runs the task's type
+};
+
 struct WhyFacts {
   std::string shard;
   TaskRecord record;
@@ -20,6 +28,7 @@ struct WhyFacts {
   // The handlers of the plugins at hand; nullopt: no plugin folder is at hand.
   std::optional<std::vector<std::string>> plugin_handlers;
   HandlerConfig config;
+  std::optional<ClusterFacts> cluster;  // nullopt: none is named
 };
 
 // The most telling first. Never empty.

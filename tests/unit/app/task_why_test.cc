@@ -50,6 +50,29 @@ TEST(TaskWhyTest, APauseThatCoversItIsNamed) {
                   kOneWorker));
 }
 
+TEST(TaskWhyTest, InAClusterTheOwnerOfItsSliceIsTold) {
+  WhyFacts facts = Facts();
+  facts.plugin_handlers = {{"other"}};  // of this host, which has no say there
+  facts.record.task.slice = 17;
+  facts.cluster = ClusterFacts{.owner = "w2", .owner_there = true};
+  EXPECT_THAT(ExplainTask(facts), ElementsAre(testing::_, kOneWorker, "Its slice main/tasks/17 is with w2."));
+  facts.cluster->owner_there = false;
+  EXPECT_THAT(ExplainTask(facts).back(), testing::HasSubstr("w2, who is not there"));
+  facts.cluster->owner.clear();
+  EXPECT_THAT(ExplainTask(facts).back(), testing::HasSubstr("cluster slices --why main/tasks/17"));
+  facts.cluster->type_runs = false;
+  EXPECT_EQ(ExplainTask(facts).back(), "No worker of the cluster runs its type 'noop'.");
+}
+
+TEST(TaskWhyTest, AClusterThatIsAwayIsToldAsThat) {
+  WhyFacts facts = Facts();
+  facts.cluster = ClusterFacts{.unreached = "no server"};
+  EXPECT_THAT(ExplainTask(facts),
+              ElementsAre(testing::_, kOneWorker,
+                          "The cluster could not be asked who owns its slice, and what it has paused: no "
+                          "server."));
+}
+
 TEST(TaskWhyTest, ATaskOfTheFutureIsNotDue) {
   WhyFacts facts = Facts();
   facts.record.task.run_at = At("2026-11-20T18:00:30Z");

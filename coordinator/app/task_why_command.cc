@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/cluster_connection.h"
+#include "coordinator/app/cluster_view.h"
+#include "coordinator/app/commands.h"
+#include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/slice_owner.h"
+#include "coordinator/app/task_lookup.h"
+#include "coordinator/app/task_text.h"
+#include "coordinator/app/task_why.h"
+#include "coordinator/app/terminal.h"
+#include "coordinator/coordination/json_text.h"
+#include "framework/base/log.h"
+
+namespace millrace {
+namespace {
+
+bool RunsType(const ClusterTree& tree, const std::string& type) {
+  return std::any_of(tree.workers.begin(), tree.workers.end(), [&](const auto& entry) {
+    const auto& types = entry.second.handlers;
+    return !types || std::find(types->begin(), types->end(), type) != types->end();
+  });
+}
+
+Status AskCluster(ClusterClient& client, const Settings& settings, WhyFacts& facts) {
+  const auto tree = ReadTree(client);
+  if (!tree) return Fail(tree.error());
+  const auto layers = ReadLayers(client, settings);
+  if (!layers) return Fail(layers.error());
+  const Task& task = facts.record.task;
+  facts.config = layers->Effective()->HandlerFor(task.handler);
+  // Set with a plain ZooKeeper client a pause stands there alone.
+  for (const std::string& name : tree->pauses) {
+    if (std::find(facts.pauses.begin(), facts.pauses.end(), name) == facts.pauses.end())
+      facts.pauses.push_back(name);
+  }
+  facts.cluster->owner = OwnerOf(*tree, facts.shard, task.key.table, task.slice, task.handler);
+  facts.cluster->owner_there = tree->workers.contains(facts.cluster->owner);
+  facts.cluster->type_runs = tree->workers.empty() || RunsType(*tree, task.handler);
+  return {};
+}
+
+// The task is explained by its shard alone where the cluster is away.
+void AskCluster(const Settings& settings, WhyFacts& facts) {
+  facts.cluster.emplace();
+  auto client = ClusterClient::Open(*settings.cluster, std::chrono::seconds(5));
+  const Status asked = client ? AskCluster(**client, settings, facts) : Status(Fail(client.error()));
+  if (!asked) facts.cluster->unreached = asked.error().message;
+}
+
+Result<WhyFacts> GatherFacts(Desks& desks, const TaskChoice& choice, const TaskName& name) {
+  WhyFacts facts;
+  auto record = GetTask(desks, name);
+  if (!record) return Fail(record.error());
+  facts.shard = name.shard;
+  facts.record = std::move(*record);
+  facts.now = SystemClock().WallNow();
+  const Task& task = facts.record.task;
+  facts.config = desks.settings.config.HandlerFor(task.handler);
+  facts.plugin_handlers = HandlersAtHand(choice.common);
+  if (!task.biz_key.empty()) {
+    const auto holder = desks.Desk(name.shard).Find(name.key.table, task.handler, task.biz_key);
+    if (holder && *holder != name.key) facts.key_holder = ToString(TaskName{name.shard, *holder});
+  }
+  auto peers = desks.shards.at(name.shard).store->OpenIncarnations()->Peers();
+  if (!peers) return Fail(peers.error());
+  for (const PeerBeat& peer : *peers) facts.workers.push_back(peer.incarnation.id);
+  const auto pauses = desks.Desk(name.shard).Pauses();
+  if (!pauses) return Fail(pauses.error());
+  for (const PauseRecord& pause : *pauses) facts.pauses.push_back(pause.what);
+  if (desks.settings.cluster) AskCluster(desks.settings, facts);
+  return facts;
+}
+
+}  // namespace
+
+Result<ExitCode> RunTaskWhy(const TaskChoice& choice) {
+  auto desks = OpenDesks(choice.common, choice.shard);
+  if (!desks) return Fail(desks.error());
+  auto name = OneNamedTask(*desks, choice);
+  if (!name) return Fail(name.error());
+  auto facts = GatherFacts(*desks, choice, *name);
+  if (!facts) return Fail(facts.error());
+  const std::vector<std::string> sentences = ExplainTask(*facts);
+  if (choice.common.json) {
+    PrintLine(JsonText(
+        {{"name", ToString(*name)}, {"state", ToString(facts->record.task.state)}, {"why", sentences}},
+        OutputIsTerminal() ? 2 : -1));
+    return ExitCode::Done;
+  }
+  PrintLine(ToString(*name) + " is " + ToString(facts->record.task.state) + ".");
+  for (const std::string& sentence : sentences) PrintLine("  " + EscapeControls(sentence));
+  return ExitCode::Done;
+}
+
+}  // namespace millrace

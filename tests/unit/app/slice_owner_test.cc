@@ -1,0 +1,26 @@
+#include "coordinator/app/slice_owner.h"
+
+#include <gtest/gtest.h>
+
+namespace millrace {
+namespace {
+
+TEST(SliceOwnerTest, TheAssignmentThatNamesTheSliceSaysIt) {
+  ClusterTree tree;
+  tree.assigned["w1"] = {1, 1, {"main/tasks/0", "main/tasks/1"}, {}};
+  tree.assigned["w2"] = {1, 1, {"main/tasks/2"}, {}};
+  EXPECT_EQ(OwnerOf(tree, "main", "tasks", 2, "noop"), "w2");
+  EXPECT_EQ(OwnerOf(tree, "main", "tasks", 3, "noop"), "");
+  EXPECT_EQ(OwnerOf(tree, "east", "tasks", 2, "noop"), "");
+}
+
+TEST(SliceOwnerTest, WhereThereAreGroupsTheTasksTypeDecides) {
+  ClusterTree tree;
+  tree.assigned["w1"] = {1, 1, {"main/tasks/0@mail"}, {{"mail", {"send_mail"}}}};
+  tree.assigned["w2"] = {1, 1, {"main/tasks/0"}, {{"default", {"*"}}}};
+  EXPECT_EQ(OwnerOf(tree, "main", "tasks", 0, "send_mail"), "w1");
+  EXPECT_EQ(OwnerOf(tree, "main", "tasks", 0, "noop"), "w2");
+}
+
+}  // namespace
+}  // namespace millrace
