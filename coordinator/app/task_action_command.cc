@@ -227,7 +227,9 @@ Result<ExitCode> RunTaskAction(const TaskActionOptions& options) {
   }
   auto desks = OpenDesks(choice.common, choice.shard);
   if (!desks) return Fail(desks.error());
-  return options.all_matching ? ActOnMatching(*desks, options) : ActOnNamed(*desks, options);
+  if (!options.all_matching) return ActOnNamed(*desks, options);
+  if (Status all = CheckAllThere(*desks); !all) return Fail(all.error());
+  return ActOnMatching(*desks, options);
 }
 
 }  // namespace millrace

@@ -7,6 +7,12 @@
 namespace millrace {
 namespace {
 
+Status CheckThere(const Desks& desks, const std::string& shard) {
+  const auto away = desks.away.find(shard);
+  if (away == desks.away.end()) return {};
+  return Fail(away->second.code, "shard " + shard + ": " + away->second.message);
+}
+
 // A bare id belongs to the only table of the only shard; a name that says more needs no such luck.
 Result<TaskName> ReadName(Desks& desks, const TaskChoice& choice, const std::string& text) {
   TaskName home;
@@ -15,6 +21,7 @@ Result<TaskName> ReadName(Desks& desks, const TaskChoice& choice, const std::str
     auto shard = PickShard(desks.shards, choice.shard);
     if (!shard) return Fail(shard.error());
     home.shard = (*shard)->name;
+    if (Status there = CheckThere(desks, home.shard); !there) return Fail(there.error());
     if (text.find('/') == std::string::npos) {
       auto parsed = ParseTaskName(text, TaskName{home.shard, {"tasks", 0}});
       if (!parsed) return Fail(parsed.error());
@@ -27,6 +34,7 @@ Result<TaskName> ReadName(Desks& desks, const TaskChoice& choice, const std::str
   if (!name) return Fail(name.error());
   auto shard = PickShard(desks.shards, name->shard);
   if (!shard) return Fail(shard.error());
+  if (Status there = CheckThere(desks, name->shard); !there) return Fail(there.error());
   if (auto table = PickTable(**shard, name->key.table); !table) return Fail(table.error());
   return name;
 }
@@ -39,8 +47,11 @@ Result<TaskName> FindByKey(Desks& desks, const TaskChoice& choice) {
     if (key) return TaskName{shard, *key};
     if (key.error().code != ErrorCode::NotFound) return Fail(key.error());
   }
-  return Fail(ErrorCode::NotFound, "no task has the key '" + choice.key + "'" +
-                                       (choice.handler.empty() ? "" : " of handler " + choice.handler));
+  const std::string none = "no task has the key '" + choice.key + "'" +
+                           (choice.handler.empty() ? "" : " of handler " + choice.handler);
+  const Status all = CheckAllThere(desks);
+  if (all) return Fail(ErrorCode::NotFound, none);
+  return Fail(all.error().code, none + " in the shards that can be read; " + all.error().message);
 }
 
 }  // namespace
@@ -57,21 +68,32 @@ Result<Desks> OpenDesks(const CommonFlags& common, const std::string& shard) {
     if (auto picked = PickShard(desks.shards, shard); !picked) return Fail(picked.error());
     std::erase_if(desks.shards, [&](const auto& entry) { return entry.first != shard; });
   }
-  if (auto ready = Prepare(desks.shards, Missing::Refuse); !ready) return Fail(ready.error());
-  for (auto& [name, opened] : desks.shards) desks.desks[name] = opened.store->OpenDesk();
-  return desks;
+  for (auto& [name, opened] : desks.shards) {
+    if (Status ready = Prepare(opened, Missing::Refuse); !ready) desks.away[name] = ready.error();
+    desks.desks[name] = opened.store->OpenDesk();
+  }
+  if (desks.away.size() < desks.shards.size()) return desks;
+  if (desks.shards.size() == 1) return Fail(desks.away.begin()->second);
+  return Fail(CheckAllThere(desks).error());
+}
+
+Status CheckAllThere(const Desks& desks) {
+  return desks.away.empty() ? Status() : CheckThere(desks, desks.away.begin()->first);
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> TablesOf(Desks& desks, const TaskChoice& choice) {
   std::vector<std::pair<std::string, std::string>> tables;
+  Status picked;
   for (auto& [name, shard] : desks.shards) {
+    if (desks.away.contains(name)) continue;
     if (!choice.table.empty()) {
-      if (auto table = PickTable(shard, choice.table); !table) return Fail(table.error());
+      if (auto table = PickTable(shard, choice.table); !table) picked = Fail(table.error());
     }
     for (const TableInfo& info : shard.tables) {
       if (choice.table.empty() || choice.table == info.table) tables.emplace_back(name, info.table);
     }
   }
+  if (tables.empty() && !picked) return Fail(picked.error());
   return tables;
 }
 

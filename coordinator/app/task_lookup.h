@@ -10,17 +10,22 @@
 
 namespace millrace {
 
-// Shards that are open, with a desk for each.
+// The shards, with a desk for each.
 struct Desks {
   Settings settings;
   Shards shards;
+  std::map<std::string, Error> away;                       // those of them that can't be read, and why
   std::map<std::string, std::unique_ptr<TaskDesk>> desks;  // by shard
 
   TaskDesk& Desk(const std::string& shard) { return *desks.at(shard); }
 };
 
-// Opens those of --shard, or all.
+// Opens those of --shard, or all. Fails where none of them can be read; where some can't, the others are of
+// use for what is asked of them alone.
 Result<Desks> OpenDesks(const CommonFlags& common, const std::string& shard);
+
+// For what must leave no shard out: the first that is away, as an error.
+Status CheckAllThere(const Desks& desks);
 
 // The tasks named, and the one that has --key. Invalid where a name is no name, a bare id is ambiguous, or
 // there is nothing named; NotFound where no task has the key.
@@ -33,7 +38,8 @@ Result<TaskName> OneNamedTask(Desks& desks, const TaskChoice& choice);
 Result<TaskFilter> FilterOf(const TaskChoice& choice);
 bool HasFilter(const TaskChoice& choice);
 
-// The tables to look through: shard and table, in order; those of --shard and --table.
+// The tables to look through: shard and table, in order; those of --shard and --table, in shards that are
+// there. Invalid where none of them has such a table.
 Result<std::vector<std::pair<std::string, std::string>>> TablesOf(Desks& desks, const TaskChoice& choice);
 
 // `Get` with an error that says what to do.

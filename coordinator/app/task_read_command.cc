@@ -47,6 +47,10 @@ Result<Listing> ReadListing(Desks& desks, const TaskListOptions& options, const 
     auto place = ReadPlace(options.after);
     if (!place) return Fail(place.error());
     from = *place;
+    if (auto away = desks.away.find(from.shard); away != desks.away.end()) return Fail(away->second);
+    if (std::find(tables->begin(), tables->end(), std::pair(from.shard, from.table)) == tables->end())
+      return Fail(ErrorCode::Invalid,
+                  "--after: there is no table " + from.shard + "/" + from.table + " here");
   }
   Listing listing;
   bool skip = !options.after.empty();
@@ -54,6 +58,7 @@ Result<Listing> ReadListing(Desks& desks, const TaskListOptions& options, const 
     if (skip && (shard != from.shard || table != from.table)) continue;
     std::string mark = skip ? from.mark : "";
     skip = false;
+    if (desks.away.contains(shard)) continue;  // since it was asked for another table
     do {
       if (listing.tasks.size() == options.limit) {
         listing.next = shard + "/" + table + ":" + mark;
@@ -61,7 +66,11 @@ Result<Listing> ReadListing(Desks& desks, const TaskListOptions& options, const 
       }
       const std::size_t room = std::min<std::size_t>(options.limit - listing.tasks.size(), kMaxBatchRows);
       auto page = desks.Desk(shard).List(table, filter, mark, room);
-      if (!page) return Fail(page.error());
+      if (!page && page.error().code == ErrorCode::Invalid) return Fail(page.error());
+      if (!page) {
+        desks.away[shard] = page.error();
+        break;
+      }
       for (TaskRecord& record : page->records) listing.tasks.push_back({shard, std::move(record)});
       mark = page->next;
     } while (!mark.empty());
@@ -69,11 +78,13 @@ Result<Listing> ReadListing(Desks& desks, const TaskListOptions& options, const 
   return listing;
 }
 
-ordered_json ToJson(const Listing& listing) {
+ordered_json ToJson(const Listing& listing, const Desks& desks) {
   ordered_json out;
   out["tasks"] = ordered_json::array();
   for (const Listed& task : listing.tasks) out["tasks"].push_back(TaskToJson(task.shard, task.record));
   out["next"] = listing.next.empty() ? ordered_json() : ordered_json(listing.next);
+  out["away"] = ordered_json::object();
+  for (const auto& [shard, error] : desks.away) out["away"][shard] = error.message;
   return out;
 }
 
@@ -116,11 +127,13 @@ Result<ExitCode> RunTaskList(const TaskListOptions& options) {
   auto listing = ReadListing(*desks, options, *filter);
   if (!listing) return Fail(listing.error());
   if (options.choice.common.json) {
-    PrintLine(JsonText(ToJson(*listing), OutputIsTerminal() ? 2 : -1));
+    PrintLine(JsonText(ToJson(*listing, *desks), OutputIsTerminal() ? 2 : -1));
   } else {
     PrintListing(*listing, SystemClock().WallNow());
   }
-  return ExitCode::Done;
+  for (const auto& [shard, error] : desks->away)
+    PrintError("the tasks of shard " + shard + " are not listed: " + error.message);
+  return desks->away.empty() ? ExitCode::Done : ExitCodeOf(desks->away.begin()->second.code);
 }
 
 Result<ExitCode> RunTaskShow(const TaskChoice& choice) {

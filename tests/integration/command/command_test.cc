@@ -34,6 +34,23 @@ TEST_F(CommandTest, ABadRowIsReportedAndTheOthersGoInUnlessAllOrNothing) {
   EXPECT_THAT(some.output, HasSubstr("2 submitted, 0 there already, 1 bad row"));
 }
 
+TEST_F(CommandTest, AShardThatIsAwayHidesNoOther) {
+  Write("two.json",
+        R"({"shards": {"east": {"url": "mysql://u@127.0.0.1:1/d"}, "main": {"url": "sqlite:m.db"}}})");
+  EXPECT_EQ(Run("submit --handler noop --key k --config two.json --shard main").exit_code, 0);
+  const ProcessResult list = Run("task list --config two.json");
+  EXPECT_EQ(list.exit_code, 3) << list.output;
+  EXPECT_THAT(list.output, HasSubstr("main/tasks/1"));
+  EXPECT_THAT(list.output, HasSubstr("the tasks of shard east are not listed"));
+  EXPECT_THAT(Run("task list --config two.json --json").output, HasSubstr("\"away\":{\"east\":"));
+  EXPECT_EQ(Run("task show main/tasks/1 --config two.json").exit_code, 0);
+  EXPECT_EQ(Run("task show --key k --config two.json").exit_code, 0);
+  EXPECT_EQ(Run("task show --key none --config two.json").exit_code, 3);
+  EXPECT_THAT(Run("task show 1 --config two.json").output, HasSubstr("there are several shards"));
+  EXPECT_EQ(Run("task cancel --handler noop --all-matching --yes --config two.json").exit_code, 3);
+  EXPECT_THAT(Run("task cancel main/tasks/1 --config two.json").output, HasSubstr("1 task cancelled"));
+}
+
 TEST_F(CommandTest, HoldsReleasesAndCancels) {
   Run("submit --handler noop --key k");
   EXPECT_THAT(Run("task hold 1").output, HasSubstr("1 task held"));
