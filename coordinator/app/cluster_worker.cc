@@ -12,6 +12,7 @@
 #include "coordinator/app/mill_report.h"
 #include "coordinator/app/paths.h"
 #include "coordinator/app/stop_asker.h"
+#include "coordinator/app/worker_limits.h"
 #include "coordinator/app/worker_place.h"
 #include "framework/base/random.h"
 #include "framework/base/time_text.h"
@@ -101,6 +102,7 @@ Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& setti
   if (!plugins) return Fail(plugins.error());
   auto process = ClusterProcess::Make(settings, timing->session_timeout, timing->wait);
   if (!process) return Fail(process.error());
+  if (Status good = CheckLimits(flags, settings, **plugins); !good) return Fail(good.error());
 
   const SystemClock clock;
   Registry metrics;

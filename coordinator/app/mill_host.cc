@@ -11,6 +11,8 @@
 #include "coordinator/app/paths.h"
 #include "coordinator/app/stop_asker.h"
 #include "coordinator/app/terminal.h"
+#include "coordinator/app/worker_limits.h"
+#include "coordinator/app/worker_place.h"
 #include "coordinator/coordination/local/file_config_source.h"
 #include "coordinator/coordination/local/fixed_shard_source.h"
 #include "coordinator/coordination/local/local_slice_source.h"
@@ -68,6 +70,9 @@ Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shar
   if (!state) return Fail(state.error());
   auto plugins = LoadPlugins(flags.common);
   if (!plugins) return Fail(plugins.error());
+  const auto types = TypesRun(settings.config, **plugins, {});
+  if (Status good = CheckTypes(flags.handlers, types); !good) return Fail(good.error());
+  TellNumbersBeyond(*numbers, shards);
 
   const SystemClock clock;
   FileConfigSource config(settings.config);

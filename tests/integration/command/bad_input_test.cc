@@ -30,6 +30,8 @@ const BadInput kTable[] = {
     {"worker", 2, "MILLRACE_STORE"},
     {"worker --zk 127.0.0.1:1 --wait 1s", 3, "can't reach ZooKeeper at 127.0.0.1:1"},
     {"worker --store sqlite:x.db --weight 3", 2, "--weight is for a worker of a cluster"},
+    {"worker --store sqlite:made.db --handlers nop --until-idle", 2, "'nop' (did you mean 'noop'?)"},
+    {"worker --store sqlite:made.db --load-balance 64-70 --until-idle", 2, "the tables have 0 to 63"},
     {"cluster status", 2, "MILLRACE_ZK"},
     {"cluster pause nonsense", 2, "nonsense"},
     {"config get bogus --zk 127.0.0.1:1", 2, "there is no part 'bogus'"},
@@ -49,6 +51,7 @@ TEST_F(CommandTest, BadInputSaysWhatWhereAndWhatToDo) {
   Write("wrong.json", "{\"engine\": {\n\"bach\": 1}}\n");
   Write("secret.json",
         R"({"handlers":{"noop":{"secrets":{"token":{"variable":"MILLRACE_NO_SUCH_SECRET"}}}}})");
+  Run("schema apply --store sqlite:made.db");
   for (const BadInput& bad : kTable) {
     const ProcessResult result = Run(bad.arguments);
     EXPECT_EQ(result.exit_code, bad.exit_code) << bad.arguments << "\n" << result.output;

@@ -105,6 +105,13 @@ TEST_F(CommandTest, ASecondSignalGivesBackAtOnce) {
   EXPECT_THAT(Run("task list --state waiting").output, HasSubstr("main/tasks/1"));
 }
 
+TEST_F(CommandTest, LoadBalanceNumbersThatNoTableHasAreNamed) {
+  Run("submit --handler noop");
+  const ProcessResult result = Run("worker --store sqlite:millrace.db --load-balance 0-65,70 --until-idle");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("no table has the numbers 64-65,70; the tables have 0 to 63"));
+}
+
 TEST_F(CommandTest, TheEndInJsonHasWhatAnOperatorAsksFor) {
   Run("submit --handler noop --count 3");
   const std::string json = Run("run --until-idle --json 2>/dev/null").output;
