@@ -91,6 +91,19 @@ Result<WorkerEnd> Watch(Worker& worker, ClusterProcess& process) {
   }
 }
 
+// A cluster goes on without this worker: what is left in it is told by one that works until there is nothing.
+Result<MillSummary> SummaryOf(const std::map<std::string, std::shared_ptr<Store>>& stores,
+                              const WorkerStatus& status) {
+  Shards shards;
+  for (const auto& [name, store] : stores) {
+    auto tables = store->OpenSchema()->Tables();
+    if (!tables) return Fail(tables.error());
+    shards[name].store = store;
+    shards[name].tables = std::move(*tables);
+  }
+  return ReadSummary(shards, status);
+}
+
 }  // namespace
 
 Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& settings) {
@@ -127,11 +140,14 @@ Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& setti
   const auto end = Watch(*worker, **process);
   const Micros took = clock.Now() - begun;
   const WorkerTotals totals = worker->Totals();
+  const Result<MillSummary> summary = flags.until_idle && end && *end == WorkerEnd::Idle
+                                          ? SummaryOf((*process)->shards().Shards(), worker->Status())
+                                          : Fail(ErrorCode::NotFound, "");
   const bool left_threads = !(*process)->Stop() || worker->LeftThreads();
   if (!left_threads) worker.reset();
   const ExitCode code = end ? ExitCodeOf(*end) : ExitCodeOf(end.error().code);
   if (end) {
-    PrintSummary(flags, Fail(ErrorCode::NotFound, ""), totals, took, *end);
+    PrintSummary(flags, summary, totals, took, *end);
   } else {
     PrintError(end.error().message);
   }

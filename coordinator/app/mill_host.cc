@@ -51,14 +51,6 @@ WorkerEnd Watch(Worker& worker, MillProgress& progress, TableReader& keepers) {
   }
 }
 
-// A shard that does not answer is not asked once more: nobody waits for it beyond the stop deadline.
-Result<MillSummary> TryReadSummary(Shards& shards, const WorkerStatus& status) {
-  for (const ShardStatus& shard : status.shards) {
-    if (!shard.error.empty()) return Fail(ErrorCode::Unavailable, shard.shard + ": " + shard.error);
-  }
-  return ReadSummary(shards);
-}
-
 }  // namespace
 
 Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shards& shards) {
@@ -98,7 +90,7 @@ Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shar
   const bool left_threads = !keepers.Stop() || worker->LeftThreads();
   if (!left_threads) worker.reset();
   const ExitCode code = ExitCodeOf(end);
-  PrintSummary(flags, TryReadSummary(shards, status), totals, took, end);
+  PrintSummary(flags, ReadSummary(shards, status), totals, took, end);
   if (left_threads) {  // they still use what this function owns
     std::fflush(nullptr);
     std::_Exit(static_cast<int>(code));

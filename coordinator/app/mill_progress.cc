@@ -13,28 +13,6 @@ constexpr int kDearness = 20;
 
 }  // namespace
 
-Result<MillSummary> ReadSummary(Shards& shards) {
-  MillSummary summary;
-  for (auto& [name, shard] : shards) {
-    auto totals = shard.store->OpenDesk()->Totals();
-    if (!totals) return Fail(totals.error());
-    for (const TaskTotals& group : *totals) {
-      summary.succeeded += group.succeeded;
-      summary.cancelled += group.cancelled;
-      summary.failed += group.failed;
-      summary.attempts_failed += group.attempts_failed;
-    }
-  }
-  return summary;
-}
-
-std::string SummaryText(const MillSummary& summary) {
-  std::string text =
-      std::to_string(summary.succeeded) + " succeeded, " + std::to_string(summary.failed) + " failed";
-  if (summary.cancelled > 0) text += ", " + std::to_string(summary.cancelled) + " cancelled or skipped";
-  return text;
-}
-
 MillProgress::MillProgress(Shards& shards, bool enabled) : shards_(shards), line_(enabled) {
   if (!enabled) return;
   for (auto& [name, shard] : shards_) desks_[name] = shard.store->OpenDesk();

@@ -12,18 +12,6 @@
 
 namespace millrace {
 
-// What became of every task of the shards that has ended, in this run or before.
-struct MillSummary {
-  std::uint64_t succeeded = 0;
-  std::uint64_t cancelled = 0;
-  std::uint64_t failed = 0;
-  std::uint64_t attempts_failed = 0;
-};
-Result<MillSummary> ReadSummary(Shards& shards);
-
-// `16049 succeeded, 0 failed`, and how many were cancelled if any: bare numbers, for scripts too.
-std::string SummaryText(const MillSummary& summary);
-
 // Reads the backlog and draws the line, twice a second at most. One thread. Costs nothing where it is
 // disabled.
 class MillProgress {

@@ -9,6 +9,8 @@
 namespace millrace {
 namespace {
 
+constexpr Micros kCounting = std::chrono::seconds(2);
+
 const char* WordOf(WorkerEnd end) {
   switch (end) {
     case WorkerEnd::Idle:
@@ -40,13 +42,7 @@ std::string TroubleText(const WorkerTotals& now) {
 
 nlohmann::ordered_json SummaryJson(const Result<MillSummary>& all, const WorkerTotals& now, Micros took,
                                    WorkerEnd end) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::object();
-  if (all) {
-    out["succeeded"] = all->succeeded;
-    out["failed"] = all->failed;
-    out["cancelled"] = all->cancelled;
-    out["attempts_failed"] = all->attempts_failed;
-  }
+  nlohmann::ordered_json out = all ? ToJson(*all) : nlohmann::ordered_json::object();
   out["this_run"] = {{"claimed", now.claimed},     {"succeeded", now.succeeded}, {"failed", now.failed},
                      {"cancelled", now.cancelled}, {"retried", now.retried},     {"returned", now.returned},
                      {"refused", now.refused},     {"adopted", now.adopted},     {"rescued", now.rescued}};
@@ -70,6 +66,20 @@ ExitCode ExitCodeOf(WorkerEnd end) {
   return end == WorkerEnd::Idle || end == WorkerEnd::Stopped ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
+Result<MillSummary> ReadSummary(const Shards& shards, const WorkerStatus& status) {
+  MillSummary summary;
+  for (const ShardStatus& shard : status.shards) {
+    if (!shard.error.empty()) return Fail(ErrorCode::Unavailable, shard.shard + ": " + shard.error);
+    summary.unrunnable.insert(shard.unrunnable.begin(), shard.unrunnable.end());
+  }
+  const BootTime deadline = BootClock::now() + kCounting;
+  for (const auto& [name, shard] : shards) {
+    if (Status added = AddShard(*shard.store->OpenDesk(), shard.tables, deadline, summary); !added)
+      return Fail(added.error().code, name + ": " + added.error().message);
+  }
+  return summary;
+}
+
 void PrintSummary(const MillFlags& flags, const Result<MillSummary>& all, const WorkerTotals& now,
                   Micros took, WorkerEnd end) {
   if (!all && !all.error().message.empty()) PrintNote("the totals can't be read now: " + all.error().message);
@@ -86,7 +96,10 @@ void PrintSummary(const MillFlags& flags, const Result<MillSummary>& all, const 
     PrintNote("this run: nothing was due");
   }
   if (const std::string trouble = TroubleText(now); !trouble.empty()) PrintNote("this run: " + trouble);
-  if (all) PrintLine(SummaryText(*all));
+  if (!all) return;
+  PrintLine(SummaryText(*all));
+  const std::string where = flags.common.store.empty() ? "" : " --store '" + flags.common.store + "'";
+  for (const std::string& line : LeftTexts(*all, where, SystemClock().WallNow())) PrintNote(line);
 }
 
 }  // namespace millrace

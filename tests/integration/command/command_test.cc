@@ -112,6 +112,22 @@ TEST_F(CommandTest, LoadBalanceNumbersThatNoTableHasAreNamed) {
   EXPECT_THAT(result.output, HasSubstr("no table has the numbers 64-65,70; the tables have 0 to 63"));
 }
 
+TEST_F(CommandTest, TheEndTellsWhatIsLeftAndHowToLookAtIt) {
+  Run("submit --handler noop --count 2");
+  Run("submit --handler noop --in 1h");
+  Run("submit --handler noop --held");
+  Run("submit --handler award_points --params \"[]\"");
+  const ProcessResult run = Run("run --until-idle");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("2 succeeded, 1 failed\n"));
+  EXPECT_THAT(run.output, HasSubstr("1 task waits, the first until "));
+  EXPECT_THAT(run.output, HasSubstr("1 task is held: millrace task list --state held"));
+  EXPECT_THAT(run.output, HasSubstr("1 task failed and needs a person: millrace task list --state failed"));
+  const std::string json = Run("run --until-idle --json 2>/dev/null").output;
+  EXPECT_THAT(json, HasSubstr("\"waiting\":1,\"waiting_or_more\":false,\"next_due\":\"20"));
+  EXPECT_THAT(json, HasSubstr("\"held\":1"));
+}
+
 TEST_F(CommandTest, TheEndInJsonHasWhatAnOperatorAsksFor) {
   Run("submit --handler noop --count 3");
   const std::string json = Run("run --until-idle --json 2>/dev/null").output;
