@@ -23,12 +23,9 @@ Result<TableCatalog> ReadCatalog(ClusterConnection& cluster) {
   if (!shards) return Fail(shards.error());
   TableCatalog catalog;
   for (auto& [name, shard] : *shards) {
-    if (Status ready = Prepare(shard, Missing::Refuse); !ready) {
-      PrintNote("shard " + name + ": " + ready.error().message);
-      catalog.unread.insert(name);
-    }
-    for (const TableInfo& info : shard.tables)
-      catalog.tables.push_back({name, info.table, info.slices, info.beyond});
+    const Status ready = Prepare(shard, Missing::Refuse);
+    if (!ready) PrintNote("shard " + name + ": " + ready.error().message);
+    catalog.Add(name, ready ? &shard.tables : nullptr);
   }
   return catalog;
 }

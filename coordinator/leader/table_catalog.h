@@ -1,10 +1,13 @@
 // The task tables of a cluster, as a plan sees them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "framework/store/schema_store.h"
 
 namespace millrace {
 
@@ -22,6 +25,15 @@ struct TableCatalog {
   // Shards whose tables are not known, since they could not be read yet: what is assigned of them stays
   // planned.
   std::set<std::string> unread;
+  // What a shard has, as its schema tells; nullptr: it could not be read.
+  void Add(const std::string& shard, const std::vector<TableInfo>* infos) {
+    if (infos == nullptr) {
+      unread.insert(shard);
+      return;
+    }
+    for (const TableInfo& info : *infos) tables.push_back({shard, info.table, info.slices, info.beyond});
+    if (!std::is_sorted(tables.begin(), tables.end())) std::sort(tables.begin(), tables.end());
+  }
   bool operator==(const TableCatalog&) const = default;
 };
 

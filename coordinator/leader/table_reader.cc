@@ -1,7 +1,5 @@
 #include "coordinator/leader/table_reader.h"
 
-#include <algorithm>
-
 #include "framework/base/log.h"
 
 namespace millrace {
@@ -81,15 +79,9 @@ TableFindings TableReader::Gather() const {
       findings.troubles.push_back("shard " + shard + ": " + why);
     }
     const auto tables = keeper->Tables();
-    if (!tables) {
-      catalog.unread.insert(shard);
-      continue;
-    }
-    for (const TableInfo& info : *tables)
-      catalog.tables.push_back({shard, info.table, info.slices, info.beyond});
+    catalog.Add(shard, tables ? &*tables : nullptr);
   }
   if (no_shard_) findings.troubles.push_back(kNoShard);
-  std::sort(catalog.tables.begin(), catalog.tables.end());
   // Without a shard there is nothing to plan anew: a slip of the hand must not take all slices from all.
   if (!keepers_.empty()) findings.catalog = std::make_shared<const TableCatalog>(std::move(catalog));
   return findings;

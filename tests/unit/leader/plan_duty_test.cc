@@ -308,5 +308,14 @@ TEST_F(PlanDutyTest, ASliceInTwoDocumentsIsLeftWithOne) {
   EXPECT_EQ(Count("w1") + Count("w2"), 64u);
 }
 
+TEST(TableCatalogTest, ItsTablesAreSortedAndAShardThatCannotBeReadIsNamed) {
+  TableCatalog catalog;
+  const std::vector<TableInfo> two{{"u", 4, {7}}, {"t", 2, {}}};
+  catalog.Add("b", &two);
+  catalog.Add("a", nullptr);
+  EXPECT_EQ(catalog.tables, (std::vector<PlannedTable>{{"b", "t", 2, {}}, {"b", "u", 4, {7}}}));
+  EXPECT_EQ(catalog.unread, std::set<std::string>{"a"});
+}
+
 }  // namespace
 }  // namespace millrace
