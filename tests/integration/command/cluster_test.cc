@@ -1,0 +1,141 @@
+// The commands of a cluster, on nodes that the tests write as workers and people would.
+#include <gmock/gmock.h>
+
+#include "coordinator/coordination/zookeeper/zookeeper.h"
+#include "framework/base/random.h"
+#include "tests/integration/command/command_fixture.h"
+#include "tests/support/private_mariadb.h"
+#include "tests/support/private_zookeeper.h"
+#include "tests/support/tree_words.h"
+
+namespace millrace::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr Micros kSoon = std::chrono::seconds(10);
+
+PrivateZookeeper& Ensemble() {
+  static PrivateZookeeper ensemble;
+  return ensemble;
+}
+
+class ClusterCommandTest : public CommandTest {
+ protected:
+  ClusterCommandTest() {
+    const ZookeeperOptions options{.servers = Ensemble().servers(), .cluster = cluster_};
+    EXPECT_TRUE(PrepareZookeeper(options, kSoon));
+    auto session = OpenZookeeper(options);
+    EXPECT_TRUE(session && AwaitEvent(**session, TreeEvent::Kind::Connected, kSoon));
+    session_ = std::move(*session);
+    EXPECT_EQ(Ask("schema apply").exit_code, 0);
+  }
+
+  ProcessResult Ask(const std::string& what) const {
+    return RunProcess("cd " + folder_ + " && HOME=" + folder_ +
+                          " MILLRACE_PASSWORD_FILE=" + database_.password_file() +
+                          " MILLRACE_ZK=" + Ensemble().servers() + " MILLRACE_CLUSTER=" + cluster_ +
+                          " MILLRACE_STORE=" + Store() + " " + Binary() + " " + what,
+                      60);
+  }
+  void Type(TreeWrite write) {
+    EXPECT_EQ(session_->Perform(millrace::Write({std::move(write)})).status, TreeStatus::Ok);
+  }
+  // A worker that is there, with these task types.
+  void Register(const std::string& id, const std::string& types) {
+    Type(CreateEphemeral("/workers/" + id, R"({"incarnation":")" + id + R"(.1","handlers":)" + types + "}"));
+  }
+
+ private:
+  std::string Store() const {
+    const StoreUrl& url = database_.url();
+    return "mysql://" + url.user + "@" + url.host + ":" + std::to_string(url.port) + "/" + url.database;
+  }
+
+  const std::string cluster_ = "t" + Random::FromSystem().Hex(12);
+  TestDatabase database_;
+  std::unique_ptr<TreeSession> session_;
+};
+
+TEST_F(ClusterCommandTest, OnlyWhatIsThereIsPausedUnlessForced) {
+  EXPECT_EQ(Ask("cluster pause handler:any").exit_code, 0);  // no worker says what it runs
+  EXPECT_EQ(Ask("cluster resume handler:any").exit_code, 0);
+  Register("w1", R"(["noop"])");
+  for (const char* wrong : {"handler:nop", "shard:mian", "slice:main:taks:1", "slice:main:tasks:64"}) {
+    const ProcessResult refused = Ask("cluster pause cluster " + std::string(wrong));
+    EXPECT_EQ(refused.exit_code, 2) << refused.output;
+    EXPECT_THAT(refused.output, AllOf(HasSubstr(wrong), HasSubstr("--force")));
+  }
+  EXPECT_THAT(Ask("cluster status --json").output, HasSubstr("\"pauses\":[]"));
+  EXPECT_EQ(Ask("cluster pause handler:noop slice:main:tasks:63").exit_code, 0);
+  EXPECT_EQ(Ask("cluster pause --force handler:nop").exit_code, 0);
+  EXPECT_THAT(Ask("cluster status").output,
+              AllOf(HasSubstr("! paused: handler:nop\n"), HasSubstr("! paused: slice:main:tasks:63\n")));
+}
+
+TEST_F(ClusterCommandTest, WhatIsNotPausedIsNotResumed) {
+  EXPECT_EQ(Ask("cluster pause cluster").exit_code, 0);
+  const ProcessResult wrong = Ask("cluster resume clutser handler:noop");
+  EXPECT_EQ(wrong.exit_code, 2) << wrong.output;  // the first is no name that a pause can have
+  const ProcessResult other = Ask("cluster resume handler:noop");
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.output, HasSubstr("'handler:noop' was not paused; paused: cluster"));
+  EXPECT_THAT(Ask("cluster resume cluster").output, HasSubstr("resumed: cluster\n"));
+  EXPECT_THAT(Ask("cluster resume cluster").output, HasSubstr("nothing is paused"));
+}
+
+TEST_F(ClusterCommandTest, TaskWhySeesWhatStandsInZookeeperAlone) {
+  EXPECT_EQ(Ask("submit --handler noop").exit_code, 0);
+  Register("w1", R"(["send_mail"])");
+  EXPECT_THAT(Ask("task why 1").output, HasSubstr("No worker of the cluster runs its type"));
+  Type(Create("/control/pause/handler:noop"));
+  EXPECT_THAT(Ask("task why 1").output, HasSubstr("It is paused (handler:noop)"));
+  Type(Remove("/control/pause/handler:noop"));
+  EXPECT_THAT(Ask("task why 1").output, Not(HasSubstr("paused")));
+}
+
+TEST_F(ClusterCommandTest, ConfigReachesTypesWithDots) {
+  EXPECT_EQ(Ask("config set handlers.mail.monthly.timeout 5m").exit_code, 0);
+  EXPECT_EQ(Ask("config set handlers[mail.monthly].retry.jitter 0.5").exit_code, 0);
+  EXPECT_EQ(Ask("config get handlers.mail.monthly.timeout").output, "\"5m\"\n");
+  const ProcessResult effective = Ask("config get --effective handlers.mail.monthly");
+  EXPECT_THAT(effective.output, AllOf(HasSubstr("handlers.mail.monthly.retry.jitter"), HasSubstr("0.5"),
+                                      HasSubstr("on_exception"), Not(HasSubstr("engine"))));
+  const ProcessResult misspelt = Ask("config set handlers.noop.concurency 8");
+  EXPECT_EQ(misspelt.exit_code, 2);
+  EXPECT_THAT(misspelt.output, HasSubstr("did you mean 'concurrency'?"));
+}
+
+TEST_F(ClusterCommandTest, StatusBearsWithRubbishInNodes) {
+  Register("w1", "null");
+  Type(Create("/plan", R"({"holding":"yes","moves_waiting":[]})"));
+  Type(Create("/status/w1", "[1]"));
+  for (const char* json : {"", " --json"}) {
+    const ProcessResult status = Ask("cluster status" + std::string(json));
+    EXPECT_EQ(status.exit_code, 0) << status.output;
+    EXPECT_THAT(status.output, AllOf(HasSubstr("plan: 'moves_waiting' has a wrong type"),
+                                     HasSubstr("status/w1: this is not a JSON object")));
+  }
+}
+
+TEST_F(ClusterCommandTest, SlicesAreRangesForPeopleAndNamesInJson) {
+  Type(Create("/assign/w1", R"({"epoch":1,"generation":1,
+      "slices":["main/tasks/0","main/tasks/1","main/tasks/2","main/tasks/40"]})"));
+  EXPECT_THAT(Ask("cluster slices").output, HasSubstr("main/tasks/0-2,40"));
+  EXPECT_THAT(Ask("cluster slices --json").output, HasSubstr("\"main/tasks/1\",\"main/tasks/2\""));
+}
+
+TEST_F(ClusterCommandTest, AWorkerOfATypeThatNobodyConfiguredIsRefused) {
+  const ProcessResult refused = Ask("worker --id w1 --handlers noop,monthly --until-idle");
+  EXPECT_EQ(refused.exit_code, 2) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("no plugin here runs the task type 'monthly'"));
+  EXPECT_EQ(Ask("config set handlers.monthly.uses noop").exit_code, 0);
+  const ProcessResult run = Ask("worker --id w1 --handlers noop,monthly --load-balance 0-70 --until-idle");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("no table has the numbers 64-70"));
+}
+
+}  // namespace
+}  // namespace millrace::testing
