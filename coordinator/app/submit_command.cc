@@ -102,6 +102,18 @@ Result<std::unique_ptr<InputRows>> OpenRows(const SubmitOptions& options, Shard&
   return std::unique_ptr<InputRows>(std::make_unique<Copies>(task, options.count));
 }
 
+// By word of the cluster's configuration a type may be served by another's handler. Where the store is named
+// the cluster is asked only before a type is refused.
+Status CheckType(const SubmitOptions& options, const Settings& settings) {
+  const auto at_hand = HandlersAtHand(options.common);
+  const Status known = CheckHandlerKnown(options.handler, settings.config, at_hand);
+  if (known || !settings.cluster) return known;
+  auto client = ClusterClient::Open(*settings.cluster, std::chrono::seconds(5));
+  if (!client) return known;
+  const auto layers = ReadLayers(**client, settings);
+  return layers ? CheckHandlerKnown(options.handler, *layers->Effective(), at_hand) : known;
+}
+
 void PrintProblems(const SubmitOptions& options, const SubmitTotals& totals) {
   const std::string source = !options.from.empty() ? options.from + ":" : "row ";
   for (std::size_t i = 0; i < totals.problems.size() && i < kProblemsShown; ++i) {
@@ -183,8 +195,7 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   auto settings = ResolveShards(options.common, kDefaultStore);
   if (!settings) return Fail(settings.error());
   if (!options.force) {
-    auto known = CheckHandlerKnown(options.handler, settings->config, HandlersAtHand(options.common));
-    if (!known) return Fail(known.error());
+    if (Status known = CheckType(options, *settings); !known) return Fail(known.error());
   }
   auto shards = OpenShards(*settings);
   if (!shards) return Fail(shards.error());

@@ -108,6 +108,13 @@ TEST_F(ClusterCommandTest, ConfigReachesTypesWithDots) {
   EXPECT_THAT(misspelt.output, HasSubstr("did you mean 'concurrency'?"));
 }
 
+TEST_F(ClusterCommandTest, ATypeOfTheClustersConfigurationIsSubmittedWithTheStoreNamed) {
+  EXPECT_EQ(Ask("submit --handler monthly").exit_code, 2);
+  EXPECT_EQ(Ask("config set handlers.monthly.uses noop").exit_code, 0);
+  const ProcessResult submitted = Ask("submit --handler monthly");
+  EXPECT_EQ(submitted.exit_code, 0) << submitted.output;
+}
+
 TEST_F(ClusterCommandTest, StatusBearsWithRubbishInNodes) {
   Register("w1", "null");
   Type(Create("/plan", R"({"holding":"yes","moves_waiting":[]})"));
