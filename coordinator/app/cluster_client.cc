@@ -30,9 +30,11 @@ tl::unexpected<Error> Failed(const TreeReply& reply) {
 
 }  // namespace
 
-Result<std::unique_ptr<ClusterClient>> ClusterClient::Open(const ClusterAddress& address, Micros limit) {
+Result<std::unique_ptr<ClusterClient>> ClusterClient::Open(const ClusterAddress& address, Micros limit,
+                                                           bool make) {
   const ZookeeperOptions options{address.servers, address.name, std::chrono::seconds(10), address.auth_file};
-  if (Status ready = PrepareZookeeper(options, limit); !ready) return Fail(ready.error());
+  const Status ready = make ? PrepareZookeeper(options, limit) : FindCluster(options, limit);
+  if (!ready) return Fail(ready.error());
   auto session = OpenZookeeper(options);
   if (!session) return Fail(session.error());
   std::unique_ptr<ClusterClient> client(new ClusterClient(std::move(*session)));

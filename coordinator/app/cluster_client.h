@@ -15,9 +15,11 @@ namespace millrace {
 class ClusterClient {
  public:
   // Connects, and says clearly what is wrong: Unavailable (no server there within `limit`), Invalid (chroot,
-  // digest). An ensemble that has just lost its leading server takes a while to choose another.
+  // digest, a cluster that is not there). An ensemble that has just lost its leading server takes a while to
+  // choose another. `make`: a cluster that is not there is made.
   static Result<std::unique_ptr<ClusterClient>> Open(const ClusterAddress& address,
-                                                     Micros limit = std::chrono::seconds(20));
+                                                     Micros limit = std::chrono::seconds(20),
+                                                     bool make = false);
 
   // nullopt: there is no such node.
   Result<std::optional<TreeNode>> Get(const std::string& path);

@@ -26,10 +26,10 @@ Status AskCluster(Settings& settings, ClusterClient& client) {
 
 }  // namespace
 
-Result<ClusterConnection> Connect(const CommonFlags& flags) {
+Result<ClusterConnection> Connect(const CommonFlags& flags, bool make) {
   auto settings = ResolveCluster(flags, Variable);
   if (!settings) return Fail(settings.error());
-  auto client = ClusterClient::Open(*settings->cluster);
+  auto client = ClusterClient::Open(*settings->cluster, std::chrono::seconds(20), make);
   if (!client) return Fail(client.error());
   return ClusterConnection{std::move(*settings), std::move(*client)};
 }

@@ -16,8 +16,9 @@ struct ClusterConnection {
   std::unique_ptr<ClusterClient> client;
 };
 
-// The cluster that flags and environment name. Invalid, with what to type, where they name none.
-Result<ClusterConnection> Connect(const CommonFlags& flags);
+// The cluster that flags and environment name. Invalid, with what to type, where they name none. `make`: one
+// that is not there is made.
+Result<ClusterConnection> Connect(const CommonFlags& flags, bool make = false);
 
 // The cluster's configuration under the file of these settings.
 Result<ConfigLayers> ReadLayers(ClusterClient& client, const Settings& settings);

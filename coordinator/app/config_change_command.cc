@@ -88,7 +88,7 @@ Result<ExitCode> RunConfigSet(const ConfigOptions& options) {
   if (!key) return Fail(key.error());
   auto value = ReadValue(options.value);
   if (!value) return Fail(value.error());
-  auto cluster = Connect(options.common);
+  auto cluster = Connect(options.common, true);
   if (!cluster) return Fail(cluster.error());
   auto node = CurrentNode(*cluster->client, key->part());
   if (!node) return Fail(node.error());
@@ -103,7 +103,7 @@ Result<ExitCode> RunConfigEdit(const ConfigOptions& options) {
   if (!part) return Fail(part.error());
   auto editor = EditorOfUser();
   if (!editor) return Fail(editor.error());
-  auto cluster = Connect(options.common);
+  auto cluster = Connect(options.common, true);
   if (!cluster) return Fail(cluster.error());
   auto node = CurrentNode(*cluster->client, *part);
   if (!node) return Fail(node.error());

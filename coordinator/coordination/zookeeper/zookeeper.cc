@@ -6,6 +6,7 @@
 #include "coordinator/coordination/layout.h"
 #include "coordinator/coordination/zookeeper/address.h"
 #include "coordinator/coordination/zookeeper/zookeeper_session.h"
+#include "framework/base/suggest.h"
 #include "framework/store/url.h"
 
 namespace millrace {
@@ -40,7 +41,7 @@ Result<Settings> Check(const ZookeeperOptions& options) {
   return Settings{std::move(*address), std::move(*digest)};
 }
 
-// Makes nodes one by one, with its paths relative to the chroot.
+// Looks for nodes and makes them, one by one, with its paths relative to the chroot.
 class Preparation {
  public:
   Preparation(const ZookeeperOptions& options, const Settings& settings, Micros limit)
@@ -51,10 +52,8 @@ class Preparation {
         session_(
             {settings.address.hosts, settings.address.chroot, settings.digest, options.session_timeout}) {}
 
-  Status Run() {
-    const TreeReply chroot = Ask({.kind = TreeRequest::Kind::Get, .path = "/"});
-    if (chroot.status == TreeStatus::NotFound) return ChrootIsMissing();
-    if (chroot.status != TreeStatus::Ok) return Refused(chroot);
+  Status MakeAll() {
+    if (Status there = FindChroot(); !there) return there;
     const std::string base = "/millrace/" + options_.cluster;
     if (auto made = Make("/millrace", ""); !made) return made;
     if (auto made = Make(base, ""); !made) return made;
@@ -64,7 +63,21 @@ class Preparation {
     return {};
   }
 
+  Status Find() {
+    if (Status there = FindChroot(); !there) return there;
+    const TreeReply cluster = Ask({.kind = TreeRequest::Kind::Get, .path = "/millrace/" + options_.cluster});
+    if (cluster.status == TreeStatus::Ok) return {};
+    if (cluster.status != TreeStatus::NotFound) return Refused(cluster);
+    return ClusterIsMissing(Ask({.kind = TreeRequest::Kind::List, .path = "/millrace"}).children);
+  }
+
  private:
+  Status FindChroot() {
+    const TreeReply chroot = Ask({.kind = TreeRequest::Kind::Get, .path = "/"});
+    if (chroot.status == TreeStatus::NotFound) return ChrootIsMissing();
+    return chroot.status == TreeStatus::Ok ? Status() : Refused(chroot);
+  }
+
   Status Make(const std::string& path, const std::string& data) {
     const TreeReply there = Ask({.kind = TreeRequest::Kind::Get, .path = path});
     if (there.status == TreeStatus::Ok) return {};
@@ -110,6 +123,15 @@ class Preparation {
                                         "; make it: " + ChrootCommands(settings_.address));
   }
 
+  Status ClusterIsMissing(const std::vector<std::string>& known) const {
+    std::string names;
+    for (const std::string& name : known) names += (names.empty() ? "; there are " : ", ") + name;
+    const std::string hint = DidYouMean(options_.cluster, known);
+    return Fail(ErrorCode::Invalid, "there is no cluster '" + options_.cluster + "' in ZooKeeper at " +
+                                        options_.servers + (hint.empty() ? names : hint) +
+                                        ": its first worker makes it, or millrace config set");
+  }
+
   const ZookeeperOptions& options_;
   const Settings& settings_;
   const Micros limit_;
@@ -132,7 +154,13 @@ Result<std::unique_ptr<TreeSession>> OpenZookeeper(const ZookeeperOptions& optio
 Status PrepareZookeeper(const ZookeeperOptions& options, Micros limit) {
   const auto settings = Check(options);
   if (!settings) return Fail(settings.error());
-  return Preparation(options, *settings, limit).Run();
+  return Preparation(options, *settings, limit).MakeAll();
+}
+
+Status FindCluster(const ZookeeperOptions& options, Micros limit) {
+  const auto settings = Check(options);
+  if (!settings) return Fail(settings.error());
+  return Preparation(options, *settings, limit).Find();
 }
 
 }  // namespace millrace

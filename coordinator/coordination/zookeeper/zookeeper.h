@@ -26,4 +26,8 @@ Result<std::unique_ptr<TreeSession>> OpenZookeeper(const ZookeeperOptions& optio
 // `limit`; Invalid: an option is wrong, the chroot is missing, or the digest may not use these nodes.
 Status PrepareZookeeper(const ZookeeperOptions& options, Micros limit);
 
+// For whoever only looks: makes nothing. Invalid, with the clusters that there are, also where this one is
+// not.
+Status FindCluster(const ZookeeperOptions& options, Micros limit);
+
 }  // namespace millrace

@@ -52,7 +52,7 @@ def digests(s, cluster):
     cluster.tree.create("/guarded")
     guarded = ("--zk", f"{s.zookeeper.address}/guarded")
     ours, theirs = digest_file(s, "ours"), digest_file(s, "theirs")
-    cluster.command("status", *guarded, "--zk-auth-file", ours)
+    s.millrace("config", "set", "engine.poll", "200ms", *guarded, "--zk-auth-file", ours)  # makes its nodes
     refused(s, "wrong digest", s.start_worker("w9", arguments=(*guarded, "--zk-auth-file", theirs)), 2,
             ("digest", theirs))
     refused(s, "no digest", s.start_worker("w9", arguments=guarded), 2, ("digest", "--zk-auth-file"))

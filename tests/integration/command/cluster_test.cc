@@ -115,6 +115,15 @@ TEST_F(ClusterCommandTest, ATypeOfTheClustersConfigurationIsSubmittedWithTheStor
   EXPECT_EQ(submitted.exit_code, 0) << submitted.output;
 }
 
+TEST_F(ClusterCommandTest, WhoOnlyLooksMakesNoCluster) {
+  for (const char* command : {"cluster status", "config get", "cluster pause cluster"}) {
+    const ProcessResult refused = Ask(std::string(command) + " --cluster nobody");
+    EXPECT_EQ(refused.exit_code, 2) << refused.output;
+    EXPECT_THAT(refused.output, HasSubstr("there is no cluster 'nobody'"));
+  }
+  EXPECT_EQ(Ask("config set engine.poll 100ms --cluster fresh" + Random::FromSystem().Hex(8)).exit_code, 0);
+}
+
 TEST_F(ClusterCommandTest, StatusBearsWithRubbishInNodes) {
   Register("w1", "null");
   Type(Create("/plan", R"({"holding":"yes","moves_waiting":[]})"));
