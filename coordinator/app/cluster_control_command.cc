@@ -6,7 +6,6 @@
 #include "coordinator/app/commands.h"
 #include "coordinator/app/operator_mark.h"
 #include "coordinator/app/terminal.h"
-#include "framework/base/suggest.h"
 #include "framework/base/time_text.h"
 #include "framework/policy/load_balance.h"
 
@@ -17,17 +16,6 @@ void Say(const CommonFlags& common, nlohmann::ordered_json json, const std::stri
   PrintLine(common.json ? json.dump() : text);
 }
 
-Status CheckKnown(const ClusterTree& tree, const std::vector<std::string>& ids) {
-  std::vector<std::string> known;
-  for (const auto& [id, document] : tree.workers) known.push_back(id);
-  for (const std::string& id : ids) {
-    if (tree.workers.contains(id) || tree.assigned.contains(id)) continue;
-    return Fail(ErrorCode::NotFound,
-                "there is no worker '" + id + "'" + DidYouMean(id, known) + "; see millrace cluster status");
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
@@ -36,7 +24,7 @@ Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
   ClusterClient& client = *cluster->client;
   const auto tree = ReadTree(client);
   if (!tree) return Fail(tree.error());
-  if (Status known = CheckKnown(*tree, options.targets); !known) return Fail(known.error());
+  if (Status known = CheckWorkers(*tree, options.targets); !known) return Fail(known.error());
   std::size_t slices = 0;
   for (const std::string& id : options.targets) {
     if (Status put = client.Put("/control/drain/" + id, OperatorMark()); !put) return Fail(put.error());
@@ -77,7 +65,7 @@ Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options) {
   ClusterClient& client = *cluster->client;
   const auto tree = ReadTree(client);
   if (!tree) return Fail(tree.error());
-  if (Status known = CheckKnown(*tree, options.targets); !known) return Fail(known.error());
+  if (Status known = CheckWorkers(*tree, options.targets); !known) return Fail(known.error());
   for (const std::string& id : options.targets) {
     ExpectDocument document;
     document.seconds = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(*kept).count());
@@ -112,7 +100,7 @@ Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
   ClusterClient& client = *cluster->client;
   const auto tree = ReadTree(client);
   if (!tree) return Fail(tree.error());
-  if (Status known = CheckKnown(*tree, {options.id}); !known) return Fail(known.error());
+  if (Status known = CheckWorkers(*tree, {options.id}); !known) return Fail(known.error());
   const std::string path = "/control/limits/" + options.id;
   if (options.none) {
     if (auto removed = client.Remove(path); !removed) return Fail(removed.error());

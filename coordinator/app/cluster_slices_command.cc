@@ -5,6 +5,7 @@
 #include "coordinator/app/cluster_view.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/shards.h"
+#include "coordinator/app/slice_owner.h"
 #include "coordinator/app/slice_ranges.h"
 #include "coordinator/app/terminal.h"
 #include "coordinator/app/text_table.h"
@@ -16,26 +17,6 @@ namespace millrace {
 namespace {
 
 using nlohmann::ordered_json;
-
-// The tables as the shards tell them; of a shard that does not answer what is assigned is taken.
-Result<TableCatalog> ReadCatalog(ClusterConnection& cluster) {
-  auto shards = OpenShards(cluster);
-  if (!shards) return Fail(shards.error());
-  TableCatalog catalog;
-  for (auto& [name, shard] : *shards) {
-    const Status ready = Prepare(shard, Missing::Refuse);
-    if (!ready) PrintNote("shard " + name + ": " + ready.error().message);
-    catalog.Add(name, ready ? &shard.tables : nullptr);
-  }
-  return catalog;
-}
-
-std::string OwnerOf(const ClusterTree& tree, const std::string& slice) {
-  for (const auto& [id, document] : tree.assigned) {
-    if (std::find(document.slices.begin(), document.slices.end(), slice) != document.slices.end()) return id;
-  }
-  return "";
-}
 
 // Each worker's answer to "may it have this slice?", empty where it may.
 std::string WhyNot(const ClusterTree& tree, const std::string& id, const SliceName& slice,
@@ -98,6 +79,8 @@ Result<ExitCode> ExplainSlice(ClusterConnection& cluster, const ClusterTree& tre
     out["workers"][id] = {{"eligible", why.empty()}, {"why", why}, {"slices", count}};
     std::string word = why.empty() ? "yes" : "no: " + why;
     if (id == owner) word += "; it has it";
+    if (const auto until = tree.plan.probation.find(id); until != tree.plan.probation.end())
+      word += "; it is on probation until " + until->second;
     table.rows.push_back({id, std::to_string(count), word});
   }
   if (options.common.json) {
@@ -138,45 +121,6 @@ Result<ExitCode> RunClusterSlices(const ClusterSlicesOptions& options) {
     PrintLine("no slice is assigned yet; see millrace cluster status");
   } else {
     PrintLine(table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
-  }
-  return ExitCode::Done;
-}
-
-Result<ExitCode> RunClusterDryRun(const ClusterPlanOptions& options) {
-  auto cluster = Connect(options.common);
-  if (!cluster) return Fail(cluster.error());
-  const auto tree = ReadTree(*cluster->client);
-  if (!tree) return Fail(tree.error());
-  auto catalog = ReadCatalog(*cluster);
-  if (!catalog) return Fail(catalog.error());
-  for (const std::string& id : options.without) {
-    if (!tree->workers.contains(id)) return Fail(ErrorCode::NotFound, "there is no worker '" + id + "'");
-  }
-  PlanState state = PlanStateOf(*tree, {options.without.begin(), options.without.end()});
-  state.catalog = std::move(*catalog);
-  const PlanDecision decision = DecidePlan(state, true);
-  std::map<std::pair<std::string, std::string>, std::size_t> flows;
-  ordered_json moves = ordered_json::array();
-  for (const SliceMove& move : decision.moves) {
-    ++flows[{move.from, move.to}];
-    moves.push_back(
-        {{"slice", move.slice}, {"from", move.from}, {"to", move.to}, {"voluntary", move.voluntary}});
-  }
-  if (options.common.json) {
-    PrintLine(
-        ordered_json{{"moves", decision.moves.size()}, {"unplaceable", decision.unplaceable}, {"list", moves}}
-            .dump());
-    return ExitCode::Done;
-  }
-  PrintLine("this would move " + Count(decision.moves.size(), "slice", "slices") +
-            (flows.empty() ? "" : ":"));
-  for (const auto& [flow, count] : flows) {
-    PrintLine("  " + Count(count, "slice", "slices") + " from " +
-              (flow.first.empty() ? "nobody" : flow.first) + " to " + flow.second);
-  }
-  if (!decision.unplaceable.empty()) {
-    PrintLine("  " + Count(decision.unplaceable.size(), "slice has", "slices have") +
-              " no worker that may take them");
   }
   return ExitCode::Done;
 }

@@ -26,4 +26,7 @@ struct ClusterTree {
   std::vector<std::string> unreadable;                                  // `workers/x: …`
 };
 
+// NotFound, with the nearest known one, for an id that neither a worker nor an assignment has.
+Status CheckWorkers(const ClusterTree& tree, const std::vector<std::string>& ids);
+
 }  // namespace millrace

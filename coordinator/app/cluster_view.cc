@@ -1,5 +1,6 @@
 #include "coordinator/app/cluster_view.h"
 
+#include "coordinator/app/terminal.h"
 #include "coordinator/leader/plan_writer.h"
 
 namespace millrace {
@@ -113,6 +114,18 @@ Result<ClusterTree> ReadTree(ClusterClient& client) {
   if (Status read = ReadWorkers(client, tree); !read) return Fail(read.error());
   if (Status read = ReadControls(client, tree); !read) return Fail(read.error());
   return tree;
+}
+
+Result<TableCatalog> ReadCatalog(ClusterConnection& cluster) {
+  auto shards = OpenShards(cluster);
+  if (!shards) return Fail(shards.error());
+  TableCatalog catalog;
+  for (auto& [name, shard] : *shards) {
+    const Status ready = Prepare(shard, Missing::Refuse);
+    if (!ready) PrintNote("shard " + name + ": " + ready.error().message);
+    catalog.Add(name, ready ? &shard.tables : nullptr);
+  }
+  return catalog;
 }
 
 PlanState PlanStateOf(const ClusterTree& tree, const std::set<std::string>& without) {

@@ -26,11 +26,14 @@ std::string GroupOf(const ClusterTree& tree, const std::string& handler) {
 
 }  // namespace
 
-std::string OwnerOf(const ClusterTree& tree, const std::string& shard, const std::string& table,
-                    std::uint32_t slice, const std::string& handler) {
-  const std::string name = ToString(SliceName{shard, table, slice, GroupOf(tree, handler)});
+std::string SliceOf(const ClusterTree& tree, const std::string& shard, const std::string& table,
+                    std::uint32_t number, const std::string& handler) {
+  return ToString(SliceName{shard, table, number, GroupOf(tree, handler)});
+}
+
+std::string OwnerOf(const ClusterTree& tree, const std::string& slice) {
   for (const auto& [id, document] : tree.assigned) {
-    if (std::find(document.slices.begin(), document.slices.end(), name) != document.slices.end()) return id;
+    if (std::find(document.slices.begin(), document.slices.end(), slice) != document.slices.end()) return id;
   }
   return "";
 }

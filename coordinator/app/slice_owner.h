@@ -8,8 +8,11 @@
 
 namespace millrace {
 
-// The worker whose assignment has the slice in which tasks of this type stand; empty: nobody has it.
-std::string OwnerOf(const ClusterTree& tree, const std::string& shard, const std::string& table,
-                    std::uint32_t slice, const std::string& handler);
+// The name of the slice in which a task of this type stands: with the group that the plan has for the type.
+std::string SliceOf(const ClusterTree& tree, const std::string& shard, const std::string& table,
+                    std::uint32_t number, const std::string& handler);
+
+// The worker whose assignment has the slice of this name; empty: nobody has it.
+std::string OwnerOf(const ClusterTree& tree, const std::string& slice);
 
 }  // namespace millrace

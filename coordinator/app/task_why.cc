@@ -46,19 +46,18 @@ void ExplainPauses(const WhyFacts& facts, Sentences& out) {
 void ExplainCluster(const WhyFacts& facts, Sentences& out) {
   if (!facts.cluster) return;
   const ClusterFacts& cluster = *facts.cluster;
-  const Task& task = facts.record.task;
-  const std::string slice = facts.shard + "/" + task.key.table + "/" + std::to_string(task.slice);
   if (!cluster.unreached.empty()) {
     out.push_back("The cluster could not be asked who owns its slice, and what it has paused: " +
                   cluster.unreached + ".");
     return;
   }
   if (!cluster.type_runs) {
-    out.push_back("No worker of the cluster runs its type '" + task.handler + "'.");
+    out.push_back("No worker of the cluster runs its type '" + facts.record.task.handler + "'.");
   } else if (cluster.owner.empty()) {
-    out.push_back("Its slice " + slice + " is nobody's: see `millrace cluster slices --why " + slice + "`.");
+    out.push_back("Its slice " + cluster.slice + " is nobody's: see `millrace cluster slices --why " +
+                  cluster.slice + "`.");
   } else {
-    out.push_back("Its slice " + slice + " is with " + cluster.owner +
+    out.push_back("Its slice " + cluster.slice + " is with " + cluster.owner +
                   (cluster.owner_there ? "." : ", who is not there: the leader gives it to another."));
   }
 }

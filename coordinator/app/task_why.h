@@ -12,8 +12,9 @@ namespace millrace {
 
 // What the cluster of the task's store says of it.
 struct ClusterFacts {
+  std::string slice = {};      // in which the task stands, by its name
   std::string unreached = {};  // why it could not be asked; empty: it was
-  std::string owner = {};      // the worker that has the task's slice by the plan; empty: nobody
+  std::string owner = {};      // the worker that has it by the plan; empty: nobody
   bool owner_there = false;    // and is there
   bool type_runs = true;       // some worker that is there runs the task's type
 };

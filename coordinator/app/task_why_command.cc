@@ -35,7 +35,8 @@ Status AskCluster(ClusterClient& client, const Settings& settings, WhyFacts& fac
     if (std::find(facts.pauses.begin(), facts.pauses.end(), name) == facts.pauses.end())
       facts.pauses.push_back(name);
   }
-  facts.cluster->owner = OwnerOf(*tree, facts.shard, task.key.table, task.slice, task.handler);
+  facts.cluster->slice = SliceOf(*tree, facts.shard, task.key.table, task.slice, task.handler);
+  facts.cluster->owner = OwnerOf(*tree, facts.cluster->slice);
   facts.cluster->owner_there = tree->workers.contains(facts.cluster->owner);
   facts.cluster->type_runs = tree->workers.empty() || RunsType(*tree, task.handler);
   return {};

@@ -9,17 +9,17 @@ TEST(SliceOwnerTest, TheAssignmentThatNamesTheSliceSaysIt) {
   ClusterTree tree;
   tree.assigned["w1"] = {1, 1, {"main/tasks/0", "main/tasks/1"}, {}};
   tree.assigned["w2"] = {1, 1, {"main/tasks/2"}, {}};
-  EXPECT_EQ(OwnerOf(tree, "main", "tasks", 2, "noop"), "w2");
-  EXPECT_EQ(OwnerOf(tree, "main", "tasks", 3, "noop"), "");
-  EXPECT_EQ(OwnerOf(tree, "east", "tasks", 2, "noop"), "");
+  EXPECT_EQ(SliceOf(tree, "main", "tasks", 2, "noop"), "main/tasks/2");
+  EXPECT_EQ(OwnerOf(tree, "main/tasks/2"), "w2");
+  EXPECT_EQ(OwnerOf(tree, "main/tasks/3"), "");
 }
 
 TEST(SliceOwnerTest, WhereThereAreGroupsTheTasksTypeDecides) {
   ClusterTree tree;
   tree.assigned["w1"] = {1, 1, {"main/tasks/0@mail"}, {{"mail", {"send_mail"}}}};
   tree.assigned["w2"] = {1, 1, {"main/tasks/0"}, {{"default", {"*"}}}};
-  EXPECT_EQ(OwnerOf(tree, "main", "tasks", 0, "send_mail"), "w1");
-  EXPECT_EQ(OwnerOf(tree, "main", "tasks", 0, "noop"), "w2");
+  EXPECT_EQ(SliceOf(tree, "main", "tasks", 0, "send_mail"), "main/tasks/0@mail");
+  EXPECT_EQ(SliceOf(tree, "main", "tasks", 0, "noop"), "main/tasks/0");
 }
 
 }  // namespace

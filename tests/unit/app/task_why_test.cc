@@ -53,8 +53,7 @@ TEST(TaskWhyTest, APauseThatCoversItIsNamed) {
 TEST(TaskWhyTest, InAClusterTheOwnerOfItsSliceIsTold) {
   WhyFacts facts = Facts();
   facts.plugin_handlers = {{"other"}};  // of this host, which has no say there
-  facts.record.task.slice = 17;
-  facts.cluster = ClusterFacts{.owner = "w2", .owner_there = true};
+  facts.cluster = ClusterFacts{.slice = "main/tasks/17", .owner = "w2", .owner_there = true};
   EXPECT_THAT(ExplainTask(facts), ElementsAre(testing::_, kOneWorker, "Its slice main/tasks/17 is with w2."));
   facts.cluster->owner_there = false;
   EXPECT_THAT(ExplainTask(facts).back(), testing::HasSubstr("w2, who is not there"));
