@@ -68,7 +68,8 @@ class Preparation {
     const TreeReply cluster = Ask({.kind = TreeRequest::Kind::Get, .path = "/millrace/" + options_.cluster});
     if (cluster.status == TreeStatus::Ok) return {};
     if (cluster.status != TreeStatus::NotFound) return Refused(cluster);
-    return ClusterIsMissing(Ask({.kind = TreeRequest::Kind::List, .path = "/millrace"}).children);
+    const TreeReply known = Ask({.kind = TreeRequest::Kind::List, .path = "/millrace"});
+    return known.children.empty() ? MakeAll() : ClusterIsMissing(known.children);
   }
 
  private:

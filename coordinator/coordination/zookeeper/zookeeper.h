@@ -26,8 +26,8 @@ Result<std::unique_ptr<TreeSession>> OpenZookeeper(const ZookeeperOptions& optio
 // `limit`; Invalid: an option is wrong, the chroot is missing, or the digest may not use these nodes.
 Status PrepareZookeeper(const ZookeeperOptions& options, Micros limit);
 
-// For whoever only looks: makes nothing. Invalid, with the clusters that there are, also where this one is
-// not.
+// For whoever only looks. The first cluster of all is made, so that its status can be asked for before its
+// first worker is there; beside others it is more likely a slip: Invalid, with the clusters that there are.
 Status FindCluster(const ZookeeperOptions& options, Micros limit);
 
 }  // namespace millrace
