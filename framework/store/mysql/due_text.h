@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "framework/store/due_scope.h"
 #include "framework/store/task_store.h"
@@ -16,7 +15,7 @@ namespace millrace::mysql {
 inline constexpr std::size_t kTablesPerQuery = 256;
 // Before a statement: the plan as a table of rows on all servers (MySQL 9 answers with a tree of its own
 // accord).
-inline constexpr std::string_view kExplainInRows = "EXPLAIN FORMAT=TRADITIONAL ";
+inline constexpr const char* kExplainInRows = "EXPLAIN FORMAT=TRADITIONAL ";
 
 // May answer with groups that the scope does not cover.
 std::string DueText(const DueScope& scope);

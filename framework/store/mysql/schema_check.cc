@@ -160,7 +160,7 @@ Status Checker::Explain(const std::string& what, const std::string& sql, const s
   std::string used;
   std::string how;
   // Columns of EXPLAIN differ between servers in number, not in name; the table's own line is looked at.
-  Status read = session_.Query(std::string(kExplainInRows) + sql, [&](const Row& row) {
+  Status read = session_.Query(kExplainInRows + sql, [&](const Row& row) {
     if (row.Named("table") != table || !used.empty()) return;
     used = row.Named("key");
     how = row.Named("Extra");
