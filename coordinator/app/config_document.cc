@@ -13,8 +13,7 @@ Result<ConfigNode> CurrentNode(ClusterClient& client, const std::string& part) {
   auto node = client.Get("/config/" + part);
   if (!node) return Fail(node.error());
   if (!*node) return ConfigNode{part, "{}", std::nullopt};
-  return ConfigNode{part, (*node)->data.empty() ? "{}" : (*node)->data, (*node)->version,
-                    SetAt(**node)};
+  return ConfigNode{part, (*node)->data.empty() ? "{}" : (*node)->data, (*node)->version, SetAt(**node)};
 }
 
 Result<std::string> ReadValue(const std::string& value) {

@@ -18,7 +18,9 @@ Status CheckTypes(const std::vector<std::string>& wanted, const std::vector<std:
     const std::string hint = DidYouMean(type, types);
     return Fail(ErrorCode::Invalid,
                 "--handlers: no plugin here runs the task type '" + type + "'" +
-                    (!hint.empty() ? hint : all.empty() ? "" : "; there are " + all) +
+                    (!hint.empty() ? hint
+                     : all.empty() ? ""
+                                   : "; there are " + all) +
                     "; name their folder with --plugins, or configure the type with the handler it uses");
   }
   return {};
