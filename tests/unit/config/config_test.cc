@@ -13,6 +13,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
+// Each key of the parts that have any.
+constexpr const char* kEveryKey = R"(
+    "engine": {"lease": "20s", "poll": "50ms", "rewind": "5s", "batch": 100, "stop_timeout": "1m",
+               "max_lost_threads": 2, "on_zookeeper_loss": "stop"},
+    "handlers": {"mail.monthly": {"concurrency": 8, "queue": 16, "timeout": "30s",
+        "retry": {"delays": ["1m", "5m", "1h30m"], "max_failures": 7, "jitter": 0.25}, "keep": "30d",
+        "group": "mail", "on_exception": "fail", "uses": "send_mail", "options": {"smtp": "localhost:25"},
+        "secrets": {"password": {"file": "/etc/p"}, "token": {"variable": "TOKEN"}}, "batch": 10}},
+    "shards": {"main": {"url": "mysql://u@h/d", "password_file": "/etc/q", "tables": ["tasks"], "slices": 64}})";
+
 std::string Refusal(std::string_view text) {
   const auto config = ParseConfig(text, "m.json");
   if (config) return "accepted";
@@ -29,16 +39,8 @@ TEST(ConfigTest, AnEmptyObjectGivesTheDefaults) {
 }
 
 TEST(ConfigTest, ReadsEveryKey) {
-  const auto config = ParseConfig(R"({
-    "engine": {"lease": "20s", "poll": "50ms", "rewind": "5s", "batch": 100, "stop_timeout": "1m",
-               "max_lost_threads": 2, "on_zookeeper_loss": "stop"},
-    "handlers": {"mail.monthly": {"concurrency": 8, "queue": 16, "timeout": "30s",
-        "retry": {"delays": ["1m", "5m", "1h30m"], "max_failures": 7, "jitter": 0.25}, "keep": "30d",
-        "group": "mail", "on_exception": "fail", "uses": "send_mail", "options": {"smtp": "localhost:25"},
-        "secrets": {"password": {"file": "/etc/p"}, "token": {"variable": "TOKEN"}}, "batch": 10}},
-    "shards": {"main": {"url": "mysql://u@h/d", "password_file": "/etc/q", "tables": ["tasks"], "slices": 64}},
-    "schedules": {}, "alerts": {}})",
-                                  "m.json");
+  const auto config =
+      ParseConfig("{" + std::string(kEveryKey) + R"(, "schedules": {}, "alerts": {}})", "m.json");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->engine.poll, Micros(50ms));
   EXPECT_EQ(config->engine.batch, 100u);
@@ -59,14 +61,7 @@ TEST(ConfigTest, ReadsEveryKey) {
 }
 
 TEST(ConfigTest, WhatItListsReadsBackAsTheSame) {
-  const std::string text = R"({
-    "engine": {"lease": "20s", "poll": "50ms", "rewind": "5s", "batch": 100, "stop_timeout": "1m",
-               "max_lost_threads": 2, "on_zookeeper_loss": "stop"},
-    "handlers": {"mail.monthly": {"concurrency": 8, "queue": 16, "timeout": "30s",
-        "retry": {"delays": ["1m", "5m", "1h30m"], "max_failures": 7, "jitter": 0.25}, "keep": "30d",
-        "group": "mail", "on_exception": "fail", "uses": "send_mail", "options": {"smtp": "localhost:25"},
-        "secrets": {"password": {"file": "/etc/p"}, "token": {"variable": "TOKEN"}}, "batch": 10}},
-    "shards": {"main": {"url": "mysql://u@h/d", "password_file": "/etc/q", "tables": ["tasks"], "slices": 64}}})";
+  const std::string text = "{" + std::string(kEveryKey) + "}";
   const auto config = ParseConfig(text, "m.json");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(nlohmann::json::parse(ConfigText(*config)), nlohmann::json::parse(text));
