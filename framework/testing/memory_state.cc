@@ -70,6 +70,7 @@ MemoryKey* MemoryState::KeyOf(const Task& task) {
 Result<std::uint64_t> MemoryState::Insert(const std::string& name, Task task) {
   auto table = Table(name);
   if (!table) return Fail(table.error());
+  if (!IsHandlerName(task.handler)) return Fail(ErrorCode::Invalid, "the handler has no handler's name");
   if (task.params.size() > kMaxParams) return Fail(ErrorCode::Invalid, "the params are over 65536 bytes");
   if (!nlohmann::json::accept(task.params)) return Fail(ErrorCode::Invalid, "the params are not valid JSON");
   if (task.slice >= kMaxSlices) return Fail(ErrorCode::Invalid, "the slice is over 16383");

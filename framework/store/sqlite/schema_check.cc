@@ -21,6 +21,16 @@ std::string Squeezed(const std::string& sql) {
   return text;
 }
 
+// The squeezed text of a table that was made before, as it would be made now.
+std::string Renewed(std::string text) {
+  for (const FormerText& former : FormerTexts()) {
+    const std::string before = Squeezed(former.before);
+    if (const auto at = text.find(before); at != std::string::npos)
+      text.replace(at, before.size(), Squeezed(former.now));
+  }
+  return text;
+}
+
 Result<std::string> LiveText(SqliteConnection& db, const SchemaObject& object) {
   auto rows = db.Select("SELECT sql FROM sqlite_master WHERE type=? AND name=?", object.kind, object.name);
   std::string text;
@@ -57,7 +67,7 @@ Status CompareObject(SqliteConnection& db, const SchemaObject& object, std::vect
     findings.push_back({what, "it is missing", "run `millrace schema apply`"});
     return {};
   }
-  if (Squeezed(*live) == Squeezed(object.create)) return {};
+  if (Renewed(Squeezed(*live)) == Squeezed(object.create)) return {};
   if (object.kind != "table") {
     findings.push_back({what, "it is not as expected: " + *live,
                         "drop it and run `millrace schema apply`, which makes it anew"});

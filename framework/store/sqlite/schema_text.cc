@@ -9,6 +9,12 @@ namespace {
 constexpr char kRunAtCheck[] =
     "run_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-5][0-9]"
     ".[0-9][0-9][0-9][0-9][0-9][0-9]' AND julianday(run_at) IS NOT NULL";
+// GLOB and length look at a text up to its first zero byte.
+constexpr char kHandlerCheck[] =
+    "handler GLOB '[a-z]*' AND handler NOT GLOB '*[^a-z0-9_.]*' AND length(handler) <= 64 "
+    "AND length(CAST(handler AS BLOB)) = length(handler)";
+constexpr char kFormerHandlerCheck[] =
+    "handler GLOB '[a-z]*' AND handler NOT GLOB '*[^a-z0-9_.]*' AND length(handler) <= 64";
 constexpr char kNow[] = "(strftime('%Y-%m-%d %H:%M:%f','now') || '000')";
 
 std::string Tasks(const std::string& table, std::uint32_t slices) {
@@ -23,8 +29,9 @@ std::string Tasks(const std::string& table, std::uint32_t slices) {
          "),\n"
          "  state      INTEGER NOT NULL DEFAULT 0 CHECK (state IN (0,2,3)),\n"
          "  handler    TEXT NOT NULL\n"
-         "             CHECK (handler GLOB '[a-z]*' AND handler NOT GLOB '*[^a-z0-9_.]*' AND length(handler) "
-         "<= 64),\n"
+         "             CHECK (" +
+         kHandlerCheck +
+         "),\n"
          "  priority   INTEGER NOT NULL DEFAULT 5 CHECK (priority IN (0,1,2,3,4,5,6,7,8,9)),\n"
          "  run_at     TEXT NOT NULL DEFAULT " +
          kNow +
@@ -98,6 +105,10 @@ std::string AllPools(const std::string& table) {
 
 std::string SliceDefault(std::uint32_t slices) {
   return "((random() & 2147483647) % " + std::to_string(slices) + ")";
+}
+
+std::vector<FormerText> FormerTexts() {
+  return {{"CHECK (" + std::string(kFormerHandlerCheck) + ")", "CHECK (" + std::string(kHandlerCheck) + ")"}};
 }
 
 std::vector<SchemaObject> ShardObjects() {

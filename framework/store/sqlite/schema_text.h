@@ -15,6 +15,14 @@ struct SchemaObject {
   std::string create;
 };
 
+// A part of a statement as it was before, and as it is now. A check of the schema takes both for good: the
+// former lets a little more through, and no table is made anew for it.
+struct FormerText {
+  std::string before;
+  std::string now;
+};
+
+std::vector<FormerText> FormerTexts();
 std::vector<SchemaObject> ShardObjects();
 std::vector<SchemaObject> TaskTableObjects(const std::string& table, std::uint32_t slices);
 // The default of the column `slice`.

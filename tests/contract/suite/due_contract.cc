@@ -41,6 +41,9 @@ TEST_P(StoreContract, ConstraintsRefuseWhatCannotBe) {
   EXPECT_FALSE(fixture().Insert("tasks", {.state = 2})) << "a running row needs a claimer";
   EXPECT_FALSE(fixture().Insert("tasks", {.priority = 10}));
   EXPECT_FALSE(fixture().Insert("tasks", {.priority = -1}));
+  for (const char* handler : {"", "Noop", "noop\n", "noop\n\n", "noop ", "no op", "9noop", "noop\r"})
+    EXPECT_FALSE(fixture().Insert("tasks", {.handler = handler})) << "'" << handler << "'";
+  EXPECT_TRUE(fixture().Insert("tasks", {.handler = "a.b_9"}));
   EXPECT_TRUE(fixture().Insert("tasks", {.params = "\"" + std::string(kMaxParams - 2, 'x') + "\""}));
 }
 

@@ -168,6 +168,16 @@ TEST_P(SqlStoreContract, TheViewFindsATaskThroughoutItsLife) {
   EXPECT_EQ(sql().Ask(ask).value_or("?"), "1");
 }
 
+// As a text of SQL can't hold it: a name that ends, for whoever reads it as C does, before its last bytes.
+TEST_P(SqlStoreContract, NoHandlersNameHidesBytesBehindAZero) {
+  EXPECT_FALSE(
+      sql().NewClient()->Run("INSERT INTO tasks (handler, params) VALUES "
+                             "(CAST(X'6E6F6F7000' AS CHAR), '{}')"));
+  EXPECT_TRUE(
+      sql().NewClient()->Run("INSERT INTO tasks (handler, params) VALUES "
+                             "(CAST(X'6E6F6F70' AS CHAR), '{}')"));
+}
+
 TEST_P(SqlStoreContract, WhatPeopleChangeIsInTheAudit) {
   const auto id = AddDue(1)[0];
   ASSERT_TRUE(desk().Apply(TaskAction::Hold, "tasks", std::span(&id, 1), "anna"));
@@ -185,6 +195,26 @@ TEST_P(SqlStoreContract, CheckFindsADroppedIndexAndAMissingTable) {
   for (const SchemaFinding& finding : *findings) all += finding.what + ": " + finding.problem + "\n";
   EXPECT_NE(all.find("due"), std::string::npos) << all;
   EXPECT_NE(all.find("millrace_audit"), std::string::npos) << all;
+}
+
+// The first form of the check let a newline (MySQL, MariaDB) or a zero byte (SQLite) through at the name's
+// end.
+TEST_P(SqlStoreContract, CheckTakesTheHandlerCheckOfTablesThatWereMadeBefore) {
+  const auto client = sql().NewClient();
+  if (client->Run("ALTER TABLE tasks DROP CONSTRAINT tasks_handler")) {
+    Must(client->Run(
+        "ALTER TABLE tasks ADD CONSTRAINT tasks_handler CHECK (handler REGEXP '^[a-z][a-z0-9_.]*$')"));
+  } else {
+    Must(client->Run("PRAGMA writable_schema=1"));
+    EXPECT_EQ(Must(client->Run("UPDATE sqlite_master SET sql=replace(sql,"
+                               "' AND length(CAST(handler AS BLOB)) = length(handler)','') "
+                               "WHERE name='tasks' AND sql LIKE '%CAST(handler%'"))
+                  .affected,
+              1U);
+  }
+  auto findings = store().OpenSchema()->Check();
+  ASSERT_TRUE(findings) << findings.error().message;
+  for (const SchemaFinding& finding : *findings) ADD_FAILURE() << finding.what << ": " << finding.problem;
 }
 
 TEST_P(SqlStoreContract, APauseIsNotedInTheAudit) {

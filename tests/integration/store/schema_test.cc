@@ -71,7 +71,8 @@ TEST_F(MysqlSchema, PrintedTextRunsInThePlainClient) {
 
 TEST_F(MysqlSchema, ConstraintsRefuseWhatNoTaskMayBe) {
   for (const char* values :
-       {"'noop','not json',5,0", "'Noop','{}',5,0", "'noop','{}',10,0", "'noop','{}',5,2"}) {
+       {"'noop','not json',5,0", "'Noop','{}',5,0", "'noop','{}',10,0", "'noop','{}',5,2",
+        "CONCAT('noop',CHAR(10)),'{}',5,0", "CONCAT('noop',CHAR(0)),'{}',5,0", "'','{}',5,0"}) {
     EXPECT_FALSE(
         sql_->Run(std::string("INSERT INTO tasks (handler,params,priority,state) VALUES (") + values + ")"));
   }
@@ -79,6 +80,14 @@ TEST_F(MysqlSchema, ConstraintsRefuseWhatNoTaskMayBe) {
       sql_->Run("INSERT INTO tasks (handler,params) VALUES ('noop', CONCAT('\"',REPEAT('x',65536),'\"'))"));
   EXPECT_FALSE(sql_->Run("INSERT INTO tasks (handler,slice) VALUES ('noop',16384)"));
   EXPECT_TRUE(sql_->Run("INSERT INTO tasks (handler) VALUES ('noop')"));
+}
+
+TEST_F(MysqlSchema, CheckNamesAConstraintOfNoKnownForm) {
+  sql_->Ask("ALTER TABLE tasks DROP CONSTRAINT tasks_handler");
+  sql_->Ask("ALTER TABLE tasks ADD CONSTRAINT tasks_handler CHECK (handler REGEXP '^[a-z]')");
+  auto findings = direct_->OpenSchema()->Check();
+  ASSERT_TRUE(findings) << findings.error().message;
+  EXPECT_NE(Text(*findings).find("constraint TABLE_handler"), std::string::npos) << Text(*findings);
 }
 
 TEST_F(MysqlSchema, UpgradeWidensTheSlicesOfTheFirstVersion) {
