@@ -75,6 +75,10 @@ int RunCommandLine(int argc, char** argv) {
     PrintError(UsageErrorText(root, error));
     return Numeric(ExitCode::Usage);
   }
+  if (const std::string wrong = EmptyOptionText(root); !wrong.empty()) {
+    PrintError(wrong);
+    return Numeric(ExitCode::Usage);
+  }
   return Carry(chosen);
 }
 

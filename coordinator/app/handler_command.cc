@@ -5,6 +5,7 @@
 #include "coordinator/app/commands.h"
 #include "coordinator/app/handler_catalog.h"
 #include "coordinator/app/json_row.h"
+#include "coordinator/app/paths.h"
 #include "coordinator/app/progress_line.h"
 #include "coordinator/app/shards.h"
 #include "coordinator/app/terminal.h"
@@ -101,6 +102,9 @@ Result<Shards> StoreIfNamed(const Settings& settings) {
 }  // namespace
 
 Result<ExitCode> RunHandlerList(const CommonFlags& common) {
+  // It needs neither a store nor a cluster; but what was given must be right, as it is for every command.
+  if (auto settings = ResolveSettings(common, Variable, kDefaultStore); !settings)
+    return Fail(settings.error());
   auto plugins = LoadPlugins(common);
   if (!plugins) return Fail(plugins.error());
   const std::vector<HandlerInfo> handlers = (*plugins)->Handlers();

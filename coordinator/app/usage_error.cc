@@ -61,4 +61,13 @@ std::string UsageErrorText(const CLI::App& root, const CLI::ParseError& error) {
   return (wrong.empty() ? error.what() : wrong) + "; see " + HelpOf(root);
 }
 
+std::string EmptyOptionText(const CLI::App& root) {
+  for (const CLI::Option* option : Named(root).get_options()) {
+    const std::vector<std::string>& given = option->results();
+    if (option->get_lnames().empty() || std::find(given.begin(), given.end(), "") == given.end()) continue;
+    return option->get_name() + " has an empty value; give it one, or leave it out; see " + HelpOf(root);
+  }
+  return "";
+}
+
 }  // namespace millrace
