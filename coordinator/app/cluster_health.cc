@@ -121,7 +121,10 @@ bool IsLed(const ClusterTree& tree) {
 }
 
 std::string StateOf(const ClusterTree& tree, const std::string& id) {
-  if (!tree.workers.contains(id)) return tree.expected.contains(id) ? "restarting" : "gone";
+  if (!tree.workers.contains(id)) {
+    if (tree.expected.contains(id)) return "restarting";
+    return tree.left.contains(id) ? "stopped" : "gone";
+  }
   if (tree.draining.contains(id)) return "draining";
   if (!OwnsNothing(tree, id)) return "working";
   return tree.plan.probation.contains(id) ? "probation" : "standby";

@@ -27,7 +27,8 @@ using ShardStates = std::map<std::string, ShardState>;
 
 // Whoever the term names still stands for it.
 bool IsLed(const ClusterTree& tree);
-// working, draining; of one without slices standby or probation; of one that is away restarting or gone.
+// working, draining; of one without slices standby or probation; of one that is away restarting, stopped (in
+// good order) or gone.
 std::string StateOf(const ClusterTree& tree, const std::string& id);
 // What is not as it should be, one line each, with what to do.
 std::vector<std::string> Troubles(const ClusterTree& tree, const ShardStates& shards, WallTime now);

@@ -20,6 +20,7 @@ struct ClusterTree {
   std::map<std::string, nlohmann::ordered_json> statuses;
   std::set<std::string> draining;
   std::set<std::string> expected;
+  std::set<std::string> left;  // stopped in good order; what they owned is not yet another's
   std::vector<std::string> pauses;
   PlanDocument plan;
   nlohmann::ordered_json plan_json = nlohmann::ordered_json::object();  // as the leader wrote it

@@ -41,6 +41,9 @@ Result<AssignDocument> ReadAssignment(ClusterClient& client, const std::string& 
 }
 
 Status ReadControls(ClusterClient& client, ClusterTree& tree) {
+  auto left = ReadFolder(client, "/leave");
+  if (!left) return Fail(left.error());
+  for (const auto& [incarnation, id] : *left) tree.left.insert(id);
   auto draining = client.List("/control/drain");
   if (!draining) return Fail(draining.error());
   tree.draining.insert(draining->begin(), draining->end());

@@ -59,6 +59,9 @@ void Driver::Run() {
       limit = Micros(0);
     }
   }
+  for (const Place& place : places_) {
+    if (const auto last = place.machine->Farewell()) (void)tree_->Perform(*last);
+  }
   Close();
 }
 

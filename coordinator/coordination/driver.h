@@ -34,8 +34,9 @@ class Driver {
   // Once; it does not wait for the connection. An ensemble that is away is tried until it is there: how long
   // a first contact may take is the caller's business, by View().
   void Start();
-  // Closes the session when the request under way has its reply, a session time-out at the latest. There is
-  // no start after it.
+  // Lets the machines say farewell and closes the session, when the request under way has its reply. Each
+  // takes a session time-out at the latest, and nothing while there is no connection. There is no start after
+  // it.
   void Stop();
   // Asks every machine again soon, since something changed outside of the tree.
   void Wake();

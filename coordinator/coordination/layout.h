@@ -18,6 +18,7 @@ inline constexpr std::array kFixedNodes{
     FixedNode{"/workers", ""},
     FixedNode{"/assign", ""},
     FixedNode{"/status", ""},
+    FixedNode{"/leave", ""},
     FixedNode{"/control", ""},
     FixedNode{"/control/drain", ""},
     FixedNode{"/control/expect", ""},

@@ -22,6 +22,9 @@ class TreeMachine {
   virtual void Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) = 0;
   // When to ask again though nothing was heard.
   virtual BootTime WakeAt(BootTime now) const = 0;
+  // The process leaves in good order: the last request, performed before the session is closed; nobody tells
+  // what came of it. nullopt: the end of the session says it all.
+  virtual std::optional<TreeRequest> Farewell() { return std::nullopt; }
 };
 
 }  // namespace millrace

@@ -132,8 +132,8 @@ void Leader::TellRepairs(const StoredAssignments& stored) const {
   }
 }
 
-// What operators announced and what is over by now; assignments of workers that are long gone. As many as fit
-// into a multi.
+// What operators and workers announced and what is over by now; assignments of workers that are long gone. As
+// many as fit into a multi.
 std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime now) const {
   std::vector<TreeWrite> writes;
   const auto remove = [&](const std::string& path) {
@@ -143,6 +143,10 @@ std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime no
   for (const std::string& id : membership_.EndedExpectations(now)) {
     if (writes.size() >= kTidied) return writes;
     if (tree_.Has("/control/expect/" + id)) remove("/control/expect/" + id);
+  }
+  for (const std::string& incarnation : membership_.EndedLeaves()) {
+    if (writes.size() >= kTidied) return writes;
+    remove("/leave/" + incarnation);
   }
   for (const auto& [id, pages] : stored) {
     if (writes.size() >= kTidied) return writes;

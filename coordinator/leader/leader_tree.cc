@@ -12,7 +12,7 @@ constexpr Micros kReconcile = std::chrono::seconds(10);
 }  // namespace
 
 LeaderTree::LeaderTree() {
-  for (const char* folder : {"/workers", "/assign", "/control/drain", "/control/expect"})
+  for (const char* folder : {"/workers", "/assign", "/leave", "/control/drain", "/control/expect"})
     mirror_.TrackList(folder);
   mirror_.TrackNode(kProceedNode);
   mirror_.TrackNode(kPlanNode);
@@ -29,7 +29,7 @@ std::optional<TreeRequest> LeaderTree::NextRead(BootTime now) {
 bool LeaderTree::Replied(const TreeRequest& request, const TreeReply& reply) {
   const bool news = mirror_.Replied(request, reply);
   if (request.kind != TreeRequest::Kind::List) return news;
-  for (const char* folder : {"/workers", "/assign", "/control/expect"})
+  for (const char* folder : {"/workers", "/assign", "/leave", "/control/expect"})
     mirror_.TrackNodesOf(folder, mirror_.List(folder));
   return news;
 }
@@ -79,6 +79,9 @@ MembershipView LeaderTree::Members(const StoredAssignments& assignments) const {
       return page.document != nullptr && !page.document->slices.empty();
     });
     if (owns) view.owners.insert(id);
+  }
+  for (const std::string& incarnation : mirror_.List("/leave")) {
+    if (const TreeNode* node = mirror_.Node("/leave/" + incarnation)) view.left[incarnation] = node->data;
   }
   const auto& draining = mirror_.List("/control/drain");
   view.draining.insert(draining.begin(), draining.end());

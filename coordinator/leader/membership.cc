@@ -18,7 +18,7 @@ void Membership::Begin(BootTime judge_from) {
 }
 
 void Membership::Observe(const MembershipView& view, BootTime now) {
-  for (const auto& [id, document] : view.present) Appear(members_[id], document, now);
+  for (const auto& [id, document] : view.present) Appear(members_[id], document, view, now);
   FindAway(view, now);
   for (const auto& [id, document] : view.expected) members_.try_emplace(id);
   for (auto& [id, member] : members_) {
@@ -30,9 +30,10 @@ void Membership::Observe(const MembershipView& view, BootTime now) {
   }
   Expect(view, now);
   for (auto& [id, member] : members_) {
-    if (member.present && !view.present.contains(id)) Vanish(member, now);
+    if (member.present && !view.present.contains(id)) Vanish(member, view, now);
   }
   CountVanished(now);
+  EndLeaves(view);
   std::erase_if(members_, [&](const auto& entry) {
     const Member& member = entry.second;
     return !member.present && !member.owner && !member.expected && now - member.since > options_.memory;
@@ -44,35 +45,50 @@ void Membership::Observe(const MembershipView& view, BootTime now) {
 void Membership::FindAway(const MembershipView& view, BootTime now) {
   const bool goes_on = std::any_of(view.owners.begin(), view.owners.end(),
                                    [&](const std::string& id) { return view.present.contains(id); });
+  std::set<std::string> left;
+  for (const auto& [incarnation, id] : view.left) left.insert(id);
   for (const std::string& id : view.owners) {
     const auto [entry, added] = members_.try_emplace(id);
     if (!added) continue;
     Member& member = entry->second;
     member.since = now;
-    if (!goes_on || view.draining.contains(id) || view.expected.contains(id)) continue;
+    member.left = left.contains(id);
+    if (member.left || !goes_on || view.draining.contains(id) || view.expected.contains(id)) continue;
     member.ends = 1;
     member.last_end = last_vanished_ = now;
   }
 }
 
-void Membership::Appear(Member& member, const WorkerDocument& document, BootTime now) {
+void Membership::Appear(Member& member, const WorkerDocument& document, const MembershipView& view,
+                        BootTime now) {
   const bool restarted = member.present && member.document.incarnation != document.incarnation;
+  if (restarted) Vanish(member, view, now);  // and back, between two looks
   member.document = document;
-  if (member.present && !restarted) return;
-  if (restarted) Vanish(member, now);  // and back, between two looks
+  if (member.present) return;
   member.present = true;
+  member.left = false;
   member.since = now;
   changed_ = now;
 }
 
-void Membership::Vanish(Member& member, BootTime now) {
+void Membership::Vanish(Member& member, const MembershipView& view, BootTime now) {
   member.present = false;
+  member.left = view.left.contains(member.document.incarnation);
   member.since = now;
   changed_ = now;
-  if (member.draining || (member.expected && now < member.expected_until)) return;
+  if (member.left || member.draining || (member.expected && now < member.expected_until)) return;
   if (now - member.last_end > options_.memory) member.ends = 0;
   ++member.ends;
   member.last_end = last_vanished_ = now;
+}
+
+void Membership::EndLeaves(const MembershipView& view) {
+  ended_leaves_.clear();
+  for (const auto& [incarnation, id] : view.left) {
+    const auto member = members_.find(id);
+    const bool matters = member != members_.end() && member->second.owner && !member->second.present;
+    if (!matters) ended_leaves_.insert(incarnation);
+  }
 }
 
 void Membership::Expect(const MembershipView& view, BootTime now) {
@@ -138,6 +154,7 @@ MemberRole Membership::RoleOf(const Member& member, BootTime now) const {
   }
   if (member.draining) return MemberRole::Gone;
   const bool expected = member.expected && now < member.expected_until;
+  if (member.left && !expected) return MemberRole::Gone;
   return expected || now < judge_from_ || Gathering(now) || Holding(now) ? MemberRole::Kept
                                                                          : MemberRole::Gone;
 }

@@ -33,6 +33,7 @@ struct MembershipView {
   std::set<std::string> owners;                   // ids that have slices, present or not
   std::set<std::string> draining;
   std::map<std::string, ExpectDocument> expected;
+  std::map<std::string, std::string> left;  // by incarnation that left in good order: the id of its worker
 };
 
 // How the plan treats a worker.
@@ -70,6 +71,8 @@ class Membership {
   bool Holding(BootTime now) const { return now < hold_until_; }
   // Restarts that are over, or did not come about: their nodes can go.
   std::set<std::string> EndedExpectations(BootTime now) const;
+  // Incarnations whose leave has been heeded: their slices are elsewhere, or another life of them is there.
+  const std::set<std::string>& EndedLeaves() const { return ended_leaves_; }
   // When Roles or Quiet may change by time alone; `now` + a minute at the latest.
   BootTime NextChange(BootTime now) const;
 
@@ -78,6 +81,7 @@ class Membership {
     bool present = false;
     bool owner = false;
     bool draining = false;
+    bool left = false;        // away, since it said so
     WorkerDocument document;  // as it said last
     BootTime since{};         // present, or away, since then
     BootTime last_end{};      // its last unannounced end
@@ -88,8 +92,9 @@ class Membership {
   };
 
   void FindAway(const MembershipView& view, BootTime now);
-  void Appear(Member& member, const WorkerDocument& document, BootTime now);
-  void Vanish(Member& member, BootTime now);
+  void Appear(Member& member, const WorkerDocument& document, const MembershipView& view, BootTime now);
+  void Vanish(Member& member, const MembershipView& view, BootTime now);
+  void EndLeaves(const MembershipView& view);
   void Expect(const MembershipView& view, BootTime now);
   void CountVanished(BootTime now);
   bool Gathering(BootTime now) const;
@@ -99,6 +104,7 @@ class Membership {
 
   const CalmOptions options_;
   std::map<std::string, Member> members_;
+  std::set<std::string> ended_leaves_;
   BootTime judge_from_{};
   BootTime changed_{};
   BootTime last_vanished_{};

@@ -77,6 +77,16 @@ BootTime Member::WakeAt(BootTime now) const {
   return std::max(now, told_at_ + options_.status_interval);
 }
 
+// One write, so that whoever finds the worker gone finds its leave as well.
+std::optional<TreeRequest> Member::Farewell() {
+  const TreeNode* own = mirror_.Node(own_);
+  if (!registered_ || own == nullptr) return std::nullopt;
+  TreeRequest write{TreeRequest::Kind::Write};
+  write.writes.push_back({TreeWrite::Kind::Remove, own_, {}, own->version});
+  write.writes.push_back({TreeWrite::Kind::Create, "/leave/" + options_.document.incarnation, options_.id});
+  return write;
+}
+
 std::optional<TreeRequest> Member::Register(BootTime now) {
   const TreeNode* own = mirror_.Node(own_);
   TreeRequest write{TreeRequest::Kind::Write};

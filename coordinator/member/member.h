@@ -42,6 +42,8 @@ class Member final : public TreeMachine {
   std::optional<TreeRequest> Next(BootTime now) override;
   void Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) override;
   BootTime WakeAt(BootTime now) const override;
+  // Takes its node away and announces its leave, so that nobody takes its end for a crash.
+  std::optional<TreeRequest> Farewell() override;
 
   bool Registered() const { return registered_; }
   const MemberView& View() const { return view_; }

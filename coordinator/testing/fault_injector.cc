@@ -68,7 +68,11 @@ void FaultInjector::StrikeProcess(SimulatedWorker& worker) {
   const BootTime now = cluster_.timeline.Now();
   switch (cluster_.timeline.random().Below(4)) {
     case 0:
-      worker.Crash();
+      if (OneIn(2)) {
+        worker.Leave();
+      } else {
+        worker.Crash();
+      }
       EndAfter(milliseconds(50), seconds(6), [&worker] { worker.Start(); });
       break;
     case 1:
@@ -183,7 +187,11 @@ void FaultInjector::Operate(SimulatedWorker& worker) {
   Note(worker.name() + " is restarted, as announced");
   cluster_.ensemble.WriteNow({{TreeWrite::Kind::Create, "/control/expect/" + worker.name(),
                                ToText(ExpectDocument{.incarnation = worker.Incarnation(), .seconds = 5})}});
-  worker.Crash();
+  if (OneIn(2)) {
+    worker.Leave();
+  } else {
+    worker.Crash();
+  }
   EndAfter(milliseconds(200), seconds(4), [&worker] { worker.Start(); });
 }
 

@@ -66,6 +66,17 @@ void SimulatedWorker::Start() {
 void SimulatedWorker::Crash() {
   if (!life_) return;
   cluster_.journal.Trace(name() + " crashes");
+  End();
+}
+
+void SimulatedWorker::Leave() {
+  if (!life_) return;
+  cluster_.journal.Trace(name() + " leaves");
+  life_->driver.Leave();
+  End();
+}
+
+void SimulatedWorker::End() {
   // Where the state directory is lost with the process, nobody finds its flight recorder.
   const std::string life = life_->mill.Incarnation();
   if (!life.empty() && cluster_.timeline.random().Below(2) == 0) buried_.push_back(life);

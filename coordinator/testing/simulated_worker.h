@@ -35,6 +35,8 @@ class SimulatedWorker {
 
   void Start();
   void Crash();
+  // It says farewell to the ensemble, and ends before it could give back what runs.
+  void Leave();
 
   ModelledProcess& process() { return process_; }
   const std::string& name() const { return process_.name; }
@@ -61,6 +63,8 @@ class SimulatedWorker {
     TreeDriver driver;
     ModelledMill mill;
   };
+
+  void End();
 
   const SimulatedCluster cluster_;
   ModelledProcess process_;

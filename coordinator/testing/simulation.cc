@@ -171,7 +171,11 @@ class Simulation {
   void LeaveAndRejoin() {
     if (Failed() || timeline_.random().Below(4) != 0) return;
     SimulatedWorker& worker = workers_[timeline_.random().Below(workers_.size())];
-    worker.Crash();
+    if (timeline_.random().Below(2) == 0) {
+      worker.Leave();
+    } else {
+      worker.Crash();
+    }
     Go(kLeave);
     worker.Start();
   }

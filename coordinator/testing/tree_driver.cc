@@ -36,6 +36,13 @@ void TreeDriver::Event(const TreeEvent& event) {
   WakeAt(timeline_.Now());
 }
 
+void TreeDriver::Leave() {
+  for (const Place& place : places_) {
+    if (auto last = place.machine->Farewell()) client_.Ask(std::move(*last), [](const TreeReply&) {});
+  }
+  client_.Close();
+}
+
 void TreeDriver::Pump() {
   if (asking_) return;
   const BootTime now = timeline_.Now();

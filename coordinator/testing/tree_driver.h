@@ -16,6 +16,9 @@ class TreeDriver {
              Micros timeout, std::vector<TreeMachine*> machines);
   TreeDriver(const TreeDriver&) = delete;
 
+  // The machines say farewell, and the session is closed.
+  void Leave();
+
   const ModelledClient& client() const { return client_; }
 
  private:

@@ -31,6 +31,11 @@ class MachineRoom {
     machines_.erase(&machine);
     Tell(changes);
   }
+  // Its process ends in good order.
+  void Leave(TreeMachine& machine) {
+    if (const auto last = machine.Farewell()) Apply(last->writes, machines_.at(&machine));
+    Kill(machine);
+  }
   // The machine was cut off, and is back within its session.
   void Reconnect(TreeMachine& machine) {
     machine.Event({TreeEvent::Kind::Disconnected}, now_);

@@ -84,6 +84,8 @@ TEST(ClusterHealthTest, APauseOfTheShardsAloneIsNamedWithThem) {
 TEST(ClusterHealthTest, WhoIsAwayIsGoneOrExpectedBack) {
   ClusterTree tree = Healthy();
   EXPECT_EQ(StateOf(tree, "w9"), "gone");
+  tree.left = {"w9"};
+  EXPECT_EQ(StateOf(tree, "w9"), "stopped");
   tree.expected = {"w9"};
   EXPECT_EQ(StateOf(tree, "w9"), "restarting");
   tree.draining = {"w1"};

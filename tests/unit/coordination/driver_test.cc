@@ -22,12 +22,16 @@ class FakeSession final : public TreeSession {
   struct Wires {
     HandOver<TreeEvent> events;
     std::atomic<TreeStatus> reply{TreeStatus::Ok};
+    std::atomic<int> performed{0};
     std::atomic<bool> closed{false};
   };
   explicit FakeSession(Wires& wires) : wires_(wires) {}
   ~FakeSession() override { wires_.closed = true; }
 
-  TreeReply Perform(const TreeRequest&) override { return {.status = wires_.reply}; }
+  TreeReply Perform(const TreeRequest&) override {
+    ++wires_.performed;
+    return {.status = wires_.reply};
+  }
   std::optional<TreeEvent> WaitEvent(Micros limit) override {
     auto taken = wires_.events.Take(1, limit);
     if (taken.empty() || taken[0].path == kInterrupt) return std::nullopt;
@@ -59,6 +63,13 @@ class FakeMachine final : public TreeMachine {
   }
   BootTime WakeAt(BootTime now) const override { return now + wake_in; }
 
+  std::optional<TreeRequest> Farewell() override {
+    if (farewell.empty()) return std::nullopt;
+    heard_.Push(name_ + " farewell");
+    return TreeRequest{.path = farewell};
+  }
+
+  std::string farewell;            // the path of its last request
   std::deque<std::string> wishes;  // before the start, or by a callback
   Micros wake_in = hours(10);
 
@@ -198,9 +209,20 @@ TEST_F(DriverTest, StopClosesTheSessionAndMayBeCalledTwiceOrWithoutAStart) {
   EXPECT_EQ(driver.View().last_contact, BootTime(seconds(7)));
 
   wires_.closed = false;
+  a_.farewell = "/bye";
   Driver unstarted(Session(), {&a_}, clock_);
   unstarted.Stop();
   EXPECT_TRUE(wires_.closed);
+  EXPECT_EQ(wires_.performed, 0);
+}
+
+TEST_F(DriverTest, BeforeTheSessionIsClosedEachMachineSaysFarewell) {
+  a_.farewell = "/bye";
+  Driver driver(Session(), {&a_, &b_}, clock_);
+  driver.Start();
+  driver.Stop();
+  EXPECT_THAT(Heard(1), ElementsAre("a farewell"));
+  EXPECT_EQ(wires_.performed, 1);
 }
 
 }  // namespace

@@ -48,6 +48,11 @@ class LeaderTest : public testing::Test {
     room_.Kill(processes_[id]->leader);
     ASSERT_TRUE(room_.Settle());
   }
+  void Leave(const std::string& id) {
+    room_.Leave(processes_[id]->member);
+    room_.Leave(processes_[id]->leader);
+    ASSERT_TRUE(room_.Settle());
+  }
   // So long a leader looks whether more are lost than one.
   void Gather() { ASSERT_TRUE(room_.Pass(seconds(1))); }
   void Quiet() { ASSERT_TRUE(room_.Pass(seconds(30))); }
@@ -147,6 +152,43 @@ TEST_F(LeaderTest, ALostReplyToAPlanCostsNothing) {
   Quiet();
   EXPECT_EQ(Count("w1"), 32u);
   EXPECT_EQ(Count("w2"), 32u);
+}
+
+TEST_F(LeaderTest, AThirdOfTheWorkersLeavesInGoodOrderAndAllIsOwnedAtOnce) {
+  for (int i = 1; i <= 12; ++i) Start("w" + std::to_string(i));
+  Quiet();
+  for (int i = 1; i <= 4; ++i) Leave("w" + std::to_string(i));  // the leader first
+  std::size_t owned = 0;
+  for (int i = 5; i <= 12; ++i) owned += Count("w" + std::to_string(i));
+  EXPECT_EQ(owned, 64u);
+  EXPECT_FALSE(ReadPlan(room_.Data("/plan"))->holding);
+  EXPECT_FALSE(room_.Has("/leave/w1.1"));
+}
+
+TEST_F(LeaderTest, ARollingRestartInGoodOrderPutsNobodyOnProbation) {
+  for (const char* id : {"w1", "w2", "w3"}) Start(id);
+  Quiet();
+  for (const char* id : {"w1", "w2", "w3"}) {
+    Leave(id);
+    Start(id);
+    EXPECT_TRUE(ReadPlan(room_.Data("/plan"))->probation.empty());
+  }
+  Quiet();
+  for (const char* id : {"w1", "w2", "w3"}) EXPECT_GE(Count(id), 21u);
+}
+
+TEST_F(LeaderTest, OneThatLeavesAndIsExpectedBackKeepsItsSlices) {
+  for (const char* id : {"w1", "w2", "w3"}) Start(id);
+  Quiet();
+  Moves();
+  room_.Put("/control/expect/w3", "");
+  room_.Settle();
+  Leave("w3");
+  Gather();
+  Start("w3");
+  Quiet();
+  EXPECT_EQ(Moves(), 0);
+  EXPECT_FALSE(room_.Has("/leave/w3.3"));
 }
 
 TEST_F(LeaderTest, AnExpectedRestartMovesNothing) {

@@ -28,6 +28,11 @@ class MembershipTest : public testing::Test {
     view_.present.erase(id);
     Look();
   }
+  // As a worker does that is stopped in good order.
+  void Leave(const std::string& id) {
+    view_.left[view_.present[id].incarnation] = id;
+    Go(id);
+  }
   void Announce(const std::string& id, std::uint32_t for_seconds = 60) {
     view_.expected[id] = ExpectDocument{view_.present[id].incarnation, for_seconds};
     Look();
@@ -156,6 +161,83 @@ TEST_F(MembershipTest, ARestartBetweenTwoLooksCountsAsAnEnd) {
   Come("w1");
   Come("w1");
   EXPECT_EQ(Role("w1"), MemberRole::Probation);
+}
+
+TEST_F(MembershipTest, WhoLeavesInGoodOrderIsGoneAtOnceAndIsActiveAtOnceWhenItIsBack) {
+  ComeAll({"w1", "w2"});
+  Leave("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Gone);
+  Come("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Active);
+}
+
+TEST_F(MembershipTest, ALeaveAndAReturnBetweenTwoLooksLeaveNoMark) {
+  Come("w1");
+  view_.left[view_.present["w1"].incarnation] = "w1";
+  Come("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Active);
+}
+
+TEST_F(MembershipTest, ALeaveSpeaksForOneLifeAlone) {
+  ComeAll({"w1", "w2"});
+  Leave("w1");
+  Come("w1");
+  Go("w1");  // this one crashed
+  EXPECT_EQ(Role("w1"), MemberRole::Kept);
+  Come("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Probation);
+}
+
+TEST_F(MembershipTest, HoweverManyLeaveInGoodOrderNothingIsHeld) {
+  ComeAll({"w1", "w2", "w3", "w4", "w5", "w6"});
+  for (const char* id : {"w1", "w2", "w3", "w4", "w5"}) Leave(id);
+  EXPECT_FALSE(membership_.Holding(now_));
+  EXPECT_EQ(Role("w5"), MemberRole::Gone);
+}
+
+TEST_F(MembershipTest, WhoLeavesInTheMidstOfAMassLossIsNotKept) {
+  ComeAll({"w1", "w2", "w3", "w4", "w5", "w6"});
+  for (const char* id : {"w1", "w2", "w3"}) Go(id);
+  ASSERT_TRUE(membership_.Holding(now_));
+  Leave("w4");
+  EXPECT_EQ(Role("w3"), MemberRole::Kept);
+  EXPECT_EQ(Role("w4"), MemberRole::Gone);
+}
+
+TEST_F(MembershipTest, AnExpectedRestartKeepsTheSlicesOfOneThatLeavesInGoodOrder) {
+  ComeAll({"w1", "w2"});
+  Announce("w1", 30);
+  Leave("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Kept);
+  EXPECT_THAT(membership_.EndedLeaves(), testing::IsEmpty());  // it matters when nobody expects it any more
+  Pass(seconds(30));
+  EXPECT_EQ(Role("w1"), MemberRole::Gone);
+}
+
+TEST_F(MembershipTest, ANewLeaderKnowsWhoLeftInGoodOrder) {
+  ComeAll({"w1", "w2", "w3", "w4", "w5"});
+  for (const char* id : {"w1", "w2", "w3"}) {
+    view_.left[view_.present[id].incarnation] = id;
+    view_.present.erase(id);
+  }
+  membership_.Begin(now_);
+  Look();
+  EXPECT_FALSE(membership_.Holding(now_));
+  EXPECT_EQ(Role("w1"), MemberRole::Gone);
+  Come("w1");
+  EXPECT_EQ(Role("w1"), MemberRole::Active);
+}
+
+TEST_F(MembershipTest, ALeaveIsHeededOnceItsSlicesAreElsewhereOrItsWorkerIsBack) {
+  ComeAll({"w1", "w2"});
+  Leave("w1");
+  EXPECT_THAT(membership_.EndedLeaves(), testing::IsEmpty());
+  view_.owners.erase("w1");
+  Look();
+  EXPECT_THAT(membership_.EndedLeaves(), testing::ElementsAre("w1.1"));
+  view_.owners.insert("w1");
+  Come("w1");
+  EXPECT_THAT(membership_.EndedLeaves(), testing::ElementsAre("w1.1"));
 }
 
 TEST_F(MembershipTest, UnannouncedEndsAreForgotten) {

@@ -216,6 +216,25 @@ TEST_F(MemberTest, KeepsToItsOwnLimitsThoughThoseOfTheOperatorsCanNotBeRead) {
   EXPECT_THAT(published_.slices->at("east"), IsEmpty());
 }
 
+TEST_F(MemberTest, ItsLeaveIsWrittenInTheMomentInWhichItsNodeGoes) {
+  Join();
+  const int writes = room_.writes();
+  room_.Leave(*member_);
+  EXPECT_EQ(room_.writes(), writes + 1);
+  EXPECT_FALSE(room_.Has("/workers/w1"));
+  EXPECT_EQ(room_.Data("/leave/w1.a"), "w1");
+}
+
+TEST_F(MemberTest, WhoWaitsForAnIdThatIsInUseLeavesWithoutAWord) {
+  Join();
+  auto other = Make("w1.b");
+  room_.Add(*other);
+  ASSERT_TRUE(room_.Settle());
+  room_.Leave(*other);
+  EXPECT_TRUE(room_.Has("/workers/w1"));
+  EXPECT_FALSE(room_.Has("/leave/w1.b"));
+}
+
 TEST_F(MemberTest, AnIdInUseIsWaitedForOneSessionAndThenGivenUp) {
   Join();
   auto other = Make("w1.b");
