@@ -39,6 +39,12 @@ Status CheckQuery(std::string_view sql) {
   if (auto guarded = GuardSql(sql); !guarded) {
     return Fail(guarded.error().code, "--from-query: " + guarded.error().message);
   }
+  if (MayHoldWord(sql, "INTO")) {
+    return Fail(
+        ErrorCode::Invalid,
+        "--from-query: the statement holds INTO, which would write a file, a variable or a table; take "
+        "it out, or quote the column that is called so");
+  }
   return {};
 }
 

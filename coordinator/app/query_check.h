@@ -7,8 +7,9 @@
 
 namespace millrace {
 
-// One statement that reads: it begins with SELECT, WITH or VALUES, and nothing follows it. Invalid with what
-// to write instead. (It runs in a transaction that is rolled back, so that a WITH that changes rows changes
+// One statement that reads: it begins with SELECT, WITH or VALUES, and nothing follows it, and it
+// holds no INTO: the server would write the file before anybody could refuse the result. Invalid with what to
+// write instead. (It runs in a transaction that is rolled back, so that a WITH that changes rows changes
 // none.)
 Status CheckQuery(std::string_view sql);
 

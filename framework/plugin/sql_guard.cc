@@ -115,6 +115,18 @@ std::string FirstWord(std::string_view bare, std::size_t& after) {
   return word;
 }
 
+bool BareHoldsWord(std::string_view bare, std::string_view word) {
+  const auto same = [](char c, char capital) {
+    return std::toupper(static_cast<unsigned char>(c)) == capital;
+  };
+  for (auto at = bare.begin();; ++at) {
+    at = std::search(at, bare.end(), word.begin(), word.end(), same);
+    if (at == bare.end()) return false;
+    const auto after = at + static_cast<std::ptrdiff_t>(word.size());
+    if (after == bare.end() || !IsWord(*after)) return true;
+  }
+}
+
 bool HoldsSecondStatement(std::string_view bare) {
   const std::size_t end = bare.find(';');
   if (end == std::string_view::npos) return false;
@@ -179,6 +191,10 @@ Status GuardSql(std::string_view sql) {
     if (HoldsSecondStatement(bare)) return Refuse("it holds more than one statement; send them one by one");
   }
   return {};
+}
+
+bool MayHoldWord(std::string_view sql, std::string_view word) {
+  return BareHoldsWord(Bare(sql, Dialect::Mysql), word) || BareHoldsWord(Bare(sql, Dialect::Sqlite), word);
 }
 
 }  // namespace millrace

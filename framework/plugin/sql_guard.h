@@ -16,4 +16,9 @@ namespace millrace {
 // refused. What a CALLed procedure does can't be seen from here: the savepoint catches it.
 Status GuardSql(std::string_view sql);
 
+// True where one of our servers could read `word` (in capitals) as a word of SQL: outside of strings, quoted
+// names and comments. A longer word that ends so counts too, since a number ends where letters begin
+// (`1.5INTO`). For a text that GuardSql has allowed: no comment of it is executed.
+bool MayHoldWord(std::string_view sql, std::string_view word);
+
 }  // namespace millrace

@@ -87,5 +87,17 @@ TEST_F(CommandServerTest, AQueryOfTooManyRowsSaysHowToSplitIt) {
       HasSubstr("1,000 submitted"));
 }
 
+TEST_F(CommandServerTest, AQueryThatWouldWriteAFileWritesNone) {
+  ASSERT_EQ(Ask("schema apply" + Store()).exit_code, 0);
+  const std::string file = folder_ + "/written";
+  for (const char* into : {" INTO", ".5INTO"}) {
+    const ProcessResult result = Ask("submit --handler noop --from-query \"SELECT 1" + std::string(into) +
+                                     " OUTFILE \\\"" + file + "\\\"\"" + Store());
+    EXPECT_EQ(result.exit_code, 2) << result.output;
+    EXPECT_THAT(result.output, HasSubstr("INTO"));
+    EXPECT_FALSE(std::filesystem::exists(file));
+  }
+}
+
 }  // namespace
 }  // namespace millrace::testing

@@ -27,5 +27,37 @@ TEST(QueryCheckTest, RefusesWhatChangesOrIsSeveral) {
   EXPECT_THAT(CheckQuery("delete from t").error().message, HasSubstr("not with DELETE"));
 }
 
+// No rollback takes a file back.
+TEST(QueryCheckTest, RefusesWhatWouldWriteAFileBeforeItIsSent) {
+  for (const char* sql : {"SELECT 1 INTO OUTFILE '/tmp/x'",
+                          "SELECT 1 into\tdumpfile '/tmp/x'",
+                          "SELECT id INTO/**/OUTFILE 'x' FROM t",
+                          "SELECT 1\n--\nINTO OUTFILE 'x'",
+                          "SELECT 1 --1\n INTO OUTFILE 'x'",
+                          R"(SELECT '\'' INTO OUTFILE 'x')",
+                          "SELECT 'a'''INTO OUTFILE 'x'",
+                          R"(SELECT "'" INTO OUTFILE 'x')",
+                          "SELECT `'` INTO OUTFILE 'x' FROM t",
+                          "SELECT 1.5INTO OUTFILE 'x'",
+                          "SELECT 1e5INTO OUTFILE 'x'",
+                          R"(SELECT \NINTO OUTFILE 'x')",
+                          "(SELECT 1)INTO OUTFILE 'x'",
+                          "SELECT 1 # '\nINTO OUTFILE 'x'",
+                          "SELECT 1 /* ' */ INTO @a",
+                          "SELECT '/*', 1 INTO OUTFILE 'x' -- */",
+                          "SELECT 1 [ INTO OUTFILE 'x' ]",
+                          "WITH t AS (SELECT 1) SELECT * FROM t INTO OUTFILE 'x'",
+                          "SELECT 1 /*!INTO OUTFILE 'x'*/",
+                          "SELECT 1 /*M!100000 INTO OUTFILE 'x'*/",
+                          "SELECT 1 /*!50000 INTO*/ OUTFILE 'x'",
+                          "SELECT 1) AS q INTO OUTFILE 'x' FROM (SELECT 2"}) {
+    EXPECT_FALSE(CheckQuery(sql).has_value()) << sql;
+  }
+  for (const char* sql : {"SELECT 'INTO' AS a", "SELECT `into` FROM t", "SELECT 1 -- INTO",
+                          "SELECT 1 /* INTO */", "SELECT into_account FROM t", "SELECT intolerant FROM t"}) {
+    EXPECT_TRUE(CheckQuery(sql).has_value()) << sql;
+  }
+}
+
 }  // namespace
 }  // namespace millrace
