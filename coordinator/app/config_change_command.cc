@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "coordinator/app/cluster_connection.h"
@@ -13,6 +12,7 @@
 #include "coordinator/app/paths.h"
 #include "coordinator/app/terminal.h"
 #include "coordinator/coordination/json_text.h"
+#include "framework/files/paths.h"
 
 namespace millrace {
 namespace {
@@ -65,7 +65,7 @@ Result<std::string> WithValue(const ConfigNode& node, const ConfigKey& key, cons
 
 // A file of this user's own with the text in it; its path.
 Result<std::string> WriteTemporary(const std::string& text) {
-  std::string path = (std::filesystem::temp_directory_path() / "millrace-config-XXXXXX").string();
+  std::string path = TemporaryFolder() + "/millrace-config-XXXXXX";
   const int file = mkstemp(path.data());
   std::FILE* stream = file < 0 ? nullptr : fdopen(file, "w");
   if (stream == nullptr) return Fail(ErrorCode::Unavailable, "no temporary file can be made at " + path);
@@ -117,7 +117,7 @@ Result<ExitCode> RunConfigEdit(const ConfigOptions& options) {
   auto set = Set(*cluster, *node, *text, options.common.json);
   if (!set)
     return Fail(set.error().code, set.error().message + "\nnothing was changed; your text is in " + *path);
-  std::filesystem::remove(*path);
+  unlink(path->c_str());  // a text left behind is the user's own
   return set;
 }
 

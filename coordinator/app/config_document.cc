@@ -1,9 +1,10 @@
 #include "coordinator/app/config_document.h"
 
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+
+#include "framework/files/paths.h"
 
 namespace millrace {
 
@@ -18,8 +19,7 @@ Result<ConfigNode> CurrentNode(ClusterClient& client, const std::string& part) {
 
 Result<std::string> ReadValue(const std::string& value) {
   if (value == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(value, ignored)) {
+  if (IsPlainFile(value).value_or(false)) {
     return Fail(ErrorCode::Invalid, "'" + value + "' is a file: write @" + value + " for what it holds");
   }
   if (!value.starts_with('@')) return value;

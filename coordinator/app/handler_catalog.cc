@@ -1,11 +1,11 @@
 #include "coordinator/app/handler_catalog.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "coordinator/app/paths.h"
 #include "coordinator/app/terminal.h"
 #include "framework/base/suggest.h"
+#include "framework/files/paths.h"
 
 namespace millrace {
 
@@ -14,9 +14,7 @@ std::string PluginFolder(const CommonFlags& flags) {
 }
 
 Result<std::string> StateFolder(const CommonFlags& flags) {
-  std::string folder = flags.state_dir.empty() ? DefaultStateFolder() : flags.state_dir;
-  if (auto made = MakeStateFolder(folder); !made) return Fail(made.error());
-  return folder;
+  return MakeStateFolder(flags.state_dir.empty() ? DefaultStateFolder() : flags.state_dir);
 }
 
 Result<std::unique_ptr<PluginSet>> LoadPlugins(const CommonFlags& flags) {
@@ -26,7 +24,8 @@ Result<std::unique_ptr<PluginSet>> LoadPlugins(const CommonFlags& flags) {
 }
 
 std::optional<std::vector<std::string>> HandlersAtHand(const CommonFlags& flags) {
-  if (!std::filesystem::is_directory(PluginFolder(flags))) return std::nullopt;
+  const auto folder = IsFolder(PluginFolder(flags));
+  if (folder && !*folder) return std::nullopt;
   const auto plugins = LoadPlugins(flags);
   if (!plugins) {
     PrintNote("note: the plugins can't be asked which handlers they have: " + plugins.error().message);

@@ -3,12 +3,14 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
-#include <filesystem>
+#include <cstring>
+
+#include "framework/files/paths.h"
+#include "framework/files/trust.h"
 
 namespace millrace {
-
-namespace fs = std::filesystem;
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
@@ -16,10 +18,10 @@ std::string Variable(const char* name) {
 }
 
 std::string DefaultPluginFolder() {
-  std::error_code error;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  if (fs::is_directory(folder / "plugins", error)) return (folder / "plugins").string();
-  return (folder.parent_path() / "lib" / "millrace" / "plugins").string();
+  const std::string folder = FolderOfProgram();
+  const std::string built = folder + "/plugins";
+  if (IsFolder(built).value_or(false)) return built;
+  return FolderOf(folder) + "/lib/millrace/plugins";
 }
 
 std::string DefaultStateFolder() {
@@ -28,16 +30,13 @@ std::string DefaultStateFolder() {
   return "/tmp/millrace-" + std::to_string(getuid());
 }
 
-Status MakeStateFolder(const std::string& folder) {
-  std::error_code error;
-  const bool fresh = fs::create_directories(folder, error);
-  if (!error && fresh) fs::permissions(folder, fs::perms::owner_all, error);
-  if (error || !fs::is_directory(folder) || access(folder.c_str(), W_OK | X_OK) != 0) {
-    return Fail(ErrorCode::Invalid, "the state folder " + folder + " can't be used: " +
-                                        (error ? error.message() : "it is not a folder that you can write") +
-                                        "; name another with --state-dir");
-  }
-  return {};
+Result<std::string> MakeStateFolder(const std::string& folder) {
+  auto trusted = MakeTrustedFolder(folder, "state folder");
+  if (!trusted)
+    return Fail(trusted.error().code, trusted.error().message + ", or name another with --state-dir");
+  if (access(trusted->c_str(), W_OK | X_OK) == 0) return trusted;
+  return Fail(ErrorCode::Invalid, "the state folder '" + folder + "' can't be written: " +
+                                      std::strerror(errno) + "; name another with --state-dir");
 }
 
 std::string Actor() {

@@ -18,8 +18,9 @@ std::string DefaultPluginFolder();
 // home.
 std::string DefaultStateFolder();
 
-// Makes the folder, and those above it, for its owner alone. Unavailable where that can't be done.
-Status MakeStateFolder(const std::string& folder);
+// The folder's real path; it is made where it is missing. Invalid where it can't be used, or where others
+// could change what is in it (framework/files/trust.h): recorders and loaded plugins stand there.
+Result<std::string> MakeStateFolder(const std::string& folder);
 
 // user@host, for the audit.
 std::string Actor();

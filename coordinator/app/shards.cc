@@ -1,18 +1,23 @@
 #include "coordinator/app/shards.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "coordinator/app/store_factory.h"
 #include "coordinator/app/terminal.h"
 #include "framework/base/suggest.h"
+#include "framework/files/paths.h"
 
 namespace millrace {
 namespace {
 
 bool IsSqlite(const Shard& shard) { return shard.url.kind == StoreUrl::Kind::Sqlite; }
 
-bool FileMissing(const Shard& shard) { return IsSqlite(shard) && !std::filesystem::exists(shard.url.path); }
+Result<bool> FileMissing(const Shard& shard) {
+  if (!IsSqlite(shard)) return false;
+  auto there = PathExists(shard.url.path);
+  if (!there) return Fail(there.error().code, shard.store->Describe() + ": " + there.error().message);
+  return !*there;
+}
 
 // How the store is named on a command line: without it the user would type the address twice.
 std::string StoreFlag(const Shard& shard) { return " --store '" + shard.config.url + "'"; }
@@ -65,7 +70,9 @@ Result<Shards> OpenShards(const Settings& settings) {
 }
 
 Status Reach(Shard& shard, Missing missing) {
-  if (!FileMissing(shard)) return shard.store->Ping();
+  const auto lacks_file = FileMissing(shard);
+  if (!lacks_file) return Fail(lacks_file.error());
+  if (!*lacks_file) return shard.store->Ping();
   if (missing == Missing::Make) return {};
   return Fail(ErrorCode::Invalid, shard.store->Describe() +
                                       " does not exist: make it with millrace schema apply" +
@@ -73,7 +80,9 @@ Status Reach(Shard& shard, Missing missing) {
 }
 
 Status ReadTables(Shard& shard, Missing missing) {
-  if (FileMissing(shard)) {
+  const auto lacks_file = FileMissing(shard);
+  if (!lacks_file) return Fail(lacks_file.error());
+  if (*lacks_file) {
     if (auto made = MakeSchema(shard); !made) return made;
   }
   auto schema = shard.store->OpenSchema();

@@ -12,6 +12,7 @@
 #include "coordinator/app/submitter.h"
 #include "coordinator/app/terminal.h"
 #include "framework/base/time_text.h"
+#include "framework/files/paths.h"
 
 namespace millrace {
 namespace {
@@ -105,6 +106,7 @@ Result<std::unique_ptr<InputRows>> OpenRows(const SubmitOptions& options, Shard&
 // By word of the cluster's configuration a type may be served by another's handler. Where the store is named
 // the cluster is asked only before a type is refused.
 Status CheckType(const SubmitOptions& options, const Settings& settings) {
+  if (auto there = IsFolder(PluginFolder(options.common)); !there) return Fail(there.error());
   const auto at_hand = HandlersAtHand(options.common);
   const Status known = CheckHandlerKnown(options.handler, settings.config, at_hand);
   if (known || !settings.cluster) return known;

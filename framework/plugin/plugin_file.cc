@@ -9,14 +9,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 
+#include "framework/files/paths.h"
+#include "framework/files/trust.h"
 #include "framework/plugin/elf_check.h"
 
 namespace millrace {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::int64_t kLargestPlugin = std::int64_t{1} << 30;
 
@@ -35,44 +34,6 @@ class FileDescriptor {
 };
 
 std::string ErrnoText() { return std::strerror(errno); }
-
-// Who else could change it; empty if nobody.
-std::string TrustProblem(const struct stat& info, bool sticky_is_fine) {
-  if (info.st_uid != 0 && info.st_uid != ::geteuid()) {
-    return "belongs to another user (uid " + std::to_string(info.st_uid) +
-           "); chown it to the user that runs millrace, or to root";
-  }
-  const bool sticky = (info.st_mode & S_ISVTX) != 0;
-  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !(sticky_is_fine && sticky)) {
-    return "can be written by others, who could so run code here; chmod go-w it";
-  }
-  return {};
-}
-
-Status CheckFolders(const std::string& folder) {
-  std::error_code error;
-  const fs::path whole = fs::canonical(folder, error);
-  if (error)
-    return Fail(ErrorCode::Invalid, "the plugin folder '" + folder + "' can't be opened: " + error.message());
-  bool above = false;
-  for (fs::path path = whole;; path = path.parent_path(), above = true) {
-    struct stat info {};
-    if (::stat(path.c_str(), &info) != 0) {
-      return Fail(ErrorCode::Invalid,
-                  "the plugin folder '" + path.string() + "' can't be examined: " + ErrnoText());
-    }
-    if (!S_ISDIR(info.st_mode))
-      return Fail(ErrorCode::Invalid,
-                  "'" + path.string() + "' is not a folder; name the folder that holds the plugins");
-    const std::string problem = TrustProblem(info, above);
-    if (!problem.empty()) {
-      return Fail(ErrorCode::Invalid, (above ? "the folder '" + path.string() + "', above the plugins, "
-                                             : "the plugin folder '" + path.string() + "' ") +
-                                          problem);
-    }
-    if (path == path.root_path()) return {};
-  }
-}
 
 Result<std::string> ReadAll(int fd, const std::string& file) {
   std::string bytes;
@@ -94,7 +55,7 @@ Result<std::string> ReadTrusted(const std::string& file) {
   if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
     return Fail(ErrorCode::Invalid, "the plugin '" + file + "' is not a regular file");
   }
-  if (const std::string problem = TrustProblem(info, false); !problem.empty()) {
+  if (const std::string problem = TrustProblem(info); !problem.empty()) {
     return Fail(ErrorCode::Invalid, "the plugin '" + file + "' " + problem);
   }
   if (info.st_size > kLargestPlugin)
@@ -114,25 +75,12 @@ std::string ContentName(std::string_view bytes) {
   return name;
 }
 
-Status MakeCache(const std::string& cache) {
-  if (::mkdir(cache.c_str(), 0700) != 0 && errno != EEXIST) {
-    return Fail(ErrorCode::Invalid, "the folder '" + cache + "' for loaded plugins can't be made: " +
-                                        ErrnoText() + "; name a --state-dir that exists and can be written");
-  }
-  struct stat info {};
-  if (::stat(cache.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-    return Fail(ErrorCode::Invalid,
-                "'" + cache + "' is not a folder; move it away or name another --state-dir");
-  }
-  if (const std::string problem = TrustProblem(info, false); !problem.empty()) {
-    return Fail(ErrorCode::Invalid, "the folder '" + cache + "' for loaded plugins " + problem);
-  }
-  return {};
-}
-
+// False also for a copy that others could still change.
 bool IsSame(const std::string& path, std::string_view bytes) {
-  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (fd.get() < 0) return false;
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat info {};
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  if (!TrustProblem(info).empty()) return false;
   const auto present = ReadAll(fd.get(), path);
   return present && *present == bytes;
 }
@@ -164,16 +112,9 @@ Status WriteCopy(const std::string& path, std::string_view bytes) {
 }  // namespace
 
 Result<std::vector<std::string>> ListPlugins(const std::string& folder) {
-  if (Status trusted = CheckFolders(folder); !trusted) return Fail(trusted.error());
-  std::vector<std::string> files;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().extension() == ".so") files.push_back(entry->path().string());
-  }
-  if (error)
-    return Fail(ErrorCode::Invalid, "the plugin folder '" + folder + "' can't be read: " + error.message());
-  std::sort(files.begin(), files.end());
-  return files;
+  const auto trusted = TrustedFolder(folder, "plugin folder");
+  if (!trusted) return Fail(trusted.error());
+  return FilesIn(*trusted, ".so");
 }
 
 Result<std::string> StagePlugin(const std::string& file, const std::string& cache) {
@@ -183,8 +124,9 @@ Result<std::string> StagePlugin(const std::string& file, const std::string& cach
     return Fail(ErrorCode::Invalid, "the plugin '" + file + "' " + problem +
                                         "; build or copy it again, or take it out of the folder");
   }
-  if (Status made = MakeCache(cache); !made) return Fail(made.error());
-  const std::string copy = cache + "/" + fs::path(file).stem().string() + "-" + ContentName(*bytes) + ".so";
+  const auto trusted = MakeTrustedFolder(cache, "folder for loaded plugins");
+  if (!trusted) return Fail(trusted.error());
+  const std::string copy = *trusted + "/" + StemOf(file) + "-" + ContentName(*bytes) + ".so";
   if (!IsSame(copy, *bytes)) {
     if (Status written = WriteCopy(copy, *bytes); !written) return Fail(written.error());
   }

@@ -10,13 +10,15 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
+
+#include "framework/files/paths.h"
+#include "framework/files/trust.h"
 
 namespace millrace {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x31544847494c464d;  // "MFLIGHT1"
+constexpr std::uint64_t kMagic = 0x32544847494c464d;  // "MFLIGHT2"
 constexpr std::size_t kLives = 256;
 constexpr std::size_t kSlots = 4096;
 constexpr std::string_view kSuffix = ".flight";
@@ -39,6 +41,27 @@ std::string BootId() {
   return id;
 }
 
+// `<worker>.<hex>`, as recorders and incarnations are named.
+std::string_view WorkerOf(std::string_view name) { return name.substr(0, name.rfind('.')); }
+
+// Open and locked, or -1. Reports what others could have put there; a file that another process has is no
+// problem, nor one that it has just discarded: the lock of that says nothing.
+int OpenLocked(const std::string& path, std::string& problem) {
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return -1;
+  struct stat opened {};
+  struct stat named {};
+  if (fstat(file, &opened) == 0) {
+    problem = S_ISREG(opened.st_mode) ? TrustProblem(opened) : "is not a regular file; remove it";
+    if (problem.empty() && flock(file, LOCK_EX | LOCK_NB) == 0 && stat(path.c_str(), &named) == 0 &&
+        opened.st_ino == named.st_ino) {
+      return file;
+    }
+  }
+  close(file);
+  return -1;
+}
+
 struct LifeEntry {
   std::array<char, 256> store;
   std::array<char, 72> incarnation;
@@ -56,6 +79,7 @@ struct Slot {
 
 struct FlightRecorder::Layout {
   std::uint64_t magic;
+  std::uint64_t inode;  // of this very file: a copy of it speaks for nobody
   std::array<char, 48> boot_id;
   std::uint64_t stopping;
   std::uint64_t life_count;
@@ -84,14 +108,18 @@ Result<std::unique_ptr<FlightRecorder>> FlightRecorder::Create(const std::string
   if (const int error = posix_fallocate(file, 0, sizeof(Layout)); error != 0) return give_up("filled", error);
   void* memory = mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return give_up("mapped", errno);
-  auto* map = static_cast<Layout*>(memory);
-  Put(map->boot_id, BootId());
-  map->magic = kMagic;
-  if (rename(draft.c_str(), path.c_str()) != 0) {
+  const auto unmap_and_give_up = [&](const char* what) {
     const int error = errno;
     munmap(memory, sizeof(Layout));
-    return give_up("named", error);
-  }
+    return give_up(what, error);
+  };
+  auto* map = static_cast<Layout*>(memory);
+  struct stat info {};
+  if (fstat(file, &info) != 0) return unmap_and_give_up("examined");
+  map->inode = info.st_ino;
+  Put(map->boot_id, BootId());
+  map->magic = kMagic;
+  if (rename(draft.c_str(), path.c_str()) != 0) return unmap_and_give_up("named");
   std::unique_ptr<FlightRecorder> recorder(new FlightRecorder(path, file, map));
   MutexLock lock(recorder->mutex_);
   for (std::size_t i = kSlots; i > 0; --i) recorder->free_.push_back(i - 1);
@@ -146,28 +174,23 @@ std::vector<std::unique_ptr<DeadRecorder>> DeadRecorder::Collect(const std::stri
                                                                  const std::set<std::string>& passed_over,
                                                                  std::vector<std::string>* problems) {
   std::vector<std::unique_ptr<DeadRecorder>> found;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string path = entry.path().string();
-    if (!path.ends_with(kSuffix)) continue;
-    const std::string name = entry.path().stem().string();
+  const auto report = [&](const std::string& problem) {
+    if (problems != nullptr) problems->push_back(problem);
+  };
+  const auto paths = FilesIn(folder, kSuffix);
+  if (!paths) report(paths.error().message);
+  for (const std::string& path : paths.value_or(std::vector<std::string>{})) {
+    const std::string name = StemOf(path);
     if (passed_over.contains(name)) continue;
-    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    std::string problem;
+    const int file = OpenLocked(path, problem);
+    if (!problem.empty()) report(path + " " + problem);
     if (file < 0) continue;
-    struct stat opened {};
-    struct stat named {};
-    // The lock of a file that another process has just discarded says nothing.
-    if (flock(file, LOCK_EX | LOCK_NB) != 0 || fstat(file, &opened) != 0 || stat(path.c_str(), &named) != 0 ||
-        opened.st_ino != named.st_ino) {
-      close(file);
-      continue;
-    }
     std::unique_ptr<DeadRecorder> recorder(new DeadRecorder(path, name, file));
     if (recorder->Read()) {
       found.push_back(std::move(recorder));
-    } else if (problems != nullptr) {
-      problems->push_back(path +
-                          " is not a whole flight recorder of this version; remove it if no worker uses it");
+    } else {
+      report(path + " is not a whole flight recorder of this version; remove it if no worker uses it");
     }
   }
   return found;
@@ -183,14 +206,20 @@ bool DeadRecorder::Read() {
     if (n <= 0) return false;
     got += static_cast<std::size_t>(n);
   }
-  if (layout->magic != kMagic || layout->life_count > kLives) return false;
+  struct stat info {};
+  if (layout->magic != kMagic || layout->life_count > kLives || fstat(file_, &info) != 0 ||
+      layout->inode != info.st_ino) {
+    return false;
+  }
   for (std::size_t i = 0; i < layout->life_count; ++i) {
     lives_.push_back({Get(layout->lives[i].store), Get(layout->lives[i].incarnation)});
+    if (WorkerOf(lives_.back().incarnation) != WorkerOf(name_)) return false;
   }
   if (layout->stopping != 0 || Get(layout->boot_id) != BootId()) return true;
   for (const Slot& slot : layout->slots) {
     if (slot.active == 0) continue;
     runs_.push_back({Get(slot.incarnation), {Get(slot.table), slot.id}, slot.attempt});
+    if (!IsTableName(runs_.back().key.table)) return false;
   }
   return true;
 }

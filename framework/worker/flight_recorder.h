@@ -3,7 +3,10 @@
 //
 // One file per worker process, DIR/<worker>.<hex>.flight, under flock for the process's life (a shared
 // mapping survives SIGKILL; nothing is synced, since a reboot charges nobody). Made with posix_fallocate, so
-// that a full disk is an error at the start and not a SIGBUS later.
+// that a full disk is an error at the start and not a SIGBUS later. What it says ends an incarnation at once,
+// so that it is believed only where nobody else can have written it: DIR is a trusted folder
+// (framework/files/trust.h), the file is this user's or root's, it is the very file that it says it is (no
+// copy of a living worker's), and it speaks of incarnations of the worker that it is named after.
 #pragma once
 
 #include <array>
@@ -63,7 +66,7 @@ class FlightRecorder {
 class DeadRecorder {
  public:
   // Those of the folder whose lock could be taken, but for the names in `passed_over`. Files that are no
-  // recorders, or are torn, are reported in `problems` and left alone.
+  // recorders, are torn, or could be another's, are reported in `problems` and left alone.
   static std::vector<std::unique_ptr<DeadRecorder>> Collect(const std::string& folder,
                                                             const std::set<std::string>& passed_over,
                                                             std::vector<std::string>* problems);

@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include "framework/base/log.h"
+#include "framework/files/trust.h"
 #include "framework/worker/config_follower.h"
 #include "framework/worker/mill_set.h"
 #include "framework/worker/worker_id.h"
@@ -134,16 +134,14 @@ Status Worker::Body::Start() {
 }
 
 Status Worker::Body::TakeRecorder(const std::string& worker) {
-  const std::string folder = options_.state_dir + "/recorders";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return Fail(ErrorCode::Invalid, folder + " can't be made: " + error.message());
+  const auto folder = MakeTrustedFolder(options_.state_dir + "/recorders", "folder of flight recorders");
+  if (!folder) return Fail(folder.error());
   Random random = Random::FromSystem();
   const std::string name = worker + "." + random.Hex(12);
-  auto recorder = FlightRecorder::Create(folder, name);
+  auto recorder = FlightRecorder::Create(*folder, name);
   if (!recorder) return Fail(recorder.error());
   recorder_ = std::move(*recorder);
-  dead_recorders_ = std::make_unique<DeadRecorders>(folder, name);
+  dead_recorders_ = std::make_unique<DeadRecorders>(*folder, name);
   return {};
 }
 

@@ -8,7 +8,8 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
+
+#include "framework/files/trust.h"
 
 namespace millrace {
 namespace {
@@ -50,12 +51,10 @@ Status CheckWorkerId(const std::string& name) {
 }
 
 Result<std::unique_ptr<WorkerId>> WorkerId::Take(const std::string& state_dir, const std::string& wanted) {
-  const std::string folder = state_dir + "/workers";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return Fail(ErrorCode::Invalid,
-                folder + " can't be made: " + error.message() + "; choose another --state-dir");
+  const auto trusted = MakeTrustedFolder(state_dir + "/workers", "folder of worker locks");
+  if (!trusted)
+    return Fail(trusted.error().code, trusted.error().message + "; or choose another --state-dir");
+  const std::string& folder = *trusted;
   if (!wanted.empty()) {
     if (Status good = CheckWorkerId(wanted); !good) return Fail(good.error());
     auto file = TryLock(folder + "/" + wanted + ".lock");

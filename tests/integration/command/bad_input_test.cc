@@ -53,6 +53,16 @@ const BadInput kTable[] = {
     {"handler run noop --config secret.json", 2,
      "the environment variable MILLRACE_NO_SUCH_SECRET is not set"},
     {"task list --state wating", 2, "is no task state"},
+    {"run --store sqlite:loop/x.db", 3, "loop/x.db.lock can't be opened: Too many levels"},
+    {"task list --store sqlite:loop/x.db", 2, "'loop/x.db' can't be examined: Too many levels"},
+    {"task list --store sqlite:$long", 2, "nnn' can't be examined: File name too long"},
+    {"run --plugins loop", 2, "the plugin folder 'loop' can't be opened: Too many levels"},
+    {"submit --handler noop --plugins $long", 2, "nnn' can't be examined: File name too long"},
+    {"run --state-dir loop/x", 2, "the state folder 'loop/x' can't be made: Too many levels"},
+    {"run --state-dir open", 2, "the state folder 'open' can be written by others"},
+    {"run --config loop", 2, "loop"},
+    {"submit --handler noop --from loop.csv", 2, "loop.csv can't be read: Too many levels"},
+    {"cluster plan --simulate $long", 2, "nnn can't be read: File name too long"},
 };
 
 TEST_F(CommandTest, BadInputSaysWhatWhereAndWhatToDo) {
@@ -61,8 +71,15 @@ TEST_F(CommandTest, BadInputSaysWhatWhereAndWhatToDo) {
   Write("secret.json",
         R"({"handlers":{"noop":{"secrets":{"token":{"variable":"MILLRACE_NO_SUCH_SECRET"}}}}})");
   Run("schema apply --store sqlite:made.db");
+  std::filesystem::create_symlink("loop", folder_ + "/loop");
+  std::filesystem::create_symlink("loop.csv", folder_ + "/loop.csv");
+  std::filesystem::create_directory(folder_ + "/open");
+  std::filesystem::permissions(folder_ + "/open", std::filesystem::perms::all);
   for (const BadInput& bad : kTable) {
-    const ProcessResult result = Run(bad.arguments);
+    std::string arguments = bad.arguments;
+    if (const auto at = arguments.find("$long"); at != std::string::npos)
+      arguments.replace(at, 5, std::string(300, 'n'));
+    const ProcessResult result = Run(arguments);
     EXPECT_EQ(result.exit_code, bad.exit_code) << bad.arguments << "\n" << result.output;
     EXPECT_THAT(result.output, ::testing::HasSubstr(bad.says)) << bad.arguments;
   }

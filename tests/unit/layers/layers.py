@@ -11,7 +11,7 @@ import sys
 BASE = {"framework/base"}
 TASK = BASE | {"framework/task"}
 STORE = TASK | {"framework/store"}
-PLUGIN = STORE | {"framework/config", "framework/include", "framework/plugin"}
+PLUGIN = STORE | {"framework/config", "framework/files", "framework/include", "framework/plugin"}
 WORKER = PLUGIN | {"framework/policy", "framework/exec", "framework/metrics", "framework/worker"}
 FRAMEWORK = WORKER | {"framework/http"}
 ADAPTERS = {"framework/store/mysql", "framework/store/sqlite"}
@@ -19,6 +19,7 @@ COORDINATOR = FRAMEWORK | {"coordinator/coordination", "coordinator/planner"}
 ARROWS = {
     "framework/include": set(),
     "framework/base": set(),
+    "framework/files": BASE,
     "framework/task": BASE,
     "framework/policy": TASK,
     "framework/exec": BASE,
@@ -51,6 +52,7 @@ HOMES = [
     (re.compile(r"sqlite3\.h"), {"framework/store/sqlite"}, "SQLite"),
     (re.compile(r"zookeeper/"), {"coordinator/coordination/zookeeper"}, "the ZooKeeper client"),
     (re.compile(r"glog/"), {"framework/base"}, "glog"),
+    (re.compile(r"filesystem$"), {"framework/files"}, "<filesystem>, whose calls throw by default,"),
 ]
 THREADS = re.compile(r"std::(j?thread\b(?!::)|async\b)|\bpthread_create\b")
 SWALLOWS = re.compile(r"(->|\.)(commit|rollback|setAutoCommit)\(|OPT_RECONNECT")

@@ -129,7 +129,7 @@ TEST_F(PluginLoadingTest, AFolderThatOthersCanWriteIsRefused) {
   }
   ::chmod(folder_.c_str(), 0755);
   ::chmod(root_.c_str(), 0777);
-  EXPECT_THAT(Refusal(), HasSubstr("above the plugins"));
+  EXPECT_THAT(Refusal(), HasSubstr("above the plugin folder"));
   ::chmod(root_.c_str(), 0700);
   EXPECT_TRUE(Load().has_value());
 }
@@ -140,6 +140,22 @@ TEST_F(PluginLoadingTest, AFileThatOthersCanWriteIsRefused) {
     ::chmod((folder_ / "noop.so").c_str(), mode);
     EXPECT_THAT(Refusal(), AllOf(HasSubstr("noop.so"), HasSubstr("chmod go-w")));
   }
+}
+
+TEST_F(PluginLoadingTest, ACacheBelowAFolderThatOthersCanWriteIsRefused) {
+  PutNoop();
+  ASSERT_TRUE(Load().has_value());
+  ::chmod((root_ / "state").c_str(), 0777);
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("above the folder for loaded plugins"), HasSubstr("chmod go-w")));
+}
+
+TEST_F(PluginLoadingTest, ACopyThatOthersCanWriteIsReplacedBeforeItIsLoaded) {
+  PutNoop();
+  ASSERT_TRUE(Load().has_value());
+  const fs::path copy = *fs::directory_iterator(root_ / "state" / "plugins");
+  ::chmod(copy.c_str(), 0777);
+  ASSERT_TRUE(Load().has_value());
+  EXPECT_EQ(fs::status(copy).permissions(), fs::perms::owner_read | fs::perms::owner_exec);
 }
 
 TEST_F(PluginLoadingTest, AMissingFolderIsNamed) {

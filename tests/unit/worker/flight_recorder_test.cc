@@ -43,6 +43,13 @@ class FlightRecorderTest : public ::testing::Test {
     ASSERT_TRUE(WIFSIGNALED(status));
   }
 
+  // What stands there is reported and believed in nothing.
+  void ExpectOneProblem() const {
+    std::vector<std::string> problems;
+    EXPECT_THAT(DeadRecorder::Collect(folder_, {"other"}, &problems), IsEmpty());
+    EXPECT_THAT(problems, SizeIs(1));
+  }
+
   std::string folder_;
 };
 
@@ -84,6 +91,39 @@ TEST_F(FlightRecorderTest, ATornFileIsReportedAndLeftAlone) {
   EXPECT_THAT(DeadRecorder::Collect(folder_, {"other"}, &problems), IsEmpty());
   EXPECT_THAT(problems, SizeIs(1));
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/torn.flight"));
+}
+
+// A copied state folder, a snapshot that was restored: its lock is free while the worker lives.
+TEST_F(FlightRecorderTest, ACopyOfALivingWorkersRecorderSpeaksForNobody) {
+  auto live = FlightRecorder::Create(folder_, "w.1");
+  ASSERT_TRUE(live);
+  (*live)->NoteLife("sqlite:a", "w.life");
+  std::filesystem::copy_file(folder_ + "/w.1.flight", folder_ + "/w.2.flight");
+  ExpectOneProblem();
+}
+
+TEST_F(FlightRecorderTest, ARecorderThatOthersCanWriteIsNotBelieved) {
+  DieRecording([](FlightRecorder&) {});
+  std::filesystem::permissions(folder_ + "/w.1.flight", std::filesystem::perms(0666));
+  ExpectOneProblem();
+}
+
+TEST_F(FlightRecorderTest, ARecorderSpeaksForTheWorkerThatItIsNamedAfterAlone) {
+  DieRecording([](FlightRecorder&) {});
+  std::filesystem::rename(folder_ + "/w.1.flight", folder_ + "/v.1.flight");
+  ExpectOneProblem();
+}
+
+TEST_F(FlightRecorderTest, ATableNameThatMayNotStandInSqlIsNotBelieved) {
+  DieRecording([](FlightRecorder&) {});
+  std::fstream file(folder_ + "/w.1.flight", std::ios::in | std::ios::out | std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(file), {}};
+  for (auto at = whole.find("tasks"); at != std::string::npos; at = whole.find("tasks", at + 1)) {
+    file.seekp(static_cast<std::streamoff>(at));
+    file << "t;DROP";
+  }
+  file.close();
+  ExpectOneProblem();
 }
 
 TEST_F(FlightRecorderTest, AFullRecorderNotesNothingAndGoesOn) {

@@ -1,0 +1,33 @@
+#include "coordinator/app/last_resort.h"
+
+#include <exception>
+#include <new>
+#include <string>
+
+#include "coordinator/app/exit_code.h"
+#include "coordinator/app/terminal.h"
+
+namespace millrace {
+namespace {
+
+int Ended(const std::string& why) {
+  PrintError(why);
+  return static_cast<int>(ExitCode::SomethingFailed);
+}
+
+}  // namespace
+
+int WithLastResort(const std::function<int()>& command) {
+  try {
+    return command();
+  } catch (const std::bad_alloc&) {
+    return Ended("out of memory; give it more, or less to do at once");
+  } catch (const std::exception& defect) {
+    return Ended(std::string("millrace has a defect here, please report it with the command: ") +
+                 defect.what());
+  } catch (...) {
+    return Ended("millrace has a defect here, please report it with the command: an unknown exception");
+  }
+}
+
+}  // namespace millrace

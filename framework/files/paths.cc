@@ -1,0 +1,65 @@
+#include "framework/files/paths.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<fs::file_status> Look(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!error || status.type() == fs::file_type::not_found) return status;
+  return Fail(ErrorCode::Invalid, "'" + path + "' can't be examined: " + error.message());
+}
+
+}  // namespace
+
+Result<bool> PathExists(const std::string& path) {
+  const auto status = Look(path);
+  if (!status) return Fail(status.error());
+  return fs::exists(*status);
+}
+
+Result<bool> IsFolder(const std::string& path) {
+  const auto status = Look(path);
+  if (!status) return Fail(status.error());
+  return fs::is_directory(*status);
+}
+
+Result<bool> IsPlainFile(const std::string& path) {
+  const auto status = Look(path);
+  if (!status) return Fail(status.error());
+  return fs::is_regular_file(*status);
+}
+
+Result<std::vector<std::string>> FilesIn(const std::string& folder, std::string_view ending) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::string path = entry->path().string();
+    if (path.ends_with(ending)) files.push_back(std::move(path));
+  }
+  if (error) return Fail(ErrorCode::Invalid, "'" + folder + "' can't be read: " + error.message());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string StemOf(const std::string& path) { return fs::path(path).stem().string(); }
+
+std::string FolderOf(const std::string& path) { return fs::path(path).parent_path().string(); }
+
+std::string FolderOfProgram() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path().string();
+}
+
+std::string TemporaryFolder() {
+  std::error_code error;
+  const fs::path folder = fs::temp_directory_path(error);
+  return error ? "/tmp" : folder.string();
+}
+
+}  // namespace millrace
