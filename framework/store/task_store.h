@@ -150,11 +150,14 @@ class TaskStore {
   virtual Result<std::vector<bool>> StillRunning(const std::string& incarnation,
                                                  std::span<const Settlement> batch) = 0;
 
-  // Of these running tasks, those whose `cancel` is set; saves the progress given first (those still this
-  // attempt's alone).
-  virtual Result<std::vector<TaskKey>> Attend(const std::string& incarnation,
-                                              std::span<const TaskKey> running,
-                                              std::span<const TaskProgress> progress) = 0;
+  // Of these running tasks, those whose `cancel` is set. Waits for nobody's lock.
+  virtual Result<std::vector<TaskKey>> Cancelled(const std::string& incarnation,
+                                                 std::span<const TaskKey> running) = 0;
+
+  // Saves the progress of those that are still this attempt's; at most one entry for a task. Returns those
+  // whose row somebody has locked: they are not saved, and to be tried again.
+  virtual Result<std::vector<TaskKey>> SaveProgress(const std::string& incarnation,
+                                                    std::span<const TaskProgress> progress) = 0;
 };
 
 }  // namespace millrace

@@ -192,14 +192,19 @@ Result<std::vector<bool>> MemoryTaskStore::StillRunning(const std::string& incar
   return running;
 }
 
-Result<std::vector<TaskKey>> MemoryTaskStore::Attend(const std::string& incarnation,
-                                                     std::span<const TaskKey> running,
-                                                     std::span<const TaskProgress> progress) {
+Result<std::vector<TaskKey>> MemoryTaskStore::SaveProgress(const std::string& incarnation,
+                                                           std::span<const TaskProgress> progress) {
   MutexLock lock(shard_.mutex);
   for (const TaskProgress& mark : progress) {
     TaskRecord* row = shard_.state.Running(mark.key, incarnation, mark.attempt);
     if (row != nullptr) row->task.progress = Shorten(mark.progress);
   }
+  return std::vector<TaskKey>{};
+}
+
+Result<std::vector<TaskKey>> MemoryTaskStore::Cancelled(const std::string& incarnation,
+                                                        std::span<const TaskKey> running) {
+  MutexLock lock(shard_.mutex);
   std::vector<TaskKey> cancelled;
   for (const TaskKey& key : running) {
     auto table = shard_.state.Table(key.table);

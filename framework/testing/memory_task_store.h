@@ -21,8 +21,10 @@ class MemoryTaskStore final : public TaskStore {
   Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) override;
   Result<std::vector<bool>> StillRunning(const std::string& incarnation,
                                          std::span<const Settlement> batch) override;
-  Result<std::vector<TaskKey>> Attend(const std::string& incarnation, std::span<const TaskKey> running,
-                                      std::span<const TaskProgress> progress) override;
+  Result<std::vector<TaskKey>> Cancelled(const std::string& incarnation,
+                                         std::span<const TaskKey> running) override;
+  Result<std::vector<TaskKey>> SaveProgress(const std::string& incarnation,
+                                            std::span<const TaskProgress> progress) override;
 
  private:
   // Raises the attempt of the rows that run under the incarnation with `attempt`; returns them.

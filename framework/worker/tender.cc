@@ -43,7 +43,8 @@ void Tender::Run() {
     const bool woken = wake_.WaitFor(std::min(kAttendInterval, rewind));
     const std::shared_ptr<Standing> life = parts_.host.Life();
     if (stopping_.load() || !life || !life->MayStart(parts_.clock.Now())) continue;
-    Attend(life);
+    AskToStop(life);  // before anything that may wait for somebody's lock
+    WriteProgress(life);
     AdoptAgain();
     ChargeTheDead();
     if (parts_.coverage != nullptr) parts_.coverage->Look(parts_.host.Peers());
@@ -70,29 +71,37 @@ bool Tender::Charge(const Burial& burial) {
   return true;
 }
 
-void Tender::Attend(const std::shared_ptr<Standing>& life) {
-  std::vector<TaskProgress> progress;
-  {
-    MutexLock lock(mutex_);
-    for (auto& [key, saved] : progress_) progress.push_back(std::move(saved));
-    progress_.clear();
-  }
+void Tender::AskToStop(const std::shared_ptr<Standing>& life) {
   const std::vector<FlightPtr> flights = parts_.in_flight.Flights();
-  if (flights.empty() && progress.empty()) return;
+  if (flights.empty()) return;
   std::vector<TaskKey> keys;
   keys.reserve(flights.size());
   for (const FlightPtr& flight : flights) keys.push_back(flight->task.key);
-  const auto cancelled = store_->Attend(life->incarnation(), keys, progress);
-  if (!cancelled) {  // what could not be saved is saved with the next round, unless there is newer
-    MutexLock lock(mutex_);
-    for (const TaskProgress& saved : progress) progress_.try_emplace(saved.key, saved);
-    return;
-  }
+  const auto read = store_->Cancelled(life->incarnation(), keys);
+  if (!read || read->empty()) return;
+  const std::set<TaskKey> cancelled(read->begin(), read->end());
   for (const FlightPtr& flight : flights) {
-    if (std::find(cancelled->begin(), cancelled->end(), flight->task.key) != cancelled->end()) {
-      flight->cancel.store(true);
-    }
+    if (cancelled.contains(flight->task.key)) flight->cancel.store(true);
   }
+}
+
+// What could not be saved is saved with the next round, unless there is newer.
+void Tender::WriteProgress(const std::shared_ptr<Standing>& life) {
+  std::map<TaskKey, TaskProgress> taken;
+  {
+    MutexLock lock(mutex_);
+    taken.swap(progress_);
+  }
+  if (taken.empty()) return;
+  std::vector<TaskProgress> progress;
+  for (const auto& [key, saved] : taken) progress.push_back(saved);
+  const auto locked = store_->SaveProgress(life->incarnation(), progress);
+  if (locked) {
+    const std::set<TaskKey> again(locked->begin(), locked->end());
+    std::erase_if(taken, [&](const auto& entry) { return !again.contains(entry.first); });
+  }
+  MutexLock lock(mutex_);
+  progress_.merge(taken);
 }
 
 void Tender::Sweep(const std::shared_ptr<Standing>& life) {

@@ -1,5 +1,5 @@
-// Tends one shard beside the scan: hands over cancels and progress, charges what dead processes of this host
-// left running, and sweeps the heads of all groups for rows that run under this life without its knowing
+// Tends one shard beside the scan: hands over cancels, then progress, charges what dead processes of this
+// host left running, and sweeps the heads of all groups for rows that run under this life without its knowing
 // (adopted) or under a dead one (rescued).
 //
 // A sweep goes by the scanner's due map, so that a table is asked for it once a poll and not twice. It needs
@@ -72,7 +72,8 @@ class Tender {
       std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint64_t>>;  // claimer, attempt
 
   void Run();
-  void Attend(const std::shared_ptr<Standing>& life);
+  void AskToStop(const std::shared_ptr<Standing>& life);
+  void WriteProgress(const std::shared_ptr<Standing>& life);
   void ChargeTheDead();
   bool Charge(const Burial& burial);
   void Sweep(const std::shared_ptr<Standing>& life);

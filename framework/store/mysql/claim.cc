@@ -50,7 +50,7 @@ Result<std::vector<Task>> MysqlTaskStore::Claim(const ClaimRequest& request) {
   for (int look = 0; !ids.empty(); ++look) {
     auto claimed = ClaimIds(request, ids);
     if (claimed || claimed.error().code != ErrorCode::Conflict || look == 2) return claimed;
-    auto free = FreeIds(request, ids);
+    auto free = FreeIds(request.table, ids);
     if (!free) return Fail(free.error());
     ids = std::move(*free);
   }
@@ -78,11 +78,12 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request,
                                         " is marked dead; register anew");
 }
 
-// Which rows could be claimed without waiting for somebody else's lock. The locks end with the statement.
-Result<std::vector<std::uint64_t>> MysqlTaskStore::FreeIds(const ClaimRequest& request,
+// Which rows could be changed without waiting for somebody else's lock, sorted. The locks end with the
+// statement.
+Result<std::vector<std::uint64_t>> MysqlTaskStore::FreeIds(const std::string& table,
                                                            std::span<const std::uint64_t> ids) {
   std::vector<std::uint64_t> free;
-  Status read = session_.Query("SELECT id FROM " + request.table + " FORCE INDEX (PRIMARY) WHERE id IN (" +
+  Status read = session_.Query("SELECT id FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" +
                                    List(ids) + ") ORDER BY id FOR UPDATE SKIP LOCKED",
                                [&](const Row& row) { free.push_back(row.Number(1)); });
   if (!read) return Fail(read.error());

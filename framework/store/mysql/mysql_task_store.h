@@ -1,6 +1,7 @@
 // The mill's session. Its parts: due.cc (map and scan), claim.cc, rescue.cc, ledger.cc (keys), settle.cc.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,14 +29,16 @@ class MysqlTaskStore final : public TaskStore {
   Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) override;
   Result<std::vector<bool>> StillRunning(const std::string& incarnation,
                                          std::span<const Settlement> batch) override;
-  Result<std::vector<TaskKey>> Attend(const std::string& incarnation, std::span<const TaskKey> running,
-                                      std::span<const TaskProgress> progress) override;
+  Result<std::vector<TaskKey>> Cancelled(const std::string& incarnation,
+                                         std::span<const TaskKey> running) override;
+  Result<std::vector<TaskKey>> SaveProgress(const std::string& incarnation,
+                                            std::span<const TaskProgress> progress) override;
 
  private:
   // One query; the first brings the clock and the pauses.
   Status ReadPart(std::span<const DueScope> part, bool first, DueMap& map);
   Result<std::vector<Task>> ClaimIds(const ClaimRequest& request, std::span<const std::uint64_t> ids);
-  Result<std::vector<std::uint64_t>> FreeIds(const ClaimRequest& request, std::span<const std::uint64_t> ids);
+  Result<std::vector<std::uint64_t>> FreeIds(const std::string& table, std::span<const std::uint64_t> ids);
   Result<std::vector<Task>> ReadClaimed(const ClaimRequest& request, const std::string& ids,
                                         std::uint32_t attempt);
   Result<bool> IsAlive(const std::string& incarnation);
@@ -44,7 +47,9 @@ class MysqlTaskStore final : public TaskStore {
                                          std::uint32_t seen);
   Result<std::set<std::uint64_t>> AlreadyMine(const std::string& incarnation, std::span<const Task> tasks);
   Result<std::vector<KeyVerdict>> EnterKeys(const std::string& incarnation, std::span<const Task> tasks);
-  Status SaveProgress(const std::string& incarnation, std::span<const TaskProgress> progress);
+  using ProgressTexts = std::map<std::uint64_t, std::string>;  // by task id, of one table
+  // Takes out those whose rows somebody has locked, and returns them.
+  Result<std::vector<TaskKey>> LeaveOutLocked(const std::string& table, ProgressTexts& texts);
 
   Session session_;
   GroupPlan plan_;

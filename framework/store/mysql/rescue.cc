@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "framework/base/utf8.h"
@@ -6,6 +7,22 @@
 #include "framework/store/mysql/sql_text.h"
 
 namespace millrace::mysql {
+namespace {
+
+std::string ProgressText(const std::string& table, const std::string& incarnation, std::uint32_t attempt,
+                         const std::map<std::uint64_t, std::string>& texts) {
+  std::vector<std::uint64_t> ids;
+  std::string cases;
+  for (const auto& [id, text] : texts) {
+    ids.push_back(id);
+    cases += " WHEN " + std::to_string(id) + " THEN " + Quote(text);
+  }
+  return "UPDATE " + table + " FORCE INDEX (PRIMARY) SET progress=CASE id" + cases +
+         " END, updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + List(ids) +
+         ") AND state=2 AND claimed_by=" + Quote(incarnation) + " AND attempt=" + std::to_string(attempt);
+}
+
+}  // namespace
 
 Result<std::vector<std::uint64_t>> MysqlTaskStore::Rescue(const RescueRequest& request) {
   std::vector<std::uint64_t> ids = Sorted(request.ids);
@@ -47,10 +64,8 @@ Result<std::vector<std::uint64_t>> MysqlTaskStore::Rescue(const RescueRequest& r
   return rescued;
 }
 
-Result<std::vector<TaskKey>> MysqlTaskStore::Attend(const std::string& incarnation,
-                                                    std::span<const TaskKey> running,
-                                                    std::span<const TaskProgress> progress) {
-  if (Status saved = SaveProgress(incarnation, progress); !saved) return Fail(saved.error());
+Result<std::vector<TaskKey>> MysqlTaskStore::Cancelled(const std::string& incarnation,
+                                                       std::span<const TaskKey> running) {
   std::map<std::string, std::vector<std::uint64_t>> tables;
   for (const TaskKey& key : running) tables[key.table].push_back(key.id);
   std::vector<TaskKey> cancelled;
@@ -69,27 +84,43 @@ Result<std::vector<TaskKey>> MysqlTaskStore::Attend(const std::string& incarnati
   return cancelled;
 }
 
-Status MysqlTaskStore::SaveProgress(const std::string& incarnation, std::span<const TaskProgress> progress) {
-  std::map<std::pair<std::string, std::uint32_t>, std::map<std::uint64_t, std::string>> groups;
+Result<std::vector<TaskKey>> MysqlTaskStore::SaveProgress(const std::string& incarnation,
+                                                          std::span<const TaskProgress> progress) {
+  std::map<std::pair<std::string, std::uint32_t>, ProgressTexts> groups;
   for (const TaskProgress& one : progress) {
-    // A text that the database refuses would keep the others', and the answer, away.
+    // A text that the database refuses would keep the others' away.
     if (!IsUtf8(one.progress)) continue;
     groups[{one.key.table, one.attempt}][one.key.id] = Shorten(one.progress);
   }
-  for (const auto& [group, texts] : groups) {
-    std::vector<std::uint64_t> ids;
-    std::string cases;
-    for (const auto& [id, text] : texts) {
-      ids.push_back(id);
-      cases += " WHEN " + std::to_string(id) + " THEN " + Quote(text);
+  std::vector<TaskKey> locked;
+  for (auto& [group, texts] : groups) {
+    const auto& [table, attempt] = group;
+    auto saved = session_.Write(ProgressText(table, incarnation, attempt, texts));
+    if (!saved && saved.error().code == ErrorCode::Conflict) {
+      // Somebody holds one of them (a person's edit, a rescue that waits): the others need not wait for it.
+      auto left_out = LeaveOutLocked(table, texts);
+      if (!left_out) return Fail(left_out.error());
+      locked.insert(locked.end(), left_out->begin(), left_out->end());
+      if (texts.empty()) continue;
+      saved = session_.Write(ProgressText(table, incarnation, attempt, texts));
     }
-    auto saved = session_.Write("UPDATE " + group.first + " FORCE INDEX (PRIMARY) SET progress=CASE id" +
-                                cases + " END, updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + List(ids) +
-                                ") AND state=2 AND claimed_by=" + Quote(incarnation) +
-                                " AND attempt=" + std::to_string(group.second));
     if (!saved) return Fail(saved.error());
   }
-  return {};
+  return locked;
+}
+
+Result<std::vector<TaskKey>> MysqlTaskStore::LeaveOutLocked(const std::string& table, ProgressTexts& texts) {
+  std::vector<std::uint64_t> ids;
+  for (const auto& [id, text] : texts) ids.push_back(id);
+  auto free = FreeIds(table, ids);
+  if (!free) return Fail(free.error());
+  std::vector<TaskKey> locked;
+  for (const std::uint64_t id : ids) {
+    if (std::binary_search(free->begin(), free->end(), id)) continue;
+    locked.push_back({table, id});
+    texts.erase(id);
+  }
+  return locked;
 }
 
 }  // namespace millrace::mysql

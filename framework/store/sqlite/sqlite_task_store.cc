@@ -256,23 +256,23 @@ Result<std::vector<bool>> SqliteTaskStore::StillRunning(const std::string& incar
   });
 }
 
-Result<std::vector<TaskKey>> SqliteTaskStore::Attend(const std::string& incarnation,
-                                                     std::span<const TaskKey> running,
-                                                     std::span<const TaskProgress> progress) {
-  if (!progress.empty()) {
-    auto saved = db_.Write([&]() -> Result<bool> {
-      for (const TaskProgress& mark : progress) {
-        if (Status named = CheckTable(mark.key.table); !named) return Fail(named.error());
-        if (!IsUtf8(mark.progress)) continue;
-        auto done = db_.Run("UPDATE " + mark.key.table +
-                                " SET progress=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
-                            Shorten(mark.progress), mark.key.id, incarnation, mark.attempt);
-        if (!done) return Fail(done.error());
-      }
-      return true;
-    });
-    if (!saved) return Fail(saved.error());
-  }
+Result<std::vector<TaskKey>> SqliteTaskStore::SaveProgress(const std::string& incarnation,
+                                                           std::span<const TaskProgress> progress) {
+  return db_.Write([&]() -> Result<std::vector<TaskKey>> {
+    for (const TaskProgress& mark : progress) {
+      if (Status named = CheckTable(mark.key.table); !named) return Fail(named.error());
+      if (!IsUtf8(mark.progress)) continue;
+      auto done = db_.Run("UPDATE " + mark.key.table +
+                              " SET progress=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
+                          Shorten(mark.progress), mark.key.id, incarnation, mark.attempt);
+      if (!done) return Fail(done.error());
+    }
+    return std::vector<TaskKey>{};  // nobody locks a single row here
+  });
+}
+
+Result<std::vector<TaskKey>> SqliteTaskStore::Cancelled(const std::string& incarnation,
+                                                        std::span<const TaskKey> running) {
   return db_.Read([&]() -> Result<std::vector<TaskKey>> {
     std::vector<TaskKey> cancelled;
     for (const TaskKey& key : running) {

@@ -30,8 +30,10 @@ class SqliteTaskStore final : public TaskStore {
   Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) override;
   Result<std::vector<bool>> StillRunning(const std::string& incarnation,
                                          std::span<const Settlement> batch) override;
-  Result<std::vector<TaskKey>> Attend(const std::string& incarnation, std::span<const TaskKey> running,
-                                      std::span<const TaskProgress> progress) override;
+  Result<std::vector<TaskKey>> Cancelled(const std::string& incarnation,
+                                         std::span<const TaskKey> running) override;
+  Result<std::vector<TaskKey>> SaveProgress(const std::string& incarnation,
+                                            std::span<const TaskProgress> progress) override;
 
  private:
   Status CheckAlive(const std::string& incarnation);

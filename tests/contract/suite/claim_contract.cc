@@ -182,18 +182,25 @@ TEST_P(StoreContract, RescueNeedsTheAttemptAndTheClaimerSeen) {
   }
 }
 
-TEST_P(StoreContract, AttendTellsWhoWasCancelledAndSavesProgress) {
+TEST_P(StoreContract, CancelledTellsWhichRunningTasksAreAskedToStop) {
   const auto ids = AddDue(2);
-  const auto claimed = Claim(ids);
-  ASSERT_EQ(claimed.size(), 2U);
+  ASSERT_EQ(Claim(ids).size(), 2U);
   auto asked = desk().Apply(TaskAction::Cancel, "tasks", std::span(&ids[1], 1), "me");
   ASSERT_TRUE(asked) << asked.error().message;
   const std::vector<TaskKey> running{{"tasks", ids[0]}, {"tasks", ids[1]}};
-  const std::vector<TaskProgress> progress{{{"tasks", ids[0]}, 1, "half"},
-                                           {{"tasks", ids[1]}, 7, "not this attempt"}};
-  auto cancelled = tasks().Attend("w.1", running, progress);
+  auto cancelled = tasks().Cancelled("w.1", running);
   ASSERT_TRUE(cancelled) << cancelled.error().message;
   EXPECT_EQ(*cancelled, (std::vector<TaskKey>{{"tasks", ids[1]}}));
+}
+
+TEST_P(StoreContract, ProgressIsSavedForTheAttemptThatRuns) {
+  const auto ids = AddDue(2);
+  ASSERT_EQ(Claim(ids).size(), 2U);
+  const std::vector<TaskProgress> progress{{{"tasks", ids[0]}, 1, "half"},
+                                           {{"tasks", ids[1]}, 7, "not this attempt"}};
+  auto locked = tasks().SaveProgress("w.1", progress);
+  ASSERT_TRUE(locked) << locked.error().message;
+  EXPECT_TRUE(locked->empty());
   EXPECT_EQ(Get(ids[0]).task.progress, "half");
   EXPECT_EQ(Get(ids[1]).task.progress, "");
 }

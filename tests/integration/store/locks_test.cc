@@ -55,6 +55,32 @@ TEST_F(MysqlLocks, LockedRowDoesNotHoldUpTheSettleOfTheOthers) {
   EXPECT_EQ(Count("tasks_done"), 1001U);
 }
 
+TEST_F(MysqlLocks, LockedRowHoldsUpNeitherCancelsNorTheProgressOfTheOthers) {
+  const auto claimed = Claim(*tasks_, Add(3));
+  sql_->Ask("UPDATE tasks SET cancel=1 WHERE id=" + std::to_string(claimed[2].key.id));
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("BEGIN");
+  other.Ask("UPDATE tasks SET priority=4 WHERE id=" + std::to_string(claimed[0].key.id));
+  std::vector<TaskKey> running;
+  std::vector<TaskProgress> progress;
+  for (const Task& task : claimed) {
+    running.push_back(task.key);
+    progress.push_back({task.key, task.attempt, "half"});
+  }
+  const auto cancelled = tasks_->Cancelled("w.1", running);
+  ASSERT_TRUE(cancelled) << cancelled.error().message;
+  EXPECT_EQ(*cancelled, std::vector{claimed[2].key});
+  auto locked = tasks_->SaveProgress("w.1", progress);
+  ASSERT_TRUE(locked) << locked.error().message;
+  EXPECT_EQ(*locked, std::vector{claimed[0].key});
+  EXPECT_EQ(Count("tasks WHERE progress='half'"), 2U);
+  other.Ask("COMMIT");
+  locked = tasks_->SaveProgress("w.1", progress);
+  ASSERT_TRUE(locked) << locked.error().message;
+  EXPECT_TRUE(locked->empty());
+  EXPECT_EQ(Count("tasks WHERE progress='half'"), 3U);
+}
+
 TEST_F(MysqlLocks, ProducersInsertWhileAClaimIsOpen) {
   const auto ids = Add(10);
   ASSERT_EQ(Claim(*tasks_, ids).size(), 10U);

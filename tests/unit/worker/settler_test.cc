@@ -43,8 +43,10 @@ class ScriptedStore final : public TaskStore {
   Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string&, std::span<const Task>) override {
     return None();
   }
-  Result<std::vector<TaskKey>> Attend(const std::string&, std::span<const TaskKey>,
-                                      std::span<const TaskProgress>) override {
+  Result<std::vector<TaskKey>> Cancelled(const std::string&, std::span<const TaskKey>) override {
+    return None();
+  }
+  Result<std::vector<TaskKey>> SaveProgress(const std::string&, std::span<const TaskProgress>) override {
     return None();
   }
 
