@@ -38,15 +38,17 @@ class IncarnationStore {
 
   // Conflict if the id exists.
   virtual Status Register(const Incarnation& incarnation) = 0;
-  // Beats once. False: the beat is gone, this incarnation was marked dead.
+  // Beats once. False: its beat or its row is gone, or the row says dead: this life is over, as a claim under
+  // it would find too.
   virtual Result<bool> Renew(const std::string& id) = 0;
-  // Every incarnation with a beat, the caller's too.
+  // Every incarnation that is alive by both its row and its beat, the caller's too.
   virtual Result<std::vector<PeerBeat>> Peers() = 0;
   // One transaction: DELETE the beat if it still shows `seen_beat`, then dead=1. False: it has moved, or is
   // gone.
   virtual Result<bool> MarkDead(const std::string& id, std::uint64_t seen_beat) = 0;
-  // Whatever its beat shows: for an orderly end, or for a predecessor whose flight recorder's lock was taken.
-  // False if it was dead already or never existed.
+  // Whatever its beat shows: for an orderly end, for a predecessor whose flight recorder's lock was taken, or
+  // for what is left of a life of one's own of which somebody has ended a half. False if it was dead already
+  // or never existed.
   virtual Result<bool> Retire(const std::string& id) = 0;
   // crashes+1, and its millrace_attempts row, for each of these attempts of `id` that is not noted yet; one
   // transaction. Charging twice changes nothing. Returns how many were charged now.

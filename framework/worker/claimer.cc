@@ -17,6 +17,7 @@ Result<std::vector<Task>> Claimer::Send(ClaimRequest request, const std::shared_
     unknown_.emplace_back(std::move(request), life);
   } else {
     parts_.in_flight.Leave(request.table, request.ids);
+    if (claimed.error().code == ErrorCode::Cancelled) parts_.host.FoundDead();
   }
   return claimed;
 }

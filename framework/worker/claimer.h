@@ -23,6 +23,8 @@ class ClaimHost {
                           bool solo) = 0;
   // Makes flights of these tasks and hands them to their lanes. `solo`: it runs alone.
   virtual void Dispatch(std::vector<Task> tasks, const std::shared_ptr<Standing>& life, bool solo) = 0;
+  // The shard refused a claim, since this worker's life there is over.
+  virtual void FoundDead() = 0;
 };
 
 // Not thread-safe: the scanner's. Errors are those of the store.

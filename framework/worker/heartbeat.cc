@@ -31,7 +31,7 @@ void Heartbeat::Start() {
 void Heartbeat::RequestStop(bool retire) {
   if (retire) retire_.store(true);
   stopping_.store(true);
-  stop_.Notify();
+  wake_.Notify();
 }
 
 void Heartbeat::Stop(bool retire) {
@@ -61,7 +61,7 @@ void Heartbeat::Run() {
     // A renewal that had to wait is followed the sooner by the next.
     const Micros interval = (standing_ ? self_.lease : engine_.Get().lease) / kBeatsPerLease;
     const Micros left = interval - (clock_.Now() - began);
-    stop_.WaitFor(std::max(left, interval / 4));
+    wake_.WaitFor(std::max(left, interval / 4));
   }
   if (standing_ && retire_.load()) {
     const auto retired = store_->Retire(standing_->incarnation());
@@ -109,14 +109,7 @@ bool Heartbeat::Renew() {
   if (!alive) {
     return Failed("the beat failed; nothing new is started until it succeeds", alive.error().message);
   }
-  if (!*alive) {
-    LogError("this worker was marked dead: its running tasks are others' now, it registers anew",
-             {{"store", address_}, {"incarnation", standing_->incarnation()}});
-    standing_->MarkDead();
-    events_.died(standing_);
-    standing_.reset();
-    return Register();
-  }
+  if (!*alive) return BeginAnew();
   {
     MutexLock lock(mutex_);
     if (!trouble_.empty()) LogInfo("the beat succeeds again", {{"store", address_}});
@@ -125,6 +118,21 @@ bool Heartbeat::Renew() {
   standing_->Renewed(sent);
   events_.beat(standing_);
   return true;
+}
+
+bool Heartbeat::BeginAnew() {
+  if (standing_->Alive()) {
+    LogError("this worker was marked dead: its running tasks are others' now, it registers anew",
+             {{"store", address_}, {"incarnation", standing_->incarnation()}});
+    standing_->MarkDead();
+    events_.died(standing_);
+  }
+  // Whoever marks a life dead ends its row and its beat together. Where somebody has ended one of them by
+  // hand the other must not stand: the row would keep the tasks of this life from being rescued.
+  const auto ended = store_->Retire(standing_->incarnation());
+  if (!ended) return Failed("the worker's former life can't be ended", ended.error().message);
+  standing_.reset();
+  return Register();
 }
 
 void Heartbeat::WatchPeers() {

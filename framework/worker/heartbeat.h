@@ -27,7 +27,7 @@ class Heartbeat {
   struct Events {
     std::function<void(std::shared_ptr<Standing>)> born;  // registered: work may be claimed under it
     std::function<void(std::shared_ptr<Standing>)> beat;  // a renewal succeeded
-    std::function<void(std::shared_ptr<Standing>)> died;  // found itself marked dead
+    std::function<void(std::shared_ptr<Standing>)> died;  // found its life ended by others
     std::function<void()> buried;                         // another was marked dead, by whomever
   };
 
@@ -48,6 +48,8 @@ class Heartbeat {
   std::vector<Incarnation> Peers() const;
   // Marked dead by another part of this process. Thread-safe.
   void Buried(const std::string& incarnation);
+  // Does not wait for the next beat: a claim was refused as one of a dead life. Thread-safe.
+  void BeatNow() { wake_.Notify(); }
   // Why the last beat failed; empty where it succeeded. Thread-safe.
   std::string Trouble() const;
 
@@ -55,6 +57,7 @@ class Heartbeat {
   void Run();
   bool Register();
   bool Renew();
+  bool BeginAnew();
   void WatchPeers();
   bool Failed(const char* event, const std::string& error);
 
@@ -72,7 +75,7 @@ class Heartbeat {
   Random random_;
   std::shared_ptr<Standing> standing_;
 
-  Signal stop_;
+  Signal wake_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> retire_{false};
   mutable Mutex mutex_;

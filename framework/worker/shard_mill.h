@@ -89,6 +89,7 @@ class ShardMill final : public FlightHost,
   void LandAtOnce(const Task& task, const std::shared_ptr<Standing>& life, Outcome outcome,
                   bool solo) override;
   void Dispatch(std::vector<Task> tasks, const std::shared_ptr<Standing>& life, bool solo) override;
+  void FoundDead() override { heartbeat_.BeatNow(); }
   void Adopted(std::vector<Task> tasks, const std::shared_ptr<Standing>& life) override;
   void Rescued(std::size_t count) override;
 

@@ -39,8 +39,13 @@ Status MysqlIncarnationStore::Register(const Incarnation& incarnation) {
   return session_.Commit();
 }
 
+// The row is read without a lock: claims hold it in share mode, and a beat waits for nobody. A takeover that
+// is under way deletes the beat first, so it is missed by neither.
 Result<bool> MysqlIncarnationStore::Renew(const std::string& id) {
-  auto hit = session_.Write("UPDATE millrace_beats SET beat=beat+1 WHERE id=" + Quote(id));
+  const std::string me = Quote(id);
+  auto hit =
+      session_.Write("UPDATE millrace_beats SET beat=beat+1 WHERE id=" + me +
+                     " AND EXISTS (SELECT 1 FROM millrace_incarnations WHERE id=" + me + " AND dead=0)");
   if (!hit) return Fail(hit.error());
   return *hit == 1;
 }
@@ -49,7 +54,7 @@ Result<std::vector<PeerBeat>> MysqlIncarnationStore::Peers() {
   std::vector<PeerBeat> peers;
   Status read = session_.Query(
       "SELECT i.id,i.worker,i.host,i.pid,i.lease_us,i.slices,b.beat FROM millrace_beats b JOIN "
-      "millrace_incarnations i ON i.id=b.id ORDER BY i.id",
+      "millrace_incarnations i ON i.id=b.id WHERE i.dead=0 ORDER BY i.id",
       [&](const Row& row) {
         PeerBeat& peer = peers.emplace_back();
         peer.incarnation = {row.Text(1),   row.Text(2),           row.Text(3),

@@ -24,7 +24,10 @@ Status SqliteIncarnationStore::Register(const Incarnation& incarnation) {
 
 Result<bool> SqliteIncarnationStore::Renew(const std::string& id) {
   return db_.Write([&]() -> Result<bool> {
-    auto done = db_.Run("UPDATE millrace_beats SET beat=beat+1 WHERE id=?", id);
+    auto done = db_.Run(
+        "UPDATE millrace_beats SET beat=beat+1 WHERE id=? AND EXISTS"
+        " (SELECT 1 FROM millrace_incarnations WHERE id=? AND dead=0)",
+        id, id);
     if (!done) return Fail(done.error());
     return *done == 1;
   });
@@ -34,7 +37,7 @@ Result<std::vector<PeerBeat>> SqliteIncarnationStore::Peers() {
   auto rows = db_.Select(
       "SELECT i.id, worker, host, pid, lease_us, slices, beat FROM millrace_beats b JOIN "
       "millrace_incarnations i"
-      " ON i.id=b.id ORDER BY i.id");
+      " ON i.id=b.id WHERE dead=0 ORDER BY i.id");
   std::vector<PeerBeat> peers;
   while (rows.Next()) {
     peers.push_back(

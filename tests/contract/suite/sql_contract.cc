@@ -178,6 +178,29 @@ TEST_P(SqlStoreContract, NoHandlersNameHidesBytesBehindAZero) {
                              "(CAST(X'6E6F6F70' AS CHAR), '{}')"));
 }
 
+TEST_P(SqlStoreContract, ALifeOfWhichSomebodyHasEndedAHalfIsOver) {
+  const std::string halves[] = {"UPDATE millrace_incarnations SET dead=1",
+                                "DELETE FROM millrace_incarnations", "DELETE FROM millrace_beats"};
+  for (std::size_t i = 0; i < std::size(halves); ++i) {
+    const std::string life = "v." + std::to_string(i);
+    Register(life);
+    const auto id = AddDue(1)[0];
+    ClaimOne(id, 0, life);
+    Must(sql().NewClient()->Run(halves[i] + " WHERE id='" + life + "'"));
+    auto renewed = incarnations().Renew(life);
+    ASSERT_TRUE(renewed) << renewed.error().message;
+    EXPECT_FALSE(*renewed) << halves[i];
+    auto peers = incarnations().Peers();
+    ASSERT_TRUE(peers);
+    for (const PeerBeat& peer : *peers) EXPECT_NE(peer.incarnation.id, life) << halves[i];
+    ASSERT_TRUE(incarnations().Retire(life));
+    EXPECT_EQ(sql().Ask("SELECT COUNT(*) FROM millrace_beats WHERE id='" + life + "'"), "0") << halves[i];
+    auto rescued = tasks().Rescue({.table = "tasks", .claimed_by = life, .attempt = 1, .ids = {id}});
+    ASSERT_TRUE(rescued);
+    EXPECT_EQ(*rescued, std::vector{id}) << halves[i];
+  }
+}
+
 TEST_P(SqlStoreContract, WhatPeopleChangeIsInTheAudit) {
   const auto id = AddDue(1)[0];
   ASSERT_TRUE(desk().Apply(TaskAction::Hold, "tasks", std::span(&id, 1), "anna"));

@@ -8,6 +8,7 @@
 
 #include "tests/integration/command/command_fixture.h"
 #include "tests/support/private_mariadb.h"
+#include "tests/support/sql_connection.h"
 
 namespace millrace::testing {
 namespace {
@@ -73,6 +74,29 @@ TEST_F(CommandServerTest, AServerThatReturnsWithinTheWaitIsWorkedOn) {
   EXPECT_EQ(result.exit_code, 0) << Read("noted");
   EXPECT_THAT(Read("noted"), HasSubstr("waiting for "));
   EXPECT_THAT(result.output, HasSubstr("3 succeeded, 0 failed"));
+}
+
+TEST_F(CommandServerTest, AWorkerWhoseLifeSomebodyEndsByHandBeginsANewOne) {
+  ASSERT_EQ(Ask("schema apply" + Store()).exit_code, 0);
+  SqlConnection sql(database_.url(), database_.password_file());
+  for (const char* harm : {"UPDATE millrace_incarnations SET dead=1", "DELETE FROM millrace_incarnations"}) {
+    sql.Ask("INSERT INTO millrace_pauses (what,actor) VALUES ('handler:noop','me')");
+    ASSERT_EQ(Ask("submit --handler noop --count 100" + Store()).exit_code, 0);
+    ProcessResult result;
+    std::thread worker([&] { result = Ask("worker --until-idle --id w1" + Store()); });
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (sql.Ask("SELECT COUNT(*) FROM millrace_incarnations WHERE dead=0") != "1" &&
+           std::chrono::steady_clock::now() < deadline) {
+      poll(nullptr, 0, 20);
+    }
+    sql.Ask(harm);
+    sql.Ask("DELETE FROM millrace_pauses");
+    const auto released = std::chrono::steady_clock::now();
+    worker.join();
+    EXPECT_LT(std::chrono::steady_clock::now() - released, std::chrono::seconds(10)) << harm;
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    EXPECT_THAT(result.output, HasSubstr("this run: 100 tasks")) << harm;
+  }
 }
 
 TEST_F(CommandServerTest, AQueryOfTooManyRowsSaysHowToSplitIt) {

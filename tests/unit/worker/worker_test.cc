@@ -253,6 +253,29 @@ TEST_F(WorkerTest, TasksThatADeadWorkerLeftRunningAreRescued) {
   EXPECT_EQ(metrics_.GetCounter("millrace_tasks_rescued_total").Value(), 1u);
 }
 
+// With such a lease the next beat is far away: the refused claim tells.
+TEST_F(WorkerTest, AClaimThatIsRefusedAsOneOfTheDeadBeginsANewLifeAtOnce) {
+  std::atomic<int> runs{0};
+  plugins_.behaviours["count"] = [&](auto tasks, auto&) {
+    runs += static_cast<int>(tasks.size());
+    return std::vector<Outcome>(tasks.size());
+  };
+  config_.engine.lease = std::chrono::minutes(10);
+  auto worker = Start(false);
+  Submit("count");
+  ASSERT_TRUE(Eventually(*worker, [&] { return runs == 1; }));
+  for (const char* sql : {"UPDATE millrace_incarnations SET dead=1", "DELETE FROM millrace_incarnations"}) {
+    const std::string former = worker->Status().shards[0].incarnation;
+    const auto person = store_->OpenTransaction(seconds(5));
+    ASSERT_TRUE(person->Execute(sql, {}));
+    ASSERT_EQ(person->Commit("", {}).verdict, CommitVerdict::Committed);
+    const int before = runs;
+    SubmitMany("count", 100);
+    EXPECT_TRUE(Eventually(*worker, [&] { return runs == before + 100; })) << sql;
+    EXPECT_NE(worker->Status().shards[0].incarnation, former) << sql;
+  }
+}
+
 TEST_F(WorkerTest, AnIdInUseIsRefused) {
   auto first = Start(false);
   WorkerOptions options;
