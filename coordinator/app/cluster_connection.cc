@@ -1,18 +1,23 @@
 #include "coordinator/app/cluster_connection.h"
 
 #include "coordinator/app/paths.h"
+#include "coordinator/app/terminal.h"
 
 namespace millrace {
 namespace {
 
-// What the command line leaves open.
+constexpr Micros kAskPatiently = std::chrono::seconds(20);
+constexpr Micros kAskBriefly = std::chrono::seconds(2);  // where there is another answer
+
 Status AskCluster(Settings& settings, ClusterClient& client) {
   const auto layers = ReadLayers(client, settings);
   if (!layers) return Fail(layers.error());
   settings.config = *layers->Effective();
-  if (!settings.shards.empty()) return {};
   settings.shards = settings.config.shards;
+  if (const std::string ignored = layers->Ignored(); !ignored.empty()) PrintNote("note: " + ignored);
   if (settings.shards.empty()) {
+    const auto refused = layers->Refusals().find("shards");
+    if (refused != layers->Refusals().end()) return Fail(ErrorCode::Invalid, refused->second);
     return Fail(
         ErrorCode::Invalid,
         "no store is named: give --store mysql://user@host:port/database, or name the cluster's shards "
@@ -35,7 +40,7 @@ Result<ClusterConnection> Connect(const CommonFlags& flags, bool make) {
 }
 
 Result<ConfigLayers> ReadLayers(ClusterClient& client, const Settings& settings) {
-  ConfigLayers layers(settings.config_text, settings.config_file);
+  ConfigLayers layers(settings.config_text, settings.config_file, settings.own_store);
   for (const char* part : kConfigParts) {
     auto node = client.Get(std::string("/config/") + part);
     if (!node) return Fail(node.error());
@@ -51,8 +56,14 @@ Result<Shards> OpenShards(ClusterConnection& cluster) {
 
 Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store) {
   auto settings = ResolveSettings(flags, Variable, default_store);
-  if (!settings || !settings->cluster || !settings->shards.empty()) return settings;
-  auto client = ClusterClient::Open(*settings->cluster);
+  if (!settings || !settings->cluster || !flags.store.empty()) return settings;
+  const bool named = !settings->shards.empty();
+  auto client = ClusterClient::Open(*settings->cluster, named ? kAskBriefly : kAskPatiently);
+  if (!client && named) {
+    PrintNote("the cluster can't be asked for its shards, so " + settings->store_from +
+              " says where to look: " + client.error().message);
+    return settings;
+  }
   if (!client) return Fail(client.error());
   if (Status asked = AskCluster(*settings, **client); !asked) return Fail(asked.error());
   return settings;

@@ -23,11 +23,14 @@ Result<ClusterConnection> Connect(const CommonFlags& flags, bool make = false);
 // The cluster's configuration under the file of these settings.
 Result<ConfigLayers> ReadLayers(ClusterClient& client, const Settings& settings);
 
-// The cluster's shards, or those that the command line names; touches none of them.
+// The shards that the cluster plans: its own, or where it names none, the store that flags or environment
+// name; touches none of them. Tells of a store that is ignored.
 Result<Shards> OpenShards(ClusterConnection& cluster);
 
-// ResolveSettings, and where a cluster names the shards, those and its configuration; Invalid with what to
-// type where it names none.
+// ResolveSettings for a command on tasks. What --store names on its own command line is what it works on,
+// with or without a cluster; else a cluster is asked for its shards and its configuration, as in OpenShards.
+// Where it can't be asked, the store that the environment or a file names stands in, and a note says so;
+// Invalid with what to type where nothing names one.
 Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store);
 
 }  // namespace millrace

@@ -99,6 +99,12 @@ void AddRefusals(const ClusterTree& tree, Lines& lines) {
   }
 }
 
+void AddIgnored(const ClusterTree& tree, Lines& lines) {
+  for (const auto& [id, status] : tree.statuses) {
+    for (const std::string& what : Texts(status, "ignored")) lines.push_back(id + ": " + what);
+  }
+}
+
 // A pause that stands in ZooKeeper holds everywhere; one that stands in a shard alone, there.
 void AddPauses(const ClusterTree& tree, const ShardStates& shards, Lines& lines) {
   for (const std::string& what : tree.pauses) lines.push_back("paused: " + what);
@@ -137,6 +143,7 @@ std::vector<std::string> Troubles(const ClusterTree& tree, const ShardStates& sh
   AddProbations(tree, now, lines);
   AddIdleByLimits(tree, shards, lines);
   AddRefusals(tree, lines);
+  AddIgnored(tree, lines);
   AddPauses(tree, shards, lines);
   for (const auto& [name, state] : shards) {
     if (!state.error.empty()) lines.push_back("shard " + name + ": " + state.error);

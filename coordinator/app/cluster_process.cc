@@ -19,6 +19,12 @@ std::map<std::string, std::string> ConfiguredGroups(const Config& config) {
   return groups;
 }
 
+// Before the cluster has said which shards it has, there are none.
+std::shared_ptr<const Config> BeforeContact(Config config) {
+  config.shards.clear();
+  return std::make_shared<const Config>(std::move(config));
+}
+
 void LogMoves(const std::vector<SliceMove>& moves) {
   const auto voluntary =
       std::count_if(moves.begin(), moves.end(), [](const SliceMove& m) { return m.voluntary; });
@@ -63,10 +69,14 @@ ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions option
     : settings_(settings),
       options_(std::move(options)),
       session_(std::move(session)),
-      source_(std::make_shared<const Config>(settings.config), [this] { return Lost(); }),
-      shards_(source_, settings.shards, settings.password_file),
-      tables_({shards_, source_, [this] { return Leads(); }, [this] { return CurrentOwnership(); },
-               [this] { driver_->Wake(); }}) {}
+      source_(BeforeContact(settings.config), [this] { return Lost(); }),
+      shards_(source_, settings.password_file),
+      tables_({.shards = shards_,
+               .config = source_,
+               .leading = [this] { return Leads(); },
+               .ownership = [this] { return CurrentOwnership(); },
+               .changed = [this] { driver_->Wake(); },
+               .unopened = [this] { return Unopened(); }}) {}
 
 void ClusterProcess::Start(Place place) {
   id_ = place.id;
@@ -74,9 +84,11 @@ void ClusterProcess::Start(Place place) {
   options.registers = place.works;
   options.handlers = place.handlers;
   Member::Calls calls{[this](const MemberView& view) { Publish(view); }, std::move(place.status),
-                      std::move(place.types)};
+                      std::move(place.types),
+                      [this](const Config& config) { return shards_.Served(config); }};
   member_ = std::make_unique<Member>(
-      std::move(options), ConfigLayers(settings_.config_text, settings_.config_file), std::move(calls));
+      std::move(options), ConfigLayers(settings_.config_text, settings_.config_file, settings_.own_store),
+      std::move(calls));
   std::vector<TreeMachine*> machines{member_.get()};
   if (place.stands) {
     CalmOptions calm;
@@ -110,16 +122,18 @@ void ClusterProcess::Publish(const MemberView& view) {
       continue;
     LogWarning("a word of the cluster is refused; the last good one stays in force", {{"what", refusal}});
   }
+  if (!view.ignored.empty() && view.ignored != before->ignored) LogWarning(view.ignored);
   source_.Publish(view);
+}
+
+UnopenedShards ClusterProcess::Unopened() const {
+  return {shards_.Refusals(), source_.View()->shards_refused};
 }
 
 LeaderFacts ClusterProcess::Facts() const {
   TableFindings found = tables_.Findings();
-  LeaderFacts facts{std::move(found.catalog), ConfiguredGroups(*source_.View()->config),
-                    std::move(found.unrunnable), std::move(found.troubles)};
-  for (const auto& [shard, why] : shards_.Refusals())
-    facts.troubles.push_back("shard " + shard + " is refused: " + why);
-  return facts;
+  return {std::move(found.catalog), ConfiguredGroups(*source_.View()->config), std::move(found.unrunnable),
+          std::move(found.troubles)};
 }
 
 std::shared_ptr<const Ownership> ClusterProcess::CurrentOwnership() const {

@@ -57,6 +57,7 @@ class ClusterProcess {
   void Publish(const MemberView& view);
   void Noticed(const std::optional<Term>& term);
   LeaderFacts Facts() const;
+  UnopenedShards Unopened() const;
   std::shared_ptr<const Ownership> CurrentOwnership() const;
 
   const Settings settings_;

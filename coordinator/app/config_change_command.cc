@@ -25,14 +25,7 @@ Status CheckWhole(ClusterConnection& cluster, const std::string& part, const std
   if (!layers) return Fail(layers.error());
   layers->SetPart(part, text);
   const auto refusal = layers->Refusals().find(part);
-  if (refusal != layers->Refusals().end()) return Fail(ErrorCode::Invalid, refusal->second);
-  for (const auto& [name, shard] : layers->Effective()->shards) {
-    if (!shard.url.starts_with("sqlite:")) continue;
-    return Fail(
-        ErrorCode::Invalid,
-        "shards." + name + ".url: a cluster's shard is on a server; SQLite files are for millrace run");
-  }
-  return {};
+  return refusal == layers->Refusals().end() ? Status() : Fail(ErrorCode::Invalid, refusal->second);
 }
 
 Result<ExitCode> Set(ClusterConnection& cluster, const ConfigNode& node, const std::string& text, bool json) {
@@ -43,7 +36,7 @@ Result<ExitCode> Set(ClusterConnection& cluster, const ConfigNode& node, const s
                             "; it is in force on every worker within 2 s";
   PrintLine(json ? ordered_json{{"part", node.part}, {"version", *version}}.dump() : words);
   if (node.part == "shards")
-    PrintNote("workers that were started with --store or MILLRACE_STORE serve that store alone");
+    PrintNote("all workers serve these shards, whatever store they were started with");
   return ExitCode::Done;
 }
 

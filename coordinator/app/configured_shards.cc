@@ -11,20 +11,19 @@ bool SameServer(const ShardConfig& a, const ShardConfig& b) {
   return a.url == b.url && a.password_file == b.password_file;
 }
 
-Result<std::unique_ptr<Store>> Open(const ShardConfig& shard, Micros lease) {
+Status CheckServer(const ShardConfig& shard) {
   const auto url = ParseStoreUrl(shard.url);
   if (!url) return Fail(url.error());
-  if (url->kind == StoreUrl::Kind::Sqlite) {
-    return Fail(ErrorCode::Invalid, "a cluster's shard is on a server; SQLite files are for `millrace run`");
-  }
+  if (url->kind != StoreUrl::Kind::Sqlite) return {};
+  return Fail(ErrorCode::Invalid, "a cluster's shard is on a server; SQLite files are for `millrace run`");
+}
+
+Result<std::unique_ptr<Store>> Open(const ShardConfig& shard, Micros lease) {
+  if (Status good = CheckServer(shard); !good) return Fail(good.error());
   return MakeStore(shard, lease);
 }
 
 }  // namespace
-
-ConfiguredShards::ConfiguredShards(ConfigSource& config, std::map<std::string, ShardConfig> fixed,
-                                   std::string password_file)
-    : config_(config), fixed_(std::move(fixed)), password_file_(std::move(password_file)) {}
 
 std::map<std::string, std::shared_ptr<Store>> ConfiguredShards::Shards() {
   const std::shared_ptr<const Config> config = config_.Current();
@@ -37,7 +36,7 @@ std::map<std::string, std::shared_ptr<Store>> ConfiguredShards::Shards() {
 }
 
 void ConfiguredShards::Follow(const Config& config) {
-  std::map<std::string, ShardConfig> wanted = fixed_.empty() ? config.shards : fixed_;
+  std::map<std::string, ShardConfig> wanted = config.shards;
   refusals_.clear();
   std::erase_if(stores_, [&](const auto& entry) { return !wanted.contains(entry.first); });
   for (auto& [name, shard] : wanted) {
@@ -54,6 +53,14 @@ void ConfiguredShards::Follow(const Config& config) {
     stores_[name] = std::move(*store);
     opened_[name] = named;
   }
+}
+
+std::vector<std::string> ConfiguredShards::Served(const Config& config) const {
+  std::vector<std::string> served;
+  for (const auto& [name, shard] : config.shards) {
+    if (CheckServer(shard)) served.push_back(name);
+  }
+  return served;
 }
 
 std::map<std::string, std::string> ConfiguredShards::Refusals() const {

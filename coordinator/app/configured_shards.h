@@ -1,11 +1,10 @@
-// The shards of a cluster: those that `config/shards` names, opened as it changes, or the one of --store.
+// The shards of a cluster, opened as its configuration changes.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
 
-#include "coordinator/app/settings.h"
 #include "framework/base/mutex.h"
 #include "framework/worker/ports.h"
 
@@ -14,11 +13,13 @@ namespace millrace {
 // Thread-safe.
 class ConfiguredShards final : public ShardSource {
  public:
-  // `fixed`: the shards named on this command line; they go before those of the configuration.
   // `password_file` serves shards that name none.
-  ConfiguredShards(ConfigSource& config, std::map<std::string, ShardConfig> fixed, std::string password_file);
+  ConfiguredShards(ConfigSource& config, std::string password_file)
+      : config_(config), password_file_(std::move(password_file)) {}
 
   std::map<std::string, std::shared_ptr<Store>> Shards() override;
+  // Those of this configuration that this process can open; sorted.
+  std::vector<std::string> Served(const Config& config) const;
   // A SQLite file in the configuration of a cluster, an address that can't be read: by shard, for the status.
   std::map<std::string, std::string> Refusals() const;
 
@@ -26,7 +27,6 @@ class ConfiguredShards final : public ShardSource {
   void Follow(const Config& config);
 
   ConfigSource& config_;
-  const std::map<std::string, ShardConfig> fixed_;
   const std::string password_file_;
   mutable Mutex mutex_;
   std::shared_ptr<const Config> seen_ MILLRACE_GUARDED_BY(mutex_);

@@ -23,8 +23,9 @@ Result<PausePlaces> PausePlaces::Find(const CommonFlags& flags) {
   if (!settings) return Fail(settings.error());
   places.cluster_.settings = std::move(*settings);
   const bool named = !places.cluster_.settings.shards.empty();
-  if (!named && !places.Reach(std::chrono::seconds(20))) return Fail(places.unreached_);
-  auto shards = named ? OpenShards(places.cluster_.settings) : OpenShards(places.cluster_);
+  const bool reached = places.Reach(std::chrono::seconds(named ? 2 : 20));
+  if (!named && !reached) return Fail(places.unreached_);
+  auto shards = reached ? OpenShards(places.cluster_) : OpenShards(places.cluster_.settings);
   places.shards_known_ = shards.has_value();
   if (shards) {
     places.shards_ = std::move(*shards);

@@ -15,7 +15,7 @@ namespace millrace {
 // Every place where a pause may stand. Whoever is away is named at once, and remembered.
 class PausePlaces {
  public:
-  // Reaches the cluster only where the shards can't be known without it.
+  // The cluster says which shards there are; where it can't be reached, the store that is named.
   static Result<PausePlaces> Find(const CommonFlags& flags);
 
   // What there is, as far as the check of these names needs it.

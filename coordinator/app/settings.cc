@@ -62,6 +62,7 @@ Status UseStore(Settings& settings, const CommonFlags& flags, const Environment&
     return Fail(ErrorCode::Invalid, settings.store_from + ": " + parsed.error().message);
   }
   settings.shards["main"].url = url;
+  if (settings.store_from != "the default") settings.own_store = {url, settings.store_from};
   return {};
 }
 

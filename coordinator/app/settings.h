@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "coordinator/coordination/config_layers.h"
 #include "framework/base/result.h"
 #include "framework/config/config.h"
 
@@ -33,9 +34,11 @@ struct ClusterAddress {
 
 struct Settings {
   Config config;
-  std::string config_file;                    // empty: none was given
-  std::string config_text;                    // what stands in it
-  std::map<std::string, ShardConfig> shards;  // empty only with a cluster: its configuration names them
+  std::string config_file;  // empty: none was given
+  std::string config_text;  // what stands in it
+  OwnStore own_store;       // that a flag or the environment names
+  // What a process without a cluster works on; of one with a cluster only where that names no shards.
+  std::map<std::string, ShardConfig> shards;
   std::string store_from;  // where the shards are named: `--store`, `MILLRACE_STORE`, a file, `the default`
   std::string password_file;  // for shards that name none
   std::optional<ClusterAddress> cluster;

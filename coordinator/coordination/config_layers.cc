@@ -30,6 +30,22 @@ void AddValues(const json& value, const std::string& path, const std::string& so
   values[path] = {value.dump(), source};
 }
 
+// Only the process on its own host could open it.
+Status RefuseSqlite(const Config& config) {
+  for (const auto& [name, shard] : config.shards) {
+    if (!shard.url.starts_with("sqlite:")) continue;
+    return Fail(ErrorCode::Invalid, "config/shards: shards." + name +
+                                        ".url: a cluster's shard is on a server; SQLite files are for "
+                                        "millrace run");
+  }
+  return {};
+}
+
+const std::string* Find(const std::map<std::string, std::string>& texts, const std::string& part) {
+  const auto found = texts.find(part);
+  return found == texts.end() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 bool IsConfigPart(std::string_view name) {
@@ -40,13 +56,14 @@ Status ValidateConfigPart(const std::string& part, std::string_view text) {
   const auto config = ParseConfig(AsDocument(part, text), "config/" + part);
   if (!config) return Fail(config.error());
   // A text that closes its object early would have been taken for more than one part.
-  if (json::accept(text.begin(), text.end(), true)) return {};
+  if (json::accept(text.begin(), text.end(), true)) return RefuseSqlite(*config);
   return Fail(ErrorCode::Invalid, "config/" + part + ": not valid JSON; write one object, {…}");
 }
 
-ConfigLayers::ConfigLayers(std::string file_text, std::string file_name)
+ConfigLayers::ConfigLayers(std::string file_text, std::string file_name, OwnStore store)
     : file_text_(std::move(file_text)),
       file_name_(std::move(file_name)),
+      store_(std::move(store)),
       effective_(std::make_shared<const Config>()) {
   (void)Adopt({});  // a checked file alone is good
 }
@@ -69,10 +86,12 @@ void ConfigLayers::Settle() {
   Texts waiting;
   Texts all = in_force_;
   for (const auto& [part, text] : newest_) {
-    if (faults_.contains(part) || in_force_[part] == text) continue;
+    const std::string* known = Find(in_force_, part);
+    if (faults_.contains(part) || (known != nullptr && *known == text)) continue;
     waiting[part] = all[part] = text;
   }
-  if (waiting.empty() || Adopt(all)) return;
+  // With nothing new, too: that a part can't be read may say something of what lies over it.
+  if (Adopt(all) || waiting.empty()) return;
   for (bool adopted = true; adopted;) {
     adopted = false;
     for (auto it = waiting.begin(); it != waiting.end();) {
@@ -91,13 +110,23 @@ void ConfigLayers::Settle() {
   }
 }
 
+// Where the first text that was read of them can't be understood, somebody has named shards all the same.
+bool ConfigLayers::ClusterNamesShards(const Texts& texts) const {
+  const std::string* shards = Find(texts, "shards");
+  return shards == nullptr ? faults_.contains("shards") : !Parsed(*shards).empty();
+}
+
 // All of these texts under the file, or nothing.
 Status ConfigLayers::Adopt(Texts texts) {
   json whole = json::object();
-  for (const auto& [part, text] : texts) {
-    if (!text.empty()) whole[part] = Parsed(text);
+  for (const auto& [part, text] : texts) whole[part] = Parsed(text);
+  json over = Parsed(file_text_);
+  if (ClusterNamesShards(texts)) {
+    over.erase("shards");
+  } else if (!store_.url.empty()) {
+    over["shards"] = {{"main", {{"url", store_.url}}}};
   }
-  whole.merge_patch(Parsed(file_text_));
+  whole.merge_patch(over);
   auto config = ParseConfig(whole.dump(), "the cluster's configuration");
   if (!config) return Fail(config.error());
   effective_ = std::make_shared<const Config>(std::move(*config));
@@ -109,8 +138,19 @@ std::map<std::string, ConfigLayers::Value> ConfigLayers::Values() const {
   std::map<std::string, Value> values;
   AddValues(Parsed(ConfigText(*effective_)), "", "default", values);
   for (const auto& [part, text] : in_force_) AddValues(Parsed(text), part, "config/" + part, values);
-  AddValues(Parsed(file_text_), "", file_name_, values);
+  json file = Parsed(file_text_);
+  const bool own = !ClusterNamesShards(in_force_);
+  if (!own || !store_.url.empty()) file.erase("shards");
+  AddValues(file, "", file_name_, values);
+  if (own && !store_.url.empty()) AddValues(store_.url, "shards.main.url", store_.from, values);
   return values;
+}
+
+std::string ConfigLayers::Ignored() const {
+  if (!ClusterNamesShards(in_force_)) return "";
+  constexpr const char* kWhy = " is ignored: config/shards names the cluster's shards";
+  if (!store_.url.empty()) return store_.from + " " + store_.url + kWhy;
+  return Parsed(file_text_).value("shards", json::object()).empty() ? "" : "shards in " + file_name_ + kWhy;
 }
 
 }  // namespace millrace

@@ -1,6 +1,7 @@
 // The configuration in force, from its layers: the cluster's nodes, and over them the file that a process was
 // started with, key by key. Each node is checked whole; one that is bad changes nothing, its last good text
-// stays.
+// stays. The shards are the exception: they are facts that all processes of a cluster must agree on, so where
+// `config/shards` names any, what this process was started with says nothing.
 #pragma once
 
 #include <array>
@@ -18,14 +19,22 @@ inline constexpr std::array<const char*, 5> kConfigParts{"engine", "handlers", "
                                                          "alerts"};
 bool IsConfigPart(std::string_view name);
 
-// Checks one part by itself. Invalid with every problem, one a line: `config/handlers:3: handlers.noop.…: …`.
+// Checks one part by itself. Invalid with every problem, one a line: `config/handlers:3: handlers.noop.…: …`;
+// for a shard in a SQLite file, too, which no other process of a cluster could open.
 Status ValidateConfigPart(const std::string& part, std::string_view text);
+
+// A store that a process is told of by itself, and by what: `--store`, `MILLRACE_STORE`.
+struct OwnStore {
+  std::string url;  // empty: none
+  std::string from;
+};
 
 // Not thread-safe.
 class ConfigLayers {
  public:
   // `file_text` is the whole file, already checked, which `file_name` names to people; empty: there is none.
-  explicit ConfigLayers(std::string file_text = "", std::string file_name = "");
+  // `store` is the one shard, `main`, where the cluster names none; it goes before shards of the file.
+  explicit ConfigLayers(std::string file_text = "", std::string file_name = "", OwnStore store = {});
 
   // The text of a part's node; empty: there is no such node, which is the same as {}. False: it says nothing
   // new. A bad one is remembered under Refusals. One that is good by itself and not together with the others
@@ -35,6 +44,9 @@ class ConfigLayers {
   std::shared_ptr<const Config> Effective() const { return effective_; }
   // By part: why its newest text is not in force.
   const std::map<std::string, std::string>& Refusals() const { return refusals_; }
+  // Why the shards that this process was started with are not those in force, for people: the cluster names
+  // others. Empty: they are, or there are none.
+  std::string Ignored() const;
   // Every value in force, with its key path (`handlers.noop.concurrency`), as JSON, and from where: the
   // file's name, `config/handlers`, or `default` for what nobody has set.
   struct Value {
@@ -48,9 +60,11 @@ class ConfigLayers {
 
   void Settle();
   Status Adopt(Texts texts);
+  bool ClusterNamesShards(const Texts& texts) const;
 
   std::string file_text_;
   std::string file_name_;
+  OwnStore store_;
   Texts newest_;
   Texts faults_;  // of newest texts that are bad by themselves: what is wrong
   Texts in_force_;

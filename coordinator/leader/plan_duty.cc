@@ -71,12 +71,17 @@ std::vector<HandlerGroup> EarlierGroups(const PlanState& state) {
 // Of shards that can't be read yet, exactly the numbers that are assigned.
 std::vector<PlannedTable> Tables(const PlanState& state) {
   std::vector<PlannedTable> tables = state.catalog.tables;
-  if (state.catalog.unread.empty()) return tables;
+  if (state.catalog.unread.empty() && !state.catalog.others) return tables;
+  std::set<std::string_view> read;
+  for (const PlannedTable& table : state.catalog.tables) read.insert(table.shard);
+  const auto unread = [&](const std::string& shard) {
+    return state.catalog.unread.contains(shard) || (state.catalog.others && !read.contains(shard));
+  };
   std::map<std::pair<std::string, std::string>, std::set<std::uint32_t>> assigned;
   for (const auto& [id, document] : state.assigned) {
     for (const std::string& text : document.slices) {
       const auto name = ParseSliceName(text);
-      if (!name || !state.catalog.unread.contains(name->shard)) continue;
+      if (!name || !unread(name->shard)) continue;
       assigned[{name->shard, name->table}].insert(name->number);
     }
   }

@@ -25,6 +25,7 @@ struct TableCatalog {
   // Shards whose tables are not known, since they could not be read yet: what is assigned of them stays
   // planned.
   std::set<std::string> unread;
+  bool others = false;  // so may be shards that are not named here
   // What a shard has, as its schema tells; nullptr: it could not be read.
   void Add(const std::string& shard, const std::vector<TableInfo>* infos) {
     if (infos == nullptr) {

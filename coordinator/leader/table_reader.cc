@@ -6,8 +6,8 @@ namespace millrace {
 namespace {
 
 constexpr const char* kNoShard =
-    "no shard is known, so nothing is planned: name the shards with millrace config set shards, or start the "
-    "leader with --store";
+    "no shard is known, so nothing is planned: name the shards with millrace config set shards, or start all "
+    "workers and coordinators with one --store";
 
 }  // namespace
 
@@ -81,6 +81,12 @@ TableFindings TableReader::Gather() const {
     const auto tables = keeper->Tables();
     catalog.Add(shard, tables ? &*tables : nullptr);
   }
+  const UnopenedShards unopened = parts_.unopened();
+  for (const auto& [shard, why] : unopened.refused) {
+    findings.troubles.push_back("shard " + shard + " is refused: " + why);
+    if (!keepers_.contains(shard)) catalog.Add(shard, nullptr);
+  }
+  catalog.others = unopened.others;
   if (no_shard_) findings.troubles.push_back(kNoShard);
   // Without a shard there is nothing to plan anew: a slip of the hand must not take all slices from all.
   if (!keepers_.empty()) findings.catalog = std::make_shared<const TableCatalog>(std::move(catalog));

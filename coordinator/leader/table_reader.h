@@ -18,6 +18,12 @@ struct TableFindings {
   std::vector<std::string> troubles;            // what keeps the leader from planning, one sentence each
 };
 
+// Shards that the configuration names and that this process can't look into.
+struct UnopenedShards {
+  std::map<std::string, std::string> refused;  // by name: why
+  bool others = false;                         // there may be more: the configuration itself is refused
+};
+
 // Update by one thread; Findings by any.
 class TableReader {
  public:
@@ -29,6 +35,7 @@ class TableReader {
     std::function<void()> changed;  // Findings() says something new; called by Update
     // How often each shard is looked at: new tables are planned within it.
     Micros round = std::chrono::seconds(1);
+    std::function<UnopenedShards()> unopened = [] { return UnopenedShards(); };
   };
 
   explicit TableReader(Parts parts) : parts_(std::move(parts)) {}

@@ -205,8 +205,11 @@ bool Member::FollowConfig() {
     const TreeNode* node = mirror_.Node(ConfigPath(part));
     changed = layers_.SetPart(part, node == nullptr ? "" : node->data) || changed;
   }
-  if (changed) view_.config = layers_.Effective();
-  return changed;
+  if (!changed) return false;
+  view_.config = layers_.Effective();
+  view_.shards_refused = layers_.Refusals().contains("shards");
+  view_.ignored = layers_.Ignored();
+  return true;
 }
 
 bool Member::FollowPauses() {
@@ -229,7 +232,7 @@ bool Member::FollowLimits() {
   if (calls_.types) {
     if (auto types = calls_.types(*view_.config)) document.handlers = std::move(types);
   }
-  document_ = ToText(Limited(document, limited_));
+  document_ = ToText(Limited(Limited(document, Served()), limited_));
   // It scans for types that it does not run, too, and tells of those that wait, unless it is limited.
   document.handlers = options_.handlers;
   document = Limited(std::move(document), limited_);
@@ -237,6 +240,13 @@ bool Member::FollowLimits() {
   scans_ = std::move(document);
   view_.slices = WithinLimits(assigned_, scans_);
   return true;
+}
+
+// A leader gives no worker what it does not say that it serves.
+LimitsDocument Member::Served() const {
+  LimitsDocument served;
+  if (calls_.shards) served.shards = calls_.shards(*view_.config);
+  return served;
 }
 
 void Member::ReadLimitsNode() {

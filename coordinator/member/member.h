@@ -34,6 +34,8 @@ class Member final : public TreeMachine {
     std::function<std::string()> status;
     // The task types that the worker runs under this configuration; nullopt: what the document says.
     std::function<std::optional<std::vector<std::string>>(const Config&)> types;
+    // The shards of this configuration that the worker can open, sorted. Empty function: every shard.
+    std::function<std::vector<std::string>(const Config&)> shards = {};
   };
 
   Member(MemberOptions options, ConfigLayers layers, Calls calls);
@@ -56,6 +58,7 @@ class Member final : public TreeMachine {
   bool FollowConfig();
   bool FollowPauses();
   bool FollowLimits();
+  LimitsDocument Served() const;
   void ReadLimitsNode();
   void Refuse(const std::string& node, std::string why);
   bool AnotherHasIt(const TreeNode& node, BootTime now);

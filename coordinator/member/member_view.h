@@ -26,6 +26,8 @@ struct MemberView {
   bool id_in_use = false;  // another process has had the id for longer than a session lasts: give up
   // What is not in force, and why: `config/handlers: …`, `assign/w1: …`, `control/pause/x: …`.
   std::vector<std::string> refusals = {};
+  bool shards_refused = false;  // config/shards is not in force: there may be shards that nobody here knows
+  std::string ignored = {};     // what this process was started with and does not follow, and why
 };
 
 }  // namespace millrace

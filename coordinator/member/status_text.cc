@@ -16,11 +16,12 @@ constexpr std::size_t kRefusalsTold = 20;
 }  // namespace
 
 std::string StatusText(const std::string& incarnation, const MemberView& view, const std::string& more) {
-  const ordered_json own{{"incarnation", incarnation},
-                         {"epoch", view.epoch},
-                         {"generation", view.generation},
-                         {"slices", view.slice_count},
-                         {"refused", Brief(view.refusals, kRefusalsTold)}};
+  ordered_json own{{"incarnation", incarnation},
+                   {"epoch", view.epoch},
+                   {"generation", view.generation},
+                   {"slices", view.slice_count},
+                   {"refused", Brief(view.refusals, kRefusalsTold)}};
+  if (!view.ignored.empty()) own["ignored"] = Brief({view.ignored}, 1);
   const ordered_json added = ordered_json::parse(more, nullptr, false);
   if (!added.is_object()) return JsonText(own);
   ordered_json whole = own;

@@ -72,6 +72,12 @@ TEST(ClusterHealthTest, RefusalsOfAnyTypeAreReadAsFarAsTheyAreTexts) {
   EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre("w1 refuses config/engine: why"));
 }
 
+TEST(ClusterHealthTest, AStoreThatIsIgnoredIsNamed) {
+  ClusterTree tree = Healthy();
+  tree.statuses["w1"] = {{"ignored", {"--store mysql://u@h:1/d is ignored: config/shards names the shards"}}};
+  EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre(testing::StartsWith("w1: --store mysql://")));
+}
+
 TEST(ClusterHealthTest, APauseOfTheShardsAloneIsNamedWithThem) {
   ClusterTree tree = Healthy();
   tree.pauses = {"cluster"};

@@ -65,6 +65,62 @@ TEST(ConfigLayersTest, APartWhoseTextIsShortIsNotRefusedForTheLayoutOfTheWhole) 
   EXPECT_TRUE(layers.Refusals().empty());
 }
 
+constexpr const char* kTwoShards =
+    R"({"east":{"url":"mysql://u@e:3306/d"},"main":{"url":"mysql://u@m:3306/d","slices":32}})";
+const OwnStore kOwn{"mysql://u@own:3306/d", "--store"};
+
+TEST(ConfigLayersTest, WhatTheClusterNamesAreTheShardsWhateverAProcessWasStartedWith) {
+  ConfigLayers by_flag("", "", kOwn);
+  ConfigLayers by_file(R"({"shards":{"main":{"url":"mysql://u@file:3306/d"}},"engine":{"poll":"60ms"}})",
+                       "conf.json");
+  for (ConfigLayers* layers : {&by_flag, &by_file}) {
+    layers->SetPart("shards", kTwoShards);
+    EXPECT_EQ(layers->Effective()->shards.size(), 2u);
+    EXPECT_EQ(layers->Effective()->shards.at("main").url, "mysql://u@m:3306/d");
+    EXPECT_EQ(layers->Values().at("shards.main.url").source, "config/shards");
+  }
+  EXPECT_EQ(by_file.Effective()->engine.poll, milliseconds(60));
+  EXPECT_THAT(by_flag.Ignored(), HasSubstr("--store mysql://u@own:3306/d is ignored"));
+  EXPECT_THAT(by_file.Ignored(), HasSubstr("shards in conf.json is ignored"));
+}
+
+TEST(ConfigLayersTest, WhereTheClusterNamesNoShardTheOwnStoreIsTheOneAndGoesBeforeTheFile) {
+  ConfigLayers layers(
+      R"({"shards":{"main":{"url":"mysql://u@file:3306/d"},"b":{"url":"mysql://u@b:3306/d"}}})", "conf.json",
+      kOwn);
+  for (const char* none : {"", "{}"}) {
+    layers.SetPart("shards", none);
+    ASSERT_EQ(layers.Effective()->shards.size(), 1u);
+    EXPECT_EQ(layers.Effective()->shards.at("main").url, kOwn.url);
+    EXPECT_EQ(layers.Values().at("shards.main.url").source, "--store");
+    EXPECT_EQ(layers.Ignored(), "");
+  }
+  layers.SetPart("shards", kTwoShards);
+  layers.SetPart("shards", "{}");
+  EXPECT_EQ(layers.Effective()->shards.at("main").url, kOwn.url);
+}
+
+TEST(ConfigLayersTest, ShardsThatCannotBeReadLeaveTheLastGoodOnesOrNone) {
+  ConfigLayers fresh("", "", kOwn);  // it has never read what the cluster's shards are
+  fresh.SetPart("shards", "rubbish");
+  EXPECT_TRUE(fresh.Effective()->shards.empty());
+  EXPECT_TRUE(fresh.Refusals().contains("shards"));
+  ConfigLayers alone("", "", kOwn);
+  alone.SetPart("shards", "{}");
+  alone.SetPart("shards", "rubbish");
+  EXPECT_EQ(alone.Effective()->shards.at("main").url, kOwn.url);
+}
+
+TEST(ConfigLayersTest, ASqliteFileIsNoShardOfACluster) {
+  ConfigLayers layers;
+  layers.SetPart("shards", kTwoShards);
+  layers.SetPart("shards", R"({"main":{"url":"sqlite:/tmp/a.db"}})");
+  EXPECT_EQ(layers.Effective()->shards.size(), 2u);
+  EXPECT_THAT(layers.Refusals().at("shards"),
+              HasSubstr("config/shards: shards.main.url: a cluster's shard is on a server"));
+  EXPECT_FALSE(ValidateConfigPart("shards", R"({"main":{"url":"sqlite:/tmp/a.db"}})"));
+}
+
 TEST(ConfigLayersTest, ADocumentThatClosesEarlyIsRefused) {
   EXPECT_FALSE(ValidateConfigPart("engine", R"({"poll":"50ms"},"handlers":{})"));
   EXPECT_FALSE(ValidateConfigPart("engine", "not json"));

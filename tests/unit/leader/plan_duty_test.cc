@@ -290,6 +290,18 @@ TEST_F(PlanDutyTest, WhatIsAssignedOfAShardThatCannotBeReadStaysPlanned) {
   EXPECT_EQ(Count("w1"), 16u);
 }
 
+TEST_F(PlanDutyTest, WhereMoreShardsMayBeNamedWhatIsAssignedOfThemStaysPlanned) {
+  Join("w1");
+  state_.catalog.tables = {{"east", "tasks", 4}, {"main", "tasks", 4}};
+  CarryOut();
+  state_.catalog = {{{"main", "tasks", 2}}, {}, true};
+  CarryOut();
+  EXPECT_EQ(Count("w1"), 6u);
+  state_.catalog.others = false;
+  CarryOut();
+  EXPECT_EQ(Count("w1"), 2u);
+}
+
 TEST_F(PlanDutyTest, OfAShardThatCannotBeReadNothingIsPlannedThatNobodyHas) {
   state_.catalog.tables = {{"main", "tasks", 4, {9000}}};  // a row stands there still
   Join("w1");

@@ -120,6 +120,28 @@ TEST_F(TableReaderTest, WithoutAShardNothingIsKnownAndToldUntilThereIsOne) {
   EXPECT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));  // nobody loses what it has
 }
 
+TEST_F(TableReaderTest, AShardThatIsNamedAndCannotBeOpenedIsUnread) {
+  TableReader reader({.shards = ports_,
+                      .config = ports_,
+                      .leading = [] { return true; },
+                      .ownership = [] { return nullptr; },
+                      .changed = [] {},
+                      .round = milliseconds(1),
+                      .unopened =
+                          [] {
+                            return UnopenedShards{{{"west", "no such scheme"}}, true};
+                          }});
+  reader.Update();
+  EXPECT_EQ(reader.Findings().catalog, nullptr);  // nothing is known at all
+  ports_.shards.Set({{"east", Shard(4)}});
+  reader.Update();
+  ASSERT_NE(reader.Findings().catalog, nullptr);
+  EXPECT_THAT(reader.Findings().catalog->unread, testing::Contains("west"));
+  EXPECT_TRUE(reader.Findings().catalog->others);
+  EXPECT_THAT(reader.Findings().troubles, testing::Contains("shard west is refused: no such scheme"));
+  EXPECT_TRUE(reader.Stop());
+}
+
 TEST_F(TableReaderTest, WhoDoesNotLeadMissesNoShard) {
   leading_ = false;
   reader_.Update();

@@ -235,6 +235,33 @@ TEST_F(MemberTest, WhoWaitsForAnIdThatIsInUseLeavesWithoutAWord) {
   EXPECT_FALSE(room_.Has("/leave/w1.b"));
 }
 
+TEST_F(MemberTest, SaysWhichShardsItServesAndWhatItWasStartedWithAndDoesNotFollow) {
+  MemberOptions options{"w1", WorkerDocument{.host = "h", .incarnation = "w1.a"}};
+  options.document.shards = {{"east", "other"}};
+  member_ = std::make_unique<Member>(
+      options, ConfigLayers("", "", {"mysql://u@own:3306/d", "--store"}),
+      Member::Calls{[this](const MemberView& view) { published_ = view; }, nullptr, nullptr,
+                    [](const Config& config) {
+                      std::vector<std::string> served;
+                      for (const auto& [name, shard] : config.shards) served.push_back(name);
+                      return served;
+                    }});
+  room_.Put("/config/shards", R"({"east":{"url":"mysql://u@e:3306/d"},"main":{"url":"mysql://u@m:3306/d"}})");
+  Join();
+  EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->shards, (std::vector<std::string>{"east"}));
+  EXPECT_THAT(published_.ignored, HasSubstr("--store"));
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr("--store mysql://u@own:3306/d is ignored"));
+  room_.Put("/config/shards",
+            R"({"other":{"url":"mysql://u@o:3306/d"},"main":{"url":"mysql://u@m:3306/d"}})");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->shards, (std::vector<std::string>{"other"}));
+  EXPECT_FALSE(published_.shards_refused);
+  room_.Put("/config/shards", "rubbish");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_TRUE(published_.shards_refused);
+  EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->shards, (std::vector<std::string>{"other"}));
+}
+
 TEST_F(MemberTest, AnIdInUseIsWaitedForOneSessionAndThenGivenUp) {
   Join();
   auto other = Make("w1.b");
