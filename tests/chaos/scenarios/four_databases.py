@@ -81,6 +81,7 @@ def retire_and_add(s, shards, loads):
     # A second table in the first shard.
     first = shards[0]
     s.millrace("schema", "apply", "--shard", first.name, "--tables", 2, "--slices", 16)
+    first.record_transitions(s)
     tables = {"tables": ["tasks", "tasks_001"]}
     load = SteadyLoad(first.connect, loads.rate / 2, lambda i: ("work", effect(-1 - i, TAKES_MS)), "tasks_001")
     wait_until("a new table is served", lambda: first.finished("tasks_001_done"), 10, 0.1)
@@ -107,6 +108,7 @@ def run(s):
     s.millrace("schema", "apply", "--slices", 16)
     for shard in shards:
         shard.rows(EFFECTS)
+        shard.record_transitions(s)
     for worker_id in ("w1", "w2"):
         s.start_worker(worker_id, engine=ENGINE, handlers=HANDLERS, arguments=["--session-timeout", "3s"])
     most = capacity(s, shards)

@@ -24,12 +24,12 @@ def counted(s, worker_id, text):
 
 def run(s):
     seconds = s.size(5, 20)
-    s.start_mariadb(extra_users=WORKERS)
+    s.start_mariadb()
     s.start_zookeeper()
     s.millrace("schema", "apply", "--tables", len(TABLES), "--slices", 64)
+    s.record_transitions()
     processes = {}
     for worker_id in WORKERS:
-        s.store = s.db.url_of(user=worker_id)
         processes[worker_id] = s.start_worker(worker_id, arguments=["--session-timeout", "3s"])
     shares = (341, 341, 342)
     wait_until("the slices are shared", lambda: sorted(

@@ -17,6 +17,7 @@ def run(s):
     seconds = s.size(5, 20)
     s.start_mariadb()
     s.millrace("schema", "apply", "--tables", 16, "--slices", 64)
+    s.record_transitions()
     worker = s.start_worker()
     time.sleep(2)  # registered, and its statistics of the tables read
 

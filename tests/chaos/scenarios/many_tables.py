@@ -41,6 +41,8 @@ def run(s):
         [worker["slices"] for worker in s.cluster_status()["workers"].values()] or [0]), 60, 0.5)
     time.sleep(3)
     busy = [(shards[i % 2], f"tasks_{(i * tables // BUSY) % tables:03}") for i in range(BUSY)]
+    for shard in shards:
+        shard.record_transitions(s, [table for of, table in busy if of is shard])
 
     # Statements are counted on the server; those of this script are one a look.
     before, began = statements(server), time.monotonic()

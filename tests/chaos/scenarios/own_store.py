@@ -36,6 +36,7 @@ class Both:
         s.millrace("cluster", "status")  # makes the cluster's nodes
         for name, shard in (("own", self.own), *((shard.name, shard) for shard in self.shards)):
             self.command("schema", "apply", "--slices", SLICES, "--store", self.server.url_of(name))
+            shard.record_transitions(s)
         configure(s, self.shards)
 
     def command(self, *arguments, **more):

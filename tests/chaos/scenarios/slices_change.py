@@ -23,6 +23,7 @@ def run(s):
     s.millrace("cluster", "status")  # makes the cluster's nodes
     configure(s, [shard])
     s.millrace("schema", "apply", "--slices", SIZES[0])
+    shard.record_transitions(s)
     log = s.path("starts.log")
     for worker_id in ("w1", "w2"):
         s.start_worker(worker_id, engine={"lease": "3s"}, handlers={"work": {"uses": "effect", "concurrency": 8}},

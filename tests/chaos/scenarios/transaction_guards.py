@@ -116,7 +116,6 @@ def run(s):
     hides_no_deadlock(s)
     finds_a_hidden_commit(s)
     does_not_hold_up_the_rescue(s, first, lease, limit, handlers)
-    s.check_no_attempt_settled_twice()
 
 
 if __name__ == "__main__":

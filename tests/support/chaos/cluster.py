@@ -27,7 +27,8 @@ class Cluster:
         self._engine = engine or {"lease": "3s"}
         self._handlers = handlers or {}
         self._workers = {}  # the last process of each id
-        scenario.start_mariadb()
+        if scenario.db is None:
+            scenario.start_mariadb()
         scenario.start_zookeeper(zookeepers)
         scenario.apply_schema("--slices", slices)
         self.tree = scenario.zookeeper.client()

@@ -39,15 +39,14 @@ def install_db(folder):
 class MariaDb:
     """Runs until stop(); start() keeps port and data. Connections are autocommit unless asked otherwise.
 
-    The user `tester` may do everything. `extra_users` may use the databases alone, as a worker's user does, and have
-    the same password; so may a second server that is to take this one's place: give it `password`.
+    The user `tester` may do everything. Those of `add_user` may use the databases alone, as a worker's user does, and
+    have the same password; so may a second server that is to take this one's place: give it `password`.
     """
 
     database = "millrace"
 
-    def __init__(self, folder, options=(), databases=(), extra_users=(), password=None):
+    def __init__(self, folder, options=(), databases=(), password=None):
         self._databases = [self.database, *databases]
-        self._users = list(extra_users)
         self._given = password
         self._data = os.path.join(folder, "data")
         self.log = os.path.join(folder, "mariadb.log")
@@ -62,10 +61,8 @@ class MariaDb:
     def _install(self):
         password = self._given or secrets.token_hex(12)
         lines = [f"CREATE DATABASE IF NOT EXISTS {name};" for name in self._databases]
-        for user in ["tester", *self._users]:
-            lines.append(f"CREATE OR REPLACE USER {user}@'127.0.0.1' IDENTIFIED BY '{password}';")
-            lines += [f"GRANT ALL ON {what}.* TO {user}@'127.0.0.1';"
-                      for what in (["*"] if user == "tester" else self._databases)]
+        lines.append(f"CREATE OR REPLACE USER tester@'127.0.0.1' IDENTIFIED BY '{password}';")
+        lines.append("GRANT ALL ON *.* TO tester@'127.0.0.1' WITH GRANT OPTION;")
         for path, text in ((self.password_file, password + "\n"), (self._init, "\n".join(lines) + "\n")):
             with open(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
                 file.write(text)
@@ -89,6 +86,10 @@ class MariaDb:
         except pymysql.err.OperationalError:
             return False
 
+    def add_user(self, name):
+        self.client(f"CREATE USER IF NOT EXISTS {name}@'127.0.0.1' IDENTIFIED BY '{self.password}';" + "".join(
+            f"GRANT ALL ON {database}.* TO {name}@'127.0.0.1';" for database in self._databases))
+
     def stop(self):
         self.process.kill()
 
@@ -96,10 +97,6 @@ class MariaDb:
     def password(self):
         with open(self.password_file) as file:
             return file.read().strip()
-
-    @property
-    def url(self):
-        return self.url_of()
 
     def url_of(self, database=None, user="tester", port=None):
         return f"mysql://{user}@127.0.0.1:{port or self.port}/{database or self.database}"
@@ -110,7 +107,8 @@ class MariaDb:
             database=database or self.database, autocommit=autocommit, connect_timeout=5, read_timeout=60,
             charset="utf8mb4")
         with connection.cursor() as cursor:
-            cursor.execute("SET time_zone = '+00:00', tx_isolation = 'READ-COMMITTED'")
+            cursor.execute("SET time_zone = '+00:00'")
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         return connection
 
     def rows(self, sql, values=None, database=None):

@@ -12,6 +12,9 @@
 
 Runs short (a minute at most, for every build) or with --full (the real figures). With MILLRACE_REPORT set, each check
 is appended to that file as a JSON line. Whatever a scenario has started is stopped when it ends, however it ends.
+
+Every transition of every row is noted by the database (transitions.py), and judged when the scenario has ended: a
+scenario with a database that has nothing to judge fails.
 """
 import argparse
 import json
@@ -25,6 +28,7 @@ import tempfile
 import time
 import traceback
 
+from chaos import transitions
 from chaos.mariadb import MariaDb
 from chaos.processes import Process, wait_until
 from chaos.zookeeper import Ensemble
@@ -44,8 +48,10 @@ class Scenario:
         self.checks = []
         self.workers = []
         self.db = None
-        self.store = None  # another address for the program than that of `db`
+        self.port = None  # another one for the program than that of `db`
         self._servers = []
+        self._recorded = []  # (server; None: what `db` is at the end, database)
+        self._users = set()  # workers that the database knows by their user
         self.zookeeper = None
 
     # What must hold.
@@ -94,29 +100,26 @@ class Scenario:
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
         return done.stdout
 
-    def _environment(self):
+    def _environment(self, user="tester"):
         cluster = {"MILLRACE_ZK": self.zookeeper.address} if self.zookeeper else {}
-        store = {"MILLRACE_STORE": self.store or self.db.url,
+        store = {"MILLRACE_STORE": self.db.url_of(user=user, port=self.port),
                  "MILLRACE_PASSWORD_FILE": self.db.password_file} if self.db else {}
         return {**os.environ, **store, **cluster}
 
     def apply_schema(self, *arguments):
         self.millrace("schema", "apply", *arguments)
         self.db.client(POINTS_SQL.read_text())
-        self._record_settles()
+        self.record_transitions()
 
-    def _record_settles(self):
-        """Lets the database itself note every settle, so that a second one of an attempt can't hide."""
-        self.db.client("""
-            CREATE TABLE test_settles (id BIGINT UNSIGNED, attempt INT UNSIGNED, pool VARCHAR(8), KEY (id, attempt));
-            CREATE TRIGGER test_done AFTER INSERT ON tasks_done FOR EACH ROW
-              INSERT INTO test_settles VALUES (NEW.id, NEW.attempt, 'done');
-            CREATE TRIGGER test_failed AFTER INSERT ON tasks_failed FOR EACH ROW
-              INSERT INTO test_settles VALUES (NEW.id, NEW.attempt, 'failed');
-        """)
+    def record_transitions(self, server=None, database=None, tables=None):
+        """Of what the schema has by now, in the scenario's own database or another one."""
+        transitions.record(server or self.db, database, tables)
+        if (server, database) not in self._recorded:
+            self._recorded.append((server, database))
 
     def start_worker(self, worker_id="w1", engine=None, handlers=None, arguments=(), state=None):
-        """`engine` and `handlers` are those parts of the configuration. `state` names the state folder."""
+        """`engine` and `handlers` are those parts of the configuration. `state` names the state folder. A worker of the
+        scenario's own database has a user of its own there, of its name."""
         config = {"engine": engine or {}, "handlers": handlers or {}}
         number = len(self.workers) + 1
         config_file = self.path(f"{worker_id}.{number}.json")
@@ -124,12 +127,21 @@ class Scenario:
         state_dir = self.path(f"state-{state or worker_id}")
         os.makedirs(state_dir, exist_ok=True)
         return self.start_process(f"worker {worker_id}", "worker", "--id", worker_id, "--config", config_file,
-                                  "--state-dir", state_dir, "--plugins", self.plugins(), *arguments)
+                                  "--state-dir", state_dir, "--plugins", self.plugins(), *arguments,
+                                  user=self._user_of(worker_id))
 
-    def start_process(self, name, *arguments):
+    def _user_of(self, worker_id):
+        if self.db is None:
+            return "tester"
+        if worker_id not in self._users:
+            self.db.add_user(worker_id)
+            self._users.add(worker_id)
+        return worker_id
+
+    def start_process(self, name, *arguments, user="tester"):
         """One run of the program that lasts; its output goes to a log of its own."""
         log = self.path(f"{name.replace(' ', '-')}.{len(self.workers) + 1}.log")
-        process = Process(name, [BINARY / "millrace", *arguments], log, self._environment())
+        process = Process(name, [BINARY / "millrace", *arguments], log, self._environment(user))
         self.workers.append(process)
         return process
 
@@ -180,13 +192,16 @@ class Scenario:
     def dead(self):
         return self.db.value("SELECT COUNT(*) FROM millrace_incarnations WHERE dead = 1")
 
-    def check_no_attempt_settled_twice(self):
-        twice = self.db.rows("SELECT id, attempt FROM test_settles GROUP BY id, attempt HAVING COUNT(*) > 1")
-        both = self.db.rows("SELECT id FROM tasks_done JOIN tasks_failed USING (id) "
-                            "UNION SELECT id FROM tasks JOIN tasks_done USING (id) "
-                            "UNION SELECT id FROM tasks JOIN tasks_failed USING (id)")
-        self.check("no attempt settled twice, no task in two pools", f"{len(twice)} and {len(both)}",
-                   not twice and not both)
+    def check_transitions(self):
+        """Of all databases that were recorded; there must be one."""
+        for server, database in self._recorded:
+            found = transitions.check(server or self.db, database, self._users if server is None else ())
+            self.check("every transition of every row is legal: one pool, one end an attempt, by its claimer"
+                       + (f" ({database})" if database else ""),
+                       f"{len(found.faults)} faults in {found.events} transitions of {found.rows} rows"
+                       + "".join(f"; {fault}" for fault in found.faults[:5]), found.events and not found.faults)
+        if self._servers and not self._recorded:
+            self.check("the transitions of all rows are recorded", "they are not", False)
 
     def check_points(self):
         points, customers, payments = self.db.rows(
@@ -216,6 +231,7 @@ class Scenario:
 def _run(run, scenario):
     try:
         run(scenario)
+        scenario.check_transitions()
         return bool(scenario.checks) and all(check["pass"] for check in scenario.checks)
     except Exception as problem:
         scenario.check("the scenario runs to its end", str(problem) or repr(problem), False)

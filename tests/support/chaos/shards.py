@@ -23,6 +23,10 @@ class Shard:
     def value(self, sql, values=None):
         return self.rows(sql, values)[0][0]
 
+    def record_transitions(self, s, tables=None):
+        """Of these tables, or of all that are there now."""
+        s.record_transitions(self.server, self.name, tables)
+
     def finished(self, table="tasks_done"):
         """When each task was finished, as time.time()."""
         return [float(at) for at, in self.rows(f"SELECT UNIX_TIMESTAMP(finished_at) FROM {table}")]
