@@ -1,47 +1,60 @@
-"""Workers and leaders killed and stopped at random, in any order and side by side, under load: nothing is lost, the
-sums are exact, and no attempt is settled twice."""
+"""Workers and leaders killed and stopped at random, in any order and side by side, at half of what they can do; then the
+database, time and again. Nothing is lost, the sums are exact, and every attempt has one end. A kill counts only if the
+worker had rows running at it. On the server that MILLRACE_TEST_MYSQL_URL names, if it does (without its kills)."""
 import os
 import random
 import time
 
 from chaos.cluster import Cluster
-from chaos.offered import OfferedLoad
+from chaos.offered import OfferedLoad, capacity
+from chaos.processes import wait_until
 from chaos.scenario import main
 
 WORKERS = ("w1", "w2", "w3", "w4")
 FEWEST = 2  # that are left alone by the faults under way
+KINDS = ("kill", "kill", "kill the leader", "stop")
 
 
 class Faults:
     """Does harm, one fault after another, and undoes it after a while."""
 
-    def __init__(self, cluster, chance):
+    def __init__(self, s, cluster, chance):
+        self._s = s
         self._cluster = cluster
         self._chance = chance
         self._undo = {}  # worker → (when, what)
-        self.done = {"kill": 0, "kill the leader": 0, "stop": 0}
-
-    def total(self):
-        return sum(self.done.values())
+        self.done = {kind: 0 for kind in KINDS}
+        self.hit = []  # the rows that ran at each kill
 
     def step(self):
-        """One more, if so many workers may be hit at once."""
+        """One more, if so many workers may be hit at once and the one in turn is at work."""
         self.undo()
         well = [name for name in WORKERS if name not in self._undo]
         if len(well) <= FEWEST:
             return
-        kind = self._chance.choice(list(self.done))
+        kind = self._chance.choice(KINDS)
         victim = self._cluster.leader() if kind == "kill the leader" else self._chance.choice(well)
-        if victim not in well:
-            return
-        self.done[kind] += 1
+        if victim in well and (self._stop(victim) if kind == "stop" else self._kill(victim)):
+            self.done[kind] += 1
+
+    def _stop(self, victim):
         worker = self._cluster.worker(victim)
-        if kind == "stop":
-            worker.pause()
-            self._later(victim, 9.0, worker.resume)
-        else:
-            worker.kill()
-            self._later(victim, 6.0, lambda: self._cluster.start(victim))
+        worker.pause()
+        self._later(victim, 9.0, worker.resume)
+        return True
+
+    def _kill(self, victim):
+        """It stands still while its rows are counted, so that they are those that run when it dies."""
+        worker = self._cluster.worker(victim)
+        worker.pause()
+        rows = self._s.db.value("SELECT COUNT(*) FROM tasks WHERE state = 2 AND claimed_by LIKE %s", (f"{victim}.%",))
+        if not rows:
+            worker.resume()
+            return False
+        worker.kill()
+        self.hit.append(rows)
+        self._later(victim, 6.0, lambda: self._cluster.start(victim))
+        return True
 
     def undo(self, everything=False):
         for name, (when, what) in list(self._undo.items()):
@@ -53,31 +66,56 @@ class Faults:
         self._undo[name] = time.monotonic() + self._chance.uniform(0.2, longest), what
 
 
+def kill_workers(s, cluster, load, chance):
+    kills, minutes = s.size(4, 60), s.size(1, 5)
+    faults = Faults(s, cluster, chance)
+    began, came = time.monotonic(), load.count
+    while len(faults.hit) < kills and time.monotonic() < began + 60 * minutes:
+        faults.step()
+        time.sleep(chance.uniform(0.2, s.size(0.5, 3.0)))
+    took = time.monotonic() - began
+    faults.undo(everything=True)
+    cluster.wait_owned(60)
+    s.check(f"{kills} kills within {minutes} min, each of a worker whose rows run, at {load.rate:.0f} payments a second",
+            f"{len(faults.hit)} in {took:.0f} s, {min(faults.hit, default=0)} to {max(faults.hit, default=0)} rows ran; "
+            f"{faults.done}; {load.count - came} payments came in meanwhile", len(faults.hit) == kills)
+    return sum(faults.hit)
+
+
+def kill_database(s, load, chance):
+    """Each time rows run, and work goes on by itself."""
+    kills = s.size(1, 10)
+    running = []
+    for _ in range(kills):
+        running.append(wait_until("tasks run", s.running, 30, 0.005))
+        s.db.stop()
+        time.sleep(chance.uniform(0.2, 3.0))
+        s.db.start()
+        before = s.done()
+        wait_until("work goes on", lambda: s.done() > before + load.rate / 2, 60, 0.1)
+        time.sleep(chance.uniform(0.2, s.size(1.0, 5.0)))
+    s.check(f"{kills} kills of the database, each while rows run: work goes on by itself",
+            f"{min(running)} to {max(running)} rows ran", len(running) == kills)
+
+
 def run(s):
     seed = int(os.environ.get("MILLRACE_TEST_SEED", random.randrange(1 << 32)))
     print(f"seed {seed} (MILLRACE_TEST_SEED)")
     chance = random.Random(seed)
-    wanted, tasks, rate = s.size(6, 100), s.size(5_000, 100_000), s.size(400, 250)
+    s.start_given_or_mariadb()
     cluster = Cluster(s, zookeepers=3)
     for name in WORKERS:
         cluster.start(name)
     cluster.wait_balanced(WORKERS)
-    load = OfferedLoad(s.db, rate, tasks)
-    faults = Faults(cluster, chance)
-    while faults.total() < wanted:
-        faults.step()
-        time.sleep(chance.uniform(0.2, 3.0))
-    faults.undo(everything=True)
-    during = load.count
-    load.wait(tasks / rate + 60)
-    cluster.wait_owned(60)
-    s.check(f"{wanted} random faults while {tasks} payments come in", f"{faults.done}, {during} came in meanwhile",
-            faults.total() == wanted)
-    load.check_all_awarded(s, 120)
-    if not s.full:
-        return  # so few faults may fall between the batches
+    load = OfferedLoad(s.db, capacity(s, 100_000) / 2 if s.full else 1_000)
+    wait_until("payments are awarded", s.done, 30)
+    interrupted = kill_workers(s, cluster, load, chance)
+    if s.db.private:
+        kill_database(s, load, chance)
+    load.check_all_awarded(s, s.size(120, 300))
     again = s.db.value("SELECT CAST(SUM(attempt) AS SIGNED) - COUNT(*) FROM tasks_done")
-    s.check("what the faults interrupted was run again", f"{again} second attempts", again > 0)
+    s.check(f"what the kills interrupted, {interrupted} rows or so, was run again", f"{again} second attempts",
+            again >= interrupted / 2)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A private MariaDB: its own folder, its own port on the loopback address, durable commits."""
+"""A private MariaDB: its own folder, its own port on the loopback address, durable commits. Or a server that is given."""
 import fcntl
 import getpass
 import os
@@ -6,6 +6,7 @@ import secrets
 import shutil
 import subprocess
 import tempfile
+import urllib.parse
 
 import pymysql
 
@@ -36,14 +37,59 @@ def install_db(folder):
         raise AssertionError(f"mariadb-install-db ended with {made.returncode}:\n{made.stdout[-4000:]}")
 
 
-class MariaDb:
-    """Runs until stop(); start() keeps port and data. Connections are autocommit unless asked otherwise.
+class Server:
+    """A database server as a test asks it: host, port, user, password file, and the database that is meant by default."""
+
+    host, port, user, password_file, database = "127.0.0.1", None, "tester", None, "millrace"
+
+    @property
+    def password(self):
+        with open(self.password_file) as file:
+            return file.read().strip()
+
+    def url_of(self, database=None, user=None, port=None):
+        return f"mysql://{user or self.user}@{self.host}:{port or self.port}/{database or self.database}"
+
+    def connect(self, autocommit=True, database=None):
+        """Autocommit unless asked otherwise; READ COMMITTED, in UTC."""
+        connection = pymysql.connect(
+            host=self.host, port=self.port, user=self.user, password=self.password,
+            database=database or self.database, autocommit=autocommit, connect_timeout=5, read_timeout=60,
+            charset="utf8mb4")
+        with connection.cursor() as cursor:
+            cursor.execute("SET time_zone = '+00:00'")
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        return connection
+
+    def rows(self, sql, values=None, database=None):
+        """All rows of one statement, on a connection of its own."""
+        connection = self.connect(database=database)
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(sql, values)
+                return cursor.fetchall()
+        finally:
+            connection.close()
+
+    def value(self, sql, values=None, database=None):
+        return self.rows(sql, values, database)[0][0]
+
+    def client(self, sql, database=None):
+        """Runs a text in the plain `mariadb` client."""
+        subprocess.run(
+            ["mariadb", "--no-defaults", f"-h{self.host}", f"-P{self.port}", f"-u{self.user}",
+             database or self.database],
+            input=sql, text=True, check=True, env={**os.environ, "MYSQL_PWD": self.password})
+
+
+class MariaDb(Server):
+    """A private one. Runs until stop(); start() keeps port and data.
 
     The user `tester` may do everything. Those of `add_user` may use the databases alone, as a worker's user does, and
     have the same password; so may a second server that is to take this one's place: give it `password`.
     """
 
-    database = "millrace"
+    private = True
 
     def __init__(self, folder, options=(), databases=(), password=None):
         self._databases = [self.database, *databases]
@@ -89,44 +135,29 @@ class MariaDb:
     def add_user(self, name):
         self.client(f"CREATE USER IF NOT EXISTS {name}@'127.0.0.1' IDENTIFIED BY '{self.password}';" + "".join(
             f"GRANT ALL ON {database}.* TO {name}@'127.0.0.1';" for database in self._databases))
+        return name
 
     def stop(self):
         self.process.kill()
 
-    @property
-    def password(self):
-        with open(self.password_file) as file:
-            return file.read().strip()
 
-    def url_of(self, database=None, user="tester", port=None):
-        return f"mysql://{user}@127.0.0.1:{port or self.port}/{database or self.database}"
+class GivenServer(Server):
+    """The server that MILLRACE_TEST_MYSQL_URL names, MySQL perhaps, with a database of its own until stop(). It has one
+    user for all, who may make databases and triggers."""
 
-    def connect(self, autocommit=True, database=None):
-        connection = pymysql.connect(
-            host="127.0.0.1", port=self.port, user="tester", password=self.password,
-            database=database or self.database, autocommit=autocommit, connect_timeout=5, read_timeout=60,
-            charset="utf8mb4")
-        with connection.cursor() as cursor:
-            cursor.execute("SET time_zone = '+00:00'")
-            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        return connection
+    private = False
 
-    def rows(self, sql, values=None, database=None):
-        """All rows of one statement, on a connection of its own."""
-        connection = self.connect(database=database)
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(sql, values)
-                return cursor.fetchall()
-        finally:
-            connection.close()
+    def __init__(self, url, password_file):
+        parts = urllib.parse.urlsplit(url)
+        self.host, self.port, self.user = parts.hostname, parts.port or 3306, parts.username
+        self.password_file = password_file
+        self.database = None
+        name = "millrace_chaos_" + secrets.token_hex(6)
+        self.rows(f"CREATE DATABASE {name}")
+        self.database = name
 
-    def value(self, sql, values=None, database=None):
-        return self.rows(sql, values, database)[0][0]
+    def add_user(self, _):
+        return self.user
 
-    def client(self, sql, database=None):
-        """Runs a text in the plain `mariadb` client."""
-        subprocess.run(
-            ["mariadb", "--no-defaults", "-h127.0.0.1", f"-P{self.port}", "-utester",
-             database or self.database],
-            input=sql, text=True, check=True, env={**os.environ, "MYSQL_PWD": self.password})
+    def stop(self):
+        self.rows(f"DROP DATABASE IF EXISTS {self.database}")

@@ -29,7 +29,7 @@ import time
 import traceback
 
 from chaos import transitions
-from chaos.mariadb import MariaDb
+from chaos.mariadb import GivenServer, MariaDb
 from chaos.processes import Process, wait_until
 from chaos.zookeeper import Ensemble
 
@@ -51,7 +51,7 @@ class Scenario:
         self.port = None  # another one for the program than that of `db`
         self._servers = []
         self._recorded = []  # (server; None: what `db` is at the end, database)
-        self._users = set()  # workers that the database knows by their user
+        self._users = {}  # of each worker in the scenario's own database
         self.zookeeper = None
 
     # What must hold.
@@ -71,6 +71,15 @@ class Scenario:
 
     def start_mariadb(self, options=(), **more):
         self.db = self.start_server("mariadb", options, **more)
+
+    def start_given_or_mariadb(self):
+        """The server that MILLRACE_TEST_MYSQL_URL names, or a private MariaDB."""
+        url = os.environ.get("MILLRACE_TEST_MYSQL_URL")
+        if not url:
+            self.start_mariadb()
+            return
+        self.db = GivenServer(url, os.environ.get("MILLRACE_TEST_MYSQL_PASSWORD_FILE"))
+        self._servers.append(self.db)
 
     def start_server(self, name, *arguments, **more):
         """A MariaDb that the program is told nothing of; it is stopped with the scenario."""
@@ -100,7 +109,7 @@ class Scenario:
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
         return done.stdout
 
-    def _environment(self, user="tester"):
+    def _environment(self, user=None):
         cluster = {"MILLRACE_ZK": self.zookeeper.address} if self.zookeeper else {}
         store = {"MILLRACE_STORE": self.db.url_of(user=user, port=self.port),
                  "MILLRACE_PASSWORD_FILE": self.db.password_file} if self.db else {}
@@ -132,13 +141,12 @@ class Scenario:
 
     def _user_of(self, worker_id):
         if self.db is None:
-            return "tester"
+            return None
         if worker_id not in self._users:
-            self.db.add_user(worker_id)
-            self._users.add(worker_id)
-        return worker_id
+            self._users[worker_id] = self.db.add_user(worker_id)
+        return self._users[worker_id]
 
-    def start_process(self, name, *arguments, user="tester"):
+    def start_process(self, name, *arguments, user=None):
         """One run of the program that lasts; its output goes to a log of its own."""
         log = self.path(f"{name.replace(' ', '-')}.{len(self.workers) + 1}.log")
         process = Process(name, [BINARY / "millrace", *arguments], log, self._environment(user))
@@ -194,8 +202,9 @@ class Scenario:
 
     def check_transitions(self):
         """Of all databases that were recorded; there must be one."""
+        known = [worker for worker, user in self._users.items() if user == worker]
         for server, database in self._recorded:
-            found = transitions.check(server or self.db, database, self._users if server is None else ())
+            found = transitions.check(server or self.db, database, known if server is None else ())
             self.check("every transition of every row is legal: one pool, one end an attempt, by its claimer"
                        + (f" ({database})" if database else ""),
                        f"{len(found.faults)} faults in {found.events} transitions of {found.rows} rows"
