@@ -112,7 +112,10 @@ bool Heartbeat::Renew() {
   if (!*alive) return BeginAnew();
   {
     MutexLock lock(mutex_);
-    if (!trouble_.empty()) LogInfo("the beat succeeds again", {{"store", address_}});
+    if (!trouble_.empty()) {
+      LogInfo("the beat succeeds again", {{"store", address_}});
+      standing_->ReturnedFromTrouble();
+    }
     trouble_.clear();
   }
   standing_->Renewed(sent);

@@ -27,6 +27,13 @@ std::vector<std::uint64_t> InFlight::Enter(const std::string& table, std::span<c
   return entered;
 }
 
+std::vector<std::string> InFlight::Tables() const {
+  MutexLock lock(mutex_);
+  std::vector<std::string> tables;
+  for (const auto& [table, ids] : tables_) tables.push_back(table);
+  return tables;
+}
+
 void InFlight::Claimed(const FlightPtr& flight) {
   const std::size_t bytes = BytesOf(*flight);
   memory_.Add(bytes);

@@ -42,6 +42,8 @@ class InFlight {
 
   bool Empty() const { return Size() == 0; }
   std::size_t Size() const;
+  // Those from which it has ever claimed.
+  std::vector<std::string> Tables() const;
   // Nothing of the shard is this worker's any more.
   void Clear();
   // Those whose claim has succeeded, started or not.

@@ -33,6 +33,11 @@ class Standing {
   // starts nothing.
   bool MayStart(BootTime now) const { return Alive() && SinceSent(now) < lease_ - lease_ / 5; }
 
+  // The beat succeeds again after a failure: the database may be another now, its replica, which has not
+  // heard of all that this life has done. True once after each: rows may run under it without its knowing.
+  void ReturnedFromTrouble() { returned_.store(true, std::memory_order_release); }
+  bool TakeReturned() { return returned_.exchange(false, std::memory_order_acq_rel); }
+
   // Has a renewal succeeded that was sent then or later? The shard took a write since.
   bool RenewedSince(BootTime at) const { return SinceSent(at) <= Micros(0); }
 
@@ -47,6 +52,7 @@ class Standing {
   const std::string incarnation_;
   const Micros lease_;
   std::atomic<bool> alive_{true};
+  std::atomic<bool> returned_{false};
   std::atomic<Micros::rep> last_sent_;
 };
 

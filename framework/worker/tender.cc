@@ -107,6 +107,7 @@ void Tender::WriteProgress(const std::shared_ptr<Standing>& life) {
 void Tender::Sweep(const std::shared_ptr<Standing>& life) {
   const auto live = parts_.host.LivePeers();
   if (!live) return;
+  if (life->TakeReturned() && !SweepAllSlices(life, *live)) life->ReturnedFromTrouble();
   const auto map = parts_.host.LatestMap();
   if (!map) return;
   for (const DueGroup& group : map->groups) {
@@ -120,12 +121,23 @@ void Tender::Sweep(const std::shared_ptr<Standing>& life) {
   rescued_.clear();
 }
 
-void Tender::SweepGroup(const DueGroup& group, const std::shared_ptr<Standing>& life,
+bool Tender::SweepAllSlices(const std::shared_ptr<Standing>& life, const std::set<std::string>& live) {
+  std::vector<TableSlices> everything;
+  for (const std::string& table : parts_.in_flight.Tables()) everything.push_back({table, true, {}});
+  if (everything.empty()) return true;
+  const auto map = store_->Due(everything);
+  if (!map) return false;
+  return std::all_of(map->groups.begin(), map->groups.end(), [&](const DueGroup& group) {
+    return !stopping_.load() && (group.first_run_at > map->now || SweepGroup(group, life, live));
+  });
+}
+
+bool Tender::SweepGroup(const DueGroup& group, const std::shared_ptr<Standing>& life,
                         const std::set<std::string>& live) {
   ScanRequest request{group, {}, kMaxBatchRows};
   while (!stopping_.load()) {
     const auto rows = store_->Scan(request);
-    if (!rows) return;
+    if (!rows) return false;
     RowsByClaim orphans;
     RowsByClaim unknown_own;
     bool any_running = false;
@@ -149,8 +161,9 @@ void Tender::SweepGroup(const DueGroup& group, const std::shared_ptr<Standing>& 
       rescued_[claim.first] += rescued->size();
       parts_.host.Rescued(rescued->size());
     }
-    if (!any_running || rows->size() < request.limit) return;
+    if (!any_running || rows->size() < request.limit) return true;
   }
+  return false;
 }
 
 void Tender::Adopt(ClaimRequest request, const std::shared_ptr<Standing>& life) {

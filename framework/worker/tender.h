@@ -77,8 +77,13 @@ class Tender {
   void ChargeTheDead();
   bool Charge(const Burial& burial);
   void Sweep(const std::shared_ptr<Standing>& life);
-  void SweepGroup(const DueGroup& group, const std::shared_ptr<Standing>& life,
+  // False: the group could not be read to its end.
+  bool SweepGroup(const DueGroup& group, const std::shared_ptr<Standing>& life,
                   const std::set<std::string>& live);
+  // A replica that has taken the database's place may show as running what this life has settled. Such a row
+  // may stand in a slice that is another's by now, who leaves the rows of a live claimer alone: looks at them
+  // all. False: it could not.
+  bool SweepAllSlices(const std::shared_ptr<Standing>& life, const std::set<std::string>& live);
   // Rows that run under this life and that nobody runs. Until the outcome is known they stay in the in-flight
   // set: their slice may move, and whoever gets it leaves the rows of a live claimer alone.
   struct Adoption {
