@@ -36,19 +36,21 @@ Status Claimer::Claim(ClaimRequest request, const std::shared_ptr<Standing>& lif
   return Accept(std::move(*claimed), life, false);
 }
 
-Status Claimer::ClaimSuspect(const std::shared_ptr<Standing>& life) {
-  std::optional<ClaimRequest> turn = suspects_.Turn(life->incarnation());
-  if (!turn) return {};
-  const std::string name = ToString(TaskName{parts_.shard, {turn->table, turn->ids[0]}});
-  turn->ids = parts_.in_flight.Enter(turn->table, turn->ids);
-  auto claimed =
-      turn->ids.empty() ? Result<std::vector<Task>>(std::vector<Task>{}) : Send(std::move(*turn), life);
-  if (!claimed || claimed->empty()) {
+// One that was claimed, changed or ended since it was scanned leaves its turn to the next.
+Status Claimer::ClaimSuspect(const std::shared_ptr<Standing>& life, const Suspects::MayClaim& may_claim) {
+  while (std::optional<ClaimRequest> turn = suspects_.Turn(life->incarnation(), may_claim)) {
+    const std::string name = ToString(TaskName{parts_.shard, {turn->table, turn->ids[0]}});
+    turn->ids = parts_.in_flight.Enter(turn->table, turn->ids);
+    auto claimed =
+        turn->ids.empty() ? Result<std::vector<Task>>(std::vector<Task>{}) : Send(std::move(*turn), life);
+    if (claimed && !claimed->empty()) {
+      LogWarning("a task whose runs have killed its process is run alone", {{"task", name}});
+      return Accept(std::move(*claimed), life, true);
+    }
     parts_.gate.LeaveAlone();
-    return claimed ? Status{} : Status(Fail(claimed.error()));
+    if (!claimed) return Fail(claimed.error());
   }
-  LogWarning("a task whose runs have killed its process is run alone", {{"task", name}});
-  return Accept(std::move(*claimed), life, true);
+  return {};
 }
 
 Status Claimer::Resolve() {

@@ -43,8 +43,8 @@ class Claimer {
 
   // Claims these rows, as far as nobody has them in hand. Nothing happens while somebody wants to be alone.
   Status Claim(ClaimRequest request, const std::shared_ptr<Standing>& life);
-  // Claims the suspect whose turn it is, if any.
-  Status ClaimSuspect(const std::shared_ptr<Standing>& life);
+  // Claims the suspect whose turn it is, if any, of a group that may be claimed.
+  Status ClaimSuspect(const std::shared_ptr<Standing>& life, const Suspects::MayClaim& may_claim);
 
   // Resolves claims whose outcome is unknown. Stops at the first error.
   Status Resolve();

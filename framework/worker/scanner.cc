@@ -35,7 +35,7 @@ std::string Joined(const std::vector<std::string>& names) {
 Scanner::Scanner(Parts parts, std::unique_ptr<TaskStore> store, std::unique_ptr<TaskDesk> desk)
     : parts_(parts),
       store_(std::move(store)),
-      suspects_(parts_.clock, parts_.shard, parts_.gate, std::move(desk)),
+      suspects_(parts_.shard, parts_.gate, std::move(desk)),
       claimer_({parts_.shard, parts_.host, parts_.in_flight, parts_.gate, parts_.engine}, *store_,
                suspects_) {}
 
@@ -76,6 +76,7 @@ std::shared_ptr<const DueMap> Scanner::LatestMap() const {
 
 void Scanner::Run() {
   while (!stopping_.load()) wake_.WaitFor(Round());
+  suspects_.Forget();  // the gate is other shards' too
 }
 
 bool Scanner::Note(const Status& status) {
@@ -102,7 +103,7 @@ Micros Scanner::Round() {
     quiet_.store(!claiming_.load());
     return engine.poll;
   }
-  Note(claimer_.ClaimSuspect(life));
+  Note(claimer_.ClaimSuspect(life, [this](const DueGroup& group) { return MayClaim(group); }));
 
   const bool was_empty = parts_.in_flight.Empty();
   const bool looks = look_again_.exchange(false) || parts_.clock.Now() >= look_.until;
@@ -253,7 +254,7 @@ bool Scanner::Candidates::Takes(std::size_t bytes) {
 // Running rows are the tender's business: it adopts our own and rescues those of the dead.
 bool Scanner::IsFree(const DueGroup& group, const ScanRow& row) {
   return row.state == TaskState::Waiting && !parts_.in_flight.Contains(group.table, row.id) &&
-         !suspects_.IsSuspect(group.table, row);
+         !suspects_.IsSuspect(group, row);
 }
 
 bool Scanner::ScanInto(const DueGroup& group, std::size_t limit, Candidates& found) {

@@ -215,7 +215,7 @@ void ShardMill::LeaveHand(const TaskKey& key) {
 void ShardMill::LeaveGate(const Flight& flight) {
   if (flight.solo) {
     parts_.gate.LeaveAlone();
-    scanner_.Wake();
+    scanner_.RoomAgain();  // for the next of them, or for all the others
   } else {
     parts_.gate.Leave();
   }

@@ -2,11 +2,17 @@
 //
 // Tasks enter before they are claimed and leave when their handler has ended. A scanner that has found a
 // suspect asks for solitude: nothing more enters, and once all others have left the suspect may, alone.
+//
+// Suspects follow each other without a pause, for a stretch that ends: then the others have the worker for as
+// long as they were kept out, or until nobody uses it. So neither a storm of suspects nor one that waits
+// beside a long job stops the worker for the rest.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
+#include "framework/base/clock.h"
 #include "framework/base/mutex.h"
 
 namespace millrace {
@@ -14,6 +20,8 @@ namespace millrace {
 // Thread-safe; one for all shards of a worker.
 class SoloGate {
  public:
+  explicit SoloGate(const Clock& clock) : clock_(clock) {}
+
   // Room for `count` tasks that are about to be claimed; false while somebody wants, or has, solitude.
   bool Enter(std::size_t count);
   // A task that is claimed already enters in any case; false: it may not run, somebody wants to be alone.
@@ -21,7 +29,7 @@ class SoloGate {
   void Leave(std::size_t count = 1);
 
   // Asks for solitude in the name of `suspect`; true once everybody else has left. Ask again until then;
-  // others are told no while one has it.
+  // others are told no while one has it, and everybody while it is the turn of those who need none.
   bool EnterAlone(const std::string& suspect);
   // Takes the wish back; nothing happens where another has it.
   void Withdraw(const std::string& suspect);
@@ -30,9 +38,18 @@ class SoloGate {
   bool Wanted() const;
 
  private:
+  bool IsOthersTurn(BootTime now) const MILLRACE_REQUIRES(mutex_);
+  void EndStretch(BootTime now) MILLRACE_REQUIRES(mutex_);
+
+  const Clock& clock_;
   mutable Mutex mutex_;
   std::size_t inside_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::string suspect_ MILLRACE_GUARDED_BY(mutex_);
+  BootTime asked_ MILLRACE_GUARDED_BY(mutex_){};  // when `suspect_` did first
+  // Since when nobody else has been able to enter, over all suspects in succession.
+  std::optional<BootTime> stretch_ MILLRACE_GUARDED_BY(mutex_);
+  BootTime others_from_ MILLRACE_GUARDED_BY(mutex_){};
+  BootTime others_until_ MILLRACE_GUARDED_BY(mutex_){};
 };
 
 }  // namespace millrace

@@ -7,11 +7,11 @@
 namespace millrace {
 namespace {
 
-constexpr Micros kSolitudePatience = std::chrono::seconds(60);  // then the others work for as long
 constexpr std::uint32_t kSuspectCrashes = 2;
 constexpr std::uint32_t kQuarantineCrashes = 3;
 constexpr std::size_t kSuspectRescues = 5;
 constexpr std::size_t kMostRecords = 10'000;
+constexpr std::size_t kMostWaiting = 2'000;
 
 bool HasCrashed(std::uint32_t crashes) { return crashes >= kSuspectCrashes && crashes < kQuarantineCrashes; }
 
@@ -21,33 +21,36 @@ std::string Suspects::NameOf(const Place& place) const {
   return ToString(TaskName{shard_, {place.first, place.second}});
 }
 
-bool Suspects::IsSuspect(const std::string& table, const ScanRow& row) {
-  const Place place{table, row.id};
+bool Suspects::IsSuspect(const DueGroup& group, const ScanRow& row) {
+  const Place place{group.table, row.id};
   const auto record = records_.find(place);
   const bool often_rescued = record != records_.end() && record->second.rescues >= kSuspectRescues;
   if (!often_rescued && !HasCrashed(row.crashes)) return false;
-  const BootTime now = clock_.Now();
-  if (!waiting_ && now >= not_before_) waiting_ = Waiting{place, row.attempt, now};
+  if (waiting_.size() < kMostWaiting && places_.insert(place).second) {
+    waiting_.push_back({group, place, row.attempt});
+  }
   return true;
 }
 
-std::optional<ClaimRequest> Suspects::Turn(const std::string& incarnation) {
-  if (!waiting_) return std::nullopt;
-  if (!gate_.EnterAlone(NameOf(waiting_->place))) {
-    // Beside a handler that runs for long nobody else shall stand still for more than this.
-    if (clock_.Now() - waiting_->since > kSolitudePatience) Forget();
-    return std::nullopt;
-  }
-  const Waiting turn = *std::exchange(waiting_, std::nullopt);
+Suspects::Waiting Suspects::TakeFirst() {
+  Waiting first = std::move(waiting_.front());
+  waiting_.pop_front();
+  places_.erase(first.place);
+  return first;
+}
+
+std::optional<ClaimRequest> Suspects::Turn(const std::string& incarnation, const MayClaim& may_claim) {
+  while (!waiting_.empty() && !may_claim(waiting_.front().group)) gate_.Withdraw(NameOf(TakeFirst().place));
+  if (waiting_.empty() || !gate_.EnterAlone(NameOf(waiting_.front().place))) return std::nullopt;
+  const Waiting turn = TakeFirst();
   records_.erase(turn.place);  // if it comes back it is looked into again
   return ClaimRequest{turn.place.first, incarnation, turn.attempt, {turn.place.second}};
 }
 
 void Suspects::Forget() {
-  if (!waiting_) return;
-  gate_.Withdraw(NameOf(waiting_->place));
-  waiting_.reset();
-  not_before_ = clock_.Now() + kSolitudePatience;
+  if (!waiting_.empty()) gate_.Withdraw(NameOf(waiting_.front().place));
+  waiting_.clear();
+  places_.clear();
 }
 
 std::optional<Outcome> Suspects::Objection(const Task& task) {

@@ -1,13 +1,17 @@
 // Tasks whose runs have killed their worker's process: which they are, and when one of them may be claimed.
 //
 // A suspect is claimed once nothing else runs in this worker; only so can one more death be laid at its door.
+// Those that a scan passes are remembered, and take their turns one after another.
 // Where flight recorders are lost with their machine, the rescues noted in millrace_attempts count instead.
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -21,16 +25,20 @@ namespace millrace {
 // Not thread-safe.
 class Suspects {
  public:
-  Suspects(const Clock& clock, const std::string& shard, SoloGate& gate, std::unique_ptr<TaskDesk> desk)
-      : clock_(clock), shard_(shard), gate_(gate), desk_(std::move(desk)) {}
+  using MayClaim = std::function<bool(const DueGroup&)>;
 
-  // A suspect is not to be claimed with others. The first that is met is remembered, until its turn.
-  bool IsSuspect(const std::string& table, const ScanRow& row);
-  bool Waits() const { return waiting_.has_value(); }
+  Suspects(const std::string& shard, SoloGate& gate, std::unique_ptr<TaskDesk> desk)
+      : shard_(shard), gate_(gate), desk_(std::move(desk)) {}
+
+  // A suspect is not to be claimed with others. It is remembered until its turn; one that finds no place is
+  // met again once its group is scanned from its beginning.
+  bool IsSuspect(const DueGroup& group, const ScanRow& row);
+  bool Waits() const { return !waiting_.empty(); }
   // The one that is to be claimed now, by itself, in the gate's solitude; whoever asks gives that back where
-  // the claim fails. Nothing while others are under way.
-  std::optional<ClaimRequest> Turn(const std::string& incarnation);
-  // Lets the others work for a while.
+  // the claim fails. Nothing while others are under way, or have their turn. Those that may be claimed no
+  // more are forgotten.
+  std::optional<ClaimRequest> Turn(const std::string& incarnation, const MayClaim& may_claim);
+  // Forgets all that wait, and wants no solitude for them.
   void Forget();
 
   // What is to become at once of a task that was claimed with others; nothing: it may run.
@@ -39,9 +47,9 @@ class Suspects {
  private:
   using Place = std::pair<std::string, std::uint64_t>;  // table, id
   struct Waiting {
+    DueGroup group;
     Place place;
     std::uint32_t attempt = 0;
-    BootTime since;
   };
   // What millrace_attempts said of a task when its attempt had this number.
   struct Record {
@@ -50,14 +58,14 @@ class Suspects {
   };
 
   std::string NameOf(const Place& place) const;
+  Waiting TakeFirst();
   std::size_t RescuesOf(const Task& task);
 
-  const Clock& clock_;
   const std::string& shard_;
   SoloGate& gate_;
   const std::unique_ptr<TaskDesk> desk_;
-  std::optional<Waiting> waiting_;
-  BootTime not_before_{};
+  std::deque<Waiting> waiting_;
+  std::set<Place> places_;           // of those that wait
   std::map<Place, Record> records_;  // of tasks that were claimed far more often than they failed
 };
 

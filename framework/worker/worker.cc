@@ -70,7 +70,7 @@ class Worker::Body {
   std::unique_ptr<WorkerId> id_;
   std::unique_ptr<FlightRecorder> recorder_;
   std::unique_ptr<DeadRecorders> dead_recorders_;
-  SoloGate gate_;
+  SoloGate gate_{parts_.clock};
   MemoryBudget memory_;
   std::unique_ptr<MillCounters> counters_;
   std::unique_ptr<LaneSet> lanes_;

@@ -312,5 +312,26 @@ TEST_F(LiveWorkerTest, ItTellsHowEachShardIs) {
   EXPECT_GE(status.shards.at(0).poll, milliseconds(10));
 }
 
+// Though their group is scanned from its beginning but once: they are remembered.
+TEST_F(LiveWorkerTest, SuspectsOfOneSliceRunAloneAndOneAfterAnother) {
+  config_.engine.rewind = std::chrono::hours(1);
+  std::atomic<int> runs{0};
+  std::atomic<int> together{0};
+  plugins_.behaviours["deadly"] = [&](auto tasks, auto&) {
+    if (slow_now_.fetch_add(1) > 0) ++together;
+    runs += static_cast<int>(tasks.size());
+    --slow_now_;
+    return std::vector<Outcome>(tasks.size());
+  };
+  SubmitMany(*main_, "deadly", 400);
+  PutAllInSlice(*main_, 3);
+  main_->Edit([](MemoryState& rows) {
+    for (auto& [id, row] : rows.tables["tasks"].tasks) row.task.crashes = 2;
+  });
+  auto worker = Start(false);
+  EXPECT_TRUE(Eventually(*worker, [&] { return runs == 400; })) << runs;
+  EXPECT_EQ(together, 0);
+}
+
 }  // namespace
 }  // namespace millrace

@@ -2,40 +2,75 @@
 
 #include <gtest/gtest.h>
 
+#include "framework/testing/manual_clock.h"
+
 namespace millrace {
 namespace {
 
-TEST(SoloGateTest, SolitudeWaitsForEverybodyInside) {
-  SoloGate gate;
-  ASSERT_TRUE(gate.Enter(2));
-  EXPECT_FALSE(gate.EnterAlone("a"));
-  gate.Leave();
-  EXPECT_FALSE(gate.EnterAlone("a"));
-  gate.Leave();
-  EXPECT_TRUE(gate.EnterAlone("a"));
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class SoloGateTest : public ::testing::Test {
+ protected:
+  ManualClock clock_;
+  SoloGate gate_{clock_};
+};
+
+TEST_F(SoloGateTest, SolitudeWaitsForEverybodyInside) {
+  ASSERT_TRUE(gate_.Enter(2));
+  EXPECT_FALSE(gate_.EnterAlone("a"));
+  gate_.Leave();
+  EXPECT_FALSE(gate_.EnterAlone("a"));
+  gate_.Leave();
+  EXPECT_TRUE(gate_.EnterAlone("a"));
 }
 
-TEST(SoloGateTest, NobodyEntersWhileSolitudeIsWantedOrHad) {
-  SoloGate gate;
-  ASSERT_TRUE(gate.Enter(1));
-  EXPECT_FALSE(gate.EnterAlone("a"));
-  EXPECT_FALSE(gate.Enter(1));
-  gate.Leave();
-  EXPECT_TRUE(gate.EnterAlone("a"));
-  EXPECT_FALSE(gate.Enter(1));
-  EXPECT_FALSE(gate.EnterAlone("b"));
-  gate.LeaveAlone();
-  EXPECT_TRUE(gate.Enter(1));
+TEST_F(SoloGateTest, NobodyEntersWhileSolitudeIsWantedOrHad) {
+  ASSERT_TRUE(gate_.Enter(1));
+  EXPECT_FALSE(gate_.EnterAlone("a"));
+  EXPECT_FALSE(gate_.Enter(1));
+  gate_.Leave();
+  EXPECT_TRUE(gate_.EnterAlone("a"));
+  EXPECT_FALSE(gate_.Enter(1));
+  EXPECT_FALSE(gate_.EnterAlone("b"));
+  gate_.LeaveAlone();
+  EXPECT_TRUE(gate_.Enter(1));
 }
 
-TEST(SoloGateTest, ATaskThatIsClaimedAlreadyCountsButIsToldNotToRun) {
-  SoloGate gate;
-  EXPECT_FALSE(gate.Wanted());
-  EXPECT_TRUE(gate.EnterClaimed());
-  EXPECT_FALSE(gate.EnterAlone("a"));
-  EXPECT_FALSE(gate.EnterClaimed());
-  gate.Leave(2);
-  EXPECT_TRUE(gate.EnterAlone("a"));
+TEST_F(SoloGateTest, ATaskThatIsClaimedAlreadyCountsButIsToldNotToRun) {
+  EXPECT_FALSE(gate_.Wanted());
+  EXPECT_TRUE(gate_.EnterClaimed());
+  EXPECT_FALSE(gate_.EnterAlone("a"));
+  EXPECT_FALSE(gate_.EnterClaimed());
+  gate_.Leave(2);
+  EXPECT_TRUE(gate_.EnterAlone("a"));
+}
+
+TEST_F(SoloGateTest, SuspectsFollowEachOtherForAStretchThenTheOthersHaveAsLong) {
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(gate_.EnterAlone(std::to_string(i)));
+    clock_.Advance(seconds(1));
+    gate_.LeaveAlone();
+  }
+  EXPECT_FALSE(gate_.EnterAlone("next"));
+  EXPECT_FALSE(gate_.Wanted()) << "a wish in their turn keeps nobody out";
+  ASSERT_TRUE(gate_.Enter(1));
+  clock_.Advance(seconds(9));
+  EXPECT_FALSE(gate_.EnterAlone("next"));
+  clock_.Advance(seconds(2));
+  EXPECT_FALSE(gate_.EnterAlone("next"));
+  EXPECT_FALSE(gate_.Enter(1)) << "their turn is over";
+  gate_.Leave();
+  EXPECT_TRUE(gate_.EnterAlone("next"));
+}
+
+TEST_F(SoloGateTest, ATurnThatNobodyUsesIsOverAtOnce) {
+  ASSERT_TRUE(gate_.EnterAlone("a"));
+  clock_.Advance(seconds(30));
+  gate_.LeaveAlone();
+  EXPECT_FALSE(gate_.EnterAlone("b"));
+  clock_.Advance(milliseconds(500));
+  EXPECT_TRUE(gate_.EnterAlone("b"));
 }
 
 }  // namespace

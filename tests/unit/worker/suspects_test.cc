@@ -67,37 +67,72 @@ class SuspectsTest : public ::testing::Test {
     task.attempt = attempt;
     return task;
   }
-  static ScanRow Row(std::uint32_t crashes) { return {1, {}, TaskState::Waiting, 2, crashes, ""}; }
+  static ScanRow Row(std::uint32_t crashes, std::uint64_t id = 1) {
+    return {id, {}, TaskState::Waiting, 2, crashes, ""};
+  }
+  bool IsSuspect(const ScanRow& row, std::uint32_t slice = 0) {
+    return suspects_.IsSuspect({"tasks", slice, "noop", 50, {}}, row);
+  }
+  // The id of the one that may be claimed now; 0: none.
+  std::uint64_t Turn() {
+    const auto turn =
+        suspects_.Turn("w.1", [this](const DueGroup& group) { return group.slice != moved_slice_; });
+    return turn ? turn->ids.at(0) : 0;
+  }
 
   ManualClock clock_;
   MemoryStore store_{clock_};
   const std::string shard_ = "main";
-  SoloGate gate_;
+  SoloGate gate_{clock_};
+  std::uint32_t moved_slice_ = 9;
   int asked_ = 0;
-  Suspects suspects_{clock_, shard_, gate_, std::make_unique<CountingDesk>(store_.OpenDesk(), asked_)};
+  Suspects suspects_{shard_, gate_, std::make_unique<CountingDesk>(store_.OpenDesk(), asked_)};
 };
 
 TEST_F(SuspectsTest, ATaskThatKilledItsProcessTwiceWaitsUntilNothingElseRuns) {
-  EXPECT_FALSE(suspects_.IsSuspect("tasks", Row(1)));
+  EXPECT_FALSE(IsSuspect(Row(1)));
   gate_.Enter(1);
-  EXPECT_TRUE(suspects_.IsSuspect("tasks", Row(2)));
-  EXPECT_FALSE(suspects_.Turn("w.1"));
+  EXPECT_TRUE(IsSuspect(Row(2)));
+  EXPECT_EQ(Turn(), 0U);
   gate_.Leave();
-  const auto turn = suspects_.Turn("w.1");
-  ASSERT_TRUE(turn);
-  EXPECT_EQ(turn->ids, std::vector<std::uint64_t>{1});
+  EXPECT_EQ(Turn(), 1U);
   EXPECT_FALSE(gate_.Enter(1));
+}
+
+TEST_F(SuspectsTest, AllThatAScanHasPassedTakeTheirTurnsInOrderAndOnce) {
+  for (const std::uint64_t id : {1, 2, 3, 2, 1}) EXPECT_TRUE(IsSuspect(Row(2, id)));
+  for (const std::uint64_t id : {1, 2, 3}) {
+    EXPECT_EQ(Turn(), id);
+    EXPECT_EQ(Turn(), 0U) << "one at a time";
+    gate_.LeaveAlone();
+  }
+  EXPECT_FALSE(suspects_.Waits());
+}
+
+TEST_F(SuspectsTest, OneWhoseSliceMovesWhileItWaitsKeepsNobodyOut) {
+  gate_.Enter(1);
+  EXPECT_TRUE(IsSuspect(Row(2, 1), 3));
+  EXPECT_TRUE(IsSuspect(Row(2, 2), 4));
+  EXPECT_EQ(Turn(), 0U);
+  moved_slice_ = 3;
+  gate_.Leave();
+  EXPECT_EQ(Turn(), 2U);
+  gate_.LeaveAlone();
+  EXPECT_TRUE(gate_.Enter(1));
 }
 
 TEST_F(SuspectsTest, ASuspectThatWaitsTooLongLetsTheOthersWork) {
   gate_.Enter(1);
-  suspects_.IsSuspect("tasks", Row(2));
-  suspects_.Turn("w.1");
+  IsSuspect(Row(2));
+  EXPECT_EQ(Turn(), 0U);
   clock_.Advance(seconds(61));
-  EXPECT_FALSE(suspects_.Turn("w.1"));
+  EXPECT_EQ(Turn(), 0U);
   EXPECT_TRUE(gate_.Enter(1));
-  EXPECT_TRUE(suspects_.IsSuspect("tasks", Row(2)));
-  EXPECT_FALSE(suspects_.Waits());
+  clock_.Advance(seconds(50));
+  EXPECT_EQ(Turn(), 0U);
+  EXPECT_TRUE(gate_.Enter(1)) << "for as long as they were kept out";
+  gate_.Leave(3);
+  EXPECT_EQ(Turn(), 1U) << "or until they are done";
 }
 
 TEST_F(SuspectsTest, FiveRescuesMakeASuspectAndTheSixthEndsIt) {
@@ -105,7 +140,7 @@ TEST_F(SuspectsTest, FiveRescuesMakeASuspectAndTheSixthEndsIt) {
   const auto again = suspects_.Objection(Claimed(6, 5));
   ASSERT_TRUE(again);
   EXPECT_EQ(again->kind, OutcomeKind::GiveBack);
-  EXPECT_TRUE(suspects_.IsSuspect("tasks", Row(0)));
+  EXPECT_TRUE(IsSuspect(Row(0)));
   const auto last = suspects_.Objection(Claimed(7, 6));
   ASSERT_TRUE(last);
   EXPECT_EQ(last->kind, OutcomeKind::Fail);
