@@ -25,7 +25,7 @@ def run(s):
     s.db.client("CREATE TABLE test_starts (id INT AUTO_INCREMENT PRIMARY KEY, at DATETIME(6))")
     worker = s.start_worker()
     count = s.size(20, 60)
-    with HostStalls(s.path("stalls")) as host:
+    with HostStalls(s.path("stalls"), worker.pid) as host:
         insert_one_by_one(s, worker, count)
     spans = s.db.rows(
         "SELECT CAST(UNIX_TIMESTAMP(t.run_at) AS DOUBLE), CAST(UNIX_TIMESTAMP(s.at) AS DOUBLE) FROM tasks_done t "
@@ -34,11 +34,12 @@ def run(s):
     # A build server does other things too: in the short form, what the host itself held up is taken off.
     stalls = [host.between(due, at) * 1000 if not s.full else 0 for due, at in spans]
     late = sum((at - due) * 1000 - stall > POLL_MS + GRACE_MS for (due, at), stall in zip(spans, stalls))
+    excused = sum(wait > POLL_MS + GRACE_MS for wait in waits) - late
     s.check(f"{count} plain inserts from a session at +05:30: each started within the poll bound (200 ms) + 20 ms"
-            + ("" if s.full else ", less what the host stood still"),
-            f"{late} late, median {waits[count // 2]:.0f} ms, worst {waits[-1]:.0f} ms, "
+            + ("" if s.full else ", less what the host stood still, in one of five at most"),
+            f"{late} late, {excused} excused, median {waits[count // 2]:.0f} ms, worst {waits[-1]:.0f} ms, "
             f"the host stood still for {max(stalls):.0f} ms at most",
-            len(waits) == count and waits[0] >= 0 and late == 0)
+            len(waits) == count and waits[0] >= 0 and late == 0 and excused <= count // 5)
     s.check("and done", f"{s.done()} succeeded", s.done() == count + 1)
 
 
