@@ -26,7 +26,7 @@ def run(s):
     check_rejoined(s, cluster, began, f"{away} s without ZooKeeper")
     stop_on_loss(s, cluster)
     load.check_all_awarded(s)
-    least = slowest_window(s, since, until)
+    least = slowest_window(s, rate, since, until)
     s.check(f"{away} s without ZooKeeper: at least 0.9 of {rate:.0f} payments a second end in every 5 s",
             f"{least:.3f} in the slowest", least >= 0.9)
 

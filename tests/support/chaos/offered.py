@@ -129,18 +129,17 @@ def capacity(s, tasks):
     return tasks / took
 
 
-def slowest_window(s, since, until, window=5.0, step=0.5):
-    """What ended as a part of what came in, in the worst of all `window` seconds between two times of the database;
-    1.0 is to keep up. To be asked once all of it has ended."""
+def slowest_window(s, rate, since, until, window=5.0, step=0.5):
+    """What ended as a part of what was offered, `rate` a second, in the worst of all `window` seconds between two times
+    of the database; 1.0 is to keep up. Workers that hold the inserts up gain nothing by it. To be asked once all of it
+    has ended."""
     steps = int(window / step)
     last = s.db.value("SELECT TIMESTAMPDIFF(MICROSECOND, %s, %s) DIV %s", (since, until, int(step * 1e6)))
-    ended, offered = (dict(s.db.rows(
-        f"SELECT TIMESTAMPDIFF(MICROSECOND, %s, {column}) DIV %s, COUNT(*) FROM tasks_done "
-        f"WHERE handler = 'award_points' AND {column} >= %s AND {column} < %s GROUP BY 1",
-        (since, int(step * 1e6), since, until))) for column in ("finished_at", "created_at"))
-    parts = [sum(ended.get(first + i, 0) for i in range(steps)) /
-             max(1, sum(offered.get(first + i, 0) for i in range(steps))) for first in range(last - steps)]
-    return min(parts)
+    ended = dict(s.db.rows(
+        "SELECT TIMESTAMPDIFF(MICROSECOND, %s, finished_at) DIV %s, COUNT(*) FROM tasks_done "
+        "WHERE handler = 'award_points' AND finished_at >= %s AND finished_at < %s GROUP BY 1",
+        (since, int(step * 1e6), since, until)))
+    return min(sum(ended.get(first + i, 0) for i in range(steps)) for first in range(last - steps)) / (rate * window)
 
 
 def late_starts(s, since, until, slices=None, percent=99):
