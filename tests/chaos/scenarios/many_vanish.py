@@ -18,8 +18,8 @@ def run(s):
     states = [worker["state"] for worker in cluster.status()["workers"].values()]
     s.check(f"{WORKERS} workers, {SLICES} slices: two stand by", f"{states.count('standby')} stand by",
             (states.count("standby"), states.count("working")) == (WORKERS - SLICES, SLICES))
+    wait_out(s, cluster)
     if s.full:
-        wait_out(s, cluster)
         for number in range(WORKERS + 1, WORKERS + VICTIMS + 1):
             cluster.start(f"w{number}", "--concurrency", 1)
         cluster.wait_balanced(cluster.live(), 60)

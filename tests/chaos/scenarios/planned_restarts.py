@@ -79,20 +79,22 @@ def flap(s, cluster):
     """Killed and started again, over and over: up and down by turns."""
     slices = cluster.owned()["w3"]
     others = [slice_ for name in ("w1", "w2") for slice_ in cluster.owned()[name]]
-    half, rounds = s.size(5, 6), s.size(2, 15)  # down for longer than a session and the wait of the leader
+    # Down for longer than a session and the wait of the leader; up for so long that it would have its slices back by
+    # then, were it not for its probation.
+    down, up, rounds = 5, 9, s.size(2, 10)
     before = Span(s, s.size(2, 20)).late(others)
     began = time.monotonic()
     during = Span(s)
     for _ in range(rounds):
         cluster.worker("w3").kill()
-        time.sleep(half)
+        time.sleep(down)
         cluster.start("w3")
-        time.sleep(half)
+        time.sleep(up)
     during.end()
     then = during.late(others)
     cluster.wait_owned(30)
     moved = cluster.moves.made(began)
-    s.check(f"a worker that flaps every {2 * half:g} s, {rounds} times: at most twice its {len(slices)} slices move",
+    s.check(f"a worker that flaps every {down + up} s, {rounds} times: at most twice its {len(slices)} slices move",
             f"{len(moved)} moves", 0 < len(moved) <= 2 * len(slices))
     s.check(f"meanwhile due-to-start p99 of the other slices rises by at most {LATER} ms",
             f"{before:.0f} ms before, {then:.0f} ms then", then <= before + LATER)
