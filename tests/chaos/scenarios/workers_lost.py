@@ -1,6 +1,6 @@
-"""Three ZooKeepers, three workers, 64 slices under load: kill -9 of a worker, of the leader, and of the leader in the
-middle of a plan; SIGSTOP of a worker with tasks running. What was lost moves, nothing else does, and nothing runs
-twice."""
+"""Three ZooKeepers, three workers, 64 slices under load: kill -9 of a worker, and of the leader as soon as its plan for
+one that joins is seen (plan_cut_short kills in the middle of one); SIGSTOP of a worker with tasks running. What was lost
+moves, nothing else does, and nothing runs twice."""
 import time
 
 from chaos.cluster import Cluster
@@ -51,7 +51,7 @@ def join_and_kill_leader(s, cluster):
     began = time.monotonic()
     cluster.start("w4")
     wait_until("the plan for the new worker is under way", lambda: cluster.moves.made(began), 30, 0.001)
-    killed = heal(s, cluster, cluster.wait_leader(), "the leader in the middle of a plan")
+    killed = heal(s, cluster, cluster.wait_leader(), "the leader after its plan")
     joined = [move for move in cluster.moves.made(began) if move.at < killed]
     s.check("that plan moved a third of 64 slices, to the worker that joined",
             f"{len(joined)} moves to {sorted({move.target for move in joined})}",

@@ -238,14 +238,15 @@ class Scenario:
 
 
 def _run(run, scenario):
-    try:
-        run(scenario)
-        scenario.check_transitions()
-        return bool(scenario.checks) and all(check["pass"] for check in scenario.checks)
-    except Exception as problem:
-        scenario.check("the scenario runs to its end", str(problem) or repr(problem), False)
-        traceback.print_exc()
-        return False
+    """What has failed is judged too: it may tell why."""
+    for step, what in ((lambda: run(scenario), "the scenario runs to its end"),
+                       (scenario.check_transitions, "the transitions can be judged")):
+        try:
+            step()
+        except Exception as problem:
+            scenario.check(what, str(problem) or repr(problem), False)
+            traceback.print_exc()
+    return bool(scenario.checks) and all(check["pass"] for check in scenario.checks)
 
 
 def main(run):
