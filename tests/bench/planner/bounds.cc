@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "tests/bench/report.h"
+#include "tests/support/report.h"
 
 namespace {
 

@@ -28,7 +28,8 @@ class LostMessages : public StoreFaults, public testing::WithParamInterface<Evil
 TEST_P(LostMessages, CommitOfASettleIsResolvedByReadingBack) {
   auto tasks = proxied_->OpenTasks();
   std::size_t added = 0;
-  for (int round = 0; round < Rounds(20, 200); ++round) {
+  const int rounds = Rounds(20, 200);
+  for (int round = 0; round < rounds; ++round) {
     const auto batch = Succeeded(Claim(*tasks, Add(3)));
     added += 3;
     ASSERT_EQ(batch.size(), 3U);
@@ -47,6 +48,7 @@ TEST_P(LostMessages, CommitOfASettleIsResolvedByReadingBack) {
   }
   ExpectNothingLostOrDoubled(added);
   EXPECT_EQ(sql_->Ask("SELECT SUM(succeeded) FROM millrace_counters"), std::to_string(added));
+  ReportRounds("a settle's COMMIT is lost on the way or in its reply", rounds);
 }
 
 TEST_P(LostMessages, CommitOfATaskTransactionIsResolvedByReadingBack) {
@@ -54,7 +56,8 @@ TEST_P(LostMessages, CommitOfATaskTransactionIsResolvedByReadingBack) {
   auto tasks = direct_->OpenTasks();
   auto transaction = proxied_->OpenTransaction(std::chrono::seconds(5));
   std::size_t added = 0;
-  for (int round = 0; round < Rounds(20, 200); ++round) {
+  const int rounds = Rounds(20, 200);
+  for (int round = 0; round < rounds; ++round) {
     const auto claimed = Claim(*tasks, Add(1));
     ++added;
     ASSERT_EQ(claimed.size(), 1U);
@@ -77,11 +80,13 @@ TEST_P(LostMessages, CommitOfATaskTransactionIsResolvedByReadingBack) {
     ASSERT_EQ(Count("tasks_done"), added);
   }
   ExpectNothingLostOrDoubled(added);
+  ReportRounds("a task transaction's COMMIT is lost on the way or in its reply", rounds);
 }
 
 TEST_P(LostMessages, ClaimIsResolvedByAWriteAndOrphansNothing) {
   auto tasks = proxied_->OpenTasks();
-  for (int round = 0; round < Rounds(20, 100); ++round) {
+  const int rounds = Rounds(20, 100);
+  for (int round = 0; round < rounds; ++round) {
     const auto ids = Add(5);
     proxy_.Arm(GetParam(), "SET state=2");
     auto claimed = tasks->Claim(Request(ids));
@@ -103,6 +108,7 @@ TEST_P(LostMessages, ClaimIsResolvedByAWriteAndOrphansNothing) {
     ASSERT_TRUE(settled) << settled.error().message;
   }
   EXPECT_EQ(Count("tasks"), 0U);
+  ReportRounds("a claim is lost on the way or in its reply", rounds);
 }
 
 TEST_P(LostMessages, ReadOfClaimedRowsLeavesTheClaimUnknown) {

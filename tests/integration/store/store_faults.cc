@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "framework/store/mysql/mysql_store.h"
+#include "tests/support/report.h"
 
 namespace millrace {
 
@@ -28,6 +29,12 @@ PrivateMariadb& StoreFaults::Private() {
 int StoreFaults::Rounds(int brief, int full) {
   const char* wish = std::getenv("MILLRACE_FULL");
   return wish != nullptr && std::string(wish) == "1" ? full : brief;
+}
+
+void StoreFaults::ReportRounds(const std::string& what, int rounds) {
+  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  Report("store faults", what + ": nothing lost, nothing doubled",
+         std::to_string(rounds) + " times in " + test.test_suite_name() + "." + test.name(), !HasFailure());
 }
 
 std::unique_ptr<Store> StoreFaults::OpenStore(std::uint16_t port, Micros lease) {

@@ -20,8 +20,10 @@ class StoreFaults : public testing::Test {
   explicit StoreFaults(const TestServer& server = SharedServer());
 
   static PrivateMariadb& Private();  // a server that a test may stop; one for all of them
-  // How often a random fault is repeated: `full` times with MILLRACE_FULL=1.
+  // How often a random fault is repeated: `full` times with MILLRACE_FULL=1, as scripts/prove asks.
   static int Rounds(int brief, int full);
+  // For its report: that so many of them went well.
+  void ReportRounds(const std::string& what, int rounds);
 
   std::unique_ptr<Store> OpenStore(std::uint16_t port, Micros lease = std::chrono::seconds(10));
   std::vector<std::uint64_t> Add(std::size_t count);

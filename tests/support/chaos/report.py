@@ -1,6 +1,8 @@
-"""Writes the report of scripts/prove (Markdown) from the checks and the tests' results in a folder.
+"""Writes the report of scripts/prove (Markdown) from what its groups have left in a folder.
 
-Usage: report.py FOLDER. Reads FOLDER/checks.jsonl and FOLDER/tests.xml; exits 1 if anything failed.
+Usage: report.py FOLDER GROUP... The folder has `commit`, and for each group that was run a folder of its name with
+checks.jsonl (what was asked and measured), tests.xml (the tests' results) and seconds; some have but one of the first
+two. Exits 1 if anything failed in a group that was run, or it left nothing.
 """
 import datetime
 import json
@@ -9,6 +11,8 @@ import pathlib
 import platform
 import sys
 import xml.etree.ElementTree
+
+LONGEST = 3600  # seconds
 
 
 def cell(text):
@@ -26,31 +30,58 @@ def table(header, rows):
         yield "| " + " | ".join(map(cell, row)) + " |"
 
 
-def read_checks(folder):
-    file = folder / "checks.jsonl"
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+class Group:
+    """What one group has left; `ran` is false where there is nothing of it."""
+
+    def __init__(self, folder, name):
+        self.name = name
+        folder = folder / name
+        self.ran = folder.is_dir()
+        checks, tests, seconds = folder / "checks.jsonl", folder / "tests.xml", folder / "seconds"
+        self.checks = [json.loads(line) for line in checks.read_text().splitlines()] if checks.exists() else []
+        # (name, passed, seconds)
+        self.tests = [(test.get("name"), test.get("status") == "run", float(test.get("time", 0)))
+                      for test in xml.etree.ElementTree.parse(tests).getroot().iter("testcase")] if tests.exists() else []
+        self.seconds = int(seconds.read_text()) if seconds.exists() else None  # None: cut off
+
+    def failures(self):
+        return sum(not check["pass"] for check in self.checks) + sum(not passed for _, passed, _ in self.tests)
+
+    def holds(self):
+        return (self.seconds is not None and self.seconds <= LONGEST and bool(self.checks or self.tests)
+                and not self.failures())
+
+    def row(self):
+        if not self.ran:
+            return self.name, "", "", "", "", "**not run**"
+        took = "cut off" if self.seconds is None else f"{self.seconds / 60:.0f} min"
+        return self.name, took, len(self.checks), len(self.tests), self.failures(), verdict(self.holds())
 
 
-def read_tests(folder):
-    """(name, passed, seconds) of each test that ctest ran."""
-    suite = xml.etree.ElementTree.parse(folder / "tests.xml").getroot()
-    return [(test.get("name"), test.get("status") == "run", float(test.get("time", 0)))
-            for test in suite.iter("testcase")]
+def report(folder, names):
+    """(the text's lines, whether all that was run holds)."""
+    groups = [Group(folder, name) for name in names]
+    ran = [group for group in groups if group.ran]
+    lines = [f"# What was asked, what was measured\n\n{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, "
+             f"{os.cpu_count()} cores, {platform.platform()}, commit {(folder / 'commit').read_text().strip()}\n",
+             f"{len(ran)} of {len(groups)} groups were run.\n",
+             *table(("group", "took", "checks", "tests", "failures", "holds"), (group.row() for group in groups))]
+    for group in ran:
+        lines.append(f"\n## {group.name}\n")
+        if group.checks:
+            lines += table(("scenario", "asked", "measured", "holds"), (
+                (c["scenario"], c["asked"], c["measured"], verdict(c["pass"])) for c in group.checks))
+            lines.append("")
+        if group.tests:
+            lines += table(("test", "seconds", "result"), (
+                (name, f"{seconds:.1f}", verdict(passed)) for name, passed, seconds in sorted(group.tests)))
+    return lines, bool(ran) and all(group.holds() for group in ran)
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
-    checks, tests = read_checks(folder), read_tests(folder)
-    failures = sum(not check["pass"] for check in checks) + sum(not passed for _, passed, _ in tests)
-    print(f"# What was asked, what was measured\n\n{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, "
-          f"{os.cpu_count()} cores, {platform.platform()}\n")
-    print(f"{len(checks)} checks, {len(tests)} tests, {failures} failures.\n")
-    print("\n".join(table(("scenario", "asked", "measured", "holds"), (
-        (c["scenario"], c["asked"], c["measured"], verdict(c["pass"])) for c in checks))))
-    print("\n## Tests\n")
-    print("\n".join(table(("test", "seconds", "result"), (
-        (name, f"{seconds:.1f}", verdict(passed)) for name, passed, seconds in sorted(tests)))))
-    sys.exit(1 if failures or not tests else 0)
+    lines, holds = report(pathlib.Path(sys.argv[1]), sys.argv[2:])
+    print("\n".join(lines))
+    sys.exit(0 if holds else 1)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-#include "tests/bench/report.h"
+#include "tests/support/report.h"
 
 #include <cstdio>
 #include <cstdlib>
