@@ -13,6 +13,9 @@ constexpr Micros kAfterFailure = std::chrono::milliseconds(100);
 // A machine that has nothing to ask and yet wants to be asked at once must not keep the thread busy.
 constexpr Micros kShortestPause = std::chrono::milliseconds(1);
 constexpr Micros kLongestPause = std::chrono::hours(1);
+// So many reads of a machine go out together: enough that the way to the server and back no longer counts,
+// and not so many that others wait for long.
+constexpr std::size_t kReadsAtOnce = 100;
 
 }  // namespace
 
@@ -52,7 +55,7 @@ SessionView Driver::View() const {
 
 void Driver::Run() {
   while (!stopping_) {
-    const bool busy = ServeEach();
+    const bool busy = ServeAll();
     Micros limit = busy ? Micros(0) : Pause();
     while (auto event = tree_->WaitEvent(limit)) {
       Tell(*event);
@@ -65,25 +68,38 @@ void Driver::Run() {
   Close();
 }
 
-bool Driver::ServeEach() {
-  bool busy = false;
-  for (Place& place : places_) busy = Serve(place) || busy;
-  return busy;
+// Performs what the machines ask for now: of each some reads, or up to its next write. False: there is
+// nothing.
+bool Driver::ServeAll() {
+  std::vector<Asked> asked;
+  for (Place& place : places_) Collect(place, asked);
+  if (asked.empty()) return false;
+  std::vector<TreeRequest> requests;
+  for (const Asked& each : asked) requests.push_back(each.request);
+  const std::vector<TreeReply> replies = tree_->PerformAll(requests);
+  for (std::size_t i = 0; i < asked.size(); ++i) Answer(asked[i], replies[i]);
+  return true;
 }
 
-// Performs one request, so that every machine has its turn. False: it has nothing to ask now.
-bool Driver::Serve(Place& place) {
-  if (stopping_ || clock_.Now() < place.ask_from) return false;
-  const auto request = place.machine->Next(clock_.Now());
-  if (!request) return false;
-  const TreeReply reply = tree_->Perform(*request);
+void Driver::Collect(Place& place, std::vector<Asked>& asked) {
   const BootTime now = clock_.Now();
-  const bool read = request->kind != TreeRequest::Kind::Write;
-  if (reply.status != TreeStatus::Ok && !(read && reply.status == TreeStatus::NotFound)) {
-    place.ask_from = now + kAfterFailure;
+  if (stopping_ || now < place.ask_from) return;
+  for (std::size_t i = 0; i < kReadsAtOnce; ++i) {
+    auto request = place.machine->Next(now);
+    if (!request) return;
+    const bool write = request->kind == TreeRequest::Kind::Write;
+    asked.push_back({&place, std::move(*request)});
+    if (write) return;
   }
-  place.machine->Replied(*request, reply, now);
-  return true;
+}
+
+void Driver::Answer(const Asked& asked, const TreeReply& reply) {
+  const BootTime now = clock_.Now();
+  const bool read = asked.request.kind != TreeRequest::Kind::Write;
+  if (reply.status != TreeStatus::Ok && !(read && reply.status == TreeStatus::NotFound)) {
+    asked.place->ask_from = now + kAfterFailure;
+  }
+  asked.place->machine->Replied(asked.request, reply, now);
 }
 
 void Driver::Tell(const TreeEvent& event) {

@@ -1,5 +1,5 @@
-// Runs state machines on a session: a thread that tells them what happened, asks each for its next request,
-// performs it, and hands back the reply.
+// Runs state machines on a session: a thread that tells them what happened, asks each for its next requests,
+// performs them, and hands back the replies.
 #pragma once
 
 #include <atomic>
@@ -48,9 +48,16 @@ class Driver {
     BootTime ask_from{};  // after a lost request it is not asked at once again
   };
 
+  // What one machine asked for.
+  struct Asked {
+    Place* place = nullptr;
+    TreeRequest request;
+  };
+
   void Run();
-  bool ServeEach();
-  bool Serve(Place& place);
+  bool ServeAll();
+  void Collect(Place& place, std::vector<Asked>& asked);
+  void Answer(const Asked& asked, const TreeReply& reply);
   void Tell(const TreeEvent& event);
   Micros Pause() const;
   void Close();

@@ -36,6 +36,7 @@ std::optional<TreeRequest> Election::Next(BootTime now) {
   if (session_ == 0) return std::nullopt;
   mirror_.ReconcileEvery(kReconcile, now);
   if (auto read = mirror_.NextRead()) return read;
+  if (!mirror_.Fresh()) return std::nullopt;
   if (auto stand = Stand()) return stand;
   if (!First()) {
     term_.reset();

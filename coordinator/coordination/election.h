@@ -31,6 +31,8 @@ class Election final : public TreeMachine {
 
   // The term that this process leads, as far as it knows; the check in each write finds out.
   const std::optional<Term>& Leading() const { return term_; }
+  // Whether all is known that it goes by: nothing is being read anew.
+  bool Fresh() const { return mirror_.Fresh(); }
   // A check has failed: somebody else may lead.
   void Doubt();
   // What each write of the leader begins with. Only while Leading().

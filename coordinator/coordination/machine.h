@@ -10,14 +10,16 @@
 
 namespace millrace {
 
-// Not thread-safe. One request at a time: Next, then Replied, or Event in between where the session changed;
-// a request whose session ended is answered by Lost or Expired. `now` never goes back.
+// Not thread-safe. Several reads may be under way at once: Next is asked again before they are answered.
+// After a write it is not, until the write has been answered. The requests of a session are carried out and
+// answered in their order, with an Event in between where something changed; those whose session ended are
+// answered by Lost or Expired. `now` never goes back.
 class TreeMachine {
  public:
   virtual ~TreeMachine() = default;
 
   virtual void Event(const TreeEvent& event, BootTime now) = 0;
-  // The next request; nullopt: nothing to ask before an event or WakeAt().
+  // The next request; nullopt: nothing to ask before a reply, an event or WakeAt().
   virtual std::optional<TreeRequest> Next(BootTime now) = 0;
   virtual void Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) = 0;
   // When to ask again though nothing was heard.

@@ -15,10 +15,11 @@ namespace millrace {
 // that node itself.
 struct TreeNode {
   std::string data;
-  std::int32_t version = 0;  // of the data; 0 for a new node
-  std::int64_t created = 0;  // the transaction that made it (czxid): the order in which nodes were made
-  std::int64_t owner = 0;    // the session whose end removes it; 0: persistent
-  WallTime set_at{};         // its data, by a server's clock, for people alone; the epoch: not known
+  std::int32_t version = 0;   // of the data; 0 for a new node
+  std::int64_t created = 0;   // the transaction that made it (czxid): the order in which nodes were made
+  std::int64_t owner = 0;     // the session whose end removes it; 0: persistent
+  WallTime set_at{};          // its data, by a server's clock, for people alone; the epoch: not known
+  std::int32_t children = 0;  // how many it has
   bool operator==(const TreeNode&) const = default;
 };
 

@@ -1,23 +1,14 @@
 #include "coordinator/coordination/tree_mirror.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace millrace {
 namespace {
 
-// The paths of what is tracked right below a folder and is not among these names.
-template <class Entries>
-std::vector<std::string> Others(const Entries& entries, const std::string& folder,
-                                const std::vector<std::string>& names) {
-  const std::string prefix = folder + "/";
-  std::vector<std::string> others;
-  for (auto it = entries.lower_bound(prefix); it != entries.end() && it->first.starts_with(prefix); ++it) {
-    const std::string name = it->first.substr(prefix.size());
-    if (name.find('/') != std::string::npos) continue;
-    if (!std::binary_search(names.begin(), names.end(), name)) others.push_back(it->first);
-  }
-  return others;
-}
+// The sweep takes its parts at this distance, and so much at a time.
+constexpr Micros kSweepStep = std::chrono::seconds(1);
+constexpr std::size_t kSweptAtOnce = 100;
 
 }  // namespace
 
@@ -26,94 +17,161 @@ std::string ParentOf(const std::string& path) {
   return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
 }
 
-void TreeMirror::Track(Entries& entries, const std::string& path) {
-  if (entries.try_emplace(path).second) ++stale_;
+void TreeMirror::Track(Key key, Watch watch) {
+  const auto [item, added] = entries_.try_emplace(std::move(key));
+  if (!added) return;
+  item->second.watched = watch == Watch::Yes;
+  ++stale_;
+  wanted_.insert(item->first);
 }
 
-void TreeMirror::TrackNode(const std::string& path) { Track(nodes_, path); }
-void TreeMirror::TrackList(const std::string& path) { Track(lists_, path); }
+void TreeMirror::TrackNode(const std::string& path, Watch watch) { Track({Kind::Node, path}, watch); }
+void TreeMirror::TrackList(const std::string& path, Watch watch) { Track({Kind::List, path}, watch); }
 
-void TreeMirror::Untrack(Entries& entries, const std::string& path) {
-  const auto found = entries.find(path);
-  if (found == entries.end()) return;
+void TreeMirror::Untrack(const Key& key) {
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return;
+  NotDue(key, found->second);
   if (found->second.stale) --stale_;
-  entries.erase(found);
+  wanted_.erase(key);
+  entries_.erase(found);
 }
 
-void TreeMirror::TrackNodesOf(const std::string& folder, const std::vector<std::string>& names) {
-  for (const std::string& path : Others(nodes_, folder, names)) Untrack(nodes_, path);
-  for (const std::string& name : names) TrackNode(folder + "/" + name);
+void TreeMirror::TrackNodesOf(const std::string& folder, const std::vector<std::string>& names, Watch watch) {
+  ForgetBelow(folder, names);
+  for (const std::string& name : names) TrackNode(folder + "/" + name, watch);
 }
 
-void TreeMirror::TrackListsOf(const std::string& folder, const std::vector<std::string>& names) {
-  for (const std::string& path : Others(lists_, folder, names)) {
-    Untrack(lists_, path);
-    TrackNodesOf(path, {});
+void TreeMirror::ForgetList(const std::string& folder) {
+  Untrack({Kind::List, folder});
+  ForgetBelow(folder, {});
+}
+
+// The nodes right below a folder whose names are not among these, and all below them.
+void TreeMirror::ForgetBelow(const std::string& folder, const std::vector<std::string>& but) {
+  const std::string prefix = folder + "/";
+  std::vector<std::string> others;
+  for (auto it = entries_.lower_bound({Kind::Node, prefix});
+       it != entries_.end() && it->first.second.starts_with(prefix); ++it) {
+    const std::string name = it->first.second.substr(prefix.size());
+    if (name.find('/') != std::string::npos) continue;
+    if (!std::binary_search(but.begin(), but.end(), name)) others.push_back(it->first.second);
   }
-  for (const std::string& name : names) TrackList(folder + "/" + name);
+  for (const std::string& path : others) {
+    Untrack({Kind::Node, path});
+    ForgetList(path);
+  }
+}
+
+const TreeMirror::Entry* TreeMirror::Find(Kind kind, const std::string& path) const {
+  const auto found = entries_.find({kind, path});
+  return found == entries_.end() ? nullptr : &found->second;
 }
 
 const TreeNode* TreeMirror::Node(const std::string& path) const {
-  const auto found = nodes_.find(path);
-  return found == nodes_.end() || !found->second.exists ? nullptr : &found->second.node;
+  const Entry* entry = Find(Kind::Node, path);
+  return entry == nullptr || !entry->exists ? nullptr : &entry->node;
 }
 
 const std::vector<std::string>& TreeMirror::List(const std::string& path) const {
   static const std::vector<std::string> none;
-  const auto found = lists_.find(path);
-  return found == lists_.end() ? none : found->second.children;
+  const Entry* entry = Find(Kind::List, path);
+  return entry == nullptr ? none : entry->children;
 }
 
-std::optional<TreeRequest> TreeMirror::NextRead() const {
-  if (stale_ == 0) return std::nullopt;
-  for (const auto& [path, entry] : lists_) {
-    if (entry.stale) return TreeRequest{TreeRequest::Kind::List, path, true};
-  }
-  for (const auto& [path, entry] : nodes_) {
-    if (entry.stale) return TreeRequest{TreeRequest::Kind::Get, path, true};
-  }
-  return std::nullopt;
+std::optional<TreeRequest> TreeMirror::NextRead() {
+  std::set<Key>& queue = wanted_.empty() ? sweep_ : wanted_;
+  if (queue.empty()) return std::nullopt;
+  const Key key = std::move(queue.extract(queue.begin()).value());
+  Entry& entry = entries_.at(key);
+  entry.asked = true;
+  return TreeRequest{key.first == Kind::List ? TreeRequest::Kind::List : TreeRequest::Kind::Get, key.second,
+                     entry.watched};
 }
 
 bool TreeMirror::Replied(const TreeRequest& request, const TreeReply& reply) {
   if (request.kind == TreeRequest::Kind::Write) return false;
-  if (reply.status != TreeStatus::Ok && reply.status != TreeStatus::NotFound) return false;  // it stays stale
-  Entries& entries = request.kind == TreeRequest::Kind::Get ? nodes_ : lists_;
-  const auto found = entries.find(request.path);
-  if (found == entries.end()) return false;
+  const Key key{request.kind == TreeRequest::Kind::Get ? Kind::Node : Kind::List, request.path};
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return false;
   Entry& entry = found->second;
-  if (entry.stale) --stale_;
-  Entry next{false, true, reply.status == TreeStatus::Ok, reply.node, reply.children};
-  const bool news = !entry.read || entry.exists != next.exists || entry.node != next.node ||
-                    entry.children != next.children;
-  entry = std::move(next);
+  entry.asked = false;
+  NotDue(key, entry);
+  const bool answered = reply.status == TreeStatus::Ok || reply.status == TreeStatus::NotFound;
+  if (!answered || entry.again) {  // it is asked for anew, unless the sweep alone wanted to know
+    entry.again = false;
+    if (entry.stale) wanted_.insert(key);
+  } else if (entry.stale) {
+    entry.stale = false;
+    --stale_;
+    wanted_.erase(key);
+  }
+  if (!answered) return false;
+  const bool exists = reply.status == TreeStatus::Ok;
+  const bool news =
+      !entry.read || entry.exists != exists || entry.node != reply.node || entry.children != reply.children;
+  entry.read = true;
+  entry.exists = exists;
+  entry.node = reply.node;
+  entry.children = reply.children;
   return news;
 }
 
-void TreeMirror::Soil(Entry& entry) {
-  if (!entry.stale) ++stale_;
-  entry.stale = true;
+void TreeMirror::NotDue(const Key& key, Entry& entry) {
+  if (!entry.due) return;
+  entry.due = false;
+  --due_;
+  sweep_.erase(key);
 }
 
-void TreeMirror::Soil(Entries& entries, const std::string& path) {
-  const auto found = entries.find(path);
-  if (found != entries.end()) Soil(found->second);
+void TreeMirror::Soil(const Key& key, Entry& entry) {
+  if (!entry.stale) ++stale_;
+  entry.stale = true;
+  NotDue(key, entry);
+  if (entry.asked) {
+    entry.again = true;
+  } else {
+    wanted_.insert(key);
+  }
+}
+
+void TreeMirror::Soil(const Key& key) {
+  const auto found = entries_.find(key);
+  if (found != entries_.end()) Soil(key, found->second);
 }
 
 void TreeMirror::MakeStale(const std::string& path) {
-  Soil(nodes_, path);
-  Soil(lists_, path);
+  Soil({Kind::Node, path});
+  Soil({Kind::List, path});
 }
 
 void TreeMirror::MakeAllStale() {
-  for (auto& [path, entry] : nodes_) Soil(entry);
-  for (auto& [path, entry] : lists_) Soil(entry);
+  for (auto& [key, entry] : entries_) Soil(key, entry);
 }
 
 void TreeMirror::ReconcileEvery(Micros interval, BootTime now) {
-  if (now - reconciled_ < interval) return;
-  if (reconciled_ != BootTime{}) MakeAllStale();
+  const Micros passed = std::min(now - reconciled_, interval);
+  if (reconciled_ == BootTime{}) reconciled_ = now;
+  if (now - reconciled_ < kSweepStep || !Fresh() || due_ > 0) return;
   reconciled_ = now;
+  const auto all = static_cast<std::int64_t>(entries_.size());
+  const auto share =
+      static_cast<std::size_t>((all * passed.count() + interval.count() - 1) / interval.count());
+  Sweep(std::min(share, kSweptAtOnce));
+}
+
+// The next so many after those that the sweep came to last; from the first again after the last of all.
+void TreeMirror::Sweep(std::size_t count) {
+  auto next = entries_.upper_bound(swept_);
+  for (std::size_t i = 0; i < count; ++i, ++next) {
+    if (next == entries_.end()) next = entries_.begin();
+    Entry& entry = next->second;
+    swept_ = next->first;
+    if (entry.due || entry.asked) continue;
+    entry.due = true;
+    ++due_;
+    sweep_.insert(swept_);
+  }
 }
 
 void TreeMirror::Event(const TreeEvent& event) {
@@ -127,11 +185,11 @@ void TreeMirror::Event(const TreeEvent& event) {
 void TreeMirror::Touched(const TreeRequest& write) {
   for (const TreeWrite& step : write.writes) {
     if (step.kind == TreeWrite::Kind::Check) {
-      Soil(nodes_, step.path);
+      Soil({Kind::Node, step.path});
       continue;
     }
     MakeStale(step.path);
-    if (step.kind != TreeWrite::Kind::Set) Soil(lists_, ParentOf(step.path));
+    if (step.kind != TreeWrite::Kind::Set) MakeStale(ParentOf(step.path));
   }
 }
 

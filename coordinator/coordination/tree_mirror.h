@@ -1,11 +1,13 @@
 // What a machine has read of the tree, and what it has to read again: nodes and lists that it tracks, each
 // fresh or stale. A watch, a new connection or an answer that surprised makes things stale; NextRead asks for
-// them one by one. Decisions are taken when all is fresh.
+// them, and many of these reads may be under way at once. Decisions are taken when all is fresh.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/coordination/tree.h"
@@ -16,24 +18,29 @@ namespace millrace {
 // Not thread-safe.
 class TreeMirror {
  public:
-  // Begins to follow a node, or a node's children. Tracking twice changes nothing.
-  void TrackNode(const std::string& path);
-  void TrackList(const std::string& path);
-  // Tracks exactly these children of a folder as nodes: those that are not among the (sorted) names are
-  // forgotten.
-  void TrackNodesOf(const std::string& folder, const std::vector<std::string>& names);
-  // The same for their lists: of those that are forgotten their children are, too.
-  void TrackListsOf(const std::string& folder, const std::vector<std::string>& names);
+  // Whether its changes are to be told. What nobody else should change can do without: it is read again after
+  // a write of ours, and now and then.
+  enum class Watch { Yes, No };
 
-  // Where nothing tracked is stale: true.
+  // Begins to follow a node, or a node's children. Tracking twice changes nothing.
+  void TrackNode(const std::string& path, Watch watch = Watch::Yes);
+  void TrackList(const std::string& path, Watch watch = Watch::Yes);
+  // Tracks exactly these children of a folder as nodes: those that are not among the (sorted) names are
+  // forgotten, with all that is tracked below them.
+  void TrackNodesOf(const std::string& folder, const std::vector<std::string>& names,
+                    Watch watch = Watch::Yes);
+  // Of a folder whose list is followed no more its children are forgotten, too.
+  void ForgetList(const std::string& folder);
+
+  // Where nothing tracked is stale: true. What is read anew as a precaution is not stale.
   bool Fresh() const { return stale_ == 0; }
   // The node as it was read last; nullptr: it does not exist, or was never read.
   const TreeNode* Node(const std::string& path) const;
   // The names of the children as they were read last; empty where the folder does not exist.
   const std::vector<std::string>& List(const std::string& path) const;
 
-  // What is to be read next, with a watch; nullopt if all is fresh.
-  std::optional<TreeRequest> NextRead() const;
+  // What is to be read next; nullopt: nothing that is not under way already. So nullopt does not mean Fresh.
+  std::optional<TreeRequest> NextRead();
   // Takes the answer to a Get or List of something tracked; anything else is ignored. Whether it says
   // something new.
   bool Replied(const TreeRequest& request, const TreeReply& reply);
@@ -42,27 +49,42 @@ class TreeMirror {
   void Touched(const TreeRequest& write);
   void MakeStale(const std::string& path);
   void MakeAllStale();
-  // Watches may be lost without a word: now and then everything is read again.
+  // Watches may be lost without a word: everything is read again within each interval, a part at a time, and
+  // a hundred things a second at most. To be called as often as the machine is asked; what it makes NextRead
+  // ask for holds up no decision, and a part is not begun before the one before it has been answered.
   void ReconcileEvery(Micros interval, BootTime now);
 
  private:
   struct Entry {
+    bool watched = true;
     bool stale = true;
-    bool read = false;  // at least once
+    bool due = false;    // the sweep has come to it, and there is no answer yet
+    bool asked = false;  // a read of it is under way
+    bool again = false;  // and it became stale meanwhile
+    bool read = false;   // at least once
     bool exists = false;
     TreeNode node;
     std::vector<std::string> children;
   };
-  using Entries = std::map<std::string, Entry>;
+  enum class Kind { List, Node };  // in the order in which they are read
+  using Key = std::pair<Kind, std::string>;
+  using Entries = std::map<Key, Entry>;
 
-  void Track(Entries& entries, const std::string& path);
-  void Untrack(Entries& entries, const std::string& path);
-  void Soil(Entry& entry);
-  void Soil(Entries& entries, const std::string& path);
+  void Track(Key key, Watch watch);
+  void Untrack(const Key& key);
+  void ForgetBelow(const std::string& folder, const std::vector<std::string>& but);
+  void Soil(const Key& key, Entry& entry);
+  void Soil(const Key& key);
+  void NotDue(const Key& key, Entry& entry);
+  const Entry* Find(Kind kind, const std::string& path) const;
+  void Sweep(std::size_t count);
 
-  Entries nodes_;
-  Entries lists_;
+  Entries entries_;
   std::size_t stale_ = 0;
+  std::size_t due_ = 0;
+  std::set<Key> wanted_;  // stale, and not asked for
+  std::set<Key> sweep_;   // due, and not asked for
+  Key swept_;             // the last that the sweep came to
   BootTime reconciled_{};
 };
 

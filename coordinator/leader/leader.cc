@@ -46,6 +46,7 @@ std::optional<TreeRequest> Leader::Next(BootTime now) {
   }
   if (led_ != election_.Leading()->epoch) Begin();
   if (auto read = tree_.NextRead(now)) return read;
+  if (!election_.Fresh() || !tree_.Fresh()) return std::nullopt;
   return Decide(now);
 }
 
@@ -79,7 +80,6 @@ void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
     const bool has_children = reply.status == TreeStatus::Conflict && refused.kind == TreeWrite::Kind::Remove;
     if (has_children || refused.path.starts_with("/history/")) stuck_.insert(refused.path);
     election_.Doubt();
-    tree_.MakeAllStale();
   } else if (calls_.moved && !sent_.empty()) {
     calls_.moved(sent_);
   }

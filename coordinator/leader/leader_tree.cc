@@ -8,12 +8,18 @@ namespace millrace {
 namespace {
 
 constexpr Micros kReconcile = std::chrono::seconds(10);
+constexpr const char* kWorkers = "/workers";
+constexpr const char* kAssign = "/assign";
+constexpr const char* kLeaves = "/leave";
+constexpr const char* kDraining = "/control/drain";
+constexpr const char* kExpected = "/control/expect";
+
+std::string PathIn(const std::string& folder, const std::string& name) { return folder + "/" + name; }
 
 }  // namespace
 
 LeaderTree::LeaderTree() {
-  for (const char* folder : {"/workers", "/assign", "/leave", "/control/drain", "/control/expect"})
-    mirror_.TrackList(folder);
+  for (const char* folder : {kWorkers, kAssign, kLeaves, kDraining, kExpected}) mirror_.TrackList(folder);
   mirror_.TrackNode(kProceedNode);
   mirror_.TrackNode(kPlanNode);
   TrackHistory(mirror_);
@@ -21,72 +27,90 @@ LeaderTree::LeaderTree() {
 
 std::optional<TreeRequest> LeaderTree::NextRead(BootTime now) {
   mirror_.ReconcileEvery(kReconcile, now);
-  if (auto read = mirror_.NextRead()) return read;
-  TrackPages();
   return mirror_.NextRead();
 }
 
 bool LeaderTree::Replied(const TreeRequest& request, const TreeReply& reply) {
   const bool news = mirror_.Replied(request, reply);
-  if (request.kind != TreeRequest::Kind::List) return news;
-  for (const char* folder : {"/workers", "/assign", "/leave", "/control/expect"})
-    mirror_.TrackNodesOf(folder, mirror_.List(folder));
+  if (news) Follow(request);
   return news;
 }
 
-void LeaderTree::TrackPages() {
-  const std::vector<std::string>& ids = mirror_.List("/assign");
-  mirror_.TrackListsOf("/assign", ids);
-  for (const std::string& id : ids) {
-    const std::string folder = "/assign/" + id;
-    mirror_.TrackNodesOf(folder, PagesOf(mirror_.List(folder)));
+// What was read may name further nodes to be read.
+void LeaderTree::Follow(const TreeRequest& request) {
+  const std::string& path = request.path;
+  const bool list = request.kind == TreeRequest::Kind::List;
+  if (list && (path == kWorkers || path == kExpected)) {
+    mirror_.TrackNodesOf(path, mirror_.List(path));
+  } else if (list && (path == kAssign || path == kLeaves)) {
+    mirror_.TrackNodesOf(path, mirror_.List(path), TreeMirror::Watch::No);
+  } else if (ParentOf(path) == kAssign && list) {
+    mirror_.TrackNodesOf(path, PagesOf(mirror_.List(path)), TreeMirror::Watch::No);
+  } else if (ParentOf(path) == kAssign) {
+    const TreeNode* node = mirror_.Node(path);
+    // Few workers have more than one page.
+    if (node != nullptr && node->children > 0) {
+      mirror_.TrackList(path, TreeMirror::Watch::No);
+    } else {
+      mirror_.ForgetList(path);
+    }
   }
 }
 
 StoredAssignments LeaderTree::Assignments() {
   StoredAssignments all;
   const auto add = [&](const std::string& id, const std::string& path) {
-    if (const TreeNode* node = mirror_.Node(path)) all[id].push_back({path, Parse(path, *node)});
+    if (Has(path)) all[id].push_back({path, Parse(pages_, path, ReadAssign)});
   };
-  for (const std::string& id : mirror_.List("/assign")) {
-    const std::string folder = "/assign/" + id;
+  for (const std::string& id : mirror_.List(kAssign)) {
+    const std::string folder = PathIn(kAssign, id);
     add(id, folder);
     // All that the worker reads as pages, whoever made them: what they name wrongly is taken out again.
-    for (const std::string& page : PagesOf(mirror_.List(folder))) add(id, folder + "/" + page);
+    for (const std::string& page : PagesOf(mirror_.List(folder))) add(id, PathIn(folder, page));
   }
-  std::erase_if(parsed_, [&](const auto& entry) { return !Has(entry.first); });
+  Forget(pages_);
   return all;
 }
 
-std::shared_ptr<const AssignDocument> LeaderTree::Parse(const std::string& path, const TreeNode& node) {
-  Parsed& parsed = parsed_[path];
+template <class Document>
+std::shared_ptr<const Document> LeaderTree::Parse(ParsedNodes<Document>& known, const std::string& path,
+                                                  Result<Document> (*read)(std::string_view)) {
+  const TreeNode& node = *mirror_.Node(path);
+  Parsed<Document>& parsed = known[path];
   if (parsed.created == node.created && parsed.version == node.version) return parsed.document;
-  auto document = ReadAssign(node.data);
+  auto document = read(node.data);
   parsed = {node.created, node.version,
-            document ? std::make_shared<const AssignDocument>(std::move(*document)) : nullptr};
+            document ? std::make_shared<const Document>(std::move(*document)) : nullptr};
   return parsed.document;
 }
 
-MembershipView LeaderTree::Members(const StoredAssignments& assignments) const {
+template <class Document>
+void LeaderTree::Forget(ParsedNodes<Document>& known) const {
+  std::erase_if(known, [&](const auto& entry) { return !Has(entry.first); });
+}
+
+MembershipView LeaderTree::Members(const StoredAssignments& assignments) {
   MembershipView view;
-  for (const std::string& id : mirror_.List("/workers")) {
-    const TreeNode* node = mirror_.Node("/workers/" + id);
-    if (node == nullptr) continue;
-    if (auto document = ReadWorker(node->data)) view.present[id] = std::move(*document);
+  for (const std::string& id : mirror_.List(kWorkers)) {
+    const std::string path = PathIn(kWorkers, id);
+    if (!Has(path)) continue;
+    if (const auto document = Parse(workers_, path, ReadWorker)) view.present[id] = *document;
   }
+  Forget(workers_);
   for (const auto& [id, pages] : assignments) {
     const bool owns = std::any_of(pages.begin(), pages.end(), [](const StoredPage& page) {
       return page.document != nullptr && !page.document->slices.empty();
     });
     if (owns) view.owners.insert(id);
   }
-  for (const std::string& incarnation : mirror_.List("/leave")) {
-    if (const TreeNode* node = mirror_.Node("/leave/" + incarnation)) view.left[incarnation] = node->data;
+  for (const std::string& incarnation : mirror_.List(kLeaves)) {
+    if (const TreeNode* node = mirror_.Node(PathIn(kLeaves, incarnation)))
+      view.left[incarnation] = node->data;
   }
-  const auto& draining = mirror_.List("/control/drain");
+  const auto& draining = mirror_.List(kDraining);
   view.draining.insert(draining.begin(), draining.end());
-  for (const std::string& id : mirror_.List("/control/expect")) {
-    const TreeNode* node = mirror_.Node("/control/expect/" + id);
+  for (const std::string& id : mirror_.List(kExpected)) {
+    const TreeNode* node = mirror_.Node(PathIn(kExpected, id));
     if (node == nullptr) continue;
     // What can't be read still says that a restart is announced.
     view.expected[id] = ReadExpect(node->data).value_or(ExpectDocument{});

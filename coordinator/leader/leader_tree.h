@@ -1,5 +1,9 @@
 // What a leader reads of the tree: who is there, what is assigned, what operators ask for. It knows what has
 // to be read next, and hands out the documents; what to make of them is the leader's business.
+//
+// Two nodes for each worker, and a watch on one of them: a leader of thousands must be able to read all of
+// it, and to set its watches again after each new connection. The assignments, which it alone writes, are
+// read again after each write; what somebody else does to them by hand is found when everything is read anew.
 #pragma once
 
 #include <map>
@@ -22,8 +26,10 @@ class LeaderTree {
   LeaderTree();
 
   void Event(const TreeEvent& event) { mirror_.Event(event); }
-  // nullopt: all of it has been read.
+  // nullopt: there is nothing that is not being read already.
   std::optional<TreeRequest> NextRead(BootTime now);
+  // All of it has been read.
+  bool Fresh() const { return mirror_.Fresh(); }
   // The answer to a read; whether it says something new.
   bool Replied(const TreeRequest& request, const TreeReply& reply);
   // After a write, whatever came of it.
@@ -34,19 +40,28 @@ class LeaderTree {
   bool Has(const std::string& path) const { return mirror_.Node(path) != nullptr; }
   // A page is parsed anew when it has changed.
   StoredAssignments Assignments();
-  MembershipView Members(const StoredAssignments& assignments) const;
+  MembershipView Members(const StoredAssignments& assignments);
 
  private:
+  template <class Document>
   struct Parsed {
     std::int64_t created = 0;  // of the node that was parsed, and its version
     std::int32_t version = 0;
-    std::shared_ptr<const AssignDocument> document;
+    std::shared_ptr<const Document> document;  // null: it can't be read
   };
-  void TrackPages();
-  std::shared_ptr<const AssignDocument> Parse(const std::string& path, const TreeNode& node);
+  template <class Document>
+  using ParsedNodes = std::map<std::string, Parsed<Document>>;  // by path
+
+  void Follow(const TreeRequest& request);
+  template <class Document>
+  std::shared_ptr<const Document> Parse(ParsedNodes<Document>& known, const std::string& path,
+                                        Result<Document> (*read)(std::string_view));
+  template <class Document>
+  void Forget(ParsedNodes<Document>& known) const;
 
   TreeMirror mirror_;
-  std::map<std::string, Parsed> parsed_;  // by path
+  ParsedNodes<AssignDocument> pages_;
+  ParsedNodes<WorkerDocument> workers_;
 };
 
 }  // namespace millrace

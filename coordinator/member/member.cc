@@ -51,6 +51,7 @@ std::optional<TreeRequest> Member::Next(BootTime now) {
   if (session_ == 0) return std::nullopt;
   mirror_.ReconcileEvery(kReconcile, now);
   if (auto read = mirror_.NextRead()) return read;
+  if (!mirror_.Fresh()) return std::nullopt;
   if (options_.registers) mirror_.TrackNodesOf(assign_, PagesOf(mirror_.List(assign_)));
   if (auto read = mirror_.NextRead()) return read;
   if (dirty_) Recompute();

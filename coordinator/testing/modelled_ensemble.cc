@@ -43,14 +43,17 @@ std::uint64_t ModelledEnsemble::Connect(std::size_t server, TreePeer& peer, Stra
   return id;
 }
 
+Micros ModelledEnsemble::DelayOn(const TreeLink& link) {
+  return link.least + Micros(static_cast<std::int64_t>(timeline_.random().Below(link.slowest.count())));
+}
+
 void ModelledEnsemble::Send(std::uint64_t id, ClientMessage message) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   Connection& connection = found->second;
   connection.lost = connection.lost || !connection.link->to_server;
   if (connection.lost) return;
-  const Micros delay(static_cast<std::int64_t>(timeline_.random().Below(connection.link->slowest.count())) +
-                     100);
+  const Micros delay = DelayOn(*connection.link);
   connection.next_arrival = std::max(connection.next_arrival, timeline_.Now() + delay);
   timeline_.After(connection.next_arrival - timeline_.Now(),
                   [this, id, message = std::move(message)] { Arrive(id, message); });
@@ -74,23 +77,40 @@ void ModelledEnsemble::Arrive(std::uint64_t id, const ClientMessage& message) {
     return;
   }
   session->second.heard = timeline_.Now();
-  if (session->second.busy_until >= timeline_.Now()) {
-    timeline_.After(session->second.busy_until + Micros(1) - timeline_.Now(),
-                    [this, id, message] { Arrive(id, message); });
-    return;
-  }
-  switch (message.kind) {
-    case ClientMessage::Kind::Hello:
-      break;
-    case ClientMessage::Kind::Ping:
-      Deliver(id, {ServerMessage::Kind::Pong});
-      break;
-    case ClientMessage::Kind::Request:
-      Perform(id, connection, session->second, message.request);
-      break;
-    case ClientMessage::Kind::Bye:
-      EndSession(session->first);
-      break;
+  connection.inbox.push_back(message);
+  if (connection.inbox.size() == 1) TakeUp(id);
+}
+
+// One request of a session after another: the next when the server has what the one before it wrote.
+void ModelledEnsemble::TakeUp(std::uint64_t id) {
+  while (true) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end() || found->second.inbox.empty()) return;
+    Connection& connection = found->second;
+    const auto session = sessions_.find(connection.session);
+    if (session == sessions_.end() || session->second.connection != id) {
+      Close(id);
+      return;
+    }
+    if (session->second.busy_until >= timeline_.Now()) {
+      timeline_.After(session->second.busy_until + Micros(1) - timeline_.Now(), [this, id] { TakeUp(id); });
+      return;
+    }
+    const ClientMessage message = std::move(connection.inbox.front());
+    connection.inbox.pop_front();
+    switch (message.kind) {
+      case ClientMessage::Kind::Hello:
+        break;
+      case ClientMessage::Kind::Ping:
+        Deliver(id, {ServerMessage::Kind::Pong});
+        break;
+      case ClientMessage::Kind::Request:
+        Perform(id, connection, session->second, message.request);
+        break;
+      case ClientMessage::Kind::Bye:
+        EndSession(session->first);
+        break;
+    }
   }
 }
 
@@ -213,8 +233,7 @@ void ModelledEnsemble::Deliver(std::uint64_t id, ServerMessage message) {
   if (connection.lost || connection.strand->life != connection.life) return;
   message.connection = id;
   message.seen = static_cast<std::int64_t>(servers_[connection.server].applied);
-  const Micros delay(static_cast<std::int64_t>(timeline_.random().Below(connection.link->slowest.count())) +
-                     100);
+  const Micros delay = DelayOn(*connection.link);
   connection.next_delivery = std::max(connection.next_delivery, timeline_.Now() + delay);
   timeline_.After(connection.next_delivery - timeline_.Now(), connection.strand,
                   [peer = connection.peer, message = std::move(message)] { peer->Receive(message); });

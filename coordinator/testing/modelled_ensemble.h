@@ -6,6 +6,7 @@
 // server refuses a client that has seen more, and answers a write only when its own copy has it.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <set>
@@ -21,7 +22,8 @@ namespace millrace {
 struct TreeLink {
   bool to_server = true;  // false: what is sent is lost, and the connection with it
   bool to_client = true;
-  Micros slowest{2'000};  // a message takes up to so long; order is kept
+  Micros least{100};  // a message takes so long, and up to `slowest` more; order is kept
+  Micros slowest{2'000};
 };
 
 struct ClientMessage {
@@ -107,10 +109,13 @@ class ModelledEnsemble {
     std::int64_t session = 0;
     BootTime next_arrival{};
     BootTime next_delivery{};
-    bool lost = false;  // a message of it was lost, so none after it arrives
+    bool lost = false;                     // a message of it was lost, so none after it arrives
+    std::deque<ClientMessage> inbox = {};  // not taken up yet
   };
 
+  Micros DelayOn(const TreeLink& link);
   void Arrive(std::uint64_t id, const ClientMessage& message);
+  void TakeUp(std::uint64_t id);
   void Welcome(std::uint64_t id, Connection& connection, const ClientMessage& hello);
   void Perform(std::uint64_t id, Connection& connection, Session& session, const TreeRequest& request);
   void Write(std::uint64_t id, Connection& connection, Session& session, const TreeRequest& request);

@@ -4,8 +4,8 @@ namespace millrace {
 
 std::optional<TreeRequest> SpoiledMachine::Next(BootTime now) {
   auto request = inner_.Next(now);
-  if (!request) return request;
-  asked_ = *request;
+  if (!request || request->kind != TreeRequest::Kind::Write) return request;
+  written_ = *request;
   if (bug_ == PlantedBug::WriteWithoutEpochCheck) {
     std::erase_if(request->writes, [](const TreeWrite& write) {
       return write.kind == TreeWrite::Kind::Check && write.path == "/epoch";
@@ -14,14 +14,18 @@ std::optional<TreeRequest> SpoiledMachine::Next(BootTime now) {
   return request;
 }
 
-void SpoiledMachine::Replied(const TreeRequest&, const TreeReply& reply, BootTime now) {
-  const bool about_workers = asked_.kind != TreeRequest::Kind::Write && asked_.path.starts_with("/workers");
-  if (bug_ != PlantedBug::PlanFromStaleMembers || !about_workers || reply.status != TreeStatus::Ok) {
-    inner_.Replied(asked_, reply, now);
+void SpoiledMachine::Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) {
+  if (request.kind == TreeRequest::Kind::Write) {
+    inner_.Replied(written_, reply, now);
     return;
   }
-  TreeReply& first = first_replies_.try_emplace(asked_.path, reply).first->second;
-  inner_.Replied(asked_, first, now);
+  const bool about_workers = request.path.starts_with("/workers");
+  if (bug_ != PlantedBug::PlanFromStaleMembers || !about_workers || reply.status != TreeStatus::Ok) {
+    inner_.Replied(request, reply, now);
+    return;
+  }
+  TreeReply& first = first_replies_.try_emplace(request.path, reply).first->second;
+  inner_.Replied(request, first, now);
 }
 
 }  // namespace millrace

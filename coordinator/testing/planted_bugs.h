@@ -51,7 +51,7 @@ class SpoiledMachine final : public TreeMachine {
  private:
   TreeMachine& inner_;
   const PlantedBug bug_;
-  TreeRequest asked_;                               // by the inner machine
+  TreeRequest written_;                             // what the inner machine asked to write last
   std::map<std::string, TreeReply> first_replies_;  // about the workers
 };
 

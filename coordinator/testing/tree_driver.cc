@@ -8,6 +8,7 @@ namespace {
 
 constexpr Micros kAfterLost = std::chrono::milliseconds(100);
 constexpr Micros kShortestPause = std::chrono::milliseconds(1);
+constexpr std::size_t kReadsAtOnce = 100;  // of one machine
 
 }  // namespace
 
@@ -44,29 +45,28 @@ void TreeDriver::Leave() {
 }
 
 void TreeDriver::Pump() {
-  if (asking_) return;
   const BootTime now = timeline_.Now();
   BootTime wake = BootTime::max();
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    Place& place = places_[(turn_ + i) % places_.size()];
-    if (place.ask_from > now) {
-      wake = std::min(wake, place.ask_from);
-      continue;
-    }
-    if (auto request = place.machine->Next(now)) {
-      ++turn_;
-      Ask(place, *request);
-      return;
-    }
-    wake = std::min(wake, place.machine->WakeAt(now));
-  }
+  for (Place& place : places_) wake = std::min(wake, Serve(place, now));
   WakeAt(std::max(wake, now + kShortestPause));
 }
 
+BootTime TreeDriver::Serve(Place& place, BootTime now) {
+  if (place.ask_from > now) return place.ask_from;
+  while (!place.writing && place.asked < kReadsAtOnce) {
+    const auto request = place.machine->Next(now);
+    if (!request) return place.machine->WakeAt(now);
+    Ask(place, *request);
+  }
+  return BootTime::max();  // the next reply goes on
+}
+
 void TreeDriver::Ask(Place& place, const TreeRequest& request) {
-  asking_ = true;
+  ++place.asked;
+  place.writing = request.kind == TreeRequest::Kind::Write;
   client_.Ask(request, [this, &place, request](const TreeReply& reply) {
-    asking_ = false;
+    --place.asked;
+    if (request.kind == TreeRequest::Kind::Write) place.writing = false;
     const BootTime now = timeline_.Now();
     if (reply.status == TreeStatus::Lost || reply.status == TreeStatus::Expired) {
       place.ask_from = now + kAfterLost;

@@ -1,5 +1,5 @@
-// Runs the machines of one modelled process on its session, as the real driver does on a real one: one
-// request at a time, events in between.
+// Runs the machines of one modelled process on its session, as the real driver does on a real one: of each
+// several reads at a time, or a write, events in between.
 #pragma once
 
 #include <memory>
@@ -24,11 +24,15 @@ class TreeDriver {
  private:
   struct Place {
     TreeMachine* machine;
-    BootTime ask_from{};  // after a request that was lost
+    BootTime ask_from{};    // after a request that was lost
+    std::size_t asked = 0;  // requests under way
+    bool writing = false;   // the last of them is a write
   };
 
   void Event(const TreeEvent& event);
   void Pump();
+  // Asks a machine for all that it wants now; when to do so again.
+  BootTime Serve(Place& place, BootTime now);
   void Ask(Place& place, const TreeRequest& request);
   void WakeAt(BootTime when);
 
@@ -39,8 +43,6 @@ class TreeDriver {
   const std::string name_;
   Strand& strand_;
   std::vector<Place> places_;
-  std::size_t turn_ = 0;
-  bool asking_ = false;
   BootTime wake_at_ = BootTime::max();
   ModelledClient client_;
 };

@@ -81,6 +81,7 @@ TreeReply TreeReplica::Read(const TreeRequest& request) const {
   reply.status = TreeStatus::Ok;
   if (request.kind == TreeRequest::Kind::Get) {
     reply.node = node->second;
+    reply.node.children = static_cast<std::int32_t>(ChildrenOf(request.path).size());
   } else {
     reply.children = ChildrenOf(request.path);
   }

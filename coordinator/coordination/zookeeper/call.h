@@ -16,6 +16,7 @@ struct ZookeeperClient::Call {
   bool by_leader = false;  // the leader of the ensemble takes part in the answer
   bool is_sync = false;
   bool done = false;
+  bool awaited = false;  // somebody will ask for the reply
   TreeReply reply = {};
   std::vector<zoo_op_result_t> results = {};  // of a write
 };

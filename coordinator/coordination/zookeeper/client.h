@@ -45,13 +45,21 @@ class ZookeeperClient {
   ZookeeperClient(const ZookeeperClient&) = delete;
   ZookeeperClient& operator=(const ZookeeperClient&) = delete;
 
-  // Each blocks until the reply, or until `deadline`: then Lost, and the request may still be carried out,
-  // but before any later one.
-  TreeReply Get(const std::string& path, bool watch, BootTime deadline);
+  struct Call;
+  // A request that was sent, or could not be. Each is to be awaited once.
+  struct Sent {
+    Call* call = nullptr;
+    int code = 0;  // the library's
+  };
+  // Each sends a request and returns; several may be under way, and are carried out and answered in order.
+  Sent Get(const std::string& path, bool watch);
   // Whether a node is there, with a watch either way: Ok or NotFound.
-  TreeReply WatchExistence(const std::string& path, BootTime deadline);
-  TreeReply List(const std::string& path, bool watch, BootTime deadline);
-  TreeReply Write(const std::vector<TreeWrite>& writes, BootTime deadline);
+  Sent WatchExistence(const std::string& path);
+  Sent List(const std::string& path, bool watch);
+  Sent Write(const std::vector<TreeWrite>& writes);
+  // Blocks until the reply, or until `deadline`: then Lost, and the request may still be carried out, but
+  // before any later one.
+  TreeReply Await(const Sent& sent, BootTime deadline);
   // Asks the ensemble's leader for a sign, and brings the server at hand up to date with it: what is read
   // afterwards is no older than this call.
   TreeReply Sync(BootTime deadline);
@@ -71,13 +79,11 @@ class ZookeeperClient {
   Micros timeout() const;
 
  private:
-  struct Call;
   struct Callbacks;
 
   ZookeeperClient(const ZookeeperClientOptions& options, EventQueue& events, const ZookeeperSessionKey& key);
-  Call& NewCall(bool by_leader);
-  Call& SendSync(int& sent);
-  TreeReply Await(Call& call, int sent, BootTime deadline);
+  Call& NewCall(bool by_leader, bool awaited = true);
+  Sent SendSync(bool awaited);
   void Finish(Call& call, int code, TreeReply reply);
   static void OnSession(_zhandle* handle, int type, int state, const char* path, void* context);
   void SessionChanged(_zhandle* handle, int state);

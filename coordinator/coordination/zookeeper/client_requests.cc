@@ -33,6 +33,7 @@ struct ZookeeperClient::Callbacks {
       reply.node.created = stat->czxid;
       reply.node.owner = stat->ephemeralOwner;
       reply.node.set_at = WallTime(std::chrono::milliseconds(stat->mtime));
+      reply.node.children = stat->numChildren;
     }
     call.client->Finish(call, code, std::move(reply));
   }
@@ -90,28 +91,25 @@ void AddOperation(const TreeWrite& write, const std::string& path, const ACL_vec
 
 }  // namespace
 
-TreeReply ZookeeperClient::Get(const std::string& path, bool watch, BootTime deadline) {
+ZookeeperClient::Sent ZookeeperClient::Get(const std::string& path, bool watch) {
   Call& call = NewCall(false);
-  const int sent = zoo_awget(handle_, Absolute(path).c_str(), watch ? Callbacks::OnWatch : nullptr, this,
-                             Callbacks::OnData, &call);
-  return Await(call, sent, deadline);
+  return {&call, zoo_awget(handle_, Absolute(path).c_str(), watch ? Callbacks::OnWatch : nullptr, this,
+                           Callbacks::OnData, &call)};
 }
 
-TreeReply ZookeeperClient::WatchExistence(const std::string& path, BootTime deadline) {
+ZookeeperClient::Sent ZookeeperClient::WatchExistence(const std::string& path) {
   Call& call = NewCall(false);
-  const int sent =
-      zoo_awexists(handle_, Absolute(path).c_str(), Callbacks::OnWatch, this, Callbacks::OnStat, &call);
-  return Await(call, sent, deadline);
+  return {&call,
+          zoo_awexists(handle_, Absolute(path).c_str(), Callbacks::OnWatch, this, Callbacks::OnStat, &call)};
 }
 
-TreeReply ZookeeperClient::List(const std::string& path, bool watch, BootTime deadline) {
+ZookeeperClient::Sent ZookeeperClient::List(const std::string& path, bool watch) {
   Call& call = NewCall(false);
-  const int sent = zoo_awget_children(handle_, Absolute(path).c_str(), watch ? Callbacks::OnWatch : nullptr,
-                                      this, Callbacks::OnNames, &call);
-  return Await(call, sent, deadline);
+  return {&call, zoo_awget_children(handle_, Absolute(path).c_str(), watch ? Callbacks::OnWatch : nullptr,
+                                    this, Callbacks::OnNames, &call)};
 }
 
-TreeReply ZookeeperClient::Write(const std::vector<TreeWrite>& writes, BootTime deadline) {
+ZookeeperClient::Sent ZookeeperClient::Write(const std::vector<TreeWrite>& writes) {
   const ACL_vector* const acl = options_.digest.empty() ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
   std::vector<std::string> paths;
   for (const TreeWrite& write : writes) paths.push_back(Absolute(write.path));
@@ -119,42 +117,38 @@ TreeReply ZookeeperClient::Write(const std::vector<TreeWrite>& writes, BootTime 
   for (std::size_t i = 0; i < writes.size(); ++i) AddOperation(writes[i], paths[i], acl, &operations[i]);
   Call& call = NewCall(true);
   call.results.resize(writes.size());
-  const int sent = zoo_amulti(handle_, static_cast<int>(operations.size()), operations.data(),
-                              call.results.data(), Callbacks::OnWritten, &call);
-  return Await(call, sent, deadline);
+  return {&call, zoo_amulti(handle_, static_cast<int>(operations.size()), operations.data(),
+                            call.results.data(), Callbacks::OnWritten, &call)};
 }
 
-TreeReply ZookeeperClient::Sync(BootTime deadline) {
-  int sent = ZOK;
-  Call& call = SendSync(sent);
-  return Await(call, sent, deadline);
-}
+TreeReply ZookeeperClient::Sync(BootTime deadline) { return Await(SendSync(true), deadline); }
 
 void ZookeeperClient::Probe() {
-  int sent = ZOK;
-  Call& call = SendSync(sent);
+  const Sent sent = SendSync(false);
   MutexLock lock(mutex_);
-  if (sent != ZOK) call.done = true;
+  if (sent.code != ZOK) sent.call->done = true;
 }
 
-ZookeeperClient::Call& ZookeeperClient::SendSync(int& sent) {
-  Call& call = NewCall(true);
+ZookeeperClient::Sent ZookeeperClient::SendSync(bool awaited) {
+  Call& call = NewCall(true, awaited);
   call.is_sync = true;
-  sent = zoo_async(handle_, Absolute("/").c_str(), Callbacks::OnSync, &call);
-  return call;
+  return {&call, zoo_async(handle_, Absolute("/").c_str(), Callbacks::OnSync, &call)};
 }
 
-ZookeeperClient::Call& ZookeeperClient::NewCall(bool by_leader) {
+ZookeeperClient::Call& ZookeeperClient::NewCall(bool by_leader, bool awaited) {
   MutexLock lock(mutex_);
-  calls_.remove_if([](const Call& call) { return call.done; });
-  return calls_.emplace_back(Call{.client = this, .sent = BootClock::now(), .by_leader = by_leader});
+  calls_.remove_if([](const Call& call) { return call.done && !call.awaited; });
+  return calls_.emplace_back(
+      Call{.client = this, .sent = BootClock::now(), .by_leader = by_leader, .awaited = awaited});
 }
 
-TreeReply ZookeeperClient::Await(Call& call, int sent, BootTime deadline) {
+TreeReply ZookeeperClient::Await(const Sent& sent, BootTime deadline) {
   MutexLock lock(mutex_);
-  if (sent != ZOK) {
+  Call& call = *sent.call;
+  call.awaited = false;
+  if (sent.code != ZOK) {
     call.done = true;
-    return {.status = StatusOf(sent), .message = zerror(sent)};
+    return {.status = StatusOf(sent.code), .message = zerror(sent.code)};
   }
   while (!call.done) {
     const Micros left = deadline - BootClock::now();

@@ -36,14 +36,20 @@ std::string Fault(const TreeRequest& request) {
   return "";
 }
 
-}  // namespace
+ZookeeperClient::Sent Send(ZookeeperClient& client, const TreeRequest& request) {
+  switch (request.kind) {
+    case TreeRequest::Kind::Get:
+      return client.Get(request.path, request.watch);
+    case TreeRequest::Kind::List:
+      return client.List(request.path, request.watch);
+    case TreeRequest::Kind::Write:
+      break;
+  }
+  return client.Write(request.writes);
+}
 
-ZookeeperSession::ZookeeperSession(const ZookeeperClientOptions& options) : options_(options) { Reopen(); }
-
-TreeReply ZookeeperSession::Perform(const TreeRequest& request) {
-  const std::string fault = Fault(request);
-  if (!fault.empty()) return {.status = TreeStatus::Invalid, .message = Describe(request) + ": " + fault};
-  TreeReply reply = client_ == nullptr ? TreeReply{.message = "no session yet"} : Ask(*client_, request);
+// A reply whose message says what and where, for logs.
+TreeReply Told(const TreeRequest& request, TreeReply reply) {
   if (reply.status == TreeStatus::Ok) return reply;
   const bool refused = reply.status != TreeStatus::Lost && reply.status != TreeStatus::Expired;
   const bool one_write = refused && request.kind == TreeRequest::Kind::Write;
@@ -52,29 +58,53 @@ TreeReply ZookeeperSession::Perform(const TreeRequest& request) {
   return reply;
 }
 
-TreeReply ZookeeperSession::Ask(ZookeeperClient& client, const TreeRequest& request) {
-  if (client.state() == State::Ended) return {.status = TreeStatus::Expired};
-  // On a new connection nothing is asked before the owner has heard of it.
-  if (!client.caught_up()) return {.status = TreeStatus::Lost, .message = "not connected"};
-  const BootTime deadline = BootClock::now() + client.timeout();
-  if (request.kind == TreeRequest::Kind::Write) return client.Write(request.writes, deadline);
-  TreeReply reply = request.kind == TreeRequest::Kind::List
-                        ? client.List(request.path, request.watch, deadline)
-                        : Get(client, request, deadline);
-  // A read that slipped onto a new connection may be older than what was seen before.
-  if (!client.caught_up() && reply.status != TreeStatus::Expired) {
-    return {.status = TreeStatus::Lost, .message = "the connection changed"};
+}  // namespace
+
+ZookeeperSession::ZookeeperSession(const ZookeeperClientOptions& options) : options_(options) { Reopen(); }
+
+std::vector<TreeReply> ZookeeperSession::PerformAll(const std::vector<TreeRequest>& requests) {
+  const std::optional<TreeReply> unusable = Unusable();
+  const BootTime deadline = BootClock::now() + Timeout();
+  std::vector<std::optional<ZookeeperClient::Sent>> sent(requests.size());
+  std::vector<TreeReply> replies(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (const std::string fault = Fault(requests[i]); !fault.empty()) {
+      replies[i] = {.status = TreeStatus::Invalid, .message = Describe(requests[i]) + ": " + fault};
+    } else if (unusable) {
+      replies[i] = Told(requests[i], *unusable);
+    } else {
+      sent[i] = Send(*client_, requests[i]);
+    }
   }
-  return reply;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (sent[i]) replies[i] = Told(requests[i], Await(requests[i], *sent[i], deadline));
+  }
+  return replies;
 }
 
-TreeReply ZookeeperSession::Get(ZookeeperClient& client, const TreeRequest& request, BootTime deadline) {
-  TreeReply reply = client.Get(request.path, request.watch, deadline);
-  while (request.watch && reply.status == TreeStatus::NotFound) {
+std::optional<TreeReply> ZookeeperSession::Unusable() const {
+  if (client_ == nullptr) return TreeReply{.message = "no session yet"};
+  if (client_->state() == State::Ended) return TreeReply{.status = TreeStatus::Expired};
+  // On a new connection nothing is asked before the owner has heard of it.
+  if (!client_->caught_up()) return TreeReply{.status = TreeStatus::Lost, .message = "not connected"};
+  return std::nullopt;
+}
+
+TreeReply ZookeeperSession::Await(const TreeRequest& request, const ZookeeperClient::Sent& sent,
+                                  BootTime deadline) {
+  TreeReply reply = client_->Await(sent, deadline);
+  if (request.kind == TreeRequest::Kind::Write) return reply;
+  const bool get = request.kind == TreeRequest::Kind::Get;
+  while (get && request.watch && reply.status == TreeStatus::NotFound) {
     // A read of a missing node leaves no watch; a question for its existence does.
-    const TreeReply exists = client.WatchExistence(request.path, deadline);
-    if (exists.status != TreeStatus::Ok) return exists;
-    reply = client.Get(request.path, true, deadline);
+    const TreeReply exists = client_->Await(client_->WatchExistence(request.path), deadline);
+    reply =
+        exists.status == TreeStatus::Ok ? client_->Await(client_->Get(request.path, true), deadline) : exists;
+    if (exists.status != TreeStatus::Ok) break;
+  }
+  // A read that slipped onto a new connection may be older than what was seen before.
+  if (!client_->caught_up() && reply.status != TreeStatus::Expired) {
+    return {.status = TreeStatus::Lost, .message = "the connection changed"};
   }
   return reply;
 }

@@ -16,15 +16,16 @@ class ZookeeperSession final : public TreeSession {
   // Does not wait for the connection, nor fail for want of one.
   explicit ZookeeperSession(const ZookeeperClientOptions& options);
 
-  TreeReply Perform(const TreeRequest& request) override;
+  std::vector<TreeReply> PerformAll(const std::vector<TreeRequest>& requests) override;
   std::optional<TreeEvent> WaitEvent(Micros limit) override;
   void Interrupt() override { events_.Interrupt(); }
   BootTime LastContact() const override;
   Micros Timeout() const override;
 
  private:
-  TreeReply Ask(ZookeeperClient& client, const TreeRequest& request);
-  TreeReply Get(ZookeeperClient& client, const TreeRequest& request, BootTime deadline);
+  // Why nothing can be asked now; nullopt: it can.
+  std::optional<TreeReply> Unusable() const;
+  TreeReply Await(const TreeRequest& request, const ZookeeperClient::Sent& sent, BootTime deadline);
   void Heard(const TreeEvent& event);
   // Opens a session if there is none, and probes the one that there is. Returns when to do so again.
   Micros Tend(BootTime now);

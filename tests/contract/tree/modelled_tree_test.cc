@@ -1,4 +1,5 @@
 // The contract of the tree on the simulator's modelled ensemble: what holds for the real one holds for it.
+#include <algorithm>
 #include <deque>
 #include <map>
 
@@ -32,16 +33,19 @@ class ModelledSession final : public TreeSession {
   TreeLinks& links() { return rest_.links; }
   std::int64_t session() const { return client_.Session(); }
 
-  TreeReply Perform(const TreeRequest& request) override {
+  std::vector<TreeReply> PerformAll(const std::vector<TreeRequest>& requests) override {
     TreeReply lost;
     lost.message = "not connected";
-    if (!usable_) return lost;
-    std::optional<TreeReply> answer;
-    client_.Ask(request, [&answer](const TreeReply& reply) { answer = reply; });
+    std::vector<TreeReply> replies(requests.size(), lost);
+    if (!usable_) return replies;
+    const auto answers = std::make_shared<std::vector<TreeReply>>();
+    for (const TreeRequest& request : requests)
+      client_.Ask(request, [answers](const TreeReply& reply) { answers->push_back(reply); });
     const BootTime end = timeline_.Now() + 2 * kTimeout;
-    while (!answer && timeline_.Step(end)) {
+    while (answers->size() < requests.size() && timeline_.Step(end)) {
     }
-    return answer.value_or(lost);
+    std::copy(answers->begin(), answers->end(), replies.begin());
+    return replies;
   }
 
   std::optional<TreeEvent> WaitEvent(Micros limit) override {

@@ -54,6 +54,34 @@ TEST_P(TreeContract, ListGivesTheNamesOfTheChildrenSorted) {
   EXPECT_THAT(session_->Perform(List("/a/z")).children, IsEmpty());
 }
 
+TEST_P(TreeContract, ANodeTellsHowManyChildrenItHas) {
+  ASSERT_EQ(session_->Perform(Write({Create("/a"), Create("/a/b"), Create("/a/b/x")})).status,
+            TreeStatus::Ok);
+  EXPECT_EQ(session_->Perform(Get("/a")).node.children, 1);
+  EXPECT_EQ(session_->Perform(Get("/a/b/x")).node.children, 0);
+}
+
+TEST_P(TreeContract, ManyAreCarriedOutAndAnsweredInTheirOrder) {
+  std::vector<TreeRequest> requests;
+  for (int i = 0; i < 150; ++i) {
+    const std::string path = "/n" + std::to_string(i);
+    requests.push_back(Write({Create(path, path)}));
+    requests.push_back(Get(path));
+    requests.push_back(Get(path + "/none"));
+  }
+  requests.push_back(Get("relative"));
+  requests.push_back(List("/"));
+  const std::vector<TreeReply> replies = session_->PerformAll(requests);
+  ASSERT_EQ(replies.size(), requests.size());
+  for (std::size_t i = 0; i < 150; ++i) {
+    EXPECT_EQ(replies[3 * i].status, TreeStatus::Ok);
+    EXPECT_EQ(replies[3 * i + 1].node.data, requests[3 * i + 1].path);
+    EXPECT_EQ(replies[3 * i + 2].status, TreeStatus::NotFound);
+  }
+  EXPECT_EQ(replies[450].status, TreeStatus::Invalid);
+  EXPECT_GE(replies[451].children.size(), 150u);
+}
+
 TEST_P(TreeContract, TheRootIsANodeLikeAnyOther) {
   ASSERT_EQ(session_->Perform(Write({Set("/", "root"), Create("/a")})).status, TreeStatus::Ok);
   EXPECT_EQ(session_->Perform(Get("/")).node.data, "root");

@@ -21,6 +21,7 @@ class FakeSession final : public TreeSession {
  public:
   struct Wires {
     HandOver<TreeEvent> events;
+    HandOver<int> together;  // so many requests were sent at once
     std::atomic<TreeStatus> reply{TreeStatus::Ok};
     std::atomic<int> performed{0};
     std::atomic<bool> closed{false};
@@ -28,9 +29,10 @@ class FakeSession final : public TreeSession {
   explicit FakeSession(Wires& wires) : wires_(wires) {}
   ~FakeSession() override { wires_.closed = true; }
 
-  TreeReply Perform(const TreeRequest&) override {
-    ++wires_.performed;
-    return {.status = wires_.reply};
+  std::vector<TreeReply> PerformAll(const std::vector<TreeRequest>& requests) override {
+    wires_.performed += static_cast<int>(requests.size());
+    wires_.together.Push(static_cast<int>(requests.size()));
+    return std::vector<TreeReply>(requests.size(), {.status = wires_.reply});
   }
   std::optional<TreeEvent> WaitEvent(Micros limit) override {
     auto taken = wires_.events.Take(1, limit);
@@ -55,6 +57,7 @@ class FakeMachine final : public TreeMachine {
   std::optional<TreeRequest> Next(BootTime) override {
     if (wishes.empty()) return std::nullopt;
     TreeRequest request{.path = wishes.front()};
+    if (request.path.starts_with("write")) request.kind = TreeRequest::Kind::Write;
     wishes.pop_front();
     return request;
   }
@@ -99,12 +102,29 @@ class DriverTest : public testing::Test {
   FakeMachine b_{"b", heard_};
 };
 
-TEST_F(DriverTest, MachinesTakeTurnsUntilAllAreQuiet) {
+TEST_F(DriverTest, TheReadsOfAllMachinesGoOutTogether) {
   a_.wishes = {"/1", "/2", "/3"};
   b_.wishes = {"/4"};
   Driver driver(Session(), {&a_, &b_}, clock_);
   driver.Start();
-  EXPECT_THAT(Heard(4), ElementsAre("a /1 ok", "b /4 ok", "a /2 ok", "a /3 ok"));
+  EXPECT_THAT(Heard(4), ElementsAre("a /1 ok", "a /2 ok", "a /3 ok", "b /4 ok"));
+  EXPECT_THAT(wires_.together.Take(10, kLimit), ElementsAre(4));
+}
+
+TEST_F(DriverTest, AMachineWithVeryManyReadsHoldsUpNobodyForLong) {
+  for (int i = 0; i < 250; ++i) a_.wishes.push_back("/x");
+  Driver driver(Session(), {&a_, &b_}, clock_);
+  driver.Start();
+  Heard(250);
+  EXPECT_THAT(wires_.together.Take(10, kLimit), ElementsAre(100, 100, 50));
+}
+
+TEST_F(DriverTest, NothingIsAskedBeforeTheAnswerToAWrite) {
+  a_.wishes = {"/1", "write /2", "/3"};
+  Driver driver(Session(), {&a_}, clock_);
+  driver.Start();
+  EXPECT_THAT(Heard(3), ElementsAre("a /1 ok", "a write /2 ok", "a /3 ok"));
+  EXPECT_THAT(wires_.together.Take(10, kLimit), ElementsAre(2, 1));
 }
 
 TEST_F(DriverTest, EveryMachineHearsEveryEvent) {
@@ -117,10 +137,10 @@ TEST_F(DriverTest, EveryMachineHearsEveryEvent) {
 
 TEST_F(DriverTest, ALostRequestIsNotFollowedByTheNextBeforeThereIsNews) {
   wires_.reply = TreeStatus::Lost;
-  a_.wishes = {"/1", "/2"};
+  a_.wishes = {"write /1", "/2"};
   Driver driver(Session(), {&a_}, clock_);
   driver.Start();
-  EXPECT_THAT(Heard(1), ElementsAre("a /1 connection lost"));
+  EXPECT_THAT(Heard(1), ElementsAre("a write /1 connection lost"));
   wires_.reply = TreeStatus::Ok;
   wires_.events.Push({.path = "/x"});
   EXPECT_THAT(Heard(2), ElementsAre("a event /x", "a /2 ok"));
@@ -128,11 +148,11 @@ TEST_F(DriverTest, ALostRequestIsNotFollowedByTheNextBeforeThereIsNews) {
 
 TEST_F(DriverTest, WithoutNewsALostRequestIsFollowedAfterAWhile) {
   wires_.reply = TreeStatus::Lost;
-  a_.wishes = {"/1", "/2"};
+  a_.wishes = {"write /1", "/2"};
   const BootTime start = clock_.Now();
   Driver driver(Session(), {&a_}, clock_);
   driver.Start();
-  EXPECT_THAT(Heard(2), ElementsAre("a /1 connection lost", "a /2 connection lost"));
+  EXPECT_THAT(Heard(2), ElementsAre("a write /1 connection lost", "a /2 connection lost"));
   EXPECT_GE(clock_.Now() - start, std::chrono::milliseconds(100));
 }
 

@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 namespace millrace {
 namespace {
 
+using std::chrono::seconds;
 using testing::ElementsAre;
 
 class TreeMirrorTest : public testing::Test {
@@ -51,6 +54,30 @@ TEST_F(TreeMirrorTest, TellsWhetherAnAnswerSaysSomethingNew) {
   EXPECT_TRUE(mirror_.Replied(get, {TreeStatus::Ok, {"x", 2}}));
 }
 
+TEST_F(TreeMirrorTest, SeveralReadsMayBeUnderWayAndNoneIsAskedForTwice) {
+  mirror_.TrackNodesOf("/a", {"b", "c"});
+  const auto b = mirror_.NextRead();
+  const auto c = mirror_.NextRead();
+  EXPECT_EQ(c->path, "/a/c");
+  EXPECT_EQ(mirror_.NextRead(), std::nullopt);
+  EXPECT_FALSE(mirror_.Fresh());
+  mirror_.Replied(*b, {TreeStatus::Ok});
+  EXPECT_FALSE(mirror_.Fresh());
+  mirror_.Replied(*c, {TreeStatus::Lost});
+  EXPECT_EQ(Answer({TreeStatus::Ok}), "/a/c");
+  EXPECT_TRUE(mirror_.Fresh());
+}
+
+TEST_F(TreeMirrorTest, AChangeThatIsToldDuringAReadIsReadToo) {
+  mirror_.TrackNode("/a");
+  const auto read = mirror_.NextRead();
+  mirror_.MakeStale("/a");
+  mirror_.Replied(*read, {TreeStatus::Ok, {"x", 1}});
+  EXPECT_FALSE(mirror_.Fresh());
+  EXPECT_EQ(Answer({TreeStatus::Ok, {"y", 2}}), "/a");
+  EXPECT_TRUE(mirror_.Fresh());
+}
+
 TEST_F(TreeMirrorTest, FollowsTheChildrenOfAFolder) {
   mirror_.TrackNodesOf("/a", {"b", "c"});
   Answer({TreeStatus::Ok});
@@ -61,10 +88,11 @@ TEST_F(TreeMirrorTest, FollowsTheChildrenOfAFolder) {
   EXPECT_EQ(mirror_.NextRead()->path, "/a/d");
 }
 
-TEST_F(TreeMirrorTest, AListThatIsForgottenGoesWithItsChildren) {
-  mirror_.TrackListsOf("/a", {"b", "c"});
+TEST_F(TreeMirrorTest, WhatIsForgottenGoesWithAllBelowIt) {
+  mirror_.TrackNodesOf("/a", {"b", "c"});
+  mirror_.TrackList("/a/b");
   mirror_.TrackNodesOf("/a/b", {"1"});
-  mirror_.TrackListsOf("/a", {"c"});
+  mirror_.TrackNodesOf("/a", {"c"});
   EXPECT_EQ(Answer({TreeStatus::Ok}), "/a/c");
   EXPECT_TRUE(mirror_.Fresh());
 }
@@ -83,15 +111,74 @@ TEST_F(TreeMirrorTest, WhatAWriteTouchedIsReadAgain) {
   EXPECT_TRUE(mirror_.Fresh());
 }
 
-TEST_F(TreeMirrorTest, EverythingIsReadAnewNowAndThen) {
-  mirror_.TrackNode("/a");
-  BootTime now{std::chrono::hours(1)};
-  mirror_.ReconcileEvery(std::chrono::seconds(10), now);
-  Answer({TreeStatus::Ok});
-  mirror_.ReconcileEvery(std::chrono::seconds(10), now + std::chrono::seconds(9));
-  EXPECT_TRUE(mirror_.Fresh());
-  mirror_.ReconcileEvery(std::chrono::seconds(10), now + std::chrono::seconds(10));
+// Everything is read anew within each interval, in parts.
+class TreeMirrorSweepTest : public TreeMirrorTest {
+ protected:
+  void Track(int nodes) {
+    for (int i = 0; i < nodes; ++i) mirror_.TrackNode("/" + std::to_string(i));
+    while (!Answer({TreeStatus::Ok}).empty()) {
+    }
+    Look(Micros(0));
+  }
+  void Look(Micros later) {
+    now_ += later;
+    mirror_.ReconcileEvery(seconds(10), now_);
+  }
+  std::set<std::string> ReadAll() {
+    std::set<std::string> all;
+    for (std::string path; !(path = Answer({TreeStatus::Ok})).empty();) all.insert(path);
+    return all;
+  }
+
+  BootTime now_{std::chrono::hours(1)};
+};
+
+TEST_F(TreeMirrorSweepTest, TakesEverythingInTurnAndHoldsUpNoDecision) {
+  Track(20);
+  std::set<std::string> seen;
+  for (int i = 0; i < 10; ++i) {
+    Look(seconds(1));
+    EXPECT_TRUE(mirror_.Fresh());
+    const auto part = ReadAll();
+    EXPECT_EQ(part.size(), 2u);
+    seen.insert(part.begin(), part.end());
+  }
+  EXPECT_EQ(seen.size(), 20u);
+}
+
+TEST_F(TreeMirrorSweepTest, WhoIsAskedSeldomReadsAllAtOnce) {
+  Track(20);
+  Look(seconds(60));
+  EXPECT_EQ(ReadAll().size(), 20u);
+}
+
+TEST_F(TreeMirrorSweepTest, ReadsNoMoreThanAHundredThingsASecond) {
+  Track(3000);
+  for (int i = 0; i < 10; ++i) {
+    Look(seconds(1));
+    EXPECT_EQ(ReadAll().size(), 100u);
+  }
+}
+
+TEST_F(TreeMirrorSweepTest, BeginsNoPartBesideAnUnfinishedOne) {
+  Track(20);
+  Look(seconds(1));
+  const auto read = mirror_.NextRead();
+  ASSERT_TRUE(mirror_.NextRead());
+  Look(seconds(5));
+  EXPECT_EQ(mirror_.NextRead(), std::nullopt);
+  mirror_.Replied(*read, {TreeStatus::Ok});
+  Look(seconds(5));
+  EXPECT_EQ(mirror_.NextRead(), std::nullopt);  // one is still under way
+}
+
+TEST_F(TreeMirrorSweepTest, WhatBecomesStaleMeanwhileIsWaitedFor) {
+  Track(20);
+  Look(seconds(1));
+  mirror_.MakeAllStale();
   EXPECT_FALSE(mirror_.Fresh());
+  EXPECT_EQ(ReadAll().size(), 20u);
+  EXPECT_TRUE(mirror_.Fresh());
 }
 
 }  // namespace

@@ -1,0 +1,141 @@
+// A leader amid thousands of workers, and one whose link is bad: on the modelled ensemble, in virtual time.
+#include <gmock/gmock.h>
+
+#include "coordinator/coordination/layout.h"
+#include "coordinator/leader/leader.h"
+#include "coordinator/testing/journal.h"
+#include "coordinator/testing/tree_driver.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Micros kSessionTimeout = seconds(10);
+constexpr Micros kGather = CalmOptions{}.gather;
+
+// Counts what the machine within asks for.
+class CountedMachine final : public TreeMachine {
+ public:
+  explicit CountedMachine(TreeMachine& inner) : inner_(inner) {}
+  void Event(const TreeEvent& event, BootTime now) override { inner_.Event(event, now); }
+  std::optional<TreeRequest> Next(BootTime now) override {
+    auto request = inner_.Next(now);
+    if (request) ++(request->kind == TreeRequest::Kind::Write ? writes : reads);
+    if (request && request->watch) ++watches;
+    return request;
+  }
+  void Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) override {
+    inner_.Replied(request, reply, now);
+  }
+  BootTime WakeAt(BootTime now) const override { return inner_.WakeAt(now); }
+
+  int reads = 0;
+  int watches = 0;  // of the reads
+  int writes = 0;
+
+ private:
+  TreeMachine& inner_;
+};
+
+class LeaderScaleTest : public testing::Test {
+ protected:
+  struct Candidate {
+    Candidate(LeaderScaleTest& test, const std::string& id, Micros reply)
+        : process{.name = id},
+          leader({id, id + ".a", {.session_timeout = kSessionTimeout}},
+                 {[&test] { return test.facts_; }, {}}),
+          counted(leader) {
+      for (TreeLink& link : process.tree) link = {.least = reply / 2, .slowest = Micros(1)};
+      driver = std::make_unique<TreeDriver>(test.timeline_, test.ensemble_, process, test.journal_,
+                                            kSessionTimeout, std::vector<TreeMachine*>{&counted});
+    }
+    ModelledProcess process;
+    Leader leader;
+    CountedMachine counted;
+    std::unique_ptr<TreeDriver> driver;
+  };
+
+  LeaderScaleTest() {
+    for (const FixedNode& node : kFixedNodes)
+      Write({{TreeWrite::Kind::Create, std::string(node.path), std::string(node.data)}});
+  }
+  void Write(const std::vector<TreeWrite>& writes) {
+    ASSERT_EQ(ensemble_.WriteNow(writes).status, TreeStatus::Ok);
+  }
+  static std::string Name(int worker) { return "w" + std::to_string(10'000 + worker); }
+  static std::string Slice(int number) { return "main/tasks/" + std::to_string(number); }
+
+  // Workers that are there, each with `slices` of its own already.
+  void Populate(int workers, int slices) {
+    facts_.catalog = std::make_shared<const TableCatalog>(
+        TableCatalog{{{"main", "tasks", static_cast<std::uint32_t>(workers * slices)}}, {}});
+    for (int worker = 0; worker < workers; ++worker) {
+      AssignDocument assigned{1, 1, {}};
+      for (int i = 0; i < slices; ++i) assigned.slices.push_back(Slice(worker * slices + i));
+      Write({{TreeWrite::Kind::Create, "/assign/" + Name(worker), ToText(assigned)}});
+      Appear(worker);
+    }
+  }
+  void Appear(int worker) {
+    const WorkerDocument document{.host = "h", .pid = 1, .incarnation = Name(worker) + ".a"};
+    Write({{TreeWrite::Kind::Create, "/workers/" + Name(worker), ToText(document)}});
+  }
+  void Vanish(int worker) { Write({{TreeWrite::Kind::Remove, "/workers/" + Name(worker)}}); }
+  bool HasSlices(int worker) {
+    const auto node = ensemble_.head().nodes().find("/assign/" + Name(worker));
+    return node != ensemble_.head().nodes().end() && !ReadAssign(node->second.data)->slices.empty();
+  }
+  void Pass(Micros time) { timeline_.RunUntil(timeline_.Now() + time); }
+  // How long it takes until something is so.
+  template <class Condition>
+  Micros Until(Micros limit, Condition condition) {
+    const BootTime begin = timeline_.Now();
+    while (!condition() && timeline_.Now() - begin < limit) Pass(milliseconds(20));
+    return timeline_.Now() - begin;
+  }
+
+  Timeline timeline_{1};
+  ModelledEnsemble ensemble_{timeline_};
+  Journal journal_{timeline_, {}};
+  LeaderFacts facts_;
+};
+
+TEST_F(LeaderScaleTest, ThreeThousandWorkersAndFourMillisecondsAReplyArePlannedForWithinSeconds) {
+  constexpr int kWorkers = 3000;
+  Populate(kWorkers, 2);
+  Candidate leader(*this, "leader", milliseconds(4));
+  EXPECT_LE(Until(seconds(60), [&] { return leader.leader.Settled(); }), seconds(5));
+  EXPECT_LE(leader.counted.reads, 2 * kWorkers + 100);
+  EXPECT_LE(leader.counted.watches, kWorkers + 100);
+
+  Pass(kSessionTimeout);  // before that it judges nobody
+  Vanish(7);
+  EXPECT_LE(Until(seconds(60), [&] { return !HasSlices(7); }), kGather + seconds(2));
+  Pass(seconds(10));
+  Appear(7);
+  EXPECT_LE(Until(seconds(60), [&] { return HasSlices(7); }), seconds(30));  // the calm and its probation
+
+  // In rest: everything is read again, but a hundred things a second at most.
+  const int before = leader.counted.reads;
+  Pass(seconds(60));
+  EXPECT_LE(leader.counted.reads - before, 60 * 105);
+  EXPECT_GE(leader.counted.reads - before, 2 * kWorkers - 200);
+  EXPECT_LE(leader.counted.writes, 20);
+}
+
+TEST_F(LeaderScaleTest, WhatNoWatchToldIsFoundAmongThreeThousandWorkers) {
+  constexpr int kWorkers = 3000;
+  Populate(kWorkers, 2);
+  Candidate leader(*this, "leader", milliseconds(4));
+  Pass(seconds(10));
+  Write({{TreeWrite::Kind::Set, "/assign/" + Name(2999), "rubbish"}});
+  EXPECT_LE(
+      Until(seconds(100),
+            [&] { return bool(ReadAssign(ensemble_.head().nodes().at("/assign/" + Name(2999)).data)); }),
+      seconds(70));
+}
+
+}  // namespace
+}  // namespace millrace
