@@ -73,7 +73,11 @@ Status ReadLeader(ClusterClient& client, ClusterTree& tree) {
   if (*epoch) Take("epoch", ReadEpoch((*epoch)->data), tree.epoch, tree);
   auto candidates = ReadFolder(client, "/election");
   if (!candidates) return Fail(candidates.error());
-  for (const auto& [incarnation, id] : *candidates) tree.candidates.push_back(id);
+  for (const auto& [slot, text] : *candidates) {
+    CandidateDocument candidate;
+    if (Take("election/" + slot, ReadCandidate(text), candidate, tree))
+      tree.candidates.push_back(candidate.id);
+  }
   auto plan = client.Get("/plan");
   if (!plan) return Fail(plan.error());
   if (!*plan) return {};

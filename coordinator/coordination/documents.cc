@@ -171,8 +171,27 @@ Result<EpochDocument> ReadEpoch(std::string_view text) {
   return document;
 }
 
+std::string ToText(const CandidateDocument& document) {
+  ordered_json json;
+  json["id"] = document.id;
+  json["incarnation"] = document.incarnation;
+  json["unread"] = OrNull(document.unread);
+  return JsonText(json);
+}
+
 std::string ToText(const ExpectDocument& document) {
   return JsonText({{"incarnation", document.incarnation}, {"seconds", document.seconds}});
+}
+
+Result<CandidateDocument> ReadCandidate(std::string_view text) {
+  Reader reader(text);
+  CandidateDocument document;
+  reader.Read("id", document.id);
+  reader.Read("incarnation", document.incarnation);
+  reader.ReadOptional("unread", document.unread);
+  if (!reader.good()) return reader.Wrong();
+  SortNames(document.unread);
+  return document;
 }
 
 Result<ExpectDocument> ReadExpect(std::string_view text) {

@@ -51,6 +51,15 @@ struct EpochDocument {
   bool operator==(const EpochDocument&) const = default;
 };
 
+// election/<slot>: a candidate for the leader.
+struct CandidateDocument {
+  std::string id = {};           // of the worker or coordinator
+  std::string incarnation = {};  // and its life
+  // The shards that it can't read; sorted. nullopt: it has not found out yet.
+  std::optional<std::vector<std::string>> unread = {};
+  bool operator==(const CandidateDocument&) const = default;
+};
+
 // control/expect/<id>: a restart is announced; the slices are kept for it.
 struct ExpectDocument {
   std::string incarnation = {};  // the life that is expected to end; empty: not known
@@ -86,6 +95,7 @@ WorkerDocument Limited(WorkerDocument document, const LimitsDocument& limits);
 std::string ToText(const LimitsDocument& document);
 std::string ToText(const WorkerDocument& document);
 std::string ToText(const EpochDocument& document);
+std::string ToText(const CandidateDocument& document);
 std::string ToText(const ExpectDocument& document);
 std::string ToText(const AssignDocument& document);
 std::string ToText(const PlanDocument& document);
@@ -93,6 +103,7 @@ std::string ToText(const PlanDocument& document);
 Result<WorkerDocument> ReadWorker(std::string_view text);
 Result<LimitsDocument> ReadLimits(std::string_view text);
 Result<EpochDocument> ReadEpoch(std::string_view text);
+Result<CandidateDocument> ReadCandidate(std::string_view text);
 Result<ExpectDocument> ReadExpect(std::string_view text);
 Result<AssignDocument> ReadAssign(std::string_view text);
 Result<PlanDocument> ReadPlan(std::string_view text);

@@ -1,21 +1,39 @@
 #include "coordinator/coordination/election.h"
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 
 #include "coordinator/coordination/documents.h"
 
 namespace millrace {
 namespace {
 
-constexpr std::size_t kEnoughCandidates = 8;  // more of them would only cost each other reads
 constexpr Micros kReconcile = std::chrono::seconds(10);
+constexpr const char* kFolder = "/election";
+// As long as so many stand nobody is needed at once: each of the others waits a while of its own, up to this
+// long, and finds in most cases that another has taken the free slot. Without it thousands of processes would
+// try to make one node at a time.
+constexpr std::size_t kEnough = 4;
+constexpr Micros kSpread = std::chrono::seconds(2);
+
+std::string PathOf(const std::string& slot) { return std::string(kFolder) + "/" + slot; }
+
+bool IsSlot(const std::string& name) {
+  static_assert(Election::kSlots <= 10, "a slot's name is one digit");
+  return name.size() == 1 && name[0] >= '0' && name[0] < static_cast<char>('0' + Election::kSlots);
+}
+
+bool IsOf(const TreeNode& node, const std::string& incarnation) {
+  const auto candidate = ReadCandidate(node.data);
+  return candidate && candidate->incarnation == incarnation;
+}
 
 }  // namespace
 
 Election::Election(std::string id, std::string incarnation)
-    : id_(std::move(id)), incarnation_(std::move(incarnation)), own_("/election/" + incarnation_) {
-  mirror_.TrackList("/election");
-  mirror_.TrackNode("/epoch");
+    : id_(std::move(id)), incarnation_(std::move(incarnation)) {
+  mirror_.TrackList(kFolder);
 }
 
 void Election::Event(const TreeEvent& event, BootTime) {
@@ -27,6 +45,7 @@ void Election::Event(const TreeEvent& event, BootTime) {
   if (event.kind == TreeEvent::Kind::Expired) {
     session_ = 0;
     term_.reset();
+    stand_at_.reset();
   }
 }
 
@@ -35,40 +54,85 @@ void Election::Doubt() { mirror_.MakeAllStale(); }
 std::optional<TreeRequest> Election::Next(BootTime now) {
   if (session_ == 0) return std::nullopt;
   mirror_.ReconcileEvery(kReconcile, now);
+  Follow();
   if (auto read = mirror_.NextRead()) return read;
   if (!mirror_.Fresh()) return std::nullopt;
-  if (auto stand = Stand()) return stand;
-  if (!First()) {
+  if (!Stands()) {
     term_.reset();
-    return std::nullopt;
+    return Stand(now);
   }
-  return Claim();
+  stand_at_.reset();
+  const TreeNode& own = *mirror_.Node(own_);
+  if (First(own)) return Claim(own);
+  term_.reset();
+  return std::nullopt;
 }
 
-std::optional<TreeRequest> Election::Stand() {
+std::vector<std::string> Election::Taken() const {
+  std::vector<std::string> taken = mirror_.List(kFolder);
+  std::erase_if(taken, [](const std::string& name) { return !IsSlot(name); });
+  return taken;
+}
+
+bool Election::Stands() const {
   const TreeNode* own = mirror_.Node(own_);
-  if (own != nullptr && own->owner == session_) return std::nullopt;
+  return own != nullptr && own->owner == session_;
+}
+
+// Who stands looks at all candidates and the term; who does not needs to know of free slots alone.
+void Election::Follow() {
+  if (Stands()) {
+    mirror_.TrackNode("/epoch");
+    mirror_.TrackNodesOf(kFolder, Taken());
+  } else if (own_.empty()) {
+    mirror_.TrackNodesOf(kFolder, {});
+  } else {
+    mirror_.TrackNodesOf(kFolder, {own_.substr(own_.rfind('/') + 1)});
+  }
+}
+
+std::optional<TreeRequest> Election::Stand(BootTime now) {
+  const TreeNode* own = mirror_.Node(own_);
   TreeRequest write{TreeRequest::Kind::Write};
-  if (own != nullptr) {  // of a session of ours that is over, or will be
+  if (own != nullptr && IsOf(*own, incarnation_)) {  // of a session of ours that is over, or will be
     write.writes.push_back({TreeWrite::Kind::Remove, own_, {}, own->version});
-  } else if (mirror_.List("/election").size() >= kEnoughCandidates) {
+  } else if (!TakeSeat(now)) {
     return std::nullopt;
   }
-  write.writes.push_back({TreeWrite::Kind::CreateEphemeral, own_, id_});
+  write.writes.push_back(
+      {TreeWrite::Kind::CreateEphemeral, own_, ToText(CandidateDocument{id_, incarnation_})});
   return write;
 }
 
-bool Election::First() const {
-  const TreeNode* own = mirror_.Node(own_);
-  if (own == nullptr) return false;
-  const std::vector<std::string>& names = mirror_.List("/election");
-  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-    const TreeNode* other = mirror_.Node("/election/" + name);
-    return other == nullptr || other->created >= own->created;
+// Chooses a free slot to try, once it is time.
+bool Election::TakeSeat(BootTime now) {
+  const std::vector<std::string> taken = Taken();
+  std::vector<std::string> free;
+  for (std::size_t i = 0; i < kSlots; ++i) {
+    const std::string slot = std::to_string(i);
+    if (!std::binary_search(taken.begin(), taken.end(), slot)) free.push_back(slot);
+  }
+  if (free.empty()) {
+    stand_at_.reset();
+    return false;
+  }
+  const std::size_t number = std::hash<std::string>()(incarnation_);
+  if (!stand_at_) stand_at_ = now + Micros(static_cast<std::int64_t>(number % kSpread.count()));
+  if (taken.size() >= kEnough && now < *stand_at_) return false;
+  own_ = PathOf(free[(number + tries_++) % free.size()]);
+  mirror_.TrackNode(own_);
+  return true;
+}
+
+bool Election::First(const TreeNode& own) const {
+  const std::vector<std::string> taken = Taken();
+  return std::all_of(taken.begin(), taken.end(), [&](const std::string& slot) {
+    const TreeNode* other = mirror_.Node(PathOf(slot));
+    return other == nullptr || other->owner == 0 || other->created >= own.created;
   });
 }
 
-std::optional<TreeRequest> Election::Claim() {
+std::optional<TreeRequest> Election::Claim(const TreeNode& own) {
   const TreeNode* node = mirror_.Node("/epoch");
   EpochDocument next{0, id_, incarnation_};
   if (node != nullptr) {
@@ -83,7 +147,7 @@ std::optional<TreeRequest> Election::Claim() {
   term_.reset();
   ++next.epoch;
   TreeRequest write{TreeRequest::Kind::Write};
-  write.writes.push_back({TreeWrite::Kind::Check, own_, {}, 0});
+  write.writes.push_back({TreeWrite::Kind::Check, own_, {}, own.version});
   if (node == nullptr) {
     write.writes.push_back({TreeWrite::Kind::Create, "/epoch", ToText(next)});
   } else {
@@ -95,10 +159,11 @@ std::optional<TreeRequest> Election::Claim() {
 void Election::Replied(const TreeRequest& request, const TreeReply& reply, BootTime) {
   mirror_.Replied(request, reply);
   if (request.kind == TreeRequest::Kind::Write) mirror_.Touched(request);
-  if (request.kind != TreeRequest::Kind::List || request.path != "/election") return;
-  mirror_.TrackNodesOf("/election", reply.children);
 }
 
-BootTime Election::WakeAt(BootTime now) const { return now + kReconcile; }
+BootTime Election::WakeAt(BootTime now) const {
+  const BootTime again = now + kReconcile;
+  return stand_at_ ? std::min(again, *stand_at_) : again;
+}
 
 }  // namespace millrace

@@ -3,10 +3,15 @@
 // that node's version, so that one who was paused and does not know of its successor can't write.
 //
 // This is ZooKeeper's leader recipe with the transaction that made the node in the place of a sequence
-// number: names are unique, so a create whose reply was lost is found again by its name.
+// number. The names are eight slots: however many processes would stand, the ninth finds none free, and what
+// was there a moment ago is no matter, since a create of what is there fails. Which slot it is means nothing.
+// Other names in the folder are not candidates (and a slot that somebody made by hand, which no session owns,
+// is a seat less).
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "coordinator/coordination/machine.h"
 #include "coordinator/coordination/tree_mirror.h"
@@ -21,6 +26,8 @@ struct Term {
 
 class Election final : public TreeMachine {
  public:
+  static constexpr std::size_t kSlots = 8;  // more candidates would only cost each other reads
+
   // `incarnation` is unique among all processes that ever stand.
   Election(std::string id, std::string incarnation);
 
@@ -39,15 +46,21 @@ class Election final : public TreeMachine {
   TreeWrite Guard() const { return {TreeWrite::Kind::Check, "/epoch", {}, term_->version}; }
 
  private:
-  std::optional<TreeRequest> Stand();
-  std::optional<TreeRequest> Claim();
-  bool First() const;
+  void Follow();
+  std::optional<TreeRequest> Stand(BootTime now);
+  bool TakeSeat(BootTime now);
+  std::optional<TreeRequest> Claim(const TreeNode& own);
+  bool Stands() const;
+  bool First(const TreeNode& own) const;
+  std::vector<std::string> Taken() const;
 
   const std::string id_;
   const std::string incarnation_;
-  const std::string own_;  // path of the own candidate node
+  std::string own_;  // path of the slot that is its own, or that it tried last; empty: none
   TreeMirror mirror_;
   std::int64_t session_ = 0;  // 0: none
+  std::optional<BootTime> stand_at_;
+  std::size_t tries_ = 0;
   std::optional<Term> term_;
 };
 

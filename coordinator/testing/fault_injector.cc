@@ -215,7 +215,10 @@ void FaultInjector::StrikeLeader() {
   for (SimulatedWorker& worker : workers_) {
     if (!worker.Leads()) continue;
     Note("what " + worker.name() + ", the leader, sends is slow, and its candidacy is removed by hand");
-    const std::string candidate = "/election/" + worker.Incarnation();
+    std::string candidate;
+    for (const auto& [path, node] : ensemble.head().nodes()) {
+      if (path.starts_with("/election/") && node.owner == worker.Session()) candidate = path;
+    }
     TreeLinks& links = worker.process().tree;
     for (TreeLink& link : links) link.slowest = Between(milliseconds(300), milliseconds(1'500));
     EndAfter(milliseconds(0), seconds(4), [&ensemble, candidate] {

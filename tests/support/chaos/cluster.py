@@ -74,7 +74,7 @@ class Cluster:
     def leader(self):
         """The id of whoever leads; None while its process is gone."""
         epoch = json.loads(self.tree.get(f"{ROOT}/epoch")[0])
-        standing = [self.tree.get(f"{ROOT}/election/{name}")[0].decode()
+        standing = [json.loads(self.tree.get(f"{ROOT}/election/{name}")[0])["id"]
                     for name in self.tree.get_children(f"{ROOT}/election")]
         return epoch.get("leader") if epoch.get("leader") in standing else None
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "coordinator/coordination/documents.h"
+#include "coordinator/coordination/layout.h"
+#include "coordinator/testing/journal.h"
+#include "coordinator/testing/tree_driver.h"
 #include "tests/support/machine_room.h"
 
 namespace millrace {
@@ -92,22 +95,140 @@ TEST_F(ElectionTest, ATermTakenByHandIsTakenBack) {
   EXPECT_EQ(first_.Leading()->epoch, 8u);
 }
 
-TEST_F(ElectionTest, NoMoreStandThanAreNeeded) {
-  std::vector<std::unique_ptr<Election>> many;
-  for (int i = 0; i < 20; ++i) {
+TEST_F(ElectionTest, TheOldestLeadsWhateverItsSlot) {
+  std::vector<std::unique_ptr<Election>> all;
+  for (int i = 0; i < 4; ++i) {
     const std::string id = "w" + std::to_string(i);
-    many.push_back(std::make_unique<Election>(id, id + ".x"));
-    room_.Add(*many.back());
+    room_.Add(*all.emplace_back(std::make_unique<Election>(id, id + ".x")));
     ASSERT_TRUE(room_.Settle());
   }
-  EXPECT_TRUE(room_.Has("/election/w7.x"));
-  EXPECT_FALSE(room_.Has("/election/w8.x"));
-  room_.Kill(*many[0]);
+  for (int dead = 0; dead < 3; ++dead) {
+    room_.Kill(*all[dead]);
+    ASSERT_TRUE(room_.Settle());
+    EXPECT_TRUE(all[dead + 1]->Leading());
+    const std::string id = "new" + std::to_string(dead);
+    room_.Add(*all.emplace_back(std::make_unique<Election>(id, id + ".x")));
+    ASSERT_TRUE(room_.Settle());
+    EXPECT_TRUE(all[dead + 1]->Leading());
+    EXPECT_FALSE(all.back()->Leading());
+  }
+}
+
+// Of another program, or by hand: no session may ever end it.
+TEST_F(ElectionTest, WhatIsNoCandidateKeepsNobodyFromLeading) {
+  room_.Put("/election/w9.old", "w9");
+  room_.Put("/election/0", "by hand");
+  room_.Put("/election/8", "by hand");
+  room_.Add(first_);
   ASSERT_TRUE(room_.Settle());
-  EXPECT_TRUE(many[1]->Leading());
-  int standing = 0;  // one of those that stood back has come forward, whoever was asked first
-  for (int i = 0; i < 20; ++i) standing += room_.Has("/election/w" + std::to_string(i) + ".x") ? 1 : 0;
-  EXPECT_EQ(standing, 8);
+  EXPECT_TRUE(first_.Leading());
+}
+
+TEST_F(ElectionTest, ACandidacyThatSomebodyRemovesIsTakenUpAgainBehindTheOthers) {
+  room_.Add(first_);
+  room_.Settle();
+  room_.Add(second_);
+  room_.Settle();
+  for (int slot = 0; slot < 8; ++slot) {
+    const std::string path = "/election/" + std::to_string(slot);
+    if (room_.Has(path) && ReadCandidate(room_.Data(path))->id == "w1")
+      room_.Write({{TreeWrite::Kind::Remove, path}});
+  }
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_FALSE(first_.Leading());
+  ASSERT_TRUE(second_.Leading());
+  room_.Kill(second_);
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_TRUE(first_.Leading());
+}
+
+// Very many candidates on the modelled ensemble, whose messages take their time.
+class ManyCandidatesTest : public testing::Test {
+ protected:
+  struct Candidate {
+    Candidate(ManyCandidatesTest& test, const std::string& id)
+        : process{.name = id},
+          election(id, id + ".x"),
+          driver(test.timeline_, test.ensemble_, process, test.journal_, std::chrono::seconds(10),
+                 {&election}) {}
+    ModelledProcess process;
+    Election election;
+    TreeDriver driver;
+  };
+
+  ManyCandidatesTest() {
+    for (const FixedNode& node : kFixedNodes)
+      ensemble_.WriteNow({{TreeWrite::Kind::Create, std::string(node.path), std::string(node.data)}});
+    ensemble_.Observe([this](const TreeChanges& changes, std::int64_t) {
+      most_ = std::max(most_, Standing());
+      for (const std::string& path : changes.nodes) terms_ += path == "/epoch" ? 1 : 0;
+    });
+  }
+  std::size_t Standing() {
+    const auto& nodes = ensemble_.head().nodes();
+    return std::distance(nodes.lower_bound("/election/"), nodes.lower_bound("/election0"));
+  }
+  void Pass(Micros time) { timeline_.RunUntil(timeline_.Now() + time); }
+  std::vector<std::size_t> Leaders() {
+    std::vector<std::size_t> leaders;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (all_[i] != nullptr && all_[i]->election.Leading()) leaders.push_back(i);
+    }
+    return leaders;
+  }
+  // One that stands dies; whether it led.
+  bool KillOne(std::size_t which) {
+    std::vector<std::size_t> standing;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (all_[i] != nullptr && Owns(all_[i]->driver.client().Session())) standing.push_back(i);
+    }
+    auto& dying = all_[standing[which % standing.size()]];
+    const bool led = dying->election.Leading().has_value();
+    const std::int64_t session = dying->driver.client().Session();
+    dying->process.Die();
+    ensemble_.ExpireSession(session);
+    buried_.push_back(std::move(dying));
+    return led;
+  }
+  bool Owns(std::int64_t session) {
+    const auto& nodes = ensemble_.head().nodes();
+    return std::any_of(nodes.lower_bound("/election/"), nodes.lower_bound("/election0"),
+                       [&](const auto& entry) { return entry.second.owner == session; });
+  }
+
+  Timeline timeline_{7};
+  ModelledEnsemble ensemble_{timeline_};
+  Journal journal_{timeline_, {}};
+  std::vector<std::unique_ptr<Candidate>> all_;
+  std::vector<std::unique_ptr<Candidate>> buried_;  // the timeline may still hold events of theirs
+  std::size_t most_ = 0;
+  int terms_ = 0;
+};
+
+TEST_F(ManyCandidatesTest, AfterEachOfAHundredDeathsEightStandAtMostAndOneLeads) {
+  for (int i = 0; i < 120; ++i) all_.push_back(std::make_unique<Candidate>(*this, "w" + std::to_string(i)));
+  Pass(std::chrono::seconds(5));
+  EXPECT_EQ(Standing(), Election::kSlots);
+  ASSERT_EQ(Leaders().size(), 1u);
+  int led = 1;
+  for (int death = 0; death < 100; ++death) {
+    led += KillOne(timeline_.random().Below(8)) ? 1 : 0;
+    EXPECT_EQ(Standing(), Election::kSlots - 1);
+    Pass(std::chrono::seconds(3));
+    EXPECT_EQ(Standing(), Election::kSlots);
+    EXPECT_EQ(Leaders().size(), 1u);
+  }
+  EXPECT_EQ(most_, Election::kSlots);
+  EXPECT_EQ(terms_, led);  // nobody took the place of a leader who lived
+}
+
+TEST_F(ManyCandidatesTest, WhereAllThatStandDieTheOthersComeForwardAtOnce) {
+  for (int i = 0; i < 60; ++i) all_.push_back(std::make_unique<Candidate>(*this, "w" + std::to_string(i)));
+  Pass(std::chrono::seconds(5));
+  for (std::size_t i = 0; i < Election::kSlots; ++i) KillOne(0);
+  Pass(std::chrono::seconds(1));
+  EXPECT_EQ(Leaders().size(), 1u);
+  EXPECT_LE(most_, Election::kSlots);
 }
 
 }  // namespace
