@@ -26,21 +26,26 @@ Leader::Leader(LeaderOptions options, Calls calls)
     : options_(std::move(options)),
       calls_(std::move(calls)),
       election_(options_.id, options_.incarnation),
-      membership_(options_.calm) {}
+      membership_(options_.calm),
+      judgement_(options_.calm.session_timeout) {}
 
 void Leader::Event(const TreeEvent& event, BootTime now) {
   election_.Event(event, now);
   tree_.Event(event);
   dirty_ = true;
-  // Whoever was cut off can't know who is missing and who was cut off as well.
-  if (event.kind == TreeEvent::Kind::Connected) judge_from_ = now + options_.calm.session_timeout;
-  if (event.kind == TreeEvent::Kind::Disconnected) judge_from_ = BootTime::max();
-  membership_.Delay(judge_from_);
+  if (event.kind == TreeEvent::Kind::Changed) return;
+  if (event.kind == TreeEvent::Kind::Connected) {
+    judgement_.Connected(now);
+  } else {
+    judgement_.Disconnected(now);
+  }
+  membership_.Delay(judgement_.From());
 }
 
 std::optional<TreeRequest> Leader::Next(BootTime now) {
   if (auto request = election_.Next(now)) return request;
   if (!election_.Leading()) {
+    judgement_.Decided(now);
     End();
     return std::nullopt;
   }
@@ -52,7 +57,7 @@ std::optional<TreeRequest> Leader::Next(BootTime now) {
 
 void Leader::Begin() {
   led_ = election_.Leading()->epoch;
-  membership_.Begin(judge_from_);
+  membership_.Begin(judgement_.From());
   stuck_.clear();
   decision_ = {};
   settled_ = false;
@@ -117,6 +122,7 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   // Each by itself, so that nothing that is in its way can hold up the plan.
   if (request.writes.empty()) request.writes = NoteHistory(tree_.mirror(), stuck_);
   if (request.writes.empty()) request.writes = Tidy(stored, now);
+  judgement_.Decided(now);
   decide_at_ = membership_.NextChange(now);
   if (request.writes.empty()) return std::nullopt;
   request.writes.insert(request.writes.begin(), election_.Guard());

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "coordinator/coordination/election.h"
+#include "coordinator/leader/judgement.h"
 #include "coordinator/leader/leader_tree.h"
 #include "coordinator/leader/membership.h"
 #include "coordinator/leader/plan_duty.h"
@@ -72,7 +73,7 @@ class Leader final : public TreeMachine {
   LeaderTree tree_;
   Membership membership_;
   std::optional<std::uint64_t> led_;  // the epoch for which the membership was begun
-  BootTime judge_from_{};
+  Judgement judgement_;
   bool dirty_ = true;
   bool settled_ = false;
   BootTime decide_at_{};

@@ -137,5 +137,34 @@ TEST_F(LeaderScaleTest, WhatNoWatchToldIsFoundAmongThreeThousandWorkers) {
       seconds(70));
 }
 
+// Every eight seconds, for five minutes, the leader is cut off for a moment: less than a session lives, and
+// before one has passed since the last time.
+TEST_F(LeaderScaleTest, ALinkThatFlapsDelaysThePlacingOfOrphansByTwoSessionTimeOutsAtMost) {
+  constexpr int kWorkers = 40;
+  Populate(kWorkers, 2);
+  Candidate leader(*this, "leader", milliseconds(4));
+  Pass(seconds(30));
+  ASSERT_TRUE(leader.leader.Settled());
+  const std::uint64_t term = leader.leader.Leading()->epoch;
+  const BootTime end = timeline_.Now() + seconds(300);
+  std::function<void()> flap = [&] {
+    for (std::size_t server = 0; server < ModelledEnsemble::kServers; ++server) {
+      ensemble_.StopServer(server);
+      ensemble_.StartServer(server);
+    }
+    if (timeline_.Now() < end) timeline_.After(seconds(8), flap);
+  };
+  flap();
+  Micros longest{0};
+  for (int worker = 0; timeline_.Now() < end; ++worker) {
+    Pass(milliseconds(static_cast<std::int64_t>(timeline_.random().Below(5'000))));
+    Vanish(worker);
+    longest = std::max(longest, Until(seconds(400), [&] { return !HasSlices(worker); }));
+  }
+  EXPECT_LE(longest, 2 * kSessionTimeout + kGather);
+  EXPECT_GE(longest, kSessionTimeout);  // the flaps were felt
+  EXPECT_EQ(leader.leader.Leading()->epoch, term);
+}
+
 }  // namespace
 }  // namespace millrace
