@@ -76,7 +76,8 @@ ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions option
                .leading = [this] { return Leads(); },
                .ownership = [this] { return CurrentOwnership(); },
                .changed = [this] { driver_->Wake(); },
-               .unopened = [this] { return Unopened(); }}) {}
+               .unopened = [this] { return Unopened(); },
+               .standing = [this] { return standing_.load(); }}) {}
 
 void ClusterProcess::Start(Place place) {
   id_ = place.id;
@@ -108,6 +109,10 @@ void ClusterProcess::Start(Place place) {
             },
             [offset = clock_.WallNow().time_since_epoch() - clock_.Now().time_since_epoch()](BootTime at) {
               return WallTime(at.time_since_epoch() + offset);
+            },
+            [this](bool stands) { standing_.store(stands); },
+            [](const std::string& why) {
+              LogWarning("another candidate should lead the cluster; giving way", {{"why", why}});
             }});
     machines.push_back(leader_.get());
   }
@@ -133,7 +138,7 @@ UnopenedShards ClusterProcess::Unopened() const {
 LeaderFacts ClusterProcess::Facts() const {
   TableFindings found = tables_.Findings();
   return {std::move(found.catalog), ConfiguredGroups(*source_.View()->config), std::move(found.unrunnable),
-          std::move(found.troubles)};
+          std::move(found.troubles), std::move(found.unread)};
 }
 
 std::shared_ptr<const Ownership> ClusterProcess::CurrentOwnership() const {

@@ -65,6 +65,7 @@ class ClusterProcess {
   const SystemClock clock_;
   std::unique_ptr<TreeSession> session_;  // until Start
   std::atomic<bool> leading_{false};
+  std::atomic<bool> standing_{false};
   mutable Mutex mutex_;
   std::shared_ptr<const Ownership> ownership_ MILLRACE_GUARDED_BY(mutex_);
   ClusterSource source_;

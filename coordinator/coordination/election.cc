@@ -4,8 +4,6 @@
 #include <chrono>
 #include <functional>
 
-#include "coordinator/coordination/documents.h"
-
 namespace millrace {
 namespace {
 
@@ -59,13 +57,46 @@ std::optional<TreeRequest> Election::Next(BootTime now) {
   if (!mirror_.Fresh()) return std::nullopt;
   if (!Stands()) {
     term_.reset();
+    resigning_ = false;
     return Stand(now);
   }
   stand_at_.reset();
   const TreeNode& own = *mirror_.Node(own_);
+  if (auto write = Tell(own)) return write;
   if (First(own)) return Claim(own);
   term_.reset();
   return std::nullopt;
+}
+
+// What the own node should say, or that it should go.
+std::optional<TreeRequest> Election::Tell(const TreeNode& own) const {
+  TreeRequest write{TreeRequest::Kind::Write};
+  const std::string text = Text();
+  if (resigning_) {
+    write.writes.push_back({TreeWrite::Kind::Remove, own_, {}, own.version});
+  } else if (own.data != text) {
+    write.writes.push_back({TreeWrite::Kind::Set, own_, text, own.version});
+  } else {
+    return std::nullopt;
+  }
+  return write;
+}
+
+std::string Election::Text() const { return ToText(CandidateDocument{id_, incarnation_, unread_}); }
+
+void Election::Resign(BootTime until) {
+  resigning_ = true;
+  rest_until_ = until;
+}
+
+std::vector<CandidateDocument> Election::Others() const {
+  std::vector<CandidateDocument> others;
+  for (const std::string& slot : Taken()) {
+    const TreeNode* node = mirror_.Node(PathOf(slot));
+    if (node == nullptr || node->owner == 0 || node->owner == session_) continue;
+    if (auto candidate = ReadCandidate(node->data)) others.push_back(std::move(*candidate));
+  }
+  return others;
 }
 
 std::vector<std::string> Election::Taken() const {
@@ -99,8 +130,7 @@ std::optional<TreeRequest> Election::Stand(BootTime now) {
   } else if (!TakeSeat(now)) {
     return std::nullopt;
   }
-  write.writes.push_back(
-      {TreeWrite::Kind::CreateEphemeral, own_, ToText(CandidateDocument{id_, incarnation_})});
+  write.writes.push_back({TreeWrite::Kind::CreateEphemeral, own_, Text()});
   return write;
 }
 
@@ -112,7 +142,7 @@ bool Election::TakeSeat(BootTime now) {
     const std::string slot = std::to_string(i);
     if (!std::binary_search(taken.begin(), taken.end(), slot)) free.push_back(slot);
   }
-  if (free.empty()) {
+  if (free.empty() || (now < rest_until_ && !taken.empty())) {
     stand_at_.reset();
     return false;
   }
@@ -163,6 +193,7 @@ void Election::Replied(const TreeRequest& request, const TreeReply& reply, BootT
 
 BootTime Election::WakeAt(BootTime now) const {
   const BootTime again = now + kReconcile;
+  if (now < rest_until_) return std::min(again, rest_until_);
   return stand_at_ ? std::min(again, *stand_at_) : again;
 }
 

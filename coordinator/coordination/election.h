@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/machine.h"
 #include "coordinator/coordination/tree_mirror.h"
 
@@ -42,6 +43,15 @@ class Election final : public TreeMachine {
   bool Fresh() const { return mirror_.Fresh(); }
   // A check has failed: somebody else may lead.
   void Doubt();
+  bool Stands() const;
+  // Which shards this process can't read, for the others to know; nullopt: that is not known.
+  void Say(std::optional<std::vector<std::string>> unread) { unread_ = std::move(unread); }
+  // The other candidates as they were read last. Only while it stands.
+  std::vector<CandidateDocument> Others() const;
+  // Takes its candidacy back, and does not stand again before `until`, unless nobody else does: then behind
+  // all others.
+  void Resign(BootTime until);
+  bool Resigning() const { return resigning_; }
   // What each write of the leader begins with. Only while Leading().
   TreeWrite Guard() const { return {TreeWrite::Kind::Check, "/epoch", {}, term_->version}; }
 
@@ -49,8 +59,9 @@ class Election final : public TreeMachine {
   void Follow();
   std::optional<TreeRequest> Stand(BootTime now);
   bool TakeSeat(BootTime now);
+  std::optional<TreeRequest> Tell(const TreeNode& own) const;
+  std::string Text() const;
   std::optional<TreeRequest> Claim(const TreeNode& own);
-  bool Stands() const;
   bool First(const TreeNode& own) const;
   std::vector<std::string> Taken() const;
 
@@ -61,6 +72,9 @@ class Election final : public TreeMachine {
   std::int64_t session_ = 0;  // 0: none
   std::optional<BootTime> stand_at_;
   std::size_t tries_ = 0;
+  std::optional<std::vector<std::string>> unread_;
+  bool resigning_ = false;  // until its node is gone
+  BootTime rest_until_{};
   std::optional<Term> term_;
 };
 

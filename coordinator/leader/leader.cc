@@ -27,7 +27,8 @@ Leader::Leader(LeaderOptions options, Calls calls)
       calls_(std::move(calls)),
       election_(options_.id, options_.incarnation),
       membership_(options_.calm),
-      judgement_(options_.calm.session_timeout) {}
+      judgement_(options_.calm.session_timeout),
+      usefulness_(options_.calm.session_timeout) {}
 
 void Leader::Event(const TreeEvent& event, BootTime now) {
   election_.Event(event, now);
@@ -36,26 +37,53 @@ void Leader::Event(const TreeEvent& event, BootTime now) {
   if (event.kind == TreeEvent::Kind::Changed) return;
   if (event.kind == TreeEvent::Kind::Connected) {
     judgement_.Connected(now);
+    usefulness_.Connected();
   } else {
     judgement_.Disconnected(now);
+    usefulness_.Disconnected();
   }
   membership_.Delay(judgement_.From());
 }
 
 std::optional<TreeRequest> Leader::Next(BootTime now) {
+  LookAtFacts(now);
   if (auto request = election_.Next(now)) return request;
+  if (calls_.stands && stands_ != election_.Stands()) calls_.stands(!stands_);
+  stands_ = election_.Stands();
   if (!election_.Leading()) {
     judgement_.Decided(now);
     End();
     return std::nullopt;
   }
-  if (led_ != election_.Leading()->epoch) Begin();
+  if (led_ != election_.Leading()->epoch) Begin(now);
+  if (election_.Resigning() || GiveWay(now)) return election_.Next(now);
   if (auto read = tree_.NextRead(now)) return read;
   if (!election_.Fresh() || !tree_.Fresh()) return std::nullopt;
   return Decide(now);
 }
 
-void Leader::Begin() {
+// What the other candidates are to know of it.
+void Leader::LookAtFacts(BootTime now) {
+  if (now < look_at_) return;
+  look_at_ = now + kLookAtTables;
+  const LeaderFacts facts = calls_.facts();
+  usefulness_.Reads(facts.unread, now);
+  election_.Say(facts.unread);
+}
+
+bool Leader::GiveWay(BootTime now) {
+  if (now < weigh_at_) return false;
+  weigh_at_ = now + kLookAtTables;
+  const std::string why = usefulness_.WhyNot(election_.Others(), now);
+  if (why.empty()) return false;
+  if (calls_.resigns) calls_.resigns(why);
+  usefulness_.GaveWay();
+  election_.Resign(now + usefulness_.Rest());
+  return true;
+}
+
+void Leader::Begin(BootTime now) {
+  usefulness_.Begin(now);
   led_ = election_.Leading()->epoch;
   membership_.Begin(judgement_.From());
   stuck_.clear();
@@ -85,8 +113,9 @@ void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
     const bool has_children = reply.status == TreeStatus::Conflict && refused.kind == TreeWrite::Kind::Remove;
     if (has_children || refused.path.starts_with("/history/")) stuck_.insert(refused.path);
     election_.Doubt();
-  } else if (calls_.moved && !sent_.empty()) {
-    calls_.moved(sent_);
+  } else {
+    if (request.writes.front().path == "/epoch") usefulness_.Useful();
+    if (calls_.moved && !sent_.empty()) calls_.moved(sent_);
   }
   sent_.clear();
 }
@@ -100,7 +129,10 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   LeaderFacts facts = calls_.facts();
   dirty_ = dirty_ || facts != facts_;
   facts_ = std::move(facts);
-  if (!dirty_ && now < decide_at_) return std::nullopt;
+  if (!dirty_ && now < decide_at_) {
+    usefulness_.Useful();
+    return std::nullopt;
+  }
   dirty_ = false;
   const StoredAssignments stored = tree_.Assignments();
   const MembershipView view = tree_.Members(stored);
@@ -124,7 +156,10 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   if (request.writes.empty()) request.writes = Tidy(stored, now);
   judgement_.Decided(now);
   decide_at_ = membership_.NextChange(now);
-  if (request.writes.empty()) return std::nullopt;
+  if (request.writes.empty()) {
+    usefulness_.Useful();
+    return std::nullopt;
+  }
   request.writes.insert(request.writes.begin(), election_.Guard());
   return request;
 }

@@ -15,6 +15,7 @@
 #include "coordinator/leader/membership.h"
 #include "coordinator/leader/plan_duty.h"
 #include "coordinator/leader/plan_writer.h"
+#include "coordinator/leader/usefulness.h"
 
 namespace millrace {
 
@@ -31,13 +32,16 @@ struct LeaderFacts {
   std::map<std::string, std::string> groups = {};  // task type → configured group
   std::vector<std::string> unrunnable = {};        // `shard: handler`, to be told
   std::vector<std::string> troubles = {};          // what keeps it from planning, to be told
+  // The shards that this process can't read; sorted. nullopt: it does not know yet.
+  std::optional<std::vector<std::string>> unread = {};
   bool operator==(const LeaderFacts&) const = default;
 };
 
 class Leader final : public TreeMachine {
  public:
   struct Calls {
-    std::function<LeaderFacts()> facts;                          // asked before each decision; must not wait
+    // Asked before each decision, and now and then by who does not lead; must not wait.
+    std::function<LeaderFacts()> facts;
     std::function<void(const std::vector<SliceMove>&)> moved;    // these were written; may be empty
     std::function<void(const std::optional<Term>&)> leads = {};  // the term began or ended; may be empty
     // What was decided, with the workers that are there; may be empty.
@@ -46,6 +50,10 @@ class Leader final : public TreeMachine {
     std::function<void(const std::string&)> repaired = {};
     // The time of the wall for people, always the same for the same moment. Empty: they are told no times.
     std::function<WallTime(BootTime)> wall = {};
+    // Whether it stands for election, when that changes; may be empty.
+    std::function<void(bool)> stands = {};
+    // It gives the lead up, and why; may be empty.
+    std::function<void(const std::string&)> resigns = {};
   };
 
   Leader(LeaderOptions options, Calls calls);
@@ -60,7 +68,9 @@ class Leader final : public TreeMachine {
   bool Settled() const { return settled_ && decision_.waiting == 0; }
 
  private:
-  void Begin();
+  void LookAtFacts(BootTime now);
+  bool GiveWay(BootTime now);
+  void Begin(BootTime now);
   void End();
   std::optional<TreeRequest> Decide(BootTime now);
   void TellRepairs(const StoredAssignments& stored) const;
@@ -74,6 +84,10 @@ class Leader final : public TreeMachine {
   Membership membership_;
   std::optional<std::uint64_t> led_;  // the epoch for which the membership was begun
   Judgement judgement_;
+  Usefulness usefulness_;
+  BootTime look_at_{};   // at the facts
+  BootTime weigh_at_{};  // whether another should lead
+  bool stands_ = false;
   bool dirty_ = true;
   bool settled_ = false;
   BootTime decide_at_{};

@@ -8,6 +8,7 @@ namespace millrace {
 namespace {
 
 constexpr Micros kLookForLeftovers = std::chrono::seconds(5);
+constexpr Micros kTryAsCandidate = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -37,6 +38,11 @@ std::optional<std::vector<TableInfo>> ShardKeeper::Tables() const {
   return tables_;
 }
 
+std::optional<bool> ShardKeeper::Readable() const {
+  MutexLock lock(mutex_);
+  return readable_;
+}
+
 std::vector<std::string> ShardKeeper::Unrunnable() const {
   MutexLock lock(mutex_);
   return unrunnable_;
@@ -58,7 +64,9 @@ void ShardKeeper::Run() {
     if (!parts_.leading()) {
       hands.reset();
       Forget();
+      Try();
     } else {
+      tried_.reset();
       if (!hands) hands.emplace(parts_);
       Round(*hands);
     }
@@ -91,8 +99,26 @@ ShardConfig ShardKeeper::Wanted() const {
   return found == config->shards.end() ? ShardConfig{} : found->second;
 }
 
+// A candidate's whole work: the others want to know whether it could lead. Its connection is not kept.
+void ShardKeeper::Try() {
+  if (!parts_.standing()) {
+    tried_.reset();
+    return KeepReadable(std::nullopt);
+  }
+  const BootTime now = BootClock::now();
+  if (tried_ && now - *tried_ < kTryAsCandidate) return;
+  tried_ = now;
+  KeepReadable(static_cast<bool>(parts_.store->OpenSchema()->Tables()));
+}
+
+void ShardKeeper::KeepReadable(std::optional<bool> readable) {
+  MutexLock lock(mutex_);
+  readable_ = readable;
+}
+
 bool ShardKeeper::ReadTables(SchemaStore& schema) {
   auto tables = schema.Tables();
+  KeepReadable(static_cast<bool>(tables));
   if (tables) {
     Keep(std::move(*tables));
   } else {

@@ -1,5 +1,6 @@
 // The leader's hand in one shard: a thread with a connection of its own, so that a shard that is slow or away
-// holds up nobody else. It works only while this process leads.
+// holds up nobody else. It works only while this process leads; while it is a candidate it finds out now and
+// then whether it could.
 #pragma once
 
 #include <atomic>
@@ -30,6 +31,7 @@ class ShardKeeper {
     std::function<std::shared_ptr<const Config>()> config;
     std::function<std::shared_ptr<const Ownership>()> ownership;  // what the plan says; null: not known yet
     Micros round{};                                               // how often it looks
+    std::function<bool()> standing = [] { return false; };        // a candidate for the leader
   };
 
   explicit ShardKeeper(Parts parts);
@@ -45,6 +47,8 @@ class ShardKeeper {
   std::optional<std::vector<TableInfo>> Tables() const;
   // The task types with due rows that no worker runs; sorted.
   std::vector<std::string> Unrunnable() const;
+  // Whether its tables could be read the last time; nullopt: not tried since this process stands.
+  std::optional<bool> Readable() const;
   // Why not all of its tables are known as they are now; empty: they are.
   std::string Trouble() const;
 
@@ -59,6 +63,8 @@ class ShardKeeper {
   };
   void Round(Hands& hands);
   ShardConfig Wanted() const;
+  void Try();
+  void KeepReadable(std::optional<bool> readable);
   bool ReadTables(SchemaStore& schema);
   void Keep(std::vector<TableInfo> tables);
   void Note(const std::string& trouble);
@@ -72,9 +78,11 @@ class ShardKeeper {
   std::optional<std::vector<TableInfo>> tables_ MILLRACE_GUARDED_BY(mutex_);
   std::vector<std::string> unrunnable_ MILLRACE_GUARDED_BY(mutex_);
   std::string trouble_ MILLRACE_GUARDED_BY(mutex_);
+  std::optional<bool> readable_ MILLRACE_GUARDED_BY(mutex_);
   // The thread's own.
   SlicesDuty slices_;
-  BootTime looked_{};  // for leftovers
+  BootTime looked_{};              // for leftovers
+  std::optional<BootTime> tried_;  // as a candidate
   Thread thread_;
 };
 

@@ -1,5 +1,7 @@
 #include "coordinator/leader/table_reader.h"
 
+#include <set>
+
 #include "framework/base/log.h"
 
 namespace millrace {
@@ -45,9 +47,9 @@ void TableReader::Hire(const Shards& shards) {
     auto& keeper = keepers_[name];
     if (keeper) continue;
     const std::string shard = name;
-    keeper = std::make_unique<ShardKeeper>(ShardKeeper::Parts{shard, store, parts_.leading,
-                                                              [this] { return parts_.config.Current(); },
-                                                              parts_.ownership, parts_.round});
+    keeper = std::make_unique<ShardKeeper>(
+        ShardKeeper::Parts{shard, store, parts_.leading, [this] { return parts_.config.Current(); },
+                           parts_.ownership, parts_.round, parts_.standing});
     keeper->Start();
   }
 }
@@ -87,10 +89,23 @@ TableFindings TableReader::Gather() const {
     if (!keepers_.contains(shard)) catalog.Add(shard, nullptr);
   }
   catalog.others = unopened.others;
+  findings.unread = Unread(unopened);
   if (no_shard_) findings.troubles.push_back(kNoShard);
   // Without a shard there is nothing to plan anew: a slip of the hand must not take all slices from all.
   if (!keepers_.empty()) findings.catalog = std::make_shared<const TableCatalog>(std::move(catalog));
   return findings;
+}
+
+std::optional<std::vector<std::string>> TableReader::Unread(const UnopenedShards& unopened) const {
+  if (unopened.others || (keepers_.empty() && unopened.refused.empty())) return std::nullopt;
+  std::set<std::string> unread;
+  for (const auto& [shard, keeper] : keepers_) {
+    const std::optional<bool> readable = keeper->Readable();
+    if (!readable) return std::nullopt;
+    if (!*readable) unread.insert(shard);
+  }
+  for (const auto& [shard, why] : unopened.refused) unread.insert(shard);
+  return std::vector(unread.begin(), unread.end());
 }
 
 void TableReader::Publish(TableFindings findings) {
@@ -99,7 +114,8 @@ void TableReader::Publish(TableFindings findings) {
     const auto& known = findings_.catalog;
     const bool same = findings.catalog == nullptr || (known != nullptr && *known == *findings.catalog);
     if (same) findings.catalog = known;
-    if (same && findings.unrunnable == findings_.unrunnable && findings.troubles == findings_.troubles)
+    if (same && findings.unrunnable == findings_.unrunnable && findings.troubles == findings_.troubles &&
+        findings.unread == findings_.unread)
       return;
     findings_ = std::move(findings);
   }

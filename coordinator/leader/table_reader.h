@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "coordinator/leader/plan_duty.h"
@@ -16,6 +17,9 @@ struct TableFindings {
   std::shared_ptr<const TableCatalog> catalog;  // null: no shard is known yet
   std::vector<std::string> unrunnable;          // `shard: handler`: due rows whose type no worker runs
   std::vector<std::string> troubles;            // what keeps the leader from planning, one sentence each
+  // The shards that this process can't read, whether it leads or stands for it; nullopt: not known, of one at
+  // least.
+  std::optional<std::vector<std::string>> unread;
 };
 
 // Shards that the configuration names and that this process can't look into.
@@ -36,6 +40,7 @@ class TableReader {
     // How often each shard is looked at: new tables are planned within it.
     Micros round = std::chrono::seconds(1);
     std::function<UnopenedShards()> unopened = [] { return UnopenedShards(); };
+    std::function<bool()> standing = [] { return false; };  // a candidate for the leader
   };
 
   explicit TableReader(Parts parts) : parts_(std::move(parts)) {}
@@ -56,6 +61,7 @@ class TableReader {
   bool Reap();
   void Hire(const Shards& shards);
   TableFindings Gather() const;
+  std::optional<std::vector<std::string>> Unread(const UnopenedShards& unopened) const;
   void Warn(bool no_shard);
   void Publish(TableFindings findings);
 

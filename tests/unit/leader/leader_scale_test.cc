@@ -137,6 +137,29 @@ TEST_F(LeaderScaleTest, WhatNoWatchToldIsFoundAmongThreeThousandWorkers) {
       seconds(70));
 }
 
+// Something changes faster than it can read: it never knows all at one time.
+TEST_F(LeaderScaleTest, ALeaderThatComesToNoPlanGivesWayToAnotherCandidate) {
+  Populate(20, 2);
+  Candidate slow(*this, "slow", milliseconds(4));
+  Pass(seconds(2));
+  Candidate quick(*this, "quick", milliseconds(4));
+  Pass(seconds(30));
+  ASSERT_TRUE(slow.leader.Leading());
+  for (TreeLink& link : slow.process.tree) link.least = milliseconds(2'500);
+  Vanish(3);
+  std::function<void()> churn = [&] {
+    Write({{TreeWrite::Kind::Set, "/workers/" + Name(7),
+            ToText(WorkerDocument{.host = "h", .pid = 1, .incarnation = Name(7) + ".a"})}});
+    timeline_.After(seconds(2), churn);
+  };
+  churn();
+  EXPECT_LE(Until(seconds(200), [&] { return quick.leader.Leading().has_value(); }), seconds(60));
+  EXPECT_LE(Until(seconds(200), [&] { return !HasSlices(3); }), seconds(5));
+  Pass(seconds(20));
+  EXPECT_TRUE(quick.leader.Leading());
+  EXPECT_FALSE(slow.leader.Leading());
+}
+
 // Every eight seconds, for five minutes, the leader is cut off for a moment: less than a session lives, and
 // before one has passed since the last time.
 TEST_F(LeaderScaleTest, ALinkThatFlapsDelaysThePlacingOfOrphansByTwoSessionTimeOutsAtMost) {

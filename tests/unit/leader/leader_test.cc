@@ -22,7 +22,7 @@ class LeaderTest : public testing::Test {
         : member({id, WorkerDocument{.host = "h", .incarnation = life, .handlers = std::move(types)}},
                  ConfigLayers(), {[](const MemberView&) {}, nullptr, nullptr}),
           leader({id, life, {}},
-                 {[&test] { return test.facts_; },
+                 {[&test, id] { return test.FactsOf(id); },
                   [&test](const std::vector<SliceMove>& moves) {
                     test.moves_ += static_cast<int>(moves.size());
                   },
@@ -43,6 +43,11 @@ class LeaderTest : public testing::Test {
     room_.Add(process->leader);
     ASSERT_TRUE(room_.Settle());
   }
+  LeaderFacts FactsOf(const std::string& id) {
+    LeaderFacts facts = facts_;
+    if (unread_.contains(id)) facts.unread = unread_.at(id);
+    return facts;
+  }
   void Kill(const std::string& id) {
     room_.Kill(processes_[id]->member);
     room_.Kill(processes_[id]->leader);
@@ -61,6 +66,7 @@ class LeaderTest : public testing::Test {
 
   MachineRoom room_;
   LeaderFacts facts_;
+  std::map<std::string, std::vector<std::string>> unread_;  // by candidate: the shards that it can't read
   std::map<std::string, std::unique_ptr<Process>> processes_;
   std::vector<std::string> repaired_;
   int moves_ = 0;
@@ -120,6 +126,31 @@ TEST_F(LeaderTest, TheFirstWorkerHasAllAndTheNextGetItsPartWhenItIsQuiet) {
   EXPECT_EQ(Count("w1"), 32u);
   EXPECT_EQ(Count("w2"), 32u);
   EXPECT_EQ(Moves(), 64 + 32);
+}
+
+TEST_F(LeaderTest, ALeaderThatAloneCanNotReadAShardGivesWayToOneThatCan) {
+  unread_ = {{"w1", {}}, {"w2", {"east"}}, {"w3", {}}};
+  for (const char* id : {"w1", "w2", "w3"}) Start(id);
+  unread_["w1"] = {"east", "main"};
+  for (int i = 0; i < 25; ++i) ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_TRUE(processes_["w1"]->leader.Leading());  // it may be a short trouble
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_FALSE(processes_["w1"]->leader.Leading());
+  EXPECT_TRUE(processes_["w3"]->leader.Leading());  // w2, the next, could not either
+  // It comes back behind the others, and leads where nobody else does.
+  for (int i = 0; i < 90; ++i) ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_TRUE(processes_["w3"]->leader.Leading());
+  Kill("w2");
+  Kill("w3");
+  EXPECT_TRUE(processes_["w1"]->leader.Leading());
+}
+
+TEST_F(LeaderTest, WhereNobodyCanReadAShardTheLeaderStays) {
+  unread_ = {{"w1", {"east"}}, {"w2", {"east"}}};
+  Start("w1");
+  Start("w2");
+  for (int i = 0; i < 90; ++i) ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_TRUE(processes_["w1"]->leader.Leading());
 }
 
 TEST_F(LeaderTest, ADeadWorkersSlicesAreTakenWithinASecond) {

@@ -49,6 +49,7 @@ class ShardKeeperTest : public testing::Test {
   Settable<std::shared_ptr<const Config>> config_;
   Settable<std::shared_ptr<const Ownership>> ownership_;
   std::atomic<bool> leading_{true};
+  std::atomic<bool> standing_{true};
   std::atomic<int> turns_{0};
   Signal turn_;
   ShardKeeper keeper_{{"main", store_,
@@ -57,8 +58,8 @@ class ShardKeeperTest : public testing::Test {
                          turn_.Notify();
                          return leading_.load();
                        },
-                       [this] { return config_.Get(); }, [this] { return ownership_.Get(); },
-                       milliseconds(1)}};
+                       [this] { return config_.Get(); }, [this] { return ownership_.Get(); }, milliseconds(1),
+                       [this] { return standing_.load(); }}};
 };
 
 TEST_F(ShardKeeperTest, ReadsTheTablesWhileItsProcessLeads) {
@@ -73,6 +74,17 @@ TEST_F(ShardKeeperTest, ReadsNothingWhileAnotherLeads) {
   Start();
   WaitForTurns(3);
   EXPECT_FALSE(keeper_.Tables());
+}
+
+TEST_F(ShardKeeperTest, ACandidateFindsOutWhetherItCouldReadTheShard) {
+  leading_ = false;
+  standing_ = false;
+  Start();
+  WaitForTurns(3);
+  EXPECT_EQ(keeper_.Readable(), std::nullopt);
+  standing_ = true;
+  EXPECT_TRUE(Eventually([&] { return keeper_.Readable() == true; }));
+  EXPECT_FALSE(keeper_.Tables());  // it plans nothing
 }
 
 TEST_F(ShardKeeperTest, GivesTheTablesAsManySlicesAsTheConfigurationWants) {

@@ -76,8 +76,11 @@ class TableReaderTest : public testing::Test {
   SettablePorts ports_;
   Signal news_;
   std::atomic<bool> leading_{true};
+  std::atomic<bool> standing_{false};
+  Settable<UnopenedShards> unopened_;
   TableReader reader_{{ports_, ports_, [this] { return leading_.load(); }, [] { return nullptr; },
-                       [this] { news_.Notify(); }, milliseconds(1)}};
+                       [this] { news_.Notify(); }, milliseconds(1), [this] { return unopened_.Get(); },
+                       [this] { return standing_.load(); }}};
 };
 
 TEST_F(TableReaderTest, TellsTheTablesOfAllShards) {
@@ -90,6 +93,23 @@ TEST_F(TableReaderTest, AShardThatCannotBeReadIsUnreadAndHoldsUpNoOther) {
   EXPECT_TRUE(Reads({{{"east", "tasks", 4}}, {"west"}}));
   EXPECT_TRUE(Eventually([&] { return reader_.Findings().troubles.size() == 1; }));
   EXPECT_THAT(reader_.Findings().troubles, ElementsAre(HasSubstr("shard west: its tables can't be read")));
+}
+
+TEST_F(TableReaderTest, TellsWhichShardsItCanNotReadWhetherItLeadsOrStandsForIt) {
+  const auto tells = [&](const std::vector<std::string>& unread) {
+    return Eventually([&] { return reader_.Findings().unread == unread; });
+  };
+  EXPECT_TRUE(Eventually([&] { return !reader_.Findings().unread; }));
+  ports_.shards.Set({{"east", Shard(4)}, {"west", Shard(0)}});
+  EXPECT_TRUE(tells({"west"}));
+  leading_ = false;
+  EXPECT_TRUE(Eventually([&] { return !reader_.Findings().unread; }));  // it has nothing to do with it
+  standing_ = true;
+  EXPECT_TRUE(tells({"west"}));
+  unopened_.Set({.refused = {{"north", "no password"}}});
+  EXPECT_TRUE(tells({"north", "west"}));
+  unopened_.Set({.others = true});
+  EXPECT_TRUE(Eventually([&] { return !reader_.Findings().unread; }));
 }
 
 TEST_F(TableReaderTest, FollowsTheShards) {
