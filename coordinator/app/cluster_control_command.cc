@@ -6,6 +6,7 @@
 #include "coordinator/app/commands.h"
 #include "coordinator/app/operator_mark.h"
 #include "coordinator/app/terminal.h"
+#include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
 #include "framework/policy/load_balance.h"
 
@@ -13,7 +14,7 @@ namespace millrace {
 namespace {
 
 void Say(const CommonFlags& common, nlohmann::ordered_json json, const std::string& text) {
-  PrintLine(common.json ? json.dump() : text);
+  PrintLine(common.json ? JsonText(json) : text);
 }
 
 }  // namespace

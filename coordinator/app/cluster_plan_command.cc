@@ -8,6 +8,7 @@
 #include "coordinator/app/cluster_state_reader.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/terminal.h"
+#include "coordinator/coordination/json_text.h"
 #include "framework/base/clock.h"
 
 namespace millrace {
@@ -63,7 +64,7 @@ Result<ExitCode> RunClusterSimulation(const ClusterPlanOptions& options) {
   const BootTime begun = BootClock::now();
   const Plan plan = SolvePlan(numbered.input);
   const Micros took = BootClock::now() - begun;
-  PrintLine(ToJson(numbered, plan, took).dump());
+  PrintLine(JsonText(ToJson(numbered, plan, took)));
   return ExitCode::Done;
 }
 

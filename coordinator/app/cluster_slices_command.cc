@@ -84,7 +84,7 @@ Result<ExitCode> ExplainSlice(ClusterConnection& cluster, const ClusterTree& tre
     table.rows.push_back({id, std::to_string(count), word});
   }
   if (options.common.json) {
-    PrintLine(out.dump());
+    PrintLine(JsonText(out));
     return ExitCode::Done;
   }
   if (owner.empty()) {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "framework/base/log.h"
+#include "framework/base/escape.h"
 #include "framework/config/position_map.h"
 #include "framework/config/section.h"
 
@@ -84,7 +84,7 @@ std::vector<Element> ReadElements(Section& document, const char* key, Element (*
     section.Done();
     const std::string& id = elements.back().id;
     if (!id.empty() && !ids.insert(id).second) {
-      section.Add("id", "'" + EscapeControls(id) + "' stands here for the second time; keep one of them");
+      section.Add("id", "'" + Escape(id) + "' stands here for the second time; keep one of them");
     }
   }
   return elements;

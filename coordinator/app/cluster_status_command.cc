@@ -10,7 +10,7 @@
 #include "coordinator/app/terminal.h"
 #include "coordinator/app/text_table.h"
 #include "coordinator/coordination/json_text.h"
-#include "framework/base/log.h"
+#include "framework/base/escape.h"
 
 namespace millrace {
 namespace {
@@ -159,7 +159,7 @@ void Print(const ordered_json& out, const ClusterTree& tree, const ShardStates& 
   }
   const auto troubles = Troubles(tree, shards, SystemClock().WallNow());
   if (!troubles.empty()) PrintLine("");
-  for (const std::string& line : troubles) PrintLine("! " + EscapeControls(line));
+  for (const std::string& line : troubles) PrintLine("! " + Escape(line));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ Result<ExitCode> Set(ClusterConnection& cluster, const ConfigNode& node, const s
   if (!version) return Fail(version.error());
   const std::string words = "config/" + node.part + " is now version " + std::to_string(*version) +
                             "; it is in force on every worker within 2 s";
-  PrintLine(json ? ordered_json{{"part", node.part}, {"version", *version}}.dump() : words);
+  PrintLine(json ? JsonText({{"part", node.part}, {"version", *version}}) : words);
   if (node.part == "shards")
     PrintNote("all workers serve these shards, whatever store they were started with");
   return ExitCode::Done;

@@ -10,7 +10,8 @@
 #include "coordinator/app/shards.h"
 #include "coordinator/app/terminal.h"
 #include "coordinator/app/text_table.h"
-#include "framework/base/log.h"
+#include "coordinator/coordination/json_text.h"
+#include "framework/base/escape.h"
 #include "framework/handler_kit/local_run.h"
 #include "framework/worker/handler_secrets.h"
 
@@ -53,19 +54,19 @@ std::string EffectText(const LocalReport& report) {
 }
 
 void PrintReport(const LocalReport& report) {
-  for (const LocalLogLine& line : report.log) PrintNote("log: " + EscapeControls(line.message));
+  for (const LocalLogLine& line : report.log) PrintNote("log: " + Escape(line.message));
   for (const LocalStatement& statement : report.statements) {
     const std::string effect =
         statement.error.empty() ? Count(statement.affected + statement.rows, "row", "rows") : statement.error;
-    PrintNote("sql: " + EscapeControls(statement.sql) + "  → " + EscapeControls(effect));
+    PrintNote("sql: " + Escape(statement.sql) + "  → " + Escape(effect));
   }
   for (const NewTask& task : report.submitted)
-    PrintNote("submits: " + task.handler + " " + EscapeControls(task.params));
-  for (const auto& [index, text] : report.progress) PrintNote("progress: " + EscapeControls(text));
+    PrintNote("submits: " + task.handler + " " + Escape(task.params));
+  for (const auto& [index, text] : report.progress) PrintNote("progress: " + Escape(text));
   for (const Outcome& outcome : report.outcomes) {
-    const std::string why = outcome.text.empty() ? "" : ": " + EscapeControls(outcome.text);
+    const std::string why = outcome.text.empty() ? "" : ": " + Escape(outcome.text);
     const std::string error_class =
-        outcome.error_class.empty() ? "" : " [" + EscapeControls(outcome.error_class) + "]";
+        outcome.error_class.empty() ? "" : " [" + Escape(outcome.error_class) + "]";
     PrintLine(WordOf(outcome.kind) + error_class + why + " (" + ElapsedText(report.took) + ")");
   }
   if (const std::string effect = EffectText(report); !effect.empty()) PrintNote(effect);
@@ -117,7 +118,7 @@ Result<ExitCode> RunHandlerList(const CommonFlags& common) {
                      {"plugin", info.plugin},
                      {"file", info.file}});
     }
-    PrintLine(ordered_json{{"handlers", out}}.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+    PrintLine(JsonText({{"handlers", out}}));
     return ExitCode::Done;
   }
   TextTable table{{{"handler"}, {"plugin"}, {"batch", true}, {"what it does"}}, {}};
@@ -161,7 +162,7 @@ Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
     return Fail(unknown ? ErrorCode::Invalid : report.error().code, report.error().message);
   }
   if (options.common.json) {
-    PrintLine(ToJson(*report).dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+    PrintLine(JsonText(ToJson(*report)));
   } else {
     PrintReport(*report);
   }

@@ -9,7 +9,7 @@
 
 #include "coordinator/app/csv_reader.h"
 #include "coordinator/app/json_row.h"
-#include "framework/base/log.h"
+#include "framework/base/escape.h"
 #include "framework/base/suggest.h"
 
 namespace millrace {
@@ -49,15 +49,14 @@ Result<Columns> MakeColumns(std::vector<std::string> names, const std::string& k
   for (const std::string& name : names) {
     if (name.empty()) return Fail(ErrorCode::Invalid, where + ": a column has no name; name every column");
     if (!seen.insert(name).second) {
-      return Fail(ErrorCode::Invalid,
-                  where + ": two columns are named '" + EscapeControls(name) + "'; rename one");
+      return Fail(ErrorCode::Invalid, where + ": two columns are named '" + Escape(name) + "'; rename one");
     }
   }
   if (!key_column.empty()) {
     const auto found = std::find(names.begin(), names.end(), key_column);
     if (found == names.end()) {
       std::string all;
-      for (const std::string& name : names) all += (all.empty() ? "" : ", ") + EscapeControls(name);
+      for (const std::string& name : names) all += (all.empty() ? "" : ", ") + Escape(name);
       const std::string hint = DidYouMean(key_column, names);
       return Fail(ErrorCode::Invalid, where + ": there is no column '" + key_column + "' for --key-column" +
                                           (hint.empty() ? "; the columns are " + all : hint));

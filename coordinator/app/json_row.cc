@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "framework/base/log.h"
+#include "framework/base/escape.h"
 #include "framework/base/suggest.h"
 #include "framework/base/time_text.h"
 
@@ -62,7 +62,7 @@ std::size_t SignificantDigits(std::string_view text) {
 std::string JsonProblem(const nlohmann::json::exception& error) {
   std::string_view message = error.what();
   if (const auto at = message.find("at line"); at != std::string_view::npos) message = message.substr(at);
-  return EscapeControls(Shorten(message, 200));
+  return Escape(Shorten(message, 200));
 }
 
 Result<ordered_json> ParseJson(std::string_view text) {
@@ -174,8 +174,8 @@ Result<NewTask> LineToTask(std::string_view line, const NewTask& defaults, const
   if (wrapped) {
     for (const auto& [name, member] : value->items()) {
       if (std::find(kMembers.begin(), kMembers.end(), name) == kMembers.end()) {
-        return Fail(ErrorCode::Invalid, "unknown member '" + EscapeControls(Shorten(name, 80)) +
-                                            "' beside 'params'" + DidYouMean(name, kMembers));
+        return Fail(ErrorCode::Invalid, "unknown member '" + Escape(Shorten(name, 80)) + "' beside 'params'" +
+                                            DidYouMean(name, kMembers));
       }
       if (auto read = ReadMember(name, member, task); !read) return Fail(read.error());
     }

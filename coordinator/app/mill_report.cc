@@ -5,6 +5,7 @@
 
 #include "coordinator/app/progress_line.h"
 #include "coordinator/app/terminal.h"
+#include "coordinator/coordination/json_text.h"
 
 namespace millrace {
 namespace {
@@ -84,7 +85,7 @@ void PrintSummary(const MillFlags& flags, const Result<MillSummary>& all, const 
                   Micros took, WorkerEnd end) {
   if (!all && !all.error().message.empty()) PrintNote("the totals can't be read now: " + all.error().message);
   if (flags.common.json) {
-    PrintLine(SummaryJson(all, now, took, end).dump());
+    PrintLine(JsonText(SummaryJson(all, now, took, end)));
     return;
   }
   const std::uint64_t ended = now.succeeded + now.failed + now.cancelled;

@@ -4,6 +4,7 @@
 #include "coordinator/app/commands.h"
 #include "coordinator/app/shards.h"
 #include "coordinator/app/terminal.h"
+#include "coordinator/coordination/json_text.h"
 
 namespace millrace {
 namespace {
@@ -128,8 +129,7 @@ Result<ExitCode> RunSchemaCheck(const SchemaOptions& options) {
     }
   }
   if (options.common.json) {
-    PrintLine(nlohmann::ordered_json{{"ok", out.empty()}, {"findings", out}}.dump(
-        -1, ' ', false, nlohmann::json::error_handler_t::replace));
+    PrintLine(JsonText({{"ok", out.empty()}, {"findings", out}}));
   }
   return out.empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }

@@ -11,6 +11,7 @@
 #include "coordinator/app/status_line.h"
 #include "coordinator/app/submitter.h"
 #include "coordinator/app/terminal.h"
+#include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
 #include "framework/files/paths.h"
 
@@ -157,7 +158,7 @@ nlohmann::ordered_json ToJson(const std::string& shard, const std::string& table
 void Report(const SubmitOptions& options, const std::string& shard, const std::string& table,
             const SubmitTotals& totals) {
   if (options.common.json) {
-    PrintLine(ToJson(shard, table, totals).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    PrintLine(JsonText(ToJson(shard, table, totals)));
     return;
   }
   PrintProblems(options, totals);

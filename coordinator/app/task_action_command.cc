@@ -8,6 +8,7 @@
 #include "coordinator/app/status_line.h"
 #include "coordinator/app/task_lookup.h"
 #include "coordinator/app/terminal.h"
+#include "coordinator/coordination/json_text.h"
 
 namespace millrace {
 namespace {
@@ -153,7 +154,7 @@ Result<std::uint64_t> ActOnAll(Desks& desks, const TaskActionOptions& options, c
 
 void PrintResult(const TaskActionOptions& options, std::uint64_t matched, std::uint64_t changed) {
   if (options.choice.common.json) {
-    PrintLine(nlohmann::ordered_json{{"matched", matched}, {"changed", changed}}.dump());
+    PrintLine(JsonText({{"matched", matched}, {"changed", changed}}));
   } else {
     PrintLine(Count(changed, "task", "tasks") + " " + WordsOf(options.action).past);
   }

@@ -80,7 +80,7 @@ std::string TaskToText(const std::string& shard, const TaskRecord& record, WallT
       {"task", ToString(TaskName{shard, task.key})},
       {"state", std::string(ToString(task.state)) + (task.cancel ? " (asked to stop)" : "")},
       {"handler", task.handler},
-      {"params", task.params},
+      {"params", task.params, true},
       {"key", task.biz_key},
       {"batch", task.batch},
       {"priority", std::to_string(task.priority)},
@@ -95,7 +95,7 @@ std::string TaskToText(const std::string& shard, const TaskRecord& record, WallT
       {"crashes", NumberText(task.crashes)},
       {"result", record.result},
       {"last error", task.last_error},
-      {"progress", task.progress},
+      {"progress", task.progress, ordered_json::accept(task.progress)},
   });
   if (record.attempts.empty()) return text;
   TextTable table{{{"attempt", true}, {"when"}, {"worker"}, {"how"}, {"class"}, {"why"}}, {}};

@@ -11,7 +11,7 @@
 #include "coordinator/app/task_why.h"
 #include "coordinator/app/terminal.h"
 #include "coordinator/coordination/json_text.h"
-#include "framework/base/log.h"
+#include "framework/base/escape.h"
 
 namespace millrace {
 namespace {
@@ -91,7 +91,7 @@ Result<ExitCode> RunTaskWhy(const TaskChoice& choice) {
     return ExitCode::Done;
   }
   PrintLine(ToString(*name) + " is " + ToString(facts->record.task.state) + ".");
-  for (const std::string& sentence : sentences) PrintLine("  " + EscapeControls(sentence));
+  for (const std::string& sentence : sentences) PrintLine("  " + Escape(sentence));
   return ExitCode::Done;
 }
 

@@ -5,17 +5,28 @@
 
 #include <cstdio>
 
-#include "framework/base/log.h"
+#include "framework/base/escape.h"
 
 namespace millrace {
 namespace {
 
 constexpr bool Continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
+// The last net: whatever a caller forgot, nothing but text and line feeds reaches the terminal.
+std::string SafeLines(std::string_view text) {
+  std::string safe;
+  while (true) {
+    const auto end = text.find('\n');
+    safe += Escape(text.substr(0, end), Backslash::Kept) + '\n';
+    if (end == std::string_view::npos) return safe;
+    text.remove_prefix(end + 1);
+  }
+}
+
 void Write(std::FILE* file, std::string_view text) {
+  const std::string safe = SafeLines(text);
   if (file == stderr && ErrorIsTerminal()) std::fputs(kClearLine, stderr);
-  std::fwrite(text.data(), 1, text.size(), file);
-  std::fputc('\n', file);
+  std::fwrite(safe.data(), 1, safe.size(), file);
   std::fflush(file);
 }
 
@@ -33,17 +44,7 @@ std::size_t TerminalWidth() {
   return 80;
 }
 
-void PrintError(std::string_view message) {
-  std::string text = "millrace: ";
-  while (!message.empty()) {
-    const auto end = message.find('\n');
-    text += EscapeControls(message.substr(0, end));
-    if (end == std::string_view::npos) break;
-    text += '\n';
-    message.remove_prefix(end + 1);
-  }
-  Write(stderr, text);
-}
+void PrintError(std::string_view message) { Write(stderr, "millrace: " + std::string(message)); }
 
 void PrintNote(std::string_view text) { Write(stderr, text); }
 void PrintLine(std::string_view text) { Write(stdout, text); }
@@ -55,7 +56,7 @@ std::size_t DisplayWidth(std::string_view text) {
 }
 
 std::string Fit(std::string_view text, std::size_t width) {
-  std::string safe = EscapeControls(text);
+  std::string safe = Escape(text, Backslash::Kept);
   if (DisplayWidth(safe) <= width) return safe;
   if (width == 0) return {};
   std::size_t end = 0;

@@ -16,16 +16,19 @@ inline constexpr const char* kClearLine = "\r\x1b[2K";
 // Columns of the terminal at standard error or output; 80 where it is not known.
 std::size_t TerminalWidth();
 
-// For people: `millrace: ` and the message to standard error, line by line, control characters escaped.
+// All that is printed is escaped line by line, and backslashes are kept: what quotes foreign text escapes it
+// there, one to one (see framework/base/escape.h).
+//
+// For people: `millrace: ` and the message to standard error.
 void PrintError(std::string_view message);
 // A line on standard error that is not an error.
 void PrintNote(std::string_view text);
-// A line, or lines, on standard output; as they are.
+// A line, or lines, on standard output.
 void PrintLine(std::string_view text);
 
 // Columns that the text takes, counting each code point as one.
 std::size_t DisplayWidth(std::string_view text);
-// Escaped, and cut to `width` columns with a `…`.
+// Cut to `width` columns with a `…`; what no terminal may get is escaped, and what was escaped stays.
 std::string Fit(std::string_view text, std::size_t width);
 
 // 16,049

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "coordinator/app/terminal.h"
-#include "framework/base/log.h"
+#include "framework/base/escape.h"
 
 namespace millrace {
 namespace {
@@ -18,6 +18,13 @@ std::string Pad(const std::string& text, std::size_t width, bool right) {
 
 void TrimRight(std::string& line) { line.erase(line.find_last_not_of(' ') + 1); }
 
+std::string Shown(const TextField& field) {
+  if (!field.json) return Escape(field.value);
+  std::string line = EscapeJson(field.value);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
 }  // namespace
 
 std::string TextTable::Text(std::size_t width) const {
@@ -25,7 +32,7 @@ std::string TextTable::Text(std::size_t width) const {
   for (const Column& column : columns) cells[0].push_back(column.title);
   for (const auto& row : rows) {
     cells.emplace_back();
-    for (const std::string& cell : row) cells.back().push_back(EscapeControls(cell));
+    for (const std::string& cell : row) cells.back().push_back(Escape(cell));
   }
   std::vector<std::size_t> widths(columns.size(), 0);
   for (const auto& row : cells) {
@@ -48,13 +55,13 @@ std::string TextTable::Text(std::size_t width) const {
   return text;
 }
 
-std::string FieldText(const std::vector<std::pair<std::string, std::string>>& fields) {
+std::string FieldText(const std::vector<TextField>& fields) {
   std::size_t width = 0;
-  for (const auto& [name, value] : fields) width = std::max(width, name.size());
+  for (const TextField& field : fields) width = std::max(width, field.name.size());
   std::string text;
-  for (const auto& [name, value] : fields) {
-    if (value.empty()) continue;
-    text += (text.empty() ? "" : "\n") + Pad(name, width, false) + "  " + EscapeControls(value);
+  for (const TextField& field : fields) {
+    if (field.value.empty()) continue;
+    text += (text.empty() ? "" : "\n") + Pad(field.name, width, false) + "  " + Shown(field);
   }
   return text;
 }

@@ -18,7 +18,13 @@ struct TextTable {
   std::string Text(std::size_t width) const;
 };
 
-// `name   value` lines with the names aligned; rows with an empty value are left out. Values may have lines.
-std::string FieldText(const std::vector<std::pair<std::string, std::string>>& fields);
+struct TextField {
+  std::string name;
+  std::string value;  // any text; it is escaped
+  bool json = false;  // it is JSON and shown as such, so that it can be copied
+};
+
+// `name   value` lines with the names aligned; rows with an empty value are left out.
+std::string FieldText(const std::vector<TextField>& fields);
 
 }  // namespace millrace

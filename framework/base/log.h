@@ -34,7 +34,4 @@ inline void LogError(std::string_view e, std::initializer_list<LogField> f = {})
 // Once, in main: log to standard error, lines below `least` dropped.
 void StartLogging(const char* program, LogLevel least);
 
-// Control characters and invalid UTF-8 as \xNN, \n, \t; the rest unchanged.
-std::string EscapeControls(std::string_view text);
-
 }  // namespace millrace

@@ -1,4 +1,5 @@
 #include "framework/base/log_line.h"
+#include "framework/base/escape.h"
 
 #include <cstdio>
 
@@ -12,7 +13,7 @@ bool NeedsQuotes(std::string_view value) {
 std::string Quoted(std::string_view value) {
   std::string quoted = "\"";
   for (char c : value) {
-    if (c == '"') quoted += '\\';
+    if (c == '"') quoted += '\\';  // a backslash before it is a doubled one
     quoted += c;
   }
   return quoted + '"';
@@ -49,12 +50,12 @@ char LetterOf(LogLevel level) {
 
 std::string LogLine(WallTime at, LogLevel level, std::string_view event,
                     std::initializer_list<LogField> fields) {
-  std::string line = Stamp(at) + ' ' + LetterOf(level) + ' ' + EscapeControls(event);
+  std::string line = Stamp(at) + ' ' + LetterOf(level) + ' ' + Escape(event);
   for (const LogField& field : fields) {
     line += ' ';
     line += field.key;
     line += '=';
-    const std::string value = EscapeControls(field.value);
+    const std::string value = Escape(field.value);
     line += NeedsQuotes(value) ? Quoted(value) : value;
   }
   return line;

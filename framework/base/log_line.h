@@ -11,8 +11,8 @@
 namespace millrace {
 
 // `2026-11-20T18:00:00.123Z I worker started worker=w1 shards=2`: UTC to the millisecond, so that columns
-// align; I, W or E for the level; the event and its fields with control characters escaped. Values that are
-// empty or hold a space, `"` or `=` stand in quotes.
+// align; I, W or E for the level; the event and its fields escaped (see Escape). Values that are empty or
+// hold a space, `"` or `=` stand in quotes, and a quote in them is `\"`.
 std::string LogLine(WallTime at, LogLevel level, std::string_view event,
                     std::initializer_list<LogField> fields);
 

@@ -9,6 +9,9 @@ namespace millrace {
 // The length of the sequence that `text` (not empty) begins with; 0 if it is not well formed.
 std::size_t Utf8SequenceLength(std::string_view text);
 
+// The code point of one well-formed sequence.
+char32_t Utf8CodePoint(std::string_view sequence);
+
 bool IsUtf8(std::string_view text);
 
 }  // namespace millrace

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "framework/base/log.h"
+#include "framework/base/escape.h"
 #include "framework/base/suggest.h"
 #include "framework/base/time_text.h"
 #include "framework/task/task.h"
@@ -17,7 +17,7 @@ std::string Shown(const KeyPath& path) {
   std::string text;
   for (const std::string& key : path) {
     if (!text.empty()) text += '.';
-    text += EscapeControls(Shorten(key, 80));
+    text += Escape(Shorten(key, 80));
   }
   return text;
 }
@@ -25,7 +25,7 @@ std::string Shown(const KeyPath& path) {
 std::string Shown(const json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
-  return Shorten(EscapeControls(value.dump(-1, ' ', false, json::error_handler_t::replace)), 60);
+  return Shorten(EscapeJson(value.dump(-1, ' ', false, json::error_handler_t::replace)), 60);
 }
 
 std::string Number(double value) { return json(value).dump(); }

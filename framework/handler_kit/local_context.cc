@@ -15,7 +15,7 @@ bool LocalContext::ShouldStop() const { return clock_.Now() >= deadline_; }
 Micros LocalContext::TimeLeft() const { return std::max(Micros::zero(), deadline_ - clock_.Now()); }
 
 void LocalContext::Log(LogLevel level, std::string_view message) {
-  log_.push_back({level, EscapeControls(message)});
+  log_.push_back({level, std::string(message)});
 }
 
 Status LocalContext::SaveProgress(std::size_t index, std::string_view progress) {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-#include "framework/base/log.h"
+#include "framework/base/escape.h"
 #include "framework/task/task.h"
 
 namespace millrace {
@@ -32,7 +32,7 @@ std::string HandlerProblem(const millrace_handler* handler, std::size_t index) {
   if (handler->name == nullptr) return which + " has no name";
   const std::string name(handler->name, ::strnlen(handler->name, kMaxHandlerName + 1));
   if (!IsHandlerName(name)) {
-    return which + " has the bad name '" + EscapeControls(name) +
+    return which + " has the bad name '" + Escape(name) +
            "'; names are [a-z][a-z0-9_.]*, at most 64 characters";
   }
   if (handler->open == nullptr || handler->run == nullptr || handler->close == nullptr) {

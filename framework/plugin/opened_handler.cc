@@ -1,4 +1,5 @@
 #include "framework/plugin/opened_handler.h"
+#include "framework/base/escape.h"
 
 #include <exception>
 
@@ -50,7 +51,7 @@ std::int32_t GiveSecret(void* host, millrace_text name, millrace_text* value) no
 
 void TakeRefusal(void* host, millrace_text why) noexcept {
   try {
-    static_cast<Opening*>(host)->refusal = Shorten(EscapeControls(View(why).substr(0, kMaxText)));
+    static_cast<Opening*>(host)->refusal = Shorten(Escape(View(why).substr(0, kMaxText)));
   } catch (...) {
     // Only for want of memory: the refusal then has no reason.
   }
@@ -67,7 +68,7 @@ Result<std::unique_ptr<HandlerInstance>> OpenHandler(const millrace_handler& des
   try {
     instance = descriptor.open(&open);
   } catch (const std::exception& exception) {
-    opening.refusal = Shorten(EscapeControls(exception.what()));
+    opening.refusal = Shorten(Escape(exception.what()));
   } catch (...) {
     opening.refusal = "it threw something that is not a std::exception";
   }

@@ -1,7 +1,5 @@
 #include "framework/plugin/outcome_reader.h"
 
-#include "framework/base/log.h"
-
 namespace millrace {
 namespace {
 
@@ -9,10 +7,6 @@ constexpr std::int64_t kLatestTime =
     253'402'300'799'000'000;  // 9999-12-31T23:59:59Z, as far as a DATETIME goes
 constexpr std::int64_t kLongestDelay = 100LL * 366 * 86'400 * 1'000'000;
 constexpr std::size_t kMaxErrorClass = 64;
-
-std::string Harmless(const millrace_text& text, std::size_t limit) {
-  return Shorten(EscapeControls(View(text).substr(0, limit)), limit);
-}
 
 bool HasTime(OutcomeKind kind) { return kind == OutcomeKind::Retry || kind == OutcomeKind::Snooze; }
 
@@ -54,8 +48,8 @@ Outcome ReadOutcome(const millrace_outcome* raw) {
   }
   Outcome outcome;
   outcome.kind = kKinds[raw->kind];
-  outcome.text = Harmless(raw->text, kMaxText);
-  outcome.error_class = Harmless(raw->error_class, kMaxErrorClass);
+  outcome.text = Storable(View(raw->text));
+  outcome.error_class = Storable(View(raw->error_class), kMaxErrorClass);
   if (HasTime(outcome.kind) && !ReadTime(*raw, outcome)) {
     return BadOutcome("its time or delay is impossible (" + std::to_string(raw->at_us) + " us, delay " +
                       std::to_string(raw->delay_us) + " us)");

@@ -16,7 +16,7 @@ inline millrace_text ToText(std::string_view text) { return {text.data(), text.s
 // A Retry of class `bad_outcome`, for a handler that broke its contract.
 Outcome BadOutcome(std::string why);
 
-// Texts are made harmless and cut to kMaxText; an unknown kind, an impossible time or a struct too small give
+// Texts are made storable; an unknown kind, an impossible time or a struct too small give
 // a BadOutcome.
 Outcome ReadOutcome(const millrace_outcome* outcome);
 

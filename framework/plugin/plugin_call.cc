@@ -223,7 +223,7 @@ std::vector<Outcome> PluginCall::Run(const millrace_handler& handler, void* inst
   for (std::optional<Outcome>& outcome : outcomes_) {
     if (!thrown.empty()) {
       // It may have stopped anywhere: what it said before does not count.
-      outcomes.push_back({OutcomeKind::Retry, Shorten(EscapeControls(thrown)), {}, {}, "exception"});
+      outcomes.push_back({OutcomeKind::Retry, Storable(thrown), {}, {}, "exception"});
     } else if (outcome) {
       outcomes.push_back(*std::move(outcome));
     } else {

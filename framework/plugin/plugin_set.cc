@@ -3,7 +3,6 @@
 #include <map>
 #include <utility>
 
-#include "framework/base/log.h"
 #include "framework/base/suggest.h"
 #include "framework/plugin/library.h"
 #include "framework/plugin/opened_handler.h"
@@ -34,10 +33,9 @@ class LoadedPluginSet final : public PluginSet {
 Status LoadedPluginSet::Add(const millrace_plugin& plugin, const std::string& file) {
   for (std::size_t i = 0; i < plugin.handler_count; ++i) {
     const millrace_handler& handler = *plugin.handlers[i];
-    const std::string summary =
-        handler.summary == nullptr ? "" : EscapeControls(Shorten(handler.summary, 200));
+    const std::string summary = handler.summary == nullptr ? "" : Shorten(handler.summary, 200);
     const HandlerInfo info{handler.name, summary, handler.max_batch,
-                           EscapeControls(plugin.name) + " " + EscapeControls(plugin.version), file};
+                           plugin.name + std::string(" ") + plugin.version, file};
     const auto [place, added] = handlers_.try_emplace(info.name, LoadedHandler{info, &handler});
     if (!added) {
       return Fail(ErrorCode::Invalid, "the handler '" + info.name + "' of the plugin '" + file +

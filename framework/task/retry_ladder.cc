@@ -2,23 +2,14 @@
 
 #include <algorithm>
 
-#include "framework/base/log.h"
-#include "framework/base/utf8.h"
-
 namespace millrace {
 namespace {
-
-// A handler's text as the databases take it: bytes that are no UTF-8 would be refused, and the outcome with
-// them.
-std::string Storable(const std::string& text, std::size_t limit) {
-  return Shorten(IsUtf8(text) ? text : EscapeControls(text), limit);
-}
 
 Settlement Base(const Task& task, const Outcome& outcome) {
   Settlement settlement;
   settlement.key = task.key;
   settlement.attempt = task.attempt;
-  settlement.text = Storable(outcome.text, kMaxText);
+  settlement.text = Storable(outcome.text);
   settlement.error_class = Storable(outcome.error_class, 64);
   settlement.handler = task.handler;
   settlement.biz_key = task.biz_key;

@@ -1,5 +1,7 @@
 #include "framework/task/task.h"
 
+#include "framework/base/escape.h"
+
 #include <charconv>
 
 namespace millrace {
@@ -107,6 +109,10 @@ std::string Shorten(std::string_view text, std::size_t limit) {
   std::size_t end = limit;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   return std::string(text.substr(0, end));
+}
+
+std::string Storable(std::string_view text, std::size_t limit) {
+  return Shorten(EscapeBroken(Shorten(text, limit)), limit);
 }
 
 }  // namespace millrace

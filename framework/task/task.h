@@ -104,4 +104,8 @@ inline std::size_t TextBytes(const Task& task) {
 // `text` cut to `limit` bytes without splitting a UTF-8 sequence.
 std::string Shorten(std::string_view text, std::size_t limit = kMaxText);
 
+// A handler's text as every database takes it (see EscapeBroken), cut likewise. For people it is escaped
+// where it is shown.
+std::string Storable(std::string_view text, std::size_t limit = kMaxText);
+
 }  // namespace millrace

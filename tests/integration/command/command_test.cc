@@ -51,6 +51,28 @@ TEST_F(CommandTest, AShardThatIsAwayHidesNoOther) {
   EXPECT_THAT(Run("task cancel main/tasks/1 --config two.json").output, HasSubstr("1 task cancelled"));
 }
 
+// C2 9B begins a command of the terminal, E2 80 AE writes from right to left.
+TEST_F(CommandTest, NothingOfAKeyOrOfAProgramsOutputSteersTheTerminal) {
+  Write("evil.json", R"({"handlers":{"exec":{"options":{"program":"/bin/sh",
+      "args":["-c","printf 'lines\\nof \\302\\2332J \\342\\200\\256 \\377' >&2; exit 3"]}}}})");
+  Write("t.jsonl",
+        "{\"params\":{},\"key\":\"k\xC2\x9B"
+        "2J\xE2\x80\xAE\\\\\"}");
+  Run("submit --handler exec --from t.jsonl");
+  std::string all = Run("run --until-idle --config evil.json --verbose").output;
+  for (const char* command :
+       {"task list", "task show 1", "task why 1", "task list --json", "task show 1 --json"}) {
+    const ProcessResult result = Run(command);
+    EXPECT_EQ(result.exit_code, 0) << command << result.output;
+    all += result.output;
+  }
+  for (const char* unsafe : {"\xC2\x9B", "\xE2\x80\xAE", "\xFF", "\x1b"})
+    EXPECT_EQ(all.find(unsafe), all.npos);
+  EXPECT_THAT(Run("task list").output, HasSubstr(R"(k\u{9b}2J\u{202e}\\)"));
+  EXPECT_THAT(Run("task list --json").output, HasSubstr(R"("key":"k\u009b2J\u202e\\")"));
+  EXPECT_THAT(Run("task show 1").output, HasSubstr(R"(lines\nof \u{9b}2J \u{202e} \\xff)"));
+}
+
 TEST_F(CommandTest, HoldsReleasesAndCancels) {
   Run("submit --handler noop --key k");
   EXPECT_THAT(Run("task hold 1").output, HasSubstr("1 task held"));

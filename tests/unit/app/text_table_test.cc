@@ -38,6 +38,19 @@ TEST(TextTableTest, ShowsControlCharactersAsText) {
   EXPECT_EQ(table.Text(0), "about\ntwo\\nlines\\x1b[2J");
 }
 
+TEST(TextTableTest, AValueThatIsCutIsEscapedOnce) {
+  const TextTable table{{{"key"}, {"about"}},
+                        {{R"(a\b)",
+                          "\xE2\x80\xAE"
+                          "abc"
+                          R"(\)"}}};
+  EXPECT_EQ(table.Text(0), "key   about\na\\\\b  \\u{202e}abc\\\\");
+}
+
+TEST(FieldTextTest, JsonStaysJsonThatCanBeCopied) {
+  EXPECT_EQ(FieldText({{"params", "{\n\"a\":\"x\\ny\xC2\x9B\"}", true}}), R"(params  { "a":"x\ny\u009b"})");
+}
+
 TEST(FieldTextTest, AlignsValuesAndLeavesOutEmptyOnes) {
   EXPECT_EQ(FieldText({{"task", "a/b/1"}, {"key", ""}, {"last error", "why"}}),
             "task        a/b/1\n"

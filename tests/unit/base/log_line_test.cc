@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "any_text.h"
 #include "framework/base/time_text.h"
+#include "framework/base/utf8.h"
 
 namespace millrace {
 namespace {
@@ -25,6 +27,33 @@ TEST(LogLineTest, TheTimeIsAlwaysOfOneWidth) {
 TEST(LogLineTest, IsOneLineWhateverTheValuesHold) {
   EXPECT_EQ(LogLine(kAt, LogLevel::Info, "a\nb", {{"why", "two\nlines\x1b[0m"}}),
             "2026-11-20T18:00:00.123Z I a\\nb why=two\\nlines\\x1b[0m");
+}
+
+TEST(LogLineTest, ABackslashBeforeAQuoteEndsNoValue) {
+  EXPECT_EQ(LogLine(kAt, LogLevel::Info, "e", {{"why", R"(a\" task=1)"}, {"end", R"(x\)"}, {"s", R"(a b\)"}}),
+            R"(2026-11-20T18:00:00.123Z I e why="a\\\" task=1" end=x\\ s="a b\\")");
+}
+
+// The value that begins at `at`, as a reader finds its end; `at` goes behind it.
+std::string Field(const std::string& line, std::size_t& at) {
+  const std::size_t begin = at;
+  const bool quoted = line[at] == '"';
+  if (quoted) ++at;
+  while (at < line.size() && line[at] != (quoted ? '"' : ' ')) at += line[at] == '\\' ? 2 : 1;
+  if (quoted) ++at;
+  return line.substr(begin, at - begin);
+}
+
+TEST(LogLineTest, NoValueIsReadAsAnotherField) {
+  EXPECT_TRUE(rc::check([] {
+    const std::string value = *AnyText();
+    const std::string line = LogLine(kAt, LogLevel::Info, "e", {{"value", value}, {"next", "n"}});
+    RC_ASSERT(HoldsNothingUnsafe(line));
+    RC_ASSERT(IsUtf8(line));
+    std::size_t at = line.find("value=") + 6;
+    Field(line, at);
+    RC_ASSERT(line.substr(at) == " next=n");
+  }));
 }
 
 TEST(LogLineTest, QuotesValuesThatWouldReadAsFields) {

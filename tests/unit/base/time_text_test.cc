@@ -54,12 +54,6 @@ TEST(TimeTextTest, DurationsComeBackAsTheyWere) {
   }
 }
 
-TEST(LogEscapeTest, ControlsAndBrokenUtf8AreShownAndTheRestIsKept) {
-  EXPECT_EQ(EscapeControls("a\nb\tc\rd\x1b[0m\x7f"), "a\\nb\\tc\\rd\\x1b[0m\\x7f");
-  EXPECT_EQ(EscapeControls("grün – ok"), "grün – ok");
-  EXPECT_EQ(EscapeControls("\xff\xc3"), "\\xff\\xc3");
-}
-
 TEST(RandomTest, ASeedFixesTheSequence) {
   Random one(42);
   Random other(42);

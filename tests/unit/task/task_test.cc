@@ -46,6 +46,14 @@ TEST(TaskTest, ShortenNeverSplitsASequence) {
   EXPECT_EQ(Shorten("abü", 4), "abü");
 }
 
+TEST(StorableTest, KeepsWhatADatabaseTakesAndEscapesWhatNoneDoes) {
+  EXPECT_EQ(Storable("two\nlines\x1b[0m é"), "two\nlines\x1b[0m é");
+  EXPECT_EQ(Storable("a\xff\n"), "a\\xff\n");
+  EXPECT_EQ(Storable(std::string("a\0b", 3)), R"(a\x00b)");
+  EXPECT_EQ(Storable("abü", 3), "ab") << "a character that is cut is no broken byte";
+  EXPECT_EQ(Storable(std::string(4096, 'x') + "ü", 4097).size(), 4096U);
+}
+
 TEST(TaskTest, StatesAreReadBack) {
   EXPECT_EQ(ParseTaskState("failed").value(), TaskState::Failed);
   EXPECT_FALSE(ParseTaskState("done"));
