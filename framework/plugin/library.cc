@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "framework/base/escape.h"
+#include "framework/plugin/abi.h"
 #include "framework/task/task.h"
 
 namespace millrace {
@@ -25,9 +26,9 @@ bool IsShortText(const char* text) {
 std::string HandlerProblem(const millrace_handler* handler, std::size_t index) {
   const std::string which = "its handler " + std::to_string(index + 1);
   if (handler == nullptr) return which + " is a null pointer";
-  if (handler->struct_size < sizeof(millrace_handler)) {
+  if (handler->struct_size < kFirstSize<millrace_handler>) {
     return which + " has a descriptor of " + std::to_string(handler->struct_size) + " bytes where " +
-           std::to_string(sizeof(millrace_handler)) + " are needed";
+           std::to_string(kFirstSize<millrace_handler>) + " are needed";
   }
   if (handler->name == nullptr) return which + " has no name";
   const std::string name(handler->name, ::strnlen(handler->name, kMaxHandlerName + 1));
@@ -102,9 +103,9 @@ std::string DescriptorProblem(const millrace_plugin* plugin) {
            ", and this program wants version " + std::to_string(MILLRACE_ABI_VERSION) +
            "; rebuild it against the <millrace/plugin.h> of this program";
   }
-  if (plugin->struct_size < sizeof(millrace_plugin)) {
+  if (plugin->struct_size < kFirstSize<millrace_plugin>) {
     return "has a descriptor of " + std::to_string(plugin->struct_size) + " bytes where " +
-           std::to_string(sizeof(millrace_plugin)) +
+           std::to_string(kFirstSize<millrace_plugin>) +
            " are needed; rebuild it against the <millrace/plugin.h> of this "
            "program";
   }

@@ -1,5 +1,7 @@
 #include "framework/plugin/outcome_reader.h"
 
+#include "framework/plugin/abi.h"
+
 namespace millrace {
 namespace {
 
@@ -38,9 +40,10 @@ Outcome BadOutcome(std::string why) {
   return outcome;
 }
 
-Outcome ReadOutcome(const millrace_outcome* raw) {
-  if (raw == nullptr) return BadOutcome("it is a null pointer");
-  if (raw->struct_size < sizeof(millrace_outcome)) return BadOutcome("its struct is too small");
+Outcome ReadOutcome(const millrace_outcome* given) {
+  if (given == nullptr) return BadOutcome("it is a null pointer");
+  const auto raw = ReadStruct(given);
+  if (!raw) return BadOutcome("its struct is too small");
   constexpr OutcomeKind kKinds[] = {OutcomeKind::Done, OutcomeKind::Retry, OutcomeKind::Fail,
                                     OutcomeKind::Snooze, OutcomeKind::Skip};
   if (raw->kind < MILLRACE_DONE || raw->kind > MILLRACE_SKIP) {

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "framework/base/utf8.h"
+#include "framework/plugin/abi.h"
 #include "framework/plugin/outcome_reader.h"
 
 namespace millrace {
@@ -71,8 +72,9 @@ void DeliverRows(const SqlResult& result, millrace_row_fn row, void* receiver) {
   }
 }
 
-Result<NewTask> ReadNewTask(const millrace_new_task* raw) {
-  if (raw == nullptr || raw->struct_size < sizeof(millrace_new_task)) {
+Result<NewTask> ReadNewTask(const millrace_new_task* given) {
+  const auto raw = ReadStruct(given);
+  if (!raw) {
     return Fail(ErrorCode::Invalid, "the new task's struct is missing or too small; rebuild the plugin");
   }
   NewTask task;

@@ -4,7 +4,12 @@
  * A plugin exports one function, millrace_plugin_entry, which returns a descriptor with static lifetime.
  * The descriptor is checked (magic, ABI version, sizes, names) before anything else in the plugin is called.
  * Rules: no exception crosses this border; texts are UTF-8, not terminated, and live for the call they are
- * passed to; a struct grows at its end only, and struct_size says how much of it the maker knew. */
+ * passed to.
+ * Growth: a struct with a struct_size grows at its end only, without padding there, and the size says how
+ * much of it its maker knew. Whoever reads it reads no more than that (MILLRACE_HAS), and takes the rest for
+ * zero, the default of every member that was added. So an older plugin works in a newer host, and a newer one
+ * in an older. millrace_text, millrace_value and millrace_task stand in arrays and never change: what there
+ * is more to know of a task is asked of the host. */
 #ifndef MILLRACE_PLUGIN_H_
 #define MILLRACE_PLUGIN_H_
 
@@ -16,7 +21,11 @@ extern "C" {
 #endif
 
 #define MILLRACE_PLUGIN_MAGIC UINT64_C(0x454341524c4c494d) /* "MILLRACE" */
-#define MILLRACE_ABI_VERSION 1
+#define MILLRACE_ABI_VERSION 1                             /* changes only where no growth will do */
+
+/* Whether the maker of *pointer knew this member: MILLRACE_HAS(millrace_host, host, settle). */
+#define MILLRACE_HAS(type, pointer, member) \
+  ((pointer)->struct_size >= offsetof(type, member) + sizeof((pointer)->member))
 
 typedef struct millrace_text {
   const char* data; /* may be NULL where size is 0 */
