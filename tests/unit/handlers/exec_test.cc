@@ -76,6 +76,18 @@ TEST_F(ExecTest, InputThatIsNotReadIsNoError) {
   EXPECT_EQ(RunScript("true", "", "{\"a\":\"" + std::string(60'000, 'x') + "\"}").kind, OutcomeKind::Done);
 }
 
+// Eight writers, so that the pipe is never found empty.
+TEST_F(ExecTest, AProgramThatKeepsWritingIsStopped) {
+  context_.stop = true;
+  const Outcome outcome = RunScript("for i in 1 2 3 4 5 6 7 8; do yes & done; yes >&2");
+  EXPECT_EQ(outcome.error_class, "stopped");
+}
+
+TEST_F(ExecTest, AChildThatLeftTheGroupAndKeepsWritingHoldsNobodyUp) {
+  const Outcome outcome = RunScript("for i in 1 2 3 4 5 6 7 8; do setsid yes & done; sleep 0.1; exit 3");
+  EXPECT_EQ(outcome.error_class, "exit_3");
+}
+
 TEST_F(ExecTest, AFloodOfOutputIsBounded) {
   const Outcome outcome = RunScript("head -c 20000000 /dev/zero | tr '\\\\0' x; echo; echo end");
   EXPECT_EQ(outcome.text, "end");
