@@ -5,7 +5,9 @@
 #include <millrace/handler.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 // Once per process, before threads use the library.
 class CurlLibrary {
@@ -29,17 +31,56 @@ inline void Append(CurlList& list, const std::string& line) {
   list.reset(longer);
 }
 
+struct FreeCurlHandle {
+  void operator()(CURL* handle) const { ::curl_easy_cleanup(handle); }
+};
+using CurlHandle = std::unique_ptr<CURL, FreeCurlHandle>;
+
+inline CurlHandle NewCurlHandle() {
+  CurlHandle handle(::curl_easy_init());
+  if (!handle) throw std::bad_alloc();
+  return handle;
+}
+
+// Handles that were used, with their connections, the last one on top: so the next call finds one that is
+// warm. There are as many as there ever were transfers at once. Thread-safe.
+class CurlPool {
+ public:
+  CurlHandle Take() {
+    const std::lock_guard lock(mutex_);
+    if (handles_.empty()) return NewCurlHandle();
+    CurlHandle handle = std::move(handles_.back());
+    handles_.pop_back();
+    return handle;
+  }
+  // Its options are forgotten, its connections kept.
+  void Put(CurlHandle handle) noexcept {
+    ::curl_easy_reset(handle.get());
+    try {
+      const std::lock_guard lock(mutex_);
+      handles_.push_back(std::move(handle));
+    } catch (...) {
+      // Only for want of memory: then it is closed.
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<CurlHandle> handles_;
+};
+
 // One transfer, within the attempt's time and until it should stop. Not thread-safe.
 class CurlTransfer {
  public:
-  explicit CurlTransfer(millrace::Context& context) : handle_(::curl_easy_init()), context_(context) {
-    if (!handle_) throw std::bad_alloc();
-    Set(CURLOPT_NOSIGNAL, 1L);  // else a time-out would interrupt the whole process
-    Set(CURLOPT_ERRORBUFFER, message_);
-    Set(CURLOPT_NOPROGRESS, 0L);
-    Set(CURLOPT_XFERINFOFUNCTION, &CurlTransfer::OnProgress);
-    Set(CURLOPT_XFERINFODATA, this);
+  // By a connection of its own.
+  explicit CurlTransfer(millrace::Context& context) : CurlTransfer(context, nullptr) {}
+  // By a connection of the pool, which outlives it and gets it back.
+  CurlTransfer(millrace::Context& context, CurlPool& pool) : CurlTransfer(context, &pool) {}
+  ~CurlTransfer() {
+    if (pool_ != nullptr) pool_->Put(std::move(handle_));
   }
+  CurlTransfer(const CurlTransfer&) = delete;
+  CurlTransfer& operator=(const CurlTransfer&) = delete;
 
   template <class Value>
   void Set(CURLoption option, Value value) {
@@ -69,10 +110,17 @@ class CurlTransfer {
     return static_cast<CurlTransfer*>(self)->context_.ShouldStop() ? 1 : 0;
   }
 
-  struct Free {
-    void operator()(CURL* handle) const { ::curl_easy_cleanup(handle); }
-  };
-  std::unique_ptr<CURL, Free> handle_;
+  CurlTransfer(millrace::Context& context, CurlPool* pool)
+      : pool_(pool), handle_(pool == nullptr ? NewCurlHandle() : pool->Take()), context_(context) {
+    Set(CURLOPT_NOSIGNAL, 1L);  // else a time-out would interrupt the whole process
+    Set(CURLOPT_ERRORBUFFER, message_);
+    Set(CURLOPT_NOPROGRESS, 0L);
+    Set(CURLOPT_XFERINFOFUNCTION, &CurlTransfer::OnProgress);
+    Set(CURLOPT_XFERINFODATA, this);
+  }
+
+  CurlPool* const pool_;
+  CurlHandle handle_;
   millrace::Context& context_;
   char message_[CURL_ERROR_SIZE] = {};
 };

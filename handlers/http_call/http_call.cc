@@ -59,7 +59,7 @@ class HttpCall final : public millrace::Handler {
     Append(headers, "Idempotency-Key: " + std::string(task.IdempotencyKey()));
 
     Answer answer;
-    CurlTransfer transfer(context);
+    CurlTransfer transfer(context, connections_);
     transfer.Set(CURLOPT_URL, url_.c_str());
     transfer.Set(CURLOPT_PROTOCOLS_STR, "http,https");
     transfer.Set(CURLOPT_HTTPHEADER, headers.get());
@@ -91,14 +91,20 @@ class HttpCall final : public millrace::Handler {
     if (code == CURLE_ABORTED_BY_CALLBACK) {
       return millrace::Retry("stopped before the server had answered").Class("stopped");
     }
-    const char* error_class = code == CURLE_OPERATION_TIMEDOUT ? "timeout" : "connection";
-    return millrace::Retry("no answer from the server: " + transfer.Problem(code)).Class(error_class);
+    const std::string why = "no answer from the server: " + transfer.Problem(code);
+    if (code == CURLE_OPERATION_TIMEDOUT) return millrace::Retry(why).Class("timeout");
+    if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
+      return millrace::Retry(why + "; 'ca_file' names the authorities to trust, if they are not the system's")
+          .Class("certificate");
+    }
+    return millrace::Retry(why).Class("connection");
   }
 
   std::string url_;
   std::string ca_file_;
   std::vector<std::string> headers_ = {"Content-Type: application/json", "Expect:"};
   std::chrono::milliseconds limit_{};
+  CurlPool connections_;
 };
 
 }  // namespace

@@ -11,7 +11,13 @@ namespace {
 constexpr std::int64_t kLongestWait = 7 * 86'400;
 constexpr std::size_t kMostOfBody = 500;
 
-bool MayPass(long status) { return status == 408 || status == 425 || status == 429 || status >= 500; }
+// The statuses that ask for a login or refuse one: a token that has expired is the operator's to renew, and
+// what waits is not to be lost by it.
+bool ConcernsLogin(long status) { return status == 401 || status == 403 || status == 407; }
+
+bool MayPass(long status) {
+  return status == 408 || status == 425 || status == 429 || status >= 500 || ConcernsLogin(status);
+}
 
 // Seconds, or a date of HTTP.
 std::optional<std::int64_t> WaitSeconds(const std::string& retry_after, std::int64_t now) {
@@ -28,7 +34,9 @@ std::optional<std::int64_t> WaitSeconds(const std::string& retry_after, std::int
 }
 
 std::string WithBody(std::string text, const std::string& body) {
-  return body.empty() ? text : text + ": " + body.substr(0, kMostOfBody);
+  std::size_t end = std::min(body.size(), kMostOfBody);
+  while (end > 0 && end < body.size() && (static_cast<unsigned char>(body[end]) & 0xC0) == 0x80) --end;
+  return body.empty() ? text : text + ": " + body.substr(0, end);
 }
 
 }  // namespace

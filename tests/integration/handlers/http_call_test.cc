@@ -44,6 +44,36 @@ TEST_F(HttpCallTest, StatusesBecomeOutcomes) {
   }
 }
 
+TEST_F(HttpCallTest, ARefusedLoginIsRetriedByClassSinceATokenMayBeRenewed) {
+  for (const char* refused : {"/401", "/403", "/407"}) {
+    const Outcome outcome = Post(refused);
+    EXPECT_EQ(outcome.kind, OutcomeKind::Retry) << refused;
+    EXPECT_EQ(outcome.error_class, "http_" + std::string(refused + 1));
+  }
+}
+
+TEST_F(HttpCallTest, AConnectionIsKeptFromOneCallToTheNext) {
+  const auto handler = Open("http_call", R"({"url":"http://)" + server_.Address() + "/200\"}");
+  ASSERT_TRUE(handler) << handler.error().message;
+  const auto connection = [&] {
+    const std::vector<Task> tasks = {SomeTask("http_call", "{}")};
+    EXPECT_EQ((*handler)->Run("main", PointersTo(tasks), context_).at(0).text, "200: answer");
+    const std::string request = server_.NextLine();
+    return request.substr(request.find("\"connection\""));
+  };
+  const std::string first = connection();
+  EXPECT_EQ(connection(), first);
+  EXPECT_EQ(connection(), first);
+}
+
+TEST_F(HttpCallTest, AConnectionThatTheServerHasClosedMeanwhileIsMadeAnew) {
+  const auto handler = Open("http_call", R"({"url":"http://)" + server_.Address() + "/203\"}");
+  ASSERT_TRUE(handler) << handler.error().message;
+  const std::vector<Task> tasks = {SomeTask("http_call", "{}")};
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ((*handler)->Run("main", PointersTo(tasks), context_).at(0).kind, OutcomeKind::Done) << i;
+}
+
 TEST_F(HttpCallTest, RetryAfterIsHonoured) {
   const Outcome outcome = Post("/429");
   EXPECT_EQ(outcome.kind, OutcomeKind::Retry);

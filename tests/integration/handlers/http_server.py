@@ -6,14 +6,17 @@ import time
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # so that connections are kept open
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        request = {"path": self.path, "headers": dict(self.headers), "body": body.decode()}
+        request = {"path": self.path, "headers": dict(self.headers), "body": body.decode(),
+                   "connection": self.client_address[1]}
         print(json.dumps(request), flush=True)
         if self.path == "/slow":
             time.sleep(30)
-            return
-        if self.path == "/hangup":
+        if self.path in ("/slow", "/hangup"):
+            self.close_connection = True
             return
         self.send_response(int(self.path.strip("/")))
         if self.path == "/429":
@@ -24,6 +27,8 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
         self.wfile.write(answer)
+        if self.path == "/203":  # closes its end without a word
+            self.close_connection = True
 
     def log_message(self, *_):
         pass
