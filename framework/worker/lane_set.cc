@@ -1,14 +1,24 @@
 #include "framework/worker/lane_set.h"
 
 #include <set>
+#include <utility>
 
 #include "framework/base/log.h"
 #include "framework/worker/handler_secrets.h"
 
 namespace millrace {
+namespace {
+
+constexpr Micros kSecretsAge = std::chrono::seconds(60);
+
+}  // namespace
 
 LaneSet::LaneSet(LaneParts parts, const PluginSet& plugins, std::shared_ptr<const Config> config, Rules rules)
-    : parts_(parts), plugins_(plugins), rules_(rules), config_(std::move(config)) {}
+    : parts_(parts),
+      plugins_(plugins),
+      rules_(rules),
+      config_(std::move(config)),
+      secrets_read_(parts.clock.Now()) {}
 
 std::shared_ptr<const Config> LaneSet::Current() const {
   MutexLock lock(mutex_);
@@ -38,18 +48,25 @@ Result<LaneSet::Entry> LaneSet::NewEntry(const std::string& type, const HandlerC
   auto handler = Open(type, *wanted);
   if (!handler) return Fail(handler.error());
   auto lane = std::make_unique<Lane>(parts_, type, SetupOf(config, *handler));
-  return Entry{std::move(lane), std::move(*wanted), std::move(*handler), {}};
+  return Entry{std::move(lane), std::move(*wanted), std::move(*handler)};
 }
 
-std::string LaneSet::RefusalOf(const Error& error) const {
-  return rules_.partial && error.code == ErrorCode::NotFound ? "" : error.message;
+std::string LaneSet::RefusalOf(const Error& error, bool configured) const {
+  if (error.code != ErrorCode::NotFound) return error.message + "; it is asked again within a minute";
+  return configured && !rules_.partial ? error.message : "";
+}
+
+OpenRetry LaneSet::RetryAfter(const Error& error, OpenRetry retry) const {
+  if (error.code == ErrorCode::NotFound) return {};
+  retry.Refused(parts_.clock.Now());
+  return retry;
 }
 
 Status LaneSet::OpenConfigured() {
   const std::shared_ptr<const Config> config = Current();
   for (const auto& [type, handler_config] : config->handlers) {
     auto entry = NewEntry(type, handler_config);
-    if (!entry && RefusalOf(entry.error()).empty()) continue;
+    if (!entry && RefusalOf(entry.error(), true).empty()) continue;
     if (!entry) return Fail(entry.error());
     MutexLock lock(mutex_);
     entries_[type] = std::move(*entry);
@@ -68,6 +85,23 @@ void LaneSet::Follow(std::shared_ptr<const Config> config) {
   for (const std::string& type : types) Refresh(type, *config);
 }
 
+void LaneSet::LookAgain() {
+  const BootTime now = parts_.clock.Now();
+  const bool read_secrets = now >= secrets_read_ + kSecretsAge;
+  if (read_secrets) secrets_read_ = now;
+  std::vector<std::string> due;
+  std::shared_ptr<const Config> config;
+  {
+    MutexLock lock(mutex_);
+    config = config_;
+    for (const auto& [type, entry] : entries_) {
+      const bool may_be_new = read_secrets && entry.lane && !config->HandlerFor(type).secrets.empty();
+      if (entry.retry.Due(now) || (may_be_new && !entry.retry.Waits())) due.push_back(type);
+    }
+  }
+  for (const std::string& type : due) Refresh(type, *config, true);
+}
+
 std::optional<LaneSet::Entry> LaneSet::Known(const std::string& type) const {
   MutexLock lock(mutex_);
   const auto known = entries_.find(type);
@@ -75,16 +109,22 @@ std::optional<LaneSet::Entry> LaneSet::Known(const std::string& type) const {
 }
 
 // Foreign code opens and closes handlers here: it may take its time, so nothing is locked meanwhile.
-void LaneSet::Refresh(const std::string& type, const Config& config) {
+void LaneSet::Refresh(const std::string& type, const Config& config, bool again) {
   const HandlerConfig& wanted = config.HandlerFor(type);
   Entry entry = Known(type).value_or(Entry{});
+  if (!again) {
+    entry.refusal.clear();
+    entry.retry = {};
+  }
   if (entry.lane) {
     Reopen(type, wanted, entry);
     entry.lane->Follow(SetupOf(wanted, entry.handler));
   } else if (auto opened = NewEntry(type, wanted)) {
     entry = std::move(*opened);
+    if (again) LogInfo("a handler that had refused to open is open now", {{"type", type}});
   } else {
-    entry.refusal = config.handlers.contains(type) ? RefusalOf(opened.error()) : "";
+    entry.refusal = RefusalOf(opened.error(), config.handlers.contains(type));
+    entry.retry = RetryAfter(opened.error(), entry.retry);
   }
   MutexLock lock(mutex_);
   Entry& known = entries_[type];
@@ -93,7 +133,8 @@ void LaneSet::Refresh(const std::string& type, const Config& config) {
 }
 
 void LaneSet::Reopen(const std::string& type, const HandlerConfig& config, Entry& entry) const {
-  entry.refusal.clear();
+  const std::string refused = std::exchange(entry.refusal, {});
+  const OpenRetry retry = std::exchange(entry.retry, {});
   auto wanted = Wanted(type, config);
   if (wanted && *wanted == entry.opening) return;
   Result<std::shared_ptr<HandlerInstance>> opened =
@@ -101,10 +142,13 @@ void LaneSet::Reopen(const std::string& type, const HandlerConfig& config, Entry
   if (opened) {
     entry.handler = std::move(*opened);
     entry.opening = std::move(*wanted);
-    LogInfo("handler opened anew: its configuration has changed", {{"type", type}});
+    LogInfo("handler opened anew: its configuration or a secret has changed", {{"type", type}});
     return;
   }
-  entry.refusal = opened.error().message + "; the former uses, options and secrets stay in force";
+  entry.retry = RetryAfter(opened.error(), retry);
+  entry.refusal = opened.error().message + "; the former uses, options and secrets stay in force" +
+                  (entry.retry.Waits() ? ", and it is asked again within a minute" : "");
+  if (entry.refusal == refused) return;  // which was logged
   LogWarning("a handler refuses its new configuration", {{"type", type}, {"why", entry.refusal}});
 }
 
@@ -126,6 +170,8 @@ Lane* LaneSet::For(const std::string& type) {
     if (config_ != config) continue;  // opened by what is no longer in force
     const auto [place, added] = entries_.try_emplace(type, entry ? *entry : Entry{});
     if (added && !entry) {
+      place->second.refusal = RefusalOf(entry.error(), config->handlers.contains(type));
+      place->second.retry = RetryAfter(entry.error(), {});
       LogWarning("tasks of this type can't be run here; they stay waiting",
                  {{"type", type}, {"why", entry.error().message}});
     }

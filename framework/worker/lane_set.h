@@ -10,6 +10,7 @@
 
 #include "framework/plugin/plugin_set.h"
 #include "framework/worker/lane.h"
+#include "framework/worker/open_retry.h"
 
 namespace millrace {
 
@@ -26,12 +27,18 @@ class LaneSet {
   Status OpenConfigured();
   // Takes a new configuration: numbers hold for every call that begins from now on; where options, secrets or
   // `uses` changed the handler is opened anew. One that refuses keeps the former ones, and the refusal is
-  // told until a configuration that it takes. May wait for handlers to open; one caller at a time.
+  // told until a configuration that it takes, or a retry. May wait for handlers to open; one caller at a
+  // time.
   void Follow(std::shared_ptr<const Config> config);
+  // Asks those that refused again, where their time has come (see OpenRetry): a secret's file may have come
+  // since. Once a minute it reads all secrets anew, and opens a handler anew whose secret has changed. May
+  // wait likewise; the caller of Follow.
+  void LookAgain();
   // What of the configuration in force was refused, and why; one text each, by task type.
   std::vector<std::string> Refusals() const;
 
-  // The lane of a type; null if no plugin has its handler, or the handler refused to open (logged once).
+  // The lane of a type; null if no plugin has its handler, or as long as the handler refuses to open (logged
+  // once).
   Lane* For(const std::string& type);
   std::vector<Lane*> All() const;
 
@@ -48,18 +55,22 @@ class LaneSet {
     std::shared_ptr<Lane> lane;
     Opening opening;
     std::shared_ptr<HandlerInstance> handler;
-    std::string refusal;  // of the configuration in force; empty: none
+    std::string refusal = {};  // of the configuration in force; empty: none
+    OpenRetry retry = {};
   };
 
   Result<Opening> Wanted(const std::string& type, const HandlerConfig& config) const;
   Result<std::shared_ptr<HandlerInstance>> Open(const std::string& type, const Opening& opening) const;
   Result<Entry> NewEntry(const std::string& type, const HandlerConfig& config) const;
-  // Why a configured type can't be served; empty where that is nobody's fault.
-  std::string RefusalOf(const Error& error) const;
+  // Why a type can't be served; empty where that is nobody's fault.
+  std::string RefusalOf(const Error& error, bool configured) const;
+  // When it is asked again after this error. A handler that no plugin has will not come: they are loaded
+  // once.
+  OpenRetry RetryAfter(const Error& error, OpenRetry retry) const;
   LaneSetup SetupOf(const HandlerConfig& config, std::shared_ptr<HandlerInstance> handler) const;
   std::shared_ptr<const Config> Current() const;
   std::optional<Entry> Known(const std::string& type) const;
-  void Refresh(const std::string& type, const Config& config);
+  void Refresh(const std::string& type, const Config& config, bool again = false);
   // Opens the handler anew where what it is opened with has changed; what it refuses it notes.
   void Reopen(const std::string& type, const HandlerConfig& config, Entry& entry) const;
 
@@ -69,6 +80,7 @@ class LaneSet {
   mutable Mutex mutex_;
   std::shared_ptr<const Config> config_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, Entry> entries_ MILLRACE_GUARDED_BY(mutex_);
+  BootTime secrets_read_;  // of the caller of Follow alone
 };
 
 }  // namespace millrace

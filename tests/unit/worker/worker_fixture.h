@@ -51,6 +51,7 @@ class FunctionPlugins final : public PluginSet {
   std::vector<HandlerInfo> Handlers() const override { return {}; }
   Result<std::unique_ptr<HandlerInstance>> Open(const std::string& uses, const std::string&,
                                                 const std::string& options, const Secrets&) const override {
+    asked.fetch_add(1);
     const auto found = behaviours.find(uses);
     if (found == behaviours.end()) return Fail(ErrorCode::NotFound, "no handler " + uses);
     if (options.find("refused") != options.npos) return Fail(ErrorCode::Invalid, "it refuses these options");
@@ -58,6 +59,7 @@ class FunctionPlugins final : public PluginSet {
     return std::make_unique<FunctionHandler>(found->second, batch);
   }
 
+  mutable std::atomic<int> asked{0};
   mutable std::atomic<int> opened{0};
 };
 

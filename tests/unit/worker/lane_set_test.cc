@@ -1,0 +1,145 @@
+// How a worker's lanes come by their handlers: refused, asked again, opened.
+#include "framework/worker/lane_set.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "framework/testing/manual_clock.h"
+#include "worker_fixture.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class LaneSetTest : public ::testing::Test {
+ protected:
+  LaneSetTest() {
+    char pattern[] = "/tmp/lane_set_XXXXXX";
+    folder_ = mkdtemp(pattern);
+    recorder_ = *FlightRecorder::Create(folder_, "w.1");
+    plugins_.behaviours["quick"] = [](auto tasks, auto&) { return std::vector<Outcome>(tasks.size()); };
+    lanes_ = std::make_unique<LaneSet>(LaneParts{clock_, *recorder_}, plugins_,
+                                       std::make_shared<const Config>(config_), LaneSet::Rules{});
+  }
+  ~LaneSetTest() override {
+    for (Lane* lane : lanes_->All()) lane->Close();
+    for (Lane* lane : lanes_->All()) lane->Join();
+    lanes_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  std::string SecretFile() const { return folder_ + "/token"; }
+  void WriteSecret() const {
+    std::ofstream(SecretFile()) << "t0ken\n";
+    ASSERT_EQ(chmod(SecretFile().c_str(), 0600), 0);
+  }
+  HandlerConfig WithSecret() const {
+    HandlerConfig config;
+    config.secrets["token"].file = SecretFile();
+    return config;
+  }
+  void Follow() { lanes_->Follow(std::make_shared<const Config>(config_)); }
+  void Pass(Micros time) {
+    clock_.Advance(time);
+    lanes_->LookAgain();
+  }
+
+  ManualClock clock_;
+  std::string folder_;
+  std::unique_ptr<FlightRecorder> recorder_;
+  FunctionPlugins plugins_;
+  Config config_;
+  std::unique_ptr<LaneSet> lanes_;
+};
+
+TEST_F(LaneSetTest, ASecretsFileThatComesLateIsEnough) {
+  config_.handlers["quick"] = WithSecret();
+  Follow();
+  EXPECT_EQ(lanes_->For("quick"), nullptr);
+  EXPECT_THAT(lanes_->Refusals(), ElementsAre(HasSubstr("it is asked again within a minute")));
+  WriteSecret();
+  Pass(milliseconds(999));
+  EXPECT_EQ(lanes_->For("quick"), nullptr);
+  Pass(milliseconds(1));
+  EXPECT_NE(lanes_->For("quick"), nullptr);
+  EXPECT_THAT(lanes_->Refusals(), IsEmpty());
+  Pass(seconds(600));
+  EXPECT_EQ(plugins_.opened, 1) << "what is open is not opened anew";
+}
+
+TEST_F(LaneSetTest, ALaneThatKeptItsFormerSecretsTakesTheNewOnesOnceTheyAreThere) {
+  Follow();
+  ASSERT_NE(lanes_->For("quick"), nullptr);
+  config_.handlers["quick"] = WithSecret();
+  Follow();
+  EXPECT_THAT(lanes_->Refusals(),
+              ElementsAre(HasSubstr("stay in force, and it is asked again within a minute")));
+  EXPECT_EQ(plugins_.opened, 1);
+  WriteSecret();
+  Pass(seconds(1));
+  EXPECT_EQ(plugins_.opened, 2);
+  EXPECT_THAT(lanes_->Refusals(), IsEmpty());
+}
+
+TEST_F(LaneSetTest, ASecretThatIsRenewedInItsFileIsTakenWithinAMinute) {
+  WriteSecret();
+  config_.handlers["quick"] = WithSecret();
+  Follow();
+  Pass(seconds(60));
+  EXPECT_EQ(plugins_.opened, 1) << "it is the same";
+  std::ofstream(SecretFile()) << "renewed\n";
+  Pass(seconds(59));
+  EXPECT_EQ(plugins_.opened, 1);
+  Pass(seconds(1));
+  EXPECT_EQ(plugins_.opened, 2);
+  std::filesystem::remove(SecretFile());
+  Pass(seconds(60));
+  EXPECT_THAT(lanes_->Refusals(), ElementsAre(HasSubstr("stay in force, and it is asked again")));
+  EXPECT_EQ(plugins_.opened, 2);
+}
+
+TEST_F(LaneSetTest, AHandlerThatRefusedItsFirstTaskIsAskedAgainToo) {
+  config_.handlers["quick"] = WithSecret();
+  lanes_ = std::make_unique<LaneSet>(LaneParts{clock_, *recorder_}, plugins_,
+                                     std::make_shared<const Config>(config_), LaneSet::Rules{});
+  EXPECT_EQ(lanes_->For("quick"), nullptr);
+  EXPECT_THAT(lanes_->Refusals(), ElementsAre(HasSubstr("handlers.quick: ")));
+  WriteSecret();
+  Pass(seconds(1));
+  EXPECT_NE(lanes_->For("quick"), nullptr);
+}
+
+TEST_F(LaneSetTest, ThePausesGrowFromASecondToAMinuteAndANewConfigurationBeginsAnew) {
+  config_.handlers["quick"].options = R"({"a":"refused"})";
+  Follow();
+  EXPECT_EQ(plugins_.asked, 1);
+  int asked = 1;
+  for (const int pause : {1, 2, 4, 8, 16, 32, 60, 60}) {
+    Pass(seconds(pause) - milliseconds(1));
+    EXPECT_EQ(plugins_.asked, asked) << pause;
+    Pass(milliseconds(1));
+    EXPECT_EQ(plugins_.asked, ++asked) << pause;
+  }
+  Follow();
+  Pass(seconds(1));
+  EXPECT_EQ(plugins_.asked, asked + 2);
+}
+
+TEST_F(LaneSetTest, AHandlerThatNoPluginHasIsNotAskedForAgain) {
+  config_.handlers["nowhere"];
+  Follow();
+  EXPECT_EQ(lanes_->For("elsewhere"), nullptr);
+  EXPECT_THAT(lanes_->Refusals(), ElementsAre(HasSubstr("no handler nowhere")));
+  const int asked = plugins_.asked;
+  Pass(seconds(600));
+  EXPECT_EQ(plugins_.asked, asked);
+}
+
+}  // namespace
+}  // namespace millrace
