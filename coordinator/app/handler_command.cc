@@ -49,6 +49,8 @@ std::string EffectText(const LocalReport& report) {
     case LocalEffect::RolledBack:
       return "its writes were rolled back" +
              (report.effect_note.empty() ? std::string("; --commit keeps them") : ": " + report.effect_note);
+    case LocalEffect::InDoubt:
+      return "parts of its writes may have taken effect: " + report.effect_note;
   }
   return "";
 }

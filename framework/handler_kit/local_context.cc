@@ -6,9 +6,11 @@
 
 namespace millrace {
 
-LocalContext::LocalContext(const Clock& clock, Micros timeout, TaskTransaction* transaction,
-                           std::string table)
-    : clock_(clock), deadline_(clock.Now() + timeout), transaction_(transaction), table_(std::move(table)) {}
+LocalContext::LocalContext(const Clock& clock, Micros timeout, std::size_t tasks,
+                           TaskTransaction* transaction, const std::string& table)
+    : clock_(clock), deadline_(clock.Now() + timeout) {
+  if (transaction != nullptr) transaction_.emplace(*transaction, tasks, table);
+}
 
 bool LocalContext::ShouldStop() const { return clock_.Now() >= deadline_; }
 
@@ -25,7 +27,7 @@ Status LocalContext::SaveProgress(std::size_t index, std::string_view progress) 
 
 Result<SqlResult> LocalContext::Execute(std::string_view sql, std::span<const SqlValue> values) {
   if (Status allowed = GuardSql(sql); !allowed) return Fail(allowed.error());
-  if (transaction_ == nullptr) {
+  if (!transaction_) {
     return Fail(ErrorCode::Invalid, "this run has no database for SQL; name one with --store");
   }
   auto result = transaction_->Execute(sql, values);
@@ -41,13 +43,26 @@ Result<SqlResult> LocalContext::Execute(std::string_view sql, std::span<const Sq
 }
 
 Result<bool> LocalContext::Submit(const NewTask& task) {
-  if (transaction_ == nullptr) {
+  if (!transaction_) {
     return Fail(ErrorCode::Invalid, "this run has no database for new tasks; name one with --store");
   }
-  const auto added = transaction_->Submit(table_, std::span(&task, 1));
-  if (!added) return Fail(added.error());
-  if (*added != 0) submitted_.push_back(task);
-  return *added != 0;
+  const auto added = transaction_->Submit(task);
+  if (added && *added) submitted_.push_back(task);
+  return added;
+}
+
+bool LocalContext::BeginTask(std::size_t index) { return !transaction_ || transaction_->BeginTask(index); }
+
+void LocalContext::EndTask(bool done) {
+  if (transaction_) transaction_->EndTask(done);
+}
+
+void LocalContext::BeginTogether() {
+  if (transaction_) transaction_->BeginTogether();
+}
+
+void LocalContext::Throw() {
+  if (transaction_) transaction_->Throw();
 }
 
 }  // namespace millrace

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "framework/base/clock.h"
+#include "framework/plugin/call_transaction.h"
 #include "framework/plugin/handler_instance.h"
 
 namespace millrace {
@@ -27,8 +29,10 @@ struct LocalStatement {
 // On the handler's thread, but for ShouldStop and TimeLeft, which are thread-safe.
 class LocalContext final : public CallContext {
  public:
-  // `transaction` may be null: SQL and Submit are then refused with a message that says so.
-  LocalContext(const Clock& clock, Micros timeout, TaskTransaction* transaction, std::string table);
+  // For a call of so many tasks. `transaction` may be null: SQL and Submit are then refused with a message
+  // that says so.
+  LocalContext(const Clock& clock, Micros timeout, std::size_t tasks, TaskTransaction* transaction,
+               const std::string& table);
 
   bool ShouldStop() const override;
   Micros TimeLeft() const override;
@@ -36,7 +40,13 @@ class LocalContext final : public CallContext {
   Status SaveProgress(std::size_t index, std::string_view progress) override;
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
   Result<bool> Submit(const NewTask& task) override;
+  bool BeginTask(std::size_t index) override;
+  void EndTask(bool done) override;
+  void BeginTogether() override;
+  void Throw() override;
 
+  // Null where there is no database.
+  const CallTransaction* transaction() const { return transaction_ ? &*transaction_ : nullptr; }
   const std::vector<LocalLogLine>& log() const { return log_; }
   const std::vector<LocalStatement>& statements() const { return statements_; }
   const std::vector<NewTask>& submitted() const { return submitted_; }
@@ -45,8 +55,7 @@ class LocalContext final : public CallContext {
  private:
   const Clock& clock_;
   const BootTime deadline_;
-  TaskTransaction* const transaction_;
-  const std::string table_;
+  std::optional<CallTransaction> transaction_;
   std::vector<LocalLogLine> log_;
   std::vector<LocalStatement> statements_;
   std::vector<NewTask> submitted_;

@@ -2,8 +2,6 @@
 
 #include <millrace/json.h>
 
-#include <algorithm>
-
 namespace millrace {
 namespace {
 
@@ -35,26 +33,39 @@ Status CheckCount(const HandlerInstance& handler, const LocalRunOptions& options
                                       " tasks a call, not " + std::to_string(options.params.size()));
 }
 
-// Why nothing may be committed; empty if it may.
-std::string Objection(const LocalReport& report, const TaskTransaction& transaction) {
-  const bool all_done = std::all_of(report.outcomes.begin(), report.outcomes.end(),
-                                    [](const Outcome& outcome) { return outcome.kind == OutcomeKind::Done; });
-  if (!all_done) return "not every task is done";
-  if (transaction.state() != TransactionState::Open) return "a statement failed";
-  return {};
+// Why nothing is committed, and what a worker would do.
+std::string Objection(const CallEnd& end, const Decision& decision) {
+  switch (decision.next) {
+    case Next::RunAgain:
+      return "its transaction met a lock of somebody else, or lost its connection: a worker runs it again";
+    case Next::Halve:
+      return "the call failed as a whole: a worker runs its tasks again in smaller calls, in the end alone";
+    case Next::OneByOne:
+      return "a worker runs the tasks again, each alone";
+    case Next::Settle:
+      break;
+  }
+  if (end.state == TransactionState::NoConnection) return "the database could not be had";
+  if (end.state == TransactionState::Open) return "no task that has sent SQL is done";
+  return "a statement failed";
 }
 
-void End(const LocalRunOptions& options, TaskTransaction& transaction, LocalReport& report) {
-  if (transaction.state() == TransactionState::Idle) return;
+// The transaction has begun: commits it where a worker would, and that was asked for.
+void End(const LocalRunOptions& options, TaskTransaction& transaction, CallEnd end, LocalReport& report) {
+  Decision decision = Decide(end);
   report.effect = LocalEffect::RolledBack;
-  if (options.commit) report.effect_note = Objection(report, transaction);
-  if (options.commit && report.effect_note.empty()) {
+  if (decision.commit && options.commit) {
     const CommitReport committed = transaction.Commit("", {});
-    if (committed.verdict == CommitVerdict::Committed) {
-      report.effect = LocalEffect::Committed;
-      return;
-    }
     report.effect_note = committed.message;
+    if (committed.verdict == CommitVerdict::Committed) report.effect = LocalEffect::Committed;
+    if (committed.verdict == CommitVerdict::Unknown) report.effect = LocalEffect::InDoubt;
+    if (committed.verdict == CommitVerdict::Escaped) end.state = TransactionState::Escaped;
+  } else if (options.commit) {
+    report.effect_note = Objection(end, decision);
+  }
+  if (end.state == TransactionState::Escaped) {
+    report.effect = LocalEffect::InDoubt;
+    report.effect_note = "its transaction was ended behind the context's back";
   }
   transaction.Rollback();
 }
@@ -71,12 +82,14 @@ Result<LocalReport> RunLocally(const PluginSet& plugins, const LocalRunOptions& 
 
   std::unique_ptr<TaskTransaction> transaction;
   if (options.store != nullptr) transaction = options.store->OpenTransaction(options.timeout);
-  LocalContext context(clock, options.timeout, transaction.get(), options.table);
+  LocalContext context(clock, options.timeout, tasks->size(), transaction.get(), options.table);
   LocalReport report;
   const BootTime started = clock.Now();
   report.outcomes = (*handler)->Run("local", PointersTo(*tasks), context);
   report.took = clock.Now() - started;
-  if (transaction) End(options, *transaction, report);
+  if (transaction && transaction->state() != TransactionState::Idle) {
+    End(options, *transaction, context.transaction()->End(report.outcomes), report);
+  }
   report.log = context.log();
   report.statements = context.statements();
   report.submitted = context.submitted();

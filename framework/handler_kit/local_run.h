@@ -30,6 +30,7 @@ enum class LocalEffect {
   None,  // it wrote nothing
   Committed,
   RolledBack,
+  InDoubt,  // parts of it may have taken effect: its transaction was ended behind the context's back
 };
 
 struct LocalReport {
@@ -40,12 +41,11 @@ struct LocalReport {
   std::vector<std::pair<std::size_t, std::string>> progress;  // by task
   Micros took{};
   LocalEffect effect = LocalEffect::None;
-  std::string effect_note;  // why it was rolled back although a commit was asked for
+  std::string effect_note;  // why it was not committed although that was asked for, or is in doubt
 };
 
 // NotFound, Invalid: the handler can't be opened, or the parameters are no JSON or too many. A handler that
-// fails is no error: see the outcomes. It commits only where asked, where every outcome is Done and no SQL
-// failed.
+// fails is no error: see the outcomes. It commits only where asked, and where a worker would.
 Result<LocalReport> RunLocally(const PluginSet& plugins, const LocalRunOptions& options, const Clock& clock);
 
 }  // namespace millrace

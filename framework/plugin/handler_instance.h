@@ -28,6 +28,16 @@ class CallContext {
   // Refuses transaction control and DDL (Invalid) before anything is sent.
   virtual Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) = 0;
   virtual Result<bool> Submit(const NewTask& task) = 0;  // false: its key is taken
+
+  // Whose SQL it is, in a call of several tasks. From BeginTask to EndTask it is that of one task: it stays
+  // where that is done, and is undone otherwise. False: their transaction can only be rolled back, so nothing
+  // more is to be run; the tasks run again by themselves.
+  virtual bool BeginTask(std::size_t index) = 0;
+  virtual void EndTask(bool done) = 0;
+  // It is sent for those that will be done, and for them alone.
+  virtual void BeginTogether() = 0;
+  // The call failed as a whole: its outcome is no single task's own.
+  virtual void Throw() = 0;
 };
 
 // Thread-safe: runs on several threads at once.

@@ -2,6 +2,7 @@
 
 #include <millrace/json.h>
 
+#include <algorithm>
 #include <exception>
 
 #include "framework/base/utf8.h"
@@ -177,13 +178,33 @@ struct PluginCall::HostFunctions {
 
   static void Settle(millrace_call* call, std::size_t index, const millrace_outcome* outcome) noexcept {
     Guarded(call, nullptr, [&](PluginCall& self) -> Status {
-      if (index < self.outcomes_.size()) self.outcomes_[index] = ReadOutcome(outcome);
+      if (index == MILLRACE_ALL_TASKS) {
+        self.outcomes_.assign(self.outcomes_.size(), ReadOutcome(outcome));
+        self.context_.Throw();
+      } else if (index < self.outcomes_.size()) {
+        self.outcomes_[index] = ReadOutcome(outcome);
+      }
       return {};
     });
   }
 
-  static constexpr millrace_host kTable = {sizeof(millrace_host), &ShouldStop, &TimeLeft, &Log,
-                                           &SaveProgress,         &Sql,        &Submit,   &Settle};
+  static std::int32_t BeginTask(millrace_call* call, std::size_t index) noexcept {
+    return Guarded(call, nullptr, [&](PluginCall& self) -> Status {
+      self.EndTask();
+      self.told_ = true;
+      if (index == MILLRACE_ALL_TASKS) {
+        self.context_.BeginTogether();
+        return {};
+      }
+      if (index >= self.outcomes_.size()) return Fail(ErrorCode::Invalid, "this call has no such task");
+      self.current_ = index;
+      if (self.context_.BeginTask(index)) return {};
+      return Fail(ErrorCode::Conflict, "the tasks of this call run again, each alone");
+    });
+  }
+
+  static constexpr millrace_host kTable = {
+      sizeof(millrace_host), &ShouldStop, &TimeLeft, &Log, &SaveProgress, &Sql, &Submit, &Settle, &BeginTask};
 };
 
 PluginCall::PluginCall(std::span<const Task* const> tasks, CallContext& context)
@@ -210,6 +231,20 @@ void PluginCall::RunHandler(const millrace_handler& handler, void* instance, con
               raw.size());
 }
 
+void PluginCall::EndTask() {
+  if (!current_) return;
+  const std::optional<Outcome>& outcome = outcomes_[*current_];
+  current_.reset();
+  context_.EndTask(outcome && outcome->kind == OutcomeKind::Done);
+}
+
+// A plugin that is older than MILLRACE_ALL_TASKS reports an exception for each task of the call.
+bool PluginCall::LooksThrown() const {
+  return !told_ && std::all_of(outcomes_.begin(), outcomes_.end(), [](const std::optional<Outcome>& one) {
+    return one && (one->error_class == "exception" || one->error_class == "bad_params");
+  });
+}
+
 std::vector<Outcome> PluginCall::Run(const millrace_handler& handler, void* instance,
                                      const std::string& shard) {
   std::string thrown;
@@ -220,6 +255,8 @@ std::vector<Outcome> PluginCall::Run(const millrace_handler& handler, void* inst
   } catch (...) {
     thrown = "something that is not a std::exception";
   }
+  if (!thrown.empty() || LooksThrown()) context_.Throw();
+  EndTask();
   std::vector<Outcome> outcomes;
   outcomes.reserve(outcomes_.size());
   for (std::optional<Outcome>& outcome : outcomes_) {

@@ -23,13 +23,17 @@ class PluginCall {
  private:
   struct HostFunctions;
 
+  void EndTask();
+  bool LooksThrown() const;
   void RunHandler(const millrace_handler& handler, void* instance, const std::string& shard);
   std::int32_t Refuse(std::string why, millrace_text* error);
 
   std::span<const Task* const> tasks_;
   CallContext& context_;
   std::vector<std::optional<Outcome>> outcomes_;
-  std::string error_;  // the text behind the last `error`
+  std::optional<std::size_t> current_;  // the task that the plugin has begun
+  bool told_ = false;                   // it says whose SQL it sends
+  std::string error_;                   // the text behind the last `error`
 };
 
 }  // namespace millrace

@@ -12,6 +12,7 @@
 #include "framework/base/result.h"
 #include "framework/store/task_store.h"
 #include "framework/task/outcome.h"
+#include "framework/task/transaction_policy.h"
 
 namespace millrace {
 
@@ -24,24 +25,6 @@ struct SqlResult {
 };
 inline constexpr std::size_t kMaxSqlRows = 100'000;
 
-enum class TransactionState {
-  Idle,       // nothing begun
-  Open,       // the handler's SQL is under way
-  Transient,  // a lock wait or deadlock: only Rollback is left; the handler may be run again, uncounted
-  Poisoned,   // any other SQL error: only Rollback is left
-  Lost,       // the connection is gone and nothing was committed
-};
-
-enum class CommitVerdict {
-  Committed,
-  Refused,    // an attempt was no longer ours: rolled back
-  Transient,  // a lock wait or deadlock: rolled back
-  Escaped,    // the transaction had been ended behind our back: parts may have taken effect; do not run again
-  Broken,  // the database refuses it: the settle's data, a constraint, its time: rolled back, would be again
-  Unavailable,  // rolled back, or never arrived: nothing was committed
-  Unknown,      // the connection was lost under COMMIT: read back with TaskStore::StillRunning
-};
-
 struct CommitReport {
   CommitVerdict verdict = CommitVerdict::Committed;
   std::string message;  // why, where the verdict is not Committed
@@ -53,18 +36,22 @@ class TaskTransaction {
  public:
   virtual ~TaskTransaction() = default;
 
-  // The first statement begins the transaction and sets the savepoint. After an error state() says what is
-  // left.
+  // The first statement begins the transaction. After an error state() says what is left. A statement that
+  // may end the transaction (a CALL) is looked into at once: if it did, or nobody can know, that is an error
+  // and the state Escaped.
   virtual Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) = 0;
   // Adds tasks within the transaction; returns how many were new (others: key taken).
   virtual Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) = 0;
   virtual TransactionState state() const = 0;
 
-  // Releases the savepoint, settles, commits. Afterwards state() is Idle, whatever the verdict.
+  // What follows can be undone by itself, until the next Mark. Begins the transaction where it is Idle.
+  virtual Status Mark() = 0;
+  // Takes back what was sent since the last Mark. Open again, also after a statement that only the database's
+  // rules refused. Otherwise an error, and the state stays: only the rollback of all is left.
+  virtual Status Undo() = 0;
+
+  // Settles and commits. Afterwards state() is Idle, whatever the verdict.
   virtual CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) = 0;
-  // Is it still the transaction that was begun? Ask before a rollback. False: it was ended behind our back (a
-  // procedure that commits), and parts of it may have taken effect. True where nobody can know any more.
-  virtual bool Intact() = 0;
   // Never fails: a connection that can't roll back is dropped.
   virtual void Rollback() = 0;
 };

@@ -57,7 +57,23 @@ CommitReport MemoryTaskTransaction::Commit(const std::string& incarnation,
   return report;
 }
 
+Status MemoryTaskTransaction::Mark() {
+  if (state_ == TransactionState::Poisoned) {
+    return Fail(ErrorCode::Invalid, "the transaction can only be rolled back");
+  }
+  state_ = TransactionState::Open;
+  mark_ = staged_.size();
+  return {};
+}
+
+Status MemoryTaskTransaction::Undo() {
+  staged_.resize(std::min(mark_, staged_.size()));
+  state_ = TransactionState::Open;
+  return {};
+}
+
 void MemoryTaskTransaction::Rollback() {
+  mark_ = 0;
   staged_.clear();
   state_ = TransactionState::Idle;
 }

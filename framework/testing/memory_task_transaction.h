@@ -16,7 +16,8 @@ class MemoryTaskTransaction final : public TaskTransaction {
   Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) override;
   TransactionState state() const override { return state_; }
   CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) override;
-  bool Intact() override { return true; }
+  Status Mark() override;
+  Status Undo() override;
   void Rollback() override;
 
  private:
@@ -31,6 +32,7 @@ class MemoryTaskTransaction final : public TaskTransaction {
   MemoryShard& shard_;
   TransactionState state_ = TransactionState::Idle;
   std::vector<Staged> staged_;
+  std::size_t mark_ = 0;
 };
 
 }  // namespace millrace

@@ -12,20 +12,32 @@ constexpr int kUncountedRuns = 3;  // after a deadlock, a lock wait or a lost co
 constexpr Micros kLookForBeat = std::chrono::milliseconds(20);
 constexpr Micros kRunAgainLater = std::chrono::seconds(1);
 
-bool WantsCommit(const Outcome& outcome) {
-  return outcome.kind == OutcomeKind::Done || outcome.kind == OutcomeKind::Skip ||
-         outcome.kind == OutcomeKind::Snooze;
+Outcome GivenBackAfter(TransactionState state, const std::string& why) {
+  if (state == TransactionState::Open) return GivenBack("the attempt was no longer this worker's");
+  if (state == TransactionState::Escaped) {
+    return GivenBack("a task that shared its call ended their transaction; this one had sent no SQL");
+  }
+  const std::string met = state == TransactionState::Transient ? "its transaction met locks of others: "
+                                                               : "the database could not be had: ";
+  return GivenBack(met + why, kRunAgainLater);
 }
 
-Outcome Escaped(const std::string& how) {
-  return FailedForGood("may have taken effect: its transaction was ended behind the context's back (" + how +
+// How a task ends by the policy's word, `state` being its call's transaction and `why` the first error of its
+// SQL or commit.
+Outcome EndedBy(Ending ending, TransactionState state, const std::string& why, Outcome said) {
+  switch (ending) {
+    case Ending::AsSaid:
+      return said;
+    case Ending::Failed:
+      return FailedOnce("its transaction failed, nothing was committed: " + why, "sql");
+    case Ending::GivenBack:
+      return GivenBackAfter(state, why);
+    case Ending::InDoubt:
+      break;
+  }
+  return FailedForGood("may have taken effect: its transaction was ended behind the context's back (" + why +
                            "); look at what it wrote before you retry it",
                        "escaped");
-}
-
-// As the plugin's side reports an exception: for the whole call, since it can't know whose it was.
-bool Threw(const Outcome& outcome) {
-  return outcome.error_class == "exception" || outcome.error_class == "bad_params";
 }
 
 // A failed attempt as the engine sees it: it may have been asked to end, or its exception be final.
@@ -44,72 +56,71 @@ Outcome Adjusted(const Flight& flight, OnException on_exception, Outcome outcome
   return outcome;
 }
 
-}  // namespace
-
-bool AttemptRunner::Run(const LaneSetup& setup, const std::vector<FlightPtr>& flights,
-                        TaskTransaction& transaction) {
-  Round round{setup, flights, transaction};
-  for (int run = 1; run <= kUncountedRuns; ++run) {
-    round.last = run == kUncountedRuns;
-    const Next next = RunOnce(round);
-    if (next != Next::RunAgain) return next != Next::OneByOne;
-    if (flights.front()->host->StopAsked() || !flights.front()->standing->MayStart(clock_.Now())) break;
-  }
-  LandAll(round, GivenBack("its transaction met locks of others or a lost connection", kRunAgainLater));
-  return true;
+std::vector<CallPart> Singles(const std::vector<FlightPtr>& flights) {
+  std::vector<CallPart> parts;
+  for (const FlightPtr& flight : flights) parts.push_back({{flight}});
+  return parts;
 }
 
-AttemptRunner::Next AttemptRunner::RunOnce(const Round& round) {
-  const auto& [setup, flights, transaction, last] = round;
+// Within the one time limit: where too little of it is left for half of the call, each task runs alone. So do
+// two or three: halves of them would save nothing.
+std::vector<CallPart> Halves(const std::vector<FlightPtr>& flights, BootTime began, BootTime ended,
+                             BootTime deadline) {
+  if (flights.size() < 4 || deadline - ended < ended - began) return Singles(flights);
+  const auto middle = flights.begin() + static_cast<std::ptrdiff_t>(flights.size() / 2);
+  return {{{flights.begin(), middle}, deadline}, {{middle, flights.end()}, deadline}};
+}
+
+}  // namespace
+
+std::vector<CallPart> AttemptRunner::Run(const LaneSetup& setup, const CallPart& part,
+                                         TaskTransaction& transaction) {
+  for (Round round{setup, part.flights, transaction};; ++round.run) {
+    const BootTime began = clock_.Now();
+    round.deadline = part.deadline.value_or(began + setup.config.timeout);
+    switch (RunOnce(round)) {
+      case Next::Settle:
+        return {};
+      case Next::RunAgain:
+        break;
+      case Next::OneByOne:
+        return Singles(part.flights);
+      case Next::Halve:
+        return Halves(part.flights, began, clock_.Now(), round.deadline);
+    }
+  }
+}
+
+Next AttemptRunner::RunOnce(const Round& round) {
+  const auto& [setup, flights, transaction, run, deadline] = round;
   std::vector<const Task*> tasks;
   tasks.reserve(flights.size());
   for (const FlightPtr& flight : flights) tasks.push_back(&flight->task);
   if (transaction.state() != TransactionState::Idle) transaction.Rollback();  // what an earlier call left
-  const BootTime deadline = clock_.Now() + setup.config.timeout;
   Call call(clock_, flights, transaction, deadline);
   watch_.Begin(flights, deadline);
   std::vector<Outcome> outcomes = setup.handler->Run(flights.front()->shard, tasks, call);
   if (!watch_.Finish()) {
     transaction.Rollback();
-    return Next::GivenUp;
+    return Next::Settle;  // the watchdog has ended them
   }
-  return Conclude(round, std::move(outcomes), call.sql_error());
-}
-
-AttemptRunner::Next AttemptRunner::Conclude(const Round& round, std::vector<Outcome> outcomes,
-                                            const std::string& sql_error) {
-  const auto& [setup, flights, transaction, last] = round;
   for (std::size_t i = 0; i < flights.size(); ++i)
     outcomes[i] = Adjusted(*flights[i], setup.config.on_exception, std::move(outcomes[i]));
-  const TransactionState state = transaction.state();
-  if (state == TransactionState::Open && std::any_of(outcomes.begin(), outcomes.end(), WantsCommit)) {
-    return Commit(round, outcomes);
-  }
-  const bool threw = flights.size() > 1 && std::any_of(outcomes.begin(), outcomes.end(), Threw);
-  if (state != TransactionState::Idle) {
-    const bool intact = transaction.Intact();
-    transaction.Rollback();
-    if (!intact) {
-      LandAll(round, Escaped("found when it was rolled back"));
-      return Next::Ended;
-    }
-  }
-  if (state == TransactionState::Transient) return Next::RunAgain;
-  if (threw) return Next::OneByOne;  // one of them threw, and all of them were told so
-  if (state == TransactionState::Poisoned || state == TransactionState::Lost) {
-    if (flights.size() > 1) return Next::OneByOne;
-    // Nothing was committed, whatever the handler says of it. While the shard is away, or takes no writes,
-    // the attempt is nobody's fault; if the shard answers time and again, it is this task's SQL.
-    if (state == TransactionState::Lost && !ShardAnswers(*flights.front())) {
-      outcomes.front() = GivenBack("the database went away: " + sql_error, kRunAgainLater);
-    } else if (state == TransactionState::Lost && !last && outcomes.front().kind != OutcomeKind::Cancel) {
-      return Next::RunAgain;
-    } else if (WantsCommit(outcomes.front())) {
-      outcomes.front() = FailedOnce("its transaction failed, nothing was committed: " + sql_error, "sql");
-    }
-  }
-  LandAll(round, outcomes);
-  return Next::Ended;
+  CallEnd end = call.transaction().End(outcomes);
+  const bool away = end.state == TransactionState::Lost || end.state == TransactionState::NoConnection;
+  // Without a connection the next call would fare no better: the wait for the beat spares it, too.
+  if (away && !ShardAnswers(*flights.front())) end.state = TransactionState::NoConnection;
+  end.last_run = !MayRunAgain(round);
+  const Decision decision = Decide(end);
+  const std::string& sql_error = call.transaction().error();
+  if (decision.commit) return Commit(round, end, decision, sql_error, std::move(outcomes));
+  if (end.state != TransactionState::Idle) transaction.Rollback();
+  return Apply(round, end, decision, sql_error, std::move(outcomes));
+}
+
+bool AttemptRunner::MayRunAgain(const Round& round) const {
+  const Flight& first = *round.flights.front();
+  return round.run < kUncountedRuns && !first.host->StopAsked() && first.standing->MayStart(clock_.Now());
 }
 
 // A connection is lost before the beat knows that its shard is away: waits for the next beat to tell.
@@ -124,54 +135,49 @@ bool AttemptRunner::ShardAnswers(const Flight& flight) const {
   return true;
 }
 
-AttemptRunner::Next AttemptRunner::Commit(const Round& round, const std::vector<Outcome>& outcomes) {
-  const auto& [setup, flights, transaction, last] = round;
+Next AttemptRunner::Commit(const Round& round, CallEnd& end, const Decision& decision,
+                           const std::string& sql_error, std::vector<Outcome> outcomes) {
+  const auto& flights = round.flights;
   std::vector<Settlement> batch;
   batch.reserve(flights.size());
   for (std::size_t i = 0; i < flights.size(); ++i) {
-    batch.push_back(Settle(setup.config.retry, flights[i]->task, outcomes[i], random_.Unit()));
+    const Outcome outcome = EndedBy(decision.endings[i], end.state, sql_error, outcomes[i]);
+    batch.push_back(SettlementOf(round, i, outcome));
   }
-  const CommitReport report = transaction.Commit(flights.front()->standing->incarnation(), batch);
-  switch (report.verdict) {
-    case CommitVerdict::Committed:
-      for (std::size_t i = 0; i < flights.size(); ++i) flights[i]->host->Settled(*flights[i], batch[i]);
-      return Next::Ended;
-    case CommitVerdict::Transient:
-      return Next::RunAgain;
-    case CommitVerdict::Refused:
-      if (flights.size() > 1) return Next::OneByOne;
-      // Its SQL is rolled back; the settler finds and counts the refusal.
-      LandAll(round, GivenBack("the attempt was no longer this worker's"));
-      return Next::Ended;
-    case CommitVerdict::Broken:
-      if (flights.size() > 1) return Next::OneByOne;
-      LandAll(round, FailedOnce("nothing was committed: " + report.message, "sql"));
-      return Next::Ended;
-    case CommitVerdict::Escaped:
-      LandAll(round, Escaped(report.message));
-      return Next::Ended;
-    case CommitVerdict::Unavailable:
-      LandAll(round, GivenBack("the database went away: " + report.message, kRunAgainLater));
-      return Next::Ended;
-    case CommitVerdict::Unknown:
-      for (std::size_t i = 0; i < flights.size(); ++i) {
-        const Outcome again = GivenBack("its commit was lost: " + report.message);
-        flights[i]->host->Land({flights[i], Settle({}, flights[i]->task, again, 0), true, batch[i]});
-      }
-      return Next::Ended;
+  const CommitReport report = round.transaction.Commit(flights.front()->standing->incarnation(), batch);
+  if (report.verdict == CommitVerdict::Committed) {
+    for (std::size_t i = 0; i < flights.size(); ++i) flights[i]->host->Settled(*flights[i], batch[i]);
+    return Next::Settle;
   }
-  return Next::Ended;
+  if (report.verdict == CommitVerdict::Unknown) {
+    Verify(round, batch, report.message);
+    return Next::Settle;
+  }
+  const Decision after = AfterCommit(end, report.verdict);
+  return Apply(round, end, after, report.message, std::move(outcomes));
 }
 
-void AttemptRunner::LandAll(const Round& round, const std::vector<Outcome>& outcomes) {
+void AttemptRunner::Verify(const Round& round, const std::vector<Settlement>& sent, const std::string& why) {
   for (std::size_t i = 0; i < round.flights.size(); ++i) {
     const FlightPtr& flight = round.flights[i];
-    flight->host->Land({flight, Settle(round.setup.config.retry, flight->task, outcomes[i], random_.Unit())});
+    const Outcome again = GivenBack("its commit was lost: " + why);
+    flight->host->Land({flight, Settle({}, flight->task, again, 0), true, sent[i]});
   }
 }
 
-void AttemptRunner::LandAll(const Round& round, const Outcome& outcome) {
-  LandAll(round, std::vector<Outcome>(round.flights.size(), outcome));
+Next AttemptRunner::Apply(const Round& round, const CallEnd& end, const Decision& decision,
+                          const std::string& why, std::vector<Outcome> outcomes) {
+  if (decision.next != Next::Settle) return decision.next;
+  for (std::size_t i = 0; i < round.flights.size(); ++i) {
+    const FlightPtr& flight = round.flights[i];
+    const Outcome outcome = EndedBy(decision.endings[i], end.state, why, std::move(outcomes[i]));
+    flight->host->Land({flight, SettlementOf(round, i, outcome)});
+  }
+  return Next::Settle;
+}
+
+Settlement AttemptRunner::SettlementOf(const Round& round, std::size_t index, const Outcome& outcome) {
+  return Settle(round.setup.config.retry, round.flights[index]->task, outcome, random_.Unit());
 }
 
 }  // namespace millrace

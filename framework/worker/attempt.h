@@ -1,17 +1,26 @@
-// One call of a handler from its start to its end: runs it, decides what its outcomes and the state of its
-// transaction mean together, and hands every attempt on to be settled, or commits it with its own
+// One call of a handler from its start to its end: runs it, asks the policy what its outcomes and the state
+// of its transaction mean together, and hands every attempt on to be settled, or commits it with its own
 // transaction.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "framework/base/random.h"
+#include "framework/task/transaction_policy.h"
 #include "framework/worker/call.h"
 #include "framework/worker/flight.h"
 #include "framework/worker/lane_setup.h"
 
 namespace millrace {
+
+// Tasks of one shard that are run in one call.
+struct CallPart {
+  std::vector<FlightPtr> flights;
+  // Of a part of a call that failed as a whole: the call's own time limit; otherwise it begins with the call.
+  std::optional<BootTime> deadline = {};
+};
 
 // Thread-safe where it says so; one for each lane thread, used on that thread.
 class AttemptRunner {
@@ -29,9 +38,10 @@ class AttemptRunner {
   AttemptRunner(const Clock& clock, Watch& watch)
       : clock_(clock), watch_(watch), random_(Random::FromSystem()) {}
 
-  // Runs the handler on these flights, all of one shard. False: nothing has ended, since one of them spoils
-  // the call for all; run each of them alone.
-  bool Run(const LaneSetup& setup, const std::vector<FlightPtr>& flights, TaskTransaction& transaction);
+  // Runs the handler on these flights, at least one. What it returns has not ended, since it failed as a
+  // whole and was rolled back: each part is to be run, those of one task alone with a time limit of their
+  // own.
+  std::vector<CallPart> Run(const LaneSetup& setup, const CallPart& part, TaskTransaction& transaction);
 
  private:
   // One call: who is in it and by what rules.
@@ -39,15 +49,19 @@ class AttemptRunner {
     const LaneSetup& setup;
     const std::vector<FlightPtr>& flights;
     TaskTransaction& transaction;
-    bool last = false;  // it is not run once more
+    int run = 1;
+    BootTime deadline{};
   };
-  enum class Next { Ended, RunAgain, OneByOne, GivenUp };
   Next RunOnce(const Round& round);
-  Next Conclude(const Round& round, std::vector<Outcome> outcomes, const std::string& sql_error);
+  Next Commit(const Round& round, CallEnd& end, const Decision& decision, const std::string& sql_error,
+              std::vector<Outcome> outcomes);
+  // Ends every task by the decision, or says how they are run again.
+  Next Apply(const Round& round, const CallEnd& end, const Decision& decision, const std::string& why,
+             std::vector<Outcome> outcomes);
+  void Verify(const Round& round, const std::vector<Settlement>& sent, const std::string& why);
+  bool MayRunAgain(const Round& round) const;
   bool ShardAnswers(const Flight& flight) const;
-  Next Commit(const Round& round, const std::vector<Outcome>& outcomes);
-  void LandAll(const Round& round, const std::vector<Outcome>& outcomes);
-  void LandAll(const Round& round, const Outcome& outcome);
+  Settlement SettlementOf(const Round& round, std::size_t index, const Outcome& outcome);
 
   const Clock& clock_;
   Watch& watch_;

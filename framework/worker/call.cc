@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
-#include "framework/plugin/sql_guard.h"
-
 namespace millrace {
 
 Call::Call(const Clock& clock, std::span<const FlightPtr> flights, TaskTransaction& transaction,
            BootTime deadline)
-    : clock_(clock), flights_(flights), transaction_(transaction), deadline_(deadline) {}
+    : clock_(clock),
+      flights_(flights),
+      transaction_(transaction, flights.size(), flights.front()->task.key.table),
+      deadline_(deadline) {}
 
 bool Call::ShouldStop() const {
   if (flights_.front()->host->StopAsked() || clock_.Now() >= deadline_) return true;
@@ -35,27 +36,6 @@ Status Call::SaveProgress(std::size_t index, std::string_view progress) {
   }
   flights_[index]->host->SaveProgress(*flights_[index], std::string(progress));
   return {};
-}
-
-template <class T>
-Result<T> Call::Noted(Result<T> result) {
-  if (!result && sql_error_.empty()) sql_error_ = result.error().message;
-  return result;
-}
-
-Result<SqlResult> Call::Execute(std::string_view sql, std::span<const SqlValue> values) {
-  if (Status allowed = GuardSql(sql); !allowed) {
-    if (sql_error_.empty()) sql_error_ = allowed.error().message;
-    return millrace::Fail(allowed.error());
-  }
-  return Noted(transaction_.Execute(sql, values));
-}
-
-Result<bool> Call::Submit(const NewTask& task) {
-  if (Status valid = Validate(task); !valid) return millrace::Fail(valid.error());
-  auto added = Noted(transaction_.Submit(flights_.front()->task.key.table, std::span(&task, 1)));
-  if (!added) return millrace::Fail(added.error());
-  return *added == 1;
 }
 
 }  // namespace millrace

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "framework/plugin/call_transaction.h"
 #include "framework/plugin/handler_instance.h"
 #include "framework/worker/flight.h"
 
@@ -20,21 +21,22 @@ class Call final : public CallContext {
   Micros TimeLeft() const override;
   void Log(LogLevel level, std::string_view message) override;
   Status SaveProgress(std::size_t index, std::string_view progress) override;
-  Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
-  Result<bool> Submit(const NewTask& task) override;
+  Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override {
+    return transaction_.Execute(sql, values);
+  }
+  Result<bool> Submit(const NewTask& task) override { return transaction_.Submit(task); }
+  bool BeginTask(std::size_t index) override { return transaction_.BeginTask(index); }
+  void EndTask(bool done) override { transaction_.EndTask(done); }
+  void BeginTogether() override { transaction_.BeginTogether(); }
+  void Throw() override { transaction_.Throw(); }
 
-  // The first error of the transaction, for the attempt's message; empty if there was none.
-  const std::string& sql_error() const { return sql_error_; }
+  const CallTransaction& transaction() const { return transaction_; }
 
  private:
-  template <class T>
-  Result<T> Noted(Result<T> result);
-
   const Clock& clock_;
   const std::span<const FlightPtr> flights_;
-  TaskTransaction& transaction_;
+  CallTransaction transaction_;
   const BootTime deadline_;
-  std::string sql_error_;
 };
 
 }  // namespace millrace

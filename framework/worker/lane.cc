@@ -136,34 +136,40 @@ bool Lane::Ends(Station& station) {
 // Gathers calls from what the station took: as many as a batch handler takes, or one that runs alone.
 void Lane::RunTaken(Station& station, const LaneSetupPtr& setup) {
   const bool batches = setup->handler->MaxBatch() > 1;
-  std::vector<FlightPtr> call;
+  CallPart call;
   while (true) {
+    if (auto part = station.NextPart()) {
+      RunPart(station, setup, std::move(*part));
+      continue;
+    }
     FlightPtr flight = station.Next();
     const bool alone = flight != nullptr && flight->alone.load(std::memory_order_relaxed);
-    if (flight != nullptr && (call.empty() || !alone)) {
-      if (ReadyToStart(flight, *setup)) call.push_back(std::move(flight));
+    if (flight != nullptr && (call.flights.empty() || !alone)) {
+      if (ReadyToStart(flight, *setup)) call.flights.push_back(std::move(flight));
       if (batches && !alone) continue;
     } else if (flight != nullptr) {
       station.KeepFirst(std::move(flight));
-    } else if (call.empty()) {
+    } else if (call.flights.empty()) {
       return;
     }
-    if (!call.empty()) RunCall(station, setup, std::move(call));
-    call.clear();
+    if (!call.flights.empty()) RunCall(station, setup, call);
+    call.flights.clear();
   }
 }
 
-void Lane::RunCall(Station& station, const LaneSetupPtr& setup, std::vector<FlightPtr> flights) {
+// Part of a call that failed as a whole; some of its tasks may not be wanted any more.
+void Lane::RunPart(Station& station, const LaneSetupPtr& setup, CallPart part) {
+  std::erase_if(part.flights, [&](const FlightPtr& flight) { return !ReadyToStart(flight, *setup); });
+  if (part.flights.size() == 1) part.deadline.reset();
+  if (!part.flights.empty()) RunCall(station, setup, part);
+}
+
+void Lane::RunCall(Station& station, const LaneSetupPtr& setup, const CallPart& part) {
   const BootTime began = parts_.clock.Now();
-  const bool ended = station.Call(setup, flights);
+  station.Call(setup, part);
   const Micros took = parts_.clock.Now() - began;
-  {
-    MutexLock lock(mutex_);
-    pace_.Ran(flights.size(), took);
-  }
-  if (ended) return;
-  for (const FlightPtr& flight : flights) flight->alone.store(true, std::memory_order_relaxed);
-  station.Keep(std::move(flights));
+  MutexLock lock(mutex_);
+  pace_.Ran(part.flights.size(), took);
 }
 
 // The check before each start. What may not start is parked, or its attempt ended at once.

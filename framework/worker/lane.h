@@ -68,7 +68,8 @@ class Lane {
   void Release(Station& station) MILLRACE_REQUIRES(mutex_);
   bool Ends(Station& station);
   void RunTaken(Station& station, const LaneSetupPtr& setup);
-  void RunCall(Station& station, const LaneSetupPtr& setup, std::vector<FlightPtr> flights);
+  void RunPart(Station& station, const LaneSetupPtr& setup, CallPart part);
+  void RunCall(Station& station, const LaneSetupPtr& setup, const CallPart& part);
   bool ReadyToStart(const FlightPtr& flight, const LaneSetup& setup);
   void EndOverdue(Station::Abandoned overdue);
 

@@ -9,12 +9,32 @@ Micros GraceAfter(Micros timeout) {
   return std::clamp<Micros>(timeout / 10, std::chrono::seconds(1), std::chrono::seconds(10));
 }
 
-bool Station::Call(const LaneSetupPtr& setup, const std::vector<FlightPtr>& flights) {
+void Station::Call(const LaneSetupPtr& setup, const CallPart& part) {
   {
     MutexLock lock(mutex_);
     setup_ = setup;
   }
-  return runner_.Run(*setup, flights, SessionFor(*flights.front(), setup->config.timeout));
+  KeepParts(runner_.Run(*setup, part, SessionFor(*part.flights.front(), setup->config.timeout)));
+}
+
+void Station::KeepParts(std::vector<CallPart> parts) {
+  MutexLock lock(mutex_);
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    if (part->flights.size() > 1) {
+      parts_.push_front(std::move(*part));
+    } else {
+      part->flights.front()->alone.store(true, std::memory_order_relaxed);
+      waiting_.push_front(std::move(part->flights.front()));
+    }
+  }
+}
+
+std::optional<CallPart> Station::NextPart() {
+  MutexLock lock(mutex_);
+  if (parts_.empty()) return std::nullopt;
+  CallPart part = std::move(parts_.front());
+  parts_.pop_front();
+  return part;
 }
 
 TaskTransaction& Station::SessionFor(const Flight& flight, Micros limit) {
@@ -75,8 +95,12 @@ Station::Abandoned Station::GiveUp(BootTime now, bool whatever) {
   if (!whatever && now < deadline_ + GraceAfter(setup_->config.timeout)) return {};
   lost_.store(true);
   Abandoned abandoned{setup_, std::move(flights_), {}};
+  for (CallPart& part : parts_) {
+    std::move(part.flights.begin(), part.flights.end(), std::back_inserter(abandoned.waiting));
+  }
   std::move(waiting_.begin(), waiting_.end(), std::back_inserter(abandoned.waiting));
   flights_.clear();
+  parts_.clear();
   waiting_.clear();
   return abandoned;
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,8 @@ class Station final : public AttemptRunner::Watch {
 
   void Start(const std::string& name, std::function<void()> body) { thread_ = Thread(name, std::move(body)); }
 
-  // Runs one call on tasks of one shard. False: none has ended, since one of them spoils it for all.
-  bool Call(const LaneSetupPtr& setup, const std::vector<FlightPtr>& flights);
+  // Runs one call on tasks of one shard. What failed as a whole is kept, to be run in parts.
+  void Call(const LaneSetupPtr& setup, const CallPart& part);
   // Sessions of shards that are served no more.
   void CloseEndedSessions();
 
@@ -42,6 +43,8 @@ class Station final : public AttemptRunner::Watch {
   void Keep(std::vector<FlightPtr> flights);
   void KeepFirst(FlightPtr flight);
   FlightPtr Next();
+  // A part of a call that failed as a whole; before what else is kept.
+  std::optional<CallPart> NextPart();
 
   struct Abandoned {
     LaneSetupPtr setup;  // null: nothing was given up
@@ -72,6 +75,7 @@ class Station final : public AttemptRunner::Watch {
     std::unique_ptr<TaskTransaction> transaction;  // last: ends before the store that its host keeps
   };
   TaskTransaction& SessionFor(const Flight& flight, Micros limit);
+  void KeepParts(std::vector<CallPart> parts);
 
   FlightRecorder& recorder_;
   AttemptRunner runner_;
@@ -83,6 +87,7 @@ class Station final : public AttemptRunner::Watch {
   mutable Mutex mutex_;
   LaneSetupPtr setup_ MILLRACE_GUARDED_BY(mutex_);
   std::vector<FlightPtr> flights_ MILLRACE_GUARDED_BY(mutex_);  // running
+  std::deque<CallPart> parts_ MILLRACE_GUARDED_BY(mutex_);
   std::deque<FlightPtr> waiting_ MILLRACE_GUARDED_BY(mutex_);
   BootTime deadline_ MILLRACE_GUARDED_BY(mutex_){};
   Thread thread_;  // last: ends before what it uses

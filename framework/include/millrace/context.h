@@ -72,8 +72,10 @@ class Context {
     Check(host_->save_progress(call_, index, detail::Text(progress), &error), error);
   }
 
-  // SQL in the task's own transaction, which commits when the outcome is Done. `?` stands for a value.
-  // Execute returns the rows affected. COMMIT, DDL and the like are refused.
+  // SQL in the task's own transaction, which commits when the outcome is Done, and is rolled back with every
+  // other. `?` stands for a value. Execute returns the rows affected. COMMIT, DDL and the like are refused; a
+  // procedure that is CALLed may not do them either: where one did, the task goes to the failed pool as one
+  // that may have taken effect.
   std::uint64_t Execute(std::string_view sql, std::span<const SqlValue> values) {
     return Send(sql, values, nullptr);
   }

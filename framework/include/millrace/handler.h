@@ -12,6 +12,7 @@
 
 #include <millrace/context.h>
 
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <type_traits>
@@ -52,14 +53,20 @@ class HandlerBase {
 };
 
 // Runs one task at a time. What escapes from Run ends the attempt: BadInput fails the task at once; any other
-// exception is a failed attempt of the class `exception`, retried or failed as the configuration says.
+// exception is a failed attempt of the class `exception`, retried or failed as the configuration says. With a
+// max_batch above 1 it is handed several tasks, one after another, in one transaction with a savepoint for
+// each: the SQL of each commits if that task is done, and is undone otherwise. Where the transaction is lost
+// as a whole (a deadlock) its tasks run again, each alone and uncounted.
 class Handler : public HandlerBase {
  public:
   virtual Outcome Run(const Task& task, Context& context) = 0;
 };
 
-// Runs up to Register's max_batch tasks in one transaction. Returns one outcome per task, in their order. Of
-// an escaped exception all of them die.
+// Runs up to Register's max_batch tasks in one transaction. Returns one outcome per task, in their order.
+// Nobody else can tell whose SQL it sent: it sends SQL for the tasks alone that it returns as Done, since
+// that commits if any of them is. Where the call fails as a whole (an escaped exception, a failed statement)
+// all is rolled back, and the tasks run again in two halves, uncounted and within the one time limit, and in
+// the end one by one: so only the task that is to blame fails. Effects outside of SQL may repeat in that.
 class BatchHandler : public HandlerBase {
  public:
   virtual std::vector<Outcome> Run(std::span<const Task> tasks, Context& context) = 0;
@@ -87,10 +94,16 @@ inline Outcome OutcomeOfException() {
   }
 }
 
+// A host that is older than this header tells no task's SQL apart.
+inline bool TellsApart(const millrace_host* host) {
+  return MILLRACE_HAS(millrace_host, host, begin_task);
+}
+
 inline void RunOn(Handler& handler, millrace_call* call, const millrace_host* host,
                   std::span<const millrace_task> raw) {
   Context context(host, call);
   for (std::size_t i = 0; i < raw.size(); ++i) {
+    if (TellsApart(host) && host->begin_task(call, i) != MILLRACE_OK) return;
     try {
       Settle(call, host, i, handler.Run(Task(raw[i]), context));
     } catch (...) {
@@ -102,12 +115,15 @@ inline void RunOn(Handler& handler, millrace_call* call, const millrace_host* ho
 inline void RunOn(BatchHandler& handler, millrace_call* call, const millrace_host* host,
                   std::span<const millrace_task> raw) {
   Context context(host, call);
+  if (TellsApart(host)) host->begin_task(call, MILLRACE_ALL_TASKS);
   try {
     std::vector<Task> tasks(raw.begin(), raw.end());
     const std::vector<Outcome> outcomes = handler.Run(tasks, context);
     for (std::size_t i = 0; i < outcomes.size(); ++i) Settle(call, host, i, outcomes[i]);
   } catch (...) {
-    for (std::size_t i = 0; i < raw.size(); ++i) Settle(call, host, i, OutcomeOfException());
+    const Outcome outcome = OutcomeOfException();
+    if (TellsApart(host)) return Settle(call, host, MILLRACE_ALL_TASKS, outcome);
+    for (std::size_t i = 0; i < raw.size(); ++i) Settle(call, host, i, outcome);
   }
 }
 

@@ -80,6 +80,8 @@ typedef struct millrace_new_task {
   millrace_text batch;
 } millrace_new_task;
 
+#define MILLRACE_ALL_TASKS SIZE_MAX
+
 /* One run of a handler; opaque, valid until run() returns, used on the thread of run() alone. */
 typedef struct millrace_call millrace_call;
 
@@ -106,8 +108,15 @@ typedef struct millrace_host {
                  millrace_row_fn row, void* receiver, uint64_t* affected, millrace_text* error);
   /* Adds a task in that transaction. `added` is 0 where its key is taken. */
   int32_t (*submit)(millrace_call* call, const millrace_new_task* task, int32_t* added, millrace_text* error);
-  /* Says what became of task `index`. The last word counts; a task without one is a failed attempt. */
+  /* Says what became of task `index`. The last word counts; a task without one is a failed attempt.
+   * MILLRACE_ALL_TASKS, where the host has begin_task: the call failed as a whole, by no task's own fault. */
   void (*settle)(millrace_call* call, size_t index, const millrace_outcome* outcome);
+  /* A later host than the first has it: look at struct_size. Says whose SQL follows, in a call of several
+   * tasks: that of task `index` alone, which stays where its outcome is DONE and is undone otherwise; each
+   * task is begun once, and settled before the next begins. MILLRACE_ALL_TASKS: SQL is sent for the tasks
+   * that will be DONE, and for them alone. MILLRACE_ERROR: run no further task and return; they run again. Of
+   * a plugin that never says it, the SQL of a call is committed only where all tasks are DONE. */
+  int32_t (*begin_task)(millrace_call* call, size_t index);
 } millrace_host;
 
 /* What a handler is opened with. `secret` returns MILLRACE_ERROR for a name that the configuration lacks. */

@@ -82,6 +82,8 @@ bool IsLockConflict(int code) { return code == 1205 || code == 1213 || code == 3
 bool IsDataError(int code) { return IsOneOf(code, kData); }
 bool MustDrop(int code) { return code != 1205 && code != 1213 && !(IsDataError(code) && code != 1153); }
 
+bool IsGone(int code) { return IsLost(code) || code == 0 || (code >= 2000 && code < 3000); }
+
 Error Translate(const NativeError& native, Purpose purpose, std::string_view where) {
   Error error{CodeOf(native.code, purpose), {}};
   std::string remedy;

@@ -24,7 +24,6 @@ struct NativeError {
 
 inline constexpr int kDuplicateEntry = 1062;
 inline constexpr int kNoSuchTable = 1146;
-inline constexpr int kDeadlock = 1213;
 inline constexpr int kNoSuchSavepoint = 1305;
 
 // 1205, 1213 and their like: the statement had no effect because of somebody else's locks.
@@ -33,6 +32,9 @@ bool IsLockConflict(int code);
 bool IsDataError(int code);
 // The connection must be dropped: what it was doing is no longer known, or it is gone.
 bool MustDrop(int code);
+
+// The connection is gone with whatever was under way: the server can't be asked any more.
+bool IsGone(int code);
 
 // `where` names the server and database, without user or password.
 Error Translate(const NativeError& native, Purpose purpose, std::string_view where);

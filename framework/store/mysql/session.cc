@@ -15,6 +15,7 @@
 #include <cctype>
 #include <charconv>
 #include <fstream>
+#include <utility>
 
 #include "framework/store/mysql/sql_text.h"
 
@@ -171,12 +172,21 @@ void Session::GiveBack() {
 
 Error Session::Failed(const sql::SQLException& exception, Purpose purpose) {
   last_code_ = exception.getErrorCode();
-  if (purpose != Purpose::Connect && MustDrop(last_code_)) connection_.reset();
+  if (purpose != Purpose::Connect && MustDrop(last_code_)) {
+    must_drop_ = inspecting_ && !IsGone(last_code_);
+    if (!must_drop_) connection_.reset();
+  }
   Error error = Translate({last_code_, exception.what()}, purpose, where_);
   // What cut this one has most likely cut the others too, or they lead to a server that takes no writes.
   const bool away = error.code == ErrorCode::Unavailable || error.code == ErrorCode::Unknown;
   if (away && pool_ != nullptr) pool_->Forget();
   return error;
+}
+
+void Session::EndInspection() {
+  const Use use(*this);
+  inspecting_ = false;
+  if (std::exchange(must_drop_, false)) connection_.reset();
 }
 
 Status Session::Open() {
@@ -340,7 +350,12 @@ Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue>
 Status Session::Begin() {
   const Use use(*this);
   if (Status usable = Connect(); !usable) return usable;
-  Status begun = Run(mode_ == Mode::Manual ? "SAVEPOINT millrace" : "BEGIN", Purpose::Transaction);
+  const char* const begin = mode_ == Mode::Manual ? "SAVEPOINT millrace" : "BEGIN";
+  Status begun = Run(begin, Purpose::Transaction);
+  if (!begun && !connection_ && mode_ == Mode::Manual) {
+    if (Status opened = Open(); !opened) return opened;
+    begun = Run(begin, Purpose::Transaction);
+  }
   in_transaction_ = begun.has_value();
   return begun;
 }

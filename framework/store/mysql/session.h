@@ -71,6 +71,21 @@ class Session {
   // A bound statement of a handler, all its results drained; the last result with columns is returned.
   Result<SqlResult> Bound(std::string_view sql, std::span<const SqlValue> values);
 
+  // While one is alive, a statement that the server refuses leaves the connection open, so that it can be
+  // asked what the statement did before. At its end the connection is dropped if it had to be.
+  class Inspection {
+   public:
+    explicit Inspection(Session& session) : session_(session) { session_.inspecting_ = true; }
+    ~Inspection() { session_.EndInspection(); }
+    Inspection(const Inspection&) = delete;
+    Inspection& operator=(const Inspection&) = delete;
+
+   private:
+    Session& session_;
+  };
+
+  // In Manual mode a connection that has died in its silence is replaced: nothing was sent before, and
+  // whoever runs the transaction must know that none could be had.
   Status Begin();
   Status Commit();
   // Never fails: a connection that can't roll back is dropped.
@@ -105,6 +120,7 @@ class Session {
   void GiveBack();
   Status Open();
   Status SetUp();
+  void EndInspection();
   Error Failed(const sql::SQLException& exception, Purpose purpose);
   Status Usable();
   // Once it is usable.
@@ -121,6 +137,8 @@ class Session {
   int uses_ = 0;
   bool borrowed_ = false;
   bool in_transaction_ = false;
+  bool inspecting_ = false;
+  bool must_drop_ = false;  // once the inspection is over
   int last_code_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "framework/store/mysql/sessions.h"
 #include "framework/store/mysql/settle.h"
+#include "framework/store/mysql/statement_effects.h"
 #include "framework/store/mysql/submit.h"
 
 namespace millrace::mysql {
@@ -16,22 +17,34 @@ class MysqlTaskTransaction final : public TaskTransaction {
   Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) override;
   TransactionState state() const override { return state_; }
   CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) override;
-  bool Intact() override;
+  Status Mark() override;
+  Status Undo() override;
   void Rollback() override {
     session_.Rollback();
     state_ = TransactionState::Idle;
-    deadlocked_ = false;
   }
 
  private:
+  // What a statement that may end the transaction did to it.
+  enum class After {
+    GoesOn,
+    RolledBack,  // for certain: nothing that was counted could have committed
+    InDoubt,
+  };
+
   Status Enter();
   Error Note(const Error& error);
+  Result<SqlResult> ExecuteInspected(std::string_view sql, std::span<const SqlValue> values);
+  After Inspect(std::string_view sql, std::span<const SqlValue> values, Result<SqlResult>& answer);
+  bool EndedBefore() const { return session_.last_code() == kNoSuchSavepoint; }
   CommitReport GiveUp(const Error& error);
 
   Session session_;
   TransactionState state_ = TransactionState::Idle;
-  bool deadlocked_ = false;  // the server has rolled all of it back, the savepoint too
 };
+
+constexpr const char* kEscaped =
+    "the transaction was ended behind the context's back; parts of it may have taken effect";
 
 Status MysqlTaskTransaction::Enter() {
   if (state_ == TransactionState::Open) return {};
@@ -41,11 +54,7 @@ Status MysqlTaskTransaction::Enter() {
                                          "rollback is left");
   }
   Status begun = session_.Begin();
-  if (begun) {
-    state_ = TransactionState::Open;
-  } else {
-    state_ = session_.connected() ? TransactionState::Poisoned : TransactionState::Lost;
-  }
+  state_ = begun ? TransactionState::Open : TransactionState::NoConnection;
   return begun;
 }
 
@@ -55,7 +64,6 @@ Error MysqlTaskTransaction::Note(const Error& error) {
     state_ = TransactionState::Lost;
   } else if (error.code == ErrorCode::Conflict) {
     state_ = TransactionState::Transient;
-    deadlocked_ = session_.last_code() == kDeadlock;
   } else {
     state_ = TransactionState::Poisoned;
   }
@@ -64,9 +72,43 @@ Error MysqlTaskTransaction::Note(const Error& error) {
 
 Result<SqlResult> MysqlTaskTransaction::Execute(std::string_view sql, std::span<const SqlValue> values) {
   if (Status open = Enter(); !open) return Fail(open.error());
+  if (MayEndTransaction(sql)) return ExecuteInspected(sql, values);
   auto answer = session_.Bound(sql, values);
   if (!answer) return Fail(Note(answer.error()));
   return answer;
+}
+
+Result<SqlResult> MysqlTaskTransaction::ExecuteInspected(std::string_view sql,
+                                                         std::span<const SqlValue> values) {
+  Result<SqlResult> answer;
+  const After after = Inspect(sql, values, answer);
+  if (after == After::GoesOn && answer) return answer;
+  Error error = answer ? Error{ErrorCode::Internal, session_.where() + ": " + kEscaped} : answer.error();
+  if (after == After::RolledBack && answer) {
+    error = {ErrorCode::Internal, session_.where() + ": the statement has rolled the transaction back"};
+  }
+  Note(error);
+  if (after == After::InDoubt) state_ = TransactionState::Escaped;
+  return Fail(std::move(error));
+}
+
+// An early end is seen at once, by a savepoint that is gone. A server that rolls back by itself (a deadlock)
+// takes the savepoint with it, too; but it counts nothing then that could have committed.
+MysqlTaskTransaction::After MysqlTaskTransaction::Inspect(std::string_view sql,
+                                                          std::span<const SqlValue> values,
+                                                          Result<SqlResult>& answer) {
+  const Session::Inspection inspection(session_);
+  const auto before = CountCommits(session_);
+  const auto marked = before ? session_.Write("SAVEPOINT millrace_call") : before;
+  if (!marked) {
+    answer = Fail(marked.error());
+    return After::GoesOn;
+  }
+  answer = session_.Bound(sql, values);
+  if (!session_.connected()) return After::InDoubt;
+  if (session_.Write("RELEASE SAVEPOINT millrace_call")) return After::GoesOn;
+  const auto now = CountCommits(session_);
+  return now && *now == *before ? After::RolledBack : After::InDoubt;
 }
 
 Result<std::size_t> MysqlTaskTransaction::Submit(const std::string& table, std::span<const NewTask> tasks) {
@@ -76,10 +118,24 @@ Result<std::size_t> MysqlTaskTransaction::Submit(const std::string& table, std::
   return report->added;
 }
 
-bool MysqlTaskTransaction::Intact() {
-  if (state_ == TransactionState::Idle || deadlocked_ || !session_.connected()) return true;
-  const auto back = session_.Write("ROLLBACK TO SAVEPOINT millrace");
-  return back || session_.last_code() != kNoSuchSavepoint;
+Status MysqlTaskTransaction::Mark() {
+  if (Status open = Enter(); !open) return open;
+  if (auto marked = session_.Write("SAVEPOINT millrace_task"); !marked) return Fail(Note(marked.error()));
+  return {};
+}
+
+Status MysqlTaskTransaction::Undo() {
+  const bool refused_alone = state_ == TransactionState::Poisoned && session_.connected();
+  if (state_ != TransactionState::Open && !refused_alone) {
+    return Fail(ErrorCode::Conflict, session_.where() + ": only the rollback of all is left");
+  }
+  if (auto back = session_.Write("ROLLBACK TO SAVEPOINT millrace_task"); !back) {
+    Error error = Note(back.error());
+    if (EndedBefore()) state_ = TransactionState::Escaped;
+    return Fail(std::move(error));
+  }
+  state_ = TransactionState::Open;
+  return {};
 }
 
 // Before COMMIT was sent nothing can have been committed, whatever happened.
@@ -96,14 +152,19 @@ CommitReport MysqlTaskTransaction::Commit(const std::string& incarnation, std::s
   if (state_ == TransactionState::Poisoned || state_ == TransactionState::Lost) {
     return GiveUp({ErrorCode::Invalid, "a statement of the transaction failed before"});
   }
+  if (state_ == TransactionState::Escaped) {
+    Rollback();
+    return {CommitVerdict::Escaped, kEscaped};
+  }
+  if (state_ == TransactionState::NoConnection) {
+    return GiveUp({ErrorCode::Unavailable, "no connection could be had for it"});
+  }
   if (Status open = Enter(); !open) return GiveUp(open.error());
   if (auto released = session_.Write("RELEASE SAVEPOINT millrace"); !released) {
-    if (session_.last_code() != kNoSuchSavepoint) return GiveUp(released.error());
+    if (!EndedBefore()) return GiveUp(released.error());
     // The statement's failure has dropped the connection, and with it what came after the early end.
     Rollback();
-    return {CommitVerdict::Escaped,
-            "the transaction was ended behind the context's back; parts of it may have taken "
-            "effect"};
+    return {CommitVerdict::Escaped, kEscaped};
   }
   std::vector<const Settlement*> rows;
   for (const Settlement& one : batch) rows.push_back(&one);

@@ -7,6 +7,8 @@
 namespace millrace {
 namespace {
 
+constexpr const char* kEscaped = "the handler ended its transaction: its SQL may have taken effect";
+
 SqlBind BindOf(const SqlValue& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
   if (const auto* real = std::get_if<double>(&value)) return *real;
@@ -40,7 +42,11 @@ Status SqliteTaskTransaction::Ready() {
   if (state_ != TransactionState::Idle) {
     return Fail(ErrorCode::Invalid, "the transaction can only be rolled back: " + why_);
   }
-  if (Status begun = db_.Begin(); !begun) return Fail(Poison(begun.error()));
+  if (Status begun = db_.Begin(); !begun) {
+    const Error error = Poison(begun.error());
+    if (error.code == ErrorCode::Unavailable) state_ = TransactionState::NoConnection;
+    return Fail(error);
+  }
   state_ = TransactionState::Open;
   deadline_ = BootClock::now() + limit_;
   if (auto marked = db_.Run("SAVEPOINT millrace"); !marked) return Fail(Poison(marked.error()));
@@ -71,6 +77,40 @@ Error SqliteTaskTransaction::Poison(Error error) {
   return error;
 }
 
+// A statement that a constraint or the parser refuses has changed nothing: what was sent since the mark can
+// be undone by itself.
+Error SqliteTaskTransaction::Refused(Error error) {
+  const bool by_itself = error.code == ErrorCode::Invalid || error.code == ErrorCode::Internal;
+  if (!marked_ || !by_itself || !db_.InTransaction()) return Poison(std::move(error));
+  state_ = TransactionState::Poisoned;
+  why_ = error.message;
+  return error;
+}
+
+Status SqliteTaskTransaction::Mark() {
+  MutexLock lock(mutex_);
+  if (Status ready = Ready(); !ready) return ready;
+  if (marked_) {
+    if (auto released = db_.Run("RELEASE SAVEPOINT millrace_task"); !released) {
+      return Fail(Poison(released.error()));
+    }
+  }
+  if (auto marked = db_.Run("SAVEPOINT millrace_task"); !marked) return Fail(Poison(marked.error()));
+  marked_ = true;
+  return {};
+}
+
+Status SqliteTaskTransaction::Undo() {
+  MutexLock lock(mutex_);
+  const bool open = state_ == TransactionState::Open || state_ == TransactionState::Poisoned;
+  if (!open || !marked_ || !db_.InTransaction()) {
+    return Fail(ErrorCode::Conflict, "only the rollback of all is left: " + why_);
+  }
+  if (auto back = db_.Run("ROLLBACK TO SAVEPOINT millrace_task"); !back) return Fail(Poison(back.error()));
+  state_ = TransactionState::Open;
+  return {};
+}
+
 Result<SqlResult> SqliteTaskTransaction::Execute(std::string_view sql, std::span<const SqlValue> values) {
   MutexLock lock(mutex_);
   if (Status ready = Ready(); !ready) return Fail(ready.error());
@@ -78,7 +118,12 @@ Result<SqlResult> SqliteTaskTransaction::Execute(std::string_view sql, std::span
   for (const SqlValue& value : values) bound.push_back(BindOf(value));
   const std::int64_t before = db_.TotalChanged();
   auto result = ReadAll(db_.Start(sql, bound.data(), bound.size()));
-  if (!result) return Fail(Poison(result.error()));
+  if (!result) return Fail(Refused(result.error()));
+  if (!db_.InTransaction()) {
+    state_ = TransactionState::Escaped;
+    why_ = kEscaped;
+    return Fail(ErrorCode::Internal, kEscaped);
+  }
   // SQLite remembers the count of the last writing statement; a reading one has changed nothing.
   if (db_.TotalChanged() != before) result->affected = static_cast<std::uint64_t>(db_.Changed());
   return result;
@@ -88,7 +133,7 @@ Result<std::size_t> SqliteTaskTransaction::Submit(const std::string& table, std:
   MutexLock lock(mutex_);
   if (Status ready = Ready(); !ready) return Fail(ready.error());
   auto report = SubmitBatch(db_, table, tasks);
-  if (!report) return Fail(Poison(report.error()));
+  if (!report) return Fail(Refused(report.error()));
   return report->added;
 }
 
@@ -113,15 +158,12 @@ CommitReport SqliteTaskTransaction::Verdict(const Error& error) {
 CommitReport SqliteTaskTransaction::Commit(const std::string& incarnation,
                                            std::span<const Settlement> batch) {
   MutexLock lock(mutex_);
-  const bool was_open = state_ == TransactionState::Open;
-  if (was_open && !db_.InTransaction()) {
-    return End(CommitVerdict::Escaped, "the handler ended its transaction: its SQL may have taken effect");
-  }
+  if (state_ == TransactionState::Escaped) return End(CommitVerdict::Escaped, kEscaped);
   if (Status ready = Ready(); !ready) {
     return Verdict(ready.error());
   }
   if (auto released = db_.Run("RELEASE SAVEPOINT millrace"); !released) {
-    return End(CommitVerdict::Escaped, "the handler ended its transaction: its SQL may have taken effect");
+    return End(CommitVerdict::Escaped, kEscaped);
   }
   db_.SetDeadline(std::nullopt);
   auto report = SettleBatch(db_, incarnation, batch);
@@ -136,6 +178,7 @@ CommitReport SqliteTaskTransaction::Commit(const std::string& incarnation,
   }
   if (Status done = db_.Commit(); !done) return Verdict(done.error());
   state_ = TransactionState::Idle;
+  marked_ = false;
   return {};
 }
 
@@ -148,6 +191,7 @@ void SqliteTaskTransaction::Reset() {
   db_.Rollback();
   state_ = TransactionState::Idle;
   why_.clear();
+  marked_ = false;
 }
 
 }  // namespace millrace

@@ -25,8 +25,8 @@ class SqliteTaskTransaction final : public TaskTransaction, private GateTenant {
   Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) override;
   TransactionState state() const override;
   CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) override;
-  // The handler's SQL is guarded, and SQLite has no procedures that could end it.
-  bool Intact() override { return true; }
+  Status Mark() override;
+  Status Undo() override;
   void Rollback() override;
 
  private:
@@ -35,6 +35,7 @@ class SqliteTaskTransaction final : public TaskTransaction, private GateTenant {
 
   Status Ready() MILLRACE_REQUIRES(mutex_);
   Error Poison(Error error) MILLRACE_REQUIRES(mutex_);
+  Error Refused(Error error) MILLRACE_REQUIRES(mutex_);
   Error TimeIsUp() const;
   void Reset() MILLRACE_REQUIRES(mutex_);
   CommitReport End(CommitVerdict verdict, std::string message) MILLRACE_REQUIRES(mutex_);
@@ -46,6 +47,7 @@ class SqliteTaskTransaction final : public TaskTransaction, private GateTenant {
   TransactionState state_ MILLRACE_GUARDED_BY(mutex_) = TransactionState::Idle;
   BootTime deadline_ MILLRACE_GUARDED_BY(mutex_){};
   std::string why_ MILLRACE_GUARDED_BY(mutex_);  // what poisoned it
+  bool marked_ MILLRACE_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace millrace

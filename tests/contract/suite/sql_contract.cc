@@ -128,9 +128,38 @@ TEST_P(TransactionContract, TasksSubmittedInsideGoWithTheTransaction) {
   EXPECT_TRUE(desk().Find("tasks", "next", "k"));
 }
 
+TEST_P(TransactionContract, WhatWasSentSinceTheMarkIsUndoneByItself) {
+  ASSERT_TRUE(transaction_->Mark());
+  Execute("INSERT INTO account (id) VALUES (1)");
+  ASSERT_TRUE(transaction_->Mark());
+  Execute("INSERT INTO account (id) VALUES (2)");
+  ASSERT_TRUE(transaction_->Submit("tasks", std::vector<NewTask>{{.handler = "next", .biz_key = "k"}}));
+  ASSERT_TRUE(transaction_->Undo());
+  ASSERT_TRUE(transaction_->Mark());
+  Execute("INSERT INTO account (id) VALUES (3)");
+  EXPECT_EQ(Commit(End(task_, To::Succeeded)).verdict, CommitVerdict::Committed);
+  EXPECT_EQ(Accounts(), "2");
+  EXPECT_FALSE(desk().Find("tasks", "next", "k"));
+}
+
+TEST_P(TransactionContract, AStatementThatTheDataForbidsIsUndoneByItselfToo) {
+  ASSERT_TRUE(transaction_->Mark());
+  Execute("INSERT INTO account (id) VALUES (1)");
+  ASSERT_TRUE(transaction_->Mark());
+  Execute("INSERT INTO account (id) VALUES (2)");
+  EXPECT_FALSE(transaction_->Execute("INSERT INTO account (id) VALUES (1)", {}));
+  EXPECT_EQ(transaction_->state(), TransactionState::Poisoned);
+  ASSERT_TRUE(transaction_->Undo());
+  EXPECT_EQ(transaction_->state(), TransactionState::Open);
+  EXPECT_EQ(Commit(End(task_, To::Succeeded)).verdict, CommitVerdict::Committed);
+  EXPECT_EQ(Accounts(), "1");
+}
+
 TEST_P(TransactionContract, ATransactionEndedBehindItsBackIsTold) {
   Execute("INSERT INTO account (id) VALUES (1)");
-  Execute("COMMIT");
+  EXPECT_FALSE(transaction_->Execute("COMMIT", {}));
+  EXPECT_EQ(transaction_->state(), TransactionState::Escaped) << "at once";
+  EXPECT_FALSE(transaction_->Execute("INSERT INTO account (id) VALUES (2)", {}));
   const CommitReport report = Commit(End(task_, To::Succeeded));
   EXPECT_EQ(report.verdict, CommitVerdict::Escaped);
   EXPECT_FALSE(report.message.empty());

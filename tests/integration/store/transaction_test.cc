@@ -1,5 +1,7 @@
 // A handler's own transaction on a real server: what it answers, and what ends it.
 #include <thread>
+#include <tuple>
+#include <utility>
 
 #include "tests/integration/store/store_faults.h"
 
@@ -21,6 +23,28 @@ class MysqlTransaction : public StoreFaults {
   CommitReport Commit() {
     const Settlement end = Succeeded(task_);
     return transaction_->Commit("w.1", std::span(&end, 1));
+  }
+
+  // After it has changed row 1, `sql` meets a real deadlock over row 2.
+  void MeetDeadlock(const std::string& sql) {
+    SqlConnection other(database_.url(), database_.password_file());
+    // The other one has changed more, so the server takes ours for the victim.
+    other.Ask("CREATE TABLE weight (id INT PRIMARY KEY)");
+    other.Ask("SET innodb_lock_wait_timeout=10");
+    other.Ask("BEGIN");
+    for (int i = 0; i < 50; ++i) other.Ask("INSERT INTO weight VALUES (" + std::to_string(i) + ")");
+    other.Ask("UPDATE points SET points=0 WHERE id=2");
+    ASSERT_TRUE(Run("UPDATE points SET points=points+1 WHERE id=1"));
+    std::thread opposing([&] { (void)other.Run("UPDATE points SET points=0 WHERE id=1"); });
+    WaitForLockWait();
+    auto waited = Run(sql);
+    opposing.join();
+    ASSERT_FALSE(waited);
+    EXPECT_NE(waited.error().message.find("1213"), std::string::npos) << waited.error().message;
+    EXPECT_EQ(transaction_->state(), TransactionState::Transient);
+    EXPECT_EQ(Commit().verdict, CommitVerdict::Transient);
+    other.Ask("ROLLBACK");
+    EXPECT_EQ(sql_->Ask("SELECT SUM(points) FROM points"), "30");
   }
 
   std::unique_ptr<TaskStore> tasks_;
@@ -76,14 +100,77 @@ TEST_F(MysqlTransaction, AnErrorPoisonsIt) {
   EXPECT_EQ(sql_->Ask("SELECT points FROM points WHERE id=1"), "10");
 }
 
-TEST_F(MysqlTransaction, ProcedureThatCommitsIsEscaped) {
+TEST_F(MysqlTransaction, ProcedureThatCommitsIsSeenAtOnce) {
   sql_->Ask("CREATE PROCEDURE sneaky() BEGIN UPDATE points SET points=99 WHERE id=1; COMMIT; END");
-  ASSERT_TRUE(Run("CALL sneaky()"));
-  ASSERT_TRUE(Run("UPDATE points SET points=98 WHERE id=2"));
+  EXPECT_FALSE(Run("CALL sneaky()"));
+  EXPECT_EQ(transaction_->state(), TransactionState::Escaped);
+  EXPECT_FALSE(Run("UPDATE points SET points=98 WHERE id=2"));
   EXPECT_EQ(Commit().verdict, CommitVerdict::Escaped);
   EXPECT_EQ(sql_->Ask("SELECT points FROM points WHERE id=1"), "99");
   EXPECT_EQ(sql_->Ask("SELECT points FROM points WHERE id=2"), "20");
   EXPECT_EQ(Count("tasks_done"), 0U);
+}
+
+// What follows the commit within the procedure drops the connection, or looks like the server's own rollback.
+TEST_F(MysqlTransaction, ProcedureThatCommitsAndThenFailsIsInDoubt) {
+  const std::pair<const char*, const char*> ways[] = {
+      {"a", "COMMIT; SELECT * FROM no_such_table;"},
+      {"b", "COMMIT; SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO=1213;"},
+      {"c", "COMMIT; SIGNAL SQLSTATE '45000';"},
+      {"d", "CREATE TABLE made (id INT); SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO=1213;"},
+      {"e", "START TRANSACTION; SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO=1213;"},
+      {"f", "SET autocommit=1; SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO=1213;"},
+  };
+  for (const auto& [name, then] : ways) {
+    sql_->Ask(std::string("CREATE PROCEDURE ") + name +
+              "() BEGIN UPDATE points SET points=points+1 WHERE id=1; " + then + " END");
+    EXPECT_FALSE(Run(std::string("CALL ") + name + "()")) << then;
+    EXPECT_EQ(transaction_->state(), TransactionState::Escaped) << then;
+    transaction_->Rollback();
+  }
+  EXPECT_EQ(sql_->Ask("SELECT points FROM points WHERE id=1"), "16");
+}
+
+TEST_F(MysqlTransaction, ProcedureThatFailsWithoutACommitHasCertainlyDoneNothing) {
+  const std::tuple<const char*, const char*, TransactionState> ways[] = {
+      {"a", "SELECT * FROM no_such_table;", TransactionState::Poisoned},
+      {"b", "SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO=1213;", TransactionState::Transient},
+      {"c", "SIGNAL SQLSTATE '45000';", TransactionState::Poisoned},
+      {"d", "ROLLBACK; SIGNAL SQLSTATE '45000';", TransactionState::Poisoned},
+      {"e", "ROLLBACK;", TransactionState::Poisoned},
+  };
+  for (const auto& [name, then, state] : ways) {
+    sql_->Ask(std::string("CREATE PROCEDURE ") + name +
+              "() BEGIN DECLARE n INT; SET n=1; UPDATE points SET points=points+n WHERE id=1; " + then +
+              " END");
+    ASSERT_TRUE(Run("UPDATE points SET points=points+1 WHERE id=2")) << then;
+    EXPECT_FALSE(Run(std::string("CALL ") + name + "()")) << then;
+    EXPECT_EQ(transaction_->state(), state) << then;
+    transaction_->Rollback();
+  }
+  EXPECT_EQ(sql_->Ask("SELECT SUM(points) FROM points"), "30");
+}
+
+TEST_F(MysqlTransaction, ProcedureUnderWhichTheConnectionIsLostIsInDoubt) {
+  sql_->Ask(
+      "CREATE PROCEDURE slow() BEGIN UPDATE points SET points=99 WHERE id=1; COMMIT; DO SLEEP(20); END");
+  std::thread killer([&] {
+    SqlConnection other(database_.url(), database_.password_file());
+    const std::string sleeps = "information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%' AND DB=DATABASE()";
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (other.Ask("SELECT COUNT(*) FROM " + sleeps) == "0") {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "nobody sleeps";
+    }
+    other.Ask("KILL CONNECTION " + other.Ask("SELECT ID FROM " + sleeps));
+  });
+  EXPECT_FALSE(Run("CALL slow()"));
+  killer.join();
+  EXPECT_EQ(transaction_->state(), TransactionState::Escaped);
+}
+
+TEST_F(MysqlTransaction, ADeadlockWithinAProcedureIsRunAgain) {
+  sql_->Ask("CREATE PROCEDURE second() BEGIN UPDATE points SET points=points+1 WHERE id=2; END");
+  MeetDeadlock("CALL second()");
 }
 
 TEST_F(MysqlTransaction, ProcedureWithAnswersLeavesTheConnectionInStep) {
@@ -111,24 +198,7 @@ TEST_F(MysqlTransaction, SwallowedLockWaitCommitsNothing) {
 }
 
 TEST_F(MysqlTransaction, SwallowedDeadlockCommitsNothing) {
-  SqlConnection other(database_.url(), database_.password_file());
-  // The other one has changed more, so the server takes ours for the victim.
-  other.Ask("CREATE TABLE weight (id INT PRIMARY KEY)");
-  other.Ask("SET innodb_lock_wait_timeout=10");
-  other.Ask("BEGIN");
-  for (int i = 0; i < 50; ++i) other.Ask("INSERT INTO weight VALUES (" + std::to_string(i) + ")");
-  other.Ask("UPDATE points SET points=0 WHERE id=2");
-  ASSERT_TRUE(Run("UPDATE points SET points=points+1 WHERE id=1"));
-  std::thread opposing([&] { (void)other.Run("UPDATE points SET points=0 WHERE id=1"); });
-  WaitForLockWait();
-  auto waited = Run("UPDATE points SET points=points+1 WHERE id=2");
-  opposing.join();
-  ASSERT_FALSE(waited);
-  EXPECT_NE(waited.error().message.find("1213"), std::string::npos) << waited.error().message;
-  EXPECT_EQ(transaction_->state(), TransactionState::Transient);
-  EXPECT_EQ(Commit().verdict, CommitVerdict::Transient);
-  other.Ask("ROLLBACK");
-  EXPECT_EQ(sql_->Ask("SELECT SUM(points) FROM points"), "30");
+  MeetDeadlock("UPDATE points SET points=points+1 WHERE id=2");
 }
 
 TEST_F(MysqlTransaction, SubmitsTasksThatComeWithItsCommit) {

@@ -28,6 +28,13 @@ class RecordingContext final : public CallContext {
     submitted.push_back(task);
     return submit_answer;
   }
+  bool BeginTask(std::size_t index) override {
+    begun.push_back(index);
+    return begins;
+  }
+  void EndTask(bool done) override { ended.push_back(done); }
+  void BeginTogether() override { ++together; }
+  void Throw() override { ++thrown; }
 
   std::atomic<bool> stop = false;
   Micros time_left = std::chrono::seconds(30);
@@ -39,6 +46,11 @@ class RecordingContext final : public CallContext {
   std::vector<std::string> executed;
   std::vector<std::vector<SqlValue>> bound;
   std::vector<NewTask> submitted;
+  bool begins = true;
+  std::vector<std::size_t> begun;  // tasks whose SQL was told apart
+  std::vector<bool> ended;         // and whether each was done
+  int together = 0;
+  int thrown = 0;
 };
 
 // A task of the type, as a claim would give it.

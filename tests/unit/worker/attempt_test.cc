@@ -11,18 +11,21 @@ namespace {
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-// Loses its connection at each statement, and never comes to a commit.
-class LostTransaction final : public TaskTransaction {
+// Fails at each statement, and never comes to a commit.
+class FailingTransaction final : public TaskTransaction {
  public:
   Result<SqlResult> Execute(std::string_view, std::span<const SqlValue>) override {
-    state_ = TransactionState::Lost;
+    state_ = failure;
     return Fail(ErrorCode::Unavailable, "read-only for now");
   }
   Result<std::size_t> Submit(const std::string&, std::span<const NewTask>) override { return std::size_t{0}; }
   TransactionState state() const override { return state_; }
   CommitReport Commit(const std::string&, std::span<const Settlement>) override { return {}; }
-  bool Intact() override { return true; }
+  Status Mark() override { return {}; }
+  Status Undo() override { return {}; }
   void Rollback() override { state_ = TransactionState::Idle; }
+
+  TransactionState failure = TransactionState::Lost;
 
  private:
   TransactionState state_ = TransactionState::Idle;
@@ -64,13 +67,14 @@ class AttemptTest : public testing::Test, public AttemptRunner::Watch {
     task.handler = "ask";
     const LaneSetup setup{{}, handler_, 1};
     AttemptRunner runner(clock_, *this);
-    EXPECT_TRUE(runner.Run(setup, {std::make_shared<Flight>(host, "main", task, standing_, false)}, lost_));
+    const CallPart part{{std::make_shared<Flight>(host, "main", task, standing_, false)}};
+    EXPECT_TRUE(runner.Run(setup, part, transaction_).empty());
     EXPECT_EQ(host->landed.size(), 1u);
     return host->landed.at(0);
   }
 
   ManualClock clock_;
-  LostTransaction lost_;
+  FailingTransaction transaction_;
   std::shared_ptr<Asking> handler_;
   const std::shared_ptr<Standing> standing_ = std::make_shared<Standing>("w1.a", seconds(10), clock_.Now());
 };
@@ -93,11 +97,20 @@ TEST_F(AttemptTest, AnAttemptIsRunAgainOnceTheShardIsBack) {
   EXPECT_EQ(handler_->runs, 3);
 }
 
-TEST_F(AttemptTest, SqlThatLosesItsConnectionTimeAndAgainIsAFailedAttempt) {
-  const Settlement settlement = Run([this] {
+// The shard answers all the while, so it is this task's SQL that loses what it was sent over. Where no
+// connection could be had, its SQL was not even sent.
+TEST_F(AttemptTest, OnlySqlThatWasSentAndLosesItsConnectionTimeAndAgainIsAFailedAttempt) {
+  const auto answering = [this] {
     clock_.Advance(seconds(1));
     standing_->Renewed(clock_.Now());
-  });
+  };
+  transaction_.failure = TransactionState::NoConnection;
+  const Settlement unsent = Run(answering);
+  EXPECT_EQ(unsent.to, Settlement::To::Waiting);
+  EXPECT_FALSE(unsent.failed_attempt);
+  EXPECT_EQ(handler_->runs, 1);
+  transaction_.failure = TransactionState::Lost;
+  const Settlement settlement = Run(answering);
   EXPECT_TRUE(settlement.failed_attempt);
   EXPECT_EQ(handler_->runs, 3);
 }

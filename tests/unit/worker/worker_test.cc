@@ -30,6 +30,28 @@ class WorkerTest : public WorkerFixture {
     WorkerFixture::SubmitMany(*store_, handler, count);
   }
   TaskRecord Get(std::uint64_t id) { return WorkerFixture::Get(*store_, id); }
+  // A handler that is given its tasks one after another: a row for each, and a refused statement for "bad".
+  void NoteEffects(const std::string& type, std::function<Outcome(const Task&)> outcome_of) {
+    plugins_.behaviours[type] = [outcome_of](std::span<const Task> tasks, CallContext& context) {
+      std::vector<Outcome> outcomes;
+      for (std::size_t i = 0; i < tasks.size() && context.BeginTask(i); ++i) {
+        (void)context.Execute(
+            "INSERT INTO millrace_audit (at, actor, action, subject, detail) "
+            "VALUES ('2026-01-01 00:00:00.000000', 'test', 'sql', ?, '')",
+            std::vector<SqlValue>{std::to_string(tasks[i].key.id)});
+        if (tasks[i].biz_key == "bad") (void)context.Execute("INSERT INTO no_such_table VALUES (1)", {});
+        outcomes.push_back(outcome_of(tasks[i]));
+        context.EndTask(outcomes.back().kind == OutcomeKind::Done);
+      }
+      outcomes.resize(tasks.size());
+      return outcomes;
+    };
+  }
+  std::string Effects() {
+    const auto rows = store_->OpenTransaction(seconds(5))
+                          ->Execute("SELECT COUNT(*) FROM millrace_audit WHERE action = 'sql'", {});
+    return rows ? rows->rows[0][0].value_or("") : rows.error().message;
+  }
   std::optional<WorkerEnd> RunUntilIdle() { return Start(true)->WaitFor(seconds(20)); }
 
   std::shared_ptr<Store> store_;
@@ -113,6 +135,43 @@ TEST_F(WorkerTest, TheHandlersSqlCommitsWithItsTaskOrNotAtAll) {
                         ->Execute("SELECT COUNT(*) FROM millrace_audit WHERE action = 'sql'", {});
   ASSERT_TRUE(rows) << rows.error().message;
   EXPECT_EQ(*rows->rows[0][0], "1");
+}
+
+// Each run sends an UPDATE: that of the run which is done is the one that counts.
+TEST_F(WorkerTest, SqlBesideTwoSnoozesAndADoneTakesEffectOnce) {
+  NoteEffects("snooze", [](const Task& task) {
+    return task.attempt < 3 ? Make(OutcomeKind::Snooze, "", milliseconds(1)) : Make(OutcomeKind::Done);
+  });
+  const auto id = Submit("snooze");
+  auto worker = Start(false);
+  EXPECT_TRUE(Eventually(*worker, [&] { return Get(id).task.state == TaskState::Succeeded; }));
+  EXPECT_EQ(Effects(), "1");
+}
+
+TEST_F(WorkerTest, OfTasksThatShareATransactionEachKeepsOrLosesItsOwnSql) {
+  plugins_.batch = 200;
+  NoteEffects("mixed", [](const Task& task) {
+    return Make(task.key.id % 2 == 0 ? OutcomeKind::Done : OutcomeKind::Fail, "odd");
+  });
+  SubmitMany("mixed", 100);
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(desk_->Totals()->at(0).succeeded, 50u);
+  EXPECT_EQ(Effects(), "50");
+}
+
+TEST_F(WorkerTest, SqlThatTheDatabaseRefusesCostsNoOtherTaskOfTheCallItsOwn) {
+  plugins_.batch = 200;
+  std::atomic<int> runs{0};
+  NoteEffects("refused", [&](const Task&) {
+    ++runs;
+    return Make(OutcomeKind::Done);
+  });
+  SubmitMany("refused", 20);
+  Submit("refused", "bad");
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(desk_->Totals()->at(0).succeeded, 20u);
+  EXPECT_EQ(Effects(), "20");
+  EXPECT_EQ(runs, 21) << "nothing had to be run again";
 }
 
 TEST_F(WorkerTest, OneBadTaskOfABatchFailsAloneWhenItPoisonsTheTransaction) {
