@@ -7,8 +7,8 @@
 namespace millrace {
 namespace {
 
-bool SameServer(const ShardConfig& a, const ShardConfig& b) {
-  return a.url == b.url && a.password_file == b.password_file;
+bool SameStore(const ShardConfig& a, const ShardConfig& b) {
+  return a.url == b.url && a.password_file == b.password_file && a.max_transactions == b.max_transactions;
 }
 
 Status CheckServer(const ShardConfig& shard) {
@@ -41,7 +41,7 @@ void ConfiguredShards::Follow(const Config& config) {
   std::erase_if(stores_, [&](const auto& entry) { return !wanted.contains(entry.first); });
   for (auto& [name, shard] : wanted) {
     const ShardConfig named = shard;
-    if (stores_.contains(name) && SameServer(opened_[name], named)) continue;
+    if (stores_.contains(name) && SameStore(opened_[name], named)) continue;
     if (shard.password_file.empty()) shard.password_file = password_file_;
     auto store = Open(shard, config.engine.lease);
     if (!store) {

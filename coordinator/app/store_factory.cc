@@ -11,6 +11,7 @@ Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease)
   StoreOptions options;
   options.password_file = shard.password_file;
   options.lease = lease;
+  options.max_transactions = shard.max_transactions;
   return url->kind == StoreUrl::Kind::Sqlite ? OpenSqliteStore(*url, options) : OpenMysqlStore(*url, options);
 }
 

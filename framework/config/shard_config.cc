@@ -18,6 +18,7 @@ void ShardKeys(Keys& keys, Shard& shard) {
   keys.Text("password_file", shard.password_file, 4096);
   keys.Texts("tables", shard.tables);
   keys.Integer("slices", shard.slices, 1, kMaxSlices);
+  keys.Integer("max_transactions", shard.max_transactions, 1, 100'000);
 }
 
 ShardConfig ReadShard(const json& value, const KeyPath& path, Problems& problems) {

@@ -28,9 +28,9 @@ struct StoreOptions {
       password_file;  // one trailing newline is dropped; empty: no password. Refused if others can read it
   Micros connect_timeout = std::chrono::seconds(5);
   Micros io_timeout = std::chrono::seconds(20);  // socket reads and writes
-  // Transactions of handlers that are open at once; one more waits for `connect_timeout`, then is
-  // Unavailable.
-  std::size_t max_transactions = 32;
+  // Transactions of handlers that are open at once; one more waits for `connect_timeout`, then has
+  // NoConnection. 0: one for each session, and so for each thread of a worker's lanes.
+  std::size_t max_transactions = 0;
   Micros lease = std::chrono::seconds(10);  // connections that fall silent are closed by the server after it
 };
 

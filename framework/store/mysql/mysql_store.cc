@@ -7,10 +7,13 @@
 namespace millrace {
 namespace {
 
+constexpr std::size_t kAsManyAsSessions = std::numeric_limits<std::size_t>::max();
+
 class MysqlStore final : public Store {
  public:
   MysqlStore(const StoreUrl& url, const StoreOptions& options)
-      : endpoint_{url, options}, handlers_(options.max_transactions) {}
+      : endpoint_{url, options},
+        handlers_(options.max_transactions == 0 ? kAsManyAsSessions : options.max_transactions) {}
 
   std::string Describe() const override { return endpoint_.Describe(); }
   Status Ping() override {
@@ -29,7 +32,7 @@ class MysqlStore final : public Store {
 
  private:
   const mysql::Endpoint endpoint_;
-  mysql::ConnectionPool engine_{std::numeric_limits<std::size_t>::max()};  // as many as there are sessions
+  mysql::ConnectionPool engine_{kAsManyAsSessions};
   mysql::ConnectionPool handlers_;
 };
 

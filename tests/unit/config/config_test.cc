@@ -21,7 +21,7 @@ constexpr const char* kEveryKey = R"(
         "retry": {"delays": ["1m", "5m", "1h30m"], "max_failures": 7, "jitter": 0.25}, "keep": "30d",
         "group": "mail", "on_exception": "fail", "uses": "send_mail", "options": {"smtp": "localhost:25"},
         "secrets": {"password": {"file": "/etc/p"}, "token": {"variable": "TOKEN"}}, "batch": 10}},
-    "shards": {"main": {"url": "mysql://u@h/d", "password_file": "/etc/q", "tables": ["tasks"], "slices": 64}})";
+    "shards": {"main": {"url": "mysql://u@h/d", "password_file": "/etc/q", "tables": ["tasks"], "slices": 64, "max_transactions": 40}})";
 
 std::string Refusal(std::string_view text) {
   const auto config = ParseConfig(text, "m.json");
@@ -58,6 +58,7 @@ TEST(ConfigTest, ReadsEveryKey) {
   EXPECT_EQ(mail.secrets.at("token").variable, "TOKEN");
   EXPECT_THAT(config->shards.at("main").tables, ElementsAre("tasks"));
   EXPECT_EQ(config->shards.at("main").slices, 64u);
+  EXPECT_EQ(config->shards.at("main").max_transactions, 40u);
 }
 
 TEST(ConfigTest, WhatItListsReadsBackAsTheSame) {

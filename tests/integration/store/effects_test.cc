@@ -1,0 +1,76 @@
+// A worker over a real server: what a handler's SQL leaves behind.
+#include <thread>
+
+#include "framework/store/mysql/mysql_store.h"
+#include "tests/support/private_mariadb.h"
+#include "tests/support/sql_connection.h"
+#include "tests/unit/worker/worker_fixture.h"
+
+namespace millrace {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class MysqlEffects : public WorkerFixture {
+ protected:
+  MysqlEffects() : sql_(database_.url(), database_.password_file()) {
+    store_ = Open(0);
+    const Status applied = store_->OpenSchema()->Apply({.tables = 1, .slices = 4});
+    EXPECT_TRUE(applied) << applied.error().message;
+    sql_.Ask("CREATE TABLE points (id INT PRIMARY KEY, points INT NOT NULL)");
+    sql_.Ask("INSERT INTO points VALUES (1,0)");
+  }
+
+  std::shared_ptr<Store> Open(std::size_t max_transactions) {
+    StoreOptions options;
+    options.password_file = database_.password_file();
+    options.connect_timeout = milliseconds(100);
+    options.max_transactions = max_transactions;
+    auto opened = OpenMysqlStore(database_.url(), options);
+    EXPECT_TRUE(opened) << opened.error().message;
+    return std::move(*opened);
+  }
+  // Adds a point, and says what `outcome_of` says of the task.
+  void Award(std::function<Outcome(const Task&)> outcome_of) {
+    plugins_.behaviours["award"] = [outcome_of](std::span<const Task> tasks, CallContext& context) {
+      (void)context.Execute("UPDATE points SET points=points+1 WHERE id=1", {});
+      return std::vector{outcome_of(tasks[0])};
+    };
+  }
+
+  TestDatabase database_;
+  SqlConnection sql_;
+  std::shared_ptr<Store> store_;
+};
+
+TEST_F(MysqlEffects, AnUpdateBesideTwoSnoozesAndADoneTakesEffectOnce) {
+  ports_.shards.Set({{"main", store_}});
+  Award([](const Task& task) {
+    return task.attempt < 3 ? Make(OutcomeKind::Snooze, "", milliseconds(1)) : Make(OutcomeKind::Done);
+  });
+  const auto id = SubmitTo(*store_, "award");
+  auto worker = Start(false);
+  EXPECT_TRUE(Eventually(*worker, [&] { return Get(*store_, id).task.state == TaskState::Succeeded; }));
+  EXPECT_EQ(Get(*store_, id).task.attempt, 3u);
+  EXPECT_EQ(sql_.Ask("SELECT points FROM points"), "1");
+}
+
+// One connection for four threads: whoever gets none is not to blame, and is not run in vain.
+TEST_F(MysqlEffects, ATaskThatGetsNoConnectionIsGivenBackUncounted) {
+  store_ = Open(1);
+  ports_.shards.Set({{"main", store_}});
+  Award([](const Task&) {
+    std::this_thread::sleep_for(milliseconds(250));
+    return Make(OutcomeKind::Done);
+  });
+  SubmitMany(*store_, "award", 4);
+  auto worker = Start(false);
+  EXPECT_TRUE(Eventually(*worker, [&] { return sql_.Ask("SELECT points FROM points") == "4"; }));
+  EXPECT_TRUE(Eventually(*worker, [&] { return sql_.Ask("SELECT COUNT(*) FROM tasks_done") == "4"; }));
+  EXPECT_EQ(sql_.Ask("SELECT SUM(failures) FROM tasks_done"), "0");
+  EXPECT_EQ(sql_.Ask("SELECT COUNT(*) FROM millrace_attempts"), "0");
+}
+
+}  // namespace
+}  // namespace millrace
