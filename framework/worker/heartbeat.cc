@@ -114,7 +114,7 @@ bool Heartbeat::Renew() {
     MutexLock lock(mutex_);
     if (!trouble_.empty()) {
       LogInfo("the beat succeeds again", {{"store", address_}});
-      standing_->ReturnedFromTrouble();
+      standing_->DoubtWhatRuns();
     }
     trouble_.clear();
   }

@@ -237,6 +237,9 @@ void ShardMill::Known(const Landing& landing, SettleVerdict verdict) {
   LeaveHand(landing.flight->task.key);
   if (verdict == SettleVerdict::Refused) {
     parts_.counters.refused.Add();
+    // A replica in the database's place may remember an earlier attempt of this life as the one that runs.
+    landing.flight->standing->DoubtWhatRuns();
+    tender_.Wake();
     LogWarning("a late settle was refused: the attempt is no longer this worker's",
                {{"task", ToString(TaskName{shard_, landing.settlement.key})},
                 {"attempt", landing.settlement.attempt}});

@@ -33,10 +33,11 @@ class Standing {
   // starts nothing.
   bool MayStart(BootTime now) const { return Alive() && SinceSent(now) < lease_ - lease_ / 5; }
 
-  // The beat succeeds again after a failure: the database may be another now, its replica, which has not
-  // heard of all that this life has done. True once after each: rows may run under it without its knowing.
-  void ReturnedFromTrouble() { returned_.store(true, std::memory_order_release); }
-  bool TakeReturned() { return returned_.exchange(false, std::memory_order_acq_rel); }
+  // The beat succeeds again after a failure, or a settle is refused: the database may be another now, its
+  // replica, which has not heard of all that this life has done. True once after each: rows may run under it
+  // without its knowing.
+  void DoubtWhatRuns() { in_doubt_.store(true, std::memory_order_release); }
+  bool TakeDoubt() { return in_doubt_.exchange(false, std::memory_order_acq_rel); }
 
   // Has a renewal succeeded that was sent then or later? The shard took a write since.
   bool RenewedSince(BootTime at) const { return SinceSent(at) <= Micros(0); }
@@ -52,7 +53,7 @@ class Standing {
   const std::string incarnation_;
   const Micros lease_;
   std::atomic<bool> alive_{true};
-  std::atomic<bool> returned_{false};
+  std::atomic<bool> in_doubt_{false};
   std::atomic<Micros::rep> last_sent_;
 };
 

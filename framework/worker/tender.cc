@@ -107,7 +107,7 @@ void Tender::WriteProgress(const std::shared_ptr<Standing>& life) {
 void Tender::Sweep(const std::shared_ptr<Standing>& life) {
   const auto live = parts_.host.LivePeers();
   if (!live) return;
-  if (life->TakeReturned() && !SweepAllSlices(life, *live)) life->ReturnedFromTrouble();
+  if (life->TakeDoubt() && !SweepAllSlices(life, *live)) life->DoubtWhatRuns();
   const auto map = parts_.host.LatestMap();
   if (!map) return;
   for (const DueGroup& group : map->groups) {
