@@ -6,19 +6,31 @@ constexpr int kEnd = std::char_traits<char>::eof();
 }  // namespace
 
 int CsvReader::Get() {
-  const int c = input_.rdbuf()->sbumpc();
+  int c = kEnd;
+  if (ahead_.empty()) {
+    c = input_.rdbuf()->sbumpc();
+  } else {
+    c = static_cast<unsigned char>(ahead_.front());
+    ahead_.erase(0, 1);
+  }
   if (c == '\n') ++line_;
   if (c != kEnd) ++record_bytes_;
   return c;
 }
 
-// A byte order mark, as spreadsheets write it.
+int CsvReader::Peek() {
+  return ahead_.empty() ? input_.rdbuf()->sgetc() : static_cast<unsigned char>(ahead_.front());
+}
+
+// A byte order mark, as spreadsheets write it. Other characters begin with its first bytes, too.
 void CsvReader::SkipMark() {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
   begun_ = true;
-  if (Peek() != 0xEF) return;
-  Get();
-  if (Peek() == 0xBB) Get();
-  if (Peek() == 0xBF) Get();
+  std::string begin;
+  while (begin.size() < kMark.size() && Peek() == static_cast<unsigned char>(kMark[begin.size()])) {
+    begin += static_cast<char>(Get());
+  }
+  if (begin != kMark) ahead_ = std::move(begin);
 }
 
 void CsvReader::SkipLine() {
@@ -62,10 +74,15 @@ void CsvReader::ReadPlain(CsvRecord& record, std::string& field) {
 }
 
 // True if another field of the record follows.
-bool CsvReader::EndField() {
-  if (Peek() == '\r') Get();
-  const int c = Get();
-  return c == ',';
+bool CsvReader::EndField(CsvRecord& record) {
+  const bool returned = Peek() == '\r';
+  if (returned) Get();
+  if (returned && Peek() != '\n' && Peek() != kEnd) {
+    record.problem =
+        "a carriage return without a line feed follows a closing quote: end each line by LF or CRLF";
+    return false;
+  }
+  return Get() == ',';
 }
 
 std::optional<CsvRecord> CsvReader::Next() {
@@ -84,12 +101,9 @@ std::optional<CsvRecord> CsvReader::Next() {
       ReadPlain(record, field);
     }
     record.fields.push_back(std::move(field));
-    if (!record.problem.empty()) {
-      SkipLine();
-      break;
-    }
-    more = EndField();
+    more = record.problem.empty() && EndField(record);
   }
+  if (!record.problem.empty()) SkipLine();
   return record;
 }
 

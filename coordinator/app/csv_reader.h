@@ -27,14 +27,15 @@ class CsvReader {
 
  private:
   int Get();
-  int Peek() { return input_.rdbuf()->sgetc(); }
+  int Peek();
   void SkipMark();
   void ReadQuoted(CsvRecord& record, std::string& field);
   void ReadPlain(CsvRecord& record, std::string& field);
   void SkipLine();
-  bool EndField();
+  bool EndField(CsvRecord& record);
 
   std::istream& input_;
+  std::string ahead_;  // read already: what began like a byte order mark and was none
   std::size_t line_ = 1;
   std::size_t record_bytes_ = 0;
   bool begun_ = false;

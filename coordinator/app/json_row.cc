@@ -65,7 +65,28 @@ std::string JsonProblem(const nlohmann::json::exception& error) {
   return Escape(Shorten(message, 200));
 }
 
+// Whoever writes or compares a value calls itself for each level of it, the databases too, which refuse more
+// than some tens or hundreds of levels. Brackets in texts count for nothing.
+bool IsTooDeep(std::string_view text) {
+  constexpr int kMostLevels = 100;  // MySQL's own limit
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '\\') ++i;
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    if ((c == '[' || c == '{') && ++depth > kMostLevels) return true;
+    if (c == ']' || c == '}') --depth;
+  }
+  return false;
+}
+
 Result<ordered_json> ParseJson(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF"))
+    return Fail(ErrorCode::Invalid, "this is not JSON: it begins with a byte order mark; take it out");
+  if (IsTooDeep(text))
+    return Fail(ErrorCode::Invalid, "the JSON is nested more than 100 levels deep; make it flatter");
   try {
     return ordered_json::parse(text.begin(), text.end());
   } catch (const nlohmann::json::exception& error) {

@@ -24,13 +24,18 @@ class Reading {
     for (const std::string& text : page.slices) {
       const auto name = ParseSliceName(text);
       if (!name) {
-        return Fail(ErrorCode::Invalid,
-                    "'" + text + "' is not a slice: write shard/table/17 or shard/table/17@group");
+        return Fail(ErrorCode::Invalid, "'" + Shorten(text, 200) +
+                                            "' is not a slice: write shard/table/17 or shard/table/17@group");
+      }
+      if (!IsTableName(name->table)) {  // it would stand in SQL
+        return Fail(ErrorCode::Invalid, "'" + Shorten(text, 200) +
+                                            "' names no task table: lower-case letters, " +
+                                            "digits and '_', a letter first, at most 48");
       }
       const auto group = page.groups.find(name->group);
       const bool every_type = page.groups.empty() && name->group == kDefaultGroup;
       if (!every_type && group == page.groups.end()) {
-        return Fail(ErrorCode::Invalid, "the group of " + text + " is not among its groups");
+        return Fail(ErrorCode::Invalid, "the group of " + Shorten(text, 200) + " is not among its groups");
       }
       const auto types = every_type ? std::nullopt : TypesOf(group->second);
       numbers_[{name->shard, name->table, name->group, types}].push_back(name->number);

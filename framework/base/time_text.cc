@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "framework/base/utf8.h"
+
 namespace millrace {
 namespace {
 
@@ -74,7 +76,7 @@ constexpr Unit kUnits[] = {{"us", 1},         {"ms", 1'000},        {"s", 1'000'
 Result<WallTime> ParseTime(std::string_view text) {
   const std::string_view whole = text;
   const auto bad = [&](const char* why) {
-    return Fail(ErrorCode::Invalid, "'" + std::string(whole) + "' is not a time: " + why +
+    return Fail(ErrorCode::Invalid, "'" + Excerpt(whole) + "' is not a time: " + why +
                                         "; write it as 2026-11-20T18:00:00Z or 2026-11-20T20:00:00+02:00");
   };
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
@@ -120,7 +122,8 @@ std::string FormatTime(WallTime time) {
 
 Result<Micros> ParseDuration(std::string_view text) {
   const auto bad = [whole = std::string(text)] {
-    return Fail(ErrorCode::Invalid, "'" + whole + "' is not a duration; write it as 200ms, 5m, 1h30m or 7d");
+    return Fail(ErrorCode::Invalid,
+                "'" + Excerpt(whole) + "' is not a duration; write it as 200ms, 5m, 1h30m or 7d");
   };
   if (text.empty()) return bad();
   double total = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace millrace {
@@ -13,5 +14,8 @@ std::size_t Utf8SequenceLength(std::string_view text);
 char32_t Utf8CodePoint(std::string_view sequence);
 
 bool IsUtf8(std::string_view text);
+
+// What was read, as an error quotes it: its beginning, with `…` where it goes on. Cut between sequences.
+std::string Excerpt(std::string_view text, std::size_t limit = 80);
 
 }  // namespace millrace

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "framework/base/utf8.h"
+
 namespace millrace {
 namespace {
 
@@ -67,7 +69,7 @@ Result<StoreUrl> ParseMysql(std::string_view rest) {
     const std::string_view port = authority.substr(colon + 1);
     const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), url.port);
     if (error != std::errc() || end != port.data() + port.size() || url.port == 0) {
-      return Fail(ErrorCode::Invalid, "'" + std::string(port) + "' is not a port, in the store URL");
+      return Fail(ErrorCode::Invalid, "'" + Excerpt(port) + "' is not a port, in the store URL");
     }
     authority = authority.substr(0, colon);
   }
@@ -78,8 +80,8 @@ Result<StoreUrl> ParseMysql(std::string_view rest) {
   if (!options.empty()) {
     if (!options.starts_with("tls_ca=") || options.size() == 7 ||
         options.find('&') != std::string_view::npos) {
-      return Fail(ErrorCode::Invalid, "unknown option '" + std::string(options) +
-                                          "' in the store URL; the only one is tls_ca=FILE");
+      return Fail(ErrorCode::Invalid,
+                  "unknown option '" + Excerpt(options) + "' in the store URL; the only one is tls_ca=FILE");
     }
     auto file = PercentDecode(options.substr(7));
     if (!file) return Fail(file.error());
@@ -98,8 +100,8 @@ Result<StoreUrl> ParseStoreUrl(std::string_view text) {
     return url;
   }
   if (text.starts_with("mysql://")) return ParseMysql(text.substr(8));
-  return Fail(ErrorCode::Invalid, "'" + std::string(text.substr(0, text.find(':'))) +
-                                      "' is not a kind of store" + std::string(kForms));
+  return Fail(ErrorCode::Invalid, "'" + Excerpt(text.substr(0, text.find(':'))) + "' is not a kind of store" +
+                                      std::string(kForms));
 }
 
 Result<std::string> ReadPasswordFile(const std::string& path) {

@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "framework/base/utf8.h"
+
 namespace millrace {
 namespace {
 
@@ -43,7 +45,7 @@ Result<TaskState> ParseTaskState(std::string_view text) {
                           TaskState::Cancelled, TaskState::Failed}) {
     if (text == ToString(state)) return state;
   }
-  return Fail(ErrorCode::Invalid, "'" + std::string(text) +
+  return Fail(ErrorCode::Invalid, "'" + Excerpt(text) +
                                       "' is no task state; it is one of waiting, running, held, succeeded, "
                                       "cancelled, failed");
 }
@@ -60,7 +62,7 @@ Result<TaskName> ParseTaskName(std::string_view text, const TaskName& home) {
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), name.key.id);
   if (error != std::errc() || end != number.data() + number.size() || number.empty()) {
     return Fail(ErrorCode::Invalid,
-                "'" + std::string(whole) + "' is not a task name; write shard/table/id, or the id alone");
+                "'" + Excerpt(whole) + "' is not a task name; write shard/table/id, or the id alone");
   }
   if (last == std::string_view::npos) return name;
   text = text.substr(0, last);
@@ -71,7 +73,7 @@ Result<TaskName> ParseTaskName(std::string_view text, const TaskName& home) {
   }
   name.key.table = std::string(text);
   if (!IsTableName(name.key.table) || name.shard.empty()) {
-    return Fail(ErrorCode::Invalid, "'" + std::string(whole) + "' is not a task name; write shard/table/id");
+    return Fail(ErrorCode::Invalid, "'" + Excerpt(whole) + "' is not a task name; write shard/table/id");
   }
   return name;
 }

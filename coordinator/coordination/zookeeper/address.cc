@@ -4,6 +4,8 @@
 #include <charconv>
 #include <optional>
 
+#include "framework/base/utf8.h"
+
 namespace millrace {
 namespace {
 
@@ -11,7 +13,7 @@ constexpr std::string_view kDefaultPort = "2181";
 
 auto Wrong(std::string_view text, const std::string& what) {
   return Fail(ErrorCode::Invalid,
-              "the ZooKeeper address '" + std::string(text) + "' " + what +
+              "the ZooKeeper address '" + Excerpt(text, 200) + "' " + what +
                   ": write host:port,host:port/chroot, for example zk1:2181,zk2:2181/jobs");
 }
 
@@ -48,8 +50,7 @@ Result<ZookeeperAddress> ParseZookeeperAddress(std::string_view text) {
   while (true) {
     const auto comma = hosts.find(',');
     const auto host = HostWithPort(hosts.substr(0, comma));
-    if (!host)
-      return Wrong(text, "names '" + std::string(hosts.substr(0, comma)) + "', which is no host:port");
+    if (!host) return Wrong(text, "names '" + Excerpt(hosts.substr(0, comma)) + "', which is no host:port");
     if (!address.hosts.empty()) address.hosts += ',';
     address.hosts += *host;
     if (comma == hosts.npos) return address;
@@ -74,7 +75,7 @@ Status CheckClusterName(std::string_view name) {
   });
   if (name.empty() || name.size() > 64 || name.front() == '.' || !plain) {
     return Fail(ErrorCode::Invalid,
-                "the cluster name '" + std::string(name) +
+                "the cluster name '" + Excerpt(name) +
                     "' must be 1 to 64 letters, digits, '.', '_' or '-', and begin with no "
                     "dot");
   }

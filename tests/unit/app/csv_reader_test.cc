@@ -53,5 +53,18 @@ TEST(CsvReaderTest, AQuoteThatIsNeverClosedIsNamedByItsFirstLine) {
 
 TEST(CsvReaderTest, AnEmptyFileHasNoRecords) { EXPECT_TRUE(ReadAll("").empty()); }
 
+// Full-width letters, Arabic forms: their first bytes are those of the mark.
+TEST(CsvReaderTest, WhatOnlyBeginsLikeAByteOrderMarkIsText) {
+  EXPECT_THAT(ReadAll("ＩＤ,n\n")[0].fields, ElementsAre("ＩＤ", "n"));
+  EXPECT_THAT(ReadAll("\xEF\xBB\x80,n\n")[0].fields, ElementsAre("\xEF\xBB\x80", "n"));
+}
+
+TEST(CsvReaderTest, ALoneCarriageReturnBehindAClosingQuoteEatsNothing) {
+  const auto records = ReadAll("\"a\"\rb,1\ngood,2\n");
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_THAT(records[0].problem, HasSubstr("carriage return"));
+  EXPECT_THAT(records[1].fields, ElementsAre("good", "2"));
+}
+
 }  // namespace
 }  // namespace millrace

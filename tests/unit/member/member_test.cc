@@ -98,7 +98,9 @@ TEST_F(MemberTest, RubbishInItsAssignmentChangesNothingAndIsReported) {
   EXPECT_THAT(room_.Data("/status/w1"), HasSubstr("assign/w1"));
   Assign(R"("main/tasks/x")", 2);
   EXPECT_THAT(published_.refusals, ElementsAre(HasSubstr("'main/tasks/x' is not a slice")));
-  Assign(R"("main/tasks/4")", 3);
+  Assign(R"("main/tasks; DROP TABLE tasks/1")", 3);
+  EXPECT_THAT(published_.refusals, ElementsAre(HasSubstr("names no task table")));
+  Assign(R"("main/tasks/4")", 4);
   EXPECT_THAT(published_.refusals, IsEmpty());
 }
 
