@@ -79,7 +79,7 @@ ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions option
                .unopened = [this] { return Unopened(); },
                .standing = [this] { return standing_.load(); }}) {}
 
-void ClusterProcess::Start(Place place) {
+Status ClusterProcess::Start(Place place) {
   id_ = place.id;
   MemberOptions options{place.id, place.document, options_.session_timeout};
   options.registers = place.works;
@@ -117,7 +117,7 @@ void ClusterProcess::Start(Place place) {
     machines.push_back(leader_.get());
   }
   driver_ = std::make_unique<Driver>(std::move(session_), std::move(machines), clock_);
-  driver_->Start();
+  return driver_->Start();
 }
 
 void ClusterProcess::Publish(const MemberView& view) {

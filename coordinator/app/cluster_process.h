@@ -37,7 +37,7 @@ class ClusterProcess {
   static Result<std::unique_ptr<ClusterProcess>> Make(const Settings& settings, Micros session_timeout,
                                                       Micros limit);
 
-  void Start(Place place);
+  Status Start(Place place);
   // To be called several times a second: follows the shards for the leader, and looks after the id.
   // Conflict: the id is another process's.
   Status Update();

@@ -132,11 +132,13 @@ Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& setti
   if (!document) return Fail(document.error());
   document->handlers = TypesRun(settings.config, **plugins, flags.handlers);
   StatusTeller teller(*worker);
-  (*process)->Start({id, *document, true, !flags.no_coordinate, LimitOf(flags.handlers),
-                     [&teller, &process] { return teller.Tell((*process)->ShardRefusals()); },
-                     [&plugins, &flags](const Config& config) {
-                       return std::optional(TypesRun(config, **plugins, flags.handlers));
-                     }});
+  Status started =
+      (*process)->Start({id, *document, true, !flags.no_coordinate, LimitOf(flags.handlers),
+                         [&teller, &process] { return teller.Tell((*process)->ShardRefusals()); },
+                         [&plugins, &flags](const Config& config) {
+                           return std::optional(TypesRun(config, **plugins, flags.handlers));
+                         }});
+  if (!started) return Fail(started.error());
   const auto end = Watch(*worker, **process);
   const Micros took = clock.Now() - begun;
   const WorkerTotals totals = worker->Totals();
@@ -171,7 +173,7 @@ Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
   const std::string id = options.id.empty() ? HostName() + "-" + std::to_string(getpid()) : options.id;
   WorkerDocument document;
   document.incarnation = id + "." + Random::FromSystem().Hex(12);
-  (*process)->Start({id, document});
+  if (Status started = (*process)->Start({id, document}); !started) return Fail(started.error());
   while (StopSignalsSeen() == 0) {
     if (Status good = (*process)->Update(); !good) return Fail(good.error());
     poll(nullptr, 0, static_cast<int>(kTick.count() / 1000));

@@ -24,11 +24,12 @@ Driver::Driver(std::unique_ptr<TreeSession> session, std::vector<TreeMachine*> m
   for (TreeMachine* machine : machines) places_.push_back({.machine = machine});
 }
 
-void Driver::Start() {
+Status Driver::Start() {
   MutexLock life(life_);
-  if (started_ || stopping_) return;
-  started_ = true;
-  thread_ = Thread("coordination", [this] { Run(); });
+  if (started_ || stopping_) return {};
+  Status started = thread_.Start("coordination", [this] { Run(); });
+  started_ = started.has_value();
+  return started;
 }
 
 void Driver::Stop() {

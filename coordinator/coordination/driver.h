@@ -11,6 +11,7 @@
 #include "coordinator/coordination/session.h"
 #include "framework/base/clock.h"
 #include "framework/base/mutex.h"
+#include "framework/base/result.h"
 #include "framework/exec/thread.h"
 
 namespace millrace {
@@ -33,7 +34,8 @@ class Driver {
 
   // Once; it does not wait for the connection. An ensemble that is away is tried until it is there: how long
   // a first contact may take is the caller's business, by View().
-  void Start();
+  // Unavailable: its thread can't be started.
+  Status Start();
   // Lets the machines say farewell and closes the session, when the request under way has its reply. Each
   // takes a session time-out at the latest, and nothing while there is no connection. There is no start after
   // it.

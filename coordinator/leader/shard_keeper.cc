@@ -14,12 +14,14 @@ constexpr Micros kTryAsCandidate = std::chrono::seconds(10);
 
 ShardKeeper::ShardKeeper(Parts parts) : parts_(std::move(parts)), slices_(parts_.name) {}
 
-void ShardKeeper::Start() {
+Status ShardKeeper::Start() {
   stopped_.store(false);
-  thread_ = Thread("keep " + parts_.name, [this] {
+  Status started = thread_.Start("keep " + parts_.name, [this] {
     Run();
     stopped_.store(true);
   });
+  if (!started) stopped_.store(true);
+  return started;
 }
 
 void ShardKeeper::Stop() {

@@ -14,6 +14,7 @@
 #include "coordinator/leader/prune_duty.h"
 #include "coordinator/leader/slices_duty.h"
 #include "framework/base/mutex.h"
+#include "framework/base/result.h"
 #include "framework/config/config.h"
 #include "framework/exec/signal.h"
 #include "framework/exec/thread.h"
@@ -37,7 +38,7 @@ class ShardKeeper {
   explicit ShardKeeper(Parts parts);
   ~ShardKeeper() { Stop(); }
 
-  void Start();
+  Status Start();
   void Stop();
   // Asks it to stop, and does not wait. True: it has stopped, and Stop has nothing to wait for. A server that
   // does not answer may hold it in a statement for long.

@@ -44,13 +44,17 @@ bool TableReader::Reap() {
 
 void TableReader::Hire(const Shards& shards) {
   for (const auto& [name, store] : shards) {
-    auto& keeper = keepers_[name];
-    if (keeper) continue;
-    const std::string shard = name;
-    keeper = std::make_unique<ShardKeeper>(
-        ShardKeeper::Parts{shard, store, parts_.leading, [this] { return parts_.config.Current(); },
+    if (keepers_.contains(name)) continue;
+    auto keeper = std::make_unique<ShardKeeper>(
+        ShardKeeper::Parts{name, store, parts_.leading, [this] { return parts_.config.Current(); },
                            parts_.ownership, parts_.round, parts_.standing});
-    keeper->Start();
+    const Status started = keeper->Start();  // where it can't be, with the next look
+    if (!started && !no_thread_) {
+      LogError("a shard's tables can't be read yet; it is tried again until they can",
+               {{"shard", name}, {"error", started.error().message}});
+    }
+    no_thread_ = !started;
+    if (started) keepers_.emplace(name, std::move(keeper));
   }
 }
 

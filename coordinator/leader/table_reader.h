@@ -68,6 +68,7 @@ class TableReader {
   const Parts parts_;
   std::map<std::string, std::unique_ptr<ShardKeeper>> keepers_;
   std::vector<std::unique_ptr<ShardKeeper>> retired_;  // asked to stop, and not waited for
+  bool no_thread_ = false;                             // for a keeper, the last time
   bool no_shard_ = false;                              // while this process leads
   mutable Mutex mutex_;
   TableFindings findings_ MILLRACE_GUARDED_BY(mutex_);

@@ -2,18 +2,29 @@
 
 #include <pthread.h>
 
+#include <system_error>
 #include <utility>
 
 #include "framework/exec/blocked_signals.h"
 
 namespace millrace {
 
-Thread::Thread(const std::string& name, std::function<void()> body) {
+Status Thread::Start(const std::string& name, std::function<void()> body) {
+  Join();
   const BlockedSignals born_without_signals;
-  thread_ = std::thread([name = name.substr(0, 15), body = std::move(body)] {
-    pthread_setname_np(pthread_self(), name.c_str());
-    body();
-  });
+  try {
+    thread_ = std::thread([name = name.substr(0, 15), body = std::move(body)] {
+      pthread_setname_np(pthread_self(), name.c_str());
+      body();
+    });
+  } catch (const std::system_error& refused) {
+    return Fail(
+        ErrorCode::Unavailable,
+        "the system gives no thread for `" + name + "` (" + refused.code().message() +
+            "): look at `ulimit -u`, at pids.max of the control group and at the memory that is left, "
+            "or run with a smaller --concurrency");
+  }
+  return {};
 }
 
 Thread& Thread::operator=(Thread&& other) noexcept {

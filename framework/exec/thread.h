@@ -5,14 +5,18 @@
 #include <string>
 #include <thread>
 
+#include "framework/base/result.h"
+
 namespace millrace {
 
 // A named thread, joined at destruction unless it was abandoned. Not thread-safe: one owner.
 class Thread {
  public:
   Thread() = default;
-  // The name is shown by ps and top, cut to 15 bytes. `body` must not throw.
-  Thread(const std::string& name, std::function<void()> body);
+  // Begins; one that was started is joined first. The name is shown by ps and top, cut to 15 bytes. `body`
+  // must not throw. Unavailable, with what to look at, where the system gives no more threads: nothing has
+  // begun, and it may be tried again.
+  Status Start(const std::string& name, std::function<void()> body);
   ~Thread() { Join(); }
   Thread(Thread&& other) noexcept = default;
   Thread& operator=(Thread&& other) noexcept;

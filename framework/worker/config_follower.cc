@@ -10,8 +10,8 @@ constexpr Micros kTick = std::chrono::milliseconds(100);
 
 }  // namespace
 
-void ConfigFollower::Start() {
-  thread_ = Thread("config", [this] { Run(); });
+Status ConfigFollower::Start() {
+  return thread_.Start("config", [this] { Run(); });
 }
 
 void ConfigFollower::RequestStop() {

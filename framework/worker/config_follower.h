@@ -21,7 +21,8 @@ class ConfigFollower {
       : source_(source), current_(std::move(current)), engine_(engine), lanes_(lanes) {}
   ~ConfigFollower() { Stop(); }
 
-  void Start();
+  // Unavailable: its thread can't be started.
+  Status Start();
   void RequestStop();
   void Stop();
   // Its thread has ended. Thread-safe.

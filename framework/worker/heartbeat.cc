@@ -24,8 +24,8 @@ Heartbeat::Heartbeat(const Clock& clock, std::unique_ptr<IncarnationStore> store
       events_(std::move(events)),
       random_(Random::FromSystem()) {}
 
-void Heartbeat::Start() {
-  thread_ = Thread("beat", [this] { Run(); });
+Status Heartbeat::Start() {
+  return thread_.Start("beat", [this] { Run(); });
 }
 
 void Heartbeat::RequestStop(bool retire) {

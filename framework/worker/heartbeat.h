@@ -37,7 +37,8 @@ class Heartbeat {
             Events events);
   ~Heartbeat() { Stop(); }
 
-  void Start();
+  // Unavailable: its thread can't be started.
+  Status Start();
   // Ends the thread; where `retire` is set, this life first, so that nobody waits for its lease.
   void Stop(bool retire = false);
   void RequestStop(bool retire);

@@ -26,11 +26,14 @@ Lane::~Lane() {
 }
 
 void Lane::Follow(LaneSetup setup) {
-  MutexLock lock(mutex_);
-  pace_.Resize(setup.threads, setup.config.queue);
-  setup_ = std::make_shared<const LaneSetup>(std::move(setup));
-  AdjustStations(parts_.clock.Now());
-  filled_.NotifyAll();
+  {
+    MutexLock lock(mutex_);
+    pace_.Resize(setup.threads, setup.config.queue);
+    setup_ = std::make_shared<const LaneSetup>(std::move(setup));
+    AdjustStations(parts_.clock.Now());
+    filled_.NotifyAll();
+  }
+  TellThreads();
 }
 
 // A station that is one too many ends by itself, between two calls.
@@ -38,9 +41,38 @@ void Lane::AdjustStations(BootTime now) {
   const auto hanging = static_cast<std::size_t>(std::count_if(
       stations_.begin(), stations_.end(), [&](const Station& s) { return !s.lost() && s.HangsAt(now); }));
   wanted_ = setup_->threads + std::min<std::size_t>(hanging, setup_->threads);
+  threads_ = Status{};
   for (; active_ < wanted_ && !closed_; ++active_) {
     Station& station = stations_.emplace_back(parts_.clock, parts_.recorder);
-    station.Start(type_ + "/" + std::to_string(++started_), [this, &station] { Run(station); });
+    threads_ = station.Start(type_ + "/" + std::to_string(started_ + 1), [this, &station] { Run(station); });
+    if (!threads_) {
+      stations_.pop_back();
+      return;
+    }
+    ++started_;
+  }
+}
+
+Status Lane::Threads() const {
+  MutexLock lock(mutex_);
+  return threads_;
+}
+
+void Lane::TellThreads() {
+  Status threads;
+  std::size_t active = 0;
+  {
+    MutexLock lock(mutex_);
+    if (told_ == !threads_) return;
+    told_ = !threads_;
+    threads = threads_;
+    active = active_;
+  }
+  if (threads) {
+    LogInfo("the lane has all its threads again", {{"handler", type_}, {"threads", active}});
+  } else {
+    LogError("the lane goes on with the threads that it has, and tries again",
+             {{"handler", type_}, {"threads", active}, {"error", threads.error().message}});
   }
 }
 
@@ -220,6 +252,7 @@ void Lane::Watch(BootTime now) {
     }
     AdjustStations(now);
   }
+  TellThreads();
   for (Station::Abandoned& call : overdue) EndOverdue(std::move(call));
 }
 

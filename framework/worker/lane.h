@@ -36,6 +36,9 @@ class Lane {
 
   // For every call that begins from now on. Threads are started, or end once their present call is over.
   void Follow(LaneSetup setup);
+  // Unavailable where the system gave fewer threads than there should be: the lane goes on with those that it
+  // has, and Watch tries again.
+  Status Threads() const;
 
   // How many more tasks of this shard may be claimed for it. Zero until half of the shard's part of the queue
   // is free, so that claims stay large.
@@ -62,6 +65,7 @@ class Lane {
 
  private:
   void AdjustStations(BootTime now) MILLRACE_REQUIRES(mutex_);
+  void TellThreads();
   void Run(Station& station);
   // Waits a while for tasks, and gives them to the station with what they go by; null: there are none.
   LaneSetupPtr Take(Station& station);
@@ -88,6 +92,8 @@ class Lane {
   std::size_t running_ MILLRACE_GUARDED_BY(mutex_) = 0;  // tasks
   std::size_t lost_ MILLRACE_GUARDED_BY(mutex_) = 0;
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
+  Status threads_ MILLRACE_GUARDED_BY(mutex_);     // what came of the last that was to be started
+  bool told_ MILLRACE_GUARDED_BY(mutex_) = false;  // that one could not be
 };
 
 }  // namespace millrace

@@ -68,6 +68,7 @@ Status LaneSet::OpenConfigured() {
     auto entry = NewEntry(type, handler_config);
     if (!entry && RefusalOf(entry.error(), true).empty()) continue;
     if (!entry) return Fail(entry.error());
+    if (Status threads = entry->lane->Threads(); !threads) return threads;
     MutexLock lock(mutex_);
     entries_[type] = std::move(*entry);
   }

@@ -23,7 +23,8 @@ class LaneSet {
   };
   LaneSet(LaneParts parts, const PluginSet& plugins, std::shared_ptr<const Config> config, Rules rules);
 
-  // Opens the lanes of all types that the configuration names. Invalid with what is wrong.
+  // Opens the lanes of all types that the configuration names. Invalid with what is wrong; Unavailable where
+  // the system does not give them their threads.
   Status OpenConfigured();
   // Takes a new configuration: numbers hold for every call that begins from now on; where options, secrets or
   // `uses` changed the handler is opened anew. One that refuses keeps the former ones, and the refusal is

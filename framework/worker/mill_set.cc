@@ -7,6 +7,11 @@
 
 namespace millrace {
 
+Status MillSet::Start() {
+  Follow();
+  return begun_;
+}
+
 bool MillSet::Follow() {
   const std::map<std::string, std::shared_ptr<Store>> wanted = shards_.Shards();
   std::vector<MillPtr> gone;
@@ -30,10 +35,29 @@ bool MillSet::Follow() {
   }
   if (!fresh.empty() || !gone.empty()) parts_.dead_recorders.Serve(std::move(addresses));
   for (const MillPtr& mill : gone) Retire(mill);
-  for (const MillPtr& mill : fresh) mill->Start();
+  const Status begun = Begin(fresh);
+  if (!begun && begun_) {
+    LogError("a shard can't be served yet; it is tried again until it can",
+             {{"error", begun.error().message}});
+  }
+  begun_ = begun;
   bool changed = !gone.empty();
   for (const MillPtr& mill : All()) changed = mill->Follow() || changed;
   return changed;
+}
+
+// One that can't be started is forgotten, and so tried anew with the next look at the shards.
+Status MillSet::Begin(const std::vector<MillPtr>& fresh) {
+  Status begun;
+  for (const MillPtr& mill : fresh) {
+    Status started = mill->Start();
+    if (started) continue;
+    begun = std::move(started);
+    MutexLock lock(mutex_);
+    std::erase_if(serving_, [&](const auto& entry) { return entry.second == mill; });
+    std::erase(all_, mill);
+  }
+  return begun;
 }
 
 void MillSet::Retire(const MillPtr& mill) {
@@ -51,7 +75,8 @@ void MillSet::BeginEnd(Retired& retired) {
                {{"store", retired.mill->store()->Describe()}});
   }
   retired.mill->AskToStop();
-  retired.ending = Thread("retire", [&retired] {
+  // Where no thread can be had it is tried again with the next look.
+  (void)retired.ending.Start("retire", [&retired] {
     retired.mill->End();
     retired.ended.store(true);
   });

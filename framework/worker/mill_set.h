@@ -21,8 +21,11 @@ class MillSet {
 
   MillSet(MillParts parts, ShardSource& shards) : parts_(std::move(parts)), shards_(shards) {}
 
-  // Starts mills for new shards, retires those whose shard is gone, and lets each look at what is its own.
-  // True if anything that is queued may have to go back.
+  // Follow, for the first time. Unavailable: a mill's thread can't be started.
+  Status Start();
+  // Starts mills for new shards, and tries those again whose threads could not be started; retires those
+  // whose shard is gone, and lets each look at what is its own. True if anything that is queued may have to
+  // go back.
   bool Follow();
   // Retired mills that have nothing in hand, or have had it for longer than the stop timeout, end.
   void EndRetired();
@@ -41,12 +44,14 @@ class MillSet {
     Thread ending;  // last: uses the others
   };
 
+  Status Begin(const std::vector<MillPtr>& fresh);
   void Retire(const MillPtr& mill);
   void BeginEnd(Retired& retired);
 
   const MillParts parts_;
   ShardSource& shards_;
   std::list<Retired> retired_;
+  Status begun_;  // of the newest mills
   mutable Mutex mutex_;
   std::map<std::string, MillPtr> serving_ MILLRACE_GUARDED_BY(mutex_);  // written by the watch thread alone
   std::vector<MillPtr> all_ MILLRACE_GUARDED_BY(mutex_);

@@ -39,8 +39,8 @@ Scanner::Scanner(Parts parts, std::unique_ptr<TaskStore> store, std::unique_ptr<
       claimer_({parts_.shard, parts_.host, parts_.in_flight, parts_.gate, parts_.engine}, *store_,
                suspects_) {}
 
-void Scanner::Start() {
-  thread_ = Thread("scan", [this] { Run(); });
+Status Scanner::Start() {
+  return thread_.Start("scan", [this] { Run(); });
 }
 
 void Scanner::Wake() {

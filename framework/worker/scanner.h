@@ -57,7 +57,8 @@ class Scanner {
   Scanner(Parts parts, std::unique_ptr<TaskStore> store, std::unique_ptr<TaskDesk> desk);
   ~Scanner() { Stop(); }
 
-  void Start();
+  // Unavailable: its thread can't be started.
+  Status Start();
   // Claims nothing more; only what it does not know yet of its claims is still resolved. Thread-safe.
   void StopClaiming();
   void RequestStop();

@@ -29,8 +29,8 @@ const std::string& LifeOf(const Landing& landing) { return landing.flight->stand
 Settler::Settler(std::unique_ptr<TaskStore> store, const LiveEngine& engine, Known known)
     : store_(std::move(store)), engine_(engine), known_(std::move(known)) {}
 
-void Settler::Start() {
-  thread_ = Thread("settle", [this] { Run(); });
+Status Settler::Start() {
+  return thread_.Start("settle", [this] { Run(); });
 }
 
 void Settler::RequestStop() {

@@ -25,7 +25,8 @@ class Settler {
   Settler(std::unique_ptr<TaskStore> store, const LiveEngine& engine, Known known);
   ~Settler() { Stop(); }
 
-  void Start();
+  // Unavailable: its thread can't be started.
+  Status Start();
   // Ends the thread; RequestStop asks it to. What is still queued, or lands from then on, is dropped.
   void Stop();
   void RequestStop();

@@ -29,12 +29,14 @@ ShardMill::ShardMill(const MillParts& parts, std::string shard, std::shared_ptr<
 
 ShardMill::~ShardMill() { End(); }
 
-void ShardMill::Start() {
+millrace::Status ShardMill::Start() {
   Follow();
-  settler_.Start();
-  heartbeat_.Start();
-  scanner_.Start();
-  tender_.Start();
+  millrace::Status started = settler_.Start();
+  if (started) started = heartbeat_.Start();
+  if (started) started = scanner_.Start();
+  if (started) started = tender_.Start();
+  if (!started) End();
+  return started;
 }
 
 bool ShardMill::Follow() {

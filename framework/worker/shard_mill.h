@@ -46,7 +46,8 @@ class ShardMill final : public FlightHost,
 
   const std::shared_ptr<Store>& store() const { return store_; }
 
-  void Start();
+  // Unavailable: a thread can't be started, and the mill has ended.
+  millrace::Status Start();
   // Asks what is its own and what is paused. True if that is new: what is queued may have to go back.
   bool Follow();
   // The shard is served no more: nothing is claimed or started, what is queued goes back.

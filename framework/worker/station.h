@@ -32,7 +32,9 @@ class Station final : public AttemptRunner::Watch {
  public:
   Station(const Clock& clock, FlightRecorder& recorder) : recorder_(recorder), runner_(clock, *this) {}
 
-  void Start(const std::string& name, std::function<void()> body) { thread_ = Thread(name, std::move(body)); }
+  Status Start(const std::string& name, std::function<void()> body) {
+    return thread_.Start(name, std::move(body));
+  }
 
   // Runs one call on tasks of one shard. What failed as a whole is kept, to be run in parts.
   void Call(const LaneSetupPtr& setup, const CallPart& part);

@@ -16,8 +16,8 @@ constexpr int kSweepCostFactor = 10;                       // a sweep takes at m
 Tender::Tender(Parts parts, std::unique_ptr<TaskStore> store, std::unique_ptr<IncarnationStore> incarnations)
     : parts_(std::move(parts)), store_(std::move(store)), incarnations_(std::move(incarnations)) {}
 
-void Tender::Start() {
-  thread_ = Thread("tend", [this] { Run(); });
+Status Tender::Start() {
+  return thread_.Start("tend", [this] { Run(); });
 }
 
 void Tender::RequestStop() {

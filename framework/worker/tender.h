@@ -59,7 +59,8 @@ class Tender {
   Tender(Parts parts, std::unique_ptr<TaskStore> store, std::unique_ptr<IncarnationStore> incarnations);
   ~Tender() { Stop(); }
 
-  void Start();
+  // Unavailable: its thread can't be started.
+  Status Start();
   void RequestStop();
   void Stop();
   // Sweeps soon: somebody was marked dead. Thread-safe.

@@ -51,7 +51,8 @@ class Worker::Body {
   enum class Phase { Running, Draining, Abandoned, Ended };
 
   millrace::Status TakeRecorder(const std::string& worker);
-  void StartMills();
+  millrace::Status StartMills();
+  void Undo();
   void Watch();
   void WatchRunning();
   void SendBackUnwanted(bool changed);
@@ -129,8 +130,19 @@ Status Worker::Body::Start() {
   if (auto opened = lanes_->OpenConfigured(); !opened) return opened;
   id_ = std::move(*id);
   config_ = std::make_unique<ConfigFollower>(parts_.config, config, *engine_, *lanes_);
-  StartMills();
-  return {};
+  millrace::Status started = StartMills();
+  if (!started) Undo();
+  return started;
+}
+
+// What had begun when a thread could not be started.
+void Worker::Body::Undo() {
+  config_->Stop();
+  mills_->End();
+  for (Lane* lane : lanes_->All()) lane->Close();
+  for (Lane* lane : lanes_->All()) lane->Join();
+  mills_.reset();
+  id_.reset();
 }
 
 Status Worker::Body::TakeRecorder(const std::string& worker) {
@@ -145,7 +157,7 @@ Status Worker::Body::TakeRecorder(const std::string& worker) {
   return {};
 }
 
-void Worker::Body::StartMills() {
+Status Worker::Body::StartMills() {
   counters_ = std::make_unique<MillCounters>(parts_.metrics);
   Incarnation self;
   self.worker = id_->name();
@@ -156,10 +168,10 @@ void Worker::Body::StartMills() {
       MillParts{parts_.clock, parts_.slices, parts_.pauses, *lanes_, gate_, memory_, *recorder_,
                 *dead_recorders_, *counters_, *engine_, std::move(self), options_.until_idle},
       parts_.shards);
-  mills_->Follow();
+  if (millrace::Status mills = mills_->Start(); !mills) return mills;
   LogInfo("worker started", {{"worker", id_->name()}, {"shards", mills_->All().size()}});
-  config_->Start();
-  watch_ = Thread("watch", [this] { Watch(); });
+  if (millrace::Status config = config_->Start(); !config) return config;
+  return watch_.Start("watch", [this] { Watch(); });
 }
 
 void Worker::Body::Watch() {

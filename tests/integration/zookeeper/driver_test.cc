@@ -55,7 +55,7 @@ TEST_F(DriverOnZookeeperTest, AMachineKeepsItsNodeThroughCutsAndExpiriesUntilThe
   timeout_ = seconds(1);
   auto eyes = Connect(Options(ensemble_.servers()));
   Driver driver(Open(Options("127.0.0.1:" + std::to_string(proxy_.port()))), {&machine_}, clock_);
-  driver.Start();
+  ASSERT_TRUE(driver.Start());
   ExpectKept(*eyes, driver);
   const std::int64_t first = driver.View().session;
 

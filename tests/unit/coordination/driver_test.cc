@@ -106,7 +106,7 @@ TEST_F(DriverTest, TheReadsOfAllMachinesGoOutTogether) {
   a_.wishes = {"/1", "/2", "/3"};
   b_.wishes = {"/4"};
   Driver driver(Session(), {&a_, &b_}, clock_);
-  driver.Start();
+  ASSERT_TRUE(driver.Start());
   EXPECT_THAT(Heard(4), ElementsAre("a /1 ok", "a /2 ok", "a /3 ok", "b /4 ok"));
   EXPECT_THAT(wires_.together.Take(10, kLimit), ElementsAre(4));
 }
@@ -114,7 +114,7 @@ TEST_F(DriverTest, TheReadsOfAllMachinesGoOutTogether) {
 TEST_F(DriverTest, AMachineWithVeryManyReadsHoldsUpNobodyForLong) {
   for (int i = 0; i < 250; ++i) a_.wishes.push_back("/x");
   Driver driver(Session(), {&a_, &b_}, clock_);
-  driver.Start();
+  ASSERT_TRUE(driver.Start());
   Heard(250);
   EXPECT_THAT(wires_.together.Take(10, kLimit), ElementsAre(100, 100, 50));
 }
@@ -122,14 +122,14 @@ TEST_F(DriverTest, AMachineWithVeryManyReadsHoldsUpNobodyForLong) {
 TEST_F(DriverTest, NothingIsAskedBeforeTheAnswerToAWrite) {
   a_.wishes = {"/1", "write /2", "/3"};
   Driver driver(Session(), {&a_}, clock_);
-  driver.Start();
+  ASSERT_TRUE(driver.Start());
   EXPECT_THAT(Heard(3), ElementsAre("a /1 ok", "a write /2 ok", "a /3 ok"));
   EXPECT_THAT(wires_.together.Take(10, kLimit), ElementsAre(2, 1));
 }
 
 TEST_F(DriverTest, EveryMachineHearsEveryEvent) {
   Driver driver(Session(), {&a_, &b_}, clock_);
-  driver.Start();
+  ASSERT_TRUE(driver.Start());
   wires_.events.Push({.path = "/x"});
   wires_.events.Push({.path = "/y"});
   EXPECT_THAT(Heard(4), ElementsAre("a event /x", "b event /x", "a event /y", "b event /y"));
@@ -139,7 +139,7 @@ TEST_F(DriverTest, ALostRequestIsNotFollowedByTheNextBeforeThereIsNews) {
   wires_.reply = TreeStatus::Lost;
   a_.wishes = {"write /1", "/2"};
   Driver driver(Session(), {&a_}, clock_);
-  driver.Start();
+  ASSERT_TRUE(driver.Start());
   EXPECT_THAT(Heard(1), ElementsAre("a write /1 connection lost"));
   wires_.reply = TreeStatus::Ok;
   wires_.events.Push({.path = "/x"});
@@ -151,7 +151,7 @@ TEST_F(DriverTest, WithoutNewsALostRequestIsFollowedAfterAWhile) {
   a_.wishes = {"write /1", "/2"};
   const BootTime start = clock_.Now();
   Driver driver(Session(), {&a_}, clock_);
-  driver.Start();
+  ASSERT_TRUE(driver.Start());
   EXPECT_THAT(Heard(2), ElementsAre("a write /1 connection lost", "a /2 connection lost"));
   EXPECT_GE(clock_.Now() - start, std::chrono::milliseconds(100));
 }
@@ -175,7 +175,7 @@ TEST_F(DriverTest, AMachineIsAskedAgainAtItsTime) {
     BootTime due_{};
   } alarm(heard_);
   Driver driver(Session(), {&a_, &alarm}, clock_);
-  driver.Start();
+  ASSERT_TRUE(driver.Start());
   EXPECT_THAT(Heard(1), ElementsAre("asked"));
 }
 
@@ -195,7 +195,7 @@ TEST_F(DriverTest, AWakeAsksTheMachinesAgain) {
     HandOver<std::string>& heard_;
   } sleeper(heard_);
   Driver driver(Session(), {&sleeper}, clock_);
-  driver.Start();
+  ASSERT_TRUE(driver.Start());
   EXPECT_THAT(Heard(1), ElementsAre("asked"));
   driver.Wake();
   EXPECT_THAT(Heard(1), ElementsAre("asked"));
@@ -204,7 +204,7 @@ TEST_F(DriverTest, AWakeAsksTheMachinesAgain) {
 TEST_F(DriverTest, TheViewFollowsTheSession) {
   Driver driver(Session(), {&a_}, clock_);
   EXPECT_FALSE(driver.View().connected);
-  driver.Start();
+  ASSERT_TRUE(driver.Start());
   wires_.events.Push({.kind = TreeEvent::Kind::Connected, .session = 42});
   EXPECT_THAT(Heard(1), ElementsAre("a event "));
   const SessionView connected = driver.View();
@@ -219,8 +219,8 @@ TEST_F(DriverTest, TheViewFollowsTheSession) {
 
 TEST_F(DriverTest, StopClosesTheSessionAndMayBeCalledTwiceOrWithoutAStart) {
   Driver driver(Session(), {&a_}, clock_);
-  driver.Start();
-  driver.Start();
+  ASSERT_TRUE(driver.Start());
+  ASSERT_TRUE(driver.Start());
   EXPECT_FALSE(wires_.closed);
   driver.Stop();
   EXPECT_TRUE(wires_.closed);
@@ -239,7 +239,7 @@ TEST_F(DriverTest, StopClosesTheSessionAndMayBeCalledTwiceOrWithoutAStart) {
 TEST_F(DriverTest, BeforeTheSessionIsClosedEachMachineSaysFarewell) {
   a_.farewell = "/bye";
   Driver driver(Session(), {&a_, &b_}, clock_);
-  driver.Start();
+  ASSERT_TRUE(driver.Start());
   driver.Stop();
   EXPECT_THAT(Heard(1), ElementsAre("a farewell"));
   EXPECT_EQ(wires_.performed, 1);

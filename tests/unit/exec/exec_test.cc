@@ -5,6 +5,7 @@
 #include "framework/exec/hand_over.h"
 #include "framework/exec/signal.h"
 #include "framework/exec/thread.h"
+#include "tests/support/no_more_threads.h"
 
 namespace millrace {
 namespace {
@@ -25,7 +26,8 @@ TEST(SignalTest, WakesAWaitingThread) {
   Signal signal;
   std::atomic<bool> woken{false};
   {
-    Thread waiter("waiter", [&] { woken = signal.WaitFor(seconds(60)); });
+    Thread waiter;
+    ASSERT_TRUE(waiter.Start("waiter", [&] { woken = signal.WaitFor(seconds(60)); }));
     signal.Notify();
   }
   EXPECT_TRUE(woken);
@@ -43,10 +45,27 @@ TEST(HandOverTest, ATakerThatWaitsGetsWhatIsPushed) {
   HandOver<int> queue;
   std::vector<int> taken;
   {
-    Thread taker("taker", [&] { taken = queue.Take(9, seconds(60)); });
+    Thread taker;
+    ASSERT_TRUE(taker.Start("taker", [&] { taken = queue.Take(9, seconds(60)); }));
     queue.Push(7);
   }
   EXPECT_THAT(taken, ElementsAre(7));
+}
+
+TEST(ThreadTest, WhereTheSystemGivesNoneTheCallerIsToldAndMayTryAgain) {
+  Thread thread;
+  std::atomic<bool> ran{false};
+  {
+    const NoMoreThreads refused;
+    const Status started = thread.Start("work", [&] { ran = true; });
+    ASSERT_FALSE(started);
+    EXPECT_EQ(started.error().code, ErrorCode::Unavailable);
+    EXPECT_THAT(started.error().message, ::testing::HasSubstr("ulimit -u"));
+    EXPECT_FALSE(thread.Started());
+  }
+  ASSERT_TRUE(thread.Start("work", [&] { ran = true; }));
+  thread.Join();
+  EXPECT_TRUE(ran);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class ShardKeeperTest : public testing::Test {
     config.shards["main"] = std::move(shard);
     config_.Set(std::make_shared<const Config>(std::move(config)));
   }
-  void Start() { keeper_.Start(); }
+  void Start() { ASSERT_TRUE(keeper_.Start()); }
   // Looks after each of the keeper's turns; false: it did not come true within ten seconds.
   template <class Condition>
   bool Eventually(Condition condition) {

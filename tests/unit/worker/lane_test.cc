@@ -10,6 +10,7 @@
 #include "framework/testing/manual_clock.h"
 #include "framework/testing/memory_store.h"
 #include "no_host.h"
+#include "tests/support/no_more_threads.h"
 
 namespace millrace {
 namespace {
@@ -145,6 +146,24 @@ TEST_F(LaneTest, WhatIsWithdrawnIsTakenFromTheQueueAndWhatMovedOnlyWhereItWouldW
   Push(well_, NewLife(), 5);
   well_->fate = Fate::Withdrawn;
   EXPECT_THAT(lane_->TakeUnwanted(std::chrono::hours(2)), SizeIs(1));
+}
+
+TEST_F(LaneTest, ALaneThatGetsNoMoreThreadsGoesOnWithThoseItHasAndTriesAgain) {
+  {
+    const NoMoreThreads refused;
+    lane_->Follow(Setup(3));
+    EXPECT_FALSE(lane_->Threads());
+    lane_->Watch(clock_.Now());
+    Push(well_, NewLife(), 1);
+    EXPECT_EQ(well_->NextLanded(), 1U);
+  }
+  EXPECT_FALSE(lane_->Threads());
+  lane_->Watch(clock_.Now());
+  EXPECT_TRUE(lane_->Threads());
+  Push(well_, NewLife(), 2, "hang");
+  WaitUntilHanging();
+  Push(well_, NewLife(), 3);
+  EXPECT_EQ(well_->NextLanded(), 3U) << "beside one that hangs";
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ class SettlerTest : public testing::Test {
                                          [this](const Landing& landing, SettleVerdict verdict) {
                                            known_.Push({landing, verdict});
                                          });
-    settler_->Start();
+    EXPECT_TRUE(settler_->Start());
   }
   void Land(std::uint64_t id) {
     Task task;

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "framework/store/sqlite/sqlite_store.h"
+#include "tests/support/no_more_threads.h"
 #include "worker_fixture.h"
 
 namespace millrace {
@@ -344,6 +345,24 @@ TEST_F(WorkerTest, AnIdInUseIsRefused) {
   const Status started = second.Start();
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, ErrorCode::Conflict);
+}
+
+TEST_F(WorkerTest, AWorkerThatGetsNoThreadsSaysSoAndDoesNotStart) {
+  ports_.config.Set(std::make_shared<const Config>(config_));
+  WorkerOptions options;
+  options.id = "w";
+  options.state_dir = folder_;
+  for (const bool lanes : {true, false}) {
+    if (lanes) config_.handlers["count"] = {};
+    plugins_.behaviours["count"] = [](auto tasks, auto&) { return std::vector<Outcome>(tasks.size()); };
+    ports_.config.Set(std::make_shared<const Config>(lanes ? config_ : Config{}));
+    Worker worker({clock_, ports_, plugins_, ports_, ports_, ports_, metrics_}, options);
+    const NoMoreThreads refused;
+    const Status started = worker.Start();
+    ASSERT_FALSE(started);
+    EXPECT_EQ(started.error().code, ErrorCode::Unavailable);
+    EXPECT_THAT(started.error().message, HasSubstr("the system gives no thread"));
+  }
 }
 
 }  // namespace
