@@ -40,6 +40,9 @@ struct Settlement {
   std::optional<Micros> delay;  // after the database's now
   std::string text;             // Succeeded: the result; otherwise the reason (kept as last_error)
   std::string error_class;
+  // The handler was called in this attempt, as far as anybody can tell: true where it is not known. A task
+  // that never started gives its key back when it is cancelled.
+  bool started = true;
   // Copied from the task, for counters and the key ledger.
   std::string handler;
   std::string biz_key;

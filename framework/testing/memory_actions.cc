@@ -18,7 +18,7 @@ bool RetryFailed(MemoryState& state, MemoryTable& table, std::uint64_t id, WallT
   task.claimed_by.clear();
   task.claimed_at.reset();
   state.Totals(task.key.table, task.handler, task.batch).failed -= 1;
-  if (MemoryKey* key = state.KeyOf(task); key != nullptr) *key = {.task = task.key};
+  if (MemoryKey* key = state.KeyOf(task); key != nullptr) *key = {.task = task.key, .started = true};
   table.tasks[id] = std::move(row);
   return true;
 }
@@ -38,10 +38,10 @@ bool Retry(MemoryState& state, MemoryTable& table, std::uint64_t id, WallTime no
 void EndKey(MemoryState& state, const Task& task, WallTime now) {
   MemoryKey* key = task.biz_key.empty() ? nullptr : state.KeyOf(task);
   if (key == nullptr) return;
-  if (task.attempt == 0) {
+  if (task.state != TaskState::Failed && !key->started) {
     state.keys.erase({task.handler, task.biz_key});
   } else {
-    *key = {.task = task.key, .ended = true, .keep_until = now + kMemoryKeyRetention};
+    *key = {.task = task.key, .ended = true, .started = true, .keep_until = now + kMemoryKeyRetention};
   }
 }
 

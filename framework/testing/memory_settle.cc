@@ -38,7 +38,13 @@ void Move(MemoryTable& table, TaskRecord row, const Settlement& settlement, Wall
 
 void EndKey(MemoryState& state, const Settlement& settlement, const Task& task, WallTime now) {
   MemoryKey* entry = task.biz_key.empty() ? nullptr : state.KeyOf(task);
-  if (entry == nullptr || settlement.to == To::Waiting) return;
+  if (entry == nullptr) return;
+  entry->started = entry->started || settlement.started;
+  if (settlement.to == To::Waiting) return;
+  if (settlement.to == To::Cancelled && !entry->started) {
+    state.keys.erase({task.handler, task.biz_key});
+    return;
+  }
   entry->ended = true;
   entry->keep_until.reset();
   if (settlement.to != To::Failed) entry->keep_until = now + kMemoryKeyRetention;

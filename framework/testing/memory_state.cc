@@ -1,5 +1,7 @@
 #include "framework/testing/memory_state.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 namespace millrace {
@@ -57,6 +59,8 @@ std::string MemoryState::TakeKey(const std::string& handler, const std::string& 
   if (found == keys.end() || found->second.task != task) {
     const std::string holder = KeyHolder(handler, key, now);
     if (!holder.empty()) return holder;
+  } else if (!found->second.ended) {
+    return {};
   }
   keys[{handler, key}] = {.task = task};
   return {};

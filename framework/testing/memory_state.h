@@ -27,6 +27,7 @@ struct MemoryTable {
 struct MemoryKey {
   TaskKey task;
   bool ended = false;
+  bool started = false;
   std::optional<WallTime> keep_until;
 };
 

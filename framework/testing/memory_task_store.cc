@@ -155,6 +155,8 @@ Result<std::vector<std::uint64_t>> MemoryTaskStore::Rescue(const RescueRequest& 
     row->task.claimed_by.clear();
     row->task.claimed_at.reset();
     rescued.push_back(id);
+    if (MemoryKey* key = row->task.biz_key.empty() ? nullptr : shard_.state.KeyOf(row->task))
+      key->started = true;
     shard_.state.attempts[row->task.key].try_emplace(
         request.attempt, AttemptRecord{request.attempt, now, request.claimed_by, "rescued", "",
                                        "the worker that ran it was marked dead"});

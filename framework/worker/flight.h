@@ -31,7 +31,8 @@ struct Flight {
   const std::shared_ptr<Standing> standing;  // the life under which it was claimed
   const bool solo;                           // it runs with nothing beside it
   std::atomic<bool> cancel{false};
-  std::atomic<bool> alone{false};  // it shares no call any more: one that it shared failed as a whole
+  std::atomic<bool> started{false};  // its handler was called
+  std::atomic<bool> alone{false};    // it shares no call any more: one that it shared failed as a whole
 };
 using FlightPtr = std::shared_ptr<Flight>;
 

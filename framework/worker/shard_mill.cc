@@ -225,6 +225,7 @@ void ShardMill::LeaveGate(const Flight& flight) {
 
 void ShardMill::Land(Landing landing) {
   LeaveGate(*landing.flight);
+  landing.settlement.started = landing.flight->started.load();
   settler_.Land(std::move(landing));
 }
 

@@ -52,6 +52,7 @@ void Station::CloseEndedSessions() {
 
 void Station::Begin(const std::vector<FlightPtr>& flights, BootTime deadline) {
   for (const FlightPtr& flight : flights) {
+    flight->started.store(true);
     slots_.push_back(
         recorder_.Begin({flight->standing->incarnation(), flight->task.key, flight->task.attempt}));
   }

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <map>
 
-#include "framework/store/mysql/ledger.h"
+#include "framework/store/mysql/key_texts.h"
 #include "framework/store/mysql/mysql_desk.h"
 #include "framework/store/mysql/sql_text.h"
 
@@ -13,7 +13,6 @@ using Ids = std::vector<std::uint64_t>;
 struct Locked {
   std::uint64_t id = 0;
   TaskState state = TaskState::Waiting;
-  std::uint32_t attempt = 0;
   std::string handler;
   std::string biz_key;
   std::string batch;
@@ -63,10 +62,10 @@ class Action {
   Status Retry();
   Status Cancel();
   Status CancelFailed();
-  Status EndKeys(const std::vector<Locked>& rows, bool remove);
-  Status ReopenKeys(const std::vector<Locked>& rows);
+  KeyEntries KeysOf(const std::vector<Locked>& rows) const;
   Status Count(const std::vector<Locked>& rows, int cancelled, int failed);
   Status Run(const std::string& sql) {
+    if (sql.empty()) return {};
     auto done = session_.Write(sql);
     if (!done) return Fail(done.error());
     return {};
@@ -86,13 +85,13 @@ class Action {
 
 Result<std::vector<Locked>> Action::Lock(const std::string& pool, const std::string& condition) {
   std::vector<Locked> rows;
-  Status read = session_.Query(
-      "SELECT id,state,attempt,handler,biz_key,batch FROM " + table_ + pool +
-          " FORCE INDEX (PRIMARY) WHERE id IN (" + ids_ + ")" + condition + " ORDER BY id FOR UPDATE",
-      [&](const Row& row) {
-        rows.push_back({row.Number(1), static_cast<TaskState>(row.Signed(2)),
-                        static_cast<std::uint32_t>(row.Number(3)), row.Text(4), row.Text(5), row.Text(6)});
-      });
+  Status read = session_.Query("SELECT id,state,handler,biz_key,batch FROM " + table_ + pool +
+                                   " FORCE INDEX (PRIMARY) WHERE id IN (" + ids_ + ")" + condition +
+                                   " ORDER BY id FOR UPDATE",
+                               [&](const Row& row) {
+                                 rows.push_back({row.Number(1), static_cast<TaskState>(row.Signed(2)),
+                                                 row.Text(3), row.Text(4), row.Text(5)});
+                               });
   if (!read) return Fail(read.error());
   return rows;
 }
@@ -122,7 +121,7 @@ Status Action::Retry() {
     return moved;
   }
   if (Status gone = Run("DELETE FROM " + table_ + "_failed" + in); !gone) return gone;
-  if (Status keys = ReopenKeys(*rows); !keys) return keys;
+  if (Status keys = Run(ReopenText(KeysOf(*rows))); !keys) return keys;
   return Count(*rows, 0, -1);
 }
 
@@ -131,16 +130,7 @@ Status Action::Cancel() {
   if (!rows) return Fail(rows.error());
   std::vector<Locked> running;
   std::vector<Locked> still;
-  std::vector<Locked> fresh;
-  std::vector<Locked> started;
-  for (const Locked& row : *rows) {
-    if (row.state == TaskState::Running) {
-      running.push_back(row);
-      continue;
-    }
-    still.push_back(row);
-    (row.attempt == 0 ? fresh : started).push_back(row);
-  }
+  for (const Locked& row : *rows) (row.state == TaskState::Running ? running : still).push_back(row);
   if (!running.empty()) {
     Status asked = Run("UPDATE " + table_ +
                        " FORCE INDEX (PRIMARY) SET cancel=1, updated_at=UTC_TIMESTAMP(6)" + In(running));
@@ -155,8 +145,9 @@ Status Action::Cancel() {
             " FORCE INDEX (PRIMARY)" + in);
     if (!moved) return moved;
     if (Status gone = Run("DELETE FROM " + table_ + in); !gone) return gone;
-    if (Status keys = EndKeys(fresh, true); !keys) return keys;
-    if (Status keys = EndKeys(started, false); !keys) return keys;
+    const KeyEntries keys = KeysOf(still);
+    if (Status kept = Run(KeepStartedText(keys)); !kept) return kept;
+    if (Status freed = Run(FreeUnstartedText(keys)); !freed) return freed;
     if (Status counted = Count(still, 1, 0); !counted) return counted;
   }
   return CancelFailed();
@@ -173,40 +164,16 @@ Status Action::CancelFailed() {
                      table_ + "_failed FORCE INDEX (PRIMARY)" + in);
   if (!moved) return moved;
   if (Status gone = Run("DELETE FROM " + table_ + "_failed" + in); !gone) return gone;
-  if (Status keys = EndKeys(*rows, false); !keys) return keys;
+  if (Status keys = Run(KeepText(KeysOf(*rows))); !keys) return keys;
   return Count(*rows, 1, -1);
 }
 
-// A task that never started gives its key back; one that did keeps it for the retention.
-Status Action::EndKeys(const std::vector<Locked>& rows, bool remove) {
-  std::vector<LedgerKey> keys;
-  Ids ids;
+KeyEntries Action::KeysOf(const std::vector<Locked>& rows) const {
+  KeyEntries entries;
   for (const Locked& row : rows) {
-    if (row.biz_key.empty()) continue;
-    keys.emplace_back(row.handler, row.biz_key);
-    ids.push_back(row.id);
+    if (!row.biz_key.empty()) entries.push_back({row.handler, row.biz_key, {table_, row.id}});
   }
-  if (keys.empty()) return {};
-  const std::string where = " WHERE " + KeyCondition(keys) + " AND task_table=" + Quote(table_) +
-                            " AND task_id IN (" + List(ids) + ")";
-  if (remove) return Run("DELETE tasks_keys FROM tasks_keys FORCE INDEX (PRIMARY)" + where);
-  return Run(
-      "UPDATE tasks_keys FORCE INDEX (PRIMARY) SET ended_at=UTC_TIMESTAMP(6), keep_until=UTC_TIMESTAMP(6) + "
-      "INTERVAL 30 DAY" +
-      where);
-}
-
-Status Action::ReopenKeys(const std::vector<Locked>& rows) {
-  std::vector<LedgerKey> keys;
-  Ids ids;
-  for (const Locked& row : rows) {
-    if (row.biz_key.empty()) continue;
-    keys.emplace_back(row.handler, row.biz_key);
-    ids.push_back(row.id);
-  }
-  if (keys.empty()) return {};
-  return Run("UPDATE tasks_keys FORCE INDEX (PRIMARY) SET ended_at=NULL, keep_until=NULL WHERE " +
-             KeyCondition(keys) + " AND task_table=" + Quote(table_) + " AND task_id IN (" + List(ids) + ")");
+  return entries;
 }
 
 Status Action::Count(const std::vector<Locked>& rows, int cancelled, int failed) {

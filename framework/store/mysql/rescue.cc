@@ -3,6 +3,7 @@
 
 #include "framework/base/utf8.h"
 #include "framework/store/mysql/due_text.h"
+#include "framework/store/mysql/key_texts.h"
 #include "framework/store/mysql/mysql_task_store.h"
 #include "framework/store/mysql/sql_text.h"
 
@@ -39,13 +40,22 @@ Result<std::vector<std::uint64_t>> MysqlTaskStore::Rescue(const RescueRequest& r
   if (alive) return rescued;
   // Rows that a settle or an open transaction of the dead one still holds are left for the next sweep.
   const std::string attempt = std::to_string(request.attempt);
-  read = session_.Query("SELECT id FROM " + request.table + " FORCE INDEX (PRIMARY) WHERE id IN (" +
-                            List(ids) + ") AND state=2 AND COALESCE(claimed_by,'')=" + claimer +
+  bool keyed = false;
+  read = session_.Query("SELECT id,biz_key IS NOT NULL FROM " + request.table +
+                            " FORCE INDEX (PRIMARY) WHERE id IN (" + List(ids) +
+                            ") AND state=2 AND COALESCE(claimed_by,'')=" + claimer +
                             " AND attempt=" + attempt + " ORDER BY id FOR UPDATE SKIP LOCKED",
-                        [&](const Row& row) { rescued.push_back(row.Number(1)); });
+                        [&](const Row& row) {
+                          rescued.push_back(row.Number(1));
+                          keyed = keyed || row.Number(2) != 0;
+                        });
   if (!read) return Fail(read.error());
   if (rescued.empty()) return rescued;
   const std::string list = List(rescued);
+  if (keyed) {
+    auto marked = session_.Write(MarkInDoubtText(request.table, list));
+    if (!marked) return Fail(marked.error());
+  }
   auto noted = session_.Write(
       "INSERT INTO millrace_attempts (task_table,task_id,attempt,at,incarnation,kind,error_class,message) "
       "SELECT " +

@@ -189,8 +189,10 @@ Result<SettleStep> RunSettle(Session& session, const std::string& incarnation, c
     if (!*moved) return SettleStep::Refused;
   }
   // The counters come last: two sessions of one worker share their rows.
-  for (const std::string& sql : {KeysText(batch, false), KeysText(batch, true),
-                                 AttemptsText(incarnation, batch), CountersText(incarnation, batch)}) {
+  std::vector<std::string> texts = KeysTexts(batch);
+  texts.push_back(AttemptsText(incarnation, batch));
+  texts.push_back(CountersText(incarnation, batch));
+  for (const std::string& sql : texts) {
     if (sql.empty()) continue;
     if (auto done = session.Write(sql); !done) return Fail(done.error());
   }

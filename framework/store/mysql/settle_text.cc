@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "framework/store/mysql/due_text.h"
+#include "framework/store/mysql/key_texts.h"
 #include "framework/store/mysql/sql_text.h"
 
 namespace millrace::mysql {
@@ -86,9 +87,8 @@ std::string MoveText(const SettleGroup& group, const std::string& incarnation, c
       "claimed_at,progress,created_at";
   return "INSERT INTO " + group.table + (failed ? "_failed (" : "_done (") + kKept +
          ",state,failures,last_error," + own + ",finished_at) SELECT " + kKept + "," +
-         std::to_string(StateOf(group.to)) + ",failures+" + (group.failed_attempt ? "1" : "0") + "," + error +
-         "," + last + ",UTC_TIMESTAMP(6)" + RunningRows(group.table, ids, incarnation, group.attempt) +
-         " FOR UPDATE";
+         std::to_string(StateOf(group.to)) + ",failures+" + (group.failed_attempt ? "1" : "0") + "," + error + "," + last +
+         ",UTC_TIMESTAMP(6)" + RunningRows(group.table, ids, incarnation, group.attempt) + " FOR UPDATE";
 }
 
 std::string DeleteText(const SettleGroup& group, const std::string& incarnation, const std::string& ids) {
@@ -97,9 +97,8 @@ std::string DeleteText(const SettleGroup& group, const std::string& incarnation,
 
 std::string WaitText(const SettleGroup& group, const std::string& incarnation, const std::string& ids) {
   return "UPDATE " + group.table +
-         " FORCE INDEX (PRIMARY) SET state=0, claimed_by=NULL, claimed_at=NULL, failures=failures+" +
-         (group.failed_attempt ? "1" : "0") + ", run_at=" + PerRow(group, "run_at", DueAgain) +
-         ", last_error=" +
+         " FORCE INDEX (PRIMARY) SET state=0, claimed_by=NULL, claimed_at=NULL, failures=failures+" + (group.failed_attempt ? "1" : "0") +
+         ", run_at=" + PerRow(group, "run_at", DueAgain) + ", last_error=" +
          PerRow(group, "last_error", [](const Settlement& row) { return TextOr(row, "last_error"); }) +
          ", updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +
          ") AND state=2 AND claimed_by=" + Quote(incarnation) +
@@ -156,23 +155,34 @@ std::string CountersText(const std::string& incarnation, const std::vector<const
          "failed=failed+VALUES(failed), attempts_failed=attempts_failed+VALUES(attempts_failed)";
 }
 
-std::string KeysText(const std::vector<const Settlement*>& batch, bool failed) {
-  std::vector<std::tuple<std::string, std::string, std::string, std::uint64_t>> keys;
+// One statement at most for each thing that becomes of an entry. A task that was cancelled and not started in
+// this attempt may have been in an earlier one: its entry says so.
+std::vector<std::string> KeysTexts(const std::vector<const Settlement*>& batch) {
+  KeyEntries kept;
+  KeyEntries maybe_free;
+  KeyEntries failed;
+  KeyEntries started;
   for (const Settlement* one : batch) {
-    if (one->biz_key.empty() || one->to == To::Waiting || (one->to == To::Failed) != failed) continue;
-    keys.emplace_back(one->handler, one->biz_key, one->key.table, one->key.id);
+    if (one->biz_key.empty()) continue;
+    const KeyEntry entry{one->handler, one->biz_key, one->key};
+    if (one->to == To::Failed) {
+      failed.push_back(entry);
+    } else if (one->to == To::Waiting) {
+      if (one->started) started.push_back(entry);
+    } else {
+      (one->to == To::Cancelled && !one->started ? maybe_free : kept).push_back(entry);
+    }
   }
-  if (keys.empty()) return {};
-  std::sort(keys.begin(), keys.end());
-  std::string entries;
-  std::string tasks;
-  for (const auto& [handler, key, table, id] : keys) {
-    entries += (entries.empty() ? "(" : ",(") + Quote(handler) + "," + Quote(key) + ")";
-    tasks += (tasks.empty() ? "(" : ",(") + Quote(table) + "," + std::to_string(id) + ")";
-  }
-  return "UPDATE tasks_keys FORCE INDEX (PRIMARY) SET ended_at=UTC_TIMESTAMP(6), keep_until=" +
-         std::string(failed ? "NULL" : "UTC_TIMESTAMP(6) + INTERVAL 30 DAY") +
-         " WHERE (handler,biz_key) IN (" + entries + ") AND (task_table,task_id) IN (" + tasks + ")";
+  std::vector<std::string> texts;
+  const auto add = [&texts](std::string text) {
+    if (!text.empty()) texts.push_back(std::move(text));
+  };
+  add(KeepText(kept));
+  add(KeepStartedText(maybe_free));
+  add(FreeUnstartedText(maybe_free));
+  add(FailText(failed));
+  add(MarkStartedText(started));
+  return texts;
 }
 
 }  // namespace millrace::mysql

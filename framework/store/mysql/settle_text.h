@@ -27,8 +27,7 @@ std::string WaitText(const SettleGroup& group, const std::string& incarnation, c
 // Empty where nothing of the kind is to be written.
 std::string AttemptsText(const std::string& incarnation, const std::vector<const Settlement*>& batch);
 std::string CountersText(const std::string& incarnation, const std::vector<const Settlement*>& batch);
-// The keys of tasks that end: one statement, for tasks that end in the failed pool (kept without a limit) or
-// in the finished pool (kept for the retention).
-std::string KeysText(const std::vector<const Settlement*>& batch, bool failed);
+// What becomes of the tasks' keys; see key_texts.h.
+std::vector<std::string> KeysTexts(const std::vector<const Settlement*>& batch);
 
 }  // namespace millrace::mysql

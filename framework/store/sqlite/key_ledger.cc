@@ -5,6 +5,8 @@
 namespace millrace {
 namespace {
 
+constexpr char kHasStarted[] = "9999-12-31 00:00:00.000000";
+
 struct Entry {
   bool found = false;
   TaskKey task;
@@ -81,21 +83,24 @@ Result<std::string> TakeKey(SqliteConnection& db, std::string_view handler, std:
   return std::string();
 }
 
-Status EndKey(SqliteConnection& db, std::string_view handler, std::string_view key, const TaskKey& task,
-              KeyFate fate, WallTime now) {
+Status SetKeyFate(SqliteConnection& db, std::string_view handler, std::string_view key, const TaskKey& task,
+                  KeyFate fate, WallTime now) {
   if (key.empty()) return {};
-  Result<std::int64_t> done = 0;
+  const std::string mine = " WHERE handler=? AND biz_key=? AND task_table=? AND task_id=?";
+  const std::string never_started = mine + " AND keep_until IS NULL AND ended_at IS NULL";
   if (fate == KeyFate::Free) {
-    done = db.Run("DELETE FROM tasks_keys WHERE handler=? AND biz_key=? AND task_table=? AND task_id=?",
-                  handler, key, task.table, task.id);
-  } else {
-    const std::string ended = fate == KeyFate::Reopen ? "" : TimeText(now);
-    const std::string keep = fate == KeyFate::Retain ? TimeText(now + kKeyRetention) : "";
-    done = db.Run(
-        "UPDATE tasks_keys SET ended_at=?, keep_until=? WHERE handler=? AND biz_key=? AND task_table=? AND "
-        "task_id=?",
-        SqlBind::OrNull(ended), SqlBind::OrNull(keep), handler, key, task.table, task.id);
+    auto freed = db.Run("DELETE FROM tasks_keys" + never_started, handler, key, task.table, task.id);
+    if (!freed) return Fail(freed.error());
+    fate = KeyFate::Retain;  // of what is left
   }
+  const bool ends = fate == KeyFate::Retain || fate == KeyFate::Failed;
+  const std::string ended = ends ? TimeText(now) : "";
+  const std::string keep = fate == KeyFate::Retain   ? TimeText(now + kKeyRetention)
+                           : fate == KeyFate::Failed ? ""
+                                                     : kHasStarted;
+  auto done = db.Run(
+      "UPDATE tasks_keys SET ended_at=?, keep_until=?" + (fate == KeyFate::Started ? never_started : mine),
+      SqlBind::OrNull(ended), SqlBind::OrNull(keep), handler, key, task.table, task.id);
   if (!done) return Fail(done.error());
   return {};
 }

@@ -18,14 +18,18 @@ Result<std::string> TakeKey(SqliteConnection& db, std::string_view handler, std:
 Result<std::string> KeyHolder(SqliteConnection& db, std::string_view handler, std::string_view key,
                               const std::string& now);
 
-// What becomes of the entry of a task. Nothing happens where the entry is another's.
+// What becomes of the entry of a task. Nothing happens where the entry is another's. `keep_until` says until
+// when it holds: NULL while its task may never have started, the last day there is once it has, and thirty
+// days from its end. Where nobody can tell, since the worker died with the task in its hands, it has started:
+// a key that is held for too long costs less than an effect that happens twice.
 enum class KeyFate {
-  Retain,  // it ended well, or was removed from the failed pool: the retention begins
-  Failed,  // it is in the failed pool: kept without a limit
-  Reopen,  // it waits again
-  Free,    // it never started: the key may be used again
+  Retain,   // it ended well, or was removed from the failed pool: the retention begins
+  Failed,   // it is in the failed pool: kept without a limit
+  Started,  // it waits, and its handler has been called
+  Reopen,   // the same, from the failed pool
+  Free,  // cancelled, not started in its last attempt: the key may be used again, unless it was in an earlier
 };
-Status EndKey(SqliteConnection& db, std::string_view handler, std::string_view key, const TaskKey& task,
-              KeyFate fate, WallTime now);
+Status SetKeyFate(SqliteConnection& db, std::string_view handler, std::string_view key, const TaskKey& task,
+                  KeyFate fate, WallTime now);
 
 }  // namespace millrace

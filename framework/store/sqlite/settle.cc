@@ -58,8 +58,8 @@ class Settler {
     const std::string& sql = Text(table, settlement.to, [&] {
       return "INSERT INTO " + table + (failed ? "_failed" : "_done") + " (id, state, failures, last_error, " +
              (failed ? "error_class" : "result") + ", finished_at, " + kMoved +
-             ") SELECT id, ?, failures+?, coalesce(?, last_error), ?, ?, " + kMoved + " FROM " + table +
-             kMine;
+             ") SELECT id, ?, failures+?, coalesce(?, last_error), ?, ?, " + kMoved +
+             " FROM " + table + kMine;
     });
     const int state = failed ? -1 : succeeded ? 1 : 4;
     // The last column is the error's class in the failed pool, the result in the other.
@@ -96,9 +96,14 @@ class Settler {
   }
 
   Status Key(const Settlement& settlement) {
-    if (settlement.to == Settlement::To::Waiting) return {};
-    const KeyFate fate = settlement.to == Settlement::To::Failed ? KeyFate::Failed : KeyFate::Retain;
-    return EndKey(db_, settlement.handler, settlement.biz_key, settlement.key, fate, now_);
+    KeyFate fate = KeyFate::Retain;
+    if (settlement.to == Settlement::To::Failed) fate = KeyFate::Failed;
+    if (settlement.to == Settlement::To::Cancelled && !settlement.started) fate = KeyFate::Free;
+    if (settlement.to == Settlement::To::Waiting) {
+      if (!settlement.started) return {};
+      fate = KeyFate::Started;
+    }
+    return SetKeyFate(db_, settlement.handler, settlement.biz_key, settlement.key, fate, now_);
   }
 
   // Texts are made once for each table and statement of the batch.

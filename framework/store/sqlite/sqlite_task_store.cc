@@ -182,6 +182,21 @@ Result<std::vector<Task>> SqliteTaskStore::Adopt(const ClaimRequest& request) {
   });
 }
 
+// Its claimer died: nobody can tell whether the handler was called.
+Status SqliteTaskStore::MarkInDoubt(const TaskKey& task) {
+  std::string handler;
+  std::string key;
+  {
+    auto rows = db_.Select("SELECT handler, biz_key FROM " + task.table + " WHERE id=?", task.id);
+    if (rows.Next()) {
+      handler = rows.Text(0);
+      key = rows.Text(1);
+    }
+    if (rows.error()) return Fail(*rows.error());
+  }
+  return SetKeyFate(db_, handler, key, task, KeyFate::Started, StoreNow());
+}
+
 Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& request) {
   if (Status valid = CheckRequest(request.table, request.ids.size()); !valid) return Fail(valid.error());
   return db_.Write([&]() -> Result<std::vector<std::uint64_t>> {
@@ -198,6 +213,7 @@ Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& 
       if (!freed) return Fail(freed.error());
       if (*freed == 0) continue;
       rescued.push_back(id);
+      if (Status marked = MarkInDoubt({request.table, id}); !marked) return Fail(marked.error());
       auto noted = db_.Run(
           "INSERT OR IGNORE INTO millrace_attempts (task_table, task_id, attempt, at, incarnation, kind, "
           "error_class,"

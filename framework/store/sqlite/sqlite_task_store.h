@@ -38,6 +38,7 @@ class SqliteTaskStore final : public TaskStore {
  private:
   Status CheckAlive(const std::string& incarnation);
   Result<bool> IsAlive(const std::string& incarnation);
+  Status MarkInDoubt(const TaskKey& task);
   // Raises the attempt of rows that run under the incarnation with `attempt`, and appends them whole.
   Status AdoptRows(const ClaimRequest& request, std::uint32_t attempt, std::vector<Task>& adopted);
 

@@ -55,7 +55,7 @@ class Actor {
                          now_text_, now_text_, task.key.id);
     if (!moved) return Fail(moved.error());
     sums_.Of(table_, task.handler, task.batch).failed -= 1;
-    if (Status key = EndKey(db_, task.handler, task.biz_key, task.key, KeyFate::Reopen, now_); !key) {
+    if (Status key = SetKeyFate(db_, task.handler, task.biz_key, task.key, KeyFate::Reopen, now_); !key) {
       return Fail(key.error());
     }
     return Changed(db_.Run("DELETE FROM " + table_ + "_failed WHERE id=?", task.key.id));
@@ -77,8 +77,8 @@ class Actor {
     CounterDelta& delta = sums_.Of(table_, task.handler, task.batch);
     delta.cancelled += 1;
     delta.failed -= failed;
-    const KeyFate fate = task.attempt == 0 ? KeyFate::Free : KeyFate::Retain;
-    if (Status key = EndKey(db_, task.handler, task.biz_key, task.key, fate, now_); !key)
+    const KeyFate fate = failed ? KeyFate::Retain : KeyFate::Free;
+    if (Status key = SetKeyFate(db_, task.handler, task.biz_key, task.key, fate, now_); !key)
       return Fail(key.error());
     return Changed(db_.Run("DELETE FROM " + pool + " WHERE id=?", task.key.id));
   }

@@ -119,6 +119,52 @@ TEST_P(StoreContract, CancellingATaskThatHasStartedKeepsItsKey) {
   EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
 }
 
+TEST_P(StoreContract, ATaskThatWasClaimedAndNeverStartedFreesItsKeyHoweverItIsCancelled) {
+  for (const bool by_person : {true, false}) {
+    const auto id = SubmitKey(*this, "k").ids[0];
+    ASSERT_NE(id, 0U);
+    Task task;
+    ASSERT_EQ(HolderFor(*this, id, &task), "");
+    Settlement back = End(task, To::Waiting);  // a worker that stops gives it back
+    back.started = false;
+    Settle({back});
+    if (by_person) {
+      ASSERT_TRUE(desk().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
+    } else {
+      ASSERT_EQ(HolderFor(*this, id, &task, 1), "");
+      Settlement cancelled = End(task, To::Cancelled, "cancelled before it started");
+      cancelled.started = false;
+      Settle({cancelled});
+    }
+    ASSERT_EQ(StateOf(id), TaskState::Cancelled);
+    const SubmitReport next = SubmitKey(*this, "k");
+    EXPECT_EQ(next.duplicates[0], "") << by_person;
+    ASSERT_TRUE(fixture().Remove("tasks", next.ids[0]));
+  }
+}
+
+TEST_P(StoreContract, ATaskThatStartedInAnEarlierAttemptKeepsItsKeyWhenItIsCancelledBeforeTheNext) {
+  const auto id = SubmitKey(*this, "k").ids[0];
+  Task task;
+  ASSERT_EQ(HolderFor(*this, id, &task), "");
+  Settle({End(task, To::Waiting)});
+  ASSERT_EQ(HolderFor(*this, id, &task, 1), "");
+  Settlement cancelled = End(task, To::Cancelled);
+  cancelled.started = false;
+  Settle({cancelled});
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
+}
+
+// Nobody can tell how far a worker got that died with the task in its hands.
+TEST_P(StoreContract, ATaskThatWasRescuedKeepsItsKeyWhenItIsCancelled) {
+  const auto id = SubmitKey(*this, "k").ids[0];
+  ASSERT_EQ(HolderFor(*this, id), "");
+  ASSERT_TRUE(incarnations().Retire("w.1"));
+  ASSERT_TRUE(tasks().Rescue({.table = "tasks", .claimed_by = "w.1", .attempt = 1, .ids = {id}}));
+  ASSERT_TRUE(desk().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
+}
+
 TEST_P(StoreContract, SkippingADuplicateLeavesTheHoldersEntryAlone) {
   const auto holder = Add({.biz_key = "k"});
   const auto copy = Add({.biz_key = "k"});
