@@ -84,6 +84,8 @@ struct RescueRequest {
   std::vector<std::uint64_t> ids;
 };
 
+inline constexpr char kUnclaimable[] = "unclaimable";
+
 // What became of the key of a running task.
 struct KeyVerdict {
   TaskKey task;
@@ -121,7 +123,13 @@ class TaskStore {
   // Claims those rows that still wait, are due, and have the attempt seen, if the incarnation is not marked
   // dead; returns them whole. Rows locked by others are left out, not waited for beyond the store's lock
   // wait. Unknown: some or all may be claimed; see Resolve. Cancelled: this incarnation is marked dead.
+  // Invalid: the database refuses the claim of one of the rows, and none is claimed.
   virtual Result<std::vector<Task>> Claim(const ClaimRequest& request) = 0;
+
+  // Moves rows that can't be claimed to the failed pool: those that still wait with the attempt seen and that
+  // nobody has locked. `why` is their last error, kUnclaimable its class. Returns the ids of those moved.
+  virtual Result<std::vector<std::uint64_t>> FailUnclaimed(const ClaimRequest& request,
+                                                           const std::string& why) = 0;
 
   // After an Unknown claim: makes the lost statement harmless by a write to the rows it did not reach, and
   // adopts the rows it did (attempt+1 once more); returns those adopted. Repeat on Unavailable or Unknown.

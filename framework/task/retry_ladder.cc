@@ -49,7 +49,7 @@ Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& ou
       break;
     case OutcomeKind::Retry: {
       settlement.failed_attempt = true;
-      const std::uint32_t failure = task.failures + 1;
+      const std::uint32_t failure = std::max(task.failures, task.failures + 1);  // the largest stays
       if (failure >= policy.max_failures) {
         settlement.to = Settlement::To::Failed;
         break;

@@ -82,6 +82,11 @@ inline constexpr std::size_t kMaxKey = 190;
 inline constexpr std::size_t kMaxBatchName = 64;
 inline constexpr std::size_t kMaxText = 4096;  // last_error, progress, result: longer ones are cut
 inline constexpr std::uint32_t kMaxSlices = 16'384;
+// A task with so many claims behind it is claimed no more: its attempt's number fences the settle, and must
+// not run over. Nobody gets there by claims, but a producer may write any number.
+inline constexpr std::uint32_t kLastAttempt = 4'000'000'000;
+// What new tables take for attempt, failures and crashes: with room behind a last claim, for its adoption.
+inline constexpr std::uint32_t kMaxCount = 4'100'000'000;
 inline constexpr std::size_t kMaxBatchRows = 999;  // MariaDB changes plan at 1000 ids
 
 // [a-z][a-z0-9_.]*, at most kMaxHandlerName bytes.

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "framework/base/utf8.h"
 #include "framework/testing/memory_changes.h"
 
@@ -54,7 +56,7 @@ void End(MemoryState& state, TaskRecord& row, const Settlement& settlement, cons
          WallTime now) {
   Task& task = row.task;
   if (settlement.failed_attempt) {
-    ++task.failures;
+    task.failures = std::max(task.failures, task.failures + 1);  // the largest number there is stays
     state.attempts[task.key][settlement.attempt] = {
         settlement.attempt, now, incarnation, "failed", settlement.error_class, settlement.text};
   }

@@ -78,6 +78,9 @@ Result<std::uint64_t> MemoryState::Insert(const std::string& name, Task task) {
   if (task.params.size() > kMaxParams) return Fail(ErrorCode::Invalid, "the params are over 65536 bytes");
   if (!nlohmann::json::accept(task.params)) return Fail(ErrorCode::Invalid, "the params are not valid JSON");
   if (task.slice >= kMaxSlices) return Fail(ErrorCode::Invalid, "the slice is over 16383");
+  if (std::max({task.attempt, task.failures, task.crashes}) > kMaxCount) {
+    return Fail(ErrorCode::Invalid, "the attempt, the failures or the crashes are over 4100000000");
+  }
   if (task.priority > 9) return Fail(ErrorCode::Invalid, "the priority is over 9");
   if (task.state != TaskState::Waiting && task.state != TaskState::Held) {
     return Fail(ErrorCode::Invalid, "a new task waits or is held");

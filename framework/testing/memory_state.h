@@ -1,6 +1,7 @@
 // What stands in a shard of the memory store: a plain model of the tables. Values and rules, no I/O.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -46,6 +47,8 @@ struct MemoryState {
   std::map<std::tuple<std::string, std::string, std::string>, TaskTotals> totals;
   std::map<std::string, PauseRecord> pauses;  // by what
   Random random{1};
+  // Why the claim of a row is refused, as by a constraint or a trigger; empty: it is not.
+  std::function<std::string(const Task&)> claim_refusal = [](const Task&) { return std::string(); };
 
   // Invalid for a name that no schema made.
   Result<MemoryTable*> Table(const std::string& name);

@@ -100,6 +100,10 @@ Result<std::vector<Task>> MemoryTaskStore::Claim(const ClaimRequest& request) {
   if (!table) return Fail(table.error());
   if (Status alive = MustLive(shard_.state, request.incarnation); !alive) return Fail(alive.error());
   const WallTime now = shard_.clock.WallNow();
+  for (const Task* task : WaitingRows(**table, request)) {
+    if (std::string why = shard_.state.claim_refusal(*task); !why.empty())
+      return Fail(ErrorCode::Invalid, why);
+  }
   std::vector<Task> claimed;
   for (Task* task : WaitingRows(**table, request)) {
     // An id given twice is taken once.
@@ -111,6 +115,29 @@ Result<std::vector<Task>> MemoryTaskStore::Claim(const ClaimRequest& request) {
     claimed.push_back(*task);
   }
   return claimed;
+}
+
+Result<std::vector<std::uint64_t>> MemoryTaskStore::FailUnclaimed(const ClaimRequest& request,
+                                                                  const std::string& why) {
+  MutexLock lock(shard_.mutex);
+  auto table = shard_.state.Table(request.table);
+  if (!table) return Fail(table.error());
+  std::vector<std::uint64_t> failed;
+  for (const Task* waiting : WaitingRows(**table, request)) {
+    const std::uint64_t id = waiting->key.id;
+    TaskRecord row = (*table)->tasks.extract(id).mapped();
+    Task& task = row.task;
+    task.state = TaskState::Failed;
+    task.last_error = Shorten(why);
+    row.finished_at = shard_.clock.WallNow();
+    shard_.state.Totals(request.table, task.handler, task.batch).failed += 1;
+    MemoryKey* key = task.biz_key.empty() ? nullptr : shard_.state.KeyOf(task);
+    if (key != nullptr) key->ended = true;
+    (*table)->error_classes[id] = kUnclaimable;
+    (*table)->failed[id] = std::move(row);
+    failed.push_back(id);
+  }
+  return failed;
 }
 
 std::vector<Task> MemoryTaskStore::Raise(const ClaimRequest& request, std::uint32_t attempt) {

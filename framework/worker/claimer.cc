@@ -7,19 +7,41 @@
 
 namespace millrace {
 
-// `request.ids` are in the in-flight set, and their tasks inside the gate; what is not claimed leaves the
-// set, unless nobody knows.
 Result<std::vector<Task>> Claimer::Send(ClaimRequest request, const std::shared_ptr<Standing>& life) {
+  if (request.attempt >= kLastAttempt) {
+    return FailUnclaimed(request, "its attempt number is " + std::to_string(request.attempt) +
+                                      ", and the last that is claimed is " + std::to_string(kLastAttempt) +
+                                      ": set a smaller one in the failed pool, then retry the task");
+  }
   auto claimed = store_.Claim(request);
   if (claimed) {
     parts_.in_flight.LeaveMissed(request, *claimed);
   } else if (claimed.error().code == ErrorCode::Unknown) {
     unknown_.emplace_back(std::move(request), life);
-  } else {
+  } else if (claimed.error().code == ErrorCode::Invalid && request.ids.size() == 1) {
+    return FailUnclaimed(request, "it can't be claimed: " + claimed.error().message);
+  } else if (claimed.error().code != ErrorCode::Invalid) {  // else the halves are tried
     parts_.in_flight.Leave(request.table, request.ids);
     if (claimed.error().code == ErrorCode::Cancelled) parts_.host.FoundDead();
   }
   return claimed;
+}
+
+// None of them is claimed.
+Result<std::vector<Task>> Claimer::FailUnclaimed(const ClaimRequest& request, const std::string& why) {
+  const auto failed = store_.FailUnclaimed(request, why);
+  parts_.in_flight.Leave(request.table, request.ids);
+  if (!failed && failed.error().code != ErrorCode::Invalid) return Fail(failed.error());
+  if (!failed) {  // somebody has to mend the table; the others go on
+    LogError("a task that can't be claimed can't be moved to the failed pool either",
+             {{"shard", parts_.shard}, {"why", why}, {"error", failed.error().message}});
+    return std::vector<Task>{};
+  }
+  for (const std::uint64_t id : *failed) {
+    LogError("a task that can't be claimed is in the failed pool",
+             {{"task", ToString(TaskName{parts_.shard, {request.table, id}})}, {"why", why}});
+  }
+  return std::vector<Task>{};
 }
 
 Status Claimer::Claim(ClaimRequest request, const std::shared_ptr<Standing>& life) {
@@ -30,7 +52,22 @@ Status Claimer::Claim(ClaimRequest request, const std::shared_ptr<Standing>& lif
     parts_.in_flight.Leave(request.table, request.ids);
     return {};
   }
-  auto claimed = Send(std::move(request), life);
+  return ClaimEntered(std::move(request), life);
+}
+
+// One row that the database refuses keeps no other from being claimed: halves find it.
+Status Claimer::ClaimEntered(ClaimRequest request, const std::shared_ptr<Standing>& life) {
+  const std::size_t count = request.ids.size();
+  auto claimed = Send(request, life);
+  if (!claimed && claimed.error().code == ErrorCode::Invalid && count > 1) {
+    const auto middle = request.ids.begin() + static_cast<std::ptrdiff_t>(count / 2);
+    ClaimRequest second = request;
+    second.ids.assign(middle, request.ids.end());
+    request.ids.erase(middle, request.ids.end());
+    const Status first = ClaimEntered(std::move(request), life);
+    const Status rest = ClaimEntered(std::move(second), life);
+    return first ? rest : first;
+  }
   parts_.gate.Leave(count - (claimed ? claimed->size() : 0));
   if (!claimed) return Fail(claimed.error());
   return Accept(std::move(*claimed), life, false);

@@ -1,5 +1,6 @@
 // Claims the rows that a scan has found and sees them on their way: keys confirmed, suspects picked out, the
-// rest to the lanes. A claim whose outcome is unknown is kept until it is resolved.
+// rest to the lanes. A claim whose outcome is unknown is kept until it is resolved; a row whose claim the
+// database refuses is split out, and goes to the failed pool.
 #pragma once
 
 #include <memory>
@@ -53,7 +54,11 @@ class Claimer {
  private:
   using Sent = std::pair<ClaimRequest, std::shared_ptr<Standing>>;
 
+  // Claims rows that are in the in-flight set and inside the gate; all that can't be claimed leave both.
+  Status ClaimEntered(ClaimRequest request, const std::shared_ptr<Standing>& life);
+  // Likewise, but the gate is the caller's; and after Invalid, of several rows, so is the set.
   Result<std::vector<Task>> Send(ClaimRequest request, const std::shared_ptr<Standing>& life);
+  Result<std::vector<Task>> FailUnclaimed(const ClaimRequest& request, const std::string& why);
   void AcceptResolved(std::vector<Task> tasks, const std::shared_ptr<Standing>& life);
   Status Accept(std::vector<Task> tasks, const std::shared_ptr<Standing>& life, bool solo);
   Status SkipDuplicates(std::vector<Task>& tasks, const std::shared_ptr<Standing>& life, bool solo);

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "framework/store/mysql/due_text.h"
+#include "framework/store/mysql/errors.h"
 #include "framework/store/mysql/mysql_task_store.h"
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/mysql/task_rows.h"
@@ -61,7 +62,14 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request,
                                                    std::span<const std::uint64_t> ids) {
   const std::string list = List(ids);
   auto hit = session_.Write(ClaimText(request, list));
-  if (!hit) return Fail(hit.error());
+  if (!hit) {
+    Error error = hit.error();
+    // A server that refuses us (another password, no right) says nothing of the rows.
+    if (error.code == ErrorCode::Invalid && !IsDataError(session_.last_code())) {
+      error.code = ErrorCode::Unavailable;
+    }
+    return Fail(error);
+  }
   if (*hit > 0) {
     auto tasks = ReadClaimed(request, list, request.attempt + 1);
     if (tasks) {

@@ -68,9 +68,10 @@ Status Raise(Session& session, const std::string& table, const Runs& charged) {
   std::map<int, std::vector<std::uint64_t>> tasks;  // nearly always one entry: one crash each
   for (const auto& [task, count] : counts) tasks[count].push_back(task);
   for (const auto& [count, ids] : tasks) {
-    auto raised = session.Write("UPDATE " + table + " FORCE INDEX (PRIMARY) SET crashes=crashes+" +
-                                std::to_string(count) + ", updated_at=UTC_TIMESTAMP(6) WHERE id IN (" +
-                                List(ids) + ")");
+    auto raised =
+        session.Write("UPDATE " + table + " FORCE INDEX (PRIMARY) SET crashes=LEAST(crashes,4294967295-" +
+                      std::to_string(count) + ")+" + std::to_string(count) +
+                      ", updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + List(ids) + ")");
     if (!raised) return Fail(raised.error());
   }
   return {};

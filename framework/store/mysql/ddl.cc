@@ -40,6 +40,7 @@ std::string Kept(std::uint32_t slices, const std::string& id) {
 }
 
 std::string HotTable(const std::string& table, std::uint32_t slices) {
+  const std::string count = std::to_string(kMaxCount);
   return "CREATE TABLE IF NOT EXISTS " + table + " (\n" + Kept(slices, " AUTO_INCREMENT") +
          "  cancel TINYINT NOT NULL DEFAULT 0,\n"
          "  updated_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n"
@@ -66,7 +67,11 @@ std::string HotTable(const std::string& table, std::uint32_t slices) {
          table +
          "_params CHECK (JSON_VALID(params)),\n"
          "  CONSTRAINT " +
-         table + "_size CHECK (LENGTH(params) <= 65536)\n" + kEngine;
+         table +
+         "_size CHECK (LENGTH(params) <= 65536),\n"
+         "  CONSTRAINT " +
+         table + "_counts CHECK (attempt <= " + count + " AND failures <= " + count +
+         " AND crashes <= " + count + ")\n" + kEngine;
 }
 
 std::string EndedTable(const std::string& name, std::uint32_t slices, const std::string& own) {

@@ -21,6 +21,8 @@ class MysqlTaskStore final : public TaskStore {
   Result<DueMap> Due(std::span<const TableSlices> tables) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
   Result<std::vector<Task>> Claim(const ClaimRequest& request) override;
+  Result<std::vector<std::uint64_t>> FailUnclaimed(const ClaimRequest& request,
+                                                   const std::string& why) override;
   Result<std::vector<Task>> Resolve(const ClaimRequest& request) override;
   Result<std::vector<Task>> Adopt(const ClaimRequest& request) override;
   Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request) override;

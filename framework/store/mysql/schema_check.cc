@@ -15,6 +15,9 @@ using Findings = std::vector<SchemaFinding>;
 using Facts = std::map<std::string, std::string>;
 
 constexpr int kScratchRows = 4000;
+// Tables that were made before have no such constraint, and are not copied for it: a row that it would refuse
+// goes to the failed pool when it is to be claimed.
+constexpr const char* kLaterCheck = "constraint TABLE_counts";
 
 void ReplaceAll(std::string& text, const std::string& from, const std::string& to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
@@ -143,6 +146,7 @@ Status Checker::CompareTable(const std::string& model, const std::string& live) 
   for (const auto& [name, text] : *expected) {
     const auto other = found->find(name);
     if (other == found->end()) {
+      if (name == kLaterCheck) continue;
       findings_.push_back(
           {live, "the " + name + " is missing: " + text, "add it as `millrace schema print` shows"});
     } else if (other->second != text && !IsFormerCheck(*other)) {

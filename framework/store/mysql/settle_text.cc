@@ -37,6 +37,11 @@ std::string DueAgain(const Settlement& row) {
   return "run_at";
 }
 
+// Somebody may have written the largest number there is: it does not keep its row from being settled.
+std::string Failures(const SettleGroup& group) {
+  return group.failed_attempt ? "LEAST(failures,4294967294)+1" : "failures";
+}
+
 int StateOf(To to) {
   if (to == To::Succeeded) return static_cast<int>(TaskState::Succeeded);
   return static_cast<int>(to == To::Failed ? TaskState::Failed : TaskState::Cancelled);
@@ -87,7 +92,7 @@ std::string MoveText(const SettleGroup& group, const std::string& incarnation, c
       "claimed_at,progress,created_at";
   return "INSERT INTO " + group.table + (failed ? "_failed (" : "_done (") + kKept +
          ",state,failures,last_error," + own + ",finished_at) SELECT " + kKept + "," +
-         std::to_string(StateOf(group.to)) + ",failures+" + (group.failed_attempt ? "1" : "0") + "," + error + "," + last +
+         std::to_string(StateOf(group.to)) + "," + Failures(group) + "," + error + "," + last +
          ",UTC_TIMESTAMP(6)" + RunningRows(group.table, ids, incarnation, group.attempt) + " FOR UPDATE";
 }
 
@@ -97,7 +102,7 @@ std::string DeleteText(const SettleGroup& group, const std::string& incarnation,
 
 std::string WaitText(const SettleGroup& group, const std::string& incarnation, const std::string& ids) {
   return "UPDATE " + group.table +
-         " FORCE INDEX (PRIMARY) SET state=0, claimed_by=NULL, claimed_at=NULL, failures=failures+" + (group.failed_attempt ? "1" : "0") +
+         " FORCE INDEX (PRIMARY) SET state=0, claimed_by=NULL, claimed_at=NULL, failures=" + Failures(group) +
          ", run_at=" + PerRow(group, "run_at", DueAgain) + ", last_error=" +
          PerRow(group, "last_error", [](const Settlement& row) { return TextOr(row, "last_error"); }) +
          ", updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +

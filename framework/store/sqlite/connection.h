@@ -2,6 +2,7 @@
 // adapter, with its .cc, that speaks SQLite's C interface.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -69,7 +70,10 @@ class SqliteRows {
   bool IsNull(int column) const;
   std::int64_t Integer(int column) const;
   std::uint64_t Id(int column) const { return static_cast<std::uint64_t>(Integer(column)); }
-  std::uint32_t Number(int column) const { return static_cast<std::uint32_t>(Integer(column)); }
+  // Numbers beyond are taken for the nearest that fits.
+  std::uint32_t Number(int column) const {
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(Integer(column), 0, 0xFFFF'FFFF));
+  }
   std::string Text(int column) const;  // NULL: empty
 
  private:

@@ -17,6 +17,10 @@ constexpr char kFormerHandlerCheck[] =
     "handler GLOB '[a-z]*' AND handler NOT GLOB '*[^a-z0-9_.]*' AND length(handler) <= 64";
 constexpr char kNow[] = "(strftime('%Y-%m-%d %H:%M:%f','now') || '000')";
 
+std::string CountCheck(const std::string& column) {
+  return "CHECK (" + column + " BETWEEN 0 AND " + std::to_string(kMaxCount) + ")";
+}
+
 std::string Tasks(const std::string& table, std::uint32_t slices) {
   return "CREATE TABLE " + table +
          " (\n"
@@ -42,9 +46,15 @@ std::string Tasks(const std::string& table, std::uint32_t slices) {
          "  params     TEXT NOT NULL CHECK (json_valid(params) AND length(CAST(params AS BLOB)) <= 65536),\n"
          "  biz_key    TEXT CHECK (length(CAST(biz_key AS BLOB)) <= 190),\n"
          "  batch      TEXT CHECK (length(CAST(batch AS BLOB)) <= 64),\n"
-         "  failures   INTEGER NOT NULL DEFAULT 0 CHECK (failures >= 0),\n"
-         "  attempt    INTEGER NOT NULL DEFAULT 0 CHECK (attempt >= 0),\n"
-         "  crashes    INTEGER NOT NULL DEFAULT 0 CHECK (crashes >= 0),\n"
+         "  failures   INTEGER NOT NULL DEFAULT 0 " +
+         CountCheck("failures") +
+         ",\n"
+         "  attempt    INTEGER NOT NULL DEFAULT 0 " +
+         CountCheck("attempt") +
+         ",\n"
+         "  crashes    INTEGER NOT NULL DEFAULT 0 " +
+         CountCheck("crashes") +
+         ",\n"
          "  cancel     INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1)),\n"
          "  claimed_by TEXT,\n"
          "  claimed_at TEXT,\n"
@@ -108,7 +118,12 @@ std::string SliceDefault(std::uint32_t slices) {
 }
 
 std::vector<FormerText> FormerTexts() {
-  return {{"CHECK (" + std::string(kFormerHandlerCheck) + ")", "CHECK (" + std::string(kHandlerCheck) + ")"}};
+  std::vector<FormerText> texts = {
+      {"CHECK (" + std::string(kFormerHandlerCheck) + ")", "CHECK (" + std::string(kHandlerCheck) + ")"}};
+  for (const std::string column : {"failures", "attempt", "crashes"}) {
+    texts.push_back({"CHECK (" + column + " >= 0)", CountCheck(column)});
+  }
+  return texts;
 }
 
 std::vector<SchemaObject> ShardObjects() {

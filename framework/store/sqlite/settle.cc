@@ -58,7 +58,7 @@ class Settler {
     const std::string& sql = Text(table, settlement.to, [&] {
       return "INSERT INTO " + table + (failed ? "_failed" : "_done") + " (id, state, failures, last_error, " +
              (failed ? "error_class" : "result") + ", finished_at, " + kMoved +
-             ") SELECT id, ?, failures+?, coalesce(?, last_error), ?, ?, " + kMoved +
+             ") SELECT id, ?, min(failures, 4294967294)+?, coalesce(?, last_error), ?, ?, " + kMoved +
              " FROM " + table + kMine;
     });
     const int state = failed ? -1 : succeeded ? 1 : 4;
@@ -76,7 +76,7 @@ class Settler {
     if (settlement.run_at) due = TimeText(*settlement.run_at);
     if (settlement.delay) due = TimeText(now_ + *settlement.delay);
     return db_.Run("UPDATE " + settlement.key.table +
-                       " SET state=0, claimed_by=NULL, claimed_at=NULL, failures=failures+?,"
+                       " SET state=0, claimed_by=NULL, claimed_at=NULL, failures=min(failures, 4294967294)+?,"
                        " run_at=coalesce(?, run_at), last_error=coalesce(?, last_error), updated_at=?" +
                        kMine,
                    int{settlement.failed_attempt}, SqlBind::OrNull(due), SqlBind::OrNull(settlement.text),

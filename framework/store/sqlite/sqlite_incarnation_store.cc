@@ -93,7 +93,8 @@ Result<std::size_t> SqliteIncarnationStore::ChargeCrashes(const std::string& id,
       const auto chargeable = IsChargeable(id, crash);
       if (!chargeable) return Fail(chargeable.error());
       if (!*chargeable) continue;
-      auto raised = db_.Run("UPDATE " + crash.key.table + " SET crashes=crashes+1 WHERE id=?", crash.key.id);
+      auto raised = db_.Run(
+          "UPDATE " + crash.key.table + " SET crashes=min(crashes, 4294967294)+1 WHERE id=?", crash.key.id);
       if (!raised) return Fail(raised.error());
       if (*raised == 0) continue;
       auto noted = db_.Run(

@@ -15,6 +15,8 @@ std::string ScanSql(const std::string& table, bool with_bytes = false);
 // Values: slice, handler, urgency, run_at, id after, limit.
 std::string ScanTieSql(const std::string& table, bool with_bytes = false);
 
+class CounterSums;
+
 class SqliteTaskStore final : public TaskStore {
  public:
   explicit SqliteTaskStore(SqliteFile& file) : db_(file) {}
@@ -22,6 +24,8 @@ class SqliteTaskStore final : public TaskStore {
   Result<DueMap> Due(std::span<const TableSlices> tables) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
   Result<std::vector<Task>> Claim(const ClaimRequest& request) override;
+  Result<std::vector<std::uint64_t>> FailUnclaimed(const ClaimRequest& request,
+                                                   const std::string& why) override;
   Result<std::vector<Task>> Resolve(const ClaimRequest& request) override;
   Result<std::vector<Task>> Adopt(const ClaimRequest& request) override;
   Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request) override;
@@ -38,6 +42,8 @@ class SqliteTaskStore final : public TaskStore {
  private:
   Status CheckAlive(const std::string& incarnation);
   Result<bool> IsAlive(const std::string& incarnation);
+  // Whether the row was there to be failed.
+  Result<bool> FailOne(const TaskKey& key, std::uint32_t attempt, const std::string& why, CounterSums& sums);
   Status MarkInDoubt(const TaskKey& task);
   // Raises the attempt of rows that run under the incarnation with `attempt`, and appends them whole.
   Status AdoptRows(const ClaimRequest& request, std::uint32_t attempt, std::vector<Task>& adopted);

@@ -16,6 +16,8 @@ Task RowOf(const PlainRow& row, const MemoryTable& table, Random& random, WallTi
   task.run_at = row.run_at.value_or(now);
   task.biz_key = row.biz_key.value_or("");
   task.batch = row.batch.value_or("");
+  task.attempt = row.attempt.value_or(0);
+  task.failures = row.failures.value_or(0);
   task.created_at = now;
   return task;
 }

@@ -75,6 +75,36 @@ TEST_P(StoreContract, ClaimOfAFullBatchInAnyOrderTakesAll) {
   EXPECT_EQ(over.error().code, ErrorCode::Invalid);
 }
 
+TEST_P(StoreContract, WhatCannotBeClaimedGoesToTheFailedPoolWithItsReason) {
+  const auto id = Add({.biz_key = "k", .attempt = kLastAttempt});
+  const auto other = Add({});
+  const ClaimRequest request{
+      .table = "tasks", .incarnation = "w.1", .attempt = kLastAttempt, .ids = {id, other}};
+  auto failed = tasks().FailUnclaimed(request, "no more numbers");
+  ASSERT_TRUE(failed) << failed.error().message;
+  EXPECT_EQ(*failed, std::vector{id}) << "the other has another attempt";
+  const TaskRecord record = Get(id);
+  EXPECT_EQ(record.task.state, TaskState::Failed);
+  EXPECT_EQ(record.task.last_error, "no more numbers");
+  EXPECT_EQ(record.task.attempt, kLastAttempt);
+  EXPECT_EQ(StateOf(other), TaskState::Waiting);
+  auto totals = desk().Totals();
+  ASSERT_TRUE(totals);
+  EXPECT_EQ(totals->at(0).failed, 1U);
+  auto page = desk().List("tasks", {.error_class = kUnclaimable}, "", 10);
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->records.size(), 1U);
+  failed = tasks().FailUnclaimed(request, "again");
+  ASSERT_TRUE(failed);
+  EXPECT_TRUE(failed->empty());
+}
+
+TEST_P(StoreContract, NewTablesTakeNoNumberThatClaimsAndSettlesCouldNotRaise) {
+  EXPECT_FALSE(fixture().Insert("tasks", {.attempt = 4'294'967'295}));
+  EXPECT_FALSE(fixture().Insert("tasks", {.failures = 4'294'967'295}));
+  EXPECT_TRUE(fixture().Insert("tasks", {.attempt = kMaxCount, .failures = kMaxCount}));
+}
+
 TEST_P(StoreContract, RacingClaimersGetEachRowOnce) {
   const auto ids = AddDue(60);
   Register("w.2");

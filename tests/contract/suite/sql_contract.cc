@@ -230,6 +230,42 @@ TEST_P(SqlStoreContract, ALifeOfWhichSomebodyHasEndedAHalfIsOver) {
   }
 }
 
+// Tables that were made before take any number: it keeps the row from nothing that it needs.
+TEST_P(SqlStoreContract, TheLargestNumbersInATableMadeBeforeAreFailedAndSettledAllTheSame) {
+  if (const auto former = sql().NewClient(); !former->Run("ALTER TABLE tasks DROP CONSTRAINT tasks_counts")) {
+    Must(former->Run("PRAGMA writable_schema=ON"));
+    Must(former->Run("UPDATE sqlite_master SET sql=replace(sql,' BETWEEN 0 AND 4100000000',' >= 0')"));
+    const auto version = Must(former->Run("PRAGMA schema_version")).rows.at(0).at(0).value();
+    Must(former->Run("PRAGMA schema_version=" + std::to_string(std::stoi(version) + 1)));
+  }
+  const auto client = sql().NewClient();
+  const auto ids = AddDue(4);
+  const auto set = [&](std::uint64_t id, const std::string& column) {
+    Must(client->Run("UPDATE tasks SET " + column + "=4294967295 WHERE id=" + std::to_string(id)));
+  };
+  set(ids[0], "attempt");
+  const ClaimRequest request{
+      .table = "tasks", .incarnation = "w.1", .attempt = 4'294'967'295, .ids = {ids[0]}};
+  auto unclaimed = tasks().FailUnclaimed(request, "no more numbers");
+  ASSERT_TRUE(unclaimed) << unclaimed.error().message;
+  EXPECT_EQ(*unclaimed, std::vector{ids[0]});
+  for (const std::uint64_t id : {ids[1], ids[2]}) {
+    const Task task = ClaimOne(id);
+    set(id, "failures");
+    Settlement end = End(task, To::Failed, "no");
+    end.failed_attempt = true;
+    EXPECT_EQ(Settle({end}).verdicts[0], SettleVerdict::Settled);
+  }
+  const Task task = ClaimOne(ids[3]);
+  set(ids[3], "crashes");
+  const Crash crash{task.key, task.attempt};
+  auto charged = incarnations().ChargeCrashes("w.1", std::span(&crash, 1));
+  EXPECT_TRUE(charged) << charged.error().message;
+  auto findings = store().OpenSchema()->Check();
+  ASSERT_TRUE(findings) << findings.error().message;
+  for (const SchemaFinding& finding : *findings) ADD_FAILURE() << finding.what << ": " << finding.problem;
+}
+
 TEST_P(SqlStoreContract, WhatPeopleChangeIsInTheAudit) {
   const auto id = AddDue(1)[0];
   ASSERT_TRUE(desk().Apply(TaskAction::Hold, "tasks", std::span(&id, 1), "anna"));

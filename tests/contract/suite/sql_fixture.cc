@@ -27,6 +27,8 @@ std::string InsertText(const std::string& table, const PlainRow& row) {
   if (row.run_at) add("run_at", SqlTime(*row.run_at));
   if (row.biz_key) add("biz_key", Quote(*row.biz_key));
   if (row.batch) add("batch", Quote(*row.batch));
+  if (row.attempt) add("attempt", std::to_string(*row.attempt));
+  if (row.failures) add("failures", std::to_string(*row.failures));
   return "INSERT INTO " + table + " (" + columns + ") VALUES (" + values + ")";
 }
 

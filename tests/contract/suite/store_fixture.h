@@ -23,6 +23,8 @@ struct PlainRow {
   std::optional<WallTime> run_at;
   std::optional<std::string> biz_key;
   std::optional<std::string> batch;
+  std::optional<std::uint32_t> attempt;
+  std::optional<std::uint32_t> failures;
 };
 
 // What a person changes in a waiting row.

@@ -115,6 +115,21 @@ TEST_F(MysqlLocks, ClaimCannotSlipPastATakeover) {
   EXPECT_EQ(Count("tasks WHERE state=2"), 0U);
 }
 
+TEST_F(MysqlLocks, AClaimThatATriggerRefusesIsWrongDataAndClaimsNothing) {
+  const auto ids = Add(3);
+  sql_->Ask("CREATE TRIGGER no_claim BEFORE UPDATE ON tasks FOR EACH ROW BEGIN IF NEW.state=2 AND NEW.id=" +
+            std::to_string(ids[1]) +
+            " THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT='not this one'; END IF; END");
+  const auto refused = tasks_->Claim(Request(ids));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::Invalid) << refused.error().message;
+  EXPECT_EQ(Count("tasks WHERE state=2"), 0U);
+  const auto failed = tasks_->FailUnclaimed(Request({ids[1]}), refused.error().message);
+  ASSERT_TRUE(failed) << failed.error().message;
+  EXPECT_EQ(*failed, std::vector{ids[1]});
+  EXPECT_EQ(Claim(*tasks_, ids).size(), 2U);
+}
+
 class MysqlServer : public StoreFaults {
  protected:
   MysqlServer() : StoreFaults(ServerOf(Private())) {}

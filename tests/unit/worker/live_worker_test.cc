@@ -333,5 +333,19 @@ TEST_F(LiveWorkerTest, SuspectsOfOneSliceRunAloneAndOneAfterAnother) {
   EXPECT_EQ(together, 0);
 }
 
+TEST_F(LiveWorkerTest, ARowWhoseClaimTheDatabaseRefusesIsSplitOutOfItsBatch) {
+  SubmitMany(*main_, "quick", 500);
+  main_->Edit([](MemoryState& rows) {
+    rows.claim_refusal = [](const Task& task) {
+      return task.key.id % 100 == 7 ? "a trigger refuses it" : std::string();
+    };
+  });
+  EXPECT_EQ(Start(true)->WaitFor(seconds(20)), WorkerEnd::Idle);
+  EXPECT_EQ(quick_runs_, 495);
+  const auto failed = Get(*main_, 7);
+  EXPECT_EQ(failed.task.state, TaskState::Failed);
+  EXPECT_THAT(failed.task.last_error, HasSubstr("a trigger refuses it"));
+}
+
 }  // namespace
 }  // namespace millrace

@@ -43,6 +43,9 @@ class ScriptedStore final : public TaskStore {
   Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string&, std::span<const Task>) override {
     return None();
   }
+  Result<std::vector<std::uint64_t>> FailUnclaimed(const ClaimRequest&, const std::string&) override {
+    return None();
+  }
   Result<std::vector<TaskKey>> Cancelled(const std::string&, std::span<const TaskKey>) override {
     return None();
   }

@@ -365,5 +365,25 @@ TEST_F(WorkerTest, AWorkerThatGetsNoThreadsSaysSoAndDoesNotStart) {
   }
 }
 
+TEST_F(WorkerTest, ATaskThatNobodyCanClaimFailsByNameAndHoldsUpNoOther) {
+  std::atomic<int> runs{0};
+  plugins_.behaviours["count"] = [&](auto tasks, auto&) {
+    runs += static_cast<int>(tasks.size());
+    return std::vector<Outcome>(tasks.size());
+  };
+  SubmitMany("count", 400);
+  const auto producer = store_->OpenTransaction(seconds(5));
+  ASSERT_TRUE(producer->Execute("UPDATE tasks SET attempt=4000000000 WHERE id<=300", {}));
+  ASSERT_TRUE(producer->Execute("UPDATE tasks SET failures=4100000000 WHERE id>300 AND id<=310", {}));
+  ASSERT_EQ(producer->Commit("", {}).verdict, CommitVerdict::Committed);
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(runs, 90);
+  EXPECT_EQ(desk_->Totals()->at(0).failed, 310u);
+  EXPECT_EQ(Get(1).task.state, TaskState::Failed);
+  EXPECT_THAT(Get(1).task.last_error, HasSubstr("attempt number is 4000000000"));
+  EXPECT_EQ(Get(305).task.state, TaskState::Failed);
+  EXPECT_THAT(Get(305).task.last_error, HasSubstr("failed 4100000000 times"));
+}
+
 }  // namespace
 }  // namespace millrace
