@@ -27,7 +27,8 @@ class ClusterClient {
   Result<std::vector<std::string>> List(const std::string& path);
   // Conflict: a check or version failed, or a node exists; NotFound; Unknown: the connection was lost.
   Status Write(std::vector<TreeWrite> writes);
-  // Makes the node or sets its data, whoever else does.
+  // Makes the node or sets its data, whoever else does; a fixed node above it that has vanished is made
+  // again.
   Status Put(const std::string& path, const std::string& data);
   // Whether it was there.
   Result<bool> Remove(const std::string& path);
@@ -35,6 +36,7 @@ class ClusterClient {
  private:
   explicit ClusterClient(std::unique_ptr<TreeSession> session) : session_(std::move(session)) {}
   TreeReply Ask(const TreeRequest& request);
+  Status MakeFixedNodesAbove(const std::string& path);
 
   std::unique_ptr<TreeSession> session_;
 };

@@ -61,6 +61,11 @@ Result<ExitCode> RunClusterUndrain(const ClusterControlOptions& options) {
 Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options) {
   const auto kept = ParseDuration(options.duration);
   if (!kept) return Fail(ErrorCode::Invalid, "--for: " + kept.error().message);
+  if (*kept <= Micros(0) || *kept > kLongestExpectation) {
+    return Fail(
+        ErrorCode::Invalid,
+        "--for: give more than 0s and at most 1d; for longer, millrace cluster drain empties a worker");
+  }
   auto cluster = Connect(options.common);
   if (!cluster) return Fail(cluster.error());
   ClusterClient& client = *cluster->client;
@@ -72,10 +77,8 @@ Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options) {
     document.seconds = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(*kept).count());
     const auto present = tree->workers.find(id);
     if (present != tree->workers.end()) document.incarnation = present->second.incarnation;
-    // An older announcement has counted down already: it is made anew.
-    if (auto removed = client.Remove("/control/expect/" + id); !removed) return Fail(removed.error());
-    Status put = client.Write({{TreeWrite::Kind::Create, "/control/expect/" + id, ToText(document)}});
-    if (!put) return Fail(put.error());
+    // In place of an older announcement it counts anew, and there is no moment without one.
+    if (Status put = client.Put("/control/expect/" + id, ToText(document)); !put) return Fail(put.error());
   }
   Say(options.common, {{"expected", options.targets}, {"for", options.duration}},
       "restart within " + options.duration + ": the slices are kept until then");

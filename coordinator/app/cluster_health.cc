@@ -60,6 +60,11 @@ void AddProbations(const ClusterTree& tree, WallTime now, Lines& lines) {
                     ", since it ended unannounced: it keeps what it has and gets what nobody else can "
                     "take; millrace cluster proceed ends that");
   }
+  if (tree.plan.on_probation > tree.plan.probation.size()) {
+    lines.push_back(
+        Count(tree.plan.on_probation - tree.plan.probation.size(), "more worker is", "more workers are") +
+        " on probation");
+  }
 }
 
 bool MayHaveAny(const WorkerDocument& worker, const ShardStates& shards) {

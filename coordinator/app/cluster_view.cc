@@ -40,22 +40,6 @@ Result<AssignDocument> ReadAssignment(ClusterClient& client, const std::string& 
   return *Together(pages);
 }
 
-Status ReadControls(ClusterClient& client, ClusterTree& tree) {
-  auto left = ReadFolder(client, "/leave");
-  if (!left) return Fail(left.error());
-  for (const auto& [incarnation, id] : *left) tree.left.insert(id);
-  auto draining = client.List("/control/drain");
-  if (!draining) return Fail(draining.error());
-  tree.draining.insert(draining->begin(), draining->end());
-  auto expected = client.List("/control/expect");
-  if (!expected) return Fail(expected.error());
-  tree.expected.insert(expected->begin(), expected->end());
-  auto pauses = client.List("/control/pause");
-  if (!pauses) return Fail(pauses.error());
-  tree.pauses = std::move(*pauses);
-  return {};
-}
-
 // Keeps what was read, or a word of why it can't be.
 template <class Document>
 bool Take(const std::string& node, Result<Document> document, Document& into, ClusterTree& tree) {
@@ -65,6 +49,26 @@ bool Take(const std::string& node, Result<Document> document, Document& into, Cl
   }
   tree.unreadable.push_back(node + ": " + document.error().message);
   return false;
+}
+
+Status ReadControls(ClusterClient& client, ClusterTree& tree) {
+  auto left = ReadFolder(client, "/leave");
+  if (!left) return Fail(left.error());
+  for (const auto& [incarnation, id] : *left) tree.left.insert(id);
+  auto draining = client.List("/control/drain");
+  if (!draining) return Fail(draining.error());
+  tree.draining.insert(draining->begin(), draining->end());
+  auto expected = ReadFolder(client, "/control/expect");
+  if (!expected) return Fail(expected.error());
+  for (const auto& [id, text] : *expected) {
+    tree.expected.insert(id);
+    ExpectDocument document;
+    Take("control/expect/" + id + " (taken for 60 s)", ReadExpect(text), document, tree);
+  }
+  auto pauses = client.List("/control/pause");
+  if (!pauses) return Fail(pauses.error());
+  tree.pauses = std::move(*pauses);
+  return {};
 }
 
 Status ReadLeader(ClusterClient& client, ClusterTree& tree) {

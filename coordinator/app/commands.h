@@ -150,6 +150,7 @@ struct ConfigOptions {
   std::string value;  // JSON, @FILE, -
   bool effective = false;
   std::optional<std::int32_t> version;
+  std::optional<std::int32_t> if_version;  // of set: as the part was when it was looked at
 };
 Result<ExitCode> RunConfigGet(const ConfigOptions& options);
 Result<ExitCode> RunConfigSet(const ConfigOptions& options);

@@ -28,16 +28,33 @@ Status CheckWhole(ClusterConnection& cluster, const std::string& part, const std
   return refusal == layers->Refusals().end() ? Status() : Fail(ErrorCode::Invalid, refusal->second);
 }
 
-Result<ExitCode> Set(ClusterConnection& cluster, const ConfigNode& node, const std::string& text, bool json) {
+Result<ExitCode> Set(ClusterConnection& cluster, const ConfigNode& node, const std::string& text, bool json,
+                     std::optional<std::int32_t> restores = {}) {
+  if (text.find_first_not_of(" \t\r\n") == text.npos) {
+    return Fail(ErrorCode::Invalid, "config/" + node.part + ": there is no text; write {} to set nothing");
+  }
   if (Status good = CheckWhole(cluster, node.part, text); !good) return Fail(good.error());
-  auto version = SetConfig(*cluster.client, node, text, Actor());
+  auto version = SetConfig(*cluster.client, node, text, Actor(), restores);
   if (!version) return Fail(version.error());
-  const std::string words = "config/" + node.part + " is now version " + std::to_string(*version) +
-                            "; it is in force on every worker within 2 s";
+  const std::string words =
+      "config/" + node.part + " is now version " + std::to_string(*version) +
+      (restores ? ", with the text of version " + std::to_string(*restores) : std::string()) +
+      "; it is in force on every worker within 2 s";
   PrintLine(json ? JsonText({{"part", node.part}, {"version", *version}}) : words);
   if (node.part == "shards")
     PrintNote("all workers serve these shards, whatever store they were started with");
   return ExitCode::Done;
+}
+
+// Whether the part is still as its reader saw it.
+Status CheckVersion(const ConfigNode& node, const std::optional<std::int32_t>& wanted) {
+  if (!wanted || node.version == wanted) return {};
+  return Fail(ErrorCode::Conflict,
+              "config/" + node.part + " is " +
+                  (node.version ? "version " + std::to_string(*node.version) : std::string("not there")) +
+                  " and not version " + std::to_string(*wanted) +
+                  ": somebody else has changed it; look at it with millrace config get " + node.part +
+                  ", and try again");
 }
 
 // The part's text with this value at the key.
@@ -54,6 +71,13 @@ Result<std::string> WithValue(const ConfigNode& node, const ConfigKey& key, cons
     return Fail(ErrorCode::Invalid, options.part + " lies under a value that is no object");
   }
   return JsonText(document, 2);
+}
+
+const ConfigChange* FindVersion(const std::vector<ConfigChange>& history, std::int32_t version) {
+  for (const ConfigChange& change : history) {
+    if (change.version == version) return &change;
+  }
+  return nullptr;
 }
 
 // A file of this user's own with the text in it; its path.
@@ -85,6 +109,7 @@ Result<ExitCode> RunConfigSet(const ConfigOptions& options) {
   if (!cluster) return Fail(cluster.error());
   auto node = CurrentNode(*cluster->client, key->part());
   if (!node) return Fail(node.error());
+  if (Status same = CheckVersion(*node, options.if_version); !same) return Fail(same.error());
   if (key->whole()) return Set(*cluster, *node, *value, options.common.json);
   auto text = WithValue(*node, *key, options, *value);
   if (!text) return Fail(text.error());
@@ -123,17 +148,13 @@ Result<ExitCode> RunConfigRollback(const ConfigOptions& options) {
   if (!node) return Fail(node.error());
   auto entries = ReadHistory(*cluster->client, *part);
   if (!entries) return Fail(entries.error());
-  const ConfigChange* chosen = nullptr;
-  for (const ConfigChange& change : *entries) {
-    const bool wanted = options.version ? change.version == *options.version
-                                        : node->version && change.version < *node->version;
-    if (wanted) chosen = &change;
-  }
+  const ConfigChange* chosen = options.version ? FindVersion(*entries, *options.version)
+                                               : ChangeBefore(*entries, node->version, node->text);
   if (chosen == nullptr) {
-    return Fail(ErrorCode::NotFound,
-                "config/" + *part + " has no such version; see millrace config history " + *part);
+    return Fail(ErrorCode::NotFound, "config/" + *part + " has no " + (options.version ? "such" : "earlier") +
+                                         " version; see millrace config history " + *part);
   }
-  return Set(*cluster, *node, chosen->text, options.common.json);
+  return Set(*cluster, *node, chosen->text, options.common.json, chosen->version);
 }
 
 }  // namespace millrace

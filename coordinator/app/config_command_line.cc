@@ -42,13 +42,17 @@ void AddConfigCommands(CLI::App& root, Chosen& chosen) {
   get.app->add_flag("--effective", get.options->effective, "each value in force, and where it is from");
 
   const ConfigCommand set = Add(*config, chosen, "set", "Set a part, or one key of it",
-                                "  millrace config set handlers @handlers.json\n"
+                                "  millrace config set handlers @handlers.json --if-version 7\n"
                                 "  millrace config set handlers.noop.concurrency 8\n"
                                 "  millrace config set engine.poll 100ms\n"
                                 "  millrace config set 'handlers[\"mail.monthly\"].timeout' 5m",
                                 RunConfigSet);
   AddPart(set, kPartOrKey)->required();
   AddValue(set);
+  set.app
+      ->add_option("--if-version", set.options->if_version,
+                   "only if the part still is this version, as `config get` told")
+      ->type_name("N");
 
   AddPart(Add(*config, chosen, "edit", "Change a part in $EDITOR", "  millrace config edit handlers",
               RunConfigEdit),

@@ -15,39 +15,38 @@ Status MakeFolder(ClusterClient& client, const std::string& part) {
   auto folder = client.Get(HistoryFolder(part));
   if (!folder) return Fail(folder.error());
   if (*folder) return {};
-  Status made = client.Write({{TreeWrite::Kind::Create, HistoryFolder(part)}});
-  if (!made && made.error().code != ErrorCode::Conflict) return made;
-  return {};
+  return client.Put(HistoryFolder(part), "");
 }
 
-std::vector<TreeWrite> Writes(const ConfigNode& node, std::int32_t next, const std::string& text,
-                              const std::string& by, std::vector<std::string> noted) {
+std::vector<TreeWrite> Writes(const ConfigNode& node, const ConfigChange& change,
+                              const std::vector<std::string>& noted) {
   std::vector<TreeWrite> writes;
   if (node.version) {
-    writes.push_back({TreeWrite::Kind::Set, PathOf(node.part), text, *node.version});
+    writes.push_back({TreeWrite::Kind::Set, PathOf(node.part), change.text, *node.version});
   } else {
-    writes.push_back({TreeWrite::Kind::Create, PathOf(node.part), text});
+    writes.push_back({TreeWrite::Kind::Create, PathOf(node.part), change.text});
   }
   // As the cluster was made, or set by other means while nobody led: kept for a rollback.
   if (node.version && !std::binary_search(noted.begin(), noted.end(), HistoryName(*node.version))) {
     const auto before = NoteChange(node.part, {*node.version, node.set_at, kUnknownAuthor, node.text}, {});
     writes.insert(writes.end(), before.begin(), before.end());
   }
-  const auto change = NoteChange(node.part, {next, FormatTime(SystemClock().WallNow()), by, text}, noted);
-  writes.insert(writes.end(), change.begin(), change.end());
+  const auto after = NoteChange(node.part, change, noted);
+  writes.insert(writes.end(), after.begin(), after.end());
   return writes;
 }
 
 }  // namespace
 
 Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, const std::string& text,
-                               const std::string& by) {
+                               const std::string& by, std::optional<std::int32_t> restores) {
   if (Status made = MakeFolder(client, node.part); !made) return Fail(made.error());
   const std::int32_t next = node.version ? *node.version + 1 : 0;
+  const ConfigChange change{next, FormatTime(SystemClock().WallNow()), by, text, restores};
   for (int i = 0; i < kTries; ++i) {
     auto noted = client.List(HistoryFolder(node.part));
     if (!noted) return Fail(noted.error());
-    Status done = client.Write(Writes(node, next, text, by, std::move(*noted)));
+    Status done = client.Write(Writes(node, change, *noted));
     if (done) return next;
     const ErrorCode code = done.error().code;
     if (code != ErrorCode::Conflict && code != ErrorCode::NotFound) return Fail(done.error());
@@ -67,7 +66,8 @@ Result<std::vector<ConfigChange>> ReadHistory(ClusterClient& client, const std::
   for (const std::string& name : *names) {
     auto node = client.Get(HistoryFolder(part) + "/" + name);
     if (!node) return Fail(node.error());
-    if (*node) changes.push_back(ReadChange(name, (*node)->data));
+    if (!*node) continue;
+    if (auto change = ReadChange(name, (*node)->data)) changes.push_back(std::move(*change));
   }
   auto current = client.Get(PathOf(part));
   if (!current) return Fail(current.error());

@@ -19,9 +19,9 @@ struct ConfigNode {
 };
 
 // Sets the part and notes the change, both or neither. Conflict, with what to do, if somebody else has
-// changed it since `node` was read. The new version.
+// changed it since `node` was read. The new version. `restores`: of a rollback, the version that it restores.
 Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, const std::string& text,
-                               const std::string& by);
+                               const std::string& by, std::optional<std::int32_t> restores = {});
 
 // Oldest first. Of what was set by other means than SetConfig, those versions that the leader has seen, and
 // the present one.

@@ -50,14 +50,23 @@ Result<ExitCode> GetEffective(ClusterConnection& cluster, const std::optional<Co
   return layers->Refusals().empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
+// Beside the document, which goes into a file as it is.
+std::string VersionOf(const ConfigNode& node) {
+  return "config/" + node.part +
+         (node.version ? " is version " + std::to_string(*node.version) : std::string(" is not there"));
+}
+
 Result<ExitCode> GetAll(ClusterClient& client) {
   ordered_json all = ordered_json::object();
+  std::string versions;
   for (const char* part : kConfigParts) {
     auto node = CurrentNode(client, part);
     if (!node) return Fail(node.error());
     all[part] = AsJson(node->text);
+    versions += (versions.empty() ? "" : ", ") + VersionOf(*node);
   }
   PrintLine(JsonText(all, 2));
+  PrintNote(versions);
   return ExitCode::Done;
 }
 
@@ -83,6 +92,7 @@ Result<ExitCode> RunConfigGet(const ConfigOptions& options) {
                                          key->part() + " shows what is in force");
   }
   PrintLine(JsonText(document[pointer], 2));
+  if (key->whole()) PrintNote(VersionOf(*node));
   return ExitCode::Done;
 }
 
@@ -106,18 +116,19 @@ Result<ExitCode> RunConfigHistory(const ConfigOptions& options) {
   if (options.common.json) {
     ordered_json out = ordered_json::array();
     for (const ConfigChange& change : *entries) {
-      out.push_back({{"version", change.version},
-                     {"at", change.at},
-                     {"by", change.by},
-                     {"document", AsJson(change.text)}});
+      ordered_json entry{{"version", change.version}, {"at", change.at}, {"by", change.by}};
+      if (change.restores) entry["restores"] = *change.restores;
+      entry["document"] = AsJson(change.text);
+      out.push_back(std::move(entry));
     }
     PrintLine(JsonText(out));
     return ExitCode::Done;
   }
   TextTable table{{{"version", true}, {"at"}, {"by"}, {"document"}}, {}};
   for (const ConfigChange& change : *entries) {
+    const std::string what = change.restores ? " (back to " + std::to_string(*change.restores) + ")" : "";
     table.rows.push_back(
-        {std::to_string(change.version), change.at, change.by, JsonText(AsJson(change.text))});
+        {std::to_string(change.version), change.at, change.by + what, JsonText(AsJson(change.text))});
   }
   PrintLine(table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
   return ExitCode::Done;

@@ -24,7 +24,9 @@ Result<PausePlaces> PausePlaces::Find(const CommonFlags& flags) {
   places.cluster_.settings = std::move(*settings);
   const bool named = !places.cluster_.settings.shards.empty();
   const bool reached = places.Reach(std::chrono::seconds(named ? 2 : 20));
-  if (!named && !reached) return Fail(places.unreached_);
+  const bool away =
+      named && (!places.cluster_.settings.cluster || places.unreached_.code == ErrorCode::Unavailable);
+  if (!reached && !away) return Fail(places.unreached_);  // before anybody is told
   auto shards = reached ? OpenShards(places.cluster_) : OpenShards(places.cluster_.settings);
   places.shards_known_ = shards.has_value();
   if (shards) {
@@ -151,7 +153,7 @@ Result<std::set<std::string>> PausePlaces::Set(const Names& names, bool on) {
   if (cluster_.settings.cluster) {
     const Status set =
         Reach(std::chrono::seconds(20)) ? SetInTree(names, on, changed) : Status(Fail(unreached_));
-    if (!set && set.error().code != ErrorCode::Unavailable) return Fail(set.error());
+    if (!set && at_hand) return Fail(set.error());  // nobody was told
     if (!set)
       Complain(set.error().message + (on ? "; the shards alone are told" : "; what it holds stays paused") +
                ": repeat this once it is back");

@@ -11,6 +11,17 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t kKept = 50;
+constexpr std::size_t kDigits = 10;
+
+bool IsHistoryName(const std::string& name) {
+  return name.size() == kDigits && name.find_first_not_of("0123456789") == std::string::npos;
+}
+
+const ConfigChange* Find(const std::vector<ConfigChange>& history, std::int32_t version) {
+  const auto found = std::find_if(history.begin(), history.end(),
+                                  [&](const ConfigChange& change) { return change.version == version; });
+  return found == history.end() ? nullptr : &*found;
+}
 
 }  // namespace
 
@@ -20,15 +31,17 @@ std::string HistoryFolder(const std::string& part) { return "/history/" + part; 
 
 std::string HistoryName(std::int32_t version) {
   char name[16];
-  std::snprintf(name, sizeof name, "%010d", version);
+  std::snprintf(name, sizeof name, "%0*d", static_cast<int>(kDigits), version);
   return name;
 }
 
-ConfigChange ReadChange(const std::string& name, std::string_view text) {
+std::optional<ConfigChange> ReadChange(const std::string& name, std::string_view text) {
+  const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  if (!IsHistoryName(name) || !json.is_object()) return std::nullopt;
+  const auto document = json.find("document");
+  if (document == json.end() || !document->is_string()) return std::nullopt;
   ConfigChange change;
   change.version = static_cast<std::int32_t>(std::strtol(name.c_str(), nullptr, 10));
-  const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
-  if (!json.is_object()) return change;
   const auto read = [&](const char* key, std::string& into) {
     const auto found = json.find(key);
     if (found != json.end() && found->is_string()) into = found->get<std::string>();
@@ -36,18 +49,42 @@ ConfigChange ReadChange(const std::string& name, std::string_view text) {
   read("at", change.at);
   read("by", change.by);
   read("document", change.text);
+  const auto restores = json.find("restores");
+  if (restores != json.end() && restores->is_number_integer())
+    change.restores = restores->get<std::int32_t>();
   return change;
 }
 
+const ConfigChange* ChangeBefore(const std::vector<ConfigChange>& history,
+                                 std::optional<std::int32_t> version, const std::string& text) {
+  const ConfigChange* present = version ? Find(history, *version) : nullptr;
+  // A node that was removed and made anew counts from 0 again: all that is noted came before it.
+  const bool known = present != nullptr && present->text == text;
+  std::int32_t from = known ? present->version : 0;
+  // What a rollback restored may itself have been a rollback; each lies before the one that restores it.
+  while (known && present != nullptr && present->restores && *present->restores < from) {
+    from = *present->restores;
+    present = Find(history, from);
+  }
+  const ConfigChange* before = nullptr;
+  for (const ConfigChange& change : history) {
+    if (change.text == text || (known && change.version >= from)) continue;
+    if (before == nullptr || known || change.at >= before->at) before = &change;
+  }
+  return before;
+}
+
 std::vector<TreeWrite> NoteChange(const std::string& part, const ConfigChange& change,
-                                  const std::vector<std::string>& noted) {
+                                  std::vector<std::string> noted) {
+  std::erase_if(noted, [](const std::string& child) { return !IsHistoryName(child); });
   const std::string folder = HistoryFolder(part) + "/";
   const std::string name = HistoryName(change.version);
   // A node that was removed and made anew counts its versions from 0 again.
   const bool known = std::binary_search(noted.begin(), noted.end(), name);
+  nlohmann::ordered_json json{{"at", change.at}, {"by", change.by}, {"document", change.text}};
+  if (change.restores) json["restores"] = *change.restores;
   std::vector<TreeWrite> writes{
-      {known ? TreeWrite::Kind::Set : TreeWrite::Kind::Create, folder + name,
-       JsonText({{"at", change.at}, {"by", change.by}, {"document", change.text}})}};
+      {known ? TreeWrite::Kind::Set : TreeWrite::Kind::Create, folder + name, JsonText(json)}};
   for (std::size_t i = 0; i + kKept < noted.size(); ++i) {
     if (noted[i] != name) writes.push_back({TreeWrite::Kind::Remove, folder + noted[i]});
   }

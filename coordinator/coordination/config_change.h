@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ struct ConfigChange {
   std::string at;  // RFC 3339; empty: not known
   std::string by;
   std::string text;
+  std::optional<std::int32_t> restores = {};  // a rollback: the version whose text this is
 };
 
 // Of a version that was set by other means than `millrace config`.
@@ -27,10 +29,18 @@ std::string SetAt(const TreeNode& node);
 std::string HistoryFolder(const std::string& part);
 // Sorted as text, the names are sorted by number.
 std::string HistoryName(std::int32_t version);
-ConfigChange ReadChange(const std::string& name, std::string_view text);
+// nullopt for what is no such node, or holds no change: what a person has put there.
+std::optional<ConfigChange> ReadChange(const std::string& name, std::string_view text);
 
-// Notes a change beside those that are `noted`, the sorted names of the folder's children; the last 50 stay.
+// What a rollback goes back to from this text, which is in force as `version` (nullopt: there is no node):
+// the one before that has another text. From a rollback that is what stood before the version that it
+// restored, so that a second one goes further back, and not forward again. nullptr: there is none.
+const ConfigChange* ChangeBefore(const std::vector<ConfigChange>& history,
+                                 std::optional<std::int32_t> version, const std::string& text);
+
+// Notes a change beside those that are `noted`, the sorted names of the folder's children; the last 50 stay,
+// and what is no change is left alone.
 std::vector<TreeWrite> NoteChange(const std::string& part, const ConfigChange& change,
-                                  const std::vector<std::string>& noted);
+                                  std::vector<std::string> noted);
 
 }  // namespace millrace

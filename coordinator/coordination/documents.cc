@@ -199,9 +199,11 @@ Result<ExpectDocument> ReadExpect(std::string_view text) {
   if (text.empty()) return document;  // `create /…/expect/w1` by hand, without data
   Reader reader(text);
   reader.Read("incarnation", document.incarnation);
-  reader.Read("seconds", document.seconds);
-  if (document.seconds > 86400) reader.Refuse("'seconds' must be at most 86400");
+  std::int64_t seconds = document.seconds;
+  reader.Read("seconds", seconds);
   if (!reader.good()) return reader.Wrong();
+  document.seconds =
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>(seconds, 0, kLongestExpectation.count()));
   return document;
 }
 
@@ -234,6 +236,7 @@ std::string ToText(const PlanDocument& document) {
                    {"unplaceable_slices", document.unplaceable_slices},
                    {"unrunnable", document.unrunnable},
                    {"troubles", document.troubles},
+                   {"on_probation", document.on_probation},
                    {"probation", document.probation}});
 }
 
@@ -249,6 +252,7 @@ Result<PlanDocument> ReadPlan(std::string_view text) {
   reader.Read("unplaceable_slices", document.unplaceable_slices);
   reader.Read("unrunnable", document.unrunnable);
   reader.Read("troubles", document.troubles);
+  reader.Read("on_probation", document.on_probation);
   reader.Read("probation", document.probation);
   if (!reader.good()) return reader.Wrong();
   return document;

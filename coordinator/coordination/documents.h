@@ -2,6 +2,7 @@
 // is wrong, and pass over keys that a newer version may have added. Pure.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -60,7 +61,8 @@ struct CandidateDocument {
   bool operator==(const CandidateDocument&) const = default;
 };
 
-// control/expect/<id>: a restart is announced; the slices are kept for it.
+// control/expect/<id>: a restart is announced; the slices are kept for it, a day at most.
+inline constexpr std::chrono::seconds kLongestExpectation{86400};
 struct ExpectDocument {
   std::string incarnation = {};  // the life that is expected to end; empty: not known
   std::uint32_t seconds = 60;    // from when the leader sees the node
@@ -77,8 +79,9 @@ struct PlanDocument {
   std::vector<std::string> unplaceable_slices = {};  // the first of them
   std::vector<std::string> unrunnable = {};          // `shard: handler`
   std::vector<std::string> troubles = {};            // what keeps the leader from planning
-  std::map<std::string, std::string> probation =
-      {};  // by worker: until when it gets no more slices, RFC 3339
+  std::uint64_t on_probation = 0;                    // workers
+  // The first of them: until when each gets no more slices, RFC 3339.
+  std::map<std::string, std::string> probation = {};
   bool operator==(const PlanDocument&) const = default;
 };
 

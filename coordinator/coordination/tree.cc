@@ -24,4 +24,10 @@ const char* ToString(TreeStatus status) {
   return "";
 }
 
+std::size_t BytesOf(const std::vector<TreeWrite>& writes) {
+  std::size_t bytes = 0;
+  for (const TreeWrite& write : writes) bytes += write.data.size();
+  return bytes;
+}
+
 }  // namespace millrace

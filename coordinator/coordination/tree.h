@@ -86,4 +86,10 @@ struct TreeEvent {
 
 const char* ToString(TreeStatus status);
 
+// The bounds of one write. Larger ones fail as a lost connection at the servers' limit of about 1 MB, again
+// and again.
+inline constexpr std::size_t kMostWrites = 200;
+inline constexpr std::size_t kMostBytes = 256 * 1024;  // of data
+std::size_t BytesOf(const std::vector<TreeWrite>& writes);
+
 }  // namespace millrace

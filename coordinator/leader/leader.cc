@@ -12,12 +12,21 @@ namespace {
 constexpr Micros kLookAtTables = std::chrono::seconds(1);
 constexpr std::size_t kNamesTold = 100;  // of each kind, in the node `plan`
 constexpr std::size_t kTroublesTold = 20;
+constexpr std::size_t kLongestPlan = 200 * 1024;
 constexpr std::size_t kTidied = 50;  // nodes at a time, and the further pages of the last
 
 // Of an assignment that can't be read in part, the rest.
 AssignDocument Readable(std::vector<StoredPage> pages) {
   std::erase_if(pages, [](const StoredPage& page) { return !page.document; });
   return *Together(pages);
+}
+
+// As text that fits into a node beside its guard. All but the groups is bounded line by line.
+std::string Fitting(PlanDocument plan) {
+  std::string text = ToText(plan);
+  if (text.size() <= kLongestPlan) return text;
+  plan.groups.clear();  // the assignments have them, too
+  return ToText(plan);
 }
 
 }  // namespace
@@ -150,7 +159,9 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
     if (!settled_) TellRepairs(stored);
   }
   const auto told = Tell(now);
-  request.writes.insert(request.writes.end(), told.begin(), told.end());
+  // Beside many moves there may be no room for it; it goes with what is left of them, or by itself.
+  if (BytesOf(request.writes) + BytesOf(told) <= kMostBytes)
+    request.writes.insert(request.writes.end(), told.begin(), told.end());
   // Each by itself, so that nothing that is in its way can hold up the plan.
   if (request.writes.empty()) request.writes = NoteHistory(tree_.mirror(), stuck_);
   if (request.writes.empty()) request.writes = Tidy(stored, now);
@@ -183,7 +194,12 @@ std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime no
   if (tree_.Has(kProceedNode)) remove(kProceedNode);
   for (const std::string& id : membership_.EndedExpectations(now)) {
     if (writes.size() >= kTidied) return writes;
-    if (tree_.Has("/control/expect/" + id)) remove("/control/expect/" + id);
+    const std::string path = "/control/expect/" + id;
+    const TreeNode* node = tree_.mirror().Node(path);
+    if (node == nullptr || stuck_.contains(path)) continue;
+    // As it was read: one that was made anew meanwhile is not over.
+    writes.push_back({TreeWrite::Kind::Check, path, {}, node->version});
+    remove(path);
   }
   for (const std::string& incarnation : membership_.EndedLeaves()) {
     if (writes.size() >= kTidied) return writes;
@@ -212,10 +228,14 @@ std::vector<TreeWrite> Leader::Tell(BootTime now) {
   if (plan.unplaceable_slices.size() > kNamesTold) plan.unplaceable_slices.resize(kNamesTold);
   for (const auto& [id, owned] : decision_.wanted) plan.slices += owned.size();
   if (calls_.wall) {
-    for (const auto& [id, end] : membership_.Probations(now))
+    const auto probations = membership_.Probations(now);
+    plan.on_probation = probations.size();
+    for (const auto& [id, end] : probations) {
+      if (plan.probation.size() == kNamesTold) break;
       plan.probation[id] = FormatTime(std::chrono::ceil<std::chrono::seconds>(calls_.wall(end)));
+    }
   }
-  const std::string text = ToText(plan);
+  const std::string text = Fitting(std::move(plan));
   const TreeNode* node = tree_.mirror().Node(kPlanNode);
   if (node == nullptr) return {{TreeWrite::Kind::Create, kPlanNode, text}};
   if (node->data == text) return {};

@@ -113,7 +113,7 @@ MembershipView LeaderTree::Members(const StoredAssignments& assignments) {
     const TreeNode* node = mirror_.Node(PathIn(kExpected, id));
     if (node == nullptr) continue;
     // What can't be read still says that a restart is announced.
-    view.expected[id] = ReadExpect(node->data).value_or(ExpectDocument{});
+    view.expected[id] = {ReadExpect(node->data).value_or(ExpectDocument{}), node->created, node->version};
   }
   return view;
 }

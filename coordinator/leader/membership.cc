@@ -98,11 +98,12 @@ void Membership::Expect(const MembershipView& view, BootTime now) {
       member.expected = false;
       continue;
     }
-    if (member.expected) continue;
+    if (member.expected && member.expectation.SameNode(found->second)) continue;
+    const ExpectDocument& document = found->second.document;
     member.expected = true;
-    member.expected_until = now + std::chrono::seconds(found->second.seconds);
-    member.expected_end =
-        found->second.incarnation.empty() ? member.document.incarnation : found->second.incarnation;
+    member.expectation = found->second;
+    member.expected_until = now + std::chrono::seconds(document.seconds);
+    member.expected_end = document.incarnation.empty() ? member.document.incarnation : document.incarnation;
   }
 }
 

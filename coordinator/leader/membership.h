@@ -27,12 +27,23 @@ struct CalmOptions {
   Micros memory = std::chrono::minutes(10);  // after which an unannounced end is forgotten
 };
 
+// An announced restart, with what tells its node from an earlier one of the same worker: the time counts anew
+// with each.
+struct Expectation {
+  ExpectDocument document;
+  std::int64_t created = 0;
+  std::int32_t version = 0;
+  bool SameNode(const Expectation& other) const {
+    return created == other.created && version == other.version;
+  }
+};
+
 // What the tree shows at one time.
 struct MembershipView {
   std::map<std::string, WorkerDocument> present;  // by id
   std::set<std::string> owners;                   // ids that have slices, present or not
   std::set<std::string> draining;
-  std::map<std::string, ExpectDocument> expected;
+  std::map<std::string, Expectation> expected;
   std::map<std::string, std::string> left;  // by incarnation that left in good order: the id of its worker
 };
 
@@ -87,6 +98,7 @@ class Membership {
     BootTime last_end{};      // its last unannounced end
     int ends = 0;             // unannounced ends that are not forgotten
     bool expected = false;
+    Expectation expectation;
     BootTime expected_until{};
     std::string expected_end;  // the incarnation that was announced to end
   };

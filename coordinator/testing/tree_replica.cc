@@ -3,9 +3,6 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t kMostWrites = 200;
-constexpr std::size_t kMostData = 256 * 1024;
-
 std::string ParentOf(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == 0 ? "/" : path.substr(0, slash);
@@ -23,9 +20,7 @@ bool IsCreate(TreeWrite::Kind kind) {
 }
 
 bool IsTaken(const std::vector<TreeWrite>& writes) {
-  std::size_t size = 0;
-  for (const TreeWrite& write : writes) size += write.data.size();
-  return !writes.empty() && writes.size() <= kMostWrites && size <= kMostData;
+  return !writes.empty() && writes.size() <= kMostWrites && BytesOf(writes) <= kMostBytes;
 }
 
 const char* VerbOf(TreeWrite::Kind kind) {

@@ -74,6 +74,8 @@ class MachineRoom {
   std::int32_t Version(const std::string& path) const { return tree_.nodes().at(path).version; }
   BootTime now() const { return now_; }
   int writes() const { return writes_; }
+  // Changes are told to nobody: a watch is only a hint.
+  void LoseNews(bool lose) { news_lost_ = lose; }
   // The answer to the next write is lost on its way back.
   void LoseNextReply() { lose_ = true; }
 
@@ -104,6 +106,7 @@ class MachineRoom {
     return reply;
   }
   void Tell(const TreeChanges& changes) {
+    if (news_lost_) return;
     for (const auto& [machine, session] : machines_) {
       for (const auto& path : changes.nodes) machine->Event({TreeEvent::Kind::Changed, path}, now_);
       for (const auto& path : changes.parents) machine->Event({TreeEvent::Kind::Changed, path}, now_);
@@ -117,6 +120,7 @@ class MachineRoom {
   BootTime now_{std::chrono::hours(1)};
   int writes_ = 0;
   bool lose_ = false;
+  bool news_lost_ = false;
 };
 
 }  // namespace millrace

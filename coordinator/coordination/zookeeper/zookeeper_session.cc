@@ -15,10 +15,6 @@ using State = ZookeeperClient::State;
 // How long to leave it after a session could not be opened, or ended right away.
 constexpr Micros kReopenPause = std::chrono::seconds(1);
 
-// Larger writes fail as a lost connection at the servers' limit of about 1 MB, again and again.
-constexpr std::size_t kMostWrites = 200;
-constexpr std::size_t kMostBytes = 256 * 1024;
-
 // What is wrong with a request, or nothing.
 std::string Fault(const TreeRequest& request) {
   const auto relative = [](const std::string& path) { return !path.starts_with('/'); };
@@ -26,13 +22,11 @@ std::string Fault(const TreeRequest& request) {
     return relative(request.path) ? "the path does not begin with '/'" : "";
   }
   if (request.writes.empty()) return "there is nothing to write";
-  std::size_t bytes = 0;
   for (const TreeWrite& write : request.writes) {
     if (relative(write.path)) return "a path does not begin with '/'";
-    bytes += write.data.size();
   }
   if (request.writes.size() > kMostWrites) return "more than " + std::to_string(kMostWrites) + " writes";
-  if (bytes > kMostBytes) return "more than " + std::to_string(kMostBytes) + " bytes";
+  if (BytesOf(request.writes) > kMostBytes) return "more than " + std::to_string(kMostBytes) + " bytes";
   return "";
 }
 

@@ -28,7 +28,7 @@ TEST(DocumentsTest, WhatCannotBeReadIsSaid) {
   EXPECT_THAT(ReadWorker(R"({"weight":0})").error().message, HasSubstr("'weight'"));
   EXPECT_THAT(ReadWorker(R"({"load_balance":"3-1"})").error().message, HasSubstr("'load_balance'"));
   EXPECT_THAT(ReadAssign(R"({"slices":[1]})").error().message, HasSubstr("'slices'"));
-  EXPECT_THAT(ReadExpect(R"({"seconds":100000})").error().message, HasSubstr("'seconds'"));
+  EXPECT_THAT(ReadExpect(R"({"seconds":"long"})").error().message, HasSubstr("'seconds'"));
 }
 
 TEST(DocumentsTest, AnAssignmentAndATermAreReadBack) {
@@ -48,6 +48,7 @@ TEST(DocumentsTest, WhatTheLeaderTellsOfThePlanIsReadBack) {
                           {"main/tasks/7@mail"},
                           {"main: typo"},
                           {"shard east can't be read"},
+                          1,
                           {{"w2", "2026-11-20T18:00:15Z"}}};
   EXPECT_EQ(*ReadPlan(ToText(plan)), plan);
   EXPECT_THAT(ReadPlan(R"({"holding":"yes"})").error().message, HasSubstr("'holding' has a wrong type"));
@@ -73,6 +74,14 @@ TEST(DocumentsTest, AWorkerThatLimitsLeaveNothingIsReadBack) {
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->load_balance, std::vector<std::uint32_t>());
   EXPECT_EQ(read->handlers, std::vector<std::string>());
+}
+
+TEST(DocumentsTest, AnExpectationIsNeverLongerThanADay) {
+  EXPECT_EQ(ReadExpect(R"({"seconds":86401})")->seconds, 86400u);
+  EXPECT_EQ(ReadExpect(R"({"seconds":9999999999})")->seconds, 86400u);
+  EXPECT_EQ(ReadExpect(R"({"seconds":-1})")->seconds, 0u);
+  EXPECT_EQ(ReadExpect("{}")->seconds, 60u);
+  EXPECT_FALSE(ReadExpect(R"({"seconds":"1d"})"));
 }
 
 }  // namespace

@@ -73,6 +73,42 @@ class LeaderTest : public testing::Test {
   int lives_ = 0;
 };
 
+TEST_F(LeaderTest, AFullMultiAndVeryManyOnProbationAreWrittenAllTheSame) {
+  Start("w1");
+  const auto come = [&](int life) {
+    for (int i = 0; i < 1000; ++i) {
+      const std::string id = "worker-with-a-name-that-is-rather-long-" + std::to_string(i);
+      room_.Put("/workers/" + id, ToText(WorkerDocument{.incarnation = std::to_string(life)}));
+    }
+    ASSERT_TRUE(room_.Settle());
+  };
+  come(1);
+  come(2);  // each has ended without a word
+  const std::string shard(48, 's');
+  SetTables({{shard, std::string(48, 't'), 8000}});
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_EQ(Count("w1"), 8000u);
+  const auto plan = ReadPlan(room_.Data("/plan"));
+  EXPECT_EQ(plan->slices, 8000u);
+  EXPECT_EQ(plan->on_probation, 1000u);
+  EXPECT_EQ(plan->probation.size(), 100u);
+}
+
+TEST_F(LeaderTest, AnAnnouncementThatWasMadeAnewIsNotTakenForTheOneThatIsOver) {
+  Start("w1");
+  Start("w2");
+  room_.Put("/control/expect/w1", R"({"seconds":5})");
+  ASSERT_TRUE(room_.Settle());
+  room_.LoseNews(true);  // the leader is about to remove it, and somebody extends it
+  room_.Put("/control/expect/w1", R"({"seconds":3600})");
+  ASSERT_TRUE(room_.Pass(seconds(6)));
+  room_.LoseNews(false);
+  ASSERT_TRUE(room_.Has("/control/expect/w1"));
+  Kill("w1");
+  Quiet();
+  EXPECT_EQ(ReadAssign(room_.Data("/assign/w1"))->slices.size(), 64u);
+}
+
 TEST_F(LeaderTest, TellsWhichTypesNobodyRuns) {
   Start("w1");
   facts_.unrunnable = {"main: mail"};
@@ -370,7 +406,7 @@ TEST_F(LeaderTest, WhatWasSetWithoutMillraceConfigIsNotedInTheHistory) {
   EXPECT_FALSE(room_.Has("/history/engine"));  // as the cluster was made
   room_.Put("/config/engine", R"({"poll":"1s"})");
   ASSERT_TRUE(room_.Settle());
-  const auto noted = ReadChange("0000000001", room_.Data("/history/engine/0000000001"));
+  const auto noted = *ReadChange("0000000001", room_.Data("/history/engine/0000000001"));
   EXPECT_EQ(noted.version, 1);
   EXPECT_EQ(noted.text, R"({"poll":"1s"})");
   EXPECT_EQ(noted.by, kUnknownAuthor);
@@ -378,7 +414,7 @@ TEST_F(LeaderTest, WhatWasSetWithoutMillraceConfigIsNotedInTheHistory) {
   room_.Write({{TreeWrite::Kind::Set, "/config/engine", "{}"},
                NoteChange("engine", {2, "", "ann", "{}"}, {"0000000001"}).front()});
   ASSERT_TRUE(room_.Settle());
-  EXPECT_EQ(ReadChange("0000000002", room_.Data("/history/engine/0000000002")).by, "ann");
+  EXPECT_EQ(ReadChange("0000000002", room_.Data("/history/engine/0000000002"))->by, "ann");
 }
 
 TEST_F(LeaderTest, AHistoryThatCanNotBeWrittenHoldsUpNothing) {

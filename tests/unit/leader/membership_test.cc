@@ -34,7 +34,8 @@ class MembershipTest : public testing::Test {
     Go(id);
   }
   void Announce(const std::string& id, std::uint32_t for_seconds = 60) {
-    view_.expected[id] = ExpectDocument{view_.present[id].incarnation, for_seconds};
+    const std::int32_t version = view_.expected.contains(id) ? view_.expected[id].version + 1 : 0;
+    view_.expected[id] = {{view_.present[id].incarnation, for_seconds}, 1, version};
     Look();
   }
   void Look() { membership_.Observe(view_, now_); }
@@ -126,6 +127,20 @@ TEST_F(MembershipTest, AnExpectedRestartThatDoesNotComeBackIsGone) {
   EXPECT_THAT(membership_.EndedExpectations(now_), testing::ElementsAre("w1"));
 }
 
+TEST_F(MembershipTest, AnAnnouncementThatIsMadeAnewCountsAnew) {
+  ComeAll({"w1", "w2"});
+  Announce("w1", 30);
+  const WorkerDocument life = view_.present["w1"];
+  Go("w1");
+  Pass(seconds(20));
+  view_.expected["w1"] = {{life.incarnation, 30}, 1, 1};
+  Look();
+  Pass(seconds(29));
+  EXPECT_EQ(Role("w1"), MemberRole::Kept);
+  Pass(seconds(1));
+  EXPECT_EQ(Role("w1"), MemberRole::Gone);
+}
+
 TEST_F(MembershipTest, AnAnnouncedRestartThatWasNeverMadeIsForgotten) {
   Come("w1");
   Announce("w1", 30);
@@ -136,7 +151,7 @@ TEST_F(MembershipTest, AnAnnouncedRestartThatWasNeverMadeIsForgotten) {
 }
 
 TEST_F(MembershipTest, AnAnnouncementForAnUnknownWorkerEnds) {
-  view_.expected["nobody"] = ExpectDocument{.seconds = 10};
+  view_.expected["nobody"] = {{.seconds = 10}};
   Look();
   Pass(seconds(10));
   EXPECT_THAT(membership_.EndedExpectations(now_), testing::ElementsAre("nobody"));
