@@ -69,6 +69,11 @@ void AddRestarts(CLI::App& cluster, Chosen& chosen) {
              "  millrace cluster proceed", nullptr, RunClusterProceed);
 }
 
+void AddProtect(CLI::App& cluster, Chosen& chosen) {
+  AddControl(cluster, chosen, "protect", "Close a cluster that was made without --zk-auth-file",
+             "  millrace cluster protect --zk-auth-file /etc/millrace/zk", nullptr, RunClusterProtect);
+}
+
 void AddPauses(CLI::App& cluster, Chosen& chosen) {
   const Control pause =
       AddControl(cluster, chosen, "pause", "The red button: start nothing more of this, on any worker",
@@ -107,6 +112,7 @@ void AddClusterCommands(CLI::App& root, Chosen& chosen) {
   AddRestarts(*cluster, chosen);
   AddPauses(*cluster, chosen);
   AddLimit(*cluster, chosen);
+  AddProtect(*cluster, chosen);
 }
 
 }  // namespace millrace

@@ -132,6 +132,7 @@ Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options);
 Result<ExitCode> RunClusterPause(const ClusterControlOptions& options);
 Result<ExitCode> RunClusterResume(const ClusterControlOptions& options);
 Result<ExitCode> RunClusterProceed(const ClusterControlOptions& options);
+Result<ExitCode> RunClusterProtect(const ClusterControlOptions& options);
 
 struct ClusterLimitOptions {
   CommonFlags common;

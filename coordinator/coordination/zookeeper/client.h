@@ -60,6 +60,10 @@ class ZookeeperClient {
   // Blocks until the reply, or until `deadline`: then Lost, and the request may still be carried out, but
   // before any later one.
   TreeReply Await(const Sent& sent, BootTime deadline);
+  // Whether others than this digest's owner may change the node.
+  TreeReply ReadAccess(const std::string& path, bool& open, BootTime deadline);
+  // From now on the node is for this client's digest alone.
+  TreeReply CloseAccess(const std::string& path, BootTime deadline);
   // Asks the ensemble's leader for a sign, and brings the server at hand up to date with it: what is read
   // afterwards is no older than this call.
   TreeReply Sync(BootTime deadline);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <utility>
 
 #include "coordinator/coordination/zookeeper/call.h"
@@ -65,6 +66,20 @@ struct ZookeeperClient::Callbacks {
     call.client->Finish(call, code, std::move(reply));
   }
 
+  static void OnAccess(int code, ACL_vector* list, Stat*, const void* data) {
+    Call& call = CallOf(data);
+    const auto for_all = [](const ACL& entry) {
+      return std::strcmp(entry.id.scheme, "world") == 0 && (entry.perms & ~ZOO_PERM_READ) != 0;
+    };
+    call.open = code == ZOK && std::any_of(list->data, list->data + list->count, for_all);
+    call.client->Finish(call, code, {});
+  }
+
+  static void OnDone(int code, const void* data) {
+    Call& call = CallOf(data);
+    call.client->Finish(call, code, {});
+  }
+
   static void OnSync(int code, const char*, const void* data) {
     Call& call = CallOf(data);
     call.client->Finish(call, code, {});
@@ -119,6 +134,23 @@ ZookeeperClient::Sent ZookeeperClient::Write(const std::vector<TreeWrite>& write
   call.results.resize(writes.size());
   return {&call, zoo_amulti(handle_, static_cast<int>(operations.size()), operations.data(),
                             call.results.data(), Callbacks::OnWritten, &call)};
+}
+
+TreeReply ZookeeperClient::ReadAccess(const std::string& path, bool& open, BootTime deadline) {
+  Call& call = NewCall(false);
+  TreeReply reply =
+      Await({&call, zoo_aget_acl(handle_, Absolute(path).c_str(), Callbacks::OnAccess, &call)}, deadline);
+  // An answered call stays until the next one.
+  MutexLock lock(mutex_);
+  if (reply.status == TreeStatus::Ok) open = call.open;
+  return reply;
+}
+
+TreeReply ZookeeperClient::CloseAccess(const std::string& path, BootTime deadline) {
+  Call& call = NewCall(true);
+  return Await({&call, zoo_aset_acl(handle_, Absolute(path).c_str(), -1, &ZOO_CREATOR_ALL_ACL,
+                                    Callbacks::OnDone, &call)},
+               deadline);
 }
 
 TreeReply ZookeeperClient::Sync(BootTime deadline) { return Await(SendSync(true), deadline); }

@@ -54,25 +54,91 @@ class Preparation {
 
   Status MakeAll() {
     if (Status there = FindChroot(); !there) return there;
-    const std::string base = "/millrace/" + options_.cluster;
     if (auto made = Make("/millrace", ""); !made) return made;
-    if (auto made = Make(base, ""); !made) return made;
+    if (auto made = Make(base_, ""); !made) return made;
     for (const FixedNode& node : kFixedNodes) {
-      if (auto made = Make(base + std::string(node.path), std::string(node.data)); !made) return made;
+      if (auto made = Make(base_ + std::string(node.path), std::string(node.data)); !made) return made;
     }
-    return {};
+    return CheckClosed();
   }
 
   Status Find() {
     if (Status there = FindChroot(); !there) return there;
-    const TreeReply cluster = Ask({.kind = TreeRequest::Kind::Get, .path = "/millrace/" + options_.cluster});
-    if (cluster.status == TreeStatus::Ok) return {};
+    const TreeReply cluster = Ask({.kind = TreeRequest::Kind::Get, .path = base_});
+    if (cluster.status == TreeStatus::Ok) return CheckClosed();
     if (cluster.status != TreeStatus::NotFound) return Refused(cluster);
     const TreeReply known = Ask({.kind = TreeRequest::Kind::List, .path = "/millrace"});
     return known.children.empty() ? MakeAll() : ClusterIsMissing(known.children);
   }
 
+  // The cluster's own node comes last: as long as it is open, there is still something to do.
+  Result<Protection> Protect() {
+    if (Status there = FindChroot(); !there) return Fail(there.error());
+    const TreeReply cluster = Ask({.kind = TreeRequest::Kind::List, .path = base_});
+    if (cluster.status == TreeStatus::NotFound) {
+      return Fail(
+          ClusterIsMissing(Ask({.kind = TreeRequest::Kind::List, .path = "/millrace"}).children).error());
+    }
+    if (cluster.status != TreeStatus::Ok) return Fail(Refused(cluster).error());
+    Protection done;
+    for (const std::string& name : cluster.children) {
+      if (Status closed = CloseAll(base_ + "/" + name, done); !closed) return Fail(closed.error());
+    }
+    if (Status closed = Close(base_, done); !closed) return Fail(closed.error());
+    return done;
+  }
+
  private:
+  // A digest that everybody can go around protects nothing.
+  Status CheckClosed() {
+    if (settings_.digest.empty()) return {};
+    if (Status closed = CheckClosed(base_); !closed) return closed;
+    for (const FixedNode& node : kFixedNodes) {
+      if (Status closed = CheckClosed(base_ + std::string(node.path)); !closed) return closed;
+    }
+    return {};
+  }
+
+  Status CheckClosed(const std::string& path) {
+    bool open = false;
+    const TreeReply reply = Until([&] { return session_.ReadAccess(path, open); });
+    if (reply.status == TreeStatus::NotFound) return {};
+    if (reply.status != TreeStatus::Ok) return Refused(reply);
+    if (!open) return {};
+    return Fail(ErrorCode::Invalid,
+                "the cluster " + options_.cluster + " in ZooKeeper at " + options_.servers +
+                    " was made without a digest, so that everybody may change it (" + path +
+                    "): close it with millrace cluster protect --zk-auth-file " + options_.auth_file);
+  }
+
+  // A parent before its children: then nobody makes open ones any more.
+  Status CloseAll(const std::string& path, Protection& done) {
+    if (Status closed = Close(path, done); !closed) return closed;
+    const TreeReply below = Ask({.kind = TreeRequest::Kind::List, .path = path});
+    if (below.status == TreeStatus::NotFound) return {};
+    if (below.status != TreeStatus::Ok) return Refused(below);
+    for (const std::string& name : below.children) {
+      if (Status closed = CloseAll(path + "/" + name, done); !closed) return closed;
+    }
+    return {};
+  }
+
+  Status Close(const std::string& path, Protection& done) {
+    bool open = false;
+    TreeReply reply = Until([&] { return session_.ReadAccess(path, open); });
+    if (reply.status == TreeStatus::NotFound) return {};
+    if (reply.status != TreeStatus::Ok) return Refused(reply);
+    ++done.nodes;
+    if (!open) return {};
+    reply = Until([&] { return session_.CloseAccess(path); });
+    if (reply.status == TreeStatus::NotFound) return {};
+    if (reply.status != TreeStatus::Ok) return Refused(reply);
+    ++done.closed;
+    const std::string workers = base_ + "/workers/";
+    if (path.starts_with(workers)) done.without_digest.push_back(path.substr(workers.size()));
+    return {};
+  }
+
   Status FindChroot() {
     const TreeReply chroot = Ask({.kind = TreeRequest::Kind::Get, .path = "/"});
     if (chroot.status == TreeStatus::NotFound) return ChrootIsMissing();
@@ -91,10 +157,15 @@ class Preparation {
     return Refused(made);
   }
 
-  // Asks until there is an answer, or the limit has passed.
   TreeReply Ask(const TreeRequest& request) {
+    return Until([&] { return session_.Perform(request); });
+  }
+
+  // Asks until there is an answer, or the limit has passed.
+  template <class Question>
+  TreeReply Until(Question question) {
     while (true) {
-      TreeReply reply = session_.Perform(request);
+      TreeReply reply = question();
       const bool answered = reply.status != TreeStatus::Lost && reply.status != TreeStatus::Expired;
       const Micros left = deadline_ - BootClock::now();
       if (answered || left <= Micros(0)) return reply;
@@ -134,6 +205,7 @@ class Preparation {
   }
 
   const ZookeeperOptions& options_;
+  const std::string base_ = "/millrace/" + options_.cluster;
   const Settings& settings_;
   const Micros limit_;
   const BootTime deadline_;
@@ -156,6 +228,16 @@ Status PrepareZookeeper(const ZookeeperOptions& options, Micros limit) {
   const auto settings = Check(options);
   if (!settings) return Fail(settings.error());
   return Preparation(options, *settings, limit).MakeAll();
+}
+
+Result<Protection> ProtectZookeeper(const ZookeeperOptions& options, Micros limit) {
+  if (options.auth_file.empty()) {
+    return Fail(ErrorCode::Invalid,
+                "name the file with the digest that the cluster's nodes are to be for: --zk-auth-file FILE");
+  }
+  const auto settings = Check(options);
+  if (!settings) return Fail(settings.error());
+  return Preparation(options, *settings, limit).Protect();
 }
 
 Status FindCluster(const ZookeeperOptions& options, Micros limit) {

@@ -76,6 +76,21 @@ std::vector<TreeReply> ZookeeperSession::PerformAll(const std::vector<TreeReques
   return replies;
 }
 
+TreeReply ZookeeperSession::ReadAccess(const std::string& path, bool& open) {
+  const std::optional<TreeReply> unusable = Unusable();
+  TreeReply reply =
+      unusable ? *unusable : client_->ReadAccess(path, open, BootClock::now() + client_->timeout());
+  if (reply.status != TreeStatus::Ok) reply.message = "read the access list of " + path;
+  return reply;
+}
+
+TreeReply ZookeeperSession::CloseAccess(const std::string& path) {
+  const std::optional<TreeReply> unusable = Unusable();
+  TreeReply reply = unusable ? *unusable : client_->CloseAccess(path, BootClock::now() + client_->timeout());
+  if (reply.status != TreeStatus::Ok) reply.message = "set the access list of " + path;
+  return reply;
+}
+
 std::optional<TreeReply> ZookeeperSession::Unusable() const {
   if (client_ == nullptr) return TreeReply{.message = "no session yet"};
   if (client_->state() == State::Ended) return TreeReply{.status = TreeStatus::Expired};

@@ -19,6 +19,9 @@ class ZookeeperSession final : public TreeSession {
   std::vector<TreeReply> PerformAll(const std::vector<TreeRequest>& requests) override;
   std::optional<TreeEvent> WaitEvent(Micros limit) override;
   void Interrupt() override { events_.Interrupt(); }
+  // Who may do what with a node is this adapter's own matter. See ZookeeperClient.
+  TreeReply ReadAccess(const std::string& path, bool& open);
+  TreeReply CloseAccess(const std::string& path);
   BootTime LastContact() const override;
   Micros Timeout() const override;
 

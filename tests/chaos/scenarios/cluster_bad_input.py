@@ -20,6 +20,7 @@ def run(s):
     load = OfferedLoad(s.db, s.size(100, 300))
     addresses(s)
     digests(s, cluster)
+    open_cluster(s, cluster)
     id_in_use(s, cluster)
     rubbish_assigned(s, cluster)
     other_versions(s, cluster)
@@ -55,6 +56,20 @@ def digests(s, cluster):
     refused(s, "wrong digest", s.start_worker("w9", arguments=(*guarded, "--zk-auth-file", theirs)), 2,
             ("digest", theirs))
     refused(s, "no digest", s.start_worker("w9", arguments=guarded), 2, ("digest", "--zk-auth-file"))
+
+
+def open_cluster(s, cluster):
+    """A cluster that was made without a digest, and is given one later."""
+    cluster.tree.create("/opened")
+    opened = ("--zk", f"{s.zookeeper.address}/opened")
+    auth = ("--zk-auth-file", digest_file(s, "late"))
+    s.millrace("config", "set", "engine.poll", "200ms", *opened)
+    refused(s, "a digest for an open cluster", s.start_worker("w9", arguments=(*opened, *auth)), 2,
+            ("cluster protect", "everybody"))
+    s.millrace("cluster", "protect", *opened, *auth)
+    refused(s, "no digest after that", s.start_worker("w9", arguments=opened), 2, ("digest", "--zk-auth-file"))
+    s.check("and with the digest it is as it was", s.millrace("config", "get", "engine.poll", *opened, *auth).strip(),
+            "200ms" in s.millrace("config", "get", "engine.poll", *opened, *auth))
 
 
 def digest_file(s, name):

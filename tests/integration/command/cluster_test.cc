@@ -1,6 +1,8 @@
 // The commands of a cluster, on nodes that the tests write as workers and people would.
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "coordinator/coordination/zookeeper/zookeeper.h"
 #include "framework/base/random.h"
 #include "tests/integration/command/command_fixture.h"
@@ -43,17 +45,18 @@ class ClusterCommandTest : public CommandTest {
   void Type(TreeWrite write) {
     EXPECT_EQ(session_->Perform(millrace::Write({std::move(write)})).status, TreeStatus::Ok);
   }
+  TreeNode Look(const std::string& path) { return session_->Perform(Get(path)).node; }
   // A worker that is there, with these task types.
   void Register(const std::string& id, const std::string& types) {
     Type(CreateEphemeral("/workers/" + id, R"({"incarnation":")" + id + R"(.1","handlers":)" + types + "}"));
   }
 
- private:
   std::string Store() const {
     const StoreUrl& url = database_.url();
     return "mysql://" + url.user + "@" + url.host + ":" + std::to_string(url.port) + "/" + url.database;
   }
 
+ private:
   const std::string cluster_ = "t" + Random::FromSystem().Hex(12);
   TestDatabase database_;
   std::unique_ptr<TreeSession> session_;
@@ -84,6 +87,65 @@ TEST_F(ClusterCommandTest, WhatIsNotPausedIsNotResumed) {
   EXPECT_THAT(other.output, HasSubstr("'handler:noop' was not paused; paused: cluster"));
   EXPECT_THAT(Ask("cluster resume cluster").output, HasSubstr("resumed: cluster\n"));
   EXPECT_THAT(Ask("cluster resume cluster").output, HasSubstr("nothing is paused"));
+}
+
+TEST_F(ClusterCommandTest, APauseIsMadeThoughItsFolderHasVanished) {
+  for (const char* path :
+       {"/control/pause", "/control/limits", "/control/expect", "/control/drain", "/control"})
+    Type(Remove(path));
+  const ProcessResult paused = Ask("cluster pause cluster");
+  EXPECT_EQ(paused.exit_code, 0) << paused.output;
+  EXPECT_THAT(Ask("cluster status").output, HasSubstr("! paused: cluster\n"));
+}
+
+TEST_F(ClusterCommandTest, AnExpectationIsForADayAtMostAndCanBeExtended) {
+  Register("w1", R"(["noop"])");
+  for (const char* wrong : {"25h", "0s"}) {
+    const ProcessResult refused = Ask("cluster expect w1 --for " + std::string(wrong));
+    EXPECT_EQ(refused.exit_code, 2) << refused.output;
+    EXPECT_THAT(refused.output, HasSubstr("at most 1d"));
+  }
+  EXPECT_EQ(Ask("cluster expect w1 --for 30s").exit_code, 0);
+  EXPECT_EQ(Ask("cluster expect w1 --for 24h").exit_code, 0);
+  const TreeNode node = Look("/control/expect/w1");
+  EXPECT_THAT(node.data, HasSubstr("86400"));
+  EXPECT_EQ(node.version, 1);  // there was no moment without it
+}
+
+TEST_F(ClusterCommandTest, ARollbackGoesFurtherBackEachTimeWhateverAPersonPutIntoTheHistory) {
+  EXPECT_EQ(Ask("config set engine.poll 100ms").exit_code, 0);
+  EXPECT_EQ(Ask("config set engine.poll 900ms").exit_code, 0);
+  Type(Create("/history/engine/notes", "by hand"));
+  EXPECT_THAT(Ask("config rollback engine").output, HasSubstr("now version 3, with the text of version 1"));
+  EXPECT_THAT(Ask("config get engine.poll").output, HasSubstr("100ms"));
+  EXPECT_THAT(Ask("config rollback engine").output, HasSubstr("now version 4, with the text of version 0"));
+  const ProcessResult none = Ask("config rollback engine");
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.output, HasSubstr("no earlier version"));
+  EXPECT_EQ(Ask("config set engine ''").exit_code, 2);
+}
+
+TEST_F(ClusterCommandTest, ConfigIsSetOnlyIfItIsAsItWas) {
+  EXPECT_THAT(Ask("config get engine").output, HasSubstr("config/engine is version 0"));
+  EXPECT_EQ(Ask("config set engine.poll 100ms --if-version 0").exit_code, 0);
+  const ProcessResult late = Ask("config set engine.poll 200ms --if-version 0");
+  EXPECT_EQ(late.exit_code, 4);
+  EXPECT_THAT(late.output, HasSubstr("config/engine is version 1 and not version 0"));
+  EXPECT_THAT(Ask("config get engine.poll").output, HasSubstr("100ms"));
+}
+
+TEST_F(ClusterCommandTest, ShardsOfTheClusterGoBeforeAStoreOfTheEnvironment) {
+  EXPECT_EQ(Ask("submit --handler noop --params {}").exit_code, 0);
+  std::ofstream(folder_ + "/shards.json") << R"({"east":{"url":")" + Store() + "\"}}";
+  EXPECT_EQ(Ask("config set shards @shards.json").exit_code, 0);
+  const ProcessResult listed = Ask("task list");
+  EXPECT_THAT(listed.output, AllOf(HasSubstr("east/tasks/1"), HasSubstr("MILLRACE_STORE"),
+                                   HasSubstr("is ignored: config/shards")));
+  EXPECT_THAT(Ask("task list --store " + Store()).output, HasSubstr("main/tasks/1"));
+  std::ofstream(folder_ + "/shards.json") << R"({"east":{"url":"sqlite:a.db"}})";
+  const ProcessResult refused = Ask("config set shards @shards.json");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("SQLite files are for millrace run"));
 }
 
 TEST_F(ClusterCommandTest, TaskWhySeesWhatStandsInZookeeperAlone) {

@@ -31,6 +31,12 @@ class OpenTest : public ZookeeperTest {
     options.auth_file = auth_file;
     return options;
   }
+  // In a chroot of this test's own: /millrace belongs to whoever made it.
+  ZookeeperOptions Apart(const std::string& auth_file = "") const {
+    ZookeeperOptions options = Here(auth_file);
+    options.servers += "/" + cluster_;
+    return options;
+  }
   std::string AuthFile(const std::string& content, mode_t mode = 0600) {
     files_.push_back(testing::TempDir() + "zk-auth-" + Random::FromSystem().Hex(12));
     std::ofstream(files_.back()) << content;
@@ -109,11 +115,7 @@ TEST_F(OpenTest, WhatIsNoAddressOrNameOrTimeIsRefused) {
 
 TEST_F(OpenTest, ADigestKeepsOthersOutAndLetsItsOwnIn) {
   MakeByHand("/" + cluster_);
-  const auto with = [&](const std::string& file) {
-    ZookeeperOptions options = Here(file);
-    options.servers += "/" + cluster_;
-    return options;
-  };
+  const auto with = [&](const std::string& file) { return Apart(file); };
   const std::string own = AuthFile("millrace:secret\n");
   auto session = Connect(with(own));
   auto colleague = Connect(with(AuthFile("millrace:secret")));
@@ -132,6 +134,39 @@ TEST_F(OpenTest, ADigestKeepsOthersOutAndLetsItsOwnIn) {
   EXPECT_EQ(refused.status, TreeStatus::Denied);
   EXPECT_THAT(refused.message, HasSubstr("set /epoch"));
   EXPECT_THAT(refused.message, Not(HasSubstr("guess")));
+}
+
+TEST_F(OpenTest, AClusterThatWasMadeOpenIsRefusedWithADigestUntilItIsProtected) {
+  MakeByHand("/" + cluster_);
+  auto stranger = Connect(Apart());
+  for (const char* path : {"/assign/w1", "/assign/w1/1", "/config/by hand"})
+    ASSERT_EQ(stranger->Perform(Write({Create(path, "x")})).status, TreeStatus::Ok);
+  ASSERT_EQ(stranger->Perform(Write({Create("/workers/w1", "x")})).status, TreeStatus::Ok);
+  const ZookeeperOptions ours = Apart(AuthFile("millrace:secret"));
+  ExpectInvalid(PrepareZookeeper(ours, kSoon), "millrace cluster protect --zk-auth-file " + ours.auth_file);
+  ExpectInvalid(FindCluster(ours, kSoon), "millrace cluster protect");
+
+  const auto done = ProtectZookeeper(ours, kSoon);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->nodes, kFixedNodes.size() + 5);
+  EXPECT_EQ(done->closed, done->nodes);
+  EXPECT_EQ(done->without_digest, std::vector<std::string>{"w1"});
+  EXPECT_TRUE(PrepareZookeeper(ours, kSoon));
+  for (const char* path : {"/", "/epoch", "/assign/w1/1", "/workers/w1"})
+    EXPECT_EQ(stranger->Perform(Get(path)).status, TreeStatus::Denied) << path;
+  auto session = Connect(ours);
+  EXPECT_EQ(session->Perform(Get("/assign/w1/1")).node.data, "x");
+  EXPECT_EQ(ProtectZookeeper(ours, kSoon)->closed, 0u);
+}
+
+TEST_F(OpenTest, AClusterOfAnotherDigestOrNoneAtAllCanNotBeProtected) {
+  MakeByHand("/" + cluster_);
+  const ZookeeperOptions ours = Apart(AuthFile("millrace:secret"));
+  EXPECT_THAT(ProtectZookeeper(ours, kSoon).error().message, HasSubstr("there is no cluster"));
+  auto session = Connect(ours);
+  EXPECT_THAT(ProtectZookeeper(Apart(AuthFile("millrace:guess")), kSoon).error().message,
+              HasSubstr("another digest"));
+  EXPECT_THAT(ProtectZookeeper(Apart(), kSoon).error().message, HasSubstr("--zk-auth-file"));
 }
 
 TEST_F(OpenTest, AnAuthFileThatOthersCanReadOrThatHoldsNoDigestIsRefused) {
