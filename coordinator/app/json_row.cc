@@ -85,6 +85,8 @@ bool IsTooDeep(std::string_view text) {
 Result<ordered_json> ParseJson(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF"))
     return Fail(ErrorCode::Invalid, "this is not JSON: it begins with a byte order mark; take it out");
+  if (text.find('\0') != std::string_view::npos)  // the parser takes it for the end
+    return Fail(ErrorCode::Invalid, "this is not JSON: it holds a NUL byte");
   if (IsTooDeep(text))
     return Fail(ErrorCode::Invalid, "the JSON is nested more than 100 levels deep; make it flatter");
   try {

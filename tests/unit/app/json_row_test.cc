@@ -57,11 +57,12 @@ TEST(JsonRowTest, AKeyColumnIsAMemberOfTheParams) {
   EXPECT_THAT(LineToTask(R"({"id":null})", {}, "id").error().message, HasSubstr("no 'id'"));
 }
 
-TEST(JsonRowTest, DepthAndAByteOrderMarkAreRefused) {
+TEST(JsonRowTest, DepthAByteOrderMarkAndWhatFollowsANulAreRefused) {
   const auto nested = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
   EXPECT_TRUE(CheckJson(nested(100)).has_value());
   EXPECT_TRUE(CheckJson("[\"" + std::string(200, '[') + "\\\"[\"]").has_value());
-  for (const std::string& text : {nested(101), nested(30'000), std::string("\xEF\xBB\xBF{}")}) {
+  for (const std::string& text :
+       {nested(101), nested(30'000), std::string("\xEF\xBB\xBF{}"), std::string("4\0x", 3)}) {
     ASSERT_FALSE(CheckJson(text).has_value());
     EXPECT_EQ(CheckJson(text).error().code, ErrorCode::Invalid);
   }
