@@ -72,7 +72,7 @@ Result<TaskKey> MysqlTaskDesk::Find(const std::string& table, const std::string&
   Status read = session_.Query("SELECT task_table,task_id FROM tasks_keys WHERE biz_key=" + Quote(key) +
                                    by_handler + " ORDER BY entered_at DESC LIMIT 1",
                                [&](const Row& row) {
-                                 found = TaskKey{row.Text(1), row.Number(2)};
+                                 if (IsTableName(row.Text(1))) found = TaskKey{row.Text(1), row.Number(2)};
                                });
   if (!read) return Fail(read.error());
   if (found) return *found;

@@ -91,6 +91,7 @@ Result<std::vector<TaskKey>> Present(Session& session, const std::vector<TaskKey
   for (const TaskKey& key : tasks) tables[key.table].push_back(key.id);
   std::vector<TaskKey> present;
   for (const auto& [table, ids] : tables) {
+    if (!IsTableName(table)) continue;  // there is none of this name, so its tasks are in no pool
     const std::string list = List(Sorted(ids));
     std::string sql;
     for (const char* pool : {"", "_done", "_failed"}) {

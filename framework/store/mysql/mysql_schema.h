@@ -29,4 +29,7 @@ class MysqlSchemaStore final : public SchemaStore {
   Session session_;
 };
 
+// `millrace_schema` names a table that may not stand in SQL.
+Error NoTableName(const Session& session, const std::string& name);
+
 }  // namespace millrace::mysql

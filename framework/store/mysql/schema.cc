@@ -51,6 +51,11 @@ Status MysqlSchemaStore::Apply(const SchemaSpec& spec) {
   return {};
 }
 
+Error NoTableName(const Session& session, const std::string& name) {
+  return {ErrorCode::Invalid, session.where() + ": millrace_schema names a table '" + Shorten(name, 60) +
+                                  "', which can't be one of tasks: remove its row"};
+}
+
 Result<std::vector<TableInfo>> MysqlSchemaStore::ReadTables() {
   std::vector<TableInfo> tables;
   std::uint32_t version = 0;
@@ -63,6 +68,9 @@ Result<std::vector<TableInfo>> MysqlSchemaStore::ReadTables() {
                                  }
                                });
   if (!read && session_.last_code() != kNoSuchTable) return Fail(read.error());
+  for (const TableInfo& info : tables) {
+    if (!IsTableName(info.table)) return Fail(NoTableName(session_, info.table));
+  }
   if (tables.empty()) {
     return Fail(ErrorCode::NotFound,
                 session_.where() + ": there are no task tables: run `millrace schema apply`");

@@ -59,6 +59,9 @@ Result<std::uint32_t> MysqlSchemaStore::Upgrade() {
                                   behind.push_back(row.Text(1));
                               });
   if (!read && session.last_code() != kNoSuchTable) return Fail(read.error());
+  for (const std::string& table : behind) {
+    if (!IsTableName(table)) return Fail(NoTableName(session, table));
+  }
   if (version == 0) {
     return Fail(ErrorCode::NotFound,
                 session.where() + ": there are no task tables: run `millrace schema apply`");

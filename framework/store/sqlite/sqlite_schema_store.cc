@@ -122,6 +122,10 @@ Result<std::vector<TableInfo>> SqliteSchemaStore::ReadTables() {
   std::vector<TableInfo> tables;
   while (rows.Next()) tables.push_back({rows.Text(0), rows.Number(1)});
   if (rows.error()) return Fail(*rows.error());
+  for (const TableInfo& info : tables) {
+    if (Status named = CheckTable(info.table); !named)
+      return Fail(ErrorCode::Invalid, db_.path() + ": millrace_schema: " + named.error().message);
+  }
   return tables;
 }
 

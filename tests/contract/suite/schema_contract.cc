@@ -20,6 +20,20 @@ TEST_P(StoreContract, AnotherNumberOfSlicesIsRefused) {
   EXPECT_EQ(other.error().code, ErrorCode::Conflict);
 }
 
+TEST_P(SqlStoreContract, WhatIsNoTableNameIsNotPutIntoSql) {
+  auto client = sql().NewClient();
+  ASSERT_TRUE(
+      client->Run("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at) VALUES "
+                  "('noop','k','tasks; DROP TABLE tasks',1,'2026-01-01 00:00:00.000000')"));
+  EXPECT_EQ(desk().Find("tasks", "noop", "k").error().code, ErrorCode::NotFound);
+  const Task task = ClaimOne(Add({.biz_key = "k"}));
+  EXPECT_EQ(task.biz_key, "k") << "the entry is void, and the key this task's";
+  ASSERT_TRUE(client->Run("UPDATE millrace_schema SET task_table='tasks x' WHERE task_table='tasks'"));
+  const auto tables = store().OpenSchema()->Tables();
+  ASSERT_FALSE(tables);
+  EXPECT_EQ(tables.error().code, ErrorCode::Invalid) << tables.error().message;
+}
+
 TEST_P(StoreContract, SeveralTablesAreListedAndKeptApart) {
   const auto made = GetParam().make({.tables = 3, .slices = 2});
   ASSERT_NE(made, nullptr);
