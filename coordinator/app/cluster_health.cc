@@ -35,6 +35,35 @@ std::vector<std::string> Texts(const nlohmann::ordered_json& status, const char*
   return texts;
 }
 
+constexpr Micros kToldFor = std::chrono::hours(1);
+
+void AddNodes(const ClusterTree& tree, WallTime now, Lines& lines) {
+  if (!tree.missing.empty()) {
+    lines.push_back(
+        "nodes that always exist are missing: " + Joined(tree.missing) +
+        "; a worker or coordinator that runs makes them again within a second: start one if none does");
+  }
+  for (const MadeAgain& made : tree.made_again) {
+    const auto at = ParseTime(made.at);
+    if (at && now - *at > kToldFor) continue;
+    const bool control = std::any_of(made.nodes.begin(), made.nodes.end(), [](const std::string& node) {
+      return node == "/" || node.starts_with("/control");
+    });
+    lines.push_back("somebody deleted nodes; " + made.by + " made them again" +
+                    (made.at.empty() ? "" : " at " + made.at) + ": " + Joined(made.nodes) +
+                    (control ? "; what operators had set in control/ is gone: set it again" : ""));
+  }
+}
+
+// Slices that are assigned to workers that are there, or to others.
+std::size_t Assigned(const ClusterTree& tree, bool there) {
+  std::size_t slices = 0;
+  for (const auto& [id, document] : tree.assigned) {
+    if (tree.workers.contains(id) == there) slices += document.slices.size();
+  }
+  return slices;
+}
+
 void AddPlan(const PlanDocument& plan, Lines& lines) {
   if (plan.holding) {
     lines.push_back(
@@ -141,9 +170,33 @@ std::string StateOf(const ClusterTree& tree, const std::string& id) {
   return tree.plan.probation.contains(id) ? "probation" : "standby";
 }
 
+std::string Standstill(const ClusterTree& tree) {
+  const bool may_work = std::any_of(tree.workers.begin(), tree.workers.end(), [&](const auto& worker) {
+    return !tree.draining.contains(worker.first);
+  });
+  if (!may_work) return "";
+  const std::size_t owned = Assigned(tree, true);
+  const std::size_t orphans = Assigned(tree, false);
+  if (!IsLed(tree) && (owned == 0 || orphans > 0)) {
+    return "work stands still, since nobody leads: " +
+           (owned == 0 ? std::string("no slice has a worker")
+                       : Count(orphans, "slice has", "slices have") + " no worker that is there") +
+           "; if this lasts, start millrace coordinator, or a worker without --no-coordinate";
+  }
+  if (owned > 0 || tree.plan.unplaceable > 0) return "";
+  return "work stands still, since there is no plan: no slice has a worker; if this lasts, see what the "
+         "leader " +
+         tree.epoch.leader + " says here and in its log, or start it again";
+}
+
 std::vector<std::string> Troubles(const ClusterTree& tree, const ShardStates& shards, WallTime now) {
   Lines lines;
-  if (!IsLed(tree)) lines.push_back("nobody leads: no worker or coordinator stands for it");
+  if (std::string still = Standstill(tree); !still.empty()) {
+    lines.push_back(std::move(still));
+  } else if (!IsLed(tree)) {
+    lines.push_back("nobody leads: no worker or coordinator stands for it");
+  }
+  AddNodes(tree, now, lines);
   AddPlan(tree.plan, lines);
   AddProbations(tree, now, lines);
   AddIdleByLimits(tree, shards, lines);

@@ -30,6 +30,8 @@ bool IsLed(const ClusterTree& tree);
 // working, draining; of one without slices standby or probation; of one that is away restarting, stopped (in
 // good order) or gone.
 std::string StateOf(const ClusterTree& tree, const std::string& id);
+// Why work stands still for want of a leader or a plan, and what to do; empty: it does not.
+std::string Standstill(const ClusterTree& tree);
 // What is not as it should be, one line each, with what to do.
 std::vector<std::string> Troubles(const ClusterTree& tree, const ShardStates& shards, WallTime now);
 

@@ -25,6 +25,12 @@ std::shared_ptr<const Config> BeforeContact(Config config) {
   return std::make_shared<const Config>(std::move(config));
 }
 
+std::string Joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : " ") + name;
+  return text;
+}
+
 void LogMoves(const std::vector<SliceMove>& moves) {
   const auto voluntary =
       std::count_if(moves.begin(), moves.end(), [](const SliceMove& m) { return m.voluntary; });
@@ -81,12 +87,19 @@ ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions option
 
 Status ClusterProcess::Start(Place place) {
   id_ = place.id;
+  works_ = place.works;
   MemberOptions options{place.id, place.document, options_.session_timeout};
   options.registers = place.works;
   options.handlers = place.handlers;
-  Member::Calls calls{[this](const MemberView& view) { Publish(view); }, std::move(place.status),
-                      std::move(place.types),
-                      [this](const Config& config) { return shards_.Served(config); }};
+  Member::Calls calls{
+      [this](const MemberView& view) { Publish(view); },
+      std::move(place.status),
+      std::move(place.types),
+      [this](const Config& config) { return shards_.Served(config); },
+      [](const std::vector<std::string>& nodes) {
+        LogWarning("nodes of the cluster were missing; they are made again", {{"nodes", Joined(nodes)}});
+      },
+      [this] { return clock_.WallNow(); }};
   member_ = std::make_unique<Member>(
       std::move(options), ConfigLayers(settings_.config_text, settings_.config_file, settings_.own_store),
       std::move(calls));
@@ -128,7 +141,24 @@ void ClusterProcess::Publish(const MemberView& view) {
     LogWarning("a word of the cluster is refused; the last good one stays in force", {{"what", refusal}});
   }
   if (!view.ignored.empty() && view.ignored != before->ignored) LogWarning(view.ignored);
+  if (before->slice_count > 0 && view.generation == 0) {
+    LogWarning("the assignment of this worker is gone; it scans nothing until the leader has planned anew");
+  }
   source_.Publish(view);
+}
+
+// A worker that has nothing to do says so once, and where to look.
+void ClusterProcess::NoteStandby() {
+  constexpr Micros kPatience = std::chrono::seconds(15);
+  const bool idle = works_ && source_.View()->contact && source_.View()->slice_count == 0;
+  const BootTime now = clock_.Now();
+  if (!idle) idle_since_.reset();
+  if (!idle) return;
+  if (!idle_since_) idle_since_ = now;
+  if (*idle_since_ == BootTime::max() || now - *idle_since_ < kPatience) return;
+  idle_since_ = BootTime::max();
+  LogWarning("no slice is assigned to this worker; millrace cluster status says why",
+             {{"worker", id_}, {"cluster", options_.cluster}});
 }
 
 UnopenedShards ClusterProcess::Unopened() const {
@@ -157,6 +187,7 @@ void ClusterProcess::Noticed(const std::optional<Term>& term) {
 
 Status ClusterProcess::Update() {
   tables_.Update();
+  NoteStandby();
   if (!source_.View()->id_in_use) return {};
   return Fail(ErrorCode::Conflict,
               "the worker id " + id_ + " is in use in the cluster " + options_.cluster +

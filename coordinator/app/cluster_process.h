@@ -55,6 +55,7 @@ class ClusterProcess {
   bool Lost() const;
   bool Leads() const;
   void Publish(const MemberView& view);
+  void NoteStandby();
   void Noticed(const std::optional<Term>& term);
   LeaderFacts Facts() const;
   UnopenedShards Unopened() const;
@@ -72,6 +73,8 @@ class ClusterProcess {
   ConfiguredShards shards_;
   TableReader tables_;
   std::string id_;
+  bool works_ = false;
+  std::optional<BootTime> idle_since_;  // without a slice; the latest time: it was said
   std::unique_ptr<Member> member_;
   std::unique_ptr<Leader> leader_;
   std::unique_ptr<Driver> driver_;

@@ -100,6 +100,12 @@ ordered_json ToJson(const ClusterTree& tree, const ShardStates& shards) {
   out["plan"] = tree.plan_json;
   out["pauses"] = tree.pauses;
   out["unreadable"] = tree.unreadable;
+  out["missing"] = tree.missing;
+  out["made_again"] = ordered_json::array();
+  for (const MadeAgain& made : tree.made_again)
+    out["made_again"].push_back({{"nodes", made.nodes}, {"at", made.at}, {"by", made.by}});
+  const std::string still = Standstill(tree);
+  out["stands_still"] = still.empty() ? ordered_json(nullptr) : ordered_json(still);
   return out;
 }
 
@@ -178,7 +184,7 @@ Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
     Print(out, *tree, shards);
     if (!trouble.empty()) PrintNote("the shards are not shown: " + trouble);
   }
-  return ExitCode::Done;
+  return Standstill(*tree).empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
 }  // namespace millrace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coordinator/coordination/documents.h"
+#include "coordinator/coordination/fixed_nodes.h"
 
 namespace millrace {
 
@@ -22,6 +23,8 @@ struct ClusterTree {
   std::set<std::string> expected;
   std::set<std::string> left;  // stopped in good order; what they owned is not yet another's
   std::vector<std::string> pauses;
+  std::vector<std::string> missing;   // of the nodes that always exist
+  std::vector<MadeAgain> made_again;  // since somebody had deleted them
   PlanDocument plan;
   nlohmann::ordered_json plan_json = nlohmann::ordered_json::object();  // as the leader wrote it
   std::vector<std::string> unreadable;                                  // `workers/x: …`

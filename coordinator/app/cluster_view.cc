@@ -71,6 +71,28 @@ Status ReadControls(ClusterClient& client, ClusterTree& tree) {
   return {};
 }
 
+Status ReadFixedNodes(ClusterClient& client, ClusterTree& tree) {
+  TreeMirror mirror;
+  TrackFixedNodes(mirror);
+  while (const auto request = mirror.NextRead()) {
+    TreeReply reply{.status = TreeStatus::Ok};
+    if (request->kind == TreeRequest::Kind::List) {
+      auto names = client.List(request->path);
+      if (!names) return Fail(names.error());
+      reply.children = std::move(*names);
+    } else {
+      auto node = client.Get(request->path);
+      if (!node) return Fail(node.error());
+      if (!*node) reply.status = TreeStatus::NotFound;
+      if (*node) reply.node = std::move(**node);
+    }
+    mirror.Replied(*request, reply);
+  }
+  tree.missing = MissingNodes(mirror);
+  if (const TreeNode* root = mirror.Node("/")) tree.made_again = ReadMadeAgain(root->data);
+  return {};
+}
+
 Status ReadLeader(ClusterClient& client, ClusterTree& tree) {
   auto epoch = client.Get("/epoch");
   if (!epoch) return Fail(epoch.error());
@@ -121,6 +143,7 @@ Status ReadWorkers(ClusterClient& client, ClusterTree& tree) {
 
 Result<ClusterTree> ReadTree(ClusterClient& client) {
   ClusterTree tree;
+  if (Status read = ReadFixedNodes(client, tree); !read) return Fail(read.error());
   if (Status read = ReadLeader(client, tree); !read) return Fail(read.error());
   if (Status read = ReadWorkers(client, tree); !read) return Fail(read.error());
   if (Status read = ReadControls(client, tree); !read) return Fail(read.error());

@@ -7,6 +7,8 @@
 namespace millrace {
 namespace {
 
+// Of a node that somebody wrote by hand: assignments count their generations from 2^20 times the term.
+constexpr std::uint64_t kAbsurd = std::uint64_t{1} << 43;
 constexpr Micros kReconcile = std::chrono::seconds(10);
 constexpr const char* kFolder = "/election";
 // As long as so many stand nobody is needed at once: each of the others waits a while of its own, up to this
@@ -27,10 +29,14 @@ bool IsOf(const TreeNode& node, const std::string& incarnation) {
   return candidate && candidate->incarnation == incarnation;
 }
 
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 }  // namespace
 
 Election::Election(std::string id, std::string incarnation)
-    : id_(std::move(id)), incarnation_(std::move(incarnation)) {
+    : id_(std::move(id)), incarnation_(std::move(incarnation)), term_node_("/epoch/" + incarnation_) {
   mirror_.TrackList(kFolder);
 }
 
@@ -58,6 +64,7 @@ std::optional<TreeRequest> Election::Next(BootTime now) {
   if (!Stands()) {
     term_.reset();
     resigning_ = false;
+    if (!mirror_.HasFolder(kFolder)) return std::nullopt;  // whoever misses it makes it again
     return Stand(now);
   }
   stand_at_.reset();
@@ -114,6 +121,7 @@ bool Election::Stands() const {
 void Election::Follow() {
   if (Stands()) {
     mirror_.TrackNode("/epoch");
+    mirror_.TrackList("/epoch");
     mirror_.TrackNodesOf(kFolder, Taken());
   } else if (own_.empty()) {
     mirror_.TrackNodesOf(kFolder, {});
@@ -162,33 +170,57 @@ bool Election::First(const TreeNode& own) const {
   });
 }
 
+// Rubbish that somebody wrote by hand must not stop the cluster: the version goes on counting.
+std::uint64_t Election::TermIn(const TreeNode& node) {
+  const auto epoch = ReadEpoch(node.data);
+  return epoch && epoch->epoch < kAbsurd ? epoch->epoch : static_cast<std::uint64_t>(node.version);
+}
+
 std::optional<TreeRequest> Election::Claim(const TreeNode& own) {
-  const TreeNode* node = mirror_.Node("/epoch");
-  EpochDocument next{0, id_, incarnation_};
-  if (node != nullptr) {
-    const auto epoch = ReadEpoch(node->data);
-    // Rubbish that somebody wrote by hand must not stop the cluster: the version goes on counting.
-    next.epoch = epoch ? epoch->epoch : static_cast<std::uint64_t>(node->version);
-    if (epoch && epoch->incarnation == incarnation_) {
-      term_ = Term{epoch->epoch, node->version};
-      return std::nullopt;
-    }
-  }
   term_.reset();
-  ++next.epoch;
+  const TreeNode* node = mirror_.Node("/epoch");
+  if (node == nullptr) return std::nullopt;  // as with the folder
+  const std::uint64_t term = TermIn(*node);
+  const auto epoch = ReadEpoch(node->data);
+  const bool mine = epoch && epoch->epoch == term && epoch->incarnation == incarnation_ &&
+                    Contains(mirror_.List("/epoch"), incarnation_);
+  if (!mine || term < highest_ || term <= passed_) return BeginTerm(own, *node);
+  term_ = Term{term, node->version};
+  return std::nullopt;
+}
+
+TreeRequest Election::BeginTerm(const TreeNode& own, const TreeNode& node) const {
+  const std::string text = ToText(EpochDocument{std::max(highest_, passed_) + 1, id_, incarnation_});
   TreeRequest write{TreeRequest::Kind::Write};
   write.writes.push_back({TreeWrite::Kind::Check, own_, {}, own.version});
-  if (node == nullptr) {
-    write.writes.push_back({TreeWrite::Kind::Create, "/epoch", ToText(next)});
-  } else {
-    write.writes.push_back({TreeWrite::Kind::Set, "/epoch", ToText(next), node->version});
+  write.writes.push_back({TreeWrite::Kind::Set, "/epoch", text, node.version});
+  for (const std::string& name : mirror_.List("/epoch")) {
+    const std::string path = "/epoch/" + name;
+    if (!stuck_.contains(path)) write.writes.push_back({TreeWrite::Kind::Remove, path});
   }
+  if (!stuck_.contains(term_node_)) write.writes.push_back({TreeWrite::Kind::Create, term_node_});
   return write;
+}
+
+void Election::LeadAbove(std::uint64_t epoch) {
+  if (epoch < kAbsurd) passed_ = std::max(passed_, epoch);
+}
+
+std::vector<TreeWrite> Election::Guard() const {
+  return {{TreeWrite::Kind::Check, "/epoch", {}, term_->version}, {TreeWrite::Kind::Check, term_node_}};
 }
 
 void Election::Replied(const TreeRequest& request, const TreeReply& reply, BootTime) {
   mirror_.Replied(request, reply);
-  if (request.kind == TreeRequest::Kind::Write) mirror_.Touched(request);
+  if (request.kind == TreeRequest::Kind::Write) {
+    mirror_.Touched(request);
+    const TreeWrite& refused = request.writes.at(reply.failed);
+    // Somebody was busy by hand: it has children.
+    const bool stuck = reply.status == TreeStatus::Conflict && refused.kind == TreeWrite::Kind::Remove;
+    if (stuck && refused.path.starts_with("/epoch/")) stuck_.insert(refused.path);
+  }
+  const bool epoch = request.kind == TreeRequest::Kind::Get && request.path == "/epoch";
+  if (epoch && reply.status == TreeStatus::Ok) highest_ = std::max(highest_, TermIn(reply.node));
 }
 
 BootTime Election::WakeAt(BootTime now) const {

@@ -1,6 +1,10 @@
 // Who leads. Each candidate has an ephemeral node of its own under election/; the one made first leads, and
 // says so by a new term in the node `epoch`. All that a leader writes is a multi that begins with a check of
-// that node's version, so that one who was paused and does not know of its successor can't write.
+// that node's version, so that one who was paused and does not know of its successor can't write. Should
+// somebody delete `epoch`, its versions begin again: so a term has a child there as well,
+// `epoch/<incarnation>`, which the next term takes away, and which the writes of a leader check, too. Terms
+// themselves never go back: a new one is above all that this process has read, and above what the leader
+// finds in the tree (LeadAbove).
 //
 // This is ZooKeeper's leader recipe with the transaction that made the node in the place of a sequence
 // number. The names are eight slots: however many processes would stand, the ninth finds none free, and what
@@ -10,6 +14,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,8 +57,10 @@ class Election final : public TreeMachine {
   // all others.
   void Resign(BootTime until);
   bool Resigning() const { return resigning_; }
+  // Something was written in this term, which is thus not the present one: the next is above it.
+  void LeadAbove(std::uint64_t epoch);
   // What each write of the leader begins with. Only while Leading().
-  TreeWrite Guard() const { return {TreeWrite::Kind::Check, "/epoch", {}, term_->version}; }
+  std::vector<TreeWrite> Guard() const;
 
  private:
   void Follow();
@@ -62,12 +69,15 @@ class Election final : public TreeMachine {
   std::optional<TreeRequest> Tell(const TreeNode& own) const;
   std::string Text() const;
   std::optional<TreeRequest> Claim(const TreeNode& own);
+  TreeRequest BeginTerm(const TreeNode& own, const TreeNode& node) const;
+  static std::uint64_t TermIn(const TreeNode& node);
   bool First(const TreeNode& own) const;
   std::vector<std::string> Taken() const;
 
   const std::string id_;
   const std::string incarnation_;
-  std::string own_;  // path of the slot that is its own, or that it tried last; empty: none
+  const std::string term_node_;  // path of its child of `epoch`
+  std::string own_;              // path of the slot that is its own, or that it tried last; empty: none
   TreeMirror mirror_;
   std::int64_t session_ = 0;  // 0: none
   std::optional<BootTime> stand_at_;
@@ -75,6 +85,9 @@ class Election final : public TreeMachine {
   std::optional<std::vector<std::string>> unread_;
   bool resigning_ = false;  // until its node is gone
   BootTime rest_until_{};
+  std::set<std::string> stuck_;  // children of `epoch` that can't be removed
+  std::uint64_t highest_ = 0;    // of all terms that were read
+  std::uint64_t passed_ = 0;     // this term and those before it are over
   std::optional<Term> term_;
 };
 

@@ -45,8 +45,7 @@ struct TreeRequest {
   };
   Kind kind = Kind::Get;
   std::string path = {};  // Get, List
-  // Get, List: a TreeEvent for the next change. For Get that is also the making of a node that is not there;
-  // a List of a node that is not there leaves no watch.
+  // Get, List: a TreeEvent for the next change, which is also the making of a node that is not there.
   bool watch = false;
   std::vector<TreeWrite> writes = {};
 };

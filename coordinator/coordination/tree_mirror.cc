@@ -79,6 +79,11 @@ const std::vector<std::string>& TreeMirror::List(const std::string& path) const 
   return entry == nullptr ? none : entry->children;
 }
 
+bool TreeMirror::HasFolder(const std::string& path) const {
+  const Entry* entry = Find(Kind::List, path);
+  return entry != nullptr && entry->exists;
+}
+
 std::optional<TreeRequest> TreeMirror::NextRead() {
   std::set<Key>& queue = wanted_.empty() ? sweep_ : wanted_;
   if (queue.empty()) return std::nullopt;

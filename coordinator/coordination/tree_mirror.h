@@ -38,6 +38,8 @@ class TreeMirror {
   const TreeNode* Node(const std::string& path) const;
   // The names of the children as they were read last; empty where the folder does not exist.
   const std::vector<std::string>& List(const std::string& path) const;
+  // Whether a folder whose list is tracked was there.
+  bool HasFolder(const std::string& path) const;
 
   // What is to be read next; nullopt: nothing that is not under way already. So nullopt does not mean Fresh.
   std::optional<TreeRequest> NextRead();

@@ -68,6 +68,9 @@ std::optional<TreeRequest> Leader::Next(BootTime now) {
   if (election_.Resigning() || GiveWay(now)) return election_.Next(now);
   if (auto read = tree_.NextRead(now)) return read;
   if (!election_.Fresh() || !tree_.Fresh()) return std::nullopt;
+  if (TermIsPassed()) {
+    if (auto claim = election_.Next(now)) return claim;
+  }
   return Decide(now);
 }
 
@@ -97,10 +100,21 @@ void Leader::Begin(BootTime now) {
   membership_.Begin(judgement_.From());
   stuck_.clear();
   decision_ = {};
-  settled_ = false;
+  settled_ = compared_ = false;
   tree_.MakeAllStale();
   dirty_ = true;
   if (calls_.leads) calls_.leads(election_.Leading());
+}
+
+// Where `epoch` was deleted and made again, the tree may know later terms than the new one: pages of two
+// leaders must not have the same. Looked at once, before the first write of a term.
+bool Leader::TermIsPassed() {
+  if (compared_) return false;
+  compared_ = true;
+  const std::uint64_t latest = tree_.LatestTerm();
+  if (latest < election_.Leading()->epoch) return false;
+  election_.LeadAbove(latest);
+  return true;
 }
 
 void Leader::End() {
@@ -171,7 +185,8 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
     usefulness_.Useful();
     return std::nullopt;
   }
-  request.writes.insert(request.writes.begin(), election_.Guard());
+  const std::vector<TreeWrite> guard = election_.Guard();
+  request.writes.insert(request.writes.begin(), guard.begin(), guard.end());
   return request;
 }
 

@@ -72,6 +72,7 @@ class Leader final : public TreeMachine {
   bool GiveWay(BootTime now);
   void Begin(BootTime now);
   void End();
+  bool TermIsPassed();
   std::optional<TreeRequest> Decide(BootTime now);
   void TellRepairs(const StoredAssignments& stored) const;
   std::vector<TreeWrite> Tidy(const StoredAssignments& stored, BootTime now) const;
@@ -90,6 +91,7 @@ class Leader final : public TreeMachine {
   bool stands_ = false;
   bool dirty_ = true;
   bool settled_ = false;
+  bool compared_ = false;  // the term with those that the tree knows
   BootTime decide_at_{};
   LeaderFacts facts_;
   PlanDecision decision_;

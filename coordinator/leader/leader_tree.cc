@@ -72,6 +72,18 @@ StoredAssignments LeaderTree::Assignments() {
   return all;
 }
 
+std::uint64_t LeaderTree::LatestTerm() {
+  std::uint64_t latest = 0;
+  const TreeNode* plan = mirror_.Node(kPlanNode);
+  if (plan != nullptr) latest = ReadPlan(plan->data).value_or(PlanDocument{}).epoch;
+  for (const auto& [id, pages] : Assignments()) {
+    for (const StoredPage& page : pages) {
+      if (page.document != nullptr) latest = std::max(latest, page.document->epoch);
+    }
+  }
+  return latest;
+}
+
 template <class Document>
 std::shared_ptr<const Document> LeaderTree::Parse(ParsedNodes<Document>& known, const std::string& path,
                                                   Result<Document> (*read)(std::string_view)) {

@@ -40,6 +40,8 @@ class LeaderTree {
   bool Has(const std::string& path) const { return mirror_.Node(path) != nullptr; }
   // A page is parsed anew when it has changed.
   StoredAssignments Assignments();
+  // Of what leaders have written; 0: there is nothing.
+  std::uint64_t LatestTerm();
   MembershipView Members(const StoredAssignments& assignments);
 
  private:

@@ -2,16 +2,21 @@
 
 #include <algorithm>
 
+#include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/member/assignment.h"
 #include "coordinator/member/limited_slices.h"
 #include "coordinator/member/status_text.h"
+#include "framework/base/time_text.h"
 
 namespace millrace {
 namespace {
 
 constexpr Micros kReconcile = std::chrono::seconds(10);
 constexpr Micros kLookAgain = std::chrono::milliseconds(500);  // while another has the id
+// Whoever deletes a tree does so node by node: not each of them needs a write.
+constexpr Micros kMakeAgain = std::chrono::milliseconds(200);
 constexpr const char* kPauses = "/control/pause";
+constexpr const char* kWorkers = "/workers";
 
 std::string ConfigPath(const std::string& part) { return "/config/" + part; }
 
@@ -28,6 +33,7 @@ Member::Member(MemberOptions options, ConfigLayers layers, Calls calls)
       document_(ToText(options_.document)) {
   for (const char* part : kConfigParts) mirror_.TrackNode(ConfigPath(part));
   mirror_.TrackList(kPauses);
+  TrackFixedNodes(mirror_);
   if (!options_.registers) return;
   mirror_.TrackNode(own_);
   mirror_.TrackNode(assign_);
@@ -55,15 +61,18 @@ std::optional<TreeRequest> Member::Next(BootTime now) {
   if (options_.registers) mirror_.TrackNodesOf(assign_, PagesOf(mirror_.List(assign_)));
   if (auto read = mirror_.NextRead()) return read;
   if (dirty_) Recompute();
+  if (auto write = MakeMissingAgain(now)) return write;
   if (!options_.registers) return std::nullopt;
   if (auto write = Register(now)) return write;
   return registered_ ? TellStatus(now) : std::nullopt;
 }
 
-void Member::Replied(const TreeRequest& request, const TreeReply& reply, BootTime) {
+void Member::Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) {
   if (request.kind == TreeRequest::Kind::Write) {
     mirror_.Touched(request);
     // What is refused now will be so in a moment.
+    const bool forbidden = reply.status == TreeStatus::Denied || reply.status == TreeStatus::Invalid;
+    if (request.writes.front().path == "/" && forbidden) make_again_from_ = now + kReconcile;
     if (request.writes.front().path == status_)
       status_refused_ = reply.status != TreeStatus::Ok && reply.status != TreeStatus::Lost;
   } else {
@@ -73,9 +82,33 @@ void Member::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
 }
 
 BootTime Member::WakeAt(BootTime now) const {
-  if (!options_.registers) return now + kReconcile;
-  if (!registered_) return now + kLookAgain;
-  return std::max(now, told_at_ + options_.status_interval);
+  BootTime wake = now + (options_.registers ? kLookAgain : kReconcile);
+  if (registered_) wake = told_at_ + options_.status_interval;
+  if (!missing_.empty()) wake = std::min(wake, make_again_from_);
+  return std::max(now, wake);
+}
+
+std::optional<TreeRequest> Member::MakeMissingAgain(BootTime now) {
+  std::vector<std::string> missing = MissingNodes(mirror_);
+  if (missing != missing_) {
+    missing_ = missing;
+    if (calls_.made_again && !missing.empty()) calls_.made_again(missing);
+  }
+  if (missing.empty() || now < make_again_from_) return std::nullopt;
+  make_again_from_ = now + kMakeAgain;
+  const std::string at = calls_.wall ? FormatTime(calls_.wall()) : "";
+  return MakeAgain(mirror_, at, options_.id, [this](const std::string& path) { return LastWord(path); });
+}
+
+bool Member::IsMissing(const std::string& path) const {
+  return std::find(missing_.begin(), missing_.end(), path) != missing_.end();
+}
+
+// What a fixed node said last, as far as it is known here.
+std::optional<std::string> Member::LastWord(const std::string& path) const {
+  if (path == "/epoch" && term_ > 0) return ToText(EpochDocument{term_});
+  const auto known = config_texts_.find(path);
+  return known == config_texts_.end() ? std::nullopt : std::optional(known->second);
 }
 
 // One write, so that whoever finds the worker gone finds its leave as well.
@@ -93,6 +126,7 @@ std::optional<TreeRequest> Member::Register(BootTime now) {
   TreeRequest write{TreeRequest::Kind::Write};
   if (own == nullptr) {
     registered_ = false;
+    if (IsMissing(kWorkers)) return std::nullopt;  // first that is made again
     write.writes.push_back({TreeWrite::Kind::CreateEphemeral, own_, document_});
     return write;
   }
@@ -193,6 +227,7 @@ bool Member::FollowAssignment() {
     return true;
   }
   view_.epoch = all.epoch;
+  term_ = std::max(term_, all.epoch);
   view_.generation = all.generation;
   view_.slice_count = all.slices.size();
   assigned_ = std::make_shared<const SlicesByShard>(std::move(*slices));
@@ -203,7 +238,11 @@ bool Member::FollowAssignment() {
 bool Member::FollowConfig() {
   bool changed = false;
   for (const char* part : kConfigParts) {
-    const TreeNode* node = mirror_.Node(ConfigPath(part));
+    const std::string path = ConfigPath(part);
+    const TreeNode* node = mirror_.Node(path);
+    // One that was deleted is made again as it was: the last word stays in force.
+    if (node == nullptr && config_texts_.contains(path)) continue;
+    if (node != nullptr) config_texts_[path] = node->data;
     changed = layers_.SetPart(part, node == nullptr ? "" : node->data) || changed;
   }
   if (!changed) return false;

@@ -36,6 +36,10 @@ class Member final : public TreeMachine {
     std::function<std::optional<std::vector<std::string>>(const Config&)> types;
     // The shards of this configuration that the worker can open, sorted. Empty function: every shard.
     std::function<std::vector<std::string>(const Config&)> shards = {};
+    // Nodes that always exist were missing, and this process makes them again. May be empty.
+    std::function<void(const std::vector<std::string>&)> made_again = {};
+    // The time of the wall for people. Empty: they are told no times.
+    std::function<WallTime()> wall = {};
   };
 
   Member(MemberOptions options, ConfigLayers layers, Calls calls);
@@ -51,6 +55,9 @@ class Member final : public TreeMachine {
   const MemberView& View() const { return view_; }
 
  private:
+  std::optional<TreeRequest> MakeMissingAgain(BootTime now);
+  bool IsMissing(const std::string& path) const;
+  std::optional<std::string> LastWord(const std::string& path) const;
   std::optional<TreeRequest> Register(BootTime now);
   std::optional<TreeRequest> TellStatus(BootTime now);
   void Recompute();
@@ -77,7 +84,11 @@ class Member final : public TreeMachine {
   std::string other_;  // the incarnation of another process that has the id
   BootTime other_since_{};
 
-  bool dirty_ = true;  // something was read since the last Recompute
+  bool dirty_ = true;                 // something was read since the last Recompute
+  std::vector<std::string> missing_;  // of the nodes that always exist
+  BootTime make_again_from_{};
+  std::map<std::string, std::string> config_texts_;  // of the parts, by path, as they were read last
+  std::uint64_t term_ = 0;                           // the highest in which a page of its was written
   std::vector<std::string> assign_texts_;
   std::shared_ptr<const SlicesByShard> assigned_ = std::make_shared<const SlicesByShard>();
   LimitsDocument limited_;  // by operators, while it runs

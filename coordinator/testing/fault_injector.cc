@@ -1,5 +1,7 @@
 #include "coordinator/testing/fault_injector.h"
 
+#include <array>
+
 namespace millrace {
 namespace {
 
@@ -31,7 +33,7 @@ void FaultInjector::EndAfter(Micros least, Micros most, std::function<void()> en
 void FaultInjector::Strike() {
   ++faults_;
   SimulatedWorker& worker = workers_[cluster_.timeline.random().Below(workers_.size())];
-  switch (cluster_.timeline.random().Below(12)) {
+  switch (cluster_.timeline.random().Below(13)) {
     case 0:
     case 1:
     case 2:
@@ -56,6 +58,9 @@ void FaultInjector::Strike() {
       break;
     case 10:
       StrikeLease(worker);
+      break;
+    case 11:
+      StrikeNodes();
       break;
     default:
       StrikeLeader();
@@ -208,6 +213,31 @@ void FaultInjector::StrikeLease(SimulatedWorker& worker) {
   EndAfter(pause + seconds(1), pause + seconds(3), [this] {
     for (SimulatedWorker& each : workers_) each.process().database = {};
   });
+}
+
+// Somebody deletes nodes that always exist, one or two, with all below them; or everything.
+void FaultInjector::StrikeNodes() {
+  constexpr std::array kFolders{"/assign",  "/config", "/control", "/election", "/epoch",
+                                "/history", "/leave",  "/status",  "/workers"};
+  const auto any = [&] { return kFolders.at(cluster_.timeline.random().Below(kFolders.size())); };
+  if (OneIn(4)) {
+    Delete("/");
+    return;
+  }
+  Delete(any());
+  if (OneIn(2)) Delete(any());
+}
+
+void FaultInjector::Delete(const std::string& top) {
+  Note(top + " is deleted");
+  const auto& nodes = cluster_.ensemble.head().nodes();
+  std::vector<TreeWrite> writes;
+  const std::string below = top == "/" ? top : top + "/";
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {  // children before their parents
+    if (node->first == top || node->first.starts_with(below))
+      writes.push_back({TreeWrite::Kind::Remove, node->first});
+  }
+  if (!writes.empty()) cluster_.ensemble.WriteNow(writes);
 }
 
 void FaultInjector::StrikeLeader() {

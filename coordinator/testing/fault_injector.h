@@ -38,6 +38,8 @@ class FaultInjector {
   // whose write is on its way when another takes its place.
   void StrikeLease(SimulatedWorker& worker);
   void StrikeLeader();
+  void StrikeNodes();
+  void Delete(const std::string& top);
   // Ends the fault after a while, unless everything was healed meanwhile.
   void EndAfter(Micros least, Micros most, std::function<void()> end);
   Micros Between(Micros least, Micros most);

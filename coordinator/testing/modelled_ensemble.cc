@@ -149,8 +149,8 @@ void ModelledEnsemble::Perform(std::uint64_t id, Connection& connection, Session
   TreeReply reply = server.replica.Read(request);
   const bool list = request.kind == TreeRequest::Kind::List;
   const bool there = reply.status == TreeStatus::Ok;
-  if (request.watch && (there || (!list && reply.status == TreeStatus::NotFound))) {
-    (list ? server.child_watches : server.node_watches)[request.path].insert(id);
+  if (request.watch && (there || reply.status == TreeStatus::NotFound)) {
+    (list && there ? server.child_watches : server.node_watches)[request.path].insert(id);
   }
   Deliver(id, {.kind = ServerMessage::Kind::Reply, .reply = std::move(reply)});
 }

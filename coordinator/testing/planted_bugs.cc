@@ -8,7 +8,7 @@ std::optional<TreeRequest> SpoiledMachine::Next(BootTime now) {
   written_ = *request;
   if (bug_ == PlantedBug::WriteWithoutEpochCheck) {
     std::erase_if(request->writes, [](const TreeWrite& write) {
-      return write.kind == TreeWrite::Kind::Check && write.path == "/epoch";
+      return write.kind == TreeWrite::Kind::Check && write.path.starts_with("/epoch");
     });
   }
   return request;

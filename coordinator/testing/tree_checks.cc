@@ -45,10 +45,9 @@ void TreeChecks::Commit(const TreeChanges& changes) {
   bool membership = false;
   for (const std::string& path : changes.nodes) {
     if (path == "/epoch") {
-      const auto document = ReadEpoch(ensemble_.head().nodes().at(path).data);
-      if (document && document->epoch < epoch_) journal_.Violation("the epoch went back");
-      if (document) epoch_ = document->epoch;
-      if (document) journal_.Trace("term " + std::to_string(epoch_) + " of " + document->leader);
+      ReadTerm();
+    } else if (path == "/assign") {
+      membership = true;  // it was deleted, or made again: nobody counts moves from what was in it
     } else if (path.starts_with(kAssign)) {
       assigned = true;
     } else if (path.starts_with("/workers/") || path.starts_with("/control/")) {
@@ -63,9 +62,24 @@ void TreeChecks::Commit(const TreeChanges& changes) {
   TakeOwners();
 }
 
+// One that was deleted is no term, nor one that was made again and is nobody's yet. A process that has just
+// begun may take a low term in it, but may not write in that (ReadAssignment).
+void TreeChecks::ReadTerm() {
+  const auto node = ensemble_.head().nodes().find("/epoch");
+  if (node == ensemble_.head().nodes().end()) return;
+  const auto document = ReadEpoch(node->second.data);
+  if (!document || document->leader.empty()) return;
+  const bool same_node = node->second.created == epoch_made_;
+  epoch_made_ = node->second.created;
+  if (same_node && document->epoch <= epoch_) journal_.Violation("the epoch did not go up");
+  epoch_ = document->epoch;
+  journal_.Trace("term " + std::to_string(epoch_) + " of " + document->leader);
+}
+
 void TreeChecks::ReadAssignment(const std::string& path) {
   const std::string worker = path.substr(kAssign.size());
   assigned_.erase(worker);
+  written_in_.erase(worker);
   const auto node = ensemble_.head().nodes().find(path);
   if (node == ensemble_.head().nodes().end()) return;
   const auto document = ::millrace::ReadAssign({node->second.data});
@@ -77,6 +91,11 @@ void TreeChecks::ReadAssignment(const std::string& path) {
     journal_.Violation(path + " was written in term " + std::to_string(epoch_) + " by the leader of term " +
                        std::to_string(document->epoch));
   }
+  for (const auto& [other, term] : written_in_) {
+    if (document->epoch < term)
+      journal_.Violation(path + " is of an earlier term than the assignment of " + other);
+  }
+  written_in_[worker] = document->epoch;
   std::vector<WorkPlace>& places = assigned_[worker];
   for (const std::string& text : document->slices) {
     const auto name = ParseSliceName(text);

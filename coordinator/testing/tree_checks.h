@@ -46,6 +46,7 @@ class TreeChecks {
 
  private:
   void Commit(const TreeChanges& changes);
+  void ReadTerm();
   void ReadAssignment(const std::string& path);
   bool Placeable(const WorkPlace& place) const;
   std::size_t FewestMoves(const WorkOwners& owners) const;
@@ -58,6 +59,8 @@ class TreeChecks {
   Journal& journal_;
   const SimulatedWork& work_;
   std::uint64_t epoch_ = 0;
+  std::int64_t epoch_made_ = 0;                      // the transaction that made its node
+  std::map<std::string, std::uint64_t> written_in_;  // terms of the assignments, by worker
   std::set<std::string> members_;
   std::map<std::string, std::vector<WorkPlace>> assigned_;  // by worker
   WorkOwners owners_;

@@ -90,13 +90,14 @@ TreeStatus TreeReplica::ApplyOne(const TreeWrite& write, std::int64_t session, s
   if (IsCreate(write.kind)) {
     if (node != nodes_.end()) return TreeStatus::Exists;
     const auto parent = nodes_.find(ParentOf(write.path));
-    if (parent == nodes_.end()) return TreeStatus::NotFound;
-    if (parent->second.owner != 0) return TreeStatus::Invalid;  // ephemeral nodes have no children
+    if (write.path != "/" && parent == nodes_.end()) return TreeStatus::NotFound;
+    // Ephemeral nodes have no children.
+    if (write.path != "/" && parent->second.owner != 0) return TreeStatus::Invalid;
     undo.emplace_back(write.path, std::nullopt);
     const bool ephemeral = write.kind == TreeWrite::Kind::CreateEphemeral;
     nodes_[write.path] = {write.data, 0, number, ephemeral ? session : 0};
     changes.nodes.push_back(write.path);
-    changes.parents.push_back(parent->first);
+    changes.parents.push_back(ParentOf(write.path));
     return TreeStatus::Ok;
   }
   if (node == nodes_.end()) return TreeStatus::NotFound;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/coordination/layout.h"
@@ -57,6 +58,17 @@ class MachineRoom {
     Write({{TreeWrite::Kind::Create, path, data}});
   }
 
+  // Somebody deletes a node with all that is below it.
+  void Delete(const std::string& top) {
+    std::vector<TreeWrite> writes;
+    const std::string below = top == "/" ? top : top + "/";
+    for (auto node = tree_.nodes().rbegin(); node != tree_.nodes().rend(); ++node) {
+      if (node->first == top || node->first.starts_with(below))
+        writes.push_back({TreeWrite::Kind::Remove, node->first});
+    }
+    Write(std::move(writes));
+  }
+
   // Until nobody has anything to ask. False: it did not come to rest.
   bool Settle() {
     for (int i = 0; i < 10000; ++i) {
@@ -78,6 +90,8 @@ class MachineRoom {
   void LoseNews(bool lose) { news_lost_ = lose; }
   // The answer to the next write is lost on its way back.
   void LoseNextReply() { lose_ = true; }
+  // The next write of a machine is not permitted.
+  void RefuseNext() { refuse_ = true; }
 
  private:
   bool Step() {
@@ -93,6 +107,7 @@ class MachineRoom {
   }
   TreeReply Answer(const TreeRequest& request, std::int64_t session) {
     if (request.kind != TreeRequest::Kind::Write) return tree_.Read(request);
+    if (std::exchange(refuse_, false)) return {.status = TreeStatus::Denied};
     TreeReply reply = Apply(request.writes, session);
     if (!lose_) return reply;
     lose_ = false;
@@ -121,6 +136,7 @@ class MachineRoom {
   int writes_ = 0;
   bool lose_ = false;
   bool news_lost_ = false;
+  bool refuse_ = false;
 };
 
 }  // namespace millrace

@@ -64,6 +64,8 @@ class ZookeeperClient {
   TreeReply ReadAccess(const std::string& path, bool& open, BootTime deadline);
   // From now on the node is for this client's digest alone.
   TreeReply CloseAccess(const std::string& path, BootTime deadline);
+  // Of the tree's own node, where it is missing; whatever comes of it.
+  void MakeParent(BootTime deadline);
   // Asks the ensemble's leader for a sign, and brings the server at hand up to date with it: what is read
   // afterwards is no older than this call.
   TreeReply Sync(BootTime deadline);
@@ -88,6 +90,7 @@ class ZookeeperClient {
   ZookeeperClient(const ZookeeperClientOptions& options, EventQueue& events, const ZookeeperSessionKey& key);
   Call& NewCall(bool by_leader, bool awaited = true);
   Sent SendSync(bool awaited);
+  Sent WriteTo(const std::vector<std::string>& paths, const std::vector<TreeWrite>& writes);
   void Finish(Call& call, int code, TreeReply reply);
   static void OnSession(_zhandle* handle, int type, int state, const char* path, void* context);
   void SessionChanged(_zhandle* handle, int state);

@@ -125,9 +125,19 @@ ZookeeperClient::Sent ZookeeperClient::List(const std::string& path, bool watch)
 }
 
 ZookeeperClient::Sent ZookeeperClient::Write(const std::vector<TreeWrite>& writes) {
-  const ACL_vector* const acl = options_.digest.empty() ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
   std::vector<std::string> paths;
   for (const TreeWrite& write : writes) paths.push_back(Absolute(write.path));
+  return WriteTo(paths, writes);
+}
+
+void ZookeeperClient::MakeParent(BootTime deadline) {
+  const std::string parent = options_.base.substr(0, options_.base.rfind('/'));
+  if (!parent.empty()) (void)Await(WriteTo({parent}, {{.kind = TreeWrite::Kind::Create}}), deadline);
+}
+
+ZookeeperClient::Sent ZookeeperClient::WriteTo(const std::vector<std::string>& paths,
+                                               const std::vector<TreeWrite>& writes) {
+  const ACL_vector* const acl = options_.digest.empty() ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
   std::vector<zoo_op_t> operations(writes.size());
   for (std::size_t i = 0; i < writes.size(); ++i) AddOperation(writes[i], paths[i], acl, &operations[i]);
   Call& call = NewCall(true);

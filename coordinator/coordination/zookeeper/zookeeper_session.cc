@@ -42,6 +42,11 @@ ZookeeperClient::Sent Send(ZookeeperClient& client, const TreeRequest& request) 
   return client.Write(request.writes);
 }
 
+bool MakesTheTree(const TreeRequest& request) {
+  const TreeWrite& first = request.writes.front();
+  return first.kind == TreeWrite::Kind::Create && first.path == "/";
+}
+
 // A reply whose message says what and where, for logs.
 TreeReply Told(const TreeRequest& request, TreeReply reply) {
   if (reply.status == TreeStatus::Ok) return reply;
@@ -102,13 +107,15 @@ std::optional<TreeReply> ZookeeperSession::Unusable() const {
 TreeReply ZookeeperSession::Await(const TreeRequest& request, const ZookeeperClient::Sent& sent,
                                   BootTime deadline) {
   TreeReply reply = client_->Await(sent, deadline);
-  if (request.kind == TreeRequest::Kind::Write) return reply;
-  const bool get = request.kind == TreeRequest::Kind::Get;
-  while (get && request.watch && reply.status == TreeStatus::NotFound) {
+  if (request.kind == TreeRequest::Kind::Write) {
+    if (reply.status != TreeStatus::NotFound || !MakesTheTree(request)) return reply;
+    client_->MakeParent(deadline);  // whoever deleted the tree may have deleted more
+    return client_->Await(client_->Write(request.writes), deadline);
+  }
+  while (request.watch && reply.status == TreeStatus::NotFound) {
     // A read of a missing node leaves no watch; a question for its existence does.
     const TreeReply exists = client_->Await(client_->WatchExistence(request.path), deadline);
-    reply =
-        exists.status == TreeStatus::Ok ? client_->Await(client_->Get(request.path, true), deadline) : exists;
+    reply = exists.status == TreeStatus::Ok ? client_->Await(Send(*client_, request), deadline) : exists;
     if (exists.status != TreeStatus::Ok) break;
   }
   // A read that slipped onto a new connection may be older than what was seen before.

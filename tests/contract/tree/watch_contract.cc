@@ -59,10 +59,11 @@ TEST_P(TreeContract, AWatchOfAListTellsOneChangeOfTheChildrenButNotOfTheirData) 
   ExpectQuiet(*session_);
 }
 
-TEST_P(TreeContract, AListOfAMissingNodeLeavesNoWatch) {
+TEST_P(TreeContract, AWatchOfAListTellsTheMakingOfAMissingNode) {
   Do({Create("/a"), Create("/a/b")});
   ASSERT_EQ(session_->Perform(List("/later", true)).status, TreeStatus::NotFound);
   Do({Create("/later")});
+  ExpectChange(*session_, "/later");
   Do({Create("/later/a")});
   ExpectQuiet(*session_);
 }

@@ -42,6 +42,41 @@ TEST(ClusterHealthTest, ATermWhoseLeaderStandsNoMoreIsSaid) {
   EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre(HasSubstr("nobody leads")));
 }
 
+TEST(ClusterHealthTest, WithoutALeaderWorkGoesOnAsLongAsEverySliceHasAWorker) {
+  ClusterTree tree = Healthy();
+  tree.candidates.clear();
+  EXPECT_EQ(Standstill(tree), "");
+  tree.assigned["w2"] = {3, 1, {"main/tasks/1", "main/tasks/2"}, {}};
+  EXPECT_THAT(Standstill(tree), AllOf(HasSubstr("nobody leads: 2 slices have no worker that is there"),
+                                      HasSubstr("start millrace coordinator")));
+  tree.assigned.clear();
+  EXPECT_THAT(Standstill(tree), HasSubstr("nobody leads: no slice has a worker"));
+}
+
+TEST(ClusterHealthTest, WithoutAPlanWorkStandsStill) {
+  ClusterTree tree = Healthy();
+  tree.assigned.clear();
+  EXPECT_THAT(Standstill(tree), HasSubstr("there is no plan"));
+  EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre(HasSubstr("there is no plan")));
+  tree.draining = {"w1"};
+  EXPECT_EQ(Standstill(tree), "");
+  tree.draining.clear();
+  tree.plan.unplaceable = 1;  // that is said by itself
+  EXPECT_EQ(Standstill(tree), "");
+}
+
+TEST(ClusterHealthTest, NodesThatWereDeletedAreSaidForAnHour) {
+  ClusterTree tree = Healthy();
+  tree.made_again = {{{"/history"}, "2026-11-20T16:59:00Z", "w1"},
+                     {{"/control", "/control/drain"}, "2026-11-20T17:59:00Z", "w2"}};
+  tree.missing = {"/assign"};
+  EXPECT_THAT(
+      Troubles(tree, OneTable(), kNow),
+      ElementsAre(HasSubstr("missing: /assign"),
+                  AllOf(HasSubstr("w2 made them again at 2026-11-20T17:59:00Z: /control, /control/drain"),
+                        HasSubstr("set it again"))));
+}
+
 TEST(ClusterHealthTest, AWorkerOnProbationIsToldWithTheTimeAndTheWayOut) {
   ClusterTree tree = Healthy();
   tree.workers["w2"] = {.host = "h", .incarnation = "w2.b"};

@@ -46,13 +46,16 @@ TEST_F(ElectionTest, TheNextOneFollowsADeadLeader) {
 TEST_F(ElectionTest, TheTermOfAPausedLeaderIsRefused) {
   room_.Add(first_);
   room_.Settle();
-  const TreeWrite stale = first_.Guard();
+  auto stale = first_.Guard();
+  stale.push_back({TreeWrite::Kind::Create, "/assign/w9"});
   room_.Add(second_);
   room_.Settle();
   room_.Kill(first_);
   room_.Settle();
-  EXPECT_EQ(room_.Write({stale, {TreeWrite::Kind::Create, "/assign/w9"}}), TreeStatus::Conflict);
-  EXPECT_EQ(room_.Write({second_.Guard(), {TreeWrite::Kind::Create, "/assign/w9"}}), TreeStatus::Ok);
+  EXPECT_EQ(room_.Write(stale), TreeStatus::Conflict);
+  auto present = second_.Guard();
+  present.push_back({TreeWrite::Kind::Create, "/assign/w9"});
+  EXPECT_EQ(room_.Write(present), TreeStatus::Ok);
 }
 
 TEST_F(ElectionTest, ACreateWhoseReplyWasLostIsFoundAgain) {
@@ -93,6 +96,92 @@ TEST_F(ElectionTest, ATermTakenByHandIsTakenBack) {
   ASSERT_TRUE(room_.Settle());
   ASSERT_TRUE(first_.Leading());
   EXPECT_EQ(first_.Leading()->epoch, 8u);
+}
+
+TEST_F(ElectionTest, TermsGoOnWhereTheEpochIsDeleted) {
+  room_.Put("/epoch", R"({"epoch":7})");
+  room_.Add(first_);
+  room_.Settle();
+  ASSERT_EQ(first_.Leading()->epoch, 8u);
+  room_.Delete("/epoch");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_FALSE(first_.Leading());
+  room_.Put("/epoch", R"({"epoch":0})");  // as whoever misses it does
+  ASSERT_TRUE(room_.Settle());
+  ASSERT_TRUE(first_.Leading());
+  EXPECT_EQ(first_.Leading()->epoch, 9u);
+}
+
+TEST_F(ElectionTest, WhoFollowsALeaderKnowsItsTermThoughTheEpochIsDeleted) {
+  room_.Put("/epoch", R"({"epoch":7})");
+  room_.Add(first_);
+  room_.Settle();
+  room_.Add(second_);
+  room_.Settle();
+  room_.Delete("/epoch");
+  room_.Kill(first_);
+  room_.Put("/epoch", R"({"epoch":0})");
+  ASSERT_TRUE(room_.Settle());
+  ASSERT_TRUE(second_.Leading());
+  EXPECT_GE(second_.Leading()->epoch, 9u);
+}
+
+TEST_F(ElectionTest, AWriteUnderWayIsRefusedThoughTheEpochWasDeletedAndHasTheSameVersionAgain) {
+  room_.Add(first_);
+  room_.Settle();
+  auto stale = first_.Guard();
+  stale.push_back({TreeWrite::Kind::Create, "/assign/w9"});
+  room_.Kill(first_);
+  room_.Delete("/epoch");
+  room_.Put("/epoch", R"({"epoch":0})");
+  room_.Add(second_);
+  ASSERT_TRUE(room_.Settle());
+  ASSERT_TRUE(second_.Leading());
+  ASSERT_EQ(room_.Version("/epoch"), stale.front().version);
+  EXPECT_EQ(room_.Write(stale), TreeStatus::NotFound);
+}
+
+TEST_F(ElectionTest, ATermThatIsNotAboveWhatWasWrittenIsFollowedByOneThatIs) {
+  room_.Add(first_);
+  room_.Settle();
+  first_.LeadAbove(41);
+  ASSERT_TRUE(room_.Settle());
+  ASSERT_TRUE(first_.Leading());
+  EXPECT_EQ(first_.Leading()->epoch, 42u);
+}
+
+TEST_F(ElectionTest, WhatSomebodyMadeByHandBelowTheEpochStopsNobody) {
+  room_.Put("/epoch/notes", "by hand");
+  room_.Put("/epoch/notes/more", "by hand");
+  room_.Add(first_);
+  ASSERT_TRUE(room_.Settle());
+  ASSERT_TRUE(first_.Leading());
+  room_.Put("/epoch/w1.a/more", "by hand");
+  room_.Put("/epoch", R"({"epoch":7})");
+  ASSERT_TRUE(room_.Settle());
+  ASSERT_TRUE(first_.Leading());
+  EXPECT_EQ(first_.Leading()->epoch, 8u);
+}
+
+TEST_F(ElectionTest, AnAbsurdTermIsRubbish) {
+  room_.Put("/epoch", R"({"epoch":18446744073709551615})");
+  room_.Add(first_);
+  ASSERT_TRUE(room_.Settle());
+  ASSERT_TRUE(first_.Leading());
+  EXPECT_EQ(first_.Leading()->epoch, 2u);
+}
+
+TEST_F(ElectionTest, WithoutItsFolderItWaitsForWhoeverMakesThat) {
+  room_.Add(first_);
+  ASSERT_TRUE(room_.Settle());
+  room_.Delete("/election");
+  const int before = room_.writes();
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_FALSE(first_.Leading());
+  EXPECT_EQ(room_.writes(), before);
+  room_.Put("/election", "");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_TRUE(first_.Leading());
 }
 
 TEST_F(ElectionTest, TheOldestLeadsWhateverItsSlot) {

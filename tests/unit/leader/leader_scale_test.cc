@@ -69,6 +69,7 @@ class LeaderScaleTest : public testing::Test {
 
   // Workers that are there, each with `slices` of its own already.
   void Populate(int workers, int slices) {
+    Write({{TreeWrite::Kind::Set, "/epoch", ToText(EpochDocument{1, "before"})}});
     facts_.catalog = std::make_shared<const TableCatalog>(
         TableCatalog{{{"main", "tasks", static_cast<std::uint32_t>(workers * slices)}}, {}});
     for (int worker = 0; worker < workers; ++worker) {

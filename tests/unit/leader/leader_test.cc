@@ -348,6 +348,35 @@ TEST_F(LeaderTest, RubbishInAnAssignmentIsWrittenAnewAndTold) {
   EXPECT_THAT(repaired_, testing::ElementsAre("/assign/w1"));
 }
 
+TEST_F(LeaderTest, WhateverIsDeletedIsMadeAgainAndAllIsOwnedAtOnce) {
+  for (const char* id : {"w1", "w2", "w3"}) Start(id);
+  Quiet();
+  std::vector<std::string> tops{"/"};
+  for (const FixedNode& node : kFixedNodes) tops.emplace_back(node.path);
+  for (const std::string& top : tops) {
+    for (const std::string other : {"/assign", "/election", "/epoch"}) {
+      const std::uint64_t before = ReadEpoch(room_.Data("/epoch"))->epoch;
+      room_.Delete(top);
+      if (room_.Has(other)) room_.Delete(other);
+      ASSERT_TRUE(room_.Settle());
+      ASSERT_TRUE(room_.Pass(seconds(1)));
+      EXPECT_EQ(Count("w1") + Count("w2") + Count("w3"), 64u) << top << " and " << other;
+      for (const FixedNode& node : kFixedNodes) EXPECT_TRUE(room_.Has(std::string(node.path))) << node.path;
+      const bool ends = top == "/" || top == "/epoch" || other == "/epoch";
+      EXPECT_GE(ReadEpoch(room_.Data("/epoch"))->epoch, before + (ends ? 1 : 0));
+      EXPECT_FALSE(ReadEpoch(room_.Data("/epoch"))->leader.empty()) << top << " and " << other;
+    }
+  }
+}
+
+TEST_F(LeaderTest, ATermIsAboveThoseOfThePagesThatItFinds) {
+  room_.Put("/assign/w1", ToText(AssignDocument{7, 1, {"main/tasks/0"}}));
+  Start("w1");
+  EXPECT_EQ(ReadEpoch(room_.Data("/epoch"))->epoch, 8u);
+  EXPECT_EQ(ReadAssign(room_.Data("/assign/w1"))->epoch, 8u);
+  EXPECT_EQ(Count("w1"), 64u);
+}
+
 TEST_F(LeaderTest, AnAssignmentTooLongForOneNodeHasPages) {
   SetTables({{"main", "a_table_with_quite_a_long_name_for_its_slices", 3000}});
   Start("w1");

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "coordinator/coordination/fixed_nodes.h"
 #include "tests/support/machine_room.h"
 
 namespace millrace {
@@ -162,6 +163,64 @@ TEST_F(MemberTest, BytesThatAreNoTextAreRefusedAndToldAsFarAsTheyCanBe) {
   ASSERT_TRUE(room_.Settle());
   EXPECT_THAT(published_.refusals, ElementsAre(HasSubstr("config/handlers")));
   EXPECT_THAT(room_.Data("/status/w1"), HasSubstr("ill-formed UTF-8"));
+}
+
+TEST_F(MemberTest, AConfigurationThatWasDeletedStaysInForceAndIsMadeAgain) {
+  Join();
+  room_.Put("/config/handlers", R"({"noop":{"concurrency":9}})");
+  room_.Settle();
+  room_.Delete("/config");
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_EQ(published_.config->HandlerFor("noop").concurrency, 9u);
+  EXPECT_EQ(room_.Data("/config/handlers"), R"({"noop":{"concurrency":9}})");
+  EXPECT_EQ(room_.Data("/config/engine"), "{}");
+}
+
+TEST_F(MemberTest, WhatItMakesAgainIsNotedForPeople) {
+  Join();
+  room_.Delete("/control");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_TRUE(room_.Has("/control/pause"));
+  room_.Delete("/history");
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  const auto notes = ReadMadeAgain(room_.Data("/"));
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_THAT(notes[0].nodes, testing::Contains("/control/drain"));
+  EXPECT_THAT(notes[1].nodes, ElementsAre("/history"));
+  EXPECT_EQ(notes[1].by, "w1");
+}
+
+TEST_F(MemberTest, AnEpochThatItMakesAgainIsNotBelowTheTermOfItsPages) {
+  Join();
+  room_.Put("/assign/w1", R"({"epoch":7,"generation":1,"slices":["main/tasks/0"]})");
+  ASSERT_TRUE(room_.Settle());
+  room_.Delete("/");
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_EQ(ReadEpoch(room_.Data("/epoch"))->epoch, 7u);
+}
+
+TEST_F(MemberTest, WithoutTheFolderOfWorkersItIsNotRegisteredBeforeThatIsMade) {
+  Join();
+  room_.RefuseNext();
+  room_.Delete("/workers");
+  const int before = room_.writes();
+  ASSERT_TRUE(room_.Settle());
+  ASSERT_TRUE(room_.Pass(seconds(9)));
+  EXPECT_EQ(room_.writes(), before);
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_TRUE(member_->Registered());
+  EXPECT_TRUE(room_.Has("/workers/w1"));
+}
+
+TEST_F(MemberTest, WhatItMayNotMakeIsNotTriedAllTheTime) {
+  Join();
+  room_.RefuseNext();
+  room_.Delete("/history");
+  ASSERT_TRUE(room_.Settle());
+  ASSERT_TRUE(room_.Pass(seconds(9)));
+  EXPECT_FALSE(room_.Has("/history"));
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_TRUE(room_.Has("/history"));
 }
 
 TEST_F(MemberTest, PausesAreFollowedAndBadNamesReported) {

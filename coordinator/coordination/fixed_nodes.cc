@@ -1,0 +1,95 @@
+#include "coordinator/coordination/fixed_nodes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "coordinator/coordination/json_text.h"
+#include "coordinator/coordination/layout.h"
+
+namespace millrace {
+namespace {
+
+constexpr const char* kRoot = "/";
+constexpr std::size_t kNotesKept = 10;
+constexpr std::size_t kBytesAtOnce = 200 * 1024;  // in one write, beside the notes
+
+// Every folder that has fixed nodes in it.
+constexpr std::array kFolders{kRoot, "/control", "/config"};
+
+bool IsThere(const TreeMirror& mirror, const std::string& path) {
+  const std::vector<std::string>& names = mirror.List(ParentOf(path));
+  return std::binary_search(names.begin(), names.end(), path.substr(path.rfind('/') + 1));
+}
+
+std::string ToText(const std::vector<MadeAgain>& notes) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const MadeAgain& note : notes)
+    list.push_back({{"nodes", note.nodes}, {"at", note.at}, {"by", note.by}});
+  return JsonText({{"made_again", std::move(list)}});
+}
+
+}  // namespace
+
+void TrackFixedNodes(TreeMirror& mirror) {
+  mirror.TrackNode(kRoot);
+  for (const char* folder : kFolders) mirror.TrackList(folder);
+}
+
+std::vector<std::string> MissingNodes(const TreeMirror& mirror) {
+  std::vector<std::string> missing;
+  if (mirror.Node(kRoot) == nullptr) missing.emplace_back(kRoot);
+  for (const FixedNode& node : kFixedNodes) {
+    if (!IsThere(mirror, std::string(node.path))) missing.emplace_back(node.path);
+  }
+  return missing;
+}
+
+std::vector<MadeAgain> ReadMadeAgain(std::string_view text) {
+  std::vector<MadeAgain> notes;
+  const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  if (!json.is_object() || !json.contains("made_again") || !json["made_again"].is_array()) return notes;
+  for (const auto& entry : json["made_again"]) {
+    if (!entry.is_object()) continue;
+    MadeAgain note;
+    if (entry.contains("at") && entry["at"].is_string()) note.at = entry["at"];
+    if (entry.contains("by") && entry["by"].is_string()) note.by = entry["by"];
+    if (!entry.contains("nodes") || !entry["nodes"].is_array()) continue;
+    for (const auto& node : entry["nodes"]) {
+      if (node.is_string()) note.nodes.push_back(node);
+    }
+    notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
+TreeRequest MakeAgain(const TreeMirror& mirror, const std::string& at, const std::string& by,
+                      const std::function<std::optional<std::string>(const std::string& path)>& text) {
+  const TreeNode* root = mirror.Node(kRoot);
+  MadeAgain note{{}, at, by};
+  std::vector<TreeWrite> writes;
+  std::size_t bytes = 0;
+  for (const FixedNode& node : kFixedNodes) {
+    const std::string path(node.path);
+    if (root != nullptr && IsThere(mirror, path)) continue;
+    std::string data = text(path).value_or(std::string(node.data));
+    if (bytes > 0 && bytes + data.size() > kBytesAtOnce) break;  // the rest by the next write
+    bytes += data.size();
+    note.nodes.push_back(path);
+    writes.push_back({TreeWrite::Kind::Create, path, std::move(data)});
+  }
+  std::vector<MadeAgain> notes;
+  TreeWrite own{TreeWrite::Kind::Create, kRoot};
+  if (root != nullptr) {
+    notes = ReadMadeAgain(root->data);
+    own = {TreeWrite::Kind::Set, kRoot, {}, root->version};
+  } else {
+    note.nodes.insert(note.nodes.begin(), kRoot);
+  }
+  notes.push_back(std::move(note));
+  if (notes.size() > kNotesKept) notes.erase(notes.begin(), notes.end() - kNotesKept);
+  own.data = ToText(notes);
+  writes.insert(writes.begin(), std::move(own));
+  return TreeRequest{.kind = TreeRequest::Kind::Write, .writes = std::move(writes)};
+}
+
+}  // namespace millrace

@@ -1,0 +1,36 @@
+// The nodes that always exist are made again by whoever misses them: somebody may have deleted one with all
+// that was below it, or the whole tree. What was done is noted in the cluster's own node, "/", for people:
+// `{"made_again":[{"nodes":["/assign"],"at":"2026-11-20T18:00:00Z","by":"w1"}]}`. Pure.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coordinator/coordination/tree_mirror.h"
+
+namespace millrace {
+
+// Three lists and a node, whatever the number of fixed ones.
+void TrackFixedNodes(TreeMirror& mirror);
+
+// Those that are missing, parents first, as far as the mirror knows; "/" is the cluster itself.
+std::vector<std::string> MissingNodes(const TreeMirror& mirror);
+
+struct MadeAgain {
+  std::vector<std::string> nodes;
+  std::string at;  // RFC 3339
+  std::string by;  // the id of a worker or coordinator
+  bool operator==(const MadeAgain&) const = default;
+};
+// From the data of "/": the latest last. What can't be read is no note.
+std::vector<MadeAgain> ReadMadeAgain(std::string_view text);
+
+// The write that makes as many of them as fit, and notes it. Of all who miss a node one succeeds, the others
+// read anew. `text`: what a node held last; nullopt: as in a new cluster.
+TreeRequest MakeAgain(const TreeMirror& mirror, const std::string& at, const std::string& by,
+                      const std::function<std::optional<std::string>(const std::string& path)>& text);
+
+}  // namespace millrace
