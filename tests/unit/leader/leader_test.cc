@@ -94,6 +94,20 @@ TEST_F(LeaderTest, AFullMultiAndVeryManyOnProbationAreWrittenAllTheSame) {
   EXPECT_EQ(plan->probation.size(), 100u);
 }
 
+TEST_F(LeaderTest, AFullMultiAndALongPlanAreWrittenOneAfterTheOther) {
+  std::vector<std::string> types;
+  for (int i = 100; i < 200; ++i) types.push_back(std::string(660, 'a') + std::to_string(i));
+  Start("w1", types);
+  Start("w2", {{"b"}});
+  SetTables({{std::string(48, 's'), std::string(48, 't'), 400}});
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_EQ(Count("w1"), 400u);
+  EXPECT_EQ(Count("w2"), 400u);
+  const auto plan = ReadPlan(room_.Data("/plan"));
+  EXPECT_EQ(plan->slices, 800u);
+  EXPECT_EQ(plan->groups.size(), 2u);
+}
+
 TEST_F(LeaderTest, AnAnnouncementThatWasMadeAnewIsNotTakenForTheOneThatIsOver) {
   Start("w1");
   Start("w2");
