@@ -200,8 +200,8 @@ void Assignments(std::string_view input) {
 }
 
 void Changes(std::string_view input) {
-  const ConfigChange change = ReadChange("0000000007", input);
-  (void)NoteChange("engine", change, {"0000000001"});
+  if (const auto change = ReadChange("0000000007", input))
+    (void)NoteChange("engine", *change, {"0000000001"});
 }
 
 void Names(std::string_view input) {

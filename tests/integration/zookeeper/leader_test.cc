@@ -59,7 +59,7 @@ TEST_F(LeaderOnZookeeperTest, ALeaderOfThreeThousandPlansWithinSecondsAlsoAfterA
   Leader leader({"leader", "leader.a", {.session_timeout = timeout_}}, {[this] { return facts_; }, {}});
   Driver driver(Open(Options("127.0.0.1:" + std::to_string(proxy_.port()))), {&leader}, clock_);
   const BootTime begin = BootClock::now();
-  driver.Start();
+  ASSERT_TRUE(driver.Start());
   // The node `plan` is written with the first decision.
   while (eyes->Perform(Get("/plan", true)).status != TreeStatus::Ok && BootClock::now() - begin < seconds(20))
     (void)eyes->WaitEvent(milliseconds(50));
