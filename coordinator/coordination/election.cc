@@ -214,10 +214,12 @@ void Election::Replied(const TreeRequest& request, const TreeReply& reply, BootT
   mirror_.Replied(request, reply);
   if (request.kind == TreeRequest::Kind::Write) {
     mirror_.Touched(request);
-    const TreeWrite& refused = request.writes.at(reply.failed);
-    // Somebody was busy by hand: it has children.
-    const bool stuck = reply.status == TreeStatus::Conflict && refused.kind == TreeWrite::Kind::Remove;
-    if (stuck && refused.path.starts_with("/epoch/")) stuck_.insert(refused.path);
+    if (reply.status == TreeStatus::Conflict) {
+      // Somebody was busy by hand: it has children.
+      const TreeWrite& refused = request.writes.at(reply.failed);
+      const bool stuck = refused.kind == TreeWrite::Kind::Remove && refused.path.starts_with("/epoch/");
+      if (stuck) stuck_.insert(refused.path);
+    }
   }
   const bool epoch = request.kind == TreeRequest::Kind::Get && request.path == "/epoch";
   if (epoch && reply.status == TreeStatus::Ok) highest_ = std::max(highest_, TermIn(reply.node));

@@ -90,7 +90,7 @@ void FaultInjector::StrikeProcess(SimulatedWorker& worker) {
     default: {
       const std::size_t thread = cluster_.timeline.random().Below(kThreads);
       Note("thread " + std::to_string(thread) + " of " + worker.name() + " is held up");
-      process.threads[thread].held_until = now + Between(milliseconds(100), seconds(8));
+      process.threads[thread].Hold(now + Between(milliseconds(100), seconds(8)));
       break;
     }
   }

@@ -2,6 +2,7 @@
 // later, or die at any point.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -26,9 +27,9 @@ struct ModelledProcess {
 
   // As SIGSTOP: nothing happens in it before `until`; its threads then wake in any order.
   void Pause(BootTime until, Random& random) {
-    paused_until = until;
+    paused_until = std::max(paused_until, until);
     for (Strand& thread : threads) {
-      thread.held_until = until + Micros(static_cast<std::int64_t>(random.Below(kLongestWaking)));
+      thread.Hold(until + Micros(static_cast<std::int64_t>(random.Below(kLongestWaking))));
     }
   }
   // What was under way in it is forgotten; what it has sent is not.

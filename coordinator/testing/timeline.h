@@ -1,6 +1,7 @@
 // Virtual time for the simulator: one heap of events, one seed. Nothing in a simulation waits for real.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -14,6 +15,8 @@ namespace millrace {
 // up, and is forgotten when its process has died meanwhile. Outlives the timeline's events.
 struct Strand {
   BootTime held_until{};
+  // A shorter hold does not end a longer one: what waits for that would be overtaken by what comes later.
+  void Hold(BootTime until) { held_until = std::max(held_until, until); }
   std::uint64_t life = 0;
 };
 

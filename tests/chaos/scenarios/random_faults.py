@@ -44,17 +44,21 @@ class Faults:
         return True
 
     def _kill(self, victim):
-        """It stands still while its rows are counted, so that they are those that run when it dies."""
+        """It stands still while its rows are counted, so that they are those that run when it dies. One that happens to
+        have none at that moment is looked at again."""
         worker = self._cluster.worker(victim)
-        worker.pause()
-        rows = self._s.db.value("SELECT COUNT(*) FROM tasks WHERE state = 2 AND claimed_by LIKE %s", (f"{victim}.%",))
-        if not rows:
+        for _ in range(50):
+            worker.pause()
+            rows = self._s.db.value("SELECT COUNT(*) FROM tasks WHERE state = 2 AND claimed_by LIKE %s",
+                                    (f"{victim}.%",))
+            if rows:
+                worker.kill()
+                self.hit.append(rows)
+                self._later(victim, 6.0, lambda: self._cluster.start(victim))
+                return True
             worker.resume()
-            return False
-        worker.kill()
-        self.hit.append(rows)
-        self._later(victim, 6.0, lambda: self._cluster.start(victim))
-        return True
+            time.sleep(self._chance.uniform(0.005, 0.02))
+        return False
 
     def undo(self, everything=False):
         for name, (when, what) in list(self._undo.items()):

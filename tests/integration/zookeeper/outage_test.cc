@@ -106,7 +106,6 @@ TEST_F(OutageTest, TheDigestGoesWithEveryNewConnectionAndSession) {
   TcpProxy proxy(Ensemble().port(), TcpProxy::Protocol::Zookeeper);
   timeout_ = seconds(1);
   ZookeeperOptions options = Options("127.0.0.1:" + std::to_string(proxy.port()));
-  ASSERT_TRUE(PrepareZookeeper(options, kSoon));  // open to all, but for what is made below
   options.auth_file = file;
   auto session = Connect(options);
   std::remove(file.c_str());
