@@ -95,9 +95,7 @@ inline Outcome OutcomeOfException() {
 }
 
 // A host that is older than this header tells no task's SQL apart.
-inline bool TellsApart(const millrace_host* host) {
-  return MILLRACE_HAS(millrace_host, host, begin_task);
-}
+inline bool TellsApart(const millrace_host* host) { return MILLRACE_HAS(millrace_host, host, begin_task); }
 
 inline void RunOn(Handler& handler, millrace_call* call, const millrace_host* host,
                   std::span<const millrace_task> raw) {

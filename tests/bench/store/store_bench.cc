@@ -23,8 +23,8 @@
 #include "framework/store/mysql/settle_text.h"
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/mysql/task_rows.h"
-#include "tests/support/report.h"
 #include "tests/support/private_mariadb.h"
+#include "tests/support/report.h"
 #include "tests/support/run_process.h"
 #include "tests/support/sql_connection.h"
 
