@@ -4,7 +4,7 @@
 #include "coordinator/coordination/zookeeper/zookeeper.h"
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr int kTries = 5;
@@ -108,4 +108,4 @@ Result<bool> ClusterClient::Remove(const std::string& path) {
   return Fail(done.error());
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -10,7 +10,7 @@
 #include "coordinator/coordination/session.h"
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class ClusterClient {
  public:
@@ -41,4 +41,4 @@ class ClusterClient {
   std::unique_ptr<TreeSession> session_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

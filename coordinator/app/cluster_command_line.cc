@@ -1,7 +1,7 @@
 #include "coordinator/app/command_parts.h"
 #include "coordinator/app/commands.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 void AddStatus(CLI::App& cluster, Chosen& chosen) {
@@ -115,4 +115,4 @@ void AddClusterCommands(CLI::App& root, Chosen& chosen) {
   AddProtect(*cluster, chosen);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include "coordinator/app/paths.h"
 #include "coordinator/app/terminal.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kAskPatiently = std::chrono::seconds(20);
@@ -69,4 +69,4 @@ Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& defa
   return settings;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "coordinator/app/shards.h"
 #include "coordinator/coordination/config_layers.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct ClusterConnection {
   Settings settings;
@@ -33,4 +33,4 @@ Result<Shards> OpenShards(ClusterConnection& cluster);
 // Invalid with what to type where nothing names one.
 Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store);
 
-}  // namespace millrace
+}  // namespace millrace::engine

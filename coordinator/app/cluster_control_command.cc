@@ -10,7 +10,7 @@
 #include "framework/base/time_text.h"
 #include "framework/policy/load_balance.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 void Say(const CommonFlags& common, nlohmann::ordered_json json, const std::string& text) {
@@ -125,4 +125,4 @@ Result<ExitCode> RunClusterProceed(const ClusterControlOptions& options) {
   return ExitCode::Done;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "coordinator/app/terminal.h"
 #include "coordinator/coordination/json_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 using nlohmann::ordered_json;
 
@@ -48,4 +48,4 @@ Result<ExitCode> RunClusterDryRun(const ClusterPlanOptions& options) {
   return ExitCode::Done;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "framework/base/time_text.h"
 #include "framework/policy/load_balance.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -210,4 +210,4 @@ std::vector<std::string> Troubles(const ClusterTree& tree, const ShardStates& sh
   return lines;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -11,7 +11,7 @@
 #include "framework/base/clock.h"
 #include "framework/store/schema_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What a shard holds, from its own due index; bounded, nothing is counted whole.
 struct ShardState {
@@ -35,4 +35,4 @@ std::string Standstill(const ClusterTree& tree);
 // What is not as it should be, one line each, with what to do.
 std::vector<std::string> Troubles(const ClusterTree& tree, const ShardStates& shards, WallTime now);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -11,7 +11,7 @@
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::ordered_json;
@@ -68,4 +68,4 @@ Result<ExitCode> RunClusterSimulation(const ClusterPlanOptions& options) {
   return ExitCode::Done;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

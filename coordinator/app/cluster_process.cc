@@ -8,7 +8,7 @@
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::map<std::string, std::string> ConfiguredGroups(const Config& config) {
@@ -211,4 +211,4 @@ bool ClusterProcess::Stop() {
   return tables_.Stop();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

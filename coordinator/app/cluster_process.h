@@ -17,7 +17,7 @@
 #include "coordinator/member/cluster_source.h"
 #include "coordinator/member/member.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Start, Update and Stop by one thread.
 class ClusterProcess {
@@ -80,4 +80,4 @@ class ClusterProcess {
   std::unique_ptr<Driver> driver_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 #include "coordinator/coordination/json_text.h"
 #include "coordinator/coordination/zookeeper/zookeeper.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Result<ExitCode> RunClusterProtect(const ClusterControlOptions& options) {
   auto settings = ResolveCluster(options.common, Variable);
@@ -32,4 +32,4 @@ Result<ExitCode> RunClusterProtect(const ClusterControlOptions& options) {
   return ExitCode::Done;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -13,7 +13,7 @@
 #include "coordinator/leader/eligibility.h"
 #include "coordinator/planner/slice_name.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::ordered_json;
@@ -125,4 +125,4 @@ Result<ExitCode> RunClusterSlices(const ClusterSlicesOptions& options) {
   return ExitCode::Done;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

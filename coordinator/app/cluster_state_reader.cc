@@ -8,7 +8,7 @@
 #include "framework/config/position_map.h"
 #include "framework/config/section.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::json;
@@ -152,4 +152,4 @@ Result<ClusterState> ReadClusterState(std::string_view text, std::string_view so
   return state;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

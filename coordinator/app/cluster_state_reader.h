@@ -6,7 +6,7 @@
 #include "coordinator/planner/cluster_state.h"
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // {"workers":[{"id","weight","handlers":[…]|null,"slices":[…]|null}], "slices":[{"id","group"}],
 //  "groups":{group: [handler, …]}, "current":{slice: worker}}; `//` comments are allowed. Of these `weight`
@@ -15,4 +15,4 @@ namespace millrace {
 // `, for anything else: other types, unknown keys, doubled keys and ids.
 Result<ClusterState> ReadClusterState(std::string_view text, std::string_view source);
 
-}  // namespace millrace
+}  // namespace millrace::engine

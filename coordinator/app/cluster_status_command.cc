@@ -12,7 +12,7 @@
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/escape.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::ordered_json;
@@ -187,4 +187,4 @@ Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
   return Standstill(*tree).empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

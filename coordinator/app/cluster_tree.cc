@@ -2,7 +2,7 @@
 
 #include "framework/base/suggest.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Status CheckWorkers(const ClusterTree& tree, const std::vector<std::string>& ids) {
   std::vector<std::string> known;
@@ -15,4 +15,4 @@ Status CheckWorkers(const ClusterTree& tree, const std::vector<std::string>& ids
   return {};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -10,7 +10,7 @@
 #include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/fixed_nodes.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct ClusterTree {
   EpochDocument epoch;
@@ -33,4 +33,4 @@ struct ClusterTree {
 // NotFound, with the nearest known one, for an id that neither a worker nor an assignment has.
 Status CheckWorkers(const ClusterTree& tree, const std::vector<std::string>& ids);
 
-}  // namespace millrace
+}  // namespace millrace::engine

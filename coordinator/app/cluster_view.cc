@@ -3,7 +3,7 @@
 #include "coordinator/app/terminal.h"
 #include "coordinator/leader/plan_writer.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::ordered_json;
@@ -177,4 +177,4 @@ PlanState PlanStateOf(const ClusterTree& tree, const std::set<std::string>& with
   return state;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

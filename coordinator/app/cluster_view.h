@@ -8,7 +8,7 @@
 #include "coordinator/app/cluster_tree.h"
 #include "coordinator/leader/plan_duty.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What can't be read is named in `unreadable`; the rest is there.
 Result<ClusterTree> ReadTree(ClusterClient& client);
@@ -21,4 +21,4 @@ Result<TableCatalog> ReadCatalog(ClusterConnection& cluster);
 // slices.
 PlanState PlanStateOf(const ClusterTree& tree, const std::set<std::string>& without);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -20,7 +20,7 @@
 #include "framework/worker/worker.h"
 #include "framework/worker/worker_id.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kTick = std::chrono::milliseconds(50);
@@ -182,4 +182,4 @@ Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
   return ExitCode::Done;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,8 +3,8 @@
 
 #include "coordinator/app/commands.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& settings);
 
-}  // namespace millrace
+}  // namespace millrace::engine

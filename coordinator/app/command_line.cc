@@ -8,7 +8,7 @@
 #include "coordinator/app/usage_error.h"
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr const char* kFooter =
@@ -82,4 +82,4 @@ int RunCommandLine(int argc, char** argv) {
   return Carry(chosen);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,8 +2,8 @@
 // for command lines.
 #pragma once
 
-namespace millrace {
+namespace millrace::engine {
 
 int RunCommandLine(int argc, char** argv);
 
-}  // namespace millrace
+}  // namespace millrace::engine

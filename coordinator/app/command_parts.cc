@@ -1,6 +1,6 @@
 #include "coordinator/app/command_parts.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 CLI::App* AddCommand(CLI::App& parent, const char* name, const char* what, const std::string& examples) {
   CLI::App* app = parent.add_subcommand(name, what);
@@ -39,4 +39,4 @@ void AddList(CLI::App& app, const char* name, std::vector<std::string>& values, 
   app.add_option(name, values, what)->type_name("A,B")->delimiter(',');
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -10,7 +10,7 @@
 #include "coordinator/app/exit_code.h"
 #include "coordinator/app/settings.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct Chosen {
   std::function<Result<ExitCode>()> action;
@@ -55,4 +55,4 @@ void Choose(CLI::App* app, Chosen& chosen, const std::shared_ptr<Options>& optio
   });
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

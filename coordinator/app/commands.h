@@ -13,7 +13,7 @@
 #include "framework/base/result.h"
 #include "framework/store/task_desk.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct SubmitOptions {
   CommonFlags common;
@@ -173,4 +173,4 @@ struct HandlerRunOptions {
 Result<ExitCode> RunHandlerList(const CommonFlags& common);
 Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -14,7 +14,7 @@
 #include "coordinator/coordination/json_text.h"
 #include "framework/files/paths.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::ordered_json;
@@ -157,4 +157,4 @@ Result<ExitCode> RunConfigRollback(const ConfigOptions& options) {
   return Set(*cluster, *node, chosen->text, options.common.json, chosen->version);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,7 +1,7 @@
 #include "coordinator/app/command_parts.h"
 #include "coordinator/app/commands.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 struct ConfigCommand {
@@ -78,4 +78,4 @@ void AddConfigCommands(CLI::App& root, Chosen& chosen) {
       ->type_name("N");
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

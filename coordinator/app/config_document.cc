@@ -6,7 +6,7 @@
 
 #include "framework/files/paths.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 using nlohmann::ordered_json;
 
@@ -40,4 +40,4 @@ ordered_json::json_pointer PointerTo(const std::vector<std::string>& keys) {
   return pointer;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "coordinator/app/cluster_client.h"
 #include "coordinator/app/config_history.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The part as it is now; {} where nobody has set it.
 Result<ConfigNode> CurrentNode(ClusterClient& client, const std::string& part);
@@ -22,4 +22,4 @@ nlohmann::ordered_json AsJson(const std::string& text);
 
 nlohmann::ordered_json::json_pointer PointerTo(const std::vector<std::string>& keys);
 
-}  // namespace millrace
+}  // namespace millrace::engine

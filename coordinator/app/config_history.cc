@@ -4,7 +4,7 @@
 
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr int kTries = 3;
@@ -77,4 +77,4 @@ Result<std::vector<ConfigChange>> ReadHistory(ClusterClient& client, const std::
   return changes;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

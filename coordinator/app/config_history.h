@@ -9,7 +9,7 @@
 #include "coordinator/app/cluster_client.h"
 #include "coordinator/coordination/config_change.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct ConfigNode {
   std::string part;
@@ -27,4 +27,4 @@ Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, co
 // the present one.
 Result<std::vector<ConfigChange>> ReadHistory(ClusterClient& client, const std::string& part);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "framework/base/suggest.h"
 #include "framework/config/config.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 tl::unexpected<Error> Wrong(std::string_view text, const std::string& what) {
@@ -94,4 +94,4 @@ std::vector<std::string> ConfigKey::Keys(const nlohmann::ordered_json& document)
   return keys;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

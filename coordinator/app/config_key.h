@@ -8,7 +8,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // `handlers.send_mail.retry.jitter`: the part, then keys with dots between them. A key that has dots itself
 // may stand in brackets, with quotes or without: `handlers["mail.monthly"].timeout`. A task type seldom
@@ -39,4 +39,4 @@ class ConfigKey {
   std::vector<Word> words_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

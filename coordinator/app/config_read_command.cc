@@ -9,7 +9,7 @@
 #include "coordinator/app/text_table.h"
 #include "coordinator/coordination/json_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::ordered_json;
@@ -134,4 +134,4 @@ Result<ExitCode> RunConfigHistory(const ConfigOptions& options) {
   return ExitCode::Done;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

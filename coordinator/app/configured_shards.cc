@@ -4,7 +4,7 @@
 #include "framework/base/log.h"
 #include "framework/store/url.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool SameStore(const ShardConfig& a, const ShardConfig& b) {
@@ -68,4 +68,4 @@ std::map<std::string, std::string> ConfiguredShards::Refusals() const {
   return refusals_;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "framework/base/mutex.h"
 #include "framework/worker/ports.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe.
 class ConfiguredShards final : public ShardSource {
@@ -35,4 +35,4 @@ class ConfiguredShards final : public ShardSource {
   std::map<std::string, std::string> refusals_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

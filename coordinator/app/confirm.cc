@@ -4,7 +4,7 @@
 
 #include "coordinator/app/terminal.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Status Confirm(const std::string& question, bool yes) {
   if (yes) return {};
@@ -19,4 +19,4 @@ Status Confirm(const std::string& question, bool yes) {
   return Fail(ErrorCode::Conflict, "nothing was changed");
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

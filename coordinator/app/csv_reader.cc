@@ -1,6 +1,6 @@
 #include "coordinator/app/csv_reader.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 constexpr int kEnd = std::char_traits<char>::eof();
 }  // namespace
@@ -107,4 +107,4 @@ std::optional<CsvRecord> CsvReader::Next() {
   return record;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

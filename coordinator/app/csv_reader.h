@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 
 struct CsvRecord {
   std::size_t line = 0;  // where it begins, from 1
@@ -41,4 +41,4 @@ class CsvReader {
   bool begun_ = false;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "coordinator/app/exit_code.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 ExitCode ExitCodeOf(ErrorCode code) {
   switch (code) {
@@ -19,4 +19,4 @@ ExitCode ExitCodeOf(ErrorCode code) {
   return ExitCode::SomethingFailed;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

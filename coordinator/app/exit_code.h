@@ -3,7 +3,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 enum class ExitCode {
   Done = 0,
@@ -15,4 +15,4 @@ enum class ExitCode {
 
 ExitCode ExitCodeOf(ErrorCode code);
 
-}  // namespace millrace
+}  // namespace millrace::engine

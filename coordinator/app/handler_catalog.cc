@@ -7,7 +7,7 @@
 #include "framework/base/suggest.h"
 #include "framework/files/paths.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 std::string PluginFolder(const CommonFlags& flags) {
   return flags.plugins.empty() ? DefaultPluginFolder() : flags.plugins;
@@ -51,4 +51,4 @@ Status CheckHandlerKnown(const std::string& type, const Config& config,
                                       "; name their folder with --plugins, or submit anyway with --force");
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "coordinator/app/settings.h"
 #include "framework/plugin/plugin_set.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // --plugins, or the default folder.
 std::string PluginFolder(const CommonFlags& flags);
@@ -25,4 +25,4 @@ std::optional<std::vector<std::string>> HandlersAtHand(const CommonFlags& flags)
 Status CheckHandlerKnown(const std::string& type, const Config& config,
                          const std::optional<std::vector<std::string>>& at_hand);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -15,7 +15,7 @@
 #include "framework/handler_kit/local_run.h"
 #include "framework/worker/handler_secrets.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::ordered_json;
@@ -174,4 +174,4 @@ Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
   return bad ? ExitCode::SomethingFailed : ExitCode::Done;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

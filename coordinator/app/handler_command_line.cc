@@ -1,7 +1,7 @@
 #include "coordinator/app/command_parts.h"
 #include "coordinator/app/commands.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 void AddHandlerCommands(CLI::App& root, Chosen& chosen) {
   CLI::App* handler = AddFamily(root, "handler", "Look at handlers and try them", "  millrace handler list");
@@ -26,4 +26,4 @@ void AddHandlerCommands(CLI::App& root, Chosen& chosen) {
   Choose(app, chosen, o, RunHandlerRun);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -12,7 +12,7 @@
 #include "framework/base/escape.h"
 #include "framework/base/suggest.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Cells = std::vector<std::optional<std::string>>;
@@ -195,4 +195,4 @@ Result<std::unique_ptr<InputRows>> OpenInputFile(const std::string& path, const 
   return std::unique_ptr<InputRows>(std::make_unique<JsonRows>(std::move(file), input, defaults, key_column));
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

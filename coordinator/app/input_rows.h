@@ -11,7 +11,7 @@
 #include "framework/store/task_transaction.h"
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct InputRow {
   std::size_t line = 0;
@@ -35,4 +35,4 @@ Result<std::unique_ptr<InputRows>> ReadCsv(std::unique_ptr<std::istream> input, 
 Result<std::unique_ptr<InputRows>> RowsOfQuery(SqlResult result, const NewTask& defaults,
                                                const std::string& key_column);
 
-}  // namespace millrace
+}  // namespace millrace::engine

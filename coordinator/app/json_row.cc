@@ -8,7 +8,7 @@
 #include "framework/base/suggest.h"
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 using nlohmann::ordered_json;
 
@@ -211,4 +211,4 @@ Result<NewTask> LineToTask(std::string_view line, const NewTask& defaults, const
   return task;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "framework/base/result.h"
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // A JSON number that reads back as what it says: no leading zeros, and neither larger nor more exact than
 // what readers of JSON keep (whole numbers of 64 bits, 17 significant digits).
@@ -30,4 +30,4 @@ Status CheckJson(std::string_view text);
 // say comes from `defaults`; with `key_column` the key is that member of the params.
 Result<NewTask> LineToTask(std::string_view line, const NewTask& defaults, const std::string& key_column);
 
-}  // namespace millrace
+}  // namespace millrace::engine

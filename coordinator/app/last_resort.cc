@@ -7,7 +7,7 @@
 #include "coordinator/app/exit_code.h"
 #include "coordinator/app/terminal.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 int Ended(const std::string& why) {
@@ -30,4 +30,4 @@ int WithLastResort(const std::function<int()>& command) {
   }
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,9 +3,9 @@
 
 #include <functional>
 
-namespace millrace {
+namespace millrace::engine {
 
 // The command's exit status; 1, with what was thrown on standard error, where it ends by an exception.
 int WithLastResort(const std::function<int()>& command);
 
-}  // namespace millrace
+}  // namespace millrace::engine

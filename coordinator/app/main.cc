@@ -2,5 +2,5 @@
 #include "coordinator/app/last_resort.h"
 
 int main(int argc, char** argv) {
-  return millrace::WithLastResort([&] { return millrace::RunCommandLine(argc, argv); });
+  return millrace::engine::WithLastResort([&] { return millrace::engine::RunCommandLine(argc, argv); });
 }

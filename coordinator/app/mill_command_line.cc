@@ -1,7 +1,7 @@
 #include "coordinator/app/command_parts.h"
 #include "coordinator/app/commands.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 void AddMill(CLI::App& app, MillFlags& flags) {
@@ -73,4 +73,4 @@ void AddMillCommands(CLI::App& root, Chosen& chosen) {
   AddCoordinator(root, chosen);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

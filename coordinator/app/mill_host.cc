@@ -22,7 +22,7 @@
 #include "framework/policy/load_balance.h"
 #include "framework/worker/worker.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kTick = std::chrono::milliseconds(50);
@@ -98,4 +98,4 @@ Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shar
   return code;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,9 +6,9 @@
 #include "coordinator/app/commands.h"
 #include "coordinator/app/shards.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // `shards` are prepared.
 Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shards& shards);
 
-}  // namespace millrace
+}  // namespace millrace::engine

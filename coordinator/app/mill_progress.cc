@@ -4,7 +4,7 @@
 
 #include "coordinator/app/terminal.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kBetweenReads = std::chrono::milliseconds(500);
@@ -50,4 +50,4 @@ void MillProgress::Update(const WorkerTotals& totals) {
              now);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -10,7 +10,7 @@
 #include "coordinator/app/status_line.h"
 #include "framework/worker/worker.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Reads the backlog and draws the line, twice a second at most. One thread. Costs nothing where it is
 // disabled.
@@ -33,4 +33,4 @@ class MillProgress {
   bool more_ = false;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

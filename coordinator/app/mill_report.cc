@@ -7,7 +7,7 @@
 #include "coordinator/app/terminal.h"
 #include "coordinator/coordination/json_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kCounting = std::chrono::seconds(2);
@@ -103,4 +103,4 @@ void PrintSummary(const MillFlags& flags, const Result<MillSummary>& all, const 
   for (const std::string& line : LeftTexts(*all, where, SystemClock().WallNow())) PrintNote(line);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "coordinator/app/shards.h"
 #include "framework/worker/worker.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Good order is 0; the others, which it explains, are for a supervisor to start the command again.
 ExitCode ExitCodeOf(WorkerEnd end);
@@ -19,4 +19,4 @@ Result<MillSummary> ReadSummary(const Shards& shards, const WorkerStatus& status
 void PrintSummary(const MillFlags& flags, const Result<MillSummary>& all, const WorkerTotals& now,
                   Micros took, WorkerEnd end);
 
-}  // namespace millrace
+}  // namespace millrace::engine

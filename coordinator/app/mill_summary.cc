@@ -7,7 +7,7 @@
 #include "coordinator/app/terminal.h"
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::uint64_t kMostHeld = 1000;
@@ -115,4 +115,4 @@ nlohmann::ordered_json ToJson(const MillSummary& summary) {
           {"unrunnable", summary.unrunnable}};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

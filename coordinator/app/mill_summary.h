@@ -11,7 +11,7 @@
 #include "framework/store/schema_store.h"
 #include "framework/store/task_desk.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct MillSummary {
   // Of all tasks that have ended, in this run or before.
@@ -42,4 +42,4 @@ std::vector<std::string> LeftTexts(const MillSummary& summary, const std::string
 // Both as members of one object.
 nlohmann::ordered_json ToJson(const MillSummary& summary);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,10 +4,10 @@
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 std::string OperatorMark() {
   return JsonText({{"by", Actor()}, {"at", FormatTime(SystemClock().WallNow())}});
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace millrace {
+namespace millrace::engine {
 
 // {"by":"user@host","at":"2026-11-20T18:00:00Z"}
 std::string OperatorMark();
 
-}  // namespace millrace
+}  // namespace millrace::engine

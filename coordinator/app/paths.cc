@@ -10,7 +10,7 @@
 #include "framework/files/paths.h"
 #include "framework/files/trust.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
@@ -46,4 +46,4 @@ std::string Actor() {
   return (user == nullptr ? std::to_string(getuid()) : std::string(user->pw_name)) + "@" + host;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // A variable of the environment; empty where it is not set.
 std::string Variable(const char* name);
@@ -25,4 +25,4 @@ Result<std::string> MakeStateFolder(const std::string& folder);
 // user@host, for the audit.
 std::string Actor();
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "framework/base/suggest.h"
 #include "framework/policy/pauses.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::string Joined(const std::set<std::string>& names) {
@@ -64,4 +64,4 @@ Result<ExitCode> RunClusterResume(const ClusterControlOptions& options) {
   return places->complete() && missing.empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "coordinator/app/terminal.h"
 #include "coordinator/coordination/documents.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -176,4 +176,4 @@ std::set<std::string> PausePlaces::Paused() {
   return paused;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

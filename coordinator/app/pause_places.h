@@ -10,7 +10,7 @@
 #include "coordinator/app/cluster_connection.h"
 #include "coordinator/app/pause_targets.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Every place where a pause may stand. Whoever is away is named at once, and remembered.
 class PausePlaces {
@@ -43,4 +43,4 @@ class PausePlaces {
   bool complete_ = true;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

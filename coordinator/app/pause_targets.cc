@@ -5,7 +5,7 @@
 
 #include "framework/base/suggest.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::vector<std::string> Split(const std::string& name) {
@@ -74,4 +74,4 @@ Status CheckPauseTargets(const std::vector<std::string>& names, const PauseTarge
   return {};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -11,7 +11,7 @@
 #include "framework/base/result.h"
 #include "framework/store/schema_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct PauseTargets {
   std::optional<std::set<std::string>> shards;           // nullopt: it is not known
@@ -25,4 +25,4 @@ struct PauseTargets {
 // that does; what is not known is not held against a name.
 Status CheckPauseTargets(const std::vector<std::string>& names, const PauseTargets& known);
 
-}  // namespace millrace
+}  // namespace millrace::engine

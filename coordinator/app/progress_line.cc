@@ -7,7 +7,7 @@
 
 #include "coordinator/app/terminal.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kLongestBar = 30;
@@ -104,4 +104,4 @@ std::string ElapsedText(Micros elapsed) {
   return text;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct ProgressNumbers {
   std::uint64_t done = 0;
@@ -37,4 +37,4 @@ class RateMeter {
 // 850 ms, 6.2 s, 4 min 10 s, 2 h 5 min: as exact as people read it.
 std::string ElapsedText(Micros elapsed);
 
-}  // namespace millrace
+}  // namespace millrace::engine

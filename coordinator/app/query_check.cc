@@ -8,7 +8,7 @@
 #include "framework/plugin/sql_guard.h"
 #include "framework/store/task_transaction.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::string FirstWord(std::string_view sql) {
@@ -59,4 +59,4 @@ Error QueryError(Error error) {
   return error;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

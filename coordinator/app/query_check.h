@@ -5,7 +5,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // One statement that reads: it begins with SELECT, WITH or VALUES, and nothing follows it, and it
 // holds no INTO: the server would write the file before anybody could refuse the result. Invalid with what to
@@ -16,4 +16,4 @@ Status CheckQuery(std::string_view sql);
 // The store's error as `submit` reports it; where the query gives too many rows, with how to split it.
 Error QueryError(Error error);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -14,7 +14,7 @@
 #include "framework/base/time_text.h"
 #include "framework/store/sqlite/sqlite_lock.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr int kBetweenTriesMs = 500;
@@ -106,4 +106,4 @@ Result<ExitCode> RunWorker(const MillFlags& flags) {
   return HostClusterWorker(flags, *settings);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "coordinator/app/terminal.h"
 #include "coordinator/coordination/json_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // The shards of --shard, or all; nothing is connected yet.
@@ -134,4 +134,4 @@ Result<ExitCode> RunSchemaCheck(const SchemaOptions& options) {
   return out.empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

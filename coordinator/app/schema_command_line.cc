@@ -1,7 +1,7 @@
 #include "coordinator/app/command_parts.h"
 #include "coordinator/app/commands.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr const char* kSlices = "load-balance numbers a table; 64 for new ones";
@@ -53,4 +53,4 @@ void AddSchemaCommands(CLI::App& root, Chosen& chosen) {
       "  millrace schema check --json", true, RunSchemaCheck);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "framework/store/url.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 Result<std::optional<ClusterAddress>> FindCluster(const CommonFlags& flags, const Environment& environment) {
@@ -90,4 +90,4 @@ Result<Settings> ResolveCluster(const CommonFlags& flags, const Environment& env
   return Fail(ErrorCode::Invalid, "no cluster is named: give --zk host:port, or set MILLRACE_ZK");
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

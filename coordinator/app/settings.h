@@ -10,7 +10,7 @@
 #include "framework/base/result.h"
 #include "framework/config/config.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The flags that every command takes, as given; empty: not given.
 struct CommonFlags {
@@ -55,4 +55,4 @@ Result<Settings> ResolveSettings(const CommonFlags& flags, const Environment& en
 // The same for a command that works on a cluster: Invalid, with what to type, where none is named.
 Result<Settings> ResolveCluster(const CommonFlags& flags, const Environment& environment);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 #include "framework/base/suggest.h"
 #include "framework/files/paths.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool IsSqlite(const Shard& shard) { return shard.url.kind == StoreUrl::Kind::Sqlite; }
@@ -146,4 +146,4 @@ Result<std::string> PickTable(const Shard& shard, const std::string& name) {
               "shard " + shard.name + " has no task table '" + name + "'; it has " + known);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -11,7 +11,7 @@
 #include "framework/store/store.h"
 #include "framework/store/url.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct Shard {
   std::string name;
@@ -43,4 +43,4 @@ Result<Shard*> PickShard(Shards& shards, const std::string& name);
 // The shard's table by name; the only one where the name is empty.
 Result<std::string> PickTable(const Shard& shard, const std::string& name);
 
-}  // namespace millrace
+}  // namespace millrace::engine

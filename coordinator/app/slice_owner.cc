@@ -7,7 +7,7 @@
 #include "coordinator/planner/handler_groups.h"
 #include "coordinator/planner/slice_name.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Groups = std::map<std::string, std::vector<std::string>>;
@@ -38,4 +38,4 @@ std::string OwnerOf(const ClusterTree& tree, const std::string& slice) {
   return "";
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 
 #include "coordinator/app/cluster_tree.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The name of the slice in which a task of this type stands: with the group that the plan has for the type.
 std::string SliceOf(const ClusterTree& tree, const std::string& shard, const std::string& table,
@@ -15,4 +15,4 @@ std::string SliceOf(const ClusterTree& tree, const std::string& shard, const std
 // The worker whose assignment has the slice of this name; empty: nobody has it.
 std::string OwnerOf(const ClusterTree& tree, const std::string& slice);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 #include "coordinator/planner/slice_name.h"
 #include "framework/policy/load_balance.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 struct Range {
@@ -51,4 +51,4 @@ std::vector<std::string> SliceRanges(const std::vector<std::string>& slices) {
   return texts;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 
 #include "coordinator/app/terminal.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kBetween = std::chrono::milliseconds(100);
@@ -30,4 +30,4 @@ void StatusLine::Clear() {
   drawn_ = false;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

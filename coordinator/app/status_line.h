@@ -6,7 +6,7 @@
 
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe. On standard error, since output may be piped.
 class StatusLine {
@@ -28,4 +28,4 @@ class StatusLine {
   std::optional<BootTime> last_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

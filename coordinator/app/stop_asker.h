@@ -5,7 +5,7 @@
 #include "coordinator/app/terminal.h"
 #include "framework/worker/worker.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The first signal asks for an end in good order, the second for one now.
 class StopAsker {
@@ -32,4 +32,4 @@ class StopAsker {
   int asked_ = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 volatile std::sig_atomic_t seen = 0;
@@ -22,4 +22,4 @@ void CatchStopSignals() {
 
 int StopSignalsSeen() { return seen; }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include "framework/store/mysql/mysql_store.h"
 #include "framework/store/sqlite/sqlite_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease) {
   auto url = ParseStoreUrl(shard.url);
@@ -15,4 +15,4 @@ Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease)
   return url->kind == StoreUrl::Kind::Sqlite ? OpenSqliteStore(*url, options) : OpenMysqlStore(*url, options);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,9 +9,9 @@
 #include "framework/store/store.h"
 #include "framework/store/url.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // A store by its URL; touches no connection. Invalid for a URL of an unknown kind.
 Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -15,7 +15,7 @@
 #include "framework/base/time_text.h"
 #include "framework/files/paths.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kLongestTransaction = std::chrono::minutes(30);
@@ -232,4 +232,4 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   return totals.bad > 0 ? ExitCode::SomethingFailed : ExitCode::Done;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

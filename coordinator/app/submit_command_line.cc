@@ -1,7 +1,7 @@
 #include "coordinator/app/command_parts.h"
 #include "coordinator/app/commands.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 void AddOne(CLI::App& app, SubmitOptions& o) {
@@ -50,4 +50,4 @@ void AddSubmitCommand(CLI::App& root, Chosen& chosen) {
   Choose(app, chosen, o, RunSubmit);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <poll.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr int kTries = 5;
@@ -134,4 +134,4 @@ Status SubmitAtOnce(TaskTransaction& transaction, const std::string& table, Inpu
               commit.message + "; nothing was added" + (again ? ": submit the same again" : ""));
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

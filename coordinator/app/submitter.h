@@ -8,7 +8,7 @@
 #include "coordinator/app/input_rows.h"
 #include "framework/store/store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct SubmitTotals {
   std::uint64_t added = 0;
@@ -33,4 +33,4 @@ Status SubmitBatches(TaskDesk& desk, const std::string& table, InputRows& rows, 
 Status SubmitAtOnce(TaskTransaction& transaction, const std::string& table, InputRows& rows,
                     SubmitTotals& totals, const SubmitProgress& progress);
 
-}  // namespace millrace
+}  // namespace millrace::engine

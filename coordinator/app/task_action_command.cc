@@ -10,7 +10,7 @@
 #include "coordinator/app/terminal.h"
 #include "coordinator/coordination/json_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::uint64_t kPreviewBound = 10'000;
@@ -233,4 +233,4 @@ Result<ExitCode> RunTaskAction(const TaskActionOptions& options) {
   return ActOnMatching(*desks, options);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,7 +1,7 @@
 #include "coordinator/app/command_parts.h"
 #include "coordinator/app/commands.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 void AddChoice(CLI::App& app, TaskChoice& choice, bool filters) {
@@ -78,4 +78,4 @@ void AddTaskCommands(CLI::App& root, Chosen& chosen) {
             "  millrace task release --handler send_mail --state held --all-matching");
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

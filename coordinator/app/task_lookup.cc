@@ -4,7 +4,7 @@
 
 #include "coordinator/app/cluster_connection.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 Status CheckThere(const Desks& desks, const std::string& shard) {
@@ -157,4 +157,4 @@ Result<TaskRecord> GetTask(Desks& desks, const TaskName& name) {
   return record;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "coordinator/app/commands.h"
 #include "coordinator/app/shards.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The shards, with a desk for each.
 struct Desks {
@@ -45,4 +45,4 @@ Result<std::vector<std::pair<std::string, std::string>>> TablesOf(Desks& desks, 
 // `Get` with an error that says what to do.
 Result<TaskRecord> GetTask(Desks& desks, const TaskName& name);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "coordinator/app/text_table.h"
 #include "coordinator/coordination/json_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::ordered_json;
@@ -152,4 +152,4 @@ Result<ExitCode> RunTaskShow(const TaskChoice& choice) {
   return ExitCode::Done;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include "coordinator/app/text_table.h"
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 using nlohmann::ordered_json;
 
@@ -106,4 +106,4 @@ std::string TaskToText(const std::string& shard, const TaskRecord& record, WallT
   return text + "\n\nAttempts that did not succeed\n" + table.Text(width);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 
 #include "framework/store/task_desk.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // One object with every member, times in RFC 3339; params and progress as JSON where they are JSON.
 nlohmann::ordered_json TaskToJson(const std::string& shard, const TaskRecord& record);
@@ -17,4 +17,4 @@ std::string TaskToText(const std::string& shard, const TaskRecord& record, WallT
 // `in 5 min`, `3 s ago`, `now`.
 std::string Relative(WallTime time, WallTime now);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "framework/base/time_text.h"
 #include "framework/policy/pauses.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Sentences = std::vector<std::string>;
@@ -160,4 +160,4 @@ std::vector<std::string> ExplainTask(const WhyFacts& facts) {
   return out;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "framework/config/config.h"
 #include "framework/store/task_desk.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What the cluster of the task's store says of it.
 struct ClusterFacts {
@@ -35,4 +35,4 @@ struct WhyFacts {
 // The most telling first. Never empty.
 std::vector<std::string> ExplainTask(const WhyFacts& facts);
 
-}  // namespace millrace
+}  // namespace millrace::engine

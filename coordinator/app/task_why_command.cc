@@ -13,7 +13,7 @@
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/escape.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool RunsType(const ClusterTree& tree, const std::string& type) {
@@ -95,4 +95,4 @@ Result<ExitCode> RunTaskWhy(const TaskChoice& choice) {
   return ExitCode::Done;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 
 #include "framework/base/escape.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr bool Continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
@@ -82,4 +82,4 @@ std::string Count(std::uint64_t number, const std::string& one, const std::strin
   return WithCommas(number) + " " + (number == 1 ? one : many);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

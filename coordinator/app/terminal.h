@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace millrace {
+namespace millrace::engine {
 
 bool OutputIsTerminal();
 bool ErrorIsTerminal();
@@ -36,4 +36,4 @@ std::string WithCommas(std::uint64_t number);
 // `1 task`, `2 tasks`
 std::string Count(std::uint64_t number, const std::string& one, const std::string& many);
 
-}  // namespace millrace
+}  // namespace millrace::engine

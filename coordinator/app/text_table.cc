@@ -5,7 +5,7 @@
 #include "coordinator/app/terminal.h"
 #include "framework/base/escape.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kLeastLastColumn = 12;
@@ -66,4 +66,4 @@ std::string FieldText(const std::vector<TextField>& fields) {
   return text;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

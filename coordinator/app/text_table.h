@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 
 struct TextTable {
   struct Column {
@@ -27,4 +27,4 @@ struct TextField {
 // `name   value` lines with the names aligned; rows with an empty value are left out.
 std::string FieldText(const std::vector<TextField>& fields);
 
-}  // namespace millrace
+}  // namespace millrace::engine

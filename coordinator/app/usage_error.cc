@@ -5,7 +5,7 @@
 
 #include "framework/base/suggest.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // The deepest command that was named.
@@ -70,4 +70,4 @@ std::string EmptyOptionText(const CLI::App& root) {
   return "";
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

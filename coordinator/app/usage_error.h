@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-namespace millrace {
+namespace millrace::engine {
 
 // What is wrong, with the nearest command or option that there is, and whose help to look at.
 std::string UsageErrorText(const CLI::App& root, const CLI::ParseError& error);
@@ -13,4 +13,4 @@ std::string UsageErrorText(const CLI::App& root, const CLI::ParseError& error);
 // something else, most often everything. Empty text where there is none.
 std::string EmptyOptionText(const CLI::App& root);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "framework/base/suggest.h"
 #include "framework/policy/load_balance.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Status CheckTypes(const std::vector<std::string>& wanted, const std::vector<std::string>& types) {
   for (const std::string& type : wanted) {
@@ -60,4 +60,4 @@ Status CheckLimits(const MillFlags& flags, const Settings& settings, const Plugi
   return {};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

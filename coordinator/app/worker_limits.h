@@ -10,7 +10,7 @@
 #include "coordinator/app/shards.h"
 #include "framework/plugin/plugin_set.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Invalid for a type that is not among those that this worker can run, with the nearest one.
 Status CheckTypes(const std::vector<std::string>& wanted, const std::vector<std::string>& types);
@@ -22,4 +22,4 @@ void TellNumbersBeyond(const std::vector<std::uint32_t>& numbers, const Shards& 
 // away is no reason to refuse.
 Status CheckLimits(const MillFlags& flags, const Settings& settings, const PluginSet& plugins);
 
-}  // namespace millrace
+}  // namespace millrace::engine

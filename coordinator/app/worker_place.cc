@@ -11,7 +11,7 @@
 #include "framework/policy/load_balance.h"
 #include "framework/worker/worker_id.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::optional<std::vector<std::string>> Sorted(std::vector<std::string> names) {
@@ -94,4 +94,4 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
   return JsonText(json);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -11,7 +11,7 @@
 #include "framework/plugin/plugin_set.h"
 #include "framework/worker/worker.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The task types that a worker runs: those of its plugins and those that the configuration serves by them,
 // and of these what --handlers allows. Sorted.
@@ -34,4 +34,4 @@ class StatusTeller {
   WorkerTotals before_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The first `most` lines, of long ones the beginning; then `and 7 more`.
 inline std::vector<std::string> Brief(const std::vector<std::string>& lines, std::size_t most) {
@@ -23,4 +23,4 @@ inline std::vector<std::string> Brief(const std::vector<std::string>& lines, std
   return brief;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

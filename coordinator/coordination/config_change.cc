@@ -7,7 +7,7 @@
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kKept = 50;
@@ -91,4 +91,4 @@ std::vector<TreeWrite> NoteChange(const std::string& part, const ConfigChange& c
   return writes;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

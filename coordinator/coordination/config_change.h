@@ -10,7 +10,7 @@
 
 #include "coordinator/coordination/tree.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct ConfigChange {
   std::int32_t version = 0;
@@ -43,4 +43,4 @@ const ConfigChange* ChangeBefore(const std::vector<ConfigChange>& history,
 std::vector<TreeWrite> NoteChange(const std::string& part, const ConfigChange& change,
                                   std::vector<std::string> noted);
 
-}  // namespace millrace
+}  // namespace millrace::engine

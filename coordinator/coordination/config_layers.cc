@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::json;
@@ -153,4 +153,4 @@ std::string ConfigLayers::Ignored() const {
   return Parsed(file_text_).value("shards", json::object()).empty() ? "" : "shards in " + file_name_ + kWhy;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

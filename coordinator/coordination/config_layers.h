@@ -13,7 +13,7 @@
 #include "framework/base/result.h"
 #include "framework/config/config.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 inline constexpr std::array<const char*, 5> kConfigParts{"engine", "handlers", "shards", "schedules",
                                                          "alerts"};
@@ -72,4 +72,4 @@ class ConfigLayers {
   std::shared_ptr<const Config> effective_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

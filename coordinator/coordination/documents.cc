@@ -5,7 +5,7 @@
 #include "coordinator/coordination/json_text.h"
 #include "framework/policy/load_balance.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::json;
@@ -258,4 +258,4 @@ Result<PlanDocument> ReadPlan(std::string_view text) {
   return document;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -12,7 +12,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // workers/<id>: who is there, and what it takes.
 struct WorkerDocument {
@@ -111,4 +111,4 @@ Result<ExpectDocument> ReadExpect(std::string_view text);
 Result<AssignDocument> ReadAssign(std::string_view text);
 Result<PlanDocument> ReadPlan(std::string_view text);
 
-}  // namespace millrace
+}  // namespace millrace::engine

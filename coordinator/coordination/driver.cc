@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // How long a machine whose request was lost, or whose write was refused, waits for an event before it is
@@ -134,4 +134,4 @@ void Driver::Close() {
   session.swap(session_);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -14,7 +14,7 @@
 #include "framework/base/result.h"
 #include "framework/exec/thread.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What a session looks like from outside. Whether it still lives is a matter of `last_contact` alone.
 struct SessionView {
@@ -76,4 +76,4 @@ class Driver {
   SessionView view_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

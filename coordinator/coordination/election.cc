@@ -4,7 +4,7 @@
 #include <chrono>
 #include <functional>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // Of a node that somebody wrote by hand: assignments count their generations from 2^20 times the term.
@@ -231,4 +231,4 @@ BootTime Election::WakeAt(BootTime now) const {
   return stand_at_ ? std::min(again, *stand_at_) : again;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

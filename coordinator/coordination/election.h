@@ -22,7 +22,7 @@
 #include "coordinator/coordination/machine.h"
 #include "coordinator/coordination/tree_mirror.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct Term {
   std::uint64_t epoch = 0;
@@ -91,4 +91,4 @@ class Election final : public TreeMachine {
   std::optional<Term> term_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "coordinator/coordination/json_text.h"
 #include "coordinator/coordination/layout.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr const char* kRoot = "/";
@@ -92,4 +92,4 @@ TreeRequest MakeAgain(const TreeMirror& mirror, const std::string& at, const std
   return TreeRequest{.kind = TreeRequest::Kind::Write, .writes = std::move(writes)};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -11,7 +11,7 @@
 
 #include "coordinator/coordination/tree_mirror.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Three lists and a node, whatever the number of fixed ones.
 void TrackFixedNodes(TreeMirror& mirror);
@@ -33,4 +33,4 @@ std::vector<MadeAgain> ReadMadeAgain(std::string_view text);
 TreeRequest MakeAgain(const TreeMirror& mirror, const std::string& at, const std::string& by,
                       const std::function<std::optional<std::string>(const std::string& path)>& text);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include "framework/base/escape.h"
 #include "framework/base/utf8.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::ordered_json;
@@ -34,4 +34,4 @@ std::string JsonText(const ordered_json& json, int indent) {
   }
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

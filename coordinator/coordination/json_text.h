@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace millrace {
+namespace millrace::engine {
 
 // Characters that are not to be shown become `\u009b` (see EscapeJson); a text that is no UTF-8 is escaped
 // first. `indent`: -1 is one line.
 std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-namespace millrace {
+namespace millrace::engine {
 
 struct FixedNode {
   std::string_view path;  // as in a TreeRequest
@@ -33,4 +33,4 @@ inline constexpr std::array kFixedNodes{
     FixedNode{"/history", ""},
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "coordinator/coordination/tree.h"
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe. Several reads may be under way at once: Next is asked again before they are answered.
 // After a write it is not, until the write has been answered. The requests of a session are carried out and
@@ -29,4 +29,4 @@ class TreeMachine {
   virtual std::optional<TreeRequest> Farewell() { return std::nullopt; }
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

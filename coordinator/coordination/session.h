@@ -10,7 +10,7 @@
 #include "coordinator/coordination/tree.h"
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // PerformAll, Perform and WaitEvent belong to one thread, the owner's; the others may be called by any.
 class TreeSession {
@@ -36,4 +36,4 @@ class TreeSession {
   virtual Micros Timeout() const = 0;  // as the server granted it
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "coordinator/coordination/tree.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 const char* ToString(TreeStatus status) {
   switch (status) {
@@ -30,4 +30,4 @@ std::size_t BytesOf(const std::vector<TreeWrite>& writes) {
   return bytes;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Names and data are text. Paths begin with '/' and are relative to `<chroot>/millrace/<cluster>`; "/" is
 // that node itself.
@@ -91,4 +91,4 @@ inline constexpr std::size_t kMostWrites = 200;
 inline constexpr std::size_t kMostBytes = 256 * 1024;  // of data
 std::size_t BytesOf(const std::vector<TreeWrite>& writes);
 
-}  // namespace millrace
+}  // namespace millrace::engine

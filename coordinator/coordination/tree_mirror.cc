@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // The sweep takes its parts at this distance, and so much at a time.
@@ -198,4 +198,4 @@ void TreeMirror::Touched(const TreeRequest& write) {
   }
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -13,7 +13,7 @@
 #include "coordinator/coordination/tree.h"
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe.
 class TreeMirror {
@@ -93,4 +93,4 @@ class TreeMirror {
 // `/workers/w1` → `/workers`; `/workers` → `/`.
 std::string ParentOf(const std::string& path);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool Within(const std::vector<std::string>& names, const std::string& name) {
@@ -23,4 +23,4 @@ bool AcceptsNumber(const WorkerDocument& worker, std::uint32_t number) {
   return !numbers || std::binary_search(numbers->begin(), numbers->end(), number);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 
 #include "coordinator/coordination/documents.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 enum class Obstacle { None, LoadBalance, Shard, Table };
 
@@ -15,4 +15,4 @@ Obstacle ObstacleOfTable(const WorkerDocument& worker, const std::string& shard,
 // And for one number in every table.
 bool AcceptsNumber(const WorkerDocument& worker, std::uint32_t number);
 
-}  // namespace millrace
+}  // namespace millrace::engine

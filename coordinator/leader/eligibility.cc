@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool Within(const std::vector<std::string>& names, const std::string& name) {
@@ -23,4 +23,4 @@ const std::string* FirstRefused(const WorkerDocument& worker, const std::vector<
   return refused == types.end() ? nullptr : &*refused;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

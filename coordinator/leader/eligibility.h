@@ -7,7 +7,7 @@
 #include "coordinator/coordination/worker_limits.h"
 #include "coordinator/planner/slice_name.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Beyond the task types: what keeps the slice from the worker.
 Obstacle ObstacleOf(const WorkerDocument& worker, const SliceName& slice);
@@ -15,4 +15,4 @@ Obstacle ObstacleOf(const WorkerDocument& worker, const SliceName& slice);
 // The first of these task types that the worker does not run; nullptr: it runs all.
 const std::string* FirstRefused(const WorkerDocument& worker, const std::vector<std::string>& types);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include "coordinator/coordination/config_change.h"
 #include "coordinator/coordination/config_layers.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // A longer text fits into a node, and not into one of a history, where its quotes are escaped.
@@ -44,4 +44,4 @@ std::vector<TreeWrite> NoteHistory(const TreeMirror& mirror, const std::set<std:
   return {};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

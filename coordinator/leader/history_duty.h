@@ -8,7 +8,7 @@
 
 #include "coordinator/coordination/tree_mirror.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What NoteHistory has to know.
 void TrackHistory(TreeMirror& mirror);
@@ -16,4 +16,4 @@ void TrackHistory(TreeMirror& mirror);
 // saw, since another followed at once, are missing; so is what can't be written: the paths in `refused`.
 std::vector<TreeWrite> NoteHistory(const TreeMirror& mirror, const std::set<std::string>& refused);
 
-}  // namespace millrace
+}  // namespace millrace::engine

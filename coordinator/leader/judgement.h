@@ -12,7 +12,7 @@
 
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe.
 class Judgement {
@@ -43,4 +43,4 @@ class Judgement {
   BootTime from_{};
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

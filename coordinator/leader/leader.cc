@@ -6,7 +6,7 @@
 #include "coordinator/leader/history_duty.h"
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kLookAtTables = std::chrono::seconds(1);
@@ -257,4 +257,4 @@ std::vector<TreeWrite> Leader::Tell(BootTime now) {
   return {{TreeWrite::Kind::Set, kPlanNode, text}};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

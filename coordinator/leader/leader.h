@@ -17,7 +17,7 @@
 #include "coordinator/leader/plan_writer.h"
 #include "coordinator/leader/usefulness.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct LeaderOptions {
   std::string id;
@@ -99,4 +99,4 @@ class Leader final : public TreeMachine {
   std::set<std::string> stuck_;  // nodes that can't be removed or made, since somebody was busy by hand there
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

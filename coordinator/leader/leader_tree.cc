@@ -4,7 +4,7 @@
 
 #include "coordinator/leader/history_duty.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kReconcile = std::chrono::seconds(10);
@@ -130,4 +130,4 @@ MembershipView LeaderTree::Members(const StoredAssignments& assignments) {
   return view;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

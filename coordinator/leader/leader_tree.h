@@ -15,7 +15,7 @@
 #include "coordinator/leader/membership.h"
 #include "coordinator/leader/plan_writer.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 inline constexpr const char* kProceedNode = "/control/proceed";
 inline constexpr const char* kPlanNode = "/plan";
@@ -66,4 +66,4 @@ class LeaderTree {
   ParsedNodes<WorkerDocument> workers_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 #include "coordinator/coordination/brief.h"
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kTypesLogged = 20;  // a producer may write any name, and many
@@ -62,4 +62,4 @@ void LeftoversDuty::Sweep(const DueGroup& group) {
   }
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -11,7 +11,7 @@
 #include "coordinator/leader/ownership.h"
 #include "framework/store/store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // One thread.
 class LeftoversDuty {
@@ -32,4 +32,4 @@ class LeftoversDuty {
   std::vector<std::string> unrunnable_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

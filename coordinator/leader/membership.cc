@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // So many at least, and more than this part of all, within one session time-out: a mass loss.
@@ -212,4 +212,4 @@ BootTime Membership::NextChange(BootTime now) const {
   return next;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -10,7 +10,7 @@
 #include "coordinator/coordination/documents.h"
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct CalmOptions {
   Micros session_timeout = std::chrono::seconds(10);
@@ -124,4 +124,4 @@ class Membership {
   BootTime proceeded_{};
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

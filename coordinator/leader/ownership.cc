@@ -2,7 +2,7 @@
 
 #include "coordinator/planner/handler_groups.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Ownership::Ownership(const PlanDecision& decision, const std::map<std::string, WorkerDocument>& workers)
     : one_group_(decision.groups.empty()) {
@@ -38,4 +38,4 @@ bool Ownership::Covers(const std::string& shard, const DueGroup& group) const {
   return slices_.contains(ToString(name));
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

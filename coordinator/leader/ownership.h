@@ -8,7 +8,7 @@
 #include "coordinator/leader/plan_duty.h"
 #include "framework/store/task_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Immutable once made; thread-safe.
 class Ownership {
@@ -30,4 +30,4 @@ class Ownership {
   bool runs_all_ = false;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

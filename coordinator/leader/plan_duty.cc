@@ -13,7 +13,7 @@
 #include "coordinator/planner/handler_groups.h"
 #include "coordinator/planner/planner.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool IsPresent(MemberRole role) {
@@ -295,4 +295,4 @@ class PlanMaker {
 
 PlanDecision DecidePlan(const PlanState& state, bool quiet) { return PlanMaker(state, quiet).Make(); }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "coordinator/leader/membership.h"
 #include "coordinator/leader/table_catalog.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 using HandlersByGroup = std::map<std::string, std::vector<std::string>>;
 
@@ -40,4 +40,4 @@ struct PlanDecision {
 // `quiet`: moves may be made that are for balance alone.
 PlanDecision DecidePlan(const PlanState& state, bool quiet);
 
-}  // namespace millrace
+}  // namespace millrace::engine

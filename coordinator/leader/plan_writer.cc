@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 struct Page {
@@ -256,4 +256,4 @@ std::vector<TreeWrite> PlanWriter::Next(const PlanDecision& decision, const Stor
   return draft.Writes();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -13,7 +13,7 @@
 #include "coordinator/coordination/tree.h"
 #include "coordinator/leader/plan_duty.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct StoredPage {
   std::string path;
@@ -37,4 +37,4 @@ struct PlanWriter {
                               std::vector<SliceMove>& moved) const;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

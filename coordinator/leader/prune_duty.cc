@@ -2,7 +2,7 @@
 
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kBetweenWalks = std::chrono::hours(1);
@@ -48,4 +48,4 @@ bool PruneDuty::Step(const std::vector<std::string>& tables, const Config& confi
   return true;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

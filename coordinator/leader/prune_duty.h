@@ -10,7 +10,7 @@
 #include "framework/config/config.h"
 #include "framework/store/store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // One thread.
 class PruneDuty {
@@ -31,4 +31,4 @@ class PruneDuty {
   std::size_t removed_ = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

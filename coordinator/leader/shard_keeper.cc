@@ -4,7 +4,7 @@
 
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kLookForLeftovers = std::chrono::seconds(5);
@@ -163,4 +163,4 @@ void ShardKeeper::Forget() {
   trouble_.clear();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

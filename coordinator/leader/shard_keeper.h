@@ -20,7 +20,7 @@
 #include "framework/exec/thread.h"
 #include "framework/store/store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe.
 class ShardKeeper {
@@ -87,4 +87,4 @@ class ShardKeeper {
   Thread thread_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

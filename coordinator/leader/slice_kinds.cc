@@ -6,7 +6,7 @@
 
 #include "coordinator/leader/eligibility.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // By limit: whether it allows something.
@@ -96,4 +96,4 @@ std::optional<std::vector<GroupIndex>> SliceKinds::AcceptedBy(const WorkerDocume
   return accepted;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

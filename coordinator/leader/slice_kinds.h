@@ -15,7 +15,7 @@
 #include "coordinator/planner/handler_groups.h"
 #include "coordinator/planner/planner.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe. The tables and groups outlive it.
 class SliceKinds {
@@ -43,4 +43,4 @@ class SliceKinds {
   std::vector<Example> kinds_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

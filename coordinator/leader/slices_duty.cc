@@ -2,7 +2,7 @@
 
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // Small steps, so that nobody waits for their locks; as many in a round as leave the database its breath.
@@ -50,4 +50,4 @@ void SlicesDuty::Renumber(SchemaStore& schema, const TableInfo& table) {
           {{"shard", shard_}, {"table", table.table}, {"rows", rows}});
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

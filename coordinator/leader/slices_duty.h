@@ -9,7 +9,7 @@
 
 #include "framework/store/schema_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // One thread.
 class SlicesDuty {
@@ -28,4 +28,4 @@ class SlicesDuty {
   std::map<std::string, std::string> trouble_;  // by table: what was logged last
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

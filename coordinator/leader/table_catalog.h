@@ -9,7 +9,7 @@
 
 #include "framework/store/schema_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // A task table whose slices are to be owned: the numbers 0 … slices-1, and those beyond that have rows.
 struct PlannedTable {
@@ -38,4 +38,4 @@ struct TableCatalog {
   bool operator==(const TableCatalog&) const = default;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

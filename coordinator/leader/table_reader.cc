@@ -4,7 +4,7 @@
 
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr const char* kNoShard =
@@ -131,4 +131,4 @@ TableFindings TableReader::Findings() const {
   return findings_;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

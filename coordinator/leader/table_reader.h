@@ -11,7 +11,7 @@
 #include "coordinator/leader/shard_keeper.h"
 #include "framework/worker/ports.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct TableFindings {
   std::shared_ptr<const TableCatalog> catalog;  // null: no shard is known yet
@@ -74,4 +74,4 @@ class TableReader {
   TableFindings findings_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

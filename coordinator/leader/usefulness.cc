@@ -5,7 +5,7 @@
 
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr int kLongestWait = 16;  // times the patience
@@ -54,4 +54,4 @@ std::string Usefulness::WhyNot(const std::vector<CandidateDocument>& others, Boo
   return "it can't read " + names + ", and " + better->id + " can read more";
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

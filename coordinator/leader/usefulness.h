@@ -9,7 +9,7 @@
 #include "coordinator/coordination/documents.h"
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe.
 class Usefulness {
@@ -45,4 +45,4 @@ class Usefulness {
   std::optional<BootTime> unread_since_;  // not all can be read; it may be told apart from a short trouble
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "coordinator/planner/handler_groups.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // A group of every other type is scanned for all: what belongs to a group of its own is then looked at by two
@@ -78,4 +78,4 @@ Result<SlicesByShard> ReadPages(const std::vector<std::string>& pages, AssignDoc
   return reading.Take();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

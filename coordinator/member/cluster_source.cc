@@ -1,6 +1,6 @@
 #include "coordinator/member/cluster_source.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 ClusterSource::ClusterSource(std::shared_ptr<const Config> before_contact, std::function<bool()> lost)
     : lost_(std::move(lost)) {
@@ -28,4 +28,4 @@ std::vector<TableSlices> ClusterSource::Slices(const std::string& shard) {
   return found->second;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "framework/base/mutex.h"
 #include "framework/worker/ports.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe. The member's driver publishes, the mill asks.
 class ClusterSource final : public SliceSource, public ConfigSource, public PauseSource {
@@ -31,4 +31,4 @@ class ClusterSource final : public SliceSource, public ConfigSource, public Paus
   std::shared_ptr<const MemberView> view_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "coordinator/coordination/worker_limits.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 template <class T>
@@ -39,4 +39,4 @@ std::shared_ptr<const SlicesByShard> WithinLimits(const std::shared_ptr<const Sl
   return limited;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

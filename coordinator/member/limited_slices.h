@@ -8,11 +8,11 @@
 #include "coordinator/coordination/documents.h"
 #include "coordinator/member/member_view.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The slices that the limits in `worker` allow, with the task types that both name; each of its lists is
 // sorted. A table of which nothing is left goes.
 std::shared_ptr<const SlicesByShard> WithinLimits(const std::shared_ptr<const SlicesByShard>& assigned,
                                                   const WorkerDocument& worker);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "coordinator/member/status_text.h"
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kReconcile = std::chrono::seconds(10);
@@ -306,4 +306,4 @@ void Member::Refuse(const std::string& node, std::string why) {
   dirty_ = true;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -13,7 +13,7 @@
 #include "coordinator/coordination/tree_mirror.h"
 #include "coordinator/member/member_view.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct MemberOptions {
   std::string id;
@@ -102,4 +102,4 @@ class Member final : public TreeMachine {
   bool status_refused_ = false;  // the last time that it was written
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

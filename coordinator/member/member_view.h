@@ -11,7 +11,7 @@
 #include "framework/policy/pauses.h"
 #include "framework/store/task_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 using SlicesByShard = std::map<std::string, std::vector<TableSlices>>;
 
@@ -30,4 +30,4 @@ struct MemberView {
   std::string ignored = {};     // what this process was started with and does not follow, and why
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

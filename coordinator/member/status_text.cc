@@ -5,7 +5,7 @@
 #include "coordinator/coordination/brief.h"
 #include "coordinator/coordination/json_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::ordered_json;
@@ -36,4 +36,4 @@ std::string StatusText(const std::string& incarnation, const MemberView& view, c
   return JsonText(brief);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "coordinator/planner/flow_network.h"
 #include "coordinator/planner/level.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Node = FlowNetwork::Node;
@@ -163,4 +163,4 @@ Balance FindBalance(std::span<const Cell> cells, std::span<const PlanWorker> wor
   return LayerFinder(cells, workers).Find();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 
 #include "coordinator/planner/cells.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Cells and workers of a layer go with each other alone. Every layer is at one level; a worker there takes
 // `least` slices or one more, if that one would add exactly the level.
@@ -27,4 +27,4 @@ inline constexpr std::uint32_t kNoLayer = 0xFFFFFFFF;  // of cells that nobody a
 // Any distribution within these bounds, with as many extras, has the smallest Σ t²/c; no other one has.
 Balance FindBalance(std::span<const Cell> cells, std::span<const PlanWorker> workers);
 
-}  // namespace millrace
+}  // namespace millrace::engine

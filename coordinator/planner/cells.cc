@@ -4,7 +4,7 @@
 #include <bit>
 #include <unordered_map>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // A set of workers, a bit each.
@@ -104,4 +104,4 @@ std::vector<Cell> MakeCells(const PlanInput& input) {
   return maker.Take();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "coordinator/planner/planner.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct Cell {
   std::vector<WorkerIndex> workers;  // who accepts its slices; sorted
@@ -15,4 +15,4 @@ struct Cell {
 // Every slice is in one cell, also those that nobody accepts. In the order of the cells' first slices.
 std::vector<Cell> MakeCells(const PlanInput& input);
 
-}  // namespace millrace
+}  // namespace millrace::engine

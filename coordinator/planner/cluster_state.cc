@@ -4,7 +4,7 @@
 #include <string_view>
 #include <unordered_set>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Numbers = std::unordered_map<std::string_view, std::uint32_t>;
@@ -84,4 +84,4 @@ NumberedState Number(const ClusterState& state) {
   return numbered;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

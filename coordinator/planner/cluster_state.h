@@ -9,7 +9,7 @@
 
 #include "coordinator/planner/planner.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct StateWorker {
   std::string id;
@@ -44,4 +44,4 @@ struct NumberedState {
 
 NumberedState Number(const ClusterState& state);
 
-}  // namespace millrace
+}  // namespace millrace::engine

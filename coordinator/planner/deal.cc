@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // The place of one slice among those that a worker is to get: (2i+1)/(2·need) of the way through all that are
@@ -61,4 +61,4 @@ void Deal(const PlanInput& input, const Cell& cell, std::span<const Share> share
   }
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

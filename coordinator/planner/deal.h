@@ -6,7 +6,7 @@
 
 #include "coordinator/planner/shares.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Writes the owner of each slice of `cell` into `owners`. Each worker keeps as many of its slices as it is
 // due; what it gives up, and what it gets, is spread evenly over the slices in their order, so that no worker
@@ -14,4 +14,4 @@ namespace millrace {
 void Deal(const PlanInput& input, const Cell& cell, std::span<const Share> shares,
           std::vector<WorkerIndex>& owners);
 
-}  // namespace millrace
+}  // namespace millrace::engine

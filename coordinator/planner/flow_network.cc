@@ -7,7 +7,7 @@
 #include <queue>
 #include <utility>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
@@ -109,4 +109,4 @@ std::vector<bool> FlowNetwork::Reachable(Node source) const {
   return seen;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

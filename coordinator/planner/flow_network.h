@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 
 class FlowNetwork {
  public:
@@ -53,4 +53,4 @@ class FlowNetwork {
   std::vector<Arc> current_;        // where Push goes on at each node
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

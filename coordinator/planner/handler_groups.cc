@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using WorkerSet = std::vector<bool>;
@@ -83,4 +83,4 @@ std::string CarriedFrom(const HandlerGroup& group, std::span<const HandlerGroup>
   return found == earlier.end() ? "" : found->name;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

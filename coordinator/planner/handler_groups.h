@@ -13,7 +13,7 @@
 
 #include "coordinator/planner/slice_name.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Stands in a group's list for every handler that no group names. No handler is called so: only a worker
 // that accepts every handler accepts it.
@@ -43,4 +43,4 @@ std::vector<HandlerGroup> DeriveGroups(std::span<const AcceptedHandlers> workers
 // that groups which split or merge move no slice that may stay.
 std::string CarriedFrom(const HandlerGroup& group, std::span<const HandlerGroup> earlier);
 
-}  // namespace millrace
+}  // namespace millrace::engine

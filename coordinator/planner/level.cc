@@ -5,7 +5,7 @@
 #include <queue>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 
 std::int64_t SlicesWithin(const Level& level, std::int64_t weight) {
   return (level.odd * weight + level.weight) / (2 * level.weight);
@@ -40,4 +40,4 @@ Level LowestLevel(std::span<const std::uint32_t> weights, std::int64_t slices) {
   return highest;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace millrace {
+namespace millrace::engine {
 
 // What one slice adds: odd/weight. A fraction that is never reduced or rounded.
 struct Level {
@@ -24,4 +24,4 @@ std::int64_t SlicesWithin(const Level& level, std::int64_t weight);
 // The lowest level within which workers of these weights take `slices` of them; at least 1 of each.
 Level LowestLevel(std::span<const std::uint32_t> weights, std::int64_t slices);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "coordinator/planner/deal.h"
 #include "coordinator/planner/shares.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 void Check(const PlanInput& input) {
@@ -51,4 +51,4 @@ Plan SolvePlan(const PlanInput& input) {
   return plan;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

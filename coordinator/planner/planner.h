@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 
 // Workers, slices and groups are numbers, counted from 0. Among equally good plans the numbers decide, so
 // number by sorted names: then the order in which things were learnt changes nothing.
@@ -58,4 +58,4 @@ struct Plan {
 // Every index in `input` is in range. O(n + m log m) for n slices and m workers that accept everything.
 Plan SolvePlan(const PlanInput& input);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "coordinator/planner/flow_network.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Node = FlowNetwork::Node;
@@ -104,4 +104,4 @@ std::vector<std::vector<Share>> FindShares(const PlanInput& input, std::span<con
   return ShareFinder(input, cells, balance).Find();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 
 #include "coordinator/planner/balance.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct Share {
   WorkerIndex worker = 0;
@@ -20,4 +20,4 @@ struct Share {
 std::vector<std::vector<Share>> FindShares(const PlanInput& input, std::span<const Cell> cells,
                                            const Balance& balance);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace millrace {
+namespace millrace::engine {
 
 std::string ToString(const SliceName& name) {
   std::string text = name.shard + "/" + name.table + "/" + std::to_string(name.number);
@@ -27,4 +27,4 @@ std::optional<SliceName> ParseSliceName(std::string_view text) {
   return name;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

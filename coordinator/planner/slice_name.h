@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace millrace {
+namespace millrace::engine {
 
 // The group whose slices are called by shard, table and number alone.
 inline constexpr const char* kDefaultGroup = "default";
@@ -25,4 +25,4 @@ std::string ToString(const SliceName& name);
 // nullopt for what ToString does not write: empty parts, a number with a sign or leading zeros, `@default`.
 std::optional<SliceName> ParseSliceName(std::string_view text);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "coordinator/testing/checked_shard.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::string NameOf(std::uint64_t task) { return "task " + std::to_string(task); }
@@ -86,4 +86,4 @@ Result<bool> CheckedShard::MarkDead(const std::string& id, std::uint64_t seen_be
   return marked;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "coordinator/testing/compact_shard.h"
 #include "coordinator/testing/journal.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe. The statements are those of CompactShard.
 class CheckedShard {
@@ -46,4 +46,4 @@ class CheckedShard {
   std::size_t marked_dead_ = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

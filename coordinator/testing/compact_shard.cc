@@ -5,7 +5,7 @@
 
 #include "framework/task/urgency.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::uint32_t kPriority = 5;
@@ -264,4 +264,4 @@ Result<bool> CompactShard::Retire(const std::string& id) {
   return true;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

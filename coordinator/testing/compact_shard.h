@@ -11,7 +11,7 @@
 #include "framework/store/incarnation_store.h"
 #include "framework/store/task_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What the statements check. A planted bug leaves one of them out.
 struct ShardGuards {
@@ -89,4 +89,4 @@ class CompactShard {
   std::map<std::string, Life> lives_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -295,4 +295,4 @@ void FaultInjector::Heal() {
   }
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 
 #include "coordinator/testing/simulated_worker.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class FaultInjector {
  public:
@@ -53,4 +53,4 @@ class FaultInjector {
   bool healed_ = false;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

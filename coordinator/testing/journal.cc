@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdio>
 
-namespace millrace {
+namespace millrace::engine {
 
 std::string Journal::Stamped(const std::string& line) const {
   const std::chrono::duration<double> since = timeline_.Now() - Timeline::kBeginning;
@@ -12,4 +12,4 @@ std::string Journal::Stamped(const std::string& line) const {
   return stamp.data() + line;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 
 #include "coordinator/testing/timeline.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe.
 class Journal {
@@ -36,4 +36,4 @@ class Journal {
   std::string violation_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 
 bool MillRemit::Owns(std::uint32_t slice, const std::string& handler) const {
   const std::vector<TableSlices> owned = slices();
@@ -13,4 +13,4 @@ bool MillRemit::Owns(std::uint32_t slice, const std::string& handler) const {
   });
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

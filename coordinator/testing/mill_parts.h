@@ -14,7 +14,7 @@
 #include "framework/worker/in_flight.h"
 #include "framework/worker/standing.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Planted bugs of the worker itself.
 struct MillBugs {
@@ -79,4 +79,4 @@ struct MillParts {
 
 using TasksReply = Result<std::vector<Task>>;
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr int kBeatsPerLease = 5;
@@ -123,4 +123,4 @@ void ModelledBeat::MarkNext() {
       });
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "coordinator/testing/mill_parts.h"
 #include "framework/worker/peer_watch.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class ModelledBeat {
  public:
@@ -35,4 +35,4 @@ class ModelledBeat {
   std::map<std::string, std::uint64_t> last_look_;  // for the planted bug
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kLostSoon = std::chrono::milliseconds(10);
@@ -126,4 +126,4 @@ void ModelledClient::Receive(const ServerMessage& message) {
   }
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

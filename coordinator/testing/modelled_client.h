@@ -8,7 +8,7 @@
 
 #include "coordinator/testing/modelled_ensemble.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 using TreeLinks = std::array<TreeLink, ModelledEnsemble::kServers>;
 
@@ -69,4 +69,4 @@ class ModelledClient final : public TreePeer {
   std::deque<Asked> asked_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

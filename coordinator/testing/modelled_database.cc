@@ -1,6 +1,6 @@
 #include "coordinator/testing/modelled_database.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Micros ModelledDatabase::Passage(const DatabaseLink& link) {
   if (!link.open && Percent(50)) return Micros(-1);
@@ -13,4 +13,4 @@ void ModelledDatabase::Unlock(const std::string& incarnation) {
   if (lock != share_locks_.end() && --lock->second == 0) share_locks_.erase(lock);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

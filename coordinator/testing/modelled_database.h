@@ -11,7 +11,7 @@
 
 #include "coordinator/testing/checked_shard.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The way between one process and the database, as faults change it.
 struct DatabaseLink {
@@ -177,4 +177,4 @@ class ModelledDatabase {
   std::map<std::string, int> share_locks_;  // on the flags of incarnations: how many claims hold them
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

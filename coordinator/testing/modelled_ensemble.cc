@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 
 ModelledEnsemble::ModelledEnsemble(Timeline& timeline) : timeline_(timeline) {}
 
@@ -270,4 +270,4 @@ void ModelledEnsemble::WatchExpiry(std::int64_t id, BootTime when) {
   });
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -16,7 +16,7 @@
 #include "coordinator/testing/timeline.h"
 #include "coordinator/testing/tree_replica.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The way between a client and one server, as faults change it. Outlives the connections that use it.
 struct TreeLink {
@@ -139,4 +139,4 @@ class ModelledEnsemble {
   std::uint64_t next_connection_ = 1;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "coordinator/testing/modelled_lane.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::uint64_t kLongestStep = 2'000;  // microseconds between the check and the handler's first line
@@ -107,4 +107,4 @@ void ModelledLane::Land(const Flight& flight, const Outcome& outcome) {
                  flight.life->incarnation()});
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 
 #include "coordinator/testing/modelled_settler.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class ModelledLane {
  public:
@@ -46,4 +46,4 @@ class ModelledLane {
   std::array<Station, 2> stations_{Station{ThreadName::FirstLane}, Station{ThreadName::SecondLane}};
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "coordinator/testing/modelled_mill.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 ModelledMill::ModelledMill(Parts parts, MillRemit remit, std::vector<std::string> buried)
     : state_{.remit = std::move(remit)},
@@ -15,4 +15,4 @@ ModelledMill::ModelledMill(Parts parts, MillRemit remit, std::vector<std::string
   parts_.After(ThreadName::Tend, parts_.settings.poll, [this] { tender_.Run(); });
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 #include "coordinator/testing/modelled_beat.h"
 #include "coordinator/testing/modelled_tender.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class ModelledMill {
  public:
@@ -36,4 +36,4 @@ class ModelledMill {
   ModelledBeat beat_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

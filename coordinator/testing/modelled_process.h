@@ -9,7 +9,7 @@
 #include "coordinator/testing/modelled_client.h"
 #include "coordinator/testing/modelled_database.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 enum class ThreadName : std::size_t { Tree, Beat, Scan, Tend, Settle, FirstLane, SecondLane };
 inline constexpr std::size_t kThreads = 7;
@@ -45,4 +45,4 @@ struct ModelledProcess {
   static constexpr std::uint64_t kLongestWaking = 50'000;  // microseconds
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

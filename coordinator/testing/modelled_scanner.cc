@@ -4,7 +4,7 @@
 
 #include "framework/policy/group_order.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr ThreadName kThread = ThreadName::Scan;
@@ -223,4 +223,4 @@ void ModelledScanner::Claimed(const ClaimRequest& request, const std::vector<Tas
   if (!tasks.empty()) lane_.Push(tasks, life_);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

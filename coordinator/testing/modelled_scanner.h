@@ -9,7 +9,7 @@
 #include "coordinator/testing/modelled_lane.h"
 #include "framework/worker/scan_cursor.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class ModelledScanner {
  public:
@@ -55,4 +55,4 @@ class ModelledScanner {
   std::map<std::uint32_t, std::vector<std::uint64_t>> found_;  // ids by the attempt seen
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr ThreadName kThread = ThreadName::Settle;
@@ -103,4 +103,4 @@ void ModelledSettler::TryAgain() {
   pause_ = std::min(2 * pause_, kLongestPause);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

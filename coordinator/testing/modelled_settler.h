@@ -6,7 +6,7 @@
 
 #include "coordinator/testing/mill_parts.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct ModelledLanding {
   Settlement settlement;
@@ -35,4 +35,4 @@ class ModelledSettler {
   Micros pause_{0};
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr ThreadName kThread = ThreadName::Tend;
@@ -138,4 +138,4 @@ void ModelledTender::RescueNext() {
       });
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

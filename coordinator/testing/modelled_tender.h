@@ -10,7 +10,7 @@
 
 #include "coordinator/testing/modelled_scanner.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class ModelledTender {
  public:
@@ -44,4 +44,4 @@ class ModelledTender {
   RowsByClaim orphans_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

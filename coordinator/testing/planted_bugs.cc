@@ -1,6 +1,6 @@
 #include "coordinator/testing/planted_bugs.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 std::optional<TreeRequest> SpoiledMachine::Next(BootTime now) {
   auto request = inner_.Next(now);
@@ -28,4 +28,4 @@ void SpoiledMachine::Replied(const TreeRequest& request, const TreeReply& reply,
   inner_.Replied(request, first, now);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 
 #include "coordinator/coordination/machine.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 enum class PlantedBug {
   None,
@@ -55,4 +55,4 @@ class SpoiledMachine final : public TreeMachine {
   std::map<std::string, TreeReply> first_replies_;  // about the workers
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

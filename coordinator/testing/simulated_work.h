@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 
 struct SimulatedWork {
   static constexpr const char* kShard = "main";
@@ -29,4 +29,4 @@ struct SimulatedWork {
   }
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

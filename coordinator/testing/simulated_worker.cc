@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kPrompt = std::chrono::milliseconds(100);
@@ -94,4 +94,4 @@ bool SimulatedWorker::Healthy() const {
 
 bool SimulatedWorker::LeadsSettled() const { return Leads() && life_->leader.Settled(); }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -14,7 +14,7 @@
 #include "coordinator/testing/simulated_work.h"
 #include "coordinator/testing/tree_driver.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct SimulatedCluster {
   Timeline& timeline;
@@ -72,4 +72,4 @@ class SimulatedWorker {
   std::unique_ptr<Life> life_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "coordinator/testing/fault_injector.h"
 #include "coordinator/testing/tree_checks.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -228,4 +228,4 @@ class Simulation {
 
 SimulationReport Simulate(const SimulationOptions& options) { return Simulation(options).Run(); }
 
-}  // namespace millrace
+}  // namespace millrace::engine

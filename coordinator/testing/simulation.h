@@ -8,7 +8,7 @@
 #include "coordinator/testing/journal.h"
 #include "coordinator/testing/planted_bugs.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct SimulationOptions {
   std::uint64_t seed = 1;
@@ -34,4 +34,4 @@ struct SimulationReport {
 // The same options give the same report. Thread-safe: simulations share nothing.
 SimulationReport Simulate(const SimulationOptions& options);
 
-}  // namespace millrace
+}  // namespace millrace::engine

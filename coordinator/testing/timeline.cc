@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 
 void Timeline::Push(Item item) {
   item.order = order_++;
@@ -38,4 +38,4 @@ bool Timeline::Step(BootTime end) {
   return false;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/random.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // One thread of a modelled process, as the timeline sees it: what is to happen on it waits while it is held
 // up, and is forgotten when its process has died meanwhile. Outlives the timeline's events.
@@ -84,4 +84,4 @@ class TimelineClock final : public Clock {
   Micros stepped_{0};
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

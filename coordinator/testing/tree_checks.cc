@@ -6,7 +6,7 @@
 #include "coordinator/planner/handler_groups.h"
 #include "coordinator/planner/planner.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::string_view kAssign = "/assign/";
@@ -82,7 +82,7 @@ void TreeChecks::ReadAssignment(const std::string& path) {
   written_in_.erase(worker);
   const auto node = ensemble_.head().nodes().find(path);
   if (node == ensemble_.head().nodes().end()) return;
-  const auto document = ::millrace::ReadAssign({node->second.data});
+  const auto document = ::millrace::engine::ReadAssign({node->second.data});
   if (!document) {
     journal_.Violation(path + " can't be read: " + document.error().message);
     return;
@@ -238,4 +238,4 @@ std::size_t TreeChecks::MovesByPlanner(const WorkOwners& owners) const {
   return SolvePlan(input).moves.size();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

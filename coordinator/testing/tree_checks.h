@@ -14,7 +14,7 @@
 #include "coordinator/testing/modelled_ensemble.h"
 #include "coordinator/testing/simulated_work.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // A part of the work that one worker is to have at a time: a slice, for one handler.
 using WorkPlace = std::pair<std::uint32_t, std::string>;
@@ -75,4 +75,4 @@ class TreeChecks {
   std::size_t moves_before_ = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

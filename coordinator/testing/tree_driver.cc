@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kAfterLost = std::chrono::milliseconds(100);
@@ -95,4 +95,4 @@ void TreeDriver::WakeAt(BootTime when) {
   });
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

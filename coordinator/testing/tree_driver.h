@@ -8,7 +8,7 @@
 #include "coordinator/coordination/machine.h"
 #include "coordinator/testing/modelled_process.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class TreeDriver {
  public:
@@ -47,4 +47,4 @@ class TreeDriver {
   ModelledClient client_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "coordinator/testing/tree_replica.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::string ParentOf(const std::string& path) {
@@ -150,4 +150,4 @@ void TreeReplica::RemoveOwned(std::int64_t session, TreeChanges& changes) {
   }
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

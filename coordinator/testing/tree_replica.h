@@ -9,7 +9,7 @@
 
 #include "coordinator/coordination/tree.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What one transaction did, for the watches.
 struct TreeChanges {
@@ -43,4 +43,4 @@ class TreeReplica {
   std::map<std::string, TreeNode> nodes_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <ctime>
 
-namespace millrace {
+namespace millrace::engine {
 
 BootTime BootClock::now() {
   timespec now{};
@@ -14,4 +14,4 @@ WallTime SystemClock::WallNow() const {
   return std::chrono::time_point_cast<Micros>(std::chrono::system_clock::now());
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <ratio>
 
-namespace millrace {
+namespace millrace::engine {
 
 using Micros = std::chrono::microseconds;
 
@@ -37,4 +37,4 @@ class SystemClock final : public Clock {
   WallTime WallNow() const override;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

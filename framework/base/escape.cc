@@ -4,7 +4,7 @@
 
 #include "framework/base/utf8.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
@@ -102,4 +102,4 @@ std::string EscapeBroken(std::string_view text) {
   return out;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace millrace {
+namespace millrace::engine {
 
 enum class Backslash {
   Doubled,  // data: the text can be read back to the byte
@@ -27,4 +27,4 @@ std::string EscapeJson(std::string_view json);
 // said.
 std::string EscapeBroken(std::string_view text);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/log_line.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // Written before each line where standard error is a terminal: a progress line that is drawn there goes, so
@@ -38,4 +38,4 @@ void StartLogging(const char* program, LogLevel least) {
   google::InitGoogleLogging(program);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

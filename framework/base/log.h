@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace millrace {
+namespace millrace::engine {
 
 struct LogField {
   std::string_view key;
@@ -34,4 +34,4 @@ inline void LogError(std::string_view e, std::initializer_list<LogField> f = {})
 // Once, in main: log to standard error, lines below `least` dropped.
 void StartLogging(const char* program, LogLevel least);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool NeedsQuotes(std::string_view value) {
@@ -61,4 +61,4 @@ std::string LogLine(WallTime at, LogLevel level, std::string_view event,
   return line;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // `2026-11-20T18:00:00.123Z I worker started worker=w1 shards=2`: UTC to the millisecond, so that columns
 // align; I, W or E for the level; the event and its fields escaped (see Escape). Values that are empty or
@@ -16,4 +16,4 @@ namespace millrace {
 std::string LogLine(WallTime at, LogLevel level, std::string_view event,
                     std::initializer_list<LogField> fields);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -13,7 +13,7 @@
 #define MILLRACE_GUARDED_BY(x) MILLRACE_ANNOTATE(guarded_by(x))
 #define MILLRACE_REQUIRES(...) MILLRACE_ANNOTATE(requires_capability(__VA_ARGS__))
 
-namespace millrace {
+namespace millrace::engine {
 
 class MILLRACE_ANNOTATE(capability("mutex")) Mutex {
  public:
@@ -55,4 +55,4 @@ class CondVar {
   std::condition_variable_any condition_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "framework/base/random.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Random Random::FromSystem() {
   std::random_device device;
@@ -18,4 +18,4 @@ std::string Random::Hex(int digits) {
   return text;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-namespace millrace {
+namespace millrace::engine {
 
 class Random {
  public:
@@ -21,4 +21,4 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

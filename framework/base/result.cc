@@ -1,6 +1,6 @@
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 const char* ToString(ErrorCode code) {
   switch (code) {
@@ -22,4 +22,4 @@ const char* ToString(ErrorCode code) {
   return "internal error";
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

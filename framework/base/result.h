@@ -6,7 +6,7 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-namespace millrace {
+namespace millrace::engine {
 
 enum class ErrorCode {
   NotFound,     // the thing named does not exist
@@ -39,4 +39,4 @@ inline tl::unexpected<Error> Fail(ErrorCode code, std::string message) {
 }
 inline tl::unexpected<Error> Fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 
 std::size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last;
@@ -45,4 +45,4 @@ std::string DidYouMean(std::string_view wrong, std::span<const std::string> know
   return nearest.empty() ? std::string() : " (did you mean '" + nearest + "'?)";
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace millrace {
+namespace millrace::engine {
 
 // Insertions, deletions, substitutions and swaps of neighbours that turn one into the other.
 std::size_t EditDistance(std::string_view a, std::string_view b);
@@ -17,4 +17,4 @@ std::string Nearest(std::string_view wrong, std::span<const std::string> known);
 // ` (did you mean 'noop'?)`, or nothing where no known name is near: to be appended to a message.
 std::string DidYouMean(std::string_view wrong, std::span<const std::string> known);
 
-}  // namespace millrace
+}  // namespace millrace::engine

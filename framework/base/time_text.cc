@@ -8,7 +8,7 @@
 
 #include "framework/base/utf8.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::days;
@@ -164,4 +164,4 @@ std::string FormatDuration(Micros duration) {
   return text;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

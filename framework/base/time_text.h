@@ -7,7 +7,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // RFC 3339 with a zone: 2026-11-20T18:00:00Z, 2026-11-20T20:00:00.25+02:00. Invalid without a zone.
 Result<WallTime> ParseTime(std::string_view text);
@@ -19,4 +19,4 @@ Result<Micros> ParseDuration(std::string_view text);
 // The shortest exact form that ParseDuration reads back: 5m, 1h30m, 250ms.
 std::string FormatDuration(Micros duration);
 
-}  // namespace millrace
+}  // namespace millrace::engine

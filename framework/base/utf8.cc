@@ -1,6 +1,6 @@
 #include "framework/base/utf8.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 std::size_t Utf8SequenceLength(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
@@ -42,4 +42,4 @@ std::string Excerpt(std::string_view text, std::size_t limit) {
   return std::string(text.substr(0, end)) + "…";
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace millrace {
+namespace millrace::engine {
 
 // The length of the sequence that `text` (not empty) begins with; 0 if it is not well formed.
 std::size_t Utf8SequenceLength(std::string_view text);
@@ -18,4 +18,4 @@ bool IsUtf8(std::string_view text);
 // What was read, as an error quotes it: its beginning, with `…` where it goes on. Cut between sequences.
 std::string Excerpt(std::string_view text, std::size_t limit = 80);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -10,7 +10,7 @@
 #include "framework/config/position_map.h"
 #include "framework/config/section.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::json;
@@ -109,4 +109,4 @@ const std::vector<std::string>& HandlerKeyNames() {
   return names;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -12,7 +12,7 @@
 #include "framework/base/result.h"
 #include "framework/task/retry_ladder.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 enum class OnZooKeeperLoss { Continue, Stop };
 
@@ -77,4 +77,4 @@ std::string ConfigText(const Config& config);
 // The keys of a task type's object, `retry` and `secrets` among them.
 const std::vector<std::string>& HandlerKeyNames();
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "framework/config/parts.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using namespace std::chrono_literals;
@@ -30,4 +30,4 @@ EngineConfig ReadEngine(const nlohmann::json& value, Problems& problems) {
 
 void ListEngine(const EngineConfig& engine, KeyLister& keys) { EngineKeys(keys, engine); }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "framework/config/parts.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using namespace std::chrono_literals;
@@ -87,4 +87,4 @@ std::map<std::string, HandlerConfig> ReadHandlers(const json& value, Problems& p
 
 void ListHandler(const HandlerConfig& handler, KeyLister& keys) { HandlerKeys(keys, handler); }
 
-}  // namespace millrace
+}  // namespace millrace::engine

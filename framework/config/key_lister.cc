@@ -2,7 +2,7 @@
 
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 using nlohmann::ordered_json;
 
@@ -37,4 +37,4 @@ void KeyLister::Object(const char* key, const std::string& value) {
   Add(key, ordered_json::parse(value, nullptr, false));
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

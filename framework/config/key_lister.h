@@ -11,7 +11,7 @@
 #include "framework/base/clock.h"
 #include "framework/config/section.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // A value that a document could not hold (a number out of its range, an empty text) stands for its absence:
 // the key is listed without a value.
@@ -57,4 +57,4 @@ class KeyLister {
   nlohmann::ordered_json values_ = nlohmann::ordered_json::object();
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

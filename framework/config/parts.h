@@ -7,7 +7,7 @@
 #include "framework/config/key_lister.h"
 #include "framework/config/section.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 EngineConfig ReadEngine(const nlohmann::json& value, Problems& problems);
 std::map<std::string, HandlerConfig> ReadHandlers(const nlohmann::json& value, Problems& problems);
@@ -17,4 +17,4 @@ void ListEngine(const EngineConfig& engine, KeyLister& keys);
 void ListHandler(const HandlerConfig& handler, KeyLister& keys);
 void ListShard(const ShardConfig& shard, KeyLister& keys);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-namespace millrace {
+namespace millrace::engine {
 
 using nlohmann::json;
 
@@ -142,4 +142,4 @@ int PositionMap::Line(KeyPath path) const {
   return 1;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

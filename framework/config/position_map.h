@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 
 // Keys from the root down; an array's elements by their index.
 using KeyPath = std::vector<std::string>;
@@ -35,4 +35,4 @@ class PositionMap {
   std::vector<TextProblem> problems_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

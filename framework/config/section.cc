@@ -7,7 +7,7 @@
 #include "framework/base/time_text.h"
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 using nlohmann::json;
 
@@ -205,4 +205,4 @@ void Section::Done() {
   }
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

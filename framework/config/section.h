@@ -13,7 +13,7 @@
 #include "framework/base/clock.h"
 #include "framework/config/position_map.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What is wrong with one document, in the order of its lines.
 class Problems {
@@ -104,4 +104,4 @@ class Section {
   bool every_ = false;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

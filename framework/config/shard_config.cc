@@ -1,7 +1,7 @@
 #include "framework/config/parts.h"
 #include "framework/store/url.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::json;
@@ -59,4 +59,4 @@ std::map<std::string, ShardConfig> ReadShards(const json& value, Problems& probl
 
 void ListShard(const ShardConfig& shard, KeyLister& keys) { ShardKeys(keys, shard); }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-namespace millrace {
+namespace millrace::engine {
 
 // Blocks all signals for the thread that makes it, until it goes. One scope, one thread.
 class BlockedSignals {
@@ -22,4 +22,4 @@ class BlockedSignals {
   sigset_t before_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

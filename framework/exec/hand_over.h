@@ -10,7 +10,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/mutex.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 template <class T>
 class HandOver {
@@ -44,4 +44,4 @@ class HandOver {
   std::deque<T> items_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/mutex.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class Signal {
  public:
@@ -35,4 +35,4 @@ class Signal {
   bool raised_ MILLRACE_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 
 #include "framework/exec/blocked_signals.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Status Thread::Start(const std::string& name, std::function<void()> body) {
   Join();
@@ -41,4 +41,4 @@ void Thread::Abandon() {
   if (thread_.joinable()) thread_.detach();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // A named thread, joined at destruction unless it was abandoned. Not thread-safe: one owner.
 class Thread {
@@ -31,4 +31,4 @@ class Thread {
   std::thread thread_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

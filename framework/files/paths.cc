@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -62,4 +62,4 @@ std::string TemporaryFolder() {
   return error ? "/tmp" : folder.string();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Links are followed. False where there is nothing, or a folder on the way is none.
 Result<bool> PathExists(const std::string& path);
@@ -28,4 +28,4 @@ std::string FolderOfProgram();
 // $TMPDIR, or /tmp.
 std::string TemporaryFolder();
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,4 +72,4 @@ Result<std::string> MakeTrustedFolder(const std::string& folder, const std::stri
   return TrustedFolder(folder, what);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

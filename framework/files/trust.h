@@ -10,7 +10,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Who else could change it; empty if nobody. For a file that is open: what was checked is what is read.
 std::string TrustProblem(const struct stat& info);
@@ -22,4 +22,4 @@ Result<std::string> TrustedFolder(const std::string& folder, const std::string& 
 // Makes the folder and those above it where they are missing, for this user alone; then the same.
 Result<std::string> MakeTrustedFolder(const std::string& folder, const std::string& what);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 
 #include "framework/plugin/sql_guard.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 LocalContext::LocalContext(const Clock& clock, Micros timeout, std::size_t tasks,
                            TaskTransaction* transaction, const std::string& table)
@@ -65,4 +65,4 @@ void LocalContext::Throw() {
   if (transaction_) transaction_->Throw();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

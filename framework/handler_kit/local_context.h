@@ -12,7 +12,7 @@
 #include "framework/plugin/call_transaction.h"
 #include "framework/plugin/handler_instance.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct LocalLogLine {
   LogLevel level = LogLevel::Info;
@@ -62,4 +62,4 @@ class LocalContext final : public CallContext {
   std::vector<std::pair<std::size_t, std::string>> progress_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

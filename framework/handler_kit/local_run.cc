@@ -2,7 +2,7 @@
 
 #include <millrace/json.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 Result<std::vector<Task>> MakeTasks(const LocalRunOptions& options, const Clock& clock) {
@@ -97,4 +97,4 @@ Result<LocalReport> RunLocally(const PluginSet& plugins, const LocalRunOptions& 
   return report;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -10,7 +10,7 @@
 #include "framework/plugin/plugin_set.h"
 #include "framework/store/store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct LocalRunOptions {
   std::string type;            // the task type
@@ -48,4 +48,4 @@ struct LocalReport {
 // fails is no error: see the outcomes. It commits only where asked, and where a worker would.
 Result<LocalReport> RunLocally(const PluginSet& plugins, const LocalRunOptions& options, const Clock& clock);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "framework/metrics/registry.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Counter& Registry::GetCounter(const std::string& name, const Labels& labels) {
   MutexLock lock(mutex_);
@@ -33,4 +33,4 @@ std::string Registry::Text() const {
   return text;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -10,7 +10,7 @@
 
 #include "framework/base/mutex.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class Counter {
  public:
@@ -36,4 +36,4 @@ class Registry {
   std::map<std::pair<std::string, Labels>, std::unique_ptr<Counter>> counters_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <optional>
 
-namespace millrace {
+namespace millrace::engine {
 
 // How large each was in the first version of the header: none is ever smaller.
 template <class Struct>
@@ -43,4 +43,4 @@ std::optional<Struct> ReadStruct(const Struct* raw) {
   return read;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include "framework/plugin/sql_guard.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 CallTransaction::CallTransaction(TaskTransaction& transaction, std::size_t tasks, std::string table)
     : transaction_(transaction), table_(std::move(table)), tasks_(tasks) {}
@@ -80,4 +80,4 @@ CallEnd CallTransaction::End(std::span<const Outcome> outcomes) const {
   return end;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 
 #include "framework/store/task_transaction.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // On the handler's thread alone.
 class CallTransaction {
@@ -47,4 +47,4 @@ class CallTransaction {
   std::string error_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <optional>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Header = ElfW(Ehdr);
@@ -93,4 +93,4 @@ std::string ElfProblem(std::string_view bytes) {
   return SectionProblem(bytes, *header);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -14,7 +14,7 @@
 #include "framework/task/outcome.h"
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What a running handler may ask of its host. One object per call; used on the handler's thread, but for
 // ShouldStop and TimeLeft, which are thread-safe.
@@ -59,4 +59,4 @@ inline std::vector<const Task*> PointersTo(std::span<const Task> tasks) {
 
 using Secrets = std::vector<std::pair<std::string, std::string>>;  // name, value
 
-}  // namespace millrace
+}  // namespace millrace::engine

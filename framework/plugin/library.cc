@@ -11,7 +11,7 @@
 #include "framework/plugin/abi.h"
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kMostHandlers = 1000;
@@ -142,4 +142,4 @@ Result<const millrace_plugin*> LoadLibrary(const std::string& copy, const std::s
   return plugin;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Loads the copy (never unloaded) and returns its descriptor, checked to the last pointer. Messages name
 // `file`, where the copy came from. Invalid with what is wrong and the remedy.
@@ -16,4 +16,4 @@ Result<const millrace_plugin*> LoadLibrary(const std::string& copy, const std::s
 // Empty if the descriptor may be used; otherwise what is wrong with it. Pure.
 std::string DescriptorProblem(const millrace_plugin* plugin);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "framework/plugin/outcome_reader.h"
 #include "framework/plugin/plugin_call.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 class OpenedHandler final : public HandlerInstance {
@@ -82,4 +82,4 @@ Result<std::unique_ptr<HandlerInstance>> OpenHandler(const millrace_handler& des
   return std::make_unique<OpenedHandler>(descriptor, instance);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

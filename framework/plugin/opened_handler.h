@@ -8,11 +8,11 @@
 
 #include "framework/plugin/handler_instance.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Invalid with what the handler said when it refused its options. `descriptor` must outlive the instance.
 Result<std::unique_ptr<HandlerInstance>> OpenHandler(const millrace_handler& descriptor,
                                                      const std::string& type, const std::string& options,
                                                      const Secrets& secrets);
 
-}  // namespace millrace
+}  // namespace millrace::engine

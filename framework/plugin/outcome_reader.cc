@@ -2,7 +2,7 @@
 
 #include "framework/plugin/abi.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::int64_t kLatestTime =
@@ -60,4 +60,4 @@ Outcome ReadOutcome(const millrace_outcome* given) {
   return outcome;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 
 #include "framework/task/outcome.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 std::string_view View(const millrace_text& text);
 inline millrace_text ToText(std::string_view text) { return {text.data(), text.size()}; }
@@ -20,4 +20,4 @@ Outcome BadOutcome(std::string why);
 // a BadOutcome.
 Outcome ReadOutcome(const millrace_outcome* outcome);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "framework/plugin/abi.h"
 #include "framework/plugin/outcome_reader.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 PluginCall& Of(const millrace_call* call) {
@@ -272,4 +272,4 @@ std::vector<Outcome> PluginCall::Run(const millrace_handler& handler, void* inst
   return outcomes;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

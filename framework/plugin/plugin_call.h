@@ -10,7 +10,7 @@
 
 #include "framework/plugin/handler_instance.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What a plugin sees as an opaque pointer. One per call of run(); on its thread alone.
 class PluginCall {
@@ -36,4 +36,4 @@ class PluginCall {
   std::string error_;                   // the text behind the last `error`
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

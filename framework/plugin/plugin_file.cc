@@ -14,7 +14,7 @@
 #include "framework/files/trust.h"
 #include "framework/plugin/elf_check.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::int64_t kLargestPlugin = std::int64_t{1} << 30;
@@ -133,4 +133,4 @@ Result<std::string> StagePlugin(const std::string& file, const std::string& cach
   return copy;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

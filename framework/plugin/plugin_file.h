@@ -6,7 +6,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The `*.so` files of a folder, by name. Invalid where the folder is missing or can be changed by others; see
 // framework/files/trust.h.
@@ -17,4 +17,4 @@ Result<std::vector<std::string>> ListPlugins(const std::string& folder);
 // the copy's path. The copy is never written again, so that a mapped library can't change under the process.
 Result<std::string> StagePlugin(const std::string& file, const std::string& cache);
 
-}  // namespace millrace
+}  // namespace millrace::engine

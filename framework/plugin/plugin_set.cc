@@ -8,7 +8,7 @@
 #include "framework/plugin/opened_handler.h"
 #include "framework/plugin/plugin_file.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 struct LoadedHandler {
@@ -83,4 +83,4 @@ Result<std::unique_ptr<PluginSet>> PluginSet::Load(const std::string& folder, co
   return std::unique_ptr<PluginSet>(std::move(set));
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "framework/base/result.h"
 #include "framework/plugin/handler_instance.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct HandlerInfo {
   std::string name;
@@ -37,4 +37,4 @@ class PluginSet {
                                                         const Secrets& secrets) const = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

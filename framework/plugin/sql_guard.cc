@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // The two ways in which our servers read strings and comments. A text must be harmless in both.
@@ -197,4 +197,4 @@ bool MayHoldWord(std::string_view sql, std::string_view word) {
   return BareHoldsWord(Bare(sql, Dialect::Mysql), word) || BareHoldsWord(Bare(sql, Dialect::Sqlite), word);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

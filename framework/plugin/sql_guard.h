@@ -5,7 +5,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // A handler's SQL runs in its task's transaction, which the engine alone begins and ends. Invalid, with the
 // reason and the remedy, for a text that would end it (transaction control, DDL, LOCK TABLES, XA, account and
@@ -21,4 +21,4 @@ Status GuardSql(std::string_view sql);
 // (`1.5INTO`). For a text that GuardSql has allowed: no comment of it is executed.
 bool MayHoldWord(std::string_view sql, std::string_view word);
 
-}  // namespace millrace
+}  // namespace millrace::engine

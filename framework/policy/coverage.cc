@@ -2,7 +2,7 @@
 
 #include "framework/policy/load_balance.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 std::vector<std::uint32_t> Uncovered(std::span<const std::string> owned, std::uint32_t slices) {
   std::vector<bool> covered(slices, false);
@@ -21,4 +21,4 @@ std::vector<std::uint32_t> Uncovered(std::span<const std::string> owned, std::ui
   return uncovered;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <tuple>
 
-namespace millrace {
+namespace millrace::engine {
 
 std::vector<std::size_t> OrderGroups(std::span<const GroupRank> groups, std::uint64_t turn) {
   std::vector<std::size_t> order(groups.size());
@@ -21,4 +21,4 @@ std::vector<std::size_t> OrderGroups(std::span<const GroupRank> groups, std::uin
   return order;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

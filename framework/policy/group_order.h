@@ -14,7 +14,7 @@
 
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 inline constexpr std::uint64_t kOldestTurn = 8;
 
@@ -27,4 +27,4 @@ struct GroupRank {
 // The positions of `groups` in the order of work for this turn; ties keep their place.
 std::vector<std::size_t> OrderGroups(std::span<const GroupRank> groups, std::uint64_t turn);
 
-}  // namespace millrace
+}  // namespace millrace::engine

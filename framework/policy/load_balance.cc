@@ -5,7 +5,7 @@
 
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool ReadNumber(std::string_view text, std::uint32_t& number) {
@@ -61,4 +61,4 @@ std::string FormatLoadBalance(const std::vector<std::uint32_t>& numbers) {
   return text;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

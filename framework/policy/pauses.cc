@@ -4,7 +4,7 @@
 
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::vector<std::string_view> Split(std::string_view name) {
@@ -66,4 +66,4 @@ bool Pauses::Covers(std::string_view shard, std::string_view table, std::uint32_
          (!slices_.empty() && slices_.contains({std::string(shard), std::string(table), slice}));
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

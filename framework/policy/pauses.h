@@ -11,7 +11,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Names, as they stand under control/pause and in a shard's own table:
 //   cluster · shard:S · handler:H · slice:S:T:N (shard, table, load-balance number)
@@ -39,4 +39,4 @@ class Pauses {
   std::set<std::tuple<std::string, std::string, std::uint32_t>> slices_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 inline constexpr std::size_t kManyTables = 100;
 inline constexpr Micros kPollForEachTable = std::chrono::milliseconds(1);  // where there are many
@@ -21,4 +21,4 @@ inline Micros PollInterval(Micros bound, Micros map_cost, std::size_t tables) {
   return std::max(bound, std::min(std::max(map_cost * 10, least), kLongestPoll));
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool AsksNothing(const TableSlices& part) {
@@ -75,4 +75,4 @@ std::vector<DueScope> ScopesOf(std::span<const TableSlices> tables) {
   return scopes;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -12,7 +12,7 @@
 
 #include "framework/store/task_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct DueScope {
   std::string table;
@@ -32,4 +32,4 @@ struct DueScope {
 // One scope for each table of which something is asked, by name. `tables` must outlive it.
 std::vector<DueScope> ScopesOf(std::span<const TableSlices> tables);
 
-}  // namespace millrace
+}  // namespace millrace::engine

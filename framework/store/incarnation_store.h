@@ -9,7 +9,7 @@
 #include "framework/base/result.h"
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct Incarnation {
   std::string id;      // <worker>.<12 hex digits>, at most 64 bytes of ASCII
@@ -55,4 +55,4 @@ class IncarnationStore {
   virtual Result<std::size_t> ChargeCrashes(const std::string& id, std::span<const Crash> crashes) = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,7 +1,7 @@
 #include "framework/base/utf8.h"
 #include "framework/store/task_desk.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Status CheckPauseName(const std::string& what) {
   if (!what.empty() && what.size() <= kMaxPauseName && IsUtf8(what)) return {};
@@ -9,4 +9,4 @@ Status CheckPauseName(const std::string& what) {
                                       std::to_string(kMaxPauseName) + " bytes of UTF-8");
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

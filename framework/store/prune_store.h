@@ -11,7 +11,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // How long a table's finished tasks are kept after their end, by handler.
 struct KeepRule {
@@ -41,4 +41,4 @@ class PruneStore {
   virtual Result<std::size_t> PruneIncarnations(Micros age, std::size_t limit) = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

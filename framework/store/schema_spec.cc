@@ -2,7 +2,7 @@
 
 #include "framework/store/schema_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 std::vector<std::string> TableNames(const SchemaSpec& spec) {
   if (spec.tables == 1) return {"tasks"};
@@ -29,4 +29,4 @@ Status CheckVersion(std::uint32_t version, const std::string& where) {
                   (version < kSchemaVersion ? "run `millrace schema upgrade`" : "use the newer program"));
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "framework/base/result.h"
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // 2: millrace_pauses; the bound of `slice` is kMaxSlices, whatever the table's number of slices.
 inline constexpr std::uint32_t kSchemaVersion = 2;
@@ -67,4 +67,4 @@ class SchemaStore {
   virtual Result<std::vector<SchemaFinding>> Check() = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

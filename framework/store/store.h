@@ -21,7 +21,7 @@
 #include "framework/store/task_store.h"
 #include "framework/store/task_transaction.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct StoreOptions {
   std::string
@@ -54,4 +54,4 @@ class Store {
   virtual std::unique_ptr<PruneStore> OpenPruning() = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

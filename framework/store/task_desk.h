@@ -11,7 +11,7 @@
 #include "framework/base/result.h"
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct SubmitReport {
   std::size_t added = 0;
@@ -115,4 +115,4 @@ class TaskDesk {
   virtual Result<std::vector<GroupBacklog>> Backlog(const std::string& table) = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -13,7 +13,7 @@
 #include "framework/task/outcome.h"
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The slices of one table that the caller owns; empty `slices` with `all` set means every slice. A table may
 // stand several times, with different handlers.
@@ -168,4 +168,4 @@ class TaskStore {
                                                     std::span<const TaskProgress> progress) = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

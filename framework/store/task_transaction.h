@@ -14,7 +14,7 @@
 #include "framework/task/outcome.h"
 #include "framework/task/transaction_policy.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string>;  // monostate: NULL
 
@@ -56,4 +56,4 @@ class TaskTransaction {
   virtual void Rollback() = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -10,7 +10,7 @@
 
 #include "framework/base/utf8.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::string_view kForms = "; write sqlite:PATH or mysql://user@host:port/database";
@@ -122,4 +122,4 @@ Result<std::string> ReadPasswordFile(const std::string& path) {
   return password;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct StoreUrl {
   enum class Kind { Sqlite, Mysql };
@@ -27,4 +27,4 @@ Result<StoreUrl> ParseStoreUrl(std::string_view text);
 // The content of a password file, less one trailing newline. Invalid if it is missing or others can read it.
 Result<std::string> ReadPasswordFile(const std::string& path);
 
-}  // namespace millrace
+}  // namespace millrace::engine

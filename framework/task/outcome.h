@@ -7,7 +7,7 @@
 #include "framework/base/clock.h"
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 enum class OutcomeKind {
   Done,      // text: the result, may be empty
@@ -49,4 +49,4 @@ struct Settlement {
   std::string batch;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 Settlement Base(const Task& task, const Outcome& outcome) {
@@ -63,4 +63,4 @@ Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& ou
   return settlement;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

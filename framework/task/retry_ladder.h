@@ -6,7 +6,7 @@
 #include "framework/base/clock.h"
 #include "framework/task/outcome.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct RetryPolicy {
   std::vector<Micros> delays{std::chrono::minutes(1), std::chrono::minutes(5), std::chrono::minutes(20)};
@@ -21,4 +21,4 @@ Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit)
 // What the store has to write for `outcome` of `task` (as claimed). `unit` as above.
 Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& outcome, double unit);
 
-}  // namespace millrace
+}  // namespace millrace::engine

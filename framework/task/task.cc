@@ -6,7 +6,7 @@
 
 #include "framework/base/utf8.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
@@ -117,4 +117,4 @@ std::string Storable(std::string_view text, std::size_t limit) {
   return Shorten(EscapeBroken(Shorten(text, limit)), limit);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -11,7 +11,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The numbers are those of the `state` column.
 enum class TaskState : std::int8_t {
@@ -113,4 +113,4 @@ std::string Shorten(std::string_view text, std::size_t limit = kMaxText);
 // where it is shown.
 std::string Storable(std::string_view text, std::size_t limit = kMaxText);
 
-}  // namespace millrace
+}  // namespace millrace::engine

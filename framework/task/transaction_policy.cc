@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool IsDone(const TaskEnd& task) { return task.outcome == OutcomeKind::Done; }
@@ -133,4 +133,4 @@ Decision AfterCommit(CallEnd& call, CommitVerdict verdict) {
   return Decide(call);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

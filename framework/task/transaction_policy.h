@@ -9,7 +9,7 @@
 
 #include "framework/task/outcome.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 enum class TransactionState {
   Idle,          // nothing begun
@@ -81,4 +81,4 @@ Decision Decide(const CallEnd& call);
 // left (Open, where an attempt was refused).
 Decision AfterCommit(CallEnd& call, CommitVerdict verdict);
 
-}  // namespace millrace
+}  // namespace millrace::engine

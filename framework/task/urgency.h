@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace millrace {
+namespace millrace::engine {
 
 // 0 (most urgent) … 99: fresh before retried within a priority.
 constexpr std::uint32_t Urgency(std::uint32_t priority, std::uint32_t failures) {
   return priority * 10 + std::min<std::uint32_t>(failures, 9);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe. Both times move together; a wall clock can also be stepped alone, as administrators do.
 class ManualClock final : public Clock {
@@ -27,4 +27,4 @@ class ManualClock final : public Clock {
   std::atomic<std::int64_t> wall_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "framework/testing/memory_actions.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool RetryFailed(MemoryState& state, MemoryTable& table, std::uint64_t id, WallTime now) {
@@ -94,4 +94,4 @@ bool ActOn(MemoryState& state, TaskAction action, const TaskKey& key, WallTime n
   return false;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,9 +3,9 @@
 
 #include "framework/testing/memory_state.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Whether the task was there in a state that the action changes.
 bool ActOn(MemoryState& state, TaskAction action, const TaskKey& key, WallTime now);
 
-}  // namespace millrace
+}  // namespace millrace::engine

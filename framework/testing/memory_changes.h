@@ -7,7 +7,7 @@
 #include "framework/store/task_store.h"
 #include "framework/testing/memory_state.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // All or none.
 Result<SubmitReport> SubmitTo(MemoryState& state, const std::string& table, std::span<const NewTask> tasks,
@@ -16,4 +16,4 @@ Result<SubmitReport> SubmitTo(MemoryState& state, const std::string& table, std:
 SettleReport SettleIn(MemoryState& state, const std::string& incarnation, std::span<const Settlement> batch,
                       WallTime now);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "framework/testing/memory_incarnation_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // The beat of a live incarnation; null: it is dead or unknown.
@@ -81,4 +81,4 @@ Result<std::size_t> MemoryIncarnationStore::ChargeCrashes(const std::string& id,
   return charged;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 
 #include "framework/testing/memory_shard.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class MemoryIncarnationStore final : public IncarnationStore {
  public:
@@ -20,4 +20,4 @@ class MemoryIncarnationStore final : public IncarnationStore {
   MemoryShard& shard_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-namespace millrace {
+namespace millrace::engine {
 
 Result<PruneStep> MemoryPruneStore::PruneEnded(const KeepRule& rule, const std::string& after,
                                                std::size_t limit) {
@@ -58,4 +58,4 @@ Result<std::size_t> MemoryPruneStore::PruneIncarnations(Micros age, std::size_t 
   return removed;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include "framework/store/prune_store.h"
 #include "framework/testing/memory_shard.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class MemoryPruneStore final : public PruneStore {
  public:
@@ -18,4 +18,4 @@ class MemoryPruneStore final : public PruneStore {
   MemoryShard& shard_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <set>
 
-namespace millrace {
+namespace millrace::engine {
 
 std::string MemorySchemaStore::Print(const SchemaSpec& spec) const {
   std::string text;
@@ -64,4 +64,4 @@ Result<std::size_t> MemorySchemaStore::RenumberStep(const std::string& name, std
 
 Result<std::vector<SchemaFinding>> MemorySchemaStore::Check() { return std::vector<SchemaFinding>(); }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include "framework/store/schema_store.h"
 #include "framework/testing/memory_shard.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class MemorySchemaStore final : public SchemaStore {
  public:
@@ -22,4 +22,4 @@ class MemorySchemaStore final : public SchemaStore {
   MemoryShard& shard_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include "framework/base/utf8.h"
 #include "framework/testing/memory_changes.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using To = Settlement::To;
@@ -92,4 +92,4 @@ SettleReport SettleIn(MemoryState& state, const std::string& incarnation, std::s
   return report;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include "framework/base/mutex.h"
 #include "framework/testing/memory_state.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe through its mutex: each call of a session is one transaction under it.
 struct MemoryShard {
@@ -16,4 +16,4 @@ struct MemoryShard {
   MemoryState state MILLRACE_GUARDED_BY(mutex);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace millrace {
+namespace millrace::engine {
 
 std::string NameOf(const TaskKey& key) { return key.table + "/" + std::to_string(key.id); }
 
@@ -92,4 +92,4 @@ Result<std::uint64_t> MemoryState::Insert(const std::string& name, Task task) {
   return id;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -12,7 +12,7 @@
 #include "framework/store/incarnation_store.h"
 #include "framework/store/task_desk.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 using MemoryPool = std::map<std::uint64_t, TaskRecord>;
 
@@ -72,4 +72,4 @@ std::string NameOf(const TaskKey& key);
 // How long a key stays taken after its task has ended well.
 inline constexpr Micros kMemoryKeyRetention = std::chrono::days(30);
 
-}  // namespace millrace
+}  // namespace millrace::engine

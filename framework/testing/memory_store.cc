@@ -7,7 +7,7 @@
 #include "framework/testing/memory_task_store.h"
 #include "framework/testing/memory_task_transaction.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 std::unique_ptr<TaskStore> MemoryStore::OpenTasks() { return std::make_unique<MemoryTaskStore>(shard_); }
 std::unique_ptr<IncarnationStore> MemoryStore::OpenIncarnations() {
@@ -20,4 +20,4 @@ std::unique_ptr<TaskDesk> MemoryStore::OpenDesk() { return std::make_unique<Memo
 std::unique_ptr<SchemaStore> MemoryStore::OpenSchema() { return std::make_unique<MemorySchemaStore>(shard_); }
 std::unique_ptr<PruneStore> MemoryStore::OpenPruning() { return std::make_unique<MemoryPruneStore>(shard_); }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include "framework/store/store.h"
 #include "framework/testing/memory_shard.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe. The clock must outlive it.
 class MemoryStore final : public Store {
@@ -33,4 +33,4 @@ class MemoryStore final : public Store {
   MemoryShard shard_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include "framework/base/utf8.h"
 #include "framework/testing/memory_changes.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 Status Check(const NewTask& task) {
@@ -57,4 +57,4 @@ Result<SubmitReport> SubmitTo(MemoryState& state, const std::string& table, std:
   return report;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

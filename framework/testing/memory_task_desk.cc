@@ -6,7 +6,7 @@
 #include "framework/testing/memory_actions.h"
 #include "framework/testing/memory_changes.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 template <class Value>
@@ -134,4 +134,4 @@ Result<std::vector<GroupBacklog>> MemoryTaskDesk::Backlog(const std::string& nam
   return result;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

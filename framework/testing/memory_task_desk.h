@@ -3,7 +3,7 @@
 
 #include "framework/testing/memory_shard.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class MemoryTaskDesk final : public TaskDesk {
  public:
@@ -26,4 +26,4 @@ class MemoryTaskDesk final : public TaskDesk {
   MemoryShard& shard_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

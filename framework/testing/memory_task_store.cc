@@ -6,7 +6,7 @@
 #include "framework/task/urgency.h"
 #include "framework/testing/memory_changes.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 Status CheckSize(std::size_t count) {
@@ -247,4 +247,4 @@ Result<std::vector<TaskKey>> MemoryTaskStore::Cancelled(const std::string& incar
   return cancelled;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

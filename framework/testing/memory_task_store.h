@@ -4,7 +4,7 @@
 #include "framework/store/task_store.h"
 #include "framework/testing/memory_shard.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class MemoryTaskStore final : public TaskStore {
  public:
@@ -35,4 +35,4 @@ class MemoryTaskStore final : public TaskStore {
   MemoryShard& shard_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

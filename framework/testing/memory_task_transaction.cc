@@ -4,7 +4,7 @@
 
 #include "framework/testing/memory_changes.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Result<SqlResult> MemoryTaskTransaction::Execute(std::string_view, std::span<const SqlValue>) {
   state_ = TransactionState::Poisoned;
@@ -78,4 +78,4 @@ void MemoryTaskTransaction::Rollback() {
   state_ = TransactionState::Idle;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include "framework/store/task_transaction.h"
 #include "framework/testing/memory_shard.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // One thread at a time.
 class MemoryTaskTransaction final : public TaskTransaction {
@@ -35,4 +35,4 @@ class MemoryTaskTransaction final : public TaskTransaction {
   std::size_t mark_ = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

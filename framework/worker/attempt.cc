@@ -5,7 +5,7 @@
 #include "framework/exec/signal.h"
 #include "framework/worker/engine_outcome.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr int kUncountedRuns = 3;  // after a deadlock, a lock wait or a lost connection
@@ -180,4 +180,4 @@ Settlement AttemptRunner::SettlementOf(const Round& round, std::size_t index, co
   return Settle(round.setup.config.retry, round.flights[index]->task, outcome, random_.Unit());
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -13,7 +13,7 @@
 #include "framework/worker/flight.h"
 #include "framework/worker/lane_setup.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Tasks of one shard that are run in one call.
 struct CallPart {
@@ -68,4 +68,4 @@ class AttemptRunner {
   Random random_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 
 Call::Call(const Clock& clock, std::span<const FlightPtr> flights, TaskTransaction& transaction,
            BootTime deadline)
@@ -23,8 +23,8 @@ Micros Call::TimeLeft() const { return std::max(Micros(0), deadline_ - clock_.No
 
 void Call::Log(LogLevel level, std::string_view message) {
   const Flight& first = *flights_.front();
-  millrace::Log(level, Shorten(message),
-                {{"task", ToString(TaskName{first.shard, first.task.key})}, {"handler", first.task.handler}});
+  engine::Log(level, Shorten(message),
+              {{"task", ToString(TaskName{first.shard, first.task.key})}, {"handler", first.task.handler}});
 }
 
 Status Call::SaveProgress(std::size_t index, std::string_view progress) {
@@ -38,4 +38,4 @@ Status Call::SaveProgress(std::size_t index, std::string_view progress) {
   return {};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

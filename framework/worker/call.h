@@ -8,7 +8,7 @@
 #include "framework/plugin/handler_instance.h"
 #include "framework/worker/flight.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Used on the handler's thread alone, but for ShouldStop and TimeLeft.
 class Call final : public CallContext {
@@ -39,4 +39,4 @@ class Call final : public CallContext {
   const BootTime deadline_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include "framework/base/log.h"
 #include "framework/worker/engine_outcome.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Result<std::vector<Task>> Claimer::Send(ClaimRequest request, const std::shared_ptr<Standing>& life) {
   if (request.attempt >= kLastAttempt) {
@@ -168,4 +168,4 @@ Status Claimer::SkipDuplicates(std::vector<Task>& tasks, const std::shared_ptr<S
   return status;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

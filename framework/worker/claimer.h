@@ -13,7 +13,7 @@
 #include "framework/worker/solo_gate.h"
 #include "framework/worker/suspects.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Where claimed tasks go. Thread-safe.
 class ClaimHost {
@@ -69,4 +69,4 @@ class Claimer {
   std::vector<Sent> unknown_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

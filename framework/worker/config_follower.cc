@@ -3,7 +3,7 @@
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kTick = std::chrono::milliseconds(100);
@@ -44,4 +44,4 @@ void ConfigFollower::Take(std::shared_ptr<const Config> config) {
   LogInfo("a new configuration is in force", {});
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

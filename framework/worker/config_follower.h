@@ -11,7 +11,7 @@
 #include "framework/worker/live_engine.h"
 #include "framework/worker/ports.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class ConfigFollower {
  public:
@@ -42,4 +42,4 @@ class ConfigFollower {
   Thread thread_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "framework/policy/coverage.h"
 #include "framework/policy/load_balance.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kBetweenReads = std::chrono::minutes(1);
@@ -29,7 +29,7 @@ void CoverageWatch::Look(std::span<const Incarnation> alive) {
   std::vector<std::string> owned;
   owned.reserve(alive.size());
   for (const Incarnation& incarnation : alive) owned.push_back(incarnation.slices);
-  std::string uncovered = FormatLoadBalance(millrace::Uncovered(owned, slices_));
+  std::string uncovered = FormatLoadBalance(engine::Uncovered(owned, slices_));
   MutexLock lock(mutex_);
   if (uncovered == uncovered_) return;
   uncovered_ = std::move(uncovered);
@@ -46,4 +46,4 @@ std::string CoverageWatch::Uncovered() const {
   return uncovered_;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

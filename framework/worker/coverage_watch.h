@@ -10,7 +10,7 @@
 #include "framework/store/incarnation_store.h"
 #include "framework/store/schema_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Look belongs to one thread; Uncovered is thread-safe.
 class CoverageWatch {
@@ -36,4 +36,4 @@ class CoverageWatch {
   std::string uncovered_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 DeadRecorders::DeadRecorders(std::string folder, std::string own_name)
     : folder_(std::move(folder)), own_name_(std::move(own_name)), passed_over_{own_name_} {}
@@ -75,4 +75,4 @@ void DeadRecorders::Done(const Burial& burial) {
   graves_.erase(grave);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -12,7 +12,7 @@
 #include "framework/store/incarnation_store.h"
 #include "framework/worker/flight_recorder.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // One life that has ended: to be marked dead at once, and its running handlers to be charged with a crash.
 struct Burial {
@@ -51,4 +51,4 @@ class DeadRecorders {
   std::set<std::string> reported_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

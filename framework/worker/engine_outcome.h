@@ -6,7 +6,7 @@
 
 #include "framework/task/outcome.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not run, or cut short by the engine: waiting again, in its old place of the due order or after `delay`.
 inline Outcome GivenBack(std::string why = {}, std::optional<Micros> delay = std::nullopt) {
@@ -33,4 +33,4 @@ inline Outcome FailedForGood(std::string why, std::string error_class) {
   return outcome;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include "framework/task/retry_ladder.h"
 #include "framework/worker/engine_outcome.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 void GiveBack(const FlightPtr& flight) {
   if (flight->standing->Alive()) {
@@ -13,4 +13,4 @@ void GiveBack(const FlightPtr& flight) {
   }
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

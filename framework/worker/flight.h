@@ -10,7 +10,7 @@
 #include "framework/task/task.h"
 #include "framework/worker/standing.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class FlightHost;
 
@@ -80,4 +80,4 @@ class FlightHost {
 // Ends an attempt that has not started: its task waits again; or, where its life is dead, is dropped.
 void GiveBack(const FlightPtr& flight);
 
-}  // namespace millrace
+}  // namespace millrace::engine

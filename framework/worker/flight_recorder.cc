@@ -15,7 +15,7 @@
 #include "framework/files/paths.h"
 #include "framework/files/trust.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x32544847494c464d;  // "MFLIGHT2"
@@ -228,4 +228,4 @@ DeadRecorder::~DeadRecorder() { close(file_); }
 
 void DeadRecorder::Discard() { unlink(path_.c_str()); }
 
-}  // namespace millrace
+}  // namespace millrace::engine

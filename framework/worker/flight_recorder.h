@@ -21,7 +21,7 @@
 #include "framework/base/result.h"
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What a recorder's slot says: this attempt's handler is running. `incarnation` is the life that claimed it.
 struct RecordedRun {
@@ -95,4 +95,4 @@ class DeadRecorder {
   std::vector<RecordedRun> runs_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

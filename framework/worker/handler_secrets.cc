@@ -4,7 +4,7 @@
 
 #include "framework/store/url.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Result<Secrets> ReadSecrets(const std::string& type, const HandlerConfig& config) {
   Secrets secrets;
@@ -27,4 +27,4 @@ Result<Secrets> ReadSecrets(const std::string& type, const HandlerConfig& config
   return secrets;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr int kBeatsPerLease = 5;
@@ -179,4 +179,4 @@ void Heartbeat::Buried(const std::string& incarnation) {
   events_.buried();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

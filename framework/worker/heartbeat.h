@@ -19,7 +19,7 @@
 #include "framework/worker/peer_watch.h"
 #include "framework/worker/standing.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class Heartbeat {
  public:
@@ -86,4 +86,4 @@ class Heartbeat {
   Thread thread_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include <unordered_set>
 #include <utility>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::size_t BytesOf(const Flight& flight) { return MemoryBudget::Of(TextBytes(flight.task)); }
@@ -108,4 +108,4 @@ std::vector<FlightPtr> InFlight::Flights() const {
   return flights;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

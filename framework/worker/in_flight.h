@@ -15,7 +15,7 @@
 #include "framework/worker/flight.h"
 #include "framework/worker/memory_budget.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe.
 class InFlight {
@@ -61,4 +61,4 @@ class InFlight {
   std::map<std::string, Ids> tables_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

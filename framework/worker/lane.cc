@@ -6,7 +6,7 @@
 #include "framework/base/time_text.h"
 #include "framework/worker/engine_outcome.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kIdleWait = std::chrono::seconds(1);
@@ -340,4 +340,4 @@ void Lane::Join() {
   for (Thread* thread : threads) thread->Join();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -18,7 +18,7 @@
 #include "framework/worker/lane_setup.h"
 #include "framework/worker/station.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What all lanes of a worker share.
 struct LaneParts {
@@ -96,4 +96,4 @@ class Lane {
   bool told_ MILLRACE_GUARDED_BY(mutex_) = false;  // that one could not be
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

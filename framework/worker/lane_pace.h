@@ -8,7 +8,7 @@
 
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe.
 class LanePace {
@@ -59,4 +59,4 @@ class LanePace {
   double micros_each_ = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

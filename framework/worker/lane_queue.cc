@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace millrace {
+namespace millrace::engine {
 
 LaneQueue::Share& LaneQueue::ShareOf(const HostPtr& host) {
   Share& share = shares_[host.get()];
@@ -117,4 +117,4 @@ std::vector<FlightPtr> LaneQueue::TakeIf(
   return taken;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -14,7 +14,7 @@
 
 #include "framework/worker/flight.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe.
 class LaneQueue {
@@ -60,4 +60,4 @@ class LaneQueue {
   const FlightHost* last_ = nullptr;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "framework/base/log.h"
 #include "framework/worker/handler_secrets.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kSecretsAge = std::chrono::seconds(60);
@@ -189,4 +189,4 @@ std::vector<Lane*> LaneSet::All() const {
   return lanes;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

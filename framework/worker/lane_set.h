@@ -12,7 +12,7 @@
 #include "framework/worker/lane.h"
 #include "framework/worker/open_retry.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe.
 class LaneSet {
@@ -84,4 +84,4 @@ class LaneSet {
   BootTime secrets_read_;  // of the caller of Follow alone
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

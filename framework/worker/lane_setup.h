@@ -7,7 +7,7 @@
 #include "framework/config/config.h"
 #include "framework/plugin/handler_instance.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Immutable once it is shared: a call keeps the one it began with, and with it the handler open.
 struct LaneSetup {
@@ -23,4 +23,4 @@ struct LaneSetup {
 };
 using LaneSetupPtr = std::shared_ptr<const LaneSetup>;
 
-}  // namespace millrace
+}  // namespace millrace::engine

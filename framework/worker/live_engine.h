@@ -4,7 +4,7 @@
 #include "framework/base/mutex.h"
 #include "framework/config/config.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe. Read it anew for each round of work.
 class LiveEngine {
@@ -25,4 +25,4 @@ class LiveEngine {
   EngineConfig engine_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstddef>
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe; one for all shards of a worker.
 class MemoryBudget {
@@ -40,4 +40,4 @@ class MemoryBudget {
   std::atomic<std::size_t> used_{0};
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

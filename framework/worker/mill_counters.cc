@@ -1,6 +1,6 @@
 #include "framework/worker/mill_counters.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 Counter& Settles(Registry& registry, const char* outcome) {
@@ -38,4 +38,4 @@ void MillCounters::Count(const Settlement& settlement) {
   }
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include "framework/metrics/registry.h"
 #include "framework/task/outcome.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe.
 struct MillCounters {
@@ -23,4 +23,4 @@ struct MillCounters {
   Counter& marked_dead;  // incarnations of others, by us
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Status MillSet::Start() {
   Follow();
@@ -107,4 +107,4 @@ void MillSet::End() {
   for (const MillPtr& mill : All()) mill->End();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -12,7 +12,7 @@
 #include "framework/exec/thread.h"
 #include "framework/worker/shard_mill.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe where it says so; the rest is the watch thread's.
 class MillSet {
@@ -57,4 +57,4 @@ class MillSet {
   std::vector<MillPtr> all_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

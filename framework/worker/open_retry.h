@@ -7,7 +7,7 @@
 
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class OpenRetry {
  public:
@@ -26,4 +26,4 @@ class OpenRetry {
   std::optional<BootTime> at_;  // none: it did not refuse, or will always do
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

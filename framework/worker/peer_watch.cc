@@ -1,6 +1,6 @@
 #include "framework/worker/peer_watch.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 std::vector<PeerBeat> PeerWatch::Observe(BootTime now, const std::string& self,
                                          std::span<const PeerBeat> peers) {
@@ -20,4 +20,4 @@ std::vector<PeerBeat> PeerWatch::Observe(BootTime now, const std::string& self,
   return dead;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

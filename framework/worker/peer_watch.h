@@ -15,7 +15,7 @@
 #include "framework/base/clock.h"
 #include "framework/store/incarnation_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe.
 class PeerWatch {
@@ -37,4 +37,4 @@ class PeerWatch {
   std::map<std::string, Sighting> sightings_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

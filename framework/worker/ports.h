@@ -12,7 +12,7 @@
 #include "framework/policy/pauses.h"
 #include "framework/store/store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe.
 class SliceSource {
@@ -48,4 +48,4 @@ class ShardSource {
   virtual std::map<std::string, std::shared_ptr<Store>> Shards() = 0;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

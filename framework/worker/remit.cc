@@ -5,7 +5,7 @@
 
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool Covers(const TableSlices& part, std::uint32_t slice, const std::string& handler) {
@@ -70,4 +70,4 @@ std::vector<std::string> Remit::PauseNames() const {
   return {names.begin(), names.end()};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

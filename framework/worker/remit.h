@@ -11,7 +11,7 @@
 #include "framework/policy/pauses.h"
 #include "framework/store/task_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe.
 class Remit {
@@ -42,4 +42,4 @@ class Remit {
   Pauses shard_paused_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

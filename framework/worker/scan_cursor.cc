@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 
 void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups, Micros rewind) {
   const auto restarts = [&](const Place& place, const DueGroup& group) {
@@ -53,4 +53,4 @@ void ScanCursors::Served(const DueGroup& group, std::uint64_t turn) {
   if (place != places_.end()) place->second.served = turn;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

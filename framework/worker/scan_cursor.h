@@ -15,7 +15,7 @@
 #include "framework/policy/group_order.h"
 #include "framework/store/task_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe.
 class ScanCursors {
@@ -53,4 +53,4 @@ class ScanCursors {
   std::map<Key, Place> places_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

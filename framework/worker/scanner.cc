@@ -6,7 +6,7 @@
 #include "framework/policy/group_order.h"
 #include "framework/policy/poll_interval.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kFirstPause = std::chrono::milliseconds(100);
@@ -314,4 +314,4 @@ bool Scanner::MayStillRun(const DueGroup& group) {
                               [](const ScanRow& row) { return row.state == TaskState::Running; });
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -17,7 +17,7 @@
 #include "framework/worker/remit.h"
 #include "framework/worker/scan_cursor.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What the scanner needs of its shard's mill. Thread-safe.
 class ScannerHost : public ClaimHost {
@@ -151,4 +151,4 @@ class Scanner {
   Thread thread_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kTick = std::chrono::milliseconds(100);
@@ -169,4 +169,4 @@ void Settler::MendBroken(Landing landing, const std::string& error) {
   SetAside(std::move(landing));
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -14,7 +14,7 @@
 #include "framework/worker/flight.h"
 #include "framework/worker/live_engine.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class Settler {
  public:
@@ -56,4 +56,4 @@ class Settler {
   Thread thread_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

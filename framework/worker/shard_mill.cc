@@ -5,7 +5,7 @@
 #include "framework/base/log.h"
 #include "framework/worker/engine_outcome.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 ShardMill::ShardMill(const MillParts& parts, std::string shard, std::shared_ptr<Store> store)
     : parts_(parts),
@@ -29,9 +29,9 @@ ShardMill::ShardMill(const MillParts& parts, std::string shard, std::shared_ptr<
 
 ShardMill::~ShardMill() { End(); }
 
-millrace::Status ShardMill::Start() {
+engine::Status ShardMill::Start() {
   Follow();
-  millrace::Status started = settler_.Start();
+  engine::Status started = settler_.Start();
   if (started) started = heartbeat_.Start();
   if (started) started = scanner_.Start();
   if (started) started = tender_.Start();
@@ -145,7 +145,7 @@ void ShardMill::Dispatch(std::vector<Task> tasks, const std::shared_ptr<Standing
     if (Lane* lane = parts_.lanes.For(type)) {
       lane->Push(std::move(flights));
     } else {
-      for (const FlightPtr& flight : flights) millrace::GiveBack(flight);
+      for (const FlightPtr& flight : flights) engine::GiveBack(flight);
     }
   }
 }
@@ -177,14 +177,14 @@ std::vector<FlightPtr> ShardMill::TakeParked() {
 void ShardMill::GiveBackParked() {
   for (const FlightPtr& flight : TakeParked()) {
     parts_.gate.EnterClaimed();
-    millrace::GiveBack(flight);
+    engine::GiveBack(flight);
   }
 }
 
 // A parked task does not run: nobody who wants to be alone waits for it.
 void ShardMill::Park(FlightPtr flight) {
   if (stop_asked_.load() || flight->solo || !flight->standing->Alive()) {
-    millrace::GiveBack(flight);
+    engine::GiveBack(flight);
     return;
   }
   LeaveGate(*flight);
@@ -200,7 +200,7 @@ void ShardMill::Unpark() {
     if (lane != nullptr) {
       lane->Push({std::move(flight)});
     } else {
-      millrace::GiveBack(flight);
+      engine::GiveBack(flight);
     }
   }
 }
@@ -252,4 +252,4 @@ void ShardMill::Known(const Landing& landing, SettleVerdict verdict) {
   parts_.counters.Count(landing.settlement);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

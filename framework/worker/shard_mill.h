@@ -17,7 +17,7 @@
 #include "framework/worker/tender.h"
 #include "framework/worker/worker_status.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What the mills of a worker share. Outlives them.
 struct MillParts {
@@ -47,7 +47,7 @@ class ShardMill final : public FlightHost,
   const std::shared_ptr<Store>& store() const { return store_; }
 
   // Unavailable: a thread can't be started, and the mill has ended.
-  millrace::Status Start();
+  engine::Status Start();
   // Asks what is its own and what is paused. True if that is new: what is queued may have to go back.
   bool Follow();
   // The shard is served no more: nothing is claimed or started, what is queued goes back.
@@ -126,4 +126,4 @@ class ShardMill final : public FlightHost,
   Heartbeat heartbeat_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "framework/worker/solo_gate.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kPatience = std::chrono::seconds(60);          // for those inside to leave
@@ -73,4 +73,4 @@ bool SoloGate::Wanted() const {
   return !suspect_.empty();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

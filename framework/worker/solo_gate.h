@@ -15,7 +15,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/mutex.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe; one for all shards of a worker.
 class SoloGate {
@@ -52,4 +52,4 @@ class SoloGate {
   BootTime others_until_ MILLRACE_GUARDED_BY(mutex_){};
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe. Written by the heartbeat, read by everybody. Once dead it stays dead: a new life is a new
 // object.
@@ -57,4 +57,4 @@ class Standing {
   std::atomic<Micros::rep> last_sent_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace millrace {
+namespace millrace::engine {
 
 Micros GraceAfter(Micros timeout) {
   return std::clamp<Micros>(timeout / 10, std::chrono::seconds(1), std::chrono::seconds(10));
@@ -111,4 +111,4 @@ bool Station::HangsAt(BootTime now) const {
   return !flights_.empty() && flights_.front()->standing->IsLate(now);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

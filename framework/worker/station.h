@@ -19,7 +19,7 @@
 #include "framework/worker/flight_recorder.h"
 #include "framework/worker/lane_setup.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What a lane's thread has taken from the queue, all of one shard; no host: nothing.
 struct Taken {
@@ -98,4 +98,4 @@ class Station final : public AttemptRunner::Watch {
 // A handler that ignores its stop token keeps its thread for so long before it is given up.
 Micros GraceAfter(Micros timeout);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 
 #include "framework/worker/engine_outcome.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::uint32_t kSuspectCrashes = 2;
@@ -84,4 +84,4 @@ std::size_t Suspects::RescuesOf(const Task& task) {
   return rescues;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -20,7 +20,7 @@
 #include "framework/task/outcome.h"
 #include "framework/worker/solo_gate.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe.
 class Suspects {
@@ -69,4 +69,4 @@ class Suspects {
   std::map<Place, Record> records_;  // of tasks that were claimed far more often than they failed
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kAttendInterval = std::chrono::seconds(1);
@@ -204,4 +204,4 @@ void Tender::Try(Adoption adoption) {
   parts_.in_flight.Leave(left.table, left.ids);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

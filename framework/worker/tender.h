@@ -23,7 +23,7 @@
 #include "framework/worker/in_flight.h"
 #include "framework/worker/live_engine.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Thread-safe.
 class TenderHost {
@@ -109,4 +109,4 @@ class Tender {
   Thread thread_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -11,7 +11,7 @@
 #include "framework/worker/mill_set.h"
 #include "framework/worker/worker_id.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kTick = std::chrono::milliseconds(50);
@@ -32,7 +32,7 @@ class Worker::Body {
  public:
   Body(Parts parts, WorkerOptions options) : parts_(std::move(parts)), options_(std::move(options)) {}
 
-  millrace::Status Start();
+  engine::Status Start();
   void End();
   void Stop() {
     stop_.store(true);
@@ -50,8 +50,8 @@ class Worker::Body {
  private:
   enum class Phase { Running, Draining, Abandoned, Ended };
 
-  millrace::Status TakeRecorder(const std::string& worker);
-  millrace::Status StartMills();
+  engine::Status TakeRecorder(const std::string& worker);
+  engine::Status StartMills();
   void Undo();
   void Watch();
   void WatchRunning();
@@ -130,7 +130,7 @@ Status Worker::Body::Start() {
   if (auto opened = lanes_->OpenConfigured(); !opened) return opened;
   id_ = std::move(*id);
   config_ = std::make_unique<ConfigFollower>(parts_.config, config, *engine_, *lanes_);
-  millrace::Status started = StartMills();
+  engine::Status started = StartMills();
   if (!started) Undo();
   return started;
 }
@@ -168,9 +168,9 @@ Status Worker::Body::StartMills() {
       MillParts{parts_.clock, parts_.slices, parts_.pauses, *lanes_, gate_, memory_, *recorder_,
                 *dead_recorders_, *counters_, *engine_, std::move(self), options_.until_idle},
       parts_.shards);
-  if (millrace::Status mills = mills_->Start(); !mills) return mills;
+  if (engine::Status mills = mills_->Start(); !mills) return mills;
   LogInfo("worker started", {{"worker", id_->name()}, {"shards", mills_->All().size()}});
-  if (millrace::Status config = config_->Start(); !config) return config;
+  if (engine::Status config = config_->Start(); !config) return config;
   return watch_.Start("watch", [this] { Watch(); });
 }
 
@@ -335,4 +335,4 @@ WorkerStatus Worker::Body::Status() const {
   return status;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

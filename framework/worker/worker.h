@@ -13,7 +13,7 @@
 #include "framework/worker/ports.h"
 #include "framework/worker/worker_status.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct WorkerOptions {
   std::string id;                            // stable name; the incarnation's id begins with it
@@ -69,7 +69,7 @@ class Worker {
   // this host), charges what a dead predecessor left, registers in every shard. A shard that is away is
   // registered as soon as it returns; Start does not wait for it. From then on the worker follows its shards,
   // slices, pauses and configuration: what changes there holds here within a fifth of a second.
-  millrace::Status Start();
+  engine::Status Start();
   // Claims nothing more, finishes or gives back within the stop timeout. Returns at once.
   void Stop();
   // Gives back now what has not finished. Returns at once.
@@ -87,4 +87,4 @@ class Worker {
   std::unique_ptr<Body> body_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

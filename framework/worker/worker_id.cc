@@ -11,7 +11,7 @@
 
 #include "framework/files/trust.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr int kMostWorkers = 1000;  // on one host
@@ -79,4 +79,4 @@ Result<std::unique_ptr<WorkerId>> WorkerId::Take(const std::string& state_dir, c
 
 WorkerId::~WorkerId() { close(file_); }
 
-}  // namespace millrace
+}  // namespace millrace::engine

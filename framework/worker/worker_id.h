@@ -6,7 +6,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe.
 class WorkerId {
@@ -32,4 +32,4 @@ Status CheckWorkerId(const std::string& name);
 
 std::string HostName();
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct ShardStatus {
   std::string shard;
@@ -33,4 +33,4 @@ struct WorkerStatus {
   std::vector<std::string> refusals;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

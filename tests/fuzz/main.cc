@@ -15,7 +15,7 @@
 
 #include "tests/fuzz/mutator.h"
 
-namespace millrace::fuzz {
+namespace millrace::engine::fuzz {
 namespace {
 
 struct Options {
@@ -171,10 +171,10 @@ void Require(bool holds, const char* promise) {
   if (!holds) throw std::logic_error(std::string("this must hold: ") + promise);
 }
 
-}  // namespace millrace::fuzz
+}  // namespace millrace::engine::fuzz
 
 int main(int argc, char** argv) {
-  using namespace millrace::fuzz;
+  using namespace millrace::engine::fuzz;
   try {
     const Options options = Read(argc, argv);
     CatchSignals();

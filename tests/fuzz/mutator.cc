@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace::fuzz {
+namespace millrace::engine::fuzz {
 namespace {
 
 constexpr std::size_t kLongest = 512 * 1024;
@@ -138,4 +138,4 @@ void Mutator::Change(std::string& text) {
   }
 }
 
-}  // namespace millrace::fuzz
+}  // namespace millrace::engine::fuzz

@@ -7,7 +7,7 @@
 
 #include "tests/fuzz/target.h"
 
-namespace millrace::fuzz {
+namespace millrace::engine::fuzz {
 
 class Mutator {
  public:
@@ -27,4 +27,4 @@ class Mutator {
   std::uint64_t state_ = 0;
 };
 
-}  // namespace millrace::fuzz
+}  // namespace millrace::engine::fuzz

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace millrace::fuzz {
+namespace millrace::engine::fuzz {
 
 struct Target {
   std::string name;
@@ -20,4 +20,4 @@ const std::vector<Target>& Targets();
 // Ends the process by a message that names the promise, where it does not hold.
 void Require(bool holds, const char* promise);
 
-}  // namespace millrace::fuzz
+}  // namespace millrace::engine::fuzz

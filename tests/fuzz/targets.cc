@@ -24,7 +24,7 @@
 #include "framework/store/url.h"
 #include "tests/fuzz/target.h"
 
-namespace millrace::fuzz {
+namespace millrace::engine::fuzz {
 namespace {
 
 // Every parser's refusal: the input is wrong, and a person is told why.
@@ -358,4 +358,4 @@ const std::vector<Target>& Targets() {
   return targets;
 }
 
-}  // namespace millrace::fuzz
+}  // namespace millrace::engine::fuzz

@@ -18,10 +18,10 @@
 
 namespace {
 
-using millrace::PlantedBug;
-using millrace::Simulate;
-using millrace::SimulationOptions;
-using millrace::SimulationReport;
+using millrace::engine::PlantedBug;
+using millrace::engine::Simulate;
+using millrace::engine::SimulationOptions;
+using millrace::engine::SimulationReport;
 
 constexpr std::size_t kMostTold = 10;  // of the seeds that fail
 
@@ -38,12 +38,13 @@ struct Arguments {
                "%s\nusage: millrace_simulate [--seeds N [--first N] | --seed N [--trace]] [--bug NAME "
                "[--must-find]]\n",
                why.c_str());
-  for (const auto& [bug, name] : millrace::kPlantedBugs) std::fprintf(stderr, "  --bug %s\n", name.data());
+  for (const auto& [bug, name] : millrace::engine::kPlantedBugs)
+    std::fprintf(stderr, "  --bug %s\n", name.data());
   std::exit(2);
 }
 
 PlantedBug BugNamed(std::string_view name) {
-  for (const auto& planted : millrace::kPlantedBugs) {
+  for (const auto& planted : millrace::engine::kPlantedBugs) {
     if (planted.name == name) return planted.bug;
   }
   Usage("there is no planted bug '" + std::string(name) + "'");
@@ -125,8 +126,8 @@ class Totals {
  private:
   mutable std::mutex mutex_;
   std::size_t simulations_ = 0;
-  millrace::Micros simulated_{0};
-  millrace::Micros shortest_ = millrace::Micros::max();
+  millrace::engine::Micros simulated_{0};
+  millrace::engine::Micros shortest_ = millrace::engine::Micros::max();
   std::uint64_t steps_ = 0;
   std::size_t faults_ = 0;
   std::size_t tasks_ = 0;
@@ -135,7 +136,7 @@ class Totals {
   std::size_t marked_dead_ = 0;
   std::size_t moves_ = 0;
   std::uint64_t terms_ = 0;
-  millrace::Micros longest_unowned_{0};
+  millrace::engine::Micros longest_unowned_{0};
   std::size_t violations_ = 0;
 };
 

@@ -10,7 +10,7 @@
 #include "coordinator/coordination/machine.h"
 #include "coordinator/testing/tree_replica.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class MachineRoom {
  public:
@@ -139,4 +139,4 @@ class MachineRoom {
   bool refuse_ = false;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace millrace {
+namespace millrace::engine {
 
 class NoMoreThreads {
  public:
@@ -29,4 +29,4 @@ class NoMoreThreads {
   pthread_attr_t before_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

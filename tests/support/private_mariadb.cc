@@ -24,7 +24,7 @@
 #include "framework/base/random.h"
 #include "tests/support/sql_connection.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -229,4 +229,4 @@ TestDatabase::~TestDatabase() {
   (void)connection.Run("DROP DATABASE " + url_.database);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

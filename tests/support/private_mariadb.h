@@ -12,7 +12,7 @@
 
 #include "framework/store/url.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe. Dies with a message where the server can't be started: there is nothing to test without
 // it.
@@ -76,4 +76,4 @@ class TestDatabase {
 // What a producer or an operator would type: one statement by the plain client library; see sql_connection.h.
 TestServer ServerOf(const PrivateMariadb& server);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -16,7 +16,7 @@
 #include <fstream>
 #include <thread>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -191,4 +191,4 @@ std::string PrivateZookeeper::Ask(std::size_t server, const char* word) const {
   return answer;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe. Dies with a message where a server can't be started: there is nothing to test without it.
 // Sessions may be as short as 400 ms: the servers tick every 200 ms.
@@ -51,4 +51,4 @@ class PrivateZookeeper {
   std::vector<Server> servers_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

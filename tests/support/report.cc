@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-namespace millrace {
+namespace millrace::engine {
 
 void Report(const std::string& scenario, const std::string& asked, const std::string& measured, bool pass) {
   std::printf("%s  %s: %s\n", pass ? "ok    " : "FAILED", asked.c_str(), measured.c_str());
@@ -16,4 +16,4 @@ void Report(const std::string& scenario, const std::string& asked, const std::st
   std::ofstream(file, std::ios::app) << line.dump() << '\n';
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

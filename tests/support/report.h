@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace millrace {
+namespace millrace::engine {
 
 // What was asked, what was measured, and whether it holds. Prints it, too.
 void Report(const std::string& scenario, const std::string& asked, const std::string& measured, bool pass);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace millrace::testing {
+namespace millrace::engine::testing {
 
 struct ProcessResult {
   int exit_code = -1;  // -1: it did not exit by itself
@@ -30,4 +30,4 @@ inline ProcessResult RunProcess(const std::string& command, int limit_seconds = 
   return result;
 }
 
-}  // namespace millrace::testing
+}  // namespace millrace::engine::testing

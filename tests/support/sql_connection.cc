@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 [[noreturn]] void Die(const std::string& what) {
@@ -79,4 +79,4 @@ std::string SqlConnection::Ask(const std::string& sql) {
   return answer->rows[0].at(0).value_or("");
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -14,7 +14,7 @@ namespace sql {
 class Connection;
 }
 
-namespace millrace {
+namespace millrace::engine {
 
 class SqlConnection {
  public:
@@ -34,4 +34,4 @@ class SqlConnection {
   std::unique_ptr<sql::Connection> connection_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 sockaddr_in Loopback(std::uint16_t port) {
@@ -198,4 +198,4 @@ bool TcpProxy::Request(Link& link, const std::string& packet) {
   return false;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-namespace millrace {
+namespace millrace::engine {
 
 class TcpProxy {
  public:
@@ -70,4 +70,4 @@ class TcpProxy {
   std::thread acceptor_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 
 #include "tests/support/run_process.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 TestCertificate::TestCertificate(const std::string& names) {
   char path[] = "/tmp/millrace-tls-XXXXXX";
@@ -26,4 +26,4 @@ TestCertificate::~TestCertificate() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace millrace {
+namespace millrace::engine {
 
 class TestCertificate {
  public:
@@ -21,4 +21,4 @@ class TestCertificate {
   std::string folder_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

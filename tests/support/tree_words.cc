@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace millrace {
+namespace millrace::engine {
 
 std::optional<TreeEvent> AwaitEvent(TreeSession& session, TreeEvent::Kind kind, Micros limit) {
   // Each wait has its own limit: the number of events before is small.
@@ -38,4 +38,4 @@ TreeWrite Check(const std::string& path, std::int32_t version) {
   return {.kind = TreeWrite::Kind::Check, .path = path, .version = version};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

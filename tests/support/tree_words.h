@@ -8,7 +8,7 @@
 
 #include "coordinator/coordination/session.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 TreeRequest Get(const std::string& path, bool watch = false);
 TreeRequest List(const std::string& path, bool watch = false);
@@ -22,4 +22,4 @@ TreeWrite Check(const std::string& path, std::int32_t version = -1);
 // Waits for an event of a kind, others dropped; nullopt if none comes within `limit`.
 std::optional<TreeEvent> AwaitEvent(TreeSession& session, TreeEvent::Kind kind, Micros limit);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-namespace millrace {
+namespace millrace::engine {
 
 FileConfigSource::FileConfigSource(Config config)
     : config_(std::make_shared<const Config>(std::move(config))) {}
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "framework/worker/ports.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Immutable, so thread-safe.
 class FileConfigSource final : public ConfigSource {
@@ -17,4 +17,4 @@ class FileConfigSource final : public ConfigSource {
   std::shared_ptr<const Config> config_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 
 #include "framework/worker/ports.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Immutable, so thread-safe.
 class FixedShardSource final : public ShardSource {
@@ -21,4 +21,4 @@ class FixedShardSource final : public ShardSource {
   const std::map<std::string, std::shared_ptr<Store>> shards_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

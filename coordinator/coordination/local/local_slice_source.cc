@@ -4,7 +4,7 @@
 
 #include "framework/policy/load_balance.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // The numbers that the table has; nothing where it has none of them.
@@ -51,4 +51,4 @@ std::vector<TableSlices> LocalSliceSource::Slices(const std::string& shard) {
   return found == slices_.end() ? std::vector<TableSlices>{} : found->second;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

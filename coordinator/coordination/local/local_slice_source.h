@@ -9,7 +9,7 @@
 #include "framework/store/schema_store.h"
 #include "framework/worker/ports.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Immutable, so thread-safe.
 class LocalSliceSource final : public SliceSource {
@@ -28,4 +28,4 @@ class LocalSliceSource final : public SliceSource {
   std::map<std::string, std::vector<TableSlices>> slices_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "framework/worker/ports.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Immutable, so thread-safe.
 class NoPauses final : public PauseSource {
@@ -16,4 +16,4 @@ class NoPauses final : public PauseSource {
   const std::shared_ptr<const Pauses> none_ = std::make_shared<const Pauses>();
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 
 #include "framework/base/utf8.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::string_view kDefaultPort = "2181";
@@ -82,4 +82,4 @@ Status CheckClusterName(std::string_view name) {
   return {};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct ZookeeperAddress {
   std::string hosts;   // `host:port,…`: every host with its port (2181 where none was given)
@@ -22,4 +22,4 @@ std::string ChrootCommands(const ZookeeperAddress& address);
 // Letters, digits, `.`, `_` and `-`, at most 64, not beginning with a dot: it becomes a node's name.
 Status CheckClusterName(std::string_view name);
 
-}  // namespace millrace
+}  // namespace millrace::engine

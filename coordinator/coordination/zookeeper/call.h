@@ -7,7 +7,7 @@
 
 #include "coordinator/coordination/zookeeper/client.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Owns what the library points to until the answer is there.
 struct ZookeeperClient::Call {
@@ -22,4 +22,4 @@ struct ZookeeperClient::Call {
   std::vector<zoo_op_result_t> results = {};  // of a write
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

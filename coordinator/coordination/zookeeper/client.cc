@@ -11,7 +11,7 @@
 #include "coordinator/coordination/zookeeper/call.h"
 #include "framework/exec/blocked_signals.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // Nothing of what the library logs is kept, and little of it made: it complains at every attempt to connect,
@@ -116,4 +116,4 @@ void ZookeeperClient::SessionChanged(_zhandle* handle, int state) {
   events_.Push(std::move(event));
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -17,7 +17,7 @@
 
 struct _zhandle;  // the library's name. NOLINT(bugprone-reserved-identifier)
 
-namespace millrace {
+namespace millrace::engine {
 
 struct ZookeeperClientOptions {
   std::string hosts;
@@ -111,4 +111,4 @@ class ZookeeperClient {
   ZookeeperSessionKey key_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -10,7 +10,7 @@
 #include "coordinator/coordination/zookeeper/client.h"
 #include "coordinator/coordination/zookeeper/replies.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What the library calls, on threads of its own. The handle is closed, which ends these threads, before the
 // client goes.
@@ -220,4 +220,4 @@ std::string ZookeeperClient::Relative(const std::string& path) const {
   return path.size() <= options_.base.size() ? "/" : path.substr(options_.base.size());
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Kind = TreeEvent::Kind;
@@ -52,4 +52,4 @@ EventQueue::Taken EventQueue::Take(Micros limit) {
   return taken;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/mutex.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class EventQueue {
  public:
@@ -33,4 +33,4 @@ class EventQueue {
   bool interrupted_ MILLRACE_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <zookeeper/zookeeper.h>
 
-namespace millrace {
+namespace millrace::engine {
 
 TreeStatus StatusOf(int code) {
   switch (code) {
@@ -76,4 +76,4 @@ std::string Describe(const TreeRequest& request) {
   return request.path;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

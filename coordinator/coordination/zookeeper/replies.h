@@ -5,7 +5,7 @@
 
 #include "coordinator/coordination/tree.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 TreeStatus StatusOf(int code);
 
@@ -16,4 +16,4 @@ bool IsAnswer(int code);
 std::string Describe(const TreeWrite& write);
 std::string Describe(const TreeRequest& request);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "framework/base/suggest.h"
 #include "framework/store/url.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 struct Settings {
@@ -246,4 +246,4 @@ Status FindCluster(const ZookeeperOptions& options, Micros limit) {
   return Preparation(options, *settings, limit).Find();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct ZookeeperOptions {
   std::string servers;  // `host:port,…/chroot`
@@ -43,4 +43,4 @@ struct Protection {
 // node of another digest is Invalid.
 Result<Protection> ProtectZookeeper(const ZookeeperOptions& options, Micros limit);
 
-}  // namespace millrace
+}  // namespace millrace::engine

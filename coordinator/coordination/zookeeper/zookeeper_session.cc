@@ -7,7 +7,7 @@
 #include "coordinator/coordination/zookeeper/replies.h"
 #include "framework/base/log.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using State = ZookeeperClient::State;
@@ -222,4 +222,4 @@ Micros ZookeeperSession::Timeout() const {
   return client_ == nullptr ? options_.session_timeout : client_->timeout();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

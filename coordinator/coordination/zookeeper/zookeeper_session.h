@@ -8,7 +8,7 @@
 #include "coordinator/coordination/zookeeper/client.h"
 #include "coordinator/coordination/zookeeper/event_queue.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Keeps one session open, and opens the next where one ends or none can be had yet.
 class ZookeeperSession final : public TreeSession {
@@ -48,4 +48,4 @@ class ZookeeperSession final : public TreeSession {
   std::unique_ptr<ZookeeperClient> client_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/mysql/task_rows.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 namespace {
 
@@ -195,4 +195,4 @@ Result<std::vector<Task>> MysqlTaskStore::AdoptAttempt(const ClaimRequest& reque
   return tasks;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

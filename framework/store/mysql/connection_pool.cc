@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 // Two sessions that met by chance leave a second connection behind: closed when it was not needed for long.
@@ -57,4 +57,4 @@ void ConnectionPool::Forget() {
   idle.swap(idle_);
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

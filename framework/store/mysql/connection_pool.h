@@ -15,7 +15,7 @@ namespace sql {
 class Connection;
 }  // namespace sql
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 struct PooledConnection {
   std::unique_ptr<sql::Connection> connection;  // null: the borrower has to make one
@@ -48,4 +48,4 @@ class ConnectionPool {
   std::vector<PooledConnection> idle_ MILLRACE_GUARDED_BY(mutex_);  // the last used at the end
 };
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -5,7 +5,7 @@
 #include "framework/store/mysql/mysql_incarnation_store.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 // Attempts of one table, at most as many as a statement takes.
@@ -109,4 +109,4 @@ Result<std::size_t> MysqlIncarnationStore::ChargeCrashes(const std::string& id,
   return charged;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

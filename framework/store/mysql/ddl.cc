@@ -3,7 +3,7 @@
 #include "framework/store/mysql/sql_text.h"
 #include "framework/task/task.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 constexpr const char* kEngine = ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin";
@@ -171,4 +171,4 @@ std::string NoteTable(const std::string& table, std::uint32_t slices) {
          ") ON DUPLICATE KEY UPDATE task_table=VALUES(task_table)";
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

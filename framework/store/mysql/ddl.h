@@ -8,7 +8,7 @@
 
 #include "framework/store/schema_store.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 struct Ddl {
   std::string name;  // the table or view
@@ -25,4 +25,4 @@ std::vector<Ddl> ShardTables(const std::string& prefix);
 // What notes in millrace_schema that a task table exists; `''` notes the schema's version.
 std::string NoteTable(const std::string& table, std::uint32_t slices);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

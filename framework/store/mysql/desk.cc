@@ -8,7 +8,7 @@
 #include "framework/store/mysql/submit.h"
 #include "framework/store/mysql/task_rows.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 std::string PoolText(const std::string& table, const Pool& pool) {
   return "SELECT " + TaskColumns(*pool.suffix == '\0') + "," + pool.columns + " FROM " + table + pool.suffix;
@@ -172,4 +172,4 @@ std::unique_ptr<TaskDesk> OpenDesk(const Endpoint& endpoint, ConnectionPool& poo
   return std::make_unique<MysqlTaskDesk>(endpoint, pool);
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

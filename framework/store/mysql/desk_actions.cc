@@ -5,7 +5,7 @@
 #include "framework/store/mysql/mysql_desk.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 using Ids = std::vector<std::uint64_t>;
@@ -213,4 +213,4 @@ Result<std::vector<std::uint64_t>> MysqlTaskDesk::Apply(TaskAction action, const
   return changed;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

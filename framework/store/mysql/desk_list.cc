@@ -4,7 +4,7 @@
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/mysql/task_rows.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 // A page's end: the pool's number in the order of the list, and the last id seen there.
@@ -100,4 +100,4 @@ Result<TaskPage> MysqlTaskDesk::List(const std::string& table, const TaskFilter&
   return page;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -9,7 +9,7 @@
 #include "framework/store/mysql/sessions.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 // As few ranges as can be, so that the server's plan stays a handful of jumps. Empty: no condition.
@@ -130,4 +130,4 @@ std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint, ConnectionPool& p
   return std::make_unique<MysqlTaskStore>(endpoint, pool);
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -8,7 +8,7 @@
 #include "framework/store/due_scope.h"
 #include "framework/store/task_store.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 // From 50 tables on a query costs the server the same for each table, however many there are: 1,024 empty
 // ones are four queries. The server has them all open while it answers.
@@ -26,4 +26,4 @@ std::string ClaimText(const ClaimRequest& request, const std::string& ids);
 std::string RunningRows(const std::string& table, const std::string& ids, const std::string& incarnation,
                         std::uint32_t attempt);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 template <std::size_t N>
@@ -110,4 +110,4 @@ Error Translate(const NativeError& native, Purpose purpose, std::string_view whe
   return error;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -6,7 +6,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 // What was under way when the server or the client library reported a code.
 enum class Purpose {
@@ -39,4 +39,4 @@ bool IsGone(int code);
 // `where` names the server and database, without user or password.
 Error Translate(const NativeError& native, Purpose purpose, std::string_view where);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

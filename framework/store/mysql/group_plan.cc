@@ -3,7 +3,7 @@
 #include "framework/base/log.h"
 #include "framework/store/mysql/due_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 constexpr Micros kSlow = std::chrono::milliseconds(50);
@@ -30,4 +30,4 @@ void GroupPlan::Mend(Session& session, const std::string& table, Micros took) {
           {{"table", table}, {"ok", analysed.has_value() ? "yes" : "no"}});
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

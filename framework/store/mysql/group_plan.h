@@ -7,7 +7,7 @@
 #include "framework/base/clock.h"
 #include "framework/store/mysql/session.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 // A server goes by the statistics that it had when it opened a table. One that was opened while it was nearly
 // empty, and filled since, is read from end to end for every map (1M rows: 300 ms instead of 3), until it is
@@ -22,4 +22,4 @@ class GroupPlan {
   std::map<std::string, BootTime> next_;  // by table
 };
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -4,7 +4,7 @@
 #include "framework/store/mysql/sessions.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 // A connection that went silent must not cost the lease: the beat gives it up after a fifth and takes
@@ -88,4 +88,4 @@ std::unique_ptr<IncarnationStore> OpenIncarnations(const Endpoint& endpoint) {
   return std::make_unique<MysqlIncarnationStore>(endpoint);
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -4,7 +4,7 @@
 
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 constexpr const char* kEnded = "ended_at=UTC_TIMESTAMP(6), keep_until=UTC_TIMESTAMP(6) + INTERVAL 30 DAY";
@@ -60,4 +60,4 @@ std::string MarkInDoubtText(const std::string& table, const std::string& ids) {
          " AND k.keep_until IS NULL AND k.ended_at IS NULL";
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -11,7 +11,7 @@
 
 #include "framework/task/task.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 struct KeyEntry {
   std::string handler;
@@ -36,4 +36,4 @@ std::string ReopenText(KeyEntries entries);
 // Those of tasks that a dead worker had in its hands; `ids` as in an IN list.
 std::string MarkInDoubtText(const std::string& table, const std::string& ids);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

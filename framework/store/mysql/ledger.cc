@@ -6,7 +6,7 @@
 #include "framework/store/mysql/mysql_task_store.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 std::string HolderName(const TaskKey& key) { return key.table + "/" + std::to_string(key.id); }
@@ -209,4 +209,4 @@ Result<std::vector<KeyVerdict>> MysqlTaskStore::EnterKeys(const std::string& inc
   return verdicts;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

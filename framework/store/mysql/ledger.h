@@ -10,7 +10,7 @@
 #include "framework/store/mysql/session.h"
 #include "framework/task/task.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 using LedgerKey = std::pair<std::string, std::string>;  // handler, key
 
@@ -31,4 +31,4 @@ Status RemoveEntries(Session& session, const std::vector<LedgerKey>& keys);
 // (handler,biz_key) IN (…)
 std::string KeyCondition(const std::vector<LedgerKey>& keys);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -6,7 +6,7 @@
 #include "framework/store/mysql/session.h"
 #include "framework/store/task_desk.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 class MysqlTaskDesk final : public TaskDesk {
  public:
@@ -46,4 +46,4 @@ inline constexpr Pool kDone{"_done", "result,'',finished_at"};
 std::string PoolText(const std::string& table, const Pool& pool);
 TaskRecord ReadRecord(const std::string& table, const Row& row);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

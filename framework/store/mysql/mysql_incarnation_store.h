@@ -4,7 +4,7 @@
 #include "framework/store/incarnation_store.h"
 #include "framework/store/mysql/session.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 class MysqlIncarnationStore final : public IncarnationStore {
  public:
@@ -24,4 +24,4 @@ class MysqlIncarnationStore final : public IncarnationStore {
   Session session_;
 };
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

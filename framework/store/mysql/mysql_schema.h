@@ -5,7 +5,7 @@
 #include "framework/store/mysql/session.h"
 #include "framework/store/schema_store.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 class MysqlSchemaStore final : public SchemaStore {
  public:
@@ -32,4 +32,4 @@ class MysqlSchemaStore final : public SchemaStore {
 // `millrace_schema` names a table that may not stand in SQL.
 Error NoTableName(const Session& session, const std::string& name);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -4,7 +4,7 @@
 
 #include "framework/store/mysql/sessions.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kAsManyAsSessions = std::numeric_limits<std::size_t>::max();
@@ -45,4 +45,4 @@ Result<std::unique_ptr<Store>> OpenMysqlStore(const StoreUrl& url, const StoreOp
   return std::make_unique<MysqlStore>(url, options);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

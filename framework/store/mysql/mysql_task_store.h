@@ -11,7 +11,7 @@
 #include "framework/store/mysql/session.h"
 #include "framework/store/task_store.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 class MysqlTaskStore final : public TaskStore {
  public:
@@ -60,4 +60,4 @@ class MysqlTaskStore final : public TaskStore {
   std::set<TaskKey> busy_;  // what the last settles found locked
 };
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -1,7 +1,7 @@
 #include "framework/store/mysql/mysql_desk.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 Result<bool> MysqlTaskDesk::SetPause(const std::string& what, const std::string& actor, bool on) {
   if (Status named = CheckPauseName(what); !named) return Fail(named.error());
@@ -34,4 +34,4 @@ Result<std::vector<PauseRecord>> MysqlTaskDesk::Pauses() {
   return pauses;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -3,7 +3,7 @@
 #include "framework/store/mysql/sessions.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 class MysqlPruneStore final : public PruneStore {
@@ -159,4 +159,4 @@ std::unique_ptr<PruneStore> OpenPruning(const Endpoint& endpoint, ConnectionPool
   return std::make_unique<MysqlPruneStore>(endpoint, pool);
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -7,7 +7,7 @@
 #include "framework/store/mysql/mysql_task_store.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 std::string ProgressText(const std::string& table, const std::string& incarnation, std::uint32_t attempt,
@@ -133,4 +133,4 @@ Result<std::vector<TaskKey>> MysqlTaskStore::LeaveOutLocked(const std::string& t
   return locked;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

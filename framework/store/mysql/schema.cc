@@ -3,7 +3,7 @@
 #include "framework/store/mysql/sessions.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 Status Validate(const SchemaSpec& spec) {
@@ -90,4 +90,4 @@ std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint) {
   return std::make_unique<MysqlSchemaStore>(endpoint);
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

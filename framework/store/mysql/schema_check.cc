@@ -7,7 +7,7 @@
 #include "framework/store/mysql/settle_text.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 using Findings = std::vector<SchemaFinding>;
@@ -239,4 +239,4 @@ Result<std::vector<SchemaFinding>> MysqlSchemaStore::Check() {
   return Checker(session_).Run(*tables);
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

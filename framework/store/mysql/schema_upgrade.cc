@@ -2,7 +2,7 @@
 #include "framework/store/mysql/mysql_schema.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 // A statement that copies a table answers when it is done.
@@ -81,4 +81,4 @@ Result<std::uint32_t> MysqlSchemaStore::Upgrade() {
   return version;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -19,7 +19,7 @@
 
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 // The connector's own static is not synchronised; this one is.
@@ -388,4 +388,4 @@ std::uint64_t Session::last_insert_id() {
   return id;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

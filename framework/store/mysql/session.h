@@ -21,7 +21,7 @@ class ResultSet;
 class SQLException;
 }  // namespace sql
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 struct Endpoint {
   StoreUrl url;
@@ -156,4 +156,4 @@ class Transaction {
   Session& session_;
 };
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -7,7 +7,7 @@
 #include "framework/store/mysql/session.h"
 #include "framework/store/store.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<IncarnationStore> OpenIncarnations(const Endpoint& endpoint);
@@ -17,4 +17,4 @@ std::unique_ptr<TaskDesk> OpenDesk(const Endpoint& endpoint, ConnectionPool& poo
 std::unique_ptr<PruneStore> OpenPruning(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -8,7 +8,7 @@
 #include "framework/store/mysql/settle_text.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 using Batch = std::vector<const Settlement*>;
@@ -241,4 +241,4 @@ Result<std::vector<bool>> MysqlTaskStore::StillRunning(const std::string& incarn
   return ReadRunning(session_, incarnation, Pointers(batch), false);
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -9,7 +9,7 @@
 #include "framework/store/mysql/session.h"
 #include "framework/task/outcome.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 // What became of the statements for a set of settlements.
 enum class SettleStep {
@@ -27,4 +27,4 @@ Result<SettleStep> RunSettle(Session& session, const std::string& incarnation,
 Result<std::vector<bool>> ReadRunning(Session& session, const std::string& incarnation,
                                       const std::vector<const Settlement*>& batch, bool locking);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -9,7 +9,7 @@
 #include "framework/store/mysql/key_texts.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 using To = Settlement::To;
@@ -190,4 +190,4 @@ std::vector<std::string> KeysTexts(const std::vector<const Settlement*>& batch) 
   return texts;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

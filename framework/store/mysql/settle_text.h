@@ -6,7 +6,7 @@
 
 #include "framework/task/outcome.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 // Settlements of one table, one attempt number and one end, sorted by id.
 struct SettleGroup {
@@ -30,4 +30,4 @@ std::string CountersText(const std::string& incarnation, const std::vector<const
 // What becomes of the tasks' keys; see key_texts.h.
 std::vector<std::string> KeysTexts(const std::vector<const Settlement*>& batch);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -4,7 +4,7 @@
 #include "framework/store/mysql/mysql_schema.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 // Whoever waits for a table that others have open holds up all who come later: a moment, then try again.
@@ -115,4 +115,4 @@ Result<std::size_t> MysqlSchemaStore::RenumberStep(const std::string& table, std
   return ids.size();
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstdio>
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 using namespace std::chrono;
@@ -103,4 +103,4 @@ std::optional<WallTime> ParseSqlTime(std::string_view text) {
          microseconds(fraction < 0 ? 0 : fraction);
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

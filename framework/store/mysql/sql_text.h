@@ -11,7 +11,7 @@
 
 #include "framework/base/clock.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 // 'text' with every dangerous byte escaped; binary-safe.
 std::string Quote(std::string_view text);
@@ -27,4 +27,4 @@ std::string After(Micros delay);
 // Reads a DATETIME(6) as the server prints it.
 std::optional<WallTime> ParseSqlTime(std::string_view text);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

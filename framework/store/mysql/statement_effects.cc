@@ -5,7 +5,7 @@
 #include <cctype>
 #include <string>
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 constexpr std::array<std::string_view, 7> kOnRows = {"SELECT",  "INSERT", "UPDATE", "DELETE",
@@ -61,4 +61,4 @@ Result<std::uint64_t> CountCommits(Session& session) {
   return count;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -6,7 +6,7 @@
 
 #include "framework/store/mysql/session.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 // False for a statement that begins like one which reads or changes rows: the servers let nothing within it
 // commit. A CALL may end the transaction; one that stands behind a comment or a bracket is taken for one.
@@ -16,4 +16,4 @@ bool MayEndTransaction(std::string_view sql);
 // committed: all but the few that are known not to.
 Result<std::uint64_t> CountCommits(Session& session);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

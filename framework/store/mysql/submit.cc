@@ -6,7 +6,7 @@
 #include "framework/store/mysql/ledger.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 // Rows of one INSERT; with params at their limit the text stays below the smallest usual max_allowed_packet.
@@ -155,4 +155,4 @@ Result<SubmitReport> RunSubmit(Session& session, const std::string& table, std::
   return Submission(session, table, tasks).Run();
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

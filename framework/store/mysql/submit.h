@@ -7,10 +7,10 @@
 #include "framework/store/mysql/session.h"
 #include "framework/store/task_desk.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 // Leaves out the tasks whose key is taken. An error leaves only ROLLBACK; Conflict: somebody entered one of
 // the keys at the same moment.
 Result<SubmitReport> RunSubmit(Session& session, const std::string& table, std::span<const NewTask> tasks);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -1,6 +1,6 @@
 #include "framework/store/mysql/task_rows.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 std::string TaskColumns(bool hot) {
   return std::string(
@@ -33,4 +33,4 @@ Task ReadTask(const std::string& table, const Row& row) {
   return task;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

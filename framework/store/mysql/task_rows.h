@@ -6,11 +6,11 @@
 #include "framework/store/mysql/session.h"
 #include "framework/task/task.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 
 // The columns that ReadTask expects, in its order; all pools have them (but for `cancel`).
 std::string TaskColumns(bool hot);
 inline constexpr unsigned kTaskColumns = 18;
 Task ReadTask(const std::string& table, const Row& row);
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

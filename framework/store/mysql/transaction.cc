@@ -3,7 +3,7 @@
 #include "framework/store/mysql/statement_effects.h"
 #include "framework/store/mysql/submit.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 class MysqlTaskTransaction final : public TaskTransaction {
@@ -189,4 +189,4 @@ std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, Conne
   return std::make_unique<MysqlTaskTransaction>(endpoint, pool, limit);
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -2,7 +2,7 @@
 #include "framework/store/mysql/settle_text.h"
 #include "framework/store/mysql/sql_text.h"
 
-namespace millrace::mysql {
+namespace millrace::engine::mysql {
 namespace {
 
 constexpr const char* kKept =
@@ -49,4 +49,4 @@ Result<std::vector<std::uint64_t>> MysqlTaskStore::FailUnclaimed(const ClaimRequ
   return failed;
 }
 
-}  // namespace millrace::mysql
+}  // namespace millrace::engine::mysql

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // Handlers bring their own texts; beyond this many the cache starts anew.
@@ -249,4 +249,4 @@ void SqliteConnection::LeaveGate() {
   file_.gate.Leave();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

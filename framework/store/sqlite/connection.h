@@ -17,7 +17,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace millrace {
+namespace millrace::engine {
 
 // The longest wait for another writer, here or in another process. Longer than a handler's transaction may
 // be.
@@ -161,4 +161,4 @@ class SqliteConnection {
   std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

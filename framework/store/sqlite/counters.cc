@@ -1,6 +1,6 @@
 #include "framework/store/sqlite/counters.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Status CounterSums::Write(SqliteConnection& db, const std::string& incarnation) const {
   for (const auto& [group, delta] : sums_) {
@@ -19,4 +19,4 @@ Status CounterSums::Write(SqliteConnection& db, const std::string& incarnation) 
   return {};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 
 #include "framework/store/sqlite/connection.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct CounterDelta {
   std::int64_t succeeded = 0;
@@ -28,4 +28,4 @@ class CounterSums {
   std::map<std::tuple<std::string, std::string, std::string>, CounterDelta> sums_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include "framework/store/sqlite/rows.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr char kOrder[] = " ORDER BY slice, handler, urgency, run_at LIMIT 1";
@@ -59,4 +59,4 @@ Status ReadDueGroups(SqliteConnection& db, const DueScope& scope, std::vector<Du
   return {};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "framework/store/due_scope.h"
 #include "framework/store/sqlite/connection.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The statements of the walk, for the schema check too.
 std::string FirstGroupSql(const std::string& table);
@@ -18,4 +18,4 @@ std::string NextHandlerSql(const std::string& table);
 // Appends the groups of one table, in order. Inside a read transaction where several tables must agree.
 Status ReadDueGroups(SqliteConnection& db, const DueScope& scope, std::vector<DueGroup>& groups);
 
-}  // namespace millrace
+}  // namespace millrace::engine

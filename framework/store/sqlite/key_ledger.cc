@@ -2,7 +2,7 @@
 
 #include "framework/store/sqlite/rows.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr char kHasStarted[] = "9999-12-31 00:00:00.000000";
@@ -105,4 +105,4 @@ Status SetKeyFate(SqliteConnection& db, std::string_view handler, std::string_vi
   return {};
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 #include "framework/store/sqlite/connection.h"
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 inline constexpr Micros kKeyRetention = std::chrono::days(30);
 
@@ -32,4 +32,4 @@ enum class KeyFate {
 Status SetKeyFate(SqliteConnection& db, std::string_view handler, std::string_view key, const TaskKey& task,
                   KeyFate fate, WallTime now);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,7 +1,7 @@
 #include "framework/store/sqlite/rows.h"
 #include "framework/store/sqlite/sqlite_task_desk.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Result<bool> SqliteTaskDesk::SetPause(const std::string& what, const std::string& actor, bool on) {
   if (Status named = CheckPauseName(what); !named) return Fail(named.error());
@@ -28,4 +28,4 @@ Result<std::vector<PauseRecord>> SqliteTaskDesk::Pauses() {
   return pauses;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "framework/store/sqlite/plan_check.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::optional<std::string> StepFault(const std::string& step, const std::string& bounds) {
@@ -22,4 +22,4 @@ std::optional<std::string> PlanFault(SqliteConnection& db, const HotStatement& h
   return fault;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

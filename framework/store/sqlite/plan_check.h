@@ -7,7 +7,7 @@
 
 #include "framework/store/sqlite/connection.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 struct HotStatement {
   std::string name;
@@ -21,4 +21,4 @@ struct HotStatement {
 // reads rows only to throw them away, which nothing but the plan shows.
 std::optional<std::string> PlanFault(SqliteConnection& db, const HotStatement& hot);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 
 #include "framework/store/sqlite/rows.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kReadAtMost = 20'000;
@@ -154,4 +154,4 @@ Result<TaskPage> ReadPage(SqliteConnection& db, const std::string& table, const 
   return page;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

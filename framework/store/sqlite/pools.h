@@ -8,7 +8,7 @@
 #include "framework/store/sqlite/connection.h"
 #include "framework/store/task_desk.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // In the order of a page: first what runs or waits, then what failed, then what is finished.
 enum class Pool { Tasks, Failed, Done };
@@ -26,4 +26,4 @@ Result<std::optional<TaskRecord>> FindRecord(SqliteConnection& db, const TaskKey
 Result<TaskPage> ReadPage(SqliteConnection& db, const std::string& table, const TaskFilter& filter,
                           const std::string& after, std::size_t limit);
 
-}  // namespace millrace
+}  // namespace millrace::engine

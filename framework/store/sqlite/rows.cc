@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 int NumberAt(std::string_view text, std::size_t at, std::size_t digits) {
@@ -69,4 +69,4 @@ Status CheckTable(const std::string& table) {
   return Fail(ErrorCode::Invalid, "'" + Shorten(table, 60) + "' is not the name of a task table");
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "framework/store/sqlite/connection.h"
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // 'YYYY-MM-DD HH:MM:SS.ffffff', UTC: of one length, so that their order is that of the texts.
 std::string TimeText(WallTime time);
@@ -29,4 +29,4 @@ Task ReadTask(const SqliteRows& row, const std::string& table);
 // Invalid for a name that may not stand in SQL.
 Status CheckTable(const std::string& table);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 #include "framework/store/sqlite/schema_text.h"
 #include "framework/store/sqlite/sqlite_task_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr char kScratch[] = "millrace_scratch";
@@ -147,4 +147,4 @@ Result<std::vector<SchemaFinding>> CheckSchema(SqliteConnection& db, const std::
   return findings;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,8 +7,8 @@
 #include "framework/store/schema_store.h"
 #include "framework/store/sqlite/connection.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Result<std::vector<SchemaFinding>> CheckSchema(SqliteConnection& db, const std::vector<TableInfo>& tables);
 
-}  // namespace millrace
+}  // namespace millrace::engine

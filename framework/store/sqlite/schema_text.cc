@@ -2,7 +2,7 @@
 
 #include "framework/task/task.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // One text form, so that the order of the texts is the order of the times.
@@ -226,4 +226,4 @@ std::string SchemaRow(const std::string& table, std::uint32_t slices) {
          "', " + std::to_string(slices) + ", " + std::to_string(kSchemaVersion) + ", " + kNow + ")";
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 
 #include "framework/store/schema_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // An object of the schema and the statement that makes it.
 struct SchemaObject {
@@ -30,4 +30,4 @@ std::string SliceDefault(std::uint32_t slices);
 // The rows of millrace_schema, as one INSERT that leaves existing rows alone.
 std::string SchemaRow(const std::string& table, std::uint32_t slices);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include "framework/store/sqlite/key_ledger.h"
 #include "framework/store/sqlite/rows.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // What moves unchanged from the running pool to an ended one, behind id.
@@ -158,4 +158,4 @@ Result<SettleReport> SettleBatch(SqliteConnection& db, const std::string& incarn
   return report;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

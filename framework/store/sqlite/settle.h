@@ -7,11 +7,11 @@
 #include "framework/store/sqlite/connection.h"
 #include "framework/store/task_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Ends these attempts as far as they are still `incarnation`'s. A row that the database refuses has no effect
 // and is reported as Broken; every other error is the whole batch's, and the caller rolls back.
 Result<SettleReport> SettleBatch(SqliteConnection& db, const std::string& incarnation,
                                  std::span<const Settlement> batch);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include "framework/store/sqlite/rows.h"
 #include "framework/store/sqlite/schema_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // Rows that wait or run stand in the due index, held ones in another: see schema_text.cc.
@@ -109,4 +109,4 @@ Result<std::size_t> RenumberRows(SqliteConnection& db, const std::string& table,
   return ids.size();
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "framework/store/schema_store.h"
 #include "framework/store/sqlite/connection.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The number of slices that the table has; 0: it was never made.
 Result<std::uint32_t> SlicesOf(SqliteConnection& db, const std::string& table);
@@ -19,4 +19,4 @@ Result<std::vector<std::uint32_t>> SlicesBeyond(SqliteConnection& db, const Tabl
 Status ResizeTable(SqliteConnection& db, const std::string& table, std::uint32_t slices);
 Result<std::size_t> RenumberRows(SqliteConnection& db, const std::string& table, std::size_t limit);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include "framework/store/sqlite/rows.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 Status SqliteIncarnationStore::Register(const Incarnation& incarnation) {
   auto done = db_.Write([&]() -> Result<bool> {
@@ -109,4 +109,4 @@ Result<std::size_t> SqliteIncarnationStore::ChargeCrashes(const std::string& id,
   });
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include "framework/store/incarnation_store.h"
 #include "framework/store/sqlite/connection.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class SqliteIncarnationStore final : public IncarnationStore {
  public:
@@ -24,4 +24,4 @@ class SqliteIncarnationStore final : public IncarnationStore {
   SqliteConnection db_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::string ReadHolder(int file) {
@@ -56,4 +56,4 @@ SqliteLock::~SqliteLock() {
   if (file_ >= 0) close(file_);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

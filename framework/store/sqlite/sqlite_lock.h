@@ -7,7 +7,7 @@
 
 #include "framework/base/result.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not copied; the lock goes with the object, and with the process however it ends.
 class SqliteLock {
@@ -24,4 +24,4 @@ class SqliteLock {
   int file_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 #include "framework/store/sqlite/counters.h"
 #include "framework/store/sqlite/rows.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::uint64_t Capped(std::size_t limit) { return std::min(limit, kMaxBatchRows); }
@@ -124,4 +124,4 @@ Result<std::size_t> SqlitePruneStore::PruneIncarnations(Micros age, std::size_t 
   });
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include "framework/store/prune_store.h"
 #include "framework/store/sqlite/connection.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class SqlitePruneStore final : public PruneStore {
  public:
@@ -18,4 +18,4 @@ class SqlitePruneStore final : public PruneStore {
   SqliteConnection db_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

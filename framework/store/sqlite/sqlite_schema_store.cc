@@ -7,7 +7,7 @@
 #include "framework/store/sqlite/schema_text.h"
 #include "framework/store/sqlite/slices.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 Status CheckSpec(const SchemaSpec& spec) {
@@ -166,4 +166,4 @@ Result<std::vector<SchemaFinding>> SqliteSchemaStore::Check() {
   return CheckSchema(db_, *tables);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include "framework/store/schema_store.h"
 #include "framework/store/sqlite/connection.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class SqliteSchemaStore final : public SchemaStore {
  public:
@@ -27,4 +27,4 @@ class SqliteSchemaStore final : public SchemaStore {
   SqliteConnection db_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

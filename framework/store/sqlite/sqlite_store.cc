@@ -8,7 +8,7 @@
 #include "framework/store/sqlite/sqlite_task_store.h"
 #include "framework/store/sqlite/sqlite_task_transaction.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 class SqliteStore final : public Store {
@@ -50,4 +50,4 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const StoreUrl& url, const StoreO
   return std::unique_ptr<Store>(std::make_unique<SqliteStore>(url.path));
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

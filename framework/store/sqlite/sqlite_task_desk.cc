@@ -6,7 +6,7 @@
 #include "framework/store/sqlite/submit.h"
 #include "framework/store/sqlite/task_actions.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 Status CheckBatch(const std::string& table, std::size_t rows) {
@@ -130,4 +130,4 @@ Result<std::vector<GroupBacklog>> SqliteTaskDesk::Backlog(const std::string& tab
   });
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include "framework/store/sqlite/connection.h"
 #include "framework/store/task_desk.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class SqliteTaskDesk final : public TaskDesk {
  public:
@@ -29,4 +29,4 @@ class SqliteTaskDesk final : public TaskDesk {
   SqliteConnection db_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

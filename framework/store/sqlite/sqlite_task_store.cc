@@ -7,7 +7,7 @@
 #include "framework/store/sqlite/rows.h"
 #include "framework/store/sqlite/settle.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::vector<std::uint64_t> Sorted(std::vector<std::uint64_t> ids) {
@@ -303,4 +303,4 @@ Result<std::vector<TaskKey>> SqliteTaskStore::Cancelled(const std::string& incar
   });
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

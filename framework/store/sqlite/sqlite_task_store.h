@@ -6,7 +6,7 @@
 #include "framework/store/sqlite/connection.h"
 #include "framework/store/task_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // The scan's two statements, for the schema check too: a row value `(run_at, id) > (?, ?)` would bound run_at
 // alone, and read a tie from its beginning for every page of it.
@@ -51,4 +51,4 @@ class SqliteTaskStore final : public TaskStore {
   SqliteConnection db_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

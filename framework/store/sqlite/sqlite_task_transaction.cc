@@ -4,7 +4,7 @@
 #include "framework/store/sqlite/settle.h"
 #include "framework/store/sqlite/submit.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr const char* kEscaped = "the handler ended its transaction: its SQL may have taken effect";
@@ -194,4 +194,4 @@ void SqliteTaskTransaction::Reset() {
   marked_ = false;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -10,7 +10,7 @@
 #include "framework/store/sqlite/connection.h"
 #include "framework/store/task_transaction.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 inline constexpr Micros kLongestTransaction = std::chrono::seconds(5);
 
@@ -50,4 +50,4 @@ class SqliteTaskTransaction final : public TaskTransaction, private GateTenant {
   bool marked_ MILLRACE_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include "framework/store/sqlite/key_ledger.h"
 #include "framework/store/sqlite/rows.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 Status CheckTask(const NewTask& task) {
@@ -66,4 +66,4 @@ Result<SubmitReport> SubmitBatch(SqliteConnection& db, const std::string& table,
   return report;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,10 +7,10 @@
 #include "framework/store/sqlite/connection.h"
 #include "framework/store/task_desk.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Invalid, with the place in the batch, for a task that may not be; the caller rolls back.
 Result<SubmitReport> SubmitBatch(SqliteConnection& db, const std::string& table,
                                  std::span<const NewTask> tasks);
 
-}  // namespace millrace
+}  // namespace millrace::engine

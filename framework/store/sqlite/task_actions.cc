@@ -5,7 +5,7 @@
 #include "framework/store/sqlite/pools.h"
 #include "framework/store/sqlite/rows.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr char kKept[] =
@@ -127,4 +127,4 @@ Result<std::vector<std::uint64_t>> ApplyAction(SqliteConnection& db, TaskAction 
   return changed;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,11 +9,11 @@
 #include "framework/store/sqlite/connection.h"
 #include "framework/store/task_desk.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Returns the ids that were changed; each has its row in millrace_audit.
 Result<std::vector<std::uint64_t>> ApplyAction(SqliteConnection& db, TaskAction action,
                                                const std::string& table, std::span<const std::uint64_t> ids,
                                                const std::string& actor);
 
-}  // namespace millrace
+}  // namespace millrace::engine

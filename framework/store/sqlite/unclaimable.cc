@@ -3,7 +3,7 @@
 #include "framework/store/sqlite/rows.h"
 #include "framework/store/sqlite/sqlite_task_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr char kKept[] =
@@ -60,4 +60,4 @@ Result<std::vector<std::uint64_t>> SqliteTaskStore::FailUnclaimed(const ClaimReq
   });
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -36,7 +36,7 @@ class BoundsReporter final : public benchmark::ConsoleReporter {
       std::snprintf(asked, sizeof asked,
                     "100,000 slices on 1,000 workers, %s: planned within %.0f ms of one core", name.c_str(),
                     bound);
-      millrace::Report("planner", asked, measured, pass);
+      millrace::engine::Report("planner", asked, measured, pass);
       hold = hold && pass;
     }
     return hold;

@@ -7,7 +7,7 @@
 #include "coordinator/leader/plan_duty.h"
 #include "coordinator/leader/plan_writer.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::uint32_t kTables = 100;
@@ -92,4 +92,4 @@ const bool kRegistered = [] {
 }();
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

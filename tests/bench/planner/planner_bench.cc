@@ -6,7 +6,7 @@
 
 #include "coordinator/planner/planner.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kWorkers = 1000;
@@ -126,4 +126,4 @@ const bool kRegistered = [] {
 }();
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -10,7 +10,7 @@
 
 #include "coordinator/planner/planner.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Owners = std::vector<WorkerIndex>;
@@ -119,7 +119,7 @@ void CompareAll(std::size_t slices, std::size_t workers) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine
 
 int main(int argc, char** argv) {
   const auto number = [&](int at, std::size_t otherwise) {
@@ -130,6 +130,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "planner_comparison: give at least as many slices as workers, and two of these\n");
     return 2;
   }
-  millrace::CompareAll(number(1, 100'000), workers);
+  millrace::engine::CompareAll(number(1, 100'000), workers);
   return 0;
 }

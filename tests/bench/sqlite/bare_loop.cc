@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 [[noreturn]] void Die(sqlite3* db) {
@@ -131,4 +131,4 @@ std::size_t DrainBare(const std::string& path, std::size_t batch) {
   return done;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-namespace millrace {
+namespace millrace::engine {
 
 // So many rows of a slice, then of the next, and again from the first.
 inline constexpr std::size_t kRowsOfTurn = 125;
@@ -13,4 +13,4 @@ inline constexpr std::size_t kRowsOfTurn = 125;
 // store's own statements in a loop, each prepared once. Returns how many; dies with a message on any error.
 std::size_t DrainBare(const std::string& path, std::size_t batch);
 
-}  // namespace millrace
+}  // namespace millrace::engine

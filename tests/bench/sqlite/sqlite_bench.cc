@@ -13,7 +13,7 @@
 #include "framework/store/sqlite/sqlite_store.h"
 #include "tests/bench/sqlite/bare_loop.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::uint32_t kSlices = 64;
@@ -169,13 +169,13 @@ void MeasureDueMap(std::size_t rows) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine
 
 int main(int argc, char** argv) {
   const auto number = [&](int at, std::size_t otherwise) {
     return argc > at ? std::strtoull(argv[at], nullptr, 10) : otherwise;
   };
-  millrace::Drain(number(1, 200'000), number(2, millrace::kMaxBatchRows));
-  millrace::MeasureDueMap(number(3, 1'000'000));
+  millrace::engine::Drain(number(1, 200'000), number(2, millrace::engine::kMaxBatchRows));
+  millrace::engine::MeasureDueMap(number(3, 1'000'000));
   return 0;
 }

@@ -28,7 +28,7 @@
 #include "tests/support/run_process.h"
 #include "tests/support/sql_connection.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kSessions = 2;
@@ -125,7 +125,7 @@ class Bench {
   const std::size_t rows_;
   const std::size_t batch_;
   TestDatabase database_;
-  std::unique_ptr<millrace::Store> store_;
+  std::unique_ptr<engine::Store> store_;
 };
 
 Settlement End(const Task& task) {
@@ -248,6 +248,6 @@ int Main(int count, char** arguments) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine
 
-int main(int count, char** arguments) { return millrace::Main(count, arguments); }
+int main(int count, char** arguments) { return millrace::engine::Main(count, arguments); }

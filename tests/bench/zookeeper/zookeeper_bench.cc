@@ -17,7 +17,7 @@
 #include "tests/support/private_zookeeper.h"
 #include "tests/support/tree_words.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -111,15 +111,16 @@ void Measure(const std::string& what, const std::string& servers) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine
 
 int main(int argc, char** argv) {
   if (argc > 1) {
-    millrace::Measure(argv[1], argv[1]);
+    millrace::engine::Measure(argv[1], argv[1]);
     return 0;
   }
   for (const std::size_t size : {1, 3}) {
-    const millrace::PrivateZookeeper ensemble(size);
-    millrace::Measure(std::to_string(size) + (size == 1 ? " server" : " servers"), ensemble.servers());
+    const millrace::engine::PrivateZookeeper ensemble(size);
+    millrace::engine::Measure(std::to_string(size) + (size == 1 ? " server" : " servers"),
+                              ensemble.servers());
   }
 }

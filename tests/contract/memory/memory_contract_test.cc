@@ -3,7 +3,7 @@
 #include "framework/testing/memory_store.h"
 #include "tests/contract/suite/store_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 Task RowOf(const PlainRow& row, const MemoryTable& table, Random& random, WallTime now) {
@@ -100,4 +100,4 @@ std::unique_ptr<StoreFixture> MakeFixture(const SchemaSpec& spec) {
 INSTANTIATE_TEST_SUITE_P(Memory, StoreContract, testing::Values(StoreKind{"memory", MakeFixture}));
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

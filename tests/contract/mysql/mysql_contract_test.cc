@@ -4,7 +4,7 @@
 #include "tests/support/private_mariadb.h"
 #include "tests/support/sql_connection.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 class MysqlClient final : public SqlClient {
@@ -51,4 +51,4 @@ INSTANTIATE_TEST_SUITE_P(Mysql, TransactionContract, testing::Values(SqlStoreKin
 INSTANTIATE_TEST_SUITE_P(Mysql, SqlStoreContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "tests/contract/sqlite/sqlite_fixture.h"
 #include "tests/contract/suite/store_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kLimit = std::chrono::milliseconds(100);
@@ -86,4 +86,4 @@ TEST_F(IdleHolder, ManyWaitersEvictOnce) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,7 +1,7 @@
 #include "tests/contract/sqlite/sqlite_fixture.h"
 #include "tests/contract/suite/store_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, testing::Values(StoreKind{"sqlite", MakeSqliteFixture}));
 INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreContract,
@@ -9,4 +9,4 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreContract,
 INSTANTIATE_TEST_SUITE_P(Sqlite, TransactionContract,
                          testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
 
-}  // namespace millrace
+}  // namespace millrace::engine

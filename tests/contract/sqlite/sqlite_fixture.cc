@@ -8,7 +8,7 @@
 
 #include "framework/store/sqlite/sqlite_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 class SqliteClient final : public SqlClient {
@@ -75,4 +75,4 @@ std::unique_ptr<SqlFixture> MakeSqliteFixture(const SchemaSpec& spec) {
   return std::make_unique<SqliteFixture>(spec);
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

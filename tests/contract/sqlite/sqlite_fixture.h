@@ -5,8 +5,8 @@
 
 #include "tests/contract/suite/store_fixture.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 std::unique_ptr<SqlFixture> MakeSqliteFixture(const SchemaSpec& spec);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 
 #include "tests/contract/suite/store_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::hours;
@@ -236,4 +236,4 @@ TEST_P(StoreContract, ProgressIsSavedForTheAttemptThatRuns) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 
 #include "tests/contract/suite/store_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::hours;
@@ -251,4 +251,4 @@ TEST_P(StoreContract, BacklogCountsWaitingRowsOfEachHandler) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

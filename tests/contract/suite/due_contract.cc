@@ -2,7 +2,7 @@
 
 #include "tests/contract/suite/store_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::hours;
@@ -211,4 +211,4 @@ TEST_P(StoreContract, RowsOfLongAgoAreSeen) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

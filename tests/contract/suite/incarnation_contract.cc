@@ -2,7 +2,7 @@
 
 #include "tests/contract/suite/store_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using To = Settlement::To;
@@ -162,4 +162,4 @@ TEST_P(StoreContract, AnAttemptThatEndedIsNotCharged) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

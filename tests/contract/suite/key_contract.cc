@@ -1,6 +1,6 @@
 #include "tests/contract/suite/store_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using To = Settlement::To;
@@ -188,4 +188,4 @@ TEST_P(StoreContract, AFailedTaskKeepsItsKeyAndHasItWhenItIsRetried) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "tests/contract/suite/store_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::hours;
@@ -106,4 +106,4 @@ TEST_P(StoreContract, PruningTakesDeadIncarnationsAndKeepsTheirSums) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

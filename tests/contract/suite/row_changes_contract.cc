@@ -12,7 +12,7 @@
 #include "tests/contract/suite/store_contract.h"
 #include "tests/unit/worker/worker_fixture.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr const char* kHandler = "counted";
@@ -240,4 +240,4 @@ TEST_P(StoreContract, RowsThatChangeWhileTheWorkerScansThemRunExactlyOnce) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 
 #include "tests/contract/suite/store_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 TEST_P(StoreContract, ApplyingTheSchemaTwiceKeepsTheRows) {
@@ -239,4 +239,4 @@ TEST_P(StoreContract, TheStoreAnswersAPing) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "tests/contract/suite/store_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::hours;
@@ -185,4 +185,4 @@ TEST_P(StoreContract, SettlesOfARescuedAttemptAreRefused) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "tests/contract/suite/store_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 void TransactionContract::SetUp() {
   SqlStoreContract::SetUp();
@@ -357,4 +357,4 @@ TEST_P(SqlStoreContract, ANewerSchemaIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

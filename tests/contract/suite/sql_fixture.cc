@@ -2,7 +2,7 @@
 
 #include "tests/contract/suite/store_fixture.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::string Quote(const std::string& text) {
@@ -118,4 +118,4 @@ Result<std::string> SqlFixture::Ask(const std::string& sql) {
   return answer->rows[0].at(0).value_or("");
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -12,7 +12,7 @@
 
 #include "tests/contract/suite/store_fixture.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What both suites share: one shard with 4 slices, one session of each sort, a live incarnation `w.1`, and
 // short words for what tests do all the time. Every helper fails the test where the store gives an error.
@@ -78,4 +78,4 @@ class TransactionContract : public SqlStoreContract {
   std::unique_ptr<TaskTransaction> transaction_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

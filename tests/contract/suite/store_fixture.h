@@ -11,7 +11,7 @@
 #include "framework/base/result.h"
 #include "framework/store/store.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // A row as a producer inserts it. Absent members are left to the table's defaults.
 struct PlainRow {
@@ -106,4 +106,4 @@ struct SqlStoreKind {
 inline void PrintTo(const StoreKind& kind, std::ostream* out) { *out << kind.name; }
 inline void PrintTo(const SqlStoreKind& kind, std::ostream* out) { *out << kind.name; }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,6 +1,6 @@
 #include "tests/contract/suite/store_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 template <class T>
@@ -109,4 +109,4 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StoreContract);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SqlStoreContract);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TransactionContract);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "coordinator/testing/modelled_client.h"
 #include "tests/contract/tree/tree_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kTimeout = std::chrono::seconds(1);
@@ -128,4 +128,4 @@ INSTANTIATE_TEST_SUITE_P(Modelled, TreeContract,
                                                   [] { return std::make_unique<ModelledTree>(); }}));
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

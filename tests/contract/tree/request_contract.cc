@@ -3,7 +3,7 @@
 
 #include "tests/contract/tree/tree_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::ElementsAre;
@@ -182,4 +182,4 @@ TEST_P(TreeContract, TheLargestWritesAreTaken) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "tests/contract/tree/tree_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Kind = TreeEvent::Kind;
@@ -120,4 +120,4 @@ TEST_P(TreeContract, AWriteWhoseReplyIsLostMayHaveHappened) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

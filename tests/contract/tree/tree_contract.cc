@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kLimit = std::chrono::seconds(10);
@@ -44,4 +44,4 @@ TreeReply TreeContract::Persist(TreeSession& session, const TreeRequest& request
 // A tree that leaves the suite out says so by not instantiating it.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TreeContract);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -11,7 +11,7 @@
 #include "tests/contract/tree/tree_fixture.h"
 #include "tests/support/tree_words.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class TreeContract : public testing::TestWithParam<TreeKind> {
  protected:
@@ -32,4 +32,4 @@ class TreeContract : public testing::TestWithParam<TreeKind> {
   std::unique_ptr<TreeSession> other_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

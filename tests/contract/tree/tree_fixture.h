@@ -9,7 +9,7 @@
 
 #include "coordinator/coordination/session.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // A fresh tree in which "/" exists, gone with the fixture, which outlives its sessions. Used by one thread.
 class TreeFixture {
@@ -37,4 +37,4 @@ struct TreeKind {
 };
 inline void PrintTo(const TreeKind& kind, std::ostream* out) { *out << kind.name; }
 
-}  // namespace millrace
+}  // namespace millrace::engine

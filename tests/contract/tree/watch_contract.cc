@@ -5,7 +5,7 @@
 
 #include "tests/contract/tree/tree_contract.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // Long enough for an event to come, where none should.
@@ -87,4 +87,4 @@ TEST_P(TreeContract, TheRootIsWatchedByItsOwnName) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "tests/support/private_zookeeper.h"
 #include "tests/support/tcp_proxy.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr Micros kTimeout = std::chrono::seconds(1);
@@ -58,4 +58,4 @@ INSTANTIATE_TEST_SUITE_P(Zookeeper, TreeContract,
                                                   [] { return std::make_unique<ZookeeperTree>(); }}));
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,7 +1,7 @@
 // What a person gets wrong, with the exit status and a part of what is said.
 #include "tests/integration/command/command_fixture.h"
 
-namespace millrace::testing {
+namespace millrace::engine::testing {
 namespace {
 
 struct BadInput {
@@ -86,4 +86,4 @@ TEST_F(CommandTest, BadInputSaysWhatWhereAndWhatToDo) {
 }
 
 }  // namespace
-}  // namespace millrace::testing
+}  // namespace millrace::engine::testing

@@ -3,7 +3,7 @@
 
 #include "tests/integration/command/command_fixture.h"
 
-namespace millrace::testing {
+namespace millrace::engine::testing {
 namespace {
 
 using nlohmann::json;
@@ -72,4 +72,4 @@ TEST_F(ClusterPlanTest, AWrongFileIsRefusedWithItsLine) {
 }
 
 }  // namespace
-}  // namespace millrace::testing
+}  // namespace millrace::engine::testing

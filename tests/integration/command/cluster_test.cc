@@ -10,7 +10,7 @@
 #include "tests/support/private_zookeeper.h"
 #include "tests/support/tree_words.h"
 
-namespace millrace::testing {
+namespace millrace::engine::testing {
 namespace {
 
 using ::testing::AllOf;
@@ -43,7 +43,7 @@ class ClusterCommandTest : public CommandTest {
                       60);
   }
   void Type(TreeWrite write) {
-    EXPECT_EQ(session_->Perform(millrace::Write({std::move(write)})).status, TreeStatus::Ok);
+    EXPECT_EQ(session_->Perform(engine::Write({std::move(write)})).status, TreeStatus::Ok);
   }
   TreeNode Look(const std::string& path) { return session_->Perform(Get(path)).node; }
   // A worker that is there, with these task types.
@@ -217,4 +217,4 @@ TEST_F(ClusterCommandTest, AWorkerOfATypeThatNobodyConfiguredIsRefused) {
 }
 
 }  // namespace
-}  // namespace millrace::testing
+}  // namespace millrace::engine::testing

@@ -10,7 +10,7 @@
 
 #include "tests/support/run_process.h"
 
-namespace millrace::testing {
+namespace millrace::engine::testing {
 
 class CommandTest : public ::testing::Test {
  protected:
@@ -35,4 +35,4 @@ class CommandTest : public ::testing::Test {
   std::string folder_;
 };
 
-}  // namespace millrace::testing
+}  // namespace millrace::engine::testing

@@ -1,6 +1,6 @@
 #include "tests/integration/command/command_fixture.h"
 
-namespace millrace::testing {
+namespace millrace::engine::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -168,4 +168,4 @@ TEST_F(CommandTest, WithoutACommandItShowsThemInGroups) {
 }
 
 }  // namespace
-}  // namespace millrace::testing
+}  // namespace millrace::engine::testing

@@ -10,7 +10,7 @@
 #include "tests/support/private_mariadb.h"
 #include "tests/support/sql_connection.h"
 
-namespace millrace::testing {
+namespace millrace::engine::testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -124,4 +124,4 @@ TEST_F(CommandServerTest, AQueryThatWouldWriteAFileWritesNone) {
 }
 
 }  // namespace
-}  // namespace millrace::testing
+}  // namespace millrace::engine::testing

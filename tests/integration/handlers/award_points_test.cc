@@ -13,7 +13,7 @@
 #include "tests/support/sql_connection.h"
 #include "tests/unit/handlers/shipped_handler.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::string PointsTable() {
@@ -123,4 +123,4 @@ TEST_F(AwardPointsTest, ABadPaymentFailsAlone) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

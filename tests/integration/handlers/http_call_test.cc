@@ -3,7 +3,7 @@
 #include "tests/integration/handlers/script_server.h"
 #include "tests/unit/handlers/shipped_handler.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -108,4 +108,4 @@ TEST_F(HttpCallTest, OptionsThatCannotWorkAreRefused) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

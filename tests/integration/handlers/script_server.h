@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 
 class ScriptServer {
  public:
@@ -60,4 +60,4 @@ class ScriptServer {
   std::string port_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "tests/support/test_certificate.h"
 #include "tests/unit/handlers/shipped_handler.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -148,4 +148,4 @@ TEST_F(SendMailTest, OptionsThatCannotWorkAreRefused) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

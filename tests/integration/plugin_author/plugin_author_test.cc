@@ -7,7 +7,7 @@
 
 #include "framework/handler_kit/local_run.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -49,4 +49,4 @@ TEST_F(PluginAuthorTest, BuildsAndRunsAPluginOutsideOfTheTree) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

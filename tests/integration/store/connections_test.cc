@@ -6,7 +6,7 @@
 #include "framework/store/mysql/mysql_store.h"
 #include "tests/integration/store/store_faults.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -130,4 +130,4 @@ TEST_F(Connections, TheTimeLimitOfATransactionGoesWithItsConnection) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "tests/support/sql_connection.h"
 #include "tests/unit/worker/worker_fixture.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -73,4 +73,4 @@ TEST_F(MysqlEffects, ATaskThatGetsNoConnectionIsGivenBackUncounted) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include "framework/store/mysql/due_text.h"
 #include "tests/integration/store/store_faults.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 class GroupPlanTest : public StoreFaults {
@@ -42,4 +42,4 @@ TEST_F(GroupPlanTest, SeveralRangesAndHandlersAreStillJumpedOver) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 
 #include "tests/integration/store/store_faults.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // The byte that a statement begins with on the line: not part of a longer one.
@@ -144,4 +144,4 @@ TEST_F(KilledConnection, EveryStatementOfATaskTransaction) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

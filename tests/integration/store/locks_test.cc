@@ -5,7 +5,7 @@
 #include "framework/store/mysql/mysql_store.h"
 #include "tests/integration/store/store_faults.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 class MysqlLocks : public StoreFaults {
@@ -194,4 +194,4 @@ TEST_F(MysqlServer, RefusalsSayWhatToDo) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -1,7 +1,7 @@
 // Requests and replies that the network loses, at the places where that leaves an outcome open.
 #include "tests/integration/store/store_faults.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Evil = TcpProxy::Evil;
@@ -160,4 +160,4 @@ INSTANTIATE_TEST_SUITE_P(Proxy, LostMessages, testing::Values(Evil::LoseRequest,
                          });
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

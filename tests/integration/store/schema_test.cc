@@ -4,7 +4,7 @@
 
 #include "tests/integration/store/store_faults.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 class MysqlSchema : public StoreFaults {};
@@ -118,4 +118,4 @@ TEST_F(MysqlSchema, AnUpgradeThatWasCutShortGoesOn) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

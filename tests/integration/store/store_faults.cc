@@ -6,7 +6,7 @@
 #include "framework/store/mysql/mysql_store.h"
 #include "tests/support/report.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 StoreFaults::StoreFaults(const TestServer& server)
     : database_(server),
@@ -101,4 +101,4 @@ std::vector<Settlement> Succeeded(const std::vector<Task>& tasks) {
   return settlements;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

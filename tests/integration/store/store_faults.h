@@ -13,7 +13,7 @@
 #include "tests/support/sql_connection.h"
 #include "tests/support/tcp_proxy.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class StoreFaults : public testing::Test {
  protected:
@@ -47,4 +47,4 @@ class StoreFaults : public testing::Test {
 Settlement Succeeded(const Task& task);
 std::vector<Settlement> Succeeded(const std::vector<Task>& tasks);
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 #include "tests/support/private_mariadb.h"
 #include "tests/support/test_certificate.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -82,4 +82,4 @@ TEST_F(StoreTls, AnAuthorityThatCannotBeReadIsRefusedAndNamed) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "tests/integration/store/store_faults.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 class MysqlTransaction : public StoreFaults {
@@ -227,4 +227,4 @@ TEST_F(MysqlTransaction, LocksOfASilentHolderGoWithinLimitAndLease) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "tests/integration/zookeeper/zookeeper_fixture.h"
 #include "tests/support/tcp_proxy.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -75,4 +75,4 @@ TEST_F(DriverOnZookeeperTest, AMachineKeepsItsNodeThroughCutsAndExpiriesUntilThe
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 
 #include "tests/integration/zookeeper/zookeeper_fixture.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
@@ -61,4 +61,4 @@ TEST_F(EnsembleTest, WithoutAMajorityNothingIsReadOrWrittenUntilThereIsOneAgain)
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -14,7 +14,7 @@
 
 #include "framework/base/clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Not thread-safe. Returns from its making when the ephemeral node is there.
 class HeldSession {
@@ -79,4 +79,4 @@ class HeldSession {
   std::FILE* from_ = nullptr;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

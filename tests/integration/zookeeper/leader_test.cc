@@ -7,7 +7,7 @@
 #include "tests/integration/zookeeper/zookeeper_fixture.h"
 #include "tests/support/tcp_proxy.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -77,4 +77,4 @@ TEST_F(LeaderOnZookeeperTest, ALeaderOfThreeThousandPlansWithinSecondsAlsoAfterA
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "coordinator/coordination/zookeeper/zookeeper_session.h"
 #include "tests/integration/zookeeper/zookeeper_fixture.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -181,4 +181,4 @@ TEST_F(OpenTest, AnAuthFileThatOthersCanReadOrThatHoldsNoDigestIsRefused) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

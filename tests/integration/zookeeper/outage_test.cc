@@ -10,7 +10,7 @@
 #include "tests/integration/zookeeper/zookeeper_fixture.h"
 #include "tests/support/tcp_proxy.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -147,4 +147,4 @@ TEST_F(OutageTest, AKilledClientIsMissedSoonAfterItsTime) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -12,7 +12,7 @@
 
 #include "coordinator/coordination/zookeeper/zookeeper.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -47,12 +47,12 @@ int Hold(const ZookeeperOptions& options, const std::string& path) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine
 
 int main(int argc, char** argv) {
   if (argc != 5) return 2;
-  return millrace::Hold({.servers = argv[1],
-                         .cluster = argv[2],
-                         .session_timeout = std::chrono::milliseconds(std::atoi(argv[3]))},
-                        argv[4]);
+  return millrace::engine::Hold({.servers = argv[1],
+                                 .cluster = argv[2],
+                                 .session_timeout = std::chrono::milliseconds(std::atoi(argv[3]))},
+                                argv[4]);
 }

@@ -12,7 +12,7 @@
 #include "tests/support/private_zookeeper.h"
 #include "tests/support/tree_words.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 constexpr Micros kSoon = std::chrono::seconds(10);
 
@@ -51,4 +51,4 @@ class ZookeeperTest : public testing::Test {
   Micros timeout_ = std::chrono::seconds(2);
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 
 #include "framework/plugin/handler_instance.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class RecordingContext final : public CallContext {
  public:
@@ -64,4 +64,4 @@ inline Task SomeTask(const std::string& handler, const std::string& params, std:
   return task;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::ElementsAre;
@@ -134,4 +134,4 @@ TEST(ClusterHealthTest, WhoIsAwayIsGoneOrExpectedBack) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using ::testing::ElementsAre;
@@ -90,4 +90,4 @@ TEST(ClusterStateReaderTest, OfManyProblemsItShowsTheFirst) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

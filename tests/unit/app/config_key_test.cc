@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::ordered_json;
@@ -69,4 +69,4 @@ TEST(ConfigKeyTest, WhatIsNoKeyIsRefusedWithAnExample) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::ElementsAre;
@@ -67,4 +67,4 @@ TEST(CsvReaderTest, ALoneCarriageReturnBehindAClosingQuoteEatsNothing) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

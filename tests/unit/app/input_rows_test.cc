@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST(InputRowsTest, AHeaderThatNamesNothingIsRefused) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

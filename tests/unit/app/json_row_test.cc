@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -69,4 +69,4 @@ TEST(JsonRowTest, DepthAByteOrderMarkAndWhatFollowsANulAreRefused) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

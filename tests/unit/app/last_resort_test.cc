@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::string SaidBy(const std::function<int()>& command, int exit_code) {
@@ -24,4 +24,4 @@ TEST(LastResortTest, WhatACommandThrowsIsSaidAndEndsItWithOne) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 #include "framework/testing/manual_clock.h"
 #include "framework/testing/memory_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::minutes;
@@ -104,4 +104,4 @@ TEST_F(MillSummaryStoreTest, HeldTasksAreCountedUpToABound) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

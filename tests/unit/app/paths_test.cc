@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,4 +46,4 @@ TEST_F(PathsTest, AStateFolderThatOthersCanWriteIsRefused) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::AllOf;
@@ -56,4 +56,4 @@ TEST(PauseTargetsTest, OneUnknownNameIsEnough) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

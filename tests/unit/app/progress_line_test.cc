@@ -5,7 +5,7 @@
 
 #include "coordinator/app/terminal.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST(ElapsedTextTest, IsAsExactAsPeopleReadIt) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

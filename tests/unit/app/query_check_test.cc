@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -60,4 +60,4 @@ TEST(QueryCheckTest, RefusesWhatWouldWriteAFileBeforeItIsSent) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -52,4 +52,4 @@ TEST(SettingsTest, AWrongSchemeIsRefused) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 TEST(SliceOwnerTest, TheAssignmentThatNamesTheSliceSaysIt) {
@@ -23,4 +23,4 @@ TEST(SliceOwnerTest, WhereThereAreGroupsTheTasksTypeDecides) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

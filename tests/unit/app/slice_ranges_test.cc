@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::ElementsAre;
@@ -25,4 +25,4 @@ TEST(SliceRangesTest, WhatIsNoSliceIsShownAsItIs) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "framework/base/time_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::ElementsAre;
@@ -190,4 +190,4 @@ TEST(TaskWhyTest, AFailedTaskSaysWhyAndHowToRunItAgain) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 TEST(TextTableTest, AlignsTextLeftAndNumbersRight) {
@@ -58,4 +58,4 @@ TEST(FieldTextTest, AlignsValuesAndLeavesOutEmptyOnes) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 
 // Random bytes, mixed with what matters: quotes, backslashes, controls, sequences that turn the direction of
 // writing, sequences that are cut short, overlong or surrogates, and texts that look escaped already.
@@ -41,4 +41,4 @@ inline bool HoldsNothingUnsafe(const std::string& text) {
   return true;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include "any_text.h"
 #include "framework/base/utf8.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 void AppendUtf8(std::string& text, unsigned code) {
@@ -83,4 +83,4 @@ TEST(EscapeJsonTest, StaysTheSameJson) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "framework/base/time_text.h"
 #include "framework/base/utf8.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 const WallTime kAt = ParseTime("2026-11-20T18:00:00.123999Z").value();
@@ -62,4 +62,4 @@ TEST(LogLineTest, QuotesValuesThatWouldReadAsFields) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

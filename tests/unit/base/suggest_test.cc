@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 const std::vector<std::string> kHandlers = {"award_points", "exec", "http_call", "noop", "send_mail"};
@@ -35,4 +35,4 @@ TEST(SuggestTest, WritesTheQuestion) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

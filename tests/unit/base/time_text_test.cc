@@ -5,7 +5,7 @@
 #include "framework/base/log.h"
 #include "framework/base/random.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 TEST(TimeTextTest, ReadsWhatItWrites) {
@@ -69,4 +69,4 @@ TEST(RandomTest, ASeedFixesTheSequence) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "framework/config/config.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::string_view kSeed = R"({"engine":{"lease":"10s","batch":9,"on_zookeeper_loss":"continue"},
@@ -58,4 +58,4 @@ TEST(ConfigMutationTest, RandomBytesAreRefused) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include "framework/config/config.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 TEST(ConfigSampleTest, TheShippedSampleIsValid) {
@@ -16,4 +16,4 @@ TEST(ConfigSampleTest, TheShippedSampleIsValid) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

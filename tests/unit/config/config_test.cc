@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using namespace std::chrono_literals;
@@ -155,4 +155,4 @@ TEST(ConfigTest, AFileThatIsMissingSaysSo) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::string At(int version) { return "2026-11-20T18:00:0" + std::to_string(version) + "Z"; }
@@ -73,4 +73,4 @@ TEST_F(ConfigChangeTest, TheLastFiftyStayAndWhatIsNoChangeIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

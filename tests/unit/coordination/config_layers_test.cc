@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -128,4 +128,4 @@ TEST(ConfigLayersTest, ADocumentThatClosesEarlyIsRefused) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -85,4 +85,4 @@ TEST(DocumentsTest, AnExpectationIsNeverLongerThanADay) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 
 #include "framework/exec/hand_over.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::hours;
@@ -246,4 +246,4 @@ TEST_F(DriverTest, BeforeTheSessionIsClosedEachMachineSaysFarewell) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

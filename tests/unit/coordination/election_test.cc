@@ -8,7 +8,7 @@
 #include "coordinator/testing/tree_driver.h"
 #include "tests/support/machine_room.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 class ElectionTest : public testing::Test {
@@ -321,4 +321,4 @@ TEST_F(ManyCandidatesTest, WhereAllThatStandDieTheOthersComeForwardAtOnce) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

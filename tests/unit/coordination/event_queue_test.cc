@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using Kind = TreeEvent::Kind;
@@ -81,4 +81,4 @@ TEST_F(EventQueueTest, AnInterruptIsKeptForTheNextWaitAndComesAfterTheEvents) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

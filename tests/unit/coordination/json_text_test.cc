@@ -5,7 +5,7 @@
 #include "framework/base/utf8.h"
 #include "tests/unit/base/any_text.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using nlohmann::ordered_json;
@@ -28,4 +28,4 @@ TEST(JsonTextTest, ATextThatIsNoUtf8ShowsItsBytes) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

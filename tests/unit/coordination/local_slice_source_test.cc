@@ -5,7 +5,7 @@
 
 #include "coordinator/coordination/local/file_config_source.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::ElementsAre;
@@ -59,4 +59,4 @@ TEST(LocalSliceSourceTest, TaskTypesLimitEveryTable) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
@@ -182,4 +182,4 @@ TEST_F(TreeMirrorSweepTest, WhatBecomesStaleMeanwhileIsWaitedFor) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

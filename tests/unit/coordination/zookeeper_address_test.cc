@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST(ZookeeperAddressTest, AClusterNameBecomesANode) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

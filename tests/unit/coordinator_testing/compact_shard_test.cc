@@ -7,7 +7,7 @@
 #include "framework/testing/manual_clock.h"
 #include "framework/testing/memory_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -215,4 +215,4 @@ TEST(CompactShardTest, APlantedBugLeavesOneGuardOut) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -86,4 +86,4 @@ TEST_F(ModelledDatabaseTest, AFlagThatAClaimHoldsIsSetAfterIt) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

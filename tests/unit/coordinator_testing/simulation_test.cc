@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 TEST(SimulationTest, TheSameSeedGivesTheSameRun) {
@@ -30,4 +30,4 @@ TEST(SimulationTest, APlantedBugStopsItWhereItShows) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

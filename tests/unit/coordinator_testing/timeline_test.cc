@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
@@ -58,4 +58,4 @@ TEST_F(TimelineTest, AStepOfTheWallClockMovesNoOther) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -7,7 +7,7 @@
 #include "framework/exec/thread.h"
 #include "tests/support/no_more_threads.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -69,4 +69,4 @@ TEST(ThreadTest, WhereTheSystemGivesNoneTheCallerIsToldAndMayTryAgain) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -51,4 +51,4 @@ TEST_F(FilesTest, ListsWhatEndsSo) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,4 +74,4 @@ TEST_F(TrustTest, ALinkIsFollowedOnceAndTheRealPathIsWhatIsUsed) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

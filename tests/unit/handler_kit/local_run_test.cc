@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -70,4 +70,4 @@ TEST_F(LocalRunTest, MoreTasksThanTheHandlerTakesAreRefused) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

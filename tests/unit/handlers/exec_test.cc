@@ -9,7 +9,7 @@
 
 #include "tests/unit/handlers/shipped_handler.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -170,4 +170,4 @@ TEST_F(ExecTest, ProgramsDieWithTheWorker) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

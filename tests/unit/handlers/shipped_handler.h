@@ -9,7 +9,7 @@
 #include "framework/plugin/plugin_set.h"
 #include "tests/support/plugins/recording_context.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class ShippedHandlerTest : public testing::Test {
  protected:
@@ -40,4 +40,4 @@ class ShippedHandlerTest : public testing::Test {
   RecordingContext context_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

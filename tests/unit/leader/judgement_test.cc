@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
@@ -57,4 +57,4 @@ TEST_F(JudgementTest, AnOutageAsLongAsASessionLivesGivesEverybodyTheWholeTimeAga
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include "coordinator/testing/journal.h"
 #include "coordinator/testing/tree_driver.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -191,4 +191,4 @@ TEST_F(LeaderScaleTest, ALinkThatFlapsDelaysThePlacingOfOrphansByTwoSessionTimeO
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

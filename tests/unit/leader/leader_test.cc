@@ -8,7 +8,7 @@
 #include "framework/base/time_text.h"
 #include "tests/support/machine_room.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
@@ -490,4 +490,4 @@ TEST_F(LeaderTest, AQuietClusterIsNotWrittenTo) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -342,4 +342,4 @@ TEST_F(MembershipTest, KnowsWhatAnAbsentWorkerSaidLast) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

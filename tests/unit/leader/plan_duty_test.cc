@@ -6,7 +6,7 @@
 
 #include "coordinator/leader/eligibility.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::IsEmpty;
@@ -330,4 +330,4 @@ TEST(TableCatalogTest, ItsTablesAreSortedAndAShardThatCannotBeReadIsNamed) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::SizeIs;
@@ -87,4 +87,4 @@ TEST_F(PlanWriterTest, ANewPageTakesANumberThatIsFree) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include "framework/testing/memory_store.h"
 #include "tests/unit/worker/worker_fixture.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -130,4 +130,4 @@ TEST_F(ShardKeeperTest, RescuesWhatTheDeadLeftWhereNobodyLooksAndTellsWhatNobody
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

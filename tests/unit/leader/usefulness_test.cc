@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
@@ -84,4 +84,4 @@ TEST_F(UsefulnessTest, NeitherAnOutageNorAPauseOfTheProcessCounts) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

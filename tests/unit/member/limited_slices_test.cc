@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::ElementsAre;
@@ -61,4 +61,4 @@ TEST_F(LimitedSlicesTest, WithoutLimitsTheAssignmentIsLeftAsItIs) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

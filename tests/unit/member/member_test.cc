@@ -5,7 +5,7 @@
 #include "coordinator/coordination/fixed_nodes.h"
 #include "tests/support/machine_room.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -372,4 +372,4 @@ TEST_F(MemberTest, AfterItsSessionExpiredItRegistersAnewAndKeepsItsSlices) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 
 #include "tests/unit/planner/plan_case.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using ::testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST(ClusterStateTest, WhoIsGoneIsOfNoAccount) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 #include <ostream>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 struct Road {
@@ -130,4 +130,4 @@ TEST(FlowNetworkTest, GoesOnWhereAnArcWasWidened) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 
 void PrintTo(const HandlerGroup& group, std::ostream* out) {
   *out << group.name << ':';
@@ -126,4 +126,4 @@ TEST(HandlerGroupsTest, TheOrderOfWorkersChangesNothing) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

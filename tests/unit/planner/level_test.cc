@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // The rule itself: one slice after the other goes to where it adds least.
@@ -48,4 +48,4 @@ TEST(LevelTest, CountsBelowAndWithinAreThoseOfTheSingleSlices) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

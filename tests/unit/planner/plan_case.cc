@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 // What a worker or slice is made of; plain numbers, so that they shrink.
@@ -157,4 +157,4 @@ Score BestScore(const PlanInput& input) {
   return best;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

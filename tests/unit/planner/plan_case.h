@@ -8,7 +8,7 @@
 
 #include "coordinator/planner/planner.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // Shown when a property fails: RapidCheck prints the smallest input that it finds.
 std::ostream& operator<<(std::ostream& out, const PlanInput& input);
@@ -46,4 +46,4 @@ Score ScoreOf(const PlanInput& input, const std::vector<WorkerIndex>& owners);
 // The best score of all assignments there are: for a handful of slices.
 Score BestScore(const PlanInput& input);
 
-}  // namespace millrace
+}  // namespace millrace::engine

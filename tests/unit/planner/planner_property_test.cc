@@ -8,7 +8,7 @@
 #include "coordinator/planner/level.h"
 #include "tests/unit/planner/plan_case.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool AnyAccepts(const PlanInput& input, SliceIndex slice) {
@@ -159,4 +159,4 @@ TEST(PlannerPropertyTest, AnyPartOfAPlanLeavesTheRestOfItsMoves) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 
 #include "tests/unit/planner/plan_case.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using ::testing::Each;
@@ -139,4 +139,4 @@ TEST(PlannerTest, TheHeaviestWeightsAreComparedExactly) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

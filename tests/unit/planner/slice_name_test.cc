@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 TEST(SliceNameTest, ReadsWhatItWrites) {
@@ -28,4 +28,4 @@ TEST(SliceNameTest, RefusesWhatItWouldNotWrite) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

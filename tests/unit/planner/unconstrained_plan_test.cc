@@ -6,7 +6,7 @@
 
 #include "tests/unit/planner/plan_case.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr CaseLimits kUnconstrained{.workers = 12, .slices = 100, .constrained = false};
@@ -76,4 +76,4 @@ TEST(UnconstrainedPlanTest, GroupsMakeNoDifference) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -12,7 +12,7 @@
 #include "framework/plugin/plugin_set.h"
 #include "tests/support/plugins/recording_context.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -185,4 +185,4 @@ TEST_F(PluginLoadingTest, ATamperedCopyIsReplacedBeforeItIsLoaded) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -8,7 +8,7 @@
 
 #include "tests/support/plugins/recording_context.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -114,4 +114,4 @@ TEST_F(PluginSetTest, ABadNewTaskIsRefusedBeforeTheContextSeesIt) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

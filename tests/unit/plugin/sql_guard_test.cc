@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 class AllowedSqlTest : public testing::TestWithParam<const char*> {};
@@ -86,4 +86,4 @@ TEST(SqlGuardTest, ALongTextIsReadInOnePass) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using ::testing::ElementsAre;
@@ -24,4 +24,4 @@ TEST(CoverageTest, NumbersBeyondTheTableAreNobodysConcern) { EXPECT_THAT(Of({"0-
 TEST(CoverageTest, ATextThatCannotBeReadCoversNothing) { EXPECT_THAT(Of({"all"}, 2), ElementsAre(0, 1)); }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

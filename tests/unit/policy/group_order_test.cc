@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using ::testing::ElementsAre;
@@ -27,4 +27,4 @@ TEST(GroupOrderTest, OneTurnInEightBelongsToTheOldest) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

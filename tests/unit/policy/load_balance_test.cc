@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using testing::ElementsAre;
@@ -32,4 +32,4 @@ TEST(LoadBalanceTest, WritesTheShortestTextThatReadsBack) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

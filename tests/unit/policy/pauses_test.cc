@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using ::testing::ElementsAre;
@@ -52,4 +52,4 @@ TEST(PausesTest, ANameThatPausesNothingIsRefusedAndChangesNothing) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

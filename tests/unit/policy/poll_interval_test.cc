@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -30,4 +30,4 @@ TEST(PollIntervalTest, AMapThatTookForEverDoesNotKeepTheShardFromItsWorkForEver)
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 TableSlices Part(std::vector<std::uint32_t> slices, std::optional<std::vector<std::string>> handlers) {
@@ -50,4 +50,4 @@ TEST(DueScopeTest, NeighboursAreOneRange) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

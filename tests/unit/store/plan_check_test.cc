@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 class PlanCheckTest : public testing::Test {
@@ -65,4 +65,4 @@ TEST_F(PlanCheckTest, AStatementThatCannotBePreparedIsAFault) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

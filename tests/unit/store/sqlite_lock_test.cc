@@ -8,7 +8,7 @@
 
 #include "framework/testing/manual_clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 TEST(SqliteLockTest, OneHolderAtATimeAndTheRefusalNamesIt) {
@@ -38,4 +38,4 @@ TEST(ManualClockTest, MovesOnlyWhenItIsTold) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 TEST(StoreUrlTest, ReadsBothKinds) {
@@ -36,4 +36,4 @@ TEST(StoreUrlTest, APasswordIsRefusedAndNotRepeated) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

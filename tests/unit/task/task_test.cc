@@ -4,7 +4,7 @@
 
 #include "framework/task/retry_ladder.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 const TaskName kHome{"main", {"tasks", 0}};
@@ -116,4 +116,4 @@ TEST(RetryLadderTest, TextsAreMadeFitForTheDatabase) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

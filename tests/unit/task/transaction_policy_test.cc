@@ -8,42 +8,43 @@
 namespace rc {
 
 template <>
-struct Arbitrary<millrace::TaskEnd> {
-  static Gen<millrace::TaskEnd> arbitrary() {
-    using millrace::OutcomeKind;
+struct Arbitrary<millrace::engine::TaskEnd> {
+  static Gen<millrace::engine::TaskEnd> arbitrary() {
+    using millrace::engine::OutcomeKind;
     return gen::map(
         gen::tuple(gen::element(OutcomeKind::Done, OutcomeKind::Retry, OutcomeKind::Fail, OutcomeKind::Snooze,
                                 OutcomeKind::Skip, OutcomeKind::GiveBack, OutcomeKind::Cancel),
                    gen::arbitrary<bool>(), gen::arbitrary<bool>(), gen::arbitrary<bool>()),
         [](const auto& all) {
           const auto [outcome, sent, kept, failed] = all;
-          return millrace::TaskEnd{outcome, sent, sent && kept, sent && !kept && failed};
+          return millrace::engine::TaskEnd{outcome, sent, sent && kept, sent && !kept && failed};
         });
   }
 };
 
 template <>
-struct Arbitrary<millrace::CallEnd> {
-  static Gen<millrace::CallEnd> arbitrary() {
-    using millrace::CallStyle;
-    using millrace::TransactionState;
-    return gen::build<millrace::CallEnd>(
-        gen::set(&millrace::CallEnd::style,
+struct Arbitrary<millrace::engine::CallEnd> {
+  static Gen<millrace::engine::CallEnd> arbitrary() {
+    using millrace::engine::CallStyle;
+    using millrace::engine::TransactionState;
+    return gen::build<millrace::engine::CallEnd>(
+        gen::set(&millrace::engine::CallEnd::style,
                  gen::element(CallStyle::Unsaid, CallStyle::Together, CallStyle::Each)),
-        gen::set(&millrace::CallEnd::state,
+        gen::set(&millrace::engine::CallEnd::state,
                  gen::element(TransactionState::Idle, TransactionState::Open, TransactionState::NoConnection,
                               TransactionState::Transient, TransactionState::Poisoned, TransactionState::Lost,
                               TransactionState::Escaped)),
-        gen::set(&millrace::CallEnd::threw), gen::set(&millrace::CallEnd::last_run),
-        gen::set(&millrace::CallEnd::tasks, gen::mapcat(gen::inRange(1, 6), [](int count) {
-          return gen::container<std::vector<millrace::TaskEnd>>(count, gen::arbitrary<millrace::TaskEnd>());
+        gen::set(&millrace::engine::CallEnd::threw), gen::set(&millrace::engine::CallEnd::last_run),
+        gen::set(&millrace::engine::CallEnd::tasks, gen::mapcat(gen::inRange(1, 6), [](int count) {
+          return gen::container<std::vector<millrace::engine::TaskEnd>>(
+              count, gen::arbitrary<millrace::engine::TaskEnd>());
         })));
   }
 };
 
 }  // namespace rc
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 bool Alone(const CallEnd& call) { return call.tasks.size() == 1; }
@@ -162,4 +163,4 @@ TEST(TransactionPolicyTest, SqlThatNobodyToldApartCommitsOnlyWhereAllAreDone) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

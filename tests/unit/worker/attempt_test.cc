@@ -5,7 +5,7 @@
 #include "framework/testing/manual_clock.h"
 #include "no_host.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
@@ -116,4 +116,4 @@ TEST_F(AttemptTest, OnlySqlThatWasSentAndLosesItsConnectionTimeAndAgainIsAFailed
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include "framework/testing/manual_clock.h"
 #include "framework/testing/memory_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 std::vector<Incarnation> Alive(const std::vector<std::string>& owned) {
@@ -51,4 +51,4 @@ TEST_F(CoverageWatchTest, AGrownTableIsSeenAfterAMinute) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

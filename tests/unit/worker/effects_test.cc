@@ -13,7 +13,7 @@
 #include "scripted_handlers.h"
 #include "scripted_transaction.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
@@ -262,4 +262,4 @@ RC_GTEST_PROP(Effects, OfTheKitAreThoseOfAWorker, ()) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

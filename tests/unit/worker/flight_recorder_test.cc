@@ -10,7 +10,7 @@
 
 #include "framework/worker/dead_recorders.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using ::testing::IsEmpty;
@@ -172,4 +172,4 @@ TEST_F(FlightRecorderTest, AStoreThatIsServedLaterIsLookedAtThenAndOneThatIsLeft
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

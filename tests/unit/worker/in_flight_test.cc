@@ -4,7 +4,7 @@
 
 #include "no_host.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using ::testing::ElementsAre;
@@ -69,4 +69,4 @@ TEST_F(InFlightTest, WhatIsForgottenTakesNoMemory) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

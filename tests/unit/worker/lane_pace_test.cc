@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::microseconds;
@@ -58,4 +58,4 @@ TEST(LanePaceTest, ItFollowsAChangeOfPace) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

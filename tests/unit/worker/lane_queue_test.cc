@@ -4,7 +4,7 @@
 
 #include "no_host.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using ::testing::ElementsAre;
@@ -107,4 +107,4 @@ TEST_F(LaneQueueTest, AShardOfWhichNothingIsLeftIsForgotten) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

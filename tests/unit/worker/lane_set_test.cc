@@ -8,7 +8,7 @@
 #include "framework/testing/manual_clock.h"
 #include "worker_fixture.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -142,4 +142,4 @@ TEST_F(LaneSetTest, AHandlerThatNoPluginHasIsNotAskedForAgain) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

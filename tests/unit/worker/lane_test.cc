@@ -12,7 +12,7 @@
 #include "no_host.h"
 #include "tests/support/no_more_threads.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -167,4 +167,4 @@ TEST_F(LaneTest, ALaneThatGetsNoMoreThreadsGoesOnWithThoseItHasAndTriesAgain) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

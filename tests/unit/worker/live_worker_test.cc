@@ -6,7 +6,7 @@
 #include "framework/worker/memory_budget.h"
 #include "worker_fixture.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -348,4 +348,4 @@ TEST_F(LiveWorkerTest, ARowWhoseClaimTheDatabaseRefusesIsSplitOutOfItsBatch) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

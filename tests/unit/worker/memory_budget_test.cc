@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 TEST(MemoryBudgetTest, AClaimBringsInAPartOfItAtMost) {
@@ -27,4 +27,4 @@ TEST(MemoryBudgetTest, TooLittleIsNothing) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -3,7 +3,7 @@
 
 #include "framework/worker/flight.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 class NoHost : public FlightHost {
  public:
@@ -19,4 +19,4 @@ class NoHost : public FlightHost {
   void Drop(const Flight&) override {}
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

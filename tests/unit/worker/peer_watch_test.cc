@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
@@ -70,4 +70,4 @@ TEST(PeerWatchTest, APeerThatWasGoneForALookIsWatchedFromItsReturn) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

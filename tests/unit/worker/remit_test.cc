@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using ::testing::ElementsAre;
@@ -56,4 +56,4 @@ TEST(RemitTest, ANameInTheShardThatPausesNothingLeavesTheOthersInForce) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
@@ -90,4 +90,4 @@ TEST_F(ScanCursorTest, WhatTheMapDoesNotNameIsForgotten) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -79,7 +79,7 @@ millrace_handler Silent() {
 
 }  // namespace
 
-namespace millrace {
+namespace millrace::engine {
 
 const millrace_handler& ScriptedPlain() {
   static const millrace_handler handler = Register<Plain>("plain", "One task after another", 999);
@@ -94,4 +94,4 @@ const millrace_handler& ScriptedSilent() {
   return handler;
 }
 
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,10 +5,10 @@
 
 #include <millrace/plugin.h>
 
-namespace millrace {
+namespace millrace::engine {
 
 const millrace_handler& ScriptedPlain();   // a Handler that is handed several tasks
 const millrace_handler& ScriptedBatch();   // a BatchHandler: sends SQL for the tasks alone that are done
 const millrace_handler& ScriptedSilent();  // a plugin that is older than begin_task; sends SQL for any task
 
-}  // namespace millrace
+}  // namespace millrace::engine

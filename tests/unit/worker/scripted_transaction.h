@@ -8,7 +8,7 @@
 
 #include "framework/store/task_transaction.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 // What took effect, and what the server has in store. Outlives its transactions.
 struct Journal {
@@ -113,4 +113,4 @@ class ScriptedTransaction final : public TaskTransaction {
   bool connected_ = true;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

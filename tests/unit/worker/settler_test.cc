@@ -8,7 +8,7 @@
 
 #include "no_host.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 constexpr std::uint64_t kLockedRow = 7;
@@ -144,4 +144,4 @@ TEST_F(SettlerTest, ATaskThatTheDatabaseRefusesWhateverComesOfItHoldsUpNobodyAnd
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

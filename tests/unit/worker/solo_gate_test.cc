@@ -4,7 +4,7 @@
 
 #include "framework/testing/manual_clock.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -74,4 +74,4 @@ TEST_F(SoloGateTest, ATurnThatNobodyUsesIsOverAtOnce) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
@@ -31,4 +31,4 @@ TEST(StandingTest, OnceDeadNothingStarts) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include "framework/testing/manual_clock.h"
 #include "framework/testing/memory_store.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::seconds;
@@ -154,4 +154,4 @@ TEST_F(SuspectsTest, ATaskThatSnoozesOftenIsLookedIntoOnceInFiveClaims) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -13,7 +13,7 @@
 
 #include "framework/worker/worker.h"
 
-namespace millrace {
+namespace millrace::engine {
 
 using Behaviour = std::function<std::vector<Outcome>(std::span<const Task>, CallContext&)>;
 
@@ -173,4 +173,4 @@ class WorkerFixture : public ::testing::Test {
   Registry metrics_;
 };
 
-}  // namespace millrace
+}  // namespace millrace::engine

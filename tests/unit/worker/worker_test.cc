@@ -8,7 +8,7 @@
 #include "tests/support/no_more_threads.h"
 #include "worker_fixture.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -386,4 +386,4 @@ TEST_F(WorkerTest, ATaskThatNobodyCanClaimFailsByNameAndHoldsUpNoOther) {
 }
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine

@@ -9,7 +9,7 @@
 #include "framework/plugin/plugin_set.h"
 #include "tests/support/plugins/recording_context.h"
 
-namespace millrace {
+namespace millrace::engine {
 namespace {
 
 using ::testing::ElementsAre;
@@ -65,4 +65,4 @@ INSTANTIATE_TEST_SUITE_P(Ages, AbiTest, ::testing::Values("first", "today", "gro
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
-}  // namespace millrace
+}  // namespace millrace::engine
