@@ -106,12 +106,12 @@ class ModelledDatabase {
       if (passage < Micros(0)) return;
       done = nullptr;
     }
-    Later(passage, Call<Reply>{&link, &strand, strand.life, lost, deadline, std::move(locks),
-                               std::move(statement), std::move(done)});
+    Later(passage, Request<Reply>{&link, &strand, strand.life, lost, deadline, std::move(locks),
+                                  std::move(statement), std::move(done)});
   }
 
   template <class Reply>
-  struct Call {
+  struct Request {
     const DatabaseLink* link;
     Strand* strand;
     std::uint64_t life;
@@ -123,40 +123,41 @@ class ModelledDatabase {
   };
 
   template <class Reply>
-  void Arrive(Call<Reply> call) {
-    if (up_ && !call.locks.waits_for.empty() && share_locks_.contains(call.locks.waits_for)) {
-      Later(kLockWait, std::move(call));
+  void Arrive(Request<Reply> request) {
+    if (up_ && !request.locks.waits_for.empty() && share_locks_.contains(request.locks.waits_for)) {
+      Later(kLockWait, std::move(request));
       return;
     }
-    if (!call.locks.shares.empty() && !call.locks.held) {
-      if (claim_check_ == ClaimCheck::Unlocked && !shard().IsAlive(call.locks.shares)) {
-        Answer(call, Reply(Fail(ErrorCode::Cancelled, "it was marked dead")));
+    if (!request.locks.shares.empty() && !request.locks.held) {
+      if (claim_check_ == ClaimCheck::Unlocked && !shard().IsAlive(request.locks.shares)) {
+        Answer(request, Reply(Fail(ErrorCode::Cancelled, "it was marked dead")));
         return;
       }
-      call.locks.held = true;
-      if (claim_check_ == ClaimCheck::Locked) ++share_locks_[call.locks.shares];
+      request.locks.held = true;
+      if (claim_check_ == ClaimCheck::Locked) ++share_locks_[request.locks.shares];
       const bool waits = claim_check_ == ClaimCheck::Unlocked || Percent(kClaimsThatWait);
-      Later(Spread(waits ? kLongestWait : kLongestClaim), std::move(call));
+      Later(Spread(waits ? kLongestWait : kLongestClaim), std::move(request));
       return;
     }
-    if (call.locks.held) Unlock(call.locks.shares);
-    Answer(call, up_ ? call.statement(shard_) : Reply(Lost(call.lost)));
+    if (request.locks.held) Unlock(request.locks.shares);
+    Answer(request, up_ ? request.statement(shard_) : Reply(Lost(request.lost)));
   }
 
   template <class Reply>
-  void Later(Micros delay, Call<Reply> call) {
-    timeline_.After(delay, [this, call = std::move(call)]() mutable { Arrive<Reply>(std::move(call)); });
+  void Later(Micros delay, Request<Reply> request) {
+    timeline_.After(delay,
+                    [this, request = std::move(request)]() mutable { Arrive<Reply>(std::move(request)); });
   }
 
   template <class Reply>
-  void Answer(Call<Reply>& call, Reply reply) {
-    if (!call.done || call.strand->life != call.life) return;
-    const Micros left = call.deadline - timeline_.Now();
-    const Micros passage = Spread(call.link->slowest);
-    if (!call.link->open || Percent(call.link->lost_replies) || passage >= left) {
-      Tell<Reply>(*call.strand, left, Lost(call.lost), std::move(call.done));
+  void Answer(Request<Reply>& request, Reply reply) {
+    if (!request.done || request.strand->life != request.life) return;
+    const Micros left = request.deadline - timeline_.Now();
+    const Micros passage = Spread(request.link->slowest);
+    if (!request.link->open || Percent(request.link->lost_replies) || passage >= left) {
+      Tell<Reply>(*request.strand, left, Lost(request.lost), std::move(request.done));
     } else {
-      Tell<Reply>(*call.strand, passage, std::move(reply), std::move(call.done));
+      Tell<Reply>(*request.strand, passage, std::move(reply), std::move(request.done));
     }
   }
 

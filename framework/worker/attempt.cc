@@ -97,7 +97,7 @@ Next AttemptRunner::RunOnce(const Round& round) {
   tasks.reserve(flights.size());
   for (const FlightPtr& flight : flights) tasks.push_back(&flight->task);
   if (transaction.state() != TransactionState::Idle) transaction.Rollback();  // what an earlier call left
-  Call call(clock_, flights, transaction, deadline);
+  WorkerContext call(clock_, flights, transaction, deadline);
   watch_.Begin(flights, deadline);
   std::vector<Outcome> outcomes = setup.handler->Run(flights.front()->shard, tasks, call);
   if (!watch_.Finish()) {

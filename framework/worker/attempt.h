@@ -9,9 +9,9 @@
 
 #include "framework/base/random.h"
 #include "framework/task/transaction_policy.h"
-#include "framework/worker/call.h"
 #include "framework/worker/flight.h"
 #include "framework/worker/lane_setup.h"
+#include "framework/worker/worker_context.h"
 
 namespace millrace::engine {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "coordinator/coordination/zookeeper/call.h"
+#include "coordinator/coordination/zookeeper/pending_request.h"
 #include "framework/exec/blocked_signals.h"
 
 namespace millrace::engine {

@@ -1,5 +1,5 @@
 // One session of the C client library, from its opening to its close. The library's threads only note what
-// they have to say: completions fill a call, watchers push events.
+// they have to say: completions fill a request, watchers push events.
 #pragma once
 
 #include <array>
@@ -45,10 +45,10 @@ class ZookeeperClient {
   ZookeeperClient(const ZookeeperClient&) = delete;
   ZookeeperClient& operator=(const ZookeeperClient&) = delete;
 
-  struct Call;
+  struct PendingRequest;
   // A request that was sent, or could not be. Each is to be awaited once.
   struct Sent {
-    Call* call = nullptr;
+    PendingRequest* request = nullptr;
     int code = 0;  // the library's
   };
   // Each sends a request and returns; several may be under way, and are carried out and answered in order.
@@ -88,10 +88,10 @@ class ZookeeperClient {
   struct Callbacks;
 
   ZookeeperClient(const ZookeeperClientOptions& options, EventQueue& events, const ZookeeperSessionKey& key);
-  Call& NewCall(bool by_leader, bool awaited = true);
+  PendingRequest& NewRequest(bool by_leader, bool awaited = true);
   Sent SendSync(bool awaited);
   Sent WriteTo(const std::vector<std::string>& paths, const std::vector<TreeWrite>& writes);
-  void Finish(Call& call, int code, TreeReply reply);
+  void Finish(PendingRequest& request, int code, TreeReply reply);
   static void OnSession(_zhandle* handle, int type, int state, const char* path, void* context);
   void SessionChanged(_zhandle* handle, int state);
   std::string Absolute(const std::string& path) const;
@@ -104,7 +104,7 @@ class ZookeeperClient {
   mutable Mutex mutex_;
   CondVar answered_;
   // Those under way, given up ones among them: the library holds pointers to them.
-  std::list<Call> calls_ MILLRACE_GUARDED_BY(mutex_);
+  std::list<PendingRequest> requests_ MILLRACE_GUARDED_BY(mutex_);
   State state_ MILLRACE_GUARDED_BY(mutex_) = State::Connecting;
   bool caught_up_ MILLRACE_GUARDED_BY(mutex_) = false;
   BootTime connecting_since_ MILLRACE_GUARDED_BY(mutex_);

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "coordinator/coordination/zookeeper/call.h"
 #include "coordinator/coordination/zookeeper/client.h"
+#include "coordinator/coordination/zookeeper/pending_request.h"
 #include "coordinator/coordination/zookeeper/replies.h"
 
 namespace millrace::engine {
@@ -15,7 +15,9 @@ namespace millrace::engine {
 // What the library calls, on threads of its own. The handle is closed, which ends these threads, before the
 // client goes.
 struct ZookeeperClient::Callbacks {
-  static Call& CallOf(const void* data) { return *static_cast<Call*>(const_cast<void*>(data)); }
+  static PendingRequest& RequestOf(const void* data) {
+    return *static_cast<PendingRequest*>(const_cast<void*>(data));
+  }
 
   // News of the session come to every watcher, too; OnSession has told them.
   static void OnWatch(zhandle_t*, int type, int, const char* path, void* context) {
@@ -25,7 +27,7 @@ struct ZookeeperClient::Callbacks {
   }
 
   static void OnData(int code, const char* value, int size, const Stat* stat, const void* data) {
-    Call& call = CallOf(data);
+    PendingRequest& request = RequestOf(data);
     TreeReply reply;
     if (code == ZOK) {
       // A node made by hand may hold no data at all: its size is -1.
@@ -36,53 +38,53 @@ struct ZookeeperClient::Callbacks {
       reply.node.set_at = WallTime(std::chrono::milliseconds(stat->mtime));
       reply.node.children = stat->numChildren;
     }
-    call.client->Finish(call, code, std::move(reply));
+    request.client->Finish(request, code, std::move(reply));
   }
 
   static void OnStat(int code, const Stat*, const void* data) {
-    Call& call = CallOf(data);
-    call.client->Finish(call, code, {});
+    PendingRequest& request = RequestOf(data);
+    request.client->Finish(request, code, {});
   }
 
   static void OnNames(int code, const String_vector* names, const void* data) {
-    Call& call = CallOf(data);
+    PendingRequest& request = RequestOf(data);
     TreeReply reply;
     if (code == ZOK) reply.children.assign(names->data, names->data + names->count);
     std::sort(reply.children.begin(), reply.children.end());
-    call.client->Finish(call, code, std::move(reply));
+    request.client->Finish(request, code, std::move(reply));
   }
 
   static void OnWritten(int code, const void* data) {
-    Call& call = CallOf(data);
+    PendingRequest& request = RequestOf(data);
     TreeReply reply;
     // Those after the refused one have an error of their own: "not tried".
-    const auto refused = std::find_if(call.results.begin(), call.results.end(), [](const auto& result) {
+    const auto refused = std::find_if(request.results.begin(), request.results.end(), [](const auto& result) {
       return result.err != ZOK && result.err != ZRUNTIMEINCONSISTENCY;
     });
-    if (IsAnswer(code) && refused != call.results.end()) {
-      reply.failed = static_cast<std::size_t>(refused - call.results.begin());
+    if (IsAnswer(code) && refused != request.results.end()) {
+      reply.failed = static_cast<std::size_t>(refused - request.results.begin());
       code = refused->err;
     }
-    call.client->Finish(call, code, std::move(reply));
+    request.client->Finish(request, code, std::move(reply));
   }
 
   static void OnAccess(int code, ACL_vector* list, Stat*, const void* data) {
-    Call& call = CallOf(data);
+    PendingRequest& request = RequestOf(data);
     const auto for_all = [](const ACL& entry) {
       return std::strcmp(entry.id.scheme, "world") == 0 && (entry.perms & ~ZOO_PERM_READ) != 0;
     };
-    call.open = code == ZOK && std::any_of(list->data, list->data + list->count, for_all);
-    call.client->Finish(call, code, {});
+    request.open = code == ZOK && std::any_of(list->data, list->data + list->count, for_all);
+    request.client->Finish(request, code, {});
   }
 
   static void OnDone(int code, const void* data) {
-    Call& call = CallOf(data);
-    call.client->Finish(call, code, {});
+    PendingRequest& request = RequestOf(data);
+    request.client->Finish(request, code, {});
   }
 
   static void OnSync(int code, const char*, const void* data) {
-    Call& call = CallOf(data);
-    call.client->Finish(call, code, {});
+    PendingRequest& request = RequestOf(data);
+    request.client->Finish(request, code, {});
   }
 };
 
@@ -107,21 +109,21 @@ void AddOperation(const TreeWrite& write, const std::string& path, const ACL_vec
 }  // namespace
 
 ZookeeperClient::Sent ZookeeperClient::Get(const std::string& path, bool watch) {
-  Call& call = NewCall(false);
-  return {&call, zoo_awget(handle_, Absolute(path).c_str(), watch ? Callbacks::OnWatch : nullptr, this,
-                           Callbacks::OnData, &call)};
+  PendingRequest& request = NewRequest(false);
+  return {&request, zoo_awget(handle_, Absolute(path).c_str(), watch ? Callbacks::OnWatch : nullptr, this,
+                              Callbacks::OnData, &request)};
 }
 
 ZookeeperClient::Sent ZookeeperClient::WatchExistence(const std::string& path) {
-  Call& call = NewCall(false);
-  return {&call,
-          zoo_awexists(handle_, Absolute(path).c_str(), Callbacks::OnWatch, this, Callbacks::OnStat, &call)};
+  PendingRequest& request = NewRequest(false);
+  return {&request, zoo_awexists(handle_, Absolute(path).c_str(), Callbacks::OnWatch, this, Callbacks::OnStat,
+                                 &request)};
 }
 
 ZookeeperClient::Sent ZookeeperClient::List(const std::string& path, bool watch) {
-  Call& call = NewCall(false);
-  return {&call, zoo_awget_children(handle_, Absolute(path).c_str(), watch ? Callbacks::OnWatch : nullptr,
-                                    this, Callbacks::OnNames, &call)};
+  PendingRequest& request = NewRequest(false);
+  return {&request, zoo_awget_children(handle_, Absolute(path).c_str(), watch ? Callbacks::OnWatch : nullptr,
+                                       this, Callbacks::OnNames, &request)};
 }
 
 ZookeeperClient::Sent ZookeeperClient::Write(const std::vector<TreeWrite>& writes) {
@@ -140,26 +142,26 @@ ZookeeperClient::Sent ZookeeperClient::WriteTo(const std::vector<std::string>& p
   const ACL_vector* const acl = options_.digest.empty() ? &ZOO_OPEN_ACL_UNSAFE : &ZOO_CREATOR_ALL_ACL;
   std::vector<zoo_op_t> operations(writes.size());
   for (std::size_t i = 0; i < writes.size(); ++i) AddOperation(writes[i], paths[i], acl, &operations[i]);
-  Call& call = NewCall(true);
-  call.results.resize(writes.size());
-  return {&call, zoo_amulti(handle_, static_cast<int>(operations.size()), operations.data(),
-                            call.results.data(), Callbacks::OnWritten, &call)};
+  PendingRequest& request = NewRequest(true);
+  request.results.resize(writes.size());
+  return {&request, zoo_amulti(handle_, static_cast<int>(operations.size()), operations.data(),
+                               request.results.data(), Callbacks::OnWritten, &request)};
 }
 
 TreeReply ZookeeperClient::ReadAccess(const std::string& path, bool& open, BootTime deadline) {
-  Call& call = NewCall(false);
-  TreeReply reply =
-      Await({&call, zoo_aget_acl(handle_, Absolute(path).c_str(), Callbacks::OnAccess, &call)}, deadline);
-  // An answered call stays until the next one.
+  PendingRequest& request = NewRequest(false);
+  TreeReply reply = Await(
+      {&request, zoo_aget_acl(handle_, Absolute(path).c_str(), Callbacks::OnAccess, &request)}, deadline);
+  // An answered request stays until the next one.
   MutexLock lock(mutex_);
-  if (reply.status == TreeStatus::Ok) open = call.open;
+  if (reply.status == TreeStatus::Ok) open = request.open;
   return reply;
 }
 
 TreeReply ZookeeperClient::CloseAccess(const std::string& path, BootTime deadline) {
-  Call& call = NewCall(true);
-  return Await({&call, zoo_aset_acl(handle_, Absolute(path).c_str(), -1, &ZOO_CREATOR_ALL_ACL,
-                                    Callbacks::OnDone, &call)},
+  PendingRequest& request = NewRequest(true);
+  return Await({&request, zoo_aset_acl(handle_, Absolute(path).c_str(), -1, &ZOO_CREATOR_ALL_ACL,
+                                       Callbacks::OnDone, &request)},
                deadline);
 }
 
@@ -168,46 +170,46 @@ TreeReply ZookeeperClient::Sync(BootTime deadline) { return Await(SendSync(true)
 void ZookeeperClient::Probe() {
   const Sent sent = SendSync(false);
   MutexLock lock(mutex_);
-  if (sent.code != ZOK) sent.call->done = true;
+  if (sent.code != ZOK) sent.request->done = true;
 }
 
 ZookeeperClient::Sent ZookeeperClient::SendSync(bool awaited) {
-  Call& call = NewCall(true, awaited);
-  call.is_sync = true;
-  return {&call, zoo_async(handle_, Absolute("/").c_str(), Callbacks::OnSync, &call)};
+  PendingRequest& request = NewRequest(true, awaited);
+  request.is_sync = true;
+  return {&request, zoo_async(handle_, Absolute("/").c_str(), Callbacks::OnSync, &request)};
 }
 
-ZookeeperClient::Call& ZookeeperClient::NewCall(bool by_leader, bool awaited) {
+ZookeeperClient::PendingRequest& ZookeeperClient::NewRequest(bool by_leader, bool awaited) {
   MutexLock lock(mutex_);
-  calls_.remove_if([](const Call& call) { return call.done && !call.awaited; });
-  return calls_.emplace_back(
-      Call{.client = this, .sent = BootClock::now(), .by_leader = by_leader, .awaited = awaited});
+  requests_.remove_if([](const PendingRequest& request) { return request.done && !request.awaited; });
+  return requests_.emplace_back(
+      PendingRequest{.client = this, .sent = BootClock::now(), .by_leader = by_leader, .awaited = awaited});
 }
 
 TreeReply ZookeeperClient::Await(const Sent& sent, BootTime deadline) {
   MutexLock lock(mutex_);
-  Call& call = *sent.call;
-  call.awaited = false;
+  PendingRequest& request = *sent.request;
+  request.awaited = false;
   if (sent.code != ZOK) {
-    call.done = true;
+    request.done = true;
     return {.status = StatusOf(sent.code), .message = zerror(sent.code)};
   }
-  while (!call.done) {
+  while (!request.done) {
     const Micros left = deadline - BootClock::now();
     if (left <= Micros(0)) return {.status = TreeStatus::Lost, .message = "no reply in time"};
     answered_.WaitFor(mutex_, left);
   }
-  return std::move(call.reply);
+  return std::move(request.reply);
 }
 
-void ZookeeperClient::Finish(Call& call, int code, TreeReply reply) {
+void ZookeeperClient::Finish(PendingRequest& request, int code, TreeReply reply) {
   reply.status = StatusOf(code);
   if (code != ZOK) reply.message = zerror(code);
   MutexLock lock(mutex_);
-  if (call.by_leader && IsAnswer(code)) key_.last_contact = std::max(key_.last_contact, call.sent);
-  if (call.is_sync && code == ZOK) caught_up_ = true;
-  call.reply = std::move(reply);
-  call.done = true;
+  if (request.by_leader && IsAnswer(code)) key_.last_contact = std::max(key_.last_contact, request.sent);
+  if (request.is_sync && code == ZOK) caught_up_ = true;
+  request.reply = std::move(reply);
+  request.done = true;
   answered_.NotifyAll();
 }
 

@@ -56,6 +56,9 @@ HOMES = [
 ]
 THREADS = re.compile(r"std::(j?thread\b(?!::)|async\b)|\bpthread_create\b")
 SWALLOWS = re.compile(r"(->|\.)(commit|rollback|setAutoCommit)\(|OPT_RECONNECT")
+# The public headers and the handlers are `millrace`; all else is `millrace::engine`, where a type may be named
+# like a public one.
+PUBLIC_NAMESPACE = re.compile(r"^namespace millrace(?!::engine\b)", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 COMMENTS_AND_TEXTS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 STD_HEADER = re.compile(r"[a-z_0-9]+(\.h)?")
@@ -109,6 +112,9 @@ def source_faults(path, text):
             fault = include_fault(folder, *match.groups())
             if fault:
                 yield text.count("\n", 0, match.start(2)) + 1, f"{fault} (#include {match.group(2)})"
+    if product and not folder.startswith(("framework/include", "handlers")):
+        for match in PUBLIC_NAMESPACE.finditer(text):
+            yield text.count("\n", 0, match.start()) + 1, "what is not public is namespace millrace::engine"
     code = COMMENTS_AND_TEXTS.sub(lambda m: "\n" * m.group().count("\n"), text)
     for number, line in enumerate(code.split("\n"), 1):
         if product and folder != "framework/exec" and THREADS.search(line):

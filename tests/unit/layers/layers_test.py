@@ -59,6 +59,13 @@ class TheCheck(unittest.TestCase):
         self.assert_found("framework/include/millrace/a.h", "\n#include <fmt/core.h>", "standard library alone")
         self.assert_found("framework/include/millrace/a.h", '\n#include "framework/base/result.h"', "may not include")
 
+    def test_finds_what_is_not_public_in_the_public_namespace(self):
+        self.assert_found("framework/worker/a.h", "\nnamespace millrace {", "namespace millrace::engine")
+        self.assert_found("coordinator/app/a.h", "\nnamespace millrace::app {", "namespace millrace::engine")
+        self.assert_fine("framework/worker/a.h", "namespace millrace::engine {")
+        self.assert_fine("framework/store/mysql/a.h", "namespace millrace::engine::mysql {")
+        self.assert_fine("framework/include/millrace/a.h", "namespace millrace {")
+
     def test_finds_a_thread_started_elsewhere(self):
         self.assert_found("framework/worker/a.cc", "\nstd::jthread t(f);", "framework/exec alone")
         self.assert_found("handlers/noop/a.cc", "\nstd::thread t(f);", "framework/exec alone")

@@ -136,27 +136,27 @@ RC_GTEST_PROP(TransactionPolicy, AfterAFailedCommitNothingIsCommitted, (CallEnd 
   }
 }
 
-CallEnd Call(CallStyle style, TransactionState state, std::vector<TaskEnd> tasks) {
+CallEnd EndOf(CallStyle style, TransactionState state, std::vector<TaskEnd> tasks) {
   return {style, state, false, false, std::move(tasks)};
 }
 
 TEST(TransactionPolicyTest, ADeadlockSendsTheTasksOfAPlainHandlerOneByOneAndRunsABatchAgain) {
   const std::vector<TaskEnd> two(2);
-  EXPECT_EQ(Decide(Call(CallStyle::Each, TransactionState::Transient, two)).next, Next::OneByOne);
-  EXPECT_EQ(Decide(Call(CallStyle::Together, TransactionState::Transient, two)).next, Next::RunAgain);
+  EXPECT_EQ(Decide(EndOf(CallStyle::Each, TransactionState::Transient, two)).next, Next::OneByOne);
+  EXPECT_EQ(Decide(EndOf(CallStyle::Together, TransactionState::Transient, two)).next, Next::RunAgain);
 }
 
 TEST(TransactionPolicyTest, ABatchThatFailsAsAWholeIsHalved) {
   const std::vector<TaskEnd> two(2);
-  EXPECT_EQ(Decide(Call(CallStyle::Together, TransactionState::Poisoned, two)).next, Next::Halve);
-  EXPECT_EQ(Decide(Call(CallStyle::Together, TransactionState::Lost, two)).next, Next::Halve);
-  CallEnd threw = Call(CallStyle::Together, TransactionState::Open, two);
+  EXPECT_EQ(Decide(EndOf(CallStyle::Together, TransactionState::Poisoned, two)).next, Next::Halve);
+  EXPECT_EQ(Decide(EndOf(CallStyle::Together, TransactionState::Lost, two)).next, Next::Halve);
+  CallEnd threw = EndOf(CallStyle::Together, TransactionState::Open, two);
   threw.threw = true;
   EXPECT_EQ(Decide(threw).next, Next::Halve);
 }
 
 TEST(TransactionPolicyTest, SqlThatNobodyToldApartCommitsOnlyWhereAllAreDone) {
-  CallEnd call = Call(CallStyle::Unsaid, TransactionState::Open, std::vector<TaskEnd>(2));
+  CallEnd call = EndOf(CallStyle::Unsaid, TransactionState::Open, std::vector<TaskEnd>(2));
   EXPECT_TRUE(Decide(call).commit);
   call.tasks[1].outcome = OutcomeKind::Snooze;
   EXPECT_EQ(Decide(call).next, Next::OneByOne);

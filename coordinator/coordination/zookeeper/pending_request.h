@@ -10,7 +10,7 @@
 namespace millrace::engine {
 
 // Owns what the library points to until the answer is there.
-struct ZookeeperClient::Call {
+struct ZookeeperClient::PendingRequest {
   ZookeeperClient* client = nullptr;
   BootTime sent{};
   bool by_leader = false;  // the leader of the ensemble takes part in the answer

@@ -1,17 +1,17 @@
-#include "framework/worker/call.h"
+#include "framework/worker/worker_context.h"
 
 #include <algorithm>
 
 namespace millrace::engine {
 
-Call::Call(const Clock& clock, std::span<const FlightPtr> flights, TaskTransaction& transaction,
-           BootTime deadline)
+WorkerContext::WorkerContext(const Clock& clock, std::span<const FlightPtr> flights,
+                             TaskTransaction& transaction, BootTime deadline)
     : clock_(clock),
       flights_(flights),
       transaction_(transaction, flights.size(), flights.front()->task.key.table),
       deadline_(deadline) {}
 
-bool Call::ShouldStop() const {
+bool WorkerContext::ShouldStop() const {
   if (flights_.front()->host->StopAsked() || clock_.Now() >= deadline_) return true;
   // A batch is one transaction: it goes on while any of its tasks is still wanted.
   return std::all_of(flights_.begin(), flights_.end(), [](const FlightPtr& flight) {
@@ -19,15 +19,15 @@ bool Call::ShouldStop() const {
   });
 }
 
-Micros Call::TimeLeft() const { return std::max(Micros(0), deadline_ - clock_.Now()); }
+Micros WorkerContext::TimeLeft() const { return std::max(Micros(0), deadline_ - clock_.Now()); }
 
-void Call::Log(LogLevel level, std::string_view message) {
+void WorkerContext::Log(LogLevel level, std::string_view message) {
   const Flight& first = *flights_.front();
   engine::Log(level, Shorten(message),
               {{"task", ToString(TaskName{first.shard, first.task.key})}, {"handler", first.task.handler}});
 }
 
-Status Call::SaveProgress(std::size_t index, std::string_view progress) {
+Status WorkerContext::SaveProgress(std::size_t index, std::string_view progress) {
   if (index >= flights_.size()) {
     return Fail(ErrorCode::Invalid, "this call has no task " + std::to_string(index));
   }

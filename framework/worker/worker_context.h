@@ -11,11 +11,11 @@
 namespace millrace::engine {
 
 // Used on the handler's thread alone, but for ShouldStop and TimeLeft.
-class Call final : public CallContext {
+class WorkerContext final : public CallContext {
  public:
   // `flights` are of one shard, and not empty.
-  Call(const Clock& clock, std::span<const FlightPtr> flights, TaskTransaction& transaction,
-       BootTime deadline);
+  WorkerContext(const Clock& clock, std::span<const FlightPtr> flights, TaskTransaction& transaction,
+                BootTime deadline);
 
   bool ShouldStop() const override;
   Micros TimeLeft() const override;
