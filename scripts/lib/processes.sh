@@ -51,8 +51,12 @@ stop() { # stop NAME...: all at once, paused ones too; killed after 30 s
   done
 }
 
-free_port() {
-  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+free_port() { # none of those that the kernel gives to clients: one of them would have it when the server comes back
+  local clients port
+  read -r clients _ </proc/sys/net/ipv4/ip_local_port_range
+  [[ $clients -ge 21024 ]] || clients=21024
+  while port=$((clients - 20000 + RANDOM * 20000 / 32768)) && taken "$port"; do :; done
+  echo "$port"
 }
 taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 port_for() { # port_for NAME KIND: the port of last time, unless another program has taken it meanwhile

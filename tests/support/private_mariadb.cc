@@ -1,12 +1,9 @@
 #include "tests/support/private_mariadb.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +19,7 @@
 #include <utility>
 
 #include "framework/base/random.h"
+#include "tests/support/free_ports.h"
 #include "tests/support/sql_connection.h"
 
 namespace millrace::engine {
@@ -35,20 +33,6 @@ namespace fs = std::filesystem;
 }
 
 int Shell(const std::string& command) { return std::system(command.c_str()); }
-
-std::uint16_t FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    Die("no free port");
-  }
-  close(fd);
-  return ntohs(address.sin_port);
-}
 
 std::string UserOption() { return geteuid() == 0 ? " --user=root" : ""; }
 
@@ -91,7 +75,7 @@ PrivateMariadb::PrivateMariadb(std::vector<std::string> options) : options_(std:
   folder_ = path;
   password_file_ = folder_ + "/password";
   CopyTemplate();
-  port_ = FreePort();
+  port_ = FreePorts(1).front();
   {
     std::ofstream file(password_file_);
     fs::permissions(password_file_, fs::perms::owner_read | fs::perms::owner_write);

@@ -16,6 +16,8 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/support/free_ports.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -35,24 +37,6 @@ sockaddr_in Loopback(std::uint16_t port) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(port);
   return address;
-}
-
-// All at once, so that no two of them are the same.
-std::vector<std::uint16_t> FreePorts(std::size_t count) {
-  std::vector<std::uint16_t> ports;
-  std::vector<int> sockets;
-  for (std::size_t i = 0; i < count; ++i) {
-    sockets.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address = Loopback(0);
-    socklen_t size = sizeof address;
-    if (bind(sockets.back(), reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-        getsockname(sockets.back(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-      Die("no free port");
-    }
-    ports.push_back(ntohs(address.sin_port));
-  }
-  for (const int fd : sockets) close(fd);
-  return ports;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 """Child processes that never outlive the test, and waiting with a deadline."""
 import ctypes
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -27,15 +28,32 @@ def wait_until(what, condition, seconds, pause=0.02):
 
 
 def free_ports(count):
-    """All at once, so that no two of them are the same."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Ports of this process alone until it ends, as free_ports.cc has them too: a name for each keeps other tests from
+    it, and none is of those that the kernel gives to clients, which would take that of a server that is away."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
+        clients = max(21_024, int(file.read().split()[0]))
+    ports = range(clients - 20_000, clients)
+    found = [port for port, _ in zip(filter(_claim, random.sample(ports, len(ports))), range(count))]
+    if len(found) < count:
+        raise AssertionError(f"no {count} ports are free from {ports.start} to {ports.stop}")
+    return found
+
+
+_claims = []  # sockets whose names are the ports'
+
+
+def _claim(port):
+    claim, server = socket.socket(socket.AF_UNIX), socket.socket()
     try:
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
-        return [s.getsockname()[1] for s in sockets]
+        claim.bind(f"\0millrace-test-port-{port}")
+        server.bind(("127.0.0.1", port))
+    except OSError:
+        claim.close()
+        return False
     finally:
-        for s in sockets:
-            s.close()
+        server.close()
+    _claims.append(claim)
+    return True
 
 
 def free_port():
