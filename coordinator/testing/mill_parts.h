@@ -1,5 +1,5 @@
 // What the parts of a modelled worker share. They are the steps of framework/worker without its threads: the
-// same order of statements and the same decisions, by its own classes where those are pure (Standing,
+// same order of statements and the same decisions, by its own classes where those are pure (Lease,
 // PeerWatch, InFlight, ScanCursors, OrderGroups, the retry ladder). Each answer of the database is a step.
 #pragma once
 
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "coordinator/testing/modelled_process.h"
+#include "framework/mill/lease.h"
 #include "framework/task/retry_ladder.h"
 #include "framework/worker/in_flight.h"
-#include "framework/worker/standing.h"
 
 namespace millrace::engine {
 
@@ -45,7 +45,7 @@ struct MillRemit {
 // One life in the shard, and what is in hand. Shared by the parts of one worker.
 struct MillState {
   MillRemit remit;
-  std::shared_ptr<Standing> life;                     // null: not registered
+  std::shared_ptr<Lease> life;                        // null: not registered
   std::shared_ptr<const std::set<std::string>> live;  // the claimers known to be alive; null: not known
   std::shared_ptr<const DueMap> map;                  // as the scanner read it last; null: not known
   MemoryBudget memory;

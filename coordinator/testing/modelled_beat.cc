@@ -42,7 +42,7 @@ void ModelledBeat::Register() {
           return;
         }
         parts_.Trace("registered as " + id);
-        parts_.state.life = std::make_shared<Standing>(id, parts_.settings.lease, sent);
+        parts_.state.life = std::make_shared<Lease>(id, parts_.settings.lease, sent);
         WatchPeers();
       });
 }

@@ -1,5 +1,7 @@
 #include "coordinator/testing/modelled_lane.h"
 
+#include "coordinator/testing/simulated_work.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -12,9 +14,9 @@ std::size_t ModelledLane::Room() const {
   return queued > parts_.settings.room / 2 ? 0 : parts_.settings.room - queued;
 }
 
-void ModelledLane::Push(std::vector<Task> tasks, const std::shared_ptr<Standing>& life) {
+void ModelledLane::Push(std::vector<Task> tasks, const std::shared_ptr<Lease>& life) {
   for (Task& task : tasks) {
-    queue_.push_back({std::move(task), life});
+    queue_.push_back(Make(std::move(task), life));
     WakeOne();
   }
 }
@@ -30,56 +32,56 @@ void ModelledLane::WakeOne() {
 
 void ModelledLane::Take(Station& station) {
   while (!queue_.empty()) {
-    Flight flight = std::move(queue_.front());
+    AttemptPtr attempt = std::move(queue_.front());
     queue_.pop_front();
-    if (!ReadyToStart(flight)) continue;
+    if (!ReadyToStart(attempt)) continue;
     const Micros step(static_cast<std::int64_t>(parts_.timeline.random().Below(kLongestStep)));
     parts_.After(station.thread, step,
-                 [this, &station, flight = std::move(flight)] { Run(station, flight); });
+                 [this, &station, attempt = std::move(attempt)] { Run(station, attempt); });
     return;
   }
   station.resting = true;
 }
 
 // The check before each start.
-bool ModelledLane::ReadyToStart(const Flight& flight) {
-  if (flight.life->MayStart(parts_.Now())) {
-    if (!parts_.state.remit.Owns(flight.task.slice, flight.task.handler)) {  // its slice has moved
-      GiveBack(flight.task, flight.life);
+bool ModelledLane::ReadyToStart(const AttemptPtr& attempt) {
+  if (attempt->lease->MayStart(parts_.Now())) {
+    if (!parts_.state.remit.Owns(attempt->task.slice, attempt->task.handler)) {  // its slice has moved
+      GiveBack(attempt->task, attempt->lease);
       return false;
     }
-    if (!parts_.database.shard().IsAlive(flight.life->incarnation())) {
-      parts_.journal.Violation("task " + std::to_string(flight.task.key.id) + " may start under " +
-                               flight.life->incarnation() + ", which is marked dead");
+    if (!parts_.database.shard().IsAlive(attempt->lease->incarnation())) {
+      parts_.journal.Violation("task " + std::to_string(attempt->task.key.id) + " may start under " +
+                               attempt->lease->incarnation() + ", which is marked dead");
     }
     return true;
   }
-  if (flight.life->Alive()) {
-    parked_.push_back(flight);
+  if (attempt->lease->Alive()) {
+    parked_.push_back(attempt);
   } else {
-    parts_.state.in_flight.Leave(flight.task.key);
+    parts_.state.in_flight.Leave(attempt->task.key);
   }
   return false;
 }
 
 void ModelledLane::Unpark() {
-  std::vector<Flight> parked;
+  std::vector<AttemptPtr> parked;
   parked.swap(parked_);
-  for (Flight& flight : parked) {
-    if (flight.life->Alive()) {
-      queue_.push_back(std::move(flight));
+  for (AttemptPtr& attempt : parked) {
+    if (attempt->lease->Alive()) {
+      queue_.push_back(std::move(attempt));
       WakeOne();
     } else {
-      parts_.state.in_flight.Leave(flight.task.key);
+      parts_.state.in_flight.Leave(attempt->task.key);
     }
   }
 }
 
-void ModelledLane::Run(Station& station, const Flight& flight) {
+void ModelledLane::Run(Station& station, const AttemptPtr& attempt) {
   const Micros took(
       static_cast<std::int64_t>(parts_.timeline.random().Below(parts_.settings.longest_run.count())));
-  parts_.After(station.thread, took, [this, &station, flight] {
-    Land(flight, Ran());
+  parts_.After(station.thread, took, [this, &station, attempt] {
+    Ended(attempt, Ran());
     Take(station);
   });
 }
@@ -96,15 +98,19 @@ Outcome ModelledLane::Ran() {
   return outcome;
 }
 
-void ModelledLane::GiveBack(const Task& task, const std::shared_ptr<Standing>& life) {
+void ModelledLane::GiveBack(const Task& task, const std::shared_ptr<Lease>& life) {
   Outcome outcome;
   outcome.kind = OutcomeKind::GiveBack;
-  Land({task, life}, outcome);
+  Ended(Make(task, life), outcome);
 }
 
-void ModelledLane::Land(const Flight& flight, const Outcome& outcome) {
-  settler_.Land({Settle(parts_.settings.retry, flight.task, outcome, parts_.timeline.random().Unit()),
-                 flight.life->incarnation()});
+void ModelledLane::Ended(const AttemptPtr& attempt, const Outcome& outcome) {
+  settler_.Ended(
+      {attempt, Settle(parts_.settings.retry, attempt->task, outcome, parts_.timeline.random().Unit())});
+}
+
+AttemptPtr ModelledLane::Make(Task task, const std::shared_ptr<Lease>& life) {
+  return std::make_shared<Attempt>(nullptr, SimulatedWork::kShard, std::move(task), life, false);
 }
 
 }  // namespace millrace::engine

@@ -6,6 +6,7 @@
 
 #include "coordinator/testing/modelled_beat.h"
 #include "coordinator/testing/modelled_tender.h"
+#include "coordinator/testing/simulated_ports.h"
 
 namespace millrace::engine {
 
@@ -29,11 +30,15 @@ class ModelledMill {
  private:
   MillState state_;
   const MillParts parts_;
-  ModelledSettler settler_;
+  const LiveEngine engine_{EngineConfig{}};
+  TimelineClock clock_;
+  SimulatedSettle settle_port_;
+  Settler settler_;
   ModelledLane lane_;
   ModelledScanner scanner_;
   ModelledTender tender_;
   ModelledBeat beat_;
+  Step<> settle_;
 };
 
 }  // namespace millrace::engine

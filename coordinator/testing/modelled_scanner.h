@@ -21,7 +21,7 @@ class ModelledScanner {
   // A claim whose outcome is not known.
   struct Unknown {
     ClaimRequest request;
-    std::shared_ptr<Standing> life;
+    std::shared_ptr<Lease> life;
     bool half_resolved = false;  // some of its rows may have been raised further without anybody knowing
   };
 
@@ -48,7 +48,7 @@ class ModelledScanner {
   std::vector<Task> adopted_;
 
   // Of this round.
-  std::shared_ptr<Standing> life_;
+  std::shared_ptr<Lease> life_;
   Micros wait_{0};
   std::deque<DueGroup> groups_;
   std::size_t wanted_ = 0;

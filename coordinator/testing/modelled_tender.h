@@ -37,7 +37,7 @@ class ModelledTender {
   std::vector<std::string> buried_;
 
   // Of this sweep.
-  std::shared_ptr<Standing> life_;
+  std::shared_ptr<Lease> life_;
   std::shared_ptr<const std::set<std::string>> live_;
   std::deque<DueGroup> groups_;
   RowsByClaim own_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "framework/exec/signal.h"
-#include "framework/worker/engine_outcome.h"
+#include "framework/mill/engine_outcome.h"
 
 namespace millrace::engine {
 namespace {
@@ -41,12 +41,12 @@ Outcome EndedBy(Ending ending, TransactionState state, const std::string& why, O
 }
 
 // A failed attempt as the engine sees it: it may have been asked to end, or its exception be final.
-Outcome Adjusted(const Flight& flight, OnException on_exception, Outcome outcome) {
+Outcome Adjusted(const Attempt& attempt, OnException on_exception, Outcome outcome) {
   if (outcome.kind != OutcomeKind::Retry) return outcome;
-  if (flight.cancel.load(std::memory_order_relaxed)) {
+  if (attempt.cancel.load(std::memory_order_relaxed)) {
     outcome.kind = OutcomeKind::Cancel;
     outcome.text = "cancelled while it ran: " + outcome.text;
-  } else if (flight.host->StopAsked()) {
+  } else if (attempt.host->StopAsked()) {
     outcome.kind = OutcomeKind::GiveBack;  // cut short by the stop, not by itself
     outcome.at.reset();
     outcome.delay = Micros(0);
@@ -56,26 +56,26 @@ Outcome Adjusted(const Flight& flight, OnException on_exception, Outcome outcome
   return outcome;
 }
 
-std::vector<CallPart> Singles(const std::vector<FlightPtr>& flights) {
+std::vector<CallPart> Singles(const std::vector<AttemptPtr>& attempts) {
   std::vector<CallPart> parts;
-  for (const FlightPtr& flight : flights) parts.push_back({{flight}});
+  for (const AttemptPtr& attempt : attempts) parts.push_back({{attempt}});
   return parts;
 }
 
 // Within the one time limit: where too little of it is left for half of the call, each task runs alone. So do
 // two or three: halves of them would save nothing.
-std::vector<CallPart> Halves(const std::vector<FlightPtr>& flights, BootTime began, BootTime ended,
+std::vector<CallPart> Halves(const std::vector<AttemptPtr>& attempts, BootTime began, BootTime ended,
                              BootTime deadline) {
-  if (flights.size() < 4 || deadline - ended < ended - began) return Singles(flights);
-  const auto middle = flights.begin() + static_cast<std::ptrdiff_t>(flights.size() / 2);
-  return {{{flights.begin(), middle}, deadline}, {{middle, flights.end()}, deadline}};
+  if (attempts.size() < 4 || deadline - ended < ended - began) return Singles(attempts);
+  const auto middle = attempts.begin() + static_cast<std::ptrdiff_t>(attempts.size() / 2);
+  return {{{attempts.begin(), middle}, deadline}, {{middle, attempts.end()}, deadline}};
 }
 
 }  // namespace
 
 std::vector<CallPart> AttemptRunner::Run(const LaneSetup& setup, const CallPart& part,
                                          TaskTransaction& transaction) {
-  for (Round round{setup, part.flights, transaction};; ++round.run) {
+  for (Round round{setup, part.attempts, transaction};; ++round.run) {
     const BootTime began = clock_.Now();
     round.deadline = part.deadline.value_or(began + setup.config.timeout);
     switch (RunOnce(round)) {
@@ -84,32 +84,32 @@ std::vector<CallPart> AttemptRunner::Run(const LaneSetup& setup, const CallPart&
       case Next::RunAgain:
         break;
       case Next::OneByOne:
-        return Singles(part.flights);
+        return Singles(part.attempts);
       case Next::Halve:
-        return Halves(part.flights, began, clock_.Now(), round.deadline);
+        return Halves(part.attempts, began, clock_.Now(), round.deadline);
     }
   }
 }
 
 Next AttemptRunner::RunOnce(const Round& round) {
-  const auto& [setup, flights, transaction, run, deadline] = round;
+  const auto& [setup, attempts, transaction, run, deadline] = round;
   std::vector<const Task*> tasks;
-  tasks.reserve(flights.size());
-  for (const FlightPtr& flight : flights) tasks.push_back(&flight->task);
+  tasks.reserve(attempts.size());
+  for (const AttemptPtr& attempt : attempts) tasks.push_back(&attempt->task);
   if (transaction.state() != TransactionState::Idle) transaction.Rollback();  // what an earlier call left
-  WorkerContext call(clock_, flights, transaction, deadline);
-  watch_.Begin(flights, deadline);
-  std::vector<Outcome> outcomes = setup.handler->Run(flights.front()->shard, tasks, call);
+  WorkerContext call(clock_, attempts, transaction, deadline);
+  watch_.Begin(attempts, deadline);
+  std::vector<Outcome> outcomes = setup.handler->Run(attempts.front()->shard, tasks, call);
   if (!watch_.Finish()) {
     transaction.Rollback();
     return Next::Settle;  // the watchdog has ended them
   }
-  for (std::size_t i = 0; i < flights.size(); ++i)
-    outcomes[i] = Adjusted(*flights[i], setup.config.on_exception, std::move(outcomes[i]));
+  for (std::size_t i = 0; i < attempts.size(); ++i)
+    outcomes[i] = Adjusted(*attempts[i], setup.config.on_exception, std::move(outcomes[i]));
   CallEnd end = call.transaction().End(outcomes);
   const bool away = end.state == TransactionState::Lost || end.state == TransactionState::NoConnection;
   // Without a connection the next call would fare no better: the wait for the beat spares it, too.
-  if (away && !ShardAnswers(*flights.front())) end.state = TransactionState::NoConnection;
+  if (away && !ShardAnswers(*attempts.front())) end.state = TransactionState::NoConnection;
   end.last_run = !MayRunAgain(round);
   const Decision decision = Decide(end);
   const std::string& sql_error = call.transaction().error();
@@ -119,17 +119,17 @@ Next AttemptRunner::RunOnce(const Round& round) {
 }
 
 bool AttemptRunner::MayRunAgain(const Round& round) const {
-  const Flight& first = *round.flights.front();
-  return round.run < kUncountedRuns && !first.host->StopAsked() && first.standing->MayStart(clock_.Now());
+  const Attempt& first = *round.attempts.front();
+  return round.run < kUncountedRuns && !first.host->StopAsked() && first.lease->MayStart(clock_.Now());
 }
 
 // A connection is lost before the beat knows that its shard is away: waits for the next beat to tell.
-bool AttemptRunner::ShardAnswers(const Flight& flight) const {
+bool AttemptRunner::ShardAnswers(const Attempt& attempt) const {
   const BootTime failed = clock_.Now();
   Signal pause;
-  while (!flight.standing->RenewedSince(failed)) {
+  while (!attempt.lease->RenewedSince(failed)) {
     const BootTime now = clock_.Now();
-    if (flight.host->StopAsked() || !flight.standing->Alive() || flight.standing->IsLate(now)) return false;
+    if (attempt.host->StopAsked() || !attempt.lease->Alive() || attempt.lease->IsLate(now)) return false;
     pause.WaitFor(kLookForBeat);
   }
   return true;
@@ -137,16 +137,16 @@ bool AttemptRunner::ShardAnswers(const Flight& flight) const {
 
 Next AttemptRunner::Commit(const Round& round, CallEnd& end, const Decision& decision,
                            const std::string& sql_error, std::vector<Outcome> outcomes) {
-  const auto& flights = round.flights;
+  const auto& attempts = round.attempts;
   std::vector<Settlement> batch;
-  batch.reserve(flights.size());
-  for (std::size_t i = 0; i < flights.size(); ++i) {
+  batch.reserve(attempts.size());
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
     const Outcome outcome = EndedBy(decision.endings[i], end.state, sql_error, outcomes[i]);
     batch.push_back(SettlementOf(round, i, outcome));
   }
-  const CommitReport report = round.transaction.Commit(flights.front()->standing->incarnation(), batch);
+  const CommitReport report = round.transaction.Commit(attempts.front()->lease->incarnation(), batch);
   if (report.verdict == CommitVerdict::Committed) {
-    for (std::size_t i = 0; i < flights.size(); ++i) flights[i]->host->Settled(*flights[i], batch[i]);
+    for (std::size_t i = 0; i < attempts.size(); ++i) attempts[i]->host->Settled(*attempts[i], batch[i]);
     return Next::Settle;
   }
   if (report.verdict == CommitVerdict::Unknown) {
@@ -158,26 +158,26 @@ Next AttemptRunner::Commit(const Round& round, CallEnd& end, const Decision& dec
 }
 
 void AttemptRunner::Verify(const Round& round, const std::vector<Settlement>& sent, const std::string& why) {
-  for (std::size_t i = 0; i < round.flights.size(); ++i) {
-    const FlightPtr& flight = round.flights[i];
+  for (std::size_t i = 0; i < round.attempts.size(); ++i) {
+    const AttemptPtr& attempt = round.attempts[i];
     const Outcome again = GivenBack("its commit was lost: " + why);
-    flight->host->Land({flight, Settle({}, flight->task, again, 0), true, sent[i]});
+    attempt->host->Ended({attempt, Settle({}, attempt->task, again, 0), true, sent[i]});
   }
 }
 
 Next AttemptRunner::Apply(const Round& round, const CallEnd& end, const Decision& decision,
                           const std::string& why, std::vector<Outcome> outcomes) {
   if (decision.next != Next::Settle) return decision.next;
-  for (std::size_t i = 0; i < round.flights.size(); ++i) {
-    const FlightPtr& flight = round.flights[i];
+  for (std::size_t i = 0; i < round.attempts.size(); ++i) {
+    const AttemptPtr& attempt = round.attempts[i];
     const Outcome outcome = EndedBy(decision.endings[i], end.state, why, std::move(outcomes[i]));
-    flight->host->Land({flight, SettlementOf(round, i, outcome)});
+    attempt->host->Ended({attempt, SettlementOf(round, i, outcome)});
   }
   return Next::Settle;
 }
 
 Settlement AttemptRunner::SettlementOf(const Round& round, std::size_t index, const Outcome& outcome) {
-  return Settle(round.setup.config.retry, round.flights[index]->task, outcome, random_.Unit());
+  return Settle(round.setup.config.retry, round.attempts[index]->task, outcome, random_.Unit());
 }
 
 }  // namespace millrace::engine

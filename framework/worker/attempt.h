@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "framework/base/random.h"
+#include "framework/mill/attempt.h"
 #include "framework/task/transaction_policy.h"
-#include "framework/worker/flight.h"
-#include "framework/worker/lane_setup.h"
 #include "framework/worker/worker_context.h"
+#include "framework/worker/lane_setup.h"
 
 namespace millrace::engine {
 
 // Tasks of one shard that are run in one call.
 struct CallPart {
-  std::vector<FlightPtr> flights;
+  std::vector<AttemptPtr> attempts;
   // Of a part of a call that failed as a whole: the call's own time limit; otherwise it begins with the call.
   std::optional<BootTime> deadline = {};
 };
@@ -31,14 +31,14 @@ class AttemptRunner {
   class Watch {
    public:
     virtual ~Watch() = default;
-    virtual void Begin(const std::vector<FlightPtr>& flights, BootTime deadline) = 0;
+    virtual void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) = 0;
     virtual bool Finish() = 0;
   };
 
   AttemptRunner(const Clock& clock, Watch& watch)
       : clock_(clock), watch_(watch), random_(Random::FromSystem()) {}
 
-  // Runs the handler on these flights, at least one. What it returns has not ended, since it failed as a
+  // Runs the handler on these attempts, at least one. What it returns has not ended, since it failed as a
   // whole and was rolled back: each part is to be run, those of one task alone with a time limit of their
   // own.
   std::vector<CallPart> Run(const LaneSetup& setup, const CallPart& part, TaskTransaction& transaction);
@@ -47,7 +47,7 @@ class AttemptRunner {
   // One call: who is in it and by what rules.
   struct Round {
     const LaneSetup& setup;
-    const std::vector<FlightPtr>& flights;
+    const std::vector<AttemptPtr>& attempts;
     TaskTransaction& transaction;
     int run = 1;
     BootTime deadline{};
@@ -60,7 +60,7 @@ class AttemptRunner {
              std::vector<Outcome> outcomes);
   void Verify(const Round& round, const std::vector<Settlement>& sent, const std::string& why);
   bool MayRunAgain(const Round& round) const;
-  bool ShardAnswers(const Flight& flight) const;
+  bool ShardAnswers(const Attempt& attempt) const;
   Settlement SettlementOf(const Round& round, std::size_t index, const Outcome& outcome);
 
   const Clock& clock_;

@@ -3,11 +3,11 @@
 #include <map>
 
 #include "framework/base/log.h"
-#include "framework/worker/engine_outcome.h"
+#include "framework/mill/engine_outcome.h"
 
 namespace millrace::engine {
 
-Result<std::vector<Task>> Claimer::Send(ClaimRequest request, const std::shared_ptr<Standing>& life) {
+Result<std::vector<Task>> Claimer::Send(ClaimRequest request, const std::shared_ptr<Lease>& life) {
   if (request.attempt >= kLastAttempt) {
     return FailUnclaimed(request, "its attempt number is " + std::to_string(request.attempt) +
                                       ", and the last that is claimed is " + std::to_string(kLastAttempt) +
@@ -44,7 +44,7 @@ Result<std::vector<Task>> Claimer::FailUnclaimed(const ClaimRequest& request, co
   return std::vector<Task>{};
 }
 
-Status Claimer::Claim(ClaimRequest request, const std::shared_ptr<Standing>& life) {
+Status Claimer::Claim(ClaimRequest request, const std::shared_ptr<Lease>& life) {
   request.ids = parts_.in_flight.Enter(request.table, request.ids);
   const std::size_t count = request.ids.size();
   if (count == 0) return {};
@@ -56,7 +56,7 @@ Status Claimer::Claim(ClaimRequest request, const std::shared_ptr<Standing>& lif
 }
 
 // One row that the database refuses keeps no other from being claimed: halves find it.
-Status Claimer::ClaimEntered(ClaimRequest request, const std::shared_ptr<Standing>& life) {
+Status Claimer::ClaimEntered(ClaimRequest request, const std::shared_ptr<Lease>& life) {
   const std::size_t count = request.ids.size();
   auto claimed = Send(request, life);
   if (!claimed && claimed.error().code == ErrorCode::Invalid && count > 1) {
@@ -74,7 +74,7 @@ Status Claimer::ClaimEntered(ClaimRequest request, const std::shared_ptr<Standin
 }
 
 // One that was claimed, changed or ended since it was scanned leaves its turn to the next.
-Status Claimer::ClaimSuspect(const std::shared_ptr<Standing>& life, const Suspects::MayClaim& may_claim) {
+Status Claimer::ClaimSuspect(const std::shared_ptr<Lease>& life, const Suspects::MayClaim& may_claim) {
   while (std::optional<ClaimRequest> turn = suspects_.Turn(life->incarnation(), may_claim)) {
     const std::string name = ToString(TaskName{parts_.shard, {turn->table, turn->ids[0]}});
     turn->ids = parts_.in_flight.Enter(turn->table, turn->ids);
@@ -103,7 +103,7 @@ Status Claimer::Resolve() {
     LogInfo("a claim whose reply was lost is resolved",
             {{"shard", parts_.shard}, {"sent", request.ids.size()}, {"adopted", adopted->size()}});
     parts_.in_flight.LeaveMissed(request, *adopted);
-    const std::shared_ptr<Standing> claimer = life;
+    const std::shared_ptr<Lease> claimer = life;
     unknown_.pop_back();
     AcceptResolved(std::move(*adopted), claimer);
   }
@@ -111,23 +111,23 @@ Status Claimer::Resolve() {
 }
 
 // They are claimed already: while somebody runs alone they go back.
-void Claimer::AcceptResolved(std::vector<Task> tasks, const std::shared_ptr<Standing>& life) {
+void Claimer::AcceptResolved(std::vector<Task> tasks, const std::shared_ptr<Lease>& life) {
   for (Task& task : tasks) {
     if (parts_.gate.EnterClaimed()) {
       (void)Accept({std::move(task)}, life, false);  // a key that can't be confirmed now gives its task back
     } else {
-      parts_.host.LandAtOnce(task, life, GivenBack(), false);
+      parts_.host.EndAtOnce(task, life, GivenBack(), false);
     }
   }
 }
 
 // Claimed tasks, inside the gate and the in-flight set, on their way to the lanes.
-Status Claimer::Accept(std::vector<Task> tasks, const std::shared_ptr<Standing>& life, bool solo) {
+Status Claimer::Accept(std::vector<Task> tasks, const std::shared_ptr<Lease>& life, bool solo) {
   const Status confirmed = SkipDuplicates(tasks, life, solo);
   if (!solo) {
     std::erase_if(tasks, [&](const Task& task) {
       std::optional<Outcome> objection = suspects_.Objection(task);
-      if (objection) parts_.host.LandAtOnce(task, life, std::move(*objection), false);
+      if (objection) parts_.host.EndAtOnce(task, life, std::move(*objection), false);
       return objection.has_value();
     });
   }
@@ -135,7 +135,7 @@ Status Claimer::Accept(std::vector<Task> tasks, const std::shared_ptr<Standing>&
   return confirmed;
 }
 
-Status Claimer::SkipDuplicates(std::vector<Task>& tasks, const std::shared_ptr<Standing>& life, bool solo) {
+Status Claimer::SkipDuplicates(std::vector<Task>& tasks, const std::shared_ptr<Lease>& life, bool solo) {
   std::map<std::string, std::vector<Task>> keyed;
   for (const Task& task : tasks) {
     if (!task.biz_key.empty()) keyed[task.key.table].push_back(task);
@@ -162,7 +162,7 @@ Status Claimer::SkipDuplicates(std::vector<Task>& tasks, const std::shared_ptr<S
       outcome.kind = OutcomeKind::Skip;
       outcome.text = "duplicate of " + parts_.shard + "/" + verdict->second.holder;
     }
-    parts_.host.LandAtOnce(task, life, std::move(outcome), solo);
+    parts_.host.EndAtOnce(task, life, std::move(outcome), solo);
     return true;
   });
   return status;

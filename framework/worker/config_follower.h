@@ -7,8 +7,8 @@
 
 #include "framework/exec/signal.h"
 #include "framework/exec/thread.h"
+#include "framework/mill/live_engine.h"
 #include "framework/worker/lane_set.h"
-#include "framework/worker/live_engine.h"
 #include "framework/worker/ports.h"
 
 namespace millrace::engine {

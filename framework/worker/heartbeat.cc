@@ -57,19 +57,19 @@ std::string Heartbeat::Trouble() const {
 void Heartbeat::Run() {
   while (!stopping_.load()) {
     const BootTime began = clock_.Now();
-    if (standing_ ? Renew() : Register()) WatchPeers();
+    if (lease_ ? Renew() : Register()) WatchPeers();
     // A renewal that had to wait is followed the sooner by the next.
-    const Micros interval = (standing_ ? self_.lease : engine_.Get().lease) / kBeatsPerLease;
+    const Micros interval = (lease_ ? self_.lease : engine_.Get().lease) / kBeatsPerLease;
     const Micros left = interval - (clock_.Now() - began);
     wake_.WaitFor(std::max(left, interval / 4));
   }
-  if (standing_ && retire_.load()) {
-    const auto retired = store_->Retire(standing_->incarnation());
+  if (lease_ && retire_.load()) {
+    const auto retired = store_->Retire(lease_->incarnation());
     if (!retired) {
       LogWarning("the worker could not sign off; others wait for its lease to run out",
                  {{"store", address_}, {"error", retired.error().message}});
     }
-    standing_->MarkDead();
+    lease_->MarkDead();
   }
 }
 
@@ -97,15 +97,15 @@ bool Heartbeat::Register() {
   }
   watch_ = PeerWatch(2 * self_.lease / kBeatsPerLease);
   recorder_.NoteLife(address_, self_.id);
-  standing_ = std::make_shared<Standing>(self_.id, self_.lease, sent);
+  lease_ = std::make_shared<Lease>(self_.id, self_.lease, sent);
   LogInfo("worker registered", {{"store", address_}, {"incarnation", self_.id}});
-  events_.born(standing_);
+  events_.born(lease_);
   return true;
 }
 
 bool Heartbeat::Renew() {
   const BootTime sent = clock_.Now();
-  const auto alive = store_->Renew(standing_->incarnation());
+  const auto alive = store_->Renew(lease_->incarnation());
   if (!alive) {
     return Failed("the beat failed; nothing new is started until it succeeds", alive.error().message);
   }
@@ -114,27 +114,27 @@ bool Heartbeat::Renew() {
     MutexLock lock(mutex_);
     if (!trouble_.empty()) {
       LogInfo("the beat succeeds again", {{"store", address_}});
-      standing_->DoubtWhatRuns();
+      lease_->DoubtWhatRuns();
     }
     trouble_.clear();
   }
-  standing_->Renewed(sent);
-  events_.beat(standing_);
+  lease_->Renewed(sent);
+  events_.beat(lease_);
   return true;
 }
 
 bool Heartbeat::BeginAnew() {
-  if (standing_->Alive()) {
+  if (lease_->Alive()) {
     LogError("this worker was marked dead: its running tasks are others' now, it registers anew",
-             {{"store", address_}, {"incarnation", standing_->incarnation()}});
-    standing_->MarkDead();
-    events_.died(standing_);
+             {{"store", address_}, {"incarnation", lease_->incarnation()}});
+    lease_->MarkDead();
+    events_.died(lease_);
   }
   // Whoever marks a life dead ends its row and its beat together. Where somebody has ended one of them by
   // hand the other must not stand: the row would keep the tasks of this life from being rescued.
-  const auto ended = store_->Retire(standing_->incarnation());
+  const auto ended = store_->Retire(lease_->incarnation());
   if (!ended) return Failed("the worker's former life can't be ended", ended.error().message);
-  standing_.reset();
+  lease_.reset();
   return Register();
 }
 
@@ -144,7 +144,7 @@ void Heartbeat::WatchPeers() {
   std::vector<Incarnation> alive;
   auto live = std::make_shared<std::set<std::string>>();
   for (const PeerBeat& peer : *peers) live->insert(peer.incarnation.id);
-  for (const PeerBeat& peer : watch_.Observe(clock_.Now(), standing_->incarnation(), *peers)) {
+  for (const PeerBeat& peer : watch_.Observe(clock_.Now(), lease_->incarnation(), *peers)) {
     const auto marked = store_->MarkDead(peer.incarnation.id, peer.beat);
     if (!marked || !*marked) continue;
     marked_dead_.Add();

@@ -13,11 +13,11 @@
 #include "framework/exec/signal.h"
 #include "framework/exec/thread.h"
 #include "framework/metrics/registry.h"
+#include "framework/mill/lease.h"
+#include "framework/mill/live_engine.h"
 #include "framework/store/incarnation_store.h"
 #include "framework/worker/flight_recorder.h"
-#include "framework/worker/live_engine.h"
 #include "framework/worker/peer_watch.h"
-#include "framework/worker/standing.h"
 
 namespace millrace::engine {
 
@@ -25,10 +25,10 @@ class Heartbeat {
  public:
   // Told on the heartbeat's thread, in this order for each life.
   struct Events {
-    std::function<void(std::shared_ptr<Standing>)> born;  // registered: work may be claimed under it
-    std::function<void(std::shared_ptr<Standing>)> beat;  // a renewal succeeded
-    std::function<void(std::shared_ptr<Standing>)> died;  // found its life ended by others
-    std::function<void()> buried;                         // another was marked dead, by whomever
+    std::function<void(std::shared_ptr<Lease>)> born;  // registered: work may be claimed under it
+    std::function<void(std::shared_ptr<Lease>)> beat;  // a renewal succeeded
+    std::function<void(std::shared_ptr<Lease>)> died;  // found its life ended by others
+    std::function<void()> buried;                      // another was marked dead, by whomever
   };
 
   // `self` says who registers; its id is drawn anew for each life, its lease is the one then in force.
@@ -74,7 +74,7 @@ class Heartbeat {
   // The heartbeat thread's own.
   PeerWatch watch_;
   Random random_;
-  std::shared_ptr<Standing> standing_;
+  std::shared_ptr<Lease> lease_;
 
   Signal wake_;
   std::atomic<bool> stopping_{false};

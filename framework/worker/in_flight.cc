@@ -6,7 +6,7 @@
 namespace millrace::engine {
 namespace {
 
-std::size_t BytesOf(const Flight& flight) { return MemoryBudget::Of(TextBytes(flight.task)); }
+std::size_t BytesOf(const Attempt& attempt) { return MemoryBudget::Of(TextBytes(attempt.task)); }
 
 }  // namespace
 
@@ -34,18 +34,18 @@ std::vector<std::string> InFlight::Tables() const {
   return tables;
 }
 
-void InFlight::Claimed(const FlightPtr& flight) {
-  const std::size_t bytes = BytesOf(*flight);
+void InFlight::Claimed(const AttemptPtr& attempt) {
+  const std::size_t bytes = BytesOf(*attempt);
   memory_.Add(bytes);
   MutexLock lock(mutex_);
   bytes_ += bytes;
-  FlightPtr& place = tables_[flight->task.key.table][flight->task.key.id];
+  AttemptPtr& place = tables_[attempt->task.key.table][attempt->task.key.id];
   if (place) Uncount(*place);
-  place = flight;
+  place = attempt;
 }
 
-void InFlight::Uncount(const Flight& flight) {
-  const std::size_t bytes = BytesOf(flight);
+void InFlight::Uncount(const Attempt& attempt) {
+  const std::size_t bytes = BytesOf(attempt);
   bytes_ -= bytes;
   memory_.Remove(bytes);
 }
@@ -70,7 +70,7 @@ void InFlight::LeaveMissed(const ClaimRequest& request, std::span<const Task> cl
 }
 
 void InFlight::Clear() {
-  std::map<std::string, Ids> gone;  // flights keep their shard alive: let them go outside the lock
+  std::map<std::string, Ids> gone;  // attempts keep their shard alive: let them go outside the lock
   MutexLock lock(mutex_);
   gone.swap(tables_);
   memory_.Remove(bytes_);
@@ -97,15 +97,15 @@ std::size_t InFlight::Size() const {
   return size;
 }
 
-std::vector<FlightPtr> InFlight::Flights() const {
+std::vector<AttemptPtr> InFlight::Attempts() const {
   MutexLock lock(mutex_);
-  std::vector<FlightPtr> flights;
+  std::vector<AttemptPtr> attempts;
   for (const auto& [table, ids] : tables_) {
-    for (const auto& [id, flight] : ids) {
-      if (flight) flights.push_back(flight);
+    for (const auto& [id, attempt] : ids) {
+      if (attempt) attempts.push_back(attempt);
     }
   }
-  return flights;
+  return attempts;
 }
 
 }  // namespace millrace::engine

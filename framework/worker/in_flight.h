@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "framework/base/mutex.h"
+#include "framework/mill/attempt.h"
 #include "framework/store/task_store.h"
-#include "framework/worker/flight.h"
 #include "framework/worker/memory_budget.h"
 
 namespace millrace::engine {
@@ -28,8 +28,8 @@ class InFlight {
   bool Contains(const std::string& table, std::uint64_t id) const;
   // Enters those ids that were not in; returns them.
   std::vector<std::uint64_t> Enter(const std::string& table, std::span<const std::uint64_t> ids);
-  // The claim succeeded: the id stands for this flight from now on.
-  void Claimed(const FlightPtr& flight);
+  // The claim succeeded: the id stands for this attempt from now on.
+  void Claimed(const AttemptPtr& attempt);
   void Leave(const std::string& table, std::span<const std::uint64_t> ids);
   // A claim's reply is known: what was asked for and not claimed leaves.
   void LeaveMissed(const ClaimRequest& request, std::span<const Task> claimed);
@@ -47,16 +47,16 @@ class InFlight {
   // Nothing of the shard is this worker's any more.
   void Clear();
   // Those whose claim has succeeded, started or not.
-  std::vector<FlightPtr> Flights() const;
+  std::vector<AttemptPtr> Attempts() const;
 
  private:
-  using Ids = std::unordered_map<std::uint64_t, FlightPtr>;  // null: a claim is under way
+  using Ids = std::unordered_map<std::uint64_t, AttemptPtr>;  // null: a claim is under way
   void Erase(Ids& ids, std::uint64_t id) MILLRACE_REQUIRES(mutex_);
-  void Uncount(const Flight& flight) MILLRACE_REQUIRES(mutex_);
+  void Uncount(const Attempt& attempt) MILLRACE_REQUIRES(mutex_);
 
   MemoryBudget& memory_;
   mutable Mutex mutex_;
-  std::size_t bytes_ MILLRACE_GUARDED_BY(mutex_) = 0;  // of the flights
+  std::size_t bytes_ MILLRACE_GUARDED_BY(mutex_) = 0;  // of the attempts
   bool held_back_ MILLRACE_GUARDED_BY(mutex_) = false;
   std::map<std::string, Ids> tables_ MILLRACE_GUARDED_BY(mutex_);
 };

@@ -4,7 +4,7 @@
 
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
-#include "framework/worker/engine_outcome.h"
+#include "framework/mill/engine_outcome.h"
 
 namespace millrace::engine {
 namespace {
@@ -76,14 +76,14 @@ void Lane::TellThreads() {
   }
 }
 
-std::size_t Lane::Room(const FlightHost& host) const {
+std::size_t Lane::Room(const AttemptHost& host) const {
   MutexLock lock(mutex_);
   return closed_ ? 0 : queue_.Room(host, pace_.Capacity());
 }
 
-void Lane::Push(std::vector<FlightPtr> flights) {
+void Lane::Push(std::vector<AttemptPtr> attempts) {
   MutexLock lock(mutex_);
-  for (FlightPtr& flight : flights) queue_.Push(std::move(flight));
+  for (AttemptPtr& attempt : attempts) queue_.Push(std::move(attempt));
   filled_.NotifyAll();
 }
 
@@ -105,8 +105,8 @@ std::size_t Lane::Lost() const {
 // Several short tasks at once, so that the queue's lock is not the bottleneck; a batch for a batch handler.
 LaneSetupPtr Lane::Take(Station& station) {
   LaneSetupPtr setup;
-  std::vector<FlightPtr> flights;
-  std::shared_ptr<FlightHost> host;
+  std::vector<AttemptPtr> attempts;
+  std::shared_ptr<AttemptHost> host;
   bool room_again = false;
   {
     MutexLock lock(mutex_);
@@ -121,13 +121,13 @@ LaneSetupPtr Lane::Take(Station& station) {
     if (most == 1 && pace_.AreShort()) {
       most = std::clamp<std::size_t>(queue_.Waiting(*host) / (2 * setup_->threads), 1, kShortChunk);
     }
-    flights = queue_.Take(host, most);
-    station.taken = {host, flights.size()};
-    running_ += flights.size();
+    attempts = queue_.Take(host, most);
+    station.taken = {host, attempts.size()};
+    running_ += attempts.size();
     room_again = queue_.RoomAgain(*host, pace_.Capacity());
   }
   if (room_again) host->RoomAgain();
-  station.Keep(std::move(flights));
+  station.Keep(std::move(attempts));
   return setup;
 }
 
@@ -174,26 +174,26 @@ void Lane::RunTaken(Station& station, const LaneSetupPtr& setup) {
       RunPart(station, setup, std::move(*part));
       continue;
     }
-    FlightPtr flight = station.Next();
-    const bool alone = flight != nullptr && flight->alone.load(std::memory_order_relaxed);
-    if (flight != nullptr && (call.flights.empty() || !alone)) {
-      if (ReadyToStart(flight, *setup)) call.flights.push_back(std::move(flight));
+    AttemptPtr attempt = station.Next();
+    const bool alone = attempt != nullptr && attempt->alone.load(std::memory_order_relaxed);
+    if (attempt != nullptr && (call.attempts.empty() || !alone)) {
+      if (ReadyToStart(attempt, *setup)) call.attempts.push_back(std::move(attempt));
       if (batches && !alone) continue;
-    } else if (flight != nullptr) {
-      station.KeepFirst(std::move(flight));
-    } else if (call.flights.empty()) {
+    } else if (attempt != nullptr) {
+      station.KeepFirst(std::move(attempt));
+    } else if (call.attempts.empty()) {
       return;
     }
-    if (!call.flights.empty()) RunCall(station, setup, call);
-    call.flights.clear();
+    if (!call.attempts.empty()) RunCall(station, setup, call);
+    call.attempts.clear();
   }
 }
 
 // Part of a call that failed as a whole; some of its tasks may not be wanted any more.
 void Lane::RunPart(Station& station, const LaneSetupPtr& setup, CallPart part) {
-  std::erase_if(part.flights, [&](const FlightPtr& flight) { return !ReadyToStart(flight, *setup); });
-  if (part.flights.size() == 1) part.deadline.reset();
-  if (!part.flights.empty()) RunCall(station, setup, part);
+  std::erase_if(part.attempts, [&](const AttemptPtr& attempt) { return !ReadyToStart(attempt, *setup); });
+  if (part.attempts.size() == 1) part.deadline.reset();
+  if (!part.attempts.empty()) RunCall(station, setup, part);
 }
 
 void Lane::RunCall(Station& station, const LaneSetupPtr& setup, const CallPart& part) {
@@ -201,21 +201,21 @@ void Lane::RunCall(Station& station, const LaneSetupPtr& setup, const CallPart& 
   station.Call(setup, part);
   const Micros took = parts_.clock.Now() - began;
   MutexLock lock(mutex_);
-  pace_.Ran(part.flights.size(), took);
+  pace_.Ran(part.attempts.size(), took);
 }
 
 // The check before each start. What may not start is parked, or its attempt ended at once.
-bool Lane::ReadyToStart(const FlightPtr& flight, const LaneSetup& setup) {
-  if (!flight->standing->MayStart(parts_.clock.Now())) {
-    flight->host->Park(flight);
+bool Lane::ReadyToStart(const AttemptPtr& attempt, const LaneSetup& setup) {
+  if (!attempt->lease->MayStart(parts_.clock.Now())) {
+    attempt->host->Park(attempt);
     return false;
   }
   const RetryPolicy& retry = setup.config.retry;
-  const Task& task = flight->task;
+  const Task& task = attempt->task;
   Outcome outcome;
-  if (flight->host->StopAsked() || flight->host->FateOf(*flight) == Fate::Withdrawn) {
+  if (attempt->host->StopAsked() || attempt->host->StartDecisionOf(*attempt) == StartDecision::Withdrawn) {
     outcome = GivenBack();
-  } else if (flight->cancel.load(std::memory_order_relaxed) || task.cancel) {
+  } else if (attempt->cancel.load(std::memory_order_relaxed) || task.cancel) {
     outcome.kind = OutcomeKind::Cancel;
     outcome.text = "cancelled before it started";
   } else if (task.crashes >= kQuarantine) {
@@ -229,7 +229,7 @@ bool Lane::ReadyToStart(const FlightPtr& flight, const LaneSetup& setup) {
   } else {
     return true;
   }
-  flight->host->Land({flight, Settle(retry, task, outcome, 0)});
+  attempt->host->Ended({attempt, Settle(retry, task, outcome, 0)});
   return false;
 }
 
@@ -260,31 +260,31 @@ void Lane::Watch(BootTime now) {
 // overruns by itself is charged.
 void Lane::EndOverdue(Station::Abandoned overdue) {
   const std::string limit = FormatDuration(overdue.setup->config.timeout);
-  const Flight& first = *overdue.running.front();
+  const Attempt& first = *overdue.running.front();
   LogError("handler ignores its time limit; its thread is given up",
            {{"task", ToString(TaskName{first.shard, first.task.key})},
             {"tasks", overdue.running.size()},
             {"handler", type_},
             {"limit", limit}});
   if (overdue.running.size() == 1) {
-    const FlightPtr& flight = overdue.running.front();
+    const AttemptPtr& attempt = overdue.running.front();
     const Outcome outcome =
         FailedOnce("ran over its time limit of " + limit + " and ignored the request to stop", "timeout");
-    flight->host->Land({flight, Settle(overdue.setup->config.retry, flight->task, outcome, 0.5)});
+    attempt->host->Ended({attempt, Settle(overdue.setup->config.retry, attempt->task, outcome, 0.5)});
     overdue.running.clear();
   }
   MutexLock lock(mutex_);
-  for (auto* flights : {&overdue.waiting, &overdue.running}) {
-    for (auto flight = flights->rbegin(); flight != flights->rend(); ++flight) {
-      if (flights == &overdue.running) (*flight)->alone.store(true, std::memory_order_relaxed);
-      queue_.PutBack(std::move(*flight));
+  for (auto* attempts : {&overdue.waiting, &overdue.running}) {
+    for (auto attempt = attempts->rbegin(); attempt != attempts->rend(); ++attempt) {
+      if (attempts == &overdue.running) (*attempt)->alone.store(true, std::memory_order_relaxed);
+      queue_.PutBack(std::move(*attempt));
     }
   }
   filled_.NotifyAll();
 }
 
 std::size_t Lane::AbandonRunning(const std::string& why) {
-  std::vector<FlightPtr> abandoned;
+  std::vector<AttemptPtr> abandoned;
   std::size_t threads = 0;
   {
     MutexLock lock(mutex_);
@@ -293,30 +293,31 @@ std::size_t Lane::AbandonRunning(const std::string& why) {
       if (!given_up.setup) continue;
       ++threads;
       Release(station);
-      for (auto* flights : {&given_up.running, &given_up.waiting}) {
-        abandoned.insert(abandoned.end(), flights->begin(), flights->end());
+      for (auto* attempts : {&given_up.running, &given_up.waiting}) {
+        abandoned.insert(abandoned.end(), attempts->begin(), attempts->end());
       }
     }
     lost_ += threads;
     active_ -= threads;
   }
-  for (const FlightPtr& flight : abandoned) {
-    flight->host->Land({flight, Settle({}, flight->task, GivenBack(why), 0)});
+  for (const AttemptPtr& attempt : abandoned) {
+    attempt->host->Ended({attempt, Settle({}, attempt->task, GivenBack(why), 0)});
   }
   return threads;
 }
 
-std::vector<FlightPtr> Lane::TakeUnwanted(Micros patience) {
+std::vector<AttemptPtr> Lane::TakeUnwanted(Micros patience) {
   MutexLock lock(mutex_);
-  return queue_.TakeIf([&](const Flight& flight, std::size_t ahead) MILLRACE_REQUIRES(mutex_) {
-    const Fate fate = flight.host->FateOf(flight);
-    return fate == Fate::Moved ? pace_.WaitFor(ahead) > patience : fate != Fate::Start;
+  return queue_.TakeIf([&](const Attempt& attempt, std::size_t ahead) MILLRACE_REQUIRES(mutex_) {
+    const StartDecision decision = attempt.host->StartDecisionOf(attempt);
+    return decision == StartDecision::Moved ? pace_.WaitFor(ahead) > patience
+                                            : decision != StartDecision::Start;
   });
 }
 
-std::vector<FlightPtr> Lane::TakeQueued() {
+std::vector<AttemptPtr> Lane::TakeQueued() {
   MutexLock lock(mutex_);
-  return queue_.TakeIf([](const Flight&, std::size_t) { return true; });
+  return queue_.TakeIf([](const Attempt&, std::size_t) { return true; });
 }
 
 void Lane::Close() {

@@ -42,20 +42,21 @@ class Lane {
 
   // How many more tasks of this shard may be claimed for it. Zero until half of the shard's part of the queue
   // is free, so that claims stay large.
-  std::size_t Room(const FlightHost& host) const;
+  std::size_t Room(const AttemptHost& host) const;
   // Takes claimed tasks; never refuses, since its callers ask for room first.
-  void Push(std::vector<FlightPtr> flights);
+  void Push(std::vector<AttemptPtr> attempts);
   std::size_t Queued() const;
   std::size_t Running() const;
 
   // The watchdog's round: gives up calls that are past their limit and its grace, and sees to it that there
   // are as many threads as there should be.
   void Watch(BootTime now);
-  // Takes what is queued and not to be started (see Fate); but a task whose slice has moved stays where it
-  // starts within `patience`, since nobody else could start it sooner. The caller ends those attempts.
-  std::vector<FlightPtr> TakeUnwanted(Micros patience);
+  // Takes what is queued and not to be started (see StartDecision); but a task whose slice has moved stays
+  // where it starts within `patience`, since nobody else could start it sooner. The caller ends those
+  // attempts.
+  std::vector<AttemptPtr> TakeUnwanted(Micros patience);
   // Takes all that is queued and not started. The caller ends those attempts.
-  std::vector<FlightPtr> TakeQueued();
+  std::vector<AttemptPtr> TakeQueued();
   // Gives back every attempt that still runs, whatever its handler does: its threads count as lost.
   std::size_t AbandonRunning(const std::string& why);
   std::size_t Lost() const;
@@ -74,7 +75,7 @@ class Lane {
   void RunTaken(Station& station, const LaneSetupPtr& setup);
   void RunPart(Station& station, const LaneSetupPtr& setup, CallPart part);
   void RunCall(Station& station, const LaneSetupPtr& setup, const CallPart& part);
-  bool ReadyToStart(const FlightPtr& flight, const LaneSetup& setup);
+  bool ReadyToStart(const AttemptPtr& attempt, const LaneSetup& setup);
   void EndOverdue(Station::Abandoned overdue);
 
   const LaneParts parts_;

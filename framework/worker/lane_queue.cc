@@ -11,15 +11,15 @@ LaneQueue::Share& LaneQueue::ShareOf(const HostPtr& host) {
   return share;
 }
 
-void LaneQueue::Push(FlightPtr flight) {
-  Share& share = ShareOf(flight->host);
-  share.waiting.push_back(std::move(flight));
+void LaneQueue::Push(AttemptPtr attempt) {
+  Share& share = ShareOf(attempt->host);
+  share.waiting.push_back(std::move(attempt));
   share.told_to_wait = true;
 }
 
-void LaneQueue::PutBack(FlightPtr flight) {
-  Share& share = ShareOf(flight->host);
-  share.waiting.push_front(std::move(flight));
+void LaneQueue::PutBack(AttemptPtr attempt) {
+  Share& share = ShareOf(attempt->host);
+  share.waiting.push_front(std::move(attempt));
   share.told_to_wait = true;
 }
 
@@ -29,23 +29,23 @@ std::size_t LaneQueue::Size() const {
   return size;
 }
 
-std::size_t LaneQueue::Waiting(const FlightHost& host) const {
+std::size_t LaneQueue::Waiting(const AttemptHost& host) const {
   const auto share = shares_.find(&host);
   return share == shares_.end() ? 0 : share->second.waiting.size();
 }
 
-std::size_t LaneQueue::PartOf(const FlightHost& host, std::size_t capacity) const {
+std::size_t LaneQueue::PartOf(const AttemptHost& host, std::size_t capacity) const {
   const std::size_t others = shares_.size() - shares_.count(&host);
   return std::max<std::size_t>(capacity / (others + 1), 1);
 }
 
-std::size_t LaneQueue::Room(const FlightHost& host, std::size_t capacity) const {
+std::size_t LaneQueue::Room(const AttemptHost& host, std::size_t capacity) const {
   const std::size_t part = PartOf(host, capacity);
   const std::size_t waiting = Waiting(host);
   return waiting > part / 2 ? 0 : part - waiting;
 }
 
-bool LaneQueue::RoomAgain(const FlightHost& host, std::size_t capacity) {
+bool LaneQueue::RoomAgain(const AttemptHost& host, std::size_t capacity) {
   const auto share = shares_.find(&host);
   if (share == shares_.end() || !share->second.told_to_wait || Room(host, capacity) == 0) return false;
   share->second.told_to_wait = false;
@@ -72,40 +72,40 @@ LaneQueue::HostPtr LaneQueue::Next(std::size_t threads) {
   return nullptr;
 }
 
-std::vector<FlightPtr> LaneQueue::Take(const HostPtr& host, std::size_t most) {
+std::vector<AttemptPtr> LaneQueue::Take(const HostPtr& host, std::size_t most) {
   Share& share = ShareOf(host);
   ++share.threads;
   const std::size_t count = std::min(most, share.waiting.size());
   const auto end = share.waiting.begin() + static_cast<std::ptrdiff_t>(count);
-  std::vector<FlightPtr> taken(std::make_move_iterator(share.waiting.begin()), std::make_move_iterator(end));
+  std::vector<AttemptPtr> taken(std::make_move_iterator(share.waiting.begin()), std::make_move_iterator(end));
   share.waiting.erase(share.waiting.begin(), end);
   return taken;
 }
 
-void LaneQueue::Leave(const FlightHost& host) {
+void LaneQueue::Leave(const AttemptHost& host) {
   const auto share = shares_.find(&host);
   if (share == shares_.end()) return;
   --share->second.threads;
   Forget(host);
 }
 
-void LaneQueue::Forget(const FlightHost& host) {
+void LaneQueue::Forget(const AttemptHost& host) {
   const auto share = shares_.find(&host);
   if (share->second.threads == 0 && share->second.waiting.empty()) shares_.erase(share);
 }
 
-std::vector<FlightPtr> LaneQueue::TakeIf(
-    const std::function<bool(const Flight&, std::size_t ahead)>& unwanted) {
-  std::vector<FlightPtr> taken;
+std::vector<AttemptPtr> LaneQueue::TakeIf(
+    const std::function<bool(const Attempt&, std::size_t ahead)>& unwanted) {
+  std::vector<AttemptPtr> taken;
   std::size_t ahead = 0;
   for (auto place = shares_.begin(); place != shares_.end();) {
     Share& share = place->second;
-    std::deque<FlightPtr> kept;
-    for (FlightPtr& flight : share.waiting) {
-      if (unwanted(*flight, ahead)) {
-        taken.push_back(std::move(flight));
+    std::deque<AttemptPtr> kept;
+    for (AttemptPtr& attempt : share.waiting) {
+      if (unwanted(*attempt, ahead)) {
+        taken.push_back(std::move(attempt));
       } else {
-        kept.push_back(std::move(flight));
+        kept.push_back(std::move(attempt));
         ++ahead;
       }
     }

@@ -12,52 +12,52 @@
 #include <memory>
 #include <vector>
 
-#include "framework/worker/flight.h"
+#include "framework/mill/attempt.h"
 
 namespace millrace::engine {
 
 // Not thread-safe.
 class LaneQueue {
  public:
-  using HostPtr = std::shared_ptr<FlightHost>;
+  using HostPtr = std::shared_ptr<AttemptHost>;
 
-  void Push(FlightPtr flight);
+  void Push(AttemptPtr attempt);
   // To the head of its shard's queue: it was taken and not started.
-  void PutBack(FlightPtr flight);
+  void PutBack(AttemptPtr attempt);
   std::size_t Size() const;
 
   // How many more of the shard's tasks may be claimed: its part of `capacity`, less what it has here. Zero
   // until half its part is free, so that claims stay large.
-  std::size_t Room(const FlightHost& host, std::size_t capacity) const;
+  std::size_t Room(const AttemptHost& host, std::size_t capacity) const;
 
   // The shard whose turn it is, for one of `threads` threads; null: nothing may be taken. A thread that then
   // takes works for that shard until Leave.
   HostPtr Next(std::size_t threads);
-  std::size_t Waiting(const FlightHost& host) const;
-  std::vector<FlightPtr> Take(const HostPtr& host, std::size_t most);
-  void Leave(const FlightHost& host);
+  std::size_t Waiting(const AttemptHost& host) const;
+  std::vector<AttemptPtr> Take(const HostPtr& host, std::size_t most);
+  void Leave(const AttemptHost& host);
   // True once after the shard's queue has sunk so far that Room is no longer zero.
-  bool RoomAgain(const FlightHost& host, std::size_t capacity);
+  bool RoomAgain(const AttemptHost& host, std::size_t capacity);
 
   // Takes out the tasks for which `unwanted` is true; it is told how many stand before them, of all shards.
-  std::vector<FlightPtr> TakeIf(const std::function<bool(const Flight&, std::size_t ahead)>& unwanted);
+  std::vector<AttemptPtr> TakeIf(const std::function<bool(const Attempt&, std::size_t ahead)>& unwanted);
 
  private:
   struct Share {
     HostPtr host;
-    std::deque<FlightPtr> waiting;
+    std::deque<AttemptPtr> waiting;
     std::size_t threads = 0;    // that work for it now
     bool told_to_wait = false;  // since its last Push nobody said that there is room
   };
-  using Shares = std::map<const FlightHost*, Share>;
+  using Shares = std::map<const AttemptHost*, Share>;
 
   Share& ShareOf(const HostPtr& host);
-  std::size_t PartOf(const FlightHost& host, std::size_t capacity) const;
+  std::size_t PartOf(const AttemptHost& host, std::size_t capacity) const;
   bool MayTake(const Share& share, std::size_t threads) const;
-  void Forget(const FlightHost& host);
+  void Forget(const AttemptHost& host);
 
   Shares shares_;  // of those that wait or run
-  const FlightHost* last_ = nullptr;
+  const AttemptHost* last_ = nullptr;
 };
 
 }  // namespace millrace::engine

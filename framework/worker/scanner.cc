@@ -96,7 +96,7 @@ Micros Scanner::Round() {
   failed_ = false;
   idle_.store(false);
   Note(claimer_.Resolve());
-  const std::shared_ptr<Standing> life = parts_.host.Life();
+  const std::shared_ptr<Lease> life = parts_.host.Life();
   if (!claiming_.load() || !life || !life->MayStart(parts_.clock.Now())) {
     suspects_.Forget();
     look_ = {};
@@ -184,7 +184,7 @@ std::vector<Scanner::LaneWork> Scanner::WorkOf(const DueMap& map, ScanView& view
   return lanes;
 }
 
-void Scanner::WorkOff(const EngineConfig& engine, const std::shared_ptr<Standing>& life) {
+void Scanner::WorkOff(const EngineConfig& engine, const std::shared_ptr<Lease>& life) {
   for (bool more = true; more;) {
     more = false;
     for (LaneWork& work : look_.work) {
@@ -199,7 +199,7 @@ bool Scanner::MayClaim(const DueGroup& group) const {
   return parts_.remit.Owns(group) && !parts_.remit.Paused(group);
 }
 
-bool Scanner::Fill(LaneWork& work, std::size_t most, const std::shared_ptr<Standing>& life) {
+bool Scanner::Fill(LaneWork& work, std::size_t most, const std::shared_ptr<Lease>& life) {
   if (parts_.gate.Wanted()) return false;
   Candidates found;
   found.wanted = std::min(work.lane->Room(parts_.host.LaneHost()), most);

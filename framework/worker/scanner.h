@@ -23,9 +23,9 @@ namespace millrace::engine {
 class ScannerHost : public ClaimHost {
  public:
   // The present life; null while the worker is not registered.
-  virtual std::shared_ptr<Standing> Life() const = 0;
+  virtual std::shared_ptr<Lease> Life() const = 0;
   // As whom the lanes know this shard.
-  virtual const FlightHost& LaneHost() const = 0;
+  virtual const AttemptHost& LaneHost() const = 0;
   // The shard says that something else is paused than before.
   virtual void PausesChanged() = 0;
 };
@@ -107,9 +107,9 @@ class Scanner {
   Result<DueMap> ReadMap(const std::vector<TableSlices>& slices);
   std::vector<LaneWork> WorkOf(const DueMap& map, ScanView& view);
   // Claims what the look shows, as far as the lanes have room.
-  void WorkOff(const EngineConfig& engine, const std::shared_ptr<Standing>& life);
+  void WorkOff(const EngineConfig& engine, const std::shared_ptr<Lease>& life);
   // Scans and claims for one lane as far as its room goes; false: nothing more can be claimed now.
-  bool Fill(LaneWork& work, std::size_t most, const std::shared_ptr<Standing>& life);
+  bool Fill(LaneWork& work, std::size_t most, const std::shared_ptr<Lease>& life);
   // Finds rows for a lane, in one turn; false on an error.
   bool Gather(LaneWork& work, Candidates& found);
   // Up to so many more, of this group; false on an error.

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "framework/base/log.h"
-#include "framework/worker/engine_outcome.h"
+#include "framework/mill/engine_outcome.h"
 
 namespace millrace::engine {
 
@@ -16,8 +16,11 @@ ShardMill::ShardMill(const MillParts& parts, std::string shard, std::shared_ptr<
                     ? nullptr
                     : std::make_unique<CoverageWatch>(parts_.clock, shard_, store_->OpenSchema())),
       in_flight_(parts_.memory),
-      settler_(store_->OpenTasks(), parts_.engine,
-               [this](const Landing& landing, SettleVerdict verdict) { Known(landing, verdict); }),
+      settle_port_(store_->OpenTasks()),
+      settler_(parts_.clock, settle_port_, parts_.engine,
+               [this](const Attempt& attempt, const Settlement& settlement, SettleVerdict verdict) {
+                 Known(attempt, settlement, verdict);
+               }),
       scanner_({parts_.clock, shard_, *this, remit_, parts_.lanes, in_flight_, parts_.gate, parts_.engine,
                 parts_.watch_idle},
                store_->OpenTasks(), store_->OpenDesk()),
@@ -31,7 +34,7 @@ ShardMill::~ShardMill() { End(); }
 
 engine::Status ShardMill::Start() {
   Follow();
-  engine::Status started = settler_.Start();
+  engine::Status started = settle_thread_.Start("settle", [this] { (void)settler_.Run(); });
   if (started) started = heartbeat_.Start();
   if (started) started = scanner_.Start();
   if (started) started = tender_.Start();
@@ -53,7 +56,7 @@ void ShardMill::Retire() {
 void ShardMill::RequestEnd() {
   scanner_.RequestStop();
   tender_.RequestStop();
-  settler_.RequestStop();
+  settler_.Stop();
   heartbeat_.RequestStop(true);
 }
 
@@ -61,7 +64,7 @@ void ShardMill::End() {
   RequestEnd();
   scanner_.Stop();
   tender_.Stop();
-  settler_.Stop();
+  settle_thread_.Join();
   heartbeat_.Stop(true);
   TakeParked();
   in_flight_.Clear();
@@ -69,12 +72,12 @@ void ShardMill::End() {
 }
 
 Heartbeat::Events ShardMill::Events() {
-  return {[this](std::shared_ptr<Standing> life) {
+  return {[this](std::shared_ptr<Lease> life) {
             SetLife(std::move(life));
             scanner_.Wake();
           },
-          [this](std::shared_ptr<Standing>) { Unpark(); },
-          [this](std::shared_ptr<Standing>) {
+          [this](std::shared_ptr<Lease>) { Unpark(); },
+          [this](std::shared_ptr<Lease>) {
             SetLife(nullptr);
             changed_.store(true);  // what is queued was claimed by the dead life
             Unpark();
@@ -82,25 +85,26 @@ Heartbeat::Events ShardMill::Events() {
           [this] { tender_.Wake(); }};
 }
 
-void ShardMill::SetLife(std::shared_ptr<Standing> life) {
+void ShardMill::SetLife(std::shared_ptr<Lease> life) {
   MutexLock lock(mutex_);
   life_ = std::move(life);
 }
 
-std::shared_ptr<Standing> ShardMill::Life() const {
+std::shared_ptr<Lease> ShardMill::Life() const {
   MutexLock lock(mutex_);
   return life_;
 }
 
-Fate ShardMill::FateOf(const Flight& flight) const {
-  if (!flight.standing->Alive()) return Fate::Lost;
-  const Task& task = flight.task;
-  if (retired_.load() || remit_.Paused(task.key.table, task.slice, task.handler)) return Fate::Withdrawn;
-  return remit_.Owns(task.key.table, task.slice, task.handler) ? Fate::Start : Fate::Moved;
+StartDecision ShardMill::StartDecisionOf(const Attempt& attempt) const {
+  if (!attempt.lease->Alive()) return StartDecision::Lost;
+  const Task& task = attempt.task;
+  if (retired_.load() || remit_.Paused(task.key.table, task.slice, task.handler))
+    return StartDecision::Withdrawn;
+  return remit_.Owns(task.key.table, task.slice, task.handler) ? StartDecision::Start : StartDecision::Moved;
 }
 
 ShardStatus ShardMill::Status() const {
-  const std::shared_ptr<Standing> life = Life();
+  const std::shared_ptr<Lease> life = Life();
   const ScanView view = scanner_.View();
   const std::string trouble = heartbeat_.Trouble();
   ShardStatus status;
@@ -123,44 +127,43 @@ std::unique_ptr<TaskTransaction> ShardMill::OpenTransaction(Micros limit) {
   return store_->OpenTransaction(limit);
 }
 
-void ShardMill::SaveProgress(const Flight& flight, std::string progress) {
-  tender_.SaveProgress({flight.task.key, flight.task.attempt, std::move(progress)});
+void ShardMill::SaveProgress(const Attempt& attempt, std::string progress) {
+  tender_.SaveProgress({attempt.task.key, attempt.task.attempt, std::move(progress)});
 }
 
-FlightPtr ShardMill::Claimed(Task task, const std::shared_ptr<Standing>& life, bool solo) {
+AttemptPtr ShardMill::Claimed(Task task, const std::shared_ptr<Lease>& life, bool solo) {
   claims_.Add();
   parts_.counters.claimed.Add();
-  auto flight = std::make_shared<Flight>(shared_from_this(), shard_, std::move(task), life, solo);
-  in_flight_.Claimed(flight);
-  return flight;
+  auto attempt = std::make_shared<Attempt>(shared_from_this(), shard_, std::move(task), life, solo);
+  in_flight_.Claimed(attempt);
+  return attempt;
 }
 
-void ShardMill::Dispatch(std::vector<Task> tasks, const std::shared_ptr<Standing>& life, bool solo) {
-  std::map<std::string, std::vector<FlightPtr>> by_type;
+void ShardMill::Dispatch(std::vector<Task> tasks, const std::shared_ptr<Lease>& life, bool solo) {
+  std::map<std::string, std::vector<AttemptPtr>> by_type;
   for (Task& task : tasks) {
-    FlightPtr flight = Claimed(std::move(task), life, solo);
-    by_type[flight->task.handler].push_back(std::move(flight));
+    AttemptPtr attempt = Claimed(std::move(task), life, solo);
+    by_type[attempt->task.handler].push_back(std::move(attempt));
   }
-  for (auto& [type, flights] : by_type) {
+  for (auto& [type, attempts] : by_type) {
     if (Lane* lane = parts_.lanes.For(type)) {
-      lane->Push(std::move(flights));
+      lane->Push(std::move(attempts));
     } else {
-      for (const FlightPtr& flight : flights) engine::GiveBack(flight);
+      for (const AttemptPtr& attempt : attempts) engine::GiveBack(attempt);
     }
   }
 }
 
-void ShardMill::LandAtOnce(const Task& task, const std::shared_ptr<Standing>& life, Outcome outcome,
-                           bool solo) {
-  Land({Claimed(task, life, solo), Settle({}, task, outcome, 0)});
+void ShardMill::EndAtOnce(const Task& task, const std::shared_ptr<Lease>& life, Outcome outcome, bool solo) {
+  Ended({Claimed(task, life, solo), Settle({}, task, outcome, 0)});
 }
 
-void ShardMill::Adopted(std::vector<Task> tasks, const std::shared_ptr<Standing>& life) {
+void ShardMill::Adopted(std::vector<Task> tasks, const std::shared_ptr<Lease>& life) {
   parts_.counters.adopted.Add(tasks.size());
   for (Task& task : tasks) {
     // Back to waiting by the settler: the scan claims it in its turn, with all the checks of a claim.
     parts_.gate.EnterClaimed();
-    LandAtOnce(task, life, GivenBack(), false);
+    EndAtOnce(task, life, GivenBack(), false);
   }
 }
 
@@ -169,53 +172,53 @@ void ShardMill::Rescued(std::size_t count) {
   scanner_.Wake();
 }
 
-std::vector<FlightPtr> ShardMill::TakeParked() {
+std::vector<AttemptPtr> ShardMill::TakeParked() {
   MutexLock lock(mutex_);
   return std::exchange(parked_, {});
 }
 
 void ShardMill::GiveBackParked() {
-  for (const FlightPtr& flight : TakeParked()) {
+  for (const AttemptPtr& attempt : TakeParked()) {
     parts_.gate.EnterClaimed();
-    engine::GiveBack(flight);
+    engine::GiveBack(attempt);
   }
 }
 
 // A parked task does not run: nobody who wants to be alone waits for it.
-void ShardMill::Park(FlightPtr flight) {
-  if (stop_asked_.load() || flight->solo || !flight->standing->Alive()) {
-    engine::GiveBack(flight);
+void ShardMill::Park(AttemptPtr attempt) {
+  if (stop_asked_.load() || attempt->solo || !attempt->lease->Alive()) {
+    engine::GiveBack(attempt);
     return;
   }
-  LeaveGate(*flight);
+  LeaveGate(*attempt);
   MutexLock lock(mutex_);
-  parked_.push_back(std::move(flight));
+  parked_.push_back(std::move(attempt));
 }
 
 // After each beat, and after a death: what is parked starts again, or is others' business now.
 void ShardMill::Unpark() {
-  for (FlightPtr& flight : TakeParked()) {
-    const bool may_run = parts_.gate.EnterClaimed() && flight->standing->Alive();
-    Lane* lane = may_run ? parts_.lanes.For(flight->task.handler) : nullptr;
+  for (AttemptPtr& attempt : TakeParked()) {
+    const bool may_run = parts_.gate.EnterClaimed() && attempt->lease->Alive();
+    Lane* lane = may_run ? parts_.lanes.For(attempt->task.handler) : nullptr;
     if (lane != nullptr) {
-      lane->Push({std::move(flight)});
+      lane->Push({std::move(attempt)});
     } else {
-      engine::GiveBack(flight);
+      engine::GiveBack(attempt);
     }
   }
 }
 
-void ShardMill::Drop(const Flight& flight) {
-  LeaveGate(flight);
-  LeaveHand(flight.task.key);
+void ShardMill::Drop(const Attempt& attempt) {
+  LeaveGate(attempt);
+  LeaveHand(attempt.task.key);
 }
 
 void ShardMill::LeaveHand(const TaskKey& key) {
   if (in_flight_.Leave(key)) scanner_.RoomAgain();
 }
 
-void ShardMill::LeaveGate(const Flight& flight) {
-  if (flight.solo) {
+void ShardMill::LeaveGate(const Attempt& attempt) {
+  if (attempt.solo) {
     parts_.gate.LeaveAlone();
     scanner_.RoomAgain();  // for the next of them, or for all the others
   } else {
@@ -223,33 +226,32 @@ void ShardMill::LeaveGate(const Flight& flight) {
   }
 }
 
-void ShardMill::Land(Landing landing) {
-  LeaveGate(*landing.flight);
-  landing.settlement.started = landing.flight->started.load();
-  settler_.Land(std::move(landing));
+void ShardMill::Ended(AttemptResult result) {
+  LeaveGate(*result.attempt);
+  result.settlement.started = result.attempt->started.load();
+  settler_.Ended(std::move(result));
 }
 
-void ShardMill::Settled(const Flight& flight, const Settlement& settlement) {
-  LeaveGate(flight);
-  LeaveHand(flight.task.key);
+void ShardMill::Settled(const Attempt& attempt, const Settlement& settlement) {
+  LeaveGate(attempt);
+  LeaveHand(attempt.task.key);
   settles_.Add();
   parts_.counters.Count(settlement);
 }
 
-void ShardMill::Known(const Landing& landing, SettleVerdict verdict) {
-  LeaveHand(landing.flight->task.key);
+void ShardMill::Known(const Attempt& attempt, const Settlement& settlement, SettleVerdict verdict) {
+  LeaveHand(attempt.task.key);
   if (verdict == SettleVerdict::Refused) {
     parts_.counters.refused.Add();
     // A replica in the database's place may remember an earlier attempt of this life as the one that runs.
-    landing.flight->standing->DoubtWhatRuns();
+    attempt.lease->DoubtWhatRuns();
     tender_.Wake();
     LogWarning("a late settle was refused: the attempt is no longer this worker's",
-               {{"task", ToString(TaskName{shard_, landing.settlement.key})},
-                {"attempt", landing.settlement.attempt}});
+               {{"task", ToString(TaskName{shard_, settlement.key})}, {"attempt", settlement.attempt}});
     return;
   }
   settles_.Add();
-  parts_.counters.Count(landing.settlement);
+  parts_.counters.Count(settlement);
 }
 
 }  // namespace millrace::engine

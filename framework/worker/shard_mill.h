@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "framework/store/store.h"
+#include "framework/worker/blocking_ports.h"
 #include "framework/worker/heartbeat.h"
 #include "framework/worker/mill_counters.h"
 #include "framework/worker/ports.h"
 #include "framework/worker/scanner.h"
-#include "framework/worker/settler.h"
 #include "framework/worker/tender.h"
 #include "framework/worker/worker_status.h"
 
@@ -35,8 +35,8 @@ struct MillParts {
   bool watch_idle = false;
 };
 
-// Thread-safe. Its flights keep it, and with it its store, until the last of them has ended.
-class ShardMill final : public FlightHost,
+// Thread-safe. Its attempts keep it, and with it its store, until the last of them has ended.
+class ShardMill final : public AttemptHost,
                         public ScannerHost,
                         public TenderHost,
                         public std::enable_shared_from_this<ShardMill> {
@@ -67,41 +67,40 @@ class ShardMill final : public FlightHost,
   void RequestEnd();
   void End();
 
-  // FlightHost
+  // AttemptHost
   bool StopAsked() const override { return stop_asked_.load(std::memory_order_relaxed); }
-  Fate FateOf(const Flight& flight) const override;
+  StartDecision StartDecisionOf(const Attempt& attempt) const override;
   bool Over() const override { return over_.load(); }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override;
-  void SaveProgress(const Flight& flight, std::string progress) override;
+  void SaveProgress(const Attempt& attempt, std::string progress) override;
   void RoomAgain() override { scanner_.RoomAgain(); }
-  void Park(FlightPtr flight) override;
-  void Land(Landing landing) override;
-  void Settled(const Flight& flight, const Settlement& settlement) override;
-  void Drop(const Flight& flight) override;
+  void Park(AttemptPtr attempt) override;
+  void Ended(AttemptResult result) override;
+  void Settled(const Attempt& attempt, const Settlement& settlement) override;
+  void Drop(const Attempt& attempt) override;
 
   // ScannerHost, TenderHost
-  std::shared_ptr<Standing> Life() const override;
-  const FlightHost& LaneHost() const override { return *this; }
+  std::shared_ptr<Lease> Life() const override;
+  const AttemptHost& LaneHost() const override { return *this; }
   void PausesChanged() override { changed_.store(true); }
   std::shared_ptr<const std::set<std::string>> LivePeers() const override { return heartbeat_.LivePeers(); }
   std::shared_ptr<const DueMap> LatestMap() const override { return scanner_.LatestMap(); }
   std::vector<Incarnation> Peers() const override { return heartbeat_.Peers(); }
   void Buried(const std::string& incarnation) override { heartbeat_.Buried(incarnation); }
-  void LandAtOnce(const Task& task, const std::shared_ptr<Standing>& life, Outcome outcome,
-                  bool solo) override;
-  void Dispatch(std::vector<Task> tasks, const std::shared_ptr<Standing>& life, bool solo) override;
+  void EndAtOnce(const Task& task, const std::shared_ptr<Lease>& life, Outcome outcome, bool solo) override;
+  void Dispatch(std::vector<Task> tasks, const std::shared_ptr<Lease>& life, bool solo) override;
   void FoundDead() override { heartbeat_.BeatNow(); }
-  void Adopted(std::vector<Task> tasks, const std::shared_ptr<Standing>& life) override;
+  void Adopted(std::vector<Task> tasks, const std::shared_ptr<Lease>& life) override;
   void Rescued(std::size_t count) override;
 
  private:
   Heartbeat::Events Events();
-  void SetLife(std::shared_ptr<Standing> life);
-  FlightPtr Claimed(Task task, const std::shared_ptr<Standing>& life, bool solo);
-  void Known(const Landing& landing, SettleVerdict verdict);
-  void LeaveGate(const Flight& flight);
+  void SetLife(std::shared_ptr<Lease> life);
+  AttemptPtr Claimed(Task task, const std::shared_ptr<Lease>& life, bool solo);
+  void Known(const Attempt& attempt, const Settlement& settlement, SettleVerdict verdict);
+  void LeaveGate(const Attempt& attempt);
   void LeaveHand(const TaskKey& key);
-  std::vector<FlightPtr> TakeParked();
+  std::vector<AttemptPtr> TakeParked();
   void Unpark();
 
   const MillParts parts_;
@@ -117,10 +116,12 @@ class ShardMill final : public FlightHost,
   std::atomic<bool> retired_{false};
   std::atomic<bool> over_{false};
   mutable Mutex mutex_;
-  std::shared_ptr<Standing> life_ MILLRACE_GUARDED_BY(mutex_);
-  std::vector<FlightPtr> parked_ MILLRACE_GUARDED_BY(mutex_);
+  std::shared_ptr<Lease> life_ MILLRACE_GUARDED_BY(mutex_);
+  std::vector<AttemptPtr> parked_ MILLRACE_GUARDED_BY(mutex_);
 
+  BlockingSettle settle_port_;
   Settler settler_;
+  Thread settle_thread_;
   Scanner scanner_;
   Tender tender_;
   Heartbeat heartbeat_;

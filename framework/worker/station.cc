@@ -14,17 +14,17 @@ void Station::Call(const LaneSetupPtr& setup, const CallPart& part) {
     MutexLock lock(mutex_);
     setup_ = setup;
   }
-  KeepParts(runner_.Run(*setup, part, SessionFor(*part.flights.front(), setup->config.timeout)));
+  KeepParts(runner_.Run(*setup, part, SessionFor(*part.attempts.front(), setup->config.timeout)));
 }
 
 void Station::KeepParts(std::vector<CallPart> parts) {
   MutexLock lock(mutex_);
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    if (part->flights.size() > 1) {
+    if (part->attempts.size() > 1) {
       parts_.push_front(std::move(*part));
     } else {
-      part->flights.front()->alone.store(true, std::memory_order_relaxed);
-      waiting_.push_front(std::move(part->flights.front()));
+      part->attempts.front()->alone.store(true, std::memory_order_relaxed);
+      waiting_.push_front(std::move(part->attempts.front()));
     }
   }
 }
@@ -37,11 +37,11 @@ std::optional<CallPart> Station::NextPart() {
   return part;
 }
 
-TaskTransaction& Station::SessionFor(const Flight& flight, Micros limit) {
-  Session& session = sessions_[flight.host.get()];
+TaskTransaction& Station::SessionFor(const Attempt& attempt, Micros limit) {
+  Session& session = sessions_[attempt.host.get()];
   if (!session.transaction || session.limit != limit) {
     session.transaction.reset();
-    session = {flight.host, limit, flight.host->OpenTransaction(limit)};
+    session = {attempt.host, limit, attempt.host->OpenTransaction(limit)};
   }
   return *session.transaction;
 }
@@ -50,57 +50,57 @@ void Station::CloseEndedSessions() {
   std::erase_if(sessions_, [](const auto& entry) { return entry.second.host->Over(); });
 }
 
-void Station::Begin(const std::vector<FlightPtr>& flights, BootTime deadline) {
-  for (const FlightPtr& flight : flights) {
-    flight->started.store(true);
+void Station::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) {
+  for (const AttemptPtr& attempt : attempts) {
+    attempt->started.store(true);
     slots_.push_back(
-        recorder_.Begin({flight->standing->incarnation(), flight->task.key, flight->task.attempt}));
+        recorder_.Begin({attempt->lease->incarnation(), attempt->task.key, attempt->task.attempt}));
   }
   MutexLock lock(mutex_);
-  flights_ = flights;
+  attempts_ = attempts;
   deadline_ = deadline;
 }
 
 bool Station::Finish() {
   {
     MutexLock lock(mutex_);
-    flights_.clear();
+    attempts_.clear();
   }
   for (std::size_t slot : slots_) recorder_.End(slot);
   slots_.clear();
   return !lost_.load();
 }
 
-void Station::Keep(std::vector<FlightPtr> flights) {
+void Station::Keep(std::vector<AttemptPtr> attempts) {
   MutexLock lock(mutex_);
-  waiting_.insert(waiting_.begin(), std::make_move_iterator(flights.begin()),
-                  std::make_move_iterator(flights.end()));
+  waiting_.insert(waiting_.begin(), std::make_move_iterator(attempts.begin()),
+                  std::make_move_iterator(attempts.end()));
 }
 
-void Station::KeepFirst(FlightPtr flight) {
+void Station::KeepFirst(AttemptPtr attempt) {
   MutexLock lock(mutex_);
-  waiting_.push_front(std::move(flight));
+  waiting_.push_front(std::move(attempt));
 }
 
-FlightPtr Station::Next() {
+AttemptPtr Station::Next() {
   MutexLock lock(mutex_);
   if (waiting_.empty()) return nullptr;
-  FlightPtr next = std::move(waiting_.front());
+  AttemptPtr next = std::move(waiting_.front());
   waiting_.pop_front();
   return next;
 }
 
 Station::Abandoned Station::GiveUp(BootTime now, bool whatever) {
   MutexLock lock(mutex_);
-  if (flights_.empty()) return {};
+  if (attempts_.empty()) return {};
   if (!whatever && now < deadline_ + GraceAfter(setup_->config.timeout)) return {};
   lost_.store(true);
-  Abandoned abandoned{setup_, std::move(flights_), {}};
+  Abandoned abandoned{setup_, std::move(attempts_), {}};
   for (CallPart& part : parts_) {
-    std::move(part.flights.begin(), part.flights.end(), std::back_inserter(abandoned.waiting));
+    std::move(part.attempts.begin(), part.attempts.end(), std::back_inserter(abandoned.waiting));
   }
   std::move(waiting_.begin(), waiting_.end(), std::back_inserter(abandoned.waiting));
-  flights_.clear();
+  attempts_.clear();
   parts_.clear();
   waiting_.clear();
   return abandoned;
@@ -108,7 +108,7 @@ Station::Abandoned Station::GiveUp(BootTime now, bool whatever) {
 
 bool Station::HangsAt(BootTime now) const {
   MutexLock lock(mutex_);
-  return !flights_.empty() && flights_.front()->standing->IsLate(now);
+  return !attempts_.empty() && attempts_.front()->lease->IsLate(now);
 }
 
 }  // namespace millrace::engine

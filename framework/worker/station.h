@@ -23,7 +23,7 @@ namespace millrace::engine {
 
 // What a lane's thread has taken from the queue, all of one shard; no host: nothing.
 struct Taken {
-  std::shared_ptr<FlightHost> host;
+  std::shared_ptr<AttemptHost> host;
   std::size_t count = 0;
 };
 
@@ -42,16 +42,16 @@ class Station final : public AttemptRunner::Watch {
   void CloseEndedSessions();
 
   // What it took and has not started; a watchdog that gives the thread up hands it to others.
-  void Keep(std::vector<FlightPtr> flights);
-  void KeepFirst(FlightPtr flight);
-  FlightPtr Next();
+  void Keep(std::vector<AttemptPtr> attempts);
+  void KeepFirst(AttemptPtr attempt);
+  AttemptPtr Next();
   // A part of a call that failed as a whole; before what else is kept.
   std::optional<CallPart> NextPart();
 
   struct Abandoned {
     LaneSetupPtr setup;  // null: nothing was given up
-    std::vector<FlightPtr> running;
-    std::vector<FlightPtr> waiting;
+    std::vector<AttemptPtr> running;
+    std::vector<AttemptPtr> waiting;
   };
   // Thread-safe. Ends the call in the thread's place if it is past its limit and grace, or in any case where
   // `whatever`: from now on the thread is lost.
@@ -67,30 +67,30 @@ class Station final : public AttemptRunner::Watch {
   void SetHome() { home_.store(true); }
   Thread& thread() { return thread_; }
 
-  void Begin(const std::vector<FlightPtr>& flights, BootTime deadline) override;
+  void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) override;
   bool Finish() override;
 
  private:
   struct Session {
-    std::shared_ptr<FlightHost> host;
+    std::shared_ptr<AttemptHost> host;
     Micros limit;
     std::unique_ptr<TaskTransaction> transaction;  // last: ends before the store that its host keeps
   };
-  TaskTransaction& SessionFor(const Flight& flight, Micros limit);
+  TaskTransaction& SessionFor(const Attempt& attempt, Micros limit);
   void KeepParts(std::vector<CallPart> parts);
 
   FlightRecorder& recorder_;
   AttemptRunner runner_;
-  std::map<const FlightHost*, Session> sessions_;
+  std::map<const AttemptHost*, Session> sessions_;
   std::vector<std::size_t> slots_;
   std::atomic<bool> lost_{false};
   std::atomic<bool> home_{false};
 
   mutable Mutex mutex_;
   LaneSetupPtr setup_ MILLRACE_GUARDED_BY(mutex_);
-  std::vector<FlightPtr> flights_ MILLRACE_GUARDED_BY(mutex_);  // running
+  std::vector<AttemptPtr> attempts_ MILLRACE_GUARDED_BY(mutex_);  // running
   std::deque<CallPart> parts_ MILLRACE_GUARDED_BY(mutex_);
-  std::deque<FlightPtr> waiting_ MILLRACE_GUARDED_BY(mutex_);
+  std::deque<AttemptPtr> waiting_ MILLRACE_GUARDED_BY(mutex_);
   BootTime deadline_ MILLRACE_GUARDED_BY(mutex_){};
   Thread thread_;  // last: ends before what it uses
 };

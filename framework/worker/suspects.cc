@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "framework/worker/engine_outcome.h"
+#include "framework/mill/engine_outcome.h"
 
 namespace millrace::engine {
 namespace {

@@ -41,7 +41,7 @@ void Tender::Run() {
   while (!stopping_.load()) {
     const Micros rewind = std::min(parts_.engine.Get().rewind, kLongestSweep);
     const bool woken = wake_.WaitFor(std::min(kAttendInterval, rewind));
-    const std::shared_ptr<Standing> life = parts_.host.Life();
+    const std::shared_ptr<Lease> life = parts_.host.Life();
     if (stopping_.load() || !life || !life->MayStart(parts_.clock.Now())) continue;
     AskToStop(life);  // before anything that may wait for somebody's lock
     WriteProgress(life);
@@ -71,22 +71,22 @@ bool Tender::Charge(const Burial& burial) {
   return true;
 }
 
-void Tender::AskToStop(const std::shared_ptr<Standing>& life) {
-  const std::vector<FlightPtr> flights = parts_.in_flight.Flights();
-  if (flights.empty()) return;
+void Tender::AskToStop(const std::shared_ptr<Lease>& life) {
+  const std::vector<AttemptPtr> attempts = parts_.in_flight.Attempts();
+  if (attempts.empty()) return;
   std::vector<TaskKey> keys;
-  keys.reserve(flights.size());
-  for (const FlightPtr& flight : flights) keys.push_back(flight->task.key);
+  keys.reserve(attempts.size());
+  for (const AttemptPtr& attempt : attempts) keys.push_back(attempt->task.key);
   const auto read = store_->Cancelled(life->incarnation(), keys);
   if (!read || read->empty()) return;
   const std::set<TaskKey> cancelled(read->begin(), read->end());
-  for (const FlightPtr& flight : flights) {
-    if (cancelled.contains(flight->task.key)) flight->cancel.store(true);
+  for (const AttemptPtr& attempt : attempts) {
+    if (cancelled.contains(attempt->task.key)) attempt->cancel.store(true);
   }
 }
 
 // What could not be saved is saved with the next round, unless there is newer.
-void Tender::WriteProgress(const std::shared_ptr<Standing>& life) {
+void Tender::WriteProgress(const std::shared_ptr<Lease>& life) {
   std::map<TaskKey, TaskProgress> taken;
   {
     MutexLock lock(mutex_);
@@ -104,7 +104,7 @@ void Tender::WriteProgress(const std::shared_ptr<Standing>& life) {
   progress_.merge(taken);
 }
 
-void Tender::Sweep(const std::shared_ptr<Standing>& life) {
+void Tender::Sweep(const std::shared_ptr<Lease>& life) {
   const auto live = parts_.host.LivePeers();
   if (!live) return;
   if (life->TakeDoubt() && !SweepAllSlices(life, *live)) life->DoubtWhatRuns();
@@ -121,7 +121,7 @@ void Tender::Sweep(const std::shared_ptr<Standing>& life) {
   rescued_.clear();
 }
 
-bool Tender::SweepAllSlices(const std::shared_ptr<Standing>& life, const std::set<std::string>& live) {
+bool Tender::SweepAllSlices(const std::shared_ptr<Lease>& life, const std::set<std::string>& live) {
   std::vector<TableSlices> everything;
   for (const std::string& table : parts_.in_flight.Tables()) everything.push_back({table, true, {}});
   if (everything.empty()) return true;
@@ -132,7 +132,7 @@ bool Tender::SweepAllSlices(const std::shared_ptr<Standing>& life, const std::se
   });
 }
 
-bool Tender::SweepGroup(const DueGroup& group, const std::shared_ptr<Standing>& life,
+bool Tender::SweepGroup(const DueGroup& group, const std::shared_ptr<Lease>& life,
                         const std::set<std::string>& live) {
   ScanRequest request{group, {}, kMaxBatchRows};
   while (!stopping_.load()) {
@@ -166,7 +166,7 @@ bool Tender::SweepGroup(const DueGroup& group, const std::shared_ptr<Standing>& 
   return false;
 }
 
-void Tender::Adopt(ClaimRequest request, const std::shared_ptr<Standing>& life) {
+void Tender::Adopt(ClaimRequest request, const std::shared_ptr<Lease>& life) {
   request.ids = parts_.in_flight.Enter(request.table, request.ids);
   if (!request.ids.empty()) Try({std::move(request), life});
 }

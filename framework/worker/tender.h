@@ -18,10 +18,10 @@
 
 #include "framework/exec/signal.h"
 #include "framework/exec/thread.h"
+#include "framework/mill/live_engine.h"
 #include "framework/worker/coverage_watch.h"
 #include "framework/worker/dead_recorders.h"
 #include "framework/worker/in_flight.h"
-#include "framework/worker/live_engine.h"
 
 namespace millrace::engine {
 
@@ -29,7 +29,7 @@ namespace millrace::engine {
 class TenderHost {
  public:
   virtual ~TenderHost() = default;
-  virtual std::shared_ptr<Standing> Life() const = 0;
+  virtual std::shared_ptr<Lease> Life() const = 0;
   // The claimers known to be alive; null when that is not known.
   virtual std::shared_ptr<const std::set<std::string>> LivePeers() const = 0;
   // The newest due map, of own groups alone; null while there is none.
@@ -39,7 +39,7 @@ class TenderHost {
   // A process of this host has died; its life in this shard is marked dead.
   virtual void Buried(const std::string& incarnation) = 0;
   // Rows of ours whose claim's reply was lost; they are in the in-flight set.
-  virtual void Adopted(std::vector<Task> tasks, const std::shared_ptr<Standing>& life) = 0;
+  virtual void Adopted(std::vector<Task> tasks, const std::shared_ptr<Lease>& life) = 0;
   virtual void Rescued(std::size_t count) = 0;
 };
 
@@ -73,26 +73,26 @@ class Tender {
       std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint64_t>>;  // claimer, attempt
 
   void Run();
-  void AskToStop(const std::shared_ptr<Standing>& life);
-  void WriteProgress(const std::shared_ptr<Standing>& life);
+  void AskToStop(const std::shared_ptr<Lease>& life);
+  void WriteProgress(const std::shared_ptr<Lease>& life);
   void ChargeTheDead();
   bool Charge(const Burial& burial);
-  void Sweep(const std::shared_ptr<Standing>& life);
+  void Sweep(const std::shared_ptr<Lease>& life);
   // False: the group could not be read to its end.
-  bool SweepGroup(const DueGroup& group, const std::shared_ptr<Standing>& life,
+  bool SweepGroup(const DueGroup& group, const std::shared_ptr<Lease>& life,
                   const std::set<std::string>& live);
   // A replica that has taken the database's place may show as running what this life has settled. Such a row
   // may stand in a slice that is another's by now, who leaves the rows of a live claimer alone: looks at them
   // all. False: it could not.
-  bool SweepAllSlices(const std::shared_ptr<Standing>& life, const std::set<std::string>& live);
+  bool SweepAllSlices(const std::shared_ptr<Lease>& life, const std::set<std::string>& live);
   // Rows that run under this life and that nobody runs. Until the outcome is known they stay in the in-flight
   // set: their slice may move, and whoever gets it leaves the rows of a live claimer alone.
   struct Adoption {
     ClaimRequest request;  // with the attempt that was seen
-    std::shared_ptr<Standing> life;
+    std::shared_ptr<Lease> life;
     std::uint32_t lost = 0;  // statements whose outcome is not known: each may have raised the attempt
   };
-  void Adopt(ClaimRequest request, const std::shared_ptr<Standing>& life);
+  void Adopt(ClaimRequest request, const std::shared_ptr<Lease>& life);
   void AdoptAgain();
   void Try(Adoption adoption);
 

@@ -207,7 +207,7 @@ void Worker::Body::SendBackUnwanted(bool changed) {
   if (sweep_ticks_ == 0) return;
   const Micros patience = --sweep_ticks_ == 0 ? Micros(0) : kMovedPatience;
   for (Lane* lane : lanes_->All()) {
-    for (const FlightPtr& flight : lane->TakeUnwanted(patience)) GiveBack(flight);
+    for (const AttemptPtr& attempt : lane->TakeUnwanted(patience)) GiveBack(attempt);
   }
 }
 
@@ -224,7 +224,7 @@ void Worker::Body::BeginStop(WorkerEnd end) {
 
 void Worker::Body::WatchDraining() {
   for (Lane* lane : lanes_->All()) {
-    for (const FlightPtr& flight : lane->TakeQueued()) GiveBack(flight);
+    for (const AttemptPtr& attempt : lane->TakeQueued()) GiveBack(attempt);
   }
   for (const auto& mill : mills_->All()) mill->GiveBackParked();
   if (AllEmpty()) {

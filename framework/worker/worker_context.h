@@ -4,17 +4,17 @@
 #include <span>
 #include <string>
 
+#include "framework/mill/attempt.h"
 #include "framework/plugin/call_transaction.h"
 #include "framework/plugin/handler_instance.h"
-#include "framework/worker/flight.h"
 
 namespace millrace::engine {
 
 // Used on the handler's thread alone, but for ShouldStop and TimeLeft.
 class WorkerContext final : public CallContext {
  public:
-  // `flights` are of one shard, and not empty.
-  WorkerContext(const Clock& clock, std::span<const FlightPtr> flights, TaskTransaction& transaction,
+  // `attempts` are of one shard, and not empty.
+  WorkerContext(const Clock& clock, std::span<const AttemptPtr> attempts, TaskTransaction& transaction,
                 BootTime deadline);
 
   bool ShouldStop() const override;
@@ -34,7 +34,7 @@ class WorkerContext final : public CallContext {
 
  private:
   const Clock& clock_;
-  const std::span<const FlightPtr> flights_;
+  const std::span<const AttemptPtr> attempts_;
   CallTransaction transaction_;
   const BootTime deadline_;
 };

@@ -12,7 +12,8 @@ BASE = {"framework/base"}
 TASK = BASE | {"framework/task"}
 STORE = TASK | {"framework/store"}
 PLUGIN = STORE | {"framework/config", "framework/files", "framework/include", "framework/plugin"}
-WORKER = PLUGIN | {"framework/policy", "framework/exec", "framework/metrics", "framework/worker"}
+MILL = STORE | {"framework/config", "framework/policy", "framework/metrics"}
+WORKER = PLUGIN | MILL | {"framework/exec", "framework/mill", "framework/worker"}
 FRAMEWORK = WORKER | {"framework/http"}
 ADAPTERS = {"framework/store/mysql", "framework/store/sqlite"}
 COORDINATOR = FRAMEWORK | {"coordinator/coordination", "coordinator/planner"}
@@ -30,6 +31,7 @@ ARROWS = {
     "framework/store/mysql": STORE,
     "framework/store/sqlite": STORE,
     "framework/plugin": PLUGIN,
+    "framework/mill": MILL,
     "framework/worker": WORKER,
     "framework/handler_kit": PLUGIN | {"framework/worker"},
     "framework/testing": FRAMEWORK,

@@ -52,11 +52,11 @@ class AttemptTest : public testing::Test, public AttemptRunner::Watch {
  protected:
   class Host final : public NoHost {
    public:
-    void Land(Landing landing) override { landed.push_back(landing.settlement); }
+    void Ended(AttemptResult result) override { landed.push_back(result.settlement); }
     std::vector<Settlement> landed;
   };
 
-  void Begin(const std::vector<FlightPtr>&, BootTime) override {}
+  void Begin(const std::vector<AttemptPtr>&, BootTime) override {}
   bool Finish() override { return true; }
 
   // What becomes of the one task; `then` happens under each of its runs.
@@ -67,7 +67,7 @@ class AttemptTest : public testing::Test, public AttemptRunner::Watch {
     task.handler = "ask";
     const LaneSetup setup{{}, handler_, 1};
     AttemptRunner runner(clock_, *this);
-    const CallPart part{{std::make_shared<Flight>(host, "main", task, standing_, false)}};
+    const CallPart part{{std::make_shared<Attempt>(host, "main", task, lease_, false)}};
     EXPECT_TRUE(runner.Run(setup, part, transaction_).empty());
     EXPECT_EQ(host->landed.size(), 1u);
     return host->landed.at(0);
@@ -76,7 +76,7 @@ class AttemptTest : public testing::Test, public AttemptRunner::Watch {
   ManualClock clock_;
   FailingTransaction transaction_;
   std::shared_ptr<Asking> handler_;
-  const std::shared_ptr<Standing> standing_ = std::make_shared<Standing>("w1.a", seconds(10), clock_.Now());
+  const std::shared_ptr<Lease> lease_ = std::make_shared<Lease>("w1.a", seconds(10), clock_.Now());
 };
 
 TEST_F(AttemptTest, WhileTheShardTakesNoWritesAnAttemptIsGivenBack) {
@@ -91,7 +91,7 @@ TEST_F(AttemptTest, AnAttemptIsRunAgainOnceTheShardIsBack) {
   int runs = 0;
   Run([&] {
     clock_.Advance(seconds(1));
-    if (++runs < 3) standing_->Renewed(clock_.Now());
+    if (++runs < 3) lease_->Renewed(clock_.Now());
     if (runs == 3) clock_.Advance(seconds(4));
   });
   EXPECT_EQ(handler_->runs, 3);
@@ -102,7 +102,7 @@ TEST_F(AttemptTest, AnAttemptIsRunAgainOnceTheShardIsBack) {
 TEST_F(AttemptTest, OnlySqlThatWasSentAndLosesItsConnectionTimeAndAgainIsAFailedAttempt) {
   const auto answering = [this] {
     clock_.Advance(seconds(1));
-    standing_->Renewed(clock_.Now());
+    lease_->Renewed(clock_.Now());
   };
   transaction_.failure = TransactionState::NoConnection;
   const Settlement unsent = Run(answering);

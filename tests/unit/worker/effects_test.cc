@@ -90,10 +90,10 @@ class LocalLane final : public AttemptRunner::Watch {
     CallPart all;
     for (const Script& script : scripts) {
       Task task;
-      task.key = {"tasks", all.flights.size() + 1};
+      task.key = {"tasks", all.attempts.size() + 1};
       task.handler = "scripted";
       task.params = script.Params();
-      all.flights.push_back(std::make_shared<Flight>(host_, "main", task, standing_, false));
+      all.attempts.push_back(std::make_shared<Attempt>(host_, "main", task, lease_, false));
     }
     std::deque<CallPart> waiting{all};
     AttemptRunner runner(clock_, *this);
@@ -112,14 +112,14 @@ class LocalLane final : public AttemptRunner::Watch {
 
  private:
   struct Host final : public NoHost {
-    void Land(Landing landing) override { ended.push_back(landing.settlement); }
+    void Ended(AttemptResult result) override { ended.push_back(result.settlement); }
     std::vector<Settlement> ended;
   };
 
-  void Begin(const std::vector<FlightPtr>&, BootTime) override { ++calls_; }
+  void Begin(const std::vector<AttemptPtr>&, BootTime) override { ++calls_; }
   bool Finish() override {
     clock_.Advance(std::chrono::microseconds(1));
-    standing_->Renewed(clock_.Now());
+    lease_->Renewed(clock_.Now());
     return true;
   }
 
@@ -127,7 +127,7 @@ class LocalLane final : public AttemptRunner::Watch {
   ScriptedTransaction transaction_;
   ManualClock clock_;
   const std::shared_ptr<Host> host_ = std::make_shared<Host>();
-  const std::shared_ptr<Standing> standing_ = std::make_shared<Standing>("w1.a", seconds(10), clock_.Now());
+  const std::shared_ptr<Lease> lease_ = std::make_shared<Lease>("w1.a", seconds(10), clock_.Now());
   LaneSetup setup_;
   int calls_ = 0;
   std::map<std::size_t, std::vector<Settlement>> ends_;

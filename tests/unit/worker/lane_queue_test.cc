@@ -17,14 +17,14 @@ class LaneQueueTest : public ::testing::Test {
     for (int i = 0; i < count; ++i) {
       Task task;
       task.key = {"tasks", ++last_id_};
-      queue_.Push(std::make_shared<Flight>(host, "s", task, nullptr, false));
+      queue_.Push(std::make_shared<Attempt>(host, "s", task, nullptr, false));
     }
   }
   std::vector<std::uint64_t> Take(std::size_t most, std::size_t threads) {
     std::vector<std::uint64_t> ids;
     const auto host = queue_.Next(threads);
     if (!host) return ids;
-    for (const FlightPtr& flight : queue_.Take(host, most)) ids.push_back(flight->task.key.id);
+    for (const AttemptPtr& attempt : queue_.Take(host, most)) ids.push_back(attempt->task.key.id);
     return ids;
   }
 
@@ -88,9 +88,9 @@ TEST_F(LaneQueueTest, ItTellsOnceThatThereIsRoomAgain) {
 TEST_F(LaneQueueTest, WhatIsUnwantedIsTakenOutAndKnowsHowManyStandBeforeIt) {
   Push(a_, 5);
   std::vector<std::size_t> ahead;
-  const auto taken = queue_.TakeIf([&](const Flight& flight, std::size_t before) {
+  const auto taken = queue_.TakeIf([&](const Attempt& attempt, std::size_t before) {
     ahead.push_back(before);
-    return flight.task.key.id % 2 == 0;
+    return attempt.task.key.id % 2 == 0;
   });
   EXPECT_THAT(taken, SizeIs(2));
   EXPECT_THAT(ahead, ElementsAre(0, 1, 1, 2, 2));

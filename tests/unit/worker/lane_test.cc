@@ -23,19 +23,19 @@ using ::testing::SizeIs;
 class TellingHost final : public NoHost {
  public:
   explicit TellingHost(const Clock& clock) : store_(clock) {}
-  Fate FateOf(const Flight&) const override { return fate; }
+  StartDecision StartDecisionOf(const Attempt&) const override { return decision; }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return store_.OpenTransaction(limit);
   }
-  void Land(Landing landing) override { landed.Push(std::uint64_t{landing.settlement.key.id}); }
+  void Ended(AttemptResult result) override { landed.Push(std::uint64_t{result.settlement.key.id}); }
 
   std::uint64_t NextLanded() {
     const auto taken = landed.Take(1, seconds(20));
     return taken.empty() ? 0 : taken[0];
   }
 
-  std::atomic<Fate> fate{Fate::Start};
-  HandOver<std::uint64_t> landed;  // the ids alone: a flight keeps its host
+  std::atomic<StartDecision> decision{StartDecision::Start};
+  HandOver<std::uint64_t> landed;  // the ids alone: an attempt keeps its host
 
  private:
   MemoryStore store_;
@@ -81,13 +81,13 @@ class LaneTest : public ::testing::Test {
     setup.threads = threads;
     return setup;
   }
-  std::shared_ptr<Standing> NewLife() { return std::make_shared<Standing>("w.1", seconds(10), clock_.Now()); }
-  void Push(const std::shared_ptr<TellingHost>& host, const std::shared_ptr<Standing>& life, std::uint64_t id,
+  std::shared_ptr<Lease> NewLife() { return std::make_shared<Lease>("w.1", seconds(10), clock_.Now()); }
+  void Push(const std::shared_ptr<TellingHost>& host, const std::shared_ptr<Lease>& life, std::uint64_t id,
             const std::string& key = {}) {
     Task task;
     task.key = {"tasks", id};
     task.biz_key = key;
-    lane_->Push({std::make_shared<Flight>(host, "main", task, life, false)});
+    lane_->Push({std::make_shared<Attempt>(host, "main", task, life, false)});
   }
   void WaitUntilHanging() {
     const auto deadline = std::chrono::steady_clock::now() + seconds(20);
@@ -140,11 +140,11 @@ TEST_F(LaneTest, WhatIsWithdrawnIsTakenFromTheQueueAndWhatMovedOnlyWhereItWouldW
   WaitUntilHanging();
   for (std::uint64_t id = 2; id <= 4; ++id) Push(well_, NewLife(), id);
   EXPECT_THAT(lane_->TakeUnwanted(milliseconds(100)), SizeIs(0));
-  well_->fate = Fate::Moved;
+  well_->decision = StartDecision::Moved;
   EXPECT_THAT(lane_->TakeUnwanted(std::chrono::hours(2)), SizeIs(0));
   EXPECT_THAT(lane_->TakeUnwanted(milliseconds(100)), SizeIs(3)) << "nothing is known of the lane's pace";
   Push(well_, NewLife(), 5);
-  well_->fate = Fate::Withdrawn;
+  well_->decision = StartDecision::Withdrawn;
   EXPECT_THAT(lane_->TakeUnwanted(std::chrono::hours(2)), SizeIs(1));
 }
 

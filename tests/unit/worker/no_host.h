@@ -1,22 +1,22 @@
-// A shard that wants nothing of its flights; tests override what they look at.
+// A shard that wants nothing of its attempts; tests override what they look at.
 #pragma once
 
-#include "framework/worker/flight.h"
+#include "framework/mill/attempt.h"
 
 namespace millrace::engine {
 
-class NoHost : public FlightHost {
+class NoHost : public AttemptHost {
  public:
   bool StopAsked() const override { return false; }
-  Fate FateOf(const Flight&) const override { return Fate::Start; }
+  StartDecision StartDecisionOf(const Attempt&) const override { return StartDecision::Start; }
   bool Over() const override { return false; }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros) override { return nullptr; }
-  void SaveProgress(const Flight&, std::string) override {}
+  void SaveProgress(const Attempt&, std::string) override {}
   void RoomAgain() override {}
-  void Park(FlightPtr) override {}
-  void Land(Landing) override {}
-  void Settled(const Flight&, const Settlement&) override {}
-  void Drop(const Flight&) override {}
+  void Park(AttemptPtr) override {}
+  void Ended(AttemptResult) override {}
+  void Settled(const Attempt&, const Settlement&) override {}
+  void Drop(const Attempt&) override {}
 };
 
 }  // namespace millrace::engine

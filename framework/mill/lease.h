@@ -11,9 +11,9 @@ namespace millrace::engine {
 
 // Thread-safe. Written by the heartbeat, read by everybody. Once dead it stays dead: a new life is a new
 // object.
-class Standing {
+class Lease {
  public:
-  Standing(std::string incarnation, Micros lease, BootTime registered)
+  Lease(std::string incarnation, Micros lease, BootTime registered)
       : incarnation_(std::move(incarnation)),
         lease_(lease),
         last_sent_(registered.time_since_epoch().count()) {}

@@ -1,4 +1,4 @@
-#include "framework/worker/standing.h"
+#include "framework/mill/lease.h"
 
 #include <gtest/gtest.h>
 
@@ -9,21 +9,21 @@ using std::chrono::seconds;
 
 constexpr BootTime kStart{seconds(1000)};
 
-TEST(StandingTest, StartsAreAllowedForFourFifthsOfTheLease) {
-  Standing life("w.1", seconds(10), kStart);
+TEST(LeaseTest, StartsAreAllowedForFourFifthsOfTheLease) {
+  Lease life("w.1", seconds(10), kStart);
   EXPECT_TRUE(life.MayStart(kStart + seconds(7)));
   EXPECT_FALSE(life.MayStart(kStart + seconds(8)));
 }
 
-TEST(StandingTest, ARenewalCountsFromWhenItWasSent) {
-  Standing life("w.1", seconds(10), kStart);
+TEST(LeaseTest, ARenewalCountsFromWhenItWasSent) {
+  Lease life("w.1", seconds(10), kStart);
   life.Renewed(kStart + seconds(5));
   EXPECT_TRUE(life.MayStart(kStart + seconds(12)));
   EXPECT_FALSE(life.MayStart(kStart + seconds(13)));
 }
 
-TEST(StandingTest, OnceDeadNothingStarts) {
-  Standing life("w.1", seconds(10), kStart);
+TEST(LeaseTest, OnceDeadNothingStarts) {
+  Lease life("w.1", seconds(10), kStart);
   life.MarkDead();
   life.Renewed(kStart + seconds(1));
   EXPECT_FALSE(life.MayStart(kStart + seconds(1)));
