@@ -59,10 +59,7 @@ Status CheckExists(ClusterConnection& cluster, const SliceName& slice) {
 Result<ExitCode> ExplainSlice(ClusterConnection& cluster, const ClusterTree& tree,
                               const ClusterSlicesOptions& options) {
   const auto name = ParseSliceName(options.why);
-  if (!name) {
-    return Fail(ErrorCode::Invalid,
-                "'" + options.why + "' is not a slice: write shard/table/17 or shard/table/17@group");
-  }
+  if (!name) return Fail(name.error());
   HandlersByGroup groups;
   for (const auto& [id, document] : tree.assigned)
     groups.insert(document.groups.begin(), document.groups.end());

@@ -156,7 +156,7 @@ Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
     auto shard = PickShard(*shards, options.shard);
     if (!shard) return Fail(shard.error());
     run.store = (*shard)->store.get();
-    run.table = (*shard)->tables.empty() ? "tasks" : (*shard)->tables.front().table;
+    run.table = (*shard)->tables.empty() ? kDefaultTable : (*shard)->tables.front().table;
   }
   auto report = RunLocally(**plugins, run, SystemClock());
   if (!report) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kMostHeld = 1000;
 
-Status AddWaiting(TaskDesk& desk, const std::string& table, MillSummary& summary) {
+Status AddWaiting(TaskDesk& desk, const TableName& table, MillSummary& summary) {
   const auto backlog = desk.Backlog(table);
   if (!backlog) return Fail(backlog.error());
   for (const GroupBacklog& group : *backlog) {
@@ -24,7 +24,7 @@ Status AddWaiting(TaskDesk& desk, const std::string& table, MillSummary& summary
   return {};
 }
 
-Status AddHeld(TaskDesk& desk, const std::string& table, BootTime deadline, MillSummary& summary) {
+Status AddHeld(TaskDesk& desk, const TableName& table, BootTime deadline, MillSummary& summary) {
   TaskFilter held;
   held.state = TaskState::Held;
   std::string mark;

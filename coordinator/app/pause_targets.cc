@@ -48,7 +48,7 @@ Status CheckSlice(const std::string& name, const std::vector<std::string>& parts
   if (tables == known.tables.end()) return {};
   std::vector<std::string> names;
   for (const TableInfo& info : tables->second) {
-    names.push_back(info.table);
+    names.emplace_back(info.table);
     if (info.table != parts[2]) continue;
     std::uint32_t number = 0;
     std::from_chars(parts[3].data(), parts[3].data() + parts[3].size(), number);

@@ -34,7 +34,7 @@ Status MakeSchema(Shard& shard) {
 Status RestrictTables(Shard& shard) {
   if (shard.config.tables.empty()) return {};
   std::vector<TableInfo> wanted;
-  for (const std::string& name : shard.config.tables) {
+  for (const TableName& name : shard.config.tables) {
     const auto found = std::find_if(shard.tables.begin(), shard.tables.end(),
                                     [&](const TableInfo& info) { return info.table == name; });
     if (found == shard.tables.end()) {
@@ -131,11 +131,12 @@ Result<Shard*> PickShard(Shards& shards, const std::string& name) {
                                       (hint.empty() ? "; the shards are " + Names(names) : hint));
 }
 
-Result<std::string> PickTable(const Shard& shard, const std::string& name) {
+Result<TableName> PickTable(const Shard& shard, std::string_view name) {
   std::vector<std::string> names;
-  for (const TableInfo& info : shard.tables) names.push_back(info.table);
-  if (name.empty() && names.size() == 1) return names[0];
-  if (std::find(names.begin(), names.end(), name) != names.end()) return name;
+  for (const TableInfo& info : shard.tables) {
+    if (info.table == name || (name.empty() && shard.tables.size() == 1)) return info.table;
+    names.emplace_back(info.table);
+  }
   const std::string known = names.size() > 8 ? names.front() + " … " + names.back() : Names(names);
   if (name.empty()) {
     return Fail(
@@ -143,7 +144,7 @@ Result<std::string> PickTable(const Shard& shard, const std::string& name) {
         "shard " + shard.name + " has several task tables: say which with --table; they are " + known);
   }
   return Fail(ErrorCode::Invalid,
-              "shard " + shard.name + " has no task table '" + name + "'; it has " + known);
+              "shard " + shard.name + " has no task table '" + std::string(name) + "'; it has " + known);
 }
 
 }  // namespace millrace::engine

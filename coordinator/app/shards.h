@@ -41,6 +41,6 @@ Status Prepare(Shards& shards, Missing missing);
 // The shard by name; the only one where the name is empty.
 Result<Shard*> PickShard(Shards& shards, const std::string& name);
 // The shard's table by name; the only one where the name is empty.
-Result<std::string> PickTable(const Shard& shard, const std::string& name);
+Result<TableName> PickTable(const Shard& shard, std::string_view name);
 
 }  // namespace millrace::engine

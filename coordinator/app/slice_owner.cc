@@ -26,7 +26,7 @@ std::string GroupOf(const ClusterTree& tree, const std::string& handler) {
 
 }  // namespace
 
-std::string SliceOf(const ClusterTree& tree, const std::string& shard, const std::string& table,
+std::string SliceOf(const ClusterTree& tree, const std::string& shard, const TableName& table,
                     std::uint32_t number, const std::string& handler) {
   return ToString(SliceName{shard, table, number, GroupOf(tree, handler)});
 }

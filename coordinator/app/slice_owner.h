@@ -9,7 +9,7 @@
 namespace millrace::engine {
 
 // The name of the slice in which a task of this type stands: with the group that the plan has for the type.
-std::string SliceOf(const ClusterTree& tree, const std::string& shard, const std::string& table,
+std::string SliceOf(const ClusterTree& tree, const std::string& shard, const TableName& table,
                     std::uint32_t number, const std::string& handler);
 
 // The worker whose assignment has the slice of this name; empty: nobody has it.

@@ -141,8 +141,7 @@ std::string Summary(const SubmitOptions& options, const SubmitTotals& totals) {
   return text;
 }
 
-nlohmann::ordered_json ToJson(const std::string& shard, const std::string& table,
-                              const SubmitTotals& totals) {
+nlohmann::ordered_json ToJson(const std::string& shard, const TableName& table, const SubmitTotals& totals) {
   nlohmann::ordered_json out{
       {"submitted", totals.added}, {"duplicates", totals.duplicates}, {"bad", totals.bad}};
   out["names"] = nlohmann::ordered_json::array();
@@ -155,7 +154,7 @@ nlohmann::ordered_json ToJson(const std::string& shard, const std::string& table
   return out;
 }
 
-void Report(const SubmitOptions& options, const std::string& shard, const std::string& table,
+void Report(const SubmitOptions& options, const std::string& shard, const TableName& table,
             const SubmitTotals& totals) {
   if (options.common.json) {
     PrintLine(JsonText(ToJson(shard, table, totals)));
@@ -172,7 +171,7 @@ void Report(const SubmitOptions& options, const std::string& shard, const std::s
   }
 }
 
-Status SubmitRows(const SubmitOptions& options, Shard& shard, const std::string& table, InputRows& rows,
+Status SubmitRows(const SubmitOptions& options, Shard& shard, const TableName& table, InputRows& rows,
                   SubmitTotals& totals) {
   StatusLine line(ErrorIsTerminal() && !options.common.json);
   const auto progress = [&](const SubmitTotals& now) {

@@ -46,8 +46,7 @@ Batch Collect(InputRows& rows, SubmitTotals& totals) {
 }
 
 // A lock wait or deadlock had no effect, so the same batch may be sent again after a moment.
-Result<SubmitReport> SubmitPatiently(TaskDesk& desk, const std::string& table,
-                                     std::span<const NewTask> tasks) {
+Result<SubmitReport> SubmitPatiently(TaskDesk& desk, const TableName& table, std::span<const NewTask> tasks) {
   for (int attempt = 1;; ++attempt) {
     auto report = desk.Submit(table, tasks);
     if (report || report.error().code != ErrorCode::Conflict || attempt == kTries) return report;
@@ -55,7 +54,7 @@ Result<SubmitReport> SubmitPatiently(TaskDesk& desk, const std::string& table,
   }
 }
 
-Status SubmitSpan(TaskDesk& desk, const std::string& table, std::span<const NewTask> tasks,
+Status SubmitSpan(TaskDesk& desk, const TableName& table, std::span<const NewTask> tasks,
                   std::span<const std::size_t> lines, SubmitTotals& totals) {
   auto report = SubmitPatiently(desk, table, tasks);
   if (report) {
@@ -85,7 +84,7 @@ Error Interrupted(Error error, const SubmitTotals& totals, const Batch& batch) {
 
 }  // namespace
 
-Status SubmitBatches(TaskDesk& desk, const std::string& table, InputRows& rows, SubmitTotals& totals,
+Status SubmitBatches(TaskDesk& desk, const TableName& table, InputRows& rows, SubmitTotals& totals,
                      const SubmitProgress& progress) {
   while (true) {
     const Batch batch = Collect(rows, totals);
@@ -97,7 +96,7 @@ Status SubmitBatches(TaskDesk& desk, const std::string& table, InputRows& rows, 
   }
 }
 
-Status SubmitAtOnce(TaskTransaction& transaction, const std::string& table, InputRows& rows,
+Status SubmitAtOnce(TaskTransaction& transaction, const TableName& table, InputRows& rows,
                     SubmitTotals& totals, const SubmitProgress& progress) {
   while (true) {
     const Batch batch = Collect(rows, totals);

@@ -72,7 +72,7 @@ const char* Remedy(TaskAction action) {
 }
 
 // A page of tasks that the action would change; false ends the walk.
-using PageVisitor = std::function<Result<bool>(const std::string& shard, const std::string& table,
+using PageVisitor = std::function<Result<bool>(const std::string& shard, const TableName& table,
                                                const std::vector<TaskRecord>& records)>;
 
 Status Walk(Desks& desks, const TaskActionOptions& options, const TaskFilter& filter,

@@ -23,7 +23,7 @@ Result<TaskName> ReadName(Desks& desks, const TaskChoice& choice, const std::str
     home.shard = (*shard)->name;
     if (Status there = CheckThere(desks, home.shard); !there) return Fail(there.error());
     if (text.find('/') == std::string::npos) {
-      auto parsed = ParseTaskName(text, TaskName{home.shard, {"tasks", 0}});
+      auto parsed = ParseTaskName(text, home);
       if (!parsed) return Fail(parsed.error());
       auto table = PickTable(**shard, choice.table);
       if (!table) return Fail(table.error());
@@ -81,8 +81,8 @@ Status CheckAllThere(const Desks& desks) {
   return desks.away.empty() ? Status() : CheckThere(desks, desks.away.begin()->first);
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> TablesOf(Desks& desks, const TaskChoice& choice) {
-  std::vector<std::pair<std::string, std::string>> tables;
+Result<std::vector<std::pair<std::string, TableName>>> TablesOf(Desks& desks, const TaskChoice& choice) {
+  std::vector<std::pair<std::string, TableName>> tables;
   Status picked;
   for (auto& [name, shard] : desks.shards) {
     if (desks.away.contains(name)) continue;

@@ -40,7 +40,7 @@ bool HasFilter(const TaskChoice& choice);
 
 // The tables to look through: shard and table, in order; those of --shard and --table, in shards that are
 // there. Invalid where none of them has such a table.
-Result<std::vector<std::pair<std::string, std::string>>> TablesOf(Desks& desks, const TaskChoice& choice);
+Result<std::vector<std::pair<std::string, TableName>>> TablesOf(Desks& desks, const TaskChoice& choice);
 
 // `Get` with an error that says what to do.
 Result<TaskRecord> GetTask(Desks& desks, const TaskName& name);

@@ -48,9 +48,11 @@ Result<Listing> ReadListing(Desks& desks, const TaskListOptions& options, const 
     if (!place) return Fail(place.error());
     from = *place;
     if (auto away = desks.away.find(from.shard); away != desks.away.end()) return Fail(away->second);
-    if (std::find(tables->begin(), tables->end(), std::pair(from.shard, from.table)) == tables->end())
+    const auto is_there = [&](const auto& at) { return at.first == from.shard && at.second == from.table; };
+    if (std::none_of(tables->begin(), tables->end(), is_there)) {
       return Fail(ErrorCode::Invalid,
                   "--after: there is no table " + from.shard + "/" + from.table + " here");
+    }
   }
   Listing listing;
   bool skip = !options.after.empty();

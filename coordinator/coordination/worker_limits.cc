@@ -5,13 +5,13 @@
 namespace millrace::engine {
 namespace {
 
-bool Within(const std::vector<std::string>& names, const std::string& name) {
+bool Within(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 }  // namespace
 
-Obstacle ObstacleOfTable(const WorkerDocument& worker, const std::string& shard, const std::string& table) {
+Obstacle ObstacleOfTable(const WorkerDocument& worker, const std::string& shard, const TableName& table) {
   if (worker.shards && !Within(*worker.shards, shard)) return Obstacle::Shard;
   const bool named =
       !worker.tables || Within(*worker.tables, table) || Within(*worker.tables, shard + "/" + table);

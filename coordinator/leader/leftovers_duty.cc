@@ -14,9 +14,9 @@ constexpr std::size_t kTypesLogged = 20;  // a producer may write any name, and 
 
 }  // namespace
 
-void LeftoversDuty::Do(const std::vector<std::string>& tables, const Ownership& ownership) {
+void LeftoversDuty::Do(const std::vector<TableName>& tables, const Ownership& ownership) {
   std::vector<TableSlices> all;
-  for (const std::string& table : tables) all.push_back({table});
+  for (const TableName& table : tables) all.push_back({table});
   const auto map = store_->Due(all);
   if (!map) return;
   std::set<std::string> unrunnable;

@@ -19,7 +19,7 @@ class LeftoversDuty {
   LeftoversDuty(std::string shard, Store& store) : shard_(std::move(shard)), store_(store.OpenTasks()) {}
 
   // One look at the due map; `ownership` is what the plan says now.
-  void Do(const std::vector<std::string>& tables, const Ownership& ownership);
+  void Do(const std::vector<TableName>& tables, const Ownership& ownership);
   // The task types with due rows that no worker runs, as of the last look; sorted.
   const std::vector<std::string>& unrunnable() const { return unrunnable_; }
 

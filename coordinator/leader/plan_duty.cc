@@ -77,7 +77,7 @@ std::vector<PlannedTable> Tables(const PlanState& state) {
   const auto unread = [&](const std::string& shard) {
     return state.catalog.unread.contains(shard) || (state.catalog.others && !read.contains(shard));
   };
-  std::map<std::pair<std::string, std::string>, std::set<std::uint32_t>> assigned;
+  std::map<std::pair<std::string, TableName>, std::set<std::uint32_t>> assigned;
   for (const auto& [id, document] : state.assigned) {
     for (const std::string& text : document.slices) {
       const auto name = ParseSliceName(text);

@@ -10,7 +10,7 @@ constexpr Micros kLongestTurn = std::chrono::milliseconds(100);  // a second, ab
 constexpr std::size_t kRowsInAStep = 999;
 constexpr Micros kIncarnationsKept = std::chrono::hours(24);
 
-KeepRule RuleFor(const std::string& table, const Config& config) {
+KeepRule RuleFor(const TableName& table, const Config& config) {
   KeepRule rule{table, {}, HandlerConfig{}.keep};
   for (const auto& [type, handler] : config.handlers) rule.by_handler[type] = handler.keep;
   return rule;
@@ -18,7 +18,7 @@ KeepRule RuleFor(const std::string& table, const Config& config) {
 
 }  // namespace
 
-void PruneDuty::Do(const std::vector<std::string>& tables, const Config& config, BootTime now) {
+void PruneDuty::Do(const std::vector<TableName>& tables, const Config& config, BootTime now) {
   if (now < next_walk_) return;
   while (Step(tables, config)) {
     if (BootClock::now() - now > kLongestTurn) return;
@@ -31,7 +31,7 @@ void PruneDuty::Do(const std::vector<std::string>& tables, const Config& config,
 }
 
 // False: the walk is over, or the shard does not answer and it begins anew an hour later.
-bool PruneDuty::Step(const std::vector<std::string>& tables, const Config& config) {
+bool PruneDuty::Step(const std::vector<TableName>& tables, const Config& config) {
   if (stage_ > tables.size()) {
     const auto removed = store_->PruneIncarnations(kIncarnationsKept, kRowsInAStep);
     if (!removed) return false;

@@ -18,10 +18,10 @@ class PruneDuty {
   PruneDuty(std::string shard, Store& store) : shard_(std::move(shard)), store_(store.OpenPruning()) {}
 
   // A few steps of the walk over everything that is begun each hour.
-  void Do(const std::vector<std::string>& tables, const Config& config, BootTime now);
+  void Do(const std::vector<TableName>& tables, const Config& config, BootTime now);
 
  private:
-  bool Step(const std::vector<std::string>& tables, const Config& config);
+  bool Step(const std::vector<TableName>& tables, const Config& config);
 
   const std::string shard_;
   const std::unique_ptr<PruneStore> store_;

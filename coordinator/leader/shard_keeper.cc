@@ -81,7 +81,7 @@ void ShardKeeper::Round(Hands& hands) {
   const std::optional<std::vector<TableInfo>> tables = Tables();
   if (!tables) return;  // the configuration names none of those that are there
   if (slices_.Do(*hands.schema, *tables, Wanted().slices)) ReadTables(*hands.schema);
-  std::vector<std::string> names;
+  std::vector<TableName> names;
   for (const TableInfo& table : *tables) names.push_back(table.table);
   if (stopping_.load()) return;
   const BootTime now = BootClock::now();
@@ -130,7 +130,7 @@ bool ShardKeeper::ReadTables(SchemaStore& schema) {
 }
 
 void ShardKeeper::Keep(std::vector<TableInfo> tables) {
-  const std::vector<std::string> wanted = Wanted().tables;
+  const std::vector<TableName> wanted = Wanted().tables;
   if (!wanted.empty()) {
     std::erase_if(tables, [&](const TableInfo& info) {
       return std::find(wanted.begin(), wanted.end(), info.table) == wanted.end();

@@ -25,7 +25,7 @@ class SlicesDuty {
   void Renumber(SchemaStore& schema, const TableInfo& table);
 
   const std::string shard_;
-  std::map<std::string, std::string> trouble_;  // by table: what was logged last
+  std::map<TableName, std::string> trouble_;  // by table: what was logged last
 };
 
 }  // namespace millrace::engine

@@ -14,7 +14,7 @@ namespace millrace::engine {
 // A task table whose slices are to be owned: the numbers 0 … slices-1, and those beyond that have rows.
 struct PlannedTable {
   std::string shard;
-  std::string table;
+  TableName table;
   std::uint32_t slices = 0;
   std::vector<std::uint32_t> beyond = {};
   auto operator<=>(const PlannedTable&) const = default;

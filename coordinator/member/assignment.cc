@@ -23,15 +23,7 @@ class Reading {
   Status Add(const AssignDocument& page) {
     for (const std::string& text : page.slices) {
       const auto name = ParseSliceName(text);
-      if (!name) {
-        return Fail(ErrorCode::Invalid, "'" + Shorten(text, 200) +
-                                            "' is not a slice: write shard/table/17 or shard/table/17@group");
-      }
-      if (!IsTableName(name->table)) {  // it would stand in SQL
-        return Fail(ErrorCode::Invalid, "'" + Shorten(text, 200) +
-                                            "' names no task table: lower-case letters, " +
-                                            "digits and '_', a letter first, at most 48");
-      }
+      if (!name) return Fail(name.error());
       const auto group = page.groups.find(name->group);
       const bool every_type = page.groups.empty() && name->group == kDefaultGroup;
       if (!every_type && group == page.groups.end()) {
@@ -58,7 +50,7 @@ class Reading {
 
  private:
   using Types = std::optional<std::vector<std::string>>;
-  using Key = std::tuple<std::string, std::string, std::string, Types>;  // shard, table, group
+  using Key = std::tuple<std::string, TableName, std::string, Types>;  // shard, table, group
   std::map<Key, std::vector<std::uint32_t>> numbers_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "framework/task/task.h"
+
 namespace millrace::engine {
 
 std::string ToString(const SliceName& name) {
@@ -10,21 +12,32 @@ std::string ToString(const SliceName& name) {
   return text;
 }
 
-std::optional<SliceName> ParseSliceName(std::string_view text) {
+Result<SliceName> ParseSliceName(std::string_view text) {
+  const auto fail = [&](const char* why) {
+    return Fail(ErrorCode::Invalid, "'" + Shorten(text, 200) + "' " + why);
+  };
+  constexpr const char* kNoSlice = "is not a slice: write shard/table/17 or shard/table/17@group";
   const std::size_t first = text.find('/');
   const std::size_t second = first == text.npos ? text.npos : text.find('/', first + 1);
-  if (second == text.npos) return std::nullopt;
+  if (second == text.npos) return fail(kNoSlice);
   const std::string_view rest = text.substr(second + 1);
   const std::size_t at = rest.find('@');
   const std::string_view digits = rest.substr(0, at);
-  SliceName name{std::string(text.substr(0, first)), std::string(text.substr(first + 1, second - first - 1))};
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), name.number);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  if (at != rest.npos) name.group = std::string(rest.substr(at + 1));
-  if (name.shard.empty() || name.table.empty() || name.group.empty() || ToString(name) != text) {
-    return std::nullopt;
+  const std::string_view shard = text.substr(0, first);
+  const std::string_view table = text.substr(first + 1, second - first - 1);
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool canonical = error == std::errc() && digits == std::to_string(number);
+  const bool group = at != rest.npos;
+  const std::string_view its = group ? rest.substr(at + 1) : kDefaultGroup;
+  if (!canonical || shard.empty() || table.empty() || its.empty() || (group && its == kDefaultGroup)) {
+    return fail(kNoSlice);
   }
-  return name;
+  const auto name = ParseTableName(table);
+  if (!name) {
+    return fail("names no task table: lower-case letters, digits and '_', a letter first, at most 48");
+  }
+  return SliceName{std::string(shard), *name, number, std::string(its)};
 }
 
 }  // namespace millrace::engine

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
+
+#include "framework/base/result.h"
+#include "framework/task/table_name.h"
 
 namespace millrace::engine {
 
@@ -13,7 +15,7 @@ inline constexpr const char* kDefaultGroup = "default";
 
 struct SliceName {
   std::string shard;
-  std::string table;
+  TableName table;
   std::uint32_t number = 0;  // the load-balance number
   std::string group = kDefaultGroup;
   auto operator<=>(const SliceName&) const = default;
@@ -22,7 +24,8 @@ struct SliceName {
 // `shard/table/17`, or `shard/table/17@group`.
 std::string ToString(const SliceName& name);
 
-// nullopt for what ToString does not write: empty parts, a number with a sign or leading zeros, `@default`.
-std::optional<SliceName> ParseSliceName(std::string_view text);
+// Invalid, with what to write, for what ToString does not write: empty parts, a table that can't be one of
+// tasks, a number with a sign or leading zeros, `@default`.
+Result<SliceName> ParseSliceName(std::string_view text);
 
 }  // namespace millrace::engine

@@ -37,7 +37,7 @@ class CompactShard {
  public:
   explicit CompactShard(const Clock& clock, ShardGuards guards = {}) : clock_(clock), guards_(guards) {}
 
-  static constexpr const char* kTable = "tasks";
+  static constexpr TableName kTable = "tasks";
 
   // Adds a waiting task; returns its id.
   std::uint64_t Insert(std::uint32_t slice, const std::string& handler, WallTime run_at);

@@ -77,7 +77,7 @@ void ModelledTender::SweepNext() {
       });
 }
 
-void ModelledTender::Sort(const std::string& table, const std::vector<ScanRow>& rows) {
+void ModelledTender::Sort(const TableName& table, const std::vector<ScanRow>& rows) {
   for (const ScanRow& row : rows) {
     if (row.state != TaskState::Running) continue;
     if (row.claimed_by == life_->incarnation()) {

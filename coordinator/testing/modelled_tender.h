@@ -26,7 +26,7 @@ class ModelledTender {
   void Bury();
   void Sweep();
   void SweepNext();
-  void Sort(const std::string& table, const std::vector<ScanRow>& rows);
+  void Sort(const TableName& table, const std::vector<ScanRow>& rows);
   void AdoptNext();
   void Adopted(const ClaimRequest& request, const TasksReply& adopted);
   void RescueNext();

@@ -51,7 +51,7 @@ struct HandlerConfig {
 struct ShardConfig {
   std::string url;
   std::string password_file;
-  std::vector<std::string> tables;  // empty: those that the shard's schema names
+  std::vector<TableName> tables;  // empty: those that the shard's schema names
   std::uint32_t max_transactions =
       0;                     // of handlers at once, in one worker; 0: one for each thread of its lanes
   std::uint32_t slices = 0;  // load-balance numbers a table, where this process makes the schema; 0: 64

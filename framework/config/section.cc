@@ -155,21 +155,24 @@ void Section::Text(const char* key, std::string& value, std::size_t longest) {
   value = text;
 }
 
-void Section::Texts(const char* key, std::vector<std::string>& value) {
+void Section::Tables(const char* key, std::vector<TableName>& value) {
   const json* child = Child(key);
   if (child == nullptr) return;
   if (!child->is_array()) return WrongType(Path(key), *child, "a list of texts");
-  std::vector<std::string> texts;
+  std::vector<TableName> tables;
   for (std::size_t i = 0; i < child->size(); ++i) {
     KeyPath path = Path(key);
     path.push_back(std::to_string(i));
     if (!(*child)[i].is_string()) {
       WrongType(path, (*child)[i], "a text in quotes");
+    } else if (const auto table = ParseTableName((*child)[i].get_ref<const std::string&>())) {
+      tables.push_back(*table);
     } else {
-      texts.push_back((*child)[i].get<std::string>());
+      problems_.Add(
+          path, "this is not a table name: lower-case letters, digits and '_', a letter first, at most 48");
     }
   }
-  if (texts.size() == child->size()) value = std::move(texts);
+  if (tables.size() == child->size()) value = std::move(tables);
 }
 
 std::optional<std::size_t> Section::ChoiceOf(const char* key, const std::vector<std::string>& choices) {

@@ -12,6 +12,7 @@
 
 #include "framework/base/clock.h"
 #include "framework/config/position_map.h"
+#include "framework/task/table_name.h"
 
 namespace millrace::engine {
 
@@ -47,7 +48,7 @@ class Section {
   void Duration(const char* key, Micros& value, Micros least, Micros most);
   void Durations(const char* key, std::vector<Micros>& value, Micros least, Micros most);
   void Text(const char* key, std::string& value, std::size_t longest);
-  void Texts(const char* key, std::vector<std::string>& value);
+  void Tables(const char* key, std::vector<TableName>& value);
   template <class Value>
   void Choice(const char* key, Value& value, const Choices<std::type_identity_t<Value>>& choices) {
     std::vector<std::string> words;

@@ -7,7 +7,7 @@
 namespace millrace::engine {
 
 LocalContext::LocalContext(const Clock& clock, Micros timeout, std::size_t tasks,
-                           TaskTransaction* transaction, const std::string& table)
+                           TaskTransaction* transaction, const TableName& table)
     : clock_(clock), deadline_(clock.Now() + timeout) {
   if (transaction != nullptr) transaction_.emplace(*transaction, tasks, table);
 }

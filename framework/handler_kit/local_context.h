@@ -32,7 +32,7 @@ class LocalContext final : public CallContext {
   // For a call of so many tasks. `transaction` may be null: SQL and Submit are then refused with a message
   // that says so.
   LocalContext(const Clock& clock, Micros timeout, std::size_t tasks, TaskTransaction* transaction,
-               const std::string& table);
+               const TableName& table);
 
   bool ShouldStop() const override;
   Micros TimeLeft() const override;

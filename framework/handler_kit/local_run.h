@@ -21,9 +21,9 @@ struct LocalRunOptions {
   std::string progress;                      // what an earlier attempt saved
   std::uint32_t attempt = 1;
   Micros timeout = std::chrono::minutes(1);
-  Store* store = nullptr;       // where its SQL goes; null: SQL is refused
-  std::string table = "tasks";  // where it submits tasks
-  bool commit = false;          // otherwise what it wrote is rolled back
+  Store* store = nullptr;           // where its SQL goes; null: SQL is refused
+  TableName table = kDefaultTable;  // where it submits tasks
+  bool commit = false;              // otherwise what it wrote is rolled back
 };
 
 enum class LocalEffect {

@@ -4,7 +4,7 @@
 
 namespace millrace::engine {
 
-CallTransaction::CallTransaction(TaskTransaction& transaction, std::size_t tasks, std::string table)
+CallTransaction::CallTransaction(TaskTransaction& transaction, std::size_t tasks, TableName table)
     : transaction_(transaction), table_(std::move(table)), tasks_(tasks) {}
 
 template <class T>

@@ -14,7 +14,7 @@ namespace millrace::engine {
 class CallTransaction {
  public:
   // For a call of so many tasks; new tasks go to `table`.
-  CallTransaction(TaskTransaction& transaction, std::size_t tasks, std::string table);
+  CallTransaction(TaskTransaction& transaction, std::size_t tasks, TableName table);
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values);
   Result<bool> Submit(const NewTask& task);  // false: its key is taken
@@ -37,7 +37,7 @@ class CallTransaction {
   Result<T> Noted(Result<T> result);
 
   TaskTransaction& transaction_;
-  const std::string table_;
+  const TableName table_;
   std::vector<TaskEnd> tasks_;
   std::optional<std::size_t> current_;  // the task whose SQL is told apart
   bool each_ = false;

@@ -40,6 +40,7 @@ Result<Pauses> Pauses::Parse(std::span<const std::string> names) {
 Status Pauses::Add(std::string_view name) {
   const std::vector<std::string_view> parts = Split(name);
   const std::string_view kind = parts[0];
+  const auto table = parts.size() == 4 ? ParseTableName(parts[2]) : std::nullopt;
   std::uint32_t slice = 0;
   if (kind == "cluster" && parts.size() == 1) {
     cluster_ = true;
@@ -47,9 +48,8 @@ Status Pauses::Add(std::string_view name) {
     shards_.emplace(parts[1]);
   } else if (kind == "handler" && parts.size() == 2 && IsHandlerName(parts[1])) {
     handlers_.emplace(parts[1]);
-  } else if (kind == "slice" && parts.size() == 4 && IsShardName(parts[1]) && IsTableName(parts[2]) &&
-             ReadSlice(parts[3], slice)) {
-    slices_.emplace(parts[1], parts[2], slice);
+  } else if (kind == "slice" && IsShardName(parts[1]) && table && ReadSlice(parts[3], slice)) {
+    slices_.emplace(parts[1], *table, slice);
   } else {
     return Fail(ErrorCode::Invalid, "'" + Shorten(name, 200) +
                                         "' names nothing that can be paused; write cluster, shard:NAME, "
@@ -59,11 +59,11 @@ Status Pauses::Add(std::string_view name) {
   return {};
 }
 
-bool Pauses::Covers(std::string_view shard, std::string_view table, std::uint32_t slice,
+bool Pauses::Covers(std::string_view shard, const TableName& table, std::uint32_t slice,
                     std::string_view handler) const {
   if (names_.empty()) return false;
   return cluster_ || shards_.contains(shard) || handlers_.contains(handler) ||
-         (!slices_.empty() && slices_.contains({std::string(shard), std::string(table), slice}));
+         (!slices_.empty() && slices_.contains({std::string(shard), table, slice}));
 }
 
 }  // namespace millrace::engine

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/base/result.h"
+#include "framework/task/table_name.h"
 
 namespace millrace::engine {
 
@@ -24,7 +25,7 @@ class Pauses {
 
   bool Empty() const { return names_.empty(); }
   // May nothing of this be started? Cheap where nothing is paused.
-  bool Covers(std::string_view shard, std::string_view table, std::uint32_t slice,
+  bool Covers(std::string_view shard, const TableName& table, std::uint32_t slice,
               std::string_view handler) const;
   // Each name once, sorted.
   std::vector<std::string> Names() const { return {names_.begin(), names_.end()}; }
@@ -36,7 +37,7 @@ class Pauses {
   bool cluster_ = false;
   std::set<std::string, std::less<>> shards_;
   std::set<std::string, std::less<>> handlers_;
-  std::set<std::tuple<std::string, std::string, std::uint32_t>> slices_;
+  std::set<std::tuple<std::string, TableName, std::uint32_t>> slices_;
 };
 
 }  // namespace millrace::engine

@@ -60,12 +60,10 @@ bool DueScope::Covers(const DueGroup& group) const {
 }
 
 std::vector<DueScope> ScopesOf(std::span<const TableSlices> tables) {
-  std::map<std::string, DueScope> by_table;
+  std::map<TableName, DueScope> by_table;
   for (const TableSlices& part : tables) {
     if (AsksNothing(part)) continue;
-    DueScope& scope = by_table[part.table];
-    scope.table = part.table;
-    Add(scope, part);
+    Add(by_table.try_emplace(part.table, DueScope{.table = part.table}).first->second, part);
   }
   std::vector<DueScope> scopes;
   for (auto& [table, scope] : by_table) {

@@ -15,7 +15,7 @@
 namespace millrace::engine {
 
 struct DueScope {
-  std::string table;
+  TableName table;
   bool all = false;
   std::vector<std::uint32_t> slices = {};                 // sorted, each once; meaningless where `all`
   std::optional<std::vector<std::string>> handlers = {};  // sorted, each once; nullopt: every task type

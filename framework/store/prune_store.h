@@ -10,12 +10,13 @@
 
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
+#include "framework/task/table_name.h"
 
 namespace millrace::engine {
 
 // How long a table's finished tasks are kept after their end, by handler.
 struct KeepRule {
-  std::string table;
+  TableName table;
   std::map<std::string, Micros> by_handler;
   std::optional<Micros> otherwise;  // handlers that are not named; nullopt: for ever
 };

@@ -4,13 +4,13 @@
 
 namespace millrace::engine {
 
-std::vector<std::string> TableNames(const SchemaSpec& spec) {
-  if (spec.tables == 1) return {"tasks"};
-  std::vector<std::string> names;
+std::vector<TableName> TableNames(const SchemaSpec& spec) {
+  if (spec.tables == 1) return {kDefaultTable};
+  std::vector<TableName> names;
   for (std::uint32_t i = 0; i < spec.tables; ++i) {
     char name[24];
     std::snprintf(name, sizeof name, "tasks_%03u", i);
-    names.emplace_back(name);
+    names.push_back(ParseTableName(name).value());
   }
   return names;
 }

@@ -17,10 +17,10 @@ struct SchemaSpec {
   std::uint32_t tables = 1;   // 1: `tasks`; more: `tasks_000`, `tasks_001`, … (at most 1000)
   std::uint32_t slices = 64;  // load-balance numbers a table, at most kMaxSlices
 };
-std::vector<std::string> TableNames(const SchemaSpec& spec);
+std::vector<TableName> TableNames(const SchemaSpec& spec);
 
 struct TableInfo {
-  std::string table;
+  TableName table;
   std::uint32_t slices = 0;
   // Numbers of `slices` and more that rows still stand in: after a shrink, or by a producer's own choice.
   // Sorted. A plan has to cover them too until RenumberStep has emptied them.
@@ -57,11 +57,11 @@ class SchemaStore {
   // in millrace_schema. No row moves; a smaller number leaves rows `beyond`. Doing it again completes one
   // that was cut short. NotFound for an unknown table, Invalid for a number out of range, Conflict where
   // somebody has the table open for long: try again.
-  virtual Status Resize(const std::string& table, std::uint32_t slices) = 0;
+  virtual Status Resize(const TableName& table, std::uint32_t slices) = 0;
   // Gives up to `limit` rows that stand beyond the table's slices a slice of their own by their id; returns
   // how many. Waiting and held rows alone, without waiting for locked ones; a running row keeps its slice and
   // is found when it is back. Safe beside claims and settles, which go by id and attempt.
-  virtual Result<std::size_t> RenumberStep(const std::string& table, std::size_t limit) = 0;
+  virtual Result<std::size_t> RenumberStep(const TableName& table, std::size_t limit) = 0;
   // Compares the live tables with what this program expects, and explains the hot statements on a seeded
   // scratch table. Empty: all is well.
   virtual Result<std::vector<SchemaFinding>> Check() = 0;

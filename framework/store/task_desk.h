@@ -59,7 +59,7 @@ enum class TaskAction {
 };
 
 struct TaskTotals {
-  std::string table;
+  std::string table;  // as it was counted, by whomever
   std::string handler;
   std::string batch;  // empty: those without a batch
   std::uint64_t succeeded = 0;
@@ -69,7 +69,7 @@ struct TaskTotals {
 };
 
 struct GroupBacklog {
-  std::string table;
+  TableName table;
   std::string handler;
   std::uint64_t waiting = 0;  // running ones included; exact up to kExactBacklog
   bool more = false;          // kExactBacklog or more
@@ -93,16 +93,16 @@ class TaskDesk {
 
   // All in one transaction, or none. At most kMaxBatchRows tasks. A task whose key is taken (also within the
   // batch) is not added and is reported as a duplicate.
-  virtual Result<SubmitReport> Submit(const std::string& table, std::span<const NewTask> tasks) = 0;
+  virtual Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) = 0;
 
   virtual Result<TaskRecord> Get(const TaskKey& key) = 0;
   // NotFound if no task has the key, by the ledger and by the waiting rows. Empty handler: any.
-  virtual Result<TaskKey> Find(const std::string& table, const std::string& handler,
+  virtual Result<TaskKey> Find(const TableName& table, const std::string& handler,
                                const std::string& key) = 0;
-  virtual Result<TaskPage> List(const std::string& table, const TaskFilter& filter, const std::string& after,
+  virtual Result<TaskPage> List(const TableName& table, const TaskFilter& filter, const std::string& after,
                                 std::size_t limit) = 0;
   // At most kMaxBatchRows ids; returns those that it changed. `actor` goes into millrace_audit.
-  virtual Result<std::vector<std::uint64_t>> Apply(TaskAction action, const std::string& table,
+  virtual Result<std::vector<std::uint64_t>> Apply(TaskAction action, const TableName& table,
                                                    std::span<const std::uint64_t> ids,
                                                    const std::string& actor) = 0;
 
@@ -112,7 +112,7 @@ class TaskDesk {
   virtual Result<std::vector<PauseRecord>> Pauses() = 0;  // by name
 
   virtual Result<std::vector<TaskTotals>> Totals() = 0;
-  virtual Result<std::vector<GroupBacklog>> Backlog(const std::string& table) = 0;
+  virtual Result<std::vector<GroupBacklog>> Backlog(const TableName& table) = 0;
 };
 
 }  // namespace millrace::engine

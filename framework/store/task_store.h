@@ -18,7 +18,7 @@ namespace millrace::engine {
 // The slices of one table that the caller owns; empty `slices` with `all` set means every slice. A table may
 // stand several times, with different handlers.
 struct TableSlices {
-  std::string table;
+  TableName table;
   bool all = true;
   std::vector<std::uint32_t> slices = {};                 // sorted
   std::optional<std::vector<std::string>> handlers = {};  // sorted; nullopt: every task type
@@ -28,7 +28,7 @@ struct TableSlices {
 // One due group: the waiting and running rows of a slice, handler and urgency. A running row still stands in
 // the due order, so a group may be named whose only old rows are running.
 struct DueGroup {
-  std::string table;
+  TableName table;
   std::uint32_t slice = 0;
   std::string handler;
   std::uint32_t urgency = 0;
@@ -70,7 +70,7 @@ struct ScanRow {
 
 // Rows of one table with one attempt number seen; at most kMaxBatchRows ids.
 struct ClaimRequest {
-  std::string table;
+  TableName table;
   std::string incarnation;
   std::uint32_t attempt = 0;       // the number seen; the claim makes it one more
   std::vector<std::uint64_t> ids;  // any order; the store sorts
@@ -78,7 +78,7 @@ struct ClaimRequest {
 
 // Running rows of one table, with one attempt number and one claimer.
 struct RescueRequest {
-  std::string table;
+  TableName table;
   std::string claimed_by;
   std::uint32_t attempt = 0;
   std::vector<std::uint64_t> ids;

@@ -41,7 +41,7 @@ class TaskTransaction {
   // and the state Escaped.
   virtual Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) = 0;
   // Adds tasks within the transaction; returns how many were new (others: key taken).
-  virtual Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) = 0;
+  virtual Result<std::size_t> Submit(const TableName& table, std::span<const NewTask> tasks) = 0;
   virtual TransactionState state() const = 0;
 
   // What follows can be undone by itself, until the next Mark. Begins the transaction where it is Idle.

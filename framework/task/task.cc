@@ -1,26 +1,11 @@
 #include "framework/task/task.h"
 
-#include "framework/base/escape.h"
-
 #include <charconv>
 
+#include "framework/base/escape.h"
 #include "framework/base/utf8.h"
 
 namespace millrace::engine {
-namespace {
-
-bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-bool IsName(std::string_view name, std::size_t limit, std::string_view also) {
-  if (name.empty() || name.size() > limit || !IsLower(name[0])) return false;
-  for (char c : name) {
-    if (!IsLower(c) && !IsDigit(c) && also.find(c) == std::string_view::npos) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 const char* ToString(TaskState state) {
   switch (state) {
@@ -50,9 +35,16 @@ Result<TaskState> ParseTaskState(std::string_view text) {
                                       "cancelled, failed");
 }
 
-std::string ToString(const TaskName& name) {
-  return name.shard + "/" + name.key.table + "/" + std::to_string(name.key.id);
+std::optional<TableName> ParseTableName(std::string_view text) {
+  if (!TableName::IsValid(text)) return std::nullopt;
+  TableName table;
+  table.Take(text);
+  return table;
 }
+
+std::string ToString(const TaskKey& key) { return key.table + "/" + std::to_string(key.id); }
+
+std::string ToString(const TaskName& name) { return name.shard + "/" + ToString(name.key); }
 
 Result<TaskName> ParseTaskName(std::string_view text, const TaskName& home) {
   const std::string_view whole = text;
@@ -71,15 +63,18 @@ Result<TaskName> ParseTaskName(std::string_view text, const TaskName& home) {
     name.shard = std::string(text.substr(0, slash));
     text = text.substr(slash + 1);
   }
-  name.key.table = std::string(text);
-  if (!IsTableName(name.key.table) || name.shard.empty()) {
+  const auto table = ParseTableName(text);
+  if (!table || name.shard.empty()) {
     return Fail(ErrorCode::Invalid, "'" + Excerpt(whole) + "' is not a task name; write shard/table/id");
   }
+  name.key.table = *table;
   return name;
 }
 
-bool IsHandlerName(std::string_view name) { return IsName(name, kMaxHandlerName, "_."); }
-bool IsTableName(std::string_view name) { return IsName(name, 48, "_"); }
+bool IsHandlerName(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxHandlerName && name[0] >= 'a' && name[0] <= 'z' &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") == name.npos;
+}
 
 Status Validate(const NewTask& task) {
   if (!IsHandlerName(task.handler)) {

@@ -10,6 +10,7 @@
 
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
+#include "framework/task/table_name.h"
 
 namespace millrace::engine {
 
@@ -27,7 +28,7 @@ Result<TaskState> ParseTaskState(std::string_view text);
 
 // A task within its shard.
 struct TaskKey {
-  std::string table;
+  TableName table = kDefaultTable;
   std::uint64_t id = 0;
   auto operator<=>(const TaskKey&) const = default;
 };
@@ -38,6 +39,7 @@ struct TaskName {
   TaskKey key;
   auto operator<=>(const TaskName&) const = default;
 };
+std::string ToString(const TaskKey& key);  // table/id
 std::string ToString(const TaskName& name);
 // `shard/table/id`; a bare id, or table/id, takes what is missing from `home`.
 Result<TaskName> ParseTaskName(std::string_view text, const TaskName& home);
@@ -91,8 +93,6 @@ inline constexpr std::size_t kMaxBatchRows = 999;  // MariaDB changes plan at 10
 
 // [a-z][a-z0-9_.]*, at most kMaxHandlerName bytes.
 bool IsHandlerName(std::string_view name);
-// A table name that may stand in SQL: [a-z][a-z0-9_]*, at most 48 bytes.
-bool IsTableName(std::string_view name);
 // Invalid with the reason for a wrong handler name, params over the limit, a key or batch that is too long or
 // a priority out of range. That params are JSON is checked by the store's own constraint or by the caller.
 Status Validate(const NewTask& task);

@@ -10,7 +10,7 @@
 namespace millrace::engine {
 
 // All or none.
-Result<SubmitReport> SubmitTo(MemoryState& state, const std::string& table, std::span<const NewTask> tasks,
+Result<SubmitReport> SubmitTo(MemoryState& state, const TableName& table, std::span<const NewTask> tasks,
                               WallTime now);
 
 SettleReport SettleIn(MemoryState& state, const std::string& incarnation, std::span<const Settlement> batch,

@@ -6,13 +6,13 @@ namespace millrace::engine {
 
 std::string MemorySchemaStore::Print(const SchemaSpec& spec) const {
   std::string text;
-  for (const std::string& table : TableNames(spec)) text += table + " " + std::to_string(spec.slices) + "\n";
+  for (const TableName& table : TableNames(spec)) text += table + " " + std::to_string(spec.slices) + "\n";
   return text;
 }
 
 Status MemorySchemaStore::Apply(const SchemaSpec& spec) {
   MutexLock lock(shard_.mutex);
-  for (const std::string& name : TableNames(spec)) {
+  for (const TableName& name : TableNames(spec)) {
     MemoryTable& table = shard_.state.tables[name];
     if (table.slices != 0 && table.slices != spec.slices) {
       return Fail(ErrorCode::Conflict,
@@ -39,7 +39,7 @@ Result<std::vector<TableInfo>> MemorySchemaStore::Tables() {
   return tables;
 }
 
-Status MemorySchemaStore::Resize(const std::string& name, std::uint32_t slices) {
+Status MemorySchemaStore::Resize(const TableName& name, std::uint32_t slices) {
   if (Status valid = CheckSlices(slices); !valid) return valid;
   MutexLock lock(shard_.mutex);
   const auto table = shard_.state.tables.find(name);
@@ -48,7 +48,7 @@ Status MemorySchemaStore::Resize(const std::string& name, std::uint32_t slices) 
   return {};
 }
 
-Result<std::size_t> MemorySchemaStore::RenumberStep(const std::string& name, std::size_t limit) {
+Result<std::size_t> MemorySchemaStore::RenumberStep(const TableName& name, std::size_t limit) {
   MutexLock lock(shard_.mutex);
   const auto table = shard_.state.tables.find(name);
   if (table == shard_.state.tables.end()) return Fail(ErrorCode::NotFound, "there is no table " + name);

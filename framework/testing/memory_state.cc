@@ -6,9 +6,7 @@
 
 namespace millrace::engine {
 
-std::string NameOf(const TaskKey& key) { return key.table + "/" + std::to_string(key.id); }
-
-Result<MemoryTable*> MemoryState::Table(const std::string& name) {
+Result<MemoryTable*> MemoryState::Table(const TableName& name) {
   const auto found = tables.find(name);
   if (found != tables.end()) return &found->second;
   return Fail(ErrorCode::Invalid, "'" + Shorten(name, 60) + "' is not the name of a task table");
@@ -30,10 +28,10 @@ TaskRecord* MemoryState::Running(const TaskKey& key, const std::string& incarnat
   return mine ? &row->second : nullptr;
 }
 
-TaskTotals& MemoryState::Totals(const std::string& table, const std::string& handler,
+TaskTotals& MemoryState::Totals(const TableName& table, const std::string& handler,
                                 const std::string& batch) {
-  TaskTotals& sums = totals[{table, handler, batch}];
-  sums.table = table;
+  TaskTotals& sums = totals[{std::string(table.text()), handler, batch}];
+  sums.table = table.text();
   sums.handler = handler;
   sums.batch = batch;
   return sums;
@@ -44,11 +42,11 @@ std::string MemoryState::KeyHolder(const std::string& handler, const std::string
   if (found == keys.end()) return {};
   const MemoryKey& entry = found->second;
   if (entry.keep_until && *entry.keep_until <= now) return {};
-  if (entry.ended) return NameOf(entry.task);
+  if (entry.ended) return ToString(entry.task);
   const auto table = tables.find(entry.task.table);
   if (table == tables.end()) return {};
   for (const MemoryPool* pool : {&table->second.tasks, &table->second.failed, &table->second.done}) {
-    if (pool->contains(entry.task.id)) return NameOf(entry.task);
+    if (pool->contains(entry.task.id)) return ToString(entry.task);
   }
   return {};
 }
@@ -71,7 +69,7 @@ MemoryKey* MemoryState::KeyOf(const Task& task) {
   return found != keys.end() && found->second.task == task.key ? &found->second : nullptr;
 }
 
-Result<std::uint64_t> MemoryState::Insert(const std::string& name, Task task) {
+Result<std::uint64_t> MemoryState::Insert(const TableName& name, Task task) {
   auto table = Table(name);
   if (!table) return Fail(table.error());
   if (!IsHandlerName(task.handler)) return Fail(ErrorCode::Invalid, "the handler has no handler's name");

@@ -40,7 +40,7 @@ struct MemoryIncarnation {
 
 // Copyable, so that a transaction can work on a copy and put it back.
 struct MemoryState {
-  std::map<std::string, MemoryTable> tables;
+  std::map<TableName, MemoryTable> tables;
   std::map<std::string, MemoryIncarnation> incarnations;
   std::map<std::pair<std::string, std::string>, MemoryKey> keys;  // by handler and key
   std::map<TaskKey, std::map<std::uint32_t, AttemptRecord>> attempts;
@@ -51,11 +51,11 @@ struct MemoryState {
   std::function<std::string(const Task&)> claim_refusal = [](const Task&) { return std::string(); };
 
   // Invalid for a name that no schema made.
-  Result<MemoryTable*> Table(const std::string& name);
+  Result<MemoryTable*> Table(const TableName& name);
   bool IsAlive(const std::string& incarnation) const;
   // The row that runs under this claim; null: there is none.
   TaskRecord* Running(const TaskKey& key, const std::string& incarnation, std::uint32_t attempt);
-  TaskTotals& Totals(const std::string& table, const std::string& handler, const std::string& batch);
+  TaskTotals& Totals(const TableName& table, const std::string& handler, const std::string& batch);
 
   // The ledger of keys. Empty: the key is free, or `task` has it now; else table/id of the holder.
   std::string KeyHolder(const std::string& handler, const std::string& key, WallTime now) const;
@@ -64,10 +64,8 @@ struct MemoryState {
   MemoryKey* KeyOf(const Task& task);
 
   // Invalid where a constraint of the tables refuses the row.
-  Result<std::uint64_t> Insert(const std::string& table, Task task);
+  Result<std::uint64_t> Insert(const TableName& table, Task task);
 };
-
-std::string NameOf(const TaskKey& key);
 
 // How long a key stays taken after its task has ended well.
 inline constexpr Micros kMemoryKeyRetention = std::chrono::days(30);

@@ -31,7 +31,7 @@ Task RowOf(const NewTask& task, std::uint32_t slice, WallTime now) {
 
 }  // namespace
 
-Result<SubmitReport> SubmitTo(MemoryState& state, const std::string& table, std::span<const NewTask> tasks,
+Result<SubmitReport> SubmitTo(MemoryState& state, const TableName& table, std::span<const NewTask> tasks,
                               WallTime now) {
   auto into = state.Table(table);
   if (!into) return Fail(into.error());

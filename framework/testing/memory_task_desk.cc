@@ -27,7 +27,7 @@ bool Matches(const MemoryTable& table, const TaskFilter& filter, const Task& tas
 
 }  // namespace
 
-Result<SubmitReport> MemoryTaskDesk::Submit(const std::string& table, std::span<const NewTask> tasks) {
+Result<SubmitReport> MemoryTaskDesk::Submit(const TableName& table, std::span<const NewTask> tasks) {
   MutexLock lock(shard_.mutex);
   return SubmitTo(shard_.state, table, tasks, shard_.clock.WallNow());
 }
@@ -46,7 +46,7 @@ Result<TaskRecord> MemoryTaskDesk::Get(const TaskKey& key) {
   return Fail(ErrorCode::NotFound, "there is no task " + NameOf(key));
 }
 
-Result<TaskKey> MemoryTaskDesk::Find(const std::string& name, const std::string& handler,
+Result<TaskKey> MemoryTaskDesk::Find(const TableName& name, const std::string& handler,
                                      const std::string& key) {
   MutexLock lock(shard_.mutex);
   auto table = shard_.state.Table(name);
@@ -61,7 +61,7 @@ Result<TaskKey> MemoryTaskDesk::Find(const std::string& name, const std::string&
 }
 
 // A place in the list is "POOL:ID", behind which the page begins.
-Result<TaskPage> MemoryTaskDesk::List(const std::string& name, const TaskFilter& filter,
+Result<TaskPage> MemoryTaskDesk::List(const TableName& name, const TaskFilter& filter,
                                       const std::string& after, std::size_t limit) {
   MutexLock lock(shard_.mutex);
   auto table = shard_.state.Table(name);
@@ -82,7 +82,7 @@ Result<TaskPage> MemoryTaskDesk::List(const std::string& name, const TaskFilter&
   return page;
 }
 
-Result<std::vector<std::uint64_t>> MemoryTaskDesk::Apply(TaskAction action, const std::string& table,
+Result<std::vector<std::uint64_t>> MemoryTaskDesk::Apply(TaskAction action, const TableName& table,
                                                          std::span<const std::uint64_t> ids,
                                                          const std::string&) {
   MutexLock lock(shard_.mutex);
@@ -115,16 +115,16 @@ Result<std::vector<TaskTotals>> MemoryTaskDesk::Totals() {
   return totals;
 }
 
-Result<std::vector<GroupBacklog>> MemoryTaskDesk::Backlog(const std::string& name) {
+Result<std::vector<GroupBacklog>> MemoryTaskDesk::Backlog(const TableName& name) {
   MutexLock lock(shard_.mutex);
   auto table = shard_.state.Table(name);
   if (!table) return Fail(table.error());
   std::map<std::string, GroupBacklog> by_handler;
   for (const auto& [id, row] : (*table)->tasks) {
     if (row.task.state == TaskState::Held) continue;
-    GroupBacklog& backlog = by_handler[row.task.handler];
-    backlog.table = name;
-    backlog.handler = row.task.handler;
+    GroupBacklog& backlog =
+        by_handler.try_emplace(row.task.handler, GroupBacklog{.table = name, .handler = row.task.handler})
+            .first->second;
     backlog.oldest_due = std::min(backlog.oldest_due.value_or(row.task.run_at), row.task.run_at);
     backlog.waiting = std::min(backlog.waiting + 1, kExactBacklog);
     backlog.more = backlog.waiting == kExactBacklog;

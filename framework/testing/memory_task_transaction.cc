@@ -21,7 +21,7 @@ Result<std::size_t> MemoryTaskTransaction::Replay(MemoryState& state) const {
   return added;
 }
 
-Result<std::size_t> MemoryTaskTransaction::Submit(const std::string& table, std::span<const NewTask> tasks) {
+Result<std::size_t> MemoryTaskTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
   if (state_ == TransactionState::Poisoned) {
     return Fail(ErrorCode::Invalid, "the transaction can only be rolled back");
   }
@@ -67,7 +67,8 @@ Status MemoryTaskTransaction::Mark() {
 }
 
 Status MemoryTaskTransaction::Undo() {
-  staged_.resize(std::min(mark_, staged_.size()));
+  if (mark_ < staged_.size())
+    staged_.erase(staged_.begin() + static_cast<std::ptrdiff_t>(mark_), staged_.end());
   state_ = TransactionState::Open;
   return {};
 }

@@ -13,7 +13,7 @@ class MemoryTaskTransaction final : public TaskTransaction {
 
   // Invalid, and the transaction is poisoned.
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
-  Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) override;
+  Result<std::size_t> Submit(const TableName& table, std::span<const NewTask> tasks) override;
   TransactionState state() const override { return state_; }
   CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) override;
   Status Mark() override;
@@ -22,7 +22,7 @@ class MemoryTaskTransaction final : public TaskTransaction {
 
  private:
   struct Staged {
-    std::string table;
+    TableName table;
     std::vector<NewTask> tasks;
   };
 

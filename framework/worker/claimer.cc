@@ -136,7 +136,7 @@ Status Claimer::Accept(std::vector<Task> tasks, const std::shared_ptr<Lease>& li
 }
 
 Status Claimer::SkipDuplicates(std::vector<Task>& tasks, const std::shared_ptr<Lease>& life, bool solo) {
-  std::map<std::string, std::vector<Task>> keyed;
+  std::map<TableName, std::vector<Task>> keyed;
   for (const Task& task : tasks) {
     if (!task.biz_key.empty()) keyed[task.key.table].push_back(task);
   }

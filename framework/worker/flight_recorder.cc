@@ -218,8 +218,9 @@ bool DeadRecorder::Read() {
   if (layout->stopping != 0 || Get(layout->boot_id) != BootId()) return true;
   for (const Slot& slot : layout->slots) {
     if (slot.active == 0) continue;
-    runs_.push_back({Get(slot.incarnation), {Get(slot.table), slot.id}, slot.attempt});
-    if (!IsTableName(runs_.back().key.table)) return false;
+    const auto table = ParseTableName(Get(slot.table));
+    if (!table) return false;
+    runs_.push_back({Get(slot.incarnation), {*table, slot.id}, slot.attempt});
   }
   return true;
 }

@@ -10,13 +10,13 @@ std::size_t BytesOf(const Attempt& attempt) { return MemoryBudget::Of(TextBytes(
 
 }  // namespace
 
-bool InFlight::Contains(const std::string& table, std::uint64_t id) const {
+bool InFlight::Contains(const TableName& table, std::uint64_t id) const {
   MutexLock lock(mutex_);
   const auto ids = tables_.find(table);
   return ids != tables_.end() && ids->second.contains(id);
 }
 
-std::vector<std::uint64_t> InFlight::Enter(const std::string& table, std::span<const std::uint64_t> ids) {
+std::vector<std::uint64_t> InFlight::Enter(const TableName& table, std::span<const std::uint64_t> ids) {
   MutexLock lock(mutex_);
   Ids& known = tables_[table];
   std::vector<std::uint64_t> entered;
@@ -27,9 +27,9 @@ std::vector<std::uint64_t> InFlight::Enter(const std::string& table, std::span<c
   return entered;
 }
 
-std::vector<std::string> InFlight::Tables() const {
+std::vector<TableName> InFlight::Tables() const {
   MutexLock lock(mutex_);
-  std::vector<std::string> tables;
+  std::vector<TableName> tables;
   for (const auto& [table, ids] : tables_) tables.push_back(table);
   return tables;
 }
@@ -57,7 +57,7 @@ void InFlight::Erase(Ids& ids, std::uint64_t id) {
   ids.erase(place);
 }
 
-void InFlight::Leave(const std::string& table, std::span<const std::uint64_t> ids) {
+void InFlight::Leave(const TableName& table, std::span<const std::uint64_t> ids) {
   MutexLock lock(mutex_);
   Ids& known = tables_[table];
   for (std::uint64_t id : ids) Erase(known, id);
@@ -70,7 +70,7 @@ void InFlight::LeaveMissed(const ClaimRequest& request, std::span<const Task> cl
 }
 
 void InFlight::Clear() {
-  std::map<std::string, Ids> gone;  // attempts keep their shard alive: let them go outside the lock
+  std::map<TableName, Ids> gone;  // attempts keep their shard alive: let them go outside the lock
   MutexLock lock(mutex_);
   gone.swap(tables_);
   memory_.Remove(bytes_);

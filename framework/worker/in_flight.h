@@ -25,12 +25,12 @@ class InFlight {
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
 
-  bool Contains(const std::string& table, std::uint64_t id) const;
+  bool Contains(const TableName& table, std::uint64_t id) const;
   // Enters those ids that were not in; returns them.
-  std::vector<std::uint64_t> Enter(const std::string& table, std::span<const std::uint64_t> ids);
+  std::vector<std::uint64_t> Enter(const TableName& table, std::span<const std::uint64_t> ids);
   // The claim succeeded: the id stands for this attempt from now on.
   void Claimed(const AttemptPtr& attempt);
-  void Leave(const std::string& table, std::span<const std::uint64_t> ids);
+  void Leave(const TableName& table, std::span<const std::uint64_t> ids);
   // A claim's reply is known: what was asked for and not claimed leaves.
   void LeaveMissed(const ClaimRequest& request, std::span<const Task> claimed);
   // True once after Room was zero: there is room again.
@@ -43,7 +43,7 @@ class InFlight {
   bool Empty() const { return Size() == 0; }
   std::size_t Size() const;
   // Those from which it has ever claimed.
-  std::vector<std::string> Tables() const;
+  std::vector<TableName> Tables() const;
   // Nothing of the shard is this worker's any more.
   void Clear();
   // Those whose claim has succeeded, started or not.
@@ -58,7 +58,7 @@ class InFlight {
   mutable Mutex mutex_;
   std::size_t bytes_ MILLRACE_GUARDED_BY(mutex_) = 0;  // of the attempts
   bool held_back_ MILLRACE_GUARDED_BY(mutex_) = false;
-  std::map<std::string, Ids> tables_ MILLRACE_GUARDED_BY(mutex_);
+  std::map<TableName, Ids> tables_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace::engine

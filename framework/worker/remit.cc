@@ -46,7 +46,7 @@ std::vector<TableSlices> Remit::Slices() const {
   return slices_;
 }
 
-bool Remit::Owns(const std::string& table, std::uint32_t slice, const std::string& handler) const {
+bool Remit::Owns(const TableName& table, std::uint32_t slice, const std::string& handler) const {
   MutexLock lock(mutex_);
   const auto [first, last] = by_table_.equal_range(table);
   for (auto part = first; part != last; ++part) {
@@ -55,7 +55,7 @@ bool Remit::Owns(const std::string& table, std::uint32_t slice, const std::strin
   return false;
 }
 
-bool Remit::Paused(const std::string& table, std::uint32_t slice, const std::string& handler) const {
+bool Remit::Paused(const TableName& table, std::uint32_t slice, const std::string& handler) const {
   MutexLock lock(mutex_);
   return paused_->Covers(shard_, table, slice, handler) ||
          shard_paused_.Covers(shard_, table, slice, handler);

@@ -25,8 +25,8 @@ class Remit {
   bool FollowShard(const std::vector<std::string>& names);
 
   std::vector<TableSlices> Slices() const;
-  bool Owns(const std::string& table, std::uint32_t slice, const std::string& handler) const;
-  bool Paused(const std::string& table, std::uint32_t slice, const std::string& handler) const;
+  bool Owns(const TableName& table, std::uint32_t slice, const std::string& handler) const;
+  bool Paused(const TableName& table, std::uint32_t slice, const std::string& handler) const;
   bool Owns(const DueGroup& group) const { return Owns(group.table, group.slice, group.handler); }
   bool Paused(const DueGroup& group) const { return Paused(group.table, group.slice, group.handler); }
   // The names of what is paused, by whatever route; sorted.
@@ -36,7 +36,7 @@ class Remit {
   const std::string shard_;
   mutable Mutex mutex_;
   std::vector<TableSlices> slices_ MILLRACE_GUARDED_BY(mutex_);
-  std::multimap<std::string, std::size_t> by_table_ MILLRACE_GUARDED_BY(mutex_);  // places in slices_
+  std::multimap<TableName, std::size_t> by_table_ MILLRACE_GUARDED_BY(mutex_);  // places in slices_
   std::shared_ptr<const Pauses> paused_ MILLRACE_GUARDED_BY(mutex_);
   std::vector<std::string> shard_names_ MILLRACE_GUARDED_BY(mutex_);
   Pauses shard_paused_ MILLRACE_GUARDED_BY(mutex_);

@@ -36,7 +36,7 @@ class ScanCursors {
   std::size_t Size() const { return places_.size(); }
 
  private:
-  using Key = std::tuple<std::string, std::uint32_t, std::string, std::uint32_t>;
+  using Key = std::tuple<TableName, std::uint32_t, std::string, std::uint32_t>;
   struct Place {
     ScanPosition after;
     WallTime head;  // first_run_at when it last started from the beginning

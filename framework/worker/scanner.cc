@@ -19,7 +19,7 @@ constexpr std::size_t kMostPages = 64;      // pages read for one lane before it
 constexpr std::size_t kShares = 8;  // so many groups at least have a part in what a lane takes at once
 
 std::size_t CountTables(const std::vector<TableSlices>& slices) {
-  std::set<std::string> tables;
+  std::set<TableName> tables;
   for (const TableSlices& part : slices) tables.insert(part.table);
   return tables.size();
 }

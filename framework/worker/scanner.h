@@ -79,7 +79,7 @@ class Scanner {
 
  private:
   struct Candidates {
-    std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint64_t>> by_attempt;  // table, attempt
+    std::map<std::pair<TableName, std::uint32_t>, std::vector<std::uint64_t>> by_attempt;  // table, attempt
     std::size_t wanted = 0;
     std::size_t room = 0;  // bytes that more of them may take
     std::size_t count = 0;

@@ -45,7 +45,7 @@ class Suspects {
   std::optional<Outcome> Objection(const Task& task);
 
  private:
-  using Place = std::pair<std::string, std::uint64_t>;  // table, id
+  using Place = std::pair<TableName, std::uint64_t>;  // table, id
   struct Waiting {
     DueGroup group;
     Place place;

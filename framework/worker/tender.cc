@@ -123,7 +123,7 @@ void Tender::Sweep(const std::shared_ptr<Lease>& life) {
 
 bool Tender::SweepAllSlices(const std::shared_ptr<Lease>& life, const std::set<std::string>& live) {
   std::vector<TableSlices> everything;
-  for (const std::string& table : parts_.in_flight.Tables()) everything.push_back({table, true, {}});
+  for (const TableName& table : parts_.in_flight.Tables()) everything.push_back({table, true, {}});
   if (everything.empty()) return true;
   const auto map = store_->Due(everything);
   if (!map) return false;

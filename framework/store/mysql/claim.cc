@@ -38,7 +38,7 @@ std::string ClaimText(const ClaimRequest& request, const std::string& ids) {
          " AND dead=0 LOCK IN SHARE MODE)";
 }
 
-std::string RunningRows(const std::string& table, const std::string& ids, const std::string& incarnation,
+std::string RunningRows(const TableName& table, const std::string& ids, const std::string& incarnation,
                         std::uint32_t attempt) {
   return " FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" + ids +
          ") AND state=2 AND claimed_by=" + Quote(incarnation) + " AND attempt=" + std::to_string(attempt);
@@ -88,7 +88,7 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request,
 
 // Which rows could be changed without waiting for somebody else's lock, sorted. The locks end with the
 // statement.
-Result<std::vector<std::uint64_t>> MysqlTaskStore::FreeIds(const std::string& table,
+Result<std::vector<std::uint64_t>> MysqlTaskStore::FreeIds(const TableName& table,
                                                            std::span<const std::uint64_t> ids) {
   std::vector<std::uint64_t> free;
   Status read = session_.Query("SELECT id FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" +

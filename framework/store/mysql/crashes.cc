@@ -19,7 +19,7 @@ std::vector<std::uint64_t> IdsOf(const Runs& runs) {
 
 // An attempt counts as this incarnation's while its row runs under it, or when a rescue has noted so. Any
 // other attempt has ended in good order and is not charged.
-Result<Runs> Chargeable(Session& session, const std::string& table, const std::string& id, const Runs& runs) {
+Result<Runs> Chargeable(Session& session, const TableName& table, const std::string& id, const Runs& runs) {
   const std::string list = List(IdsOf(runs));
   std::map<std::uint64_t, std::uint32_t> rows;  // present tasks; the attempt that runs under `id`, or 0
   Status read =
@@ -45,7 +45,7 @@ Result<Runs> Chargeable(Session& session, const std::string& table, const std::s
   return chargeable;
 }
 
-Status Note(Session& session, const std::string& table, const std::string& id, const Runs& charged) {
+Status Note(Session& session, const TableName& table, const std::string& id, const Runs& charged) {
   std::string values;
   for (const auto& [task, attempt] : charged) {
     values += (values.empty() ? "(" : ",(") + Quote(table) + "," + std::to_string(task) + "," +
@@ -62,7 +62,7 @@ Status Note(Session& session, const std::string& table, const std::string& id, c
   return {};
 }
 
-Status Raise(Session& session, const std::string& table, const Runs& charged) {
+Status Raise(Session& session, const TableName& table, const Runs& charged) {
   std::map<std::uint64_t, int> counts;
   for (const auto& [task, attempt] : charged) ++counts[task];
   std::map<int, std::vector<std::uint64_t>> tasks;  // nearly always one entry: one crash each
@@ -77,7 +77,7 @@ Status Raise(Session& session, const std::string& table, const Runs& charged) {
   return {};
 }
 
-Result<std::size_t> Charge(Session& session, const std::string& table, const std::string& id,
+Result<std::size_t> Charge(Session& session, const TableName& table, const std::string& id,
                            const Runs& runs) {
   const auto charged = Chargeable(session, table, id, runs);
   if (!charged) return Fail(charged.error());
@@ -91,7 +91,7 @@ Result<std::size_t> Charge(Session& session, const std::string& table, const std
 
 Result<std::size_t> MysqlIncarnationStore::ChargeCrashes(const std::string& id,
                                                          std::span<const Crash> crashes) {
-  std::map<std::string, Runs> tables;
+  std::map<TableName, Runs> tables;
   for (const Crash& crash : crashes) tables[crash.key.table].insert({crash.key.id, crash.attempt});
   Transaction transaction(session_);
   if (Status begun = session_.Begin(); !begun) return Fail(begun.error());

@@ -39,7 +39,7 @@ std::string Kept(std::uint32_t slices, const std::string& id) {
          "  created_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n";
 }
 
-std::string HotTable(const std::string& table, std::uint32_t slices) {
+std::string HotTable(const TableName& table, std::uint32_t slices) {
   const std::string count = std::to_string(kMaxCount);
   return "CREATE TABLE IF NOT EXISTS " + table + " (\n" + Kept(slices, " AUTO_INCREMENT") +
          "  cancel TINYINT NOT NULL DEFAULT 0,\n"
@@ -79,7 +79,7 @@ std::string EndedTable(const std::string& name, std::uint32_t slices, const std:
          "  finished_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n  PRIMARY KEY (id)\n" + kEngine;
 }
 
-std::string View(const std::string& table) {
+std::string View(const TableName& table) {
   const std::string shared =
       "id,slice,state,handler,priority,run_at,params,biz_key,batch,failures,attempt,crashes,claimed_by,"
       "claimed_at,"
@@ -123,17 +123,18 @@ std::string Counters(const std::string& name) {
 
 }  // namespace
 
-std::vector<Ddl> TaskTables(const std::string& table, std::uint32_t slices) {
-  return {{table, HotTable(table, slices)},
+std::vector<Ddl> TaskTables(const TableName& table, std::uint32_t slices) {
+  return {{std::string(table.text()), HotTable(table, slices)},
           {table + "_done", EndedTable(table + "_done", slices, "  result TEXT NULL,\n")},
           {table + "_failed",
            EndedTable(table + "_failed", slices, "  error_class VARCHAR(64) NOT NULL DEFAULT '',\n")},
           {table + "_all", View(table)}};
 }
 
-Ddl FormerChecks(const std::string& name) {
-  return {name, "CREATE TABLE IF NOT EXISTS " + name + " (\n" + Varchar("handler", 64, "NOT NULL") +
-                    "  CONSTRAINT " + name + "_handler CHECK (" + kFormerHandlerCheck + ")\n" + kEngine};
+Ddl FormerChecks(const TableName& name) {
+  return {std::string(name.text()), "CREATE TABLE IF NOT EXISTS " + name + " (\n" +
+                                        Varchar("handler", 64, "NOT NULL") + "  CONSTRAINT " + name +
+                                        "_handler CHECK (" + kFormerHandlerCheck + ")\n" + kEngine};
 }
 
 std::vector<Ddl> ShardTables(const std::string& prefix) {
@@ -165,10 +166,10 @@ std::vector<Ddl> ShardTables(const std::string& prefix) {
   };
 }
 
-std::string NoteTable(const std::string& table, std::uint32_t slices) {
-  return "INSERT INTO millrace_schema (task_table,slices,version) VALUES (" + Quote(table) + "," +
-         std::to_string(slices) + "," + std::to_string(kSchemaVersion) +
-         ") ON DUPLICATE KEY UPDATE task_table=VALUES(task_table)";
+std::string NoteTable(const std::optional<TableName>& table, std::uint32_t slices) {
+  return "INSERT INTO millrace_schema (task_table,slices,version) VALUES (" +
+         (table ? Quote(*table) : Quote("")) + "," + std::to_string(slices) + "," +
+         std::to_string(kSchemaVersion) + ") ON DUPLICATE KEY UPDATE task_table=VALUES(task_table)";
 }
 
 }  // namespace millrace::engine::mysql

@@ -16,13 +16,13 @@ struct Ddl {
 };
 
 // The three pools of a task table and the view over them.
-std::vector<Ddl> TaskTables(const std::string& table, std::uint32_t slices);
+std::vector<Ddl> TaskTables(const TableName& table, std::uint32_t slices);
 // A scratch table with the CHECKs of a task table in the forms that were made before. A check of the schema
 // takes them for good: they let a little more through, and no table is altered for it.
-Ddl FormerChecks(const std::string& name);
+Ddl FormerChecks(const TableName& name);
 // The tables of the shard. `prefix` stands before each name: empty but for the scratch copies of a check.
 std::vector<Ddl> ShardTables(const std::string& prefix);
-// What notes in millrace_schema that a task table exists; `''` notes the schema's version.
-std::string NoteTable(const std::string& table, std::uint32_t slices);
+// What notes in millrace_schema that a task table exists; nullopt notes the schema's version.
+std::string NoteTable(const std::optional<TableName>& table, std::uint32_t slices);
 
 }  // namespace millrace::engine::mysql

@@ -10,11 +10,11 @@
 
 namespace millrace::engine::mysql {
 
-std::string PoolText(const std::string& table, const Pool& pool) {
+std::string PoolText(const TableName& table, const Pool& pool) {
   return "SELECT " + TaskColumns(*pool.suffix == '\0') + "," + pool.columns + " FROM " + table + pool.suffix;
 }
 
-TaskRecord ReadRecord(const std::string& table, const Row& row) {
+TaskRecord ReadRecord(const TableName& table, const Row& row) {
   TaskRecord record;
   record.task = ReadTask(table, row);
   record.result = row.Text(kTaskColumns + 1);
@@ -22,7 +22,7 @@ TaskRecord ReadRecord(const std::string& table, const Row& row) {
   return record;
 }
 
-Result<SubmitReport> MysqlTaskDesk::Submit(const std::string& table, std::span<const NewTask> tasks) {
+Result<SubmitReport> MysqlTaskDesk::Submit(const TableName& table, std::span<const NewTask> tasks) {
   if (tasks.empty()) return SubmitReport{};
   // Somebody who enters one of the keys at the same moment has decided it: the second look sees the entry.
   for (int look = 0;; ++look) {
@@ -49,8 +49,7 @@ Result<TaskRecord> MysqlTaskDesk::Get(const TaskKey& key) {
       return *record;
     }
   }
-  return Fail(ErrorCode::NotFound,
-              session_.where() + ": there is no task " + key.table + "/" + std::to_string(key.id));
+  return Fail(ErrorCode::NotFound, session_.where() + ": there is no task " + ToString(key));
 }
 
 Status MysqlTaskDesk::ReadAttempts(TaskRecord& record) {
@@ -65,14 +64,15 @@ Status MysqlTaskDesk::ReadAttempts(TaskRecord& record) {
       });
 }
 
-Result<TaskKey> MysqlTaskDesk::Find(const std::string& table, const std::string& handler,
+Result<TaskKey> MysqlTaskDesk::Find(const TableName& table, const std::string& handler,
                                     const std::string& key) {
   std::optional<TaskKey> found;
   const std::string by_handler = handler.empty() ? "" : " AND handler=" + Quote(handler);
   Status read = session_.Query("SELECT task_table,task_id FROM tasks_keys WHERE biz_key=" + Quote(key) +
                                    by_handler + " ORDER BY entered_at DESC LIMIT 1",
                                [&](const Row& row) {
-                                 if (IsTableName(row.Text(1))) found = TaskKey{row.Text(1), row.Number(2)};
+                                 const auto holder = ParseTableName(row.Text(1));
+                                 if (holder) found = TaskKey{*holder, row.Number(2)};
                                });
   if (!read) return Fail(read.error());
   if (found) return *found;
@@ -141,14 +141,16 @@ Status CountWaiting(Session& session, const HandlerGroups& groups, GroupBacklog&
 
 }  // namespace
 
-Result<std::vector<GroupBacklog>> MysqlTaskDesk::Backlog(const std::string& table) {
+Result<std::vector<GroupBacklog>> MysqlTaskDesk::Backlog(const TableName& table) {
   std::map<std::string, HandlerGroups> handlers;
   const BootTime start = BootClock::now();
   Status read =
       session_.Query("SELECT slice,handler,urgency,MIN(run_at) FROM " + table +
                          " FORCE INDEX (due) WHERE urgency IS NOT NULL GROUP BY slice,handler,urgency",
                      [&](const Row& row) {
-                       HandlerGroups& groups = handlers[row.Text(2)];
+                       const auto [at, is_new] = handlers.try_emplace(
+                           row.Text(2), HandlerGroups{{.table = table, .handler = row.Text(2)}, {}, {}});
+                       HandlerGroups& groups = at->second;
                        groups.slices.insert(row.Text(1));
                        groups.urgencies.insert(row.Text(3));
                        const auto due = row.Time(4);
@@ -159,8 +161,6 @@ Result<std::vector<GroupBacklog>> MysqlTaskDesk::Backlog(const std::string& tabl
   plan_.Mend(session_, table, BootClock::now() - start);
   std::vector<GroupBacklog> backlog;
   for (auto& [handler, groups] : handlers) {
-    groups.backlog.table = table;
-    groups.backlog.handler = handler;
     if (Status counted = CountWaiting(session_, groups, groups.backlog); !counted)
       return Fail(counted.error());
     backlog.push_back(std::move(groups.backlog));

@@ -38,7 +38,7 @@ constexpr const char* kShared =
 // One action on the rows of one table, within one transaction.
 class Action {
  public:
-  Action(Session& session, const std::string& table, std::span<const std::uint64_t> ids)
+  Action(Session& session, const TableName& table, std::span<const std::uint64_t> ids)
       : session_(session), table_(table), ids_(List(Sorted(ids))) {}
 
   Status Do(TaskAction action) {
@@ -78,7 +78,7 @@ class Action {
   }
 
   Session& session_;
-  const std::string& table_;
+  const TableName& table_;
   const std::string ids_;
   Ids changed_;
 };
@@ -192,7 +192,7 @@ Status Action::Count(const std::vector<Locked>& rows, int cancelled, int failed)
 
 }  // namespace
 
-Result<std::vector<std::uint64_t>> MysqlTaskDesk::Apply(TaskAction action, const std::string& table,
+Result<std::vector<std::uint64_t>> MysqlTaskDesk::Apply(TaskAction action, const TableName& table,
                                                         std::span<const std::uint64_t> ids,
                                                         const std::string& actor) {
   Ids changed;

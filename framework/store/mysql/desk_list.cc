@@ -63,7 +63,7 @@ Result<std::uint64_t> EndOfLook(Session& session, const std::string& pool, std::
 
 }  // namespace
 
-Result<TaskPage> MysqlTaskDesk::List(const std::string& table, const TaskFilter& filter,
+Result<TaskPage> MysqlTaskDesk::List(const TableName& table, const TaskFilter& filter,
                                      const std::string& after, std::size_t limit) {
   auto place = ParsePlace(after);
   if (!place) return Fail(place.error());

@@ -48,7 +48,7 @@ constexpr const char* kNoHeadText = "SELECT '',0,'',0,UTC_TIMESTAMP(6)";
 constexpr Micros kEachTable = std::chrono::milliseconds(1);
 
 void DropUncovered(const std::vector<DueScope>& asked, std::vector<DueGroup>& groups) {
-  std::map<std::string_view, const DueScope*> by_table;
+  std::map<TableName, const DueScope*> by_table;
   for (const DueScope& scope : asked) by_table[scope.table] = &scope;
   std::erase_if(groups, [&](const DueGroup& group) { return !by_table.at(group.table)->Covers(group); });
 }
@@ -94,24 +94,24 @@ Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables) {
 Status MysqlTaskStore::ReadPart(std::span<const DueScope> part, bool first, DueMap& map) {
   std::string sql = first ? kHeadText : kNoHeadText;
   for (const DueScope& scope : part) sql += " UNION ALL (" + DueText(scope) + ")";
-  std::set<std::string> with_rows;
+  std::set<TableName> with_rows;
   const BootTime start = BootClock::now();
   Status read = session_.Query(sql, [&](const Row& row) {
     const WallTime at = row.Time(5).value_or(WallTime{});
-    std::string table = row.Text(1);
-    if (table.empty()) {
+    const auto table = ParseTableName(row.Text(1));
+    if (!table) {  // a row of the head
       if (row.Null(5)) map.pauses.push_back(row.Text(3));
       if (!row.Null(5)) map.now = at;
       return;
     }
-    with_rows.insert(table);
-    map.groups.push_back({std::move(table), static_cast<std::uint32_t>(row.Number(2)), row.Text(3),
+    with_rows.insert(*table);
+    map.groups.push_back({*table, static_cast<std::uint32_t>(row.Number(2)), row.Text(3),
                           static_cast<std::uint32_t>(row.Number(4)), at});
   });
   if (!read) return read;
   // An empty table takes its time for being opened; only one with rows can be read in the wrong way.
   const Micros beyond = BootClock::now() - start - kEachTable * static_cast<int>(part.size());
-  for (const std::string& table : with_rows) plan_.Mend(session_, table, beyond);
+  for (const TableName& table : with_rows) plan_.Mend(session_, table, beyond);
   return {};
 }
 

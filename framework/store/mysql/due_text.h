@@ -23,7 +23,7 @@ std::string ScanText(const ScanRequest& request);
 // `ids` is a list as sql_text.h makes it.
 std::string ClaimText(const ClaimRequest& request, const std::string& ids);
 // FROM … WHERE of the rows that run under this incarnation with this attempt.
-std::string RunningRows(const std::string& table, const std::string& ids, const std::string& incarnation,
+std::string RunningRows(const TableName& table, const std::string& ids, const std::string& incarnation,
                         std::uint32_t attempt);
 
 }  // namespace millrace::engine::mysql

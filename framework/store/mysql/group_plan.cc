@@ -11,7 +11,7 @@ constexpr Micros kBetween = std::chrono::minutes(1);
 
 }  // namespace
 
-void GroupPlan::Mend(Session& session, const std::string& table, Micros took) {
+void GroupPlan::Mend(Session& session, const TableName& table, Micros took) {
   const BootTime now = BootClock::now();
   if (took < kSlow) return;
   BootTime& next = next_[table];

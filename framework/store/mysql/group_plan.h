@@ -16,10 +16,10 @@ class GroupPlan {
  public:
   // `took`: how long the map of this table, and of those asked with it, took beyond what their number
   // explains. A slow one is looked into, once a minute at most.
-  void Mend(Session& session, const std::string& table, Micros took);
+  void Mend(Session& session, const TableName& table, Micros took);
 
  private:
-  std::map<std::string, BootTime> next_;  // by table
+  std::map<TableName, BootTime> next_;  // by table
 };
 
 }  // namespace millrace::engine::mysql

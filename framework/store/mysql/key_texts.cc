@@ -51,7 +51,7 @@ std::string ReopenText(KeyEntries entries) {
   return Update(entries, std::string("ended_at=NULL, ") + kHasStarted);
 }
 
-std::string MarkInDoubtText(const std::string& table, const std::string& ids) {
+std::string MarkInDoubtText(const TableName& table, const std::string& ids) {
   return "UPDATE " + table +
          " t FORCE INDEX (PRIMARY) STRAIGHT_JOIN tasks_keys k FORCE INDEX (PRIMARY) ON k.handler=t.handler "
          "AND "

@@ -34,6 +34,6 @@ std::string MarkStartedText(KeyEntries entries);
 // The same, of one that came from the failed pool.
 std::string ReopenText(KeyEntries entries);
 // Those of tasks that a dead worker had in its hands; `ids` as in an IN list.
-std::string MarkInDoubtText(const std::string& table, const std::string& ids);
+std::string MarkInDoubtText(const TableName& table, const std::string& ids);
 
 }  // namespace millrace::engine::mysql

@@ -9,8 +9,6 @@
 namespace millrace::engine::mysql {
 namespace {
 
-std::string HolderName(const TaskKey& key) { return key.table + "/" + std::to_string(key.id); }
-
 struct Running {
   std::vector<const Task*> tasks;
   std::vector<LedgerKey> keys;  // sorted, each once
@@ -79,19 +77,21 @@ Result<std::map<LedgerKey, LedgerEntry>> LockEntries(Session& session, const std
       "tasks_keys FORCE INDEX (PRIMARY) WHERE " +
           KeyCondition(keys) + " ORDER BY handler,biz_key FOR UPDATE",
       [&](const Row& row) {
-        entries[{row.Text(1), row.Text(2)}] = {
-            {row.Text(3), row.Number(4)}, row.Number(5) != 0, row.Number(6) != 0};
+        LedgerEntry& entry = entries[{row.Text(1), row.Text(2)}];
+        if (const auto table = ParseTableName(row.Text(3))) entry.task = TaskKey{*table, row.Number(4)};
+        entry.holder = row.Text(3) + "/" + std::to_string(row.Number(4));
+        entry.ended = row.Number(5) != 0;
+        entry.expired = row.Number(6) != 0;
       });
   if (!read) return Fail(read.error());
   return entries;
 }
 
 Result<std::vector<TaskKey>> Present(Session& session, const std::vector<TaskKey>& tasks) {
-  std::map<std::string, std::vector<std::uint64_t>> tables;
+  std::map<TableName, std::vector<std::uint64_t>> tables;
   for (const TaskKey& key : tasks) tables[key.table].push_back(key.id);
   std::vector<TaskKey> present;
   for (const auto& [table, ids] : tables) {
-    if (!IsTableName(table)) continue;  // there is none of this name, so its tasks are in no pool
     const std::string list = List(Sorted(ids));
     std::string sql;
     for (const char* pool : {"", "_done", "_failed"}) {
@@ -110,15 +110,15 @@ Result<std::vector<LedgerKey>> VoidEntries(Session& session,
                                            const std::map<LedgerKey, LedgerEntry>& entries) {
   std::vector<TaskKey> open;
   for (const auto& [key, entry] : entries) {
-    if (!entry.ended && !entry.expired) open.push_back(entry.task);
+    if (!entry.ended && !entry.expired && entry.task) open.push_back(*entry.task);
   }
   auto present = Present(session, open);
   if (!present) return Fail(present.error());
   std::sort(present->begin(), present->end());
   std::vector<LedgerKey> voided;
   for (const auto& [key, entry] : entries) {
-    const bool gone = !entry.ended && !std::binary_search(present->begin(), present->end(), entry.task);
-    if (entry.expired || gone) voided.push_back(key);
+    const bool there = entry.task && std::binary_search(present->begin(), present->end(), *entry.task);
+    if (entry.expired || (!entry.ended && !there)) voided.push_back(key);
   }
   return voided;
 }
@@ -141,7 +141,7 @@ Result<std::set<std::uint64_t>> MysqlTaskStore::AlreadyMine(const std::string& i
     ids.push_back(task.key.id);
     attempts[task.key.id] = task.attempt;
   }
-  const std::string& table = tasks[0].key.table;
+  const TableName& table = tasks[0].key.table;
   std::set<std::uint64_t> mine;
   Status read = session_.Query("SELECT t.id,t.attempt FROM " + table +
                                    " t FORCE INDEX (PRIMARY) JOIN tasks_keys k ON k.handler=t.handler AND "
@@ -202,9 +202,9 @@ Result<std::vector<KeyVerdict>> MysqlTaskStore::EnterKeys(const std::string& inc
   }
   if (Status done = session_.Commit(); !done) return Fail(done.error());
   for (const Task* task : running->tasks) {
-    const TaskKey& holder = (*entries)[{task->handler, task->biz_key}].task;
-    const bool mine = holder == task->key;
-    verdicts.push_back({task->key, mine, mine ? "" : HolderName(holder)});
+    const LedgerEntry& entry = (*entries)[{task->handler, task->biz_key}];
+    const bool mine = entry.task == task->key;
+    verdicts.push_back({task->key, mine, mine ? "" : entry.holder});
   }
   return verdicts;
 }

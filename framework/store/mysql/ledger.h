@@ -15,7 +15,8 @@ namespace millrace::engine::mysql {
 using LedgerKey = std::pair<std::string, std::string>;  // handler, key
 
 struct LedgerEntry {
-  TaskKey task;
+  std::optional<TaskKey> task;  // nullopt: of a table that can't be one of tasks, so that it is in no pool
+  std::string holder;           // the same for people: table/id, as it stands
   bool ended = false;
   bool expired = false;
 };

@@ -13,18 +13,18 @@ class MysqlTaskDesk final : public TaskDesk {
   MysqlTaskDesk(const Endpoint& endpoint, ConnectionPool& pool)
       : session_(endpoint, endpoint.options.lease, &pool) {}
 
-  Result<SubmitReport> Submit(const std::string& table, std::span<const NewTask> tasks) override;
+  Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) override;
   Result<TaskRecord> Get(const TaskKey& key) override;
-  Result<TaskKey> Find(const std::string& table, const std::string& handler, const std::string& key) override;
-  Result<TaskPage> List(const std::string& table, const TaskFilter& filter, const std::string& after,
+  Result<TaskKey> Find(const TableName& table, const std::string& handler, const std::string& key) override;
+  Result<TaskPage> List(const TableName& table, const TaskFilter& filter, const std::string& after,
                         std::size_t limit) override;
-  Result<std::vector<std::uint64_t>> Apply(TaskAction action, const std::string& table,
+  Result<std::vector<std::uint64_t>> Apply(TaskAction action, const TableName& table,
                                            std::span<const std::uint64_t> ids,
                                            const std::string& actor) override;
   Result<bool> SetPause(const std::string& what, const std::string& actor, bool on) override;
   Result<std::vector<PauseRecord>> Pauses() override;
   Result<std::vector<TaskTotals>> Totals() override;
-  Result<std::vector<GroupBacklog>> Backlog(const std::string& table) override;
+  Result<std::vector<GroupBacklog>> Backlog(const TableName& table) override;
 
  private:
   Status ReadAttempts(TaskRecord& record);
@@ -43,7 +43,7 @@ inline constexpr Pool kFailed{"_failed", "'',error_class,finished_at"};
 inline constexpr Pool kDone{"_done", "result,'',finished_at"};
 
 // SELECT … FROM the pool, up to and without WHERE.
-std::string PoolText(const std::string& table, const Pool& pool);
-TaskRecord ReadRecord(const std::string& table, const Row& row);
+std::string PoolText(const TableName& table, const Pool& pool);
+TaskRecord ReadRecord(const TableName& table, const Row& row);
 
 }  // namespace millrace::engine::mysql

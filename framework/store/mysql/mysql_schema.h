@@ -16,14 +16,14 @@ class MysqlSchemaStore final : public SchemaStore {
   Status Apply(const SchemaSpec& spec) override;
   Result<std::uint32_t> Upgrade() override;
   Result<std::vector<TableInfo>> Tables() override;
-  Status Resize(const std::string& table, std::uint32_t slices) override;
-  Result<std::size_t> RenumberStep(const std::string& table, std::size_t limit) override;
+  Status Resize(const TableName& table, std::uint32_t slices) override;
+  Result<std::size_t> RenumberStep(const TableName& table, std::size_t limit) override;
   Result<std::vector<SchemaFinding>> Check() override;
 
  private:
   Result<std::vector<TableInfo>> ReadTables();  // without `beyond`
   Status ReadBeyond(std::vector<TableInfo>& tables);
-  Result<std::uint32_t> SlicesOf(const std::string& table);
+  Result<std::uint32_t> SlicesOf(const TableName& table);
 
   const Endpoint& endpoint_;
   Session session_;

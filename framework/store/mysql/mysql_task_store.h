@@ -40,7 +40,7 @@ class MysqlTaskStore final : public TaskStore {
   // One query; the first brings the clock and the pauses.
   Status ReadPart(std::span<const DueScope> part, bool first, DueMap& map);
   Result<std::vector<Task>> ClaimIds(const ClaimRequest& request, std::span<const std::uint64_t> ids);
-  Result<std::vector<std::uint64_t>> FreeIds(const std::string& table, std::span<const std::uint64_t> ids);
+  Result<std::vector<std::uint64_t>> FreeIds(const TableName& table, std::span<const std::uint64_t> ids);
   Result<std::vector<Task>> ReadClaimed(const ClaimRequest& request, const std::string& ids,
                                         std::uint32_t attempt);
   Result<bool> IsAlive(const std::string& incarnation);
@@ -51,12 +51,12 @@ class MysqlTaskStore final : public TaskStore {
   Result<std::vector<KeyVerdict>> EnterKeys(const std::string& incarnation, std::span<const Task> tasks);
   using ProgressTexts = std::map<std::uint64_t, std::string>;  // by task id, of one table
   // Takes out those whose rows somebody has locked, and returns them.
-  Result<std::vector<TaskKey>> LeaveOutLocked(const std::string& table, ProgressTexts& texts);
+  Result<std::vector<TaskKey>> LeaveOutLocked(const TableName& table, ProgressTexts& texts);
 
   Session session_;
   GroupPlan plan_;
   // Tables and id lists of the claims whose Resolve failed after it may have raised some of their rows.
-  std::set<std::pair<std::string, std::string>> half_resolved_;
+  std::set<std::pair<TableName, std::string>> half_resolved_;
   std::set<TaskKey> busy_;  // what the last settles found locked
 };
 

@@ -10,7 +10,7 @@
 namespace millrace::engine::mysql {
 namespace {
 
-std::string ProgressText(const std::string& table, const std::string& incarnation, std::uint32_t attempt,
+std::string ProgressText(const TableName& table, const std::string& incarnation, std::uint32_t attempt,
                          const std::map<std::uint64_t, std::string>& texts) {
   std::vector<std::uint64_t> ids;
   std::string cases;
@@ -76,7 +76,7 @@ Result<std::vector<std::uint64_t>> MysqlTaskStore::Rescue(const RescueRequest& r
 
 Result<std::vector<TaskKey>> MysqlTaskStore::Cancelled(const std::string& incarnation,
                                                        std::span<const TaskKey> running) {
-  std::map<std::string, std::vector<std::uint64_t>> tables;
+  std::map<TableName, std::vector<std::uint64_t>> tables;
   for (const TaskKey& key : running) tables[key.table].push_back(key.id);
   std::vector<TaskKey> cancelled;
   for (const auto& [table, ids] : tables) {
@@ -96,7 +96,7 @@ Result<std::vector<TaskKey>> MysqlTaskStore::Cancelled(const std::string& incarn
 
 Result<std::vector<TaskKey>> MysqlTaskStore::SaveProgress(const std::string& incarnation,
                                                           std::span<const TaskProgress> progress) {
-  std::map<std::pair<std::string, std::uint32_t>, ProgressTexts> groups;
+  std::map<std::pair<TableName, std::uint32_t>, ProgressTexts> groups;
   for (const TaskProgress& one : progress) {
     // A text that the database refuses would keep the others' away.
     if (!IsUtf8(one.progress)) continue;
@@ -119,7 +119,7 @@ Result<std::vector<TaskKey>> MysqlTaskStore::SaveProgress(const std::string& inc
   return locked;
 }
 
-Result<std::vector<TaskKey>> MysqlTaskStore::LeaveOutLocked(const std::string& table, ProgressTexts& texts) {
+Result<std::vector<TaskKey>> MysqlTaskStore::LeaveOutLocked(const TableName& table, ProgressTexts& texts) {
   std::vector<std::uint64_t> ids;
   for (const auto& [id, text] : texts) ids.push_back(id);
   auto free = FreeIds(table, ids);

@@ -14,11 +14,11 @@ Status Validate(const SchemaSpec& spec) {
 std::vector<std::string> Statements(const SchemaSpec& spec) {
   std::vector<std::string> statements;
   for (const Ddl& ddl : ShardTables("")) statements.push_back(ddl.sql);
-  for (const std::string& table : TableNames(spec)) {
+  for (const TableName& table : TableNames(spec)) {
     for (const Ddl& ddl : TaskTables(table, spec.slices)) statements.push_back(ddl.sql);
   }
-  statements.push_back(NoteTable("", 0));
-  for (const std::string& table : TableNames(spec)) statements.push_back(NoteTable(table, spec.slices));
+  statements.push_back(NoteTable(std::nullopt, 0));
+  for (const TableName& table : TableNames(spec)) statements.push_back(NoteTable(table, spec.slices));
   return statements;
 }
 
@@ -35,7 +35,7 @@ Status MysqlSchemaStore::Apply(const SchemaSpec& spec) {
   if (Status valid = Validate(spec); !valid) return valid;
   auto present = ReadTables();
   if (!present && present.error().code != ErrorCode::NotFound) return Fail(present.error());
-  for (const std::string& table : TableNames(spec)) {
+  for (const TableName& table : TableNames(spec)) {
     if (!present) break;
     for (const TableInfo& info : *present) {
       if (info.table != table || info.slices == spec.slices) continue;
@@ -58,19 +58,21 @@ Error NoTableName(const Session& session, const std::string& name) {
 
 Result<std::vector<TableInfo>> MysqlSchemaStore::ReadTables() {
   std::vector<TableInfo> tables;
+  std::optional<Error> forged;
   std::uint32_t version = 0;
   Status read = session_.Query("SELECT task_table,slices,version FROM millrace_schema ORDER BY task_table",
                                [&](const Row& row) {
-                                 if (row.Text(1).empty()) {
+                                 const std::string name = row.Text(1);
+                                 if (name.empty()) {
                                    version = static_cast<std::uint32_t>(row.Number(3));
-                                 } else {
-                                   tables.push_back({row.Text(1), static_cast<std::uint32_t>(row.Number(2))});
+                                 } else if (const auto table = ParseTableName(name)) {
+                                   tables.push_back({*table, static_cast<std::uint32_t>(row.Number(2))});
+                                 } else if (!forged) {
+                                   forged = NoTableName(session_, name);
                                  }
                                });
   if (!read && session_.last_code() != kNoSuchTable) return Fail(read.error());
-  for (const TableInfo& info : tables) {
-    if (!IsTableName(info.table)) return Fail(NoTableName(session_, info.table));
-  }
+  if (forged) return Fail(*forged);
   if (tables.empty()) {
     return Fail(ErrorCode::NotFound,
                 session_.where() + ": there are no task tables: run `millrace schema apply`");

@@ -46,14 +46,14 @@ class Checker {
 
   Result<Findings> Run(const std::vector<TableInfo>& tables) {
     if (Status shard = Compare(ShardTables(prefix_), prefix_, ""); !shard) return Fail(shard.error());
-    const Ddl former = FormerChecks(prefix_ + "former");
+    const Ddl former = FormerChecks(Scratch("former"));
     if (Status made = Make({former}); !made) return Fail(made.error());
     auto accepted = Describe(former.name);
     if (!accepted) return Fail(accepted.error());
     former_ = *std::move(accepted);
-    std::map<std::uint32_t, std::string> models;
+    std::map<std::uint32_t, TableName> models;
     for (const TableInfo& info : tables) {
-      auto [model, is_new] = models.try_emplace(info.slices, prefix_ + std::to_string(info.slices));
+      auto [model, is_new] = models.try_emplace(info.slices, Scratch(std::to_string(info.slices)));
       if (is_new) {
         if (Status made = Make(TaskTables(model->second, info.slices)); !made) return Fail(made.error());
       }
@@ -70,6 +70,8 @@ class Checker {
   }
 
  private:
+  // The prefix is made so that what follows it gives a table's name.
+  TableName Scratch(const std::string& rest) const { return ParseTableName(prefix_ + rest).value(); }
   Status Make(const std::vector<Ddl>& ddls) {
     for (const Ddl& ddl : ddls) {
       scratch_.push_back(ddl.name);
@@ -91,10 +93,10 @@ class Checker {
     return fact.first.starts_with("constraint ") && former != former_.end() && former->second == fact.second;
   }
   Status CompareTable(const std::string& model, const std::string& live);
-  Status Seed(const std::string& table, std::uint32_t slices);
-  Status ExplainAll(const std::string& table, std::uint32_t slices);
+  Status Seed(const TableName& table, std::uint32_t slices);
+  Status ExplainAll(const TableName& table, std::uint32_t slices);
   Status Explain(const std::string& what, const std::string& sql, const std::string& key,
-                 const std::string& extra, const std::string& forbidden, const std::string& table);
+                 const std::string& extra, const std::string& forbidden, const TableName& table);
 
   Session& session_;
   const std::string prefix_;
@@ -157,7 +159,7 @@ Status Checker::CompareTable(const std::string& model, const std::string& live) 
   return {};
 }
 
-Status Checker::Seed(const std::string& table, std::uint32_t slices) {
+Status Checker::Seed(const TableName& table, std::uint32_t slices) {
   std::string rows;
   for (int i = 1; i <= kScratchRows; ++i) {
     rows += (i == 1 ? "(" : ",(") + std::to_string(i) + "," +
@@ -170,7 +172,7 @@ Status Checker::Seed(const std::string& table, std::uint32_t slices) {
 }
 
 Status Checker::Explain(const std::string& what, const std::string& sql, const std::string& key,
-                        const std::string& extra, const std::string& forbidden, const std::string& table) {
+                        const std::string& extra, const std::string& forbidden, const TableName& table) {
   std::string used;
   std::string how;
   // Columns of EXPLAIN differ between servers in number, not in name; the table's own line is looked at.
@@ -190,7 +192,7 @@ Status Checker::Explain(const std::string& what, const std::string& sql, const s
   return {};
 }
 
-Status Checker::ExplainAll(const std::string& table, std::uint32_t slices) {
+Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
   if (Status seeded = Seed(table, slices); !seeded) return seeded;
   const DueScope all{.table = table, .all = true};
   const DueScope some{.table = table, .slices = {0, 2, 3}};

@@ -22,7 +22,7 @@ Status Run(Session& session, const std::string& sql) {
 }
 
 // Version 1 bound `slice` by the table's own number of slices, so that it could never grow.
-Status WidenSlices(Session& session, const std::string& table) {
+Status WidenSlices(Session& session, const TableName& table) {
   const std::string name = table + "_slice";
   std::string clause;
   Status read = session.Query(
@@ -39,9 +39,11 @@ Status WidenSlices(Session& session, const std::string& table) {
   return Run(session, "ALTER TABLE " + table + " ADD CONSTRAINT " + name + " CHECK (slice < " + bound + ")");
 }
 
-Status Note(Session& session, const std::string& table) {
-  return Run(session, "UPDATE millrace_schema SET version=" + std::to_string(kSchemaVersion) +
-                          ", applied_at=UTC_TIMESTAMP(6) WHERE task_table=" + Quote(table));
+// The row of the table, or that of the shard itself.
+Status Note(Session& session, const std::optional<TableName>& table) {
+  return Run(session,
+             "UPDATE millrace_schema SET version=" + std::to_string(kSchemaVersion) +
+                 ", applied_at=UTC_TIMESTAMP(6) WHERE task_table=" + (table ? Quote(*table) : Quote("")));
 }
 
 }  // namespace
@@ -50,18 +52,20 @@ Result<std::uint32_t> MysqlSchemaStore::Upgrade() {
   const Endpoint patient = Patient(endpoint_);
   Session session(patient, endpoint_.options.lease);
   std::uint32_t version = 0;
-  std::vector<std::string> behind;
+  std::vector<TableName> behind;
+  std::optional<Error> forged;
   Status read = session.Query("SELECT task_table,version FROM millrace_schema ORDER BY task_table",
                               [&](const Row& row) {
+                                const std::string name = row.Text(1);
                                 const auto its = static_cast<std::uint32_t>(row.Number(2));
-                                if (row.Text(1).empty()) version = its;
-                                if (!row.Text(1).empty() && its < kSchemaVersion)
-                                  behind.push_back(row.Text(1));
+                                if (name.empty()) version = its;
+                                if (name.empty() || its >= kSchemaVersion) return;
+                                const auto table = ParseTableName(name);
+                                if (table) behind.push_back(*table);
+                                if (!table && !forged) forged = NoTableName(session, name);
                               });
   if (!read && session.last_code() != kNoSuchTable) return Fail(read.error());
-  for (const std::string& table : behind) {
-    if (!IsTableName(table)) return Fail(NoTableName(session, table));
-  }
+  if (forged) return Fail(*forged);
   if (version == 0) {
     return Fail(ErrorCode::NotFound,
                 session.where() + ": there are no task tables: run `millrace schema apply`");
@@ -73,11 +77,11 @@ Result<std::uint32_t> MysqlSchemaStore::Upgrade() {
     if (Status made = Run(session, ddl.sql); !made) return Fail(made.error());
   }
   // Each table is noted when it is done: a second run goes on behind it.
-  for (const std::string& table : behind) {
+  for (const TableName& table : behind) {
     if (Status widened = WidenSlices(session, table); !widened) return Fail(widened.error());
     if (Status noted = Note(session, table); !noted) return Fail(noted.error());
   }
-  if (Status noted = Note(session, ""); !noted) return Fail(noted.error());
+  if (Status noted = Note(session, std::nullopt); !noted) return Fail(noted.error());
   return version;
 }
 

@@ -50,14 +50,12 @@ int StateOf(To to) {
 }  // namespace
 
 std::vector<SettleGroup> GroupSettlements(const std::vector<const Settlement*>& batch) {
-  std::map<std::tuple<std::string, std::uint32_t, To, bool>, SettleGroup> groups;
+  std::map<std::tuple<TableName, std::uint32_t, To, bool>, SettleGroup> groups;
   for (const Settlement* one : batch) {
-    SettleGroup& group = groups[{one->key.table, one->attempt, one->to, one->failed_attempt}];
-    group.table = one->key.table;
-    group.attempt = one->attempt;
-    group.to = one->to;
-    group.failed_attempt = one->failed_attempt;
-    group.rows.push_back(one);
+    const auto [group, is_new] =
+        groups.try_emplace({one->key.table, one->attempt, one->to, one->failed_attempt},
+                           SettleGroup{one->key.table, one->attempt, one->to, one->failed_attempt, {}});
+    group->second.rows.push_back(one);
   }
   std::vector<SettleGroup> list;
   for (auto& [key, group] : groups) {
@@ -128,7 +126,7 @@ std::string CountersText(const std::string& incarnation, const std::vector<const
   struct Sums {
     int succeeded = 0, cancelled = 0, failed = 0, attempts_failed = 0;
   };
-  std::map<std::tuple<std::string, std::string, std::string>, Sums> sums;
+  std::map<std::tuple<TableName, std::string, std::string>, Sums> sums;
   Sums* last = nullptr;
   const Settlement* before = nullptr;
   for (const Settlement* one : batch) {

@@ -10,7 +10,7 @@ namespace millrace::engine::mysql {
 
 // Settlements of one table, one attempt number and one end, sorted by id.
 struct SettleGroup {
-  std::string table;
+  TableName table;
   std::uint32_t attempt = 0;
   Settlement::To to = Settlement::To::Succeeded;
   bool failed_attempt = false;

@@ -15,7 +15,7 @@ Status BriefWait(Session& session) {
 }
 
 // Instant: the rows stay as they are.
-Status SetDefault(Session& session, const std::string& table, std::uint32_t slices) {
+Status SetDefault(Session& session, const TableName& table, std::uint32_t slices) {
   for (const char* pool : {"", "_done", "_failed"}) {
     auto changed =
         session.Write("ALTER TABLE " + table + pool + " ALTER COLUMN slice SET DEFAULT (FLOOR(RAND()*" +
@@ -25,7 +25,7 @@ Status SetDefault(Session& session, const std::string& table, std::uint32_t slic
   return {};
 }
 
-Status SetNumber(Session& session, const std::string& table, std::uint32_t slices) {
+Status SetNumber(Session& session, const TableName& table, std::uint32_t slices) {
   auto changed = session.Write("UPDATE millrace_schema SET slices=" + std::to_string(slices) +
                                " WHERE task_table=" + Quote(table));
   if (!changed) return Fail(changed.error());
@@ -61,7 +61,7 @@ Status MysqlSchemaStore::ReadBeyond(std::vector<TableInfo>& tables) {
   return {};
 }
 
-Result<std::uint32_t> MysqlSchemaStore::SlicesOf(const std::string& table) {
+Result<std::uint32_t> MysqlSchemaStore::SlicesOf(const TableName& table) {
   std::uint32_t slices = 0;
   Status read =
       session_.Query("SELECT slices FROM millrace_schema WHERE task_table<>'' AND task_table=" + Quote(table),
@@ -72,7 +72,7 @@ Result<std::uint32_t> MysqlSchemaStore::SlicesOf(const std::string& table) {
               session_.where() + ": there is no task table '" + Shorten(table, 60) + "'");
 }
 
-Status MysqlSchemaStore::Resize(const std::string& table, std::uint32_t slices) {
+Status MysqlSchemaStore::Resize(const TableName& table, std::uint32_t slices) {
   if (Status valid = CheckSlices(slices); !valid) return valid;
   auto present = SlicesOf(table);
   if (!present) return Fail(present.error());
@@ -86,7 +86,7 @@ Status MysqlSchemaStore::Resize(const std::string& table, std::uint32_t slices) 
   return SetNumber(session_, table, slices);
 }
 
-Result<std::size_t> MysqlSchemaStore::RenumberStep(const std::string& table, std::size_t limit) {
+Result<std::size_t> MysqlSchemaStore::RenumberStep(const TableName& table, std::size_t limit) {
   auto slices = SlicesOf(table);
   if (!slices) return Fail(slices.error());
   const std::string count = std::to_string(*slices);

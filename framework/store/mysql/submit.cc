@@ -25,7 +25,7 @@ std::string Values(const NewTask& task) {
 
 class Submission {
  public:
-  Submission(Session& session, const std::string& table, std::span<const NewTask> tasks)
+  Submission(Session& session, const TableName& table, std::span<const NewTask> tasks)
       : session_(session), table_(table), tasks_(tasks) {
     report_.ids.assign(tasks.size(), 0);
     report_.duplicates.assign(tasks.size(), "");
@@ -51,7 +51,7 @@ class Submission {
   void NameTwins();
 
   Session& session_;
-  const std::string& table_;
+  const TableName& table_;
   const std::span<const NewTask> tasks_;
   SubmitReport report_;
   std::vector<std::size_t> kept_;                           // indices of the tasks that are added
@@ -77,7 +77,7 @@ Status Submission::DropTaken() {
     if (!tasks_[i].biz_key.empty()) {
       const LedgerKey key{tasks_[i].handler, tasks_[i].biz_key};
       if (const auto taken = entries->find(key); taken != entries->end()) {
-        report_.duplicates[i] = taken->second.task.table + "/" + std::to_string(taken->second.task.id);
+        report_.duplicates[i] = taken->second.holder;
         continue;
       }
       if (first_.at(key) != i) continue;
@@ -145,13 +145,13 @@ Status Submission::EnterKeys() {
 void Submission::NameTwins() {
   for (const auto& [later, first] : twins_) {
     if (!report_.duplicates[later].empty()) continue;
-    report_.duplicates[later] = table_ + "/" + std::to_string(report_.ids[first]);
+    report_.duplicates[later] = ToString(TaskKey{table_, report_.ids[first]});
   }
 }
 
 }  // namespace
 
-Result<SubmitReport> RunSubmit(Session& session, const std::string& table, std::span<const NewTask> tasks) {
+Result<SubmitReport> RunSubmit(Session& session, const TableName& table, std::span<const NewTask> tasks) {
   return Submission(session, table, tasks).Run();
 }
 

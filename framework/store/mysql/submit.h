@@ -11,6 +11,6 @@ namespace millrace::engine::mysql {
 
 // Leaves out the tasks whose key is taken. An error leaves only ROLLBACK; Conflict: somebody entered one of
 // the keys at the same moment.
-Result<SubmitReport> RunSubmit(Session& session, const std::string& table, std::span<const NewTask> tasks);
+Result<SubmitReport> RunSubmit(Session& session, const TableName& table, std::span<const NewTask> tasks);
 
 }  // namespace millrace::engine::mysql

@@ -10,7 +10,7 @@ std::string TaskColumns(bool hot) {
          (hot ? "cancel" : "0");
 }
 
-Task ReadTask(const std::string& table, const Row& row) {
+Task ReadTask(const TableName& table, const Row& row) {
   Task task;
   task.key = {table, row.Number(1)};
   task.slice = static_cast<std::uint32_t>(row.Number(2));

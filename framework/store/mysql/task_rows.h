@@ -11,6 +11,6 @@ namespace millrace::engine::mysql {
 // The columns that ReadTask expects, in its order; all pools have them (but for `cancel`).
 std::string TaskColumns(bool hot);
 inline constexpr unsigned kTaskColumns = 18;
-Task ReadTask(const std::string& table, const Row& row);
+Task ReadTask(const TableName& table, const Row& row);
 
 }  // namespace millrace::engine::mysql

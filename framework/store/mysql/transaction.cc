@@ -14,7 +14,7 @@ class MysqlTaskTransaction final : public TaskTransaction {
   ~MysqlTaskTransaction() override { session_.Rollback(); }
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
-  Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) override;
+  Result<std::size_t> Submit(const TableName& table, std::span<const NewTask> tasks) override;
   TransactionState state() const override { return state_; }
   CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) override;
   Status Mark() override;
@@ -111,7 +111,7 @@ MysqlTaskTransaction::After MysqlTaskTransaction::Inspect(std::string_view sql,
   return now && *now == *before ? After::RolledBack : After::InDoubt;
 }
 
-Result<std::size_t> MysqlTaskTransaction::Submit(const std::string& table, std::span<const NewTask> tasks) {
+Result<std::size_t> MysqlTaskTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
   if (Status open = Enter(); !open) return Fail(open.error());
   auto report = RunSubmit(session_, table, tasks);
   if (!report) return Fail(Note(report.error()));

@@ -13,6 +13,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
 #include "framework/store/sqlite/write_gate.h"
+#include "framework/task/table_name.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -42,6 +43,7 @@ class SqlBind {
   SqlBind(std::string_view value) : kind(Kind::Text), text(value) {}           // NOLINT
   SqlBind(const std::string& value) : kind(Kind::Text), text(value) {}         // NOLINT
   SqlBind(const char* value) : kind(Kind::Text), text(value) {}                // NOLINT
+  SqlBind(const TableName& value) : kind(Kind::Text), text(value) {}           // NOLINT
   // NULL where there is no value: how the tables keep an absent key or batch.
   static SqlBind OrNull(std::string_view value) { return value.empty() ? SqlBind(nullptr) : SqlBind(value); }
 

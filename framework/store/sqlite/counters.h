@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "framework/store/sqlite/connection.h"
@@ -18,8 +19,9 @@ struct CounterDelta {
 
 class CounterSums {
  public:
-  CounterDelta& Of(const std::string& table, const std::string& handler, const std::string& batch) {
-    return sums_[{table, handler, batch}];
+  // `table` is a value of the counters' own: those of the dead are summed up whatever they name.
+  CounterDelta& Of(std::string_view table, const std::string& handler, const std::string& batch) {
+    return sums_[{std::string(table), handler, batch}];
   }
   // `incarnation` is empty for what people change.
   Status Write(SqliteConnection& db, const std::string& incarnation) const;

@@ -7,13 +7,13 @@ namespace {
 
 constexpr char kOrder[] = " ORDER BY slice, handler, urgency, run_at LIMIT 1";
 
-std::string Select(const std::string& table) {
+std::string Select(const TableName& table) {
   return "SELECT slice, handler, urgency, run_at FROM " + table + " INDEXED BY " + table +
          "_due WHERE urgency IS NOT NULL AND ";
 }
 
 // The group that the walk reaches next from `place`; nullopt: the end of the index.
-Result<std::optional<DueGroup>> Step(SqliteRows rows, const std::string& table) {
+Result<std::optional<DueGroup>> Step(SqliteRows rows, const TableName& table) {
   std::optional<DueGroup> group;
   if (rows.Next())
     group = DueGroup{table, rows.Number(0), rows.Text(1), rows.Number(2), TimeOf(rows.Text(3))};
@@ -24,7 +24,7 @@ Result<std::optional<DueGroup>> Step(SqliteRows rows, const std::string& table) 
 // Walks from the first group of slice `first` to the last of slice `last`.
 Status Walk(SqliteConnection& db, const DueScope& scope, std::uint32_t first, std::uint32_t last,
             std::vector<DueGroup>& groups) {
-  const std::string& table = scope.table;
+  const TableName& table = scope.table;
   auto group = Step(db.Select(FirstGroupSql(table), first), table);
   while (group && *group && (*group)->slice <= last) {
     const DueGroup at = std::move(**group);
@@ -43,16 +43,15 @@ Status Walk(SqliteConnection& db, const DueScope& scope, std::uint32_t first, st
 
 }  // namespace
 
-std::string FirstGroupSql(const std::string& table) { return Select(table) + "slice >= ?" + kOrder; }
-std::string NextUrgencySql(const std::string& table) {
+std::string FirstGroupSql(const TableName& table) { return Select(table) + "slice >= ?" + kOrder; }
+std::string NextUrgencySql(const TableName& table) {
   return Select(table) + "slice = ? AND handler = ? AND urgency > ?" + kOrder;
 }
-std::string NextHandlerSql(const std::string& table) {
+std::string NextHandlerSql(const TableName& table) {
   return Select(table) + "slice = ? AND handler > ?" + kOrder;
 }
 
 Status ReadDueGroups(SqliteConnection& db, const DueScope& scope, std::vector<DueGroup>& groups) {
-  if (Status named = CheckTable(scope.table); !named) return named;
   for (const auto& [first, last] : scope.Ranges()) {
     if (Status walked = Walk(db, scope, first, last, groups); !walked) return walked;
   }

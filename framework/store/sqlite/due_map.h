@@ -11,9 +11,9 @@
 namespace millrace::engine {
 
 // The statements of the walk, for the schema check too.
-std::string FirstGroupSql(const std::string& table);
-std::string NextUrgencySql(const std::string& table);
-std::string NextHandlerSql(const std::string& table);
+std::string FirstGroupSql(const TableName& table);
+std::string NextUrgencySql(const TableName& table);
+std::string NextHandlerSql(const TableName& table);
 
 // Appends the groups of one table, in order. Inside a read transaction where several tables must agree.
 Status ReadDueGroups(SqliteConnection& db, const DueScope& scope, std::vector<DueGroup>& groups);

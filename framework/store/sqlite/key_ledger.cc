@@ -8,10 +8,10 @@ namespace {
 constexpr char kHasStarted[] = "9999-12-31 00:00:00.000000";
 
 struct Entry {
-  bool found = false;
-  TaskKey task;
+  std::optional<TaskKey> task = {};  // nullopt: of a table that can't be one of tasks
+  std::string holder = {};           // table/id, as it stands; empty: there is no entry
   bool ended = false;
-  std::string keep_until;
+  std::string keep_until = {};
 };
 
 Result<Entry> ReadEntry(SqliteConnection& db, std::string_view handler, std::string_view key) {
@@ -19,7 +19,11 @@ Result<Entry> ReadEntry(SqliteConnection& db, std::string_view handler, std::str
       "SELECT task_table, task_id, ended_at, keep_until FROM tasks_keys WHERE handler=? AND biz_key=?",
       handler, key);
   Entry entry;
-  if (rows.Next()) entry = {true, {rows.Text(0), rows.Id(1)}, !rows.IsNull(2), rows.Text(3)};
+  if (rows.Next()) {
+    entry = {.ended = !rows.IsNull(2), .keep_until = rows.Text(3)};
+    if (const auto table = ParseTableName(rows.Text(0))) entry.task = TaskKey{*table, rows.Id(1)};
+    entry.holder = rows.Text(0) + "/" + std::to_string(rows.Id(1));
+  }
   if (rows.error()) return Fail(*rows.error());
   return entry;
 }
@@ -34,7 +38,7 @@ Result<bool> Exists(SqliteConnection& db, const std::string& sql, const SqlBind&
 // Whether the task stands in one of its table's pools.
 Result<bool> IsInAPool(SqliteConnection& db, const TaskKey& task) {
   const auto table = Exists(db, "SELECT 1 FROM millrace_schema WHERE task_table=?", task.table);
-  if (!table || !*table || !IsTableName(task.table)) return table;
+  if (!table || !*table) return table;
   for (const char* pool : {"", "_done", "_failed"}) {
     const auto found = Exists(db, "SELECT 1 FROM " + task.table + pool + " WHERE id=?", task.id);
     if (!found || *found) return found;
@@ -44,10 +48,11 @@ Result<bool> IsInAPool(SqliteConnection& db, const TaskKey& task) {
 
 // An entry whose retention has passed, or whose task was lost before it ended, counts no more.
 Result<bool> IsVoid(SqliteConnection& db, const Entry& entry, const std::string& now) {
-  if (!entry.found) return true;
+  if (entry.holder.empty()) return true;
   if (!entry.keep_until.empty() && entry.keep_until <= now) return true;
   if (entry.ended) return false;
-  const auto present = IsInAPool(db, entry.task);
+  if (!entry.task) return true;
+  const auto present = IsInAPool(db, *entry.task);
   if (!present) return Fail(present.error());
   return !*present;
 }
@@ -61,17 +66,17 @@ Result<std::string> KeyHolder(SqliteConnection& db, std::string_view handler, st
   const auto is_void = IsVoid(db, *entry, now);
   if (!is_void) return Fail(is_void.error());
   if (*is_void) return std::string();
-  return entry->task.table + "/" + std::to_string(entry->task.id);
+  return entry->holder;
 }
 
 Result<std::string> TakeKey(SqliteConnection& db, std::string_view handler, std::string_view key,
                             const TaskKey& task, const std::string& now) {
   const auto entry = ReadEntry(db, handler, key);
   if (!entry) return Fail(entry.error());
-  if (!entry->found || entry->task != task) {
+  if (entry->task != task) {
     const auto is_void = IsVoid(db, *entry, now);
     if (!is_void) return Fail(is_void.error());
-    if (!*is_void) return entry->task.table + "/" + std::to_string(entry->task.id);
+    if (!*is_void) return entry->holder;
   } else if (!entry->ended) {
     return std::string();
   }

@@ -77,7 +77,7 @@ Result<Window> WindowBehind(SqliteConnection& db, const std::string& pool, std::
   return window;
 }
 
-Status ReadWindow(SqliteConnection& db, const std::string& table, Pool pool, const TaskFilter& filter,
+Status ReadWindow(SqliteConnection& db, const TableName& table, Pool pool, const TaskFilter& filter,
                   std::uint64_t behind, const Window& window, std::size_t limit,
                   std::vector<TaskRecord>& records) {
   std::vector<SqlBind> values;
@@ -92,8 +92,8 @@ Status ReadWindow(SqliteConnection& db, const std::string& table, Pool pool, con
 
 }  // namespace
 
-std::string PoolTable(const std::string& table, Pool pool) {
-  return pool == Pool::Tasks ? table : table + (pool == Pool::Failed ? "_failed" : "_done");
+std::string PoolTable(const TableName& table, Pool pool) {
+  return table + (pool == Pool::Tasks ? "" : pool == Pool::Failed ? "_failed" : "_done");
 }
 
 std::string RecordSql(Pool pool, const std::string& source) {
@@ -106,7 +106,7 @@ std::string RecordSql(Pool pool, const std::string& source) {
          cancel + ", claimed_by, claimed_at, last_error, progress, created_at, " + ends + " FROM " + source;
 }
 
-TaskRecord ReadRecord(const SqliteRows& row, const std::string& table) {
+TaskRecord ReadRecord(const SqliteRows& row, const TableName& table) {
   TaskRecord record;
   record.task = ReadTask(row, table);
   record.result = row.Text(kTaskColumnCount);
@@ -123,7 +123,7 @@ Result<std::optional<TaskRecord>> FindRecord(SqliteConnection& db, const TaskKey
   return std::optional<TaskRecord>();
 }
 
-Result<TaskPage> ReadPage(SqliteConnection& db, const std::string& table, const TaskFilter& filter,
+Result<TaskPage> ReadPage(SqliteConnection& db, const TableName& table, const TaskFilter& filter,
                           const std::string& after, std::size_t limit) {
   auto place = ParsePlace(after);
   if (!place) return Fail(place.error());

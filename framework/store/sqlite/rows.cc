@@ -41,7 +41,7 @@ std::optional<WallTime> TimeOrNone(std::string_view text) {
 
 WallTime StoreNow() { return SystemClock().WallNow(); }
 
-Task ReadTask(const SqliteRows& row, const std::string& table) {
+Task ReadTask(const SqliteRows& row, const TableName& table) {
   Task task;
   task.key = {table, row.Id(0)};
   task.slice = row.Number(1);
@@ -62,11 +62,6 @@ Task ReadTask(const SqliteRows& row, const std::string& table) {
   task.progress = row.Text(16);
   task.created_at = TimeOf(row.Text(17));
   return task;
-}
-
-Status CheckTable(const std::string& table) {
-  if (IsTableName(table)) return {};
-  return Fail(ErrorCode::Invalid, "'" + Shorten(table, 60) + "' is not the name of a task table");
 }
 
 }  // namespace millrace::engine

@@ -24,9 +24,6 @@ inline constexpr std::string_view kTaskColumns =
     "id, slice, state, handler, priority, run_at, params, biz_key, batch, failures, attempt, crashes, cancel,"
     " claimed_by, claimed_at, last_error, progress, created_at";
 inline constexpr int kTaskColumnCount = 18;
-Task ReadTask(const SqliteRows& row, const std::string& table);
-
-// Invalid for a name that may not stand in SQL.
-Status CheckTable(const std::string& table);
+Task ReadTask(const SqliteRows& row, const TableName& table);
 
 }  // namespace millrace::engine

@@ -10,7 +10,7 @@
 namespace millrace::engine {
 namespace {
 
-constexpr char kScratch[] = "millrace_scratch";
+constexpr TableName kScratch = "millrace_scratch";
 
 // The text of a statement without what people may write differently: spaces and quotes.
 std::string Squeezed(const std::string& sql) {
@@ -89,7 +89,7 @@ Status CompareObject(SqliteConnection& db, const SchemaObject& object, std::vect
   return {};
 }
 
-std::vector<HotStatement> HotStatements(const std::string& table) {
+std::vector<HotStatement> HotStatements(const TableName& table) {
   const std::string mine = " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
   const std::string group = "slice=? AND handler=? AND urgency=?";
   return {

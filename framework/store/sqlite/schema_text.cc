@@ -21,7 +21,7 @@ std::string CountCheck(const std::string& column) {
   return "CHECK (" + column + " BETWEEN 0 AND " + std::to_string(kMaxCount) + ")";
 }
 
-std::string Tasks(const std::string& table, std::uint32_t slices) {
+std::string Tasks(const TableName& table, std::uint32_t slices) {
   return "CREATE TABLE " + table +
          " (\n"
          "  id         INTEGER PRIMARY KEY AUTOINCREMENT,\n"
@@ -72,8 +72,8 @@ std::string Tasks(const std::string& table, std::uint32_t slices) {
          ")";
 }
 
-std::string EndedPool(const std::string& table, const std::string& states, const std::string& last) {
-  return "CREATE TABLE " + table +
+std::string EndedPool(const std::string& pool, const std::string& states, const std::string& last) {
+  return "CREATE TABLE " + pool +
          " (\n"
          "  id          INTEGER PRIMARY KEY,\n"
          "  slice       INTEGER NOT NULL,\n"
@@ -101,7 +101,7 @@ std::string EndedPool(const std::string& table, const std::string& states, const
          ")";
 }
 
-std::string AllPools(const std::string& table) {
+std::string AllPools(const TableName& table) {
   const std::string shared =
       "id, slice, state, handler, priority, run_at, params, biz_key, batch, failures, attempt, crashes,"
       " claimed_by, claimed_at, last_error, progress, created_at";
@@ -204,9 +204,9 @@ std::vector<SchemaObject> ShardObjects() {
   };
 }
 
-std::vector<SchemaObject> TaskTableObjects(const std::string& table, std::uint32_t slices) {
+std::vector<SchemaObject> TaskTableObjects(const TableName& table, std::uint32_t slices) {
   return {
-      {"table", table, Tasks(table, slices)},
+      {"table", std::string(table.text()), Tasks(table, slices)},
       // Held rows have no urgency and stand in an index of their own; the row's id follows run_at by itself.
       {"index", table + "_due",
        "CREATE INDEX " + table + "_due ON " + table +
@@ -221,9 +221,10 @@ std::vector<SchemaObject> TaskTableObjects(const std::string& table, std::uint32
   };
 }
 
-std::string SchemaRow(const std::string& table, std::uint32_t slices) {
-  return "INSERT OR IGNORE INTO millrace_schema (task_table, slices, version, applied_at) VALUES ('" + table +
-         "', " + std::to_string(slices) + ", " + std::to_string(kSchemaVersion) + ", " + kNow + ")";
+std::string SchemaRow(const std::optional<TableName>& table, std::uint32_t slices) {
+  return "INSERT OR IGNORE INTO millrace_schema (task_table, slices, version, applied_at) VALUES ('" +
+         std::string(table ? table->text() : "") + "', " + std::to_string(slices) + ", " +
+         std::to_string(kSchemaVersion) + ", " + kNow + ")";
 }
 
 }  // namespace millrace::engine

@@ -24,10 +24,11 @@ struct FormerText {
 
 std::vector<FormerText> FormerTexts();
 std::vector<SchemaObject> ShardObjects();
-std::vector<SchemaObject> TaskTableObjects(const std::string& table, std::uint32_t slices);
+std::vector<SchemaObject> TaskTableObjects(const TableName& table, std::uint32_t slices);
 // The default of the column `slice`.
 std::string SliceDefault(std::uint32_t slices);
-// The rows of millrace_schema, as one INSERT that leaves existing rows alone.
-std::string SchemaRow(const std::string& table, std::uint32_t slices);
+// The row of millrace_schema for a task table, nullopt for the schema's version, as an INSERT that leaves an
+// existing row alone.
+std::string SchemaRow(const std::optional<TableName>& table, std::uint32_t slices);
 
 }  // namespace millrace::engine

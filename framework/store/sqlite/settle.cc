@@ -29,7 +29,7 @@ class Settler {
   // What follows for a row that has ended.
   Status Follow(const Settlement& settlement) {
     if (settlement.to != Settlement::To::Waiting) {
-      const std::string& table = settlement.key.table;
+      const TableName& table = settlement.key.table;
       auto gone = db_.Run(
           Text(table, Settlement::To::Waiting, [&] { return "DELETE FROM " + table + " WHERE id=?"; }),
           settlement.key.id);
@@ -54,7 +54,7 @@ class Settler {
   Result<std::int64_t> Copy(const Settlement& settlement) {
     const bool failed = settlement.to == Settlement::To::Failed;
     const bool succeeded = settlement.to == Settlement::To::Succeeded;
-    const std::string& table = settlement.key.table;
+    const TableName& table = settlement.key.table;
     const std::string& sql = Text(table, settlement.to, [&] {
       return "INSERT INTO " + table + (failed ? "_failed" : "_done") + " (id, state, failures, last_error, " +
              (failed ? "error_class" : "result") + ", finished_at, " + kMoved +
@@ -108,7 +108,7 @@ class Settler {
 
   // Texts are made once for each table and statement of the batch.
   template <class Make>
-  const std::string& Text(const std::string& table, Settlement::To to, Make make) {
+  const std::string& Text(const TableName& table, Settlement::To to, Make make) {
     std::string& text = texts_[{table, to}];
     if (text.empty()) text = make();
     return text;
@@ -119,12 +119,10 @@ class Settler {
   const WallTime now_;
   const std::string now_text_;
   CounterSums sums_;
-  std::map<std::pair<std::string, Settlement::To>, std::string> texts_;
+  std::map<std::pair<TableName, Settlement::To>, std::string> texts_;
 };
 
 std::string Refusal(const Settlement& settlement) {
-  if (!IsTableName(settlement.key.table))
-    return "'" + Shorten(settlement.key.table, 60) + "' is no task table";
   if (!IsUtf8(settlement.text)) return "the result or reason is not UTF-8";
   if (!IsUtf8(settlement.error_class)) return "the error's class is not UTF-8";
   return {};

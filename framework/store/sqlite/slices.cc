@@ -9,19 +9,19 @@ namespace millrace::engine {
 namespace {
 
 // Rows that wait or run stand in the due index, held ones in another: see schema_text.cc.
-std::string Strays(const std::string& table, bool held) {
+std::string Strays(const TableName& table, bool held) {
   return table + " INDEXED BY " + table + (held ? "_held" : "_due") + " WHERE urgency IS " +
          (held ? "" : "NOT ") + "NULL AND slice>=?";
 }
 
-Status NoSuchTable(const std::string& table) {
+Status NoSuchTable(const TableName& table) {
   return Fail(ErrorCode::NotFound, "there is no task table '" + Shorten(table, 60) + "'");
 }
 
 // SQLite has no statement that changes a default. Its documentation gives this way for what does not touch
 // the rows: the text of the table is changed, and the schema's version raised, so that every connection reads
 // it anew.
-Status RewriteTable(SqliteConnection& db, const std::string& table, const std::string& text) {
+Status RewriteTable(SqliteConnection& db, const TableName& table, const std::string& text) {
   std::int64_t version = 0;
   {
     auto rows = db.Select("PRAGMA schema_version");
@@ -38,7 +38,7 @@ Status RewriteTable(SqliteConnection& db, const std::string& table, const std::s
 
 }  // namespace
 
-Result<std::uint32_t> SlicesOf(SqliteConnection& db, const std::string& table) {
+Result<std::uint32_t> SlicesOf(SqliteConnection& db, const TableName& table) {
   auto rows = db.Select("SELECT slices FROM millrace_schema WHERE task_table=?", table);
   std::uint32_t slices = 0;
   if (rows.Next()) slices = rows.Number(0);
@@ -47,7 +47,6 @@ Result<std::uint32_t> SlicesOf(SqliteConnection& db, const std::string& table) {
 }
 
 Result<std::vector<std::uint32_t>> SlicesBeyond(SqliteConnection& db, const TableInfo& info) {
-  if (Status named = CheckTable(info.table); !named) return Fail(named.error());
   std::set<std::uint32_t> found;
   for (const bool held : {false, true}) {
     const std::string sql = "SELECT slice FROM " + Strays(info.table, held) + " ORDER BY slice LIMIT 1";
@@ -64,8 +63,7 @@ Result<std::vector<std::uint32_t>> SlicesBeyond(SqliteConnection& db, const Tabl
   return std::vector<std::uint32_t>(found.begin(), found.end());
 }
 
-Status ResizeTable(SqliteConnection& db, const std::string& table, std::uint32_t slices) {
-  if (Status named = CheckTable(table); !named) return named;
+Status ResizeTable(SqliteConnection& db, const TableName& table, std::uint32_t slices) {
   const auto present = SlicesOf(db, table);
   if (!present) return Fail(present.error());
   if (*present == 0) return NoSuchTable(table);
@@ -89,8 +87,7 @@ Status ResizeTable(SqliteConnection& db, const std::string& table, std::uint32_t
   return {};
 }
 
-Result<std::size_t> RenumberRows(SqliteConnection& db, const std::string& table, std::size_t limit) {
-  if (Status named = CheckTable(table); !named) return Fail(named.error());
+Result<std::size_t> RenumberRows(SqliteConnection& db, const TableName& table, std::size_t limit) {
   const auto slices = SlicesOf(db, table);
   if (!slices) return Fail(slices.error());
   if (*slices == 0) return Fail(NoSuchTable(table).error());

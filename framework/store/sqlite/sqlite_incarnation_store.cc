@@ -70,7 +70,6 @@ Result<bool> SqliteIncarnationStore::Retire(const std::string& id) {
 }
 
 Result<bool> SqliteIncarnationStore::IsChargeable(const std::string& id, const Crash& crash) {
-  if (Status named = CheckTable(crash.key.table); !named) return Fail(named.error());
   auto noted = db_.Select(
       "SELECT kind='rescued' AND incarnation=? FROM millrace_attempts WHERE task_table=? AND task_id=? AND "
       "attempt=?",

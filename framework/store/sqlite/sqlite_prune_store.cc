@@ -24,7 +24,6 @@ bool IsOverdue(const KeepRule& rule, const std::string& handler, WallTime finish
 
 Result<PruneStep> SqlitePruneStore::PruneEnded(const KeepRule& rule, const std::string& after,
                                                std::size_t limit) {
-  if (Status named = CheckTable(rule.table); !named) return Fail(named.error());
   return db_.Write([&]() -> Result<PruneStep> {
     PruneStep step;
     std::vector<std::uint64_t> overdue;

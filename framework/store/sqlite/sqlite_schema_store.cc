@@ -34,7 +34,7 @@ Status MakeMissing(SqliteConnection& db, const std::vector<SchemaObject>& object
   return {};
 }
 
-Status ApplyTable(SqliteConnection& db, const std::string& table, std::uint32_t slices) {
+Status ApplyTable(SqliteConnection& db, const TableName& table, std::uint32_t slices) {
   const auto present = SlicesOf(db, table);
   if (!present) return Fail(present.error());
   if (*present != 0 && *present != slices) {
@@ -54,8 +54,8 @@ std::string SqliteSchemaStore::Print(const SchemaSpec& spec) const {
     for (const SchemaObject& object : objects) text += object.create + ";\n";
   };
   print(ShardObjects());
-  text += SchemaRow("", 0) + ";\n";
-  for (const std::string& table : TableNames(spec)) {
+  text += SchemaRow(std::nullopt, 0) + ";\n";
+  for (const TableName& table : TableNames(spec)) {
     print(TaskTableObjects(table, spec.slices));
     text += SchemaRow(table, spec.slices) + ";\n";
   }
@@ -71,8 +71,8 @@ Status SqliteSchemaStore::Apply(const SchemaSpec& spec) {
   if (Status opened = maker.Open(); !opened) return opened;
   auto done = maker.Write([&]() -> Result<bool> {
     if (Status made = MakeMissing(maker, ShardObjects()); !made) return Fail(made.error());
-    if (Status row = maker.Script(SchemaRow("", 0)); !row) return Fail(row.error());
-    for (const std::string& table : TableNames(spec)) {
+    if (Status row = maker.Script(SchemaRow(std::nullopt, 0)); !row) return Fail(row.error());
+    for (const TableName& table : TableNames(spec)) {
       if (Status applied = ApplyTable(maker, table, spec.slices); !applied) return Fail(applied.error());
     }
     return true;
@@ -120,12 +120,15 @@ Result<std::vector<TableInfo>> SqliteSchemaStore::ReadTables() {
   auto rows =
       db_.Select("SELECT task_table, slices FROM millrace_schema WHERE task_table<>'' ORDER BY task_table");
   std::vector<TableInfo> tables;
-  while (rows.Next()) tables.push_back({rows.Text(0), rows.Number(1)});
-  if (rows.error()) return Fail(*rows.error());
-  for (const TableInfo& info : tables) {
-    if (Status named = CheckTable(info.table); !named)
-      return Fail(ErrorCode::Invalid, db_.path() + ": millrace_schema: " + named.error().message);
+  while (rows.Next()) {
+    const auto table = ParseTableName(rows.Text(0));
+    if (!table) {
+      return Fail(ErrorCode::Invalid, db_.path() + ": millrace_schema: '" + Shorten(rows.Text(0), 60) +
+                                          "' is not the name of a task table");
+    }
+    tables.push_back({*table, rows.Number(1)});
   }
+  if (rows.error()) return Fail(*rows.error());
   return tables;
 }
 
@@ -143,7 +146,7 @@ Result<std::vector<TableInfo>> SqliteSchemaStore::Tables() {
   return tables;
 }
 
-Status SqliteSchemaStore::Resize(const std::string& table, std::uint32_t slices) {
+Status SqliteSchemaStore::Resize(const TableName& table, std::uint32_t slices) {
   if (Status valid = CheckSlices(slices); !valid) return valid;
   auto done = db_.Write([&]() -> Result<bool> {
     if (Status resized = ResizeTable(db_, table, slices); !resized) return Fail(resized.error());
@@ -153,7 +156,7 @@ Status SqliteSchemaStore::Resize(const std::string& table, std::uint32_t slices)
   return {};
 }
 
-Result<std::size_t> SqliteSchemaStore::RenumberStep(const std::string& table, std::size_t limit) {
+Result<std::size_t> SqliteSchemaStore::RenumberStep(const TableName& table, std::size_t limit) {
   return db_.Write([&] { return RenumberRows(db_, table, std::min(limit, kMaxBatchRows)); });
 }
 

@@ -15,8 +15,8 @@ class SqliteSchemaStore final : public SchemaStore {
   Status Apply(const SchemaSpec& spec) override;
   Result<std::uint32_t> Upgrade() override;
   Result<std::vector<TableInfo>> Tables() override;
-  Status Resize(const std::string& table, std::uint32_t slices) override;
-  Result<std::size_t> RenumberStep(const std::string& table, std::size_t limit) override;
+  Status Resize(const TableName& table, std::uint32_t slices) override;
+  Result<std::size_t> RenumberStep(const TableName& table, std::size_t limit) override;
   Result<std::vector<SchemaFinding>> Check() override;
 
  private:

@@ -9,8 +9,7 @@
 namespace millrace::engine {
 namespace {
 
-Status CheckBatch(const std::string& table, std::size_t rows) {
-  if (Status named = CheckTable(table); !named) return named;
+Status CheckBatch(std::size_t rows) {
   if (rows <= kMaxBatchRows) return {};
   return Fail(ErrorCode::Invalid, std::to_string(rows) + " tasks in one batch; the limit is 999");
 }
@@ -27,8 +26,8 @@ Result<std::uint64_t> CountGroup(SqliteConnection& db, const DueGroup& group, st
 
 }  // namespace
 
-Result<SubmitReport> SqliteTaskDesk::Submit(const std::string& table, std::span<const NewTask> tasks) {
-  if (Status valid = CheckBatch(table, tasks.size()); !valid) return Fail(valid.error());
+Result<SubmitReport> SqliteTaskDesk::Submit(const TableName& table, std::span<const NewTask> tasks) {
+  if (Status valid = CheckBatch(tasks.size()); !valid) return Fail(valid.error());
   return db_.Write([&] { return SubmitBatch(db_, table, tasks); });
 }
 
@@ -47,12 +46,11 @@ Result<std::vector<AttemptRecord>> SqliteTaskDesk::Attempts(const TaskKey& key) 
 }
 
 Result<TaskRecord> SqliteTaskDesk::Get(const TaskKey& key) {
-  if (Status named = CheckTable(key.table); !named) return Fail(named.error());
   return db_.Read([&]() -> Result<TaskRecord> {
     auto record = FindRecord(db_, key);
     if (!record) return Fail(record.error());
     if (!*record) {
-      return Fail(ErrorCode::NotFound, "there is no task " + key.table + "/" + std::to_string(key.id));
+      return Fail(ErrorCode::NotFound, "there is no task " + ToString(key));
     }
     auto attempts = Attempts(key);
     if (!attempts) return Fail(attempts.error());
@@ -61,9 +59,8 @@ Result<TaskRecord> SqliteTaskDesk::Get(const TaskKey& key) {
   });
 }
 
-Result<TaskKey> SqliteTaskDesk::Find(const std::string& table, const std::string& handler,
+Result<TaskKey> SqliteTaskDesk::Find(const TableName& table, const std::string& handler,
                                      const std::string& key) {
-  if (Status named = CheckTable(table); !named) return Fail(named.error());
   const SqlBind any = SqlBind::OrNull(handler);
   const std::string ledger =
       "SELECT task_id FROM tasks_keys WHERE task_table=? AND biz_key=? AND handler=coalesce(?, handler) "
@@ -78,17 +75,16 @@ Result<TaskKey> SqliteTaskDesk::Find(const std::string& table, const std::string
   return Fail(ErrorCode::NotFound, "no task in " + table + " has the key '" + Shorten(key, 80) + "'");
 }
 
-Result<TaskPage> SqliteTaskDesk::List(const std::string& table, const TaskFilter& filter,
+Result<TaskPage> SqliteTaskDesk::List(const TableName& table, const TaskFilter& filter,
                                       const std::string& after, std::size_t limit) {
-  if (Status named = CheckTable(table); !named) return Fail(named.error());
   if (limit == 0) return Fail(ErrorCode::Invalid, "a page of no tasks was asked for");
   return db_.Read([&] { return ReadPage(db_, table, filter, after, limit); });
 }
 
-Result<std::vector<std::uint64_t>> SqliteTaskDesk::Apply(TaskAction action, const std::string& table,
+Result<std::vector<std::uint64_t>> SqliteTaskDesk::Apply(TaskAction action, const TableName& table,
                                                          std::span<const std::uint64_t> ids,
                                                          const std::string& actor) {
-  if (Status valid = CheckBatch(table, ids.size()); !valid) return Fail(valid.error());
+  if (Status valid = CheckBatch(ids.size()); !valid) return Fail(valid.error());
   return db_.Write([&] { return ApplyAction(db_, action, table, ids, actor); });
 }
 
@@ -107,16 +103,16 @@ Result<std::vector<TaskTotals>> SqliteTaskDesk::Totals() {
   return totals;
 }
 
-Result<std::vector<GroupBacklog>> SqliteTaskDesk::Backlog(const std::string& table) {
+Result<std::vector<GroupBacklog>> SqliteTaskDesk::Backlog(const TableName& table) {
   return db_.Read([&]() -> Result<std::vector<GroupBacklog>> {
     std::vector<DueGroup> groups;
     if (Status read = ReadDueGroups(db_, {.table = table, .all = true}, groups); !read)
       return Fail(read.error());
     std::map<std::string, GroupBacklog> by_handler;
     for (const DueGroup& group : groups) {
-      GroupBacklog& backlog = by_handler[group.handler];
-      backlog.table = table;
-      backlog.handler = group.handler;
+      GroupBacklog& backlog =
+          by_handler.try_emplace(group.handler, GroupBacklog{.table = table, .handler = group.handler})
+              .first->second;
       backlog.oldest_due = std::min(backlog.oldest_due.value_or(group.first_run_at), group.first_run_at);
       if (backlog.more) continue;
       auto count = CountGroup(db_, group, kExactBacklog - backlog.waiting);

@@ -20,13 +20,8 @@ Status CheckSize(std::size_t count) {
   return Fail(ErrorCode::Invalid, std::to_string(count) + " rows in one batch; the limit is 999");
 }
 
-Status CheckRequest(const std::string& table, std::size_t count) {
-  if (Status named = CheckTable(table); !named) return named;
-  return CheckSize(count);
-}
-
 // Appends the row that a statement gives, if it gives one.
-Status TakeTask(SqliteRows rows, const std::string& table, std::vector<Task>& tasks) {
+Status TakeTask(SqliteRows rows, const TableName& table, std::vector<Task>& tasks) {
   if (rows.Next()) tasks.push_back(ReadTask(rows, table));
   return rows.Finish();
 }
@@ -34,7 +29,7 @@ Status TakeTask(SqliteRows rows, const std::string& table, std::vector<Task>& ta
 // Of a text, not the characters, as length() counts them.
 std::string BytesOf(const std::string& column) { return "ifnull(length(CAST(" + column + " AS BLOB)), 0)"; }
 
-std::string ScanGroup(const std::string& table, bool with_bytes) {
+std::string ScanGroup(const TableName& table, bool with_bytes) {
   const std::string bytes =
       with_bytes ? BytesOf("params") + " + " + BytesOf("last_error") + " + " + BytesOf("progress") : "0";
   return "SELECT id, run_at, state, attempt, crashes, claimed_by, " + bytes + " FROM " + table +
@@ -53,10 +48,10 @@ Status TakeScanRows(SqliteRows rows, std::vector<ScanRow>& found) {
 
 }  // namespace
 
-std::string ScanSql(const std::string& table, bool with_bytes) {
+std::string ScanSql(const TableName& table, bool with_bytes) {
   return ScanGroup(table, with_bytes) + "run_at>? AND run_at<=? ORDER BY run_at, id LIMIT ?";
 }
-std::string ScanTieSql(const std::string& table, bool with_bytes) {
+std::string ScanTieSql(const TableName& table, bool with_bytes) {
   return ScanGroup(table, with_bytes) + "run_at=? AND id>? ORDER BY id LIMIT ?";
 }
 
@@ -76,7 +71,6 @@ Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables) {
 
 Result<std::vector<ScanRow>> SqliteTaskStore::Scan(const ScanRequest& request) {
   const DueGroup& group = request.group;
-  if (Status named = CheckTable(group.table); !named) return Fail(named.error());
   const WallTime now = StoreNow();
   const bool from_start = request.after == ScanPosition{};
   // Before the first row is before every text, also of a year that nobody thought of.
@@ -113,7 +107,7 @@ Status SqliteTaskStore::CheckAlive(const std::string& incarnation) {
 }
 
 Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
-  if (Status valid = CheckRequest(request.table, request.ids.size()); !valid) return Fail(valid.error());
+  if (Status valid = CheckSize(request.ids.size()); !valid) return Fail(valid.error());
   return db_.Write([&]() -> Result<std::vector<Task>> {
     if (Status alive = CheckAlive(request.incarnation); !alive) return Fail(alive.error());
     const std::string now = TimeText(StoreNow());
@@ -151,7 +145,7 @@ Status SqliteTaskStore::AdoptRows(const ClaimRequest& request, std::uint32_t att
 }
 
 Result<std::vector<Task>> SqliteTaskStore::Resolve(const ClaimRequest& request) {
-  if (Status valid = CheckRequest(request.table, request.ids.size()); !valid) return Fail(valid.error());
+  if (Status valid = CheckSize(request.ids.size()); !valid) return Fail(valid.error());
   return db_.Write([&]() -> Result<std::vector<Task>> {
     std::vector<Task> adopted;
     // The adoption comes first: a row that it raised no longer has the number that the other statement looks
@@ -173,7 +167,7 @@ Result<std::vector<Task>> SqliteTaskStore::Resolve(const ClaimRequest& request) 
 }
 
 Result<std::vector<Task>> SqliteTaskStore::Adopt(const ClaimRequest& request) {
-  if (Status valid = CheckRequest(request.table, request.ids.size()); !valid) return Fail(valid.error());
+  if (Status valid = CheckSize(request.ids.size()); !valid) return Fail(valid.error());
   return db_.Write([&]() -> Result<std::vector<Task>> {
     if (Status alive = CheckAlive(request.incarnation); !alive) return Fail(alive.error());
     std::vector<Task> adopted;
@@ -198,7 +192,7 @@ Status SqliteTaskStore::MarkInDoubt(const TaskKey& task) {
 }
 
 Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& request) {
-  if (Status valid = CheckRequest(request.table, request.ids.size()); !valid) return Fail(valid.error());
+  if (Status valid = CheckSize(request.ids.size()); !valid) return Fail(valid.error());
   return db_.Write([&]() -> Result<std::vector<std::uint64_t>> {
     std::vector<std::uint64_t> rescued;
     const auto alive = IsAlive(request.claimed_by);
@@ -232,7 +226,6 @@ Result<std::vector<KeyVerdict>> SqliteTaskStore::ConfirmKeys(const std::string& 
     std::vector<KeyVerdict> verdicts;
     const std::string now = TimeText(StoreNow());
     for (const Task& task : tasks) {
-      if (Status named = CheckTable(task.key.table); !named) return Fail(named.error());
       if (task.biz_key.empty()) continue;
       bool ours = false;
       {
@@ -261,7 +254,6 @@ Result<std::vector<bool>> SqliteTaskStore::StillRunning(const std::string& incar
   return db_.Read([&]() -> Result<std::vector<bool>> {
     std::vector<bool> running;
     for (const Settlement& settlement : batch) {
-      if (Status named = CheckTable(settlement.key.table); !named) return Fail(named.error());
       auto rows = db_.Select(
           "SELECT 1 FROM " + settlement.key.table + " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
           settlement.key.id, incarnation, settlement.attempt);
@@ -276,7 +268,6 @@ Result<std::vector<TaskKey>> SqliteTaskStore::SaveProgress(const std::string& in
                                                            std::span<const TaskProgress> progress) {
   return db_.Write([&]() -> Result<std::vector<TaskKey>> {
     for (const TaskProgress& mark : progress) {
-      if (Status named = CheckTable(mark.key.table); !named) return Fail(named.error());
       if (!IsUtf8(mark.progress)) continue;
       auto done = db_.Run("UPDATE " + mark.key.table +
                               " SET progress=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
@@ -292,7 +283,6 @@ Result<std::vector<TaskKey>> SqliteTaskStore::Cancelled(const std::string& incar
   return db_.Read([&]() -> Result<std::vector<TaskKey>> {
     std::vector<TaskKey> cancelled;
     for (const TaskKey& key : running) {
-      if (Status named = CheckTable(key.table); !named) return Fail(named.error());
       auto rows =
           db_.Select("SELECT 1 FROM " + key.table + " WHERE id=? AND state=2 AND claimed_by=? AND cancel<>0",
                      key.id, incarnation);

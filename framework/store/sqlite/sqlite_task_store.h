@@ -11,9 +11,9 @@ namespace millrace::engine {
 // The scan's two statements, for the schema check too: a row value `(run_at, id) > (?, ?)` would bound run_at
 // alone, and read a tie from its beginning for every page of it.
 // Values: slice, handler, urgency, run_at after, now, limit. `with_bytes`: with ScanRow::bytes.
-std::string ScanSql(const std::string& table, bool with_bytes = false);
+std::string ScanSql(const TableName& table, bool with_bytes = false);
 // Values: slice, handler, urgency, run_at, id after, limit.
-std::string ScanTieSql(const std::string& table, bool with_bytes = false);
+std::string ScanTieSql(const TableName& table, bool with_bytes = false);
 
 class CounterSums;
 

@@ -129,7 +129,7 @@ Result<SqlResult> SqliteTaskTransaction::Execute(std::string_view sql, std::span
   return result;
 }
 
-Result<std::size_t> SqliteTaskTransaction::Submit(const std::string& table, std::span<const NewTask> tasks) {
+Result<std::size_t> SqliteTaskTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
   MutexLock lock(mutex_);
   if (Status ready = Ready(); !ready) return Fail(ready.error());
   auto report = SubmitBatch(db_, table, tasks);
@@ -171,8 +171,7 @@ CommitReport SqliteTaskTransaction::Commit(const std::string& incarnation,
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (report->verdicts[i] == SettleVerdict::Refused) {
       return End(CommitVerdict::Refused, "attempt " + std::to_string(batch[i].attempt) + " of " +
-                                             batch[i].key.table + "/" + std::to_string(batch[i].key.id) +
-                                             " is no longer this worker's");
+                                             ToString(batch[i].key) + " is no longer this worker's");
     }
     if (report->verdicts[i] == SettleVerdict::Broken) return End(CommitVerdict::Broken, report->errors[i]);
   }

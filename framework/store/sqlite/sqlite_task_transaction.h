@@ -22,7 +22,7 @@ class SqliteTaskTransaction final : public TaskTransaction, private GateTenant {
   ~SqliteTaskTransaction() override { Rollback(); }
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
-  Result<std::size_t> Submit(const std::string& table, std::span<const NewTask> tasks) override;
+  Result<std::size_t> Submit(const TableName& table, std::span<const NewTask> tasks) override;
   TransactionState state() const override;
   CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) override;
   Status Mark() override;

@@ -18,7 +18,7 @@ Error Explain(Error error) {
   return error;
 }
 
-Result<std::uint64_t> InsertOne(SqliteConnection& db, const std::string& table, const NewTask& task,
+Result<std::uint64_t> InsertOne(SqliteConnection& db, const TableName& table, const NewTask& task,
                                 WallTime now) {
   const std::string due = TimeText(task.run_at ? *task.run_at : now + task.delay.value_or(Micros(0)));
   auto added =
@@ -33,9 +33,8 @@ Result<std::uint64_t> InsertOne(SqliteConnection& db, const std::string& table, 
 
 }  // namespace
 
-Result<SubmitReport> SubmitBatch(SqliteConnection& db, const std::string& table,
+Result<SubmitReport> SubmitBatch(SqliteConnection& db, const TableName& table,
                                  std::span<const NewTask> tasks) {
-  if (Status named = CheckTable(table); !named) return Fail(named.error());
   const WallTime now = StoreNow();
   const std::string now_text = TimeText(now);
   SubmitReport report;

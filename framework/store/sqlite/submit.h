@@ -10,7 +10,7 @@
 namespace millrace::engine {
 
 // Invalid, with the place in the batch, for a task that may not be; the caller rolls back.
-Result<SubmitReport> SubmitBatch(SqliteConnection& db, const std::string& table,
+Result<SubmitReport> SubmitBatch(SqliteConnection& db, const TableName& table,
                                  std::span<const NewTask> tasks);
 
 }  // namespace millrace::engine

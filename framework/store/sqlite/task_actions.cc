@@ -13,7 +13,7 @@ constexpr char kKept[] =
 
 class Actor {
  public:
-  Actor(SqliteConnection& db, const std::string& table, const std::string& name)
+  Actor(SqliteConnection& db, const TableName& table, const std::string& name)
       : db_(db), table_(table), name_(name), now_(StoreNow()), now_text_(TimeText(now_)) {}
 
   Result<bool> Act(TaskAction action, std::uint64_t id) {
@@ -104,7 +104,7 @@ class Actor {
   }
 
   SqliteConnection& db_;
-  const std::string& table_;
+  const TableName& table_;
   const std::string& name_;
   const WallTime now_;
   const std::string now_text_;
@@ -114,7 +114,7 @@ class Actor {
 }  // namespace
 
 Result<std::vector<std::uint64_t>> ApplyAction(SqliteConnection& db, TaskAction action,
-                                               const std::string& table, std::span<const std::uint64_t> ids,
+                                               const TableName& table, std::span<const std::uint64_t> ids,
                                                const std::string& actor) {
   Actor person(db, table, actor);
   std::vector<std::uint64_t> changed;

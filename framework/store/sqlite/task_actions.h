@@ -13,7 +13,7 @@ namespace millrace::engine {
 
 // Returns the ids that were changed; each has its row in millrace_audit.
 Result<std::vector<std::uint64_t>> ApplyAction(SqliteConnection& db, TaskAction action,
-                                               const std::string& table, std::span<const std::uint64_t> ids,
+                                               const TableName& table, std::span<const std::uint64_t> ids,
                                                const std::string& actor);
 
 }  // namespace millrace::engine

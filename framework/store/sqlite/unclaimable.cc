@@ -46,7 +46,6 @@ Result<bool> SqliteTaskStore::FailOne(const TaskKey& key, std::uint32_t attempt,
 
 Result<std::vector<std::uint64_t>> SqliteTaskStore::FailUnclaimed(const ClaimRequest& request,
                                                                   const std::string& why) {
-  if (Status named = CheckTable(request.table); !named) return Fail(named.error());
   return db_.Write([&]() -> Result<std::vector<std::uint64_t>> {
     std::vector<std::uint64_t> failed;
     CounterSums sums;

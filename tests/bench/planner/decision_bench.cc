@@ -26,7 +26,7 @@ std::string Name(const char* prefix, std::uint32_t number) {
 PlanState Cluster(std::uint32_t limited) {
   PlanState state;
   for (std::uint32_t t = 0; t < kTables; ++t)
-    state.catalog.tables.push_back({"main", Name("tasks_", t), kSlicesEach});
+    state.catalog.tables.push_back({"main", ParseTableName(Name("tasks_", t)).value(), kSlicesEach});
   for (std::uint32_t w = 0; w < kWorkers; ++w) {
     const std::string id = Name("worker-", w);
     state.roles[id] = MemberRole::Active;

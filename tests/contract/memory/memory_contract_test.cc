@@ -44,13 +44,13 @@ class MemoryFixture final : public StoreFixture {
 
   Store& store() override { return store_; }
 
-  Result<std::uint64_t> Insert(const std::string& table, const PlainRow& row) override {
+  Result<std::uint64_t> Insert(const TableName& table, const PlainRow& row) override {
     return store_.Edit([&](MemoryState& state) {
       return state.Insert(table, RowOf(row, state.tables[table], state.random, clock_.WallNow()));
     });
   }
 
-  Result<bool> Change(const std::string& table, std::uint64_t id, const RowChange& change) override {
+  Result<bool> Change(const TableName& table, std::uint64_t id, const RowChange& change) override {
     return store_.Edit([&](MemoryState& state) -> Result<bool> {
       MemoryPool& rows = state.tables[table].tasks;
       const auto row = rows.find(id);
@@ -61,7 +61,7 @@ class MemoryFixture final : public StoreFixture {
     });
   }
 
-  Status Remove(const std::string& table, std::uint64_t id) override {
+  Status Remove(const TableName& table, std::uint64_t id) override {
     store_.Edit([&](MemoryState& state) {
       MemoryTable& pools = state.tables[table];
       return pools.tasks.erase(id) + pools.failed.erase(id) + pools.done.erase(id);
@@ -80,7 +80,7 @@ class MemoryFixture final : public StoreFixture {
   }
 
   bool late_commits() const override { return true; }
-  std::unique_ptr<LateRow> InsertLate(const std::string& table, const PlainRow& row) override {
+  std::unique_ptr<LateRow> InsertLate(const TableName& table, const PlainRow& row) override {
     return store_.Edit([&](MemoryState& state) {
       Task task = RowOf(row, state.tables[table], state.random, clock_.WallNow());
       task.key = {table, state.tables[table].next_id++};

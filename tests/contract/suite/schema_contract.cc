@@ -68,7 +68,7 @@ TEST_P(StoreContract, AFreshSchemaIsCurrentAndChecksClean) {
 TableInfo InfoOf(SchemaStore& schema) {
   auto tables = schema.Tables();
   EXPECT_TRUE(tables) << tables.error().message;
-  return tables && tables->size() == 1 ? (*tables)[0] : TableInfo{};
+  return tables && tables->size() == 1 ? (*tables)[0] : TableInfo{kDefaultTable};
 }
 
 // Until nothing more moves; returns how many rows were moved.

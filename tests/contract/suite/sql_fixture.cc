@@ -14,7 +14,7 @@ std::string Quote(const std::string& text) {
   return quoted + "'";
 }
 
-std::string InsertText(const std::string& table, const PlainRow& row) {
+std::string InsertText(const TableName& table, const PlainRow& row) {
   std::string columns = "handler, params";
   std::string values = Quote(row.handler) + ", " + Quote(row.params);
   const auto add = [&](const char* column, const std::string& value) {
@@ -74,11 +74,11 @@ SqlClient& SqlFixture::Client() {
   return *client_;
 }
 
-Result<std::uint64_t> SqlFixture::Insert(const std::string& table, const PlainRow& row) {
+Result<std::uint64_t> SqlFixture::Insert(const TableName& table, const PlainRow& row) {
   return InsertBy(Client(), InsertText(table, row), LastId());
 }
 
-Result<bool> SqlFixture::Change(const std::string& table, std::uint64_t id, const RowChange& change) {
+Result<bool> SqlFixture::Change(const TableName& table, std::uint64_t id, const RowChange& change) {
   std::string set;
   if (change.state) set += "state=" + std::to_string(*change.state);
   if (change.run_at) set += (set.empty() ? "run_at=" : ", run_at=") + SqlTime(*change.run_at);
@@ -88,7 +88,7 @@ Result<bool> SqlFixture::Change(const std::string& table, std::uint64_t id, cons
   return done->affected == 1;
 }
 
-Status SqlFixture::Remove(const std::string& table, std::uint64_t id) {
+Status SqlFixture::Remove(const TableName& table, std::uint64_t id) {
   for (const char* pool : {"", "_done", "_failed"}) {
     auto done = Client().Run("DELETE FROM " + table + pool + " WHERE id=" + std::to_string(id));
     if (!done) return Fail(done.error());
@@ -103,7 +103,7 @@ Status SqlFixture::ExpireKeys() {
   return {};
 }
 
-std::unique_ptr<StoreFixture::LateRow> SqlFixture::InsertLate(const std::string& table, const PlainRow& row) {
+std::unique_ptr<StoreFixture::LateRow> SqlFixture::InsertLate(const TableName& table, const PlainRow& row) {
   auto client = NewClient();
   if (!client->Run("BEGIN")) return nullptr;
   auto id = InsertBy(*client, InsertText(table, row), LastId());

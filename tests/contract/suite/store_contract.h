@@ -27,20 +27,18 @@ class StoreTest {
   StoreFixture& fixture() { return *fixture_; }
 
   void Register(const std::string& id);
-  WallTime Now();                                                    // the store's clock
-  DueMap Due(const std::string& table = "tasks");                    // all slices of the table
-  std::vector<ScanRow> ScanAll(const std::string& table = "tasks");  // every group from its beginning
-  std::uint64_t Add(PlainRow row = {}, const std::string& table = "tasks");
+  WallTime Now();                                                  // the store's clock
+  DueMap Due(const TableName& table = "tasks");                    // all slices of the table
+  std::vector<ScanRow> ScanAll(const TableName& table = "tasks");  // every group from its beginning
+  std::uint64_t Add(PlainRow row = {}, const TableName& table = "tasks");
   // Rows of one slice that are due since an hour.
   std::vector<std::uint64_t> AddDue(std::size_t count, const std::string& handler = "noop");
   std::vector<Task> Claim(const std::vector<std::uint64_t>& ids, std::uint32_t attempt = 0,
-                          const std::string& incarnation = "w.1", const std::string& table = "tasks");
+                          const std::string& incarnation = "w.1", const TableName& table = "tasks");
   Task ClaimOne(std::uint64_t id, std::uint32_t attempt = 0, const std::string& incarnation = "w.1");
   SettleReport Settle(const std::vector<Settlement>& batch, const std::string& incarnation = "w.1");
-  TaskRecord Get(std::uint64_t id, const std::string& table = "tasks");
-  TaskState StateOf(std::uint64_t id, const std::string& table = "tasks") {
-    return Get(id, table).task.state;
-  }
+  TaskRecord Get(std::uint64_t id, const TableName& table = "tasks");
+  TaskState StateOf(std::uint64_t id, const TableName& table = "tasks") { return Get(id, table).task.state; }
 
  private:
   StoreFixture* fixture_ = nullptr;

@@ -41,11 +41,11 @@ class StoreFixture {
   virtual Store& store() = 0;
 
   // Returns the id that the database gave. Invalid where a constraint refuses the row.
-  virtual Result<std::uint64_t> Insert(const std::string& table, const PlainRow& row) = 0;
+  virtual Result<std::uint64_t> Insert(const TableName& table, const PlainRow& row) = 0;
   // Waiting and held rows alone; returns whether the row was there to be changed.
-  virtual Result<bool> Change(const std::string& table, std::uint64_t id, const RowChange& change) = 0;
+  virtual Result<bool> Change(const TableName& table, std::uint64_t id, const RowChange& change) = 0;
   // Out of every pool: what pruning does to an ended task, and a lossy failover to any.
-  virtual Status Remove(const std::string& table, std::uint64_t id) = 0;
+  virtual Status Remove(const TableName& table, std::uint64_t id) = 0;
   // Lets the retention of every key that has ended run out.
   virtual Status ExpireKeys() = 0;
 
@@ -73,11 +73,11 @@ class SqlFixture : public StoreFixture {
  public:
   virtual std::unique_ptr<SqlClient> NewClient() = 0;
 
-  Result<std::uint64_t> Insert(const std::string& table, const PlainRow& row) override;
-  Result<bool> Change(const std::string& table, std::uint64_t id, const RowChange& change) override;
-  Status Remove(const std::string& table, std::uint64_t id) override;
+  Result<std::uint64_t> Insert(const TableName& table, const PlainRow& row) override;
+  Result<bool> Change(const TableName& table, std::uint64_t id, const RowChange& change) override;
+  Status Remove(const TableName& table, std::uint64_t id) override;
   Status ExpireKeys() override;
-  std::unique_ptr<LateRow> InsertLate(const std::string& table, const PlainRow& row) override;
+  std::unique_ptr<LateRow> InsertLate(const TableName& table, const PlainRow& row) override;
 
   // One row and column, for looking behind the store's back. Empty where there is no row or it is NULL.
   Result<std::string> Ask(const std::string& sql);

@@ -31,12 +31,12 @@ void StoreTest::Register(const std::string& id) {
 
 WallTime StoreTest::Now() { return Due().now; }
 
-DueMap StoreTest::Due(const std::string& table) {
+DueMap StoreTest::Due(const TableName& table) {
   const TableSlices all{.table = table, .all = true};
   return Take(tasks_->Due(std::span(&all, 1)), "Due");
 }
 
-std::vector<ScanRow> StoreTest::ScanAll(const std::string& table) {
+std::vector<ScanRow> StoreTest::ScanAll(const TableName& table) {
   std::vector<ScanRow> rows;
   for (const DueGroup& group : Due(table).groups) {
     for (ScanRow& row : Take(tasks_->Scan(ScanRequest{.group = group}), "Scan"))
@@ -45,7 +45,7 @@ std::vector<ScanRow> StoreTest::ScanAll(const std::string& table) {
   return rows;
 }
 
-std::uint64_t StoreTest::Add(PlainRow row, const std::string& table) {
+std::uint64_t StoreTest::Add(PlainRow row, const TableName& table) {
   return Take(fixture_->Insert(table, row), "Insert");
 }
 
@@ -57,7 +57,7 @@ std::vector<std::uint64_t> StoreTest::AddDue(std::size_t count, const std::strin
 }
 
 std::vector<Task> StoreTest::Claim(const std::vector<std::uint64_t>& ids, std::uint32_t attempt,
-                                   const std::string& incarnation, const std::string& table) {
+                                   const std::string& incarnation, const TableName& table) {
   return Take(tasks_->Claim({.table = table, .incarnation = incarnation, .attempt = attempt, .ids = ids}),
               "Claim");
 }
@@ -77,7 +77,7 @@ SettleReport StoreTest::Settle(const std::vector<Settlement>& batch, const std::
   return report;
 }
 
-TaskRecord StoreTest::Get(std::uint64_t id, const std::string& table) {
+TaskRecord StoreTest::Get(std::uint64_t id, const TableName& table) {
   return Take(desk_->Get({table, id}), "Get");
 }
 

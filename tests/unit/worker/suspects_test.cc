@@ -19,7 +19,7 @@ class CountingDesk final : public TaskDesk {
     ++asked_;
     return desk_->Get(key);
   }
-  Result<SubmitReport> Submit(const std::string& table, std::span<const NewTask> tasks) override {
+  Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) override {
     return desk_->Submit(table, tasks);
   }
   Result<TaskKey> Find(const std::string& t, const std::string& h, const std::string& k) override {
@@ -35,9 +35,7 @@ class CountingDesk final : public TaskDesk {
     return desk_->Apply(action, t, ids, a);
   }
   Result<std::vector<TaskTotals>> Totals() override { return desk_->Totals(); }
-  Result<std::vector<GroupBacklog>> Backlog(const std::string& table) override {
-    return desk_->Backlog(table);
-  }
+  Result<std::vector<GroupBacklog>> Backlog(const TableName& table) override { return desk_->Backlog(table); }
   Result<bool> SetPause(const std::string& what, const std::string& actor, bool on) override {
     return desk_->SetPause(what, actor, on);
   }
