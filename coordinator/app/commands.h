@@ -11,7 +11,7 @@
 #include "coordinator/app/exit_code.h"
 #include "coordinator/app/settings.h"
 #include "framework/base/result.h"
-#include "framework/store/task_desk.h"
+#include "framework/task/task_action.h"
 
 namespace millrace::engine {
 

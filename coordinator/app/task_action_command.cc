@@ -35,40 +35,12 @@ Words WordsOf(TaskAction action) {
   return {"", ""};
 }
 
-bool Acts(TaskAction action, TaskState state) {
-  switch (action) {
-    case TaskAction::Retry:
-      return state == TaskState::Failed || state == TaskState::Waiting;
-    case TaskAction::Cancel:
-      return state != TaskState::Succeeded && state != TaskState::Cancelled;
-    case TaskAction::Hold:
-      return state == TaskState::Waiting;
-    case TaskAction::Release:
-      return state == TaskState::Held;
-  }
-  return false;
-}
-
 // What a bulk action means where --state is left out.
 std::optional<TaskState> StateMeant(TaskAction action) {
   if (action == TaskAction::Retry) return TaskState::Failed;
   if (action == TaskAction::Hold) return TaskState::Waiting;
   if (action == TaskAction::Release) return TaskState::Held;
   return std::nullopt;
-}
-
-const char* Remedy(TaskAction action) {
-  switch (action) {
-    case TaskAction::Retry:
-      return "a failed or waiting task can be retried";
-    case TaskAction::Cancel:
-      return "it has ended already";
-    case TaskAction::Hold:
-      return "a waiting task can be held";
-    case TaskAction::Release:
-      return "a held task can be released";
-  }
-  return "";
 }
 
 // A page of tasks that the action would change; false ends the walk.
@@ -89,7 +61,8 @@ Status Walk(Desks& desks, const TaskActionOptions& options, const TaskFilter& fi
       };
       // The finished pool comes last, and no action changes it: with it the table is done.
       const bool last = std::any_of(page->records.begin(), page->records.end(), ended);
-      std::erase_if(page->records, [&](const TaskRecord& r) { return !Acts(options.action, r.task.state); });
+      std::erase_if(page->records,
+                    [&](const TaskRecord& r) { return !StateAfter(options.action, r.task.state); });
       if (!page->records.empty()) {
         auto on = visit(shard, table, page->records);
         if (!on) return Fail(on.error());
@@ -193,7 +166,7 @@ Result<bool> ActOnOne(Desks& desks, const TaskActionOptions& options, const Task
   if (!changed) return Fail(changed.error());
   if (!changed->empty()) return true;
   PrintError(ToString(name) + " is " + ToString(record->task.state) +
-             ", so nothing was changed: " + Remedy(options.action));
+             ", so nothing was changed: " + Refusal(options.action));
   return false;
 }
 

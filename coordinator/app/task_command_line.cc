@@ -49,9 +49,8 @@ void AddShowAndWhy(CLI::App& task, Chosen& chosen) {
   Choose(app, chosen, why, RunTaskWhy);
 }
 
-void AddAction(CLI::App& task, Chosen& chosen, TaskAction action, const char* name, const char* what,
-               const char* example) {
-  CLI::App* app = AddCommand(task, name, what, example);
+void AddAction(CLI::App& task, Chosen& chosen, TaskAction action, const char* what, const char* example) {
+  CLI::App* app = AddCommand(task, ToString(action), what, example);
   auto o = std::make_shared<TaskActionOptions>();
   o->action = action;
   AddNames(*app, o->choice);
@@ -68,13 +67,13 @@ void AddTaskCommands(CLI::App& root, Chosen& chosen) {
       AddFamily(root, "task", "Look at tasks and change them", "  millrace task list --state failed");
   AddListing(*task, chosen);
   AddShowAndWhy(*task, chosen);
-  AddAction(*task, chosen, TaskAction::Retry, "retry", "Run failed tasks again, from the ladder's start",
+  AddAction(*task, chosen, TaskAction::Retry, "Run failed tasks again, from the ladder's start",
             "  millrace task retry 17\n  millrace task retry --state failed --all-matching");
-  AddAction(*task, chosen, TaskAction::Cancel, "cancel", "Cancel tasks; a running one is asked to stop",
+  AddAction(*task, chosen, TaskAction::Cancel, "Cancel tasks; a running one is asked to stop",
             "  millrace task cancel --batch june --all-matching");
-  AddAction(*task, chosen, TaskAction::Hold, "hold", "Hold waiting tasks back until they are released",
+  AddAction(*task, chosen, TaskAction::Hold, "Hold waiting tasks back until they are released",
             "  millrace task hold 17 18");
-  AddAction(*task, chosen, TaskAction::Release, "release", "Let held tasks go",
+  AddAction(*task, chosen, TaskAction::Release, "Let held tasks go",
             "  millrace task release --handler send_mail --state held --all-matching");
 }
 

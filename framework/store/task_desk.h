@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "framework/base/result.h"
-#include "framework/task/task.h"
+#include "framework/task/task_action.h"
 
 namespace millrace::engine {
 
@@ -49,13 +49,6 @@ struct TaskFilter {
 struct TaskPage {
   std::vector<TaskRecord> records;
   std::string next;  // give it back as `after`; empty: the end
-};
-
-enum class TaskAction {
-  Retry,  // failed pool → waiting, due now, failures and crashes 0; also a waiting one: due now, failures 0
-  Cancel,  // waiting or held → finished pool as cancelled; running: asked to stop; failed → finished pool
-  Hold,    // waiting → held
-  Release,  // held → waiting
 };
 
 struct TaskTotals {
@@ -101,7 +94,8 @@ class TaskDesk {
                                const std::string& key) = 0;
   virtual Result<TaskPage> List(const TableName& table, const TaskFilter& filter, const std::string& after,
                                 std::size_t limit) = 0;
-  // At most kMaxBatchRows ids; returns those that it changed. `actor` goes into millrace_audit.
+  // At most kMaxBatchRows ids; returns those that it changed, which are those that StateAfter says (see
+  // framework/task/task_action.h). `actor` goes into millrace_audit.
   virtual Result<std::vector<std::uint64_t>> Apply(TaskAction action, const TableName& table,
                                                    std::span<const std::uint64_t> ids,
                                                    const std::string& actor) = 0;

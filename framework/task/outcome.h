@@ -29,7 +29,12 @@ struct Outcome {
 
 // The write that ends one attempt, as the store carries it out.
 struct Settlement {
-  enum class To { Succeeded, Cancelled, Failed, Waiting };
+  enum class To {
+    Succeeded = static_cast<int>(TaskState::Succeeded),
+    Cancelled = static_cast<int>(TaskState::Cancelled),
+    Failed = static_cast<int>(TaskState::Failed),
+    Waiting = static_cast<int>(TaskState::Waiting),
+  };
 
   TaskKey key;
   std::uint32_t attempt = 0;
@@ -48,5 +53,7 @@ struct Settlement {
   std::string biz_key;
   std::string batch;
 };
+
+inline TaskState StateAfter(Settlement::To to) { return static_cast<TaskState>(to); }
 
 }  // namespace millrace::engine

@@ -1,13 +1,18 @@
-#include "framework/testing/memory_actions.h"
+#include "framework/testing/memory_changes.h"
 
 namespace millrace::engine {
 namespace {
 
-bool RetryFailed(MemoryState& state, MemoryTable& table, std::uint64_t id, WallTime now) {
-  const auto found = table.failed.find(id);
-  if (found == table.failed.end()) return false;
-  TaskRecord row = std::move(found->second);
-  table.failed.erase(found);
+// The pool in which the task stands and may be changed; nullptr: in none.
+MemoryPool* PoolOf(MemoryTable& table, std::uint64_t id) {
+  for (MemoryPool* pool : {&table.tasks, &table.failed}) {
+    if (pool->contains(id)) return pool;
+  }
+  return nullptr;
+}
+
+void RetryFailed(MemoryState& state, MemoryTable& table, std::uint64_t id, WallTime now) {
+  TaskRecord row = std::move(table.failed.extract(id).mapped());
   table.error_classes.erase(id);
   row.finished_at.reset();
   Task& task = row.task;
@@ -20,19 +25,13 @@ bool RetryFailed(MemoryState& state, MemoryTable& table, std::uint64_t id, WallT
   state.Totals(task.key.table, task.handler, task.batch).failed -= 1;
   if (MemoryKey* key = state.KeyOf(task); key != nullptr) *key = {.task = task.key, .started = true};
   table.tasks[id] = std::move(row);
-  return true;
 }
 
-bool Retry(MemoryState& state, MemoryTable& table, std::uint64_t id, WallTime now) {
-  const auto found = table.tasks.find(id);
-  if (found == table.tasks.end()) return RetryFailed(state, table, id, now);
-  Task& task = found->second.task;
-  if (task.state != TaskState::Waiting) return false;
+void RetryWaiting(Task& task, WallTime now) {
   task.run_at = now;
   task.failures = 0;
   task.crashes = 0;
   task.cancel = false;
-  return true;
 }
 
 void EndKey(MemoryState& state, const Task& task, WallTime now) {
@@ -45,35 +44,19 @@ void EndKey(MemoryState& state, const Task& task, WallTime now) {
   }
 }
 
-bool Cancel(MemoryState& state, MemoryTable& table, std::uint64_t id, WallTime now) {
-  const auto waiting = table.tasks.find(id);
-  if (waiting != table.tasks.end() && waiting->second.task.state == TaskState::Running) {
-    waiting->second.task.cancel = true;
-    return true;
-  }
-  MemoryPool& pool = waiting != table.tasks.end() ? table.tasks : table.failed;
-  const auto found = pool.find(id);
-  if (found == pool.end()) return false;
-  TaskRecord row = std::move(found->second);
-  pool.erase(found);
+void End(MemoryState& state, MemoryTable& table, MemoryPool& pool, std::uint64_t id, TaskState after,
+         WallTime now) {
+  TaskRecord row = std::move(pool.extract(id).mapped());
   const Task& task = row.task;
   TaskTotals& totals = state.Totals(task.key.table, task.handler, task.batch);
   totals.cancelled += 1;
   totals.failed -= task.state == TaskState::Failed;
   EndKey(state, task, now);
-  row.task.state = TaskState::Cancelled;
+  row.task.state = after;
   row.task.cancel = false;
   row.finished_at = now;
   table.error_classes.erase(id);
   table.done[id] = std::move(row);
-  return true;
-}
-
-bool SetState(MemoryTable& table, std::uint64_t id, TaskState from, TaskState to) {
-  const auto found = table.tasks.find(id);
-  if (found == table.tasks.end() || found->second.task.state != from) return false;
-  found->second.task.state = to;
-  return true;
 }
 
 }  // namespace
@@ -81,15 +64,27 @@ bool SetState(MemoryTable& table, std::uint64_t id, TaskState from, TaskState to
 bool ActOn(MemoryState& state, TaskAction action, const TaskKey& key, WallTime now) {
   const auto found = state.tables.find(key.table);
   if (found == state.tables.end()) return false;
+  MemoryTable& table = found->second;
+  MemoryPool* pool = PoolOf(table, key.id);
+  if (pool == nullptr) return false;
+  Task& task = pool->at(key.id).task;
+  const auto after = StateAfter(action, task.state);
+  if (!after) return false;
   switch (action) {
     case TaskAction::Retry:
-      return Retry(state, found->second, key.id, now);
+      task.state == TaskState::Failed ? RetryFailed(state, table, key.id, now) : RetryWaiting(task, now);
+      return true;
     case TaskAction::Cancel:
-      return Cancel(state, found->second, key.id, now);
+      if (after == TaskState::Running) {
+        task.cancel = true;
+      } else {
+        End(state, table, *pool, key.id, *after, now);
+      }
+      return true;
     case TaskAction::Hold:
-      return SetState(found->second, key.id, TaskState::Waiting, TaskState::Held);
     case TaskAction::Release:
-      return SetState(found->second, key.id, TaskState::Held, TaskState::Waiting);
+      task.state = *after;
+      return true;
   }
   return false;
 }

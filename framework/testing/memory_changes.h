@@ -1,4 +1,4 @@
-// The changes of several rows that more than one session of the memory store makes.
+// The changes of rows that more than one session of the memory store makes, and those of people.
 #pragma once
 
 #include <span>
@@ -15,5 +15,8 @@ Result<SubmitReport> SubmitTo(MemoryState& state, const TableName& table, std::s
 
 SettleReport SettleIn(MemoryState& state, const std::string& incarnation, std::span<const Settlement> batch,
                       WallTime now);
+
+// Whether the task was there in a state that the action changes.
+bool ActOn(MemoryState& state, TaskAction action, const TaskKey& key, WallTime now);
 
 }  // namespace millrace::engine

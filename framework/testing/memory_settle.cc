@@ -18,7 +18,7 @@ void Count(MemoryState& state, const Settlement& settlement) {
 
 void SetWaiting(TaskRecord& row, const Settlement& settlement, WallTime now) {
   Task& task = row.task;
-  task.state = TaskState::Waiting;
+  task.state = StateAfter(settlement.to);
   task.claimed_by.clear();
   task.claimed_at.reset();
   if (settlement.run_at) task.run_at = *settlement.run_at;
@@ -29,9 +29,7 @@ void Move(MemoryTable& table, TaskRecord row, const Settlement& settlement, Wall
   const std::uint64_t id = row.task.key.id;
   row.finished_at = now;
   row.task.cancel = false;
-  row.task.state = settlement.to == To::Succeeded ? TaskState::Succeeded
-                   : settlement.to == To::Failed  ? TaskState::Failed
-                                                  : TaskState::Cancelled;
+  row.task.state = StateAfter(settlement.to);
   if (settlement.to == To::Succeeded) row.result = settlement.text;
   if (settlement.to == To::Failed) table.error_classes[id] = settlement.error_class;
   table.tasks.erase(id);

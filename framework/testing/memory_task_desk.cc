@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "framework/testing/memory_actions.h"
 #include "framework/testing/memory_changes.h"
 
 namespace millrace::engine {
@@ -43,7 +42,7 @@ Result<TaskRecord> MemoryTaskDesk::Get(const TaskKey& key) {
     for (const auto& [attempt, noted] : shard_.state.attempts[key]) record.attempts.push_back(noted);
     return record;
   }
-  return Fail(ErrorCode::NotFound, "there is no task " + NameOf(key));
+  return Fail(ErrorCode::NotFound, "there is no task " + ToString(key));
 }
 
 Result<TaskKey> MemoryTaskDesk::Find(const TableName& name, const std::string& handler,

@@ -18,47 +18,36 @@ struct Locked {
   std::string batch;
 };
 
-const char* Name(TaskAction action) {
-  switch (action) {
-    case TaskAction::Retry:
-      return "retry";
-    case TaskAction::Cancel:
-      return "cancel";
-    case TaskAction::Hold:
-      return "hold";
-    case TaskAction::Release:
-      return "release";
-  }
-  return "unknown";
-}
-
 constexpr const char* kShared =
     "id,slice,handler,priority,params,biz_key,batch,attempt,progress,created_at,last_error";
 
 // One action on the rows of one table, within one transaction.
 class Action {
  public:
-  Action(Session& session, const TableName& table, std::span<const std::uint64_t> ids)
-      : session_(session), table_(table), ids_(List(Sorted(ids))) {}
+  Action(Session& session, TaskAction action, const TableName& table, std::span<const std::uint64_t> ids)
+      : session_(session), action_(action), table_(table), ids_(List(Sorted(ids))) {
+    for (const TaskState state : StatesFor(action))
+      states_ += (states_.empty() ? "" : ",") + std::to_string(static_cast<int>(state));
+  }
 
-  Status Do(TaskAction action) {
-    switch (action) {
+  Status Do() {
+    switch (action_) {
       case TaskAction::Retry:
         return Retry();
       case TaskAction::Cancel:
         return Cancel();
       case TaskAction::Hold:
-        return Switch(TaskState::Waiting, "state=3");
       case TaskAction::Release:
-        return Switch(TaskState::Held, "state=0");
+        return Switch();
     }
     return {};
   }
   Ids& changed() { return changed_; }
 
  private:
-  Result<std::vector<Locked>> Lock(const std::string& pool, const std::string& condition);
-  Status Switch(TaskState from, const std::string& set);
+  // The rows of the pool that it fits.
+  Result<std::vector<Locked>> Lock(const std::string& pool);
+  Status Switch();
   Status Retry();
   Status Cancel();
   Status CancelFailed();
@@ -77,17 +66,24 @@ class Action {
     return " WHERE id IN (" + List(ids) + ")";
   }
 
+  Status Set(const std::vector<Locked>& rows, const std::string& values) {
+    return Run("UPDATE " + table_ + " FORCE INDEX (PRIMARY) SET " + values + ", updated_at=UTC_TIMESTAMP(6)" +
+               In(rows));
+  }
+
   Session& session_;
+  const TaskAction action_;
   const TableName& table_;
   const std::string ids_;
+  std::string states_;
   Ids changed_;
 };
 
-Result<std::vector<Locked>> Action::Lock(const std::string& pool, const std::string& condition) {
+Result<std::vector<Locked>> Action::Lock(const std::string& pool) {
   std::vector<Locked> rows;
   Status read = session_.Query("SELECT id,state,handler,biz_key,batch FROM " + table_ + pool +
-                                   " FORCE INDEX (PRIMARY) WHERE id IN (" + ids_ + ")" + condition +
-                                   " ORDER BY id FOR UPDATE",
+                                   " FORCE INDEX (PRIMARY) WHERE id IN (" + ids_ + ") AND state IN (" +
+                                   states_ + ") ORDER BY id FOR UPDATE",
                                [&](const Row& row) {
                                  rows.push_back({row.Number(1), static_cast<TaskState>(row.Signed(2)),
                                                  row.Text(3), row.Text(4), row.Text(5)});
@@ -96,21 +92,23 @@ Result<std::vector<Locked>> Action::Lock(const std::string& pool, const std::str
   return rows;
 }
 
-Status Action::Switch(TaskState from, const std::string& set) {
-  auto rows = Lock("", " AND state=" + std::to_string(static_cast<int>(from)));
+// Nothing but the state changes, and it fits one state.
+Status Action::Switch() {
+  auto rows = Lock("");
   if (!rows) return Fail(rows.error());
   if (rows->empty()) return {};
-  return Run("UPDATE " + table_ + " FORCE INDEX (PRIMARY) SET " + set + ", updated_at=UTC_TIMESTAMP(6)" +
-             In(*rows));
+  const TaskState after = StateAfter(action_, rows->front().state).value();
+  return Set(*rows, "state=" + std::to_string(static_cast<int>(after)));
 }
 
 Status Action::Retry() {
-  if (Status waiting = Switch(TaskState::Waiting,
-                              "run_at=LEAST(run_at,UTC_TIMESTAMP(6)), failures=0, crashes=0, cancel=0");
-      !waiting) {
-    return waiting;
+  auto waiting = Lock("");
+  if (!waiting) return Fail(waiting.error());
+  if (!waiting->empty()) {
+    Status due = Set(*waiting, "run_at=LEAST(run_at,UTC_TIMESTAMP(6)), failures=0, crashes=0, cancel=0");
+    if (!due) return due;
   }
-  auto rows = Lock("_failed", "");
+  auto rows = Lock("_failed");
   if (!rows) return Fail(rows.error());
   if (rows->empty()) return {};
   const std::string in = In(*rows);
@@ -126,15 +124,14 @@ Status Action::Retry() {
 }
 
 Status Action::Cancel() {
-  auto rows = Lock("", "");
+  auto rows = Lock("");
   if (!rows) return Fail(rows.error());
   std::vector<Locked> running;
   std::vector<Locked> still;
-  for (const Locked& row : *rows) (row.state == TaskState::Running ? running : still).push_back(row);
+  for (const Locked& row : *rows)
+    (StateAfter(action_, row.state) == TaskState::Running ? running : still).push_back(row);
   if (!running.empty()) {
-    Status asked = Run("UPDATE " + table_ +
-                       " FORCE INDEX (PRIMARY) SET cancel=1, updated_at=UTC_TIMESTAMP(6)" + In(running));
-    if (!asked) return asked;
+    if (Status asked = Set(running, "cancel=1"); !asked) return asked;
   }
   if (!still.empty()) {
     const std::string in = In(still);
@@ -154,7 +151,7 @@ Status Action::Cancel() {
 }
 
 Status Action::CancelFailed() {
-  auto rows = Lock("_failed", "");
+  auto rows = Lock("_failed");
   if (!rows) return Fail(rows.error());
   if (rows->empty()) return {};
   const std::string in = In(*rows);
@@ -199,14 +196,14 @@ Result<std::vector<std::uint64_t>> MysqlTaskDesk::Apply(TaskAction action, const
   if (ids.empty()) return changed;
   Transaction transaction(session_);
   if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
-  Action run(session_, table, ids);
-  if (Status done = run.Do(action); !done) return Fail(done.error());
+  Action run(session_, action, table, ids);
+  if (Status done = run.Do(); !done) return Fail(done.error());
   changed = std::move(run.changed());
   if (changed.empty()) return changed;
   std::sort(changed.begin(), changed.end());
   auto noted =
       session_.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES (UTC_TIMESTAMP(6)," +
-                     Quote(Shorten(actor, 190)) + "," + Quote(Name(action)) + "," + Quote(table) + "," +
+                     Quote(Shorten(actor, 190)) + "," + Quote(ToString(action)) + "," + Quote(table) + "," +
                      Quote(mysql::List(changed)) + ")");
   if (!noted) return Fail(noted.error());
   if (Status done = session_.Commit(); !done) return Fail(done.error());

@@ -42,11 +42,6 @@ std::string Failures(const SettleGroup& group) {
   return group.failed_attempt ? "LEAST(failures,4294967294)+1" : "failures";
 }
 
-int StateOf(To to) {
-  if (to == To::Succeeded) return static_cast<int>(TaskState::Succeeded);
-  return static_cast<int>(to == To::Failed ? TaskState::Failed : TaskState::Cancelled);
-}
-
 }  // namespace
 
 std::vector<SettleGroup> GroupSettlements(const std::vector<const Settlement*>& batch) {
@@ -90,8 +85,9 @@ std::string MoveText(const SettleGroup& group, const std::string& incarnation, c
       "claimed_at,progress,created_at";
   return "INSERT INTO " + group.table + (failed ? "_failed (" : "_done (") + kKept +
          ",state,failures,last_error," + own + ",finished_at) SELECT " + kKept + "," +
-         std::to_string(StateOf(group.to)) + "," + Failures(group) + "," + error + "," + last +
-         ",UTC_TIMESTAMP(6)" + RunningRows(group.table, ids, incarnation, group.attempt) + " FOR UPDATE";
+         std::to_string(static_cast<int>(StateAfter(group.to))) + "," + Failures(group) + "," + error + "," +
+         last + ",UTC_TIMESTAMP(6)" + RunningRows(group.table, ids, incarnation, group.attempt) +
+         " FOR UPDATE";
 }
 
 std::string DeleteText(const SettleGroup& group, const std::string& incarnation, const std::string& ids) {

@@ -61,7 +61,7 @@ class Settler {
              ") SELECT id, ?, min(failures, 4294967294)+?, coalesce(?, last_error), ?, ?, " + kMoved +
              " FROM " + table + kMine;
     });
-    const int state = failed ? -1 : succeeded ? 1 : 4;
+    const int state = static_cast<int>(StateAfter(settlement.to));
     // The last column is the error's class in the failed pool, the result in the other.
     const SqlBind reason = succeeded ? SqlBind(nullptr) : SqlBind::OrNull(settlement.text);
     const SqlBind last = failed      ? SqlBind(settlement.error_class)

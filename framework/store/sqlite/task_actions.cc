@@ -21,7 +21,9 @@ class Actor {
     if (!record) return Fail(record.error());
     if (!*record) return false;
     const Task& task = (*record)->task;
-    auto changed = Change(action, task);
+    const auto after = StateAfter(action, task.state);
+    if (!after) return false;
+    auto changed = Change(action, task, *after);
     if (!changed || !*changed) return changed;
     if (Status noted = Note(action, task); !noted) return Fail(noted.error());
     return true;
@@ -29,27 +31,25 @@ class Actor {
   Status WriteCounters() { return sums_.Write(db_, ""); }
 
  private:
-  Result<bool> Change(TaskAction action, const Task& task) {
+  Result<bool> Change(TaskAction action, const Task& task, TaskState after) {
     switch (action) {
       case TaskAction::Retry:
         return Retry(task);
       case TaskAction::Cancel:
-        return Cancel(task);
+        return Cancel(task, after);
       case TaskAction::Hold:
-        return SetState(task, TaskState::Waiting, TaskState::Held);
       case TaskAction::Release:
-        return SetState(task, TaskState::Held, TaskState::Waiting);
+        return SetState(task, after);
     }
     return false;
   }
 
   Result<bool> Retry(const Task& task) {
-    if (task.state == TaskState::Waiting) {
+    if (task.state != TaskState::Failed) {
       return Changed(db_.Run(
           "UPDATE " + table_ + " SET run_at=?, failures=0, crashes=0, cancel=0, updated_at=? WHERE id=?",
           now_text_, now_text_, task.key.id));
     }
-    if (task.state != TaskState::Failed) return false;
     auto moved = db_.Run("INSERT INTO " + table_ + " (run_at, updated_at, " + kKept + ") SELECT ?, ?, " +
                              kKept + " FROM " + table_ + "_failed WHERE id=?",
                          now_text_, now_text_, task.key.id);
@@ -61,18 +61,17 @@ class Actor {
     return Changed(db_.Run("DELETE FROM " + table_ + "_failed WHERE id=?", task.key.id));
   }
 
-  Result<bool> Cancel(const Task& task) {
-    if (task.state == TaskState::Running) {
+  Result<bool> Cancel(const Task& task, TaskState after) {
+    if (after == TaskState::Running) {
       return Changed(
           db_.Run("UPDATE " + table_ + " SET cancel=1, updated_at=? WHERE id=?", now_text_, task.key.id));
     }
-    if (task.state == TaskState::Succeeded || task.state == TaskState::Cancelled) return false;
     const bool failed = task.state == TaskState::Failed;
     const std::string pool = PoolTable(table_, failed ? Pool::Failed : Pool::Tasks);
     const std::string columns = std::string(kKept) + ", run_at, failures, crashes, claimed_by, claimed_at";
     auto moved = db_.Run("INSERT INTO " + table_ + "_done (state, finished_at, " + columns +
-                             ") SELECT 4, ?, " + columns + " FROM " + pool + " WHERE id=?",
-                         now_text_, task.key.id);
+                             ") SELECT ?, ?, " + columns + " FROM " + pool + " WHERE id=?",
+                         static_cast<int>(after), now_text_, task.key.id);
     if (!moved) return Fail(moved.error());
     CounterDelta& delta = sums_.Of(table_, task.handler, task.batch);
     delta.cancelled += 1;
@@ -83,17 +82,15 @@ class Actor {
     return Changed(db_.Run("DELETE FROM " + pool + " WHERE id=?", task.key.id));
   }
 
-  Result<bool> SetState(const Task& task, TaskState from, TaskState to) {
-    return Changed(db_.Run("UPDATE " + table_ + " SET state=?, updated_at=? WHERE id=? AND state=?",
-                           static_cast<int>(to), now_text_, task.key.id, static_cast<int>(from)));
+  Result<bool> SetState(const Task& task, TaskState after) {
+    return Changed(db_.Run("UPDATE " + table_ + " SET state=?, updated_at=? WHERE id=?",
+                           static_cast<int>(after), now_text_, task.key.id));
   }
 
   Status Note(TaskAction action, const Task& task) {
-    static constexpr const char* kNames[] = {"retry", "cancel", "hold", "release"};
-    auto noted =
-        db_.Run("INSERT INTO millrace_audit (at, actor, action, subject, detail) VALUES (?,?,?,?,?)",
-                now_text_, name_, kNames[static_cast<int>(action)],
-                table_ + "/" + std::to_string(task.key.id), "was " + std::string(ToString(task.state)));
+    auto noted = db_.Run("INSERT INTO millrace_audit (at, actor, action, subject, detail) VALUES (?,?,?,?,?)",
+                         now_text_, name_, ToString(action), ToString(task.key),
+                         "was " + std::string(ToString(task.state)));
     if (!noted) return Fail(noted.error());
     return {};
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tests/contract/suite/store_contract.h"
@@ -164,13 +165,37 @@ TEST_P(StoreContract, RetryTakesBackACancelThatHasNotComeTrue) {
   EXPECT_FALSE(Get(id).task.cancel);
 }
 
-TEST_P(StoreContract, RetryLeavesFinishedRunningAndHeldTasks) {
-  const auto ids = AddDue(2);
-  const auto claimed = Claim(ids);
-  ASSERT_EQ(claimed.size(), 2U);
-  Settle({End(claimed[0], To::Succeeded)});
-  const auto held = Add({.state = 3});
-  EXPECT_TRUE(Act(*this, TaskAction::Retry, {ids[0], ids[1], held, 4711}).empty());
+// A new task, brought into this state.
+std::uint64_t TaskIn(StoreTest& test, TaskState state) {
+  if (state == TaskState::Held) return test.Add({.slice = 1, .state = 3});
+  const auto id = test.AddDue(1)[0];
+  if (state == TaskState::Waiting) return id;
+  const Task running = test.ClaimOne(id);
+  if (state == TaskState::Succeeded) test.Settle({End(running, To::Succeeded)});
+  if (state == TaskState::Cancelled) test.Settle({End(running, To::Cancelled)});
+  if (state == TaskState::Failed) test.Settle({End(running, To::Failed, "no")});
+  return id;
+}
+
+TEST_P(StoreContract, EachActionChangesTheTasksOfThoseStatesThatItFitsAndNoOthers) {
+  for (const TaskAction action :
+       {TaskAction::Retry, TaskAction::Cancel, TaskAction::Hold, TaskAction::Release}) {
+    std::map<std::uint64_t, TaskState> before;
+    std::vector<std::uint64_t> ids{4711};  // in no pool
+    std::vector<std::uint64_t> fit;
+    for (const TaskState state : {TaskState::Waiting, TaskState::Running, TaskState::Held,
+                                  TaskState::Succeeded, TaskState::Cancelled, TaskState::Failed}) {
+      const auto id = TaskIn(*this, state);
+      ASSERT_EQ(StateOf(id), state);
+      before[id] = state;
+      ids.push_back(id);
+      if (StateAfter(action, state)) fit.push_back(id);
+    }
+    EXPECT_EQ(Act(*this, action, ids), fit) << ToString(action);
+    for (const auto& [id, state] : before)
+      EXPECT_EQ(StateOf(id), StateAfter(action, state).value_or(state))
+          << ToString(action) << " " << ToString(state);
+  }
 }
 
 TEST_P(StoreContract, CancelEndsWhatWaitsOrFailedAndAsksWhatRuns) {
@@ -190,16 +215,6 @@ TEST_P(StoreContract, CancelEndsWhatWaitsOrFailedAndAsksWhatRuns) {
   EXPECT_EQ(total.cancelled, 3U);
   EXPECT_EQ(total.failed, 0U);
   EXPECT_EQ(total.succeeded, 1U);
-}
-
-TEST_P(StoreContract, HoldAndReleaseTouchOnlyWaitingAndHeldRows) {
-  const auto ids = AddDue(2);
-  ClaimOne(ids[1]);
-  EXPECT_EQ(Act(*this, TaskAction::Hold, ids), std::vector{ids[0]});
-  EXPECT_EQ(StateOf(ids[0]), TaskState::Held);
-  EXPECT_TRUE(Act(*this, TaskAction::Hold, {ids[0]}).empty());
-  EXPECT_EQ(Act(*this, TaskAction::Release, ids), std::vector{ids[0]});
-  EXPECT_EQ(StateOf(ids[0]), TaskState::Waiting);
 }
 
 TEST_P(StoreContract, APauseShowsInEveryDueMapUntilItIsLifted) {

@@ -1,0 +1,55 @@
+#include "framework/task/task_action.h"
+
+namespace millrace::engine {
+namespace {
+
+struct Transition {
+  TaskAction action;
+  TaskState before;
+  TaskState after;
+};
+
+// Everything else is left alone: what has ended well stays so, and a row that runs is its worker's.
+constexpr Transition kTransitions[] = {
+    {TaskAction::Retry, TaskState::Failed, TaskState::Waiting},
+    {TaskAction::Retry, TaskState::Waiting, TaskState::Waiting},
+    {TaskAction::Cancel, TaskState::Waiting, TaskState::Cancelled},
+    {TaskAction::Cancel, TaskState::Held, TaskState::Cancelled},
+    {TaskAction::Cancel, TaskState::Failed, TaskState::Cancelled},
+    {TaskAction::Cancel, TaskState::Running, TaskState::Running},
+    {TaskAction::Hold, TaskState::Waiting, TaskState::Held},
+    {TaskAction::Release, TaskState::Held, TaskState::Waiting},
+};
+
+struct Words {
+  const char* name;
+  const char* refusal;
+};
+
+constexpr Words kWords[] = {{"retry", "a failed or waiting task can be retried"},  // in the enum's order
+                            {"cancel", "it has ended already"},
+                            {"hold", "a waiting task can be held"},
+                            {"release", "a held task can be released"}};
+
+}  // namespace
+
+const char* ToString(TaskAction action) { return kWords[static_cast<int>(action)].name; }
+
+std::optional<TaskState> StateAfter(TaskAction action, TaskState before) {
+  for (const Transition& transition : kTransitions) {
+    if (transition.action == action && transition.before == before) return transition.after;
+  }
+  return std::nullopt;
+}
+
+std::vector<TaskState> StatesFor(TaskAction action) {
+  std::vector<TaskState> states;
+  for (const Transition& transition : kTransitions) {
+    if (transition.action == action) states.push_back(transition.before);
+  }
+  return states;
+}
+
+const char* Refusal(TaskAction action) { return kWords[static_cast<int>(action)].refusal; }
+
+}  // namespace millrace::engine
