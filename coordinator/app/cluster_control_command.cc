@@ -86,19 +86,15 @@ Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options) {
 }
 
 Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
-  const auto named = [](std::vector<std::string> names) -> std::optional<std::vector<std::string>> {
-    if (names.empty()) return std::nullopt;
-    std::sort(names.begin(), names.end());
-    return names;
-  };
-  LimitsDocument limits{named(options.handlers), std::nullopt, named(options.shards), named(options.tables)};
+  WorkerLimits limits{LimitTo(options.handlers), std::nullopt, LimitTo(options.shards),
+                      LimitTo(options.tables)};
   if (!options.load_balance.empty()) {
     auto numbers = ParseLoadBalance(options.load_balance);
     if (!numbers) return Fail(ErrorCode::Invalid, "--load-balance: " + numbers.error().message);
     limits.load_balance = std::move(*numbers);
   }
-  const bool any = limits.handlers || limits.load_balance || limits.shards || limits.tables;
-  if (any == options.none) return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
+  if (limits.Any() == options.none)
+    return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
   auto cluster = Connect(options.common);
   if (!cluster) return Fail(cluster.error());
   ClusterClient& client = *cluster->client;

@@ -4,8 +4,8 @@
 
 #include "coordinator/app/task_text.h"
 #include "coordinator/app/terminal.h"
-#include "coordinator/leader/eligibility.h"
 #include "framework/base/time_text.h"
+#include "framework/policy/eligibility.h"
 #include "framework/policy/load_balance.h"
 
 namespace millrace::engine {
@@ -101,25 +101,25 @@ bool MayHaveAny(const WorkerDocument& worker, const ShardStates& shards) {
     if (!state.reachable) return true;  // it is not known
     for (const TableInfo& info : state.tables) {
       for (std::uint32_t number = 0; number < info.slices; ++number) {
-        if (ObstacleOf(worker, {shard, info.table, number}) == Obstacle::None) return true;
+        if (Eligible(worker.limits, {shard, info.table, number}, {})) return true;
       }
     }
   }
   return shards.empty();
 }
 
-std::string LimitsText(const WorkerDocument& worker) {
+std::string LimitsText(const WorkerLimits& limits) {
   std::string text;
   const auto add = [&](const std::string& limit) { text += (text.empty() ? "" : "; ") + limit; };
-  if (worker.load_balance) add("load-balance numbers " + FormatLoadBalance(*worker.load_balance));
-  if (worker.shards) add("shards " + Joined(*worker.shards));
-  if (worker.tables) add("tables " + Joined(*worker.tables));
+  if (limits.load_balance) add("load-balance numbers " + FormatLoadBalance(*limits.load_balance));
+  if (limits.shards) add("shards " + Joined(*limits.shards));
+  if (limits.tables) add("tables " + Joined(*limits.tables));
   return text;
 }
 
 void AddIdleByLimits(const ClusterTree& tree, const ShardStates& shards, Lines& lines) {
   for (const auto& [id, worker] : tree.workers) {
-    const std::string limits = LimitsText(worker);
+    const std::string limits = LimitsText(worker.limits);
     if (limits.empty() || !OwnsNothing(tree, id) || MayHaveAny(worker, shards)) continue;
     lines.push_back(id + " stands by for nothing: no table has a slice within its limits (" + limits + ")");
   }

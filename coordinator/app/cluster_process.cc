@@ -4,9 +4,9 @@
 
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/terminal.h"
-#include "coordinator/planner/slice_name.h"
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
+#include "framework/task/slice_name.h"
 
 namespace millrace::engine {
 namespace {

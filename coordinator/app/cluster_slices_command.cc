@@ -10,8 +10,7 @@
 #include "coordinator/app/terminal.h"
 #include "coordinator/app/text_table.h"
 #include "coordinator/coordination/json_text.h"
-#include "coordinator/leader/eligibility.h"
-#include "coordinator/planner/slice_name.h"
+#include "framework/policy/eligibility.h"
 
 namespace millrace::engine {
 namespace {
@@ -23,20 +22,21 @@ std::string WhyNot(const ClusterTree& tree, const std::string& id, const SliceNa
                    const HandlersByGroup& groups) {
   const WorkerDocument& worker = tree.workers.at(id);
   if (tree.draining.contains(id)) return "it is drained";
-  switch (ObstacleOf(worker, slice)) {
+  const auto group = groups.find(slice.group);
+  const std::vector<std::string> types = group == groups.end() ? std::vector<std::string>() : group->second;
+  switch (ObstacleOf(worker.limits, slice, types)) {
     case Obstacle::LoadBalance:
       return "it is limited to other load-balance numbers";
     case Obstacle::Shard:
       return "it is limited to other shards";
     case Obstacle::Table:
       return "it is limited to other tables";
+    case Obstacle::Handler:
+      return "it does not run " + *FirstRefused(worker.limits, types);
     case Obstacle::None:
       break;
   }
-  const auto group = groups.find(slice.group);
-  if (group == groups.end()) return "";
-  const std::string* refused = FirstRefused(worker, group->second);
-  return refused == nullptr ? "" : "it does not run " + *refused;
+  return "";
 }
 
 // A slice that nobody has may be one that the tables do not have.

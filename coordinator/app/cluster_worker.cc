@@ -9,10 +9,10 @@
 
 #include "coordinator/app/cluster_process.h"
 #include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/limit_flags.h"
 #include "coordinator/app/mill_report.h"
 #include "coordinator/app/paths.h"
 #include "coordinator/app/stop_asker.h"
-#include "coordinator/app/worker_limits.h"
 #include "coordinator/app/worker_place.h"
 #include "framework/base/random.h"
 #include "framework/base/time_text.h"
@@ -58,12 +58,6 @@ Result<Timing> ReadTiming(const std::string& session_timeout, const std::string&
   const auto limit = ParseDuration(wait);
   if (!limit) return Fail(ErrorCode::Invalid, "--wait: " + limit.error().message);
   return Timing{*session, *limit};
-}
-
-std::optional<std::vector<std::string>> LimitOf(std::vector<std::string> handlers) {
-  if (handlers.empty()) return std::nullopt;
-  std::sort(handlers.begin(), handlers.end());
-  return handlers;
 }
 
 // The worker until it ends, or until its id turns out to be another's.
@@ -130,10 +124,10 @@ Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& setti
   const std::string id = worker->Status().worker;
   auto document = PlaceOf(flags, id);
   if (!document) return Fail(document.error());
-  document->handlers = TypesRun(settings.config, **plugins, flags.handlers);
+  document->limits.handlers = TypesRun(settings.config, **plugins, flags.handlers);
   StatusTeller teller(*worker);
   Status started =
-      (*process)->Start({id, *document, true, !flags.no_coordinate, LimitOf(flags.handlers),
+      (*process)->Start({id, *document, true, !flags.no_coordinate, LimitTo(flags.handlers),
                          [&teller, &process] { return teller.Tell((*process)->ShardRefusals()); },
                          [&plugins, &flags](const Config& config) {
                            return std::optional(TypesRun(config, **plugins, flags.handlers));

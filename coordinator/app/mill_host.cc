@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/limit_flags.h"
 #include "coordinator/app/mill_progress.h"
 #include "coordinator/app/mill_report.h"
 #include "coordinator/app/paths.h"
 #include "coordinator/app/stop_asker.h"
 #include "coordinator/app/terminal.h"
-#include "coordinator/app/worker_limits.h"
 #include "coordinator/app/worker_place.h"
 #include "coordinator/coordination/local/file_config_source.h"
 #include "coordinator/coordination/local/fixed_shard_source.h"

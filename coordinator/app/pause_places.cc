@@ -66,8 +66,8 @@ std::optional<std::set<std::string>> PausePlaces::TypesOfWorkers() {
     const auto node = cluster_.client->Get("/workers/" + id);
     if (!node || !*node) continue;
     const auto document = ReadWorker((*node)->data);
-    if (!document || !document->handlers) return std::nullopt;  // it may run any
-    types.insert(document->handlers->begin(), document->handlers->end());
+    if (!document || !document->limits.handlers) return std::nullopt;  // it may run any
+    types.insert(document->limits.handlers->begin(), document->limits.handlers->end());
   }
   for (const auto& [type, handler] : layers->Effective()->handlers) types.insert(type);
   const PlanDocument told = *plan ? ReadPlan((*plan)->data).value_or(PlanDocument{}) : PlanDocument{};

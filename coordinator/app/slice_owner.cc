@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "coordinator/planner/handler_groups.h"
-#include "coordinator/planner/slice_name.h"
+#include "framework/task/slice_name.h"
 
 namespace millrace::engine {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "coordinator/planner/slice_name.h"
 #include "framework/policy/load_balance.h"
+#include "framework/task/slice_name.h"
 
 namespace millrace::engine {
 namespace {

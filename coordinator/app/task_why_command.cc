@@ -17,10 +17,8 @@ namespace millrace::engine {
 namespace {
 
 bool RunsType(const ClusterTree& tree, const std::string& type) {
-  return std::any_of(tree.workers.begin(), tree.workers.end(), [&](const auto& entry) {
-    const auto& types = entry.second.handlers;
-    return !types || std::find(types->begin(), types->end(), type) != types->end();
-  });
+  return std::any_of(tree.workers.begin(), tree.workers.end(),
+                     [&](const auto& entry) { return Allows(entry.second.limits.handlers, type); });
 }
 
 Status AskCluster(ClusterClient& client, const Settings& settings, WhyFacts& facts) {

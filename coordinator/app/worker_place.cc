@@ -49,13 +49,13 @@ Result<WorkerDocument> PlaceOf(const MillFlags& flags, const std::string& id) {
   document.pid = getpid();
   document.incarnation = id + "." + Random::FromSystem().Hex(12);
   document.weight = flags.weight;
-  document.shards = Sorted(flags.shards);
-  document.tables = Sorted(flags.tables);
+  document.limits.shards = Sorted(flags.shards);
+  document.limits.tables = Sorted(flags.tables);
   document.version = MILLRACE_VERSION;
   if (flags.load_balance.empty()) return document;
   auto numbers = ParseLoadBalance(flags.load_balance);
   if (!numbers) return Fail(ErrorCode::Invalid, "--load-balance: " + numbers.error().message);
-  document.load_balance = std::move(*numbers);
+  document.limits.load_balance = std::move(*numbers);
   return document;
 }
 

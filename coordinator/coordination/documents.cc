@@ -51,24 +51,12 @@ ordered_json OrNull(const std::optional<T>& value) {
   return value ? ordered_json(*value) : ordered_json(nullptr);
 }
 
-// What both name, where both name something.
-template <class T>
-void Narrow(std::optional<std::vector<T>>& names, const std::optional<std::vector<T>>& limit) {
-  if (!limit) return;
-  if (!names) {
-    names = limit;
-    return;
-  }
-  std::erase_if(*names,
-                [&](const T& name) { return std::find(limit->begin(), limit->end(), name) == limit->end(); });
-}
-
 template <class T>
 void SortNames(std::optional<std::vector<T>>& names) {
   if (names) std::sort(names->begin(), names->end());
 }
 
-Status ReadNumbers(Reader& reader, std::optional<std::vector<std::uint32_t>>& into) {
+Status ReadNumbers(Reader& reader, Limit<std::uint32_t>& into) {
   std::optional<std::string> text;
   reader.ReadOptional("load_balance", text);
   if (!reader.good() || !text) return {};
@@ -82,39 +70,35 @@ Status ReadNumbers(Reader& reader, std::optional<std::vector<std::uint32_t>>& in
   return {};
 }
 
-ordered_json Numbers(const std::optional<std::vector<std::uint32_t>>& numbers) {
+ordered_json Numbers(const Limit<std::uint32_t>& numbers) {
   return numbers ? ordered_json(FormatLoadBalance(*numbers)) : ordered_json(nullptr);
+}
+
+Status ReadLimitsOf(Reader& reader, WorkerLimits& limits) {
+  reader.ReadOptional("handlers", limits.handlers);
+  reader.ReadOptional("shards", limits.shards);
+  reader.ReadOptional("tables", limits.tables);
+  SortNames(limits.handlers);
+  SortNames(limits.shards);
+  SortNames(limits.tables);
+  return ReadNumbers(reader, limits.load_balance);
 }
 
 }  // namespace
 
-WorkerDocument Limited(WorkerDocument document, const LimitsDocument& limits) {
-  Narrow(document.handlers, limits.handlers);
-  Narrow(document.load_balance, limits.load_balance);
-  Narrow(document.shards, limits.shards);
-  Narrow(document.tables, limits.tables);
-  return document;
+std::string ToText(const WorkerLimits& limits) {
+  return JsonText({{"handlers", OrNull(limits.handlers)},
+                   {"load_balance", Numbers(limits.load_balance)},
+                   {"shards", OrNull(limits.shards)},
+                   {"tables", OrNull(limits.tables)}});
 }
 
-std::string ToText(const LimitsDocument& document) {
-  return JsonText({{"handlers", OrNull(document.handlers)},
-                   {"load_balance", Numbers(document.load_balance)},
-                   {"shards", OrNull(document.shards)},
-                   {"tables", OrNull(document.tables)}});
-}
-
-Result<LimitsDocument> ReadLimits(std::string_view text) {
-  LimitsDocument document;
+Result<WorkerLimits> ReadLimits(std::string_view text) {
+  WorkerLimits limits;
   Reader reader(text);
-  reader.ReadOptional("handlers", document.handlers);
-  reader.ReadOptional("shards", document.shards);
-  reader.ReadOptional("tables", document.tables);
-  if (Status numbers = ReadNumbers(reader, document.load_balance); !numbers) return Fail(numbers.error());
+  if (Status read = ReadLimitsOf(reader, limits); !read) return Fail(read.error());
   if (!reader.good()) return reader.Wrong();
-  SortNames(document.handlers);
-  SortNames(document.shards);
-  SortNames(document.tables);
-  return document;
+  return limits;
 }
 
 std::string ToText(const WorkerDocument& document) {
@@ -122,10 +106,10 @@ std::string ToText(const WorkerDocument& document) {
                     {"pid", document.pid},
                     {"incarnation", document.incarnation},
                     {"weight", document.weight},
-                    {"handlers", OrNull(document.handlers)}};
-  json["load_balance"] = Numbers(document.load_balance);
-  if (document.shards) json["shards"] = *document.shards;
-  if (document.tables) json["tables"] = *document.tables;
+                    {"handlers", OrNull(document.limits.handlers)}};
+  json["load_balance"] = Numbers(document.limits.load_balance);
+  if (document.limits.shards) json["shards"] = *document.limits.shards;
+  if (document.limits.tables) json["tables"] = *document.limits.tables;
   json["doorbell"] = document.doorbell;
   json["version"] = document.version;
   return JsonText(json);
@@ -138,13 +122,10 @@ Result<WorkerDocument> ReadWorker(std::string_view text) {
   reader.Read("pid", document.pid);
   reader.Read("incarnation", document.incarnation);
   reader.Read("weight", document.weight);
-  reader.ReadOptional("handlers", document.handlers);
-  reader.ReadOptional("shards", document.shards);
-  reader.ReadOptional("tables", document.tables);
   reader.Read("doorbell", document.doorbell);
   reader.Read("version", document.version);
   if (document.weight < 1 || document.weight > 1000) reader.Refuse("'weight' must be 1 … 1000");
-  if (Status numbers = ReadNumbers(reader, document.load_balance); !numbers) return Fail(numbers.error());
+  if (Status limits = ReadLimitsOf(reader, document.limits); !limits) return Fail(limits.error());
   if (!reader.good()) return reader.Wrong();
   return document;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/base/result.h"
+#include "framework/policy/eligibility.h"
 
 namespace millrace::engine {
 
@@ -20,12 +21,9 @@ struct WorkerDocument {
   std::int64_t pid = 0;
   std::string incarnation;   // one life of the process; all incarnations of a worker have different ones
   std::uint32_t weight = 1;  // 1 … 1000
-  std::optional<std::vector<std::string>> handlers = {};        // sorted; nullopt: every task type
-  std::optional<std::vector<std::uint32_t>> load_balance = {};  // sorted; nullopt: every number
-  std::optional<std::vector<std::string>> shards = {};          // sorted; nullopt: every shard
-  std::optional<std::vector<std::string>> tables = {};          // sorted; `shard/table` or `table`
-  std::string doorbell = {};                                    // host:port; empty: none
-  std::string version = {};                                     // of the program
+  WorkerLimits limits = {};
+  std::string doorbell = {};  // host:port; empty: none
+  std::string version = {};   // of the program
   bool operator==(const WorkerDocument&) const = default;
 };
 
@@ -85,17 +83,8 @@ struct PlanDocument {
   bool operator==(const PlanDocument&) const = default;
 };
 
-// control/limits/<id>: what operators limit a worker to while it runs; each as in WorkerDocument.
-struct LimitsDocument {
-  std::optional<std::vector<std::string>> handlers = {};
-  std::optional<std::vector<std::uint32_t>> load_balance = {};
-  std::optional<std::vector<std::string>> shards = {};
-  std::optional<std::vector<std::string>> tables = {};
-};
-// What both allow.
-WorkerDocument Limited(WorkerDocument document, const LimitsDocument& limits);
-
-std::string ToText(const LimitsDocument& document);
+// control/limits/<id>: what operators limit a worker to while it runs.
+std::string ToText(const WorkerLimits& limits);
 std::string ToText(const WorkerDocument& document);
 std::string ToText(const EpochDocument& document);
 std::string ToText(const CandidateDocument& document);
@@ -104,7 +93,7 @@ std::string ToText(const AssignDocument& document);
 std::string ToText(const PlanDocument& document);
 
 Result<WorkerDocument> ReadWorker(std::string_view text);
-Result<LimitsDocument> ReadLimits(std::string_view text);
+Result<WorkerLimits> ReadLimits(std::string_view text);
 Result<EpochDocument> ReadEpoch(std::string_view text);
 Result<CandidateDocument> ReadCandidate(std::string_view text);
 Result<ExpectDocument> ReadExpect(std::string_view text);

@@ -20,8 +20,8 @@ Ownership::Ownership(const PlanDecision& decision, const std::map<std::string, W
     }
   }
   for (const auto& [id, document] : workers) {
-    if (document.handlers) {
-      types_.insert(document.handlers->begin(), document.handlers->end());
+    if (const auto& types = document.limits.handlers) {
+      types_.insert(types->begin(), types->end());
     } else {
       runs_all_ = true;
     }

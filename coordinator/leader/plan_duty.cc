@@ -8,7 +8,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "coordinator/leader/eligibility.h"
 #include "coordinator/leader/slice_kinds.h"
 #include "coordinator/planner/handler_groups.h"
 #include "coordinator/planner/planner.h"
@@ -47,7 +46,7 @@ std::optional<AcceptedHandlers> TypesAssigned(const AssignDocument& document) {
 std::vector<HandlerGroup> GroupsOf(const PlanState& state) {
   std::set<AcceptedHandlers> accepted;  // most workers are alike
   for (const auto& [id, document] : state.workers) {
-    if (RoleOf(state, id) != MemberRole::Gone) accepted.insert(document.handlers);
+    if (RoleOf(state, id) != MemberRole::Gone) accepted.insert(document.limits.handlers);
   }
   for (const auto& [id, document] : state.assigned) {
     if (RoleOf(state, id) != MemberRole::Kept || state.workers.contains(id)) continue;
@@ -199,16 +198,14 @@ class PlanMaker {
 
   // Asked once for all workers that have the same limits.
   void FindAccepted() {
-    using Names = std::optional<std::vector<std::string>>;
-    using Numbers = std::optional<std::vector<std::uint32_t>>;
-    std::map<std::tuple<const Names&, const Numbers&, const Names&, const Names&>, HolderIndex> known;
+    const auto less = [](const WorkerLimits* a, const WorkerLimits* b) { return *a < *b; };
+    std::map<const WorkerLimits*, HolderIndex, decltype(less)> known(less);
     accepted_.resize(holders_.size());
     for (HolderIndex i = 0; i < holders_.size(); ++i) {
       const WorkerDocument* worker = holders_[i].document;
       if (worker == nullptr) continue;
-      const auto limits = std::tie(worker->handlers, worker->load_balance, worker->shards, worker->tables);
-      const auto [alike, fresh] = known.try_emplace(limits, i);
-      accepted_[i] = fresh ? kinds_.AcceptedBy(*worker) : accepted_[alike->second];
+      const auto [alike, fresh] = known.try_emplace(&worker->limits, i);
+      accepted_[i] = fresh ? kinds_.AcceptedBy(worker->limits) : accepted_[alike->second];
     }
   }
 

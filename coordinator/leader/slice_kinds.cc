@@ -4,8 +4,6 @@
 #include <set>
 #include <tuple>
 
-#include "coordinator/leader/eligibility.h"
-
 namespace millrace::engine {
 namespace {
 
@@ -25,17 +23,15 @@ std::vector<std::uint32_t> Classes(const std::vector<Pattern>& patterns) {
 
 std::vector<std::uint32_t> TableClasses(const std::vector<PlannedTable>& tables,
                                         const std::map<std::string, WorkerDocument>& workers) {
-  std::map<std::pair<decltype(WorkerDocument::shards), decltype(WorkerDocument::tables)>,
-           const WorkerDocument*>
-      limits;
-  for (const auto& [id, worker] : workers) limits.try_emplace({worker.shards, worker.tables}, &worker);
+  std::set<WorkerLimits> limits;
+  for (const auto& [id, worker] : workers)
+    limits.insert({.shards = worker.limits.shards, .tables = worker.limits.tables});
   std::vector<Pattern> patterns;
   patterns.reserve(tables.size());
   for (const PlannedTable& table : tables) {
     Pattern pattern;
-    for (const auto& [limit, worker] : limits) {
-      pattern.push_back(ObstacleOfTable(*worker, table.shard, table.table) == Obstacle::None);
-    }
+    for (const WorkerLimits& limit : limits)
+      pattern.push_back(ObstacleOfTable(limit, table.shard, table.table) == Obstacle::None);
     patterns.push_back(std::move(pattern));
   }
   return Classes(patterns);
@@ -46,11 +42,9 @@ std::vector<std::uint32_t> NumberClasses(const std::map<std::string, WorkerDocum
   std::set<std::vector<std::uint32_t>> limits;
   std::size_t numbers = 1;
   for (const auto& [id, worker] : workers) {
-    if (!worker.load_balance) continue;
-    limits.insert(*worker.load_balance);
-    if (!worker.load_balance->empty()) {
-      numbers = std::max<std::size_t>(numbers, worker.load_balance->back() + std::size_t{2});
-    }
+    if (!worker.limits.load_balance) continue;
+    const auto& [allowed, fresh] = limits.insert(*worker.limits.load_balance);
+    if (!allowed->empty()) numbers = std::max<std::size_t>(numbers, allowed->back() + std::size_t{2});
   }
   std::vector<Pattern> patterns(numbers, Pattern(limits.size()));
   std::size_t at = 0;
@@ -80,17 +74,15 @@ GroupIndex SliceKinds::Of(std::uint32_t table, std::uint32_t group, std::uint32_
   return found->second;
 }
 
-std::optional<std::vector<GroupIndex>> SliceKinds::AcceptedBy(const WorkerDocument& worker) const {
+std::optional<std::vector<GroupIndex>> SliceKinds::AcceptedBy(const WorkerLimits& limits) const {
   std::vector<bool> runs;
-  for (const HandlerGroup& group : groups_) runs.push_back(FirstRefused(worker, group.handlers) == nullptr);
+  for (const HandlerGroup& group : groups_) runs.push_back(FirstRefused(limits, group.handlers) == nullptr);
   std::vector<GroupIndex> accepted;
   for (GroupIndex kind = 0; kind < kinds_.size(); ++kind) {
     const Example& example = kinds_[kind];
     const PlannedTable& table = tables_[example.table];
-    if (runs[example.group] && AcceptsNumber(worker, example.number) &&
-        ObstacleOfTable(worker, table.shard, table.table) == Obstacle::None) {
+    if (runs[example.group] && Eligible(limits, {table.shard, table.table, example.number}, {}))
       accepted.push_back(kind);
-    }
   }
   if (accepted.size() == kinds_.size()) return std::nullopt;
   return accepted;

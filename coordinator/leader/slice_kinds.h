@@ -25,8 +25,9 @@ class SliceKinds {
 
   // The kind of a slice, by the places of its table and its group in what the constructor was given.
   GroupIndex Of(std::uint32_t table, std::uint32_t group, std::uint32_t number);
-  // Those of the kinds that Of has named whose slices the worker may own, sorted; nullopt: every kind.
-  std::optional<std::vector<GroupIndex>> AcceptedBy(const WorkerDocument& worker) const;
+  // Those of the kinds that Of has named whose slices a worker with these limits may own, sorted; nullopt:
+  // every kind.
+  std::optional<std::vector<GroupIndex>> AcceptedBy(const WorkerLimits& limits) const;
 
  private:
   struct Example {  // one slice of a kind

@@ -54,6 +54,17 @@ class Reading {
   std::map<Key, std::vector<std::uint32_t>> numbers_;
 };
 
+// False: nothing of the table is left.
+bool Narrow(TableSlices& table, const std::string& shard, const WorkerLimits& limits) {
+  if (ObstacleOfTable(limits, shard, table.table) != Obstacle::None) return false;
+  table.handlers = Both(table.handlers, limits.handlers);
+  if (limits.load_balance) {
+    table.slices = *Both(table.all ? std::nullopt : Limit<std::uint32_t>(table.slices), limits.load_balance);
+    table.all = false;
+  }
+  return (table.all || !table.slices.empty()) && (!table.handlers || !table.handlers->empty());
+}
+
 }  // namespace
 
 Result<SlicesByShard> ReadPages(const std::vector<std::string>& pages, AssignDocument& all) {
@@ -68,6 +79,16 @@ Result<SlicesByShard> ReadPages(const std::vector<std::string>& pages, AssignDoc
     all.groups.insert(page->groups.begin(), page->groups.end());
   }
   return reading.Take();
+}
+
+std::shared_ptr<const SlicesByShard> WithinLimits(const std::shared_ptr<const SlicesByShard>& assigned,
+                                                  const WorkerLimits& limits) {
+  if (!limits.Any()) return assigned;
+  auto limited = std::make_shared<SlicesByShard>(*assigned);
+  for (auto& [shard, tables] : *limited) {
+    std::erase_if(tables, [&](TableSlices& table) { return !Narrow(table, shard, limits); });
+  }
+  return limited;
 }
 
 }  // namespace millrace::engine

@@ -4,7 +4,6 @@
 
 #include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/member/assignment.h"
-#include "coordinator/member/limited_slices.h"
 #include "coordinator/member/status_text.h"
 #include "framework/base/time_text.h"
 
@@ -270,21 +269,23 @@ bool Member::FollowLimits() {
   ReadLimitsNode();
   WorkerDocument document = options_.document;
   if (calls_.types) {
-    if (auto types = calls_.types(*view_.config)) document.handlers = std::move(types);
+    if (auto types = calls_.types(*view_.config)) document.limits.handlers = std::move(types);
   }
-  document_ = ToText(Limited(Limited(document, Served()), limited_));
   // It scans for types that it does not run, too, and tells of those that wait, unless it is limited.
-  document.handlers = options_.handlers;
-  document = Limited(std::move(document), limited_);
-  if (document == scans_) return false;
-  scans_ = std::move(document);
+  WorkerLimits scans = document.limits;
+  scans.handlers = options_.handlers;
+  scans = Both(scans, limited_);
+  document.limits = Both(Both(document.limits, Served()), limited_);
+  document_ = ToText(document);
+  if (scans == scans_) return false;
+  scans_ = std::move(scans);
   view_.slices = WithinLimits(assigned_, scans_);
   return true;
 }
 
 // A leader gives no worker what it does not say that it serves.
-LimitsDocument Member::Served() const {
-  LimitsDocument served;
+WorkerLimits Member::Served() const {
+  WorkerLimits served;
   if (calls_.shards) served.shards = calls_.shards(*view_.config);
   return served;
 }
@@ -292,7 +293,7 @@ LimitsDocument Member::Served() const {
 void Member::ReadLimitsNode() {
   const std::string name = "control/limits/" + options_.id;
   const TreeNode* node = mirror_.Node(limits_);
-  auto limits = node == nullptr ? LimitsDocument{} : ReadLimits(node->data);
+  auto limits = node == nullptr ? WorkerLimits{} : ReadLimits(node->data);
   if (limits) {
     refusals_.erase(name);
     limited_ = std::move(*limits);

@@ -65,7 +65,7 @@ class Member final : public TreeMachine {
   bool FollowConfig();
   bool FollowPauses();
   bool FollowLimits();
-  LimitsDocument Served() const;
+  WorkerLimits Served() const;
   void ReadLimitsNode();
   void Refuse(const std::string& node, std::string why);
   bool AnotherHasIt(const TreeNode& node, BootTime now);
@@ -91,8 +91,8 @@ class Member final : public TreeMachine {
   std::uint64_t term_ = 0;                           // the highest in which a page of its was written
   std::vector<std::string> assign_texts_;
   std::shared_ptr<const SlicesByShard> assigned_ = std::make_shared<const SlicesByShard>();
-  LimitsDocument limited_;  // by operators, while it runs
-  WorkerDocument scans_;    // the limits of what it scans
+  WorkerLimits limited_;  // by operators, while it runs
+  WorkerLimits scans_;    // of what it scans
   std::set<std::string> pause_names_;
   std::map<std::string, std::string> refusals_;  // by node
   MemberView view_;

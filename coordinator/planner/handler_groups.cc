@@ -11,13 +11,9 @@ using WorkerSet = std::vector<bool>;
 // Handlers, by who accepts them.
 using Classes = std::map<WorkerSet, std::vector<std::string>>;
 
-bool Accepts(const AcceptedHandlers& worker, const std::string& handler) {
-  return !worker || std::find(worker->begin(), worker->end(), handler) != worker->end();
-}
-
 WorkerSet AcceptedBy(std::span<const AcceptedHandlers> workers, const std::string& handler) {
   WorkerSet set;
-  for (const AcceptedHandlers& worker : workers) set.push_back(Accepts(worker, handler));
+  for (const AcceptedHandlers& worker : workers) set.push_back(Allows(worker, handler));
   return set;
 }
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/planner/slice_name.h"
+#include "framework/policy/eligibility.h"
 
 namespace millrace::engine {
 
@@ -26,7 +26,7 @@ struct HandlerGroup {
   bool operator==(const HandlerGroup&) const = default;
 };
 
-using AcceptedHandlers = std::optional<std::vector<std::string>>;  // nullopt: every handler
+using AcceptedHandlers = Limit<std::string>;
 
 // The groups for these live workers, sorted by name; `configured` is handler → group, for handlers whose
 // group is not kDefaultGroup. Handlers that no worker accepts are in no derived group: nobody could own it.

@@ -28,13 +28,6 @@ Task ViewOf(const CompactRow& row) {
   return task;
 }
 
-bool Wanted(const TableSlices& slices, const CompactRow& row) {
-  if (slices.handlers && !std::binary_search(slices.handlers->begin(), slices.handlers->end(), row.handler)) {
-    return false;
-  }
-  return slices.all || std::binary_search(slices.slices.begin(), slices.slices.end(), row.slice);
-}
-
 auto PlaceOf(const DueGroup& group) { return std::tie(group.slice, group.handler, group.urgency); }
 
 bool Belongs(const CompactRow& row, const DueGroup& group) {
@@ -77,7 +70,7 @@ Result<DueMap> CompactShard::Due(std::span<const TableSlices> tables) const {
     const auto first = static_cast<std::ptrdiff_t>(map.groups.size());
     for (const std::uint64_t id : open_) {
       const CompactRow& row = rows_[id - 1];
-      if (!Wanted(slices, row)) continue;
+      if (!slices.Covers(row.slice, row.handler)) continue;
       map.groups.push_back(
           {slices.table, row.slice, row.handler, Urgency(kPriority, row.failures), row.run_at});
     }

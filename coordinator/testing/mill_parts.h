@@ -39,7 +39,12 @@ struct MillRemit {
   std::function<std::vector<TableSlices>()> slices;       // that are its own now
   std::function<bool(const std::string& handler)> takes;  // whether it can run such tasks
 
-  bool Owns(std::uint32_t slice, const std::string& handler) const;
+  bool Owns(std::uint32_t slice, const std::string& handler) const {
+    for (const TableSlices& each : slices()) {
+      if (each.Covers(slice, handler)) return true;
+    }
+    return false;
+  }
 };
 
 // One life in the shard, and what is in hand. Shared by the parts of one worker.

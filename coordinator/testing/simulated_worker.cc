@@ -15,7 +15,7 @@ MemberOptions MemberOf(const SimulatedCluster& cluster, const ModelledProcess& p
   options.document.pid = 1;
   options.document.incarnation = incarnation;
   const auto limit = cluster.work.limits.find(process.name);
-  if (limit != cluster.work.limits.end()) options.document.handlers = limit->second;
+  if (limit != cluster.work.limits.end()) options.document.limits.handlers = limit->second;
   options.document.weight = cluster.work.WeightOf(process.name);
   options.session_timeout = cluster.calm.session_timeout;
   options.status_interval = std::chrono::seconds(10);

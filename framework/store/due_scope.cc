@@ -32,6 +32,11 @@ void Add(DueScope& scope, const TableSlices& part) {
 
 }  // namespace
 
+bool TableSlices::Covers(std::uint32_t slice, const std::string& handler) const {
+  return (all || std::binary_search(slices.begin(), slices.end(), slice)) &&
+         (!handlers || std::binary_search(handlers->begin(), handlers->end(), handler));
+}
+
 std::vector<std::pair<std::uint32_t, std::uint32_t>> DueScope::Ranges() const {
   if (all) return {{0, kMaxSlices - 1}};
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;
@@ -52,11 +57,8 @@ bool DueScope::WantsHandler(const std::string& handler) const {
 bool DueScope::Covers(const DueGroup& group) const {
   if (!WantsHandler(group.handler)) return false;
   if (parts.empty()) return true;
-  return std::any_of(parts.begin(), parts.end(), [&](const TableSlices* part) {
-    return (part->all || std::binary_search(part->slices.begin(), part->slices.end(), group.slice)) &&
-           (!part->handlers ||
-            std::binary_search(part->handlers->begin(), part->handlers->end(), group.handler));
-  });
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const TableSlices* part) { return part->Covers(group.slice, group.handler); });
 }
 
 std::vector<DueScope> ScopesOf(std::span<const TableSlices> tables) {

@@ -23,6 +23,9 @@ struct TableSlices {
   std::vector<std::uint32_t> slices = {};                 // sorted
   std::optional<std::vector<std::string>> handlers = {};  // sorted; nullopt: every task type
   bool operator==(const TableSlices&) const = default;
+
+  // Whether the rows of this slice and handler are among them.
+  bool Covers(std::uint32_t slice, const std::string& handler) const;
 };
 
 // One due group: the waiting and running rows of a slice, handler and urgency. A running row still stands in

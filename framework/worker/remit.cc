@@ -1,20 +1,10 @@
 #include "framework/worker/remit.h"
 
-#include <algorithm>
 #include <set>
 
 #include "framework/base/log.h"
 
 namespace millrace::engine {
-namespace {
-
-bool Covers(const TableSlices& part, std::uint32_t slice, const std::string& handler) {
-  const bool has_slice = part.all || std::binary_search(part.slices.begin(), part.slices.end(), slice);
-  return has_slice &&
-         (!part.handlers || std::binary_search(part.handlers->begin(), part.handlers->end(), handler));
-}
-
-}  // namespace
 
 bool Remit::Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses> paused) {
   MutexLock lock(mutex_);
@@ -50,7 +40,7 @@ bool Remit::Owns(const TableName& table, std::uint32_t slice, const std::string&
   MutexLock lock(mutex_);
   const auto [first, last] = by_table_.equal_range(table);
   for (auto part = first; part != last; ++part) {
-    if (Covers(slices_[part->second], slice, handler)) return true;
+    if (slices_[part->second].Covers(slice, handler)) return true;
   }
   return false;
 }

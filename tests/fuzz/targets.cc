@@ -14,7 +14,6 @@
 #include "coordinator/coordination/zookeeper/address.h"
 #include "coordinator/member/assignment.h"
 #include "coordinator/planner/cluster_state.h"
-#include "coordinator/planner/slice_name.h"
 #include "framework/base/time_text.h"
 #include "framework/base/utf8.h"
 #include "framework/config/config.h"
@@ -22,6 +21,7 @@
 #include "framework/policy/load_balance.h"
 #include "framework/policy/pauses.h"
 #include "framework/store/url.h"
+#include "framework/task/slice_name.h"
 #include "tests/fuzz/target.h"
 
 namespace millrace::engine::fuzz {

@@ -31,11 +31,13 @@ PlanState Cluster(std::uint32_t limited) {
     const std::string id = Name("worker-", w);
     state.roles[id] = MemberRole::Active;
     WorkerDocument& worker = state.workers[id];
-    worker.handlers.emplace();
-    for (std::uint32_t type = 0; type < kTypes; ++type) worker.handlers->push_back(Name("type_", type));
+    worker.limits.handlers.emplace();
+    for (std::uint32_t type = 0; type < kTypes; ++type)
+      worker.limits.handlers->push_back(Name("type_", type));
     if (w >= limited) continue;
-    worker.load_balance.emplace(kSlicesEach / 2);
-    std::iota(worker.load_balance->begin(), worker.load_balance->end(), w * kSlicesEach / 2 / limited);
+    worker.limits.load_balance.emplace(kSlicesEach / 2);
+    std::iota(worker.limits.load_balance->begin(), worker.limits.load_balance->end(),
+              w * kSlicesEach / 2 / limited);
   }
   return state;
 }

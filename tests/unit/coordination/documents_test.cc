@@ -10,10 +10,10 @@ using testing::HasSubstr;
 TEST(DocumentsTest, AWorkerIsReadBackAsItWasWritten) {
   WorkerDocument worker{.host = "h", .pid = 7, .incarnation = "w1.a", .weight = 3};
   EXPECT_EQ(*ReadWorker(ToText(worker)), worker);
-  worker.handlers = {{"a", "b"}};
-  worker.load_balance = {{0, 1, 2, 40}};
-  worker.shards = {{"east"}};
-  worker.tables = {{"tasks_000"}};
+  worker.limits.handlers = {{"a", "b"}};
+  worker.limits.load_balance = {{0, 1, 2, 40}};
+  worker.limits.shards = {{"east"}};
+  worker.limits.tables = {{"tasks_000"}};
   EXPECT_THAT(ToText(worker), HasSubstr(R"("load_balance":"0-2,40")"));
   EXPECT_EQ(*ReadWorker(ToText(worker)), worker);
 }
@@ -56,24 +56,22 @@ TEST(DocumentsTest, WhatTheLeaderTellsOfThePlanIsReadBack) {
 
 TEST(DocumentsTest, AnAnnouncementWithoutDataIsForAMinute) { EXPECT_EQ(ReadExpect("")->seconds, 60u); }
 
-TEST(DocumentsTest, LimitsAllowWhatBothAllow) {
-  WorkerDocument worker;
-  worker.handlers = {{"a", "b"}};
-  LimitsDocument limits = *ReadLimits(R"({"handlers":["c","b"],"load_balance":"1-2"})");
-  const WorkerDocument limited = Limited(worker, limits);
-  EXPECT_EQ(limited.handlers, (std::vector<std::string>{"b"}));
-  EXPECT_EQ(limited.load_balance, (std::vector<std::uint32_t>{1, 2}));
-  EXPECT_FALSE(limited.shards);
+TEST(DocumentsTest, NamesAreSortedAsTheyAreRead) {
+  const auto limits = ReadLimits(R"({"handlers":["c","b"],"shards":["y","x"],"tables":["u","t"]})");
+  ASSERT_TRUE(limits);
+  const WorkerLimits sorted{.handlers = {{"b", "c"}}, .shards = {{"x", "y"}}, .tables = {{"t", "u"}}};
+  EXPECT_EQ(*limits, sorted);
+  EXPECT_EQ(ReadWorker(R"({"handlers":["c","b"],"shards":["y","x"],"tables":["u","t"]})")->limits, sorted);
 }
 
 TEST(DocumentsTest, AWorkerThatLimitsLeaveNothingIsReadBack) {
   WorkerDocument worker{.host = "h", .incarnation = "w1.a"};
-  worker.load_balance = {{0, 1}};
-  worker = Limited(worker, *ReadLimits(R"({"handlers":[],"load_balance":"7"})"));
+  worker.limits.load_balance = {{0, 1}};
+  worker.limits = Both(worker.limits, *ReadLimits(R"({"handlers":[],"load_balance":"7"})"));
   const auto read = ReadWorker(ToText(worker));
   ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(read->load_balance, std::vector<std::uint32_t>());
-  EXPECT_EQ(read->handlers, std::vector<std::string>());
+  EXPECT_EQ(read->limits.load_balance, std::vector<std::uint32_t>());
+  EXPECT_EQ(read->limits.handlers, std::vector<std::string>());
 }
 
 TEST(DocumentsTest, AnExpectationIsNeverLongerThanADay) {

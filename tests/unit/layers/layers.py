@@ -38,7 +38,7 @@ ARROWS = {
     "coordinator/coordination": FRAMEWORK,
     "coordinator/coordination/local": FRAMEWORK | {"coordinator/coordination"},
     "coordinator/coordination/zookeeper": FRAMEWORK | {"coordinator/coordination"},
-    "coordinator/planner": TASK,
+    "coordinator/planner": TASK | {"framework/policy"},
     "coordinator/leader": COORDINATOR,
     "coordinator/member": COORDINATOR,
     "coordinator/console": COORDINATOR,

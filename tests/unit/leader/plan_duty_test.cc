@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "coordinator/leader/eligibility.h"
+#include "framework/policy/eligibility.h"
 
 namespace millrace::engine {
 namespace {
@@ -33,8 +33,7 @@ class PlanDutyTest : public testing::Test {
   bool Accepts(const WorkerDocument& worker, const std::string& slice, const HandlersByGroup& groups) {
     const SliceName name = ParseSliceName(slice).value();
     const auto group = groups.find(name.group);
-    return ObstacleOf(worker, name) == Obstacle::None &&
-           (group == groups.end() || FirstRefused(worker, group->second) == nullptr);
+    return Eligible(worker.limits, name, group == groups.end() ? std::vector<std::string>() : group->second);
   }
   std::size_t Count(const std::string& id) { return state_.assigned[id].slices.size(); }
 
@@ -243,11 +242,12 @@ TEST_F(PlanDutyTest, WithLimitsOfEveryKindASliceIsWithSomebodyWhoMayHaveItOrTher
     for (const char* id : {"w1", "w2", "w3", "w4", "w5"}) {
       Join(id, random() % 4 == 0 ? MemberRole::Probation : MemberRole::Active);
       WorkerDocument& worker = state_.workers[id];
-      if (random() % 2 == 0) worker.handlers = names({"a", "b", "c"});
-      if (worker.handlers && worker.handlers->empty()) worker.handlers = {{"c"}};
-      if (random() % 2 == 0) worker.load_balance = {{0, 1, static_cast<std::uint32_t>(2 + random() % 10)}};
-      if (random() % 3 == 0) worker.shards = names({"east", "west"});
-      if (random() % 3 == 0) worker.tables = names({"mails", "west/tasks"});
+      if (random() % 2 == 0) worker.limits.handlers = names({"a", "b", "c"});
+      if (worker.limits.handlers && worker.limits.handlers->empty()) worker.limits.handlers = {{"c"}};
+      if (random() % 2 == 0)
+        worker.limits.load_balance = {{0, 1, static_cast<std::uint32_t>(2 + random() % 10)}};
+      if (random() % 3 == 0) worker.limits.shards = names({"east", "west"});
+      if (random() % 3 == 0) worker.limits.tables = names({"mails", "west/tasks"});
     }
     for (int round = 0; round < 2; ++round) {
       const PlanDecision decision = CarryOut();

@@ -19,36 +19,36 @@ class SliceKindsTest : public testing::Test {
 
 TEST_F(SliceKindsTest, WithoutLimitsThereIsOneKindAGroup) {
   groups_ = {{"a", {"a"}}, {"b", {"b"}}};
-  workers_["w1"].handlers = {{"a"}};
+  workers_["w1"].limits.handlers = {{"a"}};
   SliceKinds kinds = Kinds();
   EXPECT_EQ(kinds.Of(0, 0, 0), kinds.Of(1, 0, 63));
   EXPECT_NE(kinds.Of(0, 0, 0), kinds.Of(0, 1, 0));
-  EXPECT_THAT(kinds.AcceptedBy(workers_["w1"]), Optional(ElementsAre(kinds.Of(0, 0, 0))));
-  EXPECT_EQ(kinds.AcceptedBy(WorkerDocument{}), std::nullopt);
+  EXPECT_THAT(kinds.AcceptedBy(workers_["w1"].limits), Optional(ElementsAre(kinds.Of(0, 0, 0))));
+  EXPECT_EQ(kinds.AcceptedBy(WorkerLimits{}), std::nullopt);
 }
 
 TEST_F(SliceKindsTest, WorkersWithTheSameLimitsTellNoMoreApartThanOne) {
-  for (int i = 0; i < 200; ++i) workers_["w" + std::to_string(i)].load_balance = {{0, 1, 40}};
+  for (int i = 0; i < 200; ++i) workers_["w" + std::to_string(i)].limits.load_balance = {{0, 1, 40}};
   SliceKinds kinds = Kinds();
   EXPECT_EQ(kinds.Of(0, 0, 0), kinds.Of(1, 0, 40));
   EXPECT_EQ(kinds.Of(0, 0, 2), kinds.Of(1, 0, 63));
   EXPECT_NE(kinds.Of(0, 0, 0), kinds.Of(0, 0, 2));
-  EXPECT_THAT(kinds.AcceptedBy(workers_["w7"]), Optional(ElementsAre(kinds.Of(0, 0, 1))));
+  EXPECT_THAT(kinds.AcceptedBy(workers_["w7"].limits), Optional(ElementsAre(kinds.Of(0, 0, 1))));
 }
 
 TEST_F(SliceKindsTest, TablesThatSomeLimitNamesAreOfAKindOfTheirOwn) {
-  workers_["w1"].shards = {{"east"}};
+  workers_["w1"].limits.shards = {{"east"}};
   SliceKinds kinds = Kinds();
   const GroupIndex east = kinds.Of(0, 0, 5);
   EXPECT_NE(kinds.Of(1, 0, 5), east);
-  EXPECT_THAT(kinds.AcceptedBy(workers_["w1"]), Optional(ElementsAre(east)));
+  EXPECT_THAT(kinds.AcceptedBy(workers_["w1"].limits), Optional(ElementsAre(east)));
 }
 
 TEST_F(SliceKindsTest, AWorkerThatMayHaveNothingAcceptsNoKind) {
-  workers_["w1"].load_balance = {std::vector<std::uint32_t>()};
+  workers_["w1"].limits.load_balance = {std::vector<std::uint32_t>()};
   SliceKinds kinds = Kinds();
   (void)kinds.Of(0, 0, 0);
-  EXPECT_THAT(kinds.AcceptedBy(workers_["w1"]), Optional(testing::IsEmpty()));
+  EXPECT_THAT(kinds.AcceptedBy(workers_["w1"].limits), Optional(testing::IsEmpty()));
 }
 
 }  // namespace

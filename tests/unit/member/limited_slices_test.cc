@@ -1,4 +1,4 @@
-#include "coordinator/member/limited_slices.h"
+#include "coordinator/member/assignment.h"
 
 #include <gmock/gmock.h>
 
@@ -13,14 +13,14 @@ class LimitedSlicesTest : public testing::Test {
  protected:
   std::vector<TableSlices> Left(std::vector<TableSlices> assigned) {
     const auto all = std::make_shared<const SlicesByShard>(SlicesByShard{{"main", std::move(assigned)}});
-    return WithinLimits(all, worker_)->at("main");
+    return WithinLimits(all, limits_)->at("main");
   }
 
-  WorkerDocument worker_;
+  WorkerLimits limits_;
 };
 
 TEST_F(LimitedSlicesTest, KeepTheTypesThatBothName) {
-  worker_.handlers = {{"a", "b"}};
+  limits_.handlers = {{"a", "b"}};
   const TableSlices all{"tasks", true, {}};
   const TableSlices group{"tasks", false, {1}, std::vector<std::string>{"b", "c"}};
   const auto left = Left({all, group});
@@ -31,15 +31,15 @@ TEST_F(LimitedSlicesTest, KeepTheTypesThatBothName) {
 
 TEST_F(LimitedSlicesTest, ATableOfWhichNothingIsLeftGoes) {
   const TableSlices group{"tasks", false, {1}, std::vector<std::string>{"c"}};
-  worker_.handlers = {{"a"}};
+  limits_.handlers = {{"a"}};
   EXPECT_THAT(Left({group}), IsEmpty());
-  worker_.handlers = {};
-  worker_.load_balance = {{2, 3}};
+  limits_.handlers = {};
+  limits_.load_balance = {{2, 3}};
   EXPECT_THAT(Left({group}), IsEmpty());
 }
 
 TEST_F(LimitedSlicesTest, KeepTheNumbersThatBothName) {
-  worker_.load_balance = {{1, 2, 9}};
+  limits_.load_balance = {{1, 2, 9}};
   const auto left = Left({{"tasks", false, {0, 1, 9}}});
   ASSERT_EQ(left.size(), 1u);
   EXPECT_THAT(left[0].slices, ElementsAre(1u, 9u));
@@ -47,17 +47,17 @@ TEST_F(LimitedSlicesTest, KeepTheNumbersThatBothName) {
 }
 
 TEST_F(LimitedSlicesTest, KeepTheTablesThatAreAllowed) {
-  worker_.tables = {{"main/tasks_001", "tasks_002"}};
+  limits_.tables = {{"main/tasks_001", "tasks_002"}};
   const auto left = Left({{"tasks_000", true, {}}, {"tasks_001", true, {}}, {"tasks_002", true, {}}});
   ASSERT_EQ(left.size(), 2u);
   EXPECT_EQ(left[0].table, "tasks_001");
-  worker_.shards = {{"other"}};
+  limits_.shards = {{"other"}};
   EXPECT_THAT(Left({{"tasks_002", true, {}}}), IsEmpty());
 }
 
 TEST_F(LimitedSlicesTest, WithoutLimitsTheAssignmentIsLeftAsItIs) {
   const auto all = std::make_shared<const SlicesByShard>();
-  EXPECT_EQ(WithinLimits(all, worker_), all);
+  EXPECT_EQ(WithinLimits(all, limits_), all);
 }
 
 }  // namespace

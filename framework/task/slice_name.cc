@@ -1,4 +1,4 @@
-#include "coordinator/planner/slice_name.h"
+#include "framework/task/slice_name.h"
 
 #include <charconv>
 
