@@ -46,12 +46,10 @@ Status CheckExists(ClusterConnection& cluster, const SliceName& slice) {
   if (catalog->unread.contains(slice.shard)) return {};
   const std::string table = slice.shard + "/" + slice.table;
   for (const auto& known : catalog->tables) {
-    if (known.shard != slice.shard || known.table != slice.table) continue;
-    const auto& beyond = known.beyond;
-    if (slice.number < known.slices) return {};
-    if (std::find(beyond.begin(), beyond.end(), slice.number) != beyond.end()) return {};
+    if (known.shard != slice.shard || known.info.table != slice.table) continue;
+    if (known.info.Has(slice.number)) return {};
     return Fail(ErrorCode::NotFound, "there is no slice " + ToString(slice) + ": " + table + " has 0 to " +
-                                         std::to_string(known.slices - 1));
+                                         std::to_string(known.info.slices - 1));
   }
   return Fail(ErrorCode::NotFound, "there is no table " + table + "; see millrace cluster slices");
 }

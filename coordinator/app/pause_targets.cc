@@ -52,8 +52,7 @@ Status CheckSlice(const std::string& name, const std::vector<std::string>& parts
     if (info.table != parts[2]) continue;
     std::uint32_t number = 0;
     std::from_chars(parts[3].data(), parts[3].data() + parts[3].size(), number);
-    const bool beyond = std::find(info.beyond.begin(), info.beyond.end(), number) != info.beyond.end();
-    if (number < info.slices || beyond) return {};
+    if (info.Has(number)) return {};
     return Unknown(name,
                    parts[1] + "/" + parts[2] + " has the slices 0 to " + std::to_string(info.slices - 1));
   }

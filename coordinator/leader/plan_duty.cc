@@ -85,7 +85,7 @@ std::vector<PlannedTable> Tables(const PlanState& state) {
     }
   }
   for (const auto& [table, numbers] : assigned)
-    tables.push_back({table.first, table.second, 0, {numbers.begin(), numbers.end()}});
+    tables.push_back({table.first, {table.second, 0, {numbers.begin(), numbers.end()}}});
   std::sort(tables.begin(), tables.end());
   return tables;
 }
@@ -181,7 +181,8 @@ class PlanMaker {
 
   // A slice of a group that split or merged counts as owned by the owner of what it came from: `from`.
   void ListTable(std::uint32_t table, std::uint32_t group, const std::string& from, const Claims& claims) {
-    SliceName name{tables_[table].shard, tables_[table].table, 0, groups_[group].name};
+    const TableInfo& info = tables_[table].info;
+    SliceName name{tables_[table].shard, info.table, 0, groups_[group].name};
     const auto list = [&](std::uint32_t number) {
       name.number = number;
       Slice slice{ToString(name), kinds_.Of(table, group, number)};
@@ -192,8 +193,8 @@ class PlanMaker {
       if (claim != claims.end()) slice.owner = claim->second.holder;
       slices_.push_back(std::move(slice));
     };
-    for (std::uint32_t number = 0; number < tables_[table].slices; ++number) list(number);
-    for (const std::uint32_t number : tables_[table].beyond) list(number);
+    for (std::uint32_t number = 0; number < info.slices; ++number) list(number);
+    for (const std::uint32_t number : info.beyond) list(number);
   }
 
   // Asked once for all workers that have the same limits.

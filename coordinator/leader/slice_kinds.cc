@@ -31,7 +31,7 @@ std::vector<std::uint32_t> TableClasses(const std::vector<PlannedTable>& tables,
   for (const PlannedTable& table : tables) {
     Pattern pattern;
     for (const WorkerLimits& limit : limits)
-      pattern.push_back(ObstacleOfTable(limit, table.shard, table.table) == Obstacle::None);
+      pattern.push_back(ObstacleOfTable(limit, table.shard, table.info.table) == Obstacle::None);
     patterns.push_back(std::move(pattern));
   }
   return Classes(patterns);
@@ -81,7 +81,7 @@ std::optional<std::vector<GroupIndex>> SliceKinds::AcceptedBy(const WorkerLimits
   for (GroupIndex kind = 0; kind < kinds_.size(); ++kind) {
     const Example& example = kinds_[kind];
     const PlannedTable& table = tables_[example.table];
-    if (runs[example.group] && Eligible(limits, {table.shard, table.table, example.number}, {}))
+    if (runs[example.group] && Eligible(limits, {table.shard, table.info.table, example.number}, {}))
       accepted.push_back(kind);
   }
   if (accepted.size() == kinds_.size()) return std::nullopt;

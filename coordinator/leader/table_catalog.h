@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,12 +10,10 @@
 
 namespace millrace::engine {
 
-// A task table whose slices are to be owned: the numbers 0 … slices-1, and those beyond that have rows.
+// A task table whose slices are to be owned.
 struct PlannedTable {
   std::string shard;
-  TableName table;
-  std::uint32_t slices = 0;
-  std::vector<std::uint32_t> beyond = {};
+  TableInfo info;
   auto operator<=>(const PlannedTable&) const = default;
 };
 
@@ -32,7 +29,7 @@ struct TableCatalog {
       unread.insert(shard);
       return;
     }
-    for (const TableInfo& info : *infos) tables.push_back({shard, info.table, info.slices, info.beyond});
+    for (const TableInfo& info : *infos) tables.push_back({shard, info});
     if (!std::is_sorted(tables.begin(), tables.end())) std::sort(tables.begin(), tables.end());
   }
   bool operator==(const TableCatalog&) const = default;

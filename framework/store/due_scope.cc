@@ -18,26 +18,32 @@ void Unite(std::vector<Value>& into, const std::vector<Value>& more) {
 }
 
 void Add(DueScope& scope, const TableSlices& part) {
-  const bool first = scope.parts.empty();
+  TableSlices& whole = scope.whole;
   scope.parts.push_back(&part);
-  scope.all = scope.all || part.all;
-  Unite(scope.slices, part.slices);
-  if (!part.handlers || (!first && !scope.handlers)) {
-    scope.handlers.reset();
+  if (scope.parts.size() == 1) {
+    whole = part;
+    return;
+  }
+  whole.all = whole.all || part.all;
+  Unite(whole.slices, part.slices);
+  if (!part.handlers || !whole.handlers) {
+    whole.handlers.reset();
   } else {
-    if (first) scope.handlers.emplace();
-    Unite(*scope.handlers, *part.handlers);
+    Unite(*whole.handlers, *part.handlers);
   }
 }
 
 }  // namespace
 
 bool TableSlices::Covers(std::uint32_t slice, const std::string& handler) const {
-  return (all || std::binary_search(slices.begin(), slices.end(), slice)) &&
-         (!handlers || std::binary_search(handlers->begin(), handlers->end(), handler));
+  return (all || std::binary_search(slices.begin(), slices.end(), slice)) && CoversHandler(handler);
 }
 
-std::vector<std::pair<std::uint32_t, std::uint32_t>> DueScope::Ranges() const {
+bool TableSlices::CoversHandler(const std::string& handler) const {
+  return !handlers || std::binary_search(handlers->begin(), handlers->end(), handler);
+}
+
+std::vector<std::pair<std::uint32_t, std::uint32_t>> TableSlices::Ranges() const {
   if (all) return {{0, kMaxSlices - 1}};
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;
   for (const std::uint32_t slice : slices) {
@@ -50,12 +56,8 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> DueScope::Ranges() const {
   return ranges;
 }
 
-bool DueScope::WantsHandler(const std::string& handler) const {
-  return !handlers || std::binary_search(handlers->begin(), handlers->end(), handler);
-}
-
 bool DueScope::Covers(const DueGroup& group) const {
-  if (!WantsHandler(group.handler)) return false;
+  if (!whole.CoversHandler(group.handler)) return false;
   if (parts.empty()) return true;
   return std::any_of(parts.begin(), parts.end(),
                      [&](const TableSlices* part) { return part->Covers(group.slice, group.handler); });
@@ -65,7 +67,7 @@ std::vector<DueScope> ScopesOf(std::span<const TableSlices> tables) {
   std::map<TableName, DueScope> by_table;
   for (const TableSlices& part : tables) {
     if (AsksNothing(part)) continue;
-    Add(by_table.try_emplace(part.table, DueScope{.table = part.table}).first->second, part);
+    Add(by_table.try_emplace(part.table, DueScope{{.table = part.table}}).first->second, part);
   }
   std::vector<DueScope> scopes;
   for (auto& [table, scope] : by_table) {

@@ -1,6 +1,7 @@
 // The schema of a shard: printed, applied, upgraded, checked.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,7 +26,12 @@ struct TableInfo {
   // Numbers of `slices` and more that rows still stand in: after a shrink, or by a producer's own choice.
   // Sorted. A plan has to cover them too until RenumberStep has emptied them.
   std::vector<std::uint32_t> beyond = {};
-  bool operator==(const TableInfo&) const = default;
+  auto operator<=>(const TableInfo&) const = default;
+
+  // Whether a plan has a slice of this number.
+  bool Has(std::uint32_t number) const {
+    return number < slices || std::binary_search(beyond.begin(), beyond.end(), number);
+  }
 };
 
 struct SchemaFinding {

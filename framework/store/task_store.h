@@ -26,6 +26,9 @@ struct TableSlices {
 
   // Whether the rows of this slice and handler are among them.
   bool Covers(std::uint32_t slice, const std::string& handler) const;
+  bool CoversHandler(const std::string& handler) const;
+  // The slices as few ranges, first and last; one over everything where `all`.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> Ranges() const;
 };
 
 // One due group: the waiting and running rows of a slice, handler and urgency. A running row still stands in

@@ -47,9 +47,8 @@ void AddGroups(const MemoryTable& table, const DueScope& scope, std::vector<DueG
   }
   for (const auto& [group, run_at] : first) {
     const auto& [slice, handler, urgency] = group;
-    if (!scope.all && !std::binary_search(scope.slices.begin(), scope.slices.end(), slice)) continue;
-    DueGroup due{scope.table, slice, handler, urgency, run_at};
-    if (scope.Covers(due)) groups.push_back(std::move(due));
+    DueGroup due{scope.whole.table, slice, handler, urgency, run_at};
+    if (scope.whole.Covers(slice, handler) && scope.Covers(due)) groups.push_back(std::move(due));
   }
 }
 
@@ -64,7 +63,7 @@ Result<DueMap> MemoryTaskStore::Due(std::span<const TableSlices> tables) {
   MutexLock lock(shard_.mutex);
   DueMap map;
   for (const DueScope& scope : ScopesOf(tables)) {
-    auto table = shard_.state.Table(scope.table);
+    auto table = shard_.state.Table(scope.whole.table);
     if (!table) return Fail(table.error());
     AddGroups(**table, scope, map.groups);
   }

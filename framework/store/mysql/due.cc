@@ -13,7 +13,7 @@ namespace millrace::engine::mysql {
 namespace {
 
 // As few ranges as can be, so that the server's plan stays a handful of jumps. Empty: no condition.
-std::string SliceCondition(const DueScope& scope) {
+std::string SliceCondition(const TableSlices& scope) {
   if (scope.all) return "";
   std::string text;
   for (const auto& [first, last] : scope.Ranges()) {
@@ -27,7 +27,7 @@ std::string SliceCondition(const DueScope& scope) {
 // read the index from end to end: then the handlers are told apart here.
 constexpr std::size_t kMostPairs = 10'000;
 
-std::string HandlerCondition(const DueScope& scope) {
+std::string HandlerCondition(const TableSlices& scope) {
   if (!scope.handlers || scope.handlers->size() * scope.Ranges().size() > kMostPairs) return "";
   std::string names;
   for (const std::string& handler : *scope.handlers) names += (names.empty() ? "" : ",") + Quote(handler);
@@ -49,13 +49,13 @@ constexpr Micros kEachTable = std::chrono::milliseconds(1);
 
 void DropUncovered(const std::vector<DueScope>& asked, std::vector<DueGroup>& groups) {
   std::map<TableName, const DueScope*> by_table;
-  for (const DueScope& scope : asked) by_table[scope.table] = &scope;
+  for (const DueScope& scope : asked) by_table[scope.whole.table] = &scope;
   std::erase_if(groups, [&](const DueGroup& group) { return !by_table.at(group.table)->Covers(group); });
 }
 
 }  // namespace
 
-std::string DueText(const DueScope& scope) {
+std::string DueText(const TableSlices& scope) {
   return "SELECT " + Quote(scope.table) + ",slice,handler,urgency,MIN(run_at) FROM " + scope.table +
          " FORCE INDEX (due) WHERE " + SliceCondition(scope) + HandlerCondition(scope) +
          "urgency IS NOT NULL GROUP BY slice,handler,urgency";
@@ -93,7 +93,7 @@ Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables) {
 
 Status MysqlTaskStore::ReadPart(std::span<const DueScope> part, bool first, DueMap& map) {
   std::string sql = first ? kHeadText : kNoHeadText;
-  for (const DueScope& scope : part) sql += " UNION ALL (" + DueText(scope) + ")";
+  for (const DueScope& scope : part) sql += " UNION ALL (" + DueText(scope.whole) + ")";
   std::set<TableName> with_rows;
   const BootTime start = BootClock::now();
   Status read = session_.Query(sql, [&](const Row& row) {

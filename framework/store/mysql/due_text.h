@@ -18,7 +18,7 @@ inline constexpr std::size_t kTablesPerQuery = 256;
 inline constexpr const char* kExplainInRows = "EXPLAIN FORMAT=TRADITIONAL ";
 
 // May answer with groups that the scope does not cover.
-std::string DueText(const DueScope& scope);
+std::string DueText(const TableSlices& scope);
 std::string ScanText(const ScanRequest& request);
 // `ids` is a list as sql_text.h makes it.
 std::string ClaimText(const ClaimRequest& request, const std::string& ids);

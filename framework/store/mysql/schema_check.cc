@@ -194,9 +194,9 @@ Status Checker::Explain(const std::string& what, const std::string& sql, const s
 
 Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
   if (Status seeded = Seed(table, slices); !seeded) return seeded;
-  const DueScope all{.table = table, .all = true};
-  const DueScope some{.table = table, .slices = {0, 2, 3}};
-  const DueScope group_of{.table = table, .slices = {0, 2, 3}, .handlers = {{"a", "b"}}};
+  const TableSlices all{.table = table};
+  const TableSlices some{.table = table, .all = false, .slices = {0, 2, 3}};
+  const TableSlices group_of{.table = table, .all = false, .slices = {0, 2, 3}, .handlers = {{"a", "b"}}};
   const DueGroup group{.table = table, .slice = 0, .handler = "a", .urgency = 50};
   const ScanRequest scan{
       .group = group, .after = {WallTime(std::chrono::hours(24 * 365 * 30)), 1}, .limit = 100};

@@ -24,13 +24,13 @@ Result<std::optional<DueGroup>> Step(SqliteRows rows, const TableName& table) {
 // Walks from the first group of slice `first` to the last of slice `last`.
 Status Walk(SqliteConnection& db, const DueScope& scope, std::uint32_t first, std::uint32_t last,
             std::vector<DueGroup>& groups) {
-  const TableName& table = scope.table;
+  const TableName& table = scope.whole.table;
   auto group = Step(db.Select(FirstGroupSql(table), first), table);
   while (group && *group && (*group)->slice <= last) {
     const DueGroup at = std::move(**group);
     group->reset();
     // SQLite seeks a row value by >= and then walks the whole group that it names; three plain > do not.
-    if (scope.WantsHandler(at.handler)) {
+    if (scope.whole.CoversHandler(at.handler)) {
       group = Step(db.Select(NextUrgencySql(table), at.slice, at.handler, at.urgency), table);
     }
     if (group && !*group) group = Step(db.Select(NextHandlerSql(table), at.slice, at.handler), table);
@@ -52,7 +52,7 @@ std::string NextHandlerSql(const TableName& table) {
 }
 
 Status ReadDueGroups(SqliteConnection& db, const DueScope& scope, std::vector<DueGroup>& groups) {
-  for (const auto& [first, last] : scope.Ranges()) {
+  for (const auto& [first, last] : scope.whole.Ranges()) {
     if (Status walked = Walk(db, scope, first, last, groups); !walked) return walked;
   }
   return {};

@@ -106,8 +106,7 @@ Result<std::vector<TaskTotals>> SqliteTaskDesk::Totals() {
 Result<std::vector<GroupBacklog>> SqliteTaskDesk::Backlog(const TableName& table) {
   return db_.Read([&]() -> Result<std::vector<GroupBacklog>> {
     std::vector<DueGroup> groups;
-    if (Status read = ReadDueGroups(db_, {.table = table, .all = true}, groups); !read)
-      return Fail(read.error());
+    if (Status read = ReadDueGroups(db_, {{.table = table}}, groups); !read) return Fail(read.error());
     std::map<std::string, GroupBacklog> by_handler;
     for (const DueGroup& group : groups) {
       GroupBacklog& backlog =

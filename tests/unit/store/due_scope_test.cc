@@ -17,9 +17,9 @@ TEST(DueScopeTest, ATableIsAskedOnceHoweverOftenItIsNamed) {
   const std::vector<TableSlices> asked{Part({1, 2}, {{"a"}}), Part({2, 5}, {{"b"}}), {.table = "other"}};
   const auto scopes = ScopesOf(asked);
   ASSERT_EQ(scopes.size(), 2U);
-  EXPECT_TRUE(scopes[0].all);
-  EXPECT_EQ(scopes[1].slices, (std::vector<std::uint32_t>{1, 2, 5}));
-  EXPECT_EQ(scopes[1].handlers, (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(scopes[0].whole.all);
+  EXPECT_EQ(scopes[1].whole.slices, (std::vector<std::uint32_t>{1, 2, 5}));
+  EXPECT_EQ(scopes[1].whole.handlers, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(Covers(scopes[1], 1, "a"));
   EXPECT_FALSE(Covers(scopes[1], 1, "b"));
   EXPECT_TRUE(Covers(scopes[1], 2, "b"));
@@ -32,7 +32,7 @@ TEST(DueScopeTest, APartForEveryHandlerWidensTheUnion) {
     asked.insert(first ? asked.begin() : asked.end(), Part({3}, std::nullopt));
     const auto scopes = ScopesOf(asked);
     ASSERT_EQ(scopes.size(), 1U);
-    EXPECT_FALSE(scopes[0].handlers);
+    EXPECT_FALSE(scopes[0].whole.handlers);
     EXPECT_TRUE(Covers(scopes[0], 3, "z"));
     EXPECT_FALSE(Covers(scopes[0], 2, "z"));
   }
@@ -46,7 +46,7 @@ TEST(DueScopeTest, WhatAsksForNothingIsLeftOut) {
 TEST(DueScopeTest, NeighboursAreOneRange) {
   const std::vector<TableSlices> asked{Part({0, 1, 2, 7, 9, 10}, std::nullopt)};
   using Ranges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
-  EXPECT_EQ(ScopesOf(asked)[0].Ranges(), (Ranges{{0, 2}, {7, 7}, {9, 10}}));
+  EXPECT_EQ(ScopesOf(asked)[0].whole.Ranges(), (Ranges{{0, 2}, {7, 7}, {9, 10}}));
 }
 
 }  // namespace
