@@ -93,7 +93,8 @@ Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
     if (!numbers) return Fail(ErrorCode::Invalid, "--load-balance: " + numbers.error().message);
     limits.load_balance = std::move(*numbers);
   }
-  if (limits.Any() == options.none)
+  const bool any = limits.Any();
+  if (any == options.none)
     return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
   auto cluster = Connect(options.common);
   if (!cluster) return Fail(cluster.error());

@@ -127,7 +127,8 @@ void AddIdleByLimits(const ClusterTree& tree, const ShardStates& shards, Lines& 
 
 void AddRefusals(const ClusterTree& tree, Lines& lines) {
   for (const auto& [id, status] : tree.statuses) {
-    for (const char* key : {"refused", "refusals"}) {  // words of the cluster, and what it can't carry out
+    for (const char* key : {status_key::kRefused,
+                            status_key::kRefusals}) {  // words of the cluster, and what it can't carry out
       for (const std::string& what : Texts(status, key)) lines.push_back(id + " refuses " + what);
     }
   }
@@ -135,7 +136,7 @@ void AddRefusals(const ClusterTree& tree, Lines& lines) {
 
 void AddIgnored(const ClusterTree& tree, Lines& lines) {
   for (const auto& [id, status] : tree.statuses) {
-    for (const std::string& what : Texts(status, "ignored")) lines.push_back(id + ": " + what);
+    for (const std::string& what : Texts(status, status_key::kIgnored)) lines.push_back(id + ": " + what);
   }
 }
 

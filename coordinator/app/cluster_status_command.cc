@@ -129,9 +129,9 @@ void PrintWorkers(const ordered_json& out) {
   for (const auto& [id, worker] : out["workers"].items()) {
     const ordered_json& status = worker["status"];
     table.rows.push_back({id, worker["state"], worker.value("host", ""), Number(worker, "weight"),
-                          Number(worker, "slices"), Number(status, "claims_per_second"),
-                          Number(status, "settles_per_second"), Number(status, "running"),
-                          Number(status, "lag_ms")});
+                          Number(worker, "slices"), Number(status, status_key::kClaimRate),
+                          Number(status, status_key::kSettleRate), Number(status, status_key::kRunning),
+                          Number(status, status_key::kLag)});
   }
   PrintLine(table.Text(0));
 }

@@ -14,12 +14,6 @@
 namespace millrace::engine {
 namespace {
 
-std::optional<std::vector<std::string>> Sorted(std::vector<std::string> names) {
-  if (names.empty()) return std::nullopt;
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 std::uint64_t Settled(const WorkerTotals& totals) {
   return totals.succeeded + totals.cancelled + totals.failed + totals.retried + totals.returned;
 }
@@ -34,13 +28,7 @@ std::vector<std::string> TypesRun(const Config& config, const PluginSet& plugins
   for (const auto& [type, handler] : config.handlers) {
     if (handlers.contains(handler.uses)) types.insert(type);
   }
-  std::vector<std::string> run(types.begin(), types.end());
-  if (!allowed.empty()) {
-    std::erase_if(run, [&](const std::string& type) {
-      return std::find(allowed.begin(), allowed.end(), type) == allowed.end();
-    });
-  }
-  return run;
+  return *Both(Limit<std::string>({types.begin(), types.end()}), LimitTo(allowed));
 }
 
 Result<WorkerDocument> PlaceOf(const MillFlags& flags, const std::string& id) {
@@ -49,8 +37,8 @@ Result<WorkerDocument> PlaceOf(const MillFlags& flags, const std::string& id) {
   document.pid = getpid();
   document.incarnation = id + "." + Random::FromSystem().Hex(12);
   document.weight = flags.weight;
-  document.limits.shards = Sorted(flags.shards);
-  document.limits.tables = Sorted(flags.tables);
+  document.limits.shards = LimitTo(flags.shards);
+  document.limits.tables = LimitTo(flags.tables);
   document.version = MILLRACE_VERSION;
   if (flags.load_balance.empty()) return document;
   auto numbers = ParseLoadBalance(flags.load_balance);
@@ -63,14 +51,18 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
   const BootTime now = BootClock::now();
   const WorkerTotals totals = worker_.Totals();
   const WorkerStatus status = worker_.Status();
-  nlohmann::ordered_json json{{"claimed", totals.claimed},      {"settled", Settled(totals)},
-                              {"succeeded", totals.succeeded},  {"failed", totals.failed},
-                              {"late_settles", totals.refused}, {"rescued", totals.rescued},
-                              {"running", totals.running},      {"queued", totals.queued}};
+  nlohmann::ordered_json json{{"claimed", totals.claimed},
+                              {"settled", Settled(totals)},
+                              {"succeeded", totals.succeeded},
+                              {"failed", totals.failed},
+                              {"late_settles", totals.refused},
+                              {"rescued", totals.rescued},
+                              {status_key::kRunning, totals.running},
+                              {"queued", totals.queued}};
   if (last_ && now > *last_) {
     const double seconds = std::chrono::duration<double>(now - *last_).count();
-    json["claims_per_second"] = static_cast<double>(totals.claimed - before_.claimed) / seconds;
-    json["settles_per_second"] = static_cast<double>(Settled(totals) - Settled(before_)) / seconds;
+    json[status_key::kClaimRate] = static_cast<double>(totals.claimed - before_.claimed) / seconds;
+    json[status_key::kSettleRate] = static_cast<double>(Settled(totals) - Settled(before_)) / seconds;
   }
   last_ = now;
   before_ = totals;
@@ -85,12 +77,12 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
     if (!shard.unrunnable.empty()) one["unrunnable"] = shard.unrunnable;
     shards[shard.shard] = std::move(one);
   }
-  json["lag_ms"] = lag;
+  json[status_key::kLag] = lag;
   json["shards"] = std::move(shards);
   if (!status.paused.empty()) json["paused"] = status.paused;
   std::vector<std::string> refusals = status.refusals;
   for (const auto& [shard, why] : shard_refusals) refusals.push_back("shards." + shard + ": " + why);
-  if (!refusals.empty()) json["refusals"] = refusals;
+  if (!refusals.empty()) json[status_key::kRefusals] = refusals;
   return JsonText(json);
 }
 

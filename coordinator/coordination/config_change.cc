@@ -13,6 +13,12 @@ namespace {
 constexpr std::size_t kKept = 50;
 constexpr std::size_t kDigits = 10;
 
+// The keys of history/<part>/<version>.
+constexpr const char* kAt = "at";
+constexpr const char* kBy = "by";
+constexpr const char* kDocument = "document";
+constexpr const char* kRestores = "restores";
+
 bool IsHistoryName(const std::string& name) {
   return name.size() == kDigits && name.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -38,7 +44,7 @@ std::string HistoryName(std::int32_t version) {
 std::optional<ConfigChange> ReadChange(const std::string& name, std::string_view text) {
   const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
   if (!IsHistoryName(name) || !json.is_object()) return std::nullopt;
-  const auto document = json.find("document");
+  const auto document = json.find(kDocument);
   if (document == json.end() || !document->is_string()) return std::nullopt;
   ConfigChange change;
   change.version = static_cast<std::int32_t>(std::strtol(name.c_str(), nullptr, 10));
@@ -46,10 +52,10 @@ std::optional<ConfigChange> ReadChange(const std::string& name, std::string_view
     const auto found = json.find(key);
     if (found != json.end() && found->is_string()) into = found->get<std::string>();
   };
-  read("at", change.at);
-  read("by", change.by);
-  read("document", change.text);
-  const auto restores = json.find("restores");
+  read(kAt, change.at);
+  read(kBy, change.by);
+  read(kDocument, change.text);
+  const auto restores = json.find(kRestores);
   if (restores != json.end() && restores->is_number_integer())
     change.restores = restores->get<std::int32_t>();
   return change;
@@ -81,8 +87,8 @@ std::vector<TreeWrite> NoteChange(const std::string& part, const ConfigChange& c
   const std::string name = HistoryName(change.version);
   // A node that was removed and made anew counts its versions from 0 again.
   const bool known = std::binary_search(noted.begin(), noted.end(), name);
-  nlohmann::ordered_json json{{"at", change.at}, {"by", change.by}, {"document", change.text}};
-  if (change.restores) json["restores"] = *change.restores;
+  nlohmann::ordered_json json{{kAt, change.at}, {kBy, change.by}, {kDocument, change.text}};
+  if (change.restores) json[kRestores] = *change.restores;
   std::vector<TreeWrite> writes{
       {known ? TreeWrite::Kind::Set : TreeWrite::Kind::Create, folder + name, JsonText(json)}};
   for (std::size_t i = 0; i + kKept < noted.size(); ++i) {

@@ -11,14 +11,18 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-// Reads the members of one object; the first that has another type than it must have is remembered.
+// How it is written that there is no value; both read alike.
+enum class Absent { Null, LeftOut };
+
+// Reads the members of one object; the first that has another type than it must have is remembered. Writer
+// has the same members, so that a document's keys stand in one list for both.
 class Reader {
  public:
   explicit Reader(std::string_view text) : value_(json::parse(text.begin(), text.end(), nullptr, false)) {
     if (!value_.is_object()) wrong_ = "this is not a JSON object";
   }
   template <class T>
-  void Read(const char* key, T& into) {
+  void Value(const char* key, T& into) {
     if (!wrong_.empty()) return;
     const auto found = value_.find(key);
     if (found == value_.end() || found->is_null()) return;
@@ -29,106 +33,168 @@ class Reader {
     }
   }
   template <class T>
-  void ReadOptional(const char* key, std::optional<T>& into) {
-    if (!wrong_.empty() || !value_.contains(key) || value_[key].is_null()) return;
-    T value;
-    Read(key, value);
-    into = std::move(value);
+  void IfAny(const char* key, T& into) {
+    Value(key, into);
   }
-  void Refuse(std::string what) {
-    if (wrong_.empty()) wrong_ = std::move(what);
+  // Refuses a number that is out of its range.
+  void Number(const char* key, std::uint32_t& into, std::uint32_t least, std::uint32_t most) {
+    Value(key, into);
+    if (into < least || into > most) {
+      Refuse(std::string("'") + key + "' must be " + std::to_string(least) + " … " + std::to_string(most));
+    }
   }
+  // Takes the nearest for one that is over it or negative.
+  void AtMost(const char* key, std::uint32_t& into, std::int64_t most) {
+    std::int64_t number = into;
+    Value(key, number);
+    into = static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, most));
+  }
+  void Names(const char* key, Limit<std::string>& into, Absent) {
+    Optional(key, into);
+    if (into) std::sort(into->begin(), into->end());
+  }
+  void LoadBalance(const char* key, Limit<std::uint32_t>& into) {
+    std::optional<std::string> text;
+    Optional(key, text);
+    if (!text) return;
+    if (text->empty()) {  // as it is written where limits leave no number
+      into.emplace();
+      return;
+    }
+    auto numbers = ParseLoadBalance(*text);
+    if (!numbers) return Refuse(std::string("'") + key + "': " + numbers.error().message);
+    into = std::move(*numbers);
+  }
+  void Reserved(const char*) {}
+
   bool good() const { return wrong_.empty(); }
   tl::unexpected<Error> Wrong() const { return Fail(ErrorCode::Invalid, wrong_); }
 
  private:
+  template <class T>
+  void Optional(const char* key, std::optional<T>& into) {
+    if (!wrong_.empty() || !value_.contains(key) || value_[key].is_null()) return;
+    T value;
+    Value(key, value);
+    if (wrong_.empty()) into = std::move(value);
+  }
+  void Refuse(std::string what) {
+    if (wrong_.empty()) wrong_ = std::move(what);
+  }
+
   json value_;
   std::string wrong_;
 };
 
-template <class T>
-ordered_json OrNull(const std::optional<T>& value) {
-  return value ? ordered_json(*value) : ordered_json(nullptr);
-}
-
-template <class T>
-void SortNames(std::optional<std::vector<T>>& names) {
-  if (names) std::sort(names->begin(), names->end());
-}
-
-Status ReadNumbers(Reader& reader, Limit<std::uint32_t>& into) {
-  std::optional<std::string> text;
-  reader.ReadOptional("load_balance", text);
-  if (!reader.good() || !text) return {};
-  if (text->empty()) {  // as it is written where limits leave no number
-    into.emplace();
-    return {};
+class Writer {
+ public:
+  template <class T>
+  void Value(const char* key, const T& value) {
+    json_[key] = value;
   }
-  auto numbers = ParseLoadBalance(*text);
-  if (!numbers) return Fail(ErrorCode::Invalid, "'load_balance': " + numbers.error().message);
-  into = std::move(*numbers);
-  return {};
+  template <class T>
+  void IfAny(const char* key, const T& value) {
+    if (!value.empty()) json_[key] = value;
+  }
+  void Number(const char* key, std::uint32_t value, std::uint32_t, std::uint32_t) { json_[key] = value; }
+  void AtMost(const char* key, std::uint32_t value, std::int64_t) { json_[key] = value; }
+  void Names(const char* key, const Limit<std::string>& names, Absent absent) {
+    if (names) {
+      json_[key] = *names;
+    } else if (absent == Absent::Null) {
+      json_[key] = nullptr;
+    }
+  }
+  void LoadBalance(const char* key, const Limit<std::uint32_t>& numbers) {
+    json_[key] = numbers ? ordered_json(FormatLoadBalance(*numbers)) : ordered_json(nullptr);
+  }
+  // A key for later versions.
+  void Reserved(const char* key) { json_[key] = ordered_json::object(); }
+
+  std::string Text() const { return JsonText(json_); }
+
+ private:
+  ordered_json json_ = ordered_json::object();
+};
+
+// The keys of each document, in the order in which they are written.
+
+template <class Keys, class Limits>
+void LimitsKeys(Keys& keys, Limits& limits, Absent places) {
+  keys.Names("handlers", limits.handlers, Absent::Null);
+  keys.LoadBalance("load_balance", limits.load_balance);
+  keys.Names("shards", limits.shards, places);
+  keys.Names("tables", limits.tables, places);
 }
 
-ordered_json Numbers(const Limit<std::uint32_t>& numbers) {
-  return numbers ? ordered_json(FormatLoadBalance(*numbers)) : ordered_json(nullptr);
+constexpr auto kLimits = [](auto& keys, auto& limits) { LimitsKeys(keys, limits, Absent::Null); };
+
+constexpr auto kWorker = [](auto& keys, auto& worker) {
+  keys.Value("host", worker.host);
+  keys.Value("pid", worker.pid);
+  keys.Value("incarnation", worker.incarnation);
+  keys.Number("weight", worker.weight, 1, 1000);
+  LimitsKeys(keys, worker.limits, Absent::LeftOut);
+  keys.Value("doorbell", worker.doorbell);
+  keys.Value("version", worker.version);
+};
+
+constexpr auto kEpoch = [](auto& keys, auto& epoch) {
+  keys.Value("epoch", epoch.epoch);
+  keys.Value("leader", epoch.leader);
+  keys.Value("incarnation", epoch.incarnation);
+};
+
+constexpr auto kCandidate = [](auto& keys, auto& candidate) {
+  keys.Value("id", candidate.id);
+  keys.Value("incarnation", candidate.incarnation);
+  keys.Names("unread", candidate.unread, Absent::Null);
+};
+
+constexpr auto kExpect = [](auto& keys, auto& expect) {
+  keys.Value("incarnation", expect.incarnation);
+  keys.AtMost("seconds", expect.seconds, kLongestExpectation.count());
+};
+
+constexpr auto kAssign = [](auto& keys, auto& assign) {
+  keys.Value("epoch", assign.epoch);
+  keys.Value("generation", assign.generation);
+  keys.Value("slices", assign.slices);
+  keys.IfAny("groups", assign.groups);
+  keys.Reserved("shares");
+};
+
+constexpr auto kPlan = [](auto& keys, auto& plan) {
+  keys.Value("epoch", plan.epoch);
+  keys.Value("slices", plan.slices);
+  keys.Value("moves_waiting", plan.moves_waiting);
+  keys.Value("holding", plan.holding);
+  keys.Value("groups", plan.groups);
+  keys.Value("unplaceable", plan.unplaceable);
+  keys.Value("unplaceable_slices", plan.unplaceable_slices);
+  keys.Value("unrunnable", plan.unrunnable);
+  keys.Value("troubles", plan.troubles);
+  keys.Value("on_probation", plan.on_probation);
+  keys.Value("probation", plan.probation);
+};
+
+template <class Document, class List>
+Result<Document> Read(std::string_view text, List list) {
+  Document document;
+  Reader keys(text);
+  list(keys, document);
+  if (!keys.good()) return keys.Wrong();
+  return document;
 }
 
-Status ReadLimitsOf(Reader& reader, WorkerLimits& limits) {
-  reader.ReadOptional("handlers", limits.handlers);
-  reader.ReadOptional("shards", limits.shards);
-  reader.ReadOptional("tables", limits.tables);
-  SortNames(limits.handlers);
-  SortNames(limits.shards);
-  SortNames(limits.tables);
-  return ReadNumbers(reader, limits.load_balance);
+template <class Document, class List>
+std::string Written(const Document& document, List list) {
+  Writer keys;
+  list(keys, document);
+  return keys.Text();
 }
 
 }  // namespace
-
-std::string ToText(const WorkerLimits& limits) {
-  return JsonText({{"handlers", OrNull(limits.handlers)},
-                   {"load_balance", Numbers(limits.load_balance)},
-                   {"shards", OrNull(limits.shards)},
-                   {"tables", OrNull(limits.tables)}});
-}
-
-Result<WorkerLimits> ReadLimits(std::string_view text) {
-  WorkerLimits limits;
-  Reader reader(text);
-  if (Status read = ReadLimitsOf(reader, limits); !read) return Fail(read.error());
-  if (!reader.good()) return reader.Wrong();
-  return limits;
-}
-
-std::string ToText(const WorkerDocument& document) {
-  ordered_json json{{"host", document.host},
-                    {"pid", document.pid},
-                    {"incarnation", document.incarnation},
-                    {"weight", document.weight},
-                    {"handlers", OrNull(document.limits.handlers)}};
-  json["load_balance"] = Numbers(document.limits.load_balance);
-  if (document.limits.shards) json["shards"] = *document.limits.shards;
-  if (document.limits.tables) json["tables"] = *document.limits.tables;
-  json["doorbell"] = document.doorbell;
-  json["version"] = document.version;
-  return JsonText(json);
-}
-
-Result<WorkerDocument> ReadWorker(std::string_view text) {
-  WorkerDocument document;
-  Reader reader(text);
-  reader.Read("host", document.host);
-  reader.Read("pid", document.pid);
-  reader.Read("incarnation", document.incarnation);
-  reader.Read("weight", document.weight);
-  reader.Read("doorbell", document.doorbell);
-  reader.Read("version", document.version);
-  if (document.weight < 1 || document.weight > 1000) reader.Refuse("'weight' must be 1 … 1000");
-  if (Status limits = ReadLimitsOf(reader, document.limits); !limits) return Fail(limits.error());
-  if (!reader.good()) return reader.Wrong();
-  return document;
-}
 
 std::vector<std::string> PagesOf(std::vector<std::string> names) {
   std::erase_if(names, [](const std::string& name) {
@@ -137,106 +203,25 @@ std::vector<std::string> PagesOf(std::vector<std::string> names) {
   return names;
 }
 
-std::string ToText(const EpochDocument& document) {
-  return JsonText(
-      {{"epoch", document.epoch}, {"leader", document.leader}, {"incarnation", document.incarnation}});
-}
+std::string ToText(const WorkerLimits& limits) { return Written(limits, kLimits); }
+std::string ToText(const WorkerDocument& document) { return Written(document, kWorker); }
+std::string ToText(const EpochDocument& document) { return Written(document, kEpoch); }
+std::string ToText(const CandidateDocument& document) { return Written(document, kCandidate); }
+std::string ToText(const ExpectDocument& document) { return Written(document, kExpect); }
+std::string ToText(const AssignDocument& document) { return Written(document, kAssign); }
+std::string ToText(const PlanDocument& document) { return Written(document, kPlan); }
 
-Result<EpochDocument> ReadEpoch(std::string_view text) {
-  EpochDocument document;
-  Reader reader(text);
-  reader.Read("epoch", document.epoch);
-  reader.Read("leader", document.leader);
-  reader.Read("incarnation", document.incarnation);
-  if (!reader.good()) return reader.Wrong();
-  return document;
-}
-
-std::string ToText(const CandidateDocument& document) {
-  ordered_json json;
-  json["id"] = document.id;
-  json["incarnation"] = document.incarnation;
-  json["unread"] = OrNull(document.unread);
-  return JsonText(json);
-}
-
-std::string ToText(const ExpectDocument& document) {
-  return JsonText({{"incarnation", document.incarnation}, {"seconds", document.seconds}});
-}
-
+Result<WorkerLimits> ReadLimits(std::string_view text) { return Read<WorkerLimits>(text, kLimits); }
+Result<WorkerDocument> ReadWorker(std::string_view text) { return Read<WorkerDocument>(text, kWorker); }
+Result<EpochDocument> ReadEpoch(std::string_view text) { return Read<EpochDocument>(text, kEpoch); }
 Result<CandidateDocument> ReadCandidate(std::string_view text) {
-  Reader reader(text);
-  CandidateDocument document;
-  reader.Read("id", document.id);
-  reader.Read("incarnation", document.incarnation);
-  reader.ReadOptional("unread", document.unread);
-  if (!reader.good()) return reader.Wrong();
-  SortNames(document.unread);
-  return document;
+  return Read<CandidateDocument>(text, kCandidate);
 }
-
 Result<ExpectDocument> ReadExpect(std::string_view text) {
-  ExpectDocument document;
-  if (text.empty()) return document;  // `create /…/expect/w1` by hand, without data
-  Reader reader(text);
-  reader.Read("incarnation", document.incarnation);
-  std::int64_t seconds = document.seconds;
-  reader.Read("seconds", seconds);
-  if (!reader.good()) return reader.Wrong();
-  document.seconds =
-      static_cast<std::uint32_t>(std::clamp<std::int64_t>(seconds, 0, kLongestExpectation.count()));
-  return document;
+  if (text.empty()) return ExpectDocument{};  // `create /…/expect/w1` by hand, without data
+  return Read<ExpectDocument>(text, kExpect);
 }
-
-std::string ToText(const AssignDocument& document) {
-  ordered_json json{
-      {"epoch", document.epoch}, {"generation", document.generation}, {"slices", document.slices}};
-  if (!document.groups.empty()) json["groups"] = document.groups;
-  json["shares"] = ordered_json::object();
-  return JsonText(json);
-}
-
-Result<AssignDocument> ReadAssign(std::string_view text) {
-  AssignDocument document;
-  Reader reader(text);
-  reader.Read("epoch", document.epoch);
-  reader.Read("generation", document.generation);
-  reader.Read("slices", document.slices);
-  reader.Read("groups", document.groups);
-  if (!reader.good()) return reader.Wrong();
-  return document;
-}
-
-std::string ToText(const PlanDocument& document) {
-  return JsonText({{"epoch", document.epoch},
-                   {"slices", document.slices},
-                   {"moves_waiting", document.moves_waiting},
-                   {"holding", document.holding},
-                   {"groups", document.groups},
-                   {"unplaceable", document.unplaceable},
-                   {"unplaceable_slices", document.unplaceable_slices},
-                   {"unrunnable", document.unrunnable},
-                   {"troubles", document.troubles},
-                   {"on_probation", document.on_probation},
-                   {"probation", document.probation}});
-}
-
-Result<PlanDocument> ReadPlan(std::string_view text) {
-  PlanDocument document;
-  Reader reader(text);
-  reader.Read("epoch", document.epoch);
-  reader.Read("slices", document.slices);
-  reader.Read("moves_waiting", document.moves_waiting);
-  reader.Read("holding", document.holding);
-  reader.Read("groups", document.groups);
-  reader.Read("unplaceable", document.unplaceable);
-  reader.Read("unplaceable_slices", document.unplaceable_slices);
-  reader.Read("unrunnable", document.unrunnable);
-  reader.Read("troubles", document.troubles);
-  reader.Read("on_probation", document.on_probation);
-  reader.Read("probation", document.probation);
-  if (!reader.good()) return reader.Wrong();
-  return document;
-}
+Result<AssignDocument> ReadAssign(std::string_view text) { return Read<AssignDocument>(text, kAssign); }
+Result<PlanDocument> ReadPlan(std::string_view text) { return Read<PlanDocument>(text, kPlan); }
 
 }  // namespace millrace::engine

@@ -100,4 +100,16 @@ Result<ExpectDocument> ReadExpect(std::string_view text);
 Result<AssignDocument> ReadAssign(std::string_view text);
 Result<PlanDocument> ReadPlan(std::string_view text);
 
+// The keys of status/<id> that the commands read of what a worker writes; what else stands there is for
+// people.
+namespace status_key {
+inline constexpr char kRefused[] = "refused";    // of the cluster's words; a list of texts
+inline constexpr char kRefusals[] = "refusals";  // what it can't carry out; a list of texts
+inline constexpr char kIgnored[] = "ignored";    // what it was started with and does not follow; texts
+inline constexpr char kRunning[] = "running";    // handlers
+inline constexpr char kLag[] = "lag_ms";         // the largest of its shards
+inline constexpr char kClaimRate[] = "claims_per_second";
+inline constexpr char kSettleRate[] = "settles_per_second";
+}  // namespace status_key
+
 }  // namespace millrace::engine

@@ -10,6 +10,11 @@ namespace millrace::engine {
 namespace {
 
 constexpr const char* kRoot = "/";
+// The keys of the root's own text.
+constexpr const char* kMadeAgain = "made_again";
+constexpr const char* kNodes = "nodes";
+constexpr const char* kAt = "at";
+constexpr const char* kBy = "by";
 constexpr std::size_t kNotesKept = 10;
 constexpr std::size_t kBytesAtOnce = 200 * 1024;  // in one write, beside the notes
 
@@ -23,9 +28,8 @@ bool IsThere(const TreeMirror& mirror, const std::string& path) {
 
 std::string ToText(const std::vector<MadeAgain>& notes) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const MadeAgain& note : notes)
-    list.push_back({{"nodes", note.nodes}, {"at", note.at}, {"by", note.by}});
-  return JsonText({{"made_again", std::move(list)}});
+  for (const MadeAgain& note : notes) list.push_back({{kNodes, note.nodes}, {kAt, note.at}, {kBy, note.by}});
+  return JsonText({{kMadeAgain, std::move(list)}});
 }
 
 }  // namespace
@@ -47,14 +51,14 @@ std::vector<std::string> MissingNodes(const TreeMirror& mirror) {
 std::vector<MadeAgain> ReadMadeAgain(std::string_view text) {
   std::vector<MadeAgain> notes;
   const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
-  if (!json.is_object() || !json.contains("made_again") || !json["made_again"].is_array()) return notes;
-  for (const auto& entry : json["made_again"]) {
+  if (!json.is_object() || !json.contains(kMadeAgain) || !json[kMadeAgain].is_array()) return notes;
+  for (const auto& entry : json[kMadeAgain]) {
     if (!entry.is_object()) continue;
     MadeAgain note;
-    if (entry.contains("at") && entry["at"].is_string()) note.at = entry["at"];
-    if (entry.contains("by") && entry["by"].is_string()) note.by = entry["by"];
-    if (!entry.contains("nodes") || !entry["nodes"].is_array()) continue;
-    for (const auto& node : entry["nodes"]) {
+    if (entry.contains(kAt) && entry[kAt].is_string()) note.at = entry[kAt];
+    if (entry.contains(kBy) && entry[kBy].is_string()) note.by = entry[kBy];
+    if (!entry.contains(kNodes) || !entry[kNodes].is_array()) continue;
+    for (const auto& node : entry[kNodes]) {
       if (node.is_string()) note.nodes.push_back(node);
     }
     notes.push_back(std::move(note));

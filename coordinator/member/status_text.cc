@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/coordination/brief.h"
+#include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/json_text.h"
 
 namespace millrace::engine {
@@ -20,8 +21,8 @@ std::string StatusText(const std::string& incarnation, const MemberView& view, c
                    {"epoch", view.epoch},
                    {"generation", view.generation},
                    {"slices", view.slice_count},
-                   {"refused", Brief(view.refusals, kRefusalsTold)}};
-  if (!view.ignored.empty()) own["ignored"] = Brief({view.ignored}, 1);
+                   {status_key::kRefused, Brief(view.refusals, kRefusalsTold)}};
+  if (!view.ignored.empty()) own[status_key::kIgnored] = Brief({view.ignored}, 1);
   const ordered_json added = ordered_json::parse(more, nullptr, false);
   if (!added.is_object()) return JsonText(own);
   ordered_json whole = own;

@@ -20,7 +20,7 @@ class ModelledScanner {
  private:
   // A claim whose outcome is not known.
   struct Unknown {
-    ClaimRequest request;
+    ClaimRequest request{.table = CompactShard::kTable};
     std::shared_ptr<Lease> life;
     bool half_resolved = false;  // some of its rows may have been raised further without anybody knowing
   };

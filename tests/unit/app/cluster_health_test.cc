@@ -91,13 +91,13 @@ TEST(ClusterHealthTest, AWorkerOnProbationIsToldWithTheTimeAndTheWayOut) {
 
 TEST(ClusterHealthTest, AWorkerWhoseLimitsNoTableMeetsIsSaid) {
   ClusterTree tree = Healthy();
-  tree.workers["w2"] = {.host = "h", .incarnation = "w2.b", .load_balance = {{64, 65, 70}}};
+  tree.workers["w2"] = {.host = "h", .incarnation = "w2.b", .limits = {.load_balance = {{64, 65, 70}}}};
   EXPECT_EQ(StateOf(tree, "w2"), "standby");
   EXPECT_THAT(Troubles(tree, OneTable(), kNow),
               ElementsAre(AllOf(HasSubstr("w2"), HasSubstr("load-balance numbers 64-65,70"))));
-  tree.workers["w2"].load_balance = {{63, 64}};
+  tree.workers["w2"].limits.load_balance = {{63, 64}};
   EXPECT_THAT(Troubles(tree, OneTable(), kNow), IsEmpty());
-  tree.workers["w2"].load_balance = {{64}};
+  tree.workers["w2"].limits.load_balance = {{64}};
   EXPECT_THAT(Troubles(tree, {{"main", ShardState{}}}, kNow), IsEmpty());  // its tables are not known
 }
 

@@ -56,7 +56,7 @@ TEST(ConfigTest, ReadsEveryKey) {
   EXPECT_EQ(mail.options, R"({"smtp":"localhost:25"})");
   EXPECT_EQ(mail.secrets.at("password").file, "/etc/p");
   EXPECT_EQ(mail.secrets.at("token").variable, "TOKEN");
-  EXPECT_THAT(config->shards.at("main").tables, ElementsAre("tasks"));
+  EXPECT_THAT(config->shards.at("main").tables, ElementsAre(TableName("tasks")));
   EXPECT_EQ(config->shards.at("main").slices, 64u);
   EXPECT_EQ(config->shards.at("main").max_transactions, 40u);
 }

@@ -13,13 +13,18 @@ namespace {
 
 using std::chrono::seconds;
 
+// As long as a table's name may be.
+constexpr TableName kLongTable = "tttttttttttttttttttttttttttttttttttttttttttttttt";
+static_assert(kLongTable.text().size() == TableName::kMaxSize);
+
 // Workers that follow, each of them a candidate, on one tree.
 class LeaderTest : public testing::Test {
  protected:
   struct Process {
     Process(LeaderTest& test, const std::string& id, const std::string& life,
             std::optional<std::vector<std::string>> types)
-        : member({id, WorkerDocument{.host = "h", .incarnation = life, .handlers = std::move(types)}},
+        : member({id,
+                  WorkerDocument{.host = "h", .incarnation = life, .limits = {.handlers = std::move(types)}}},
                  ConfigLayers(), {[](const MemberView&) {}, nullptr, nullptr}),
           leader({id, life, {}},
                  {[&test, id] { return test.FactsOf(id); },
@@ -85,7 +90,7 @@ TEST_F(LeaderTest, AFullMultiAndVeryManyOnProbationAreWrittenAllTheSame) {
   come(1);
   come(2);  // each has ended without a word
   const std::string shard(48, 's');
-  SetTables({{shard, std::string(48, 't'), 8000}});
+  SetTables({{shard, kLongTable, 8000}});
   ASSERT_TRUE(room_.Pass(seconds(1)));
   EXPECT_EQ(Count("w1"), 8000u);
   const auto plan = ReadPlan(room_.Data("/plan"));
@@ -99,7 +104,7 @@ TEST_F(LeaderTest, AFullMultiAndALongPlanAreWrittenOneAfterTheOther) {
   for (int i = 100; i < 200; ++i) types.push_back(std::string(660, 'a') + std::to_string(i));
   Start("w1", types);
   Start("w2", {{"b"}});
-  SetTables({{std::string(48, 's'), std::string(48, 't'), 400}});
+  SetTables({{std::string(48, 's'), kLongTable, 400}});
   ASSERT_TRUE(room_.Pass(seconds(1)));
   EXPECT_EQ(Count("w1"), 400u);
   EXPECT_EQ(Count("w2"), 400u);

@@ -109,8 +109,8 @@ TEST_F(PlanDutyTest, AWorkerOnProbationKeepsItsOwnAndGetsNothingThatOthersCanTak
 TEST_F(PlanDutyTest, WorkersThatDifferInTheirHandlersGetSlicesOfGroups) {
   Join("w1");
   Join("w2");
-  state_.workers["w1"].handlers = {{"a"}};
-  state_.workers["w2"].handlers = {{"b"}};
+  state_.workers["w1"].limits.handlers = {{"a"}};
+  state_.workers["w2"].limits.handlers = {{"b"}};
   const PlanDecision apart = CarryOut();
   EXPECT_EQ(apart.groups, (HandlersByGroup{{"a", {"a"}}, {"b", {"b"}}}));
   EXPECT_EQ(Count("w1"), 64u);
@@ -118,7 +118,7 @@ TEST_F(PlanDutyTest, WorkersThatDifferInTheirHandlersGetSlicesOfGroups) {
   EXPECT_THAT(state_.assigned["w1"].slices, testing::Each(testing::EndsWith("@a")));
 
   Join("w3");
-  state_.workers["w3"].handlers = {{"a", "b"}};
+  state_.workers["w3"].limits.handlers = {{"a", "b"}};
   CarryOut();
   EXPECT_EQ(Count("w1") + Count("w2") + Count("w3"), 128u);
   EXPECT_GE(Count("w3"), 42u);
@@ -132,7 +132,7 @@ TEST_F(PlanDutyTest, WorkersThatDifferInTheirHandlersGetSlicesOfGroups) {
 TEST_F(PlanDutyTest, WorkersAlikeShareOneGroup) {
   Join("w1");
   Join("w2");
-  state_.workers["w1"].handlers = state_.workers["w2"].handlers = {{"a", "b"}};
+  state_.workers["w1"].limits.handlers = state_.workers["w2"].limits.handlers = {{"a", "b"}};
   const PlanDecision decision = CarryOut();
   EXPECT_THAT(decision.groups, IsEmpty());
   EXPECT_EQ(decision.wanted.at("w1").front().find('@'), std::string::npos);
@@ -140,10 +140,10 @@ TEST_F(PlanDutyTest, WorkersAlikeShareOneGroup) {
 
 TEST_F(PlanDutyTest, AGroupThatSplitsStaysWithItsOwnerWhereHeMay) {
   Join("w1");
-  state_.workers["w1"].handlers = {{"a", "b"}};
+  state_.workers["w1"].limits.handlers = {{"a", "b"}};
   CarryOut();
   Join("w2");
-  state_.workers["w2"].handlers = {{"b"}};
+  state_.workers["w2"].limits.handlers = {{"b"}};
   const PlanDecision split = CarryOut(false);
   EXPECT_THAT(split.moves, IsEmpty());  // 64 of each group are w1's, until it is quiet
   EXPECT_EQ(Count("w1"), 128u);
@@ -154,8 +154,8 @@ TEST_F(PlanDutyTest, AGroupThatSplitsStaysWithItsOwnerWhereHeMay) {
 TEST_F(PlanDutyTest, AKeptWorkerThatWasNeverSeenKeepsTheGroupsAsTheyAre) {
   Join("w1");
   Join("w2");
-  state_.workers["w1"].handlers = {{"a"}};
-  state_.workers["w2"].handlers = {{"a", "b"}};
+  state_.workers["w1"].limits.handlers = {{"a"}};
+  state_.workers["w2"].limits.handlers = {{"a", "b"}};
   const PlanDecision before = CarryOut();
   const std::size_t kept = Count("w1");
   state_.workers.erase("w1");
@@ -165,14 +165,14 @@ TEST_F(PlanDutyTest, AKeptWorkerThatWasNeverSeenKeepsTheGroupsAsTheyAre) {
   EXPECT_EQ(away.groups, before.groups);
   EXPECT_EQ(Count("w1"), kept);
   Join("w1");
-  state_.workers["w1"].handlers = {{"a"}};
+  state_.workers["w1"].limits.handlers = {{"a"}};
   EXPECT_THAT(CarryOut().moves, IsEmpty());
 }
 
 TEST_F(PlanDutyTest, AKeptWorkerThatTookEveryTypeStillDoes) {
   Join("w1");
   Join("w2");
-  state_.workers["w2"].handlers = {{"b"}};
+  state_.workers["w2"].limits.handlers = {{"b"}};
   const PlanDecision before = CarryOut();
   state_.workers.erase("w1");
   Leave("w1", MemberRole::Kept);
@@ -184,7 +184,7 @@ TEST_F(PlanDutyTest, AKeptWorkerThatTookEveryTypeStillDoes) {
 TEST_F(PlanDutyTest, AKeptWorkerOfAClusterOfOneGroupSplitsNothing) {
   Join("w1");
   Join("w2");
-  state_.workers["w1"].handlers = state_.workers["w2"].handlers = {{"a", "b"}};
+  state_.workers["w1"].limits.handlers = state_.workers["w2"].limits.handlers = {{"a", "b"}};
   CarryOut();
   state_.workers.erase("w1");
   Leave("w1", MemberRole::Kept);
@@ -196,12 +196,12 @@ TEST_F(PlanDutyTest, AKeptWorkerOfAClusterOfOneGroupSplitsNothing) {
 TEST_F(PlanDutyTest, LoadBalanceNumbersLimitAWorker) {
   Join("w1");
   Join("w2");
-  state_.workers["w1"].load_balance = {{0, 1, 2}};
+  state_.workers["w1"].limits.load_balance = {{0, 1, 2}};
   CarryOut();
   EXPECT_THAT(state_.assigned["w1"].slices,
               testing::IsSubsetOf({"main/tasks/0", "main/tasks/1", "main/tasks/2"}));
   EXPECT_EQ(Count("w1") + Count("w2"), 64u);
-  state_.workers["w2"].load_balance = {{1, 2, 3}};
+  state_.workers["w2"].limits.load_balance = {{1, 2, 3}};
   EXPECT_THAT(CarryOut().unplaceable, SizeIs(60));
 }
 
@@ -211,9 +211,9 @@ TEST_F(PlanDutyTest, AWorkerOnProbationThatCameBackLimitedGivesUpWhatItMayNotHav
   CarryOut();
   Leave("w1", MemberRole::Probation);
   Leave("w2", MemberRole::Probation);
-  state_.workers["w1"].handlers = state_.workers["w2"].handlers = {{"a"}};
+  state_.workers["w1"].limits.handlers = state_.workers["w2"].limits.handlers = {{"a"}};
   Join("w3");
-  state_.workers["w3"].handlers = {{"b"}};
+  state_.workers["w3"].limits.handlers = {{"b"}};
   EXPECT_THAT(CarryOut(false).unplaceable, IsEmpty());
   EXPECT_EQ(Count("w1") + Count("w2"), 64u);
   EXPECT_EQ(Count("w3"), 64u);
@@ -223,8 +223,8 @@ TEST_F(PlanDutyTest, ShardsAndTablesLimitAWorker) {
   state_.catalog.tables = {{"east", "tasks", 4}, {"west", "tasks", 4}};
   Join("w1");
   Join("w2");
-  state_.workers["w1"].shards = {{"east"}};
-  state_.workers["w2"].tables = {{"west/tasks"}};
+  state_.workers["w1"].limits.shards = {{"east"}};
+  state_.workers["w2"].limits.tables = {{"west/tasks"}};
   CarryOut();
   EXPECT_THAT(state_.assigned["w1"].slices, testing::Each(testing::StartsWith("east/")));
   EXPECT_THAT(state_.assigned["w2"].slices, testing::Each(testing::StartsWith("west/")));

@@ -244,7 +244,7 @@ TEST_F(MemberTest, LimitsNarrowWhatItAcceptsLive) {
   EXPECT_EQ(member_->View().slices->at("main")[0].handlers, (std::vector<std::string>{"a", "b"}));
   room_.Write({{TreeWrite::Kind::Remove, "/control/limits/w1"}});
   ASSERT_TRUE(room_.Settle());
-  EXPECT_FALSE(ReadWorker(room_.Data("/workers/w1"))->handlers);
+  EXPECT_FALSE(ReadWorker(room_.Data("/workers/w1"))->limits.handlers);
 }
 
 TEST_F(MemberTest, KeepsToItsNumbersBeforeThePlanHasHeardOfThem) {
@@ -309,18 +309,18 @@ TEST_F(MemberTest, SaysWhichShardsItServesAndWhatItWasStartedWithAndDoesNotFollo
                     }});
   room_.Put("/config/shards", R"({"east":{"url":"mysql://u@e:3306/d"},"main":{"url":"mysql://u@m:3306/d"}})");
   Join();
-  EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->shards, (std::vector<std::string>{"east"}));
+  EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->limits.shards, (std::vector<std::string>{"east"}));
   EXPECT_THAT(published_.ignored, HasSubstr("--store"));
   EXPECT_THAT(room_.Data("/status/w1"), HasSubstr("--store mysql://u@own:3306/d is ignored"));
   room_.Put("/config/shards",
             R"({"other":{"url":"mysql://u@o:3306/d"},"main":{"url":"mysql://u@m:3306/d"}})");
   ASSERT_TRUE(room_.Settle());
-  EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->shards, (std::vector<std::string>{"other"}));
+  EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->limits.shards, (std::vector<std::string>{"other"}));
   EXPECT_FALSE(published_.shards_refused);
   room_.Put("/config/shards", "rubbish");
   ASSERT_TRUE(room_.Settle());
   EXPECT_TRUE(published_.shards_refused);
-  EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->shards, (std::vector<std::string>{"other"}));
+  EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->limits.shards, (std::vector<std::string>{"other"}));
 }
 
 TEST_F(MemberTest, AnIdInUseIsWaitedForOneSessionAndThenGivenUp) {

@@ -22,14 +22,14 @@ class CountingDesk final : public TaskDesk {
   Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) override {
     return desk_->Submit(table, tasks);
   }
-  Result<TaskKey> Find(const std::string& t, const std::string& h, const std::string& k) override {
+  Result<TaskKey> Find(const TableName& t, const std::string& h, const std::string& k) override {
     return desk_->Find(t, h, k);
   }
-  Result<TaskPage> List(const std::string& t, const TaskFilter& f, const std::string& a,
+  Result<TaskPage> List(const TableName& t, const TaskFilter& f, const std::string& a,
                         std::size_t l) override {
     return desk_->List(t, f, a, l);
   }
-  Result<std::vector<std::uint64_t>> Apply(TaskAction action, const std::string& t,
+  Result<std::vector<std::uint64_t>> Apply(TaskAction action, const TableName& t,
                                            std::span<const std::uint64_t> ids,
                                            const std::string& a) override {
     return desk_->Apply(action, t, ids, a);

@@ -271,7 +271,7 @@ TEST_F(WorkerTest, ABacklogDelaysNoOtherGroup) {
   ASSERT_TRUE(store_->OpenSchema()->Apply({2, 1}));
   ports_.shards.Set({{"main", store_}});
   ports_.slices.Set({{"tasks_000", true, {}}, {"tasks_001", true, {}}});
-  std::vector<std::string> ran;
+  std::vector<TableName> ran;
   plugins_.behaviours["note"] = [&](auto tasks, auto&) {
     for (const Task& task : tasks) ran.push_back(task.key.table);
     return std::vector<Outcome>(tasks.size());
