@@ -245,7 +245,6 @@ void ShardMill::Known(const Attempt& attempt, const Settlement& settlement, Sett
     parts_.counters.refused.Add();
     // A replica in the database's place may remember an earlier attempt of this life as the one that runs.
     attempt.lease->DoubtWhatRuns();
-    tender_.Wake();
     LogWarning("a late settle was refused: the attempt is no longer this worker's",
                {{"task", ToString(TaskName{shard_, settlement.key})}, {"attempt", settlement.attempt}});
     return;

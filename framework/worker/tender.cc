@@ -36,8 +36,7 @@ void Tender::SaveProgress(const TaskProgress& progress) {
 }
 
 void Tender::Run() {
-  BootTime swept{};
-  Micros cost{0};
+  BootTime due{};
   while (!stopping_.load()) {
     const Micros rewind = std::min(parts_.engine.Get().rewind, kLongestSweep);
     const bool woken = wake_.WaitFor(std::min(kAttendInterval, rewind));
@@ -48,11 +47,12 @@ void Tender::Run() {
     AdoptAgain();
     ChargeTheDead();
     if (parts_.coverage != nullptr) parts_.coverage->Look(parts_.host.Peers());
-    const BootTime now = parts_.clock.Now();
-    if (!woken && now - swept < std::max(rewind, cost * kSweepCostFactor)) continue;
+    const BootTime began = parts_.clock.Now();
+    const bool is_due = began >= due;
+    if (!woken && !is_due) continue;
+    if (is_due) SweepWhatIsDoubted(life);
     Sweep(life);
-    swept = now;
-    cost = parts_.clock.Now() - now;
+    if (is_due) due = began + std::max(rewind, (parts_.clock.Now() - began) * kSweepCostFactor);
   }
 }
 
@@ -107,7 +107,6 @@ void Tender::WriteProgress(const std::shared_ptr<Lease>& life) {
 void Tender::Sweep(const std::shared_ptr<Lease>& life) {
   const auto live = parts_.host.LivePeers();
   if (!live) return;
-  if (life->TakeDoubt() && !SweepAllSlices(life, *live)) life->DoubtWhatRuns();
   const auto map = parts_.host.LatestMap();
   if (!map) return;
   for (const DueGroup& group : map->groups) {
@@ -119,6 +118,12 @@ void Tender::Sweep(const std::shared_ptr<Lease>& life) {
             {{"shard", parts_.shard}, {"incarnation", claimer}, {"tasks", count}});
   }
   rescued_.clear();
+}
+
+void Tender::SweepWhatIsDoubted(const std::shared_ptr<Lease>& life) {
+  const auto live = parts_.host.LivePeers();
+  if (!live) return;
+  if (life->TakeDoubt() && !SweepAllSlices(life, *live)) life->DoubtWhatRuns();
 }
 
 bool Tender::SweepAllSlices(const std::shared_ptr<Lease>& life, const std::set<std::string>& live) {

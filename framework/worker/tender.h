@@ -83,7 +83,10 @@ class Tender {
                   const std::set<std::string>& live);
   // A replica that has taken the database's place may show as running what this life has settled. Such a row
   // may stand in a slice that is another's by now, who leaves the rows of a live claimer alone: looks at them
-  // all. False: it could not.
+  // all, where there is a doubt. That is dear, and doubts may come one by one: it waits for the sweep that is
+  // due anyway, and counts as a part of it.
+  void SweepWhatIsDoubted(const std::shared_ptr<Lease>& life);
+  // False: it could not.
   bool SweepAllSlices(const std::shared_ptr<Lease>& life, const std::set<std::string>& live);
   // Rows that run under this life and that nobody runs. Until the outcome is known they stay in the in-flight
   // set: their slice may move, and whoever gets it leaves the rows of a live claimer alone.
