@@ -21,8 +21,7 @@ namespace {
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr int kPollMs = 20;
-// What is read of a stream before the stop is looked at again: a program that never pauses in its output must
-// be heard, not listened to for ever.
+// What is read of a stream before the stop is looked at again.
 constexpr std::size_t kMostAtOnce = 64 * 1024;
 
 class Fd {
@@ -97,6 +96,12 @@ void KeepTail(std::string& tail, std::string_view more, std::size_t most) {
   if (tail.size() > 2 * most) tail.erase(0, tail.size() - most);
 }
 
+// False at the end of the stream.
+bool ReadTail(const Fd& from, std::string& tail, std::size_t most, std::size_t at_once) {
+  return Drain([&](char* buffer, std::size_t size) { return ::read(from.get(), buffer, size); }, at_once,
+               [&](std::string_view more) { KeepTail(tail, more, most); });
+}
+
 // The program under way, seen from the worker.
 class Running {
  public:
@@ -109,8 +114,6 @@ class Running {
 
  private:
   void Feed(std::string_view& input);
-  // Reads what is there, `at_once` bytes or a little more. False at the end of the stream.
-  static bool Drain(Fd& from, std::string& tail, std::size_t most, std::size_t at_once);
   void HeedStop();
 
   const std::function<bool()>& should_stop_;
@@ -161,20 +164,6 @@ void Running::Feed(std::string_view& input) {
   in_.write.Close();
 }
 
-bool Running::Drain(Fd& from, std::string& tail, std::size_t most, std::size_t at_once) {
-  char buffer[16 * 1024];
-  std::size_t read = 0;
-  while (read < at_once) {
-    const ssize_t got = ::read(from.get(), buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno == EAGAIN;
-    if (got == 0) return false;
-    read += static_cast<std::size_t>(got);
-    KeepTail(tail, std::string_view(buffer, static_cast<std::size_t>(got)), most);
-  }
-  return true;
-}
-
 void Running::HeedStop() {
   const auto now = std::chrono::steady_clock::now();
   if (!kill_at_ && should_stop_()) {
@@ -198,8 +187,10 @@ void Running::Pump(std::string_view input) {
                         {err_.read.get(), POLLIN, 0}};
     ::poll(watched, 4, kPollMs);
     if (watched[1].revents != 0) Feed(input);
-    if (out_.read.get() >= 0 && !Drain(out_.read, end_.output, kMostOutput, kMostAtOnce)) out_.read.Close();
-    if (err_.read.get() >= 0 && !Drain(err_.read, end_.errors, kMostErrors, kMostAtOnce)) err_.read.Close();
+    if (out_.read.get() >= 0 && !ReadTail(out_.read, end_.output, kMostOutput, kMostAtOnce))
+      out_.read.Close();
+    if (err_.read.get() >= 0 && !ReadTail(err_.read, end_.errors, kMostErrors, kMostAtOnce))
+      err_.read.Close();
     // It has ended, and with it all that wrote; its exit code is left for Finish to read.
     siginfo_t info{};
     const int waited = ::waitid(P_PID, static_cast<id_t>(keeper_), &info, WEXITED | WNOHANG | WNOWAIT);
@@ -210,8 +201,8 @@ void Running::Pump(std::string_view input) {
 
 // What the pipe held when the program ended; one that left its process group may write to it for ever.
 ProgramEnd Running::Finish() {
-  if (out_.read.get() >= 0) Drain(out_.read, end_.output, kMostOutput, Capacity(out_.read));
-  if (err_.read.get() >= 0) Drain(err_.read, end_.errors, kMostErrors, Capacity(err_.read));
+  if (out_.read.get() >= 0) ReadTail(out_.read, end_.output, kMostOutput, Capacity(out_.read));
+  if (err_.read.get() >= 0) ReadTail(err_.read, end_.errors, kMostErrors, Capacity(err_.read));
   int status = 0;
   while (::waitpid(keeper_, &status, 0) < 0 && errno == EINTR) continue;
   if (WIFSIGNALED(status)) {

@@ -1,9 +1,14 @@
 // One run of a program: its input written, its output read, its end awaited.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace exec_handler {
@@ -30,5 +35,24 @@ inline constexpr std::size_t kMostErrors = 4 * 1024;
 // SIGKILL after `grace`. Neither the program nor its children outlive this call or the death of this process.
 ProgramEnd RunProgram(const Program& program, const std::string& input,
                       const std::function<bool()>& should_stop, std::chrono::milliseconds grace);
+
+// A program that never pauses in its output must be heard, not listened to for ever: reads what there is of a
+// stream, `at_once` bytes of it or a little more.
+// `read(buffer, size)` is as read(2) on a non-blocking descriptor, `take` gets what it gives. False at the
+// end of the stream.
+template <typename Read, typename Take>
+bool Drain(const Read& read, std::size_t at_once, const Take& take) {
+  char buffer[16 * 1024];
+  std::size_t taken = 0;
+  while (taken < at_once) {
+    const ssize_t got = read(buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno == EAGAIN;
+    if (got == 0) return false;
+    taken += static_cast<std::size_t>(got);
+    take(std::string_view(buffer, static_cast<std::size_t>(got)));
+  }
+  return true;
+}
 
 }  // namespace exec_handler
