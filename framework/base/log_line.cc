@@ -10,6 +10,9 @@ bool NeedsQuotes(std::string_view value) {
   return value.empty() || value.find_first_of(" \"=") != std::string_view::npos;
 }
 
+// An event is a sentence, and its spaces are its own.
+bool HoldsFields(std::string_view event) { return event.find_first_of("\"=") != std::string_view::npos; }
+
 std::string Quoted(std::string_view value) {
   std::string quoted = "\"";
   for (char c : value) {
@@ -50,7 +53,8 @@ char LetterOf(LogLevel level) {
 
 std::string LogLine(WallTime at, LogLevel level, std::string_view event,
                     std::initializer_list<LogField> fields) {
-  std::string line = Stamp(at) + ' ' + LetterOf(level) + ' ' + Escape(event);
+  const std::string said = Escape(event);
+  std::string line = Stamp(at) + ' ' + LetterOf(level) + ' ' + (HoldsFields(said) ? Quoted(said) : said);
   for (const LogField& field : fields) {
     line += ' ';
     line += field.key;

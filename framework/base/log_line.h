@@ -12,7 +12,8 @@ namespace millrace::engine {
 
 // `2026-11-20T18:00:00.123Z I worker started worker=w1 shards=2`: UTC to the millisecond, so that columns
 // align; I, W or E for the level; the event and its fields escaped (see Escape). Values that are empty or
-// hold a space, `"` or `=` stand in quotes, and a quote in them is `\"`.
+// hold a space, `"` or `=` stand in quotes, and a quote in them is `\"`; so does an event that holds `"` or
+// `=`, since what a handler says must not read as fields of ours.
 std::string LogLine(WallTime at, LogLevel level, std::string_view event,
                     std::initializer_list<LogField> fields);
 

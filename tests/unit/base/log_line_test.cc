@@ -56,6 +56,22 @@ TEST(LogLineTest, NoValueIsReadAsAnotherField) {
   }));
 }
 
+TEST(LogLineTest, NothingInAnEventIsReadAsAField) {
+  EXPECT_EQ(LogLine(kAt, LogLevel::Info, "x=1 level=ERROR", {{"task", "t"}}),
+            R"(2026-11-20T18:00:00.123Z I "x=1 level=ERROR" task=t)");
+  EXPECT_TRUE(rc::check([] {
+    const std::string event = *AnyText();
+    const std::string line = LogLine(kAt, LogLevel::Info, event, {{"next", "n"}});
+    std::size_t at = line.find(" I ") + 3;
+    if (line[at] == '"') {
+      Field(line, at);
+    } else {
+      at = line.rfind(' ', line.find('='));
+    }
+    RC_ASSERT(line.substr(at) == " next=n");
+  }));
+}
+
 TEST(LogLineTest, QuotesValuesThatWouldReadAsFields) {
   EXPECT_EQ(LogLine(kAt, LogLevel::Info, "e", {{"a", ""}, {"b", "x y"}, {"c", "k=v"}, {"d", "\"q\""}}),
             R"(2026-11-20T18:00:00.123Z I e a="" b="x y" c="k=v" d="\"q\"")");
