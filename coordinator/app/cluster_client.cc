@@ -1,6 +1,6 @@
 #include "coordinator/app/cluster_client.h"
 
-#include "coordinator/coordination/layout.h"
+#include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/coordination/zookeeper/zookeeper.h"
 #include "framework/base/time_text.h"
 
@@ -88,17 +88,11 @@ Status ClusterClient::Put(const std::string& path, const std::string& data) {
   if (done || done.error().code != ErrorCode::NotFound) return done;
   done = Write({{TreeWrite::Kind::Create, path, data}});
   if (done || done.error().code != ErrorCode::NotFound) return done;
-  if (Status made = MakeFixedNodesAbove(path); !made) return made;
-  return Write({{TreeWrite::Kind::Create, path, data}});
-}
-
-Status ClusterClient::MakeFixedNodesAbove(const std::string& path) {
-  for (const FixedNode& node : kFixedNodes) {
-    if (!path.starts_with(std::string(node.path) + "/")) continue;
-    Status made = Write({{TreeWrite::Kind::Create, std::string(node.path), std::string(node.data)}});
+  for (TreeWrite& above : FixedNodesAbove(path)) {
+    Status made = Write({std::move(above)});
     if (!made && made.error().code != ErrorCode::Conflict) return made;
   }
-  return {};
+  return Write({{TreeWrite::Kind::Create, path, data}});
 }
 
 Result<bool> ClusterClient::Remove(const std::string& path) {

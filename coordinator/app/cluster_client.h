@@ -36,7 +36,6 @@ class ClusterClient {
  private:
   explicit ClusterClient(std::unique_ptr<TreeSession> session) : session_(std::move(session)) {}
   TreeReply Ask(const TreeRequest& request);
-  Status MakeFixedNodesAbove(const std::string& path);
 
   std::unique_ptr<TreeSession> session_;
 };

@@ -48,6 +48,15 @@ std::vector<std::string> MissingNodes(const TreeMirror& mirror) {
   return missing;
 }
 
+std::vector<TreeWrite> FixedNodesAbove(const std::string& path) {
+  std::vector<TreeWrite> writes;
+  for (const FixedNode& node : kFixedNodes) {
+    if (!path.starts_with(std::string(node.path) + "/")) continue;
+    writes.push_back({TreeWrite::Kind::Create, std::string(node.path), std::string(node.data)});
+  }
+  return writes;
+}
+
 std::vector<MadeAgain> ReadMadeAgain(std::string_view text) {
   std::vector<MadeAgain> notes;
   const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);

@@ -19,6 +19,9 @@ void TrackFixedNodes(TreeMirror& mirror);
 // Those that are missing, parents first, as far as the mirror knows; "/" is the cluster itself.
 std::vector<std::string> MissingNodes(const TreeMirror& mirror);
 
+// The nodes above this one that always exist, as in a new cluster, parents first.
+std::vector<TreeWrite> FixedNodesAbove(const std::string& path);
+
 struct MadeAgain {
   std::vector<std::string> nodes;
   std::string at;  // RFC 3339

@@ -116,7 +116,13 @@ std::optional<TreeRequest> Member::Farewell() {
   if (!registered_ || own == nullptr) return std::nullopt;
   TreeRequest write{TreeRequest::Kind::Write};
   write.writes.push_back({TreeWrite::Kind::Remove, own_, {}, own->version});
-  write.writes.push_back({TreeWrite::Kind::Create, "/leave/" + options_.document.incarnation, options_.id});
+  const std::string leave = "/leave/" + options_.document.incarnation;
+  const std::vector<std::string> missing = MissingNodes(mirror_);
+  for (TreeWrite& above : FixedNodesAbove(leave)) {
+    if (std::find(missing.begin(), missing.end(), above.path) != missing.end())
+      write.writes.push_back(std::move(above));
+  }
+  write.writes.push_back({TreeWrite::Kind::Create, leave, options_.id});
   return write;
 }
 

@@ -286,6 +286,17 @@ TEST_F(MemberTest, ItsLeaveIsWrittenInTheMomentInWhichItsNodeGoes) {
   EXPECT_EQ(room_.Data("/leave/w1.a"), "w1");
 }
 
+TEST_F(MemberTest, WithoutTheFolderOfLeavesItMakesThatAndLeavesItsWord) {
+  Join();
+  room_.RefuseNext();
+  room_.Delete("/leave");
+  ASSERT_TRUE(room_.Settle());
+  ASSERT_FALSE(room_.Has("/leave"));
+  room_.Leave(*member_);
+  EXPECT_FALSE(room_.Has("/workers/w1"));
+  EXPECT_EQ(room_.Data("/leave/w1.a"), "w1");
+}
+
 TEST_F(MemberTest, WhoWaitsForAnIdThatIsInUseLeavesWithoutAWord) {
   Join();
   auto other = Make("w1.b");
