@@ -48,6 +48,10 @@ std::vector<std::string> MissingNodes(const TreeMirror& mirror) {
   return missing;
 }
 
+bool IsUntouched(const TreeNode& node) {
+  return node.version == 0 && (node.data.empty() || node.data == "{}");
+}
+
 std::vector<TreeWrite> FixedNodesAbove(const std::string& path) {
   std::vector<TreeWrite> writes;
   for (const FixedNode& node : kFixedNodes) {
@@ -75,7 +79,8 @@ std::vector<MadeAgain> ReadMadeAgain(std::string_view text) {
   return notes;
 }
 
-TreeRequest MakeAgain(const TreeMirror& mirror, const std::string& at, const std::string& by,
+TreeRequest MakeAgain(const TreeMirror& mirror, const std::vector<std::string>& emptied,
+                      const std::string& at, const std::string& by,
                       const std::function<std::optional<std::string>(const std::string& path)>& text) {
   const TreeNode* root = mirror.Node(kRoot);
   MadeAgain note{{}, at, by};
@@ -83,12 +88,15 @@ TreeRequest MakeAgain(const TreeMirror& mirror, const std::string& at, const std
   std::size_t bytes = 0;
   for (const FixedNode& node : kFixedNodes) {
     const std::string path(node.path);
-    if (root != nullptr && IsThere(mirror, path)) continue;
+    const bool is_there = root != nullptr && IsThere(mirror, path);
+    if (is_there && std::find(emptied.begin(), emptied.end(), path) == emptied.end()) continue;
     std::string data = text(path).value_or(std::string(node.data));
     if (bytes > 0 && bytes + data.size() > kBytesAtOnce) break;  // the rest by the next write
     bytes += data.size();
     note.nodes.push_back(path);
-    writes.push_back({TreeWrite::Kind::Create, path, std::move(data)});
+    // Of version 0: so it is still untouched.
+    const auto kind = is_there ? TreeWrite::Kind::Set : TreeWrite::Kind::Create;
+    writes.push_back({kind, path, std::move(data), is_there ? 0 : -1});
   }
   std::vector<MadeAgain> notes;
   TreeWrite own{TreeWrite::Kind::Create, kRoot};

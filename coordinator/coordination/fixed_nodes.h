@@ -19,6 +19,9 @@ void TrackFixedNodes(TreeMirror& mirror);
 // Those that are missing, parents first, as far as the mirror knows; "/" is the cluster itself.
 std::vector<std::string> MissingNodes(const TreeMirror& mirror);
 
+// As in a new cluster: nobody has said anything by it yet.
+bool IsUntouched(const TreeNode& node);
+
 // The nodes above this one that always exist, as in a new cluster, parents first.
 std::vector<TreeWrite> FixedNodesAbove(const std::string& path);
 
@@ -32,8 +35,10 @@ struct MadeAgain {
 std::vector<MadeAgain> ReadMadeAgain(std::string_view text);
 
 // The write that makes as many of them as fit, and notes it. Of all who miss a node one succeeds, the others
-// read anew. `text`: what a node held last; nullopt: as in a new cluster.
-TreeRequest MakeAgain(const TreeMirror& mirror, const std::string& at, const std::string& by,
+// read anew. `emptied`: those that are there again, untouched, and have lost what they held. `text`: what a
+// node held last; nullopt: as in a new cluster.
+TreeRequest MakeAgain(const TreeMirror& mirror, const std::vector<std::string>& emptied,
+                      const std::string& at, const std::string& by,
                       const std::function<std::optional<std::string>(const std::string& path)>& text);
 
 }  // namespace millrace::engine

@@ -4,6 +4,7 @@
 
 #include "coordinator/coordination/config_change.h"
 #include "coordinator/coordination/config_layers.h"
+#include "coordinator/coordination/fixed_nodes.h"
 
 namespace millrace::engine {
 namespace {
@@ -12,9 +13,6 @@ namespace {
 constexpr std::size_t kLongest = 240 * 1024;
 
 std::string NodeOf(const char* part) { return std::string("/config/") + part; }
-
-// As it was when the cluster was made.
-bool Untouched(const TreeNode& node) { return node.version == 0 && (node.data.empty() || node.data == "{}"); }
 
 }  // namespace
 
@@ -30,7 +28,7 @@ std::vector<TreeWrite> NoteHistory(const TreeMirror& mirror, const std::set<std:
   for (const char* part : kConfigParts) {
     const TreeNode* node = mirror.Node(NodeOf(part));
     const std::vector<std::string>& noted = mirror.List(HistoryFolder(part));
-    if (node == nullptr || Untouched(*node)) continue;
+    if (node == nullptr || IsUntouched(*node)) continue;
     if (std::binary_search(noted.begin(), noted.end(), HistoryName(node->version))) continue;
     auto writes = NoteChange(part, {node->version, SetAt(*node), kUnknownAuthor, node->data}, noted);
     if (writes.front().data.size() > kLongest) continue;

@@ -89,6 +89,11 @@ BootTime Member::WakeAt(BootTime now) const {
 
 std::optional<TreeRequest> Member::MakeMissingAgain(BootTime now) {
   std::vector<std::string> missing = MissingNodes(mirror_);
+  std::vector<std::string> emptied;
+  for (const char* part : kConfigParts) {
+    if (IsEmptied(ConfigPath(part))) emptied.push_back(ConfigPath(part));
+  }
+  missing.insert(missing.end(), emptied.begin(), emptied.end());
   if (missing != missing_) {
     missing_ = missing;
     if (calls_.made_again && !missing.empty()) calls_.made_again(missing);
@@ -96,18 +101,28 @@ std::optional<TreeRequest> Member::MakeMissingAgain(BootTime now) {
   if (missing.empty() || now < make_again_from_) return std::nullopt;
   make_again_from_ = now + kMakeAgain;
   const std::string at = calls_.wall ? FormatTime(calls_.wall()) : "";
-  return MakeAgain(mirror_, at, options_.id, [this](const std::string& path) { return LastWord(path); });
+  return MakeAgain(mirror_, emptied, at, options_.id,
+                   [this](const std::string& path) { return LastWord(path); });
 }
 
 bool Member::IsMissing(const std::string& path) const {
   return std::find(missing_.begin(), missing_.end(), path) != missing_.end();
 }
 
+// A process that starts in the moment in which a part is deleted makes it as in a new cluster: what is
+// another node than the one known, and says nothing yet, takes back no word.
+bool Member::IsEmptied(const std::string& path) const {
+  const TreeNode* node = mirror_.Node(path);
+  const auto known = config_nodes_.find(path);
+  return node != nullptr && known != config_nodes_.end() && IsUntouched(*node) &&
+         node->created != known->second.created && node->data != known->second.data;
+}
+
 // What a fixed node said last, as far as it is known here.
 std::optional<std::string> Member::LastWord(const std::string& path) const {
   if (path == "/epoch" && term_ > 0) return ToText(EpochDocument{term_});
-  const auto known = config_texts_.find(path);
-  return known == config_texts_.end() ? std::nullopt : std::optional(known->second);
+  const auto known = config_nodes_.find(path);
+  return known == config_nodes_.end() ? std::nullopt : std::optional(known->second.data);
 }
 
 // One write, so that whoever finds the worker gone finds its leave as well.
@@ -246,8 +261,8 @@ bool Member::FollowConfig() {
     const std::string path = ConfigPath(part);
     const TreeNode* node = mirror_.Node(path);
     // One that was deleted is made again as it was: the last word stays in force.
-    if (node == nullptr && config_texts_.contains(path)) continue;
-    if (node != nullptr) config_texts_[path] = node->data;
+    if (node == nullptr ? config_nodes_.contains(path) : IsEmptied(path)) continue;
+    if (node != nullptr) config_nodes_[path] = *node;
     changed = layers_.SetPart(part, node == nullptr ? "" : node->data) || changed;
   }
   if (!changed) return false;

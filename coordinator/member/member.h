@@ -57,6 +57,7 @@ class Member final : public TreeMachine {
  private:
   std::optional<TreeRequest> MakeMissingAgain(BootTime now);
   bool IsMissing(const std::string& path) const;
+  bool IsEmptied(const std::string& path) const;
   std::optional<std::string> LastWord(const std::string& path) const;
   std::optional<TreeRequest> Register(BootTime now);
   std::optional<TreeRequest> TellStatus(BootTime now);
@@ -87,7 +88,7 @@ class Member final : public TreeMachine {
   bool dirty_ = true;                 // something was read since the last Recompute
   std::vector<std::string> missing_;  // of the nodes that always exist
   BootTime make_again_from_{};
-  std::map<std::string, std::string> config_texts_;  // of the parts, by path, as they were read last
+  std::map<std::string, TreeNode> config_nodes_;     // of the parts, by path: the last word
   std::uint64_t term_ = 0;                           // the highest in which a page of its was written
   std::vector<std::string> assign_texts_;
   std::shared_ptr<const SlicesByShard> assigned_ = std::make_shared<const SlicesByShard>();

@@ -176,6 +176,36 @@ TEST_F(MemberTest, AConfigurationThatWasDeletedStaysInForceAndIsMadeAgain) {
   EXPECT_EQ(room_.Data("/config/engine"), "{}");
 }
 
+TEST_F(MemberTest, AConfigurationThatANewProcessMakesEmptyAfterADeleteIsGivenBackItsWord) {
+  const char* said = R"({"noop":{"concurrency":9}})";
+  Join();
+  room_.Put("/config/handlers", said);
+  room_.Settle();
+  room_.Write(
+      {{TreeWrite::Kind::Remove, "/config/handlers"}, {TreeWrite::Kind::Create, "/config/handlers", "{}"}});
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(published_.config->HandlerFor("noop").concurrency, 9u);
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_EQ(room_.Data("/config/handlers"), said);
+  const auto notes = ReadMadeAgain(room_.Data("/"));
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes[0].nodes, ElementsAre("/config/handlers"));
+  room_.Put("/config/handlers", "{}");
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_EQ(room_.Data("/config/handlers"), "{}");
+  EXPECT_NE(published_.config->HandlerFor("noop").concurrency, 9u);
+}
+
+TEST_F(MemberTest, AWordThatAPersonSaysInANodeOfItsOwnAfterADeleteIsTaken) {
+  Join();
+  room_.Put("/config/handlers", R"({"noop":{"concurrency":9}})");
+  room_.Settle();
+  room_.Write({{TreeWrite::Kind::Remove, "/config/handlers"},
+               {TreeWrite::Kind::Create, "/config/handlers", R"({"noop":{"concurrency":7}})"}});
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_EQ(published_.config->HandlerFor("noop").concurrency, 7u);
+}
+
 TEST_F(MemberTest, WhatItMakesAgainIsNotedForPeople) {
   Join();
   room_.Delete("/control");
