@@ -76,7 +76,7 @@ Result<SettleReport> CheckedShard::Settle(const std::string& incarnation, std::s
   return report;
 }
 
-Result<bool> CheckedShard::MarkDead(const std::string& id, std::uint64_t seen_beat) {
+Result<bool> CheckedShard::MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) {
   auto marked = shard_.MarkDead(id, seen_beat);
   if (!marked || !*marked) return marked;
   ++marked_dead_;

@@ -27,7 +27,7 @@ class CheckedShard {
   // An attempt is settled at most once, and only by the incarnation that runs it.
   Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch);
   // Nobody is marked dead whose beat moved within its lease.
-  Result<bool> MarkDead(const std::string& id, std::uint64_t seen_beat);
+  Result<bool> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat);
 
   std::size_t Rescued() const { return rescued_; }
   std::size_t Refused() const { return refused_; }

@@ -243,7 +243,7 @@ Result<std::vector<PeerBeat>> CompactShard::Peers() const {
   return peers;
 }
 
-Result<bool> CompactShard::MarkDead(const std::string& id, std::uint64_t seen_beat) {
+Result<bool> CompactShard::MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) {
   if (!IsAlive(id)) return false;
   Life& life = lives_.at(id);
   if (guards_.mark_needs_beat && life.beat != seen_beat) return false;

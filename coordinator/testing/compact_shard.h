@@ -58,7 +58,7 @@ class CompactShard {
   Status Register(const Incarnation& incarnation);
   Result<bool> Renew(const std::string& id);
   Result<std::vector<PeerBeat>> Peers() const;
-  Result<bool> MarkDead(const std::string& id, std::uint64_t seen_beat);
+  Result<bool> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat);
   Result<bool> Retire(const std::string& id);
 
   // The truth, for checks.

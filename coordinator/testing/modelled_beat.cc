@@ -91,7 +91,7 @@ std::vector<PeerBeat> ModelledBeat::Dead(const std::vector<PeerBeat>& peers) {
   const std::string& self = parts_.state.life->incarnation();
   if (!parts_.settings.bugs.marks_without_watching) return watch_.Observe(parts_.Now(), self, peers);
   std::vector<PeerBeat> dead;
-  std::map<std::string, std::uint64_t> look;
+  std::map<std::string, std::optional<std::uint64_t>> look;
   for (const PeerBeat& peer : peers) {
     look[peer.incarnation.id] = peer.beat;
     const auto last = last_look_.find(peer.incarnation.id);

@@ -32,7 +32,7 @@ class ModelledBeat {
   BootTime began_{};
   std::vector<PeerBeat> to_mark_;
   std::set<std::string> live_;
-  std::map<std::string, std::uint64_t> last_look_;  // for the planted bug
+  std::map<std::string, std::optional<std::uint64_t>> last_look_;  // for the planted bug
 };
 
 }  // namespace millrace::engine

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ struct Incarnation {
 
 struct PeerBeat {
   Incarnation incarnation;
-  std::uint64_t beat = 0;
+  std::optional<std::uint64_t> beat;  // none: somebody has deleted it, and it will never move again
 };
 
 // A run of a handler that a flight recorder shows as cut short by its process's death.
@@ -41,11 +42,11 @@ class IncarnationStore {
   // Beats once. False: its beat or its row is gone, or the row says dead: this life is over, as a claim under
   // it would find too.
   virtual Result<bool> Renew(const std::string& id) = 0;
-  // Every incarnation that is alive by both its row and its beat, the caller's too.
+  // Every incarnation whose row says that it is alive, the caller's too.
   virtual Result<std::vector<PeerBeat>> Peers() = 0;
-  // One transaction: DELETE the beat if it still shows `seen_beat`, then dead=1. False: it has moved, or is
-  // gone.
-  virtual Result<bool> MarkDead(const std::string& id, std::uint64_t seen_beat) = 0;
+  // One transaction: DELETE the beat if it still shows `seen_beat`, or none if it was seen missing and still
+  // is; then dead=1. False: it has moved or is gone, or somebody else has marked it.
+  virtual Result<bool> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) = 0;
   // Whatever its beat shows: for an orderly end, for a predecessor whose flight recorder's lock was taken, or
   // for what is left of a life of one's own of which somebody has ended a half. False if it was dead already
   // or never existed.

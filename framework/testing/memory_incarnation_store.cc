@@ -3,10 +3,11 @@
 namespace millrace::engine {
 namespace {
 
-// The beat of a live incarnation; null: it is dead or unknown.
-std::uint64_t* BeatOf(MemoryState& state, const std::string& id) {
-  if (!state.IsAlive(id)) return nullptr;
-  return &*state.incarnations[id].beat;
+bool End(MemoryState& state, const std::string& id) {
+  if (!state.IsAlive(id)) return false;
+  state.incarnations[id].beat.reset();
+  state.incarnations[id].dead = true;
+  return true;
 }
 
 // Whether this attempt was running under `id`, or was rescued from it, and is not noted as ended otherwise.
@@ -31,33 +32,30 @@ Status MemoryIncarnationStore::Register(const Incarnation& incarnation) {
 
 Result<bool> MemoryIncarnationStore::Renew(const std::string& id) {
   MutexLock lock(shard_.mutex);
-  std::uint64_t* beat = BeatOf(shard_.state, id);
-  if (beat != nullptr) ++*beat;
-  return beat != nullptr;
+  if (!shard_.state.IsAlive(id)) return false;
+  auto& beat = shard_.state.incarnations[id].beat;
+  if (beat) ++*beat;
+  return beat.has_value();
 }
 
 Result<std::vector<PeerBeat>> MemoryIncarnationStore::Peers() {
   MutexLock lock(shard_.mutex);
   std::vector<PeerBeat> peers;
   for (const auto& [id, row] : shard_.state.incarnations) {
-    if (row.beat) peers.push_back({row.incarnation, *row.beat});
+    if (!row.dead) peers.push_back({row.incarnation, row.beat});
   }
   return peers;
 }
 
-Result<bool> MemoryIncarnationStore::MarkDead(const std::string& id, std::uint64_t seen_beat) {
+Result<bool> MemoryIncarnationStore::MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) {
   MutexLock lock(shard_.mutex);
-  const std::uint64_t* beat = BeatOf(shard_.state, id);
-  if (beat == nullptr || *beat != seen_beat) return false;
-  shard_.state.incarnations[id].beat.reset();
-  return true;
+  if (!shard_.state.IsAlive(id) || shard_.state.incarnations[id].beat != seen_beat) return false;
+  return End(shard_.state, id);
 }
 
 Result<bool> MemoryIncarnationStore::Retire(const std::string& id) {
   MutexLock lock(shard_.mutex);
-  if (BeatOf(shard_.state, id) == nullptr) return false;
-  shard_.state.incarnations[id].beat.reset();
-  return true;
+  return End(shard_.state, id);
 }
 
 Result<std::size_t> MemoryIncarnationStore::ChargeCrashes(const std::string& id,

@@ -51,7 +51,7 @@ Result<std::size_t> MemoryPruneStore::PruneIncarnations(Micros age, std::size_t 
   const WallTime before = shard_.clock.WallNow() - age;
   std::size_t removed = 0;
   for (auto one = shard_.state.incarnations.begin(); one != shard_.state.incarnations.end();) {
-    const bool old = !one->second.beat && one->second.began < before && removed < limit;
+    const bool old = one->second.dead && one->second.began < before && removed < limit;
     removed += old;
     one = old ? shard_.state.incarnations.erase(one) : std::next(one);
   }

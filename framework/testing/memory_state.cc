@@ -14,7 +14,7 @@ Result<MemoryTable*> MemoryState::Table(const TableName& name) {
 
 bool MemoryState::IsAlive(const std::string& incarnation) const {
   const auto found = incarnations.find(incarnation);
-  return found != incarnations.end() && found->second.beat.has_value();
+  return found != incarnations.end() && !found->second.dead;
 }
 
 TaskRecord* MemoryState::Running(const TaskKey& key, const std::string& incarnation, std::uint32_t attempt) {

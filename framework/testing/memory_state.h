@@ -35,7 +35,8 @@ struct MemoryKey {
 struct MemoryIncarnation {
   Incarnation incarnation;
   WallTime began;
-  std::optional<std::uint64_t> beat = 1;  // none: marked dead
+  std::optional<std::uint64_t> beat = 1;
+  bool dead = false;
 };
 
 // Copyable, so that a transaction can work on a copy and put it back.

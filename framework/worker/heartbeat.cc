@@ -149,7 +149,8 @@ void Heartbeat::WatchPeers() {
     if (!marked || !*marked) continue;
     marked_dead_.Add();
     live->erase(peer.incarnation.id);
-    LogWarning("worker marked dead: its beat stood still for its whole lease",
+    LogWarning(peer.beat ? "worker marked dead: its beat stood still for its whole lease"
+                         : "worker marked dead: its beat was missing for its whole lease",
                {{"store", address_}, {"incarnation", peer.incarnation.id}, {"host", peer.incarnation.host}});
   }
   for (const PeerBeat& peer : *peers) {

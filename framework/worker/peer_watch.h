@@ -3,11 +3,13 @@
 //
 // The rule (a lease without shared clocks, after Gray and Cheriton's leases with the roles turned round): the
 // watcher counts only time in which it renewed its own beat in that shard without a gap, so an outage of the
-// database, a pause of the watcher or a clock step kills nobody.
+// database, a pause of the watcher or a clock step kills nobody. A beat that somebody has deleted stands
+// still, too: its owner hears of it with its next renewal, unless it is gone.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,7 +30,7 @@ class PeerWatch {
 
  private:
   struct Sighting {
-    std::uint64_t beat = 0;
+    std::optional<std::uint64_t> beat;
     BootTime since;
   };
 

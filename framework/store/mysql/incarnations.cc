@@ -53,31 +53,32 @@ Result<bool> MysqlIncarnationStore::Renew(const std::string& id) {
 Result<std::vector<PeerBeat>> MysqlIncarnationStore::Peers() {
   std::vector<PeerBeat> peers;
   Status read = session_.Query(
-      "SELECT i.id,i.worker,i.host,i.pid,i.lease_us,i.slices,b.beat FROM millrace_beats b JOIN "
-      "millrace_incarnations i ON i.id=b.id WHERE i.dead=0 ORDER BY i.id",
+      "SELECT i.id,i.worker,i.host,i.pid,i.lease_us,i.slices,b.beat FROM millrace_incarnations i LEFT JOIN "
+      "millrace_beats b ON b.id=i.id WHERE i.dead=0 ORDER BY i.id",
       [&](const Row& row) {
         PeerBeat& peer = peers.emplace_back();
         peer.incarnation = {row.Text(1),   row.Text(2),           row.Text(3),
                             row.Signed(4), Micros(row.Signed(5)), row.Text(6)};
-        peer.beat = row.Number(7);
+        if (!row.Null(7)) peer.beat = row.Number(7);
       });
   if (!read) return Fail(read.error());
   return peers;
 }
 
-Result<bool> MysqlIncarnationStore::MarkDead(const std::string& id, std::uint64_t seen_beat) {
-  return End(id, " AND beat=" + std::to_string(seen_beat), true);
+Result<bool> MysqlIncarnationStore::MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) {
+  if (seen_beat) return End(id, " AND beat=" + std::to_string(*seen_beat), 1);
+  return End(id, "", 0);
 }
 
-Result<bool> MysqlIncarnationStore::Retire(const std::string& id) { return End(id, "", false); }
+Result<bool> MysqlIncarnationStore::Retire(const std::string& id) { return End(id, "", std::nullopt); }
 
 Result<bool> MysqlIncarnationStore::End(const std::string& id, const std::string& beat_condition,
-                                        bool needs_beat) {
+                                        std::optional<std::uint64_t> expected) {
   Transaction transaction(session_);
   if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
   auto beats = session_.Write("DELETE FROM millrace_beats WHERE id=" + Quote(id) + beat_condition);
   if (!beats) return Fail(beats.error());
-  if (needs_beat && *beats == 0) return false;
+  if (expected && *beats != *expected) return false;  // rolled back
   auto dead = session_.Write("UPDATE millrace_incarnations SET dead=1 WHERE id=" + Quote(id) + " AND dead=0");
   if (!dead) return Fail(dead.error());
   if (Status done = session_.Commit(); !done) return Fail(done.error());

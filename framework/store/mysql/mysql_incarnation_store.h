@@ -13,12 +13,15 @@ class MysqlIncarnationStore final : public IncarnationStore {
   Status Register(const Incarnation& incarnation) override;
   Result<bool> Renew(const std::string& id) override;
   Result<std::vector<PeerBeat>> Peers() override;
-  Result<bool> MarkDead(const std::string& id, std::uint64_t seen_beat) override;
+  Result<bool> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) override;
   Result<bool> Retire(const std::string& id) override;
   Result<std::size_t> ChargeCrashes(const std::string& id, std::span<const Crash> crashes) override;
 
  private:
-  Result<bool> End(const std::string& id, const std::string& beat_condition, bool needs_beat);
+  // Deletes its beat, if that meets the condition, and marks its row. False, and nothing done: there were not
+  // as many beats as expected (nullopt: 0 or 1), or the row is dead already.
+  Result<bool> End(const std::string& id, const std::string& beat_condition,
+                   std::optional<std::uint64_t> expected);
 
   const Endpoint endpoint_;
   Session session_;

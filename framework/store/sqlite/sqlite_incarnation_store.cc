@@ -35,27 +35,32 @@ Result<bool> SqliteIncarnationStore::Renew(const std::string& id) {
 
 Result<std::vector<PeerBeat>> SqliteIncarnationStore::Peers() {
   auto rows = db_.Select(
-      "SELECT i.id, worker, host, pid, lease_us, slices, beat FROM millrace_beats b JOIN "
-      "millrace_incarnations i"
-      " ON i.id=b.id WHERE dead=0 ORDER BY i.id");
+      "SELECT i.id, worker, host, pid, lease_us, slices, beat FROM millrace_incarnations i LEFT JOIN"
+      " millrace_beats b ON b.id=i.id WHERE dead=0 ORDER BY i.id");
   std::vector<PeerBeat> peers;
   while (rows.Next()) {
-    peers.push_back(
-        {{rows.Text(0), rows.Text(1), rows.Text(2), rows.Integer(3), Micros(rows.Integer(4)), rows.Text(5)},
-         rows.Id(6)});
+    PeerBeat& peer = peers.emplace_back();
+    peer.incarnation = {rows.Text(0), rows.Text(1), rows.Text(2), rows.Integer(3), Micros(rows.Integer(4)),
+                        rows.Text(5)};
+    if (!rows.IsNull(6)) peer.beat = rows.Id(6);
   }
   if (rows.error()) return Fail(*rows.error());
   return peers;
 }
 
-Result<bool> SqliteIncarnationStore::MarkDead(const std::string& id, std::uint64_t seen_beat) {
+Result<bool> SqliteIncarnationStore::MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) {
   return db_.Write([&]() -> Result<bool> {
-    auto stood = db_.Run("DELETE FROM millrace_beats WHERE id=? AND beat=?", id, seen_beat);
-    if (!stood) return Fail(stood.error());
-    if (*stood == 0) return false;
-    auto dead = db_.Run("UPDATE millrace_incarnations SET dead=1 WHERE id=?", id);
+    if (seen_beat) {
+      auto stood = db_.Run("DELETE FROM millrace_beats WHERE id=? AND beat=?", id, *seen_beat);
+      if (!stood) return Fail(stood.error());
+      if (*stood == 0) return false;
+    }
+    auto dead = db_.Run(
+        "UPDATE millrace_incarnations SET dead=1 WHERE id=? AND dead=0 AND NOT EXISTS"
+        " (SELECT 1 FROM millrace_beats WHERE id=?)",
+        id, id);
     if (!dead) return Fail(dead.error());
-    return true;
+    return *dead == 1;
   });
 }
 

@@ -79,6 +79,14 @@ class MemoryFixture final : public StoreFixture {
     return {};
   }
 
+  Status DeleteBeat(const std::string& incarnation) override {
+    store_.Edit([&](MemoryState& state) {
+      state.incarnations[incarnation].beat.reset();
+      return true;
+    });
+    return {};
+  }
+
   bool late_commits() const override { return true; }
   std::unique_ptr<LateRow> InsertLate(const TableName& table, const PlainRow& row) override {
     return store_.Edit([&](MemoryState& state) {

@@ -11,7 +11,7 @@ std::uint64_t BeatOf(IncarnationStore& store, const std::string& id) {
   auto peers = store.Peers();
   EXPECT_TRUE(peers) << peers.error().message;
   for (const PeerBeat& peer : *peers) {
-    if (peer.incarnation.id == id) return peer.beat;
+    if (peer.incarnation.id == id && peer.beat) return *peer.beat;
   }
   ADD_FAILURE() << id << " has no beat";
   return 0;
@@ -75,6 +75,39 @@ TEST_P(StoreContract, ABeatThatStoodStillIsMarkedDeadOnce) {
   auto peers = incarnations().Peers();
   ASSERT_TRUE(peers);
   EXPECT_TRUE(peers->empty());
+}
+
+TEST_P(StoreContract, ALifeWhoseBeatSomebodyDeletedIsMarkedDeadOnce) {
+  const auto id = AddDue(1)[0];
+  ClaimOne(id);
+  ASSERT_TRUE(fixture().DeleteBeat("w.1"));
+  auto peers = incarnations().Peers();
+  ASSERT_TRUE(peers);
+  ASSERT_EQ(peers->size(), 1U);
+  EXPECT_EQ(peers->front().incarnation.id, "w.1");
+  EXPECT_FALSE(peers->front().beat);
+  auto marked = incarnations().MarkDead("w.1", 1);
+  ASSERT_TRUE(marked);
+  EXPECT_FALSE(*marked) << "that is not what it shows";
+  marked = incarnations().MarkDead("w.1", std::nullopt);
+  ASSERT_TRUE(marked) << marked.error().message;
+  EXPECT_TRUE(*marked);
+  marked = incarnations().MarkDead("w.1", std::nullopt);
+  ASSERT_TRUE(marked);
+  EXPECT_FALSE(*marked);
+  EXPECT_TRUE(incarnations().Peers()->empty());
+  auto rescued = tasks().Rescue({.table = "tasks", .claimed_by = "w.1", .attempt = 1, .ids = {id}});
+  ASSERT_TRUE(rescued);
+  EXPECT_EQ(*rescued, std::vector{id});
+}
+
+TEST_P(StoreContract, ALifeWithABeatIsNotMarkedDeadAsOneWithout) {
+  const auto seen = BeatOf(incarnations(), "w.1");
+  auto marked = incarnations().MarkDead("w.1", std::nullopt);
+  ASSERT_TRUE(marked) << marked.error().message;
+  EXPECT_FALSE(*marked);
+  EXPECT_EQ(BeatOf(incarnations(), "w.1"), seen);
+  EXPECT_EQ(Claim(AddDue(1)).size(), 1U) << "it lives on";
 }
 
 TEST_P(StoreContract, RetireEndsAnIncarnationWhateverItsBeat) {

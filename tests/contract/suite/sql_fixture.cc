@@ -103,6 +103,12 @@ Status SqlFixture::ExpireKeys() {
   return {};
 }
 
+Status SqlFixture::DeleteBeat(const std::string& incarnation) {
+  auto done = Client().Run("DELETE FROM millrace_beats WHERE id=" + Quote(incarnation));
+  if (!done) return Fail(done.error());
+  return {};
+}
+
 std::unique_ptr<StoreFixture::LateRow> SqlFixture::InsertLate(const TableName& table, const PlainRow& row) {
   auto client = NewClient();
   if (!client->Run("BEGIN")) return nullptr;

@@ -48,6 +48,8 @@ class StoreFixture {
   virtual Status Remove(const TableName& table, std::uint64_t id) = 0;
   // Lets the retention of every key that has ended run out.
   virtual Status ExpireKeys() = 0;
+  // The row of a life's beat alone.
+  virtual Status DeleteBeat(const std::string& incarnation) = 0;
 
   // A transaction of a producer that has inserted this row and not yet committed it. `commit` makes it seen.
   // Where late_commits() is false the store admits one writer at a time, and there is no such thing.
@@ -58,7 +60,7 @@ class StoreFixture {
     virtual Status Commit() = 0;
   };
   virtual bool late_commits() const { return false; }
-  virtual std::unique_ptr<LateRow> InsertLate(const std::string&, const PlainRow&) { return nullptr; }
+  virtual std::unique_ptr<LateRow> InsertLate(const TableName&, const PlainRow&) { return nullptr; }
 };
 
 // A connection of the database's own client library: one thread at a time, autocommit until it is told BEGIN.
@@ -77,6 +79,7 @@ class SqlFixture : public StoreFixture {
   Result<bool> Change(const TableName& table, std::uint64_t id, const RowChange& change) override;
   Status Remove(const TableName& table, std::uint64_t id) override;
   Status ExpireKeys() override;
+  Status DeleteBeat(const std::string& incarnation) override;
   std::unique_ptr<LateRow> InsertLate(const TableName& table, const PlainRow& row) override;
 
   // One row and column, for looking behind the store's back. Empty where there is no row or it is NULL.

@@ -28,7 +28,9 @@ std::string Text(const DueGroup& group) {
   return std::to_string(group.slice) + ":" + group.handler + ":" + std::to_string(group.urgency) + ":" +
          std::to_string(group.first_run_at.time_since_epoch().count());
 }
-std::string Text(const PeerBeat& peer) { return peer.incarnation.id + ":" + std::to_string(peer.beat); }
+std::string Text(const PeerBeat& peer) {
+  return peer.incarnation.id + ":" + std::to_string(peer.beat.value());
+}
 std::string Text(std::uint64_t id) { return std::to_string(id); }
 std::string Text(bool value) { return value ? "yes" : "no"; }
 std::string Text(const DueMap& map);

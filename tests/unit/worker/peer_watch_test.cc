@@ -9,7 +9,7 @@ using std::chrono::seconds;
 
 constexpr BootTime kStart{seconds(1000)};
 
-PeerBeat Peer(const std::string& id, std::uint64_t beat, Micros lease = seconds(10)) {
+PeerBeat Peer(const std::string& id, std::optional<std::uint64_t> beat, Micros lease = seconds(10)) {
   PeerBeat peer;
   peer.incarnation.id = id;
   peer.incarnation.lease = lease;
@@ -38,6 +38,15 @@ TEST(PeerWatchTest, TheLeaseIsThePeersOwn) {
   PeerWatch watch(seconds(4));
   EXPECT_EQ(Watch(watch, 0, 28, {Peer("a", 5, seconds(30))}), 0u);
   EXPECT_EQ(Watch(watch, 30, 30, {Peer("a", 5, seconds(30))}), 1u);
+}
+
+TEST(PeerWatchTest, ABeatThatIsMissingForItsLeaseIsDead) {
+  PeerWatch watch(seconds(4));
+  EXPECT_EQ(Watch(watch, 0, 8, {Peer("a", 5)}), 0u);
+  EXPECT_EQ(Watch(watch, 10, 18, {Peer("a", std::nullopt)}), 0u);
+  const auto dead = watch.Observe(kStart + seconds(20), "me", std::vector{Peer("a", std::nullopt)});
+  ASSERT_EQ(dead.size(), 1u);
+  EXPECT_FALSE(dead[0].beat);
 }
 
 TEST(PeerWatchTest, AMovingBeatIsAlive) {

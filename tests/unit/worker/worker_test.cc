@@ -298,19 +298,25 @@ TEST_F(WorkerTest, TasksThatADeadWorkerLeftRunningAreRescued) {
     ++runs;
     return std::vector<Outcome>(tasks.size());
   };
-  const auto id = Submit("count");
   const auto incarnations = store_->OpenIncarnations();
-  Incarnation dead;
-  dead.id = "dead.1";
-  dead.worker = "dead";
-  dead.lease = milliseconds(300);
-  ASSERT_TRUE(incarnations->Register(dead));
-  ASSERT_EQ(store_->OpenTasks()->Claim({"tasks", "dead.1", 0, {id}})->size(), 1u);
+  std::vector<std::uint64_t> ids;
+  for (const char* name : {"dead.1", "dead.2"}) {
+    Incarnation dead;
+    dead.id = name;
+    dead.worker = "dead";
+    dead.lease = milliseconds(300);
+    ASSERT_TRUE(incarnations->Register(dead));
+    ids.push_back(Submit("count"));
+    ASSERT_EQ(store_->OpenTasks()->Claim({"tasks", name, 0, {ids.back()}})->size(), 1u);
+  }
+  const auto person = store_->OpenTransaction(seconds(5));
+  ASSERT_TRUE(person->Execute("DELETE FROM millrace_beats WHERE id='dead.2'", {}));
+  ASSERT_EQ(person->Commit("", {}).verdict, CommitVerdict::Committed);
   config_.engine.lease = milliseconds(300);
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
-  EXPECT_EQ(runs, 1);
-  EXPECT_EQ(Get(id).task.attempt, 2u);
-  EXPECT_EQ(metrics_.GetCounter("millrace_tasks_rescued_total").Value(), 1u);
+  EXPECT_EQ(runs, 2);
+  for (const auto id : ids) EXPECT_EQ(Get(id).task.attempt, 2u);
+  EXPECT_EQ(metrics_.GetCounter("millrace_tasks_rescued_total").Value(), 2u);
 }
 
 // With such a lease the next beat is far away: the refused claim tells.
