@@ -57,13 +57,15 @@ class ZookeeperClient {
   Sent WatchExistence(const std::string& path);
   Sent List(const std::string& path, bool watch);
   Sent Write(const std::vector<TreeWrite>& writes);
+  // Whether others than this digest's owner may change the node: to be awaited by AwaitAccess, before
+  // anything else is sent.
+  Sent ReadAccess(const std::string& path);
+  TreeReply AwaitAccess(const Sent& sent, bool& open, BootTime deadline);
+  // From now on the node is for this client's digest alone.
+  Sent CloseAccess(const std::string& path);
   // Blocks until the reply, or until `deadline`: then Lost, and the request may still be carried out, but
   // before any later one.
   TreeReply Await(const Sent& sent, BootTime deadline);
-  // Whether others than this digest's owner may change the node.
-  TreeReply ReadAccess(const std::string& path, bool& open, BootTime deadline);
-  // From now on the node is for this client's digest alone.
-  TreeReply CloseAccess(const std::string& path, BootTime deadline);
   // Of the tree's own node, where it is missing; whatever comes of it.
   void MakeParent(BootTime deadline);
   // Asks the ensemble's leader for a sign, and brings the server at hand up to date with it: what is read

@@ -148,21 +148,23 @@ ZookeeperClient::Sent ZookeeperClient::WriteTo(const std::vector<std::string>& p
                                request.results.data(), Callbacks::OnWritten, &request)};
 }
 
-TreeReply ZookeeperClient::ReadAccess(const std::string& path, bool& open, BootTime deadline) {
+ZookeeperClient::Sent ZookeeperClient::ReadAccess(const std::string& path) {
   PendingRequest& request = NewRequest(false);
-  TreeReply reply = Await(
-      {&request, zoo_aget_acl(handle_, Absolute(path).c_str(), Callbacks::OnAccess, &request)}, deadline);
-  // An answered request stays until the next one.
+  return {&request, zoo_aget_acl(handle_, Absolute(path).c_str(), Callbacks::OnAccess, &request)};
+}
+
+TreeReply ZookeeperClient::AwaitAccess(const Sent& sent, bool& open, BootTime deadline) {
+  TreeReply reply = Await(sent, deadline);
+  // An answered request stays until the next one is sent.
   MutexLock lock(mutex_);
-  if (reply.status == TreeStatus::Ok) open = request.open;
+  if (reply.status == TreeStatus::Ok) open = sent.request->open;
   return reply;
 }
 
-TreeReply ZookeeperClient::CloseAccess(const std::string& path, BootTime deadline) {
+ZookeeperClient::Sent ZookeeperClient::CloseAccess(const std::string& path) {
   PendingRequest& request = NewRequest(true);
-  return Await({&request, zoo_aset_acl(handle_, Absolute(path).c_str(), -1, &ZOO_CREATOR_ALL_ACL,
-                                       Callbacks::OnDone, &request)},
-               deadline);
+  return {&request, zoo_aset_acl(handle_, Absolute(path).c_str(), -1, &ZOO_CREATOR_ALL_ACL,
+                                 Callbacks::OnDone, &request)};
 }
 
 TreeReply ZookeeperClient::Sync(BootTime deadline) { return Await(SendSync(true), deadline); }

@@ -1,5 +1,6 @@
 #include "coordinator/coordination/zookeeper/zookeeper.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -41,6 +42,8 @@ Result<Settings> Check(const ZookeeperOptions& options) {
   return Settings{std::move(*address), std::move(*digest)};
 }
 
+constexpr std::ptrdiff_t kAskedAtOnce = 100;
+
 // Looks for nodes and makes them, one by one, with its paths relative to the chroot.
 class Preparation {
  public:
@@ -81,14 +84,22 @@ class Preparation {
     }
     if (cluster.status != TreeStatus::Ok) return Fail(Refused(cluster).error());
     Protection done;
-    for (const std::string& name : cluster.children) {
-      if (Status closed = CloseAll(base_ + "/" + name, done); !closed) return Fail(closed.error());
+    std::vector<std::string> level;
+    for (const std::string& name : cluster.children) level.push_back(base_ + "/" + name);
+    // Parents before their children: then nobody makes open ones any more.
+    while (!level.empty()) {
+      if (Status closed = Close(level, done); !closed) return Fail(closed.error());
+      auto below = Below(level);
+      if (!below) return Fail(below.error());
+      level = std::move(*below);
     }
-    if (Status closed = Close(base_, done); !closed) return Fail(closed.error());
+    if (Status closed = Close({base_}, done); !closed) return Fail(closed.error());
     return done;
   }
 
  private:
+  using Access = ZookeeperSession::Access;
+
   // A digest that everybody can go around protects nothing.
   Status CheckClosed() {
     if (settings_.digest.empty()) return {};
@@ -100,43 +111,61 @@ class Preparation {
   }
 
   Status CheckClosed(const std::string& path) {
-    bool open = false;
-    const TreeReply reply = Until([&] { return session_.ReadAccess(path, open); });
-    if (reply.status == TreeStatus::NotFound) return {};
-    if (reply.status != TreeStatus::Ok) return Refused(reply);
-    if (!open) return {};
+    const Access access = ReadAccess({path}).front();
+    if (access.reply.status == TreeStatus::NotFound) return {};
+    if (access.reply.status != TreeStatus::Ok) return Refused(access.reply);
+    if (!access.open) return {};
     return Fail(ErrorCode::Invalid,
                 "the cluster " + options_.cluster + " in ZooKeeper at " + options_.servers +
                     " was made without a digest, so that everybody may change it (" + path +
                     "): close it with millrace cluster protect --zk-auth-file " + options_.auth_file);
   }
 
-  // A parent before its children: then nobody makes open ones any more.
-  Status CloseAll(const std::string& path, Protection& done) {
-    if (Status closed = Close(path, done); !closed) return closed;
-    const TreeReply below = Ask({.kind = TreeRequest::Kind::List, .path = path});
-    if (below.status == TreeStatus::NotFound) return {};
-    if (below.status != TreeStatus::Ok) return Refused(below);
-    for (const std::string& name : below.children) {
-      if (Status closed = CloseAll(path + "/" + name, done); !closed) return closed;
+  Status Close(const std::vector<std::string>& paths, Protection& done) {
+    const std::vector<Access> all = ReadAccess(paths);
+    std::vector<std::string> open;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      if (all[i].reply.status == TreeStatus::NotFound) continue;
+      if (all[i].reply.status != TreeStatus::Ok) return Refused(all[i].reply);
+      ++done.nodes;
+      if (all[i].open) open.push_back(paths[i]);
+    }
+    const auto closed = InWindows<TreeReply>(
+        open, [this](const auto& some) { return session_.CloseAccess(some); },
+        [](auto& reply) { return reply; });
+    const std::string workers = base_ + "/workers/";
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      if (closed[i].status == TreeStatus::NotFound) continue;
+      if (closed[i].status != TreeStatus::Ok) return Refused(closed[i]);
+      ++done.closed;
+      if (open[i].starts_with(workers)) done.without_digest.push_back(open[i].substr(workers.size()));
     }
     return {};
   }
 
-  Status Close(const std::string& path, Protection& done) {
-    bool open = false;
-    TreeReply reply = Until([&] { return session_.ReadAccess(path, open); });
-    if (reply.status == TreeStatus::NotFound) return {};
-    if (reply.status != TreeStatus::Ok) return Refused(reply);
-    ++done.nodes;
-    if (!open) return {};
-    reply = Until([&] { return session_.CloseAccess(path); });
-    if (reply.status == TreeStatus::NotFound) return {};
-    if (reply.status != TreeStatus::Ok) return Refused(reply);
-    ++done.closed;
-    const std::string workers = base_ + "/workers/";
-    if (path.starts_with(workers)) done.without_digest.push_back(path.substr(workers.size()));
-    return {};
+  Result<std::vector<std::string>> Below(const std::vector<std::string>& paths) {
+    const auto lists = InWindows<TreeReply>(
+        paths,
+        [this](const auto& some) {
+          std::vector<TreeRequest> requests;
+          for (const std::string& path : some)
+            requests.push_back({.kind = TreeRequest::Kind::List, .path = path});
+          return session_.PerformAll(requests);
+        },
+        [](auto& reply) { return reply; });
+    std::vector<std::string> below;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      if (lists[i].status == TreeStatus::NotFound) continue;
+      if (lists[i].status != TreeStatus::Ok) return Fail(Refused(lists[i]).error());
+      for (const std::string& name : lists[i].children) below.push_back(paths[i] + "/" + name);
+    }
+    return below;
+  }
+
+  std::vector<Access> ReadAccess(const std::vector<std::string>& paths) {
+    return InWindows<Access>(
+        paths, [this](const auto& some) { return session_.ReadAccess(some); },
+        [](auto& access) { return access.reply; });
   }
 
   Status FindChroot() {
@@ -166,11 +195,42 @@ class Preparation {
   TreeReply Until(Question question) {
     while (true) {
       TreeReply reply = question();
-      const bool answered = reply.status != TreeStatus::Lost && reply.status != TreeStatus::Expired;
-      const Micros left = deadline_ - BootClock::now();
-      if (answered || left <= Micros(0)) return reply;
-      (void)session_.WaitEvent(std::min<Micros>(left, std::chrono::milliseconds(100)));
+      if (IsAnswer(reply) || !WaitForServer()) return reply;
     }
+  }
+
+  // The same of many nodes: a window of them is under way at once, and those without an answer are asked for
+  // again. `ask` gives a reply for each path in order, `reply_of` what the tree said in it.
+  template <class Reply, class Ask, class ReplyOf>
+  std::vector<Reply> InWindows(const std::vector<std::string>& paths, Ask ask, ReplyOf reply_of) {
+    std::vector<Reply> replies;
+    while (replies.size() < paths.size()) {
+      const auto begin = paths.begin() + static_cast<std::ptrdiff_t>(replies.size());
+      const auto count = std::min<std::ptrdiff_t>(kAskedAtOnce, paths.end() - begin);
+      for (Reply& reply : ask(std::vector<std::string>(begin, begin + count))) {
+        if (IsAnswer(reply_of(reply))) {
+          replies.push_back(std::move(reply));
+        } else if (WaitForServer()) {
+          break;  // from here on anew
+        } else {
+          replies.resize(paths.size());  // Lost, all of them
+          return replies;
+        }
+      }
+    }
+    return replies;
+  }
+
+  static bool IsAnswer(const TreeReply& reply) {
+    return reply.status != TreeStatus::Lost && reply.status != TreeStatus::Expired;
+  }
+
+  // False: the limit has passed.
+  bool WaitForServer() {
+    const Micros left = deadline_ - BootClock::now();
+    if (left <= Micros(0)) return false;
+    (void)session_.WaitEvent(std::min<Micros>(left, std::chrono::milliseconds(100)));
+    return true;
   }
 
   Status Refused(const TreeReply& reply) const {

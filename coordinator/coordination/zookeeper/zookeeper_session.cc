@@ -81,19 +81,35 @@ std::vector<TreeReply> ZookeeperSession::PerformAll(const std::vector<TreeReques
   return replies;
 }
 
-TreeReply ZookeeperSession::ReadAccess(const std::string& path, bool& open) {
+std::vector<ZookeeperSession::Access> ZookeeperSession::ReadAccess(const std::vector<std::string>& paths) {
   const std::optional<TreeReply> unusable = Unusable();
-  TreeReply reply =
-      unusable ? *unusable : client_->ReadAccess(path, open, BootClock::now() + client_->timeout());
-  if (reply.status != TreeStatus::Ok) reply.message = "read the access list of " + path;
-  return reply;
+  std::vector<ZookeeperClient::Sent> sent;
+  const BootTime deadline = BootClock::now() + Timeout();
+  if (!unusable) {
+    for (const std::string& path : paths) sent.push_back(client_->ReadAccess(path));
+  }
+  std::vector<Access> all(paths.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    Access& access = all[i];
+    access.reply = unusable ? *unusable : client_->AwaitAccess(sent[i], access.open, deadline);
+    if (access.reply.status != TreeStatus::Ok) access.reply.message = "read the access list of " + paths[i];
+  }
+  return all;
 }
 
-TreeReply ZookeeperSession::CloseAccess(const std::string& path) {
+std::vector<TreeReply> ZookeeperSession::CloseAccess(const std::vector<std::string>& paths) {
   const std::optional<TreeReply> unusable = Unusable();
-  TreeReply reply = unusable ? *unusable : client_->CloseAccess(path, BootClock::now() + client_->timeout());
-  if (reply.status != TreeStatus::Ok) reply.message = "set the access list of " + path;
-  return reply;
+  std::vector<ZookeeperClient::Sent> sent;
+  const BootTime deadline = BootClock::now() + Timeout();
+  if (!unusable) {
+    for (const std::string& path : paths) sent.push_back(client_->CloseAccess(path));
+  }
+  std::vector<TreeReply> replies(paths.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    replies[i] = unusable ? *unusable : client_->Await(sent[i], deadline);
+    if (replies[i].status != TreeStatus::Ok) replies[i].message = "set the access list of " + paths[i];
+  }
+  return replies;
 }
 
 std::optional<TreeReply> ZookeeperSession::Unusable() const {

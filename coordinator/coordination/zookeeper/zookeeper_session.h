@@ -19,9 +19,14 @@ class ZookeeperSession final : public TreeSession {
   std::vector<TreeReply> PerformAll(const std::vector<TreeRequest>& requests) override;
   std::optional<TreeEvent> WaitEvent(Micros limit) override;
   void Interrupt() override { events_.Interrupt(); }
-  // Who may do what with a node is this adapter's own matter. See ZookeeperClient.
-  TreeReply ReadAccess(const std::string& path, bool& open);
-  TreeReply CloseAccess(const std::string& path);
+  // Who may do what with nodes is this adapter's own matter. All are sent at once, as by PerformAll, and
+  // answered in order. See ZookeeperClient.
+  struct Access {
+    TreeReply reply = {};
+    bool open = false;
+  };
+  std::vector<Access> ReadAccess(const std::vector<std::string>& paths);
+  std::vector<TreeReply> CloseAccess(const std::vector<std::string>& paths);
   BootTime LastContact() const override;
   Micros Timeout() const override;
 

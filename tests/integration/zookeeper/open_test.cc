@@ -159,6 +159,29 @@ TEST_F(OpenTest, AClusterThatWasMadeOpenIsRefusedWithADigestUntilItIsProtected) 
   EXPECT_EQ(ProtectZookeeper(ours, kSoon)->closed, 0u);
 }
 
+TEST_F(OpenTest, ALargeClusterIsProtectedInWindowsThatAreUnderWayAtOnce) {
+  constexpr std::size_t kWorkers = 350;
+  MakeByHand("/" + cluster_);
+  auto stranger = Connect(Apart());
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    const std::string id = "w" + std::to_string(i);
+    ASSERT_EQ(stranger
+                  ->Perform(Write({Create("/workers/" + id, "x"), Create("/assign/" + id, "x"),
+                                   Create("/assign/" + id + "/1", "x")}))
+                  .status,
+              TreeStatus::Ok);
+  }
+  const ZookeeperOptions ours = Apart(AuthFile("millrace:secret"));
+  const auto done = ProtectZookeeper(ours, kSoon);
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->nodes, kFixedNodes.size() + 1 + 3 * kWorkers);
+  EXPECT_EQ(done->closed, done->nodes);
+  EXPECT_EQ(done->without_digest.size(), kWorkers);
+  for (const char* path : {"/workers/w0", "/workers/w349", "/assign/w123/1"})
+    EXPECT_EQ(stranger->Perform(Get(path)).status, TreeStatus::Denied) << path;
+  EXPECT_EQ(ProtectZookeeper(ours, kSoon)->closed, 0u);
+}
+
 TEST_F(OpenTest, AClusterOfAnotherDigestOrNoneAtAllCanNotBeProtected) {
   MakeByHand("/" + cluster_);
   const ZookeeperOptions ours = Apart(AuthFile("millrace:secret"));
