@@ -57,11 +57,14 @@ TEST(ConfigLayersTest, APartThatWasRefusedForAnothersSakeComesIntoForceOnceThatC
   EXPECT_EQ(layers.Effective()->shards.size(), 100u);
 }
 
+// Laid out line by line, with its indents, it would be longer than a configuration may be.
 TEST(ConfigLayersTest, APartWhoseTextIsShortIsNotRefusedForTheLayoutOfTheWhole) {
+  constexpr int kDeep = 24;
   ConfigLayers layers;
-  std::string zeros = "0";
-  for (int i = 0; i < 120'000; ++i) zeros += ",0";
-  layers.SetPart("handlers", R"({"job":{"options":{"list":[)" + zeros + "]}}}");
+  std::string list = std::string(kDeep, '[') + "0";
+  for (int i = 0; i < 20'000; ++i) list += ",0";
+  list += std::string(kDeep, ']');
+  layers.SetPart("handlers", R"({"job":{"options":{"list":)" + list + "}}}");
   EXPECT_TRUE(layers.Refusals().empty());
 }
 
