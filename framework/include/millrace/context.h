@@ -28,7 +28,8 @@ struct Rows {
   bool Empty() const { return rows.empty(); }
 };
 
-// Becomes true when the attempt should end: the time limit, a cancel, or a shutdown. Copyable, thread-safe.
+// Becomes true when the attempt should end, and stays so (see <millrace/handler.h>, Cancellation). Copyable,
+// thread-safe; valid until Run returns.
 class StopToken {
  public:
   StopToken(const millrace_host* host, const millrace_call* call) : host_(host), call_(call) {}
@@ -39,7 +40,8 @@ class StopToken {
   const millrace_call* call_;
 };
 
-// One call of a handler. Used on the thread of Run alone, but for Stop, ShouldStop and TimeLeft.
+// One call of a handler. Used on the thread of Run alone, but for Stop, ShouldStop, TimeLeft, Deadline and
+// WaitFor.
 class Context {
  public:
   Context(const millrace_host* host, millrace_call* call) : host_(host), call_(call) {}
@@ -65,8 +67,9 @@ class Context {
   void Warning(std::string_view message) { host_->log(call_, MILLRACE_LOG_WARNING, detail::Text(message)); }
   void Error(std::string_view message) { host_->log(call_, MILLRACE_LOG_ERROR, detail::Text(message)); }
 
-  // Shown to people, and given to the task's next attempt. At most 4096 bytes of UTF-8. `index` is the task's
-  // place in a batch.
+  // Shown to people, and given to the task's next attempt. At most 4096 bytes of UTF-8. Not part of the
+  // transaction: it is written within about a second, and stays whatever the outcome is; the last one counts.
+  // `index` is the task's place in a batch.
   void SaveProgress(std::string_view progress, std::size_t index = 0) {
     millrace_text error{};
     Check(host_->save_progress(call_, index, detail::Text(progress), &error), error);

@@ -8,6 +8,40 @@
 //     }
 //   };
 //   MILLRACE_PLUGIN("greet", "1.0", millrace::Register<Greet>("greet", "Greets a person by name"))
+//
+// What a handler may rely on:
+//
+// Delivery. A task is run at least once, and then ends in one of the pools. What it does through the context
+// in its task's own transaction (Execute, Query, Submit) takes effect exactly once: it commits together with
+// Done, and is rolled back with everything else. All other effects may repeat: a mail, a request to a
+// partner, a file, a log line, what SaveProgress keeps. They repeat after a retry, after the death of the
+// worker, and within one attempt where a deadlock or a lost connection, or another task of the same call,
+// makes the engine run it again. Task::IdempotencyKey is the same every time: pass it on.
+//
+// Cancellation. Context::ShouldStop (Stop from other threads) becomes true when the time limit of the call is
+// over, when its task is cancelled (of several: all of them), when the worker that was asked to end has
+// little of its `stop_timeout` left, and when others have declared the worker dead in the task's shard. It
+// never becomes false again. Nothing is interrupted: Run is to look at it between its steps, to wait by
+// WaitFor instead of sleeping, and then to return soon. What it returns counts still: Done commits, and the
+// task has succeeded (but of a worker that was declared dead nothing commits any more). A Retry is read by
+// the reason for the stop: over the time limit it is a failed attempt; of a cancelled task, its end; of a
+// worker that ends, the task goes back uncounted.
+//
+// After the time limit. A handler that has not returned a tenth of the limit later (1 to 10 s) is given up.
+// The attempt counts as failed, with the class `timeout`; of several tasks in the call none does, and each
+// runs again alone. Its SQL is rolled back whatever it returns later, at the latest when it returns, and
+// holds its locks until then or until the server closes the connection, a lease after the limit. Its thread
+// is lost until Run returns; another takes its place. A worker that has lost more than `max_lost_threads`
+// (4) ends, to be started anew. When a worker ends, handlers that still run are left behind: their tasks go
+// back uncounted, and the process ends under them.
+//
+// Threads. One object serves a task type. Open is called once, before all else; Close once, after the last
+// Run has returned, each on any thread. Run is called from several threads at once on the one object: up to
+// `concurrency`, beside those that are lost; and for a time from up to twice as many, where calls hang in a
+// database that is away and others stand in. What Open set up is read only, then, or the handler's to guard.
+// Where options or secrets change another object is opened, and the former one is closed once its last Run
+// has returned: both run meanwhile. A Context and its Task belong to one Run and its thread, but for Stop,
+// ShouldStop, TimeLeft, Deadline and WaitFor, which any thread may ask until Run returns.
 #pragma once
 
 #include <millrace/context.h>
@@ -39,8 +73,7 @@ class Secrets {
   const millrace_open* open_;
 };
 
-// Opened once per task type, before its first task, and closed after its last. Run is called from several
-// threads at once on one object.
+// Opened once per task type, before its first task, and closed after its last. For its threads see above.
 class HandlerBase {
  public:
   virtual ~HandlerBase() = default;
