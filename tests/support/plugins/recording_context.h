@@ -9,7 +9,7 @@
 
 namespace millrace::engine {
 
-class RecordingContext final : public CallContext {
+class RecordingContext : public CallContext {
  public:
   bool ShouldStop() const override { return stop; }
   Micros TimeLeft() const override { return time_left; }
