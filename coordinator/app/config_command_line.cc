@@ -40,6 +40,7 @@ void AddConfigCommands(CLI::App& root, Chosen& chosen) {
           "  millrace config get handlers\n  millrace config get --effective engine", RunConfigGet);
   AddPart(get, kPartOrKey);
   get.app->add_flag("--effective", get.options->effective, "each value in force, and where it is from");
+  AddFolders(*get.app, get.options->common);
 
   const ConfigCommand set = Add(*config, chosen, "set", "Set a part, or one key of it",
                                 "  millrace config set handlers @handlers.json --if-version 7\n"

@@ -1,10 +1,12 @@
 // millrace config get, validate and history: what is read and checked, and changes nothing.
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "coordinator/app/cluster_connection.h"
 #include "coordinator/app/commands.h"
 #include "coordinator/app/config_document.h"
 #include "coordinator/app/config_key.h"
+#include "coordinator/app/handler_catalog.h"
 #include "coordinator/app/terminal.h"
 #include "coordinator/app/text_table.h"
 #include "coordinator/coordination/json_text.h"
@@ -22,10 +24,11 @@ std::string PathOf(const ConfigKey& key, const ordered_json& handlers) {
 }
 
 // `below`: of these values alone; empty: all.
-void PrintEffective(const ConfigLayers& layers, const std::string& below, bool json) {
+void PrintEffective(const std::map<std::string, ConfigLayers::Value>& values, const std::string& below,
+                    bool json) {
   ordered_json out = ordered_json::object();
   TextTable table{{{"key"}, {"value"}, {"from"}}, {}};
-  for (const auto& [key, value] : layers.Values()) {
+  for (const auto& [key, value] : values) {
     if (!below.empty() && key != below && !key.starts_with(below + ".")) continue;
     out[key] = {{"value", ordered_json::parse(value.json)}, {"from", value.source}};
     table.rows.push_back({key, value.json, value.source});
@@ -39,13 +42,24 @@ void PrintEffective(const ConfigLayers& layers, const std::string& below, bool j
   }
 }
 
-Result<ExitCode> GetEffective(ClusterConnection& cluster, const std::optional<ConfigKey>& key, bool json) {
+// What the handlers of this host's plugins bring: of a worker with other plugins it may be another.
+std::map<std::string, ConfigLayers::Brought> BroughtAtHand(const CommonFlags& flags) {
+  std::map<std::string, ConfigLayers::Brought> brought;
+  const auto at_hand = HandlersAtHand(flags);
+  if (!at_hand) PrintNote("note: no plugins are at hand; what handlers bring in code is not shown");
+  if (!at_hand) return brought;
+  for (const auto& [name, info] : *at_hand) brought[name] = {info.plugin, info.defaults};
+  return brought;
+}
+
+Result<ExitCode> GetEffective(ClusterConnection& cluster, const std::optional<ConfigKey>& key,
+                              const CommonFlags& flags) {
   const auto layers = ReadLayers(*cluster.client, cluster.settings);
   if (!layers) return Fail(layers.error());
   const ordered_json document = AsJson(ConfigText(*layers->Effective()));
   const std::string below =
       key ? PathOf(*key, document.value(key->part(), ordered_json::object())) : std::string();
-  PrintEffective(*layers, below, json);
+  PrintEffective(layers->Values(BroughtAtHand(flags)), below, flags.json);
   for (const auto& [part, why] : layers->Refusals()) PrintError("not in force: " + why);
   return layers->Refusals().empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
@@ -81,7 +95,7 @@ Result<ExitCode> RunConfigGet(const ConfigOptions& options) {
   }
   auto cluster = Connect(options.common);
   if (!cluster) return Fail(cluster.error());
-  if (options.effective) return GetEffective(*cluster, key, options.common.json);
+  if (options.effective) return GetEffective(*cluster, key, options.common);
   if (!key) return GetAll(*cluster->client);
   auto node = CurrentNode(*cluster->client, key->part());
   if (!node) return Fail(node.error());

@@ -1,7 +1,5 @@
 #include "coordinator/app/handler_catalog.h"
 
-#include <algorithm>
-
 #include "coordinator/app/paths.h"
 #include "coordinator/app/terminal.h"
 #include "framework/base/suggest.h"
@@ -23,7 +21,7 @@ Result<std::unique_ptr<PluginSet>> LoadPlugins(const CommonFlags& flags) {
   return PluginSet::Load(PluginFolder(flags), *state);
 }
 
-std::optional<std::vector<std::string>> HandlersAtHand(const CommonFlags& flags) {
+std::optional<HandlersByName> HandlersAtHand(const CommonFlags& flags) {
   const auto folder = IsFolder(PluginFolder(flags));
   if (folder && !*folder) return std::nullopt;
   const auto plugins = LoadPlugins(flags);
@@ -31,21 +29,32 @@ std::optional<std::vector<std::string>> HandlersAtHand(const CommonFlags& flags)
     PrintNote("note: the plugins can't be asked which handlers they have: " + plugins.error().message);
     return std::nullopt;
   }
-  std::vector<std::string> names;
-  for (const HandlerInfo& info : (*plugins)->Handlers()) names.push_back(info.name);
-  return names;
+  HandlersByName handlers;
+  for (HandlerInfo& info : (*plugins)->Handlers()) handlers.emplace(info.name, std::move(info));
+  return handlers;
+}
+
+HandlerConfig InForce(const Config& config, const std::string& type,
+                      const std::optional<HandlersByName>& at_hand) {
+  const HandlerConfig& configured = config.HandlerFor(type);
+  if (!at_hand) return configured;
+  const auto found = at_hand->find(configured.uses.empty() ? type : configured.uses);
+  return found == at_hand->end() ? configured : Over(found->second.defaults, configured);
 }
 
 Status CheckHandlerKnown(const std::string& type, const Config& config,
-                         const std::optional<std::vector<std::string>>& at_hand) {
+                         const std::optional<HandlersByName>& at_hand) {
   if (!at_hand) return {};
-  const auto configured = config.handlers.find(type);
-  const bool renamed = configured != config.handlers.end() && !configured->second.uses.empty();
-  const std::string& name = renamed ? configured->second.uses : type;
-  if (std::find(at_hand->begin(), at_hand->end(), name) != at_hand->end()) return {};
+  const std::string& uses = config.HandlerFor(type).uses;
+  const std::string& name = uses.empty() ? type : uses;
+  if (at_hand->contains(name)) return {};
   std::string all;
-  for (const std::string& known : *at_hand) all += (all.empty() ? "" : ", ") + known;
-  const std::string hint = DidYouMean(name, *at_hand);
+  std::vector<std::string> names;
+  for (const auto& [known, info] : *at_hand) {
+    names.push_back(known);
+    all += (all.empty() ? "" : ", ") + known;
+  }
+  const std::string hint = DidYouMean(name, names);
   return Fail(ErrorCode::Invalid, "no plugin has a handler '" + name + "'" +
                                       (hint.empty() ? "; there are " + all : hint) +
                                       "; name their folder with --plugins, or submit anyway with --force");

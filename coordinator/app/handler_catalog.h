@@ -1,10 +1,10 @@
 // Which handlers the plugins at hand have, for commands that only ask.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "coordinator/app/settings.h"
 #include "framework/plugin/plugin_set.h"
@@ -18,11 +18,15 @@ Result<std::string> StateFolder(const CommonFlags& flags);
 
 Result<std::unique_ptr<PluginSet>> LoadPlugins(const CommonFlags& flags);
 
-// The names of the handlers at hand; nullopt where there is no folder of plugins, or it is refused.
-std::optional<std::vector<std::string>> HandlersAtHand(const CommonFlags& flags);
+using HandlersByName = std::map<std::string, HandlerInfo>;
+// The handlers at hand; nullopt where there is no folder of plugins, or it is refused, which is said.
+std::optional<HandlersByName> HandlersAtHand(const CommonFlags& flags);
+// The configuration of a task type over what its handler brings, where that is at hand.
+HandlerConfig InForce(const Config& config, const std::string& type,
+                      const std::optional<HandlersByName>& at_hand);
 
 // Invalid, with the nearest known name, where no plugin at hand serves tasks of this type.
 Status CheckHandlerKnown(const std::string& type, const Config& config,
-                         const std::optional<std::vector<std::string>>& at_hand);
+                         const std::optional<HandlersByName>& at_hand);
 
 }  // namespace millrace::engine

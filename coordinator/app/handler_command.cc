@@ -12,6 +12,7 @@
 #include "coordinator/app/text_table.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/escape.h"
+#include "framework/base/time_text.h"
 #include "framework/handler_kit/local_run.h"
 #include "framework/worker/handler_secrets.h"
 
@@ -93,6 +94,21 @@ ordered_json ToJson(const LocalReport& report) {
   return out;
 }
 
+// `timeout 5s, retry after 1s 10s, 3 failures, concurrency 2`
+std::string BringsText(const CodeDefaults& code) {
+  std::vector<std::string> parts;
+  if (code.timeout) parts.push_back("timeout " + FormatDuration(*code.timeout));
+  std::string ladder;
+  for (const Micros delay : code.delays) ladder += " " + FormatDuration(delay);
+  if (!ladder.empty()) parts.push_back("retry after" + ladder);
+  if (code.next_retry) parts.push_back("retry by NextRetry");
+  if (code.max_failures) parts.push_back(Count(*code.max_failures, "failure", "failures"));
+  if (code.concurrency) parts.push_back("concurrency " + std::to_string(*code.concurrency));
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text.empty() ? "-" : text;
+}
+
 // The store is optional: a handler without SQL needs none.
 Result<Shards> StoreIfNamed(const Settings& settings) {
   if (settings.store_from == "the default") return Shards{};
@@ -118,14 +134,17 @@ Result<ExitCode> RunHandlerList(const CommonFlags& common) {
                      {"summary", info.summary},
                      {"max_batch", info.max_batch},
                      {"plugin", info.plugin},
-                     {"file", info.file}});
+                     {"file", info.file},
+                     {"defaults", ordered_json::parse(DefaultsText(info.defaults))},
+                     {"next_retry", info.defaults.next_retry}});
     }
     PrintLine(JsonText({{"handlers", out}}));
     return ExitCode::Done;
   }
-  TextTable table{{{"handler"}, {"plugin"}, {"batch", true}, {"what it does"}}, {}};
+  TextTable table{{{"handler"}, {"plugin"}, {"batch", true}, {"brings"}, {"what it does"}}, {}};
   for (const HandlerInfo& info : handlers) {
-    table.rows.push_back({info.name, info.plugin, std::to_string(info.max_batch), info.summary});
+    table.rows.push_back(
+        {info.name, info.plugin, std::to_string(info.max_batch), BringsText(info.defaults), info.summary});
   }
   PrintLine(handlers.empty() ? "no handlers in " + PluginFolder(common)
                              : table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
@@ -146,11 +165,9 @@ Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
   if (!secrets) return Fail(secrets.error());
   LocalRunOptions run;
   run.type = options.handler;
-  run.uses = config.uses;
-  run.options = config.options;
+  run.config = config;
   run.secrets = *secrets;
   run.params = {options.params};
-  run.timeout = config.timeout;
   run.commit = options.commit;
   if (!shards->empty()) {
     auto shard = PickShard(*shards, options.shard);

@@ -79,7 +79,8 @@ std::optional<std::set<std::string>> PausePlaces::TypesOfWorkers() {
 std::optional<std::set<std::string>> PausePlaces::TypesAtHand(const CommonFlags& flags) {
   const auto at_hand = HandlersAtHand(flags);
   if (!at_hand) return std::nullopt;
-  std::set<std::string> types(at_hand->begin(), at_hand->end());
+  std::set<std::string> types;
+  for (const auto& [name, info] : *at_hand) types.insert(name);
   for (auto& [name, shard] : shards_) {
     const auto totals = shard.store->OpenDesk()->Totals();
     if (!totals) return std::nullopt;

@@ -28,7 +28,7 @@ struct WhyFacts {
   std::vector<std::string> pauses;   // names of what is paused, as framework/policy/pauses.h
   // The handlers of the plugins at hand; nullopt: no plugin folder is at hand.
   std::optional<std::vector<std::string>> plugin_handlers;
-  HandlerConfig config;
+  HandlerConfig config;                 // over what its handler brings
   std::optional<ClusterFacts> cluster;  // nullopt: none is named
 };
 

@@ -21,13 +21,15 @@ bool RunsType(const ClusterTree& tree, const std::string& type) {
                      [&](const auto& entry) { return Allows(entry.second.limits.handlers, type); });
 }
 
-Status AskCluster(ClusterClient& client, const Settings& settings, WhyFacts& facts) {
+using AtHand = std::optional<HandlersByName>;
+
+Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand& at_hand, WhyFacts& facts) {
   const auto tree = ReadTree(client);
   if (!tree) return Fail(tree.error());
   const auto layers = ReadLayers(client, settings);
   if (!layers) return Fail(layers.error());
   const Task& task = facts.record.task;
-  facts.config = layers->Effective()->HandlerFor(task.handler);
+  facts.config = InForce(*layers->Effective(), task.handler, at_hand);
   // Set with a plain ZooKeeper client a pause stands there alone.
   for (const std::string& name : tree->pauses) {
     if (std::find(facts.pauses.begin(), facts.pauses.end(), name) == facts.pauses.end())
@@ -41,10 +43,10 @@ Status AskCluster(ClusterClient& client, const Settings& settings, WhyFacts& fac
 }
 
 // The task is explained by its shard alone where the cluster is away.
-void AskCluster(const Settings& settings, WhyFacts& facts) {
+void AskCluster(const Settings& settings, const AtHand& at_hand, WhyFacts& facts) {
   facts.cluster.emplace();
   auto client = ClusterClient::Open(*settings.cluster, std::chrono::seconds(5));
-  const Status asked = client ? AskCluster(**client, settings, facts) : Status(Fail(client.error()));
+  const Status asked = client ? AskCluster(**client, settings, at_hand, facts) : Status(Fail(client.error()));
   if (!asked) facts.cluster->unreached = asked.error().message;
 }
 
@@ -56,8 +58,12 @@ Result<WhyFacts> GatherFacts(Desks& desks, const TaskChoice& choice, const TaskN
   facts.record = std::move(*record);
   facts.now = SystemClock().WallNow();
   const Task& task = facts.record.task;
-  facts.config = desks.settings.config.HandlerFor(task.handler);
-  facts.plugin_handlers = HandlersAtHand(choice.common);
+  const AtHand at_hand = HandlersAtHand(choice.common);
+  facts.config = InForce(desks.settings.config, task.handler, at_hand);
+  if (at_hand) {
+    facts.plugin_handlers.emplace();
+    for (const auto& [known, info] : *at_hand) facts.plugin_handlers->push_back(known);
+  }
   if (!task.biz_key.empty()) {
     const auto holder = desks.Desk(name.shard).Find(name.key.table, task.handler, task.biz_key);
     if (holder && *holder != name.key) facts.key_holder = ToString(TaskName{name.shard, *holder});
@@ -68,7 +74,7 @@ Result<WhyFacts> GatherFacts(Desks& desks, const TaskChoice& choice, const TaskN
   const auto pauses = desks.Desk(name.shard).Pauses();
   if (!pauses) return Fail(pauses.error());
   for (const PauseRecord& pause : *pauses) facts.pauses.push_back(pause.what);
-  if (desks.settings.cluster) AskCluster(desks.settings, facts);
+  if (desks.settings.cluster) AskCluster(desks.settings, at_hand, facts);
   return facts;
 }
 

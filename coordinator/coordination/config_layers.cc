@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "framework/config/key_lister.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -28,6 +30,18 @@ void AddValues(const json& value, const std::string& path, const std::string& so
     return;
   }
   values[path] = {value.dump(), source};
+}
+
+void AddBrought(const std::string& type, const HandlerConfig& config, const ConfigLayers::Brought& brought,
+                std::map<std::string, ConfigLayers::Value>& values) {
+  const std::string path = "handlers." + type;
+  const std::string source = "code of plugin " + brought.plugin;
+  AddValues(Parsed(DefaultsText(brought.defaults)), path, source, values);
+  if (!brought.defaults.next_retry || config.given.contains("retry.delays")) return;
+  KeyLister ladder;
+  ladder.Durations("delays", Over(brought.defaults, config).retry.delays, Micros(0), Micros::max());
+  values[path + ".retry.delays"] = {ladder.values()["delays"].dump(),
+                                    source + ", which NextRetry may change"};
 }
 
 // Only the process on its own host could open it.
@@ -134,9 +148,17 @@ Status ConfigLayers::Adopt(Texts texts) {
   return {};
 }
 
-std::map<std::string, ConfigLayers::Value> ConfigLayers::Values() const {
+std::map<std::string, ConfigLayers::Value> ConfigLayers::Values(
+    const std::map<std::string, Brought>& brought) const {
   std::map<std::string, Value> values;
   AddValues(Parsed(ConfigText(*effective_)), "", "default", values);
+  for (const auto& [name, handler] : brought) {
+    if (!effective_->handlers.contains(name)) AddBrought(name, {}, handler, values);
+  }
+  for (const auto& [type, config] : effective_->handlers) {
+    const auto handler = brought.find(config.uses.empty() ? type : config.uses);
+    if (handler != brought.end()) AddBrought(type, config, handler->second, values);
+  }
   for (const auto& [part, text] : in_force_) AddValues(Parsed(text), part, "config/" + part, values);
   json file = Parsed(file_text_);
   const bool own = !ClusterNamesShards(in_force_);

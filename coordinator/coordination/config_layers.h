@@ -48,12 +48,17 @@ class ConfigLayers {
   // others. Empty: they are, or there are none.
   std::string Ignored() const;
   // Every value in force, with its key path (`handlers.noop.concurrency`), as JSON, and from where: the
-  // file's name, `config/handlers`, or `default` for what nobody has set.
+  // file's name, `config/handlers`, `code of plugin points 1.0`, or `default` for what nobody has set.
+  // `brought` is what handlers bring, by their names; of a type that is not configured these values alone.
   struct Value {
     std::string json;
     std::string source;
   };
-  std::map<std::string, Value> Values() const;
+  struct Brought {
+    std::string plugin;
+    CodeDefaults defaults;
+  };
+  std::map<std::string, Value> Values(const std::map<std::string, Brought>& brought = {}) const;
 
  private:
   using Texts = std::map<std::string, std::string>;  // by part

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +48,17 @@ struct HandlerConfig {
   std::string options = "{}";  // JSON object handed to the handler
   std::map<std::string, SecretSource> secrets;
   std::uint32_t batch = 0;  // tasks a call for handlers that take batches; 0: as many as the handler takes
+  std::set<std::string> given;  // the keys that the document names, such as `timeout` and `retry.delays`
+};
+
+// What a handler brings in its code. It holds where the configuration does not say; what is absent or empty
+// is as built in.
+struct CodeDefaults {
+  std::optional<std::uint32_t> concurrency;
+  std::optional<Micros> timeout;
+  std::vector<Micros> delays;
+  std::optional<std::uint32_t> max_failures;
+  bool next_retry = false;  // it is asked after each failed attempt, unless the configuration has a ladder
 };
 
 struct ShardConfig {
@@ -74,6 +87,12 @@ Result<Config> LoadConfigFile(const std::string& path);
 
 // The document with every key that has a value, set or default: ParseConfig reads the same from it.
 std::string ConfigText(const Config& config);
+// The configuration of a type, over what its handler brings.
+HandlerConfig Over(const CodeDefaults& code, HandlerConfig config);
+// What it brings as a task type's object, {"timeout":"5s","retry":{"max_failures":3}}.
+std::string DefaultsText(const CodeDefaults& code);
+// Invalid with the key and its range where a configuration of that text would be.
+Status Validate(const CodeDefaults& code);
 // The keys of a task type's object, `retry` and `secrets` among them.
 const std::vector<std::string>& HandlerKeyNames();
 

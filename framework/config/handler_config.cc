@@ -1,3 +1,4 @@
+#include "framework/base/time_text.h"
 #include "framework/config/parts.h"
 
 namespace millrace::engine {
@@ -60,12 +61,24 @@ void CheckHandler(const HandlerConfig& handler, Section& section) {
   }
 }
 
+// Those of its parts by their path.
+std::set<std::string> KeysOf(const json& handler) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : handler.items()) {
+    keys.insert(key);
+    if (!value.is_object()) continue;
+    for (const auto& [name, part] : value.items()) keys.insert(key + "." + name);
+  }
+  return keys;
+}
+
 HandlerConfig ReadHandler(const json& value, const KeyPath& path, Problems& problems) {
   HandlerConfig handler;
   Section section(value, path, problems);
   HandlerKeys(section, handler);
   CheckHandler(handler, section);
   section.Done();
+  handler.given = KeysOf(value);
   return handler;
 }
 
@@ -86,5 +99,30 @@ std::map<std::string, HandlerConfig> ReadHandlers(const json& value, Problems& p
 }
 
 void ListHandler(const HandlerConfig& handler, KeyLister& keys) { HandlerKeys(keys, handler); }
+
+HandlerConfig Over(const CodeDefaults& code, HandlerConfig config) {
+  const auto takes = [&](const char* key, bool brought) { return brought && !config.given.contains(key); };
+  if (takes("concurrency", code.concurrency.has_value())) config.concurrency = *code.concurrency;
+  if (takes("timeout", code.timeout.has_value())) config.timeout = *code.timeout;
+  if (takes("retry.delays", !code.delays.empty())) config.retry.delays = code.delays;
+  if (takes("retry.max_failures", code.max_failures.has_value())) {
+    config.retry.max_failures = *code.max_failures;
+  }
+  return config;
+}
+
+std::string DefaultsText(const CodeDefaults& code) {
+  nlohmann::ordered_json text = nlohmann::ordered_json::object();
+  if (code.concurrency) text["concurrency"] = *code.concurrency;
+  if (code.timeout) text["timeout"] = FormatDuration(*code.timeout);
+  for (const Micros delay : code.delays) text["retry"]["delays"].push_back(FormatDuration(delay));
+  if (code.max_failures) text["retry"]["max_failures"] = *code.max_failures;
+  return text.dump();
+}
+
+Status Validate(const CodeDefaults& code) {
+  const auto config = ParseConfig("{\"handlers\":{\"defaults\":" + DefaultsText(code) + "}}", "its code");
+  return config ? Status() : Status(Fail(config.error()));
+}
 
 }  // namespace millrace::engine

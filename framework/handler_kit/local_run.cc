@@ -75,14 +75,16 @@ void End(const LocalRunOptions& options, TaskTransaction& transaction, CallEnd e
 Result<LocalReport> RunLocally(const PluginSet& plugins, const LocalRunOptions& options, const Clock& clock) {
   const auto tasks = MakeTasks(options, clock);
   if (!tasks) return Fail(tasks.error());
-  const auto handler = plugins.Open(options.uses.empty() ? options.type : options.uses, options.type,
-                                    options.options, options.secrets);
+  const std::string& uses = options.config.uses;
+  const auto handler =
+      plugins.Open(uses.empty() ? options.type : uses, options.type, options.config.options, options.secrets);
   if (!handler) return Fail(handler.error());
+  const HandlerConfig config = Over((*handler)->Defaults(), options.config);
   if (Status counted = CheckCount(**handler, options); !counted) return Fail(counted.error());
 
   std::unique_ptr<TaskTransaction> transaction;
-  if (options.store != nullptr) transaction = options.store->OpenTransaction(options.timeout);
-  LocalContext context(clock, options.timeout, tasks->size(), transaction.get(), options.table);
+  if (options.store != nullptr) transaction = options.store->OpenTransaction(config.timeout);
+  LocalContext context(clock, config.timeout, tasks->size(), transaction.get(), options.table);
   LocalReport report;
   const BootTime started = clock.Now();
   report.outcomes = (*handler)->Run("local", PointersTo(*tasks), context);

@@ -13,14 +13,12 @@
 namespace millrace::engine {
 
 struct LocalRunOptions {
-  std::string type;            // the task type
-  std::string uses;            // the plugin's handler; empty: the one named like the type
-  std::string options = "{}";  // JSON object
+  std::string type;  // the task type
+  HandlerConfig config;
   Secrets secrets;
   std::vector<std::string> params = {"{}"};  // JSON, one task each; at most the handler's batch
   std::string progress;                      // what an earlier attempt saved
   std::uint32_t attempt = 1;
-  Micros timeout = std::chrono::minutes(1);
   Store* store = nullptr;           // where its SQL goes; null: SQL is refused
   TableName table = kDefaultTable;  // where it submits tasks
   bool commit = false;              // otherwise what it wrote is rolled back

@@ -27,6 +27,10 @@ template <>
 inline constexpr std::size_t kFirstSize<millrace_new_task> = offsetof(millrace_new_task, batch) +
                                                              sizeof(millrace_new_task::batch);
 
+template <>
+inline constexpr std::size_t kFirstSize<millrace_defaults> = offsetof(millrace_defaults, max_failures) +
+                                                             sizeof(millrace_defaults::max_failures);
+
 // These stand in arrays, so that their size is the step from one to the next: they never grow.
 static_assert(sizeof(millrace_task) == offsetof(millrace_task, progress) + sizeof(millrace_text));
 static_assert(sizeof(millrace_value) == offsetof(millrace_value, text) + sizeof(millrace_text));

@@ -10,6 +10,7 @@
 
 #include "framework/base/log.h"
 #include "framework/base/result.h"
+#include "framework/config/config.h"
 #include "framework/store/task_transaction.h"
 #include "framework/task/outcome.h"
 #include "framework/task/task.h"
@@ -49,6 +50,19 @@ class HandlerInstance {
   // the outcome is Retry with class `bad_outcome`. `shard` completes the tasks' names; none of them is null.
   virtual std::vector<Outcome> Run(const std::string& shard, std::span<const Task* const> tasks,
                                    CallContext& context) = 0;
+  // What it brings in its code.
+  virtual const CodeDefaults& Defaults() const {
+    static const CodeDefaults none;
+    return none;
+  }
+  // The outcome of a failed attempt, the one with the number `failure`, with a delay by the handler's word,
+  // or as Fail; as it was where the handler leaves it to the ladder. Never throws. For handlers alone whose
+  // Defaults say that they are asked.
+  virtual Outcome NextRetry(const std::string& shard, const Task& task, Outcome failed, std::uint32_t failure,
+                            Micros ladder_delay) {
+    (void)shard, (void)task, (void)failure, (void)ladder_delay;
+    return failed;
+  }
 };
 
 inline std::vector<const Task*> PointersTo(std::span<const Task> tasks) {

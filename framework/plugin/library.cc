@@ -9,6 +9,7 @@
 
 #include "framework/base/escape.h"
 #include "framework/plugin/abi.h"
+#include "framework/plugin/opened_handler.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {
@@ -16,11 +17,25 @@ namespace {
 
 constexpr std::size_t kMostHandlers = 1000;
 constexpr std::size_t kLongestName = 100;
+constexpr std::size_t kMostDelays = 1000;
 
 bool IsShortText(const char* text) {
   if (text == nullptr) return false;
   const std::size_t length = ::strnlen(text, kLongestName + 1);
   return length > 0 && length <= kLongestName;
+}
+
+std::string DefaultsProblem(const millrace_handler& handler) {
+  const std::string which = "its handler '" + std::string(handler.name) + "' brings defaults ";
+  if (handler.defaults == nullptr) return {};
+  const auto raw = ReadStruct(handler.defaults);
+  if (!raw) return which + "in a struct of " + std::to_string(handler.defaults->struct_size) + " bytes";
+  if (raw->delay_count > kMostDelays || (raw->delay_count > 0 && raw->delays_us == nullptr)) {
+    return which + "with a ladder of " + std::to_string(raw->delay_count) + " delays; at most " +
+           std::to_string(kMostDelays) + " are possible";
+  }
+  const Status valid = Validate(ReadDefaults(handler));
+  return valid ? std::string() : which + "that a configuration may not have: " + valid.error().message;
 }
 
 std::string HandlerProblem(const millrace_handler* handler, std::size_t index) {
@@ -43,7 +58,7 @@ std::string HandlerProblem(const millrace_handler* handler, std::size_t index) {
     return "its handler '" + name + "' takes batches of " + std::to_string(handler->max_batch) +
            " tasks; 1 to 999 are possible";
   }
-  return {};
+  return DefaultsProblem(*ReadStruct(handler));
 }
 
 // The symbol that a message of dlopen names, as people write it in C++.

@@ -1,10 +1,14 @@
 #include "framework/plugin/opened_handler.h"
-#include "framework/base/escape.h"
 
+#include <algorithm>
 #include <exception>
+#include <utility>
 
+#include "framework/base/escape.h"
+#include "framework/plugin/abi.h"
 #include "framework/plugin/outcome_reader.h"
 #include "framework/plugin/plugin_call.h"
+#include "framework/task/retry_ladder.h"
 
 namespace millrace::engine {
 namespace {
@@ -12,7 +16,7 @@ namespace {
 class OpenedHandler final : public HandlerInstance {
  public:
   OpenedHandler(const millrace_handler& descriptor, void* instance)
-      : descriptor_(descriptor), instance_(instance) {}
+      : descriptor_(*ReadStruct(&descriptor)), defaults_(ReadDefaults(descriptor)), instance_(instance) {}
   ~OpenedHandler() override {
     try {
       descriptor_.close(instance_);
@@ -28,11 +32,33 @@ class OpenedHandler final : public HandlerInstance {
                            CallContext& context) override {
     return PluginCall(tasks, context).Run(descriptor_, instance_, shard);
   }
+  const CodeDefaults& Defaults() const override { return defaults_; }
+  Outcome NextRetry(const std::string& shard, const Task& task, Outcome failed, std::uint32_t failure,
+                    Micros ladder_delay) override;
 
  private:
-  const millrace_handler& descriptor_;
+  const millrace_handler descriptor_;
+  const CodeDefaults defaults_;
   void* instance_;
 };
+
+Outcome OpenedHandler::NextRetry(const std::string& shard, const Task& task, Outcome failed,
+                                 std::uint32_t failure, Micros ladder_delay) {
+  const TaskName name{shard, task.key};
+  const std::string text = ToString(name);
+  const std::string idempotency_key = IdempotencyKey(name, task.created_at);
+  const millrace_task raw = RawTask(task, text, idempotency_key);
+  const millrace_failure asked{sizeof asked, failure, ladder_delay.count(), ToText(failed.text),
+                               ToText(failed.error_class)};
+  millrace_outcome answer{sizeof answer, -1, 0, 0, asked.text, asked.error_class};
+  try {
+    answer.kind = descriptor_.next_retry(instance_, &raw, &asked, &answer.delay_us);
+  } catch (...) {
+    LogError("A handler threw when it was asked for its next attempt", {{"task", text}});
+  }
+  const bool decided = answer.kind == MILLRACE_RETRY || answer.kind == MILLRACE_FAIL;
+  return decided ? ReadOutcome(&answer) : failed;
+}
 
 struct Opening {
   const Secrets& secrets;
@@ -59,6 +85,20 @@ void TakeRefusal(void* host, millrace_text why) noexcept {
 
 }  // namespace
 
+CodeDefaults ReadDefaults(const millrace_handler& descriptor) {
+  CodeDefaults code;
+  const auto handler = ReadStruct(&descriptor);
+  if (!handler) return code;
+  code.next_retry = handler->next_retry != nullptr;
+  const auto raw = ReadStruct(handler->defaults);
+  if (!raw) return code;
+  if (raw->concurrency != 0) code.concurrency = raw->concurrency;
+  if (raw->timeout_us != 0) code.timeout = Micros(raw->timeout_us);
+  for (std::uint32_t i = 0; i < raw->delay_count; ++i) code.delays.emplace_back(raw->delays_us[i]);
+  if (raw->max_failures != 0) code.max_failures = raw->max_failures;
+  return code;
+}
+
 Result<std::unique_ptr<HandlerInstance>> OpenHandler(const millrace_handler& descriptor,
                                                      const std::string& type, const std::string& options,
                                                      const Secrets& secrets) {
@@ -80,6 +120,18 @@ Result<std::unique_ptr<HandlerInstance>> OpenHandler(const millrace_handler& des
                                         ".options in the configuration)");
   }
   return std::make_unique<OpenedHandler>(descriptor, instance);
+}
+
+Outcome AskNextRetry(HandlerInstance& handler, const HandlerConfig& config, const std::string& shard,
+                     const Task& task, Outcome outcome, double unit) {
+  if (!handler.Defaults().next_retry || config.given.contains("retry.delays")) return outcome;
+  if (outcome.kind != OutcomeKind::Retry || outcome.at || outcome.delay) return outcome;
+  const std::uint32_t failure = std::max(task.failures, task.failures + 1);  // the largest stays
+  if (failure >= config.retry.max_failures) return outcome;
+  const Micros ladder_delay = RetryDelay(config.retry, failure, 0.5);
+  Outcome decided = handler.NextRetry(shard, task, std::move(outcome), failure, ladder_delay);
+  if (decided.delay) decided.delay = Spread(*decided.delay, config.retry.jitter, unit);
+  return decided;
 }
 
 }  // namespace millrace::engine

@@ -16,24 +16,6 @@ PluginCall& Of(const millrace_call* call) {
   return *const_cast<PluginCall*>(reinterpret_cast<const PluginCall*>(call));
 }
 
-millrace_task RawTask(const Task& task, const std::string& name, const std::string& idempotency_key) {
-  millrace_task raw{};
-  raw.struct_size = sizeof raw;
-  raw.attempt = task.attempt;
-  raw.failures = task.failures;
-  raw.priority = task.priority;
-  raw.run_at_us = task.run_at.time_since_epoch().count();
-  raw.created_at_us = task.created_at.time_since_epoch().count();
-  raw.name = ToText(name);
-  raw.handler = ToText(task.handler);
-  raw.params = ToText(task.params);
-  raw.key = ToText(task.biz_key);
-  raw.batch = ToText(task.batch);
-  raw.idempotency_key = ToText(idempotency_key);
-  raw.progress = ToText(task.progress);
-  return raw;
-}
-
 Result<std::vector<SqlValue>> ReadValues(const millrace_value* values, std::size_t count) {
   std::vector<SqlValue> read;
   read.reserve(count);
@@ -99,6 +81,24 @@ Result<NewTask> ReadNewTask(const millrace_new_task* given) {
 }
 
 }  // namespace
+
+millrace_task RawTask(const Task& task, const std::string& name, const std::string& idempotency_key) {
+  millrace_task raw{};
+  raw.struct_size = sizeof raw;
+  raw.attempt = task.attempt;
+  raw.failures = task.failures;
+  raw.priority = task.priority;
+  raw.run_at_us = task.run_at.time_since_epoch().count();
+  raw.created_at_us = task.created_at.time_since_epoch().count();
+  raw.name = ToText(name);
+  raw.handler = ToText(task.handler);
+  raw.params = ToText(task.params);
+  raw.key = ToText(task.biz_key);
+  raw.batch = ToText(task.batch);
+  raw.idempotency_key = ToText(idempotency_key);
+  raw.progress = ToText(task.progress);
+  return raw;
+}
 
 struct PluginCall::HostFunctions {
   // Runs `body`, which gives a Status; what it throws becomes an error too, so that nothing crosses the

@@ -12,6 +12,9 @@
 
 namespace millrace::engine {
 
+// A task as a plugin gets it; it points into what it is made of.
+millrace_task RawTask(const Task& task, const std::string& name, const std::string& idempotency_key);
+
 // What a plugin sees as an opaque pointer. One per call of run(); on its thread alone.
 class PluginCall {
  public:

@@ -34,8 +34,12 @@ Status LoadedPluginSet::Add(const millrace_plugin& plugin, const std::string& fi
   for (std::size_t i = 0; i < plugin.handler_count; ++i) {
     const millrace_handler& handler = *plugin.handlers[i];
     const std::string summary = handler.summary == nullptr ? "" : Shorten(handler.summary, 200);
-    const HandlerInfo info{handler.name, summary, handler.max_batch,
-                           plugin.name + std::string(" ") + plugin.version, file};
+    const HandlerInfo info{handler.name,
+                           summary,
+                           handler.max_batch,
+                           plugin.name + std::string(" ") + plugin.version,
+                           file,
+                           ReadDefaults(handler)};
     const auto [place, added] = handlers_.try_emplace(info.name, LoadedHandler{info, &handler});
     if (!added) {
       return Fail(ErrorCode::Invalid, "the handler '" + info.name + "' of the plugin '" + file +

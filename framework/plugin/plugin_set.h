@@ -16,6 +16,7 @@ struct HandlerInfo {
   std::uint32_t max_batch = 1;
   std::string plugin;  // name and version
   std::string file;
+  CodeDefaults defaults = {};
 };
 
 // Immutable after Load; thread-safe.

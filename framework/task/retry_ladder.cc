@@ -19,12 +19,16 @@ Settlement Base(const Task& task, const Outcome& outcome) {
 
 }  // namespace
 
+Micros Spread(Micros delay, double jitter, double unit) {
+  const double factor = 1.0 + jitter * (2.0 * unit - 1.0);
+  return Micros(static_cast<std::int64_t>(static_cast<double>(delay.count()) * factor));
+}
+
 Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit) {
   if (policy.delays.empty()) return Micros(0);
   const std::size_t tier =
       std::min<std::size_t>(std::max<std::uint32_t>(failure, 1) - 1, policy.delays.size() - 1);
-  const double factor = 1.0 + policy.jitter * (2.0 * unit - 1.0);
-  return Micros(static_cast<std::int64_t>(static_cast<double>(policy.delays[tier].count()) * factor));
+  return Spread(policy.delays[tier], policy.jitter, unit);
 }
 
 Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& outcome, double unit) {

@@ -18,6 +18,9 @@ struct RetryPolicy {
 // spread by the jitter. `unit` is random in [0, 1).
 Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit);
 
+// A delay that is not the ladder's, spread likewise.
+Micros Spread(Micros delay, double jitter, double unit);
+
 // What the store has to write for `outcome` of `task` (as claimed). `unit` as above.
 Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& outcome, double unit);
 

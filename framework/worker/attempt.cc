@@ -4,6 +4,7 @@
 
 #include "framework/exec/signal.h"
 #include "framework/mill/engine_outcome.h"
+#include "framework/plugin/opened_handler.h"
 
 namespace millrace::engine {
 namespace {
@@ -100,12 +101,15 @@ Next AttemptRunner::RunOnce(const Round& round) {
   WorkerContext call(clock_, attempts, transaction, deadline);
   watch_.Begin(attempts, deadline);
   std::vector<Outcome> outcomes = setup.handler->Run(attempts.front()->shard, tasks, call);
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    outcomes[i] = AskNextRetry(*setup.handler, setup.config, attempts[i]->shard, attempts[i]->task,
+                               Adjusted(*attempts[i], setup.config.on_exception, std::move(outcomes[i])),
+                               random_.Unit());
+  }
   if (!watch_.Finish()) {
     transaction.Rollback();
     return Next::Settle;  // the watchdog has ended them
   }
-  for (std::size_t i = 0; i < attempts.size(); ++i)
-    outcomes[i] = Adjusted(*attempts[i], setup.config.on_exception, std::move(outcomes[i]));
   CallEnd end = call.transaction().End(outcomes);
   const bool away = end.state == TransactionState::Lost || end.state == TransactionState::NoConnection;
   // Without a connection the next call would fare no better: the wait for the beat spares it, too.

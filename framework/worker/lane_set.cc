@@ -39,7 +39,9 @@ Result<std::shared_ptr<HandlerInstance>> LaneSet::Open(const std::string& type,
 }
 
 LaneSetup LaneSet::SetupOf(const HandlerConfig& config, std::shared_ptr<HandlerInstance> handler) const {
-  return {config, std::move(handler), rules_.concurrency.value_or(config.concurrency)};
+  HandlerConfig in_force = Over(handler->Defaults(), config);
+  const std::uint32_t threads = rules_.concurrency.value_or(in_force.concurrency);
+  return {std::move(in_force), std::move(handler), threads};
 }
 
 Result<LaneSet::Entry> LaneSet::NewEntry(const std::string& type, const HandlerConfig& config) const {

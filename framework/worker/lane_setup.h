@@ -11,7 +11,7 @@ namespace millrace::engine {
 
 // Immutable once it is shared: a call keeps the one it began with, and with it the handler open.
 struct LaneSetup {
-  HandlerConfig config;
+  HandlerConfig config;  // over what the handler brings
   std::shared_ptr<HandlerInstance> handler;
   std::uint32_t threads = 0;  // of the lane
 

@@ -48,7 +48,9 @@
 
 #include <cstddef>
 #include <exception>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <type_traits>
 
 namespace millrace {
@@ -73,6 +75,15 @@ class Secrets {
   const millrace_open* open_;
 };
 
+// What a handler is asked about, see NextRetry.
+struct FailedAttempt {
+  const Task& task;
+  std::uint32_t failure;  // the number among the task's failed attempts: 1 is the first
+  Duration ladder_delay;  // after which it would be due again by the ladder
+  std::string_view why;
+  std::string_view error_class;  // `exception`, or what Class said; may be empty
+};
+
 // Opened once per task type, before its first task, and closed after its last. For its threads see above.
 class HandlerBase {
  public:
@@ -83,6 +94,22 @@ class HandlerBase {
     (void)secrets;
   }
   virtual void Close() {}
+
+  // When a task is due again after an attempt that failed by a Retry without a time of its own, or by an
+  // exception: after this delay (spread by the configuration's `retry.jitter`), or, for nullopt, never. It
+  // only answers: it may be asked more than once for one attempt, and from several threads, as Run is. It is
+  // not asked where the configuration names `retry.delays`, at the last of `max_failures`, and for failures
+  // that are not the handler's word: a time limit that it ignored, a commit that failed, a worker's death.
+  virtual std::optional<Duration> NextRetry(const FailedAttempt& failed) { return failed.ladder_delay; }
+};
+
+// What a handler brings with it. The configuration goes over it key by key; zero and empty are as built in.
+// `millrace config get --effective` shows what is in force, and from where.
+struct HandlerDefaults {
+  Duration timeout{};              // the time limit of an attempt
+  std::vector<Duration> delays{};  // the ladder: after the first, second, … failure; then the last again
+  std::uint32_t max_failures{};    // the failed attempt with this number is the last
+  std::uint32_t concurrency{};     // tasks at once in one worker
 };
 
 // Runs one task at a time. What escapes from Run ends the attempt: BadInput fails the task at once; any other
@@ -192,6 +219,48 @@ void CloseHandler(void* instance) noexcept {
   }
 }
 
+template <class H>
+std::int32_t AskNextRetry(void* instance, const millrace_task* task, const millrace_failure* failure,
+                          std::int64_t* delay_us) noexcept {
+  try {
+    const Task of(*task);
+    const auto delay = static_cast<HandlerBase*>(static_cast<H*>(instance))
+                           ->NextRetry({of, failure->number, Duration(failure->ladder_delay_us),
+                                        View(failure->text), View(failure->error_class)});
+    if (!delay) return MILLRACE_FAIL;
+    *delay_us = delay->count() < 0 ? 0 : delay->count();
+    return MILLRACE_RETRY;
+  } catch (...) {
+    return -1;  // by the ladder
+  }
+}
+
+// Whether H leaves NextRetry as it is; an override may be private, and is no NextRetry that can be named.
+template <class H>
+concept LeavesNextRetry = requires {
+  requires std::is_same_v<decltype(&H::NextRetry), decltype(&HandlerBase::NextRetry)>;
+};
+
+// A descriptor's defaults live as long as the plugin.
+inline const millrace_defaults* Keep(const HandlerDefaults& defaults) {
+  struct Kept {
+    millrace_defaults raw;
+    std::vector<std::int64_t> delays;
+  };
+  static std::mutex mutex;
+  static std::list<Kept>& all = *new std::list<Kept>;
+  const std::lock_guard lock(mutex);
+  Kept& kept = all.emplace_back();
+  for (const Duration delay : defaults.delays) kept.delays.push_back(delay.count());
+  kept.raw = {sizeof kept.raw,
+              defaults.concurrency,
+              defaults.timeout.count(),
+              kept.delays.data(),
+              static_cast<std::uint32_t>(kept.delays.size()),
+              defaults.max_failures};
+  return &kept.raw;
+}
+
 template <std::size_t N>
 struct Pointers {
   explicit Pointers(const millrace_handler (&handlers)[N]) {
@@ -207,8 +276,23 @@ template <class H>
 millrace_handler Register(const char* name, const char* summary, std::uint32_t max_batch = 1) {
   static_assert(std::is_base_of_v<HandlerBase, H>,
                 "a handler derives from millrace::Handler or BatchHandler");
-  return {sizeof(millrace_handler), max_batch, name, summary, &detail::OpenHandler<H>, &detail::RunHandler<H>,
-          &detail::CloseHandler<H>};
+  return {sizeof(millrace_handler),
+          max_batch,
+          name,
+          summary,
+          &detail::OpenHandler<H>,
+          &detail::RunHandler<H>,
+          &detail::CloseHandler<H>,
+          nullptr,
+          detail::LeavesNextRetry<H> ? nullptr : &detail::AskNextRetry<H>};
+}
+// With defaults: Register<Greet>("greet", "Greets", 1, {.timeout = 5s, .max_failures = 3}).
+template <class H>
+millrace_handler Register(const char* name, const char* summary, std::uint32_t max_batch,
+                          const HandlerDefaults& defaults) {
+  millrace_handler handler = Register<H>(name, summary, max_batch);
+  handler.defaults = detail::Keep(defaults);
+  return handler;
 }
 
 }  // namespace handler_v1

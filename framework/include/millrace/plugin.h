@@ -129,6 +129,26 @@ typedef struct millrace_open {
   void (*refuse)(void* host, millrace_text why); /* call it, then return NULL from open */
 } millrace_open;
 
+/* What a handler brings with it: it holds where the configuration (handlers.<type>) does not say. 0 and NULL:
+ * nothing. It is checked as a configuration is. */
+typedef struct millrace_defaults {
+  uint32_t struct_size;
+  uint32_t concurrency;     /* tasks at once in one worker */
+  int64_t timeout_us;       /* the time limit of an attempt */
+  const int64_t* delays_us; /* the ladder: after the first, second, … failed attempt; then the last again */
+  uint32_t delay_count;
+  uint32_t max_failures; /* the failed attempt with this number is the last */
+} millrace_defaults;
+
+/* A failed attempt, about which its handler is asked. */
+typedef struct millrace_failure {
+  uint32_t struct_size;
+  uint32_t number;           /* of failed attempts, this one included: 1 is the first */
+  int64_t ladder_delay_us;   /* when it would be due again by the ladder */
+  millrace_text text;        /* why */
+  millrace_text error_class; /* may be empty */
+} millrace_failure;
+
 typedef struct millrace_handler {
   uint32_t struct_size;
   uint32_t max_batch;  /* 1: one task a call; more: up to so many, in one transaction; at most 999 */
@@ -139,6 +159,13 @@ typedef struct millrace_handler {
   void (*run)(void* instance, millrace_call* call, const millrace_host* host, const millrace_task* tasks,
               size_t count);
   void (*close)(void* instance);
+  /* A later host than the first reads what follows; all of it may be NULL. */
+  const millrace_defaults* defaults; /* of static lifetime */
+  /* Asked when an attempt has failed by what the handler said or threw, without a time of its own:
+   * MILLRACE_RETRY and *delay_us, MILLRACE_FAIL, or any other number: by the ladder. May be called like run,
+   * and more than once for one attempt. Where the configuration has a ladder, that counts instead. */
+  int32_t (*next_retry)(void* instance, const millrace_task* task, const millrace_failure* failure,
+                        int64_t* delay_us);
 } millrace_handler;
 
 typedef struct millrace_plugin {

@@ -14,6 +14,18 @@ TEST_F(CommandTest, SubmitsAndRunsOnAStoreThatItMakesItself) {
   EXPECT_EQ(Run("schema check").exit_code, 0);
 }
 
+TEST_F(CommandTest, AHandlerIsRunByWhatItsCodeBrings) {
+  const std::string plugins =
+      " --plugins " + std::string(std::getenv("MILLRACE_BINARY_DIR")) + "/tests/plugins";
+  EXPECT_THAT(Run("handler list" + plugins).output,
+              HasSubstr("timeout 5s, retry after 1s 2m, retry by NextRetry, 9 failures, concurrency 2"));
+  EXPECT_THAT(Run("handler list --json" + plugins).output,
+              HasSubstr(R"("defaults":{"concurrency":2,"timeout":"5s",)"));
+  Run("submit --handler decide" + plugins);
+  EXPECT_THAT(Run("run --until-idle" + plugins).output, HasSubstr("0 succeeded, 1 failed"));
+  EXPECT_THAT(Run("task why 1" + plugins).output, HasSubstr("2 failures count towards the limit of 9"));
+}
+
 TEST_F(CommandTest, TheSameFileAgainAddsNothing) {
   Write("f.csv", "id,name\n1,a\n2,b\n");
   EXPECT_THAT(Run("submit --handler noop --from f.csv --key-column id").output, HasSubstr("2 submitted"));

@@ -41,7 +41,7 @@ TEST_F(PluginAuthorTest, BuildsAndRunsAPluginOutsideOfTheTree) {
   ASSERT_TRUE(plugins.has_value()) << plugins.error().message;
   LocalRunOptions options;
   options.type = "greet";
-  options.options = R"({"greeting":"good morning"})";
+  options.config.options = R"({"greeting":"good morning"})";
   options.params = {R"({"name":"Ann"})"};
   const auto report = RunLocally(**plugins, options, SystemClock());
   ASSERT_TRUE(report.has_value()) << report.error().message;

@@ -177,6 +177,15 @@ class Declining final : public Handler {
   }
 };
 
+// Fails, and decides itself when it is run again.
+class Deciding final : public Handler {
+  Outcome Run(const Task&, Context&) override { return Retry("as asked"); }
+  std::optional<millrace::Duration> NextRetry(const millrace::FailedAttempt& failed) override {
+    if (failed.failure > 1) return std::nullopt;
+    return std::chrono::milliseconds(1);
+  }
+};
+
 // Rubbish, below the C++ interface: {"what":"none"|"kind"|"null"|"small"|"time"|"binary"|"long"|"index"}.
 void RunRubbish(void*, millrace_call* call, const millrace_host* host, const millrace_task* tasks,
                 std::size_t) {
@@ -227,4 +236,10 @@ MILLRACE_PLUGIN("chaos_handlers", "1.0", millrace::Register<Sleep>("sleep", "Tak
                 millrace::Register<Effect>("effect", "Has an effect outside of the transaction"),
                 millrace::Register<Submitting>("submit", "Adds tasks"),
                 millrace::Register<Resuming>("resume", "Goes on where it stopped"),
-                millrace::Register<Declining>("decline", "Snoozes or skips"), kRubbish)
+                millrace::Register<Declining>("decline", "Snoozes or skips"),
+                millrace::Register<Deciding>("decide", "Decides when it is run again", 1,
+                                             {.timeout = std::chrono::seconds(5),
+                                              .delays = {std::chrono::seconds(1), std::chrono::minutes(2)},
+                                              .max_failures = 9,
+                                              .concurrency = 2}),
+                kRubbish)

@@ -61,6 +61,28 @@ TEST(ConfigTest, ReadsEveryKey) {
   EXPECT_EQ(config->shards.at("main").max_transactions, 40u);
 }
 
+TEST(ConfigTest, WhatAHandlerBringsHoldsForTheKeysThatAreNotNamed) {
+  const CodeDefaults code{
+      .concurrency = 2, .timeout = Micros(5s), .delays = {Micros(1s), Micros(2s)}, .max_failures = 9};
+  EXPECT_EQ(DefaultsText(code),
+            R"({"concurrency":2,"timeout":"5s","retry":{"delays":["1s","2s"],"max_failures":9}})");
+  EXPECT_EQ(DefaultsText({}), "{}");
+  const auto config = ParseConfig(
+      R"({"handlers":{"a":{"timeout":"1m","retry":{"max_failures":4}},"b":{"concurrency":4,"retry":{"delays":["1m"]}}}})",
+      "m.json");
+  const HandlerConfig a = Over(code, config->HandlerFor("a"));
+  EXPECT_EQ(a.timeout, Micros(1min)) << "it is named, though it is as built in";
+  EXPECT_EQ(a.retry.max_failures, 4u);
+  EXPECT_THAT(a.retry.delays, ElementsAre(Micros(1s), Micros(2s)));
+  EXPECT_EQ(a.concurrency, 2u);
+  const HandlerConfig b = Over(code, config->HandlerFor("b"));
+  EXPECT_EQ(b.timeout, Micros(5s));
+  EXPECT_EQ(b.retry.max_failures, 9u);
+  EXPECT_THAT(b.retry.delays, ElementsAre(Micros(1min)));
+  EXPECT_EQ(b.concurrency, 4u);
+  EXPECT_EQ(Over({}, config->HandlerFor("b")).timeout, HandlerConfig{}.timeout);
+}
+
 TEST(ConfigTest, WhatItListsReadsBackAsTheSame) {
   const std::string text = "{" + std::string(kEveryKey) + "}";
   const auto config = ParseConfig(text, "m.json");

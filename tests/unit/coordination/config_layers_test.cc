@@ -24,6 +24,27 @@ TEST(ConfigLayersTest, TheFileGoesOverTheClusterKeyByKey) {
   EXPECT_EQ(values.at("engine.poll").source, "default");
 }
 
+TEST(ConfigLayersTest, WhatHandlersBringLiesUnderTheConfigurationKeyByKey) {
+  ConfigLayers layers(R"({"handlers":{"mail":{"timeout":"7s"}}})", "conf.json");
+  layers.SetPart("handlers", R"({"letters":{"uses":"mail","retry":{"delays":["9s"]}}})");
+  CodeDefaults code{
+      .concurrency = 2, .timeout = std::chrono::seconds(5), .delays = {std::chrono::seconds(1)}};
+  const auto values = layers.Values({{"mail", {"post 1.0", code}}, {"other", {"o 2", code}}});
+  EXPECT_EQ(values.at("handlers.mail.timeout").source, "conf.json");
+  EXPECT_EQ(values.at("handlers.mail.concurrency").source, "code of plugin post 1.0");
+  EXPECT_EQ(values.at("handlers.mail.concurrency").json, "2");
+  EXPECT_EQ(values.at("handlers.mail.keep").source, "default");
+  EXPECT_EQ(values.at("handlers.letters.timeout").json, "\"5s\"");
+  EXPECT_EQ(values.at("handlers.letters.retry.delays").source, "config/handlers");
+  EXPECT_EQ(values.at("handlers.other.retry.delays").json, "[\"1s\"]");
+  EXPECT_FALSE(values.contains("handlers.other.keep"));
+  code.next_retry = true;
+  const auto asked = layers.Values({{"mail", {"post 1.0", code}}});
+  EXPECT_EQ(asked.at("handlers.mail.retry.delays").source,
+            "code of plugin post 1.0, which NextRetry may change");
+  EXPECT_EQ(asked.at("handlers.letters.retry.delays").source, "config/handlers") << "it is not asked";
+}
+
 TEST(ConfigLayersTest, ABadPartChangesNothingAndIsRemembered) {
   ConfigLayers layers;
   layers.SetPart("engine", R"({"poll":"50ms"})");

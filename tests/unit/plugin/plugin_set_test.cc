@@ -45,6 +45,16 @@ TEST_F(PluginSetTest, ListsHandlersByName) {
   EXPECT_THAT(handlers.front().file, HasSubstr("/tests/plugins/award_points.so"));
 }
 
+TEST_F(PluginSetTest, TellsWhatAHandlerBrings) {
+  for (const HandlerInfo& info : plugins_->Handlers()) {
+    EXPECT_EQ(DefaultsText(info.defaults),
+              info.name == "decide"
+                  ? R"({"concurrency":2,"timeout":"5s","retry":{"delays":["1s","2m"],"max_failures":9}})"
+                  : "{}");
+    EXPECT_EQ(info.defaults.next_retry, info.name == "decide") << info.name;
+  }
+}
+
 TEST_F(PluginSetTest, RunsAHandler) { EXPECT_EQ(RunOne("noop", "{}").kind, OutcomeKind::Done); }
 
 TEST_F(PluginSetTest, AMisspeltHandlerIsNotFoundWithASuggestion) {

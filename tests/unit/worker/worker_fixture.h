@@ -27,8 +27,14 @@ inline Outcome Make(OutcomeKind kind, std::string text = {}, std::optional<Micro
 
 class FunctionHandler final : public HandlerInstance {
  public:
-  FunctionHandler(Behaviour behaviour, std::uint32_t batch)
-      : behaviour_(std::move(behaviour)), batch_(batch) {}
+  FunctionHandler(Behaviour behaviour, std::uint32_t batch, CodeDefaults defaults)
+      : behaviour_(std::move(behaviour)), batch_(batch), defaults_(std::move(defaults)) {}
+  const CodeDefaults& Defaults() const override { return defaults_; }
+  // Not again, where it is asked.
+  Outcome NextRetry(const std::string&, const Task&, Outcome failed, std::uint32_t, Micros) override {
+    failed.kind = OutcomeKind::Fail;
+    return failed;
+  }
   std::uint32_t MaxBatch() const override { return batch_; }
   std::vector<Outcome> Run(const std::string&, std::span<const Task* const> tasks,
                            CallContext& context) override {
@@ -40,6 +46,7 @@ class FunctionHandler final : public HandlerInstance {
  private:
   const Behaviour behaviour_;
   const std::uint32_t batch_;
+  const CodeDefaults defaults_;
 };
 
 // Refuses options that speak of "refused".
@@ -47,6 +54,7 @@ class FunctionPlugins final : public PluginSet {
  public:
   std::map<std::string, Behaviour> behaviours;
   std::uint32_t batch = 1;
+  CodeDefaults defaults;
 
   std::vector<HandlerInfo> Handlers() const override { return {}; }
   Result<std::unique_ptr<HandlerInstance>> Open(const std::string& uses, const std::string&,
@@ -56,7 +64,7 @@ class FunctionPlugins final : public PluginSet {
     if (found == behaviours.end()) return Fail(ErrorCode::NotFound, "no handler " + uses);
     if (options.find("refused") != options.npos) return Fail(ErrorCode::Invalid, "it refuses these options");
     opened.fetch_add(1);
-    return std::make_unique<FunctionHandler>(found->second, batch);
+    return std::make_unique<FunctionHandler>(found->second, batch, defaults);
   }
 
   mutable std::atomic<int> asked{0};

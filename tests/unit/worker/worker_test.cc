@@ -194,6 +194,34 @@ TEST_F(WorkerTest, OneBadTaskOfABatchFailsAloneWhenItPoisonsTheTransaction) {
   EXPECT_THAT(record.task.last_error, HasSubstr("nothing was committed"));
 }
 
+TEST_F(WorkerTest, WhatAHandlerBringsHoldsUnlessTheConfigurationNamesIt) {
+  plugins_.behaviours["fail"] = [](auto, auto&) {
+    return std::vector<Outcome>{Make(OutcomeKind::Retry, "as asked")};
+  };
+  plugins_.defaults.max_failures = 1;
+  config_.handlers["patient"].uses = "fail";
+  config_.handlers["patient"].given = {"uses", "retry.max_failures"};
+  const auto by_code = Submit("fail");
+  const auto by_config = Submit("patient");
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(Get(by_code).task.state, TaskState::Failed);
+  EXPECT_EQ(Get(by_config).task.state, TaskState::Waiting);
+}
+
+TEST_F(WorkerTest, AHandlerThatDecidesWhenItIsRunAgainIsAskedUnlessTheConfigurationHasALadder) {
+  plugins_.behaviours["fail"] = [](auto, auto&) {
+    return std::vector<Outcome>{Make(OutcomeKind::Retry, "as asked")};
+  };
+  plugins_.defaults.next_retry = true;
+  config_.handlers["patient"].uses = "fail";
+  config_.handlers["patient"].given = {"uses", "retry.delays"};
+  const auto by_code = Submit("fail");
+  const auto by_config = Submit("patient");
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(Get(by_code).task.state, TaskState::Failed);
+  EXPECT_EQ(Get(by_config).task.state, TaskState::Waiting);
+}
+
 TEST_F(WorkerTest, AHandlerThatIgnoresItsLimitLosesItsThreadAndTheLaneGoesOn) {
   // It never comes back, so what its thread uses is never destroyed: the rule for a process with lost
   // threads.
