@@ -17,6 +17,12 @@ install(FILES ${PROJECT_BINARY_DIR}/millrace-config.cmake ${PROJECT_BINARY_DIR}/
               framework/cmake/millrace_plugin.cmake
         DESTINATION ${package_folder} COMPONENT development)
 
+# What authors' tests are linked with, apart from the headers, since it has to be built: the component `testing`.
+install(TARGETS millrace_handler_testing EXPORT millrace_testing_targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT testing)
+install(EXPORT millrace_testing_targets NAMESPACE millrace:: FILE millrace_testing_targets.cmake
+  DESTINATION ${package_folder} COMPONENT testing)
+
 # The shipped plugins; nobody but the owner may write them, or the loader refuses them.
 install(TARGETS award_points exec http_call noop send_mail
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/millrace/plugins

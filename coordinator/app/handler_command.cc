@@ -41,49 +41,57 @@ const char* WordOf(OutcomeKind kind) {
   return "";
 }
 
-std::string EffectText(const LocalReport& report) {
-  switch (report.effect) {
+// What a worker would make of it, where that is not what the handler said.
+std::string Objection(const LocalEnd& end) {
+  return end.end.text == Storable(end.said.text) ? "" : ": " + end.end.text;
+}
+
+std::string EffectText(const LocalEnd& end, bool commit) {
+  switch (end.effect) {
     case LocalEffect::None:
       return "";
     case LocalEffect::Committed:
       return "its writes were committed";
     case LocalEffect::RolledBack:
-      return "its writes were rolled back" +
-             (report.effect_note.empty() ? std::string("; --commit keeps them") : ": " + report.effect_note);
+      return "its writes were rolled back" + (commit ? Objection(end) : "; --commit keeps them");
     case LocalEffect::InDoubt:
-      return "parts of its writes may have taken effect: " + report.effect_note;
+      return "parts of its writes may have taken effect" + Objection(end);
   }
   return "";
 }
 
-void PrintReport(const LocalReport& report) {
+void PrintReport(const LocalReport& report, bool commit) {
   for (const LocalLogLine& line : report.log) PrintNote("log: " + Escape(line.message));
   for (const LocalStatement& statement : report.statements) {
     const std::string effect =
         statement.error.empty() ? Count(statement.affected + statement.rows, "row", "rows") : statement.error;
     PrintNote("sql: " + Escape(statement.sql) + "  → " + Escape(effect));
   }
-  for (const NewTask& task : report.submitted)
-    PrintNote("submits: " + task.handler + " " + Escape(task.params));
-  for (const auto& [index, text] : report.progress) PrintNote("progress: " + Escape(text));
-  for (const Outcome& outcome : report.outcomes) {
+  for (const LocalSubmission& submission : report.submitted)
+    PrintNote("submits: " + submission.task.handler + " " + Escape(submission.task.params));
+  for (const LocalEnd& end : report.ends) {
+    for (const std::string& text : end.progress) PrintNote("progress: " + Escape(text));
+    const Outcome& outcome = end.said;
     const std::string why = outcome.text.empty() ? "" : ": " + Escape(outcome.text);
     const std::string error_class =
         outcome.error_class.empty() ? "" : " [" + Escape(outcome.error_class) + "]";
     PrintLine(WordOf(outcome.kind) + error_class + why + " (" + ElapsedText(report.took) + ")");
+    if (const std::string effect = EffectText(end, commit); !effect.empty()) PrintNote(effect);
   }
-  if (const std::string effect = EffectText(report); !effect.empty()) PrintNote(effect);
 }
 
 ordered_json ToJson(const LocalReport& report) {
   ordered_json out;
   out["outcomes"] = ordered_json::array();
-  for (const Outcome& outcome : report.outcomes) {
+  bool committed = false;
+  for (const LocalEnd& end : report.ends) {
+    const Outcome& said = end.said;
     out["outcomes"].push_back(
-        {{"outcome", WordOf(outcome.kind)}, {"text", outcome.text}, {"error_class", outcome.error_class}});
+        {{"outcome", WordOf(said.kind)}, {"text", said.text}, {"error_class", said.error_class}});
+    committed = committed || end.effect == LocalEffect::Committed;
   }
   out["took_ms"] = static_cast<double>(report.took.count()) / 1000;
-  out["committed"] = report.effect == LocalEffect::Committed;
+  out["committed"] = committed;
   out["log"] = ordered_json::array();
   for (const LocalLogLine& line : report.log) out["log"].push_back(line.message);
   out["sql"] = ordered_json::array();
@@ -183,10 +191,10 @@ Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
   if (options.common.json) {
     PrintLine(JsonText(ToJson(*report)));
   } else {
-    PrintReport(*report);
+    PrintReport(*report, options.commit);
   }
-  const bool bad = std::any_of(report->outcomes.begin(), report->outcomes.end(), [](const Outcome& outcome) {
-    return outcome.kind == OutcomeKind::Retry || outcome.kind == OutcomeKind::Fail;
+  const bool bad = std::any_of(report->ends.begin(), report->ends.end(), [](const LocalEnd& end) {
+    return end.said.kind == OutcomeKind::Retry || end.said.kind == OutcomeKind::Fail;
   });
   return bad ? ExitCode::SomethingFailed : ExitCode::Done;
 }

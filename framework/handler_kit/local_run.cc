@@ -2,8 +2,89 @@
 
 #include <millrace/json.h>
 
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "framework/mill/engine_outcome.h"
+#include "framework/task/retry_ladder.h"
+#include "framework/worker/attempt.h"
+
 namespace millrace::engine {
 namespace {
+
+constexpr const char* kShard = "local";
+
+// A shard that is always there, and notes what becomes of its attempts.
+class LocalHost final : public AttemptHost {
+ public:
+  LocalHost(const LocalCall& call, const LocalTransaction& transaction, LocalReport& report)
+      : call_(call), transaction_(transaction), report_(report), ended_(call.tasks.size()) {}
+
+  bool StopAsked() const override {
+    return call_.stop != nullptr && call_.stop->reason() == LocalStop::Reason::WorkerEnds;
+  }
+  StartDecision StartDecisionOf(const Attempt&) const override { return StartDecision::Start; }
+  bool Over() const override { return false; }
+  std::unique_ptr<TaskTransaction> OpenTransaction(Micros) override { return nullptr; }
+  void SaveProgress(const Attempt& attempt, std::string progress) override {
+    Of(attempt).progress.push_back(std::move(progress));
+  }
+  void Log(const Attempt&, LogLevel level, std::string_view message) override {
+    report_.log.push_back({level, std::string(message)});
+  }
+  void RoomAgain() override {}
+  void Park(AttemptPtr) override {}
+  void Ended(AttemptResult result) override {
+    LocalEffect effect = transaction_.has_sent() ? LocalEffect::RolledBack : LocalEffect::None;
+    if (result.verify || result.settlement.error_class == kEscapedClass) effect = LocalEffect::InDoubt;
+    End(*result.attempt, result.settlement, effect);
+  }
+  void Settled(const Attempt& attempt, const Settlement& settlement) override {
+    const bool kept = call_.commit && settlement.to == Settlement::To::Succeeded;
+    End(attempt, settlement, kept ? LocalEffect::Committed : LocalEffect::RolledBack);
+  }
+  void Drop(const Attempt&) override {}
+
+  LocalEnd& Of(const Attempt& attempt) { return report_.ends.at(attempt.task.key.id - 1); }
+  bool HasEnded(const Attempt& attempt) const { return ended_.at(attempt.task.key.id - 1); }
+
+ private:
+  void End(const Attempt& attempt, const Settlement& settlement, LocalEffect effect) {
+    Of(attempt).end = settlement;
+    Of(attempt).effect = effect;
+    ended_.at(attempt.task.key.id - 1) = true;
+  }
+
+  const LocalCall& call_;
+  const LocalTransaction& transaction_;
+  LocalReport& report_;
+  std::vector<bool> ended_;
+};
+
+// Notes what the handler says.
+class NotedHandler final : public HandlerInstance {
+ public:
+  NotedHandler(std::shared_ptr<HandlerInstance> handler, LocalReport& report)
+      : handler_(std::move(handler)), report_(report) {}
+  std::uint32_t MaxBatch() const override { return handler_->MaxBatch(); }
+  const CodeDefaults& Defaults() const override { return handler_->Defaults(); }
+  Outcome NextRetry(const std::string& shard, const Task& task, Outcome failed, std::uint32_t failure,
+                    Micros ladder_delay) override {
+    return handler_->NextRetry(shard, task, std::move(failed), failure, ladder_delay);
+  }
+  std::vector<Outcome> Run(const std::string& shard, std::span<const Task* const> tasks,
+                           CallContext& context) override {
+    ++report_.calls;
+    std::vector<Outcome> said = handler_->Run(shard, tasks, context);
+    for (std::size_t i = 0; i < tasks.size(); ++i) report_.ends.at(tasks[i]->key.id - 1).said = said[i];
+    return said;
+  }
+
+ private:
+  const std::shared_ptr<HandlerInstance> handler_;
+  LocalReport& report_;
+};
 
 Result<std::vector<Task>> MakeTasks(const LocalRunOptions& options, const Clock& clock) {
   std::vector<Task> tasks;
@@ -33,70 +114,123 @@ Status CheckCount(const HandlerInstance& handler, const LocalRunOptions& options
                                       " tasks a call, not " + std::to_string(options.params.size()));
 }
 
-// Why nothing is committed, and what a worker would do.
-std::string Objection(const CallEnd& end, const Decision& decision) {
-  switch (decision.next) {
-    case Next::RunAgain:
-      return "its transaction met a lock of somebody else, or lost its connection: a worker runs it again";
-    case Next::Halve:
-      return "the call failed as a whole: a worker runs its tasks again in smaller calls, in the end alone";
-    case Next::OneByOne:
-      return "a worker runs the tasks again, each alone";
-    case Next::Settle:
-      break;
-  }
-  if (end.state == TransactionState::NoConnection) return "the database could not be had";
-  if (end.state == TransactionState::Open) return "no task that has sent SQL is done";
-  return "a statement failed";
-}
-
-// The transaction has begun: commits it where a worker would, and that was asked for.
-void End(const LocalRunOptions& options, TaskTransaction& transaction, CallEnd end, LocalReport& report) {
-  Decision decision = Decide(end);
-  report.effect = LocalEffect::RolledBack;
-  if (decision.commit && options.commit) {
-    const CommitReport committed = transaction.Commit("", {});
-    report.effect_note = committed.message;
-    if (committed.verdict == CommitVerdict::Committed) report.effect = LocalEffect::Committed;
-    if (committed.verdict == CommitVerdict::Unknown) report.effect = LocalEffect::InDoubt;
-    if (committed.verdict == CommitVerdict::Escaped) end.state = TransactionState::Escaped;
-  } else if (options.commit) {
-    report.effect_note = Objection(end, decision);
-  }
-  if (end.state == TransactionState::Escaped) {
-    report.effect = LocalEffect::InDoubt;
-    report.effect_note = "its transaction was ended behind the context's back";
-  }
-  transaction.Rollback();
-}
-
 }  // namespace
 
+void LocalStop::Set(Reason reason) {
+  MutexLock lock(mutex_);
+  reason_ = reason;
+  for (const AttemptPtr& attempt : attempts_) attempt->cancel.store(reason == Reason::Cancelled);
+}
+
+LocalStop::Reason LocalStop::reason() const {
+  MutexLock lock(mutex_);
+  return reason_;
+}
+
+void LocalStop::Follow(std::vector<AttemptPtr> attempts) {
+  MutexLock lock(mutex_);
+  attempts_ = std::move(attempts);
+  for (const AttemptPtr& attempt : attempts_) attempt->cancel.store(reason_ == Reason::Cancelled);
+}
+
+// What a lane's thread and its watchdog do, on the one thread.
+class LocalRunner final : public AttemptRunner::Watch {
+ public:
+  LocalRunner(const std::shared_ptr<HandlerInstance>& handler, const LocalCall& call, const Clock& clock)
+      : call_(call),
+        clock_(clock),
+        transaction_(call.transaction, call.without, call.commit),
+        runner_(clock, *this),
+        setup_{call.config, std::make_shared<NotedHandler>(handler, report_), 1} {
+    setup_.config.retry.jitter = 0;
+  }
+
+  LocalReport Run() {
+    const BootTime began = clock_.Now();
+    report_.ends.resize(call_.tasks.size());
+    host_ = std::make_shared<LocalHost>(call_, transaction_, report_);
+    Prepare();
+    while (!waiting_.empty()) {
+      const CallPart part = std::move(waiting_.front());
+      waiting_.pop_front();
+      std::vector<CallPart> again = runner_.Run(setup_, part, transaction_);
+      for (auto next = again.rbegin(); next != again.rend(); ++next) waiting_.push_front(std::move(*next));
+      if (again.empty()) EndOverdue(part);
+    }
+    if (call_.stop != nullptr) call_.stop->Follow({});
+    report_.took = clock_.Now() - began;
+    report_.statements = transaction_.statements();
+    report_.submitted = transaction_.submitted();
+    return std::move(report_);
+  }
+
+ private:
+  void Prepare() {
+    // It has a beat for as long as anybody looks.
+    const auto lease = std::make_shared<Lease>("local", std::chrono::hours(1), clock_.Now());
+    lease->Renewed(clock_.Now() + std::chrono::hours(24 * 365));
+    std::vector<AttemptPtr> attempts;
+    for (const Task& task : call_.tasks) {
+      attempts.push_back(std::make_shared<Attempt>(host_, kShard, task, lease, false));
+      if (waiting_.empty() || waiting_.back().attempts.size() == setup_.MostInCall()) waiting_.emplace_back();
+      waiting_.back().attempts.push_back(attempts.back());
+    }
+    if (call_.stop != nullptr) call_.stop->Follow(std::move(attempts));
+  }
+
+  void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) override {
+    for (const AttemptPtr& attempt : attempts) attempt->started.store(true);
+    transaction_.ForgetSent();
+    given_up_at_ = deadline + GraceAfter(setup_.config.timeout);
+  }
+  bool Finish() override { return clock_.Now() < given_up_at_; }
+
+  // A watchdog had given it up long since.
+  void EndOverdue(const CallPart& part) {
+    for (auto attempt = part.attempts.rbegin(); attempt != part.attempts.rend(); ++attempt) {
+      if (host_->HasEnded(**attempt)) continue;
+      if (part.attempts.size() > 1) {
+        waiting_.push_front({{*attempt}});
+      } else {
+        const Outcome outcome = Overran(setup_.config.timeout);
+        host_->Ended({*attempt, Settle(setup_.config.retry, (*attempt)->task, outcome, 0.5)});
+      }
+    }
+  }
+
+  const LocalCall& call_;
+  const Clock& clock_;
+  LocalReport report_;
+  LocalTransaction transaction_;
+  AttemptRunner runner_;
+  LaneSetup setup_;
+  std::shared_ptr<LocalHost> host_;
+  std::deque<CallPart> waiting_;
+  BootTime given_up_at_{};
+};
+
+LocalReport RunTasks(const std::shared_ptr<HandlerInstance>& handler, const LocalCall& call,
+                     const Clock& clock) {
+  return LocalRunner(handler, call, clock).Run();
+}
+
 Result<LocalReport> RunLocally(const PluginSet& plugins, const LocalRunOptions& options, const Clock& clock) {
-  const auto tasks = MakeTasks(options, clock);
+  auto tasks = MakeTasks(options, clock);
   if (!tasks) return Fail(tasks.error());
   const std::string& uses = options.config.uses;
-  const auto handler =
+  auto handler =
       plugins.Open(uses.empty() ? options.type : uses, options.type, options.config.options, options.secrets);
   if (!handler) return Fail(handler.error());
-  const HandlerConfig config = Over((*handler)->Defaults(), options.config);
   if (Status counted = CheckCount(**handler, options); !counted) return Fail(counted.error());
-
+  LocalCall call;
+  call.tasks = std::move(*tasks);
+  call.config = Over((*handler)->Defaults(), options.config);
   std::unique_ptr<TaskTransaction> transaction;
-  if (options.store != nullptr) transaction = options.store->OpenTransaction(config.timeout);
-  LocalContext context(clock, config.timeout, tasks->size(), transaction.get(), options.table);
-  LocalReport report;
-  const BootTime started = clock.Now();
-  report.outcomes = (*handler)->Run("local", PointersTo(*tasks), context);
-  report.took = clock.Now() - started;
-  if (transaction && transaction->state() != TransactionState::Idle) {
-    End(options, *transaction, context.transaction()->End(report.outcomes), report);
-  }
-  report.log = context.log();
-  report.statements = context.statements();
-  report.submitted = context.submitted();
-  report.progress = context.progress();
-  return report;
+  if (options.store != nullptr) transaction = options.store->OpenTransaction(call.config.timeout);
+  call.transaction = transaction.get();
+  call.without = "name one with --store";
+  call.commit = options.commit;
+  return RunTasks(std::move(*handler), call, clock);
 }
 
 }  // namespace millrace::engine

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 
+#include "framework/base/log.h"
 #include "framework/mill/lease.h"
 #include "framework/store/task_transaction.h"
 #include "framework/task/outcome.h"
@@ -64,6 +66,8 @@ class AttemptHost {
   virtual bool Over() const = 0;
   virtual std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) = 0;
   virtual void SaveProgress(const Attempt& attempt, std::string progress) = 0;
+  // A line that the attempt's handler writes.
+  virtual void Log(const Attempt& attempt, LogLevel level, std::string_view message) = 0;
   // A lane has room again for tasks of this shard. Never waits.
   virtual void RoomAgain() = 0;
   // Not to be started for now: the shard's beat is late. It comes back to the lane once the beat has

@@ -38,7 +38,7 @@ Outcome EndedBy(Ending ending, TransactionState state, const std::string& why, O
   }
   return FailedForGood("may have taken effect: its transaction was ended behind the context's back (" + why +
                            "); look at what it wrote before you retry it",
-                       "escaped");
+                       kEscapedClass);
 }
 
 // A failed attempt as the engine sees it: it may have been asked to end, or its exception be final.
@@ -73,6 +73,10 @@ std::vector<CallPart> Halves(const std::vector<AttemptPtr>& attempts, BootTime b
 }
 
 }  // namespace
+
+Micros GraceAfter(Micros timeout) {
+  return std::clamp<Micros>(timeout / 10, std::chrono::seconds(1), std::chrono::seconds(10));
+}
 
 std::vector<CallPart> AttemptRunner::Run(const LaneSetup& setup, const CallPart& part,
                                          TaskTransaction& transaction) {

@@ -15,6 +15,9 @@
 
 namespace millrace::engine {
 
+// A handler that ignores its stop token keeps its thread for so long before it is given up.
+Micros GraceAfter(Micros timeout);
+
 // Tasks of one shard that are run in one call.
 struct CallPart {
   std::vector<AttemptPtr> attempts;

@@ -259,17 +259,15 @@ void Lane::Watch(BootTime now) {
 // Of several tasks in one call nobody knows whose fault it was: each runs again alone, and only one that
 // overruns by itself is charged.
 void Lane::EndOverdue(Station::Abandoned overdue) {
-  const std::string limit = FormatDuration(overdue.setup->config.timeout);
   const Attempt& first = *overdue.running.front();
   LogError("handler ignores its time limit; its thread is given up",
            {{"task", ToString(TaskName{first.shard, first.task.key})},
             {"tasks", overdue.running.size()},
             {"handler", type_},
-            {"limit", limit}});
+            {"limit", FormatDuration(overdue.setup->config.timeout)}});
   if (overdue.running.size() == 1) {
     const AttemptPtr& attempt = overdue.running.front();
-    const Outcome outcome =
-        FailedOnce("ran over its time limit of " + limit + " and ignored the request to stop", "timeout");
+    const Outcome outcome = Overran(overdue.setup->config.timeout);
     attempt->host->Ended({attempt, Settle(overdue.setup->config.retry, attempt->task, outcome, 0.5)});
     overdue.running.clear();
   }

@@ -131,6 +131,12 @@ void ShardMill::SaveProgress(const Attempt& attempt, std::string progress) {
   tender_.SaveProgress({attempt.task.key, attempt.task.attempt, std::move(progress)});
 }
 
+void ShardMill::Log(const Attempt& attempt, LogLevel level, std::string_view message) {
+  engine::Log(
+      level, message,
+      {{"task", ToString(TaskName{attempt.shard, attempt.task.key})}, {"handler", attempt.task.handler}});
+}
+
 AttemptPtr ShardMill::Claimed(Task task, const std::shared_ptr<Lease>& life, bool solo) {
   claims_.Add();
   parts_.counters.claimed.Add();

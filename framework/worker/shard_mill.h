@@ -73,6 +73,7 @@ class ShardMill final : public AttemptHost,
   bool Over() const override { return over_.load(); }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override;
   void SaveProgress(const Attempt& attempt, std::string progress) override;
+  void Log(const Attempt& attempt, LogLevel level, std::string_view message) override;
   void RoomAgain() override { scanner_.RoomAgain(); }
   void Park(AttemptPtr attempt) override;
   void Ended(AttemptResult result) override;

@@ -5,10 +5,6 @@
 
 namespace millrace::engine {
 
-Micros GraceAfter(Micros timeout) {
-  return std::clamp<Micros>(timeout / 10, std::chrono::seconds(1), std::chrono::seconds(10));
-}
-
 void Station::Call(const LaneSetupPtr& setup, const CallPart& part) {
   {
     MutexLock lock(mutex_);

@@ -95,7 +95,4 @@ class Station final : public AttemptRunner::Watch {
   Thread thread_;  // last: ends before what it uses
 };
 
-// A handler that ignores its stop token keeps its thread for so long before it is given up.
-Micros GraceAfter(Micros timeout);
-
 }  // namespace millrace::engine

@@ -22,9 +22,7 @@ bool WorkerContext::ShouldStop() const {
 Micros WorkerContext::TimeLeft() const { return std::max(Micros(0), deadline_ - clock_.Now()); }
 
 void WorkerContext::Log(LogLevel level, std::string_view message) {
-  const Attempt& first = *attempts_.front();
-  engine::Log(level, Shorten(message),
-              {{"task", ToString(TaskName{first.shard, first.task.key})}, {"handler", first.task.handler}});
+  attempts_.front()->host->Log(*attempts_.front(), level, Shorten(message));
 }
 
 Status WorkerContext::SaveProgress(std::size_t index, std::string_view progress) {

@@ -49,12 +49,13 @@ class AwardPointsTest : public ShippedHandlerTest {
     const auto first =
         Award(store, {R"({"customer_id":7,"amount":2.99})", R"({"customer_id":-3,"amount":10})",
                       R"({"customer_id":7,"amount":3.00,"payment_id":1})"});
-    EXPECT_EQ(first.outcomes.at(0).text, "2 points");
-    EXPECT_EQ(first.effect, LocalEffect::Committed) << first.effect_note;
+    EXPECT_EQ(first.ends.at(0).said.text, "2 points");
+    EXPECT_EQ(first.ends.at(0).effect, LocalEffect::Committed) << first.ends.at(0).end.text;
     EXPECT_EQ(Points(store), "-3:10/1 7:5/2 ");
     Award(store, {R"({"customer_id":7,"amount":1.5})", R"({"customer_id":8,"amount":0.99})"});
     EXPECT_EQ(Points(store), "-3:10/1 7:6/3 8:0/1 ");
-    EXPECT_EQ(Award(store, {R"({"customer_id":7,"amount":1})"}, false).effect, LocalEffect::RolledBack);
+    EXPECT_EQ(Award(store, {R"({"customer_id":7,"amount":1})"}, false).ends.at(0).effect,
+              LocalEffect::RolledBack);
     EXPECT_EQ(Points(store), "-3:10/1 7:6/3 8:0/1 ");
   }
 
@@ -93,7 +94,7 @@ TEST_F(AwardPointsOnMariadbTest, TwoWorkersWithTheSameNewCustomersLoseNothing) {
       for (int i = 0; i < 10; ++i) {
         params.push_back(R"({"amount":1,"customer_id":)" + std::to_string(round * 5 + i) + "}");
       }
-      while (Award(*store_, params).effect != LocalEffect::Committed)
+      while (Award(*store_, params).ends.at(0).effect != LocalEffect::Committed)
         continue;  // a deadlock: the engine would too
     }
   };

@@ -1,4 +1,5 @@
-// An author's way: Millrace installed under a prefix, a plugin built outside of its tree, loaded and run.
+// An author's way: Millrace installed under a prefix, a plugin built outside of its tree and tested there by
+// its own test, then loaded and run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +7,7 @@
 #include <filesystem>
 
 #include "framework/handler_kit/local_run.h"
+#include "framework/store/sqlite/sqlite_store.h"
 
 namespace millrace::engine {
 namespace {
@@ -29,12 +31,16 @@ class PluginAuthorTest : public testing::Test {
 TEST_F(PluginAuthorTest, BuildsAndRunsAPluginOutsideOfTheTree) {
   const std::string sources = std::getenv("MILLRACE_SOURCE_DIR");
   const std::string built = std::getenv("MILLRACE_BINARY_DIR");
-  ASSERT_TRUE(Does("cmake --install " + built + " --component development --prefix " + root_ + "/prefix"));
+  for (const std::string component : {"development", "testing"}) {
+    ASSERT_TRUE(
+        Does("cmake --install " + built + " --component " + component + " --prefix " + root_ + "/prefix"));
+  }
   ASSERT_TRUE(Does(
       "cmake -S " + sources + "/tests/integration/plugin_author/plugin -B " + root_ +
       "/build -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS='-Wall -Wextra -Werror' -DCMAKE_PREFIX_PATH=" +
       root_ + "/prefix"));
   ASSERT_TRUE(Does("cmake --build " + root_ + "/build"));
+  ASSERT_TRUE(Does("ctest --test-dir " + root_ + "/build --output-on-failure"));
   fs::permissions(root_ + "/build", fs::perms::owner_all);
 
   const auto plugins = PluginSet::Load(root_ + "/build", root_);
@@ -43,9 +49,16 @@ TEST_F(PluginAuthorTest, BuildsAndRunsAPluginOutsideOfTheTree) {
   options.type = "greet";
   options.config.options = R"({"greeting":"good morning"})";
   options.params = {R"({"name":"Ann"})"};
+  const std::string file = root_ + "/try.db";
+  ASSERT_TRUE(Does("sqlite3 " + file + " \"CREATE TABLE guests (name TEXT, greeted INT)\""));
+  StoreUrl url;
+  url.path = file;
+  const auto store = OpenSqliteStore(url, {});
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  options.store = store->get();
   const auto report = RunLocally(**plugins, options, SystemClock());
   ASSERT_TRUE(report.has_value()) << report.error().message;
-  EXPECT_EQ(report->outcomes.at(0).text, "good morning, Ann");
+  EXPECT_EQ(report->ends.at(0).said.text, "good morning, Ann");
 }
 
 }  // namespace

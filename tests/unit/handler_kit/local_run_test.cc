@@ -36,21 +36,20 @@ class LocalRunTest : public testing::Test {
 TEST_F(LocalRunTest, RunsAHandlerWithoutAnyServer) {
   const auto report = Run("noop", "{}");
   ASSERT_TRUE(report.has_value());
-  EXPECT_EQ(report->outcomes.at(0).kind, OutcomeKind::Done);
-  EXPECT_EQ(report->effect, LocalEffect::None);
+  EXPECT_EQ(report->ends.at(0).said.kind, OutcomeKind::Done);
+  EXPECT_EQ(report->ends.at(0).effect, LocalEffect::None);
 }
 
 TEST_F(LocalRunTest, ReportsProgressAndFailure) {
   const auto report = Run("resume", R"({"text":"step 2"})");
   ASSERT_TRUE(report.has_value());
-  EXPECT_EQ(report->outcomes.at(0).kind, OutcomeKind::Retry);
-  ASSERT_EQ(report->progress.size(), 1U);
-  EXPECT_EQ(report->progress[0].second, "step 2");
+  EXPECT_EQ(report->ends.at(0).said.kind, OutcomeKind::Retry);
+  EXPECT_THAT(report->ends.at(0).progress, testing::ElementsAre("step 2"));
 }
 
 TEST_F(LocalRunTest, SqlWithoutAStoreSaysWhatToDo) {
-  EXPECT_THAT(Run("sql", R"({"sql":["SELECT 1"]})")->outcomes.at(0).text, HasSubstr("--store"));
-  EXPECT_THAT(Run("sql", R"({"sql":["COMMIT"]})")->outcomes.at(0).text, HasSubstr("COMMIT would end"));
+  EXPECT_THAT(Run("sql", R"({"sql":["SELECT 1"]})")->ends.at(0).said.text, HasSubstr("--store"));
+  EXPECT_THAT(Run("sql", R"({"sql":["COMMIT"]})")->ends.at(0).said.text, HasSubstr("COMMIT would end"));
 }
 
 TEST_F(LocalRunTest, BadParametersAreRefusedWithTheirPlace) {

@@ -33,7 +33,8 @@ ARROWS = {
     "framework/plugin": PLUGIN,
     "framework/mill": MILL,
     "framework/worker": WORKER,
-    "framework/handler_kit": PLUGIN | {"framework/worker"},
+    "framework/handler_kit": PLUGIN | {"framework/mill", "framework/worker"},
+    "framework/handler_testing": WORKER | {"framework/handler_kit", "framework/store/sqlite"},
     "framework/testing": FRAMEWORK,
     "coordinator/coordination": FRAMEWORK,
     "coordinator/coordination/local": FRAMEWORK | {"coordinator/coordination"},
@@ -60,6 +61,7 @@ THREADS = re.compile(r"std::(j?thread\b(?!::)|async\b)|\bpthread_create\b")
 SWALLOWS = re.compile(r"(->|\.)(commit|rollback|setAutoCommit)\(|OPT_RECONNECT")
 # The public headers and the handlers are `millrace`; all else is `millrace::engine`, where a type may be named
 # like a public one.
+PUBLIC = ("framework/include", "framework/handler_testing", "handlers")  # what it declares, or implements
 PUBLIC_NAMESPACE = re.compile(r"^namespace millrace(?!::engine\b)", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 COMMENTS_AND_TEXTS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
@@ -114,7 +116,7 @@ def source_faults(path, text):
             fault = include_fault(folder, *match.groups())
             if fault:
                 yield text.count("\n", 0, match.start(2)) + 1, f"{fault} (#include {match.group(2)})"
-    if product and not folder.startswith(("framework/include", "handlers")):
+    if product and not folder.startswith(PUBLIC):
         for match in PUBLIC_NAMESPACE.finditer(text):
             yield text.count("\n", 0, match.start()) + 1, "what is not public is namespace millrace::engine"
     code = COMMENTS_AND_TEXTS.sub(lambda m: "\n" * m.group().count("\n"), text)

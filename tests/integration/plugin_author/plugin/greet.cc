@@ -1,4 +1,3 @@
-// A plugin as its author would write it, outside of Millrace's tree.
 #include <millrace/handler.h>
 
 class Greet final : public millrace::Handler {
@@ -6,10 +5,11 @@ class Greet final : public millrace::Handler {
     greeting_ = options.Text("greeting", "hello");
   }
   millrace::Outcome Run(const millrace::Task& task, millrace::Context& context) override {
-    context.Info("greeting somebody");
-    return millrace::Done(greeting_ + ", " + task.Params().Text("name"));
+    const std::string name = task.Params().Text("name");
+    context.Execute("UPDATE guests SET greeted = greeted + 1 WHERE name = ?", {name});
+    return millrace::Done(greeting_ + ", " + name);
   }
   std::string greeting_;
 };
 
-MILLRACE_PLUGIN("greet", "1.0", millrace::Register<Greet>("greet", "Greets a person by name"))
+MILLRACE_PLUGIN("greet", "1.0", millrace::Register<Greet>("greet", "Greets a guest by name"))
