@@ -16,6 +16,7 @@ const char* clear_line = "";
 }  // namespace
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+  if (static_cast<int>(level) < FLAGS_minloglevel) return;
   const std::string line = clear_line + LogLine(SystemClock().WallNow(), level, event, fields);
   switch (level) {
     case LogLevel::Info:
