@@ -68,12 +68,31 @@ Result<SettleReport> CheckedShard::Settle(const std::string& incarnation, std::s
       journal_.Violation(NameOf(settlement) + " was settled twice");
     }
     last = settlement.attempt;
+    CheckKey(settlement);
     if (before[i].first != settlement.attempt || before[i].second != incarnation) {
       journal_.Violation(incarnation + " settled " + NameOf(settlement) + ", but attempt " +
                          std::to_string(before[i].first) + " was running under " + before[i].second);
     }
   }
   return report;
+}
+
+Result<CommitVerdict> CheckedShard::Commit(const std::string& incarnation, const Settlement& settlement) {
+  const auto report = Settle(incarnation, std::span(&settlement, 1));
+  if (!report) return Fail(report.error());
+  if (report->verdicts[0] != SettleVerdict::Settled) return CommitVerdict::Refused;
+  if (settlement.to != Settlement::To::Succeeded) {
+    journal_.Violation("the SQL of " + NameOf(settlement) + " took effect, and it did not succeed");
+  }
+  return CommitVerdict::Committed;
+}
+
+void CheckedShard::CheckKey(const Settlement& settlement) {
+  if (settlement.to != Settlement::To::Succeeded || settlement.biz_key.empty()) return;
+  const std::uint64_t id = settlement.key.id;
+  const std::uint64_t first =
+      effects_.try_emplace({settlement.handler, settlement.biz_key}, id).first->second;
+  if (first != id) journal_.Violation(NameOf(id) + " took effect though its key is " + NameOf(first) + "'s");
 }
 
 Result<bool> CheckedShard::MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) {

@@ -25,6 +25,8 @@ Task ViewOf(const CompactRow& row) {
   task.attempt = row.attempt;
   task.failures = row.failures;
   task.claimed_by = row.claimed_by;
+  task.cancel = row.cancel;
+  task.biz_key = row.key;
   return task;
 }
 
@@ -42,9 +44,10 @@ std::vector<std::uint64_t> Sorted(std::vector<std::uint64_t> ids) {
 
 }  // namespace
 
-std::uint64_t CompactShard::Insert(std::uint32_t slice, const std::string& handler, WallTime run_at) {
+std::uint64_t CompactShard::Insert(std::uint32_t slice, const std::string& handler, WallTime run_at,
+                                   const std::string& key) {
   const std::uint64_t id = rows_.size() + 1;
-  rows_.push_back({id, slice, handler, TaskState::Waiting, run_at, 0, 0, {}});
+  rows_.push_back({id, slice, handler, TaskState::Waiting, run_at, 0, 0, {}, 0, false, key});
   open_.push_back(id);
   return id;
 }
@@ -174,9 +177,50 @@ Result<std::vector<std::uint64_t>> CompactShard::Rescue(const RescueRequest& req
     if (row == nullptr || !RunsUnder(*row, request.claimed_by, request.attempt)) continue;
     row->state = TaskState::Waiting;
     row->claimed_by.clear();
+    ++row->rescues;
     rescued.push_back(id);
   }
   return rescued;
+}
+
+void CompactShard::Cancel(std::uint64_t id) {
+  if (CompactRow* row = Find(id)) row->cancel = true;
+}
+
+Result<std::vector<std::uint64_t>> CompactShard::FailUnclaimed(const ClaimRequest& request) {
+  std::vector<std::uint64_t> failed;
+  for (const std::uint64_t id : Sorted(request.ids)) {
+    CompactRow* row = Find(id);
+    if (row == nullptr || row->state != TaskState::Waiting || row->attempt != request.attempt) continue;
+    Close(*row, TaskState::Failed);
+    failed.push_back(id);
+  }
+  return failed;
+}
+
+Result<std::vector<KeyVerdict>> CompactShard::ConfirmKeys(const std::string& incarnation,
+                                                          std::span<const Task> tasks) {
+  std::vector<KeyVerdict> verdicts;
+  for (const Task& task : tasks) {
+    const CompactRow* row = Find(task.key.id);
+    if (row == nullptr || !RunsUnder(*row, incarnation, task.attempt)) continue;
+    const std::uint64_t holder = keys_.try_emplace({row->handler, row->key}, row->id).first->second;
+    const bool mine = holder == row->id;
+    verdicts.push_back({task.key, mine, mine ? "" : ToString(TaskKey{kTable, holder})});
+  }
+  return verdicts;
+}
+
+Result<std::vector<TaskKey>> CompactShard::Cancelled(const std::string& incarnation,
+                                                     std::span<const TaskKey> running) const {
+  std::vector<TaskKey> cancelled;
+  for (const TaskKey& key : running) {
+    const CompactRow& row = Row(key.id);
+    if (row.cancel && row.state == TaskState::Running && row.claimed_by == incarnation) {
+      cancelled.push_back(key);
+    }
+  }
+  return cancelled;
 }
 
 void CompactShard::End(CompactRow& row, const Settlement& settlement) {
@@ -188,9 +232,13 @@ void CompactShard::End(CompactRow& row, const Settlement& settlement) {
     if (settlement.delay) row.run_at = clock_.WallNow() + *settlement.delay;
     return;
   }
-  row.state = settlement.to == Settlement::To::Succeeded ? TaskState::Succeeded
-              : settlement.to == Settlement::To::Failed  ? TaskState::Failed
-                                                         : TaskState::Cancelled;
+  Close(row, settlement.to == Settlement::To::Succeeded ? TaskState::Succeeded
+             : settlement.to == Settlement::To::Failed  ? TaskState::Failed
+                                                        : TaskState::Cancelled);
+}
+
+void CompactShard::Close(CompactRow& row, TaskState state) {
+  row.state = state;
   open_.erase(std::lower_bound(open_.begin(), open_.end(), row.id));
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/store/incarnation_store.h"
@@ -30,6 +31,9 @@ struct CompactRow {
   std::uint32_t attempt = 0;
   std::uint32_t failures = 0;
   std::string claimed_by;
+  std::size_t rescues = 0;  // attempts that ended by one
+  bool cancel = false;
+  std::string key;
 };
 
 // Not thread-safe. Each call is one transaction; its contract is that of TaskStore or IncarnationStore.
@@ -39,8 +43,11 @@ class CompactShard {
 
   static constexpr TableName kTable = "tasks";
 
-  // Adds a waiting task; returns its id.
-  std::uint64_t Insert(std::uint32_t slice, const std::string& handler, WallTime run_at);
+  // Adds a waiting task, with a key where it has one; returns its id.
+  std::uint64_t Insert(std::uint32_t slice, const std::string& handler, WallTime run_at,
+                       const std::string& key = {});
+  // Asks a task to stop, wherever it is.
+  void Cancel(std::uint64_t id);
 
   Result<DueMap> Due(std::span<const TableSlices> tables) const;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) const;
@@ -51,6 +58,10 @@ class CompactShard {
   Result<std::vector<ScanRow>> RunningAbove(const ClaimRequest& request) const;
   Result<std::vector<Task>> Adopt(const ClaimRequest& request);
   Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request);
+  Result<std::vector<std::uint64_t>> FailUnclaimed(const ClaimRequest& request);
+  Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation, std::span<const Task> tasks);
+  Result<std::vector<TaskKey>> Cancelled(const std::string& incarnation,
+                                         std::span<const TaskKey> running) const;
   Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch);
   Result<std::vector<bool>> StillRunning(const std::string& incarnation,
                                          std::span<const Settlement> batch) const;
@@ -81,12 +92,14 @@ class CompactShard {
   CompactRow* Find(std::uint64_t id);
   bool RunsUnder(const CompactRow& row, const std::string& incarnation, std::uint32_t attempt) const;
   void End(CompactRow& row, const Settlement& settlement);
+  void Close(CompactRow& row, TaskState state);
 
   const Clock& clock_;
   const ShardGuards guards_;
   std::vector<CompactRow> rows_;     // by id, from 1
   std::vector<std::uint64_t> open_;  // sorted
   std::map<std::string, Life> lives_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> keys_;  // by handler and key: the task
 };
 
 }  // namespace millrace::engine

@@ -33,7 +33,7 @@ void FaultInjector::EndAfter(Micros least, Micros most, std::function<void()> en
 void FaultInjector::Strike() {
   ++faults_;
   SimulatedWorker& worker = workers_[cluster_.timeline.random().Below(workers_.size())];
-  switch (cluster_.timeline.random().Below(13)) {
+  switch (cluster_.timeline.random().Below(15)) {
     case 0:
     case 1:
     case 2:
@@ -61,6 +61,12 @@ void FaultInjector::Strike() {
       break;
     case 11:
       StrikeNodes();
+      break;
+    case 12:
+      StrikeMany();
+      break;
+    case 13:
+      Pause();
       break;
     default:
       StrikeLeader();
@@ -201,7 +207,7 @@ void FaultInjector::Operate(SimulatedWorker& worker) {
 }
 
 void FaultInjector::StrikeLease(SimulatedWorker& worker) {
-  const Micros pause = cluster_.mill.lease + Between(-milliseconds(300), milliseconds(1'300));
+  const Micros pause = cluster_.mill.engine.lease + Between(-milliseconds(300), milliseconds(1'300));
   Note(worker.name() + " is stopped for about its lease, and the others' statements are slow");
   for (SimulatedWorker& other : workers_) other.process().database.slowest = milliseconds(250);
   ModelledProcess& process = worker.process();
@@ -212,6 +218,29 @@ void FaultInjector::StrikeLease(SimulatedWorker& worker) {
   });
   EndAfter(pause + seconds(1), pause + seconds(3), [this] {
     for (SimulatedWorker& each : workers_) each.process().database = {};
+  });
+}
+
+// A rack goes: half of the workers at once, and nobody says farewell.
+void FaultInjector::StrikeMany() {
+  Note("every second worker crashes");
+  for (std::size_t i = cluster_.timeline.random().Below(2); i < workers_.size(); i += 2) {
+    SimulatedWorker& worker = workers_[i];
+    worker.Crash();
+    EndAfter(milliseconds(500), seconds(9), [&worker] { worker.Start(); });
+  }
+}
+
+// The red button.
+void FaultInjector::Pause() {
+  const std::array<std::string, 3> kinds{"cluster", std::string("shard:") + SimulatedWork::kShard,
+                                         "handler:" + cluster_.work.handlers.front()};
+  const std::string& what = kinds.at(cluster_.timeline.random().Below(kinds.size()));
+  Note(what + " is paused");
+  ModelledEnsemble& ensemble = cluster_.ensemble;
+  ensemble.WriteNow({{TreeWrite::Kind::Create, "/control/pause/" + what}});
+  EndAfter(milliseconds(500), seconds(5), [&ensemble, what] {
+    ensemble.WriteNow({{TreeWrite::Kind::Remove, "/control/pause/" + what}});
   });
 }
 
@@ -293,6 +322,11 @@ void FaultInjector::Heal() {
     worker.Start();
     cluster_.ensemble.WriteNow({{TreeWrite::Kind::Remove, "/control/drain/" + worker.name()}});
   }
+  std::vector<std::string> pauses;
+  for (const auto& [path, node] : cluster_.ensemble.head().nodes()) {
+    if (path.starts_with("/control/pause/")) pauses.push_back(path);
+  }
+  for (const std::string& path : pauses) cluster_.ensemble.WriteNow({{TreeWrite::Kind::Remove, path}});
 }
 
 }  // namespace millrace::engine

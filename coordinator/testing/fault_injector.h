@@ -39,6 +39,8 @@ class FaultInjector {
   void StrikeLease(SimulatedWorker& worker);
   void StrikeLeader();
   void StrikeNodes();
+  void StrikeMany();
+  void Pause();
   void Delete(const std::string& top);
   // Ends the fault after a while, unless everything was healed meanwhile.
   void EndAfter(Micros least, Micros most, std::function<void()> end);

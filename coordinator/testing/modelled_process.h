@@ -11,8 +11,8 @@
 
 namespace millrace::engine {
 
-enum class ThreadName : std::size_t { Tree, Beat, Scan, Tend, Settle, FirstLane, SecondLane };
-inline constexpr std::size_t kThreads = 7;
+enum class ThreadName : std::size_t { Tree, Watch, Beat, Scan, Tend, Settle, FirstLane, SecondLane };
+inline constexpr std::size_t kThreads = 8;
 
 // Outlives the timeline's events.
 struct ModelledProcess {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,10 @@ enum class PlantedBug {
   WriteWithoutEpochCheck,   // the leader's multi does not begin with a check of its term
   PlanFromStaleMembers,     // the leader goes on with the workers that it saw first
   RescueFromTheLiving,      // a rescue takes from whoever else runs the row
+  SnoozeCommits,            // the SQL of a handler that snoozes is committed
+  StaleAfterReconnect,      // what was read before a reconnect is taken for fresh
+  StaleAfterNewSession,     // so it is with a new session
+  MoveInTwoMultis,          // what slices leave and what they join is written one after the other
 };
 
 struct PlantedBugName {
@@ -36,23 +41,39 @@ inline constexpr std::array kPlantedBugs{
     PlantedBugName{PlantedBug::WriteWithoutEpochCheck, "write-without-epoch-check"},
     PlantedBugName{PlantedBug::PlanFromStaleMembers, "plan-from-stale-members"},
     PlantedBugName{PlantedBug::RescueFromTheLiving, "rescue-from-the-living"},
+    PlantedBugName{PlantedBug::SnoozeCommits, "snooze-commits"},
+    PlantedBugName{PlantedBug::StaleAfterReconnect, "stale-after-reconnect"},
+    PlantedBugName{PlantedBug::StaleAfterNewSession, "stale-after-new-session"},
+    PlantedBugName{PlantedBug::MoveInTwoMultis, "move-in-two-multis"},
 };
+
+// One that any machine may have, and not only the leader.
+inline bool IsOfAMirror(PlantedBug bug) {
+  return bug == PlantedBug::StaleAfterReconnect || bug == PlantedBug::StaleAfterNewSession;
+}
 
 // A machine round another, which spoils what that one asks or hears. Not thread-safe.
 class SpoiledMachine final : public TreeMachine {
  public:
   SpoiledMachine(TreeMachine& inner, PlantedBug bug) : inner_(inner), bug_(bug) {}
 
-  void Event(const TreeEvent& event, BootTime now) override { inner_.Event(event, now); }
+  void Event(const TreeEvent& event, BootTime now) override;
   std::optional<TreeRequest> Next(BootTime now) override;
   void Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) override;
   BootTime WakeAt(BootTime now) const override { return inner_.WakeAt(now); }
 
  private:
+  std::optional<TreeRequest> Split(TreeRequest write);
+  // What the machine hears of a read.
+  const TreeReply& Spoiled(const TreeRequest& request, const TreeReply& reply);
+
   TreeMachine& inner_;
   const PlantedBug bug_;
-  TreeRequest written_;                             // what the inner machine asked to write last
-  std::map<std::string, TreeReply> first_replies_;  // about the workers
+  std::optional<TreeRequest> second_;  // half of a write
+  std::int64_t session_ = 0;
+  std::map<std::string, TreeReply> heard_;  // by what was read
+  std::set<std::string> stuck_;             // of these, what is told again until a watch says otherwise
+  TreeRequest written_;                     // what the inner machine asked to write last
 };
 
 }  // namespace millrace::engine

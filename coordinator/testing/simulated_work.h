@@ -14,6 +14,7 @@ struct SimulatedWork {
 
   std::uint32_t slices = 0;  // of the one table
   std::vector<std::string> handlers;
+  std::size_t workers = 3;
   // Workers that take some handlers only; sorted. All others take all.
   std::map<std::string, std::vector<std::string>> limits = {};
   std::map<std::string, std::uint32_t> weights = {};  // of workers whose weight is not 1

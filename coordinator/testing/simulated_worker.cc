@@ -40,10 +40,10 @@ SimulatedWorker::Life::Life(const SimulatedCluster& cluster, ModelledProcess& pr
                   cluster.journal.Trace(move.slice + " moved from '" + move.from + "' to " + move.to);
               }}),
       spoiled(leader, cluster.bug),
+      spoiled_member(member, IsOfAMirror(cluster.bug) ? cluster.bug : PlantedBug::None),
       driver(cluster.timeline, cluster.ensemble, process, cluster.journal, cluster.calm.session_timeout,
-             {&member, &spoiled}),
-      mill({cluster.timeline, cluster.database, process, cluster.journal, cluster.mill},
-           {[this] { return source.Slices(SimulatedWork::kShard); },
+             {&spoiled_member, &spoiled}),
+      mill({cluster.timeline, cluster.database, process, cluster.journal, cluster.mill, source, source,
             [&work = cluster.work, name = process.name](const std::string& handler) {
               return work.Takes(name, handler);
             }},

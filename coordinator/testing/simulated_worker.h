@@ -9,8 +9,8 @@
 #include "coordinator/leader/leader.h"
 #include "coordinator/member/cluster_source.h"
 #include "coordinator/member/member.h"
-#include "coordinator/testing/modelled_mill.h"
 #include "coordinator/testing/planted_bugs.h"
+#include "coordinator/testing/simulated_mill.h"
 #include "coordinator/testing/simulated_work.h"
 #include "coordinator/testing/tree_driver.h"
 
@@ -60,8 +60,9 @@ class SimulatedWorker {
     Member member;
     Leader leader;
     SpoiledMachine spoiled;
+    SpoiledMachine spoiled_member;
     TreeDriver driver;
-    ModelledMill mill;
+    SimulatedMill mill;
   };
 
   void End();

@@ -12,7 +12,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t kWorkers = 3;
+constexpr std::size_t kMany = 8;                 // enough for a mass loss; in one of eight clusters
+constexpr std::uint64_t kKeys = 8;               // of each handler; a fifth of the tasks have one
+constexpr Micros kLongestPatience = seconds(3);  // of who cancels a task after submitting it
 constexpr Micros kBeforeFaults = seconds(4);
 constexpr Micros kFaultSpan = seconds(42);
 constexpr Micros kAfterFaults = seconds(4);
@@ -41,6 +43,10 @@ CalmOptions Calm(Random& random) {
 // their own; in some a worker is to have more of them. Each of the handlers makes a group of its own then.
 SimulatedWork Work(Random& random) {
   SimulatedWork work{4 + static_cast<std::uint32_t>(random.Below(7)), {"pay"}};
+  if (random.Below(8) == 0) {
+    work.workers = kMany;
+    work.slices *= 3;
+  }
   switch (random.Below(6)) {
     case 0:
       work.handlers = {"pay", "ship"};
@@ -77,6 +83,7 @@ ClaimCheck CheckFor(PlantedBug bug) {
 MillSettings MillFor(PlantedBug bug) {
   MillSettings settings;
   settings.bugs.marks_without_watching = bug == PlantedBug::MarkDeadWithoutWatching;
+  settings.handlers.snooze_commits = bug == PlantedBug::SnoozeCommits;
   settings.bugs.rescues_from_the_living = bug == PlantedBug::RescueFromTheLiving;
   return settings;
 }
@@ -100,7 +107,7 @@ class Simulation {
     for (const FixedNode& node : kFixedNodes) {
       ensemble_.WriteNow({{TreeWrite::Kind::Create, std::string(node.path), std::string(node.data)}});
     }
-    for (std::size_t i = 1; i <= kWorkers; ++i) {
+    for (std::size_t i = 1; i <= work_.workers; ++i) {
       workers_.emplace_back(cluster_, "w" + std::to_string(i)).Start();
     }
     Produce();
@@ -137,10 +144,20 @@ class Simulation {
     for (std::uint64_t i = timeline_.random().Below(3); database_.Up() && i > 0; --i) {
       const auto slice = static_cast<std::uint32_t>(timeline_.random().Below(work_.slices));
       const std::string& handler = work_.handlers[timeline_.random().Below(work_.handlers.size())];
-      database_.shard().Insert(slice, handler, database_.clock().WallNow());
+      const std::uint64_t dice = timeline_.random().Below(5 * kKeys);
+      const std::string key = dice < kKeys ? "key " + std::to_string(dice) : "";
+      const std::uint64_t id = database_.shard().Insert(slice, handler, database_.clock().WallNow(), key);
+      if (timeline_.random().Below(20) == 0) Cancel(id);
     }
     timeline_.After(milliseconds(200 + static_cast<std::int64_t>(timeline_.random().Below(1'600))),
                     [this] { Produce(); });
+  }
+
+  void Cancel(std::uint64_t id) {
+    timeline_.After(Micros(static_cast<std::int64_t>(timeline_.random().Below(kLongestPatience.count()))),
+                    [this, id] {
+                      if (database_.Up()) database_.shard().Cancel(id);
+                    });
   }
 
   void Look() {
@@ -152,7 +169,7 @@ class Simulation {
 
   // Empty: all is as it should be.
   std::string Unfinished() const {
-    if (checks_.Members().size() < kWorkers) return "not every worker has come back";
+    if (checks_.Members().size() < work_.workers) return "not every worker has come back";
     const std::string unowned = checks_.FirstUnowned();
     if (!unowned.empty()) return unowned + " has no owner";
     for (const CompactRow& row : database_.shard().rows()) {

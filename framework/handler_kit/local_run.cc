@@ -6,7 +6,7 @@
 #include <deque>
 #include <utility>
 
-#include "framework/mill/engine_outcome.h"
+#include "framework/mill/attempt.h"
 #include "framework/task/retry_ladder.h"
 #include "framework/worker/attempt.h"
 
@@ -40,11 +40,11 @@ class LocalHost final : public AttemptHost {
     if (result.verify || result.settlement.error_class == kEscapedClass) effect = LocalEffect::InDoubt;
     End(*result.attempt, result.settlement, effect);
   }
-  void Settled(const Attempt& attempt, const Settlement& settlement) override {
+  void Settled(Attempt& attempt, const Settlement& settlement) override {
     const bool kept = call_.commit && settlement.to == Settlement::To::Succeeded;
     End(attempt, settlement, kept ? LocalEffect::Committed : LocalEffect::RolledBack);
   }
-  void Drop(const Attempt&) override {}
+  void Drop(Attempt&) override {}
 
   LocalEnd& Of(const Attempt& attempt) { return report_.ends.at(attempt.task.key.id - 1); }
   bool HasEnded(const Attempt& attempt) const { return ended_.at(attempt.task.key.id - 1); }
@@ -184,6 +184,7 @@ class LocalRunner final : public AttemptRunner::Watch {
     given_up_at_ = deadline + GraceAfter(setup_.config.timeout);
   }
   bool Finish() override { return clock_.Now() < given_up_at_; }
+  void Committing() override {}
 
   // A watchdog had given it up long since.
   void EndOverdue(const CallPart& part) {

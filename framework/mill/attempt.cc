@@ -1,9 +1,35 @@
 #include "framework/mill/attempt.h"
 
-#include "framework/mill/engine_outcome.h"
-#include "framework/task/retry_ladder.h"
-
 namespace millrace::engine {
+namespace {
+
+constexpr std::uint32_t kQuarantine = 3;
+
+}  // namespace
+
+std::optional<Outcome> InsteadOfStart(const Attempt& attempt, const RetryPolicy& retry) {
+  const Task& task = attempt.task;
+  if (attempt.host->StopAsked() || attempt.host->StartDecisionOf(attempt) == StartDecision::Withdrawn) {
+    return GivenBack();
+  }
+  if (attempt.cancel.load(std::memory_order_relaxed) || task.cancel) {
+    Outcome outcome;
+    outcome.kind = OutcomeKind::Cancel;
+    outcome.text = "cancelled before it started";
+    return outcome;
+  }
+  if (task.crashes >= kQuarantine) {
+    return FailedForGood(
+        "quarantined: its runs have killed the worker's process " + std::to_string(task.crashes) + " times",
+        "crash");
+  }
+  if (task.failures >= retry.max_failures) {
+    return FailedForGood("it has failed " + std::to_string(task.failures) + " times, the maximum is now " +
+                             std::to_string(retry.max_failures),
+                         "max_failures");
+  }
+  return std::nullopt;
+}
 
 void GiveBack(const AttemptPtr& attempt) {
   if (attempt->lease->Alive()) {

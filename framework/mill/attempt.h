@@ -3,18 +3,33 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "framework/base/log.h"
+#include "framework/base/time_text.h"
 #include "framework/mill/lease.h"
 #include "framework/store/task_transaction.h"
 #include "framework/task/outcome.h"
+#include "framework/task/retry_ladder.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {
 
 class AttemptHost;
+
+// Where an attempt is on its way. What is Queued can be taken back; what is Running can be given up by a
+// watchdog; from Concluding on its end is somebody's business already.
+enum class AttemptState : std::uint8_t {
+  Queued,      // claimed, and not started; or its call failed as a whole, and it is to be run again
+  Running,     // in its handler
+  Concluding,  // the handler has returned: what it said is weighed, and on its way to be settled
+  Committing,  // its own transaction's COMMIT is under way
+  Known,       // the outcome of its settle is known
+};
 
 // Shared by the lane, the watchdog and the settler; what is not atomic is constant. It keeps its host alive:
 // a thread that a handler has not given back still asks it.
@@ -32,8 +47,9 @@ struct Attempt {
   const Task task;
   const std::shared_ptr<Lease> lease;  // the life under which it was claimed
   const bool solo;                     // it runs with nothing beside it
+  std::atomic<AttemptState> state{AttemptState::Queued};
   std::atomic<bool> cancel{false};
-  std::atomic<bool> started{false};  // its handler was called
+  std::atomic<bool> started{false};  // its handler was called, at least once
   std::atomic<bool> alone{false};    // it shares no call any more: one that it shared failed as a whole
 };
 using AttemptPtr = std::shared_ptr<Attempt>;
@@ -76,12 +92,66 @@ class AttemptHost {
   // The attempt has ended: to be settled. Never waits.
   virtual void Ended(AttemptResult result) = 0;
   // The attempt was settled by its own transaction.
-  virtual void Settled(const Attempt& attempt, const Settlement& settlement) = 0;
+  virtual void Settled(Attempt& attempt, const Settlement& settlement) = 0;
   // StartDecision::Lost.
-  virtual void Drop(const Attempt& attempt) = 0;
+  virtual void Drop(Attempt& attempt) = 0;
 };
+
+// The last look before a start, in a life that may start it: what it ends with instead; nothing: it starts.
+std::optional<Outcome> InsteadOfStart(const Attempt& attempt, const RetryPolicy& retry);
 
 // Ends an attempt that has not started: its task waits again; or, where its life is dead, is dropped.
 void GiveBack(const AttemptPtr& attempt);
+
+// The class of a task that may have taken effect, though its attempt has failed.
+inline constexpr const char* kEscapedClass = "escaped";
+
+// Not run, or cut short by the engine: waiting again, in its old place of the due order or after `delay`.
+inline Outcome GivenBack(std::string why = {}, std::optional<Micros> delay = std::nullopt) {
+  Outcome outcome;
+  outcome.kind = OutcomeKind::GiveBack;
+  outcome.text = std::move(why);
+  outcome.delay = delay;
+  return outcome;
+}
+
+// A failed attempt, to be tried again after its ladder.
+inline Outcome FailedOnce(std::string why, std::string error_class) {
+  Outcome outcome;
+  outcome.kind = OutcomeKind::Retry;
+  outcome.text = std::move(why);
+  outcome.error_class = std::move(error_class);
+  return outcome;
+}
+
+// Given up: it ran on after its time limit, and the grace behind that.
+inline Outcome Overran(Micros limit) {
+  return FailedOnce(
+      "ran over its time limit of " + FormatDuration(limit) + " and ignored the request to stop", "timeout");
+}
+
+// To the failed pool at once.
+inline Outcome FailedForGood(std::string why, std::string error_class) {
+  Outcome outcome = FailedOnce(std::move(why), std::move(error_class));
+  outcome.kind = OutcomeKind::Fail;
+  return outcome;
+}
+
+// The seam to the run stage: takes claimed tasks, and reports through each attempt's host how it ended. In
+// the product the lanes of this process. Thread-safe; no call waits for a handler.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  // Whether tasks of this type can be run here at all. The first question may open the type's handler.
+  virtual bool Runs(const std::string& type) = 0;
+  // How many more tasks of this type may be claimed in this shard; zero until so much is free that claims
+  // stay large (AttemptHost::RoomAgain then says so).
+  virtual std::size_t Room(const std::string& type, const AttemptHost& shard) = 0;
+  // How long what runs now is expected to take yet; zero: nothing runs.
+  virtual Micros BusyFor() = 0;
+  // Takes claimed tasks of one type; never refuses one, since its callers ask for room first. False: the type
+  // can't be run here any more, and the caller has them still.
+  virtual bool Take(const std::string& type, std::vector<AttemptPtr>& attempts) = 0;
+};
 
 }  // namespace millrace::engine

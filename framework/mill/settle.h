@@ -14,7 +14,7 @@
 #include "framework/base/mutex.h"
 #include "framework/mill/attempt.h"
 #include "framework/mill/live_engine.h"
-#include "framework/mill/strand_port.h"
+#include "framework/mill/step.h"
 #include "framework/store/task_store.h"
 
 namespace millrace::engine {
@@ -33,7 +33,7 @@ class Settler {
  public:
   // Told by the strand that what was written of an attempt is known: its id may leave the in-flight set.
   // `verdict` Refused: the attempt was no longer ours.
-  using Known = std::function<void(const Attempt&, const Settlement&, SettleVerdict verdict)>;
+  using Known = std::function<void(Attempt&, const Settlement&, SettleVerdict verdict)>;
 
   Settler(const Clock& clock, SettlePort& port, const LiveEngine& engine, Known known)
       : clock_(clock), port_(port), engine_(engine), known_(std::move(known)) {}

@@ -16,6 +16,8 @@
 #include <utility>
 #include <variant>
 
+#include "framework/base/clock.h"
+
 namespace millrace::engine {
 
 // Where an answer is put for a strand that waits for it. Not thread-safe.
@@ -131,5 +133,14 @@ Step<T> internal::ValuePromise<T>::get_return_object() {
 inline Step<void> internal::VoidPromise::get_return_object() {
   return Step<void>(std::coroutine_handle<VoidPromise>::from_promise(*this));
 }
+
+// A strand's way to the outside. Its requests belong to the strand; Wake is thread-safe.
+class StrandPort {
+ public:
+  virtual ~StrandPort() = default;
+  // Rests until Wake or for `limit`; a Wake before it ends the next rest at once. True if woken.
+  virtual Reply<bool> Rest(Micros limit) = 0;
+  virtual void Wake() = 0;
+};
 
 }  // namespace millrace::engine

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "framework/exec/signal.h"
-#include "framework/mill/engine_outcome.h"
+#include "framework/mill/attempt.h"
 #include "framework/plugin/opened_handler.h"
 
 namespace millrace::engine {
@@ -105,14 +105,14 @@ Next AttemptRunner::RunOnce(const Round& round) {
   WorkerContext call(clock_, attempts, transaction, deadline);
   watch_.Begin(attempts, deadline);
   std::vector<Outcome> outcomes = setup.handler->Run(attempts.front()->shard, tasks, call);
+  if (!watch_.Finish()) {
+    transaction.Rollback();
+    return Next::Settle;  // the watchdog has ended them
+  }
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     outcomes[i] = AskNextRetry(*setup.handler, setup.config, attempts[i]->shard, attempts[i]->task,
                                Adjusted(*attempts[i], setup.config.on_exception, std::move(outcomes[i])),
                                random_.Unit());
-  }
-  if (!watch_.Finish()) {
-    transaction.Rollback();
-    return Next::Settle;  // the watchdog has ended them
   }
   CallEnd end = call.transaction().End(outcomes);
   const bool away = end.state == TransactionState::Lost || end.state == TransactionState::NoConnection;
@@ -152,6 +152,7 @@ Next AttemptRunner::Commit(const Round& round, CallEnd& end, const Decision& dec
     const Outcome outcome = EndedBy(decision.endings[i], end.state, sql_error, outcomes[i]);
     batch.push_back(SettlementOf(round, i, outcome));
   }
+  watch_.Committing();
   const CommitReport report = round.transaction.Commit(attempts.front()->lease->incarnation(), batch);
   if (report.verdict == CommitVerdict::Committed) {
     for (std::size_t i = 0; i < attempts.size(); ++i) attempts[i]->host->Settled(*attempts[i], batch[i]);

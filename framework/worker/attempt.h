@@ -10,8 +10,8 @@
 #include "framework/base/random.h"
 #include "framework/mill/attempt.h"
 #include "framework/task/transaction_policy.h"
-#include "framework/worker/worker_context.h"
 #include "framework/worker/lane_setup.h"
+#include "framework/worker/worker_context.h"
 
 namespace millrace::engine {
 
@@ -36,6 +36,8 @@ class AttemptRunner {
     virtual ~Watch() = default;
     virtual void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) = 0;
     virtual bool Finish() = 0;
+    // The transaction of these attempts is about to be committed: nobody can end them any more.
+    virtual void Committing() = 0;
   };
 
   AttemptRunner(const Clock& clock, Watch& watch)

@@ -9,17 +9,10 @@
 #include <vector>
 
 #include "framework/base/mutex.h"
-#include "framework/store/incarnation_store.h"
+#include "framework/mill/maintenance.h"
 #include "framework/worker/flight_recorder.h"
 
 namespace millrace::engine {
-
-// One life that has ended: to be marked dead at once, and its running handlers to be charged with a crash.
-struct Burial {
-  std::string recorder;
-  std::string incarnation;
-  std::vector<Crash> crashes;
-};
 
 // Thread-safe. A recorder is kept locked until all of its lives are buried, then removed; one that speaks of
 // a store that this process does not serve is left to others.

@@ -4,14 +4,13 @@
 
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
-#include "framework/mill/engine_outcome.h"
+#include "framework/mill/attempt.h"
 
 namespace millrace::engine {
 namespace {
 
 constexpr Micros kIdleWait = std::chrono::seconds(1);
 constexpr std::size_t kShortChunk = 32;  // short tasks that a thread takes at once
-constexpr std::uint32_t kQuarantine = 3;
 
 }  // namespace
 
@@ -138,6 +137,25 @@ void Lane::Release(Station& station) {
   station.taken = {};
 }
 
+// The tasks that a thread took with one that turns out to be long.
+void Lane::TakeBackKept(Station& station, BootTime now) {
+  std::vector<AttemptPtr> kept = station.TakeKept(now);
+  if (kept.empty()) return;
+  running_ -= kept.size();
+  station.taken.count -= kept.size();
+  for (auto attempt = kept.rbegin(); attempt != kept.rend(); ++attempt) queue_.PutBack(std::move(*attempt));
+  filled_.NotifyAll();
+}
+
+Micros Lane::BusyFor(BootTime now) const {
+  MutexLock lock(mutex_);
+  Micros longest{0};
+  for (const Station& station : stations_) {
+    if (!station.lost()) longest = std::max(longest, station.BusyFor(now, pace_.Each()));
+  }
+  return longest;
+}
+
 void Lane::Run(Station& station) {
   while (!Ends(station)) {
     const LaneSetupPtr setup = Take(station);
@@ -210,26 +228,9 @@ bool Lane::ReadyToStart(const AttemptPtr& attempt, const LaneSetup& setup) {
     attempt->host->Park(attempt);
     return false;
   }
-  const RetryPolicy& retry = setup.config.retry;
-  const Task& task = attempt->task;
-  Outcome outcome;
-  if (attempt->host->StopAsked() || attempt->host->StartDecisionOf(*attempt) == StartDecision::Withdrawn) {
-    outcome = GivenBack();
-  } else if (attempt->cancel.load(std::memory_order_relaxed) || task.cancel) {
-    outcome.kind = OutcomeKind::Cancel;
-    outcome.text = "cancelled before it started";
-  } else if (task.crashes >= kQuarantine) {
-    outcome = FailedForGood(
-        "quarantined: its runs have killed the worker's process " + std::to_string(task.crashes) + " times",
-        "crash");
-  } else if (task.failures >= retry.max_failures) {
-    outcome = FailedForGood("it has failed " + std::to_string(task.failures) + " times, the maximum is now " +
-                                std::to_string(retry.max_failures),
-                            "max_failures");
-  } else {
-    return true;
-  }
-  attempt->host->Ended({attempt, Settle(retry, task, outcome, 0)});
+  const std::optional<Outcome> instead = InsteadOfStart(*attempt, setup.config.retry);
+  if (!instead) return true;
+  attempt->host->Ended({attempt, Settle(setup.config.retry, attempt->task, *instead, 0)});
   return false;
 }
 
@@ -247,6 +248,8 @@ void Lane::Watch(BootTime now) {
         overdue.push_back(std::move(given_up));
       } else if (station->home()) {
         gone.splice(gone.end(), stations_, station);
+      } else {
+        TakeBackKept(*station, now);
       }
       station = next;
     }

@@ -48,8 +48,9 @@ class Lane {
   std::size_t Queued() const;
   std::size_t Running() const;
 
-  // The watchdog's round: gives up calls that are past their limit and its grace, and sees to it that there
-  // are as many threads as there should be.
+  // The watchdog's round: gives up calls that are past their limit and its grace, takes back what waits for
+  // a thread whose call takes longer than a moment, and sees to it that there are as many threads as there
+  // should be.
   void Watch(BootTime now);
   // Takes what is queued and not to be started (see StartDecision); but a task whose slice has moved stays
   // where it starts within `patience`, since nobody else could start it sooner. The caller ends those
@@ -60,6 +61,8 @@ class Lane {
   // Gives back every attempt that still runs, whatever its handler does: its threads count as lost.
   std::size_t AbandonRunning(const std::string& why);
   std::size_t Lost() const;
+  // How long what runs is expected to take yet; zero: nothing runs.
+  Micros BusyFor(BootTime now) const;
   // Threads end once their present call is over. Join waits for those that are not lost.
   void Close();
   void Join();
@@ -71,6 +74,7 @@ class Lane {
   // Waits a while for tasks, and gives them to the station with what they go by; null: there are none.
   LaneSetupPtr Take(Station& station);
   void Release(Station& station) MILLRACE_REQUIRES(mutex_);
+  void TakeBackKept(Station& station, BootTime now) MILLRACE_REQUIRES(mutex_);
   bool Ends(Station& station);
   void RunTaken(Station& station, const LaneSetupPtr& setup);
   void RunPart(Station& station, const LaneSetupPtr& setup, CallPart part);

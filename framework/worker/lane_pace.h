@@ -29,6 +29,9 @@ class LanePace {
     micros_each_ = micros_each_ == 0 ? each : micros_each_ + (each - micros_each_) * kWeight;
   }
 
+  // How long one takes, as far as is known; zero: it is not.
+  Micros Each() const { return Micros(static_cast<Micros::rep>(micros_each_)); }
+
   // Tasks are known to be so short that handing them out one by one would cost as much as running them.
   bool AreShort() const { return micros_each_ > 0 && micros_each_ < kShort; }
 

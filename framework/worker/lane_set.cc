@@ -166,8 +166,13 @@ std::vector<std::string> LaneSet::Refusals() const {
 
 Lane* LaneSet::For(const std::string& type) {
   while (true) {
-    if (const auto known = Known(type)) return known->lane.get();
-    const std::shared_ptr<const Config> config = Current();
+    std::shared_ptr<const Config> config;
+    {
+      MutexLock lock(mutex_);
+      const auto known = entries_.find(type);
+      if (known != entries_.end()) return known->second.lane.get();
+      config = config_;
+    }
     auto entry = NewEntry(type, config->HandlerFor(type));  // foreign code: nobody else is to wait for it
     MutexLock lock(mutex_);
     if (config_ != config) continue;  // opened by what is no longer in force
@@ -180,6 +185,23 @@ Lane* LaneSet::For(const std::string& type) {
     }
     return place->second.lane.get();
   }
+}
+
+std::size_t LaneSet::Room(const std::string& type, const AttemptHost& shard) {
+  const Lane* lane = For(type);
+  return lane == nullptr ? 0 : lane->Room(shard);
+}
+
+Micros LaneSet::BusyFor() {
+  Micros longest{0};
+  for (const Lane* lane : All()) longest = std::max(longest, lane->BusyFor(parts_.clock.Now()));
+  return longest;
+}
+
+bool LaneSet::Take(const std::string& type, std::vector<AttemptPtr>& attempts) {
+  Lane* lane = For(type);
+  if (lane != nullptr) lane->Push(std::move(attempts));
+  return lane != nullptr;
 }
 
 std::vector<Lane*> LaneSet::All() const {

@@ -1,5 +1,5 @@
-// The lanes of a worker, one for each task type. A lane is opened when it is first needed, and follows the
-// configuration from then on.
+// The run stage in this process: the lanes of a worker, one for each task type. A lane is opened when it is
+// first needed, and follows the configuration from then on.
 #pragma once
 
 #include <map>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/mill/attempt.h"
 #include "framework/plugin/plugin_set.h"
 #include "framework/worker/lane.h"
 #include "framework/worker/open_retry.h"
@@ -15,7 +16,7 @@
 namespace millrace::engine {
 
 // Thread-safe.
-class LaneSet {
+class LaneSet final : public Runner {
  public:
   struct Rules {
     std::optional<std::uint32_t> concurrency = {};  // of every lane, instead of the configuration's
@@ -42,6 +43,11 @@ class LaneSet {
   // once).
   Lane* For(const std::string& type);
   std::vector<Lane*> All() const;
+
+  bool Runs(const std::string& type) override { return For(type) != nullptr; }
+  std::size_t Room(const std::string& type, const AttemptHost& shard) override;
+  Micros BusyFor() override;
+  bool Take(const std::string& type, std::vector<AttemptPtr>& attempts) override;
 
  private:
   // What a handler was opened with.

@@ -27,7 +27,7 @@ bool MillSet::Follow() {
     });
     for (const auto& [name, store] : wanted) {
       if (serving_.contains(name)) continue;
-      fresh.push_back(std::make_shared<ShardMill>(parts_, name, store));
+      fresh.push_back(std::make_shared<ShardDriver>(parts_, name, store));
       serving_.emplace(name, fresh.back());
       all_.push_back(fresh.back());
     }
@@ -65,7 +65,7 @@ void MillSet::Retire(const MillPtr& mill) {
   mill->Retire();
   Retired& retired = retired_.emplace_back();
   retired.mill = mill;
-  retired.deadline = parts_.clock.Now() + parts_.engine.Get().stop_timeout;
+  retired.deadline = parts_.mill.clock.Now() + parts_.mill.engine.Get().stop_timeout;
 }
 
 // On a thread of its own: a database that does not answer holds up the ends of its sessions.
@@ -86,7 +86,7 @@ void MillSet::EndRetired() {
   for (Retired& retired : retired_) {
     retired.mill->GiveBackParked();
     if (retired.ending.Started()) continue;
-    if (retired.mill->Empty() || parts_.clock.Now() >= retired.deadline) BeginEnd(retired);
+    if (retired.mill->Empty() || parts_.mill.clock.Now() >= retired.deadline) BeginEnd(retired);
   }
   std::erase_if(retired_, [this](const Retired& retired) {
     if (!retired.ended.load()) return false;

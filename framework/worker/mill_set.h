@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "framework/exec/thread.h"
-#include "framework/worker/shard_mill.h"
+#include "framework/worker/shard_driver.h"
 
 namespace millrace::engine {
 
 // Thread-safe where it says so; the rest is the watch thread's.
 class MillSet {
  public:
-  using MillPtr = std::shared_ptr<ShardMill>;
+  using MillPtr = std::shared_ptr<ShardDriver>;
 
-  MillSet(MillParts parts, ShardSource& shards) : parts_(std::move(parts)), shards_(shards) {}
+  MillSet(ShardDriver::Parts parts, ShardSource& shards) : parts_(std::move(parts)), shards_(shards) {}
 
   // Follow, for the first time. Unavailable: a mill's thread can't be started.
   Status Start();
@@ -48,7 +48,7 @@ class MillSet {
   void Retire(const MillPtr& mill);
   void BeginEnd(Retired& retired);
 
-  const MillParts parts_;
+  const ShardDriver::Parts parts_;
   ShardSource& shards_;
   std::list<Retired> retired_;
   Status begun_;  // of the newest mills

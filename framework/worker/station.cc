@@ -4,18 +4,38 @@
 #include <iterator>
 
 namespace millrace::engine {
+namespace {
+
+constexpr Micros kMoment = std::chrono::milliseconds(100);      // for what waits behind a short task
+constexpr Micros kLongCommit = std::chrono::milliseconds(500);  // more than a healthy database takes
+
+}  // namespace
 
 void Station::Call(const LaneSetupPtr& setup, const CallPart& part) {
   {
     MutexLock lock(mutex_);
     setup_ = setup;
   }
-  KeepParts(runner_.Run(*setup, part, SessionFor(*part.attempts.front(), setup->config.timeout)));
+  std::vector<CallPart> parts =
+      runner_.Run(*setup, part, SessionFor(*part.attempts.front(), setup->config.timeout));
+  std::vector<AttemptPtr>
+      ended;  // an attempt may be the last that keeps its shard: let it go outside the lock
+  {
+    MutexLock lock(mutex_);
+    ended.swap(attempts_);
+  }
+  KeepParts(std::move(parts));
+}
+
+void Station::SetState(AttemptState state) {
+  state_ = state;
+  for (const AttemptPtr& attempt : attempts_) attempt->state.store(state, std::memory_order_relaxed);
 }
 
 void Station::KeepParts(std::vector<CallPart> parts) {
   MutexLock lock(mutex_);
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    for (const AttemptPtr& attempt : part->attempts) attempt->state.store(AttemptState::Queued);
     if (part->attempts.size() > 1) {
       parts_.push_front(std::move(*part));
     } else {
@@ -55,16 +75,24 @@ void Station::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) 
   MutexLock lock(mutex_);
   attempts_ = attempts;
   deadline_ = deadline;
+  since_ = clock_.Now();
+  SetState(AttemptState::Running);
 }
 
 bool Station::Finish() {
   {
     MutexLock lock(mutex_);
-    attempts_.clear();
+    SetState(AttemptState::Concluding);
   }
   for (std::size_t slot : slots_) recorder_.End(slot);
   slots_.clear();
   return !lost_.load();
+}
+
+void Station::Committing() {
+  MutexLock lock(mutex_);
+  since_ = clock_.Now();
+  SetState(AttemptState::Committing);
 }
 
 void Station::Keep(std::vector<AttemptPtr> attempts) {
@@ -88,7 +116,7 @@ AttemptPtr Station::Next() {
 
 Station::Abandoned Station::GiveUp(BootTime now, bool whatever) {
   MutexLock lock(mutex_);
-  if (attempts_.empty()) return {};
+  if (attempts_.empty() || state_ != AttemptState::Running) return {};
   if (!whatever && now < deadline_ + GraceAfter(setup_->config.timeout)) return {};
   lost_.store(true);
   Abandoned abandoned{setup_, std::move(attempts_), {}};
@@ -104,7 +132,27 @@ Station::Abandoned Station::GiveUp(BootTime now, bool whatever) {
 
 bool Station::HangsAt(BootTime now) const {
   MutexLock lock(mutex_);
-  return !attempts_.empty() && attempts_.front()->lease->IsLate(now);
+  if (attempts_.empty()) return false;
+  return attempts_.front()->lease->IsLate(now) ||
+         (state_ == AttemptState::Committing && now - since_ > kLongCommit);
+}
+
+std::vector<AttemptPtr> Station::TakeKept(BootTime now) {
+  MutexLock lock(mutex_);
+  if (attempts_.empty() || now - since_ < kMoment) return {};
+  std::vector<AttemptPtr> kept(std::make_move_iterator(waiting_.begin()),
+                               std::make_move_iterator(waiting_.end()));
+  waiting_.clear();
+  return kept;
+}
+
+// One that takes longer than usual may take as long again.
+Micros Station::BusyFor(BootTime now, Micros each) const {
+  MutexLock lock(mutex_);
+  if (attempts_.empty()) return Micros(0);
+  const Micros usual = each * static_cast<Micros::rep>(attempts_.size());
+  const Micros ran = now - since_;
+  return std::clamp(ran < usual ? usual - ran : ran, Micros(1), std::max(deadline_ - now, Micros(1)));
 }
 
 }  // namespace millrace::engine

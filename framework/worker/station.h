@@ -30,7 +30,8 @@ struct Taken {
 // Thread-safe where it says so; the rest is the station's own thread's.
 class Station final : public AttemptRunner::Watch {
  public:
-  Station(const Clock& clock, FlightRecorder& recorder) : recorder_(recorder), runner_(clock, *this) {}
+  Station(const Clock& clock, FlightRecorder& recorder)
+      : clock_(clock), recorder_(recorder), runner_(clock, *this) {}
 
   Status Start(const std::string& name, std::function<void()> body) {
     return thread_.Start(name, std::move(body));
@@ -56,8 +57,14 @@ class Station final : public AttemptRunner::Watch {
   // Thread-safe. Ends the call in the thread's place if it is past its limit and grace, or in any case where
   // `whatever`: from now on the thread is lost.
   Abandoned GiveUp(BootTime now, bool whatever);
-  // Thread-safe. Its call is in a shard whose beat is late: it may hang there for as long as the database.
+  // Thread-safe. Its call is in a shard whose beat is late, or its COMMIT takes its time: it may hang there
+  // for as long as the database.
   bool HangsAt(BootTime now) const;
+  // Thread-safe. Of a handler that runs for longer than a moment, what the thread took beside it: others may
+  // be free to run that.
+  std::vector<AttemptPtr> TakeKept(BootTime now);
+  // Thread-safe. How long its call is expected to take yet, where one task takes `each`; zero: it makes none.
+  Micros BusyFor(BootTime now, Micros each) const;
 
   Taken taken;  // guarded by the lane's mutex
 
@@ -69,6 +76,7 @@ class Station final : public AttemptRunner::Watch {
 
   void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) override;
   bool Finish() override;
+  void Committing() override;
 
  private:
   struct Session {
@@ -79,6 +87,9 @@ class Station final : public AttemptRunner::Watch {
   TaskTransaction& SessionFor(const Attempt& attempt, Micros limit);
   void KeepParts(std::vector<CallPart> parts);
 
+  void SetState(AttemptState state) MILLRACE_REQUIRES(mutex_);
+
+  const Clock& clock_;
   FlightRecorder& recorder_;
   AttemptRunner runner_;
   std::map<const AttemptHost*, Session> sessions_;
@@ -88,7 +99,9 @@ class Station final : public AttemptRunner::Watch {
 
   mutable Mutex mutex_;
   LaneSetupPtr setup_ MILLRACE_GUARDED_BY(mutex_);
-  std::vector<AttemptPtr> attempts_ MILLRACE_GUARDED_BY(mutex_);  // running
+  std::vector<AttemptPtr> attempts_ MILLRACE_GUARDED_BY(mutex_);  // of the present call, until its end
+  AttemptState state_ MILLRACE_GUARDED_BY(mutex_) = AttemptState::Queued;  // of those
+  BootTime since_ MILLRACE_GUARDED_BY(mutex_){};                           // it runs, or its COMMIT
   std::deque<CallPart> parts_ MILLRACE_GUARDED_BY(mutex_);
   std::deque<AttemptPtr> waiting_ MILLRACE_GUARDED_BY(mutex_);
   BootTime deadline_ MILLRACE_GUARDED_BY(mutex_){};

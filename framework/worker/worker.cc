@@ -165,8 +165,13 @@ Status Worker::Body::StartMills() {
   self.pid = getpid();
   self.slices = options_.load_balance;
   mills_ = std::make_unique<MillSet>(
-      MillParts{parts_.clock, parts_.slices, parts_.pauses, *lanes_, gate_, memory_, *recorder_,
-                *dead_recorders_, *counters_, *engine_, std::move(self), options_.until_idle},
+      ShardDriver::Parts{{parts_.clock, *lanes_, gate_, memory_, *counters_, *engine_},
+                         parts_.slices,
+                         parts_.pauses,
+                         *recorder_,
+                         *dead_recorders_,
+                         std::move(self),
+                         options_.until_idle},
       parts_.shards);
   if (engine::Status mills = mills_->Start(); !mills) return mills;
   LogInfo("worker started", {{"worker", id_->name()}, {"shards", mills_->All().size()}});

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "framework/testing/manual_clock.h"
+#include "driven_port.h"
 
 namespace millrace::engine {
 namespace {
@@ -18,9 +18,9 @@ using ::testing::SizeIs;
 
 // A shard whose rows have the verdicts of a list, one for each settle, then Settled; locked ones are Busy.
 // The strand is driven by the test: it rests whenever it has nothing to do, until Go.
-class ScriptedShard final : public SettlePort {
+class ScriptedShard final : public Driven<SettlePort> {
  public:
-  explicit ScriptedShard(ManualClock& clock) : clock_(clock) {}
+  using Driven::Driven;
 
   Reply<Result<SettleReport>> Settle(const std::string& life, std::span<const Settlement> batch) override {
     batches.push_back(batch.size());
@@ -43,36 +43,12 @@ class ScriptedShard final : public SettlePort {
     for (const Settlement& one : batch) answer.push_back(running.contains(one.key.id));
     return Result<std::vector<bool>>(std::move(answer));
   }
-  Reply<bool> Rest(Micros limit) override {
-    rest_ = std::make_shared<Mail<bool>>();
-    until_ = clock_.Now() + limit;
-    return Reply<bool>(rest_);
-  }
-  void Wake() override { woken_ = true; }
-
-  // Lets time go by, and the strand work whenever it is due.
-  void Go(Micros span) {
-    const BootTime end = clock_.Now() + span;
-    while (woken_ || until_ <= end) {
-      if (!woken_ && until_ > clock_.Now()) clock_.Advance(until_ - clock_.Now());
-      std::exchange(rest_, nullptr)->Deliver(std::exchange(woken_, false));
-      if (!rest_) return;  // it has ended
-    }
-    clock_.Advance(end - clock_.Now());
-  }
-
   std::map<std::uint64_t, std::vector<SettleVerdict>> script;
   std::set<std::uint64_t> locked;
   std::set<std::uint64_t> running;
   std::optional<ErrorCode> away;
   std::vector<std::size_t> batches;
   std::map<std::uint64_t, std::string> lives;
-
- private:
-  ManualClock& clock_;
-  std::shared_ptr<Mail<bool>> rest_;
-  BootTime until_{};
-  bool woken_ = false;
 };
 
 class SettleTest : public testing::Test {
@@ -100,7 +76,7 @@ class SettleTest : public testing::Test {
   std::vector<Told> told_;
   ScriptedShard shard_{clock_};
   Settler settler_{clock_, shard_, engine_,
-                   [this](const Attempt&, const Settlement& settlement, SettleVerdict verdict) {
+                   [this](Attempt&, const Settlement& settlement, SettleVerdict verdict) {
                      told_.push_back({settlement, verdict});
                    }};
   Step<> strand_ = settler_.Run();

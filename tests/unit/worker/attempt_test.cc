@@ -58,6 +58,7 @@ class AttemptTest : public testing::Test, public AttemptRunner::Watch {
 
   void Begin(const std::vector<AttemptPtr>&, BootTime) override {}
   bool Finish() override { return true; }
+  void Committing() override {}
 
   // What becomes of the one task; `then` happens under each of its runs.
   Settlement Run(std::function<void()> then) {

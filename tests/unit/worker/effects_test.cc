@@ -122,6 +122,7 @@ class LocalLane final : public AttemptRunner::Watch {
     lease_->Renewed(clock_.Now());
     return true;
   }
+  void Committing() override {}
 
   Journal& journal_;
   ScriptedTransaction transaction_;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <future>
 
 #include "framework/exec/hand_over.h"
@@ -19,13 +20,40 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::SizeIs;
 
+// Its COMMIT hangs until the test releases it.
+class HangingCommit final : public TaskTransaction {
+ public:
+  HangingCommit(std::shared_future<void> release, std::atomic<int>& hanging)
+      : release_(std::move(release)), hanging_(hanging) {}
+  Result<SqlResult> Execute(std::string_view, std::span<const SqlValue>) override {
+    state_ = TransactionState::Open;
+    return SqlResult{};
+  }
+  Result<std::size_t> Submit(const TableName&, std::span<const NewTask>) override { return std::size_t{0}; }
+  TransactionState state() const override { return state_; }
+  Status Mark() override { return {}; }
+  Status Undo() override { return {}; }
+  CommitReport Commit(const std::string&, std::span<const Settlement>) override {
+    ++hanging_;
+    release_.wait();
+    Rollback();
+    return {};
+  }
+  void Rollback() override { state_ = TransactionState::Idle; }
+
+ private:
+  const std::shared_future<void> release_;
+  std::atomic<int>& hanging_;
+  TransactionState state_ = TransactionState::Idle;
+};
+
 // Tells the ids of the tasks that have ended.
 class TellingHost final : public NoHost {
  public:
   explicit TellingHost(const Clock& clock) : store_(clock) {}
   StartDecision StartDecisionOf(const Attempt&) const override { return decision; }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
-    return store_.OpenTransaction(limit);
+    return open ? open() : store_.OpenTransaction(limit);
   }
   void Ended(AttemptResult result) override { landed.Push(std::uint64_t{result.settlement.key.id}); }
 
@@ -34,6 +62,7 @@ class TellingHost final : public NoHost {
     return taken.empty() ? 0 : taken[0];
   }
 
+  std::function<std::unique_ptr<TaskTransaction>()> open;  // set before the first task; empty: of a store
   std::atomic<StartDecision> decision{StartDecision::Start};
   HandOver<std::uint64_t> landed;  // the ids alone: an attempt keeps its host
 
@@ -41,13 +70,15 @@ class TellingHost final : public NoHost {
   MemoryStore store_;
 };
 
-// Blocks on tasks that are called "hang" until the test releases them.
+// Blocks on tasks that are called "hang" until the test releases them; sends SQL for those called "sql".
 class HangingHandler final : public HandlerInstance {
  public:
   HangingHandler(std::shared_future<void> release, std::atomic<int>& hanging)
       : release_(std::move(release)), hanging_(hanging) {}
   std::uint32_t MaxBatch() const override { return 1; }
-  std::vector<Outcome> Run(const std::string&, std::span<const Task* const> tasks, CallContext&) override {
+  std::vector<Outcome> Run(const std::string&, std::span<const Task* const> tasks,
+                           CallContext& context) override {
+    if (tasks[0]->biz_key == "sql") (void)context.Execute("UPDATE t SET a=1", {});
     if (tasks[0]->biz_key == "hang") {
       ++hanging_;
       release_.wait();
@@ -84,10 +115,14 @@ class LaneTest : public ::testing::Test {
   std::shared_ptr<Lease> NewLife() { return std::make_shared<Lease>("w.1", seconds(10), clock_.Now()); }
   void Push(const std::shared_ptr<TellingHost>& host, const std::shared_ptr<Lease>& life, std::uint64_t id,
             const std::string& key = {}) {
+    lane_->Push({Make(host, life, id, key)});
+  }
+  static AttemptPtr Make(const std::shared_ptr<TellingHost>& host, const std::shared_ptr<Lease>& life,
+                         std::uint64_t id, const std::string& key = {}) {
     Task task;
     task.key = {"tasks", id};
     task.biz_key = key;
-    lane_->Push({std::make_shared<Attempt>(host, "main", task, life, false)});
+    return std::make_shared<Attempt>(host, "main", task, life, false);
   }
   void WaitUntilHanging() {
     const auto deadline = std::chrono::steady_clock::now() + seconds(20);
@@ -164,6 +199,35 @@ TEST_F(LaneTest, ALaneThatGetsNoMoreThreadsGoesOnWithThoseItHasAndTriesAgain) {
   WaitUntilHanging();
   Push(well_, NewLife(), 3);
   EXPECT_EQ(well_->NextLanded(), 3U) << "beside one that hangs";
+}
+
+TEST_F(LaneTest, WhatAThreadTookBesideATaskThatTurnsOutToBeLongIsLeftToOthers) {
+  lane_->Follow(Setup(2));
+  const auto life = NewLife();
+  Push(well_, life, 1);
+  EXPECT_EQ(well_->NextLanded(), 1U);  // the lane's tasks are known to be short
+  std::vector<AttemptPtr> many;
+  for (std::uint64_t id = 2; id <= 101; ++id) many.push_back(Make(well_, life, id, id == 2 ? "hang" : ""));
+  lane_->Push(std::move(many));
+  WaitUntilHanging();
+  int ended = 0;
+  for (; ended < 75; ++ended) ASSERT_NE(well_->NextLanded(), 0U) << "the thread took a quarter of them";
+  clock_.Advance(milliseconds(150));
+  lane_->Watch(clock_.Now());
+  for (; ended < 99; ++ended) ASSERT_NE(well_->NextLanded(), 0U) << ended << " of 99 have ended";
+}
+
+TEST_F(LaneTest, AThreadWhoseCommitHangsHasAStandIn) {
+  const auto life = NewLife();
+  well_->open = [this] { return std::make_unique<HangingCommit>(released_future_, hanging_); };
+  Push(well_, life, 1, "sql");
+  WaitUntilHanging();
+  Push(well_, life, 2);
+  lane_->Watch(clock_.Now());
+  EXPECT_EQ(lane_->Queued(), 1U);
+  clock_.Advance(seconds(1));
+  lane_->Watch(clock_.Now());
+  EXPECT_EQ(well_->NextLanded(), 2U);
 }
 
 }  // namespace

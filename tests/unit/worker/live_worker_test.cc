@@ -2,8 +2,8 @@
 #include <atomic>
 #include <thread>
 
+#include "framework/mill/in_flight.h"
 #include "framework/testing/memory_store.h"
-#include "framework/worker/memory_budget.h"
 #include "worker_fixture.h"
 
 namespace millrace::engine {

@@ -16,8 +16,8 @@ class NoHost : public AttemptHost {
   void RoomAgain() override {}
   void Park(AttemptPtr) override {}
   void Ended(AttemptResult) override {}
-  void Settled(const Attempt&, const Settlement&) override {}
-  void Drop(const Attempt&) override {}
+  void Settled(Attempt&, const Settlement&) override {}
+  void Drop(Attempt&) override {}
 };
 
 }  // namespace millrace::engine

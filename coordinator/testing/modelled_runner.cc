@@ -1,0 +1,157 @@
+#include "coordinator/testing/modelled_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace::engine {
+namespace {
+
+constexpr std::uint64_t kLongestStep = 2'000;  // microseconds between the check and the handler's first line
+constexpr Micros kWaking{50};
+
+}  // namespace
+
+std::size_t ModelledRunner::Room(const std::string&, const AttemptHost&) {
+  return queue_.size() > parts_.model.room / 2 ? 0 : parts_.model.room - queue_.size();
+}
+
+Micros ModelledRunner::BusyFor() {
+  Micros longest{0};
+  for (const Place& place : places_) longest = std::max(longest, place.busy_until - parts_.timeline.Now());
+  return longest;
+}
+
+bool ModelledRunner::Take(const std::string&, std::vector<AttemptPtr>& attempts) {
+  for (AttemptPtr& attempt : attempts) {
+    queue_.push_back(std::move(attempt));
+    WakeOne();
+  }
+  return true;
+}
+
+void ModelledRunner::WakeOne() {
+  for (Place& place : places_) {
+    if (!place.resting) continue;
+    place.resting = false;
+    parts_.timeline.After(kWaking, &parts_.process.On(place.thread), [this, &place] { Next(place); });
+    return;
+  }
+}
+
+void ModelledRunner::SendBackUnwanted() {
+  for (AttemptPtr& attempt : std::exchange(queue_, {})) {
+    if (attempt->host->StartDecisionOf(*attempt) == StartDecision::Start) {
+      queue_.push_back(std::move(attempt));
+    } else {
+      GiveBack(attempt);
+    }
+  }
+}
+
+void ModelledRunner::Next(Place& place) {
+  while (!queue_.empty()) {
+    AttemptPtr attempt = std::move(queue_.front());
+    queue_.pop_front();
+    if (queue_.size() == parts_.model.room / 2) attempt->host->RoomAgain();
+    if (!ReadyToStart(attempt)) continue;
+    const Micros step(static_cast<std::int64_t>(parts_.timeline.random().Below(kLongestStep)));
+    parts_.timeline.After(step, &parts_.process.On(place.thread),
+                          [this, &place, attempt = std::move(attempt)] { Run(place, attempt); });
+    return;
+  }
+  place.resting = true;
+}
+
+bool ModelledRunner::ReadyToStart(const AttemptPtr& attempt) {
+  if (!attempt->lease->MayStart(parts_.timeline.Now())) {
+    attempt->host->Park(attempt);
+    return false;
+  }
+  if (const auto instead = InsteadOfStart(*attempt, parts_.model.retry)) {
+    End(attempt, *instead);
+    return false;
+  }
+  const std::string& life = attempt->lease->incarnation();
+  if (!parts_.database.shard().IsAlive(life)) {
+    parts_.journal.Violation("task " + std::to_string(attempt->task.key.id) + " may start under " + life +
+                             ", which is marked dead");
+  }
+  return true;
+}
+
+void ModelledRunner::Run(Place& place, const AttemptPtr& attempt) {
+  attempt->started.store(true);
+  attempt->state.store(AttemptState::Running);
+  const auto longest = static_cast<std::uint64_t>(parts_.model.longest_run.count());
+  const Micros took(static_cast<std::int64_t>(parts_.timeline.random().Below(longest)));
+  place.busy_until = parts_.timeline.Now() + took;
+  parts_.timeline.After(took, &parts_.process.On(place.thread), [this, &place, attempt] {
+    attempt->state.store(AttemptState::Concluding);
+    if (Percent(parts_.model.with_sql)) {
+      EndWithSql(place, attempt, Ran());
+    } else {
+      End(attempt, Ran());
+      Next(place);
+    }
+  });
+}
+
+void ModelledRunner::EndWithSql(Place& place, const AttemptPtr& attempt, const Outcome& outcome) {
+  CallEnd end;
+  end.state = TransactionState::Open;
+  end.tasks.push_back({.outcome = outcome.kind, .sent = true, .kept = true});
+  const bool spoiled = parts_.model.snooze_commits && outcome.kind == OutcomeKind::Snooze;
+  if (!Decide(end).commit && !spoiled) {
+    End(attempt, outcome);
+    Next(place);
+    return;
+  }
+  attempt->state.store(AttemptState::Committing);
+  const Settlement sent = Settle(parts_.model.retry, attempt->task, outcome, parts_.timeline.random().Unit());
+  parts_.database.Write<Result<CommitVerdict>>(
+      parts_.process.database, parts_.process.On(place.thread),
+      [life = attempt->lease->incarnation(), sent](CheckedShard& shard) { return shard.Commit(life, sent); },
+      [this, &place, attempt, end, sent](const Result<CommitVerdict>& verdict) {
+        Committed(attempt, end, sent, verdict);
+        Next(place);
+      });
+}
+
+void ModelledRunner::Committed(const AttemptPtr& attempt, CallEnd end, const Settlement& sent,
+                               const Result<CommitVerdict>& verdict) {
+  if (verdict && *verdict == CommitVerdict::Committed) {
+    attempt->host->Settled(*attempt, sent);
+    return;
+  }
+  const Settlement again = Settle({}, attempt->task, GivenBack(), 0);
+  if (!verdict && verdict.error().code == ErrorCode::Unknown) {
+    attempt->host->Ended({attempt, again, true, sent});
+    return;
+  }
+  end.last_run = true;
+  const Decision after = AfterCommit(end, verdict ? *verdict : CommitVerdict::Unavailable);
+  if (after.next != engine::Next::Settle || after.endings.at(0) != Ending::GivenBack) {
+    parts_.journal.Violation("task " + std::to_string(attempt->task.key.id) +
+                             " is not given back though its transaction was rolled back");
+  }
+  attempt->host->Ended({attempt, again});
+}
+
+Outcome ModelledRunner::Ran() {
+  Outcome outcome;
+  const auto dice = parts_.timeline.random().Below(100);
+  if (dice < parts_.model.retries) {
+    outcome.kind = OutcomeKind::Retry;
+  } else if (dice < parts_.model.retries + parts_.model.snoozes) {
+    outcome.kind = OutcomeKind::Snooze;
+    outcome.delay = std::chrono::milliseconds(500);
+  }
+  return outcome;
+}
+
+void ModelledRunner::End(const AttemptPtr& attempt, const Outcome& outcome) {
+  const double unit = parts_.timeline.random().Unit();
+  attempt->host->Ended({attempt, Settle(parts_.model.retry, attempt->task, outcome, unit)});
+}
+
+}  // namespace millrace::engine

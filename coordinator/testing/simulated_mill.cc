@@ -1,0 +1,336 @@
+#include "coordinator/testing/simulated_mill.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "coordinator/testing/simulated_work.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr Micros kWaking{50};
+constexpr Micros kFollow = std::chrono::milliseconds(100);
+
+using Tasks = std::vector<Task>;
+using Rows = std::vector<ScanRow>;
+using Ids = std::vector<std::uint64_t>;
+
+// A port in virtual time: what is asked for goes to the modelled database, and its answer goes on with the
+// strand when it arrives. What a statement needs it holds itself: it may arrive after whoever sent it has
+// given it up.
+template <class Port>
+class Simulated : public Port {
+ public:
+  Simulated(const SimulatedMill::Parts& parts, ThreadName thread)
+      : timeline_(parts.timeline),
+        database_(parts.database),
+        link_(parts.process.database),
+        strand_(parts.process.On(thread)) {}
+
+  Reply<bool> Rest(Micros limit) final {
+    rest_ = std::make_shared<Mail<bool>>();
+    const bool woken = std::exchange(woken_, false);
+    EndRest(woken ? kWaking : std::max(limit, kWaking), woken);
+    return Reply<bool>(rest_);
+  }
+  void Wake() final {
+    if (rest_) {
+      EndRest(kWaking, true);
+    } else {
+      woken_ = true;
+    }
+  }
+
+ protected:
+  template <class T>
+  using Statement = std::function<Result<T>(CheckedShard&)>;
+
+  template <class T>
+  Reply<Result<T>> Read(Statement<T> statement) {
+    auto mail = std::make_shared<Mail<Result<T>>>();
+    database_.Read<Result<T>>(link_, strand_, std::move(statement), Deliver(mail));
+    return Reply<Result<T>>(std::move(mail));
+  }
+  template <class T>
+  Reply<Result<T>> Write(Statement<T> statement) {
+    auto mail = std::make_shared<Mail<Result<T>>>();
+    database_.Write<Result<T>>(link_, strand_, std::move(statement), Deliver(mail));
+    return Reply<Result<T>>(std::move(mail));
+  }
+  // Waits for the claims that hold the flag of `id`.
+  Reply<Result<bool>> SetFlag(const std::string& id, Statement<bool> statement) {
+    auto mail = std::make_shared<Mail<Result<bool>>>();
+    database_.SetFlag(link_, strand_, id, std::move(statement), Deliver(mail));
+    return Reply<Result<bool>>(std::move(mail));
+  }
+  template <class T>
+  static std::function<void(T)> Deliver(std::shared_ptr<Mail<T>> mail) {
+    return [mail = std::move(mail)](T reply) { mail->Deliver(std::move(reply)); };
+  }
+
+  Timeline& timeline_;
+  ModelledDatabase& database_;
+  const DatabaseLink& link_;
+  Strand& strand_;
+
+ private:
+  void EndRest(Micros delay, bool woken) {
+    timeline_.After(delay, &strand_, [this, rest = rest_, woken] {
+      if (rest != rest_) return;  // it has ended already
+      rest_.reset();
+      rest->Deliver(woken);
+    });
+  }
+
+  std::shared_ptr<Mail<bool>> rest_;  // the strand rests; null: it does not
+  bool woken_ = false;
+};
+
+class SimulatedScan final : public Simulated<ScanPort> {
+ public:
+  explicit SimulatedScan(const SimulatedMill::Parts& parts) : Simulated(parts, ThreadName::Scan) {}
+
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override {
+    return Read<DueMap>([tables](CheckedShard& shard) { return shard.shard().Due(tables); });
+  }
+  Reply<Result<Rows>> Scan(const ScanRequest& request) override {
+    return Read<Rows>([request](CheckedShard& shard) { return shard.shard().Scan(request); });
+  }
+  Reply<Result<Tasks>> Claim(const ClaimRequest& request) override {
+    auto mail = std::make_shared<Mail<Result<Tasks>>>();
+    database_.Claim(link_, strand_, request, Deliver(mail));
+    return Reply<Result<Tasks>>(std::move(mail));
+  }
+  Reply<Result<Ids>> FailUnclaimed(const ClaimRequest& request, const std::string&) override {
+    return Write<Ids>([request](CheckedShard& shard) { return shard.shard().FailUnclaimed(request); });
+  }
+  Reply<Result<Tasks>> Resolve(const ClaimRequest& request) override {
+    auto mail = std::make_shared<Mail<Result<Tasks>>>();
+    resolving_.emplace(ResolveInto(request, mail));
+    return Reply<Result<Tasks>>(std::move(mail));
+  }
+  Reply<Result<std::vector<KeyVerdict>>> ConfirmKeys(const std::string& incarnation,
+                                                     const Tasks& tasks) override {
+    return Write<std::vector<KeyVerdict>>(
+        [incarnation, tasks](CheckedShard& shard) { return shard.shard().ConfirmKeys(incarnation, tasks); });
+  }
+  Reply<Result<std::size_t>> RescuesOf(const TaskKey& key) override {
+    return Read<std::size_t>(
+        [id = key.id](CheckedShard& shard) { return Result<std::size_t>(shard.shard().Row(id).rescues); });
+  }
+
+ private:
+  // The statements of the MySQL store's Resolve, each with its own way there and back.
+  Step<> ResolveInto(ClaimRequest request, std::shared_ptr<Mail<Result<Tasks>>> mail) {
+    Result<Tasks> tasks = co_await RaiseAndAdopt(std::move(request));
+    timeline_.After(kWaking, &strand_, [mail, tasks]() mutable { mail->Deliver(std::move(tasks)); });
+  }
+  Step<Result<Tasks>> RaiseAndAdopt(ClaimRequest request) {
+    Statement<std::size_t> raise = [request](CheckedShard& shard) {
+      return shard.shard().RaiseWaiting(request);
+    };
+    const auto raised = co_await Write<std::size_t>(std::move(raise));
+    if (!raised) co_return Fail(raised.error());
+    Result<Tasks> adopted = co_await AdoptReached(request);
+    if (adopted) {
+      half_resolved_.erase(request.ids);
+    } else {
+      half_resolved_.insert(request.ids);
+    }
+    co_return adopted;
+  }
+  // The rows that the lost claim reached have the number that it gave them, or a higher one where an earlier
+  // adoption was half known.
+  Step<Result<Tasks>> AdoptReached(ClaimRequest request) {
+    Statement<Rows> look = [request](CheckedShard& shard) { return shard.shard().RunningAbove(request); };
+    const auto rows = co_await Read<Rows>(std::move(look));
+    if (!rows) co_return Fail(rows.error());
+    std::map<std::uint32_t, Ids> reached;
+    for (const ScanRow& row : *rows) {
+      if (row.attempt == request.attempt + 1 || half_resolved_.contains(request.ids)) {
+        reached[row.attempt].push_back(row.id);
+      }
+    }
+    Tasks tasks;
+    for (auto& [attempt, ids] : reached) {
+      const std::size_t count = ids.size();
+      ClaimRequest of_attempt{request.table, request.incarnation, attempt, std::move(ids)};
+      Statement<Tasks> adopt = [of_attempt](CheckedShard& shard) { return shard.Adopt(of_attempt); };
+      const auto adopted = co_await Write<Tasks>(std::move(adopt));
+      if (!adopted || adopted->size() < count) {
+        co_return Fail(ErrorCode::Unknown, "an unknown claim is only partly resolved");
+      }
+      tasks.insert(tasks.end(), adopted->begin(), adopted->end());
+    }
+    co_return tasks;
+  }
+
+  std::set<Ids> half_resolved_;
+  std::optional<Step<>> resolving_;
+};
+
+class SimulatedSettle final : public Simulated<SettlePort> {
+ public:
+  explicit SimulatedSettle(const SimulatedMill::Parts& parts) : Simulated(parts, ThreadName::Settle) {}
+
+  Reply<Result<SettleReport>> Settle(const std::string& incarnation,
+                                     std::span<const Settlement> batch) override {
+    return Write<SettleReport>([incarnation, copy = std::vector(batch.begin(), batch.end())](
+                                   CheckedShard& shard) { return shard.Settle(incarnation, copy); });
+  }
+  Reply<Result<std::vector<bool>>> StillRunning(const std::string& incarnation,
+                                                std::span<const Settlement> batch) override {
+    return Read<std::vector<bool>>(
+        [incarnation, copy = std::vector(batch.begin(), batch.end())](CheckedShard& shard) {
+          return shard.shard().StillRunning(incarnation, copy);
+        });
+  }
+};
+
+class SimulatedTend final : public Simulated<TendPort> {
+ public:
+  SimulatedTend(const SimulatedMill::Parts& parts, std::vector<std::string> dead)
+      : Simulated(parts, ThreadName::Tend), dead_(std::move(dead)) {}
+
+  Reply<Result<std::vector<TaskKey>>> Cancelled(const std::string& incarnation,
+                                                const std::vector<TaskKey>& running) override {
+    return Read<std::vector<TaskKey>>([incarnation, running](CheckedShard& shard) {
+      return shard.shard().Cancelled(incarnation, running);
+    });
+  }
+  // Modelled handlers save none, and nothing depends on it.
+  Reply<Result<std::vector<TaskKey>>> SaveProgress(const std::string&,
+                                                   const std::vector<TaskProgress>&) override {
+    return Result<std::vector<TaskKey>>();
+  }
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override {
+    return Read<DueMap>([tables](CheckedShard& shard) { return shard.shard().Due(tables); });
+  }
+  Reply<Result<Rows>> Scan(const ScanRequest& request) override {
+    return Read<Rows>([request](CheckedShard& shard) { return shard.shard().Scan(request); });
+  }
+  Reply<Result<Tasks>> Adopt(const ClaimRequest& request) override {
+    return Write<Tasks>([request](CheckedShard& shard) { return shard.Adopt(request); });
+  }
+  Reply<Result<Ids>> Rescue(const RescueRequest& request) override {
+    return Write<Ids>([request](CheckedShard& shard) { return shard.Rescue(request); });
+  }
+  Reply<Result<std::size_t>> ChargeCrashes(const std::string&, const std::vector<Crash>& crashes) override {
+    return Write<std::size_t>([crashes](CheckedShard&) { return Result<std::size_t>(crashes.size()); });
+  }
+  Reply<Result<bool>> Retire(const std::string& incarnation) override {
+    return SetFlag(incarnation,
+                   [incarnation](CheckedShard& shard) { return shard.shard().Retire(incarnation); });
+  }
+  std::vector<Burial> Burials() override {
+    std::vector<Burial> burials;
+    for (const std::string& life : dead_) burials.push_back({life, life, {}});
+    return burials;
+  }
+  void Done(const Burial& burial) override { std::erase(dead_, burial.incarnation); }
+  void LookAtPeers(const std::vector<Incarnation>&) override {}
+
+ private:
+  std::vector<std::string> dead_;
+};
+
+class SimulatedBeat final : public Simulated<BeatPort> {
+ public:
+  explicit SimulatedBeat(const SimulatedMill::Parts& parts)
+      : Simulated(parts, ThreadName::Beat), bugs_(parts.settings.bugs) {}
+
+  Reply<Status> Register(const Incarnation& self) override {
+    self_ = self.id;
+    return Write<void>([self](CheckedShard& shard) { return shard.shard().Register(self); });
+  }
+  Reply<Result<bool>> Renew(const std::string& id) override {
+    return Write<bool>([id](CheckedShard& shard) { return shard.shard().Renew(id); });
+  }
+  Reply<Result<std::vector<PeerBeat>>> Peers() override {
+    return Read<std::vector<PeerBeat>>([bugs = bugs_, self = self_](CheckedShard& shard) {
+      auto peers = shard.shard().Peers();
+      if (bugs.rescues_from_the_living) {
+        std::erase_if(*peers, [&](const PeerBeat& peer) { return peer.incarnation.id != self; });
+      }
+      for (PeerBeat& peer : *peers) {
+        if (bugs.marks_without_watching) peer.incarnation.lease = Micros(0);
+      }
+      return peers;
+    });
+  }
+  Reply<Result<bool>> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) override {
+    return SetFlag(id, [id, seen_beat](CheckedShard& shard) { return shard.MarkDead(id, seen_beat); });
+  }
+  Reply<Result<bool>> Retire(const std::string& id) override {
+    return SetFlag(id, [id](CheckedShard& shard) { return shard.shard().Retire(id); });
+  }
+
+ private:
+  const MillBugs bugs_;
+  std::string self_;
+};
+
+Incarnation SelfOf(const SimulatedMill::Parts& parts) {
+  Incarnation self;
+  self.worker = parts.process.name;
+  self.host = parts.process.name;
+  self.pid = 1;
+  return self;
+}
+
+}  // namespace
+
+struct SimulatedMill::Body {
+  Body(Parts its_parts, std::vector<std::string> dead)
+      : parts(std::move(its_parts)),
+        clock(parts.timeline),
+        engine(parts.settings.engine),
+        runner({parts.timeline, parts.database, parts.process, parts.journal, parts.settings.handlers,
+                parts.runs}),
+        scan(parts),
+        settle(parts),
+        tend(parts, std::move(dead)),
+        beat(parts),
+        mill({clock, runner, gate, memory, counters, engine}, {scan, settle, tend, beat, {}},
+             {SimulatedWork::kShard, "modelled", SelfOf(parts), parts.timeline.random().Next()}) {
+    Follow();
+    strands.push_back(mill.RunSettle());
+    strands.push_back(mill.RunBeat());
+    strands.push_back(mill.RunScan());
+    strands.push_back(mill.RunTend());
+  }
+
+  void Follow() {
+    const bool changed = mill.Follow(parts.slices.Slices(SimulatedWork::kShard), parts.pauses.Paused());
+    if (changed) runner.SendBackUnwanted();
+    parts.timeline.After(kFollow, &parts.process.On(ThreadName::Watch), [this] { Follow(); });
+  }
+
+  const Parts parts;
+  const TimelineClock clock;
+  const LiveEngine engine;
+  Registry metrics;
+  MillCounters counters{metrics};
+  SoloGate gate{clock};
+  MemoryBudget memory;
+  ModelledRunner runner;
+  SimulatedScan scan;
+  SimulatedSettle settle;
+  SimulatedTend tend;
+  SimulatedBeat beat;
+  Mill mill;
+  std::vector<Step<>> strands;  // last: they use all the others
+};
+
+SimulatedMill::SimulatedMill(Parts parts, std::vector<std::string> dead)
+    : body_(std::make_unique<Body>(std::move(parts), std::move(dead))) {}
+
+SimulatedMill::~SimulatedMill() = default;
+
+std::string SimulatedMill::Incarnation() const {
+  const std::shared_ptr<Lease> life = body_->mill.lives().Own();
+  return life ? life->incarnation() : "";
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,83 @@
+// The beat strand: registers this worker in one shard, renews its beat, and marks those dead whose beats
+// stand still.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/base/random.h"
+#include "framework/metrics/registry.h"
+#include "framework/mill/live_engine.h"
+#include "framework/mill/lives.h"
+#include "framework/mill/peer_watch.h"
+#include "framework/mill/step.h"
+#include "framework/store/incarnation_store.h"
+
+namespace millrace::engine {
+
+// What it asks of the shard; see IncarnationStore.
+class BeatPort : public StrandPort {
+ public:
+  // Where it succeeds, this process's flight recorder names the life from then on.
+  virtual Reply<Status> Register(const Incarnation& self) = 0;
+  virtual Reply<Result<bool>> Renew(const std::string& id) = 0;
+  virtual Reply<Result<std::vector<PeerBeat>>> Peers() = 0;
+  virtual Reply<Result<bool>> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) = 0;
+  virtual Reply<Result<bool>> Retire(const std::string& id) = 0;
+};
+
+// Run is the strand; Stop is thread-safe.
+class Beat {
+ public:
+  enum class News {
+    Born,      // registered: work may be claimed under the new life
+    Renewed,   // a renewal succeeded
+    Died,      // this life was found ended by others
+    PeerGone,  // another was marked dead, by whomever
+  };
+  // Told by the strand, once `lives` says so.
+  using Told = std::function<void(News)>;
+  struct Parts {
+    const Clock& clock;
+    std::string address;  // of the store
+    Incarnation self;     // its id is drawn anew for each life, its lease is the one then in force
+    const LiveEngine& engine;
+    Lives& lives;
+    Counter& marked_dead;
+    Random random;
+  };
+
+  Beat(Parts parts, BeatPort& port, Told told)
+      : parts_(std::move(parts)), port_(port), told_(std::move(told)) {}
+
+  // Until Stop.
+  Step<> Run();
+  // Where `retire` is set, ends this life, too, so that nobody waits for its lease.
+  void Stop(bool retire);
+  // Does not wait for the next beat: a claim was refused as one of a dead life. Thread-safe.
+  void BeatNow() { port_.Wake(); }
+
+ private:
+  Step<bool> Register();
+  Step<bool> Renew();
+  Step<bool> BeginAnew();
+  Step<> WatchPeers();
+  Step<> Retire();
+  bool Failed(const char* event, const std::string& error);
+
+  Parts parts_;  // of `self` the strand's own
+  BeatPort& port_;
+  const Told told_;
+
+  // The strand's own.
+  PeerWatch watch_;
+  std::shared_ptr<Lease> lease_;
+
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> retire_{false};
+};
+
+}  // namespace millrace::engine

@@ -1,0 +1,194 @@
+#include "framework/mill/claim.h"
+
+#include <map>
+#include <set>
+
+#include "framework/base/log.h"
+#include "framework/mill/attempt.h"
+
+namespace millrace::engine {
+
+Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr<Lease> life) {
+  if (request.attempt >= kLastAttempt) {
+    std::string why = "its attempt number is " + std::to_string(request.attempt) +
+                      ", and the last that is claimed is " + std::to_string(kLastAttempt) +
+                      ": set a smaller one in the failed pool, then retry the task";
+    auto failed = co_await FailUnclaimed(std::move(request), std::move(why));
+    co_return failed;
+  }
+  InFlight& in_flight = parts_.attempts.in_flight();
+  auto claimed = co_await port_.Claim(request);
+  if (claimed) {
+    in_flight.LeaveMissed(request, *claimed);
+  } else if (claimed.error().code == ErrorCode::Unknown) {
+    unknown_.emplace_back(std::move(request), std::move(life));
+  } else if (claimed.error().code == ErrorCode::Invalid && request.ids.size() == 1) {
+    std::string why = "it can't be claimed: " + claimed.error().message;
+    claimed = co_await FailUnclaimed(std::move(request), std::move(why));
+  } else if (claimed.error().code != ErrorCode::Invalid) {  // else the halves are tried
+    in_flight.Leave(request.table, request.ids);
+    if (claimed.error().code == ErrorCode::Cancelled) parts_.beat.Wake();
+  }
+  co_return claimed;
+}
+
+// None of them is claimed.
+Step<Result<Claimer::Tasks>> Claimer::FailUnclaimed(ClaimRequest request, std::string why) {
+  const auto failed = co_await port_.FailUnclaimed(request, why);
+  parts_.attempts.in_flight().Leave(request.table, request.ids);
+  if (!failed && failed.error().code != ErrorCode::Invalid) co_return Fail(failed.error());
+  if (!failed) {  // somebody has to mend the table; the others go on
+    LogError("a task that can't be claimed can't be moved to the failed pool either",
+             {{"shard", parts_.shard}, {"why", why}, {"error", failed.error().message}});
+    co_return Tasks{};
+  }
+  for (const std::uint64_t id : *failed) {
+    LogError("a task that can't be claimed is in the failed pool",
+             {{"task", ToString(TaskName{parts_.shard, {request.table, id}})}, {"why", why}});
+  }
+  co_return Tasks{};
+}
+
+Step<Status> Claimer::Claim(ClaimRequest request, std::shared_ptr<Lease> life) {
+  request.ids = parts_.attempts.in_flight().Enter(request.table, request.ids);
+  const std::size_t count = request.ids.size();
+  if (count == 0) co_return Status{};
+  if (!parts_.gate.Enter(count)) {
+    parts_.attempts.in_flight().Leave(request.table, request.ids);
+    co_return Status{};
+  }
+  Status claimed = co_await ClaimEntered(std::move(request), std::move(life));
+  co_return claimed;
+}
+
+// One row that the database refuses keeps no other from being claimed: halves find it.
+Step<Status> Claimer::ClaimEntered(ClaimRequest request, std::shared_ptr<Lease> life) {
+  const std::size_t count = request.ids.size();
+  auto claimed = co_await Send(request, life);
+  if (!claimed && claimed.error().code == ErrorCode::Invalid && count > 1) {
+    const auto middle = request.ids.begin() + static_cast<std::ptrdiff_t>(count / 2);
+    ClaimRequest second = request;
+    second.ids.assign(middle, request.ids.end());
+    request.ids.erase(middle, request.ids.end());
+    const Status first = co_await ClaimEntered(std::move(request), life);
+    const Status rest = co_await ClaimEntered(std::move(second), life);
+    co_return first ? rest : first;
+  }
+  parts_.gate.Leave(count - (claimed ? claimed->size() : 0));
+  if (!claimed) co_return Fail(claimed.error());
+  Status accepted = co_await Accept(std::move(*claimed), std::move(life), false);
+  co_return accepted;
+}
+
+// One that was claimed, changed or ended since it was scanned leaves its turn to the next.
+Step<Status> Claimer::ClaimSuspect(std::shared_ptr<Lease> life, Suspects::MayClaim may_claim,
+                                   Micros others_take) {
+  while (std::optional<ClaimRequest> turn = suspects_.Turn(life->incarnation(), may_claim, others_take)) {
+    const std::string name = ToString(TaskName{parts_.shard, {turn->table, turn->ids[0]}});
+    turn->ids = parts_.attempts.in_flight().Enter(turn->table, turn->ids);
+    Result<Tasks> claimed = Tasks{};
+    if (!turn->ids.empty()) claimed = co_await Send(std::move(*turn), life);
+    if (claimed && !claimed->empty()) {
+      LogWarning("a task whose runs have killed its process is run alone", {{"task", name}});
+      Status accepted = co_await Accept(std::move(*claimed), std::move(life), true);
+      co_return accepted;
+    }
+    parts_.gate.LeaveAlone();
+    if (!claimed) co_return Fail(claimed.error());
+  }
+  co_return Status{};
+}
+
+Step<Status> Claimer::Resolve() {
+  while (!unknown_.empty()) {
+    const auto [request, life] = unknown_.back();
+    if (!life->Alive()) {  // whoever marked it dead sees to its rows
+      parts_.attempts.in_flight().Leave(request.table, request.ids);
+      unknown_.pop_back();
+      continue;
+    }
+    auto adopted = co_await port_.Resolve(request);
+    if (!adopted) co_return Fail(adopted.error());
+    LogInfo("a claim whose reply was lost is resolved",
+            {{"shard", parts_.shard}, {"sent", request.ids.size()}, {"adopted", adopted->size()}});
+    parts_.attempts.in_flight().LeaveMissed(request, *adopted);
+    unknown_.pop_back();
+    co_await AcceptResolved(std::move(*adopted), life);
+  }
+  co_return Status{};
+}
+
+// They are claimed already: while somebody runs alone they go back.
+Step<> Claimer::AcceptResolved(Tasks tasks, std::shared_ptr<Lease> life) {
+  for (Task& task : tasks) {
+    if (parts_.gate.EnterClaimed()) {
+      Tasks one;
+      one.push_back(std::move(task));
+      const Status accepted = co_await Accept(std::move(one), life, false);
+      (void)accepted;  // a key that can't be confirmed now gives its task back
+    } else {
+      parts_.attempts.EndAtOnce(task, life, GivenBack(), false);
+    }
+  }
+}
+
+// Claimed tasks, inside the gate and the in-flight set, on their way to the run stage.
+Step<Status> Claimer::Accept(Tasks tasks, std::shared_ptr<Lease> life, bool solo) {
+  const Status confirmed = co_await SkipDuplicates(tasks, life, solo);
+  if (!solo) {
+    std::set<TaskKey> ended;
+    for (const Task& task : tasks) {
+      if (!suspects_.MayObject(task)) continue;
+      const std::optional<Outcome> objection = co_await ObjectionTo(task);
+      if (!objection) continue;
+      parts_.attempts.EndAtOnce(task, life, *objection, false);
+      ended.insert(task.key);
+    }
+    if (!ended.empty()) std::erase_if(tasks, [&](const Task& task) { return ended.contains(task.key); });
+  }
+  if (!tasks.empty()) parts_.attempts.Dispatch(std::move(tasks), life, solo);
+  co_return confirmed;
+}
+
+Step<std::optional<Outcome>> Claimer::ObjectionTo(const Task& task) {
+  if (suspects_.WantsRecord(task)) {
+    const auto rescues = co_await port_.RescuesOf(task.key);
+    if (rescues) suspects_.Note(task, *rescues);
+  }
+  co_return suspects_.Objection(task);
+}
+
+Step<Status> Claimer::SkipDuplicates(Tasks& tasks, std::shared_ptr<Lease> life, bool solo) {
+  std::map<TableName, Tasks> keyed;
+  for (const Task& task : tasks) {
+    if (!task.biz_key.empty()) keyed[task.key.table].push_back(task);
+  }
+  Status status;
+  if (keyed.empty()) co_return status;
+  std::map<TaskKey, KeyVerdict> verdicts;
+  for (const auto& [table, of_table] : keyed) {
+    const auto confirmed = co_await port_.ConfirmKeys(life->incarnation(), of_table);
+    if (!confirmed) {
+      status = Fail(confirmed.error());
+      continue;
+    }
+    for (const KeyVerdict& verdict : *confirmed) verdicts[verdict.task] = verdict;
+  }
+  std::erase_if(tasks, [&](const Task& task) {
+    if (task.biz_key.empty()) return false;
+    const auto verdict = verdicts.find(task.key);
+    if (verdict != verdicts.end() && verdict->second.mine) return false;
+    // Where it is not known whether the key is its own it is tried again a little later.
+    Outcome outcome = GivenBack({}, parts_.engine.Get().poll);
+    if (verdict != verdicts.end()) {
+      outcome = {};
+      outcome.kind = OutcomeKind::Skip;
+      outcome.text = "duplicate of " + parts_.shard + "/" + verdict->second.holder;
+    }
+    parts_.attempts.EndAtOnce(task, life, outcome, solo);
+    return true;
+  });
+  co_return status;
+}
+
+}  // namespace millrace::engine

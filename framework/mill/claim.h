@@ -1,0 +1,79 @@
+// Claims the rows that a scan has found and sees them on their way: keys confirmed, suspects picked out, the
+// rest to the run stage. A claim whose outcome is unknown is kept until it is resolved; a row whose claim the
+// database refuses is split out, and goes to the failed pool.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/mill/attempts.h"
+#include "framework/mill/live_engine.h"
+#include "framework/mill/step.h"
+#include "framework/mill/suspects.h"
+
+namespace millrace::engine {
+
+// What the scan strand asks of the shard; see TaskStore.
+class ScanPort : public StrandPort {
+ public:
+  virtual Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) = 0;
+  virtual Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) = 0;
+  virtual Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) = 0;
+  virtual Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,
+                                                                  const std::string& why) = 0;
+  virtual Reply<Result<std::vector<Task>>> Resolve(const ClaimRequest& request) = 0;
+  virtual Reply<Result<std::vector<KeyVerdict>>> ConfirmKeys(const std::string& incarnation,
+                                                             const std::vector<Task>& tasks) = 0;
+  // How many of the task's attempts ended by a rescue.
+  virtual Reply<Result<std::size_t>> RescuesOf(const TaskKey& key) = 0;
+};
+
+// Not thread-safe: the scan strand's. Errors are those of the store.
+class Claimer {
+ public:
+  struct Parts {
+    const std::string& shard;
+    Attempts& attempts;
+    SoloGate& gate;
+    const LiveEngine& engine;
+    StrandPort& beat;  // woken where a claim was refused as one of a dead life
+  };
+
+  Claimer(Parts parts, ScanPort& port, Suspects& suspects)
+      : parts_(parts), port_(port), suspects_(suspects) {}
+
+  // Claims these rows, as far as nobody has them in hand. Nothing happens while somebody wants to be alone.
+  Step<Status> Claim(ClaimRequest request, std::shared_ptr<Lease> life);
+  // Claims the suspect whose turn it is, if any, of a group that may be claimed.
+  Step<Status> ClaimSuspect(std::shared_ptr<Lease> life, Suspects::MayClaim may_claim, Micros others_take);
+
+  // Resolves claims whose outcome is unknown. Stops at the first error.
+  Step<Status> Resolve();
+  bool HasUnknown() const { return !unknown_.empty(); }
+
+ private:
+  using Sent = std::pair<ClaimRequest, std::shared_ptr<Lease>>;
+  using Tasks = std::vector<Task>;
+
+  // Claims rows that are in the in-flight set and inside the gate; all that can't be claimed leave both.
+  Step<Status> ClaimEntered(ClaimRequest request, std::shared_ptr<Lease> life);
+  // Likewise, but the gate is the caller's; and after Invalid, of several rows, so is the set.
+  Step<Result<Tasks>> Send(ClaimRequest request, std::shared_ptr<Lease> life);
+  Step<Result<Tasks>> FailUnclaimed(ClaimRequest request, std::string why);
+  Step<> AcceptResolved(Tasks tasks, std::shared_ptr<Lease> life);
+  Step<Status> Accept(Tasks tasks, std::shared_ptr<Lease> life, bool solo);
+  // Takes out those whose key is another's, or not known to be theirs.
+  Step<Status> SkipDuplicates(Tasks& tasks, std::shared_ptr<Lease> life, bool solo);
+  // What is to become at once of a task that was claimed with others; nothing: it may run.
+  Step<std::optional<Outcome>> ObjectionTo(const Task& task);
+
+  const Parts parts_;
+  ScanPort& port_;
+  Suspects& suspects_;
+  std::vector<Sent> unknown_;
+};
+
+}  // namespace millrace::engine

@@ -1,0 +1,214 @@
+#include "framework/mill/maintenance.h"
+
+#include <algorithm>
+
+#include "framework/base/log.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr Micros kAttendInterval = std::chrono::seconds(1);
+constexpr Micros kLongestSweep = std::chrono::seconds(2);  // between two sweeps, unless they are dear:
+constexpr int kSweepCostFactor = 10;                       // a sweep takes at most a tenth of the time
+
+}  // namespace
+
+void Maintenance::Stop() {
+  stopping_.store(true);
+  port_.Wake();
+}
+
+Step<> Maintenance::Run() {
+  BootTime due{};
+  while (!stopping_.load()) {
+    const Micros rewind = std::min(parts_.engine.Get().rewind, kLongestSweep);
+    const bool woken = co_await port_.Rest(std::min(kAttendInterval, rewind));
+    const LifePtr life = parts_.lives.Own();
+    if (stopping_.load() || !life || !life->MayStart(parts_.clock.Now())) continue;
+    co_await AskToStop(life);  // before anything that may wait for somebody's lock
+    co_await WriteProgress(life);
+    co_await AdoptAgain();
+    co_await ChargeTheDead();
+    port_.LookAtPeers(parts_.lives.Peers());
+    const BootTime began = parts_.clock.Now();
+    const bool is_due = began >= due;
+    if (!woken && !is_due) continue;
+    if (is_due) co_await SweepWhatIsDoubted(life);
+    co_await Sweep(life);
+    if (is_due) due = began + std::max(rewind, (parts_.clock.Now() - began) * kSweepCostFactor);
+  }
+}
+
+Step<> Maintenance::ChargeTheDead() {
+  const std::vector<Burial> burials = port_.Burials();
+  for (const Burial& burial : burials) {
+    const bool charged = co_await Charge(burial);
+    if (charged) port_.Done(burial);
+  }
+}
+
+Step<bool> Maintenance::Charge(const Burial& burial) {
+  const auto charged = co_await port_.ChargeCrashes(burial.incarnation, burial.crashes);
+  if (!charged) co_return false;
+  const auto retired = co_await port_.Retire(burial.incarnation);
+  if (!retired) co_return false;
+  LogWarning("a worker's process on this host has died",
+             {{"shard", parts_.shard}, {"incarnation", burial.incarnation}, {"handlers_running", *charged}});
+  parts_.lives.Buried(burial.incarnation);
+  port_.Wake();
+  co_return true;
+}
+
+Step<> Maintenance::AskToStop(LifePtr life) {
+  const std::vector<AttemptPtr> attempts = parts_.attempts.in_flight().Attempts();
+  if (attempts.empty()) co_return;
+  std::vector<TaskKey> keys;
+  keys.reserve(attempts.size());
+  for (const AttemptPtr& attempt : attempts) keys.push_back(attempt->task.key);
+  const auto read = co_await port_.Cancelled(life->incarnation(), keys);
+  if (!read || read->empty()) co_return;
+  const std::set<TaskKey> cancelled(read->begin(), read->end());
+  for (const AttemptPtr& attempt : attempts) {
+    if (cancelled.contains(attempt->task.key)) attempt->cancel.store(true);
+  }
+}
+
+// What could not be saved is saved with the next round, unless there is newer.
+Step<> Maintenance::WriteProgress(LifePtr life) {
+  std::map<TaskKey, TaskProgress> taken = parts_.attempts.TakeProgress();
+  if (taken.empty()) co_return;
+  std::vector<TaskProgress> progress;
+  for (const auto& [key, saved] : taken) progress.push_back(saved);
+  const auto locked = co_await port_.SaveProgress(life->incarnation(), progress);
+  if (locked) {
+    const std::set<TaskKey> again(locked->begin(), locked->end());
+    std::erase_if(taken, [&](const auto& entry) { return !again.contains(entry.first); });
+  }
+  parts_.attempts.KeepProgress(std::move(taken));
+}
+
+Step<> Maintenance::Sweep(LifePtr life) {
+  const Ids live = parts_.lives.Live();
+  if (!live) co_return;
+  const std::shared_ptr<const DueMap> map = parts_.scanner.LatestMap();
+  if (!map) co_return;
+  for (const DueGroup& group : map->groups) {
+    if (stopping_.load()) co_return;
+    if (group.first_run_at > map->now) continue;
+    const bool swept = co_await SweepGroup(group, life, live);
+    (void)swept;  // what could not be read is read with the next sweep
+  }
+  for (const auto& [claimer, count] : rescued_) {
+    LogInfo("tasks of a dead worker rescued",
+            {{"shard", parts_.shard}, {"incarnation", claimer}, {"tasks", count}});
+  }
+  rescued_.clear();
+}
+
+Step<> Maintenance::SweepWhatIsDoubted(LifePtr life) {
+  const Ids live = parts_.lives.Live();
+  if (!live || !life->TakeDoubt()) co_return;
+  const bool swept = co_await SweepAllSlices(life, live);
+  if (!swept) life->DoubtWhatRuns();
+}
+
+Step<bool> Maintenance::SweepAllSlices(LifePtr life, Ids live) {
+  std::vector<TableSlices> everything;
+  for (const TableName& table : parts_.attempts.in_flight().Tables()) {
+    everything.push_back({table, true, {}});
+  }
+  if (everything.empty()) co_return true;
+  const auto map = co_await port_.Due(everything);
+  if (!map) co_return false;
+  for (const DueGroup& group : map->groups) {
+    if (stopping_.load()) co_return false;
+    if (group.first_run_at > map->now) continue;
+    const bool swept = co_await SweepGroup(group, life, live);
+    if (!swept) co_return false;
+  }
+  co_return true;
+}
+
+Step<bool> Maintenance::SweepGroup(DueGroup group, LifePtr life, Ids live) {
+  ScanRequest request{std::move(group), {}, kMaxBatchRows};
+  while (!stopping_.load()) {
+    const auto rows = co_await port_.Scan(request);
+    if (!rows) co_return false;
+    co_await SweepRows(request.group.table, *rows, life, live);
+    const bool any_running = std::any_of(rows->begin(), rows->end(),
+                                         [](const ScanRow& row) { return row.state == TaskState::Running; });
+    if (!any_running || rows->size() < request.limit) co_return true;
+    request.after = {rows->back().run_at, rows->back().id};
+  }
+  co_return false;
+}
+
+Step<> Maintenance::SweepRows(const TableName& table, const std::vector<ScanRow>& rows, LifePtr life,
+                              Ids live) {
+  RowsByClaim orphans;
+  RowsByClaim unknown_own;
+  for (const ScanRow& row : rows) {
+    if (row.state != TaskState::Running) continue;
+    if (row.claimed_by == life->incarnation()) {
+      if (!parts_.attempts.in_flight().Contains(table, row.id)) {
+        unknown_own[{row.claimed_by, row.attempt}].push_back(row.id);
+      }
+    } else if (!live->contains(row.claimed_by)) {
+      orphans[{row.claimed_by, row.attempt}].push_back(row.id);
+    }
+  }
+  for (auto& [claim, ids] : unknown_own) {
+    ClaimRequest request{table, claim.first, claim.second, std::move(ids)};
+    co_await Adopt(std::move(request), life);
+  }
+  for (auto& [claim, ids] : orphans) {
+    const RescueRequest request{table, claim.first, claim.second, std::move(ids)};
+    const auto rescued = co_await port_.Rescue(request);
+    if (!rescued || rescued->empty()) continue;
+    rescued_[claim.first] += rescued->size();
+    parts_.counters.rescued.Add(rescued->size());
+    parts_.scanner.LookAgain();
+  }
+}
+
+Step<> Maintenance::Adopt(ClaimRequest request, LifePtr life) {
+  request.ids = parts_.attempts.in_flight().Enter(request.table, request.ids);
+  if (request.ids.empty()) co_return;
+  Adoption adoption{std::move(request), std::move(life)};
+  co_await Try(std::move(adoption));
+}
+
+Step<> Maintenance::AdoptAgain() {
+  std::vector<Adoption> pending;
+  pending.swap(adoptions_);
+  for (Adoption& adoption : pending) {
+    if (adoption.life->Alive()) {
+      co_await Try(std::move(adoption));
+    } else {  // whoever marked it dead sees to its rows
+      parts_.attempts.in_flight().Leave(adoption.request.table, adoption.request.ids);
+    }
+  }
+}
+
+Step<> Maintenance::Try(Adoption adoption) {
+  ClaimRequest& left = adoption.request;
+  const std::uint32_t seen = left.attempt;
+  for (std::uint32_t raised = 0; raised <= adoption.lost && !left.ids.empty(); ++raised) {
+    left.attempt = seen + raised;
+    const auto adopted = co_await port_.Adopt(left);
+    if (!adopted) {
+      left.attempt = seen;
+      if (adopted.error().code == ErrorCode::Unknown) ++adoption.lost;
+      adoptions_.push_back(std::move(adoption));
+      co_return;
+    }
+    for (const Task& task : *adopted) std::erase(left.ids, task.key.id);
+    if (adopted->empty()) continue;
+    LogInfo("tasks adopted: they ran under this worker without its knowing",
+            {{"shard", parts_.shard}, {"tasks", adopted->size()}});
+    parts_.attempts.Adopted(*adopted, adoption.life);
+  }
+  parts_.attempts.in_flight().Leave(left.table, left.ids);
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,113 @@
+// The tend strand: looks after one shard beside the scan. Hands over cancels, then progress, charges what
+// dead processes of this host left running, and sweeps the heads of all groups for rows that run under this
+// life without its knowing (adopted) or under a dead one (rescued).
+//
+// A sweep goes by the scanner's due map, so that a table is asked for it once a poll and not twice. It needs
+// no index: what a dead claimer left was claimed in due order, so it stands at the head of its group. Pages
+// are read from the beginning while they still show running rows; what lies deeper comes to the head as the
+// rows before it are worked off. Paused or not: to rescue is not to claim.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/mill/scan.h"
+
+namespace millrace::engine {
+
+// One life on this host that has ended: to be marked dead at once, and its running handlers to be charged
+// with a crash.
+struct Burial {
+  std::string recorder;
+  std::string incarnation;
+  std::vector<Crash> crashes;
+};
+
+// What it asks of the shard (see TaskStore and IncarnationStore) and of this host.
+class TendPort : public StrandPort {
+ public:
+  virtual Reply<Result<std::vector<TaskKey>>> Cancelled(const std::string& incarnation,
+                                                        const std::vector<TaskKey>& running) = 0;
+  virtual Reply<Result<std::vector<TaskKey>>> SaveProgress(const std::string& incarnation,
+                                                           const std::vector<TaskProgress>& progress) = 0;
+  virtual Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) = 0;
+  virtual Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) = 0;
+  virtual Reply<Result<std::vector<Task>>> Adopt(const ClaimRequest& request) = 0;
+  virtual Reply<Result<std::vector<std::uint64_t>>> Rescue(const RescueRequest& request) = 0;
+  virtual Reply<Result<std::size_t>> ChargeCrashes(const std::string& incarnation,
+                                                   const std::vector<Crash>& crashes) = 0;
+  virtual Reply<Result<bool>> Retire(const std::string& incarnation) = 0;
+  // What the flight recorders of this host's dead processes have to tell this shard.
+  virtual std::vector<Burial> Burials() = 0;
+  virtual void Done(const Burial& burial) = 0;
+  // Now and then, with those alive: whoever watches which numbers nobody covers looks at them.
+  virtual void LookAtPeers(const std::vector<Incarnation>& peers) = 0;
+};
+
+// Run is the strand; Stop is thread-safe.
+class Maintenance {
+ public:
+  struct Parts {
+    const Clock& clock;
+    const std::string& shard;
+    Lives& lives;
+    Attempts& attempts;
+    Scanner& scanner;
+    MillCounters& counters;
+    const LiveEngine& engine;
+  };
+
+  Maintenance(Parts parts, TendPort& port) : parts_(parts), port_(port) {}
+
+  // Until Stop. It sweeps soon after its port is woken: somebody was marked dead.
+  Step<> Run();
+  void Stop();
+
+ private:
+  using LifePtr = std::shared_ptr<Lease>;
+  using Ids = std::shared_ptr<const Lives::Ids>;
+  using RowsByClaim =
+      std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint64_t>>;  // claimer, attempt
+
+  Step<> AskToStop(LifePtr life);
+  Step<> WriteProgress(LifePtr life);
+  Step<> ChargeTheDead();
+  Step<bool> Charge(const Burial& burial);
+  Step<> Sweep(LifePtr life);
+  // False: the group could not be read to its end.
+  Step<bool> SweepGroup(DueGroup group, LifePtr life, Ids live);
+  Step<> SweepRows(const TableName& table, const std::vector<ScanRow>& rows, LifePtr life, Ids live);
+  // A replica that has taken the database's place may show as running what this life has settled. Such a row
+  // may stand in a slice that is another's by now, who leaves the rows of a live claimer alone: looks at them
+  // all, where there is a doubt. That is dear, and doubts may come one by one: it waits for the sweep that is
+  // due anyway, and counts as a part of it.
+  Step<> SweepWhatIsDoubted(LifePtr life);
+  // False: it could not.
+  Step<bool> SweepAllSlices(LifePtr life, Ids live);
+  // Rows that run under this life and that nobody runs. Until the outcome is known they stay in the in-flight
+  // set: their slice may move, and whoever gets it leaves the rows of a live claimer alone.
+  struct Adoption {
+    ClaimRequest request;  // with the attempt that was seen
+    LifePtr life;
+    std::uint32_t lost = 0;  // statements whose outcome is not known: each may have raised the attempt
+  };
+  Step<> Adopt(ClaimRequest request, LifePtr life);
+  Step<> AdoptAgain();
+  Step<> Try(Adoption adoption);
+
+  const Parts parts_;
+  TendPort& port_;
+
+  // The strand's own.
+  std::map<std::string, std::size_t> rescued_;  // in this sweep, by claimer
+  std::vector<Adoption> adoptions_;             // to be tried again
+
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace millrace::engine

@@ -1,0 +1,61 @@
+#include "framework/mill/mill.h"
+
+namespace millrace::engine {
+
+Mill::Mill(const Shared& shared, const Ports& ports, Options options)
+    : shard_(std::move(options.shard)),
+      tend_(ports.tend),
+      scope_(shard_),
+      settler_(shared.clock, ports.settle, shared.engine,
+               [this](Attempt& attempt, const Settlement& settlement, SettleVerdict verdict) {
+                 attempts_.Known(attempt, settlement, verdict);
+               }),
+      attempts_({shard_, scope_, shared.runner, shared.gate, shared.memory, shared.counters, settler_,
+                 ports.scan, ports.open_transaction}),
+      scanner_({shared.clock, shard_, scope_, lives_, attempts_, shared.runner, shared.gate, shared.engine,
+                ports.beat, options.watch_idle},
+               ports.scan),
+      maintenance_({shared.clock, shard_, lives_, attempts_, scanner_, shared.counters, shared.engine},
+                   ports.tend),
+      beat_({shared.clock, std::move(options.address), std::move(options.self), shared.engine, lives_,
+             shared.counters.marked_dead, Random(options.seed)},
+            ports.beat, [this](Beat::News news) { Hear(news); }) {}
+
+void Mill::Hear(Beat::News news) {
+  switch (news) {
+    case Beat::News::Born:
+      scanner_.LookAgain();
+      break;
+    case Beat::News::Renewed:
+      attempts_.Unpark();
+      break;
+    case Beat::News::Died:
+      died_.store(true);  // what is queued was claimed by the dead life
+      attempts_.Unpark();
+      break;
+    case Beat::News::PeerGone:
+      tend_.Wake();
+      break;
+  }
+}
+
+bool Mill::Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses> paused) {
+  const bool followed = scope_.Follow(std::move(slices), std::move(paused));
+  if (followed) scanner_.LookAgain();
+  const bool died = died_.exchange(false);
+  return scanner_.TakePausesChanged() || died || followed;
+}
+
+void Mill::Retire() {
+  attempts_.Retire();
+  StopClaiming();
+}
+
+void Mill::Stop() {
+  scanner_.Stop();
+  maintenance_.Stop();
+  settler_.Stop();
+  beat_.Stop(true);
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,82 @@
+// The machine of one shard: its strands, and what they share. What it decides needs no thread and no
+// connection of its own; a driver has those (framework/worker/shard_driver.h, and the simulator).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/mill/beat.h"
+#include "framework/mill/maintenance.h"
+
+namespace millrace::engine {
+
+// Thread-safe, but for Run…, each of which is a strand.
+class Mill {
+ public:
+  // What the mills of a worker share. Outlives them.
+  struct Shared {
+    const Clock& clock;
+    Runner& runner;
+    SoloGate& gate;
+    MemoryBudget& memory;
+    MillCounters& counters;
+    const LiveEngine& engine;
+  };
+  struct Ports {
+    ScanPort& scan;
+    SettlePort& settle;
+    TendPort& tend;
+    BeatPort& beat;
+    std::function<std::unique_ptr<TaskTransaction>(Micros limit)> open_transaction;
+  };
+  struct Options {
+    std::string shard;
+    std::string address;  // of its store
+    Incarnation self;     // who registers
+    std::uint64_t seed = 0;
+    bool watch_idle = false;  // also find out whether nothing at all is left to do
+  };
+
+  Mill(const Shared& shared, const Ports& ports, Options options);
+
+  Step<> RunScan() { return scanner_.Run(); }
+  Step<> RunSettle() { return settler_.Run(); }
+  Step<> RunTend() { return maintenance_.Run(); }
+  Step<> RunBeat() { return beat_.Run(); }
+
+  const std::string& shard() const { return shard_; }
+  Attempts& attempts() { return attempts_; }
+  const Attempts& attempts() const { return attempts_; }
+  const Scope& scope() const { return scope_; }
+  const Lives& lives() const { return lives_; }
+  ScanView View() const { return scanner_.View(); }
+
+  // What is its own and what is paused from now on. True if that is new, or something else has happened: what
+  // is queued may have to go back.
+  bool Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses> paused);
+  // The shard is served no more: nothing is claimed or started, what is queued goes back.
+  void Retire();
+  void StopClaiming() { scanner_.StopClaiming(); }
+  bool Idle() const { return scanner_.Idle(); }
+  // Once it claims nothing more: nothing is in hand.
+  bool Empty() const { return scanner_.Quiet() && attempts_.in_flight().Empty(); }
+  // The strands end; the beat signs off in the shard.
+  void Stop();
+
+ private:
+  void Hear(Beat::News news);
+
+  const std::string shard_;
+  StrandPort& tend_;
+  Scope scope_;
+  Lives lives_;
+  std::atomic<bool> died_{false};  // since the last Follow
+  Settler settler_;
+  Attempts attempts_;
+  Scanner scanner_;
+  Maintenance maintenance_;
+  Beat beat_;
+};
+
+}  // namespace millrace::engine

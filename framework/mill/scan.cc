@@ -1,0 +1,331 @@
+#include "framework/mill/scan.h"
+
+#include <algorithm>
+
+#include "framework/base/log.h"
+#include "framework/policy/group_order.h"
+#include "framework/policy/poll_interval.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr Micros kFirstPause = std::chrono::milliseconds(100);
+constexpr Micros kLongestPause = std::chrono::seconds(2);
+constexpr Micros kSuspectPause = std::chrono::milliseconds(20);
+constexpr Micros kSoon = std::chrono::seconds(2);  // given back by the engine, and due again in a moment
+constexpr Micros kTellPaused = std::chrono::minutes(1);
+constexpr std::size_t kSmallestPage = 100;  // rows: a page may be full of rows that run already
+constexpr std::size_t kMostPages = 64;      // pages read for one lane before it claims what was found
+constexpr std::size_t kShares = 8;  // so many groups at least have a part in what a lane takes at once
+
+std::size_t CountTables(const std::vector<TableSlices>& slices) {
+  std::set<TableName> tables;
+  for (const TableSlices& part : slices) tables.insert(part.table);
+  return tables.size();
+}
+
+std::string Joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+Scanner::Scanner(Parts parts, ScanPort& port)
+    : parts_(parts),
+      port_(port),
+      suspects_(parts_.shard, parts_.gate),
+      claimer_({parts_.shard, parts_.attempts, parts_.gate, parts_.engine, parts_.beat}, port_, suspects_) {}
+
+void Scanner::LookAgain() {
+  look_again_.store(true);
+  port_.Wake();
+}
+
+void Scanner::StopClaiming() {
+  claiming_.store(false);
+  parts_.gate.WithdrawAll(parts_.shard);
+  port_.Wake();
+}
+
+void Scanner::Stop() {
+  stopping_.store(true);
+  StopClaiming();
+}
+
+ScanView Scanner::View() const {
+  MutexLock lock(mutex_);
+  return view_;
+}
+
+std::shared_ptr<const DueMap> Scanner::LatestMap() const {
+  MutexLock lock(mutex_);
+  return latest_;
+}
+
+Step<> Scanner::Run() {
+  while (!stopping_.load()) {
+    const Micros wait = co_await Round();
+    if (!stopping_.load()) co_await port_.Rest(wait);
+  }
+  suspects_.Forget();  // the gate is other shards' too
+}
+
+bool Scanner::Note(const Status& status) {
+  if (status) return true;
+  if (trouble_pause_ == Micros(0)) {
+    LogWarning("scanning is held up; it goes on as soon as it can",
+               {{"shard", parts_.shard}, {"error", status.error().message}});
+  }
+  failed_ = true;
+  MutexLock lock(mutex_);
+  view_.error = status.error().message;
+  return false;
+}
+
+Step<Micros> Scanner::Round() {
+  const EngineConfig engine = parts_.engine.Get();
+  failed_ = false;
+  idle_.store(false);
+  const Status resolved = co_await claimer_.Resolve();
+  Note(resolved);
+  const std::shared_ptr<Lease> life = parts_.lives.Own();
+  if (!claiming_.load() || !life || !life->MayStart(parts_.clock.Now())) {
+    suspects_.Forget();
+    look_ = {};
+    quiet_.store(!claiming_.load());
+    co_return engine.poll;
+  }
+  Suspects::MayClaim may_claim = [this](const DueGroup& group) { return MayClaim(group); };
+  const Micros busy = suspects_.Waits() ? parts_.runner.BusyFor() : Micros(0);
+  const Status claimed = co_await claimer_.ClaimSuspect(life, std::move(may_claim), busy);
+  Note(claimed);
+
+  const bool was_empty = parts_.attempts.in_flight().Empty();
+  const bool looks = look_again_.exchange(false) || parts_.clock.Now() >= look_.until;
+  if (looks) co_await TakeLook(engine);
+  if (look_.map) co_await WorkOff(engine.batch, life);
+  if (parts_.watch_idle && looks && !failed_) {
+    const bool nothing_left = co_await NothingLeft(look_.map, was_empty);
+    idle_.store(nothing_left);
+  }
+  if (failed_) co_return AfterTrouble();
+  if (trouble_pause_ != Micros(0)) LogInfo("scanning goes on", {{"shard", parts_.shard}});
+  trouble_pause_ = Micros(0);
+  if (suspects_.Waits()) co_return kSuspectPause;
+  co_return std::max(look_.until - parts_.clock.Now(), Micros(0));
+}
+
+Micros Scanner::AfterTrouble() {
+  look_ = {};
+  trouble_pause_ = std::clamp(trouble_pause_ * 2, kFirstPause, kLongestPause);
+  return trouble_pause_;
+}
+
+Step<> Scanner::TakeLook(EngineConfig engine) {
+  const std::vector<TableSlices> slices = parts_.scope.Slices();
+  const BootTime asked = parts_.clock.Now();
+  look_ = {};
+  auto map = co_await ReadMap(slices);
+  ScanView view;
+  view.map_cost = parts_.clock.Now() - asked;
+  // The cheaper of two: one map may have had to connect, or to wait for a database that was away.
+  view.poll = PollInterval(engine.poll, std::min(view.map_cost, last_map_cost_), CountTables(slices));
+  last_map_cost_ = view.map_cost;
+  if (!map) {
+    Note(Fail(map.error()));
+    view.error = map.error().message;
+  } else {
+    view.reachable = true;
+    // A little more often than the bound, which is to hold for the claim and the start too.
+    look_.until = asked + view.poll * 9 / 10;
+    look_.map = std::make_shared<const DueMap>(std::move(*map));
+    if (parts_.scope.FollowShard(look_.map->pauses)) pauses_changed_.store(true);
+    cursors_.Refresh(asked, look_.map->groups, engine.rewind);
+    for (const DueGroup& group : look_.map->groups) {
+      if (group.first_run_at <= look_.map->now) continue;
+      look_.until = std::min(look_.until, asked + (group.first_run_at - look_.map->now));
+    }
+    look_.work = WorkOf(*look_.map, view);
+  }
+  MutexLock lock(mutex_);
+  latest_ = look_.map;
+  view_ = std::move(view);
+}
+
+// A worker that has no part in the shard now asks it nothing.
+Step<Result<DueMap>> Scanner::ReadMap(std::vector<TableSlices> slices) {
+  if (slices.empty()) co_return DueMap{};
+  auto map = co_await port_.Due(slices);
+  // The slices may have changed since they were read.
+  if (map) std::erase_if(map->groups, [this](const DueGroup& group) { return !parts_.scope.Owns(group); });
+  co_return map;
+}
+
+std::vector<Scanner::TypeWork> Scanner::WorkOf(const DueMap& map, ScanView& view) {
+  std::map<std::string, std::vector<const DueGroup*>> by_type;
+  for (const DueGroup& group : map.groups) {
+    if (group.first_run_at <= map.now) by_type[group.handler].push_back(&group);
+  }
+  std::vector<TypeWork> work;
+  for (auto& [type, groups] : by_type) {
+    if (!parts_.runner.Runs(type)) {
+      view.unrunnable.push_back(type);
+      continue;
+    }
+    TypeWork& of_type = work.emplace_back(TypeWork{type, std::move(groups), {}});
+    for (const DueGroup* group : of_type.groups) {
+      view.lag = std::max(view.lag, map.now - group->first_run_at);
+      of_type.ranks.push_back(cursors_.Rank(*group));
+    }
+  }
+  return work;
+}
+
+Step<> Scanner::WorkOff(std::size_t most, std::shared_ptr<Lease> life) {
+  for (bool more = true; more;) {
+    more = false;
+    for (TypeWork& work : look_.work) {
+      if (failed_ || !claiming_.load()) co_return;
+      const bool filled = co_await Fill(work, most, life);
+      more = filled || more;
+    }
+    if (parts_.clock.Now() >= look_.until) co_return;
+  }
+}
+
+bool Scanner::MayClaim(const DueGroup& group) const {
+  return parts_.scope.Owns(group) && !parts_.scope.Paused(group);
+}
+
+Step<bool> Scanner::Fill(TypeWork& work, std::size_t most, std::shared_ptr<Lease> life) {
+  if (parts_.gate.Wanted()) co_return false;
+  Candidates found;
+  found.wanted = std::min(parts_.runner.Room(work.type, parts_.attempts), most);
+  if (found.wanted == 0) co_return false;
+  found.room = parts_.attempts.in_flight().Room();
+  const bool gathered = co_await Gather(work, found);
+  if (!gathered) co_return false;
+  for (auto& [key, ids] : found.by_attempt) {
+    ClaimRequest request{key.first, life->incarnation(), key.second, std::move(ids)};
+    const Status claimed = co_await claimer_.Claim(std::move(request), life);
+    if (!Note(claimed)) break;
+  }
+  co_return found.count > 0;
+}
+
+// Equally urgent groups get a share each before one of them gets more.
+Step<bool> Scanner::Gather(TypeWork& work, Candidates& found) {
+  const std::uint64_t turn = ++turn_;
+  const std::size_t share = std::max(found.wanted / kShares, kSmallestPage);
+  const std::vector<std::size_t> order = OrderGroups(work.ranks, turn);
+  for (auto equal = order.begin(); equal != order.end() && !found.Full();) {
+    const auto end = std::find_if(equal, order.end(), [&](std::size_t i) {
+      return work.ranks[i].urgency != work.ranks[*equal].urgency;
+    });
+    for (const std::size_t part : {share, found.wanted}) {
+      for (auto i = equal; i != end && !found.Full(); ++i) {
+        const DueGroup& group = *work.groups[*i];
+        const bool read = co_await GatherFrom(group, part, found);
+        if (!read) co_return false;
+        work.ranks[*i].served = turn;
+        cursors_.Served(group, turn);
+      }
+    }
+    equal = end;
+  }
+  co_return true;
+}
+
+Step<bool> Scanner::GatherFrom(const DueGroup& group, std::size_t most, Candidates& found) {
+  const std::size_t enough = std::min(found.count + most, found.wanted);
+  while (found.count < enough && !found.Full() && MayClaim(group) && cursors_.MayHaveMore(group)) {
+    ++found.pages;
+    const bool read = co_await ScanInto(group, enough - found.count, found);
+    if (!read) co_return false;
+  }
+  co_return true;
+}
+
+bool Scanner::Candidates::Full() const { return count >= wanted || room == 0 || pages >= kMostPages; }
+
+bool Scanner::Candidates::Takes(std::size_t bytes) {
+  const bool fits = bytes <= room || count == 0;
+  room = fits ? room - std::min(room, bytes) : 0;
+  return fits;
+}
+
+// Running rows are the tender's business: it adopts our own and rescues those of the dead.
+bool Scanner::IsFree(const DueGroup& group, const ScanRow& row) {
+  return row.state == TaskState::Waiting && !parts_.attempts.in_flight().Contains(group.table, row.id) &&
+         !suspects_.IsSuspect(group, row);
+}
+
+Step<bool> Scanner::ScanInto(const DueGroup& group, std::size_t limit, Candidates& found) {
+  // A row's size costs the database a look at its texts: it is asked for no more rows than may fit.
+  const std::size_t page = std::max(std::min(limit, found.room / mean_bytes_), kSmallestPage);
+  const ScanRequest request{group, cursors_.At(group), page, true};
+  const auto rows = co_await port_.Scan(request);
+  if (!rows) co_return Note(Fail(rows.error()));
+  Pick(request, *rows, limit, found);
+  co_return true;
+}
+
+void Scanner::Pick(const ScanRequest& request, const std::vector<ScanRow>& rows, std::size_t limit,
+                   Candidates& found) {
+  const DueGroup& group = request.group;
+  ScanPosition last = request.after;
+  bool full = rows.size() == request.limit;
+  const std::size_t enough = found.count + limit;
+  std::size_t all_bytes = 0;
+  for (const ScanRow& row : rows) all_bytes += MemoryBudget::Of(row.bytes);
+  if (!rows.empty()) mean_bytes_ = all_bytes / rows.size();
+  for (const ScanRow& row : rows) {
+    const std::size_t bytes = MemoryBudget::Of(row.bytes);
+    if (IsFree(group, row)) {
+      if (found.count == enough || !found.Takes(bytes)) {
+        full = true;
+        break;
+      }
+      found.by_attempt[{group.table, row.attempt}].push_back(row.id);
+      ++found.count;
+    }
+    last = {row.run_at, row.id};
+  }
+  cursors_.Advance(group, last, rows.size(), full);
+}
+
+// What is due and paused is left: the worker waits for it, and says so.
+Step<bool> Scanner::NothingLeft(std::shared_ptr<const DueMap> map, bool was_empty) {
+  if (!was_empty || !parts_.attempts.in_flight().Empty()) co_return false;
+  if (claimer_.HasUnknown() || suspects_.Waits()) co_return false;
+  bool paused = false;
+  for (const DueGroup& group : map->groups) {
+    if (group.first_run_at > map->now + kSoon) continue;
+    if (!parts_.runner.Runs(group.handler)) {
+      const bool may_run = co_await MayStillRun(group);
+      if (may_run) co_return false;
+      continue;
+    }
+    if (!parts_.scope.Paused(group)) co_return false;
+    paused = true;
+  }
+  const BootTime now = parts_.clock.Now();
+  if (paused && (!told_paused_ || now - *told_paused_ >= kTellPaused)) {
+    told_paused_ = now;
+    LogWarning("all that is left is paused: the worker is not idle, it waits for the pause to end",
+               {{"shard", parts_.shard}, {"paused", Joined(parts_.scope.PauseNames())}});
+  }
+  co_return !paused;
+}
+
+// Nobody here can run these, but some may be running elsewhere, or be left by the dead.
+Step<bool> Scanner::MayStillRun(const DueGroup& group) {
+  const ScanRequest request{group, {}, kMaxBatchRows};
+  const auto rows = co_await port_.Scan(request);
+  co_return !rows || std::any_of(rows->begin(), rows->end(),
+                                 [](const ScanRow& row) { return row.state == TaskState::Running; });
+}
+
+}  // namespace millrace::engine

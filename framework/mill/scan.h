@@ -1,0 +1,140 @@
+// The scan strand: finds due tasks of one shard and has them claimed for the run stage: due map → keyset
+// pages → claims.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/mill/claim.h"
+#include "framework/mill/lives.h"
+#include "framework/mill/scan_cursor.h"
+
+namespace millrace::engine {
+
+// What the last look at the shard showed.
+struct ScanView {
+  bool reachable = false;
+  std::string error;
+  Micros map_cost{0};
+  Micros poll{0};
+  Micros lag{0};
+  std::vector<std::string> unrunnable;
+};
+
+// Run is the strand; the rest is thread-safe.
+class Scanner {
+ public:
+  struct Parts {
+    const Clock& clock;
+    const std::string& shard;
+    Scope& scope;
+    const Lives& lives;
+    Attempts& attempts;
+    Runner& runner;
+    SoloGate& gate;
+    const LiveEngine& engine;
+    StrandPort& beat;         // woken where a claim was refused as one of a dead life
+    bool watch_idle = false;  // also find out whether nothing at all is left to do
+  };
+
+  Scanner(Parts parts, ScanPort& port);
+
+  // Until Stop.
+  Step<> Run();
+  void Stop();
+  // Claims nothing more; only what it does not know yet of its claims is still resolved. A suspect that waits
+  // keeps nobody out any more, even if the strand hangs in the shard.
+  void StopClaiming();
+  // Looks at the shard again at once: a task came back, or other slices are its own now.
+  void LookAgain();
+  // Nothing runs and nothing is due that can run here, as of the last look. Meant for `watch_idle`.
+  bool Idle() const { return idle_.load(); }
+  // It has seen that it is to claim nothing more: what it had claimed is in the in-flight set.
+  bool Quiet() const { return quiet_.load(); }
+  // The shard says that something else is paused than it did before. True once for each change.
+  bool TakePausesChanged() { return pauses_changed_.exchange(false); }
+  ScanView View() const;
+  // The newest due map, of own groups alone; null while there is none.
+  std::shared_ptr<const DueMap> LatestMap() const;
+
+ private:
+  struct Candidates {
+    std::map<std::pair<TableName, std::uint32_t>, std::vector<std::uint64_t>> by_attempt;  // table, attempt
+    std::size_t wanted = 0;
+    std::size_t room = 0;  // bytes that more of them may take
+    std::size_t count = 0;
+    std::size_t pages = 0;  // read for them
+
+    bool Full() const;
+    // One that is larger than all the room is taken by itself; after one that does not fit there is no room.
+    bool Takes(std::size_t bytes);
+  };
+  struct TypeWork {
+    std::string type;
+    std::vector<const DueGroup*> groups;  // due
+    std::vector<GroupRank> ranks;         // theirs
+  };
+  struct Look {
+    std::shared_ptr<const DueMap> map;
+    std::vector<TypeWork> work;  // points into the map
+    BootTime until;              // when to look again
+  };
+
+  // One round of work; returns how long to wait for the next.
+  Step<Micros> Round();
+  Step<> TakeLook(EngineConfig engine);
+  Step<Result<DueMap>> ReadMap(std::vector<TableSlices> slices);
+  std::vector<TypeWork> WorkOf(const DueMap& map, ScanView& view);
+  // Claims what the look shows, as far as the run stage has room.
+  Step<> WorkOff(std::size_t most, std::shared_ptr<Lease> life);
+  // Scans and claims for one type as far as its room goes; false: nothing more can be claimed now.
+  Step<bool> Fill(TypeWork& work, std::size_t most, std::shared_ptr<Lease> life);
+  // Finds rows for a type, in one turn; false on an error.
+  Step<bool> Gather(TypeWork& work, Candidates& found);
+  // Up to so many more, of this group; false on an error.
+  Step<bool> GatherFrom(const DueGroup& group, std::size_t most, Candidates& found);
+  bool MayClaim(const DueGroup& group) const;
+  // One page of a group into `found`; false on an error.
+  Step<bool> ScanInto(const DueGroup& group, std::size_t limit, Candidates& found);
+  void Pick(const ScanRequest& request, const std::vector<ScanRow>& rows, std::size_t limit,
+            Candidates& found);
+  bool IsFree(const DueGroup& group, const ScanRow& row);
+  Step<bool> NothingLeft(std::shared_ptr<const DueMap> map, bool was_empty);
+  Step<bool> MayStillRun(const DueGroup& group);
+  // True where it is well.
+  bool Note(const Status& status);
+  Micros AfterTrouble();
+
+  const Parts parts_;
+  ScanPort& port_;
+
+  // The strand's own.
+  Suspects suspects_;
+  Claimer claimer_;
+  ScanCursors cursors_;
+  std::uint64_t turn_ = 0;  // of all types together
+  Look look_;
+  Micros last_map_cost_{0};
+  Micros trouble_pause_{0};
+  bool failed_ = false;  // an error in this round
+  std::optional<BootTime> told_paused_;
+  std::size_t mean_bytes_ = MemoryBudget::Of(0);  // of the rows of the last page
+
+  std::atomic<bool> look_again_{false};
+  std::atomic<bool> pauses_changed_{false};
+  std::atomic<bool> idle_{false};
+  std::atomic<bool> quiet_{false};
+  std::atomic<bool> claiming_{true};
+  std::atomic<bool> stopping_{false};
+  mutable Mutex mutex_;
+  ScanView view_ MILLRACE_GUARDED_BY(mutex_);
+  std::shared_ptr<const DueMap> latest_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace::engine

@@ -1,0 +1,62 @@
+#include "framework/mill/scope.h"
+
+#include <set>
+
+#include "framework/base/log.h"
+
+namespace millrace::engine {
+bool Scope::Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses> paused) {
+  MutexLock lock(mutex_);
+  const bool same_slices = slices == slices_;
+  if (same_slices && (paused == paused_ || *paused == *paused_)) return false;
+  paused_ = std::move(paused);
+  if (same_slices) return true;
+  slices_ = std::move(slices);
+  by_table_.clear();
+  for (std::size_t i = 0; i < slices_.size(); ++i) by_table_.emplace(slices_[i].table, i);
+  return true;
+}
+
+bool Scope::FollowShard(const std::vector<std::string>& names) {
+  MutexLock lock(mutex_);
+  if (names == shard_names_) return false;
+  shard_names_ = names;
+  shard_paused_ = {};
+  for (const std::string& name : names) {
+    if (Status added = shard_paused_.Add(name); !added) {
+      LogWarning("a pause in the shard has no effect", {{"shard", shard_}, {"why", added.error().message}});
+    }
+  }
+  return true;
+}
+
+std::vector<TableSlices> Scope::Slices() const {
+  MutexLock lock(mutex_);
+  return slices_;
+}
+
+bool Scope::Owns(const TableName& table, std::uint32_t slice, const std::string& handler) const {
+  MutexLock lock(mutex_);
+  const auto [first, last] = by_table_.equal_range(table);
+  for (auto part = first; part != last; ++part) {
+    if (slices_[part->second].Covers(slice, handler)) return true;
+  }
+  return false;
+}
+
+bool Scope::Paused(const TableName& table, std::uint32_t slice, const std::string& handler) const {
+  MutexLock lock(mutex_);
+  return paused_->Covers(shard_, table, slice, handler) ||
+         shard_paused_.Covers(shard_, table, slice, handler);
+}
+
+std::vector<std::string> Scope::PauseNames() const {
+  MutexLock lock(mutex_);
+  std::set<std::string> names;
+  for (const Pauses* pauses : {paused_.get(), &shard_paused_}) {
+    for (std::string& name : pauses->Names()) names.insert(std::move(name));
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,45 @@
+// What of one shard this worker may claim and start now: the slices that are its own, less what is paused.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/base/mutex.h"
+#include "framework/policy/pauses.h"
+#include "framework/store/task_store.h"
+
+namespace millrace::engine {
+
+// Thread-safe.
+class Scope {
+ public:
+  explicit Scope(std::string shard) : shard_(std::move(shard)), paused_(std::make_shared<const Pauses>()) {}
+
+  // What the coordinator says. True if that is new.
+  bool Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses> paused);
+  // What the shard itself says is paused, with each due map. A name that pauses nothing is left out, and
+  // logged once.
+  bool FollowShard(const std::vector<std::string>& names);
+
+  std::vector<TableSlices> Slices() const;
+  bool Owns(const TableName& table, std::uint32_t slice, const std::string& handler) const;
+  bool Paused(const TableName& table, std::uint32_t slice, const std::string& handler) const;
+  bool Owns(const DueGroup& group) const { return Owns(group.table, group.slice, group.handler); }
+  bool Paused(const DueGroup& group) const { return Paused(group.table, group.slice, group.handler); }
+  // The names of what is paused, by whatever route; sorted.
+  std::vector<std::string> PauseNames() const;
+
+ private:
+  const std::string shard_;
+  mutable Mutex mutex_;
+  std::vector<TableSlices> slices_ MILLRACE_GUARDED_BY(mutex_);
+  std::multimap<TableName, std::size_t> by_table_ MILLRACE_GUARDED_BY(mutex_);  // places in slices_
+  std::shared_ptr<const Pauses> paused_ MILLRACE_GUARDED_BY(mutex_);
+  std::vector<std::string> shard_names_ MILLRACE_GUARDED_BY(mutex_);
+  Pauses shard_paused_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace::engine

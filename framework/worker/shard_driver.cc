@@ -1,0 +1,220 @@
+#include "framework/worker/shard_driver.h"
+
+#include <algorithm>
+
+#include "framework/exec/signal.h"
+
+namespace millrace::engine {
+namespace {
+
+// A port as a thread has it: what is asked for is done at once, on the strand's own thread, so that no strand
+// is ever suspended.
+template <class Port>
+class Blocking : public Port {
+ public:
+  Reply<bool> Rest(Micros limit) final { return signal_.WaitFor(limit); }
+  void Wake() final { signal_.Notify(); }
+
+ private:
+  Signal signal_;
+};
+
+class BlockingScan final : public Blocking<ScanPort> {
+ public:
+  explicit BlockingScan(Store& store) : store_(store.OpenTasks()), desk_(store.OpenDesk()) {}
+
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override { return store_->Due(tables); }
+  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) override {
+    return store_->Scan(request);
+  }
+  Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) override {
+    return store_->Claim(request);
+  }
+  Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,
+                                                          const std::string& why) override {
+    return store_->FailUnclaimed(request, why);
+  }
+  Reply<Result<std::vector<Task>>> Resolve(const ClaimRequest& request) override {
+    return store_->Resolve(request);
+  }
+  Reply<Result<std::vector<KeyVerdict>>> ConfirmKeys(const std::string& incarnation,
+                                                     const std::vector<Task>& tasks) override {
+    return store_->ConfirmKeys(incarnation, tasks);
+  }
+  Reply<Result<std::size_t>> RescuesOf(const TaskKey& key) override {
+    const auto found = desk_->Get(key);
+    if (!found) return Result<std::size_t>(Fail(found.error()));
+    const auto rescued = [](const AttemptRecord& attempt) { return attempt.kind == "rescued"; };
+    const auto count = std::count_if(found->attempts.begin(), found->attempts.end(), rescued);
+    return Result<std::size_t>(static_cast<std::size_t>(count));
+  }
+
+ private:
+  const std::unique_ptr<TaskStore> store_;
+  const std::unique_ptr<TaskDesk> desk_;
+};
+
+class BlockingSettle final : public Blocking<SettlePort> {
+ public:
+  explicit BlockingSettle(Store& store) : store_(store.OpenTasks()) {}
+
+  Reply<Result<SettleReport>> Settle(const std::string& incarnation,
+                                     std::span<const Settlement> batch) override {
+    return store_->Settle(incarnation, batch);
+  }
+  Reply<Result<std::vector<bool>>> StillRunning(const std::string& incarnation,
+                                                std::span<const Settlement> batch) override {
+    return store_->StillRunning(incarnation, batch);
+  }
+
+ private:
+  const std::unique_ptr<TaskStore> store_;
+};
+
+class BlockingTend final : public Blocking<TendPort> {
+ public:
+  BlockingTend(Store& store, DeadRecorders& dead, CoverageWatch* coverage)
+      : store_(store.OpenTasks()),
+        incarnations_(store.OpenIncarnations()),
+        address_(store.Describe()),
+        dead_(dead),
+        coverage_(coverage) {}
+
+  Reply<Result<std::vector<TaskKey>>> Cancelled(const std::string& incarnation,
+                                                const std::vector<TaskKey>& running) override {
+    return store_->Cancelled(incarnation, running);
+  }
+  Reply<Result<std::vector<TaskKey>>> SaveProgress(const std::string& incarnation,
+                                                   const std::vector<TaskProgress>& progress) override {
+    return store_->SaveProgress(incarnation, progress);
+  }
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override { return store_->Due(tables); }
+  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) override {
+    return store_->Scan(request);
+  }
+  Reply<Result<std::vector<Task>>> Adopt(const ClaimRequest& request) override {
+    return store_->Adopt(request);
+  }
+  Reply<Result<std::vector<std::uint64_t>>> Rescue(const RescueRequest& request) override {
+    return store_->Rescue(request);
+  }
+  Reply<Result<std::size_t>> ChargeCrashes(const std::string& incarnation,
+                                           const std::vector<Crash>& crashes) override {
+    return incarnations_->ChargeCrashes(incarnation, crashes);
+  }
+  Reply<Result<bool>> Retire(const std::string& incarnation) override {
+    return incarnations_->Retire(incarnation);
+  }
+  std::vector<Burial> Burials() override { return dead_.For(address_); }
+  void Done(const Burial& burial) override { dead_.Done(burial); }
+  void LookAtPeers(const std::vector<Incarnation>& peers) override {
+    if (coverage_ != nullptr) coverage_->Look(peers);
+  }
+
+ private:
+  const std::unique_ptr<TaskStore> store_;
+  const std::unique_ptr<IncarnationStore> incarnations_;
+  const std::string address_;
+  DeadRecorders& dead_;
+  CoverageWatch* const coverage_;  // null: a coordinator sees to that
+};
+
+class BlockingBeat final : public Blocking<BeatPort> {
+ public:
+  BlockingBeat(Store& store, FlightRecorder& recorder)
+      : store_(store.OpenIncarnations()), address_(store.Describe()), recorder_(recorder) {}
+
+  Reply<Status> Register(const Incarnation& self) override {
+    Status registered = store_->Register(self);
+    if (registered) recorder_.NoteLife(address_, self.id);
+    return registered;
+  }
+  Reply<Result<bool>> Renew(const std::string& id) override { return store_->Renew(id); }
+  Reply<Result<std::vector<PeerBeat>>> Peers() override { return store_->Peers(); }
+  Reply<Result<bool>> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) override {
+    return store_->MarkDead(id, seen_beat);
+  }
+  Reply<Result<bool>> Retire(const std::string& id) override { return store_->Retire(id); }
+
+ private:
+  const std::unique_ptr<IncarnationStore> store_;
+  const std::string address_;
+  FlightRecorder& recorder_;
+};
+
+}  // namespace
+
+struct ShardDriver::Ports {
+  Ports(Store& store, const Parts& parts, CoverageWatch* coverage)
+      : scan(store),
+        settle(store),
+        tend(store, parts.dead_recorders, coverage),
+        beat(store, parts.recorder) {}
+
+  BlockingScan scan;
+  BlockingSettle settle;
+  BlockingTend tend;
+  BlockingBeat beat;
+};
+
+ShardDriver::ShardDriver(const Parts& parts, const std::string& shard, std::shared_ptr<Store> store)
+    : parts_(parts),
+      store_(std::move(store)),
+      coverage_(parts_.self.slices.empty()
+                    ? nullptr
+                    : std::make_unique<CoverageWatch>(parts_.mill.clock, shard, store_->OpenSchema())),
+      ports_(std::make_unique<Ports>(*store_, parts_, coverage_.get())),
+      mill_(
+          std::make_unique<Mill>(parts_.mill,
+                                 Mill::Ports{ports_->scan, ports_->settle, ports_->tend, ports_->beat,
+                                             [this](Micros limit) { return store_->OpenTransaction(limit); }},
+                                 Mill::Options{shard, store_->Describe(), parts_.self,
+                                               Random::FromSystem().Next(), parts_.watch_idle})) {}
+
+ShardDriver::~ShardDriver() { End(); }
+
+engine::Status ShardDriver::Start() {
+  mill_->attempts().KeptBy(weak_from_this());
+  Follow();
+  engine::Status started = settle_.Start("settle", [this] { (void)mill_->RunSettle(); });
+  if (started) started = beat_.Start("beat", [this] { (void)mill_->RunBeat(); });
+  if (started) started = scan_.Start("scan", [this] { (void)mill_->RunScan(); });
+  if (started) started = tend_.Start("tend", [this] { (void)mill_->RunTend(); });
+  if (!started) End();
+  return started;
+}
+
+bool ShardDriver::Follow() {
+  return mill_->Follow(parts_.slices.Slices(mill_->shard()), parts_.pauses.Paused());
+}
+
+void ShardDriver::End() {
+  RequestEnd();
+  scan_.Join();
+  tend_.Join();
+  settle_.Join();
+  beat_.Join();
+  mill_->attempts().Close();
+}
+
+ShardStatus ShardDriver::Status() const {
+  const std::shared_ptr<Lease> life = mill_->lives().Own();
+  const ScanView view = mill_->View();
+  const std::string trouble = mill_->lives().Trouble();
+  ShardStatus status;
+  status.shard = mill_->shard();
+  status.incarnation = life ? life->incarnation() : "";
+  status.error = trouble.empty() ? view.error : trouble;
+  status.reachable = life && status.error.empty();
+  status.claims = mill_->attempts().Claims();
+  status.settles = mill_->attempts().Settles();
+  status.lag = view.lag;
+  status.map_cost = view.map_cost;
+  status.poll = view.poll;
+  status.unrunnable = view.unrunnable;
+  if (coverage_) status.uncovered = coverage_->Uncovered();
+  status.retiring = mill_->attempts().Retired();
+  return status;
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,70 @@
+// Drives the mill of one shard: each strand has a thread and a connection of its own, so that a slow or dead
+// shard holds up nobody else.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "framework/exec/thread.h"
+#include "framework/mill/mill.h"
+#include "framework/store/store.h"
+#include "framework/worker/coverage_watch.h"
+#include "framework/worker/dead_recorders.h"
+#include "framework/worker/ports.h"
+#include "framework/worker/worker_status.h"
+
+namespace millrace::engine {
+
+// Thread-safe. Its attempts keep it, and with it its store, until the last of them has ended.
+class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
+ public:
+  // What the drivers of a worker share. Outlives them.
+  struct Parts {
+    Mill::Shared mill;
+    SliceSource& slices;
+    PauseSource& pauses;
+    FlightRecorder& recorder;
+    DeadRecorders& dead_recorders;
+    Incarnation self;
+    bool watch_idle = false;
+  };
+
+  ShardDriver(const Parts& parts, const std::string& shard, std::shared_ptr<Store> store);
+  ~ShardDriver();
+
+  const std::shared_ptr<Store>& store() const { return store_; }
+
+  // Unavailable: a thread can't be started, and the mill has ended.
+  engine::Status Start();
+  // Asks what is its own and what is paused. True if that is new: what is queued may have to go back.
+  bool Follow();
+  void Retire() { mill_->Retire(); }
+  bool Idle() const { return mill_->Idle(); }
+  bool Empty() const { return mill_->Empty(); }
+  ShardStatus Status() const;
+  std::vector<std::string> PauseNames() const { return mill_->scope().PauseNames(); }
+
+  void StopClaiming() { mill_->StopClaiming(); }
+  // Handlers are asked to end now.
+  void AskToStop() { mill_->attempts().AskToStop(); }
+  void GiveBackParked() { mill_->attempts().GiveBackParked(); }
+  // Ends the threads, and signs off in the shard; RequestEnd asks them to. What is still in hand is left to
+  // whoever finds it.
+  void RequestEnd() { mill_->Stop(); }
+  void End();
+
+ private:
+  struct Ports;  // the strands' ways to the store
+
+  const Parts parts_;
+  const std::shared_ptr<Store> store_;
+  const std::unique_ptr<CoverageWatch> coverage_;  // where its numbers were given by hand
+  const std::unique_ptr<Ports> ports_;
+  const std::unique_ptr<Mill> mill_;
+  Thread settle_;
+  Thread beat_;
+  Thread scan_;
+  Thread tend_;
+};
+
+}  // namespace millrace::engine

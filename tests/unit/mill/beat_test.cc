@@ -1,0 +1,157 @@
+#include "framework/mill/beat.h"
+
+#include <gmock/gmock.h>
+
+#include "driven_port.h"
+#include "framework/testing/memory_store.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+using News = Beat::News;
+
+// A memory shard that may be away.
+class Shard final : public Driven<BeatPort> {
+ public:
+  Shard(ManualClock& clock, MemoryStore& store) : Driven(clock), store_(store.OpenIncarnations()) {}
+
+  Reply<Status> Register(const Incarnation& self) override {
+    return away ? Status(Away()) : store_->Register(self);
+  }
+  Reply<Result<bool>> Renew(const std::string& id) override {
+    return away ? Result<bool>(Away()) : store_->Renew(id);
+  }
+  Reply<Result<std::vector<PeerBeat>>> Peers() override {
+    return away ? Result<std::vector<PeerBeat>>(Away()) : store_->Peers();
+  }
+  Reply<Result<bool>> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) override {
+    return store_->MarkDead(id, seen_beat);
+  }
+  Reply<Result<bool>> Retire(const std::string& id) override {
+    return away ? Result<bool>(Away()) : store_->Retire(id);
+  }
+
+  bool away = false;
+
+ private:
+  static tl::unexpected<Error> Away() { return Fail(ErrorCode::Unavailable, "the database is away"); }
+  const std::unique_ptr<IncarnationStore> store_;
+};
+
+class BeatTest : public testing::Test {
+ protected:
+  Beat::Parts Parts() {
+    Incarnation self;
+    self.worker = "w";
+    return {clock_, "memory:", self, engine_, lives_, marked_dead_, Random(1)};
+  }
+  std::vector<std::string> Alive() {
+    std::vector<std::string> ids;
+    const auto peers = others_->Peers();
+    for (const PeerBeat& peer : *peers) ids.push_back(peer.incarnation.id);
+    return ids;
+  }
+  std::vector<News> TakeNews() { return std::exchange(news_, {}); }
+
+  ManualClock clock_;
+  MemoryStore store_{clock_};
+  const std::unique_ptr<IncarnationStore> others_ = store_.OpenIncarnations();
+  LiveEngine engine_{EngineConfig{}};  // a lease of ten seconds, a beat every two
+  Lives lives_;
+  Counter marked_dead_;
+  std::vector<News> news_;
+  Shard shard_{clock_, store_};
+  Beat beat_{Parts(), shard_, [this](News news) { news_.push_back(news); }};
+};
+
+TEST_F(BeatTest, ItRegistersAndBeatsFiveTimesALease) {
+  const Step<> strand = beat_.Run();
+  ASSERT_TRUE(lives_.Own());
+  const std::string id = lives_.Own()->incarnation();
+  EXPECT_THAT(Alive(), ElementsAre(id));
+  shard_.Go(seconds(10));
+  EXPECT_EQ(others_->Peers()->at(0).beat, 6U);
+  EXPECT_EQ(lives_.Own()->incarnation(), id);
+  EXPECT_THAT(TakeNews(), ElementsAre(News::Born, News::Renewed, News::Renewed, News::Renewed, News::Renewed,
+                                      News::Renewed));
+}
+
+TEST_F(BeatTest, AShardThatIsAwayIsTriedUntilItTakesTheRegistration) {
+  shard_.away = true;
+  const Step<> strand = beat_.Run();
+  shard_.Go(seconds(20));
+  EXPECT_FALSE(lives_.Own());
+  EXPECT_EQ(lives_.Trouble(), "the database is away");
+  shard_.away = false;
+  shard_.Go(seconds(2));
+  EXPECT_TRUE(lives_.Own());
+  EXPECT_EQ(lives_.Trouble(), "");
+}
+
+TEST_F(BeatTest, ALifeThatWasEndedByOthersIsFollowedByANewOne) {
+  const Step<> strand = beat_.Run();
+  const std::shared_ptr<Lease> first = lives_.Own();
+  (void)others_->Retire(first->incarnation());
+  shard_.Go(seconds(2));
+  EXPECT_FALSE(first->Alive());
+  ASSERT_TRUE(lives_.Own());
+  EXPECT_NE(lives_.Own()->incarnation(), first->incarnation());
+  EXPECT_THAT(TakeNews(), ElementsAre(News::Born, News::Died, News::Born, News::PeerGone));
+}
+
+TEST_F(BeatTest, AClaimThatWasRefusedAsOneOfTheDeadMakesItLookAtOnce) {
+  const Step<> strand = beat_.Run();
+  const std::shared_ptr<Lease> first = lives_.Own();
+  (void)others_->Retire(first->incarnation());
+  beat_.BeatNow();
+  shard_.Go(Micros(0));
+  EXPECT_FALSE(first->Alive());
+}
+
+TEST_F(BeatTest, APeerWhoseBeatStandsStillForItsWholeLeaseIsMarkedDead) {
+  Incarnation still;
+  still.id = "other.1";
+  still.lease = seconds(10);
+  ASSERT_TRUE(others_->Register(still));
+  const Step<> strand = beat_.Run();
+  shard_.Go(seconds(8));
+  EXPECT_THAT(Alive(), Contains("other.1"));
+  EXPECT_TRUE(lives_.Live()->contains("other.1"));
+  shard_.Go(seconds(4));
+  EXPECT_THAT(Alive(), Not(Contains("other.1")));
+  EXPECT_FALSE(lives_.Live()->contains("other.1"));
+  EXPECT_EQ(marked_dead_.Value(), 1U);
+  EXPECT_THAT(TakeNews(), Contains(News::PeerGone));
+}
+
+TEST_F(BeatTest, AnOutageOfTheDatabaseKillsNobody) {
+  Incarnation peer;
+  peer.id = "other.1";
+  peer.lease = seconds(10);
+  ASSERT_TRUE(others_->Register(peer));
+  const Step<> strand = beat_.Run();
+  shard_.Go(seconds(6));
+  shard_.away = true;
+  shard_.Go(seconds(30));
+  shard_.away = false;
+  shard_.Go(seconds(8));
+  EXPECT_THAT(Alive(), Contains("other.1")) << "it could not beat either";
+}
+
+TEST_F(BeatTest, AnOrderlyEndSignsOff) {
+  const Step<> strand = beat_.Run();
+  const std::shared_ptr<Lease> life = lives_.Own();
+  beat_.Stop(true);
+  shard_.Go(Micros(0));
+  EXPECT_TRUE(strand.Done());
+  EXPECT_FALSE(life->Alive());
+  EXPECT_THAT(Alive(), ElementsAre());
+}
+
+}  // namespace
+}  // namespace millrace::engine

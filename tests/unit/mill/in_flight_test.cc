@@ -1,0 +1,70 @@
+#include "framework/mill/in_flight.h"
+
+#include <gmock/gmock.h>
+
+namespace millrace::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class InFlightTest : public ::testing::Test {
+ protected:
+  void TakeInHand(std::uint64_t id, std::size_t bytes) {
+    Task task;
+    task.key = {"tasks", id};
+    task.params.assign(bytes, 'x');
+    attempts.Claimed(std::make_shared<Attempt>(nullptr, "main", task, nullptr, false));
+  }
+
+  MemoryBudget memory;
+  InFlight attempts{memory};
+};
+
+TEST_F(InFlightTest, AnIdEntersOnceUntilItLeaves) {
+  const std::vector<std::uint64_t> ids{1, 2, 3};
+  EXPECT_THAT(attempts.Enter("tasks", ids), ElementsAre(1, 2, 3));
+  EXPECT_THAT(attempts.Enter("tasks", std::vector<std::uint64_t>{2, 4}), ElementsAre(4));
+  attempts.Leave(TaskKey{"tasks", 2});
+  EXPECT_THAT(attempts.Enter("tasks", std::vector<std::uint64_t>{2}), ElementsAre(2));
+}
+
+TEST_F(InFlightTest, WhatAClaimMissedLeavesAndWhatItGotStays) {
+  const ClaimRequest request{"tasks", "w.1", 0, {1, 2, 3}};
+  attempts.Enter("tasks", request.ids);
+  Task claimed;
+  claimed.key = {"tasks", 2};
+  attempts.LeaveMissed(request, std::span(&claimed, 1));
+  EXPECT_TRUE(attempts.Contains("tasks", 2));
+  EXPECT_EQ(attempts.Size(), 1u);
+}
+
+TEST_F(InFlightTest, TablesAreApart) {
+  const std::vector<std::uint64_t> ids{7};
+  attempts.Enter("tasks_000", ids);
+  EXPECT_FALSE(attempts.Contains("tasks_001", 7));
+  EXPECT_THAT(attempts.Enter("tasks_001", ids), ElementsAre(7));
+  attempts.Leave("tasks_000", ids);
+  EXPECT_EQ(attempts.Size(), 1u);
+  EXPECT_THAT(attempts.Attempts(), IsEmpty());
+}
+
+TEST_F(InFlightTest, AFullHandSaysOnceThatItHasRoomAgain) {
+  std::uint64_t count = 0;
+  while (attempts.Room() > 0) TakeInHand(++count, kMaxParams);
+  EXPECT_LE(count * MemoryBudget::Of(kMaxParams), MemoryBudget::kInAll);
+  int said = 0;
+  for (std::uint64_t id = 1; id <= count; ++id) said += attempts.Leave({"tasks", id}) ? 1 : 0;
+  EXPECT_EQ(said, 1);
+  EXPECT_GT(attempts.Room(), 0u);
+}
+
+TEST_F(InFlightTest, WhatIsForgottenTakesNoMemory) {
+  TakeInHand(1, MemoryBudget::kInAll);
+  EXPECT_LT(memory.Room(MemoryBudget::kEachShard), 1u);
+  attempts.Clear();
+  EXPECT_GT(memory.Room(MemoryBudget::kEachShard), 0u);
+}
+
+}  // namespace
+}  // namespace millrace::engine

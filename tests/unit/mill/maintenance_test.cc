@@ -1,0 +1,244 @@
+#include "framework/mill/maintenance.h"
+
+#include <gmock/gmock.h>
+
+#include "driven_port.h"
+#include "framework/mill/beat.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+constexpr Micros kLongest = seconds(2);  // between two sweeps
+
+// A shard of one group that is due; of it all is asked that a sweep asks, and the map of all slices takes its
+// time.
+class Shard final : public Driven<TendPort> {
+ public:
+  explicit Shard(ManualClock& clock) : Driven(clock), clock_(clock) {}
+
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>&) override {
+    ++maps;
+    clock_.Advance(takes);
+    return Result<DueMap>();
+  }
+  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest&) override { return Result<std::vector<ScanRow>>(rows); }
+  Reply<Result<std::vector<Task>>> Adopt(const ClaimRequest& request) override {
+    adopted.push_back(request.attempt);
+    if (away) return Result<std::vector<Task>>(Fail(*away, "the connection was lost"));
+    std::vector<Task> tasks;
+    for (const std::uint64_t id : request.ids) {
+      Task task;
+      task.key = {request.table, id};
+      task.attempt = request.attempt + 1;
+      if (request.attempt == runs_as) tasks.push_back(task);
+    }
+    return Result<std::vector<Task>>(std::move(tasks));
+  }
+  Reply<Result<std::vector<std::uint64_t>>> Rescue(const RescueRequest& request) override {
+    rescued.push_back(request.claimed_by);
+    return Result<std::vector<std::uint64_t>>(request.ids);
+  }
+  Reply<Result<std::vector<TaskKey>>> Cancelled(const std::string&, const std::vector<TaskKey>&) override {
+    return Result<std::vector<TaskKey>>(cancelled);
+  }
+  Reply<Result<std::vector<TaskKey>>> SaveProgress(const std::string&,
+                                                   const std::vector<TaskProgress>& progress) override {
+    for (const TaskProgress& each : progress) saved.push_back(each.progress);
+    return Result<std::vector<TaskKey>>(std::exchange(locked, {}));
+  }
+  Reply<Result<std::size_t>> ChargeCrashes(const std::string&, const std::vector<Crash>& crashes) override {
+    return Result<std::size_t>(crashes.size());
+  }
+  Reply<Result<bool>> Retire(const std::string&) override { return Result<bool>(true); }
+  std::vector<Burial> Burials() override { return burials; }
+  void Done(const Burial&) override { burials.clear(); }
+  void LookAtPeers(const std::vector<Incarnation>&) override {}
+
+  int maps = 0;
+  Micros takes{0};
+  std::vector<ScanRow> rows;
+  std::vector<std::uint32_t> adopted;  // the attempts that were seen
+  std::uint32_t runs_as = 0;           // the number that the rows have in truth
+  std::optional<ErrorCode> away;
+  std::vector<std::string> rescued;
+  std::vector<TaskKey> cancelled;
+  std::vector<TaskKey> locked;
+  std::vector<std::string> saved;
+  std::vector<Burial> burials;
+
+ private:
+  ManualClock& clock_;
+};
+
+// Of the other strands only the map is wanted that the scan has read.
+class ScannedShard final : public Driven<ScanPort> {
+ public:
+  using Driven::Driven;
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>&) override {
+    DueMap map;
+    map.groups.push_back({"tasks", 1, "other", 50, {}});
+    return Result<DueMap>(std::move(map));
+  }
+  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest&) override {
+    return Result<std::vector<ScanRow>>();
+  }
+  Reply<Result<std::vector<Task>>> Claim(const ClaimRequest&) override { return Result<std::vector<Task>>(); }
+  Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest&, const std::string&) override {
+    return Result<std::vector<std::uint64_t>>();
+  }
+  Reply<Result<std::vector<Task>>> Resolve(const ClaimRequest&) override {
+    return Result<std::vector<Task>>();
+  }
+  Reply<Result<std::vector<KeyVerdict>>> ConfirmKeys(const std::string&, const std::vector<Task>&) override {
+    return Result<std::vector<KeyVerdict>>();
+  }
+  Reply<Result<std::size_t>> RescuesOf(const TaskKey&) override { return Result<std::size_t>(0); }
+};
+
+class Unsettled final : public Driven<SettlePort> {
+ public:
+  using Driven::Driven;
+  Reply<Result<SettleReport>> Settle(const std::string&, std::span<const Settlement>) override {
+    return Result<SettleReport>();
+  }
+  Reply<Result<std::vector<bool>>> StillRunning(const std::string&, std::span<const Settlement>) override {
+    return Result<std::vector<bool>>();
+  }
+};
+
+class Unbeaten final : public Driven<BeatPort> {
+ public:
+  using Driven::Driven;
+  Reply<Status> Register(const Incarnation&) override { return Status(); }
+  Reply<Result<bool>> Renew(const std::string&) override { return Result<bool>(true); }
+  Reply<Result<std::vector<PeerBeat>>> Peers() override { return Result<std::vector<PeerBeat>>(); }
+  Reply<Result<bool>> MarkDead(const std::string&, std::optional<std::uint64_t>) override {
+    return Result<bool>(false);
+  }
+  Reply<Result<bool>> Retire(const std::string&) override { return Result<bool>(true); }
+};
+
+// It can run nothing.
+class IdleRunner final : public Runner {
+ public:
+  bool Runs(const std::string&) override { return false; }
+  std::size_t Room(const std::string&, const AttemptHost&) override { return 0; }
+  Micros BusyFor() override { return Micros(0); }
+  bool Take(const std::string&, std::vector<AttemptPtr>&) override { return false; }
+};
+
+class MaintenanceTest : public testing::Test {
+ protected:
+  MaintenanceTest() {
+    scope_.Follow({{"tasks", true, {}}}, std::make_shared<const Pauses>());
+    lives_.SetOwn(life_);
+    Incarnation self;
+    self.id = "w.1";
+    lives_.Found({self});
+    attempts_.in_flight().Leave("tasks", attempts_.in_flight().Enter("tasks", std::vector<std::uint64_t>{1}));
+    scan_ = std::make_unique<Step<>>(scanner_.Run());
+  }
+
+  void Doubt() { life_->DoubtWhatRuns(); }
+  static ScanRow Running(std::uint64_t id, const std::string& claimer, std::uint32_t attempt) {
+    return {id, {}, TaskState::Running, attempt, 0, claimer};
+  }
+
+  ManualClock clock_;
+  const LiveEngine engine_{EngineConfig{}};
+  const std::string name_ = "main";
+  const std::shared_ptr<Lease> life_ = std::make_shared<Lease>("w.1", std::chrono::hours(1), clock_.Now());
+  Registry metrics_;
+  MillCounters counters_{metrics_};
+  SoloGate gate_{clock_};
+  MemoryBudget memory_;
+  IdleRunner runner_;
+  Scope scope_{name_};
+  Lives lives_;
+  Unsettled settle_port_{clock_};
+  ScannedShard scan_port_{clock_};
+  Unbeaten beat_port_{clock_};
+  Shard shard_{clock_};
+  Settler settler_{clock_, settle_port_, engine_, [](Attempt&, const Settlement&, SettleVerdict) {}};
+  Attempts attempts_{{name_, scope_, runner_, gate_, memory_, counters_, settler_, scan_port_, {}}};
+  Scanner scanner_{{clock_, name_, scope_, lives_, attempts_, runner_, gate_, engine_, beat_port_, false},
+                   scan_port_};
+  Maintenance maintenance_{{clock_, name_, lives_, attempts_, scanner_, counters_, engine_}, shard_};
+  std::unique_ptr<Step<>> scan_;
+  Step<> strand_ = maintenance_.Run();
+};
+
+TEST_F(MaintenanceTest, DoubtsThatComeOneByOneWaitForTheSweepThatIsDue) {
+  Doubt();
+  shard_.Wake();
+  shard_.Go(Micros(0));
+  EXPECT_EQ(shard_.maps, 1);
+  for (int i = 0; i < 10; ++i) {
+    Doubt();
+    shard_.Wake();
+    shard_.Go(Micros(0));
+  }
+  EXPECT_EQ(shard_.maps, 1);
+  shard_.Go(kLongest);
+  EXPECT_EQ(shard_.maps, 2);
+}
+
+TEST_F(MaintenanceTest, ALookAtAllSlicesTakesATenthOfTheTimeAtMost) {
+  shard_.takes = seconds(3);
+  Doubt();
+  shard_.Wake();
+  shard_.Go(Micros(0));
+  EXPECT_EQ(shard_.maps, 1);
+  Doubt();
+  shard_.Go(seconds(25));
+  EXPECT_EQ(shard_.maps, 1);
+  shard_.Go(seconds(5));
+  EXPECT_EQ(shard_.maps, 2);
+}
+
+TEST_F(MaintenanceTest, WhatTheDeadLeftIsRescuedAndWhatTheLivingRunIsNot) {
+  shard_.rows = {Running(1, "dead.1", 4), Running(2, "w.2", 1)};
+  Incarnation self;
+  self.id = "w.1";
+  Incarnation other;
+  other.id = "w.2";
+  lives_.Found({self, other});
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+}
+
+TEST_F(MaintenanceTest, ALostAdoptionIsTriedWithEveryNumberThatTheRowMayHaveByNow) {
+  shard_.rows = {Running(1, "w.1", 4)};
+  shard_.away = ErrorCode::Unknown;
+  shard_.Wake();
+  shard_.Go(Micros(0));
+  EXPECT_THAT(shard_.adopted, ElementsAre(4U));
+  shard_.rows.clear();
+  shard_.away.reset();
+  shard_.runs_as = 5;  // the lost statement has raised it
+  shard_.Go(seconds(1));
+  EXPECT_THAT(shard_.adopted, ElementsAre(4U, 4U, 5U));
+  EXPECT_EQ(counters_.adopted.Value(), 1U);
+}
+
+TEST_F(MaintenanceTest, AProcessOfThisHostThatDiedIsMarkedDeadAtOnce) {
+  shard_.rows = {Running(1, "w.0", 1)};
+  Incarnation self;
+  self.id = "w.1";
+  Incarnation before;
+  before.id = "w.0";
+  lives_.Found({self, before});
+  shard_.burials = {{"w.0.flight", "w.0", {}}};
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.burials, SizeIs(0));
+  EXPECT_FALSE(lives_.Live()->contains("w.0"));
+  EXPECT_EQ(shard_.rescued.at(0), "w.0");
+}
+
+}  // namespace
+}  // namespace millrace::engine

@@ -1,0 +1,59 @@
+#include "framework/mill/scope.h"
+
+#include <gmock/gmock.h>
+
+namespace millrace::engine {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::shared_ptr<const Pauses> Paused(const std::vector<std::string>& names) {
+  return std::make_shared<const Pauses>(*Pauses::Parse(names));
+}
+
+TEST(ScopeTest, NothingIsItsOwnAtFirst) { EXPECT_FALSE(Scope("main").Owns("tasks", 0, "noop")); }
+
+TEST(ScopeTest, ATableMayStandSeveralTimesWithOtherHandlers) {
+  Scope scope("main");
+  EXPECT_TRUE(
+      scope.Follow({{"tasks", false, {1, 2}, {{"a"}}}, {"tasks", false, {2, 3}, {{"b", "c"}}}}, Paused({})));
+  EXPECT_TRUE(scope.Owns("tasks", 1, "a"));
+  EXPECT_FALSE(scope.Owns("tasks", 1, "b"));
+  EXPECT_TRUE(scope.Owns("tasks", 2, "a"));
+  EXPECT_TRUE(scope.Owns("tasks", 2, "c"));
+  EXPECT_FALSE(scope.Owns("tasks", 3, "a"));
+  EXPECT_FALSE(scope.Owns("tasks_001", 1, "a"));
+}
+
+TEST(ScopeTest, ItTellsWhetherAnAnswerIsNew) {
+  Scope scope("main");
+  EXPECT_TRUE(scope.Follow({{"tasks", true, {}}}, Paused({})));
+  EXPECT_FALSE(scope.Follow({{"tasks", true, {}}}, Paused({})));
+  EXPECT_TRUE(scope.Follow({{"tasks", true, {}}}, Paused({"cluster"})));
+  EXPECT_TRUE(scope.Follow({{"tasks", false, {1}}}, Paused({"cluster"})));
+  EXPECT_TRUE(scope.FollowShard({"handler:a"}));
+  EXPECT_FALSE(scope.FollowShard({"handler:a"}));
+}
+
+TEST(ScopeTest, APauseHoldsByEitherRouteUntilThatRouteLiftsIt) {
+  Scope scope("main");
+  scope.Follow({{"tasks", true, {}}}, Paused({"handler:a"}));
+  scope.FollowShard({"shard:other", "slice:main:tasks:3"});
+  EXPECT_TRUE(scope.Paused("tasks", 0, "a"));
+  EXPECT_TRUE(scope.Paused("tasks", 3, "b"));
+  EXPECT_FALSE(scope.Paused("tasks", 0, "b"));
+  EXPECT_THAT(scope.PauseNames(), ElementsAre("handler:a", "shard:other", "slice:main:tasks:3"));
+  scope.FollowShard({});
+  EXPECT_FALSE(scope.Paused("tasks", 3, "b"));
+  EXPECT_TRUE(scope.Paused("tasks", 0, "a"));
+}
+
+TEST(ScopeTest, ANameInTheShardThatPausesNothingLeavesTheOthersInForce) {
+  Scope scope("main");
+  scope.FollowShard({"everything", "handler:a"});
+  EXPECT_TRUE(scope.Paused("tasks", 0, "a"));
+  EXPECT_FALSE(scope.Paused("tasks", 0, "b"));
+}
+
+}  // namespace
+}  // namespace millrace::engine

@@ -1,0 +1,112 @@
+#include "framework/mill/suspects.h"
+
+#include <gmock/gmock.h>
+
+#include "framework/testing/manual_clock.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+class SuspectsTest : public ::testing::Test {
+ protected:
+  // What is to become of the task, claimed for the `attempt`th time, of which so many ended by a rescue.
+  std::optional<Outcome> Objection(std::uint32_t attempt, std::size_t rescues = 0) {
+    Task task;
+    task.key = {"tasks", 1};
+    task.attempt = attempt;
+    if (!suspects_.MayObject(task)) return std::nullopt;
+    if (suspects_.WantsRecord(task)) {
+      ++asked_;
+      suspects_.Note(task, rescues);
+    }
+    return suspects_.Objection(task);
+  }
+  static ScanRow Row(std::uint32_t crashes, std::uint64_t id = 1) {
+    return {id, {}, TaskState::Waiting, 2, crashes, ""};
+  }
+  bool IsSuspect(const ScanRow& row, std::uint32_t slice = 0) {
+    return suspects_.IsSuspect({"tasks", slice, "noop", 50, {}}, row);
+  }
+  // The id of the one that may be claimed now; 0: none.
+  std::uint64_t Turn() {
+    const auto turn = suspects_.Turn(
+        "w.1", [this](const DueGroup& group) { return group.slice != moved_slice_; }, Micros(0));
+    return turn ? turn->ids.at(0) : 0;
+  }
+
+  ManualClock clock_;
+  const std::string shard_ = "main";
+  SoloGate gate_{clock_};
+  std::uint32_t moved_slice_ = 9;
+  int asked_ = 0;
+  Suspects suspects_{shard_, gate_};
+};
+
+TEST_F(SuspectsTest, ATaskThatKilledItsProcessTwiceWaitsUntilNothingElseRuns) {
+  EXPECT_FALSE(IsSuspect(Row(1)));
+  gate_.Enter(1);
+  EXPECT_TRUE(IsSuspect(Row(2)));
+  EXPECT_EQ(Turn(), 0U);
+  gate_.Leave();
+  EXPECT_EQ(Turn(), 1U);
+  EXPECT_FALSE(gate_.Enter(1));
+}
+
+TEST_F(SuspectsTest, AllThatAScanHasPassedTakeTheirTurnsInOrderAndOnce) {
+  for (const std::uint64_t id : {1, 2, 3, 2, 1}) EXPECT_TRUE(IsSuspect(Row(2, id)));
+  for (const std::uint64_t id : {1, 2, 3}) {
+    EXPECT_EQ(Turn(), id);
+    EXPECT_EQ(Turn(), 0U) << "one at a time";
+    gate_.LeaveAlone();
+  }
+  EXPECT_FALSE(suspects_.Waits());
+}
+
+TEST_F(SuspectsTest, OneWhoseSliceMovesWhileItWaitsKeepsNobodyOut) {
+  gate_.Enter(1);
+  EXPECT_TRUE(IsSuspect(Row(2, 1), 3));
+  EXPECT_TRUE(IsSuspect(Row(2, 2), 4));
+  EXPECT_EQ(Turn(), 0U);
+  moved_slice_ = 3;
+  gate_.Leave();
+  EXPECT_EQ(Turn(), 2U);
+  gate_.LeaveAlone();
+  EXPECT_TRUE(gate_.Enter(1));
+}
+
+TEST_F(SuspectsTest, ASuspectThatWaitsTooLongLetsTheOthersWork) {
+  gate_.Enter(1);
+  IsSuspect(Row(2));
+  EXPECT_EQ(Turn(), 0U);
+  clock_.Advance(seconds(61));
+  EXPECT_EQ(Turn(), 0U);
+  EXPECT_TRUE(gate_.Enter(1));
+  clock_.Advance(seconds(50));
+  EXPECT_EQ(Turn(), 0U);
+  EXPECT_TRUE(gate_.Enter(1)) << "for as long as they were kept out";
+  gate_.Leave(3);
+  EXPECT_EQ(Turn(), 1U) << "or until they are done";
+}
+
+TEST_F(SuspectsTest, FiveRescuesMakeASuspectAndTheSixthEndsIt) {
+  EXPECT_FALSE(Objection(5, 4));
+  const auto again = Objection(6, 5);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->kind, OutcomeKind::GiveBack);
+  EXPECT_TRUE(IsSuspect(Row(0)));
+  const auto last = Objection(7, 6);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->kind, OutcomeKind::Fail);
+  EXPECT_THAT(last->text, HasSubstr("6 workers died"));
+}
+
+TEST_F(SuspectsTest, ATaskThatSnoozesOftenIsLookedIntoOnceInFiveClaims) {
+  for (std::uint32_t attempt = 1; attempt <= 105; ++attempt) EXPECT_FALSE(Objection(attempt));
+  EXPECT_EQ(asked_, 20);
+}
+
+}  // namespace
+}  // namespace millrace::engine
