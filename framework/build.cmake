@@ -1,59 +1,63 @@
-# How every target of the project is built: options, warnings, sanitizers, and the two
-# functions that the folders use to declare themselves.
+# How every target of the project is built: its options, and the functions that the folders use to declare themselves.
+include(GNUInstallDirs)
+list(APPEND CMAKE_MODULE_PATH ${PROJECT_SOURCE_DIR}/framework/cmake)
+
 option(MILLRACE_WERROR "Treat warnings as errors" OFF)
 set(MILLRACE_SANITIZE "" CACHE STRING "Sanitizers: empty, 'address' (with undefined) or 'thread'")
 
-set(CMAKE_CXX_STANDARD 20)
-set(CMAKE_CXX_STANDARD_REQUIRED ON)
-set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
-# Assertions guard against programmers' errors; they stay on in release builds.
-string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
-string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
-
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 find_program(MILLRACE_CCACHE ccache)
 if(MILLRACE_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${MILLRACE_CCACHE})
 endif()
 include(CheckLinkerFlag)
 check_linker_flag(CXX -fuse-ld=mold MILLRACE_MOLD)  # where it is there, it links in a third of the time
-if(MILLRACE_MOLD)
-  add_link_options(-fuse-ld=mold)
-endif()
 
-add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
-if(MILLRACE_WERROR)
-  add_compile_options(-Werror)
+find_package(Threads REQUIRED)
+
+# What each target of ours links and nobody else sees: the language, the warnings, the sanitizers, the linker.
+add_library(millrace_options INTERFACE)
+set_target_properties(millrace_options PROPERTIES INTERFACE_POSITION_INDEPENDENT_CODE ON)
+target_compile_features(millrace_options INTERFACE cxx_std_20)
+target_compile_options(millrace_options INTERFACE
+  -Wall -Wextra -Wno-missing-field-initializers $<$<BOOL:${MILLRACE_WERROR}>:-Werror>)
+target_link_options(millrace_options INTERFACE $<$<BOOL:${MILLRACE_MOLD}>:-fuse-ld=mold>)
+# Assertions guard against programmers' errors; they stay on in release builds.
+string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+if(CMAKE_CXX_FLAGS_${type} MATCHES NDEBUG)
+  target_compile_options(millrace_options INTERFACE -UNDEBUG)
 endif()
 if(MILLRACE_SANITIZE STREQUAL "address")
-  add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
-  add_link_options(-fsanitize=address,undefined)
+  target_compile_options(millrace_options INTERFACE
+    -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(millrace_options INTERFACE -fsanitize=address,undefined)
 elseif(MILLRACE_SANITIZE STREQUAL "thread")
-  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=thread)
+  target_compile_options(millrace_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
+  target_link_options(millrace_options INTERFACE -fsanitize=thread)
 elseif(MILLRACE_SANITIZE)
   message(FATAL_ERROR "MILLRACE_SANITIZE must be empty, 'address' or 'thread', not '${MILLRACE_SANITIZE}'")
 endif()
 
-find_package(Threads REQUIRED)
-find_package(PkgConfig REQUIRED)
-
-# One library per folder: millrace_library(store_mysql SOURCES a.cc LINKS millrace_store PRIVATE_LINKS sqlite3)
+# The two functions that folders declare themselves by. What MILLRACE_FOLDER_OPTIONS names is linked after millrace_options,
+# so that a folder and those below it may be built otherwise.
+#
+# One library per folder: millrace_library(store_mysql SOURCES a.cc LINKS millrace_store PRIVATE_LINKS SQLite::SQLite3)
 # makes the target millrace_store_mysql. The link graph is the layer rule.
 function(millrace_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS;PRIVATE_LINKS" ${ARGN})
   set(target millrace_${name})
-  if(ARG_SOURCES)
-    add_library(${target} STATIC ${ARG_SOURCES})
-    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
-    target_link_libraries(${target} PUBLIC ${ARG_LINKS} PRIVATE ${ARG_PRIVATE_LINKS})
-  else()
-    add_library(${target} INTERFACE)
-    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR})
-    target_link_libraries(${target} INTERFACE ${ARG_LINKS})
-  endif()
+  add_library(${target} STATIC ${ARG_SOURCES})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PUBLIC ${ARG_LINKS} PRIVATE millrace_options ${MILLRACE_FOLDER_OPTIONS} ${ARG_PRIVATE_LINKS})
+endfunction()
+
+# A program of a folder: millrace_program(store_bench SOURCES store_bench.cc LINKS millrace_store_mysql).
+function(millrace_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE millrace_options ${MILLRACE_FOLDER_OPTIONS} ${ARG_LINKS})
 endfunction()

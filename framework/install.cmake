@@ -1,6 +1,5 @@
 # What `cmake --install` puts where. Plugin authors find the headers and millrace_add_plugin by find_package(millrace):
 # the component `development`, which needs no built program.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)

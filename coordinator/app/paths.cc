@@ -21,7 +21,7 @@ std::string DefaultPluginFolder() {
   const std::string folder = FolderOfProgram();
   const std::string built = folder + "/plugins";
   if (IsFolder(built).value_or(false)) return built;
-  return FolderOf(folder) + "/lib/millrace/plugins";
+  return folder + "/" MILLRACE_INSTALLED_PLUGINS;
 }
 
 std::string DefaultStateFolder() {

@@ -49,8 +49,6 @@ Result<std::vector<std::string>> FilesIn(const std::string& folder, std::string_
 
 std::string StemOf(const std::string& path) { return fs::path(path).stem().string(); }
 
-std::string FolderOf(const std::string& path) { return fs::path(path).parent_path().string(); }
-
 std::string FolderOfProgram() {
   std::error_code error;
   return fs::read_symlink("/proc/self/exe", error).parent_path().string();

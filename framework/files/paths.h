@@ -20,8 +20,6 @@ Result<std::vector<std::string>> FilesIn(const std::string& folder, std::string_
 
 // The name without its folder and its last ending: `noop` of `plugins/noop.so`.
 std::string StemOf(const std::string& path);
-// What lies above: `a` of `a/b`.
-std::string FolderOf(const std::string& path);
 
 // Where this process's program lies; empty where the system does not say.
 std::string FolderOfProgram();

@@ -61,5 +61,11 @@ TEST_F(PluginAuthorTest, BuildsAndRunsAPluginOutsideOfTheTree) {
   EXPECT_EQ(report->ends.at(0).said.text, "good morning, Ann");
 }
 
+TEST_F(PluginAuthorTest, AnInstalledProgramFindsTheShippedPlugins) {
+  const std::string built = std::getenv("MILLRACE_BINARY_DIR");
+  ASSERT_TRUE(Does("cmake --install " + built + " --prefix " + root_ + "/prefix >/dev/null"));
+  EXPECT_TRUE(Does(root_ + "/prefix/bin/millrace handler list | grep award_points"));
+}
+
 }  // namespace
 }  // namespace millrace::engine
