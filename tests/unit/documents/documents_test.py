@@ -1,0 +1,55 @@
+"""Every path that a document names exists: a file that moves takes its mentions along."""
+import os
+import pathlib
+import re
+import tempfile
+import unittest
+
+TOPS = "framework|coordinator|handlers|tests|scripts|conf"
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`([^`\n]+)`")
+LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]+)")
+PATH = re.compile(rf"(?:\.\./)*(?:{TOPS})/[\w./-]*|(?:{TOPS})/")
+
+
+def named(text):
+    """The paths in a document: link targets, and code that begins with a folder of the tree. Not in fenced blocks."""
+    text = FENCE.sub("", text)
+    return LINK.findall(text) + [code for code in CODE.findall(text) if PATH.fullmatch(code)]
+
+
+def missing(root):
+    """`document: path` for each path that is neither below the document's folder nor below the root."""
+    documents = [file for top in ("", *TOPS.split("|")) for file in (root / top).glob("**/*.md" if top else "*.md")]
+    return sorted(f"{document.relative_to(root)}: {path}"
+                  for document in documents for path in named(document.read_text())
+                  if not (root / path).exists() and not (document.parent / path).exists())
+
+
+class TheDocuments(unittest.TestCase):
+    root = pathlib.Path(os.environ["MILLRACE_SOURCE_DIR"])
+
+    def test_name_paths_that_exist(self):
+        self.assertEqual([], missing(self.root))
+
+    def test_the_map_is_read(self):
+        self.assertGreater(len(named((self.root / "CONTRIBUTING.md").read_text())), 60)
+
+
+class TheCheck(unittest.TestCase):
+    def test_finds_what_is_gone_and_lets_the_rest_pass(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "framework/base").mkdir(parents=True)
+            (root / "framework/base/clock.h").touch()
+            (root / "framework/README.md").write_text(
+                "`framework/base/clock.h` [here](base/clock.h) `framework/base/` `framework/task`\n"
+                "[gone](base/gone.h#part) [web](https://example.org/x) `tests pass` `base/gone.h`\n"
+                "```\nframework/base/fenced.h `framework/fenced`\n```\n")
+            (root / "README.md").write_text("`../framework/base/none.cc` `framework/base/clock.h` `framework/<name>`")
+            self.assertEqual(["README.md: ../framework/base/none.cc", "framework/README.md: base/gone.h",
+                              "framework/README.md: framework/task"], missing(root))
+
+
+if __name__ == "__main__":
+    unittest.main()
