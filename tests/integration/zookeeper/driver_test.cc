@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include "tests/integration/zookeeper/zookeeper_fixture.h"
-#include "tests/support/tcp_proxy.h"
 
 namespace millrace::engine {
 namespace {
@@ -31,7 +30,7 @@ class KeepingMachine final : public TreeMachine {
   bool wanted_ = false;
 };
 
-class DriverOnZookeeperTest : public ZookeeperTest {
+class DriverOnZookeeperTest : public CutZookeeperTest {
  protected:
   // Until the node's owner is the driver's present session.
   static void ExpectKept(TreeSession& eyes, const Driver& driver) {
@@ -45,16 +44,13 @@ class DriverOnZookeeperTest : public ZookeeperTest {
     ADD_FAILURE() << "the node is not kept";
   }
 
-  PrivateZookeeper ensemble_;
-  TcpProxy proxy_{ensemble_.port(), TcpProxy::Protocol::Zookeeper};
-  SystemClock clock_;
   KeepingMachine machine_;
 };
 
 TEST_F(DriverOnZookeeperTest, AMachineKeepsItsNodeThroughCutsAndExpiriesUntilTheStop) {
   timeout_ = seconds(1);
-  auto eyes = Connect(Options(ensemble_.servers()));
-  Driver driver(Open(Options("127.0.0.1:" + std::to_string(proxy_.port()))), {&machine_}, clock_);
+  auto eyes = Eyes();
+  Driver driver = Drive(machine_);
   ASSERT_TRUE(driver.Start());
   ExpectKept(*eyes, driver);
   const std::int64_t first = driver.View().session;

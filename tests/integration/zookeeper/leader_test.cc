@@ -3,9 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "coordinator/coordination/driver.h"
 #include "tests/integration/zookeeper/zookeeper_fixture.h"
-#include "tests/support/tcp_proxy.h"
 
 namespace millrace::engine {
 namespace {
@@ -15,7 +13,7 @@ using std::chrono::seconds;
 
 constexpr int kWorkers = 3000;
 
-class LeaderOnZookeeperTest : public ZookeeperTest {
+class LeaderOnZookeeperTest : public CutZookeeperTest {
  protected:
   static std::string Name(int worker) { return "w" + std::to_string(10'000 + worker); }
 
@@ -45,19 +43,16 @@ class LeaderOnZookeeperTest : public ZookeeperTest {
     return BootClock::now() - begin;
   }
 
-  PrivateZookeeper ensemble_;
-  TcpProxy proxy_{ensemble_.port(), TcpProxy::Protocol::Zookeeper};
-  SystemClock clock_;
   LeaderFacts facts_;
 };
 
 TEST_F(LeaderOnZookeeperTest, ALeaderOfThreeThousandPlansWithinSecondsAlsoAfterACut) {
   timeout_ = seconds(3);
-  auto eyes = Connect(Options(ensemble_.servers()));
+  auto eyes = Eyes();
   Populate(*eyes);
   facts_.catalog = std::make_shared<const TableCatalog>(TableCatalog{{{"main", "tasks", kWorkers}}, {}});
   Leader leader({"leader", "leader.a", {.session_timeout = timeout_}}, {[this] { return facts_; }, {}});
-  Driver driver(Open(Options("127.0.0.1:" + std::to_string(proxy_.port()))), {&leader}, clock_);
+  Driver driver = Drive(leader);
   const BootTime begin = BootClock::now();
   ASSERT_TRUE(driver.Start());
   // The node `plan` is written with the first decision.

@@ -7,9 +7,11 @@
 #include <memory>
 #include <string>
 
+#include "coordinator/coordination/driver.h"
 #include "coordinator/coordination/zookeeper/zookeeper.h"
 #include "framework/base/random.h"
 #include "tests/support/private_zookeeper.h"
+#include "tests/support/tcp_proxy.h"
 #include "tests/support/tree_words.h"
 
 namespace millrace::engine {
@@ -49,6 +51,20 @@ class ZookeeperTest : public testing::Test {
 
   const std::string cluster_ = "t" + Random::FromSystem().Hex(12);
   Micros timeout_ = std::chrono::seconds(2);
+};
+
+// A server of the test's own, which a driver reaches through a proxy that can be cut.
+class CutZookeeperTest : public ZookeeperTest {
+ protected:
+  Driver Drive(TreeMachine& machine) {
+    return Driver(Open(Options("127.0.0.1:" + std::to_string(proxy_.port()))), {&machine}, clock_);
+  }
+  // Past the proxy.
+  std::unique_ptr<TreeSession> Eyes() const { return Connect(Options(ensemble_.servers())); }
+
+  PrivateZookeeper ensemble_;
+  TcpProxy proxy_{ensemble_.port(), TcpProxy::Protocol::Zookeeper};
+  const SystemClock clock_;
 };
 
 }  // namespace millrace::engine

@@ -3,10 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "coordinator/coordination/documents.h"
-#include "coordinator/coordination/layout.h"
-#include "coordinator/testing/journal.h"
-#include "coordinator/testing/tree_driver.h"
 #include "tests/support/machine_room.h"
+#include "tests/support/modelled_tree_test.h"
 
 namespace millrace::engine {
 namespace {
@@ -231,8 +229,8 @@ TEST_F(ElectionTest, ACandidacyThatSomebodyRemovesIsTakenUpAgainBehindTheOthers)
   EXPECT_TRUE(first_.Leading());
 }
 
-// Very many candidates on the modelled ensemble, whose messages take their time.
-class ManyCandidatesTest : public testing::Test {
+// Very many candidates.
+class ManyCandidatesTest : public ModelledTreeTest {
  protected:
   struct Candidate {
     Candidate(ManyCandidatesTest& test, const std::string& id)
@@ -245,9 +243,7 @@ class ManyCandidatesTest : public testing::Test {
     TreeDriver driver;
   };
 
-  ManyCandidatesTest() {
-    for (const FixedNode& node : kFixedNodes)
-      ensemble_.WriteNow({{TreeWrite::Kind::Create, std::string(node.path), std::string(node.data)}});
+  ManyCandidatesTest() : ModelledTreeTest(7) {
     ensemble_.Observe([this](const TreeChanges& changes, std::int64_t) {
       most_ = std::max(most_, Standing());
       for (const std::string& path : changes.nodes) terms_ += path == "/epoch" ? 1 : 0;
@@ -257,7 +253,6 @@ class ManyCandidatesTest : public testing::Test {
     const auto& nodes = ensemble_.head().nodes();
     return std::distance(nodes.lower_bound("/election/"), nodes.lower_bound("/election0"));
   }
-  void Pass(Micros time) { timeline_.RunUntil(timeline_.Now() + time); }
   std::vector<std::size_t> Leaders() {
     std::vector<std::size_t> leaders;
     for (std::size_t i = 0; i < all_.size(); ++i) {
@@ -285,22 +280,19 @@ class ManyCandidatesTest : public testing::Test {
                        [&](const auto& entry) { return entry.second.owner == session; });
   }
 
-  Timeline timeline_{7};
-  ModelledEnsemble ensemble_{timeline_};
-  Journal journal_{timeline_, {}};
   std::vector<std::unique_ptr<Candidate>> all_;
   std::vector<std::unique_ptr<Candidate>> buried_;  // the timeline may still hold events of theirs
   std::size_t most_ = 0;
   int terms_ = 0;
 };
 
-TEST_F(ManyCandidatesTest, AfterEachOfAHundredDeathsEightStandAtMostAndOneLeads) {
-  for (int i = 0; i < 120; ++i) all_.push_back(std::make_unique<Candidate>(*this, "w" + std::to_string(i)));
+TEST_F(ManyCandidatesTest, AfterEachOfFortyDeathsEightStandAtMostAndOneLeads) {
+  for (int i = 0; i < 50; ++i) all_.push_back(std::make_unique<Candidate>(*this, "w" + std::to_string(i)));
   Pass(std::chrono::seconds(5));
   EXPECT_EQ(Standing(), Election::kSlots);
   ASSERT_EQ(Leaders().size(), 1u);
   int led = 1;
-  for (int death = 0; death < 100; ++death) {
+  for (int death = 0; death < 40; ++death) {
     led += KillOne(timeline_.random().Below(8)) ? 1 : 0;
     EXPECT_EQ(Standing(), Election::kSlots - 1);
     Pass(std::chrono::seconds(3));

@@ -1,10 +1,8 @@
 // A leader amid thousands of workers, and one whose link is bad: on the modelled ensemble, in virtual time.
 #include <gmock/gmock.h>
 
-#include "coordinator/coordination/layout.h"
 #include "coordinator/leader/leader.h"
-#include "coordinator/testing/journal.h"
-#include "coordinator/testing/tree_driver.h"
+#include "tests/support/modelled_tree_test.h"
 
 namespace millrace::engine {
 namespace {
@@ -39,7 +37,7 @@ class CountedMachine final : public TreeMachine {
   TreeMachine& inner_;
 };
 
-class LeaderScaleTest : public testing::Test {
+class LeaderScaleTest : public ModelledTreeTest {
  protected:
   struct Candidate {
     Candidate(LeaderScaleTest& test, const std::string& id, Micros reply)
@@ -57,13 +55,7 @@ class LeaderScaleTest : public testing::Test {
     std::unique_ptr<TreeDriver> driver;
   };
 
-  LeaderScaleTest() {
-    for (const FixedNode& node : kFixedNodes)
-      Write({{TreeWrite::Kind::Create, std::string(node.path), std::string(node.data)}});
-  }
-  void Write(const std::vector<TreeWrite>& writes) {
-    ASSERT_EQ(ensemble_.WriteNow(writes).status, TreeStatus::Ok);
-  }
+  LeaderScaleTest() : ModelledTreeTest(1) {}
   static std::string Name(int worker) { return "w" + std::to_string(10'000 + worker); }
   static std::string Slice(int number) { return "main/tasks/" + std::to_string(number); }
 
@@ -88,7 +80,6 @@ class LeaderScaleTest : public testing::Test {
     const auto node = ensemble_.head().nodes().find("/assign/" + Name(worker));
     return node != ensemble_.head().nodes().end() && !ReadAssign(node->second.data)->slices.empty();
   }
-  void Pass(Micros time) { timeline_.RunUntil(timeline_.Now() + time); }
   // How long it takes until something is so.
   template <class Condition>
   Micros Until(Micros limit, Condition condition) {
@@ -97,9 +88,6 @@ class LeaderScaleTest : public testing::Test {
     return timeline_.Now() - begin;
   }
 
-  Timeline timeline_{1};
-  ModelledEnsemble ensemble_{timeline_};
-  Journal journal_{timeline_, {}};
   LeaderFacts facts_;
 };
 
