@@ -94,8 +94,7 @@ Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
     limits.load_balance = std::move(*numbers);
   }
   const bool any = limits.Any();
-  if (any == options.none)
-    return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
+  if (any == options.none) return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
   auto cluster = Connect(options.common);
   if (!cluster) return Fail(cluster.error());
   ClusterClient& client = *cluster->client;

@@ -10,8 +10,8 @@ namespace millrace::engine {
 // A variable of the environment; empty where it is not set.
 std::string Variable(const char* name);
 
-// The folder of the shipped plugins: beside the binary in a build tree; where it is installed, the folder that
-// the build was configured for, found from the binary's own.
+// The folder of the shipped plugins: beside the binary in a build tree; where it is installed, the folder
+// that the build was configured for, found from the binary's own.
 std::string DefaultPluginFolder();
 
 // $XDG_STATE_HOME/millrace, or ~/.local/state/millrace; a folder of its own under /tmp for a user without a

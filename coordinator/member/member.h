@@ -88,8 +88,8 @@ class Member final : public TreeMachine {
   bool dirty_ = true;                 // something was read since the last Recompute
   std::vector<std::string> missing_;  // of the nodes that always exist
   BootTime make_again_from_{};
-  std::map<std::string, TreeNode> config_nodes_;     // of the parts, by path: the last word
-  std::uint64_t term_ = 0;                           // the highest in which a page of its was written
+  std::map<std::string, TreeNode> config_nodes_;  // of the parts, by path: the last word
+  std::uint64_t term_ = 0;                        // the highest in which a page of its was written
   std::vector<std::string> assign_texts_;
   std::shared_ptr<const SlicesByShard> assigned_ = std::make_shared<const SlicesByShard>();
   WorkerLimits limited_;  // by operators, while it runs

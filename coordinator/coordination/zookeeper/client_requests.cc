@@ -163,8 +163,8 @@ TreeReply ZookeeperClient::AwaitAccess(const Sent& sent, bool& open, BootTime de
 
 ZookeeperClient::Sent ZookeeperClient::CloseAccess(const std::string& path) {
   PendingRequest& request = NewRequest(true);
-  return {&request, zoo_aset_acl(handle_, Absolute(path).c_str(), -1, &ZOO_CREATOR_ALL_ACL,
-                                 Callbacks::OnDone, &request)};
+  return {&request, zoo_aset_acl(handle_, Absolute(path).c_str(), -1, &ZOO_CREATOR_ALL_ACL, Callbacks::OnDone,
+                                 &request)};
 }
 
 TreeReply ZookeeperClient::Sync(BootTime deadline) { return Await(SendSync(true), deadline); }

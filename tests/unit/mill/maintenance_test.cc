@@ -26,7 +26,9 @@ class Shard final : public Driven<TendPort> {
     clock_.Advance(takes);
     return Result<DueMap>();
   }
-  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest&) override { return Result<std::vector<ScanRow>>(rows); }
+  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest&) override {
+    return Result<std::vector<ScanRow>>(rows);
+  }
   Reply<Result<std::vector<Task>>> Adopt(const ClaimRequest& request) override {
     adopted.push_back(request.attempt);
     if (away) return Result<std::vector<Task>>(Fail(*away, "the connection was lost"));
