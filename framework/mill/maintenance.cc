@@ -10,6 +10,8 @@ namespace {
 constexpr Micros kAttendInterval = std::chrono::seconds(1);
 constexpr Micros kLongestSweep = std::chrono::seconds(2);  // between two sweeps, unless they are dear:
 constexpr int kSweepCostFactor = 10;                       // a sweep takes at most a tenth of the time
+// But for one that was held up, by a stop of its process say: orphans wait for the next.
+constexpr Micros kLongestBreak = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -35,7 +37,8 @@ Step<> Maintenance::Run() {
     if (!woken && !is_due) continue;
     if (is_due) co_await SweepWhatIsDoubted(life);
     co_await Sweep(life);
-    if (is_due) due = began + std::max(rewind, (parts_.clock.Now() - began) * kSweepCostFactor);
+    const Micros cost = (parts_.clock.Now() - began) * kSweepCostFactor;
+    if (is_due) due = began + std::clamp(cost, rewind, kLongestBreak);
   }
 }
 

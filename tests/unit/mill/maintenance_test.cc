@@ -203,6 +203,18 @@ TEST_F(MaintenanceTest, ALookAtAllSlicesTakesATenthOfTheTimeAtMost) {
   EXPECT_EQ(shard_.maps, 2);
 }
 
+TEST_F(MaintenanceTest, ASweepThatWasHeldUpHoldsUpTheNextForAMinuteAtMost) {
+  shard_.takes = std::chrono::minutes(20);  // its process was stopped meanwhile
+  Doubt();
+  shard_.Wake();
+  shard_.Go(Micros(0));
+  EXPECT_EQ(shard_.maps, 1);
+  shard_.takes = Micros(0);
+  Doubt();
+  shard_.Go(std::chrono::minutes(1));
+  EXPECT_EQ(shard_.maps, 2);
+}
+
 TEST_F(MaintenanceTest, WhatTheDeadLeftIsRescuedAndWhatTheLivingRunIsNot) {
   shard_.rows = {Running(1, "dead.1", 4), Running(2, "w.2", 1)};
   Incarnation self;
