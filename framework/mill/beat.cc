@@ -103,8 +103,7 @@ Step<bool> Beat::BeginAnew() {
   const auto ended = co_await port_.Retire(lease_->incarnation());
   if (!ended) co_return Failed("the worker's former life can't be ended", ended.error().message);
   lease_.reset();
-  const bool registered = co_await Register();
-  co_return registered;
+  co_return co_await Register();
 }
 
 Step<> Beat::WatchPeers() {

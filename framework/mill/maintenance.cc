@@ -10,8 +10,7 @@ namespace {
 constexpr Micros kAttendInterval = std::chrono::seconds(1);
 constexpr Micros kLongestSweep = std::chrono::seconds(2);  // between two sweeps, unless they are dear:
 constexpr int kSweepCostFactor = 10;                       // a sweep takes at most a tenth of the time
-// But for one that was held up, by a stop of its process say: orphans wait for the next.
-constexpr Micros kLongestBreak = std::chrono::minutes(1);
+constexpr Micros kLongestBreak = std::chrono::minutes(1);  // even after one that was held up: orphans wait
 
 }  // namespace
 
@@ -98,8 +97,7 @@ Step<> Maintenance::Sweep(LifePtr life) {
   for (const DueGroup& group : map->groups) {
     if (stopping_.load()) co_return;
     if (group.first_run_at > map->now) continue;
-    const bool swept = co_await SweepGroup(group, life, live);
-    (void)swept;  // what could not be read is read with the next sweep
+    (void)co_await SweepGroup(group, life, live);  // what could not be read is read with the next sweep
   }
   for (const auto& [claimer, count] : rescued_) {
     LogInfo("tasks of a dead worker rescued",
