@@ -24,7 +24,7 @@ ErrorCode CodeOf(TreeStatus status) {
   }
 }
 
-tl::unexpected<Error> Failed(const TreeReply& reply) {
+Failure Failed(const TreeReply& reply) {
   return Fail(CodeOf(reply.status), "ZooKeeper: " + std::string(ToString(reply.status)) +
                                         (reply.message.empty() ? "" : ": " + reply.message));
 }

@@ -124,7 +124,7 @@ ClusterState ReadDocument(const json& value, Problems& problems) {
 }
 
 // A large file with one habit gone wrong has as many problems as lines.
-tl::unexpected<Error> Refuse(const Problems& problems) {
+Failure Refuse(const Problems& problems) {
   std::string text = problems.Text();
   std::size_t end = 0;
   for (std::size_t shown = 0; shown < kProblemsShown && end != text.npos; ++shown) {

@@ -9,7 +9,7 @@
 namespace millrace::engine {
 namespace {
 
-tl::unexpected<Error> Wrong(std::string_view text, const std::string& what) {
+Failure Wrong(std::string_view text, const std::string& what) {
   return Fail(ErrorCode::Invalid, "'" + std::string(text) + "' " + what +
                                       ": write PART.KEY.KEY, such as handlers.noop.timeout, and a key that "
                                       "has dots in brackets: handlers[\"a.b\"].timeout");

@@ -18,7 +18,7 @@ std::vector<std::string> Split(const std::string& name) {
   return parts;
 }
 
-tl::unexpected<Error> Unknown(const std::string& name, const std::string& why) {
+Failure Unknown(const std::string& name, const std::string& why) {
   return Fail(ErrorCode::Invalid,
               "nothing was paused by '" + name + "': " + why + "; to pause it all the same, add --force");
 }

@@ -21,7 +21,7 @@ namespace {
 constexpr Micros kLongestTransaction = std::chrono::minutes(30);
 constexpr std::size_t kProblemsShown = 20;
 
-tl::unexpected<Error> Wrong(std::string what) { return Fail(ErrorCode::Invalid, std::move(what)); }
+Failure Wrong(std::string what) { return Fail(ErrorCode::Invalid, std::move(what)); }
 
 Status CheckCombination(const SubmitOptions& options) {
   const bool file = !options.from.empty();

@@ -68,7 +68,7 @@ class Reader {
   void Reserved(const char*) {}
 
   bool good() const { return wrong_.empty(); }
-  tl::unexpected<Error> Wrong() const { return Fail(ErrorCode::Invalid, wrong_); }
+  Failure Wrong() const { return Fail(ErrorCode::Invalid, wrong_); }
 
  private:
   template <class T>

@@ -167,7 +167,7 @@ class ModelledDatabase {
                     [reply = std::move(reply), done = std::move(done)]() mutable { done(std::move(reply)); });
   }
 
-  static tl::unexpected<Error> Lost(ErrorCode code) { return Fail(code, "the connection was lost"); }
+  static Failure Lost(ErrorCode code) { return Fail(code, "the connection was lost"); }
   void Unlock(const std::string& incarnation);
 
   Timeline& timeline_;

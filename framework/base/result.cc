@@ -1,5 +1,8 @@
 #include "framework/base/result.h"
 
+#include <cstdio>
+#include <cstdlib>
+
 namespace millrace::engine {
 
 const char* ToString(ErrorCode code) {
@@ -20,6 +23,17 @@ const char* ToString(ErrorCode code) {
       return "internal error";
   }
   return "internal error";
+}
+
+void AbortOverError(const Error& error) {
+  std::fprintf(stderr, "the value of a Result was asked for, which is an error: %s: %s\n",
+               ToString(error.code), error.message.c_str());
+  std::abort();
+}
+
+void AbortOverValue() {
+  std::fputs("the error of a Result was asked for, which is a value\n", stderr);
+  std::abort();
 }
 
 }  // namespace millrace::engine

@@ -2,8 +2,9 @@
 // do, for a person.
 #pragma once
 
+#include <boost/outcome/basic_result.hpp>
+#include <boost/outcome/try.hpp>
 #include <string>
-#include <tl/expected.hpp>
 #include <utility>
 
 namespace millrace::engine {
@@ -25,18 +26,52 @@ struct Error {
   std::string message;
 };
 
-// Either a T or an Error. Not thread-safe; copy it.
+// End the process, which asked a Result for the half that it does not have: a programmer's error.
+[[noreturn]] void AbortOverError(const Error& error);
+[[noreturn]] void AbortOverValue();
+
+struct AbortOnMisuse : BOOST_OUTCOME_V2_NAMESPACE::policy::base {
+  template <class Impl>
+  static void wide_value_check(Impl&& self) {
+    if (!_has_value(self)) AbortOverError(_error(self));
+  }
+  template <class Impl>
+  static void wide_error_check(Impl&& self) {
+    if (!_has_error(self)) AbortOverValue();
+  }
+};
+
+// Either a T or an Error; made of nothing it is a T{}. value() and error() end the process where there is
+// none; `*` and `->` trust their caller. BOOST_OUTCOME_TRY(name, call) forwards an error, or else declares
+// `name`, the value; BOOST_OUTCOME_TRYV(call) forwards an error and drops the value. Not thread-safe; copy
+// it.
 template <class T>
-class [[nodiscard]] Result : public tl::expected<T, Error> {
+class [[nodiscard]] Result : public BOOST_OUTCOME_V2_NAMESPACE::basic_result<T, Error, AbortOnMisuse> {
+  using Base = BOOST_OUTCOME_V2_NAMESPACE::basic_result<T, Error, AbortOnMisuse>;
+
  public:
-  using tl::expected<T, Error>::expected;
+  using Base::Base;
+  Result() : Base(BOOST_OUTCOME_V2_NAMESPACE::in_place_type<T>) {}
+
+  decltype(auto) operator*() & { return this->assume_value(); }
+  decltype(auto) operator*() const& { return this->assume_value(); }
+  decltype(auto) operator*() && { return std::move(*this).assume_value(); }
+  auto* operator->() { return &this->assume_value(); }
+  auto* operator->() const { return &this->assume_value(); }
+  template <class U>
+  T value_or(U&& other) const& {
+    return this->has_value() ? this->assume_value() : static_cast<T>(std::forward<U>(other));
+  }
+  template <class U>
+  T value_or(U&& other) && {
+    return this->has_value() ? std::move(*this).assume_value() : static_cast<T>(std::forward<U>(other));
+  }
 };
 
 using Status = Result<void>;
+using Failure = BOOST_OUTCOME_V2_NAMESPACE::failure_type<Error>;  // becomes any Result
 
-inline tl::unexpected<Error> Fail(ErrorCode code, std::string message) {
-  return tl::unexpected<Error>(Error{code, std::move(message)});
-}
-inline tl::unexpected<Error> Fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+inline Failure Fail(ErrorCode code, std::string message) { return Failure(Error{code, std::move(message)}); }
+inline Failure Fail(Error error) { return Failure(std::move(error)); }
 
 }  // namespace millrace::engine

@@ -223,7 +223,8 @@ TEST_P(SqlStoreContract, ALifeOfWhichSomebodyHasEndedAHalfIsOver) {
     ASSERT_TRUE(peers);
     for (const PeerBeat& peer : *peers) EXPECT_FALSE(peer.incarnation.id == life && peer.beat) << halves[i];
     ASSERT_TRUE(incarnations().Retire(life));
-    EXPECT_EQ(sql().Ask("SELECT COUNT(*) FROM millrace_beats WHERE id='" + life + "'"), "0") << halves[i];
+    EXPECT_EQ(sql().Ask("SELECT COUNT(*) FROM millrace_beats WHERE id='" + life + "'").value_or("?"), "0")
+        << halves[i];
     auto rescued = tasks().Rescue({.table = "tasks", .claimed_by = life, .attempt = 1, .ids = {id}});
     ASSERT_TRUE(rescued);
     EXPECT_EQ(*rescued, std::vector{id}) << halves[i];
@@ -308,10 +309,14 @@ TEST_P(SqlStoreContract, CheckTakesTheHandlerCheckOfTablesThatWereMadeBefore) {
 TEST_P(SqlStoreContract, APauseIsNotedInTheAudit) {
   ASSERT_TRUE(desk().SetPause("cluster", "ann", true));
   ASSERT_TRUE(desk().SetPause("cluster", "bob", false));
-  EXPECT_EQ(sql().Ask("SELECT COUNT(*) FROM millrace_audit WHERE action='pause' AND subject='cluster' AND "
-                      "actor='ann'"),
+  EXPECT_EQ(sql()
+                .Ask("SELECT COUNT(*) FROM millrace_audit WHERE action='pause' AND subject='cluster' AND "
+                     "actor='ann'")
+                .value_or("?"),
             "1");
-  EXPECT_EQ(sql().Ask("SELECT COUNT(*) FROM millrace_audit WHERE action='resume' AND actor='bob'"), "1");
+  EXPECT_EQ(
+      sql().Ask("SELECT COUNT(*) FROM millrace_audit WHERE action='resume' AND actor='bob'").value_or("?"),
+      "1");
 }
 
 TEST_P(SqlStoreContract, AnOlderSchemaSaysWhatToTypeAndIsUpgraded) {

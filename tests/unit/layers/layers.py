@@ -55,6 +55,7 @@ HOMES = [
     (re.compile(r"sqlite3\.h"), {"framework/store/sqlite"}, "SQLite"),
     (re.compile(r"zookeeper/"), {"coordinator/coordination/zookeeper"}, "the ZooKeeper client"),
     (re.compile(r"glog/"), {"framework/base"}, "glog"),
+    (re.compile(r"boost/outcome/"), {"framework/base"}, "Boost.Outcome"),
     (re.compile(r"filesystem$"), {"framework/files"}, "<filesystem>, whose calls throw by default,"),
 ]
 THREADS = re.compile(r"std::(j?thread\b(?!::)|async\b)|\bpthread_create\b")

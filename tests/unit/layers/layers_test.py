@@ -48,6 +48,7 @@ class TheCheck(unittest.TestCase):
         self.assert_found("framework/worker/a.cc", "\n#include <mysql_driver.h>", "the MySQL connector")
         self.assert_found("framework/store/mysql/a.cc", "\n#include <sqlite3.h>", "SQLite")
         self.assert_found("coordinator/app/a.cc", "\n#include <zookeeper/zookeeper.h>", "the ZooKeeper client")
+        self.assert_found("framework/store/a.h", "\n#include <boost/outcome/try.hpp>", "Boost.Outcome")
         self.assert_fine("framework/store/mysql/a.cc", "#include <cppconn/statement.h>")
 
     def test_finds_a_handler_that_looks_inside(self):

@@ -39,7 +39,7 @@ class Shard final : public Driven<BeatPort> {
   bool away = false;
 
  private:
-  static tl::unexpected<Error> Away() { return Fail(ErrorCode::Unavailable, "the database is away"); }
+  static Failure Away() { return Fail(ErrorCode::Unavailable, "the database is away"); }
   const std::unique_ptr<IncarnationStore> store_;
 };
 

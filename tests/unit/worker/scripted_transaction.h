@@ -95,7 +95,7 @@ class ScriptedTransaction final : public TaskTransaction {
     state_ = TransactionState::Open;
     return {};
   }
-  tl::unexpected<Error> Gone(TransactionState state, ErrorCode code) {
+  Failure Gone(TransactionState state, ErrorCode code) {
     open_.clear();
     connected_ = false;
     state_ = state;
