@@ -34,11 +34,9 @@ Failure Failed(const TreeReply& reply) {
 Result<std::unique_ptr<ClusterClient>> ClusterClient::Open(const ClusterAddress& address, Micros limit,
                                                            bool make) {
   const ZookeeperOptions options{address.servers, address.name, std::chrono::seconds(10), address.auth_file};
-  const Status ready = make ? PrepareZookeeper(options, limit) : FindCluster(options, limit);
-  if (!ready) return Fail(ready.error());
-  auto session = OpenZookeeper(options);
-  if (!session) return Fail(session.error());
-  std::unique_ptr<ClusterClient> client(new ClusterClient(std::move(*session)));
+  BOOST_OUTCOME_TRYV(make ? PrepareZookeeper(options, limit) : FindCluster(options, limit));
+  BOOST_OUTCOME_TRY(session, OpenZookeeper(options));
+  std::unique_ptr<ClusterClient> client(new ClusterClient(std::move(session)));
   const BootTime deadline = BootClock::now() + limit;
   while (BootClock::now() < deadline) {
     const auto event = client->session_->WaitEvent(std::chrono::seconds(1));

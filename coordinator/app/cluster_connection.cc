@@ -10,14 +10,13 @@ constexpr Micros kAskPatiently = std::chrono::seconds(20);
 constexpr Micros kAskBriefly = std::chrono::seconds(2);  // where there is another answer
 
 Status AskCluster(Settings& settings, ClusterClient& client) {
-  const auto layers = ReadLayers(client, settings);
-  if (!layers) return Fail(layers.error());
-  settings.config = *layers->Effective();
+  BOOST_OUTCOME_TRY(layers, ReadLayers(client, settings));
+  settings.config = *layers.Effective();
   settings.shards = settings.config.shards;
-  if (const std::string ignored = layers->Ignored(); !ignored.empty()) PrintNote("note: " + ignored);
+  if (const std::string ignored = layers.Ignored(); !ignored.empty()) PrintNote("note: " + ignored);
   if (settings.shards.empty()) {
-    const auto refused = layers->Refusals().find("shards");
-    if (refused != layers->Refusals().end()) return Fail(ErrorCode::Invalid, refused->second);
+    const auto refused = layers.Refusals().find("shards");
+    if (refused != layers.Refusals().end()) return Fail(ErrorCode::Invalid, refused->second);
     return Fail(
         ErrorCode::Invalid,
         "no store is named: give --store mysql://user@host:port/database, or name the cluster's shards "
@@ -32,25 +31,22 @@ Status AskCluster(Settings& settings, ClusterClient& client) {
 }  // namespace
 
 Result<ClusterConnection> Connect(const CommonFlags& flags, bool make) {
-  auto settings = ResolveCluster(flags, Variable);
-  if (!settings) return Fail(settings.error());
-  auto client = ClusterClient::Open(*settings->cluster, std::chrono::seconds(20), make);
-  if (!client) return Fail(client.error());
-  return ClusterConnection{std::move(*settings), std::move(*client)};
+  BOOST_OUTCOME_TRY(settings, ResolveCluster(flags, Variable));
+  BOOST_OUTCOME_TRY(client, ClusterClient::Open(*settings.cluster, std::chrono::seconds(20), make));
+  return ClusterConnection{std::move(settings), std::move(client)};
 }
 
 Result<ConfigLayers> ReadLayers(ClusterClient& client, const Settings& settings) {
   ConfigLayers layers(settings.config_text, settings.config_file, settings.own_store);
   for (const char* part : kConfigParts) {
-    auto node = client.Get(std::string("/config/") + part);
-    if (!node) return Fail(node.error());
-    layers.SetPart(part, *node ? (*node)->data : "");
+    BOOST_OUTCOME_TRY(node, client.Get(std::string("/config/") + part));
+    layers.SetPart(part, node ? node->data : "");
   }
   return layers;
 }
 
 Result<Shards> OpenShards(ClusterConnection& cluster) {
-  if (Status asked = AskCluster(cluster.settings, *cluster.client); !asked) return Fail(asked.error());
+  BOOST_OUTCOME_TRYV(AskCluster(cluster.settings, *cluster.client));
   return OpenShards(cluster.settings);
 }
 
@@ -65,7 +61,7 @@ Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& defa
     return settings;
   }
   if (!client) return Fail(client.error());
-  if (Status asked = AskCluster(*settings, **client); !asked) return Fail(asked.error());
+  BOOST_OUTCOME_TRYV(AskCluster(*settings, **client));
   return settings;
 }
 

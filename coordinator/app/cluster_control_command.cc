@@ -20,17 +20,15 @@ void Say(const CommonFlags& common, nlohmann::ordered_json json, const std::stri
 }  // namespace
 
 Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
-  auto cluster = Connect(options.common);
-  if (!cluster) return Fail(cluster.error());
-  ClusterClient& client = *cluster->client;
-  const auto tree = ReadTree(client);
-  if (!tree) return Fail(tree.error());
-  if (Status known = CheckWorkers(*tree, options.targets); !known) return Fail(known.error());
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  ClusterClient& client = *cluster.client;
+  BOOST_OUTCOME_TRY(tree, ReadTree(client));
+  BOOST_OUTCOME_TRYV(CheckWorkers(tree, options.targets));
   std::size_t slices = 0;
   for (const std::string& id : options.targets) {
-    if (Status put = client.Put("/control/drain/" + id, OperatorMark()); !put) return Fail(put.error());
-    const auto assigned = tree->assigned.find(id);
-    if (assigned != tree->assigned.end()) slices += assigned->second.slices.size();
+    BOOST_OUTCOME_TRYV(client.Put("/control/drain/" + id, OperatorMark()));
+    const auto assigned = tree.assigned.find(id);
+    if (assigned != tree.assigned.end()) slices += assigned->second.slices.size();
   }
   Say(options.common, {{"draining", options.targets}, {"slices", slices}},
       Count(slices, "slice goes", "slices go") +
@@ -40,14 +38,12 @@ Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
 }
 
 Result<ExitCode> RunClusterUndrain(const ClusterControlOptions& options) {
-  auto cluster = Connect(options.common);
-  if (!cluster) return Fail(cluster.error());
-  ClusterClient& client = *cluster->client;
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  ClusterClient& client = *cluster.client;
   std::vector<std::string> undrained;
   for (const std::string& id : options.targets) {
-    auto removed = client.Remove("/control/drain/" + id);
-    if (!removed) return Fail(removed.error());
-    if (*removed) {
+    BOOST_OUTCOME_TRY(removed, client.Remove("/control/drain/" + id));
+    if (removed) {
       undrained.push_back(id);
     } else {
       PrintNote("worker " + id + " was not drained");
@@ -66,19 +62,17 @@ Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options) {
         ErrorCode::Invalid,
         "--for: give more than 0s and at most 1d; for longer, millrace cluster drain empties a worker");
   }
-  auto cluster = Connect(options.common);
-  if (!cluster) return Fail(cluster.error());
-  ClusterClient& client = *cluster->client;
-  const auto tree = ReadTree(client);
-  if (!tree) return Fail(tree.error());
-  if (Status known = CheckWorkers(*tree, options.targets); !known) return Fail(known.error());
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  ClusterClient& client = *cluster.client;
+  BOOST_OUTCOME_TRY(tree, ReadTree(client));
+  BOOST_OUTCOME_TRYV(CheckWorkers(tree, options.targets));
   for (const std::string& id : options.targets) {
     ExpectDocument document;
     document.seconds = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(*kept).count());
-    const auto present = tree->workers.find(id);
-    if (present != tree->workers.end()) document.incarnation = present->second.incarnation;
+    const auto present = tree.workers.find(id);
+    if (present != tree.workers.end()) document.incarnation = present->second.incarnation;
     // In place of an older announcement it counts anew, and there is no moment without one.
-    if (Status put = client.Put("/control/expect/" + id, ToText(document)); !put) return Fail(put.error());
+    BOOST_OUTCOME_TRYV(client.Put("/control/expect/" + id, ToText(document)));
   }
   Say(options.common, {{"expected", options.targets}, {"for", options.duration}},
       "restart within " + options.duration + ": the slices are kept until then");
@@ -95,15 +89,13 @@ Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
   }
   const bool any = limits.Any();
   if (any == options.none) return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
-  auto cluster = Connect(options.common);
-  if (!cluster) return Fail(cluster.error());
-  ClusterClient& client = *cluster->client;
-  const auto tree = ReadTree(client);
-  if (!tree) return Fail(tree.error());
-  if (Status known = CheckWorkers(*tree, {options.id}); !known) return Fail(known.error());
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  ClusterClient& client = *cluster.client;
+  BOOST_OUTCOME_TRY(tree, ReadTree(client));
+  BOOST_OUTCOME_TRYV(CheckWorkers(tree, {options.id}));
   const std::string path = "/control/limits/" + options.id;
   if (options.none) {
-    if (auto removed = client.Remove(path); !removed) return Fail(removed.error());
+    BOOST_OUTCOME_TRYV(client.Remove(path));
   } else if (Status put = client.Put(path, ToText(limits)); !put) {
     return Fail(put.error());
   }
@@ -113,10 +105,9 @@ Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
 }
 
 Result<ExitCode> RunClusterProceed(const ClusterControlOptions& options) {
-  auto cluster = Connect(options.common);
-  if (!cluster) return Fail(cluster.error());
-  ClusterClient& client = *cluster->client;
-  if (Status put = client.Put("/control/proceed", OperatorMark()); !put) return Fail(put.error());
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  ClusterClient& client = *cluster.client;
+  BOOST_OUTCOME_TRYV(client.Put("/control/proceed", OperatorMark()));
   Say(options.common, {{"proceed", true}}, "the slices of workers that are missing are placed now");
   return ExitCode::Done;
 }

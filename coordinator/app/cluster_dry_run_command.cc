@@ -13,15 +13,12 @@ namespace millrace::engine {
 using nlohmann::ordered_json;
 
 Result<ExitCode> RunClusterDryRun(const ClusterPlanOptions& options) {
-  auto cluster = Connect(options.common);
-  if (!cluster) return Fail(cluster.error());
-  const auto tree = ReadTree(*cluster->client);
-  if (!tree) return Fail(tree.error());
-  if (Status known = CheckWorkers(*tree, options.without); !known) return Fail(known.error());
-  auto catalog = ReadCatalog(*cluster);
-  if (!catalog) return Fail(catalog.error());
-  PlanState state = PlanStateOf(*tree, {options.without.begin(), options.without.end()});
-  state.catalog = std::move(*catalog);
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  BOOST_OUTCOME_TRY(tree, ReadTree(*cluster.client));
+  BOOST_OUTCOME_TRYV(CheckWorkers(tree, options.without));
+  BOOST_OUTCOME_TRY(catalog, ReadCatalog(cluster));
+  PlanState state = PlanStateOf(tree, {options.without.begin(), options.without.end()});
+  state.catalog = std::move(catalog);
   const PlanDecision decision = DecidePlan(state, true);
   std::map<std::pair<std::string, std::string>, std::size_t> flows;
   ordered_json moves = ordered_json::array();

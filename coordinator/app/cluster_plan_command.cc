@@ -56,11 +56,10 @@ Result<ExitCode> RunClusterPlan(const ClusterPlanOptions& options) {
 }
 
 Result<ExitCode> RunClusterSimulation(const ClusterPlanOptions& options) {
-  const auto text = ReadWhole(options.simulate);
-  if (!text) return Fail(text.error());
-  const auto state = ReadClusterState(*text, options.simulate == "-" ? "standard input" : options.simulate);
-  if (!state) return Fail(state.error());
-  const NumberedState numbered = Number(*state);
+  BOOST_OUTCOME_TRY(text, ReadWhole(options.simulate));
+  BOOST_OUTCOME_TRY(state,
+                    ReadClusterState(text, options.simulate == "-" ? "standard input" : options.simulate));
+  const NumberedState numbered = Number(state);
   const BootTime begun = BootClock::now();
   const Plan plan = SolvePlan(numbered.input);
   const Micros took = BootClock::now() - begun;

@@ -63,11 +63,10 @@ Result<std::unique_ptr<ClusterProcess>> ClusterProcess::Make(const Settings& set
                                                              Micros limit) {
   ZookeeperOptions options{settings.cluster->servers, settings.cluster->name, session_timeout,
                            settings.cluster->auth_file};
-  if (Status ready = PrepareNodes(options, limit); !ready) return Fail(ready.error());
-  auto session = OpenZookeeper(options);
-  if (!session) return Fail(session.error());
+  BOOST_OUTCOME_TRYV(PrepareNodes(options, limit));
+  BOOST_OUTCOME_TRY(session, OpenZookeeper(options));
   return std::unique_ptr<ClusterProcess>(
-      new ClusterProcess(settings, std::move(options), std::move(*session)));
+      new ClusterProcess(settings, std::move(options), std::move(session)));
 }
 
 ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions options,

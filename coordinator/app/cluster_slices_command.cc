@@ -41,11 +41,10 @@ std::string WhyNot(const ClusterTree& tree, const std::string& id, const SliceNa
 
 // A slice that nobody has may be one that the tables do not have.
 Status CheckExists(ClusterConnection& cluster, const SliceName& slice) {
-  const auto catalog = ReadCatalog(cluster);
-  if (!catalog) return Fail(catalog.error());
-  if (catalog->unread.contains(slice.shard)) return {};
+  BOOST_OUTCOME_TRY(catalog, ReadCatalog(cluster));
+  if (catalog.unread.contains(slice.shard)) return {};
   const std::string table = slice.shard + "/" + slice.table;
-  for (const auto& known : catalog->tables) {
+  for (const auto& known : catalog.tables) {
     if (known.shard != slice.shard || known.info.table != slice.table) continue;
     if (known.info.Has(slice.number)) return {};
     return Fail(ErrorCode::NotFound, "there is no slice " + ToString(slice) + ": " + table + " has 0 to " +
@@ -56,19 +55,18 @@ Status CheckExists(ClusterConnection& cluster, const SliceName& slice) {
 
 Result<ExitCode> ExplainSlice(ClusterConnection& cluster, const ClusterTree& tree,
                               const ClusterSlicesOptions& options) {
-  const auto name = ParseSliceName(options.why);
-  if (!name) return Fail(name.error());
+  BOOST_OUTCOME_TRY(name, ParseSliceName(options.why));
   HandlersByGroup groups;
   for (const auto& [id, document] : tree.assigned)
     groups.insert(document.groups.begin(), document.groups.end());
-  const std::string owner = OwnerOf(tree, ToString(*name));
+  const std::string owner = OwnerOf(tree, ToString(name));
   if (owner.empty()) {
-    if (Status exists = CheckExists(cluster, *name); !exists) return Fail(exists.error());
+    BOOST_OUTCOME_TRYV(CheckExists(cluster, name));
   }
-  ordered_json out{{"slice", ToString(*name)}, {"owner", owner}, {"workers", ordered_json::object()}};
+  ordered_json out{{"slice", ToString(name)}, {"owner", owner}, {"workers", ordered_json::object()}};
   TextTable table{{{"worker"}, {"slices", true}, {"may it have this one?"}}, {}};
   for (const auto& [id, document] : tree.workers) {
-    const std::string why = WhyNot(tree, id, *name, groups);
+    const std::string why = WhyNot(tree, id, name, groups);
     const auto assigned = tree.assigned.find(id);
     const std::size_t count = assigned == tree.assigned.end() ? 0 : assigned->second.slices.size();
     out["workers"][id] = {{"eligible", why.empty()}, {"why", why}, {"slices", count}};
@@ -83,9 +81,9 @@ Result<ExitCode> ExplainSlice(ClusterConnection& cluster, const ClusterTree& tre
     return ExitCode::Done;
   }
   if (owner.empty()) {
-    PrintLine(ToString(*name) + " is nobody's now");
+    PrintLine(ToString(name) + " is nobody's now");
   } else {
-    PrintLine(ToString(*name) + " is " + owner + "'s" +
+    PrintLine(ToString(name) + " is " + owner + "'s" +
               (tree.workers.contains(owner) ? "" : ", who is not there") +
               ": each worker keeps what it has as long as the shares stay fair");
   }
@@ -96,14 +94,12 @@ Result<ExitCode> ExplainSlice(ClusterConnection& cluster, const ClusterTree& tre
 }  // namespace
 
 Result<ExitCode> RunClusterSlices(const ClusterSlicesOptions& options) {
-  auto cluster = Connect(options.common);
-  if (!cluster) return Fail(cluster.error());
-  const auto tree = ReadTree(*cluster->client);
-  if (!tree) return Fail(tree.error());
-  if (!options.why.empty()) return ExplainSlice(*cluster, *tree, options);
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  BOOST_OUTCOME_TRY(tree, ReadTree(*cluster.client));
+  if (!options.why.empty()) return ExplainSlice(cluster, tree, options);
   ordered_json out = ordered_json::object();
   TextTable table{{{"worker"}, {"slices", true}, {"which"}}, {}};
-  for (const auto& [id, document] : tree->assigned) {
+  for (const auto& [id, document] : tree.assigned) {
     out[id] = document.slices;
     std::string ranges;
     for (const std::string& range : SliceRanges(document.slices))

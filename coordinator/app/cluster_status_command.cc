@@ -18,23 +18,21 @@ namespace {
 using nlohmann::ordered_json;
 
 Status LookInto(Shard& shard, ShardState& state) {
-  if (Status ready = Prepare(shard, Missing::Refuse); !ready) return ready;
+  BOOST_OUTCOME_TRYV(Prepare(shard, Missing::Refuse));
   state.tables = shard.tables;
   auto desk = shard.store->OpenDesk();
   const WallTime now = SystemClock().WallNow();
   for (const TableInfo& table : shard.tables) {
-    const auto backlog = desk->Backlog(table.table);
-    if (!backlog) return Fail(backlog.error());
-    for (const GroupBacklog& group : *backlog) {
+    BOOST_OUTCOME_TRY(backlog, desk->Backlog(table.table));
+    for (const GroupBacklog& group : backlog) {
       state.waiting += group.waiting;
       state.more = state.more || group.more;
       if (!group.oldest_due || *group.oldest_due > now) continue;
       state.oldest_due = std::max(state.oldest_due.value_or(Micros(0)), now - *group.oldest_due);
     }
   }
-  const auto pauses = desk->Pauses();
-  if (!pauses) return Fail(pauses.error());
-  for (const PauseRecord& pause : *pauses) state.pauses.push_back(pause.what);
+  BOOST_OUTCOME_TRY(pauses, desk->Pauses());
+  for (const PauseRecord& pause : pauses) state.pauses.push_back(pause.what);
   state.reachable = true;
   return {};
 }
@@ -171,20 +169,18 @@ void Print(const ordered_json& out, const ClusterTree& tree, const ShardStates& 
 }  // namespace
 
 Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
-  auto cluster = Connect(common);
-  if (!cluster) return Fail(cluster.error());
-  const auto tree = ReadTree(*cluster->client);
-  if (!tree) return Fail(tree.error());
+  BOOST_OUTCOME_TRY(cluster, Connect(common));
+  BOOST_OUTCOME_TRY(tree, ReadTree(*cluster.client));
   std::string trouble;
-  const auto shards = ReadShards(*cluster, trouble);
-  const ordered_json out = ToJson(*tree, shards);
+  const auto shards = ReadShards(cluster, trouble);
+  const ordered_json out = ToJson(tree, shards);
   if (common.json) {
     PrintLine(JsonText(out));
   } else {
-    Print(out, *tree, shards);
+    Print(out, tree, shards);
     if (!trouble.empty()) PrintNote("the shards are not shown: " + trouble);
   }
-  return Standstill(*tree).empty() ? ExitCode::Done : ExitCode::SomethingFailed;
+  return Standstill(tree).empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
 }  // namespace millrace::engine

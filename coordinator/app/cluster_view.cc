@@ -10,13 +10,11 @@ using nlohmann::ordered_json;
 
 // Every child of a folder that is still there, by name.
 Result<std::map<std::string, std::string>> ReadFolder(ClusterClient& client, const std::string& folder) {
-  auto names = client.List(folder);
-  if (!names) return Fail(names.error());
+  BOOST_OUTCOME_TRY(names, client.List(folder));
   std::map<std::string, std::string> texts;
-  for (const std::string& name : *names) {
-    auto node = client.Get(folder + "/" + name);
-    if (!node) return Fail(node.error());
-    if (*node) texts[name] = (*node)->data;
+  for (const std::string& name : names) {
+    BOOST_OUTCOME_TRY(node, client.Get(folder + "/" + name));
+    if (node) texts[name] = node->data;
   }
   return texts;
 }
@@ -27,16 +25,14 @@ StoredPage Page(const std::string& name, AssignDocument document) {
 
 // The first page is `text`.
 Result<AssignDocument> ReadAssignment(ClusterClient& client, const std::string& id, const std::string& text) {
-  auto further = ReadFolder(client, "/assign/" + id);
-  if (!further) return Fail(further.error());
+  BOOST_OUTCOME_TRY(further, ReadFolder(client, "/assign/" + id));
   std::vector<std::string> names;
-  for (const auto& [name, page] : *further) names.push_back(name);
+  for (const auto& [name, page] : further) names.push_back(name);
   std::vector<StoredPage> pages;
   for (const std::string& name : PagesOf(std::move(names)))
-    pages.push_back(Page(name, ReadAssign(further->at(name)).value_or(AssignDocument{})));
-  auto first = ReadAssign(text);
-  if (!first) return Fail(first.error());
-  pages.push_back(Page("", std::move(*first)));
+    pages.push_back(Page(name, ReadAssign(further.at(name)).value_or(AssignDocument{})));
+  BOOST_OUTCOME_TRY(first, ReadAssign(text));
+  pages.push_back(Page("", std::move(first)));
   return *Together(pages);
 }
 
@@ -52,22 +48,18 @@ bool Take(const std::string& node, Result<Document> document, Document& into, Cl
 }
 
 Status ReadControls(ClusterClient& client, ClusterTree& tree) {
-  auto left = ReadFolder(client, "/leave");
-  if (!left) return Fail(left.error());
-  for (const auto& [incarnation, id] : *left) tree.left.insert(id);
-  auto draining = client.List("/control/drain");
-  if (!draining) return Fail(draining.error());
-  tree.draining.insert(draining->begin(), draining->end());
-  auto expected = ReadFolder(client, "/control/expect");
-  if (!expected) return Fail(expected.error());
-  for (const auto& [id, text] : *expected) {
+  BOOST_OUTCOME_TRY(left, ReadFolder(client, "/leave"));
+  for (const auto& [incarnation, id] : left) tree.left.insert(id);
+  BOOST_OUTCOME_TRY(draining, client.List("/control/drain"));
+  tree.draining.insert(draining.begin(), draining.end());
+  BOOST_OUTCOME_TRY(expected, ReadFolder(client, "/control/expect"));
+  for (const auto& [id, text] : expected) {
     tree.expected.insert(id);
     ExpectDocument document;
     Take("control/expect/" + id + " (taken for 60 s)", ReadExpect(text), document, tree);
   }
-  auto pauses = client.List("/control/pause");
-  if (!pauses) return Fail(pauses.error());
-  tree.pauses = std::move(*pauses);
+  BOOST_OUTCOME_TRY(pauses, client.List("/control/pause"));
+  tree.pauses = std::move(pauses);
   return {};
 }
 
@@ -77,14 +69,12 @@ Status ReadFixedNodes(ClusterClient& client, ClusterTree& tree) {
   while (const auto request = mirror.NextRead()) {
     TreeReply reply{.status = TreeStatus::Ok};
     if (request->kind == TreeRequest::Kind::List) {
-      auto names = client.List(request->path);
-      if (!names) return Fail(names.error());
-      reply.children = std::move(*names);
+      BOOST_OUTCOME_TRY(names, client.List(request->path));
+      reply.children = std::move(names);
     } else {
-      auto node = client.Get(request->path);
-      if (!node) return Fail(node.error());
-      if (!*node) reply.status = TreeStatus::NotFound;
-      if (*node) reply.node = std::move(**node);
+      BOOST_OUTCOME_TRY(node, client.Get(request->path));
+      if (!node) reply.status = TreeStatus::NotFound;
+      if (node) reply.node = std::move(*node);
     }
     mirror.Replied(*request, reply);
   }
@@ -94,41 +84,35 @@ Status ReadFixedNodes(ClusterClient& client, ClusterTree& tree) {
 }
 
 Status ReadLeader(ClusterClient& client, ClusterTree& tree) {
-  auto epoch = client.Get("/epoch");
-  if (!epoch) return Fail(epoch.error());
-  if (*epoch) Take("epoch", ReadEpoch((*epoch)->data), tree.epoch, tree);
-  auto candidates = ReadFolder(client, "/election");
-  if (!candidates) return Fail(candidates.error());
-  for (const auto& [slot, text] : *candidates) {
+  BOOST_OUTCOME_TRY(epoch, client.Get("/epoch"));
+  if (epoch) Take("epoch", ReadEpoch(epoch->data), tree.epoch, tree);
+  BOOST_OUTCOME_TRY(candidates, ReadFolder(client, "/election"));
+  for (const auto& [slot, text] : candidates) {
     CandidateDocument candidate;
     if (Take("election/" + slot, ReadCandidate(text), candidate, tree))
       tree.candidates.push_back(candidate.id);
   }
-  auto plan = client.Get("/plan");
-  if (!plan) return Fail(plan.error());
-  if (!*plan) return {};
-  if (Take("plan", ReadPlan((*plan)->data), tree.plan, tree))
-    tree.plan_json = ordered_json::parse((*plan)->data, nullptr, false);
+  BOOST_OUTCOME_TRY(plan, client.Get("/plan"));
+  if (!plan) return {};
+  if (Take("plan", ReadPlan(plan->data), tree.plan, tree))
+    tree.plan_json = ordered_json::parse(plan->data, nullptr, false);
   return {};
 }
 
 Status ReadWorkers(ClusterClient& client, ClusterTree& tree) {
-  auto workers = ReadFolder(client, "/workers");
-  if (!workers) return Fail(workers.error());
-  for (const auto& [id, text] : *workers) {
+  BOOST_OUTCOME_TRY(workers, ReadFolder(client, "/workers"));
+  for (const auto& [id, text] : workers) {
     WorkerDocument document;
     if (Take("workers/" + id, ReadWorker(text), document, tree)) tree.workers[id] = std::move(document);
   }
-  auto assigned = ReadFolder(client, "/assign");
-  if (!assigned) return Fail(assigned.error());
-  for (const auto& [id, text] : *assigned) {
+  BOOST_OUTCOME_TRY(assigned, ReadFolder(client, "/assign"));
+  for (const auto& [id, text] : assigned) {
     AssignDocument document;
     if (Take("assign/" + id, ReadAssignment(client, id, text), document, tree))
       tree.assigned[id] = std::move(document);
   }
-  auto statuses = ReadFolder(client, "/status");
-  if (!statuses) return Fail(statuses.error());
-  for (const auto& [id, text] : *statuses) {
+  BOOST_OUTCOME_TRY(statuses, ReadFolder(client, "/status"));
+  for (const auto& [id, text] : statuses) {
     auto json = ordered_json::parse(text, nullptr, false);
     if (json.is_object()) {
       tree.statuses[id] = std::move(json);
@@ -143,18 +127,17 @@ Status ReadWorkers(ClusterClient& client, ClusterTree& tree) {
 
 Result<ClusterTree> ReadTree(ClusterClient& client) {
   ClusterTree tree;
-  if (Status read = ReadFixedNodes(client, tree); !read) return Fail(read.error());
-  if (Status read = ReadLeader(client, tree); !read) return Fail(read.error());
-  if (Status read = ReadWorkers(client, tree); !read) return Fail(read.error());
-  if (Status read = ReadControls(client, tree); !read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(ReadFixedNodes(client, tree));
+  BOOST_OUTCOME_TRYV(ReadLeader(client, tree));
+  BOOST_OUTCOME_TRYV(ReadWorkers(client, tree));
+  BOOST_OUTCOME_TRYV(ReadControls(client, tree));
   return tree;
 }
 
 Result<TableCatalog> ReadCatalog(ClusterConnection& cluster) {
-  auto shards = OpenShards(cluster);
-  if (!shards) return Fail(shards.error());
+  BOOST_OUTCOME_TRY(shards, OpenShards(cluster));
   TableCatalog catalog;
-  for (auto& [name, shard] : *shards) {
+  for (auto& [name, shard] : shards) {
     const Status ready = Prepare(shard, Missing::Refuse);
     if (!ready) PrintNote("shard " + name + ": " + ready.error().message);
     catalog.Add(name, ready ? &shard.tables : nullptr);

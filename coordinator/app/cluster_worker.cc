@@ -90,10 +90,9 @@ Result<MillSummary> SummaryOf(const std::map<std::string, std::shared_ptr<Store>
                               const WorkerStatus& status) {
   Shards shards;
   for (const auto& [name, store] : stores) {
-    auto tables = store->OpenSchema()->Tables();
-    if (!tables) return Fail(tables.error());
+    BOOST_OUTCOME_TRY(tables, store->OpenSchema()->Tables());
     shards[name].store = store;
-    shards[name].tables = std::move(*tables);
+    shards[name].tables = std::move(tables);
   }
   return ReadSummary(shards, status);
 }
@@ -101,45 +100,38 @@ Result<MillSummary> SummaryOf(const std::map<std::string, std::shared_ptr<Store>
 }  // namespace
 
 Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& settings) {
-  const auto timing = ReadTiming(flags.session_timeout, flags.wait);
-  if (!timing) return Fail(timing.error());
-  auto state = StateFolder(flags.common);
-  if (!state) return Fail(state.error());
-  auto plugins = LoadPlugins(flags.common);
-  if (!plugins) return Fail(plugins.error());
-  auto process = ClusterProcess::Make(settings, timing->session_timeout, timing->wait);
-  if (!process) return Fail(process.error());
-  if (Status good = CheckLimits(flags, settings, **plugins); !good) return Fail(good.error());
+  BOOST_OUTCOME_TRY(timing, ReadTiming(flags.session_timeout, flags.wait));
+  BOOST_OUTCOME_TRY(state, StateFolder(flags.common));
+  BOOST_OUTCOME_TRY(plugins, LoadPlugins(flags.common));
+  BOOST_OUTCOME_TRY(process, ClusterProcess::Make(settings, timing.session_timeout, timing.wait));
+  BOOST_OUTCOME_TRYV(CheckLimits(flags, settings, *plugins));
 
   const SystemClock clock;
   Registry metrics;
-  ClusterSource& source = (*process)->source();
-  AssignedShards shards(**process, flags.until_idle);
-  WorkerOptions options{flags.id, *state, flags.concurrency, flags.until_idle, "", true};
+  ClusterSource& source = process->source();
+  AssignedShards shards(*process, flags.until_idle);
+  WorkerOptions options{flags.id, state, flags.concurrency, flags.until_idle, "", true};
   auto worker = std::make_unique<Worker>(
-      Worker::Parts{clock, shards, **plugins, source, source, source, metrics}, options);
+      Worker::Parts{clock, shards, *plugins, source, source, source, metrics}, options);
   const BootTime begun = clock.Now();
-  if (auto started = worker->Start(); !started) return Fail(started.error());
+  BOOST_OUTCOME_TRYV(worker->Start());
 
   const std::string id = worker->Status().worker;
-  auto document = PlaceOf(flags, id);
-  if (!document) return Fail(document.error());
-  document->limits.handlers = TypesRun(settings.config, **plugins, flags.handlers);
+  BOOST_OUTCOME_TRY(document, PlaceOf(flags, id));
+  document.limits.handlers = TypesRun(settings.config, *plugins, flags.handlers);
   StatusTeller teller(*worker);
-  Status started =
-      (*process)->Start({id, *document, true, !flags.no_coordinate, LimitTo(flags.handlers),
-                         [&teller, &process] { return teller.Tell((*process)->ShardRefusals()); },
-                         [&plugins, &flags](const Config& config) {
-                           return std::optional(TypesRun(config, **plugins, flags.handlers));
-                         }});
-  if (!started) return Fail(started.error());
-  const auto end = Watch(*worker, **process);
+  BOOST_OUTCOME_TRYV(process->Start({id, document, true, !flags.no_coordinate, LimitTo(flags.handlers),
+                                     [&teller, &process] { return teller.Tell(process->ShardRefusals()); },
+                                     [&plugins, &flags](const Config& config) {
+                                       return std::optional(TypesRun(config, *plugins, flags.handlers));
+                                     }}));
+  const auto end = Watch(*worker, *process);
   const Micros took = clock.Now() - begun;
   const WorkerTotals totals = worker->Totals();
   const Result<MillSummary> summary = flags.until_idle && end && *end == WorkerEnd::Idle
-                                          ? SummaryOf((*process)->shards().Shards(), worker->Status())
+                                          ? SummaryOf(process->shards().Shards(), worker->Status())
                                           : Fail(ErrorCode::NotFound, "");
-  const bool left_threads = !(*process)->Stop() || worker->LeftThreads();
+  const bool left_threads = !process->Stop() || worker->LeftThreads();
   if (!left_threads) worker.reset();
   const ExitCode code = end ? ExitCodeOf(*end) : ExitCodeOf(end.error().code);
   if (end) {
@@ -155,24 +147,20 @@ Result<ExitCode> HostClusterWorker(const MillFlags& flags, const Settings& setti
 }
 
 Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
-  const auto timing = ReadTiming(options.session_timeout, options.wait);
-  if (!timing) return Fail(timing.error());
-  if (Status good = options.id.empty() ? Status() : CheckWorkerId(options.id); !good)
-    return Fail(good.error());
-  auto settings = ResolveCluster(options.common, Variable);
-  if (!settings) return Fail(settings.error());
+  BOOST_OUTCOME_TRY(timing, ReadTiming(options.session_timeout, options.wait));
+  BOOST_OUTCOME_TRYV(options.id.empty() ? Status() : CheckWorkerId(options.id));
+  BOOST_OUTCOME_TRY(settings, ResolveCluster(options.common, Variable));
   CatchStopSignals();
-  auto process = ClusterProcess::Make(*settings, timing->session_timeout, timing->wait);
-  if (!process) return Fail(process.error());
+  BOOST_OUTCOME_TRY(process, ClusterProcess::Make(settings, timing.session_timeout, timing.wait));
   const std::string id = options.id.empty() ? HostName() + "-" + std::to_string(getpid()) : options.id;
   WorkerDocument document;
   document.incarnation = id + "." + Random::FromSystem().Hex(12);
-  if (Status started = (*process)->Start({id, document}); !started) return Fail(started.error());
+  BOOST_OUTCOME_TRYV(process->Start({id, document}));
   while (StopSignalsSeen() == 0) {
-    if (Status good = (*process)->Update(); !good) return Fail(good.error());
+    BOOST_OUTCOME_TRYV(process->Update());
     poll(nullptr, 0, static_cast<int>(kTick.count() / 1000));
   }
-  if (!(*process)->Stop()) std::_Exit(static_cast<int>(ExitCode::Done));
+  if (!process->Stop()) std::_Exit(static_cast<int>(ExitCode::Done));
   return ExitCode::Done;
 }
 

@@ -21,11 +21,10 @@ using nlohmann::ordered_json;
 
 // Checked as each worker will check it: by itself, and together with the other parts.
 Status CheckWhole(ClusterConnection& cluster, const std::string& part, const std::string& text) {
-  auto layers = ReadLayers(*cluster.client, cluster.settings);
-  if (!layers) return Fail(layers.error());
-  layers->SetPart(part, text);
-  const auto refusal = layers->Refusals().find(part);
-  return refusal == layers->Refusals().end() ? Status() : Fail(ErrorCode::Invalid, refusal->second);
+  BOOST_OUTCOME_TRY(layers, ReadLayers(*cluster.client, cluster.settings));
+  layers.SetPart(part, text);
+  const auto refusal = layers.Refusals().find(part);
+  return refusal == layers.Refusals().end() ? Status() : Fail(ErrorCode::Invalid, refusal->second);
 }
 
 Result<ExitCode> Set(ClusterConnection& cluster, const ConfigNode& node, const std::string& text, bool json,
@@ -33,14 +32,13 @@ Result<ExitCode> Set(ClusterConnection& cluster, const ConfigNode& node, const s
   if (text.find_first_not_of(" \t\r\n") == text.npos) {
     return Fail(ErrorCode::Invalid, "config/" + node.part + ": there is no text; write {} to set nothing");
   }
-  if (Status good = CheckWhole(cluster, node.part, text); !good) return Fail(good.error());
-  auto version = SetConfig(*cluster.client, node, text, Actor(), restores);
-  if (!version) return Fail(version.error());
+  BOOST_OUTCOME_TRYV(CheckWhole(cluster, node.part, text));
+  BOOST_OUTCOME_TRY(version, SetConfig(*cluster.client, node, text, Actor(), restores));
   const std::string words =
-      "config/" + node.part + " is now version " + std::to_string(*version) +
+      "config/" + node.part + " is now version " + std::to_string(version) +
       (restores ? ", with the text of version " + std::to_string(*restores) : std::string()) +
       "; it is in force on every worker within 2 s";
-  PrintLine(json ? JsonText({{"part", node.part}, {"version", *version}}) : words);
+  PrintLine(json ? JsonText({{"part", node.part}, {"version", version}}) : words);
   if (node.part == "shards")
     PrintNote("all workers serve these shards, whatever store they were started with");
   return ExitCode::Done;
@@ -101,60 +99,46 @@ Result<std::string> EditorOfUser() {
 }  // namespace
 
 Result<ExitCode> RunConfigSet(const ConfigOptions& options) {
-  auto key = ConfigKey::Read(options.part);
-  if (!key) return Fail(key.error());
-  auto value = ReadValue(options.value);
-  if (!value) return Fail(value.error());
-  auto cluster = Connect(options.common, true);
-  if (!cluster) return Fail(cluster.error());
-  auto node = CurrentNode(*cluster->client, key->part());
-  if (!node) return Fail(node.error());
-  if (Status same = CheckVersion(*node, options.if_version); !same) return Fail(same.error());
-  if (key->whole()) return Set(*cluster, *node, *value, options.common.json);
-  auto text = WithValue(*node, *key, options, *value);
-  if (!text) return Fail(text.error());
-  return Set(*cluster, *node, *text, options.common.json);
+  BOOST_OUTCOME_TRY(key, ConfigKey::Read(options.part));
+  BOOST_OUTCOME_TRY(value, ReadValue(options.value));
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common, true));
+  BOOST_OUTCOME_TRY(node, CurrentNode(*cluster.client, key.part()));
+  BOOST_OUTCOME_TRYV(CheckVersion(node, options.if_version));
+  if (key.whole()) return Set(cluster, node, value, options.common.json);
+  BOOST_OUTCOME_TRY(text, WithValue(node, key, options, value));
+  return Set(cluster, node, text, options.common.json);
 }
 
 Result<ExitCode> RunConfigEdit(const ConfigOptions& options) {
-  auto part = ConfigKey::ReadPart(options.part);
-  if (!part) return Fail(part.error());
-  auto editor = EditorOfUser();
-  if (!editor) return Fail(editor.error());
-  auto cluster = Connect(options.common, true);
-  if (!cluster) return Fail(cluster.error());
-  auto node = CurrentNode(*cluster->client, *part);
-  if (!node) return Fail(node.error());
-  auto path = WriteTemporary(JsonText(AsJson(node->text), 2));
-  if (!path) return Fail(path.error());
-  const int status = std::system((*editor + " '" + *path + "'").c_str());
-  auto text = ReadValue("@" + *path);
+  BOOST_OUTCOME_TRY(part, ConfigKey::ReadPart(options.part));
+  BOOST_OUTCOME_TRY(editor, EditorOfUser());
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common, true));
+  BOOST_OUTCOME_TRY(node, CurrentNode(*cluster.client, part));
+  BOOST_OUTCOME_TRY(path, WriteTemporary(JsonText(AsJson(node.text), 2)));
+  const int status = std::system((editor + " '" + path + "'").c_str());
+  auto text = ReadValue("@" + path);
   if (status != 0 || !text) {
-    return Fail(ErrorCode::Cancelled, "the editor failed; nothing was changed, your text is in " + *path);
+    return Fail(ErrorCode::Cancelled, "the editor failed; nothing was changed, your text is in " + path);
   }
-  auto set = Set(*cluster, *node, *text, options.common.json);
+  auto set = Set(cluster, node, *text, options.common.json);
   if (!set)
-    return Fail(set.error().code, set.error().message + "\nnothing was changed; your text is in " + *path);
-  unlink(path->c_str());  // a text left behind is the user's own
+    return Fail(set.error().code, set.error().message + "\nnothing was changed; your text is in " + path);
+  unlink(path.c_str());  // a text left behind is the user's own
   return set;
 }
 
 Result<ExitCode> RunConfigRollback(const ConfigOptions& options) {
-  auto part = ConfigKey::ReadPart(options.part);
-  if (!part) return Fail(part.error());
-  auto cluster = Connect(options.common);
-  if (!cluster) return Fail(cluster.error());
-  auto node = CurrentNode(*cluster->client, *part);
-  if (!node) return Fail(node.error());
-  auto entries = ReadHistory(*cluster->client, *part);
-  if (!entries) return Fail(entries.error());
-  const ConfigChange* chosen = options.version ? FindVersion(*entries, *options.version)
-                                               : ChangeBefore(*entries, node->version, node->text);
+  BOOST_OUTCOME_TRY(part, ConfigKey::ReadPart(options.part));
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  BOOST_OUTCOME_TRY(node, CurrentNode(*cluster.client, part));
+  BOOST_OUTCOME_TRY(entries, ReadHistory(*cluster.client, part));
+  const ConfigChange* chosen = options.version ? FindVersion(entries, *options.version)
+                                               : ChangeBefore(entries, node.version, node.text);
   if (chosen == nullptr) {
-    return Fail(ErrorCode::NotFound, "config/" + *part + " has no " + (options.version ? "such" : "earlier") +
-                                         " version; see millrace config history " + *part);
+    return Fail(ErrorCode::NotFound, "config/" + part + " has no " + (options.version ? "such" : "earlier") +
+                                         " version; see millrace config history " + part);
   }
-  return Set(*cluster, *node, chosen->text, options.common.json, chosen->version);
+  return Set(cluster, node, chosen->text, options.common.json, chosen->version);
 }
 
 }  // namespace millrace::engine

@@ -11,10 +11,9 @@ namespace millrace::engine {
 using nlohmann::ordered_json;
 
 Result<ConfigNode> CurrentNode(ClusterClient& client, const std::string& part) {
-  auto node = client.Get("/config/" + part);
-  if (!node) return Fail(node.error());
-  if (!*node) return ConfigNode{part, "{}", std::nullopt};
-  return ConfigNode{part, (*node)->data.empty() ? "{}" : (*node)->data, (*node)->version, SetAt(**node)};
+  BOOST_OUTCOME_TRY(node, client.Get("/config/" + part));
+  if (!node) return ConfigNode{part, "{}", std::nullopt};
+  return ConfigNode{part, node->data.empty() ? "{}" : node->data, node->version, SetAt(*node)};
 }
 
 Result<std::string> ReadValue(const std::string& value) {

@@ -12,9 +12,8 @@ constexpr int kTries = 3;
 std::string PathOf(const std::string& part) { return "/config/" + part; }
 
 Status MakeFolder(ClusterClient& client, const std::string& part) {
-  auto folder = client.Get(HistoryFolder(part));
-  if (!folder) return Fail(folder.error());
-  if (*folder) return {};
+  BOOST_OUTCOME_TRY(folder, client.Get(HistoryFolder(part)));
+  if (folder) return {};
   return client.Put(HistoryFolder(part), "");
 }
 
@@ -40,19 +39,17 @@ std::vector<TreeWrite> Writes(const ConfigNode& node, const ConfigChange& change
 
 Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, const std::string& text,
                                const std::string& by, std::optional<std::int32_t> restores) {
-  if (Status made = MakeFolder(client, node.part); !made) return Fail(made.error());
+  BOOST_OUTCOME_TRYV(MakeFolder(client, node.part));
   const std::int32_t next = node.version ? *node.version + 1 : 0;
   const ConfigChange change{next, FormatTime(SystemClock().WallNow()), by, text, restores};
   for (int i = 0; i < kTries; ++i) {
-    auto noted = client.List(HistoryFolder(node.part));
-    if (!noted) return Fail(noted.error());
-    Status done = client.Write(Writes(node, change, *noted));
+    BOOST_OUTCOME_TRY(noted, client.List(HistoryFolder(node.part)));
+    Status done = client.Write(Writes(node, change, noted));
     if (done) return next;
     const ErrorCode code = done.error().code;
     if (code != ErrorCode::Conflict && code != ErrorCode::NotFound) return Fail(done.error());
-    auto now = client.Get(PathOf(node.part));
-    if (!now) return Fail(now.error());
-    const auto version = *now ? std::optional((*now)->version) : std::nullopt;
+    BOOST_OUTCOME_TRY(now, client.Get(PathOf(node.part)));
+    const auto version = now ? std::optional(now->version) : std::nullopt;
     if (version != node.version) break;  // otherwise the leader has noted something meanwhile
   }
   return Fail(ErrorCode::Conflict,
@@ -60,19 +57,16 @@ Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, co
 }
 
 Result<std::vector<ConfigChange>> ReadHistory(ClusterClient& client, const std::string& part) {
-  auto names = client.List(HistoryFolder(part));
-  if (!names) return Fail(names.error());
+  BOOST_OUTCOME_TRY(names, client.List(HistoryFolder(part)));
   std::vector<ConfigChange> changes;
-  for (const std::string& name : *names) {
-    auto node = client.Get(HistoryFolder(part) + "/" + name);
-    if (!node) return Fail(node.error());
-    if (!*node) continue;
-    if (auto change = ReadChange(name, (*node)->data)) changes.push_back(std::move(*change));
+  for (const std::string& name : names) {
+    BOOST_OUTCOME_TRY(node, client.Get(HistoryFolder(part) + "/" + name));
+    if (!node) continue;
+    if (auto change = ReadChange(name, node->data)) changes.push_back(std::move(*change));
   }
-  auto current = client.Get(PathOf(part));
-  if (!current) return Fail(current.error());
-  if (*current && (changes.empty() || changes.back().version != (*current)->version)) {
-    changes.push_back({(*current)->version, SetAt(**current), kUnknownAuthor, (*current)->data});
+  BOOST_OUTCOME_TRY(current, client.Get(PathOf(part)));
+  if (current && (changes.empty() || changes.back().version != current->version)) {
+    changes.push_back({current->version, SetAt(*current), kUnknownAuthor, current->data});
   }
   return changes;
 }

@@ -43,11 +43,9 @@ Result<ConfigKey> ConfigKey::Read(std::string_view text) {
 }
 
 Result<std::string> ConfigKey::ReadPart(std::string_view text) {
-  auto key = Read(text);
-  if (!key) return Fail(key.error());
-  if (key->whole()) return key->part();
-  return Fail(ErrorCode::Invalid,
-              "'" + std::string(text) + "' is a key; give the whole part, " + key->part());
+  BOOST_OUTCOME_TRY(key, Read(text));
+  if (key.whole()) return key.part();
+  return Fail(ErrorCode::Invalid, "'" + std::string(text) + "' is a key; give the whole part, " + key.part());
 }
 
 // `rest` is what follows the part: `.a["b.c"].d`

@@ -54,14 +54,13 @@ std::map<std::string, ConfigLayers::Brought> BroughtAtHand(const CommonFlags& fl
 
 Result<ExitCode> GetEffective(ClusterConnection& cluster, const std::optional<ConfigKey>& key,
                               const CommonFlags& flags) {
-  const auto layers = ReadLayers(*cluster.client, cluster.settings);
-  if (!layers) return Fail(layers.error());
-  const ordered_json document = AsJson(ConfigText(*layers->Effective()));
+  BOOST_OUTCOME_TRY(layers, ReadLayers(*cluster.client, cluster.settings));
+  const ordered_json document = AsJson(ConfigText(*layers.Effective()));
   const std::string below =
       key ? PathOf(*key, document.value(key->part(), ordered_json::object())) : std::string();
-  PrintEffective(layers->Values(BroughtAtHand(flags)), below, flags.json);
-  for (const auto& [part, why] : layers->Refusals()) PrintError("not in force: " + why);
-  return layers->Refusals().empty() ? ExitCode::Done : ExitCode::SomethingFailed;
+  PrintEffective(layers.Values(BroughtAtHand(flags)), below, flags.json);
+  for (const auto& [part, why] : layers.Refusals()) PrintError("not in force: " + why);
+  return layers.Refusals().empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
 // Beside the document, which goes into a file as it is.
@@ -74,10 +73,9 @@ Result<ExitCode> GetAll(ClusterClient& client) {
   ordered_json all = ordered_json::object();
   std::string versions;
   for (const char* part : kConfigParts) {
-    auto node = CurrentNode(client, part);
-    if (!node) return Fail(node.error());
-    all[part] = AsJson(node->text);
-    versions += (versions.empty() ? "" : ", ") + VersionOf(*node);
+    BOOST_OUTCOME_TRY(node, CurrentNode(client, part));
+    all[part] = AsJson(node.text);
+    versions += (versions.empty() ? "" : ", ") + VersionOf(node);
   }
   PrintLine(JsonText(all, 2));
   PrintNote(versions);
@@ -89,47 +87,39 @@ Result<ExitCode> GetAll(ClusterClient& client) {
 Result<ExitCode> RunConfigGet(const ConfigOptions& options) {
   std::optional<ConfigKey> key;
   if (!options.part.empty()) {
-    auto read = ConfigKey::Read(options.part);
-    if (!read) return Fail(read.error());
-    key = std::move(*read);
+    BOOST_OUTCOME_TRY(read, ConfigKey::Read(options.part));
+    key = std::move(read);
   }
-  auto cluster = Connect(options.common);
-  if (!cluster) return Fail(cluster.error());
-  if (options.effective) return GetEffective(*cluster, key, options.common);
-  if (!key) return GetAll(*cluster->client);
-  auto node = CurrentNode(*cluster->client, key->part());
-  if (!node) return Fail(node.error());
-  const ordered_json document = AsJson(node->text);
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  if (options.effective) return GetEffective(cluster, key, options.common);
+  if (!key) return GetAll(*cluster.client);
+  BOOST_OUTCOME_TRY(node, CurrentNode(*cluster.client, key->part()));
+  const ordered_json document = AsJson(node.text);
   const auto pointer = PointerTo(key->Keys(document));
   if (!document.contains(pointer) && !key->whole()) {
     return Fail(ErrorCode::NotFound, options.part + " is not set; millrace config get --effective " +
                                          key->part() + " shows what is in force");
   }
   PrintLine(JsonText(document[pointer], 2));
-  if (key->whole()) PrintNote(VersionOf(*node));
+  if (key->whole()) PrintNote(VersionOf(node));
   return ExitCode::Done;
 }
 
 Result<ExitCode> RunConfigValidate(const ConfigOptions& options) {
-  auto part = ConfigKey::ReadPart(options.part);
-  if (!part) return Fail(part.error());
-  auto value = ReadValue(options.value);
-  if (!value) return Fail(value.error());
-  if (Status valid = ValidateConfigPart(*part, *value); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRY(part, ConfigKey::ReadPart(options.part));
+  BOOST_OUTCOME_TRY(value, ReadValue(options.value));
+  BOOST_OUTCOME_TRYV(ValidateConfigPart(part, value));
   PrintLine(options.common.json ? "{\"valid\":true}" : "it is good");
   return ExitCode::Done;
 }
 
 Result<ExitCode> RunConfigHistory(const ConfigOptions& options) {
-  auto part = ConfigKey::ReadPart(options.part);
-  if (!part) return Fail(part.error());
-  auto cluster = Connect(options.common);
-  if (!cluster) return Fail(cluster.error());
-  auto entries = ReadHistory(*cluster->client, *part);
-  if (!entries) return Fail(entries.error());
+  BOOST_OUTCOME_TRY(part, ConfigKey::ReadPart(options.part));
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  BOOST_OUTCOME_TRY(entries, ReadHistory(*cluster.client, part));
   if (options.common.json) {
     ordered_json out = ordered_json::array();
-    for (const ConfigChange& change : *entries) {
+    for (const ConfigChange& change : entries) {
       ordered_json entry{{"version", change.version}, {"at", change.at}, {"by", change.by}};
       if (change.restores) entry["restores"] = *change.restores;
       entry["document"] = AsJson(change.text);
@@ -139,7 +129,7 @@ Result<ExitCode> RunConfigHistory(const ConfigOptions& options) {
     return ExitCode::Done;
   }
   TextTable table{{{"version", true}, {"at"}, {"by"}, {"document"}}, {}};
-  for (const ConfigChange& change : *entries) {
+  for (const ConfigChange& change : entries) {
     const std::string what = change.restores ? " (back to " + std::to_string(*change.restores) + ")" : "";
     table.rows.push_back(
         {std::to_string(change.version), change.at, change.by + what, JsonText(AsJson(change.text))});

@@ -12,14 +12,13 @@ bool SameStore(const ShardConfig& a, const ShardConfig& b) {
 }
 
 Status CheckServer(const ShardConfig& shard) {
-  const auto url = ParseStoreUrl(shard.url);
-  if (!url) return Fail(url.error());
-  if (url->kind != StoreUrl::Kind::Sqlite) return {};
+  BOOST_OUTCOME_TRY(url, ParseStoreUrl(shard.url));
+  if (url.kind != StoreUrl::Kind::Sqlite) return {};
   return Fail(ErrorCode::Invalid, "a cluster's shard is on a server; SQLite files are for `millrace run`");
 }
 
 Result<std::unique_ptr<Store>> Open(const ShardConfig& shard, Micros lease) {
-  if (Status good = CheckServer(shard); !good) return Fail(good.error());
+  BOOST_OUTCOME_TRYV(CheckServer(shard));
   return MakeStore(shard, lease);
 }
 

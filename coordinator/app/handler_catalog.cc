@@ -16,9 +16,8 @@ Result<std::string> StateFolder(const CommonFlags& flags) {
 }
 
 Result<std::unique_ptr<PluginSet>> LoadPlugins(const CommonFlags& flags) {
-  auto state = StateFolder(flags);
-  if (!state) return Fail(state.error());
-  return PluginSet::Load(PluginFolder(flags), *state);
+  BOOST_OUTCOME_TRY(state, StateFolder(flags));
+  return PluginSet::Load(PluginFolder(flags), state);
 }
 
 std::optional<HandlersByName> HandlersAtHand(const CommonFlags& flags) {

@@ -120,9 +120,8 @@ std::string BringsText(const CodeDefaults& code) {
 // The store is optional: a handler without SQL needs none.
 Result<Shards> StoreIfNamed(const Settings& settings) {
   if (settings.store_from == "the default") return Shards{};
-  auto shards = OpenShards(settings);
-  if (!shards) return shards;
-  if (auto ready = Prepare(*shards, Missing::Refuse); !ready) return Fail(ready.error());
+  BOOST_OUTCOME_TRY(shards, OpenShards(settings));
+  BOOST_OUTCOME_TRYV(Prepare(shards, Missing::Refuse));
   return shards;
 }
 
@@ -130,11 +129,9 @@ Result<Shards> StoreIfNamed(const Settings& settings) {
 
 Result<ExitCode> RunHandlerList(const CommonFlags& common) {
   // It needs neither a store nor a cluster; but what was given must be right, as it is for every command.
-  if (auto settings = ResolveSettings(common, Variable, kDefaultStore); !settings)
-    return Fail(settings.error());
-  auto plugins = LoadPlugins(common);
-  if (!plugins) return Fail(plugins.error());
-  const std::vector<HandlerInfo> handlers = (*plugins)->Handlers();
+  BOOST_OUTCOME_TRYV(ResolveSettings(common, Variable, kDefaultStore));
+  BOOST_OUTCOME_TRY(plugins, LoadPlugins(common));
+  const std::vector<HandlerInfo> handlers = plugins->Handlers();
   if (common.json) {
     ordered_json out = ordered_json::array();
     for (const HandlerInfo& info : handlers) {
@@ -162,28 +159,23 @@ Result<ExitCode> RunHandlerList(const CommonFlags& common) {
 Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
   if (auto json = CheckJson(options.params); !json)
     return Fail(ErrorCode::Invalid, "--params: " + json.error().message);
-  auto settings = ResolveShards(options.common, kDefaultStore);
-  if (!settings) return Fail(settings.error());
-  auto plugins = LoadPlugins(options.common);
-  if (!plugins) return Fail(plugins.error());
-  auto shards = StoreIfNamed(*settings);
-  if (!shards) return Fail(shards.error());
-  const HandlerConfig& config = settings->config.HandlerFor(options.handler);
-  auto secrets = ReadSecrets(options.handler, config);
-  if (!secrets) return Fail(secrets.error());
+  BOOST_OUTCOME_TRY(settings, ResolveShards(options.common, kDefaultStore));
+  BOOST_OUTCOME_TRY(plugins, LoadPlugins(options.common));
+  BOOST_OUTCOME_TRY(shards, StoreIfNamed(settings));
+  const HandlerConfig& config = settings.config.HandlerFor(options.handler);
+  BOOST_OUTCOME_TRY(secrets, ReadSecrets(options.handler, config));
   LocalRunOptions run;
   run.type = options.handler;
   run.config = config;
-  run.secrets = *secrets;
+  run.secrets = secrets;
   run.params = {options.params};
   run.commit = options.commit;
-  if (!shards->empty()) {
-    auto shard = PickShard(*shards, options.shard);
-    if (!shard) return Fail(shard.error());
-    run.store = (*shard)->store.get();
-    run.table = (*shard)->tables.empty() ? kDefaultTable : (*shard)->tables.front().table;
+  if (!shards.empty()) {
+    BOOST_OUTCOME_TRY(shard, PickShard(shards, options.shard));
+    run.store = shard->store.get();
+    run.table = shard->tables.empty() ? kDefaultTable : shard->tables.front().table;
   }
-  auto report = RunLocally(**plugins, run, SystemClock());
+  auto report = RunLocally(*plugins, run, SystemClock());
   if (!report) {
     const bool unknown = report.error().code == ErrorCode::NotFound;
     return Fail(unknown ? ErrorCode::Invalid : report.error().code, report.error().message);

@@ -19,7 +19,7 @@ using Cells = std::vector<std::optional<std::string>>;
 
 // What every source checks of a row before it is offered.
 Result<NewTask> Checked(NewTask task) {
-  if (auto valid = Validate(task); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(Validate(task));
   return task;
 }
 
@@ -29,9 +29,8 @@ struct Columns {
 
   Result<NewTask> ToTask(const Cells& cells, const NewTask& defaults) const {
     NewTask task = defaults;
-    auto params = RowToJson(names, cells);
-    if (!params) return Fail(params.error());
-    task.params = *params;
+    BOOST_OUTCOME_TRY(params, RowToJson(names, cells));
+    task.params = params;
     if (key) {
       if (!cells[*key] || cells[*key]->empty()) {
         return Fail(ErrorCode::Invalid, "the key column '" + names[*key] + "' is empty in this row");
@@ -78,9 +77,8 @@ class CsvRows final : public InputRows {
       return Fail(ErrorCode::Invalid, name + ": the file is empty; its first line must name the columns");
     const std::string where = name + ":" + std::to_string(header->line);
     if (!header->problem.empty()) return Fail(ErrorCode::Invalid, where + ": " + header->problem);
-    auto columns = MakeColumns(header->fields, key_column, where);
-    if (!columns) return Fail(columns.error());
-    columns_ = std::move(*columns);
+    BOOST_OUTCOME_TRY(columns, MakeColumns(header->fields, key_column, where));
+    columns_ = std::move(columns);
     return {};
   }
 
@@ -160,16 +158,15 @@ class QueryRows final : public InputRows {
 Result<std::unique_ptr<InputRows>> ReadCsv(std::unique_ptr<std::istream> input, const std::string& name,
                                            const NewTask& defaults, const std::string& key_column) {
   auto rows = std::make_unique<CsvRows>(std::move(input), defaults);
-  if (auto header = rows->ReadHeader(name, key_column); !header) return Fail(header.error());
+  BOOST_OUTCOME_TRYV(rows->ReadHeader(name, key_column));
   return std::unique_ptr<InputRows>(std::move(rows));
 }
 
 Result<std::unique_ptr<InputRows>> RowsOfQuery(SqlResult result, const NewTask& defaults,
                                                const std::string& key_column) {
-  auto columns = MakeColumns(result.columns, key_column, "the query");
-  if (!columns) return Fail(columns.error());
+  BOOST_OUTCOME_TRY(columns, MakeColumns(result.columns, key_column, "the query"));
   return std::unique_ptr<InputRows>(
-      std::make_unique<QueryRows>(std::move(result.rows), std::move(*columns), defaults));
+      std::make_unique<QueryRows>(std::move(result.rows), std::move(columns), defaults));
 }
 
 Result<std::unique_ptr<InputRows>> OpenInputFile(const std::string& path, const NewTask& defaults,

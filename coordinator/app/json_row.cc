@@ -129,21 +129,18 @@ Status ReadMember(const std::string& name, const ordered_json& value, NewTask& t
     task.biz_key = value.dump();
     return {};
   }
-  auto text = TextMember(name, value);
-  if (!text) return Fail(text.error());
+  BOOST_OUTCOME_TRY(text, TextMember(name, value));
   if (name == "key") {
-    task.biz_key = *text;
+    task.biz_key = text;
   } else if (name == "batch") {
-    task.batch = *text;
+    task.batch = text;
   } else if (name == "at") {
-    const auto at = ParseTime(*text);
-    if (!at) return Fail(at.error());
-    task.run_at = *at;
+    BOOST_OUTCOME_TRY(at, ParseTime(text));
+    task.run_at = at;
     task.delay.reset();
   } else {
-    const auto delay = ParseDuration(*text);
-    if (!delay) return Fail(delay.error());
-    task.delay = *delay;
+    BOOST_OUTCOME_TRY(delay, ParseDuration(text));
+    task.delay = delay;
     task.run_at.reset();
   }
   return {};
@@ -184,29 +181,27 @@ Result<std::string> RowToJson(std::span<const std::string> columns,
 }
 
 Status CheckJson(std::string_view text) {
-  if (auto value = ParseJson(text); !value) return Fail(value.error());
+  BOOST_OUTCOME_TRYV(ParseJson(text));
   return {};
 }
 
 Result<NewTask> LineToTask(std::string_view line, const NewTask& defaults, const std::string& key_column) {
-  auto value = ParseJson(line);
-  if (!value) return Fail(value.error());
+  BOOST_OUTCOME_TRY(value, ParseJson(line));
   NewTask task = defaults;
   task.params = std::string(line);
-  const bool wrapped = value->is_object() && value->contains("params");
+  const bool wrapped = value.is_object() && value.contains("params");
   if (wrapped) {
-    for (const auto& [name, member] : value->items()) {
+    for (const auto& [name, member] : value.items()) {
       if (std::find(kMembers.begin(), kMembers.end(), name) == kMembers.end()) {
         return Fail(ErrorCode::Invalid, "unknown member '" + Escape(Shorten(name, 80)) + "' beside 'params'" +
                                             DidYouMean(name, kMembers));
       }
-      if (auto read = ReadMember(name, member, task); !read) return Fail(read.error());
+      BOOST_OUTCOME_TRYV(ReadMember(name, member, task));
     }
   }
   if (!key_column.empty()) {
-    auto key = KeyFrom(wrapped ? (*value)["params"] : *value, key_column);
-    if (!key) return Fail(key.error());
-    task.biz_key = *key;
+    BOOST_OUTCOME_TRY(key, KeyFrom(wrapped ? value["params"] : value, key_column));
+    task.biz_key = key;
   }
   return task;
 }

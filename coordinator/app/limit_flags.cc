@@ -50,8 +50,7 @@ Status CheckLimits(const MillFlags& flags, const Settings& settings, const Plugi
   if (!client) return {};
   ClusterConnection cluster{settings, std::move(*client)};
   auto shards = OpenShards(cluster);  // reads the configuration, whatever it says of shards
-  if (Status good = CheckTypes(flags.handlers, TypesRun(cluster.settings.config, plugins, {})); !good)
-    return good;
+  BOOST_OUTCOME_TRYV(CheckTypes(flags.handlers, TypesRun(cluster.settings.config, plugins, {})));
   if (!shards || numbers.empty()) return {};
   for (auto& [name, shard] : *shards) {
     if (!Prepare(shard, Missing::Refuse)) return {};

@@ -54,17 +54,13 @@ WorkerEnd Watch(Worker& worker, MillProgress& progress, TableReader& keepers) {
 }  // namespace
 
 Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shards& shards) {
-  auto numbers = LoadBalance(flags.load_balance);
-  if (!numbers) return Fail(numbers.error());
-  auto slices = LocalSliceSource::Make(TablesOf(shards), *numbers, flags.handlers);
-  if (!slices) return Fail(slices.error());
-  auto state = StateFolder(flags.common);
-  if (!state) return Fail(state.error());
-  auto plugins = LoadPlugins(flags.common);
-  if (!plugins) return Fail(plugins.error());
-  const auto types = TypesRun(settings.config, **plugins, {});
-  if (Status good = CheckTypes(flags.handlers, types); !good) return Fail(good.error());
-  TellNumbersBeyond(*numbers, shards);
+  BOOST_OUTCOME_TRY(numbers, LoadBalance(flags.load_balance));
+  BOOST_OUTCOME_TRY(slices, LocalSliceSource::Make(TablesOf(shards), numbers, flags.handlers));
+  BOOST_OUTCOME_TRY(state, StateFolder(flags.common));
+  BOOST_OUTCOME_TRY(plugins, LoadPlugins(flags.common));
+  const auto types = TypesRun(settings.config, *plugins, {});
+  BOOST_OUTCOME_TRYV(CheckTypes(flags.handlers, types));
+  TellNumbersBeyond(numbers, shards);
 
   const SystemClock clock;
   FileConfigSource config(settings.config);
@@ -73,12 +69,12 @@ Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shar
   for (auto& [name, shard] : shards) stores[name] = shard.store;
   FixedShardSource served(std::move(stores));
   NoPauses pauses;
-  const Worker::Parts parts{clock, served, **plugins, *slices, pauses, config, metrics};
-  WorkerOptions options{flags.id, *state, flags.concurrency, flags.until_idle, FormatLoadBalance(*numbers)};
+  const Worker::Parts parts{clock, served, *plugins, slices, pauses, config, metrics};
+  WorkerOptions options{flags.id, state, flags.concurrency, flags.until_idle, FormatLoadBalance(numbers)};
 
   const BootTime begun = clock.Now();
   auto worker = std::make_unique<Worker>(parts, options);
-  if (auto started = worker->Start(); !started) return Fail(started.error());
+  BOOST_OUTCOME_TRYV(worker->Start());
   MillProgress progress(shards, ErrorIsTerminal() && !flags.common.json);
   // Without a coordinator each process sees to slices and pruning itself, at leisure; two at once do no harm.
   TableReader keepers({served, config, [] { return true; }, [] { return nullptr; }, [] {}, kBetweenKeeping});

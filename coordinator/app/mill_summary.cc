@@ -13,9 +13,8 @@ namespace {
 constexpr std::uint64_t kMostHeld = 1000;
 
 Status AddWaiting(TaskDesk& desk, const TableName& table, MillSummary& summary) {
-  const auto backlog = desk.Backlog(table);
-  if (!backlog) return Fail(backlog.error());
-  for (const GroupBacklog& group : *backlog) {
+  BOOST_OUTCOME_TRY(backlog, desk.Backlog(table));
+  for (const GroupBacklog& group : backlog) {
     summary.waiting += group.waiting;
     summary.waiting_or_more = summary.waiting_or_more || group.more;
     if (!group.oldest_due) continue;
@@ -29,10 +28,9 @@ Status AddHeld(TaskDesk& desk, const TableName& table, BootTime deadline, MillSu
   held.state = TaskState::Held;
   std::string mark;
   do {
-    const auto page = desk.List(table, held, mark, kMaxBatchRows);
-    if (!page) return Fail(page.error());
-    summary.held += page->records.size();
-    mark = page->next;
+    BOOST_OUTCOME_TRY(page, desk.List(table, held, mark, kMaxBatchRows));
+    summary.held += page.records.size();
+    mark = page.next;
     const bool enough = summary.held >= kMostHeld || BootClock::now() >= deadline;
     if (!mark.empty() && enough) summary.held_or_more = true;
   } while (!mark.empty() && !summary.held_or_more);
@@ -59,9 +57,8 @@ std::string WaitingText(const MillSummary& summary, const std::string& where, Wa
 
 Status AddShard(TaskDesk& desk, const std::vector<TableInfo>& tables, BootTime deadline,
                 MillSummary& summary) {
-  const auto totals = desk.Totals();
-  if (!totals) return Fail(totals.error());
-  for (const TaskTotals& group : *totals) {
+  BOOST_OUTCOME_TRY(totals, desk.Totals());
+  for (const TaskTotals& group : totals) {
     summary.succeeded += group.succeeded;
     summary.cancelled += group.cancelled;
     summary.failed += group.failed;
@@ -72,8 +69,8 @@ Status AddShard(TaskDesk& desk, const std::vector<TableInfo>& tables, BootTime d
       summary.waiting_or_more = summary.held_or_more = true;
       return {};
     }
-    if (Status added = AddWaiting(desk, info.table, summary); !added) return added;
-    if (Status added = AddHeld(desk, info.table, deadline, summary); !added) return added;
+    BOOST_OUTCOME_TRYV(AddWaiting(desk, info.table, summary));
+    BOOST_OUTCOME_TRYV(AddHeld(desk, info.table, deadline, summary));
   }
   return {};
 }

@@ -27,41 +27,36 @@ void TellNotPaused(const std::string& name, const std::set<std::string>& paused,
 }  // namespace
 
 Result<ExitCode> RunClusterPause(const ClusterControlOptions& options) {
-  if (auto parsed = Pauses::Parse(options.targets); !parsed) return Fail(parsed.error());
-  auto places = PausePlaces::Find(options.common);
-  if (!places) return Fail(places.error());
+  BOOST_OUTCOME_TRYV(Pauses::Parse(options.targets));
+  BOOST_OUTCOME_TRY(places, PausePlaces::Find(options.common));
   if (!options.force) {
-    const Status known = CheckPauseTargets(options.targets, places->Known(options.common, options.targets));
-    if (!known) return Fail(known.error());
+    BOOST_OUTCOME_TRYV(CheckPauseTargets(options.targets, places.Known(options.common, options.targets)));
   }
-  const auto set = places->Set(options.targets, true);
-  if (!set) return Fail(set.error());
+  BOOST_OUTCOME_TRYV(places.Set(options.targets, true));
   PrintLine(options.common.json
                 ? JsonText({{"paused", options.targets}})
                 : "paused: nothing more of it is started, on any worker, within 2 s; what runs is finished");
-  return places->complete() ? ExitCode::Done : ExitCode::SomethingFailed;
+  return places.complete() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
 Result<ExitCode> RunClusterResume(const ClusterControlOptions& options) {
-  auto places = PausePlaces::Find(options.common);
-  if (!places) return Fail(places.error());
-  const auto changed = places->Set(options.targets, false);
-  if (!changed) return Fail(changed.error());
-  const std::set<std::string> paused = places->Paused();
+  BOOST_OUTCOME_TRY(places, PausePlaces::Find(options.common));
+  BOOST_OUTCOME_TRY(changed, places.Set(options.targets, false));
+  const std::set<std::string> paused = places.Paused();
   const auto valid = Pauses::Parse(options.targets);
   std::set<std::string> missing;
   for (const std::string& name : options.targets) {
-    if (changed->contains(name)) continue;
+    if (changed.contains(name)) continue;
     missing.insert(name);
-    if (valid) TellNotPaused(name, paused, places->complete());
+    if (valid) TellNotPaused(name, paused, places.complete());
   }
   if (!missing.empty() && !valid) return Fail(valid.error());
   if (options.common.json) {
-    PrintLine(JsonText({{"resumed", *changed}, {"not_paused", missing}, {"paused", paused}}));
-  } else if (!changed->empty()) {
-    PrintLine("resumed: " + Joined(*changed) + (paused.empty() ? "" : "; still paused: " + Joined(paused)));
+    PrintLine(JsonText({{"resumed", changed}, {"not_paused", missing}, {"paused", paused}}));
+  } else if (!changed.empty()) {
+    PrintLine("resumed: " + Joined(changed) + (paused.empty() ? "" : "; still paused: " + Joined(paused)));
   }
-  return places->complete() && missing.empty() ? ExitCode::Done : ExitCode::SomethingFailed;
+  return places.complete() && missing.empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
 }  // namespace millrace::engine

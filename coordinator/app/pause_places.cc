@@ -19,9 +19,8 @@ constexpr const char* kPauses = "/control/pause";
 
 Result<PausePlaces> PausePlaces::Find(const CommonFlags& flags) {
   PausePlaces places;
-  auto settings = ResolveSettings(flags, Variable, kDefaultStore);
-  if (!settings) return Fail(settings.error());
-  places.cluster_.settings = std::move(*settings);
+  BOOST_OUTCOME_TRY(settings, ResolveSettings(flags, Variable, kDefaultStore));
+  places.cluster_.settings = std::move(settings);
   const bool named = !places.cluster_.settings.shards.empty();
   const bool reached = places.Reach(std::chrono::seconds(named ? 2 : 20));
   const bool away =
@@ -135,13 +134,12 @@ Status PausePlaces::SetInTree(const Names& names, bool on, std::set<std::string>
   for (const std::string& name : names) {
     const std::string path = std::string(kPauses) + "/" + name;
     if (on) {
-      if (Status put = cluster_.client->Put(path, OperatorMark()); !put) return put;
+      BOOST_OUTCOME_TRYV(cluster_.client->Put(path, OperatorMark()));
       changed.insert(name);
       continue;
     }
-    const auto removed = cluster_.client->Remove(path);
-    if (!removed) return Fail(removed.error());
-    if (*removed) changed.insert(name);
+    BOOST_OUTCOME_TRY(removed, cluster_.client->Remove(path));
+    if (removed) changed.insert(name);
   }
   return {};
 }

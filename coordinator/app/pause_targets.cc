@@ -43,7 +43,7 @@ Status CheckType(const std::string& name, const std::string& type, const PauseTa
 }
 
 Status CheckSlice(const std::string& name, const std::vector<std::string>& parts, const PauseTargets& known) {
-  if (Status shard = CheckShard(name, parts[1], known); !shard) return shard;
+  BOOST_OUTCOME_TRYV(CheckShard(name, parts[1], known));
   const auto tables = known.tables.find(parts[1]);
   if (tables == known.tables.end()) return {};
   std::vector<std::string> names;

@@ -48,9 +48,8 @@ Status ReachPatiently(Shard& shard, Missing missing, Micros limit) {
 Status LockSqlite(Shards& shards, std::vector<SqliteLock>& locks) {
   for (auto& [name, shard] : shards) {
     if (shard.url.kind != StoreUrl::Kind::Sqlite) continue;
-    auto lock = SqliteLock::Take(shard.url.path);
-    if (!lock) return Fail(lock.error());
-    locks.push_back(std::move(*lock));
+    BOOST_OUTCOME_TRY(lock, SqliteLock::Take(shard.url.path));
+    locks.push_back(std::move(lock));
   }
   return {};
 }
@@ -58,16 +57,15 @@ Status LockSqlite(Shards& shards, std::vector<SqliteLock>& locks) {
 Result<ExitCode> Mill(const MillFlags& flags, const Settings& settings, Missing missing) {
   auto limit = ParseDuration(flags.wait);
   if (!limit) return Fail(ErrorCode::Invalid, "--wait: " + limit.error().message);
-  auto shards = OpenShards(settings);
-  if (!shards) return Fail(shards.error());
+  BOOST_OUTCOME_TRY(shards, OpenShards(settings));
   CatchStopSignals();
   std::vector<SqliteLock> locks;
-  if (auto locked = LockSqlite(*shards, locks); !locked) return Fail(locked.error());
-  for (auto& [name, shard] : *shards) {
-    if (auto reached = ReachPatiently(shard, missing, *limit); !reached) return Fail(reached.error());
-    if (auto read = ReadTables(shard, missing); !read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(LockSqlite(shards, locks));
+  for (auto& [name, shard] : shards) {
+    BOOST_OUTCOME_TRYV(ReachPatiently(shard, missing, *limit));
+    BOOST_OUTCOME_TRYV(ReadTables(shard, missing));
   }
-  return HostMill(flags, settings, *shards);
+  return HostMill(flags, settings, shards);
 }
 
 // They would have no effect.
@@ -86,24 +84,22 @@ Status RefuseClusterFlags(const MillFlags& flags) {
 }  // namespace
 
 Result<ExitCode> RunRun(const MillFlags& flags) {
-  auto settings = ResolveSettings(flags.common, Variable, kDefaultStore);
-  if (!settings) return Fail(settings.error());
-  for (const auto& [name, shard] : settings->shards) {
+  BOOST_OUTCOME_TRY(settings, ResolveSettings(flags.common, Variable, kDefaultStore));
+  for (const auto& [name, shard] : settings.shards) {
     PrintNote("store " + shard.url +
-              (settings->store_from == "the default" ? " (the default; --store names another)" : ""));
+              (settings.store_from == "the default" ? " (the default; --store names another)" : ""));
   }
-  return Mill(flags, *settings, Missing::Make);
+  return Mill(flags, settings, Missing::Make);
 }
 
 Result<ExitCode> RunWorker(const MillFlags& flags) {
-  auto settings = ResolveSettings(flags.common, Variable, "");
-  if (!settings) return Fail(settings.error());
-  if (!settings->cluster) {
-    if (Status good = RefuseClusterFlags(flags); !good) return Fail(good.error());
-    return Mill(flags, *settings, Missing::Refuse);
+  BOOST_OUTCOME_TRY(settings, ResolveSettings(flags.common, Variable, ""));
+  if (!settings.cluster) {
+    BOOST_OUTCOME_TRYV(RefuseClusterFlags(flags));
+    return Mill(flags, settings, Missing::Refuse);
   }
   CatchStopSignals();
-  return HostClusterWorker(flags, *settings);
+  return HostClusterWorker(flags, settings);
 }
 
 }  // namespace millrace::engine

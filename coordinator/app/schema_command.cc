@@ -11,11 +11,10 @@ namespace {
 
 // The shards of --shard, or all; nothing is connected yet.
 Result<Shards> ChosenShards(const SchemaOptions& options) {
-  auto settings = ResolveShards(options.common, kDefaultStore);
-  if (!settings) return Fail(settings.error());
-  auto shards = OpenShards(*settings);
+  BOOST_OUTCOME_TRY(settings, ResolveShards(options.common, kDefaultStore));
+  auto shards = OpenShards(settings);
   if (!shards || options.shard.empty()) return shards;
-  if (auto picked = PickShard(*shards, options.shard); !picked) return Fail(picked.error());
+  BOOST_OUTCOME_TRYV(PickShard(*shards, options.shard));
   std::erase_if(*shards, [&](const auto& entry) { return entry.first != options.shard; });
   return shards;
 }
@@ -47,22 +46,20 @@ SchemaSpec SpecOf(const SchemaOptions& options, SchemaStore& schema) {
 }  // namespace
 
 Result<ExitCode> RunSchemaPrint(const SchemaOptions& options) {
-  if (auto good = CheckSpec(options); !good) return Fail(good.error());
-  auto shards = ChosenShards(options);
-  if (!shards) return Fail(shards.error());
-  PrintLine(shards->begin()->second.store->OpenSchema()->Print(SpecOf(options)));
+  BOOST_OUTCOME_TRYV(CheckSpec(options));
+  BOOST_OUTCOME_TRY(shards, ChosenShards(options));
+  PrintLine(shards.begin()->second.store->OpenSchema()->Print(SpecOf(options)));
   return ExitCode::Done;
 }
 
 Result<ExitCode> RunSchemaApply(const SchemaOptions& options) {
-  if (auto good = CheckSpec(options); !good) return Fail(good.error());
-  auto shards = ChosenShards(options);
-  if (!shards) return Fail(shards.error());
-  for (auto& [name, shard] : *shards) {
-    if (auto reached = Reach(shard, Missing::Make); !reached) return Fail(reached.error());
+  BOOST_OUTCOME_TRYV(CheckSpec(options));
+  BOOST_OUTCOME_TRY(shards, ChosenShards(options));
+  for (auto& [name, shard] : shards) {
+    BOOST_OUTCOME_TRYV(Reach(shard, Missing::Make));
     auto schema = shard.store->OpenSchema();
     const SchemaSpec spec = SpecOf(options, *schema);
-    if (auto applied = schema->Apply(spec); !applied) return Fail(applied.error());
+    BOOST_OUTCOME_TRYV(schema->Apply(spec));
     PrintLine(shard.store->Describe() + ": " + Count(spec.tables, "task table", "task tables") + " of " +
               Count(spec.slices, "slice", "slices") + " ready");
   }
@@ -70,19 +67,18 @@ Result<ExitCode> RunSchemaApply(const SchemaOptions& options) {
 }
 
 Result<ExitCode> RunSchemaResize(const SchemaOptions& options) {
-  if (auto good = CheckSpec(options); !good) return Fail(good.error());
+  BOOST_OUTCOME_TRYV(CheckSpec(options));
   if (options.slices == 0) return Fail(ErrorCode::Invalid, "give the number of slices with --slices");
-  auto shards = ChosenShards(options);
-  if (!shards) return Fail(shards.error());
-  for (auto& [name, shard] : *shards) {
-    if (auto ready = Prepare(shard, Missing::Refuse); !ready) return Fail(ready.error());
+  BOOST_OUTCOME_TRY(shards, ChosenShards(options));
+  for (auto& [name, shard] : shards) {
+    BOOST_OUTCOME_TRYV(Prepare(shard, Missing::Refuse));
     if (!options.table.empty()) {
-      if (auto table = PickTable(shard, options.table); !table) return Fail(table.error());
+      BOOST_OUTCOME_TRYV(PickTable(shard, options.table));
     }
     auto schema = shard.store->OpenSchema();
     for (const TableInfo& info : shard.tables) {
       if (!options.table.empty() && info.table != options.table) continue;
-      if (auto resized = schema->Resize(info.table, options.slices); !resized) return Fail(resized.error());
+      BOOST_OUTCOME_TRYV(schema->Resize(info.table, options.slices));
       PrintLine(name + "/" + info.table + ": " + std::to_string(info.slices) + " → " +
                 Count(options.slices, "slice", "slices"));
     }
@@ -91,29 +87,25 @@ Result<ExitCode> RunSchemaResize(const SchemaOptions& options) {
 }
 
 Result<ExitCode> RunSchemaUpgrade(const SchemaOptions& options) {
-  auto shards = ChosenShards(options);
-  if (!shards) return Fail(shards.error());
-  for (auto& [name, shard] : *shards) {
-    if (auto reached = Reach(shard, Missing::Refuse); !reached) return Fail(reached.error());
-    auto was = shard.store->OpenSchema()->Upgrade();
-    if (!was) return Fail(was.error());
+  BOOST_OUTCOME_TRY(shards, ChosenShards(options));
+  for (auto& [name, shard] : shards) {
+    BOOST_OUTCOME_TRYV(Reach(shard, Missing::Refuse));
+    BOOST_OUTCOME_TRY(was, shard.store->OpenSchema()->Upgrade());
     const std::string now = "version " + std::to_string(kSchemaVersion);
     PrintLine(
         shard.store->Describe() + ": " +
-        (*was == kSchemaVersion ? "up to date, " + now : "version " + std::to_string(*was) + " → " + now));
+        (was == kSchemaVersion ? "up to date, " + now : "version " + std::to_string(was) + " → " + now));
   }
   return ExitCode::Done;
 }
 
 Result<ExitCode> RunSchemaCheck(const SchemaOptions& options) {
-  auto shards = ChosenShards(options);
-  if (!shards) return Fail(shards.error());
+  BOOST_OUTCOME_TRY(shards, ChosenShards(options));
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
-  for (auto& [name, shard] : *shards) {
-    if (auto ready = Prepare(shard, Missing::Refuse); !ready) return Fail(ready.error());
-    auto findings = shard.store->OpenSchema()->Check();
-    if (!findings) return Fail(findings.error());
-    for (const SchemaFinding& finding : *findings) {
+  for (auto& [name, shard] : shards) {
+    BOOST_OUTCOME_TRYV(Prepare(shard, Missing::Refuse));
+    BOOST_OUTCOME_TRY(findings, shard.store->OpenSchema()->Check());
+    for (const SchemaFinding& finding : findings) {
       out.push_back({{"shard", name},
                      {"what", finding.what},
                      {"problem", finding.problem},
@@ -123,7 +115,7 @@ Result<ExitCode> RunSchemaCheck(const SchemaOptions& options) {
                    finding.remedy);
       }
     }
-    if (findings->empty() && !options.common.json) {
+    if (findings.empty() && !options.common.json) {
       PrintLine(shard.store->Describe() + ": " + Count(shard.tables.size(), "task table", "task tables") +
                 ", version " + std::to_string(kSchemaVersion) + ": as it should be");
     }

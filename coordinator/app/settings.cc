@@ -22,9 +22,8 @@ Result<std::optional<ClusterAddress>> FindCluster(const CommonFlags& flags, cons
 
 Status ReadFile(Settings& settings, const std::string& file) {
   if (file.empty()) return {};
-  auto config = LoadConfigFile(file);
-  if (!config) return Fail(config.error());
-  settings.config = std::move(*config);
+  BOOST_OUTCOME_TRY(config, LoadConfigFile(file));
+  settings.config = std::move(config);
   settings.config_file = file;
   std::ifstream stream(file, std::ios::binary);
   settings.config_text.assign(std::istreambuf_iterator<char>(stream), {});
@@ -71,13 +70,12 @@ Status UseStore(Settings& settings, const CommonFlags& flags, const Environment&
 Result<Settings> ResolveSettings(const CommonFlags& flags, const Environment& environment,
                                  const std::string& default_store) {
   Settings settings;
-  auto cluster = FindCluster(flags, environment);
-  if (!cluster) return Fail(cluster.error());
-  settings.cluster = std::move(*cluster);
+  BOOST_OUTCOME_TRY(cluster, FindCluster(flags, environment));
+  settings.cluster = std::move(cluster);
   settings.password_file = environment("MILLRACE_PASSWORD_FILE");
   const std::string file = flags.config.empty() ? environment("MILLRACE_CONFIG") : flags.config;
-  if (auto read = ReadFile(settings, file); !read) return Fail(read.error());
-  if (auto used = UseStore(settings, flags, environment, default_store); !used) return Fail(used.error());
+  BOOST_OUTCOME_TRYV(ReadFile(settings, file));
+  BOOST_OUTCOME_TRYV(UseStore(settings, flags, environment, default_store));
   for (auto& [name, shard] : settings.shards) {
     if (shard.password_file.empty()) shard.password_file = settings.password_file;
   }

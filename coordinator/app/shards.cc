@@ -26,7 +26,7 @@ Status MakeSchema(Shard& shard) {
   auto schema = shard.store->OpenSchema();
   SchemaSpec spec;
   if (shard.config.slices > 0) spec.slices = shard.config.slices;
-  if (auto applied = schema->Apply(spec); !applied) return applied;
+  BOOST_OUTCOME_TRYV(schema->Apply(spec));
   PrintNote("made the task tables in " + shard.store->Describe());
   return {};
 }
@@ -60,19 +60,16 @@ std::string Names(const std::vector<std::string>& names) {
 Result<Shards> OpenShards(const Settings& settings) {
   Shards shards;
   for (const auto& [name, config] : settings.shards) {
-    auto url = ParseStoreUrl(config.url);
-    if (!url) return Fail(url.error());
-    auto store = MakeStore(config, settings.config.engine.lease);
-    if (!store) return Fail(store.error());
-    shards[name] = Shard{name, *url, config, std::move(*store), {}};
+    BOOST_OUTCOME_TRY(url, ParseStoreUrl(config.url));
+    BOOST_OUTCOME_TRY(store, MakeStore(config, settings.config.engine.lease));
+    shards[name] = Shard{name, url, config, std::move(store), {}};
   }
   return shards;
 }
 
 Status Reach(Shard& shard, Missing missing) {
-  const auto lacks_file = FileMissing(shard);
-  if (!lacks_file) return Fail(lacks_file.error());
-  if (!*lacks_file) return shard.store->Ping();
+  BOOST_OUTCOME_TRY(lacks_file, FileMissing(shard));
+  if (!lacks_file) return shard.store->Ping();
   if (missing == Missing::Make) return {};
   return Fail(ErrorCode::Invalid, shard.store->Describe() +
                                       " does not exist: make it with millrace schema apply" +
@@ -80,10 +77,9 @@ Status Reach(Shard& shard, Missing missing) {
 }
 
 Status ReadTables(Shard& shard, Missing missing) {
-  const auto lacks_file = FileMissing(shard);
-  if (!lacks_file) return Fail(lacks_file.error());
-  if (*lacks_file) {
-    if (auto made = MakeSchema(shard); !made) return made;
+  BOOST_OUTCOME_TRY(lacks_file, FileMissing(shard));
+  if (lacks_file) {
+    BOOST_OUTCOME_TRYV(MakeSchema(shard));
   }
   auto schema = shard.store->OpenSchema();
   if (IsSqlite(shard) && missing == Missing::Make) {
@@ -97,7 +93,7 @@ Status ReadTables(Shard& shard, Missing missing) {
                                           " has no task tables: make them with millrace schema apply" +
                                           StoreFlag(shard));
     }
-    if (auto made = MakeSchema(shard); !made) return made;
+    BOOST_OUTCOME_TRYV(MakeSchema(shard));
     tables = schema->Tables();
   }
   if (!tables) return Fail(tables.error());
@@ -106,13 +102,13 @@ Status ReadTables(Shard& shard, Missing missing) {
 }
 
 Status Prepare(Shard& shard, Missing missing) {
-  if (auto reached = Reach(shard, missing); !reached) return reached;
+  BOOST_OUTCOME_TRYV(Reach(shard, missing));
   return ReadTables(shard, missing);
 }
 
 Status Prepare(Shards& shards, Missing missing) {
   for (auto& [name, shard] : shards) {
-    if (auto ready = Prepare(shard, missing); !ready) return ready;
+    BOOST_OUTCOME_TRYV(Prepare(shard, missing));
   }
   return {};
 }

@@ -6,13 +6,12 @@
 namespace millrace::engine {
 
 Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease) {
-  auto url = ParseStoreUrl(shard.url);
-  if (!url) return Fail(url.error());
+  BOOST_OUTCOME_TRY(url, ParseStoreUrl(shard.url));
   StoreOptions options;
   options.password_file = shard.password_file;
   options.lease = lease;
   options.max_transactions = shard.max_transactions;
-  return url->kind == StoreUrl::Kind::Sqlite ? OpenSqliteStore(*url, options) : OpenMysqlStore(*url, options);
+  return url.kind == StoreUrl::Kind::Sqlite ? OpenSqliteStore(url, options) : OpenMysqlStore(url, options);
 }
 
 }  // namespace millrace::engine

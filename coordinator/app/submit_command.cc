@@ -68,7 +68,7 @@ Result<NewTask> Template(const SubmitOptions& options) {
     if (!delay) return Wrong("--in: " + delay.error().message);
     task.delay = *delay;
   }
-  if (auto valid = Validate(task); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(Validate(task));
   if (auto json = CheckJson(task.params); !json) return Wrong("--params: " + json.error().message);
   return task;
 }
@@ -107,7 +107,7 @@ Result<std::unique_ptr<InputRows>> OpenRows(const SubmitOptions& options, Shard&
 // By word of the cluster's configuration a type may be served by another's handler. Where the store is named
 // the cluster is asked only before a type is refused.
 Status CheckType(const SubmitOptions& options, const Settings& settings) {
-  if (auto there = IsFolder(PluginFolder(options.common)); !there) return Fail(there.error());
+  BOOST_OUTCOME_TRYV(IsFolder(PluginFolder(options.common)));
   const auto at_hand = HandlersAtHand(options.common);
   const Status known = CheckHandlerKnown(options.handler, settings.config, at_hand);
   if (known || !settings.cluster) return known;
@@ -188,46 +188,39 @@ Status SubmitRows(const SubmitOptions& options, Shard& shard, const TableName& t
 }  // namespace
 
 Result<ExitCode> RunSubmit(const SubmitOptions& options) {
-  if (auto fits = CheckCombination(options); !fits) return Fail(fits.error());
+  BOOST_OUTCOME_TRYV(CheckCombination(options));
   if (!options.from_query.empty()) {
-    if (auto reads = CheckQuery(options.from_query); !reads) return Fail(reads.error());
+    BOOST_OUTCOME_TRYV(CheckQuery(options.from_query));
   }
-  auto task = Template(options);
-  if (!task) return Fail(task.error());
-  auto settings = ResolveShards(options.common, kDefaultStore);
-  if (!settings) return Fail(settings.error());
+  BOOST_OUTCOME_TRY(task, Template(options));
+  BOOST_OUTCOME_TRY(settings, ResolveShards(options.common, kDefaultStore));
   if (!options.force) {
-    if (Status known = CheckType(options, *settings); !known) return Fail(known.error());
+    BOOST_OUTCOME_TRYV(CheckType(options, settings));
   }
-  auto shards = OpenShards(*settings);
-  if (!shards) return Fail(shards.error());
-  auto shard = PickShard(*shards, options.shard);
-  if (!shard) return Fail(shard.error());
+  BOOST_OUTCOME_TRY(shards, OpenShards(settings));
+  BOOST_OUTCOME_TRY(shard, PickShard(shards, options.shard));
   std::unique_ptr<InputRows> rows;
   if (options.from_query.empty()) {  // before a store is touched, or even made
-    auto opened = OpenRows(options, **shard, *task);
-    if (!opened) return Fail(opened.error());
-    rows = std::move(*opened);
+    BOOST_OUTCOME_TRY(opened, OpenRows(options, *shard, task));
+    rows = std::move(opened);
   }
-  if (auto ready = Prepare(**shard, Missing::Make); !ready) return Fail(ready.error());
-  auto table = PickTable(**shard, options.table);
-  if (!table) return Fail(table.error());
+  BOOST_OUTCOME_TRYV(Prepare(*shard, Missing::Make));
+  BOOST_OUTCOME_TRY(table, PickTable(*shard, options.table));
   if (rows == nullptr) {
-    auto opened = OpenRows(options, **shard, *task);
-    if (!opened) return Fail(opened.error());
-    rows = std::move(*opened);
+    BOOST_OUTCOME_TRY(opened, OpenRows(options, *shard, task));
+    rows = std::move(opened);
   }
   const bool many = !options.from.empty() || !options.from_query.empty();
   if (many && options.key_column.empty() && !options.common.json) {
     PrintNote("note: without --key-column the same rows submitted again are added again");
   }
   SubmitTotals totals;
-  auto done = SubmitRows(options, **shard, *table, *rows, totals);
+  auto done = SubmitRows(options, *shard, table, *rows, totals);
   if (!done) {
     PrintProblems(options, totals);
     return Fail(done.error());
   }
-  Report(options, (*shard)->name, *table, totals);
+  Report(options, shard->name, table, totals);
   return totals.bad > 0 ? ExitCode::SomethingFailed : ExitCode::Done;
 }
 

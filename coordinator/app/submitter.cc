@@ -67,8 +67,7 @@ Status SubmitSpan(TaskDesk& desk, const TableName& table, std::span<const NewTas
     return {};
   }
   const std::size_t half = tasks.size() / 2;
-  if (auto first = SubmitSpan(desk, table, tasks.first(half), lines.first(half), totals); !first)
-    return first;
+  BOOST_OUTCOME_TRYV(SubmitSpan(desk, table, tasks.first(half), lines.first(half), totals));
   return SubmitSpan(desk, table, tasks.subspan(half), lines.subspan(half), totals);
 }
 

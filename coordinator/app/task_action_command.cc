@@ -49,26 +49,23 @@ using PageVisitor = std::function<Result<bool>(const std::string& shard, const T
 
 Status Walk(Desks& desks, const TaskActionOptions& options, const TaskFilter& filter,
             const PageVisitor& visit) {
-  auto tables = TablesOf(desks, options.choice);
-  if (!tables) return Fail(tables.error());
-  for (const auto& [shard, table] : *tables) {
+  BOOST_OUTCOME_TRY(tables, TablesOf(desks, options.choice));
+  for (const auto& [shard, table] : tables) {
     std::string mark;
     do {
-      auto page = desks.Desk(shard).List(table, filter, mark, kMaxBatchRows);
-      if (!page) return Fail(page.error());
+      BOOST_OUTCOME_TRY(page, desks.Desk(shard).List(table, filter, mark, kMaxBatchRows));
       const auto ended = [](const TaskRecord& record) {
         return record.task.state == TaskState::Succeeded || record.task.state == TaskState::Cancelled;
       };
       // The finished pool comes last, and no action changes it: with it the table is done.
-      const bool last = std::any_of(page->records.begin(), page->records.end(), ended);
-      std::erase_if(page->records,
+      const bool last = std::any_of(page.records.begin(), page.records.end(), ended);
+      std::erase_if(page.records,
                     [&](const TaskRecord& r) { return !StateAfter(options.action, r.task.state); });
-      if (!page->records.empty()) {
-        auto on = visit(shard, table, page->records);
-        if (!on) return Fail(on.error());
-        if (!*on) return {};
+      if (!page.records.empty()) {
+        BOOST_OUTCOME_TRY(on, visit(shard, table, page.records));
+        if (!on) return {};
       }
-      mark = last ? "" : page->next;
+      mark = last ? "" : page.next;
     } while (!mark.empty());
   }
   return {};
@@ -81,7 +78,7 @@ struct Preview {
 
 Result<Preview> MakePreview(Desks& desks, const TaskActionOptions& options, const TaskFilter& filter) {
   Preview preview;
-  auto walked =
+  BOOST_OUTCOME_TRYV(
       Walk(desks, options, filter, [&](const auto& shard, const auto&, const auto& records) -> Result<bool> {
         preview.count += records.size();
         for (const TaskRecord& record : records) {
@@ -92,8 +89,7 @@ Result<Preview> MakePreview(Desks& desks, const TaskActionOptions& options, cons
                                      (task.last_error.empty() ? task.params : task.last_error));
         }
         return preview.count < kPreviewBound;
-      });
-  if (!walked) return Fail(walked.error());
+      }));
   return preview;
 }
 
@@ -109,19 +105,18 @@ void PrintPreview(const Preview& preview) {
 Result<std::uint64_t> ActOnAll(Desks& desks, const TaskActionOptions& options, const TaskFilter& filter) {
   std::uint64_t changed = 0;
   StatusLine line(ErrorIsTerminal() && !options.choice.common.json);
-  auto walked = Walk(desks, options, filter,
-                     [&](const auto& shard, const auto& table, const auto& records) -> Result<bool> {
-                       std::vector<std::uint64_t> ids;
-                       for (const TaskRecord& record : records) ids.push_back(record.task.key.id);
-                       auto done = desks.Desk(shard).Apply(options.action, table, ids, Actor());
-                       if (!done)
-                         return Fail(done.error().code,
-                                     done.error().message + "; " + HowMany(changed) + " were changed before");
-                       changed += done->size();
-                       line.Show(WithCommas(changed) + " " + WordsOf(options.action).past, BootClock::now());
-                       return true;
-                     });
-  if (!walked) return Fail(walked.error());
+  BOOST_OUTCOME_TRYV(Walk(
+      desks, options, filter, [&](const auto& shard, const auto& table, const auto& records) -> Result<bool> {
+        std::vector<std::uint64_t> ids;
+        for (const TaskRecord& record : records) ids.push_back(record.task.key.id);
+        auto done = desks.Desk(shard).Apply(options.action, table, ids, Actor());
+        if (!done)
+          return Fail(done.error().code,
+                      done.error().message + "; " + HowMany(changed) + " were changed before");
+        changed += done->size();
+        line.Show(WithCommas(changed) + " " + WordsOf(options.action).past, BootClock::now());
+        return true;
+      }));
   return changed;
 }
 
@@ -134,22 +129,19 @@ void PrintResult(const TaskActionOptions& options, std::uint64_t matched, std::u
 }
 
 Result<ExitCode> ActOnMatching(Desks& desks, const TaskActionOptions& options) {
-  auto filter = FilterOf(options.choice);
-  if (!filter) return Fail(filter.error());
-  if (!filter->state && filter->error_class.empty()) filter->state = StateMeant(options.action);
-  auto preview = MakePreview(desks, options, *filter);
-  if (!preview) return Fail(preview.error());
-  if (preview->count == 0) {
+  BOOST_OUTCOME_TRY(filter, FilterOf(options.choice));
+  if (!filter.state && filter.error_class.empty()) filter.state = StateMeant(options.action);
+  BOOST_OUTCOME_TRY(preview, MakePreview(desks, options, filter));
+  if (preview.count == 0) {
     PrintResult(options, 0, 0);
     return ExitCode::Done;
   }
-  PrintPreview(*preview);
+  PrintPreview(preview);
   const std::string question =
-      std::string(WordsOf(options.action).verb) + " " + (preview->count == 1 ? "it" : "all of them") + "?";
-  if (auto agreed = Confirm(question, options.yes); !agreed) return Fail(agreed.error());
-  auto changed = ActOnAll(desks, options, *filter);
-  if (!changed) return Fail(changed.error());
-  PrintResult(options, std::max(preview->count, *changed), *changed);
+      std::string(WordsOf(options.action).verb) + " " + (preview.count == 1 ? "it" : "all of them") + "?";
+  BOOST_OUTCOME_TRYV(Confirm(question, options.yes));
+  BOOST_OUTCOME_TRY(changed, ActOnAll(desks, options, filter));
+  PrintResult(options, std::max(preview.count, changed), changed);
   return ExitCode::Done;
 }
 
@@ -162,25 +154,22 @@ Result<bool> ActOnOne(Desks& desks, const TaskActionOptions& options, const Task
   }
   if (!record) return Fail(record.error());
   const std::vector<std::uint64_t> ids{name.key.id};
-  auto changed = desks.Desk(name.shard).Apply(options.action, name.key.table, ids, Actor());
-  if (!changed) return Fail(changed.error());
-  if (!changed->empty()) return true;
+  BOOST_OUTCOME_TRY(changed, desks.Desk(name.shard).Apply(options.action, name.key.table, ids, Actor()));
+  if (!changed.empty()) return true;
   PrintError(ToString(name) + " is " + ToString(record->task.state) +
              ", so nothing was changed: " + Refusal(options.action));
   return false;
 }
 
 Result<ExitCode> ActOnNamed(Desks& desks, const TaskActionOptions& options) {
-  auto names = NamedTasks(desks, options.choice);
-  if (!names) return Fail(names.error());
+  BOOST_OUTCOME_TRY(names, NamedTasks(desks, options.choice));
   std::uint64_t changed = 0;
-  for (const TaskName& name : *names) {
-    auto done = ActOnOne(desks, options, name);
-    if (!done) return Fail(done.error());
-    changed += *done ? 1 : 0;
+  for (const TaskName& name : names) {
+    BOOST_OUTCOME_TRY(done, ActOnOne(desks, options, name));
+    changed += done ? 1 : 0;
   }
-  PrintResult(options, names->size(), changed);
-  return changed == names->size() ? ExitCode::Done : ExitCode::SomethingFailed;
+  PrintResult(options, names.size(), changed);
+  return changed == names.size() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
 }  // namespace
@@ -199,11 +188,10 @@ Result<ExitCode> RunTaskAction(const TaskActionOptions& options) {
                 "--all-matching needs a filter: --state, --handler, --batch, --error-class or "
                 "--slice");
   }
-  auto desks = OpenDesks(choice.common, choice.shard);
-  if (!desks) return Fail(desks.error());
-  if (!options.all_matching) return ActOnNamed(*desks, options);
-  if (Status all = CheckAllThere(*desks); !all) return Fail(all.error());
-  return ActOnMatching(*desks, options);
+  BOOST_OUTCOME_TRY(desks, OpenDesks(choice.common, choice.shard));
+  if (!options.all_matching) return ActOnNamed(desks, options);
+  BOOST_OUTCOME_TRYV(CheckAllThere(desks));
+  return ActOnMatching(desks, options);
 }
 
 }  // namespace millrace::engine

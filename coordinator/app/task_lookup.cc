@@ -18,31 +18,25 @@ Result<TaskName> ReadName(Desks& desks, const TaskChoice& choice, const std::str
   TaskName home;
   const bool has_shard = std::count(text.begin(), text.end(), '/') >= 2;
   if (!has_shard) {
-    auto shard = PickShard(desks.shards, choice.shard);
-    if (!shard) return Fail(shard.error());
-    home.shard = (*shard)->name;
-    if (Status there = CheckThere(desks, home.shard); !there) return Fail(there.error());
+    BOOST_OUTCOME_TRY(shard, PickShard(desks.shards, choice.shard));
+    home.shard = shard->name;
+    BOOST_OUTCOME_TRYV(CheckThere(desks, home.shard));
     if (text.find('/') == std::string::npos) {
-      auto parsed = ParseTaskName(text, home);
-      if (!parsed) return Fail(parsed.error());
-      auto table = PickTable(**shard, choice.table);
-      if (!table) return Fail(table.error());
-      home.key.table = *table;
+      BOOST_OUTCOME_TRYV(ParseTaskName(text, home));
+      BOOST_OUTCOME_TRY(table, PickTable(*shard, choice.table));
+      home.key.table = table;
     }
   }
-  auto name = ParseTaskName(text, home);
-  if (!name) return Fail(name.error());
-  auto shard = PickShard(desks.shards, name->shard);
-  if (!shard) return Fail(shard.error());
-  if (Status there = CheckThere(desks, name->shard); !there) return Fail(there.error());
-  if (auto table = PickTable(**shard, name->key.table); !table) return Fail(table.error());
+  BOOST_OUTCOME_TRY(name, ParseTaskName(text, home));
+  BOOST_OUTCOME_TRY(shard, PickShard(desks.shards, name.shard));
+  BOOST_OUTCOME_TRYV(CheckThere(desks, name.shard));
+  BOOST_OUTCOME_TRYV(PickTable(*shard, name.key.table));
   return name;
 }
 
 Result<TaskName> FindByKey(Desks& desks, const TaskChoice& choice) {
-  auto tables = TablesOf(desks, choice);
-  if (!tables) return Fail(tables.error());
-  for (const auto& [shard, table] : *tables) {
+  BOOST_OUTCOME_TRY(tables, TablesOf(desks, choice));
+  for (const auto& [shard, table] : tables) {
     auto key = desks.Desk(shard).Find(table, choice.handler, choice.key);
     if (key) return TaskName{shard, *key};
     if (key.error().code != ErrorCode::NotFound) return Fail(key.error());
@@ -58,14 +52,12 @@ Result<TaskName> FindByKey(Desks& desks, const TaskChoice& choice) {
 
 Result<Desks> OpenDesks(const CommonFlags& common, const std::string& shard) {
   Desks desks;
-  auto settings = ResolveShards(common, kDefaultStore);
-  if (!settings) return Fail(settings.error());
-  desks.settings = std::move(*settings);
-  auto shards = OpenShards(desks.settings);
-  if (!shards) return Fail(shards.error());
-  desks.shards = std::move(*shards);
+  BOOST_OUTCOME_TRY(settings, ResolveShards(common, kDefaultStore));
+  desks.settings = std::move(settings);
+  BOOST_OUTCOME_TRY(shards, OpenShards(desks.settings));
+  desks.shards = std::move(shards);
   if (!shard.empty()) {
-    if (auto picked = PickShard(desks.shards, shard); !picked) return Fail(picked.error());
+    BOOST_OUTCOME_TRYV(PickShard(desks.shards, shard));
     std::erase_if(desks.shards, [&](const auto& entry) { return entry.first != shard; });
   }
   for (auto& [name, opened] : desks.shards) {
@@ -100,14 +92,12 @@ Result<std::vector<std::pair<std::string, TableName>>> TablesOf(Desks& desks, co
 Result<std::vector<TaskName>> NamedTasks(Desks& desks, const TaskChoice& choice) {
   std::vector<TaskName> names;
   for (const std::string& text : choice.names) {
-    auto name = ReadName(desks, choice, text);
-    if (!name) return Fail(name.error());
-    names.push_back(*name);
+    BOOST_OUTCOME_TRY(name, ReadName(desks, choice, text));
+    names.push_back(name);
   }
   if (!choice.key.empty()) {
-    auto name = FindByKey(desks, choice);
-    if (!name) return Fail(name.error());
-    names.push_back(*name);
+    BOOST_OUTCOME_TRY(name, FindByKey(desks, choice));
+    names.push_back(name);
   }
   if (names.empty()) {
     return Fail(ErrorCode::Invalid,
@@ -117,10 +107,9 @@ Result<std::vector<TaskName>> NamedTasks(Desks& desks, const TaskChoice& choice)
 }
 
 Result<TaskName> OneNamedTask(Desks& desks, const TaskChoice& choice) {
-  auto names = NamedTasks(desks, choice);
-  if (!names) return Fail(names.error());
-  if (names->size() != 1) return Fail(ErrorCode::Invalid, "give one task");
-  return names->front();
+  BOOST_OUTCOME_TRY(names, NamedTasks(desks, choice));
+  if (names.size() != 1) return Fail(ErrorCode::Invalid, "give one task");
+  return names.front();
 }
 
 Result<TaskFilter> FilterOf(const TaskChoice& choice) {

@@ -40,23 +40,21 @@ Result<Place> ReadPlace(const std::string& text) {
 }
 
 Result<Listing> ReadListing(Desks& desks, const TaskListOptions& options, const TaskFilter& filter) {
-  auto tables = TablesOf(desks, options.choice);
-  if (!tables) return Fail(tables.error());
+  BOOST_OUTCOME_TRY(tables, TablesOf(desks, options.choice));
   Place from;
   if (!options.after.empty()) {
-    auto place = ReadPlace(options.after);
-    if (!place) return Fail(place.error());
-    from = *place;
+    BOOST_OUTCOME_TRY(place, ReadPlace(options.after));
+    from = place;
     if (auto away = desks.away.find(from.shard); away != desks.away.end()) return Fail(away->second);
     const auto is_there = [&](const auto& at) { return at.first == from.shard && at.second == from.table; };
-    if (std::none_of(tables->begin(), tables->end(), is_there)) {
+    if (std::none_of(tables.begin(), tables.end(), is_there)) {
       return Fail(ErrorCode::Invalid,
                   "--after: there is no table " + from.shard + "/" + from.table + " here");
     }
   }
   Listing listing;
   bool skip = !options.after.empty();
-  for (const auto& [shard, table] : *tables) {
+  for (const auto& [shard, table] : tables) {
     if (skip && (shard != from.shard || table != from.table)) continue;
     std::string mark = skip ? from.mark : "";
     skip = false;
@@ -122,34 +120,28 @@ void PrintListing(const Listing& listing, WallTime now) {
 
 Result<ExitCode> RunTaskList(const TaskListOptions& options) {
   if (options.limit == 0) return Fail(ErrorCode::Invalid, "--limit must be 1 or more");
-  auto filter = FilterOf(options.choice);
-  if (!filter) return Fail(filter.error());
-  auto desks = OpenDesks(options.choice.common, options.choice.shard);
-  if (!desks) return Fail(desks.error());
-  auto listing = ReadListing(*desks, options, *filter);
-  if (!listing) return Fail(listing.error());
+  BOOST_OUTCOME_TRY(filter, FilterOf(options.choice));
+  BOOST_OUTCOME_TRY(desks, OpenDesks(options.choice.common, options.choice.shard));
+  BOOST_OUTCOME_TRY(listing, ReadListing(desks, options, filter));
   if (options.choice.common.json) {
-    PrintLine(JsonText(ToJson(*listing, *desks), OutputIsTerminal() ? 2 : -1));
+    PrintLine(JsonText(ToJson(listing, desks), OutputIsTerminal() ? 2 : -1));
   } else {
-    PrintListing(*listing, SystemClock().WallNow());
+    PrintListing(listing, SystemClock().WallNow());
   }
-  for (const auto& [shard, error] : desks->away)
+  for (const auto& [shard, error] : desks.away)
     PrintError("the tasks of shard " + shard + " are not listed: " + error.message);
-  return desks->away.empty() ? ExitCode::Done : ExitCodeOf(desks->away.begin()->second.code);
+  return desks.away.empty() ? ExitCode::Done : ExitCodeOf(desks.away.begin()->second.code);
 }
 
 Result<ExitCode> RunTaskShow(const TaskChoice& choice) {
-  auto desks = OpenDesks(choice.common, choice.shard);
-  if (!desks) return Fail(desks.error());
-  auto name = OneNamedTask(*desks, choice);
-  if (!name) return Fail(name.error());
-  auto record = GetTask(*desks, *name);
-  if (!record) return Fail(record.error());
+  BOOST_OUTCOME_TRY(desks, OpenDesks(choice.common, choice.shard));
+  BOOST_OUTCOME_TRY(name, OneNamedTask(desks, choice));
+  BOOST_OUTCOME_TRY(record, GetTask(desks, name));
   if (choice.common.json) {
-    PrintLine(JsonText(TaskToJson(name->shard, *record), OutputIsTerminal() ? 2 : -1));
+    PrintLine(JsonText(TaskToJson(name.shard, record), OutputIsTerminal() ? 2 : -1));
   } else {
     PrintLine(
-        TaskToText(name->shard, *record, SystemClock().WallNow(), OutputIsTerminal() ? TerminalWidth() : 0));
+        TaskToText(name.shard, record, SystemClock().WallNow(), OutputIsTerminal() ? TerminalWidth() : 0));
   }
   return ExitCode::Done;
 }

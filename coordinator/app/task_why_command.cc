@@ -24,21 +24,19 @@ bool RunsType(const ClusterTree& tree, const std::string& type) {
 using AtHand = std::optional<HandlersByName>;
 
 Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand& at_hand, WhyFacts& facts) {
-  const auto tree = ReadTree(client);
-  if (!tree) return Fail(tree.error());
-  const auto layers = ReadLayers(client, settings);
-  if (!layers) return Fail(layers.error());
+  BOOST_OUTCOME_TRY(tree, ReadTree(client));
+  BOOST_OUTCOME_TRY(layers, ReadLayers(client, settings));
   const Task& task = facts.record.task;
-  facts.config = InForce(*layers->Effective(), task.handler, at_hand);
+  facts.config = InForce(*layers.Effective(), task.handler, at_hand);
   // Set with a plain ZooKeeper client a pause stands there alone.
-  for (const std::string& name : tree->pauses) {
+  for (const std::string& name : tree.pauses) {
     if (std::find(facts.pauses.begin(), facts.pauses.end(), name) == facts.pauses.end())
       facts.pauses.push_back(name);
   }
-  facts.cluster->slice = SliceOf(*tree, facts.shard, task.key.table, task.slice, task.handler);
-  facts.cluster->owner = OwnerOf(*tree, facts.cluster->slice);
-  facts.cluster->owner_there = tree->workers.contains(facts.cluster->owner);
-  facts.cluster->type_runs = tree->workers.empty() || RunsType(*tree, task.handler);
+  facts.cluster->slice = SliceOf(tree, facts.shard, task.key.table, task.slice, task.handler);
+  facts.cluster->owner = OwnerOf(tree, facts.cluster->slice);
+  facts.cluster->owner_there = tree.workers.contains(facts.cluster->owner);
+  facts.cluster->type_runs = tree.workers.empty() || RunsType(tree, task.handler);
   return {};
 }
 
@@ -52,10 +50,9 @@ void AskCluster(const Settings& settings, const AtHand& at_hand, WhyFacts& facts
 
 Result<WhyFacts> GatherFacts(Desks& desks, const TaskChoice& choice, const TaskName& name) {
   WhyFacts facts;
-  auto record = GetTask(desks, name);
-  if (!record) return Fail(record.error());
+  BOOST_OUTCOME_TRY(record, GetTask(desks, name));
   facts.shard = name.shard;
-  facts.record = std::move(*record);
+  facts.record = std::move(record);
   facts.now = SystemClock().WallNow();
   const Task& task = facts.record.task;
   const AtHand at_hand = HandlersAtHand(choice.common);
@@ -68,12 +65,10 @@ Result<WhyFacts> GatherFacts(Desks& desks, const TaskChoice& choice, const TaskN
     const auto holder = desks.Desk(name.shard).Find(name.key.table, task.handler, task.biz_key);
     if (holder && *holder != name.key) facts.key_holder = ToString(TaskName{name.shard, *holder});
   }
-  auto peers = desks.shards.at(name.shard).store->OpenIncarnations()->Peers();
-  if (!peers) return Fail(peers.error());
-  for (const PeerBeat& peer : *peers) facts.workers.push_back(peer.incarnation.id);
-  const auto pauses = desks.Desk(name.shard).Pauses();
-  if (!pauses) return Fail(pauses.error());
-  for (const PauseRecord& pause : *pauses) facts.pauses.push_back(pause.what);
+  BOOST_OUTCOME_TRY(peers, desks.shards.at(name.shard).store->OpenIncarnations()->Peers());
+  for (const PeerBeat& peer : peers) facts.workers.push_back(peer.incarnation.id);
+  BOOST_OUTCOME_TRY(pauses, desks.Desk(name.shard).Pauses());
+  for (const PauseRecord& pause : pauses) facts.pauses.push_back(pause.what);
   if (desks.settings.cluster) AskCluster(desks.settings, at_hand, facts);
   return facts;
 }
@@ -81,20 +76,17 @@ Result<WhyFacts> GatherFacts(Desks& desks, const TaskChoice& choice, const TaskN
 }  // namespace
 
 Result<ExitCode> RunTaskWhy(const TaskChoice& choice) {
-  auto desks = OpenDesks(choice.common, choice.shard);
-  if (!desks) return Fail(desks.error());
-  auto name = OneNamedTask(*desks, choice);
-  if (!name) return Fail(name.error());
-  auto facts = GatherFacts(*desks, choice, *name);
-  if (!facts) return Fail(facts.error());
-  const std::vector<std::string> sentences = ExplainTask(*facts);
+  BOOST_OUTCOME_TRY(desks, OpenDesks(choice.common, choice.shard));
+  BOOST_OUTCOME_TRY(name, OneNamedTask(desks, choice));
+  BOOST_OUTCOME_TRY(facts, GatherFacts(desks, choice, name));
+  const std::vector<std::string> sentences = ExplainTask(facts);
   if (choice.common.json) {
-    PrintLine(JsonText(
-        {{"name", ToString(*name)}, {"state", ToString(facts->record.task.state)}, {"why", sentences}},
-        OutputIsTerminal() ? 2 : -1));
+    PrintLine(
+        JsonText({{"name", ToString(name)}, {"state", ToString(facts.record.task.state)}, {"why", sentences}},
+                 OutputIsTerminal() ? 2 : -1));
     return ExitCode::Done;
   }
-  PrintLine(ToString(*name) + " is " + ToString(facts->record.task.state) + ".");
+  PrintLine(ToString(name) + " is " + ToString(facts.record.task.state) + ".");
   for (const std::string& sentence : sentences) PrintLine("  " + Escape(sentence));
   return ExitCode::Done;
 }

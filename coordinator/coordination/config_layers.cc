@@ -67,10 +67,9 @@ bool IsConfigPart(std::string_view name) {
 }
 
 Status ValidateConfigPart(const std::string& part, std::string_view text) {
-  const auto config = ParseConfig(AsDocument(part, text), "config/" + part);
-  if (!config) return Fail(config.error());
+  BOOST_OUTCOME_TRY(config, ParseConfig(AsDocument(part, text), "config/" + part));
   // A text that closes its object early would have been taken for more than one part.
-  if (json::accept(text.begin(), text.end(), true)) return RefuseSqlite(*config);
+  if (json::accept(text.begin(), text.end(), true)) return RefuseSqlite(config);
   return Fail(ErrorCode::Invalid, "config/" + part + ": not valid JSON; write one object, {…}");
 }
 
@@ -141,9 +140,8 @@ Status ConfigLayers::Adopt(Texts texts) {
     over["shards"] = {{"main", {{"url", store_.url}}}};
   }
   whole.merge_patch(over);
-  auto config = ParseConfig(whole.dump(), "the cluster's configuration");
-  if (!config) return Fail(config.error());
-  effective_ = std::make_shared<const Config>(std::move(*config));
+  BOOST_OUTCOME_TRY(config, ParseConfig(whole.dump(), "the cluster's configuration"));
+  effective_ = std::make_shared<const Config>(std::move(config));
   in_force_ = std::move(texts);
   return {};
 }

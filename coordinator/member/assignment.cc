@@ -22,15 +22,14 @@ class Reading {
  public:
   Status Add(const AssignDocument& page) {
     for (const std::string& text : page.slices) {
-      const auto name = ParseSliceName(text);
-      if (!name) return Fail(name.error());
-      const auto group = page.groups.find(name->group);
-      const bool every_type = page.groups.empty() && name->group == kDefaultGroup;
+      BOOST_OUTCOME_TRY(name, ParseSliceName(text));
+      const auto group = page.groups.find(name.group);
+      const bool every_type = page.groups.empty() && name.group == kDefaultGroup;
       if (!every_type && group == page.groups.end()) {
         return Fail(ErrorCode::Invalid, "the group of " + Shorten(text, 200) + " is not among its groups");
       }
       const auto types = every_type ? std::nullopt : TypesOf(group->second);
-      numbers_[{name->shard, name->table, name->group, types}].push_back(name->number);
+      numbers_[{name.shard, name.table, name.group, types}].push_back(name.number);
     }
     return {};
   }
@@ -70,13 +69,12 @@ bool Narrow(TableSlices& table, const std::string& shard, const WorkerLimits& li
 Result<SlicesByShard> ReadPages(const std::vector<std::string>& pages, AssignDocument& all) {
   Reading reading;
   for (const std::string& text : pages) {
-    auto page = ReadAssign(text);
-    if (!page) return Fail(page.error());
-    if (Status read = reading.Add(*page); !read) return Fail(read.error());
-    all.epoch = std::max(all.epoch, page->epoch);
-    all.generation = std::max(all.generation, page->generation);
-    all.slices.insert(all.slices.end(), page->slices.begin(), page->slices.end());
-    all.groups.insert(page->groups.begin(), page->groups.end());
+    BOOST_OUTCOME_TRY(page, ReadAssign(text));
+    BOOST_OUTCOME_TRYV(reading.Add(page));
+    all.epoch = std::max(all.epoch, page.epoch);
+    all.generation = std::max(all.generation, page.generation);
+    all.slices.insert(all.slices.end(), page.slices.begin(), page.slices.end());
+    all.groups.insert(page.groups.begin(), page.groups.end());
   }
   return reading.Take();
 }

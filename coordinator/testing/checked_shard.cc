@@ -52,17 +52,16 @@ Result<SettleReport> CheckedShard::Settle(const std::string& incarnation, std::s
     const CompactRow& row = shard_.Row(settlement.key.id);
     before.emplace_back(row.attempt, row.claimed_by);
   }
-  auto report = shard_.Settle(incarnation, batch);
-  if (!report) return report;
+  BOOST_OUTCOME_TRY(report, shard_.Settle(incarnation, batch));
   settled_.resize(shard_.rows().size() + 1);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const Settlement& settlement = batch[i];
-    if (report->verdicts[i] == SettleVerdict::Refused) ++refused_;
+    if (report.verdicts[i] == SettleVerdict::Refused) ++refused_;
     if (journal_.Traces()) {
-      const char* verdict = report->verdicts[i] == SettleVerdict::Refused ? "is refused" : "takes effect";
+      const char* verdict = report.verdicts[i] == SettleVerdict::Refused ? "is refused" : "takes effect";
       journal_.Trace("the settle of " + NameOf(settlement) + " by " + incarnation + " " + verdict);
     }
-    if (report->verdicts[i] != SettleVerdict::Settled) continue;
+    if (report.verdicts[i] != SettleVerdict::Settled) continue;
     std::uint32_t& last = settled_[settlement.key.id];
     if (settlement.attempt <= last) {
       journal_.Violation(NameOf(settlement) + " was settled twice");
@@ -78,9 +77,8 @@ Result<SettleReport> CheckedShard::Settle(const std::string& incarnation, std::s
 }
 
 Result<CommitVerdict> CheckedShard::Commit(const std::string& incarnation, const Settlement& settlement) {
-  const auto report = Settle(incarnation, std::span(&settlement, 1));
-  if (!report) return Fail(report.error());
-  if (report->verdicts[0] != SettleVerdict::Settled) return CommitVerdict::Refused;
+  BOOST_OUTCOME_TRY(report, Settle(incarnation, std::span(&settlement, 1)));
+  if (report.verdicts[0] != SettleVerdict::Settled) return CommitVerdict::Refused;
   if (settlement.to != Settlement::To::Succeeded) {
     journal_.Violation("the SQL of " + NameOf(settlement) + " took effect, and it did not succeed");
   }

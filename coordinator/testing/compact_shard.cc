@@ -108,9 +108,7 @@ Result<std::vector<ScanRow>> CompactShard::Scan(const ScanRequest& request) cons
 
 Result<std::vector<Task>> CompactShard::Claim(const ClaimRequest& request) {
   if (guards_.claim_needs_life) {
-    if (Status alive = MustLive(IsAlive(request.incarnation), request.incarnation); !alive) {
-      return Fail(alive.error());
-    }
+    BOOST_OUTCOME_TRYV(MustLive(IsAlive(request.incarnation), request.incarnation));
   }
   const WallTime now = clock_.WallNow();
   std::vector<Task> claimed;
@@ -156,9 +154,7 @@ Result<std::vector<ScanRow>> CompactShard::RunningAbove(const ClaimRequest& requ
 }
 
 Result<std::vector<Task>> CompactShard::Adopt(const ClaimRequest& request) {
-  if (Status alive = MustLive(IsAlive(request.incarnation), request.incarnation); !alive) {
-    return Fail(alive.error());
-  }
+  BOOST_OUTCOME_TRYV(MustLive(IsAlive(request.incarnation), request.incarnation));
   std::vector<Task> raised;
   for (const std::uint64_t id : Sorted(request.ids)) {
     CompactRow* row = Find(id);

@@ -130,8 +130,7 @@ class SimulatedScan final : public Simulated<ScanPort> {
     Statement<std::size_t> raise = [request](CheckedShard& shard) {
       return shard.shard().RaiseWaiting(request);
     };
-    const auto raised = co_await Write<std::size_t>(std::move(raise));
-    if (!raised) co_return Fail(raised.error());
+    BOOST_OUTCOME_CO_TRYV(co_await Write<std::size_t>(std::move(raise)));
     Result<Tasks> adopted = co_await AdoptReached(request);
     if (adopted) {
       half_resolved_.erase(request.ids);
@@ -144,10 +143,9 @@ class SimulatedScan final : public Simulated<ScanPort> {
   // adoption was half known.
   Step<Result<Tasks>> AdoptReached(ClaimRequest request) {
     Statement<Rows> look = [request](CheckedShard& shard) { return shard.shard().RunningAbove(request); };
-    const auto rows = co_await Read<Rows>(std::move(look));
-    if (!rows) co_return Fail(rows.error());
+    BOOST_OUTCOME_CO_TRY(rows, co_await Read<Rows>(std::move(look)));
     std::map<std::uint32_t, Ids> reached;
-    for (const ScanRow& row : *rows) {
+    for (const ScanRow& row : rows) {
       if (row.attempt == request.attempt + 1 || half_resolved_.contains(request.ids)) {
         reached[row.attempt].push_back(row.id);
       }

@@ -18,21 +18,18 @@ Result<fs::file_status> Look(const std::string& path) {
 }  // namespace
 
 Result<bool> PathExists(const std::string& path) {
-  const auto status = Look(path);
-  if (!status) return Fail(status.error());
-  return fs::exists(*status);
+  BOOST_OUTCOME_TRY(status, Look(path));
+  return fs::exists(status);
 }
 
 Result<bool> IsFolder(const std::string& path) {
-  const auto status = Look(path);
-  if (!status) return Fail(status.error());
-  return fs::is_directory(*status);
+  BOOST_OUTCOME_TRY(status, Look(path));
+  return fs::is_directory(status);
 }
 
 Result<bool> IsPlainFile(const std::string& path) {
-  const auto status = Look(path);
-  if (!status) return Fail(status.error());
-  return fs::is_regular_file(*status);
+  BOOST_OUTCOME_TRY(status, Look(path));
+  return fs::is_regular_file(status);
 }
 
 Result<std::vector<std::string>> FilesIn(const std::string& folder, std::string_view ending) {

@@ -60,7 +60,7 @@ Result<std::string> TrustedFolder(const std::string& folder, const std::string& 
   if (!S_ISDIR(info.st_mode)) return Fail(ErrorCode::Invalid, name + " is not a folder");
   if (const std::string problem = TrustProblem(info); !problem.empty())
     return Fail(ErrorCode::Invalid, name + " " + problem);
-  if (Status above = CheckAbove(whole, name); !above) return Fail(above.error());
+  BOOST_OUTCOME_TRYV(CheckAbove(whole, name));
   return whole.string();
 }
 

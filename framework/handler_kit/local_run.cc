@@ -216,22 +216,20 @@ LocalReport RunTasks(const std::shared_ptr<HandlerInstance>& handler, const Loca
 }
 
 Result<LocalReport> RunLocally(const PluginSet& plugins, const LocalRunOptions& options, const Clock& clock) {
-  auto tasks = MakeTasks(options, clock);
-  if (!tasks) return Fail(tasks.error());
+  BOOST_OUTCOME_TRY(tasks, MakeTasks(options, clock));
   const std::string& uses = options.config.uses;
-  auto handler =
-      plugins.Open(uses.empty() ? options.type : uses, options.type, options.config.options, options.secrets);
-  if (!handler) return Fail(handler.error());
-  if (Status counted = CheckCount(**handler, options); !counted) return Fail(counted.error());
+  BOOST_OUTCOME_TRY(handler, plugins.Open(uses.empty() ? options.type : uses, options.type,
+                                          options.config.options, options.secrets));
+  BOOST_OUTCOME_TRYV(CheckCount(*handler, options));
   LocalCall call;
-  call.tasks = std::move(*tasks);
-  call.config = Over((*handler)->Defaults(), options.config);
+  call.tasks = std::move(tasks);
+  call.config = Over(handler->Defaults(), options.config);
   std::unique_ptr<TaskTransaction> transaction;
   if (options.store != nullptr) transaction = options.store->OpenTransaction(call.config.timeout);
   call.transaction = transaction.get();
   call.without = "name one with --store";
   call.commit = options.commit;
-  return RunTasks(std::move(*handler), call, clock);
+  return RunTasks(std::move(handler), call, clock);
 }
 
 }  // namespace millrace::engine

@@ -26,10 +26,9 @@ Result<std::size_t> LocalTransaction::Submit(const TableName& table, std::span<c
   sent_ = true;
   std::size_t added = 0;
   for (const NewTask& task : tasks) {
-    const auto one = inner_->Submit(table, std::span(&task, 1));
-    if (!one) return one;
-    if (*one == 1) submitted_.push_back({task});
-    added += *one;
+    BOOST_OUTCOME_TRY(one, inner_->Submit(table, std::span(&task, 1)));
+    if (one == 1) submitted_.push_back({task});
+    added += one;
   }
   return added;
 }

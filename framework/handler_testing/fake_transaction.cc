@@ -25,7 +25,7 @@ Result<SqlResult> FakeTransaction::Execute(std::string_view sql, std::span<const
   if (!fake_) {
     return Fail(ErrorCode::Invalid, "this test has no database: call UseSqlite or UseFake before Run");
   }
-  if (Status ready = Ready(); !ready) return Fail(ready.error());
+  BOOST_OUTCOME_TRYV(Ready());
   std::vector<millrace::SqlValue> bound;
   for (const SqlValue& value : values) bound.push_back(ToPublic(value));
   SqlAnswer answer = fake_(sql, bound);
@@ -54,7 +54,7 @@ Result<SqlResult> FakeTransaction::Execute(std::string_view sql, std::span<const
 }
 
 Result<std::size_t> FakeTransaction::Submit(const TableName&, std::span<const NewTask> tasks) {
-  if (Status ready = Ready(); !ready) return Fail(ready.error());
+  BOOST_OUTCOME_TRYV(Ready());
   std::size_t added = 0;
   for (const NewTask& task : tasks) {
     added += task.biz_key.empty() || open_.emplace(task.handler, task.biz_key).second ? 1 : 0;
@@ -63,7 +63,7 @@ Result<std::size_t> FakeTransaction::Submit(const TableName&, std::span<const Ne
 }
 
 Status FakeTransaction::Mark() {
-  if (Status ready = Ready(); !ready) return ready;
+  BOOST_OUTCOME_TRYV(Ready());
   marked_ = open_;
   return {};
 }

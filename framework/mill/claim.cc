@@ -107,13 +107,12 @@ Step<Status> Claimer::Resolve() {
       unknown_.pop_back();
       continue;
     }
-    auto adopted = co_await port_.Resolve(request);
-    if (!adopted) co_return Fail(adopted.error());
+    BOOST_OUTCOME_CO_TRY(adopted, co_await port_.Resolve(request));
     LogInfo("a claim whose reply was lost is resolved",
-            {{"shard", parts_.shard}, {"sent", request.ids.size()}, {"adopted", adopted->size()}});
-    parts_.attempts.in_flight().LeaveMissed(request, *adopted);
+            {{"shard", parts_.shard}, {"sent", request.ids.size()}, {"adopted", adopted.size()}});
+    parts_.attempts.in_flight().LeaveMissed(request, adopted);
     unknown_.pop_back();
-    co_await AcceptResolved(std::move(*adopted), life);
+    co_await AcceptResolved(std::move(adopted), life);
   }
   co_return Status{};
 }

@@ -28,17 +28,16 @@ Status CallTransaction::Ready() {
 }
 
 Result<SqlResult> CallTransaction::Execute(std::string_view sql, std::span<const SqlValue> values) {
-  if (Status allowed = Noted(GuardSql(sql)); !allowed) return Fail(allowed.error());
-  if (Status ready = Ready(); !ready) return Fail(ready.error());
+  BOOST_OUTCOME_TRYV(Noted(GuardSql(sql)));
+  BOOST_OUTCOME_TRYV(Ready());
   return Noted(transaction_.Execute(sql, values));
 }
 
 Result<bool> CallTransaction::Submit(const NewTask& task) {
-  if (Status valid = Validate(task); !valid) return Fail(valid.error());
-  if (Status ready = Ready(); !ready) return Fail(ready.error());
-  const auto added = Noted(transaction_.Submit(table_, std::span(&task, 1)));
-  if (!added) return Fail(added.error());
-  return *added == 1;
+  BOOST_OUTCOME_TRYV(Validate(task));
+  BOOST_OUTCOME_TRYV(Ready());
+  BOOST_OUTCOME_TRY(added, Noted(transaction_.Submit(table_, std::span(&task, 1))));
+  return added == 1;
 }
 
 bool CallTransaction::BeginTask(std::size_t index) {

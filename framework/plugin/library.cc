@@ -136,9 +136,8 @@ std::string DescriptorProblem(const millrace_plugin* plugin) {
 }
 
 Result<const millrace_plugin*> LoadLibrary(const std::string& copy, const std::string& file) {
-  const auto handle = OpenCopy(copy, file);
-  if (!handle) return Fail(handle.error());
-  void* symbol = ::dlsym(*handle, MILLRACE_PLUGIN_ENTRY);
+  BOOST_OUTCOME_TRY(handle, OpenCopy(copy, file));
+  void* symbol = ::dlsym(handle, MILLRACE_PLUGIN_ENTRY);
   if (symbol == nullptr) {
     return Fail(ErrorCode::Invalid, "the plugin '" + file +
                                         "' exports no function " MILLRACE_PLUGIN_ENTRY

@@ -71,7 +71,7 @@ Result<NewTask> ReadNewTask(const millrace_new_task* given) {
   } else if (raw->delay_us != 0) {
     task.delay = Micros(raw->delay_us);
   }
-  if (Status valid = Validate(task); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(Validate(task));
   try {
     Json::Parse(task.params);
   } catch (const BadInput& error) {
@@ -154,12 +154,10 @@ struct PluginCall::HostFunctions {
                           std::size_t count, millrace_row_fn row, void* receiver, std::uint64_t* affected,
                           millrace_text* error) noexcept {
     return Guarded(call, error, [&](PluginCall& self) -> Status {
-      auto read = ReadValues(values, count);
-      if (!read) return Fail(read.error());
-      auto result = self.context_.Execute(View(statement), *read);
-      if (!result) return Fail(result.error());
-      if (affected != nullptr) *affected = result->affected;
-      if (row != nullptr) DeliverRows(*result, row, receiver);
+      BOOST_OUTCOME_TRY(read, ReadValues(values, count));
+      BOOST_OUTCOME_TRY(result, self.context_.Execute(View(statement), read));
+      if (affected != nullptr) *affected = result.affected;
+      if (row != nullptr) DeliverRows(result, row, receiver);
       return {};
     });
   }
@@ -167,11 +165,9 @@ struct PluginCall::HostFunctions {
   static std::int32_t Submit(millrace_call* call, const millrace_new_task* task, std::int32_t* added,
                              millrace_text* error) noexcept {
     return Guarded(call, error, [&](PluginCall& self) -> Status {
-      const auto read = ReadNewTask(task);
-      if (!read) return Fail(read.error());
-      const auto result = self.context_.Submit(*read);
-      if (!result) return Fail(result.error());
-      if (added != nullptr) *added = *result ? 1 : 0;
+      BOOST_OUTCOME_TRY(read, ReadNewTask(task));
+      BOOST_OUTCOME_TRY(result, self.context_.Submit(read));
+      if (added != nullptr) *added = result ? 1 : 0;
       return {};
     });
   }

@@ -112,23 +112,20 @@ Status WriteCopy(const std::string& path, std::string_view bytes) {
 }  // namespace
 
 Result<std::vector<std::string>> ListPlugins(const std::string& folder) {
-  const auto trusted = TrustedFolder(folder, "plugin folder");
-  if (!trusted) return Fail(trusted.error());
-  return FilesIn(*trusted, ".so");
+  BOOST_OUTCOME_TRY(trusted, TrustedFolder(folder, "plugin folder"));
+  return FilesIn(trusted, ".so");
 }
 
 Result<std::string> StagePlugin(const std::string& file, const std::string& cache) {
-  const auto bytes = ReadTrusted(file);
-  if (!bytes) return Fail(bytes.error());
-  if (const std::string problem = ElfProblem(*bytes); !problem.empty()) {
+  BOOST_OUTCOME_TRY(bytes, ReadTrusted(file));
+  if (const std::string problem = ElfProblem(bytes); !problem.empty()) {
     return Fail(ErrorCode::Invalid, "the plugin '" + file + "' " + problem +
                                         "; build or copy it again, or take it out of the folder");
   }
-  const auto trusted = MakeTrustedFolder(cache, "folder for loaded plugins");
-  if (!trusted) return Fail(trusted.error());
-  const std::string copy = *trusted + "/" + StemOf(file) + "-" + ContentName(*bytes) + ".so";
-  if (!IsSame(copy, *bytes)) {
-    if (Status written = WriteCopy(copy, *bytes); !written) return Fail(written.error());
+  BOOST_OUTCOME_TRY(trusted, MakeTrustedFolder(cache, "folder for loaded plugins"));
+  const std::string copy = trusted + "/" + StemOf(file) + "-" + ContentName(bytes) + ".so";
+  if (!IsSame(copy, bytes)) {
+    BOOST_OUTCOME_TRYV(WriteCopy(copy, bytes));
   }
   return copy;
 }

@@ -74,15 +74,12 @@ Result<std::unique_ptr<HandlerInstance>> LoadedPluginSet::Open(const std::string
 }  // namespace
 
 Result<std::unique_ptr<PluginSet>> PluginSet::Load(const std::string& folder, const std::string& state_dir) {
-  const auto files = ListPlugins(folder);
-  if (!files) return Fail(files.error());
+  BOOST_OUTCOME_TRY(files, ListPlugins(folder));
   auto set = std::make_unique<LoadedPluginSet>();
-  for (const std::string& file : *files) {
-    const auto copy = StagePlugin(file, state_dir + "/plugins");
-    if (!copy) return Fail(copy.error());
-    const auto plugin = LoadLibrary(*copy, file);
-    if (!plugin) return Fail(plugin.error());
-    if (Status added = set->Add(**plugin, file); !added) return Fail(added.error());
+  for (const std::string& file : files) {
+    BOOST_OUTCOME_TRY(copy, StagePlugin(file, state_dir + "/plugins"));
+    BOOST_OUTCOME_TRY(plugin, LoadLibrary(copy, file));
+    BOOST_OUTCOME_TRYV(set->Add(*plugin, file));
   }
   return std::unique_ptr<PluginSet>(std::move(set));
 }

@@ -187,7 +187,7 @@ Status GuardSql(std::string_view sql) {
     const std::string bare = Bare(sql, dialect);
     std::size_t after = 0;
     const std::string verb = FirstWord(bare, after);
-    if (Status allowed = GuardVerb(verb, std::string_view(bare).substr(after)); !allowed) return allowed;
+    BOOST_OUTCOME_TRYV(GuardVerb(verb, std::string_view(bare).substr(after)));
     if (HoldsSecondStatement(bare)) return Refuse("it holds more than one statement; send them one by one");
   }
   return {};

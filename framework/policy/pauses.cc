@@ -32,7 +32,7 @@ bool ReadSlice(std::string_view text, std::uint32_t& slice) {
 Result<Pauses> Pauses::Parse(std::span<const std::string> names) {
   Pauses pauses;
   for (const std::string& name : names) {
-    if (Status added = pauses.Add(name); !added) return Fail(added.error());
+    BOOST_OUTCOME_TRYV(pauses.Add(name));
   }
   return pauses;
 }

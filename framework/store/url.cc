@@ -60,9 +60,8 @@ Result<StoreUrl> ParseMysql(std::string_view rest) {
           "a password does not belong into a store URL: put it into a file that only you can read and "
           "name it by MILLRACE_PASSWORD_FILE");
     }
-    auto user = PercentDecode(authority.substr(0, at));
-    if (!user) return Fail(user.error());
-    url.user = *user;
+    BOOST_OUTCOME_TRY(user, PercentDecode(authority.substr(0, at)));
+    url.user = user;
     authority = authority.substr(at + 1);
   }
   if (const auto colon = authority.rfind(':'); colon != std::string_view::npos) {
@@ -83,9 +82,8 @@ Result<StoreUrl> ParseMysql(std::string_view rest) {
       return Fail(ErrorCode::Invalid,
                   "unknown option '" + Excerpt(options) + "' in the store URL; the only one is tls_ca=FILE");
     }
-    auto file = PercentDecode(options.substr(7));
-    if (!file) return Fail(file.error());
-    url.tls_ca = *file;
+    BOOST_OUTCOME_TRY(file, PercentDecode(options.substr(7)));
+    url.tls_ca = file;
   }
   return url;
 }

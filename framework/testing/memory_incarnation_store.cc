@@ -63,10 +63,9 @@ Result<std::size_t> MemoryIncarnationStore::ChargeCrashes(const std::string& id,
   MutexLock lock(shard_.mutex);
   std::size_t charged = 0;
   for (const Crash& crash : crashes) {
-    auto table = shard_.state.Table(crash.key.table);
-    if (!table) return Fail(table.error());
-    const auto row = (*table)->tasks.find(crash.key.id);
-    if (row == (*table)->tasks.end() || !IsChargeable(shard_.state, id, crash)) continue;
+    BOOST_OUTCOME_TRY(table, shard_.state.Table(crash.key.table));
+    const auto row = table->tasks.find(crash.key.id);
+    if (row == table->tasks.end() || !IsChargeable(shard_.state, id, crash)) continue;
     ++row->second.task.crashes;
     shard_.state.attempts[crash.key][crash.attempt] = {crash.attempt,
                                                        shard_.clock.WallNow(),

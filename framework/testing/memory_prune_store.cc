@@ -7,10 +7,9 @@ namespace millrace::engine {
 Result<PruneStep> MemoryPruneStore::PruneEnded(const KeepRule& rule, const std::string& after,
                                                std::size_t limit) {
   MutexLock lock(shard_.mutex);
-  auto table = shard_.state.Table(rule.table);
-  if (!table) return Fail(table.error());
+  BOOST_OUTCOME_TRY(table, shard_.state.Table(rule.table));
   const WallTime now = shard_.clock.WallNow();
-  MemoryPool& done = (*table)->done;
+  MemoryPool& done = table->done;
   PruneStep step;
   std::size_t seen = 0;
   auto row = done.upper_bound(std::strtoull(after.c_str(), nullptr, 10));

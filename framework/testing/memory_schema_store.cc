@@ -40,7 +40,7 @@ Result<std::vector<TableInfo>> MemorySchemaStore::Tables() {
 }
 
 Status MemorySchemaStore::Resize(const TableName& name, std::uint32_t slices) {
-  if (Status valid = CheckSlices(slices); !valid) return valid;
+  BOOST_OUTCOME_TRYV(CheckSlices(slices));
   MutexLock lock(shard_.mutex);
   const auto table = shard_.state.tables.find(name);
   if (table == shard_.state.tables.end()) return Fail(ErrorCode::NotFound, "there is no table " + name);

@@ -70,8 +70,7 @@ MemoryKey* MemoryState::KeyOf(const Task& task) {
 }
 
 Result<std::uint64_t> MemoryState::Insert(const TableName& name, Task task) {
-  auto table = Table(name);
-  if (!table) return Fail(table.error());
+  BOOST_OUTCOME_TRY(table, Table(name));
   if (!IsHandlerName(task.handler)) return Fail(ErrorCode::Invalid, "the handler has no handler's name");
   if (task.params.size() > kMaxParams) return Fail(ErrorCode::Invalid, "the params are over 65536 bytes");
   if (!nlohmann::json::accept(task.params)) return Fail(ErrorCode::Invalid, "the params are not valid JSON");
@@ -83,10 +82,10 @@ Result<std::uint64_t> MemoryState::Insert(const TableName& name, Task task) {
   if (task.state != TaskState::Waiting && task.state != TaskState::Held) {
     return Fail(ErrorCode::Invalid, "a new task waits or is held");
   }
-  if (task.key.id == 0) task.key.id = (*table)->next_id++;
+  if (task.key.id == 0) task.key.id = table->next_id++;
   task.key.table = name;
   const std::uint64_t id = task.key.id;
-  (*table)->tasks[id].task = std::move(task);
+  table->tasks[id].task = std::move(task);
   return id;
 }
 

@@ -7,7 +7,7 @@ namespace millrace::engine {
 namespace {
 
 Status Check(const NewTask& task) {
-  if (Status valid = Validate(task); !valid) return valid;
+  BOOST_OUTCOME_TRYV(Validate(task));
   if (!IsUtf8(task.params) || !IsUtf8(task.biz_key) || !IsUtf8(task.batch)) {
     return Fail(ErrorCode::Invalid, "the params, key and batch of a task must be UTF-8");
   }
@@ -33,12 +33,11 @@ Task RowOf(const NewTask& task, std::uint32_t slice, WallTime now) {
 
 Result<SubmitReport> SubmitTo(MemoryState& state, const TableName& table, std::span<const NewTask> tasks,
                               WallTime now) {
-  auto into = state.Table(table);
-  if (!into) return Fail(into.error());
+  BOOST_OUTCOME_TRY(into, state.Table(table));
   if (tasks.size() > kMaxBatchRows)
     return Fail(ErrorCode::Invalid, "more than 999 tasks were submitted at once");
   for (const NewTask& task : tasks) {
-    if (Status valid = Check(task); !valid) return Fail(valid.error());
+    BOOST_OUTCOME_TRYV(Check(task));
   }
   SubmitReport report;
   report.ids.resize(tasks.size(), 0);
@@ -47,12 +46,11 @@ Result<SubmitReport> SubmitTo(MemoryState& state, const TableName& table, std::s
     const NewTask& task = tasks[i];
     if (!task.biz_key.empty()) report.duplicates[i] = state.KeyHolder(task.handler, task.biz_key, now);
     if (!report.duplicates[i].empty()) continue;
-    const auto slice = static_cast<std::uint32_t>(state.random.Below((*into)->slices));
-    auto id = state.Insert(table, RowOf(task, slice, now));
-    if (!id) return Fail(id.error());
-    report.ids[i] = *id;
+    const auto slice = static_cast<std::uint32_t>(state.random.Below(into->slices));
+    BOOST_OUTCOME_TRY(id, state.Insert(table, RowOf(task, slice, now)));
+    report.ids[i] = id;
     ++report.added;
-    if (!task.biz_key.empty()) state.TakeKey(task.handler, task.biz_key, {table, *id}, now);
+    if (!task.biz_key.empty()) state.TakeKey(task.handler, task.biz_key, {table, id}, now);
   }
   return report;
 }

@@ -33,9 +33,8 @@ Result<SubmitReport> MemoryTaskDesk::Submit(const TableName& table, std::span<co
 
 Result<TaskRecord> MemoryTaskDesk::Get(const TaskKey& key) {
   MutexLock lock(shard_.mutex);
-  auto table = shard_.state.Table(key.table);
-  if (!table) return Fail(table.error());
-  for (const MemoryPool* pool : {&(*table)->tasks, &(*table)->failed, &(*table)->done}) {
+  BOOST_OUTCOME_TRY(table, shard_.state.Table(key.table));
+  for (const MemoryPool* pool : {&table->tasks, &table->failed, &table->done}) {
     const auto found = pool->find(key.id);
     if (found == pool->end()) continue;
     TaskRecord record = found->second;
@@ -48,12 +47,11 @@ Result<TaskRecord> MemoryTaskDesk::Get(const TaskKey& key) {
 Result<TaskKey> MemoryTaskDesk::Find(const TableName& name, const std::string& handler,
                                      const std::string& key) {
   MutexLock lock(shard_.mutex);
-  auto table = shard_.state.Table(name);
-  if (!table) return Fail(table.error());
+  BOOST_OUTCOME_TRY(table, shard_.state.Table(name));
   for (const auto& [place, entry] : shard_.state.keys) {
     if (place.second == key && Fits(handler, place.first) && entry.task.table == name) return entry.task;
   }
-  for (const auto& [id, row] : (*table)->tasks) {
+  for (const auto& [id, row] : table->tasks) {
     if (row.task.biz_key == key && Fits(handler, row.task.handler)) return row.task.key;
   }
   return Fail(ErrorCode::NotFound, "no task in " + name + " has the key '" + Shorten(key, 80) + "'");
@@ -63,15 +61,14 @@ Result<TaskKey> MemoryTaskDesk::Find(const TableName& name, const std::string& h
 Result<TaskPage> MemoryTaskDesk::List(const TableName& name, const TaskFilter& filter,
                                       const std::string& after, std::size_t limit) {
   MutexLock lock(shard_.mutex);
-  auto table = shard_.state.Table(name);
-  if (!table) return Fail(table.error());
+  BOOST_OUTCOME_TRY(table, shard_.state.Table(name));
   const int first = after.empty() ? 0 : std::atoi(after.c_str());
   const std::uint64_t behind = after.empty() ? 0 : std::strtoull(after.c_str() + 2, nullptr, 10);
-  const MemoryPool* pools[] = {&(*table)->tasks, &(*table)->failed, &(*table)->done};
+  const MemoryPool* pools[] = {&table->tasks, &table->failed, &table->done};
   TaskPage page;
   for (int i = first; i < 3; ++i) {
     for (auto row = pools[i]->upper_bound(i == first ? behind : 0); row != pools[i]->end(); ++row) {
-      if (!Matches(**table, filter, row->second.task)) continue;
+      if (!Matches(*table, filter, row->second.task)) continue;
       page.records.push_back(row->second);
       if (page.records.size() < limit) continue;
       page.next = std::to_string(i) + ":" + std::to_string(row->first);
@@ -85,7 +82,7 @@ Result<std::vector<std::uint64_t>> MemoryTaskDesk::Apply(TaskAction action, cons
                                                          std::span<const std::uint64_t> ids,
                                                          const std::string&) {
   MutexLock lock(shard_.mutex);
-  if (auto named = shard_.state.Table(table); !named) return Fail(named.error());
+  BOOST_OUTCOME_TRYV(shard_.state.Table(table));
   std::vector<std::uint64_t> changed;
   for (const std::uint64_t id : ids) {
     if (ActOn(shard_.state, action, {table, id}, shard_.clock.WallNow())) changed.push_back(id);
@@ -94,7 +91,7 @@ Result<std::vector<std::uint64_t>> MemoryTaskDesk::Apply(TaskAction action, cons
 }
 
 Result<bool> MemoryTaskDesk::SetPause(const std::string& what, const std::string& actor, bool on) {
-  if (Status named = CheckPauseName(what); !named) return Fail(named.error());
+  BOOST_OUTCOME_TRYV(CheckPauseName(what));
   MutexLock lock(shard_.mutex);
   if (!on) return shard_.state.pauses.erase(what) > 0;
   return shard_.state.pauses.try_emplace(what, PauseRecord{what, actor, shard_.clock.WallNow()}).second;
@@ -116,10 +113,9 @@ Result<std::vector<TaskTotals>> MemoryTaskDesk::Totals() {
 
 Result<std::vector<GroupBacklog>> MemoryTaskDesk::Backlog(const TableName& name) {
   MutexLock lock(shard_.mutex);
-  auto table = shard_.state.Table(name);
-  if (!table) return Fail(table.error());
+  BOOST_OUTCOME_TRY(table, shard_.state.Table(name));
   std::map<std::string, GroupBacklog> by_handler;
-  for (const auto& [id, row] : (*table)->tasks) {
+  for (const auto& [id, row] : table->tasks) {
     if (row.task.state == TaskState::Held) continue;
     GroupBacklog& backlog =
         by_handler.try_emplace(row.task.handler, GroupBacklog{.table = name, .handler = row.task.handler})

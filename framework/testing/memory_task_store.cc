@@ -63,9 +63,8 @@ Result<DueMap> MemoryTaskStore::Due(std::span<const TableSlices> tables) {
   MutexLock lock(shard_.mutex);
   DueMap map;
   for (const DueScope& scope : ScopesOf(tables)) {
-    auto table = shard_.state.Table(scope.whole.table);
-    if (!table) return Fail(table.error());
-    AddGroups(**table, scope, map.groups);
+    BOOST_OUTCOME_TRY(table, shard_.state.Table(scope.whole.table));
+    AddGroups(*table, scope, map.groups);
   }
   for (const auto& [what, pause] : shard_.state.pauses) map.pauses.push_back(what);
   map.now = shard_.clock.WallNow();
@@ -74,11 +73,10 @@ Result<DueMap> MemoryTaskStore::Due(std::span<const TableSlices> tables) {
 
 Result<std::vector<ScanRow>> MemoryTaskStore::Scan(const ScanRequest& request) {
   MutexLock lock(shard_.mutex);
-  auto table = shard_.state.Table(request.group.table);
-  if (!table) return Fail(table.error());
+  BOOST_OUTCOME_TRY(table, shard_.state.Table(request.group.table));
   const WallTime now = shard_.clock.WallNow();
   std::vector<ScanRow> rows;
-  for (const auto& [id, row] : (*table)->tasks) {
+  for (const auto& [id, row] : table->tasks) {
     const Task& task = row.task;
     const ScanPosition place{task.run_at, id};
     if (!Belongs(task, request.group) || task.run_at > now || place <= request.after) continue;
@@ -93,18 +91,17 @@ Result<std::vector<ScanRow>> MemoryTaskStore::Scan(const ScanRequest& request) {
 }
 
 Result<std::vector<Task>> MemoryTaskStore::Claim(const ClaimRequest& request) {
-  if (Status valid = CheckSize(request.ids.size()); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
   MutexLock lock(shard_.mutex);
-  auto table = shard_.state.Table(request.table);
-  if (!table) return Fail(table.error());
-  if (Status alive = MustLive(shard_.state, request.incarnation); !alive) return Fail(alive.error());
+  BOOST_OUTCOME_TRY(table, shard_.state.Table(request.table));
+  BOOST_OUTCOME_TRYV(MustLive(shard_.state, request.incarnation));
   const WallTime now = shard_.clock.WallNow();
-  for (const Task* task : WaitingRows(**table, request)) {
+  for (const Task* task : WaitingRows(*table, request)) {
     if (std::string why = shard_.state.claim_refusal(*task); !why.empty())
       return Fail(ErrorCode::Invalid, why);
   }
   std::vector<Task> claimed;
-  for (Task* task : WaitingRows(**table, request)) {
+  for (Task* task : WaitingRows(*table, request)) {
     // An id given twice is taken once.
     if (task->run_at > now || task->state != TaskState::Waiting) continue;
     task->state = TaskState::Running;
@@ -119,12 +116,11 @@ Result<std::vector<Task>> MemoryTaskStore::Claim(const ClaimRequest& request) {
 Result<std::vector<std::uint64_t>> MemoryTaskStore::FailUnclaimed(const ClaimRequest& request,
                                                                   const std::string& why) {
   MutexLock lock(shard_.mutex);
-  auto table = shard_.state.Table(request.table);
-  if (!table) return Fail(table.error());
+  BOOST_OUTCOME_TRY(table, shard_.state.Table(request.table));
   std::vector<std::uint64_t> failed;
-  for (const Task* waiting : WaitingRows(**table, request)) {
+  for (const Task* waiting : WaitingRows(*table, request)) {
     const std::uint64_t id = waiting->key.id;
-    TaskRecord row = (*table)->tasks.extract(id).mapped();
+    TaskRecord row = table->tasks.extract(id).mapped();
     Task& task = row.task;
     task.state = TaskState::Failed;
     task.last_error = Shorten(why);
@@ -132,8 +128,8 @@ Result<std::vector<std::uint64_t>> MemoryTaskStore::FailUnclaimed(const ClaimReq
     shard_.state.Totals(request.table, task.handler, task.batch).failed += 1;
     MemoryKey* key = task.biz_key.empty() ? nullptr : shard_.state.KeyOf(task);
     if (key != nullptr) key->ended = true;
-    (*table)->error_classes[id] = kUnclaimable;
-    (*table)->failed[id] = std::move(row);
+    table->error_classes[id] = kUnclaimable;
+    table->failed[id] = std::move(row);
     failed.push_back(id);
   }
   return failed;
@@ -151,25 +147,24 @@ std::vector<Task> MemoryTaskStore::Raise(const ClaimRequest& request, std::uint3
 }
 
 Result<std::vector<Task>> MemoryTaskStore::Resolve(const ClaimRequest& request) {
-  if (Status valid = CheckSize(request.ids.size()); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
   MutexLock lock(shard_.mutex);
-  auto table = shard_.state.Table(request.table);
-  if (!table) return Fail(table.error());
+  BOOST_OUTCOME_TRY(table, shard_.state.Table(request.table));
   std::vector<Task> adopted;
   if (shard_.state.IsAlive(request.incarnation)) adopted = Raise(request, request.attempt + 1);
-  for (Task* task : WaitingRows(**table, request)) ++task->attempt;
+  for (Task* task : WaitingRows(*table, request)) ++task->attempt;
   return adopted;
 }
 
 Result<std::vector<Task>> MemoryTaskStore::Adopt(const ClaimRequest& request) {
-  if (Status valid = CheckSize(request.ids.size()); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
   MutexLock lock(shard_.mutex);
-  if (Status alive = MustLive(shard_.state, request.incarnation); !alive) return Fail(alive.error());
+  BOOST_OUTCOME_TRYV(MustLive(shard_.state, request.incarnation));
   return Raise(request, request.attempt);
 }
 
 Result<std::vector<std::uint64_t>> MemoryTaskStore::Rescue(const RescueRequest& request) {
-  if (Status valid = CheckSize(request.ids.size()); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
   MutexLock lock(shard_.mutex);
   std::vector<std::uint64_t> rescued;
   if (shard_.state.IsAlive(request.claimed_by)) return rescued;
@@ -235,10 +230,9 @@ Result<std::vector<TaskKey>> MemoryTaskStore::Cancelled(const std::string& incar
   MutexLock lock(shard_.mutex);
   std::vector<TaskKey> cancelled;
   for (const TaskKey& key : running) {
-    auto table = shard_.state.Table(key.table);
-    if (!table) return Fail(table.error());
-    const auto row = (*table)->tasks.find(key.id);
-    if (row == (*table)->tasks.end()) continue;
+    BOOST_OUTCOME_TRY(table, shard_.state.Table(key.table));
+    const auto row = table->tasks.find(key.id);
+    if (row == table->tasks.end()) continue;
     const Task& task = row->second.task;
     if (task.state == TaskState::Running && task.claimed_by == incarnation && task.cancel)
       cancelled.push_back(key);

@@ -14,9 +14,8 @@ Result<SqlResult> MemoryTaskTransaction::Execute(std::string_view, std::span<con
 Result<std::size_t> MemoryTaskTransaction::Replay(MemoryState& state) const {
   std::size_t added = 0;
   for (const Staged& batch : staged_) {
-    auto report = SubmitTo(state, batch.table, batch.tasks, shard_.clock.WallNow());
-    if (!report) return Fail(report.error());
-    added = report->added;
+    BOOST_OUTCOME_TRY(report, SubmitTo(state, batch.table, batch.tasks, shard_.clock.WallNow()));
+    added = report.added;
   }
   return added;
 }

@@ -26,16 +26,14 @@ std::shared_ptr<const Config> LaneSet::Current() const {
 }
 
 Result<LaneSet::Opening> LaneSet::Wanted(const std::string& type, const HandlerConfig& config) const {
-  auto secrets = ReadSecrets(type, config);
-  if (!secrets) return Fail(secrets.error());
-  return Opening{config.uses.empty() ? type : config.uses, config.options, std::move(*secrets)};
+  BOOST_OUTCOME_TRY(secrets, ReadSecrets(type, config));
+  return Opening{config.uses.empty() ? type : config.uses, config.options, std::move(secrets)};
 }
 
 Result<std::shared_ptr<HandlerInstance>> LaneSet::Open(const std::string& type,
                                                        const Opening& opening) const {
-  auto handler = plugins_.Open(opening.uses, type, opening.options, opening.secrets);
-  if (!handler) return Fail(handler.error());
-  return std::shared_ptr<HandlerInstance>(std::move(*handler));
+  BOOST_OUTCOME_TRY(handler, plugins_.Open(opening.uses, type, opening.options, opening.secrets));
+  return std::shared_ptr<HandlerInstance>(std::move(handler));
 }
 
 LaneSetup LaneSet::SetupOf(const HandlerConfig& config, std::shared_ptr<HandlerInstance> handler) const {
@@ -45,12 +43,10 @@ LaneSetup LaneSet::SetupOf(const HandlerConfig& config, std::shared_ptr<HandlerI
 }
 
 Result<LaneSet::Entry> LaneSet::NewEntry(const std::string& type, const HandlerConfig& config) const {
-  auto wanted = Wanted(type, config);
-  if (!wanted) return Fail(wanted.error());
-  auto handler = Open(type, *wanted);
-  if (!handler) return Fail(handler.error());
-  auto lane = std::make_unique<Lane>(parts_, type, SetupOf(config, *handler));
-  return Entry{std::move(lane), std::move(*wanted), std::move(*handler)};
+  BOOST_OUTCOME_TRY(wanted, Wanted(type, config));
+  BOOST_OUTCOME_TRY(handler, Open(type, wanted));
+  auto lane = std::make_unique<Lane>(parts_, type, SetupOf(config, handler));
+  return Entry{std::move(lane), std::move(wanted), std::move(handler)};
 }
 
 std::string LaneSet::RefusalOf(const Error& error, bool configured) const {
@@ -70,7 +66,7 @@ Status LaneSet::OpenConfigured() {
     auto entry = NewEntry(type, handler_config);
     if (!entry && RefusalOf(entry.error(), true).empty()) continue;
     if (!entry) return Fail(entry.error());
-    if (Status threads = entry->lane->Threads(); !threads) return threads;
+    BOOST_OUTCOME_TRYV(entry->lane->Threads());
     MutexLock lock(mutex_);
     entries_[type] = std::move(*entry);
   }

@@ -122,13 +122,12 @@ Status Worker::Body::Start() {
   if (id_) return {};
   const std::shared_ptr<const Config> config = parts_.config.Current();
   engine_.emplace(config->engine);
-  auto id = WorkerId::Take(options_.state_dir, options_.id);
-  if (!id) return Fail(id.error());
-  if (auto recorder = TakeRecorder((*id)->name()); !recorder) return recorder;
+  BOOST_OUTCOME_TRY(id, WorkerId::Take(options_.state_dir, options_.id));
+  BOOST_OUTCOME_TRYV(TakeRecorder(id->name()));
   lanes_ = std::make_unique<LaneSet>(LaneParts{parts_.clock, *recorder_}, parts_.plugins, config,
                                      LaneSet::Rules{options_.concurrency, options_.partial});
-  if (auto opened = lanes_->OpenConfigured(); !opened) return opened;
-  id_ = std::move(*id);
+  BOOST_OUTCOME_TRYV(lanes_->OpenConfigured());
+  id_ = std::move(id);
   config_ = std::make_unique<ConfigFollower>(parts_.config, config, *engine_, *lanes_);
   engine::Status started = StartMills();
   if (!started) Undo();
@@ -146,14 +145,13 @@ void Worker::Body::Undo() {
 }
 
 Status Worker::Body::TakeRecorder(const std::string& worker) {
-  const auto folder = MakeTrustedFolder(options_.state_dir + "/recorders", "folder of flight recorders");
-  if (!folder) return Fail(folder.error());
+  BOOST_OUTCOME_TRY(folder,
+                    MakeTrustedFolder(options_.state_dir + "/recorders", "folder of flight recorders"));
   Random random = Random::FromSystem();
   const std::string name = worker + "." + random.Hex(12);
-  auto recorder = FlightRecorder::Create(*folder, name);
-  if (!recorder) return Fail(recorder.error());
-  recorder_ = std::move(*recorder);
-  dead_recorders_ = std::make_unique<DeadRecorders>(*folder, name);
+  BOOST_OUTCOME_TRY(recorder, FlightRecorder::Create(folder, name));
+  recorder_ = std::move(recorder);
+  dead_recorders_ = std::make_unique<DeadRecorders>(folder, name);
   return {};
 }
 

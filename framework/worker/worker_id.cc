@@ -56,23 +56,21 @@ Result<std::unique_ptr<WorkerId>> WorkerId::Take(const std::string& state_dir, c
     return Fail(trusted.error().code, trusted.error().message + "; or choose another --state-dir");
   const std::string& folder = *trusted;
   if (!wanted.empty()) {
-    if (Status good = CheckWorkerId(wanted); !good) return Fail(good.error());
-    auto file = TryLock(folder + "/" + wanted + ".lock");
-    if (!file) return Fail(file.error());
-    if (*file < 0) {
+    BOOST_OUTCOME_TRYV(CheckWorkerId(wanted));
+    BOOST_OUTCOME_TRY(file, TryLock(folder + "/" + wanted + ".lock"));
+    if (file < 0) {
       return Fail(ErrorCode::Conflict, "the worker id '" + wanted +
                                            "' is in use on this host (by its lock in " + folder +
                                            "): stop that worker, or choose another --id");
     }
-    return std::unique_ptr<WorkerId>(new WorkerId(wanted, *file));
+    return std::unique_ptr<WorkerId>(new WorkerId(wanted, file));
   }
   std::string host = HostName();
   host = host.substr(0, std::min(host.find('.'), kLongestName - 5));
   for (int number = 1; number <= kMostWorkers; ++number) {
     const std::string name = host + "-" + std::to_string(number);
-    auto file = TryLock(folder + "/" + name + ".lock");
-    if (!file) return Fail(file.error());
-    if (*file >= 0) return std::unique_ptr<WorkerId>(new WorkerId(name, *file));
+    BOOST_OUTCOME_TRY(file, TryLock(folder + "/" + name + ".lock"));
+    if (file >= 0) return std::unique_ptr<WorkerId>(new WorkerId(name, file));
   }
   return Fail(ErrorCode::Conflict, "a thousand workers run on this host: name one by --id");
 }

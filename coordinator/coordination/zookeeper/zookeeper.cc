@@ -20,26 +20,23 @@ struct Settings {
 
 Result<std::string> ReadDigest(const std::string& file) {
   if (file.empty()) return std::string();
-  auto digest = ReadPasswordFile(file);
-  if (!digest) return digest;
-  const auto colon = digest->find(':');
-  if (colon == digest->npos || colon == 0 || colon + 1 == digest->size()) {
+  BOOST_OUTCOME_TRY(digest, ReadPasswordFile(file));
+  const auto colon = digest.find(':');
+  if (colon == digest.npos || colon == 0 || colon + 1 == digest.size()) {
     return Fail(ErrorCode::Invalid, "the ZooKeeper auth file " + file + " must hold one line, user:password");
   }
   return digest;
 }
 
 Result<Settings> Check(const ZookeeperOptions& options) {
-  auto address = ParseZookeeperAddress(options.servers);
-  if (!address) return Fail(std::move(address.error()));
-  if (auto name = CheckClusterName(options.cluster); !name) return Fail(std::move(name.error()));
+  BOOST_OUTCOME_TRY(address, ParseZookeeperAddress(options.servers));
+  BOOST_OUTCOME_TRYV(CheckClusterName(options.cluster));
   if (options.session_timeout < std::chrono::milliseconds(500) ||
       options.session_timeout > std::chrono::minutes(10)) {
     return Fail(ErrorCode::Invalid, "the session time-out must lie between 500ms and 10m");
   }
-  auto digest = ReadDigest(options.auth_file);
-  if (!digest) return Fail(std::move(digest.error()));
-  return Settings{std::move(*address), std::move(*digest)};
+  BOOST_OUTCOME_TRY(digest, ReadDigest(options.auth_file));
+  return Settings{std::move(address), std::move(digest)};
 }
 
 constexpr std::ptrdiff_t kAskedAtOnce = 100;
@@ -56,17 +53,17 @@ class Preparation {
             {settings.address.hosts, settings.address.chroot, settings.digest, options.session_timeout}) {}
 
   Status MakeAll() {
-    if (Status there = FindChroot(); !there) return there;
-    if (auto made = Make("/millrace", ""); !made) return made;
-    if (auto made = Make(base_, ""); !made) return made;
+    BOOST_OUTCOME_TRYV(FindChroot());
+    BOOST_OUTCOME_TRYV(Make("/millrace", ""));
+    BOOST_OUTCOME_TRYV(Make(base_, ""));
     for (const FixedNode& node : kFixedNodes) {
-      if (auto made = Make(base_ + std::string(node.path), std::string(node.data)); !made) return made;
+      BOOST_OUTCOME_TRYV(Make(base_ + std::string(node.path), std::string(node.data)));
     }
     return CheckClosed();
   }
 
   Status Find() {
-    if (Status there = FindChroot(); !there) return there;
+    BOOST_OUTCOME_TRYV(FindChroot());
     const TreeReply cluster = Ask({.kind = TreeRequest::Kind::Get, .path = base_});
     if (cluster.status == TreeStatus::Ok) return CheckClosed();
     if (cluster.status != TreeStatus::NotFound) return Refused(cluster);
@@ -76,7 +73,7 @@ class Preparation {
 
   // The cluster's own node comes last: as long as it is open, there is still something to do.
   Result<Protection> Protect() {
-    if (Status there = FindChroot(); !there) return Fail(there.error());
+    BOOST_OUTCOME_TRYV(FindChroot());
     const TreeReply cluster = Ask({.kind = TreeRequest::Kind::List, .path = base_});
     if (cluster.status == TreeStatus::NotFound) {
       return Fail(
@@ -88,12 +85,11 @@ class Preparation {
     for (const std::string& name : cluster.children) level.push_back(base_ + "/" + name);
     // Parents before their children: then nobody makes open ones any more.
     while (!level.empty()) {
-      if (Status closed = Close(level, done); !closed) return Fail(closed.error());
-      auto below = Below(level);
-      if (!below) return Fail(below.error());
-      level = std::move(*below);
+      BOOST_OUTCOME_TRYV(Close(level, done));
+      BOOST_OUTCOME_TRY(below, Below(level));
+      level = std::move(below);
     }
-    if (Status closed = Close({base_}, done); !closed) return Fail(closed.error());
+    BOOST_OUTCOME_TRYV(Close({base_}, done));
     return done;
   }
 
@@ -103,9 +99,9 @@ class Preparation {
   // A digest that everybody can go around protects nothing.
   Status CheckClosed() {
     if (settings_.digest.empty()) return {};
-    if (Status closed = CheckClosed(base_); !closed) return closed;
+    BOOST_OUTCOME_TRYV(CheckClosed(base_));
     for (const FixedNode& node : kFixedNodes) {
-      if (Status closed = CheckClosed(base_ + std::string(node.path)); !closed) return closed;
+      BOOST_OUTCOME_TRYV(CheckClosed(base_ + std::string(node.path)));
     }
     return {};
   }
@@ -275,19 +271,17 @@ class Preparation {
 }  // namespace
 
 Result<std::unique_ptr<TreeSession>> OpenZookeeper(const ZookeeperOptions& options) {
-  auto settings = Check(options);
-  if (!settings) return Fail(std::move(settings.error()));
+  BOOST_OUTCOME_TRY(settings, Check(options));
   return std::make_unique<ZookeeperSession>(
-      ZookeeperClientOptions{.hosts = settings->address.hosts,
-                             .base = settings->address.chroot + "/millrace/" + options.cluster,
-                             .digest = settings->digest,
+      ZookeeperClientOptions{.hosts = settings.address.hosts,
+                             .base = settings.address.chroot + "/millrace/" + options.cluster,
+                             .digest = settings.digest,
                              .session_timeout = options.session_timeout});
 }
 
 Status PrepareZookeeper(const ZookeeperOptions& options, Micros limit) {
-  const auto settings = Check(options);
-  if (!settings) return Fail(settings.error());
-  return Preparation(options, *settings, limit).MakeAll();
+  BOOST_OUTCOME_TRY(settings, Check(options));
+  return Preparation(options, settings, limit).MakeAll();
 }
 
 Result<Protection> ProtectZookeeper(const ZookeeperOptions& options, Micros limit) {
@@ -295,15 +289,13 @@ Result<Protection> ProtectZookeeper(const ZookeeperOptions& options, Micros limi
     return Fail(ErrorCode::Invalid,
                 "name the file with the digest that the cluster's nodes are to be for: --zk-auth-file FILE");
   }
-  const auto settings = Check(options);
-  if (!settings) return Fail(settings.error());
-  return Preparation(options, *settings, limit).Protect();
+  BOOST_OUTCOME_TRY(settings, Check(options));
+  return Preparation(options, settings, limit).Protect();
 }
 
 Status FindCluster(const ZookeeperOptions& options, Micros limit) {
-  const auto settings = Check(options);
-  if (!settings) return Fail(settings.error());
-  return Preparation(options, *settings, limit).Find();
+  BOOST_OUTCOME_TRY(settings, Check(options));
+  return Preparation(options, settings, limit).Find();
 }
 
 }  // namespace millrace::engine

@@ -45,15 +45,14 @@ std::string RunningRows(const TableName& table, const std::string& ids, const st
 }
 
 Result<std::vector<Task>> MysqlTaskStore::Claim(const ClaimRequest& request) {
-  if (Status fits = CheckSize(request); !fits) return Fail(fits.error());
+  BOOST_OUTCOME_TRYV(CheckSize(request));
   std::vector<std::uint64_t> ids = Sorted(request.ids);
   // A second look is enough for rows that stay locked; one that is locked in between is left for later.
   for (int look = 0; !ids.empty(); ++look) {
     auto claimed = ClaimIds(request, ids);
     if (claimed || claimed.error().code != ErrorCode::Conflict || look == 2) return claimed;
-    auto free = FreeIds(request.table, ids);
-    if (!free) return Fail(free.error());
-    ids = std::move(*free);
+    BOOST_OUTCOME_TRY(free, FreeIds(request.table, ids));
+    ids = std::move(free);
   }
   return std::vector<Task>{};
 }
@@ -79,9 +78,8 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request,
     // They are claimed, and nobody knows their contents.
     return Fail(ErrorCode::Unknown, "a claim's rows can't be read: " + tasks.error().message);
   }
-  auto alive = IsAlive(request.incarnation);
-  if (!alive) return Fail(alive.error());
-  if (*alive) return std::vector<Task>{};
+  BOOST_OUTCOME_TRY(alive, IsAlive(request.incarnation));
+  if (alive) return std::vector<Task>{};
   return Fail(ErrorCode::Cancelled, session_.where() + ": the incarnation " + request.incarnation +
                                         " is marked dead; register anew");
 }
@@ -91,10 +89,9 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request,
 Result<std::vector<std::uint64_t>> MysqlTaskStore::FreeIds(const TableName& table,
                                                            std::span<const std::uint64_t> ids) {
   std::vector<std::uint64_t> free;
-  Status read = session_.Query("SELECT id FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" +
-                                   List(ids) + ") ORDER BY id FOR UPDATE SKIP LOCKED",
-                               [&](const Row& row) { free.push_back(row.Number(1)); });
-  if (!read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(session_.Query("SELECT id FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" +
+                                        List(ids) + ") ORDER BY id FOR UPDATE SKIP LOCKED",
+                                    [&](const Row& row) { free.push_back(row.Number(1)); }));
   return free;
 }
 
@@ -102,24 +99,22 @@ Result<std::vector<Task>> MysqlTaskStore::ReadClaimed(const ClaimRequest& reques
                                                       std::uint32_t attempt) {
   std::vector<Task> tasks;
   static const std::string columns = TaskColumns(true);
-  Status read =
+  BOOST_OUTCOME_TRYV(
       session_.Query("SELECT " + columns + RunningRows(request.table, ids, request.incarnation, attempt),
-                     [&](const Row& row) { tasks.push_back(ReadTask(request.table, row)); });
-  if (!read) return Fail(read.error());
+                     [&](const Row& row) { tasks.push_back(ReadTask(request.table, row)); }));
   return tasks;
 }
 
 Result<bool> MysqlTaskStore::IsAlive(const std::string& incarnation) {
   bool alive = false;
-  Status read =
+  BOOST_OUTCOME_TRYV(
       session_.Query("SELECT 1 FROM millrace_incarnations WHERE id=" + Quote(incarnation) + " AND dead=0",
-                     [&](const Row&) { alive = true; });
-  if (!read) return Fail(read.error());
+                     [&](const Row&) { alive = true; }));
   return alive;
 }
 
 Result<std::vector<Task>> MysqlTaskStore::Resolve(const ClaimRequest& request) {
-  if (Status fits = CheckSize(request); !fits) return Fail(fits.error());
+  BOOST_OUTCOME_TRYV(CheckSize(request));
   const std::vector<std::uint64_t> ids = Sorted(request.ids);
   if (ids.empty()) return std::vector<Task>{};
   const std::string list = List(ids);
@@ -146,12 +141,11 @@ Result<std::vector<Task>> MysqlTaskStore::Resolve(const ClaimRequest& request) {
 Result<std::vector<Task>> MysqlTaskStore::AdoptReached(const ClaimRequest& request, const std::string& list) {
   const bool again = half_resolved_.contains({request.table, list});
   std::map<std::uint32_t, std::vector<std::uint64_t>> running;
-  Status read = session_.Query(
+  BOOST_OUTCOME_TRYV(session_.Query(
       "SELECT id,attempt FROM " + request.table + " FORCE INDEX (PRIMARY) WHERE id IN (" + list +
           ") AND state=2 AND claimed_by=" + Quote(request.incarnation) + " AND attempt" +
           (again ? ">=" : "=") + std::to_string(request.attempt + 1),
-      [&](const Row& row) { running[static_cast<std::uint32_t>(row.Number(2))].push_back(row.Number(1)); });
-  if (!read) return Fail(read.error());
+      [&](const Row& row) { running[static_cast<std::uint32_t>(row.Number(2))].push_back(row.Number(1)); }));
   std::vector<Task> tasks;
   for (const auto& [seen, found] : running) {
     auto adopted = AdoptAttempt(request, found, seen);
@@ -171,7 +165,7 @@ Result<std::vector<Task>> MysqlTaskStore::AdoptReached(const ClaimRequest& reque
 }
 
 Result<std::vector<Task>> MysqlTaskStore::Adopt(const ClaimRequest& request) {
-  if (Status fits = CheckSize(request); !fits) return Fail(fits.error());
+  BOOST_OUTCOME_TRYV(CheckSize(request));
   const std::vector<std::uint64_t> ids = Sorted(request.ids);
   if (ids.empty()) return std::vector<Task>{};
   return AdoptAttempt(request, ids, request.attempt);
@@ -182,16 +176,17 @@ Result<std::vector<Task>> MysqlTaskStore::AdoptAttempt(const ClaimRequest& reque
                                                        std::uint32_t seen) {
   const std::string list = List(ids);
   const std::string me = Quote(request.incarnation);
-  auto hit = session_.Write(
-      "UPDATE " + request.table +
-      " FORCE INDEX (PRIMARY) SET attempt=attempt+1, claimed_at=UTC_TIMESTAMP(6) WHERE id IN (" + list +
-      ") AND state=2 AND claimed_by=" + me + " AND attempt=" + std::to_string(seen) +
-      " AND EXISTS (SELECT 1 FROM millrace_incarnations WHERE id=" + me + " AND dead=0 LOCK IN SHARE MODE)");
-  if (!hit) return Fail(hit.error());
-  if (*hit == 0) return std::vector<Task>{};
+  BOOST_OUTCOME_TRY(
+      hit, session_.Write(
+               "UPDATE " + request.table +
+               " FORCE INDEX (PRIMARY) SET attempt=attempt+1, claimed_at=UTC_TIMESTAMP(6) WHERE id IN (" +
+               list + ") AND state=2 AND claimed_by=" + me + " AND attempt=" + std::to_string(seen) +
+               " AND EXISTS (SELECT 1 FROM millrace_incarnations WHERE id=" + me +
+               " AND dead=0 LOCK IN SHARE MODE)"));
+  if (hit == 0) return std::vector<Task>{};
   auto tasks = ReadClaimed(request, list, seen + 1);
   if (!tasks) return Fail(ErrorCode::Unknown, "adopted rows can't be read: " + tasks.error().message);
-  KeepNewest(*tasks, *hit);
+  KeepNewest(*tasks, hit);
   return tasks;
 }
 

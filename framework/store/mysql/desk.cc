@@ -27,11 +27,11 @@ Result<SubmitReport> MysqlTaskDesk::Submit(const TableName& table, std::span<con
   // Somebody who enters one of the keys at the same moment has decided it: the second look sees the entry.
   for (int look = 0;; ++look) {
     Transaction transaction(session_);
-    if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
+    BOOST_OUTCOME_TRYV(session_.Begin());
     auto report = RunSubmit(session_, table, tasks);
     if (!report && report.error().code == ErrorCode::Conflict && look < 3) continue;
     if (!report) return Fail(report.error());
-    if (Status done = session_.Commit(); !done) return Fail(done.error());
+    BOOST_OUTCOME_TRYV(session_.Commit());
     return report;
   }
 }
@@ -41,11 +41,10 @@ Result<TaskRecord> MysqlTaskDesk::Get(const TaskKey& key) {
   for (int round = 0; round < 2; ++round) {
     for (const Pool& pool : {kHot, kDone, kFailed}) {
       std::optional<TaskRecord> record;
-      Status read = session_.Query(PoolText(key.table, pool) + " WHERE id=" + std::to_string(key.id),
-                                   [&](const Row& row) { record = ReadRecord(key.table, row); });
-      if (!read) return Fail(read.error());
+      BOOST_OUTCOME_TRYV(session_.Query(PoolText(key.table, pool) + " WHERE id=" + std::to_string(key.id),
+                                        [&](const Row& row) { record = ReadRecord(key.table, row); }));
       if (!record) continue;
-      if (Status attempts = ReadAttempts(*record); !attempts) return Fail(attempts.error());
+      BOOST_OUTCOME_TRYV(ReadAttempts(*record));
       return *record;
     }
   }
@@ -68,27 +67,25 @@ Result<TaskKey> MysqlTaskDesk::Find(const TableName& table, const std::string& h
                                     const std::string& key) {
   std::optional<TaskKey> found;
   const std::string by_handler = handler.empty() ? "" : " AND handler=" + Quote(handler);
-  Status read = session_.Query("SELECT task_table,task_id FROM tasks_keys WHERE biz_key=" + Quote(key) +
-                                   by_handler + " ORDER BY entered_at DESC LIMIT 1",
-                               [&](const Row& row) {
-                                 const auto holder = ParseTableName(row.Text(1));
-                                 if (holder) found = TaskKey{*holder, row.Number(2)};
-                               });
-  if (!read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(session_.Query("SELECT task_table,task_id FROM tasks_keys WHERE biz_key=" + Quote(key) +
+                                        by_handler + " ORDER BY entered_at DESC LIMIT 1",
+                                    [&](const Row& row) {
+                                      const auto holder = ParseTableName(row.Text(1));
+                                      if (holder) found = TaskKey{*holder, row.Number(2)};
+                                    }));
   if (found) return *found;
-  read = session_.Query(
+  BOOST_OUTCOME_TRYV(session_.Query(
       "SELECT id FROM " + table + " WHERE biz_key=" + Quote(key) + by_handler + " ORDER BY id LIMIT 1",
       [&](const Row& row) {
         found = TaskKey{table, row.Number(1)};
-      });
-  if (!read) return Fail(read.error());
+      }));
   if (found) return *found;
   return Fail(ErrorCode::NotFound, session_.where() + ": no task has the key '" + Shorten(key, 190) + "'");
 }
 
 Result<std::vector<TaskTotals>> MysqlTaskDesk::Totals() {
   std::vector<TaskTotals> totals;
-  Status read = session_.Query(
+  BOOST_OUTCOME_TRYV(session_.Query(
       "SELECT "
       "task_table,handler,batch,GREATEST(SUM(succeeded),0),GREATEST(SUM(cancelled),0),GREATEST(SUM(failed),0)"
       ","
@@ -97,8 +94,7 @@ Result<std::vector<TaskTotals>> MysqlTaskDesk::Totals() {
       [&](const Row& row) {
         totals.push_back({row.Text(1), row.Text(2), row.Text(3), row.Number(4), row.Number(5), row.Number(6),
                           row.Number(7)});
-      });
-  if (!read) return Fail(read.error());
+      }));
   return totals;
 }
 
@@ -127,12 +123,11 @@ Status CountWaiting(Session& session, const HandlerGroups& groups, GroupBacklog&
   for (auto from = groups.slices.begin(); from != groups.slices.end() && backlog.waiting < kExactBacklog;) {
     auto to = from;
     for (std::size_t i = 0; i < step && to != groups.slices.end(); ++i) ++to;
-    Status read = session.Query(
+    BOOST_OUTCOME_TRYV(session.Query(
         "SELECT COUNT(*) FROM (SELECT 1 FROM " + backlog.table + " FORCE INDEX (due) WHERE slice IN (" +
             Joined(from, to) + ") AND handler=" + Quote(backlog.handler) + " AND urgency IN (" + urgencies +
             ") LIMIT " + std::to_string(kExactBacklog - backlog.waiting) + ") AS counted",
-        [&](const Row& row) { backlog.waiting += row.Number(1); });
-    if (!read) return read;
+        [&](const Row& row) { backlog.waiting += row.Number(1); }));
     from = to;
   }
   backlog.more = backlog.waiting >= kExactBacklog;
@@ -144,7 +139,7 @@ Status CountWaiting(Session& session, const HandlerGroups& groups, GroupBacklog&
 Result<std::vector<GroupBacklog>> MysqlTaskDesk::Backlog(const TableName& table) {
   std::map<std::string, HandlerGroups> handlers;
   const BootTime start = BootClock::now();
-  Status read =
+  BOOST_OUTCOME_TRYV(
       session_.Query("SELECT slice,handler,urgency,MIN(run_at) FROM " + table +
                          " FORCE INDEX (due) WHERE urgency IS NOT NULL GROUP BY slice,handler,urgency",
                      [&](const Row& row) {
@@ -156,13 +151,11 @@ Result<std::vector<GroupBacklog>> MysqlTaskDesk::Backlog(const TableName& table)
                        const auto due = row.Time(4);
                        auto& oldest = groups.backlog.oldest_due;
                        if (!oldest || due < oldest) oldest = due;
-                     });
-  if (!read) return Fail(read.error());
+                     }));
   plan_.Mend(session_, table, BootClock::now() - start);
   std::vector<GroupBacklog> backlog;
   for (auto& [handler, groups] : handlers) {
-    if (Status counted = CountWaiting(session_, groups, groups.backlog); !counted)
-      return Fail(counted.error());
+    BOOST_OUTCOME_TRYV(CountWaiting(session_, groups, groups.backlog));
     backlog.push_back(std::move(groups.backlog));
   }
   return backlog;

@@ -55,8 +55,7 @@ class Action {
   Status Count(const std::vector<Locked>& rows, int cancelled, int failed);
   Status Run(const std::string& sql) {
     if (sql.empty()) return {};
-    auto done = session_.Write(sql);
-    if (!done) return Fail(done.error());
+    BOOST_OUTCOME_TRYV(session_.Write(sql));
     return {};
   }
   std::string In(const std::vector<Locked>& rows) {
@@ -81,88 +80,81 @@ class Action {
 
 Result<std::vector<Locked>> Action::Lock(const std::string& pool) {
   std::vector<Locked> rows;
-  Status read = session_.Query("SELECT id,state,handler,biz_key,batch FROM " + table_ + pool +
-                                   " FORCE INDEX (PRIMARY) WHERE id IN (" + ids_ + ") AND state IN (" +
-                                   states_ + ") ORDER BY id FOR UPDATE",
-                               [&](const Row& row) {
-                                 rows.push_back({row.Number(1), static_cast<TaskState>(row.Signed(2)),
-                                                 row.Text(3), row.Text(4), row.Text(5)});
-                               });
-  if (!read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(session_.Query("SELECT id,state,handler,biz_key,batch FROM " + table_ + pool +
+                                        " FORCE INDEX (PRIMARY) WHERE id IN (" + ids_ + ") AND state IN (" +
+                                        states_ + ") ORDER BY id FOR UPDATE",
+                                    [&](const Row& row) {
+                                      rows.push_back({row.Number(1), static_cast<TaskState>(row.Signed(2)),
+                                                      row.Text(3), row.Text(4), row.Text(5)});
+                                    }));
   return rows;
 }
 
 // Nothing but the state changes, and it fits one state.
 Status Action::Switch() {
-  auto rows = Lock("");
-  if (!rows) return Fail(rows.error());
-  if (rows->empty()) return {};
-  const TaskState after = StateAfter(action_, rows->front().state).value();
-  return Set(*rows, "state=" + std::to_string(static_cast<int>(after)));
+  BOOST_OUTCOME_TRY(rows, Lock(""));
+  if (rows.empty()) return {};
+  const TaskState after = StateAfter(action_, rows.front().state).value();
+  return Set(rows, "state=" + std::to_string(static_cast<int>(after)));
 }
 
 Status Action::Retry() {
-  auto waiting = Lock("");
-  if (!waiting) return Fail(waiting.error());
-  if (!waiting->empty()) {
-    Status due = Set(*waiting, "run_at=LEAST(run_at,UTC_TIMESTAMP(6)), failures=0, crashes=0, cancel=0");
-    if (!due) return due;
+  BOOST_OUTCOME_TRY(waiting, Lock(""));
+  if (!waiting.empty()) {
+    BOOST_OUTCOME_TRYV(
+        Set(waiting, "run_at=LEAST(run_at,UTC_TIMESTAMP(6)), failures=0, crashes=0, cancel=0"));
   }
-  auto rows = Lock("_failed");
-  if (!rows) return Fail(rows.error());
-  if (rows->empty()) return {};
-  const std::string in = In(*rows);
+  BOOST_OUTCOME_TRY(rows, Lock("_failed"));
+  if (rows.empty()) return {};
+  const std::string in = In(rows);
   if (Status moved =
           Run("INSERT INTO " + table_ + " (" + kShared + ",state,run_at,failures,crashes) SELECT " + kShared +
               ",0,UTC_TIMESTAMP(6),0,0 FROM " + table_ + "_failed FORCE INDEX (PRIMARY)" + in);
       !moved) {
     return moved;
   }
-  if (Status gone = Run("DELETE FROM " + table_ + "_failed" + in); !gone) return gone;
-  if (Status keys = Run(ReopenText(KeysOf(*rows))); !keys) return keys;
-  return Count(*rows, 0, -1);
+  BOOST_OUTCOME_TRYV(Run("DELETE FROM " + table_ + "_failed" + in));
+  BOOST_OUTCOME_TRYV(Run(ReopenText(KeysOf(rows))));
+  return Count(rows, 0, -1);
 }
 
 Status Action::Cancel() {
-  auto rows = Lock("");
-  if (!rows) return Fail(rows.error());
+  BOOST_OUTCOME_TRY(rows, Lock(""));
   std::vector<Locked> running;
   std::vector<Locked> still;
-  for (const Locked& row : *rows)
+  for (const Locked& row : rows)
     (StateAfter(action_, row.state) == TaskState::Running ? running : still).push_back(row);
   if (!running.empty()) {
-    if (Status asked = Set(running, "cancel=1"); !asked) return asked;
+    BOOST_OUTCOME_TRYV(Set(running, "cancel=1"));
   }
   if (!still.empty()) {
     const std::string in = In(still);
-    Status moved =
+    BOOST_OUTCOME_TRYV(
         Run("INSERT INTO " + table_ + "_done (" + kShared +
             ",run_at,failures,crashes,claimed_by,claimed_at,state,result,finished_at) SELECT " + kShared +
             ",run_at,failures,crashes,claimed_by,claimed_at,4,'',UTC_TIMESTAMP(6) FROM " + table_ +
-            " FORCE INDEX (PRIMARY)" + in);
-    if (!moved) return moved;
-    if (Status gone = Run("DELETE FROM " + table_ + in); !gone) return gone;
+            " FORCE INDEX (PRIMARY)" + in));
+    BOOST_OUTCOME_TRYV(Run("DELETE FROM " + table_ + in));
     const KeyEntries keys = KeysOf(still);
-    if (Status kept = Run(KeepStartedText(keys)); !kept) return kept;
-    if (Status freed = Run(FreeUnstartedText(keys)); !freed) return freed;
-    if (Status counted = Count(still, 1, 0); !counted) return counted;
+    BOOST_OUTCOME_TRYV(Run(KeepStartedText(keys)));
+    BOOST_OUTCOME_TRYV(Run(FreeUnstartedText(keys)));
+    BOOST_OUTCOME_TRYV(Count(still, 1, 0));
   }
   return CancelFailed();
 }
 
 Status Action::CancelFailed() {
-  auto rows = Lock("_failed");
-  if (!rows) return Fail(rows.error());
-  if (rows->empty()) return {};
-  const std::string in = In(*rows);
-  Status moved = Run("INSERT INTO " + table_ + "_done (" + kShared +
-                     ",run_at,failures,crashes,claimed_by,claimed_at,state,result,finished_at) SELECT " +
-                     kShared + ",run_at,failures,crashes,claimed_by,claimed_at,4,'',UTC_TIMESTAMP(6) FROM " +
-                     table_ + "_failed FORCE INDEX (PRIMARY)" + in);
-  if (!moved) return moved;
-  if (Status gone = Run("DELETE FROM " + table_ + "_failed" + in); !gone) return gone;
-  if (Status keys = Run(KeepText(KeysOf(*rows))); !keys) return keys;
-  return Count(*rows, 1, -1);
+  BOOST_OUTCOME_TRY(rows, Lock("_failed"));
+  if (rows.empty()) return {};
+  const std::string in = In(rows);
+  BOOST_OUTCOME_TRYV(Run("INSERT INTO " + table_ + "_done (" + kShared +
+                         ",run_at,failures,crashes,claimed_by,claimed_at,state,result,finished_at) SELECT " +
+                         kShared +
+                         ",run_at,failures,crashes,claimed_by,claimed_at,4,'',UTC_TIMESTAMP(6) FROM " +
+                         table_ + "_failed FORCE INDEX (PRIMARY)" + in));
+  BOOST_OUTCOME_TRYV(Run("DELETE FROM " + table_ + "_failed" + in));
+  BOOST_OUTCOME_TRYV(Run(KeepText(KeysOf(rows))));
+  return Count(rows, 1, -1);
 }
 
 KeyEntries Action::KeysOf(const std::vector<Locked>& rows) const {
@@ -195,18 +187,17 @@ Result<std::vector<std::uint64_t>> MysqlTaskDesk::Apply(TaskAction action, const
   Ids changed;
   if (ids.empty()) return changed;
   Transaction transaction(session_);
-  if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
+  BOOST_OUTCOME_TRYV(session_.Begin());
   Action run(session_, action, table, ids);
-  if (Status done = run.Do(); !done) return Fail(done.error());
+  BOOST_OUTCOME_TRYV(run.Do());
   changed = std::move(run.changed());
   if (changed.empty()) return changed;
   std::sort(changed.begin(), changed.end());
-  auto noted =
+  BOOST_OUTCOME_TRYV(
       session_.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES (UTC_TIMESTAMP(6)," +
                      Quote(Shorten(actor, 190)) + "," + Quote(ToString(action)) + "," + Quote(table) + "," +
-                     Quote(mysql::List(changed)) + ")");
-  if (!noted) return Fail(noted.error());
-  if (Status done = session_.Commit(); !done) return Fail(done.error());
+                     Quote(mysql::List(changed)) + ")"));
+  BOOST_OUTCOME_TRYV(session_.Commit());
   return changed;
 }
 

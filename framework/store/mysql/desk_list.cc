@@ -53,11 +53,10 @@ constexpr std::size_t kLook = 10'000;
 // The last row of a look that begins behind `from`; 0 where the pool ends before.
 Result<std::uint64_t> EndOfLook(Session& session, const std::string& pool, std::uint64_t from) {
   std::uint64_t end = 0;
-  Status read =
-      session.Query("SELECT id FROM " + pool + " FORCE INDEX (PRIMARY) WHERE id>" + std::to_string(from) +
-                        " ORDER BY id LIMIT 1 OFFSET " + std::to_string(kLook - 1),
-                    [&](const Row& row) { end = row.Number(1); });
-  if (!read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(session.Query("SELECT id FROM " + pool + " FORCE INDEX (PRIMARY) WHERE id>" +
+                                       std::to_string(from) + " ORDER BY id LIMIT 1 OFFSET " +
+                                       std::to_string(kLook - 1),
+                                   [&](const Row& row) { end = row.Number(1); }));
   return end;
 }
 
@@ -65,29 +64,26 @@ Result<std::uint64_t> EndOfLook(Session& session, const std::string& pool, std::
 
 Result<TaskPage> MysqlTaskDesk::List(const TableName& table, const TaskFilter& filter,
                                      const std::string& after, std::size_t limit) {
-  auto place = ParsePlace(after);
-  if (!place) return Fail(place.error());
+  BOOST_OUTCOME_TRY(place, ParsePlace(after));
   TaskPage page;
   const auto next = [](std::size_t pool, std::uint64_t id) {
     return std::to_string(pool) + ":" + std::to_string(id);
   };
   const Pool pools[] = {kHot, kFailed, kDone};
   const std::string conditions = Conditions(filter);
-  for (std::size_t pool = place->pool; pool < 3; ++pool) {
+  for (std::size_t pool = place.pool; pool < 3; ++pool) {
     if (!MayHold(pool, filter)) continue;
-    const std::uint64_t from = pool == place->pool ? place->id : 0;
+    const std::uint64_t from = pool == place.pool ? place.id : 0;
     std::uint64_t end = 0;
     if (!conditions.empty()) {
-      auto look = EndOfLook(session_, table + pools[pool].suffix, from);
-      if (!look) return Fail(look.error());
-      end = *look;
+      BOOST_OUTCOME_TRY(look, EndOfLook(session_, table + pools[pool].suffix, from));
+      end = look;
     }
-    Status read =
+    BOOST_OUTCOME_TRYV(
         session_.Query(PoolText(table, pools[pool]) + " FORCE INDEX (PRIMARY) WHERE id>" +
                            std::to_string(from) + (end > 0 ? " AND id<=" + std::to_string(end) : "") +
                            conditions + " ORDER BY id LIMIT " + std::to_string(limit - page.records.size()),
-                       [&](const Row& row) { page.records.push_back(ReadRecord(table, row)); });
-    if (!read) return Fail(read.error());
+                       [&](const Row& row) { page.records.push_back(ReadRecord(table, row)); }));
     if (page.records.size() >= limit) {
       if (limit > 0) page.next = next(pool, page.records.back().task.key.id);
       return page;

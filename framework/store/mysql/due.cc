@@ -81,7 +81,7 @@ Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables) {
   std::size_t next = 0;
   do {
     const auto part = std::span(asked).subspan(next, std::min(kTablesPerQuery, asked.size() - next));
-    if (Status read = ReadPart(part, next == 0, map); !read) return Fail(read.error());
+    BOOST_OUTCOME_TRYV(ReadPart(part, next == 0, map));
     next += part.size();
   } while (next < asked.size());
   DropUncovered(asked, map.groups);
@@ -96,7 +96,7 @@ Status MysqlTaskStore::ReadPart(std::span<const DueScope> part, bool first, DueM
   for (const DueScope& scope : part) sql += " UNION ALL (" + DueText(scope.whole) + ")";
   std::set<TableName> with_rows;
   const BootTime start = BootClock::now();
-  Status read = session_.Query(sql, [&](const Row& row) {
+  BOOST_OUTCOME_TRYV(session_.Query(sql, [&](const Row& row) {
     const WallTime at = row.Time(5).value_or(WallTime{});
     const auto table = ParseTableName(row.Text(1));
     if (!table) {  // a row of the head
@@ -107,8 +107,7 @@ Status MysqlTaskStore::ReadPart(std::span<const DueScope> part, bool first, DueM
     with_rows.insert(*table);
     map.groups.push_back({*table, static_cast<std::uint32_t>(row.Number(2)), row.Text(3),
                           static_cast<std::uint32_t>(row.Number(4)), at});
-  });
-  if (!read) return read;
+  }));
   // An empty table takes its time for being opened; only one with rows can be read in the wrong way.
   const Micros beyond = BootClock::now() - start - kEachTable * static_cast<int>(part.size());
   for (const TableName& table : with_rows) plan_.Mend(session_, table, beyond);
@@ -117,12 +116,11 @@ Status MysqlTaskStore::ReadPart(std::span<const DueScope> part, bool first, DueM
 
 Result<std::vector<ScanRow>> MysqlTaskStore::Scan(const ScanRequest& request) {
   std::vector<ScanRow> rows;
-  Status read = session_.Query(ScanText(request), [&](const Row& row) {
+  BOOST_OUTCOME_TRYV(session_.Query(ScanText(request), [&](const Row& row) {
     rows.push_back({row.Number(1), row.Time(2).value_or(WallTime{}), static_cast<TaskState>(row.Signed(3)),
                     static_cast<std::uint32_t>(row.Number(4)), static_cast<std::uint32_t>(row.Number(5)),
                     row.Text(6), request.with_bytes ? row.Number(7) : 0});
-  });
-  if (!read) return Fail(read.error());
+  }));
   return rows;
 }
 

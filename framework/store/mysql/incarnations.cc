@@ -23,7 +23,7 @@ MysqlIncarnationStore::MysqlIncarnationStore(const Endpoint& endpoint)
 
 Status MysqlIncarnationStore::Register(const Incarnation& incarnation) {
   Transaction transaction(session_);
-  if (Status begun = session_.Begin(); !begun) return begun;
+  BOOST_OUTCOME_TRYV(session_.Begin());
   auto added = session_.Write(
       "INSERT INTO millrace_incarnations (id,worker,host,pid,lease_us,slices,started_at,dead) VALUES (" +
       Quote(incarnation.id) + "," + Quote(incarnation.worker) + "," + Quote(incarnation.host) + "," +
@@ -34,8 +34,8 @@ Status MysqlIncarnationStore::Register(const Incarnation& incarnation) {
     return Fail(ErrorCode::Conflict,
                 session_.where() + ": the incarnation " + incarnation.id + " exists already");
   }
-  auto beat = session_.Write("INSERT INTO millrace_beats (id,beat) VALUES (" + Quote(incarnation.id) + ",0)");
-  if (!beat) return Fail(beat.error());
+  BOOST_OUTCOME_TRYV(
+      session_.Write("INSERT INTO millrace_beats (id,beat) VALUES (" + Quote(incarnation.id) + ",0)"));
   return session_.Commit();
 }
 
@@ -43,16 +43,15 @@ Status MysqlIncarnationStore::Register(const Incarnation& incarnation) {
 // is under way deletes the beat first, so it is missed by neither.
 Result<bool> MysqlIncarnationStore::Renew(const std::string& id) {
   const std::string me = Quote(id);
-  auto hit =
-      session_.Write("UPDATE millrace_beats SET beat=beat+1 WHERE id=" + me +
-                     " AND EXISTS (SELECT 1 FROM millrace_incarnations WHERE id=" + me + " AND dead=0)");
-  if (!hit) return Fail(hit.error());
-  return *hit == 1;
+  BOOST_OUTCOME_TRY(hit, session_.Write("UPDATE millrace_beats SET beat=beat+1 WHERE id=" + me +
+                                        " AND EXISTS (SELECT 1 FROM millrace_incarnations WHERE id=" + me +
+                                        " AND dead=0)"));
+  return hit == 1;
 }
 
 Result<std::vector<PeerBeat>> MysqlIncarnationStore::Peers() {
   std::vector<PeerBeat> peers;
-  Status read = session_.Query(
+  BOOST_OUTCOME_TRYV(session_.Query(
       "SELECT i.id,i.worker,i.host,i.pid,i.lease_us,i.slices,b.beat FROM millrace_incarnations i LEFT JOIN "
       "millrace_beats b ON b.id=i.id WHERE i.dead=0 ORDER BY i.id",
       [&](const Row& row) {
@@ -60,8 +59,7 @@ Result<std::vector<PeerBeat>> MysqlIncarnationStore::Peers() {
         peer.incarnation = {row.Text(1),   row.Text(2),           row.Text(3),
                             row.Signed(4), Micros(row.Signed(5)), row.Text(6)};
         if (!row.Null(7)) peer.beat = row.Number(7);
-      });
-  if (!read) return Fail(read.error());
+      }));
   return peers;
 }
 
@@ -75,14 +73,14 @@ Result<bool> MysqlIncarnationStore::Retire(const std::string& id) { return End(i
 Result<bool> MysqlIncarnationStore::End(const std::string& id, const std::string& beat_condition,
                                         std::optional<std::uint64_t> expected) {
   Transaction transaction(session_);
-  if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
-  auto beats = session_.Write("DELETE FROM millrace_beats WHERE id=" + Quote(id) + beat_condition);
-  if (!beats) return Fail(beats.error());
-  if (expected && *beats != *expected) return false;  // rolled back
-  auto dead = session_.Write("UPDATE millrace_incarnations SET dead=1 WHERE id=" + Quote(id) + " AND dead=0");
-  if (!dead) return Fail(dead.error());
-  if (Status done = session_.Commit(); !done) return Fail(done.error());
-  return *dead == 1;
+  BOOST_OUTCOME_TRYV(session_.Begin());
+  BOOST_OUTCOME_TRY(beats,
+                    session_.Write("DELETE FROM millrace_beats WHERE id=" + Quote(id) + beat_condition));
+  if (expected && beats != *expected) return false;  // rolled back
+  BOOST_OUTCOME_TRY(
+      dead, session_.Write("UPDATE millrace_incarnations SET dead=1 WHERE id=" + Quote(id) + " AND dead=0"));
+  BOOST_OUTCOME_TRYV(session_.Commit());
+  return dead == 1;
 }
 
 std::unique_ptr<IncarnationStore> OpenIncarnations(const Endpoint& endpoint) {

@@ -26,17 +26,16 @@ Result<Running> LockRunning(Session& session, const std::string& incarnation, st
   Running running;
   if (ids.empty()) return running;
   std::set<LedgerKey> keys;
-  Status read =
-      session.Query("SELECT id,attempt FROM " + tasks[0].key.table + " FORCE INDEX (PRIMARY) WHERE id IN (" +
-                        List(Sorted(ids)) + ") AND state=2 AND claimed_by=" + Quote(incarnation) +
-                        " ORDER BY id FOR UPDATE",
-                    [&](const Row& row) {
-                      const Task* task = by_id[row.Number(1)];
-                      if (task->attempt != row.Number(2)) return;
-                      running.tasks.push_back(task);
-                      keys.insert({task->handler, task->biz_key});
-                    });
-  if (!read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(session.Query("SELECT id,attempt FROM " + tasks[0].key.table +
+                                       " FORCE INDEX (PRIMARY) WHERE id IN (" + List(Sorted(ids)) +
+                                       ") AND state=2 AND claimed_by=" + Quote(incarnation) +
+                                       " ORDER BY id FOR UPDATE",
+                                   [&](const Row& row) {
+                                     const Task* task = by_id[row.Number(1)];
+                                     if (task->attempt != row.Number(2)) return;
+                                     running.tasks.push_back(task);
+                                     keys.insert({task->handler, task->biz_key});
+                                   }));
   running.keys.assign(keys.begin(), keys.end());
   return running;
 }
@@ -50,10 +49,9 @@ Status Enter(Session& session, const Running& running) {
     rows += (rows.empty() ? "(" : ",(") + Quote(key.first) + "," + Quote(key.second) + "," +
             Quote(task.table) + "," + std::to_string(task.id) + ",UTC_TIMESTAMP(6))";
   }
-  auto entered =
+  BOOST_OUTCOME_TRYV(
       session.Write("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at) VALUES " + rows +
-                    " ON DUPLICATE KEY UPDATE task_id=task_id");
-  if (!entered) return Fail(entered.error());
+                    " ON DUPLICATE KEY UPDATE task_id=task_id"));
   return {};
 }
 
@@ -71,19 +69,19 @@ std::string KeyCondition(const std::vector<LedgerKey>& keys) {
 Result<std::map<LedgerKey, LedgerEntry>> LockEntries(Session& session, const std::vector<LedgerKey>& keys) {
   std::map<LedgerKey, LedgerEntry> entries;
   if (keys.empty()) return entries;
-  Status read = session.Query(
-      "SELECT handler,biz_key,task_table,task_id,ended_at IS NOT "
-      "NULL,COALESCE(keep_until<UTC_TIMESTAMP(6),0) FROM "
-      "tasks_keys FORCE INDEX (PRIMARY) WHERE " +
-          KeyCondition(keys) + " ORDER BY handler,biz_key FOR UPDATE",
-      [&](const Row& row) {
-        LedgerEntry& entry = entries[{row.Text(1), row.Text(2)}];
-        if (const auto table = ParseTableName(row.Text(3))) entry.task = TaskKey{*table, row.Number(4)};
-        entry.holder = row.Text(3) + "/" + std::to_string(row.Number(4));
-        entry.ended = row.Number(5) != 0;
-        entry.expired = row.Number(6) != 0;
-      });
-  if (!read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(
+      session.Query("SELECT handler,biz_key,task_table,task_id,ended_at IS NOT "
+                    "NULL,COALESCE(keep_until<UTC_TIMESTAMP(6),0) FROM "
+                    "tasks_keys FORCE INDEX (PRIMARY) WHERE " +
+                        KeyCondition(keys) + " ORDER BY handler,biz_key FOR UPDATE",
+                    [&](const Row& row) {
+                      LedgerEntry& entry = entries[{row.Text(1), row.Text(2)}];
+                      if (const auto table = ParseTableName(row.Text(3)))
+                        entry.task = TaskKey{*table, row.Number(4)};
+                      entry.holder = row.Text(3) + "/" + std::to_string(row.Number(4));
+                      entry.ended = row.Number(5) != 0;
+                      entry.expired = row.Number(6) != 0;
+                    }));
   return entries;
 }
 
@@ -98,10 +96,9 @@ Result<std::vector<TaskKey>> Present(Session& session, const std::vector<TaskKey
       sql += (sql.empty() ? "SELECT id FROM " : " UNION ALL SELECT id FROM ") + table + pool +
              " WHERE id IN (" + list + ")";
     }
-    Status read = session.Query(sql, [&, &table = table](const Row& row) {
+    BOOST_OUTCOME_TRYV(session.Query(sql, [&, &table = table](const Row& row) {
       present.push_back({table, row.Number(1)});
-    });
-    if (!read) return Fail(read.error());
+    }));
   }
   return present;
 }
@@ -112,12 +109,11 @@ Result<std::vector<LedgerKey>> VoidEntries(Session& session,
   for (const auto& [key, entry] : entries) {
     if (!entry.ended && !entry.expired && entry.task) open.push_back(*entry.task);
   }
-  auto present = Present(session, open);
-  if (!present) return Fail(present.error());
-  std::sort(present->begin(), present->end());
+  BOOST_OUTCOME_TRY(present, Present(session, open));
+  std::sort(present.begin(), present.end());
   std::vector<LedgerKey> voided;
   for (const auto& [key, entry] : entries) {
-    const bool there = entry.task && std::binary_search(present->begin(), present->end(), *entry.task);
+    const bool there = entry.task && std::binary_search(present.begin(), present.end(), *entry.task);
     if (entry.expired || (!entry.ended && !there)) voided.push_back(key);
   }
   return voided;
@@ -125,9 +121,8 @@ Result<std::vector<LedgerKey>> VoidEntries(Session& session,
 
 Status RemoveEntries(Session& session, const std::vector<LedgerKey>& keys) {
   if (keys.empty()) return {};
-  auto removed =
-      session.Write("DELETE tasks_keys FROM tasks_keys FORCE INDEX (PRIMARY) WHERE " + KeyCondition(keys));
-  if (!removed) return Fail(removed.error());
+  BOOST_OUTCOME_TRYV(
+      session.Write("DELETE tasks_keys FROM tasks_keys FORCE INDEX (PRIMARY) WHERE " + KeyCondition(keys)));
   return {};
 }
 
@@ -143,15 +138,15 @@ Result<std::set<std::uint64_t>> MysqlTaskStore::AlreadyMine(const std::string& i
   }
   const TableName& table = tasks[0].key.table;
   std::set<std::uint64_t> mine;
-  Status read = session_.Query("SELECT t.id,t.attempt FROM " + table +
-                                   " t FORCE INDEX (PRIMARY) JOIN tasks_keys k ON k.handler=t.handler AND "
-                                   "k.biz_key=t.biz_key AND k.task_id=t.id AND k.task_table=" +
-                                   Quote(table) + " WHERE t.id IN (" + List(Sorted(ids)) +
-                                   ") AND t.state=2 AND t.claimed_by=" + Quote(incarnation),
-                               [&](const Row& row) {
-                                 if (attempts[row.Number(1)] == row.Number(2)) mine.insert(row.Number(1));
-                               });
-  if (!read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(
+      session_.Query("SELECT t.id,t.attempt FROM " + table +
+                         " t FORCE INDEX (PRIMARY) JOIN tasks_keys k ON k.handler=t.handler AND "
+                         "k.biz_key=t.biz_key AND k.task_id=t.id AND k.task_table=" +
+                         Quote(table) + " WHERE t.id IN (" + List(Sorted(ids)) +
+                         ") AND t.state=2 AND t.claimed_by=" + Quote(incarnation),
+                     [&](const Row& row) {
+                       if (attempts[row.Number(1)] == row.Number(2)) mine.insert(row.Number(1));
+                     }));
   return mine;
 }
 
@@ -159,20 +154,18 @@ Result<std::vector<KeyVerdict>> MysqlTaskStore::ConfirmKeys(const std::string& i
                                                             std::span<const Task> tasks) {
   std::vector<KeyVerdict> verdicts;
   if (tasks.empty()) return verdicts;
-  const auto mine = AlreadyMine(incarnation, tasks);
-  if (!mine) return Fail(mine.error());
+  BOOST_OUTCOME_TRY(mine, AlreadyMine(incarnation, tasks));
   std::vector<Task> others;
   for (const Task& task : tasks) {
-    if (mine->contains(task.key.id)) {
+    if (mine.contains(task.key.id)) {
       verdicts.push_back({task.key, true, ""});
     } else {
       others.push_back(task);
     }
   }
   if (others.empty()) return verdicts;
-  auto entered = EnterKeys(incarnation, others);
-  if (!entered) return Fail(entered.error());
-  verdicts.insert(verdicts.end(), entered->begin(), entered->end());
+  BOOST_OUTCOME_TRY(entered, EnterKeys(incarnation, others));
+  verdicts.insert(verdicts.end(), entered.begin(), entered.end());
   return verdicts;
 }
 
@@ -180,28 +173,26 @@ Result<std::vector<KeyVerdict>> MysqlTaskStore::EnterKeys(const std::string& inc
                                                           std::span<const Task> tasks) {
   std::vector<KeyVerdict> verdicts;
   Transaction transaction(session_);
-  if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
-  auto running = LockRunning(session_, incarnation, tasks);
-  if (!running) return Fail(running.error());
-  if (running->tasks.empty()) return verdicts;
-  if (Status entered = Enter(session_, *running); !entered) return Fail(entered.error());
-  auto entries = LockEntries(session_, running->keys);
+  BOOST_OUTCOME_TRYV(session_.Begin());
+  BOOST_OUTCOME_TRY(running, LockRunning(session_, incarnation, tasks));
+  if (running.tasks.empty()) return verdicts;
+  BOOST_OUTCOME_TRYV(Enter(session_, running));
+  auto entries = LockEntries(session_, running.keys);
   if (!entries) return Fail(entries.error());
   std::map<LedgerKey, LedgerEntry> others = *entries;
-  for (const Task* task : running->tasks) {
+  for (const Task* task : running.tasks) {
     const auto found = others.find({task->handler, task->biz_key});
     if (found != others.end() && found->second.task == task->key) others.erase(found);
   }
-  auto voided = VoidEntries(session_, others);
-  if (!voided) return Fail(voided.error());
-  if (!voided->empty()) {
-    if (Status removed = RemoveEntries(session_, *voided); !removed) return Fail(removed.error());
-    if (Status entered = Enter(session_, *running); !entered) return Fail(entered.error());
-    entries = LockEntries(session_, running->keys);
+  BOOST_OUTCOME_TRY(voided, VoidEntries(session_, others));
+  if (!voided.empty()) {
+    BOOST_OUTCOME_TRYV(RemoveEntries(session_, voided));
+    BOOST_OUTCOME_TRYV(Enter(session_, running));
+    entries = LockEntries(session_, running.keys);
     if (!entries) return Fail(entries.error());
   }
-  if (Status done = session_.Commit(); !done) return Fail(done.error());
-  for (const Task* task : running->tasks) {
+  BOOST_OUTCOME_TRYV(session_.Commit());
+  for (const Task* task : running.tasks) {
     const LedgerEntry& entry = (*entries)[{task->handler, task->biz_key}];
     const bool mine = entry.task == task->key;
     verdicts.push_back({task->key, mine, mine ? "" : entry.holder});

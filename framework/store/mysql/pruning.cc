@@ -19,9 +19,8 @@ class MysqlPruneStore final : public PruneStore {
   // Adds these rows to those without an incarnation, and removes them.
   Result<std::size_t> Fold(const std::string& counters);
   Result<std::size_t> Run(const std::string& sql) {
-    auto done = session_.Write(sql);
-    if (!done) return Fail(done.error());
-    return static_cast<std::size_t>(*done);
+    BOOST_OUTCOME_TRY(done, session_.Write(sql));
+    return static_cast<std::size_t>(done);
   }
 
   Session session_;
@@ -48,28 +47,26 @@ Result<PruneStep> MysqlPruneStore::PruneEnded(const KeepRule& rule, const std::s
   std::vector<std::uint64_t> overdue;
   std::size_t seen = 0;
   limit = std::min(limit, kMaxBatchRows);
-  Status read =
+  BOOST_OUTCOME_TRYV(
       session_.Query("SELECT id," + OverdueText(rule) + " FROM " + pool + " FORCE INDEX (PRIMARY) WHERE id>" +
                          (after.empty() ? "0" : Quote(after)) + " ORDER BY id LIMIT " + std::to_string(limit),
                      [&](const Row& row) {
                        ++seen;
                        step.next = row.Text(1);
                        if (row.Number(2) != 0) overdue.push_back(row.Number(1));
-                     });
-  if (!read) return Fail(read.error());
+                     }));
   if (seen < limit) step.next.clear();
   if (overdue.empty()) return step;
   const std::string ids = List(overdue);
   Transaction transaction(session_);
-  if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
-  auto removed = Run("DELETE " + pool + " FROM " + pool + " FORCE INDEX (PRIMARY) WHERE id IN (" + ids + ")");
-  if (!removed) return Fail(removed.error());
-  auto attempts =
+  BOOST_OUTCOME_TRYV(session_.Begin());
+  BOOST_OUTCOME_TRY(
+      removed, Run("DELETE " + pool + " FROM " + pool + " FORCE INDEX (PRIMARY) WHERE id IN (" + ids + ")"));
+  BOOST_OUTCOME_TRYV(
       Run("DELETE millrace_attempts FROM millrace_attempts FORCE INDEX (PRIMARY) WHERE task_table=" +
-          Quote(rule.table) + " AND task_id IN (" + ids + ")");
-  if (!attempts) return Fail(attempts.error());
-  if (Status done = session_.Commit(); !done) return Fail(done.error());
-  step.removed = *removed;
+          Quote(rule.table) + " AND task_id IN (" + ids + ")"));
+  BOOST_OUTCOME_TRYV(session_.Commit());
+  step.removed = removed;
   return step;
 }
 
@@ -85,7 +82,7 @@ Result<PruneStep> MysqlPruneStore::PruneKeys(const std::string& after, std::size
              ")) OR handler>" + handler;
   }
   // A key may hold any byte.
-  Status read = session_.Query(
+  BOOST_OUTCOME_TRYV(session_.Query(
       "SELECT handler,HEX(biz_key),COALESCE(keep_until<=UTC_TIMESTAMP(6),0) FROM tasks_keys FORCE INDEX "
       "(PRIMARY)" +
           behind + " ORDER BY handler,biz_key LIMIT " + std::to_string(limit),
@@ -94,15 +91,14 @@ Result<PruneStep> MysqlPruneStore::PruneKeys(const std::string& after, std::size
         step.next = row.Text(1) + ":" + row.Text(2);
         if (row.Number(3) == 0) return;
         overdue += (overdue.empty() ? "(" : ",(") + Quote(row.Text(1)) + ",UNHEX('" + row.Text(2) + "'))";
-      });
-  if (!read) return Fail(read.error());
+      }));
   if (seen < limit) step.next.clear();
   if (overdue.empty()) return step;
   // Asked again: a void entry may have been taken over since.
-  auto removed = Run("DELETE tasks_keys FROM tasks_keys FORCE INDEX (PRIMARY) WHERE (handler,biz_key) IN (" +
-                     overdue + ") AND keep_until<=UTC_TIMESTAMP(6)");
-  if (!removed) return Fail(removed.error());
-  step.removed = *removed;
+  BOOST_OUTCOME_TRY(
+      removed, Run("DELETE tasks_keys FROM tasks_keys FORCE INDEX (PRIMARY) WHERE (handler,biz_key) IN (" +
+                   overdue + ") AND keep_until<=UTC_TIMESTAMP(6)"));
+  step.removed = removed;
   return step;
 }
 
@@ -110,20 +106,19 @@ Result<std::size_t> MysqlPruneStore::PruneIncarnations(Micros age, std::size_t l
   const std::string old = "dead=1 AND started_at < " + Before(age);
   const std::string some = " LIMIT " + std::to_string(std::min(limit, kMaxBatchRows));
   std::string counters;
-  Status read = session_.Query(
+  BOOST_OUTCOME_TRYV(session_.Query(
       "SELECT c.task_table,c.handler,c.batch,c.incarnation FROM millrace_counters c JOIN "
       "millrace_incarnations i ON i.id=c.incarnation WHERE i." +
           old + some,
       [&](const Row& row) {
         counters += (counters.empty() ? "(" : ",(") + Quote(row.Text(1)) + "," + Quote(row.Text(2)) + "," +
                     Quote(row.Text(3)) + "," + Quote(row.Text(4)) + ")";
-      });
-  if (!read) return Fail(read.error());
+      }));
   if (!counters.empty()) return Fold(counters);
   std::string gone;
-  read = session_.Query("SELECT id FROM millrace_incarnations WHERE " + old + some,
-                        [&](const Row& row) { gone += (gone.empty() ? "" : ",") + Quote(row.Text(1)); });
-  if (!read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(
+      session_.Query("SELECT id FROM millrace_incarnations WHERE " + old + some,
+                     [&](const Row& row) { gone += (gone.empty() ? "" : ",") + Quote(row.Text(1)); }));
   if (gone.empty()) return std::size_t{0};
   return Run("DELETE FROM millrace_incarnations WHERE id IN (" + gone + ") AND dead=1");
 }
@@ -133,11 +128,10 @@ Result<std::size_t> MysqlPruneStore::Fold(const std::string& counters) {
       " FROM millrace_counters FORCE INDEX (PRIMARY) WHERE (task_table,handler,batch,incarnation) IN (" +
       counters + ")";
   Transaction transaction(session_);
-  if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
+  BOOST_OUTCOME_TRYV(session_.Begin());
   // One that is marked dead may still settle what nobody has rescued yet.
-  Status locked = session_.Query("SELECT 1" + these + " FOR UPDATE", [](const Row&) {});
-  if (!locked) return Fail(locked.error());
-  auto added = Run(
+  BOOST_OUTCOME_TRYV(session_.Query("SELECT 1" + these + " FOR UPDATE", [](const Row&) {}));
+  BOOST_OUTCOME_TRYV(Run(
       "INSERT INTO millrace_counters (task_table,handler,batch,incarnation,succeeded,cancelled,failed,"
       "attempts_failed) SELECT * FROM (SELECT task_table,handler,batch,'',SUM(succeeded) s,SUM(cancelled) c,"
       "SUM(failed) f,SUM(attempts_failed) a" +
@@ -145,11 +139,9 @@ Result<std::size_t> MysqlPruneStore::Fold(const std::string& counters) {
       " GROUP BY task_table,handler,batch) sums ON DUPLICATE KEY UPDATE "
       "succeeded=succeeded+VALUES(succeeded), "
       "cancelled=cancelled+VALUES(cancelled), failed=failed+VALUES(failed), "
-      "attempts_failed=attempts_failed+VALUES(attempts_failed)");
-  if (!added) return added;
-  auto removed = Run("DELETE millrace_counters" + these);
-  if (!removed) return removed;
-  if (Status done = session_.Commit(); !done) return Fail(done.error());
+      "attempts_failed=attempts_failed+VALUES(attempts_failed)"));
+  BOOST_OUTCOME_TRY(removed, Run("DELETE millrace_counters" + these));
+  BOOST_OUTCOME_TRYV(session_.Commit());
   return removed;
 }
 

@@ -30,47 +30,42 @@ Result<std::vector<std::uint64_t>> MysqlTaskStore::Rescue(const RescueRequest& r
   std::vector<std::uint64_t> rescued;
   if (ids.empty()) return rescued;
   Transaction transaction(session_);
-  if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
+  BOOST_OUTCOME_TRYV(session_.Begin());
   const std::string claimer = Quote(request.claimed_by);
   bool alive = false;
-  Status read = session_.Query(
+  BOOST_OUTCOME_TRYV(session_.Query(
       "SELECT 1 FROM millrace_incarnations WHERE id=" + claimer + " AND dead=0 LOCK IN SHARE MODE",
-      [&](const Row&) { alive = true; });
-  if (!read) return Fail(read.error());
+      [&](const Row&) { alive = true; }));
   if (alive) return rescued;
   // Rows that a settle or an open transaction of the dead one still holds are left for the next sweep.
   const std::string attempt = std::to_string(request.attempt);
   bool keyed = false;
-  read = session_.Query("SELECT id,biz_key IS NOT NULL FROM " + request.table +
-                            " FORCE INDEX (PRIMARY) WHERE id IN (" + List(ids) +
-                            ") AND state=2 AND COALESCE(claimed_by,'')=" + claimer +
-                            " AND attempt=" + attempt + " ORDER BY id FOR UPDATE SKIP LOCKED",
-                        [&](const Row& row) {
-                          rescued.push_back(row.Number(1));
-                          keyed = keyed || row.Number(2) != 0;
-                        });
-  if (!read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(session_.Query("SELECT id,biz_key IS NOT NULL FROM " + request.table +
+                                        " FORCE INDEX (PRIMARY) WHERE id IN (" + List(ids) +
+                                        ") AND state=2 AND COALESCE(claimed_by,'')=" + claimer +
+                                        " AND attempt=" + attempt + " ORDER BY id FOR UPDATE SKIP LOCKED",
+                                    [&](const Row& row) {
+                                      rescued.push_back(row.Number(1));
+                                      keyed = keyed || row.Number(2) != 0;
+                                    }));
   if (rescued.empty()) return rescued;
   const std::string list = List(rescued);
   if (keyed) {
-    auto marked = session_.Write(MarkInDoubtText(request.table, list));
-    if (!marked) return Fail(marked.error());
+    BOOST_OUTCOME_TRYV(session_.Write(MarkInDoubtText(request.table, list)));
   }
-  auto noted = session_.Write(
+  BOOST_OUTCOME_TRYV(session_.Write(
       "INSERT INTO millrace_attempts (task_table,task_id,attempt,at,incarnation,kind,error_class,message) "
       "SELECT " +
       Quote(request.table) + ",id,attempt,UTC_TIMESTAMP(6)," + claimer + ",'rescued','lost_worker'," +
       Quote("the worker " + request.claimed_by + " is dead; the task waits again") + " FROM " +
       request.table + " FORCE INDEX (PRIMARY) WHERE id IN (" + list +
-      ") ON DUPLICATE KEY UPDATE task_id=VALUES(task_id)");
-  if (!noted) return Fail(noted.error());
-  auto waiting =
+      ") ON DUPLICATE KEY UPDATE task_id=VALUES(task_id)"));
+  BOOST_OUTCOME_TRYV(
       session_.Write("UPDATE " + request.table +
                      " FORCE INDEX (PRIMARY) SET state=0, claimed_by=NULL, claimed_at=NULL, "
                      "run_at=LEAST(run_at,UTC_TIMESTAMP(6)), updated_at=UTC_TIMESTAMP(6) WHERE id IN (" +
-                     list + ")");
-  if (!waiting) return Fail(waiting.error());
-  if (Status done = session_.Commit(); !done) return Fail(done.error());
+                     list + ")"));
+  BOOST_OUTCOME_TRYV(session_.Commit());
   return rescued;
 }
 
@@ -82,13 +77,12 @@ Result<std::vector<TaskKey>> MysqlTaskStore::Cancelled(const std::string& incarn
   for (const auto& [table, ids] : tables) {
     for (std::size_t at = 0; at < ids.size(); at += kMaxBatchRows) {
       const auto part = std::span(ids).subspan(at, std::min(kMaxBatchRows, ids.size() - at));
-      Status read = session_.Query("SELECT id FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" +
-                                       List(Sorted(part)) +
-                                       ") AND state=2 AND cancel<>0 AND claimed_by=" + Quote(incarnation),
-                                   [&, &table = table](const Row& row) {
-                                     cancelled.push_back({table, row.Number(1)});
-                                   });
-      if (!read) return Fail(read.error());
+      BOOST_OUTCOME_TRYV(session_.Query(
+          "SELECT id FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" + List(Sorted(part)) +
+              ") AND state=2 AND cancel<>0 AND claimed_by=" + Quote(incarnation),
+          [&, &table = table](const Row& row) {
+            cancelled.push_back({table, row.Number(1)});
+          }));
     }
   }
   return cancelled;
@@ -108,9 +102,8 @@ Result<std::vector<TaskKey>> MysqlTaskStore::SaveProgress(const std::string& inc
     auto saved = session_.Write(ProgressText(table, incarnation, attempt, texts));
     if (!saved && saved.error().code == ErrorCode::Conflict) {
       // Somebody holds one of them (a person's edit, a rescue that waits): the others need not wait for it.
-      auto left_out = LeaveOutLocked(table, texts);
-      if (!left_out) return Fail(left_out.error());
-      locked.insert(locked.end(), left_out->begin(), left_out->end());
+      BOOST_OUTCOME_TRY(left_out, LeaveOutLocked(table, texts));
+      locked.insert(locked.end(), left_out.begin(), left_out.end());
       if (texts.empty()) continue;
       saved = session_.Write(ProgressText(table, incarnation, attempt, texts));
     }
@@ -122,11 +115,10 @@ Result<std::vector<TaskKey>> MysqlTaskStore::SaveProgress(const std::string& inc
 Result<std::vector<TaskKey>> MysqlTaskStore::LeaveOutLocked(const TableName& table, ProgressTexts& texts) {
   std::vector<std::uint64_t> ids;
   for (const auto& [id, text] : texts) ids.push_back(id);
-  auto free = FreeIds(table, ids);
-  if (!free) return Fail(free.error());
+  BOOST_OUTCOME_TRY(free, FreeIds(table, ids));
   std::vector<TaskKey> locked;
   for (const std::uint64_t id : ids) {
-    if (std::binary_search(free->begin(), free->end(), id)) continue;
+    if (std::binary_search(free.begin(), free.end(), id)) continue;
     locked.push_back({table, id});
     texts.erase(id);
   }

@@ -32,7 +32,7 @@ std::string MysqlSchemaStore::Print(const SchemaSpec& spec) const {
 }
 
 Status MysqlSchemaStore::Apply(const SchemaSpec& spec) {
-  if (Status valid = Validate(spec); !valid) return valid;
+  BOOST_OUTCOME_TRYV(Validate(spec));
   auto present = ReadTables();
   if (!present && present.error().code != ErrorCode::NotFound) return Fail(present.error());
   for (const TableName& table : TableNames(spec)) {
@@ -46,7 +46,7 @@ Status MysqlSchemaStore::Apply(const SchemaSpec& spec) {
     }
   }
   for (const std::string& sql : Statements(spec)) {
-    if (auto done = session_.Write(sql); !done) return Fail(done.error());
+    BOOST_OUTCOME_TRYV(session_.Write(sql));
   }
   return {};
 }
@@ -77,14 +77,13 @@ Result<std::vector<TableInfo>> MysqlSchemaStore::ReadTables() {
     return Fail(ErrorCode::NotFound,
                 session_.where() + ": there are no task tables: run `millrace schema apply`");
   }
-  if (Status current = CheckVersion(version, session_.where()); !current) return Fail(current.error());
+  BOOST_OUTCOME_TRYV(CheckVersion(version, session_.where()));
   return tables;
 }
 
 Result<std::vector<TableInfo>> MysqlSchemaStore::Tables() {
-  auto tables = ReadTables();
-  if (!tables) return tables;
-  if (Status read = ReadBeyond(*tables); !read) return Fail(read.error());
+  BOOST_OUTCOME_TRY(tables, ReadTables());
+  BOOST_OUTCOME_TRYV(ReadBeyond(tables));
   return tables;
 }
 

@@ -45,26 +45,23 @@ class Checker {
   }
 
   Result<Findings> Run(const std::vector<TableInfo>& tables) {
-    if (Status shard = Compare(ShardTables(prefix_), prefix_, ""); !shard) return Fail(shard.error());
+    BOOST_OUTCOME_TRYV(Compare(ShardTables(prefix_), prefix_, ""));
     const Ddl former = FormerChecks(Scratch("former"));
-    if (Status made = Make({former}); !made) return Fail(made.error());
-    auto accepted = Describe(former.name);
-    if (!accepted) return Fail(accepted.error());
-    former_ = *std::move(accepted);
+    BOOST_OUTCOME_TRYV(Make({former}));
+    BOOST_OUTCOME_TRY(accepted, Describe(former.name));
+    former_ = std::move(accepted);
     std::map<std::uint32_t, TableName> models;
     for (const TableInfo& info : tables) {
       auto [model, is_new] = models.try_emplace(info.slices, Scratch(std::to_string(info.slices)));
       if (is_new) {
-        if (Status made = Make(TaskTables(model->second, info.slices)); !made) return Fail(made.error());
+        BOOST_OUTCOME_TRYV(Make(TaskTables(model->second, info.slices)));
       }
       for (const char* pool : {"", "_done", "_failed", "_all"}) {
-        if (Status same = CompareTable(model->second + pool, info.table + pool); !same)
-          return Fail(same.error());
+        BOOST_OUTCOME_TRYV(CompareTable(model->second + pool, info.table + pool));
       }
     }
     if (!models.empty()) {
-      if (Status plans = ExplainAll(models.begin()->second, models.begin()->first); !plans)
-        return Fail(plans.error());
+      BOOST_OUTCOME_TRYV(ExplainAll(models.begin()->second, models.begin()->first));
     }
     return std::move(findings_);
   }
@@ -75,15 +72,14 @@ class Checker {
   Status Make(const std::vector<Ddl>& ddls) {
     for (const Ddl& ddl : ddls) {
       scratch_.push_back(ddl.name);
-      if (auto made = session_.Write(ddl.sql); !made) return Fail(made.error());
+      BOOST_OUTCOME_TRYV(session_.Write(ddl.sql));
     }
     return {};
   }
   Status Compare(const std::vector<Ddl>& ddls, const std::string& prefix, const std::string& live_prefix) {
-    if (Status made = Make(ddls); !made) return made;
+    BOOST_OUTCOME_TRYV(Make(ddls));
     for (const Ddl& ddl : ddls) {
-      Status same = CompareTable(ddl.name, live_prefix + ddl.name.substr(prefix.size()));
-      if (!same) return same;
+      BOOST_OUTCOME_TRYV(CompareTable(ddl.name, live_prefix + ddl.name.substr(prefix.size())));
     }
     return {};
   }
@@ -131,23 +127,21 @@ Result<Facts> Checker::Describe(const std::string& table) {
         "AND "
         "t.TABLE_NAME=" +
             Quote(table)}) {
-    if (Status read = session_.Query(sql, note); !read) return Fail(read.error());
+    BOOST_OUTCOME_TRYV(session_.Query(sql, note));
   }
   return facts;
 }
 
 Status Checker::CompareTable(const std::string& model, const std::string& live) {
-  auto expected = Describe(model);
-  if (!expected) return Fail(expected.error());
-  auto found = Describe(live);
-  if (!found) return Fail(found.error());
-  if (found->empty()) {
+  BOOST_OUTCOME_TRY(expected, Describe(model));
+  BOOST_OUTCOME_TRY(found, Describe(live));
+  if (found.empty()) {
     findings_.push_back({live, "it does not exist", "run `millrace schema apply`"});
     return {};
   }
-  for (const auto& [name, text] : *expected) {
-    const auto other = found->find(name);
-    if (other == found->end()) {
+  for (const auto& [name, text] : expected) {
+    const auto other = found.find(name);
+    if (other == found.end()) {
       if (name == kLaterCheck) continue;
       findings_.push_back(
           {live, "the " + name + " is missing: " + text, "add it as `millrace schema print` shows"});
@@ -166,8 +160,7 @@ Status Checker::Seed(const TableName& table, std::uint32_t slices) {
             std::to_string(static_cast<unsigned>(i) % slices % 8) + "," + (i % 2 == 0 ? "'a'" : "'b'") +
             ",UTC_TIMESTAMP(6) - INTERVAL " + std::to_string(i) + " SECOND)";
   }
-  auto seeded = session_.Write("INSERT INTO " + table + " (id,slice,handler,run_at) VALUES " + rows);
-  if (!seeded) return Fail(seeded.error());
+  BOOST_OUTCOME_TRYV(session_.Write("INSERT INTO " + table + " (id,slice,handler,run_at) VALUES " + rows));
   return session_.Query("ANALYZE TABLE " + table, [](const Row&) {});
 }
 
@@ -176,12 +169,11 @@ Status Checker::Explain(const std::string& what, const std::string& sql, const s
   std::string used;
   std::string how;
   // Columns of EXPLAIN differ between servers in number, not in name; the table's own line is looked at.
-  Status read = session_.Query(kExplainInRows + sql, [&](const Row& row) {
+  BOOST_OUTCOME_TRYV(session_.Query(kExplainInRows + sql, [&](const Row& row) {
     if (row.Named("table") != table || !used.empty()) return;
     used = row.Named("key");
     how = row.Named("Extra");
-  });
-  if (!read) return read;
+  }));
   const bool wrong = used != key || (!extra.empty() && how.find(extra) == std::string::npos) ||
                      (!forbidden.empty() && how.find(forbidden) != std::string::npos);
   if (!wrong) return {};
@@ -193,7 +185,7 @@ Status Checker::Explain(const std::string& what, const std::string& sql, const s
 }
 
 Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
-  if (Status seeded = Seed(table, slices); !seeded) return seeded;
+  BOOST_OUTCOME_TRYV(Seed(table, slices));
   const TableSlices all{.table = table};
   const TableSlices some{.table = table, .all = false, .slices = {0, 2, 3}};
   const TableSlices group_of{.table = table, .all = false, .slices = {0, 2, 3}, .handlers = {{"a", "b"}}};
@@ -221,14 +213,12 @@ Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
   };
   // Servers look constants up while they plan: a claim for nobody would be explained as impossible.
   Transaction transaction(session_);
-  if (Status begun = session_.Begin(); !begun) return begun;
-  auto somebody =
+  BOOST_OUTCOME_TRYV(session_.Begin());
+  BOOST_OUTCOME_TRYV(
       session_.Write("INSERT INTO millrace_incarnations (id,worker,host,pid,lease_us,slices) VALUES (" +
-                     Quote(prefix_) + ",'schema check','',0,0,'')");
-  if (!somebody) return Fail(somebody.error());
+                     Quote(prefix_) + ",'schema check','',0,0,'')"));
   for (const Plan& plan : plans) {
-    Status explained = Explain(plan.what, plan.sql, plan.key, plan.extra, plan.forbidden, table);
-    if (!explained) return explained;
+    BOOST_OUTCOME_TRYV(Explain(plan.what, plan.sql, plan.key, plan.extra, plan.forbidden, table));
   }
   return {};
 }
@@ -236,9 +226,8 @@ Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
 }  // namespace
 
 Result<std::vector<SchemaFinding>> MysqlSchemaStore::Check() {
-  auto tables = ReadTables();
-  if (!tables) return Fail(tables.error());
-  return Checker(session_).Run(*tables);
+  BOOST_OUTCOME_TRY(tables, ReadTables());
+  return Checker(session_).Run(tables);
 }
 
 }  // namespace millrace::engine::mysql

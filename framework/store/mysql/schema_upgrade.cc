@@ -16,8 +16,7 @@ Endpoint Patient(Endpoint endpoint) {
 }
 
 Status Run(Session& session, const std::string& sql) {
-  auto done = session.Write(sql);
-  if (!done) return Fail(done.error());
+  BOOST_OUTCOME_TRYV(session.Write(sql));
   return {};
 }
 
@@ -25,16 +24,15 @@ Status Run(Session& session, const std::string& sql) {
 Status WidenSlices(Session& session, const TableName& table) {
   const std::string name = table + "_slice";
   std::string clause;
-  Status read = session.Query(
-      "SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS WHERE "
-      "CONSTRAINT_SCHEMA=DATABASE() AND CONSTRAINT_NAME=" +
-          Quote(name),
-      [&](const Row& row) { clause = row.Text(1); });
-  if (!read) return read;
+  BOOST_OUTCOME_TRYV(
+      session.Query("SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS WHERE "
+                    "CONSTRAINT_SCHEMA=DATABASE() AND CONSTRAINT_NAME=" +
+                        Quote(name),
+                    [&](const Row& row) { clause = row.Text(1); }));
   const std::string bound = std::to_string(kMaxSlices);
   if (clause.find(bound) != std::string::npos) return {};
   if (!clause.empty()) {
-    if (Status gone = Run(session, "ALTER TABLE " + table + " DROP CONSTRAINT " + name); !gone) return gone;
+    BOOST_OUTCOME_TRYV(Run(session, "ALTER TABLE " + table + " DROP CONSTRAINT " + name));
   }
   return Run(session, "ALTER TABLE " + table + " ADD CONSTRAINT " + name + " CHECK (slice < " + bound + ")");
 }
@@ -72,16 +70,16 @@ Result<std::uint32_t> MysqlSchemaStore::Upgrade() {
   }
   if (version > kSchemaVersion) return Fail(CheckVersion(version, session.where()).error());
   if (version == kSchemaVersion) return version;
-  if (Status brief = Run(session, kBriefWait); !brief) return Fail(brief.error());
+  BOOST_OUTCOME_TRYV(Run(session, kBriefWait));
   for (const Ddl& ddl : ShardTables("")) {
-    if (Status made = Run(session, ddl.sql); !made) return Fail(made.error());
+    BOOST_OUTCOME_TRYV(Run(session, ddl.sql));
   }
   // Each table is noted when it is done: a second run goes on behind it.
   for (const TableName& table : behind) {
-    if (Status widened = WidenSlices(session, table); !widened) return Fail(widened.error());
-    if (Status noted = Note(session, table); !noted) return Fail(noted.error());
+    BOOST_OUTCOME_TRYV(WidenSlices(session, table));
+    BOOST_OUTCOME_TRYV(Note(session, table));
   }
-  if (Status noted = Note(session, std::nullopt); !noted) return Fail(noted.error());
+  BOOST_OUTCOME_TRYV(Note(session, std::nullopt));
   return version;
 }
 

@@ -192,9 +192,8 @@ void Session::EndInspection() {
 Status Session::Open() {
   std::string password;
   if (!endpoint_.options.password_file.empty()) {
-    auto read = ReadPasswordFile(endpoint_.options.password_file);
-    if (!read) return Fail(read.error());
-    password = std::move(*read);
+    BOOST_OUTCOME_TRY(read, ReadPasswordFile(endpoint_.options.password_file));
+    password = std::move(read);
   }
   const std::string& authority = endpoint_.url.tls_ca;
   if (!authority.empty() && !CanRead(authority)) {
@@ -222,21 +221,19 @@ Status Session::SetUp() {
       std::string(mode_ == Mode::Manual ? "0" : "1") + ", wait_timeout=" + std::to_string(Seconds(silence_));
   for (const std::string& sql :
        {std::string("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"), session}) {
-    if (Status done = Run(sql, Purpose::Connect); !done) return done;
+    BOOST_OUTCOME_TRYV(Run(sql, Purpose::Connect));
   }
   // The connector changes the isolation level behind our back, and silently goes without TLS.
   std::string isolation;
   std::string cipher;
-  Status asked = Query("SHOW VARIABLES WHERE Variable_name IN ('tx_isolation','transaction_isolation')",
-                       [&](const Row& row) { isolation = row.Text(2); });
-  if (!asked) return asked;
+  BOOST_OUTCOME_TRYV(Query("SHOW VARIABLES WHERE Variable_name IN ('tx_isolation','transaction_isolation')",
+                           [&](const Row& row) { isolation = row.Text(2); }));
   if (isolation != "READ-COMMITTED") {
     return Fail(ErrorCode::Internal, where_ + ": the session's isolation level is " + isolation +
                                          " although READ COMMITTED was set");
   }
   if (endpoint_.url.tls_ca.empty()) return {};
-  asked = Query("SHOW STATUS LIKE 'Ssl_cipher'", [&](const Row& row) { cipher = row.Text(2); });
-  if (!asked) return asked;
+  BOOST_OUTCOME_TRYV(Query("SHOW STATUS LIKE 'Ssl_cipher'", [&](const Row& row) { cipher = row.Text(2); }));
   if (cipher.empty()) {
     return Fail(ErrorCode::Invalid, where_ +
                                         ": the connection is not encrypted although the store URL names a "
@@ -286,7 +283,7 @@ Status Session::Run(const std::string& sql, Purpose purpose) {
 Status Session::Query(const std::string& sql, const OnRow& on_row) {
   const Use use(*this);
   if (connection_ == nullptr || !in_transaction_) {
-    if (Status usable = Usable(); !usable) return usable;
+    BOOST_OUTCOME_TRYV(Usable());
   }
   try {
     std::unique_ptr<sql::Statement> statement(Native().createStatement());
@@ -301,7 +298,7 @@ Status Session::Query(const std::string& sql, const OnRow& on_row) {
 
 Result<std::uint64_t> Session::Write(const std::string& sql) {
   const Use use(*this);
-  if (Status usable = Usable(); !usable) return Fail(usable.error());
+  BOOST_OUTCOME_TRYV(Usable());
   try {
     std::unique_ptr<sql::Statement> statement(Native().createStatement());
     if (statement->execute(sql)) {
@@ -316,7 +313,7 @@ Result<std::uint64_t> Session::Write(const std::string& sql) {
 
 Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue> values) {
   const Use use(*this);
-  if (Status usable = Usable(); !usable) return Fail(usable.error());
+  BOOST_OUTCOME_TRYV(Usable());
   try {
     SqlResult answer;
     std::unique_ptr<sql::PreparedStatement> statement(
@@ -334,10 +331,9 @@ Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue>
     }
     Drain(*statement);
     if (fits && !has_rows) {
-      Status counted = Query("SELECT ROW_COUNT()", [&](const Row& row) {
+      BOOST_OUTCOME_TRYV(Query("SELECT ROW_COUNT()", [&](const Row& row) {
         answer.affected = static_cast<std::uint64_t>(std::max<std::int64_t>(0, row.Signed(1)));
-      });
-      if (!counted) return Fail(counted.error());
+      }));
     }
     if (fits) return answer;
     return Fail(ErrorCode::Invalid, where_ + ": the answer has more than " + std::to_string(kMaxSqlRows) +
@@ -349,11 +345,11 @@ Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue>
 
 Status Session::Begin() {
   const Use use(*this);
-  if (Status usable = Connect(); !usable) return usable;
+  BOOST_OUTCOME_TRYV(Connect());
   const char* const begin = mode_ == Mode::Manual ? "SAVEPOINT millrace" : "BEGIN";
   Status begun = Run(begin, Purpose::Transaction);
   if (!begun && !connection_ && mode_ == Mode::Manual) {
-    if (Status opened = Open(); !opened) return opened;
+    BOOST_OUTCOME_TRYV(Open());
     begun = Run(begin, Purpose::Transaction);
   }
   in_transaction_ = begun.has_value();
@@ -362,7 +358,7 @@ Status Session::Begin() {
 
 Status Session::Commit() {
   const Use use(*this);
-  if (Status usable = Usable(); !usable) return usable;
+  BOOST_OUTCOME_TRYV(Usable());
   Status done = Run("COMMIT", Purpose::Commit);
   if (done) {
     in_transaction_ = false;

@@ -15,9 +15,8 @@ using Batch = std::vector<const Settlement*>;
 
 // Whether the statement hit `rows` rows.
 Result<bool> Hits(Session& session, const std::string& sql, std::size_t rows) {
-  auto hit = session.Write(sql);
-  if (!hit) return Fail(hit.error());
-  return *hit == rows;
+  BOOST_OUTCOME_TRY(hit, session.Write(sql));
+  return hit == rows;
 }
 
 Result<bool> MoveGroup(Session& session, const std::string& incarnation, const SettleGroup& group) {
@@ -69,7 +68,7 @@ class Settler {
 
 Result<SettleReport> Settler::Run(const Batch& batch, const std::set<TaskKey>& busy) {
   Batch rest = batch;
-  if (Status probed = Probe(rest, busy); !probed) return Fail(probed.error());
+  BOOST_OUTCOME_TRYV(Probe(rest, busy));
   Status done = Step(rest, 0);
   if (done) return report_;
   // Short of a lost COMMIT, the steps that failed have changed nothing: those rows are still to be settled.
@@ -83,16 +82,14 @@ Status Settler::Probe(Batch& batch, const std::set<TaskKey>& busy) {
   for (const Settlement* one : batch) {
     if (busy.contains(one->key)) suspects.push_back(one);
   }
-  auto running = ReadRunning(session_, incarnation_, suspects, false);
-  if (!running) return Fail(running.error());
-  auto free = Free(suspects);
-  if (!free) return Fail(free.error());
+  BOOST_OUTCOME_TRY(running, ReadRunning(session_, incarnation_, suspects, false));
+  BOOST_OUTCOME_TRY(free, Free(suspects));
   std::set<const Settlement*> out(suspects.begin(), suspects.end());
   for (std::size_t i = 0; i < suspects.size(); ++i) {
     // One that has ended is left in the batch, to be refused there.
-    if (!(*running)[i]) out.erase(suspects[i]);
+    if (!running[i]) out.erase(suspects[i]);
   }
-  for (const Settlement* one : *free) out.erase(one);
+  for (const Settlement* one : free) out.erase(one);
   std::erase_if(batch, [&](const Settlement* one) { return out.contains(one); });
   return {};
 }
@@ -105,10 +102,9 @@ Result<bool> Settler::Once(const Batch& batch) {
     if (error.code == ErrorCode::Invalid) error.code = ErrorCode::Unavailable;
     return Fail(error);
   }
-  auto step = RunSettle(session_, incarnation_, batch);
-  if (!step) return Fail(step.error());
-  if (*step == SettleStep::Refused) return false;
-  if (Status done = session_.Commit(); !done) return Fail(done.error());
+  BOOST_OUTCOME_TRY(step, RunSettle(session_, incarnation_, batch));
+  if (step == SettleStep::Refused) return false;
+  BOOST_OUTCOME_TRYV(session_.Commit());
   return true;
 }
 
@@ -131,11 +127,10 @@ Status Settler::Step(const Batch& batch, int depth) {
 // Some attempts are no longer ours: the database says which, and the rest settle together. An attempt that
 // has ended never comes back. Should the count be wrong again, halves find the row.
 Status Settler::Narrow(const Batch& batch, int depth) {
-  auto running = ReadRunning(session_, incarnation_, batch, false);
-  if (!running) return Fail(running.error());
+  BOOST_OUTCOME_TRY(running, ReadRunning(session_, incarnation_, batch, false));
   Batch ours;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if ((*running)[i]) {
+    if (running[i]) {
       ours.push_back(batch[i]);
     } else {
       Note(batch[i], SettleVerdict::Refused);
@@ -150,26 +145,24 @@ Result<Batch> Settler::Free(const Batch& batch) {
   for (const SettleGroup& group : GroupSettlements(batch)) {
     std::map<std::uint64_t, const Settlement*> rows;
     for (const Settlement* row : group.rows) rows[row->key.id] = row;
-    Status read =
+    BOOST_OUTCOME_TRYV(
         session_.Query("SELECT id" + RunningRows(group.table, IdList(group), incarnation_, group.attempt) +
                            " ORDER BY id FOR UPDATE SKIP LOCKED",
-                       [&](const Row& row) { free.push_back(rows[row.Number(1)]); });
-    if (!read) return Fail(read.error());
+                       [&](const Row& row) { free.push_back(rows[row.Number(1)]); }));
   }
   return free;
 }
 
 // Somebody holds a row of ours (a person's edit, a rescue that waits): the others need not wait for it.
 Status Settler::Unlocked(const Batch& batch, const Error& conflict) {
-  auto free = Free(batch);
-  if (!free) return Fail(free.error());
-  if (free->size() == batch.size()) return Fail(conflict);  // the lock is on a key or a counter
-  return Step(*free, 1);
+  BOOST_OUTCOME_TRY(free, Free(batch));
+  if (free.size() == batch.size()) return Fail(conflict);  // the lock is on a key or a counter
+  return Step(free, 1);
 }
 
 Status Settler::Halves(const Batch& batch, int depth) {
   const auto middle = batch.begin() + static_cast<std::ptrdiff_t>(batch.size() / 2);
-  if (Status done = Step(Batch(batch.begin(), middle), depth + 1); !done) return done;
+  BOOST_OUTCOME_TRYV(Step(Batch(batch.begin(), middle), depth + 1));
   return Step(Batch(middle, batch.end()), depth + 1);
 }
 
@@ -184,9 +177,8 @@ Batch Pointers(std::span<const Settlement> batch) {
 
 Result<SettleStep> RunSettle(Session& session, const std::string& incarnation, const Batch& batch) {
   for (const SettleGroup& group : GroupSettlements(batch)) {
-    auto moved = MoveGroup(session, incarnation, group);
-    if (!moved) return Fail(moved.error());
-    if (!*moved) return SettleStep::Refused;
+    BOOST_OUTCOME_TRY(moved, MoveGroup(session, incarnation, group));
+    if (!moved) return SettleStep::Refused;
   }
   // The counters come last: two sessions of one worker share their rows.
   std::vector<std::string> texts = KeysTexts(batch);
@@ -194,7 +186,7 @@ Result<SettleStep> RunSettle(Session& session, const std::string& incarnation, c
   texts.push_back(CountersText(incarnation, batch));
   for (const std::string& sql : texts) {
     if (sql.empty()) continue;
-    if (auto done = session.Write(sql); !done) return Fail(done.error());
+    BOOST_OUTCOME_TRYV(session.Write(sql));
   }
   return SettleStep::Done;
 }
@@ -203,13 +195,12 @@ Result<std::vector<bool>> ReadRunning(Session& session, const std::string& incar
                                       bool locking) {
   std::map<std::pair<TaskKey, std::uint32_t>, bool> running;
   for (const SettleGroup& group : GroupSettlements(batch)) {
-    Status read =
-        session.Query("SELECT id" + RunningRows(group.table, IdList(group), incarnation, group.attempt) +
-                          (locking ? " LOCK IN SHARE MODE" : ""),
-                      [&](const Row& row) {
-                        running[{{group.table, row.Number(1)}, group.attempt}] = true;
-                      });
-    if (!read) return Fail(read.error());
+    BOOST_OUTCOME_TRYV(session.Query("SELECT id" +
+                                         RunningRows(group.table, IdList(group), incarnation, group.attempt) +
+                                         (locking ? " LOCK IN SHARE MODE" : ""),
+                                     [&](const Row& row) {
+                                       running[{{group.table, row.Number(1)}, group.attempt}] = true;
+                                     }));
   }
   std::vector<bool> answer;
   for (const Settlement* one : batch) answer.push_back(running.contains({one->key, one->attempt}));

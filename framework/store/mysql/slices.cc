@@ -9,26 +9,23 @@ namespace {
 
 // Whoever waits for a table that others have open holds up all who come later: a moment, then try again.
 Status BriefWait(Session& session) {
-  auto set = session.Write("SET SESSION lock_wait_timeout=1");
-  if (!set) return Fail(set.error());
+  BOOST_OUTCOME_TRYV(session.Write("SET SESSION lock_wait_timeout=1"));
   return {};
 }
 
 // Instant: the rows stay as they are.
 Status SetDefault(Session& session, const TableName& table, std::uint32_t slices) {
   for (const char* pool : {"", "_done", "_failed"}) {
-    auto changed =
-        session.Write("ALTER TABLE " + table + pool + " ALTER COLUMN slice SET DEFAULT (FLOOR(RAND()*" +
-                      std::to_string(slices) + "))");
-    if (!changed) return Fail(changed.error());
+    BOOST_OUTCOME_TRYV(session.Write("ALTER TABLE " + table + pool +
+                                     " ALTER COLUMN slice SET DEFAULT (FLOOR(RAND()*" +
+                                     std::to_string(slices) + "))"));
   }
   return {};
 }
 
 Status SetNumber(Session& session, const TableName& table, std::uint32_t slices) {
-  auto changed = session.Write("UPDATE millrace_schema SET slices=" + std::to_string(slices) +
-                               " WHERE task_table=" + Quote(table));
-  if (!changed) return Fail(changed.error());
+  BOOST_OUTCOME_TRYV(session.Write("UPDATE millrace_schema SET slices=" + std::to_string(slices) +
+                                   " WHERE task_table=" + Quote(table)));
   return {};
 }
 
@@ -44,18 +41,16 @@ Status MysqlSchemaStore::ReadBeyond(std::vector<TableInfo>& tables) {
              tables[i].table + " FORCE INDEX (due)";
     }
     std::vector<std::size_t> longer;
-    Status read = session_.Query(sql, [&](const Row& row) {
+    BOOST_OUTCOME_TRYV(session_.Query(sql, [&](const Row& row) {
       const auto i = static_cast<std::size_t>(row.Number(1));
       if (!row.Null(2) && row.Number(2) >= tables[i].slices) longer.push_back(i);
-    });
-    if (!read) return read;
+    }));
     for (const std::size_t i : longer) {
       TableInfo& info = tables[i];
-      read = session_.Query(
+      BOOST_OUTCOME_TRYV(session_.Query(
           "SELECT DISTINCT slice FROM " + info.table +
               " FORCE INDEX (due) WHERE slice>=" + std::to_string(info.slices) + " ORDER BY slice",
-          [&](const Row& row) { info.beyond.push_back(static_cast<std::uint32_t>(row.Number(1))); });
-      if (!read) return read;
+          [&](const Row& row) { info.beyond.push_back(static_cast<std::uint32_t>(row.Number(1))); }));
     }
   }
   return {};
@@ -63,55 +58,49 @@ Status MysqlSchemaStore::ReadBeyond(std::vector<TableInfo>& tables) {
 
 Result<std::uint32_t> MysqlSchemaStore::SlicesOf(const TableName& table) {
   std::uint32_t slices = 0;
-  Status read =
+  BOOST_OUTCOME_TRYV(
       session_.Query("SELECT slices FROM millrace_schema WHERE task_table<>'' AND task_table=" + Quote(table),
-                     [&](const Row& row) { slices = static_cast<std::uint32_t>(row.Number(1)); });
-  if (!read) return Fail(read.error());
+                     [&](const Row& row) { slices = static_cast<std::uint32_t>(row.Number(1)); }));
   if (slices > 0) return slices;
   return Fail(ErrorCode::NotFound,
               session_.where() + ": there is no task table '" + Shorten(table, 60) + "'");
 }
 
 Status MysqlSchemaStore::Resize(const TableName& table, std::uint32_t slices) {
-  if (Status valid = CheckSlices(slices); !valid) return valid;
-  auto present = SlicesOf(table);
-  if (!present) return Fail(present.error());
-  if (Status brief = BriefWait(session_); !brief) return brief;
+  BOOST_OUTCOME_TRYV(CheckSlices(slices));
+  BOOST_OUTCOME_TRY(present, SlicesOf(table));
+  BOOST_OUTCOME_TRYV(BriefWait(session_));
   // A plan covers the wider of the two at every moment.
-  if (slices >= *present) {
-    if (Status number = SetNumber(session_, table, slices); !number) return number;
+  if (slices >= present) {
+    BOOST_OUTCOME_TRYV(SetNumber(session_, table, slices));
     return SetDefault(session_, table, slices);
   }
-  if (Status drawn = SetDefault(session_, table, slices); !drawn) return drawn;
+  BOOST_OUTCOME_TRYV(SetDefault(session_, table, slices));
   return SetNumber(session_, table, slices);
 }
 
 Result<std::size_t> MysqlSchemaStore::RenumberStep(const TableName& table, std::size_t limit) {
-  auto slices = SlicesOf(table);
-  if (!slices) return Fail(slices.error());
-  const std::string count = std::to_string(*slices);
+  BOOST_OUTCOME_TRY(slices, SlicesOf(table));
+  const std::string count = std::to_string(slices);
   const std::string stray = " AND slice>=" + count + " AND state IN (0,3)";
   std::vector<std::uint64_t> ids;
   const auto take = [&](const Row& row) { ids.push_back(row.Number(1)); };
-  Status read =
-      session_.Query("SELECT id FROM " + table + " FORCE INDEX (due) WHERE slice>=" + count +
-                         " AND state IN (0,3) LIMIT " + std::to_string(std::min(limit, kMaxBatchRows)),
-                     take);
-  if (!read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(session_.Query("SELECT id FROM " + table + " FORCE INDEX (due) WHERE slice>=" + count +
+                                        " AND state IN (0,3) LIMIT " +
+                                        std::to_string(std::min(limit, kMaxBatchRows)),
+                                    take));
   if (ids.empty()) return std::size_t{0};
   Transaction transaction(session_);
-  if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
+  BOOST_OUTCOME_TRYV(session_.Begin());
   const std::string seen = List(Sorted(ids));
   ids.clear();
-  read = session_.Query("SELECT id FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" + seen + ")" +
-                            stray + " ORDER BY id FOR UPDATE SKIP LOCKED",
-                        take);
-  if (!read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(session_.Query("SELECT id FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" +
+                                        seen + ")" + stray + " ORDER BY id FOR UPDATE SKIP LOCKED",
+                                    take));
   if (ids.empty()) return std::size_t{0};
-  auto moved = session_.Write("UPDATE " + table + " FORCE INDEX (PRIMARY) SET slice=id MOD " + count +
-                              ", updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + List(ids) + ")");
-  if (!moved) return Fail(moved.error());
-  if (Status done = session_.Commit(); !done) return Fail(done.error());
+  BOOST_OUTCOME_TRYV(session_.Write("UPDATE " + table + " FORCE INDEX (PRIMARY) SET slice=id MOD " + count +
+                                    ", updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + List(ids) + ")"));
+  BOOST_OUTCOME_TRYV(session_.Commit());
   return ids.size();
 }
 

@@ -54,10 +54,9 @@ bool MayEndTransaction(std::string_view sql) {
 
 Result<std::uint64_t> CountCommits(Session& session) {
   std::uint64_t count = 0;
-  const Status asked = session.Query("SHOW SESSION STATUS LIKE 'Com\\_%'", [&](const Row& row) {
+  BOOST_OUTCOME_TRYV(session.Query("SHOW SESSION STATUS LIKE 'Com\\_%'", [&](const Row& row) {
     if (MayCommit(row.Text(1))) count += row.Number(2);
-  });
-  if (!asked) return Fail(asked.error());
+  }));
   return count;
 }
 

@@ -33,11 +33,11 @@ class Submission {
 
   Result<SubmitReport> Run() {
     for (const NewTask& task : tasks_) {
-      if (Status valid = Validate(task); !valid) return Fail(valid.error());
+      BOOST_OUTCOME_TRYV(Validate(task));
     }
-    if (Status kept = DropTaken(); !kept) return Fail(kept.error());
-    if (Status added = Insert(); !added) return Fail(added.error());
-    if (Status entered = EnterKeys(); !entered) return Fail(entered.error());
+    BOOST_OUTCOME_TRYV(DropTaken());
+    BOOST_OUTCOME_TRYV(Insert());
+    BOOST_OUTCOME_TRYV(EnterKeys());
     NameTwins();
     report_.added = kept_.size();
     return report_;
@@ -67,16 +67,14 @@ Status Submission::DropTaken() {
     if (!is_new) twins_.emplace_back(i, at->second);
   }
   for (const auto& [key, index] : first_) keys.push_back(key);
-  auto entries = LockEntries(session_, keys);
-  if (!entries) return Fail(entries.error());
-  auto voided = VoidEntries(session_, *entries);
-  if (!voided) return Fail(voided.error());
-  if (Status removed = RemoveEntries(session_, *voided); !removed) return removed;
-  for (const LedgerKey& key : *voided) entries->erase(key);
+  BOOST_OUTCOME_TRY(entries, LockEntries(session_, keys));
+  BOOST_OUTCOME_TRY(voided, VoidEntries(session_, entries));
+  BOOST_OUTCOME_TRYV(RemoveEntries(session_, voided));
+  for (const LedgerKey& key : voided) entries.erase(key);
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     if (!tasks_[i].biz_key.empty()) {
       const LedgerKey key{tasks_[i].handler, tasks_[i].biz_key};
-      if (const auto taken = entries->find(key); taken != entries->end()) {
+      if (const auto taken = entries.find(key); taken != entries.end()) {
         report_.duplicates[i] = taken->second.holder;
         continue;
       }
@@ -93,7 +91,7 @@ Status Submission::Insert() {
   for (std::size_t k = 0; k < kept_.size(); ++k) {
     rows += (rows.empty() ? "" : ",") + Values(tasks_[kept_[k]]);
     if (rows.size() < kTextLimit && k + 1 < kept_.size()) continue;
-    if (Status added = InsertPart(from, k + 1, rows); !added) return added;
+    BOOST_OUTCOME_TRYV(InsertPart(from, k + 1, rows));
     from = k + 1;
     rows.clear();
   }
@@ -104,13 +102,12 @@ Status Submission::Insert() {
 // the rows from the first id on that were made in the same microsecond and have these very contents, in
 // order.
 Status Submission::InsertPart(std::size_t from, std::size_t to, const std::string& rows) {
-  auto added =
+  BOOST_OUTCOME_TRYV(
       session_.Write("INSERT INTO " + table_ +
-                     " (handler,params,biz_key,batch,priority,run_at,state,created_at) VALUES " + rows);
-  if (!added) return Fail(added.error());
+                     " (handler,params,biz_key,batch,priority,run_at,state,created_at) VALUES " + rows));
   const std::uint64_t first = session_.last_insert_id();
   std::size_t k = from;
-  Status read = session_.Query(
+  BOOST_OUTCOME_TRYV(session_.Query(
       "SELECT id,handler,biz_key,params FROM " + table_ + " FORCE INDEX (PRIMARY) WHERE id>=" +
           std::to_string(first) + " AND created_at=(SELECT created_at FROM " + table_ +
           " WHERE id=" + std::to_string(first) + ") ORDER BY id LIMIT " + std::to_string(2 * (to - from)),
@@ -119,8 +116,7 @@ Status Submission::InsertPart(std::size_t from, std::size_t to, const std::strin
         const NewTask& task = tasks_[kept_[k]];
         if (row.Text(2) != task.handler || row.Text(3) != task.biz_key || row.Text(4) != task.params) return;
         report_.ids[kept_[k++]] = row.Number(1);
-      });
-  if (!read) return read;
+      }));
   if (k == to) return {};
   return Fail(ErrorCode::Internal,
               session_.where() + ": the ids of new tasks can't be read back; nothing was added");

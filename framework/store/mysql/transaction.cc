@@ -71,7 +71,7 @@ Error MysqlTaskTransaction::Note(const Error& error) {
 }
 
 Result<SqlResult> MysqlTaskTransaction::Execute(std::string_view sql, std::span<const SqlValue> values) {
-  if (Status open = Enter(); !open) return Fail(open.error());
+  BOOST_OUTCOME_TRYV(Enter());
   if (MayEndTransaction(sql)) return ExecuteInspected(sql, values);
   auto answer = session_.Bound(sql, values);
   if (!answer) return Fail(Note(answer.error()));
@@ -112,14 +112,14 @@ MysqlTaskTransaction::After MysqlTaskTransaction::Inspect(std::string_view sql,
 }
 
 Result<std::size_t> MysqlTaskTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
-  if (Status open = Enter(); !open) return Fail(open.error());
+  BOOST_OUTCOME_TRYV(Enter());
   auto report = RunSubmit(session_, table, tasks);
   if (!report) return Fail(Note(report.error()));
   return report->added;
 }
 
 Status MysqlTaskTransaction::Mark() {
-  if (Status open = Enter(); !open) return open;
+  BOOST_OUTCOME_TRYV(Enter());
   if (auto marked = session_.Write("SAVEPOINT millrace_task"); !marked) return Fail(Note(marked.error()));
   return {};
 }

@@ -15,22 +15,21 @@ Result<std::vector<std::uint64_t>> MysqlTaskStore::FailUnclaimed(const ClaimRequ
   std::vector<std::uint64_t> failed;
   if (request.ids.empty()) return failed;
   Transaction transaction(session_);
-  if (Status begun = session_.Begin(); !begun) return Fail(begun.error());
+  BOOST_OUTCOME_TRYV(session_.Begin());
   std::vector<Settlement> ended;
-  Status read = session_.Query("SELECT id,handler,biz_key,batch FROM " + request.table +
-                                   " FORCE INDEX (PRIMARY) WHERE id IN (" + List(Sorted(request.ids)) +
-                                   ") AND state=0 AND attempt=" + std::to_string(request.attempt) +
-                                   " ORDER BY id FOR UPDATE SKIP LOCKED",
-                               [&](const Row& row) {
-                                 failed.push_back(row.Number(1));
-                                 Settlement& one = ended.emplace_back();
-                                 one.key = {request.table, row.Number(1)};
-                                 one.to = Settlement::To::Failed;
-                                 one.handler = row.Text(2);
-                                 one.biz_key = row.Text(3);
-                                 one.batch = row.Text(4);
-                               });
-  if (!read) return Fail(read.error());
+  BOOST_OUTCOME_TRYV(session_.Query("SELECT id,handler,biz_key,batch FROM " + request.table +
+                                        " FORCE INDEX (PRIMARY) WHERE id IN (" + List(Sorted(request.ids)) +
+                                        ") AND state=0 AND attempt=" + std::to_string(request.attempt) +
+                                        " ORDER BY id FOR UPDATE SKIP LOCKED",
+                                    [&](const Row& row) {
+                                      failed.push_back(row.Number(1));
+                                      Settlement& one = ended.emplace_back();
+                                      one.key = {request.table, row.Number(1)};
+                                      one.to = Settlement::To::Failed;
+                                      one.handler = row.Text(2);
+                                      one.biz_key = row.Text(3);
+                                      one.batch = row.Text(4);
+                                    }));
   if (failed.empty()) return failed;
   std::vector<const Settlement*> batch;
   for (const Settlement& one : ended) batch.push_back(&one);
@@ -43,9 +42,9 @@ Result<std::vector<std::uint64_t>> MysqlTaskStore::FailUnclaimed(const ClaimRequ
   for (std::string& text : KeysTexts(batch)) texts.push_back(std::move(text));
   texts.push_back(CountersText(request.incarnation, batch));
   for (const std::string& sql : texts) {
-    if (auto done = session_.Write(sql); !done) return Fail(done.error());
+    BOOST_OUTCOME_TRYV(session_.Write(sql));
   }
-  if (Status done = session_.Commit(); !done) return Fail(done.error());
+  BOOST_OUTCOME_TRYV(session_.Commit());
   return failed;
 }
 

@@ -141,7 +141,7 @@ void SqliteConnection::Close() {
 }
 
 Result<sqlite3_stmt*> SqliteConnection::Prepared(std::string_view sql) {
-  if (Status opened = Open(); !opened) return Fail(opened.error());
+  BOOST_OUTCOME_TRYV(Open());
   if (const auto found = statements_.find(sql); found != statements_.end()) {
     // A statement that is still being read must not be started again under its reader.
     if (sqlite3_stmt_busy(found->second) == 0) return found->second;
@@ -186,12 +186,12 @@ SqliteRows SqliteConnection::Start(std::string_view sql, const SqlBind* values, 
 }
 
 Result<std::int64_t> SqliteConnection::Finish(SqliteRows rows) {
-  if (Status done = rows.Finish(); !done) return Fail(done.error());
+  BOOST_OUTCOME_TRYV(rows.Finish());
   return Changed();
 }
 
 Status SqliteConnection::Script(const std::string& sql) {
-  if (Status opened = Open(); !opened) return opened;
+  BOOST_OUTCOME_TRYV(Open());
   const int result = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
   if (result != SQLITE_OK) return Fail(ErrorOf(db_, result));
   return {};

@@ -132,19 +132,19 @@ class SqliteConnection {
   // Runs `body`, which returns a Result, in a write transaction: commits if it succeeds, else rolls back.
   template <class Body>
   auto Write(Body body) -> decltype(body()) {
-    if (Status begun = Begin(); !begun) return Fail(begun.error());
+    BOOST_OUTCOME_TRYV(Begin());
     auto result = body();
     if (!result) {
       Rollback();
       return result;
     }
-    if (Status done = Commit(); !done) return Fail(done.error());
+    BOOST_OUTCOME_TRYV(Commit());
     return result;
   }
   // Runs `body` with one view of the data.
   template <class Body>
   auto Read(Body body) -> decltype(body()) {
-    if (auto begun = Run("BEGIN"); !begun) return Fail(begun.error());
+    BOOST_OUTCOME_TRYV(Run("BEGIN"));
     auto result = body();
     Rollback();
     return result;

@@ -5,7 +5,7 @@ namespace millrace::engine {
 Status CounterSums::Write(SqliteConnection& db, const std::string& incarnation) const {
   for (const auto& [group, delta] : sums_) {
     const auto& [table, handler, batch] = group;
-    auto done = db.Run(
+    BOOST_OUTCOME_TRYV(db.Run(
         "INSERT INTO millrace_counters (task_table, handler, batch, incarnation, succeeded, cancelled, "
         "failed,"
         " attempts_failed) VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET "
@@ -13,8 +13,7 @@ Status CounterSums::Write(SqliteConnection& db, const std::string& incarnation) 
         " cancelled=cancelled+excluded.cancelled, failed=failed+excluded.failed,"
         " attempts_failed=attempts_failed+excluded.attempts_failed",
         table, handler, batch, incarnation, delta.succeeded, delta.cancelled, delta.failed,
-        delta.attempts_failed);
-    if (!done) return Fail(done.error());
+        delta.attempts_failed));
   }
   return {};
 }

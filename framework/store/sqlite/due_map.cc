@@ -53,7 +53,7 @@ std::string NextHandlerSql(const TableName& table) {
 
 Status ReadDueGroups(SqliteConnection& db, const DueScope& scope, std::vector<DueGroup>& groups) {
   for (const auto& [first, last] : scope.whole.Ranges()) {
-    if (Status walked = Walk(db, scope, first, last, groups); !walked) return walked;
+    BOOST_OUTCOME_TRYV(Walk(db, scope, first, last, groups));
   }
   return {};
 }

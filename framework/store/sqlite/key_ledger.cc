@@ -52,39 +52,33 @@ Result<bool> IsVoid(SqliteConnection& db, const Entry& entry, const std::string&
   if (!entry.keep_until.empty() && entry.keep_until <= now) return true;
   if (entry.ended) return false;
   if (!entry.task) return true;
-  const auto present = IsInAPool(db, *entry.task);
-  if (!present) return Fail(present.error());
-  return !*present;
+  BOOST_OUTCOME_TRY(present, IsInAPool(db, *entry.task));
+  return !present;
 }
 
 }  // namespace
 
 Result<std::string> KeyHolder(SqliteConnection& db, std::string_view handler, std::string_view key,
                               const std::string& now) {
-  const auto entry = ReadEntry(db, handler, key);
-  if (!entry) return Fail(entry.error());
-  const auto is_void = IsVoid(db, *entry, now);
-  if (!is_void) return Fail(is_void.error());
-  if (*is_void) return std::string();
-  return entry->holder;
+  BOOST_OUTCOME_TRY(entry, ReadEntry(db, handler, key));
+  BOOST_OUTCOME_TRY(is_void, IsVoid(db, entry, now));
+  if (is_void) return std::string();
+  return entry.holder;
 }
 
 Result<std::string> TakeKey(SqliteConnection& db, std::string_view handler, std::string_view key,
                             const TaskKey& task, const std::string& now) {
-  const auto entry = ReadEntry(db, handler, key);
-  if (!entry) return Fail(entry.error());
-  if (entry->task != task) {
-    const auto is_void = IsVoid(db, *entry, now);
-    if (!is_void) return Fail(is_void.error());
-    if (!*is_void) return entry->holder;
-  } else if (!entry->ended) {
+  BOOST_OUTCOME_TRY(entry, ReadEntry(db, handler, key));
+  if (entry.task != task) {
+    BOOST_OUTCOME_TRY(is_void, IsVoid(db, entry, now));
+    if (!is_void) return entry.holder;
+  } else if (!entry.ended) {
     return std::string();
   }
-  auto entered = db.Run(
-      "INSERT OR REPLACE INTO tasks_keys (handler, biz_key, task_table, task_id, entered_at) VALUES "
-      "(?,?,?,?,?)",
-      handler, key, task.table, task.id, now);
-  if (!entered) return Fail(entered.error());
+  BOOST_OUTCOME_TRYV(
+      db.Run("INSERT OR REPLACE INTO tasks_keys (handler, biz_key, task_table, task_id, entered_at) VALUES "
+             "(?,?,?,?,?)",
+             handler, key, task.table, task.id, now));
   return std::string();
 }
 
@@ -94,8 +88,7 @@ Status SetKeyFate(SqliteConnection& db, std::string_view handler, std::string_vi
   const std::string mine = " WHERE handler=? AND biz_key=? AND task_table=? AND task_id=?";
   const std::string never_started = mine + " AND keep_until IS NULL AND ended_at IS NULL";
   if (fate == KeyFate::Free) {
-    auto freed = db.Run("DELETE FROM tasks_keys" + never_started, handler, key, task.table, task.id);
-    if (!freed) return Fail(freed.error());
+    BOOST_OUTCOME_TRYV(db.Run("DELETE FROM tasks_keys" + never_started, handler, key, task.table, task.id));
     fate = KeyFate::Retain;  // of what is left
   }
   const bool ends = fate == KeyFate::Retain || fate == KeyFate::Failed;
@@ -103,10 +96,9 @@ Status SetKeyFate(SqliteConnection& db, std::string_view handler, std::string_vi
   const std::string keep = fate == KeyFate::Retain   ? TimeText(now + kKeyRetention)
                            : fate == KeyFate::Failed ? ""
                                                      : kHasStarted;
-  auto done = db.Run(
+  BOOST_OUTCOME_TRYV(db.Run(
       "UPDATE tasks_keys SET ended_at=?, keep_until=?" + (fate == KeyFate::Started ? never_started : mine),
-      SqlBind::OrNull(ended), SqlBind::OrNull(keep), handler, key, task.table, task.id);
-  if (!done) return Fail(done.error());
+      SqlBind::OrNull(ended), SqlBind::OrNull(keep), handler, key, task.table, task.id));
   return {};
 }
 

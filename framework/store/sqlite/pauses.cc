@@ -4,18 +4,17 @@
 namespace millrace::engine {
 
 Result<bool> SqliteTaskDesk::SetPause(const std::string& what, const std::string& actor, bool on) {
-  if (Status named = CheckPauseName(what); !named) return Fail(named.error());
+  BOOST_OUTCOME_TRYV(CheckPauseName(what));
   return db_.Write([&]() -> Result<bool> {
     const std::string now = TimeText(StoreNow());
-    auto changed = on ? db_.Run("INSERT OR IGNORE INTO millrace_pauses (what, actor, since) VALUES (?,?,?)",
-                                what, actor, now)
-                      : db_.Run("DELETE FROM millrace_pauses WHERE what=?", what);
-    if (!changed) return Fail(changed.error());
-    if (*changed == 0) return false;
-    auto noted =
+    BOOST_OUTCOME_TRY(
+        changed, on ? db_.Run("INSERT OR IGNORE INTO millrace_pauses (what, actor, since) VALUES (?,?,?)",
+                              what, actor, now)
+                    : db_.Run("DELETE FROM millrace_pauses WHERE what=?", what));
+    if (changed == 0) return false;
+    BOOST_OUTCOME_TRYV(
         db_.Run("INSERT INTO millrace_audit (at, actor, action, subject, detail) VALUES (?,?,?,?,'')", now,
-                actor, on ? "pause" : "resume", what);
-    if (!noted) return Fail(noted.error());
+                actor, on ? "pause" : "resume", what));
     return true;
   });
 }

@@ -138,17 +138,16 @@ Result<TaskPage> ReadPage(SqliteConnection& db, const TableName& table, const Ta
         page.next = ToText(*place);
         return page;
       }
-      const auto window = WindowBehind(db, PoolTable(table, pool), place->id);
-      if (!window) return Fail(window.error());
-      if (window->count == 0) break;
+      BOOST_OUTCOME_TRY(window, WindowBehind(db, PoolTable(table, pool), place->id));
+      if (window.count == 0) break;
       const std::size_t before = page.records.size();
-      if (Status done = ReadWindow(db, table, pool, filter, place->id, *window, limit - before, page.records);
+      if (Status done = ReadWindow(db, table, pool, filter, place->id, window, limit - before, page.records);
           !done) {
         return Fail(done.error());
       }
-      read += window->count;
+      read += window.count;
       const bool full = page.records.size() >= limit;
-      place->id = full ? page.records.back().task.key.id : window->last;
+      place->id = full ? page.records.back().task.key.id : window.last;
     }
   }
   return page;

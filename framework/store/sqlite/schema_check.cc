@@ -60,24 +60,22 @@ std::vector<std::string> ExpectedColumns(const std::string& create) {
 }
 
 Status CompareObject(SqliteConnection& db, const SchemaObject& object, std::vector<SchemaFinding>& findings) {
-  const auto live = LiveText(db, object);
-  if (!live) return Fail(live.error());
+  BOOST_OUTCOME_TRY(live, LiveText(db, object));
   const std::string what = object.kind + " " + object.name;
-  if (live->empty()) {
+  if (live.empty()) {
     findings.push_back({what, "it is missing", "run `millrace schema apply`"});
     return {};
   }
-  if (Renewed(Squeezed(*live)) == Squeezed(object.create)) return {};
+  if (Renewed(Squeezed(live)) == Squeezed(object.create)) return {};
   if (object.kind != "table") {
-    findings.push_back({what, "it is not as expected: " + *live,
+    findings.push_back({what, "it is not as expected: " + live,
                         "drop it and run `millrace schema apply`, which makes it anew"});
     return {};
   }
-  const auto columns = Columns(db, object.name);
-  if (!columns) return Fail(columns.error());
+  BOOST_OUTCOME_TRY(columns, Columns(db, object.name));
   bool complete = true;
   for (const std::string& column : ExpectedColumns(object.create)) {
-    if (columns->contains(column)) continue;
+    if (columns.contains(column)) continue;
     complete = false;
     findings.push_back(
         {"column " + object.name + "." + column, "it is missing", "compare with `millrace schema print`"});
@@ -107,13 +105,12 @@ std::vector<HotStatement> HotStatements(const TableName& table) {
 // Rows enough that a plan which sorts or scans would be chosen if it could be.
 Status SeedScratch(SqliteConnection& db) {
   for (const SchemaObject& object : TaskTableObjects(kScratch, 4)) {
-    if (Status made = db.Script(object.create); !made) return made;
+    BOOST_OUTCOME_TRYV(db.Script(object.create));
   }
-  auto seeded =
+  BOOST_OUTCOME_TRYV(
       db.Run(std::string("INSERT INTO ") + kScratch +
              " (handler, params) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<500)"
-             " SELECT 'scratch', '{}' FROM n");
-  if (!seeded) return Fail(seeded.error());
+             " SELECT 'scratch', '{}' FROM n"));
   return db.Script(std::string("ANALYZE ") + kScratch);
 }
 
@@ -136,10 +133,10 @@ Result<std::vector<SchemaFinding>> CheckSchema(SqliteConnection& db, const std::
     expected.insert(expected.end(), objects.begin(), objects.end());
   }
   for (const SchemaObject& object : expected) {
-    if (Status compared = CompareObject(db, object, findings); !compared) return Fail(compared.error());
+    BOOST_OUTCOME_TRYV(CompareObject(db, object, findings));
   }
   // The scratch table lives in a transaction that is rolled back.
-  if (Status begun = db.Begin(); !begun) return Fail(begun.error());
+  BOOST_OUTCOME_TRYV(db.Begin());
   const Status explained = SeedScratch(db);
   if (explained) ExplainAll(db, findings);
   db.Rollback();

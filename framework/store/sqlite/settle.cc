@@ -30,13 +30,12 @@ class Settler {
   Status Follow(const Settlement& settlement) {
     if (settlement.to != Settlement::To::Waiting) {
       const TableName& table = settlement.key.table;
-      auto gone = db_.Run(
+      BOOST_OUTCOME_TRYV(db_.Run(
           Text(table, Settlement::To::Waiting, [&] { return "DELETE FROM " + table + " WHERE id=?"; }),
-          settlement.key.id);
-      if (!gone) return Fail(gone.error());
+          settlement.key.id));
     }
     Count(settlement);
-    if (Status noted = NoteFailure(settlement); !noted) return noted;
+    BOOST_OUTCOME_TRYV(NoteFailure(settlement));
     return Key(settlement);
   }
 
@@ -85,13 +84,12 @@ class Settler {
 
   Status NoteFailure(const Settlement& settlement) {
     if (!settlement.failed_attempt) return {};
-    auto noted = db_.Run(
+    BOOST_OUTCOME_TRYV(db_.Run(
         "INSERT OR REPLACE INTO millrace_attempts (task_table, task_id, attempt, at, incarnation, kind, "
         "error_class,"
         " message) VALUES (?,?,?,?,?,'failed',?,?)",
         settlement.key.table, settlement.key.id, settlement.attempt, now_text_, incarnation_,
-        settlement.error_class, settlement.text);
-    if (!noted) return Fail(noted.error());
+        settlement.error_class, settlement.text));
     return {};
   }
 
@@ -149,10 +147,10 @@ Result<SettleReport> SettleBatch(SqliteConnection& db, const std::string& incarn
       report.errors[i] = ended.error().message;
     } else if (*ended == 1) {
       report.verdicts[i] = SettleVerdict::Settled;
-      if (Status followed = settler.Follow(batch[i]); !followed) return Fail(followed.error());
+      BOOST_OUTCOME_TRYV(settler.Follow(batch[i]));
     }
   }
-  if (Status counted = settler.WriteCounters(); !counted) return Fail(counted.error());
+  BOOST_OUTCOME_TRYV(settler.WriteCounters());
   return report;
 }
 

@@ -28,7 +28,7 @@ Status RewriteTable(SqliteConnection& db, const TableName& table, const std::str
     if (rows.Next()) version = rows.Integer(0);
     if (rows.error()) return Fail(*rows.error());
   }
-  if (Status open = db.Script("PRAGMA writable_schema=ON"); !open) return open;
+  BOOST_OUTCOME_TRYV(db.Script("PRAGMA writable_schema=ON"));
   auto changed = db.Run("UPDATE sqlite_master SET sql=? WHERE type='table' AND name=?", text, table);
   Status raised =
       db.Script("PRAGMA schema_version=" + std::to_string(version + 1) + "; PRAGMA writable_schema=OFF");
@@ -64,44 +64,41 @@ Result<std::vector<std::uint32_t>> SlicesBeyond(SqliteConnection& db, const Tabl
 }
 
 Status ResizeTable(SqliteConnection& db, const TableName& table, std::uint32_t slices) {
-  const auto present = SlicesOf(db, table);
-  if (!present) return Fail(present.error());
-  if (*present == 0) return NoSuchTable(table);
-  if (*present == slices) return {};
+  BOOST_OUTCOME_TRY(present, SlicesOf(db, table));
+  if (present == 0) return NoSuchTable(table);
+  if (present == slices) return {};
   std::string text;
   {
     auto rows = db.Select("SELECT sql FROM sqlite_master WHERE type='table' AND name=?", table);
     if (rows.Next()) text = rows.Text(0);
     if (rows.error()) return Fail(*rows.error());
   }
-  const std::string drawn = SliceDefault(*present);
+  const std::string drawn = SliceDefault(present);
   const std::size_t at = text.find(drawn);
   if (at == std::string::npos) {
     return Fail(ErrorCode::Invalid, "the table " + table + " draws its slices otherwise than " + drawn +
                                         ": see `millrace schema check`");
   }
   text.replace(at, drawn.size(), SliceDefault(slices));
-  if (Status rewritten = RewriteTable(db, table, text); !rewritten) return rewritten;
-  auto noted = db.Run("UPDATE millrace_schema SET slices=? WHERE task_table=?", slices, table);
-  if (!noted) return Fail(noted.error());
+  BOOST_OUTCOME_TRYV(RewriteTable(db, table, text));
+  BOOST_OUTCOME_TRYV(db.Run("UPDATE millrace_schema SET slices=? WHERE task_table=?", slices, table));
   return {};
 }
 
 Result<std::size_t> RenumberRows(SqliteConnection& db, const TableName& table, std::size_t limit) {
-  const auto slices = SlicesOf(db, table);
-  if (!slices) return Fail(slices.error());
-  if (*slices == 0) return Fail(NoSuchTable(table).error());
+  BOOST_OUTCOME_TRY(slices, SlicesOf(db, table));
+  if (slices == 0) return Fail(NoSuchTable(table).error());
   std::vector<std::uint64_t> ids;
   for (const bool held : {false, true}) {
-    auto rows = db.Select("SELECT id FROM " + Strays(table, held) + " AND state<>2 LIMIT ?", *slices,
+    auto rows = db.Select("SELECT id FROM " + Strays(table, held) + " AND state<>2 LIMIT ?", slices,
                           static_cast<std::uint64_t>(limit - ids.size()));
     while (rows.Next()) ids.push_back(rows.Id(0));
     if (rows.error()) return Fail(*rows.error());
   }
   const std::string now = TimeText(StoreNow());
   for (const std::uint64_t id : ids) {
-    auto moved = db.Run("UPDATE " + table + " SET slice=id%?, updated_at=? WHERE id=?", *slices, now, id);
-    if (!moved) return Fail(moved.error());
+    BOOST_OUTCOME_TRYV(
+        db.Run("UPDATE " + table + " SET slice=id%?, updated_at=? WHERE id=?", slices, now, id));
   }
   return ids.size();
 }

@@ -5,31 +5,27 @@
 namespace millrace::engine {
 
 Status SqliteIncarnationStore::Register(const Incarnation& incarnation) {
-  auto done = db_.Write([&]() -> Result<bool> {
-    auto row = db_.Run(
-        "INSERT OR IGNORE INTO millrace_incarnations (id, worker, host, pid, lease_us, slices, started_at)"
-        " VALUES (?,?,?,?,?,?,?)",
-        incarnation.id, incarnation.worker, incarnation.host, incarnation.pid,
-        static_cast<std::int64_t>(incarnation.lease.count()), incarnation.slices, TimeText(StoreNow()));
-    if (!row) return Fail(row.error());
-    if (*row == 0)
+  BOOST_OUTCOME_TRYV(db_.Write([&]() -> Result<bool> {
+    BOOST_OUTCOME_TRY(row, db_.Run("INSERT OR IGNORE INTO millrace_incarnations (id, worker, host, pid, "
+                                   "lease_us, slices, started_at)"
+                                   " VALUES (?,?,?,?,?,?,?)",
+                                   incarnation.id, incarnation.worker, incarnation.host, incarnation.pid,
+                                   static_cast<std::int64_t>(incarnation.lease.count()), incarnation.slices,
+                                   TimeText(StoreNow())));
+    if (row == 0)
       return Fail(ErrorCode::Conflict, "the incarnation " + incarnation.id + " is registered already");
-    auto beat = db_.Run("INSERT INTO millrace_beats (id, beat) VALUES (?, 1)", incarnation.id);
-    if (!beat) return Fail(beat.error());
+    BOOST_OUTCOME_TRYV(db_.Run("INSERT INTO millrace_beats (id, beat) VALUES (?, 1)", incarnation.id));
     return true;
-  });
-  if (!done) return Fail(done.error());
+  }));
   return {};
 }
 
 Result<bool> SqliteIncarnationStore::Renew(const std::string& id) {
   return db_.Write([&]() -> Result<bool> {
-    auto done = db_.Run(
-        "UPDATE millrace_beats SET beat=beat+1 WHERE id=? AND EXISTS"
-        " (SELECT 1 FROM millrace_incarnations WHERE id=? AND dead=0)",
-        id, id);
-    if (!done) return Fail(done.error());
-    return *done == 1;
+    BOOST_OUTCOME_TRY(done, db_.Run("UPDATE millrace_beats SET beat=beat+1 WHERE id=? AND EXISTS"
+                                    " (SELECT 1 FROM millrace_incarnations WHERE id=? AND dead=0)",
+                                    id, id));
+    return done == 1;
   });
 }
 
@@ -51,26 +47,22 @@ Result<std::vector<PeerBeat>> SqliteIncarnationStore::Peers() {
 Result<bool> SqliteIncarnationStore::MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) {
   return db_.Write([&]() -> Result<bool> {
     if (seen_beat) {
-      auto stood = db_.Run("DELETE FROM millrace_beats WHERE id=? AND beat=?", id, *seen_beat);
-      if (!stood) return Fail(stood.error());
-      if (*stood == 0) return false;
+      BOOST_OUTCOME_TRY(stood, db_.Run("DELETE FROM millrace_beats WHERE id=? AND beat=?", id, *seen_beat));
+      if (stood == 0) return false;
     }
-    auto dead = db_.Run(
-        "UPDATE millrace_incarnations SET dead=1 WHERE id=? AND dead=0 AND NOT EXISTS"
-        " (SELECT 1 FROM millrace_beats WHERE id=?)",
-        id, id);
-    if (!dead) return Fail(dead.error());
-    return *dead == 1;
+    BOOST_OUTCOME_TRY(dead,
+                      db_.Run("UPDATE millrace_incarnations SET dead=1 WHERE id=? AND dead=0 AND NOT EXISTS"
+                              " (SELECT 1 FROM millrace_beats WHERE id=?)",
+                              id, id));
+    return dead == 1;
   });
 }
 
 Result<bool> SqliteIncarnationStore::Retire(const std::string& id) {
   return db_.Write([&]() -> Result<bool> {
-    auto beat = db_.Run("DELETE FROM millrace_beats WHERE id=?", id);
-    if (!beat) return Fail(beat.error());
-    auto dead = db_.Run("UPDATE millrace_incarnations SET dead=1 WHERE id=? AND dead=0", id);
-    if (!dead) return Fail(dead.error());
-    return *dead == 1;
+    BOOST_OUTCOME_TRYV(db_.Run("DELETE FROM millrace_beats WHERE id=?", id));
+    BOOST_OUTCOME_TRY(dead, db_.Run("UPDATE millrace_incarnations SET dead=1 WHERE id=? AND dead=0", id));
+    return dead == 1;
   });
 }
 
@@ -94,19 +86,17 @@ Result<std::size_t> SqliteIncarnationStore::ChargeCrashes(const std::string& id,
   return db_.Write([&]() -> Result<std::size_t> {
     std::size_t charged = 0;
     for (const Crash& crash : crashes) {
-      const auto chargeable = IsChargeable(id, crash);
-      if (!chargeable) return Fail(chargeable.error());
-      if (!*chargeable) continue;
-      auto raised = db_.Run(
-          "UPDATE " + crash.key.table + " SET crashes=min(crashes, 4294967294)+1 WHERE id=?", crash.key.id);
-      if (!raised) return Fail(raised.error());
-      if (*raised == 0) continue;
-      auto noted = db_.Run(
+      BOOST_OUTCOME_TRY(chargeable, IsChargeable(id, crash));
+      if (!chargeable) continue;
+      BOOST_OUTCOME_TRY(
+          raised, db_.Run("UPDATE " + crash.key.table + " SET crashes=min(crashes, 4294967294)+1 WHERE id=?",
+                          crash.key.id));
+      if (raised == 0) continue;
+      BOOST_OUTCOME_TRYV(db_.Run(
           "INSERT OR REPLACE INTO millrace_attempts (task_table, task_id, attempt, at, incarnation, kind, "
           "error_class,"
           " message) VALUES (?,?,?,?,?,'crashed','crash','the worker died while the handler was running')",
-          crash.key.table, crash.key.id, crash.attempt, TimeText(StoreNow()), id);
-      if (!noted) return Fail(noted.error());
+          crash.key.table, crash.key.id, crash.attempt, TimeText(StoreNow()), id));
       ++charged;
     }
     return charged;

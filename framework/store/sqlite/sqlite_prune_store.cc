@@ -40,11 +40,9 @@ Result<PruneStep> SqlitePruneStore::PruneEnded(const KeepRule& rule, const std::
     if (rows.error()) return Fail(*rows.error());
     if (seen < Capped(limit)) step.next.clear();
     for (const std::uint64_t id : overdue) {
-      auto gone = db_.Run("DELETE FROM " + rule.table + "_done WHERE id=?", id);
-      if (!gone) return Fail(gone.error());
-      auto attempts =
-          db_.Run("DELETE FROM millrace_attempts WHERE task_table=? AND task_id=?", rule.table, id);
-      if (!attempts) return Fail(attempts.error());
+      BOOST_OUTCOME_TRYV(db_.Run("DELETE FROM " + rule.table + "_done WHERE id=?", id));
+      BOOST_OUTCOME_TRYV(
+          db_.Run("DELETE FROM millrace_attempts WHERE task_table=? AND task_id=?", rule.table, id));
     }
     step.removed = overdue.size();
     return step;
@@ -71,16 +69,13 @@ Result<PruneStep> SqlitePruneStore::PruneKeys(const std::string& after, std::siz
     };
     // A row value would be sought by its first column alone: see due_map.cc.
     const std::string columns = "SELECT handler, biz_key, coalesce(keep_until<=?, 0) FROM tasks_keys WHERE ";
-    Status read = take(db_.Select(columns + "handler=? AND biz_key>? ORDER BY biz_key LIMIT ?", now, handler,
-                                  key, Capped(limit)));
-    if (!read) return Fail(read.error());
-    read = take(db_.Select(columns + "handler>? ORDER BY handler, biz_key LIMIT ?", now, handler,
-                           Capped(limit) - seen));
-    if (!read) return Fail(read.error());
+    BOOST_OUTCOME_TRYV(take(db_.Select(columns + "handler=? AND biz_key>? ORDER BY biz_key LIMIT ?", now,
+                                       handler, key, Capped(limit))));
+    BOOST_OUTCOME_TRYV(take(db_.Select(columns + "handler>? ORDER BY handler, biz_key LIMIT ?", now, handler,
+                                       Capped(limit) - seen)));
     if (seen < Capped(limit)) step.next.clear();
     for (const auto& [handler, biz_key] : overdue) {
-      auto gone = db_.Run("DELETE FROM tasks_keys WHERE handler=? AND biz_key=?", handler, biz_key);
-      if (!gone) return Fail(gone.error());
+      BOOST_OUTCOME_TRYV(db_.Run("DELETE FROM tasks_keys WHERE handler=? AND biz_key=?", handler, biz_key));
     }
     step.removed = overdue.size();
     return step;
@@ -106,20 +101,18 @@ Result<std::size_t> SqlitePruneStore::PruneIncarnations(Micros age, std::size_t 
       sum.attempts_failed += rows.Integer(7);
     }
     if (rows.error()) return Fail(*rows.error());
-    if (Status added = sums.Write(db_, ""); !added) return Fail(added.error());
+    BOOST_OUTCOME_TRYV(sums.Write(db_, ""));
     for (const auto& [table, handler, batch, incarnation] : folded) {
-      auto gone = db_.Run(
+      BOOST_OUTCOME_TRYV(db_.Run(
           "DELETE FROM millrace_counters WHERE task_table=? AND handler=? AND batch=? AND incarnation=?",
-          table, handler, batch, incarnation);
-      if (!gone) return Fail(gone.error());
+          table, handler, batch, incarnation));
     }
     if (!folded.empty()) return folded.size();
-    auto gone = db_.Run(
-        "DELETE FROM millrace_incarnations WHERE id IN (SELECT id FROM millrace_incarnations WHERE dead=1 AND"
-        " started_at<? LIMIT ?)",
-        before, Capped(limit));
-    if (!gone) return Fail(gone.error());
-    return static_cast<std::size_t>(*gone);
+    BOOST_OUTCOME_TRY(gone, db_.Run("DELETE FROM millrace_incarnations WHERE id IN (SELECT id FROM "
+                                    "millrace_incarnations WHERE dead=1 AND"
+                                    " started_at<? LIMIT ?)",
+                                    before, Capped(limit)));
+    return static_cast<std::size_t>(gone);
   });
 }
 

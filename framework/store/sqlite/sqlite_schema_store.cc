@@ -26,23 +26,21 @@ Result<bool> Exists(SqliteConnection& db, const std::string& name) {
 
 Status MakeMissing(SqliteConnection& db, const std::vector<SchemaObject>& objects) {
   for (const SchemaObject& object : objects) {
-    const auto found = Exists(db, object.name);
-    if (!found) return Fail(found.error());
-    if (*found) continue;
-    if (Status made = db.Script(object.create); !made) return made;
+    BOOST_OUTCOME_TRY(found, Exists(db, object.name));
+    if (found) continue;
+    BOOST_OUTCOME_TRYV(db.Script(object.create));
   }
   return {};
 }
 
 Status ApplyTable(SqliteConnection& db, const TableName& table, std::uint32_t slices) {
-  const auto present = SlicesOf(db, table);
-  if (!present) return Fail(present.error());
-  if (*present != 0 && *present != slices) {
-    return Fail(ErrorCode::Conflict, "the table " + table + " has " + std::to_string(*present) +
+  BOOST_OUTCOME_TRY(present, SlicesOf(db, table));
+  if (present != 0 && present != slices) {
+    return Fail(ErrorCode::Conflict, "the table " + table + " has " + std::to_string(present) +
                                          " slices, not " + std::to_string(slices) +
                                          ": apply with the same number, or begin with an empty database");
   }
-  if (Status made = MakeMissing(db, TaskTableObjects(table, slices)); !made) return made;
+  BOOST_OUTCOME_TRYV(MakeMissing(db, TaskTableObjects(table, slices)));
   return db.Script(SchemaRow(table, slices));
 }
 
@@ -63,28 +61,26 @@ std::string SqliteSchemaStore::Print(const SchemaSpec& spec) const {
 }
 
 Status SqliteSchemaStore::Apply(const SchemaSpec& spec) {
-  if (Status valid = CheckSpec(spec); !valid) return valid;
+  BOOST_OUTCOME_TRYV(CheckSpec(spec));
   if (const auto version = Version()) {
-    if (Status current = CheckVersion(*version, db_.path()); !current) return current;
+    BOOST_OUTCOME_TRYV(CheckVersion(*version, db_.path()));
   }
   SqliteConnection maker(file_, true);
-  if (Status opened = maker.Open(); !opened) return opened;
-  auto done = maker.Write([&]() -> Result<bool> {
-    if (Status made = MakeMissing(maker, ShardObjects()); !made) return Fail(made.error());
-    if (Status row = maker.Script(SchemaRow(std::nullopt, 0)); !row) return Fail(row.error());
+  BOOST_OUTCOME_TRYV(maker.Open());
+  BOOST_OUTCOME_TRYV(maker.Write([&]() -> Result<bool> {
+    BOOST_OUTCOME_TRYV(MakeMissing(maker, ShardObjects()));
+    BOOST_OUTCOME_TRYV(maker.Script(SchemaRow(std::nullopt, 0)));
     for (const TableName& table : TableNames(spec)) {
-      if (Status applied = ApplyTable(maker, table, spec.slices); !applied) return Fail(applied.error());
+      BOOST_OUTCOME_TRYV(ApplyTable(maker, table, spec.slices));
     }
     return true;
-  });
-  if (!done) return Fail(done.error());
+  }));
   return {};
 }
 
 Result<std::uint32_t> SqliteSchemaStore::Version() {
-  const auto applied = Exists(db_, "millrace_schema");
-  if (!applied) return Fail(applied.error());
-  if (!*applied) {
+  BOOST_OUTCOME_TRY(applied, Exists(db_, "millrace_schema"));
+  if (!applied) {
     return Fail(
         ErrorCode::NotFound,
         db_.path() + " has no task tables: run `millrace schema apply --store sqlite:" + db_.path() + "`");
@@ -100,19 +96,15 @@ Result<std::uint32_t> SqliteSchemaStore::Upgrade() {
   const auto version = Version();
   if (!version || *version == kSchemaVersion) return version;
   if (*version > kSchemaVersion) return Fail(CheckVersion(*version, db_.path()).error());
-  auto done = db_.Write([&]() -> Result<bool> {
-    if (Status made = MakeMissing(db_, ShardObjects()); !made) return Fail(made.error());
-    auto tables = ReadTables();
-    if (!tables) return Fail(tables.error());
-    for (const TableInfo& info : *tables) {
-      if (Status made = MakeMissing(db_, TaskTableObjects(info.table, info.slices)); !made)
-        return Fail(made.error());
+  BOOST_OUTCOME_TRYV(db_.Write([&]() -> Result<bool> {
+    BOOST_OUTCOME_TRYV(MakeMissing(db_, ShardObjects()));
+    BOOST_OUTCOME_TRY(tables, ReadTables());
+    for (const TableInfo& info : tables) {
+      BOOST_OUTCOME_TRYV(MakeMissing(db_, TaskTableObjects(info.table, info.slices)));
     }
-    auto noted = db_.Run("UPDATE millrace_schema SET version=?", kSchemaVersion);
-    if (!noted) return Fail(noted.error());
+    BOOST_OUTCOME_TRYV(db_.Run("UPDATE millrace_schema SET version=?", kSchemaVersion));
     return true;
-  });
-  if (!done) return Fail(done.error());
+  }));
   return *version;
 }
 
@@ -133,26 +125,22 @@ Result<std::vector<TableInfo>> SqliteSchemaStore::ReadTables() {
 }
 
 Result<std::vector<TableInfo>> SqliteSchemaStore::Tables() {
-  const auto version = Version();
-  if (!version) return Fail(version.error());
-  if (Status current = CheckVersion(*version, db_.path()); !current) return Fail(current.error());
-  auto tables = ReadTables();
-  if (!tables) return tables;
-  for (TableInfo& info : *tables) {
-    auto beyond = SlicesBeyond(db_, info);
-    if (!beyond) return Fail(beyond.error());
-    info.beyond = std::move(*beyond);
+  BOOST_OUTCOME_TRY(version, Version());
+  BOOST_OUTCOME_TRYV(CheckVersion(version, db_.path()));
+  BOOST_OUTCOME_TRY(tables, ReadTables());
+  for (TableInfo& info : tables) {
+    BOOST_OUTCOME_TRY(beyond, SlicesBeyond(db_, info));
+    info.beyond = std::move(beyond);
   }
   return tables;
 }
 
 Status SqliteSchemaStore::Resize(const TableName& table, std::uint32_t slices) {
-  if (Status valid = CheckSlices(slices); !valid) return valid;
-  auto done = db_.Write([&]() -> Result<bool> {
-    if (Status resized = ResizeTable(db_, table, slices); !resized) return Fail(resized.error());
+  BOOST_OUTCOME_TRYV(CheckSlices(slices));
+  BOOST_OUTCOME_TRYV(db_.Write([&]() -> Result<bool> {
+    BOOST_OUTCOME_TRYV(ResizeTable(db_, table, slices));
     return true;
-  });
-  if (!done) return Fail(done.error());
+  }));
   return {};
 }
 
@@ -161,12 +149,10 @@ Result<std::size_t> SqliteSchemaStore::RenumberStep(const TableName& table, std:
 }
 
 Result<std::vector<SchemaFinding>> SqliteSchemaStore::Check() {
-  const auto version = Version();
-  if (!version) return Fail(version.error());
-  if (Status current = CheckVersion(*version, db_.path()); !current) return Fail(current.error());
-  const auto tables = ReadTables();
-  if (!tables) return Fail(tables.error());
-  return CheckSchema(db_, *tables);
+  BOOST_OUTCOME_TRY(version, Version());
+  BOOST_OUTCOME_TRYV(CheckVersion(version, db_.path()));
+  BOOST_OUTCOME_TRY(tables, ReadTables());
+  return CheckSchema(db_, tables);
 }
 
 }  // namespace millrace::engine

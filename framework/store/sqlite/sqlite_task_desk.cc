@@ -27,7 +27,7 @@ Result<std::uint64_t> CountGroup(SqliteConnection& db, const DueGroup& group, st
 }  // namespace
 
 Result<SubmitReport> SqliteTaskDesk::Submit(const TableName& table, std::span<const NewTask> tasks) {
-  if (Status valid = CheckBatch(tasks.size()); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(CheckBatch(tasks.size()));
   return db_.Write([&] { return SubmitBatch(db_, table, tasks); });
 }
 
@@ -47,15 +47,13 @@ Result<std::vector<AttemptRecord>> SqliteTaskDesk::Attempts(const TaskKey& key) 
 
 Result<TaskRecord> SqliteTaskDesk::Get(const TaskKey& key) {
   return db_.Read([&]() -> Result<TaskRecord> {
-    auto record = FindRecord(db_, key);
-    if (!record) return Fail(record.error());
-    if (!*record) {
+    BOOST_OUTCOME_TRY(record, FindRecord(db_, key));
+    if (!record) {
       return Fail(ErrorCode::NotFound, "there is no task " + ToString(key));
     }
-    auto attempts = Attempts(key);
-    if (!attempts) return Fail(attempts.error());
-    (*record)->attempts = std::move(*attempts);
-    return std::move(**record);
+    BOOST_OUTCOME_TRY(attempts, Attempts(key));
+    record->attempts = std::move(attempts);
+    return std::move(*record);
   });
 }
 
@@ -84,7 +82,7 @@ Result<TaskPage> SqliteTaskDesk::List(const TableName& table, const TaskFilter& 
 Result<std::vector<std::uint64_t>> SqliteTaskDesk::Apply(TaskAction action, const TableName& table,
                                                          std::span<const std::uint64_t> ids,
                                                          const std::string& actor) {
-  if (Status valid = CheckBatch(ids.size()); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(CheckBatch(ids.size()));
   return db_.Write([&] { return ApplyAction(db_, action, table, ids, actor); });
 }
 
@@ -106,7 +104,7 @@ Result<std::vector<TaskTotals>> SqliteTaskDesk::Totals() {
 Result<std::vector<GroupBacklog>> SqliteTaskDesk::Backlog(const TableName& table) {
   return db_.Read([&]() -> Result<std::vector<GroupBacklog>> {
     std::vector<DueGroup> groups;
-    if (Status read = ReadDueGroups(db_, {{.table = table}}, groups); !read) return Fail(read.error());
+    BOOST_OUTCOME_TRYV(ReadDueGroups(db_, {{.table = table}}, groups));
     std::map<std::string, GroupBacklog> by_handler;
     for (const DueGroup& group : groups) {
       GroupBacklog& backlog =
@@ -114,9 +112,8 @@ Result<std::vector<GroupBacklog>> SqliteTaskDesk::Backlog(const TableName& table
               .first->second;
       backlog.oldest_due = std::min(backlog.oldest_due.value_or(group.first_run_at), group.first_run_at);
       if (backlog.more) continue;
-      auto count = CountGroup(db_, group, kExactBacklog - backlog.waiting);
-      if (!count) return Fail(count.error());
-      backlog.waiting += *count;
+      BOOST_OUTCOME_TRY(count, CountGroup(db_, group, kExactBacklog - backlog.waiting));
+      backlog.waiting += count;
       backlog.more = backlog.waiting >= kExactBacklog;
     }
     std::vector<GroupBacklog> result;

@@ -59,7 +59,7 @@ Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables) {
   return db_.Read([&]() -> Result<DueMap> {
     DueMap map;
     for (const DueScope& scope : ScopesOf(tables)) {
-      if (Status read = ReadDueGroups(db_, scope, map.groups); !read) return Fail(read.error());
+      BOOST_OUTCOME_TRYV(ReadDueGroups(db_, scope, map.groups));
     }
     auto paused = db_.Select("SELECT what FROM millrace_pauses ORDER BY what");
     while (paused.Next()) map.pauses.push_back(paused.Text(0));
@@ -81,13 +81,13 @@ Result<std::vector<ScanRow>> SqliteTaskStore::Scan(const ScanRequest& request) {
       auto tie =
           db_.Select(ScanTieSql(group.table, request.with_bytes), group.slice, group.handler, group.urgency,
                      after, request.after.id, static_cast<std::uint64_t>(request.limit));
-      if (Status read = TakeScanRows(std::move(tie), found); !read) return Fail(read.error());
+      BOOST_OUTCOME_TRYV(TakeScanRows(std::move(tie), found));
     }
     if (found.size() == request.limit) return found;
     auto rest =
         db_.Select(ScanSql(group.table, request.with_bytes), group.slice, group.handler, group.urgency, after,
                    TimeText(now), static_cast<std::uint64_t>(request.limit - found.size()));
-    if (Status read = TakeScanRows(std::move(rest), found); !read) return Fail(read.error());
+    BOOST_OUTCOME_TRYV(TakeScanRows(std::move(rest), found));
     return found;
   });
 }
@@ -100,16 +100,15 @@ Result<bool> SqliteTaskStore::IsAlive(const std::string& incarnation) {
 }
 
 Status SqliteTaskStore::CheckAlive(const std::string& incarnation) {
-  const auto alive = IsAlive(incarnation);
-  if (!alive) return Fail(alive.error());
-  if (*alive) return {};
+  BOOST_OUTCOME_TRY(alive, IsAlive(incarnation));
+  if (alive) return {};
   return Fail(ErrorCode::Cancelled, "the incarnation " + incarnation + " was marked dead in this shard");
 }
 
 Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
-  if (Status valid = CheckSize(request.ids.size()); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
   return db_.Write([&]() -> Result<std::vector<Task>> {
-    if (Status alive = CheckAlive(request.incarnation); !alive) return Fail(alive.error());
+    BOOST_OUTCOME_TRYV(CheckAlive(request.incarnation));
     const std::string now = TimeText(StoreNow());
     const std::string claim = "UPDATE " + request.table +
                               " SET state=2, attempt=attempt+1, claimed_by=?, claimed_at=?, updated_at=?"
@@ -119,11 +118,9 @@ Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
     std::vector<Task> claimed;
     claimed.reserve(request.ids.size());
     for (const std::uint64_t id : Sorted(request.ids)) {
-      auto row = db_.Run(claim, request.incarnation, now, now, id, request.attempt, now);
-      if (!row) return Fail(row.error());
-      if (*row == 0) continue;
-      if (Status taken = TakeTask(db_.Select(read, id), request.table, claimed); !taken)
-        return Fail(taken.error());
+      BOOST_OUTCOME_TRY(row, db_.Run(claim, request.incarnation, now, now, id, request.attempt, now));
+      if (row == 0) continue;
+      BOOST_OUTCOME_TRYV(TakeTask(db_.Select(read, id), request.table, claimed));
     }
     return claimed;
   });
@@ -139,39 +136,37 @@ Status SqliteTaskStore::AdoptRows(const ClaimRequest& request, std::uint32_t att
   const std::string now = TimeText(StoreNow());
   for (const std::uint64_t id : Sorted(request.ids)) {
     auto rows = db_.Select(sql, now, id, request.incarnation, attempt);
-    if (Status taken = TakeTask(std::move(rows), request.table, adopted); !taken) return taken;
+    BOOST_OUTCOME_TRYV(TakeTask(std::move(rows), request.table, adopted));
   }
   return {};
 }
 
 Result<std::vector<Task>> SqliteTaskStore::Resolve(const ClaimRequest& request) {
-  if (Status valid = CheckSize(request.ids.size()); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
   return db_.Write([&]() -> Result<std::vector<Task>> {
     std::vector<Task> adopted;
     // The adoption comes first: a row that it raised no longer has the number that the other statement looks
     // for.
-    const auto alive = IsAlive(request.incarnation);
-    if (!alive) return Fail(alive.error());
-    if (*alive) {
-      if (Status done = AdoptRows(request, request.attempt + 1, adopted); !done) return Fail(done.error());
+    BOOST_OUTCOME_TRY(alive, IsAlive(request.incarnation));
+    if (alive) {
+      BOOST_OUTCOME_TRYV(AdoptRows(request, request.attempt + 1, adopted));
     }
     const std::string sql = "UPDATE " + request.table +
                             " SET attempt=attempt+1, updated_at=? WHERE id=? AND state=0 AND attempt=?";
     const std::string now = TimeText(StoreNow());
     for (const std::uint64_t id : Sorted(request.ids)) {
-      auto passed = db_.Run(sql, now, id, request.attempt);
-      if (!passed) return Fail(passed.error());
+      BOOST_OUTCOME_TRYV(db_.Run(sql, now, id, request.attempt));
     }
     return adopted;
   });
 }
 
 Result<std::vector<Task>> SqliteTaskStore::Adopt(const ClaimRequest& request) {
-  if (Status valid = CheckSize(request.ids.size()); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
   return db_.Write([&]() -> Result<std::vector<Task>> {
-    if (Status alive = CheckAlive(request.incarnation); !alive) return Fail(alive.error());
+    BOOST_OUTCOME_TRYV(CheckAlive(request.incarnation));
     std::vector<Task> adopted;
-    if (Status done = AdoptRows(request, request.attempt, adopted); !done) return Fail(done.error());
+    BOOST_OUTCOME_TRYV(AdoptRows(request, request.attempt, adopted));
     return adopted;
   });
 }
@@ -192,28 +187,25 @@ Status SqliteTaskStore::MarkInDoubt(const TaskKey& task) {
 }
 
 Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& request) {
-  if (Status valid = CheckSize(request.ids.size()); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
   return db_.Write([&]() -> Result<std::vector<std::uint64_t>> {
     std::vector<std::uint64_t> rescued;
-    const auto alive = IsAlive(request.claimed_by);
-    if (!alive) return Fail(alive.error());
-    if (*alive) return rescued;
+    BOOST_OUTCOME_TRY(alive, IsAlive(request.claimed_by));
+    if (alive) return rescued;
     const std::string now = TimeText(StoreNow());
     const std::string sql = "UPDATE " + request.table +
                             " SET state=0, claimed_by=NULL, claimed_at=NULL, updated_at=?"
                             " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
     for (const std::uint64_t id : Sorted(request.ids)) {
-      auto freed = db_.Run(sql, now, id, request.claimed_by, request.attempt);
-      if (!freed) return Fail(freed.error());
-      if (*freed == 0) continue;
+      BOOST_OUTCOME_TRY(freed, db_.Run(sql, now, id, request.claimed_by, request.attempt));
+      if (freed == 0) continue;
       rescued.push_back(id);
-      if (Status marked = MarkInDoubt({request.table, id}); !marked) return Fail(marked.error());
-      auto noted = db_.Run(
+      BOOST_OUTCOME_TRYV(MarkInDoubt({request.table, id}));
+      BOOST_OUTCOME_TRYV(db_.Run(
           "INSERT OR IGNORE INTO millrace_attempts (task_table, task_id, attempt, at, incarnation, kind, "
           "error_class,"
           " message) VALUES (?,?,?,?,?,'rescued','','the worker that ran it was marked dead')",
-          request.table, id, request.attempt, now, request.claimed_by);
-      if (!noted) return Fail(noted.error());
+          request.table, id, request.attempt, now, request.claimed_by));
     }
     return rescued;
   });
@@ -221,7 +213,7 @@ Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& 
 
 Result<std::vector<KeyVerdict>> SqliteTaskStore::ConfirmKeys(const std::string& incarnation,
                                                              std::span<const Task> tasks) {
-  if (Status valid = CheckSize(tasks.size()); !valid) return Fail(valid.error());
+  BOOST_OUTCOME_TRYV(CheckSize(tasks.size()));
   return db_.Write([&]() -> Result<std::vector<KeyVerdict>> {
     std::vector<KeyVerdict> verdicts;
     const std::string now = TimeText(StoreNow());
@@ -236,9 +228,8 @@ Result<std::vector<KeyVerdict>> SqliteTaskStore::ConfirmKeys(const std::string& 
         if (rows.error()) return Fail(*rows.error());
       }
       if (!ours) continue;
-      auto holder = TakeKey(db_, task.handler, task.biz_key, task.key, now);
-      if (!holder) return Fail(holder.error());
-      verdicts.push_back({task.key, holder->empty(), *holder});
+      BOOST_OUTCOME_TRY(holder, TakeKey(db_, task.handler, task.biz_key, task.key, now));
+      verdicts.push_back({task.key, holder.empty(), holder});
     }
     return verdicts;
   });
@@ -269,10 +260,9 @@ Result<std::vector<TaskKey>> SqliteTaskStore::SaveProgress(const std::string& in
   return db_.Write([&]() -> Result<std::vector<TaskKey>> {
     for (const TaskProgress& mark : progress) {
       if (!IsUtf8(mark.progress)) continue;
-      auto done = db_.Run("UPDATE " + mark.key.table +
-                              " SET progress=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
-                          Shorten(mark.progress), mark.key.id, incarnation, mark.attempt);
-      if (!done) return Fail(done.error());
+      BOOST_OUTCOME_TRYV(db_.Run("UPDATE " + mark.key.table +
+                                     " SET progress=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
+                                 Shorten(mark.progress), mark.key.id, incarnation, mark.attempt));
     }
     return std::vector<TaskKey>{};  // nobody locks a single row here
   });

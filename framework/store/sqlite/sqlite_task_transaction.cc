@@ -89,7 +89,7 @@ Error SqliteTaskTransaction::Refused(Error error) {
 
 Status SqliteTaskTransaction::Mark() {
   MutexLock lock(mutex_);
-  if (Status ready = Ready(); !ready) return ready;
+  BOOST_OUTCOME_TRYV(Ready());
   if (marked_) {
     if (auto released = db_.Run("RELEASE SAVEPOINT millrace_task"); !released) {
       return Fail(Poison(released.error()));
@@ -113,7 +113,7 @@ Status SqliteTaskTransaction::Undo() {
 
 Result<SqlResult> SqliteTaskTransaction::Execute(std::string_view sql, std::span<const SqlValue> values) {
   MutexLock lock(mutex_);
-  if (Status ready = Ready(); !ready) return Fail(ready.error());
+  BOOST_OUTCOME_TRYV(Ready());
   std::vector<SqlBind> bound;
   for (const SqlValue& value : values) bound.push_back(BindOf(value));
   const std::int64_t before = db_.TotalChanged();
@@ -131,7 +131,7 @@ Result<SqlResult> SqliteTaskTransaction::Execute(std::string_view sql, std::span
 
 Result<std::size_t> SqliteTaskTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
   MutexLock lock(mutex_);
-  if (Status ready = Ready(); !ready) return Fail(ready.error());
+  BOOST_OUTCOME_TRYV(Ready());
   auto report = SubmitBatch(db_, table, tasks);
   if (!report) return Fail(Refused(report.error()));
   return report->added;

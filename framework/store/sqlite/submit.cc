@@ -7,7 +7,7 @@ namespace millrace::engine {
 namespace {
 
 Status CheckTask(const NewTask& task) {
-  if (Status valid = Validate(task); !valid) return valid;
+  BOOST_OUTCOME_TRYV(Validate(task));
   if (IsUtf8(task.params) && IsUtf8(task.biz_key) && IsUtf8(task.batch)) return {};
   return Fail(ErrorCode::Invalid, "the params, key and batch of a task must be UTF-8");
 }

@@ -17,15 +17,14 @@ class Actor {
       : db_(db), table_(table), name_(name), now_(StoreNow()), now_text_(TimeText(now_)) {}
 
   Result<bool> Act(TaskAction action, std::uint64_t id) {
-    auto record = FindRecord(db_, {table_, id});
-    if (!record) return Fail(record.error());
-    if (!*record) return false;
-    const Task& task = (*record)->task;
+    BOOST_OUTCOME_TRY(record, FindRecord(db_, {table_, id}));
+    if (!record) return false;
+    const Task& task = record->task;
     const auto after = StateAfter(action, task.state);
     if (!after) return false;
     auto changed = Change(action, task, *after);
     if (!changed || !*changed) return changed;
-    if (Status noted = Note(action, task); !noted) return Fail(noted.error());
+    BOOST_OUTCOME_TRYV(Note(action, task));
     return true;
   }
   Status WriteCounters() { return sums_.Write(db_, ""); }
@@ -50,14 +49,11 @@ class Actor {
           "UPDATE " + table_ + " SET run_at=?, failures=0, crashes=0, cancel=0, updated_at=? WHERE id=?",
           now_text_, now_text_, task.key.id));
     }
-    auto moved = db_.Run("INSERT INTO " + table_ + " (run_at, updated_at, " + kKept + ") SELECT ?, ?, " +
-                             kKept + " FROM " + table_ + "_failed WHERE id=?",
-                         now_text_, now_text_, task.key.id);
-    if (!moved) return Fail(moved.error());
+    BOOST_OUTCOME_TRYV(db_.Run("INSERT INTO " + table_ + " (run_at, updated_at, " + kKept +
+                                   ") SELECT ?, ?, " + kKept + " FROM " + table_ + "_failed WHERE id=?",
+                               now_text_, now_text_, task.key.id));
     sums_.Of(table_, task.handler, task.batch).failed -= 1;
-    if (Status key = SetKeyFate(db_, task.handler, task.biz_key, task.key, KeyFate::Reopen, now_); !key) {
-      return Fail(key.error());
-    }
+    BOOST_OUTCOME_TRYV(SetKeyFate(db_, task.handler, task.biz_key, task.key, KeyFate::Reopen, now_));
     return Changed(db_.Run("DELETE FROM " + table_ + "_failed WHERE id=?", task.key.id));
   }
 
@@ -69,16 +65,14 @@ class Actor {
     const bool failed = task.state == TaskState::Failed;
     const std::string pool = PoolTable(table_, failed ? Pool::Failed : Pool::Tasks);
     const std::string columns = std::string(kKept) + ", run_at, failures, crashes, claimed_by, claimed_at";
-    auto moved = db_.Run("INSERT INTO " + table_ + "_done (state, finished_at, " + columns +
-                             ") SELECT ?, ?, " + columns + " FROM " + pool + " WHERE id=?",
-                         static_cast<int>(after), now_text_, task.key.id);
-    if (!moved) return Fail(moved.error());
+    BOOST_OUTCOME_TRYV(db_.Run("INSERT INTO " + table_ + "_done (state, finished_at, " + columns +
+                                   ") SELECT ?, ?, " + columns + " FROM " + pool + " WHERE id=?",
+                               static_cast<int>(after), now_text_, task.key.id));
     CounterDelta& delta = sums_.Of(table_, task.handler, task.batch);
     delta.cancelled += 1;
     delta.failed -= failed;
     const KeyFate fate = failed ? KeyFate::Retain : KeyFate::Free;
-    if (Status key = SetKeyFate(db_, task.handler, task.biz_key, task.key, fate, now_); !key)
-      return Fail(key.error());
+    BOOST_OUTCOME_TRYV(SetKeyFate(db_, task.handler, task.biz_key, task.key, fate, now_));
     return Changed(db_.Run("DELETE FROM " + pool + " WHERE id=?", task.key.id));
   }
 
@@ -88,10 +82,9 @@ class Actor {
   }
 
   Status Note(TaskAction action, const Task& task) {
-    auto noted = db_.Run("INSERT INTO millrace_audit (at, actor, action, subject, detail) VALUES (?,?,?,?,?)",
-                         now_text_, name_, ToString(action), ToString(task.key),
-                         "was " + std::string(ToString(task.state)));
-    if (!noted) return Fail(noted.error());
+    BOOST_OUTCOME_TRYV(db_.Run(
+        "INSERT INTO millrace_audit (at, actor, action, subject, detail) VALUES (?,?,?,?,?)", now_text_,
+        name_, ToString(action), ToString(task.key), "was " + std::string(ToString(task.state))));
     return {};
   }
 
@@ -116,11 +109,10 @@ Result<std::vector<std::uint64_t>> ApplyAction(SqliteConnection& db, TaskAction 
   Actor person(db, table, actor);
   std::vector<std::uint64_t> changed;
   for (const std::uint64_t id : ids) {
-    auto done = person.Act(action, id);
-    if (!done) return Fail(done.error());
-    if (*done) changed.push_back(id);
+    BOOST_OUTCOME_TRY(done, person.Act(action, id));
+    if (done) changed.push_back(id);
   }
-  if (Status counted = person.WriteCounters(); !counted) return Fail(counted.error());
+  BOOST_OUTCOME_TRYV(person.WriteCounters());
   return changed;
 }
 

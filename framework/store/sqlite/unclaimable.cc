@@ -30,17 +30,13 @@ Result<bool> SqliteTaskStore::FailOne(const TaskKey& key, std::uint32_t attempt,
     batch = rows.Text(2);
   }
   const WallTime now = StoreNow();
-  auto moved = db_.Run("INSERT INTO " + key.table + "_failed (" + kKept +
-                           ", state, last_error, error_class, finished_at) SELECT " + kKept +
-                           ", -1, ?, ?, ? FROM " + key.table + " WHERE id=?",
-                       Shorten(why), kUnclaimable, TimeText(now), key.id);
-  if (!moved) return Fail(moved.error());
-  auto gone = db_.Run("DELETE FROM " + key.table + " WHERE id=?", key.id);
-  if (!gone) return Fail(gone.error());
+  BOOST_OUTCOME_TRYV(db_.Run("INSERT INTO " + key.table + "_failed (" + kKept +
+                                 ", state, last_error, error_class, finished_at) SELECT " + kKept +
+                                 ", -1, ?, ?, ? FROM " + key.table + " WHERE id=?",
+                             Shorten(why), kUnclaimable, TimeText(now), key.id));
+  BOOST_OUTCOME_TRYV(db_.Run("DELETE FROM " + key.table + " WHERE id=?", key.id));
   sums.Of(key.table, handler, batch).failed += 1;
-  if (Status kept = SetKeyFate(db_, handler, biz_key, key, KeyFate::Failed, now); !kept) {
-    return Fail(kept.error());
-  }
+  BOOST_OUTCOME_TRYV(SetKeyFate(db_, handler, biz_key, key, KeyFate::Failed, now));
   return true;
 }
 
@@ -50,11 +46,10 @@ Result<std::vector<std::uint64_t>> SqliteTaskStore::FailUnclaimed(const ClaimReq
     std::vector<std::uint64_t> failed;
     CounterSums sums;
     for (const std::uint64_t id : request.ids) {
-      auto done = FailOne({request.table, id}, request.attempt, why, sums);
-      if (!done) return Fail(done.error());
-      if (*done) failed.push_back(id);
+      BOOST_OUTCOME_TRY(done, FailOne({request.table, id}, request.attempt, why, sums));
+      if (done) failed.push_back(id);
     }
-    if (Status counted = sums.Write(db_, request.incarnation); !counted) return Fail(counted.error());
+    BOOST_OUTCOME_TRYV(sums.Write(db_, request.incarnation));
     return failed;
   });
 }

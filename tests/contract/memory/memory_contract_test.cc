@@ -28,8 +28,7 @@ class LateInsert final : public StoreFixture::LateRow {
   LateInsert(MemoryStore& store, Task task) : store_(store), task_(std::move(task)) {}
   std::uint64_t id() const override { return task_.key.id; }
   Status Commit() override {
-    auto done = store_.Edit([&](MemoryState& state) { return state.Insert(task_.key.table, task_); });
-    if (!done) return Fail(done.error());
+    BOOST_OUTCOME_TRYV(store_.Edit([&](MemoryState& state) { return state.Insert(task_.key.table, task_); }));
     return {};
   }
 

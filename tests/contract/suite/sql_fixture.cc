@@ -33,11 +33,9 @@ std::string InsertText(const TableName& table, const PlainRow& row) {
 }
 
 Result<std::uint64_t> InsertBy(SqlClient& client, const std::string& insert, const std::string& last_id) {
-  auto done = client.Run(insert);
-  if (!done) return Fail(done.error());
-  auto id = client.Run("SELECT " + last_id);
-  if (!id) return Fail(id.error());
-  return std::stoull(id->rows.at(0).at(0).value());
+  BOOST_OUTCOME_TRYV(client.Run(insert));
+  BOOST_OUTCOME_TRY(id, client.Run("SELECT " + last_id));
+  return std::stoull(id.rows.at(0).at(0).value());
 }
 
 class OpenInsert final : public StoreFixture::LateRow {
@@ -45,8 +43,7 @@ class OpenInsert final : public StoreFixture::LateRow {
   OpenInsert(std::unique_ptr<SqlClient> client, std::uint64_t id) : client_(std::move(client)), id_(id) {}
   std::uint64_t id() const override { return id_; }
   Status Commit() override {
-    auto done = client_->Run("COMMIT");
-    if (!done) return Fail(done.error());
+    BOOST_OUTCOME_TRYV(client_->Run("COMMIT"));
     return {};
   }
 
@@ -82,30 +79,26 @@ Result<bool> SqlFixture::Change(const TableName& table, std::uint64_t id, const 
   std::string set;
   if (change.state) set += "state=" + std::to_string(*change.state);
   if (change.run_at) set += (set.empty() ? "run_at=" : ", run_at=") + SqlTime(*change.run_at);
-  auto done = Client().Run("UPDATE " + table + " SET " + set + " WHERE id=" + std::to_string(id) +
-                           " AND state IN (0,3)");
-  if (!done) return Fail(done.error());
-  return done->affected == 1;
+  BOOST_OUTCOME_TRY(done, Client().Run("UPDATE " + table + " SET " + set + " WHERE id=" + std::to_string(id) +
+                                       " AND state IN (0,3)"));
+  return done.affected == 1;
 }
 
 Status SqlFixture::Remove(const TableName& table, std::uint64_t id) {
   for (const char* pool : {"", "_done", "_failed"}) {
-    auto done = Client().Run("DELETE FROM " + table + pool + " WHERE id=" + std::to_string(id));
-    if (!done) return Fail(done.error());
+    BOOST_OUTCOME_TRYV(Client().Run("DELETE FROM " + table + pool + " WHERE id=" + std::to_string(id)));
   }
   return {};
 }
 
 Status SqlFixture::ExpireKeys() {
-  auto done = Client().Run(
-      "UPDATE tasks_keys SET keep_until='2001-01-01 00:00:00.000000' WHERE keep_until IS NOT NULL");
-  if (!done) return Fail(done.error());
+  BOOST_OUTCOME_TRYV(Client().Run(
+      "UPDATE tasks_keys SET keep_until='2001-01-01 00:00:00.000000' WHERE keep_until IS NOT NULL"));
   return {};
 }
 
 Status SqlFixture::DeleteBeat(const std::string& incarnation) {
-  auto done = Client().Run("DELETE FROM millrace_beats WHERE id=" + Quote(incarnation));
-  if (!done) return Fail(done.error());
+  BOOST_OUTCOME_TRYV(Client().Run("DELETE FROM millrace_beats WHERE id=" + Quote(incarnation)));
   return {};
 }
 
@@ -118,10 +111,9 @@ std::unique_ptr<StoreFixture::LateRow> SqlFixture::InsertLate(const TableName& t
 }
 
 Result<std::string> SqlFixture::Ask(const std::string& sql) {
-  auto answer = Client().Run(sql);
-  if (!answer) return Fail(answer.error());
-  if (answer->rows.empty()) return std::string();
-  return answer->rows[0].at(0).value_or("");
+  BOOST_OUTCOME_TRY(answer, Client().Run(sql));
+  if (answer.rows.empty()) return std::string();
+  return answer.rows[0].at(0).value_or("");
 }
 
 }  // namespace millrace::engine

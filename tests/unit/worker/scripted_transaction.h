@@ -26,7 +26,7 @@ class ScriptedTransaction final : public TaskTransaction {
   // The first value is the task's name, the second its fault: "", "data" (the server refuses the statement
   // alone), "drop" (and the connection), "lost" (the connection is gone), "escape" (it commits).
   Result<SqlResult> Execute(std::string_view, std::span<const SqlValue> values) override {
-    if (Status ready = Ready(); !ready) return Fail(ready.error());
+    BOOST_OUTCOME_TRYV(Ready());
     const std::string task = std::get<std::string>(values[0]);
     const std::string fault = std::get<std::string>(values[1]);
     if (journal_.conflicts > 0) {
@@ -51,7 +51,7 @@ class ScriptedTransaction final : public TaskTransaction {
   Result<std::size_t> Submit(const TableName&, std::span<const NewTask>) override { return std::size_t{0}; }
   TransactionState state() const override { return state_; }
   Status Mark() override {
-    if (Status ready = Ready(); !ready) return ready;
+    BOOST_OUTCOME_TRYV(Ready());
     mark_ = open_.size();
     return {};
   }
