@@ -76,7 +76,7 @@ ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions option
       session_(std::move(session)),
       source_(BeforeContact(settings.config), [this] { return Lost(); }),
       shards_(source_, settings.password_file),
-      tables_({.shards = shards_,
+      upkeep_({.shards = shards_,
                .config = source_,
                .leading = [this] { return Leads(); },
                .ownership = [this] { return CurrentOwnership(); },
@@ -111,8 +111,8 @@ Status ClusterProcess::Start(Place place) {
         Leader::Calls{
             [this] { return Facts(); }, [](const std::vector<SliceMove>& moves) { LogMoves(moves); },
             [this](const std::optional<Term>& term) { Noticed(term); },
-            [this](const PlanDecision& decision, const std::map<std::string, WorkerDocument>& workers) {
-              auto ownership = std::make_shared<const Ownership>(decision, workers);
+            [this](Ownership decided) {
+              auto ownership = std::make_shared<const Ownership>(std::move(decided));
               MutexLock lock(mutex_);
               ownership_ = std::move(ownership);
             },
@@ -165,7 +165,7 @@ UnopenedShards ClusterProcess::Unopened() const {
 }
 
 LeaderFacts ClusterProcess::Facts() const {
-  TableFindings found = tables_.Findings();
+  TableFindings found = upkeep_.Findings();
   return {std::move(found.catalog), ConfiguredGroups(*source_.View()->config), std::move(found.unrunnable),
           std::move(found.troubles), std::move(found.unread)};
 }
@@ -185,7 +185,7 @@ void ClusterProcess::Noticed(const std::optional<Term>& term) {
 }
 
 Status ClusterProcess::Update() {
-  tables_.Update();
+  upkeep_.Update();
   NoteStandby();
   if (!source_.View()->id_in_use) return {};
   return Fail(ErrorCode::Conflict,
@@ -207,7 +207,7 @@ bool ClusterProcess::Leads() const { return leading_.load() && source_.View()->c
 
 bool ClusterProcess::Stop() {
   if (driver_) driver_->Stop();
-  return tables_.Stop();
+  return upkeep_.Stop();
 }
 
 }  // namespace millrace::engine

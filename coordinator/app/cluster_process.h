@@ -13,9 +13,9 @@
 #include "coordinator/coordination/driver.h"
 #include "coordinator/coordination/zookeeper/zookeeper.h"
 #include "coordinator/leader/leader.h"
-#include "coordinator/leader/table_reader.h"
 #include "coordinator/member/cluster_source.h"
 #include "coordinator/member/member.h"
+#include "coordinator/upkeep/upkeep.h"
 
 namespace millrace::engine {
 
@@ -71,7 +71,7 @@ class ClusterProcess {
   std::shared_ptr<const Ownership> ownership_ MILLRACE_GUARDED_BY(mutex_);
   ClusterSource source_;
   ConfiguredShards shards_;
-  TableReader tables_;
+  Upkeep upkeep_;
   std::string id_;
   bool works_ = false;
   std::optional<BootTime> idle_since_;  // without a slice; the latest time: it was said

@@ -17,7 +17,7 @@
 #include "coordinator/coordination/local/fixed_shard_source.h"
 #include "coordinator/coordination/local/local_slice_source.h"
 #include "coordinator/coordination/local/no_pauses.h"
-#include "coordinator/leader/table_reader.h"
+#include "coordinator/upkeep/upkeep.h"
 #include "framework/metrics/registry.h"
 #include "framework/policy/load_balance.h"
 #include "framework/worker/worker.h"
@@ -26,7 +26,7 @@ namespace millrace::engine {
 namespace {
 
 constexpr Micros kTick = std::chrono::milliseconds(50);
-constexpr Micros kBetweenKeeping = std::chrono::seconds(30);
+constexpr Micros kBetweenRounds = std::chrono::seconds(30);
 
 LocalSliceSource::Tables TablesOf(const Shards& shards) {
   LocalSliceSource::Tables tables;
@@ -41,11 +41,11 @@ Result<std::vector<std::uint32_t>> LoadBalance(const std::string& text) {
   return numbers;
 }
 
-WorkerEnd Watch(Worker& worker, MillProgress& progress, TableReader& keepers) {
+WorkerEnd Watch(Worker& worker, MillProgress& progress, Upkeep& upkeep) {
   StopAsker stop(worker);
   while (true) {
     if (auto end = worker.WaitFor(kTick)) return *end;
-    keepers.Update();
+    upkeep.Update();
     stop.Look();
     progress.Update(worker.Totals());
   }
@@ -77,13 +77,13 @@ Result<ExitCode> HostMill(const MillFlags& flags, const Settings& settings, Shar
   BOOST_OUTCOME_TRYV(worker->Start());
   MillProgress progress(shards, ErrorIsTerminal() && !flags.common.json);
   // Without a coordinator each process sees to slices and pruning itself, at leisure; two at once do no harm.
-  TableReader keepers({served, config, [] { return true; }, [] { return nullptr; }, [] {}, kBetweenKeeping});
-  const WorkerEnd end = Watch(*worker, progress, keepers);
+  Upkeep upkeep({served, config, [] { return true; }, [] { return nullptr; }, [] {}, kBetweenRounds});
+  const WorkerEnd end = Watch(*worker, progress, upkeep);
   const Micros took = clock.Now() - begun;
   progress.Clear();
   const WorkerTotals totals = worker->Totals();
   const WorkerStatus status = worker->Status();
-  const bool left_threads = !keepers.Stop() || worker->LeftThreads();
+  const bool left_threads = !upkeep.Stop() || worker->LeftThreads();
   if (!left_threads) worker.reset();
   const ExitCode code = ExitCodeOf(end);
   PrintSummary(flags, ReadSummary(shards, status), totals, took, end);

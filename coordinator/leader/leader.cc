@@ -166,7 +166,7 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
     PlanState state{membership_.Documents(), membership_.Roles(now), {}, *facts_.catalog, facts_.groups};
     for (const auto& [id, pages] : stored) state.assigned[id] = Readable(pages);
     decision_ = DecidePlan(state, membership_.Quiet(now));
-    if (calls_.decided) calls_.decided(decision_, view.present);
+    if (calls_.decided) calls_.decided(OwnershipOf(decision_, view.present));
     const PlanWriter writer{election_.Leading()->epoch};
     request.writes = writer.Next(decision_, stored, sent_);
     settled_ = request.writes.empty();

@@ -44,8 +44,8 @@ class Leader final : public TreeMachine {
     std::function<LeaderFacts()> facts;
     std::function<void(const std::vector<SliceMove>&)> moved;    // these were written; may be empty
     std::function<void(const std::optional<Term>&)> leads = {};  // the term began or ended; may be empty
-    // What was decided, with the workers that are there; may be empty.
-    std::function<void(const PlanDecision&, const std::map<std::string, WorkerDocument>&)> decided = {};
+    // What was decided: which rows somebody works on. May be empty.
+    std::function<void(Ownership)> decided = {};
     // A page of an assignment can't be read and is written anew: its path. May be empty.
     std::function<void(const std::string&)> repaired = {};
     // The time of the wall for people, always the same for the same moment. Empty: they are told no times.

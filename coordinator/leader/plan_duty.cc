@@ -6,6 +6,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "coordinator/leader/slice_kinds.h"
@@ -292,5 +293,16 @@ class PlanMaker {
 }  // namespace
 
 PlanDecision DecidePlan(const PlanState& state, bool quiet) { return PlanMaker(state, quiet).Make(); }
+
+Ownership OwnershipOf(const PlanDecision& decision, const std::map<std::string, WorkerDocument>& present) {
+  std::unordered_set<std::string> owned;
+  for (const auto& [id, slices] : decision.wanted) {
+    if (present.contains(id)) owned.insert(slices.begin(), slices.end());
+  }
+  for (const std::string& slice : decision.unplaceable) owned.erase(slice);
+  std::vector<AcceptedHandlers> workers;
+  for (const auto& [id, document] : present) workers.push_back(document.limits.handlers);
+  return {std::move(owned), decision.groups, workers};
+}
 
 }  // namespace millrace::engine

@@ -7,7 +7,8 @@
 
 #include "coordinator/coordination/documents.h"
 #include "coordinator/leader/membership.h"
-#include "coordinator/leader/table_catalog.h"
+#include "coordinator/upkeep/leftovers.h"
+#include "coordinator/upkeep/table_catalog.h"
 
 namespace millrace::engine {
 
@@ -39,5 +40,7 @@ struct PlanDecision {
 
 // `quiet`: moves may be made that are for balance alone.
 PlanDecision DecidePlan(const PlanState& state, bool quiet);
+// Which rows that leaves to somebody, of the workers that are there.
+Ownership OwnershipOf(const PlanDecision& decision, const std::map<std::string, WorkerDocument>& present);
 
 }  // namespace millrace::engine

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "coordinator/coordination/documents.h"
-#include "coordinator/leader/table_catalog.h"
 #include "coordinator/planner/handler_groups.h"
 #include "coordinator/planner/planner.h"
+#include "coordinator/upkeep/table_catalog.h"
 
 namespace millrace::engine {
 

@@ -40,10 +40,11 @@ ARROWS = {
     "coordinator/coordination/local": FRAMEWORK | {"coordinator/coordination"},
     "coordinator/coordination/zookeeper": FRAMEWORK | {"coordinator/coordination"},
     "coordinator/planner": TASK | {"framework/policy"},
-    "coordinator/leader": COORDINATOR,
+    "coordinator/upkeep": COORDINATOR,
+    "coordinator/leader": COORDINATOR | {"coordinator/upkeep"},
     "coordinator/member": COORDINATOR,
     "coordinator/console": COORDINATOR,
-    "coordinator/testing": COORDINATOR | {"coordinator/leader", "coordinator/member", "framework/testing"},
+    "coordinator/testing": COORDINATOR | {"coordinator/leader", "coordinator/member", "coordinator/upkeep", "framework/testing"},
     "coordinator/app": FRAMEWORK | ADAPTERS | {"framework/handler_kit", "coordinator/*"},
     "handlers": {"framework/include"},  # what several plugins share
     "handlers/*": {"framework/include", "handlers"},

@@ -1,4 +1,4 @@
-#include "coordinator/leader/table_reader.h"
+#include "coordinator/upkeep/upkeep.h"
 
 #include <gmock/gmock.h>
 
@@ -42,9 +42,9 @@ class SilentStore final : public Store {
   MemoryStore memory_;
 };
 
-class TableReaderTest : public testing::Test {
+class UpkeepTest : public testing::Test {
  protected:
-  TableReaderTest() { ports_.config.Set(std::make_shared<const Config>()); }
+  UpkeepTest() { ports_.config.Set(std::make_shared<const Config>()); }
 
   // With one table of so many slices; 0: its schema was never made.
   std::shared_ptr<Store> Shard(std::uint32_t slices) {
@@ -57,17 +57,17 @@ class TableReaderTest : public testing::Test {
   template <class Condition>
   bool Eventually(Condition condition) {
     const BootTime deadline = BootClock::now() + seconds(10);
-    reader_.Update();
+    upkeep_.Update();
     while (!condition()) {
       if (BootClock::now() >= deadline) return false;
       news_.WaitFor(milliseconds(1));
-      reader_.Update();
+      upkeep_.Update();
     }
     return true;
   }
   bool Reads(const TableCatalog& catalog) {
     return Eventually([&] {
-      const auto known = reader_.Findings().catalog;
+      const auto known = upkeep_.Findings().catalog;
       return known != nullptr && *known == catalog;
     });
   }
@@ -78,41 +78,41 @@ class TableReaderTest : public testing::Test {
   std::atomic<bool> leading_{true};
   std::atomic<bool> standing_{false};
   Settable<UnopenedShards> unopened_;
-  TableReader reader_{{ports_, ports_, [this] { return leading_.load(); }, [] { return nullptr; },
-                       [this] { news_.Notify(); }, milliseconds(1), [this] { return unopened_.Get(); },
-                       [this] { return standing_.load(); }}};
+  Upkeep upkeep_{{ports_, ports_, [this] { return leading_.load(); }, [] { return nullptr; },
+                  [this] { news_.Notify(); }, milliseconds(1), [this] { return unopened_.Get(); },
+                  [this] { return standing_.load(); }}};
 };
 
-TEST_F(TableReaderTest, TellsTheTablesOfAllShards) {
+TEST_F(UpkeepTest, TellsTheTablesOfAllShards) {
   ports_.shards.Set({{"west", Shard(8)}, {"east", Shard(4)}});
   EXPECT_TRUE(Reads({{{"east", "tasks", 4}, {"west", "tasks", 8}}, {}}));
 }
 
-TEST_F(TableReaderTest, AShardThatCannotBeReadIsUnreadAndHoldsUpNoOther) {
+TEST_F(UpkeepTest, AShardThatCannotBeReadIsUnreadAndHoldsUpNoOther) {
   ports_.shards.Set({{"east", Shard(4)}, {"west", Shard(0)}});
   EXPECT_TRUE(Reads({{{"east", "tasks", 4}}, {"west"}}));
-  EXPECT_TRUE(Eventually([&] { return reader_.Findings().troubles.size() == 1; }));
-  EXPECT_THAT(reader_.Findings().troubles, ElementsAre(HasSubstr("shard west: its tables can't be read")));
+  EXPECT_TRUE(Eventually([&] { return upkeep_.Findings().troubles.size() == 1; }));
+  EXPECT_THAT(upkeep_.Findings().troubles, ElementsAre(HasSubstr("shard west: its tables can't be read")));
 }
 
-TEST_F(TableReaderTest, TellsWhichShardsItCanNotReadWhetherItLeadsOrStandsForIt) {
+TEST_F(UpkeepTest, TellsWhichShardsItCanNotReadWhetherItLeadsOrStandsForIt) {
   const auto tells = [&](const std::vector<std::string>& unread) {
-    return Eventually([&] { return reader_.Findings().unread == unread; });
+    return Eventually([&] { return upkeep_.Findings().unread == unread; });
   };
-  EXPECT_TRUE(Eventually([&] { return !reader_.Findings().unread; }));
+  EXPECT_TRUE(Eventually([&] { return !upkeep_.Findings().unread; }));
   ports_.shards.Set({{"east", Shard(4)}, {"west", Shard(0)}});
   EXPECT_TRUE(tells({"west"}));
   leading_ = false;
-  EXPECT_TRUE(Eventually([&] { return !reader_.Findings().unread; }));  // it has nothing to do with it
+  EXPECT_TRUE(Eventually([&] { return !upkeep_.Findings().unread; }));  // it has nothing to do with it
   standing_ = true;
   EXPECT_TRUE(tells({"west"}));
   unopened_.Set({.refused = {{"north", "no password"}}});
   EXPECT_TRUE(tells({"north", "west"}));
   unopened_.Set({.others = true});
-  EXPECT_TRUE(Eventually([&] { return !reader_.Findings().unread; }));
+  EXPECT_TRUE(Eventually([&] { return !upkeep_.Findings().unread; }));
 }
 
-TEST_F(TableReaderTest, FollowsTheShards) {
+TEST_F(UpkeepTest, FollowsTheShards) {
   ports_.shards.Set({{"main", Shard(4)}});
   ASSERT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));
   ports_.shards.Set({{"main", Shard(6)}, {"other", Shard(2)}});
@@ -121,64 +121,64 @@ TEST_F(TableReaderTest, FollowsTheShards) {
   EXPECT_TRUE(Reads({{{"other", "tasks", 2}}, {}}));
 }
 
-TEST_F(TableReaderTest, WhatWasReadIsForgottenWithTheTerm) {
+TEST_F(UpkeepTest, WhatWasReadIsForgottenWithTheTerm) {
   ports_.shards.Set({{"main", Shard(4)}});
   ASSERT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));
   leading_ = false;
   EXPECT_TRUE(Reads({{}, {"main"}}));
 }
 
-TEST_F(TableReaderTest, WithoutAShardNothingIsKnownAndToldUntilThereIsOne) {
-  reader_.Update();
-  EXPECT_EQ(reader_.Findings().catalog, nullptr);
-  EXPECT_THAT(reader_.Findings().troubles, ElementsAre(HasSubstr("no shard is known")));
+TEST_F(UpkeepTest, WithoutAShardNothingIsKnownAndToldUntilThereIsOne) {
+  upkeep_.Update();
+  EXPECT_EQ(upkeep_.Findings().catalog, nullptr);
+  EXPECT_THAT(upkeep_.Findings().troubles, ElementsAre(HasSubstr("no shard is known")));
   ports_.shards.Set({{"main", Shard(4)}});
   EXPECT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));
-  EXPECT_THAT(reader_.Findings().troubles, IsEmpty());
+  EXPECT_THAT(upkeep_.Findings().troubles, IsEmpty());
   ports_.shards.Set({});
-  EXPECT_TRUE(Eventually([&] { return !reader_.Findings().troubles.empty(); }));
+  EXPECT_TRUE(Eventually([&] { return !upkeep_.Findings().troubles.empty(); }));
   EXPECT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));  // nobody loses what it has
 }
 
-TEST_F(TableReaderTest, AShardThatIsNamedAndCannotBeOpenedIsUnread) {
-  TableReader reader({.shards = ports_,
-                      .config = ports_,
-                      .leading = [] { return true; },
-                      .ownership = [] { return nullptr; },
-                      .changed = [] {},
-                      .round = milliseconds(1),
-                      .unopened =
-                          [] {
-                            return UnopenedShards{{{"west", "no such scheme"}}, true};
-                          }});
-  reader.Update();
-  EXPECT_EQ(reader.Findings().catalog, nullptr);  // nothing is known at all
+TEST_F(UpkeepTest, AShardThatIsNamedAndCannotBeOpenedIsUnread) {
+  Upkeep upkeep({.shards = ports_,
+                 .config = ports_,
+                 .leading = [] { return true; },
+                 .ownership = [] { return nullptr; },
+                 .changed = [] {},
+                 .round = milliseconds(1),
+                 .unopened =
+                     [] {
+                       return UnopenedShards{{{"west", "no such scheme"}}, true};
+                     }});
+  upkeep.Update();
+  EXPECT_EQ(upkeep.Findings().catalog, nullptr);  // nothing is known at all
   ports_.shards.Set({{"east", Shard(4)}});
-  reader.Update();
-  ASSERT_NE(reader.Findings().catalog, nullptr);
-  EXPECT_THAT(reader.Findings().catalog->unread, testing::Contains("west"));
-  EXPECT_TRUE(reader.Findings().catalog->others);
-  EXPECT_THAT(reader.Findings().troubles, testing::Contains("shard west is refused: no such scheme"));
-  EXPECT_TRUE(reader.Stop());
+  upkeep.Update();
+  ASSERT_NE(upkeep.Findings().catalog, nullptr);
+  EXPECT_THAT(upkeep.Findings().catalog->unread, testing::Contains("west"));
+  EXPECT_TRUE(upkeep.Findings().catalog->others);
+  EXPECT_THAT(upkeep.Findings().troubles, testing::Contains("shard west is refused: no such scheme"));
+  EXPECT_TRUE(upkeep.Stop());
 }
 
-TEST_F(TableReaderTest, WhoDoesNotLeadMissesNoShard) {
+TEST_F(UpkeepTest, WhoDoesNotLeadMissesNoShard) {
   leading_ = false;
-  reader_.Update();
-  EXPECT_THAT(reader_.Findings().troubles, IsEmpty());
+  upkeep_.Update();
+  EXPECT_THAT(upkeep_.Findings().troubles, IsEmpty());
 }
 
-TEST_F(TableReaderTest, AKeeperThatAServerHoldsUpIsNotWaitedForWhenItsShardGoes) {
+TEST_F(UpkeepTest, AThreadThatAServerHoldsUpIsNotWaitedForWhenItsShardGoes) {
   const auto silent = std::make_shared<SilentStore>(clock_);
   ports_.shards.Set({{"main", Shard(4)}, {"silent", silent}});
-  reader_.Update();
+  upkeep_.Update();
   ASSERT_TRUE(silent->asked.WaitFor(seconds(10)));
   ports_.shards.Set({{"main", ports_.shards.Get().at("main")}});
   EXPECT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));
   EXPECT_FALSE(silent->answered);
-  EXPECT_FALSE(reader_.Stop());  // says so, instead of waiting on
+  EXPECT_FALSE(upkeep_.Stop());  // says so, instead of waiting on
   silent->answer.Notify();
-  EXPECT_TRUE(reader_.Stop());
+  EXPECT_TRUE(upkeep_.Stop());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "coordinator/leader/table_reader.h"
+#include "coordinator/upkeep/upkeep.h"
 
 #include <set>
 
@@ -13,7 +13,7 @@ constexpr const char* kNoShard =
 
 }  // namespace
 
-void TableReader::Update() {
+void Upkeep::Update() {
   const bool leading = parts_.leading();  // asked first: whoever leads knows the configuration
   const Shards shards = parts_.shards.Shards();
   Retire(shards);
@@ -24,49 +24,49 @@ void TableReader::Update() {
 }
 
 // Those of shards that are gone, or have another store now.
-void TableReader::Retire(const Shards& staying) {
-  for (auto it = keepers_.begin(); it != keepers_.end();) {
+void Upkeep::Retire(const Shards& staying) {
+  for (auto it = shards_.begin(); it != shards_.end();) {
     const auto found = staying.find(it->first);
     if (found != staying.end() && found->second == it->second->store()) {
       ++it;
       continue;
     }
     retired_.push_back(std::move(it->second));
-    it = keepers_.erase(it);
+    it = shards_.erase(it);
   }
 }
 
 // True: nobody is left who was to stop.
-bool TableReader::Reap() {
-  std::erase_if(retired_, [](const auto& keeper) { return keeper->AskToStop(); });
+bool Upkeep::Reap() {
+  std::erase_if(retired_, [](const auto& upkeep) { return upkeep->AskToStop(); });
   return retired_.empty();
 }
 
-void TableReader::Hire(const Shards& shards) {
+void Upkeep::Hire(const Shards& shards) {
   for (const auto& [name, store] : shards) {
-    if (keepers_.contains(name)) continue;
-    auto keeper = std::make_unique<ShardKeeper>(
-        ShardKeeper::Parts{name, store, parts_.leading, [this] { return parts_.config.Current(); },
+    if (shards_.contains(name)) continue;
+    auto upkeep = std::make_unique<ShardUpkeep>(
+        ShardUpkeep::Parts{name, store, parts_.leading, [this] { return parts_.config.Current(); },
                            parts_.ownership, parts_.round, parts_.standing});
-    const Status started = keeper->Start();  // where it can't be, with the next look
+    const Status started = upkeep->Start();  // where it can't be, with the next look
     if (!started && !no_thread_) {
       LogError("a shard's tables can't be read yet; it is tried again until they can",
                {{"shard", name}, {"error", started.error().message}});
     }
     no_thread_ = !started;
-    if (started) keepers_.emplace(name, std::move(keeper));
+    if (started) shards_.emplace(name, std::move(upkeep));
   }
 }
 
-void TableReader::Warn(bool no_shard) {
+void Upkeep::Warn(bool no_shard) {
   if (no_shard == no_shard_) return;
   no_shard_ = no_shard;
   if (no_shard) LogWarning(kNoShard);
-  if (!keepers_.empty())
-    LogInfo("shards are known now; their slices are planned", {{"shards", keepers_.size()}});
+  if (!shards_.empty())
+    LogInfo("shards are known now; their slices are planned", {{"shards", shards_.size()}});
 }
 
-bool TableReader::Stop() {
+bool Upkeep::Stop() {
   Retire({});
   Signal never;
   for (int i = 0; i < 100; ++i) {
@@ -76,35 +76,35 @@ bool TableReader::Stop() {
   return false;
 }
 
-TableFindings TableReader::Gather() const {
+TableFindings Upkeep::Gather() const {
   TableFindings findings;
   TableCatalog catalog;
-  for (const auto& [shard, keeper] : keepers_) {
-    for (const std::string& type : keeper->Unrunnable()) findings.unrunnable.push_back(shard + ": " + type);
-    if (const std::string why = keeper->Trouble(); !why.empty()) {
+  for (const auto& [shard, upkeep] : shards_) {
+    for (const std::string& type : upkeep->Unrunnable()) findings.unrunnable.push_back(shard + ": " + type);
+    if (const std::string why = upkeep->Trouble(); !why.empty()) {
       findings.troubles.push_back("shard " + shard + ": " + why);
     }
-    const auto tables = keeper->Tables();
+    const auto tables = upkeep->Tables();
     catalog.Add(shard, tables ? &*tables : nullptr);
   }
   const UnopenedShards unopened = parts_.unopened();
   for (const auto& [shard, why] : unopened.refused) {
     findings.troubles.push_back("shard " + shard + " is refused: " + why);
-    if (!keepers_.contains(shard)) catalog.Add(shard, nullptr);
+    if (!shards_.contains(shard)) catalog.Add(shard, nullptr);
   }
   catalog.others = unopened.others;
   findings.unread = Unread(unopened);
   if (no_shard_) findings.troubles.push_back(kNoShard);
   // Without a shard there is nothing to plan anew: a slip of the hand must not take all slices from all.
-  if (!keepers_.empty()) findings.catalog = std::make_shared<const TableCatalog>(std::move(catalog));
+  if (!shards_.empty()) findings.catalog = std::make_shared<const TableCatalog>(std::move(catalog));
   return findings;
 }
 
-std::optional<std::vector<std::string>> TableReader::Unread(const UnopenedShards& unopened) const {
-  if (unopened.others || (keepers_.empty() && unopened.refused.empty())) return std::nullopt;
+std::optional<std::vector<std::string>> Upkeep::Unread(const UnopenedShards& unopened) const {
+  if (unopened.others || (shards_.empty() && unopened.refused.empty())) return std::nullopt;
   std::set<std::string> unread;
-  for (const auto& [shard, keeper] : keepers_) {
-    const std::optional<bool> readable = keeper->Readable();
+  for (const auto& [shard, upkeep] : shards_) {
+    const std::optional<bool> readable = upkeep->Readable();
     if (!readable) return std::nullopt;
     if (!*readable) unread.insert(shard);
   }
@@ -112,7 +112,7 @@ std::optional<std::vector<std::string>> TableReader::Unread(const UnopenedShards
   return std::vector(unread.begin(), unread.end());
 }
 
-void TableReader::Publish(TableFindings findings) {
+void Upkeep::Publish(TableFindings findings) {
   {
     MutexLock lock(mutex_);
     const auto& known = findings_.catalog;
@@ -126,7 +126,7 @@ void TableReader::Publish(TableFindings findings) {
   parts_.changed();
 }
 
-TableFindings TableReader::Findings() const {
+TableFindings Upkeep::Findings() const {
   MutexLock lock(mutex_);
   return findings_;
 }

@@ -1,6 +1,7 @@
-// The leader's hand in one shard: a thread with a connection of its own, so that a shard that is slow or away
-// holds up nobody else. It works only while this process leads; while it is a candidate it finds out now and
-// then whether it could.
+// The upkeep of one shard, on a thread with a connection of its own, so that a shard that is slow or away
+// holds up nobody else: reads its task tables, gives them as many slices as the configuration wants, removes
+// what nobody needs any more, and sees to what nobody looks at. It works only while this process leads, or is
+// without a leader; while it is a candidate it finds out now and then whether it could.
 #pragma once
 
 #include <atomic>
@@ -10,9 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/leader/leftovers_duty.h"
-#include "coordinator/leader/prune_duty.h"
-#include "coordinator/leader/slices_duty.h"
+#include "coordinator/upkeep/leftovers.h"
 #include "framework/base/mutex.h"
 #include "framework/base/result.h"
 #include "framework/config/config.h"
@@ -23,7 +22,7 @@
 namespace millrace::engine {
 
 // Thread-safe.
-class ShardKeeper {
+class ShardUpkeep {
  public:
   struct Parts {
     std::string name;
@@ -35,8 +34,8 @@ class ShardKeeper {
     std::function<bool()> standing = [] { return false; };        // a candidate for the leader
   };
 
-  explicit ShardKeeper(Parts parts);
-  ~ShardKeeper() { Stop(); }
+  explicit ShardUpkeep(Parts parts);
+  ~ShardUpkeep() { Stop(); }
 
   Status Start();
   void Stop();
@@ -54,14 +53,9 @@ class ShardKeeper {
   std::string Trouble() const;
 
  private:
+  struct Hands;  // what it has open in the shard while it works there
+
   void Run();
-  // What a leader has open in the shard.
-  struct Hands {
-    explicit Hands(const Parts& parts);
-    std::unique_ptr<SchemaStore> schema;
-    LeftoversDuty leftovers;
-    PruneDuty prune;
-  };
   void Round(Hands& hands);
   ShardConfig Wanted() const;
   void Try();
@@ -81,7 +75,6 @@ class ShardKeeper {
   std::string trouble_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<bool> readable_ MILLRACE_GUARDED_BY(mutex_);
   // The thread's own.
-  SlicesDuty slices_;
   BootTime looked_{};              // for leftovers
   std::optional<BootTime> tried_;  // as a candidate
   Thread thread_;

@@ -1,4 +1,5 @@
-// Which task tables there are, for the plan: a keeper for each shard, and what they have read together.
+// What the shards need whether or not there is a leader: the upkeep of each, and what they have read
+// together, which is what a leader plans with.
 #pragma once
 
 #include <functional>
@@ -7,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "coordinator/leader/plan_duty.h"
-#include "coordinator/leader/shard_keeper.h"
+#include "coordinator/upkeep/shard_upkeep.h"
+#include "coordinator/upkeep/table_catalog.h"
 #include "framework/worker/ports.h"
 
 namespace millrace::engine {
@@ -29,7 +30,7 @@ struct UnopenedShards {
 };
 
 // Update by one thread; Findings by any.
-class TableReader {
+class Upkeep {
  public:
   struct Parts {
     ShardSource& shards;
@@ -43,12 +44,12 @@ class TableReader {
     std::function<bool()> standing = [] { return false; };  // a candidate for the leader
   };
 
-  explicit TableReader(Parts parts) : parts_(std::move(parts)) {}
+  explicit Upkeep(Parts parts) : parts_(std::move(parts)) {}
 
-  // Follows the shards: starts keepers for new ones, stops those of shards that are gone, and waits for none.
-  // Cheap where nothing changed; to be called several times a second.
+  // Follows the shards: starts the upkeep of new ones, stops that of shards that are gone, and waits for
+  // none. Cheap where nothing changed; to be called several times a second.
   void Update();
-  // False: a keeper is held up by a server that does not answer, for longer than a second. Its thread uses
+  // False: a thread is held up by a server that does not answer, for longer than a second. It uses
   // what this was made of, so the process must end by std::_Exit.
   [[nodiscard]] bool Stop();
   // As of the last Update.
@@ -66,9 +67,9 @@ class TableReader {
   void Publish(TableFindings findings);
 
   const Parts parts_;
-  std::map<std::string, std::unique_ptr<ShardKeeper>> keepers_;
-  std::vector<std::unique_ptr<ShardKeeper>> retired_;  // asked to stop, and not waited for
-  bool no_thread_ = false;                             // for a keeper, the last time
+  std::map<std::string, std::unique_ptr<ShardUpkeep>> shards_;
+  std::vector<std::unique_ptr<ShardUpkeep>> retired_;  // asked to stop, and not waited for
+  bool no_thread_ = false;                             // for a shard, the last time
   bool no_shard_ = false;                              // while this process leads
   mutable Mutex mutex_;
   TableFindings findings_ MILLRACE_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-#include "coordinator/leader/shard_keeper.h"
+#include "coordinator/upkeep/shard_upkeep.h"
 
 #include <gmock/gmock.h>
 
@@ -12,10 +12,10 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 
-// A keeper of a shard in memory, which looks at it again and again.
-class ShardKeeperTest : public testing::Test {
+// The upkeep of a shard in memory, which looks at it again and again.
+class ShardUpkeepTest : public testing::Test {
  protected:
-  ShardKeeperTest() {
+  ShardUpkeepTest() {
     EXPECT_TRUE(store_->OpenSchema()->Apply({.tables = 1, .slices = 8}));
     config_.Set(std::make_shared<const Config>());
   }
@@ -24,8 +24,8 @@ class ShardKeeperTest : public testing::Test {
     config.shards["main"] = std::move(shard);
     config_.Set(std::make_shared<const Config>(std::move(config)));
   }
-  void Start() { ASSERT_TRUE(keeper_.Start()); }
-  // Looks after each of the keeper's turns; false: it did not come true within ten seconds.
+  void Start() { ASSERT_TRUE(upkeep_.Start()); }
+  // Looks after each of its turns; false: it did not come true within ten seconds.
   template <class Condition>
   bool Eventually(Condition condition) {
     const BootTime deadline = BootClock::now() + seconds(10);
@@ -40,7 +40,7 @@ class ShardKeeperTest : public testing::Test {
     ASSERT_TRUE(Eventually([&] { return turns_ >= enough; }));
   }
   std::uint32_t Slices() {
-    const auto tables = keeper_.Tables();
+    const auto tables = upkeep_.Tables();
     return tables ? tables->at(0).slices : 0;
   }
 
@@ -52,7 +52,7 @@ class ShardKeeperTest : public testing::Test {
   std::atomic<bool> standing_{true};
   std::atomic<int> turns_{0};
   Signal turn_;
-  ShardKeeper keeper_{{"main", store_,
+  ShardUpkeep upkeep_{{"main", store_,
                        [this] {
                          ++turns_;
                          turn_.Notify();
@@ -62,57 +62,57 @@ class ShardKeeperTest : public testing::Test {
                        [this] { return standing_.load(); }}};
 };
 
-TEST_F(ShardKeeperTest, ReadsTheTablesWhileItsProcessLeads) {
+TEST_F(ShardUpkeepTest, ReadsTheTablesWhileItsProcessLeads) {
   Start();
   ASSERT_TRUE(Eventually([&] { return Slices() == 8; }));
   leading_ = false;  // another leader may change them now
-  EXPECT_TRUE(Eventually([&] { return !keeper_.Tables(); }));
+  EXPECT_TRUE(Eventually([&] { return !upkeep_.Tables(); }));
 }
 
-TEST_F(ShardKeeperTest, ReadsNothingWhileAnotherLeads) {
+TEST_F(ShardUpkeepTest, ReadsNothingWhileAnotherLeads) {
   leading_ = false;
   Start();
   WaitForTurns(3);
-  EXPECT_FALSE(keeper_.Tables());
+  EXPECT_FALSE(upkeep_.Tables());
 }
 
-TEST_F(ShardKeeperTest, ACandidateFindsOutWhetherItCouldReadTheShard) {
+TEST_F(ShardUpkeepTest, ACandidateFindsOutWhetherItCouldReadTheShard) {
   leading_ = false;
   standing_ = false;
   Start();
   WaitForTurns(3);
-  EXPECT_EQ(keeper_.Readable(), std::nullopt);
+  EXPECT_EQ(upkeep_.Readable(), std::nullopt);
   standing_ = true;
-  EXPECT_TRUE(Eventually([&] { return keeper_.Readable() == true; }));
-  EXPECT_FALSE(keeper_.Tables());  // it plans nothing
+  EXPECT_TRUE(Eventually([&] { return upkeep_.Readable() == true; }));
+  EXPECT_FALSE(upkeep_.Tables());  // it plans nothing
 }
 
-TEST_F(ShardKeeperTest, GivesTheTablesAsManySlicesAsTheConfigurationWants) {
+TEST_F(ShardUpkeepTest, GivesTheTablesAsManySlicesAsTheConfigurationWants) {
   Start();
   ASSERT_TRUE(Eventually([&] { return Slices() == 8; }));
   Configure({.slices = 16});
   EXPECT_TRUE(Eventually([&] { return Slices() == 16; }));
 }
 
-TEST_F(ShardKeeperTest, KeepsToTheTablesThatTheConfigurationNames) {
+TEST_F(ShardUpkeepTest, KeepsToTheTablesThatTheConfigurationNames) {
   ASSERT_TRUE(store_->OpenSchema()->Apply({.tables = 3, .slices = 8}));
   Configure({.tables = {"tasks_001"}});
   Start();
-  ASSERT_TRUE(Eventually([&] { return keeper_.Tables().has_value(); }));
-  EXPECT_THAT(*keeper_.Tables(), ElementsAre(TableInfo{"tasks_001", 8}));
+  ASSERT_TRUE(Eventually([&] { return upkeep_.Tables().has_value(); }));
+  EXPECT_THAT(*upkeep_.Tables(), ElementsAre(TableInfo{"tasks_001", 8}));
   Configure({.tables = {"misspelt"}});
   WaitForTurns(3);
-  EXPECT_THAT(*keeper_.Tables(), ElementsAre(TableInfo{"tasks_001", 8}));  // a slip of the hand
+  EXPECT_THAT(*upkeep_.Tables(), ElementsAre(TableInfo{"tasks_001", 8}));  // a slip of the hand
 }
 
-TEST_F(ShardKeeperTest, KnowsNoTablesWhereTheConfigurationNamesNoneThatIsThere) {
+TEST_F(ShardUpkeepTest, KnowsNoTablesWhereTheConfigurationNamesNoneThatIsThere) {
   Configure({.tables = {"misspelt"}});
   Start();
   WaitForTurns(3);
-  EXPECT_FALSE(keeper_.Tables());
+  EXPECT_FALSE(upkeep_.Tables());
 }
 
-TEST_F(ShardKeeperTest, RescuesWhatTheDeadLeftWhereNobodyLooksAndTellsWhatNobodyRuns) {
+TEST_F(ShardUpkeepTest, RescuesWhatTheDeadLeftWhereNobodyLooksAndTellsWhatNobodyRuns) {
   NewTask task;
   task.handler = "job";
   const auto report = store_->OpenDesk()->Submit("tasks", std::span(&task, 1));
@@ -125,8 +125,8 @@ TEST_F(ShardKeeperTest, RescuesWhatTheDeadLeftWhereNobodyLooksAndTellsWhatNobody
   Start();
   const auto state = [&] { return store_->OpenDesk()->Get({"tasks", report->ids[0]})->task.state; };
   EXPECT_TRUE(Eventually([&] { return state() == TaskState::Waiting; }));
-  EXPECT_TRUE(Eventually([&] { return !keeper_.Unrunnable().empty(); }));
-  EXPECT_THAT(keeper_.Unrunnable(), ElementsAre("job"));
+  EXPECT_TRUE(Eventually([&] { return !upkeep_.Unrunnable().empty(); }));
+  EXPECT_THAT(upkeep_.Unrunnable(), ElementsAre("job"));
 }
 
 }  // namespace

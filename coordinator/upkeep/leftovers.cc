@@ -1,10 +1,11 @@
-#include "coordinator/leader/leftovers_duty.h"
+#include "coordinator/upkeep/leftovers.h"
 
 #include <algorithm>
 #include <iterator>
-#include <map>
+#include <utility>
 
 #include "coordinator/coordination/brief.h"
+#include "coordinator/planner/handler_groups.h"
 #include "framework/base/log.h"
 
 namespace millrace::engine {
@@ -14,7 +15,39 @@ constexpr std::size_t kTypesLogged = 20;  // a producer may write any name, and 
 
 }  // namespace
 
-void LeftoversDuty::Do(const std::vector<TableName>& tables, const Ownership& ownership) {
+Ownership::Ownership(std::unordered_set<std::string> slices,
+                     const std::map<std::string, std::vector<std::string>>& groups,
+                     const std::vector<Limit<std::string>>& workers)
+    : slices_(std::move(slices)), one_group_(groups.empty()) {
+  for (const auto& [group, types] : groups) {
+    for (const std::string& type : types) {
+      if (type == kEveryOther) {
+        others_ = group;
+      } else {
+        group_of_[type] = group;
+      }
+    }
+  }
+  for (const Limit<std::string>& types : workers) {
+    if (types) {
+      types_.insert(types->begin(), types->end());
+    } else {
+      runs_all_ = true;
+    }
+  }
+}
+
+bool Ownership::Covers(const std::string& shard, const DueGroup& group) const {
+  SliceName name{shard, group.table, group.slice};
+  if (!one_group_) {
+    const auto found = group_of_.find(group.handler);
+    name.group = found == group_of_.end() ? others_ : found->second;
+    if (name.group.empty()) return false;
+  }
+  return slices_.contains(ToString(name));
+}
+
+void Leftovers::Look(const std::vector<TableName>& tables, const Ownership& ownership) {
   std::vector<TableSlices> all;
   for (const TableName& table : tables) all.push_back({table});
   const auto map = store_->Due(all);
@@ -28,7 +61,7 @@ void LeftoversDuty::Do(const std::vector<TableName>& tables, const Ownership& ow
   Note(std::move(unrunnable));
 }
 
-void LeftoversDuty::Note(std::set<std::string> types) {
+void Leftovers::Note(std::set<std::string> types) {
   std::vector<std::string> now(types.begin(), types.end());
   if (now == unrunnable_) return;
   std::vector<std::string> fresh;
@@ -42,7 +75,7 @@ void LeftoversDuty::Note(std::set<std::string> types) {
 }
 
 // The store refuses to take a row from a claimer that is alive: nothing has to be known of who is.
-void LeftoversDuty::Sweep(const DueGroup& group) {
+void Leftovers::Sweep(const DueGroup& group) {
   ScanRequest request{group, {}, kMaxBatchRows};
   while (true) {
     const auto rows = store_->Scan(request);

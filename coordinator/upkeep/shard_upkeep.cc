@@ -1,0 +1,288 @@
+#include "coordinator/upkeep/shard_upkeep.h"
+
+#include <algorithm>
+#include <map>
+
+#include "framework/base/log.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr Micros kLookForLeftovers = std::chrono::seconds(5);
+constexpr Micros kTryAsCandidate = std::chrono::seconds(10);
+
+// Renumbering: in small steps, so that nobody waits for their locks; as many in a round as leave the database
+// its breath.
+constexpr std::size_t kRowsInAStep = 200;
+constexpr int kStepsInARound = 10;
+
+// Pruning: a small step at a time and with long breaths between, so that no round of it is felt.
+constexpr Micros kBetweenWalks = std::chrono::hours(1);
+constexpr Micros kLongestTurn = std::chrono::milliseconds(100);  // a second, about
+constexpr std::size_t kRowsPruned = 999;                         // in a step
+constexpr Micros kIncarnationsKept = std::chrono::hours(24);
+
+// As many slices a table as the configuration wants, and no row beyond them.
+class SliceCounts {
+ public:
+  explicit SliceCounts(std::string shard) : shard_(std::move(shard)) {}
+
+  // `wanted` slices a table; 0: as they are. `tables` as they were read; true if that should be done anew,
+  // since something was changed. Renumbers a bounded number of rows.
+  bool Follow(SchemaStore& schema, const std::vector<TableInfo>& tables, std::uint32_t wanted) {
+    bool changed = false;
+    for (const TableInfo& table : tables) {
+      if (wanted > 0 && wanted != table.slices) changed = Resize(schema, table, wanted) || changed;
+      if (!table.beyond.empty()) {
+        Renumber(schema, table);
+        changed = true;
+      }
+    }
+    return changed;
+  }
+
+ private:
+  bool Resize(SchemaStore& schema, const TableInfo& table, std::uint32_t wanted) {
+    const Status resized = schema.Resize(table.table, wanted);
+    const std::string trouble = resized ? "" : resized.error().message;
+    if (resized) {
+      LogInfo("a table has another number of slices",
+              {{"shard", shard_}, {"table", table.table}, {"from", table.slices}, {"to", wanted}});
+    } else if (trouble != trouble_[table.table]) {
+      LogWarning("a table's slices can't be changed now; it is tried again",
+                 {{"shard", shard_}, {"table", table.table}, {"why", trouble}});
+    }
+    trouble_[table.table] = trouble;
+    return static_cast<bool>(resized);
+  }
+
+  void Renumber(SchemaStore& schema, const TableInfo& table) {
+    std::size_t rows = 0;
+    for (int step = 0; step < kStepsInARound; ++step) {
+      const auto moved = schema.RenumberStep(table.table, kRowsInAStep);
+      if (!moved) break;
+      rows += *moved;
+      if (*moved < kRowsInAStep) break;
+    }
+    if (rows == 0) return;
+    LogInfo("rows beyond a table's slices were given a slice of their own",
+            {{"shard", shard_}, {"table", table.table}, {"rows", rows}});
+  }
+
+  const std::string shard_;
+  std::map<TableName, std::string> trouble_;  // by table: what was logged last
+};
+
+KeepRule RuleFor(const TableName& table, const Config& config) {
+  KeepRule rule{table, {}, HandlerConfig{}.keep};
+  for (const auto& [type, handler] : config.handlers) rule.by_handler[type] = handler.keep;
+  return rule;
+}
+
+// What nobody needs any more goes.
+class Pruning {
+ public:
+  Pruning(std::string shard, Store& store) : shard_(std::move(shard)), store_(store.OpenPruning()) {}
+
+  // A few steps of the walk over everything that is begun each hour.
+  void Go(const std::vector<TableName>& tables, const Config& config, BootTime now) {
+    if (now < next_walk_) return;
+    while (Step(tables, config)) {
+      if (BootClock::now() - now > kLongestTurn) return;
+    }
+    if (removed_ > 0) LogInfo("pruned what was kept long enough", {{"shard", shard_}, {"rows", removed_}});
+    next_walk_ = now + kBetweenWalks;
+    stage_ = 0;
+    after_.clear();
+    removed_ = 0;
+  }
+
+ private:
+  // False: the walk is over, or the shard does not answer and it begins anew an hour later.
+  bool Step(const std::vector<TableName>& tables, const Config& config) {
+    if (stage_ > tables.size()) {
+      const auto removed = store_->PruneIncarnations(kIncarnationsKept, kRowsPruned);
+      if (!removed) return false;
+      removed_ += *removed;
+      return *removed > 0;
+    }
+    const auto step = stage_ < tables.size()
+                          ? store_->PruneEnded(RuleFor(tables[stage_], config), after_, kRowsPruned)
+                          : store_->PruneKeys(after_, kRowsPruned);
+    if (!step) return false;
+    removed_ += step->removed;
+    after_ = step->next;
+    if (after_.empty()) ++stage_;
+    return true;
+  }
+
+  const std::string shard_;
+  const std::unique_ptr<PruneStore> store_;
+  std::size_t stage_ = 0;  // the table that is walked; behind the last one the keys, then the incarnations
+  std::string after_;
+  BootTime next_walk_{};
+  std::size_t removed_ = 0;
+};
+
+}  // namespace
+
+struct ShardUpkeep::Hands {
+  explicit Hands(const Parts& parts)
+      : schema(parts.store->OpenSchema()),
+        slices(parts.name),
+        leftovers(parts.name, *parts.store),
+        pruning(parts.name, *parts.store) {}
+
+  const std::unique_ptr<SchemaStore> schema;
+  SliceCounts slices;
+  Leftovers leftovers;
+  Pruning pruning;
+};
+
+ShardUpkeep::ShardUpkeep(Parts parts) : parts_(std::move(parts)) {}
+
+Status ShardUpkeep::Start() {
+  stopped_.store(false);
+  Status started = thread_.Start("keep " + parts_.name, [this] {
+    Run();
+    stopped_.store(true);
+  });
+  if (!started) stopped_.store(true);
+  return started;
+}
+
+void ShardUpkeep::Stop() {
+  (void)AskToStop();
+  thread_.Join();
+}
+
+bool ShardUpkeep::AskToStop() {
+  stopping_.store(true);
+  wake_.Notify();
+  return stopped_.load();
+}
+
+std::optional<std::vector<TableInfo>> ShardUpkeep::Tables() const {
+  MutexLock lock(mutex_);
+  return tables_;
+}
+
+std::optional<bool> ShardUpkeep::Readable() const {
+  MutexLock lock(mutex_);
+  return readable_;
+}
+
+std::vector<std::string> ShardUpkeep::Unrunnable() const {
+  MutexLock lock(mutex_);
+  return unrunnable_;
+}
+
+std::string ShardUpkeep::Trouble() const {
+  MutexLock lock(mutex_);
+  return trouble_;
+}
+
+void ShardUpkeep::Run() {
+  std::optional<Hands> hands;
+  while (!stopping_.load()) {
+    if (!parts_.leading()) {
+      hands.reset();
+      Forget();
+      Try();
+    } else {
+      tried_.reset();
+      if (!hands) hands.emplace(parts_);
+      Round(*hands);
+    }
+    wake_.WaitFor(parts_.round);
+  }
+}
+
+void ShardUpkeep::Round(Hands& hands) {
+  if (!ReadTables(*hands.schema)) return;
+  const std::optional<std::vector<TableInfo>> tables = Tables();
+  if (!tables) return;  // the configuration names none of those that are there
+  if (hands.slices.Follow(*hands.schema, *tables, Wanted().slices)) ReadTables(*hands.schema);
+  std::vector<TableName> names;
+  for (const TableInfo& table : *tables) names.push_back(table.table);
+  if (stopping_.load()) return;
+  const BootTime now = BootClock::now();
+  hands.pruning.Go(names, *parts_.config(), now);
+  const auto ownership = parts_.ownership();
+  if (stopping_.load() || ownership == nullptr || now - looked_ < kLookForLeftovers) return;
+  looked_ = now;
+  hands.leftovers.Look(names, *ownership);
+  MutexLock lock(mutex_);
+  unrunnable_ = hands.leftovers.unrunnable();
+}
+
+// What the configuration says of the shard.
+ShardConfig ShardUpkeep::Wanted() const {
+  const auto config = parts_.config();
+  const auto found = config->shards.find(parts_.name);
+  return found == config->shards.end() ? ShardConfig{} : found->second;
+}
+
+// A candidate's whole work: the others want to know whether it could lead. Its connection is not kept.
+void ShardUpkeep::Try() {
+  if (!parts_.standing()) {
+    tried_.reset();
+    return KeepReadable(std::nullopt);
+  }
+  const BootTime now = BootClock::now();
+  if (tried_ && now - *tried_ < kTryAsCandidate) return;
+  tried_ = now;
+  KeepReadable(static_cast<bool>(parts_.store->OpenSchema()->Tables()));
+}
+
+void ShardUpkeep::KeepReadable(std::optional<bool> readable) {
+  MutexLock lock(mutex_);
+  readable_ = readable;
+}
+
+bool ShardUpkeep::ReadTables(SchemaStore& schema) {
+  auto tables = schema.Tables();
+  KeepReadable(static_cast<bool>(tables));
+  if (tables) {
+    Keep(std::move(*tables));
+  } else {
+    Note("its tables can't be read, so what is assigned of them stays so: " + tables.error().message);
+  }
+  return static_cast<bool>(tables);
+}
+
+void ShardUpkeep::Keep(std::vector<TableInfo> tables) {
+  const std::vector<TableName> wanted = Wanted().tables;
+  if (!wanted.empty()) {
+    std::erase_if(tables, [&](const TableInfo& info) {
+      return std::find(wanted.begin(), wanted.end(), info.table) == wanted.end();
+    });
+  }
+  Note(tables.size() < wanted.size() ? "the configuration names tables that its schema does not have" : "");
+  if (tables.empty() && !wanted.empty()) return;  // a slip of the hand: what is assigned stays so
+  MutexLock lock(mutex_);
+  tables_ = std::move(tables);
+}
+
+void ShardUpkeep::Note(const std::string& trouble) {
+  {
+    MutexLock lock(mutex_);
+    if (trouble == trouble_) return;
+    trouble_ = trouble;
+  }
+  if (trouble.empty()) {
+    LogInfo("the leader reads all tables of a shard again", {{"shard", parts_.name}});
+  } else {
+    LogWarning("the leader has trouble with a shard", {{"shard", parts_.name}, {"why", trouble}});
+  }
+}
+
+// Another leader may change the tables now: what was read of them must not be planned with later.
+void ShardUpkeep::Forget() {
+  MutexLock lock(mutex_);
+  tables_.reset();
+  unrunnable_.clear();
+  trouble_.clear();
+}
+
+}  // namespace millrace::engine
