@@ -3,6 +3,7 @@ include(GNUInstallDirs)
 list(APPEND CMAKE_MODULE_PATH ${PROJECT_SOURCE_DIR}/framework/cmake)
 
 option(MILLRACE_WERROR "Treat warnings as errors" OFF)
+option(MILLRACE_WAYS "Note which functions run, for tests/ways alone" OFF)
 set(MILLRACE_SANITIZE "" CACHE STRING "Sanitizers: empty, 'address' (with undefined) or 'thread'")
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -40,6 +41,10 @@ elseif(MILLRACE_SANITIZE STREQUAL "thread")
   target_link_options(millrace_options INTERFACE -fsanitize=thread)
 elseif(MILLRACE_SANITIZE)
   message(FATAL_ERROR "MILLRACE_SANITIZE must be empty, 'address' or 'thread', not '${MILLRACE_SANITIZE}'")
+endif()
+if(MILLRACE_WAYS)
+  target_compile_options(millrace_options INTERFACE
+    -finstrument-functions -finstrument-functions-exclude-file-list=/usr/include/,/usr/lib/)
 endif()
 
 # The two functions that folders declare themselves by. What MILLRACE_FOLDER_OPTIONS names is linked after millrace_options,
