@@ -8,7 +8,7 @@
 
 #include "framework/mill/attempt.h"
 #include "framework/task/retry_ladder.h"
-#include "framework/worker/attempt.h"
+#include "framework/worker/attempt_runner.h"
 
 namespace millrace::engine {
 namespace {

@@ -13,7 +13,7 @@
 #include "framework/handler_kit/local_transaction.h"
 #include "framework/plugin/plugin_set.h"
 #include "framework/store/store.h"
-#include "framework/worker/attempt.h"
+#include "framework/worker/attempt_runner.h"
 
 namespace millrace::engine {
 

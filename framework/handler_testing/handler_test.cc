@@ -10,8 +10,8 @@
 #include "framework/handler_kit/local_run.h"
 #include "framework/handler_testing/fake_transaction.h"
 #include "framework/plugin/abi.h"
+#include "framework/plugin/handler_instance.h"
 #include "framework/plugin/library.h"
-#include "framework/plugin/opened_handler.h"
 #include "framework/store/sqlite/connection.h"
 #include "framework/store/sqlite/sqlite_store.h"
 

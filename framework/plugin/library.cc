@@ -9,7 +9,7 @@
 
 #include "framework/base/escape.h"
 #include "framework/plugin/abi.h"
-#include "framework/plugin/opened_handler.h"
+#include "framework/plugin/handler_instance.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {

@@ -6,11 +6,25 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/plugin/handler_instance.h"
+#include "framework/task/outcome.h"
 
 namespace millrace::engine {
+
+// Turns what a plugin says of a task into an Outcome, whatever it says. Pure.
+
+std::string_view View(const millrace_text& text);
+inline millrace_text ToText(std::string_view text) { return {text.data(), text.size()}; }
+
+// A Retry of class `bad_outcome`, for a handler that broke its contract.
+Outcome BadOutcome(std::string why);
+
+// Texts are made storable; an unknown kind, an impossible time or a struct too small give
+// a BadOutcome.
+Outcome ReadOutcome(const millrace_outcome* outcome);
 
 // A task as a plugin gets it; it points into what it is made of.
 millrace_task RawTask(const Task& task, const std::string& name, const std::string& idempotency_key);

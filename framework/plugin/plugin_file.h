@@ -2,11 +2,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/base/result.h"
 
 namespace millrace::engine {
+
+// Whether bytes are a whole shared library of this machine. Pure.
+// Empty if so; otherwise what is wrong ("is truncated: …"). The loader of the system maps a truncated file
+// and is killed by SIGBUS when it touches the missing part; so its tables and extents are checked before.
+std::string ElfProblem(std::string_view bytes);
 
 // The `*.so` files of a folder, by name. Invalid where the folder is missing or can be changed by others; see
 // framework/files/trust.h.

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "framework/base/suggest.h"
+#include "framework/plugin/handler_instance.h"
 #include "framework/plugin/library.h"
-#include "framework/plugin/opened_handler.h"
 #include "framework/plugin/plugin_file.h"
 
 namespace millrace::engine {

@@ -29,23 +29,23 @@ void Lane::Follow(LaneSetup setup) {
     MutexLock lock(mutex_);
     pace_.Resize(setup.threads, setup.config.queue);
     setup_ = std::make_shared<const LaneSetup>(std::move(setup));
-    AdjustStations(parts_.clock.Now());
+    AdjustThreads(parts_.clock.Now());
     filled_.NotifyAll();
   }
   TellThreads();
 }
 
-// A station that is one too many ends by itself, between two calls.
-void Lane::AdjustStations(BootTime now) {
+// A thread that is one too many ends by itself, between two calls.
+void Lane::AdjustThreads(BootTime now) {
   const auto hanging = static_cast<std::size_t>(std::count_if(
-      stations_.begin(), stations_.end(), [&](const Station& s) { return !s.lost() && s.HangsAt(now); }));
+      threads_.begin(), threads_.end(), [&](const LaneThread& s) { return !s.lost() && s.HangsAt(now); }));
   wanted_ = setup_->threads + std::min<std::size_t>(hanging, setup_->threads);
-  threads_ = Status{};
+  last_start_ = Status{};
   for (; active_ < wanted_ && !closed_; ++active_) {
-    Station& station = stations_.emplace_back(parts_.clock, parts_.recorder);
-    threads_ = station.Start(type_ + "/" + std::to_string(started_ + 1), [this, &station] { Run(station); });
-    if (!threads_) {
-      stations_.pop_back();
+    LaneThread& thread = threads_.emplace_back(parts_.clock, parts_.recorder);
+    last_start_ = thread.Start(type_ + "/" + std::to_string(started_ + 1), [this, &thread] { Run(thread); });
+    if (!last_start_) {
+      threads_.pop_back();
       return;
     }
     ++started_;
@@ -54,7 +54,7 @@ void Lane::AdjustStations(BootTime now) {
 
 Status Lane::Threads() const {
   MutexLock lock(mutex_);
-  return threads_;
+  return last_start_;
 }
 
 void Lane::TellThreads() {
@@ -62,9 +62,9 @@ void Lane::TellThreads() {
   std::size_t active = 0;
   {
     MutexLock lock(mutex_);
-    if (told_ == !threads_) return;
-    told_ = !threads_;
-    threads = threads_;
+    if (told_ == !last_start_) return;
+    told_ = !last_start_;
+    threads = last_start_;
     active = active_;
   }
   if (threads) {
@@ -102,7 +102,7 @@ std::size_t Lane::Lost() const {
 }
 
 // Several short tasks at once, so that the queue's lock is not the bottleneck; a batch for a batch handler.
-LaneSetupPtr Lane::Take(Station& station) {
+LaneSetupPtr Lane::Take(LaneThread& thread) {
   LaneSetupPtr setup;
   std::vector<AttemptPtr> attempts;
   std::shared_ptr<AttemptHost> host;
@@ -121,28 +121,28 @@ LaneSetupPtr Lane::Take(Station& station) {
       most = std::clamp<std::size_t>(queue_.Waiting(*host) / (2 * setup_->threads), 1, kShortChunk);
     }
     attempts = queue_.Take(host, most);
-    station.taken = {host, attempts.size()};
+    thread.taken = {host, attempts.size()};
     running_ += attempts.size();
     room_again = queue_.RoomAgain(*host, pace_.Capacity());
   }
   if (room_again) host->RoomAgain();
-  station.Keep(std::move(attempts));
+  thread.Keep(std::move(attempts));
   return setup;
 }
 
-void Lane::Release(Station& station) {
-  if (!station.taken.host) return;  // the watchdog was first
-  running_ -= station.taken.count;
-  queue_.Leave(*station.taken.host);
-  station.taken = {};
+void Lane::Release(LaneThread& thread) {
+  if (!thread.taken.host) return;  // the watchdog was first
+  running_ -= thread.taken.count;
+  queue_.Leave(*thread.taken.host);
+  thread.taken = {};
 }
 
 // The tasks that a thread took with one that turns out to be long.
-void Lane::TakeBackKept(Station& station, BootTime now) {
-  std::vector<AttemptPtr> kept = station.TakeKept(now);
+void Lane::TakeBackKept(LaneThread& thread, BootTime now) {
+  std::vector<AttemptPtr> kept = thread.TakeKept(now);
   if (kept.empty()) return;
   running_ -= kept.size();
-  station.taken.count -= kept.size();
+  thread.taken.count -= kept.size();
   for (auto attempt = kept.rbegin(); attempt != kept.rend(); ++attempt) queue_.PutBack(std::move(*attempt));
   filled_.NotifyAll();
 }
@@ -150,73 +150,73 @@ void Lane::TakeBackKept(Station& station, BootTime now) {
 Micros Lane::BusyFor(BootTime now) const {
   MutexLock lock(mutex_);
   Micros longest{0};
-  for (const Station& station : stations_) {
-    if (!station.lost()) longest = std::max(longest, station.BusyFor(now, pace_.Each()));
+  for (const LaneThread& thread : threads_) {
+    if (!thread.lost()) longest = std::max(longest, thread.BusyFor(now, pace_.Each()));
   }
   return longest;
 }
 
-void Lane::Run(Station& station) {
-  while (!Ends(station)) {
-    const LaneSetupPtr setup = Take(station);
+void Lane::Run(LaneThread& thread) {
+  while (!Ends(thread)) {
+    const LaneSetupPtr setup = Take(thread);
     if (!setup) {
-      station.CloseEndedSessions();
+      thread.CloseEndedSessions();
       continue;
     }
-    RunTaken(station, setup);
+    RunTaken(thread, setup);
     MutexLock lock(mutex_);
-    Release(station);
+    Release(thread);
   }
 }
 
 // Whether this thread is to end: the lane is closed, it is one too many, or another has its place.
-bool Lane::Ends(Station& station) {
+bool Lane::Ends(LaneThread& thread) {
   MutexLock lock(mutex_);
-  if (station.lost()) {  // it came home after all
+  if (thread.lost()) {  // it came home after all
     --lost_;
   } else if (closed_ || active_ > wanted_) {
     --active_;
   } else {
     return false;
   }
-  station.SetHome();
+  thread.SetHome();
   return true;
 }
 
-// Gathers calls from what the station took: as many as a batch handler takes, or one that runs alone.
-void Lane::RunTaken(Station& station, const LaneSetupPtr& setup) {
+// Gathers calls from what the thread took: as many as a batch handler takes, or one that runs alone.
+void Lane::RunTaken(LaneThread& thread, const LaneSetupPtr& setup) {
   const bool batches = setup->handler->MaxBatch() > 1;
   CallPart call;
   while (true) {
-    if (auto part = station.NextPart()) {
-      RunPart(station, setup, std::move(*part));
+    if (auto part = thread.NextPart()) {
+      RunPart(thread, setup, std::move(*part));
       continue;
     }
-    AttemptPtr attempt = station.Next();
+    AttemptPtr attempt = thread.Next();
     const bool alone = attempt != nullptr && attempt->alone.load(std::memory_order_relaxed);
     if (attempt != nullptr && (call.attempts.empty() || !alone)) {
       if (ReadyToStart(attempt, *setup)) call.attempts.push_back(std::move(attempt));
       if (batches && !alone) continue;
     } else if (attempt != nullptr) {
-      station.KeepFirst(std::move(attempt));
+      thread.KeepFirst(std::move(attempt));
     } else if (call.attempts.empty()) {
       return;
     }
-    if (!call.attempts.empty()) RunCall(station, setup, call);
+    if (!call.attempts.empty()) RunCall(thread, setup, call);
     call.attempts.clear();
   }
 }
 
 // Part of a call that failed as a whole; some of its tasks may not be wanted any more.
-void Lane::RunPart(Station& station, const LaneSetupPtr& setup, CallPart part) {
+void Lane::RunPart(LaneThread& thread, const LaneSetupPtr& setup, CallPart part) {
   std::erase_if(part.attempts, [&](const AttemptPtr& attempt) { return !ReadyToStart(attempt, *setup); });
   if (part.attempts.size() == 1) part.deadline.reset();
-  if (!part.attempts.empty()) RunCall(station, setup, part);
+  if (!part.attempts.empty()) RunCall(thread, setup, part);
 }
 
-void Lane::RunCall(Station& station, const LaneSetupPtr& setup, const CallPart& part) {
+void Lane::RunCall(LaneThread& thread, const LaneSetupPtr& setup, const CallPart& part) {
   const BootTime began = parts_.clock.Now();
-  station.Call(setup, part);
+  thread.Call(setup, part);
   const Micros took = parts_.clock.Now() - began;
   MutexLock lock(mutex_);
   pace_.Ran(part.attempts.size(), took);
@@ -235,33 +235,33 @@ bool Lane::ReadyToStart(const AttemptPtr& attempt, const LaneSetup& setup) {
 }
 
 void Lane::Watch(BootTime now) {
-  std::vector<Station::Abandoned> overdue;
-  std::list<Station> gone;  // joined, and their sessions closed, outside the lock
+  std::vector<LaneThread::Abandoned> overdue;
+  std::list<LaneThread> gone;  // joined, and their sessions closed, outside the lock
   {
     MutexLock lock(mutex_);
-    for (auto station = stations_.begin(); station != stations_.end();) {
-      const auto next = std::next(station);
-      if (Station::Abandoned given_up = station->GiveUp(now, false); given_up.setup) {
+    for (auto thread = threads_.begin(); thread != threads_.end();) {
+      const auto next = std::next(thread);
+      if (LaneThread::Abandoned given_up = thread->GiveUp(now, false); given_up.setup) {
         ++lost_;
         --active_;
-        Release(*station);
+        Release(*thread);
         overdue.push_back(std::move(given_up));
-      } else if (station->home()) {
-        gone.splice(gone.end(), stations_, station);
+      } else if (thread->home()) {
+        gone.splice(gone.end(), threads_, thread);
       } else {
-        TakeBackKept(*station, now);
+        TakeBackKept(*thread, now);
       }
-      station = next;
+      thread = next;
     }
-    AdjustStations(now);
+    AdjustThreads(now);
   }
   TellThreads();
-  for (Station::Abandoned& call : overdue) EndOverdue(std::move(call));
+  for (LaneThread::Abandoned& call : overdue) EndOverdue(std::move(call));
 }
 
 // Of several tasks in one call nobody knows whose fault it was: each runs again alone, and only one that
 // overruns by itself is charged.
-void Lane::EndOverdue(Station::Abandoned overdue) {
+void Lane::EndOverdue(LaneThread::Abandoned overdue) {
   const Attempt& first = *overdue.running.front();
   LogError("handler ignores its time limit; its thread is given up",
            {{"task", ToString(TaskName{first.shard, first.task.key})},
@@ -289,11 +289,11 @@ std::size_t Lane::AbandonRunning(const std::string& why) {
   std::size_t threads = 0;
   {
     MutexLock lock(mutex_);
-    for (Station& station : stations_) {
-      Station::Abandoned given_up = station.GiveUp({}, true);
+    for (LaneThread& thread : threads_) {
+      LaneThread::Abandoned given_up = thread.GiveUp({}, true);
       if (!given_up.setup) continue;
       ++threads;
-      Release(station);
+      Release(thread);
       for (auto* attempts : {&given_up.running, &given_up.waiting}) {
         abandoned.insert(abandoned.end(), attempts->begin(), attempts->end());
       }
@@ -331,11 +331,11 @@ void Lane::Join() {
   std::vector<Thread*> threads;
   {
     MutexLock lock(mutex_);
-    for (Station& station : stations_) {
-      if (station.lost() && !station.home()) {
-        station.thread().Abandon();
+    for (LaneThread& thread : threads_) {
+      if (thread.lost() && !thread.home()) {
+        thread.handle().Abandon();
       } else {
-        threads.push_back(&station.thread());
+        threads.push_back(&thread.handle());
       }
     }
   }

@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "framework/base/mutex.h"
-#include "framework/worker/lane_pace.h"
+#include "framework/worker/attempt_runner.h"
 #include "framework/worker/lane_queue.h"
-#include "framework/worker/lane_setup.h"
-#include "framework/worker/station.h"
+#include "framework/worker/lane_thread.h"
 
 namespace millrace::engine {
 
@@ -68,19 +67,19 @@ class Lane {
   void Join();
 
  private:
-  void AdjustStations(BootTime now) MILLRACE_REQUIRES(mutex_);
+  void AdjustThreads(BootTime now) MILLRACE_REQUIRES(mutex_);
   void TellThreads();
-  void Run(Station& station);
-  // Waits a while for tasks, and gives them to the station with what they go by; null: there are none.
-  LaneSetupPtr Take(Station& station);
-  void Release(Station& station) MILLRACE_REQUIRES(mutex_);
-  void TakeBackKept(Station& station, BootTime now) MILLRACE_REQUIRES(mutex_);
-  bool Ends(Station& station);
-  void RunTaken(Station& station, const LaneSetupPtr& setup);
-  void RunPart(Station& station, const LaneSetupPtr& setup, CallPart part);
-  void RunCall(Station& station, const LaneSetupPtr& setup, const CallPart& part);
+  void Run(LaneThread& thread);
+  // Waits a while for tasks, and gives them to the thread with what they go by; null: there are none.
+  LaneSetupPtr Take(LaneThread& thread);
+  void Release(LaneThread& thread) MILLRACE_REQUIRES(mutex_);
+  void TakeBackKept(LaneThread& thread, BootTime now) MILLRACE_REQUIRES(mutex_);
+  bool Ends(LaneThread& thread);
+  void RunTaken(LaneThread& thread, const LaneSetupPtr& setup);
+  void RunPart(LaneThread& thread, const LaneSetupPtr& setup, CallPart part);
+  void RunCall(LaneThread& thread, const LaneSetupPtr& setup, const CallPart& part);
   bool ReadyToStart(const AttemptPtr& attempt, const LaneSetup& setup);
-  void EndOverdue(Station::Abandoned overdue);
+  void EndOverdue(LaneThread::Abandoned overdue);
 
   const LaneParts parts_;
   const std::string type_;
@@ -90,14 +89,14 @@ class Lane {
   LaneSetupPtr setup_ MILLRACE_GUARDED_BY(mutex_);
   LaneQueue queue_ MILLRACE_GUARDED_BY(mutex_);
   LanePace pace_ MILLRACE_GUARDED_BY(mutex_);
-  std::list<Station> stations_ MILLRACE_GUARDED_BY(mutex_);
-  std::size_t started_ MILLRACE_GUARDED_BY(mutex_) = 0;  // stations so far
-  std::size_t active_ MILLRACE_GUARDED_BY(mutex_) = 0;   // stations that are neither lost nor home
+  std::list<LaneThread> threads_ MILLRACE_GUARDED_BY(mutex_);
+  std::size_t started_ MILLRACE_GUARDED_BY(mutex_) = 0;  // threads so far
+  std::size_t active_ MILLRACE_GUARDED_BY(mutex_) = 0;   // threads that are neither lost nor home
   std::size_t wanted_ MILLRACE_GUARDED_BY(mutex_) = 0;   // how many should be
   std::size_t running_ MILLRACE_GUARDED_BY(mutex_) = 0;  // tasks
   std::size_t lost_ MILLRACE_GUARDED_BY(mutex_) = 0;
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
-  Status threads_ MILLRACE_GUARDED_BY(mutex_);     // what came of the last that was to be started
+  Status last_start_ MILLRACE_GUARDED_BY(mutex_);  // what came of the last thread that was to be started
   bool told_ MILLRACE_GUARDED_BY(mutex_) = false;  // that one could not be
 };
 

@@ -3,8 +3,8 @@
 #include <millrace/handler.h>
 
 #include "framework/plugin/abi.h"
+#include "framework/plugin/handler_instance.h"
 #include "framework/plugin/library.h"
-#include "framework/plugin/opened_handler.h"
 
 namespace millrace::engine {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "framework/handler_kit/local_run.h"
-#include "framework/plugin/opened_handler.h"
+#include "framework/plugin/handler_instance.h"
 #include "framework/testing/manual_clock.h"
-#include "framework/worker/attempt.h"
+#include "framework/worker/attempt_runner.h"
 #include "no_host.h"
 #include "scripted_handlers.h"
 #include "scripted_transaction.h"

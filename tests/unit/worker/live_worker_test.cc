@@ -2,7 +2,7 @@
 #include <atomic>
 #include <thread>
 
-#include "framework/mill/in_flight.h"
+#include "framework/mill/attempts.h"
 #include "framework/testing/memory_store.h"
 #include "worker_fixture.h"
 

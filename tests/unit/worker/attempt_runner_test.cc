@@ -1,4 +1,4 @@
-#include "framework/worker/attempt.h"
+#include "framework/worker/attempt_runner.h"
 
 #include <gmock/gmock.h>
 

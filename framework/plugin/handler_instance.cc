@@ -1,4 +1,4 @@
-#include "framework/plugin/opened_handler.h"
+#include "framework/plugin/handler_instance.h"
 
 #include <algorithm>
 #include <exception>
@@ -6,7 +6,6 @@
 
 #include "framework/base/escape.h"
 #include "framework/plugin/abi.h"
-#include "framework/plugin/outcome_reader.h"
 #include "framework/plugin/plugin_call.h"
 #include "framework/task/retry_ladder.h"
 

@@ -1,6 +1,6 @@
 // One thread's place in a lane: the call that it makes, what it took and has not started, and its sessions.
 //
-// The watchdog and the thread agree under the station's own mutex on who ends the call.
+// The watchdog and the thread agree under its own mutex on who ends the call.
 #pragma once
 
 #include <atomic>
@@ -15,9 +15,8 @@
 
 #include "framework/base/mutex.h"
 #include "framework/exec/thread.h"
-#include "framework/worker/attempt.h"
+#include "framework/worker/attempt_runner.h"
 #include "framework/worker/flight_recorder.h"
-#include "framework/worker/lane_setup.h"
 
 namespace millrace::engine {
 
@@ -27,10 +26,10 @@ struct Taken {
   std::size_t count = 0;
 };
 
-// Thread-safe where it says so; the rest is the station's own thread's.
-class Station final : public AttemptRunner::Watch {
+// Thread-safe where it says so; the rest is for the thread itself.
+class LaneThread final : public AttemptRunner::Watch {
  public:
-  Station(const Clock& clock, FlightRecorder& recorder)
+  LaneThread(const Clock& clock, FlightRecorder& recorder)
       : clock_(clock), recorder_(recorder), runner_(clock, *this) {}
 
   Status Start(const std::string& name, std::function<void()> body) {
@@ -72,7 +71,7 @@ class Station final : public AttemptRunner::Watch {
   // Its thread has ended, or is about to without touching anything: the place may go.
   bool home() const { return home_.load(); }
   void SetHome() { home_.store(true); }
-  Thread& thread() { return thread_; }
+  Thread& handle() { return thread_; }
 
   void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) override;
   bool Finish() override;

@@ -3,17 +3,68 @@
 // transaction.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "framework/base/random.h"
+#include "framework/config/config.h"
 #include "framework/mill/attempt.h"
+#include "framework/plugin/call_transaction.h"
+#include "framework/plugin/handler_instance.h"
 #include "framework/task/transaction_policy.h"
-#include "framework/worker/lane_setup.h"
-#include "framework/worker/worker_context.h"
 
 namespace millrace::engine {
+
+// What the calls of a lane go by: the configuration in force and the handler opened with it.
+//
+// Immutable once it is shared: a call keeps the one it began with, and with it the handler open.
+struct LaneSetup {
+  HandlerConfig config;  // over what the handler brings
+  std::shared_ptr<HandlerInstance> handler;
+  std::uint32_t threads = 0;  // of the lane
+
+  // Tasks that one call may take.
+  std::size_t MostInCall() const {
+    const std::size_t most = std::max<std::size_t>(handler->MaxBatch(), 1);
+    return config.batch == 0 ? most : std::min<std::size_t>(most, config.batch);
+  }
+};
+using LaneSetupPtr = std::shared_ptr<const LaneSetup>;
+
+// One call of a handler inside a worker: its stop token and deadline, and its tasks' own transaction.
+//
+// Used on the handler's thread alone, but for ShouldStop and TimeLeft.
+class WorkerContext final : public CallContext {
+ public:
+  // `attempts` are of one shard, and not empty.
+  WorkerContext(const Clock& clock, std::span<const AttemptPtr> attempts, TaskTransaction& transaction,
+                BootTime deadline);
+
+  bool ShouldStop() const override;
+  Micros TimeLeft() const override;
+  void Log(LogLevel level, std::string_view message) override;
+  Status SaveProgress(std::size_t index, std::string_view progress) override;
+  Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override {
+    return transaction_.Execute(sql, values);
+  }
+  Result<bool> Submit(const NewTask& task) override { return transaction_.Submit(task); }
+  bool BeginTask(std::size_t index) override { return transaction_.BeginTask(index); }
+  void EndTask(bool done) override { transaction_.EndTask(done); }
+  void BeginTogether() override { transaction_.BeginTogether(); }
+  void Throw() override { transaction_.Throw(); }
+
+  const CallTransaction& transaction() const { return transaction_; }
+
+ private:
+  const Clock& clock_;
+  const std::span<const AttemptPtr> attempts_;
+  CallTransaction transaction_;
+  const BootTime deadline_;
+};
 
 // A handler that ignores its stop token keeps its thread for so long before it is given up.
 Micros GraceAfter(Micros timeout);

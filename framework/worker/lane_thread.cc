@@ -1,4 +1,4 @@
-#include "framework/worker/station.h"
+#include "framework/worker/lane_thread.h"
 
 #include <algorithm>
 #include <iterator>
@@ -11,7 +11,7 @@ constexpr Micros kLongCommit = std::chrono::milliseconds(500);  // more than a h
 
 }  // namespace
 
-void Station::Call(const LaneSetupPtr& setup, const CallPart& part) {
+void LaneThread::Call(const LaneSetupPtr& setup, const CallPart& part) {
   {
     MutexLock lock(mutex_);
     setup_ = setup;
@@ -27,12 +27,12 @@ void Station::Call(const LaneSetupPtr& setup, const CallPart& part) {
   KeepParts(std::move(parts));
 }
 
-void Station::SetState(AttemptState state) {
+void LaneThread::SetState(AttemptState state) {
   state_ = state;
   for (const AttemptPtr& attempt : attempts_) attempt->state.store(state, std::memory_order_relaxed);
 }
 
-void Station::KeepParts(std::vector<CallPart> parts) {
+void LaneThread::KeepParts(std::vector<CallPart> parts) {
   MutexLock lock(mutex_);
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
     for (const AttemptPtr& attempt : part->attempts) attempt->state.store(AttemptState::Queued);
@@ -45,7 +45,7 @@ void Station::KeepParts(std::vector<CallPart> parts) {
   }
 }
 
-std::optional<CallPart> Station::NextPart() {
+std::optional<CallPart> LaneThread::NextPart() {
   MutexLock lock(mutex_);
   if (parts_.empty()) return std::nullopt;
   CallPart part = std::move(parts_.front());
@@ -53,7 +53,7 @@ std::optional<CallPart> Station::NextPart() {
   return part;
 }
 
-TaskTransaction& Station::SessionFor(const Attempt& attempt, Micros limit) {
+TaskTransaction& LaneThread::SessionFor(const Attempt& attempt, Micros limit) {
   Session& session = sessions_[attempt.host.get()];
   if (!session.transaction || session.limit != limit) {
     session.transaction.reset();
@@ -62,11 +62,11 @@ TaskTransaction& Station::SessionFor(const Attempt& attempt, Micros limit) {
   return *session.transaction;
 }
 
-void Station::CloseEndedSessions() {
+void LaneThread::CloseEndedSessions() {
   std::erase_if(sessions_, [](const auto& entry) { return entry.second.host->Over(); });
 }
 
-void Station::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) {
+void LaneThread::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) {
   for (const AttemptPtr& attempt : attempts) {
     attempt->started.store(true);
     slots_.push_back(
@@ -79,7 +79,7 @@ void Station::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) 
   SetState(AttemptState::Running);
 }
 
-bool Station::Finish() {
+bool LaneThread::Finish() {
   {
     MutexLock lock(mutex_);
     SetState(AttemptState::Concluding);
@@ -89,24 +89,24 @@ bool Station::Finish() {
   return !lost_.load();
 }
 
-void Station::Committing() {
+void LaneThread::Committing() {
   MutexLock lock(mutex_);
   since_ = clock_.Now();
   SetState(AttemptState::Committing);
 }
 
-void Station::Keep(std::vector<AttemptPtr> attempts) {
+void LaneThread::Keep(std::vector<AttemptPtr> attempts) {
   MutexLock lock(mutex_);
   waiting_.insert(waiting_.begin(), std::make_move_iterator(attempts.begin()),
                   std::make_move_iterator(attempts.end()));
 }
 
-void Station::KeepFirst(AttemptPtr attempt) {
+void LaneThread::KeepFirst(AttemptPtr attempt) {
   MutexLock lock(mutex_);
   waiting_.push_front(std::move(attempt));
 }
 
-AttemptPtr Station::Next() {
+AttemptPtr LaneThread::Next() {
   MutexLock lock(mutex_);
   if (waiting_.empty()) return nullptr;
   AttemptPtr next = std::move(waiting_.front());
@@ -114,7 +114,7 @@ AttemptPtr Station::Next() {
   return next;
 }
 
-Station::Abandoned Station::GiveUp(BootTime now, bool whatever) {
+LaneThread::Abandoned LaneThread::GiveUp(BootTime now, bool whatever) {
   MutexLock lock(mutex_);
   if (attempts_.empty() || state_ != AttemptState::Running) return {};
   if (!whatever && now < deadline_ + GraceAfter(setup_->config.timeout)) return {};
@@ -130,14 +130,14 @@ Station::Abandoned Station::GiveUp(BootTime now, bool whatever) {
   return abandoned;
 }
 
-bool Station::HangsAt(BootTime now) const {
+bool LaneThread::HangsAt(BootTime now) const {
   MutexLock lock(mutex_);
   if (attempts_.empty()) return false;
   return attempts_.front()->lease->IsLate(now) ||
          (state_ == AttemptState::Committing && now - since_ > kLongCommit);
 }
 
-std::vector<AttemptPtr> Station::TakeKept(BootTime now) {
+std::vector<AttemptPtr> LaneThread::TakeKept(BootTime now) {
   MutexLock lock(mutex_);
   if (attempts_.empty() || now - since_ < kMoment) return {};
   std::vector<AttemptPtr> kept(std::make_move_iterator(waiting_.begin()),
@@ -147,7 +147,7 @@ std::vector<AttemptPtr> Station::TakeKept(BootTime now) {
 }
 
 // One that takes longer than usual may take as long again.
-Micros Station::BusyFor(BootTime now, Micros each) const {
+Micros LaneThread::BusyFor(BootTime now, Micros each) const {
   MutexLock lock(mutex_);
   if (attempts_.empty()) return Micros(0);
   const Micros usual = each * static_cast<Micros::rep>(attempts_.size());

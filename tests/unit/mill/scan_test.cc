@@ -1,4 +1,4 @@
-#include "framework/mill/scan_cursor.h"
+#include "framework/mill/scan.h"
 
 #include <gtest/gtest.h>
 
