@@ -1,4 +1,5 @@
-// A command's hand in the cluster's tree: one request after the other, each with a clear error.
+// A command's way into the cluster: which one is meant, its nodes, and what it says of shards and
+// configuration.
 #pragma once
 
 #include <memory>
@@ -6,12 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/app/settings.h"
+#include "coordinator/app/shards.h"
+#include "coordinator/coordination/config_layers.h"
 #include "coordinator/coordination/session.h"
 #include "framework/base/result.h"
 
 namespace millrace::engine {
 
+// One request after the other, each with a clear error.
 class ClusterClient {
  public:
   // Connects, and says clearly what is wrong: Unavailable (no server there within `limit`), Invalid (chroot,
@@ -39,5 +42,31 @@ class ClusterClient {
 
   std::unique_ptr<TreeSession> session_;
 };
+
+struct ClusterConnection {
+  Settings settings;
+  std::unique_ptr<ClusterClient> client;
+};
+
+// The cluster that flags and environment name. Invalid, with what to type, where they name none. `make`: one
+// that is not there is made.
+Result<ClusterConnection> Connect(const CommonFlags& flags, bool make = false);
+
+// The cluster's configuration under the file of these settings.
+Result<ConfigLayers> ReadLayers(ClusterClient& client, const Settings& settings);
+
+// The shards that the cluster plans: its own, or where it names none, the store that flags or environment
+// name; touches none of them. Tells of a store that is ignored.
+Result<Shards> OpenShards(ClusterConnection& cluster);
+
+// ResolveSettings for a command on tasks. What --store names on its own command line is what it works on,
+// with or without a cluster; else a cluster is asked for its shards and its configuration, as in OpenShards.
+// Where it can't be asked, the store that the environment or a file names stands in, and a note says so;
+// Invalid with what to type where nothing names one.
+Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store);
+
+// What a command leaves in a node that means something by being there:
+// {"by":"user@host","at":"2026-11-20T18:00:00Z"}
+std::string AuditStamp();
 
 }  // namespace millrace::engine

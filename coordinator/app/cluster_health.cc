@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "coordinator/app/task_text.h"
-#include "coordinator/app/terminal.h"
+#include "coordinator/app/cli/text.h"
 #include "framework/base/time_text.h"
 #include "framework/policy/eligibility.h"
 #include "framework/policy/load_balance.h"
@@ -13,7 +12,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-bool OwnsNothing(const ClusterTree& tree, const std::string& id) {
+bool OwnsNothing(const ClusterSnapshot& tree, const std::string& id) {
   const auto assigned = tree.assigned.find(id);
   return assigned == tree.assigned.end() || assigned->second.slices.empty();
 }
@@ -37,7 +36,7 @@ std::vector<std::string> Texts(const nlohmann::ordered_json& status, const char*
 
 constexpr Micros kToldFor = std::chrono::hours(1);
 
-void AddNodes(const ClusterTree& tree, WallTime now, Lines& lines) {
+void AddNodes(const ClusterSnapshot& tree, WallTime now, Lines& lines) {
   if (!tree.missing.empty()) {
     lines.push_back(
         "nodes that always exist are missing: " + Joined(tree.missing) +
@@ -56,7 +55,7 @@ void AddNodes(const ClusterTree& tree, WallTime now, Lines& lines) {
 }
 
 // Slices that are assigned to workers that are there, or to others.
-std::size_t Assigned(const ClusterTree& tree, bool there) {
+std::size_t Assigned(const ClusterSnapshot& tree, bool there) {
   std::size_t slices = 0;
   for (const auto& [id, document] : tree.assigned) {
     if (tree.workers.contains(id) == there) slices += document.slices.size();
@@ -80,7 +79,7 @@ void AddPlan(const PlanDocument& plan, Lines& lines) {
     lines.push_back("tasks wait for a worker with their handler, in " + type);
 }
 
-void AddProbations(const ClusterTree& tree, WallTime now, Lines& lines) {
+void AddProbations(const ClusterSnapshot& tree, WallTime now, Lines& lines) {
   for (const auto& [id, until] : tree.plan.probation) {
     if (!tree.workers.contains(id)) continue;
     const auto end = ParseTime(until);
@@ -117,7 +116,7 @@ std::string LimitsText(const WorkerLimits& limits) {
   return text;
 }
 
-void AddIdleByLimits(const ClusterTree& tree, const ShardStates& shards, Lines& lines) {
+void AddIdleByLimits(const ClusterSnapshot& tree, const ShardStates& shards, Lines& lines) {
   for (const auto& [id, worker] : tree.workers) {
     const std::string limits = LimitsText(worker.limits);
     if (limits.empty() || !OwnsNothing(tree, id) || MayHaveAny(worker, shards)) continue;
@@ -125,7 +124,7 @@ void AddIdleByLimits(const ClusterTree& tree, const ShardStates& shards, Lines& 
   }
 }
 
-void AddRefusals(const ClusterTree& tree, Lines& lines) {
+void AddRefusals(const ClusterSnapshot& tree, Lines& lines) {
   for (const auto& [id, status] : tree.statuses) {
     for (const char* key : {status_key::kRefused,
                             status_key::kRefusals}) {  // words of the cluster, and what it can't carry out
@@ -134,14 +133,14 @@ void AddRefusals(const ClusterTree& tree, Lines& lines) {
   }
 }
 
-void AddIgnored(const ClusterTree& tree, Lines& lines) {
+void AddIgnored(const ClusterSnapshot& tree, Lines& lines) {
   for (const auto& [id, status] : tree.statuses) {
     for (const std::string& what : Texts(status, status_key::kIgnored)) lines.push_back(id + ": " + what);
   }
 }
 
 // A pause that stands in ZooKeeper holds everywhere; one that stands in a shard alone, there.
-void AddPauses(const ClusterTree& tree, const ShardStates& shards, Lines& lines) {
+void AddPauses(const ClusterSnapshot& tree, const ShardStates& shards, Lines& lines) {
   for (const std::string& what : tree.pauses) lines.push_back("paused: " + what);
   std::map<std::string, std::vector<std::string>> alone;
   for (const auto& [shard, state] : shards) {
@@ -156,12 +155,12 @@ void AddPauses(const ClusterTree& tree, const ShardStates& shards, Lines& lines)
 
 }  // namespace
 
-bool IsLed(const ClusterTree& tree) {
+bool IsLed(const ClusterSnapshot& tree) {
   return std::find(tree.candidates.begin(), tree.candidates.end(), tree.epoch.leader) !=
          tree.candidates.end();
 }
 
-std::string StateOf(const ClusterTree& tree, const std::string& id) {
+std::string StateOf(const ClusterSnapshot& tree, const std::string& id) {
   if (!tree.workers.contains(id)) {
     if (tree.expected.contains(id)) return "restarting";
     return tree.left.contains(id) ? "stopped" : "gone";
@@ -171,7 +170,7 @@ std::string StateOf(const ClusterTree& tree, const std::string& id) {
   return tree.plan.probation.contains(id) ? "probation" : "standby";
 }
 
-std::string Standstill(const ClusterTree& tree) {
+std::string Standstill(const ClusterSnapshot& tree) {
   const bool may_work = std::any_of(tree.workers.begin(), tree.workers.end(), [&](const auto& worker) {
     return !tree.draining.contains(worker.first);
   });
@@ -190,7 +189,7 @@ std::string Standstill(const ClusterTree& tree) {
          tree.epoch.leader + " says here and in its log, or start it again";
 }
 
-std::vector<std::string> Troubles(const ClusterTree& tree, const ShardStates& shards, WallTime now) {
+std::vector<std::string> Troubles(const ClusterSnapshot& tree, const ShardStates& shards, WallTime now) {
   Lines lines;
   if (std::string still = Standstill(tree); !still.empty()) {
     lines.push_back(std::move(still));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/app/cluster_tree.h"
+#include "coordinator/app/cluster_snapshot.h"
 #include "framework/base/clock.h"
 #include "framework/store/schema_store.h"
 
@@ -26,13 +26,13 @@ struct ShardState {
 using ShardStates = std::map<std::string, ShardState>;
 
 // Whoever the term names still stands for it.
-bool IsLed(const ClusterTree& tree);
+bool IsLed(const ClusterSnapshot& tree);
 // working, draining; of one without slices standby or probation; of one that is away restarting, stopped (in
 // good order) or gone.
-std::string StateOf(const ClusterTree& tree, const std::string& id);
+std::string StateOf(const ClusterSnapshot& tree, const std::string& id);
 // Why work stands still for want of a leader or a plan, and what to do; empty: it does not.
-std::string Standstill(const ClusterTree& tree);
+std::string Standstill(const ClusterSnapshot& tree);
 // What is not as it should be, one line each, with what to do.
-std::vector<std::string> Troubles(const ClusterTree& tree, const ShardStates& shards, WallTime now);
+std::vector<std::string> Troubles(const ClusterSnapshot& tree, const ShardStates& shards, WallTime now);
 
 }  // namespace millrace::engine

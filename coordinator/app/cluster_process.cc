@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
 #include "coordinator/app/stop_signals.h"
-#include "coordinator/app/terminal.h"
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
 #include "framework/task/slice_name.h"

@@ -7,13 +7,12 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cluster_process.h"
 #include "coordinator/app/handler_catalog.h"
-#include "coordinator/app/limit_flags.h"
-#include "coordinator/app/mill_report.h"
-#include "coordinator/app/paths.h"
-#include "coordinator/app/stop_asker.h"
+#include "coordinator/app/stop_signals.h"
 #include "coordinator/app/worker_place.h"
+#include "coordinator/app/worker_report.h"
 #include "framework/base/random.h"
 #include "framework/base/time_text.h"
 #include "framework/metrics/registry.h"
@@ -62,7 +61,7 @@ Result<Timing> ReadTiming(const std::string& session_timeout, const std::string&
 
 // The worker until it ends, or until its id turns out to be another's.
 Result<WorkerEnd> Watch(Worker& worker, ClusterProcess& process) {
-  StopAsker stop(worker);
+  StopOnSignals stop(worker);
   bool left = false;
   Status good;
   while (true) {

@@ -1,7 +1,9 @@
 // `millrace worker --zk` and `millrace coordinator`: processes of a cluster.
 #pragma once
 
-#include "coordinator/app/commands.h"
+#include "coordinator/app/cli/errors.h"
+#include "coordinator/app/settings.h"
+#include "coordinator/app/worker_flags.h"
 
 namespace millrace::engine {
 

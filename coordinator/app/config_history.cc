@@ -71,4 +71,10 @@ Result<std::vector<ConfigChange>> ReadHistory(ClusterClient& client, const std::
   return changes;
 }
 
+Result<ConfigNode> CurrentNode(ClusterClient& client, const std::string& part) {
+  BOOST_OUTCOME_TRY(node, client.Get("/config/" + part));
+  if (!node) return ConfigNode{part, "{}", std::nullopt};
+  return ConfigNode{part, node->data.empty() ? "{}" : node->data, node->version, SetAt(*node)};
+}
+
 }  // namespace millrace::engine

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,5 +27,8 @@ Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, co
 // Oldest first. Of what was set by other means than SetConfig, those versions that the leader has seen, and
 // the present one.
 Result<std::vector<ConfigChange>> ReadHistory(ClusterClient& client, const std::string& part);
+
+// The part as it is now; {} where nobody has set it.
+Result<ConfigNode> CurrentNode(ClusterClient& client, const std::string& part);
 
 }  // namespace millrace::engine

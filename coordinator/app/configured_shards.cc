@@ -1,6 +1,6 @@
 #include "coordinator/app/configured_shards.h"
 
-#include "coordinator/app/store_factory.h"
+#include "coordinator/app/shards.h"
 #include "framework/base/log.h"
 #include "framework/store/url.h"
 

@@ -1,8 +1,7 @@
 #include "coordinator/app/handler_catalog.h"
 
-#include "coordinator/app/paths.h"
-#include "coordinator/app/terminal.h"
-#include "framework/base/suggest.h"
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
 #include "framework/files/paths.h"
 
 namespace millrace::engine {
@@ -47,15 +46,10 @@ Status CheckHandlerKnown(const std::string& type, const Config& config,
   const std::string& uses = config.HandlerFor(type).uses;
   const std::string& name = uses.empty() ? type : uses;
   if (at_hand->contains(name)) return {};
-  std::string all;
   std::vector<std::string> names;
-  for (const auto& [known, info] : *at_hand) {
-    names.push_back(known);
-    all += (all.empty() ? "" : ", ") + known;
-  }
-  const std::string hint = DidYouMean(name, names);
+  for (const auto& [known, info] : *at_hand) names.push_back(known);
   return Fail(ErrorCode::Invalid, "no plugin has a handler '" + name + "'" +
-                                      (hint.empty() ? "; there are " + all : hint) +
+                                      NearestOf(name, names, "; there are ") +
                                       "; name their folder with --plugins, or submit anyway with --force");
 }
 

@@ -5,14 +5,11 @@
 #include <memory>
 #include <vector>
 
+#include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/handler_catalog.h"
-#include "coordinator/app/limit_flags.h"
-#include "coordinator/app/mill_progress.h"
-#include "coordinator/app/mill_report.h"
-#include "coordinator/app/paths.h"
-#include "coordinator/app/stop_asker.h"
-#include "coordinator/app/terminal.h"
+#include "coordinator/app/stop_signals.h"
 #include "coordinator/app/worker_place.h"
+#include "coordinator/app/worker_report.h"
 #include "coordinator/coordination/local/file_config_source.h"
 #include "coordinator/coordination/local/fixed_shard_source.h"
 #include "coordinator/coordination/local/local_slice_source.h"
@@ -42,7 +39,7 @@ Result<std::vector<std::uint32_t>> LoadBalance(const std::string& text) {
 }
 
 WorkerEnd Watch(Worker& worker, MillProgress& progress, Upkeep& upkeep) {
-  StopAsker stop(worker);
+  StopOnSignals stop(worker);
   while (true) {
     if (auto end = worker.WaitFor(kTick)) return *end;
     upkeep.Update();

@@ -3,8 +3,10 @@
 
 #include <string>
 
-#include "coordinator/app/commands.h"
+#include "coordinator/app/cli/errors.h"
+#include "coordinator/app/settings.h"
 #include "coordinator/app/shards.h"
+#include "coordinator/app/worker_flags.h"
 
 namespace millrace::engine {
 

@@ -3,14 +3,15 @@
 #include <optional>
 #include <vector>
 
+#include "coordinator/app/cli/errors.h"
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_worker.h"
-#include "coordinator/app/commands.h"
 #include "coordinator/app/mill_host.h"
-#include "coordinator/app/paths.h"
-#include "coordinator/app/progress_line.h"
+#include "coordinator/app/settings.h"
 #include "coordinator/app/shards.h"
 #include "coordinator/app/stop_signals.h"
-#include "coordinator/app/terminal.h"
+#include "coordinator/app/worker_flags.h"
 #include "framework/base/time_text.h"
 #include "framework/store/sqlite/sqlite_lock.h"
 

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
-#include "coordinator/app/store_factory.h"
-#include "coordinator/app/terminal.h"
-#include "framework/base/suggest.h"
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
 #include "framework/files/paths.h"
+#include "framework/store/mysql/mysql_store.h"
+#include "framework/store/sqlite/sqlite_store.h"
 
 namespace millrace::engine {
 namespace {
@@ -47,12 +48,6 @@ Status RestrictTables(Shard& shard) {
   }
   shard.tables = std::move(wanted);
   return {};
-}
-
-std::string Names(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 }  // namespace
@@ -120,11 +115,10 @@ Result<Shard*> PickShard(Shards& shards, const std::string& name) {
   for (const auto& [known, shard] : shards) names.push_back(known);
   if (name.empty()) {
     return Fail(ErrorCode::Invalid,
-                "there are several shards: say which with --shard; they are " + Names(names));
+                "there are several shards: say which with --shard; they are " + Joined(names));
   }
-  const std::string hint = DidYouMean(name, names);
-  return Fail(ErrorCode::Invalid, "there is no shard '" + name + "'" +
-                                      (hint.empty() ? "; the shards are " + Names(names) : hint));
+  return Fail(ErrorCode::Invalid,
+              "there is no shard '" + name + "'" + NearestOf(name, names, "; the shards are "));
 }
 
 Result<TableName> PickTable(const Shard& shard, std::string_view name) {
@@ -133,7 +127,7 @@ Result<TableName> PickTable(const Shard& shard, std::string_view name) {
     if (info.table == name || (name.empty() && shard.tables.size() == 1)) return info.table;
     names.emplace_back(info.table);
   }
-  const std::string known = names.size() > 8 ? names.front() + " … " + names.back() : Names(names);
+  const std::string known = names.size() > 8 ? names.front() + " … " + names.back() : Joined(names);
   if (name.empty()) {
     return Fail(
         ErrorCode::Invalid,
@@ -141,6 +135,15 @@ Result<TableName> PickTable(const Shard& shard, std::string_view name) {
   }
   return Fail(ErrorCode::Invalid,
               "shard " + shard.name + " has no task table '" + std::string(name) + "'; it has " + known);
+}
+
+Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease) {
+  BOOST_OUTCOME_TRY(url, ParseStoreUrl(shard.url));
+  StoreOptions options;
+  options.password_file = shard.password_file;
+  options.lease = lease;
+  options.max_transactions = shard.max_transactions;
+  return url.kind == StoreUrl::Kind::Sqlite ? OpenSqliteStore(url, options) : OpenMysqlStore(url, options);
 }
 
 }  // namespace millrace::engine

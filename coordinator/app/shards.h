@@ -1,4 +1,4 @@
-// The shards that a command works on.
+// The shards that a command works on. The one place that names the store adapters.
 #pragma once
 
 #include <map>
@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "coordinator/app/settings.h"
+#include "framework/base/result.h"
+#include "framework/config/config.h"
 #include "framework/store/store.h"
 #include "framework/store/url.h"
 
@@ -42,5 +44,8 @@ Status Prepare(Shards& shards, Missing missing);
 Result<Shard*> PickShard(Shards& shards, const std::string& name);
 // The shard's table by name; the only one where the name is empty.
 Result<TableName> PickTable(const Shard& shard, std::string_view name);
+
+// A store by its URL; touches no connection. Invalid for a URL of an unknown kind.
+Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease);
 
 }  // namespace millrace::engine

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/app/input_rows.h"
+#include "coordinator/app/input/input_rows.h"
 #include "framework/store/store.h"
 
 namespace millrace::engine {

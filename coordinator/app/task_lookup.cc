@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "coordinator/app/cluster_connection.h"
+#include "coordinator/app/cluster_client.h"
+#include "coordinator/app/command.h"
 
 namespace millrace::engine {
 namespace {
@@ -144,6 +145,25 @@ Result<TaskRecord> GetTask(Desks& desks, const TaskName& name) {
                                          ": it never was, or was pruned after its time");
   }
   return record;
+}
+
+void AddChoice(CLI::App& app, TaskChoice& choice, bool filters) {
+  AddCommon(app, choice.common, true);
+  app.add_option("--shard", choice.shard, "which shard, where there are several")->type_name("NAME");
+  app.add_option("--table", choice.table, "which task table, where there are several")->type_name("NAME");
+  app.add_option("--key", choice.key, "the task with this key")->type_name("KEY");
+  app.add_option("--handler", choice.handler, "of this task type")->type_name("NAME");
+  if (!filters) return;
+  app.add_option("--state", choice.state, "waiting, running, held, succeeded, cancelled or failed")
+      ->type_name("STATE");
+  app.add_option("--batch", choice.batch, "of this batch")->type_name("NAME");
+  app.add_option("--error-class", choice.error_class, "failed tasks whose last error is of this class")
+      ->type_name("CLASS");
+  app.add_option("--slice", choice.slice, "of this load-balance number")->type_name("N");
+}
+
+void AddNames(CLI::App& app, TaskChoice& choice) {
+  app.add_option("task", choice.names, "shard/table/id, or the id alone")->type_name("NAME");
 }
 
 }  // namespace millrace::engine

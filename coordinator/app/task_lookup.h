@@ -1,14 +1,30 @@
 // From what a person typed to the tasks that are meant.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "coordinator/app/commands.h"
 #include "coordinator/app/shards.h"
 
 namespace millrace::engine {
+
+// The flags by which tasks are chosen.
+struct TaskChoice {
+  CommonFlags common;
+  std::string shard;
+  std::string table;
+  std::vector<std::string> names;
+  std::string key;
+  std::string state;
+  std::string handler;
+  std::string batch;
+  std::string error_class;
+  std::optional<std::uint32_t> slice;
+};
+void AddChoice(CLI::App& app, TaskChoice& choice, bool filters);
+void AddNames(CLI::App& app, TaskChoice& choice);
 
 // The shards, with a desk for each.
 struct Desks {

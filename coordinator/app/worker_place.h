@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/app/commands.h"
+#include "coordinator/app/worker_flags.h"
 #include "coordinator/coordination/documents.h"
 #include "framework/plugin/plugin_set.h"
 #include "framework/worker/worker.h"

@@ -2,18 +2,18 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "coordinator/app/cluster_state_reader.h"
+#include "coordinator/app/cluster_plan.h"
 #include "coordinator/app/config_key.h"
-#include "coordinator/app/csv_reader.h"
-#include "coordinator/app/input_rows.h"
-#include "coordinator/app/json_row.h"
-#include "coordinator/app/query_check.h"
+#include "coordinator/app/input/csv_reader.h"
+#include "coordinator/app/input/input_rows.h"
+#include "coordinator/app/input/json_row.h"
+#include "coordinator/app/input/query_check.h"
 #include "coordinator/coordination/config_change.h"
 #include "coordinator/coordination/config_layers.h"
 #include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/zookeeper/address.h"
 #include "coordinator/member/assignment.h"
-#include "coordinator/planner/cluster_state.h"
+#include "coordinator/planner/named_input.h"
 #include "framework/base/time_text.h"
 #include "framework/base/utf8.h"
 #include "framework/config/config.h"
@@ -158,13 +158,13 @@ void LoadBalance(std::string_view input) {
 }
 
 void Simulate(std::string_view input) {
-  const auto state = ReadClusterState(input, "fuzz.json");
+  const auto state = ReadPlanInput(input, "fuzz.json");
   if (!state) {
     RequireRefusal(state);
     Require(state.error().message.starts_with("fuzz.json:"), "a refusal names the file");
     return;
   }
-  const NumberedState numbered = Number(*state);
+  const NumberedInput numbered = Number(*state);
   const Plan plan = SolvePlan(numbered.input);
   PlanInput settled = numbered.input;
   for (std::size_t i = 0; i < plan.owners.size(); ++i) settled.slices[i].owner = plan.owners[i];

@@ -15,8 +15,8 @@ using testing::IsEmpty;
 const WallTime kNow = ParseTime("2026-11-20T18:00:00Z").value();
 
 // w1 leads and has slices; nothing is wrong.
-ClusterTree Healthy() {
-  ClusterTree tree;
+ClusterSnapshot Healthy() {
+  ClusterSnapshot tree;
   tree.epoch = {3, "w1", "w1.a"};
   tree.candidates = {"w1"};
   tree.workers["w1"] = {.host = "h", .incarnation = "w1.a"};
@@ -37,13 +37,13 @@ TEST(ClusterHealthTest, WhereAllIsWellNothingIsSaid) {
 }
 
 TEST(ClusterHealthTest, ATermWhoseLeaderStandsNoMoreIsSaid) {
-  ClusterTree tree = Healthy();
+  ClusterSnapshot tree = Healthy();
   tree.candidates = {"w2"};
   EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre(HasSubstr("nobody leads")));
 }
 
 TEST(ClusterHealthTest, WithoutALeaderWorkGoesOnAsLongAsEverySliceHasAWorker) {
-  ClusterTree tree = Healthy();
+  ClusterSnapshot tree = Healthy();
   tree.candidates.clear();
   EXPECT_EQ(Standstill(tree), "");
   tree.assigned["w2"] = {3, 1, {"main/tasks/1", "main/tasks/2"}, {}};
@@ -54,7 +54,7 @@ TEST(ClusterHealthTest, WithoutALeaderWorkGoesOnAsLongAsEverySliceHasAWorker) {
 }
 
 TEST(ClusterHealthTest, WithoutAPlanWorkStandsStill) {
-  ClusterTree tree = Healthy();
+  ClusterSnapshot tree = Healthy();
   tree.assigned.clear();
   EXPECT_THAT(Standstill(tree), HasSubstr("there is no plan"));
   EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre(HasSubstr("there is no plan")));
@@ -66,7 +66,7 @@ TEST(ClusterHealthTest, WithoutAPlanWorkStandsStill) {
 }
 
 TEST(ClusterHealthTest, NodesThatWereDeletedAreSaidForAnHour) {
-  ClusterTree tree = Healthy();
+  ClusterSnapshot tree = Healthy();
   tree.made_again = {{{"/history"}, "2026-11-20T16:59:00Z", "w1"},
                      {{"/control", "/control/drain"}, "2026-11-20T17:59:00Z", "w2"}};
   tree.missing = {"/assign"};
@@ -78,7 +78,7 @@ TEST(ClusterHealthTest, NodesThatWereDeletedAreSaidForAnHour) {
 }
 
 TEST(ClusterHealthTest, AWorkerOnProbationIsToldWithTheTimeAndTheWayOut) {
-  ClusterTree tree = Healthy();
+  ClusterSnapshot tree = Healthy();
   tree.workers["w2"] = {.host = "h", .incarnation = "w2.b"};
   tree.plan.probation["w2"] = "2026-11-20T18:00:12Z";
   EXPECT_EQ(StateOf(tree, "w2"), "probation");
@@ -90,7 +90,7 @@ TEST(ClusterHealthTest, AWorkerOnProbationIsToldWithTheTimeAndTheWayOut) {
 }
 
 TEST(ClusterHealthTest, AWorkerWhoseLimitsNoTableMeetsIsSaid) {
-  ClusterTree tree = Healthy();
+  ClusterSnapshot tree = Healthy();
   tree.workers["w2"] = {.host = "h", .incarnation = "w2.b", .limits = {.load_balance = {{64, 65, 70}}}};
   EXPECT_EQ(StateOf(tree, "w2"), "standby");
   EXPECT_THAT(Troubles(tree, OneTable(), kNow),
@@ -102,19 +102,19 @@ TEST(ClusterHealthTest, AWorkerWhoseLimitsNoTableMeetsIsSaid) {
 }
 
 TEST(ClusterHealthTest, RefusalsOfAnyTypeAreReadAsFarAsTheyAreTexts) {
-  ClusterTree tree = Healthy();
+  ClusterSnapshot tree = Healthy();
   tree.statuses["w1"] = {{"refused", {"config/engine: why", 7, nullptr}}, {"refusals", "no list"}};
   EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre("w1 refuses config/engine: why"));
 }
 
 TEST(ClusterHealthTest, AStoreThatIsIgnoredIsNamed) {
-  ClusterTree tree = Healthy();
+  ClusterSnapshot tree = Healthy();
   tree.statuses["w1"] = {{"ignored", {"--store mysql://u@h:1/d is ignored: config/shards names the shards"}}};
   EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre(testing::StartsWith("w1: --store mysql://")));
 }
 
 TEST(ClusterHealthTest, APauseOfTheShardsAloneIsNamedWithThem) {
-  ClusterTree tree = Healthy();
+  ClusterSnapshot tree = Healthy();
   tree.pauses = {"cluster"};
   ShardStates shards = OneTable();
   shards["main"].pauses = {"cluster", "handler:noop"};
@@ -123,7 +123,7 @@ TEST(ClusterHealthTest, APauseOfTheShardsAloneIsNamedWithThem) {
 }
 
 TEST(ClusterHealthTest, WhoIsAwayIsGoneOrExpectedBack) {
-  ClusterTree tree = Healthy();
+  ClusterSnapshot tree = Healthy();
   EXPECT_EQ(StateOf(tree, "w9"), "gone");
   tree.left = {"w9"};
   EXPECT_EQ(StateOf(tree, "w9"), "stopped");

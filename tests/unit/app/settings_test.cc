@@ -2,10 +2,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
 
 namespace millrace::engine {
 namespace {
 
+namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 
 std::string Nothing(const char*) { return ""; }
@@ -49,6 +55,37 @@ TEST(SettingsTest, AWrongSchemeIsRefused) {
   flags.store = "postgres://x";
   EXPECT_THAT(ResolveSettings(flags, Nothing, kDefaultStore).error().message,
               HasSubstr("--store: 'postgres'"));
+}
+
+class StateFolderTest : public ::testing::Test {
+ protected:
+  StateFolderTest() {
+    char pattern[] = "/tmp/settings_XXXXXX";
+    root_ = mkdtemp(pattern);
+  }
+  ~StateFolderTest() override { fs::remove_all(root_); }
+
+  fs::path root_;
+};
+
+TEST_F(StateFolderTest, AStateFolderIsMadeForItsUserAlone) {
+  const fs::path folder = root_ / "a" / "state";
+  EXPECT_EQ(MakeStateFolder(folder).value(), folder.string());
+  EXPECT_EQ(fs::status(folder).permissions(), fs::perms::owner_all);
+  EXPECT_EQ(MakeStateFolder(folder).value(), folder.string());
+}
+
+TEST_F(StateFolderTest, AStateFolderThatOthersCanWriteIsRefused) {
+  const fs::path folder = root_ / "state";
+  fs::create_directory(folder);
+  for (const mode_t mode : {0777U, 0775U, 01777U}) {
+    ::chmod(folder.c_str(), mode);
+    EXPECT_THAT(MakeStateFolder(folder).error().message,
+                AllOf(HasSubstr(folder.string()), HasSubstr("chmod go-w"), HasSubstr("--state-dir")));
+  }
+  ::chmod(folder.c_str(), 0755);
+  ::chmod(root_.c_str(), 0777);
+  EXPECT_THAT(MakeStateFolder(folder).error().message, HasSubstr("above the state folder"));
 }
 
 }  // namespace

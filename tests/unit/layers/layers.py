@@ -46,6 +46,8 @@ ARROWS = {
     "coordinator/console": COORDINATOR,
     "coordinator/testing": COORDINATOR | {"coordinator/leader", "coordinator/member", "coordinator/upkeep", "framework/testing"},
     "coordinator/app": FRAMEWORK | ADAPTERS | {"framework/handler_kit", "coordinator/*"},
+    "coordinator/app/cli": BASE,
+    "coordinator/app/input": PLUGIN | {"coordinator/app/cli"},
     "handlers": {"framework/include"},  # what several plugins share
     "handlers/*": {"framework/include", "handlers"},
 }

@@ -35,6 +35,8 @@ class TheCheck(unittest.TestCase):
         self.assert_found("framework/worker/a.cc", '\n#include "framework/store/mysql/store.h"', "may not include")
         self.assert_found("framework/worker/a.cc", '\n#include "framework/testing/clock.h"', "may not include")
         self.assert_found("coordinator/app/a.cc", '\n#include "framework/testing/clock.h"', "may not include")
+        self.assert_found("coordinator/app/cli/a.cc", '\n#include "coordinator/app/shards.h"', "may not include")
+        self.assert_found("coordinator/app/input/a.cc", '\n#include "coordinator/app/shards.h"', "may not include")
         self.assert_found("coordinator/app/a.cc", '\n#include "coordinator/testing/tree.h"', "may not include")
         self.assert_found("framework/task/a.cc", '\n#include "tests/support/a.h"', "never includes tests")
 

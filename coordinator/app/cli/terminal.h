@@ -1,0 +1,34 @@
+// What standard output, error and input are, and the only way to print there: text that is safe to show.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "framework/base/result.h"
+
+namespace millrace::engine {
+
+bool OutputIsTerminal();
+bool ErrorIsTerminal();
+bool InputIsTerminal();
+// To the line's beginning, and away with what stands in it: a progress line, before something else is
+// printed.
+inline constexpr const char* kClearLine = "\r\x1b[2K";
+// Columns of the terminal at standard error or output; 80 where it is not known.
+std::size_t TerminalWidth();
+
+// All that is printed is escaped line by line, and backslashes are kept: what quotes foreign text escapes it
+// there, one to one (see framework/base/escape.h).
+//
+// For people: `millrace: ` and the message to standard error.
+void PrintError(std::string_view message);
+// A line on standard error that is not an error.
+void PrintNote(std::string_view text);
+// A line, or lines, on standard output.
+void PrintLine(std::string_view text);
+
+// The question before something is done to many. Done where `yes` is set or a person at the terminal answers
+// y. Conflict where there is no terminal to ask, and where the answer is anything else.
+Status Confirm(const std::string& question, bool yes);
+
+}  // namespace millrace::engine

@@ -1,0 +1,308 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
+#include "coordinator/app/cli/text_table.h"
+#include "coordinator/app/cluster_health.h"
+#include "coordinator/app/command.h"
+#include "coordinator/coordination/json_text.h"
+#include "framework/base/escape.h"
+#include "framework/policy/eligibility.h"
+
+namespace millrace::engine {
+namespace {
+
+struct ClusterSlicesOptions {
+  CommonFlags common;
+  std::string why;  // a slice
+};
+
+using nlohmann::ordered_json;
+
+Status LookInto(Shard& shard, ShardState& state) {
+  BOOST_OUTCOME_TRYV(Prepare(shard, Missing::Refuse));
+  state.tables = shard.tables;
+  auto desk = shard.store->OpenDesk();
+  const WallTime now = SystemClock().WallNow();
+  for (const TableInfo& table : shard.tables) {
+    BOOST_OUTCOME_TRY(backlog, desk->Backlog(table.table));
+    for (const GroupBacklog& group : backlog) {
+      state.waiting += group.waiting;
+      state.more = state.more || group.more;
+      if (!group.oldest_due || *group.oldest_due > now) continue;
+      state.oldest_due = std::max(state.oldest_due.value_or(Micros(0)), now - *group.oldest_due);
+    }
+  }
+  BOOST_OUTCOME_TRY(pauses, desk->Pauses());
+  for (const PauseRecord& pause : pauses) state.pauses.push_back(pause.what);
+  state.reachable = true;
+  return {};
+}
+
+ShardStates ReadShards(ClusterConnection& cluster, std::string& trouble) {
+  ShardStates states;
+  auto shards = OpenShards(cluster);
+  if (!shards) {
+    trouble = shards.error().message;
+    return states;
+  }
+  for (auto& [name, shard] : *shards) {
+    ShardState& state = states[name];
+    if (Status looked = LookInto(shard, state); !looked) state.error = looked.error().message;
+  }
+  return states;
+}
+
+ordered_json ToJson(const ShardState& state) {
+  ordered_json json{{"reachable", state.reachable}, {"waiting", state.waiting}, {"more", state.more}};
+  json["oldest_due_seconds"] = state.oldest_due
+                                   ? ordered_json(static_cast<double>(state.oldest_due->count()) / 1e6)
+                                   : ordered_json(nullptr);
+  json["pauses"] = state.pauses;
+  if (!state.error.empty()) json["error"] = state.error;
+  return json;
+}
+
+ordered_json ToJson(const ClusterSnapshot& tree, const std::string& id) {
+  ordered_json worker{{"state", StateOf(tree, id)}};
+  if (const auto present = tree.workers.find(id); present != tree.workers.end()) {
+    worker["host"] = present->second.host;
+    worker["pid"] = present->second.pid;
+    worker["weight"] = present->second.weight;
+    worker["version"] = present->second.version;
+  }
+  const auto assigned = tree.assigned.find(id);
+  worker["slices"] = assigned == tree.assigned.end() ? 0 : assigned->second.slices.size();
+  worker["generation"] = assigned == tree.assigned.end() ? 0 : assigned->second.generation;
+  const auto status = tree.statuses.find(id);
+  worker["status"] = status == tree.statuses.end() ? ordered_json::object() : status->second;
+  return worker;
+}
+
+// Who is there, is drained, or has slices.
+std::set<std::string> WorkersOf(const ClusterSnapshot& tree) {
+  std::set<std::string> ids = tree.draining;
+  for (const auto& [id, document] : tree.workers) ids.insert(id);
+  for (const auto& [id, document] : tree.assigned) {
+    if (!document.slices.empty()) ids.insert(id);
+  }
+  return ids;
+}
+
+ordered_json ToJson(const ClusterSnapshot& tree, const ShardStates& shards) {
+  ordered_json out{{"epoch", tree.epoch.epoch}, {"leader", tree.epoch.leader}};
+  out["leading"] = IsLed(tree);
+  out["candidates"] = tree.candidates.size();
+  out["workers"] = ordered_json::object();
+  for (const std::string& id : WorkersOf(tree)) out["workers"][id] = ToJson(tree, id);
+  out["shards"] = ordered_json::object();
+  for (const auto& [name, state] : shards) out["shards"][name] = ToJson(state);
+  out["plan"] = tree.plan_json;
+  out["pauses"] = tree.pauses;
+  out["unreadable"] = tree.unreadable;
+  out["missing"] = tree.missing;
+  out["made_again"] = ordered_json::array();
+  for (const MadeAgain& made : tree.made_again)
+    out["made_again"].push_back({{"nodes", made.nodes}, {"at", made.at}, {"by", made.by}});
+  const std::string still = Standstill(tree);
+  out["stands_still"] = still.empty() ? ordered_json(nullptr) : ordered_json(still);
+  return out;
+}
+
+std::string Number(const ordered_json& status, const char* key) {
+  const auto found = status.find(key);
+  if (found == status.end() || !found->is_number()) return "";
+  return WithCommas(static_cast<std::uint64_t>(std::clamp(found->get<double>(), 0.0, 1e15) + 0.5));
+}
+
+void PrintWorkers(const ordered_json& out) {
+  TextTable table{{{"worker"},
+                   {"state"},
+                   {"host"},
+                   {"weight", true},
+                   {"slices", true},
+                   {"claims/s", true},
+                   {"settles/s", true},
+                   {"running", true},
+                   {"lag ms", true}},
+                  {}};
+  for (const auto& [id, worker] : out["workers"].items()) {
+    const ordered_json& status = worker["status"];
+    table.rows.push_back({id, worker["state"], worker.value("host", ""), Number(worker, "weight"),
+                          Number(worker, "slices"), Number(status, status_key::kClaimRate),
+                          Number(status, status_key::kSettleRate), Number(status, status_key::kRunning),
+                          Number(status, status_key::kLag)});
+  }
+  PrintLine(table.Text(0));
+}
+
+void PrintShards(const ShardStates& shards) {
+  TextTable table{{{"shard"}, {"state"}, {"waiting", true}, {"oldest due"}}, {}};
+  for (const auto& [name, state] : shards) {
+    table.rows.push_back({name, state.reachable ? "reachable" : "away",
+                          WithCommas(state.waiting) + (state.more ? " or more" : ""),
+                          state.oldest_due ? ElapsedText(*state.oldest_due) + " ago" : "nothing is due"});
+  }
+  PrintLine(table.Text(0));
+}
+
+void Print(const ordered_json& out, const ClusterSnapshot& tree, const ShardStates& shards) {
+  std::string leader = "leader " + (IsLed(tree) ? tree.epoch.leader : "none") + ", term " +
+                       std::to_string(tree.epoch.epoch) + ", " +
+                       Count(tree.candidates.size(), "candidate", "candidates");
+  if (tree.plan.moves_waiting > 0) {
+    leader += "; " + Count(tree.plan.moves_waiting, "move waits", "moves wait") +
+              " until the cluster has been quiet for 5 s";
+  }
+  PrintLine(leader);
+  if (!out["workers"].empty()) {
+    PrintLine("");
+    PrintWorkers(out);
+  }
+  if (!shards.empty()) {
+    PrintLine("");
+    PrintShards(shards);
+  }
+  const auto troubles = Troubles(tree, shards, SystemClock().WallNow());
+  if (!troubles.empty()) PrintLine("");
+  for (const std::string& line : troubles) PrintLine("! " + Escape(line));
+}
+
+// Each worker's answer to "may it have this slice?", empty where it may.
+std::string WhyNot(const ClusterSnapshot& tree, const std::string& id, const SliceName& slice,
+                   const HandlersByGroup& groups) {
+  const WorkerDocument& worker = tree.workers.at(id);
+  if (tree.draining.contains(id)) return "it is drained";
+  const auto group = groups.find(slice.group);
+  const std::vector<std::string> types = group == groups.end() ? std::vector<std::string>() : group->second;
+  switch (ObstacleOf(worker.limits, slice, types)) {
+    case Obstacle::LoadBalance:
+      return "it is limited to other load-balance numbers";
+    case Obstacle::Shard:
+      return "it is limited to other shards";
+    case Obstacle::Table:
+      return "it is limited to other tables";
+    case Obstacle::Handler:
+      return "it does not run " + *FirstRefused(worker.limits, types);
+    case Obstacle::None:
+      break;
+  }
+  return "";
+}
+
+// A slice that nobody has may be one that the tables do not have.
+Status CheckExists(ClusterConnection& cluster, const SliceName& slice) {
+  BOOST_OUTCOME_TRY(catalog, ReadCatalog(cluster));
+  if (catalog.unread.contains(slice.shard)) return {};
+  const std::string table = slice.shard + "/" + slice.table;
+  for (const auto& known : catalog.tables) {
+    if (known.shard != slice.shard || known.info.table != slice.table) continue;
+    if (known.info.Has(slice.number)) return {};
+    return Fail(ErrorCode::NotFound, "there is no slice " + ToString(slice) + ": " + table + " has 0 to " +
+                                         std::to_string(known.info.slices - 1));
+  }
+  return Fail(ErrorCode::NotFound, "there is no table " + table + "; see millrace cluster slices");
+}
+
+Result<ExitCode> ExplainSlice(ClusterConnection& cluster, const ClusterSnapshot& tree,
+                              const ClusterSlicesOptions& options) {
+  BOOST_OUTCOME_TRY(name, ParseSliceName(options.why));
+  HandlersByGroup groups;
+  for (const auto& [id, document] : tree.assigned)
+    groups.insert(document.groups.begin(), document.groups.end());
+  const std::string owner = OwnerOf(tree, ToString(name));
+  if (owner.empty()) {
+    BOOST_OUTCOME_TRYV(CheckExists(cluster, name));
+  }
+  ordered_json out{{"slice", ToString(name)}, {"owner", owner}, {"workers", ordered_json::object()}};
+  TextTable table{{{"worker"}, {"slices", true}, {"may it have this one?"}}, {}};
+  for (const auto& [id, document] : tree.workers) {
+    const std::string why = WhyNot(tree, id, name, groups);
+    const auto assigned = tree.assigned.find(id);
+    const std::size_t count = assigned == tree.assigned.end() ? 0 : assigned->second.slices.size();
+    out["workers"][id] = {{"eligible", why.empty()}, {"why", why}, {"slices", count}};
+    std::string word = why.empty() ? "yes" : "no: " + why;
+    if (id == owner) word += "; it has it";
+    if (const auto until = tree.plan.probation.find(id); until != tree.plan.probation.end())
+      word += "; it is on probation until " + until->second;
+    table.rows.push_back({id, std::to_string(count), word});
+  }
+  if (options.common.json) {
+    PrintLine(JsonText(out));
+    return ExitCode::Done;
+  }
+  if (owner.empty()) {
+    PrintLine(ToString(name) + " is nobody's now");
+  } else {
+    PrintLine(ToString(name) + " is " + owner + "'s" +
+              (tree.workers.contains(owner) ? "" : ", who is not there") +
+              ": each worker keeps what it has as long as the shares stay fair");
+  }
+  PrintLine(table.Text(0));
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
+  BOOST_OUTCOME_TRY(cluster, Connect(common));
+  BOOST_OUTCOME_TRY(tree, ReadSnapshot(*cluster.client));
+  std::string trouble;
+  const auto shards = ReadShards(cluster, trouble);
+  const ordered_json out = ToJson(tree, shards);
+  if (common.json) {
+    PrintLine(JsonText(out));
+  } else {
+    Print(out, tree, shards);
+    if (!trouble.empty()) PrintNote("the shards are not shown: " + trouble);
+  }
+  return Standstill(tree).empty() ? ExitCode::Done : ExitCode::SomethingFailed;
+}
+
+Result<ExitCode> RunClusterSlices(const ClusterSlicesOptions& options) {
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  BOOST_OUTCOME_TRY(tree, ReadSnapshot(*cluster.client));
+  if (!options.why.empty()) return ExplainSlice(cluster, tree, options);
+  ordered_json out = ordered_json::object();
+  TextTable table{{{"worker"}, {"slices", true}, {"which"}}, {}};
+  for (const auto& [id, document] : tree.assigned) {
+    out[id] = document.slices;
+    std::string ranges;
+    for (const std::string& range : SliceRanges(document.slices))
+      ranges += (ranges.empty() ? "" : " ") + range;
+    table.rows.push_back({id, std::to_string(document.slices.size()), ranges});
+  }
+  if (options.common.json) {
+    PrintLine(JsonText(out));
+  } else if (table.rows.empty()) {
+    PrintLine("no slice is assigned yet; see millrace cluster status");
+  } else {
+    PrintTable(table);
+  }
+  return ExitCode::Done;
+}
+
+void AddStatus(CLI::App& cluster, Chosen& chosen) {
+  CLI::App* app = AddCommand(cluster, "status", "Show the leader, the workers, the shards and what is wrong",
+                             "  millrace cluster status --zk zk1:2181");
+  auto flags = std::make_shared<CommonFlags>();
+  AddCommon(*app, *flags, true);
+  Choose(app, chosen, flags, RunClusterStatus);
+}
+
+void AddSlices(CLI::App& cluster, Chosen& chosen) {
+  CLI::App* app = AddCommand(cluster, "slices", "Show who owns which slice",
+                             "  millrace cluster slices\n  millrace cluster slices --why main/tasks/17");
+  auto o = std::make_shared<ClusterSlicesOptions>();
+  AddCommon(*app, o->common, true);
+  app->add_option("--why", o->why, "say why this slice is where it is")->type_name("SLICE");
+  Choose(app, chosen, o, RunClusterSlices);
+}
+
+}  // namespace
+
+void AddClusterReads(CLI::App& cluster, Chosen& chosen) {
+  AddStatus(cluster, chosen);
+  AddSlices(cluster, chosen);
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
+#include "coordinator/app/cluster_snapshot.h"
+#include "coordinator/app/command.h"
+#include "coordinator/coordination/json_text.h"
+#include "coordinator/coordination/zookeeper/zookeeper.h"
+#include "framework/base/time_text.h"
+#include "framework/policy/load_balance.h"
+
+namespace millrace::engine {
+namespace {
+
+struct ClusterControlOptions {
+  CommonFlags common;
+  std::vector<std::string> targets;
+  std::string duration = "60s";
+};
+
+struct ClusterLimitOptions {
+  CommonFlags common;
+  std::string id;
+  std::vector<std::string> handlers;
+  std::string load_balance;
+  std::vector<std::string> shards;
+  std::vector<std::string> tables;
+  bool none = false;  // take the limits back
+};
+
+struct Control {
+  CLI::App* app;
+  std::shared_ptr<ClusterControlOptions> options;
+};
+
+Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  ClusterClient& client = *cluster.client;
+  BOOST_OUTCOME_TRY(tree, ReadSnapshot(client));
+  BOOST_OUTCOME_TRYV(CheckWorkers(tree, options.targets));
+  std::size_t slices = 0;
+  for (const std::string& id : options.targets) {
+    BOOST_OUTCOME_TRYV(client.Put("/control/drain/" + id, AuditStamp()));
+    const auto assigned = tree.assigned.find(id);
+    if (assigned != tree.assigned.end()) slices += assigned->second.slices.size();
+  }
+  PrintAnswer(options.common, {{"draining", options.targets}, {"slices", slices}},
+              Count(slices, "slice goes", "slices go") +
+                  " to other workers; what runs is finished there. "
+                  "millrace cluster undrain takes it back");
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunClusterUndrain(const ClusterControlOptions& options) {
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  ClusterClient& client = *cluster.client;
+  std::vector<std::string> undrained;
+  for (const std::string& id : options.targets) {
+    BOOST_OUTCOME_TRY(removed, client.Remove("/control/drain/" + id));
+    if (removed) {
+      undrained.push_back(id);
+    } else {
+      PrintNote("worker " + id + " was not drained");
+    }
+  }
+  PrintAnswer(
+      options.common, {{"undrained", undrained}},
+      undrained.empty() ? "nothing was changed" : "slices come back once the cluster has been quiet for 5 s");
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options) {
+  const auto kept = ParseDuration(options.duration);
+  if (!kept) return Fail(ErrorCode::Invalid, "--for: " + kept.error().message);
+  if (*kept <= Micros(0) || *kept > kLongestExpectation) {
+    return Fail(
+        ErrorCode::Invalid,
+        "--for: give more than 0s and at most 1d; for longer, millrace cluster drain empties a worker");
+  }
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  ClusterClient& client = *cluster.client;
+  BOOST_OUTCOME_TRY(tree, ReadSnapshot(client));
+  BOOST_OUTCOME_TRYV(CheckWorkers(tree, options.targets));
+  for (const std::string& id : options.targets) {
+    ExpectDocument document;
+    document.seconds = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(*kept).count());
+    const auto present = tree.workers.find(id);
+    if (present != tree.workers.end()) document.incarnation = present->second.incarnation;
+    // In place of an older announcement it counts anew, and there is no moment without one.
+    BOOST_OUTCOME_TRYV(client.Put("/control/expect/" + id, ToText(document)));
+  }
+  PrintAnswer(options.common, {{"expected", options.targets}, {"for", options.duration}},
+              "restart within " + options.duration + ": the slices are kept until then");
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
+  WorkerLimits limits{LimitTo(options.handlers), std::nullopt, LimitTo(options.shards),
+                      LimitTo(options.tables)};
+  if (!options.load_balance.empty()) {
+    auto numbers = ParseLoadBalance(options.load_balance);
+    if (!numbers) return Fail(ErrorCode::Invalid, "--load-balance: " + numbers.error().message);
+    limits.load_balance = std::move(*numbers);
+  }
+  const bool any = limits.Any();
+  if (any == options.none) return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  ClusterClient& client = *cluster.client;
+  BOOST_OUTCOME_TRY(tree, ReadSnapshot(client));
+  BOOST_OUTCOME_TRYV(CheckWorkers(tree, {options.id}));
+  const std::string path = "/control/limits/" + options.id;
+  if (options.none) {
+    BOOST_OUTCOME_TRYV(client.Remove(path));
+  } else if (Status put = client.Put(path, ToText(limits)); !put) {
+    return Fail(put.error());
+  }
+  PrintAnswer(options.common, {{"worker", options.id}, {"limited", any}},
+              any ? "limited; its slices go where they may be run" : "its limits are gone");
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunClusterProceed(const ClusterControlOptions& options) {
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  ClusterClient& client = *cluster.client;
+  BOOST_OUTCOME_TRYV(client.Put("/control/proceed", AuditStamp()));
+  PrintAnswer(options.common, {{"proceed", true}}, "the slices of workers that are missing are placed now");
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunClusterProtect(const ClusterControlOptions& options) {
+  BOOST_OUTCOME_TRY(settings, ResolveCluster(options.common, Variable));
+  const ClusterAddress& cluster = *settings.cluster;
+  BOOST_OUTCOME_TRY(
+      done, ProtectZookeeper({cluster.servers, cluster.name, std::chrono::seconds(10), cluster.auth_file},
+                             std::chrono::seconds(20)));
+  if (options.common.json) {
+    PrintLine(
+        JsonText({{"nodes", done.nodes}, {"closed", done.closed}, {"without_digest", done.without_digest}}));
+    return ExitCode::Done;
+  }
+  PrintLine(done.closed == 0 ? "all of its " + Count(done.nodes, "node", "nodes") + " were closed already"
+                             : Count(done.closed, "node is", "nodes are") + " now for the digest in " +
+                                   cluster.auth_file + " alone, as are all " + std::to_string(done.nodes));
+  for (const std::string& id : done.without_digest) {
+    PrintNote("worker " + id +
+              " runs without the digest: it goes on with the plan it has, and hears of nothing new; start it "
+              "again with --zk-auth-file");
+  }
+  return ExitCode::Done;
+}
+
+// `target`: what it is done to; nullptr: it takes none.
+Control AddControl(CLI::App& cluster, Chosen& chosen, const char* name, const char* what, const char* example,
+                   const char* target, Result<ExitCode> (*run)(const ClusterControlOptions&)) {
+  Control control{AddCommand(cluster, name, what, example), std::make_shared<ClusterControlOptions>()};
+  AddCommon(*control.app, control.options->common, true);
+  if (target != nullptr)
+    control.app->add_option("target", control.options->targets, target)->type_name("NAME")->required();
+  Choose(control.app, chosen, control.options, run);
+  return control;
+}
+
+}  // namespace
+
+void AddClusterRestarts(CLI::App& cluster, Chosen& chosen) {
+  AddControl(cluster, chosen, "drain", "Give the slices of workers to others", "  millrace cluster drain w1",
+             "the worker's id", RunClusterDrain);
+  AddControl(cluster, chosen, "undrain", "Let drained workers have slices again",
+             "  millrace cluster undrain w1", "the worker's id", RunClusterUndrain);
+  const Control expect =
+      AddControl(cluster, chosen, "expect", "Announce a restart: a worker's slices are kept for it",
+                 "  millrace cluster expect w1 --for 60s && systemctl restart millrace", "the worker's id",
+                 RunClusterExpect);
+  expect.app->add_option("--for", expect.options->duration, "how long they are kept")
+      ->type_name("TIME")
+      ->capture_default_str();
+  AddControl(cluster, chosen, "proceed", "After a mass loss: do not wait, place the slices now",
+             "  millrace cluster proceed", nullptr, RunClusterProceed);
+}
+
+void AddClusterLimits(CLI::App& cluster, Chosen& chosen) {
+  CLI::App* app =
+      AddCommand(cluster, "limit", "Limit a worker while it runs; what its flags allow goes before",
+                 "  millrace cluster limit w1 --handlers send_mail,http_call\n"
+                 "  millrace cluster limit w1 --none");
+  auto o = std::make_shared<ClusterLimitOptions>();
+  AddCommon(*app, o->common, true);
+  app->add_option("worker", o->id, "the worker's id")->type_name("ID")->required();
+  AddList(*app, "--handlers", o->handlers, "to these task types");
+  app->add_option("--load-balance", o->load_balance, "to these load-balance numbers")->type_name("LIST");
+  AddList(*app, "--shards", o->shards, "to these shards");
+  AddList(*app, "--tables", o->tables, "to these tables; table or shard/table");
+  app->add_flag("--none", o->none, "take its limits back");
+  Choose(app, chosen, o, RunClusterLimit);
+
+  AddControl(cluster, chosen, "protect", "Close a cluster that was made without --zk-auth-file",
+             "  millrace cluster protect --zk-auth-file /etc/millrace/zk", nullptr, RunClusterProtect);
+}
+
+}  // namespace millrace::engine

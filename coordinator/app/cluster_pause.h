@@ -1,0 +1,28 @@
+// millrace cluster pause and resume: what the red button may be pressed on, as far as a command knows the
+// cluster: a name that means nothing there would pause nothing, and say that it did.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "framework/base/result.h"
+#include "framework/store/schema_store.h"
+
+namespace millrace::engine {
+
+struct PauseTargets {
+  std::optional<std::set<std::string>> shards;           // nullopt: it is not known
+  std::map<std::string, std::vector<TableInfo>> tables;  // by shard; of those that could be asked
+  // Task types that somebody runs, that are configured, or that there were tasks of; nullopt: it is not
+  // known.
+  std::optional<std::set<std::string>> types;
+};
+
+// `names` are as framework/policy/pauses.h. Invalid for the first that means nothing, with the nearest one
+// that does; what is not known is not held against a name.
+Status CheckPauseTargets(const std::vector<std::string>& names, const PauseTargets& known);
+
+}  // namespace millrace::engine

@@ -1,0 +1,249 @@
+#include "coordinator/app/cluster_snapshot.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/leader/plan_writer.h"
+#include "coordinator/planner/handler_groups.h"
+#include "framework/base/suggest.h"
+#include "framework/policy/load_balance.h"
+#include "framework/task/slice_name.h"
+
+namespace millrace::engine {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Every child of a folder that is still there, by name.
+Result<std::map<std::string, std::string>> ReadFolder(ClusterClient& client, const std::string& folder) {
+  BOOST_OUTCOME_TRY(names, client.List(folder));
+  std::map<std::string, std::string> texts;
+  for (const std::string& name : names) {
+    BOOST_OUTCOME_TRY(node, client.Get(folder + "/" + name));
+    if (node) texts[name] = node->data;
+  }
+  return texts;
+}
+
+StoredPage Page(const std::string& name, AssignDocument document) {
+  return {name, std::make_shared<const AssignDocument>(std::move(document))};
+}
+
+// The first page is `text`.
+Result<AssignDocument> ReadAssignment(ClusterClient& client, const std::string& id, const std::string& text) {
+  BOOST_OUTCOME_TRY(further, ReadFolder(client, "/assign/" + id));
+  std::vector<std::string> names;
+  for (const auto& [name, page] : further) names.push_back(name);
+  std::vector<StoredPage> pages;
+  for (const std::string& name : PagesOf(std::move(names)))
+    pages.push_back(Page(name, ReadAssign(further.at(name)).value_or(AssignDocument{})));
+  BOOST_OUTCOME_TRY(first, ReadAssign(text));
+  pages.push_back(Page("", std::move(first)));
+  return *Together(pages);
+}
+
+// Keeps what was read, or a word of why it can't be.
+template <class Document>
+bool Take(const std::string& node, Result<Document> document, Document& into, ClusterSnapshot& tree) {
+  if (document) {
+    into = std::move(*document);
+    return true;
+  }
+  tree.unreadable.push_back(node + ": " + document.error().message);
+  return false;
+}
+
+Status ReadControls(ClusterClient& client, ClusterSnapshot& tree) {
+  BOOST_OUTCOME_TRY(left, ReadFolder(client, "/leave"));
+  for (const auto& [incarnation, id] : left) tree.left.insert(id);
+  BOOST_OUTCOME_TRY(draining, client.List("/control/drain"));
+  tree.draining.insert(draining.begin(), draining.end());
+  BOOST_OUTCOME_TRY(expected, ReadFolder(client, "/control/expect"));
+  for (const auto& [id, text] : expected) {
+    tree.expected.insert(id);
+    ExpectDocument document;
+    Take("control/expect/" + id + " (taken for 60 s)", ReadExpect(text), document, tree);
+  }
+  BOOST_OUTCOME_TRY(pauses, client.List("/control/pause"));
+  tree.pauses = std::move(pauses);
+  return {};
+}
+
+Status ReadFixedNodes(ClusterClient& client, ClusterSnapshot& tree) {
+  TreeMirror mirror;
+  TrackFixedNodes(mirror);
+  while (const auto request = mirror.NextRead()) {
+    TreeReply reply{.status = TreeStatus::Ok};
+    if (request->kind == TreeRequest::Kind::List) {
+      BOOST_OUTCOME_TRY(names, client.List(request->path));
+      reply.children = std::move(names);
+    } else {
+      BOOST_OUTCOME_TRY(node, client.Get(request->path));
+      if (!node) reply.status = TreeStatus::NotFound;
+      if (node) reply.node = std::move(*node);
+    }
+    mirror.Replied(*request, reply);
+  }
+  tree.missing = MissingNodes(mirror);
+  if (const TreeNode* root = mirror.Node("/")) tree.made_again = ReadMadeAgain(root->data);
+  return {};
+}
+
+Status ReadLeader(ClusterClient& client, ClusterSnapshot& tree) {
+  BOOST_OUTCOME_TRY(epoch, client.Get("/epoch"));
+  if (epoch) Take("epoch", ReadEpoch(epoch->data), tree.epoch, tree);
+  BOOST_OUTCOME_TRY(candidates, ReadFolder(client, "/election"));
+  for (const auto& [slot, text] : candidates) {
+    CandidateDocument candidate;
+    if (Take("election/" + slot, ReadCandidate(text), candidate, tree))
+      tree.candidates.push_back(candidate.id);
+  }
+  BOOST_OUTCOME_TRY(plan, client.Get("/plan"));
+  if (!plan) return {};
+  if (Take("plan", ReadPlan(plan->data), tree.plan, tree))
+    tree.plan_json = ordered_json::parse(plan->data, nullptr, false);
+  return {};
+}
+
+Status ReadWorkers(ClusterClient& client, ClusterSnapshot& tree) {
+  BOOST_OUTCOME_TRY(workers, ReadFolder(client, "/workers"));
+  for (const auto& [id, text] : workers) {
+    WorkerDocument document;
+    if (Take("workers/" + id, ReadWorker(text), document, tree)) tree.workers[id] = std::move(document);
+  }
+  BOOST_OUTCOME_TRY(assigned, ReadFolder(client, "/assign"));
+  for (const auto& [id, text] : assigned) {
+    AssignDocument document;
+    if (Take("assign/" + id, ReadAssignment(client, id, text), document, tree))
+      tree.assigned[id] = std::move(document);
+  }
+  BOOST_OUTCOME_TRY(statuses, ReadFolder(client, "/status"));
+  for (const auto& [id, text] : statuses) {
+    auto json = ordered_json::parse(text, nullptr, false);
+    if (json.is_object()) {
+      tree.statuses[id] = std::move(json);
+    } else {
+      tree.unreadable.push_back("status/" + id + ": this is not a JSON object");
+    }
+  }
+  return {};
+}
+
+using Groups = std::map<std::string, std::vector<std::string>>;
+
+// The group that names the type, or else the one that has every other; where there is one group, that.
+std::string GroupOf(const ClusterSnapshot& tree, const std::string& handler) {
+  std::string others = kDefaultGroup;
+  for (const auto& [id, document] : tree.assigned) {
+    for (const auto& [group, types] : document.groups) {
+      if (std::find(types.begin(), types.end(), handler) != types.end()) return group;
+      if (std::find(types.begin(), types.end(), kEveryOther) != types.end()) others = group;
+    }
+  }
+  return others;
+}
+
+struct Range {
+  SliceName first;
+  std::vector<std::uint32_t> numbers;
+};
+
+std::string ToText(Range range) {
+  std::sort(range.numbers.begin(), range.numbers.end());
+  range.numbers.erase(std::unique(range.numbers.begin(), range.numbers.end()), range.numbers.end());
+  const std::string group = range.first.group == kDefaultGroup ? "" : "@" + range.first.group;
+  return range.first.shard + "/" + range.first.table + "/" + FormatLoadBalance(range.numbers) + group;
+}
+
+}  // namespace
+
+Status CheckWorkers(const ClusterSnapshot& tree, const std::vector<std::string>& ids) {
+  std::vector<std::string> known;
+  for (const auto& [id, document] : tree.workers) known.push_back(id);
+  for (const std::string& id : ids) {
+    if (tree.workers.contains(id) || tree.assigned.contains(id)) continue;
+    return Fail(ErrorCode::NotFound,
+                "there is no worker '" + id + "'" + DidYouMean(id, known) + "; see millrace cluster status");
+  }
+  return {};
+}
+
+Result<ClusterSnapshot> ReadSnapshot(ClusterClient& client) {
+  ClusterSnapshot tree;
+  BOOST_OUTCOME_TRYV(ReadFixedNodes(client, tree));
+  BOOST_OUTCOME_TRYV(ReadLeader(client, tree));
+  BOOST_OUTCOME_TRYV(ReadWorkers(client, tree));
+  BOOST_OUTCOME_TRYV(ReadControls(client, tree));
+  return tree;
+}
+
+Result<TableCatalog> ReadCatalog(ClusterConnection& cluster) {
+  BOOST_OUTCOME_TRY(shards, OpenShards(cluster));
+  TableCatalog catalog;
+  for (auto& [name, shard] : shards) {
+    const Status ready = Prepare(shard, Missing::Refuse);
+    if (!ready) PrintNote("shard " + name + ": " + ready.error().message);
+    catalog.Add(name, ready ? &shard.tables : nullptr);
+  }
+  return catalog;
+}
+
+PlanState PlanStateOf(const ClusterSnapshot& tree, const std::set<std::string>& without) {
+  PlanState state;
+  state.workers = tree.workers;
+  state.assigned = tree.assigned;
+  for (const auto& [id, document] : tree.assigned) state.roles[id] = MemberRole::Gone;
+  for (const auto& [id, document] : tree.workers) {
+    const bool leaves = tree.draining.contains(id) || without.contains(id);
+    state.roles[id] = leaves ? MemberRole::Draining : MemberRole::Active;
+  }
+  for (const std::string& id : tree.expected) {
+    if (!tree.workers.contains(id)) state.roles[id] = MemberRole::Kept;
+  }
+  return state;
+}
+
+std::string SliceOf(const ClusterSnapshot& tree, const std::string& shard, const TableName& table,
+                    std::uint32_t number, const std::string& handler) {
+  return ToString(SliceName{shard, table, number, GroupOf(tree, handler)});
+}
+
+std::string OwnerOf(const ClusterSnapshot& tree, const std::string& slice) {
+  for (const auto& [id, document] : tree.assigned) {
+    if (std::find(document.slices.begin(), document.slices.end(), slice) != document.slices.end()) return id;
+  }
+  return "";
+}
+
+std::vector<std::string> SliceRanges(const std::vector<std::string>& slices) {
+  std::vector<Range> ranges;
+  std::vector<std::string> others;
+  for (const std::string& text : slices) {
+    const auto name = ParseSliceName(text);
+    if (!name) {
+      others.push_back(text);
+      continue;
+    }
+    const auto same = [&](const Range& range) {
+      return range.first.shard == name->shard && range.first.table == name->table &&
+             range.first.group == name->group;
+    };
+    // Sorted names of one table follow one another: it is looked for from the end.
+    auto found = std::find_if(ranges.rbegin(), ranges.rend(), same);
+    if (found == ranges.rend()) {
+      ranges.push_back({*name, {}});
+      found = ranges.rbegin();
+    }
+    found->numbers.push_back(name->number);
+  }
+  std::vector<std::string> texts;
+  for (Range& range : ranges) texts.push_back(ToText(std::move(range)));
+  texts.insert(texts.end(), others.begin(), others.end());
+  return texts;
+}
+
+}  // namespace millrace::engine

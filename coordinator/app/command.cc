@@ -1,0 +1,51 @@
+#include "coordinator/app/command.h"
+
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/coordination/json_text.h"
+
+namespace millrace::engine {
+
+CLI::App* AddCommand(CLI::App& parent, const char* name, const char* what, const std::string& examples) {
+  CLI::App* app = parent.add_subcommand(name, what);
+  app->footer("Example:\n" + examples);
+  return app;
+}
+
+CLI::App* AddFamily(CLI::App& parent, const char* name, const char* what, const std::string& examples) {
+  CLI::App* app = AddCommand(parent, name, what, examples);
+  app->require_subcommand(1);
+  return app;
+}
+
+void AddCommon(CLI::App& app, CommonFlags& flags, bool reads) {
+  app.add_option("--store", flags.store, "sqlite:PATH or mysql://user@host:port/database (MILLRACE_STORE)")
+      ->type_name("URL");
+  app.add_option("--config", flags.config, "configuration file (MILLRACE_CONFIG)")->type_name("FILE");
+  app.add_option("--zk", flags.zk, "ZooKeeper: host:port,…/chroot (MILLRACE_ZK)")->type_name("SERVERS");
+  app.add_option("--zk-auth-file", flags.zk_auth_file, "file with user:password for its digest")
+      ->type_name("FILE");
+  app.add_option("--cluster", flags.cluster, "which cluster there; default `default` (MILLRACE_CLUSTER)")
+      ->type_name("NAME");
+  app.add_flag("-v,--verbose", flags.verbose, "log what happens");
+  if (reads) app.add_flag("--json", flags.json, "print one JSON value");
+}
+
+void AddFolders(CLI::App& app, CommonFlags& flags) {
+  app.add_option("--plugins", flags.plugins, "folder of plugins (default: the shipped ones)")
+      ->type_name("DIR");
+  app.add_option("--state-dir", flags.state_dir,
+                 "folder for this host's state (default: ~/.local/state/millrace)")
+      ->type_name("DIR");
+}
+
+void AddList(CLI::App& app, const char* name, std::vector<std::string>& values, const char* what) {
+  app.add_option(name, values, what)->type_name("A,B")->delimiter(',');
+}
+
+void PrintJson(const nlohmann::ordered_json& json) { PrintLine(JsonText(json)); }
+
+void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const std::string& text) {
+  PrintLine(flags.json ? JsonText(json) : text);
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
+#include "coordinator/app/cli/text_table.h"
+#include "coordinator/app/cluster_client.h"
+#include "coordinator/app/command.h"
+#include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/input/json_row.h"
+#include "coordinator/coordination/json_text.h"
+#include "framework/base/escape.h"
+#include "framework/base/time_text.h"
+#include "framework/handler_kit/local_run.h"
+#include "framework/worker/handler_secrets.h"
+
+namespace millrace::engine {
+namespace {
+
+struct HandlerRunOptions {
+  CommonFlags common;
+  std::string shard;
+  std::string handler;
+  std::string params = "{}";
+  std::string key;
+  bool commit = false;
+};
+
+using nlohmann::ordered_json;
+
+const char* WordOf(OutcomeKind kind) {
+  switch (kind) {
+    case OutcomeKind::Done:
+      return "done";
+    case OutcomeKind::Retry:
+      return "retry";
+    case OutcomeKind::Fail:
+      return "fail";
+    case OutcomeKind::Snooze:
+      return "snooze";
+    case OutcomeKind::Skip:
+      return "skip";
+    case OutcomeKind::GiveBack:
+      return "given back";
+    case OutcomeKind::Cancel:
+      return "cancelled";
+  }
+  return "";
+}
+
+// What a worker would make of it, where that is not what the handler said.
+std::string Objection(const LocalEnd& end) {
+  return end.end.text == Storable(end.said.text) ? "" : ": " + end.end.text;
+}
+
+std::string EffectText(const LocalEnd& end, bool commit) {
+  switch (end.effect) {
+    case LocalEffect::None:
+      return "";
+    case LocalEffect::Committed:
+      return "its writes were committed";
+    case LocalEffect::RolledBack:
+      return "its writes were rolled back" + (commit ? Objection(end) : "; --commit keeps them");
+    case LocalEffect::InDoubt:
+      return "parts of its writes may have taken effect" + Objection(end);
+  }
+  return "";
+}
+
+void PrintReport(const LocalReport& report, bool commit) {
+  for (const LocalLogLine& line : report.log) PrintNote("log: " + Escape(line.message));
+  for (const LocalStatement& statement : report.statements) {
+    const std::string effect =
+        statement.error.empty() ? Count(statement.affected + statement.rows, "row", "rows") : statement.error;
+    PrintNote("sql: " + Escape(statement.sql) + "  → " + Escape(effect));
+  }
+  for (const LocalSubmission& submission : report.submitted)
+    PrintNote("submits: " + submission.task.handler + " " + Escape(submission.task.params));
+  for (const LocalEnd& end : report.ends) {
+    for (const std::string& text : end.progress) PrintNote("progress: " + Escape(text));
+    const Outcome& outcome = end.said;
+    const std::string why = outcome.text.empty() ? "" : ": " + Escape(outcome.text);
+    const std::string error_class =
+        outcome.error_class.empty() ? "" : " [" + Escape(outcome.error_class) + "]";
+    PrintLine(WordOf(outcome.kind) + error_class + why + " (" + ElapsedText(report.took) + ")");
+    if (const std::string effect = EffectText(end, commit); !effect.empty()) PrintNote(effect);
+  }
+}
+
+ordered_json ToJson(const LocalReport& report) {
+  ordered_json out;
+  out["outcomes"] = ordered_json::array();
+  bool committed = false;
+  for (const LocalEnd& end : report.ends) {
+    const Outcome& said = end.said;
+    out["outcomes"].push_back(
+        {{"outcome", WordOf(said.kind)}, {"text", said.text}, {"error_class", said.error_class}});
+    committed = committed || end.effect == LocalEffect::Committed;
+  }
+  out["took_ms"] = static_cast<double>(report.took.count()) / 1000;
+  out["committed"] = committed;
+  out["log"] = ordered_json::array();
+  for (const LocalLogLine& line : report.log) out["log"].push_back(line.message);
+  out["sql"] = ordered_json::array();
+  for (const LocalStatement& s : report.statements) {
+    out["sql"].push_back(
+        {{"statement", s.sql}, {"affected", s.affected}, {"rows", s.rows}, {"error", s.error}});
+  }
+  return out;
+}
+
+// `timeout 5s, retry after 1s 10s, 3 failures, concurrency 2`
+std::string BringsText(const CodeDefaults& code) {
+  std::vector<std::string> parts;
+  if (code.timeout) parts.push_back("timeout " + FormatDuration(*code.timeout));
+  std::string ladder;
+  for (const Micros delay : code.delays) ladder += " " + FormatDuration(delay);
+  if (!ladder.empty()) parts.push_back("retry after" + ladder);
+  if (code.next_retry) parts.push_back("retry by NextRetry");
+  if (code.max_failures) parts.push_back(Count(*code.max_failures, "failure", "failures"));
+  if (code.concurrency) parts.push_back("concurrency " + std::to_string(*code.concurrency));
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text.empty() ? "-" : text;
+}
+
+// The store is optional: a handler without SQL needs none.
+Result<Shards> StoreIfNamed(const Settings& settings) {
+  if (settings.store_from == "the default") return Shards{};
+  BOOST_OUTCOME_TRY(shards, OpenShards(settings));
+  BOOST_OUTCOME_TRYV(Prepare(shards, Missing::Refuse));
+  return shards;
+}
+
+Result<ExitCode> RunHandlerList(const CommonFlags& common) {
+  // It needs neither a store nor a cluster; but what was given must be right, as it is for every command.
+  BOOST_OUTCOME_TRYV(ResolveSettings(common, Variable, kDefaultStore));
+  BOOST_OUTCOME_TRY(plugins, LoadPlugins(common));
+  const std::vector<HandlerInfo> handlers = plugins->Handlers();
+  if (common.json) {
+    ordered_json out = ordered_json::array();
+    for (const HandlerInfo& info : handlers) {
+      out.push_back({{"name", info.name},
+                     {"summary", info.summary},
+                     {"max_batch", info.max_batch},
+                     {"plugin", info.plugin},
+                     {"file", info.file},
+                     {"defaults", ordered_json::parse(DefaultsText(info.defaults))},
+                     {"next_retry", info.defaults.next_retry}});
+    }
+    PrintLine(JsonText({{"handlers", out}}));
+    return ExitCode::Done;
+  }
+  TextTable table{{{"handler"}, {"plugin"}, {"batch", true}, {"brings"}, {"what it does"}}, {}};
+  for (const HandlerInfo& info : handlers) {
+    table.rows.push_back(
+        {info.name, info.plugin, std::to_string(info.max_batch), BringsText(info.defaults), info.summary});
+  }
+  PrintLine(handlers.empty() ? "no handlers in " + PluginFolder(common)
+                             : table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
+  if (auto json = CheckJson(options.params); !json)
+    return Fail(ErrorCode::Invalid, "--params: " + json.error().message);
+  BOOST_OUTCOME_TRY(settings, ResolveShards(options.common, kDefaultStore));
+  BOOST_OUTCOME_TRY(plugins, LoadPlugins(options.common));
+  BOOST_OUTCOME_TRY(shards, StoreIfNamed(settings));
+  const HandlerConfig& config = settings.config.HandlerFor(options.handler);
+  BOOST_OUTCOME_TRY(secrets, ReadSecrets(options.handler, config));
+  LocalRunOptions run;
+  run.type = options.handler;
+  run.config = config;
+  run.secrets = secrets;
+  run.params = {options.params};
+  run.commit = options.commit;
+  if (!shards.empty()) {
+    BOOST_OUTCOME_TRY(shard, PickShard(shards, options.shard));
+    run.store = shard->store.get();
+    run.table = shard->tables.empty() ? kDefaultTable : shard->tables.front().table;
+  }
+  auto report = RunLocally(*plugins, run, SystemClock());
+  if (!report) {
+    const bool unknown = report.error().code == ErrorCode::NotFound;
+    return Fail(unknown ? ErrorCode::Invalid : report.error().code, report.error().message);
+  }
+  if (options.common.json) {
+    PrintLine(JsonText(ToJson(*report)));
+  } else {
+    PrintReport(*report, options.commit);
+  }
+  const bool bad = std::any_of(report->ends.begin(), report->ends.end(), [](const LocalEnd& end) {
+    return end.said.kind == OutcomeKind::Retry || end.said.kind == OutcomeKind::Fail;
+  });
+  return bad ? ExitCode::SomethingFailed : ExitCode::Done;
+}
+
+}  // namespace
+
+void AddHandlerCommands(CLI::App& handler, Chosen& chosen) {
+  CLI::App* app = AddCommand(handler, "list", "List the handlers of the plugins at hand",
+                             "  millrace handler list --plugins ./build/plugins");
+  auto list = std::make_shared<CommonFlags>();
+  AddCommon(*app, *list, true);
+  AddFolders(*app, *list);
+  Choose(app, chosen, list, RunHandlerList);
+
+  app =
+      AddCommand(handler, "run", "Run one handler here and now, without a task",
+                 "  millrace handler run award_points --params '{\"customer_id\":1,\"amount\":2.99}' --store "
+                 "sqlite:points.db");
+  auto o = std::make_shared<HandlerRunOptions>();
+  AddCommon(*app, o->common, true);
+  AddFolders(*app, o->common);
+  app->add_option("handler,--handler", o->handler, "the task type")->type_name("NAME")->required();
+  app->add_option("--params", o->params, "JSON for the handler")->type_name("JSON");
+  app->add_option("--shard", o->shard, "which shard, where there are several")->type_name("NAME");
+  app->add_flag("--commit", o->commit, "keep what it writes; otherwise it is rolled back");
+  Choose(app, chosen, o, RunHandlerRun);
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,182 @@
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
+#include "coordinator/app/cluster_client.h"
+#include "coordinator/app/command.h"
+#include "coordinator/coordination/json_text.h"
+
+namespace millrace::engine {
+namespace {
+
+struct SchemaOptions {
+  CommonFlags common;
+  std::string shard;
+  std::uint32_t tables = 1;
+  std::uint32_t slices = 0;  // 0: as they are, 64 for new ones
+  std::string table;         // resize: this one alone
+};
+
+// The shards of --shard, or all; nothing is connected yet.
+Result<Shards> ChosenShards(const SchemaOptions& options) {
+  BOOST_OUTCOME_TRY(settings, ResolveShards(options.common, kDefaultStore));
+  auto shards = OpenShards(settings);
+  if (!shards || options.shard.empty()) return shards;
+  BOOST_OUTCOME_TRYV(PickShard(*shards, options.shard));
+  std::erase_if(*shards, [&](const auto& entry) { return entry.first != options.shard; });
+  return shards;
+}
+
+Status CheckSpec(const SchemaOptions& options) {
+  if (options.tables < 1 || options.tables > 1000)
+    return Fail(ErrorCode::Invalid, "--tables must be 1 to 1000");
+  if (options.slices > kMaxSlices) {
+    return Fail(ErrorCode::Invalid, "--slices must be 1 to " + std::to_string(kMaxSlices));
+  }
+  return {};
+}
+
+constexpr std::uint32_t kDefaultSlices = 64;
+
+SchemaSpec SpecOf(const SchemaOptions& options) {
+  return SchemaSpec{options.tables, options.slices == 0 ? kDefaultSlices : options.slices};
+}
+
+// Without --slices tables that are there keep their number.
+SchemaSpec SpecOf(const SchemaOptions& options, SchemaStore& schema) {
+  SchemaSpec spec = SpecOf(options);
+  if (options.slices > 0) return spec;
+  const auto tables = schema.Tables();
+  if (tables && !tables->empty()) spec.slices = tables->front().slices;
+  return spec;
+}
+
+constexpr const char* kSlices = "load-balance numbers a table; 64 for new ones";
+
+struct SchemaCommand {
+  CLI::App* app;
+  std::shared_ptr<SchemaOptions> options;
+};
+
+SchemaCommand Add(CLI::App& schema, Chosen& chosen, const char* name, const char* what, const char* example,
+                  bool reads, Result<ExitCode> (*run)(const SchemaOptions&)) {
+  SchemaCommand command{AddCommand(schema, name, what, example), std::make_shared<SchemaOptions>()};
+  AddCommon(*command.app, command.options->common, reads);
+  command.app->add_option("--shard", command.options->shard, "this shard alone")->type_name("NAME");
+  Choose(command.app, chosen, command.options, run);
+  return command;
+}
+
+Result<ExitCode> RunSchemaPrint(const SchemaOptions& options) {
+  BOOST_OUTCOME_TRYV(CheckSpec(options));
+  BOOST_OUTCOME_TRY(shards, ChosenShards(options));
+  PrintLine(shards.begin()->second.store->OpenSchema()->Print(SpecOf(options)));
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunSchemaApply(const SchemaOptions& options) {
+  BOOST_OUTCOME_TRYV(CheckSpec(options));
+  BOOST_OUTCOME_TRY(shards, ChosenShards(options));
+  for (auto& [name, shard] : shards) {
+    BOOST_OUTCOME_TRYV(Reach(shard, Missing::Make));
+    auto schema = shard.store->OpenSchema();
+    const SchemaSpec spec = SpecOf(options, *schema);
+    BOOST_OUTCOME_TRYV(schema->Apply(spec));
+    PrintLine(shard.store->Describe() + ": " + Count(spec.tables, "task table", "task tables") + " of " +
+              Count(spec.slices, "slice", "slices") + " ready");
+  }
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunSchemaResize(const SchemaOptions& options) {
+  BOOST_OUTCOME_TRYV(CheckSpec(options));
+  if (options.slices == 0) return Fail(ErrorCode::Invalid, "give the number of slices with --slices");
+  BOOST_OUTCOME_TRY(shards, ChosenShards(options));
+  for (auto& [name, shard] : shards) {
+    BOOST_OUTCOME_TRYV(Prepare(shard, Missing::Refuse));
+    if (!options.table.empty()) {
+      BOOST_OUTCOME_TRYV(PickTable(shard, options.table));
+    }
+    auto schema = shard.store->OpenSchema();
+    for (const TableInfo& info : shard.tables) {
+      if (!options.table.empty() && info.table != options.table) continue;
+      BOOST_OUTCOME_TRYV(schema->Resize(info.table, options.slices));
+      PrintLine(name + "/" + info.table + ": " + std::to_string(info.slices) + " → " +
+                Count(options.slices, "slice", "slices"));
+    }
+  }
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunSchemaUpgrade(const SchemaOptions& options) {
+  BOOST_OUTCOME_TRY(shards, ChosenShards(options));
+  for (auto& [name, shard] : shards) {
+    BOOST_OUTCOME_TRYV(Reach(shard, Missing::Refuse));
+    BOOST_OUTCOME_TRY(was, shard.store->OpenSchema()->Upgrade());
+    const std::string now = "version " + std::to_string(kSchemaVersion);
+    PrintLine(
+        shard.store->Describe() + ": " +
+        (was == kSchemaVersion ? "up to date, " + now : "version " + std::to_string(was) + " → " + now));
+  }
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunSchemaCheck(const SchemaOptions& options) {
+  BOOST_OUTCOME_TRY(shards, ChosenShards(options));
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (auto& [name, shard] : shards) {
+    BOOST_OUTCOME_TRYV(Prepare(shard, Missing::Refuse));
+    BOOST_OUTCOME_TRY(findings, shard.store->OpenSchema()->Check());
+    for (const SchemaFinding& finding : findings) {
+      out.push_back({{"shard", name},
+                     {"what", finding.what},
+                     {"problem", finding.problem},
+                     {"remedy", finding.remedy}});
+      if (!options.common.json) {
+        PrintError(shard.store->Describe() + ": " + finding.what + ": " + finding.problem + "; " +
+                   finding.remedy);
+      }
+    }
+    if (findings.empty() && !options.common.json) {
+      PrintLine(shard.store->Describe() + ": " + Count(shard.tables.size(), "task table", "task tables") +
+                ", version " + std::to_string(kSchemaVersion) + ": as it should be");
+    }
+  }
+  if (options.common.json) {
+    PrintLine(JsonText({{"ok", out.empty()}, {"findings", out}}));
+  }
+  return out.empty() ? ExitCode::Done : ExitCode::SomethingFailed;
+}
+
+void AddSlices(const SchemaCommand& command) {
+  command.app->add_option("--slices", command.options->slices, kSlices)->type_name("N");
+}
+
+void AddSpec(const SchemaCommand& command) {
+  command.app->add_option("--tables", command.options->tables, "task tables")
+      ->type_name("N")
+      ->capture_default_str();
+  AddSlices(command);
+}
+
+}  // namespace
+
+void AddSchemaCommands(CLI::App& schema, Chosen& chosen) {
+  AddSpec(Add(schema, chosen, "print", "Print the DDL",
+              "  millrace schema print --store mysql://u@h/d > schema.sql", false, RunSchemaPrint));
+  AddSpec(Add(schema, chosen, "apply", "Make what is missing",
+              "  millrace schema apply --store mysql://millrace@db1/work --slices 64", false,
+              RunSchemaApply));
+  const SchemaCommand resize =
+      Add(schema, chosen, "resize",
+          "Change the number of slices a table under load; a cluster's leader sees to the rows",
+          "  millrace schema resize --slices 96", false, RunSchemaResize);
+  AddSlices(resize);
+  resize.app->add_option("--table", resize.options->table, "this table alone")->type_name("NAME");
+  Add(schema, chosen, "upgrade", "Bring older tables to this version", "  millrace schema upgrade", false,
+      RunSchemaUpgrade);
+  Add(schema, chosen, "check", "Compare the live tables and the plans of the hot statements",
+      "  millrace schema check --json", true, RunSchemaCheck);
+}
+
+}  // namespace millrace::engine

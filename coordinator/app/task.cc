@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
+#include "coordinator/app/cli/text_table.h"
+#include "coordinator/app/command.h"
+#include "coordinator/app/task_lookup.h"
+#include "coordinator/coordination/json_text.h"
+#include "framework/base/time_text.h"
+
+namespace millrace::engine {
+namespace {
+
+struct TaskListOptions {
+  TaskChoice choice;
+  std::size_t limit = 50;
+  std::string after;
+};
+
+using nlohmann::ordered_json;
+
+struct Listed {
+  std::string shard;
+  TaskRecord record;
+};
+
+struct Listing {
+  std::vector<Listed> tasks;
+  std::string next;  // empty: the end
+};
+
+// A place in the listing: `shard/table:` and the desk's own mark.
+struct Place {
+  std::string shard;
+  std::string table;
+  std::string mark;
+};
+
+Result<Place> ReadPlace(const std::string& text) {
+  const auto slash = text.find('/');
+  const auto colon = text.find(':', slash == std::string::npos ? 0 : slash);
+  if (slash == std::string::npos || colon == std::string::npos) {
+    return Fail(ErrorCode::Invalid, "--after: '" + text + "' is not what an earlier list gave as its next");
+  }
+  return Place{text.substr(0, slash), text.substr(slash + 1, colon - slash - 1), text.substr(colon + 1)};
+}
+
+Result<Listing> ReadListing(Desks& desks, const TaskListOptions& options, const TaskFilter& filter) {
+  BOOST_OUTCOME_TRY(tables, TablesOf(desks, options.choice));
+  Place from;
+  if (!options.after.empty()) {
+    BOOST_OUTCOME_TRY(place, ReadPlace(options.after));
+    from = place;
+    if (auto away = desks.away.find(from.shard); away != desks.away.end()) return Fail(away->second);
+    const auto is_there = [&](const auto& at) { return at.first == from.shard && at.second == from.table; };
+    if (std::none_of(tables.begin(), tables.end(), is_there)) {
+      return Fail(ErrorCode::Invalid,
+                  "--after: there is no table " + from.shard + "/" + from.table + " here");
+    }
+  }
+  Listing listing;
+  bool skip = !options.after.empty();
+  for (const auto& [shard, table] : tables) {
+    if (skip && (shard != from.shard || table != from.table)) continue;
+    std::string mark = skip ? from.mark : "";
+    skip = false;
+    if (desks.away.contains(shard)) continue;  // since it was asked for another table
+    do {
+      if (listing.tasks.size() == options.limit) {
+        listing.next = shard + "/" + table + ":" + mark;
+        return listing;
+      }
+      const std::size_t room = std::min<std::size_t>(options.limit - listing.tasks.size(), kMaxBatchRows);
+      auto page = desks.Desk(shard).List(table, filter, mark, room);
+      if (!page && page.error().code == ErrorCode::Invalid) return Fail(page.error());
+      if (!page) {
+        desks.away[shard] = page.error();
+        break;
+      }
+      for (TaskRecord& record : page->records) listing.tasks.push_back({shard, std::move(record)});
+      mark = page->next;
+    } while (!mark.empty());
+  }
+  return listing;
+}
+
+// What a person wants to see of a task beside its name: why it failed, or what it is about.
+std::string About(const TaskRecord& record) {
+  const Task& task = record.task;
+  if (!task.last_error.empty() && task.state != TaskState::Succeeded) return task.last_error;
+  return task.params;
+}
+
+std::string When(const TaskRecord& record, WallTime now) {
+  return Relative(record.finished_at.value_or(record.task.run_at), now);
+}
+
+void PrintListing(const Listing& listing, WallTime now) {
+  if (listing.tasks.empty()) {
+    PrintLine("no task matches");
+    return;
+  }
+  TextTable table{
+      {{"task"}, {"state"}, {"handler"}, {"key"}, {"attempts", true}, {"due or ended"}, {"about"}}, {}};
+  for (const Listed& listed : listing.tasks) {
+    const Task& task = listed.record.task;
+    table.rows.push_back({ToString(TaskName{listed.shard, task.key}), ToString(task.state), task.handler,
+                          task.biz_key, std::to_string(task.attempt), When(listed.record, now),
+                          About(listed.record)});
+  }
+  PrintTable(table);
+  if (!listing.next.empty()) PrintNote("more: add --after '" + listing.next + "'");
+}
+
+ordered_json JsonOrText(const std::string& text) {
+  ordered_json value = ordered_json::parse(text, nullptr, false);
+  return value.is_discarded() ? ordered_json(text) : value;
+}
+
+ordered_json TextOrNull(const std::string& text) {
+  return text.empty() ? ordered_json() : ordered_json(text);
+}
+ordered_json TimeOrNull(const std::optional<WallTime>& time) {
+  return time ? ordered_json(FormatTime(*time)) : ordered_json();
+}
+
+std::string TimeText(WallTime time, WallTime now) {
+  return FormatTime(time) + " (" + Relative(time, now) + ")";
+}
+
+std::string NumberText(std::uint32_t number) { return number == 0 ? "" : std::to_string(number); }
+
+// One object with every member, times in RFC 3339; params and progress as JSON where they are JSON.
+ordered_json TaskToJson(const std::string& shard, const TaskRecord& record) {
+  const Task& task = record.task;
+  ordered_json out;
+  out["name"] = ToString(TaskName{shard, task.key});
+  out["id"] = task.key.id;
+  out["state"] = ToString(task.state);
+  out["handler"] = task.handler;
+  out["priority"] = task.priority;
+  out["slice"] = task.slice;
+  out["run_at"] = FormatTime(task.run_at);
+  out["params"] = JsonOrText(task.params);
+  out["key"] = TextOrNull(task.biz_key);
+  out["batch"] = TextOrNull(task.batch);
+  out["failures"] = task.failures;
+  out["attempt"] = task.attempt;
+  out["crashes"] = task.crashes;
+  out["cancel"] = task.cancel;
+  out["claimed_by"] = TextOrNull(task.claimed_by);
+  out["claimed_at"] = TimeOrNull(task.claimed_at);
+  out["last_error"] = TextOrNull(task.last_error);
+  out["progress"] = task.progress.empty() ? ordered_json() : JsonOrText(task.progress);
+  out["created_at"] = FormatTime(task.created_at);
+  out["finished_at"] = TimeOrNull(record.finished_at);
+  out["result"] = TextOrNull(record.result);
+  out["idempotency_key"] = IdempotencyKey(TaskName{shard, task.key}, task.created_at);
+  out["attempts"] = ordered_json::array();
+  for (const AttemptRecord& attempt : record.attempts) {
+    out["attempts"].push_back({{"attempt", attempt.attempt},
+                               {"at", FormatTime(attempt.at)},
+                               {"worker", attempt.incarnation},
+                               {"kind", attempt.kind},
+                               {"error_class", TextOrNull(attempt.error_class)},
+                               {"message", attempt.message}});
+  }
+  return out;
+}
+
+ordered_json ToJson(const Listing& listing, const Desks& desks) {
+  ordered_json out;
+  out["tasks"] = ordered_json::array();
+  for (const Listed& task : listing.tasks) out["tasks"].push_back(TaskToJson(task.shard, task.record));
+  out["next"] = listing.next.empty() ? ordered_json() : ordered_json(listing.next);
+  out["away"] = ordered_json::object();
+  for (const auto& [shard, error] : desks.away) out["away"][shard] = error.message;
+  return out;
+}
+
+Result<ExitCode> RunTaskList(const TaskListOptions& options) {
+  if (options.limit == 0) return Fail(ErrorCode::Invalid, "--limit must be 1 or more");
+  BOOST_OUTCOME_TRY(filter, FilterOf(options.choice));
+  BOOST_OUTCOME_TRY(desks, OpenDesks(options.choice.common, options.choice.shard));
+  BOOST_OUTCOME_TRY(listing, ReadListing(desks, options, filter));
+  if (options.choice.common.json) {
+    PrintLine(JsonText(ToJson(listing, desks), OutputIsTerminal() ? 2 : -1));
+  } else {
+    PrintListing(listing, SystemClock().WallNow());
+  }
+  for (const auto& [shard, error] : desks.away)
+    PrintError("the tasks of shard " + shard + " are not listed: " + error.message);
+  return desks.away.empty() ? ExitCode::Done : ExitCodeOf(desks.away.begin()->second.code);
+}
+
+// Everything, for a person: the fields, then the table of failed attempts.
+std::string TaskToText(const std::string& shard, const TaskRecord& record, WallTime now, std::size_t width) {
+  const Task& task = record.task;
+  const bool waits = task.state == TaskState::Waiting;
+  std::string text = FieldText({
+      {"task", ToString(TaskName{shard, task.key})},
+      {"state", std::string(ToString(task.state)) + (task.cancel ? " (asked to stop)" : "")},
+      {"handler", task.handler},
+      {"params", task.params, true},
+      {"key", task.biz_key},
+      {"batch", task.batch},
+      {"priority", std::to_string(task.priority)},
+      {"slice", std::to_string(task.slice)},
+      {"created", TimeText(task.created_at, now)},
+      {waits ? "due" : "was due", TimeText(task.run_at, now)},
+      {"claimed", task.claimed_at ? TimeText(*task.claimed_at, now) : ""},
+      {"claimed by", task.claimed_by},
+      {"finished", record.finished_at ? TimeText(*record.finished_at, now) : ""},
+      {"attempts", std::to_string(task.attempt)},
+      {"failures", NumberText(task.failures)},
+      {"crashes", NumberText(task.crashes)},
+      {"result", record.result},
+      {"last error", task.last_error},
+      {"progress", task.progress, ordered_json::accept(task.progress)},
+  });
+  if (record.attempts.empty()) return text;
+  TextTable table{{{"attempt", true}, {"when"}, {"worker"}, {"how"}, {"class"}, {"why"}}, {}};
+  for (const AttemptRecord& attempt : record.attempts) {
+    table.rows.push_back({std::to_string(attempt.attempt), FormatTime(attempt.at), attempt.incarnation,
+                          attempt.kind, attempt.error_class, attempt.message});
+  }
+  return text + "\n\nAttempts that did not succeed\n" + table.Text(width);
+}
+
+Result<ExitCode> RunTaskShow(const TaskChoice& choice) {
+  BOOST_OUTCOME_TRY(desks, OpenDesks(choice.common, choice.shard));
+  BOOST_OUTCOME_TRY(name, OneNamedTask(desks, choice));
+  BOOST_OUTCOME_TRY(record, GetTask(desks, name));
+  if (choice.common.json) {
+    PrintLine(JsonText(TaskToJson(name.shard, record), OutputIsTerminal() ? 2 : -1));
+  } else {
+    PrintLine(
+        TaskToText(name.shard, record, SystemClock().WallNow(), OutputIsTerminal() ? TerminalWidth() : 0));
+  }
+  return ExitCode::Done;
+}
+
+}  // namespace
+
+void AddTaskReads(CLI::App& task, Chosen& chosen) {
+  CLI::App* app =
+      AddCommand(task, "list", "List tasks", "  millrace task list --state failed --handler award_points");
+  auto list = std::make_shared<TaskListOptions>();
+  AddChoice(*app, list->choice, true);
+  app->add_option("--limit", list->limit, "at most so many")->type_name("N")->capture_default_str();
+  app->add_option("--after", list->after, "go on where an earlier list ended")->type_name("MARK");
+  Choose(app, chosen, list, RunTaskList);
+
+  app = AddCommand(task, "show", "Show everything about a task", "  millrace task show main/tasks/17");
+  auto show = std::make_shared<TaskChoice>();
+  AddNames(*app, *show);
+  AddChoice(*app, *show, false);
+  Choose(app, chosen, show, RunTaskShow);
+}
+
+}  // namespace millrace::engine

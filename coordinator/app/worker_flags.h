@@ -1,0 +1,51 @@
+// The commands that run tasks or lead a cluster: their flags, and what is wrong with them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "coordinator/app/cli/errors.h"
+#include "coordinator/app/shards.h"
+#include "framework/plugin/plugin_set.h"
+
+namespace millrace::engine {
+
+struct MillFlags {
+  CommonFlags common;
+  std::string id;
+  std::optional<std::uint32_t> concurrency;
+  bool until_idle = false;
+  std::string load_balance;
+  std::string wait = "5m";  // how long a server that is away at the start is waited for
+  // In a cluster:
+  std::string session_timeout = "10s";
+  std::uint32_t weight = 1;
+  std::vector<std::string> handlers;  // only these; empty: all that the plugins have
+  std::vector<std::string> shards;
+  std::vector<std::string> tables;
+  bool no_coordinate = false;
+};
+Result<ExitCode> RunRun(const MillFlags& flags);
+Result<ExitCode> RunWorker(const MillFlags& flags);
+
+struct CoordinatorOptions {
+  CommonFlags common;
+  std::string id;
+  std::string session_timeout = "10s";
+  std::string wait = "5m";
+};
+Result<ExitCode> RunCoordinator(const CoordinatorOptions& options);
+
+// A slip of the pen in --handlers or --load-balance would leave a worker idle without a word. Invalid for a
+// type that is not among those that this worker can run, with the nearest one.
+Status CheckTypes(const std::vector<std::string>& wanted, const std::vector<std::string>& types);
+
+// Says which load-balance numbers no table of these shards has; nothing where a shard's tables are not known.
+void TellNumbersBeyond(const std::vector<std::uint32_t>& numbers, const Shards& shards);
+
+// Both for a worker of a cluster, whose configuration and tables are asked for. A cluster or shard that is
+// away is no reason to refuse.
+Status CheckLimits(const MillFlags& flags, const Settings& settings, const PluginSet& plugins);
+
+}  // namespace millrace::engine

@@ -1,0 +1,83 @@
+// What a worker shows of its shards' tasks: how far they are, while it runs; at its end what became of them,
+// and what is left.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/app/cli/progress.h"
+#include "coordinator/app/worker_flags.h"
+#include "framework/store/schema_store.h"
+#include "framework/store/task_desk.h"
+#include "framework/worker/worker.h"
+
+namespace millrace::engine {
+
+struct MillSummary {
+  // Of all tasks that have ended, in this run or before.
+  std::uint64_t succeeded = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t attempts_failed = 0;
+  // Of those that have not, each a bound from below where `or_more`.
+  std::uint64_t waiting = 0;
+  bool waiting_or_more = false;
+  std::optional<WallTime> next_due;  // of the waiting ones
+  std::uint64_t held = 0;
+  bool held_or_more = false;
+  std::set<std::string> unrunnable;  // task types with due tasks that no handler at hand can run
+};
+
+// Adds what a shard holds. What is left is counted no longer than until `deadline`.
+Status AddShard(TaskDesk& desk, const std::vector<TableInfo>& tables, BootTime deadline,
+                MillSummary& summary);
+
+// `16049 succeeded, 0 failed`, and how many were cancelled if any: bare numbers, for scripts too.
+std::string SummaryText(const MillSummary& summary);
+
+// What is left, a line for each kind, with the command to look at it. `where`: how the store is named on its
+// command line, such as ` --store sqlite:points.db`; empty: it need not be.
+std::vector<std::string> LeftTexts(const MillSummary& summary, const std::string& where, WallTime now);
+
+// Both as members of one object.
+nlohmann::ordered_json ToJson(const MillSummary& summary);
+
+// Good order is 0; the others, which it explains, are for a supervisor to start the command again.
+ExitCode ExitCodeOf(WorkerEnd end);
+
+// What the shards hold now. What is left is counted for two seconds at most. Fails for a shard that the
+// worker could not reach last: nobody waits for it beyond the stop deadline.
+Result<MillSummary> ReadSummary(const Shards& shards, const WorkerStatus& status);
+
+// `all`: what became of every task of the shards; an error where they can't be read.
+void PrintSummary(const MillFlags& flags, const Result<MillSummary>& all, const WorkerTotals& now,
+                  Micros took, WorkerEnd end);
+
+// Reads the backlog and draws the line, twice a second at most. One thread. Costs nothing where it is
+// disabled.
+class MillProgress {
+ public:
+  MillProgress(Shards& shards, bool enabled);
+  void Update(const WorkerTotals& totals);
+  void Clear() { line_.Clear(); }
+
+ private:
+  void ReadBacklog();
+
+  Shards& shards_;
+  ProgressLine line_;
+  RateMeter rate_;
+  std::map<std::string, std::unique_ptr<TaskDesk>> desks_;
+  std::optional<BootTime> last_read_;
+  Micros read_cost_{0};
+  std::uint64_t waiting_ = 0;
+  bool more_ = false;
+};
+
+}  // namespace millrace::engine

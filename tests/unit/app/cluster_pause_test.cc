@@ -1,0 +1,59 @@
+#include "coordinator/app/cluster_pause.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace::engine {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+PauseTargets Known() {
+  PauseTargets known;
+  known.shards = {"main", "east"};
+  known.tables["main"] = {{"tasks", 64, {70}}};
+  known.types = {"noop", "send_mail"};
+  return known;
+}
+
+std::string Refusal(const std::string& name, const PauseTargets& known = Known()) {
+  const Status checked = CheckPauseTargets({name}, known);
+  return checked ? "accepted" : checked.error().message;
+}
+
+TEST(PauseTargetsTest, WhatTheClusterKnowsIsAccepted) {
+  for (const char* name : {"cluster", "shard:east", "handler:send_mail", "slice:main:tasks:63"}) {
+    EXPECT_EQ(Refusal(name), "accepted") << name;
+  }
+  EXPECT_EQ(Refusal("slice:main:tasks:70"), "accepted");  // rows stand there
+}
+
+TEST(PauseTargetsTest, ASlipOfThePenIsRefusedWithTheNearestName) {
+  EXPECT_THAT(Refusal("handler:send_mial"),
+              AllOf(HasSubstr("did you mean 'send_mail'?"), HasSubstr("--force")));
+  EXPECT_THAT(Refusal("shard:eats"), HasSubstr("did you mean 'east'?"));
+  EXPECT_THAT(Refusal("slice:eats:tasks:1"), HasSubstr("did you mean 'east'?"));
+  EXPECT_THAT(Refusal("slice:main:taks:1"), HasSubstr("did you mean 'tasks'?"));
+  EXPECT_THAT(Refusal("slice:main:tasks:64"), HasSubstr("main/tasks has the slices 0 to 63"));
+}
+
+TEST(PauseTargetsTest, WhereNothingIsNearWhatThereIsIsNamed) {
+  EXPECT_THAT(Refusal("handler:zzzzz"), HasSubstr("there are noop, send_mail"));
+}
+
+TEST(PauseTargetsTest, WhatIsNotKnownIsNotHeldAgainstAName) {
+  PauseTargets known = Known();
+  known.types.reset();
+  EXPECT_EQ(Refusal("handler:zzzzz", known), "accepted");
+  EXPECT_EQ(Refusal("slice:east:any:5", known), "accepted");  // that shard could not be asked
+  known.shards.reset();
+  EXPECT_EQ(Refusal("shard:west", known), "accepted");
+}
+
+TEST(PauseTargetsTest, OneUnknownNameIsEnough) {
+  EXPECT_FALSE(CheckPauseTargets({"cluster", "shard:none"}, Known()));
+}
+
+}  // namespace
+}  // namespace millrace::engine

@@ -1,0 +1,45 @@
+#include "coordinator/app/cluster_snapshot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace::engine {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(SliceOwnerTest, TheAssignmentThatNamesTheSliceSaysIt) {
+  ClusterSnapshot snapshot;
+  snapshot.assigned["w1"] = {1, 1, {"main/tasks/0", "main/tasks/1"}, {}};
+  snapshot.assigned["w2"] = {1, 1, {"main/tasks/2"}, {}};
+  EXPECT_EQ(SliceOf(snapshot, "main", "tasks", 2, "noop"), "main/tasks/2");
+  EXPECT_EQ(OwnerOf(snapshot, "main/tasks/2"), "w2");
+  EXPECT_EQ(OwnerOf(snapshot, "main/tasks/3"), "");
+}
+
+TEST(SliceOwnerTest, WhereThereAreGroupsTheTasksTypeDecides) {
+  ClusterSnapshot snapshot;
+  snapshot.assigned["w1"] = {1, 1, {"main/tasks/0@mail"}, {{"mail", {"send_mail"}}}};
+  snapshot.assigned["w2"] = {1, 1, {"main/tasks/0"}, {{"default", {"*"}}}};
+  EXPECT_EQ(SliceOf(snapshot, "main", "tasks", 0, "send_mail"), "main/tasks/0@mail");
+  EXPECT_EQ(SliceOf(snapshot, "main", "tasks", 0, "noop"), "main/tasks/0");
+}
+
+TEST(SliceRangesTest, NumbersThatFollowOneAnotherAreARange) {
+  EXPECT_THAT(SliceRanges({"main/tasks/0", "main/tasks/1", "main/tasks/10", "main/tasks/2"}),
+              ElementsAre("main/tasks/0-2,10"));
+  EXPECT_THAT(SliceRanges({}), IsEmpty());
+}
+
+TEST(SliceRangesTest, EachTableAndGroupStandsByItself) {
+  EXPECT_THAT(SliceRanges({"a/t/1", "a/t/1@mail", "a/t/2@mail", "a/u/1", "b/t/1"}),
+              ElementsAre("a/t/1", "a/t/1-2@mail", "a/u/1", "b/t/1"));
+}
+
+TEST(SliceRangesTest, WhatIsNoSliceIsShownAsItIs) {
+  EXPECT_THAT(SliceRanges({"rubbish", "a/t/1"}), ElementsAre("a/t/1", "rubbish"));
+}
+
+}  // namespace
+}  // namespace millrace::engine

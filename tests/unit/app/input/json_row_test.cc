@@ -1,0 +1,72 @@
+#include "coordinator/app/input/json_row.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace millrace::engine {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(JsonRowTest, NumbersStayEmptyIsNullTheRestAreTexts) {
+  const std::vector<std::string> columns{"a", "b", "c", "d"};
+  const std::vector<std::optional<std::string>> cells{"2.99", "", "2005-05-25", std::nullopt};
+  EXPECT_EQ(*RowToJson(columns, cells), R"({"a":2.99,"b":null,"c":"2005-05-25","d":null})");
+}
+
+TEST(JsonRowTest, OnlyNumbersThatReadBackAsTheyAreStayNumbers) {
+  for (const char* text : {"0", "-1", "1.50", "1e3", "-0.5E-7", "18446744073709551615"}) {
+    EXPECT_TRUE(IsFaithfulNumber(text)) << text;
+  }
+  for (const char* text : {"", "007", "+1", ".5", "1.", "1e", "0x1", "1 ", "NaN", "1e999",
+                           "18446744073709551616", "0.12345678901234567890"}) {
+    EXPECT_FALSE(IsFaithfulNumber(text)) << text;
+  }
+}
+
+TEST(JsonRowTest, TextThatIsNotUtf8IsRefused) {
+  EXPECT_THAT(CellToJson("caf\xE9").error().message, HasSubstr("not UTF-8"));
+}
+
+TEST(JsonRowTest, ALineIsTheBareParamsOrSaysMore) {
+  NewTask defaults;
+  defaults.handler = "noop";
+  EXPECT_EQ(LineToTask(R"({"a":1.10})", defaults, "")->params, R"({"a":1.10})");
+  const auto task = LineToTask(
+      R"({"params":{"a":1},"key":"k","at":"2026-11-20T18:00:00Z","priority":0,"batch":"b"})", defaults, "");
+  ASSERT_TRUE(task);
+  EXPECT_EQ(task->params, R"({"a":1})");
+  EXPECT_EQ(task->biz_key, "k");
+  EXPECT_EQ(task->priority, 0u);
+  EXPECT_EQ(task->batch, "b");
+  EXPECT_TRUE(task->run_at);
+}
+
+TEST(JsonRowTest, ABadLineSaysWhatIsWrong) {
+  const auto why = [](const char* line) { return LineToTask(line, {}, "").error().message; };
+  EXPECT_THAT(why("{"), HasSubstr("not JSON"));
+  EXPECT_THAT(why(R"({"params":{},"at":"yesterday"})"), HasSubstr("'yesterday' is not a time"));
+  EXPECT_THAT(why(R"({"params":{},"priority":10})"), HasSubstr("from 0 (most urgent) to 9"));
+  EXPECT_THAT(why(R"({"params":{},"prio":1})"), HasSubstr("unknown member 'prio'"));
+}
+
+TEST(JsonRowTest, AKeyColumnIsAMemberOfTheParams) {
+  EXPECT_EQ(LineToTask(R"({"id":7})", {}, "id")->biz_key, "7");
+  EXPECT_THAT(LineToTask(R"({"id":null})", {}, "id").error().message, HasSubstr("no 'id'"));
+}
+
+TEST(JsonRowTest, DepthAByteOrderMarkAndWhatFollowsANulAreRefused) {
+  const auto nested = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
+  EXPECT_TRUE(CheckJson(nested(100)).has_value());
+  EXPECT_TRUE(CheckJson("[\"" + std::string(200, '[') + "\\\"[\"]").has_value());
+  for (const std::string& text :
+       {nested(101), nested(30'000), std::string("\xEF\xBB\xBF{}"), std::string("4\0x", 3)}) {
+    ASSERT_FALSE(CheckJson(text).has_value());
+    EXPECT_EQ(CheckJson(text).error().code, ErrorCode::Invalid);
+  }
+}
+
+}  // namespace
+}  // namespace millrace::engine

@@ -1,0 +1,107 @@
+#include "coordinator/app/worker_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/base/time_text.h"
+#include "framework/testing/manual_clock.h"
+#include "framework/testing/memory_store.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::minutes;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const WallTime kNow = ParseTime("2026-11-20T18:00:00Z").value();
+
+TEST(MillSummaryTest, WhereNothingIsLeftNothingIsSaid) {
+  MillSummary summary;
+  summary.succeeded = 5;
+  EXPECT_EQ(SummaryText(summary), "5 succeeded, 0 failed");
+  EXPECT_THAT(LeftTexts(summary, "", kNow), IsEmpty());
+}
+
+TEST(MillSummaryTest, WhatWaitsForLaterIsToldWithTheTimeOfTheFirst) {
+  MillSummary summary;
+  summary.waiting = 2;
+  summary.next_due = kNow + minutes(5);
+  EXPECT_THAT(LeftTexts(summary, "", kNow),
+              ElementsAre("2 tasks wait, the first until 2026-11-20T18:05:00Z (in 5 min 0 s): millrace task "
+                          "list --state waiting"));
+}
+
+TEST(MillSummaryTest, WhatIsDueAndDidNotRunIsToldWithTheWayToAskWhy) {
+  MillSummary summary;
+  summary.waiting = 1;
+  summary.next_due = kNow - minutes(5);
+  summary.unrunnable = {"typo"};
+  EXPECT_THAT(LeftTexts(summary, " --store 'sqlite:x.db'", kNow),
+              ElementsAre(AllOf(HasSubstr("1 task waits, the first has been due for 5 min 0 s"),
+                                HasSubstr("millrace task why NAME --store 'sqlite:x.db'")),
+                          HasSubstr("the handler of type typo")));
+}
+
+TEST(MillSummaryTest, HeldAndFailedTasksAreToldWithTheCommandToLookAtThem) {
+  MillSummary summary;
+  summary.held = 1000;
+  summary.held_or_more = true;
+  summary.failed = 1;
+  EXPECT_THAT(LeftTexts(summary, "", kNow),
+              ElementsAre("1,000 or more tasks are held: millrace task list --state held",
+                          "1 task failed and needs a person: millrace task list --state failed"));
+}
+
+// A store with one table and these tasks.
+class MillSummaryStoreTest : public testing::Test {
+ protected:
+  MillSummaryStoreTest() { EXPECT_TRUE(store_.OpenSchema()->Apply({})); }
+  void Submit(bool held, Micros delay, std::size_t count) {
+    NewTask task;
+    task.handler = "noop";
+    task.held = held;
+    task.delay = delay;
+    const std::vector<NewTask> tasks(count, task);
+    ASSERT_TRUE(desk_->Submit("tasks", tasks));
+  }
+  MillSummary Summary(BootTime deadline) {
+    MillSummary summary;
+    EXPECT_TRUE(AddShard(*desk_, *store_.OpenSchema()->Tables(), deadline, summary));
+    return summary;
+  }
+
+  ManualClock clock_;
+  MemoryStore store_{clock_};
+  std::unique_ptr<TaskDesk> desk_ = store_.OpenDesk();
+};
+
+TEST_F(MillSummaryStoreTest, WaitingAndHeldTasksAreCountedApart) {
+  Submit(false, minutes(5), 2);
+  Submit(false, minutes(3), 1);
+  Submit(true, Micros(0), 4);
+  const MillSummary summary = Summary(BootTime::max());
+  EXPECT_EQ(summary.waiting, 3u);
+  EXPECT_EQ(summary.next_due, clock_.WallNow() + minutes(3));
+  EXPECT_EQ(summary.held, 4u);
+  EXPECT_FALSE(summary.held_or_more);
+}
+
+TEST_F(MillSummaryStoreTest, PastTheDeadlineNothingIsCountedAnyMore) {
+  Submit(false, Micros(0), 1);
+  const MillSummary summary = Summary(BootTime{});
+  EXPECT_TRUE(summary.waiting_or_more && summary.held_or_more);
+  EXPECT_EQ(summary.waiting, 0u);
+}
+
+TEST_F(MillSummaryStoreTest, HeldTasksAreCountedUpToABound) {
+  for (int i = 0; i < 3; ++i) Submit(true, Micros(0), 999);
+  const MillSummary summary = Summary(BootTime::max());
+  EXPECT_TRUE(summary.held_or_more);
+  EXPECT_LT(summary.held, 2997u);
+}
+
+}  // namespace
+}  // namespace millrace::engine
