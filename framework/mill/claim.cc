@@ -36,17 +36,19 @@ Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr
 Step<Result<Claimer::Tasks>> Claimer::FailUnclaimed(ClaimRequest request, std::string why) {
   const auto failed = co_await port_.FailUnclaimed(request, why);
   parts_.attempts.in_flight().Leave(request.table, request.ids);
-  if (!failed && failed.error().code != ErrorCode::Invalid) co_return Fail(failed.error());
-  if (!failed) {  // somebody has to mend the table; the others go on
+  Result<Tasks> none = Tasks{};
+  if (failed) {
+    for (const std::uint64_t id : *failed) {
+      LogError("a task that can't be claimed is in the failed pool",
+               {{"task", ToString(TaskName{parts_.shard, {request.table, id}})}, {"why", why}});
+    }
+  } else if (failed.error().code == ErrorCode::Invalid) {  // somebody has to mend the table; the others go on
     LogError("a task that can't be claimed can't be moved to the failed pool either",
              {{"shard", parts_.shard}, {"why", why}, {"error", failed.error().message}});
-    co_return Tasks{};
+  } else {
+    none = Fail(failed.error());
   }
-  for (const std::uint64_t id : *failed) {
-    LogError("a task that can't be claimed is in the failed pool",
-             {{"task", ToString(TaskName{parts_.shard, {request.table, id}})}, {"why", why}});
-  }
-  co_return Tasks{};
+  co_return none;
 }
 
 Step<Status> Claimer::Claim(ClaimRequest request, std::shared_ptr<Lease> life) {
