@@ -84,7 +84,7 @@ class CompactShard {
  private:
   struct Life {
     Incarnation incarnation;
-    std::uint64_t beat = 1;
+    std::uint64_t beat = 0;
     bool dead = false;
     BootTime beat_at;
   };

@@ -35,7 +35,7 @@ struct MemoryKey {
 struct MemoryIncarnation {
   Incarnation incarnation;
   WallTime began;
-  std::optional<std::uint64_t> beat = 1;
+  std::optional<std::uint64_t> beat = 0;
   bool dead = false;
 };
 

@@ -18,7 +18,7 @@ class Connection;
 namespace millrace::engine::mysql {
 
 struct PooledConnection {
-  std::unique_ptr<sql::Connection> connection;  // null: the borrower has to make one
+  std::unique_ptr<::sql::Connection> connection;  // null: the borrower has to make one
   Micros silence{0};                            // after which the server closes it
   BootTime last_use{};
 };

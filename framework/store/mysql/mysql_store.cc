@@ -1,13 +1,24 @@
 #include "framework/store/mysql/mysql_store.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "framework/store/mysql/sessions.h"
+#include "framework/store/sql/sessions.h"
 
 namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kAsManyAsSessions = std::numeric_limits<std::size_t>::max();
+
+// A connection that went silent must not cost the lease: the beat gives it up after a fifth and takes
+// another.
+mysql::Endpoint Impatient(mysql::Endpoint endpoint) {
+  const Micros patience = std::max<Micros>(endpoint.options.lease / 5, std::chrono::seconds(1));
+  endpoint.options.connect_timeout = std::min(endpoint.options.connect_timeout, patience);
+  endpoint.options.io_timeout = std::min(endpoint.options.io_timeout, patience);
+  return endpoint;
+}
 
 class MysqlStore final : public Store {
  public:
@@ -22,16 +33,23 @@ class MysqlStore final : public Store {
   }
 
   std::unique_ptr<TaskStore> OpenTasks() override { return mysql::OpenTasks(endpoint_, engine_); }
-  std::unique_ptr<IncarnationStore> OpenIncarnations() override { return mysql::OpenIncarnations(endpoint_); }
+  std::unique_ptr<IncarnationStore> OpenIncarnations() override {
+    return sql::OpenIncarnations(std::make_unique<mysql::Session>(for_beats_, endpoint_.options.lease));
+  }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return mysql::OpenTransaction(endpoint_, handlers_, limit);
   }
   std::unique_ptr<TaskDesk> OpenDesk() override { return mysql::OpenDesk(endpoint_, engine_); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return mysql::OpenSchema(endpoint_); }
-  std::unique_ptr<PruneStore> OpenPruning() override { return mysql::OpenPruning(endpoint_, engine_); }
+  std::unique_ptr<PruneStore> OpenPruning() override { return sql::OpenPruning(Shared()); }
 
  private:
+  std::unique_ptr<sql::Connection> Shared() {
+    return std::make_unique<mysql::Session>(endpoint_, endpoint_.options.lease, &engine_);
+  }
+
   const mysql::Endpoint endpoint_;
+  const mysql::Endpoint for_beats_ = Impatient(endpoint_);
   mysql::ConnectionPool engine_{kAsManyAsSessions};
   mysql::ConnectionPool handlers_;
 };

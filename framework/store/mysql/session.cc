@@ -23,8 +23,8 @@ namespace millrace::engine::mysql {
 namespace {
 
 // The connector's own static is not synchronised; this one is.
-sql::Driver& Driver() {
-  static sql::Driver* const driver = sql::mysql::get_driver_instance();
+::sql::Driver& Driver() {
+  static ::sql::Driver* const driver = ::sql::mysql::get_driver_instance();
   return *driver;
 }
 
@@ -33,21 +33,21 @@ int Seconds(Micros duration) {
       std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(duration).count()));
 }
 
-sql::ConnectOptionsMap Options(const StoreUrl& url, const StoreOptions& options,
+::sql::ConnectOptionsMap Options(const StoreUrl& url, const StoreOptions& options,
                                const std::string& password) {
   // The protocol is spelt out, since the client library takes `localhost` for a socket file.
-  sql::ConnectOptionsMap map;
-  map["hostName"] = sql::SQLString("tcp://" + url.host + ":" + std::to_string(url.port));
-  map["userName"] = sql::SQLString(url.user);
-  map["password"] = sql::SQLString(password);
-  map["schema"] = sql::SQLString(url.database);
+  ::sql::ConnectOptionsMap map;
+  map["hostName"] = ::sql::SQLString("tcp://" + url.host + ":" + std::to_string(url.port));
+  map["userName"] = ::sql::SQLString(url.user);
+  map["password"] = ::sql::SQLString(password);
+  map["schema"] = ::sql::SQLString(url.database);
   map["OPT_CONNECT_TIMEOUT"] = Seconds(options.connect_timeout);
   map["OPT_READ_TIMEOUT"] = Seconds(options.io_timeout);
   map["OPT_WRITE_TIMEOUT"] = Seconds(options.io_timeout);
-  map["OPT_CHARSET_NAME"] = sql::SQLString("utf8mb4");
+  map["OPT_CHARSET_NAME"] = ::sql::SQLString("utf8mb4");
   map["CLIENT_FOUND_ROWS"] = true;
   if (!url.tls_ca.empty()) {
-    map["sslCA"] = sql::SQLString(url.tls_ca);
+    map["sslCA"] = ::sql::SQLString(url.tls_ca);
     map["sslVerify"] = true;
   }
   return map;
@@ -59,16 +59,16 @@ bool CanRead(const std::string& file) { return std::ifstream(file).good(); }
 // Results that nobody asked for would leave the connection out of step.
 template <class AnyStatement>
 void Drain(AnyStatement& statement) {
-  while (statement.getMoreResults()) std::unique_ptr<sql::ResultSet>(statement.getResultSet());
+  while (statement.getMoreResults()) std::unique_ptr<::sql::ResultSet>(statement.getResultSet());
 }
 
-void Bind(sql::PreparedStatement& statement, unsigned index, const SqlValue& value) {
+void Bind(::sql::PreparedStatement& statement, unsigned index, const SqlValue& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value)) {
     statement.setInt64(index, *number);
   } else if (const auto* real = std::get_if<double>(&value)) {
     statement.setDouble(index, *real);
   } else if (const auto* text = std::get_if<std::string>(&value)) {
-    statement.setString(index, sql::SQLString(*text));
+    statement.setString(index, ::sql::SQLString(*text));
   } else {
     statement.setNull(index, 0);
   }
@@ -92,15 +92,15 @@ std::string Shortest(double value) {
   return {text, end.ptr};
 }
 
-bool IsDouble(sql::ResultSetMetaData& meta, unsigned column) {
+bool IsDouble(::sql::ResultSetMetaData& meta, unsigned column) {
   const int type = meta.getColumnType(column);
-  return type == sql::DataType::DOUBLE || type == sql::DataType::REAL;
+  return type == ::sql::DataType::DOUBLE || type == ::sql::DataType::REAL;
 }
 
-bool Collect(sql::ResultSet& from, SqlResult& to) {
+bool Collect(::sql::ResultSet& from, SqlResult& to) {
   to.columns.clear();
   to.rows.clear();
-  sql::ResultSetMetaData* const meta = from.getMetaData();
+  ::sql::ResultSetMetaData* const meta = from.getMetaData();
   const unsigned count = meta->getColumnCount();
   std::vector<bool> doubles;
   for (unsigned i = 1; i <= count; ++i) {
@@ -134,10 +134,9 @@ std::string Row::Named(const char* column) const { return result_.getString(colu
 std::uint64_t Row::Number(unsigned column) const { return result_.getUInt64(column); }
 std::int64_t Row::Signed(unsigned column) const { return result_.getInt64(column); }
 bool Row::Null(unsigned column) const { return result_.isNull(column); }
-std::optional<WallTime> Row::Time(unsigned column) const { return ParseSqlTime(Text(column)); }
 
 Session::Session(const Endpoint& endpoint, Micros silence, ConnectionPool* pool, Mode mode)
-    : endpoint_(endpoint), silence_(silence), pool_(pool), mode_(mode), where_(endpoint.Describe()) {}
+    : sql::Connection(kDialect), endpoint_(endpoint), silence_(silence), pool_(pool), mode_(mode), where_(endpoint.Describe()) {}
 
 Session::~Session() {
   const Use use(*this);
@@ -170,7 +169,7 @@ void Session::GiveBack() {
   pool_->Return({std::move(connection_), silence_, BootClock::now()});
 }
 
-Error Session::Failed(const sql::SQLException& exception, Purpose purpose) {
+Error Session::Failed(const ::sql::SQLException& exception, Purpose purpose) {
   last_code_ = exception.getErrorCode();
   if (purpose != Purpose::Connect && MustDrop(last_code_)) {
     must_drop_ = inspecting_ && !IsGone(last_code_);
@@ -202,7 +201,7 @@ Status Session::Open() {
   try {
     auto options = Options(endpoint_.url, endpoint_.options, password);
     connection_.reset(Driver().connect(options));
-  } catch (const sql::SQLException& exception) {
+  } catch (const ::sql::SQLException& exception) {
     Error error = Failed(exception, Purpose::Connect);
     if (!authority.empty()) error.message += "; tls_ca is " + authority;
     return Fail(error);
@@ -256,7 +255,7 @@ Status Session::Connect() {
 }
 
 // The analyzer does not count uses: it believes that Connect's own gives back what its caller's still keeps.
-sql::Connection& Session::Native() {
+::sql::Connection& Session::Native() {
   assert(connection_ != nullptr);
   return *connection_;  // NOLINT(clang-analyzer-cplusplus.Move)
 }
@@ -272,10 +271,10 @@ Status Session::Usable() {
 
 Status Session::Run(const std::string& sql, Purpose purpose) {
   try {
-    std::unique_ptr<sql::Statement> statement(Native().createStatement());
-    if (statement->execute(sql)) std::unique_ptr<sql::ResultSet>(statement->getResultSet());
+    std::unique_ptr<::sql::Statement> statement(Native().createStatement());
+    if (statement->execute(sql)) std::unique_ptr<::sql::ResultSet>(statement->getResultSet());
     return {};
-  } catch (const sql::SQLException& exception) {
+  } catch (const ::sql::SQLException& exception) {
     return Fail(Failed(exception, purpose));
   }
 }
@@ -286,12 +285,12 @@ Status Session::Query(const std::string& sql, const OnRow& on_row) {
     BOOST_OUTCOME_TRYV(Usable());
   }
   try {
-    std::unique_ptr<sql::Statement> statement(Native().createStatement());
-    std::unique_ptr<sql::ResultSet> result(statement->executeQuery(sql));
+    std::unique_ptr<::sql::Statement> statement(Native().createStatement());
+    std::unique_ptr<::sql::ResultSet> result(statement->executeQuery(sql));
     const Row row(*result);
     while (result->next()) on_row(row);
     return {};
-  } catch (const sql::SQLException& exception) {
+  } catch (const ::sql::SQLException& exception) {
     return Fail(Failed(exception, in_transaction_ ? Purpose::Transaction : Purpose::Read));
   }
 }
@@ -300,15 +299,23 @@ Result<std::uint64_t> Session::Write(const std::string& sql) {
   const Use use(*this);
   BOOST_OUTCOME_TRYV(Usable());
   try {
-    std::unique_ptr<sql::Statement> statement(Native().createStatement());
+    std::unique_ptr<::sql::Statement> statement(Native().createStatement());
     if (statement->execute(sql)) {
-      const std::unique_ptr<sql::ResultSet> unasked(statement->getResultSet());
+      const std::unique_ptr<::sql::ResultSet> unasked(statement->getResultSet());
       return std::uint64_t{0};
     }
     return statement->getUpdateCount();
-  } catch (const sql::SQLException& exception) {
+  } catch (const ::sql::SQLException& exception) {
     return Fail(Failed(exception, in_transaction_ ? Purpose::Transaction : Purpose::Write));
   }
+}
+
+Status Session::RunQuery(const std::string& text, Values values, const sql::Connection::OnRow& on_row) {
+  return Query(WithValues(text, values), on_row);
+}
+
+Result<std::uint64_t> Session::RunWrite(const std::string& text, Values values) {
+  return Write(WithValues(text, values));
 }
 
 Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue> values) {
@@ -316,8 +323,8 @@ Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue>
   BOOST_OUTCOME_TRYV(Usable());
   try {
     SqlResult answer;
-    std::unique_ptr<sql::PreparedStatement> statement(
-        Native().prepareStatement(sql::SQLString(std::string(sql))));
+    std::unique_ptr<::sql::PreparedStatement> statement(
+        Native().prepareStatement(::sql::SQLString(std::string(sql))));
     for (std::size_t i = 0; i < values.size(); ++i) Bind(*statement, static_cast<unsigned>(i + 1), values[i]);
     if (ChangesOnly(sql)) {
       answer.affected = static_cast<std::uint64_t>(statement->executeUpdate());
@@ -326,7 +333,7 @@ Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue>
     bool fits = true;
     const bool has_rows = statement->execute();
     if (has_rows) {
-      std::unique_ptr<sql::ResultSet> rows(statement->getResultSet());
+      std::unique_ptr<::sql::ResultSet> rows(statement->getResultSet());
       fits = Collect(*rows, answer);
     }
     Drain(*statement);
@@ -338,7 +345,7 @@ Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue>
     if (fits) return answer;
     return Fail(ErrorCode::Invalid, where_ + ": the answer has more than " + std::to_string(kMaxSqlRows) +
                                         " rows; read it in pages");
-  } catch (const sql::SQLException& exception) {
+  } catch (const ::sql::SQLException& exception) {
     return Fail(Failed(exception, in_transaction_ ? Purpose::Transaction : Purpose::Write));
   }
 }

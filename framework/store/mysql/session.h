@@ -12,6 +12,7 @@
 #include "framework/base/result.h"
 #include "framework/store/mysql/connection_pool.h"
 #include "framework/store/mysql/errors.h"
+#include "framework/store/sql/connection.h"
 #include "framework/store/store.h"
 #include "framework/store/url.h"
 
@@ -29,22 +30,20 @@ struct Endpoint {
   std::string Describe() const;
 };
 
-// One row of an answer, valid within the callback. Columns count from 1. NULL reads as an empty text or 0.
-class Row {
+class Row final : public sql::Row {
  public:
-  explicit Row(sql::ResultSet& result) : result_(result) {}
-  std::string Text(unsigned column) const;
+  explicit Row(::sql::ResultSet& result) : result_(result) {}
+  std::string Text(unsigned column) const override;
   std::string Named(const char* column) const;
-  std::uint64_t Number(unsigned column) const;
-  std::int64_t Signed(unsigned column) const;
-  bool Null(unsigned column) const;
-  std::optional<WallTime> Time(unsigned column) const;
+  std::uint64_t Number(unsigned column) const override;
+  std::int64_t Signed(unsigned column) const override;
+  bool Null(unsigned column) const override;
 
  private:
-  sql::ResultSet& result_;
+  ::sql::ResultSet& result_;
 };
 
-class Session {
+class Session final : public sql::Connection {
  public:
   using OnRow = std::function<void(const Row&)>;
 
@@ -58,7 +57,7 @@ class Session {
   // session is lost with it. All sessions of a pool have the same mode.
   Session(const Endpoint& endpoint, Micros silence, ConnectionPool* pool = nullptr,
           Mode mode = Mode::Autocommit);
-  ~Session();
+  ~Session() override;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -86,10 +85,10 @@ class Session {
 
   // In Manual mode a connection that has died in its silence is replaced: nothing was sent before, and
   // whoever runs the transaction must know that none could be had.
-  Status Begin();
-  Status Commit();
+  Status Begin() override;
+  Status Commit() override;
   // Never fails: a connection that can't roll back is dropped.
-  void Rollback();
+  void Rollback() override;
   // The next statement goes over a new connection.
   void Drop();
 
@@ -99,7 +98,8 @@ class Session {
   // The native code of the last failure.
   int last_code() const { return last_code_; }
   std::uint64_t last_insert_id();
-  const std::string& where() const { return where_; }
+  bool MetDuplicate() override { return last_code_ == kDuplicateEntry; }
+  const std::string& where() const override { return where_; }
 
  private:
   // While one is alive the session keeps what it has borrowed.
@@ -116,15 +116,17 @@ class Session {
     Session& session_;
   };
 
+  Status RunQuery(const std::string& text, Values values, const sql::Connection::OnRow& on_row) override;
+  Result<std::uint64_t> RunWrite(const std::string& text, Values values) override;
   Status Borrow();
   void GiveBack();
   Status Open();
   Status SetUp();
   void EndInspection();
-  Error Failed(const sql::SQLException& exception, Purpose purpose);
+  Error Failed(const ::sql::SQLException& exception, Purpose purpose);
   Status Usable();
   // Once it is usable.
-  sql::Connection& Native();
+  ::sql::Connection& Native();
   Status Run(const std::string& sql, Purpose purpose);
 
   const Endpoint& endpoint_;
@@ -132,7 +134,7 @@ class Session {
   ConnectionPool* const pool_;
   const Mode mode_;
   const std::string where_;
-  std::unique_ptr<sql::Connection> connection_;
+  std::unique_ptr<::sql::Connection> connection_;
   BootTime last_use_{};
   int uses_ = 0;
   bool borrowed_ = false;

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "framework/base/clock.h"
+#include "framework/store/sql/connection.h"
+#include "framework/store/sql/text.h"
 
 namespace millrace::engine::mysql {
 
@@ -17,14 +19,24 @@ namespace millrace::engine::mysql {
 std::string Quote(std::string_view text);
 // The same, or NULL for an empty text.
 std::string QuoteOrNull(std::string_view text);
-// 1,2,3
-std::string List(std::span<const std::uint64_t> ids);
-std::vector<std::uint64_t> Sorted(std::span<const std::uint64_t> ids);
+// The text with a literal for each `?`. A server would take another trip to prepare it.
+std::string WithValues(std::string_view text, std::span<const sql::Value> values);
+
+using sql::List;
+using sql::Sorted;
 // '2026-11-20 18:00:00.000000'; times beyond what DATETIME holds are moved to its ends.
 std::string TimeLiteral(WallTime time);
 // The expression for a time that lies `delay` after the server's clock.
 std::string After(Micros delay);
-// Reads a DATETIME(6) as the server prints it.
-std::optional<WallTime> ParseSqlTime(std::string_view text);
+
+inline constexpr sql::Dialect kDialect = {.now = "UTC_TIMESTAMP(6)",
+                                          .after = "UTC_TIMESTAMP(6) + INTERVAL @ MICROSECOND",
+                                          .primary = " FORCE INDEX (PRIMARY)",
+                                          .lock = " FOR UPDATE",
+                                          .free = " FOR UPDATE SKIP LOCKED",
+                                          .upsert = " ON DUPLICATE KEY UPDATE",
+                                          .brought = "VALUES(@)",
+                                          .tuples = "",
+                                          .remove = "DELETE @ FROM @ FORCE INDEX (PRIMARY)"};
 
 }  // namespace millrace::engine::mysql

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "framework/store/sqlite/rows.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -54,12 +56,42 @@ int Bind(sqlite3_stmt* statement, int index, const SqlBind& value) {
     case SqlBind::Kind::Real:
       return sqlite3_bind_double(statement, index, value.real);
     case SqlBind::Kind::Text:
+    case SqlBind::Kind::Bytes:
       // A null pointer would bind NULL; the copy outlives the caller's text.
       return sqlite3_bind_text64(statement, index, value.text.data() == nullptr ? "" : value.text.data(),
                                  value.text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
   }
   return SQLITE_MISUSE;
 }
+
+constexpr sql::Dialect kDialect = {.now = "millrace_now(0)",
+                                   .after = "millrace_now(@)",
+                                   .primary = "",
+                                   .lock = "",
+                                   .free = "",
+                                   .upsert = " ON CONFLICT DO UPDATE SET",
+                                   .brought = "excluded.@",
+                                   .tuples = "VALUES",
+                                   .remove = "DELETE FROM @"};
+
+// The time so many microseconds after the store's now, as it stands in the tables.
+void TellNow(sqlite3_context* context, int, sqlite3_value** values) {
+  const std::string text = TimeText(StoreNow() + Micros(sqlite3_value_int64(values[0])));
+  sqlite3_result_text(context, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+}
+
+class PortRow final : public sql::Row {
+ public:
+  explicit PortRow(const SqliteRows& rows) : rows_(rows) {}
+  std::string Text(unsigned column) const override { return rows_.Text(At(column)); }
+  std::uint64_t Number(unsigned column) const override { return rows_.Id(At(column)); }
+  std::int64_t Signed(unsigned column) const override { return rows_.Integer(At(column)); }
+  bool Null(unsigned column) const override { return rows_.IsNull(At(column)); }
+
+ private:
+  static int At(unsigned column) { return static_cast<int>(column) - 1; }
+  const SqliteRows& rows_;
+};
 
 int StopAtDeadline(void* deadline) {
   return BootClock::now() >= *static_cast<const BootTime*>(deadline) ? 1 : 0;
@@ -104,6 +136,9 @@ std::string SqliteRows::Text(int column) const {
   return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
+SqliteConnection::SqliteConnection(SqliteFile& file, bool create)
+    : sql::Connection(kDialect), file_(file), create_(create) {}
+
 SqliteConnection::~SqliteConnection() { Close(); }
 
 Status SqliteConnection::Open() {
@@ -124,6 +159,9 @@ Status SqliteConnection::Open() {
                           "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY;"
                           "PRAGMA foreign_keys=ON; PRAGMA cache_size=-16000; PRAGMA wal_autocheckpoint=4000",
                           nullptr, nullptr, nullptr);
+  }
+  if (result == SQLITE_OK) {
+    result = sqlite3_create_function(db_, "millrace_now", 1, SQLITE_UTF8, nullptr, TellNow, nullptr, nullptr);
   }
   if (result == SQLITE_OK) return {};
   Error error = ErrorOf(db_, result);
@@ -204,8 +242,29 @@ std::int64_t SqliteConnection::Changed() const { return sqlite3_changes64(db_); 
 std::int64_t SqliteConnection::TotalChanged() const { return sqlite3_total_changes64(db_); }
 bool SqliteConnection::InTransaction() const { return db_ != nullptr && sqlite3_get_autocommit(db_) == 0; }
 
-Status SqliteConnection::Begin(Micros wait) {
-  if (!file_.gate.Enter(wait)) {
+bool SqliteConnection::MetDuplicate() {
+  const int code = db_ == nullptr ? SQLITE_OK : sqlite3_extended_errcode(db_);
+  return code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_UNIQUE;
+}
+
+Status SqliteConnection::RunQuery(const std::string& text, Values values, const OnRow& on_row) {
+  SqliteRows rows = Start(text, values.data(), values.size());
+  const PortRow row(rows);
+  while (rows.Next()) on_row(row);
+  if (rows.error()) return Fail(*rows.error());
+  return {};
+}
+
+Result<std::uint64_t> SqliteConnection::RunWrite(const std::string& text, Values values) {
+  const auto run = [&]() -> Result<std::uint64_t> {
+    BOOST_OUTCOME_TRY(changed, Finish(Start(text, values.data(), values.size())));
+    return static_cast<std::uint64_t>(changed);
+  };
+  return in_gate_ ? run() : Write(run);
+}
+
+Status SqliteConnection::Begin() {
+  if (!file_.gate.Enter(kWriteWait)) {
     return Fail(ErrorCode::Conflict, "another transaction of this process kept the database locked");
   }
   in_gate_ = true;

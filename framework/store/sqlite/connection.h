@@ -12,6 +12,7 @@
 
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
+#include "framework/store/sql/connection.h"
 #include "framework/store/sqlite/write_gate.h"
 #include "framework/task/table_name.h"
 
@@ -30,28 +31,7 @@ struct SqliteFile {
   WriteGate gate;
 };
 
-// A value to bind. Text is borrowed until the statement has been stepped.
-class SqlBind {
- public:
-  enum class Kind { Null, Integer, Real, Text };
-  SqlBind(std::nullptr_t) {}                                                   // NOLINT
-  SqlBind(std::int64_t value) : kind(Kind::Integer), integer(value) {}         // NOLINT
-  SqlBind(std::uint64_t value) : SqlBind(static_cast<std::int64_t>(value)) {}  // NOLINT
-  SqlBind(std::uint32_t value) : SqlBind(static_cast<std::int64_t>(value)) {}  // NOLINT
-  SqlBind(int value) : SqlBind(static_cast<std::int64_t>(value)) {}            // NOLINT
-  SqlBind(double value) : kind(Kind::Real), real(value) {}                     // NOLINT
-  SqlBind(std::string_view value) : kind(Kind::Text), text(value) {}           // NOLINT
-  SqlBind(const std::string& value) : kind(Kind::Text), text(value) {}         // NOLINT
-  SqlBind(const char* value) : kind(Kind::Text), text(value) {}                // NOLINT
-  SqlBind(const TableName& value) : kind(Kind::Text), text(value) {}           // NOLINT
-  // NULL where there is no value: how the tables keep an absent key or batch.
-  static SqlBind OrNull(std::string_view value) { return value.empty() ? SqlBind(nullptr) : SqlBind(value); }
-
-  Kind kind = Kind::Null;
-  std::int64_t integer = 0;
-  double real = 0;
-  std::string_view text;
-};
+using SqlBind = sql::Value;
 
 // The rows of one running statement. Reset when it goes out of scope. An error ends the rows: ask error().
 class SqliteRows {
@@ -85,16 +65,18 @@ class SqliteRows {
 };
 
 // One thread at a time. Opens itself at the first use, and again after it was dropped.
-class SqliteConnection {
+class SqliteConnection final : public sql::Connection {
  public:
-  explicit SqliteConnection(SqliteFile& file, bool create = false) : file_(file), create_(create) {}
+  explicit SqliteConnection(SqliteFile& file, bool create = false);
   SqliteConnection(const SqliteConnection&) = delete;
   SqliteConnection& operator=(const SqliteConnection&) = delete;
-  ~SqliteConnection();
+  ~SqliteConnection() override;
 
   Status Open();
   void Close();
   const std::string& path() const { return file_.path; }
+  const std::string& where() const override { return file_.path; }
+  bool MetDuplicate() override;
 
   // Runs a statement with its values and gives its rows. `?` in order.
   template <class... Values>
@@ -118,17 +100,18 @@ class SqliteConnection {
   // Whether a transaction is open, by SQLite's own word.
   bool InTransaction() const;
 
-  // BEGIN IMMEDIATE behind the gate. Conflict: another writer was not done in time. End it by Commit or
-  // Rollback.
-  Status Begin(Micros wait = kWriteWait);
+  // BEGIN IMMEDIATE behind the gate. Conflict: another writer was not done in kWriteWait. End it by Commit
+  // or Rollback.
+  Status Begin() override;
   // After an error everything is rolled back. Unknown where the disk failed under it.
-  Status Commit();
-  void Rollback();
+  Status Commit() override;
+  void Rollback() override;
   // Statements that are still running after this moment are interrupted; nullopt: none.
   void SetDeadline(std::optional<BootTime> deadline);
   // Within a transaction: whoever waits for the gate may evict `tenant` from then on.
   void SetTerm(GateTenant& tenant, BootTime end) { file_.gate.SetTerm(tenant, end); }
 
+  using sql::Connection::Write;
   // Runs `body`, which returns a Result, in a write transaction: commits if it succeeds, else rolls back.
   template <class Body>
   auto Write(Body body) -> decltype(body()) {
@@ -151,6 +134,8 @@ class SqliteConnection {
   }
 
  private:
+  Status RunQuery(const std::string& text, Values values, const OnRow& on_row) override;
+  Result<std::uint64_t> RunWrite(const std::string& text, Values values) override;
   Result<sqlite3_stmt*> Prepared(std::string_view sql);
   Result<std::int64_t> Finish(SqliteRows rows);
   void LeaveGate();

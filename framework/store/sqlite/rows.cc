@@ -1,7 +1,5 @@
 #include "framework/store/sqlite/rows.h"
 
-#include <cstdio>
-
 namespace millrace::engine {
 namespace {
 
@@ -12,18 +10,6 @@ int NumberAt(std::string_view text, std::size_t at, std::size_t digits) {
 }
 
 }  // namespace
-
-std::string TimeText(WallTime time) {
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss of_day(time - day);
-  char buffer[64];
-  std::snprintf(buffer, sizeof buffer, "%04d-%02u-%02u %02d:%02d:%02d.%06d", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<int>(of_day.hours().count()), static_cast<int>(of_day.minutes().count()),
-                static_cast<int>(of_day.seconds().count()), static_cast<int>(of_day.subseconds().count()));
-  return buffer;
-}
 
 WallTime TimeOf(std::string_view text) {
   const std::chrono::year_month_day date{std::chrono::year(NumberAt(text, 0, 4)),

@@ -5,13 +5,13 @@
 #include <string_view>
 
 #include "framework/base/utf8.h"
+#include "framework/store/sql/text.h"
 #include "framework/store/sqlite/connection.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {
 
-// 'YYYY-MM-DD HH:MM:SS.ffffff', UTC: of one length, so that their order is that of the texts.
-std::string TimeText(WallTime time);
+using sql::TimeText;
 // The reverse; the tables' constraint keeps the form.
 WallTime TimeOf(std::string_view text);
 std::optional<WallTime> TimeOrNone(std::string_view text);

@@ -1,8 +1,7 @@
 #include "framework/store/sqlite/sqlite_store.h"
 
+#include "framework/store/sql/sessions.h"
 #include "framework/store/sqlite/connection.h"
-#include "framework/store/sqlite/sqlite_incarnation_store.h"
-#include "framework/store/sqlite/sqlite_prune_store.h"
 #include "framework/store/sqlite/sqlite_schema_store.h"
 #include "framework/store/sqlite/sqlite_task_desk.h"
 #include "framework/store/sqlite/sqlite_task_store.h"
@@ -24,16 +23,18 @@ class SqliteStore final : public Store {
 
   std::unique_ptr<TaskStore> OpenTasks() override { return std::make_unique<SqliteTaskStore>(file_); }
   std::unique_ptr<IncarnationStore> OpenIncarnations() override {
-    return std::make_unique<SqliteIncarnationStore>(file_);
+    return sql::OpenIncarnations(Connect());
   }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return std::make_unique<SqliteTaskTransaction>(file_, limit);
   }
   std::unique_ptr<TaskDesk> OpenDesk() override { return std::make_unique<SqliteTaskDesk>(file_); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return std::make_unique<SqliteSchemaStore>(file_); }
-  std::unique_ptr<PruneStore> OpenPruning() override { return std::make_unique<SqlitePruneStore>(file_); }
+  std::unique_ptr<PruneStore> OpenPruning() override { return sql::OpenPruning(Connect()); }
 
  private:
+  std::unique_ptr<sql::Connection> Connect() { return std::make_unique<SqliteConnection>(file_); }
+
   SqliteFile file_;
 };
 

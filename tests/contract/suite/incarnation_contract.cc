@@ -36,6 +36,7 @@ TEST_P(StoreContract, PeersShowWhatWasRegistered) {
   EXPECT_EQ(found->incarnation.pid, 99);
   EXPECT_EQ(found->incarnation.lease, Micros(1'500'000));
   EXPECT_EQ(found->incarnation.slices, "0-31,40");
+  EXPECT_EQ(found->beat, 0U) << "it counts renewals";
 }
 
 TEST_P(StoreContract, AnIdIsRegisteredOnce) {

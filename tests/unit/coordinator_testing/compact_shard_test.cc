@@ -82,7 +82,7 @@ class Pair {
       }
       case 5: {
         const std::string life = Life();
-        const std::uint64_t beat = 1 + random_.Below(3);
+        const std::uint64_t beat = random_.Below(3);
         return Same("MarkDead", compact_.MarkDead(life, beat), lives_->MarkDead(life, beat));
       }
       case 6: {

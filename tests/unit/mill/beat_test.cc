@@ -153,7 +153,7 @@ TEST_F(BeatTest, ItRegistersAndBeatsFiveTimesALease) {
   const std::string id = lives_.Own()->incarnation();
   EXPECT_THAT(Alive(), ElementsAre(id));
   shard_.Go(seconds(10));
-  EXPECT_EQ(others_->Peers()->at(0).beat, 6U);
+  EXPECT_EQ(others_->Peers()->at(0).beat, 5U);
   EXPECT_EQ(lives_.Own()->incarnation(), id);
   EXPECT_THAT(TakeNews(), ElementsAre(News::Born, News::Renewed, News::Renewed, News::Renewed, News::Renewed,
                                       News::Renewed));

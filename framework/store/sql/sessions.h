@@ -1,0 +1,14 @@
+// The sessions of a store whose statements are the same on every database; each is in a file of its own.
+#pragma once
+
+#include <memory>
+
+#include "framework/store/sql/connection.h"
+#include "framework/store/store.h"
+
+namespace millrace::engine::sql {
+
+std::unique_ptr<IncarnationStore> OpenIncarnations(std::unique_ptr<Connection> connection);
+std::unique_ptr<PruneStore> OpenPruning(std::unique_ptr<Connection> connection);
+
+}  // namespace millrace::engine::sql
