@@ -28,7 +28,7 @@ void RetryFailed(MemoryState& state, MemoryTable& table, std::uint64_t id, WallT
 }
 
 void RetryWaiting(Task& task, WallTime now) {
-  task.run_at = now;
+  task.run_at = std::min(task.run_at, now);
   task.failures = 0;
   task.crashes = 0;
   task.cancel = false;

@@ -30,7 +30,7 @@ void Move(MemoryTable& table, TaskRecord row, const Settlement& settlement, Wall
   row.finished_at = now;
   row.task.cancel = false;
   row.task.state = StateAfter(settlement.to);
-  if (settlement.to == To::Succeeded) row.result = settlement.text;
+  if (settlement.to == To::Succeeded) row.result = Shorten(settlement.text);
   if (settlement.to == To::Failed) table.error_classes[id] = settlement.error_class;
   table.tasks.erase(id);
   (settlement.to == To::Failed ? table.failed : table.done)[id] = std::move(row);
@@ -56,9 +56,10 @@ void End(MemoryState& state, TaskRecord& row, const Settlement& settlement, cons
   if (settlement.failed_attempt) {
     task.failures = std::max(task.failures, task.failures + 1);  // the largest number there is stays
     state.attempts[task.key][settlement.attempt] = {
-        settlement.attempt, now, incarnation, "failed", settlement.error_class, settlement.text};
+        settlement.attempt,      now, incarnation, "failed", Shorten(settlement.error_class, 64),
+        Shorten(settlement.text)};
   }
-  if (settlement.to != To::Succeeded && !settlement.text.empty()) task.last_error = settlement.text;
+  if (settlement.to != To::Succeeded && !settlement.text.empty()) task.last_error = Shorten(settlement.text);
   Count(state, settlement);
   EndKey(state, settlement, task, now);
   if (settlement.to == To::Waiting) {

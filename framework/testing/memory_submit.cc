@@ -24,7 +24,8 @@ Task RowOf(const NewTask& task, std::uint32_t slice, WallTime now) {
   row.biz_key = task.biz_key;
   row.batch = task.batch;
   row.priority = task.priority.value_or(5);
-  row.run_at = task.run_at.value_or(now + task.delay.value_or(Micros(0)));
+  constexpr WallTime kLast = std::chrono::sys_days(std::chrono::year(9999) / 12 / 31);
+  row.run_at = std::min(kLast, task.run_at.value_or(now + task.delay.value_or(Micros(0))));
   row.created_at = now;
   return row;
 }
@@ -36,8 +37,11 @@ Result<SubmitReport> SubmitTo(MemoryState& state, const TableName& table, std::s
   BOOST_OUTCOME_TRY(into, state.Table(table));
   if (tasks.size() > kMaxBatchRows)
     return Fail(ErrorCode::Invalid, "more than 999 tasks were submitted at once");
-  for (const NewTask& task : tasks) {
-    BOOST_OUTCOME_TRYV(Check(task));
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    Status valid = Check(tasks[i]);
+    if (valid) continue;
+    const std::string which = tasks.size() > 1 ? "task " + std::to_string(i + 1) + " of the batch: " : "";
+    return Fail(valid.error().code, which + valid.error().message);
   }
   SubmitReport report;
   report.ids.resize(tasks.size(), 0);

@@ -49,7 +49,7 @@ Result<TaskKey> MemoryTaskDesk::Find(const TableName& name, const std::string& h
   MutexLock lock(shard_.mutex);
   BOOST_OUTCOME_TRY(table, shard_.state.Table(name));
   for (const auto& [place, entry] : shard_.state.keys) {
-    if (place.second == key && Fits(handler, place.first) && entry.task.table == name) return entry.task;
+    if (place.second == key && Fits(handler, place.first)) return entry.task;
   }
   for (const auto& [id, row] : table->tasks) {
     if (row.task.biz_key == key && Fits(handler, row.task.handler)) return row.task.key;
@@ -60,6 +60,7 @@ Result<TaskKey> MemoryTaskDesk::Find(const TableName& name, const std::string& h
 // A place in the list is "POOL:ID", behind which the page begins.
 Result<TaskPage> MemoryTaskDesk::List(const TableName& name, const TaskFilter& filter,
                                       const std::string& after, std::size_t limit) {
+  if (limit == 0) return Fail(ErrorCode::Invalid, "a page of no tasks was asked for");
   MutexLock lock(shard_.mutex);
   BOOST_OUTCOME_TRY(table, shard_.state.Table(name));
   const int first = after.empty() ? 0 : std::atoi(after.c_str());
@@ -81,6 +82,7 @@ Result<TaskPage> MemoryTaskDesk::List(const TableName& name, const TaskFilter& f
 Result<std::vector<std::uint64_t>> MemoryTaskDesk::Apply(TaskAction action, const TableName& table,
                                                          std::span<const std::uint64_t> ids,
                                                          const std::string&) {
+  if (ids.size() > kMaxBatchRows) return Fail(ErrorCode::Invalid, "more than 999 tasks at once");
   MutexLock lock(shard_.mutex);
   BOOST_OUTCOME_TRYV(shard_.state.Table(table));
   std::vector<std::uint64_t> changed;
@@ -94,7 +96,8 @@ Result<bool> MemoryTaskDesk::SetPause(const std::string& what, const std::string
   BOOST_OUTCOME_TRYV(CheckPauseName(what));
   MutexLock lock(shard_.mutex);
   if (!on) return shard_.state.pauses.erase(what) > 0;
-  return shard_.state.pauses.try_emplace(what, PauseRecord{what, actor, shard_.clock.WallNow()}).second;
+  return shard_.state.pauses.try_emplace(what, PauseRecord{what, Shorten(actor, 190), shard_.clock.WallNow()})
+      .second;
 }
 
 Result<std::vector<PauseRecord>> MemoryTaskDesk::Pauses() {

@@ -179,8 +179,9 @@ Result<std::vector<std::uint64_t>> MemoryTaskStore::Rescue(const RescueRequest& 
     if (MemoryKey* key = row->task.biz_key.empty() ? nullptr : shard_.state.KeyOf(row->task))
       key->started = true;
     shard_.state.attempts[row->task.key].try_emplace(
-        request.attempt, AttemptRecord{request.attempt, now, request.claimed_by, "rescued", "",
-                                       "the worker that ran it was marked dead"});
+        request.attempt,
+        AttemptRecord{request.attempt, now, request.claimed_by, "rescued", "lost_worker",
+                      "the worker " + request.claimed_by + " is dead; the task waits again"});
   }
   return rescued;
 }

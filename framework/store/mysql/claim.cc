@@ -5,7 +5,7 @@
 #include "framework/store/mysql/errors.h"
 #include "framework/store/mysql/mysql_task_store.h"
 #include "framework/store/mysql/sql_text.h"
-#include "framework/store/mysql/task_rows.h"
+#include "framework/store/sql/task_rows.h"
 
 namespace millrace::engine::mysql {
 
@@ -98,10 +98,10 @@ Result<std::vector<std::uint64_t>> MysqlTaskStore::FreeIds(const TableName& tabl
 Result<std::vector<Task>> MysqlTaskStore::ReadClaimed(const ClaimRequest& request, const std::string& ids,
                                                       std::uint32_t attempt) {
   std::vector<Task> tasks;
-  static const std::string columns = TaskColumns(true);
+  static const std::string columns = sql::TaskColumns(true);
   BOOST_OUTCOME_TRYV(
       session_.Query("SELECT " + columns + RunningRows(request.table, ids, request.incarnation, attempt),
-                     [&](const Row& row) { tasks.push_back(ReadTask(request.table, row)); }));
+                     [&](const Row& row) { tasks.push_back(sql::ReadTask(request.table, row)); }));
   return tasks;
 }
 

@@ -19,7 +19,7 @@ namespace millrace::engine::mysql {
 
 struct PooledConnection {
   std::unique_ptr<::sql::Connection> connection;  // null: the borrower has to make one
-  Micros silence{0};                            // after which the server closes it
+  Micros silence{0};                              // after which the server closes it
   BootTime last_use{};
 };
 

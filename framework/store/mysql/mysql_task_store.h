@@ -1,4 +1,4 @@
-// The mill's session. Its parts: due.cc (map and scan), claim.cc, rescue.cc, ledger.cc (keys), settle.cc.
+// The mill's session. Its parts: due.cc (map and scan), claim.cc, rescue.cc, settle.cc.
 #pragma once
 
 #include <map>
@@ -9,25 +9,21 @@
 #include "framework/store/due_scope.h"
 #include "framework/store/mysql/group_plan.h"
 #include "framework/store/mysql/session.h"
-#include "framework/store/task_store.h"
+#include "framework/store/sql/task_store.h"
 
 namespace millrace::engine::mysql {
 
-class MysqlTaskStore final : public TaskStore {
+class MysqlTaskStore final : public sql::SqlTaskStore {
  public:
   MysqlTaskStore(const Endpoint& endpoint, ConnectionPool& pool)
-      : session_(endpoint, endpoint.options.lease, &pool) {}
+      : SqlTaskStore(session_), session_(endpoint, endpoint.options.lease, &pool) {}
 
   Result<DueMap> Due(std::span<const TableSlices> tables) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
   Result<std::vector<Task>> Claim(const ClaimRequest& request) override;
-  Result<std::vector<std::uint64_t>> FailUnclaimed(const ClaimRequest& request,
-                                                   const std::string& why) override;
   Result<std::vector<Task>> Resolve(const ClaimRequest& request) override;
   Result<std::vector<Task>> Adopt(const ClaimRequest& request) override;
   Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request) override;
-  Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation,
-                                              std::span<const Task> tasks) override;
   Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) override;
   Result<std::vector<bool>> StillRunning(const std::string& incarnation,
                                          std::span<const Settlement> batch) override;
@@ -47,8 +43,6 @@ class MysqlTaskStore final : public TaskStore {
   Result<std::vector<Task>> AdoptReached(const ClaimRequest& request, const std::string& list);
   Result<std::vector<Task>> AdoptAttempt(const ClaimRequest& request, std::span<const std::uint64_t> ids,
                                          std::uint32_t seen);
-  Result<std::set<std::uint64_t>> AlreadyMine(const std::string& incarnation, std::span<const Task> tasks);
-  Result<std::vector<KeyVerdict>> EnterKeys(const std::string& incarnation, std::span<const Task> tasks);
   using ProgressTexts = std::map<std::uint64_t, std::string>;  // by task id, of one table
   // Takes out those whose rows somebody has locked, and returns them.
   Result<std::vector<TaskKey>> LeaveOutLocked(const TableName& table, ProgressTexts& texts);

@@ -3,12 +3,20 @@
 
 #include "framework/base/utf8.h"
 #include "framework/store/mysql/due_text.h"
-#include "framework/store/mysql/key_texts.h"
 #include "framework/store/mysql/mysql_task_store.h"
 #include "framework/store/mysql/sql_text.h"
 
 namespace millrace::engine::mysql {
 namespace {
+
+// The keys of tasks that a dead worker had in its hands: nobody can tell whether their handlers were called.
+std::string MarkInDoubtText(const TableName& table, const std::string& ids) {
+  return "UPDATE " + table +
+         " t FORCE INDEX (PRIMARY) STRAIGHT_JOIN tasks_keys k FORCE INDEX (PRIMARY) ON k.handler=t.handler "
+         "AND k.biz_key=t.biz_key SET k.keep_until='9999-12-31' WHERE t.id IN (" +
+         ids + ") AND k.task_id=t.id AND k.task_table=" + Quote(table) +
+         " AND k.keep_until IS NULL AND k.ended_at IS NULL";
+}
 
 std::string ProgressText(const TableName& table, const std::string& incarnation, std::uint32_t attempt,
                          const std::map<std::uint64_t, std::string>& texts) {

@@ -1,19 +1,14 @@
 #include "framework/store/mysql/session.h"
 
 #include <cppconn/connection.h>
-#include <cppconn/datatype.h>
 #include <cppconn/driver.h>
 #include <cppconn/exception.h>
-#include <cppconn/prepared_statement.h>
 #include <cppconn/resultset.h>
-#include <cppconn/resultset_metadata.h>
 #include <cppconn/statement.h>
 #include <mysql_driver.h>
 
 #include <algorithm>
 #include <cassert>
-#include <cctype>
-#include <charconv>
 #include <fstream>
 #include <utility>
 
@@ -34,7 +29,7 @@ int Seconds(Micros duration) {
 }
 
 ::sql::ConnectOptionsMap Options(const StoreUrl& url, const StoreOptions& options,
-                               const std::string& password) {
+                                 const std::string& password) {
   // The protocol is spelt out, since the client library takes `localhost` for a socket file.
   ::sql::ConnectOptionsMap map;
   map["hostName"] = ::sql::SQLString("tcp://" + url.host + ":" + std::to_string(url.port));
@@ -56,73 +51,6 @@ int Seconds(Micros duration) {
 // Without the file the client library would go without TLS, or trust whom it likes.
 bool CanRead(const std::string& file) { return std::ifstream(file).good(); }
 
-// Results that nobody asked for would leave the connection out of step.
-template <class AnyStatement>
-void Drain(AnyStatement& statement) {
-  while (statement.getMoreResults()) std::unique_ptr<::sql::ResultSet>(statement.getResultSet());
-}
-
-void Bind(::sql::PreparedStatement& statement, unsigned index, const SqlValue& value) {
-  if (const auto* number = std::get_if<std::int64_t>(&value)) {
-    statement.setInt64(index, *number);
-  } else if (const auto* real = std::get_if<double>(&value)) {
-    statement.setDouble(index, *real);
-  } else if (const auto* text = std::get_if<std::string>(&value)) {
-    statement.setString(index, ::sql::SQLString(*text));
-  } else {
-    statement.setNull(index, 0);
-  }
-}
-
-// The connector can count a bound statement's rows only where it is told beforehand that there is no answer.
-bool ChangesOnly(std::string_view sql) {
-  std::string text;
-  for (const char c : sql) text += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  text.erase(0, text.find_first_not_of(" \t\r\n"));
-  if (text.find("RETURNING") != std::string::npos) return false;
-  return text.starts_with("INSERT") || text.starts_with("UPDATE") || text.starts_with("DELETE") ||
-         text.starts_with("REPLACE");
-}
-
-// False if there are more rows than a handler may read at once.
-// The connector writes doubles with six digits after the point: here they come back as they were.
-std::string Shortest(double value) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value);
-  return {text, end.ptr};
-}
-
-bool IsDouble(::sql::ResultSetMetaData& meta, unsigned column) {
-  const int type = meta.getColumnType(column);
-  return type == ::sql::DataType::DOUBLE || type == ::sql::DataType::REAL;
-}
-
-bool Collect(::sql::ResultSet& from, SqlResult& to) {
-  to.columns.clear();
-  to.rows.clear();
-  ::sql::ResultSetMetaData* const meta = from.getMetaData();
-  const unsigned count = meta->getColumnCount();
-  std::vector<bool> doubles;
-  for (unsigned i = 1; i <= count; ++i) {
-    to.columns.push_back(meta->getColumnLabel(i).asStdString());
-    doubles.push_back(IsDouble(*meta, i));
-  }
-  while (from.next()) {
-    if (to.rows.size() == kMaxSqlRows) return false;
-    auto& row = to.rows.emplace_back();
-    for (unsigned i = 1; i <= count; ++i) {
-      if (from.isNull(i)) {
-        row.emplace_back(std::nullopt);
-      } else if (doubles[i - 1]) {
-        row.emplace_back(Shortest(static_cast<double>(from.getDouble(i))));
-      } else {
-        row.emplace_back(from.getString(i).asStdString());
-      }
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string Endpoint::Describe() const {
@@ -136,7 +64,12 @@ std::int64_t Row::Signed(unsigned column) const { return result_.getInt64(column
 bool Row::Null(unsigned column) const { return result_.isNull(column); }
 
 Session::Session(const Endpoint& endpoint, Micros silence, ConnectionPool* pool, Mode mode)
-    : sql::Connection(kDialect), endpoint_(endpoint), silence_(silence), pool_(pool), mode_(mode), where_(endpoint.Describe()) {}
+    : sql::Connection(kDialect),
+      endpoint_(endpoint),
+      silence_(silence),
+      pool_(pool),
+      mode_(mode),
+      where_(endpoint.Describe()) {}
 
 Session::~Session() {
   const Use use(*this);
@@ -316,38 +249,6 @@ Status Session::RunQuery(const std::string& text, Values values, const sql::Conn
 
 Result<std::uint64_t> Session::RunWrite(const std::string& text, Values values) {
   return Write(WithValues(text, values));
-}
-
-Result<SqlResult> Session::Bound(std::string_view sql, std::span<const SqlValue> values) {
-  const Use use(*this);
-  BOOST_OUTCOME_TRYV(Usable());
-  try {
-    SqlResult answer;
-    std::unique_ptr<::sql::PreparedStatement> statement(
-        Native().prepareStatement(::sql::SQLString(std::string(sql))));
-    for (std::size_t i = 0; i < values.size(); ++i) Bind(*statement, static_cast<unsigned>(i + 1), values[i]);
-    if (ChangesOnly(sql)) {
-      answer.affected = static_cast<std::uint64_t>(statement->executeUpdate());
-      return answer;
-    }
-    bool fits = true;
-    const bool has_rows = statement->execute();
-    if (has_rows) {
-      std::unique_ptr<::sql::ResultSet> rows(statement->getResultSet());
-      fits = Collect(*rows, answer);
-    }
-    Drain(*statement);
-    if (fits && !has_rows) {
-      BOOST_OUTCOME_TRYV(Query("SELECT ROW_COUNT()", [&](const Row& row) {
-        answer.affected = static_cast<std::uint64_t>(std::max<std::int64_t>(0, row.Signed(1)));
-      }));
-    }
-    if (fits) return answer;
-    return Fail(ErrorCode::Invalid, where_ + ": the answer has more than " + std::to_string(kMaxSqlRows) +
-                                        " rows; read it in pages");
-  } catch (const ::sql::SQLException& exception) {
-    return Fail(Failed(exception, in_transaction_ ? Purpose::Transaction : Purpose::Write));
-  }
 }
 
 Status Session::Begin() {

@@ -83,6 +83,9 @@ class Session final : public sql::Connection {
     Session& session_;
   };
 
+  Result<std::vector<std::uint64_t>> Add(const TableName& table,
+                                         std::span<const NewTask* const> tasks) override;
+
   // In Manual mode a connection that has died in its silence is replaced: nothing was sent before, and
   // whoever runs the transaction must know that none could be had.
   Status Begin() override;
@@ -118,6 +121,9 @@ class Session final : public sql::Connection {
 
   Status RunQuery(const std::string& text, Values values, const sql::Connection::OnRow& on_row) override;
   Result<std::uint64_t> RunWrite(const std::string& text, Values values) override;
+  // One INSERT; appends the ids.
+  Status AddPart(const TableName& table, std::span<const NewTask* const> tasks, const std::string& rows,
+                 std::vector<std::uint64_t>& ids);
   Status Borrow();
   void GiveBack();
   Status Open();

@@ -7,6 +7,7 @@
 #include "framework/store/mysql/mysql_task_store.h"
 #include "framework/store/mysql/settle_text.h"
 #include "framework/store/mysql/sql_text.h"
+#include "framework/store/sql/keys.h"
 
 namespace millrace::engine::mysql {
 namespace {
@@ -180,13 +181,11 @@ Result<SettleStep> RunSettle(Session& session, const std::string& incarnation, c
     BOOST_OUTCOME_TRY(moved, MoveGroup(session, incarnation, group));
     if (!moved) return SettleStep::Refused;
   }
+  BOOST_OUTCOME_TRYV(sql::EndKeys(session, batch));
   // The counters come last: two sessions of one worker share their rows.
-  std::vector<std::string> texts = KeysTexts(batch);
-  texts.push_back(AttemptsText(incarnation, batch));
-  texts.push_back(CountersText(incarnation, batch));
-  for (const std::string& sql : texts) {
-    if (sql.empty()) continue;
-    BOOST_OUTCOME_TRYV(session.Write(sql));
+  for (const std::string& text : {AttemptsText(incarnation, batch), CountersText(incarnation, batch)}) {
+    if (text.empty()) continue;
+    BOOST_OUTCOME_TRYV(session.Write(text));
   }
   return SettleStep::Done;
 }

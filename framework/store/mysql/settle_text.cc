@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "framework/store/mysql/due_text.h"
-#include "framework/store/mysql/key_texts.h"
 #include "framework/store/mysql/sql_text.h"
 
 namespace millrace::engine::mysql {
@@ -152,36 +151,6 @@ std::string CountersText(const std::string& incarnation, const std::vector<const
          " ON DUPLICATE KEY UPDATE succeeded=succeeded+VALUES(succeeded), "
          "cancelled=cancelled+VALUES(cancelled), "
          "failed=failed+VALUES(failed), attempts_failed=attempts_failed+VALUES(attempts_failed)";
-}
-
-// One statement at most for each thing that becomes of an entry. A task that was cancelled and not started in
-// this attempt may have been in an earlier one: its entry says so.
-std::vector<std::string> KeysTexts(const std::vector<const Settlement*>& batch) {
-  KeyEntries kept;
-  KeyEntries maybe_free;
-  KeyEntries failed;
-  KeyEntries started;
-  for (const Settlement* one : batch) {
-    if (one->biz_key.empty()) continue;
-    const KeyEntry entry{one->handler, one->biz_key, one->key};
-    if (one->to == To::Failed) {
-      failed.push_back(entry);
-    } else if (one->to == To::Waiting) {
-      if (one->started) started.push_back(entry);
-    } else {
-      (one->to == To::Cancelled && !one->started ? maybe_free : kept).push_back(entry);
-    }
-  }
-  std::vector<std::string> texts;
-  const auto add = [&texts](std::string text) {
-    if (!text.empty()) texts.push_back(std::move(text));
-  };
-  add(KeepText(kept));
-  add(KeepStartedText(maybe_free));
-  add(FreeUnstartedText(maybe_free));
-  add(FailText(failed));
-  add(MarkStartedText(started));
-  return texts;
 }
 
 }  // namespace millrace::engine::mysql

@@ -27,7 +27,5 @@ std::string WaitText(const SettleGroup& group, const std::string& incarnation, c
 // Empty where nothing of the kind is to be written.
 std::string AttemptsText(const std::string& incarnation, const std::vector<const Settlement*>& batch);
 std::string CountersText(const std::string& incarnation, const std::vector<const Settlement*>& batch);
-// What becomes of the tasks' keys; see key_texts.h.
-std::vector<std::string> KeysTexts(const std::vector<const Settlement*>& batch);
 
 }  // namespace millrace::engine::mysql

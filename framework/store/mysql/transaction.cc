@@ -1,7 +1,7 @@
 #include "framework/store/mysql/sessions.h"
 #include "framework/store/mysql/settle.h"
 #include "framework/store/mysql/statement_effects.h"
-#include "framework/store/mysql/submit.h"
+#include "framework/store/sql/submit.h"
 
 namespace millrace::engine::mysql {
 namespace {
@@ -113,7 +113,7 @@ MysqlTaskTransaction::After MysqlTaskTransaction::Inspect(std::string_view sql,
 
 Result<std::size_t> MysqlTaskTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
   BOOST_OUTCOME_TRYV(Enter());
-  auto report = RunSubmit(session_, table, tasks);
+  auto report = sql::Submit(session_, table, tasks);
   if (!report) return Fail(Note(report.error()));
   return report->added;
 }

@@ -16,6 +16,7 @@
 #include "framework/base/result.h"
 #include "framework/store/sql/dialect.h"
 #include "framework/task/table_name.h"
+#include "framework/task/task.h"
 
 namespace millrace::engine::sql {
 
@@ -78,6 +79,11 @@ class Connection {
   Result<std::uint64_t> Write(std::string_view text, std::initializer_list<Value> values = {}) {
     return Write(text, Values(values.begin(), values.size()));
   }
+
+  // Adds the tasks, which are valid; returns their ids, in their order. Within a transaction, which an error
+  // leaves to be rolled back.
+  virtual Result<std::vector<std::uint64_t>> Add(const TableName& table,
+                                                 std::span<const NewTask* const> tasks) = 0;
 
   virtual Status Begin() = 0;
   // After an error nothing is open any more.

@@ -100,6 +100,8 @@ class SqliteConnection final : public sql::Connection {
   // Whether a transaction is open, by SQLite's own word.
   bool InTransaction() const;
 
+  Result<std::vector<std::uint64_t>> Add(const TableName& table,
+                                         std::span<const NewTask* const> tasks) override;
   // BEGIN IMMEDIATE behind the gate. Conflict: another writer was not done in kWriteWait. End it by Commit
   // or Rollback.
   Status Begin() override;

@@ -1,7 +1,7 @@
 #include "framework/store/sqlite/settle.h"
 
-#include "framework/store/sqlite/counters.h"
-#include "framework/store/sqlite/key_ledger.h"
+#include "framework/store/sql/counters.h"
+#include "framework/store/sql/keys.h"
 #include "framework/store/sqlite/rows.h"
 
 namespace millrace::engine {
@@ -13,6 +13,14 @@ constexpr char kMoved[] =
     "progress,"
     " created_at";
 constexpr char kMine[] = " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
+
+// `text` cut to `limit` bytes; only a longer one is copied, into `room`.
+std::string_view Cut(const std::string& text, std::string& room, std::size_t limit = kMaxText) {
+  if (text.size() <= limit) return text;
+  return room = Shorten(text, limit);
+}
+
+constexpr std::size_t kMaxErrorClass = 64;
 
 class Settler {
  public:
@@ -35,15 +43,20 @@ class Settler {
           settlement.key.id));
     }
     Count(settlement);
-    BOOST_OUTCOME_TRYV(NoteFailure(settlement));
-    return Key(settlement);
+    ended_.push_back(&settlement);
+    return NoteFailure(settlement);
   }
 
-  Status WriteCounters() { return sums_.Write(db_, incarnation_); }
+  // What is written once for all that have ended.
+  Status Finish() {
+    BOOST_OUTCOME_TRYV(sql::EndKeys(db_, ended_));
+    return sums_.Write(db_, incarnation_);
+  }
 
  private:
   void Count(const Settlement& settlement) {
-    CounterDelta& delta = sums_.Of(settlement.key.table, settlement.handler, settlement.batch);
+    if (settlement.to == Settlement::To::Waiting && !settlement.failed_attempt) return;
+    sql::CounterDelta& delta = sums_.Of(settlement.key.table, settlement.handler, settlement.batch);
     delta.succeeded += settlement.to == Settlement::To::Succeeded;
     delta.cancelled += settlement.to == Settlement::To::Cancelled;
     delta.failed += settlement.to == Settlement::To::Failed;
@@ -62,9 +75,12 @@ class Settler {
     });
     const int state = static_cast<int>(StateAfter(settlement.to));
     // The last column is the error's class in the failed pool, the result in the other.
-    const SqlBind reason = succeeded ? SqlBind(nullptr) : SqlBind::OrNull(settlement.text);
-    const SqlBind last = failed      ? SqlBind(settlement.error_class)
-                         : succeeded ? SqlBind::OrNull(settlement.text)
+    std::string text;
+    std::string error_class;
+    const SqlBind said = SqlBind::OrNull(Cut(settlement.text, text));
+    const SqlBind reason = succeeded ? SqlBind(nullptr) : said;
+    const SqlBind last = failed      ? SqlBind(Cut(settlement.error_class, error_class, kMaxErrorClass))
+                         : succeeded ? said
                                      : SqlBind(nullptr);
     return db_.Run(sql, state, int{settlement.failed_attempt}, reason, last, now_text_, settlement.key.id,
                    incarnation_, settlement.attempt);
@@ -74,34 +90,27 @@ class Settler {
     std::string due;
     if (settlement.run_at) due = TimeText(*settlement.run_at);
     if (settlement.delay) due = TimeText(now_ + *settlement.delay);
+    std::string text;
     return db_.Run("UPDATE " + settlement.key.table +
                        " SET state=0, claimed_by=NULL, claimed_at=NULL, failures=min(failures, 4294967294)+?,"
                        " run_at=coalesce(?, run_at), last_error=coalesce(?, last_error), updated_at=?" +
                        kMine,
-                   int{settlement.failed_attempt}, SqlBind::OrNull(due), SqlBind::OrNull(settlement.text),
-                   now_text_, settlement.key.id, incarnation_, settlement.attempt);
+                   int{settlement.failed_attempt}, SqlBind::OrNull(due),
+                   SqlBind::OrNull(Cut(settlement.text, text)), now_text_, settlement.key.id, incarnation_,
+                   settlement.attempt);
   }
 
   Status NoteFailure(const Settlement& settlement) {
     if (!settlement.failed_attempt) return {};
+    std::string text;
+    std::string error_class;
     BOOST_OUTCOME_TRYV(db_.Run(
         "INSERT OR REPLACE INTO millrace_attempts (task_table, task_id, attempt, at, incarnation, kind, "
         "error_class,"
         " message) VALUES (?,?,?,?,?,'failed',?,?)",
         settlement.key.table, settlement.key.id, settlement.attempt, now_text_, incarnation_,
-        settlement.error_class, settlement.text));
+        Cut(settlement.error_class, error_class, kMaxErrorClass), Cut(settlement.text, text)));
     return {};
-  }
-
-  Status Key(const Settlement& settlement) {
-    KeyFate fate = KeyFate::Retain;
-    if (settlement.to == Settlement::To::Failed) fate = KeyFate::Failed;
-    if (settlement.to == Settlement::To::Cancelled && !settlement.started) fate = KeyFate::Free;
-    if (settlement.to == Settlement::To::Waiting) {
-      if (!settlement.started) return {};
-      fate = KeyFate::Started;
-    }
-    return SetKeyFate(db_, settlement.handler, settlement.biz_key, settlement.key, fate, now_);
   }
 
   // Texts are made once for each table and statement of the batch.
@@ -116,7 +125,8 @@ class Settler {
   const std::string& incarnation_;
   const WallTime now_;
   const std::string now_text_;
-  CounterSums sums_;
+  sql::CounterSums sums_;
+  std::vector<const Settlement*> ended_;
   std::map<std::pair<TableName, Settlement::To>, std::string> texts_;
 };
 
@@ -150,7 +160,7 @@ Result<SettleReport> SettleBatch(SqliteConnection& db, const std::string& incarn
       BOOST_OUTCOME_TRYV(settler.Follow(batch[i]));
     }
   }
-  BOOST_OUTCOME_TRYV(settler.WriteCounters());
+  BOOST_OUTCOME_TRYV(settler.Finish());
   return report;
 }
 

@@ -1,9 +1,8 @@
 #include "framework/store/sqlite/sqlite_store.h"
 
 #include "framework/store/sql/sessions.h"
-#include "framework/store/sqlite/connection.h"
+#include "framework/store/sqlite/sessions.h"
 #include "framework/store/sqlite/sqlite_schema_store.h"
-#include "framework/store/sqlite/sqlite_task_desk.h"
 #include "framework/store/sqlite/sqlite_task_store.h"
 #include "framework/store/sqlite/sqlite_task_transaction.h"
 
@@ -22,13 +21,11 @@ class SqliteStore final : public Store {
   }
 
   std::unique_ptr<TaskStore> OpenTasks() override { return std::make_unique<SqliteTaskStore>(file_); }
-  std::unique_ptr<IncarnationStore> OpenIncarnations() override {
-    return sql::OpenIncarnations(Connect());
-  }
+  std::unique_ptr<IncarnationStore> OpenIncarnations() override { return sql::OpenIncarnations(Connect()); }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return std::make_unique<SqliteTaskTransaction>(file_, limit);
   }
-  std::unique_ptr<TaskDesk> OpenDesk() override { return std::make_unique<SqliteTaskDesk>(file_); }
+  std::unique_ptr<TaskDesk> OpenDesk() override { return engine::OpenDesk(file_); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return std::make_unique<SqliteSchemaStore>(file_); }
   std::unique_ptr<PruneStore> OpenPruning() override { return sql::OpenPruning(Connect()); }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "framework/store/sql/keys.h"
 #include "framework/store/sqlite/due_map.h"
-#include "framework/store/sqlite/key_ledger.h"
 #include "framework/store/sqlite/rows.h"
 #include "framework/store/sqlite/settle.h"
 
@@ -171,21 +171,6 @@ Result<std::vector<Task>> SqliteTaskStore::Adopt(const ClaimRequest& request) {
   });
 }
 
-// Its claimer died: nobody can tell whether the handler was called.
-Status SqliteTaskStore::MarkInDoubt(const TaskKey& task) {
-  std::string handler;
-  std::string key;
-  {
-    auto rows = db_.Select("SELECT handler, biz_key FROM " + task.table + " WHERE id=?", task.id);
-    if (rows.Next()) {
-      handler = rows.Text(0);
-      key = rows.Text(1);
-    }
-    if (rows.error()) return Fail(*rows.error());
-  }
-  return SetKeyFate(db_, handler, key, task, KeyFate::Started, StoreNow());
-}
-
 Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& request) {
   BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
   return db_.Write([&]() -> Result<std::vector<std::uint64_t>> {
@@ -194,44 +179,27 @@ Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& 
     if (alive) return rescued;
     const std::string now = TimeText(StoreNow());
     const std::string sql = "UPDATE " + request.table +
-                            " SET state=0, claimed_by=NULL, claimed_at=NULL, updated_at=?"
-                            " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
+                            " SET state=0, claimed_by=NULL, claimed_at=NULL, run_at=min(run_at, ?), "
+                            "updated_at=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=? RETURNING "
+                            "handler, biz_key";
+    const std::string message = "the worker " + request.claimed_by + " is dead; the task waits again";
+    sql::KeyEntries keys;
     for (const std::uint64_t id : Sorted(request.ids)) {
-      BOOST_OUTCOME_TRY(freed, db_.Run(sql, now, id, request.claimed_by, request.attempt));
-      if (freed == 0) continue;
+      auto freed = db_.Select(sql, now, now, id, request.claimed_by, request.attempt);
+      const bool was_its = freed.Next();
+      if (was_its && !freed.IsNull(1)) keys.push_back({freed.Text(0), freed.Text(1), {request.table, id}});
+      BOOST_OUTCOME_TRYV(freed.Finish());
+      if (!was_its) continue;
       rescued.push_back(id);
-      BOOST_OUTCOME_TRYV(MarkInDoubt({request.table, id}));
       BOOST_OUTCOME_TRYV(db_.Run(
           "INSERT OR IGNORE INTO millrace_attempts (task_table, task_id, attempt, at, incarnation, kind, "
           "error_class,"
-          " message) VALUES (?,?,?,?,?,'rescued','','the worker that ran it was marked dead')",
-          request.table, id, request.attempt, now, request.claimed_by));
+          " message) VALUES (?,?,?,?,?,'rescued','lost_worker',?)",
+          request.table, id, request.attempt, now, request.claimed_by, message));
     }
+    // Nobody can tell whether their handlers were called.
+    BOOST_OUTCOME_TRYV(sql::SetFate(db_, std::move(keys), sql::KeyFate::Start));
     return rescued;
-  });
-}
-
-Result<std::vector<KeyVerdict>> SqliteTaskStore::ConfirmKeys(const std::string& incarnation,
-                                                             std::span<const Task> tasks) {
-  BOOST_OUTCOME_TRYV(CheckSize(tasks.size()));
-  return db_.Write([&]() -> Result<std::vector<KeyVerdict>> {
-    std::vector<KeyVerdict> verdicts;
-    const std::string now = TimeText(StoreNow());
-    for (const Task& task : tasks) {
-      if (task.biz_key.empty()) continue;
-      bool ours = false;
-      {
-        auto rows = db_.Select(
-            "SELECT 1 FROM " + task.key.table + " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
-            task.key.id, incarnation, task.attempt);
-        ours = rows.Next();
-        if (rows.error()) return Fail(*rows.error());
-      }
-      if (!ours) continue;
-      BOOST_OUTCOME_TRY(holder, TakeKey(db_, task.handler, task.biz_key, task.key, now));
-      verdicts.push_back({task.key, holder.empty(), holder});
-    }
-    return verdicts;
   });
 }
 
@@ -258,11 +226,13 @@ Result<std::vector<bool>> SqliteTaskStore::StillRunning(const std::string& incar
 Result<std::vector<TaskKey>> SqliteTaskStore::SaveProgress(const std::string& incarnation,
                                                            std::span<const TaskProgress> progress) {
   return db_.Write([&]() -> Result<std::vector<TaskKey>> {
+    const std::string now = TimeText(StoreNow());
     for (const TaskProgress& mark : progress) {
       if (!IsUtf8(mark.progress)) continue;
       BOOST_OUTCOME_TRYV(db_.Run("UPDATE " + mark.key.table +
-                                     " SET progress=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
-                                 Shorten(mark.progress), mark.key.id, incarnation, mark.attempt));
+                                     " SET progress=?, updated_at=? WHERE id=? AND state=2 AND claimed_by=? "
+                                     "AND attempt=?",
+                                 Shorten(mark.progress), now, mark.key.id, incarnation, mark.attempt));
     }
     return std::vector<TaskKey>{};  // nobody locks a single row here
   });

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "framework/store/sql/task_store.h"
 #include "framework/store/sqlite/connection.h"
-#include "framework/store/task_store.h"
 
 namespace millrace::engine {
 
@@ -15,22 +15,16 @@ std::string ScanSql(const TableName& table, bool with_bytes = false);
 // Values: slice, handler, urgency, run_at, id after, limit.
 std::string ScanTieSql(const TableName& table, bool with_bytes = false);
 
-class CounterSums;
-
-class SqliteTaskStore final : public TaskStore {
+class SqliteTaskStore final : public sql::SqlTaskStore {
  public:
-  explicit SqliteTaskStore(SqliteFile& file) : db_(file) {}
+  explicit SqliteTaskStore(SqliteFile& file) : SqlTaskStore(db_), db_(file) {}
 
   Result<DueMap> Due(std::span<const TableSlices> tables) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
   Result<std::vector<Task>> Claim(const ClaimRequest& request) override;
-  Result<std::vector<std::uint64_t>> FailUnclaimed(const ClaimRequest& request,
-                                                   const std::string& why) override;
   Result<std::vector<Task>> Resolve(const ClaimRequest& request) override;
   Result<std::vector<Task>> Adopt(const ClaimRequest& request) override;
   Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request) override;
-  Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation,
-                                              std::span<const Task> tasks) override;
   Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch) override;
   Result<std::vector<bool>> StillRunning(const std::string& incarnation,
                                          std::span<const Settlement> batch) override;
@@ -42,9 +36,6 @@ class SqliteTaskStore final : public TaskStore {
  private:
   Status CheckAlive(const std::string& incarnation);
   Result<bool> IsAlive(const std::string& incarnation);
-  // Whether the row was there to be failed.
-  Result<bool> FailOne(const TaskKey& key, std::uint32_t attempt, const std::string& why, CounterSums& sums);
-  Status MarkInDoubt(const TaskKey& task);
   // Raises the attempt of rows that run under the incarnation with `attempt`, and appends them whole.
   Status AdoptRows(const ClaimRequest& request, std::uint32_t attempt, std::vector<Task>& adopted);
 

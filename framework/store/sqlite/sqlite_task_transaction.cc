@@ -1,8 +1,8 @@
 #include "framework/store/sqlite/sqlite_task_transaction.h"
 
 #include "framework/base/time_text.h"
+#include "framework/store/sql/submit.h"
 #include "framework/store/sqlite/settle.h"
-#include "framework/store/sqlite/submit.h"
 
 namespace millrace::engine {
 namespace {
@@ -132,7 +132,7 @@ Result<SqlResult> SqliteTaskTransaction::Execute(std::string_view sql, std::span
 Result<std::size_t> SqliteTaskTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
   MutexLock lock(mutex_);
   BOOST_OUTCOME_TRYV(Ready());
-  auto report = SubmitBatch(db_, table, tasks);
+  auto report = sql::Submit(db_, table, tasks);
   if (!report) return Fail(Refused(report.error()));
   return report->added;
 }

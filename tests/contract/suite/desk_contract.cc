@@ -81,6 +81,34 @@ TEST_P(StoreContract, SubmitAddsNothingWhereOneTaskIsWrong) {
   EXPECT_FALSE(desk().Find("tasks", "good", "k")) << "the key went with the task";
 }
 
+TEST_P(StoreContract, SubmitSaysWhichTaskIsWrong) {
+  const std::vector<NewTask> batch{{.handler = "good"}, {.handler = "Not A Name"}};
+  auto report = desk().Submit("tasks", batch);
+  ASSERT_FALSE(report);
+  EXPECT_NE(report.error().message.find("task 2 of the batch: "), std::string::npos)
+      << report.error().message;
+}
+
+TEST_P(StoreContract, ABatchHasAtMostSoManyRows) {
+  const std::vector<NewTask> batch(kMaxBatchRows + 1, NewTask{.handler = "a"});
+  auto report = desk().Submit("tasks", batch);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::Invalid);
+  EXPECT_TRUE(Due().groups.empty());
+  auto changed =
+      desk().Apply(TaskAction::Hold, "tasks", std::vector<std::uint64_t>(kMaxBatchRows + 1, 1), "me");
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(changed.error().code, ErrorCode::Invalid);
+}
+
+TEST_P(StoreContract, ATimeBeyondTheTablesIsMovedToTheirEnd) {
+  using namespace std::chrono;
+  const NewTask task{.handler = "a", .run_at = WallTime(sys_days(year(12000) / 1 / 1))};
+  auto report = desk().Submit("tasks", std::span(&task, 1));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(Get(report->ids[0]).task.run_at, WallTime(sys_days(year(9999) / 12 / 31)));
+}
+
 TEST_P(StoreContract, GetOfAnUnknownTaskSaysSo) {
   auto record = desk().Get({"tasks", 4711});
   ASSERT_FALSE(record);
@@ -99,6 +127,23 @@ TEST_P(StoreContract, FindAsksTheLedgerAndTheWaitingRows) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->id, plain);
   EXPECT_EQ(desk().Find("tasks", "a", "plain").error().code, ErrorCode::NotFound);
+}
+
+TEST_P(StoreContract, FindTellsTheHolderOfAKeyInWhateverTable) {
+  const auto two = GetParam().make({.tables = 2, .slices = 4});
+  const auto desk = two->store().OpenDesk();
+  const NewTask task{.handler = "a", .biz_key = "k"};
+  auto report = desk->Submit("tasks_001", std::span(&task, 1));
+  ASSERT_TRUE(report) << report.error().message;
+  auto found = desk->Find("tasks_000", "a", "k");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(*found, (TaskKey{"tasks_001", report->ids[0]})) << "a key is the shard's";
+}
+
+TEST_P(StoreContract, APageOfNoTasksIsRefused) {
+  auto page = desk().List("tasks", {}, "", 0);
+  ASSERT_FALSE(page);
+  EXPECT_EQ(page.error().code, ErrorCode::Invalid);
 }
 
 TEST_P(StoreContract, ListPagesThroughAllPoolsByEachFilter) {
@@ -151,6 +196,13 @@ TEST_P(StoreContract, RetryMakesAWaitingTaskDueNow) {
   const Task task = Get(id).task;
   EXPECT_LE(task.run_at, Now());
   EXPECT_EQ(task.failures, 0U);
+}
+
+TEST_P(StoreContract, RetryLeavesADueTaskItsPlaceInTheOrder) {
+  const auto id = AddDue(1)[0];
+  const WallTime due = Get(id).task.run_at;
+  EXPECT_EQ(Act(*this, TaskAction::Retry, {id}), std::vector{id});
+  EXPECT_EQ(Get(id).task.run_at, due);
 }
 
 TEST_P(StoreContract, RetryTakesBackACancelThatHasNotComeTrue) {
@@ -245,6 +297,14 @@ TEST_P(StoreContract, APauseShowsInEveryDueMapUntilItIsLifted) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::Invalid);
   }
+}
+
+TEST_P(StoreContract, AnOverlongActorIsCut) {
+  ASSERT_TRUE(desk().SetPause("cluster", std::string(300, 'a'), true));
+  auto pauses = desk().Pauses();
+  ASSERT_TRUE(pauses) << pauses.error().message;
+  ASSERT_EQ(pauses->size(), 1U);
+  EXPECT_EQ(pauses->front().actor, std::string(190, 'a'));
 }
 
 TEST_P(StoreContract, BacklogCountsWaitingRowsOfEachHandler) {

@@ -156,6 +156,18 @@ TEST_P(StoreContract, ACrashIsChargedAlsoAfterTheRescue) {
   ASSERT_EQ(record.attempts.size(), 1U);
 }
 
+TEST_P(StoreContract, ARescueSaysWhoseTaskItWas) {
+  const auto id = AddDue(1)[0];
+  ClaimOne(id);
+  ASSERT_TRUE(incarnations().Retire("w.1"));
+  ASSERT_TRUE(tasks().Rescue({.table = "tasks", .claimed_by = "w.1", .attempt = 1, .ids = {id}}));
+  const TaskRecord record = Get(id);
+  ASSERT_EQ(record.attempts.size(), 1U);
+  EXPECT_EQ(record.attempts[0].kind, "rescued");
+  EXPECT_EQ(record.attempts[0].error_class, "lost_worker");
+  EXPECT_EQ(record.attempts[0].message, "the worker w.1 is dead; the task waits again");
+}
+
 // One transaction of few statements: a process that died had up to a thousand handlers under way.
 TEST_P(StoreContract, AThousandCrashesAreChargedAtOnce) {
   std::vector<Crash> crashes;

@@ -184,5 +184,22 @@ TEST_P(StoreContract, SettlesOfARescuedAttemptAreRefused) {
   EXPECT_EQ(StateOf(task.key.id), TaskState::Waiting);
 }
 
+TEST_P(StoreContract, ATextThatIsTooLongIsCut) {
+  const auto ids = AddDue(2);
+  const auto claimed = Claim(ids);
+  ASSERT_EQ(claimed.size(), 2U);
+  const std::string text(kMaxText + 100, 'x');
+  Settlement retry = End(claimed[0], To::Waiting, text);
+  retry.failed_attempt = true;
+  retry.error_class = std::string(100, 'c');
+  Settle({retry, End(claimed[1], To::Succeeded, text)});
+  const TaskRecord waiting = Get(ids[0]);
+  EXPECT_EQ(waiting.task.last_error.size(), kMaxText);
+  ASSERT_EQ(waiting.attempts.size(), 1U);
+  EXPECT_EQ(waiting.attempts[0].message.size(), kMaxText);
+  EXPECT_EQ(waiting.attempts[0].error_class.size(), 64U);
+  EXPECT_EQ(Get(ids[1]).result.size(), kMaxText);
+}
+
 }  // namespace
 }  // namespace millrace::engine

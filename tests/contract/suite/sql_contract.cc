@@ -274,6 +274,73 @@ TEST_P(SqlStoreContract, WhatPeopleChangeIsInTheAudit) {
   EXPECT_EQ(sql().Ask("SELECT action FROM millrace_audit").value_or("?"), "hold");
 }
 
+TEST_P(SqlStoreContract, TheAuditNamesEachTaskAndSaysWhatItWas) {
+  const auto ids = AddDue(2);
+  Settle({End(ClaimOne(ids[1]), To::Failed, "no")});
+  ASSERT_TRUE(desk().Apply(TaskAction::Cancel, "tasks", ids, std::string(300, 'a')));
+  const auto detail = [&](std::uint64_t id) {
+    return sql().Ask("SELECT detail FROM millrace_audit WHERE action='cancel' AND subject='tasks/" +
+                     std::to_string(id) + "'");
+  };
+  EXPECT_EQ(detail(ids[0]).value_or("?"), "was waiting");
+  EXPECT_EQ(detail(ids[1]).value_or("?"), "was failed");
+  EXPECT_EQ(sql().Ask("SELECT MAX(LENGTH(actor)) FROM millrace_audit").value_or("?"), "190");
+}
+
+TEST_P(SqlStoreContract, AChargedCrashAndSavedProgressShowInTheRowsLastChange) {
+  const auto ids = AddDue(2);
+  const auto claimed = Claim(ids);
+  ASSERT_EQ(claimed.size(), 2U);
+  const auto client = sql().NewClient();
+  Must(client->Run("UPDATE tasks SET updated_at='2001-01-01 00:00:00.000000'"));
+  const Crash crash{claimed[0].key, 1};
+  ASSERT_TRUE(incarnations().ChargeCrashes("w.1", std::span(&crash, 1)));
+  const TaskProgress progress{claimed[1].key, 1, "half"};
+  ASSERT_TRUE(tasks().SaveProgress("w.1", std::span(&progress, 1)));
+  EXPECT_EQ(sql().Ask("SELECT COUNT(*) FROM tasks WHERE updated_at>'2002-01-01'").value_or("?"), "2");
+}
+
+TEST_P(SqlStoreContract, ARescuedTaskIsDueAtOnce) {
+  const auto id = AddDue(1)[0];
+  ClaimOne(id);
+  Must(sql().NewClient()->Run("UPDATE tasks SET run_at=" + SqlTime(Now() + std::chrono::hours(1))));
+  ASSERT_TRUE(incarnations().Retire("w.1"));
+  ASSERT_TRUE(tasks().Rescue({.table = "tasks", .claimed_by = "w.1", .attempt = 1, .ids = {id}}));
+  EXPECT_LE(Get(id).task.run_at, Now());
+}
+
+// A lossy failover may give the id of a task that has ended to another one with the same key.
+TEST_P(SqlStoreContract, AnEntryOfATaskThatHasEndedStaysWhenItsIdComesAgain) {
+  const NewTask keyed{.handler = "noop", .biz_key = "k"};
+  auto report = desk().Submit("tasks", std::span(&keyed, 1));
+  ASSERT_TRUE(report) << report.error().message;
+  const std::uint64_t id = report->ids[0];
+  Settle({End(ClaimOne(id), To::Succeeded)});
+  const auto client = sql().NewClient();
+  Must(client->Run("DELETE FROM tasks_done"));
+  Must(client->Run("INSERT INTO tasks (id,slice,handler,params,biz_key) VALUES (" + std::to_string(id) +
+                   ",1,'noop','{}','k')"));
+  const Task again = ClaimOne(id);
+  auto verdicts = tasks().ConfirmKeys("w.1", std::span(&again, 1));
+  ASSERT_TRUE(verdicts) << verdicts.error().message;
+  Settlement cancelled = End(again, To::Cancelled);
+  cancelled.started = false;
+  Settle({cancelled});
+  report = desk().Submit("tasks", std::span(&keyed, 1));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->duplicates[0], "tasks/" + std::to_string(id)) << "the first one took effect";
+}
+
+TEST_P(SqlStoreContract, AnEntryOfATableThatIsNotThereIsVoid) {
+  Must(
+      sql().NewClient()->Run("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at) "
+                             "VALUES ('noop','k','tasks_gone',1,'2026-01-01 00:00:00.000000')"));
+  const NewTask keyed{.handler = "noop", .biz_key = "k"};
+  auto report = desk().Submit("tasks", std::span(&keyed, 1));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->added, 1U);
+}
+
 TEST_P(SqlStoreContract, CheckFindsADroppedIndexAndAMissingTable) {
   const auto client = sql().NewClient();
   if (!client->Run("DROP INDEX tasks_due")) Must(client->Run("DROP INDEX due ON tasks"));

@@ -1,12 +1,11 @@
-#include "framework/store/mysql/task_rows.h"
+#include "framework/store/sql/task_rows.h"
 
-namespace millrace::engine::mysql {
+namespace millrace::engine::sql {
 
 std::string TaskColumns(bool hot) {
   return std::string(
-             "id,slice,state,handler,priority,run_at,params,biz_key,batch,failures,attempt,crashes,claimed_"
-             "by,"
-             "claimed_at,last_error,progress,created_at,") +
+             "id,slice,state,handler,priority,run_at,params,biz_key,batch,failures,attempt,crashes,"
+             "claimed_by,claimed_at,last_error,progress,created_at,") +
          (hot ? "cancel" : "0");
 }
 
@@ -33,4 +32,4 @@ Task ReadTask(const TableName& table, const Row& row) {
   return task;
 }
 
-}  // namespace millrace::engine::mysql
+}  // namespace millrace::engine::sql

@@ -1,14 +1,15 @@
-// What people and producers ask of an SQLite shard. One thread at a time.
+// What people and producers ask. Its parts: operations.cc (submit, look, pauses) and actions.cc.
 #pragma once
 
-#include "framework/store/sqlite/connection.h"
+#include "framework/store/sql/connection.h"
 #include "framework/store/task_desk.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sql {
 
-class SqliteTaskDesk final : public TaskDesk {
+// All but the backlog, which goes over the due index: see due.cc of each adapter.
+class SqlTaskDesk : public TaskDesk {
  public:
-  explicit SqliteTaskDesk(SqliteFile& file) : db_(file) {}
+  explicit SqlTaskDesk(Connection& db) : db_(db) {}
 
   Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) override;
   Result<TaskRecord> Get(const TaskKey& key) override;
@@ -21,12 +22,14 @@ class SqliteTaskDesk final : public TaskDesk {
   Result<bool> SetPause(const std::string& what, const std::string& actor, bool on) override;
   Result<std::vector<PauseRecord>> Pauses() override;
   Result<std::vector<TaskTotals>> Totals() override;
-  Result<std::vector<GroupBacklog>> Backlog(const TableName& table) override;
 
  private:
-  Result<std::vector<AttemptRecord>> Attempts(const TaskKey& key);
+  Status ReadAttempts(TaskRecord& record);
 
-  SqliteConnection db_;
+  Connection& db_;
 };
 
-}  // namespace millrace::engine
+// What a person is called in the tables.
+std::string ActorText(const std::string& actor);
+
+}  // namespace millrace::engine::sql

@@ -1,0 +1,25 @@
+#include "framework/store/sql/counters.h"
+
+#include "framework/store/sql/text.h"
+
+namespace millrace::engine::sql {
+
+Status CounterSums::Write(Connection& db, const std::string& incarnation) const {
+  if (sums_.empty()) return {};
+  std::vector<Value> values;
+  for (const auto& [group, delta] : sums_) {
+    const auto& [table, handler, batch] = group;
+    values.insert(values.end(), {table, handler, batch, incarnation, delta.succeeded, delta.cancelled,
+                                 delta.failed, delta.attempts_failed});
+  }
+  BOOST_OUTCOME_TRYV(db.Write(
+      "INSERT INTO millrace_counters (task_table,handler,batch,incarnation,succeeded,cancelled,failed,"
+      "attempts_failed) VALUES " +
+          Repeat("(?,?,?,?,?,?,?,?)", sums_.size()) +
+          "$upsert succeeded=succeeded+$brought(succeeded), cancelled=cancelled+$brought(cancelled), "
+          "failed=failed+$brought(failed), attempts_failed=attempts_failed+$brought(attempts_failed)",
+      Connection::Values(values)));
+  return {};
+}
+
+}  // namespace millrace::engine::sql

@@ -1,0 +1,57 @@
+// The ledger of keys: which task of a handler has which key, and until when.
+//
+// `keep_until` says until when an entry holds, whatever becomes of its task: NULL while the task may never
+// have started, the last day there is once it has, and thirty days from its end. An attempt has started
+// when its handler was called; where nobody can tell, since the worker died with the task in its hands, it is
+// taken for started: a key that is held for too long costs less than an effect that happens twice.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/store/sql/connection.h"
+#include "framework/task/outcome.h"
+#include "framework/task/task.h"
+
+namespace millrace::engine::sql {
+
+using LedgerKey = std::pair<std::string, std::string>;  // handler, key
+
+struct LedgerEntry {
+  std::optional<TaskKey> task;  // nullopt: of a table that can't be one of tasks, so that it is in no pool
+  std::string holder;           // the same for people: table/id, as it stands
+  bool ended = false;
+  bool expired = false;
+};
+
+// The entries of these keys, locked until the transaction ends. At most kMaxBatchRows keys.
+Result<std::map<LedgerKey, LedgerEntry>> LockEntries(Connection& db, const std::vector<LedgerKey>& keys);
+// Removes those that may be taken over, from `entries` too: their task is in no pool and never ended, or
+// their time has passed.
+Status RemoveVoid(Connection& db, std::map<LedgerKey, LedgerEntry>& entries);
+
+struct KeyEntry {
+  std::string handler;
+  std::string key;
+  TaskKey task;  // where the entry is another's nothing happens to it
+  auto operator<=>(const KeyEntry&) const = default;
+};
+using KeyEntries = std::vector<KeyEntry>;
+
+enum class KeyFate {
+  Keep,           // the task ended for good: its retention begins
+  KeepStarted,    // it was cancelled without having been started in its last attempt: if an earlier one was
+  FreeUnstarted,  // the same, if none was: the key may be used again
+  Fail,           // it is in the failed pool: kept without a limit
+  Start,          // it waits, and has been started
+  Reopen,         // the same, of one that came from the failed pool
+};
+// One statement, or none where there are no entries; within a transaction.
+Status SetFate(Connection& db, KeyEntries entries, KeyFate fate);
+// What becomes of the entries of attempts that end so: one statement at most for each fate.
+Status EndKeys(Connection& db, const std::vector<const Settlement*>& batch);
+
+}  // namespace millrace::engine::sql

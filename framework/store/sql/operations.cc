@@ -1,0 +1,249 @@
+#include "framework/store/sql/operations.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "framework/store/sql/submit.h"
+#include "framework/store/sql/task_rows.h"
+#include "framework/store/sql/text.h"
+
+namespace millrace::engine::sql {
+namespace {
+
+// Where a pool's rows are and what they have beside a task's columns.
+struct Pool {
+  const char* suffix;
+  const char* columns;  // result, finished_at
+};
+constexpr Pool kHot{"", "'',NULL"};
+constexpr Pool kFailed{"_failed", "'',finished_at"};
+constexpr Pool kDone{"_done", "result,finished_at"};
+
+// SELECT … FROM the pool, up to and without WHERE.
+std::string PoolText(const TableName& table, const Pool& pool) {
+  return "SELECT " + TaskColumns(*pool.suffix == '\0') + "," + pool.columns + " FROM " + table + pool.suffix;
+}
+
+TaskRecord ReadRecord(const TableName& table, const Row& row) {
+  TaskRecord record;
+  record.task = ReadTask(table, row);
+  record.result = row.Text(kTaskColumns + 1);
+  record.finished_at = row.Time(kTaskColumns + 2);
+  return record;
+}
+
+// A page's end: the pool's number in the order of the list, and the last id seen there.
+struct Place {
+  std::size_t pool = 0;
+  std::uint64_t id = 0;
+};
+
+Result<Place> ParsePlace(const std::string& text) {
+  Place place;
+  if (text.empty()) return place;
+  const char* const end = text.data() + text.size();
+  const auto [colon, error] = std::from_chars(text.data(), end, place.pool);
+  if (error == std::errc() && colon != end && *colon == ':') {
+    const auto [stop, wrong] = std::from_chars(colon + 1, end, place.id);
+    if (wrong == std::errc() && stop == end && place.pool < 3) return place;
+  }
+  return Fail(ErrorCode::Invalid,
+              "'" + Shorten(text, 80) + "' is not the end of a page; give back what `next` said");
+}
+
+bool MayHold(std::size_t pool, const TaskFilter& filter) {
+  if (!filter.error_class.empty() && pool != 1) return false;
+  if (!filter.state) return true;
+  const TaskState state = *filter.state;
+  if (state == TaskState::Failed) return pool == 1;
+  if (state == TaskState::Succeeded || state == TaskState::Cancelled) return pool == 2;
+  return pool == 0;
+}
+
+// What a row must fulfil, with the values for it.
+struct Conditions {
+  std::string text;
+  std::vector<Value> values;
+};
+
+Conditions ConditionsOf(const TaskFilter& filter) {
+  Conditions all;
+  const auto add = [&](const char* text, Value value) {
+    all.text += text;
+    all.values.push_back(value);
+  };
+  if (filter.state) add(" AND state=?", static_cast<int>(*filter.state));
+  if (!filter.handler.empty()) add(" AND handler=?", filter.handler);
+  if (!filter.batch.empty()) add(" AND batch=?", filter.batch);
+  if (!filter.key.empty()) add(" AND biz_key=?", filter.key);
+  if (!filter.error_class.empty()) add(" AND error_class=?", filter.error_class);
+  if (filter.slice) add(" AND slice=?", *filter.slice);
+  return all;
+}
+
+// A page looks at so many rows of a pool, whether they match or not: a filter that matches little makes short
+// pages, never slow ones.
+constexpr std::uint64_t kLook = 10'000;
+
+// The last row of a look that begins behind `from`; 0 where the pool ends before.
+Result<std::uint64_t> EndOfLook(Connection& db, const std::string& pool, std::uint64_t from) {
+  std::uint64_t end = 0;
+  BOOST_OUTCOME_TRYV(db.Query("SELECT id FROM " + pool + "$primary WHERE id>? ORDER BY id LIMIT 1 OFFSET ?",
+                              {from, kLook - 1}, [&](const Row& row) { end = row.Number(1); }));
+  return end;
+}
+
+}  // namespace
+
+std::string ActorText(const std::string& actor) { return Shorten(actor, 190); }
+
+Result<SubmitReport> SqlTaskDesk::Submit(const TableName& table, std::span<const NewTask> tasks) {
+  if (tasks.empty()) return SubmitReport{};
+  // Somebody who enters one of the keys at the same moment has decided it: the second look sees the entry.
+  for (int look = 0;; ++look) {
+    Transaction transaction(db_);
+    BOOST_OUTCOME_TRYV(transaction.Begin());
+    auto report = sql::Submit(db_, table, tasks);
+    if (!report && report.error().code == ErrorCode::Conflict && look < 3) continue;
+    if (!report) return report;
+    BOOST_OUTCOME_TRYV(transaction.Commit());
+    return report;
+  }
+}
+
+Result<TaskRecord> SqlTaskDesk::Get(const TaskKey& key) {
+  // A settle may move the row between two looks, and a retry move it back: hence the second round.
+  for (int round = 0; round < 2; ++round) {
+    for (const Pool& pool : {kHot, kDone, kFailed}) {
+      std::optional<TaskRecord> record;
+      BOOST_OUTCOME_TRYV(db_.Query(PoolText(key.table, pool) + " WHERE id=?", {key.id},
+                                   [&](const Row& row) { record = ReadRecord(key.table, row); }));
+      if (!record) continue;
+      BOOST_OUTCOME_TRYV(ReadAttempts(*record));
+      return *record;
+    }
+  }
+  return Fail(ErrorCode::NotFound, db_.where() + ": there is no task " + ToString(key));
+}
+
+Status SqlTaskDesk::ReadAttempts(TaskRecord& record) {
+  const TaskKey& key = record.task.key;
+  return db_.Query(
+      "SELECT attempt,at,incarnation,kind,error_class,message FROM millrace_attempts WHERE task_table=? AND "
+      "task_id=? ORDER BY attempt",
+      {key.table, key.id}, [&](const Row& row) {
+        record.attempts.push_back({static_cast<std::uint32_t>(row.Number(1)),
+                                   row.Time(2).value_or(WallTime{}), row.Text(3), row.Text(4), row.Text(5),
+                                   row.Text(6)});
+      });
+}
+
+Result<TaskKey> SqlTaskDesk::Find(const TableName& table, const std::string& handler,
+                                  const std::string& key) {
+  std::optional<TaskKey> found;
+  const std::string by_handler = handler.empty() ? "" : " AND handler=?";
+  std::vector<Value> values{key};
+  if (!handler.empty()) values.emplace_back(handler);
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT task_table,task_id FROM tasks_keys WHERE biz_key=?" + by_handler +
+                                   " ORDER BY entered_at DESC LIMIT 1",
+                               Connection::Values(values), [&](const Row& row) {
+                                 const auto holder = ParseTableName(row.Text(1));
+                                 if (holder) found = TaskKey{*holder, row.Number(2)};
+                               }));
+  if (found) return *found;
+  BOOST_OUTCOME_TRYV(
+      db_.Query("SELECT id FROM " + table + " WHERE biz_key=?" + by_handler + " ORDER BY id LIMIT 1",
+                Connection::Values(values), [&](const Row& row) {
+                  found = TaskKey{table, row.Number(1)};
+                }));
+  if (found) return *found;
+  return Fail(ErrorCode::NotFound, db_.where() + ": no task has the key '" + Shorten(key, 190) + "'");
+}
+
+Result<TaskPage> SqlTaskDesk::List(const TableName& table, const TaskFilter& filter, const std::string& after,
+                                   std::size_t limit) {
+  if (limit == 0) return Fail(ErrorCode::Invalid, "a page of no tasks was asked for");
+  BOOST_OUTCOME_TRY(place, ParsePlace(after));
+  TaskPage page;
+  const auto next = [](std::size_t pool, std::uint64_t id) {
+    return std::to_string(pool) + ":" + std::to_string(id);
+  };
+  const Pool pools[] = {kHot, kFailed, kDone};
+  const Conditions conditions = ConditionsOf(filter);
+  for (std::size_t pool = place.pool; pool < 3; ++pool) {
+    if (!MayHold(pool, filter)) continue;
+    const std::uint64_t from = pool == place.pool ? place.id : 0;
+    std::uint64_t end = 0;
+    if (!conditions.text.empty()) {
+      BOOST_OUTCOME_TRY(look, EndOfLook(db_, table + pools[pool].suffix, from));
+      end = look;
+    }
+    std::vector<Value> values{from};
+    if (end > 0) values.emplace_back(end);
+    values.insert(values.end(), conditions.values.begin(), conditions.values.end());
+    values.emplace_back(std::uint64_t{limit - page.records.size()});
+    BOOST_OUTCOME_TRYV(db_.Query(PoolText(table, pools[pool]) + "$primary WHERE id>?" +
+                                     (end > 0 ? " AND id<=?" : "") + conditions.text + " ORDER BY id LIMIT ?",
+                                 Connection::Values(values),
+                                 [&](const Row& row) { page.records.push_back(ReadRecord(table, row)); }));
+    if (page.records.size() >= limit) {
+      page.next = next(pool, page.records.back().task.key.id);
+      return page;
+    }
+    if (end > 0) {
+      page.next = next(pool, end);
+      return page;
+    }
+  }
+  return page;
+}
+
+Result<bool> SqlTaskDesk::SetPause(const std::string& what, const std::string& actor, bool on) {
+  BOOST_OUTCOME_TRYV(CheckPauseName(what));
+  const std::string who = ActorText(actor);
+  Transaction transaction(db_);
+  BOOST_OUTCOME_TRYV(transaction.Begin());
+  bool was = false;
+  BOOST_OUTCOME_TRYV(
+      db_.Query("SELECT 1 FROM millrace_pauses WHERE what=?$lock", {what}, [&](const Row&) { was = true; }));
+  if (was == on) return false;
+  if (on) {
+    BOOST_OUTCOME_TRYV(db_.Write(
+        "INSERT INTO millrace_pauses (what,actor,since) VALUES (?,?,$now)$upsert what=$brought(what)",
+        {what, who}));
+  } else {
+    BOOST_OUTCOME_TRYV(db_.Write("DELETE FROM millrace_pauses WHERE what=?", {what}));
+  }
+  BOOST_OUTCOME_TRYV(
+      db_.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES ($now,?,?,?,'')",
+                {who, on ? "pause" : "resume", what}));
+  BOOST_OUTCOME_TRYV(transaction.Commit());
+  return true;
+}
+
+Result<std::vector<PauseRecord>> SqlTaskDesk::Pauses() {
+  std::vector<PauseRecord> pauses;
+  BOOST_OUTCOME_TRYV(
+      db_.Query("SELECT what,actor,since FROM millrace_pauses ORDER BY what", {}, [&](const Row& row) {
+        pauses.push_back({row.Text(1), row.Text(2), row.Time(3).value_or(WallTime{})});
+      }));
+  return pauses;
+}
+
+Result<std::vector<TaskTotals>> SqlTaskDesk::Totals() {
+  std::vector<TaskTotals> totals;
+  // What people take out of a pool may have been counted where the row of its sums is gone.
+  const auto sum = [](const Row& row, unsigned column) {
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(row.Signed(column), 0));
+  };
+  BOOST_OUTCOME_TRYV(db_.Query(
+      "SELECT task_table,handler,batch,SUM(succeeded),SUM(cancelled),SUM(failed),SUM(attempts_failed) FROM "
+      "millrace_counters GROUP BY task_table,handler,batch ORDER BY task_table,handler,batch",
+      {}, [&](const Row& row) {
+        totals.push_back(
+            {row.Text(1), row.Text(2), row.Text(3), sum(row, 4), sum(row, 5), sum(row, 6), sum(row, 7)});
+      }));
+  return totals;
+}
+
+}  // namespace millrace::engine::sql

@@ -1,0 +1,164 @@
+#include "framework/store/sql/task_store.h"
+
+#include <map>
+#include <set>
+
+#include "framework/store/sql/counters.h"
+#include "framework/store/sql/keys.h"
+#include "framework/store/sql/text.h"
+
+namespace millrace::engine::sql {
+namespace {
+
+struct Running {
+  std::vector<const Task*> tasks;
+  std::vector<LedgerKey> keys;  // sorted, each once
+};
+
+// Which of the tasks still run as claimed; their rows stay locked until the transaction ends.
+Result<Running> LockRunning(Connection& db, const std::string& incarnation, std::span<const Task> tasks) {
+  std::map<std::uint64_t, const Task*> by_id;
+  std::vector<std::uint64_t> ids;
+  for (const Task& task : tasks) {
+    if (task.biz_key.empty()) continue;
+    by_id[task.key.id] = &task;
+    ids.push_back(task.key.id);
+  }
+  Running running;
+  if (ids.empty()) return running;
+  std::set<LedgerKey> keys;
+  BOOST_OUTCOME_TRYV(db.Query("SELECT id,attempt FROM " + tasks[0].key.table + "$primary WHERE id IN (" +
+                                  List(Sorted(ids)) + ") AND state=2 AND claimed_by=? ORDER BY id$lock",
+                              {incarnation}, [&](const Row& row) {
+                                const Task* task = by_id[row.Number(1)];
+                                if (task->attempt != row.Number(2)) return;
+                                running.tasks.push_back(task);
+                                keys.insert({task->handler, task->biz_key});
+                              }));
+  running.keys.assign(keys.begin(), keys.end());
+  return running;
+}
+
+// Enters each key that has no entry yet for the first of its tasks.
+Status Enter(Connection& db, const Running& running) {
+  std::map<LedgerKey, TaskKey> first;
+  for (const Task* task : running.tasks) first.try_emplace({task->handler, task->biz_key}, task->key);
+  std::vector<Value> values;
+  for (const auto& [key, task] : first)
+    values.insert(values.end(), {key.first, key.second, task.table, task.id});
+  BOOST_OUTCOME_TRYV(
+      db.Write("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at) VALUES " +
+                   Repeat("(?,?,?,?,$now)", first.size()) + "$upsert task_id=task_id",
+               Connection::Values(values)));
+  return {};
+}
+
+// Those whose keys are theirs already, by a read without locks: a running task's own entry can't be taken
+// away, so most batches need no transaction.
+Result<std::set<std::uint64_t>> AlreadyMine(Connection& db, const std::string& incarnation,
+                                            std::span<const Task> tasks) {
+  std::vector<std::uint64_t> ids;
+  std::map<std::uint64_t, std::uint32_t> attempts;
+  for (const Task& task : tasks) {
+    ids.push_back(task.key.id);
+    attempts[task.key.id] = task.attempt;
+  }
+  const TableName& table = tasks[0].key.table;
+  std::set<std::uint64_t> mine;
+  BOOST_OUTCOME_TRYV(
+      db.Query("SELECT t.id,t.attempt FROM " + table +
+                   " t$primary JOIN tasks_keys k ON k.handler=t.handler AND "
+                   "k.biz_key=t.biz_key AND k.task_id=t.id AND k.task_table=? WHERE t.id IN (" +
+                   List(Sorted(ids)) + ") AND t.state=2 AND t.claimed_by=?",
+               {table, incarnation}, [&](const Row& row) {
+                 if (attempts[row.Number(1)] == row.Number(2)) mine.insert(row.Number(1));
+               }));
+  return mine;
+}
+
+Result<std::vector<KeyVerdict>> EnterKeys(Connection& db, const std::string& incarnation,
+                                          std::span<const Task> tasks) {
+  std::vector<KeyVerdict> verdicts;
+  Transaction transaction(db);
+  BOOST_OUTCOME_TRYV(transaction.Begin());
+  BOOST_OUTCOME_TRY(running, LockRunning(db, incarnation, tasks));
+  if (running.tasks.empty()) return verdicts;
+  BOOST_OUTCOME_TRYV(Enter(db, running));
+  BOOST_OUTCOME_TRY(entries, LockEntries(db, running.keys));
+  std::map<LedgerKey, LedgerEntry> others = entries;
+  for (const Task* task : running.tasks) {
+    const auto found = others.find({task->handler, task->biz_key});
+    if (found != others.end() && found->second.task == task->key) others.erase(found);
+  }
+  const std::size_t held = others.size();
+  BOOST_OUTCOME_TRYV(RemoveVoid(db, others));
+  if (others.size() < held) {
+    BOOST_OUTCOME_TRYV(Enter(db, running));
+    BOOST_OUTCOME_TRY(again, LockEntries(db, running.keys));
+    entries = std::move(again);
+  }
+  BOOST_OUTCOME_TRYV(transaction.Commit());
+  for (const Task* task : running.tasks) {
+    const LedgerEntry& entry = entries[{task->handler, task->biz_key}];
+    const bool mine = entry.task == task->key;
+    verdicts.push_back({task->key, mine, mine ? "" : entry.holder});
+  }
+  return verdicts;
+}
+
+}  // namespace
+
+Result<std::vector<KeyVerdict>> SqlTaskStore::ConfirmKeys(const std::string& incarnation,
+                                                          std::span<const Task> tasks) {
+  std::vector<KeyVerdict> verdicts;
+  if (tasks.empty()) return verdicts;
+  BOOST_OUTCOME_TRY(mine, AlreadyMine(db_, incarnation, tasks));
+  std::vector<Task> others;
+  for (const Task& task : tasks) {
+    if (mine.contains(task.key.id)) {
+      verdicts.push_back({task.key, true, ""});
+    } else {
+      others.push_back(task);
+    }
+  }
+  if (others.empty()) return verdicts;
+  BOOST_OUTCOME_TRY(entered, EnterKeys(db_, incarnation, others));
+  verdicts.insert(verdicts.end(), entered.begin(), entered.end());
+  return verdicts;
+}
+
+// A number beyond those that the program knows reads as the largest of them.
+Result<std::vector<std::uint64_t>> SqlTaskStore::FailUnclaimed(const ClaimRequest& request,
+                                                               const std::string& why) {
+  std::vector<std::uint64_t> failed;
+  if (request.ids.empty()) return failed;
+  Transaction transaction(db_);
+  BOOST_OUTCOME_TRYV(transaction.Begin());
+  CounterSums sums;
+  KeyEntries keys;
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT id,handler,biz_key,batch FROM " + request.table +
+                                   "$primary WHERE id IN (" + List(Sorted(request.ids)) +
+                                   ") AND state=0 AND CASE WHEN attempt>4294967295 THEN 4294967295 ELSE "
+                                   "attempt END=? ORDER BY id$free",
+                               {request.attempt}, [&](const Row& row) {
+                                 failed.push_back(row.Number(1));
+                                 sums.Of(request.table, row.Text(2), row.Text(4)).failed += 1;
+                                 if (!row.Text(3).empty())
+                                   keys.push_back({row.Text(2), row.Text(3), {request.table, row.Number(1)}});
+                               }));
+  if (failed.empty()) return failed;
+  const std::string kept =
+      "id,slice,handler,priority,run_at,params,biz_key,batch,failures,attempt,crashes,progress,created_at";
+  const std::string in = " WHERE id IN (" + List(failed) + ")";
+  BOOST_OUTCOME_TRYV(db_.Write("INSERT INTO " + request.table + "_failed (" + kept +
+                                   ",state,last_error,error_class,finished_at) SELECT " + kept +
+                                   ",-1,?,?,$now FROM " + request.table + "$primary" + in,
+                               {Shorten(why), kUnclaimable}));
+  BOOST_OUTCOME_TRYV(db_.Write("$remove(" + request.table + ")" + in));
+  BOOST_OUTCOME_TRYV(SetFate(db_, std::move(keys), KeyFate::Fail));
+  BOOST_OUTCOME_TRYV(sums.Write(db_, request.incarnation));
+  BOOST_OUTCOME_TRYV(transaction.Commit());
+  return failed;
+}
+
+}  // namespace millrace::engine::sql
