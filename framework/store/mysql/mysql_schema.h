@@ -1,35 +1,31 @@
-// Its parts: schema.cc (print, apply, tables), schema_upgrade.cc,
-// schema_check.cc and slices.cc.
+// Its parts: schema.cc (print, apply, slices), schema_upgrade.cc and schema_check.cc.
 #pragma once
 
 #include "framework/store/mysql/session.h"
-#include "framework/store/schema_store.h"
+#include "framework/store/sql/schema.h"
 
 namespace millrace::engine::mysql {
 
-class MysqlSchemaStore final : public SchemaStore {
+class MysqlSchemaStore final : public sql::SqlSchemaStore {
  public:
   explicit MysqlSchemaStore(const Endpoint& endpoint)
-      : endpoint_(endpoint), session_(endpoint, endpoint.options.lease) {}
+      : SqlSchemaStore(session_), endpoint_(endpoint), session_(endpoint, endpoint.options.lease) {}
 
   std::string Print(const SchemaSpec& spec) const override;
   Status Apply(const SchemaSpec& spec) override;
   Result<std::uint32_t> Upgrade() override;
-  Result<std::vector<TableInfo>> Tables() override;
   Status Resize(const TableName& table, std::uint32_t slices) override;
-  Result<std::size_t> RenumberStep(const TableName& table, std::size_t limit) override;
   Result<std::vector<SchemaFinding>> Check() override;
 
  private:
-  Result<std::vector<TableInfo>> ReadTables();  // without `beyond`
-  Status ReadBeyond(std::vector<TableInfo>& tables);
-  Result<std::uint32_t> SlicesOf(const TableName& table);
+  Status ReadBeyond(std::vector<TableInfo>& tables) override;
+  Result<std::vector<std::uint64_t>> Strays(const TableName& table, std::uint32_t slices,
+                                            std::size_t limit) override;
+  // Instant: the rows stay as they are.
+  Status SetDefault(const TableName& table, std::uint32_t slices);
 
   const Endpoint& endpoint_;
   Session session_;
 };
-
-// `millrace_schema` names a table that may not stand in SQL.
-Error NoTableName(const Session& session, const std::string& name);
 
 }  // namespace millrace::engine::mysql

@@ -1,15 +1,13 @@
+#include <algorithm>
+
 #include "framework/store/mysql/ddl.h"
+#include "framework/store/mysql/due_text.h"
 #include "framework/store/mysql/mysql_schema.h"
 #include "framework/store/mysql/sessions.h"
 #include "framework/store/mysql/sql_text.h"
 
 namespace millrace::engine::mysql {
 namespace {
-
-Status Validate(const SchemaSpec& spec) {
-  if (spec.tables >= 1 && spec.tables <= 1000) return CheckSlices(spec.slices);
-  return Fail(ErrorCode::Invalid, std::to_string(spec.tables) + " task tables; a shard takes 1 to 1000");
-}
 
 std::vector<std::string> Statements(const SchemaSpec& spec) {
   std::vector<std::string> statements;
@@ -32,59 +30,70 @@ std::string MysqlSchemaStore::Print(const SchemaSpec& spec) const {
 }
 
 Status MysqlSchemaStore::Apply(const SchemaSpec& spec) {
-  BOOST_OUTCOME_TRYV(Validate(spec));
-  auto present = ReadTables();
-  if (!present && present.error().code != ErrorCode::NotFound) return Fail(present.error());
-  for (const TableName& table : TableNames(spec)) {
-    if (!present) break;
-    for (const TableInfo& info : *present) {
-      if (info.table != table || info.slices == spec.slices) continue;
-      return Fail(ErrorCode::Conflict, session_.where() + ": the table " + table + " has " +
-                                           std::to_string(info.slices) + " slices, not " +
-                                           std::to_string(spec.slices) +
-                                           "; leave --slices out, or use another database");
-    }
-  }
+  BOOST_OUTCOME_TRYV(CheckSpec(spec));
+  BOOST_OUTCOME_TRYV(CheckApply(spec));
   for (const std::string& sql : Statements(spec)) {
     BOOST_OUTCOME_TRYV(session_.Write(sql));
   }
   return {};
 }
 
-Error NoTableName(const Session& session, const std::string& name) {
-  return {ErrorCode::Invalid, session.where() + ": millrace_schema names a table '" + Shorten(name, 60) +
-                                  "', which can't be one of tasks: remove its row"};
-}
-
-Result<std::vector<TableInfo>> MysqlSchemaStore::ReadTables() {
-  std::vector<TableInfo> tables;
-  std::optional<Error> forged;
-  std::uint32_t version = 0;
-  Status read = session_.Query("SELECT task_table,slices,version FROM millrace_schema ORDER BY task_table",
-                               [&](const Row& row) {
-                                 const std::string name = row.Text(1);
-                                 if (name.empty()) {
-                                   version = static_cast<std::uint32_t>(row.Number(3));
-                                 } else if (const auto table = ParseTableName(name)) {
-                                   tables.push_back({*table, static_cast<std::uint32_t>(row.Number(2))});
-                                 } else if (!forged) {
-                                   forged = NoTableName(session_, name);
-                                 }
-                               });
-  if (!read && session_.last_code() != kNoSuchTable) return Fail(read.error());
-  if (forged) return Fail(*forged);
-  if (tables.empty()) {
-    return Fail(ErrorCode::NotFound,
-                session_.where() + ": there are no task tables: run `millrace schema apply`");
+// One jump over the index for each slice beyond.
+Status MysqlSchemaStore::ReadBeyond(std::vector<TableInfo>& tables) {
+  for (std::size_t at = 0; at < tables.size(); at += kTablesPerQuery) {
+    const std::size_t end = std::min(at + kTablesPerQuery, tables.size());
+    std::string sql;
+    for (std::size_t i = at; i < end; ++i) {
+      sql += (sql.empty() ? "SELECT " : " UNION ALL SELECT ") + std::to_string(i) + ",MAX(slice) FROM " +
+             tables[i].table + " FORCE INDEX (due)";
+    }
+    std::vector<std::size_t> longer;
+    BOOST_OUTCOME_TRYV(session_.Query(sql, [&](const Row& row) {
+      const auto i = static_cast<std::size_t>(row.Number(1));
+      if (!row.Null(2) && row.Number(2) >= tables[i].slices) longer.push_back(i);
+    }));
+    for (const std::size_t i : longer) {
+      TableInfo& info = tables[i];
+      BOOST_OUTCOME_TRYV(session_.Query(
+          "SELECT DISTINCT slice FROM " + info.table +
+              " FORCE INDEX (due) WHERE slice>=" + std::to_string(info.slices) + " ORDER BY slice",
+          [&](const Row& row) { info.beyond.push_back(static_cast<std::uint32_t>(row.Number(1))); }));
+    }
   }
-  BOOST_OUTCOME_TRYV(CheckVersion(version, session_.where()));
-  return tables;
+  return {};
 }
 
-Result<std::vector<TableInfo>> MysqlSchemaStore::Tables() {
-  BOOST_OUTCOME_TRY(tables, ReadTables());
-  BOOST_OUTCOME_TRYV(ReadBeyond(tables));
-  return tables;
+Result<std::vector<std::uint64_t>> MysqlSchemaStore::Strays(const TableName& table, std::uint32_t slices,
+                                                            std::size_t limit) {
+  std::vector<std::uint64_t> ids;
+  BOOST_OUTCOME_TRYV(session_.Query("SELECT id FROM " + table +
+                                        " FORCE INDEX (due) WHERE slice>=" + std::to_string(slices) +
+                                        " AND state IN (0,3) LIMIT " + std::to_string(limit),
+                                    [&](const Row& row) { ids.push_back(row.Number(1)); }));
+  return ids;
+}
+
+Status MysqlSchemaStore::SetDefault(const TableName& table, std::uint32_t slices) {
+  for (const char* pool : {"", "_done", "_failed"}) {
+    BOOST_OUTCOME_TRYV(session_.Write("ALTER TABLE " + table + pool +
+                                      " ALTER COLUMN slice SET DEFAULT (FLOOR(RAND()*" +
+                                      std::to_string(slices) + "))"));
+  }
+  return {};
+}
+
+Status MysqlSchemaStore::Resize(const TableName& table, std::uint32_t slices) {
+  BOOST_OUTCOME_TRYV(CheckSlices(slices));
+  BOOST_OUTCOME_TRY(present, SlicesOf(table));
+  // Whoever waits for a table that others have open holds up all who come later: a moment, then try again.
+  BOOST_OUTCOME_TRYV(session_.Write("SET SESSION lock_wait_timeout=1"));
+  // A plan covers the wider of the two at every moment.
+  if (slices >= present) {
+    BOOST_OUTCOME_TRYV(SetNumber(table, slices));
+    return SetDefault(table, slices);
+  }
+  BOOST_OUTCOME_TRYV(SetDefault(table, slices));
+  return SetNumber(table, slices);
 }
 
 std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint) {

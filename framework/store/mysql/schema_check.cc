@@ -226,7 +226,7 @@ Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
 }  // namespace
 
 Result<std::vector<SchemaFinding>> MysqlSchemaStore::Check() {
-  BOOST_OUTCOME_TRY(tables, ReadTables());
+  BOOST_OUTCOME_TRY(tables, Current());
   return Checker(session_).Run(tables);
 }
 

@@ -49,38 +49,20 @@ Status Note(Session& session, const std::optional<TableName>& table) {
 Result<std::uint32_t> MysqlSchemaStore::Upgrade() {
   const Endpoint patient = Patient(endpoint_);
   Session session(patient, endpoint_.options.lease);
-  std::uint32_t version = 0;
-  std::vector<TableName> behind;
-  std::optional<Error> forged;
-  Status read = session.Query("SELECT task_table,version FROM millrace_schema ORDER BY task_table",
-                              [&](const Row& row) {
-                                const std::string name = row.Text(1);
-                                const auto its = static_cast<std::uint32_t>(row.Number(2));
-                                if (name.empty()) version = its;
-                                if (name.empty() || its >= kSchemaVersion) return;
-                                const auto table = ParseTableName(name);
-                                if (table) behind.push_back(*table);
-                                if (!table && !forged) forged = NoTableName(session, name);
-                              });
-  if (!read && session.last_code() != kNoSuchTable) return Fail(read.error());
-  if (forged) return Fail(*forged);
-  if (version == 0) {
-    return Fail(ErrorCode::NotFound,
-                session.where() + ": there are no task tables: run `millrace schema apply`");
-  }
-  if (version > kSchemaVersion) return Fail(CheckVersion(version, session.where()).error());
-  if (version == kSchemaVersion) return version;
+  BOOST_OUTCOME_TRY(schema, ReadSchema(session));
+  if (schema.version > kSchemaVersion) return Fail(CheckVersion(schema.version, session.where()).error());
+  if (schema.version == kSchemaVersion) return schema.version;
   BOOST_OUTCOME_TRYV(Run(session, kBriefWait));
   for (const Ddl& ddl : ShardTables("")) {
     BOOST_OUTCOME_TRYV(Run(session, ddl.sql));
   }
   // Each table is noted when it is done: a second run goes on behind it.
-  for (const TableName& table : behind) {
+  for (const TableName& table : schema.behind) {
     BOOST_OUTCOME_TRYV(WidenSlices(session, table));
     BOOST_OUTCOME_TRYV(Note(session, table));
   }
   BOOST_OUTCOME_TRYV(Note(session, std::nullopt));
-  return version;
+  return schema.version;
 }
 
 }  // namespace millrace::engine::mysql

@@ -286,6 +286,11 @@ void Session::Rollback() {
   if (connection_ && !Run("ROLLBACK", Purpose::Transaction)) connection_.reset();
 }
 
+sql::Refusal Session::refusal() {
+  if (last_code_ == kDuplicateEntry) return sql::Refusal::Duplicate;
+  return last_code_ == kNoSuchTable ? sql::Refusal::NoTable : sql::Refusal::Other;
+}
+
 std::uint64_t Session::last_insert_id() {
   std::uint64_t id = 0;
   if (!Query("SELECT LAST_INSERT_ID()", [&](const Row& row) { id = row.Number(1); })) return 0;

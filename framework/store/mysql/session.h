@@ -101,7 +101,7 @@ class Session final : public sql::Connection {
   // The native code of the last failure.
   int last_code() const { return last_code_; }
   std::uint64_t last_insert_id();
-  bool MetDuplicate() override { return last_code_ == kDuplicateEntry; }
+  sql::Refusal refusal() override;
   const std::string& where() const override { return where_; }
 
  private:

@@ -62,6 +62,12 @@ class Row {
   ~Row() = default;
 };
 
+enum class Refusal {
+  Other,
+  Duplicate,  // another row has the row's key
+  NoTable,
+};
+
 // One thread at a time. Connects by itself; retries nothing. Errors are those of framework/store/store.h.
 class Connection {
  public:
@@ -91,8 +97,8 @@ class Connection {
   // Never fails.
   virtual void Rollback() = 0;
 
-  // Whether the last failure was a row whose key another row has.
-  virtual bool MetDuplicate() = 0;
+  // Why the last failure was one, where a caller may go on from it.
+  virtual Refusal refusal() = 0;
   // The database's address, as messages begin.
   virtual const std::string& where() const = 0;
 

@@ -51,7 +51,7 @@ Status SqlIncarnationStore::Register(const Incarnation& incarnation) {
       {incarnation.id, incarnation.worker, incarnation.host, incarnation.pid,
        std::int64_t{incarnation.lease.count()}, incarnation.slices});
   if (!added) {
-    if (!db_.MetDuplicate()) return Fail(added.error());
+    if (db_.refusal() != Refusal::Duplicate) return Fail(added.error());
     return Fail(ErrorCode::Conflict, db_.where() + ": the incarnation " + incarnation.id + " exists already");
   }
   BOOST_OUTCOME_TRYV(db_.Write("INSERT INTO millrace_beats (id,beat) VALUES (?,0)", {incarnation.id}));

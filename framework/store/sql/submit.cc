@@ -104,7 +104,7 @@ Status Submission::EnterKeys() {
                                Repeat("(?,?,?,?,$now)", values.size() / 4),
                            Connection::Values(values));
   if (entered) return {};
-  if (!db_.MetDuplicate()) return Fail(entered.error());
+  if (db_.refusal() != Refusal::Duplicate) return Fail(entered.error());
   return Fail(ErrorCode::Conflict, db_.where() + ": somebody entered one of the keys at the same moment");
 }
 

@@ -242,9 +242,13 @@ std::int64_t SqliteConnection::Changed() const { return sqlite3_changes64(db_); 
 std::int64_t SqliteConnection::TotalChanged() const { return sqlite3_total_changes64(db_); }
 bool SqliteConnection::InTransaction() const { return db_ != nullptr && sqlite3_get_autocommit(db_) == 0; }
 
-bool SqliteConnection::MetDuplicate() {
+sql::Refusal SqliteConnection::refusal() {
   const int code = db_ == nullptr ? SQLITE_OK : sqlite3_extended_errcode(db_);
-  return code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_UNIQUE;
+  if (code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_UNIQUE)
+    return sql::Refusal::Duplicate;
+  const bool no_table =
+      code == SQLITE_ERROR && std::string_view(sqlite3_errmsg(db_)).starts_with("no such table: ");
+  return no_table ? sql::Refusal::NoTable : sql::Refusal::Other;
 }
 
 Status SqliteConnection::RunQuery(const std::string& text, Values values, const OnRow& on_row) {

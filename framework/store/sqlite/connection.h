@@ -76,7 +76,7 @@ class SqliteConnection final : public sql::Connection {
   void Close();
   const std::string& path() const { return file_.path; }
   const std::string& where() const override { return file_.path; }
-  bool MetDuplicate() override;
+  sql::Refusal refusal() override;
 
   // Runs a statement with its values and gives its rows. `?` in order.
   template <class... Values>

@@ -1,21 +1,13 @@
 #include "framework/store/sqlite/sqlite_schema_store.h"
 
-#include <algorithm>
+#include <set>
 
 #include "framework/store/sqlite/rows.h"
 #include "framework/store/sqlite/schema_check.h"
 #include "framework/store/sqlite/schema_text.h"
-#include "framework/store/sqlite/slices.h"
 
 namespace millrace::engine {
 namespace {
-
-Status CheckSpec(const SchemaSpec& spec) {
-  if (spec.tables < 1 || spec.tables > 1000) {
-    return Fail(ErrorCode::Invalid, std::to_string(spec.tables) + " task tables; a shard takes 1 to 1000");
-  }
-  return CheckSlices(spec.slices);
-}
 
 Result<bool> Exists(SqliteConnection& db, const std::string& name) {
   auto rows = db.Select("SELECT 1 FROM sqlite_master WHERE name=?", name);
@@ -33,15 +25,10 @@ Status MakeMissing(SqliteConnection& db, const std::vector<SchemaObject>& object
   return {};
 }
 
-Status ApplyTable(SqliteConnection& db, const TableName& table, std::uint32_t slices) {
-  BOOST_OUTCOME_TRY(present, SlicesOf(db, table));
-  if (present != 0 && present != slices) {
-    return Fail(ErrorCode::Conflict, "the table " + table + " has " + std::to_string(present) +
-                                         " slices, not " + std::to_string(slices) +
-                                         ": apply with the same number, or begin with an empty database");
-  }
-  BOOST_OUTCOME_TRYV(MakeMissing(db, TaskTableObjects(table, slices)));
-  return db.Script(SchemaRow(table, slices));
+// Rows that wait or run stand in the due index, held ones in another: see schema_text.cc.
+std::string StraysIn(const TableName& table, bool held) {
+  return table + " INDEXED BY " + table + (held ? "_held" : "_due") + " WHERE urgency IS " +
+         (held ? "" : "NOT ") + "NULL AND slice>=?";
 }
 
 }  // namespace
@@ -62,96 +49,113 @@ std::string SqliteSchemaStore::Print(const SchemaSpec& spec) const {
 
 Status SqliteSchemaStore::Apply(const SchemaSpec& spec) {
   BOOST_OUTCOME_TRYV(CheckSpec(spec));
-  if (const auto version = Version()) {
-    BOOST_OUTCOME_TRYV(CheckVersion(*version, db_.path()));
-  }
   SqliteConnection maker(file_, true);
   BOOST_OUTCOME_TRYV(maker.Open());
+  BOOST_OUTCOME_TRYV(CheckApply(spec));
   BOOST_OUTCOME_TRYV(maker.Write([&]() -> Result<bool> {
     BOOST_OUTCOME_TRYV(MakeMissing(maker, ShardObjects()));
     BOOST_OUTCOME_TRYV(maker.Script(SchemaRow(std::nullopt, 0)));
     for (const TableName& table : TableNames(spec)) {
-      BOOST_OUTCOME_TRYV(ApplyTable(maker, table, spec.slices));
+      BOOST_OUTCOME_TRYV(MakeMissing(maker, TaskTableObjects(table, spec.slices)));
+      BOOST_OUTCOME_TRYV(maker.Script(SchemaRow(table, spec.slices)));
     }
     return true;
   }));
   return {};
 }
 
-Result<std::uint32_t> SqliteSchemaStore::Version() {
-  BOOST_OUTCOME_TRY(applied, Exists(db_, "millrace_schema"));
-  if (!applied) {
-    return Fail(
-        ErrorCode::NotFound,
-        db_.path() + " has no task tables: run `millrace schema apply --store sqlite:" + db_.path() + "`");
-  }
-  auto rows = db_.Select("SELECT version FROM millrace_schema WHERE task_table=''");
-  std::uint32_t version = 0;
-  if (rows.Next()) version = rows.Number(0);
-  if (rows.error()) return Fail(*rows.error());
-  return version;
-}
-
 Result<std::uint32_t> SqliteSchemaStore::Upgrade() {
-  const auto version = Version();
-  if (!version || *version == kSchemaVersion) return version;
-  if (*version > kSchemaVersion) return Fail(CheckVersion(*version, db_.path()).error());
+  BOOST_OUTCOME_TRY(schema, ReadSchema(db_));
+  if (schema.version > kSchemaVersion) return Fail(CheckVersion(schema.version, db_.path()).error());
+  if (schema.version == kSchemaVersion) return schema.version;
   BOOST_OUTCOME_TRYV(db_.Write([&]() -> Result<bool> {
     BOOST_OUTCOME_TRYV(MakeMissing(db_, ShardObjects()));
-    BOOST_OUTCOME_TRY(tables, ReadTables());
-    for (const TableInfo& info : tables) {
+    for (const TableInfo& info : schema.tables) {
       BOOST_OUTCOME_TRYV(MakeMissing(db_, TaskTableObjects(info.table, info.slices)));
     }
     BOOST_OUTCOME_TRYV(db_.Run("UPDATE millrace_schema SET version=?", kSchemaVersion));
     return true;
   }));
-  return *version;
+  return schema.version;
 }
 
-Result<std::vector<TableInfo>> SqliteSchemaStore::ReadTables() {
-  auto rows =
-      db_.Select("SELECT task_table, slices FROM millrace_schema WHERE task_table<>'' ORDER BY task_table");
-  std::vector<TableInfo> tables;
-  while (rows.Next()) {
-    const auto table = ParseTableName(rows.Text(0));
-    if (!table) {
-      return Fail(ErrorCode::Invalid, db_.path() + ": millrace_schema: '" + Shorten(rows.Text(0), 60) +
-                                          "' is not the name of a task table");
-    }
-    tables.push_back({*table, rows.Number(1)});
-  }
-  if (rows.error()) return Fail(*rows.error());
-  return tables;
-}
-
-Result<std::vector<TableInfo>> SqliteSchemaStore::Tables() {
-  BOOST_OUTCOME_TRY(version, Version());
-  BOOST_OUTCOME_TRYV(CheckVersion(version, db_.path()));
-  BOOST_OUTCOME_TRY(tables, ReadTables());
+Status SqliteSchemaStore::ReadBeyond(std::vector<TableInfo>& tables) {
   for (TableInfo& info : tables) {
-    BOOST_OUTCOME_TRY(beyond, SlicesBeyond(db_, info));
-    info.beyond = std::move(beyond);
+    std::set<std::uint32_t> found;
+    for (const bool held : {false, true}) {
+      const std::string sql = "SELECT slice FROM " + StraysIn(info.table, held) + " ORDER BY slice LIMIT 1";
+      for (std::uint32_t from = info.slices;;) {
+        auto rows = db_.Select(sql, from);
+        if (!rows.Next()) {
+          if (rows.error()) return Fail(*rows.error());
+          break;
+        }
+        found.insert(rows.Number(0));
+        from = rows.Number(0) + 1;
+      }
+    }
+    info.beyond.assign(found.begin(), found.end());
   }
-  return tables;
+  return {};
+}
+
+Result<std::vector<std::uint64_t>> SqliteSchemaStore::Strays(const TableName& table, std::uint32_t slices,
+                                                             std::size_t limit) {
+  std::vector<std::uint64_t> ids;
+  for (const bool held : {false, true}) {
+    auto rows = db_.Select("SELECT id FROM " + StraysIn(table, held) + " AND state<>2 LIMIT ?", slices,
+                           static_cast<std::uint64_t>(limit - ids.size()));
+    while (rows.Next()) ids.push_back(rows.Id(0));
+    if (rows.error()) return Fail(*rows.error());
+  }
+  return ids;
+}
+
+// SQLite has no statement that changes a default. Its documentation gives this way for what does not touch
+// the rows: the text of the table is changed, and the schema's version raised, so that every connection reads
+// it anew.
+Status SqliteSchemaStore::RewriteTable(const TableName& table, const std::string& text) {
+  std::int64_t version = 0;
+  {
+    auto rows = db_.Select("PRAGMA schema_version");
+    if (rows.Next()) version = rows.Integer(0);
+    if (rows.error()) return Fail(*rows.error());
+  }
+  BOOST_OUTCOME_TRYV(db_.Script("PRAGMA writable_schema=ON"));
+  auto changed = db_.Run("UPDATE sqlite_master SET sql=? WHERE type='table' AND name=?", text, table);
+  Status raised =
+      db_.Script("PRAGMA schema_version=" + std::to_string(version + 1) + "; PRAGMA writable_schema=OFF");
+  if (!changed) return Fail(changed.error());
+  return raised;
 }
 
 Status SqliteSchemaStore::Resize(const TableName& table, std::uint32_t slices) {
   BOOST_OUTCOME_TRYV(CheckSlices(slices));
   BOOST_OUTCOME_TRYV(db_.Write([&]() -> Result<bool> {
-    BOOST_OUTCOME_TRYV(ResizeTable(db_, table, slices));
+    BOOST_OUTCOME_TRY(present, SlicesOf(table));
+    if (present == slices) return true;
+    std::string text;
+    {
+      auto rows = db_.Select("SELECT sql FROM sqlite_master WHERE type='table' AND name=?", table);
+      if (rows.Next()) text = rows.Text(0);
+      if (rows.error()) return Fail(*rows.error());
+    }
+    const std::string drawn = SliceDefault(present);
+    const std::size_t at = text.find(drawn);
+    if (at == std::string::npos) {
+      return Fail(ErrorCode::Invalid, "the table " + table + " draws its slices otherwise than " + drawn +
+                                          ": see `millrace schema check`");
+    }
+    text.replace(at, drawn.size(), SliceDefault(slices));
+    BOOST_OUTCOME_TRYV(RewriteTable(table, text));
+    BOOST_OUTCOME_TRYV(SetNumber(table, slices));
     return true;
   }));
   return {};
 }
 
-Result<std::size_t> SqliteSchemaStore::RenumberStep(const TableName& table, std::size_t limit) {
-  return db_.Write([&] { return RenumberRows(db_, table, std::min(limit, kMaxBatchRows)); });
-}
-
 Result<std::vector<SchemaFinding>> SqliteSchemaStore::Check() {
-  BOOST_OUTCOME_TRY(version, Version());
-  BOOST_OUTCOME_TRYV(CheckVersion(version, db_.path()));
-  BOOST_OUTCOME_TRY(tables, ReadTables());
+  BOOST_OUTCOME_TRY(tables, Current());
   return CheckSchema(db_, tables);
 }
 

@@ -1,27 +1,28 @@
 // The schema of an SQLite shard. One thread at a time.
 #pragma once
 
-#include "framework/store/schema_store.h"
+#include "framework/store/sql/schema.h"
 #include "framework/store/sqlite/connection.h"
 
 namespace millrace::engine {
 
-class SqliteSchemaStore final : public SchemaStore {
+class SqliteSchemaStore final : public sql::SqlSchemaStore {
  public:
-  explicit SqliteSchemaStore(SqliteFile& file) : file_(file), db_(file) {}
+  explicit SqliteSchemaStore(SqliteFile& file) : SqlSchemaStore(db_), file_(file), db_(file) {}
 
   std::string Print(const SchemaSpec& spec) const override;
   // Makes the file too, where there is none.
   Status Apply(const SchemaSpec& spec) override;
   Result<std::uint32_t> Upgrade() override;
-  Result<std::vector<TableInfo>> Tables() override;
+  // Invalid where somebody has changed the default of the column by hand.
   Status Resize(const TableName& table, std::uint32_t slices) override;
-  Result<std::size_t> RenumberStep(const TableName& table, std::size_t limit) override;
   Result<std::vector<SchemaFinding>> Check() override;
 
  private:
-  Result<std::uint32_t> Version();
-  Result<std::vector<TableInfo>> ReadTables();
+  Status ReadBeyond(std::vector<TableInfo>& tables) override;
+  Result<std::vector<std::uint64_t>> Strays(const TableName& table, std::uint32_t slices,
+                                            std::size_t limit) override;
+  Status RewriteTable(const TableName& table, const std::string& text);
 
   SqliteFile& file_;
   SqliteConnection db_;

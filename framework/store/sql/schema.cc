@@ -1,0 +1,99 @@
+#include "framework/store/sql/schema.h"
+
+#include <algorithm>
+
+#include "framework/store/sql/text.h"
+
+namespace millrace::engine::sql {
+
+Result<SchemaRows> SqlSchemaStore::ReadSchema(Connection& db) {
+  SchemaRows rows;
+  std::optional<Error> forged;
+  Status read = db.Query(
+      "SELECT task_table,slices,version FROM millrace_schema ORDER BY task_table", {}, [&](const Row& row) {
+        const std::string name = row.Text(1);
+        const auto version = static_cast<std::uint32_t>(row.Number(3));
+        if (name.empty()) {
+          rows.version = version;
+        } else if (const auto table = ParseTableName(name)) {
+          rows.tables.push_back({*table, static_cast<std::uint32_t>(row.Number(2))});
+          if (version < kSchemaVersion) rows.behind.push_back(*table);
+        } else if (!forged) {
+          forged = {ErrorCode::Invalid, db.where() + ": millrace_schema names a table '" + Shorten(name, 60) +
+                                            "', which can't be one of tasks: remove its row"};
+        }
+      });
+  if (!read && db.refusal() != Refusal::NoTable) return Fail(read.error());
+  if (forged) return Fail(*forged);
+  if (rows.tables.empty() || rows.version == 0) {
+    return Fail(ErrorCode::NotFound, db.where() + ": there are no task tables: run `millrace schema apply`");
+  }
+  return rows;
+}
+
+Result<std::vector<TableInfo>> SqlSchemaStore::Current() {
+  BOOST_OUTCOME_TRY(schema, ReadSchema(db_));
+  BOOST_OUTCOME_TRYV(CheckVersion(schema.version, db_.where()));
+  return std::move(schema.tables);
+}
+
+Result<std::vector<TableInfo>> SqlSchemaStore::Tables() {
+  BOOST_OUTCOME_TRY(tables, Current());
+  BOOST_OUTCOME_TRYV(ReadBeyond(tables));
+  return tables;
+}
+
+Status SqlSchemaStore::CheckSpec(const SchemaSpec& spec) {
+  if (spec.tables >= 1 && spec.tables <= 1000) return CheckSlices(spec.slices);
+  return Fail(ErrorCode::Invalid, std::to_string(spec.tables) + " task tables; a shard takes 1 to 1000");
+}
+
+Status SqlSchemaStore::CheckApply(const SchemaSpec& spec) {
+  auto present = Current();
+  if (!present && present.error().code == ErrorCode::NotFound) return {};
+  if (!present) return Fail(present.error());
+  const std::vector<TableName> wanted = TableNames(spec);
+  for (const TableInfo& info : *present) {
+    if (info.slices == spec.slices || std::find(wanted.begin(), wanted.end(), info.table) == wanted.end())
+      continue;
+    return Fail(ErrorCode::Conflict, db_.where() + ": the table " + info.table + " has " +
+                                         std::to_string(info.slices) + " slices, not " +
+                                         std::to_string(spec.slices) +
+                                         "; leave --slices out, or use another database");
+  }
+  return {};
+}
+
+Result<std::uint32_t> SqlSchemaStore::SlicesOf(const TableName& table) {
+  std::uint32_t slices = 0;
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT slices FROM millrace_schema WHERE task_table<>'' AND task_table=?",
+                               {table},
+                               [&](const Row& row) { slices = static_cast<std::uint32_t>(row.Number(1)); }));
+  if (slices > 0) return slices;
+  return Fail(ErrorCode::NotFound, db_.where() + ": there is no task table '" + Shorten(table, 60) + "'");
+}
+
+Status SqlSchemaStore::SetNumber(const TableName& table, std::uint32_t slices) {
+  BOOST_OUTCOME_TRYV(db_.Write("UPDATE millrace_schema SET slices=? WHERE task_table=?", {slices, table}));
+  return {};
+}
+
+Result<std::size_t> SqlSchemaStore::RenumberStep(const TableName& table, std::size_t limit) {
+  BOOST_OUTCOME_TRY(slices, SlicesOf(table));
+  BOOST_OUTCOME_TRY(strays, Strays(table, slices, std::min(limit, kMaxBatchRows)));
+  if (strays.empty()) return std::size_t{0};
+  std::vector<std::uint64_t> ids;
+  Transaction transaction(db_);
+  BOOST_OUTCOME_TRYV(transaction.Begin());
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT id FROM " + table + "$primary WHERE id IN (" + List(Sorted(strays)) +
+                                   ") AND slice>=? AND state IN (0,3) ORDER BY id$free",
+                               {slices}, [&](const Row& row) { ids.push_back(row.Number(1)); }));
+  if (ids.empty()) return std::size_t{0};
+  BOOST_OUTCOME_TRYV(db_.Write(
+      "UPDATE " + table + "$primary SET slice=id%?, updated_at=$now WHERE id IN (" + List(ids) + ")",
+      {slices}));
+  BOOST_OUTCOME_TRYV(transaction.Commit());
+  return ids.size();
+}
+
+}  // namespace millrace::engine::sql
