@@ -13,7 +13,7 @@
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/worker_flags.h"
 #include "framework/base/time_text.h"
-#include "framework/store/sqlite/sqlite_lock.h"
+#include "framework/store/sqlite/lock.h"
 
 namespace millrace::engine {
 namespace {
@@ -46,10 +46,10 @@ Status ReachPatiently(Shard& shard, Missing missing, Micros limit) {
 }
 
 // SQLite takes one worker at a time: the lock is taken before anything in the file is touched.
-Status LockSqlite(Shards& shards, std::vector<SqliteLock>& locks) {
+Status LockSqlite(Shards& shards, std::vector<sqlite::Lock>& locks) {
   for (auto& [name, shard] : shards) {
     if (shard.url.kind != StoreUrl::Kind::Sqlite) continue;
-    BOOST_OUTCOME_TRY(lock, SqliteLock::Take(shard.url.path));
+    BOOST_OUTCOME_TRY(lock, sqlite::Lock::Take(shard.url.path));
     locks.push_back(std::move(lock));
   }
   return {};
@@ -60,7 +60,7 @@ Result<ExitCode> Mill(const MillFlags& flags, const Settings& settings, Missing 
   if (!limit) return Fail(ErrorCode::Invalid, "--wait: " + limit.error().message);
   BOOST_OUTCOME_TRY(shards, OpenShards(settings));
   CatchStopSignals();
-  std::vector<SqliteLock> locks;
+  std::vector<sqlite::Lock> locks;
   BOOST_OUTCOME_TRYV(LockSqlite(shards, locks));
   for (auto& [name, shard] : shards) {
     BOOST_OUTCOME_TRYV(ReachPatiently(shard, missing, *limit));

@@ -5,8 +5,8 @@
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
 #include "framework/files/paths.h"
-#include "framework/store/mysql/mysql_store.h"
-#include "framework/store/sqlite/sqlite_store.h"
+#include "framework/store/mysql/store.h"
+#include "framework/store/sqlite/store.h"
 
 namespace millrace::engine {
 namespace {
@@ -143,7 +143,8 @@ Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease)
   options.password_file = shard.password_file;
   options.lease = lease;
   options.max_transactions = shard.max_transactions;
-  return url.kind == StoreUrl::Kind::Sqlite ? OpenSqliteStore(url, options) : OpenMysqlStore(url, options);
+  return url.kind == StoreUrl::Kind::Sqlite ? sqlite::OpenStore(url, options)
+                                            : mysql::OpenStore(url, options);
 }
 
 }  // namespace millrace::engine

@@ -12,8 +12,8 @@
 #include "framework/plugin/abi.h"
 #include "framework/plugin/handler_instance.h"
 #include "framework/plugin/library.h"
-#include "framework/store/sqlite/connection.h"
-#include "framework/store/sqlite/sqlite_store.h"
+#include "framework/store/sqlite/session.h"
+#include "framework/store/sqlite/store.h"
 
 namespace millrace {
 
@@ -51,9 +51,9 @@ class MemoryStore {
     file_.path = folder_ + "/test.db";
     engine::StoreUrl url;
     url.path = file_.path;
-    store_ = Checked(engine::OpenSqliteStore(url, {}));
+    store_ = Checked(engine::sqlite::OpenStore(url, {}));
     Checked(store_->OpenSchema()->Apply({}));
-    Checked(engine::SqliteConnection(file_).Script(std::string(script)));
+    Checked(engine::sqlite::Session(file_).Script(std::string(script)));
   }
   ~MemoryStore() {
     store_.reset();
@@ -69,7 +69,7 @@ class MemoryStore {
 
  private:
   std::string folder_;
-  engine::SqliteFile file_;
+  engine::sqlite::File file_;
   std::unique_ptr<engine::Store> store_;
 };
 

@@ -25,7 +25,7 @@
 #include "coordinator/member/cluster_source.h"
 #include "coordinator/member/member.h"
 #include "coordinator/testing/tree_replica.h"
-#include "framework/store/sqlite/sqlite_store.h"
+#include "framework/store/sqlite/store.h"
 #include "framework/worker/worker.h"
 
 // What was noted.
@@ -231,7 +231,7 @@ MemberOptions OptionsOf(const std::string& id) {
 void Run(const std::string& plugin_folder, const std::string& folder) {
   const SystemClock clock;
   auto url = ParseStoreUrl("sqlite:" + folder + "/tasks.db");
-  std::shared_ptr<Store> store = *OpenSqliteStore(*url, {});
+  std::shared_ptr<Store> store = *sqlite::OpenStore(*url, {});
   SchemaSpec spec;
   spec.slices = 4;
   if (auto applied = store->OpenSchema()->Apply(spec); !applied) Give(applied.error().message);

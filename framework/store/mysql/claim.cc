@@ -3,8 +3,8 @@
 
 #include "framework/store/mysql/due_text.h"
 #include "framework/store/mysql/errors.h"
-#include "framework/store/mysql/mysql_task_store.h"
 #include "framework/store/mysql/sql_text.h"
+#include "framework/store/mysql/task_store.h"
 #include "framework/store/sql/task_rows.h"
 
 namespace millrace::engine::mysql {

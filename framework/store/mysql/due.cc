@@ -5,9 +5,9 @@
 #include <tuple>
 
 #include "framework/store/mysql/due_text.h"
-#include "framework/store/mysql/mysql_task_store.h"
 #include "framework/store/mysql/sessions.h"
 #include "framework/store/mysql/sql_text.h"
+#include "framework/store/mysql/task_store.h"
 
 namespace millrace::engine::mysql {
 namespace {

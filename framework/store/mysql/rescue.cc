@@ -3,8 +3,8 @@
 
 #include "framework/base/utf8.h"
 #include "framework/store/mysql/due_text.h"
-#include "framework/store/mysql/mysql_task_store.h"
 #include "framework/store/mysql/sql_text.h"
+#include "framework/store/mysql/task_store.h"
 
 namespace millrace::engine::mysql {
 namespace {

@@ -3,7 +3,7 @@
 #include "framework/base/random.h"
 #include "framework/store/mysql/ddl.h"
 #include "framework/store/mysql/due_text.h"
-#include "framework/store/mysql/mysql_schema.h"
+#include "framework/store/mysql/schema.h"
 #include "framework/store/mysql/settle_text.h"
 #include "framework/store/mysql/sql_text.h"
 

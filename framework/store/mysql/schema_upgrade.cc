@@ -1,5 +1,5 @@
 #include "framework/store/mysql/ddl.h"
-#include "framework/store/mysql/mysql_schema.h"
+#include "framework/store/mysql/schema.h"
 #include "framework/store/mysql/sql_text.h"
 
 namespace millrace::engine::mysql {

@@ -1,7 +1,7 @@
-#include "framework/store/sqlite/connection.h"
 #include "framework/store/sqlite/rows.h"
+#include "framework/store/sqlite/session.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 namespace {
 
 // The database's word for a refused row says which constraint it was; people know the rule by another name.
@@ -13,8 +13,8 @@ Error Explain(Error error, std::size_t place, std::size_t count) {
 
 }  // namespace
 
-Result<std::vector<std::uint64_t>> SqliteConnection::Add(const TableName& table,
-                                                         std::span<const NewTask* const> tasks) {
+Result<std::vector<std::uint64_t>> Session::Add(const TableName& table,
+                                                std::span<const NewTask* const> tasks) {
   const WallTime now = StoreNow();
   const std::string now_text = TimeText(now);
   const std::string sql =
@@ -24,13 +24,13 @@ Result<std::vector<std::uint64_t>> SqliteConnection::Add(const TableName& table,
   std::vector<std::uint64_t> ids;
   for (const NewTask* task : tasks) {
     const std::string due = TimeText(task->run_at ? *task->run_at : now + task->delay.value_or(Micros(0)));
-    auto added =
-        Run(sql, task->handler, task->params, SqlBind::OrNull(task->biz_key), SqlBind::OrNull(task->batch),
-            task->priority.value_or(5), due, task->held ? 3 : 0, now_text, now_text);
+    auto added = Run(sql, task->handler, task->params, sql::Value::OrNull(task->biz_key),
+                     sql::Value::OrNull(task->batch), task->priority.value_or(5), due, task->held ? 3 : 0,
+                     now_text, now_text);
     if (!added) return Fail(Explain(added.error(), ids.size() + 1, tasks.size()));
     ids.push_back(LastId());
   }
   return ids;
 }
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

@@ -2,23 +2,23 @@
 #include <map>
 
 #include "framework/store/sql/operations.h"
-#include "framework/store/sqlite/due_map.h"
+#include "framework/store/sqlite/due_text.h"
 #include "framework/store/sqlite/sessions.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 namespace {
 
 class SqliteTaskDesk final : public sql::SqlTaskDesk {
  public:
-  explicit SqliteTaskDesk(SqliteFile& file) : SqlTaskDesk(db_), db_(file) {}
+  explicit SqliteTaskDesk(File& file) : SqlTaskDesk(db_), db_(file) {}
 
   Result<std::vector<GroupBacklog>> Backlog(const TableName& table) override;
 
  private:
-  SqliteConnection db_;
+  Session db_;
 };
 
-Result<std::uint64_t> CountGroup(SqliteConnection& db, const DueGroup& group, std::uint64_t limit) {
+Result<std::uint64_t> CountGroup(Session& db, const DueGroup& group, std::uint64_t limit) {
   auto rows = db.Select("SELECT count(*) FROM (SELECT 1 FROM " + group.table + " INDEXED BY " + group.table +
                             "_due WHERE slice=? AND handler=? AND urgency=? AND urgency IS NOT NULL LIMIT ?)",
                         group.slice, group.handler, group.urgency, limit);
@@ -51,6 +51,6 @@ Result<std::vector<GroupBacklog>> SqliteTaskDesk::Backlog(const TableName& table
 
 }  // namespace
 
-std::unique_ptr<TaskDesk> OpenDesk(SqliteFile& file) { return std::make_unique<SqliteTaskDesk>(file); }
+std::unique_ptr<TaskDesk> OpenDesk(File& file) { return std::make_unique<SqliteTaskDesk>(file); }
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

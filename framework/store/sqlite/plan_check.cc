@@ -1,6 +1,6 @@
 #include "framework/store/sqlite/plan_check.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 namespace {
 
 std::optional<std::string> StepFault(const std::string& step, const std::string& bounds) {
@@ -12,8 +12,8 @@ std::optional<std::string> StepFault(const std::string& step, const std::string&
 
 }  // namespace
 
-std::optional<std::string> PlanFault(SqliteConnection& db, const HotStatement& hot) {
-  const std::vector<SqlBind> values(hot.values, SqlBind(nullptr));
+std::optional<std::string> PlanFault(Session& db, const HotStatement& hot) {
+  const std::vector<sql::Value> values(hot.values, sql::Value(nullptr));
   auto rows = db.Start("EXPLAIN QUERY PLAN " + hot.sql, values.data(), values.size());
   std::optional<std::string> fault;
   while (rows.Next() && !fault) fault = StepFault(rows.Text(3), hot.bounds);
@@ -22,4 +22,4 @@ std::optional<std::string> PlanFault(SqliteConnection& db, const HotStatement& h
   return fault;
 }
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

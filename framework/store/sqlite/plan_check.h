@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/store/sqlite/connection.h"
+#include "framework/store/sqlite/session.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 
 struct HotStatement {
   std::string name;
@@ -19,6 +19,6 @@ struct HotStatement {
 
 // What is wrong with the statement's plan; nullopt: nothing. A search that leaves out one of the columns
 // reads rows only to throw them away, which nothing but the plan shows.
-std::optional<std::string> PlanFault(SqliteConnection& db, const HotStatement& hot);
+std::optional<std::string> PlanFault(Session& db, const HotStatement& hot);
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

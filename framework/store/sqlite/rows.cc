@@ -1,6 +1,6 @@
 #include "framework/store/sqlite/rows.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 namespace {
 
 int NumberAt(std::string_view text, std::size_t at, std::size_t digits) {
@@ -27,7 +27,7 @@ std::optional<WallTime> TimeOrNone(std::string_view text) {
 
 WallTime StoreNow() { return SystemClock().WallNow(); }
 
-Task ReadTask(const SqliteRows& row, const TableName& table) {
+Task ReadTask(const Rows& row, const TableName& table) {
   Task task;
   task.key = {table, row.Id(0)};
   task.slice = row.Number(1);
@@ -50,4 +50,4 @@ Task ReadTask(const SqliteRows& row, const TableName& table) {
   return task;
 }
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

@@ -6,10 +6,10 @@
 
 #include "framework/base/utf8.h"
 #include "framework/store/sql/text.h"
-#include "framework/store/sqlite/connection.h"
+#include "framework/store/sqlite/session.h"
 #include "framework/task/task.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 
 using sql::TimeText;
 // The reverse; the tables' constraint keeps the form.
@@ -24,6 +24,6 @@ inline constexpr std::string_view kTaskColumns =
     "id, slice, state, handler, priority, run_at, params, biz_key, batch, failures, attempt, crashes, cancel,"
     " claimed_by, claimed_at, last_error, progress, created_at";
 inline constexpr int kTaskColumnCount = 18;
-Task ReadTask(const SqliteRows& row, const TableName& table);
+Task ReadTask(const Rows& row, const TableName& table);
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

@@ -2,12 +2,12 @@
 
 #include <set>
 
-#include "framework/store/sqlite/due_map.h"
+#include "framework/store/sqlite/ddl.h"
+#include "framework/store/sqlite/due_text.h"
 #include "framework/store/sqlite/plan_check.h"
-#include "framework/store/sqlite/schema_text.h"
-#include "framework/store/sqlite/sqlite_task_store.h"
+#include "framework/store/sqlite/task_store.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 namespace {
 
 constexpr TableName kScratch = "millrace_scratch";
@@ -31,7 +31,7 @@ std::string Renewed(std::string text) {
   return text;
 }
 
-Result<std::string> LiveText(SqliteConnection& db, const SchemaObject& object) {
+Result<std::string> LiveText(Session& db, const SchemaObject& object) {
   auto rows = db.Select("SELECT sql FROM sqlite_master WHERE type=? AND name=?", object.kind, object.name);
   std::string text;
   if (rows.Next()) text = rows.Text(0);
@@ -39,7 +39,7 @@ Result<std::string> LiveText(SqliteConnection& db, const SchemaObject& object) {
   return text;
 }
 
-Result<std::set<std::string>> Columns(SqliteConnection& db, const std::string& table) {
+Result<std::set<std::string>> Columns(Session& db, const std::string& table) {
   auto rows = db.Select("SELECT name FROM pragma_table_xinfo(?)", table);
   std::set<std::string> names;
   while (rows.Next()) names.insert(rows.Text(0));
@@ -59,7 +59,7 @@ std::vector<std::string> ExpectedColumns(const std::string& create) {
   return names;
 }
 
-Status CompareObject(SqliteConnection& db, const SchemaObject& object, std::vector<SchemaFinding>& findings) {
+Status CompareObject(Session& db, const SchemaObject& object, std::vector<SchemaFinding>& findings) {
   BOOST_OUTCOME_TRY(live, LiveText(db, object));
   const std::string what = object.kind + " " + object.name;
   if (live.empty()) {
@@ -103,7 +103,7 @@ std::vector<HotStatement> HotStatements(const TableName& table) {
 }
 
 // Rows enough that a plan which sorts or scans would be chosen if it could be.
-Status SeedScratch(SqliteConnection& db) {
+Status SeedScratch(Session& db) {
   for (const SchemaObject& object : TaskTableObjects(kScratch, 4)) {
     BOOST_OUTCOME_TRYV(db.Script(object.create));
   }
@@ -114,7 +114,7 @@ Status SeedScratch(SqliteConnection& db) {
   return db.Script(std::string("ANALYZE ") + kScratch);
 }
 
-void ExplainAll(SqliteConnection& db, std::vector<SchemaFinding>& findings) {
+void ExplainAll(Session& db, std::vector<SchemaFinding>& findings) {
   for (const HotStatement& hot : HotStatements(kScratch)) {
     const auto fault = PlanFault(db, hot);
     if (!fault) continue;
@@ -125,7 +125,7 @@ void ExplainAll(SqliteConnection& db, std::vector<SchemaFinding>& findings) {
 
 }  // namespace
 
-Result<std::vector<SchemaFinding>> CheckSchema(SqliteConnection& db, const std::vector<TableInfo>& tables) {
+Result<std::vector<SchemaFinding>> CheckSchema(Session& db, const std::vector<TableInfo>& tables) {
   std::vector<SchemaFinding> findings;
   std::vector<SchemaObject> expected = ShardObjects();
   for (const TableInfo& table : tables) {
@@ -144,4 +144,4 @@ Result<std::vector<SchemaFinding>> CheckSchema(SqliteConnection& db, const std::
   return findings;
 }
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

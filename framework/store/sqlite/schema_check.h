@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "framework/store/schema_store.h"
-#include "framework/store/sqlite/connection.h"
+#include "framework/store/sqlite/session.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 
-Result<std::vector<SchemaFinding>> CheckSchema(SqliteConnection& db, const std::vector<TableInfo>& tables);
+Result<std::vector<SchemaFinding>> CheckSchema(Session& db, const std::vector<TableInfo>& tables);
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

@@ -3,11 +3,11 @@
 
 #include <memory>
 
-#include "framework/store/sqlite/connection.h"
+#include "framework/store/sqlite/session.h"
 #include "framework/store/store.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 
-std::unique_ptr<TaskDesk> OpenDesk(SqliteFile& file);
+std::unique_ptr<TaskDesk> OpenDesk(File& file);
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

@@ -3,8 +3,9 @@
 #include "framework/store/sql/counters.h"
 #include "framework/store/sql/keys.h"
 #include "framework/store/sqlite/rows.h"
+#include "framework/store/sqlite/task_store.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 namespace {
 
 // What moves unchanged from the running pool to an ended one, behind id.
@@ -24,7 +25,7 @@ constexpr std::size_t kMaxErrorClass = 64;
 
 class Settler {
  public:
-  Settler(SqliteConnection& db, const std::string& incarnation)
+  Settler(Session& db, const std::string& incarnation)
       : db_(db), incarnation_(incarnation), now_(StoreNow()), now_text_(TimeText(now_)) {}
 
   // The number of rows ended: 1, or 0 where the attempt is not ours. One statement, which leaves nothing
@@ -77,11 +78,11 @@ class Settler {
     // The last column is the error's class in the failed pool, the result in the other.
     std::string text;
     std::string error_class;
-    const SqlBind said = SqlBind::OrNull(Cut(settlement.text, text));
-    const SqlBind reason = succeeded ? SqlBind(nullptr) : said;
-    const SqlBind last = failed      ? SqlBind(Cut(settlement.error_class, error_class, kMaxErrorClass))
-                         : succeeded ? said
-                                     : SqlBind(nullptr);
+    const sql::Value said = sql::Value::OrNull(Cut(settlement.text, text));
+    const sql::Value reason = succeeded ? sql::Value(nullptr) : said;
+    const sql::Value last = failed      ? sql::Value(Cut(settlement.error_class, error_class, kMaxErrorClass))
+                            : succeeded ? said
+                                        : sql::Value(nullptr);
     return db_.Run(sql, state, int{settlement.failed_attempt}, reason, last, now_text_, settlement.key.id,
                    incarnation_, settlement.attempt);
   }
@@ -95,8 +96,8 @@ class Settler {
                        " SET state=0, claimed_by=NULL, claimed_at=NULL, failures=min(failures, 4294967294)+?,"
                        " run_at=coalesce(?, run_at), last_error=coalesce(?, last_error), updated_at=?" +
                        kMine,
-                   int{settlement.failed_attempt}, SqlBind::OrNull(due),
-                   SqlBind::OrNull(Cut(settlement.text, text)), now_text_, settlement.key.id, incarnation_,
+                   int{settlement.failed_attempt}, sql::Value::OrNull(due),
+                   sql::Value::OrNull(Cut(settlement.text, text)), now_text_, settlement.key.id, incarnation_,
                    settlement.attempt);
   }
 
@@ -121,7 +122,7 @@ class Settler {
     return text;
   }
 
-  SqliteConnection& db_;
+  Session& db_;
   const std::string& incarnation_;
   const WallTime now_;
   const std::string now_text_;
@@ -138,7 +139,7 @@ std::string Refusal(const Settlement& settlement) {
 
 }  // namespace
 
-Result<SettleReport> SettleBatch(SqliteConnection& db, const std::string& incarnation,
+Result<SettleReport> SettleBatch(Session& db, const std::string& incarnation,
                                  std::span<const Settlement> batch) {
   SettleReport report;
   report.verdicts.resize(batch.size(), SettleVerdict::Refused);
@@ -164,4 +165,24 @@ Result<SettleReport> SettleBatch(SqliteConnection& db, const std::string& incarn
   return report;
 }
 
-}  // namespace millrace::engine
+Result<SettleReport> SqliteTaskStore::Settle(const std::string& incarnation,
+                                             std::span<const Settlement> batch) {
+  return db_.Write([&] { return SettleBatch(db_, incarnation, batch); });
+}
+
+Result<std::vector<bool>> SqliteTaskStore::StillRunning(const std::string& incarnation,
+                                                        std::span<const Settlement> batch) {
+  return db_.Read([&]() -> Result<std::vector<bool>> {
+    std::vector<bool> running;
+    for (const Settlement& settlement : batch) {
+      auto rows = db_.Select(
+          "SELECT 1 FROM " + settlement.key.table + " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
+          settlement.key.id, incarnation, settlement.attempt);
+      running.push_back(rows.Next());
+      if (rows.error()) return Fail(*rows.error());
+    }
+    return running;
+  });
+}
+
+}  // namespace millrace::engine::sqlite

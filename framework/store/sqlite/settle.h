@@ -4,14 +4,14 @@
 #include <span>
 #include <string>
 
-#include "framework/store/sqlite/connection.h"
+#include "framework/store/sqlite/session.h"
 #include "framework/store/task_store.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 
 // Ends these attempts as far as they are still `incarnation`'s. A row that the database refuses has no effect
 // and is reported as Broken; every other error is the whole batch's, and the caller rolls back.
-Result<SettleReport> SettleBatch(SqliteConnection& db, const std::string& incarnation,
+Result<SettleReport> SettleBatch(Session& db, const std::string& incarnation,
                                  std::span<const Settlement> batch);
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 namespace {
 
 // A statement that runs beyond the term is interrupted by itself within this time.
@@ -63,4 +63,4 @@ void WriteGate::SkipGivenUp() {
   }
 }
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

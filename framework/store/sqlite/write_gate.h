@@ -10,7 +10,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/mutex.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 
 // A writer that may stay for a term. Whoever waits when the term is over ends its stay, since a handler that
 // sleeps within its transaction does not look at any clock.
@@ -50,4 +50,4 @@ class WriteGate {
   std::vector<std::uint64_t> given_up_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string>
 
-#include "framework/store/sqlite/sqlite_store.h"
+#include "framework/store/sqlite/store.h"
 #include "tests/bench/sqlite/bare_loop.h"
 
 namespace millrace::engine {
@@ -60,7 +60,7 @@ void Print(const char* what, const Rate& rate) {
 class Shard {
  public:
   explicit Shard(std::size_t tasks) : folder_(MakeFolder()), path_(folder_ + "/shard.db") {
-    store_ = Must(OpenSqliteStore({.kind = StoreUrl::Kind::Sqlite, .path = path_}, {}));
+    store_ = Must(sqlite::OpenStore({.kind = StoreUrl::Kind::Sqlite, .path = path_}, {}));
     Must(store_->OpenSchema()->Apply({.tables = 1, .slices = kSlices}));
     Must(store_->OpenIncarnations()->Register({.id = "w.1", .worker = "w"}));
     const auto desk = store_->OpenDesk();

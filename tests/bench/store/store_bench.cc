@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "framework/store/mysql/due_text.h"
-#include "framework/store/mysql/mysql_store.h"
 #include "framework/store/mysql/settle_text.h"
 #include "framework/store/mysql/sql_text.h"
-#include "framework/store/mysql/task_rows.h"
+#include "framework/store/mysql/store.h"
+#include "framework/store/sql/task_rows.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/report.h"
 #include "tests/support/run_process.h"
@@ -48,7 +48,7 @@ T Must(Result<T> result) {
 class Bench {
  public:
   Bench(std::size_t rows, std::size_t batch) : rows_(rows), batch_(batch) {
-    store_ = Must(OpenMysqlStore(database_.url(), {.password_file = database_.password_file()}));
+    store_ = Must(mysql::OpenStore(database_.url(), {.password_file = database_.password_file()}));
     if (auto done = store_->OpenSchema()->Apply({.tables = 1, .slices = kSlices}); !done)
       Die(done.error().message);
     // It never beats: the worker beside it must not mark it dead meanwhile.
@@ -68,7 +68,7 @@ class Bench {
     });
   }
   double Bare() {
-    static_cast<void>(sql::mysql::get_driver_instance());  // not synchronised: before the threads
+    static_cast<void>(::sql::mysql::get_driver_instance());  // not synchronised: before the threads
     return Run([this](std::span<const std::vector<std::uint64_t>> batches) { BareSession(batches); });
   }
 
@@ -150,24 +150,24 @@ void Bench::StoreSession(std::span<const std::vector<std::uint64_t>> batches) {
 class BareConnection {
  public:
   BareConnection(const StoreUrl& url, const std::string& password_file) {
-    sql::ConnectOptionsMap options;
-    options["hostName"] = sql::SQLString("tcp://" + url.host + ":" + std::to_string(url.port));
-    options["userName"] = sql::SQLString(url.user);
-    options["password"] = sql::SQLString(Must(ReadPasswordFile(password_file)));
-    options["schema"] = sql::SQLString(url.database);
-    connection_.reset(sql::mysql::get_driver_instance()->connect(options));
+    ::sql::ConnectOptionsMap options;
+    options["hostName"] = ::sql::SQLString("tcp://" + url.host + ":" + std::to_string(url.port));
+    options["userName"] = ::sql::SQLString(url.user);
+    options["password"] = ::sql::SQLString(Must(ReadPasswordFile(password_file)));
+    options["schema"] = ::sql::SQLString(url.database);
+    connection_.reset(::sql::mysql::get_driver_instance()->connect(options));
     Run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
   }
   void Run(const std::string& text) {
-    std::unique_ptr<sql::Statement> statement(connection_->createStatement());
+    std::unique_ptr<::sql::Statement> statement(connection_->createStatement());
     if (!statement->execute(text)) return;
-    std::unique_ptr<sql::ResultSet> rows(statement->getResultSet());
+    std::unique_ptr<::sql::ResultSet> rows(statement->getResultSet());
     while (rows->next()) {
     }
   }
 
  private:
-  std::unique_ptr<sql::Connection> connection_;
+  std::unique_ptr<::sql::Connection> connection_;
 };
 
 // The same statements, and nothing between them.
@@ -176,7 +176,7 @@ void Bench::BareSession(std::span<const std::vector<std::uint64_t>> batches) {
   for (const auto& ids : batches) {
     const std::string list = mysql::List(ids);
     sql.Run(mysql::ClaimText({.table = "tasks", .incarnation = "bench.1"}, list));
-    sql.Run("SELECT " + mysql::TaskColumns(true) + mysql::RunningRows("tasks", list, "bench.1", 1));
+    sql.Run("SELECT " + sql::TaskColumns(true) + mysql::RunningRows("tasks", list, "bench.1", 1));
     std::vector<Settlement> ends(ids.size());
     std::vector<const Settlement*> pointers;
     for (std::size_t i = 0; i < ids.size(); ++i) {

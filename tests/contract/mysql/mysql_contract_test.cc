@@ -1,5 +1,5 @@
 // The contract suite on a private MariaDB, or on the server that MILLRACE_TEST_MYSQL_URL names.
-#include "framework/store/mysql/mysql_store.h"
+#include "framework/store/mysql/store.h"
 #include "tests/contract/suite/store_contract.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/sql_connection.h"
@@ -22,7 +22,7 @@ class MysqlFixture final : public SqlFixture {
   explicit MysqlFixture(const SchemaSpec& spec) {
     StoreOptions options;
     options.password_file = database_.password_file();
-    auto opened = OpenMysqlStore(database_.url(), options);
+    auto opened = mysql::OpenStore(database_.url(), options);
     EXPECT_TRUE(opened) << opened.error().message;
     store_ = std::move(*opened);
     const Status applied = store_->OpenSchema()->Apply(spec);

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "framework/store/sqlite/sqlite_store.h"
+#include "framework/store/sqlite/store.h"
 
 namespace millrace::engine {
 namespace {
@@ -49,7 +49,7 @@ std::string MakeFolder() {
 class SqliteFixture final : public SqlFixture {
  public:
   explicit SqliteFixture(const SchemaSpec& spec) : folder_(MakeFolder()), path_(folder_ + "/shard.db") {
-    auto store = OpenSqliteStore({.kind = StoreUrl::Kind::Sqlite, .path = path_}, {});
+    auto store = sqlite::OpenStore({.kind = StoreUrl::Kind::Sqlite, .path = path_}, {});
     if (!store) return;
     store_ = std::move(*store);
     const Status applied = store_->OpenSchema()->Apply(spec);

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "framework/handler_kit/local_run.h"
-#include "framework/store/mysql/mysql_store.h"
-#include "framework/store/sqlite/sqlite_store.h"
+#include "framework/store/mysql/store.h"
+#include "framework/store/sqlite/store.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/sql_connection.h"
 #include "tests/unit/handlers/shipped_handler.h"
@@ -68,7 +68,7 @@ TEST_F(AwardPointsTest, AddsBatchesOnceOnSqlite) {
   ASSERT_EQ(std::system(("sqlite3 " + file + " < " + folder_ + "/points.sql").c_str()), 0);
   StoreUrl url;
   url.path = file;
-  const auto store = OpenSqliteStore(url, {});
+  const auto store = sqlite::OpenStore(url, {});
   ASSERT_TRUE(store.has_value());
   AddsBatchesOnce(**store);
 }
@@ -79,7 +79,7 @@ class AwardPointsOnMariadbTest : public AwardPointsTest {
     EXPECT_TRUE(SqlConnection(database_.url(), database_.password_file()).Run(PointsTable()).has_value());
     StoreOptions options;
     options.password_file = database_.password_file();
-    store_ = OpenMysqlStore(database_.url(), options).value();
+    store_ = mysql::OpenStore(database_.url(), options).value();
   }
   TestDatabase database_;
   std::unique_ptr<Store> store_;

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "framework/handler_kit/local_run.h"
-#include "framework/store/sqlite/sqlite_store.h"
+#include "framework/store/sqlite/store.h"
 
 namespace millrace::engine {
 namespace {
@@ -53,7 +53,7 @@ TEST_F(PluginAuthorTest, BuildsAndRunsAPluginOutsideOfTheTree) {
   ASSERT_TRUE(Does("sqlite3 " + file + " \"CREATE TABLE guests (name TEXT, greeted INT)\""));
   StoreUrl url;
   url.path = file;
-  const auto store = OpenSqliteStore(url, {});
+  const auto store = sqlite::OpenStore(url, {});
   ASSERT_TRUE(store.has_value()) << store.error().message;
   options.store = store->get();
   const auto report = RunLocally(**plugins, options, SystemClock());

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <thread>
 
-#include "framework/store/mysql/mysql_store.h"
+#include "framework/store/mysql/store.h"
 #include "tests/integration/store/store_faults.h"
 
 namespace millrace::engine {
@@ -20,7 +20,7 @@ class Connections : public StoreFaults {
     options.connect_timeout = milliseconds(300);
     options.max_transactions = max_transactions;
     options.lease = lease;
-    auto opened = OpenMysqlStore(database_.url(), options);
+    auto opened = mysql::OpenStore(database_.url(), options);
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = std::move(*opened);
   }

@@ -1,7 +1,7 @@
 // A worker over a real server: what a handler's SQL leaves behind.
 #include <thread>
 
-#include "framework/store/mysql/mysql_store.h"
+#include "framework/store/mysql/store.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/sql_connection.h"
 #include "tests/unit/worker/worker_fixture.h"
@@ -27,7 +27,7 @@ class MysqlEffects : public WorkerFixture {
     options.password_file = database_.password_file();
     options.connect_timeout = milliseconds(100);
     options.max_transactions = max_transactions;
-    auto opened = OpenMysqlStore(database_.url(), options);
+    auto opened = mysql::OpenStore(database_.url(), options);
     EXPECT_TRUE(opened) << opened.error().message;
     return std::move(*opened);
   }

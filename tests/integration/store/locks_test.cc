@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "framework/store/mysql/mysql_store.h"
+#include "framework/store/mysql/store.h"
 #include "tests/integration/store/store_faults.h"
 
 namespace millrace::engine {
@@ -176,7 +176,7 @@ TEST_F(MysqlServer, RefusalsSayWhatToDo) {
   const auto ping = [&](const StoreUrl& to, const std::string& file) {
     StoreOptions options;
     options.password_file = file;
-    auto done = OpenMysqlStore(to, options).value()->Ping();
+    auto done = mysql::OpenStore(to, options).value()->Ping();
     return done ? Error{} : done.error();
   };
   StoreUrl wrong = url;

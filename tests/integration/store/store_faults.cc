@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "framework/store/mysql/mysql_store.h"
+#include "framework/store/mysql/store.h"
 #include "tests/support/report.h"
 
 namespace millrace::engine {
@@ -43,7 +43,7 @@ std::unique_ptr<Store> StoreFaults::OpenStore(std::uint16_t port, Micros lease) 
   StoreOptions options;
   options.password_file = database_.password_file();
   options.lease = lease;
-  auto store = OpenMysqlStore(url, options);
+  auto store = mysql::OpenStore(url, options);
   EXPECT_TRUE(store) << store.error().message;
   return std::move(*store);
 }

@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "framework/store/mysql/mysql_store.h"
+#include "framework/store/mysql/store.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/test_certificate.h"
 
@@ -23,7 +23,7 @@ class StoreTls : public testing::Test {
     auto url = ParseStoreUrl("mysql://" + server.user() + "@127.0.0.1:" + std::to_string(server.port()) +
                              "/mysql?tls_ca=" + tls_ca);
     EXPECT_TRUE(url) << url.error().message;
-    auto store = OpenMysqlStore(*url, {.password_file = server.password_file()});
+    auto store = mysql::OpenStore(*url, {.password_file = server.password_file()});
     EXPECT_TRUE(store) << store.error().message;
     return std::move(*store);
   }

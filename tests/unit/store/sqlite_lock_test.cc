@@ -1,4 +1,4 @@
-#include "framework/store/sqlite/sqlite_lock.h"
+#include "framework/store/sqlite/lock.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -15,15 +15,15 @@ TEST(SqliteLockTest, OneHolderAtATimeAndTheRefusalNamesIt) {
   std::string folder = (std::filesystem::temp_directory_path() / "millrace_XXXXXX").string();
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   {
-    auto first = SqliteLock::Take(folder + "/a.db");
+    auto first = sqlite::Lock::Take(folder + "/a.db");
     ASSERT_TRUE(first) << first.error().message;
-    const auto second = SqliteLock::Take(folder + "/a.db");
+    const auto second = sqlite::Lock::Take(folder + "/a.db");
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().code, ErrorCode::Conflict);
     EXPECT_NE(second.error().message.find(std::to_string(getpid())), std::string::npos);
-    EXPECT_TRUE(SqliteLock::Take(folder + "/b.db"));
+    EXPECT_TRUE(sqlite::Lock::Take(folder + "/b.db"));
   }
-  EXPECT_TRUE(SqliteLock::Take(folder + "/a.db")) << "the lock went with its holder";
+  EXPECT_TRUE(sqlite::Lock::Take(folder + "/a.db")) << "the lock went with its holder";
   std::filesystem::remove_all(folder);
 }
 

@@ -4,7 +4,7 @@
 #include <future>
 #include <thread>
 
-#include "framework/store/sqlite/sqlite_store.h"
+#include "framework/store/sqlite/store.h"
 #include "tests/support/no_more_threads.h"
 #include "worker_fixture.h"
 
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 class WorkerTest : public WorkerFixture {
  protected:
   WorkerTest() {
-    store_ = *OpenSqliteStore(*ParseStoreUrl("sqlite:" + folder_ + "/tasks.db"), {});
+    store_ = *sqlite::OpenStore(*ParseStoreUrl("sqlite:" + folder_ + "/tasks.db"), {});
     EXPECT_TRUE(store_->OpenSchema()->Apply({}));
     desk_ = store_->OpenDesk();
     ports_.shards.Set({{"main", store_}});
@@ -295,7 +295,7 @@ TEST_F(WorkerTest, TasksWithoutAHandlerStayWaitingAndHoldNobodyUp) {
 }
 
 TEST_F(WorkerTest, ABacklogDelaysNoOtherGroup) {
-  store_ = *OpenSqliteStore(*ParseStoreUrl("sqlite:" + folder_ + "/two.db"), {});
+  store_ = *sqlite::OpenStore(*ParseStoreUrl("sqlite:" + folder_ + "/two.db"), {});
   ASSERT_TRUE(store_->OpenSchema()->Apply({2, 1}));
   ports_.shards.Set({{"main", store_}});
   ports_.slices.Set({{"tasks_000", true, {}}, {"tasks_001", true, {}}});

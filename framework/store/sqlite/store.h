@@ -6,9 +6,9 @@
 #include "framework/store/store.h"
 #include "framework/store/url.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 
 // Opens nothing yet; the file is made by SchemaStore::Apply. Invalid where the URL is of another kind.
-Result<std::unique_ptr<Store>> OpenSqliteStore(const StoreUrl& url, const StoreOptions& options);
+Result<std::unique_ptr<Store>> OpenStore(const StoreUrl& url, const StoreOptions& options);
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

@@ -7,21 +7,21 @@
 
 #include "framework/base/result.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 
 // Not copied; the lock goes with the object, and with the process however it ends.
-class SqliteLock {
+class Lock {
  public:
   // Conflict with the holder's process id where another worker has it. Unavailable where the file can't be
   // made.
-  static Result<SqliteLock> Take(const std::string& database_path);
-  SqliteLock(SqliteLock&& other) noexcept;
-  SqliteLock& operator=(SqliteLock&& other) noexcept;
-  ~SqliteLock();
+  static Result<Lock> Take(const std::string& database_path);
+  Lock(Lock&& other) noexcept;
+  Lock& operator=(Lock&& other) noexcept;
+  ~Lock();
 
  private:
-  explicit SqliteLock(int file) : file_(file) {}
+  explicit Lock(int file) : file_(file) {}
   int file_;
 };
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

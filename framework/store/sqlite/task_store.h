@@ -1,23 +1,20 @@
-// The mill's session on an SQLite shard. One thread at a time.
+// The mill's session on an SQLite shard. One thread at a time. Its parts: due.cc (map and scan), claim.cc,
+// rescue.cc, settle.cc.
 #pragma once
 
 #include <vector>
 
 #include "framework/store/sql/task_store.h"
-#include "framework/store/sqlite/connection.h"
+#include "framework/store/sqlite/session.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 
-// The scan's two statements, for the schema check too: a row value `(run_at, id) > (?, ?)` would bound run_at
-// alone, and read a tie from its beginning for every page of it.
-// Values: slice, handler, urgency, run_at after, now, limit. `with_bytes`: with ScanRow::bytes.
-std::string ScanSql(const TableName& table, bool with_bytes = false);
-// Values: slice, handler, urgency, run_at, id after, limit.
-std::string ScanTieSql(const TableName& table, bool with_bytes = false);
+// Invalid for more rows than a batch has.
+Status CheckSize(std::size_t count);
 
 class SqliteTaskStore final : public sql::SqlTaskStore {
  public:
-  explicit SqliteTaskStore(SqliteFile& file) : SqlTaskStore(db_), db_(file) {}
+  explicit SqliteTaskStore(File& file) : SqlTaskStore(db_), db_(file) {}
 
   Result<DueMap> Due(std::span<const TableSlices> tables) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
@@ -39,7 +36,7 @@ class SqliteTaskStore final : public sql::SqlTaskStore {
   // Raises the attempt of rows that run under the incarnation with `attempt`, and appends them whole.
   Status AdoptRows(const ClaimRequest& request, std::uint32_t attempt, std::vector<Task>& adopted);
 
-  SqliteConnection db_;
+  Session db_;
 };
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

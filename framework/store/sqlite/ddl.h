@@ -6,7 +6,7 @@
 
 #include "framework/store/schema_store.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 
 // An object of the schema and the statement that makes it.
 struct SchemaObject {
@@ -31,4 +31,4 @@ std::string SliceDefault(std::uint32_t slices);
 // existing row alone.
 std::string SchemaRow(const std::optional<TableName>& table, std::uint32_t slices);
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

@@ -7,18 +7,17 @@
 #include <algorithm>
 
 #include "framework/base/mutex.h"
-#include "framework/store/sqlite/connection.h"
+#include "framework/store/sqlite/session.h"
 #include "framework/store/task_transaction.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 
 inline constexpr Micros kLongestTransaction = std::chrono::seconds(5);
 
 // One thread at a time, and beside it the threads that wait at the gate.
 class SqliteTaskTransaction final : public TaskTransaction, private GateTenant {
  public:
-  SqliteTaskTransaction(SqliteFile& file, Micros limit)
-      : limit_(std::min(limit, kLongestTransaction)), db_(file) {}
+  SqliteTaskTransaction(File& file, Micros limit) : limit_(std::min(limit, kLongestTransaction)), db_(file) {}
   ~SqliteTaskTransaction() override { Rollback(); }
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
@@ -43,11 +42,11 @@ class SqliteTaskTransaction final : public TaskTransaction, private GateTenant {
 
   const Micros limit_;
   mutable Mutex mutex_;  // held while the database is used: the connection belongs to one thread at a time
-  SqliteConnection db_ MILLRACE_GUARDED_BY(mutex_);
+  Session db_ MILLRACE_GUARDED_BY(mutex_);
   TransactionState state_ MILLRACE_GUARDED_BY(mutex_) = TransactionState::Idle;
   BootTime deadline_ MILLRACE_GUARDED_BY(mutex_){};
   std::string why_ MILLRACE_GUARDED_BY(mutex_);  // what poisoned it
   bool marked_ MILLRACE_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

@@ -1,12 +1,12 @@
-#include "framework/store/sqlite/sqlite_store.h"
+#include "framework/store/sqlite/store.h"
 
 #include "framework/store/sql/sessions.h"
+#include "framework/store/sqlite/schema.h"
 #include "framework/store/sqlite/sessions.h"
-#include "framework/store/sqlite/sqlite_schema_store.h"
-#include "framework/store/sqlite/sqlite_task_store.h"
-#include "framework/store/sqlite/sqlite_task_transaction.h"
+#include "framework/store/sqlite/task_store.h"
+#include "framework/store/sqlite/transaction.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 namespace {
 
 class SqliteStore final : public Store {
@@ -15,7 +15,7 @@ class SqliteStore final : public Store {
 
   std::string Describe() const override { return "sqlite:" + file_.path; }
   Status Ping() override {
-    SqliteConnection db(file_);
+    Session db(file_);
     auto rows = db.Select("SELECT count(*) FROM sqlite_master");
     return rows.Finish();
   }
@@ -25,19 +25,19 @@ class SqliteStore final : public Store {
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return std::make_unique<SqliteTaskTransaction>(file_, limit);
   }
-  std::unique_ptr<TaskDesk> OpenDesk() override { return engine::OpenDesk(file_); }
+  std::unique_ptr<TaskDesk> OpenDesk() override { return sqlite::OpenDesk(file_); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return std::make_unique<SqliteSchemaStore>(file_); }
   std::unique_ptr<PruneStore> OpenPruning() override { return sql::OpenPruning(Connect()); }
 
  private:
-  std::unique_ptr<sql::Connection> Connect() { return std::make_unique<SqliteConnection>(file_); }
+  std::unique_ptr<sql::Connection> Connect() { return std::make_unique<Session>(file_); }
 
-  SqliteFile file_;
+  File file_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> OpenSqliteStore(const StoreUrl& url, const StoreOptions&) {
+Result<std::unique_ptr<Store>> OpenStore(const StoreUrl& url, const StoreOptions&) {
   if (url.kind != StoreUrl::Kind::Sqlite)
     return Fail(ErrorCode::Invalid, "the store URL does not name an SQLite file");
   if (url.path == ":memory:" || url.path.starts_with("file:")) {
@@ -48,4 +48,4 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const StoreUrl& url, const StoreO
   return std::unique_ptr<Store>(std::make_unique<SqliteStore>(url.path));
 }
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

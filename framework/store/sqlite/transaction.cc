@@ -1,22 +1,22 @@
-#include "framework/store/sqlite/sqlite_task_transaction.h"
+#include "framework/store/sqlite/transaction.h"
 
 #include "framework/base/time_text.h"
 #include "framework/store/sql/submit.h"
 #include "framework/store/sqlite/settle.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 namespace {
 
 constexpr const char* kEscaped = "the handler ended its transaction: its SQL may have taken effect";
 
-SqlBind BindOf(const SqlValue& value) {
+sql::Value BindOf(const SqlValue& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return *integer;
   if (const auto* real = std::get_if<double>(&value)) return *real;
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   return nullptr;
 }
 
-Result<SqlResult> ReadAll(SqliteRows rows) {
+Result<SqlResult> ReadAll(Rows rows) {
   SqlResult result;
   for (int i = 0; i < rows.Columns(); ++i) result.columns.push_back(rows.ColumnName(i));
   while (rows.Next()) {
@@ -114,7 +114,7 @@ Status SqliteTaskTransaction::Undo() {
 Result<SqlResult> SqliteTaskTransaction::Execute(std::string_view sql, std::span<const SqlValue> values) {
   MutexLock lock(mutex_);
   BOOST_OUTCOME_TRYV(Ready());
-  std::vector<SqlBind> bound;
+  std::vector<sql::Value> bound;
   for (const SqlValue& value : values) bound.push_back(BindOf(value));
   const std::int64_t before = db_.TotalChanged();
   auto result = ReadAll(db_.Start(sql, bound.data(), bound.size()));
@@ -193,4 +193,4 @@ void SqliteTaskTransaction::Reset() {
   marked_ = false;
 }
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

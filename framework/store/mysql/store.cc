@@ -1,4 +1,4 @@
-#include "framework/store/mysql/mysql_store.h"
+#include "framework/store/mysql/store.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,14 +6,14 @@
 #include "framework/store/mysql/sessions.h"
 #include "framework/store/sql/sessions.h"
 
-namespace millrace::engine {
+namespace millrace::engine::mysql {
 namespace {
 
 constexpr std::size_t kAsManyAsSessions = std::numeric_limits<std::size_t>::max();
 
 // A connection that went silent must not cost the lease: the beat gives it up after a fifth and takes
 // another.
-mysql::Endpoint Impatient(mysql::Endpoint endpoint) {
+Endpoint Impatient(Endpoint endpoint) {
   const Micros patience = std::max<Micros>(endpoint.options.lease / 5, std::chrono::seconds(1));
   endpoint.options.connect_timeout = std::min(endpoint.options.connect_timeout, patience);
   endpoint.options.io_timeout = std::min(endpoint.options.io_timeout, patience);
@@ -28,13 +28,13 @@ class MysqlStore final : public Store {
 
   std::string Describe() const override { return endpoint_.Describe(); }
   Status Ping() override {
-    mysql::Session session(endpoint_, endpoint_.options.lease);
+    Session session(endpoint_, endpoint_.options.lease);
     return session.Connect();
   }
 
   std::unique_ptr<TaskStore> OpenTasks() override { return mysql::OpenTasks(endpoint_, engine_); }
   std::unique_ptr<IncarnationStore> OpenIncarnations() override {
-    return sql::OpenIncarnations(std::make_unique<mysql::Session>(for_beats_, endpoint_.options.lease));
+    return sql::OpenIncarnations(std::make_unique<Session>(for_beats_, endpoint_.options.lease));
   }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return mysql::OpenTransaction(endpoint_, handlers_, limit);
@@ -45,22 +45,22 @@ class MysqlStore final : public Store {
 
  private:
   std::unique_ptr<sql::Connection> Shared() {
-    return std::make_unique<mysql::Session>(endpoint_, endpoint_.options.lease, &engine_);
+    return std::make_unique<Session>(endpoint_, endpoint_.options.lease, &engine_);
   }
 
-  const mysql::Endpoint endpoint_;
-  const mysql::Endpoint for_beats_ = Impatient(endpoint_);
-  mysql::ConnectionPool engine_{kAsManyAsSessions};
-  mysql::ConnectionPool handlers_;
+  const Endpoint endpoint_;
+  const Endpoint for_beats_ = Impatient(endpoint_);
+  ConnectionPool engine_{kAsManyAsSessions};
+  ConnectionPool handlers_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> OpenMysqlStore(const StoreUrl& url, const StoreOptions& options) {
+Result<std::unique_ptr<Store>> OpenStore(const StoreUrl& url, const StoreOptions& options) {
   if (url.kind != StoreUrl::Kind::Mysql) {
     return Fail(ErrorCode::Invalid, "the store URL is not a mysql:// address");
   }
   return std::make_unique<MysqlStore>(url, options);
 }
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::mysql

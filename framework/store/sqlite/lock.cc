@@ -1,4 +1,4 @@
-#include "framework/store/sqlite/sqlite_lock.h"
+#include "framework/store/sqlite/lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 namespace {
 
 std::string ReadHolder(int file) {
@@ -21,14 +21,14 @@ std::string ReadHolder(int file) {
 
 }  // namespace
 
-Result<SqliteLock> SqliteLock::Take(const std::string& database_path) {
+Result<Lock> Lock::Take(const std::string& database_path) {
   const std::string path = database_path + ".lock";
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0) {
     return Fail(ErrorCode::Unavailable,
                 "the lock file " + path + " can't be opened: " + std::strerror(errno));
   }
-  SqliteLock lock(file);
+  Lock lock(file);
   if (flock(file, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) {
       return Fail(ErrorCode::Unavailable,
@@ -47,13 +47,13 @@ Result<SqliteLock> SqliteLock::Take(const std::string& database_path) {
   return lock;
 }
 
-SqliteLock::SqliteLock(SqliteLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-SqliteLock& SqliteLock::operator=(SqliteLock&& other) noexcept {
+Lock::Lock(Lock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+Lock& Lock::operator=(Lock&& other) noexcept {
   std::swap(file_, other.file_);
   return *this;
 }
-SqliteLock::~SqliteLock() {
+Lock::~Lock() {
   if (file_ >= 0) close(file_);
 }
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

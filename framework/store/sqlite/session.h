@@ -19,28 +19,26 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 
 // The longest wait for another writer, here or in another process. Longer than a handler's transaction may
 // be.
 inline constexpr Micros kWriteWait = std::chrono::seconds(6);
 
 // What the sessions of one store share. Thread-safe.
-struct SqliteFile {
+struct File {
   std::string path;
   WriteGate gate;
 };
 
-using SqlBind = sql::Value;
-
 // The rows of one running statement. Reset when it goes out of scope. An error ends the rows: ask error().
-class SqliteRows {
+class Rows {
  public:
-  SqliteRows(sqlite3* db, sqlite3_stmt* statement) : db_(db), statement_(statement) {}
-  explicit SqliteRows(Error error) : error_(std::move(error)) {}
-  SqliteRows(SqliteRows&& other) noexcept;
-  SqliteRows& operator=(SqliteRows&&) = delete;
-  ~SqliteRows();
+  Rows(sqlite3* db, sqlite3_stmt* statement) : db_(db), statement_(statement) {}
+  explicit Rows(Error error) : error_(std::move(error)) {}
+  Rows(Rows&& other) noexcept;
+  Rows& operator=(Rows&&) = delete;
+  ~Rows();
 
   bool Next();
   const std::optional<Error>& error() const { return error_; }
@@ -61,16 +59,17 @@ class SqliteRows {
  private:
   sqlite3* db_ = nullptr;
   sqlite3_stmt* statement_ = nullptr;
+  bool ended_ = false;
   std::optional<Error> error_;
 };
 
 // One thread at a time. Opens itself at the first use, and again after it was dropped.
-class SqliteConnection final : public sql::Connection {
+class Session final : public sql::Connection {
  public:
-  explicit SqliteConnection(SqliteFile& file, bool create = false);
-  SqliteConnection(const SqliteConnection&) = delete;
-  SqliteConnection& operator=(const SqliteConnection&) = delete;
-  ~SqliteConnection() override;
+  explicit Session(File& file, bool create = false);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session() override;
 
   Status Open();
   void Close();
@@ -80,17 +79,17 @@ class SqliteConnection final : public sql::Connection {
 
   // Runs a statement with its values and gives its rows. `?` in order.
   template <class... Values>
-  SqliteRows Select(std::string_view sql, const Values&... values) {
-    const SqlBind bound[] = {SqlBind(values)..., SqlBind(nullptr)};
+  Rows Select(std::string_view sql, const Values&... values) {
+    const sql::Value bound[] = {sql::Value(values)..., sql::Value(nullptr)};
     return Start(sql, bound, sizeof...(values));
   }
   // Runs a statement that gives no rows; returns how many rows it changed.
   template <class... Values>
   Result<std::int64_t> Run(std::string_view sql, const Values&... values) {
-    const SqlBind bound[] = {SqlBind(values)..., SqlBind(nullptr)};
+    const sql::Value bound[] = {sql::Value(values)..., sql::Value(nullptr)};
     return Finish(Start(sql, bound, sizeof...(values)));
   }
-  SqliteRows Start(std::string_view sql, const SqlBind* values, std::size_t count);
+  Rows Start(std::string_view sql, const sql::Value* values, std::size_t count);
   // Several statements, without values.
   Status Script(const std::string& sql);
 
@@ -139,10 +138,10 @@ class SqliteConnection final : public sql::Connection {
   Status RunQuery(const std::string& text, Values values, const OnRow& on_row) override;
   Result<std::uint64_t> RunWrite(const std::string& text, Values values) override;
   Result<sqlite3_stmt*> Prepared(std::string_view sql);
-  Result<std::int64_t> Finish(SqliteRows rows);
+  Result<std::int64_t> Finish(Rows rows);
   void LeaveGate();
 
-  SqliteFile& file_;
+  File& file_;
   const bool create_;
   sqlite3* db_ = nullptr;
   bool in_gate_ = false;
@@ -150,4 +149,4 @@ class SqliteConnection final : public sql::Connection {
   std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
 };
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "framework/store/sql/schema.h"
-#include "framework/store/sqlite/connection.h"
+#include "framework/store/sqlite/session.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 
 class SqliteSchemaStore final : public sql::SqlSchemaStore {
  public:
-  explicit SqliteSchemaStore(SqliteFile& file) : SqlSchemaStore(db_), file_(file), db_(file) {}
+  explicit SqliteSchemaStore(File& file) : SqlSchemaStore(db_), file_(file), db_(file) {}
 
   std::string Print(const SchemaSpec& spec) const override;
   // Makes the file too, where there is none.
@@ -24,8 +24,8 @@ class SqliteSchemaStore final : public sql::SqlSchemaStore {
                                             std::size_t limit) override;
   Status RewriteTable(const TableName& table, const std::string& text);
 
-  SqliteFile& file_;
-  SqliteConnection db_;
+  File& file_;
+  Session db_;
 };
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

@@ -8,16 +8,16 @@
 namespace millrace::engine {
 namespace {
 
-class PlanCheckTest : public testing::Test {
+class SqliteSessionTest : public testing::Test {
  protected:
-  PlanCheckTest() : folder_(MakeFolder()) {
+  SqliteSessionTest() : folder_(MakeFolder()) {
     file_.path = folder_ + "/a.db";
-    db_ = std::make_unique<SqliteConnection>(file_, true);
+    db_ = std::make_unique<sqlite::Session>(file_, true);
     EXPECT_TRUE(
         db_->Script("CREATE TABLE t (id INTEGER PRIMARY KEY, slice INT, run_at TEXT);"
                     "CREATE INDEX due ON t (slice, run_at)"));
   }
-  ~PlanCheckTest() override {
+  ~SqliteSessionTest() override {
     db_.reset();
     std::filesystem::remove_all(folder_);
   }
@@ -34,6 +34,8 @@ class PlanCheckTest : public testing::Test {
     return PlanFault(*db_, {"statement", sql, 1, bounds}).value_or("");
   }
 
+  sqlite::Session& db() { return *db_; }
+
  private:
   static std::string MakeFolder() {
     std::string form = (std::filesystem::temp_directory_path() / "millrace_XXXXXX").string();
@@ -41,26 +43,39 @@ class PlanCheckTest : public testing::Test {
   }
 
   const std::string folder_;
-  SqliteFile file_;
-  std::unique_ptr<SqliteConnection> db_;
+  sqlite::File file_;
+  std::unique_ptr<sqlite::Session> db_;
 };
 
-TEST_F(PlanCheckTest, ASearchByAllColumnsIsFine) {
+TEST_F(SqliteSessionTest, AStatementThatWasReadToItsEndIsNotRunAnew) {
+  {
+    auto rows = db().Select("INSERT INTO t (slice) VALUES (1) RETURNING id");
+    EXPECT_TRUE(rows.Next());
+    EXPECT_FALSE(rows.Next());
+    EXPECT_FALSE(rows.Next());
+    EXPECT_TRUE(rows.Finish());
+  }
+  auto count = db().Select("SELECT count(*) FROM t");
+  ASSERT_TRUE(count.Next());
+  EXPECT_EQ(count.Integer(0), 1);
+}
+
+TEST_F(SqliteSessionTest, ASearchByAllColumnsIsFine) {
   EXPECT_EQ(Fault("run_at=? AND id>?", 3, "slice=? AND run_at=? AND rowid>?"), "");
   EXPECT_EQ(Fault("run_at>?", 2, "slice=? AND run_at>?"), "");
 }
 
-TEST_F(PlanCheckTest, ARowValueThatBoundsOnlyItsFirstColumnIsAFault) {
+TEST_F(SqliteSessionTest, ARowValueThatBoundsOnlyItsFirstColumnIsAFault) {
   EXPECT_NE(Fault("(run_at, id)>(?, ?)", 3, "slice=? AND run_at=? AND rowid>?"), "");
   EXPECT_NE(Fault("(run_at=? AND id>? OR run_at>?)", 4, "slice=? AND run_at=? AND rowid>?"), "");
 }
 
-TEST_F(PlanCheckTest, ASortAndAScanAreFaults) {
+TEST_F(SqliteSessionTest, ASortAndAScanAreFaults) {
   EXPECT_NE(Fault("run_at>?", 2, "slice=? AND run_at>?", "id").find("it sorts"), std::string::npos);
   EXPECT_NE(FaultOf("SELECT * FROM t WHERE run_at=?", "run_at=?").find("it scans"), std::string::npos);
 }
 
-TEST_F(PlanCheckTest, AStatementThatCannotBePreparedIsAFault) {
+TEST_F(SqliteSessionTest, AStatementThatCannotBePreparedIsAFault) {
   EXPECT_NE(FaultOf("SELECT id FROM t INDEXED BY gone WHERE slice=?", "slice=?"), "");
 }
 

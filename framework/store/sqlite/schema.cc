@@ -1,22 +1,22 @@
-#include "framework/store/sqlite/sqlite_schema_store.h"
+#include "framework/store/sqlite/schema.h"
 
 #include <set>
 
+#include "framework/store/sqlite/ddl.h"
 #include "framework/store/sqlite/rows.h"
 #include "framework/store/sqlite/schema_check.h"
-#include "framework/store/sqlite/schema_text.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 namespace {
 
-Result<bool> Exists(SqliteConnection& db, const std::string& name) {
+Result<bool> Exists(Session& db, const std::string& name) {
   auto rows = db.Select("SELECT 1 FROM sqlite_master WHERE name=?", name);
   const bool found = rows.Next();
   if (rows.error()) return Fail(*rows.error());
   return found;
 }
 
-Status MakeMissing(SqliteConnection& db, const std::vector<SchemaObject>& objects) {
+Status MakeMissing(Session& db, const std::vector<SchemaObject>& objects) {
   for (const SchemaObject& object : objects) {
     BOOST_OUTCOME_TRY(found, Exists(db, object.name));
     if (found) continue;
@@ -49,7 +49,7 @@ std::string SqliteSchemaStore::Print(const SchemaSpec& spec) const {
 
 Status SqliteSchemaStore::Apply(const SchemaSpec& spec) {
   BOOST_OUTCOME_TRYV(CheckSpec(spec));
-  SqliteConnection maker(file_, true);
+  Session maker(file_, true);
   BOOST_OUTCOME_TRYV(maker.Open());
   BOOST_OUTCOME_TRYV(CheckApply(spec));
   BOOST_OUTCOME_TRYV(maker.Write([&]() -> Result<bool> {
@@ -159,4 +159,4 @@ Result<std::vector<SchemaFinding>> SqliteSchemaStore::Check() {
   return CheckSchema(db_, tables);
 }
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

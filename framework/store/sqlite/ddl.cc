@@ -1,8 +1,8 @@
-#include "framework/store/sqlite/schema_text.h"
+#include "framework/store/sqlite/ddl.h"
 
 #include "framework/task/task.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 namespace {
 
 // One text form, so that the order of the texts is the order of the times.
@@ -227,4 +227,4 @@ std::string SchemaRow(const std::optional<TableName>& table, std::uint32_t slice
          std::to_string(kSchemaVersion) + ", " + kNow + ")";
 }
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

@@ -1,4 +1,4 @@
-#include "framework/store/sqlite/connection.h"
+#include "framework/store/sqlite/session.h"
 
 #include <sqlite3.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 #include "framework/store/sqlite/rows.h"
 
-namespace millrace::engine {
+namespace millrace::engine::sqlite {
 namespace {
 
 // Handlers bring their own texts; beyond this many the cache starts anew.
@@ -47,16 +47,16 @@ Error ErrorOf(sqlite3* db, int result) {
   return {code, std::move(message)};
 }
 
-int Bind(sqlite3_stmt* statement, int index, const SqlBind& value) {
+int Bind(sqlite3_stmt* statement, int index, const sql::Value& value) {
   switch (value.kind) {
-    case SqlBind::Kind::Null:
+    case sql::Value::Kind::Null:
       return sqlite3_bind_null(statement, index);
-    case SqlBind::Kind::Integer:
+    case sql::Value::Kind::Integer:
       return sqlite3_bind_int64(statement, index, value.integer);
-    case SqlBind::Kind::Real:
+    case sql::Value::Kind::Real:
       return sqlite3_bind_double(statement, index, value.real);
-    case SqlBind::Kind::Text:
-    case SqlBind::Kind::Bytes:
+    case sql::Value::Kind::Text:
+    case sql::Value::Kind::Bytes:
       // A null pointer would bind NULL; the copy outlives the caller's text.
       return sqlite3_bind_text64(statement, index, value.text.data() == nullptr ? "" : value.text.data(),
                                  value.text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
@@ -82,7 +82,7 @@ void TellNow(sqlite3_context* context, int, sqlite3_value** values) {
 
 class PortRow final : public sql::Row {
  public:
-  explicit PortRow(const SqliteRows& rows) : rows_(rows) {}
+  explicit PortRow(const Rows& rows) : rows_(rows) {}
   std::string Text(unsigned column) const override { return rows_.Text(At(column)); }
   std::uint64_t Number(unsigned column) const override { return rows_.Id(At(column)); }
   std::int64_t Signed(unsigned column) const override { return rows_.Integer(At(column)); }
@@ -90,7 +90,7 @@ class PortRow final : public sql::Row {
 
  private:
   static int At(unsigned column) { return static_cast<int>(column) - 1; }
-  const SqliteRows& rows_;
+  const Rows& rows_;
 };
 
 int StopAtDeadline(void* deadline) {
@@ -99,49 +99,52 @@ int StopAtDeadline(void* deadline) {
 
 }  // namespace
 
-SqliteRows::SqliteRows(SqliteRows&& other) noexcept
-    : db_(other.db_), statement_(std::exchange(other.statement_, nullptr)), error_(std::move(other.error_)) {}
+Rows::Rows(Rows&& other) noexcept
+    : db_(other.db_),
+      statement_(std::exchange(other.statement_, nullptr)),
+      ended_(other.ended_),
+      error_(std::move(other.error_)) {}
 
-SqliteRows::~SqliteRows() {
+Rows::~Rows() {
   if (statement_ == nullptr) return;
   sqlite3_reset(statement_);
   sqlite3_clear_bindings(statement_);
 }
 
-bool SqliteRows::Next() {
-  if (error_ || statement_ == nullptr) return false;
+bool Rows::Next() {
+  if (ended_ || statement_ == nullptr) return false;
   const int result = sqlite3_step(statement_);
   if (result == SQLITE_ROW) return true;
+  ended_ = true;  // another step would run the statement anew
   if (result != SQLITE_DONE) error_ = ErrorOf(db_, result);
   return false;
 }
 
-Status SqliteRows::Finish() {
+Status Rows::Finish() {
   while (Next()) {
   }
   if (error_) return Fail(*error_);
   return {};
 }
 
-int SqliteRows::Columns() const { return statement_ == nullptr ? 0 : sqlite3_column_count(statement_); }
-std::string SqliteRows::ColumnName(int column) const {
+int Rows::Columns() const { return statement_ == nullptr ? 0 : sqlite3_column_count(statement_); }
+std::string Rows::ColumnName(int column) const {
   const char* name = sqlite3_column_name(statement_, column);
   return name == nullptr ? "" : name;
 }
-bool SqliteRows::IsNull(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
-std::int64_t SqliteRows::Integer(int column) const { return sqlite3_column_int64(statement_, column); }
-std::string SqliteRows::Text(int column) const {
+bool Rows::IsNull(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+std::int64_t Rows::Integer(int column) const { return sqlite3_column_int64(statement_, column); }
+std::string Rows::Text(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
   if (text == nullptr) return {};
   return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
-SqliteConnection::SqliteConnection(SqliteFile& file, bool create)
-    : sql::Connection(kDialect), file_(file), create_(create) {}
+Session::Session(File& file, bool create) : sql::Connection(kDialect), file_(file), create_(create) {}
 
-SqliteConnection::~SqliteConnection() { Close(); }
+Session::~Session() { Close(); }
 
-Status SqliteConnection::Open() {
+Status Session::Open() {
   if (db_ != nullptr) return {};
   if (!create_ && access(path().c_str(), F_OK) != 0) {
     return Fail(ErrorCode::Invalid,
@@ -170,7 +173,7 @@ Status SqliteConnection::Open() {
   return Fail(error);
 }
 
-void SqliteConnection::Close() {
+void Session::Close() {
   for (const auto& [text, statement] : statements_) sqlite3_finalize(statement);
   statements_.clear();
   sqlite3_close(db_);
@@ -178,7 +181,7 @@ void SqliteConnection::Close() {
   LeaveGate();
 }
 
-Result<sqlite3_stmt*> SqliteConnection::Prepared(std::string_view sql) {
+Result<sqlite3_stmt*> Session::Prepared(std::string_view sql) {
   BOOST_OUTCOME_TRYV(Open());
   if (const auto found = statements_.find(sql); found != statements_.end()) {
     // A statement that is still being read must not be started again under its reader.
@@ -207,42 +210,40 @@ Result<sqlite3_stmt*> SqliteConnection::Prepared(std::string_view sql) {
   return statement;
 }
 
-SqliteRows SqliteConnection::Start(std::string_view sql, const SqlBind* values, std::size_t count) {
+Rows Session::Start(std::string_view sql, const sql::Value* values, std::size_t count) {
   const Result<sqlite3_stmt*> statement = Prepared(sql);
-  if (!statement) return SqliteRows(statement.error());
+  if (!statement) return Rows(statement.error());
   if (static_cast<std::size_t>(sqlite3_bind_parameter_count(*statement)) != count) {
-    return SqliteRows(
+    return Rows(
         {ErrorCode::Invalid, "the statement has " + std::to_string(sqlite3_bind_parameter_count(*statement)) +
                                  " placeholders, and " + std::to_string(count) + " values were given"});
   }
-  SqliteRows rows(db_, *statement);
+  Rows rows(db_, *statement);
   for (std::size_t i = 0; i < count; ++i) {
     const int result = Bind(*statement, static_cast<int>(i) + 1, values[i]);
-    if (result != SQLITE_OK) return SqliteRows(ErrorOf(db_, result));
+    if (result != SQLITE_OK) return Rows(ErrorOf(db_, result));
   }
   return rows;
 }
 
-Result<std::int64_t> SqliteConnection::Finish(SqliteRows rows) {
+Result<std::int64_t> Session::Finish(Rows rows) {
   BOOST_OUTCOME_TRYV(rows.Finish());
   return Changed();
 }
 
-Status SqliteConnection::Script(const std::string& sql) {
+Status Session::Script(const std::string& sql) {
   BOOST_OUTCOME_TRYV(Open());
   const int result = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
   if (result != SQLITE_OK) return Fail(ErrorOf(db_, result));
   return {};
 }
 
-std::uint64_t SqliteConnection::LastId() const {
-  return static_cast<std::uint64_t>(sqlite3_last_insert_rowid(db_));
-}
-std::int64_t SqliteConnection::Changed() const { return sqlite3_changes64(db_); }
-std::int64_t SqliteConnection::TotalChanged() const { return sqlite3_total_changes64(db_); }
-bool SqliteConnection::InTransaction() const { return db_ != nullptr && sqlite3_get_autocommit(db_) == 0; }
+std::uint64_t Session::LastId() const { return static_cast<std::uint64_t>(sqlite3_last_insert_rowid(db_)); }
+std::int64_t Session::Changed() const { return sqlite3_changes64(db_); }
+std::int64_t Session::TotalChanged() const { return sqlite3_total_changes64(db_); }
+bool Session::InTransaction() const { return db_ != nullptr && sqlite3_get_autocommit(db_) == 0; }
 
-sql::Refusal SqliteConnection::refusal() {
+sql::Refusal Session::refusal() {
   const int code = db_ == nullptr ? SQLITE_OK : sqlite3_extended_errcode(db_);
   if (code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_UNIQUE)
     return sql::Refusal::Duplicate;
@@ -251,15 +252,15 @@ sql::Refusal SqliteConnection::refusal() {
   return no_table ? sql::Refusal::NoTable : sql::Refusal::Other;
 }
 
-Status SqliteConnection::RunQuery(const std::string& text, Values values, const OnRow& on_row) {
-  SqliteRows rows = Start(text, values.data(), values.size());
+Status Session::RunQuery(const std::string& text, Values values, const OnRow& on_row) {
+  Rows rows = Start(text, values.data(), values.size());
   const PortRow row(rows);
   while (rows.Next()) on_row(row);
   if (rows.error()) return Fail(*rows.error());
   return {};
 }
 
-Result<std::uint64_t> SqliteConnection::RunWrite(const std::string& text, Values values) {
+Result<std::uint64_t> Session::RunWrite(const std::string& text, Values values) {
   const auto run = [&]() -> Result<std::uint64_t> {
     BOOST_OUTCOME_TRY(changed, Finish(Start(text, values.data(), values.size())));
     return static_cast<std::uint64_t>(changed);
@@ -267,7 +268,7 @@ Result<std::uint64_t> SqliteConnection::RunWrite(const std::string& text, Values
   return in_gate_ ? run() : Write(run);
 }
 
-Status SqliteConnection::Begin() {
+Status Session::Begin() {
   if (!file_.gate.Enter(kWriteWait)) {
     return Fail(ErrorCode::Conflict, "another transaction of this process kept the database locked");
   }
@@ -278,7 +279,7 @@ Status SqliteConnection::Begin() {
   return Fail(begun.error());
 }
 
-Status SqliteConnection::Commit() {
+Status Session::Commit() {
   SetDeadline(std::nullopt);
   auto done = Run("COMMIT");
   if (done) {
@@ -291,13 +292,13 @@ Status SqliteConnection::Commit() {
   return Fail(error);
 }
 
-void SqliteConnection::Rollback() {
+void Session::Rollback() {
   SetDeadline(std::nullopt);
   if (InTransaction() && !Run("ROLLBACK")) Close();
   LeaveGate();
 }
 
-void SqliteConnection::SetDeadline(std::optional<BootTime> deadline) {
+void Session::SetDeadline(std::optional<BootTime> deadline) {
   deadline_ = deadline;
   if (db_ == nullptr) return;
   if (deadline_) {
@@ -307,9 +308,9 @@ void SqliteConnection::SetDeadline(std::optional<BootTime> deadline) {
   }
 }
 
-void SqliteConnection::LeaveGate() {
+void Session::LeaveGate() {
   if (!std::exchange(in_gate_, false)) return;
   file_.gate.Leave();
 }
 
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sqlite

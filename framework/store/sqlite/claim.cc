@@ -1,0 +1,100 @@
+#include "framework/store/sqlite/task_store.h"
+
+#include "framework/store/sqlite/rows.h"
+
+namespace millrace::engine::sqlite {
+namespace {
+
+// Appends the row that a statement gives, if it gives one.
+Status TakeTask(Rows rows, const TableName& table, std::vector<Task>& tasks) {
+  if (rows.Next()) tasks.push_back(ReadTask(rows, table));
+  return rows.Finish();
+}
+
+}  // namespace
+
+Status CheckSize(std::size_t count) {
+  if (count <= kMaxBatchRows) return {};
+  return Fail(ErrorCode::Invalid, std::to_string(count) + " rows in one batch; the limit is 999");
+}
+
+Result<bool> SqliteTaskStore::IsAlive(const std::string& incarnation) {
+  auto rows = db_.Select("SELECT 1 FROM millrace_incarnations WHERE id=? AND dead=0", incarnation);
+  const bool alive = rows.Next();
+  if (rows.error()) return Fail(*rows.error());
+  return alive;
+}
+
+Status SqliteTaskStore::CheckAlive(const std::string& incarnation) {
+  BOOST_OUTCOME_TRY(alive, IsAlive(incarnation));
+  if (alive) return {};
+  return Fail(ErrorCode::Cancelled, "the incarnation " + incarnation + " was marked dead in this shard");
+}
+
+Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
+  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
+  return db_.Write([&]() -> Result<std::vector<Task>> {
+    BOOST_OUTCOME_TRYV(CheckAlive(request.incarnation));
+    const std::string now = TimeText(StoreNow());
+    const std::string claim = "UPDATE " + request.table +
+                              " SET state=2, attempt=attempt+1, claimed_by=?, claimed_at=?, updated_at=?"
+                              " WHERE id=? AND state=0 AND attempt=? AND run_at<=?";
+    // Two plain statements are quicker than RETURNING, for which SQLite runs a trigger and a table beside.
+    const std::string read = "SELECT " + std::string(kTaskColumns) + " FROM " + request.table + " WHERE id=?";
+    std::vector<Task> claimed;
+    claimed.reserve(request.ids.size());
+    for (const std::uint64_t id : sql::Sorted(request.ids)) {
+      BOOST_OUTCOME_TRY(row, db_.Run(claim, request.incarnation, now, now, id, request.attempt, now));
+      if (row == 0) continue;
+      BOOST_OUTCOME_TRYV(TakeTask(db_.Select(read, id), request.table, claimed));
+    }
+    return claimed;
+  });
+}
+
+Status SqliteTaskStore::AdoptRows(const ClaimRequest& request, std::uint32_t attempt,
+                                  std::vector<Task>& adopted) {
+  const std::string sql =
+      "UPDATE " + request.table +
+      " SET attempt=attempt+1, updated_at=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=?"
+      " RETURNING " +
+      std::string(kTaskColumns);
+  const std::string now = TimeText(StoreNow());
+  for (const std::uint64_t id : sql::Sorted(request.ids)) {
+    auto rows = db_.Select(sql, now, id, request.incarnation, attempt);
+    BOOST_OUTCOME_TRYV(TakeTask(std::move(rows), request.table, adopted));
+  }
+  return {};
+}
+
+Result<std::vector<Task>> SqliteTaskStore::Resolve(const ClaimRequest& request) {
+  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
+  return db_.Write([&]() -> Result<std::vector<Task>> {
+    std::vector<Task> adopted;
+    // The adoption comes first: a row that it raised no longer has the number that the other statement looks
+    // for.
+    BOOST_OUTCOME_TRY(alive, IsAlive(request.incarnation));
+    if (alive) {
+      BOOST_OUTCOME_TRYV(AdoptRows(request, request.attempt + 1, adopted));
+    }
+    const std::string sql = "UPDATE " + request.table +
+                            " SET attempt=attempt+1, updated_at=? WHERE id=? AND state=0 AND attempt=?";
+    const std::string now = TimeText(StoreNow());
+    for (const std::uint64_t id : sql::Sorted(request.ids)) {
+      BOOST_OUTCOME_TRYV(db_.Run(sql, now, id, request.attempt));
+    }
+    return adopted;
+  });
+}
+
+Result<std::vector<Task>> SqliteTaskStore::Adopt(const ClaimRequest& request) {
+  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
+  return db_.Write([&]() -> Result<std::vector<Task>> {
+    BOOST_OUTCOME_TRYV(CheckAlive(request.incarnation));
+    std::vector<Task> adopted;
+    BOOST_OUTCOME_TRYV(AdoptRows(request, request.attempt, adopted));
+    return adopted;
+  });
+}
+
+}  // namespace millrace::engine::sqlite

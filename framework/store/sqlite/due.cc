@@ -1,0 +1,125 @@
+#include "framework/store/sqlite/due_text.h"
+#include "framework/store/sqlite/rows.h"
+#include "framework/store/sqlite/task_store.h"
+
+namespace millrace::engine::sqlite {
+namespace {
+
+constexpr char kOrder[] = " ORDER BY slice, handler, urgency, run_at LIMIT 1";
+
+std::string Select(const TableName& table) {
+  return "SELECT slice, handler, urgency, run_at FROM " + table + " INDEXED BY " + table +
+         "_due WHERE urgency IS NOT NULL AND ";
+}
+
+// The group that the walk reaches next from `place`; nullopt: the end of the index.
+Result<std::optional<DueGroup>> Step(Rows rows, const TableName& table) {
+  std::optional<DueGroup> group;
+  if (rows.Next())
+    group = DueGroup{table, rows.Number(0), rows.Text(1), rows.Number(2), TimeOf(rows.Text(3))};
+  if (rows.error()) return Fail(*rows.error());
+  return group;
+}
+
+// Walks from the first group of slice `first` to the last of slice `last`.
+Status Walk(Session& db, const DueScope& scope, std::uint32_t first, std::uint32_t last,
+            std::vector<DueGroup>& groups) {
+  const TableName& table = scope.whole.table;
+  auto group = Step(db.Select(FirstGroupSql(table), first), table);
+  while (group && *group && (*group)->slice <= last) {
+    const DueGroup at = std::move(**group);
+    group->reset();
+    // SQLite seeks a row value by >= and then walks the whole group that it names; three plain > do not.
+    if (scope.whole.CoversHandler(at.handler)) {
+      group = Step(db.Select(NextUrgencySql(table), at.slice, at.handler, at.urgency), table);
+    }
+    if (group && !*group) group = Step(db.Select(NextHandlerSql(table), at.slice, at.handler), table);
+    if (group && !*group) group = Step(db.Select(FirstGroupSql(table), at.slice + 1), table);
+    if (scope.Covers(at)) groups.push_back(at);
+  }
+  if (!group) return Fail(group.error());
+  return {};
+}
+
+// Of a text, not the characters, as length() counts them.
+std::string BytesOf(const std::string& column) { return "ifnull(length(CAST(" + column + " AS BLOB)), 0)"; }
+
+std::string ScanGroup(const TableName& table, bool with_bytes) {
+  const std::string bytes =
+      with_bytes ? BytesOf("params") + " + " + BytesOf("last_error") + " + " + BytesOf("progress") : "0";
+  return "SELECT id, run_at, state, attempt, crashes, claimed_by, " + bytes + " FROM " + table +
+         " INDEXED BY " + table +
+         "_due WHERE slice=? AND handler=? AND urgency=? AND urgency IS NOT NULL AND ";
+}
+
+Status TakeScanRows(Rows rows, std::vector<ScanRow>& found) {
+  while (rows.Next()) {
+    found.push_back({rows.Id(0), TimeOf(rows.Text(1)), static_cast<TaskState>(rows.Integer(2)),
+                     rows.Number(3), rows.Number(4), rows.Text(5),
+                     static_cast<std::size_t>(rows.Integer(6))});
+  }
+  return rows.Finish();
+}
+
+}  // namespace
+
+std::string FirstGroupSql(const TableName& table) { return Select(table) + "slice >= ?" + kOrder; }
+std::string NextUrgencySql(const TableName& table) {
+  return Select(table) + "slice = ? AND handler = ? AND urgency > ?" + kOrder;
+}
+std::string NextHandlerSql(const TableName& table) {
+  return Select(table) + "slice = ? AND handler > ?" + kOrder;
+}
+
+std::string ScanSql(const TableName& table, bool with_bytes) {
+  return ScanGroup(table, with_bytes) + "run_at>? AND run_at<=? ORDER BY run_at, id LIMIT ?";
+}
+std::string ScanTieSql(const TableName& table, bool with_bytes) {
+  return ScanGroup(table, with_bytes) + "run_at=? AND id>? ORDER BY id LIMIT ?";
+}
+
+Status ReadDueGroups(Session& db, const DueScope& scope, std::vector<DueGroup>& groups) {
+  for (const auto& [first, last] : scope.whole.Ranges()) {
+    BOOST_OUTCOME_TRYV(Walk(db, scope, first, last, groups));
+  }
+  return {};
+}
+
+Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables) {
+  return db_.Read([&]() -> Result<DueMap> {
+    DueMap map;
+    for (const DueScope& scope : ScopesOf(tables)) {
+      BOOST_OUTCOME_TRYV(ReadDueGroups(db_, scope, map.groups));
+    }
+    auto paused = db_.Select("SELECT what FROM millrace_pauses ORDER BY what");
+    while (paused.Next()) map.pauses.push_back(paused.Text(0));
+    if (paused.error()) return Fail(*paused.error());
+    map.now = StoreNow();
+    return map;
+  });
+}
+
+Result<std::vector<ScanRow>> SqliteTaskStore::Scan(const ScanRequest& request) {
+  const DueGroup& group = request.group;
+  const WallTime now = StoreNow();
+  const bool from_start = request.after == ScanPosition{};
+  // Before the first row is before every text, also of a year that nobody thought of.
+  const std::string after = from_start ? "" : TimeText(request.after.run_at);
+  return db_.Read([&]() -> Result<std::vector<ScanRow>> {
+    std::vector<ScanRow> found;
+    if (!from_start && request.after.run_at <= now) {
+      auto tie =
+          db_.Select(ScanTieSql(group.table, request.with_bytes), group.slice, group.handler, group.urgency,
+                     after, request.after.id, static_cast<std::uint64_t>(request.limit));
+      BOOST_OUTCOME_TRYV(TakeScanRows(std::move(tie), found));
+    }
+    if (found.size() == request.limit) return found;
+    auto rest =
+        db_.Select(ScanSql(group.table, request.with_bytes), group.slice, group.handler, group.urgency, after,
+                   TimeText(now), static_cast<std::uint64_t>(request.limit - found.size()));
+    BOOST_OUTCOME_TRYV(TakeScanRows(std::move(rest), found));
+    return found;
+  });
+}
+
+}  // namespace millrace::engine::sqlite

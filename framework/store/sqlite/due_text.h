@@ -1,0 +1,29 @@
+// The due map by a loose index scan, one seek for each due group, whatever the number of rows; and the scan
+// of one group. The texts are the schema check's, too.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/store/due_scope.h"
+#include "framework/store/sqlite/session.h"
+
+namespace millrace::engine::sqlite {
+
+// The statements of the walk.
+std::string FirstGroupSql(const TableName& table);
+std::string NextUrgencySql(const TableName& table);
+std::string NextHandlerSql(const TableName& table);
+
+// The scan's two statements: a row value `(run_at, id) > (?, ?)` would bound run_at
+// alone, and read a tie from its beginning for every page of it.
+// Values: slice, handler, urgency, run_at after, now, limit. `with_bytes`: with ScanRow::bytes.
+std::string ScanSql(const TableName& table, bool with_bytes = false);
+// Values: slice, handler, urgency, run_at, id after, limit.
+std::string ScanTieSql(const TableName& table, bool with_bytes = false);
+
+// Appends the groups of one table, in order. Inside a read transaction where several tables must agree.
+Status ReadDueGroups(Session& db, const DueScope& scope, std::vector<DueGroup>& groups);
+
+}  // namespace millrace::engine::sqlite
