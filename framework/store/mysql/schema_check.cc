@@ -4,7 +4,7 @@
 #include "framework/store/mysql/ddl.h"
 #include "framework/store/mysql/due_text.h"
 #include "framework/store/mysql/schema.h"
-#include "framework/store/mysql/settle_text.h"
+#include "framework/store/mysql/settle.h"
 #include "framework/store/mysql/sql_text.h"
 
 namespace millrace::engine::mysql {

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "framework/store/mysql/due_text.h"
-#include "framework/store/mysql/settle_text.h"
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/mysql/task_store.h"
 #include "framework/store/sql/keys.h"

@@ -1,4 +1,4 @@
-#include "framework/store/mysql/settle_text.h"
+#include "framework/store/mysql/settle.h"
 
 #include <algorithm>
 #include <functional>

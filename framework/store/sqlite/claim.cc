@@ -1,5 +1,6 @@
 #include "framework/store/sqlite/task_store.h"
 
+#include "framework/store/sql/task_rows.h"
 #include "framework/store/sqlite/rows.h"
 
 namespace millrace::engine::sqlite {
@@ -7,7 +8,7 @@ namespace {
 
 // Appends the row that a statement gives, if it gives one.
 Status TakeTask(Rows rows, const TableName& table, std::vector<Task>& tasks) {
-  if (rows.Next()) tasks.push_back(ReadTask(rows, table));
+  if (rows.Next()) tasks.push_back(sql::ReadTask(table, PortRow(rows)));
   return rows.Finish();
 }
 
@@ -40,7 +41,7 @@ Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
                               " SET state=2, attempt=attempt+1, claimed_by=?, claimed_at=?, updated_at=?"
                               " WHERE id=? AND state=0 AND attempt=? AND run_at<=?";
     // Two plain statements are quicker than RETURNING, for which SQLite runs a trigger and a table beside.
-    const std::string read = "SELECT " + std::string(kTaskColumns) + " FROM " + request.table + " WHERE id=?";
+    const std::string read = "SELECT " + sql::TaskColumns(true) + " FROM " + request.table + " WHERE id=?";
     std::vector<Task> claimed;
     claimed.reserve(request.ids.size());
     for (const std::uint64_t id : sql::Sorted(request.ids)) {
@@ -58,7 +59,7 @@ Status SqliteTaskStore::AdoptRows(const ClaimRequest& request, std::uint32_t att
       "UPDATE " + request.table +
       " SET attempt=attempt+1, updated_at=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=?"
       " RETURNING " +
-      std::string(kTaskColumns);
+      sql::TaskColumns(true);
   const std::string now = TimeText(StoreNow());
   for (const std::uint64_t id : sql::Sorted(request.ids)) {
     auto rows = db_.Select(sql, now, id, request.incarnation, attempt);

@@ -27,27 +27,4 @@ std::optional<WallTime> TimeOrNone(std::string_view text) {
 
 WallTime StoreNow() { return SystemClock().WallNow(); }
 
-Task ReadTask(const Rows& row, const TableName& table) {
-  Task task;
-  task.key = {table, row.Id(0)};
-  task.slice = row.Number(1);
-  task.state = static_cast<TaskState>(row.Integer(2));
-  task.handler = row.Text(3);
-  task.priority = row.Number(4);
-  task.run_at = TimeOf(row.Text(5));
-  task.params = row.Text(6);
-  task.biz_key = row.Text(7);
-  task.batch = row.Text(8);
-  task.failures = row.Number(9);
-  task.attempt = row.Number(10);
-  task.crashes = row.Number(11);
-  task.cancel = row.Integer(12) != 0;
-  task.claimed_by = row.Text(13);
-  task.claimed_at = TimeOrNone(row.Text(14));
-  task.last_error = row.Text(15);
-  task.progress = row.Text(16);
-  task.created_at = TimeOf(row.Text(17));
-  return task;
-}
-
 }  // namespace millrace::engine::sqlite

@@ -1,10 +1,10 @@
-#include "framework/store/sqlite/schema.h"
-
 #include <set>
 
+#include "framework/store/sql/schema.h"
 #include "framework/store/sqlite/ddl.h"
 #include "framework/store/sqlite/rows.h"
 #include "framework/store/sqlite/schema_check.h"
+#include "framework/store/sqlite/sessions.h"
 
 namespace millrace::engine::sqlite {
 namespace {
@@ -31,7 +31,27 @@ std::string StraysIn(const TableName& table, bool held) {
          (held ? "" : "NOT ") + "NULL AND slice>=?";
 }
 
-}  // namespace
+class SqliteSchemaStore final : public sql::SqlSchemaStore {
+ public:
+  explicit SqliteSchemaStore(File& file) : SqlSchemaStore(db_), file_(file), db_(file) {}
+
+  std::string Print(const SchemaSpec& spec) const override;
+  // Makes the file too, where there is none.
+  Status Apply(const SchemaSpec& spec) override;
+  Result<std::uint32_t> Upgrade() override;
+  // Invalid where somebody has changed the default of the column by hand.
+  Status Resize(const TableName& table, std::uint32_t slices) override;
+  Result<std::vector<SchemaFinding>> Check() override;
+
+ private:
+  Status ReadBeyond(std::vector<TableInfo>& tables) override;
+  Result<std::vector<std::uint64_t>> Strays(const TableName& table, std::uint32_t slices,
+                                            std::size_t limit) override;
+  Status RewriteTable(const TableName& table, const std::string& text);
+
+  File& file_;
+  Session db_;
+};
 
 std::string SqliteSchemaStore::Print(const SchemaSpec& spec) const {
   std::string text = "BEGIN IMMEDIATE;\n";
@@ -158,5 +178,9 @@ Result<std::vector<SchemaFinding>> SqliteSchemaStore::Check() {
   BOOST_OUTCOME_TRY(tables, Current());
   return CheckSchema(db_, tables);
 }
+
+}  // namespace
+
+std::unique_ptr<SchemaStore> OpenSchema(File& file) { return std::make_unique<SqliteSchemaStore>(file); }
 
 }  // namespace millrace::engine::sqlite

@@ -4,7 +4,6 @@
 
 #include "framework/store/sqlite/ddl.h"
 #include "framework/store/sqlite/due_text.h"
-#include "framework/store/sqlite/plan_check.h"
 #include "framework/store/sqlite/task_store.h"
 
 namespace millrace::engine::sqlite {
@@ -123,7 +122,24 @@ void ExplainAll(Session& db, std::vector<SchemaFinding>& findings) {
   }
 }
 
+std::optional<std::string> StepFault(const std::string& step, const std::string& bounds) {
+  if (step.find("TEMP B-TREE") != std::string::npos) return "it sorts: " + step;
+  if (step.starts_with("SCAN")) return "it scans: " + step;
+  if (!step.ends_with("(" + bounds + ")")) return "it does not search by " + bounds + ": " + step;
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<std::string> PlanFault(Session& db, const HotStatement& hot) {
+  const std::vector<sql::Value> values(hot.values, sql::Value(nullptr));
+  auto rows = db.Start("EXPLAIN QUERY PLAN " + hot.sql, values.data(), values.size());
+  std::optional<std::string> fault;
+  while (rows.Next() && !fault) fault = StepFault(rows.Text(3), hot.bounds);
+  // A plan that the forced index can't serve is refused when it is prepared.
+  if (rows.error()) return rows.error()->message;
+  return fault;
+}
 
 Result<std::vector<SchemaFinding>> CheckSchema(Session& db, const std::vector<TableInfo>& tables) {
   std::vector<SchemaFinding> findings;

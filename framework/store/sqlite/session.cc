@@ -80,19 +80,6 @@ void TellNow(sqlite3_context* context, int, sqlite3_value** values) {
   sqlite3_result_text(context, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
 }
 
-class PortRow final : public sql::Row {
- public:
-  explicit PortRow(const Rows& rows) : rows_(rows) {}
-  std::string Text(unsigned column) const override { return rows_.Text(At(column)); }
-  std::uint64_t Number(unsigned column) const override { return rows_.Id(At(column)); }
-  std::int64_t Signed(unsigned column) const override { return rows_.Integer(At(column)); }
-  bool Null(unsigned column) const override { return rows_.IsNull(At(column)); }
-
- private:
-  static int At(unsigned column) { return static_cast<int>(column) - 1; }
-  const Rows& rows_;
-};
-
 int StopAtDeadline(void* deadline) {
   return BootClock::now() >= *static_cast<const BootTime*>(deadline) ? 1 : 0;
 }

@@ -63,6 +63,20 @@ class Rows {
   std::optional<Error> error_;
 };
 
+// The row that `rows` stand on, as what is shared between the databases reads it.
+class PortRow final : public sql::Row {
+ public:
+  explicit PortRow(const Rows& rows) : rows_(rows) {}
+  std::string Text(unsigned column) const override { return rows_.Text(At(column)); }
+  std::uint64_t Number(unsigned column) const override { return rows_.Id(At(column)); }
+  std::int64_t Signed(unsigned column) const override { return rows_.Integer(At(column)); }
+  bool Null(unsigned column) const override { return rows_.IsNull(At(column)); }
+
+ private:
+  static int At(unsigned column) { return static_cast<int>(column) - 1; }
+  const Rows& rows_;
+};
+
 // One thread at a time. Opens itself at the first use, and again after it was dropped.
 class Session final : public sql::Connection {
  public:

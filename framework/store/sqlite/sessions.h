@@ -8,6 +8,8 @@
 
 namespace millrace::engine::sqlite {
 
+std::unique_ptr<TaskTransaction> OpenTransaction(File& file, Micros limit);
 std::unique_ptr<TaskDesk> OpenDesk(File& file);
+std::unique_ptr<SchemaStore> OpenSchema(File& file);
 
 }  // namespace millrace::engine::sqlite

@@ -1,5 +1,3 @@
-#include "framework/store/sqlite/settle.h"
-
 #include "framework/store/sql/counters.h"
 #include "framework/store/sql/keys.h"
 #include "framework/store/sqlite/rows.h"

@@ -1,10 +1,8 @@
 #include "framework/store/sqlite/store.h"
 
 #include "framework/store/sql/sessions.h"
-#include "framework/store/sqlite/schema.h"
 #include "framework/store/sqlite/sessions.h"
 #include "framework/store/sqlite/task_store.h"
-#include "framework/store/sqlite/transaction.h"
 
 namespace millrace::engine::sqlite {
 namespace {
@@ -23,10 +21,10 @@ class SqliteStore final : public Store {
   std::unique_ptr<TaskStore> OpenTasks() override { return std::make_unique<SqliteTaskStore>(file_); }
   std::unique_ptr<IncarnationStore> OpenIncarnations() override { return sql::OpenIncarnations(Connect()); }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
-    return std::make_unique<SqliteTaskTransaction>(file_, limit);
+    return sqlite::OpenTransaction(file_, limit);
   }
   std::unique_ptr<TaskDesk> OpenDesk() override { return sqlite::OpenDesk(file_); }
-  std::unique_ptr<SchemaStore> OpenSchema() override { return std::make_unique<SqliteSchemaStore>(file_); }
+  std::unique_ptr<SchemaStore> OpenSchema() override { return sqlite::OpenSchema(file_); }
   std::unique_ptr<PruneStore> OpenPruning() override { return sql::OpenPruning(Connect()); }
 
  private:

@@ -39,4 +39,10 @@ class SqliteTaskStore final : public sql::SqlTaskStore {
   Session db_;
 };
 
+// Within a transaction of the caller's. Ends these attempts as far as they are still `incarnation`'s. A row
+// that the database refuses has no effect and is reported as Broken; every other error is the whole batch's,
+// and the caller rolls back.
+Result<SettleReport> SettleBatch(Session& db, const std::string& incarnation,
+                                 std::span<const Settlement> batch);
+
 }  // namespace millrace::engine::sqlite

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "framework/store/mysql/due_text.h"
-#include "framework/store/mysql/settle_text.h"
+#include "framework/store/mysql/settle.h"
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/mysql/store.h"
 #include "framework/store/sql/task_rows.h"

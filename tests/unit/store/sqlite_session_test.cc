@@ -1,4 +1,4 @@
-#include "framework/store/sqlite/plan_check.h"
+#include "framework/store/sqlite/schema_check.h"
 
 #include <gtest/gtest.h>
 
