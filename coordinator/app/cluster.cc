@@ -6,17 +6,11 @@
 #include "coordinator/app/cli/text_table.h"
 #include "coordinator/app/cluster_health.h"
 #include "coordinator/app/command.h"
-#include "coordinator/coordination/json_text.h"
 #include "framework/base/escape.h"
 #include "framework/policy/eligibility.h"
 
 namespace millrace::engine {
 namespace {
-
-struct ClusterSlicesOptions {
-  CommonFlags common;
-  std::string why;  // a slice
-};
 
 using nlohmann::ordered_json;
 
@@ -25,15 +19,13 @@ Status LookInto(Shard& shard, ShardState& state) {
   state.tables = shard.tables;
   auto desk = shard.store->OpenDesk();
   const WallTime now = SystemClock().WallNow();
+  Backlog backlog;
   for (const TableInfo& table : shard.tables) {
-    BOOST_OUTCOME_TRY(backlog, desk->Backlog(table.table));
-    for (const GroupBacklog& group : backlog) {
-      state.waiting += group.waiting;
-      state.more = state.more || group.more;
-      if (!group.oldest_due || *group.oldest_due > now) continue;
-      state.oldest_due = std::max(state.oldest_due.value_or(Micros(0)), now - *group.oldest_due);
-    }
+    BOOST_OUTCOME_TRYV(AddBacklog(*desk, table.table, backlog));
   }
+  state.waiting = backlog.waiting;
+  state.more = backlog.or_more;
+  if (backlog.next_due && *backlog.next_due <= now) state.oldest_due = now - *backlog.next_due;
   BOOST_OUTCOME_TRY(pauses, desk->Pauses());
   for (const PauseRecord& pause : pauses) state.pauses.push_back(pause.what);
   state.reachable = true;
@@ -54,6 +46,16 @@ ShardStates ReadShards(ClusterConnection& cluster, std::string& trouble) {
   return states;
 }
 
+// Who is there, is drained, or has slices.
+std::set<std::string> WorkersOf(const ClusterSnapshot& snapshot) {
+  std::set<std::string> ids = snapshot.draining;
+  for (const auto& [id, document] : snapshot.workers) ids.insert(id);
+  for (const auto& [id, document] : snapshot.assigned) {
+    if (!document.slices.empty()) ids.insert(id);
+  }
+  return ids;
+}
+
 ordered_json ToJson(const ShardState& state) {
   ordered_json json{{"reachable", state.reachable}, {"waiting", state.waiting}, {"more", state.more}};
   json["oldest_due_seconds"] = state.oldest_due
@@ -64,48 +66,38 @@ ordered_json ToJson(const ShardState& state) {
   return json;
 }
 
-ordered_json ToJson(const ClusterSnapshot& tree, const std::string& id) {
-  ordered_json worker{{"state", StateOf(tree, id)}};
-  if (const auto present = tree.workers.find(id); present != tree.workers.end()) {
+ordered_json ToJson(const ClusterSnapshot& snapshot, const std::string& id) {
+  ordered_json worker{{"state", StateOf(snapshot, id)}};
+  if (const auto present = snapshot.workers.find(id); present != snapshot.workers.end()) {
     worker["host"] = present->second.host;
     worker["pid"] = present->second.pid;
     worker["weight"] = present->second.weight;
     worker["version"] = present->second.version;
   }
-  const auto assigned = tree.assigned.find(id);
-  worker["slices"] = assigned == tree.assigned.end() ? 0 : assigned->second.slices.size();
-  worker["generation"] = assigned == tree.assigned.end() ? 0 : assigned->second.generation;
-  const auto status = tree.statuses.find(id);
-  worker["status"] = status == tree.statuses.end() ? ordered_json::object() : status->second;
+  const auto assigned = snapshot.assigned.find(id);
+  worker["slices"] = snapshot.SliceCount(id);
+  worker["generation"] = assigned == snapshot.assigned.end() ? 0 : assigned->second.generation;
+  const auto status = snapshot.statuses.find(id);
+  worker["status"] = status == snapshot.statuses.end() ? ordered_json::object() : status->second;
   return worker;
 }
 
-// Who is there, is drained, or has slices.
-std::set<std::string> WorkersOf(const ClusterSnapshot& tree) {
-  std::set<std::string> ids = tree.draining;
-  for (const auto& [id, document] : tree.workers) ids.insert(id);
-  for (const auto& [id, document] : tree.assigned) {
-    if (!document.slices.empty()) ids.insert(id);
-  }
-  return ids;
-}
-
-ordered_json ToJson(const ClusterSnapshot& tree, const ShardStates& shards) {
-  ordered_json out{{"epoch", tree.epoch.epoch}, {"leader", tree.epoch.leader}};
-  out["leading"] = IsLed(tree);
-  out["candidates"] = tree.candidates.size();
+ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards) {
+  ordered_json out{{"epoch", snapshot.epoch.epoch}, {"leader", snapshot.epoch.leader}};
+  out["leading"] = IsLed(snapshot);
+  out["candidates"] = snapshot.candidates.size();
   out["workers"] = ordered_json::object();
-  for (const std::string& id : WorkersOf(tree)) out["workers"][id] = ToJson(tree, id);
+  for (const std::string& id : WorkersOf(snapshot)) out["workers"][id] = ToJson(snapshot, id);
   out["shards"] = ordered_json::object();
   for (const auto& [name, state] : shards) out["shards"][name] = ToJson(state);
-  out["plan"] = tree.plan_json;
-  out["pauses"] = tree.pauses;
-  out["unreadable"] = tree.unreadable;
-  out["missing"] = tree.missing;
+  out["plan"] = snapshot.plan_json;
+  out["pauses"] = snapshot.pauses;
+  out["unreadable"] = snapshot.unreadable;
+  out["missing"] = snapshot.missing;
   out["made_again"] = ordered_json::array();
-  for (const MadeAgain& made : tree.made_again)
+  for (const MadeAgain& made : snapshot.made_again)
     out["made_again"].push_back({{"nodes", made.nodes}, {"at", made.at}, {"by", made.by}});
-  const std::string still = Standstill(tree);
+  const std::string still = Standstill(snapshot);
   out["stands_still"] = still.empty() ? ordered_json(nullptr) : ordered_json(still);
   return out;
 }
@@ -147,12 +139,12 @@ void PrintShards(const ShardStates& shards) {
   PrintLine(table.Text(0));
 }
 
-void Print(const ordered_json& out, const ClusterSnapshot& tree, const ShardStates& shards) {
-  std::string leader = "leader " + (IsLed(tree) ? tree.epoch.leader : "none") + ", term " +
-                       std::to_string(tree.epoch.epoch) + ", " +
-                       Count(tree.candidates.size(), "candidate", "candidates");
-  if (tree.plan.moves_waiting > 0) {
-    leader += "; " + Count(tree.plan.moves_waiting, "move waits", "moves wait") +
+void Print(const ordered_json& out, const ClusterSnapshot& snapshot, const ShardStates& shards) {
+  std::string leader = "leader " + (IsLed(snapshot) ? snapshot.epoch.leader : "none") + ", term " +
+                       std::to_string(snapshot.epoch.epoch) + ", " +
+                       Count(snapshot.candidates.size(), "candidate", "candidates");
+  if (snapshot.plan.moves_waiting > 0) {
+    leader += "; " + Count(snapshot.plan.moves_waiting, "move waits", "moves wait") +
               " until the cluster has been quiet for 5 s";
   }
   PrintLine(leader);
@@ -164,16 +156,36 @@ void Print(const ordered_json& out, const ClusterSnapshot& tree, const ShardStat
     PrintLine("");
     PrintShards(shards);
   }
-  const auto troubles = Troubles(tree, shards, SystemClock().WallNow());
+  const auto troubles = Troubles(snapshot, shards, SystemClock().WallNow());
   if (!troubles.empty()) PrintLine("");
   for (const std::string& line : troubles) PrintLine("! " + Escape(line));
 }
 
+Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
+  BOOST_OUTCOME_TRY(cluster, Connect(common));
+  BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
+  std::string trouble;
+  const auto shards = ReadShards(cluster, trouble);
+  const ordered_json out = ToJson(snapshot, shards);
+  if (common.json) {
+    PrintJson(out);
+  } else {
+    Print(out, snapshot, shards);
+    if (!trouble.empty()) PrintNote("the shards are not shown: " + trouble);
+  }
+  return Standstill(snapshot).empty() ? ExitCode::Done : ExitCode::SomethingFailed;
+}
+
+struct ClusterSlicesOptions {
+  CommonFlags common;
+  std::string why;  // a slice
+};
+
 // Each worker's answer to "may it have this slice?", empty where it may.
-std::string WhyNot(const ClusterSnapshot& tree, const std::string& id, const SliceName& slice,
+std::string WhyNot(const ClusterSnapshot& snapshot, const std::string& id, const SliceName& slice,
                    const HandlersByGroup& groups) {
-  const WorkerDocument& worker = tree.workers.at(id);
-  if (tree.draining.contains(id)) return "it is drained";
+  const WorkerDocument& worker = snapshot.workers.at(id);
+  if (snapshot.draining.contains(id)) return "it is drained";
   const auto group = groups.find(slice.group);
   const std::vector<std::string> types = group == groups.end() ? std::vector<std::string>() : group->second;
   switch (ObstacleOf(worker.limits, slice, types)) {
@@ -205,104 +217,67 @@ Status CheckExists(ClusterConnection& cluster, const SliceName& slice) {
   return Fail(ErrorCode::NotFound, "there is no table " + table + "; see millrace cluster slices");
 }
 
-Result<ExitCode> ExplainSlice(ClusterConnection& cluster, const ClusterSnapshot& tree,
+Result<ExitCode> ExplainSlice(ClusterConnection& cluster, const ClusterSnapshot& snapshot,
                               const ClusterSlicesOptions& options) {
   BOOST_OUTCOME_TRY(name, ParseSliceName(options.why));
   HandlersByGroup groups;
-  for (const auto& [id, document] : tree.assigned)
+  for (const auto& [id, document] : snapshot.assigned)
     groups.insert(document.groups.begin(), document.groups.end());
-  const std::string owner = OwnerOf(tree, ToString(name));
+  const std::string owner = OwnerOf(snapshot, ToString(name));
   if (owner.empty()) {
     BOOST_OUTCOME_TRYV(CheckExists(cluster, name));
   }
   ordered_json out{{"slice", ToString(name)}, {"owner", owner}, {"workers", ordered_json::object()}};
   TextTable table{{{"worker"}, {"slices", true}, {"may it have this one?"}}, {}};
-  for (const auto& [id, document] : tree.workers) {
-    const std::string why = WhyNot(tree, id, name, groups);
-    const auto assigned = tree.assigned.find(id);
-    const std::size_t count = assigned == tree.assigned.end() ? 0 : assigned->second.slices.size();
+  for (const auto& [id, document] : snapshot.workers) {
+    const std::string why = WhyNot(snapshot, id, name, groups);
+    const std::size_t count = snapshot.SliceCount(id);
     out["workers"][id] = {{"eligible", why.empty()}, {"why", why}, {"slices", count}};
     std::string word = why.empty() ? "yes" : "no: " + why;
     if (id == owner) word += "; it has it";
-    if (const auto until = tree.plan.probation.find(id); until != tree.plan.probation.end())
+    if (const auto until = snapshot.plan.probation.find(id); until != snapshot.plan.probation.end())
       word += "; it is on probation until " + until->second;
     table.rows.push_back({id, std::to_string(count), word});
   }
   if (options.common.json) {
-    PrintLine(JsonText(out));
+    PrintJson(out);
     return ExitCode::Done;
   }
   if (owner.empty()) {
     PrintLine(ToString(name) + " is nobody's now");
   } else {
     PrintLine(ToString(name) + " is " + owner + "'s" +
-              (tree.workers.contains(owner) ? "" : ", who is not there") +
+              (snapshot.workers.contains(owner) ? "" : ", who is not there") +
               ": each worker keeps what it has as long as the shares stay fair");
   }
   PrintLine(table.Text(0));
   return ExitCode::Done;
 }
 
-Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
-  BOOST_OUTCOME_TRY(cluster, Connect(common));
-  BOOST_OUTCOME_TRY(tree, ReadSnapshot(*cluster.client));
-  std::string trouble;
-  const auto shards = ReadShards(cluster, trouble);
-  const ordered_json out = ToJson(tree, shards);
-  if (common.json) {
-    PrintLine(JsonText(out));
-  } else {
-    Print(out, tree, shards);
-    if (!trouble.empty()) PrintNote("the shards are not shown: " + trouble);
-  }
-  return Standstill(tree).empty() ? ExitCode::Done : ExitCode::SomethingFailed;
-}
-
 Result<ExitCode> RunClusterSlices(const ClusterSlicesOptions& options) {
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
-  BOOST_OUTCOME_TRY(tree, ReadSnapshot(*cluster.client));
-  if (!options.why.empty()) return ExplainSlice(cluster, tree, options);
+  BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
+  if (!options.why.empty()) return ExplainSlice(cluster, snapshot, options);
   ordered_json out = ordered_json::object();
   TextTable table{{{"worker"}, {"slices", true}, {"which"}}, {}};
-  for (const auto& [id, document] : tree.assigned) {
+  for (const auto& [id, document] : snapshot.assigned) {
     out[id] = document.slices;
-    std::string ranges;
-    for (const std::string& range : SliceRanges(document.slices))
-      ranges += (ranges.empty() ? "" : " ") + range;
-    table.rows.push_back({id, std::to_string(document.slices.size()), ranges});
+    table.rows.push_back(
+        {id, std::to_string(document.slices.size()), Joined(SliceRanges(document.slices), " ")});
   }
-  if (options.common.json) {
-    PrintLine(JsonText(out));
-  } else if (table.rows.empty()) {
-    PrintLine("no slice is assigned yet; see millrace cluster status");
-  } else {
-    PrintTable(table);
-  }
+  PrintAnswer(options.common, out, table, "no slice is assigned yet; see millrace cluster status");
   return ExitCode::Done;
-}
-
-void AddStatus(CLI::App& cluster, Chosen& chosen) {
-  CLI::App* app = AddCommand(cluster, "status", "Show the leader, the workers, the shards and what is wrong",
-                             "  millrace cluster status --zk zk1:2181");
-  auto flags = std::make_shared<CommonFlags>();
-  AddCommon(*app, *flags, true);
-  Choose(app, chosen, flags, RunClusterStatus);
-}
-
-void AddSlices(CLI::App& cluster, Chosen& chosen) {
-  CLI::App* app = AddCommand(cluster, "slices", "Show who owns which slice",
-                             "  millrace cluster slices\n  millrace cluster slices --why main/tasks/17");
-  auto o = std::make_shared<ClusterSlicesOptions>();
-  AddCommon(*app, o->common, true);
-  app->add_option("--why", o->why, "say why this slice is where it is")->type_name("SLICE");
-  Choose(app, chosen, o, RunClusterSlices);
 }
 
 }  // namespace
 
 void AddClusterReads(CLI::App& cluster, Chosen& chosen) {
-  AddStatus(cluster, chosen);
-  AddSlices(cluster, chosen);
+  AddCommand(cluster, chosen, "status", "Show the leader, the workers, the shards and what is wrong",
+             "  millrace cluster status --zk zk1:2181", RunClusterStatus);
+  const auto slices = AddCommand(cluster, chosen, "slices", "Show who owns which slice",
+                                 "  millrace cluster slices\n  millrace cluster slices --why main/tasks/17",
+                                 RunClusterSlices);
+  slices.Add("--why", slices->why, "say why this slice is where it is", "SLICE");
 }
 
 }  // namespace millrace::engine

@@ -5,10 +5,7 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_snapshot.h"
 #include "coordinator/app/command.h"
-#include "coordinator/coordination/json_text.h"
 #include "coordinator/coordination/zookeeper/zookeeper.h"
-#include "framework/base/time_text.h"
-#include "framework/policy/load_balance.h"
 
 namespace millrace::engine {
 namespace {
@@ -29,21 +26,14 @@ struct ClusterLimitOptions {
   bool none = false;  // take the limits back
 };
 
-struct Control {
-  CLI::App* app;
-  std::shared_ptr<ClusterControlOptions> options;
-};
-
 Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
-  ClusterClient& client = *cluster.client;
-  BOOST_OUTCOME_TRY(tree, ReadSnapshot(client));
-  BOOST_OUTCOME_TRYV(CheckWorkers(tree, options.targets));
+  BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
+  BOOST_OUTCOME_TRYV(CheckWorkers(snapshot, options.targets));
   std::size_t slices = 0;
   for (const std::string& id : options.targets) {
-    BOOST_OUTCOME_TRYV(client.Put("/control/drain/" + id, AuditStamp()));
-    const auto assigned = tree.assigned.find(id);
-    if (assigned != tree.assigned.end()) slices += assigned->second.slices.size();
+    BOOST_OUTCOME_TRYV(cluster.client->Put("/control/drain/" + id, AuditStamp()));
+    slices += snapshot.SliceCount(id);
   }
   PrintAnswer(options.common, {{"draining", options.targets}, {"slices", slices}},
               Count(slices, "slice goes", "slices go") +
@@ -54,10 +44,9 @@ Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
 
 Result<ExitCode> RunClusterUndrain(const ClusterControlOptions& options) {
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
-  ClusterClient& client = *cluster.client;
   std::vector<std::string> undrained;
   for (const std::string& id : options.targets) {
-    BOOST_OUTCOME_TRY(removed, client.Remove("/control/drain/" + id));
+    BOOST_OUTCOME_TRY(removed, cluster.client->Remove("/control/drain/" + id));
     if (removed) {
       undrained.push_back(id);
     } else {
@@ -71,24 +60,22 @@ Result<ExitCode> RunClusterUndrain(const ClusterControlOptions& options) {
 }
 
 Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options) {
-  const auto kept = ParseDuration(options.duration);
-  if (!kept) return Fail(ErrorCode::Invalid, "--for: " + kept.error().message);
-  if (*kept <= Micros(0) || *kept > kLongestExpectation) {
+  BOOST_OUTCOME_TRY(kept, ReadDuration("--for", options.duration));
+  if (kept <= Micros(0) || kept > kLongestExpectation) {
     return Fail(
         ErrorCode::Invalid,
         "--for: give more than 0s and at most 1d; for longer, millrace cluster drain empties a worker");
   }
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
-  ClusterClient& client = *cluster.client;
-  BOOST_OUTCOME_TRY(tree, ReadSnapshot(client));
-  BOOST_OUTCOME_TRYV(CheckWorkers(tree, options.targets));
+  BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
+  BOOST_OUTCOME_TRYV(CheckWorkers(snapshot, options.targets));
   for (const std::string& id : options.targets) {
     ExpectDocument document;
-    document.seconds = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(*kept).count());
-    const auto present = tree.workers.find(id);
-    if (present != tree.workers.end()) document.incarnation = present->second.incarnation;
+    document.seconds = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(kept).count());
+    const auto present = snapshot.workers.find(id);
+    if (present != snapshot.workers.end()) document.incarnation = present->second.incarnation;
     // In place of an older announcement it counts anew, and there is no moment without one.
-    BOOST_OUTCOME_TRYV(client.Put("/control/expect/" + id, ToText(document)));
+    BOOST_OUTCOME_TRYV(cluster.client->Put("/control/expect/" + id, ToText(document)));
   }
   PrintAnswer(options.common, {{"expected", options.targets}, {"for", options.duration}},
               "restart within " + options.duration + ": the slices are kept until then");
@@ -98,21 +85,17 @@ Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options) {
 Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
   WorkerLimits limits{LimitTo(options.handlers), std::nullopt, LimitTo(options.shards),
                       LimitTo(options.tables)};
-  if (!options.load_balance.empty()) {
-    auto numbers = ParseLoadBalance(options.load_balance);
-    if (!numbers) return Fail(ErrorCode::Invalid, "--load-balance: " + numbers.error().message);
-    limits.load_balance = std::move(*numbers);
-  }
+  BOOST_OUTCOME_TRY(numbers, ReadLoadBalance(options.load_balance));
+  if (!numbers.empty()) limits.load_balance = std::move(numbers);
   const bool any = limits.Any();
   if (any == options.none) return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
-  ClusterClient& client = *cluster.client;
-  BOOST_OUTCOME_TRY(tree, ReadSnapshot(client));
-  BOOST_OUTCOME_TRYV(CheckWorkers(tree, {options.id}));
+  BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
+  BOOST_OUTCOME_TRYV(CheckWorkers(snapshot, {options.id}));
   const std::string path = "/control/limits/" + options.id;
   if (options.none) {
-    BOOST_OUTCOME_TRYV(client.Remove(path));
-  } else if (Status put = client.Put(path, ToText(limits)); !put) {
+    BOOST_OUTCOME_TRYV(cluster.client->Remove(path));
+  } else if (Status put = cluster.client->Put(path, ToText(limits)); !put) {
     return Fail(put.error());
   }
   PrintAnswer(options.common, {{"worker", options.id}, {"limited", any}},
@@ -120,23 +103,21 @@ Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
   return ExitCode::Done;
 }
 
-Result<ExitCode> RunClusterProceed(const ClusterControlOptions& options) {
-  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
-  ClusterClient& client = *cluster.client;
-  BOOST_OUTCOME_TRYV(client.Put("/control/proceed", AuditStamp()));
-  PrintAnswer(options.common, {{"proceed", true}}, "the slices of workers that are missing are placed now");
+Result<ExitCode> RunClusterProceed(const CommonFlags& common) {
+  BOOST_OUTCOME_TRY(cluster, Connect(common));
+  BOOST_OUTCOME_TRYV(cluster.client->Put("/control/proceed", AuditStamp()));
+  PrintAnswer(common, {{"proceed", true}}, "the slices of workers that are missing are placed now");
   return ExitCode::Done;
 }
 
-Result<ExitCode> RunClusterProtect(const ClusterControlOptions& options) {
-  BOOST_OUTCOME_TRY(settings, ResolveCluster(options.common, Variable));
+Result<ExitCode> RunClusterProtect(const CommonFlags& common) {
+  BOOST_OUTCOME_TRY(settings, ResolveCluster(common, Variable));
   const ClusterAddress& cluster = *settings.cluster;
   BOOST_OUTCOME_TRY(
       done, ProtectZookeeper({cluster.servers, cluster.name, std::chrono::seconds(10), cluster.auth_file},
                              std::chrono::seconds(20)));
-  if (options.common.json) {
-    PrintLine(
-        JsonText({{"nodes", done.nodes}, {"closed", done.closed}, {"without_digest", done.without_digest}}));
+  if (common.json) {
+    PrintJson({{"nodes", done.nodes}, {"closed", done.closed}, {"without_digest", done.without_digest}});
     return ExitCode::Done;
   }
   PrintLine(done.closed == 0 ? "all of its " + Count(done.nodes, "node", "nodes") + " were closed already"
@@ -150,52 +131,43 @@ Result<ExitCode> RunClusterProtect(const ClusterControlOptions& options) {
   return ExitCode::Done;
 }
 
-// `target`: what it is done to; nullptr: it takes none.
-Control AddControl(CLI::App& cluster, Chosen& chosen, const char* name, const char* what, const char* example,
-                   const char* target, Result<ExitCode> (*run)(const ClusterControlOptions&)) {
-  Control control{AddCommand(cluster, name, what, example), std::make_shared<ClusterControlOptions>()};
-  AddCommon(*control.app, control.options->common, true);
-  if (target != nullptr)
-    control.app->add_option("target", control.options->targets, target)->type_name("NAME")->required();
-  Choose(control.app, chosen, control.options, run);
-  return control;
+Command<ClusterControlOptions> AddControl(CLI::App& cluster, Chosen& chosen, const char* name,
+                                          const char* what, const char* example,
+                                          Result<ExitCode> (*run)(const ClusterControlOptions&)) {
+  const auto command = AddCommand(cluster, chosen, name, what, example, run);
+  command.Add("target", command->targets, "the worker's id", "NAME")->required();
+  return command;
 }
 
 }  // namespace
 
 void AddClusterRestarts(CLI::App& cluster, Chosen& chosen) {
   AddControl(cluster, chosen, "drain", "Give the slices of workers to others", "  millrace cluster drain w1",
-             "the worker's id", RunClusterDrain);
+             RunClusterDrain);
   AddControl(cluster, chosen, "undrain", "Let drained workers have slices again",
-             "  millrace cluster undrain w1", "the worker's id", RunClusterUndrain);
-  const Control expect =
+             "  millrace cluster undrain w1", RunClusterUndrain);
+  const auto expect =
       AddControl(cluster, chosen, "expect", "Announce a restart: a worker's slices are kept for it",
-                 "  millrace cluster expect w1 --for 60s && systemctl restart millrace", "the worker's id",
-                 RunClusterExpect);
-  expect.app->add_option("--for", expect.options->duration, "how long they are kept")
-      ->type_name("TIME")
-      ->capture_default_str();
-  AddControl(cluster, chosen, "proceed", "After a mass loss: do not wait, place the slices now",
-             "  millrace cluster proceed", nullptr, RunClusterProceed);
+                 "  millrace cluster expect w1 --for 60s && systemctl restart millrace", RunClusterExpect);
+  expect.Add("--for", expect->duration, "how long they are kept", "TIME")->capture_default_str();
+  AddCommand(cluster, chosen, "proceed", "After a mass loss: do not wait, place the slices now",
+             "  millrace cluster proceed", RunClusterProceed);
 }
 
 void AddClusterLimits(CLI::App& cluster, Chosen& chosen) {
-  CLI::App* app =
-      AddCommand(cluster, "limit", "Limit a worker while it runs; what its flags allow goes before",
+  const auto limit =
+      AddCommand(cluster, chosen, "limit", "Limit a worker while it runs; what its flags allow goes before",
                  "  millrace cluster limit w1 --handlers send_mail,http_call\n"
-                 "  millrace cluster limit w1 --none");
-  auto o = std::make_shared<ClusterLimitOptions>();
-  AddCommon(*app, o->common, true);
-  app->add_option("worker", o->id, "the worker's id")->type_name("ID")->required();
-  AddList(*app, "--handlers", o->handlers, "to these task types");
-  app->add_option("--load-balance", o->load_balance, "to these load-balance numbers")->type_name("LIST");
-  AddList(*app, "--shards", o->shards, "to these shards");
-  AddList(*app, "--tables", o->tables, "to these tables; table or shard/table");
-  app->add_flag("--none", o->none, "take its limits back");
-  Choose(app, chosen, o, RunClusterLimit);
-
-  AddControl(cluster, chosen, "protect", "Close a cluster that was made without --zk-auth-file",
-             "  millrace cluster protect --zk-auth-file /etc/millrace/zk", nullptr, RunClusterProtect);
+                 "  millrace cluster limit w1 --none",
+                 RunClusterLimit);
+  limit.Add("worker", limit->id, "the worker's id", "ID")->required();
+  AddList(*limit.app, "--handlers", limit->handlers, "to these task types");
+  limit.Add("--load-balance", limit->load_balance, "to these load-balance numbers", "LIST");
+  AddList(*limit.app, "--shards", limit->shards, "to these shards");
+  AddList(*limit.app, "--tables", limit->tables, "to these tables; table or shard/table");
+  limit.app->add_flag("--none", limit->none, "take its limits back");
+  AddCommand(cluster, chosen, "protect", "Close a cluster that was made without --zk-auth-file",
+             "  millrace cluster protect --zk-auth-file /etc/millrace/zk", RunClusterProtect);
 }
 
 }  // namespace millrace::engine

@@ -12,17 +12,6 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-bool OwnsNothing(const ClusterSnapshot& tree, const std::string& id) {
-  const auto assigned = tree.assigned.find(id);
-  return assigned == tree.assigned.end() || assigned->second.slices.empty();
-}
-
-std::string Joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 // The texts in a list under this key, whatever else a worker of another version may have put there.
 std::vector<std::string> Texts(const nlohmann::ordered_json& status, const char* key) {
   std::vector<std::string> texts;
@@ -36,13 +25,13 @@ std::vector<std::string> Texts(const nlohmann::ordered_json& status, const char*
 
 constexpr Micros kToldFor = std::chrono::hours(1);
 
-void AddNodes(const ClusterSnapshot& tree, WallTime now, Lines& lines) {
-  if (!tree.missing.empty()) {
+void AddNodes(const ClusterSnapshot& snapshot, WallTime now, Lines& lines) {
+  if (!snapshot.missing.empty()) {
     lines.push_back(
-        "nodes that always exist are missing: " + Joined(tree.missing) +
+        "nodes that always exist are missing: " + Joined(snapshot.missing) +
         "; a worker or coordinator that runs makes them again within a second: start one if none does");
   }
-  for (const MadeAgain& made : tree.made_again) {
+  for (const MadeAgain& made : snapshot.made_again) {
     const auto at = ParseTime(made.at);
     if (at && now - *at > kToldFor) continue;
     const bool control = std::any_of(made.nodes.begin(), made.nodes.end(), [](const std::string& node) {
@@ -55,10 +44,10 @@ void AddNodes(const ClusterSnapshot& tree, WallTime now, Lines& lines) {
 }
 
 // Slices that are assigned to workers that are there, or to others.
-std::size_t Assigned(const ClusterSnapshot& tree, bool there) {
+std::size_t Assigned(const ClusterSnapshot& snapshot, bool there) {
   std::size_t slices = 0;
-  for (const auto& [id, document] : tree.assigned) {
-    if (tree.workers.contains(id) == there) slices += document.slices.size();
+  for (const auto& [id, document] : snapshot.assigned) {
+    if (snapshot.workers.contains(id) == there) slices += document.slices.size();
   }
   return slices;
 }
@@ -79,19 +68,19 @@ void AddPlan(const PlanDocument& plan, Lines& lines) {
     lines.push_back("tasks wait for a worker with their handler, in " + type);
 }
 
-void AddProbations(const ClusterSnapshot& tree, WallTime now, Lines& lines) {
-  for (const auto& [id, until] : tree.plan.probation) {
-    if (!tree.workers.contains(id)) continue;
+void AddProbations(const ClusterSnapshot& snapshot, WallTime now, Lines& lines) {
+  for (const auto& [id, until] : snapshot.plan.probation) {
+    if (!snapshot.workers.contains(id)) continue;
     const auto end = ParseTime(until);
     if (end && *end <= now) continue;
     lines.push_back(id + " is on probation until " + until + (end ? " (" + Relative(*end, now) + ")" : "") +
                     ", since it ended unannounced: it keeps what it has and gets what nobody else can "
                     "take; millrace cluster proceed ends that");
   }
-  if (tree.plan.on_probation > tree.plan.probation.size()) {
-    lines.push_back(
-        Count(tree.plan.on_probation - tree.plan.probation.size(), "more worker is", "more workers are") +
-        " on probation");
+  if (snapshot.plan.on_probation > snapshot.plan.probation.size()) {
+    lines.push_back(Count(snapshot.plan.on_probation - snapshot.plan.probation.size(), "more worker is",
+                          "more workers are") +
+                    " on probation");
   }
 }
 
@@ -116,16 +105,16 @@ std::string LimitsText(const WorkerLimits& limits) {
   return text;
 }
 
-void AddIdleByLimits(const ClusterSnapshot& tree, const ShardStates& shards, Lines& lines) {
-  for (const auto& [id, worker] : tree.workers) {
+void AddIdleByLimits(const ClusterSnapshot& snapshot, const ShardStates& shards, Lines& lines) {
+  for (const auto& [id, worker] : snapshot.workers) {
     const std::string limits = LimitsText(worker.limits);
-    if (limits.empty() || !OwnsNothing(tree, id) || MayHaveAny(worker, shards)) continue;
+    if (limits.empty() || snapshot.SliceCount(id) > 0 || MayHaveAny(worker, shards)) continue;
     lines.push_back(id + " stands by for nothing: no table has a slice within its limits (" + limits + ")");
   }
 }
 
-void AddRefusals(const ClusterSnapshot& tree, Lines& lines) {
-  for (const auto& [id, status] : tree.statuses) {
+void AddRefusals(const ClusterSnapshot& snapshot, Lines& lines) {
+  for (const auto& [id, status] : snapshot.statuses) {
     for (const char* key : {status_key::kRefused,
                             status_key::kRefusals}) {  // words of the cluster, and what it can't carry out
       for (const std::string& what : Texts(status, key)) lines.push_back(id + " refuses " + what);
@@ -133,19 +122,19 @@ void AddRefusals(const ClusterSnapshot& tree, Lines& lines) {
   }
 }
 
-void AddIgnored(const ClusterSnapshot& tree, Lines& lines) {
-  for (const auto& [id, status] : tree.statuses) {
+void AddIgnored(const ClusterSnapshot& snapshot, Lines& lines) {
+  for (const auto& [id, status] : snapshot.statuses) {
     for (const std::string& what : Texts(status, status_key::kIgnored)) lines.push_back(id + ": " + what);
   }
 }
 
 // A pause that stands in ZooKeeper holds everywhere; one that stands in a shard alone, there.
-void AddPauses(const ClusterSnapshot& tree, const ShardStates& shards, Lines& lines) {
-  for (const std::string& what : tree.pauses) lines.push_back("paused: " + what);
+void AddPauses(const ClusterSnapshot& snapshot, const ShardStates& shards, Lines& lines) {
+  for (const std::string& what : snapshot.pauses) lines.push_back("paused: " + what);
   std::map<std::string, std::vector<std::string>> alone;
   for (const auto& [shard, state] : shards) {
     for (const std::string& what : state.pauses) {
-      if (std::find(tree.pauses.begin(), tree.pauses.end(), what) == tree.pauses.end())
+      if (std::find(snapshot.pauses.begin(), snapshot.pauses.end(), what) == snapshot.pauses.end())
         alone[what].push_back(shard);
     }
   }
@@ -155,58 +144,58 @@ void AddPauses(const ClusterSnapshot& tree, const ShardStates& shards, Lines& li
 
 }  // namespace
 
-bool IsLed(const ClusterSnapshot& tree) {
-  return std::find(tree.candidates.begin(), tree.candidates.end(), tree.epoch.leader) !=
-         tree.candidates.end();
+bool IsLed(const ClusterSnapshot& snapshot) {
+  return std::find(snapshot.candidates.begin(), snapshot.candidates.end(), snapshot.epoch.leader) !=
+         snapshot.candidates.end();
 }
 
-std::string StateOf(const ClusterSnapshot& tree, const std::string& id) {
-  if (!tree.workers.contains(id)) {
-    if (tree.expected.contains(id)) return "restarting";
-    return tree.left.contains(id) ? "stopped" : "gone";
+std::string StateOf(const ClusterSnapshot& snapshot, const std::string& id) {
+  if (!snapshot.workers.contains(id)) {
+    if (snapshot.expected.contains(id)) return "restarting";
+    return snapshot.left.contains(id) ? "stopped" : "gone";
   }
-  if (tree.draining.contains(id)) return "draining";
-  if (!OwnsNothing(tree, id)) return "working";
-  return tree.plan.probation.contains(id) ? "probation" : "standby";
+  if (snapshot.draining.contains(id)) return "draining";
+  if (snapshot.SliceCount(id) > 0) return "working";
+  return snapshot.plan.probation.contains(id) ? "probation" : "standby";
 }
 
-std::string Standstill(const ClusterSnapshot& tree) {
-  const bool may_work = std::any_of(tree.workers.begin(), tree.workers.end(), [&](const auto& worker) {
-    return !tree.draining.contains(worker.first);
-  });
+std::string Standstill(const ClusterSnapshot& snapshot) {
+  const bool may_work =
+      std::any_of(snapshot.workers.begin(), snapshot.workers.end(),
+                  [&](const auto& worker) { return !snapshot.draining.contains(worker.first); });
   if (!may_work) return "";
-  const std::size_t owned = Assigned(tree, true);
-  const std::size_t orphans = Assigned(tree, false);
-  if (!IsLed(tree) && (owned == 0 || orphans > 0)) {
+  const std::size_t owned = Assigned(snapshot, true);
+  const std::size_t orphans = Assigned(snapshot, false);
+  if (!IsLed(snapshot) && (owned == 0 || orphans > 0)) {
     return "work stands still, since nobody leads: " +
            (owned == 0 ? std::string("no slice has a worker")
                        : Count(orphans, "slice has", "slices have") + " no worker that is there") +
            "; if this lasts, start millrace coordinator, or a worker without --no-coordinate";
   }
-  if (owned > 0 || tree.plan.unplaceable > 0) return "";
+  if (owned > 0 || snapshot.plan.unplaceable > 0) return "";
   return "work stands still, since there is no plan: no slice has a worker; if this lasts, see what the "
          "leader " +
-         tree.epoch.leader + " says here and in its log, or start it again";
+         snapshot.epoch.leader + " says here and in its log, or start it again";
 }
 
-std::vector<std::string> Troubles(const ClusterSnapshot& tree, const ShardStates& shards, WallTime now) {
+std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardStates& shards, WallTime now) {
   Lines lines;
-  if (std::string still = Standstill(tree); !still.empty()) {
+  if (std::string still = Standstill(snapshot); !still.empty()) {
     lines.push_back(std::move(still));
-  } else if (!IsLed(tree)) {
+  } else if (!IsLed(snapshot)) {
     lines.push_back("nobody leads: no worker or coordinator stands for it");
   }
-  AddNodes(tree, now, lines);
-  AddPlan(tree.plan, lines);
-  AddProbations(tree, now, lines);
-  AddIdleByLimits(tree, shards, lines);
-  AddRefusals(tree, lines);
-  AddIgnored(tree, lines);
-  AddPauses(tree, shards, lines);
+  AddNodes(snapshot, now, lines);
+  AddPlan(snapshot.plan, lines);
+  AddProbations(snapshot, now, lines);
+  AddIdleByLimits(snapshot, shards, lines);
+  AddRefusals(snapshot, lines);
+  AddIgnored(snapshot, lines);
+  AddPauses(snapshot, shards, lines);
   for (const auto& [name, state] : shards) {
     if (!state.error.empty()) lines.push_back("shard " + name + ": " + state.error);
   }
-  for (const std::string& line : tree.unreadable) lines.push_back("can't be read: " + line);
+  for (const std::string& line : snapshot.unreadable) lines.push_back("can't be read: " + line);
   return lines;
 }
 

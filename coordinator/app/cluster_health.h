@@ -26,13 +26,13 @@ struct ShardState {
 using ShardStates = std::map<std::string, ShardState>;
 
 // Whoever the term names still stands for it.
-bool IsLed(const ClusterSnapshot& tree);
+bool IsLed(const ClusterSnapshot& snapshot);
 // working, draining; of one without slices standby or probation; of one that is away restarting, stopped (in
 // good order) or gone.
-std::string StateOf(const ClusterSnapshot& tree, const std::string& id);
+std::string StateOf(const ClusterSnapshot& snapshot, const std::string& id);
 // Why work stands still for want of a leader or a plan, and what to do; empty: it does not.
-std::string Standstill(const ClusterSnapshot& tree);
+std::string Standstill(const ClusterSnapshot& snapshot);
 // What is not as it should be, one line each, with what to do.
-std::vector<std::string> Troubles(const ClusterSnapshot& tree, const ShardStates& shards, WallTime now);
+std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardStates& shards, WallTime now);
 
 }  // namespace millrace::engine

@@ -276,9 +276,8 @@ Result<ExitCode> RunClusterPause(const PauseOptions& options) {
     BOOST_OUTCOME_TRYV(CheckPauseTargets(options.targets, places.Known(options.common, options.targets)));
   }
   BOOST_OUTCOME_TRYV(places.Set(options.targets, true));
-  PrintLine(options.common.json
-                ? JsonText({{"paused", options.targets}})
-                : "paused: nothing more of it is started, on any worker, within 2 s; what runs is finished");
+  PrintAnswer(options.common, {{"paused", options.targets}},
+              "paused: nothing more of it is started, on any worker, within 2 s; what runs is finished");
   return places.complete() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
@@ -295,7 +294,7 @@ Result<ExitCode> RunClusterResume(const PauseOptions& options) {
   }
   if (!missing.empty() && !valid) return Fail(valid.error());
   if (options.common.json) {
-    PrintLine(JsonText({{"resumed", changed}, {"not_paused", missing}, {"paused", paused}}));
+    PrintJson({{"resumed", changed}, {"not_paused", missing}, {"paused", paused}});
   } else if (!changed.empty()) {
     PrintLine("resumed: " + Joined(changed) + (paused.empty() ? "" : "; still paused: " + Joined(paused)));
   }
@@ -317,22 +316,16 @@ Status CheckPauseTargets(const std::vector<std::string>& names, const PauseTarge
 }
 
 void AddClusterPauses(CLI::App& cluster, Chosen& chosen) {
-  CLI::App* app = AddCommand(cluster, "pause", "The red button: start nothing more of this, on any worker",
-                             "  millrace cluster pause cluster\n"
-                             "  millrace cluster pause handler:send_mail shard:east slice:main:tasks:17");
-  auto pause = std::make_shared<PauseOptions>();
-  AddCommon(*app, pause->common, true);
-  app->add_option("target", pause->targets, "cluster, shard:S, handler:H or slice:S:T:N")
-      ->type_name("NAME")
-      ->required();
-  app->add_flag("--force", pause->force, "also what is not there yet");
-  Choose(app, chosen, pause, RunClusterPause);
-
-  app = AddCommand(cluster, "resume", "Take a pause back", "  millrace cluster resume cluster");
-  auto resume = std::make_shared<PauseOptions>();
-  AddCommon(*app, resume->common, true);
-  app->add_option("target", resume->targets, "what was paused")->type_name("NAME")->required();
-  Choose(app, chosen, resume, RunClusterResume);
+  const auto pause =
+      AddCommand(cluster, chosen, "pause", "The red button: start nothing more of this, on any worker",
+                 "  millrace cluster pause cluster\n"
+                 "  millrace cluster pause handler:send_mail shard:east slice:main:tasks:17",
+                 RunClusterPause);
+  pause.Add("target", pause->targets, "cluster, shard:S, handler:H or slice:S:T:N", "NAME")->required();
+  pause.app->add_flag("--force", pause->force, "also what is not there yet");
+  const auto resume = AddCommand(cluster, chosen, "resume", "Take a pause back",
+                                 "  millrace cluster resume cluster", RunClusterResume);
+  resume.Add("target", resume->targets, "what was paused", "NAME")->required();
 }
 
 }  // namespace millrace::engine

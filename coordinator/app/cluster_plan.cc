@@ -1,4 +1,3 @@
-// millrace cluster plan --dry-run: what the leader would do, and does not.
 
 #include "coordinator/app/cluster_plan.h"
 
@@ -16,7 +15,6 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_snapshot.h"
 #include "coordinator/app/command.h"
-#include "coordinator/coordination/json_text.h"
 #include "framework/base/clock.h"
 #include "framework/base/escape.h"
 #include "framework/config/position_map.h"
@@ -25,50 +23,12 @@
 namespace millrace::engine {
 namespace {
 
-struct ClusterPlanOptions {
-  CommonFlags common;
-  std::string simulate;  // a file, or - for standard input
-  bool dry_run = false;
-  std::vector<std::string> without;  // as if these were drained
-};
+using nlohmann::json;
 
 using nlohmann::ordered_json;
 
-Result<std::string> ReadWhole(const std::string& path) {
-  std::stringstream content;
-  if (path == "-") {
-    content << std::cin.rdbuf();
-    return content.str();
-  }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (file && file.peek() != std::ifstream::traits_type::eof()) content << file.rdbuf();
-  if (!file.is_open() || file.bad() || errno != 0) {
-    return Fail(ErrorCode::Invalid, path + " can't be read: " + std::strerror(errno == 0 ? EIO : errno) +
-                                        "; give another file with --simulate, or - for standard input");
-  }
-  return content.str();
-}
-
-ordered_json ToJson(const NumberedInput& state, const Plan& plan, Micros took) {
-  // A hundred thousand members: added without looking each up.
-  ordered_json::object_t owners;
-  for (std::size_t slice = 0; slice < plan.owners.size(); ++slice) {
-    if (plan.owners[slice] == kNobody) continue;
-    owners.emplace_back(state.slices[slice], state.workers[plan.owners[slice]]);
-  }
-  ordered_json unplaceable = ordered_json::array();
-  for (const SliceIndex slice : plan.unplaceable) unplaceable.push_back(state.slices[slice]);
-  return {{"plan", std::move(owners)},
-          {"moves", plan.moves.size()},
-          {"unplaceable", std::move(unplaceable)},
-          {"solve_ms", static_cast<double>(took.count()) / 1000}};
-}
-
-using nlohmann::json;
-
 constexpr std::size_t kLongestId = 1024;
-constexpr std::size_t kProblemsShown = 10;
+constexpr std::size_t kMostProblems = 10;
 
 KeyPath Below(KeyPath path, std::string key) {
   path.push_back(std::move(key));
@@ -105,7 +65,7 @@ void ReadRequired(Section& section, const char* key, std::string& value) {
   }
 }
 
-NamedWorker ReadWorker(Section& section) {
+NamedWorker ReadNamedWorker(Section& section) {
   NamedWorker worker;
   ReadRequired(section, "id", worker.id);
   section.Integer("weight", worker.weight, 1, kMaxWeight);
@@ -114,7 +74,7 @@ NamedWorker ReadWorker(Section& section) {
   return worker;
 }
 
-NamedSlice ReadSlice(Section& section) {
+NamedSlice ReadNamedSlice(Section& section) {
   NamedSlice slice;
   ReadRequired(section, "id", slice.id);
   ReadRequired(section, "group", slice.group);
@@ -169,8 +129,8 @@ void ReadCurrent(Section& document, NamedInput& state) {
 NamedInput ReadDocument(const json& value, Problems& problems) {
   NamedInput state;
   Section document(value, {}, problems);
-  state.workers = ReadElements(document, "workers", ReadWorker);
-  state.slices = ReadElements(document, "slices", ReadSlice);
+  state.workers = ReadElements(document, "workers", ReadNamedWorker);
+  state.slices = ReadElements(document, "slices", ReadNamedSlice);
   ReadGroups(document, state);
   ReadCurrent(document, state);
   document.Done();
@@ -181,7 +141,7 @@ NamedInput ReadDocument(const json& value, Problems& problems) {
 Failure Refuse(const Problems& problems) {
   std::string text = problems.Text();
   std::size_t end = 0;
-  for (std::size_t shown = 0; shown < kProblemsShown && end != text.npos; ++shown) {
+  for (std::size_t shown = 0; shown < kMostProblems && end != text.npos; ++shown) {
     end = text.find('\n', end + 1);
   }
   if (end != text.npos) {
@@ -189,6 +149,44 @@ Failure Refuse(const Problems& problems) {
     text = text.substr(0, end) + "\nand " + std::to_string(more) + " more of the kind";
   }
   return Fail(ErrorCode::Invalid, text);
+}
+
+struct ClusterPlanOptions {
+  CommonFlags common;
+  std::string simulate;  // a file, or - for standard input
+  bool dry_run = false;
+  std::vector<std::string> without;  // as if these were drained
+};
+
+Result<std::string> ReadWhole(const std::string& path) {
+  std::stringstream content;
+  if (path == "-") {
+    content << std::cin.rdbuf();
+    return content.str();
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (file && file.peek() != std::ifstream::traits_type::eof()) content << file.rdbuf();
+  if (!file.is_open() || file.bad() || errno != 0) {
+    return Fail(ErrorCode::Invalid, path + " can't be read: " + std::strerror(errno == 0 ? EIO : errno) +
+                                        "; give another file with --simulate, or - for standard input");
+  }
+  return content.str();
+}
+
+ordered_json ToJson(const NumberedInput& state, const Plan& plan, Micros took) {
+  // A hundred thousand members: added without looking each up.
+  ordered_json::object_t owners;
+  for (std::size_t slice = 0; slice < plan.owners.size(); ++slice) {
+    if (plan.owners[slice] == kNobody) continue;
+    owners.emplace_back(state.slices[slice], state.workers[plan.owners[slice]]);
+  }
+  ordered_json unplaceable = ordered_json::array();
+  for (const SliceIndex slice : plan.unplaceable) unplaceable.push_back(state.slices[slice]);
+  return {{"plan", std::move(owners)},
+          {"moves", plan.moves.size()},
+          {"unplaceable", std::move(unplaceable)},
+          {"solve_ms", static_cast<double>(took.count()) / 1000}};
 }
 
 Result<ExitCode> RunClusterSimulation(const ClusterPlanOptions& options) {
@@ -199,16 +197,16 @@ Result<ExitCode> RunClusterSimulation(const ClusterPlanOptions& options) {
   const BootTime begun = BootClock::now();
   const Plan plan = SolvePlan(numbered.input);
   const Micros took = BootClock::now() - begun;
-  PrintLine(JsonText(ToJson(numbered, plan, took)));
+  PrintJson(ToJson(numbered, plan, took));
   return ExitCode::Done;
 }
 
 Result<ExitCode> RunClusterDryRun(const ClusterPlanOptions& options) {
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
-  BOOST_OUTCOME_TRY(tree, ReadSnapshot(*cluster.client));
-  BOOST_OUTCOME_TRYV(CheckWorkers(tree, options.without));
+  BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
+  BOOST_OUTCOME_TRYV(CheckWorkers(snapshot, options.without));
   BOOST_OUTCOME_TRY(catalog, ReadCatalog(cluster));
-  PlanState state = PlanStateOf(tree, {options.without.begin(), options.without.end()});
+  PlanState state = PlanStateOf(snapshot, {options.without.begin(), options.without.end()});
   state.catalog = std::move(catalog);
   const PlanDecision decision = DecidePlan(state, true);
   std::map<std::pair<std::string, std::string>, std::size_t> flows;
@@ -219,8 +217,7 @@ Result<ExitCode> RunClusterDryRun(const ClusterPlanOptions& options) {
         {{"slice", move.slice}, {"from", move.from}, {"to", move.to}, {"voluntary", move.voluntary}});
   }
   if (options.common.json) {
-    PrintLine(
-        JsonText({{"moves", decision.moves.size()}, {"unplaceable", decision.unplaceable}, {"list", moves}}));
+    PrintJson({{"moves", decision.moves.size()}, {"unplaceable", decision.unplaceable}, {"list", moves}});
     return ExitCode::Done;
   }
   PrintLine(flows.empty() ? "nothing would move"
@@ -258,19 +255,16 @@ Result<NamedInput> ReadPlanInput(std::string_view text, std::string_view source)
 }
 
 void AddClusterPlan(CLI::App& cluster, Chosen& chosen) {
-  CLI::App* app = AddCommand(cluster, "plan", "Show who would own which slice, and how many would move",
-                             "  millrace cluster plan --dry-run\n"
-                             "  millrace cluster plan --simulate cluster.json");
-  auto o = std::make_shared<ClusterPlanOptions>();
-  AddCommon(*app, o->common, true);
-  CLI::Option* simulate = app->add_option("--simulate", o->simulate,
-                                          "plan for the cluster in this JSON file; - is standard input")
-                              ->type_name("FILE");
-  app->add_flag("--dry-run", o->dry_run, "plan for the live cluster, and change nothing")->excludes(simulate);
-  app->add_option("--without", o->without, "as if these workers were drained")
-      ->type_name("ID")
-      ->delimiter(',');
-  Choose(app, chosen, o, RunClusterPlan);
+  const auto plan =
+      AddCommand(cluster, chosen, "plan", "Show who would own which slice, and how many would move",
+                 "  millrace cluster plan --dry-run\n"
+                 "  millrace cluster plan --simulate cluster.json",
+                 RunClusterPlan);
+  CLI::Option* simulate = plan.Add("--simulate", plan->simulate,
+                                   "plan for the cluster in this JSON file; - is standard input", "FILE");
+  plan.app->add_flag("--dry-run", plan->dry_run, "plan for the live cluster, and change nothing")
+      ->excludes(simulate);
+  plan.Add("--without", plan->without, "as if these workers were drained", "ID")->delimiter(',');
 }
 
 }  // namespace millrace::engine

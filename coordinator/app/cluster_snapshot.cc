@@ -48,32 +48,32 @@ Result<AssignDocument> ReadAssignment(ClusterClient& client, const std::string& 
 
 // Keeps what was read, or a word of why it can't be.
 template <class Document>
-bool Take(const std::string& node, Result<Document> document, Document& into, ClusterSnapshot& tree) {
+bool Take(const std::string& node, Result<Document> document, Document& into, ClusterSnapshot& snapshot) {
   if (document) {
     into = std::move(*document);
     return true;
   }
-  tree.unreadable.push_back(node + ": " + document.error().message);
+  snapshot.unreadable.push_back(node + ": " + document.error().message);
   return false;
 }
 
-Status ReadControls(ClusterClient& client, ClusterSnapshot& tree) {
+Status ReadControls(ClusterClient& client, ClusterSnapshot& snapshot) {
   BOOST_OUTCOME_TRY(left, ReadFolder(client, "/leave"));
-  for (const auto& [incarnation, id] : left) tree.left.insert(id);
+  for (const auto& [incarnation, id] : left) snapshot.left.insert(id);
   BOOST_OUTCOME_TRY(draining, client.List("/control/drain"));
-  tree.draining.insert(draining.begin(), draining.end());
+  snapshot.draining.insert(draining.begin(), draining.end());
   BOOST_OUTCOME_TRY(expected, ReadFolder(client, "/control/expect"));
   for (const auto& [id, text] : expected) {
-    tree.expected.insert(id);
+    snapshot.expected.insert(id);
     ExpectDocument document;
-    Take("control/expect/" + id + " (taken for 60 s)", ReadExpect(text), document, tree);
+    Take("control/expect/" + id + " (taken for 60 s)", ReadExpect(text), document, snapshot);
   }
   BOOST_OUTCOME_TRY(pauses, client.List("/control/pause"));
-  tree.pauses = std::move(pauses);
+  snapshot.pauses = std::move(pauses);
   return {};
 }
 
-Status ReadFixedNodes(ClusterClient& client, ClusterSnapshot& tree) {
+Status ReadFixedNodes(ClusterClient& client, ClusterSnapshot& snapshot) {
   TreeMirror mirror;
   TrackFixedNodes(mirror);
   while (const auto request = mirror.NextRead()) {
@@ -88,46 +88,47 @@ Status ReadFixedNodes(ClusterClient& client, ClusterSnapshot& tree) {
     }
     mirror.Replied(*request, reply);
   }
-  tree.missing = MissingNodes(mirror);
-  if (const TreeNode* root = mirror.Node("/")) tree.made_again = ReadMadeAgain(root->data);
+  snapshot.missing = MissingNodes(mirror);
+  if (const TreeNode* root = mirror.Node("/")) snapshot.made_again = ReadMadeAgain(root->data);
   return {};
 }
 
-Status ReadLeader(ClusterClient& client, ClusterSnapshot& tree) {
+Status ReadLeader(ClusterClient& client, ClusterSnapshot& snapshot) {
   BOOST_OUTCOME_TRY(epoch, client.Get("/epoch"));
-  if (epoch) Take("epoch", ReadEpoch(epoch->data), tree.epoch, tree);
+  if (epoch) Take("epoch", ReadEpoch(epoch->data), snapshot.epoch, snapshot);
   BOOST_OUTCOME_TRY(candidates, ReadFolder(client, "/election"));
   for (const auto& [slot, text] : candidates) {
     CandidateDocument candidate;
-    if (Take("election/" + slot, ReadCandidate(text), candidate, tree))
-      tree.candidates.push_back(candidate.id);
+    if (Take("election/" + slot, ReadCandidate(text), candidate, snapshot))
+      snapshot.candidates.push_back(candidate.id);
   }
   BOOST_OUTCOME_TRY(plan, client.Get("/plan"));
   if (!plan) return {};
-  if (Take("plan", ReadPlan(plan->data), tree.plan, tree))
-    tree.plan_json = ordered_json::parse(plan->data, nullptr, false);
+  if (Take("plan", ReadPlan(plan->data), snapshot.plan, snapshot))
+    snapshot.plan_json = ordered_json::parse(plan->data, nullptr, false);
   return {};
 }
 
-Status ReadWorkers(ClusterClient& client, ClusterSnapshot& tree) {
+Status ReadWorkers(ClusterClient& client, ClusterSnapshot& snapshot) {
   BOOST_OUTCOME_TRY(workers, ReadFolder(client, "/workers"));
   for (const auto& [id, text] : workers) {
     WorkerDocument document;
-    if (Take("workers/" + id, ReadWorker(text), document, tree)) tree.workers[id] = std::move(document);
+    if (Take("workers/" + id, ReadWorker(text), document, snapshot))
+      snapshot.workers[id] = std::move(document);
   }
   BOOST_OUTCOME_TRY(assigned, ReadFolder(client, "/assign"));
   for (const auto& [id, text] : assigned) {
     AssignDocument document;
-    if (Take("assign/" + id, ReadAssignment(client, id, text), document, tree))
-      tree.assigned[id] = std::move(document);
+    if (Take("assign/" + id, ReadAssignment(client, id, text), document, snapshot))
+      snapshot.assigned[id] = std::move(document);
   }
   BOOST_OUTCOME_TRY(statuses, ReadFolder(client, "/status"));
   for (const auto& [id, text] : statuses) {
     auto json = ordered_json::parse(text, nullptr, false);
     if (json.is_object()) {
-      tree.statuses[id] = std::move(json);
+      snapshot.statuses[id] = std::move(json);
     } else {
-      tree.unreadable.push_back("status/" + id + ": this is not a JSON object");
+      snapshot.unreadable.push_back("status/" + id + ": this is not a JSON object");
     }
   }
   return {};
@@ -136,9 +137,9 @@ Status ReadWorkers(ClusterClient& client, ClusterSnapshot& tree) {
 using Groups = std::map<std::string, std::vector<std::string>>;
 
 // The group that names the type, or else the one that has every other; where there is one group, that.
-std::string GroupOf(const ClusterSnapshot& tree, const std::string& handler) {
+std::string GroupOf(const ClusterSnapshot& snapshot, const std::string& handler) {
   std::string others = kDefaultGroup;
-  for (const auto& [id, document] : tree.assigned) {
+  for (const auto& [id, document] : snapshot.assigned) {
     for (const auto& [group, types] : document.groups) {
       if (std::find(types.begin(), types.end(), handler) != types.end()) return group;
       if (std::find(types.begin(), types.end(), kEveryOther) != types.end()) others = group;
@@ -161,11 +162,16 @@ std::string ToText(Range range) {
 
 }  // namespace
 
-Status CheckWorkers(const ClusterSnapshot& tree, const std::vector<std::string>& ids) {
+std::size_t ClusterSnapshot::SliceCount(const std::string& id) const {
+  const auto found = assigned.find(id);
+  return found == assigned.end() ? 0 : found->second.slices.size();
+}
+
+Status CheckWorkers(const ClusterSnapshot& snapshot, const std::vector<std::string>& ids) {
   std::vector<std::string> known;
-  for (const auto& [id, document] : tree.workers) known.push_back(id);
+  for (const auto& [id, document] : snapshot.workers) known.push_back(id);
   for (const std::string& id : ids) {
-    if (tree.workers.contains(id) || tree.assigned.contains(id)) continue;
+    if (snapshot.workers.contains(id) || snapshot.assigned.contains(id)) continue;
     return Fail(ErrorCode::NotFound,
                 "there is no worker '" + id + "'" + DidYouMean(id, known) + "; see millrace cluster status");
   }
@@ -173,12 +179,12 @@ Status CheckWorkers(const ClusterSnapshot& tree, const std::vector<std::string>&
 }
 
 Result<ClusterSnapshot> ReadSnapshot(ClusterClient& client) {
-  ClusterSnapshot tree;
-  BOOST_OUTCOME_TRYV(ReadFixedNodes(client, tree));
-  BOOST_OUTCOME_TRYV(ReadLeader(client, tree));
-  BOOST_OUTCOME_TRYV(ReadWorkers(client, tree));
-  BOOST_OUTCOME_TRYV(ReadControls(client, tree));
-  return tree;
+  ClusterSnapshot snapshot;
+  BOOST_OUTCOME_TRYV(ReadFixedNodes(client, snapshot));
+  BOOST_OUTCOME_TRYV(ReadLeader(client, snapshot));
+  BOOST_OUTCOME_TRYV(ReadWorkers(client, snapshot));
+  BOOST_OUTCOME_TRYV(ReadControls(client, snapshot));
+  return snapshot;
 }
 
 Result<TableCatalog> ReadCatalog(ClusterConnection& cluster) {
@@ -192,28 +198,28 @@ Result<TableCatalog> ReadCatalog(ClusterConnection& cluster) {
   return catalog;
 }
 
-PlanState PlanStateOf(const ClusterSnapshot& tree, const std::set<std::string>& without) {
+PlanState PlanStateOf(const ClusterSnapshot& snapshot, const std::set<std::string>& without) {
   PlanState state;
-  state.workers = tree.workers;
-  state.assigned = tree.assigned;
-  for (const auto& [id, document] : tree.assigned) state.roles[id] = MemberRole::Gone;
-  for (const auto& [id, document] : tree.workers) {
-    const bool leaves = tree.draining.contains(id) || without.contains(id);
+  state.workers = snapshot.workers;
+  state.assigned = snapshot.assigned;
+  for (const auto& [id, document] : snapshot.assigned) state.roles[id] = MemberRole::Gone;
+  for (const auto& [id, document] : snapshot.workers) {
+    const bool leaves = snapshot.draining.contains(id) || without.contains(id);
     state.roles[id] = leaves ? MemberRole::Draining : MemberRole::Active;
   }
-  for (const std::string& id : tree.expected) {
-    if (!tree.workers.contains(id)) state.roles[id] = MemberRole::Kept;
+  for (const std::string& id : snapshot.expected) {
+    if (!snapshot.workers.contains(id)) state.roles[id] = MemberRole::Kept;
   }
   return state;
 }
 
-std::string SliceOf(const ClusterSnapshot& tree, const std::string& shard, const TableName& table,
+std::string SliceOf(const ClusterSnapshot& snapshot, const std::string& shard, const TableName& table,
                     std::uint32_t number, const std::string& handler) {
-  return ToString(SliceName{shard, table, number, GroupOf(tree, handler)});
+  return ToString(SliceName{shard, table, number, GroupOf(snapshot, handler)});
 }
 
-std::string OwnerOf(const ClusterSnapshot& tree, const std::string& slice) {
-  for (const auto& [id, document] : tree.assigned) {
+std::string OwnerOf(const ClusterSnapshot& snapshot, const std::string& slice) {
+  for (const auto& [id, document] : snapshot.assigned) {
     if (std::find(document.slices.begin(), document.slices.end(), slice) != document.slices.end()) return id;
   }
   return "";

@@ -31,10 +31,13 @@ struct ClusterSnapshot {
   PlanDocument plan;
   nlohmann::ordered_json plan_json = nlohmann::ordered_json::object();  // as the leader wrote it
   std::vector<std::string> unreadable;                                  // `workers/x: …`
+
+  // That are assigned to this worker.
+  std::size_t SliceCount(const std::string& id) const;
 };
 
 // NotFound, with the nearest known one, for an id that neither a worker nor an assignment has.
-Status CheckWorkers(const ClusterSnapshot& tree, const std::vector<std::string>& ids);
+Status CheckWorkers(const ClusterSnapshot& snapshot, const std::vector<std::string>& ids);
 
 // What can't be read is named in `unreadable`; the rest is there.
 Result<ClusterSnapshot> ReadSnapshot(ClusterClient& client);
@@ -45,14 +48,14 @@ Result<TableCatalog> ReadCatalog(ClusterConnection& cluster);
 
 // What the leader would decide on, were it quiet: draining workers and those of `without` give up their
 // slices.
-PlanState PlanStateOf(const ClusterSnapshot& tree, const std::set<std::string>& without);
+PlanState PlanStateOf(const ClusterSnapshot& snapshot, const std::set<std::string>& without);
 
 // The name of the slice in which a task of this type stands: with the group that the plan has for the type.
-std::string SliceOf(const ClusterSnapshot& tree, const std::string& shard, const TableName& table,
+std::string SliceOf(const ClusterSnapshot& snapshot, const std::string& shard, const TableName& table,
                     std::uint32_t number, const std::string& handler);
 
 // The worker whose assignment has the slice of this name; empty: nobody has it.
-std::string OwnerOf(const ClusterSnapshot& tree, const std::string& slice);
+std::string OwnerOf(const ClusterSnapshot& snapshot, const std::string& slice);
 
 // `main/tasks/0-31,40`, with `@group` behind where they have one: a text for each table and group, in the
 // order of their first slices. What is no name of a slice stands by itself.

@@ -5,19 +5,14 @@
 
 namespace millrace::engine {
 
-CLI::App* AddCommand(CLI::App& parent, const char* name, const char* what, const std::string& examples) {
+CLI::App* AddFamily(CLI::App& parent, const char* name, const char* what, const char* examples) {
   CLI::App* app = parent.add_subcommand(name, what);
-  app->footer("Example:\n" + examples);
-  return app;
-}
-
-CLI::App* AddFamily(CLI::App& parent, const char* name, const char* what, const std::string& examples) {
-  CLI::App* app = AddCommand(parent, name, what, examples);
+  app->footer(std::string("Example:\n") + examples);
   app->require_subcommand(1);
   return app;
 }
 
-void AddCommon(CLI::App& app, CommonFlags& flags, bool reads) {
+void AddCommon(CLI::App& app, CommonFlags& flags, bool json) {
   app.add_option("--store", flags.store, "sqlite:PATH or mysql://user@host:port/database (MILLRACE_STORE)")
       ->type_name("URL");
   app.add_option("--config", flags.config, "configuration file (MILLRACE_CONFIG)")->type_name("FILE");
@@ -27,7 +22,7 @@ void AddCommon(CLI::App& app, CommonFlags& flags, bool reads) {
   app.add_option("--cluster", flags.cluster, "which cluster there; default `default` (MILLRACE_CLUSTER)")
       ->type_name("NAME");
   app.add_flag("-v,--verbose", flags.verbose, "log what happens");
-  if (reads) app.add_flag("--json", flags.json, "print one JSON value");
+  if (json) app.add_flag("--json", flags.json, "print one JSON value");
 }
 
 void AddFolders(CLI::App& app, CommonFlags& flags) {
@@ -42,10 +37,17 @@ void AddList(CLI::App& app, const char* name, std::vector<std::string>& values, 
   app.add_option(name, values, what)->type_name("A,B")->delimiter(',');
 }
 
-void PrintJson(const nlohmann::ordered_json& json) { PrintLine(JsonText(json)); }
+void PrintJson(const nlohmann::ordered_json& json, int indent) { PrintLine(JsonText(json, indent)); }
 
 void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const std::string& text) {
   PrintLine(flags.json ? JsonText(json) : text);
+}
+
+void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const TextTable& table,
+                 const std::string& none) {
+  if (flags.json) return PrintJson(json);
+  if (table.rows.empty()) return PrintLine(none);
+  PrintTable(table);
 }
 
 }  // namespace millrace::engine

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "coordinator/app/cli/errors.h"
+#include "coordinator/app/cli/text_table.h"
 #include "coordinator/app/settings.h"
 
 namespace millrace::engine {
@@ -35,37 +36,63 @@ void AddConfigCommands(CLI::App& config, Chosen& chosen);
 void AddSchemaCommands(CLI::App& schema, Chosen& chosen);
 void AddHandlerCommands(CLI::App& handler, Chosen& chosen);
 
-// What several of them have.
-CLI::App* AddCommand(CLI::App& parent, const char* name, const char* what, const std::string& examples);
-// A command that is only the home of others.
-CLI::App* AddFamily(CLI::App& parent, const char* name, const char* what, const std::string& examples);
-// `reads`: it takes --json.
-void AddCommon(CLI::App& app, CommonFlags& flags, bool reads);
+// The flags that all commands have; `json`: --json among them.
+void AddCommon(CLI::App& app, CommonFlags& flags, bool json);
 void AddFolders(CLI::App& app, CommonFlags& flags);
 void AddList(CLI::App& app, const char* name, std::vector<std::string>& values, const char* what);
 
+// A command that is only the home of others.
+CLI::App* AddFamily(CLI::App& parent, const char* name, const char* what, const char* examples);
+
 template <class Options>
-const CommonFlags& CommonOf(const Options& options) {
+CommonFlags& CommonOf(Options& options) {
   if constexpr (requires { options.choice; }) {
     return options.choice.common;
-  } else {
+  } else if constexpr (requires { options.common; }) {
     return options.common;
+  } else {
+    return options;
   }
 }
-inline const CommonFlags& CommonOf(const CommonFlags& flags) { return flags; }
 
-// `options` live as long as the command; the parser writes into them.
+// A command that was declared; the parser writes into its options, which live as long as it does.
 template <class Options>
-void Choose(CLI::App* app, Chosen& chosen, const std::shared_ptr<Options>& options,
-            Result<ExitCode> (*run)(const Options&), bool works = false) {
-  app->callback([&chosen, options, run, works] {
+struct Command {
+  CLI::App* app;
+  std::shared_ptr<Options> options;
+  Options* operator->() const { return options.get(); }
+  // `type` names the value in the help.
+  template <class Value>
+  CLI::Option* Add(const char* name, Value& value, const char* what, const char* type) const {
+    return app->add_option(name, value, what)->type_name(type);
+  }
+};
+
+struct CommandKind {
+  bool json = true;    // it takes --json
+  bool works = false;  // see Chosen
+};
+
+// A command with the common flags; `run` carries it out.
+template <class Options>
+Command<Options> AddCommand(CLI::App& parent, Chosen& chosen, const char* name, const char* what,
+                            const char* examples, Result<ExitCode> (*run)(const Options&),
+                            CommandKind kind = {}) {
+  Command<Options> command{parent.add_subcommand(name, what), std::make_shared<Options>()};
+  command.app->footer(std::string("Example:\n") + examples);
+  AddCommon(*command.app, CommonOf(*command.options), kind.json);
+  command.app->callback([&chosen, options = command.options, run, works = kind.works] {
     chosen = {[options, run] { return run(*options); }, &CommonOf(*options), works};
   });
+  return command;
 }
 
-// One line of JSON.
-void PrintJson(const nlohmann::ordered_json& json);
+// One line of JSON; `indent`: see JsonText.
+void PrintJson(const nlohmann::ordered_json& json, int indent = -1);
 // --json or a text.
 void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const std::string& text);
+// --json or a table; where that has no rows, `none`.
+void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const TextTable& table,
+                 const std::string& none);
 
 }  // namespace millrace::engine

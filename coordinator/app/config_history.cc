@@ -7,7 +7,7 @@
 namespace millrace::engine {
 namespace {
 
-constexpr int kTries = 3;
+constexpr int kWriteTries = 3;
 
 std::string PathOf(const std::string& part) { return "/config/" + part; }
 
@@ -42,7 +42,7 @@ Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, co
   BOOST_OUTCOME_TRYV(MakeFolder(client, node.part));
   const std::int32_t next = node.version ? *node.version + 1 : 0;
   const ConfigChange change{next, FormatTime(SystemClock().WallNow()), by, text, restores};
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kWriteTries; ++i) {
     BOOST_OUTCOME_TRY(noted, client.List(HistoryFolder(node.part)));
     Status done = client.Write(Writes(node, change, noted));
     if (done) return next;

@@ -8,7 +8,6 @@
 #include "coordinator/app/command.h"
 #include "coordinator/app/handler_catalog.h"
 #include "coordinator/app/input/json_row.h"
-#include "coordinator/coordination/json_text.h"
 #include "framework/base/escape.h"
 #include "framework/base/time_text.h"
 #include "framework/handler_kit/local_run.h"
@@ -119,9 +118,7 @@ std::string BringsText(const CodeDefaults& code) {
   if (code.next_retry) parts.push_back("retry by NextRetry");
   if (code.max_failures) parts.push_back(Count(*code.max_failures, "failure", "failures"));
   if (code.concurrency) parts.push_back("concurrency " + std::to_string(*code.concurrency));
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-  return text.empty() ? "-" : text;
+  return parts.empty() ? "-" : Joined(parts);
 }
 
 // The store is optional: a handler without SQL needs none.
@@ -137,27 +134,20 @@ Result<ExitCode> RunHandlerList(const CommonFlags& common) {
   BOOST_OUTCOME_TRYV(ResolveSettings(common, Variable, kDefaultStore));
   BOOST_OUTCOME_TRY(plugins, LoadPlugins(common));
   const std::vector<HandlerInfo> handlers = plugins->Handlers();
-  if (common.json) {
-    ordered_json out = ordered_json::array();
-    for (const HandlerInfo& info : handlers) {
-      out.push_back({{"name", info.name},
-                     {"summary", info.summary},
-                     {"max_batch", info.max_batch},
-                     {"plugin", info.plugin},
-                     {"file", info.file},
-                     {"defaults", ordered_json::parse(DefaultsText(info.defaults))},
-                     {"next_retry", info.defaults.next_retry}});
-    }
-    PrintLine(JsonText({{"handlers", out}}));
-    return ExitCode::Done;
-  }
+  ordered_json out = ordered_json::array();
   TextTable table{{{"handler"}, {"plugin"}, {"batch", true}, {"brings"}, {"what it does"}}, {}};
   for (const HandlerInfo& info : handlers) {
+    out.push_back({{"name", info.name},
+                   {"summary", info.summary},
+                   {"max_batch", info.max_batch},
+                   {"plugin", info.plugin},
+                   {"file", info.file},
+                   {"defaults", ordered_json::parse(DefaultsText(info.defaults))},
+                   {"next_retry", info.defaults.next_retry}});
     table.rows.push_back(
         {info.name, info.plugin, std::to_string(info.max_batch), BringsText(info.defaults), info.summary});
   }
-  PrintLine(handlers.empty() ? "no handlers in " + PluginFolder(common)
-                             : table.Text(OutputIsTerminal() ? TerminalWidth() : 0));
+  PrintAnswer(common, {{"handlers", out}}, table, "no handlers in " + PluginFolder(common));
   return ExitCode::Done;
 }
 
@@ -186,7 +176,7 @@ Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
     return Fail(unknown ? ErrorCode::Invalid : report.error().code, report.error().message);
   }
   if (options.common.json) {
-    PrintLine(JsonText(ToJson(*report)));
+    PrintJson(ToJson(*report));
   } else {
     PrintReport(*report, options.commit);
   }
@@ -199,25 +189,19 @@ Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
 }  // namespace
 
 void AddHandlerCommands(CLI::App& handler, Chosen& chosen) {
-  CLI::App* app = AddCommand(handler, "list", "List the handlers of the plugins at hand",
-                             "  millrace handler list --plugins ./build/plugins");
-  auto list = std::make_shared<CommonFlags>();
-  AddCommon(*app, *list, true);
-  AddFolders(*app, *list);
-  Choose(app, chosen, list, RunHandlerList);
-
-  app =
-      AddCommand(handler, "run", "Run one handler here and now, without a task",
+  const auto list = AddCommand(handler, chosen, "list", "List the handlers of the plugins at hand",
+                               "  millrace handler list --plugins ./build/plugins", RunHandlerList);
+  AddFolders(*list.app, *list.options);
+  const auto run =
+      AddCommand(handler, chosen, "run", "Run one handler here and now, without a task",
                  "  millrace handler run award_points --params '{\"customer_id\":1,\"amount\":2.99}' --store "
-                 "sqlite:points.db");
-  auto o = std::make_shared<HandlerRunOptions>();
-  AddCommon(*app, o->common, true);
-  AddFolders(*app, o->common);
-  app->add_option("handler,--handler", o->handler, "the task type")->type_name("NAME")->required();
-  app->add_option("--params", o->params, "JSON for the handler")->type_name("JSON");
-  app->add_option("--shard", o->shard, "which shard, where there are several")->type_name("NAME");
-  app->add_flag("--commit", o->commit, "keep what it writes; otherwise it is rolled back");
-  Choose(app, chosen, o, RunHandlerRun);
+                 "sqlite:points.db",
+                 RunHandlerRun);
+  AddFolders(*run.app, run->common);
+  run.Add("handler,--handler", run->handler, "the task type", "NAME")->required();
+  run.Add("--params", run->params, "JSON for the handler", "JSON");
+  run.Add("--shard", run->shard, "which shard, where there are several", "NAME");
+  run.app->add_flag("--commit", run->commit, "keep what it writes; otherwise it is rolled back");
 }
 
 }  // namespace millrace::engine

@@ -4,7 +4,6 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_client.h"
 #include "coordinator/app/command.h"
-#include "coordinator/coordination/json_text.h"
 
 namespace millrace::engine {
 namespace {
@@ -17,14 +16,9 @@ struct SchemaOptions {
   std::string table;         // resize: this one alone
 };
 
-// The shards of --shard, or all; nothing is connected yet.
 Result<Shards> ChosenShards(const SchemaOptions& options) {
   BOOST_OUTCOME_TRY(settings, ResolveShards(options.common, kDefaultStore));
-  auto shards = OpenShards(settings);
-  if (!shards || options.shard.empty()) return shards;
-  BOOST_OUTCOME_TRYV(PickShard(*shards, options.shard));
-  std::erase_if(*shards, [&](const auto& entry) { return entry.first != options.shard; });
-  return shards;
+  return OpenShards(settings, options.shard);
 }
 
 Status CheckSpec(const SchemaOptions& options) {
@@ -49,22 +43,6 @@ SchemaSpec SpecOf(const SchemaOptions& options, SchemaStore& schema) {
   const auto tables = schema.Tables();
   if (tables && !tables->empty()) spec.slices = tables->front().slices;
   return spec;
-}
-
-constexpr const char* kSlices = "load-balance numbers a table; 64 for new ones";
-
-struct SchemaCommand {
-  CLI::App* app;
-  std::shared_ptr<SchemaOptions> options;
-};
-
-SchemaCommand Add(CLI::App& schema, Chosen& chosen, const char* name, const char* what, const char* example,
-                  bool reads, Result<ExitCode> (*run)(const SchemaOptions&)) {
-  SchemaCommand command{AddCommand(schema, name, what, example), std::make_shared<SchemaOptions>()};
-  AddCommon(*command.app, command.options->common, reads);
-  command.app->add_option("--shard", command.options->shard, "this shard alone")->type_name("NAME");
-  Choose(command.app, chosen, command.options, run);
-  return command;
 }
 
 Result<ExitCode> RunSchemaPrint(const SchemaOptions& options) {
@@ -142,20 +120,24 @@ Result<ExitCode> RunSchemaCheck(const SchemaOptions& options) {
                 ", version " + std::to_string(kSchemaVersion) + ": as it should be");
     }
   }
-  if (options.common.json) {
-    PrintLine(JsonText({{"ok", out.empty()}, {"findings", out}}));
-  }
+  if (options.common.json) PrintJson({{"ok", out.empty()}, {"findings", out}});
   return out.empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
-void AddSlices(const SchemaCommand& command) {
-  command.app->add_option("--slices", command.options->slices, kSlices)->type_name("N");
+Command<SchemaOptions> Add(CLI::App& schema, Chosen& chosen, const char* name, const char* what,
+                           const char* example, Result<ExitCode> (*run)(const SchemaOptions&),
+                           bool json = false) {
+  const auto command = AddCommand(schema, chosen, name, what, example, run, {.json = json});
+  command.Add("--shard", command->shard, "this shard alone", "NAME");
+  return command;
 }
 
-void AddSpec(const SchemaCommand& command) {
-  command.app->add_option("--tables", command.options->tables, "task tables")
-      ->type_name("N")
-      ->capture_default_str();
+void AddSlices(const Command<SchemaOptions>& command) {
+  command.Add("--slices", command->slices, "load-balance numbers a table; 64 for new ones", "N");
+}
+
+void AddSpec(const Command<SchemaOptions>& command) {
+  command.Add("--tables", command->tables, "task tables", "N")->capture_default_str();
   AddSlices(command);
 }
 
@@ -163,20 +145,19 @@ void AddSpec(const SchemaCommand& command) {
 
 void AddSchemaCommands(CLI::App& schema, Chosen& chosen) {
   AddSpec(Add(schema, chosen, "print", "Print the DDL",
-              "  millrace schema print --store mysql://u@h/d > schema.sql", false, RunSchemaPrint));
+              "  millrace schema print --store mysql://u@h/d > schema.sql", RunSchemaPrint));
   AddSpec(Add(schema, chosen, "apply", "Make what is missing",
-              "  millrace schema apply --store mysql://millrace@db1/work --slices 64", false,
-              RunSchemaApply));
-  const SchemaCommand resize =
+              "  millrace schema apply --store mysql://millrace@db1/work --slices 64", RunSchemaApply));
+  const auto resize =
       Add(schema, chosen, "resize",
           "Change the number of slices a table under load; a cluster's leader sees to the rows",
-          "  millrace schema resize --slices 96", false, RunSchemaResize);
+          "  millrace schema resize --slices 96", RunSchemaResize);
   AddSlices(resize);
-  resize.app->add_option("--table", resize.options->table, "this table alone")->type_name("NAME");
-  Add(schema, chosen, "upgrade", "Bring older tables to this version", "  millrace schema upgrade", false,
+  resize.Add("--table", resize->table, "this table alone", "NAME");
+  Add(schema, chosen, "upgrade", "Bring older tables to this version", "  millrace schema upgrade",
       RunSchemaUpgrade);
   Add(schema, chosen, "check", "Compare the live tables and the plans of the hot statements",
-      "  millrace schema check --json", true, RunSchemaCheck);
+      "  millrace schema check --json", RunSchemaCheck, true);
 }
 
 }  // namespace millrace::engine

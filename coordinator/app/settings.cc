@@ -8,8 +8,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "framework/base/time_text.h"
 #include "framework/files/paths.h"
 #include "framework/files/trust.h"
+#include "framework/policy/load_balance.h"
 #include "framework/store/url.h"
 
 namespace millrace::engine {
@@ -127,6 +129,19 @@ std::string Actor() {
   if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
   const passwd* user = getpwuid(getuid());
   return (user == nullptr ? std::to_string(getuid()) : std::string(user->pw_name)) + "@" + host;
+}
+
+Result<Micros> ReadDuration(const char* flag, const std::string& text) {
+  auto duration = ParseDuration(text);
+  if (!duration) return Fail(ErrorCode::Invalid, flag + (": " + duration.error().message));
+  return duration;
+}
+
+Result<std::vector<std::uint32_t>> ReadLoadBalance(const std::string& text) {
+  if (text.empty()) return std::vector<std::uint32_t>();
+  auto numbers = ParseLoadBalance(text);
+  if (!numbers) return Fail(ErrorCode::Invalid, "--load-balance: " + numbers.error().message);
+  return numbers;
 }
 
 }  // namespace millrace::engine

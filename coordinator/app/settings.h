@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "coordinator/coordination/config_layers.h"
 #include "framework/base/result.h"
@@ -73,5 +74,10 @@ Result<std::string> MakeStateFolder(const std::string& folder);
 
 // user@host, for the audit.
 std::string Actor();
+
+// What a flag says; Invalid, with its name, where that can't be read.
+Result<Micros> ReadDuration(const char* flag, const std::string& text);
+// Of --load-balance, such as 0-31,40; empty where the flag is.
+Result<std::vector<std::uint32_t>> ReadLoadBalance(const std::string& text);
 
 }  // namespace millrace::engine

@@ -52,13 +52,16 @@ Status RestrictTables(Shard& shard) {
 
 }  // namespace
 
-Result<Shards> OpenShards(const Settings& settings) {
+Result<Shards> OpenShards(const Settings& settings, const std::string& only) {
   Shards shards;
   for (const auto& [name, config] : settings.shards) {
     BOOST_OUTCOME_TRY(url, ParseStoreUrl(config.url));
     BOOST_OUTCOME_TRY(store, MakeStore(config, settings.config.engine.lease));
     shards[name] = Shard{name, url, config, std::move(store), {}};
   }
+  if (only.empty()) return shards;
+  BOOST_OUTCOME_TRYV(PickShard(shards, only));
+  std::erase_if(shards, [&](const auto& entry) { return entry.first != only; });
   return shards;
 }
 
@@ -135,6 +138,17 @@ Result<TableName> PickTable(const Shard& shard, std::string_view name) {
   }
   return Fail(ErrorCode::Invalid,
               "shard " + shard.name + " has no task table '" + std::string(name) + "'; it has " + known);
+}
+
+Status AddBacklog(TaskDesk& desk, const TableName& table, Backlog& backlog) {
+  BOOST_OUTCOME_TRY(groups, desk.Backlog(table));
+  for (const GroupBacklog& group : groups) {
+    backlog.waiting += group.waiting;
+    backlog.or_more = backlog.or_more || group.more;
+    if (!group.oldest_due) continue;
+    backlog.next_due = std::min(backlog.next_due.value_or(*group.oldest_due), *group.oldest_due);
+  }
+  return {};
 }
 
 Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease) {

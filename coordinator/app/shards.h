@@ -30,8 +30,8 @@ enum class Missing {
   Make,    // SQLite: it is made, and migrated; a server's schema stays the operator's
 };
 
-// Opens every shard without touching a connection.
-Result<Shards> OpenShards(const Settings& settings);
+// Opens every shard, or that of --shard, without touching a connection.
+Result<Shards> OpenShards(const Settings& settings, const std::string& only = "");
 // Connects, and says clearly what is wrong: Unavailable, Invalid. A missing SQLite file: see Missing.
 Status Reach(Shard& shard, Missing missing);
 // Fills `tables`. Invalid with what to type where the schema was never applied, or lacks a configured table.
@@ -44,6 +44,15 @@ Status Prepare(Shards& shards, Missing missing);
 Result<Shard*> PickShard(Shards& shards, const std::string& name);
 // The shard's table by name; the only one where the name is empty.
 Result<TableName> PickTable(const Shard& shard, std::string_view name);
+
+// The waiting tasks of tables, from their due indexes: bounded, nothing is counted whole.
+struct Backlog {
+  std::uint64_t waiting = 0;
+  bool or_more = false;              // `waiting` is a bound from below
+  std::optional<WallTime> next_due;  // of the first of them
+};
+// Adds a table's.
+Status AddBacklog(TaskDesk& desk, const TableName& table, Backlog& backlog);
 
 // A store by its URL; touches no connection. Invalid for a URL of an unknown kind.
 Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease);

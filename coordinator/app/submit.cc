@@ -9,7 +9,6 @@
 #include "coordinator/app/input/json_row.h"
 #include "coordinator/app/input/query_check.h"
 #include "coordinator/app/submitter.h"
-#include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
 #include "framework/files/paths.h"
 
@@ -82,9 +81,8 @@ Result<NewTask> Template(const SubmitOptions& options) {
     task.run_at = *at;
   }
   if (!options.in.empty()) {
-    auto delay = ParseDuration(options.in);
-    if (!delay) return Wrong("--in: " + delay.error().message);
-    task.delay = *delay;
+    BOOST_OUTCOME_TRY(delay, ReadDuration("--in", options.in));
+    task.delay = delay;
   }
   BOOST_OUTCOME_TRYV(Validate(task));
   if (auto json = CheckJson(task.params); !json) return Wrong("--params: " + json.error().message);
@@ -175,7 +173,7 @@ nlohmann::ordered_json ToJson(const std::string& shard, const TableName& table, 
 void Report(const SubmitOptions& options, const std::string& shard, const TableName& table,
             const SubmitTotals& totals) {
   if (options.common.json) {
-    PrintLine(JsonText(ToJson(shard, table, totals)));
+    PrintJson(ToJson(shard, table, totals));
     return;
   }
   PrintProblems(options, totals);
@@ -240,50 +238,36 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   return totals.bad > 0 ? ExitCode::SomethingFailed : ExitCode::Done;
 }
 
-void AddOne(CLI::App& app, SubmitOptions& o) {
-  app.add_option("--handler", o.handler, "the task type")->type_name("NAME");
-  app.add_option("--params", o.params, "JSON for the handler, up to 64 KiB")->type_name("JSON");
-  app.add_option("--key", o.key, "of all tasks of a handler with one key only one takes effect")
-      ->type_name("KEY");
-  app.add_option("--at", o.at, "when it is due, such as 2026-11-20T18:00:00Z")->type_name("TIME");
-  app.add_option("--in", o.in, "or how long from now, such as 1h30m")->type_name("TIME");
-  app.add_option("--priority", o.priority, "0 (most urgent) to 9; default 5")
-      ->type_name("N")
-      ->check(CLI::Range(0, 9));
-  app.add_option("--batch", o.batch, "name under which progress is counted")->type_name("NAME");
-  app.add_option("--count", o.count, "so many of the same")->type_name("N");
-  app.add_flag("--held", o.held, "hold it until it is released");
-}
-
-void AddMany(CLI::App& app, SubmitOptions& o) {
-  app.add_option("--from", o.from,
-                 "a task for each row of a .csv or .jsonl file; - is JSONL from standard input")
-      ->type_name("FILE");
-  app.add_option("--from-query", o.from_query, "a task for each row of a query on the store's own database")
-      ->type_name("SQL");
-  app.add_option("--key-column", o.key_column, "the column with the key: the same row is never added twice")
-      ->type_name("COLUMN");
-  app.add_flag("--all-or-nothing", o.all_or_nothing,
-               "all rows in one transaction; with a bad row none goes in");
-}
-
 }  // namespace
 
 void AddSubmit(CLI::App& root, Chosen& chosen) {
-  CLI::App* app = AddCommand(
-      root, "submit", "Add tasks",
+  const auto submit = AddCommand(
+      root, chosen, "submit", "Add tasks",
       "  millrace submit --handler award_points --params '{\"customer_id\":1,\"amount\":2.99}' --key p-1\n"
       "  millrace submit --handler award_points --from payments.csv --key-column payment_id\n"
-      "  millrace submit --handler send_mail --from-query 'SELECT id, email FROM customers' --key-column id");
-  auto o = std::make_shared<SubmitOptions>();
-  AddCommon(*app, o->common, true);
-  AddFolders(*app, o->common);
-  app->add_option("--shard", o->shard, "which shard, where there are several")->type_name("NAME");
-  app->add_option("--table", o->table, "which task table, where there are several")->type_name("NAME");
-  AddOne(*app, *o);
-  AddMany(*app, *o);
-  app->add_flag("--force", o->force, "also for a handler that no plugin here has");
-  Choose(app, chosen, o, RunSubmit);
+      "  millrace submit --handler send_mail --from-query 'SELECT id, email FROM customers' --key-column id",
+      RunSubmit);
+  AddFolders(*submit.app, submit->common);
+  submit.Add("--shard", submit->shard, "which shard, where there are several", "NAME");
+  submit.Add("--table", submit->table, "which task table, where there are several", "NAME");
+  submit.Add("--handler", submit->handler, "the task type", "NAME");
+  submit.Add("--params", submit->params, "JSON for the handler, up to 64 KiB", "JSON");
+  submit.Add("--key", submit->key, "of all tasks of a handler with one key only one takes effect", "KEY");
+  submit.Add("--at", submit->at, "when it is due, such as 2026-11-20T18:00:00Z", "TIME");
+  submit.Add("--in", submit->in, "or how long from now, such as 1h30m", "TIME");
+  submit.Add("--priority", submit->priority, "0 (most urgent) to 9; default 5", "N")->check(CLI::Range(0, 9));
+  submit.Add("--batch", submit->batch, "name under which progress is counted", "NAME");
+  submit.Add("--count", submit->count, "so many of the same", "N");
+  submit.app->add_flag("--held", submit->held, "hold it until it is released");
+  submit.Add("--from", submit->from,
+             "a task for each row of a .csv or .jsonl file; - is JSONL from standard input", "FILE");
+  submit.Add("--from-query", submit->from_query, "a task for each row of a query on the store's own database",
+             "SQL");
+  submit.Add("--key-column", submit->key_column, "the column with the key: the same row is never added twice",
+             "COLUMN");
+  submit.app->add_flag("--all-or-nothing", submit->all_or_nothing,
+                       "all rows in one transaction; with a bad row none goes in");
+  submit.app->add_flag("--force", submit->force, "also for a handler that no plugin here has");
 }
 
 }  // namespace millrace::engine

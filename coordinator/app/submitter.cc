@@ -5,7 +5,7 @@
 namespace millrace::engine {
 namespace {
 
-constexpr int kTries = 5;
+constexpr int kBatchTries = 5;
 
 struct Batch {
   std::vector<NewTask> tasks;
@@ -49,7 +49,7 @@ Batch Collect(InputRows& rows, SubmitTotals& totals) {
 Result<SubmitReport> SubmitPatiently(TaskDesk& desk, const TableName& table, std::span<const NewTask> tasks) {
   for (int attempt = 1;; ++attempt) {
     auto report = desk.Submit(table, tasks);
-    if (report || report.error().code != ErrorCode::Conflict || attempt == kTries) return report;
+    if (report || report.error().code != ErrorCode::Conflict || attempt == kBatchTries) return report;
     poll(nullptr, 0, 20 * attempt);
   }
 }

@@ -6,19 +6,108 @@
 #include "coordinator/app/cli/text_table.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/task_lookup.h"
-#include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
 
 namespace millrace::engine {
 namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json JsonOrText(const std::string& text) {
+  ordered_json value = ordered_json::parse(text, nullptr, false);
+  return value.is_discarded() ? ordered_json(text) : value;
+}
+
+ordered_json TextOrNull(const std::string& text) {
+  return text.empty() ? ordered_json() : ordered_json(text);
+}
+ordered_json TimeOrNull(const std::optional<WallTime>& time) {
+  return time ? ordered_json(FormatTime(*time)) : ordered_json();
+}
+
+std::string TimeText(WallTime time, WallTime now) {
+  return FormatTime(time) + " (" + Relative(time, now) + ")";
+}
+
+std::string NumberText(std::uint32_t number) { return number == 0 ? "" : std::to_string(number); }
+
+// One object with every member, times in RFC 3339; params and progress as JSON where they are JSON.
+ordered_json TaskToJson(const std::string& shard, const TaskRecord& record) {
+  const Task& task = record.task;
+  ordered_json out;
+  out["name"] = ToString(TaskName{shard, task.key});
+  out["id"] = task.key.id;
+  out["state"] = ToString(task.state);
+  out["handler"] = task.handler;
+  out["priority"] = task.priority;
+  out["slice"] = task.slice;
+  out["run_at"] = FormatTime(task.run_at);
+  out["params"] = JsonOrText(task.params);
+  out["key"] = TextOrNull(task.biz_key);
+  out["batch"] = TextOrNull(task.batch);
+  out["failures"] = task.failures;
+  out["attempt"] = task.attempt;
+  out["crashes"] = task.crashes;
+  out["cancel"] = task.cancel;
+  out["claimed_by"] = TextOrNull(task.claimed_by);
+  out["claimed_at"] = TimeOrNull(task.claimed_at);
+  out["last_error"] = TextOrNull(task.last_error);
+  out["progress"] = task.progress.empty() ? ordered_json() : JsonOrText(task.progress);
+  out["created_at"] = FormatTime(task.created_at);
+  out["finished_at"] = TimeOrNull(record.finished_at);
+  out["result"] = TextOrNull(record.result);
+  out["idempotency_key"] = IdempotencyKey(TaskName{shard, task.key}, task.created_at);
+  out["attempts"] = ordered_json::array();
+  for (const AttemptRecord& attempt : record.attempts) {
+    out["attempts"].push_back({{"attempt", attempt.attempt},
+                               {"at", FormatTime(attempt.at)},
+                               {"worker", attempt.incarnation},
+                               {"kind", attempt.kind},
+                               {"error_class", TextOrNull(attempt.error_class)},
+                               {"message", attempt.message}});
+  }
+  return out;
+}
+
+// Everything, for a person: the fields, then the table of failed attempts.
+std::string TaskToText(const std::string& shard, const TaskRecord& record, WallTime now, std::size_t width) {
+  const Task& task = record.task;
+  const bool waits = task.state == TaskState::Waiting;
+  std::string text = FieldText({
+      {"task", ToString(TaskName{shard, task.key})},
+      {"state", std::string(ToString(task.state)) + (task.cancel ? " (asked to stop)" : "")},
+      {"handler", task.handler},
+      {"params", task.params, true},
+      {"key", task.biz_key},
+      {"batch", task.batch},
+      {"priority", std::to_string(task.priority)},
+      {"slice", std::to_string(task.slice)},
+      {"created", TimeText(task.created_at, now)},
+      {waits ? "due" : "was due", TimeText(task.run_at, now)},
+      {"claimed", task.claimed_at ? TimeText(*task.claimed_at, now) : ""},
+      {"claimed by", task.claimed_by},
+      {"finished", record.finished_at ? TimeText(*record.finished_at, now) : ""},
+      {"attempts", std::to_string(task.attempt)},
+      {"failures", NumberText(task.failures)},
+      {"crashes", NumberText(task.crashes)},
+      {"result", record.result},
+      {"last error", task.last_error},
+      {"progress", task.progress, ordered_json::accept(task.progress)},
+  });
+  if (record.attempts.empty()) return text;
+  TextTable table{{{"attempt", true}, {"when"}, {"worker"}, {"how"}, {"class"}, {"why"}}, {}};
+  for (const AttemptRecord& attempt : record.attempts) {
+    table.rows.push_back({std::to_string(attempt.attempt), FormatTime(attempt.at), attempt.incarnation,
+                          attempt.kind, attempt.error_class, attempt.message});
+  }
+  return text + "\n\nAttempts that did not succeed\n" + table.Text(width);
+}
 
 struct TaskListOptions {
   TaskChoice choice;
   std::size_t limit = 50;
   std::string after;
 };
-
-using nlohmann::ordered_json;
 
 struct Listed {
   std::string shard;
@@ -85,6 +174,16 @@ Result<Listing> ReadListing(Desks& desks, const TaskListOptions& options, const 
   return listing;
 }
 
+ordered_json ToJson(const Listing& listing, const Desks& desks) {
+  ordered_json out;
+  out["tasks"] = ordered_json::array();
+  for (const Listed& task : listing.tasks) out["tasks"].push_back(TaskToJson(task.shard, task.record));
+  out["next"] = listing.next.empty() ? ordered_json() : ordered_json(listing.next);
+  out["away"] = ordered_json::object();
+  for (const auto& [shard, error] : desks.away) out["away"][shard] = error.message;
+  return out;
+}
+
 // What a person wants to see of a task beside its name: why it failed, or what it is about.
 std::string About(const TaskRecord& record) {
   const Task& task = record.task;
@@ -113,79 +212,13 @@ void PrintListing(const Listing& listing, WallTime now) {
   if (!listing.next.empty()) PrintNote("more: add --after '" + listing.next + "'");
 }
 
-ordered_json JsonOrText(const std::string& text) {
-  ordered_json value = ordered_json::parse(text, nullptr, false);
-  return value.is_discarded() ? ordered_json(text) : value;
-}
-
-ordered_json TextOrNull(const std::string& text) {
-  return text.empty() ? ordered_json() : ordered_json(text);
-}
-ordered_json TimeOrNull(const std::optional<WallTime>& time) {
-  return time ? ordered_json(FormatTime(*time)) : ordered_json();
-}
-
-std::string TimeText(WallTime time, WallTime now) {
-  return FormatTime(time) + " (" + Relative(time, now) + ")";
-}
-
-std::string NumberText(std::uint32_t number) { return number == 0 ? "" : std::to_string(number); }
-
-// One object with every member, times in RFC 3339; params and progress as JSON where they are JSON.
-ordered_json TaskToJson(const std::string& shard, const TaskRecord& record) {
-  const Task& task = record.task;
-  ordered_json out;
-  out["name"] = ToString(TaskName{shard, task.key});
-  out["id"] = task.key.id;
-  out["state"] = ToString(task.state);
-  out["handler"] = task.handler;
-  out["priority"] = task.priority;
-  out["slice"] = task.slice;
-  out["run_at"] = FormatTime(task.run_at);
-  out["params"] = JsonOrText(task.params);
-  out["key"] = TextOrNull(task.biz_key);
-  out["batch"] = TextOrNull(task.batch);
-  out["failures"] = task.failures;
-  out["attempt"] = task.attempt;
-  out["crashes"] = task.crashes;
-  out["cancel"] = task.cancel;
-  out["claimed_by"] = TextOrNull(task.claimed_by);
-  out["claimed_at"] = TimeOrNull(task.claimed_at);
-  out["last_error"] = TextOrNull(task.last_error);
-  out["progress"] = task.progress.empty() ? ordered_json() : JsonOrText(task.progress);
-  out["created_at"] = FormatTime(task.created_at);
-  out["finished_at"] = TimeOrNull(record.finished_at);
-  out["result"] = TextOrNull(record.result);
-  out["idempotency_key"] = IdempotencyKey(TaskName{shard, task.key}, task.created_at);
-  out["attempts"] = ordered_json::array();
-  for (const AttemptRecord& attempt : record.attempts) {
-    out["attempts"].push_back({{"attempt", attempt.attempt},
-                               {"at", FormatTime(attempt.at)},
-                               {"worker", attempt.incarnation},
-                               {"kind", attempt.kind},
-                               {"error_class", TextOrNull(attempt.error_class)},
-                               {"message", attempt.message}});
-  }
-  return out;
-}
-
-ordered_json ToJson(const Listing& listing, const Desks& desks) {
-  ordered_json out;
-  out["tasks"] = ordered_json::array();
-  for (const Listed& task : listing.tasks) out["tasks"].push_back(TaskToJson(task.shard, task.record));
-  out["next"] = listing.next.empty() ? ordered_json() : ordered_json(listing.next);
-  out["away"] = ordered_json::object();
-  for (const auto& [shard, error] : desks.away) out["away"][shard] = error.message;
-  return out;
-}
-
 Result<ExitCode> RunTaskList(const TaskListOptions& options) {
   if (options.limit == 0) return Fail(ErrorCode::Invalid, "--limit must be 1 or more");
   BOOST_OUTCOME_TRY(filter, FilterOf(options.choice));
   BOOST_OUTCOME_TRY(desks, OpenDesks(options.choice.common, options.choice.shard));
   BOOST_OUTCOME_TRY(listing, ReadListing(desks, options, filter));
   if (options.choice.common.json) {
-    PrintLine(JsonText(ToJson(listing, desks), OutputIsTerminal() ? 2 : -1));
+    PrintJson(ToJson(listing, desks), OutputIsTerminal() ? 2 : -1);
   } else {
     PrintListing(listing, SystemClock().WallNow());
   }
@@ -194,46 +227,12 @@ Result<ExitCode> RunTaskList(const TaskListOptions& options) {
   return desks.away.empty() ? ExitCode::Done : ExitCodeOf(desks.away.begin()->second.code);
 }
 
-// Everything, for a person: the fields, then the table of failed attempts.
-std::string TaskToText(const std::string& shard, const TaskRecord& record, WallTime now, std::size_t width) {
-  const Task& task = record.task;
-  const bool waits = task.state == TaskState::Waiting;
-  std::string text = FieldText({
-      {"task", ToString(TaskName{shard, task.key})},
-      {"state", std::string(ToString(task.state)) + (task.cancel ? " (asked to stop)" : "")},
-      {"handler", task.handler},
-      {"params", task.params, true},
-      {"key", task.biz_key},
-      {"batch", task.batch},
-      {"priority", std::to_string(task.priority)},
-      {"slice", std::to_string(task.slice)},
-      {"created", TimeText(task.created_at, now)},
-      {waits ? "due" : "was due", TimeText(task.run_at, now)},
-      {"claimed", task.claimed_at ? TimeText(*task.claimed_at, now) : ""},
-      {"claimed by", task.claimed_by},
-      {"finished", record.finished_at ? TimeText(*record.finished_at, now) : ""},
-      {"attempts", std::to_string(task.attempt)},
-      {"failures", NumberText(task.failures)},
-      {"crashes", NumberText(task.crashes)},
-      {"result", record.result},
-      {"last error", task.last_error},
-      {"progress", task.progress, ordered_json::accept(task.progress)},
-  });
-  if (record.attempts.empty()) return text;
-  TextTable table{{{"attempt", true}, {"when"}, {"worker"}, {"how"}, {"class"}, {"why"}}, {}};
-  for (const AttemptRecord& attempt : record.attempts) {
-    table.rows.push_back({std::to_string(attempt.attempt), FormatTime(attempt.at), attempt.incarnation,
-                          attempt.kind, attempt.error_class, attempt.message});
-  }
-  return text + "\n\nAttempts that did not succeed\n" + table.Text(width);
-}
-
 Result<ExitCode> RunTaskShow(const TaskChoice& choice) {
   BOOST_OUTCOME_TRY(desks, OpenDesks(choice.common, choice.shard));
   BOOST_OUTCOME_TRY(name, OneNamedTask(desks, choice));
   BOOST_OUTCOME_TRY(record, GetTask(desks, name));
   if (choice.common.json) {
-    PrintLine(JsonText(TaskToJson(name.shard, record), OutputIsTerminal() ? 2 : -1));
+    PrintJson(TaskToJson(name.shard, record), OutputIsTerminal() ? 2 : -1);
   } else {
     PrintLine(
         TaskToText(name.shard, record, SystemClock().WallNow(), OutputIsTerminal() ? TerminalWidth() : 0));
@@ -244,19 +243,16 @@ Result<ExitCode> RunTaskShow(const TaskChoice& choice) {
 }  // namespace
 
 void AddTaskReads(CLI::App& task, Chosen& chosen) {
-  CLI::App* app =
-      AddCommand(task, "list", "List tasks", "  millrace task list --state failed --handler award_points");
-  auto list = std::make_shared<TaskListOptions>();
-  AddChoice(*app, list->choice, true);
-  app->add_option("--limit", list->limit, "at most so many")->type_name("N")->capture_default_str();
-  app->add_option("--after", list->after, "go on where an earlier list ended")->type_name("MARK");
-  Choose(app, chosen, list, RunTaskList);
-
-  app = AddCommand(task, "show", "Show everything about a task", "  millrace task show main/tasks/17");
-  auto show = std::make_shared<TaskChoice>();
-  AddNames(*app, *show);
-  AddChoice(*app, *show, false);
-  Choose(app, chosen, show, RunTaskShow);
+  const auto list = AddCommand(task, chosen, "list", "List tasks",
+                               "  millrace task list --state failed --handler award_points", RunTaskList);
+  AddChoice(*list.app, list->choice);
+  AddFilters(*list.app, list->choice);
+  list.Add("--limit", list->limit, "at most so many", "N")->capture_default_str();
+  list.Add("--after", list->after, "go on where an earlier list ended", "MARK");
+  const auto show = AddCommand(task, chosen, "show", "Show everything about a task",
+                               "  millrace task show main/tasks/17", RunTaskShow);
+  AddNames(*show.app, *show.options);
+  AddChoice(*show.app, *show.options);
 }
 
 }  // namespace millrace::engine

@@ -7,7 +7,6 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/task_lookup.h"
-#include "coordinator/coordination/json_text.h"
 
 namespace millrace::engine {
 namespace {
@@ -127,11 +126,8 @@ Result<std::uint64_t> ActOnAll(Desks& desks, const TaskActionOptions& options, c
 }
 
 void PrintResult(const TaskActionOptions& options, std::uint64_t matched, std::uint64_t changed) {
-  if (options.choice.common.json) {
-    PrintLine(JsonText({{"matched", matched}, {"changed", changed}}));
-  } else {
-    PrintLine(Count(changed, "task", "tasks") + " " + WordsOf(options.action).past);
-  }
+  PrintAnswer(options.choice.common, {{"matched", matched}, {"changed", changed}},
+              Count(changed, "task", "tasks") + " " + WordsOf(options.action).past);
 }
 
 Result<ExitCode> ActOnMatching(Desks& desks, const TaskActionOptions& options) {
@@ -199,14 +195,14 @@ Result<ExitCode> RunTaskAction(const TaskActionOptions& options) {
 }
 
 void AddAction(CLI::App& task, Chosen& chosen, TaskAction action, const char* what, const char* example) {
-  CLI::App* app = AddCommand(task, ToString(action), what, example);
-  auto o = std::make_shared<TaskActionOptions>();
-  o->action = action;
-  AddNames(*app, o->choice);
-  AddChoice(*app, o->choice, true);
-  app->add_flag("--all-matching", o->all_matching, "all tasks that the filters choose: shows them and asks");
-  app->add_flag("-y,--yes", o->yes, "do not ask");
-  Choose(app, chosen, o, RunTaskAction);
+  const auto command = AddCommand(task, chosen, ToString(action), what, example, RunTaskAction);
+  command->action = action;
+  AddNames(*command.app, command->choice);
+  AddChoice(*command.app, command->choice);
+  AddFilters(*command.app, command->choice);
+  command.app->add_flag("--all-matching", command->all_matching,
+                        "all tasks that the filters choose: shows them and asks");
+  command.app->add_flag("-y,--yes", command->yes, "do not ask");
 }
 
 }  // namespace

@@ -55,12 +55,8 @@ Result<Desks> OpenDesks(const CommonFlags& common, const std::string& shard) {
   Desks desks;
   BOOST_OUTCOME_TRY(settings, ResolveShards(common, kDefaultStore));
   desks.settings = std::move(settings);
-  BOOST_OUTCOME_TRY(shards, OpenShards(desks.settings));
+  BOOST_OUTCOME_TRY(shards, OpenShards(desks.settings, shard));
   desks.shards = std::move(shards);
-  if (!shard.empty()) {
-    BOOST_OUTCOME_TRYV(PickShard(desks.shards, shard));
-    std::erase_if(desks.shards, [&](const auto& entry) { return entry.first != shard; });
-  }
   for (auto& [name, opened] : desks.shards) {
     if (Status ready = Prepare(opened, Missing::Refuse); !ready) desks.away[name] = ready.error();
     desks.desks[name] = opened.store->OpenDesk();
@@ -147,13 +143,14 @@ Result<TaskRecord> GetTask(Desks& desks, const TaskName& name) {
   return record;
 }
 
-void AddChoice(CLI::App& app, TaskChoice& choice, bool filters) {
-  AddCommon(app, choice.common, true);
+void AddChoice(CLI::App& app, TaskChoice& choice) {
   app.add_option("--shard", choice.shard, "which shard, where there are several")->type_name("NAME");
   app.add_option("--table", choice.table, "which task table, where there are several")->type_name("NAME");
   app.add_option("--key", choice.key, "the task with this key")->type_name("KEY");
   app.add_option("--handler", choice.handler, "of this task type")->type_name("NAME");
-  if (!filters) return;
+}
+
+void AddFilters(CLI::App& app, TaskChoice& choice) {
   app.add_option("--state", choice.state, "waiting, running, held, succeeded, cancelled or failed")
       ->type_name("STATE");
   app.add_option("--batch", choice.batch, "of this batch")->type_name("NAME");

@@ -23,8 +23,9 @@ struct TaskChoice {
   std::string error_class;
   std::optional<std::uint32_t> slice;
 };
-void AddChoice(CLI::App& app, TaskChoice& choice, bool filters);
 void AddNames(CLI::App& app, TaskChoice& choice);
+void AddChoice(CLI::App& app, TaskChoice& choice);   // of one task, and what narrows a listing
+void AddFilters(CLI::App& app, TaskChoice& choice);  // of many
 
 // The shards, with a desk for each.
 struct Desks {

@@ -157,27 +157,27 @@ void ExplainHistory(const WhyFacts& facts, Sentences& out) {
   }
 }
 
-bool RunsType(const ClusterSnapshot& tree, const std::string& type) {
-  return std::any_of(tree.workers.begin(), tree.workers.end(),
+bool RunsType(const ClusterSnapshot& snapshot, const std::string& type) {
+  return std::any_of(snapshot.workers.begin(), snapshot.workers.end(),
                      [&](const auto& entry) { return Allows(entry.second.limits.handlers, type); });
 }
 
 using AtHand = std::optional<HandlersByName>;
 
 Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand& at_hand, WhyFacts& facts) {
-  BOOST_OUTCOME_TRY(tree, ReadSnapshot(client));
+  BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(client));
   BOOST_OUTCOME_TRY(layers, ReadLayers(client, settings));
   const Task& task = facts.record.task;
   facts.config = InForce(*layers.Effective(), task.handler, at_hand);
   // Set with a plain ZooKeeper client a pause stands there alone.
-  for (const std::string& name : tree.pauses) {
+  for (const std::string& name : snapshot.pauses) {
     if (std::find(facts.pauses.begin(), facts.pauses.end(), name) == facts.pauses.end())
       facts.pauses.push_back(name);
   }
-  facts.cluster->slice = SliceOf(tree, facts.shard, task.key.table, task.slice, task.handler);
-  facts.cluster->owner = OwnerOf(tree, facts.cluster->slice);
-  facts.cluster->owner_there = tree.workers.contains(facts.cluster->owner);
-  facts.cluster->type_runs = tree.workers.empty() || RunsType(tree, task.handler);
+  facts.cluster->slice = SliceOf(snapshot, facts.shard, task.key.table, task.slice, task.handler);
+  facts.cluster->owner = OwnerOf(snapshot, facts.cluster->slice);
+  facts.cluster->owner_there = snapshot.workers.contains(facts.cluster->owner);
+  facts.cluster->type_runs = snapshot.workers.empty() || RunsType(snapshot, task.handler);
   return {};
 }
 
@@ -240,12 +240,11 @@ std::vector<std::string> ExplainTask(const WhyFacts& facts) {
 }
 
 void AddTaskWhy(CLI::App& task, Chosen& chosen) {
-  CLI::App* app = AddCommand(task, "why", "Say why a task is not running", "  millrace task why 17");
-  auto choice = std::make_shared<TaskChoice>();
-  AddNames(*app, *choice);
-  AddChoice(*app, *choice, false);
-  AddFolders(*app, choice->common);
-  Choose(app, chosen, choice, RunTaskWhy);
+  const auto why =
+      AddCommand(task, chosen, "why", "Say why a task is not running", "  millrace task why 17", RunTaskWhy);
+  AddNames(*why.app, *why.options);
+  AddChoice(*why.app, *why.options);
+  AddFolders(*why.app, why->common);
 }
 
 }  // namespace millrace::engine

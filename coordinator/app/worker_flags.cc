@@ -12,73 +12,55 @@
 namespace millrace::engine {
 namespace {
 
-void AddMill(CLI::App& app, MillFlags& flags) {
-  AddCommon(app, flags.common, true);
-  AddFolders(app, flags.common);
-  app.add_option("--concurrency", flags.concurrency,
-                 "threads of every handler, instead of the configuration's")
-      ->type_name("N")
+Command<MillFlags> AddMill(CLI::App& root, Chosen& chosen, const char* name, const char* what,
+                           const char* examples, Result<ExitCode> (*run)(const MillFlags&)) {
+  const auto mill = AddCommand(root, chosen, name, what, examples, run, {.works = true});
+  AddFolders(*mill.app, mill->common);
+  mill.Add("--concurrency", mill->concurrency, "threads of every handler, instead of the configuration's",
+           "N")
       ->check(CLI::Range(1, 256));
-  app.add_flag("--until-idle", flags.until_idle, "end once nothing runs and nothing is due");
+  mill.app->add_flag("--until-idle", mill->until_idle, "end once nothing runs and nothing is due");
+  return mill;
 }
 
-void AddTimes(CLI::App& app, std::string& session_timeout, const char* session, std::string& wait,
-              const char* waits) {
-  app.add_option("--session-timeout", session_timeout, session)->type_name("TIME")->capture_default_str();
-  app.add_option("--wait", wait, waits)->type_name("TIME")->capture_default_str();
-}
-
-void AddRun(CLI::App& root, Chosen& chosen) {
-  CLI::App* app = AddCommand(root, "run", "Run tasks on an SQLite file, in this one process",
-                             "  millrace run --store sqlite:points.db --until-idle");
-  auto flags = std::make_shared<MillFlags>();
-  AddMill(*app, *flags);
-  Choose(app, chosen, flags, RunRun, true);
-}
-
-void AddWorker(CLI::App& root, Chosen& chosen) {
-  CLI::App* app =
-      AddCommand(root, "worker", "Run tasks on a server's store, beside other workers",
-                 "  MILLRACE_PASSWORD_FILE=~/.millrace-password \\\n"
-                 "    millrace worker --store mysql://millrace@db1:3306/work --load-balance 0-31,40\n"
-                 "  millrace worker --zk zk1:2181,zk2:2181,zk3:2181/jobs --id w1");
-  auto flags = std::make_shared<MillFlags>();
-  AddMill(*app, *flags);
-  app->add_option("--id", flags->id, "name of this worker (default: the host and the lowest free number)")
-      ->type_name("ID");
-  app->add_option("--load-balance", flags->load_balance,
-                  "own these load-balance numbers alone, such as 0-31,40")
-      ->type_name("LIST");
-  AddTimes(*app, flags->session_timeout, "after which a cluster calls this worker gone", flags->wait,
-           "how long to wait for a server that is away at the start");
-  app->add_option("--weight", flags->weight, "its part of the slices, beside workers of weight 1")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000));
-  AddList(*app, "--handlers", flags->handlers, "run these task types alone");
-  AddList(*app, "--shards", flags->shards, "work on these shards alone");
-  AddList(*app, "--tables", flags->tables, "work on these tables alone; table or shard/table");
-  app->add_flag("--no-coordinate", flags->no_coordinate, "never lead the cluster");
-  Choose(app, chosen, flags, RunWorker, true);
-}
-
-void AddCoordinator(CLI::App& root, Chosen& chosen) {
-  CLI::App* app = AddCommand(root, "coordinator", "Stand for the leader of a cluster, and run no tasks",
-                             "  millrace coordinator --zk zk1:2181,zk2:2181,zk3:2181/jobs");
-  auto o = std::make_shared<CoordinatorOptions>();
-  AddCommon(*app, o->common, true);
-  app->add_option("--id", o->id, "name of this candidate (default: the host and the process)")
-      ->type_name("ID");
-  AddTimes(*app, o->session_timeout, "after which another candidate takes over", o->wait,
-           "how long to wait for ZooKeeper at the start");
-  Choose(app, chosen, o, RunCoordinator, true);
+// `gone`: what follows when the session is over; `away`: what is waited for.
+template <class Options>
+void AddTimes(const Command<Options>& command, const char* gone, const char* away) {
+  command.Add("--session-timeout", command->session_timeout, gone, "TIME")->capture_default_str();
+  command.Add("--wait", command->wait, away, "TIME")->capture_default_str();
 }
 
 }  // namespace
 
 void AddWorkerCommands(CLI::App& root, Chosen& chosen) {
-  AddRun(root, chosen);
-  AddWorker(root, chosen);
-  AddCoordinator(root, chosen);
+  AddMill(root, chosen, "run", "Run tasks on an SQLite file, in this one process",
+          "  millrace run --store sqlite:points.db --until-idle", RunRun);
+
+  const auto worker =
+      AddMill(root, chosen, "worker", "Run tasks on a server's store, beside other workers",
+              "  MILLRACE_PASSWORD_FILE=~/.millrace-password \\\n"
+              "    millrace worker --store mysql://millrace@db1:3306/work --load-balance 0-31,40\n"
+              "  millrace worker --zk zk1:2181,zk2:2181,zk3:2181/jobs --id w1",
+              RunWorker);
+  worker.Add("--id", worker->id, "name of this worker (default: the host and the lowest free number)", "ID");
+  worker.Add("--load-balance", worker->load_balance, "own these load-balance numbers alone, such as 0-31,40",
+             "LIST");
+  AddTimes(worker, "after which a cluster calls this worker gone",
+           "how long to wait for a server that is away at the start");
+  worker.Add("--weight", worker->weight, "its part of the slices, beside workers of weight 1", "N")
+      ->check(CLI::Range(1, 1000));
+  AddList(*worker.app, "--handlers", worker->handlers, "run these task types alone");
+  AddList(*worker.app, "--shards", worker->shards, "work on these shards alone");
+  AddList(*worker.app, "--tables", worker->tables, "work on these tables alone; table or shard/table");
+  worker.app->add_flag("--no-coordinate", worker->no_coordinate, "never lead the cluster");
+
+  const auto coordinator = AddCommand(
+      root, chosen, "coordinator", "Stand for the leader of a cluster, and run no tasks",
+      "  millrace coordinator --zk zk1:2181,zk2:2181,zk3:2181/jobs", RunCoordinator, {.works = true});
+  coordinator.Add("--id", coordinator->id, "name of this candidate (default: the host and the process)",
+                  "ID");
+  AddTimes(coordinator, "after which another candidate takes over",
+           "how long to wait for ZooKeeper at the start");
 }
 
 Status CheckTypes(const std::vector<std::string>& wanted, const std::vector<std::string>& types) {
@@ -105,12 +87,7 @@ void TellNumbersBeyond(const std::vector<std::uint32_t>& numbers, const Shards& 
 }
 
 Status CheckLimits(const MillFlags& flags, const Settings& settings, const PluginSet& plugins) {
-  std::vector<std::uint32_t> numbers;
-  if (!flags.load_balance.empty()) {
-    auto parsed = ParseLoadBalance(flags.load_balance);
-    if (!parsed) return Fail(ErrorCode::Invalid, "--load-balance: " + parsed.error().message);
-    numbers = std::move(*parsed);
-  }
+  BOOST_OUTCOME_TRY(numbers, ReadLoadBalance(flags.load_balance));
   if (flags.handlers.empty() && numbers.empty()) return {};
   auto client = ClusterClient::Open(*settings.cluster);
   if (!client) return {};

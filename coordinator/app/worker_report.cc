@@ -13,17 +13,6 @@ namespace {
 
 constexpr std::uint64_t kMostHeld = 1000;
 
-Status AddWaiting(TaskDesk& desk, const TableName& table, MillSummary& summary) {
-  BOOST_OUTCOME_TRY(backlog, desk.Backlog(table));
-  for (const GroupBacklog& group : backlog) {
-    summary.waiting += group.waiting;
-    summary.waiting_or_more = summary.waiting_or_more || group.more;
-    if (!group.oldest_due) continue;
-    summary.next_due = std::min(summary.next_due.value_or(*group.oldest_due), *group.oldest_due);
-  }
-  return {};
-}
-
 Status AddHeld(TaskDesk& desk, const TableName& table, BootTime deadline, MillSummary& summary) {
   TaskFilter held;
   held.state = TaskState::Held;
@@ -44,8 +33,8 @@ std::string HowMany(std::uint64_t number, bool or_more, const char* one, const c
 }
 
 std::string WaitingText(const MillSummary& summary, const std::string& where, WallTime now) {
-  const std::string many = HowMany(summary.waiting, summary.waiting_or_more, "waits", "wait");
-  const WallTime due = summary.next_due.value_or(now);
+  const std::string many = HowMany(summary.backlog.waiting, summary.backlog.or_more, "waits", "wait");
+  const WallTime due = summary.backlog.next_due.value_or(now);
   if (due <= now) {
     return many + ", the first has been due for " + ElapsedText(now - due) +
            ": millrace task list --state waiting" + where + ", and millrace task why NAME" + where;
@@ -97,8 +86,8 @@ nlohmann::ordered_json SummaryJson(const Result<MillSummary>& all, const WorkerT
 }
 
 constexpr Micros kBetweenReads = std::chrono::milliseconds(500);
-// The backlog is counted for the eye: it must not take more than this part of the time.
-constexpr int kDearness = 20;
+// The backlog is counted for the eye: between two reads so many times as long passes as the last one took.
+constexpr int kPausesPerRead = 20;
 
 }  // namespace
 
@@ -113,10 +102,10 @@ Status AddShard(TaskDesk& desk, const std::vector<TableInfo>& tables, BootTime d
   }
   for (const TableInfo& info : tables) {
     if (BootClock::now() >= deadline) {
-      summary.waiting_or_more = summary.held_or_more = true;
+      summary.backlog.or_more = summary.held_or_more = true;
       return {};
     }
-    BOOST_OUTCOME_TRYV(AddWaiting(desk, info.table, summary));
+    BOOST_OUTCOME_TRYV(AddBacklog(desk, info.table, summary.backlog));
     BOOST_OUTCOME_TRYV(AddHeld(desk, info.table, deadline, summary));
   }
   return {};
@@ -131,7 +120,8 @@ std::string SummaryText(const MillSummary& summary) {
 
 std::vector<std::string> LeftTexts(const MillSummary& summary, const std::string& where, WallTime now) {
   std::vector<std::string> lines;
-  if (summary.waiting > 0 || summary.waiting_or_more) lines.push_back(WaitingText(summary, where, now));
+  if (summary.backlog.waiting > 0 || summary.backlog.or_more)
+    lines.push_back(WaitingText(summary, where, now));
   for (const std::string& type : summary.unrunnable)
     lines.push_back("no plugin here has the handler of type " + type + ", whose tasks are due");
   if (summary.held > 0 || summary.held_or_more) {
@@ -146,17 +136,18 @@ std::vector<std::string> LeftTexts(const MillSummary& summary, const std::string
 }
 
 nlohmann::ordered_json ToJson(const MillSummary& summary) {
-  return {{"succeeded", summary.succeeded},
-          {"failed", summary.failed},
-          {"cancelled", summary.cancelled},
-          {"attempts_failed", summary.attempts_failed},
-          {"waiting", summary.waiting},
-          {"waiting_or_more", summary.waiting_or_more},
-          {"next_due", summary.next_due ? nlohmann::ordered_json(FormatTime(*summary.next_due))
-                                        : nlohmann::ordered_json(nullptr)},
-          {"held", summary.held},
-          {"held_or_more", summary.held_or_more},
-          {"unrunnable", summary.unrunnable}};
+  return {
+      {"succeeded", summary.succeeded},
+      {"failed", summary.failed},
+      {"cancelled", summary.cancelled},
+      {"attempts_failed", summary.attempts_failed},
+      {"waiting", summary.backlog.waiting},
+      {"waiting_or_more", summary.backlog.or_more},
+      {"next_due", summary.backlog.next_due ? nlohmann::ordered_json(FormatTime(*summary.backlog.next_due))
+                                            : nlohmann::ordered_json(nullptr)},
+      {"held", summary.held},
+      {"held_or_more", summary.held_or_more},
+      {"unrunnable", summary.unrunnable}};
 }
 
 ExitCode ExitCodeOf(WorkerEnd end) {
@@ -215,33 +206,27 @@ MillProgress::MillProgress(Shards& shards, bool enabled) : shards_(shards), line
 
 // A shard that is away keeps its last numbers: the worker says that it is away.
 void MillProgress::ReadBacklog() {
-  std::uint64_t waiting = 0;
-  bool more = false;
+  Backlog backlog;
   for (auto& [name, shard] : shards_) {
     for (const TableInfo& info : shard.tables) {
-      auto backlog = desks_.at(name)->Backlog(info.table);
-      if (!backlog) return;
-      for (const GroupBacklog& group : *backlog) {
-        waiting += group.waiting;
-        more = more || group.more;
-      }
+      if (!AddBacklog(*desks_.at(name), info.table, backlog)) return;
     }
   }
-  waiting_ = waiting;
-  more_ = more;
+  backlog_ = backlog;
 }
 
 void MillProgress::Update(const WorkerTotals& totals) {
   const BootTime now = BootClock::now();
   if (!line_.Due(now)) return;
-  if (!last_read_ || now - *last_read_ >= std::max(kBetweenReads, read_cost_ * kDearness)) {
+  if (!last_read_ || now - *last_read_ >= std::max(kBetweenReads, read_cost_ * kPausesPerRead)) {
     ReadBacklog();
     last_read_ = BootClock::now();
     read_cost_ = *last_read_ - now;
   }
   const std::uint64_t done = totals.succeeded + totals.cancelled;
   const double rate = rate_.Rate(done + totals.failed, now);
-  line_.Show(ProgressText({done, totals.failed, totals.retried, waiting_, more_, rate}, TerminalWidth() - 1),
+  line_.Show(ProgressText({done, totals.failed, totals.retried, backlog_.waiting, backlog_.or_more, rate},
+                          TerminalWidth() - 1),
              now);
 }
 

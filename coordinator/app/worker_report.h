@@ -26,9 +26,7 @@ struct MillSummary {
   std::uint64_t failed = 0;
   std::uint64_t attempts_failed = 0;
   // Of those that have not, each a bound from below where `or_more`.
-  std::uint64_t waiting = 0;
-  bool waiting_or_more = false;
-  std::optional<WallTime> next_due;  // of the waiting ones
+  Backlog backlog;
   std::uint64_t held = 0;
   bool held_or_more = false;
   std::set<std::string> unrunnable;  // task types with due tasks that no handler at hand can run
@@ -76,8 +74,7 @@ class MillProgress {
   std::map<std::string, std::unique_ptr<TaskDesk>> desks_;
   std::optional<BootTime> last_read_;
   Micros read_cost_{0};
-  std::uint64_t waiting_ = 0;
-  bool more_ = false;
+  Backlog backlog_;
 };
 
 }  // namespace millrace::engine

@@ -109,15 +109,12 @@ class CsvRows final : public InputRows {
 
 class JsonRows final : public InputRows {
  public:
-  JsonRows(std::unique_ptr<std::istream> owned, std::istream& input, NewTask defaults, std::string key_column)
-      : owned_(std::move(owned)),
-        input_(input),
-        defaults_(std::move(defaults)),
-        key_column_(std::move(key_column)) {}
+  JsonRows(std::unique_ptr<std::istream> input, NewTask defaults, std::string key_column)
+      : input_(std::move(input)), defaults_(std::move(defaults)), key_column_(std::move(key_column)) {}
 
   std::optional<InputRow> Next() override {
     std::string line;
-    while (std::getline(input_, line)) {
+    while (std::getline(*input_, line)) {
       ++line_;
       if (!line.empty() && line.back() == '\r') line.pop_back();
       if (line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
@@ -129,8 +126,7 @@ class JsonRows final : public InputRows {
   }
 
  private:
-  std::unique_ptr<std::istream> owned_;
-  std::istream& input_;
+  std::unique_ptr<std::istream> input_;
   NewTask defaults_;
   std::string key_column_;
   std::size_t line_ = 0;
@@ -171,9 +167,10 @@ Result<std::unique_ptr<InputRows>> RowsOfQuery(SqlResult result, const NewTask& 
 
 Result<std::unique_ptr<InputRows>> OpenInputFile(const std::string& path, const NewTask& defaults,
                                                  const std::string& key_column) {
-  if (path == "-") {
-    return std::unique_ptr<InputRows>(std::make_unique<JsonRows>(nullptr, std::cin, defaults, key_column));
-  }
+  const auto jsonl = [&](std::unique_ptr<std::istream> input) -> std::unique_ptr<InputRows> {
+    return std::make_unique<JsonRows>(std::move(input), defaults, key_column);
+  };
+  if (path == "-") return jsonl(std::make_unique<std::istream>(std::cin.rdbuf()));
   const bool csv = path.ends_with(".csv");
   if (!csv && !path.ends_with(".jsonl")) {
     return Fail(ErrorCode::Invalid,
@@ -188,8 +185,7 @@ Result<std::unique_ptr<InputRows>> OpenInputFile(const std::string& path, const 
   }
   file->clear();
   if (csv) return ReadCsv(std::move(file), path, defaults, key_column);
-  std::istream& input = *file;
-  return std::unique_ptr<InputRows>(std::make_unique<JsonRows>(std::move(file), input, defaults, key_column));
+  return jsonl(std::move(file));
 }
 
 }  // namespace millrace::engine

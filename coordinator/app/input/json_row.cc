@@ -16,41 +16,6 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-std::size_t Digits(std::string_view text, std::size_t from) {
-  std::size_t end = from;
-  while (end < text.size() && IsDigit(text[end])) ++end;
-  return end - from;
-}
-
-// The grammar of RFC 8259.
-bool IsNumber(std::string_view text, bool& whole) {
-  std::size_t at = !text.empty() && text[0] == '-' ? 1 : 0;
-  const std::size_t integer = Digits(text, at);
-  if (integer == 0 || (integer > 1 && text[at] == '0')) return false;
-  at += integer;
-  whole = at == text.size();
-  if (at < text.size() && text[at] == '.') {
-    const std::size_t fraction = Digits(text, at + 1);
-    if (fraction == 0) return false;
-    at += 1 + fraction;
-  }
-  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-    ++at;
-    if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
-    const std::size_t exponent = Digits(text, at);
-    if (exponent == 0) return false;
-    at += exponent;
-  }
-  return at == text.size();
-}
-
-template <class Number>
-bool Fits(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 std::size_t SignificantDigits(std::string_view text) {
   std::size_t count = 0;
   for (char c : text.substr(0, text.find_first_of("eE"))) {
@@ -150,11 +115,15 @@ const std::vector<std::string> kMembers{"params", "key", "at", "in", "priority",
 
 }  // namespace
 
+// The grammar, and which whole numbers fit, are the parser's, which skips white space and makes 0 of what is
+// too small.
 bool IsFaithfulNumber(std::string_view text) {
-  bool whole = false;
-  if (!IsNumber(text, whole)) return false;
-  if (whole) return Fits<std::int64_t>(text) || Fits<std::uint64_t>(text);
-  return Fits<double>(text) && SignificantDigits(text) <= 17;
+  if (text.empty() || !IsDigit(text.back()) || (!IsDigit(text[0]) && text[0] != '-')) return false;
+  const nlohmann::json value = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  if (text.find_first_of(".eE") == std::string_view::npos) return value.is_number_integer();
+  double number = 0;
+  const bool fits = std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc();
+  return value.is_number() && fits && SignificantDigits(text) <= 17;
 }
 
 Result<std::string> CellToJson(std::string_view cell) {

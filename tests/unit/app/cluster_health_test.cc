@@ -16,12 +16,12 @@ const WallTime kNow = ParseTime("2026-11-20T18:00:00Z").value();
 
 // w1 leads and has slices; nothing is wrong.
 ClusterSnapshot Healthy() {
-  ClusterSnapshot tree;
-  tree.epoch = {3, "w1", "w1.a"};
-  tree.candidates = {"w1"};
-  tree.workers["w1"] = {.host = "h", .incarnation = "w1.a"};
-  tree.assigned["w1"] = {3, 1, {"main/tasks/0"}, {}};
-  return tree;
+  ClusterSnapshot snapshot;
+  snapshot.epoch = {3, "w1", "w1.a"};
+  snapshot.candidates = {"w1"};
+  snapshot.workers["w1"] = {.host = "h", .incarnation = "w1.a"};
+  snapshot.assigned["w1"] = {3, 1, {"main/tasks/0"}, {}};
+  return snapshot;
 }
 
 ShardStates OneTable() {
@@ -37,100 +37,101 @@ TEST(ClusterHealthTest, WhereAllIsWellNothingIsSaid) {
 }
 
 TEST(ClusterHealthTest, ATermWhoseLeaderStandsNoMoreIsSaid) {
-  ClusterSnapshot tree = Healthy();
-  tree.candidates = {"w2"};
-  EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre(HasSubstr("nobody leads")));
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.candidates = {"w2"};
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), ElementsAre(HasSubstr("nobody leads")));
 }
 
 TEST(ClusterHealthTest, WithoutALeaderWorkGoesOnAsLongAsEverySliceHasAWorker) {
-  ClusterSnapshot tree = Healthy();
-  tree.candidates.clear();
-  EXPECT_EQ(Standstill(tree), "");
-  tree.assigned["w2"] = {3, 1, {"main/tasks/1", "main/tasks/2"}, {}};
-  EXPECT_THAT(Standstill(tree), AllOf(HasSubstr("nobody leads: 2 slices have no worker that is there"),
-                                      HasSubstr("start millrace coordinator")));
-  tree.assigned.clear();
-  EXPECT_THAT(Standstill(tree), HasSubstr("nobody leads: no slice has a worker"));
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.candidates.clear();
+  EXPECT_EQ(Standstill(snapshot), "");
+  snapshot.assigned["w2"] = {3, 1, {"main/tasks/1", "main/tasks/2"}, {}};
+  EXPECT_THAT(Standstill(snapshot), AllOf(HasSubstr("nobody leads: 2 slices have no worker that is there"),
+                                          HasSubstr("start millrace coordinator")));
+  snapshot.assigned.clear();
+  EXPECT_THAT(Standstill(snapshot), HasSubstr("nobody leads: no slice has a worker"));
 }
 
 TEST(ClusterHealthTest, WithoutAPlanWorkStandsStill) {
-  ClusterSnapshot tree = Healthy();
-  tree.assigned.clear();
-  EXPECT_THAT(Standstill(tree), HasSubstr("there is no plan"));
-  EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre(HasSubstr("there is no plan")));
-  tree.draining = {"w1"};
-  EXPECT_EQ(Standstill(tree), "");
-  tree.draining.clear();
-  tree.plan.unplaceable = 1;  // that is said by itself
-  EXPECT_EQ(Standstill(tree), "");
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.assigned.clear();
+  EXPECT_THAT(Standstill(snapshot), HasSubstr("there is no plan"));
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), ElementsAre(HasSubstr("there is no plan")));
+  snapshot.draining = {"w1"};
+  EXPECT_EQ(Standstill(snapshot), "");
+  snapshot.draining.clear();
+  snapshot.plan.unplaceable = 1;  // that is said by itself
+  EXPECT_EQ(Standstill(snapshot), "");
 }
 
 TEST(ClusterHealthTest, NodesThatWereDeletedAreSaidForAnHour) {
-  ClusterSnapshot tree = Healthy();
-  tree.made_again = {{{"/history"}, "2026-11-20T16:59:00Z", "w1"},
-                     {{"/control", "/control/drain"}, "2026-11-20T17:59:00Z", "w2"}};
-  tree.missing = {"/assign"};
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.made_again = {{{"/history"}, "2026-11-20T16:59:00Z", "w1"},
+                         {{"/control", "/control/drain"}, "2026-11-20T17:59:00Z", "w2"}};
+  snapshot.missing = {"/assign"};
   EXPECT_THAT(
-      Troubles(tree, OneTable(), kNow),
+      Troubles(snapshot, OneTable(), kNow),
       ElementsAre(HasSubstr("missing: /assign"),
                   AllOf(HasSubstr("w2 made them again at 2026-11-20T17:59:00Z: /control, /control/drain"),
                         HasSubstr("set it again"))));
 }
 
 TEST(ClusterHealthTest, AWorkerOnProbationIsToldWithTheTimeAndTheWayOut) {
-  ClusterSnapshot tree = Healthy();
-  tree.workers["w2"] = {.host = "h", .incarnation = "w2.b"};
-  tree.plan.probation["w2"] = "2026-11-20T18:00:12Z";
-  EXPECT_EQ(StateOf(tree, "w2"), "probation");
-  EXPECT_THAT(Troubles(tree, OneTable(), kNow),
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.workers["w2"] = {.host = "h", .incarnation = "w2.b"};
+  snapshot.plan.probation["w2"] = "2026-11-20T18:00:12Z";
+  EXPECT_EQ(StateOf(snapshot, "w2"), "probation");
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
               ElementsAre(AllOf(HasSubstr("w2 is on probation until 2026-11-20T18:00:12Z (in 12 s)"),
                                 HasSubstr("millrace cluster proceed"))));
-  tree.plan.probation["w2"] = "2026-11-20T17:59:59Z";
-  EXPECT_THAT(Troubles(tree, OneTable(), kNow), IsEmpty());
+  snapshot.plan.probation["w2"] = "2026-11-20T17:59:59Z";
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), IsEmpty());
 }
 
 TEST(ClusterHealthTest, AWorkerWhoseLimitsNoTableMeetsIsSaid) {
-  ClusterSnapshot tree = Healthy();
-  tree.workers["w2"] = {.host = "h", .incarnation = "w2.b", .limits = {.load_balance = {{64, 65, 70}}}};
-  EXPECT_EQ(StateOf(tree, "w2"), "standby");
-  EXPECT_THAT(Troubles(tree, OneTable(), kNow),
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.workers["w2"] = {.host = "h", .incarnation = "w2.b", .limits = {.load_balance = {{64, 65, 70}}}};
+  EXPECT_EQ(StateOf(snapshot, "w2"), "standby");
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
               ElementsAre(AllOf(HasSubstr("w2"), HasSubstr("load-balance numbers 64-65,70"))));
-  tree.workers["w2"].limits.load_balance = {{63, 64}};
-  EXPECT_THAT(Troubles(tree, OneTable(), kNow), IsEmpty());
-  tree.workers["w2"].limits.load_balance = {{64}};
-  EXPECT_THAT(Troubles(tree, {{"main", ShardState{}}}, kNow), IsEmpty());  // its tables are not known
+  snapshot.workers["w2"].limits.load_balance = {{63, 64}};
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), IsEmpty());
+  snapshot.workers["w2"].limits.load_balance = {{64}};
+  EXPECT_THAT(Troubles(snapshot, {{"main", ShardState{}}}, kNow), IsEmpty());  // its tables are not known
 }
 
 TEST(ClusterHealthTest, RefusalsOfAnyTypeAreReadAsFarAsTheyAreTexts) {
-  ClusterSnapshot tree = Healthy();
-  tree.statuses["w1"] = {{"refused", {"config/engine: why", 7, nullptr}}, {"refusals", "no list"}};
-  EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre("w1 refuses config/engine: why"));
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.statuses["w1"] = {{"refused", {"config/engine: why", 7, nullptr}}, {"refusals", "no list"}};
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), ElementsAre("w1 refuses config/engine: why"));
 }
 
 TEST(ClusterHealthTest, AStoreThatIsIgnoredIsNamed) {
-  ClusterSnapshot tree = Healthy();
-  tree.statuses["w1"] = {{"ignored", {"--store mysql://u@h:1/d is ignored: config/shards names the shards"}}};
-  EXPECT_THAT(Troubles(tree, OneTable(), kNow), ElementsAre(testing::StartsWith("w1: --store mysql://")));
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.statuses["w1"] = {
+      {"ignored", {"--store mysql://u@h:1/d is ignored: config/shards names the shards"}}};
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), ElementsAre(testing::StartsWith("w1: --store mysql://")));
 }
 
 TEST(ClusterHealthTest, APauseOfTheShardsAloneIsNamedWithThem) {
-  ClusterSnapshot tree = Healthy();
-  tree.pauses = {"cluster"};
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.pauses = {"cluster"};
   ShardStates shards = OneTable();
   shards["main"].pauses = {"cluster", "handler:noop"};
-  EXPECT_THAT(Troubles(tree, shards, kNow),
+  EXPECT_THAT(Troubles(snapshot, shards, kNow),
               ElementsAre("paused: cluster", "paused: handler:noop, by word of the shard alone: main"));
 }
 
 TEST(ClusterHealthTest, WhoIsAwayIsGoneOrExpectedBack) {
-  ClusterSnapshot tree = Healthy();
-  EXPECT_EQ(StateOf(tree, "w9"), "gone");
-  tree.left = {"w9"};
-  EXPECT_EQ(StateOf(tree, "w9"), "stopped");
-  tree.expected = {"w9"};
-  EXPECT_EQ(StateOf(tree, "w9"), "restarting");
-  tree.draining = {"w1"};
-  EXPECT_EQ(StateOf(tree, "w1"), "draining");
+  ClusterSnapshot snapshot = Healthy();
+  EXPECT_EQ(StateOf(snapshot, "w9"), "gone");
+  snapshot.left = {"w9"};
+  EXPECT_EQ(StateOf(snapshot, "w9"), "stopped");
+  snapshot.expected = {"w9"};
+  EXPECT_EQ(StateOf(snapshot, "w9"), "restarting");
+  snapshot.draining = {"w1"};
+  EXPECT_EQ(StateOf(snapshot, "w1"), "draining");
 }
 
 }  // namespace

@@ -16,30 +16,30 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const WallTime kNow = ParseTime("2026-11-20T18:00:00Z").value();
+const WallTime kEnded = ParseTime("2026-11-20T18:00:00Z").value();
 
 TEST(MillSummaryTest, WhereNothingIsLeftNothingIsSaid) {
   MillSummary summary;
   summary.succeeded = 5;
   EXPECT_EQ(SummaryText(summary), "5 succeeded, 0 failed");
-  EXPECT_THAT(LeftTexts(summary, "", kNow), IsEmpty());
+  EXPECT_THAT(LeftTexts(summary, "", kEnded), IsEmpty());
 }
 
 TEST(MillSummaryTest, WhatWaitsForLaterIsToldWithTheTimeOfTheFirst) {
   MillSummary summary;
-  summary.waiting = 2;
-  summary.next_due = kNow + minutes(5);
-  EXPECT_THAT(LeftTexts(summary, "", kNow),
+  summary.backlog.waiting = 2;
+  summary.backlog.next_due = kEnded + minutes(5);
+  EXPECT_THAT(LeftTexts(summary, "", kEnded),
               ElementsAre("2 tasks wait, the first until 2026-11-20T18:05:00Z (in 5 min 0 s): millrace task "
                           "list --state waiting"));
 }
 
 TEST(MillSummaryTest, WhatIsDueAndDidNotRunIsToldWithTheWayToAskWhy) {
   MillSummary summary;
-  summary.waiting = 1;
-  summary.next_due = kNow - minutes(5);
+  summary.backlog.waiting = 1;
+  summary.backlog.next_due = kEnded - minutes(5);
   summary.unrunnable = {"typo"};
-  EXPECT_THAT(LeftTexts(summary, " --store 'sqlite:x.db'", kNow),
+  EXPECT_THAT(LeftTexts(summary, " --store 'sqlite:x.db'", kEnded),
               ElementsAre(AllOf(HasSubstr("1 task waits, the first has been due for 5 min 0 s"),
                                 HasSubstr("millrace task why NAME --store 'sqlite:x.db'")),
                           HasSubstr("the handler of type typo")));
@@ -50,7 +50,7 @@ TEST(MillSummaryTest, HeldAndFailedTasksAreToldWithTheCommandToLookAtThem) {
   summary.held = 1000;
   summary.held_or_more = true;
   summary.failed = 1;
-  EXPECT_THAT(LeftTexts(summary, "", kNow),
+  EXPECT_THAT(LeftTexts(summary, "", kEnded),
               ElementsAre("1,000 or more tasks are held: millrace task list --state held",
                           "1 task failed and needs a person: millrace task list --state failed"));
 }
@@ -83,8 +83,8 @@ TEST_F(MillSummaryStoreTest, WaitingAndHeldTasksAreCountedApart) {
   Submit(false, minutes(3), 1);
   Submit(true, Micros(0), 4);
   const MillSummary summary = Summary(BootTime::max());
-  EXPECT_EQ(summary.waiting, 3u);
-  EXPECT_EQ(summary.next_due, clock_.WallNow() + minutes(3));
+  EXPECT_EQ(summary.backlog.waiting, 3u);
+  EXPECT_EQ(summary.backlog.next_due, clock_.WallNow() + minutes(3));
   EXPECT_EQ(summary.held, 4u);
   EXPECT_FALSE(summary.held_or_more);
 }
@@ -92,8 +92,8 @@ TEST_F(MillSummaryStoreTest, WaitingAndHeldTasksAreCountedApart) {
 TEST_F(MillSummaryStoreTest, PastTheDeadlineNothingIsCountedAnyMore) {
   Submit(false, Micros(0), 1);
   const MillSummary summary = Summary(BootTime{});
-  EXPECT_TRUE(summary.waiting_or_more && summary.held_or_more);
-  EXPECT_EQ(summary.waiting, 0u);
+  EXPECT_TRUE(summary.backlog.or_more && summary.held_or_more);
+  EXPECT_EQ(summary.backlog.waiting, 0u);
 }
 
 TEST_F(MillSummaryStoreTest, HeldTasksAreCountedUpToABound) {

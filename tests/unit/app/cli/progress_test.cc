@@ -36,13 +36,5 @@ TEST(ProgressTextTest, TheRateFollowsTheWork) {
   EXPECT_DOUBLE_EQ(meter.Rate(100, begin + std::chrono::seconds(1)), 100);
 }
 
-TEST(ElapsedTextTest, IsAsExactAsPeopleReadIt) {
-  using namespace std::chrono_literals;
-  EXPECT_EQ(ElapsedText(850ms), "850 ms");
-  EXPECT_EQ(ElapsedText(6200ms), "6.2 s");
-  EXPECT_EQ(ElapsedText(250s), "4 min 10 s");
-  EXPECT_EQ(ElapsedText(2h + 5min), "2 h 5 min");
-}
-
 }  // namespace
 }  // namespace millrace::engine

@@ -20,8 +20,8 @@ TEST(JsonRowTest, OnlyNumbersThatReadBackAsTheyAreStayNumbers) {
   for (const char* text : {"0", "-1", "1.50", "1e3", "-0.5E-7", "18446744073709551615"}) {
     EXPECT_TRUE(IsFaithfulNumber(text)) << text;
   }
-  for (const char* text : {"", "007", "+1", ".5", "1.", "1e", "0x1", "1 ", "NaN", "1e999",
-                           "18446744073709551616", "0.12345678901234567890"}) {
+  for (const char* text : {"", "007", "+1", ".5", "1.", "1e", "0x1", "1 ", "NaN", "1e999", "1e-999", " 1",
+                           "-", "1-1", "18446744073709551616", "0.12345678901234567890"}) {
     EXPECT_FALSE(IsFaithfulNumber(text)) << text;
   }
 }
