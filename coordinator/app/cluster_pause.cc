@@ -9,7 +9,7 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_client.h"
 #include "coordinator/app/command.h"
-#include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/handler.h"
 #include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/suggest.h"

@@ -1,4 +1,3 @@
-
 #include "coordinator/app/cluster_plan.h"
 
 #include <algorithm>

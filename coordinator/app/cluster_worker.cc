@@ -9,7 +9,7 @@
 
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cluster_process.h"
-#include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/handler.h"
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/worker_place.h"
 #include "coordinator/app/worker_report.h"

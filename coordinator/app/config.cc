@@ -8,11 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/app/cli/terminal.h"
-#include "coordinator/app/cli/text_table.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/config_history.h"
 #include "coordinator/app/config_key.h"
-#include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/handler.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/files/paths.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "coordinator/app/cli/terminal.h"
-#include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/handler.h"
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/worker_place.h"
 #include "coordinator/app/worker_report.h"

@@ -5,7 +5,7 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_client.h"
 #include "coordinator/app/command.h"
-#include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/handler.h"
 #include "coordinator/app/input/json_row.h"
 #include "coordinator/app/input/query_check.h"
 #include "coordinator/app/submitter.h"

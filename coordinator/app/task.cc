@@ -3,7 +3,6 @@
 
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
-#include "coordinator/app/cli/text_table.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/task_lookup.h"
 #include "framework/base/time_text.h"

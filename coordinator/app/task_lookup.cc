@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "coordinator/app/cluster_client.h"
-#include "coordinator/app/command.h"
 
 namespace millrace::engine {
 namespace {

@@ -7,7 +7,7 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_snapshot.h"
 #include "coordinator/app/command.h"
-#include "coordinator/app/handler_catalog.h"
+#include "coordinator/app/handler.h"
 #include "coordinator/app/task_lookup.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/escape.h"

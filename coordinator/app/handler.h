@@ -1,4 +1,4 @@
-// Which handlers the plugins at hand have, for commands that only ask.
+// Which handlers the plugins at hand have, for millrace handler and for commands that only ask.
 #pragma once
 
 #include <map>
