@@ -4,6 +4,7 @@
 
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
+#include "coordinator/app/shards.h"
 #include "coordinator/app/stop_signals.h"
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
@@ -61,24 +62,30 @@ Status PrepareNodes(const ZookeeperOptions& options, Micros limit) {
 }  // namespace
 
 Result<std::unique_ptr<ClusterProcess>> ClusterProcess::Make(const Settings& settings, Micros session_timeout,
-                                                             Micros limit) {
+                                                             Micros limit, Micros first_assignment) {
   ZookeeperOptions options{settings.cluster->servers, settings.cluster->name, session_timeout,
                            settings.cluster->auth_file};
   BOOST_OUTCOME_TRYV(PrepareNodes(options, limit));
   BOOST_OUTCOME_TRY(session, OpenZookeeper(options));
   return std::unique_ptr<ClusterProcess>(
-      new ClusterProcess(settings, std::move(options), std::move(session)));
+      new ClusterProcess(settings, std::move(options), std::move(session), first_assignment));
 }
 
 ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions options,
-                               std::unique_ptr<TreeSession> session)
+                               std::unique_ptr<TreeSession> session, Micros first_assignment)
     : settings_(settings),
       options_(std::move(options)),
       session_(std::move(session)),
-      source_(BeforeContact(settings.config), [this] { return Lost(); }),
-      shards_(source_, settings.password_file),
-      upkeep_({.shards = shards_,
-               .config = source_,
+      control_({.before_contact = BeforeContact(settings.config),
+                .lost = [this] { return Lost(); },
+                .open =
+                    [this](ShardConfig shard, Micros lease) {
+                      if (shard.password_file.empty()) shard.password_file = settings_.password_file;
+                      return MakeStore(shard, lease);
+                    },
+                .first_assignment = first_assignment}),
+      upkeep_({.shards = [this] { return control_.Opened(); },
+               .config = [this] { return control_.CurrentConfig(); },
                .leading = [this] { return Leads(); },
                .ownership = [this] { return CurrentOwnership(); },
                .changed = [this] { driver_->Wake(); },
@@ -95,7 +102,7 @@ Status ClusterProcess::Start(Place place) {
       [this](const MemberView& view) { Publish(view); },
       std::move(place.status),
       std::move(place.types),
-      [this](const Config& config) { return shards_.Served(config); },
+      ServableShards,
       [](const std::vector<std::string>& nodes) {
         LogWarning("nodes of the cluster were missing; they are made again", {{"nodes", Joined(nodes)}});
       },
@@ -134,7 +141,7 @@ Status ClusterProcess::Start(Place place) {
 }
 
 void ClusterProcess::Publish(const MemberView& view) {
-  const std::shared_ptr<const MemberView> before = source_.View();
+  const std::shared_ptr<const MemberView> before = control_.View();
   for (const std::string& refusal : view.refusals) {
     if (std::find(before->refusals.begin(), before->refusals.end(), refusal) != before->refusals.end())
       continue;
@@ -144,13 +151,13 @@ void ClusterProcess::Publish(const MemberView& view) {
   if (before->slice_count > 0 && view.generation == 0) {
     LogWarning("the assignment of this worker is gone; it scans nothing until the leader has planned anew");
   }
-  source_.Publish(view);
+  control_.Publish(view);
 }
 
 // A worker that has nothing to do says so once, and where to look.
 void ClusterProcess::NoteStandby() {
   constexpr Micros kPatience = std::chrono::seconds(15);
-  const bool idle = works_ && source_.View()->contact && source_.View()->slice_count == 0;
+  const bool idle = works_ && control_.View()->contact && control_.View()->slice_count == 0;
   const BootTime now = clock_.Now();
   if (!idle) idle_since_.reset();
   if (!idle) return;
@@ -162,12 +169,12 @@ void ClusterProcess::NoteStandby() {
 }
 
 UnopenedShards ClusterProcess::Unopened() const {
-  return {shards_.Refusals(), source_.View()->shards_refused};
+  return {control_.Refusals(), control_.View()->shards_refused};
 }
 
 LeaderFacts ClusterProcess::Facts() const {
   TableFindings found = upkeep_.Findings();
-  return {std::move(found.catalog), ConfiguredGroups(*source_.View()->config), std::move(found.unrunnable),
+  return {std::move(found.catalog), ConfiguredGroups(*control_.View()->config), std::move(found.unrunnable),
           std::move(found.troubles), std::move(found.unread)};
 }
 
@@ -188,7 +195,7 @@ void ClusterProcess::Noticed(const std::optional<Term>& term) {
 Status ClusterProcess::Update() {
   upkeep_.Update();
   NoteStandby();
-  if (!source_.View()->id_in_use) return {};
+  if (!control_.View()->id_in_use) return {};
   return Fail(ErrorCode::Conflict,
               "the worker id " + id_ + " is in use in the cluster " + options_.cluster +
                   ": give another with --id, or stop that process; millrace cluster status "
@@ -204,7 +211,7 @@ bool ClusterProcess::Lost() const {
 
 // A leader that is cut off from ZooKeeper is told of no successor; it must not go on changing tables against
 // it. One that has only begun may not have read yet which shards there are.
-bool ClusterProcess::Leads() const { return leading_.load() && source_.View()->contact && !Lost(); }
+bool ClusterProcess::Leads() const { return leading_.load() && control_.View()->contact && !Lost(); }
 
 bool ClusterProcess::Stop() {
   if (driver_) driver_->Stop();

@@ -7,13 +7,12 @@
 #include <optional>
 #include <string>
 
-#include "coordinator/app/configured_shards.h"
 #include "coordinator/app/settings.h"
 #include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/driver.h"
 #include "coordinator/coordination/zookeeper/zookeeper.h"
 #include "coordinator/leader/leader.h"
-#include "coordinator/member/cluster_source.h"
+#include "coordinator/member/cluster_control_plane.h"
 #include "coordinator/member/member.h"
 #include "coordinator/upkeep/upkeep.h"
 
@@ -33,9 +32,10 @@ class ClusterProcess {
     std::function<std::optional<std::vector<std::string>>(const Config&)> types = {};  // that it runs
   };
 
-  // Reaches ZooKeeper within `limit`, or says clearly what is wrong.
+  // Reaches ZooKeeper within `limit`, or says clearly what is wrong. `first_assignment`: see
+  // ClusterControlPlane.
   static Result<std::unique_ptr<ClusterProcess>> Make(const Settings& settings, Micros session_timeout,
-                                                      Micros limit);
+                                                      Micros limit, Micros first_assignment = Micros(0));
 
   Status Start(Place place);
   // To be called several times a second: follows the shards for the leader, and looks after the id.
@@ -45,12 +45,11 @@ class ClusterProcess {
   // answer; the process must end by std::_Exit.
   [[nodiscard]] bool Stop();
 
-  ClusterSource& source() { return source_; }
-  ShardSource& shards() { return shards_; }
-  std::map<std::string, std::string> ShardRefusals() const { return shards_.Refusals(); }
+  ClusterControlPlane& control() { return control_; }
 
  private:
-  ClusterProcess(const Settings& settings, ZookeeperOptions options, std::unique_ptr<TreeSession> session);
+  ClusterProcess(const Settings& settings, ZookeeperOptions options, std::unique_ptr<TreeSession> session,
+                 Micros first_assignment);
   // Once it was started: the session may be over by now.
   bool Lost() const;
   bool Leads() const;
@@ -69,8 +68,7 @@ class ClusterProcess {
   std::atomic<bool> standing_{false};
   mutable Mutex mutex_;
   std::shared_ptr<const Ownership> ownership_ MILLRACE_GUARDED_BY(mutex_);
-  ClusterSource source_;
-  ConfiguredShards shards_;
+  ClusterControlPlane control_;
   Upkeep upkeep_;
   std::string id_;
   bool works_ = false;

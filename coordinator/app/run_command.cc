@@ -3,16 +3,17 @@
 #include <optional>
 #include <vector>
 
-#include "coordinator/app/cli/errors.h"
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
-#include "coordinator/app/cluster_worker.h"
-#include "coordinator/app/mill_host.h"
-#include "coordinator/app/settings.h"
-#include "coordinator/app/shards.h"
+#include "coordinator/app/handler.h"
 #include "coordinator/app/stop_signals.h"
-#include "coordinator/app/worker_flags.h"
+#include "coordinator/app/worker_host.h"
+#include "coordinator/app/worker_place.h"
+#include "coordinator/app/worker_report.h"
+#include "coordinator/coordination/local/local_control_plane.h"
+#include "coordinator/upkeep/upkeep.h"
 #include "framework/base/time_text.h"
+#include "framework/policy/load_balance.h"
 #include "framework/store/sqlite/lock.h"
 
 namespace millrace::engine {
@@ -20,6 +21,39 @@ namespace {
 
 constexpr int kBetweenTriesMs = 500;
 constexpr Micros kBetweenWords = std::chrono::seconds(30);
+constexpr Micros kBetweenRounds = std::chrono::seconds(30);  // of the upkeep
+
+// No cluster: the shards of the command line. Each process sees to their upkeep itself, at leisure; two at
+// once do no harm.
+class LocalEnvironment final : public WorkerEnvironment {
+ public:
+  LocalEnvironment(LocalControlPlane control, Shards& shards, bool shows_progress)
+      : control_(std::move(control)),
+        shards_(shards),
+        progress_(shards, shows_progress),
+        upkeep_({[this] { return control_.Shards(); }, [this] { return control_.CurrentConfig(); },
+                 [] { return true; }, [] { return nullptr; }, [] {}, kBetweenRounds}) {}
+
+  ControlPlane& control() override { return control_; }
+  Status Update(const Worker& worker) override {
+    upkeep_.Update();
+    progress_.Update(worker.Totals());
+    return {};
+  }
+  bool End() override {
+    progress_.Clear();
+    return upkeep_.Stop();
+  }
+  Result<MillSummary> Summary(const WorkerStatus& last, WorkerEnd) override {
+    return ReadSummary(shards_, last);
+  }
+
+ private:
+  LocalControlPlane control_;
+  Shards& shards_;
+  MillProgress progress_;
+  Upkeep upkeep_;
+};
 
 // Waits for a server that is away, with a word at the beginning and every half minute. Anything else that is
 // wrong stays wrong: it ends the wait at once.
@@ -55,18 +89,32 @@ Status LockSqlite(Shards& shards, std::vector<sqlite::Lock>& locks) {
   return {};
 }
 
+// `shards` are prepared.
+Result<ExitCode> HostLocally(const MillFlags& flags, const Settings& settings, Shards& shards) {
+  BOOST_OUTCOME_TRY(numbers, ReadLoadBalance(flags.load_balance));
+  std::map<std::string, LocalControlPlane::Shard> served;
+  for (const auto& [name, shard] : shards) served[name] = {shard.store, shard.tables};
+  BOOST_OUTCOME_TRY(control, LocalControlPlane::Make(served, settings.config, numbers, flags.handlers));
+  BOOST_OUTCOME_TRY(state, StateFolder(flags.common));
+  BOOST_OUTCOME_TRY(plugins, LoadPlugins(flags.common));
+  BOOST_OUTCOME_TRYV(CheckTypes(flags.handlers, TypesRun(settings.config, *plugins, {})));
+  TellNumbersBeyond(numbers, shards);
+  LocalEnvironment environment(std::move(control), shards, ErrorIsTerminal() && !flags.common.json);
+  return HostWorker(flags, {flags.id, state, flags.concurrency, flags.until_idle, FormatLoadBalance(numbers)},
+                    *plugins, environment);
+}
+
 Result<ExitCode> Mill(const MillFlags& flags, const Settings& settings, Missing missing) {
-  auto limit = ParseDuration(flags.wait);
-  if (!limit) return Fail(ErrorCode::Invalid, "--wait: " + limit.error().message);
+  BOOST_OUTCOME_TRY(limit, ReadDuration("--wait", flags.wait));
   BOOST_OUTCOME_TRY(shards, OpenShards(settings));
   CatchStopSignals();
   std::vector<sqlite::Lock> locks;
   BOOST_OUTCOME_TRYV(LockSqlite(shards, locks));
   for (auto& [name, shard] : shards) {
-    BOOST_OUTCOME_TRYV(ReachPatiently(shard, missing, *limit));
+    BOOST_OUTCOME_TRYV(ReachPatiently(shard, missing, limit));
     BOOST_OUTCOME_TRYV(ReadTables(shard, missing));
   }
-  return HostMill(flags, settings, shards);
+  return HostLocally(flags, settings, shards);
 }
 
 // They would have no effect.
@@ -100,7 +148,7 @@ Result<ExitCode> RunWorker(const MillFlags& flags) {
     return Mill(flags, settings, Missing::Refuse);
   }
   CatchStopSignals();
-  return HostClusterWorker(flags, settings);
+  return RunClusterWorker(flags, settings);
 }
 
 }  // namespace millrace::engine

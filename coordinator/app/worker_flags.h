@@ -28,6 +28,8 @@ struct MillFlags {
 };
 Result<ExitCode> RunRun(const MillFlags& flags);
 Result<ExitCode> RunWorker(const MillFlags& flags);
+// The same with `settings` that name a cluster.
+Result<ExitCode> RunClusterWorker(const MillFlags& flags, const Settings& settings);
 
 struct CoordinatorOptions {
   CommonFlags common;

@@ -8,7 +8,6 @@
 
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/random.h"
-#include "framework/policy/load_balance.h"
 #include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
@@ -40,10 +39,8 @@ Result<WorkerDocument> PlaceOf(const MillFlags& flags, const std::string& id) {
   document.limits.shards = LimitTo(flags.shards);
   document.limits.tables = LimitTo(flags.tables);
   document.version = MILLRACE_VERSION;
-  if (flags.load_balance.empty()) return document;
-  auto numbers = ParseLoadBalance(flags.load_balance);
-  if (!numbers) return Fail(ErrorCode::Invalid, "--load-balance: " + numbers.error().message);
-  document.limits.load_balance = std::move(*numbers);
+  BOOST_OUTCOME_TRY(numbers, ReadLoadBalance(flags.load_balance));
+  if (!numbers.empty()) document.limits.load_balance = std::move(numbers);
   return document;
 }
 

@@ -2,11 +2,18 @@
 // Pure.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "coordinator/coordination/documents.h"
-#include "coordinator/member/member_view.h"
 #include "framework/base/result.h"
+#include "framework/store/task_store.h"
 
 namespace millrace::engine {
+
+using SlicesByShard = std::map<std::string, std::vector<TableSlices>>;
 
 // The slices by shard, from the texts of an assignment's pages: each table once for each set of task types.
 // Invalid for a name that is none, or of a group whose types its page does not list. `all` gets what the

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "coordinator/coordination/brief.h"
 #include "coordinator/coordination/fixed_nodes.h"
-#include "coordinator/member/assignment.h"
-#include "coordinator/member/status_text.h"
+#include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
 
 namespace millrace::engine {
@@ -17,7 +17,33 @@ constexpr Micros kMakeAgain = std::chrono::milliseconds(200);
 constexpr const char* kPauses = "/control/pause";
 constexpr const char* kWorkers = "/workers";
 
+constexpr std::size_t kLongestStatus = 80 * 1024;  // a third of what a node may hold
+constexpr std::size_t kRefusalsTold = 20;
+
 std::string ConfigPath(const std::string& part) { return "/config/" + part; }
+
+// The text of the status node. `more`: what the worker adds, one JSON object. Of many refusals the first are
+// told, of long ones the beginning; where that is not enough only the numbers of `more`.
+std::string StatusText(const std::string& incarnation, const MemberView& view, const std::string& more) {
+  using nlohmann::ordered_json;
+  ordered_json own{{"incarnation", incarnation},
+                   {"epoch", view.epoch},
+                   {"generation", view.generation},
+                   {"slices", view.slice_count},
+                   {status_key::kRefused, Brief(view.refusals, kRefusalsTold)}};
+  if (!view.ignored.empty()) own[status_key::kIgnored] = Brief({view.ignored}, 1);
+  const ordered_json added = ordered_json::parse(more, nullptr, false);
+  if (!added.is_object()) return JsonText(own);
+  ordered_json whole = own;
+  whole.update(added);
+  std::string text = JsonText(whole);
+  if (text.size() <= kLongestStatus) return text;
+  own["cut"] = "it has too much to tell: these are its numbers";
+  for (const auto& [key, value] : added.items()) {
+    if (value.is_number()) own[key] = value;
+  }
+  return JsonText(own);
+}
 
 }  // namespace
 

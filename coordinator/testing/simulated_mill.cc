@@ -300,7 +300,7 @@ struct SimulatedMill::Body {
   }
 
   void Follow() {
-    const bool changed = mill.Follow(parts.slices.Slices(SimulatedWork::kShard), parts.pauses.Paused());
+    const bool changed = mill.Follow(parts.control.Slices(SimulatedWork::kShard), parts.control.Paused());
     if (changed) runner.SendBackUnwanted();
     parts.timeline.After(kFollow, &parts.process.On(ThreadName::Watch), [this] { Follow(); });
   }

@@ -9,7 +9,7 @@
 
 #include "coordinator/testing/modelled_runner.h"
 #include "framework/mill/mill.h"
-#include "framework/worker/ports.h"
+#include "framework/worker/control_plane.h"
 
 namespace millrace::engine {
 
@@ -36,8 +36,7 @@ class SimulatedMill {
     ModelledProcess& process;
     Journal& journal;
     const MillSettings& settings;
-    SliceSource& slices;
-    PauseSource& pauses;
+    ControlPlane& control;
     std::function<bool(const std::string& type)> runs;
   };
 

@@ -29,9 +29,9 @@ bool Open(const TreeLink& link) { return link.to_server && link.to_client && lin
 SimulatedWorker::Life::Life(const SimulatedCluster& cluster, ModelledProcess& process, std::string unique,
                             std::vector<std::string> buried)
     : incarnation(std::move(unique)),
-      source(std::make_shared<const Config>(), [] { return false; }),
+      control({}),
       member(MemberOf(cluster, process, incarnation), ConfigLayers(),
-             {[this](const MemberView& view) { source.Publish(view); }, {}}),
+             {[this](const MemberView& view) { control.Publish(view); }, {}}),
       leader({process.name, incarnation, cluster.calm},
              {[catalog = cluster.catalog] { return LeaderFacts{catalog}; },
               [&cluster](const std::vector<SliceMove>& moves) {
@@ -43,7 +43,7 @@ SimulatedWorker::Life::Life(const SimulatedCluster& cluster, ModelledProcess& pr
       spoiled_member(member, IsOfAMirror(cluster.bug) ? cluster.bug : PlantedBug::None),
       driver(cluster.timeline, cluster.ensemble, process, cluster.journal, cluster.calm.session_timeout,
              {&spoiled_member, &spoiled}),
-      mill({cluster.timeline, cluster.database, process, cluster.journal, cluster.mill, source, source,
+      mill({cluster.timeline, cluster.database, process, cluster.journal, cluster.mill, control,
             [&work = cluster.work, name = process.name](const std::string& handler) {
               return work.Takes(name, handler);
             }},

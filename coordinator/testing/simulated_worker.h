@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "coordinator/leader/leader.h"
-#include "coordinator/member/cluster_source.h"
+#include "coordinator/member/cluster_control_plane.h"
 #include "coordinator/member/member.h"
 #include "coordinator/testing/planted_bugs.h"
 #include "coordinator/testing/simulated_mill.h"
@@ -56,7 +56,7 @@ class SimulatedWorker {
          std::vector<std::string> buried);
 
     const std::string incarnation;
-    ClusterSource source;
+    ClusterControlPlane control;
     Member member;
     Leader leader;
     SpoiledMachine spoiled;

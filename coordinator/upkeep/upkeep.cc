@@ -15,7 +15,7 @@ constexpr const char* kNoShard =
 
 void Upkeep::Update() {
   const bool leading = parts_.leading();  // asked first: whoever leads knows the configuration
-  const Shards shards = parts_.shards.Shards();
+  const StoresByShard shards = parts_.shards();
   Retire(shards);
   (void)Reap();
   Hire(shards);
@@ -24,7 +24,7 @@ void Upkeep::Update() {
 }
 
 // Those of shards that are gone, or have another store now.
-void Upkeep::Retire(const Shards& staying) {
+void Upkeep::Retire(const StoresByShard& staying) {
   for (auto it = shards_.begin(); it != shards_.end();) {
     const auto found = staying.find(it->first);
     if (found != staying.end() && found->second == it->second->store()) {
@@ -42,12 +42,11 @@ bool Upkeep::Reap() {
   return retired_.empty();
 }
 
-void Upkeep::Hire(const Shards& shards) {
+void Upkeep::Hire(const StoresByShard& shards) {
   for (const auto& [name, store] : shards) {
     if (shards_.contains(name)) continue;
-    auto upkeep = std::make_unique<ShardUpkeep>(
-        ShardUpkeep::Parts{name, store, parts_.leading, [this] { return parts_.config.Current(); },
-                           parts_.ownership, parts_.round, parts_.standing});
+    auto upkeep = std::make_unique<ShardUpkeep>(ShardUpkeep::Parts{
+        name, store, parts_.leading, parts_.config, parts_.ownership, parts_.round, parts_.standing});
     const Status started = upkeep->Start();  // where it can't be, with the next look
     if (!started && !no_thread_) {
       LogError("a shard's tables can't be read yet; it is tried again until they can",

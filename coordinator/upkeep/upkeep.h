@@ -10,7 +10,7 @@
 
 #include "coordinator/upkeep/shard_upkeep.h"
 #include "coordinator/upkeep/table_catalog.h"
-#include "framework/worker/ports.h"
+#include "framework/worker/control_plane.h"
 
 namespace millrace::engine {
 
@@ -33,8 +33,8 @@ struct UnopenedShards {
 class Upkeep {
  public:
   struct Parts {
-    ShardSource& shards;
-    ConfigSource& config;
+    std::function<StoresByShard()> shards;
+    std::function<std::shared_ptr<const Config>()> config;
     std::function<bool()> leading;
     std::function<std::shared_ptr<const Ownership>()> ownership;
     std::function<void()> changed;  // Findings() says something new; called by Update
@@ -56,11 +56,9 @@ class Upkeep {
   TableFindings Findings() const;
 
  private:
-  using Shards = std::map<std::string, std::shared_ptr<Store>>;
-
-  void Retire(const Shards& staying);
+  void Retire(const StoresByShard& staying);
   bool Reap();
-  void Hire(const Shards& shards);
+  void Hire(const StoresByShard& shards);
   TableFindings Gather() const;
   std::optional<std::vector<std::string>> Unread(const UnopenedShards& unopened) const;
   void Warn(bool no_shard);

@@ -26,7 +26,7 @@ void ConfigFollower::Stop() {
 
 void ConfigFollower::Run() {
   while (!stopping_.load()) {
-    if (auto config = source_.Current(); config != current_) Take(std::move(config));
+    if (auto config = control_.CurrentConfig(); config != current_) Take(std::move(config));
     lanes_.LookAgain();
     stop_.WaitFor(kTick);
   }

@@ -8,17 +8,17 @@
 #include "framework/exec/signal.h"
 #include "framework/exec/thread.h"
 #include "framework/mill/live_engine.h"
+#include "framework/worker/control_plane.h"
 #include "framework/worker/lane_set.h"
-#include "framework/worker/ports.h"
 
 namespace millrace::engine {
 
 class ConfigFollower {
  public:
   // `current` is what `engine` and `lanes` go by already.
-  ConfigFollower(ConfigSource& source, std::shared_ptr<const Config> current, LiveEngine& engine,
+  ConfigFollower(ControlPlane& control, std::shared_ptr<const Config> current, LiveEngine& engine,
                  LaneSet& lanes)
-      : source_(source), current_(std::move(current)), engine_(engine), lanes_(lanes) {}
+      : control_(control), current_(std::move(current)), engine_(engine), lanes_(lanes) {}
   ~ConfigFollower() { Stop(); }
 
   // Unavailable: its thread can't be started.
@@ -32,7 +32,7 @@ class ConfigFollower {
   void Run();
   void Take(std::shared_ptr<const Config> config);
 
-  ConfigSource& source_;
+  ControlPlane& control_;
   std::shared_ptr<const Config> current_;
   LiveEngine& engine_;
   LaneSet& lanes_;

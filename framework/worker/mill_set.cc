@@ -13,7 +13,7 @@ Status MillSet::Start() {
 }
 
 bool MillSet::Follow() {
-  const std::map<std::string, std::shared_ptr<Store>> wanted = shards_.Shards();
+  const StoresByShard wanted = parts_.control.Shards();
   std::vector<MillPtr> gone;
   std::vector<MillPtr> fresh;
   std::set<std::string> addresses;

@@ -19,7 +19,7 @@ class MillSet {
  public:
   using MillPtr = std::shared_ptr<ShardDriver>;
 
-  MillSet(ShardDriver::Parts parts, ShardSource& shards) : parts_(std::move(parts)), shards_(shards) {}
+  explicit MillSet(ShardDriver::Parts parts) : parts_(std::move(parts)) {}
 
   // Follow, for the first time. Unavailable: a mill's thread can't be started.
   Status Start();
@@ -49,7 +49,6 @@ class MillSet {
   void BeginEnd(Retired& retired);
 
   const ShardDriver::Parts parts_;
-  ShardSource& shards_;
   std::list<Retired> retired_;
   Status begun_;  // of the newest mills
   mutable Mutex mutex_;

@@ -185,7 +185,7 @@ engine::Status ShardDriver::Start() {
 }
 
 bool ShardDriver::Follow() {
-  return mill_->Follow(parts_.slices.Slices(mill_->shard()), parts_.pauses.Paused());
+  return mill_->Follow(parts_.control.Slices(mill_->shard()), parts_.control.Paused());
 }
 
 void ShardDriver::End() {

@@ -8,9 +8,9 @@
 #include "framework/exec/thread.h"
 #include "framework/mill/mill.h"
 #include "framework/store/store.h"
+#include "framework/worker/control_plane.h"
 #include "framework/worker/coverage_watch.h"
 #include "framework/worker/dead_recorders.h"
-#include "framework/worker/ports.h"
 #include "framework/worker/worker_status.h"
 
 namespace millrace::engine {
@@ -21,8 +21,7 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
   // What the drivers of a worker share. Outlives them.
   struct Parts {
     Mill::Shared mill;
-    SliceSource& slices;
-    PauseSource& pauses;
+    ControlPlane& control;
     FlightRecorder& recorder;
     DeadRecorders& dead_recorders;
     Incarnation self;

@@ -120,7 +120,7 @@ void Worker::Body::End() {
 
 Status Worker::Body::Start() {
   if (id_) return {};
-  const std::shared_ptr<const Config> config = parts_.config.Current();
+  const std::shared_ptr<const Config> config = parts_.control.CurrentConfig();
   engine_.emplace(config->engine);
   BOOST_OUTCOME_TRY(id, WorkerId::Take(options_.state_dir, options_.id));
   BOOST_OUTCOME_TRYV(TakeRecorder(id->name()));
@@ -128,7 +128,7 @@ Status Worker::Body::Start() {
                                      LaneSet::Rules{options_.concurrency, options_.partial});
   BOOST_OUTCOME_TRYV(lanes_->OpenConfigured());
   id_ = std::move(id);
-  config_ = std::make_unique<ConfigFollower>(parts_.config, config, *engine_, *lanes_);
+  config_ = std::make_unique<ConfigFollower>(parts_.control, config, *engine_, *lanes_);
   engine::Status started = StartMills();
   if (!started) Undo();
   return started;
@@ -164,13 +164,11 @@ Status Worker::Body::StartMills() {
   self.slices = options_.load_balance;
   mills_ = std::make_unique<MillSet>(
       ShardDriver::Parts{{parts_.clock, *lanes_, gate_, memory_, *counters_, *engine_},
-                         parts_.slices,
-                         parts_.pauses,
+                         parts_.control,
                          *recorder_,
                          *dead_recorders_,
                          std::move(self),
-                         options_.until_idle},
-      parts_.shards);
+                         options_.until_idle});
   if (engine::Status mills = mills_->Start(); !mills) return mills;
   LogInfo("worker started", {{"worker", id_->name()}, {"shards", mills_->All().size()}});
   if (engine::Status config = config_->Start(); !config) return config;

@@ -10,7 +10,7 @@
 #include "framework/base/result.h"
 #include "framework/metrics/registry.h"
 #include "framework/plugin/plugin_set.h"
-#include "framework/worker/ports.h"
+#include "framework/worker/control_plane.h"
 #include "framework/worker/worker_status.h"
 
 namespace millrace::engine {
@@ -54,11 +54,8 @@ class Worker {
  public:
   struct Parts {
     const Clock& clock;
-    ShardSource& shards;
+    ControlPlane& control;
     const PluginSet& plugins;
-    SliceSource& slices;
-    PauseSource& pauses;
-    ConfigSource& config;
     Registry& metrics;
   };
 

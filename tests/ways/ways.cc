@@ -20,9 +20,8 @@
 
 #include "coordinator/coordination/driver.h"
 #include "coordinator/coordination/layout.h"
-#include "coordinator/coordination/local/fixed_shard_source.h"
 #include "coordinator/leader/leader.h"
-#include "coordinator/member/cluster_source.h"
+#include "coordinator/member/cluster_control_plane.h"
 #include "coordinator/member/member.h"
 #include "coordinator/testing/tree_replica.h"
 #include "framework/store/sqlite/store.h"
@@ -169,29 +168,32 @@ class Session final : public TreeSession {
 };
 
 // The worker's way to its member, with marks for what is new.
-class Source final : public SliceSource, public ConfigSource, public PauseSource {
+class MarkedControlPlane final : public ControlPlane {
  public:
-  explicit Source(ClusterSource& source) : source_(source) {}
+  MarkedControlPlane(ClusterControlPlane& cluster, StoresByShard shards)
+      : cluster_(cluster), shards_(std::move(shards)) {}
 
+  StoresByShard Shards() override { return shards_; }
   std::vector<TableSlices> Slices(const std::string& shard) override {
-    std::vector<TableSlices> slices = source_.Slices(shard);
+    std::vector<TableSlices> slices = cluster_.Slices(shard);
     const bool fresh = slices != slices_;
     if (fresh) slices_ = slices;
     Mark(fresh ? "new slices are taken" : "the same slices are taken");
     return slices;
   }
-  std::shared_ptr<const Config> Current() override {
+  std::shared_ptr<const Config> CurrentConfig() override {
     static thread_local const Config* before = nullptr;
-    auto config = source_.Current();
+    auto config = cluster_.CurrentConfig();
     const bool fresh = config.get() != before;
     before = config.get();
     Mark(fresh ? "a new configuration is taken" : "the same configuration is taken");
     return config;
   }
-  std::shared_ptr<const Pauses> Paused() override { return source_.Paused(); }
+  std::shared_ptr<const Pauses> Paused() override { return cluster_.Paused(); }
 
  private:
-  ClusterSource& source_;
+  ClusterControlPlane& cluster_;
+  const StoresByShard shards_;
   std::vector<TableSlices> slices_;  // of the one shard, asked for by one thread
 };
 
@@ -212,10 +214,10 @@ WorkerDocument DocumentOf(const std::string& id) {
   return document;
 }
 
-Member::Calls CallsOf(ClusterSource& source) {
+Member::Calls CallsOf(ClusterControlPlane& control) {
   Member::Calls calls;
-  calls.publish = [&source](const MemberView& view) {
-    source.Publish(view);
+  calls.publish = [&control](const MemberView& view) {
+    control.Publish(view);
     Mark("it is published");
   };
   calls.status = [] { return std::string("{}"); };
@@ -246,8 +248,8 @@ void Run(const std::string& plugin_folder, const std::string& folder) {
   // w1: a member without a worker, and the leader.
   const TableInfo table{"tasks", spec.slices};
   const auto catalog = std::make_shared<const TableCatalog>(TableCatalog{{{kShard, table}}});
-  ClusterSource first_source(std::make_shared<const Config>(), [] { return false; });
-  Member first(OptionsOf("w1"), ConfigLayers(), CallsOf(first_source));
+  ClusterControlPlane first_control({});
+  Member first(OptionsOf("w1"), ConfigLayers(), CallsOf(first_control));
   Leader::Calls calls;
   calls.facts = [catalog] {
     Mark("a decision begins");
@@ -258,21 +260,20 @@ void Run(const std::string& plugin_folder, const std::string& folder) {
   Leader leader({"w1", "w1.1", calm}, calls);
   Driver first_driver(std::make_unique<Session>(tree, clock, false), {&first, &leader}, clock);
   Must(first_driver.Start());
-  Await("the first plan", [&] { return first_source.View()->slice_count == spec.slices; });
+  Await("the first plan", [&] { return first_control.View()->slice_count == spec.slices; });
 
   // w2 takes its half.
-  ClusterSource second_source(std::make_shared<const Config>(), [] { return false; });
-  Member second(OptionsOf("w2"), ConfigLayers(), CallsOf(second_source));
+  ClusterControlPlane second_control({});
+  Member second(OptionsOf("w2"), ConfigLayers(), CallsOf(second_control));
   Driver second_driver(std::make_unique<Session>(tree, clock, true), {&second}, clock);
   Must(second_driver.Start());
-  Await("the second plan", [&] { return second_source.View()->slice_count == spec.slices / 2; });
-  Source source(second_source);
-  FixedShardSource shards({{kShard, store}});
+  Await("the second plan", [&] { return second_control.View()->slice_count == spec.slices / 2; });
+  MarkedControlPlane control(second_control, {{kShard, store}});
   Registry metrics;
   WorkerOptions options;
   options.id = "w2";
   options.state_dir = folder;
-  Worker worker({clock, shards, **plugins, source, source, source, metrics}, options);
+  Worker worker({clock, control, **plugins, metrics}, options);
   Must(worker.Start());
   Await("a worker at rest", [&] { return !worker.Status().shards.empty(); });
 
@@ -292,7 +293,7 @@ void Run(const std::string& plugin_folder, const std::string& folder) {
 
   Mark("a slice moves");
   tree.Write({{TreeWrite::Kind::Create, "/control/drain/w1"}});
-  Await("the third plan", [&] { return second_source.View()->slice_count == spec.slices; });
+  Await("the third plan", [&] { return second_control.View()->slice_count == spec.slices; });
   std::this_thread::sleep_for(milliseconds(500));
   Mark("it has moved");
 

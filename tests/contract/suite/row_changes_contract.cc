@@ -84,15 +84,15 @@ class CountingWorker {
       for (const Task& task : tasks) runs_.Add(task.key.id);
       return std::vector<Outcome>(tasks.size());
     };
-    ports_.config.Set(std::make_shared<const Config>(config));
-    ports_.slices.Set({{"tasks", true, {}}});
-    ports_.Pause({});
+    control_.config.Set(std::make_shared<const Config>(config));
+    control_.slices.Set({{"tasks", true, {}}});
+    control_.Pause({});
     // The fixture keeps the store, and outlives the worker.
-    ports_.shards.Set({{"main", std::shared_ptr<Store>(std::shared_ptr<void>(), &store)}});
+    control_.shards.Set({{"main", std::shared_ptr<Store>(std::shared_ptr<void>(), &store)}});
     WorkerOptions options;
     options.id = "counting";
     options.state_dir = folder_;
-    worker_.emplace(Worker::Parts{clock_, ports_, plugins_, ports_, ports_, ports_, metrics_}, options);
+    worker_.emplace(Worker::Parts{clock_, control_, plugins_, metrics_}, options);
     const Status started = worker_->Start();
     EXPECT_TRUE(started) << started.error().message;
   }
@@ -107,7 +107,7 @@ class CountingWorker {
   const SystemClock clock_;
   std::string folder_;
   Runs runs_;
-  SettablePorts ports_;
+  SettableControlPlane control_;
   FunctionPlugins plugins_;
   Registry metrics_;
   std::optional<Worker> worker_;

@@ -45,7 +45,7 @@ class MysqlEffects : public WorkerFixture {
 };
 
 TEST_F(MysqlEffects, AnUpdateBesideTwoSnoozesAndADoneTakesEffectOnce) {
-  ports_.shards.Set({{"main", store_}});
+  control_.shards.Set({{"main", store_}});
   Award([](const Task& task) {
     return task.attempt < 3 ? Make(OutcomeKind::Snooze, "", milliseconds(1)) : Make(OutcomeKind::Done);
   });
@@ -59,7 +59,7 @@ TEST_F(MysqlEffects, AnUpdateBesideTwoSnoozesAndADoneTakesEffectOnce) {
 // One connection for four threads: whoever gets none is not to blame, and is not run in vain.
 TEST_F(MysqlEffects, ATaskThatGetsNoConnectionIsGivenBackUncounted) {
   store_ = Open(1);
-  ports_.shards.Set({{"main", store_}});
+  control_.shards.Set({{"main", store_}});
   Award([](const Task&) {
     std::this_thread::sleep_for(milliseconds(250));
     return Make(OutcomeKind::Done);

@@ -44,7 +44,7 @@ class SilentStore final : public Store {
 
 class UpkeepTest : public testing::Test {
  protected:
-  UpkeepTest() { ports_.config.Set(std::make_shared<const Config>()); }
+  UpkeepTest() { control_.config.Set(std::make_shared<const Config>()); }
 
   // With one table of so many slices; 0: its schema was never made.
   std::shared_ptr<Store> Shard(std::uint32_t slices) {
@@ -73,23 +73,23 @@ class UpkeepTest : public testing::Test {
   }
 
   const SystemClock clock_;
-  SettablePorts ports_;
+  SettableControlPlane control_;
   Signal news_;
   std::atomic<bool> leading_{true};
   std::atomic<bool> standing_{false};
   Settable<UnopenedShards> unopened_;
-  Upkeep upkeep_{{ports_, ports_, [this] { return leading_.load(); }, [] { return nullptr; },
-                  [this] { news_.Notify(); }, milliseconds(1), [this] { return unopened_.Get(); },
-                  [this] { return standing_.load(); }}};
+  Upkeep upkeep_{{[this] { return control_.Shards(); }, [this] { return control_.CurrentConfig(); },
+                  [this] { return leading_.load(); }, [] { return nullptr; }, [this] { news_.Notify(); },
+                  milliseconds(1), [this] { return unopened_.Get(); }, [this] { return standing_.load(); }}};
 };
 
 TEST_F(UpkeepTest, TellsTheTablesOfAllShards) {
-  ports_.shards.Set({{"west", Shard(8)}, {"east", Shard(4)}});
+  control_.shards.Set({{"west", Shard(8)}, {"east", Shard(4)}});
   EXPECT_TRUE(Reads({{{"east", "tasks", 4}, {"west", "tasks", 8}}, {}}));
 }
 
 TEST_F(UpkeepTest, AShardThatCannotBeReadIsUnreadAndHoldsUpNoOther) {
-  ports_.shards.Set({{"east", Shard(4)}, {"west", Shard(0)}});
+  control_.shards.Set({{"east", Shard(4)}, {"west", Shard(0)}});
   EXPECT_TRUE(Reads({{{"east", "tasks", 4}}, {"west"}}));
   EXPECT_TRUE(Eventually([&] { return upkeep_.Findings().troubles.size() == 1; }));
   EXPECT_THAT(upkeep_.Findings().troubles, ElementsAre(HasSubstr("shard west: its tables can't be read")));
@@ -100,7 +100,7 @@ TEST_F(UpkeepTest, TellsWhichShardsItCanNotReadWhetherItLeadsOrStandsForIt) {
     return Eventually([&] { return upkeep_.Findings().unread == unread; });
   };
   EXPECT_TRUE(Eventually([&] { return !upkeep_.Findings().unread; }));
-  ports_.shards.Set({{"east", Shard(4)}, {"west", Shard(0)}});
+  control_.shards.Set({{"east", Shard(4)}, {"west", Shard(0)}});
   EXPECT_TRUE(tells({"west"}));
   leading_ = false;
   EXPECT_TRUE(Eventually([&] { return !upkeep_.Findings().unread; }));  // it has nothing to do with it
@@ -113,16 +113,16 @@ TEST_F(UpkeepTest, TellsWhichShardsItCanNotReadWhetherItLeadsOrStandsForIt) {
 }
 
 TEST_F(UpkeepTest, FollowsTheShards) {
-  ports_.shards.Set({{"main", Shard(4)}});
+  control_.shards.Set({{"main", Shard(4)}});
   ASSERT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));
-  ports_.shards.Set({{"main", Shard(6)}, {"other", Shard(2)}});
+  control_.shards.Set({{"main", Shard(6)}, {"other", Shard(2)}});
   ASSERT_TRUE(Reads({{{"main", "tasks", 6}, {"other", "tasks", 2}}, {}}));
-  ports_.shards.Set({{"other", ports_.shards.Get().at("other")}});
+  control_.shards.Set({{"other", control_.shards.Get().at("other")}});
   EXPECT_TRUE(Reads({{{"other", "tasks", 2}}, {}}));
 }
 
 TEST_F(UpkeepTest, WhatWasReadIsForgottenWithTheTerm) {
-  ports_.shards.Set({{"main", Shard(4)}});
+  control_.shards.Set({{"main", Shard(4)}});
   ASSERT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));
   leading_ = false;
   EXPECT_TRUE(Reads({{}, {"main"}}));
@@ -132,17 +132,17 @@ TEST_F(UpkeepTest, WithoutAShardNothingIsKnownAndToldUntilThereIsOne) {
   upkeep_.Update();
   EXPECT_EQ(upkeep_.Findings().catalog, nullptr);
   EXPECT_THAT(upkeep_.Findings().troubles, ElementsAre(HasSubstr("no shard is known")));
-  ports_.shards.Set({{"main", Shard(4)}});
+  control_.shards.Set({{"main", Shard(4)}});
   EXPECT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));
   EXPECT_THAT(upkeep_.Findings().troubles, IsEmpty());
-  ports_.shards.Set({});
+  control_.shards.Set({});
   EXPECT_TRUE(Eventually([&] { return !upkeep_.Findings().troubles.empty(); }));
   EXPECT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));  // nobody loses what it has
 }
 
 TEST_F(UpkeepTest, AShardThatIsNamedAndCannotBeOpenedIsUnread) {
-  Upkeep upkeep({.shards = ports_,
-                 .config = ports_,
+  Upkeep upkeep({.shards = [this] { return control_.Shards(); },
+                 .config = [this] { return control_.CurrentConfig(); },
                  .leading = [] { return true; },
                  .ownership = [] { return nullptr; },
                  .changed = [] {},
@@ -153,7 +153,7 @@ TEST_F(UpkeepTest, AShardThatIsNamedAndCannotBeOpenedIsUnread) {
                      }});
   upkeep.Update();
   EXPECT_EQ(upkeep.Findings().catalog, nullptr);  // nothing is known at all
-  ports_.shards.Set({{"east", Shard(4)}});
+  control_.shards.Set({{"east", Shard(4)}});
   upkeep.Update();
   ASSERT_NE(upkeep.Findings().catalog, nullptr);
   EXPECT_THAT(upkeep.Findings().catalog->unread, testing::Contains("west"));
@@ -170,10 +170,10 @@ TEST_F(UpkeepTest, WhoDoesNotLeadMissesNoShard) {
 
 TEST_F(UpkeepTest, AThreadThatAServerHoldsUpIsNotWaitedForWhenItsShardGoes) {
   const auto silent = std::make_shared<SilentStore>(clock_);
-  ports_.shards.Set({{"main", Shard(4)}, {"silent", silent}});
+  control_.shards.Set({{"main", Shard(4)}, {"silent", silent}});
   upkeep_.Update();
   ASSERT_TRUE(silent->asked.WaitFor(seconds(10)));
-  ports_.shards.Set({{"main", ports_.shards.Get().at("main")}});
+  control_.shards.Set({{"main", control_.shards.Get().at("main")}});
   EXPECT_TRUE(Reads({{{"main", "tasks", 4}}, {}}));
   EXPECT_FALSE(silent->answered);
   EXPECT_FALSE(upkeep_.Stop());  // says so, instead of waiting on

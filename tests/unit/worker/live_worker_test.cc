@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 class LiveWorkerTest : public WorkerFixture {
  protected:
   LiveWorkerTest() {
-    ports_.shards.Set({{"main", main_}});
+    control_.shards.Set({{"main", main_}});
     plugins_.behaviours["quick"] = [this](auto tasks, auto&) {
       quick_runs_ += static_cast<int>(tasks.size());
       return std::vector<Outcome>(tasks.size());
@@ -71,12 +71,12 @@ TEST_F(LiveWorkerTest, AShardThatIsAddedIsServedAndOneThatIsGoneIsFinishedAndLef
   auto worker = Start(false);
   const auto second = NewStore();
   SubmitTo(*second, "quick");
-  ports_.shards.Set({{"main", main_}, {"second", second}});
+  control_.shards.Set({{"main", main_}, {"second", second}});
   ASSERT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 1; }));
 
   SubmitTo(*second, "slow");
   ASSERT_TRUE(Eventually(*worker, [&] { return slow_now_ == 1; }));
-  ports_.shards.Set({{"main", main_}});
+  control_.shards.Set({{"main", main_}});
   ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards[1].retiring; }));
   EXPECT_EQ(slow_now_, 1);
   release_ = true;
@@ -87,7 +87,7 @@ TEST_F(LiveWorkerTest, AShardThatIsAddedIsServedAndOneThatIsGoneIsFinishedAndLef
 }
 
 TEST_F(LiveWorkerTest, WhatIsPausedIsClaimedByNobodyUntilItIsResumed) {
-  ports_.Pause({"handler:quick"});
+  control_.Pause({"handler:quick"});
   SubmitTo(*main_, "quick");
   release_ = true;
   SubmitTo(*main_, "slow");
@@ -95,7 +95,7 @@ TEST_F(LiveWorkerTest, WhatIsPausedIsClaimedByNobodyUntilItIsResumed) {
   ASSERT_TRUE(Eventually(*worker, [&] { return slow_most_ == 1; }));
   EXPECT_THAT(worker->Status().paused, ElementsAre("handler:quick"));
   EXPECT_EQ(quick_runs_, 0);
-  ports_.Pause({});
+  control_.Pause({});
   EXPECT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 1; }));
 }
 
@@ -115,7 +115,7 @@ TEST_F(LiveWorkerTest, WhatIsQueuedGoesBackWhenItIsPausedAndWhatRunsFinishes) {
   SubmitMany(*main_, "slow", 20);
   auto worker = Start(false);
   ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 20; }));
-  ports_.Pause({"cluster"});
+  control_.Pause({"cluster"});
   ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 1; }));
   release_ = true;
   ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 0; }));
@@ -124,11 +124,11 @@ TEST_F(LiveWorkerTest, WhatIsQueuedGoesBackWhenItIsPausedAndWhatRunsFinishes) {
 }
 
 TEST_F(LiveWorkerTest, UntilIdleWaitsForWhatIsPaused) {
-  ports_.Pause({"cluster"});
+  control_.Pause({"cluster"});
   SubmitTo(*main_, "quick");
   auto worker = Start(true);
   EXPECT_FALSE(worker->WaitFor(milliseconds(300)));
-  ports_.Pause({});
+  control_.Pause({});
   EXPECT_EQ(worker->WaitFor(seconds(20)), WorkerEnd::Idle);
   EXPECT_EQ(quick_runs_, 1);
 }
@@ -140,9 +140,9 @@ TEST_F(LiveWorkerTest, ASliceThatMovesAwayGivesBackWhatWouldHaveToWait) {
   PutAllInSlice(*main_, 7);
   auto worker = Start(false);
   ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 20; }));
-  ports_.slices.Set({{"tasks", false, {6, 8}}});
+  control_.slices.Set({{"tasks", false, {6, 8}}});
   EXPECT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 1; }));
-  ports_.slices.Set({{"tasks", false, {6, 7, 8}}});
+  control_.slices.Set({{"tasks", false, {6, 7, 8}}});
   release_ = true;
   EXPECT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 20; }));
 }
@@ -153,7 +153,7 @@ TEST_F(LiveWorkerTest, OfOneTableSomeSlicesMayBeOwnedForSomeTypesAlone) {
   main_->Edit([](MemoryState& rows) {
     for (auto& [id, row] : rows.tables["tasks"].tasks) row.task.slice = id <= 2 ? 1 : 2;
   });
-  ports_.slices.Set({{"tasks", false, {1}, {{"quick"}}}, {"tasks", false, {2}, {{"other"}}}});
+  control_.slices.Set({{"tasks", false, {1}, {{"quick"}}}, {"tasks", false, {2}, {{"other"}}}});
   EXPECT_EQ(Start(true)->WaitFor(seconds(20)), WorkerEnd::Idle);
   EXPECT_EQ(quick_runs_, 2);
   EXPECT_EQ(Get(*main_, 1).task.state, TaskState::Succeeded);
@@ -179,11 +179,11 @@ TEST_F(LiveWorkerTest, ConcurrencyGrowsAndShrinksWithoutLosingWhatRuns) {
   auto worker = Start(false);
   ASSERT_TRUE(Eventually(*worker, [&] { return slow_now_ == 2; }));
   config_.handlers["slow"].concurrency = 5;
-  ports_.config.Set(std::make_shared<const Config>(config_));
+  control_.config.Set(std::make_shared<const Config>(config_));
   ASSERT_TRUE(Eventually(*worker, [&] { return slow_now_ == 5; }));
   config_.handlers["slow"].concurrency = 1;
   config_.handlers["slow"].options = R"({"new":true})";
-  ports_.config.Set(std::make_shared<const Config>(config_));
+  control_.config.Set(std::make_shared<const Config>(config_));
   ASSERT_TRUE(Eventually(*worker, [&] { return plugins_.opened == 2; }));
   release_ = true;
   ASSERT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 20; }));
@@ -203,19 +203,19 @@ TEST_F(LiveWorkerTest, AHandlerIsOpenedAnewForNewOptionsAndKeepsTheOldOnesWhereI
   ASSERT_EQ(plugins_.opened, 1);
   config_.handlers["quick"].options = R"({"a":2})";
   config_.handlers["quick"].timeout = seconds(7);
-  ports_.config.Set(std::make_shared<const Config>(config_));
+  control_.config.Set(std::make_shared<const Config>(config_));
   ASSERT_TRUE(Eventually(*worker, [&] { return plugins_.opened == 2; }));
   EXPECT_THAT(worker->Status().refusals, IsEmpty());
 
   config_.handlers["quick"].options = R"({"a":"refused"})";
-  ports_.config.Set(std::make_shared<const Config>(config_));
+  control_.config.Set(std::make_shared<const Config>(config_));
   ASSERT_TRUE(Eventually(*worker, [&] { return !worker->Status().refusals.empty(); }));
   EXPECT_THAT(worker->Status().refusals, ElementsAre(HasSubstr("handlers.quick: it refuses these options")));
   SubmitTo(*main_, "quick");
   EXPECT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 1; }));
 
   config_.handlers["quick"].options = R"({"a":2})";
-  ports_.config.Set(std::make_shared<const Config>(config_));
+  control_.config.Set(std::make_shared<const Config>(config_));
   EXPECT_TRUE(Eventually(*worker, [&] { return worker->Status().refusals.empty(); }));
   EXPECT_EQ(plugins_.opened, 2);
 }
@@ -224,7 +224,7 @@ TEST_F(LiveWorkerTest, AHandlerThatIsConfiguredAndNowhereIsRefusedAndTheOthersGo
   auto worker = Start(false);
   config_.handlers["nowhere"];
   config_.handlers["quick"].concurrency = 2;
-  ports_.config.Set(std::make_shared<const Config>(config_));
+  control_.config.Set(std::make_shared<const Config>(config_));
   ASSERT_TRUE(Eventually(*worker, [&] { return !worker->Status().refusals.empty(); }));
   EXPECT_THAT(worker->Status().refusals, Contains(HasSubstr("handlers.nowhere: no handler nowhere")));
   SubmitTo(*main_, "quick");
@@ -237,7 +237,7 @@ TEST_F(LiveWorkerTest, AWorkerThatIsOneOfSeveralLeavesTypesThatItHasNoPluginForT
   auto worker = Start(false);
   config_.handlers["elsewhere"];
   config_.handlers["quick"].options = R"({"new":true})";
-  ports_.config.Set(std::make_shared<const Config>(config_));
+  control_.config.Set(std::make_shared<const Config>(config_));
   ASSERT_TRUE(Eventually(*worker, [&] { return plugins_.opened == 1; }));
   SubmitTo(*main_, "quick");
   EXPECT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 1; }));

@@ -71,7 +71,7 @@ class FunctionPlugins final : public PluginSet {
   mutable std::atomic<int> opened{0};
 };
 
-// What a port answers until the test says otherwise.
+// What a control plane answers until the test says otherwise.
 template <class T>
 class Settable {
  public:
@@ -89,11 +89,11 @@ class Settable {
   T value_ MILLRACE_GUARDED_BY(mutex_){};
 };
 
-struct SettablePorts final : public SliceSource, public ConfigSource, public PauseSource, public ShardSource {
+struct SettableControlPlane final : public ControlPlane {
+  StoresByShard Shards() override { return shards.Get(); }
   std::vector<TableSlices> Slices(const std::string&) override { return slices.Get(); }
-  std::shared_ptr<const Config> Current() override { return config.Get(); }
   std::shared_ptr<const Pauses> Paused() override { return pauses.Get(); }
-  std::map<std::string, std::shared_ptr<Store>> Shards() override { return shards.Get(); }
+  std::shared_ptr<const Config> CurrentConfig() override { return config.Get(); }
 
   void Pause(const std::vector<std::string>& names) {
     auto parsed = Pauses::Parse(names);
@@ -104,7 +104,7 @@ struct SettablePorts final : public SliceSource, public ConfigSource, public Pau
   Settable<std::vector<TableSlices>> slices;
   Settable<std::shared_ptr<const Config>> config;
   Settable<std::shared_ptr<const Pauses>> pauses;
-  Settable<std::map<std::string, std::shared_ptr<Store>>> shards;
+  Settable<StoresByShard> shards;
 };
 
 // Every slice of the table `tasks` is the worker's own, and nothing paused.
@@ -116,8 +116,8 @@ class WorkerFixture : public ::testing::Test {
     config_.engine.poll = std::chrono::milliseconds(10);
     config_.engine.rewind = std::chrono::milliseconds(50);
     config_.engine.stop_timeout = std::chrono::seconds(3);
-    ports_.slices.Set({{"tasks", true, {}}});
-    ports_.Pause({});
+    control_.slices.Set({{"tasks", true, {}}});
+    control_.Pause({});
   }
   ~WorkerFixture() override { std::filesystem::remove_all(folder_); }
 
@@ -142,14 +142,13 @@ class WorkerFixture : public ::testing::Test {
   }
 
   std::unique_ptr<Worker> Start(bool until_idle) {
-    ports_.config.Set(std::make_shared<const Config>(config_));
+    control_.config.Set(std::make_shared<const Config>(config_));
     WorkerOptions options;
     options.id = "w";
     options.state_dir = folder_;
     options.until_idle = until_idle;
     options.partial = partial_;
-    auto worker = std::make_unique<Worker>(
-        Worker::Parts{clock_, ports_, plugins_, ports_, ports_, ports_, metrics_}, options);
+    auto worker = std::make_unique<Worker>(Worker::Parts{clock_, control_, plugins_, metrics_}, options);
     const Status started = worker->Start();
     EXPECT_TRUE(started) << started.error().message;
     return worker;
@@ -175,8 +174,8 @@ class WorkerFixture : public ::testing::Test {
   bool partial_ = false;
   const SystemClock clock_;
   std::string folder_;
-  Config config_;  // in force from Start on; later ones by ports_.config
-  SettablePorts ports_;
+  Config config_;  // in force from Start on; later ones by control_.config
+  SettableControlPlane control_;
   FunctionPlugins plugins_;
   Registry metrics_;
 };

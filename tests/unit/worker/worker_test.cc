@@ -21,7 +21,7 @@ class WorkerTest : public WorkerFixture {
     store_ = *sqlite::OpenStore(*ParseStoreUrl("sqlite:" + folder_ + "/tasks.db"), {});
     EXPECT_TRUE(store_->OpenSchema()->Apply({}));
     desk_ = store_->OpenDesk();
-    ports_.shards.Set({{"main", store_}});
+    control_.shards.Set({{"main", store_}});
   }
 
   std::uint64_t Submit(const std::string& handler, const std::string& key = {}) {
@@ -297,8 +297,8 @@ TEST_F(WorkerTest, TasksWithoutAHandlerStayWaitingAndHoldNobodyUp) {
 TEST_F(WorkerTest, ABacklogDelaysNoOtherGroup) {
   store_ = *sqlite::OpenStore(*ParseStoreUrl("sqlite:" + folder_ + "/two.db"), {});
   ASSERT_TRUE(store_->OpenSchema()->Apply({2, 1}));
-  ports_.shards.Set({{"main", store_}});
-  ports_.slices.Set({{"tasks_000", true, {}}, {"tasks_001", true, {}}});
+  control_.shards.Set({{"main", store_}});
+  control_.slices.Set({{"tasks_000", true, {}}, {"tasks_001", true, {}}});
   std::vector<TableName> ran;
   plugins_.behaviours["note"] = [&](auto tasks, auto&) {
     for (const Task& task : tasks) ran.push_back(task.key.table);
@@ -375,22 +375,22 @@ TEST_F(WorkerTest, AnIdInUseIsRefused) {
   WorkerOptions options;
   options.id = "w";
   options.state_dir = folder_;
-  Worker second({clock_, ports_, plugins_, ports_, ports_, ports_, metrics_}, options);
+  Worker second({clock_, control_, plugins_, metrics_}, options);
   const Status started = second.Start();
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, ErrorCode::Conflict);
 }
 
 TEST_F(WorkerTest, AWorkerThatGetsNoThreadsSaysSoAndDoesNotStart) {
-  ports_.config.Set(std::make_shared<const Config>(config_));
+  control_.config.Set(std::make_shared<const Config>(config_));
   WorkerOptions options;
   options.id = "w";
   options.state_dir = folder_;
   for (const bool lanes : {true, false}) {
     if (lanes) config_.handlers["count"] = {};
     plugins_.behaviours["count"] = [](auto tasks, auto&) { return std::vector<Outcome>(tasks.size()); };
-    ports_.config.Set(std::make_shared<const Config>(lanes ? config_ : Config{}));
-    Worker worker({clock_, ports_, plugins_, ports_, ports_, ports_, metrics_}, options);
+    control_.config.Set(std::make_shared<const Config>(lanes ? config_ : Config{}));
+    Worker worker({clock_, control_, plugins_, metrics_}, options);
     const NoMoreThreads refused;
     const Status started = worker.Start();
     ASSERT_FALSE(started);

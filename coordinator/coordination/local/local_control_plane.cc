@@ -1,4 +1,4 @@
-#include "coordinator/coordination/local/local_slice_source.h"
+#include "coordinator/coordination/local/local_control_plane.h"
 
 #include <algorithm>
 
@@ -20,16 +20,17 @@ std::vector<TableSlices> SlicesOf(const TableInfo& table, const std::vector<std:
 
 }  // namespace
 
-Result<LocalSliceSource> LocalSliceSource::Make(const Tables& tables,
-                                                const std::vector<std::uint32_t>& numbers,
-                                                std::vector<std::string> handlers) {
-  LocalSliceSource source;
+Result<LocalControlPlane> LocalControlPlane::Make(const std::map<std::string, Shard>& shards, Config config,
+                                                  const std::vector<std::uint32_t>& numbers,
+                                                  std::vector<std::string> handlers) {
+  LocalControlPlane plane(std::move(config));
   std::sort(handlers.begin(), handlers.end());
   std::size_t found = 0;
   std::uint32_t most = 0;
-  for (const auto& [shard, infos] : tables) {
-    std::vector<TableSlices>& slices = source.slices_[shard];
-    for (const TableInfo& info : infos) {
+  for (const auto& [name, shard] : shards) {
+    plane.stores_[name] = shard.store;
+    std::vector<TableSlices>& slices = plane.slices_[name];
+    for (const TableInfo& info : shard.tables) {
       most = std::max(most, info.slices);
       for (TableSlices& some : SlicesOf(info, numbers)) {
         if (!handlers.empty()) some.handlers = handlers;
@@ -43,10 +44,10 @@ Result<LocalSliceSource> LocalSliceSource::Make(const Tables& tables,
                                         FormatLoadBalance(numbers) + ": the tables have 0 to " +
                                         std::to_string(most == 0 ? 0 : most - 1));
   }
-  return source;
+  return plane;
 }
 
-std::vector<TableSlices> LocalSliceSource::Slices(const std::string& shard) {
+std::vector<TableSlices> LocalControlPlane::Slices(const std::string& shard) {
   const auto found = slices_.find(shard);
   return found == slices_.end() ? std::vector<TableSlices>{} : found->second;
 }

@@ -1,0 +1,64 @@
+#include "coordinator/app/worker_host.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/stop_signals.h"
+#include "framework/metrics/registry.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr Micros kTick = std::chrono::milliseconds(50);
+
+// Until the worker ends, or until its environment says that it must not work.
+Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment) {
+  StopOnSignals stop(worker);
+  bool leaves = false;
+  Status good;
+  while (true) {
+    if (auto end = worker.WaitFor(kTick)) {
+      BOOST_OUTCOME_TRYV(good);
+      return *end;
+    }
+    if (stop.Look() && !std::exchange(leaves, true)) environment.Leave();
+    if (!good) continue;
+    good = environment.Update(worker);
+    if (!good) worker.Stop();
+  }
+}
+
+}  // namespace
+
+Result<ExitCode> HostWorker(const MillFlags& flags, WorkerOptions options, const PluginSet& plugins,
+                            WorkerEnvironment& environment) {
+  const SystemClock clock;
+  Registry metrics;
+  auto worker = std::make_unique<Worker>(Worker::Parts{clock, environment.control(), plugins, metrics},
+                                         std::move(options));
+  const BootTime begun = clock.Now();
+  BOOST_OUTCOME_TRYV(worker->Start());
+  BOOST_OUTCOME_TRYV(environment.Join(*worker));
+  const Result<WorkerEnd> end = Watch(*worker, environment);
+  const Micros took = clock.Now() - begun;
+  const WorkerTotals totals = worker->Totals();
+  const WorkerStatus last = worker->Status();
+  const bool left_threads = !environment.End() || worker->LeftThreads();
+  if (!left_threads) worker.reset();
+  const ExitCode code = end ? ExitCodeOf(*end) : ExitCodeOf(end.error().code);
+  if (end) {
+    PrintSummary(flags, environment.Summary(last, *end), totals, took, *end);
+  } else {
+    PrintError(end.error().message);
+  }
+  if (left_threads) {  // they still use what this function and its callers own
+    std::fflush(nullptr);
+    std::_Exit(static_cast<int>(code));
+  }
+  return code;
+}
+
+}  // namespace millrace::engine

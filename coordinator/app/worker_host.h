@@ -1,0 +1,33 @@
+// One way to build, watch and end a worker: for `run`, for `worker`, and for a worker of a cluster.
+#pragma once
+
+#include "coordinator/app/worker_report.h"
+#include "framework/plugin/plugin_set.h"
+#include "framework/worker/control_plane.h"
+#include "framework/worker/worker.h"
+
+namespace millrace::engine {
+
+// What a worker works in, and what differs with it. One thread; it outlives the worker.
+class WorkerEnvironment {
+ public:
+  virtual ~WorkerEnvironment() = default;
+
+  virtual ControlPlane& control() = 0;
+  // The worker has started: others may know of it.
+  virtual Status Join(const Worker&) { return {}; }
+  // Several times a second until the worker has ended. An error ends it, and is the last call.
+  virtual Status Update(const Worker& worker) = 0;
+  // It was asked to stop, and finishes what runs: others may begin with what is its own.
+  virtual void Leave() {}
+  // False: threads are held up by a server that does not answer; the process must end by std::_Exit.
+  [[nodiscard]] virtual bool End() = 0;
+  // What the shards hold, for the last words, after End; an error without a message: nobody asks.
+  virtual Result<MillSummary> Summary(const WorkerStatus& last, WorkerEnd end) = 0;
+};
+
+// Runs a worker in this process until it ends, by itself or by a signal, and tells what came of it.
+Result<ExitCode> HostWorker(const MillFlags& flags, WorkerOptions options, const PluginSet& plugins,
+                            WorkerEnvironment& environment);
+
+}  // namespace millrace::engine

@@ -1,0 +1,44 @@
+// A worker without a cluster: a plan, a configuration and shards that never change. All slices of its shards
+// are its own, or those of given load-balance numbers; what is paused stands in the shards alone.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/base/result.h"
+#include "framework/store/schema_store.h"
+#include "framework/worker/control_plane.h"
+
+namespace millrace::engine {
+
+// Immutable, so thread-safe.
+class LocalControlPlane final : public ControlPlane {
+ public:
+  struct Shard {
+    std::shared_ptr<Store> store;
+    std::vector<TableInfo> tables;
+  };
+
+  // `numbers` are sorted load-balance numbers, `handlers` task types; empty: all. Invalid where no table has
+  // a slice of these numbers.
+  static Result<LocalControlPlane> Make(const std::map<std::string, Shard>& shards, Config config,
+                                        const std::vector<std::uint32_t>& numbers = {},
+                                        std::vector<std::string> handlers = {});
+
+  StoresByShard Shards() override { return stores_; }
+  std::vector<TableSlices> Slices(const std::string& shard) override;
+  std::shared_ptr<const Pauses> Paused() override { return no_pauses_; }
+  std::shared_ptr<const Config> CurrentConfig() override { return config_; }
+
+ private:
+  explicit LocalControlPlane(Config config) : config_(std::make_shared<const Config>(std::move(config))) {}
+
+  std::shared_ptr<const Config> config_;
+  std::shared_ptr<const Pauses> no_pauses_ = std::make_shared<const Pauses>();
+  StoresByShard stores_;
+  std::map<std::string, std::vector<TableSlices>> slices_;
+};
+
+}  // namespace millrace::engine

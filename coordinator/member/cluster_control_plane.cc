@@ -1,0 +1,96 @@
+#include "coordinator/member/cluster_control_plane.h"
+
+#include "framework/base/log.h"
+#include "framework/store/url.h"
+
+namespace millrace::engine {
+namespace {
+
+bool SameStore(const ShardConfig& a, const ShardConfig& b) {
+  return a.url == b.url && a.password_file == b.password_file && a.max_transactions == b.max_transactions;
+}
+
+Status CheckServer(const ShardConfig& shard) {
+  BOOST_OUTCOME_TRY(url, ParseStoreUrl(shard.url));
+  if (url.kind != StoreUrl::Kind::Sqlite) return {};
+  return Fail(ErrorCode::Invalid, "a cluster's shard is on a server; SQLite files are for `millrace run`");
+}
+
+}  // namespace
+
+ClusterControlPlane::ClusterControlPlane(Options options) : options_(std::move(options)) {
+  MemberView view;
+  view.config = options_.before_contact;
+  view_ = std::make_shared<const MemberView>(std::move(view));
+}
+
+void ClusterControlPlane::Publish(const MemberView& view) {
+  auto next = std::make_shared<const MemberView>(view);
+  MutexLock lock(mutex_);
+  view_ = std::move(next);
+}
+
+std::shared_ptr<const MemberView> ClusterControlPlane::View() const {
+  MutexLock lock(mutex_);
+  return view_;
+}
+
+StoresByShard ClusterControlPlane::Shards() {
+  const bool assigned = View()->generation > 0 || BootClock::now() - begun_ >= options_.first_assignment;
+  return assigned ? Opened() : StoresByShard{};
+}
+
+std::vector<TableSlices> ClusterControlPlane::Slices(const std::string& shard) {
+  const std::shared_ptr<const MemberView> view = View();
+  const auto found = view->slices->find(shard);
+  if (found == view->slices->end()) return {};
+  if (view->config->engine.on_zookeeper_loss == OnZooKeeperLoss::Stop && options_.lost()) return {};
+  return found->second;
+}
+
+StoresByShard ClusterControlPlane::Opened() {
+  const std::shared_ptr<const Config> config = CurrentConfig();
+  MutexLock lock(shards_mutex_);
+  if (config != seen_) {
+    Follow(*config);
+    seen_ = config;
+  }
+  return opened_;
+}
+
+Result<std::unique_ptr<Store>> ClusterControlPlane::Open(const ShardConfig& shard, Micros lease) const {
+  BOOST_OUTCOME_TRYV(CheckServer(shard));
+  return options_.open(shard, lease);
+}
+
+void ClusterControlPlane::Follow(const Config& config) {
+  refusals_.clear();
+  std::erase_if(opened_, [&](const auto& entry) { return !config.shards.contains(entry.first); });
+  for (const auto& [name, shard] : config.shards) {
+    if (opened_.contains(name) && SameStore(configured_[name], shard)) continue;
+    auto store = Open(shard, config.engine.lease);
+    if (!store) {
+      refusals_[name] = store.error().message;
+      LogError("a shard is refused; the last good one stays",
+               {{"shard", name}, {"why", store.error().message}});
+      continue;
+    }
+    opened_[name] = std::move(*store);
+    configured_[name] = shard;
+  }
+}
+
+std::map<std::string, std::string> ClusterControlPlane::Refusals() const {
+  MutexLock lock(shards_mutex_);
+  return refusals_;
+}
+
+std::vector<std::string> ServableShards(const Config& config) {
+  std::vector<std::string> servable;
+  for (const auto& [name, shard] : config.shards) {
+    if (CheckServer(shard)) servable.push_back(name);
+  }
+  return servable;
+}
+
+}  // namespace millrace::engine

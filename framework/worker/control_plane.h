@@ -1,0 +1,36 @@
+// All that a worker knows of a cluster: which shards there are, which of their slices are its own, what is
+// paused, and the configuration in force. It is asked again and again, at least every tenth of a second: an
+// answer is cheap, never waits for a server, and holds until the next.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/config/config.h"
+#include "framework/policy/pauses.h"
+#include "framework/store/store.h"
+
+namespace millrace::engine {
+
+using StoresByShard = std::map<std::string, std::shared_ptr<Store>>;
+
+// Thread-safe.
+class ControlPlane {
+ public:
+  virtual ~ControlPlane() = default;
+
+  // The shards to serve. A new one is served from now on; one that is gone is drained, and its store kept
+  // until that is done. Another store under a known name is both.
+  virtual StoresByShard Shards() = 0;
+  // The slices of a shard that this worker should scan now; empty for a shard that it has no part in. What
+  // leaves the answer is claimed no more, and what of it is queued is given back.
+  virtual std::vector<TableSlices> Slices(const std::string& shard) = 0;
+  // What operators have paused; immutable, never null. A later call may return another.
+  virtual std::shared_ptr<const Pauses> Paused() = 0;
+  // The configuration in force; immutable, never null. A later call may return another.
+  virtual std::shared_ptr<const Config> CurrentConfig() = 0;
+};
+
+}  // namespace millrace::engine
