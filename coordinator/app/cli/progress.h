@@ -42,7 +42,6 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  bool enabled() const { return enabled_; }
   // True if it is time to draw again: ten times a second is enough.
   bool Due(BootTime now) const;
   void Show(const std::string& text, BootTime now);  // nothing where it is not due

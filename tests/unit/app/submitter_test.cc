@@ -1,0 +1,103 @@
+#include "coordinator/app/submitter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/testing/manual_clock.h"
+#include "framework/testing/memory_store.h"
+
+namespace millrace::engine {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+class ListedRows final : public InputRows {
+ public:
+  void Add(Result<NewTask> task) { rows_.push_back({rows_.size() + 1, std::move(task)}); }
+  std::optional<InputRow> Next() override {
+    return next_ == rows_.size() ? std::nullopt : std::optional(rows_[next_++]);
+  }
+
+ private:
+  std::vector<InputRow> rows_;
+  std::size_t next_ = 0;
+};
+
+NewTask AnyTask(const std::string& params = "{}", const std::string& key = "") {
+  NewTask task;
+  task.handler = "noop";
+  task.params = params;
+  task.biz_key = key;
+  return task;
+}
+
+// The rows of an input, and a store with one table.
+class SubmitterTest : public testing::Test {
+ protected:
+  SubmitterTest() { EXPECT_TRUE(store_.OpenSchema()->Apply({})); }
+  Status InBatches() {
+    return SubmitBatches(*desk_, "tasks", rows_, totals_, [this](const SubmitTotals&) { ++reports_; });
+  }
+  Status AtOnce() {
+    auto transaction = store_.OpenTransaction(std::chrono::minutes(1));
+    return SubmitAtOnce(*transaction, "tasks", rows_, totals_, [this](const SubmitTotals&) { ++reports_; });
+  }
+  std::size_t TasksThere() { return desk_->List("tasks", {}, "", kMaxBatchRows)->records.size(); }
+
+  ManualClock clock_;
+  MemoryStore store_{clock_};
+  std::unique_ptr<TaskDesk> desk_ = store_.OpenDesk();
+  ListedRows rows_;
+  SubmitTotals totals_;
+  int reports_ = 0;
+};
+
+TEST_F(SubmitterTest, ManyRowsGoInByBatches) {
+  for (std::size_t i = 0; i < kMaxBatchRows + 1; ++i) rows_.Add(AnyTask());
+  ASSERT_TRUE(InBatches());
+  EXPECT_EQ(totals_.added, kMaxBatchRows + 1);
+  EXPECT_EQ(reports_, 2);
+}
+
+TEST_F(SubmitterTest, ARowThatTheStoreRefusesIsFoundAndTheOthersGoIn) {
+  for (int i = 1; i <= 10; ++i) rows_.Add(AnyTask(i == 7 ? "no JSON" : "{}"));
+  rows_.Add(Fail(ErrorCode::Invalid, "no such column"));
+  ASSERT_TRUE(InBatches());
+  EXPECT_EQ(totals_.added, 9u);
+  EXPECT_EQ(totals_.bad, 2u);
+  EXPECT_THAT(totals_.problems, ElementsAre(Pair(11, "no such column"), Pair(7, HasSubstr("JSON"))));
+  EXPECT_EQ(TasksThere(), 9u);
+}
+
+TEST_F(SubmitterTest, OfOneKeyOneTaskGoesInAndTheHolderIsNamed) {
+  rows_.Add(AnyTask("{}", "k"));
+  rows_.Add(AnyTask("{}", "k"));
+  ASSERT_TRUE(InBatches());
+  EXPECT_EQ(totals_.added, 1u);
+  EXPECT_EQ(totals_.duplicates, 1u);
+  EXPECT_THAT(totals_.holders, ElementsAre(HasSubstr("tasks/")));
+}
+
+TEST_F(SubmitterTest, AtOnceABadRowKeepsAllOut) {
+  rows_.Add(AnyTask());
+  rows_.Add(Fail(ErrorCode::Invalid, "no such column"));
+  ASSERT_TRUE(AtOnce());
+  EXPECT_EQ(totals_.added, 0u);
+  EXPECT_EQ(totals_.bad, 1u);
+  EXPECT_EQ(TasksThere(), 0u);
+}
+
+TEST_F(SubmitterTest, AtOnceGoodRowsGoInTogether) {
+  rows_.Add(AnyTask());
+  rows_.Add(AnyTask());
+  ASSERT_TRUE(AtOnce());
+  EXPECT_EQ(totals_.added, 2u);
+  EXPECT_THAT(totals_.problems, IsEmpty());
+  EXPECT_EQ(TasksThere(), 2u);
+}
+
+}  // namespace
+}  // namespace millrace::engine
