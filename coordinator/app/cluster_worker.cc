@@ -37,7 +37,7 @@ Result<Timing> ReadTiming(const std::string& session_timeout, const std::string&
 }
 
 // A cluster goes on without this worker: what is left in it is told by one that works until there is nothing.
-Result<MillSummary> SummaryOf(const StoresByShard& stores, const WorkerStatus& status) {
+Result<TaskSummary> SummaryOf(const StoresByShard& stores, const WorkerStatus& status) {
   Shards shards;
   for (const auto& [name, store] : stores) {
     BOOST_OUTCOME_TRY(tables, store->OpenSchema()->Tables());
@@ -49,7 +49,7 @@ Result<MillSummary> SummaryOf(const StoresByShard& stores, const WorkerStatus& s
 
 class ClusterEnvironment final : public WorkerEnvironment {
  public:
-  ClusterEnvironment(const MillFlags& flags, const Settings& settings, const PluginSet& plugins,
+  ClusterEnvironment(const WorkerFlags& flags, const Settings& settings, const PluginSet& plugins,
                      ClusterProcess& process)
       : flags_(flags), settings_(settings), plugins_(plugins), process_(process) {}
 
@@ -71,13 +71,13 @@ class ClusterEnvironment final : public WorkerEnvironment {
     (void)process_.Stop();  // asked again at the end
   }
   bool End() override { return process_.Stop(); }
-  Result<MillSummary> Summary(const WorkerStatus& last, WorkerEnd end) override {
+  Result<TaskSummary> Summary(const WorkerStatus& last, WorkerEnd end) override {
     if (!flags_.until_idle || end != WorkerEnd::Idle) return Fail(ErrorCode::NotFound, "");
     return SummaryOf(process_.control().Opened(), last);
   }
 
  private:
-  const MillFlags& flags_;
+  const WorkerFlags& flags_;
   const Settings& settings_;
   const PluginSet& plugins_;
   ClusterProcess& process_;
@@ -87,7 +87,7 @@ class ClusterEnvironment final : public WorkerEnvironment {
 
 }  // namespace
 
-Result<ExitCode> RunClusterWorker(const MillFlags& flags, const Settings& settings) {
+Result<ExitCode> RunClusterWorker(const WorkerFlags& flags, const Settings& settings) {
   BOOST_OUTCOME_TRY(timing, ReadTiming(flags.session_timeout, flags.wait));
   BOOST_OUTCOME_TRY(state, StateFolder(flags.common));
   BOOST_OUTCOME_TRY(plugins, LoadPlugins(flags.common));

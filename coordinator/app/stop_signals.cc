@@ -2,8 +2,6 @@
 
 #include <csignal>
 
-#include "coordinator/app/cli/terminal.h"
-
 namespace millrace::engine {
 namespace {
 
@@ -23,20 +21,5 @@ void CatchStopSignals() {
 }
 
 int StopSignalsSeen() { return seen; }
-
-bool StopOnSignals::Look() {
-  const int seen = StopSignalsSeen();
-  if (seen > 0 && asked_ == 0) {
-    asked_ = 1;
-    worker_.Stop();
-    PrintNote("stopping: what runs is finished or given back; once more to give everything back now");
-  }
-  if (seen > 1 && asked_ == 1) {
-    asked_ = 2;
-    worker_.StopNow();
-    PrintNote("giving everything back now");
-  }
-  return asked_ > 0;
-}
 
 }  // namespace millrace::engine

@@ -12,15 +12,16 @@
 namespace millrace::engine {
 namespace {
 
-Command<MillFlags> AddMill(CLI::App& root, Chosen& chosen, const char* name, const char* what,
-                           const char* examples, Result<ExitCode> (*run)(const MillFlags&)) {
-  const auto mill = AddCommand(root, chosen, name, what, examples, run, {.works = true});
-  AddFolders(*mill.app, mill->common);
-  mill.Add("--concurrency", mill->concurrency, "threads of every handler, instead of the configuration's",
+Command<WorkerFlags> AddWorkerFlags(CLI::App& root, Chosen& chosen, const char* name, const char* what,
+                                    const char* examples, Result<ExitCode> (*run)(const WorkerFlags&)) {
+  const auto command = AddCommand(root, chosen, name, what, examples, run, {.works = true});
+  AddFolders(*command.app, command->common);
+  command
+      .Add("--concurrency", command->concurrency, "threads of every handler, instead of the configuration's",
            "N")
       ->check(CLI::Range(1, 256));
-  mill.app->add_flag("--until-idle", mill->until_idle, "end once nothing runs and nothing is due");
-  return mill;
+  command.app->add_flag("--until-idle", command->until_idle, "end once nothing runs and nothing is due");
+  return command;
 }
 
 // `gone`: what follows when the session is over; `away`: what is waited for.
@@ -33,15 +34,15 @@ void AddTimes(const Command<Options>& command, const char* gone, const char* awa
 }  // namespace
 
 void AddWorkerCommands(CLI::App& root, Chosen& chosen) {
-  AddMill(root, chosen, "run", "Run tasks on an SQLite file, in this one process",
-          "  millrace run --store sqlite:points.db --until-idle", RunRun);
+  AddWorkerFlags(root, chosen, "run", "Run tasks on an SQLite file, in this one process",
+                 "  millrace run --store sqlite:points.db --until-idle", RunRun);
 
   const auto worker =
-      AddMill(root, chosen, "worker", "Run tasks on a server's store, beside other workers",
-              "  MILLRACE_PASSWORD_FILE=~/.millrace-password \\\n"
-              "    millrace worker --store mysql://millrace@db1:3306/work --load-balance 0-31,40\n"
-              "  millrace worker --zk zk1:2181,zk2:2181,zk3:2181/jobs --id w1",
-              RunWorker);
+      AddWorkerFlags(root, chosen, "worker", "Run tasks on a server's store, beside other workers",
+                     "  MILLRACE_PASSWORD_FILE=~/.millrace-password \\\n"
+                     "    millrace worker --store mysql://millrace@db1:3306/work --load-balance 0-31,40\n"
+                     "  millrace worker --zk zk1:2181,zk2:2181,zk3:2181/jobs --id w1",
+                     RunWorker);
   worker.Add("--id", worker->id, "name of this worker (default: the host and the lowest free number)", "ID");
   worker.Add("--load-balance", worker->load_balance, "own these load-balance numbers alone, such as 0-31,40",
              "LIST");
@@ -86,7 +87,7 @@ void TellNumbersBeyond(const std::vector<std::uint32_t>& numbers, const Shards& 
             "; the tables have 0 to " + std::to_string(most - 1));
 }
 
-Status CheckLimits(const MillFlags& flags, const Settings& settings, const PluginSet& plugins) {
+Status CheckLimits(const WorkerFlags& flags, const Settings& settings, const PluginSet& plugins) {
   BOOST_OUTCOME_TRY(numbers, ReadLoadBalance(flags.load_balance));
   if (flags.handlers.empty() && numbers.empty()) return {};
   auto client = ClusterClient::Open(*settings.cluster);

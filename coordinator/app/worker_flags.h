@@ -11,7 +11,7 @@
 
 namespace millrace::engine {
 
-struct MillFlags {
+struct WorkerFlags {
   CommonFlags common;
   std::string id;
   std::optional<std::uint32_t> concurrency;
@@ -26,10 +26,10 @@ struct MillFlags {
   std::vector<std::string> tables;
   bool no_coordinate = false;
 };
-Result<ExitCode> RunRun(const MillFlags& flags);
-Result<ExitCode> RunWorker(const MillFlags& flags);
+Result<ExitCode> RunRun(const WorkerFlags& flags);
+Result<ExitCode> RunWorker(const WorkerFlags& flags);
 // The same with `settings` that name a cluster.
-Result<ExitCode> RunClusterWorker(const MillFlags& flags, const Settings& settings);
+Result<ExitCode> RunClusterWorker(const WorkerFlags& flags, const Settings& settings);
 
 struct CoordinatorOptions {
   CommonFlags common;
@@ -48,6 +48,6 @@ void TellNumbersBeyond(const std::vector<std::uint32_t>& numbers, const Shards& 
 
 // Both for a worker of a cluster, whose configuration and tables are asked for. A cluster or shard that is
 // away is no reason to refuse.
-Status CheckLimits(const MillFlags& flags, const Settings& settings, const PluginSet& plugins);
+Status CheckLimits(const WorkerFlags& flags, const Settings& settings, const PluginSet& plugins);
 
 }  // namespace millrace::engine

@@ -12,19 +12,35 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kTick = std::chrono::milliseconds(50);
+constexpr Micros kBetweenLooks = std::chrono::milliseconds(50);
+
+// The first signal asks for an end in good order, the second for one now. `seen`: those that were carried
+// out.
+void StopOnSignals(Worker& worker, int& seen) {
+  if (StopSignalsSeen() > 0 && seen == 0) {
+    seen = 1;
+    worker.Stop();
+    PrintNote("stopping: what runs is finished or given back; once more to give everything back now");
+  }
+  if (StopSignalsSeen() > 1 && seen == 1) {
+    seen = 2;
+    worker.StopNow();
+    PrintNote("giving everything back now");
+  }
+}
 
 // Until the worker ends, or until its environment says that it must not work.
 Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment) {
-  StopOnSignals stop(worker);
+  int signals = 0;
   bool leaves = false;
   Status good;
   while (true) {
-    if (auto end = worker.WaitFor(kTick)) {
+    if (auto end = worker.WaitFor(kBetweenLooks)) {
       BOOST_OUTCOME_TRYV(good);
       return *end;
     }
-    if (stop.Look() && !std::exchange(leaves, true)) environment.Leave();
+    StopOnSignals(worker, signals);
+    if (signals > 0 && !std::exchange(leaves, true)) environment.Leave();
     if (!good) continue;
     good = environment.Update(worker);
     if (!good) worker.Stop();
@@ -33,7 +49,7 @@ Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment) {
 
 }  // namespace
 
-Result<ExitCode> HostWorker(const MillFlags& flags, WorkerOptions options, const PluginSet& plugins,
+Result<ExitCode> HostWorker(const WorkerFlags& flags, WorkerOptions options, const PluginSet& plugins,
                             WorkerEnvironment& environment) {
   const SystemClock clock;
   Registry metrics;

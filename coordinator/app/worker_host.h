@@ -23,11 +23,11 @@ class WorkerEnvironment {
   // False: threads are held up by a server that does not answer; the process must end by std::_Exit.
   [[nodiscard]] virtual bool End() = 0;
   // What the shards hold, for the last words, after End; an error without a message: nobody asks.
-  virtual Result<MillSummary> Summary(const WorkerStatus& last, WorkerEnd end) = 0;
+  virtual Result<TaskSummary> Summary(const WorkerStatus& last, WorkerEnd end) = 0;
 };
 
 // Runs a worker in this process until it ends, by itself or by a signal, and tells what came of it.
-Result<ExitCode> HostWorker(const MillFlags& flags, WorkerOptions options, const PluginSet& plugins,
+Result<ExitCode> HostWorker(const WorkerFlags& flags, WorkerOptions options, const PluginSet& plugins,
                             WorkerEnvironment& environment);
 
 }  // namespace millrace::engine

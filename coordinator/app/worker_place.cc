@@ -30,7 +30,7 @@ std::vector<std::string> TypesRun(const Config& config, const PluginSet& plugins
   return *Both(Limit<std::string>({types.begin(), types.end()}), LimitTo(allowed));
 }
 
-Result<WorkerDocument> PlaceOf(const MillFlags& flags, const std::string& id) {
+Result<WorkerDocument> PlaceOf(const WorkerFlags& flags, const std::string& id) {
   WorkerDocument document;
   document.host = HostName();
   document.pid = getpid();

@@ -19,7 +19,7 @@ std::vector<std::string> TypesRun(const Config& config, const PluginSet& plugins
                                   const std::vector<std::string>& allowed);
 
 // The document of its node, for a new life. Invalid for a --load-balance that can't be read.
-Result<WorkerDocument> PlaceOf(const MillFlags& flags, const std::string& id);
+Result<WorkerDocument> PlaceOf(const WorkerFlags& flags, const std::string& id);
 
 // The worker's part of its status node: totals, rates since the last call, its shards. One thread.
 class StatusTeller {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kMostHeld = 1000;
 
-Status AddHeld(TaskDesk& desk, const TableName& table, BootTime deadline, MillSummary& summary) {
+Status AddHeld(TaskDesk& desk, const TableName& table, BootTime deadline, TaskSummary& summary) {
   TaskFilter held;
   held.state = TaskState::Held;
   std::string mark;
@@ -32,7 +32,7 @@ std::string HowMany(std::uint64_t number, bool or_more, const char* one, const c
   return Count(number, "task", "tasks") + " " + (number == 1 ? one : many);
 }
 
-std::string WaitingText(const MillSummary& summary, const std::string& where, WallTime now) {
+std::string WaitingText(const TaskSummary& summary, const std::string& where, WallTime now) {
   const std::string many = HowMany(summary.backlog.waiting, summary.backlog.or_more, "waits", "wait");
   const WallTime due = summary.backlog.next_due.value_or(now);
   if (due <= now) {
@@ -74,7 +74,7 @@ std::string TroubleText(const WorkerTotals& now) {
   return text;
 }
 
-nlohmann::ordered_json SummaryJson(const Result<MillSummary>& all, const WorkerTotals& now, Micros took,
+nlohmann::ordered_json SummaryJson(const Result<TaskSummary>& all, const WorkerTotals& now, Micros took,
                                    WorkerEnd end) {
   nlohmann::ordered_json out = all ? ToJson(*all) : nlohmann::ordered_json::object();
   out["this_run"] = {{"claimed", now.claimed},     {"succeeded", now.succeeded}, {"failed", now.failed},
@@ -92,7 +92,7 @@ constexpr int kPausesPerRead = 20;
 }  // namespace
 
 Status AddShard(TaskDesk& desk, const std::vector<TableInfo>& tables, BootTime deadline,
-                MillSummary& summary) {
+                TaskSummary& summary) {
   BOOST_OUTCOME_TRY(totals, desk.Totals());
   for (const TaskTotals& group : totals) {
     summary.succeeded += group.succeeded;
@@ -111,14 +111,14 @@ Status AddShard(TaskDesk& desk, const std::vector<TableInfo>& tables, BootTime d
   return {};
 }
 
-std::string SummaryText(const MillSummary& summary) {
+std::string SummaryText(const TaskSummary& summary) {
   std::string text =
       std::to_string(summary.succeeded) + " succeeded, " + std::to_string(summary.failed) + " failed";
   if (summary.cancelled > 0) text += ", " + std::to_string(summary.cancelled) + " cancelled or skipped";
   return text;
 }
 
-std::vector<std::string> LeftTexts(const MillSummary& summary, const std::string& where, WallTime now) {
+std::vector<std::string> LeftTexts(const TaskSummary& summary, const std::string& where, WallTime now) {
   std::vector<std::string> lines;
   if (summary.backlog.waiting > 0 || summary.backlog.or_more)
     lines.push_back(WaitingText(summary, where, now));
@@ -135,7 +135,7 @@ std::vector<std::string> LeftTexts(const MillSummary& summary, const std::string
   return lines;
 }
 
-nlohmann::ordered_json ToJson(const MillSummary& summary) {
+nlohmann::ordered_json ToJson(const TaskSummary& summary) {
   return {
       {"succeeded", summary.succeeded},
       {"failed", summary.failed},
@@ -163,8 +163,8 @@ ExitCode ExitCodeOf(WorkerEnd end) {
   return end == WorkerEnd::Idle || end == WorkerEnd::Stopped ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
-Result<MillSummary> ReadSummary(const Shards& shards, const WorkerStatus& status) {
-  MillSummary summary;
+Result<TaskSummary> ReadSummary(const Shards& shards, const WorkerStatus& status) {
+  TaskSummary summary;
   for (const ShardStatus& shard : status.shards) {
     if (!shard.error.empty()) return Fail(ErrorCode::Unavailable, shard.shard + ": " + shard.error);
     summary.unrunnable.insert(shard.unrunnable.begin(), shard.unrunnable.end());
@@ -177,7 +177,7 @@ Result<MillSummary> ReadSummary(const Shards& shards, const WorkerStatus& status
   return summary;
 }
 
-void PrintSummary(const MillFlags& flags, const Result<MillSummary>& all, const WorkerTotals& now,
+void PrintSummary(const WorkerFlags& flags, const Result<TaskSummary>& all, const WorkerTotals& now,
                   Micros took, WorkerEnd end) {
   if (!all && !all.error().message.empty()) PrintNote("the totals can't be read now: " + all.error().message);
   if (flags.common.json) {
@@ -199,13 +199,13 @@ void PrintSummary(const MillFlags& flags, const Result<MillSummary>& all, const 
   for (const std::string& line : LeftTexts(*all, where, SystemClock().WallNow())) PrintNote(line);
 }
 
-MillProgress::MillProgress(Shards& shards, bool enabled) : shards_(shards), line_(enabled) {
+WorkerProgress::WorkerProgress(Shards& shards, bool enabled) : shards_(shards), line_(enabled) {
   if (!enabled) return;
   for (auto& [name, shard] : shards_) desks_[name] = shard.store->OpenDesk();
 }
 
 // A shard that is away keeps its last numbers: the worker says that it is away.
-void MillProgress::ReadBacklog() {
+void WorkerProgress::ReadBacklog() {
   Backlog backlog;
   for (auto& [name, shard] : shards_) {
     for (const TableInfo& info : shard.tables) {
@@ -215,7 +215,7 @@ void MillProgress::ReadBacklog() {
   backlog_ = backlog;
 }
 
-void MillProgress::Update(const WorkerTotals& totals) {
+void WorkerProgress::Update(const WorkerTotals& totals) {
   const BootTime now = BootClock::now();
   if (!line_.Due(now)) return;
   if (!last_read_ || now - *last_read_ >= std::max(kBetweenReads, read_cost_ * kPausesPerRead)) {

@@ -19,7 +19,7 @@
 
 namespace millrace::engine {
 
-struct MillSummary {
+struct TaskSummary {
   // Of all tasks that have ended, in this run or before.
   std::uint64_t succeeded = 0;
   std::uint64_t cancelled = 0;
@@ -34,34 +34,34 @@ struct MillSummary {
 
 // Adds what a shard holds. What is left is counted no longer than until `deadline`.
 Status AddShard(TaskDesk& desk, const std::vector<TableInfo>& tables, BootTime deadline,
-                MillSummary& summary);
+                TaskSummary& summary);
 
 // `16049 succeeded, 0 failed`, and how many were cancelled if any: bare numbers, for scripts too.
-std::string SummaryText(const MillSummary& summary);
+std::string SummaryText(const TaskSummary& summary);
 
 // What is left, a line for each kind, with the command to look at it. `where`: how the store is named on its
 // command line, such as ` --store sqlite:points.db`; empty: it need not be.
-std::vector<std::string> LeftTexts(const MillSummary& summary, const std::string& where, WallTime now);
+std::vector<std::string> LeftTexts(const TaskSummary& summary, const std::string& where, WallTime now);
 
 // Both as members of one object.
-nlohmann::ordered_json ToJson(const MillSummary& summary);
+nlohmann::ordered_json ToJson(const TaskSummary& summary);
 
 // Good order is 0; the others, which it explains, are for a supervisor to start the command again.
 ExitCode ExitCodeOf(WorkerEnd end);
 
 // What the shards hold now. What is left is counted for two seconds at most. Fails for a shard that the
 // worker could not reach last: nobody waits for it beyond the stop deadline.
-Result<MillSummary> ReadSummary(const Shards& shards, const WorkerStatus& status);
+Result<TaskSummary> ReadSummary(const Shards& shards, const WorkerStatus& status);
 
 // `all`: what became of every task of the shards; an error where they can't be read.
-void PrintSummary(const MillFlags& flags, const Result<MillSummary>& all, const WorkerTotals& now,
+void PrintSummary(const WorkerFlags& flags, const Result<TaskSummary>& all, const WorkerTotals& now,
                   Micros took, WorkerEnd end);
 
 // Reads the backlog and draws the line, twice a second at most. One thread. Costs nothing where it is
 // disabled.
-class MillProgress {
+class WorkerProgress {
  public:
-  MillProgress(Shards& shards, bool enabled);
+  WorkerProgress(Shards& shards, bool enabled);
   void Update(const WorkerTotals& totals);
   void Clear() { line_.Clear(); }
 

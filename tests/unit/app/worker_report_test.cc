@@ -18,15 +18,15 @@ using testing::IsEmpty;
 
 const WallTime kEnded = ParseTime("2026-11-20T18:00:00Z").value();
 
-TEST(MillSummaryTest, WhereNothingIsLeftNothingIsSaid) {
-  MillSummary summary;
+TEST(TaskSummaryTest, WhereNothingIsLeftNothingIsSaid) {
+  TaskSummary summary;
   summary.succeeded = 5;
   EXPECT_EQ(SummaryText(summary), "5 succeeded, 0 failed");
   EXPECT_THAT(LeftTexts(summary, "", kEnded), IsEmpty());
 }
 
-TEST(MillSummaryTest, WhatWaitsForLaterIsToldWithTheTimeOfTheFirst) {
-  MillSummary summary;
+TEST(TaskSummaryTest, WhatWaitsForLaterIsToldWithTheTimeOfTheFirst) {
+  TaskSummary summary;
   summary.backlog.waiting = 2;
   summary.backlog.next_due = kEnded + minutes(5);
   EXPECT_THAT(LeftTexts(summary, "", kEnded),
@@ -34,8 +34,8 @@ TEST(MillSummaryTest, WhatWaitsForLaterIsToldWithTheTimeOfTheFirst) {
                           "list --state waiting"));
 }
 
-TEST(MillSummaryTest, WhatIsDueAndDidNotRunIsToldWithTheWayToAskWhy) {
-  MillSummary summary;
+TEST(TaskSummaryTest, WhatIsDueAndDidNotRunIsToldWithTheWayToAskWhy) {
+  TaskSummary summary;
   summary.backlog.waiting = 1;
   summary.backlog.next_due = kEnded - minutes(5);
   summary.unrunnable = {"typo"};
@@ -45,8 +45,8 @@ TEST(MillSummaryTest, WhatIsDueAndDidNotRunIsToldWithTheWayToAskWhy) {
                           HasSubstr("the handler of type typo")));
 }
 
-TEST(MillSummaryTest, HeldAndFailedTasksAreToldWithTheCommandToLookAtThem) {
-  MillSummary summary;
+TEST(TaskSummaryTest, HeldAndFailedTasksAreToldWithTheCommandToLookAtThem) {
+  TaskSummary summary;
   summary.held = 1000;
   summary.held_or_more = true;
   summary.failed = 1;
@@ -56,9 +56,9 @@ TEST(MillSummaryTest, HeldAndFailedTasksAreToldWithTheCommandToLookAtThem) {
 }
 
 // A store with one table and these tasks.
-class MillSummaryStoreTest : public testing::Test {
+class TaskSummaryStoreTest : public testing::Test {
  protected:
-  MillSummaryStoreTest() { EXPECT_TRUE(store_.OpenSchema()->Apply({})); }
+  TaskSummaryStoreTest() { EXPECT_TRUE(store_.OpenSchema()->Apply({})); }
   void Submit(bool held, Micros delay, std::size_t count) {
     NewTask task;
     task.handler = "noop";
@@ -67,8 +67,8 @@ class MillSummaryStoreTest : public testing::Test {
     const std::vector<NewTask> tasks(count, task);
     ASSERT_TRUE(desk_->Submit("tasks", tasks));
   }
-  MillSummary Summary(BootTime deadline) {
-    MillSummary summary;
+  TaskSummary Summary(BootTime deadline) {
+    TaskSummary summary;
     EXPECT_TRUE(AddShard(*desk_, *store_.OpenSchema()->Tables(), deadline, summary));
     return summary;
   }
@@ -78,27 +78,27 @@ class MillSummaryStoreTest : public testing::Test {
   std::unique_ptr<TaskDesk> desk_ = store_.OpenDesk();
 };
 
-TEST_F(MillSummaryStoreTest, WaitingAndHeldTasksAreCountedApart) {
+TEST_F(TaskSummaryStoreTest, WaitingAndHeldTasksAreCountedApart) {
   Submit(false, minutes(5), 2);
   Submit(false, minutes(3), 1);
   Submit(true, Micros(0), 4);
-  const MillSummary summary = Summary(BootTime::max());
+  const TaskSummary summary = Summary(BootTime::max());
   EXPECT_EQ(summary.backlog.waiting, 3u);
   EXPECT_EQ(summary.backlog.next_due, clock_.WallNow() + minutes(3));
   EXPECT_EQ(summary.held, 4u);
   EXPECT_FALSE(summary.held_or_more);
 }
 
-TEST_F(MillSummaryStoreTest, PastTheDeadlineNothingIsCountedAnyMore) {
+TEST_F(TaskSummaryStoreTest, PastTheDeadlineNothingIsCountedAnyMore) {
   Submit(false, Micros(0), 1);
-  const MillSummary summary = Summary(BootTime{});
+  const TaskSummary summary = Summary(BootTime{});
   EXPECT_TRUE(summary.backlog.or_more && summary.held_or_more);
   EXPECT_EQ(summary.backlog.waiting, 0u);
 }
 
-TEST_F(MillSummaryStoreTest, HeldTasksAreCountedUpToABound) {
+TEST_F(TaskSummaryStoreTest, HeldTasksAreCountedUpToABound) {
   for (int i = 0; i < 3; ++i) Submit(true, Micros(0), 999);
-  const MillSummary summary = Summary(BootTime::max());
+  const TaskSummary summary = Summary(BootTime::max());
   EXPECT_TRUE(summary.held_or_more);
   EXPECT_LT(summary.held, 2997u);
 }

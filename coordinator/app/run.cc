@@ -9,7 +9,6 @@
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/worker_host.h"
 #include "coordinator/app/worker_place.h"
-#include "coordinator/app/worker_report.h"
 #include "coordinator/coordination/local/local_control_plane.h"
 #include "coordinator/upkeep/upkeep.h"
 #include "framework/base/time_text.h"
@@ -44,14 +43,14 @@ class LocalEnvironment final : public WorkerEnvironment {
     progress_.Clear();
     return upkeep_.Stop();
   }
-  Result<MillSummary> Summary(const WorkerStatus& last, WorkerEnd) override {
+  Result<TaskSummary> Summary(const WorkerStatus& last, WorkerEnd) override {
     return ReadSummary(shards_, last);
   }
 
  private:
   LocalControlPlane control_;
   Shards& shards_;
-  MillProgress progress_;
+  WorkerProgress progress_;
   Upkeep upkeep_;
 };
 
@@ -90,7 +89,7 @@ Status LockSqlite(Shards& shards, std::vector<sqlite::Lock>& locks) {
 }
 
 // `shards` are prepared.
-Result<ExitCode> HostLocally(const MillFlags& flags, const Settings& settings, Shards& shards) {
+Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings, Shards& shards) {
   BOOST_OUTCOME_TRY(numbers, ReadLoadBalance(flags.load_balance));
   std::map<std::string, LocalControlPlane::Shard> served;
   for (const auto& [name, shard] : shards) served[name] = {shard.store, shard.tables};
@@ -104,7 +103,7 @@ Result<ExitCode> HostLocally(const MillFlags& flags, const Settings& settings, S
                     *plugins, environment);
 }
 
-Result<ExitCode> Mill(const MillFlags& flags, const Settings& settings, Missing missing) {
+Result<ExitCode> RunOnStores(const WorkerFlags& flags, const Settings& settings, Missing missing) {
   BOOST_OUTCOME_TRY(limit, ReadDuration("--wait", flags.wait));
   BOOST_OUTCOME_TRY(shards, OpenShards(settings));
   CatchStopSignals();
@@ -118,7 +117,7 @@ Result<ExitCode> Mill(const MillFlags& flags, const Settings& settings, Missing 
 }
 
 // They would have no effect.
-Status RefuseClusterFlags(const MillFlags& flags) {
+Status RefuseClusterFlags(const WorkerFlags& flags) {
   const std::pair<bool, const char*> given[] = {{flags.weight != 1, "--weight"},
                                                 {!flags.shards.empty(), "--shards"},
                                                 {!flags.tables.empty(), "--tables"},
@@ -132,20 +131,20 @@ Status RefuseClusterFlags(const MillFlags& flags) {
 
 }  // namespace
 
-Result<ExitCode> RunRun(const MillFlags& flags) {
+Result<ExitCode> RunRun(const WorkerFlags& flags) {
   BOOST_OUTCOME_TRY(settings, ResolveSettings(flags.common, Variable, kDefaultStore));
   for (const auto& [name, shard] : settings.shards) {
     PrintNote("store " + shard.url +
               (settings.store_from == "the default" ? " (the default; --store names another)" : ""));
   }
-  return Mill(flags, settings, Missing::Make);
+  return RunOnStores(flags, settings, Missing::Make);
 }
 
-Result<ExitCode> RunWorker(const MillFlags& flags) {
+Result<ExitCode> RunWorker(const WorkerFlags& flags) {
   BOOST_OUTCOME_TRY(settings, ResolveSettings(flags.common, Variable, ""));
   if (!settings.cluster) {
     BOOST_OUTCOME_TRYV(RefuseClusterFlags(flags));
-    return Mill(flags, settings, Missing::Refuse);
+    return RunOnStores(flags, settings, Missing::Refuse);
   }
   CatchStopSignals();
   return RunClusterWorker(flags, settings);
