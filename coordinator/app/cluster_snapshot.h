@@ -11,7 +11,7 @@
 #include "coordinator/app/cluster_client.h"
 #include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/fixed_nodes.h"
-#include "coordinator/leader/plan_duty.h"
+#include "coordinator/leader/plan.h"
 
 namespace millrace::engine {
 

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "coordinator/coordination/config_layers.h"
+#include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
 
@@ -18,6 +20,11 @@ constexpr const char* kAt = "at";
 constexpr const char* kBy = "by";
 constexpr const char* kDocument = "document";
 constexpr const char* kRestores = "restores";
+
+// A longer text fits into a node, and not into one of a history, where its quotes are escaped.
+constexpr std::size_t kLongest = 240 * 1024;
+
+std::string NodeOf(const char* part) { return std::string("/config/") + part; }
 
 bool IsHistoryName(const std::string& name) {
   return name.size() == kDigits && name.find_first_not_of("0123456789") == std::string::npos;
@@ -95,6 +102,32 @@ std::vector<TreeWrite> NoteChange(const std::string& part, const ConfigChange& c
     if (noted[i] != name) writes.push_back({TreeWrite::Kind::Remove, folder + noted[i]});
   }
   return writes;
+}
+
+void TrackHistory(TreeMirror& mirror) {
+  for (const char* part : kConfigParts) {
+    mirror.TrackNode(NodeOf(part));
+    mirror.TrackNode(HistoryFolder(part));
+    mirror.TrackList(HistoryFolder(part));
+  }
+}
+
+std::vector<TreeWrite> NoteHistory(const TreeMirror& mirror, const std::set<std::string>& refused) {
+  for (const char* part : kConfigParts) {
+    const TreeNode* node = mirror.Node(NodeOf(part));
+    const std::vector<std::string>& noted = mirror.List(HistoryFolder(part));
+    if (node == nullptr || IsUntouched(*node)) continue;
+    if (std::binary_search(noted.begin(), noted.end(), HistoryName(node->version))) continue;
+    auto writes = NoteChange(part, {node->version, SetAt(*node), kUnknownAuthor, node->data}, noted);
+    if (writes.front().data.size() > kLongest) continue;
+    if (mirror.Node(HistoryFolder(part)) == nullptr) {
+      writes.insert(writes.begin(), {TreeWrite::Kind::Create, HistoryFolder(part)});
+    }
+    const bool possible = std::none_of(writes.begin(), writes.end(),
+                                       [&](const TreeWrite& write) { return refused.contains(write.path); });
+    if (possible) return writes;
+  }
+  return {};
 }
 
 }  // namespace millrace::engine

@@ -4,11 +4,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "coordinator/coordination/tree.h"
+#include "coordinator/coordination/tree_mirror.h"
 
 namespace millrace::engine {
 
@@ -42,5 +43,12 @@ const ConfigChange* ChangeBefore(const std::vector<ConfigChange>& history,
 // and what is no change is left alone.
 std::vector<TreeWrite> NoteChange(const std::string& part, const ConfigChange& change,
                                   std::vector<std::string> noted);
+
+// What is set by other means than `millrace config`, with zkCli for one, is noted by the leader as well, so
+// that it can be rolled back. This is what NoteHistory has to know.
+void TrackHistory(TreeMirror& mirror);
+// The writes for one part whose present text is not noted yet; empty: every part's is. Versions that nobody
+// saw, since another followed at once, are missing; so is what can't be written: the paths in `refused`.
+std::vector<TreeWrite> NoteHistory(const TreeMirror& mirror, const std::set<std::string>& refused);
 
 }  // namespace millrace::engine

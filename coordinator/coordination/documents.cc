@@ -4,6 +4,7 @@
 
 #include "coordinator/coordination/json_text.h"
 #include "framework/policy/load_balance.h"
+#include "framework/task/task.h"
 
 namespace millrace::engine {
 namespace {
@@ -195,6 +196,19 @@ std::string Written(const Document& document, List list) {
 }
 
 }  // namespace
+
+std::vector<std::string> Brief(const std::vector<std::string>& lines, std::size_t most) {
+  constexpr std::size_t kLongestLine = 1000;
+  std::vector<std::string> brief;
+  for (const std::string& line : lines) {
+    if (brief.size() == most) {
+      brief.push_back("and " + std::to_string(lines.size() - most) + " more");
+      break;
+    }
+    brief.push_back(Shorten(line, kLongestLine));
+  }
+  return brief;
+}
 
 std::vector<std::string> PagesOf(std::vector<std::string> names) {
   std::erase_if(names, [](const std::string& name) {

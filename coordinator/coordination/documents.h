@@ -100,6 +100,10 @@ Result<ExpectDocument> ReadExpect(std::string_view text);
 Result<AssignDocument> ReadAssign(std::string_view text);
 Result<PlanDocument> ReadPlan(std::string_view text);
 
+// What is told in a node has to fit into it, however much there is to tell: the first `most` lines, of long
+// ones the beginning; then `and 7 more`.
+std::vector<std::string> Brief(const std::vector<std::string>& lines, std::size_t most);
+
 // The keys of status/<id> that the commands read of what a worker writes; what else stands there is for
 // people.
 namespace status_key {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "coordinator/coordination/json_text.h"
-#include "coordinator/coordination/layout.h"
 
 namespace millrace::engine {
 namespace {

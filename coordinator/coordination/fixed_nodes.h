@@ -1,8 +1,10 @@
-// The nodes that always exist are made again by whoever misses them: somebody may have deleted one with all
-// that was below it, or the whole tree. What was done is noted in the cluster's own node, "/", for people:
+// The nodes of a cluster that always exist, whoever is running; their meaning is in coordinator/README.md.
+// They are made again by whoever misses them: somebody may have deleted one with all that was below it, or
+// the whole tree. What was done is noted in the cluster's own node, "/", for people:
 // `{"made_again":[{"nodes":["/assign"],"at":"2026-11-20T18:00:00Z","by":"w1"}]}`. Pure.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -12,6 +14,33 @@
 #include "coordinator/coordination/tree_mirror.h"
 
 namespace millrace::engine {
+
+struct FixedNode {
+  std::string_view path;  // as in a TreeRequest
+  std::string_view data;  // what it holds when it is made
+};
+
+// Parents before their children.
+inline constexpr std::array kFixedNodes{
+    FixedNode{"/epoch", R"({"epoch":0})"},
+    FixedNode{"/election", ""},
+    FixedNode{"/workers", ""},
+    FixedNode{"/assign", ""},
+    FixedNode{"/status", ""},
+    FixedNode{"/leave", ""},
+    FixedNode{"/control", ""},
+    FixedNode{"/control/drain", ""},
+    FixedNode{"/control/expect", ""},
+    FixedNode{"/control/pause", ""},
+    FixedNode{"/control/limits", ""},
+    FixedNode{"/config", ""},
+    FixedNode{"/config/engine", "{}"},
+    FixedNode{"/config/handlers", "{}"},
+    FixedNode{"/config/shards", "{}"},
+    FixedNode{"/config/schedules", "{}"},
+    FixedNode{"/config/alerts", "{}"},
+    FixedNode{"/history", ""},
+};
 
 // Three lists and a node, whatever the number of fixed ones.
 void TrackFixedNodes(TreeMirror& mirror);

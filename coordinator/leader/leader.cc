@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "coordinator/coordination/brief.h"
-#include "coordinator/leader/history_duty.h"
+#include "coordinator/coordination/config_change.h"
 #include "framework/base/time_text.h"
 
 namespace millrace::engine {

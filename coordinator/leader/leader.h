@@ -10,10 +10,9 @@
 #include <string>
 
 #include "coordinator/coordination/election.h"
-#include "coordinator/leader/judgement.h"
 #include "coordinator/leader/leader_tree.h"
 #include "coordinator/leader/membership.h"
-#include "coordinator/leader/plan_duty.h"
+#include "coordinator/leader/plan.h"
 #include "coordinator/leader/plan_writer.h"
 #include "coordinator/leader/usefulness.h"
 

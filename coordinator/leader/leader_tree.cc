@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "coordinator/leader/history_duty.h"
+#include "coordinator/coordination/config_change.h"
 
 namespace millrace::engine {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "coordinator/coordination/tree.h"
-#include "coordinator/leader/plan_duty.h"
+#include "coordinator/leader/plan.h"
 
 namespace millrace::engine {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "coordinator/coordination/brief.h"
 #include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"

@@ -2,7 +2,7 @@
 
 #include <deque>
 
-#include "coordinator/coordination/layout.h"
+#include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/testing/fault_injector.h"
 #include "coordinator/testing/tree_checks.h"
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "coordinator/coordination/brief.h"
+#include "coordinator/coordination/documents.h"
 #include "coordinator/planner/handler_groups.h"
 #include "framework/base/log.h"
 

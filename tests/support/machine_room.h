@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/coordination/layout.h"
+#include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/coordination/machine.h"
 #include "coordinator/testing/tree_replica.h"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "coordinator/coordination/layout.h"
+#include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/testing/journal.h"
 #include "coordinator/testing/tree_driver.h"
 

@@ -19,7 +19,7 @@
 #include <thread>
 
 #include "coordinator/coordination/driver.h"
-#include "coordinator/coordination/layout.h"
+#include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/leader/leader.h"
 #include "coordinator/member/cluster_control_plane.h"
 #include "coordinator/member/member.h"

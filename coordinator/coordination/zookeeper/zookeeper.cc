@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "coordinator/coordination/layout.h"
+#include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/coordination/zookeeper/address.h"
 #include "coordinator/coordination/zookeeper/zookeeper_session.h"
 #include "framework/base/suggest.h"

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "coordinator/leader/plan_duty.h"
+#include "coordinator/leader/plan.h"
 #include "coordinator/leader/plan_writer.h"
 
 namespace millrace::engine {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "coordinator/coordination/layout.h"
+#include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/coordination/zookeeper/zookeeper_session.h"
 #include "tests/integration/zookeeper/zookeeper_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "coordinator/leader/judgement.h"
+#include "coordinator/leader/membership.h"
 
 #include <gtest/gtest.h>
 

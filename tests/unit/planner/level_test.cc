@@ -1,4 +1,4 @@
-#include "coordinator/planner/level.h"
+#include "coordinator/planner/balance.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "coordinator/planner/level.h"
+#include "coordinator/planner/balance.h"
 #include "tests/unit/planner/plan_case.h"
 
 namespace millrace::engine {

@@ -1,4 +1,4 @@
-#include "coordinator/leader/plan_duty.h"
+#include "coordinator/leader/plan.h"
 
 #include <gmock/gmock.h>
 
@@ -13,9 +13,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 // A cluster of which one decision after the other is carried out.
-class PlanDutyTest : public testing::Test {
+class PlanTest : public testing::Test {
  protected:
-  PlanDutyTest() { state_.catalog.tables = {{"main", "tasks", 64}}; }
+  PlanTest() { state_.catalog.tables = {{"main", "tasks", 64}}; }
 
   void Join(const std::string& id, MemberRole role = MemberRole::Active) {
     state_.workers[id].incarnation = id;
@@ -40,7 +40,7 @@ class PlanDutyTest : public testing::Test {
   PlanState state_;
 };
 
-TEST_F(PlanDutyTest, FirstPlacementsDoNotWaitForCalm) {
+TEST_F(PlanTest, FirstPlacementsDoNotWaitForCalm) {
   for (const char* id : {"w1", "w2", "w3"}) Join(id);
   EXPECT_THAT(CarryOut(false).moves, SizeIs(64));
   EXPECT_THAT((std::vector{Count("w1"), Count("w2"), Count("w3")}),
@@ -48,7 +48,7 @@ TEST_F(PlanDutyTest, FirstPlacementsDoNotWaitForCalm) {
   EXPECT_THAT(Decide().moves, IsEmpty());
 }
 
-TEST_F(PlanDutyTest, AJoinMovesItsPartOnceItIsQuiet) {
+TEST_F(PlanTest, AJoinMovesItsPartOnceItIsQuiet) {
   for (const char* id : {"w1", "w2", "w3"}) Join(id);
   CarryOut();
   Join("w4");
@@ -59,7 +59,7 @@ TEST_F(PlanDutyTest, AJoinMovesItsPartOnceItIsQuiet) {
   EXPECT_EQ(Count("w4"), 16u);
 }
 
-TEST_F(PlanDutyTest, OrphansArePlacedAtOnceAndNothingElseMoves) {
+TEST_F(PlanTest, OrphansArePlacedAtOnceAndNothingElseMoves) {
   for (const char* id : {"w1", "w2", "w3"}) Join(id);
   CarryOut();
   const std::size_t lost = Count("w2");
@@ -71,7 +71,7 @@ TEST_F(PlanDutyTest, OrphansArePlacedAtOnceAndNothingElseMoves) {
   EXPECT_EQ(Count("w2"), 0u);
 }
 
-TEST_F(PlanDutyTest, KeptSlicesStayAndComeBackWithoutAMove) {
+TEST_F(PlanTest, KeptSlicesStayAndComeBackWithoutAMove) {
   for (const char* id : {"w1", "w2", "w3"}) Join(id);
   CarryOut();
   Leave("w2", MemberRole::Kept);
@@ -80,7 +80,7 @@ TEST_F(PlanDutyTest, KeptSlicesStayAndComeBackWithoutAMove) {
   EXPECT_THAT(CarryOut().moves, IsEmpty());
 }
 
-TEST_F(PlanDutyTest, ADrainedWorkerGivesUpWhatOthersCanTake) {
+TEST_F(PlanTest, ADrainedWorkerGivesUpWhatOthersCanTake) {
   Join("w1");
   Join("w2");
   CarryOut();
@@ -94,7 +94,7 @@ TEST_F(PlanDutyTest, ADrainedWorkerGivesUpWhatOthersCanTake) {
   EXPECT_EQ(Count("w2"), 64u);  // better drained late than not at all
 }
 
-TEST_F(PlanDutyTest, AWorkerOnProbationKeepsItsOwnAndGetsNothingThatOthersCanTake) {
+TEST_F(PlanTest, AWorkerOnProbationKeepsItsOwnAndGetsNothingThatOthersCanTake) {
   Join("w1");
   Join("w2");
   CarryOut();
@@ -106,7 +106,7 @@ TEST_F(PlanDutyTest, AWorkerOnProbationKeepsItsOwnAndGetsNothingThatOthersCanTak
   EXPECT_EQ(Count("w2"), 64u);
 }
 
-TEST_F(PlanDutyTest, WorkersThatDifferInTheirHandlersGetSlicesOfGroups) {
+TEST_F(PlanTest, WorkersThatDifferInTheirHandlersGetSlicesOfGroups) {
   Join("w1");
   Join("w2");
   state_.workers["w1"].limits.handlers = {{"a"}};
@@ -129,7 +129,7 @@ TEST_F(PlanDutyTest, WorkersThatDifferInTheirHandlersGetSlicesOfGroups) {
   EXPECT_EQ(Count("w2"), 64u);
 }
 
-TEST_F(PlanDutyTest, WorkersAlikeShareOneGroup) {
+TEST_F(PlanTest, WorkersAlikeShareOneGroup) {
   Join("w1");
   Join("w2");
   state_.workers["w1"].limits.handlers = state_.workers["w2"].limits.handlers = {{"a", "b"}};
@@ -138,7 +138,7 @@ TEST_F(PlanDutyTest, WorkersAlikeShareOneGroup) {
   EXPECT_EQ(decision.wanted.at("w1").front().find('@'), std::string::npos);
 }
 
-TEST_F(PlanDutyTest, AGroupThatSplitsStaysWithItsOwnerWhereHeMay) {
+TEST_F(PlanTest, AGroupThatSplitsStaysWithItsOwnerWhereHeMay) {
   Join("w1");
   state_.workers["w1"].limits.handlers = {{"a", "b"}};
   CarryOut();
@@ -151,7 +151,7 @@ TEST_F(PlanDutyTest, AGroupThatSplitsStaysWithItsOwnerWhereHeMay) {
 }
 
 // As a leader sees it that began while the worker was away.
-TEST_F(PlanDutyTest, AKeptWorkerThatWasNeverSeenKeepsTheGroupsAsTheyAre) {
+TEST_F(PlanTest, AKeptWorkerThatWasNeverSeenKeepsTheGroupsAsTheyAre) {
   Join("w1");
   Join("w2");
   state_.workers["w1"].limits.handlers = {{"a"}};
@@ -169,7 +169,7 @@ TEST_F(PlanDutyTest, AKeptWorkerThatWasNeverSeenKeepsTheGroupsAsTheyAre) {
   EXPECT_THAT(CarryOut().moves, IsEmpty());
 }
 
-TEST_F(PlanDutyTest, AKeptWorkerThatTookEveryTypeStillDoes) {
+TEST_F(PlanTest, AKeptWorkerThatTookEveryTypeStillDoes) {
   Join("w1");
   Join("w2");
   state_.workers["w2"].limits.handlers = {{"b"}};
@@ -181,7 +181,7 @@ TEST_F(PlanDutyTest, AKeptWorkerThatTookEveryTypeStillDoes) {
   EXPECT_EQ(away.groups, before.groups);
 }
 
-TEST_F(PlanDutyTest, AKeptWorkerOfAClusterOfOneGroupSplitsNothing) {
+TEST_F(PlanTest, AKeptWorkerOfAClusterOfOneGroupSplitsNothing) {
   Join("w1");
   Join("w2");
   state_.workers["w1"].limits.handlers = state_.workers["w2"].limits.handlers = {{"a", "b"}};
@@ -193,7 +193,7 @@ TEST_F(PlanDutyTest, AKeptWorkerOfAClusterOfOneGroupSplitsNothing) {
   EXPECT_THAT(away.groups, IsEmpty());
 }
 
-TEST_F(PlanDutyTest, LoadBalanceNumbersLimitAWorker) {
+TEST_F(PlanTest, LoadBalanceNumbersLimitAWorker) {
   Join("w1");
   Join("w2");
   state_.workers["w1"].limits.load_balance = {{0, 1, 2}};
@@ -205,7 +205,7 @@ TEST_F(PlanDutyTest, LoadBalanceNumbersLimitAWorker) {
   EXPECT_THAT(CarryOut().unplaceable, SizeIs(60));
 }
 
-TEST_F(PlanDutyTest, AWorkerOnProbationThatCameBackLimitedGivesUpWhatItMayNotHave) {
+TEST_F(PlanTest, AWorkerOnProbationThatCameBackLimitedGivesUpWhatItMayNotHave) {
   Join("w1");
   Join("w2");
   CarryOut();
@@ -219,7 +219,7 @@ TEST_F(PlanDutyTest, AWorkerOnProbationThatCameBackLimitedGivesUpWhatItMayNotHav
   EXPECT_EQ(Count("w3"), 64u);
 }
 
-TEST_F(PlanDutyTest, ShardsAndTablesLimitAWorker) {
+TEST_F(PlanTest, ShardsAndTablesLimitAWorker) {
   state_.catalog.tables = {{"east", "tasks", 4}, {"west", "tasks", 4}};
   Join("w1");
   Join("w2");
@@ -230,7 +230,7 @@ TEST_F(PlanDutyTest, ShardsAndTablesLimitAWorker) {
   EXPECT_THAT(state_.assigned["w2"].slices, testing::Each(testing::StartsWith("west/")));
 }
 
-TEST_F(PlanDutyTest, WithLimitsOfEveryKindASliceIsWithSomebodyWhoMayHaveItOrThereIsNobody) {
+TEST_F(PlanTest, WithLimitsOfEveryKindASliceIsWithSomebodyWhoMayHaveItOrThereIsNobody) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
     const auto names = [&](std::vector<std::string> all) {
@@ -266,7 +266,7 @@ TEST_F(PlanDutyTest, WithLimitsOfEveryKindASliceIsWithSomebodyWhoMayHaveItOrTher
   }
 }
 
-TEST_F(PlanDutyTest, RetiredTablesLeaveThePlanAndMoreSlicesJoinIt) {
+TEST_F(PlanTest, RetiredTablesLeaveThePlanAndMoreSlicesJoinIt) {
   Join("w1");
   Join("w2");
   CarryOut();
@@ -277,7 +277,7 @@ TEST_F(PlanDutyTest, RetiredTablesLeaveThePlanAndMoreSlicesJoinIt) {
   EXPECT_EQ(Count("w1") + Count("w2"), 32u);
 }
 
-TEST_F(PlanDutyTest, WhatIsAssignedOfAShardThatCannotBeReadStaysPlanned) {
+TEST_F(PlanTest, WhatIsAssignedOfAShardThatCannotBeReadStaysPlanned) {
   state_.catalog.tables = {{"east", "tasks", 8}, {"west", "tasks", 8}};
   Join("w1");
   Join("w2");
@@ -290,7 +290,7 @@ TEST_F(PlanDutyTest, WhatIsAssignedOfAShardThatCannotBeReadStaysPlanned) {
   EXPECT_EQ(Count("w1"), 16u);
 }
 
-TEST_F(PlanDutyTest, WhereMoreShardsMayBeNamedWhatIsAssignedOfThemStaysPlanned) {
+TEST_F(PlanTest, WhereMoreShardsMayBeNamedWhatIsAssignedOfThemStaysPlanned) {
   Join("w1");
   state_.catalog.tables = {{"east", "tasks", 4}, {"main", "tasks", 4}};
   CarryOut();
@@ -302,7 +302,7 @@ TEST_F(PlanDutyTest, WhereMoreShardsMayBeNamedWhatIsAssignedOfThemStaysPlanned) 
   EXPECT_EQ(Count("w1"), 2u);
 }
 
-TEST_F(PlanDutyTest, OfAShardThatCannotBeReadNothingIsPlannedThatNobodyHas) {
+TEST_F(PlanTest, OfAShardThatCannotBeReadNothingIsPlannedThatNobodyHas) {
   state_.catalog.tables = {{"main", "tasks", 4, {9000}}};  // a row stands there still
   Join("w1");
   CarryOut();
@@ -311,7 +311,7 @@ TEST_F(PlanDutyTest, OfAShardThatCannotBeReadNothingIsPlannedThatNobodyHas) {
   EXPECT_EQ(Count("w1"), 5u);
 }
 
-TEST_F(PlanDutyTest, ASliceInTwoDocumentsIsLeftWithOne) {
+TEST_F(PlanTest, ASliceInTwoDocumentsIsLeftWithOne) {
   Join("w1");
   Join("w2");
   CarryOut();

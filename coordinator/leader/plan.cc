@@ -1,4 +1,4 @@
-#include "coordinator/leader/plan_duty.h"
+#include "coordinator/leader/plan.h"
 
 #include <algorithm>
 #include <optional>

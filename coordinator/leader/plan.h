@@ -1,4 +1,4 @@
-// The leader's first duty: from what the tree shows to what the assignments should say. Pure.
+// The plan: from what the tree shows to what the assignments should say. Pure.
 #pragma once
 
 #include <map>
