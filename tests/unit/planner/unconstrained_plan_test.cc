@@ -44,10 +44,16 @@ TEST(UnconstrainedPlanTest, EqualWorkersMoveByTheFormula) {
   }));
 }
 
+// Small cases often have one worker alone: to discard them made RapidCheck give up, one time in twenty.
+PlanInput CaseOfTwoAtLeast() {
+  PlanInput input = *AnyCase(kUnconstrained);
+  while (input.workers.size() < 2) input.workers.emplace_back();
+  return input;
+}
+
 TEST(UnconstrainedPlanTest, LeaveMovesOnlyTheLeaversSlices) {
   EXPECT_TRUE(rc::check([] {
-    const PlanInput input = *AnyCase(kUnconstrained);
-    RC_PRE(input.workers.size() > 1);
+    const PlanInput input = CaseOfTwoAtLeast();
     for (const PlanMove& move : SolvePlan(WithoutLast(Balanced(input))).moves) {
       RC_ASSERT(move.from == kNobody);
     }
@@ -56,8 +62,7 @@ TEST(UnconstrainedPlanTest, LeaveMovesOnlyTheLeaversSlices) {
 
 TEST(UnconstrainedPlanTest, JoinMovesOnlyToTheJoiner) {
   EXPECT_TRUE(rc::check([] {
-    const PlanInput all = *AnyCase(kUnconstrained);
-    RC_PRE(all.workers.size() > 1);
+    const PlanInput all = CaseOfTwoAtLeast();
     PlanInput input = Balanced(WithoutLast(all));
     input.workers.push_back(all.workers.back());
     for (const PlanMove& move : SolvePlan(input).moves) {
