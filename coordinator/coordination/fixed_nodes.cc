@@ -12,8 +12,8 @@ constexpr const char* kRoot = "/";
 // The keys of the root's own text.
 constexpr const char* kMadeAgain = "made_again";
 constexpr const char* kNodes = "nodes";
-constexpr const char* kAt = "at";
-constexpr const char* kBy = "by";
+constexpr const char* kMadeAt = "at";
+constexpr const char* kMadeBy = "by";
 constexpr std::size_t kNotesKept = 10;
 constexpr std::size_t kBytesAtOnce = 200 * 1024;  // in one write, beside the notes
 
@@ -27,7 +27,8 @@ bool IsThere(const TreeMirror& mirror, const std::string& path) {
 
 std::string ToText(const std::vector<MadeAgain>& notes) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const MadeAgain& note : notes) list.push_back({{kNodes, note.nodes}, {kAt, note.at}, {kBy, note.by}});
+  for (const MadeAgain& note : notes)
+    list.push_back({{kNodes, note.nodes}, {kMadeAt, note.at}, {kMadeBy, note.by}});
   return JsonText({{kMadeAgain, std::move(list)}});
 }
 
@@ -67,8 +68,8 @@ std::vector<MadeAgain> ReadMadeAgain(std::string_view text) {
   for (const auto& entry : json[kMadeAgain]) {
     if (!entry.is_object()) continue;
     MadeAgain note;
-    if (entry.contains(kAt) && entry[kAt].is_string()) note.at = entry[kAt];
-    if (entry.contains(kBy) && entry[kBy].is_string()) note.by = entry[kBy];
+    if (entry.contains(kMadeAt) && entry[kMadeAt].is_string()) note.at = entry[kMadeAt];
+    if (entry.contains(kMadeBy) && entry[kMadeBy].is_string()) note.by = entry[kMadeBy];
     if (!entry.contains(kNodes) || !entry[kNodes].is_array()) continue;
     for (const auto& node : entry[kNodes]) {
       if (node.is_string()) note.nodes.push_back(node);

@@ -7,7 +7,6 @@ namespace millrace::engine {
 namespace {
 
 constexpr std::uint64_t kLongestStep = 2'000;  // microseconds between the check and the handler's first line
-constexpr Micros kWaking{50};
 
 }  // namespace
 

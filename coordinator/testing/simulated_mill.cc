@@ -9,7 +9,6 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kWaking{50};
 constexpr Micros kFollow = std::chrono::milliseconds(100);
 
 using Tasks = std::vector<Task>;

@@ -11,6 +11,9 @@
 
 namespace millrace::engine {
 
+// A thread that is woken runs a moment later.
+inline constexpr Micros kWaking{50};
+
 // One thread of a modelled process, as the timeline sees it: what is to happen on it waits while it is held
 // up, and is forgotten when its process has died meanwhile. Outlives the timeline's events.
 struct Strand {

@@ -1,12 +1,9 @@
 #include "coordinator/testing/tree_replica.h"
 
+#include "coordinator/coordination/tree_mirror.h"
+
 namespace millrace::engine {
 namespace {
-
-std::string ParentOf(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
 
 std::string PrefixOf(const std::string& path) { return path == "/" ? path : path + "/"; }
 

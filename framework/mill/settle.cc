@@ -7,8 +7,8 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kFirstPause = std::chrono::milliseconds(20);
-constexpr Micros kLongestPause = std::chrono::seconds(1);
+constexpr Micros kFirstWait = std::chrono::milliseconds(20);
+constexpr Micros kLongestWait = std::chrono::seconds(1);
 constexpr Micros kBusyPause = std::chrono::milliseconds(200);
 constexpr const char* kNotStored = "its outcome could not be stored, and it may have taken effect";
 
@@ -43,16 +43,16 @@ void Settler::Ended(AttemptResult result) {
 }
 
 Step<> Settler::Run() {
-  Micros pause = kFirstPause;
+  Micros pause = kFirstWait;
   while (!stopping_.load()) {
     TakeEnded();
     const bool answered = co_await Round();
     if (!answered) {
       co_await PauseFor(pause);
-      pause = std::min(pause * 2, kLongestPause);
+      pause = std::min(pause * 2, kLongestWait);
       continue;
     }
-    pause = kFirstPause;
+    pause = kFirstWait;
     reported_ = false;
     if (fresh_.empty() && unknown_.empty()) co_await port_.Rest(UntilDue());
   }
@@ -181,7 +181,7 @@ Step<> Settler::PauseFor(Micros pause) {
 }
 
 Micros Settler::UntilDue() const {
-  if (aside_.empty()) return kLongestPause;
+  if (aside_.empty()) return kLongestWait;
   return std::max(aside_.front().due - clock_.Now(), Micros(0));
 }
 

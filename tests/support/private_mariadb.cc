@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "framework/base/random.h"
+#include "tests/support/die.h"
 #include "tests/support/free_ports.h"
 #include "tests/support/sql_connection.h"
 
@@ -26,11 +27,6 @@ namespace millrace::engine {
 namespace {
 
 namespace fs = std::filesystem;
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "test support: %s\n", what.c_str());
-  std::abort();
-}
 
 int Shell(const std::string& command) { return std::system(command.c_str()); }
 

@@ -1,4 +1,5 @@
 #include "tests/support/private_zookeeper.h"
+#include "tests/support/die.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -25,11 +26,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kClassPath =
     "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-log4j12.jar:/usr/share/java/log4j-1.2.jar";
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "test support: %s\n", what.c_str());
-  std::abort();
-}
 
 sockaddr_in Loopback(std::uint16_t port) {
   sockaddr_in address{};

@@ -1,4 +1,5 @@
 #include "tests/support/sql_connection.h"
+#include "tests/support/die.h"
 
 #include <cppconn/connection.h>
 #include <cppconn/exception.h>
@@ -12,11 +13,6 @@
 
 namespace millrace::engine {
 namespace {
-
-[[noreturn]] void Die(const std::string& what) {
-  std::fprintf(stderr, "test support: %s\n", what.c_str());
-  std::abort();
-}
 
 SqlResult Collect(sql::ResultSet& from) {
   SqlResult answer;

@@ -83,7 +83,7 @@ void MeasureTurn(const char* name, const PlanState& before) {
   })->Unit(benchmark::kMillisecond);
 }
 
-const bool kRegistered = [] {
+const bool kDecisionsRegistered = [] {
   Measure("decision, unlimited, first placement", Cluster(0));
   Measure("decision, unlimited, ten leave", WithLeavers(Cluster(0)));
   Measure("decision, 200 with limits of their own, first placement", Cluster(200));

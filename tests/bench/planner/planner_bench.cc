@@ -9,13 +9,13 @@
 namespace millrace::engine {
 namespace {
 
-constexpr std::size_t kWorkers = 1000;
+constexpr std::size_t kWorkersInAll = 1000;
 constexpr std::size_t kSlices = 100'000;
 constexpr std::uint64_t kSeed = 7;
 
 PlanInput Unconstrained() {
   PlanInput input;
-  input.workers.resize(kWorkers);
+  input.workers.resize(kWorkersInAll);
   input.slices.resize(kSlices);
   return input;
 }
@@ -92,7 +92,7 @@ PlanInput Join(const PlanInput& input, std::size_t joiners) {
 
 PlanInput Garbage(PlanInput input) {
   std::mt19937_64 random(kSeed);
-  for (PlanSlice& slice : input.slices) slice.owner = static_cast<WorkerIndex>(random() % kWorkers);
+  for (PlanSlice& slice : input.slices) slice.owner = static_cast<WorkerIndex>(random() % kWorkersInAll);
   return input;
 }
 
@@ -108,7 +108,7 @@ void Measure(const char* name, const PlanInput& input) {
   })->Unit(benchmark::kMillisecond);
 }
 
-const bool kRegistered = [] {
+const bool kPlansRegistered = [] {
   Measure("unconstrained, first placement", Unconstrained());
   Measure("unconstrained, one joins", Join(Unconstrained(), 1));
   Measure("unconstrained, one leaves", Leave(Unconstrained(), 1));
