@@ -1,6 +1,7 @@
 #include "framework/mill/scan.h"
 
 #include <algorithm>
+#include <boost/algorithm/string/join.hpp>
 
 #include "framework/base/log.h"
 #include "framework/policy/group_order.h"
@@ -22,12 +23,6 @@ std::size_t CountTables(const std::vector<TableSlices>& slices) {
   std::set<TableName> tables;
   for (const TableSlices& part : slices) tables.insert(part.table);
   return tables.size();
-}
-
-std::string Joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 }  // namespace
@@ -363,8 +358,9 @@ Step<bool> Scanner::NothingLeft(std::shared_ptr<const DueMap> map, bool was_empt
   const BootTime now = parts_.clock.Now();
   if (paused && (!told_paused_ || now - *told_paused_ >= kTellPaused)) {
     told_paused_ = now;
-    LogWarning("all that is left is paused: the worker is not idle, it waits for the pause to end",
-               {{"shard", parts_.shard}, {"paused", Joined(parts_.scope.PauseNames())}});
+    LogWarning(
+        "all that is left is paused: the worker is not idle, it waits for the pause to end",
+        {{"shard", parts_.shard}, {"paused", boost::algorithm::join(parts_.scope.PauseNames(), ", ")}});
   }
   co_return !paused;
 }

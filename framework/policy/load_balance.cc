@@ -1,6 +1,7 @@
 #include "framework/policy/load_balance.h"
 
 #include <algorithm>
+#include <boost/algorithm/string.hpp>
 #include <charconv>
 
 #include "framework/task/task.h"
@@ -13,26 +14,19 @@ bool ReadNumber(std::string_view text, std::uint32_t& number) {
   return error == std::errc() && end == text.data() + text.size() && number < kMaxSlices;
 }
 
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 Result<std::vector<std::uint32_t>> ParseLoadBalance(std::string_view text) {
   std::vector<std::uint32_t> numbers;
-  std::string_view rest = text;
-  while (true) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view item = Trim(rest.substr(0, comma));
+  std::vector<std::string> items;
+  for (std::string& item : boost::split(items, text, boost::is_any_of(","))) {
+    boost::trim_if(item, boost::is_any_of(" "));
     const std::size_t dash = item.find('-');
     std::uint32_t first = 0;
     std::uint32_t last = 0;
-    const bool good = dash == std::string_view::npos ? ReadNumber(item, first) && ReadNumber(item, last)
-                                                     : ReadNumber(item.substr(0, dash), first) &&
-                                                           ReadNumber(item.substr(dash + 1), last);
+    const bool good = dash == item.npos ? ReadNumber(item, first) && ReadNumber(item, last)
+                                        : ReadNumber(std::string_view(item).substr(0, dash), first) &&
+                                              ReadNumber(std::string_view(item).substr(dash + 1), last);
     if (!good || first > last) {
       return Fail(ErrorCode::Invalid,
                   "'" + Shorten(item, 40) +
@@ -40,8 +34,6 @@ Result<std::vector<std::uint32_t>> ParseLoadBalance(std::string_view text) {
                       "such as 0-31,40");
     }
     for (std::uint32_t number = first; number <= last; ++number) numbers.push_back(number);
-    if (comma == std::string_view::npos) break;
-    rest = rest.substr(comma + 1);
   }
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());

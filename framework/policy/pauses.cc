@@ -1,21 +1,12 @@
 #include "framework/policy/pauses.h"
 
+#include <boost/algorithm/string.hpp>
 #include <charconv>
 
 #include "framework/task/task.h"
 
 namespace millrace::engine {
 namespace {
-
-std::vector<std::string_view> Split(std::string_view name) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t colon = name.find(':');
-    parts.push_back(name.substr(0, colon));
-    if (colon == std::string_view::npos) return parts;
-    name.remove_prefix(colon + 1);
-  }
-}
 
 bool IsShardName(std::string_view name) {
   return !name.empty() && name.size() <= 48 &&
@@ -38,8 +29,9 @@ Result<Pauses> Pauses::Parse(std::span<const std::string> names) {
 }
 
 Status Pauses::Add(std::string_view name) {
-  const std::vector<std::string_view> parts = Split(name);
-  const std::string_view kind = parts[0];
+  std::vector<std::string> parts;
+  boost::split(parts, name, boost::is_any_of(":"));
+  const std::string& kind = parts[0];
   const auto table = parts.size() == 4 ? ParseTableName(parts[2]) : std::nullopt;
   std::uint32_t slice = 0;
   if (kind == "cluster" && parts.size() == 1) {

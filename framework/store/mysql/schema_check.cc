@@ -1,3 +1,4 @@
+#include <boost/algorithm/string/replace.hpp>
 #include <map>
 
 #include "framework/base/random.h"
@@ -19,15 +20,10 @@ constexpr int kScratchRows = 4000;
 // goes to the failed pool when it is to be claimed.
 constexpr const char* kLaterCheck = "constraint TABLE_counts";
 
-void ReplaceAll(std::string& text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-}
-
 // MySQL keeps a literal's character set with it, and writes another one when the table is altered.
 std::string WithoutCharacterSets(std::string text) {
   for (const char* set : {"_utf8mb4", "_utf8mb3", "_latin1", "_ascii"}) {
-    ReplaceAll(text, set + std::string("\\'"), "\\'");
+    boost::replace_all(text, set + std::string("\\'"), "\\'");
   }
   return text;
 }
@@ -106,9 +102,9 @@ Result<Facts> Checker::Describe(const std::string& table) {
   const std::string here = " WHERE TABLE_SCHEMA=DATABASE() AND TABLE_NAME=" + Quote(table);
   const auto note = [&](const Row& row) {
     std::string text = row.Text(2);
-    ReplaceAll(text, table, "TABLE");
+    boost::replace_all(text, table, "TABLE");
     std::string name = row.Text(1);
-    ReplaceAll(name, table, "TABLE");
+    boost::replace_all(name, table, "TABLE");
     facts[name] = WithoutCharacterSets(std::move(text));
   };
   for (const std::string& sql :
