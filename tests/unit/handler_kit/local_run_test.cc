@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "framework/testing/manual_clock.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -66,6 +68,48 @@ TEST_F(LocalRunTest, MoreTasksThanTheHandlerTakesAreRefused) {
   const auto report = RunLocally(*plugins_, options, clock_);
   ASSERT_FALSE(report.has_value());
   EXPECT_THAT(report.error().message, HasSubstr("1 to 1"));
+}
+
+// Overruns its time limit, and what a watchdog adds to it, in each call of more than `harmless` tasks.
+class OverrunningHandler final : public HandlerInstance {
+ public:
+  OverrunningHandler(ManualClock& clock, std::size_t harmless) : clock_(clock), harmless_(harmless) {}
+  std::uint32_t MaxBatch() const override { return 8; }
+  std::vector<Outcome> Run(const std::string&, std::span<const Task* const> tasks, CallContext&) override {
+    if (tasks.size() > harmless_) clock_.Advance(std::chrono::minutes(10));
+    return std::vector<Outcome>(tasks.size());
+  }
+
+ private:
+  ManualClock& clock_;
+  const std::size_t harmless_;
+};
+
+LocalReport RunOverrunning(std::size_t tasks, std::size_t harmless) {
+  ManualClock clock;
+  LocalCall call;
+  call.config.timeout = std::chrono::minutes(1);
+  for (std::size_t id = 1; id <= tasks; ++id) {
+    call.tasks.emplace_back();
+    call.tasks.back().key.id = id;
+    call.tasks.back().attempt = 1;
+  }
+  return RunTasks(std::make_shared<OverrunningHandler>(clock, harmless), call, clock);
+}
+
+TEST(LocalOverrunTest, ATaskThatIgnoresItsTimeLimitHasFailedWhateverItSaysAfterwards) {
+  const LocalReport report = RunOverrunning(1, 0);
+  EXPECT_EQ(report.ends[0].said.kind, OutcomeKind::Done);
+  EXPECT_EQ(report.ends[0].end.to, Settlement::To::Waiting);
+  EXPECT_TRUE(report.ends[0].end.failed_attempt);
+  EXPECT_EQ(report.ends[0].end.error_class, "timeout");
+  EXPECT_EQ(report.calls, 1u);
+}
+
+TEST(LocalOverrunTest, TheTasksOfACallThatIgnoresItsTimeLimitRunAgainEachAlone) {
+  const LocalReport report = RunOverrunning(3, 1);
+  EXPECT_EQ(report.calls, 4u);
+  for (const LocalEnd& end : report.ends) EXPECT_EQ(end.end.to, Settlement::To::Succeeded);
 }
 
 }  // namespace
