@@ -40,7 +40,7 @@ Status Pauses::Add(std::string_view name) {
     shards_.emplace(parts[1]);
   } else if (kind == "handler" && parts.size() == 2 && IsHandlerName(parts[1])) {
     handlers_.emplace(parts[1]);
-  } else if (kind == "slice" && IsShardName(parts[1]) && table && ReadSlice(parts[3], slice)) {
+  } else if (kind == "slice" && table && IsShardName(parts[1]) && ReadSlice(parts[3], slice)) {
     slices_.emplace(parts[1], *table, slice);
   } else {
     return Fail(ErrorCode::Invalid, "'" + Shorten(name, 200) +

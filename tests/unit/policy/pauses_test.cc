@@ -38,9 +38,10 @@ TEST(PausesTest, ANameTwiceIsOnePause) {
 }
 
 TEST(PausesTest, ANameThatPausesNothingIsRefusedAndChangesNothing) {
-  for (const char* name : {"", "clusters", "cluster:x", "shard", "shard:", "shard:A", "handler:9",
-                           "handler:a:b", "slice:main:tasks", "slice:main:tasks:-1", "slice:main:tasks:16384",
-                           "slice:main:tasks:1x", "slice:main:Tasks:1", "Cluster", " cluster"}) {
+  for (const char* name :
+       {"", "clusters", "cluster:x", "shard", "shard:", "shard:A", "handler:9", "handler:a:b", "slice",
+        "slice:main", "slice:main:tasks", "slice:main:tasks:-1", "slice:main:tasks:16384",
+        "slice:main:tasks:1x", "slice:main:Tasks:1", "Cluster", " cluster"}) {
     Pauses pauses = Of({"handler:noop"});
     const Status added = pauses.Add(name);
     ASSERT_FALSE(added) << name;
