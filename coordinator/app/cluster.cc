@@ -18,13 +18,11 @@ Status LookInto(Shard& shard, ShardState& state) {
   state.tables = shard.tables;
   auto desk = shard.store->OpenDesk();
   const WallTime now = SystemClock().WallNow();
-  Backlog backlog;
   for (const TableInfo& table : shard.tables) {
-    BOOST_OUTCOME_TRYV(AddBacklog(*desk, table.table, backlog));
+    BOOST_OUTCOME_TRYV(AddBacklog(*desk, table.table, state.backlog));
   }
-  state.waiting = backlog.waiting;
-  state.more = backlog.or_more;
-  if (backlog.next_due && *backlog.next_due <= now) state.oldest_due = now - *backlog.next_due;
+  const auto oldest = state.backlog.next_due;
+  if (oldest && *oldest <= now) state.oldest_due = now - *oldest;
   BOOST_OUTCOME_TRY(pauses, desk->Pauses());
   for (const PauseRecord& pause : pauses) state.pauses.push_back(pause.what);
   state.reachable = true;
@@ -56,7 +54,8 @@ std::set<std::string> WorkersOf(const ClusterSnapshot& snapshot) {
 }
 
 ordered_json ToJson(const ShardState& state) {
-  ordered_json json{{"reachable", state.reachable}, {"waiting", state.waiting}, {"more", state.more}};
+  ordered_json json{
+      {"reachable", state.reachable}, {"waiting", state.backlog.waiting}, {"more", state.backlog.or_more}};
   json["oldest_due_seconds"] = state.oldest_due
                                    ? ordered_json(static_cast<double>(state.oldest_due->count()) / 1e6)
                                    : ordered_json(nullptr);
@@ -132,7 +131,7 @@ void PrintShards(const ShardStates& shards) {
   TextTable table{{{"shard"}, {"state"}, {"waiting", true}, {"oldest due"}}, {}};
   for (const auto& [name, state] : shards) {
     table.rows.push_back({name, state.reachable ? "reachable" : "away",
-                          WithCommas(state.waiting) + (state.more ? " or more" : ""),
+                          WithCommas(state.backlog.waiting) + (state.backlog.or_more ? " or more" : ""),
                           state.oldest_due ? ElapsedText(*state.oldest_due) + " ago" : "nothing is due"});
   }
   PrintLine(table.Text(0));

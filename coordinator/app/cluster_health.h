@@ -1,7 +1,6 @@
 // How a cluster is: what people are told of it beside the numbers. Pure.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,17 +8,14 @@
 
 #include "coordinator/app/cluster_snapshot.h"
 #include "framework/base/clock.h"
-#include "framework/store/schema_store.h"
 
 namespace millrace::engine {
 
-// What a shard holds, from its own due index; bounded, nothing is counted whole.
 struct ShardState {
   bool reachable = false;
   std::string error;
   std::vector<TableInfo> tables;
-  std::uint64_t waiting = 0;
-  bool more = false;
+  Backlog backlog;
   std::optional<Micros> oldest_due;  // for how long the oldest task has been due
   std::vector<std::string> pauses;
 };

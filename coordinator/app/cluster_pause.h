@@ -21,8 +21,8 @@ struct PauseTargets {
   std::optional<std::set<std::string>> types;
 };
 
-// `names` are as framework/policy/pauses.h. Invalid for the first that means nothing, with the nearest one
-// that does; what is not known is not held against a name.
+// Pure. `names` are as framework/policy/pauses.h. Invalid for the first that means nothing, with the nearest
+// one that does; what is not known is not held against a name.
 Status CheckPauseTargets(const std::vector<std::string>& names, const PauseTargets& known);
 
 }  // namespace millrace::engine

@@ -1,4 +1,4 @@
-// A cluster described by a file, for plans that are only thought through. Pure.
+// millrace cluster plan: what would move, in the live cluster or in one that a file describes.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ namespace millrace::engine {
 //  "groups":{group: [handler, …]}, "current":{slice: worker}}; `//` comments are allowed. Of these `weight`
 // (1), `handlers` and `slices` of a worker (null: all), `groups` and `current` (empty) may be left out; a
 // slice whose worker is null has none. Invalid, with a line for each problem that begins `SOURCE:LINE: key:
-// `, for anything else: other types, unknown keys, doubled keys and ids.
+// `, for anything else: other types, unknown keys, doubled keys and ids. Pure.
 Result<NamedInput> ReadPlanInput(std::string_view text, std::string_view source);
 
 }  // namespace millrace::engine

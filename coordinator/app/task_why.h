@@ -1,4 +1,4 @@
-// Why a task is not running, in sentences. Pure: what is known is passed in.
+// millrace task why: why a task is not running, in sentences.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,7 @@ struct WhyFacts {
   std::optional<ClusterFacts> cluster;  // nullopt: none is named
 };
 
-// The most telling first. Never empty.
+// The most telling first. Never empty. Pure.
 std::vector<std::string> ExplainTask(const WhyFacts& facts);
 
 }  // namespace millrace::engine
