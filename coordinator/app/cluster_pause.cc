@@ -1,6 +1,7 @@
 #include "coordinator/app/cluster_pause.h"
 
 #include <algorithm>
+#include <boost/algorithm/string.hpp>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -27,16 +28,6 @@ struct PauseOptions {
 using Names = std::vector<std::string>;
 
 constexpr const char* kPauses = "/control/pause";
-
-std::vector<std::string> Split(const std::string& name) {
-  std::vector<std::string> parts;
-  std::size_t from = 0;
-  for (std::size_t colon = 0; colon != std::string::npos; from = colon + 1) {
-    colon = name.find(':', from);
-    parts.push_back(name.substr(from, colon == std::string::npos ? colon : colon - from));
-  }
-  return parts;
-}
 
 Failure Unknown(const std::string& name, const std::string& why) {
   return Fail(ErrorCode::Invalid,
@@ -305,7 +296,8 @@ Result<ExitCode> RunClusterResume(const PauseOptions& options) {
 
 Status CheckPauseTargets(const std::vector<std::string>& names, const PauseTargets& known) {
   for (const std::string& name : names) {
-    const std::vector<std::string> parts = Split(name);
+    std::vector<std::string> parts;
+    boost::split(parts, name, boost::is_any_of(":"));
     Status good;
     if (parts[0] == "shard") good = CheckShard(name, parts[1], known);
     if (parts[0] == "handler") good = CheckType(name, parts[1], known);
