@@ -15,7 +15,7 @@ Error Explain(Error error, std::size_t place, std::size_t count) {
 
 Result<std::vector<std::uint64_t>> Session::Add(const TableName& table,
                                                 std::span<const NewTask* const> tasks) {
-  const WallTime now = StoreNow();
+  const WallTime now = Now();
   const std::string now_text = TimeText(now);
   const std::string sql =
       "INSERT INTO " + table +

@@ -36,7 +36,7 @@ Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
   BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
   return db_.Write([&]() -> Result<std::vector<Task>> {
     BOOST_OUTCOME_TRYV(CheckAlive(request.incarnation));
-    const std::string now = TimeText(StoreNow());
+    const std::string now = TimeText(db_.Now());
     const std::string claim = "UPDATE " + request.table +
                               " SET state=2, attempt=attempt+1, claimed_by=?, claimed_at=?, updated_at=?"
                               " WHERE id=? AND state=0 AND attempt=? AND run_at<=?";
@@ -60,7 +60,7 @@ Status SqliteTaskStore::AdoptRows(const ClaimRequest& request, std::uint32_t att
       " SET attempt=attempt+1, updated_at=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=?"
       " RETURNING " +
       sql::TaskColumns(true);
-  const std::string now = TimeText(StoreNow());
+  const std::string now = TimeText(db_.Now());
   for (const std::uint64_t id : sql::Sorted(request.ids)) {
     auto rows = db_.Select(sql, now, id, request.incarnation, attempt);
     BOOST_OUTCOME_TRYV(TakeTask(std::move(rows), request.table, adopted));
@@ -80,7 +80,7 @@ Result<std::vector<Task>> SqliteTaskStore::Resolve(const ClaimRequest& request) 
     }
     const std::string sql = "UPDATE " + request.table +
                             " SET attempt=attempt+1, updated_at=? WHERE id=? AND state=0 AND attempt=?";
-    const std::string now = TimeText(StoreNow());
+    const std::string now = TimeText(db_.Now());
     for (const std::uint64_t id : sql::Sorted(request.ids)) {
       BOOST_OUTCOME_TRYV(db_.Run(sql, now, id, request.attempt));
     }

@@ -94,14 +94,14 @@ Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables) {
     auto paused = db_.Select("SELECT what FROM millrace_pauses ORDER BY what");
     while (paused.Next()) map.pauses.push_back(paused.Text(0));
     if (paused.error()) return Fail(*paused.error());
-    map.now = StoreNow();
+    map.now = db_.Now();
     return map;
   });
 }
 
 Result<std::vector<ScanRow>> SqliteTaskStore::Scan(const ScanRequest& request) {
   const DueGroup& group = request.group;
-  const WallTime now = StoreNow();
+  const WallTime now = db_.Now();
   const bool from_start = request.after == ScanPosition{};
   // Before the first row is before every text, also of a year that nobody thought of.
   const std::string after = from_start ? "" : TimeText(request.after.run_at);

@@ -10,7 +10,7 @@ Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& 
     std::vector<std::uint64_t> rescued;
     BOOST_OUTCOME_TRY(alive, IsAlive(request.claimed_by));
     if (alive) return rescued;
-    const std::string now = TimeText(StoreNow());
+    const std::string now = TimeText(db_.Now());
     const std::string sql = "UPDATE " + request.table +
                             " SET state=0, claimed_by=NULL, claimed_at=NULL, run_at=min(run_at, ?), "
                             "updated_at=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=? RETURNING "
@@ -39,7 +39,7 @@ Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& 
 Result<std::vector<TaskKey>> SqliteTaskStore::SaveProgress(const std::string& incarnation,
                                                            std::span<const TaskProgress> progress) {
   return db_.Write([&]() -> Result<std::vector<TaskKey>> {
-    const std::string now = TimeText(StoreNow());
+    const std::string now = TimeText(db_.Now());
     for (const TaskProgress& mark : progress) {
       if (!IsUtf8(mark.progress)) continue;
       BOOST_OUTCOME_TRYV(db_.Run("UPDATE " + mark.key.table +

@@ -25,6 +25,4 @@ std::optional<WallTime> TimeOrNone(std::string_view text) {
   return TimeOf(text);
 }
 
-WallTime StoreNow() { return SystemClock().WallNow(); }
-
 }  // namespace millrace::engine::sqlite

@@ -16,7 +16,4 @@ using sql::TimeText;
 WallTime TimeOf(std::string_view text);
 std::optional<WallTime> TimeOrNone(std::string_view text);
 
-// SQLite has no clock of its own: the store's now is this process's wall clock.
-WallTime StoreNow();
-
 }  // namespace millrace::engine::sqlite

@@ -76,7 +76,8 @@ constexpr sql::Dialect kDialect = {.now = "millrace_now(0)",
 
 // The time so many microseconds after the store's now, as it stands in the tables.
 void TellNow(sqlite3_context* context, int, sqlite3_value** values) {
-  const std::string text = TimeText(StoreNow() + Micros(sqlite3_value_int64(values[0])));
+  const std::string text = TimeText(static_cast<Session*>(sqlite3_user_data(context))->Now() +
+                                    Micros(sqlite3_value_int64(values[0])));
   sqlite3_result_text(context, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
 }
 
@@ -151,7 +152,7 @@ Status Session::Open() {
                           nullptr, nullptr, nullptr);
   }
   if (result == SQLITE_OK) {
-    result = sqlite3_create_function(db_, "millrace_now", 1, SQLITE_UTF8, nullptr, TellNow, nullptr, nullptr);
+    result = sqlite3_create_function(db_, "millrace_now", 1, SQLITE_UTF8, this, TellNow, nullptr, nullptr);
   }
   if (result == SQLITE_OK) return {};
   Error error = ErrorOf(db_, result);

@@ -28,7 +28,8 @@ inline constexpr Micros kWriteWait = std::chrono::seconds(6);
 // What the sessions of one store share. Thread-safe.
 struct File {
   std::string path;
-  WriteGate gate;
+  const Clock* clock = nullptr;  // nullptr: the process's wall clock
+  WriteGate gate = {};
 };
 
 // The rows of one running statement. Reset when it goes out of scope. An error ends the rows: ask error().
@@ -89,6 +90,8 @@ class Session final : public sql::Connection {
   void Close();
   const std::string& path() const { return file_.path; }
   const std::string& where() const override { return file_.path; }
+  // SQLite has no clock of its own: this is the store's now.
+  WallTime Now() const { return file_.clock == nullptr ? SystemClock().WallNow() : file_.clock->WallNow(); }
   sql::Refusal refusal() override;
 
   // Runs a statement with its values and gives its rows. `?` in order.

@@ -24,7 +24,7 @@ constexpr std::size_t kMaxErrorClass = 64;
 class Settler {
  public:
   Settler(Session& db, const std::string& incarnation)
-      : db_(db), incarnation_(incarnation), now_(StoreNow()), now_text_(TimeText(now_)) {}
+      : db_(db), incarnation_(incarnation), now_(db.Now()), now_text_(TimeText(now_)) {}
 
   // The number of rows ended: 1, or 0 where the attempt is not ours. One statement, which leaves nothing
   // behind where the database refuses the row's data: all that a constraint can refuse is written by it. So a

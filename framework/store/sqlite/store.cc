@@ -9,7 +9,7 @@ namespace {
 
 class SqliteStore final : public Store {
  public:
-  explicit SqliteStore(const std::string& path) { file_.path = path; }
+  SqliteStore(const std::string& path, const Clock* clock) : file_{.path = path, .clock = clock} {}
 
   std::string Describe() const override { return "sqlite:" + file_.path; }
   Status Ping() override {
@@ -35,7 +35,7 @@ class SqliteStore final : public Store {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> OpenStore(const StoreUrl& url, const StoreOptions&) {
+Result<std::unique_ptr<Store>> OpenStore(const StoreUrl& url, const StoreOptions&, const Clock* clock) {
   if (url.kind != StoreUrl::Kind::Sqlite)
     return Fail(ErrorCode::Invalid, "the store URL does not name an SQLite file");
   if (url.path == ":memory:" || url.path.starts_with("file:")) {
@@ -43,7 +43,7 @@ Result<std::unique_ptr<Store>> OpenStore(const StoreUrl& url, const StoreOptions
                                         " is no file: a store must outlive its process; write "
                                         "sqlite:PATH");
   }
-  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(url.path));
+  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(url.path, clock));
 }
 
 }  // namespace millrace::engine::sqlite

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/testing/manual_clock.h"
-#include "framework/testing/memory_store.h"
+#include "framework/testing/scratch_store.h"
 
 namespace millrace::engine {
 namespace {
@@ -37,7 +37,6 @@ NewTask AnyTask(const std::string& params = "{}", const std::string& key = "") {
 // The rows of an input, and a store with one table.
 class SubmitterTest : public testing::Test {
  protected:
-  SubmitterTest() { EXPECT_TRUE(store_.OpenSchema()->Apply({})); }
   Status InBatches() {
     return SubmitBatches(*desk_, "tasks", rows_, totals_, [this](const SubmitTotals&) { ++reports_; });
   }
@@ -48,7 +47,7 @@ class SubmitterTest : public testing::Test {
   std::size_t TasksThere() { return desk_->List("tasks", {}, "", kMaxBatchRows)->records.size(); }
 
   ManualClock clock_;
-  MemoryStore store_{clock_};
+  ScratchStore store_{clock_};
   std::unique_ptr<TaskDesk> desk_ = store_.OpenDesk();
   ListedRows rows_;
   SubmitTotals totals_;

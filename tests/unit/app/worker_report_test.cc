@@ -5,7 +5,7 @@
 
 #include "framework/base/time_text.h"
 #include "framework/testing/manual_clock.h"
-#include "framework/testing/memory_store.h"
+#include "framework/testing/scratch_store.h"
 
 namespace millrace::engine {
 namespace {
@@ -58,7 +58,6 @@ TEST(TaskSummaryTest, HeldAndFailedTasksAreToldWithTheCommandToLookAtThem) {
 // A store with one table and these tasks.
 class TaskSummaryStoreTest : public testing::Test {
  protected:
-  TaskSummaryStoreTest() { EXPECT_TRUE(store_.OpenSchema()->Apply({})); }
   void Submit(bool held, Micros delay, std::size_t count) {
     NewTask task;
     task.handler = "noop";
@@ -74,7 +73,7 @@ class TaskSummaryStoreTest : public testing::Test {
   }
 
   ManualClock clock_;
-  MemoryStore store_{clock_};
+  ScratchStore store_{clock_};
   std::unique_ptr<TaskDesk> desk_ = store_.OpenDesk();
 };
 

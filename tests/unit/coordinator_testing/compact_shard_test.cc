@@ -1,11 +1,11 @@
-// The compact shard does what the memory store does, which in its turn is held to the contract of all stores.
+// The compact shard does what a store does that is held to the contract of all stores.
 #include "coordinator/testing/compact_shard.h"
 
 #include <gtest/gtest.h>
 
 #include "framework/base/random.h"
 #include "framework/testing/manual_clock.h"
-#include "framework/testing/memory_store.h"
+#include "framework/testing/scratch_store.h"
 
 namespace millrace::engine {
 namespace {
@@ -58,11 +58,9 @@ class Pair {
   explicit Pair(std::uint64_t seed)
       : random_(seed),
         compact_(clock_),
-        memory_(clock_),
-        tasks_(memory_.OpenTasks()),
-        lives_(memory_.OpenIncarnations()) {
-    memory_.Edit([](MemoryState& state) { state.tables[CompactShard::kTable].slices = kSlices; });
-  }
+        store_(clock_, {.slices = kSlices}),
+        tasks_(store_.OpenTasks()),
+        lives_(store_.OpenIncarnations()) {}
 
   void Step() {
     switch (random_.Below(16)) {
@@ -121,23 +119,23 @@ class Pair {
 
  private:
   template <class Reply>
-  static void Same(const char* what, const Reply& compact, const Reply& memory) {
-    ASSERT_EQ(Text(compact), Text(memory)) << what;
+  static void Same(const char* what, const Reply& compact, const Reply& store) {
+    ASSERT_EQ(Text(compact), Text(store)) << what;
   }
 
   std::string Life() { return "w." + std::to_string(random_.Below(4)); }
   std::string Handler() { return random_.Below(2) == 0 ? "a" : "b"; }
 
   void Insert() {
-    Task task;
-    task.slice = static_cast<std::uint32_t>(random_.Below(kSlices));
-    task.handler = Handler();
-    task.params = "{}";
+    const auto slice = static_cast<std::uint32_t>(random_.Below(kSlices));
+    const std::string handler = Handler();
+    NewTask task;
+    task.handler = handler;
     task.run_at = clock_.WallNow() + milliseconds(random_.Below(1000)) - milliseconds(500);
-    const std::uint64_t id = compact_.Insert(task.slice, task.handler, task.run_at);
-    const auto other =
-        memory_.Edit([&](MemoryState& state) { return state.Insert(CompactShard::kTable, task); });
-    ASSERT_TRUE(other && *other == id);
+    const std::uint64_t id = compact_.Insert(slice, handler, *task.run_at);
+    const auto other = desk_->Submit(CompactShard::kTable, std::span(&task, 1));
+    ASSERT_TRUE(other && other->ids[0] == id);
+    store_.Run("UPDATE tasks SET slice=" + std::to_string(slice) + " WHERE id=" + std::to_string(id));
   }
 
   ClaimRequest Request() {
@@ -155,7 +153,9 @@ class Pair {
       Settlement settlement;
       settlement.key = {CompactShard::kTable, row.id};
       settlement.attempt = row.attempt - static_cast<std::uint32_t>(row.attempt > 0 && random_.Below(4) == 0);
-      settlement.to = static_cast<Settlement::To>(random_.Below(4));
+      using To = Settlement::To;
+      constexpr To kEnds[] = {To::Succeeded, To::Cancelled, To::Failed, To::Waiting};
+      settlement.to = kEnds[random_.Below(4)];
       settlement.failed_attempt = random_.Below(2) == 0;
       if (random_.Below(2) == 0) settlement.delay = milliseconds(random_.Below(300));
       batch.push_back(settlement);
@@ -196,12 +196,13 @@ class Pair {
   Random random_;
   ManualClock clock_;
   CompactShard compact_;
-  MemoryStore memory_;
+  ScratchStore store_;
+  std::unique_ptr<TaskDesk> desk_ = store_.OpenDesk();
   std::unique_ptr<TaskStore> tasks_;
   std::unique_ptr<IncarnationStore> lives_;
 };
 
-TEST(CompactShardTest, DoesWhatTheMemoryStoreDoes) {
+TEST(CompactShardTest, DoesWhatAStoreDoes) {
   for (std::uint64_t seed = 1; seed <= 150 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Pair pair(seed);

@@ -36,7 +36,7 @@ ARROWS = {
     "framework/worker": WORKER,
     "framework/handler_kit": PLUGIN | {"framework/mill", "framework/worker"},
     "framework/handler_testing": WORKER | {"framework/handler_kit", "framework/store/sqlite"},
-    "framework/testing": FRAMEWORK,
+    "framework/testing": FRAMEWORK | {"framework/store/sqlite"},
     "coordinator/coordination": FRAMEWORK,
     "coordinator/coordination/local": FRAMEWORK | {"coordinator/coordination"},
     "coordinator/coordination/zookeeper": FRAMEWORK | {"coordinator/coordination"},

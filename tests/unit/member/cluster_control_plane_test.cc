@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "framework/testing/memory_store.h"
+#include "framework/testing/scratch_store.h"
 
 namespace millrace::engine {
 namespace {
@@ -21,7 +21,7 @@ class ClusterControlPlaneTest : public testing::Test {
             .open = [this](const ShardConfig& shard, Micros) -> Result<std::unique_ptr<Store>> {
               if (shard.password_file == "/missing") return Fail(ErrorCode::Invalid, "no password file");
               ++opened_;
-              return std::make_unique<MemoryStore>(clock_);
+              return std::make_unique<ScratchStore>(clock_, ScratchStore::Bare{});
             }};
   }
   void Configure(ClusterControlPlane& plane, std::map<std::string, ShardConfig> shards) {

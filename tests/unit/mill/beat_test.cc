@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "driven_port.h"
-#include "framework/testing/memory_store.h"
+#include "framework/testing/scratch_store.h"
 
 namespace millrace::engine {
 namespace {
@@ -96,7 +96,7 @@ using News = Beat::News;
 // A memory shard that may be away.
 class Shard final : public Driven<BeatPort> {
  public:
-  Shard(ManualClock& clock, MemoryStore& store) : Driven(clock), store_(store.OpenIncarnations()) {}
+  Shard(ManualClock& clock, ScratchStore& store) : Driven(clock), store_(store.OpenIncarnations()) {}
 
   Reply<Status> Register(const Incarnation& self) override {
     return away ? Status(Away()) : store_->Register(self);
@@ -137,7 +137,7 @@ class BeatTest : public testing::Test {
   std::vector<News> TakeNews() { return std::exchange(news_, {}); }
 
   ManualClock clock_;
-  MemoryStore store_{clock_};
+  ScratchStore store_{clock_};
   const std::unique_ptr<IncarnationStore> others_ = store_.OpenIncarnations();
   LiveEngine engine_{EngineConfig{}};  // a lease of ten seconds, a beat every two
   Lives lives_;

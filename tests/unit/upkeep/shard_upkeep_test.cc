@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "framework/testing/memory_store.h"
+#include "framework/testing/scratch_store.h"
 #include "tests/unit/worker/worker_fixture.h"
 
 namespace millrace::engine {
@@ -45,7 +45,7 @@ class ShardUpkeepTest : public testing::Test {
   }
 
   const SystemClock clock_;
-  std::shared_ptr<MemoryStore> store_ = std::make_shared<MemoryStore>(clock_);
+  std::shared_ptr<ScratchStore> store_ = std::make_shared<ScratchStore>(clock_, ScratchStore::Bare{});
   Settable<std::shared_ptr<const Config>> config_;
   Settable<std::shared_ptr<const Ownership>> ownership_;
   std::atomic<bool> leading_{true};

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "framework/testing/memory_store.h"
+#include "framework/testing/scratch_store.h"
 #include "tests/unit/worker/worker_fixture.h"
 
 namespace millrace::engine {
@@ -17,29 +17,29 @@ using testing::IsEmpty;
 // A server that answers nobody before the test says so, or five seconds have passed.
 class SilentStore final : public Store {
  public:
-  explicit SilentStore(const Clock& clock) : memory_(clock) {}
+  explicit SilentStore(const Clock& clock) : store_(clock) {}
   std::string Describe() const override { return "silent:"; }
   Status Ping() override { return {}; }
-  std::unique_ptr<TaskStore> OpenTasks() override { return memory_.OpenTasks(); }
-  std::unique_ptr<IncarnationStore> OpenIncarnations() override { return memory_.OpenIncarnations(); }
+  std::unique_ptr<TaskStore> OpenTasks() override { return store_.OpenTasks(); }
+  std::unique_ptr<IncarnationStore> OpenIncarnations() override { return store_.OpenIncarnations(); }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
-    return memory_.OpenTransaction(limit);
+    return store_.OpenTransaction(limit);
   }
-  std::unique_ptr<TaskDesk> OpenDesk() override { return memory_.OpenDesk(); }
+  std::unique_ptr<TaskDesk> OpenDesk() override { return store_.OpenDesk(); }
   std::unique_ptr<SchemaStore> OpenSchema() override {
     asked.Notify();
     answer.WaitFor(seconds(5));
     answered = true;
-    return memory_.OpenSchema();
+    return store_.OpenSchema();
   }
-  std::unique_ptr<PruneStore> OpenPruning() override { return memory_.OpenPruning(); }
+  std::unique_ptr<PruneStore> OpenPruning() override { return store_.OpenPruning(); }
 
   Signal asked;
   Signal answer;
   std::atomic<bool> answered{false};
 
  private:
-  MemoryStore memory_;
+  ScratchStore store_;
 };
 
 class UpkeepTest : public testing::Test {
@@ -48,10 +48,8 @@ class UpkeepTest : public testing::Test {
 
   // With one table of so many slices; 0: its schema was never made.
   std::shared_ptr<Store> Shard(std::uint32_t slices) {
-    auto store = std::make_shared<MemoryStore>(clock_);
-    const bool made = slices == 0 || store->OpenSchema()->Apply({.tables = 1, .slices = slices});
-    EXPECT_TRUE(made);
-    return store;
+    if (slices == 0) return std::make_shared<ScratchStore>(clock_, ScratchStore::Bare{});
+    return std::make_shared<ScratchStore>(clock_, SchemaSpec{.slices = slices});
   }
   // Updates until it comes true; false: not within ten seconds.
   template <class Condition>

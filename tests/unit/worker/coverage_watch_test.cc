@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/testing/manual_clock.h"
-#include "framework/testing/memory_store.h"
+#include "framework/testing/scratch_store.h"
 
 namespace millrace::engine {
 namespace {
@@ -20,10 +20,8 @@ std::vector<Incarnation> Alive(const std::vector<std::string>& owned) {
 
 class CoverageWatchTest : public ::testing::Test {
  protected:
-  CoverageWatchTest() { EXPECT_TRUE(store_.OpenSchema()->Apply({.slices = 8})); }
-
   ManualClock clock_;
-  MemoryStore store_{clock_};
+  ScratchStore store_{clock_, {.slices = 8}};
   const std::string shard_ = "main";
   CoverageWatch watch_{clock_, shard_, store_.OpenSchema()};
 };
@@ -42,7 +40,7 @@ TEST_F(CoverageWatchTest, BeforeTheFirstBeatNothingIsKnown) {
 
 TEST_F(CoverageWatchTest, AGrownTableIsSeenAfterAMinute) {
   watch_.Look(Alive({"0-7"}));
-  store_.Edit([](MemoryState& rows) { rows.tables["tasks"].slices = 10; });
+  ASSERT_TRUE(store_.OpenSchema()->Resize("tasks", 10));
   watch_.Look(Alive({"0-7"}));
   EXPECT_EQ(watch_.Uncovered(), "");
   clock_.Advance(std::chrono::minutes(1));

@@ -9,7 +9,7 @@
 
 #include "framework/exec/hand_over.h"
 #include "framework/testing/manual_clock.h"
-#include "framework/testing/memory_store.h"
+#include "framework/testing/scratch_store.h"
 #include "no_host.h"
 #include "tests/support/no_more_threads.h"
 
@@ -67,7 +67,7 @@ class TellingHost final : public NoHost {
   HandOver<std::uint64_t> landed;  // the ids alone: an attempt keeps its host
 
  private:
-  MemoryStore store_;
+  ScratchStore store_;
 };
 
 // Blocks on tasks that are called "hang" until the test releases them; sends SQL for those called "sql".

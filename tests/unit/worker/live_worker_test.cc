@@ -1,9 +1,9 @@
-// What a worker follows while it runs: shards, slices, pauses, configuration. On memory stores.
+// What a worker follows while it runs: shards, slices, pauses, configuration. On stores in memory.
 #include <atomic>
 #include <thread>
 
 #include "framework/mill/attempts.h"
-#include "framework/testing/memory_store.h"
+#include "framework/testing/scratch_store.h"
 #include "worker_fixture.h"
 
 namespace millrace::engine {
@@ -35,32 +35,23 @@ class LiveWorkerTest : public WorkerFixture {
   }
   ~LiveWorkerTest() override { release_ = true; }
 
-  std::shared_ptr<MemoryStore> NewStore() {
-    auto store = std::make_shared<MemoryStore>(clock_);
-    EXPECT_TRUE(store->OpenSchema()->Apply({}));
-    return store;
-  }
+  std::shared_ptr<ScratchStore> NewStore() { return std::make_shared<ScratchStore>(clock_); }
 
-  static std::size_t CountIn(MemoryStore& store, TaskState state) {
-    return store.Edit([state](MemoryState& rows) {
-      std::size_t count = 0;
-      for (const auto& [id, row] : rows.tables["tasks"].tasks) count += row.task.state == state;
-      return count;
-    });
+  static std::size_t CountIn(ScratchStore& store, TaskState state) {
+    return static_cast<std::size_t>(
+        store.Ask("SELECT count(*) FROM tasks WHERE state=" + std::to_string(static_cast<int>(state))));
   }
-  static std::uint64_t Succeeded(MemoryStore& store) {
+  static std::uint64_t Succeeded(ScratchStore& store) {
     const auto groups = store.OpenDesk()->Totals();
     std::uint64_t succeeded = 0;
     for (const TaskTotals& totals : *groups) succeeded += totals.succeeded;
     return succeeded;
   }
-  static void PutAllInSlice(MemoryStore& store, std::uint32_t slice) {
-    store.Edit([slice](MemoryState& rows) {
-      for (auto& [id, row] : rows.tables["tasks"].tasks) row.task.slice = slice;
-    });
+  static void PutAllInSlice(ScratchStore& store, std::uint32_t slice) {
+    store.Run("UPDATE tasks SET slice=" + std::to_string(slice));
   }
 
-  const std::shared_ptr<MemoryStore> main_ = NewStore();
+  const std::shared_ptr<ScratchStore> main_ = NewStore();
   std::atomic<int> quick_runs_{0};
   std::atomic<int> slow_now_{0};
   std::atomic<int> slow_most_{0};
@@ -150,9 +141,7 @@ TEST_F(LiveWorkerTest, ASliceThatMovesAwayGivesBackWhatWouldHaveToWait) {
 TEST_F(LiveWorkerTest, OfOneTableSomeSlicesMayBeOwnedForSomeTypesAlone) {
   plugins_.behaviours["other"] = plugins_.behaviours["quick"];
   for (int i = 0; i < 4; ++i) SubmitTo(*main_, i % 2 == 0 ? "quick" : "other");
-  main_->Edit([](MemoryState& rows) {
-    for (auto& [id, row] : rows.tables["tasks"].tasks) row.task.slice = id <= 2 ? 1 : 2;
-  });
+  main_->Run("UPDATE tasks SET slice=iif(id <= 2, 1, 2)");
   control_.slices.Set({{"tasks", false, {1}, {{"quick"}}}, {"tasks", false, {2}, {{"other"}}}});
   EXPECT_EQ(Start(true)->WaitFor(seconds(20)), WorkerEnd::Idle);
   EXPECT_EQ(quick_runs_, 2);
@@ -325,9 +314,7 @@ TEST_F(LiveWorkerTest, SuspectsOfOneSliceRunAloneAndOneAfterAnother) {
   };
   SubmitMany(*main_, "deadly", 400);
   PutAllInSlice(*main_, 3);
-  main_->Edit([](MemoryState& rows) {
-    for (auto& [id, row] : rows.tables["tasks"].tasks) row.task.crashes = 2;
-  });
+  main_->Run("UPDATE tasks SET crashes=2");
   auto worker = Start(false);
   EXPECT_TRUE(Eventually(*worker, [&] { return runs == 400; })) << runs;
   EXPECT_EQ(together, 0);
@@ -335,11 +322,9 @@ TEST_F(LiveWorkerTest, SuspectsOfOneSliceRunAloneAndOneAfterAnother) {
 
 TEST_F(LiveWorkerTest, ARowWhoseClaimTheDatabaseRefusesIsSplitOutOfItsBatch) {
   SubmitMany(*main_, "quick", 500);
-  main_->Edit([](MemoryState& rows) {
-    rows.claim_refusal = [](const Task& task) {
-      return task.key.id % 100 == 7 ? "a trigger refuses it" : std::string();
-    };
-  });
+  main_->Run(
+      "CREATE TRIGGER refusal BEFORE UPDATE ON tasks WHEN NEW.state=2 AND NEW.id%100=7 "
+      "BEGIN SELECT raise(ABORT, 'a trigger refuses it'); END");
   EXPECT_EQ(Start(true)->WaitFor(seconds(20)), WorkerEnd::Idle);
   EXPECT_EQ(quick_runs_, 495);
   const auto failed = Get(*main_, 7);
