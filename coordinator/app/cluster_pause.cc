@@ -160,7 +160,7 @@ std::optional<std::set<std::string>> PausePlaces::TypesAtHand(const CommonFlags&
   std::set<std::string> types;
   for (const auto& [name, info] : *at_hand) types.insert(name);
   for (auto& [name, shard] : shards_) {
-    const auto totals = shard.store->OpenDesk()->Totals();
+    const auto totals = shard.store->OpenOperations()->Totals();
     if (!totals) return std::nullopt;
     for (const TaskTotals& group : *totals) types.insert(group.handler);
   }
@@ -197,9 +197,9 @@ PauseTargets PausePlaces::Known(const CommonFlags& flags, const Names& names) {
 
 void PausePlaces::SetInShards(const Names& names, bool on, std::set<std::string>& changed) {
   for (auto& [name, shard] : shards_) {
-    auto desk = shard.store->OpenDesk();
+    auto operations = shard.store->OpenOperations();
     for (const std::string& what : names) {
-      const auto set = desk->SetPause(what, Actor(), on);
+      const auto set = operations->SetPause(what, Actor(), on);
       if (set && *set) changed.insert(what);
       if (set) continue;
       Complain("shard " + name + ": " + set.error().message +
@@ -247,7 +247,7 @@ std::set<std::string> PausePlaces::Paused() {
     if (names) paused.insert(names->begin(), names->end());
   }
   for (auto& [name, shard] : shards_) {
-    const auto records = shard.store->OpenDesk()->Pauses();
+    const auto records = shard.store->OpenOperations()->Pauses();
     for (const PauseRecord& record : records ? *records : std::vector<PauseRecord>{})
       paused.insert(record.what);
   }

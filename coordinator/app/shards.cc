@@ -140,8 +140,8 @@ Result<TableName> PickTable(const Shard& shard, std::string_view name) {
               "shard " + shard.name + " has no task table '" + std::string(name) + "'; it has " + known);
 }
 
-Status AddBacklog(TaskDesk& desk, const TableName& table, Backlog& backlog) {
-  BOOST_OUTCOME_TRY(groups, desk.Backlog(table));
+Status AddBacklog(TaskOperations& operations, const TableName& table, Backlog& backlog) {
+  BOOST_OUTCOME_TRY(groups, operations.Backlog(table));
   for (const GroupBacklog& group : groups) {
     backlog.waiting += group.waiting;
     backlog.or_more = backlog.or_more || group.more;

@@ -52,7 +52,7 @@ struct Backlog {
   std::optional<WallTime> next_due;  // of the first of them
 };
 // Adds a table's.
-Status AddBacklog(TaskDesk& desk, const TableName& table, Backlog& backlog);
+Status AddBacklog(TaskOperations& operations, const TableName& table, Backlog& backlog);
 
 // A store by its URL; touches no connection. Invalid for a URL of an unknown kind.
 Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease);

@@ -194,8 +194,8 @@ Status SubmitRows(const SubmitOptions& options, Shard& shard, const TableName& t
     line.Show(WithCommas(now.added + now.duplicates) + " rows in", BootClock::now());
   };
   if (!options.all_or_nothing) {
-    auto desk = shard.store->OpenDesk();
-    return SubmitBatches(*desk, table, rows, totals, progress);
+    auto operations = shard.store->OpenOperations();
+    return SubmitBatches(*operations, table, rows, totals, progress);
   }
   auto transaction = shard.store->OpenTransaction(kLongestTransaction);
   return SubmitAtOnce(*transaction, table, rows, totals, progress);

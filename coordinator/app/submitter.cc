@@ -46,17 +46,18 @@ Batch Collect(InputRows& rows, SubmitTotals& totals) {
 }
 
 // A lock wait or deadlock had no effect, so the same batch may be sent again after a moment.
-Result<SubmitReport> SubmitPatiently(TaskDesk& desk, const TableName& table, std::span<const NewTask> tasks) {
+Result<SubmitReport> SubmitPatiently(TaskOperations& operations, const TableName& table,
+                                     std::span<const NewTask> tasks) {
   for (int attempt = 1;; ++attempt) {
-    auto report = desk.Submit(table, tasks);
+    auto report = operations.Submit(table, tasks);
     if (report || report.error().code != ErrorCode::Conflict || attempt == kBatchTries) return report;
     poll(nullptr, 0, 20 * attempt);
   }
 }
 
-Status SubmitSpan(TaskDesk& desk, const TableName& table, std::span<const NewTask> tasks,
+Status SubmitSpan(TaskOperations& operations, const TableName& table, std::span<const NewTask> tasks,
                   std::span<const std::size_t> lines, SubmitTotals& totals) {
-  auto report = SubmitPatiently(desk, table, tasks);
+  auto report = SubmitPatiently(operations, table, tasks);
   if (report) {
     NoteReport(totals, *report);
     return {};
@@ -67,8 +68,8 @@ Status SubmitSpan(TaskDesk& desk, const TableName& table, std::span<const NewTas
     return {};
   }
   const std::size_t half = tasks.size() / 2;
-  BOOST_OUTCOME_TRYV(SubmitSpan(desk, table, tasks.first(half), lines.first(half), totals));
-  return SubmitSpan(desk, table, tasks.subspan(half), lines.subspan(half), totals);
+  BOOST_OUTCOME_TRYV(SubmitSpan(operations, table, tasks.first(half), lines.first(half), totals));
+  return SubmitSpan(operations, table, tasks.subspan(half), lines.subspan(half), totals);
 }
 
 Error Interrupted(Error error, const SubmitTotals& totals, const Batch& batch) {
@@ -83,12 +84,12 @@ Error Interrupted(Error error, const SubmitTotals& totals, const Batch& batch) {
 
 }  // namespace
 
-Status SubmitBatches(TaskDesk& desk, const TableName& table, InputRows& rows, SubmitTotals& totals,
-                     const SubmitProgress& progress) {
+Status SubmitBatches(TaskOperations& operations, const TableName& table, InputRows& rows,
+                     SubmitTotals& totals, const SubmitProgress& progress) {
   while (true) {
     const Batch batch = Collect(rows, totals);
     if (batch.tasks.empty()) return {};
-    if (auto sent = SubmitSpan(desk, table, batch.tasks, batch.lines, totals); !sent) {
+    if (auto sent = SubmitSpan(operations, table, batch.tasks, batch.lines, totals); !sent) {
       return Fail(Interrupted(sent.error(), totals, batch));
     }
     progress(totals);

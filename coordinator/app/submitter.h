@@ -26,8 +26,8 @@ using SubmitProgress = std::function<void(const SubmitTotals&)>;
 // In batches of kMaxBatchRows, each in a transaction of its own. A row that the database refuses is found by
 // halving its batch, and counted as bad. Lock waits and deadlocks are tried again. On Unavailable and Unknown
 // the batches before are in, and the message says how many; `totals` too.
-Status SubmitBatches(TaskDesk& desk, const TableName& table, InputRows& rows, SubmitTotals& totals,
-                     const SubmitProgress& progress);
+Status SubmitBatches(TaskOperations& operations, const TableName& table, InputRows& rows,
+                     SubmitTotals& totals, const SubmitProgress& progress);
 
 // All rows in one transaction: where one is bad nothing is added, and `totals.added` is 0.
 Status SubmitAtOnce(TaskTransaction& transaction, const TableName& table, InputRows& rows,

@@ -118,7 +118,7 @@ struct Listing {
   std::string next;  // empty: the end
 };
 
-// A place in the listing: `shard/table:` and the desk's own mark.
+// A place in the listing: `shard/table:` and the list's own mark.
 struct Place {
   std::string shard;
   std::string table;
@@ -134,13 +134,13 @@ Result<Place> ReadPlace(const std::string& text) {
   return Place{text.substr(0, slash), text.substr(slash + 1, colon - slash - 1), text.substr(colon + 1)};
 }
 
-Result<Listing> ReadListing(Desks& desks, const TaskListOptions& options, const TaskFilter& filter) {
-  BOOST_OUTCOME_TRY(tables, TablesOf(desks, options.choice));
+Result<Listing> ReadListing(TaskShards& open, const TaskListOptions& options, const TaskFilter& filter) {
+  BOOST_OUTCOME_TRY(tables, TablesOf(open, options.choice));
   Place from;
   if (!options.after.empty()) {
     BOOST_OUTCOME_TRY(place, ReadPlace(options.after));
     from = place;
-    if (auto away = desks.away.find(from.shard); away != desks.away.end()) return Fail(away->second);
+    if (auto away = open.away.find(from.shard); away != open.away.end()) return Fail(away->second);
     const auto is_there = [&](const auto& at) { return at.first == from.shard && at.second == from.table; };
     if (std::none_of(tables.begin(), tables.end(), is_there)) {
       return Fail(ErrorCode::Invalid,
@@ -153,17 +153,17 @@ Result<Listing> ReadListing(Desks& desks, const TaskListOptions& options, const 
     if (skip && (shard != from.shard || table != from.table)) continue;
     std::string mark = skip ? from.mark : "";
     skip = false;
-    if (desks.away.contains(shard)) continue;  // since it was asked for another table
+    if (open.away.contains(shard)) continue;  // since it was asked for another table
     do {
       if (listing.tasks.size() == options.limit) {
         listing.next = shard + "/" + table + ":" + mark;
         return listing;
       }
       const std::size_t room = std::min<std::size_t>(options.limit - listing.tasks.size(), kMaxBatchRows);
-      auto page = desks.Desk(shard).List(table, filter, mark, room);
+      auto page = open.Operations(shard).List(table, filter, mark, room);
       if (!page && page.error().code == ErrorCode::Invalid) return Fail(page.error());
       if (!page) {
-        desks.away[shard] = page.error();
+        open.away[shard] = page.error();
         break;
       }
       for (TaskRecord& record : page->records) listing.tasks.push_back({shard, std::move(record)});
@@ -173,13 +173,13 @@ Result<Listing> ReadListing(Desks& desks, const TaskListOptions& options, const 
   return listing;
 }
 
-ordered_json ToJson(const Listing& listing, const Desks& desks) {
+ordered_json ToJson(const Listing& listing, const TaskShards& open) {
   ordered_json out;
   out["tasks"] = ordered_json::array();
   for (const Listed& task : listing.tasks) out["tasks"].push_back(TaskToJson(task.shard, task.record));
   out["next"] = listing.next.empty() ? ordered_json() : ordered_json(listing.next);
   out["away"] = ordered_json::object();
-  for (const auto& [shard, error] : desks.away) out["away"][shard] = error.message;
+  for (const auto& [shard, error] : open.away) out["away"][shard] = error.message;
   return out;
 }
 
@@ -214,22 +214,22 @@ void PrintListing(const Listing& listing, WallTime now) {
 Result<ExitCode> RunTaskList(const TaskListOptions& options) {
   if (options.limit == 0) return Fail(ErrorCode::Invalid, "--limit must be 1 or more");
   BOOST_OUTCOME_TRY(filter, FilterOf(options.choice));
-  BOOST_OUTCOME_TRY(desks, OpenDesks(options.choice.common, options.choice.shard));
-  BOOST_OUTCOME_TRY(listing, ReadListing(desks, options, filter));
+  BOOST_OUTCOME_TRY(open, OpenTaskShards(options.choice.common, options.choice.shard));
+  BOOST_OUTCOME_TRY(listing, ReadListing(open, options, filter));
   if (options.choice.common.json) {
-    PrintJson(ToJson(listing, desks), OutputIsTerminal() ? 2 : -1);
+    PrintJson(ToJson(listing, open), OutputIsTerminal() ? 2 : -1);
   } else {
     PrintListing(listing, SystemClock().WallNow());
   }
-  for (const auto& [shard, error] : desks.away)
+  for (const auto& [shard, error] : open.away)
     PrintError("the tasks of shard " + shard + " are not listed: " + error.message);
-  return desks.away.empty() ? ExitCode::Done : ExitCodeOf(desks.away.begin()->second.code);
+  return open.away.empty() ? ExitCode::Done : ExitCodeOf(open.away.begin()->second.code);
 }
 
 Result<ExitCode> RunTaskShow(const TaskChoice& choice) {
-  BOOST_OUTCOME_TRY(desks, OpenDesks(choice.common, choice.shard));
-  BOOST_OUTCOME_TRY(name, OneNamedTask(desks, choice));
-  BOOST_OUTCOME_TRY(record, GetTask(desks, name));
+  BOOST_OUTCOME_TRY(open, OpenTaskShards(choice.common, choice.shard));
+  BOOST_OUTCOME_TRY(name, OneNamedTask(open, choice));
+  BOOST_OUTCOME_TRY(record, GetTask(open, name));
   if (choice.common.json) {
     PrintJson(TaskToJson(name.shard, record), OutputIsTerminal() ? 2 : -1);
   } else {

@@ -52,13 +52,13 @@ std::optional<TaskState> StateMeant(TaskAction action) {
 using PageVisitor = std::function<Result<bool>(const std::string& shard, const TableName& table,
                                                const std::vector<TaskRecord>& records)>;
 
-Status Walk(Desks& desks, const TaskActionOptions& options, const TaskFilter& filter,
+Status Walk(TaskShards& open, const TaskActionOptions& options, const TaskFilter& filter,
             const PageVisitor& visit) {
-  BOOST_OUTCOME_TRY(tables, TablesOf(desks, options.choice));
+  BOOST_OUTCOME_TRY(tables, TablesOf(open, options.choice));
   for (const auto& [shard, table] : tables) {
     std::string mark;
     do {
-      BOOST_OUTCOME_TRY(page, desks.Desk(shard).List(table, filter, mark, kMaxBatchRows));
+      BOOST_OUTCOME_TRY(page, open.Operations(shard).List(table, filter, mark, kMaxBatchRows));
       const auto ended = [](const TaskRecord& record) {
         return record.task.state == TaskState::Succeeded || record.task.state == TaskState::Cancelled;
       };
@@ -81,10 +81,10 @@ struct Preview {
   std::vector<std::string> examples;
 };
 
-Result<Preview> MakePreview(Desks& desks, const TaskActionOptions& options, const TaskFilter& filter) {
+Result<Preview> MakePreview(TaskShards& open, const TaskActionOptions& options, const TaskFilter& filter) {
   Preview preview;
   BOOST_OUTCOME_TRYV(
-      Walk(desks, options, filter, [&](const auto& shard, const auto&, const auto& records) -> Result<bool> {
+      Walk(open, options, filter, [&](const auto& shard, const auto&, const auto& records) -> Result<bool> {
         preview.count += records.size();
         for (const TaskRecord& record : records) {
           if (preview.examples.size() == kExamples) break;
@@ -107,14 +107,14 @@ void PrintPreview(const Preview& preview) {
   for (const std::string& example : preview.examples) PrintNote("  " + Fit(example, TerminalWidth() - 3));
 }
 
-Result<std::uint64_t> ActOnAll(Desks& desks, const TaskActionOptions& options, const TaskFilter& filter) {
+Result<std::uint64_t> ActOnAll(TaskShards& open, const TaskActionOptions& options, const TaskFilter& filter) {
   std::uint64_t changed = 0;
   ProgressLine line(ErrorIsTerminal() && !options.choice.common.json);
   BOOST_OUTCOME_TRYV(Walk(
-      desks, options, filter, [&](const auto& shard, const auto& table, const auto& records) -> Result<bool> {
+      open, options, filter, [&](const auto& shard, const auto& table, const auto& records) -> Result<bool> {
         std::vector<std::uint64_t> ids;
         for (const TaskRecord& record : records) ids.push_back(record.task.key.id);
-        auto done = desks.Desk(shard).Apply(options.action, table, ids, Actor());
+        auto done = open.Operations(shard).Apply(options.action, table, ids, Actor());
         if (!done)
           return Fail(done.error().code,
                       done.error().message + "; " + HowMany(changed) + " were changed before");
@@ -130,10 +130,10 @@ void PrintResult(const TaskActionOptions& options, std::uint64_t matched, std::u
               Count(changed, "task", "tasks") + " " + WordsOf(options.action).past);
 }
 
-Result<ExitCode> ActOnMatching(Desks& desks, const TaskActionOptions& options) {
+Result<ExitCode> ActOnMatching(TaskShards& open, const TaskActionOptions& options) {
   BOOST_OUTCOME_TRY(filter, FilterOf(options.choice));
   if (!filter.state && filter.error_class.empty()) filter.state = StateMeant(options.action);
-  BOOST_OUTCOME_TRY(preview, MakePreview(desks, options, filter));
+  BOOST_OUTCOME_TRY(preview, MakePreview(open, options, filter));
   if (preview.count == 0) {
     PrintResult(options, 0, 0);
     return ExitCode::Done;
@@ -142,32 +142,32 @@ Result<ExitCode> ActOnMatching(Desks& desks, const TaskActionOptions& options) {
   const std::string question =
       std::string(WordsOf(options.action).verb) + " " + (preview.count == 1 ? "it" : "all of them") + "?";
   BOOST_OUTCOME_TRYV(Confirm(question, options.yes));
-  BOOST_OUTCOME_TRY(changed, ActOnAll(desks, options, filter));
+  BOOST_OUTCOME_TRY(changed, ActOnAll(open, options, filter));
   PrintResult(options, std::max(preview.count, changed), changed);
   return ExitCode::Done;
 }
 
 // True if it was changed; otherwise says why not.
-Result<bool> ActOnOne(Desks& desks, const TaskActionOptions& options, const TaskName& name) {
-  auto record = GetTask(desks, name);
+Result<bool> ActOnOne(TaskShards& open, const TaskActionOptions& options, const TaskName& name) {
+  auto record = GetTask(open, name);
   if (!record && record.error().code == ErrorCode::NotFound) {
     PrintError(record.error().message);
     return false;
   }
   if (!record) return Fail(record.error());
   const std::vector<std::uint64_t> ids{name.key.id};
-  BOOST_OUTCOME_TRY(changed, desks.Desk(name.shard).Apply(options.action, name.key.table, ids, Actor()));
+  BOOST_OUTCOME_TRY(changed, open.Operations(name.shard).Apply(options.action, name.key.table, ids, Actor()));
   if (!changed.empty()) return true;
   PrintError(ToString(name) + " is " + ToString(record->task.state) +
              ", so nothing was changed: " + Refusal(options.action));
   return false;
 }
 
-Result<ExitCode> ActOnNamed(Desks& desks, const TaskActionOptions& options) {
-  BOOST_OUTCOME_TRY(names, NamedTasks(desks, options.choice));
+Result<ExitCode> ActOnNamed(TaskShards& open, const TaskActionOptions& options) {
+  BOOST_OUTCOME_TRY(names, NamedTasks(open, options.choice));
   std::uint64_t changed = 0;
   for (const TaskName& name : names) {
-    BOOST_OUTCOME_TRY(done, ActOnOne(desks, options, name));
+    BOOST_OUTCOME_TRY(done, ActOnOne(open, options, name));
     changed += done ? 1 : 0;
   }
   PrintResult(options, names.size(), changed);
@@ -188,10 +188,10 @@ Result<ExitCode> RunTaskAction(const TaskActionOptions& options) {
                 "--all-matching needs a filter: --state, --handler, --batch, --error-class or "
                 "--slice");
   }
-  BOOST_OUTCOME_TRY(desks, OpenDesks(choice.common, choice.shard));
-  if (!options.all_matching) return ActOnNamed(desks, options);
-  BOOST_OUTCOME_TRYV(CheckAllThere(desks));
-  return ActOnMatching(desks, options);
+  BOOST_OUTCOME_TRY(open, OpenTaskShards(choice.common, choice.shard));
+  if (!options.all_matching) return ActOnNamed(open, options);
+  BOOST_OUTCOME_TRYV(CheckAllThere(open));
+  return ActOnMatching(open, options);
 }
 
 void AddAction(CLI::App& task, Chosen& chosen, TaskAction action, const char* what, const char* example) {

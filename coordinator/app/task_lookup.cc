@@ -7,20 +7,20 @@
 namespace millrace::engine {
 namespace {
 
-Status CheckThere(const Desks& desks, const std::string& shard) {
-  const auto away = desks.away.find(shard);
-  if (away == desks.away.end()) return {};
+Status CheckThere(const TaskShards& open, const std::string& shard) {
+  const auto away = open.away.find(shard);
+  if (away == open.away.end()) return {};
   return Fail(away->second.code, "shard " + shard + ": " + away->second.message);
 }
 
 // A bare id belongs to the only table of the only shard; a name that says more needs no such luck.
-Result<TaskName> ReadName(Desks& desks, const TaskChoice& choice, const std::string& text) {
+Result<TaskName> ReadName(TaskShards& open, const TaskChoice& choice, const std::string& text) {
   TaskName home;
   const bool has_shard = std::count(text.begin(), text.end(), '/') >= 2;
   if (!has_shard) {
-    BOOST_OUTCOME_TRY(shard, PickShard(desks.shards, choice.shard));
+    BOOST_OUTCOME_TRY(shard, PickShard(open.shards, choice.shard));
     home.shard = shard->name;
-    BOOST_OUTCOME_TRYV(CheckThere(desks, home.shard));
+    BOOST_OUTCOME_TRYV(CheckThere(open, home.shard));
     if (text.find('/') == std::string::npos) {
       BOOST_OUTCOME_TRYV(ParseTaskName(text, home));
       BOOST_OUTCOME_TRY(table, PickTable(*shard, choice.table));
@@ -28,52 +28,52 @@ Result<TaskName> ReadName(Desks& desks, const TaskChoice& choice, const std::str
     }
   }
   BOOST_OUTCOME_TRY(name, ParseTaskName(text, home));
-  BOOST_OUTCOME_TRY(shard, PickShard(desks.shards, name.shard));
-  BOOST_OUTCOME_TRYV(CheckThere(desks, name.shard));
+  BOOST_OUTCOME_TRY(shard, PickShard(open.shards, name.shard));
+  BOOST_OUTCOME_TRYV(CheckThere(open, name.shard));
   BOOST_OUTCOME_TRYV(PickTable(*shard, name.key.table));
   return name;
 }
 
-Result<TaskName> FindByKey(Desks& desks, const TaskChoice& choice) {
-  BOOST_OUTCOME_TRY(tables, TablesOf(desks, choice));
+Result<TaskName> FindByKey(TaskShards& open, const TaskChoice& choice) {
+  BOOST_OUTCOME_TRY(tables, TablesOf(open, choice));
   for (const auto& [shard, table] : tables) {
-    auto key = desks.Desk(shard).Find(table, choice.handler, choice.key);
+    auto key = open.Operations(shard).Find(table, choice.handler, choice.key);
     if (key) return TaskName{shard, *key};
     if (key.error().code != ErrorCode::NotFound) return Fail(key.error());
   }
   const std::string none = "no task has the key '" + choice.key + "'" +
                            (choice.handler.empty() ? "" : " of handler " + choice.handler);
-  const Status all = CheckAllThere(desks);
+  const Status all = CheckAllThere(open);
   if (all) return Fail(ErrorCode::NotFound, none);
   return Fail(all.error().code, none + " in the shards that can be read; " + all.error().message);
 }
 
 }  // namespace
 
-Result<Desks> OpenDesks(const CommonFlags& common, const std::string& shard) {
-  Desks desks;
+Result<TaskShards> OpenTaskShards(const CommonFlags& common, const std::string& shard) {
+  TaskShards open;
   BOOST_OUTCOME_TRY(settings, ResolveShards(common, kDefaultStore));
-  desks.settings = std::move(settings);
-  BOOST_OUTCOME_TRY(shards, OpenShards(desks.settings, shard));
-  desks.shards = std::move(shards);
-  for (auto& [name, opened] : desks.shards) {
-    if (Status ready = Prepare(opened, Missing::Refuse); !ready) desks.away[name] = ready.error();
-    desks.desks[name] = opened.store->OpenDesk();
+  open.settings = std::move(settings);
+  BOOST_OUTCOME_TRY(shards, OpenShards(open.settings, shard));
+  open.shards = std::move(shards);
+  for (auto& [name, opened] : open.shards) {
+    if (Status ready = Prepare(opened, Missing::Refuse); !ready) open.away[name] = ready.error();
+    open.operations[name] = opened.store->OpenOperations();
   }
-  if (desks.away.size() < desks.shards.size()) return desks;
-  if (desks.shards.size() == 1) return Fail(desks.away.begin()->second);
-  return Fail(CheckAllThere(desks).error());
+  if (open.away.size() < open.shards.size()) return open;
+  if (open.shards.size() == 1) return Fail(open.away.begin()->second);
+  return Fail(CheckAllThere(open).error());
 }
 
-Status CheckAllThere(const Desks& desks) {
-  return desks.away.empty() ? Status() : CheckThere(desks, desks.away.begin()->first);
+Status CheckAllThere(const TaskShards& open) {
+  return open.away.empty() ? Status() : CheckThere(open, open.away.begin()->first);
 }
 
-Result<std::vector<std::pair<std::string, TableName>>> TablesOf(Desks& desks, const TaskChoice& choice) {
+Result<std::vector<std::pair<std::string, TableName>>> TablesOf(TaskShards& open, const TaskChoice& choice) {
   std::vector<std::pair<std::string, TableName>> tables;
   Status picked;
-  for (auto& [name, shard] : desks.shards) {
-    if (desks.away.contains(name)) continue;
+  for (auto& [name, shard] : open.shards) {
+    if (open.away.contains(name)) continue;
     if (!choice.table.empty()) {
       if (auto table = PickTable(shard, choice.table); !table) picked = Fail(table.error());
     }
@@ -85,14 +85,14 @@ Result<std::vector<std::pair<std::string, TableName>>> TablesOf(Desks& desks, co
   return tables;
 }
 
-Result<std::vector<TaskName>> NamedTasks(Desks& desks, const TaskChoice& choice) {
+Result<std::vector<TaskName>> NamedTasks(TaskShards& open, const TaskChoice& choice) {
   std::vector<TaskName> names;
   for (const std::string& text : choice.names) {
-    BOOST_OUTCOME_TRY(name, ReadName(desks, choice, text));
+    BOOST_OUTCOME_TRY(name, ReadName(open, choice, text));
     names.push_back(name);
   }
   if (!choice.key.empty()) {
-    BOOST_OUTCOME_TRY(name, FindByKey(desks, choice));
+    BOOST_OUTCOME_TRY(name, FindByKey(open, choice));
     names.push_back(name);
   }
   if (names.empty()) {
@@ -102,8 +102,8 @@ Result<std::vector<TaskName>> NamedTasks(Desks& desks, const TaskChoice& choice)
   return names;
 }
 
-Result<TaskName> OneNamedTask(Desks& desks, const TaskChoice& choice) {
-  BOOST_OUTCOME_TRY(names, NamedTasks(desks, choice));
+Result<TaskName> OneNamedTask(TaskShards& open, const TaskChoice& choice) {
+  BOOST_OUTCOME_TRY(names, NamedTasks(open, choice));
   if (names.size() != 1) return Fail(ErrorCode::Invalid, "give one task");
   return names.front();
 }
@@ -132,11 +132,11 @@ bool HasFilter(const TaskChoice& choice) {
          !choice.error_class.empty() || choice.slice.has_value();
 }
 
-Result<TaskRecord> GetTask(Desks& desks, const TaskName& name) {
-  auto record = desks.Desk(name.shard).Get(name.key);
+Result<TaskRecord> GetTask(TaskShards& open, const TaskName& name) {
+  auto record = open.Operations(name.shard).Get(name.key);
   if (!record && record.error().code == ErrorCode::NotFound) {
     return Fail(ErrorCode::NotFound, "there is no task " + ToString(name) + " in " +
-                                         desks.shards.at(name.shard).store->Describe() +
+                                         open.shards.at(name.shard).store->Describe() +
                                          ": it never was, or was pruned after its time");
   }
   return record;

@@ -27,29 +27,29 @@ void AddNames(CLI::App& app, TaskChoice& choice);
 void AddChoice(CLI::App& app, TaskChoice& choice);   // of one task, and what narrows a listing
 void AddFilters(CLI::App& app, TaskChoice& choice);  // of many
 
-// The shards, with a desk for each.
-struct Desks {
+// The shards, with what may be done in each.
+struct TaskShards {
   Settings settings;
   Shards shards;
-  std::map<std::string, Error> away;                       // those of them that can't be read, and why
-  std::map<std::string, std::unique_ptr<TaskDesk>> desks;  // by shard
+  std::map<std::string, Error> away;  // those of them that can't be read, and why
+  std::map<std::string, std::unique_ptr<TaskOperations>> operations;  // by shard
 
-  TaskDesk& Desk(const std::string& shard) { return *desks.at(shard); }
+  TaskOperations& Operations(const std::string& shard) { return *operations.at(shard); }
 };
 
 // Opens those of --shard, or all. Fails where none of them can be read; where some can't, the others are of
 // use for what is asked of them alone.
-Result<Desks> OpenDesks(const CommonFlags& common, const std::string& shard);
+Result<TaskShards> OpenTaskShards(const CommonFlags& common, const std::string& shard);
 
 // For what must leave no shard out: the first that is away, as an error.
-Status CheckAllThere(const Desks& desks);
+Status CheckAllThere(const TaskShards& open);
 
 // The tasks named, and the one that has --key. Invalid where a name is no name, a bare id is ambiguous, or
 // there is nothing named; NotFound where no task has the key.
-Result<std::vector<TaskName>> NamedTasks(Desks& desks, const TaskChoice& choice);
+Result<std::vector<TaskName>> NamedTasks(TaskShards& open, const TaskChoice& choice);
 
 // The same where one is wanted: Invalid for more.
-Result<TaskName> OneNamedTask(Desks& desks, const TaskChoice& choice);
+Result<TaskName> OneNamedTask(TaskShards& open, const TaskChoice& choice);
 
 // --state, --handler …; Invalid for an unknown state.
 Result<TaskFilter> FilterOf(const TaskChoice& choice);
@@ -57,9 +57,9 @@ bool HasFilter(const TaskChoice& choice);
 
 // The tables to look through: shard and table, in order; those of --shard and --table, in shards that are
 // there. Invalid where none of them has such a table.
-Result<std::vector<std::pair<std::string, TableName>>> TablesOf(Desks& desks, const TaskChoice& choice);
+Result<std::vector<std::pair<std::string, TableName>>> TablesOf(TaskShards& open, const TaskChoice& choice);
 
 // `Get` with an error that says what to do.
-Result<TaskRecord> GetTask(Desks& desks, const TaskName& name);
+Result<TaskRecord> GetTask(TaskShards& open, const TaskName& name);
 
 }  // namespace millrace::engine

@@ -189,35 +189,35 @@ void AskCluster(const Settings& settings, const AtHand& at_hand, WhyFacts& facts
   if (!asked) facts.cluster->unreached = asked.error().message;
 }
 
-Result<WhyFacts> GatherFacts(Desks& desks, const TaskChoice& choice, const TaskName& name) {
+Result<WhyFacts> GatherFacts(TaskShards& open, const TaskChoice& choice, const TaskName& name) {
   WhyFacts facts;
-  BOOST_OUTCOME_TRY(record, GetTask(desks, name));
+  BOOST_OUTCOME_TRY(record, GetTask(open, name));
   facts.shard = name.shard;
   facts.record = std::move(record);
   facts.now = SystemClock().WallNow();
   const Task& task = facts.record.task;
   const AtHand at_hand = HandlersAtHand(choice.common);
-  facts.config = InForce(desks.settings.config, task.handler, at_hand);
+  facts.config = InForce(open.settings.config, task.handler, at_hand);
   if (at_hand) {
     facts.plugin_handlers.emplace();
     for (const auto& [known, info] : *at_hand) facts.plugin_handlers->push_back(known);
   }
   if (!task.biz_key.empty()) {
-    const auto holder = desks.Desk(name.shard).Find(name.key.table, task.handler, task.biz_key);
+    const auto holder = open.Operations(name.shard).Find(name.key.table, task.handler, task.biz_key);
     if (holder && *holder != name.key) facts.key_holder = ToString(TaskName{name.shard, *holder});
   }
-  BOOST_OUTCOME_TRY(peers, desks.shards.at(name.shard).store->OpenIncarnations()->Peers());
+  BOOST_OUTCOME_TRY(peers, open.shards.at(name.shard).store->OpenIncarnations()->Peers());
   for (const PeerBeat& peer : peers) facts.workers.push_back(peer.incarnation.id);
-  BOOST_OUTCOME_TRY(pauses, desks.Desk(name.shard).Pauses());
+  BOOST_OUTCOME_TRY(pauses, open.Operations(name.shard).Pauses());
   for (const PauseRecord& pause : pauses) facts.pauses.push_back(pause.what);
-  if (desks.settings.cluster) AskCluster(desks.settings, at_hand, facts);
+  if (open.settings.cluster) AskCluster(open.settings, at_hand, facts);
   return facts;
 }
 
 Result<ExitCode> RunTaskWhy(const TaskChoice& choice) {
-  BOOST_OUTCOME_TRY(desks, OpenDesks(choice.common, choice.shard));
-  BOOST_OUTCOME_TRY(name, OneNamedTask(desks, choice));
-  BOOST_OUTCOME_TRY(facts, GatherFacts(desks, choice, name));
+  BOOST_OUTCOME_TRY(open, OpenTaskShards(choice.common, choice.shard));
+  BOOST_OUTCOME_TRY(name, OneNamedTask(open, choice));
+  BOOST_OUTCOME_TRY(facts, GatherFacts(open, choice, name));
   const std::vector<std::string> sentences = ExplainTask(facts);
   if (choice.common.json) {
     PrintLine(

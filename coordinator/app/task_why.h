@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "framework/config/config.h"
-#include "framework/store/task_desk.h"
+#include "framework/store/task_operations.h"
 
 namespace millrace::engine {
 

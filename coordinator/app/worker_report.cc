@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::uint64_t kMostHeld = 1000;
 
-Status AddHeld(TaskDesk& desk, const TableName& table, BootTime deadline, TaskSummary& summary) {
+Status AddHeld(TaskOperations& operations, const TableName& table, BootTime deadline, TaskSummary& summary) {
   TaskFilter held;
   held.state = TaskState::Held;
   std::string mark;
   do {
-    BOOST_OUTCOME_TRY(page, desk.List(table, held, mark, kMaxBatchRows));
+    BOOST_OUTCOME_TRY(page, operations.List(table, held, mark, kMaxBatchRows));
     summary.held += page.records.size();
     mark = page.next;
     const bool enough = summary.held >= kMostHeld || BootClock::now() >= deadline;
@@ -91,9 +91,9 @@ constexpr int kPausesPerRead = 20;
 
 }  // namespace
 
-Status AddShard(TaskDesk& desk, const std::vector<TableInfo>& tables, BootTime deadline,
+Status AddShard(TaskOperations& operations, const std::vector<TableInfo>& tables, BootTime deadline,
                 TaskSummary& summary) {
-  BOOST_OUTCOME_TRY(totals, desk.Totals());
+  BOOST_OUTCOME_TRY(totals, operations.Totals());
   for (const TaskTotals& group : totals) {
     summary.succeeded += group.succeeded;
     summary.cancelled += group.cancelled;
@@ -105,8 +105,8 @@ Status AddShard(TaskDesk& desk, const std::vector<TableInfo>& tables, BootTime d
       summary.backlog.or_more = summary.held_or_more = true;
       return {};
     }
-    BOOST_OUTCOME_TRYV(AddBacklog(desk, info.table, summary.backlog));
-    BOOST_OUTCOME_TRYV(AddHeld(desk, info.table, deadline, summary));
+    BOOST_OUTCOME_TRYV(AddBacklog(operations, info.table, summary.backlog));
+    BOOST_OUTCOME_TRYV(AddHeld(operations, info.table, deadline, summary));
   }
   return {};
 }
@@ -171,7 +171,7 @@ Result<TaskSummary> ReadSummary(const Shards& shards, const WorkerStatus& status
   }
   const BootTime deadline = BootClock::now() + kCounting;
   for (const auto& [name, shard] : shards) {
-    if (Status added = AddShard(*shard.store->OpenDesk(), shard.tables, deadline, summary); !added)
+    if (Status added = AddShard(*shard.store->OpenOperations(), shard.tables, deadline, summary); !added)
       return Fail(added.error().code, name + ": " + added.error().message);
   }
   return summary;
@@ -201,7 +201,7 @@ void PrintSummary(const WorkerFlags& flags, const Result<TaskSummary>& all, cons
 
 WorkerProgress::WorkerProgress(Shards& shards, bool enabled) : shards_(shards), line_(enabled) {
   if (!enabled) return;
-  for (auto& [name, shard] : shards_) desks_[name] = shard.store->OpenDesk();
+  for (auto& [name, shard] : shards_) operations_[name] = shard.store->OpenOperations();
 }
 
 // A shard that is away keeps its last numbers: the worker says that it is away.
@@ -209,7 +209,7 @@ void WorkerProgress::ReadBacklog() {
   Backlog backlog;
   for (auto& [name, shard] : shards_) {
     for (const TableInfo& info : shard.tables) {
-      if (!AddBacklog(*desks_.at(name), info.table, backlog)) return;
+      if (!AddBacklog(*operations_.at(name), info.table, backlog)) return;
     }
   }
   backlog_ = backlog;

@@ -14,7 +14,7 @@
 #include "coordinator/app/cli/progress.h"
 #include "coordinator/app/worker_flags.h"
 #include "framework/store/schema_store.h"
-#include "framework/store/task_desk.h"
+#include "framework/store/task_operations.h"
 #include "framework/worker/worker.h"
 
 namespace millrace::engine {
@@ -33,7 +33,7 @@ struct TaskSummary {
 };
 
 // Adds what a shard holds. What is left is counted no longer than until `deadline`.
-Status AddShard(TaskDesk& desk, const std::vector<TableInfo>& tables, BootTime deadline,
+Status AddShard(TaskOperations& operations, const std::vector<TableInfo>& tables, BootTime deadline,
                 TaskSummary& summary);
 
 // `16049 succeeded, 0 failed`, and how many were cancelled if any: bare numbers, for scripts too.
@@ -71,7 +71,7 @@ class WorkerProgress {
   Shards& shards_;
   ProgressLine line_;
   RateMeter rate_;
-  std::map<std::string, std::unique_ptr<TaskDesk>> desks_;
+  std::map<std::string, std::unique_ptr<TaskOperations>> operations_;
   std::optional<BootTime> last_read_;
   Micros read_cost_{0};
   Backlog backlog_;

@@ -1,5 +1,5 @@
 #include "framework/base/utf8.h"
-#include "framework/store/task_desk.h"
+#include "framework/store/task_operations.h"
 
 namespace millrace::engine {
 

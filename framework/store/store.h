@@ -17,7 +17,7 @@
 #include "framework/store/incarnation_store.h"
 #include "framework/store/prune_store.h"
 #include "framework/store/schema_store.h"
-#include "framework/store/task_desk.h"
+#include "framework/store/task_operations.h"
 #include "framework/store/task_store.h"
 #include "framework/store/task_transaction.h"
 
@@ -49,7 +49,7 @@ class Store {
   virtual std::unique_ptr<IncarnationStore> OpenIncarnations() = 0;
   // `limit` is the longest time one transaction may stay open.
   virtual std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) = 0;
-  virtual std::unique_ptr<TaskDesk> OpenDesk() = 0;
+  virtual std::unique_ptr<TaskOperations> OpenOperations() = 0;
   virtual std::unique_ptr<SchemaStore> OpenSchema() = 0;
   virtual std::unique_ptr<PruneStore> OpenPruning() = 0;
 };

@@ -26,7 +26,7 @@ class ScratchStore final : public Store {
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return store_->OpenTransaction(limit);
   }
-  std::unique_ptr<TaskDesk> OpenDesk() override { return store_->OpenDesk(); }
+  std::unique_ptr<TaskOperations> OpenOperations() override { return store_->OpenOperations(); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return store_->OpenSchema(); }
   std::unique_ptr<PruneStore> OpenPruning() override { return store_->OpenPruning(); }
 

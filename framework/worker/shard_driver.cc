@@ -21,7 +21,7 @@ class Blocking : public Port {
 
 class BlockingScan final : public Blocking<ScanPort> {
  public:
-  explicit BlockingScan(Store& store) : store_(store.OpenTasks()), desk_(store.OpenDesk()) {}
+  explicit BlockingScan(Store& store) : store_(store.OpenTasks()), operations_(store.OpenOperations()) {}
 
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override { return store_->Due(tables); }
   Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) override {
@@ -42,7 +42,7 @@ class BlockingScan final : public Blocking<ScanPort> {
     return store_->ConfirmKeys(incarnation, tasks);
   }
   Reply<Result<std::size_t>> RescuesOf(const TaskKey& key) override {
-    const auto found = desk_->Get(key);
+    const auto found = operations_->Get(key);
     if (!found) return Result<std::size_t>(Fail(found.error()));
     const auto rescued = [](const AttemptRecord& attempt) { return attempt.kind == "rescued"; };
     const auto count = std::count_if(found->attempts.begin(), found->attempts.end(), rescued);
@@ -51,7 +51,7 @@ class BlockingScan final : public Blocking<ScanPort> {
 
  private:
   const std::unique_ptr<TaskStore> store_;
-  const std::unique_ptr<TaskDesk> desk_;
+  const std::unique_ptr<TaskOperations> operations_;
 };
 
 class BlockingSettle final : public Blocking<SettlePort> {

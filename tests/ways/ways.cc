@@ -278,13 +278,13 @@ void Run(const std::string& plugin_folder, const std::string& folder) {
   Await("a worker at rest", [&] { return !worker.Status().shards.empty(); });
 
   // Several, since a task may be in a slice of w1, and threads do not meet in the same way each time.
-  const auto desk = store->OpenDesk();
+  const auto operations = store->OpenOperations();
   NewTask task;
   task.handler = "noop";
   std::uint64_t ended = 0;
   for (int i = 0; i < 12; ++i) {
     Mark("a task is added");
-    if (auto report = desk->Submit("tasks", std::span(&task, 1)); !report) Give(report.error().message);
+    if (auto report = operations->Submit("tasks", std::span(&task, 1)); !report) Give(report.error().message);
     std::this_thread::sleep_for(milliseconds(400));
     if (worker.Totals().succeeded > ended) Mark("it has ended");
     ended = worker.Totals().succeeded;

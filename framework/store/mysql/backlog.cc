@@ -10,10 +10,10 @@
 namespace millrace::engine::mysql {
 namespace {
 
-class MysqlTaskDesk final : public sql::SqlTaskDesk {
+class MysqlTaskOperations final : public sql::SqlTaskOperations {
  public:
-  MysqlTaskDesk(const Endpoint& endpoint, ConnectionPool& pool)
-      : SqlTaskDesk(session_), session_(endpoint, endpoint.options.lease, &pool) {}
+  MysqlTaskOperations(const Endpoint& endpoint, ConnectionPool& pool)
+      : SqlTaskOperations(session_), session_(endpoint, endpoint.options.lease, &pool) {}
 
   Result<std::vector<GroupBacklog>> Backlog(const TableName& table) override;
 
@@ -56,7 +56,7 @@ Status CountWaiting(Session& session, const HandlerGroups& groups, GroupBacklog&
   return {};
 }
 
-Result<std::vector<GroupBacklog>> MysqlTaskDesk::Backlog(const TableName& table) {
+Result<std::vector<GroupBacklog>> MysqlTaskOperations::Backlog(const TableName& table) {
   std::map<std::string, HandlerGroups> handlers;
   const BootTime start = BootClock::now();
   BOOST_OUTCOME_TRYV(
@@ -83,8 +83,8 @@ Result<std::vector<GroupBacklog>> MysqlTaskDesk::Backlog(const TableName& table)
 
 }  // namespace
 
-std::unique_ptr<TaskDesk> OpenDesk(const Endpoint& endpoint, ConnectionPool& pool) {
-  return std::make_unique<MysqlTaskDesk>(endpoint, pool);
+std::unique_ptr<TaskOperations> OpenOperations(const Endpoint& endpoint, ConnectionPool& pool) {
+  return std::make_unique<MysqlTaskOperations>(endpoint, pool);
 }
 
 }  // namespace millrace::engine::mysql

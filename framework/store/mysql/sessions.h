@@ -12,7 +12,7 @@ namespace millrace::engine::mysql {
 std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, ConnectionPool& pool,
                                                  Micros limit);
-std::unique_ptr<TaskDesk> OpenDesk(const Endpoint& endpoint, ConnectionPool& pool);
+std::unique_ptr<TaskOperations> OpenOperations(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint);
 
 }  // namespace millrace::engine::mysql

@@ -39,7 +39,9 @@ class MysqlStore final : public Store {
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return mysql::OpenTransaction(endpoint_, handlers_, limit);
   }
-  std::unique_ptr<TaskDesk> OpenDesk() override { return mysql::OpenDesk(endpoint_, engine_); }
+  std::unique_ptr<TaskOperations> OpenOperations() override {
+    return mysql::OpenOperations(endpoint_, engine_);
+  }
   std::unique_ptr<SchemaStore> OpenSchema() override { return mysql::OpenSchema(endpoint_); }
   std::unique_ptr<PruneStore> OpenPruning() override { return sql::OpenPruning(Shared()); }
 

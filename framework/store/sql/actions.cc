@@ -155,9 +155,9 @@ KeyEntries Action::KeysOf(const std::vector<Locked>& rows) const {
 
 }  // namespace
 
-Result<std::vector<std::uint64_t>> SqlTaskDesk::Apply(TaskAction action, const TableName& table,
-                                                      std::span<const std::uint64_t> ids,
-                                                      const std::string& actor) {
+Result<std::vector<std::uint64_t>> SqlTaskOperations::Apply(TaskAction action, const TableName& table,
+                                                            std::span<const std::uint64_t> ids,
+                                                            const std::string& actor) {
   std::vector<std::uint64_t> changed;
   if (ids.empty()) return changed;
   BOOST_OUTCOME_TRYV(CheckBatch(ids.size()));

@@ -97,7 +97,7 @@ Result<std::uint64_t> EndOfLook(Connection& db, const std::string& pool, std::ui
 
 std::string ActorText(const std::string& actor) { return Shorten(actor, 190); }
 
-Result<SubmitReport> SqlTaskDesk::Submit(const TableName& table, std::span<const NewTask> tasks) {
+Result<SubmitReport> SqlTaskOperations::Submit(const TableName& table, std::span<const NewTask> tasks) {
   if (tasks.empty()) return SubmitReport{};
   // Somebody who enters one of the keys at the same moment has decided it: the second look sees the entry.
   for (int look = 0;; ++look) {
@@ -111,7 +111,7 @@ Result<SubmitReport> SqlTaskDesk::Submit(const TableName& table, std::span<const
   }
 }
 
-Result<TaskRecord> SqlTaskDesk::Get(const TaskKey& key) {
+Result<TaskRecord> SqlTaskOperations::Get(const TaskKey& key) {
   // A settle may move the row between two looks, and a retry move it back: hence the second round.
   for (int round = 0; round < 2; ++round) {
     for (const Pool& pool : {kHot, kDone, kFailed}) {
@@ -126,7 +126,7 @@ Result<TaskRecord> SqlTaskDesk::Get(const TaskKey& key) {
   return Fail(ErrorCode::NotFound, db_.where() + ": there is no task " + ToString(key));
 }
 
-Status SqlTaskDesk::ReadAttempts(TaskRecord& record) {
+Status SqlTaskOperations::ReadAttempts(TaskRecord& record) {
   const TaskKey& key = record.task.key;
   return db_.Query(
       "SELECT attempt,at,incarnation,kind,error_class,message FROM millrace_attempts WHERE task_table=? AND "
@@ -138,8 +138,8 @@ Status SqlTaskDesk::ReadAttempts(TaskRecord& record) {
       });
 }
 
-Result<TaskKey> SqlTaskDesk::Find(const TableName& table, const std::string& handler,
-                                  const std::string& key) {
+Result<TaskKey> SqlTaskOperations::Find(const TableName& table, const std::string& handler,
+                                        const std::string& key) {
   std::optional<TaskKey> found;
   const std::string by_handler = handler.empty() ? "" : " AND handler=?";
   std::vector<Value> values{key};
@@ -160,8 +160,8 @@ Result<TaskKey> SqlTaskDesk::Find(const TableName& table, const std::string& han
   return Fail(ErrorCode::NotFound, db_.where() + ": no task has the key '" + Shorten(key, 190) + "'");
 }
 
-Result<TaskPage> SqlTaskDesk::List(const TableName& table, const TaskFilter& filter, const std::string& after,
-                                   std::size_t limit) {
+Result<TaskPage> SqlTaskOperations::List(const TableName& table, const TaskFilter& filter,
+                                         const std::string& after, std::size_t limit) {
   if (limit == 0) return Fail(ErrorCode::Invalid, "a page of no tasks was asked for");
   BOOST_OUTCOME_TRY(place, ParsePlace(after));
   TaskPage page;
@@ -198,7 +198,7 @@ Result<TaskPage> SqlTaskDesk::List(const TableName& table, const TaskFilter& fil
   return page;
 }
 
-Result<bool> SqlTaskDesk::SetPause(const std::string& what, const std::string& actor, bool on) {
+Result<bool> SqlTaskOperations::SetPause(const std::string& what, const std::string& actor, bool on) {
   BOOST_OUTCOME_TRYV(CheckPauseName(what));
   const std::string who = ActorText(actor);
   Transaction transaction(db_);
@@ -221,7 +221,7 @@ Result<bool> SqlTaskDesk::SetPause(const std::string& what, const std::string& a
   return true;
 }
 
-Result<std::vector<PauseRecord>> SqlTaskDesk::Pauses() {
+Result<std::vector<PauseRecord>> SqlTaskOperations::Pauses() {
   std::vector<PauseRecord> pauses;
   BOOST_OUTCOME_TRYV(
       db_.Query("SELECT what,actor,since FROM millrace_pauses ORDER BY what", {}, [&](const Row& row) {
@@ -230,7 +230,7 @@ Result<std::vector<PauseRecord>> SqlTaskDesk::Pauses() {
   return pauses;
 }
 
-Result<std::vector<TaskTotals>> SqlTaskDesk::Totals() {
+Result<std::vector<TaskTotals>> SqlTaskOperations::Totals() {
   std::vector<TaskTotals> totals;
   // What people take out of a pool may have been counted where the row of its sums is gone.
   const auto sum = [](const Row& row, unsigned column) {

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "framework/store/sql/connection.h"
-#include "framework/store/task_desk.h"
+#include "framework/store/task_operations.h"
 
 namespace millrace::engine::sql {
 
 // All but the backlog, which goes over the due index: see due.cc of each adapter.
-class SqlTaskDesk : public TaskDesk {
+class SqlTaskOperations : public TaskOperations {
  public:
-  explicit SqlTaskDesk(Connection& db) : db_(db) {}
+  explicit SqlTaskOperations(Connection& db) : db_(db) {}
 
   Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) override;
   Result<TaskRecord> Get(const TaskKey& key) override;

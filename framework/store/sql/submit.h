@@ -4,7 +4,7 @@
 #include <span>
 
 #include "framework/store/sql/connection.h"
-#include "framework/store/task_desk.h"
+#include "framework/store/task_operations.h"
 
 namespace millrace::engine::sql {
 

@@ -8,9 +8,9 @@
 namespace millrace::engine::sqlite {
 namespace {
 
-class SqliteTaskDesk final : public sql::SqlTaskDesk {
+class SqliteTaskOperations final : public sql::SqlTaskOperations {
  public:
-  explicit SqliteTaskDesk(File& file) : SqlTaskDesk(db_), db_(file) {}
+  explicit SqliteTaskOperations(File& file) : SqlTaskOperations(db_), db_(file) {}
 
   Result<std::vector<GroupBacklog>> Backlog(const TableName& table) override;
 
@@ -28,7 +28,7 @@ Result<std::uint64_t> CountGroup(Session& db, const DueGroup& group, std::uint64
   return count;
 }
 
-Result<std::vector<GroupBacklog>> SqliteTaskDesk::Backlog(const TableName& table) {
+Result<std::vector<GroupBacklog>> SqliteTaskOperations::Backlog(const TableName& table) {
   return db_.Read([&]() -> Result<std::vector<GroupBacklog>> {
     std::vector<DueGroup> groups;
     BOOST_OUTCOME_TRYV(ReadDueGroups(db_, {{.table = table}}, groups));
@@ -51,6 +51,8 @@ Result<std::vector<GroupBacklog>> SqliteTaskDesk::Backlog(const TableName& table
 
 }  // namespace
 
-std::unique_ptr<TaskDesk> OpenDesk(File& file) { return std::make_unique<SqliteTaskDesk>(file); }
+std::unique_ptr<TaskOperations> OpenOperations(File& file) {
+  return std::make_unique<SqliteTaskOperations>(file);
+}
 
 }  // namespace millrace::engine::sqlite

@@ -9,7 +9,7 @@
 namespace millrace::engine::sqlite {
 
 std::unique_ptr<TaskTransaction> OpenTransaction(File& file, Micros limit);
-std::unique_ptr<TaskDesk> OpenDesk(File& file);
+std::unique_ptr<TaskOperations> OpenOperations(File& file);
 std::unique_ptr<SchemaStore> OpenSchema(File& file);
 
 }  // namespace millrace::engine::sqlite

@@ -23,7 +23,7 @@ class SqliteStore final : public Store {
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return sqlite::OpenTransaction(file_, limit);
   }
-  std::unique_ptr<TaskDesk> OpenDesk() override { return sqlite::OpenDesk(file_); }
+  std::unique_ptr<TaskOperations> OpenOperations() override { return sqlite::OpenOperations(file_); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return sqlite::OpenSchema(file_); }
   std::unique_ptr<PruneStore> OpenPruning() override { return sql::OpenPruning(Connect()); }
 

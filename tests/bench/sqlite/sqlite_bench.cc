@@ -63,11 +63,11 @@ class Shard {
     store_ = Must(sqlite::OpenStore({.kind = StoreUrl::Kind::Sqlite, .path = path_}, {}));
     Must(store_->OpenSchema()->Apply({.tables = 1, .slices = kSlices}));
     Must(store_->OpenIncarnations()->Register({.id = "w.1", .worker = "w"}));
-    const auto desk = store_->OpenDesk();
+    const auto operations = store_->OpenOperations();
     for (std::size_t left = tasks; left > 0;) {
       const std::size_t count = std::min(left, kMaxBatchRows);
       const std::vector<NewTask> batch(count, {.handler = "noop", .params = R"({"payment_id":123456})"});
-      Must(desk->Submit("tasks", batch));
+      Must(operations->Submit("tasks", batch));
       left -= count;
     }
   }

@@ -64,7 +64,7 @@ TEST_P(StoreContract, DeadOrUnknownIncarnationClaimsNothing) {
 
 TEST_P(StoreContract, ClaimOfAFullBatchInAnyOrderTakesAll) {
   std::vector<NewTask> added(kMaxBatchRows, NewTask{.handler = "noop"});
-  auto report = desk().Submit("tasks", added);
+  auto report = operations().Submit("tasks", added);
   ASSERT_TRUE(report) << report.error().message;
   auto ids = report->ids;
   std::reverse(ids.begin(), ids.end());
@@ -88,10 +88,10 @@ TEST_P(StoreContract, WhatCannotBeClaimedGoesToTheFailedPoolWithItsReason) {
   EXPECT_EQ(record.task.last_error, "no more numbers");
   EXPECT_EQ(record.task.attempt, kLastAttempt);
   EXPECT_EQ(StateOf(other), TaskState::Waiting);
-  auto totals = desk().Totals();
+  auto totals = operations().Totals();
   ASSERT_TRUE(totals);
   EXPECT_EQ(totals->at(0).failed, 1U);
-  auto page = desk().List("tasks", {.error_class = kUnclaimable}, "", 10);
+  auto page = operations().List("tasks", {.error_class = kUnclaimable}, "", 10);
   ASSERT_TRUE(page);
   EXPECT_EQ(page->records.size(), 1U);
   failed = tasks().FailUnclaimed(request, "again");
@@ -215,7 +215,7 @@ TEST_P(StoreContract, RescueNeedsTheAttemptAndTheClaimerSeen) {
 TEST_P(StoreContract, CancelledTellsWhichRunningTasksAreAskedToStop) {
   const auto ids = AddDue(2);
   ASSERT_EQ(Claim(ids).size(), 2U);
-  auto asked = desk().Apply(TaskAction::Cancel, "tasks", std::span(&ids[1], 1), "me");
+  auto asked = operations().Apply(TaskAction::Cancel, "tasks", std::span(&ids[1], 1), "me");
   ASSERT_TRUE(asked) << asked.error().message;
   const std::vector<TaskKey> running{{"tasks", ids[0]}, {"tasks", ids[1]}};
   auto cancelled = tasks().Cancelled("w.1", running);

@@ -173,7 +173,7 @@ TEST_P(StoreContract, AThousandCrashesAreChargedAtOnce) {
   std::vector<Crash> crashes;
   for (const std::size_t count : {std::size_t{999}, std::size_t{2}}) {
     const std::vector<NewTask> batch(count, NewTask{.handler = "a"});
-    auto added = desk().Submit("tasks", batch);
+    auto added = operations().Submit("tasks", batch);
     ASSERT_TRUE(added) << added.error().message;
     for (const Task& task : Claim(added->ids)) crashes.push_back({task.key, 1});
   }

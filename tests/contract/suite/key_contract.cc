@@ -20,7 +20,7 @@ std::string HolderFor(StoreTest& test, std::uint64_t id, Task* claimed = nullptr
 
 SubmitReport SubmitKey(StoreTest& test, const std::string& key, const std::string& handler = "noop") {
   const NewTask task{.handler = handler, .biz_key = key};
-  auto report = test.desk().Submit("tasks", std::span(&task, 1));
+  auto report = test.operations().Submit("tasks", std::span(&task, 1));
   EXPECT_TRUE(report) << report.error().message;
   return report ? *report : SubmitReport{.ids = {0}, .duplicates = {""}};
 }
@@ -31,7 +31,7 @@ TEST_P(StoreContract, SubmitLeavesOutTasksWhoseKeyIsTakenAlsoWithinTheBatch) {
                                    {.handler = "b", .biz_key = "k"},
                                    {.handler = "a"},
                                    {.handler = "a"}};
-  auto report = desk().Submit("tasks", batch);
+  auto report = operations().Submit("tasks", batch);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->added, 4U);
   ASSERT_EQ(report->ids.size(), 5U);
@@ -39,7 +39,7 @@ TEST_P(StoreContract, SubmitLeavesOutTasksWhoseKeyIsTakenAlsoWithinTheBatch) {
   EXPECT_EQ(report->duplicates[1], Name(report->ids[0]));
   EXPECT_EQ(report->duplicates[0], "");
   EXPECT_NE(report->ids[2], 0U) << "a key is a handler's own";
-  auto again = desk().Submit("tasks", batch);
+  auto again = operations().Submit("tasks", batch);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->added, 2U);
   EXPECT_EQ(again->duplicates[0], Name(report->ids[0]));
@@ -105,7 +105,7 @@ TEST_P(StoreContract, AnEntryWhoseTaskWasLostBeforeItEndedIsVoid) {
 
 TEST_P(StoreContract, CancellingATaskThatNeverStartedFreesItsKey) {
   const auto id = SubmitKey(*this, "k").ids[0];
-  ASSERT_TRUE(desk().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
+  ASSERT_TRUE(operations().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
   EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], "");
 }
 
@@ -114,7 +114,7 @@ TEST_P(StoreContract, CancellingATaskThatHasStartedKeepsItsKey) {
   Task task;
   ASSERT_EQ(HolderFor(*this, id, &task), "");
   Settle({End(task, To::Waiting)});
-  ASSERT_TRUE(desk().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
+  ASSERT_TRUE(operations().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
   ASSERT_EQ(StateOf(id), TaskState::Cancelled);
   EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
 }
@@ -129,7 +129,7 @@ TEST_P(StoreContract, ATaskThatWasClaimedAndNeverStartedFreesItsKeyHoweverItIsCa
     back.started = false;
     Settle({back});
     if (by_person) {
-      ASSERT_TRUE(desk().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
+      ASSERT_TRUE(operations().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
     } else {
       ASSERT_EQ(HolderFor(*this, id, &task, 1), "");
       Settlement cancelled = End(task, To::Cancelled, "cancelled before it started");
@@ -161,7 +161,7 @@ TEST_P(StoreContract, ATaskThatWasRescuedKeepsItsKeyWhenItIsCancelled) {
   ASSERT_EQ(HolderFor(*this, id), "");
   ASSERT_TRUE(incarnations().Retire("w.1"));
   ASSERT_TRUE(tasks().Rescue({.table = "tasks", .claimed_by = "w.1", .attempt = 1, .ids = {id}}));
-  ASSERT_TRUE(desk().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
+  ASSERT_TRUE(operations().Apply(TaskAction::Cancel, "tasks", std::span(&id, 1), "me"));
   EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
 }
 
@@ -183,7 +183,7 @@ TEST_P(StoreContract, AFailedTaskKeepsItsKeyAndHasItWhenItIsRetried) {
   Settle({End(task, To::Failed, "no")});
   ASSERT_TRUE(fixture().ExpireKeys());
   EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], Name(id));
-  ASSERT_TRUE(desk().Apply(TaskAction::Retry, "tasks", std::span(&id, 1), "me"));
+  ASSERT_TRUE(operations().Apply(TaskAction::Retry, "tasks", std::span(&id, 1), "me"));
   EXPECT_EQ(HolderFor(*this, id, nullptr, 1), "");
 }
 

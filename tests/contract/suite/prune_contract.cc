@@ -45,7 +45,7 @@ TEST_P(StoreContract, PruningTakesFinishedTasksThatAreKeptNoLonger) {
   const KeepRule rule{.table = "tasks", .by_handler = {{"brief", kNoTime}, {"long", hours(1)}}};
   EXPECT_EQ(Walk([&](const std::string& after) { return pruning->PruneEnded(rule, after, 2); }), 5U);
   EXPECT_EQ(Walk([&](const std::string& after) { return pruning->PruneEnded(rule, after, 2); }), 0U);
-  for (const auto id : gone) EXPECT_EQ(desk().Get({"tasks", id}).error().code, ErrorCode::NotFound);
+  for (const auto id : gone) EXPECT_EQ(operations().Get({"tasks", id}).error().code, ErrorCode::NotFound);
   for (const auto id : kept) EXPECT_EQ(Get(id).attempts.size(), 1U) << "its history stays with it";
   EXPECT_EQ(StateOf(others[0]), TaskState::Succeeded) << "no rule is for ever";
   EXPECT_EQ(StateOf(failed[0]), TaskState::Failed);
@@ -58,7 +58,7 @@ TEST_P(StoreContract, PruningTakesKeysWhoseRetentionHasPassed) {
   std::vector<NewTask> batch;
   for (int i = 0; i < 5; ++i)
     batch.push_back({.handler = i < 2 ? "a" : "b", .biz_key = "k:" + std::to_string(i)});
-  auto added = desk().Submit("tasks", batch);
+  auto added = operations().Submit("tasks", batch);
   ASSERT_TRUE(added) << added.error().message;
   std::vector<std::uint64_t> ended(added->ids.begin() + 1, added->ids.end());
   for (const Task& task : Claim(ended)) Settle({End(task, To::Succeeded)});
@@ -70,7 +70,7 @@ TEST_P(StoreContract, PruningTakesKeysWhoseRetentionHasPassed) {
   ASSERT_TRUE(fixture().ExpireKeys());
   EXPECT_EQ(prune(), 4U);
   EXPECT_EQ(prune(), 0U);
-  auto again = desk().Submit("tasks", batch);
+  auto again = operations().Submit("tasks", batch);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->added, 4U) << "the one that waits still has its key";
 }
@@ -95,7 +95,7 @@ TEST_P(StoreContract, PruningTakesDeadIncarnationsAndKeepsTheirSums) {
   EXPECT_GE(steps, 1U);
   EXPECT_TRUE(incarnations().Register({.id = "w.2", .worker = "w"})) << "it is gone";
   ASSERT_TRUE(incarnations().Retire("w.2"));
-  auto totals = desk().Totals();
+  auto totals = operations().Totals();
   ASSERT_TRUE(totals);
   ASSERT_EQ(totals->size(), 1U);
   EXPECT_EQ(totals->front().succeeded, 2U);

@@ -148,7 +148,7 @@ class Interleaving {
       tasks[i].handler = kHandler;
       tasks[i].run_at = start_ - std::chrono::minutes(1 + i % 6);
     }
-    const auto report = test_.desk().Submit("tasks", tasks);
+    const auto report = test_.operations().Submit("tasks", tasks);
     Expect(report);
     ids_ = report->ids;
   }

@@ -25,7 +25,7 @@ TEST_P(SqlStoreContract, WhatIsNoTableNameIsNotPutIntoSql) {
   ASSERT_TRUE(
       client->Run("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at) VALUES "
                   "('noop','k','tasks; DROP TABLE tasks',1,'2026-01-01 00:00:00.000000')"));
-  EXPECT_EQ(desk().Find("tasks", "noop", "k").error().code, ErrorCode::NotFound);
+  EXPECT_EQ(operations().Find("tasks", "noop", "k").error().code, ErrorCode::NotFound);
   const Task task = ClaimOne(Add({.biz_key = "k"}));
   EXPECT_EQ(task.biz_key, "k") << "the entry is void, and the key this task's";
   ASSERT_TRUE(client->Run("UPDATE millrace_schema SET task_table='tasks x' WHERE task_table='tasks'"));
@@ -44,9 +44,9 @@ TEST_P(StoreContract, SeveralTablesAreListedAndKeptApart) {
   EXPECT_EQ((*tables)[2].slices, 2U);
   auto id = made->Insert("tasks_001", {});
   ASSERT_TRUE(id) << id.error().message;
-  const auto desk = made->store().OpenDesk();
-  EXPECT_TRUE(desk->Get({"tasks_001", *id}));
-  EXPECT_FALSE(desk->Get({"tasks_002", *id}));
+  const auto operations = made->store().OpenOperations();
+  EXPECT_TRUE(operations->Get({"tasks_001", *id}));
+  EXPECT_FALSE(operations->Get({"tasks_002", *id}));
   const auto session = made->store().OpenTasks();
   const std::vector<TableSlices> all{{.table = "tasks_000"}, {.table = "tasks_001"}};
   auto due = session->Due(all);
@@ -97,7 +97,7 @@ TEST_P(StoreContract, MoreSlicesMoveNoRow) {
   EXPECT_GT(*drawn.rbegin(), 3U) << "new rows use the new slices";
   EXPECT_LT(*drawn.rbegin(), 16U);
   const std::vector<NewTask> batch(200, NewTask{.handler = "a"});
-  auto added = desk().Submit("tasks", batch);
+  auto added = operations().Submit("tasks", batch);
   ASSERT_TRUE(added) << added.error().message;
   for (const auto one : added->ids) drawn.insert(Get(one).task.slice);
   EXPECT_EQ(drawn.size(), 16U);
@@ -214,7 +214,7 @@ TEST_P(StoreContract, SlicesChangeUnderLoadWithoutLosingOrRepeatingARow) {
   const std::vector<NewTask> batch(60, NewTask{.handler = "a"});
   std::set<std::uint64_t> added;
   for (const std::uint32_t slices : {6U, 2U, 5U, 1U}) {
-    auto before = desk().Submit("tasks", batch);
+    auto before = operations().Submit("tasks", batch);
     ASSERT_TRUE(before) << before.error().message;
     added.insert(before->ids.begin(), before->ids.end());
     resize(slices);

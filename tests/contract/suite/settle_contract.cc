@@ -115,7 +115,7 @@ TEST_P(StoreContract, SecondSettleOfAnAttemptIsRefused) {
   const Task task = ClaimOne(AddDue(1)[0]);
   Settle({End(task, To::Succeeded)});
   EXPECT_EQ(Settle({End(task, To::Failed, "late")}).verdicts[0], SettleVerdict::Refused);
-  const auto totals = desk().Totals();
+  const auto totals = operations().Totals();
   ASSERT_TRUE(totals);
   ASSERT_EQ(totals->size(), 1U);
   EXPECT_EQ((*totals)[0].failed, 0U);
@@ -137,7 +137,7 @@ TEST_P(StoreContract, ARowTheDatabaseRefusesIsSplitOut) {
 
 TEST_P(StoreContract, CountersAddUpOverAMixedFullBatch) {
   std::vector<NewTask> added(kMaxBatchRows, NewTask{.handler = "noop", .batch = "mixed"});
-  auto submitted = desk().Submit("tasks", added);
+  auto submitted = operations().Submit("tasks", added);
   ASSERT_TRUE(submitted) << submitted.error().message;
   const auto claimed = Claim(submitted->ids);
   ASSERT_EQ(claimed.size(), kMaxBatchRows);
@@ -149,7 +149,7 @@ TEST_P(StoreContract, CountersAddUpOverAMixedFullBatch) {
   }
   const auto report = Settle(batch);
   for (const SettleVerdict verdict : report.verdicts) EXPECT_EQ(verdict, SettleVerdict::Settled);
-  const auto totals = desk().Totals();
+  const auto totals = operations().Totals();
   ASSERT_TRUE(totals);
   ASSERT_EQ(totals->size(), 1U);
   const TaskTotals& total = (*totals)[0];

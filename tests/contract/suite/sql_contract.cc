@@ -122,10 +122,10 @@ TEST_P(TransactionContract, TasksSubmittedInsideGoWithTheTransaction) {
   ASSERT_TRUE(added) << added.error().message;
   EXPECT_EQ(*added, 1U);
   transaction_->Rollback();
-  EXPECT_FALSE(desk().Find("tasks", "next", "k"));
+  EXPECT_FALSE(operations().Find("tasks", "next", "k"));
   ASSERT_TRUE(transaction_->Submit("tasks", more));
   EXPECT_EQ(Commit(End(task_, To::Succeeded)).verdict, CommitVerdict::Committed);
-  EXPECT_TRUE(desk().Find("tasks", "next", "k"));
+  EXPECT_TRUE(operations().Find("tasks", "next", "k"));
 }
 
 TEST_P(TransactionContract, WhatWasSentSinceTheMarkIsUndoneByItself) {
@@ -139,7 +139,7 @@ TEST_P(TransactionContract, WhatWasSentSinceTheMarkIsUndoneByItself) {
   Execute("INSERT INTO account (id) VALUES (3)");
   EXPECT_EQ(Commit(End(task_, To::Succeeded)).verdict, CommitVerdict::Committed);
   EXPECT_EQ(Accounts(), "2");
-  EXPECT_FALSE(desk().Find("tasks", "next", "k"));
+  EXPECT_FALSE(operations().Find("tasks", "next", "k"));
 }
 
 TEST_P(TransactionContract, AStatementThatTheDataForbidsIsUndoneByItselfToo) {
@@ -269,7 +269,7 @@ TEST_P(SqlStoreContract, TheLargestNumbersInATableMadeBeforeAreFailedAndSettledA
 
 TEST_P(SqlStoreContract, WhatPeopleChangeIsInTheAudit) {
   const auto id = AddDue(1)[0];
-  ASSERT_TRUE(desk().Apply(TaskAction::Hold, "tasks", std::span(&id, 1), "anna"));
+  ASSERT_TRUE(operations().Apply(TaskAction::Hold, "tasks", std::span(&id, 1), "anna"));
   EXPECT_EQ(sql().Ask("SELECT actor FROM millrace_audit").value_or("?"), "anna");
   EXPECT_EQ(sql().Ask("SELECT action FROM millrace_audit").value_or("?"), "hold");
 }
@@ -277,7 +277,7 @@ TEST_P(SqlStoreContract, WhatPeopleChangeIsInTheAudit) {
 TEST_P(SqlStoreContract, TheAuditNamesEachTaskAndSaysWhatItWas) {
   const auto ids = AddDue(2);
   Settle({End(ClaimOne(ids[1]), To::Failed, "no")});
-  ASSERT_TRUE(desk().Apply(TaskAction::Cancel, "tasks", ids, std::string(300, 'a')));
+  ASSERT_TRUE(operations().Apply(TaskAction::Cancel, "tasks", ids, std::string(300, 'a')));
   const auto detail = [&](std::uint64_t id) {
     return sql().Ask("SELECT detail FROM millrace_audit WHERE action='cancel' AND subject='tasks/" +
                      std::to_string(id) + "'");
@@ -312,7 +312,7 @@ TEST_P(SqlStoreContract, ARescuedTaskIsDueAtOnce) {
 // A lossy failover may give the id of a task that has ended to another one with the same key.
 TEST_P(SqlStoreContract, AnEntryOfATaskThatHasEndedStaysWhenItsIdComesAgain) {
   const NewTask keyed{.handler = "noop", .biz_key = "k"};
-  auto report = desk().Submit("tasks", std::span(&keyed, 1));
+  auto report = operations().Submit("tasks", std::span(&keyed, 1));
   ASSERT_TRUE(report) << report.error().message;
   const std::uint64_t id = report->ids[0];
   Settle({End(ClaimOne(id), To::Succeeded)});
@@ -326,7 +326,7 @@ TEST_P(SqlStoreContract, AnEntryOfATaskThatHasEndedStaysWhenItsIdComesAgain) {
   Settlement cancelled = End(again, To::Cancelled);
   cancelled.started = false;
   Settle({cancelled});
-  report = desk().Submit("tasks", std::span(&keyed, 1));
+  report = operations().Submit("tasks", std::span(&keyed, 1));
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->duplicates[0], "tasks/" + std::to_string(id)) << "the first one took effect";
 }
@@ -336,7 +336,7 @@ TEST_P(SqlStoreContract, AnEntryOfATableThatIsNotThereIsVoid) {
       sql().NewClient()->Run("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at) "
                              "VALUES ('noop','k','tasks_gone',1,'2026-01-01 00:00:00.000000')"));
   const NewTask keyed{.handler = "noop", .biz_key = "k"};
-  auto report = desk().Submit("tasks", std::span(&keyed, 1));
+  auto report = operations().Submit("tasks", std::span(&keyed, 1));
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->added, 1U);
 }
@@ -374,8 +374,8 @@ TEST_P(SqlStoreContract, CheckTakesTheHandlerCheckOfTablesThatWereMadeBefore) {
 }
 
 TEST_P(SqlStoreContract, APauseIsNotedInTheAudit) {
-  ASSERT_TRUE(desk().SetPause("cluster", "ann", true));
-  ASSERT_TRUE(desk().SetPause("cluster", "bob", false));
+  ASSERT_TRUE(operations().SetPause("cluster", "ann", true));
+  ASSERT_TRUE(operations().SetPause("cluster", "bob", false));
   EXPECT_EQ(sql()
                 .Ask("SELECT COUNT(*) FROM millrace_audit WHERE action='pause' AND subject='cluster' AND "
                      "actor='ann'")
@@ -414,7 +414,7 @@ TEST_P(SqlStoreContract, AnOlderSchemaSaysWhatToTypeAndIsUpgraded) {
   ASSERT_TRUE(findings) << findings.error().message;
   for (const SchemaFinding& finding : *findings) ADD_FAILURE() << finding.what << ": " << finding.problem;
   EXPECT_EQ(StateOf(id), TaskState::Waiting);
-  EXPECT_TRUE(desk().SetPause("cluster", "me", true));
+  EXPECT_TRUE(operations().SetPause("cluster", "me", true));
 }
 
 TEST_P(SqlStoreContract, ANewerSchemaIsLeftAlone) {

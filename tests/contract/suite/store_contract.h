@@ -21,7 +21,7 @@ class StoreTest {
   void Begin(StoreFixture& fixture);
 
   TaskStore& tasks() { return *tasks_; }
-  TaskDesk& desk() { return *desk_; }
+  TaskOperations& operations() { return *operations_; }
   IncarnationStore& incarnations() { return *incarnations_; }
   Store& store() { return fixture_->store(); }
   StoreFixture& fixture() { return *fixture_; }
@@ -43,7 +43,7 @@ class StoreTest {
  private:
   StoreFixture* fixture_ = nullptr;
   std::unique_ptr<TaskStore> tasks_;
-  std::unique_ptr<TaskDesk> desk_;
+  std::unique_ptr<TaskOperations> operations_;
   std::unique_ptr<IncarnationStore> incarnations_;
 };
 

@@ -17,7 +17,7 @@ T Take(Result<T> result, const char* what) {
 void StoreTest::Begin(StoreFixture& fixture) {
   fixture_ = &fixture;
   tasks_ = fixture.store().OpenTasks();
-  desk_ = fixture.store().OpenDesk();
+  operations_ = fixture.store().OpenOperations();
   incarnations_ = fixture.store().OpenIncarnations();
   Register("w.1");
 }
@@ -78,7 +78,7 @@ SettleReport StoreTest::Settle(const std::vector<Settlement>& batch, const std::
 }
 
 TaskRecord StoreTest::Get(std::uint64_t id, const TableName& table) {
-  return Take(desk_->Get({table, id}), "Get");
+  return Take(operations_->Get({table, id}), "Get");
 }
 
 Settlement End(const Task& task, Settlement::To to, const std::string& text) {

@@ -44,11 +44,11 @@ TEST_F(Connections, SessionsThatTakeTurnsShareOne) {
   Open(4);
   const TableSlices all{.table = "tasks"};
   std::vector<std::unique_ptr<TaskStore>> sessions;
-  const auto desk = store_->OpenDesk();
+  const auto operations = store_->OpenOperations();
   for (int i = 0; i < 5; ++i) {
     sessions.push_back(store_->OpenTasks());
     ASSERT_TRUE(sessions.back()->Due(std::span(&all, 1)));
-    ASSERT_TRUE(desk->Totals());
+    ASSERT_TRUE(operations->Totals());
   }
   EXPECT_EQ(Open(), 1U);
   const auto beats = store_->OpenIncarnations();

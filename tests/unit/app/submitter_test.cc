@@ -38,17 +38,17 @@ NewTask AnyTask(const std::string& params = "{}", const std::string& key = "") {
 class SubmitterTest : public testing::Test {
  protected:
   Status InBatches() {
-    return SubmitBatches(*desk_, "tasks", rows_, totals_, [this](const SubmitTotals&) { ++reports_; });
+    return SubmitBatches(*operations_, "tasks", rows_, totals_, [this](const SubmitTotals&) { ++reports_; });
   }
   Status AtOnce() {
     auto transaction = store_.OpenTransaction(std::chrono::minutes(1));
     return SubmitAtOnce(*transaction, "tasks", rows_, totals_, [this](const SubmitTotals&) { ++reports_; });
   }
-  std::size_t TasksThere() { return desk_->List("tasks", {}, "", kMaxBatchRows)->records.size(); }
+  std::size_t TasksThere() { return operations_->List("tasks", {}, "", kMaxBatchRows)->records.size(); }
 
   ManualClock clock_;
   ScratchStore store_{clock_};
-  std::unique_ptr<TaskDesk> desk_ = store_.OpenDesk();
+  std::unique_ptr<TaskOperations> operations_ = store_.OpenOperations();
   ListedRows rows_;
   SubmitTotals totals_;
   int reports_ = 0;

@@ -64,17 +64,17 @@ class TaskSummaryStoreTest : public testing::Test {
     task.held = held;
     task.delay = delay;
     const std::vector<NewTask> tasks(count, task);
-    ASSERT_TRUE(desk_->Submit("tasks", tasks));
+    ASSERT_TRUE(operations_->Submit("tasks", tasks));
   }
   TaskSummary Summary(BootTime deadline) {
     TaskSummary summary;
-    EXPECT_TRUE(AddShard(*desk_, *store_.OpenSchema()->Tables(), deadline, summary));
+    EXPECT_TRUE(AddShard(*operations_, *store_.OpenSchema()->Tables(), deadline, summary));
     return summary;
   }
 
   ManualClock clock_;
   ScratchStore store_{clock_};
-  std::unique_ptr<TaskDesk> desk_ = store_.OpenDesk();
+  std::unique_ptr<TaskOperations> operations_ = store_.OpenOperations();
 };
 
 TEST_F(TaskSummaryStoreTest, WaitingAndHeldTasksAreCountedApart) {

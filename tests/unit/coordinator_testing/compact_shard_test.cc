@@ -133,7 +133,7 @@ class Pair {
     task.handler = handler;
     task.run_at = clock_.WallNow() + milliseconds(random_.Below(1000)) - milliseconds(500);
     const std::uint64_t id = compact_.Insert(slice, handler, *task.run_at);
-    const auto other = desk_->Submit(CompactShard::kTable, std::span(&task, 1));
+    const auto other = operations_->Submit(CompactShard::kTable, std::span(&task, 1));
     ASSERT_TRUE(other && other->ids[0] == id);
     store_.Run("UPDATE tasks SET slice=" + std::to_string(slice) + " WHERE id=" + std::to_string(id));
   }
@@ -197,7 +197,7 @@ class Pair {
   ManualClock clock_;
   CompactShard compact_;
   ScratchStore store_;
-  std::unique_ptr<TaskDesk> desk_ = store_.OpenDesk();
+  std::unique_ptr<TaskOperations> operations_ = store_.OpenOperations();
   std::unique_ptr<TaskStore> tasks_;
   std::unique_ptr<IncarnationStore> lives_;
 };

@@ -115,7 +115,7 @@ TEST_F(ShardUpkeepTest, KnowsNoTablesWhereTheConfigurationNamesNoneThatIsThere) 
 TEST_F(ShardUpkeepTest, RescuesWhatTheDeadLeftWhereNobodyLooksAndTellsWhatNobodyRuns) {
   NewTask task;
   task.handler = "job";
-  const auto report = store_->OpenDesk()->Submit("tasks", std::span(&task, 1));
+  const auto report = store_->OpenOperations()->Submit("tasks", std::span(&task, 1));
   ASSERT_TRUE(report);
   const auto lives = store_->OpenIncarnations();
   ASSERT_TRUE(lives->Register({"gone.1", "gone", "h", 1, seconds(10)}));
@@ -123,7 +123,7 @@ TEST_F(ShardUpkeepTest, RescuesWhatTheDeadLeftWhereNobodyLooksAndTellsWhatNobody
   ASSERT_TRUE(lives->Retire("gone.1"));
   ownership_.Set(std::make_shared<const Ownership>());  // nobody is there
   Start();
-  const auto state = [&] { return store_->OpenDesk()->Get({"tasks", report->ids[0]})->task.state; };
+  const auto state = [&] { return store_->OpenOperations()->Get({"tasks", report->ids[0]})->task.state; };
   EXPECT_TRUE(Eventually([&] { return state() == TaskState::Waiting; }));
   EXPECT_TRUE(Eventually([&] { return !upkeep_.Unrunnable().empty(); }));
   EXPECT_THAT(upkeep_.Unrunnable(), ElementsAre("job"));

@@ -25,7 +25,7 @@ class SilentStore final : public Store {
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return store_.OpenTransaction(limit);
   }
-  std::unique_ptr<TaskDesk> OpenDesk() override { return store_.OpenDesk(); }
+  std::unique_ptr<TaskOperations> OpenOperations() override { return store_.OpenOperations(); }
   std::unique_ptr<SchemaStore> OpenSchema() override {
     asked.Notify();
     answer.WaitFor(seconds(5));

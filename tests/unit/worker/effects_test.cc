@@ -230,7 +230,7 @@ class JournalStore final : public Store {
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros) override {
     return std::make_unique<ScriptedTransaction>(journal_);
   }
-  std::unique_ptr<TaskDesk> OpenDesk() override { return nullptr; }
+  std::unique_ptr<TaskOperations> OpenOperations() override { return nullptr; }
   std::unique_ptr<SchemaStore> OpenSchema() override { return nullptr; }
   std::unique_ptr<PruneStore> OpenPruning() override { return nullptr; }
 

@@ -42,7 +42,7 @@ class LiveWorkerTest : public WorkerFixture {
         store.Ask("SELECT count(*) FROM tasks WHERE state=" + std::to_string(static_cast<int>(state))));
   }
   static std::uint64_t Succeeded(ScratchStore& store) {
-    const auto groups = store.OpenDesk()->Totals();
+    const auto groups = store.OpenOperations()->Totals();
     std::uint64_t succeeded = 0;
     for (const TaskTotals& totals : *groups) succeeded += totals.succeeded;
     return succeeded;
@@ -91,12 +91,12 @@ TEST_F(LiveWorkerTest, WhatIsPausedIsClaimedByNobodyUntilItIsResumed) {
 }
 
 TEST_F(LiveWorkerTest, APauseInTheShardItselfReachesAWorkerThatTheCoordinatorDoesNot) {
-  ASSERT_TRUE(main_->OpenDesk()->SetPause("shard:main", "test", true));
+  ASSERT_TRUE(main_->OpenOperations()->SetPause("shard:main", "test", true));
   SubmitTo(*main_, "quick");
   auto worker = Start(false);
   ASSERT_TRUE(Eventually(*worker, [&] { return !worker->Status().paused.empty(); }));
   EXPECT_EQ(worker->Totals().claimed, 0u);
-  ASSERT_TRUE(main_->OpenDesk()->SetPause("shard:main", "test", false));
+  ASSERT_TRUE(main_->OpenOperations()->SetPause("shard:main", "test", false));
   EXPECT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 1; }));
 }
 

@@ -125,7 +125,7 @@ class WorkerFixture : public ::testing::Test {
     NewTask task;
     task.handler = handler;
     task.biz_key = key;
-    const auto report = store.OpenDesk()->Submit("tasks", std::span(&task, 1));
+    const auto report = store.OpenOperations()->Submit("tasks", std::span(&task, 1));
     EXPECT_TRUE(report) << report.error().message;
     return report->ids[0];
   }
@@ -137,7 +137,7 @@ class WorkerFixture : public ::testing::Test {
     task.params = params;
     for (; count > 0; count -= 999) {
       const auto now = static_cast<std::size_t>(std::min(count, 999));
-      ASSERT_TRUE(store.OpenDesk()->Submit("tasks", std::vector<NewTask>(now, task)));
+      ASSERT_TRUE(store.OpenOperations()->Submit("tasks", std::vector<NewTask>(now, task)));
     }
   }
 
@@ -166,7 +166,7 @@ class WorkerFixture : public ::testing::Test {
   }
 
   static TaskRecord Get(Store& store, std::uint64_t id) {
-    const auto record = store.OpenDesk()->Get({"tasks", id});
+    const auto record = store.OpenOperations()->Get({"tasks", id});
     EXPECT_TRUE(record) << record.error().message;
     return record ? *record : TaskRecord{};
   }

@@ -20,7 +20,7 @@ class WorkerTest : public WorkerFixture {
   WorkerTest() {
     store_ = *sqlite::OpenStore(*ParseStoreUrl("sqlite:" + folder_ + "/tasks.db"), {});
     EXPECT_TRUE(store_->OpenSchema()->Apply({}));
-    desk_ = store_->OpenDesk();
+    operations_ = store_->OpenOperations();
     control_.shards.Set({{"main", store_}});
   }
 
@@ -56,7 +56,7 @@ class WorkerTest : public WorkerFixture {
   std::optional<WorkerEnd> RunUntilIdle() { return Start(true)->WaitFor(seconds(20)); }
 
   std::shared_ptr<Store> store_;
-  std::unique_ptr<TaskDesk> desk_;
+  std::unique_ptr<TaskOperations> operations_;
 };
 
 TEST_F(WorkerTest, RunsEveryTaskOnceAndEndsWhenNothingIsLeft) {
@@ -68,7 +68,7 @@ TEST_F(WorkerTest, RunsEveryTaskOnceAndEndsWhenNothingIsLeft) {
   SubmitMany("count", 3000);
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
   EXPECT_EQ(runs, 3000);
-  EXPECT_EQ(desk_->Totals()->at(0).succeeded, 3000u);
+  EXPECT_EQ(operations_->Totals()->at(0).succeeded, 3000u);
 }
 
 TEST_F(WorkerTest, AFailedAttemptClimbsTheLadderAndEndsInTheFailedPoolWithTheReason) {
@@ -156,7 +156,7 @@ TEST_F(WorkerTest, OfTasksThatShareATransactionEachKeepsOrLosesItsOwnSql) {
   });
   SubmitMany("mixed", 100);
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
-  EXPECT_EQ(desk_->Totals()->at(0).succeeded, 50u);
+  EXPECT_EQ(operations_->Totals()->at(0).succeeded, 50u);
   EXPECT_EQ(Effects(), "50");
 }
 
@@ -170,7 +170,7 @@ TEST_F(WorkerTest, SqlThatTheDatabaseRefusesCostsNoOtherTaskOfTheCallItsOwn) {
   SubmitMany("refused", 20);
   Submit("refused", "bad");
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
-  EXPECT_EQ(desk_->Totals()->at(0).succeeded, 20u);
+  EXPECT_EQ(operations_->Totals()->at(0).succeeded, 20u);
   EXPECT_EQ(Effects(), "20");
   EXPECT_EQ(runs, 21) << "nothing had to be run again";
 }
@@ -187,7 +187,7 @@ TEST_F(WorkerTest, OneBadTaskOfABatchFailsAloneWhenItPoisonsTheTransaction) {
   SubmitMany("batch", 20);
   const auto bad = Submit("batch", "bad");
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
-  EXPECT_EQ(desk_->Totals()->at(0).succeeded, 20u);
+  EXPECT_EQ(operations_->Totals()->at(0).succeeded, 20u);
   const TaskRecord record = Get(bad);
   EXPECT_EQ(record.task.state, TaskState::Waiting);
   EXPECT_EQ(record.task.failures, 1u);
@@ -263,7 +263,7 @@ TEST_F(WorkerTest, AStopGivesBackWhatHasNotStartedAndFinishesWhatRuns) {
   release = true;
   EXPECT_EQ(worker->WaitFor(seconds(10)), WorkerEnd::Stopped);
   EXPECT_EQ(started, 2);
-  const auto backlog = desk_->Backlog("tasks");
+  const auto backlog = operations_->Backlog("tasks");
   EXPECT_EQ(backlog->at(0).waiting, 98u);
   const auto peers = store_->OpenIncarnations()->Peers();
   EXPECT_TRUE(peers->empty());
@@ -282,7 +282,7 @@ TEST_F(WorkerTest, AKeyTakenByAnotherTaskMakesThisOneADuplicate) {
   ASSERT_EQ(sql->Commit("nobody", {}).verdict, CommitVerdict::Committed);
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
   EXPECT_EQ(runs, 1);
-  EXPECT_EQ(desk_->Totals()->at(0).cancelled, 1u);
+  EXPECT_EQ(operations_->Totals()->at(0).cancelled, 1u);
 }
 
 TEST_F(WorkerTest, TasksWithoutAHandlerStayWaitingAndHoldNobodyUp) {
@@ -305,14 +305,14 @@ TEST_F(WorkerTest, ABacklogDelaysNoOtherGroup) {
     return std::vector<Outcome>(tasks.size());
   };
   config_.handlers["note"].concurrency = 1;
-  desk_ = store_->OpenDesk();
+  operations_ = store_->OpenOperations();
   NewTask old;
   old.handler = "note";
   old.run_at = WallTime(std::chrono::hours(24 * 365 * 50));
-  for (int i = 0; i < 4; ++i) ASSERT_TRUE(desk_->Submit("tasks_000", std::vector<NewTask>(999, old)));
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(operations_->Submit("tasks_000", std::vector<NewTask>(999, old)));
   NewTask fresh;
   fresh.handler = "note";
-  ASSERT_TRUE(desk_->Submit("tasks_001", std::vector<NewTask>(10, fresh)));
+  ASSERT_TRUE(operations_->Submit("tasks_001", std::vector<NewTask>(10, fresh)));
 
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
   ASSERT_EQ(ran.size(), 4006u);
@@ -414,7 +414,7 @@ TEST_F(WorkerTest, ATaskThatNobodyCanClaimFailsByNameAndHoldsUpNoOther) {
   ASSERT_EQ(producer->Commit("", {}).verdict, CommitVerdict::Committed);
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
   EXPECT_EQ(runs, 90);
-  EXPECT_EQ(desk_->Totals()->at(0).failed, 310u);
+  EXPECT_EQ(operations_->Totals()->at(0).failed, 310u);
   EXPECT_EQ(Get(1).task.state, TaskState::Failed);
   EXPECT_THAT(Get(1).task.last_error, HasSubstr("attempt number is 4000000000"));
   EXPECT_EQ(Get(305).task.state, TaskState::Failed);

@@ -80,9 +80,9 @@ inline constexpr std::size_t kMaxPauseName = 190;
 // Invalid for a name that no pause may have.
 Status CheckPauseName(const std::string& what);
 
-class TaskDesk {
+class TaskOperations {
  public:
-  virtual ~TaskDesk() = default;
+  virtual ~TaskOperations() = default;
 
   // All in one transaction, or none. At most kMaxBatchRows tasks. A task whose key is taken (also within the
   // batch) is not added and is reported as a duplicate.

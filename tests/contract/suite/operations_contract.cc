@@ -11,7 +11,7 @@ using std::chrono::hours;
 using To = Settlement::To;
 
 std::vector<std::uint64_t> Act(StoreTest& test, TaskAction action, std::vector<std::uint64_t> ids) {
-  auto changed = test.desk().Apply(action, "tasks", ids, "me");
+  auto changed = test.operations().Apply(action, "tasks", ids, "me");
   EXPECT_TRUE(changed) << changed.error().message;
   return changed ? *changed : std::vector<std::uint64_t>{};
 }
@@ -21,7 +21,7 @@ std::vector<std::uint64_t> ListAll(StoreTest& test, const TaskFilter& filter) {
   std::vector<std::uint64_t> ids;
   std::string after;
   do {
-    auto page = test.desk().List("tasks", filter, after, 2);
+    auto page = test.operations().List("tasks", filter, after, 2);
     EXPECT_TRUE(page) << page.error().message;
     if (!page) return ids;
     EXPECT_LE(page->records.size(), 2U);
@@ -32,7 +32,7 @@ std::vector<std::uint64_t> ListAll(StoreTest& test, const TaskFilter& filter) {
 }
 
 TaskTotals TotalOf(StoreTest& test, const std::string& handler) {
-  auto totals = test.desk().Totals();
+  auto totals = test.operations().Totals();
   EXPECT_TRUE(totals) << totals.error().message;
   for (const TaskTotals& total : *totals) {
     if (total.handler == handler) return total;
@@ -51,7 +51,7 @@ TEST_P(StoreContract, SubmitTakesEveryMember) {
                                     .held = true},
                                    {.handler = "a", .delay = hours(1)},
                                    {.handler = "a"}};
-  auto report = desk().Submit("tasks", batch);
+  auto report = operations().Submit("tasks", batch);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->added, 3U);
   const Task first = Get(report->ids[0]).task;
@@ -73,17 +73,17 @@ TEST_P(StoreContract, SubmitAddsNothingWhereOneTaskIsWrong) {
        {NewTask{.handler = "Not A Name"}, NewTask{.handler = "a", .params = "{"},
         NewTask{.handler = "a", .params = "\"" + std::string(kMaxParams, 'x') + "\""}}) {
     const std::vector<NewTask> batch{{.handler = "good", .biz_key = "k"}, wrong};
-    auto report = desk().Submit("tasks", batch);
+    auto report = operations().Submit("tasks", batch);
     ASSERT_FALSE(report);
     EXPECT_EQ(report.error().code, ErrorCode::Invalid) << report.error().message;
   }
   EXPECT_TRUE(Due().groups.empty());
-  EXPECT_FALSE(desk().Find("tasks", "good", "k")) << "the key went with the task";
+  EXPECT_FALSE(operations().Find("tasks", "good", "k")) << "the key went with the task";
 }
 
 TEST_P(StoreContract, SubmitSaysWhichTaskIsWrong) {
   const std::vector<NewTask> batch{{.handler = "good"}, {.handler = "Not A Name"}};
-  auto report = desk().Submit("tasks", batch);
+  auto report = operations().Submit("tasks", batch);
   ASSERT_FALSE(report);
   EXPECT_NE(report.error().message.find("task 2 of the batch: "), std::string::npos)
       << report.error().message;
@@ -91,12 +91,12 @@ TEST_P(StoreContract, SubmitSaysWhichTaskIsWrong) {
 
 TEST_P(StoreContract, ABatchHasAtMostSoManyRows) {
   const std::vector<NewTask> batch(kMaxBatchRows + 1, NewTask{.handler = "a"});
-  auto report = desk().Submit("tasks", batch);
+  auto report = operations().Submit("tasks", batch);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::Invalid);
   EXPECT_TRUE(Due().groups.empty());
   auto changed =
-      desk().Apply(TaskAction::Hold, "tasks", std::vector<std::uint64_t>(kMaxBatchRows + 1, 1), "me");
+      operations().Apply(TaskAction::Hold, "tasks", std::vector<std::uint64_t>(kMaxBatchRows + 1, 1), "me");
   ASSERT_FALSE(changed);
   EXPECT_EQ(changed.error().code, ErrorCode::Invalid);
 }
@@ -104,44 +104,44 @@ TEST_P(StoreContract, ABatchHasAtMostSoManyRows) {
 TEST_P(StoreContract, ATimeBeyondTheTablesIsMovedToTheirEnd) {
   using namespace std::chrono;
   const NewTask task{.handler = "a", .run_at = WallTime(sys_days(year(12000) / 1 / 1))};
-  auto report = desk().Submit("tasks", std::span(&task, 1));
+  auto report = operations().Submit("tasks", std::span(&task, 1));
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(Get(report->ids[0]).task.run_at, WallTime(sys_days(year(9999) / 12 / 31)));
 }
 
 TEST_P(StoreContract, GetOfAnUnknownTaskSaysSo) {
-  auto record = desk().Get({"tasks", 4711});
+  auto record = operations().Get({"tasks", 4711});
   ASSERT_FALSE(record);
   EXPECT_EQ(record.error().code, ErrorCode::NotFound);
 }
 
 TEST_P(StoreContract, FindAsksTheLedgerAndTheWaitingRows) {
   const NewTask task{.handler = "a", .biz_key = "submitted"};
-  auto report = desk().Submit("tasks", std::span(&task, 1));
+  auto report = operations().Submit("tasks", std::span(&task, 1));
   ASSERT_TRUE(report);
   const auto plain = Add({.handler = "b", .biz_key = "plain"});
-  auto found = desk().Find("tasks", "a", "submitted");
+  auto found = operations().Find("tasks", "a", "submitted");
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->id, report->ids[0]);
-  found = desk().Find("tasks", "", "plain");
+  found = operations().Find("tasks", "", "plain");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->id, plain);
-  EXPECT_EQ(desk().Find("tasks", "a", "plain").error().code, ErrorCode::NotFound);
+  EXPECT_EQ(operations().Find("tasks", "a", "plain").error().code, ErrorCode::NotFound);
 }
 
 TEST_P(StoreContract, FindTellsTheHolderOfAKeyInWhateverTable) {
   const auto two = GetParam().make({.tables = 2, .slices = 4});
-  const auto desk = two->store().OpenDesk();
+  const auto operations = two->store().OpenOperations();
   const NewTask task{.handler = "a", .biz_key = "k"};
-  auto report = desk->Submit("tasks_001", std::span(&task, 1));
+  auto report = operations->Submit("tasks_001", std::span(&task, 1));
   ASSERT_TRUE(report) << report.error().message;
-  auto found = desk->Find("tasks_000", "a", "k");
+  auto found = operations->Find("tasks_000", "a", "k");
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(*found, (TaskKey{"tasks_001", report->ids[0]})) << "a key is the shard's";
 }
 
 TEST_P(StoreContract, APageOfNoTasksIsRefused) {
-  auto page = desk().List("tasks", {}, "", 0);
+  auto page = operations().List("tasks", {}, "", 0);
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().code, ErrorCode::Invalid);
 }
@@ -271,7 +271,7 @@ TEST_P(StoreContract, CancelEndsWhatWaitsOrFailedAndAsksWhatRuns) {
 
 TEST_P(StoreContract, APauseShowsInEveryDueMapUntilItIsLifted) {
   const auto set = [&](const char* what, bool on) {
-    auto changed = desk().SetPause(what, "me", on);
+    auto changed = operations().SetPause(what, "me", on);
     EXPECT_TRUE(changed) << changed.error().message;
     return changed && *changed;
   };
@@ -283,7 +283,7 @@ TEST_P(StoreContract, APauseShowsInEveryDueMapUntilItIsLifted) {
   auto map = tasks().Due({});
   ASSERT_TRUE(map) << map.error().message;
   EXPECT_EQ(map->pauses.size(), 2U) << "also for who owns nothing";
-  auto pauses = desk().Pauses();
+  auto pauses = operations().Pauses();
   ASSERT_TRUE(pauses) << pauses.error().message;
   ASSERT_EQ(pauses->size(), 2U);
   EXPECT_EQ((*pauses)[1].what, "shard:main");
@@ -293,15 +293,15 @@ TEST_P(StoreContract, APauseShowsInEveryDueMapUntilItIsLifted) {
   EXPECT_FALSE(set("shard:main", false));
   EXPECT_EQ(Due().pauses, std::vector<std::string>{"handler:award_points"});
   for (const std::string& wrong : {std::string(), std::string(kMaxPauseName + 1, 'x')}) {
-    auto refused = desk().SetPause(wrong, "me", true);
+    auto refused = operations().SetPause(wrong, "me", true);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::Invalid);
   }
 }
 
 TEST_P(StoreContract, AnOverlongActorIsCut) {
-  ASSERT_TRUE(desk().SetPause("cluster", std::string(300, 'a'), true));
-  auto pauses = desk().Pauses();
+  ASSERT_TRUE(operations().SetPause("cluster", std::string(300, 'a'), true));
+  auto pauses = operations().Pauses();
   ASSERT_TRUE(pauses) << pauses.error().message;
   ASSERT_EQ(pauses->size(), 1U);
   EXPECT_EQ(pauses->front().actor, std::string(190, 'a'));
@@ -313,7 +313,7 @@ TEST_P(StoreContract, BacklogCountsWaitingRowsOfEachHandler) {
   Add({.handler = "a", .slice = 3, .run_at = now + hours(2)});
   Add({.handler = "b", .slice = 3, .run_at = now + hours(1)});
   Add({.handler = "c", .state = 3});
-  auto backlog = desk().Backlog("tasks");
+  auto backlog = operations().Backlog("tasks");
   ASSERT_TRUE(backlog) << backlog.error().message;
   std::sort(backlog->begin(), backlog->end(),
             [](const auto& x, const auto& y) { return x.handler < y.handler; });
