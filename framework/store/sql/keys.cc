@@ -87,7 +87,8 @@ Status SetFate(Connection& db, KeyEntries entries, KeyFate fate) {
   for (const KeyEntry& entry : entries) values.insert(values.end(), {entry.handler, entry.key});
   for (const KeyEntry& entry : entries) values.insert(values.end(), {entry.task.table, entry.task.id});
   constexpr const char* kUpdate = "UPDATE tasks_keys$primary SET ";
-  constexpr const char* kEnded = "ended_at=$now, keep_until=$after(2592000000000)";
+  static const std::string kEnded =
+      "ended_at=$now, keep_until=$after(" + std::to_string(kKeyRetention.count()) + ")";
   constexpr const char* kHasStarted = "keep_until='9999-12-31 00:00:00.000000'";
   constexpr const char* kNeverStarted = " AND keep_until IS NULL AND ended_at IS NULL";
   std::string text;

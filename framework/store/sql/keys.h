@@ -18,6 +18,8 @@
 
 namespace millrace::engine::sql {
 
+inline constexpr Micros kKeyRetention = std::chrono::days(30);
+
 using LedgerKey = std::pair<std::string, std::string>;  // handler, key
 
 struct LedgerEntry {
