@@ -12,6 +12,8 @@ namespace {
 
 // Handlers bring their own texts; beyond this many the cache starts anew.
 constexpr std::size_t kMaxStatements = 300;
+// A longer text of the shared statements has a list in it that no other has.
+constexpr std::size_t kLongestKept = 1'000;
 
 ErrorCode CodeOf(int result) {
   switch (result & 0xFF) {
@@ -90,11 +92,16 @@ int StopAtDeadline(void* deadline) {
 Rows::Rows(Rows&& other) noexcept
     : db_(other.db_),
       statement_(std::exchange(other.statement_, nullptr)),
+      once_(other.once_),
       ended_(other.ended_),
       error_(std::move(other.error_)) {}
 
 Rows::~Rows() {
   if (statement_ == nullptr) return;
+  if (once_) {
+    sqlite3_finalize(statement_);
+    return;
+  }
   sqlite3_reset(statement_);
   sqlite3_clear_bindings(statement_);
 }
@@ -169,7 +176,7 @@ void Session::Close() {
   LeaveGate();
 }
 
-Result<sqlite3_stmt*> Session::Prepared(std::string_view sql) {
+Result<sqlite3_stmt*> Session::Prepared(std::string_view sql, bool once) {
   BOOST_OUTCOME_TRYV(Open());
   if (const auto found = statements_.find(sql); found != statements_.end()) {
     // A statement that is still being read must not be started again under its reader.
@@ -186,7 +193,7 @@ Result<sqlite3_stmt*> Session::Prepared(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
   const char* rest = nullptr;
   const int result = sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()),
-                                        SQLITE_PREPARE_PERSISTENT, &statement, &rest);
+                                        once ? 0 : SQLITE_PREPARE_PERSISTENT, &statement, &rest);
   if (result != SQLITE_OK) return Fail(ErrorOf(db_, result));
   const std::string_view tail = sql.substr(static_cast<std::size_t>(rest - sql.data()));
   if (statement == nullptr || tail.find_first_not_of(" \t\r\n;") != std::string_view::npos) {
@@ -194,19 +201,19 @@ Result<sqlite3_stmt*> Session::Prepared(std::string_view sql) {
     return Fail(ErrorCode::Invalid, statement == nullptr ? "the SQL text holds no statement"
                                                          : "the SQL text holds more than one statement");
   }
-  statements_.emplace(std::string(sql), statement);
+  if (!once) statements_.emplace(std::string(sql), statement);
   return statement;
 }
 
-Rows Session::Start(std::string_view sql, const sql::Value* values, std::size_t count) {
-  const Result<sqlite3_stmt*> statement = Prepared(sql);
+Rows Session::Start(std::string_view sql, const sql::Value* values, std::size_t count, bool once) {
+  const Result<sqlite3_stmt*> statement = Prepared(sql, once);
   if (!statement) return Rows(statement.error());
-  if (static_cast<std::size_t>(sqlite3_bind_parameter_count(*statement)) != count) {
-    return Rows(
-        {ErrorCode::Invalid, "the statement has " + std::to_string(sqlite3_bind_parameter_count(*statement)) +
-                                 " placeholders, and " + std::to_string(count) + " values were given"});
+  Rows rows(db_, *statement, once);
+  const auto wanted = static_cast<std::size_t>(sqlite3_bind_parameter_count(*statement));
+  if (wanted != count) {
+    return Rows({ErrorCode::Invalid, "the statement has " + std::to_string(wanted) + " placeholders, and " +
+                                         std::to_string(count) + " values were given"});
   }
-  Rows rows(db_, *statement);
   for (std::size_t i = 0; i < count; ++i) {
     const int result = Bind(*statement, static_cast<int>(i) + 1, values[i]);
     if (result != SQLITE_OK) return Rows(ErrorOf(db_, result));
@@ -241,7 +248,7 @@ sql::Refusal Session::refusal() {
 }
 
 Status Session::RunQuery(const std::string& text, Values values, const OnRow& on_row) {
-  Rows rows = Start(text, values.data(), values.size());
+  Rows rows = Start(text, values.data(), values.size(), text.size() > kLongestKept);
   const PortRow row(rows);
   while (rows.Next()) on_row(row);
   if (rows.error()) return Fail(*rows.error());
@@ -250,7 +257,7 @@ Status Session::RunQuery(const std::string& text, Values values, const OnRow& on
 
 Result<std::uint64_t> Session::RunWrite(const std::string& text, Values values) {
   const auto run = [&]() -> Result<std::uint64_t> {
-    BOOST_OUTCOME_TRY(changed, Finish(Start(text, values.data(), values.size())));
+    BOOST_OUTCOME_TRY(changed, Finish(Start(text, values.data(), values.size(), text.size() > kLongestKept)));
     return static_cast<std::uint64_t>(changed);
   };
   return in_gate_ ? run() : Write(run);

@@ -35,7 +35,8 @@ struct File {
 // The rows of one running statement. Reset when it goes out of scope. An error ends the rows: ask error().
 class Rows {
  public:
-  Rows(sqlite3* db, sqlite3_stmt* statement) : db_(db), statement_(statement) {}
+  // `once`: the statement goes with its rows.
+  Rows(sqlite3* db, sqlite3_stmt* statement, bool once) : db_(db), statement_(statement), once_(once) {}
   explicit Rows(Error error) : error_(std::move(error)) {}
   Rows(Rows&& other) noexcept;
   Rows& operator=(Rows&&) = delete;
@@ -60,6 +61,7 @@ class Rows {
  private:
   sqlite3* db_ = nullptr;
   sqlite3_stmt* statement_ = nullptr;
+  bool once_ = false;
   bool ended_ = false;
   std::optional<Error> error_;
 };
@@ -106,10 +108,12 @@ class Session final : public sql::Connection {
     const sql::Value bound[] = {sql::Value(values)..., sql::Value(nullptr)};
     return Finish(Start(sql, bound, sizeof...(values)));
   }
-  Rows Start(std::string_view sql, const sql::Value* values, std::size_t count);
+  Rows Start(std::string_view sql, const sql::Value* values, std::size_t count, bool once = false);
   // Several statements, without values.
   Status Script(const std::string& sql);
 
+  // How many statements stay prepared.
+  std::size_t Kept() const { return statements_.size(); }
   std::uint64_t LastId() const;
   std::int64_t Changed() const;       // by the last statement that writes
   std::int64_t TotalChanged() const;  // since the connection was opened
@@ -154,7 +158,7 @@ class Session final : public sql::Connection {
  private:
   Status RunQuery(const std::string& text, Values values, const OnRow& on_row) override;
   Result<std::uint64_t> RunWrite(const std::string& text, Values values) override;
-  Result<sqlite3_stmt*> Prepared(std::string_view sql);
+  Result<sqlite3_stmt*> Prepared(std::string_view sql, bool once);
   Result<std::int64_t> Finish(Rows rows);
   void LeaveGate();
 

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "framework/store/sql/text.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -58,6 +60,17 @@ TEST_F(SqliteSessionTest, AStatementThatWasReadToItsEndIsNotRunAnew) {
   auto count = db().Select("SELECT count(*) FROM t");
   ASSERT_TRUE(count.Next());
   EXPECT_EQ(count.Integer(0), 1);
+}
+
+TEST_F(SqliteSessionTest, ATextWithALongListIsNotKept) {
+  sql::Connection& port = db();
+  std::vector<std::uint64_t> ids(999, 1'000'000'000);
+  for (int round = 0; round < 50; ++round) {
+    ids[0] = static_cast<std::uint64_t>(round);
+    ASSERT_TRUE(port.Write("DELETE FROM t WHERE id IN (" + sql::List(ids) + ")"));
+  }
+  ASSERT_TRUE(port.Write("DELETE FROM t WHERE id=?", {7}));
+  EXPECT_LT(db().Kept(), 10U);
 }
 
 TEST_F(SqliteSessionTest, ASearchByAllColumnsIsFine) {
