@@ -77,8 +77,6 @@ struct PauseRecord {
 };
 
 inline constexpr std::size_t kMaxPauseName = 190;
-// Invalid for a name that no pause may have.
-Status CheckPauseName(const std::string& what);
 
 class TaskOperations {
  public:

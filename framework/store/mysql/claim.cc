@@ -5,7 +5,7 @@
 #include "framework/store/mysql/errors.h"
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/mysql/task_store.h"
-#include "framework/store/sql/task_rows.h"
+#include "framework/store/sql/task_store.h"
 
 namespace millrace::engine::mysql {
 

@@ -1,4 +1,4 @@
-// Its parts: schema.cc (print, apply, slices), schema_upgrade.cc and schema_check.cc.
+// Its parts: schema.cc and schema_check.cc.
 #pragma once
 
 #include "framework/store/mysql/session.h"

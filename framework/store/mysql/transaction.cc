@@ -5,7 +5,7 @@
 
 #include "framework/store/mysql/sessions.h"
 #include "framework/store/mysql/settle.h"
-#include "framework/store/sql/submit.h"
+#include "framework/store/sql/operations.h"
 
 namespace millrace::engine::mysql {
 namespace {

@@ -4,7 +4,6 @@
 #include "framework/store/sql/counters.h"
 #include "framework/store/sql/keys.h"
 #include "framework/store/sql/operations.h"
-#include "framework/store/sql/submit.h"
 #include "framework/store/sql/text.h"
 
 namespace millrace::engine::sql {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "framework/store/sql/submit.h"
-#include "framework/store/sql/task_rows.h"
+#include "framework/base/utf8.h"
+#include "framework/store/sql/task_store.h"
 #include "framework/store/sql/text.h"
 
 namespace millrace::engine::sql {
@@ -91,6 +91,12 @@ Result<std::uint64_t> EndOfLook(Connection& db, const std::string& pool, std::ui
   BOOST_OUTCOME_TRYV(db.Query("SELECT id FROM " + pool + "$primary WHERE id>? ORDER BY id LIMIT 1 OFFSET ?",
                               {from, kLook - 1}, [&](const Row& row) { end = row.Number(1); }));
   return end;
+}
+
+Status CheckPauseName(const std::string& what) {
+  if (!what.empty() && what.size() <= kMaxPauseName && IsUtf8(what)) return {};
+  return Fail(ErrorCode::Invalid, "'" + Shorten(what, 60) + "' can't be paused: a name has 1 to " +
+                                      std::to_string(kMaxPauseName) + " bytes of UTF-8");
 }
 
 }  // namespace

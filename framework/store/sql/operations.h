@@ -1,4 +1,4 @@
-// What people and producers ask. Its parts: operations.cc (submit, look, pauses) and actions.cc.
+// What people and producers ask. Its parts: submit.cc, operations.cc (look, pauses) and actions.cc.
 #pragma once
 
 #include "framework/store/sql/connection.h"
@@ -31,5 +31,12 @@ class SqlTaskOperations : public TaskOperations {
 
 // What a person is called in the tables.
 std::string ActorText(const std::string& actor);
+
+// Invalid for more than kMaxBatchRows.
+Status CheckBatch(std::size_t rows);
+// Within a transaction of the caller's. Leaves out the tasks whose key is taken. Invalid, with the place in
+// the batch, for a task that may not be. An error leaves only ROLLBACK; Conflict: somebody entered one of the
+// keys at the same moment.
+Result<SubmitReport> Submit(Connection& db, const TableName& table, std::span<const NewTask> tasks);
 
 }  // namespace millrace::engine::sql

@@ -1,4 +1,4 @@
-#include "framework/store/sql/submit.h"
+#include "framework/store/sql/operations.h"
 
 #include <map>
 

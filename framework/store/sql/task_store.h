@@ -1,10 +1,15 @@
-// The mill's session, as far as its statements are the same on every database.
+// The mill's session, as far as its statements are the same on every database; and how whole tasks are read.
 #pragma once
 
 #include "framework/store/sql/connection.h"
 #include "framework/store/task_store.h"
 
 namespace millrace::engine::sql {
+
+// The columns that ReadTask expects, in its order; all pools have them (but for `cancel`).
+std::string TaskColumns(bool hot);
+inline constexpr unsigned kTaskColumns = 18;
+Task ReadTask(const TableName& table, const Row& row);
 
 class SqlTaskStore : public TaskStore {
  public:

@@ -1,4 +1,3 @@
-#include "framework/store/sqlite/rows.h"
 #include "framework/store/sqlite/session.h"
 
 namespace millrace::engine::sqlite {

@@ -1,7 +1,6 @@
 #include "framework/store/sqlite/task_store.h"
 
-#include "framework/store/sql/task_rows.h"
-#include "framework/store/sqlite/rows.h"
+#include "framework/store/sql/task_store.h"
 
 namespace millrace::engine::sqlite {
 namespace {

@@ -1,5 +1,4 @@
 #include "framework/store/sqlite/due_text.h"
-#include "framework/store/sqlite/rows.h"
 #include "framework/store/sqlite/task_store.h"
 
 namespace millrace::engine::sqlite {

@@ -2,7 +2,6 @@
 
 #include "framework/store/sql/schema.h"
 #include "framework/store/sqlite/ddl.h"
-#include "framework/store/sqlite/rows.h"
 #include "framework/store/sqlite/schema_check.h"
 #include "framework/store/sqlite/sessions.h"
 

@@ -5,8 +5,6 @@
 
 #include <utility>
 
-#include "framework/store/sqlite/rows.h"
-
 namespace millrace::engine::sqlite {
 namespace {
 

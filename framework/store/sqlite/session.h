@@ -13,6 +13,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
 #include "framework/store/sql/connection.h"
+#include "framework/store/sql/text.h"
 #include "framework/store/sqlite/write_gate.h"
 #include "framework/task/table_name.h"
 
@@ -24,6 +25,10 @@ namespace millrace::engine::sqlite {
 // The longest wait for another writer, here or in another process. Longer than a handler's transaction may
 // be.
 inline constexpr Micros kWriteWait = std::chrono::seconds(6);
+
+using sql::TimeText;
+// The reverse; the tables' constraint keeps the form.
+inline WallTime TimeOf(std::string_view text) { return sql::ParseTime(text).value_or(WallTime{}); }
 
 // What the sessions of one store share. Thread-safe.
 struct File {

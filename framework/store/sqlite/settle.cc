@@ -1,6 +1,6 @@
+#include "framework/base/utf8.h"
 #include "framework/store/sql/counters.h"
 #include "framework/store/sql/keys.h"
-#include "framework/store/sqlite/rows.h"
 #include "framework/store/sqlite/task_store.h"
 
 namespace millrace::engine::sqlite {

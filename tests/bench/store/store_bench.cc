@@ -22,7 +22,7 @@
 #include "framework/store/mysql/settle.h"
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/mysql/store.h"
-#include "framework/store/sql/task_rows.h"
+#include "framework/store/sql/task_store.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/report.h"
 #include "tests/support/run_process.h"
