@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "coordinator/app/cli/terminal.h"
@@ -103,7 +104,7 @@ ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards) 
 std::string Number(const ordered_json& status, const char* key) {
   const auto found = status.find(key);
   if (found == status.end() || !found->is_number()) return "";
-  return WithCommas(static_cast<std::uint64_t>(std::clamp(found->get<double>(), 0.0, 1e15) + 0.5));
+  return WithCommas(static_cast<std::uint64_t>(std::llround(std::clamp(found->get<double>(), 0.0, 1e15))));
 }
 
 void PrintWorkers(const ordered_json& out) {

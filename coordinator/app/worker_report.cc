@@ -80,7 +80,7 @@ nlohmann::ordered_json SummaryJson(const Result<TaskSummary>& all, const WorkerT
   out["this_run"] = {{"claimed", now.claimed},     {"succeeded", now.succeeded}, {"failed", now.failed},
                      {"cancelled", now.cancelled}, {"retried", now.retried},     {"returned", now.returned},
                      {"refused", now.refused},     {"adopted", now.adopted},     {"rescued", now.rescued}};
-  out["seconds"] = static_cast<double>(took.count() / 1000) / 1000;
+  out["seconds"] = static_cast<double>(std::chrono::floor<std::chrono::milliseconds>(took).count()) / 1000;
   out["end"] = WordOf(end);
   return out;
 }
