@@ -119,6 +119,7 @@ const std::vector<std::string> kMembers{"params", "key", "at", "in", "priority",
 // too small.
 bool IsFaithfulNumber(std::string_view text) {
   if (text.empty() || !IsDigit(text.back()) || (!IsDigit(text[0]) && text[0] != '-')) return false;
+  if (text.find('\0') != std::string_view::npos) return false;  // the parser's end of input
   const nlohmann::json value = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
   if (text.find_first_of(".eE") == std::string_view::npos) return value.is_number_integer();
   double number = 0;

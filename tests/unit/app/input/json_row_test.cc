@@ -24,6 +24,7 @@ TEST(JsonRowTest, OnlyNumbersThatReadBackAsTheyAreStayNumbers) {
                            "-", "1-1", "18446744073709551616", "0.12345678901234567890"}) {
     EXPECT_FALSE(IsFaithfulNumber(text)) << text;
   }
+  EXPECT_FALSE(IsFaithfulNumber({"1\0002", 3}));
 }
 
 TEST(JsonRowTest, TextThatIsNotUtf8IsRefused) {
