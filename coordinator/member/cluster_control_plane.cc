@@ -36,7 +36,13 @@ std::shared_ptr<const MemberView> ClusterControlPlane::View() const {
 }
 
 StoresByShard ClusterControlPlane::Shards() {
-  const bool assigned = View()->generation > 0 || BootClock::now() - begun_ >= options_.first_assignment;
+  const BootTime now = BootClock::now();
+  bool assigned = View()->generation > 0;
+  {
+    MutexLock lock(mutex_);
+    if (!begun_) begun_ = now;
+    assigned = assigned || now - *begun_ >= options_.first_assignment;
+  }
   return assigned ? Opened() : StoresByShard{};
 }
 

@@ -49,8 +49,8 @@ class ClusterControlPlane final : public ControlPlane {
   void Follow(const Config& config) MILLRACE_REQUIRES(shards_mutex_);
 
   const Options options_;
-  const BootTime begun_ = BootClock::now();
   mutable Mutex mutex_;
+  std::optional<BootTime> begun_ MILLRACE_GUARDED_BY(mutex_);  // when the shards were first asked for
   std::shared_ptr<const MemberView> view_ MILLRACE_GUARDED_BY(mutex_);
 
   mutable Mutex shards_mutex_;
