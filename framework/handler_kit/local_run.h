@@ -1,6 +1,6 @@
 // Runs a handler on given tasks here and now, by the code that a worker's threads run them by
-// (worker/attempt.h): no worker, no task row, and no watchdog, so that a handler that never returns is never
-// given up. For `millrace handler run` and for authors' tests (<millrace/testing.h>).
+// (worker/attempt_runner.h): no worker, no task row, and no watchdog, so that a handler that never returns is
+// never given up. For `millrace handler run` and for authors' tests (<millrace/testing.h>).
 #pragma once
 
 #include <memory>
