@@ -21,6 +21,8 @@ std::string Literal(const sql::Value& value) {
       return "NULL";
     case sql::Value::Kind::Integer:
       return std::to_string(value.integer);
+    case sql::Value::Kind::Unsigned:
+      return std::to_string(static_cast<std::uint64_t>(value.integer));
     case sql::Value::Kind::Text:
       return Quote(value.text);
     case sql::Value::Kind::Bytes:

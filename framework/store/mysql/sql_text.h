@@ -29,14 +29,18 @@ std::string TimeLiteral(WallTime time);
 // The expression for a time that lies `delay` after the server's clock.
 std::string After(Micros delay);
 
-inline constexpr sql::Dialect kDialect = {.now = "UTC_TIMESTAMP(6)",
-                                          .after = "UTC_TIMESTAMP(6) + INTERVAL @ MICROSECOND",
-                                          .primary = " FORCE INDEX (PRIMARY)",
-                                          .lock = " FOR UPDATE",
-                                          .free = " FOR UPDATE SKIP LOCKED",
-                                          .upsert = " ON DUPLICATE KEY UPDATE",
-                                          .brought = "VALUES(@)",
-                                          .tuples = "",
-                                          .remove = "DELETE @ FROM @ FORCE INDEX (PRIMARY)"};
+inline constexpr sql::Dialect kDialect = {
+    .now = "UTC_TIMESTAMP(6)",
+    .after = "UTC_TIMESTAMP(6) + INTERVAL @ MICROSECOND",
+    .primary = " FORCE INDEX (PRIMARY)",
+    .lock = " FOR UPDATE",
+    .free = " FOR UPDATE SKIP LOCKED",
+    .upsert = " ON DUPLICATE KEY UPDATE",
+    .brought = "VALUES(@)",
+    .tuples = "",
+    .end = "",
+    .tables =
+        "(SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA=DATABASE()) AS known",
+    .remove = "DELETE @ FROM @ FORCE INDEX (PRIMARY)"};
 
 }  // namespace millrace::engine::mysql

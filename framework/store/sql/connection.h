@@ -29,8 +29,10 @@ struct Dialect {
   const char* free;     // the same, without those that somebody has locked
   const char* upsert;   // at the end of an INSERT: what to set where the row is there already
   const char* brought;  // $brought(column): behind $upsert, what the INSERT would have put there
-  const char* tuples;   // in `(a,b) IN ($tuples (?,?),(?,?))`
-  const char* remove;   // $remove(table): DELETE, searched by primary key; WHERE follows
+  const char* tuples;   // in `(a,b) IN ($tuples (?,?),(?,?)$end)`: see InTuples
+  const char* end;
+  const char* tables;  // those of this database, by `name`
+  const char* remove;  // $remove(table): DELETE, searched by primary key; WHERE follows
 };
 
 std::string Expand(const Dialect& dialect, std::string_view text);
@@ -38,10 +40,11 @@ std::string Expand(const Dialect& dialect, std::string_view text);
 // What stands for a `?`. A text is borrowed until its statement has run.
 class Value {
  public:
-  enum class Kind { Null, Integer, Real, Text, Bytes };
-  Value(std::nullptr_t) {}                                                 // NOLINT
-  Value(std::int64_t value) : kind(Kind::Integer), integer(value) {}       // NOLINT
-  Value(std::uint64_t value) : Value(static_cast<std::int64_t>(value)) {}  // NOLINT
+  enum class Kind { Null, Integer, Unsigned, Real, Text, Bytes };
+  Value(std::nullptr_t) {}                                            // NOLINT
+  Value(std::int64_t value) : kind(Kind::Integer), integer(value) {}  // NOLINT
+  Value(std::uint64_t value)                                          // NOLINT
+      : kind(Kind::Unsigned), integer(static_cast<std::int64_t>(value)) {}
   Value(std::uint32_t value) : Value(static_cast<std::int64_t>(value)) {}  // NOLINT
   Value(int value) : Value(static_cast<std::int64_t>(value)) {}            // NOLINT
   Value(double value) : kind(Kind::Real), real(value) {}                   // NOLINT
@@ -59,7 +62,7 @@ class Value {
   static Value OrNull(std::string_view value) { return value.empty() ? Value(nullptr) : Value(value); }
 
   Kind kind = Kind::Null;
-  std::int64_t integer = 0;
+  std::int64_t integer = 0;  // of Unsigned the same bits
   double real = 0;
   std::string_view text;
 };

@@ -8,7 +8,8 @@
 namespace millrace::engine::sql {
 namespace {
 
-constexpr const char* kThese = "(handler,biz_key) IN ($tuples ";
+// Of so many keys.
+std::string These(std::size_t keys) { return "(handler,biz_key)" + InTuples("(?,?)", keys); }
 
 std::vector<Value> ValuesOf(const std::vector<LedgerKey>& keys) {
   std::vector<Value> values;
@@ -24,10 +25,9 @@ Result<std::set<TaskKey>> Present(Connection& db, const std::vector<TaskKey>& ta
   if (tables.empty()) return present;
   std::vector<Value> names;
   for (const auto& [table, ids] : tables) names.emplace_back(table);
-  std::set<std::string> there;  // the others were dropped, or never were
-  BOOST_OUTCOME_TRYV(db.Query(
-      "SELECT task_table FROM millrace_schema WHERE task_table IN (" + Repeat("?", names.size()) + ")",
-      Connection::Values(names), [&](const Row& row) { there.insert(row.Text(1)); }));
+  std::set<std::string> there;  // by the database's word: the others were dropped, or never were
+  BOOST_OUTCOME_TRYV(db.Query("SELECT name FROM $tables WHERE name IN (" + Repeat("?", names.size()) + ")",
+                              Connection::Values(names), [&](const Row& row) { there.insert(row.Text(1)); }));
   for (const auto& [table, ids] : tables) {
     if (!there.contains(std::string(table.text()))) continue;
     const std::string list = List(Sorted(ids));
@@ -51,7 +51,7 @@ Result<std::map<LedgerKey, LedgerEntry>> LockEntries(Connection& db, const std::
   BOOST_OUTCOME_TRYV(db.Query(
       "SELECT handler,biz_key,task_table,task_id,ended_at IS NOT NULL,COALESCE(keep_until<=$now,0) FROM "
       "tasks_keys$primary WHERE " +
-          (kThese + Repeat("(?,?)", keys.size())) + ") ORDER BY handler,biz_key$lock",
+          These(keys.size()) + " ORDER BY handler,biz_key$lock",
       Connection::Values(ValuesOf(keys)), [&](const Row& row) {
         LedgerEntry& entry = entries[{row.Text(1), row.Text(2)}];
         if (const auto table = ParseTableName(row.Text(3))) entry.task = TaskKey{*table, row.Number(4)};
@@ -75,8 +75,8 @@ Status RemoveVoid(Connection& db, std::map<LedgerKey, LedgerEntry>& entries) {
   }
   if (voided.empty()) return {};
   for (const LedgerKey& key : voided) entries.erase(key);
-  BOOST_OUTCOME_TRYV(db.Write("$remove(tasks_keys) WHERE " + (kThese + Repeat("(?,?)", voided.size())) + ")",
-                              Connection::Values(ValuesOf(voided))));
+  BOOST_OUTCOME_TRYV(
+      db.Write("$remove(tasks_keys) WHERE " + These(voided.size()), Connection::Values(ValuesOf(voided))));
   return {};
 }
 
@@ -116,10 +116,9 @@ Status SetFate(Connection& db, KeyEntries entries, KeyFate fate) {
       text = std::string(kUpdate) + "ended_at=NULL, " + kHasStarted;
       break;
   }
-  const std::string pairs = Repeat("(?,?)", entries.size());
-  BOOST_OUTCOME_TRYV(db.Write(
-      text + " WHERE " + kThese + pairs + ") AND (task_table,task_id) IN ($tuples " + pairs + ")" + condition,
-      Connection::Values(values)));
+  BOOST_OUTCOME_TRYV(db.Write(text + " WHERE " + These(entries.size()) + " AND (task_table,task_id)" +
+                                  InTuples("(?,?)", entries.size()) + condition,
+                              Connection::Values(values)));
   return {};
 }
 

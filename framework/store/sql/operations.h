@@ -6,7 +6,7 @@
 
 namespace millrace::engine::sql {
 
-// All but the backlog, which goes over the due index: see due.cc of each adapter.
+// All but the backlog, which goes over the due index: see backlog.cc of each adapter.
 class SqlTaskOperations : public TaskOperations {
  public:
   explicit SqlTaskOperations(Connection& db) : db_(db) {}

@@ -99,8 +99,8 @@ Result<PruneStep> SqlPruneStore::PruneKeys(const std::string& after, std::size_t
   }
   if (overdue.empty()) return step;
   // Asked again: a void entry may have been taken over since.
-  BOOST_OUTCOME_TRY(removed, db_.Write("$remove(tasks_keys) WHERE (handler,biz_key) IN ($tuples " +
-                                           Repeat("(?,?)", overdue.size() / 2) + ") AND keep_until<=$now",
+  BOOST_OUTCOME_TRY(removed, db_.Write("$remove(tasks_keys) WHERE (handler,biz_key)" +
+                                           InTuples("(?,?)", overdue.size() / 2) + " AND keep_until<=$now",
                                        Connection::Values(overdue)));
   step.removed = removed;
   return step;
@@ -133,8 +133,8 @@ Result<std::size_t> SqlPruneStore::PruneIncarnations(Micros age, std::size_t lim
 Result<std::size_t> SqlPruneStore::Fold(const std::vector<Counter>& counters) {
   std::vector<Value> values;
   for (const Counter& row : counters) values.insert(values.end(), row.begin(), row.end());
-  const std::string where = " WHERE (task_table,handler,batch,incarnation) IN ($tuples " +
-                            Repeat("(?,?,?,?)", counters.size()) + ")";
+  const std::string where =
+      " WHERE (task_table,handler,batch,incarnation)" + InTuples("(?,?,?,?)", counters.size());
   const std::string these = " FROM millrace_counters$primary" + where;
   Transaction transaction(db_);
   BOOST_OUTCOME_TRYV(transaction.Begin());

@@ -48,8 +48,12 @@ std::string Repeat(std::string_view element, std::size_t times) {
   return out;
 }
 
+std::string InTuples(std::string_view tuple, std::size_t times) {
+  return " IN ($tuples " + Repeat(tuple, times) + "$end)";
+}
+
 std::string TimeText(WallTime time) {
-  constexpr WallTime kFirst = sys_days(year(1000) / 1 / 1);
+  constexpr WallTime kFirst = sys_days(year(1) / 1 / 1);
   constexpr WallTime kLast = sys_days(year(9999) / 12 / 31);
   time = std::clamp(time, kFirst, kLast);
   const auto day = floor<days>(time);

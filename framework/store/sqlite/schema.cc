@@ -24,7 +24,7 @@ Status MakeMissing(Session& db, const std::vector<SchemaObject>& objects) {
   return {};
 }
 
-// Rows that wait or run stand in the due index, held ones in another: see schema_text.cc.
+// Rows that wait or run stand in the due index, held ones in another: see ddl.cc.
 std::string StraysIn(const TableName& table, bool held) {
   return table + " INDEXED BY " + table + (held ? "_held" : "_due") + " WHERE urgency IS " +
          (held ? "" : "NOT ") + "NULL AND slice>=?";
@@ -70,8 +70,8 @@ Status SqliteSchemaStore::Apply(const SchemaSpec& spec) {
   BOOST_OUTCOME_TRYV(CheckSpec(spec));
   Session maker(file_, true);
   BOOST_OUTCOME_TRYV(maker.Open());
-  BOOST_OUTCOME_TRYV(CheckApply(spec));
   BOOST_OUTCOME_TRYV(maker.Write([&]() -> Result<bool> {
+    BOOST_OUTCOME_TRYV(CheckApply(spec));
     BOOST_OUTCOME_TRYV(MakeMissing(maker, ShardObjects()));
     BOOST_OUTCOME_TRYV(maker.Script(SchemaRow(std::nullopt, 0)));
     for (const TableName& table : TableNames(spec)) {

@@ -52,6 +52,7 @@ int Bind(sqlite3_stmt* statement, int index, const sql::Value& value) {
     case sql::Value::Kind::Null:
       return sqlite3_bind_null(statement, index);
     case sql::Value::Kind::Integer:
+    case sql::Value::Kind::Unsigned:
       return sqlite3_bind_int64(statement, index, value.integer);
     case sql::Value::Kind::Real:
       return sqlite3_bind_double(statement, index, value.real);
@@ -71,7 +72,10 @@ constexpr sql::Dialect kDialect = {.now = "millrace_now(0)",
                                    .free = "",
                                    .upsert = " ON CONFLICT DO UPDATE SET",
                                    .brought = "excluded.@",
-                                   .tuples = "VALUES",
+                                   // A list of values alone is searched by scanning the table for it.
+                                   .tuples = "SELECT * FROM (VALUES",
+                                   .end = ")",
+                                   .tables = "sqlite_master",
                                    .remove = "DELETE FROM @"};
 
 // The time so many microseconds after the store's now, as it stands in the tables.
@@ -87,19 +91,25 @@ int StopAtDeadline(void* deadline) {
 
 }  // namespace
 
+Rows::Rows(sqlite3* db, sqlite3_stmt* statement, int* readers)
+    : db_(db), statement_(statement), readers_(readers) {
+  if (readers_ != nullptr) ++*readers_;
+}
+
 Rows::Rows(Rows&& other) noexcept
     : db_(other.db_),
       statement_(std::exchange(other.statement_, nullptr)),
-      once_(other.once_),
+      readers_(other.readers_),
       ended_(other.ended_),
       error_(std::move(other.error_)) {}
 
 Rows::~Rows() {
   if (statement_ == nullptr) return;
-  if (once_) {
+  if (readers_ == nullptr) {
     sqlite3_finalize(statement_);
     return;
   }
+  --*readers_;
   sqlite3_reset(statement_);
   sqlite3_clear_bindings(statement_);
 }
@@ -176,17 +186,15 @@ void Session::Close() {
 
 Result<sqlite3_stmt*> Session::Prepared(std::string_view sql, bool once) {
   BOOST_OUTCOME_TRYV(Open());
-  if (const auto found = statements_.find(sql); found != statements_.end()) {
+  if (const auto found = statements_.find(sql); !once && found != statements_.end()) {
     // A statement that is still being read must not be started again under its reader.
     if (sqlite3_stmt_busy(found->second) == 0) return found->second;
     return Fail(ErrorCode::Internal, "a statement was started while its rows were still read");
   }
-  if (statements_.size() >= kMaxStatements) {
-    std::erase_if(statements_, [](const auto& entry) {
-      if (sqlite3_stmt_busy(entry.second) != 0) return false;
-      sqlite3_finalize(entry.second);
-      return true;
-    });
+  // SQLite calls a statement idle that was read to its end, while its rows will yet reset it.
+  if (!once && statements_.size() >= kMaxStatements && readers_ == 0) {
+    for (const auto& [text, statement] : statements_) sqlite3_finalize(statement);
+    statements_.clear();
   }
   sqlite3_stmt* statement = nullptr;
   const char* rest = nullptr;
@@ -206,7 +214,7 @@ Result<sqlite3_stmt*> Session::Prepared(std::string_view sql, bool once) {
 Rows Session::Start(std::string_view sql, const sql::Value* values, std::size_t count, bool once) {
   const Result<sqlite3_stmt*> statement = Prepared(sql, once);
   if (!statement) return Rows(statement.error());
-  Rows rows(db_, *statement, once);
+  Rows rows(db_, *statement, once ? nullptr : &readers_);
   const auto wanted = static_cast<std::size_t>(sqlite3_bind_parameter_count(*statement));
   if (wanted != count) {
     return Rows({ErrorCode::Invalid, "the statement has " + std::to_string(wanted) + " placeholders, and " +

@@ -40,8 +40,8 @@ struct File {
 // The rows of one running statement. Reset when it goes out of scope. An error ends the rows: ask error().
 class Rows {
  public:
-  // `once`: the statement goes with its rows.
-  Rows(sqlite3* db, sqlite3_stmt* statement, bool once) : db_(db), statement_(statement), once_(once) {}
+  // `readers` counts those of statements that are kept; null: the statement goes with its rows.
+  Rows(sqlite3* db, sqlite3_stmt* statement, int* readers);
   explicit Rows(Error error) : error_(std::move(error)) {}
   Rows(Rows&& other) noexcept;
   Rows& operator=(Rows&&) = delete;
@@ -66,7 +66,7 @@ class Rows {
  private:
   sqlite3* db_ = nullptr;
   sqlite3_stmt* statement_ = nullptr;
-  bool once_ = false;
+  int* readers_ = nullptr;
   bool ended_ = false;
   std::optional<Error> error_;
 };
@@ -173,6 +173,7 @@ class Session final : public sql::Connection {
   bool in_gate_ = false;
   std::optional<BootTime> deadline_;
   std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
+  int readers_ = 0;
 };
 
 }  // namespace millrace::engine::sqlite

@@ -73,6 +73,27 @@ TEST_F(SqliteSessionTest, ATextWithALongListIsNotKept) {
   EXPECT_LT(db().Kept(), 10U);
 }
 
+TEST_F(SqliteSessionTest, RowsThatWereReadToTheirEndOutliveAFullCache) {
+  auto rows = db().Select("SELECT 1");
+  EXPECT_TRUE(rows.Next());
+  EXPECT_FALSE(rows.Next());
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(db().Select("SELECT " + std::to_string(i)).Next());
+  EXPECT_EQ(rows.Columns(), 1);
+}
+
+TEST_F(SqliteSessionTest, PairsAreSearchedByBothColumnsHoweverManyThereAre) {
+  ASSERT_TRUE(db().Script("CREATE TABLE k (a TEXT, b TEXT, PRIMARY KEY (a, b))"));
+  for (const std::size_t pairs : {1, 2, 999}) {
+    const std::vector<sql::Value> values(2 * pairs, sql::Value("x"));
+    std::string plan;
+    ASSERT_TRUE(db().Query("EXPLAIN QUERY PLAN SELECT 1 FROM k WHERE (a,b)" + sql::InTuples("(?,?)", pairs),
+                           sql::Connection::Values(values),
+                           [&](const sql::Row& row) { plan += row.Text(4) + "\n"; }));
+    EXPECT_NE(plan.find("SEARCH k USING"), plan.npos) << plan;
+    EXPECT_NE(plan.find("(a=? AND b=?)"), plan.npos) << plan;
+  }
+}
+
 TEST_F(SqliteSessionTest, ASearchByAllColumnsIsFine) {
   EXPECT_EQ(Fault("run_at=? AND id>?", 3, "slice=? AND run_at=? AND rowid>?"), "");
   EXPECT_EQ(Fault("run_at>?", 2, "slice=? AND run_at>?"), "");

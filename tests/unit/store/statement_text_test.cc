@@ -23,12 +23,13 @@ TEST(StatementTextTest, WordsOfTheDialectBecomeTheDatabasesOwn) {
 }
 
 TEST(StatementTextTest, ValuesBecomeLiteralsOnAServer) {
-  const std::array<sql::Value, 6> values{sql::Value(-5),     "it's ? and \\", sql::Value::OrNull(""),
-                                         std::uint64_t{999}, std::string(),   sql::Value::Bytes("a\xff")};
-  EXPECT_EQ(mysql::WithValues("VALUES (?,?,?,?,?,?)", values),
-            R"(VALUES (-5,'it\'s ? and \\',NULL,999,'',x'61ff'))");
+  const std::array<sql::Value, 7> values{
+      sql::Value(-5),     "it's ? and \\", sql::Value::OrNull(""),    std::uint64_t{1} << 63,
+      std::uint32_t{999}, std::string(),   sql::Value::Bytes("a\xff")};
+  EXPECT_EQ(mysql::WithValues("VALUES (?,?,?,?,?,?,?)", values),
+            R"(VALUES (-5,'it\'s ? and \\',NULL,9223372036854775808,999,'',x'61ff'))");
   EXPECT_DEATH((void)mysql::WithValues("VALUES (?)", values), "");
-  EXPECT_DEATH((void)mysql::WithValues("VALUES (?,?,?,?,?,?,?)", values), "");
+  EXPECT_DEATH((void)mysql::WithValues("VALUES (?,?,?,?,?,?,?,?)", values), "");
 }
 
 }  // namespace
