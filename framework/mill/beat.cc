@@ -13,7 +13,7 @@ constexpr int kBeatsPerLease = 5;
 
 std::vector<PeerBeat> PeerWatch::Observe(BootTime now, const std::string& self,
                                          std::span<const PeerBeat> peers) {
-  if (now - last_ > gap_) sightings_.clear();
+  if (now - last_ > gap_ || WentBack(self, peers)) sightings_.clear();
   last_ = now;
   std::map<std::string, Sighting> seen;
   std::vector<PeerBeat> dead;
@@ -27,6 +27,17 @@ std::vector<PeerBeat> PeerWatch::Observe(BootTime now, const std::string& self,
   }
   sightings_ = std::move(seen);
   return dead;
+}
+
+// Whether the database has lost commits: one's own beat, just renewed, is no higher than it was. Others' may
+// have gone back unseen and come to the same number again.
+bool PeerWatch::WentBack(const std::string& self, std::span<const PeerBeat> peers) {
+  const auto own = std::find_if(peers.begin(), peers.end(),
+                                [&](const PeerBeat& peer) { return peer.incarnation.id == self; });
+  if (own == peers.end() || !own->beat) return false;
+  const bool back = own_beat_ && *own->beat <= *own_beat_;
+  own_beat_ = own->beat;
+  return back;
 }
 
 void Beat::Stop(bool retire) {

@@ -27,8 +27,9 @@ namespace millrace::engine {
 //
 // The rule (a lease without shared clocks, after Gray and Cheriton's leases with the roles turned round): the
 // watcher counts only time in which it renewed its own beat in that shard without a gap, so an outage of the
-// database, a pause of the watcher or a clock step kills nobody. A beat that somebody has deleted stands
-// still, too: its owner hears of it with its next renewal, unless it is gone.
+// database, a pause of the watcher or a clock step kills nobody. Where its own beat has gone back it begins
+// anew: a failover has lost commits, and a number that was seen may have come again. A beat that somebody has
+// deleted stands still, too: its owner hears of it with its next renewal, unless it is gone.
 //
 // Not thread-safe.
 class PeerWatch {
@@ -45,8 +46,11 @@ class PeerWatch {
     BootTime since;
   };
 
+  bool WentBack(const std::string& self, std::span<const PeerBeat> peers);
+
   Micros gap_;
   BootTime last_{};
+  std::optional<std::uint64_t> own_beat_;
   std::map<std::string, Sighting> sightings_;
 };
 

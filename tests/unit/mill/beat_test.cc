@@ -38,6 +38,17 @@ TEST(PeerWatchTest, ABeatThatStandsStillForItsLeaseIsDead) {
   EXPECT_EQ(dead[0].beat, 5u);
 }
 
+// A failover that loses commits brings a beat back to a number that was seen before it.
+TEST(PeerWatchTest, WhatWasSeenBeforeCommitsWereLostCountsNoMore) {
+  PeerWatch watch(seconds(4));
+  std::uint64_t own = 20;
+  for (int second = 0; second <= 8; second += 2)
+    (void)watch.Observe(kStart + seconds(second), "me", std::vector{Peer("a", 5), Peer("me", ++own)});
+  own -= 2;  // two renewals of its own are lost, and one of a's, who has renewed since
+  EXPECT_TRUE(
+      watch.Observe(kStart + seconds(10), "me", std::vector{Peer("a", 5), Peer("me", ++own)}).empty());
+}
+
 TEST(PeerWatchTest, TheLeaseIsThePeersOwn) {
   PeerWatch watch(seconds(4));
   EXPECT_EQ(Watch(watch, 0, 28, {Peer("a", 5, seconds(30))}), 0u);
