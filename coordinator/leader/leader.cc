@@ -166,7 +166,8 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
     for (const auto& [id, pages] : stored) state.assigned[id] = Readable(pages);
     decision_ = DecidePlan(state, membership_.Quiet(now));
     if (calls_.decided) calls_.decided(OwnershipOf(decision_, view.present));
-    const PlanWriter writer{election_.Leading()->epoch};
+    PlanWriter writer = options_.writer;
+    writer.epoch = election_.Leading()->epoch;
     request.writes = writer.Next(decision_, stored, sent_);
     settled_ = request.writes.empty();
     if (!settled_) TellRepairs(stored);

@@ -22,6 +22,7 @@ struct LeaderOptions {
   std::string id;
   std::string incarnation;
   CalmOptions calm;
+  PlanWriter writer = {};  // the bounds of a page and of a multi; the term is the leader's own
 };
 
 // What a leader plans with, beside the tree.
