@@ -1,25 +1,50 @@
 #include "coordinator/testing/checked_shard.h"
 
 namespace millrace::engine {
-namespace {
 
-std::string NameOf(std::uint64_t task) { return "task " + std::to_string(task); }
-std::string NameOf(const Settlement& settlement) {
-  return "attempt " + std::to_string(settlement.attempt) + " of " + NameOf(settlement.key.id);
+struct CheckedShard::Copy {
+  CompactShard::State rows;
+  std::map<TaskKey, std::uint32_t> settled;
+  std::map<std::pair<std::string, std::string>, TaskKey> effects;
+};
+
+std::shared_ptr<const CheckedShard::Copy> CheckedShard::Keep() const {
+  return std::make_shared<const Copy>(Copy{shard_.state(), settled_, effects_});
 }
 
-}  // namespace
+void CheckedShard::GoBack(const Copy& copy) {
+  for (const auto& [id, life] : shard_.state().lives) {
+    if (!copy.rows.lives.contains(id)) lost_.insert(id);
+  }
+  for (const CompactTable& table : copy.rows.tables) {
+    for (const std::uint64_t id : table.open) {
+      const TaskKey key{table.name, id};
+      const CompactRow& before = table.rows[id - 1];
+      const CompactRow& after = *shard_.Find(key);
+      if (before.state == TaskState::Running &&
+          (after.state != before.state || after.attempt != before.attempt))
+        unsettled_.insert(key);
+    }
+  }
+  shard_.Restore(copy.rows);
+  settled_ = copy.settled;
+  effects_ = copy.effects;
+}
+
+std::string CheckedShard::NameOf(const Settlement& settlement) const {
+  return "attempt " + std::to_string(settlement.attempt) + " of " + NameOf(settlement.key);
+}
 
 void CheckedShard::CheckTaken(const std::string& how, const ClaimRequest& request,
                               const Result<std::vector<Task>>& taken) {
   if (taken && journal_.Traces()) {
     for (const Task& task : *taken) {
-      journal_.Trace(how + NameOf(task.key.id) + " under " + request.incarnation + ", attempt " +
+      journal_.Trace(how + NameOf(task.key) + " under " + request.incarnation + ", attempt " +
                      std::to_string(task.attempt));
     }
   }
   if (!taken || taken->empty() || shard_.IsAlive(request.incarnation)) return;
-  journal_.Violation(how + NameOf(taken->front().key.id) + " under " + request.incarnation +
+  journal_.Violation(how + NameOf(taken->front().key) + " under " + request.incarnation +
                      ", which is marked dead");
 }
 
@@ -40,8 +65,8 @@ Result<std::vector<std::uint64_t>> CheckedShard::Rescue(const RescueRequest& req
   if (!rescued || rescued->empty()) return rescued;
   rescued_ += rescued->size();
   if (shard_.IsAlive(request.claimed_by)) {
-    journal_.Violation(NameOf(rescued->front()) + " was taken from " + request.claimed_by +
-                       ", which is alive");
+    journal_.Violation(NameOf(TaskKey{request.table, rescued->front()}) + " was taken from " +
+                       request.claimed_by + ", which is alive");
   }
   return rescued;
 }
@@ -49,11 +74,10 @@ Result<std::vector<std::uint64_t>> CheckedShard::Rescue(const RescueRequest& req
 Result<SettleReport> CheckedShard::Settle(const std::string& incarnation, std::span<const Settlement> batch) {
   std::vector<std::pair<std::uint32_t, std::string>> before;
   for (const Settlement& settlement : batch) {
-    const CompactRow& row = shard_.Row(settlement.key.id);
-    before.emplace_back(row.attempt, row.claimed_by);
+    const CompactRow* row = shard_.Find(settlement.key);
+    before.emplace_back(row == nullptr ? 0 : row->attempt, row == nullptr ? std::string() : row->claimed_by);
   }
   BOOST_OUTCOME_TRY(report, shard_.Settle(incarnation, batch));
-  settled_.resize(shard_.rows().size() + 1);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const Settlement& settlement = batch[i];
     if (report.verdicts[i] == SettleVerdict::Refused) ++refused_;
@@ -62,7 +86,7 @@ Result<SettleReport> CheckedShard::Settle(const std::string& incarnation, std::s
       journal_.Trace("the settle of " + NameOf(settlement) + " by " + incarnation + " " + verdict);
     }
     if (report.verdicts[i] != SettleVerdict::Settled) continue;
-    std::uint32_t& last = settled_[settlement.key.id];
+    std::uint32_t& last = settled_[settlement.key];
     if (settlement.attempt <= last) {
       journal_.Violation(NameOf(settlement) + " was settled twice");
     }
@@ -87,10 +111,52 @@ Result<CommitVerdict> CheckedShard::Commit(const std::string& incarnation, const
 
 void CheckedShard::CheckKey(const Settlement& settlement) {
   if (settlement.to != Settlement::To::Succeeded || settlement.biz_key.empty()) return;
-  const std::uint64_t id = settlement.key.id;
-  const std::uint64_t first =
-      effects_.try_emplace({settlement.handler, settlement.biz_key}, id).first->second;
-  if (first != id) journal_.Violation(NameOf(id) + " took effect though its key is " + NameOf(first) + "'s");
+  const TaskKey& key = settlement.key;
+  const TaskKey first = effects_.try_emplace({settlement.handler, settlement.biz_key}, key).first->second;
+  if (first != key)
+    journal_.Violation(NameOf(key) + " took effect though its key is " + NameOf(first) + "'s");
+}
+
+Result<std::vector<KeyVerdict>> CheckedShard::ConfirmKeys(const std::string& incarnation,
+                                                          std::span<const Task> tasks) {
+  auto verdicts = shard_.ConfirmKeys(incarnation, tasks);
+  if (verdicts) CheckHolders(*verdicts);
+  return verdicts;
+}
+
+std::vector<KeyVerdict> CheckedShard::EnterKeys(std::span<const Task> tasks) {
+  auto verdicts = shard_.EnterKeys(tasks);
+  CheckHolders(verdicts);
+  return verdicts;
+}
+
+void CheckedShard::CheckHolders(const std::vector<KeyVerdict>& verdicts) const {
+  for (const KeyVerdict& verdict : verdicts) {
+    if (journal_.Traces()) {
+      journal_.Trace("the key of " + NameOf(verdict.task) + " is " +
+                     (verdict.mine ? "its own" : "that of " + verdict.holder));
+    }
+    if (verdict.mine) continue;
+    const CompactRow& row = *shard_.Find(verdict.task);
+    const CompactLedger::Entry& entry = shard_.state().keys.At(row.handler, row.key);
+    const CompactRow* holder = shard_.Find(entry.task);
+    const bool by_right = holder != nullptr && (holder->state != TaskState::Cancelled || entry.ended);
+    if (by_right) continue;
+    journal_.Violation(NameOf(verdict.task) + " is told to be a duplicate of " + NameOf(entry.task) +
+                       ", which was cancelled before it ever started");
+  }
+}
+
+void CheckedShard::CheckNothingRuns(const std::string& incarnation) const {
+  for (const CompactTable& table : shard_.tables()) {
+    for (const std::uint64_t id : table.open) {
+      const CompactRow& row = table.rows[id - 1];
+      if (row.state != TaskState::Running || row.claimed_by != incarnation) continue;
+      if (unsettled_.contains({table.name, id})) continue;  // it was settled
+      journal_.Violation(incarnation + " has ended in good order, and left " +
+                         NameOf(TaskKey{table.name, id}) + " running");
+    }
+  }
 }
 
 Result<bool> CheckedShard::MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) {

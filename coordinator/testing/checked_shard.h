@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +19,18 @@ namespace millrace::engine {
 // Not thread-safe. The statements are those of CompactShard.
 class CheckedShard {
  public:
-  CheckedShard(const Clock& clock, Journal& journal, ShardGuards guards)
-      : shard_(clock, guards), clock_(clock), journal_(journal) {}
+  // The shard has these tables, of so many slices each at the beginning.
+  struct Schema {
+    std::string shard = "main";
+    std::vector<TableName> tables = {CompactShard::kTable};
+    std::uint32_t slices = 4;
+  };
+
+  CheckedShard(const Clock& clock, Journal& journal, ShardGuards guards, const Schema& schema)
+      : shard_(clock, guards, schema.tables, schema.slices),
+        name_(schema.shard),
+        clock_(clock),
+        journal_(journal) {}
 
   CompactShard& shard() { return shard_; }
   const CompactShard& shard() const { return shard_; }
@@ -35,22 +47,50 @@ class CheckedShard {
   Result<CommitVerdict> Commit(const std::string& incarnation, const Settlement& settlement);
   // Nobody is marked dead whose beat moved within its lease.
   Result<bool> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat);
+  // A task that is told to be a duplicate has one beside it that holds the key by right: it has not ended, or
+  // has taken effect, or may have.
+  Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation, std::span<const Task> tasks);
+  std::vector<KeyVerdict> EnterKeys(std::span<const Task> tasks);
+
+  // Whether a start under this life is as it should be. One that a failover has lost can't know it yet.
+  bool MayStart(const std::string& incarnation) const {
+    return shard_.IsAlive(incarnation) || lost_.contains(incarnation);
+  }
+  // Whether the task may go on running under a live claimer that knows nothing of it: a failover has lost its
+  // settle, and the claimer may own its slice no more.
+  bool MayRest(const TaskKey& task) const {
+    const CompactRow* row = shard_.Find(task);
+    return unsettled_.contains(task) && row->state == TaskState::Running && shard_.IsAlive(row->claimed_by);
+  }
+  // No row runs under the life.
+  void CheckNothingRuns(const std::string& incarnation) const;
+
+  // What a failover goes back to: all that is committed by now, and what the checks know of it.
+  struct Copy;
+  std::shared_ptr<const Copy> Keep() const;
+  void GoBack(const Copy& copy);
 
   std::size_t Rescued() const { return rescued_; }
   std::size_t Refused() const { return refused_; }
   std::size_t MarkedDead() const { return marked_dead_; }
 
  private:
+  void CheckHolders(const std::vector<KeyVerdict>& verdicts) const;
+  std::string NameOf(const TaskKey& key) const { return "task " + name_ + "/" + ToString(key); }
+  std::string NameOf(const Settlement& settlement) const;
   void CheckTaken(const std::string& how, const ClaimRequest& request,
                   const Result<std::vector<Task>>& taken);
   // Of all tasks of one handler with one key only one ever takes effect.
   void CheckKey(const Settlement& settlement);
 
   CompactShard shard_;
+  const std::string name_;
   const Clock& clock_;
   Journal& journal_;
-  std::vector<std::uint32_t> settled_;  // by task: the last attempt that was settled
-  std::map<std::pair<std::string, std::string>, std::uint64_t> effects_;  // by handler and key: the task
+  std::map<TaskKey, std::uint32_t> settled_;                        // the last attempt that was settled
+  std::map<std::pair<std::string, std::string>, TaskKey> effects_;  // by handler and key
+  std::set<std::string> lost_;                                      // lives of which a failover knows nothing
+  std::set<TaskKey> unsettled_;                                     // tasks whose settle a failover has lost
   std::size_t rescued_ = 0;
   std::size_t refused_ = 0;
   std::size_t marked_dead_ = 0;

@@ -1,7 +1,9 @@
 #include "coordinator/testing/compact_shard.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "framework/task/urgency.h"
 
@@ -15,9 +17,9 @@ Status MustLive(bool alive, const std::string& incarnation) {
   return Fail(ErrorCode::Cancelled, incarnation + " was marked dead");
 }
 
-Task ViewOf(const CompactRow& row) {
+Task ViewOf(const TableName& table, const CompactRow& row) {
   Task task;
-  task.key = {CompactShard::kTable, row.id};
+  task.key = {table, row.id};
   task.slice = row.slice;
   task.state = row.state;
   task.handler = row.handler;
@@ -44,35 +46,56 @@ std::vector<std::uint64_t> Sorted(std::vector<std::uint64_t> ids) {
 
 }  // namespace
 
-std::uint64_t CompactShard::Insert(std::uint32_t slice, const std::string& handler, WallTime run_at,
-                                   const std::string& key) {
-  const std::uint64_t id = rows_.size() + 1;
-  rows_.push_back({id, slice, handler, TaskState::Waiting, run_at, 0, 0, {}, 0, false, key});
-  open_.push_back(id);
+CompactShard::CompactShard(const Clock& clock, ShardGuards guards, const std::vector<TableName>& tables,
+                           std::uint32_t slices)
+    : clock_(clock), guards_(guards) {
+  for (const TableName& table : tables) state_.tables.push_back({table, slices});
+}
+
+const CompactTable* CompactShard::TableOf(const TableName& name) const {
+  for (const CompactTable& table : state_.tables) {
+    if (table.name == name) return &table;
+  }
+  return nullptr;
+}
+
+CompactTable* CompactShard::TableOf(const TableName& name) {
+  return const_cast<CompactTable*>(std::as_const(*this).TableOf(name));
+}
+
+std::uint64_t CompactShard::Insert(const TableName& name, std::uint32_t slice, const std::string& handler,
+                                   WallTime run_at, const std::string& key) {
+  CompactTable& table = *TableOf(name);
+  const std::uint64_t id = table.rows.size() + 1;
+  table.rows.push_back({id, slice, handler, TaskState::Waiting, run_at, 0, 0, {}, 0, false, key});
+  table.open.push_back(id);
   return id;
 }
 
-CompactRow* CompactShard::Find(std::uint64_t id) {
-  return id == 0 || id > rows_.size() ? nullptr : &rows_[id - 1];
+const CompactRow* CompactShard::Find(const TaskKey& key) const {
+  const CompactTable* table = TableOf(key.table);
+  const bool there = table != nullptr && key.id > 0 && key.id <= table->rows.size();
+  return there ? &table->rows[key.id - 1] : nullptr;
 }
 
-bool CompactShard::IsAlive(const std::string& incarnation) const {
-  const auto life = lives_.find(incarnation);
-  return life != lives_.end() && !life->second.dead;
+CompactRow* CompactShard::FindRow(const TableName& table, std::uint64_t id) {
+  return const_cast<CompactRow*>(Find({table, id}));
 }
 
-BootTime CompactShard::BeatAt(const std::string& incarnation) const { return lives_.at(incarnation).beat_at; }
-
-Micros CompactShard::LeaseOf(const std::string& incarnation) const {
-  return lives_.at(incarnation).incarnation.lease;
+std::size_t CompactShard::Open() const {
+  std::size_t open = 0;
+  for (const CompactTable& table : state_.tables) open += table.open.size();
+  return open;
 }
 
 Result<DueMap> CompactShard::Due(std::span<const TableSlices> tables) const {
   DueMap map;
   for (const TableSlices& slices : tables) {
     const auto first = static_cast<std::ptrdiff_t>(map.groups.size());
-    for (const std::uint64_t id : open_) {
-      const CompactRow& row = rows_[id - 1];
+    const CompactTable* table = TableOf(slices.table);
+    if (table == nullptr) continue;
+    for (const std::uint64_t id : table->open) {
+      const CompactRow& row = table->rows[id - 1];
       if (!slices.Covers(row.slice, row.handler)) continue;
       map.groups.push_back(
           {slices.table, row.slice, row.handler, Urgency(kPriority, row.failures), row.run_at});
@@ -93,8 +116,10 @@ Result<DueMap> CompactShard::Due(std::span<const TableSlices> tables) const {
 Result<std::vector<ScanRow>> CompactShard::Scan(const ScanRequest& request) const {
   const WallTime now = clock_.WallNow();
   std::vector<ScanRow> rows;
-  for (const std::uint64_t id : open_) {
-    const CompactRow& row = rows_[id - 1];
+  const CompactTable* table = TableOf(request.group.table);
+  if (table == nullptr) return rows;
+  for (const std::uint64_t id : table->open) {
+    const CompactRow& row = table->rows[id - 1];
     if (!Belongs(row, request.group) || row.run_at > now) continue;
     if (ScanPosition{row.run_at, id} <= request.after) continue;
     rows.push_back({id, row.run_at, row.state, row.attempt, 0, row.claimed_by});
@@ -113,13 +138,13 @@ Result<std::vector<Task>> CompactShard::Claim(const ClaimRequest& request) {
   const WallTime now = clock_.WallNow();
   std::vector<Task> claimed;
   for (const std::uint64_t id : Sorted(request.ids)) {
-    CompactRow* row = Find(id);
+    CompactRow* row = FindRow(request.table, id);
     if (row == nullptr || row->state != TaskState::Waiting || row->attempt != request.attempt) continue;
     if (row->run_at > now) continue;
     row->state = TaskState::Running;
     ++row->attempt;
     row->claimed_by = request.incarnation;
-    claimed.push_back(ViewOf(*row));
+    claimed.push_back(ViewOf(request.table, *row));
   }
   return claimed;
 }
@@ -132,7 +157,7 @@ bool CompactShard::RunsUnder(const CompactRow& row, const std::string& incarnati
 Result<std::size_t> CompactShard::RaiseWaiting(const ClaimRequest& request) {
   std::size_t raised = 0;
   for (const std::uint64_t id : request.ids) {
-    CompactRow* row = Find(id);
+    CompactRow* row = FindRow(request.table, id);
     if (row == nullptr || row->state != TaskState::Waiting || row->attempt != request.attempt) continue;
     ++row->attempt;
     ++raised;
@@ -143,11 +168,11 @@ Result<std::size_t> CompactShard::RaiseWaiting(const ClaimRequest& request) {
 Result<std::vector<ScanRow>> CompactShard::RunningAbove(const ClaimRequest& request) const {
   std::vector<ScanRow> rows;
   for (const std::uint64_t id : Sorted(request.ids)) {
-    if (id == 0 || id > rows_.size()) continue;
-    const CompactRow& row = rows_[id - 1];
-    if (row.state != TaskState::Running || row.claimed_by != request.incarnation) continue;
-    if (row.attempt > request.attempt) {
-      rows.push_back({id, row.run_at, row.state, row.attempt, 0, row.claimed_by});
+    const CompactRow* row = Find({request.table, id});
+    if (row == nullptr || row->state != TaskState::Running || row->claimed_by != request.incarnation)
+      continue;
+    if (row->attempt > request.attempt) {
+      rows.push_back({id, row->run_at, row->state, row->attempt, 0, row->claimed_by});
     }
   }
   return rows;
@@ -157,10 +182,10 @@ Result<std::vector<Task>> CompactShard::Adopt(const ClaimRequest& request) {
   BOOST_OUTCOME_TRYV(MustLive(IsAlive(request.incarnation), request.incarnation));
   std::vector<Task> raised;
   for (const std::uint64_t id : Sorted(request.ids)) {
-    CompactRow* row = Find(id);
+    CompactRow* row = FindRow(request.table, id);
     if (row == nullptr || !RunsUnder(*row, request.incarnation, request.attempt)) continue;
     ++row->attempt;
-    raised.push_back(ViewOf(*row));
+    raised.push_back(ViewOf(request.table, *row));
   }
   return raised;
 }
@@ -169,52 +194,65 @@ Result<std::vector<std::uint64_t>> CompactShard::Rescue(const RescueRequest& req
   std::vector<std::uint64_t> rescued;
   if (guards_.rescue_needs_death && IsAlive(request.claimed_by)) return rescued;
   for (const std::uint64_t id : Sorted(request.ids)) {
-    CompactRow* row = Find(id);
+    CompactRow* row = FindRow(request.table, id);
     if (row == nullptr || !RunsUnder(*row, request.claimed_by, request.attempt)) continue;
     row->state = TaskState::Waiting;
     row->claimed_by.clear();
     ++row->rescues;
+    state_.keys.Rescued(row->handler, row->key, {request.table, id});
     rescued.push_back(id);
   }
   return rescued;
 }
 
-void CompactShard::Cancel(std::uint64_t id) {
-  if (CompactRow* row = Find(id)) row->cancel = true;
+void CompactShard::Cancel(const TaskKey& key) {
+  if (CompactRow* row = FindRow(key.table, key.id)) row->cancel = true;
 }
 
 Result<std::vector<std::uint64_t>> CompactShard::FailUnclaimed(const ClaimRequest& request) {
   std::vector<std::uint64_t> failed;
   for (const std::uint64_t id : Sorted(request.ids)) {
-    CompactRow* row = Find(id);
+    CompactRow* row = FindRow(request.table, id);
     if (row == nullptr || row->state != TaskState::Waiting || row->attempt != request.attempt) continue;
-    Close(*row, TaskState::Failed);
+    Close(request.table, *row, TaskState::Failed);
     failed.push_back(id);
   }
   return failed;
 }
 
-Result<std::vector<KeyVerdict>> CompactShard::ConfirmKeys(const std::string& incarnation,
-                                                          std::span<const Task> tasks) {
+std::vector<Task> CompactShard::Running(const std::string& incarnation, std::span<const Task> tasks) const {
+  std::vector<Task> running;
+  for (const Task& task : tasks) {
+    const CompactRow* row = Find(task.key);
+    if (row != nullptr && !row->key.empty() && RunsUnder(*row, incarnation, task.attempt))
+      running.push_back(task);
+  }
+  return running;
+}
+
+std::vector<KeyVerdict> CompactShard::EnterKeys(std::span<const Task> tasks) {
   std::vector<KeyVerdict> verdicts;
   for (const Task& task : tasks) {
-    const CompactRow* row = Find(task.key.id);
-    if (row == nullptr || !RunsUnder(*row, incarnation, task.attempt)) continue;
-    const std::uint64_t holder = keys_.try_emplace({row->handler, row->key}, row->id).first->second;
-    const bool mine = holder == row->id;
-    verdicts.push_back({task.key, mine, mine ? "" : ToString(TaskKey{kTable, holder})});
+    const TaskKey holder = state_.keys.Enter(task.handler, task.biz_key, task.key,
+                                             [this](const TaskKey& key) { return Find(key) == nullptr; });
+    const bool mine = holder == task.key;
+    verdicts.push_back({task.key, mine, mine ? "" : ToString(holder)});
   }
   return verdicts;
+}
+
+Result<std::vector<KeyVerdict>> CompactShard::ConfirmKeys(const std::string& incarnation,
+                                                          std::span<const Task> tasks) {
+  return EnterKeys(Running(incarnation, tasks));
 }
 
 Result<std::vector<TaskKey>> CompactShard::Cancelled(const std::string& incarnation,
                                                      std::span<const TaskKey> running) const {
   std::vector<TaskKey> cancelled;
   for (const TaskKey& key : running) {
-    const CompactRow& row = Row(key.id);
-    if (row.cancel && row.state == TaskState::Running && row.claimed_by == incarnation) {
-      cancelled.push_back(key);
-    }
+    const CompactRow* row = Find(key);
+    if (row == nullptr || !row->cancel) continue;
+    if (row->state == TaskState::Running && row->claimed_by == incarnation) cancelled.push_back(key);
   }
   return cancelled;
 }
@@ -222,20 +260,20 @@ Result<std::vector<TaskKey>> CompactShard::Cancelled(const std::string& incarnat
 void CompactShard::End(CompactRow& row, const Settlement& settlement) {
   if (settlement.failed_attempt) ++row.failures;
   row.claimed_by.clear();
+  state_.keys.Ended(row.handler, row.key, settlement);
   if (settlement.to == Settlement::To::Waiting) {
     row.state = TaskState::Waiting;
     if (settlement.run_at) row.run_at = *settlement.run_at;
     if (settlement.delay) row.run_at = clock_.WallNow() + *settlement.delay;
     return;
   }
-  Close(row, settlement.to == Settlement::To::Succeeded ? TaskState::Succeeded
-             : settlement.to == Settlement::To::Failed  ? TaskState::Failed
-                                                        : TaskState::Cancelled);
+  Close(settlement.key.table, row, StateAfter(settlement.to));
 }
 
-void CompactShard::Close(CompactRow& row, TaskState state) {
+void CompactShard::Close(const TableName& table, CompactRow& row, TaskState state) {
   row.state = state;
-  open_.erase(std::lower_bound(open_.begin(), open_.end(), row.id));
+  std::vector<std::uint64_t>& open = TableOf(table)->open;
+  open.erase(std::lower_bound(open.begin(), open.end(), row.id));
 }
 
 Result<SettleReport> CompactShard::Settle(const std::string& incarnation, std::span<const Settlement> batch) {
@@ -243,10 +281,11 @@ Result<SettleReport> CompactShard::Settle(const std::string& incarnation, std::s
   report.verdicts.resize(batch.size(), SettleVerdict::Refused);
   report.errors.resize(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    CompactRow* row = Find(batch[i].key.id);
+    CompactRow* row = FindRow(batch[i].key.table, batch[i].key.id);
     if (row == nullptr) continue;
     const std::uint32_t attempt = guards_.settle_needs_attempt ? batch[i].attempt : row->attempt;
-    if (!RunsUnder(*row, incarnation, attempt)) continue;
+    const std::string claimer = guards_.settle_needs_claimer ? incarnation : row->claimed_by;
+    if (!RunsUnder(*row, claimer, attempt)) continue;
     End(*row, batch[i]);
     report.verdicts[i] = SettleVerdict::Settled;
   }
@@ -257,48 +296,42 @@ Result<std::vector<bool>> CompactShard::StillRunning(const std::string& incarnat
                                                      std::span<const Settlement> batch) const {
   std::vector<bool> running;
   for (const Settlement& settlement : batch) {
-    const std::uint64_t id = settlement.key.id;
-    running.push_back(id != 0 && id <= rows_.size() &&
-                      RunsUnder(rows_[id - 1], incarnation, settlement.attempt));
+    const CompactRow* row = Find(settlement.key);
+    running.push_back(row != nullptr && RunsUnder(*row, incarnation, settlement.attempt));
   }
   return running;
 }
 
-Status CompactShard::Register(const Incarnation& incarnation) {
-  const bool added =
-      lives_.try_emplace(incarnation.id, Life{.incarnation = incarnation, .beat_at = clock_.Now()}).second;
-  if (added) return {};
-  return Fail(ErrorCode::Conflict, incarnation.id + " is registered already");
-}
-
-Result<bool> CompactShard::Renew(const std::string& id) {
-  if (!IsAlive(id)) return false;
-  Life& life = lives_.at(id);
-  ++life.beat;
-  life.beat_at = clock_.Now();
-  return true;
-}
-
-Result<std::vector<PeerBeat>> CompactShard::Peers() const {
-  std::vector<PeerBeat> peers;
-  for (const auto& [id, life] : lives_) {
-    if (!life.dead) peers.push_back({life.incarnation, life.beat});
+std::vector<TableInfo> CompactShard::Tables() const {
+  std::vector<TableInfo> infos;
+  for (const CompactTable& table : state_.tables) {
+    std::set<std::uint32_t> beyond;
+    for (const std::uint64_t id : table.open) {
+      if (table.rows[id - 1].slice >= table.slices) beyond.insert(table.rows[id - 1].slice);
+    }
+    infos.push_back({table.name, table.slices, {beyond.begin(), beyond.end()}});
   }
-  return peers;
+  return infos;
 }
 
-Result<bool> CompactShard::MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) {
-  if (!IsAlive(id)) return false;
-  Life& life = lives_.at(id);
-  if (guards_.mark_needs_beat && life.beat != seen_beat) return false;
-  life.dead = true;
-  return true;
+Status CompactShard::Resize(const TableName& name, std::uint32_t slices) {
+  CompactTable* table = TableOf(name);
+  if (table == nullptr) return Fail(ErrorCode::NotFound, "there is no such table");
+  table->slices = slices;
+  return {};
 }
 
-Result<bool> CompactShard::Retire(const std::string& id) {
-  if (!IsAlive(id)) return false;
-  lives_.at(id).dead = true;
-  return true;
+std::size_t CompactShard::RenumberStep(const TableName& name, std::size_t limit) {
+  CompactTable& table = *TableOf(name);
+  std::size_t moved = 0;
+  for (const std::uint64_t id : table.open) {
+    CompactRow& row = table.rows[id - 1];
+    if (moved == limit) break;
+    if (row.slice < table.slices || row.state != TaskState::Waiting) continue;
+    row.slice = static_cast<std::uint32_t>(id % table.slices);
+    ++moved;
+  }
+  return moved;
 }
 
 }  // namespace millrace::engine

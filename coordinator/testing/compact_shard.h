@@ -1,16 +1,19 @@
-// One task table and its incarnations in a form that is quick enough for ten thousand simulations: the
-// conditions of the real statements (framework/store/README.md) on rows in a vector. A property test holds
-// it to what the memory store does; texts, keys and pools of ended tasks are left to that one.
+// The task tables of a shard, its incarnations and its ledger of keys in a form that is quick enough for ten
+// thousand simulations: the conditions of the real statements (framework/store/README.md) on rows in vectors.
+// A property test holds it to what the SQLite store does; texts and retentions are left to that one.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "framework/store/incarnation_store.h"
+#include "framework/store/schema_store.h"
 #include "framework/store/task_store.h"
+#include "framework/task/outcome.h"
 
 namespace millrace::engine {
 
@@ -18,6 +21,7 @@ namespace millrace::engine {
 struct ShardGuards {
   bool claim_needs_life = true;      // EXISTS (incarnation with dead=0)
   bool settle_needs_attempt = true;  // AND attempt=?
+  bool settle_needs_claimer = true;  // AND claimed_by=?
   bool rescue_needs_death = true;    // the claimer is marked dead, or missing
   bool mark_needs_beat = true;       // DELETE ... AND beat=seen
 };
@@ -36,18 +40,74 @@ struct CompactRow {
   std::string key;
 };
 
+struct CompactTable {
+  TableName name;
+  std::uint32_t slices = 0;
+  std::vector<CompactRow> rows = {};     // by id, from 1
+  std::vector<std::uint64_t> open = {};  // ids of tasks that have not ended; sorted
+};
+
+// Which task of a handler has which key: the ledger's rules, without retentions. Not thread-safe.
+class CompactLedger {
+ public:
+  struct Entry {
+    TaskKey task;
+    bool started = false;
+    bool ended = false;
+  };
+
+  // Enters the key for the task, or finds it entered; who has it. `gone`: whether a task is in no pool: its
+  // entry is void, since a failover has lost it.
+  template <class Gone>
+  TaskKey Enter(const std::string& handler, const std::string& key, const TaskKey& task, Gone gone) {
+    Entry& entry = entries_.try_emplace({handler, key}, Entry{task}).first->second;
+    const bool is_void = !entry.ended && gone(entry.task);
+    if (is_void || (entry.task == task && entry.ended)) entry = {task};
+    return entry.task;
+  }
+  // An attempt of the task has ended. A task that never started gives its key back when it is cancelled.
+  void Ended(const std::string& handler, const std::string& key, const Settlement& settlement) {
+    Entry* entry = Of(handler, key, settlement.key);
+    if (entry == nullptr) return;
+    entry->started = entry->started || settlement.started;
+    if (settlement.to == Settlement::To::Cancelled && !entry->started) {
+      entries_.erase({handler, key});
+    } else if (settlement.to != Settlement::To::Waiting) {
+      entry->ended = true;
+    }
+  }
+  // Nobody knows whether the attempt had started.
+  void Rescued(const std::string& handler, const std::string& key, const TaskKey& task) {
+    if (Entry* entry = Of(handler, key, task)) entry->started = true;
+  }
+
+  const Entry& At(const std::string& handler, const std::string& key) const {
+    return entries_.at({handler, key});
+  }
+
+ private:
+  // Null: the key is not the task's.
+  Entry* Of(const std::string& handler, const std::string& key, const TaskKey& task) {
+    const auto found = key.empty() ? entries_.end() : entries_.find({handler, key});
+    return found != entries_.end() && found->second.task == task ? &found->second : nullptr;
+  }
+
+  std::map<std::pair<std::string, std::string>, Entry> entries_;  // by handler and key
+};
+
 // Not thread-safe. Each call is one transaction; its contract is that of TaskStore or IncarnationStore.
 class CompactShard {
  public:
-  explicit CompactShard(const Clock& clock, ShardGuards guards = {}) : clock_(clock), guards_(guards) {}
-
   static constexpr TableName kTable = "tasks";
 
+  explicit CompactShard(const Clock& clock, ShardGuards guards = {},
+                        const std::vector<TableName>& tables = {kTable}, std::uint32_t slices = 4);
+
   // Adds a waiting task, with a key where it has one; returns its id.
-  std::uint64_t Insert(std::uint32_t slice, const std::string& handler, WallTime run_at,
-                       const std::string& key = {});
+  std::uint64_t Insert(const TableName& table, std::uint32_t slice, const std::string& handler,
+                       WallTime run_at, const std::string& key = {});
   // Asks a task to stop, wherever it is.
-  void Cancel(std::uint64_t id);
+  void Cancel(const TaskKey& key);
 
   Result<DueMap> Due(std::span<const TableSlices> tables) const;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) const;
@@ -60,6 +120,11 @@ class CompactShard {
   Result<std::vector<std::uint64_t>> Rescue(const RescueRequest& request);
   Result<std::vector<std::uint64_t>> FailUnclaimed(const ClaimRequest& request);
   Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation, std::span<const Task> tasks);
+  // The second half of it for what Running has told before, whatever has become of the rows since: a planted
+  // bug, since without their locks a row may end in between.
+  std::vector<KeyVerdict> EnterKeys(std::span<const Task> tasks);
+  // Those that run as claimed.
+  std::vector<Task> Running(const std::string& incarnation, std::span<const Task> tasks) const;
   Result<std::vector<TaskKey>> Cancelled(const std::string& incarnation,
                                          std::span<const TaskKey> running) const;
   Result<SettleReport> Settle(const std::string& incarnation, std::span<const Settlement> batch);
@@ -72,34 +137,47 @@ class CompactShard {
   Result<bool> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat);
   Result<bool> Retire(const std::string& id);
 
+  // As SchemaStore has them.
+  std::vector<TableInfo> Tables() const;
+  Status Resize(const TableName& table, std::uint32_t slices);
+  std::size_t RenumberStep(const TableName& table, std::size_t limit);
+
   // The truth, for checks.
-  const CompactRow& Row(std::uint64_t id) const { return rows_[id - 1]; }
-  const std::vector<CompactRow>& rows() const { return rows_; }
-  std::size_t Open() const { return open_.size(); }  // tasks that have not ended
+  const CompactRow* Find(const TaskKey& key) const;  // null: there is none
+  const std::vector<CompactTable>& tables() const { return state_.tables; }
+  std::size_t Open() const;  // tasks that have not ended
+  bool Knows(const std::string& incarnation) const { return state_.lives.contains(incarnation); }
   bool IsAlive(const std::string& incarnation) const;
   // When its row was last written by its own renewal, or made.
   BootTime BeatAt(const std::string& incarnation) const;
   Micros LeaseOf(const std::string& incarnation) const;
 
- private:
+  // All that the shard holds, for a failover that goes back to an earlier copy.
   struct Life {
     Incarnation incarnation;
     std::uint64_t beat = 0;
     bool dead = false;
     BootTime beat_at;
   };
+  struct State {
+    std::vector<CompactTable> tables;
+    std::map<std::string, Life> lives;
+    CompactLedger keys;
+  };
+  const State& state() const { return state_; }
+  void Restore(State state) { state_ = std::move(state); }
 
-  CompactRow* Find(std::uint64_t id);
+ private:
+  CompactTable* TableOf(const TableName& name);
+  const CompactTable* TableOf(const TableName& name) const;
+  CompactRow* FindRow(const TableName& table, std::uint64_t id);
   bool RunsUnder(const CompactRow& row, const std::string& incarnation, std::uint32_t attempt) const;
   void End(CompactRow& row, const Settlement& settlement);
-  void Close(CompactRow& row, TaskState state);
+  void Close(const TableName& table, CompactRow& row, TaskState state);
 
   const Clock& clock_;
   const ShardGuards guards_;
-  std::vector<CompactRow> rows_;     // by id, from 1
-  std::vector<std::uint64_t> open_;  // sorted
-  std::map<std::string, Life> lives_;
-  std::map<std::pair<std::string, std::string>, std::uint64_t> keys_;  // by handler and key: the task
+  State state_;
 };
 
 }  // namespace millrace::engine

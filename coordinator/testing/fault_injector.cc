@@ -12,28 +12,16 @@ constexpr std::size_t kServers = ModelledEnsemble::kServers;
 
 }  // namespace
 
-Micros FaultInjector::Between(Micros least, Micros most) {
-  return least + Micros(static_cast<std::int64_t>(cluster_.timeline.random().Below((most - least).count())));
-}
-
 void FaultInjector::Schedule(std::size_t count, Micros span) {
   for (std::size_t i = 0; i < count; ++i) {
-    cluster_.timeline.After(Between(Micros(0), span), [this] {
-      if (!healed_) Strike();
-    });
+    times_.After(times_.Between(Micros(0), span), [this] { Strike(); });
   }
-}
-
-void FaultInjector::EndAfter(Micros least, Micros most, std::function<void()> end) {
-  cluster_.timeline.After(Between(least, most), [this, end = std::move(end)] {
-    if (!healed_) end();
-  });
 }
 
 void FaultInjector::Strike() {
   ++faults_;
-  SimulatedWorker& worker = workers_[cluster_.timeline.random().Below(workers_.size())];
-  switch (cluster_.timeline.random().Below(15)) {
+  SimulatedWorker& worker = workers_[times_.Below(workers_.size())];
+  switch (times_.Below(20)) {
     case 0:
     case 1:
     case 2:
@@ -45,28 +33,43 @@ void FaultInjector::Strike() {
       break;
     case 5:
     case 6:
+    case 7:
       StrikeTreeLink(worker);
       break;
-    case 7:
+    case 8:
       StrikeDatabase();
       break;
-    case 8:
-      StrikeEnsemble();
-      break;
     case 9:
-      Operate(worker);
+      FailOver(worker);
       break;
     case 10:
-      StrikeLease(worker);
+      StrikeEnsemble();
       break;
     case 11:
-      StrikeNodes();
+      if (times_.OneIn(2)) {
+        operator_.Drain(worker);
+      } else {
+        operator_.Restart(worker);
+      }
       break;
     case 12:
-      StrikeMany();
+      StrikeLease(worker);
       break;
     case 13:
-      Pause();
+      StrikeClaim(worker);
+      break;
+    case 14:
+      operator_.DeleteNodes();
+      break;
+    case 15:
+      StrikeMany();
+      break;
+    case 16:
+      operator_.Pause();
+      break;
+    case 17:
+    case 18:
+      operator_.ChangeConfiguration();
       break;
     default:
       StrikeLeader();
@@ -77,58 +80,85 @@ void FaultInjector::Strike() {
 void FaultInjector::StrikeProcess(SimulatedWorker& worker) {
   ModelledProcess& process = worker.process();
   const BootTime now = cluster_.timeline.Now();
-  switch (cluster_.timeline.random().Below(4)) {
+  switch (times_.Below(4)) {
     case 0:
-      if (OneIn(2)) {
-        worker.Leave();
-      } else {
-        worker.Crash();
-      }
-      EndAfter(milliseconds(50), seconds(6), [&worker] { worker.Start(); });
+      End(worker);
+      times_.EndAfter(milliseconds(50), seconds(6), [&worker] { worker.Start(); });
       break;
     case 1:
     case 2: {
-      const Micros pause = Between(milliseconds(100), seconds(10));
-      Note(worker.name() + " is stopped for " + std::to_string(pause.count() / 1000) + " ms");
+      const Micros pause = times_.Between(milliseconds(100), seconds(10));
+      times_.Note(worker.name() + " is stopped for " + std::to_string(pause.count() / 1000) + " ms");
       process.Pause(now + pause, cluster_.timeline.random());
       break;
     }
     default: {
-      const std::size_t thread = cluster_.timeline.random().Below(kThreads);
-      Note("thread " + std::to_string(thread) + " of " + worker.name() + " is held up");
-      process.threads[thread].Hold(now + Between(milliseconds(100), seconds(8)));
+      const std::size_t thread = times_.Below(kThreads);
+      times_.Note("thread " + std::to_string(thread) + " of " + worker.name() + " is held up");
+      process.threads[thread].Hold(now + times_.Between(milliseconds(100), seconds(8)));
       break;
     }
   }
 }
 
-void FaultInjector::StrikeDatabaseLink(SimulatedWorker& worker) {
-  DatabaseLink& link = worker.process().database;
-  switch (cluster_.timeline.random().Below(4)) {
+// A crash, a stop in good order, or one that is cut short.
+void FaultInjector::End(SimulatedWorker& worker) {
+  switch (times_.Below(4)) {
     case 0:
-      Note(worker.name() + " is cut off from the database");
+      worker.Leave();
+      break;
+    case 1:
+      worker.Stop();
+      break;
+    default:
+      worker.Crash();
+      break;
+  }
+}
+
+void FaultInjector::StrikeDatabaseLink(SimulatedWorker& worker) {
+  DatabaseLink& link = worker.process().databases.at(times_.Below(cluster_.databases.size()));
+  switch (times_.Below(5)) {
+    case 0:
+      times_.Note(worker.name() + " is cut off from a database");
       link.open = false;
       break;
     case 1:
-      Note(worker.name() + " loses replies of the database");
+      times_.Note(worker.name() + " loses replies of a database");
       link.lost_replies = 40;
       break;
     case 2:
-      Note("statements of " + worker.name() + " arrive late");
+      times_.Note("statements of " + worker.name() + " arrive late");
       link.late = 50;
       break;
+    case 3:
+      times_.Note("the way of " + worker.name() + " to a database comes and goes");
+      Flap(times_.Between(seconds(1), seconds(6)), [&link](bool open) { link.open = open; });
+      return;
     default:
-      Note("the way of " + worker.name() + " to the database is slow");
-      link.slowest = Between(milliseconds(50), seconds(2));
+      times_.Note("the way of " + worker.name() + " to a database is slow");
+      link.slowest = times_.Between(milliseconds(50), seconds(2));
       break;
   }
-  EndAfter(milliseconds(200), seconds(8), [&link] { link = {}; });
+  times_.EndAfter(milliseconds(200), seconds(8), [&link] { link = {}; });
+}
+
+// Open and closed for a moment each; open at the end.
+void FaultInjector::Flap(Micros rest, const std::function<void(bool)>& open) {
+  open(false);
+  const Micros closed = times_.Between(milliseconds(10), milliseconds(400));
+  times_.After(closed, [this, rest, closed, open] {
+    open(true);
+    const Micros pause = times_.Between(milliseconds(10), milliseconds(400));
+    if (rest <= closed + pause) return;
+    times_.After(pause, [this, rest, closed, pause, open] { Flap(rest - closed - pause, open); });
+  });
 }
 
 void FaultInjector::StrikeTreeLink(SimulatedWorker& worker) {
   TreeLinks& links = worker.process().tree;
-  const std::uint64_t how = cluster_.timeline.random().Below(5);
-  Note("the way of " + worker.name() + " to the ensemble is harmed, " + std::to_string(how));
+  const std::uint64_t how = times_.Below(7);
+  times_.Note("the way of " + worker.name() + " to the ensemble is harmed, " + std::to_string(how));
   switch (how) {
     case 0:
       for (TreeLink& link : links) link.to_server = link.to_client = false;
@@ -137,51 +167,86 @@ void FaultInjector::StrikeTreeLink(SimulatedWorker& worker) {
       for (TreeLink& link : links) link.to_client = false;  // requests arrive, replies do not
       break;
     case 2:
-      links[cluster_.timeline.random().Below(kServers)].to_server = false;
+      links[times_.Below(kServers)].to_server = false;
       break;
     case 3:
-      for (TreeLink& link : links) link.slowest = Between(milliseconds(50), seconds(2));
+      for (TreeLink& link : links) link.slowest = times_.Between(milliseconds(50), seconds(2));
+      break;
+    case 4:
+      Flap(times_.Between(seconds(1), seconds(6)), [&links](bool open) {
+        for (TreeLink& link : links) link.to_server = link.to_client = open;
+      });
+      return;
+    case 5:  // what has changed is told to nobody
+      for (TreeLink& link : links) link.news = false;
       break;
     default:
       cluster_.ensemble.ExpireSession(worker.Session());
       break;
   }
-  EndAfter(milliseconds(200), seconds(8), [&links] { links = {}; });
+  times_.EndAfter(milliseconds(200), seconds(8), [&links] { links = {}; });
 }
 
 void FaultInjector::StrikeDatabase() {
-  if (OneIn(3)) {
-    const Micros step = Between(-seconds(3), seconds(3));
-    Note("the database's wall clock steps by " + std::to_string(step.count() / 1000) + " ms");
-    cluster_.database.clock().StepWall(step);
+  ModelledDatabase& database = cluster_.databases.at(times_.Below(cluster_.databases.size()));
+  if (times_.OneIn(3)) {
+    const Micros step = times_.Between(-seconds(3), seconds(3));
+    times_.Note("a database's wall clock steps by " + std::to_string(step.count() / 1000) + " ms");
+    database.clock().StepWall(step);
     return;
   }
-  Note("the database is down");
-  cluster_.database.Stop();
-  EndAfter(milliseconds(100), seconds(6), [this] { cluster_.database.Start(); });
+  times_.Note("a database is down");
+  database.Stop();
+  times_.EndAfter(milliseconds(100), seconds(6), [&database] { database.Start(); });
+}
+
+// A replica takes over that had not heard of the last commits: ids are given out again, while one worker,
+// which is held up, still has what it had before.
+void FaultInjector::FailOver(SimulatedWorker& worker) {
+  const std::size_t number = times_.Below(cluster_.databases.size());
+  ModelledDatabase& database = cluster_.databases.at(number);
+  times_.Note("commits of shard " + cluster_.work.shards[number] + " reach no replica from now on");
+  const auto copy = database.checked().Keep();
+  produce_(number);
+  times_.EndAfter(
+      milliseconds(200), seconds(2), [this, &worker, &database, number, copy, before = database.Failovers()] {
+        if (database.Failovers() != before) return;  // another was quicker
+        times_.Note("shard " + cluster_.work.shards[number] + " fails over, and loses them");
+        database.Stop();
+        if (times_.OneIn(2)) {
+          for (const ThreadName thread : {ThreadName::FirstLane, ThreadName::SecondLane})
+            worker.process().On(thread).Hold(cluster_.timeline.Now() +
+                                             times_.Between(milliseconds(500), seconds(2)));
+        }
+        times_.EndAfter(milliseconds(50), milliseconds(800), [this, &database, number, copy, before] {
+          if (database.Failovers() == before) database.FailOver(*copy);
+          database.Start();
+          produce_(number);
+        });
+      });
 }
 
 void FaultInjector::StrikeEnsemble() {
   ModelledEnsemble& ensemble = cluster_.ensemble;
-  const std::size_t server = cluster_.timeline.random().Below(kServers);
-  switch (cluster_.timeline.random().Below(3)) {
+  const std::size_t server = times_.Below(kServers);
+  switch (times_.Below(3)) {
     case 0:
-      Note("the ensemble is down");
+      times_.Note("the ensemble is down");
       for (std::size_t i = 0; i < kServers; ++i) ensemble.StopServer(i);
-      EndAfter(milliseconds(200), seconds(8), [&ensemble] {
+      times_.EndAfter(milliseconds(200), seconds(8), [&ensemble] {
         for (std::size_t i = 0; i < kServers; ++i) ensemble.StartServer(i);
       });
       break;
     case 1:
-      Note("server " + std::to_string(server) + " of the ensemble is down");
+      times_.Note("server " + std::to_string(server) + " of the ensemble is down");
       ensemble.StopServer(server);
-      EndAfter(milliseconds(200), seconds(8), [&ensemble, server] { ensemble.StartServer(server); });
+      times_.EndAfter(milliseconds(200), seconds(8), [&ensemble, server] { ensemble.StartServer(server); });
       break;
     default:
-      Note("server " + std::to_string(server) + " of the ensemble lags behind");
+      times_.Note("server " + std::to_string(server) + " of the ensemble lags behind");
       ++lagging_;
-      ensemble.SetLag(server, Between(milliseconds(100), seconds(2)));
-      EndAfter(milliseconds(200), seconds(8), [this, &ensemble, server] {
+      ensemble.SetLag(server, times_.Between(milliseconds(100), seconds(2)));
+      times_.EndAfter(milliseconds(200), seconds(8), [this, &ensemble, server] {
         --lagging_;
         ensemble.SetLag(server, milliseconds(3));
       });
@@ -189,144 +254,93 @@ void FaultInjector::StrikeEnsemble() {
   }
 }
 
-// What people do.
-void FaultInjector::Operate(SimulatedWorker& worker) {
-  if (OneIn(2)) {
-    Drain(worker);
-    return;
-  }
-  Note(worker.name() + " is restarted, as announced");
-  cluster_.ensemble.WriteNow({{TreeWrite::Kind::Create, "/control/expect/" + worker.name(),
-                               ToText(ExpectDocument{.incarnation = worker.Incarnation(), .seconds = 5})}});
-  if (OneIn(2)) {
-    worker.Leave();
-  } else {
-    worker.Crash();
-  }
-  EndAfter(milliseconds(200), seconds(4), [&worker] { worker.Start(); });
+void FaultInjector::StrikeLease(SimulatedWorker& worker) {
+  const Micros pause = kSimulatedLease + times_.Between(-milliseconds(300), milliseconds(1'300));
+  times_.Note(worker.name() + " is stopped for about its lease, and the others' statements are slow");
+  for (SimulatedWorker& other : workers_) SetDatabases(other, {.slowest = milliseconds(250)});
+  ModelledProcess& process = worker.process();
+  SetDatabases(worker, times_.OneIn(2) ? DatabaseLink{.late = 60, .latest = seconds(3)} : DatabaseLink{});
+  times_.After(milliseconds(500), [this, &process, pause] {
+    process.Pause(cluster_.timeline.Now() + pause, cluster_.timeline.random());
+  });
+  times_.EndAfter(pause + seconds(1), pause + seconds(3), [this] {
+    for (SimulatedWorker& each : workers_) SetDatabases(each, {});
+  });
 }
 
-void FaultInjector::StrikeLease(SimulatedWorker& worker) {
-  const Micros pause = cluster_.mill.engine.lease + Between(-milliseconds(300), milliseconds(1'300));
-  Note(worker.name() + " is stopped for about its lease, and the others' statements are slow");
-  for (SimulatedWorker& other : workers_) other.process().database.slowest = milliseconds(250);
-  ModelledProcess& process = worker.process();
-  process.database = {};
-  if (OneIn(2)) process.database = {.late = 60, .latest = seconds(3)};
-  cluster_.timeline.After(milliseconds(500), [this, &process, pause] {
-    if (!healed_) process.Pause(cluster_.timeline.Now() + pause, cluster_.timeline.random());
-  });
-  EndAfter(pause + seconds(1), pause + seconds(3), [this] {
-    for (SimulatedWorker& each : workers_) each.process().database = {};
-  });
+void FaultInjector::SetDatabases(SimulatedWorker& worker, const DatabaseLink& link) {
+  for (DatabaseLink& each : worker.process().databases) each = link;
+}
+
+// Its next claim is under way until about when it is marked dead, since it is stopped once it has sent it.
+void FaultInjector::StrikeClaim(SimulatedWorker& worker) {
+  DatabaseLink& link = worker.process().databases.at(times_.Below(cluster_.databases.size()));
+  times_.Note("the next claim of " + worker.name() + " is under way for about a lease");
+  link = {.next_claim = kSimulatedLease + times_.Between(-milliseconds(800), milliseconds(800))};
+  StopAfterClaim(worker, link, 100);
+}
+
+void FaultInjector::StopAfterClaim(SimulatedWorker& worker, DatabaseLink& link, int looks) {
+  if (link.next_claim == Micros(0)) {
+    worker.process().Pause(cluster_.timeline.Now() + kSimulatedLease + seconds(3),
+                           cluster_.timeline.random());
+  } else if (looks == 0) {
+    link.next_claim = Micros(0);
+  } else {
+    times_.After(milliseconds(20),
+                 [this, &worker, &link, looks] { StopAfterClaim(worker, link, looks - 1); });
+  }
 }
 
 // A rack goes: half of the workers at once, and nobody says farewell.
 void FaultInjector::StrikeMany() {
-  Note("every second worker crashes");
-  for (std::size_t i = cluster_.timeline.random().Below(2); i < workers_.size(); i += 2) {
+  times_.Note("every second worker crashes");
+  for (std::size_t i = times_.Below(2); i < workers_.size(); i += 2) {
     SimulatedWorker& worker = workers_[i];
     worker.Crash();
-    EndAfter(milliseconds(500), seconds(9), [&worker] { worker.Start(); });
+    times_.EndAfter(milliseconds(500), seconds(9), [&worker] { worker.Start(); });
   }
-}
-
-// The red button.
-void FaultInjector::Pause() {
-  const std::array<std::string, 3> kinds{"cluster", std::string("shard:") + SimulatedWork::kShard,
-                                         "handler:" + cluster_.work.handlers.front()};
-  const std::string& what = kinds.at(cluster_.timeline.random().Below(kinds.size()));
-  Note(what + " is paused");
-  ModelledEnsemble& ensemble = cluster_.ensemble;
-  ensemble.WriteNow({{TreeWrite::Kind::Create, "/control/pause/" + what}});
-  EndAfter(milliseconds(500), seconds(5), [&ensemble, what] {
-    ensemble.WriteNow({{TreeWrite::Kind::Remove, "/control/pause/" + what}});
-  });
-}
-
-// Somebody deletes nodes that always exist, one or two, with all below them; or everything.
-void FaultInjector::StrikeNodes() {
-  constexpr std::array kFolders{"/assign",  "/config", "/control", "/election", "/epoch",
-                                "/history", "/leave",  "/status",  "/workers"};
-  const auto any = [&] { return kFolders.at(cluster_.timeline.random().Below(kFolders.size())); };
-  if (OneIn(4)) {
-    Delete("/");
-    return;
-  }
-  Delete(any());
-  if (OneIn(2)) Delete(any());
-}
-
-void FaultInjector::Delete(const std::string& top) {
-  Note(top + " is deleted");
-  const auto& nodes = cluster_.ensemble.head().nodes();
-  std::vector<TreeWrite> writes;
-  const std::string below = top == "/" ? top : top + "/";
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {  // children before their parents
-    if (node->first == top || node->first.starts_with(below))
-      writes.push_back({TreeWrite::Kind::Remove, node->first});
-  }
-  if (!writes.empty()) cluster_.ensemble.WriteNow(writes);
 }
 
 void FaultInjector::StrikeLeader() {
   ModelledEnsemble& ensemble = cluster_.ensemble;
   for (SimulatedWorker& worker : workers_) {
     if (!worker.Leads()) continue;
-    Note("what " + worker.name() + ", the leader, sends is slow, and its candidacy is removed by hand");
+    times_.Note("what " + worker.name() +
+                ", the leader, sends is slow, and its candidacy is removed by hand");
     std::string candidate;
     for (const auto& [path, node] : ensemble.head().nodes()) {
       if (path.starts_with("/election/") && node.owner == worker.Session()) candidate = path;
     }
     TreeLinks& links = worker.process().tree;
-    for (TreeLink& link : links) link.slowest = Between(milliseconds(300), milliseconds(1'500));
-    EndAfter(milliseconds(0), seconds(4), [&ensemble, candidate] {
+    for (TreeLink& link : links) link.slowest = times_.Between(milliseconds(300), milliseconds(1'500));
+    times_.EndAfter(milliseconds(0), seconds(4), [&ensemble, candidate] {
       ensemble.WriteNow({{TreeWrite::Kind::Remove, candidate}});
     });
-    EndAfter(seconds(4), seconds(8), [&links] { links = {}; });
-    Drain(workers_[cluster_.timeline.random().Below(workers_.size())]);  // something to decide
+    times_.EndAfter(seconds(4), seconds(8), [&links] { links = {}; });
+    operator_.Drain(workers_[times_.Below(workers_.size())]);  // something to decide
     return;
   }
 }
 
-void FaultInjector::Drain(SimulatedWorker& worker) {
-  ModelledEnsemble& ensemble = cluster_.ensemble;
-  const std::string node = "/control/drain/" + worker.name();
-  Note(worker.name() + " is drained");
-  ensemble.WriteNow({{TreeWrite::Kind::Create, node}});
-  EndAfter(seconds(1), seconds(8), [&ensemble, node] {
-    ensemble.WriteNow({{TreeWrite::Kind::Remove, node}});
-  });
-}
-
-// Tried again while the ensemble is away.
-void FaultInjector::Undrain(const std::string& node) {
-  const TreeReply reply = cluster_.ensemble.WriteNow({{TreeWrite::Kind::Remove, node}});
-  if (reply.status != TreeStatus::Lost) return;
-  EndAfter(milliseconds(200), milliseconds(400), [this, node] { Undrain(node); });
-}
-
 void FaultInjector::Heal() {
-  healed_ = true;
+  times_.Heal();
   lagging_ = 0;
-  Note("none from now on");
-  cluster_.database.Start();
-  cluster_.database.clock().StepWall(-cluster_.database.clock().Stepped());
+  times_.Note("none from now on");
+  for (ModelledDatabase& database : cluster_.databases) {
+    database.Start();
+    database.clock().StepWall(-database.clock().Stepped());
+  }
   for (std::size_t i = 0; i < kServers; ++i) {
     cluster_.ensemble.StartServer(i);
     cluster_.ensemble.SetLag(i, milliseconds(3));
   }
   for (SimulatedWorker& worker : workers_) {
-    worker.process().database = {};
+    SetDatabases(worker, {});
     worker.process().tree = {};
     worker.Start();
-    cluster_.ensemble.WriteNow({{TreeWrite::Kind::Remove, "/control/drain/" + worker.name()}});
   }
-  std::vector<std::string> pauses;
-  for (const auto& [path, node] : cluster_.ensemble.head().nodes()) {
-    if (path.starts_with("/control/pause/")) pauses.push_back(path);
-  }
-  for (const std::string& path : pauses) cluster_.ensemble.WriteNow({{TreeWrite::Kind::Remove, path}});
+  operator_.TidyUp();
 }
 
 }  // namespace millrace::engine

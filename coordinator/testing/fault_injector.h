@@ -3,17 +3,25 @@
 #pragma once
 
 #include <deque>
-#include <string>
+#include <functional>
 #include <vector>
 
+#include "coordinator/testing/fault_times.h"
+#include "coordinator/testing/simulated_operator.h"
 #include "coordinator/testing/simulated_worker.h"
 
 namespace millrace::engine {
 
 class FaultInjector {
  public:
-  FaultInjector(SimulatedCluster cluster, std::deque<SimulatedWorker>& workers)
-      : cluster_(cluster), workers_(workers) {}
+  // `produce`: some tasks are added to a shard at once.
+  FaultInjector(SimulatedCluster cluster, std::deque<SimulatedWorker>& workers, FaultTimes& times,
+                SimulatedOperator& people, std::function<void(std::size_t shard)> produce)
+      : cluster_(cluster),
+        workers_(workers),
+        times_(times),
+        operator_(people),
+        produce_(std::move(produce)) {}
 
   // `count` faults at random times from now on, within `span`.
   void Schedule(std::size_t count, Micros span);
@@ -27,32 +35,29 @@ class FaultInjector {
  private:
   void Strike();
   void StrikeProcess(SimulatedWorker& worker);
+  void End(SimulatedWorker& worker);
   void StrikeDatabaseLink(SimulatedWorker& worker);
   void StrikeTreeLink(SimulatedWorker& worker);
+  void Flap(Micros rest, const std::function<void(bool)>& open);
   void StrikeDatabase();
+  void FailOver(SimulatedWorker& worker);
   void StrikeEnsemble();
-  void Operate(SimulatedWorker& worker);
-  void Drain(SimulatedWorker& worker);
-  void Undrain(const std::string& node);
-  // Aimed at what is decided in a moment: a life that wakes up just when it is marked dead, and a leader
-  // whose write is on its way when another takes its place.
+  // Aimed at what is decided in a moment: a life that wakes up just when it is marked dead, a claim that is
+  // under way just then, and a leader whose write is on its way when another takes its place.
   void StrikeLease(SimulatedWorker& worker);
+  void StrikeClaim(SimulatedWorker& worker);
+  void StopAfterClaim(SimulatedWorker& worker, DatabaseLink& link, int looks);
   void StrikeLeader();
-  void StrikeNodes();
   void StrikeMany();
-  void Pause();
-  void Delete(const std::string& top);
-  // Ends the fault after a while, unless everything was healed meanwhile.
-  void EndAfter(Micros least, Micros most, std::function<void()> end);
-  Micros Between(Micros least, Micros most);
-  bool OneIn(std::uint64_t n) { return cluster_.timeline.random().Below(n) == 0; }
-  void Note(const std::string& line) { cluster_.journal.Trace("FAULT " + line); }
+  static void SetDatabases(SimulatedWorker& worker, const DatabaseLink& link);
 
   const SimulatedCluster cluster_;
   std::deque<SimulatedWorker>& workers_;
+  FaultTimes& times_;
+  SimulatedOperator& operator_;
+  const std::function<void(std::size_t shard)> produce_;
   std::size_t faults_ = 0;
   int lagging_ = 0;
-  bool healed_ = false;
 };
 
 }  // namespace millrace::engine

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/testing/checked_shard.h"
@@ -20,9 +21,12 @@ struct DatabaseLink {
   unsigned lost_replies = 0;  // percent of the statements whose reply never comes
   unsigned late = 0;          // percent of the statements that arrive after their sender's time-out
   Micros latest = std::chrono::seconds(12);  // by how much at most
+  // The next claim is under way for so long; zero: for as long as any other. It is zero again once it is
+  // sent.
+  mutable Micros next_claim{0};
 };
 
-// How a claim looks at its incarnation's flag. All but the first are planted bugs.
+// How a claim looks at its incarnation's flag, before it writes. All but the first are planted bugs.
 enum class ClaimCheck {
   Locked,
   Unlocked,  // it looks, waits for locked rows, and writes
@@ -32,10 +36,18 @@ enum class ClaimCheck {
 // Not thread-safe.
 class ModelledDatabase {
  public:
-  ModelledDatabase(Timeline& timeline, Journal& journal, ShardGuards guards, ClaimCheck claim_check)
-      : timeline_(timeline), clock_(timeline), shard_(clock_, journal, guards), claim_check_(claim_check) {}
+  struct Bugs {
+    ShardGuards guards = {};
+    ClaimCheck claim_check = ClaimCheck::Locked;
+    bool keys_without_lock = false;  // the rows whose keys are entered are looked at and not locked
+  };
+
+  ModelledDatabase(Timeline& timeline, Journal& journal, const Bugs& bugs,
+                   const CheckedShard::Schema& schema = {})
+      : timeline_(timeline), clock_(timeline), shard_(clock_, journal, bugs.guards, schema), bugs_(bugs) {}
 
   CheckedShard& checked() { return shard_; }
+  const CheckedShard& checked() const { return shard_; }
   CompactShard& shard() { return shard_.shard(); }
   const CompactShard& shard() const { return shard_.shard(); }
   TimelineClock& clock() { return clock_; }
@@ -44,6 +56,14 @@ class ModelledDatabase {
   void Stop() { up_ = false; }
   void Start() { up_ = true; }
   bool Up() const { return up_; }
+  std::uint64_t Failovers() const { return failovers_; }
+  // Another server takes its place, which has nothing of what was committed since the copy was kept, nor of
+  // what is under way.
+  void FailOver(const CheckedShard::Copy& copy) {
+    shard_.GoBack(copy);
+    share_locks_.clear();
+    ++failovers_;
+  }
 
   // Sends a statement for a thread of a process; `done` is told on that thread. Unavailable: nothing was
   // changed; Unknown: a write whose outcome is not known.
@@ -57,10 +77,13 @@ class ModelledDatabase {
              std::function<void(Reply)> done) {
     Send<Reply>(link, strand, ErrorCode::Unknown, {}, std::move(statement), std::move(done));
   }
+  void ConfirmKeys(const DatabaseLink& link, Strand& strand, const std::string& incarnation,
+                   const std::vector<Task>& tasks, std::function<void(Result<std::vector<KeyVerdict>>)> done);
   void Claim(const DatabaseLink& link, Strand& strand, ClaimRequest request,
              std::function<void(Result<std::vector<Task>>)> done) {
     Send<Result<std::vector<Task>>>(
-        link, strand, ErrorCode::Unknown, {.shares = request.incarnation},
+        link, strand, ErrorCode::Unknown,
+        {.shares = request.incarnation, .held_up = std::exchange(link.next_claim, Micros(0))},
         [request](CheckedShard& shard) { return shard.Claim(request); }, std::move(done));
   }
   // Sets the flag of `id`: MarkDead or Retire. Waits for the claims that hold it.
@@ -74,6 +97,7 @@ class ModelledDatabase {
   struct Locks {
     std::string waits_for = {};  // the incarnation whose flag must not be share-locked
     std::string shares = {};     // the incarnation whose flag is share-locked meanwhile
+    Micros held_up{0};           // how long it is under way; zero: as long as any other
     bool held = false;
   };
 
@@ -99,7 +123,7 @@ class ModelledDatabase {
       Tell<Reply>(strand, kRefusal, Lost(ErrorCode::Unavailable), std::move(done));
       return;
     }
-    const Micros passage = Passage(link);
+    const Micros passage = locks.held_up > Micros(0) ? locks.held_up : Passage(link);
     const BootTime deadline = timeline_.Now() + kTimeout;
     if (passage < Micros(0) || passage >= kTimeout) {
       Tell<Reply>(strand, kTimeout, Lost(lost), std::move(done));
@@ -107,7 +131,7 @@ class ModelledDatabase {
       done = nullptr;
     }
     Later(passage, Request<Reply>{&link, &strand, strand.life, lost, deadline, std::move(locks),
-                                  std::move(statement), std::move(done)});
+                                  std::move(statement), std::move(done), failovers_});
   }
 
   template <class Reply>
@@ -120,22 +144,27 @@ class ModelledDatabase {
     Locks locks;
     std::function<Reply(CheckedShard&)> statement;
     std::function<void(Reply)> done;  // null: nobody listens any more
+    std::uint64_t failovers;          // that there had been when it was sent
   };
 
   template <class Reply>
   void Arrive(Request<Reply> request) {
+    if (request.failovers != failovers_) {  // it was sent to the server of before
+      Answer(request, Reply(Lost(request.lost)));
+      return;
+    }
     if (up_ && !request.locks.waits_for.empty() && share_locks_.contains(request.locks.waits_for)) {
       Later(kLockWait, std::move(request));
       return;
     }
     if (!request.locks.shares.empty() && !request.locks.held) {
-      if (claim_check_ == ClaimCheck::Unlocked && !shard().IsAlive(request.locks.shares)) {
+      if (bugs_.claim_check == ClaimCheck::Unlocked && !shard().IsAlive(request.locks.shares)) {
         Answer(request, Reply(Fail(ErrorCode::Cancelled, "it was marked dead")));
         return;
       }
       request.locks.held = true;
-      if (claim_check_ == ClaimCheck::Locked) ++share_locks_[request.locks.shares];
-      const bool waits = claim_check_ == ClaimCheck::Unlocked || Percent(kClaimsThatWait);
+      if (bugs_.claim_check == ClaimCheck::Locked) ++share_locks_[request.locks.shares];
+      const bool waits = bugs_.claim_check == ClaimCheck::Unlocked || Percent(kClaimsThatWait);
       Later(Spread(waits ? kLongestWait : kLongestClaim), std::move(request));
       return;
     }
@@ -173,8 +202,9 @@ class ModelledDatabase {
   Timeline& timeline_;
   TimelineClock clock_;
   CheckedShard shard_;
-  const ClaimCheck claim_check_;
+  const Bugs bugs_;
   bool up_ = true;
+  std::uint64_t failovers_ = 0;
   std::map<std::string, int> share_locks_;  // on the flags of incarnations: how many claims hold them
 };
 

@@ -221,6 +221,8 @@ void ModelledEnsemble::Fire(Server& server, const TreeChanges& changes) {
 
 void ModelledEnsemble::Tell(std::set<std::uint64_t> connections, const std::string& path) {
   for (const std::uint64_t id : connections) {
+    const auto connection = connections_.find(id);
+    if (connection != connections_.end() && !connection->second.link->news) continue;
     Deliver(id, {.kind = ServerMessage::Kind::Changed, .path = path});
   }
 }

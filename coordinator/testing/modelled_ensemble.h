@@ -22,6 +22,7 @@ namespace millrace::engine {
 struct TreeLink {
   bool to_server = true;  // false: what is sent is lost, and the connection with it
   bool to_client = true;
+  bool news = true;   // false: watches are lost without a word
   Micros least{100};  // a message takes so long, and up to `slowest` more; order is kept
   Micros slowest{2'000};
 };

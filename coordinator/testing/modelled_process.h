@@ -11,19 +11,26 @@
 
 namespace millrace::engine {
 
-enum class ThreadName : std::size_t { Tree, Watch, Beat, Scan, Tend, Settle, FirstLane, SecondLane };
-inline constexpr std::size_t kThreads = 8;
+// Those of the process, and those that it has for each shard.
+enum class ThreadName : std::size_t { Tree, Watch, FirstLane, SecondLane, Upkeep, Beat, Scan, Tend, Settle };
+inline constexpr std::size_t kMostShards = 2;
+inline constexpr std::size_t kOwnThreads = static_cast<std::size_t>(ThreadName::Upkeep);
+inline constexpr std::size_t kShardThreads = 5;
+inline constexpr std::size_t kThreads = kOwnThreads + kMostShards * kShardThreads;
 
 // Outlives the timeline's events.
 struct ModelledProcess {
   std::string name = {};
   std::array<Strand, kThreads> threads = {};
-  DatabaseLink database = {};
+  std::array<DatabaseLink, kMostShards> databases = {};
   TreeLinks tree = {};
   bool up = false;
   BootTime paused_until{};
 
-  Strand& On(ThreadName thread) { return threads[static_cast<std::size_t>(thread)]; }
+  Strand& On(ThreadName thread, std::size_t shard = 0) {
+    const auto number = static_cast<std::size_t>(thread);
+    return threads[number < kOwnThreads ? number : number + shard * kShardThreads];
+  }
 
   // As SIGSTOP: nothing happens in it before `until`; its threads then wake in any order.
   void Pause(BootTime until, Random& random) {

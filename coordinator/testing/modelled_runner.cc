@@ -47,6 +47,15 @@ void ModelledRunner::SendBackUnwanted() {
   }
 }
 
+void ModelledRunner::GiveBackQueued() {
+  for (const AttemptPtr& attempt : std::exchange(queue_, {})) GiveBack(attempt);
+}
+
+std::size_t ModelledRunner::ShardOf(const Attempt& attempt) const {
+  return static_cast<std::size_t>(std::find(parts_.shards.begin(), parts_.shards.end(), attempt.shard) -
+                                  parts_.shards.begin());
+}
+
 void ModelledRunner::Next(Place& place) {
   while (!queue_.empty()) {
     AttemptPtr attempt = std::move(queue_.front());
@@ -66,13 +75,13 @@ bool ModelledRunner::ReadyToStart(const AttemptPtr& attempt) {
     attempt->host->Park(attempt);
     return false;
   }
-  if (const auto instead = InsteadOfStart(*attempt, parts_.model.retry)) {
+  if (const auto instead = InsteadOfStart(*attempt, RetryOf(*attempt))) {
     End(attempt, *instead);
     return false;
   }
   const std::string& life = attempt->lease->incarnation();
-  if (!parts_.database.shard().IsAlive(life)) {
-    parts_.journal.Violation("task " + std::to_string(attempt->task.key.id) + " may start under " + life +
+  if (!parts_.databases[ShardOf(*attempt)].checked().MayStart(life)) {
+    parts_.journal.Violation("task " + ToString(attempt->task.key) + " may start under " + life +
                              ", which is marked dead");
   }
   return true;
@@ -106,9 +115,10 @@ void ModelledRunner::EndWithSql(Place& place, const AttemptPtr& attempt, const O
     return;
   }
   attempt->state.store(AttemptState::Committing);
-  const Settlement sent = Settle(parts_.model.retry, attempt->task, outcome, parts_.timeline.random().Unit());
-  parts_.database.Write<Result<CommitVerdict>>(
-      parts_.process.database, parts_.process.On(place.thread),
+  const Settlement sent = Settle(RetryOf(*attempt), attempt->task, outcome, parts_.timeline.random().Unit());
+  const std::size_t shard = ShardOf(*attempt);
+  parts_.databases[shard].Write<Result<CommitVerdict>>(
+      parts_.process.databases.at(shard), parts_.process.On(place.thread),
       [life = attempt->lease->incarnation(), sent](CheckedShard& shard) { return shard.Commit(life, sent); },
       [this, &place, attempt, end, sent](const Result<CommitVerdict>& verdict) {
         Committed(attempt, end, sent, verdict);
@@ -130,7 +140,7 @@ void ModelledRunner::Committed(const AttemptPtr& attempt, CallEnd end, const Set
   end.last_run = true;
   const Decision after = AfterCommit(end, verdict ? *verdict : CommitVerdict::Unavailable);
   if (after.next != engine::Next::Settle || after.endings.at(0) != Ending::GivenBack) {
-    parts_.journal.Violation("task " + std::to_string(attempt->task.key.id) +
+    parts_.journal.Violation("task " + ToString(attempt->task.key) +
                              " is not given back though its transaction was rolled back");
   }
   attempt->host->Ended({attempt, again});
@@ -150,7 +160,7 @@ Outcome ModelledRunner::Ran() {
 
 void ModelledRunner::End(const AttemptPtr& attempt, const Outcome& outcome) {
   const double unit = parts_.timeline.random().Unit();
-  attempt->host->Ended({attempt, Settle(parts_.model.retry, attempt->task, outcome, unit)});
+  attempt->host->Ended({attempt, Settle(RetryOf(*attempt), attempt->task, outcome, unit)});
 }
 
 }  // namespace millrace::engine

@@ -5,10 +5,12 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "coordinator/testing/modelled_process.h"
+#include "framework/config/config.h"
 #include "framework/mill/attempt.h"
 #include "framework/task/transaction_policy.h"
 
@@ -21,7 +23,6 @@ struct HandlerModel {
   unsigned snoozes = 5;
   unsigned with_sql = 40;       // percent of the runs that send SQL in their task's transaction
   bool snooze_commits = false;  // a planted bug: so does a snooze's SQL
-  RetryPolicy retry = {{std::chrono::milliseconds(300), std::chrono::seconds(1)}, 4, 0.1};
 };
 
 // Not thread-safe.
@@ -29,10 +30,11 @@ class ModelledRunner final : public Runner {
  public:
   struct Parts {
     Timeline& timeline;
-    ModelledDatabase& database;
+    std::deque<ModelledDatabase>& databases;
     ModelledProcess& process;
     Journal& journal;
     const HandlerModel& model;
+    const std::vector<std::string>& shards;
     std::function<bool(const std::string& type)> runs;
   };
 
@@ -44,6 +46,9 @@ class ModelledRunner final : public Runner {
   bool Take(const std::string& type, std::vector<AttemptPtr>& attempts) override;
   // Something was moved or paused: what is queued of it goes back.
   void SendBackUnwanted();
+  // All that is queued goes back.
+  void GiveBackQueued();
+  void Follow(std::shared_ptr<const Config> config) { config_ = std::move(config); }
 
  private:
   struct Place {
@@ -62,9 +67,14 @@ class ModelledRunner final : public Runner {
   void Committed(const AttemptPtr& attempt, CallEnd end, const Settlement& sent,
                  const Result<CommitVerdict>& verdict);
   Outcome Ran();
+  std::size_t ShardOf(const Attempt& attempt) const;
+  const RetryPolicy& RetryOf(const Attempt& attempt) const {
+    return config_->HandlerFor(attempt.task.handler).retry;
+  }
   bool Percent(unsigned percent) { return parts_.timeline.random().Below(100) < percent; }
 
   const Parts parts_;
+  std::shared_ptr<const Config> config_;
   std::deque<AttemptPtr> queue_;
   std::array<Place, 2> places_{Place{ThreadName::FirstLane}, Place{ThreadName::SecondLane}};
 };

@@ -68,8 +68,9 @@ void SpoiledMachine::Replied(const TreeRequest& request, const TreeReply& reply,
 const TreeReply& SpoiledMachine::Spoiled(const TreeRequest& request, const TreeReply& reply) {
   const bool answered = reply.status == TreeStatus::Ok || reply.status == TreeStatus::NotFound;
   if (bug_ == PlantedBug::None || !answered) return reply;
-  const bool first_alone = bug_ == PlantedBug::PlanFromStaleMembers && reply.status == TreeStatus::Ok &&
-                           request.path.starts_with("/workers");
+  const bool followed = (bug_ == PlantedBug::PlanFromStaleMembers && request.path.starts_with("/workers")) ||
+                        (bug_ == PlantedBug::ConfigUnheard && request.path.starts_with("/config/"));
+  const bool first_alone = followed && reply.status == TreeStatus::Ok;
   if (first_alone) return heard_.try_emplace(NameOf(request), reply).first->second;
   TreeReply& heard = heard_[NameOf(request)];
   if (!stuck_.contains(NameOf(request))) heard = reply;

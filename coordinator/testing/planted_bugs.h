@@ -17,6 +17,8 @@ enum class PlantedBug {
   ClaimWithoutDeadCheck,    // the claim's EXISTS is left out
   ClaimWithoutLock,         // the EXISTS looks at the flag without locking it
   SettleWithoutAttempt,     // the settle asks for the task and its claimer alone
+  SettleWithoutClaimer,     // the settle asks for the task and its attempt alone
+  KeyWithoutLock,           // the row whose key is entered may end in between
   MarkDeadWithoutBeat,      // the DELETE of the beat does not ask for the beat that was seen
   MarkDeadWithoutWatching,  // one look at a beat that stands still is enough
   WriteWithoutEpochCheck,   // the leader's multi does not begin with a check of its term
@@ -26,6 +28,9 @@ enum class PlantedBug {
   StaleAfterReconnect,      // what was read before a reconnect is taken for fresh
   StaleAfterNewSession,     // so it is with a new session
   MoveInTwoMultis,          // what slices leave and what they join is written one after the other
+  GoesOnAfterLoss,          // `stop` on the loss of ZooKeeper is not heeded
+  EndsWithTasksInHand,      // a stop in good order does not wait for what is in hand
+  ConfigUnheard,            // a process goes on with the configuration that it saw first
 };
 
 struct PlantedBugName {
@@ -36,6 +41,8 @@ inline constexpr std::array kPlantedBugs{
     PlantedBugName{PlantedBug::ClaimWithoutDeadCheck, "claim-without-dead-check"},
     PlantedBugName{PlantedBug::ClaimWithoutLock, "claim-without-lock"},
     PlantedBugName{PlantedBug::SettleWithoutAttempt, "settle-without-attempt"},
+    PlantedBugName{PlantedBug::SettleWithoutClaimer, "settle-without-claimer"},
+    PlantedBugName{PlantedBug::KeyWithoutLock, "key-without-lock"},
     PlantedBugName{PlantedBug::MarkDeadWithoutBeat, "mark-dead-without-beat"},
     PlantedBugName{PlantedBug::MarkDeadWithoutWatching, "mark-dead-without-watching"},
     PlantedBugName{PlantedBug::WriteWithoutEpochCheck, "write-without-epoch-check"},
@@ -45,12 +52,18 @@ inline constexpr std::array kPlantedBugs{
     PlantedBugName{PlantedBug::StaleAfterReconnect, "stale-after-reconnect"},
     PlantedBugName{PlantedBug::StaleAfterNewSession, "stale-after-new-session"},
     PlantedBugName{PlantedBug::MoveInTwoMultis, "move-in-two-multis"},
+    PlantedBugName{PlantedBug::GoesOnAfterLoss, "goes-on-after-loss"},
+    PlantedBugName{PlantedBug::EndsWithTasksInHand, "ends-with-tasks-in-hand"},
+    PlantedBugName{PlantedBug::ConfigUnheard, "config-unheard"},
 };
 
 // One that any machine may have, and not only the leader.
 inline bool IsOfAMirror(PlantedBug bug) {
   return bug == PlantedBug::StaleAfterReconnect || bug == PlantedBug::StaleAfterNewSession;
 }
+
+// One of the member alone.
+inline bool IsOfAMember(PlantedBug bug) { return bug == PlantedBug::ConfigUnheard; }
 
 // A machine round another, which spoils what that one asks or hears. Not thread-safe.
 class SpoiledMachine final : public TreeMachine {

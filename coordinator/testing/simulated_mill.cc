@@ -1,19 +1,17 @@
-#include "coordinator/testing/simulated_mill.h"
+#include "coordinator/testing/simulated_mills.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
-#include "coordinator/testing/simulated_work.h"
-
 namespace millrace::engine {
 namespace {
-
-constexpr Micros kFollow = std::chrono::milliseconds(100);
 
 using Tasks = std::vector<Task>;
 using Rows = std::vector<ScanRow>;
 using Ids = std::vector<std::uint64_t>;
+
+}  // namespace
 
 // A port in virtual time: what is asked for goes to the modelled database, and its answer goes on with the
 // strand when it arrives. What a statement needs it holds itself: it may arrive after whoever sent it has
@@ -24,8 +22,8 @@ class Simulated : public Port {
   Simulated(const SimulatedMill::Parts& parts, ThreadName thread)
       : timeline_(parts.timeline),
         database_(parts.database),
-        link_(parts.process.database),
-        strand_(parts.process.On(thread)) {}
+        link_(parts.process.databases.at(parts.number)),
+        strand_(parts.process.On(thread, parts.number)) {}
 
   Reply<bool> Rest(Micros limit) final {
     rest_ = std::make_shared<Mail<bool>>();
@@ -88,7 +86,8 @@ class Simulated : public Port {
 
 class SimulatedScan final : public Simulated<ScanPort> {
  public:
-  explicit SimulatedScan(const SimulatedMill::Parts& parts) : Simulated(parts, ThreadName::Scan) {}
+  explicit SimulatedScan(const SimulatedMill::Parts& parts)
+      : Simulated(parts, ThreadName::Scan), claims_(parts.claims) {}
 
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override {
     return Read<DueMap>([tables](CheckedShard& shard) { return shard.shard().Due(tables); });
@@ -97,6 +96,7 @@ class SimulatedScan final : public Simulated<ScanPort> {
     return Read<Rows>([request](CheckedShard& shard) { return shard.shard().Scan(request); });
   }
   Reply<Result<Tasks>> Claim(const ClaimRequest& request) override {
+    claims_();
     auto mail = std::make_shared<Mail<Result<Tasks>>>();
     database_.Claim(link_, strand_, request, Deliver(mail));
     return Reply<Result<Tasks>>(std::move(mail));
@@ -111,12 +111,15 @@ class SimulatedScan final : public Simulated<ScanPort> {
   }
   Reply<Result<std::vector<KeyVerdict>>> ConfirmKeys(const std::string& incarnation,
                                                      const Tasks& tasks) override {
-    return Write<std::vector<KeyVerdict>>(
-        [incarnation, tasks](CheckedShard& shard) { return shard.shard().ConfirmKeys(incarnation, tasks); });
+    auto mail = std::make_shared<Mail<Result<std::vector<KeyVerdict>>>>();
+    database_.ConfirmKeys(link_, strand_, incarnation, tasks, Deliver(mail));
+    return Reply<Result<std::vector<KeyVerdict>>>(std::move(mail));
   }
   Reply<Result<std::size_t>> RescuesOf(const TaskKey& key) override {
-    return Read<std::size_t>(
-        [id = key.id](CheckedShard& shard) { return Result<std::size_t>(shard.shard().Row(id).rescues); });
+    return Read<std::size_t>([key](CheckedShard& shard) {
+      const CompactRow* row = shard.shard().Find(key);
+      return Result<std::size_t>(row == nullptr ? 0 : row->rescues);
+    });
   }
 
  private:
@@ -163,6 +166,7 @@ class SimulatedScan final : public Simulated<ScanPort> {
     co_return tasks;
   }
 
+  const std::function<void()> claims_;
   std::set<Ids> half_resolved_;
   std::optional<Step<>> resolving_;
 };
@@ -235,7 +239,7 @@ class SimulatedTend final : public Simulated<TendPort> {
 class SimulatedBeat final : public Simulated<BeatPort> {
  public:
   explicit SimulatedBeat(const SimulatedMill::Parts& parts)
-      : Simulated(parts, ThreadName::Beat), bugs_(parts.settings.bugs) {}
+      : Simulated(parts, ThreadName::Beat), bugs_(parts.bugs) {}
 
   Reply<Status> Register(const Incarnation& self) override {
     self_ = self.id;
@@ -268,6 +272,8 @@ class SimulatedBeat final : public Simulated<BeatPort> {
   std::string self_;
 };
 
+namespace {
+
 Incarnation SelfOf(const SimulatedMill::Parts& parts) {
   Incarnation self;
   self.worker = parts.process.name;
@@ -279,39 +285,16 @@ Incarnation SelfOf(const SimulatedMill::Parts& parts) {
 }  // namespace
 
 struct SimulatedMill::Body {
-  Body(Parts its_parts, std::vector<std::string> dead)
-      : parts(std::move(its_parts)),
-        clock(parts.timeline),
-        engine(parts.settings.engine),
-        runner({parts.timeline, parts.database, parts.process, parts.journal, parts.settings.handlers,
-                parts.runs}),
+  Body(const Parts& its_parts, std::vector<std::string> dead)
+      : parts(its_parts),
         scan(parts),
         settle(parts),
         tend(parts, std::move(dead)),
         beat(parts),
-        mill({clock, runner, gate, memory, counters, engine}, {scan, settle, tend, beat, {}},
-             {SimulatedWork::kShard, "modelled", SelfOf(parts), parts.timeline.random().Next()}) {
-    Follow();
-    strands.push_back(mill.RunSettle());
-    strands.push_back(mill.RunBeat());
-    strands.push_back(mill.RunScan());
-    strands.push_back(mill.RunTend());
-  }
-
-  void Follow() {
-    const bool changed = mill.Follow(parts.control.Slices(SimulatedWork::kShard), parts.control.Paused());
-    if (changed) runner.SendBackUnwanted();
-    parts.timeline.After(kFollow, &parts.process.On(ThreadName::Watch), [this] { Follow(); });
-  }
+        mill(parts.shared, {scan, settle, tend, beat, {}},
+             {parts.shard, "modelled", SelfOf(parts), parts.timeline.random().Next()}) {}
 
   const Parts parts;
-  const TimelineClock clock;
-  const LiveEngine engine;
-  Registry metrics;
-  MillCounters counters{metrics};
-  SoloGate gate{clock};
-  MemoryBudget memory;
-  ModelledRunner runner;
   SimulatedScan scan;
   SimulatedSettle settle;
   SimulatedTend tend;
@@ -320,14 +303,28 @@ struct SimulatedMill::Body {
   std::vector<Step<>> strands;  // last: they use all the others
 };
 
-SimulatedMill::SimulatedMill(Parts parts, std::vector<std::string> dead)
-    : body_(std::make_unique<Body>(std::move(parts), std::move(dead))) {}
+SimulatedMill::SimulatedMill(const Parts& parts, std::vector<std::string> dead)
+    : body_(std::make_unique<Body>(parts, std::move(dead))) {}
 
 SimulatedMill::~SimulatedMill() = default;
+
+void SimulatedMill::Start() {
+  body_->strands.push_back(body_->mill.RunSettle());
+  body_->strands.push_back(body_->mill.RunBeat());
+  body_->strands.push_back(body_->mill.RunScan());
+  body_->strands.push_back(body_->mill.RunTend());
+}
+
+Mill& SimulatedMill::mill() { return body_->mill; }
 
 std::string SimulatedMill::Incarnation() const {
   const std::shared_ptr<Lease> life = body_->mill.lives().Own();
   return life ? life->incarnation() : "";
+}
+
+bool SimulatedMill::Ended() const {
+  return std::all_of(body_->strands.begin(), body_->strands.end(),
+                     [](const Step<>& strand) { return strand.Done(); });
 }
 
 }  // namespace millrace::engine

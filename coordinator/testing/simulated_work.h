@@ -7,17 +7,24 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/leader/plan_writer.h"
+#include "framework/base/clock.h"
+#include "framework/task/table_name.h"
+
 namespace millrace::engine {
 
-struct SimulatedWork {
-  static constexpr const char* kShard = "main";
+inline constexpr Micros kSimulatedLease = std::chrono::seconds(4);
 
-  std::uint32_t slices = 0;  // of the one table
+struct SimulatedWork {
+  std::vector<std::string> shards = {"main"};  // sorted
+  std::vector<TableName> tables = {"tasks"};   // of every shard; sorted
+  std::uint32_t slices = 0;                    // of each table, at the beginning
   std::vector<std::string> handlers;
   std::size_t workers = 3;
   // Workers that take some handlers only; sorted. All others take all.
   std::map<std::string, std::vector<std::string>> limits = {};
   std::map<std::string, std::uint32_t> weights = {};  // of workers whose weight is not 1
+  PlanWriter writer = {};                             // the bounds of a page and of a multi
 
   bool Plain() const { return limits.empty() && weights.empty(); }  // all workers are alike
   std::uint32_t WeightOf(const std::string& worker) const {

@@ -5,7 +5,9 @@
 namespace millrace::engine {
 namespace {
 
-constexpr Micros kPrompt = std::chrono::milliseconds(100);
+constexpr Micros kPrompt = std::chrono::milliseconds(300);
+// A page that was asked for before may be claimed from after it: one statement's time.
+constexpr Micros kToNotice = std::chrono::milliseconds(2'500);
 
 MemberOptions MemberOf(const SimulatedCluster& cluster, const ModelledProcess& process,
                        const std::string& incarnation) {
@@ -22,32 +24,75 @@ MemberOptions MemberOf(const SimulatedCluster& cluster, const ModelledProcess& p
   return options;
 }
 
-bool Open(const TreeLink& link) { return link.to_server && link.to_client && link.slowest <= kPrompt; }
+bool Open(const TreeLink& link) {
+  return link.to_server && link.to_client && link.news && link.slowest <= kPrompt;
+}
+bool Open(const DatabaseLink& link) {
+  return link.open && link.lost_replies == 0 && link.late == 0 && link.slowest <= kPrompt;
+}
 
 }  // namespace
 
-SimulatedWorker::Life::Life(const SimulatedCluster& cluster, ModelledProcess& process, std::string unique,
-                            std::vector<std::string> buried)
-    : incarnation(std::move(unique)),
-      control({}),
+SimulatedWorker::Life::Life(const SimulatedCluster& its_cluster, ModelledProcess& its_process,
+                            std::string unique, const SimulatedMills::Lives& buried)
+    : cluster(its_cluster),
+      process(its_process),
+      incarnation(std::move(unique)),
+      control({.lost = [this] { return cluster.bug != PlantedBug::GoesOnAfterLoss && Lost(); }}),
       member(MemberOf(cluster, process, incarnation), ConfigLayers(),
-             {[this](const MemberView& view) { control.Publish(view); }, {}}),
-      leader({process.name, incarnation, cluster.calm},
-             {[catalog = cluster.catalog] { return LeaderFacts{catalog}; },
-              [&cluster](const std::vector<SliceMove>& moves) {
+             {[this](const MemberView& view) { Publish(view); }, {}}),
+      leader({process.name, incarnation, cluster.calm, cluster.work.writer},
+             {[this] { return upkeep.Facts(); },
+              [this](const std::vector<SliceMove>& moves) {
                 if (!cluster.journal.Traces()) return;
                 for (const SliceMove& move : moves)
                   cluster.journal.Trace(move.slice + " moved from '" + move.from + "' to " + move.to);
-              }}),
-      spoiled(leader, cluster.bug),
-      spoiled_member(member, IsOfAMirror(cluster.bug) ? cluster.bug : PlantedBug::None),
+              },
+              {},
+              {},
+              {},
+              {},
+              [this](bool stands) { stands_for_election = stands; }}),
+      spoiled(leader, IsOfAMember(cluster.bug) ? PlantedBug::None : cluster.bug),
+      spoiled_member(member,
+                     IsOfAMirror(cluster.bug) || IsOfAMember(cluster.bug) ? cluster.bug : PlantedBug::None),
       driver(cluster.timeline, cluster.ensemble, process, cluster.journal, cluster.calm.session_timeout,
              {&spoiled_member, &spoiled}),
-      mill({cluster.timeline, cluster.database, process, cluster.journal, cluster.mill, control,
-            [&work = cluster.work, name = process.name](const std::string& handler) {
-              return work.Takes(name, handler);
-            }},
-           std::move(buried)) {}
+      upkeep({cluster.timeline, cluster.databases, process, cluster.work.shards, control,
+              [this] { return !stopping && leader.Leading() && control.View()->contact && !Lost(); },
+              [this] { return !stopping && stands_for_election; }, [this] { driver.Wake(); }}),
+      mills(
+          {cluster.timeline, cluster.databases, process, cluster.journal, cluster.mill, cluster.work.shards,
+           control, [this](const std::string& handler) { return cluster.work.Takes(process.name, handler); },
+           [this] { CheckClaim(); }},
+          buried) {}
+
+void SimulatedWorker::Life::Publish(const MemberView& view) {
+  const bool stopped = control.View()->config->engine.on_zookeeper_loss == OnZooKeeperLoss::Stop;
+  control.Publish(view);
+  if (!stopped && view.config->engine.on_zookeeper_loss == OnZooKeeperLoss::Stop)
+    stops_since = cluster.timeline.Now();
+}
+
+bool SimulatedWorker::Life::Lost() const {
+  return cluster.timeline.Now() - driver.client().LastContact() > cluster.calm.session_timeout;
+}
+
+// Where it is to stop when ZooKeeper is lost it has claimed its last when the session may be over, but for
+// what its threads notice late.
+void SimulatedWorker::Life::CheckClaim() const {
+  const BootTime now = cluster.timeline.Now();
+  const Config& config = *control.View()->config;
+  if (config.engine.on_zookeeper_loss != OnZooKeeperLoss::Stop || stopping) return;
+  const Micros silent = now - driver.client().LastContact() - cluster.calm.session_timeout;
+  const bool late =
+      now - process.threads[static_cast<std::size_t>(ThreadName::Watch)].held_until < kToNotice ||
+      now - stops_since < kToNotice;
+  if (silent <= kToNotice || late) return;
+  cluster.journal.Violation(process.name +
+                            " claims, though it is to stop where ZooKeeper is lost, and that was " +
+                            std::to_string(silent.count() / 1000) + " ms ago");
+}
 
 SimulatedWorker::SimulatedWorker(const SimulatedCluster& cluster, const std::string& name)
     : cluster_(cluster) {
@@ -55,6 +100,7 @@ SimulatedWorker::SimulatedWorker(const SimulatedCluster& cluster, const std::str
 }
 
 void SimulatedWorker::Start() {
+  start_again_ = life_ && life_->stopping;
   if (life_) return;
   process_.up = true;
   const std::string incarnation = name() + "." + cluster_.timeline.random().Hex(8);
@@ -76,20 +122,43 @@ void SimulatedWorker::Leave() {
   End();
 }
 
+void SimulatedWorker::Stop() {
+  if (!life_ || life_->stopping) return;
+  cluster_.journal.Trace(name() + " stops");
+  life_->stopping = true;
+  life_->driver.Leave();
+  life_->mills.Stop([this](bool all) {
+    cluster_.journal.Trace(name() +
+                           (all ? " has ended in good order" : " has ended with tasks in its hands"));
+    End();
+    if (start_again_) Start();
+  });
+}
+
 void SimulatedWorker::End() {
   // Where the state directory is lost with the process, nobody finds its flight recorder.
-  const std::string life = life_->mill.Incarnation();
-  if (!life.empty() && cluster_.timeline.random().Below(2) == 0) buried_.push_back(life);
+  for (const auto& life : life_->mills.Incarnations()) {
+    if (cluster_.timeline.random().Below(2) == 0) buried_.push_back(life);
+  }
   life_.reset();
   process_.Die();
 }
 
 bool SimulatedWorker::Healthy() const {
-  const auto open = std::count_if(process_.tree.begin(), process_.tree.end(), Open);
+  const auto& trees = process_.tree;
+  const auto& databases = process_.databases;
+  const bool open =
+      std::all_of(trees.begin(), trees.end(), [](const TreeLink& link) { return Open(link); }) &&
+      std::all_of(databases.begin(), databases.end(), [](const DatabaseLink& link) { return Open(link); });
   const BootTime now = cluster_.timeline.Now();
   const bool held = std::any_of(process_.threads.begin(), process_.threads.end(),
                                 [&](const Strand& thread) { return thread.held_until >= now; });
-  return life_ && !held && static_cast<std::size_t>(open) == process_.tree.size();
+  return life_ && !life_->stopping && !held && open;
+}
+
+std::shared_ptr<const Config> SimulatedWorker::Configuration() const {
+  return life_ && !life_->stopping && life_->control.View()->contact ? life_->control.View()->config
+                                                                     : nullptr;
 }
 
 bool SimulatedWorker::LeadsSettled() const { return Leads() && life_->leader.Settled(); }

@@ -1,7 +1,8 @@
 // A worker of a simulated cluster: a modelled process that runs the real member and leader machines, and the
-// steps of the mill. It can die and be started again.
+// product's mills. It can die, or end in good order, and be started again.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,7 +11,8 @@
 #include "coordinator/member/cluster_control_plane.h"
 #include "coordinator/member/member.h"
 #include "coordinator/testing/planted_bugs.h"
-#include "coordinator/testing/simulated_mill.h"
+#include "coordinator/testing/simulated_mills.h"
+#include "coordinator/testing/simulated_upkeep.h"
 #include "coordinator/testing/simulated_work.h"
 #include "coordinator/testing/tree_driver.h"
 
@@ -19,12 +21,11 @@ namespace millrace::engine {
 struct SimulatedCluster {
   Timeline& timeline;
   ModelledEnsemble& ensemble;
-  ModelledDatabase& database;
+  std::deque<ModelledDatabase>& databases;  // one for each shard
   Journal& journal;
   const MillSettings& mill;
   const CalmOptions& calm;
   const SimulatedWork& work;
-  std::shared_ptr<const TableCatalog> catalog;
   PlantedBug bug = PlantedBug::None;
 };
 
@@ -37,23 +38,35 @@ class SimulatedWorker {
   void Crash();
   // It says farewell to the ensemble, and ends before it could give back what runs.
   void Leave();
+  // In good order: it leaves the cluster, finishes what runs, gives back what does not, and ends. It may take
+  // a while.
+  void Stop();
 
   ModelledProcess& process() { return process_; }
   const std::string& name() const { return process_.name; }
   // It runs, nothing holds it up, and it can reach the ensemble.
   bool Healthy() const;
   // It leads, as far as it knows.
-  bool Leads() const { return life_ && life_->leader.Leading(); }
+  bool Leads() const { return life_ && !life_->stopping && life_->leader.Leading(); }
   // And has nothing left to do.
   bool LeadsSettled() const;
   // Of its process; empty: it is down.
   std::string Incarnation() const { return life_ ? life_->incarnation : ""; }
+  // The configuration that it goes by; null: it is down, or has not heard of the cluster yet.
+  std::shared_ptr<const Config> Configuration() const;
   std::int64_t Session() const { return life_ ? life_->driver.client().Session() : 0; }
 
  private:
   struct Life {
     Life(const SimulatedCluster& cluster, ModelledProcess& process, std::string unique,
-         std::vector<std::string> buried);
+         const SimulatedMills::Lives& buried);
+    // The session may be over by now.
+    bool Lost() const;
+    void CheckClaim() const;
+    void Publish(const MemberView& view);
+
+    const SimulatedCluster& cluster;
+    ModelledProcess& process;
 
     const std::string incarnation;
     ClusterControlPlane control;
@@ -62,15 +75,20 @@ class SimulatedWorker {
     SpoiledMachine spoiled;
     SpoiledMachine spoiled_member;
     TreeDriver driver;
-    SimulatedMill mill;
+    SimulatedUpkeep upkeep;
+    SimulatedMills mills;
+    bool stopping = false;
+    bool stands_for_election = false;
+    BootTime stops_since{};  // where ZooKeeper is lost: the configuration says so
   };
 
   void End();
 
   const SimulatedCluster cluster_;
   ModelledProcess process_;
-  std::vector<std::string> buried_;  // lives in the shard whose recorders have lost their owner
+  SimulatedMills::Lives buried_;  // whose recorders have lost their owner
   std::unique_ptr<Life> life_;
+  bool start_again_ = false;  // once it has stopped
 };
 
 }  // namespace millrace::engine

@@ -22,10 +22,12 @@ constexpr Micros kLeave = seconds(5);
 constexpr Micros kLeastLength = seconds(60);
 constexpr Micros kLook = milliseconds(500);
 // After the last fault: an outage's hold and a flapping worker's probation run out, tasks end.
-constexpr Micros kLongestRecovery = seconds(60);
+constexpr Micros kLongestRecovery = seconds(90);
 constexpr Micros kLongestProbation = seconds(6);
 // Without a change, before the plan is called stable: longer than anything waits for its time to come.
 constexpr Micros kStable = kLongestProbation + seconds(3);
+// A watch that was lost is made good when everything is read again.
+constexpr Micros kLongestUnfollowed = seconds(13);
 constexpr Micros kLongestUnowned = seconds(15);  // while somebody healthy could see to it
 
 // The times of a real cluster, scaled down so that a minute has room for twenty faults.
@@ -42,10 +44,20 @@ CalmOptions Calm(Random& random) {
 // In some clusters a worker takes only some of the task types, so that each type's slices have owners of
 // their own; in some a worker is to have more of them. Each of the handlers makes a group of its own then.
 SimulatedWork Work(Random& random) {
-  SimulatedWork work{4 + static_cast<std::uint32_t>(random.Below(7)), {"pay"}};
+  SimulatedWork work;
+  work.slices = 4 + static_cast<std::uint32_t>(random.Below(7));
+  work.handlers = {"pay"};
+  if (random.Below(2) == 0) work.shards = {"main", "north"};
+  if (random.Below(2) == 0) work.tables = {"tasks_000", "tasks_001"};
   if (random.Below(8) == 0) {
     work.workers = kMany;
-    work.slices *= 3;
+    work.slices *= 2;
+  }
+  // So small that a plan takes several pages a worker, and several multis.
+  if (random.Below(2) == 0) {
+    work.writer.longest_page = 350;
+    work.writer.longest_multi = 1'100;
+    work.writer.most_pages = 6;
   }
   switch (random.Below(6)) {
     case 0:
@@ -69,15 +81,19 @@ SimulatedWork Work(Random& random) {
 ShardGuards GuardsFor(PlantedBug bug) {
   ShardGuards guards;
   guards.claim_needs_life = bug != PlantedBug::ClaimWithoutDeadCheck && bug != PlantedBug::ClaimWithoutLock;
+  guards.settle_needs_claimer = bug != PlantedBug::SettleWithoutClaimer;
   guards.settle_needs_attempt = bug != PlantedBug::SettleWithoutAttempt;
   guards.rescue_needs_death = bug != PlantedBug::RescueFromTheLiving;
   guards.mark_needs_beat = bug != PlantedBug::MarkDeadWithoutBeat;
   return guards;
 }
 
-ClaimCheck CheckFor(PlantedBug bug) {
-  if (bug == PlantedBug::ClaimWithoutDeadCheck) return ClaimCheck::None;
-  return bug == PlantedBug::ClaimWithoutLock ? ClaimCheck::Unlocked : ClaimCheck::Locked;
+ModelledDatabase::Bugs DatabaseFor(PlantedBug bug) {
+  ModelledDatabase::Bugs bugs{.guards = GuardsFor(bug),
+                              .keys_without_lock = bug == PlantedBug::KeyWithoutLock};
+  if (bug == PlantedBug::ClaimWithoutDeadCheck) bugs.claim_check = ClaimCheck::None;
+  if (bug == PlantedBug::ClaimWithoutLock) bugs.claim_check = ClaimCheck::Unlocked;
+  return bugs;
 }
 
 MillSettings MillFor(PlantedBug bug) {
@@ -85,6 +101,7 @@ MillSettings MillFor(PlantedBug bug) {
   settings.bugs.marks_without_watching = bug == PlantedBug::MarkDeadWithoutWatching;
   settings.handlers.snooze_commits = bug == PlantedBug::SnoozeCommits;
   settings.bugs.rescues_from_the_living = bug == PlantedBug::RescueFromTheLiving;
+  settings.bugs.ends_with_tasks_in_hand = bug == PlantedBug::EndsWithTasksInHand;
   return settings;
 }
 
@@ -98,15 +115,22 @@ class Simulation {
         calm_(Calm(timeline_.random())),
         mill_(MillFor(options.bug)),
         ensemble_(timeline_),
-        database_(timeline_, journal_, GuardsFor(options.bug), CheckFor(options.bug)),
-        cluster_{timeline_, ensemble_, database_, journal_, mill_, calm_, work_, Catalog(), options.bug},
-        checks_(timeline_, ensemble_, journal_, work_),
-        faults_(cluster_, workers_) {}
+        cluster_{timeline_, ensemble_, databases_, journal_, mill_, calm_, work_, options.bug},
+        times_(timeline_, journal_),
+        operator_(cluster_, workers_, times_),
+        checks_(timeline_, ensemble_, journal_, work_, [this](std::size_t shard) { return TablesOf(shard); }),
+        faults_(cluster_, workers_, times_, operator_, [this](std::size_t shard) { AddSome(shard); }) {
+    for (const std::string& shard : work_.shards) {
+      databases_.emplace_back(timeline_, journal_, DatabaseFor(options.bug),
+                              CheckedShard::Schema{shard, work_.tables, work_.slices});
+    }
+  }
 
   SimulationReport Run() {
     for (const FixedNode& node : kFixedNodes) {
       ensemble_.WriteNow({{TreeWrite::Kind::Create, std::string(node.path), std::string(node.data)}});
     }
+    operator_.SetUp();
     for (std::size_t i = 1; i <= work_.workers; ++i) {
       workers_.emplace_back(cluster_, "w" + std::to_string(i)).Start();
     }
@@ -133,37 +157,53 @@ class Simulation {
     }
   }
 
-  std::shared_ptr<const TableCatalog> Catalog() const {
-    return std::make_shared<const TableCatalog>(
-        TableCatalog{{{SimulatedWork::kShard, CompactShard::kTable, work_.slices}}});
+  std::vector<TableInfo> TablesOf(std::size_t shard) const {
+    const bool served = shard < databases_.size() && operator_.Serves(shard);
+    return served ? databases_[shard].shard().Tables() : std::vector<TableInfo>();
   }
 
   // Tasks come until the faults end, now and then several at once.
   void Produce() {
     if (Elapsed() > kBeforeFaults + kFaultSpan) return;
-    for (std::uint64_t i = timeline_.random().Below(3); database_.Up() && i > 0; --i) {
-      const auto slice = static_cast<std::uint32_t>(timeline_.random().Below(work_.slices));
-      const std::string& handler = work_.handlers[timeline_.random().Below(work_.handlers.size())];
-      const std::uint64_t dice = timeline_.random().Below(5 * kKeys);
-      const std::string key = dice < kKeys ? "key " + std::to_string(dice) : "";
-      const std::uint64_t id = database_.shard().Insert(slice, handler, database_.clock().WallNow(), key);
-      if (timeline_.random().Below(20) == 0) Cancel(id);
-    }
+    for (std::uint64_t i = timeline_.random().Below(3); i > 0; --i)
+      Add(timeline_.random().Below(databases_.size()));
     timeline_.After(milliseconds(200 + static_cast<std::int64_t>(timeline_.random().Below(1'600))),
                     [this] { Produce(); });
   }
 
-  void Cancel(std::uint64_t id) {
+  void AddSome(std::size_t shard) {
+    for (std::uint64_t i = 2 + timeline_.random().Below(4); i > 0; --i) Add(shard);
+  }
+
+  void Add(std::size_t shard) {
+    ModelledDatabase& database = databases_[shard];
+    if (!database.Up()) return;
+    const CompactTable& table = database.shard().tables()[timeline_.random().Below(work_.tables.size())];
+    const auto slice = static_cast<std::uint32_t>(timeline_.random().Below(table.slices));
+    const std::string& handler = work_.handlers[timeline_.random().Below(work_.handlers.size())];
+    const std::uint64_t dice = timeline_.random().Below(5 * kKeys);
+    const std::string key = dice < kKeys ? "key " + std::to_string(dice) : "";
+    const TaskKey task{table.name,
+                       database.shard().Insert(table.name, slice, handler, database.clock().WallNow(), key)};
+    ++added_;
+    if (timeline_.random().Below(20) == 0) Cancel(shard, task);
+  }
+
+  void Cancel(std::size_t shard, const TaskKey& task) {
     timeline_.After(Micros(static_cast<std::int64_t>(timeline_.random().Below(kLongestPatience.count()))),
-                    [this, id] {
-                      if (database_.Up()) database_.shard().Cancel(id);
+                    [this, shard, task] {
+                      if (databases_[shard].Up()) databases_[shard].shard().Cancel(task);
                     });
   }
 
   void Look() {
     bool possible = false;
     for (const SimulatedWorker& worker : workers_) possible = possible || worker.Healthy();
-    checks_.CheckOwned(possible && faults_.EnsembleHealthy(), kLongestUnowned);
+    for (const ModelledDatabase& database : databases_) possible = possible && database.Up();
+    possible = possible && faults_.EnsembleHealthy();
+    operator_.CheckFollowed(faults_.EnsembleHealthy(), kLongestUnfollowed);
+    checks_.LookAtTables();
+    checks_.CheckOwned(possible, kLongestUnowned);
     timeline_.After(kLook, [this] { Look(); });
   }
 
@@ -172,10 +212,10 @@ class Simulation {
     if (checks_.Members().size() < work_.workers) return "not every worker has come back";
     const std::string unowned = checks_.FirstUnowned();
     if (!unowned.empty()) return unowned + " has no owner";
-    for (const CompactRow& row : database_.shard().rows()) {
-      if (row.state != TaskState::Waiting && row.state != TaskState::Running) continue;
-      return "task " + std::to_string(row.id) + " of slice " + std::to_string(row.slice) + " is " +
-             ToString(row.state) + " under '" + row.claimed_by + "', attempt " + std::to_string(row.attempt);
+    if (const std::string behind = operator_.FirstBehind(); !behind.empty())
+      return behind + " does not go by the configuration in force";
+    for (std::size_t shard = 0; shard < databases_.size(); ++shard) {
+      if (const std::string open = UnfinishedIn(shard); !open.empty()) return open;
     }
     if (timeline_.Now() - checks_.QuietSince() < kStable) return "the plan is not stable";
     for (const SimulatedWorker& worker : workers_) {
@@ -184,14 +224,34 @@ class Simulation {
     return "nobody leads, or the leader has moves that wait";
   }
 
+  std::string UnfinishedIn(std::size_t shard) const {
+    const CheckedShard& checked = databases_[shard].checked();
+    for (const CompactTable& table : checked.shard().tables()) {
+      for (const std::uint64_t id : table.open) {
+        const CompactRow& row = table.rows[id - 1];
+        if (checked.MayRest({table.name, id})) continue;
+        return "task " + work_.shards[shard] + "/" + ToString(TaskKey{table.name, row.id}) + " of slice " +
+               std::to_string(row.slice) + " is " + ToString(row.state) + " under '" + row.claimed_by +
+               "', attempt " + std::to_string(row.attempt);
+      }
+    }
+    return {};
+  }
+
   // In fair weather a leave moves the leaver's slices alone, and a join the fewest that balance takes.
   void LeaveAndRejoin() {
     if (Failed() || timeline_.random().Below(4) != 0) return;
     SimulatedWorker& worker = workers_[timeline_.random().Below(workers_.size())];
-    if (timeline_.random().Below(2) == 0) {
-      worker.Leave();
-    } else {
-      worker.Crash();
+    switch (timeline_.random().Below(3)) {
+      case 0:
+        worker.Leave();
+        break;
+      case 1:
+        worker.Stop();
+        break;
+      default:
+        worker.Crash();
+        break;
     }
     Go(kLeave);
     worker.Start();
@@ -213,18 +273,22 @@ class Simulation {
   }
 
   SimulationReport Report() {
-    CheckedShard& shard = database_.checked();
-    return {journal_.FirstViolation(),
-            Elapsed(),
-            timeline_.Steps(),
-            faults_.Faults(),
-            shard.shard().rows().size(),
-            shard.Rescued(),
-            shard.Refused(),
-            shard.MarkedDead(),
-            checks_.Moves(),
-            checks_.Epoch(),
-            checks_.LongestUnowned()};
+    SimulationReport report{.violation = journal_.FirstViolation(),
+                            .simulated = Elapsed(),
+                            .steps = timeline_.Steps(),
+                            .faults = faults_.Faults(),
+                            .tasks = added_,
+                            .moves = checks_.Moves(),
+                            .multis = checks_.Multis(),
+                            .changes = operator_.Changes(),
+                            .terms = checks_.Epoch(),
+                            .longest_unowned = checks_.LongestUnowned()};
+    for (ModelledDatabase& database : databases_) {
+      report.rescued += database.checked().Rescued();
+      report.refused += database.checked().Refused();
+      report.marked_dead += database.checked().MarkedDead();
+    }
+    return report;
   }
 
   const SimulationOptions& options_;
@@ -234,11 +298,14 @@ class Simulation {
   const CalmOptions calm_;
   const MillSettings mill_;
   ModelledEnsemble ensemble_;
-  ModelledDatabase database_;
+  std::deque<ModelledDatabase> databases_;  // one for each shard
   const SimulatedCluster cluster_;
+  FaultTimes times_;
+  SimulatedOperator operator_;
   TreeChecks checks_;
   std::deque<SimulatedWorker> workers_;
   FaultInjector faults_;
+  std::size_t added_ = 0;
 };
 
 }  // namespace

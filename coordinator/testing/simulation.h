@@ -1,5 +1,5 @@
 // One simulated cluster from its seed to its verdict: three workers, any of which may lead, on a modelled
-// ensemble and a modelled database, in virtual time. See README.md beside this file.
+// ensemble and a modelled database for each shard, in virtual time. See README.md beside this file.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,8 @@ struct SimulationReport {
   std::size_t refused = 0;  // settles that came too late
   std::size_t marked_dead = 0;
   std::size_t moves = 0;     // of slices
+  std::size_t multis = 0;    // that carried out the rest of a plan
+  std::size_t changes = 0;   // of the configuration
   std::uint64_t terms = 0;   // of leaders
   Micros longest_unowned{};  // a slice, while somebody healthy could see to it
 };

@@ -12,6 +12,9 @@ namespace {
 constexpr std::string_view kAssign = "/assign/";
 // A multi that was decided before a change of the membership may still arrive after it.
 constexpr Micros kUnderWay = std::chrono::seconds(1);
+constexpr Micros kLongestRegrouping = std::chrono::seconds(15);
+// A multi that comes so soon after another carries out the rest of one plan.
+constexpr Micros kNextMulti = std::chrono::milliseconds(100);
 
 bool Names(const std::vector<std::string>& handlers, const std::string& handler) {
   return std::find(handlers.begin(), handlers.end(), handler) != handlers.end();
@@ -28,16 +31,56 @@ bool Covers(const AssignDocument& document, const std::string& group, const std:
                       [&](const auto& each) { return Names(each.second, handler); });
 }
 
-std::string ToString(const WorkPlace& place) {
-  return "slice " + std::to_string(place.first) + " for " + place.second;
+template <class Name>
+std::optional<std::uint32_t> NumberOf(const std::vector<Name>& names, const Name& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(found - names.begin());
 }
 
 }  // namespace
 
 TreeChecks::TreeChecks(Timeline& timeline, ModelledEnsemble& ensemble, Journal& journal,
-                       const SimulatedWork& work)
-    : timeline_(timeline), ensemble_(ensemble), journal_(journal), work_(work) {
+                       const SimulatedWork& work, TruthOf truth_of)
+    : timeline_(timeline),
+      ensemble_(ensemble),
+      journal_(journal),
+      work_(work),
+      truth_of_(std::move(truth_of)),
+      truth_(work.shards.size()) {
+  LookAtTables();
   ensemble_.Observe([this](const TreeChanges& changes, std::int64_t) { Commit(changes); });
+}
+
+void TreeChecks::LookAtTables() {
+  bool changed = false;
+  for (std::size_t shard = 0; shard < truth_.size(); ++shard) {
+    std::vector<TableInfo> infos = truth_of_(shard);
+    changed = changed || infos != truth_[shard];
+    truth_[shard] = std::move(infos);
+  }
+  if (changed) MembershipChanged();
+}
+
+std::vector<WorkPlace> TreeChecks::Places() const {
+  std::vector<WorkPlace> places;
+  for (std::uint32_t shard = 0; shard < truth_.size(); ++shard) {
+    for (std::uint32_t table = 0; table < truth_[shard].size(); ++table) {
+      const TableInfo& info = truth_[shard][table];
+      const auto add = [&](std::uint32_t slice) {
+        for (std::uint32_t handler = 0; handler < work_.handlers.size(); ++handler)
+          places.push_back({shard, table, slice, handler});
+      };
+      for (std::uint32_t slice = 0; slice < info.slices; ++slice) add(slice);
+      for (const std::uint32_t slice : info.beyond) add(slice);
+    }
+  }
+  return places;
+}
+
+std::string TreeChecks::NameOf(const WorkPlace& place) const {
+  return "slice " + work_.shards[place.shard] + "/" + work_.tables[place.table] + "/" +
+         std::to_string(place.slice) + " for " + work_.handlers[place.handler];
 }
 
 void TreeChecks::Commit(const TreeChanges& changes) {
@@ -77,9 +120,8 @@ void TreeChecks::ReadTerm() {
 }
 
 void TreeChecks::ReadAssignment(const std::string& path) {
-  const std::string worker = path.substr(kAssign.size());
-  assigned_.erase(worker);
-  written_in_.erase(worker);
+  assigned_.erase(path);
+  written_in_.erase(path);
   const auto node = ensemble_.head().nodes().find(path);
   if (node == ensemble_.head().nodes().end()) return;
   const auto document = ::millrace::engine::ReadAssign({node->second.data});
@@ -92,35 +134,59 @@ void TreeChecks::ReadAssignment(const std::string& path) {
                        std::to_string(document->epoch));
   }
   for (const auto& [other, term] : written_in_) {
-    if (document->epoch < term)
-      journal_.Violation(path + " is of an earlier term than the assignment of " + other);
+    if (document->epoch < term) journal_.Violation(path + " is of an earlier term than " + other);
   }
-  written_in_[worker] = document->epoch;
-  std::vector<WorkPlace>& places = assigned_[worker];
-  for (const std::string& text : document->slices) {
+  written_in_[path] = document->epoch;
+  if (journal_.Traces()) journal_.Trace(path + " is now " + node->second.data);
+  const std::string name = path.substr(kAssign.size());
+  Page& page = assigned_[path];
+  page.worker = name.substr(0, name.find('/'));
+  page.groups = document->groups;
+  Take(page.places, page.worker, *document);
+}
+
+void TreeChecks::Take(std::vector<WorkPlace>& places, const std::string& worker,
+                      const AssignDocument& document) const {
+  for (const std::string& text : document.slices) {
     const auto name = ParseSliceName(text);
-    for (const std::string& handler : work_.handlers) {
-      const bool covered = name && Covers(*document, name->group, handler);
-      if (covered && work_.Takes(worker, handler)) places.emplace_back(name->number, handler);
+    const auto shard = name ? NumberOf(work_.shards, name->shard) : std::nullopt;
+    const auto table = name ? NumberOf(work_.tables, name->table) : std::nullopt;
+    if (!shard || !table) continue;
+    for (std::uint32_t handler = 0; handler < work_.handlers.size(); ++handler) {
+      const bool covered = Covers(document, name->group, work_.handlers[handler]);
+      if (covered && work_.Takes(worker, work_.handlers[handler]))
+        places.push_back({*shard, *table, name->number, handler});
     }
   }
 }
 
 void TreeChecks::TakeOwners() {
   WorkOwners owners;
-  for (const auto& [worker, places] : assigned_) {
-    for (const WorkPlace& place : places) {
-      const auto [other, added] = owners.emplace(place, worker);
-      if (!added) {
-        journal_.Violation(ToString(place) + " is assigned to " + other->second + " and to " + worker);
+  std::map<WorkPlace, const Page*> pages;
+  std::string regrouped;
+  for (const auto& [path, page] : assigned_) {
+    for (const WorkPlace& place : page.places) {
+      const auto [other, added] = pages.emplace(place, &page);
+      if (added) {
+        owners.emplace_hint(owners.end(), place, page.worker);
+      } else if (other->second->groups != page.groups) {
+        regrouped = NameOf(place);
+      } else {
+        journal_.Violation(NameOf(place) + " is assigned to " + other->second->worker + " and to " +
+                           page.worker);
       }
     }
   }
+  if (regrouped.empty()) regrouped_since_.reset();
+  if (!regrouped.empty() && !regrouped_since_) regrouped_since_ = timeline_.Now();
+  regrouped_ = std::move(regrouped);
+  const std::size_t moves_so_far = moves_;
   for (const auto& [place, worker] : owners) {
     const auto before = owners_.find(place);
     if (before == owners_.end() || before->second != worker) ++moves_;
   }
   owners_ = std::move(owners);
+  if (moves_ != moves_so_far && timeline_.Now() - assigned_at_ < kNextMulti) ++multis_;
   assigned_at_ = timeline_.Now();
   if (counting_ && timeline_.Now() - membership_changed_ > kUnderWay) return;
   owners_before_ = owners_;
@@ -147,23 +213,30 @@ void TreeChecks::MembershipChanged() {
 bool TreeChecks::Placeable(const WorkPlace& place) const {
   const auto& nodes = ensemble_.head().nodes();
   return std::any_of(members_.begin(), members_.end(), [&](const std::string& member) {
-    return work_.Takes(member, place.second) && !nodes.contains("/control/drain/" + member);
+    return work_.Takes(member, work_.handlers[place.handler]) && !nodes.contains("/control/drain/" + member);
   });
 }
 
 std::string TreeChecks::FirstUnowned() const {
-  for (std::uint32_t slice = 0; slice < work_.slices; ++slice) {
-    for (const std::string& handler : work_.handlers) {
-      const WorkPlace place{slice, handler};
-      const auto owner = owners_.find(place);
-      const bool owned = owner != owners_.end() && members_.contains(owner->second);
-      if (!owned && Placeable(place)) return ToString(place);
-    }
+  for (const WorkPlace& place : Places()) {
+    const auto owner = owners_.find(place);
+    const bool owned = owner != owners_.end() && members_.contains(owner->second);
+    if (!owned && Placeable(place)) return NameOf(place);
   }
   return {};
 }
 
+// Where groups are made anew and that takes several multis, a handler may be in one of before and in one of
+// after it; until the last of them.
+void TreeChecks::CheckRegrouped(bool possible) {
+  if (!possible && regrouped_since_) regrouped_since_ = timeline_.Now();
+  if (!regrouped_since_ || timeline_.Now() - *regrouped_since_ <= kLongestRegrouping) return;
+  journal_.Violation(regrouped_ +
+                     " has been assigned twice for long, by groups of before and after a change");
+}
+
 void TreeChecks::CheckOwned(bool possible, Micros bound) {
+  CheckRegrouped(possible);
   const std::string place = possible ? FirstUnowned() : std::string();
   if (place.empty()) {
     unowned_since_.reset();
@@ -202,19 +275,22 @@ void TreeChecks::CheckFewestMoves() {
 
 // n − (Σ min(a_w,q) + min(r, #{w: a_w > q})): see coordinator/planner/README.md.
 std::size_t TreeChecks::FewestMoves(const WorkOwners& owners) const {
+  const std::vector<WorkPlace> all = Places();
+  const std::size_t places = all.size();
   std::map<std::string, std::size_t> held;
-  for (const auto& [place, owner] : owners) {
-    if (members_.contains(owner)) ++held[owner];
+  for (const WorkPlace& place : all) {
+    const auto owner = owners.find(place);
+    if (owner != owners.end() && members_.contains(owner->second)) ++held[owner->second];
   }
-  const std::size_t share = work_.slices / members_.size();
-  const std::size_t rest = work_.slices % members_.size();
+  const std::size_t share = places / members_.size();
+  const std::size_t rest = places % members_.size();
   std::size_t kept = 0;
   std::size_t above = 0;
   for (const auto& [worker, count] : held) {
     kept += std::min(count, share);
     above += count > share ? 1 : 0;
   }
-  return work_.slices - kept - std::min(rest, above);
+  return places - kept - std::min(rest, above);
 }
 
 std::size_t TreeChecks::MovesByPlanner(const WorkOwners& owners) const {
@@ -228,12 +304,11 @@ std::size_t TreeChecks::MovesByPlanner(const WorkOwners& owners) const {
     }
     input.workers.push_back(std::move(worker));
   }
-  for (std::uint32_t slice = 0; slice < work_.slices; ++slice) {
-    for (GroupIndex group = 0; group < work_.handlers.size(); ++group) {
-      const auto owner = owners.find({slice, work_.handlers[group]});
-      const auto number = owner == owners.end() ? numbers.end() : numbers.find(owner->second);
-      input.slices.push_back({group, number == numbers.end() ? kNobody : number->second});
-    }
+  for (const WorkPlace& place : Places()) {
+    const auto owner = owners.find(place);
+    const auto number = owner == owners.end() ? numbers.end() : numbers.find(owner->second);
+    input.slices.push_back(
+        {static_cast<GroupIndex>(place.handler), number == numbers.end() ? kNobody : number->second});
   }
   return SolvePlan(input).moves.size();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,23 +11,37 @@
 #include <utility>
 #include <vector>
 
+#include "coordinator/coordination/documents.h"
 #include "coordinator/testing/journal.h"
 #include "coordinator/testing/modelled_ensemble.h"
 #include "coordinator/testing/simulated_work.h"
+#include "framework/store/schema_store.h"
 
 namespace millrace::engine {
 
-// A part of the work that one worker is to have at a time: a slice, for one handler.
-using WorkPlace = std::pair<std::uint32_t, std::string>;
+// A part of the work that one worker is to have at a time: a slice, for one handler; by their numbers.
+struct WorkPlace {
+  std::uint32_t shard = 0;
+  std::uint32_t table = 0;
+  std::uint32_t slice = 0;
+  std::uint32_t handler = 0;
+  auto operator<=>(const WorkPlace&) const = default;
+};
 using WorkOwners = std::map<WorkPlace, std::string>;  // → worker
 
 class TreeChecks {
  public:
-  TreeChecks(Timeline& timeline, ModelledEnsemble& ensemble, Journal& journal, const SimulatedWork& work);
+  // The tables of a shard as they are; none: the shard is not to be served.
+  using TruthOf = std::function<std::vector<TableInfo>(std::size_t shard)>;
+
+  TreeChecks(Timeline& timeline, ModelledEnsemble& ensemble, Journal& journal, const SimulatedWork& work,
+             TruthOf truth_of);
   TreeChecks(const TreeChecks&) = delete;
 
   const std::set<std::string>& Members() const { return members_; }
   std::size_t Moves() const { return moves_; }
+  // Transactions that moved slices, and had to leave others for a next one.
+  std::size_t Multis() const { return multis_; }
   std::uint64_t Epoch() const { return epoch_; }
   // Since when neither the membership nor an assignment has changed.
   BootTime QuietSince() const { return std::max(assigned_at_, membership_changed_); }
@@ -39,6 +54,8 @@ class TreeChecks {
   void CheckOwned(bool possible, Micros bound);
   // What was decided amid the faults has arrived: moves are counted from now on.
   void CountMoves() { counting_ = true; }
+  // There are other slices than before: for a while nobody counts moves.
+  void LookAtTables();
   // The plan is balanced, and the moves since the membership last changed are the fewest that lead to that.
   // By counting where all workers are alike, otherwise by the planner, which tests of its own hold to that.
   void CheckBalanced();
@@ -48,24 +65,38 @@ class TreeChecks {
   void Commit(const TreeChanges& changes);
   void ReadTerm();
   void ReadAssignment(const std::string& path);
+  void Take(std::vector<WorkPlace>& places, const std::string& worker, const AssignDocument& document) const;
+  std::vector<WorkPlace> Places() const;
+  std::string NameOf(const WorkPlace& place) const;
   bool Placeable(const WorkPlace& place) const;
   std::size_t FewestMoves(const WorkOwners& owners) const;
   std::size_t MovesByPlanner(const WorkOwners& owners) const;
   void TakeOwners();
+  void CheckRegrouped(bool possible);
   void MembershipChanged();
 
   Timeline& timeline_;
   ModelledEnsemble& ensemble_;
   Journal& journal_;
   const SimulatedWork& work_;
+  const TruthOf truth_of_;
+  std::vector<std::vector<TableInfo>> truth_;  // by shard, as it was looked at last
   std::uint64_t epoch_ = 0;
   std::int64_t epoch_made_ = 0;                      // the transaction that made its node
-  std::map<std::string, std::uint64_t> written_in_;  // terms of the assignments, by worker
+  std::map<std::string, std::uint64_t> written_in_;  // terms of the pages, by path
   std::set<std::string> members_;
-  std::map<std::string, std::vector<WorkPlace>> assigned_;  // by worker
+  struct Page {
+    std::string worker;
+    std::map<std::string, std::vector<std::string>> groups;
+    std::vector<WorkPlace> places;
+  };
+  std::map<std::string, Page> assigned_;  // by path
   WorkOwners owners_;
   std::size_t moves_ = 0;
+  std::size_t multis_ = 0;
   BootTime assigned_at_{};
+  std::string regrouped_;  // a slice that two have meanwhile, by groups of before and after
+  std::optional<BootTime> regrouped_since_;
   std::optional<BootTime> unowned_since_;
   Micros longest_unowned_{0};
 

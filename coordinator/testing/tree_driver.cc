@@ -38,13 +38,16 @@ void TreeDriver::Event(const TreeEvent& event) {
 }
 
 void TreeDriver::Leave() {
+  if (left_) return;
   for (const Place& place : places_) {
     if (auto last = place.machine->Farewell()) client_.Ask(std::move(*last), [](const TreeReply&) {});
   }
   client_.Close();
+  left_ = true;
 }
 
 void TreeDriver::Pump() {
+  if (left_) return;
   const BootTime now = timeline_.Now();
   BootTime wake = BootTime::max();
   for (Place& place : places_) wake = std::min(wake, Serve(place, now));

@@ -16,8 +16,10 @@ class TreeDriver {
              Micros timeout, std::vector<TreeMachine*> machines);
   TreeDriver(const TreeDriver&) = delete;
 
-  // The machines say farewell, and the session is closed.
+  // The machines say farewell, and the session is closed. They are asked nothing more.
   void Leave();
+  // Asks every machine again soon, since something changed outside of the tree.
+  void Wake() { WakeAt(timeline_.Now()); }
 
   const ModelledClient& client() const { return client_; }
 
@@ -43,6 +45,7 @@ class TreeDriver {
   const std::string name_;
   Strand& strand_;
   std::vector<Place> places_;
+  bool left_ = false;
   BootTime wake_at_ = BootTime::max();
   ModelledClient client_;
 };

@@ -99,6 +99,8 @@ class Totals {
     refused_ += report.refused;
     marked_dead_ += report.marked_dead;
     moves_ += report.moves;
+    multis_ += report.multis;
+    changes_ += report.changes;
     terms_ += report.terms;
     longest_unowned_ = std::max(longest_unowned_, report.longest_unowned);
     if (report.violation.empty()) return;
@@ -115,12 +117,18 @@ class Totals {
   // Whether nothing was violated.
   bool Print(double took) const {
     using Seconds = std::chrono::duration<double>;
+    const auto a_seed = [this](auto all) {
+      return static_cast<double>(all) / static_cast<double>(std::max<std::size_t>(simulations_, 1));
+    };
     std::printf(
         "%zu simulations of %.0f virtual seconds (the shortest %.0f) in %.1f s: %llu steps, %zu faults, %zu "
-        "tasks; %zu tasks rescued, %zu late settles refused, %zu lives marked dead, %zu slices moved, %llu "
-        "terms; a slice without an owner for %.1f s at the longest; %zu violations\n",
+        "tasks (a seed: %.0f, %.1f, %.1f); %zu tasks rescued, %zu late settles refused, %zu lives marked "
+        "dead, %zu slices moved, %zu "
+        "further multis of a plan, %zu changes of configuration, %llu terms; a slice without an owner for "
+        "%.1f s at the longest; %zu violations\n",
         simulations_, Seconds(simulated_).count(), Seconds(shortest_).count(), took,
-        static_cast<unsigned long long>(steps_), faults_, tasks_, rescued_, refused_, marked_dead_, moves_,
+        static_cast<unsigned long long>(steps_), faults_, tasks_, a_seed(steps_), a_seed(faults_),
+        a_seed(tasks_), rescued_, refused_, marked_dead_, moves_, multis_, changes_,
         static_cast<unsigned long long>(terms_), Seconds(longest_unowned_).count(), violations_);
     return violations_ == 0;
   }
@@ -137,6 +145,8 @@ class Totals {
   std::size_t refused_ = 0;
   std::size_t marked_dead_ = 0;
   std::size_t moves_ = 0;
+  std::size_t multis_ = 0;
+  std::size_t changes_ = 0;
   std::uint64_t terms_ = 0;
   millrace::engine::Micros longest_unowned_{0};
   std::size_t violations_ = 0;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "framework/base/random.h"
 #include "framework/testing/manual_clock.h"
 #include "framework/testing/scratch_store.h"
@@ -13,6 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::uint32_t kSlices = 4;
+constexpr std::array<TableName, 2> kTables{"tasks_000", "tasks_001"};
 
 std::string Text(const Error& error) { return ToString(error.code); }
 std::string Text(const Task& task) {
@@ -30,6 +33,14 @@ std::string Text(const DueGroup& group) {
 }
 std::string Text(const PeerBeat& peer) {
   return peer.incarnation.id + ":" + std::to_string(peer.beat.value());
+}
+std::string Text(const KeyVerdict& verdict) {
+  return ToString(verdict.task) + ":" + (verdict.mine ? "mine" : verdict.holder);
+}
+std::string Text(const TableInfo& info) {
+  std::string text = info.table + ":" + std::to_string(info.slices);
+  for (const std::uint32_t number : info.beyond) text += ":" + std::to_string(number);
+  return text;
 }
 std::string Text(std::uint64_t id) { return std::to_string(id); }
 std::string Text(bool value) { return value ? "yes" : "no"; }
@@ -57,13 +68,14 @@ class Pair {
  public:
   explicit Pair(std::uint64_t seed)
       : random_(seed),
-        compact_(clock_),
-        store_(clock_, {.slices = kSlices}),
+        compact_(clock_, {}, {kTables.begin(), kTables.end()}, kSlices),
+        store_(clock_, {.tables = kTables.size(), .slices = kSlices}),
         tasks_(store_.OpenTasks()),
-        lives_(store_.OpenIncarnations()) {}
+        lives_(store_.OpenIncarnations()),
+        schema_(store_.OpenSchema()) {}
 
   void Step() {
-    switch (random_.Below(16)) {
+    switch (random_.Below(18)) {
       case 0:
       case 1:
         return Insert();
@@ -110,6 +122,13 @@ class Pair {
         Same("StillRunning", compact_.StillRunning(life, batch), tasks_->StillRunning(life, batch));
         return Same("Settle", compact_.Settle(life, batch), tasks_->Settle(life, batch));
       }
+      case 13: {
+        const std::string life = Life();
+        const std::vector<Task> tasks = Claimed();
+        return Same("ConfirmKeys", compact_.ConfirmKeys(life, tasks), tasks_->ConfirmKeys(life, tasks));
+      }
+      case 14:
+        return Resize();
       default: {
         const ClaimRequest request = Request();
         return Same("Claim", compact_.Claim(request), tasks_->Claim(request));
@@ -126,21 +145,52 @@ class Pair {
   std::string Life() { return "w." + std::to_string(random_.Below(4)); }
   std::string Handler() { return random_.Below(2) == 0 ? "a" : "b"; }
 
+  TableName Table() { return kTables.at(random_.Below(kTables.size())); }
+
+  // Of one table, as they stand.
+  std::vector<Task> Claimed() {
+    std::vector<Task> tasks;
+    const CompactTable& table = compact_.tables()[random_.Below(kTables.size())];
+    for (const CompactRow& row : table.rows) {
+      if (random_.Below(3) == 0) continue;
+      Task& task = tasks.emplace_back();
+      task.key = {table.name, row.id};
+      task.handler = row.handler;
+      task.biz_key = row.key;
+      task.attempt = row.attempt;
+    }
+    return tasks;
+  }
+
+  void Resize() {
+    const TableName table = Table();
+    const auto slices = 1 + static_cast<std::uint32_t>(random_.Below(2 * kSlices));
+    Same("Resize", compact_.Resize(table, slices), schema_->Resize(table, slices));
+    Same("RenumberStep", Result<std::size_t>(compact_.RenumberStep(table, 2)),
+         schema_->RenumberStep(table, 2));
+    Same("Tables", Result<std::vector<TableInfo>>(compact_.Tables()), schema_->Tables());
+  }
+
   void Insert() {
+    const TableName table = Table();
     const auto slice = static_cast<std::uint32_t>(random_.Below(kSlices));
     const std::string handler = Handler();
+    const std::string key = random_.Below(2) == 0 ? "key " + std::to_string(random_.Below(3)) : "";
     NewTask task;
     task.handler = handler;
     task.run_at = clock_.WallNow() + milliseconds(random_.Below(1000)) - milliseconds(500);
-    const std::uint64_t id = compact_.Insert(slice, handler, *task.run_at);
-    const auto other = operations_->Submit(CompactShard::kTable, std::span(&task, 1));
+    const std::uint64_t id = compact_.Insert(table, slice, handler, *task.run_at, key);
+    const auto other = operations_->Submit(table, std::span(&task, 1));
     ASSERT_TRUE(other && other->ids[0] == id);
-    store_.Run("UPDATE tasks SET slice=" + std::to_string(slice) + " WHERE id=" + std::to_string(id));
+    // As a producer inserts it: nobody has entered its key.
+    store_.Run("UPDATE " + table + " SET slice=" + std::to_string(slice) +
+               (key.empty() ? "" : ", biz_key='" + key + "'") + " WHERE id=" + std::to_string(id));
   }
 
   ClaimRequest Request() {
-    ClaimRequest request{CompactShard::kTable, Life(), static_cast<std::uint32_t>(random_.Below(3)), {}};
-    for (std::uint64_t id = 1; id <= compact_.rows().size() + 1; ++id) {
+    const CompactTable& table = compact_.tables()[random_.Below(kTables.size())];
+    ClaimRequest request{table.name, Life(), static_cast<std::uint32_t>(random_.Below(3)), {}};
+    for (std::uint64_t id = 1; id <= table.rows.size() + 1; ++id) {
       if (random_.Below(3) == 0) request.ids.push_back(id);
     }
     return request;
@@ -148,10 +198,14 @@ class Pair {
 
   std::vector<Settlement> Batch() {
     std::vector<Settlement> batch;
-    for (const CompactRow& row : compact_.rows()) {
+    const CompactTable& table = compact_.tables()[random_.Below(kTables.size())];
+    for (const CompactRow& row : table.rows) {
       if (random_.Below(4) != 0) continue;
       Settlement settlement;
-      settlement.key = {CompactShard::kTable, row.id};
+      settlement.key = {table.name, row.id};
+      settlement.handler = row.handler;
+      settlement.biz_key = row.key;
+      settlement.started = random_.Below(2) == 0;
       settlement.attempt = row.attempt - static_cast<std::uint32_t>(row.attempt > 0 && random_.Below(4) == 0);
       using To = Settlement::To;
       constexpr To kEnds[] = {To::Succeeded, To::Cancelled, To::Failed, To::Waiting};
@@ -177,7 +231,7 @@ class Pair {
   }
 
   void Look() {
-    TableSlices slices{CompactShard::kTable, random_.Below(2) == 0};
+    TableSlices slices{Table(), random_.Below(2) == 0};
     for (std::uint32_t i = 0; i < kSlices; ++i) {
       if (random_.Below(2) == 0) slices.slices.push_back(i);
     }
@@ -200,6 +254,7 @@ class Pair {
   std::unique_ptr<TaskOperations> operations_ = store_.OpenOperations();
   std::unique_ptr<TaskStore> tasks_;
   std::unique_ptr<IncarnationStore> lives_;
+  std::unique_ptr<SchemaStore> schema_;
 };
 
 TEST(CompactShardTest, DoesWhatAStoreDoes) {
@@ -213,7 +268,7 @@ TEST(CompactShardTest, DoesWhatAStoreDoes) {
 TEST(CompactShardTest, APlantedBugLeavesOneGuardOut) {
   ManualClock clock;
   CompactShard shard(clock, {.claim_needs_life = false});
-  const std::uint64_t id = shard.Insert(0, "a", clock.WallNow());
+  const std::uint64_t id = shard.Insert(CompactShard::kTable, 0, "a", clock.WallNow());
   EXPECT_EQ(shard.Claim({CompactShard::kTable, "nobody", 0, {id}})->size(), 1u);
 }
 

@@ -12,7 +12,7 @@ using Tasks = Result<std::vector<Task>>;
 class ModelledDatabaseTest : public testing::Test {
  protected:
   void SetUp() override {
-    task_ = database_.shard().Insert(0, "a", database_.clock().WallNow());
+    task_ = database_.shard().Insert(CompactShard::kTable, 0, "a", database_.clock().WallNow());
     ASSERT_TRUE(database_.shard().Register({"w.1", "w", "h", 1, seconds(1), {}}));
   }
 
@@ -22,11 +22,13 @@ class ModelledDatabaseTest : public testing::Test {
     });
   }
   void Run(Micros span) { timeline_.RunUntil(timeline_.Now() + span); }
-  bool Claimed() { return database_.shard().Row(task_).state == TaskState::Running; }
+  bool Claimed() {
+    return database_.shard().Find({CompactShard::kTable, task_})->state == TaskState::Running;
+  }
 
   Timeline timeline_{1};
   Journal journal_{timeline_, {}};
-  ModelledDatabase database_{timeline_, journal_, {}, ClaimCheck::Locked};
+  ModelledDatabase database_{timeline_, journal_, {}};
   DatabaseLink link_;
   Strand strand_;
   std::uint64_t task_ = 0;
@@ -83,6 +85,32 @@ TEST_F(ModelledDatabaseTest, AFlagThatAClaimHoldsIsSetAfterIt) {
   while (database_.shard().IsAlive("w.1")) Run(milliseconds(1));
   EXPECT_TRUE(Claimed());
   EXPECT_EQ(journal_.FirstViolation(), "");
+}
+
+TEST_F(ModelledDatabaseTest, AFailoverGoesBackToWhatWasCommittedThen) {
+  const auto copy = database_.checked().Keep();
+  Claim();
+  Run(seconds(1));
+  ASSERT_TRUE(Claimed());
+  const std::uint64_t lost =
+      database_.shard().Insert(CompactShard::kTable, 0, "a", database_.clock().WallNow());
+  ASSERT_TRUE(database_.shard().Register({"w.2", "w", "h", 1, seconds(1), {}}));
+  database_.FailOver(*copy);
+  EXPECT_FALSE(Claimed());
+  EXPECT_EQ(database_.shard().Find({CompactShard::kTable, lost}), nullptr);
+  EXPECT_FALSE(database_.shard().IsAlive("w.2"));
+  EXPECT_TRUE(database_.checked().MayStart("w.2")) << "it can't know yet";
+  EXPECT_EQ(database_.shard().Insert(CompactShard::kTable, 1, "a", database_.clock().WallNow()), lost);
+}
+
+TEST_F(ModelledDatabaseTest, AClaimThatHeldItsLockBeforeAFailoverWritesNothingAfterIt) {
+  const auto copy = database_.checked().Keep();
+  Claim();
+  Run(Micros(1'100));
+  database_.FailOver(*copy);
+  Run(seconds(3));
+  EXPECT_FALSE(Claimed());
+  EXPECT_EQ(reply_, ToString(ErrorCode::Unknown));
 }
 
 }  // namespace

@@ -1,0 +1,154 @@
+#include "coordinator/testing/simulated_mills.h"
+
+#include <algorithm>
+
+namespace millrace::engine {
+namespace {
+
+constexpr Micros kTick = std::chrono::milliseconds(100);
+constexpr Micros kStopTimeout = std::chrono::seconds(6);
+
+}  // namespace
+
+SimulatedMills::SimulatedMills(Parts parts, const Lives& dead)
+    : parts_(std::move(parts)),
+      clock_(parts_.timeline),
+      config_(parts_.control.CurrentConfig()),
+      engine_(config_->engine),
+      runner_({parts_.timeline, parts_.databases, parts_.process, parts_.journal, parts_.settings.handlers,
+               parts_.shards, parts_.runs}),
+      places_(parts_.shards.size()),
+      dead_(dead) {
+  Watch();
+}
+
+void SimulatedMills::Begin(std::size_t shard) {
+  std::vector<std::string> dead;
+  for (const auto& [number, life] : std::exchange(dead_, {})) {
+    if (number == shard) {
+      dead.push_back(life);
+    } else {
+      dead_.emplace_back(number, life);
+    }
+  }
+  places_[shard].retiring = places_[shard].ending = false;
+  places_[shard].mill = std::make_unique<SimulatedMill>(
+      SimulatedMill::Parts{parts_.timeline, parts_.databases[shard], parts_.process, parts_.settings.bugs,
+                           shard, parts_.shards[shard],
+                           Mill::Shared{clock_, runner_, gate_, memory_, counters_, engine_}, parts_.claims},
+      std::move(dead));
+  (void)Follow(shard);
+  places_[shard].mill->Start();
+}
+
+SimulatedMills::Lives SimulatedMills::Incarnations() const {
+  Lives lives;
+  for (std::size_t shard = 0; shard < places_.size(); ++shard) {
+    const std::string life = places_[shard].mill ? places_[shard].mill->Incarnation() : "";
+    if (!life.empty()) lives.emplace_back(shard, life);
+  }
+  return lives;
+}
+
+void SimulatedMills::Watch() {
+  if (ended_) {
+    WatchDraining();
+  } else {
+    FollowAll();
+  }
+  parts_.timeline.After(kTick, &parts_.process.On(ThreadName::Watch), [this] { Watch(); });
+}
+
+void SimulatedMills::FollowAll() {
+  const auto config = parts_.control.CurrentConfig();
+  if (config != config_) engine_.Set(config->engine);
+  config_ = config;
+  runner_.Follow(config_);
+  bool changed = false;
+  for (std::size_t shard = 0; shard < places_.size(); ++shard) {
+    Place& place = places_[shard];
+    const bool served = config_->shards.contains(parts_.shards[shard]);
+    if (!place.mill && served) Begin(shard);
+    if (!place.mill) continue;
+    if (!served && !place.retiring) {
+      place.retiring = true;
+      place.mill->mill().Retire();
+      changed = true;
+    }
+    changed = Follow(shard) || changed;
+    if (place.retiring) EndRetired(shard);
+  }
+  if (changed) runner_.SendBackUnwanted();
+}
+
+bool SimulatedMills::Follow(std::size_t shard) {
+  std::vector<TableSlices> slices = parts_.control.Slices(parts_.shards[shard]);
+  const std::size_t count = slices.size();
+  const bool changed = places_[shard].mill->mill().Follow(std::move(slices), parts_.control.Paused());
+  if (changed && parts_.journal.Traces()) {
+    parts_.journal.Trace(parts_.process.name + " follows: it has slices of " + std::to_string(count) +
+                         " tables of shard " + parts_.shards[shard]);
+  }
+  return changed;
+}
+
+// One that is named again before it has ended is begun anew.
+void SimulatedMills::EndRetired(std::size_t shard) {
+  Place& place = places_[shard];
+  Mill& mill = place.mill->mill();
+  mill.attempts().GiveBackParked();
+  if (!place.ending && mill.Empty()) {
+    place.ending = true;
+    CheckEnd(shard);
+    mill.Stop();
+  }
+  if (!place.mill->Ended()) return;
+  place.mill->mill().attempts().Close();
+  for (std::size_t thread = 0; thread < kShardThreads; ++thread) {
+    if (thread + kOwnThreads != static_cast<std::size_t>(ThreadName::Upkeep))
+      ++parts_.process.threads[kOwnThreads + shard * kShardThreads + thread].life;
+  }
+  place.mill.reset();
+}
+
+// What it has claimed under its life and not ended would wait for its lease to run out.
+void SimulatedMills::CheckEnd(std::size_t shard) {
+  const std::string life = places_[shard].mill->Incarnation();
+  if (!life.empty()) parts_.databases[shard].checked().CheckNothingRuns(life);
+}
+
+void SimulatedMills::Stop(std::function<void(bool)> ended) {
+  if (ended_) return;
+  ended_ = std::move(ended);
+  deadline_ = parts_.timeline.Now() + kStopTimeout;
+  for (Place& place : places_) {
+    if (place.mill) place.mill->mill().StopClaiming();
+  }
+}
+
+void SimulatedMills::WatchDraining() {
+  runner_.GiveBackQueued();
+  bool empty = true;
+  bool over = true;
+  for (Place& place : places_) {
+    if (!place.mill) continue;
+    place.mill->mill().attempts().GiveBackParked();
+    empty = empty && (place.mill->mill().Empty() || parts_.settings.bugs.ends_with_tasks_in_hand);
+    over = over && place.mill->Ended();
+  }
+  if (empty && !ending_) {
+    ending_ = true;
+    for (std::size_t shard = 0; shard < places_.size(); ++shard) {
+      if (!places_[shard].mill) continue;
+      CheckEnd(shard);
+      places_[shard].mill->mill().Stop();
+    }
+    return;
+  }
+  if (!(ending_ && over) && parts_.timeline.Now() < deadline_) return;
+  // Whoever is told destroys this: in an event of its own.
+  parts_.timeline.After(Micros(0), &parts_.process.On(ThreadName::Watch),
+                        [tell = ended_, over] { tell(over); });
+}
+
+}  // namespace millrace::engine
