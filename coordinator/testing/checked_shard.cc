@@ -26,6 +26,18 @@ void CheckedShard::GoBack(const Copy& copy) {
         unsettled_.insert(key);
     }
   }
+  for (const CompactTable& table : shard_.tables()) {
+    for (const CompactRow& row : table.rows) {
+      if (row.attempt > 0) repeated_.insert({table.name, row.id});
+    }
+  }
+  for (const CompactTable& table : copy.rows.tables) {
+    for (const CompactRow& row : table.rows) {
+      const TaskKey key{table.name, row.id};
+      if (shard_.Find(key)->attempt == row.attempt) repeated_.erase(key);
+    }
+  }
+  failed_over_ = clock_.Now();
   shard_.Restore(copy.rows);
   settled_ = copy.settled;
   effects_ = copy.effects;
@@ -163,6 +175,7 @@ Result<bool> CheckedShard::MarkDead(const std::string& id, std::optional<std::ui
   auto marked = shard_.MarkDead(id, seen_beat);
   if (!marked || !*marked) return marked;
   ++marked_dead_;
+  if (failed_over_ != BootTime{} && clock_.Now() - failed_over_ < 2 * shard_.LeaseOf(id)) return marked;
   if (clock_.Now() - shard_.BeatAt(id) < shard_.LeaseOf(id)) {
     journal_.Violation(id + " was marked dead though its beat had moved within its lease");
   }

@@ -45,7 +45,8 @@ class CheckedShard {
   // A handler's own transaction: its SQL takes effect with the settle or not at all, at most once a task, and
   // with no outcome but success. Refused: the attempt is no longer the incarnation's, and all is rolled back.
   Result<CommitVerdict> Commit(const std::string& incarnation, const Settlement& settlement);
-  // Nobody is marked dead whose beat moved within its lease.
+  // Nobody is marked dead whose beat moved within its lease; but for a while after a failover, which may
+  // bring beats back to numbers that were seen before it.
   Result<bool> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat);
   // A task that is told to be a duplicate has one beside it that holds the key by right: it has not ended, or
   // has taken effect, or may have.
@@ -80,7 +81,8 @@ class CheckedShard {
   std::string NameOf(const Settlement& settlement) const;
   void CheckTaken(const std::string& how, const ClaimRequest& request,
                   const Result<std::vector<Task>>& taken);
-  // Of all tasks of one handler with one key only one ever takes effect.
+  // Of all tasks of one handler with one key only one ever takes effect; but for those that a failover has
+  // made run twice under one number.
   void CheckKey(const Settlement& settlement);
 
   CompactShard shard_;
@@ -90,7 +92,10 @@ class CheckedShard {
   std::map<TaskKey, std::uint32_t> settled_;                        // the last attempt that was settled
   std::map<std::pair<std::string, std::string>, TaskKey> effects_;  // by handler and key
   std::set<std::string> lost_;                                      // lives of which a failover knows nothing
-  std::set<TaskKey> unsettled_;                                     // tasks whose settle a failover has lost
+  std::set<TaskKey>
+      repeated_;  // tasks that were claimed, and a failover has lost it: their numbers come again
+  BootTime failed_over_{};
+  std::set<TaskKey> unsettled_;  // tasks whose settle a failover has lost
   std::size_t rescued_ = 0;
   std::size_t refused_ = 0;
   std::size_t marked_dead_ = 0;

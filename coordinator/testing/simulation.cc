@@ -27,7 +27,7 @@ constexpr Micros kLongestProbation = seconds(6);
 // Without a change, before the plan is called stable: longer than anything waits for its time to come.
 constexpr Micros kStable = kLongestProbation + seconds(3);
 // A watch that was lost is made good when everything is read again.
-constexpr Micros kLongestUnfollowed = seconds(13);
+constexpr Micros kLongestUnfollowed = seconds(16);
 constexpr Micros kLongestUnowned = seconds(15);  // while somebody healthy could see to it
 
 // The times of a real cluster, scaled down so that a minute has room for twenty faults.
