@@ -166,8 +166,8 @@ class Pair {
     const TableName table = Table();
     const auto slices = 1 + static_cast<std::uint32_t>(random_.Below(2 * kSlices));
     Same("Resize", compact_.Resize(table, slices), schema_->Resize(table, slices));
-    Same("RenumberStep", Result<std::size_t>(compact_.RenumberStep(table, 2)),
-         schema_->RenumberStep(table, 2));
+    Same("RenumberStep", Result<std::size_t>(compact_.RenumberStep(table, 1000)),
+         schema_->RenumberStep(table, 1000));
     Same("Tables", Result<std::vector<TableInfo>>(compact_.Tables()), schema_->Tables());
   }
 
