@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "framework/base/random.h"
@@ -125,7 +126,8 @@ class Pair {
       case 13: {
         const std::string life = Life();
         const std::vector<Task> tasks = Claimed();
-        return Same("ConfirmKeys", compact_.ConfirmKeys(life, tasks), tasks_->ConfirmKeys(life, tasks));
+        return Same("ConfirmKeys", Ordered(compact_.ConfirmKeys(life, tasks)),
+                    Ordered(tasks_->ConfirmKeys(life, tasks)));
       }
       case 14:
         return Resize();
@@ -144,6 +146,12 @@ class Pair {
 
   std::string Life() { return "w." + std::to_string(random_.Below(4)); }
   std::string Handler() { return random_.Below(2) == 0 ? "a" : "b"; }
+
+  static Result<std::vector<KeyVerdict>> Ordered(Result<std::vector<KeyVerdict>> verdicts) {
+    const auto before = [](const KeyVerdict& a, const KeyVerdict& b) { return a.task < b.task; };
+    if (verdicts) std::sort(verdicts->begin(), verdicts->end(), before);
+    return verdicts;
+  }
 
   TableName Table() { return kTables.at(random_.Below(kTables.size())); }
 
