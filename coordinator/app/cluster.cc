@@ -97,6 +97,7 @@ ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards) 
   for (const MadeAgain& made : snapshot.made_again)
     out["made_again"].push_back({{"nodes", made.nodes}, {"at", made.at}, {"by", made.by}});
   const std::string still = Standstill(snapshot);
+  out["databases_differ"] = DatabaseTroubles(snapshot.workers);
   out["stands_still"] = still.empty() ? ordered_json(nullptr) : ordered_json(still);
   return out;
 }
@@ -172,7 +173,8 @@ Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
     Print(out, snapshot, shards);
     if (!trouble.empty()) PrintNote("the shards are not shown: " + trouble);
   }
-  return Standstill(snapshot).empty() ? ExitCode::Done : ExitCode::SomethingFailed;
+  const bool well = Standstill(snapshot).empty() && DatabaseTroubles(snapshot.workers).empty();
+  return well ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
 struct ClusterSlicesOptions {

@@ -68,6 +68,13 @@ void AddPlan(const PlanDocument& plan, Lines& lines) {
     lines.push_back("tasks wait for a worker with their handler, in " + type);
 }
 
+void AddDatabases(const ClusterSnapshot& snapshot, Lines& lines) {
+  const Lines& told = snapshot.plan.troubles;
+  for (std::string& line : DatabaseTroubles(snapshot.workers)) {
+    if (std::find(told.begin(), told.end(), line) == told.end()) lines.push_back(std::move(line));
+  }
+}
+
 void AddProbations(const ClusterSnapshot& snapshot, WallTime now, Lines& lines) {
   for (const auto& [id, until] : snapshot.plan.probation) {
     if (!snapshot.workers.contains(id)) continue;
@@ -187,6 +194,7 @@ std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardSt
   }
   AddNodes(snapshot, now, lines);
   AddPlan(snapshot.plan, lines);
+  AddDatabases(snapshot, lines);
   AddProbations(snapshot, now, lines);
   AddIdleByLimits(snapshot, shards, lines);
   AddRefusals(snapshot, lines);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,7 @@ class ClusterProcess {
     std::optional<std::vector<std::string>> handlers = {};  // sorted; it scans for these types alone
     std::function<std::string()> status = {};               // for its status node
     std::function<std::optional<std::vector<std::string>>(const Config&)> types = {};  // that it runs
+    std::function<std::map<std::string, std::string>()> databases = {};  // that it has found, by shard
   };
 
   // Reaches ZooKeeper within `limit`, or says clearly what is wrong. `first_assignment`: see

@@ -47,6 +47,14 @@ Result<TaskSummary> SummaryOf(const StoresByShard& stores, const WorkerStatus& s
   return ReadSummary(shards, status);
 }
 
+std::map<std::string, std::string> DatabasesOf(const WorkerStatus& status) {
+  std::map<std::string, std::string> databases;
+  for (const ShardStatus& shard : status.shards) {
+    if (!shard.database.empty() && !shard.retiring) databases[shard.shard] = shard.database;
+  }
+  return databases;
+}
+
 class ClusterEnvironment final : public WorkerEnvironment {
  public:
   ClusterEnvironment(const WorkerFlags& flags, const Settings& settings, const PluginSet& plugins,
@@ -63,7 +71,8 @@ class ClusterEnvironment final : public WorkerEnvironment {
     document.limits.handlers = types(settings_.config);
     teller_.emplace(worker);
     return process_.Start({id, std::move(document), true, !flags_.no_coordinate, LimitTo(flags_.handlers),
-                           [this] { return teller_->Tell(process_.control().Refusals()); }, types});
+                           [this] { return teller_->Tell(process_.control().Refusals()); }, types,
+                           [&worker] { return DatabasesOf(worker.Status()); }});
   }
   Status Update(const Worker&) override { return left_ ? Status() : process_.Update(); }
   void Leave() override {

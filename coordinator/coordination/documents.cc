@@ -136,6 +136,7 @@ constexpr auto kWorker = [](auto& keys, auto& worker) {
   keys.Value("incarnation", worker.incarnation);
   keys.Number("weight", worker.weight, 1, 1000);
   LimitsKeys(keys, worker.limits, Absent::LeftOut);
+  keys.IfAny("databases", worker.databases);
   keys.Value("doorbell", worker.doorbell);
   keys.Value("version", worker.version);
 };
@@ -195,7 +196,34 @@ std::string Written(const Document& document, List list) {
   return keys.Text();
 }
 
+constexpr std::size_t kWorkersTold = 3;  // of the workers with one database
+
+std::string WorkerNames(const std::vector<std::string>& ids) {
+  std::string names;
+  for (std::size_t i = 0; i < ids.size() && i < kWorkersTold; ++i) names += (i == 0 ? "" : ", ") + ids[i];
+  if (ids.size() > kWorkersTold) names += " and " + std::to_string(ids.size() - kWorkersTold) + " more";
+  return names;
+}
+
 }  // namespace
+
+std::vector<std::string> DatabaseTroubles(const std::map<std::string, WorkerDocument>& workers) {
+  std::map<std::string, std::map<std::string, std::vector<std::string>>> shards;  // by identity: the ids
+  for (const auto& [id, document] : workers) {
+    for (const auto& [shard, identity] : document.databases) shards[shard][identity].push_back(id);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [shard, databases] : shards) {
+    if (databases.size() < 2) continue;
+    std::string line = "workers mean different databases by the shard " + shard + ":";
+    for (const auto& [identity, ids] : databases) {
+      line += (identity == databases.begin()->first ? " " : "; ") + WorkerNames(ids) +
+              " one whose schema was made at " + identity;
+    }
+    lines.push_back(line + ": start them all with the same --store, or name the shard in config/shards");
+  }
+  return lines;
+}
 
 std::vector<std::string> Brief(const std::vector<std::string>& lines, std::size_t most) {
   constexpr std::size_t kLongestLine = 1000;

@@ -22,10 +22,16 @@ struct WorkerDocument {
   std::string incarnation;   // one life of the process; all incarnations of a worker have different ones
   std::uint32_t weight = 1;  // 1 … 1000
   WorkerLimits limits = {};
+  // By shard: which database it found under that name (SchemaStore::Identity). Of others nothing is known.
+  std::map<std::string, std::string> databases = {};
   std::string doorbell = {};  // host:port; empty: none
   std::string version = {};   // of the program
   bool operator==(const WorkerDocument&) const = default;
 };
+
+// Where the cluster names no shards each worker calls its own `--store` main: a line for each shard that is
+// several databases, as these workers (by id) say, and what to do about it.
+std::vector<std::string> DatabaseTroubles(const std::map<std::string, WorkerDocument>& workers);
 
 // assign/<id>, and further pages assign/<id>/1, /2 …: the slices of one worker are those of all its pages.
 // Written by the leader alone.

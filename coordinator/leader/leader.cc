@@ -172,7 +172,7 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
     settled_ = request.writes.empty();
     if (!settled_) TellRepairs(stored);
   }
-  const auto told = Tell(now);
+  const auto told = Tell(view.present, now);
   // Beside many moves there may be no room for it; it goes with what is left of them, or by itself.
   if (BytesOf(request.writes) + BytesOf(told) <= kMostBytes)
     request.writes.insert(request.writes.end(), told.begin(), told.end());
@@ -230,8 +230,10 @@ std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime no
 }
 
 // What people ask about the plan, for `cluster status`; written where it says something new.
-std::vector<TreeWrite> Leader::Tell(BootTime now) {
+std::vector<TreeWrite> Leader::Tell(const std::map<std::string, WorkerDocument>& present, BootTime now) {
   if (facts_.catalog == nullptr && facts_.troubles.empty()) return {};  // it has only begun
+  std::vector<std::string> troubles = facts_.troubles;
+  for (std::string& line : DatabaseTroubles(present)) troubles.push_back(std::move(line));
   PlanDocument plan{.epoch = election_.Leading()->epoch,
                     .moves_waiting = decision_.waiting,
                     .holding = membership_.Holding(now),
@@ -239,7 +241,7 @@ std::vector<TreeWrite> Leader::Tell(BootTime now) {
                     .unplaceable = decision_.unplaceable.size(),
                     .unplaceable_slices = decision_.unplaceable,
                     .unrunnable = Brief(facts_.unrunnable, kNamesTold),
-                    .troubles = Brief(facts_.troubles, kTroublesTold)};
+                    .troubles = Brief(troubles, kTroublesTold)};
   if (plan.unplaceable_slices.size() > kNamesTold) plan.unplaceable_slices.resize(kNamesTold);
   for (const auto& [id, owned] : decision_.wanted) plan.slices += owned.size();
   if (calls_.wall) {

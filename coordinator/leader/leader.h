@@ -76,7 +76,7 @@ class Leader final : public TreeMachine {
   std::optional<TreeRequest> Decide(BootTime now);
   void TellRepairs(const StoredAssignments& stored) const;
   std::vector<TreeWrite> Tidy(const StoredAssignments& stored, BootTime now) const;
-  std::vector<TreeWrite> Tell(BootTime now);
+  std::vector<TreeWrite> Tell(const std::map<std::string, WorkerDocument>& present, BootTime now);
 
   const LeaderOptions options_;
   const Calls calls_;

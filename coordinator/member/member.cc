@@ -84,6 +84,7 @@ std::optional<TreeRequest> Member::Next(BootTime now) {
   if (!mirror_.Fresh()) return std::nullopt;
   if (options_.registers) mirror_.TrackNodesOf(assign_, PagesOf(mirror_.List(assign_)));
   if (auto read = mirror_.NextRead()) return read;
+  LookAtDatabases(now);
   if (dirty_) Recompute();
   if (auto write = MakeMissingAgain(now)) return write;
   if (!options_.registers) return std::nullopt;
@@ -237,6 +238,15 @@ std::optional<TreeRequest> Member::TellStatus(BootTime now) {
   return write;
 }
 
+void Member::LookAtDatabases(BootTime now) {
+  if (!calls_.databases || now < databases_at_) return;
+  databases_at_ = now + options_.status_interval;
+  auto databases = calls_.databases();
+  if (databases == databases_) return;
+  databases_ = std::move(databases);
+  dirty_ = true;
+}
+
 void Member::Recompute() {
   dirty_ = false;
   bool changed = !view_.contact;
@@ -322,6 +332,7 @@ bool Member::FollowLimits() {
   scans.handlers = options_.handlers;
   scans = Both(scans, limited_);
   document.limits = Both(Both(document.limits, Served()), limited_);
+  document.databases = databases_;
   document_ = ToText(document);
   if (scans == scans_) return false;
   scans_ = std::move(scans);

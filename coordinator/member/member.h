@@ -61,6 +61,9 @@ class Member final : public TreeMachine {
     std::function<void(const std::vector<std::string>&)> made_again = {};
     // The time of the wall for people. Empty: they are told no times.
     std::function<WallTime()> wall = {};
+    // By shard: which database the worker has found there, as far as it has; asked each status_interval. May
+    // be empty.
+    std::function<std::map<std::string, std::string>()> databases = {};
   };
 
   Member(MemberOptions options, ConfigLayers layers, Calls calls);
@@ -82,6 +85,7 @@ class Member final : public TreeMachine {
   std::optional<std::string> LastWord(const std::string& path) const;
   std::optional<TreeRequest> Register(BootTime now);
   std::optional<TreeRequest> TellStatus(BootTime now);
+  void LookAtDatabases(BootTime now);
   void Recompute();
   bool FollowAssignment();
   bool FollowConfig();
@@ -121,6 +125,8 @@ class Member final : public TreeMachine {
   std::uint64_t told_generation_ = 0;
   std::vector<std::string> told_refusals_;
   BootTime told_at_{};
+  std::map<std::string, std::string> databases_;
+  BootTime databases_at_{};      // when they are asked for next
   bool status_refused_ = false;  // the last time that it was written
 };
 

@@ -59,6 +59,9 @@ class SchemaStore {
   // The task tables of this shard, by name; NotFound with what to type if the schema was never applied;
   // Invalid with what to type if it is of another version than this program's.
   virtual Result<std::vector<TableInfo>> Tables() = 0;
+  // What tells this database from every other in which the schema was applied, its replicas and copies apart:
+  // when that was, as text. NotFound if it never was.
+  virtual Result<std::string> Identity() = 0;
   // Changes the number of slices of a table, under load: what the table's default draws from, and the number
   // in millrace_schema. No row moves; a smaller number leaves rows `beyond`. Doing it again completes one
   // that was cut short. NotFound for an unknown table, Invalid for a number out of range, Conflict where

@@ -1,7 +1,9 @@
 #include "framework/worker/shard_driver.h"
 
 #include <algorithm>
+#include <atomic>
 
+#include "framework/base/mutex.h"
 #include "framework/exec/signal.h"
 
 namespace millrace::engine {
@@ -71,14 +73,40 @@ class BlockingSettle final : public Blocking<SettlePort> {
   const std::unique_ptr<TaskStore> store_;
 };
 
+// Which database the shard is: found out once in each life, by the strand that may wait for it. Thread-safe.
+class FoundDatabase {
+ public:
+  explicit FoundDatabase(Store& store) : store_(store) {}
+
+  void NewLife() { known_.store(false); }
+  void Look() {
+    if (known_.exchange(true)) return;
+    const auto identity = store_.OpenSchema()->Identity();
+    if (!identity) return known_.store(false);  // with the next look
+    MutexLock lock(mutex_);
+    identity_ = *identity;
+  }
+  std::string Identity() const {
+    MutexLock lock(mutex_);
+    return identity_;
+  }
+
+ private:
+  Store& store_;
+  std::atomic<bool> known_{false};
+  mutable Mutex mutex_;
+  std::string identity_ MILLRACE_GUARDED_BY(mutex_);
+};
+
 class BlockingTend final : public Blocking<TendPort> {
  public:
-  BlockingTend(Store& store, DeadRecorders& dead, CoverageWatch* coverage)
+  BlockingTend(Store& store, DeadRecorders& dead, CoverageWatch* coverage, FoundDatabase& database)
       : store_(store.OpenTasks()),
         incarnations_(store.OpenIncarnations()),
         address_(store.Describe()),
         dead_(dead),
-        coverage_(coverage) {}
+        coverage_(coverage),
+        database_(database) {}
 
   Reply<Result<std::vector<TaskKey>>> Cancelled(const std::string& incarnation,
                                                 const std::vector<TaskKey>& running) override {
@@ -108,6 +136,7 @@ class BlockingTend final : public Blocking<TendPort> {
   std::vector<Burial> Burials() override { return dead_.For(address_); }
   void Done(const Burial& burial) override { dead_.Done(burial); }
   void LookAtPeers(const std::vector<Incarnation>& peers) override {
+    database_.Look();
     if (coverage_ != nullptr) coverage_->Look(peers);
   }
 
@@ -117,16 +146,23 @@ class BlockingTend final : public Blocking<TendPort> {
   const std::string address_;
   DeadRecorders& dead_;
   CoverageWatch* const coverage_;  // null: a coordinator sees to that
+  FoundDatabase& database_;
 };
 
 class BlockingBeat final : public Blocking<BeatPort> {
  public:
-  BlockingBeat(Store& store, FlightRecorder& recorder)
-      : store_(store.OpenIncarnations()), address_(store.Describe()), recorder_(recorder) {}
+  BlockingBeat(Store& store, FlightRecorder& recorder, FoundDatabase& database)
+      : store_(store.OpenIncarnations()),
+        address_(store.Describe()),
+        recorder_(recorder),
+        database_(database) {}
 
   Reply<Status> Register(const Incarnation& self) override {
     Status registered = store_->Register(self);
-    if (registered) recorder_.NoteLife(address_, self.id);
+    if (registered) {
+      recorder_.NoteLife(address_, self.id);
+      database_.NewLife();
+    }
     return registered;
   }
   Reply<Result<bool>> Renew(const std::string& id) override { return store_->Renew(id); }
@@ -140,17 +176,20 @@ class BlockingBeat final : public Blocking<BeatPort> {
   const std::unique_ptr<IncarnationStore> store_;
   const std::string address_;
   FlightRecorder& recorder_;
+  FoundDatabase& database_;
 };
 
 }  // namespace
 
 struct ShardDriver::Ports {
   Ports(Store& store, const Parts& parts, CoverageWatch* coverage)
-      : scan(store),
+      : database(store),
+        scan(store),
         settle(store),
-        tend(store, parts.dead_recorders, coverage),
-        beat(store, parts.recorder) {}
+        tend(store, parts.dead_recorders, coverage, database),
+        beat(store, parts.recorder, database) {}
 
+  FoundDatabase database;
   BlockingScan scan;
   BlockingSettle settle;
   BlockingTend tend;
@@ -204,6 +243,7 @@ ShardStatus ShardDriver::Status() const {
   ShardStatus status;
   status.shard = mill_->shard();
   status.incarnation = life ? life->incarnation() : "";
+  status.database = ports_->database.Identity();
   status.error = trouble.empty() ? view.error : trouble;
   status.reachable = life && status.error.empty();
   status.claims = mill_->attempts().Claims();

@@ -13,6 +13,7 @@ namespace millrace::engine {
 struct ShardStatus {
   std::string shard;
   std::string incarnation;   // empty: not registered now
+  std::string database;      // SchemaStore::Identity of what it found there last; empty: not known yet
   bool reachable = false;    // its last due map could be read
   std::string error;         // why not; empty where it could, or was never asked
   std::uint64_t claims = 0;  // totals since the worker serves the shard

@@ -54,9 +54,8 @@ Status WidenSlices(Session& session, const TableName& table) {
 
 // The row of the table, or that of the shard itself.
 Status Note(Session& session, const std::optional<TableName>& table) {
-  return Run(session,
-             "UPDATE millrace_schema SET version=" + std::to_string(kSchemaVersion) +
-                 ", applied_at=UTC_TIMESTAMP(6) WHERE task_table=" + (table ? Quote(*table) : Quote("")));
+  return Run(session, "UPDATE millrace_schema SET version=" + std::to_string(kSchemaVersion) +
+                          " WHERE task_table=" + (table ? Quote(*table) : Quote("")));
 }
 
 }  // namespace

@@ -10,11 +10,13 @@ Result<SchemaRows> SqlSchemaStore::ReadSchema(Connection& db) {
   SchemaRows rows;
   std::optional<Error> forged;
   Status read = db.Query(
-      "SELECT task_table,slices,version FROM millrace_schema ORDER BY task_table", {}, [&](const Row& row) {
+      "SELECT task_table,slices,version,applied_at FROM millrace_schema ORDER BY task_table", {},
+      [&](const Row& row) {
         const std::string name = row.Text(1);
         const auto version = static_cast<std::uint32_t>(row.Number(3));
         if (name.empty()) {
           rows.version = version;
+          rows.applied_at = row.Text(4);
         } else if (const auto table = ParseTableName(name)) {
           rows.tables.push_back({*table, static_cast<std::uint32_t>(row.Number(2))});
           if (version < kSchemaVersion) rows.behind.push_back(*table);
@@ -41,6 +43,11 @@ Result<std::vector<TableInfo>> SqlSchemaStore::Tables() {
   BOOST_OUTCOME_TRY(tables, Current());
   BOOST_OUTCOME_TRYV(ReadBeyond(tables));
   return tables;
+}
+
+Result<std::string> SqlSchemaStore::Identity() {
+  BOOST_OUTCOME_TRY(schema, ReadSchema(db_));
+  return std::move(schema.applied_at);
 }
 
 Status SqlSchemaStore::CheckSpec(const SchemaSpec& spec) {

@@ -9,6 +9,7 @@ namespace millrace::engine::sql {
 // What millrace_schema says.
 struct SchemaRows {
   std::uint32_t version = 0;
+  std::string applied_at;         // the schema, for the first time
   std::vector<TableInfo> tables;  // without `beyond`
   std::vector<TableName> behind;  // those that are of an older version than this program's
 };
@@ -18,6 +19,7 @@ class SqlSchemaStore : public SchemaStore {
   explicit SqlSchemaStore(Connection& db) : db_(db) {}
 
   Result<std::vector<TableInfo>> Tables() override;
+  Result<std::string> Identity() override;
   Result<std::size_t> RenumberStep(const TableName& table, std::size_t limit) override;
 
  protected:

@@ -20,6 +20,20 @@ TEST_P(StoreContract, AnotherNumberOfSlicesIsRefused) {
   EXPECT_EQ(other.error().code, ErrorCode::Conflict);
 }
 
+TEST_P(StoreContract, ADatabaseKeepsItsIdentityWhateverIsAppliedAgain) {
+  const auto identity = store().OpenSchema()->Identity();
+  ASSERT_TRUE(identity) << identity.error().message;
+  EXPECT_FALSE(identity->empty());
+  ASSERT_TRUE(store().OpenSchema()->Apply({.tables = 1, .slices = 4}));
+  ASSERT_TRUE(store().OpenSchema()->Upgrade());
+  EXPECT_EQ(*store().OpenSchema()->Identity(), *identity);
+}
+
+TEST_P(SqlStoreContract, DatabasesThatWereMadeApartHaveIdentitiesOfTheirOwn) {
+  const auto other = GetParam().make({.tables = 1, .slices = 4});
+  EXPECT_NE(*store().OpenSchema()->Identity(), *other->store().OpenSchema()->Identity());
+}
+
 TEST_P(SqlStoreContract, WhatIsNoTableNameIsNotPutIntoSql) {
   auto client = sql().NewClient();
   ASSERT_TRUE(

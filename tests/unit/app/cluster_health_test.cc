@@ -77,6 +77,25 @@ TEST(ClusterHealthTest, NodesThatWereDeletedAreSaidForAnHour) {
                         HasSubstr("set it again"))));
 }
 
+TEST(ClusterHealthTest, WorkersThatMeanDifferentDatabasesByOneNameAreSaidOnce) {
+  ClusterSnapshot snapshot = Healthy();
+  for (const char* id : {"w2", "w3", "w4", "w5"}) {
+    snapshot.workers[id] = {.host = "h", .incarnation = std::string(id) + ".a"};
+    snapshot.workers[id].databases["main"] = "yesterday";
+  }
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), IsEmpty());  // of w1 it is not known
+  snapshot.workers["w1"].databases["main"] = "today";
+  snapshot.workers["w1"].databases["east"] = "yesterday";
+  const auto troubles = Troubles(snapshot, OneTable(), kNow);
+  EXPECT_THAT(
+      troubles,
+      ElementsAre(AllOf(HasSubstr("the shard main: w1 one whose schema was made at today; w2, w3, w4 and 1 "
+                                  "more one whose schema was made at yesterday"),
+                        HasSubstr("config/shards"))));
+  snapshot.plan.troubles = troubles;
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), ElementsAre("the leader: " + troubles[0]));
+}
+
 TEST(ClusterHealthTest, AWorkerOnProbationIsToldWithTheTimeAndTheWayOut) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.workers["w2"] = {.host = "h", .incarnation = "w2.b"};

@@ -14,6 +14,7 @@ TEST(DocumentsTest, AWorkerIsReadBackAsItWasWritten) {
   worker.limits.load_balance = {{0, 1, 2, 40}};
   worker.limits.shards = {{"east"}};
   worker.limits.tables = {{"tasks_000"}};
+  worker.databases = {{"main", "2026-11-20 18:00:00.123456"}};
   EXPECT_THAT(ToText(worker), HasSubstr(R"("load_balance":"0-2,40")"));
   EXPECT_EQ(*ReadWorker(ToText(worker)), worker);
 }

@@ -25,7 +25,7 @@ class LeaderTest : public testing::Test {
             std::optional<std::vector<std::string>> types)
         : member({id,
                   WorkerDocument{.host = "h", .incarnation = life, .limits = {.handlers = std::move(types)}}},
-                 ConfigLayers(), {[](const MemberView&) {}, nullptr, nullptr}),
+                 ConfigLayers(), CallsOf(test.databases_)),
           leader({id, life, {}},
                  {[&test, id] { return test.FactsOf(id); },
                   [&test](const std::vector<SliceMove>& moves) {
@@ -33,6 +33,11 @@ class LeaderTest : public testing::Test {
                   },
                   nullptr, nullptr, [&test](const std::string& path) { test.repaired_.push_back(path); },
                   [](BootTime at) { return WallTime(at.time_since_epoch()); }}) {}
+    static Member::Calls CallsOf(const std::map<std::string, std::string>& databases) {
+      Member::Calls calls{[](const MemberView&) {}, nullptr, nullptr};
+      calls.databases = [databases] { return databases; };
+      return calls;
+    }
     Member member;
     Leader leader;
   };
@@ -74,6 +79,7 @@ class LeaderTest : public testing::Test {
   std::map<std::string, std::vector<std::string>> unread_;  // by candidate: the shards that it can't read
   std::map<std::string, std::unique_ptr<Process>> processes_;
   std::vector<std::string> repaired_;
+  std::map<std::string, std::string> databases_;  // that a process finds that starts now
   int moves_ = 0;
   int lives_ = 0;
 };
@@ -157,6 +163,19 @@ TEST_F(LeaderTest, TellsWhatKeepsItFromPlanningAndPlansWhenThatIsOver) {
   ASSERT_TRUE(room_.Pass(seconds(1)));
   EXPECT_EQ(Count("w1"), 64u);
   EXPECT_THAT(room_.Data("/plan"), testing::HasSubstr(R"("troubles":[])"));
+}
+
+TEST_F(LeaderTest, TellsThatWorkersMeanDifferentDatabasesByOneName) {
+  Start("w1");
+  databases_["main"] = "yesterday";
+  Start("w2");
+  ASSERT_TRUE(room_.Pass(seconds(2)));
+  EXPECT_THAT(room_.Data("/plan"), testing::HasSubstr(R"("troubles":[])"));
+  Kill("w1");
+  databases_["main"] = "today";
+  Start("w1");
+  ASSERT_TRUE(room_.Pass(seconds(2)));
+  EXPECT_THAT(room_.Data("/plan"), testing::HasSubstr("different databases by the shard main: w1 "));
 }
 
 TEST_F(LeaderTest, TellsUntilWhenAWorkerIsOnProbation) {

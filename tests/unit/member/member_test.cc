@@ -364,6 +364,19 @@ TEST_F(MemberTest, SaysWhichShardsItServesAndWhatItWasStartedWithAndDoesNotFollo
   EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->limits.shards, (std::vector<std::string>{"other"}));
 }
 
+TEST_F(MemberTest, TellsWhichDatabasesItHasFound) {
+  std::map<std::string, std::string> found;
+  Member::Calls calls{[this](const MemberView& view) { published_ = view; }, nullptr, nullptr};
+  calls.databases = [&found] { return found; };
+  member_ = std::make_unique<Member>(MemberOptions{"w1", WorkerDocument{.host = "h", .incarnation = "w1.a"}},
+                                     ConfigLayers(), calls);
+  Join();
+  EXPECT_THAT(ReadWorker(room_.Data("/workers/w1"))->databases, IsEmpty());
+  found["main"] = "yesterday";
+  ASSERT_TRUE(room_.Pass(seconds(2)));
+  EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->databases, found);
+}
+
 TEST_F(MemberTest, AnIdInUseIsWaitedForOneSessionAndThenGivenUp) {
   Join();
   auto other = Make("w1.b");

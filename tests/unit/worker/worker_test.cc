@@ -71,6 +71,13 @@ TEST_F(WorkerTest, RunsEveryTaskOnceAndEndsWhenNothingIsLeft) {
   EXPECT_EQ(operations_->Totals()->at(0).succeeded, 3000u);
 }
 
+TEST_F(WorkerTest, TellsWhichDatabaseItHasFound) {
+  const auto identity = store_->OpenSchema()->Identity();
+  ASSERT_TRUE(identity) << identity.error().message;
+  auto worker = Start(false);
+  EXPECT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.at(0).database == *identity; }));
+}
+
 TEST_F(WorkerTest, AFailedAttemptClimbsTheLadderAndEndsInTheFailedPoolWithTheReason) {
   plugins_.behaviours["fail"] = [](auto, auto&) {
     return std::vector{Make(OutcomeKind::Retry, "the partner is away")};
