@@ -12,7 +12,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/mutex.h"
 #include "framework/base/result.h"
-#include "framework/exec/thread.h"
+#include "framework/threads/thread.h"
 
 namespace millrace::engine {
 

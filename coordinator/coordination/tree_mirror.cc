@@ -129,7 +129,7 @@ void TreeMirror::NotDue(const Key& key, Entry& entry) {
   sweep_.erase(key);
 }
 
-void TreeMirror::Soil(const Key& key, Entry& entry) {
+void TreeMirror::MarkStale(const Key& key, Entry& entry) {
   if (!entry.stale) ++stale_;
   entry.stale = true;
   NotDue(key, entry);
@@ -140,18 +140,18 @@ void TreeMirror::Soil(const Key& key, Entry& entry) {
   }
 }
 
-void TreeMirror::Soil(const Key& key) {
+void TreeMirror::MarkStale(const Key& key) {
   const auto found = entries_.find(key);
-  if (found != entries_.end()) Soil(key, found->second);
+  if (found != entries_.end()) MarkStale(key, found->second);
 }
 
 void TreeMirror::MakeStale(const std::string& path) {
-  Soil({Kind::Node, path});
-  Soil({Kind::List, path});
+  MarkStale({Kind::Node, path});
+  MarkStale({Kind::List, path});
 }
 
 void TreeMirror::MakeAllStale() {
-  for (auto& [key, entry] : entries_) Soil(key, entry);
+  for (auto& [key, entry] : entries_) MarkStale(key, entry);
 }
 
 void TreeMirror::ReconcileEvery(Micros interval, BootTime now) {
@@ -190,7 +190,7 @@ void TreeMirror::Event(const TreeEvent& event) {
 void TreeMirror::Touched(const TreeRequest& write) {
   for (const TreeWrite& step : write.writes) {
     if (step.kind == TreeWrite::Kind::Check) {
-      Soil({Kind::Node, step.path});
+      MarkStale({Kind::Node, step.path});
       continue;
     }
     MakeStale(step.path);

@@ -75,8 +75,8 @@ class TreeMirror {
   void Track(Key key, Watch watch);
   void Untrack(const Key& key);
   void ForgetBelow(const std::string& folder, const std::vector<std::string>& but);
-  void Soil(const Key& key, Entry& entry);
-  void Soil(const Key& key);
+  void MarkStale(const Key& key, Entry& entry);
+  void MarkStale(const Key& key);
   void NotDue(const Key& key, Entry& entry);
   const Entry* Find(Kind kind, const std::string& path) const;
   void Sweep(std::size_t count);

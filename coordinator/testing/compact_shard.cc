@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "framework/task/urgency.h"
+#include "framework/task/task.h"
 
 namespace millrace::engine {
 namespace {

@@ -13,7 +13,7 @@
 #include "framework/store/incarnation_store.h"
 #include "framework/store/schema_store.h"
 #include "framework/store/task_store.h"
-#include "framework/task/outcome.h"
+#include "framework/task/task.h"
 
 namespace millrace::engine {
 

@@ -15,9 +15,9 @@
 #include "framework/base/mutex.h"
 #include "framework/base/result.h"
 #include "framework/config/config.h"
-#include "framework/exec/signal.h"
-#include "framework/exec/thread.h"
 #include "framework/store/store.h"
+#include "framework/threads/signal.h"
+#include "framework/threads/thread.h"
 
 namespace millrace::engine {
 

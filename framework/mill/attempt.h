@@ -13,7 +13,6 @@
 #include "framework/base/time_text.h"
 #include "framework/mill/lease.h"
 #include "framework/store/task_transaction.h"
-#include "framework/task/outcome.h"
 #include "framework/task/retry_ladder.h"
 #include "framework/task/task.h"
 

@@ -21,7 +21,7 @@
 #include "framework/mill/settle.h"
 #include "framework/mill/suspects.h"
 #include "framework/store/task_store.h"
-#include "framework/task/outcome.h"
+#include "framework/task/task.h"
 
 namespace millrace::engine {
 

@@ -18,7 +18,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/mutex.h"
 #include "framework/store/task_store.h"
-#include "framework/task/outcome.h"
+#include "framework/task/task.h"
 
 namespace millrace::engine {
 

@@ -14,7 +14,6 @@
 #include "framework/base/result.h"
 #include "framework/config/config.h"
 #include "framework/store/task_transaction.h"
-#include "framework/task/outcome.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "framework/plugin/handler_instance.h"
-#include "framework/task/outcome.h"
+#include "framework/task/task.h"
 
 namespace millrace::engine {
 

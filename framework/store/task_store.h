@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "framework/base/result.h"
-#include "framework/task/outcome.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {

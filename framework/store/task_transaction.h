@@ -11,7 +11,7 @@
 
 #include "framework/base/result.h"
 #include "framework/store/task_store.h"
-#include "framework/task/outcome.h"
+#include "framework/task/task.h"
 #include "framework/task/transaction_policy.h"
 
 namespace millrace::engine {

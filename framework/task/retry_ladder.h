@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "framework/base/clock.h"
-#include "framework/task/outcome.h"
+#include "framework/task/task.h"
 
 namespace millrace::engine {
 

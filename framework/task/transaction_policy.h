@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "framework/task/outcome.h"
+#include "framework/task/task.h"
 
 namespace millrace::engine {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "framework/exec/signal.h"
 #include "framework/mill/attempt.h"
 #include "framework/plugin/handler_instance.h"
+#include "framework/threads/signal.h"
 
 namespace millrace::engine {
 namespace {

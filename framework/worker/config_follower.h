@@ -5,9 +5,9 @@
 #include <atomic>
 #include <memory>
 
-#include "framework/exec/signal.h"
-#include "framework/exec/thread.h"
 #include "framework/mill/live_engine.h"
+#include "framework/threads/signal.h"
+#include "framework/threads/thread.h"
 #include "framework/worker/control_plane.h"
 #include "framework/worker/lane_set.h"
 

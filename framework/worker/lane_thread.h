@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "framework/base/mutex.h"
-#include "framework/exec/thread.h"
+#include "framework/threads/thread.h"
 #include "framework/worker/attempt_runner.h"
 #include "framework/worker/flight_recorder.h"
 

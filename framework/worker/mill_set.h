@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/exec/thread.h"
+#include "framework/threads/thread.h"
 #include "framework/worker/shard_driver.h"
 
 namespace millrace::engine {

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "framework/base/mutex.h"
-#include "framework/exec/signal.h"
+#include "framework/threads/signal.h"
 
 namespace millrace::engine {
 namespace {

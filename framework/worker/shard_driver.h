@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "framework/exec/thread.h"
 #include "framework/mill/mill.h"
 #include "framework/store/store.h"
+#include "framework/threads/thread.h"
 #include "framework/worker/control_plane.h"
 #include "framework/worker/coverage_watch.h"
 #include "framework/worker/dead_recorders.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "coordinator/coordination/zookeeper/pending_request.h"
-#include "framework/exec/blocked_signals.h"
+#include "framework/threads/blocked_signals.h"
 
 namespace millrace::engine {
 namespace {

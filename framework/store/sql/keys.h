@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "framework/store/sql/connection.h"
-#include "framework/task/outcome.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine::sql {

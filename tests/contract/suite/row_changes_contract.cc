@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "framework/base/random.h"
-#include "framework/exec/signal.h"
+#include "framework/threads/signal.h"
 #include "tests/contract/suite/store_contract.h"
 #include "tests/unit/worker/worker_fixture.h"
 

@@ -5,7 +5,7 @@
 
 #include <deque>
 
-#include "framework/exec/hand_over.h"
+#include "framework/threads/hand_over.h"
 
 namespace millrace::engine {
 namespace {

@@ -13,7 +13,7 @@ TASK = BASE | {"framework/task"}
 STORE = TASK | {"framework/store"}
 PLUGIN = STORE | {"framework/config", "framework/files", "framework/include", "framework/plugin"}
 MILL = STORE | {"framework/config", "framework/policy", "framework/metrics"}
-WORKER = PLUGIN | MILL | {"framework/exec", "framework/mill", "framework/worker"}
+WORKER = PLUGIN | MILL | {"framework/threads", "framework/mill", "framework/worker"}
 FRAMEWORK = WORKER | {"framework/http"}
 ADAPTERS = {"framework/store/mysql", "framework/store/sqlite"}
 COORDINATOR = FRAMEWORK | {"coordinator/coordination", "coordinator/planner"}
@@ -23,10 +23,10 @@ ARROWS = {
     "framework/files": BASE,
     "framework/task": BASE,
     "framework/policy": TASK,
-    "framework/exec": BASE,
+    "framework/threads": BASE,
     "framework/config": STORE,
     "framework/metrics": BASE,
-    "framework/http": BASE | {"framework/exec", "framework/metrics"},
+    "framework/http": BASE | {"framework/threads", "framework/metrics"},
     "framework/store": TASK,
     "framework/store/sql": STORE,
     "framework/store/mysql": STORE | {"framework/store/sql"},
@@ -126,8 +126,8 @@ def source_faults(path, text):
             yield text.count("\n", 0, match.start()) + 1, "what is not public is namespace millrace::engine"
     code = COMMENTS_AND_TEXTS.sub(lambda m: "\n" * m.group().count("\n"), text)
     for number, line in enumerate(code.split("\n"), 1):
-        if product and folder != "framework/exec" and THREADS.search(line):
-            yield number, "threads are started in framework/exec alone"
+        if product and folder != "framework/threads" and THREADS.search(line):
+            yield number, "threads are started in framework/threads alone"
         if SWALLOWS.search(line):
             yield number, "this call swallows errors: execute the texts BEGIN, COMMIT, ROLLBACK"
 

@@ -70,9 +70,9 @@ class TheCheck(unittest.TestCase):
         self.assert_fine("framework/include/millrace/a.h", "namespace millrace {")
 
     def test_finds_a_thread_started_elsewhere(self):
-        self.assert_found("framework/worker/a.cc", "\nstd::jthread t(f);", "framework/exec alone")
-        self.assert_found("handlers/noop/a.cc", "\nstd::thread t(f);", "framework/exec alone")
-        self.assert_fine("framework/exec/a.cc", "std::jthread t(f);")
+        self.assert_found("framework/worker/a.cc", "\nstd::jthread t(f);", "framework/threads alone")
+        self.assert_found("handlers/noop/a.cc", "\nstd::thread t(f);", "framework/threads alone")
+        self.assert_fine("framework/threads/a.cc", "std::jthread t(f);")
         self.assert_fine("framework/worker/a.cc", "// std::thread is not for here\nstd::thread::id i;")
         self.assert_fine("tests/unit/base/a.cc", "std::thread t(f);")
 

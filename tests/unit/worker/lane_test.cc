@@ -7,9 +7,9 @@
 #include <functional>
 #include <future>
 
-#include "framework/exec/hand_over.h"
 #include "framework/testing/manual_clock.h"
 #include "framework/testing/scratch_store.h"
+#include "framework/threads/hand_over.h"
 #include "no_host.h"
 #include "tests/support/no_more_threads.h"
 

@@ -1,11 +1,11 @@
-#include "framework/exec/thread.h"
+#include "framework/threads/thread.h"
 
 #include <pthread.h>
 
 #include <system_error>
 #include <utility>
 
-#include "framework/exec/blocked_signals.h"
+#include "framework/threads/blocked_signals.h"
 
 namespace millrace::engine {
 

@@ -2,9 +2,9 @@
 
 #include <atomic>
 
-#include "framework/exec/hand_over.h"
-#include "framework/exec/signal.h"
-#include "framework/exec/thread.h"
+#include "framework/threads/hand_over.h"
+#include "framework/threads/signal.h"
+#include "framework/threads/thread.h"
 #include "tests/support/no_more_threads.h"
 
 namespace millrace::engine {
