@@ -32,8 +32,8 @@ TEST_F(SimulationTest, AnotherSeedGivesAnotherRun) {
 TEST_F(SimulationTest, APlantedBugStopsItWhereItShows) {
   SimulationReport report;
   for (std::uint64_t seed = 1; seed <= 20 && report.violation.empty(); ++seed)
-    report = Simulate({.seed = seed, .bug = PlantedBug::MarkDeadWithoutWatching});
-  EXPECT_NE(report.violation.find("was marked dead though its beat had moved"), std::string::npos)
+    report = Simulate({.seed = seed, .bug = PlantedBug::SnoozeCommits});
+  EXPECT_NE(report.violation.find("took effect, and it did not succeed"), std::string::npos)
       << report.violation;
   EXPECT_LT(report.simulated, std::chrono::seconds(60));
 }
