@@ -27,6 +27,10 @@ target_compile_features(millrace_options INTERFACE cxx_std_20)
 target_compile_options(millrace_options INTERFACE
   -Wall -Wextra -Wno-missing-field-initializers $<$<BOOL:${MILLRACE_WERROR}>:-Werror>)
 target_link_options(millrace_options INTERFACE $<$<BOOL:${MILLRACE_MOLD}>:-fuse-ld=mold>)
+# Files that are compiled together look to the compiler like a header with local types in it.
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(millrace_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
 # Assertions guard against programmers' errors; they stay on in release builds.
 string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
 if(CMAKE_CXX_FLAGS_${type} MATCHES NDEBUG)
