@@ -24,6 +24,11 @@ const char* ToString(TreeStatus status) {
   return "";
 }
 
+bool IsPath(const std::string& path) {
+  if (path == "/") return true;
+  return path.size() > 1 && path.front() == '/' && path.back() != '/' && path.find("//") == std::string::npos;
+}
+
 std::size_t BytesOf(const std::vector<TreeWrite>& writes) {
   std::size_t bytes = 0;
   for (const TreeWrite& write : writes) bytes += write.data.size();

@@ -85,6 +85,9 @@ struct TreeEvent {
 
 const char* ToString(TreeStatus status);
 
+// Absolute, without an empty part or a slash at its end; `/` is one.
+bool IsPath(const std::string& path);
+
 // The bounds of one write. Larger ones fail as a lost connection at the servers' limit of about 1 MB, again
 // and again.
 inline constexpr std::size_t kMostWrites = 200;

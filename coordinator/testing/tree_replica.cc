@@ -7,11 +7,6 @@ namespace {
 
 std::string PrefixOf(const std::string& path) { return path == "/" ? path : path + "/"; }
 
-bool IsPath(const std::string& path) {
-  if (path == "/") return true;
-  return path.size() > 1 && path.front() == '/' && path.back() != '/' && path.find("//") == std::string::npos;
-}
-
 bool IsCreate(TreeWrite::Kind kind) {
   return kind == TreeWrite::Kind::Create || kind == TreeWrite::Kind::CreateEphemeral;
 }

@@ -17,13 +17,12 @@ constexpr Micros kReopenPause = std::chrono::seconds(1);
 
 // What is wrong with a request, or nothing.
 std::string Fault(const TreeRequest& request) {
-  const auto relative = [](const std::string& path) { return !path.starts_with('/'); };
-  if (request.kind != TreeRequest::Kind::Write) {
-    return relative(request.path) ? "the path does not begin with '/'" : "";
-  }
+  // Of a write that the client library refuses for its path it loses what it has made of it by then.
+  constexpr const char* kNoPath = "a path begins with '/' and has no empty part";
+  if (request.kind != TreeRequest::Kind::Write) return IsPath(request.path) ? "" : kNoPath;
   if (request.writes.empty()) return "there is nothing to write";
   for (const TreeWrite& write : request.writes) {
-    if (relative(write.path)) return "a path does not begin with '/'";
+    if (!IsPath(write.path)) return kNoPath;
   }
   if (request.writes.size() > kMostWrites) return "more than " + std::to_string(kMostWrites) + " writes";
   if (BytesOf(request.writes) > kMostBytes) return "more than " + std::to_string(kMostBytes) + " bytes";
