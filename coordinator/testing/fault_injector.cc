@@ -82,7 +82,7 @@ void FaultInjector::StrikeProcess(SimulatedWorker& worker) {
   const BootTime now = cluster_.timeline.Now();
   switch (times_.Below(4)) {
     case 0:
-      End(worker);
+      worker.EndBy(times_.Below(4));
       times_.EndAfter(milliseconds(50), seconds(6), [&worker] { worker.Start(); });
       break;
     case 1:
@@ -98,21 +98,6 @@ void FaultInjector::StrikeProcess(SimulatedWorker& worker) {
       process.threads[thread].Hold(now + times_.Between(milliseconds(100), seconds(8)));
       break;
     }
-  }
-}
-
-// A crash, a stop in good order, or one that is cut short.
-void FaultInjector::End(SimulatedWorker& worker) {
-  switch (times_.Below(4)) {
-    case 0:
-      worker.Leave();
-      break;
-    case 1:
-      worker.Stop();
-      break;
-    default:
-      worker.Crash();
-      break;
   }
 }
 

@@ -35,7 +35,6 @@ class FaultInjector {
  private:
   void Strike();
   void StrikeProcess(SimulatedWorker& worker);
-  void End(SimulatedWorker& worker);
   void StrikeDatabaseLink(SimulatedWorker& worker);
   void StrikeTreeLink(SimulatedWorker& worker);
   void Flap(Micros rest, const std::function<void(bool)>& open);

@@ -170,17 +170,7 @@ void SimulatedOperator::Restart(SimulatedWorker& worker) {
   times_.Note(worker.name() + " is restarted, as announced");
   cluster_.ensemble.WriteNow({{TreeWrite::Kind::Create, "/control/expect/" + worker.name(),
                                ToText(ExpectDocument{.incarnation = worker.Incarnation(), .seconds = 5})}});
-  switch (times_.Below(3)) {
-    case 0:
-      worker.Leave();
-      break;
-    case 1:
-      worker.Stop();
-      break;
-    default:
-      worker.Crash();
-      break;
-  }
+  worker.EndBy(times_.Below(3));
   times_.EndAfter(milliseconds(200), seconds(4), [&worker] { worker.Start(); });
 }
 

@@ -122,6 +122,20 @@ void SimulatedWorker::Leave() {
   End();
 }
 
+void SimulatedWorker::EndBy(std::uint64_t way) {
+  switch (way) {
+    case 0:
+      Leave();
+      break;
+    case 1:
+      Stop();
+      break;
+    default:
+      Crash();
+      break;
+  }
+}
+
 void SimulatedWorker::Stop() {
   if (!life_ || life_->stopping) return;
   cluster_.journal.Trace(name() + " stops");

@@ -41,6 +41,8 @@ class SimulatedWorker {
   // In good order: it leaves the cluster, finishes what runs, gives back what does not, and ends. It may take
   // a while.
   void Stop();
+  // In the way that a number says which was drawn: 0 Leave, 1 Stop, else Crash.
+  void EndBy(std::uint64_t way);
 
   ModelledProcess& process() { return process_; }
   const std::string& name() const { return process_.name; }

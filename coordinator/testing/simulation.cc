@@ -242,17 +242,7 @@ class Simulation {
   void LeaveAndRejoin() {
     if (Failed() || timeline_.random().Below(4) != 0) return;
     SimulatedWorker& worker = workers_[timeline_.random().Below(workers_.size())];
-    switch (timeline_.random().Below(3)) {
-      case 0:
-        worker.Leave();
-        break;
-      case 1:
-        worker.Stop();
-        break;
-      default:
-        worker.Crash();
-        break;
-    }
+    worker.EndBy(timeline_.random().Below(3));
     Go(kLeave);
     worker.Start();
   }
