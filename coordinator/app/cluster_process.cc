@@ -27,12 +27,6 @@ std::shared_ptr<const Config> BeforeContact(Config config) {
   return std::make_shared<const Config>(std::move(config));
 }
 
-std::string Joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : " ") + name;
-  return text;
-}
-
 void LogMoves(const std::vector<SliceMove>& moves) {
   const auto voluntary =
       std::count_if(moves.begin(), moves.end(), [](const SliceMove& m) { return m.voluntary; });
@@ -104,7 +98,7 @@ Status ClusterProcess::Start(Place place) {
       std::move(place.types),
       ServableShards,
       [](const std::vector<std::string>& nodes) {
-        LogWarning("nodes of the cluster were missing; they are made again", {{"nodes", Joined(nodes)}});
+        LogWarning("nodes of the cluster were missing; they are made again", {{"nodes", Joined(nodes, " ")}});
       },
       [this] { return clock_.WallNow(); },
       std::move(place.databases)};

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <boost/algorithm/string/join.hpp>
 #include <map>
 #include <set>
 
@@ -32,23 +33,18 @@ struct HandlerGroups {
 // As many ranges as the servers' optimizers still plan as such.
 constexpr std::size_t kRanges = 1000;
 
-std::string Joined(std::set<std::string>::const_iterator from, std::set<std::string>::const_iterator to) {
-  std::string text;
-  for (; from != to; ++from) text += (text.empty() ? "" : ",") + *from;
-  return text;
-}
-
 // Counts by ranges of the index, which hold this handler's rows alone, until there are enough.
 Status CountWaiting(Session& session, const HandlerGroups& groups, GroupBacklog& backlog) {
-  const std::string urgencies = Joined(groups.urgencies.begin(), groups.urgencies.end());
+  const std::string urgencies = boost::algorithm::join(groups.urgencies, ",");
   const std::size_t step = std::max<std::size_t>(1, kRanges / groups.urgencies.size());
   for (auto from = groups.slices.begin(); from != groups.slices.end() && backlog.waiting < kExactBacklog;) {
     auto to = from;
     for (std::size_t i = 0; i < step && to != groups.slices.end(); ++i) ++to;
     BOOST_OUTCOME_TRYV(session.Query(
         "SELECT COUNT(*) FROM (SELECT 1 FROM " + backlog.table + " FORCE INDEX (due) WHERE slice IN (" +
-            Joined(from, to) + ") AND handler=" + Quote(backlog.handler) + " AND urgency IN (" + urgencies +
-            ") LIMIT " + std::to_string(kExactBacklog - backlog.waiting) + ") AS counted",
+            boost::algorithm::join(boost::make_iterator_range(from, to), ",") +
+            ") AND handler=" + Quote(backlog.handler) + " AND urgency IN (" + urgencies + ") LIMIT " +
+            std::to_string(kExactBacklog - backlog.waiting) + ") AS counted",
         [&](const Row& row) { backlog.waiting += row.Number(1); }));
     from = to;
   }
