@@ -18,13 +18,10 @@ Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& 
     const std::string message = "the worker " + request.claimed_by + " is dead; the task waits again";
     sql::KeyEntries keys;
     for (const std::uint64_t id : sql::Sorted(request.ids)) {
-      bool was_its = false;
-      {
-        auto freed = db_.Select(sql, now, now, id, request.claimed_by, request.attempt);
-        was_its = freed.Next();
-        if (was_its && !freed.IsNull(1)) keys.push_back({freed.Text(0), freed.Text(1), {request.table, id}});
-        BOOST_OUTCOME_TRYV(freed.Finish());
-      }
+      auto freed = db_.Select(sql, now, now, id, request.claimed_by, request.attempt);
+      const bool was_its = freed.Next();
+      if (was_its && !freed.IsNull(1)) keys.push_back({freed.Text(0), freed.Text(1), {request.table, id}});
+      BOOST_OUTCOME_TRYV(freed.Finish());
       if (!was_its) continue;
       rescued.push_back(id);
       BOOST_OUTCOME_TRYV(db_.Run(
