@@ -36,12 +36,12 @@ std::shared_ptr<const MemberView> ClusterControlPlane::View() const {
 }
 
 StoresByShard ClusterControlPlane::Shards() {
-  const BootTime now = BootClock::now();
-  bool assigned = View()->generation > 0;
+  bool assigned = false;
   {
+    const BootTime now = BootClock::now();
     MutexLock lock(mutex_);
     if (!begun_) begun_ = now;
-    assigned = assigned || now - *begun_ >= options_.first_assignment;
+    assigned = view_->generation > 0 || now - *begun_ >= options_.first_assignment;
   }
   return assigned ? Opened() : StoresByShard{};
 }
