@@ -50,10 +50,12 @@ Step<> Beat::Run() {
   while (!stopping_.load()) {
     const BootTime began = parts_.clock.Now();
     bool beats = false;
-    if (lease_) {
+    if (!lease_) {
+      beats = co_await Register();
+    } else if (lease_->Alive()) {
       beats = co_await Renew();
     } else {
-      beats = co_await Register();
+      beats = co_await BeginAnew();
     }
     if (beats) co_await WatchPeers();
     // A renewal that had to wait is followed the sooner by the next.
@@ -128,7 +130,8 @@ Step<bool> Beat::BeginAnew() {
     told_(News::Died);
   }
   // Whoever marks a life dead ends its row and its beat together. Where somebody has ended one of them by
-  // hand the other must not stand: the row would keep the tasks of this life from being rescued.
+  // hand the other must not stand: the row would keep the tasks of this life from being rescued. Tried until
+  // it succeeds, also where a replica that has not heard of this life's end would renew it.
   const auto ended = co_await port_.Retire(lease_->incarnation());
   if (!ended) co_return Failed("the worker's former life can't be ended", ended.error().message);
   lease_.reset();

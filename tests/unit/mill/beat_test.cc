@@ -113,6 +113,7 @@ class Shard final : public Driven<BeatPort> {
     return away ? Status(Away()) : store_->Register(self);
   }
   Reply<Result<bool>> Renew(const std::string& id) override {
+    if (revives) return Result<bool>(true);
     return away ? Result<bool>(Away()) : store_->Renew(id);
   }
   Reply<Result<std::vector<PeerBeat>>> Peers() override {
@@ -122,10 +123,12 @@ class Shard final : public Driven<BeatPort> {
     return store_->MarkDead(id, seen_beat);
   }
   Reply<Result<bool>> Retire(const std::string& id) override {
-    return away ? Result<bool>(Away()) : store_->Retire(id);
+    return away || keeps ? Result<bool>(Away()) : store_->Retire(id);
   }
 
   bool away = false;
+  bool keeps = false;    // it can't end a life
+  bool revives = false;  // a replica answers that has not heard of any life's end
 
  private:
   static Failure Away() { return Fail(ErrorCode::Unavailable, "the database is away"); }
@@ -191,6 +194,21 @@ TEST_F(BeatTest, ALifeThatWasEndedByOthersIsFollowedByANewOne) {
   ASSERT_TRUE(lives_.Own());
   EXPECT_NE(lives_.Own()->incarnation(), first->incarnation());
   EXPECT_THAT(TakeNews(), ElementsAre(News::Born, News::Died, News::Born, News::PeerGone));
+}
+
+TEST_F(BeatTest, ALifeThatIsGivenUpIsNotTakenUpAgainWhereItsEndWasLost) {
+  const Step<> strand = beat_.Run();
+  const std::shared_ptr<Lease> first = lives_.Own();
+  (void)others_->Retire(first->incarnation());
+  shard_.keeps = true;
+  shard_.Go(seconds(4));
+  EXPECT_FALSE(lives_.Own());
+  shard_.keeps = false;
+  shard_.revives = true;
+  shard_.Go(seconds(4));
+  ASSERT_TRUE(lives_.Own());
+  EXPECT_TRUE(lives_.Own()->Alive());
+  EXPECT_NE(lives_.Own()->incarnation(), first->incarnation());
 }
 
 TEST_F(BeatTest, AClaimThatWasRefusedAsOneOfTheDeadMakesItLookAtOnce) {
