@@ -26,16 +26,10 @@ void CheckedShard::GoBack(const Copy& copy) {
         unsettled_.insert(key);
     }
   }
-  for (const CompactTable& table : shard_.tables()) {
-    for (const CompactRow& row : table.rows) {
-      if (row.attempt > 0) repeated_.insert({table.name, row.id});
-    }
-  }
-  for (const CompactTable& table : copy.rows.tables) {
-    for (const CompactRow& row : table.rows) {
-      const TaskKey key{table.name, row.id};
-      if (shard_.Find(key)->attempt == row.attempt) repeated_.erase(key);
-    }
+  for (const auto& [name, entry] : shard_.state().keys.entries()) {
+    const auto kept = copy.rows.keys.entries().find(name);
+    if (kept == copy.rows.keys.entries().end() || kept->second.task != entry.task)
+      keyless_.emplace(name, entry.task);
   }
   failed_over_ = clock_.Now();
   shard_.Restore(copy.rows);
@@ -124,8 +118,10 @@ Result<CommitVerdict> CheckedShard::Commit(const std::string& incarnation, const
 void CheckedShard::CheckKey(const Settlement& settlement) {
   if (settlement.to != Settlement::To::Succeeded || settlement.biz_key.empty()) return;
   const TaskKey& key = settlement.key;
-  const TaskKey first = effects_.try_emplace({settlement.handler, settlement.biz_key}, key).first->second;
-  if (first != key)
+  const CompactLedger::Name name(settlement.handler, settlement.biz_key);
+  const TaskKey first = effects_.try_emplace(name, key).first->second;
+  const auto keyless = [&](const TaskKey& task) { return keyless_.contains({name, task}); };
+  if (first != key && !keyless(first) && !keyless(key))
     journal_.Violation(NameOf(key) + " took effect though its key is " + NameOf(first) + "'s");
 }
 

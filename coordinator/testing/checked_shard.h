@@ -81,19 +81,18 @@ class CheckedShard {
   std::string NameOf(const Settlement& settlement) const;
   void CheckTaken(const std::string& how, const ClaimRequest& request,
                   const Result<std::vector<Task>>& taken);
-  // Of all tasks of one handler with one key only one ever takes effect; but for those that a failover has
-  // made run twice under one number.
+  // Of all tasks of one handler with one key only one ever takes effect; but for a task that held it and
+  // whose entry a failover has lost: it may be running.
   void CheckKey(const Settlement& settlement);
 
   CompactShard shard_;
   const std::string name_;
   const Clock& clock_;
   Journal& journal_;
-  std::map<TaskKey, std::uint32_t> settled_;                        // the last attempt that was settled
-  std::map<std::pair<std::string, std::string>, TaskKey> effects_;  // by handler and key
-  std::set<std::string> lost_;                                      // lives of which a failover knows nothing
-  std::set<TaskKey>
-      repeated_;  // tasks that were claimed, and a failover has lost it: their numbers come again
+  std::map<TaskKey, std::uint32_t> settled_;  // the last attempt that was settled
+  std::map<CompactLedger::Name, TaskKey> effects_;
+  std::set<std::string> lost_;                                 // lives of which a failover knows nothing
+  std::set<std::pair<CompactLedger::Name, TaskKey>> keyless_;  // see CheckKey
   BootTime failed_over_{};
   std::set<TaskKey> unsettled_;  // tasks whose settle a failover has lost
   std::size_t rescued_ = 0;

@@ -50,6 +50,7 @@ struct CompactTable {
 // Which task of a handler has which key: the ledger's rules, without retentions. Not thread-safe.
 class CompactLedger {
  public:
+  using Name = std::pair<std::string, std::string>;  // of a key: its handler, and itself
   struct Entry {
     TaskKey task;
     bool started = false;
@@ -84,6 +85,7 @@ class CompactLedger {
   const Entry& At(const std::string& handler, const std::string& key) const {
     return entries_.at({handler, key});
   }
+  const std::map<Name, Entry>& entries() const { return entries_; }
 
  private:
   // Null: the key is not the task's.
@@ -92,7 +94,7 @@ class CompactLedger {
     return found != entries_.end() && found->second.task == task ? &found->second : nullptr;
   }
 
-  std::map<std::pair<std::string, std::string>, Entry> entries_;  // by handler and key
+  std::map<Name, Entry> entries_;
 };
 
 // Not thread-safe. Each call is one transaction; its contract is that of TaskStore or IncarnationStore.

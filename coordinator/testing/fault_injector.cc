@@ -169,7 +169,12 @@ void FaultInjector::StrikeTreeLink(SimulatedWorker& worker) {
       cluster_.ensemble.ExpireSession(worker.Session());
       break;
   }
-  times_.EndAfter(milliseconds(200), seconds(8), [&links] { links = {}; });
+  times_.EndAfter(milliseconds(200), seconds(8), [this, &links] { Mend(links); });
+}
+
+void FaultInjector::Mend(TreeLinks& links) {
+  if (!links.front().news) news_lost_ = cluster_.timeline.Now();
+  links = {};
 }
 
 void FaultInjector::StrikeDatabase() {
@@ -302,7 +307,7 @@ void FaultInjector::StrikeLeader() {
     times_.EndAfter(milliseconds(0), seconds(4), [&ensemble, candidate] {
       ensemble.WriteNow({{TreeWrite::Kind::Remove, candidate}});
     });
-    times_.EndAfter(seconds(4), seconds(8), [&links] { links = {}; });
+    times_.EndAfter(seconds(4), seconds(8), [this, &links] { Mend(links); });
     operator_.Drain(workers_[times_.Below(workers_.size())]);  // something to decide
     return;
   }
@@ -322,7 +327,7 @@ void FaultInjector::Heal() {
   }
   for (SimulatedWorker& worker : workers_) {
     SetDatabases(worker, {});
-    worker.process().tree = {};
+    Mend(worker.process().tree);
     worker.Start();
   }
   operator_.TidyUp();

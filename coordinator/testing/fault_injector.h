@@ -31,12 +31,15 @@ class FaultInjector {
   std::size_t Faults() const { return faults_; }
   // Whether the ensemble works, and keeps up.
   bool EnsembleHealthy() const { return cluster_.ensemble.HasQuorum() && lagging_ == 0; }
+  // Until when somebody was not told what changed.
+  BootTime NewsLostUntil() const { return news_lost_; }
 
  private:
   void Strike();
   void StrikeProcess(SimulatedWorker& worker);
   void StrikeDatabaseLink(SimulatedWorker& worker);
   void StrikeTreeLink(SimulatedWorker& worker);
+  void Mend(TreeLinks& links);
   void Flap(Micros rest, const std::function<void(bool)>& open);
   void StrikeDatabase();
   void FailOver(SimulatedWorker& worker);
@@ -57,6 +60,7 @@ class FaultInjector {
   const std::function<void(std::size_t shard)> produce_;
   std::size_t faults_ = 0;
   int lagging_ = 0;
+  BootTime news_lost_{};
 };
 
 }  // namespace millrace::engine

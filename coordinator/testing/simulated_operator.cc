@@ -50,6 +50,12 @@ void SimulatedOperator::SetUp() {
 void SimulatedOperator::Put(const std::string& part, const std::string& text) {
   cluster_.journal.Trace("config/" + part + " is now " + text);
   cluster_.ensemble.WriteNow({{TreeWrite::Kind::Set, PathOf(part), text}});
+  Believe(part, text);
+}
+
+void SimulatedOperator::Believe(const std::string& part, const std::string& text) {
+  texts_[part] = text;
+  if (truth_.SetPart(part, text)) good_.push_back(truth_.Effective());
 }
 
 std::string SimulatedOperator::EngineText() {
@@ -105,8 +111,7 @@ void SimulatedOperator::LookAtConfiguration() {
     const auto node = cluster_.ensemble.head().nodes().find(PathOf(part));
     if (node == cluster_.ensemble.head().nodes().end()) continue;
     if (node->second.data != "{}") {
-      truth_.SetPart(part, node->second.data);
-      texts_[part] = node->second.data;
+      Believe(part, node->second.data);
       emptied_.erase(part);
       continue;
     }
@@ -124,9 +129,12 @@ bool SimulatedOperator::Serves(std::size_t shard) const {
 bool SimulatedOperator::Follows(const SimulatedWorker& worker) const {
   const auto config = worker.Configuration();
   if (config == nullptr) return false;
-  // Whoever has not read a good text before can't go by it.
-  if (!truth_.Refusals().empty() && !followed_.contains(worker.Incarnation())) return true;
-  return Same(*config, *truth_.Effective(), cluster_.work.handlers);
+  const auto goes_by = [&](const auto& good) { return Same(*config, *good, cluster_.work.handlers); };
+  if (truth_.Refusals().empty()) return goes_by(truth_.Effective());
+  // Whoever has not read a good text before can't go by it; which was the last good one it is not known where
+  // the node was deleted and made again from an older text.
+  if (!followed_.contains(worker.Incarnation())) return true;
+  return std::any_of(good_.begin(), good_.end(), goes_by);
 }
 
 void SimulatedOperator::CheckFollowed(bool possible, Micros bound) {

@@ -44,6 +44,7 @@ class SimulatedOperator {
 
  private:
   void Put(const std::string& part, const std::string& text);
+  void Believe(const std::string& part, const std::string& text);
   std::string EngineText();
   std::string ShardsText(std::size_t count, std::uint32_t slices) const;
   void Delete(const std::string& top);
@@ -53,8 +54,9 @@ class SimulatedOperator {
   std::deque<SimulatedWorker>& workers_;
   FaultTimes& times_;
   ConfigLayers truth_;
-  std::map<std::string, std::string> texts_;  // by part: what was last set
-  std::map<std::string, BootTime> emptied_;   // parts that say nothing any more: since when
+  std::vector<std::shared_ptr<const Config>> good_;  // all that have been the truth
+  std::map<std::string, std::string> texts_;         // by part: what was last set
+  std::map<std::string, BootTime> emptied_;          // parts that say nothing any more: since when
   std::size_t changes_ = 0;
   std::set<std::string> followed_;  // lives of processes that have gone by the good text before a bad one
   std::map<std::string, BootTime> behind_;  // by life: since when

@@ -27,7 +27,8 @@ constexpr Micros kLongestProbation = seconds(6);
 // Without a change, before the plan is called stable: longer than anything waits for its time to come.
 constexpr Micros kStable = kLongestProbation + seconds(3);
 // A watch that was lost is made good when everything is read again.
-constexpr Micros kLongestUnfollowed = seconds(16);
+constexpr Micros kReadAgain = seconds(10);
+constexpr Micros kLongestUnfollowed = kReadAgain + seconds(6);
 constexpr Micros kLongestUnowned = seconds(15);  // while somebody healthy could see to it
 
 // The times of a real cluster, scaled down so that a minute has room for twenty faults.
@@ -258,8 +259,10 @@ class Simulation {
       return;
     }
     checks_.CheckBalanced();
-    // A worker on probation gets its share in a step of its own, so that the steps are not one plan.
-    if (calm_.probation == Micros(0)) checks_.CheckFewestMoves();
+    // A worker on probation gets its share in a step of its own, so that the steps are not one plan; nor are
+    // those of a leader that was not told who is back, and reads it later.
+    const bool told = checks_.MembershipSince() > faults_.NewsLostUntil() + kReadAgain;
+    if (calm_.probation == Micros(0) && told) checks_.CheckFewestMoves();
   }
 
   SimulationReport Report() {

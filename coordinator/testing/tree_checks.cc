@@ -105,18 +105,19 @@ void TreeChecks::Commit(const TreeChanges& changes) {
   TakeOwners();
 }
 
-// One that was deleted is no term, nor one that was made again and is nobody's yet. A process that has just
-// begun may take a low term in it, but may not write in that (ReadAssignment).
+// One that was deleted is no term, nor one that was made again and is nobody's yet. In one that was made
+// again a process may take a term that has been before: one that has just begun, or one that still sees the
+// node of before, whose version the new one has come to. It may not write in that (ReadAssignment).
 void TreeChecks::ReadTerm() {
   const auto node = ensemble_.head().nodes().find("/epoch");
   if (node == ensemble_.head().nodes().end()) return;
   const auto document = ReadEpoch(node->second.data);
   if (!document || document->leader.empty()) return;
-  const bool same_node = node->second.created == epoch_made_;
-  epoch_made_ = node->second.created;
-  if (same_node && document->epoch <= epoch_) journal_.Violation("the epoch did not go up");
-  epoch_ = document->epoch;
-  journal_.Trace("term " + std::to_string(epoch_) + " of " + document->leader);
+  if (epoch_made_ == 0) epoch_made_ = node->second.created;
+  const bool made_again = node->second.created != epoch_made_;
+  if (!made_again && document->epoch <= term_.epoch) journal_.Violation("the epoch did not go up");
+  term_ = *document;
+  journal_.Trace("term " + std::to_string(term_.epoch) + " of " + term_.leader);
 }
 
 void TreeChecks::ReadAssignment(const std::string& path) {
@@ -129,14 +130,16 @@ void TreeChecks::ReadAssignment(const std::string& path) {
     journal_.Violation(path + " can't be read: " + document.error().message);
     return;
   }
-  if (document->epoch != epoch_) {
-    journal_.Violation(path + " was written in term " + std::to_string(epoch_) + " by the leader of term " +
-                       std::to_string(document->epoch));
+  if (document->epoch != term_.epoch) {
+    journal_.Violation(path + " was written in term " + std::to_string(term_.epoch) +
+                       " by the leader of term " + std::to_string(document->epoch));
   }
-  for (const auto& [other, term] : written_in_) {
-    if (document->epoch < term) journal_.Violation(path + " is of an earlier term than " + other);
+  for (const auto& [other, written] : written_in_) {
+    if (document->epoch < written.epoch) journal_.Violation(path + " is of an earlier term than " + other);
+    if (document->epoch == written.epoch && written.leader != term_.leader)
+      journal_.Violation(path + " and " + other + " are of one term and of two leaders");
   }
-  written_in_[path] = document->epoch;
+  written_in_[path] = term_;
   if (journal_.Traces()) journal_.Trace(path + " is now " + node->second.data);
   const std::string name = path.substr(kAssign.size());
   Page& page = assigned_[path];

@@ -42,8 +42,10 @@ class TreeChecks {
   std::size_t Moves() const { return moves_; }
   // Transactions that moved slices, and had to leave others for a next one.
   std::size_t Multis() const { return multis_; }
-  std::uint64_t Epoch() const { return epoch_; }
+  std::uint64_t Epoch() const { return term_.epoch; }
   // Since when neither the membership nor an assignment has changed.
+  // When the membership, or what people have said of it, last changed.
+  BootTime MembershipSince() const { return membership_changed_; }
   BootTime QuietSince() const { return std::max(assigned_at_, membership_changed_); }
   // The longest that CheckOwned has seen.
   Micros LongestUnowned() const { return longest_unowned_; }
@@ -80,10 +82,10 @@ class TreeChecks {
   Journal& journal_;
   const SimulatedWork& work_;
   const TruthOf truth_of_;
-  std::vector<std::vector<TableInfo>> truth_;  // by shard, as it was looked at last
-  std::uint64_t epoch_ = 0;
-  std::int64_t epoch_made_ = 0;                      // the transaction that made its node
-  std::map<std::string, std::uint64_t> written_in_;  // terms of the pages, by path
+  std::vector<std::vector<TableInfo>> truth_;        // by shard, as it was looked at last
+  EpochDocument term_;                               // of the node `epoch`
+  std::int64_t epoch_made_ = 0;                      // the transaction that made it first
+  std::map<std::string, EpochDocument> written_in_;  // the terms of the pages, by path
   std::set<std::string> members_;
   struct Page {
     std::string worker;
