@@ -23,8 +23,8 @@ constexpr Micros kMovedPatience = std::chrono::milliseconds(100);
 Micros SettleReserve(Micros stop_timeout) {
   return std::min<Micros>(stop_timeout / 5, std::chrono::seconds(3));
 }
-constexpr Micros kHurry =
-    std::chrono::milliseconds(500);  // for handlers to see the stop token, when told to go now
+// For handlers to see the stop token, when told to go now: on a busy machine too.
+constexpr Micros kHurry = std::chrono::seconds(1);
 
 }  // namespace
 
