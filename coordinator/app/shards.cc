@@ -1,9 +1,13 @@
 #include "coordinator/app/shards.h"
 
+#include <poll.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
+#include "framework/base/time_text.h"
 #include "framework/files/paths.h"
 #include "framework/store/mysql/store.h"
 #include "framework/store/sqlite/store.h"
@@ -81,7 +85,7 @@ Status ReadTables(Shard& shard, Missing missing) {
   }
   auto schema = shard.store->OpenSchema();
   if (IsSqlite(shard) && missing == Missing::Make) {
-    auto upgraded = schema->Upgrade();
+    auto upgraded = schema->Upgrade(UpgradeBy([](const UpgradeStep&) {}));
     if (!upgraded && upgraded.error().code != ErrorCode::NotFound) return Fail(upgraded.error());
   }
   auto tables = schema->Tables();
@@ -97,6 +101,14 @@ Status ReadTables(Shard& shard, Missing missing) {
   if (!tables) return Fail(tables.error());
   shard.tables = std::move(*tables);
   return RestrictTables(shard);
+}
+
+UpgradeCalls UpgradeBy(std::function<void(const UpgradeStep&)> step) {
+  const auto pause = [](Micros time) {
+    PrintNote("watching for " + FormatDuration(time) + " whether a worker of the older version beats");
+    poll(nullptr, 0, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(time).count()));
+  };
+  return {.pause = pause, .step = std::move(step)};
 }
 
 Status Prepare(Shard& shard, Missing missing) {

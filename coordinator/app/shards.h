@@ -1,6 +1,7 @@
 // The shards that a command works on. The one place that names the store adapters.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,6 +37,8 @@ Result<Shards> OpenShards(const Settings& settings, const std::string& only = ""
 Status Reach(Shard& shard, Missing missing);
 // Fills `tables`. Invalid with what to type where the schema was never applied, or lacks a configured table.
 Status ReadTables(Shard& shard, Missing missing);
+// What a schema's upgrade tells goes to `step`; between two looks at the beats of workers it sleeps.
+UpgradeCalls UpgradeBy(std::function<void(const UpgradeStep&)> step);
 // Reach and ReadTables.
 Status Prepare(Shard& shard, Missing missing);
 Status Prepare(Shards& shards, Missing missing);

@@ -21,12 +21,15 @@ Status CheckSlices(std::uint32_t slices) {
               std::to_string(slices) + " slices; a table takes 1 to " + std::to_string(kMaxSlices));
 }
 
-Status CheckVersion(std::uint32_t version, const std::string& where) {
-  if (version == kSchemaVersion) return {};
-  return Fail(ErrorCode::Invalid,
-              where + ": the schema has version " + std::to_string(version) + ", this program knows " +
-                  std::to_string(kSchemaVersion) + ": " +
-                  (version < kSchemaVersion ? "run `millrace schema upgrade`" : "use the newer program"));
+Status CheckVersion(const SchemaState& state, const std::string& where) {
+  const bool later = state.version > kSchemaVersion;
+  if (state.version == kSchemaVersion && !state.half_way) return {};
+  if (later && state.readable_by != 0 && state.readable_by <= kSchemaVersion) return {};
+  std::string remedy = ": run `millrace schema upgrade`";
+  if (later) remedy = ": use the newer program";
+  if (state.half_way && !later) remedy = ", and an upgrade to it was cut short" + remedy;
+  return Fail(ErrorCode::Conflict, where + ": the schema has version " + std::to_string(state.version) +
+                                       ", this program knows " + std::to_string(kSchemaVersion) + remedy);
 }
 
 }  // namespace millrace::engine

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,10 @@
 
 namespace millrace::engine {
 
-// 2: millrace_pauses; the bound of `slice` is kMaxSlices, whatever the table's number of slices.
-inline constexpr std::uint32_t kSchemaVersion = 2;
+// What each version brought stands in README.md.
+inline constexpr std::uint32_t kSchemaVersion = 3;
+// The oldest programs that may work on the tables of this one.
+inline constexpr std::uint32_t kReadableBy = 3;
 
 struct SchemaSpec {
   std::uint32_t tables = 1;   // 1: `tasks`; more: `tasks_000`, `tasks_001`, … (at most 1000)
@@ -42,8 +45,27 @@ struct SchemaFinding {
 
 // Invalid for a number of slices that no table may have.
 Status CheckSlices(std::uint32_t slices);
-// Invalid, with what to type, where a schema of `version` at `where` is not of kSchemaVersion.
-Status CheckVersion(std::uint32_t version, const std::string& where);
+
+// What millrace_schema says of a shard as a whole.
+struct SchemaState {
+  std::uint32_t version = 0;
+  std::uint32_t readable_by = 0;  // 0: those of its own version alone
+  bool half_way = false;          // an upgrade was cut short: some tables are of an older version
+};
+// Conflict, with what to type, where this program may not work on such a schema at `where`.
+Status CheckVersion(const SchemaState& state, const std::string& where);
+
+// How an upgrade stands.
+struct UpgradeStep {
+  TableName table = kDefaultTable;
+  std::uint64_t copied = 0;
+  std::uint64_t rows = 0;  // about so many there are
+};
+// What an upgrade needs of its caller.
+struct UpgradeCalls {
+  std::function<void(Micros)> pause;             // waits so long, between two looks at the beats of workers
+  std::function<void(const UpgradeStep&)> step;  // before the rows of a table, and after each part of them
+};
 
 class SchemaStore {
  public:
@@ -53,11 +75,13 @@ class SchemaStore {
   virtual std::string Print(const SchemaSpec& spec) const = 0;
   // Makes what is missing; existing tables stay as they are. Conflict if they have another number of slices.
   virtual Status Apply(const SchemaSpec& spec) = 0;
-  // Brings an older schema to kSchemaVersion; returns the version it was. Invalid if it is a newer one,
-  // NotFound if the schema was never applied. Goes on where an earlier run was cut short.
-  virtual Result<std::uint32_t> Upgrade() = 0;
+  // Brings an older schema to kSchemaVersion; returns the version it was. Conflict if it is a newer one, if a
+  // worker of the older version still beats, or if something of somebody else's would be lost; NotFound if
+  // the schema was never applied. Goes on where an earlier run was cut short. Where no worker is alive by the
+  // tables' word it does not pause.
+  virtual Result<std::uint32_t> Upgrade(const UpgradeCalls& calls) = 0;
   // The task tables of this shard, by name; NotFound with what to type if the schema was never applied;
-  // Invalid with what to type if it is of another version than this program's.
+  // Conflict with what to type if it is of a version that this program can't work with.
   virtual Result<std::vector<TableInfo>> Tables() = 0;
   // What tells this database from every other in which the schema was applied, its replicas and copies apart:
   // when that was, as text. NotFound if it never was.

@@ -26,30 +26,36 @@ Status CheckSize(const ClaimRequest& request) {
                                       " rows; the limit is " + std::to_string(kMaxBatchRows));
 }
 
-}  // namespace
-
-std::string ClaimText(const ClaimRequest& request, const std::string& ids) {
-  const std::string me = Quote(request.incarnation);
-  return "UPDATE " + request.table +
-         " FORCE INDEX (PRIMARY) SET state=2, attempt=attempt+1, claimed_by=" + me +
-         ", claimed_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +
-         ") AND state=0 AND attempt=" + std::to_string(request.attempt) +
-         " AND run_at<=UTC_TIMESTAMP(6) AND EXISTS (SELECT 1 FROM millrace_incarnations WHERE id=" + me +
+// Keeps a takeover from slipping past until the claim has ended.
+std::string Lives(const std::string& claimer) {
+  return " AND EXISTS (SELECT 1 FROM millrace_incarnations WHERE number=" + claimer +
          " AND dead=0 LOCK IN SHARE MODE)";
 }
 
-std::string RunningRows(const TableName& table, const std::string& ids, const std::string& incarnation,
+}  // namespace
+
+std::string ClaimText(const TableName& table, const std::string& ids, std::uint64_t claimer,
+                      std::uint32_t attempt) {
+  const std::string me = std::to_string(claimer);
+  return "UPDATE " + table + " FORCE INDEX (PRIMARY) SET state=2, attempt=attempt+1, claimed_by=" + me +
+         ", claimed_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +
+         ") AND state=0 AND attempt=" + std::to_string(attempt) + " AND run_at<=UTC_TIMESTAMP(6)" + Lives(me);
+}
+
+std::string RunningRows(const TableName& table, const std::string& ids, std::uint64_t claimer,
                         std::uint32_t attempt) {
   return " FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" + ids +
-         ") AND state=2 AND claimed_by=" + Quote(incarnation) + " AND attempt=" + std::to_string(attempt);
+         ") AND state=2 AND claimed_by=" + std::to_string(claimer) +
+         " AND attempt=" + std::to_string(attempt);
 }
 
 Result<std::vector<Task>> MysqlTaskStore::Claim(const ClaimRequest& request) {
   BOOST_OUTCOME_TRYV(CheckSize(request));
+  BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
   std::vector<std::uint64_t> ids = Sorted(request.ids);
   // A second look is enough for rows that stay locked; one that is locked in between is left for later.
   for (int look = 0; !ids.empty(); ++look) {
-    auto claimed = ClaimIds(request, ids);
+    auto claimed = ClaimIds(request, claimer, ids);
     if (claimed || claimed.error().code != ErrorCode::Conflict || look == 2) return claimed;
     BOOST_OUTCOME_TRY(free, FreeIds(request.table, ids));
     ids = std::move(free);
@@ -57,10 +63,10 @@ Result<std::vector<Task>> MysqlTaskStore::Claim(const ClaimRequest& request) {
   return std::vector<Task>{};
 }
 
-Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request,
+Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request, const sql::Claimer& claimer,
                                                    std::span<const std::uint64_t> ids) {
   const std::string list = List(ids);
-  auto hit = session_.Write(ClaimText(request, list));
+  auto hit = session_.Write(ClaimText(request.table, list, claimer.number, request.attempt));
   if (!hit) {
     Error error = hit.error();
     // A server that refuses us (another password, no right) says nothing of the rows.
@@ -70,7 +76,7 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request,
     return Fail(error);
   }
   if (*hit > 0) {
-    auto tasks = ReadClaimed(request, list, request.attempt + 1);
+    auto tasks = ReadClaimed(request.table, claimer, list, request.attempt + 1);
     if (tasks) {
       KeepNewest(*tasks, *hit);
       return tasks;
@@ -78,7 +84,7 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request,
     // They are claimed, and nobody knows their contents.
     return Fail(ErrorCode::Unknown, "a claim's rows can't be read: " + tasks.error().message);
   }
-  BOOST_OUTCOME_TRY(alive, IsAlive(request.incarnation));
+  BOOST_OUTCOME_TRY(alive, IsAlive(claimer.number));
   if (alive) return std::vector<Task>{};
   return Fail(ErrorCode::Cancelled, session_.where() + ": the incarnation " + request.incarnation +
                                         " is marked dead; register anew");
@@ -95,21 +101,23 @@ Result<std::vector<std::uint64_t>> MysqlTaskStore::FreeIds(const TableName& tabl
   return free;
 }
 
-Result<std::vector<Task>> MysqlTaskStore::ReadClaimed(const ClaimRequest& request, const std::string& ids,
-                                                      std::uint32_t attempt) {
+Result<std::vector<Task>> MysqlTaskStore::ReadClaimed(const TableName& table, const sql::Claimer& claimer,
+                                                      const std::string& ids, std::uint32_t attempt) {
   std::vector<Task> tasks;
-  static const std::string columns = sql::TaskColumns(true);
-  BOOST_OUTCOME_TRYV(
-      session_.Query("SELECT " + columns + RunningRows(request.table, ids, request.incarnation, attempt),
-                     [&](const Row& row) { tasks.push_back(sql::ReadTask(request.table, row)); }));
+  static const std::string columns = sql::TaskColumns(sql::TaskRows::Claimed);
+  BOOST_OUTCOME_TRYV(session_.Query("SELECT " + columns + RunningRows(table, ids, claimer.number, attempt),
+                                    [&](const Row& row) {
+                                      tasks.push_back(sql::ReadTask(table, row));
+                                      tasks.back().claimed_by = claimer.name;
+                                    }));
   return tasks;
 }
 
-Result<bool> MysqlTaskStore::IsAlive(const std::string& incarnation) {
+Result<bool> MysqlTaskStore::IsAlive(std::uint64_t claimer) {
   bool alive = false;
-  BOOST_OUTCOME_TRYV(
-      session_.Query("SELECT 1 FROM millrace_incarnations WHERE id=" + Quote(incarnation) + " AND dead=0",
-                     [&](const Row&) { alive = true; }));
+  BOOST_OUTCOME_TRYV(session_.Query(
+      "SELECT 1 FROM millrace_incarnations WHERE number=" + std::to_string(claimer) + " AND dead=0",
+      [&](const Row&) { alive = true; }));
   return alive;
 }
 
@@ -117,6 +125,7 @@ Result<std::vector<Task>> MysqlTaskStore::Resolve(const ClaimRequest& request) {
   BOOST_OUTCOME_TRYV(CheckSize(request));
   const std::vector<std::uint64_t> ids = Sorted(request.ids);
   if (ids.empty()) return std::vector<Task>{};
+  BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
   const std::string list = List(ids);
   // A locking read would let the lost statement land afterwards; a raised number does not.
   auto raised = session_.Write("UPDATE " + request.table +
@@ -127,7 +136,7 @@ Result<std::vector<Task>> MysqlTaskStore::Resolve(const ClaimRequest& request) {
     if (error.code == ErrorCode::Conflict) error.code = ErrorCode::Unavailable;
     return Fail(error);
   }
-  auto tasks = AdoptReached(request, list);
+  auto tasks = AdoptReached(request, claimer, list);
   if (tasks) {
     half_resolved_.erase({request.table, list});
   } else {
@@ -138,23 +147,24 @@ Result<std::vector<Task>> MysqlTaskStore::Resolve(const ClaimRequest& request) {
 
 // The rows that the lost statement reached have the number that it gave them. Only a Resolve that failed
 // half-way can have raised some of them further without anybody knowing.
-Result<std::vector<Task>> MysqlTaskStore::AdoptReached(const ClaimRequest& request, const std::string& list) {
+Result<std::vector<Task>> MysqlTaskStore::AdoptReached(const ClaimRequest& request,
+                                                       const sql::Claimer& claimer, const std::string& list) {
   const bool again = half_resolved_.contains({request.table, list});
   std::map<std::uint32_t, std::vector<std::uint64_t>> running;
   BOOST_OUTCOME_TRYV(session_.Query(
       "SELECT id,attempt FROM " + request.table + " FORCE INDEX (PRIMARY) WHERE id IN (" + list +
-          ") AND state=2 AND claimed_by=" + Quote(request.incarnation) + " AND attempt" +
+          ") AND state=2 AND claimed_by=" + std::to_string(claimer.number) + " AND attempt" +
           (again ? ">=" : "=") + std::to_string(request.attempt + 1),
       [&](const Row& row) { running[static_cast<std::uint32_t>(row.Number(2))].push_back(row.Number(1)); }));
   std::vector<Task> tasks;
   for (const auto& [seen, found] : running) {
-    auto adopted = AdoptAttempt(request, found, seen);
+    auto adopted = AdoptAttempt(request.table, claimer, found, seen);
     // Those adopted before are known to nobody but the database: all of it must be asked again.
     if (!adopted) {
       return Fail(ErrorCode::Unknown, "an unknown claim is only partly resolved: " + adopted.error().message);
     }
     if (adopted->size() < found.size()) {
-      auto alive = IsAlive(request.incarnation);
+      auto alive = IsAlive(claimer.number);
       if (alive && !*alive) return std::vector<Task>{};  // whoever marked it dead sees to its rows
       return Fail(ErrorCode::Unknown,
                   "an unknown claim is only partly resolved: an earlier adoption was still under way");
@@ -168,23 +178,23 @@ Result<std::vector<Task>> MysqlTaskStore::Adopt(const ClaimRequest& request) {
   BOOST_OUTCOME_TRYV(CheckSize(request));
   const std::vector<std::uint64_t> ids = Sorted(request.ids);
   if (ids.empty()) return std::vector<Task>{};
-  return AdoptAttempt(request, ids, request.attempt);
+  BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
+  return AdoptAttempt(request.table, claimer, ids, request.attempt);
 }
 
-Result<std::vector<Task>> MysqlTaskStore::AdoptAttempt(const ClaimRequest& request,
+Result<std::vector<Task>> MysqlTaskStore::AdoptAttempt(const TableName& table, const sql::Claimer& claimer,
                                                        std::span<const std::uint64_t> ids,
                                                        std::uint32_t seen) {
   const std::string list = List(ids);
-  const std::string me = Quote(request.incarnation);
+  const std::string me = std::to_string(claimer.number);
   BOOST_OUTCOME_TRY(
-      hit, session_.Write(
-               "UPDATE " + request.table +
-               " FORCE INDEX (PRIMARY) SET attempt=attempt+1, claimed_at=UTC_TIMESTAMP(6) WHERE id IN (" +
-               list + ") AND state=2 AND claimed_by=" + me + " AND attempt=" + std::to_string(seen) +
-               " AND EXISTS (SELECT 1 FROM millrace_incarnations WHERE id=" + me +
-               " AND dead=0 LOCK IN SHARE MODE)"));
+      hit,
+      session_.Write(
+          "UPDATE " + table +
+          " FORCE INDEX (PRIMARY) SET attempt=attempt+1, claimed_at=UTC_TIMESTAMP(6) WHERE id IN (" + list +
+          ") AND state=2 AND claimed_by=" + me + " AND attempt=" + std::to_string(seen) + Lives(me)));
   if (hit == 0) return std::vector<Task>{};
-  auto tasks = ReadClaimed(request, list, seen + 1);
+  auto tasks = ReadClaimed(table, claimer, list, seen + 1);
   if (!tasks) return Fail(ErrorCode::Unknown, "adopted rows can't be read: " + tasks.error().message);
   KeepNewest(*tasks, hit);
   return tasks;

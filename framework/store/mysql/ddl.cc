@@ -10,16 +10,19 @@ constexpr const char* kEngine = ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE
 // Names compare by their bytes. VARBINARY for keys, since even utf8mb4_bin takes 'a' and 'a ' for equal.
 constexpr const char* kName = " CHARACTER SET ascii COLLATE ascii_bin";
 
+// Before a check of a text: MariaDB evaluates all checks of a row that is written, and a claim changes no
+// text. MySQL, for which this is a comment, evaluates those whose columns are written; it must not find
+// `state` there.
+constexpr const char* kNotOfClaims = "/*M! state=2 OR */ ";
 // Not one pattern with a `$` at its end, which both servers also find before a last newline.
-constexpr const char* kHandlerCheck = "handler REGEXP '^[a-z]' AND handler NOT REGEXP '[^a-z0-9_.]'";
-constexpr const char* kFormerHandlerCheck = "handler REGEXP '^[a-z][a-z0-9_.]*$'";
+constexpr const char* kHandlerCheck = "(handler REGEXP '^[a-z]' AND handler NOT REGEXP '[^a-z0-9_.]')";
 
 std::string Varchar(const std::string& name, int length, const std::string& rest) {
   return "  " + name + " VARCHAR(" + std::to_string(length) + ")" + kName + " " + rest + ",\n";
 }
 
-// The columns that a task keeps for life.
-std::string Kept(std::uint32_t slices, const std::string& id) {
+// The columns that a task keeps for life; `claim` are those that a claim writes.
+std::string Kept(std::uint32_t slices, const std::string& id, const std::string& claim) {
   const std::string count = std::to_string(slices);
   return "  id BIGINT UNSIGNED NOT NULL" + id +
          ",\n  slice SMALLINT UNSIGNED NOT NULL DEFAULT (FLOOR(RAND()*" + count +
@@ -32,62 +35,62 @@ std::string Kept(std::uint32_t slices, const std::string& id) {
          "  failures INT UNSIGNED NOT NULL DEFAULT 0,\n"
          "  attempt INT UNSIGNED NOT NULL DEFAULT 0,\n"
          "  crashes INT UNSIGNED NOT NULL DEFAULT 0,\n" +
-         Varchar("claimed_by", 64, "NULL") +
-         "  claimed_at DATETIME(6) NULL,\n"
+         claim +
          "  last_error TEXT NULL,\n"
          "  progress TEXT NULL,\n"
          "  created_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n";
 }
 
-std::string HotTable(const TableName& table, std::uint32_t slices) {
+std::string Constraint(const TableName& table, const std::string& name, const std::string& check) {
+  return "  CONSTRAINT " + table + "_" + name + " CHECK (" + check + ")";
+}
+
+// Of fixed width and never NULL: see README.md.
+std::string HotTable(const std::string& name, const TableName& table, std::uint32_t slices) {
   const std::string count = std::to_string(kMaxCount);
-  return "CREATE TABLE IF NOT EXISTS " + table + " (\n" + Kept(slices, " AUTO_INCREMENT") +
+  const std::string claim = std::string("  claimed_by BIGINT UNSIGNED NOT NULL DEFAULT 0,\n") +
+                            "  claimed_at DATETIME(6) NOT NULL DEFAULT '" + kNeverClaimed + "',\n";
+  return "CREATE TABLE IF NOT EXISTS " + name + " (\n" + Kept(slices, " AUTO_INCREMENT", claim) +
          "  cancel TINYINT NOT NULL DEFAULT 0,\n"
          "  updated_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n"
          "  urgency TINYINT UNSIGNED GENERATED ALWAYS AS (IF(state=3, NULL, priority*10 + "
          "LEAST(failures,9))) STORED,\n"
          "  PRIMARY KEY (id),\n"
-         "  KEY due (slice,handler,urgency,run_at),\n"
-         "  CONSTRAINT " +
-         table + "_slice CHECK (slice < " + std::to_string(kMaxSlices) +
-         "),\n"
-         "  CONSTRAINT " +
-         table +
-         "_state CHECK (state IN (0,2,3)),\n"
-         "  CONSTRAINT " +
-         table +
-         "_claimer CHECK (state <> 2 OR (claimed_by IS NOT NULL AND claimed_by <> '')),\n"
-         "  CONSTRAINT " +
-         table + "_handler CHECK (" + kHandlerCheck +
-         "),\n"
-         "  CONSTRAINT " +
-         table +
-         "_priority CHECK (priority <= 9),\n"
-         "  CONSTRAINT " +
-         table +
-         "_params CHECK (JSON_VALID(params)),\n"
-         "  CONSTRAINT " +
-         table +
-         "_size CHECK (LENGTH(params) <= 65536),\n"
-         "  CONSTRAINT " +
-         table + "_counts CHECK (attempt <= " + count + " AND failures <= " + count +
-         " AND crashes <= " + count + ")\n" + kEngine;
+         "  KEY due (slice,handler,urgency,run_at),\n" +
+         Constraint(table, "slice_range", "slice < " + std::to_string(kMaxSlices)) + ",\n" +
+         Constraint(table, "state_known", "state IN (0,2,3)") + ",\n" +
+         Constraint(table, "claimer_set", "state <> 2 OR claimed_by <> 0") + ",\n" +
+         Constraint(table, "handler_name", std::string(kNotOfClaims) + kHandlerCheck) + ",\n" +
+         Constraint(table, "priority_range", "priority <= 9") + ",\n" +
+         Constraint(table, "params_json", std::string(kNotOfClaims) + "JSON_VALID(params)") + ",\n" +
+         Constraint(table, "params_size", std::string(kNotOfClaims) + "LENGTH(params) <= 65536") + ",\n" +
+         Constraint(table, "count_range",
+                    "attempt <= " + count + " AND failures <= " + count + " AND crashes <= " + count) +
+         "\n" + kEngine;
 }
 
 std::string EndedTable(const std::string& name, std::uint32_t slices, const std::string& own) {
-  return "CREATE TABLE IF NOT EXISTS " + name + " (\n" + Kept(slices, "") + own +
+  const std::string claim = Varchar("claimed_by", 64, "NULL") + "  claimed_at DATETIME(6) NULL,\n";
+  return "CREATE TABLE IF NOT EXISTS " + name + " (\n" + Kept(slices, "", claim) + own +
          "  finished_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n  PRIMARY KEY (id)\n" + kEngine;
 }
 
+// One pool's part of the view; `claim` says who claimed the task, and when.
+std::string ViewOf(const std::string& pool, const std::string& claim, const std::string& rest) {
+  return "SELECT id,slice,state,handler,priority,run_at,params,biz_key,batch,failures,attempt,crashes," +
+         claim + ",last_error,progress,created_at," + rest + " FROM " + pool;
+}
+
 std::string View(const TableName& table) {
-  const std::string shared =
-      "id,slice,state,handler,priority,run_at,params,biz_key,batch,failures,attempt,crashes,claimed_by,"
-      "claimed_at,"
-      "last_error,progress,created_at,";
-  return "CREATE OR REPLACE VIEW " + table + "_all AS\n  SELECT " + shared +
-         "NULL AS result,NULL AS error_class,NULL AS finished_at FROM " + table + "\n  UNION ALL SELECT " +
-         shared + "result,NULL,finished_at FROM " + table + "_done\n  UNION ALL SELECT " + shared +
-         "NULL,error_class,finished_at FROM " + table + "_failed";
+  const std::string claim =
+      "CASE WHEN claimed_by=0 THEN NULL ELSE COALESCE((SELECT i.id FROM millrace_incarnations i WHERE "
+      "i.number=claimed_by),CONCAT('#',claimed_by)) END AS claimed_by,"
+      "CASE WHEN claimed_by=0 THEN NULL ELSE claimed_at END AS claimed_at";
+  const std::string ended = "claimed_by,claimed_at";
+  return "CREATE OR REPLACE VIEW " + table + "_all AS\n  " +
+         ViewOf(std::string(table.text()), claim, "NULL AS result,NULL AS error_class,NULL AS finished_at") +
+         "\n  UNION ALL " + ViewOf(table + "_done", ended, "result,NULL,finished_at") + "\n  UNION ALL " +
+         ViewOf(table + "_failed", ended, "NULL,error_class,finished_at");
 }
 
 std::string Attempts(const std::string& name) {
@@ -124,17 +127,11 @@ std::string Counters(const std::string& name) {
 }  // namespace
 
 std::vector<Ddl> TaskTables(const TableName& table, std::uint32_t slices) {
-  return {{std::string(table.text()), HotTable(table, slices)},
+  return {{std::string(table.text()), HotTable(std::string(table.text()), table, slices)},
           {table + "_done", EndedTable(table + "_done", slices, "  result TEXT NULL,\n")},
           {table + "_failed",
            EndedTable(table + "_failed", slices, "  error_class VARCHAR(64) NOT NULL DEFAULT '',\n")},
           {table + "_all", View(table)}};
-}
-
-Ddl FormerChecks(const TableName& name) {
-  return {std::string(name.text()), "CREATE TABLE IF NOT EXISTS " + name + " (\n" +
-                                        Varchar("handler", 64, "NOT NULL") + "  CONSTRAINT " + name +
-                                        "_handler CHECK (" + kFormerHandlerCheck + ")\n" + kEngine};
 }
 
 std::vector<Ddl> ShardTables(const std::string& prefix) {
@@ -144,13 +141,15 @@ std::vector<Ddl> ShardTables(const std::string& prefix) {
   return {
       make("millrace_schema", Varchar("task_table", 48, "NOT NULL PRIMARY KEY") +
                                   "  slices INT UNSIGNED NOT NULL,\n  version INT UNSIGNED NOT NULL,\n"
-                                  "  applied_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))\n"),
+                                  "  applied_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n"
+                                  "  readable_by INT UNSIGNED NOT NULL DEFAULT 0\n"),
       make("millrace_incarnations",
            Varchar("id", 64, "NOT NULL PRIMARY KEY") +
+               "  number BIGINT UNSIGNED NOT NULL,\n"
                "  worker VARCHAR(190) NOT NULL,\n  host VARCHAR(255) NOT NULL,\n  pid BIGINT NOT NULL,\n"
                "  lease_us BIGINT NOT NULL,\n  slices TEXT NOT NULL,\n"
                "  started_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n  dead TINYINT NOT NULL "
-               "DEFAULT 0\n"),
+               "DEFAULT 0,\n  UNIQUE KEY number (number)\n"),
       make("millrace_beats",
            Varchar("id", 64, "NOT NULL PRIMARY KEY") + "  beat BIGINT UNSIGNED NOT NULL DEFAULT 0\n"),
       {prefix + "tasks_keys", Keys(prefix + "tasks_keys")},
@@ -167,9 +166,14 @@ std::vector<Ddl> ShardTables(const std::string& prefix) {
 }
 
 std::string NoteTable(const std::optional<TableName>& table, std::uint32_t slices) {
-  return "INSERT INTO millrace_schema (task_table,slices,version) VALUES (" +
+  return "INSERT INTO millrace_schema (task_table,slices,version,readable_by) VALUES (" +
          (table ? Quote(*table) : Quote("")) + "," + std::to_string(slices) + "," +
-         std::to_string(kSchemaVersion) + ") ON DUPLICATE KEY UPDATE task_table=VALUES(task_table)";
+         std::to_string(kSchemaVersion) + "," + std::to_string(kReadableBy) +
+         ") ON DUPLICATE KEY UPDATE task_table=VALUES(task_table)";
+}
+
+std::string SuccessorTable(const std::string& name, const TableName& table, std::uint32_t slices) {
+  return HotTable(name, table, slices);
 }
 
 }  // namespace millrace::engine::mysql

@@ -17,9 +17,10 @@ struct Ddl {
 
 // The three pools of a task table and the view over them.
 std::vector<Ddl> TaskTables(const TableName& table, std::uint32_t slices);
-// A scratch table with the CHECKs of a task table in the forms that were made before. A check of the schema
-// takes them for good: they let a little more through, and no table is altered for it.
-Ddl FormerChecks(const TableName& name);
+// The hot table that is to take the place of an older `table`, under another name for as long as both are
+// there.
+std::string SuccessorTable(const std::string& name, const TableName& table, std::uint32_t slices);
+inline constexpr char kNeverClaimed[] = "1970-01-01 00:00:00.000000";
 // The tables of the shard. `prefix` stands before each name: empty but for the scratch copies of a check.
 std::vector<Ddl> ShardTables(const std::string& prefix);
 // What notes in millrace_schema that a task table exists; nullopt notes the schema's version.

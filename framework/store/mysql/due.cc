@@ -116,16 +116,20 @@ Status MysqlTaskStore::ReadPart(std::span<const DueScope> part, bool first, DueM
 
 Result<std::vector<ScanRow>> MysqlTaskStore::Scan(const ScanRequest& request) {
   std::vector<ScanRow> rows;
+  std::vector<std::uint64_t> claimers;
   BOOST_OUTCOME_TRYV(session_.Query(ScanText(request), [&](const Row& row) {
     rows.push_back({row.Number(1), row.Time(2).value_or(WallTime{}), static_cast<TaskState>(row.Signed(3)),
-                    static_cast<std::uint32_t>(row.Number(4)), static_cast<std::uint32_t>(row.Number(5)),
-                    row.Text(6), request.with_bytes ? row.Number(7) : 0});
+                    static_cast<std::uint32_t>(row.Number(4)), static_cast<std::uint32_t>(row.Number(5)), "",
+                    request.with_bytes ? row.Number(7) : 0});
+    claimers.push_back(row.Number(6));
   }));
+  BOOST_OUTCOME_TRYV(NameClaimers(claimers, rows));
   return rows;
 }
 
-std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint, ConnectionPool& pool) {
-  return std::make_unique<MysqlTaskStore>(endpoint, pool);
+std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint, ConnectionPool& pool,
+                                     sql::Claimers& claimers) {
+  return std::make_unique<MysqlTaskStore>(endpoint, pool, claimers);
 }
 
 }  // namespace millrace::engine::mysql

@@ -20,10 +20,12 @@ inline constexpr const char* kExplainInRows = "EXPLAIN FORMAT=TRADITIONAL ";
 // May answer with groups that the scope does not cover.
 std::string DueText(const TableSlices& scope);
 std::string ScanText(const ScanRequest& request);
-// `ids` is a list as sql_text.h makes it.
-std::string ClaimText(const ClaimRequest& request, const std::string& ids);
+// `ids` is a list as sql_text.h makes it; `claimer` is an incarnation's number. The claim's rows have the
+// attempt seen.
+std::string ClaimText(const TableName& table, const std::string& ids, std::uint64_t claimer,
+                      std::uint32_t attempt);
 // FROM … WHERE of the rows that run under this incarnation with this attempt.
-std::string RunningRows(const TableName& table, const std::string& ids, const std::string& incarnation,
+std::string RunningRows(const TableName& table, const std::string& ids, std::uint64_t claimer,
                         std::uint32_t attempt);
 
 }  // namespace millrace::engine::mysql

@@ -18,7 +18,7 @@ std::string MarkInDoubtText(const TableName& table, const std::string& ids) {
          " AND k.keep_until IS NULL AND k.ended_at IS NULL";
 }
 
-std::string ProgressText(const TableName& table, const std::string& incarnation, std::uint32_t attempt,
+std::string ProgressText(const TableName& table, std::uint64_t claimer, std::uint32_t attempt,
                          const std::map<std::uint64_t, std::string>& texts) {
   std::vector<std::uint64_t> ids;
   std::string cases;
@@ -28,7 +28,8 @@ std::string ProgressText(const TableName& table, const std::string& incarnation,
   }
   return "UPDATE " + table + " FORCE INDEX (PRIMARY) SET progress=CASE id" + cases +
          " END, updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + List(ids) +
-         ") AND state=2 AND claimed_by=" + Quote(incarnation) + " AND attempt=" + std::to_string(attempt);
+         ") AND state=2 AND claimed_by=" + std::to_string(claimer) +
+         " AND attempt=" + std::to_string(attempt);
 }
 
 }  // namespace
@@ -37,12 +38,13 @@ Result<std::vector<std::uint64_t>> MysqlTaskStore::Rescue(const RescueRequest& r
   std::vector<std::uint64_t> ids = Sorted(request.ids);
   std::vector<std::uint64_t> rescued;
   if (ids.empty()) return rescued;
+  BOOST_OUTCOME_TRY(claimer, ByName(request.claimed_by));
   Transaction transaction(session_);
   BOOST_OUTCOME_TRYV(session_.Begin());
-  const std::string claimer = Quote(request.claimed_by);
+  const std::string number = std::to_string(claimer.number);
   bool alive = false;
   BOOST_OUTCOME_TRYV(session_.Query(
-      "SELECT 1 FROM millrace_incarnations WHERE id=" + claimer + " AND dead=0 LOCK IN SHARE MODE",
+      "SELECT 1 FROM millrace_incarnations WHERE number=" + number + " AND dead=0 LOCK IN SHARE MODE",
       [&](const Row&) { alive = true; }));
   if (alive) return rescued;
   // Rows that a settle or an open transaction of the dead one still holds are left for the next sweep.
@@ -50,8 +52,8 @@ Result<std::vector<std::uint64_t>> MysqlTaskStore::Rescue(const RescueRequest& r
   bool keyed = false;
   BOOST_OUTCOME_TRYV(session_.Query("SELECT id,biz_key IS NOT NULL FROM " + request.table +
                                         " FORCE INDEX (PRIMARY) WHERE id IN (" + List(ids) +
-                                        ") AND state=2 AND COALESCE(claimed_by,'')=" + claimer +
-                                        " AND attempt=" + attempt + " ORDER BY id FOR UPDATE SKIP LOCKED",
+                                        ") AND state=2 AND claimed_by=" + number + " AND attempt=" + attempt +
+                                        " ORDER BY id FOR UPDATE SKIP LOCKED",
                                     [&](const Row& row) {
                                       rescued.push_back(row.Number(1));
                                       keyed = keyed || row.Number(2) != 0;
@@ -64,13 +66,13 @@ Result<std::vector<std::uint64_t>> MysqlTaskStore::Rescue(const RescueRequest& r
   BOOST_OUTCOME_TRYV(session_.Write(
       "INSERT INTO millrace_attempts (task_table,task_id,attempt,at,incarnation,kind,error_class,message) "
       "SELECT " +
-      Quote(request.table) + ",id,attempt,UTC_TIMESTAMP(6)," + claimer + ",'rescued','lost_worker'," +
-      Quote("the worker " + request.claimed_by + " is dead; the task waits again") + " FROM " +
-      request.table + " FORCE INDEX (PRIMARY) WHERE id IN (" + list +
+      Quote(request.table) + ",id,attempt,UTC_TIMESTAMP(6)," + Quote(claimer.name) +
+      ",'rescued','lost_worker'," + Quote("the worker " + claimer.name + " is dead; the task waits again") +
+      " FROM " + request.table + " FORCE INDEX (PRIMARY) WHERE id IN (" + list +
       ") ON DUPLICATE KEY UPDATE task_id=VALUES(task_id)"));
   BOOST_OUTCOME_TRYV(
       session_.Write("UPDATE " + request.table +
-                     " FORCE INDEX (PRIMARY) SET state=0, claimed_by=NULL, claimed_at=NULL, "
+                     " FORCE INDEX (PRIMARY) SET state=0, claimed_by=0, "
                      "run_at=LEAST(run_at,UTC_TIMESTAMP(6)), updated_at=UTC_TIMESTAMP(6) WHERE id IN (" +
                      list + ")"));
   BOOST_OUTCOME_TRYV(session_.Commit());
@@ -79,6 +81,7 @@ Result<std::vector<std::uint64_t>> MysqlTaskStore::Rescue(const RescueRequest& r
 
 Result<std::vector<TaskKey>> MysqlTaskStore::Cancelled(const std::string& incarnation,
                                                        std::span<const TaskKey> running) {
+  BOOST_OUTCOME_TRY(claimer, ByName(incarnation));
   std::map<TableName, std::vector<std::uint64_t>> tables;
   for (const TaskKey& key : running) tables[key.table].push_back(key.id);
   std::vector<TaskKey> cancelled;
@@ -87,7 +90,7 @@ Result<std::vector<TaskKey>> MysqlTaskStore::Cancelled(const std::string& incarn
       const auto part = std::span(ids).subspan(at, std::min(kMaxBatchRows, ids.size() - at));
       BOOST_OUTCOME_TRYV(session_.Query(
           "SELECT id FROM " + table + " FORCE INDEX (PRIMARY) WHERE id IN (" + List(Sorted(part)) +
-              ") AND state=2 AND cancel<>0 AND claimed_by=" + Quote(incarnation),
+              ") AND state=2 AND cancel<>0 AND claimed_by=" + std::to_string(claimer.number),
           [&, &table = table](const Row& row) {
             cancelled.push_back({table, row.Number(1)});
           }));
@@ -98,6 +101,7 @@ Result<std::vector<TaskKey>> MysqlTaskStore::Cancelled(const std::string& incarn
 
 Result<std::vector<TaskKey>> MysqlTaskStore::SaveProgress(const std::string& incarnation,
                                                           std::span<const TaskProgress> progress) {
+  BOOST_OUTCOME_TRY(claimer, ByName(incarnation));
   std::map<std::pair<TableName, std::uint32_t>, ProgressTexts> groups;
   for (const TaskProgress& one : progress) {
     // A text that the database refuses would keep the others' away.
@@ -107,13 +111,13 @@ Result<std::vector<TaskKey>> MysqlTaskStore::SaveProgress(const std::string& inc
   std::vector<TaskKey> locked;
   for (auto& [group, texts] : groups) {
     const auto& [table, attempt] = group;
-    auto saved = session_.Write(ProgressText(table, incarnation, attempt, texts));
+    auto saved = session_.Write(ProgressText(table, claimer.number, attempt, texts));
     if (!saved && saved.error().code == ErrorCode::Conflict) {
       // Somebody holds one of them (a person's edit, a rescue that waits): the others need not wait for it.
       BOOST_OUTCOME_TRY(left_out, LeaveOutLocked(table, texts));
       locked.insert(locked.end(), left_out.begin(), left_out.end());
       if (texts.empty()) continue;
-      saved = session_.Write(ProgressText(table, incarnation, attempt, texts));
+      saved = session_.Write(ProgressText(table, claimer.number, attempt, texts));
     }
     if (!saved) return Fail(saved.error());
   }

@@ -1,4 +1,4 @@
-// Its parts: schema.cc and schema_check.cc.
+// Its parts: schema.cc, schema_check.cc and upgrade.cc.
 #pragma once
 
 #include "framework/store/mysql/session.h"
@@ -13,7 +13,7 @@ class MysqlSchemaStore final : public sql::SqlSchemaStore {
 
   std::string Print(const SchemaSpec& spec) const override;
   Status Apply(const SchemaSpec& spec) override;
-  Result<std::uint32_t> Upgrade() override;
+  Result<std::uint32_t> Upgrade(const UpgradeCalls& calls) override;
   Status Resize(const TableName& table, std::uint32_t slices) override;
   Result<std::vector<SchemaFinding>> Check() override;
 

@@ -16,9 +16,6 @@ using Findings = std::vector<SchemaFinding>;
 using Facts = std::map<std::string, std::string>;
 
 constexpr int kScratchRows = 4000;
-// Tables that were made before have no such constraint, and are not copied for it: a row that it would refuse
-// goes to the failed pool when it is to be claimed.
-constexpr const char* kLaterCheck = "constraint TABLE_counts";
 
 // MySQL keeps a literal's character set with it, and writes another one when the table is altered.
 std::string WithoutCharacterSets(std::string text) {
@@ -42,10 +39,6 @@ class Checker {
 
   Result<Findings> Run(const std::vector<TableInfo>& tables) {
     BOOST_OUTCOME_TRYV(Compare(ShardTables(prefix_), prefix_, ""));
-    const Ddl former = FormerChecks(Scratch("former"));
-    BOOST_OUTCOME_TRYV(Make({former}));
-    BOOST_OUTCOME_TRY(accepted, Describe(former.name));
-    former_ = std::move(accepted);
     std::map<std::uint32_t, TableName> models;
     for (const TableInfo& info : tables) {
       auto [model, is_new] = models.try_emplace(info.slices, Scratch(std::to_string(info.slices)));
@@ -80,10 +73,6 @@ class Checker {
     return {};
   }
   Result<Facts> Describe(const std::string& table);
-  bool IsFormerCheck(const Facts::value_type& fact) const {
-    const auto former = former_.find(fact.first);
-    return fact.first.starts_with("constraint ") && former != former_.end() && former->second == fact.second;
-  }
   Status CompareTable(const std::string& model, const std::string& live);
   Status Seed(const TableName& table, std::uint32_t slices);
   Status ExplainAll(const TableName& table, std::uint32_t slices);
@@ -93,7 +82,6 @@ class Checker {
   Session& session_;
   const std::string prefix_;
   std::vector<std::string> scratch_;
-  Facts former_;  // the checks as tables may have been made with before
   Findings findings_;
 };
 
@@ -138,10 +126,9 @@ Status Checker::CompareTable(const std::string& model, const std::string& live) 
   for (const auto& [name, text] : expected) {
     const auto other = found.find(name);
     if (other == found.end()) {
-      if (name == kLaterCheck) continue;
       findings_.push_back(
           {live, "the " + name + " is missing: " + text, "add it as `millrace schema print` shows"});
-    } else if (other->second != text && !IsFormerCheck(*other)) {
+    } else if (other->second != text) {
       findings_.push_back({live, "the " + name + " is `" + other->second + "`, expected `" + text + "`",
                            "change it as `millrace schema print` shows"});
     }
@@ -190,7 +177,8 @@ Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
       .group = group, .after = {WallTime(std::chrono::hours(24 * 365 * 30)), 1}, .limit = 100};
   std::vector<std::uint64_t> ids;
   for (std::uint64_t id = 1; id <= kMaxBatchRows; ++id) ids.push_back(id);
-  const ClaimRequest claim{.table = table, .incarnation = prefix_};
+  Random random = Random::FromSystem();
+  const sql::Claimer claimer{sql::DrawNumber(random), prefix_};
   Settlement one{.key = {table, 1}, .attempt = 1};
   const SettleGroup settle{.table = table, .attempt = 1, .rows = {&one}};
   struct Plan {
@@ -202,17 +190,17 @@ Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
       {"due map of some slices", DueText(some), "due", "for group-by", "filesort"},
       {"due map of some handlers", DueText(group_of), "due", "for group-by", "filesort"},
       {"scan", ScanText(scan), "due", "", "filesort"},
-      {"claim", ClaimText(claim, List(ids)), "PRIMARY", "", "filesort"},
-      {"settle, moving", MoveText(settle, prefix_, List(ids)), "PRIMARY", "", "filesort"},
-      {"settle, deleting", DeleteText(settle, prefix_, List(ids)), "PRIMARY", "", "filesort"},
-      {"settle, waiting", WaitText(settle, prefix_, List(ids)), "PRIMARY", "", "filesort"},
+      {"claim", ClaimText(table, List(ids), claimer.number, 0), "PRIMARY", "", "filesort"},
+      {"settle, moving", MoveText(settle, claimer, List(ids)), "PRIMARY", "", "filesort"},
+      {"settle, deleting", DeleteText(settle, claimer.number, List(ids)), "PRIMARY", "", "filesort"},
+      {"settle, waiting", WaitText(settle, claimer.number, List(ids)), "PRIMARY", "", "filesort"},
   };
   // Servers look constants up while they plan: a claim for nobody would be explained as impossible.
   Transaction transaction(session_);
   BOOST_OUTCOME_TRYV(session_.Begin());
-  BOOST_OUTCOME_TRYV(
-      session_.Write("INSERT INTO millrace_incarnations (id,worker,host,pid,lease_us,slices) VALUES (" +
-                     Quote(prefix_) + ",'schema check','',0,0,'')"));
+  BOOST_OUTCOME_TRYV(session_.Write(
+      "INSERT INTO millrace_incarnations (id,number,worker,host,pid,lease_us,slices) VALUES (" +
+      Quote(prefix_) + "," + std::to_string(claimer.number) + ",'schema check','',0,0,'')"));
   for (const Plan& plan : plans) {
     BOOST_OUTCOME_TRYV(Explain(plan.what, plan.sql, plan.key, plan.extra, plan.forbidden, table));
   }
@@ -222,8 +210,10 @@ Status Checker::ExplainAll(const TableName& table, std::uint32_t slices) {
 }  // namespace
 
 Result<std::vector<SchemaFinding>> MysqlSchemaStore::Check() {
-  BOOST_OUTCOME_TRY(tables, Current());
-  return Checker(session_).Run(tables);
+  BOOST_OUTCOME_TRY(schema, ReadSchema(session_));
+  BOOST_OUTCOME_TRYV(CheckNotLater(schema, session_));
+  BOOST_OUTCOME_TRYV(CheckVersion(schema.state, session_.where()));
+  return Checker(session_).Run(schema.tables);
 }
 
 }  // namespace millrace::engine::mysql

@@ -5,13 +5,14 @@
 #include <memory>
 
 #include "framework/store/mysql/session.h"
+#include "framework/store/sql/claimers.h"
 #include "framework/store/store.h"
 
 namespace millrace::engine::mysql {
 
-std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint, ConnectionPool& pool);
+std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint, ConnectionPool& pool, sql::Claimers& claimers);
 std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, ConnectionPool& pool,
-                                                 Micros limit);
+                                                 sql::Claimers& claimers, Micros limit);
 std::unique_ptr<TaskOperations> OpenOperations(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint);
 

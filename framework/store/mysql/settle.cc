@@ -19,21 +19,21 @@ Result<bool> Hits(Session& session, const std::string& sql, std::size_t rows) {
   return hit == rows;
 }
 
-Result<bool> MoveGroup(Session& session, const std::string& incarnation, const SettleGroup& group) {
+Result<bool> MoveGroup(Session& session, const sql::Claimer& claimer, const SettleGroup& group) {
   const std::string ids = IdList(group);
   if (group.to == Settlement::To::Waiting) {
-    return Hits(session, WaitText(group, incarnation, ids), group.rows.size());
+    return Hits(session, WaitText(group, claimer.number, ids), group.rows.size());
   }
-  auto moved = Hits(session, MoveText(group, incarnation, ids), group.rows.size());
+  auto moved = Hits(session, MoveText(group, claimer, ids), group.rows.size());
   if (!moved || !*moved) return moved;
-  return Hits(session, DeleteText(group, incarnation, ids), group.rows.size());
+  return Hits(session, DeleteText(group, claimer.number, ids), group.rows.size());
 }
 
 // Settles a batch in one transaction, and in smaller ones where that can't be.
 class Settler {
  public:
-  Settler(Session& session, const std::string& incarnation, std::span<const Settlement> batch)
-      : session_(session), incarnation_(incarnation), first_(batch.data()) {
+  Settler(Session& session, const sql::Claimer& claimer, std::span<const Settlement> batch)
+      : session_(session), claimer_(claimer), first_(batch.data()) {
     report_.verdicts.assign(batch.size(), SettleVerdict::Busy);
     report_.errors.assign(batch.size(), "");
   }
@@ -60,7 +60,7 @@ class Settler {
   }
 
   Session& session_;
-  const std::string& incarnation_;
+  const sql::Claimer& claimer_;
   const Settlement* const first_;
   SettleReport report_;
   bool settled_ = false;
@@ -82,7 +82,7 @@ Status Settler::Probe(Batch& batch, const std::set<TaskKey>& busy) {
   for (const Settlement* one : batch) {
     if (busy.contains(one->key)) suspects.push_back(one);
   }
-  BOOST_OUTCOME_TRY(running, ReadRunning(session_, incarnation_, suspects, false));
+  BOOST_OUTCOME_TRY(running, ReadRunning(session_, claimer_.number, suspects, false));
   BOOST_OUTCOME_TRY(free, Free(suspects));
   std::set<const Settlement*> out(suspects.begin(), suspects.end());
   for (std::size_t i = 0; i < suspects.size(); ++i) {
@@ -102,7 +102,7 @@ Result<bool> Settler::Once(const Batch& batch) {
     if (error.code == ErrorCode::Invalid) error.code = ErrorCode::Unavailable;
     return Fail(error);
   }
-  BOOST_OUTCOME_TRY(step, RunSettle(session_, incarnation_, batch));
+  BOOST_OUTCOME_TRY(step, RunSettle(session_, claimer_, batch));
   if (step == SettleStep::Refused) return false;
   BOOST_OUTCOME_TRYV(session_.Commit());
   return true;
@@ -127,7 +127,7 @@ Status Settler::Step(const Batch& batch, int depth) {
 // Some attempts are no longer ours: the database says which, and the rest settle together. An attempt that
 // has ended never comes back. Should the count be wrong again, halves find the row.
 Status Settler::Narrow(const Batch& batch, int depth) {
-  BOOST_OUTCOME_TRY(running, ReadRunning(session_, incarnation_, batch, false));
+  BOOST_OUTCOME_TRY(running, ReadRunning(session_, claimer_.number, batch, false));
   Batch ours;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (running[i]) {
@@ -146,7 +146,7 @@ Result<Batch> Settler::Free(const Batch& batch) {
     std::map<std::uint64_t, const Settlement*> rows;
     for (const Settlement* row : group.rows) rows[row->key.id] = row;
     BOOST_OUTCOME_TRYV(
-        session_.Query("SELECT id" + RunningRows(group.table, IdList(group), incarnation_, group.attempt) +
+        session_.Query("SELECT id" + RunningRows(group.table, IdList(group), claimer_.number, group.attempt) +
                            " ORDER BY id FOR UPDATE SKIP LOCKED",
                        [&](const Row& row) { free.push_back(rows[row.Number(1)]); }));
   }
@@ -175,26 +175,26 @@ Batch Pointers(std::span<const Settlement> batch) {
 
 }  // namespace
 
-Result<SettleStep> RunSettle(Session& session, const std::string& incarnation, const Batch& batch) {
+Result<SettleStep> RunSettle(Session& session, const sql::Claimer& claimer, const Batch& batch) {
   for (const SettleGroup& group : GroupSettlements(batch)) {
-    BOOST_OUTCOME_TRY(moved, MoveGroup(session, incarnation, group));
+    BOOST_OUTCOME_TRY(moved, MoveGroup(session, claimer, group));
     if (!moved) return SettleStep::Refused;
   }
   BOOST_OUTCOME_TRYV(sql::EndKeys(session, batch));
   // The counters come last: two sessions of one worker share their rows.
-  for (const std::string& text : {AttemptsText(incarnation, batch), CountersText(incarnation, batch)}) {
+  for (const std::string& text : {AttemptsText(claimer.name, batch), CountersText(claimer.name, batch)}) {
     if (text.empty()) continue;
     BOOST_OUTCOME_TRYV(session.Write(text));
   }
   return SettleStep::Done;
 }
 
-Result<std::vector<bool>> ReadRunning(Session& session, const std::string& incarnation, const Batch& batch,
+Result<std::vector<bool>> ReadRunning(Session& session, std::uint64_t claimer, const Batch& batch,
                                       bool locking) {
   std::map<std::pair<TaskKey, std::uint32_t>, bool> running;
   for (const SettleGroup& group : GroupSettlements(batch)) {
     BOOST_OUTCOME_TRYV(session.Query("SELECT id" +
-                                         RunningRows(group.table, IdList(group), incarnation, group.attempt) +
+                                         RunningRows(group.table, IdList(group), claimer, group.attempt) +
                                          (locking ? " LOCK IN SHARE MODE" : ""),
                                      [&](const Row& row) {
                                        running[{{group.table, row.Number(1)}, group.attempt}] = true;
@@ -207,7 +207,8 @@ Result<std::vector<bool>> ReadRunning(Session& session, const std::string& incar
 
 Result<SettleReport> MysqlTaskStore::Settle(const std::string& incarnation,
                                             std::span<const Settlement> batch) {
-  auto report = Settler(session_, incarnation, batch).Run(Pointers(batch), busy_);
+  BOOST_OUTCOME_TRY(claimer, ByName(incarnation));
+  auto report = Settler(session_, claimer, batch).Run(Pointers(batch), busy_);
   for (std::size_t i = 0; report && i < batch.size(); ++i) {
     if (report->verdicts[i] == SettleVerdict::Busy) {
       busy_.insert(batch[i].key);
@@ -223,11 +224,12 @@ Result<std::vector<bool>> MysqlTaskStore::StillRunning(const std::string& incarn
   // A new connection, since the old one may be behind. A COMMIT whose connection was cut may still be under
   // way at the server: a plain read would not see it, a locking one waits for it.
   session_.Drop();
-  auto running = ReadRunning(session_, incarnation, Pointers(batch), true);
+  BOOST_OUTCOME_TRY(claimer, ByName(incarnation));
+  auto running = ReadRunning(session_, claimer.number, Pointers(batch), true);
   if (running || running.error().code != ErrorCode::Conflict) return running;
   // Some row is locked, by that COMMIT or by a stranger. As the tables show them they still run: settled
   // again they are refused if the COMMIT comes through after all, and are busy while the lock stands.
-  return ReadRunning(session_, incarnation, Pointers(batch), false);
+  return ReadRunning(session_, claimer.number, Pointers(batch), false);
 }
 
 }  // namespace millrace::engine::mysql

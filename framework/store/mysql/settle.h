@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/store/mysql/session.h"
+#include "framework/store/sql/claimers.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine::mysql {
@@ -18,13 +19,13 @@ enum class SettleStep {
 };
 
 // Runs the statements. An error leaves only ROLLBACK.
-Result<SettleStep> RunSettle(Session& session, const std::string& incarnation,
+Result<SettleStep> RunSettle(Session& session, const sql::Claimer& claimer,
                              const std::vector<const Settlement*>& batch);
 
 // The attempts among these that still run under this incarnation, in the order of the batch. `locking`: waits
 // for transactions that are about to change them (Conflict if they take too long), so that the answer is
 // final.
-Result<std::vector<bool>> ReadRunning(Session& session, const std::string& incarnation,
+Result<std::vector<bool>> ReadRunning(Session& session, std::uint64_t claimer,
                                       const std::vector<const Settlement*>& batch, bool locking);
 
 // The texts, pure: see settle_text.cc.
@@ -41,10 +42,10 @@ struct SettleGroup {
 std::vector<SettleGroup> GroupSettlements(const std::vector<const Settlement*>& batch);
 std::string IdList(const SettleGroup& group);
 
-// Into the finished or the failed pool; empty for those that go back to waiting.
-std::string MoveText(const SettleGroup& group, const std::string& incarnation, const std::string& ids);
-std::string DeleteText(const SettleGroup& group, const std::string& incarnation, const std::string& ids);
-std::string WaitText(const SettleGroup& group, const std::string& incarnation, const std::string& ids);
+// Into the finished or the failed pool, where the claimer has its name.
+std::string MoveText(const SettleGroup& group, const sql::Claimer& claimer, const std::string& ids);
+std::string DeleteText(const SettleGroup& group, std::uint64_t claimer, const std::string& ids);
+std::string WaitText(const SettleGroup& group, std::uint64_t claimer, const std::string& ids);
 // Empty where nothing of the kind is to be written.
 std::string AttemptsText(const std::string& incarnation, const std::vector<const Settlement*>& batch);
 std::string CountersText(const std::string& incarnation, const std::vector<const Settlement*>& batch);

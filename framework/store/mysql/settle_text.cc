@@ -67,7 +67,7 @@ std::string IdList(const SettleGroup& group) {
   return List(ids);
 }
 
-std::string MoveText(const SettleGroup& group, const std::string& incarnation, const std::string& ids) {
+std::string MoveText(const SettleGroup& group, const sql::Claimer& claimer, const std::string& ids) {
   const bool failed = group.to == To::Failed;
   const std::string own = failed ? "error_class" : "result";
   std::string error = "last_error";
@@ -80,26 +80,25 @@ std::string MoveText(const SettleGroup& group, const std::string& incarnation, c
   if (failed)
     last = PerRow(group, "''", [](const Settlement& row) { return Quote(Shorten(row.error_class, 64)); });
   constexpr const char* kKept =
-      "id,slice,handler,priority,run_at,params,biz_key,batch,attempt,crashes,claimed_by,"
-      "claimed_at,progress,created_at";
+      "id,slice,handler,priority,run_at,params,biz_key,batch,attempt,crashes,claimed_at,progress,created_at";
   return "INSERT INTO " + group.table + (failed ? "_failed (" : "_done (") + kKept +
-         ",state,failures,last_error," + own + ",finished_at) SELECT " + kKept + "," +
-         std::to_string(static_cast<int>(StateAfter(group.to))) + "," + Failures(group) + "," + error + "," +
-         last + ",UTC_TIMESTAMP(6)" + RunningRows(group.table, ids, incarnation, group.attempt) +
-         " FOR UPDATE";
+         ",claimed_by,state,failures,last_error," + own + ",finished_at) SELECT " + kKept + "," +
+         Quote(claimer.name) + "," + std::to_string(static_cast<int>(StateAfter(group.to))) + "," +
+         Failures(group) + "," + error + "," + last + ",UTC_TIMESTAMP(6)" +
+         RunningRows(group.table, ids, claimer.number, group.attempt) + " FOR UPDATE";
 }
 
-std::string DeleteText(const SettleGroup& group, const std::string& incarnation, const std::string& ids) {
-  return "DELETE " + group.table + RunningRows(group.table, ids, incarnation, group.attempt);
+std::string DeleteText(const SettleGroup& group, std::uint64_t claimer, const std::string& ids) {
+  return "DELETE " + group.table + RunningRows(group.table, ids, claimer, group.attempt);
 }
 
-std::string WaitText(const SettleGroup& group, const std::string& incarnation, const std::string& ids) {
+std::string WaitText(const SettleGroup& group, std::uint64_t claimer, const std::string& ids) {
   return "UPDATE " + group.table +
-         " FORCE INDEX (PRIMARY) SET state=0, claimed_by=NULL, claimed_at=NULL, failures=" + Failures(group) +
+         " FORCE INDEX (PRIMARY) SET state=0, claimed_by=0, failures=" + Failures(group) +
          ", run_at=" + PerRow(group, "run_at", DueAgain) + ", last_error=" +
          PerRow(group, "last_error", [](const Settlement& row) { return TextOr(row, "last_error"); }) +
          ", updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +
-         ") AND state=2 AND claimed_by=" + Quote(incarnation) +
+         ") AND state=2 AND claimed_by=" + std::to_string(claimer) +
          " AND attempt=" + std::to_string(group.attempt);
 }
 

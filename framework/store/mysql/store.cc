@@ -32,12 +32,12 @@ class MysqlStore final : public Store {
     return session.Connect();
   }
 
-  std::unique_ptr<TaskStore> OpenTasks() override { return mysql::OpenTasks(endpoint_, engine_); }
+  std::unique_ptr<TaskStore> OpenTasks() override { return mysql::OpenTasks(endpoint_, engine_, claimers_); }
   std::unique_ptr<IncarnationStore> OpenIncarnations() override {
-    return sql::OpenIncarnations(std::make_unique<Session>(for_beats_, endpoint_.options.lease));
+    return sql::OpenIncarnations(std::make_unique<Session>(for_beats_, endpoint_.options.lease), claimers_);
   }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
-    return mysql::OpenTransaction(endpoint_, handlers_, limit);
+    return mysql::OpenTransaction(endpoint_, handlers_, claimers_, limit);
   }
   std::unique_ptr<TaskOperations> OpenOperations() override {
     return mysql::OpenOperations(endpoint_, engine_);
@@ -54,6 +54,7 @@ class MysqlStore final : public Store {
   const Endpoint for_beats_ = Impatient(endpoint_);
   ConnectionPool engine_{kAsManyAsSessions};
   ConnectionPool handlers_;
+  sql::Claimers claimers_;
 };
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace millrace::engine::mysql {
 
 class MysqlTaskStore final : public sql::SqlTaskStore {
  public:
-  MysqlTaskStore(const Endpoint& endpoint, ConnectionPool& pool)
-      : SqlTaskStore(session_), session_(endpoint, endpoint.options.lease, &pool) {}
+  MysqlTaskStore(const Endpoint& endpoint, ConnectionPool& pool, sql::Claimers& claimers)
+      : SqlTaskStore(session_, claimers), session_(endpoint, endpoint.options.lease, &pool) {}
 
   Result<DueMap> Due(std::span<const TableSlices> tables) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
@@ -35,14 +35,16 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
  private:
   // One query; the first brings the clock and the pauses.
   Status ReadPart(std::span<const DueScope> part, bool first, DueMap& map);
-  Result<std::vector<Task>> ClaimIds(const ClaimRequest& request, std::span<const std::uint64_t> ids);
+  Result<std::vector<Task>> ClaimIds(const ClaimRequest& request, const sql::Claimer& claimer,
+                                     std::span<const std::uint64_t> ids);
   Result<std::vector<std::uint64_t>> FreeIds(const TableName& table, std::span<const std::uint64_t> ids);
-  Result<std::vector<Task>> ReadClaimed(const ClaimRequest& request, const std::string& ids,
-                                        std::uint32_t attempt);
-  Result<bool> IsAlive(const std::string& incarnation);
-  Result<std::vector<Task>> AdoptReached(const ClaimRequest& request, const std::string& list);
-  Result<std::vector<Task>> AdoptAttempt(const ClaimRequest& request, std::span<const std::uint64_t> ids,
-                                         std::uint32_t seen);
+  Result<std::vector<Task>> ReadClaimed(const TableName& table, const sql::Claimer& claimer,
+                                        const std::string& ids, std::uint32_t attempt);
+  Result<bool> IsAlive(std::uint64_t claimer);
+  Result<std::vector<Task>> AdoptReached(const ClaimRequest& request, const sql::Claimer& claimer,
+                                         const std::string& list);
+  Result<std::vector<Task>> AdoptAttempt(const TableName& table, const sql::Claimer& claimer,
+                                         std::span<const std::uint64_t> ids, std::uint32_t seen);
   using ProgressTexts = std::map<std::uint64_t, std::string>;  // by task id, of one table
   // Takes out those whose rows somebody has locked, and returns them.
   Result<std::vector<TaskKey>> LeaveOutLocked(const TableName& table, ProgressTexts& texts);

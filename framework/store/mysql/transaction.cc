@@ -67,8 +67,9 @@ Result<std::uint64_t> CountCommits(Session& session) {
 class MysqlTaskTransaction final : public TaskTransaction {
  public:
   // A vanished worker's locks go when the server has heard nothing for the limit and the lease.
-  MysqlTaskTransaction(const Endpoint& endpoint, ConnectionPool& pool, Micros limit)
-      : session_(endpoint, limit + endpoint.options.lease, &pool, Session::Mode::Manual) {}
+  MysqlTaskTransaction(const Endpoint& endpoint, ConnectionPool& pool, sql::Claimers& claimers, Micros limit)
+      : claimers_(claimers),
+        session_(endpoint, limit + endpoint.options.lease, &pool, Session::Mode::Manual) {}
   ~MysqlTaskTransaction() override { session_.Rollback(); }
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
@@ -97,6 +98,7 @@ class MysqlTaskTransaction final : public TaskTransaction {
   bool EndedBefore() const { return session_.last_code() == kNoSuchSavepoint; }
   CommitReport GiveUp(const Error& error);
 
+  sql::Claimers& claimers_;
   Session session_;
   TransactionState state_ = TransactionState::Idle;
 };
@@ -226,7 +228,9 @@ CommitReport MysqlTaskTransaction::Commit(const std::string& incarnation, std::s
   }
   std::vector<const Settlement*> rows;
   for (const Settlement& one : batch) rows.push_back(&one);
-  auto step = RunSettle(session_, incarnation, rows);
+  const auto claimer = claimers_.ByName(session_, incarnation);
+  if (!claimer) return GiveUp(claimer.error());
+  auto step = RunSettle(session_, *claimer, rows);
   if (!step) return GiveUp(step.error());
   if (*step == SettleStep::Refused) {
     Rollback();
@@ -243,8 +247,8 @@ CommitReport MysqlTaskTransaction::Commit(const std::string& incarnation, std::s
 }  // namespace
 
 std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, ConnectionPool& pool,
-                                                 Micros limit) {
-  return std::make_unique<MysqlTaskTransaction>(endpoint, pool, limit);
+                                                 sql::Claimers& claimers, Micros limit) {
+  return std::make_unique<MysqlTaskTransaction>(endpoint, pool, claimers, limit);
 }
 
 }  // namespace millrace::engine::mysql

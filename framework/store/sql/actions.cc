@@ -132,10 +132,11 @@ Status Action::Cancel() {
 // Moves the rows from this pool to the finished one.
 Status Action::EndIn(const std::string& pool, const std::vector<Locked>& rows) {
   const std::string in = In(rows);
-  BOOST_OUTCOME_TRYV(Run("INSERT INTO " + table_ + "_done (" + kShared +
-                         ",run_at,failures,crashes,claimed_by,claimed_at,state,result,finished_at) SELECT " +
-                         kShared + ",run_at,failures,crashes,claimed_by,claimed_at,4,'',$now FROM " + table_ +
-                         pool + "$primary" + in));
+  // A row that waits or is held is nobody's.
+  const std::string kept =
+      std::string(kShared) + ",run_at,failures,crashes" + (pool.empty() ? "" : ",claimed_by,claimed_at");
+  BOOST_OUTCOME_TRYV(Run("INSERT INTO " + table_ + "_done (" + kept + ",state,result,finished_at) SELECT " +
+                         kept + ",4,'',$now FROM " + table_ + pool + "$primary" + in));
   for (const Locked& row : rows) {
     CounterDelta& delta = counts_.Of(table_, row.handler, row.batch);
     delta.cancelled += 1;

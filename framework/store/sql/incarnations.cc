@@ -19,8 +19,8 @@ std::vector<std::uint64_t> IdsOf(const Runs& runs) {
 
 class SqlIncarnationStore final : public IncarnationStore {
  public:
-  explicit SqlIncarnationStore(std::unique_ptr<Connection> connection)
-      : connection_(std::move(connection)), db_(*connection_) {}
+  SqlIncarnationStore(std::unique_ptr<Connection> connection, Claimers& claimers, Random random)
+      : connection_(std::move(connection)), db_(*connection_), claimers_(claimers), random_(random) {}
 
   Status Register(const Incarnation& incarnation) override;
   Result<bool> Renew(const std::string& id) override;
@@ -30,32 +30,52 @@ class SqlIncarnationStore final : public IncarnationStore {
   Result<std::size_t> ChargeCrashes(const std::string& id, std::span<const Crash> crashes) override;
 
  private:
+  // False: somebody has the number already.
+  Result<bool> RegisterAs(std::uint64_t number, const Incarnation& incarnation);
   // Deletes its beat, if that shows what was seen, and marks its row. False, and nothing done: there were not
   // as many beats as expected (nullopt: 0 or 1), or the row is dead already.
   Result<bool> End(const std::string& id, std::optional<std::uint64_t> seen_beat,
                    std::optional<std::uint64_t> expected);
-  Result<Runs> Chargeable(const TableName& table, const std::string& id, const Runs& runs);
+  Result<Runs> Chargeable(const TableName& table, const Claimer& claimer, const Runs& runs);
   Status Note(const TableName& table, const std::string& id, const Runs& charged);
   Status Raise(const TableName& table, const Runs& charged);
 
   const std::unique_ptr<Connection> connection_;
   Connection& db_;
+  Claimers& claimers_;
+  Random random_;
 };
 
+// One of 63 bits is hardly ever somebody's already; what is drawn again and again is no chance.
 Status SqlIncarnationStore::Register(const Incarnation& incarnation) {
+  constexpr int kDraws = 10;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    BOOST_OUTCOME_TRY(registered, RegisterAs(DrawNumber(random_), incarnation));
+    if (registered) return {};
+  }
+  return Fail(ErrorCode::Internal, db_.where() + ": no number can be drawn for " + incarnation.id);
+}
+
+Result<bool> SqlIncarnationStore::RegisterAs(std::uint64_t number, const Incarnation& incarnation) {
   Transaction transaction(db_);
   BOOST_OUTCOME_TRYV(transaction.Begin());
   auto added = db_.Write(
-      "INSERT INTO millrace_incarnations (id,worker,host,pid,lease_us,slices,started_at,dead) VALUES "
-      "(?,?,?,?,?,?,$now,0)",
-      {incarnation.id, incarnation.worker, incarnation.host, incarnation.pid,
+      "INSERT INTO millrace_incarnations (id,number,worker,host,pid,lease_us,slices,started_at,dead) VALUES "
+      "(?,?,?,?,?,?,?,$now,0)",
+      {incarnation.id, number, incarnation.worker, incarnation.host, incarnation.pid,
        std::int64_t{incarnation.lease.count()}, incarnation.slices});
   if (!added) {
     if (db_.refusal() != Refusal::Duplicate) return Fail(added.error());
+    bool known = false;
+    BOOST_OUTCOME_TRYV(db_.Query("SELECT 1 FROM millrace_incarnations WHERE id=?", {incarnation.id},
+                                 [&](const Row&) { known = true; }));
+    if (!known) return false;
     return Fail(ErrorCode::Conflict, db_.where() + ": the incarnation " + incarnation.id + " exists already");
   }
   BOOST_OUTCOME_TRYV(db_.Write("INSERT INTO millrace_beats (id,beat) VALUES (?,0)", {incarnation.id}));
-  return transaction.Commit();
+  BOOST_OUTCOME_TRYV(transaction.Commit());
+  claimers_.Learn(incarnation.id, number);
+  return true;
 }
 
 // The row is read without a lock: claims hold it in share mode, and a beat waits for nobody. A takeover that
@@ -100,14 +120,15 @@ Result<bool> SqlIncarnationStore::End(const std::string& id, std::optional<std::
 
 // An attempt counts as this incarnation's while its row runs under it, or when a rescue has noted so. Any
 // other attempt has ended in good order and is not charged.
-Result<Runs> SqlIncarnationStore::Chargeable(const TableName& table, const std::string& id,
+Result<Runs> SqlIncarnationStore::Chargeable(const TableName& table, const Claimer& claimer,
                                              const Runs& runs) {
   const std::string list = List(IdsOf(runs));
   std::map<std::uint64_t, std::uint32_t> rows;  // present tasks; the attempt that runs under `id`, or 0
-  BOOST_OUTCOME_TRYV(db_.Query(
-      "SELECT id,CASE WHEN state=2 AND claimed_by=? THEN attempt ELSE 0 END FROM " + table +
-          "$primary WHERE id IN (" + list + ") ORDER BY id$lock",
-      {id}, [&](const Row& row) { rows[row.Number(1)] = static_cast<std::uint32_t>(row.Number(2)); }));
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT id,CASE WHEN state=2 AND claimed_by=? THEN attempt ELSE 0 END FROM " +
+                                   table + "$primary WHERE id IN (" + list + ") ORDER BY id$lock",
+                               {claimer.number}, [&](const Row& row) {
+                                 rows[row.Number(1)] = static_cast<std::uint32_t>(row.Number(2));
+                               }));
   Runs chargeable;
   for (const auto& [task, attempt] : runs) {
     const auto row = rows.find(task);
@@ -118,7 +139,7 @@ Result<Runs> SqlIncarnationStore::Chargeable(const TableName& table, const std::
                 "WHERE task_table=? "
                 "AND task_id IN (" +
                     list + ")$lock",
-                {id, table}, [&](const Row& row) {
+                {claimer.name, table}, [&](const Row& row) {
                   const Runs::value_type run{row.Number(1), static_cast<std::uint32_t>(row.Number(2))};
                   chargeable.erase(run);
                   if (row.Number(3) != 0 && runs.contains(run) && rows.contains(run.first))
@@ -161,6 +182,7 @@ Result<std::size_t> SqlIncarnationStore::ChargeCrashes(const std::string& id,
                                                        std::span<const Crash> crashes) {
   std::map<TableName, Runs> tables;
   for (const Crash& crash : crashes) tables[crash.key.table].insert({crash.key.id, crash.attempt});
+  BOOST_OUTCOME_TRY(claimer, claimers_.ByName(db_, id));
   Transaction transaction(db_);
   BOOST_OUTCOME_TRYV(transaction.Begin());
   std::size_t charged = 0;
@@ -168,7 +190,7 @@ Result<std::size_t> SqlIncarnationStore::ChargeCrashes(const std::string& id,
     for (auto from = runs.begin(); from != runs.end();) {
       Runs part;
       while (from != runs.end() && part.size() < kMaxBatchRows) part.insert(*from++);
-      BOOST_OUTCOME_TRY(some, Chargeable(table, id, part));
+      BOOST_OUTCOME_TRY(some, Chargeable(table, claimer, part));
       if (some.empty()) continue;
       BOOST_OUTCOME_TRYV(Note(table, id, some));
       BOOST_OUTCOME_TRYV(Raise(table, some));
@@ -181,8 +203,9 @@ Result<std::size_t> SqlIncarnationStore::ChargeCrashes(const std::string& id,
 
 }  // namespace
 
-std::unique_ptr<IncarnationStore> OpenIncarnations(std::unique_ptr<Connection> connection) {
-  return std::make_unique<SqlIncarnationStore>(std::move(connection));
+std::unique_ptr<IncarnationStore> OpenIncarnations(std::unique_ptr<Connection> connection, Claimers& claimers,
+                                                   Random random) {
+  return std::make_unique<SqlIncarnationStore>(std::move(connection), claimers, random);
 }
 
 }  // namespace millrace::engine::sql

@@ -21,7 +21,8 @@ constexpr Pool kDone{"_done", "result,finished_at"};
 
 // SELECT … FROM the pool, up to and without WHERE.
 std::string PoolText(const TableName& table, const Pool& pool) {
-  return "SELECT " + TaskColumns(*pool.suffix == '\0') + "," + pool.columns + " FROM " + table + pool.suffix;
+  return "SELECT " + TaskColumns(*pool.suffix == '\0' ? TaskRows::Hot : TaskRows::Ended) + "," +
+         pool.columns + " FROM " + table + pool.suffix;
 }
 
 TaskRecord ReadRecord(const TableName& table, const Row& row) {

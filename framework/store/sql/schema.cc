@@ -6,6 +6,21 @@
 
 namespace millrace::engine::sql {
 
+namespace {
+
+Result<BeatsSeen> ReadBeats(Connection& db) {
+  BeatsSeen beats;
+  BOOST_OUTCOME_TRYV(db.Query(
+      "SELECT i.id,i.worker,i.host,i.pid,i.lease_us,b.beat FROM millrace_incarnations i JOIN "
+      "millrace_beats b ON b.id=i.id WHERE i.dead=0",
+      {}, [&](const Row& row) {
+        beats[row.Text(1)] = {row.Text(2), row.Text(3), row.Signed(4), Micros(row.Signed(5)), row.Number(6)};
+      }));
+  return beats;
+}
+
+}  // namespace
+
 Result<SchemaRows> SqlSchemaStore::ReadSchema(Connection& db) {
   SchemaRows rows;
   std::optional<Error> forged;
@@ -15,11 +30,13 @@ Result<SchemaRows> SqlSchemaStore::ReadSchema(Connection& db) {
         const std::string name = row.Text(1);
         const auto version = static_cast<std::uint32_t>(row.Number(3));
         if (name.empty()) {
-          rows.version = version;
+          rows.state.version = version;
+          rows.oldest = version;
           rows.applied_at = row.Text(4);
         } else if (const auto table = ParseTableName(name)) {
           rows.tables.push_back({*table, static_cast<std::uint32_t>(row.Number(2))});
-          if (version < kSchemaVersion) rows.behind.push_back(*table);
+          rows.oldest = std::min(rows.oldest, version);
+          if (version < kSchemaVersion) rows.behind.push_back(rows.tables.back());
         } else if (!forged) {
           forged = {ErrorCode::Invalid, db.where() + ": millrace_schema names a table '" + Shorten(name, 60) +
                                             "', which can't be one of tasks: remove its row"};
@@ -27,16 +44,53 @@ Result<SchemaRows> SqlSchemaStore::ReadSchema(Connection& db) {
       });
   if (!read && db.refusal() != Refusal::NoTable) return Fail(read.error());
   if (forged) return Fail(*forged);
-  if (rows.tables.empty() || rows.version == 0) {
+  if (rows.tables.empty() || rows.state.version == 0) {
     return Fail(ErrorCode::NotFound, db.where() + ": there are no task tables: run `millrace schema apply`");
   }
+  rows.state.half_way = rows.state.version == kSchemaVersion && !rows.behind.empty();
+  if (rows.state.version <= kSchemaVersion) return rows;
+  BOOST_OUTCOME_TRYV(
+      db.Query("SELECT readable_by FROM millrace_schema WHERE task_table=''", {},
+               [&](const Row& row) { rows.state.readable_by = static_cast<std::uint32_t>(row.Number(1)); }));
   return rows;
 }
 
 Result<std::vector<TableInfo>> SqlSchemaStore::Current() {
   BOOST_OUTCOME_TRY(schema, ReadSchema(db_));
-  BOOST_OUTCOME_TRYV(CheckVersion(schema.version, db_.where()));
+  BOOST_OUTCOME_TRYV(CheckVersion(schema.state, db_.where()));
   return std::move(schema.tables);
+}
+
+Status SqlSchemaStore::CheckNotLater(const SchemaRows& schema, const Connection& db) {
+  if (schema.state.version <= kSchemaVersion) return {};
+  return CheckVersion({.version = schema.state.version}, db.where());
+}
+
+Result<BeatsSeen> SqlSchemaStore::CheckStill(Connection& db, const UpgradeCalls& calls,
+                                             const std::optional<BeatsSeen>& since) {
+  BeatsSeen before;
+  if (since) {
+    before = *since;
+  } else {
+    BOOST_OUTCOME_TRY(first, ReadBeats(db));
+    if (first.empty()) return first;
+    Micros longest{};
+    for (const auto& [id, seen] : first) longest = std::max(longest, seen.lease);
+    // A worker beats five times in its lease.
+    calls.pause(longest * 3 / 10);
+    before = std::move(first);
+  }
+  BOOST_OUTCOME_TRY(now, ReadBeats(db));
+  for (const auto& [id, seen] : now) {
+    const auto known = before.find(id);
+    if (known != before.end() && known->second == seen) continue;
+    return Fail(ErrorCode::Conflict,
+                db.where() + ": the worker " + seen.worker + " (" + id + ", process " +
+                    std::to_string(seen.pid) + " on " + seen.host +
+                    ") works on the tables of the older version: stop it and all others, then run `millrace "
+                    "schema upgrade` again");
+  }
+  return now;
 }
 
 Result<std::vector<TableInfo>> SqlSchemaStore::Tables() {
@@ -56,11 +110,13 @@ Status SqlSchemaStore::CheckSpec(const SchemaSpec& spec) {
 }
 
 Status SqlSchemaStore::CheckApply(const SchemaSpec& spec) {
-  auto present = Current();
+  auto present = ReadSchema(db_);
   if (!present && present.error().code == ErrorCode::NotFound) return {};
   if (!present) return Fail(present.error());
+  BOOST_OUTCOME_TRYV(CheckNotLater(*present, db_));
+  BOOST_OUTCOME_TRYV(CheckVersion(present->state, db_.where()));
   const std::vector<TableName> wanted = TableNames(spec);
-  for (const TableInfo& info : *present) {
+  for (const TableInfo& info : present->tables) {
     if (info.slices == spec.slices || std::find(wanted.begin(), wanted.end(), info.table) == wanted.end())
       continue;
     return Fail(ErrorCode::Conflict, db_.where() + ": the table " + info.table + " has " +

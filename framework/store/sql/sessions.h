@@ -3,12 +3,16 @@
 
 #include <memory>
 
+#include "framework/base/random.h"
+#include "framework/store/sql/claimers.h"
 #include "framework/store/sql/connection.h"
 #include "framework/store/store.h"
 
 namespace millrace::engine::sql {
 
-std::unique_ptr<IncarnationStore> OpenIncarnations(std::unique_ptr<Connection> connection);
+// `random` draws the numbers of those that register; `claimers` learns them.
+std::unique_ptr<IncarnationStore> OpenIncarnations(std::unique_ptr<Connection> connection, Claimers& claimers,
+                                                   Random random = Random::FromSystem());
 std::unique_ptr<PruneStore> OpenPruning(std::unique_ptr<Connection> connection);
 
 }  // namespace millrace::engine::sql

@@ -22,7 +22,7 @@ struct Running {
 };
 
 // Which of the tasks still run as claimed; their rows stay locked until the transaction ends.
-Result<Running> LockRunning(Connection& db, const std::string& incarnation, std::span<const Task> tasks) {
+Result<Running> LockRunning(Connection& db, std::uint64_t claimer, std::span<const Task> tasks) {
   std::map<std::uint64_t, const Task*> by_id;
   std::vector<std::uint64_t> ids;
   for (const Task& task : tasks) {
@@ -35,7 +35,7 @@ Result<Running> LockRunning(Connection& db, const std::string& incarnation, std:
   std::set<LedgerKey> keys;
   BOOST_OUTCOME_TRYV(db.Query("SELECT id,attempt FROM " + tasks[0].key.table + "$primary WHERE id IN (" +
                                   List(Sorted(ids)) + ") AND state=2 AND claimed_by=? ORDER BY id$lock",
-                              {incarnation}, [&](const Row& row) {
+                              {claimer}, [&](const Row& row) {
                                 const Task* task = by_id[row.Number(1)];
                                 if (task->attempt != row.Number(2)) return;
                                 running.tasks.push_back(task);
@@ -61,7 +61,7 @@ Status Enter(Connection& db, const Running& running) {
 
 // Those whose keys are theirs already, by a read without locks: a running task's own entry can't be taken
 // away, so most batches need no transaction.
-Result<std::set<std::uint64_t>> AlreadyMine(Connection& db, const std::string& incarnation,
+Result<std::set<std::uint64_t>> AlreadyMine(Connection& db, std::uint64_t claimer,
                                             std::span<const Task> tasks) {
   std::vector<std::uint64_t> ids;
   std::map<std::uint64_t, std::uint32_t> attempts;
@@ -76,18 +76,18 @@ Result<std::set<std::uint64_t>> AlreadyMine(Connection& db, const std::string& i
                    " t$primary JOIN tasks_keys k ON k.handler=t.handler AND "
                    "k.biz_key=t.biz_key AND k.task_id=t.id AND k.task_table=? WHERE t.id IN (" +
                    List(Sorted(ids)) + ") AND t.state=2 AND t.claimed_by=?",
-               {table, incarnation}, [&](const Row& row) {
+               {table, claimer}, [&](const Row& row) {
                  if (attempts[row.Number(1)] == row.Number(2)) mine.insert(row.Number(1));
                }));
   return mine;
 }
 
-Result<std::vector<KeyVerdict>> EnterKeys(Connection& db, const std::string& incarnation,
+Result<std::vector<KeyVerdict>> EnterKeys(Connection& db, std::uint64_t claimer,
                                           std::span<const Task> tasks) {
   std::vector<KeyVerdict> verdicts;
   Transaction transaction(db);
   BOOST_OUTCOME_TRYV(transaction.Begin());
-  BOOST_OUTCOME_TRY(running, LockRunning(db, incarnation, tasks));
+  BOOST_OUTCOME_TRY(running, LockRunning(db, claimer, tasks));
   if (running.tasks.empty()) return verdicts;
   BOOST_OUTCOME_TRYV(Enter(db, running));
   BOOST_OUTCOME_TRY(entries, LockEntries(db, running.keys));
@@ -114,11 +114,26 @@ Result<std::vector<KeyVerdict>> EnterKeys(Connection& db, const std::string& inc
 
 }  // namespace
 
-std::string TaskColumns(bool hot) {
+std::string TaskColumns(TaskRows rows) {
+  const char* claimer = "claimed_by,claimed_at";
+  const char* hot = "0,0";
+  switch (rows) {
+    case TaskRows::Claimed:
+      claimer = "'',claimed_at";
+      hot = "cancel,0";
+      break;
+    case TaskRows::Hot:
+      claimer =
+          "(SELECT i.id FROM millrace_incarnations i WHERE i.number=claimed_by),"
+          "CASE WHEN claimed_by=0 THEN NULL ELSE claimed_at END";
+      hot = "cancel,claimed_by";
+      break;
+    case TaskRows::Ended:
+      break;
+  }
   return std::string(
-             "id,slice,state,handler,priority,run_at,params,biz_key,batch,failures,attempt,crashes,"
-             "claimed_by,claimed_at,last_error,progress,created_at,") +
-         (hot ? "cancel" : "0");
+             "id,slice,state,handler,priority,run_at,params,biz_key,batch,failures,attempt,crashes,") +
+         claimer + ",last_error,progress,created_at," + hot;
 }
 
 Task ReadTask(const TableName& table, const Row& row) {
@@ -136,6 +151,7 @@ Task ReadTask(const TableName& table, const Row& row) {
   task.attempt = Count(row, 11);
   task.crashes = Count(row, 12);
   task.claimed_by = row.Text(13);
+  if (task.claimed_by.empty() && row.Number(19) != kNobody) task.claimed_by = NumberText(row.Number(19));
   task.claimed_at = row.Time(14);
   task.last_error = row.Text(15);
   task.progress = row.Text(16);
@@ -144,11 +160,34 @@ Task ReadTask(const TableName& table, const Row& row) {
   return task;
 }
 
+Result<Claimer> SqlTaskStore::ByName(const std::string& incarnation) {
+  auto claimer = claimers_.ByName(db_, incarnation);
+  if (claimer || claimer.error().code != ErrorCode::Invalid) return claimer;
+  return Fail(ErrorCode::Unavailable, claimer.error().message);
+}
+
+// Most rows of a page wait; those that run are few claimers'.
+Status SqlTaskStore::NameClaimers(const std::vector<std::uint64_t>& claimers, std::vector<ScanRow>& rows) {
+  std::uint64_t last = kNobody;
+  std::string name;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (claimers[i] == kNobody) continue;
+    if (claimers[i] != last) {
+      BOOST_OUTCOME_TRY(found, claimers_.NameOf(db_, claimers[i]));
+      name = std::move(found);
+      last = claimers[i];
+    }
+    rows[i].claimed_by = name;
+  }
+  return {};
+}
+
 Result<std::vector<KeyVerdict>> SqlTaskStore::ConfirmKeys(const std::string& incarnation,
                                                           std::span<const Task> tasks) {
   std::vector<KeyVerdict> verdicts;
   if (tasks.empty()) return verdicts;
-  BOOST_OUTCOME_TRY(mine, AlreadyMine(db_, incarnation, tasks));
+  BOOST_OUTCOME_TRY(claimer, ByName(incarnation));
+  BOOST_OUTCOME_TRY(mine, AlreadyMine(db_, claimer.number, tasks));
   std::vector<Task> others;
   for (const Task& task : tasks) {
     if (mine.contains(task.key.id)) {
@@ -158,7 +197,7 @@ Result<std::vector<KeyVerdict>> SqlTaskStore::ConfirmKeys(const std::string& inc
     }
   }
   if (others.empty()) return verdicts;
-  BOOST_OUTCOME_TRY(entered, EnterKeys(db_, incarnation, others));
+  BOOST_OUTCOME_TRY(entered, EnterKeys(db_, claimer.number, others));
   verdicts.insert(verdicts.end(), entered.begin(), entered.end());
   return verdicts;
 }

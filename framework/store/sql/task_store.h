@@ -1,26 +1,41 @@
 // The mill's session, as far as its statements are the same on every database; and how whole tasks are read.
 #pragma once
 
+#include "framework/store/sql/claimers.h"
 #include "framework/store/sql/connection.h"
 #include "framework/store/task_store.h"
 
 namespace millrace::engine::sql {
 
-// The columns that ReadTask expects, in its order; all pools have them (but for `cancel`).
-std::string TaskColumns(bool hot);
-inline constexpr unsigned kTaskColumns = 18;
+// Where tasks are read from: what is asked about their claimers differs.
+enum class TaskRows {
+  Claimed,  // of the hot table, and the reader's own: ReadTask leaves `claimed_by` to it
+  Hot,
+  Ended,  // of the two other pools
+};
+// The columns that ReadTask expects, in its order.
+std::string TaskColumns(TaskRows rows);
+inline constexpr unsigned kTaskColumns = 19;
 Task ReadTask(const TableName& table, const Row& row);
 
 class SqlTaskStore : public TaskStore {
  public:
-  explicit SqlTaskStore(Connection& db) : db_(db) {}
+  // Both are borrowed.
+  SqlTaskStore(Connection& db, Claimers& claimers) : claimers_(claimers), db_(db) {}
 
   Result<std::vector<std::uint64_t>> FailUnclaimed(const ClaimRequest& request,
                                                    const std::string& why) override;
   Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation,
                                               std::span<const Task> tasks) override;
 
+ protected:
+  // Unavailable where the shard can't be asked: that says nothing of any row.
+  Result<Claimer> ByName(const std::string& incarnation);
+  // Fills in who claimed the rows of a scan; `claimers` are their numbers.
+  Status NameClaimers(const std::vector<std::uint64_t>& claimers, std::vector<ScanRow>& rows);
+
  private:
+  Claimers& claimers_;
   Connection& db_;
 };
 

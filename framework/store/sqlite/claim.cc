@@ -6,8 +6,11 @@ namespace millrace::engine::sqlite {
 namespace {
 
 // Appends the row that a statement gives, if it gives one.
-Status TakeTask(Rows rows, const TableName& table, std::vector<Task>& tasks) {
-  if (rows.Next()) tasks.push_back(sql::ReadTask(table, PortRow(rows)));
+Status TakeTask(Rows rows, const TableName& table, const sql::Claimer& claimer, std::vector<Task>& tasks) {
+  if (rows.Next()) {
+    tasks.push_back(sql::ReadTask(table, PortRow(rows)));
+    tasks.back().claimed_by = claimer.name;
+  }
   return rows.Finish();
 }
 
@@ -18,64 +21,67 @@ Status CheckSize(std::size_t count) {
   return Fail(ErrorCode::Invalid, std::to_string(count) + " rows in one batch; the limit is 999");
 }
 
-Result<bool> SqliteTaskStore::IsAlive(const std::string& incarnation) {
-  auto rows = db_.Select("SELECT 1 FROM millrace_incarnations WHERE id=? AND dead=0", incarnation);
+Result<bool> SqliteTaskStore::IsAlive(std::uint64_t claimer) {
+  auto rows = db_.Select("SELECT 1 FROM millrace_incarnations WHERE number=? AND dead=0", claimer);
   const bool alive = rows.Next();
   if (rows.error()) return Fail(*rows.error());
   return alive;
 }
 
-Status SqliteTaskStore::CheckAlive(const std::string& incarnation) {
-  BOOST_OUTCOME_TRY(alive, IsAlive(incarnation));
+Status SqliteTaskStore::CheckAlive(const sql::Claimer& claimer) {
+  BOOST_OUTCOME_TRY(alive, IsAlive(claimer.number));
   if (alive) return {};
-  return Fail(ErrorCode::Cancelled, "the incarnation " + incarnation + " was marked dead in this shard");
+  return Fail(ErrorCode::Cancelled, "the incarnation " + claimer.name + " was marked dead in this shard");
 }
 
 Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
   BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
+  BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
   return db_.Write([&]() -> Result<std::vector<Task>> {
-    BOOST_OUTCOME_TRYV(CheckAlive(request.incarnation));
+    BOOST_OUTCOME_TRYV(CheckAlive(claimer));
     const std::string now = TimeText(db_.Now());
     const std::string claim = "UPDATE " + request.table +
                               " SET state=2, attempt=attempt+1, claimed_by=?, claimed_at=?, updated_at=?"
                               " WHERE id=? AND state=0 AND attempt=? AND run_at<=?";
     // Two plain statements are quicker than RETURNING, for which SQLite runs a trigger and a table beside.
-    const std::string read = "SELECT " + sql::TaskColumns(true) + " FROM " + request.table + " WHERE id=?";
+    const std::string read =
+        "SELECT " + sql::TaskColumns(sql::TaskRows::Claimed) + " FROM " + request.table + " WHERE id=?";
     std::vector<Task> claimed;
     claimed.reserve(request.ids.size());
     for (const std::uint64_t id : sql::Sorted(request.ids)) {
-      BOOST_OUTCOME_TRY(row, db_.Run(claim, request.incarnation, now, now, id, request.attempt, now));
+      BOOST_OUTCOME_TRY(row, db_.Run(claim, claimer.number, now, now, id, request.attempt, now));
       if (row == 0) continue;
-      BOOST_OUTCOME_TRYV(TakeTask(db_.Select(read, id), request.table, claimed));
+      BOOST_OUTCOME_TRYV(TakeTask(db_.Select(read, id), request.table, claimer, claimed));
     }
     return claimed;
   });
 }
 
-Status SqliteTaskStore::AdoptRows(const ClaimRequest& request, std::uint32_t attempt,
-                                  std::vector<Task>& adopted) {
+Status SqliteTaskStore::AdoptRows(const ClaimRequest& request, const sql::Claimer& claimer,
+                                  std::uint32_t attempt, std::vector<Task>& adopted) {
   const std::string sql =
       "UPDATE " + request.table +
       " SET attempt=attempt+1, updated_at=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=?"
       " RETURNING " +
-      sql::TaskColumns(true);
+      sql::TaskColumns(sql::TaskRows::Claimed);
   const std::string now = TimeText(db_.Now());
   for (const std::uint64_t id : sql::Sorted(request.ids)) {
-    auto rows = db_.Select(sql, now, id, request.incarnation, attempt);
-    BOOST_OUTCOME_TRYV(TakeTask(std::move(rows), request.table, adopted));
+    auto rows = db_.Select(sql, now, id, claimer.number, attempt);
+    BOOST_OUTCOME_TRYV(TakeTask(std::move(rows), request.table, claimer, adopted));
   }
   return {};
 }
 
 Result<std::vector<Task>> SqliteTaskStore::Resolve(const ClaimRequest& request) {
   BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
+  BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
   return db_.Write([&]() -> Result<std::vector<Task>> {
     std::vector<Task> adopted;
     // The adoption comes first: a row that it raised no longer has the number that the other statement looks
     // for.
-    BOOST_OUTCOME_TRY(alive, IsAlive(request.incarnation));
+    BOOST_OUTCOME_TRY(alive, IsAlive(claimer.number));
     if (alive) {
-      BOOST_OUTCOME_TRYV(AdoptRows(request, request.attempt + 1, adopted));
+      BOOST_OUTCOME_TRYV(AdoptRows(request, claimer, request.attempt + 1, adopted));
     }
     const std::string sql = "UPDATE " + request.table +
                             " SET attempt=attempt+1, updated_at=? WHERE id=? AND state=0 AND attempt=?";
@@ -89,10 +95,11 @@ Result<std::vector<Task>> SqliteTaskStore::Resolve(const ClaimRequest& request) 
 
 Result<std::vector<Task>> SqliteTaskStore::Adopt(const ClaimRequest& request) {
   BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
+  BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
   return db_.Write([&]() -> Result<std::vector<Task>> {
-    BOOST_OUTCOME_TRYV(CheckAlive(request.incarnation));
+    BOOST_OUTCOME_TRYV(CheckAlive(claimer));
     std::vector<Task> adopted;
-    BOOST_OUTCOME_TRYV(AdoptRows(request, request.attempt, adopted));
+    BOOST_OUTCOME_TRYV(AdoptRows(request, claimer, request.attempt, adopted));
     return adopted;
   });
 }

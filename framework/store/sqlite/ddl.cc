@@ -13,14 +13,14 @@ constexpr char kRunAtCheck[] =
 constexpr char kHandlerCheck[] =
     "handler GLOB '[a-z]*' AND handler NOT GLOB '*[^a-z0-9_.]*' AND length(handler) <= 64 "
     "AND length(CAST(handler AS BLOB)) = length(handler)";
-constexpr char kFormerHandlerCheck[] =
-    "handler GLOB '[a-z]*' AND handler NOT GLOB '*[^a-z0-9_.]*' AND length(handler) <= 64";
 constexpr char kNow[] = "(strftime('%Y-%m-%d %H:%M:%f','now') || '000')";
 
 std::string CountCheck(const std::string& column) {
   return "CHECK (" + column + " BETWEEN 0 AND " + std::to_string(kMaxCount) + ")";
 }
 
+// SQLite reads a row from its beginning: what the statements look at comes before the texts, of which a long
+// one goes on in pages of its own.
 std::string Tasks(const TableName& table, std::uint32_t slices) {
   return "CREATE TABLE " + table +
          " (\n"
@@ -43,9 +43,6 @@ std::string Tasks(const TableName& table, std::uint32_t slices) {
          "             CHECK (" +
          kRunAtCheck +
          "),\n"
-         "  params     TEXT NOT NULL CHECK (json_valid(params) AND length(CAST(params AS BLOB)) <= 65536),\n"
-         "  biz_key    TEXT CHECK (length(CAST(biz_key AS BLOB)) <= 190),\n"
-         "  batch      TEXT CHECK (length(CAST(batch AS BLOB)) <= 64),\n"
          "  failures   INTEGER NOT NULL DEFAULT 0 " +
          CountCheck("failures") +
          ",\n"
@@ -56,10 +53,10 @@ std::string Tasks(const TableName& table, std::uint32_t slices) {
          CountCheck("crashes") +
          ",\n"
          "  cancel     INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1)),\n"
-         "  claimed_by TEXT,\n"
-         "  claimed_at TEXT,\n"
-         "  last_error TEXT,\n"
-         "  progress   TEXT,\n"
+         "  claimed_by INTEGER NOT NULL DEFAULT 0 CHECK (typeof(claimed_by) = 'integer'),\n"
+         "  claimed_at TEXT NOT NULL DEFAULT '" +
+         kNeverClaimed +
+         "',\n"
          "  created_at TEXT NOT NULL DEFAULT " +
          kNow +
          ",\n"
@@ -68,7 +65,12 @@ std::string Tasks(const TableName& table, std::uint32_t slices) {
          ",\n"
          "  urgency    INTEGER GENERATED ALWAYS AS\n"
          "             (CASE WHEN state = 3 THEN NULL ELSE priority * 10 + min(failures, 9) END) STORED,\n"
-         "  CHECK (state <> 2 OR claimed_by IS NOT NULL)\n"
+         "  biz_key    TEXT CHECK (length(CAST(biz_key AS BLOB)) <= 190),\n"
+         "  batch      TEXT CHECK (length(CAST(batch AS BLOB)) <= 64),\n"
+         "  last_error TEXT,\n"
+         "  progress   TEXT,\n"
+         "  params     TEXT NOT NULL CHECK (json_valid(params) AND length(CAST(params AS BLOB)) <= 65536),\n"
+         "  CHECK (state <> 2 OR claimed_by <> 0)\n"
          ")";
 }
 
@@ -101,29 +103,30 @@ std::string EndedPool(const std::string& pool, const std::string& states, const 
          ")";
 }
 
+// One pool's part of the view; `claim` says who claimed the task, and when.
+std::string ViewOf(const std::string& pool, const std::string& claim, const std::string& rest) {
+  return "SELECT id, slice, state, handler, priority, run_at, params, biz_key, batch, failures, attempt, "
+         "crashes, " +
+         claim + ", last_error, progress, created_at, " + rest + " FROM " + pool;
+}
+
 std::string AllPools(const TableName& table) {
-  const std::string shared =
-      "id, slice, state, handler, priority, run_at, params, biz_key, batch, failures, attempt, crashes,"
-      " claimed_by, claimed_at, last_error, progress, created_at";
-  return "CREATE VIEW " + table + "_all AS\n" + "  SELECT " + shared +
-         ", NULL AS result, NULL AS error_class, NULL AS finished_at FROM " + table + "\n" +
-         "  UNION ALL SELECT " + shared + ", result, NULL, finished_at FROM " + table + "_done\n" +
-         "  UNION ALL SELECT " + shared + ", NULL, error_class, finished_at FROM " + table + "_failed";
+  const std::string claim =
+      "CASE WHEN claimed_by = 0 THEN NULL ELSE coalesce((SELECT i.id FROM millrace_incarnations i WHERE"
+      " i.number = claimed_by), '#' || claimed_by) END AS claimed_by,"
+      " CASE WHEN claimed_by = 0 THEN NULL ELSE claimed_at END AS claimed_at";
+  const std::string ended = "claimed_by, claimed_at";
+  return "CREATE VIEW " + table + "_all AS\n  " +
+         ViewOf(std::string(table.text()), claim,
+                "NULL AS result, NULL AS error_class, NULL AS finished_at") +
+         "\n  UNION ALL " + ViewOf(table + "_done", ended, "result, NULL, finished_at") + "\n  UNION ALL " +
+         ViewOf(table + "_failed", ended, "NULL, error_class, finished_at");
 }
 
 }  // namespace
 
 std::string SliceDefault(std::uint32_t slices) {
   return "((random() & 2147483647) % " + std::to_string(slices) + ")";
-}
-
-std::vector<FormerText> FormerTexts() {
-  std::vector<FormerText> texts = {
-      {"CHECK (" + std::string(kFormerHandlerCheck) + ")", "CHECK (" + std::string(kHandlerCheck) + ")"}};
-  for (const std::string column : {"failures", "attempt", "crashes"}) {
-    texts.push_back({"CHECK (" + column + " >= 0)", CountCheck(column)});
-  }
-  return texts;
 }
 
 std::vector<SchemaObject> ShardObjects() {
@@ -133,14 +136,14 @@ std::vector<SchemaObject> ShardObjects() {
        "  task_table TEXT PRIMARY KEY,\n"
        "  slices     INTEGER NOT NULL,\n"
        "  version    INTEGER NOT NULL,\n"
-       "  applied_at TEXT NOT NULL\n"
+       "  applied_at TEXT NOT NULL,\n"
+       "  readable_by INTEGER NOT NULL DEFAULT 0\n"
        ") WITHOUT ROWID"},
       {"table", "millrace_incarnations",
        "CREATE TABLE millrace_incarnations (\n"
        "  id         TEXT PRIMARY KEY,\n"
-       "  worker     TEXT NOT NULL,\n"
-       "  host       TEXT NOT NULL,\n"
-       "  pid        INTEGER NOT NULL,\n"
+       "  number     INTEGER NOT NULL UNIQUE,\n"
+       "  worker     TEXT NOT NULL,\n  host       TEXT NOT NULL,\n  pid        INTEGER NOT NULL,\n"
        "  lease_us   INTEGER NOT NULL,\n"
        "  slices     TEXT NOT NULL,\n"
        "  started_at TEXT NOT NULL,\n"
@@ -222,9 +225,10 @@ std::vector<SchemaObject> TaskTableObjects(const TableName& table, std::uint32_t
 }
 
 std::string SchemaRow(const std::optional<TableName>& table, std::uint32_t slices) {
-  return "INSERT OR IGNORE INTO millrace_schema (task_table, slices, version, applied_at) VALUES ('" +
+  return "INSERT OR IGNORE INTO millrace_schema (task_table, slices, version, applied_at, readable_by) "
+         "VALUES ('" +
          std::string(table ? table->text() : "") + "', " + std::to_string(slices) + ", " +
-         std::to_string(kSchemaVersion) + ", " + kNow + ")";
+         std::to_string(kSchemaVersion) + ", " + kNow + ", " + std::to_string(kReadableBy) + ")";
 }
 
 }  // namespace millrace::engine::sqlite

@@ -15,16 +15,9 @@ struct SchemaObject {
   std::string create;
 };
 
-// A part of a statement as it was before, and as it is now. A check of the schema takes both for good: the
-// former lets a little more through, and no table is made anew for it.
-struct FormerText {
-  std::string before;
-  std::string now;
-};
-
-std::vector<FormerText> FormerTexts();
 std::vector<SchemaObject> ShardObjects();
 std::vector<SchemaObject> TaskTableObjects(const TableName& table, std::uint32_t slices);
+inline constexpr char kNeverClaimed[] = "1970-01-01 00:00:00.000000";
 // The default of the column `slice`.
 std::string SliceDefault(std::uint32_t slices);
 // The row of millrace_schema for a task table, nullopt for the schema's version, as an INSERT that leaves an

@@ -51,11 +51,11 @@ std::string ScanGroup(const TableName& table, bool with_bytes) {
          "_due WHERE slice=? AND handler=? AND urgency=? AND urgency IS NOT NULL AND ";
 }
 
-Status TakeScanRows(Rows rows, std::vector<ScanRow>& found) {
+Status TakeScanRows(Rows rows, std::vector<ScanRow>& found, std::vector<std::uint64_t>& claimers) {
   while (rows.Next()) {
     found.push_back({rows.Id(0), TimeOf(rows.Text(1)), static_cast<TaskState>(rows.Integer(2)),
-                     rows.Number(3), rows.Number(4), rows.Text(5),
-                     static_cast<std::size_t>(rows.Integer(6))});
+                     rows.Number(3), rows.Number(4), "", static_cast<std::size_t>(rows.Integer(6))});
+    claimers.push_back(rows.Id(5));
   }
   return rows.Finish();
 }
@@ -106,17 +106,20 @@ Result<std::vector<ScanRow>> SqliteTaskStore::Scan(const ScanRequest& request) {
   const std::string after = from_start ? "" : TimeText(request.after.run_at);
   return db_.Read([&]() -> Result<std::vector<ScanRow>> {
     std::vector<ScanRow> found;
+    std::vector<std::uint64_t> claimers;
     if (!from_start && request.after.run_at <= now) {
       auto tie =
           db_.Select(ScanTieSql(group.table, request.with_bytes), group.slice, group.handler, group.urgency,
                      after, request.after.id, static_cast<std::uint64_t>(request.limit));
-      BOOST_OUTCOME_TRYV(TakeScanRows(std::move(tie), found));
+      BOOST_OUTCOME_TRYV(TakeScanRows(std::move(tie), found, claimers));
     }
-    if (found.size() == request.limit) return found;
-    auto rest =
-        db_.Select(ScanSql(group.table, request.with_bytes), group.slice, group.handler, group.urgency, after,
-                   TimeText(now), static_cast<std::uint64_t>(request.limit - found.size()));
-    BOOST_OUTCOME_TRYV(TakeScanRows(std::move(rest), found));
+    if (found.size() < request.limit) {
+      auto rest =
+          db_.Select(ScanSql(group.table, request.with_bytes), group.slice, group.handler, group.urgency,
+                     after, TimeText(now), static_cast<std::uint64_t>(request.limit - found.size()));
+      BOOST_OUTCOME_TRYV(TakeScanRows(std::move(rest), found, claimers));
+    }
+    BOOST_OUTCOME_TRYV(NameClaimers(claimers, found));
     return found;
   });
 }

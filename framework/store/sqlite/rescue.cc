@@ -6,19 +6,20 @@ namespace millrace::engine::sqlite {
 
 Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& request) {
   BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
+  BOOST_OUTCOME_TRY(claimer, ByName(request.claimed_by));
   return db_.Write([&]() -> Result<std::vector<std::uint64_t>> {
     std::vector<std::uint64_t> rescued;
-    BOOST_OUTCOME_TRY(alive, IsAlive(request.claimed_by));
+    BOOST_OUTCOME_TRY(alive, IsAlive(claimer.number));
     if (alive) return rescued;
     const std::string now = TimeText(db_.Now());
     const std::string sql = "UPDATE " + request.table +
-                            " SET state=0, claimed_by=NULL, claimed_at=NULL, run_at=min(run_at, ?), "
+                            " SET state=0, claimed_by=0, run_at=min(run_at, ?), "
                             "updated_at=? WHERE id=? AND state=2 AND claimed_by=? AND attempt=? RETURNING "
                             "handler, biz_key";
-    const std::string message = "the worker " + request.claimed_by + " is dead; the task waits again";
+    const std::string message = "the worker " + claimer.name + " is dead; the task waits again";
     sql::KeyEntries keys;
     for (const std::uint64_t id : sql::Sorted(request.ids)) {
-      auto freed = db_.Select(sql, now, now, id, request.claimed_by, request.attempt);
+      auto freed = db_.Select(sql, now, now, id, claimer.number, request.attempt);
       const bool was_its = freed.Next();
       if (was_its && !freed.IsNull(1)) keys.push_back({freed.Text(0), freed.Text(1), {request.table, id}});
       BOOST_OUTCOME_TRYV(freed.Finish());
@@ -28,7 +29,7 @@ Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& 
           "INSERT OR IGNORE INTO millrace_attempts (task_table, task_id, attempt, at, incarnation, kind, "
           "error_class,"
           " message) VALUES (?,?,?,?,?,'rescued','lost_worker',?)",
-          request.table, id, request.attempt, now, request.claimed_by, message));
+          request.table, id, request.attempt, now, claimer.name, message));
     }
     // Nobody can tell whether their handlers were called.
     BOOST_OUTCOME_TRYV(sql::SetFate(db_, std::move(keys), sql::KeyFate::Start));
@@ -38,6 +39,7 @@ Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& 
 
 Result<std::vector<TaskKey>> SqliteTaskStore::SaveProgress(const std::string& incarnation,
                                                            std::span<const TaskProgress> progress) {
+  BOOST_OUTCOME_TRY(claimer, ByName(incarnation));
   return db_.Write([&]() -> Result<std::vector<TaskKey>> {
     const std::string now = TimeText(db_.Now());
     for (const TaskProgress& mark : progress) {
@@ -45,7 +47,7 @@ Result<std::vector<TaskKey>> SqliteTaskStore::SaveProgress(const std::string& in
       BOOST_OUTCOME_TRYV(db_.Run("UPDATE " + mark.key.table +
                                      " SET progress=?, updated_at=? WHERE id=? AND state=2 AND claimed_by=? "
                                      "AND attempt=?",
-                                 Shorten(mark.progress), now, mark.key.id, incarnation, mark.attempt));
+                                 Shorten(mark.progress), now, mark.key.id, claimer.number, mark.attempt));
     }
     return std::vector<TaskKey>{};  // nobody locks a single row here
   });
@@ -53,12 +55,13 @@ Result<std::vector<TaskKey>> SqliteTaskStore::SaveProgress(const std::string& in
 
 Result<std::vector<TaskKey>> SqliteTaskStore::Cancelled(const std::string& incarnation,
                                                         std::span<const TaskKey> running) {
+  BOOST_OUTCOME_TRY(claimer, ByName(incarnation));
   return db_.Read([&]() -> Result<std::vector<TaskKey>> {
     std::vector<TaskKey> cancelled;
     for (const TaskKey& key : running) {
       auto rows =
           db_.Select("SELECT 1 FROM " + key.table + " WHERE id=? AND state=2 AND claimed_by=? AND cancel<>0",
-                     key.id, incarnation);
+                     key.id, claimer.number);
       if (rows.Next()) cancelled.push_back(key);
       if (rows.error()) return Fail(*rows.error());
     }

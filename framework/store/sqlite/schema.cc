@@ -24,6 +24,105 @@ Status MakeMissing(Session& db, const std::vector<SchemaObject>& objects) {
   return {};
 }
 
+// The first number of the answer.
+template <class... Values>
+Result<std::uint64_t> Number(Session& db, const std::string& sql, const Values&... values) {
+  auto rows = db.Select(sql, values...);
+  const std::uint64_t number = rows.Next() ? rows.Id(0) : 0;
+  if (rows.error()) return Fail(*rows.error());
+  return number;
+}
+
+// Makes a table anew as `object` says, with `values` of the old one's rows, `t`, for `columns`. Its indexes
+// go, and its ids go on.
+Status MakeAnew(Session& db, const SchemaObject& object, const std::string& columns,
+                const std::string& values) {
+  const std::string& name = object.name;
+  const std::string next = name + "_next";
+  BOOST_OUTCOME_TRYV(db.Script("CREATE TABLE " + next + object.create.substr(object.create.find(" ("))));
+  BOOST_OUTCOME_TRYV(
+      db.Run("INSERT INTO " + next + " (" + columns + ") SELECT " + values + " FROM " + name + " t"));
+  BOOST_OUTCOME_TRY(last, Number(db, "SELECT seq FROM sqlite_sequence WHERE name=?", name));
+  BOOST_OUTCOME_TRYV(db.Script("DROP TABLE " + name + "; ALTER TABLE " + next + " RENAME TO " + name));
+  if (last == 0) return {};
+  BOOST_OUTCOME_TRYV(db.Run("DELETE FROM sqlite_sequence WHERE name=?", name));
+  BOOST_OUTCOME_TRYV(db.Run("INSERT INTO sqlite_sequence (name, seq) VALUES (?,?)", name, last));
+  return {};
+}
+
+Result<bool> HasColumn(Session& db, const std::string& table, const std::string& column) {
+  BOOST_OUTCOME_TRY(found, Number(db, "SELECT 1 FROM pragma_table_xinfo(?) WHERE name=?", table, column));
+  return found == 1;
+}
+
+// The tables of the shard. Older programs can't register any more: `number` has no default.
+Status UpgradeShard(Session& db) {
+  BOOST_OUTCOME_TRY(readable, HasColumn(db, "millrace_schema", "readable_by"));
+  if (!readable) {
+    BOOST_OUTCOME_TRYV(
+        db.Script("ALTER TABLE millrace_schema ADD COLUMN readable_by INTEGER NOT NULL DEFAULT 0"));
+  }
+  BOOST_OUTCOME_TRYV(db.Run("UPDATE millrace_schema SET readable_by=? WHERE task_table=''", kReadableBy));
+  BOOST_OUTCOME_TRY(numbered, HasColumn(db, "millrace_incarnations", "number"));
+  for (const SchemaObject& object : ShardObjects()) {
+    if (numbered || object.name != "millrace_incarnations") continue;
+    const std::string kept = "id,worker,host,pid,lease_us,slices,started_at,dead";
+    // Drawn in this process, for lives of the older version: nobody else draws for them.
+    BOOST_OUTCOME_TRYV(MakeAnew(db, object, kept + ",number", kept + ",random() & 9223372036854775807"));
+  }
+  return MakeMissing(db, ShardObjects());
+}
+
+// What somebody else has put on the table goes with it.
+Status CheckOurs(Session& db, const TableInfo& info) {
+  std::set<std::string> ours;
+  for (const SchemaObject& object : TaskTableObjects(info.table, info.slices)) ours.insert(object.name);
+  std::string others;
+  auto rows = db.Select(
+      "SELECT type, name FROM sqlite_master WHERE tbl_name=? AND type IN ('index','trigger') AND sql IS NOT "
+      "NULL",
+      info.table);
+  while (rows.Next()) {
+    if (!ours.contains(rows.Text(1)))
+      others += (others.empty() ? "" : ", ") + rows.Text(0) + " " + rows.Text(1);
+  }
+  if (rows.error()) return Fail(*rows.error());
+  if (others.empty()) return {};
+  return Fail(ErrorCode::Conflict, db.path() + ": the table " + info.table +
+                                       " has what is not Millrace's and would be lost with the old table: " +
+                                       others + "; drop it, upgrade, and make it anew afterwards");
+}
+
+// Running rows keep their claimers, so that they are rescued. Older checks let bytes behind a zero one, and
+// any number, through.
+Status UpgradeTable(Session& db, const TableInfo& info, const UpgradeCalls& calls) {
+  BOOST_OUTCOME_TRYV(CheckOurs(db, info));
+  UpgradeStep step{.table = info.table};
+  BOOST_OUTCOME_TRY(rows, Number(db, "SELECT count(*) FROM " + info.table));
+  step.rows = rows;
+  calls.step(step);
+  const std::vector<SchemaObject> objects = TaskTableObjects(info.table, info.slices);
+  for (const SchemaObject& object : objects) {
+    if (object.kind == "view") {
+      BOOST_OUTCOME_TRYV(db.Script("DROP VIEW IF EXISTS " + object.name));
+    }
+  }
+  const std::string same =
+      "id,slice,state,priority,run_at,params,biz_key,batch,cancel,last_error,progress,created_at,updated_at";
+  const std::string most = ", " + std::to_string(kMaxCount) + ")";
+  BOOST_OUTCOME_TRYV(MakeAnew(
+      db, objects.front(), same + ",handler,attempt,failures,crashes,claimed_by,claimed_at",
+      same + ",substr(handler, 1, length(handler)),min(attempt" + most + ",min(failures" + most +
+          ",min(crashes" + most +
+          ",CASE WHEN state=2 THEN coalesce((SELECT i.number FROM millrace_incarnations i WHERE "
+          "i.id=t.claimed_by), " +
+          std::to_string(sql::kForgotten) + ") ELSE 0 END,coalesce(claimed_at, '" + kNeverClaimed + "')"));
+  BOOST_OUTCOME_TRYV(MakeMissing(db, objects));
+  step.copied = rows;
+  calls.step(step);
+  return {};
+}
+
 // Rows that wait or run stand in the due index, held ones in another: see ddl.cc.
 std::string StraysIn(const TableName& table, bool held) {
   return table + " INDEXED BY " + table + (held ? "_held" : "_due") + " WHERE urgency IS " +
@@ -37,7 +136,8 @@ class SqliteSchemaStore final : public sql::SqlSchemaStore {
   std::string Print(const SchemaSpec& spec) const override;
   // Makes the file too, where there is none.
   Status Apply(const SchemaSpec& spec) override;
-  Result<std::uint32_t> Upgrade() override;
+  // One transaction.
+  Result<std::uint32_t> Upgrade(const UpgradeCalls& calls) override;
   // Invalid where somebody has changed the default of the column by hand.
   Status Resize(const TableName& table, std::uint32_t slices) override;
   Result<std::vector<SchemaFinding>> Check() override;
@@ -83,19 +183,25 @@ Status SqliteSchemaStore::Apply(const SchemaSpec& spec) {
   return {};
 }
 
-Result<std::uint32_t> SqliteSchemaStore::Upgrade() {
+Result<std::uint32_t> SqliteSchemaStore::Upgrade(const UpgradeCalls& calls) {
   BOOST_OUTCOME_TRY(schema, ReadSchema(db_));
-  if (schema.version > kSchemaVersion) return Fail(CheckVersion(schema.version, db_.path()).error());
-  if (schema.version == kSchemaVersion) return schema.version;
-  BOOST_OUTCOME_TRYV(db_.Write([&]() -> Result<bool> {
-    BOOST_OUTCOME_TRYV(MakeMissing(db_, ShardObjects()));
-    for (const TableInfo& info : schema.tables) {
-      BOOST_OUTCOME_TRYV(MakeMissing(db_, TaskTableObjects(info.table, info.slices)));
+  BOOST_OUTCOME_TRYV(CheckNotLater(schema, db_));
+  if (schema.state.version == kSchemaVersion && schema.behind.empty()) return kSchemaVersion;
+  BOOST_OUTCOME_TRY(still, CheckStill(db_, calls));
+  // A table that is made anew under another name, and then takes the old one's, leaves views as they are.
+  BOOST_OUTCOME_TRYV(db_.Script("PRAGMA legacy_alter_table=ON"));
+  auto done = db_.Write([&]() -> Result<bool> {
+    BOOST_OUTCOME_TRYV(CheckStill(db_, calls, still));
+    BOOST_OUTCOME_TRYV(UpgradeShard(db_));
+    for (const TableInfo& info : schema.behind) {
+      BOOST_OUTCOME_TRYV(UpgradeTable(db_, info, calls));
     }
     BOOST_OUTCOME_TRYV(db_.Run("UPDATE millrace_schema SET version=?", kSchemaVersion));
     return true;
-  }));
-  return schema.version;
+  });
+  BOOST_OUTCOME_TRYV(db_.Script("PRAGMA legacy_alter_table=OFF"));
+  if (!done) return Fail(done.error());
+  return schema.oldest;
 }
 
 Status SqliteSchemaStore::ReadBeyond(std::vector<TableInfo>& tables) {
@@ -174,8 +280,10 @@ Status SqliteSchemaStore::Resize(const TableName& table, std::uint32_t slices) {
 }
 
 Result<std::vector<SchemaFinding>> SqliteSchemaStore::Check() {
-  BOOST_OUTCOME_TRY(tables, Current());
-  return CheckSchema(db_, tables);
+  BOOST_OUTCOME_TRY(schema, ReadSchema(db_));
+  BOOST_OUTCOME_TRYV(CheckNotLater(schema, db_));
+  BOOST_OUTCOME_TRYV(CheckVersion(schema.state, db_.where()));
+  return CheckSchema(db_, schema.tables);
 }
 
 }  // namespace

@@ -20,16 +20,6 @@ std::string Squeezed(const std::string& sql) {
   return text;
 }
 
-// The squeezed text of a table that was made before, as it would be made now.
-std::string Renewed(std::string text) {
-  for (const FormerText& former : FormerTexts()) {
-    const std::string before = Squeezed(former.before);
-    if (const auto at = text.find(before); at != std::string::npos)
-      text.replace(at, before.size(), Squeezed(former.now));
-  }
-  return text;
-}
-
 Result<std::string> LiveText(Session& db, const SchemaObject& object) {
   auto rows = db.Select("SELECT sql FROM sqlite_master WHERE type=? AND name=?", object.kind, object.name);
   std::string text;
@@ -65,7 +55,7 @@ Status CompareObject(Session& db, const SchemaObject& object, std::vector<Schema
     findings.push_back({what, "it is missing", "run `millrace schema apply`"});
     return {};
   }
-  if (Renewed(Squeezed(live)) == Squeezed(object.create)) return {};
+  if (Squeezed(live) == Squeezed(object.create)) return {};
   if (object.kind != "table") {
     findings.push_back({what, "it is not as expected: " + live,
                         "drop it and run `millrace schema apply`, which makes it anew"});

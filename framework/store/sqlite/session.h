@@ -12,6 +12,7 @@
 
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
+#include "framework/store/sql/claimers.h"
 #include "framework/store/sql/connection.h"
 #include "framework/store/sql/text.h"
 #include "framework/store/sqlite/write_gate.h"
@@ -35,6 +36,7 @@ struct File {
   std::string path;
   const Clock* clock = nullptr;  // nullptr: the process's wall clock
   WriteGate gate = {};
+  sql::Claimers claimers = {};
 };
 
 // The rows of one running statement. Reset when it goes out of scope. An error ends the rows: ask error().

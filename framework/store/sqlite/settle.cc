@@ -8,8 +8,7 @@ namespace {
 
 // What moves unchanged from the running pool to an ended one, behind id.
 constexpr char kMoved[] =
-    "slice, handler, priority, run_at, params, biz_key, batch, attempt, crashes, claimed_by, claimed_at, "
-    "progress,"
+    "slice, handler, priority, run_at, params, biz_key, batch, attempt, crashes, claimed_at, progress,"
     " created_at";
 constexpr char kMine[] = " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
 
@@ -35,8 +34,8 @@ constexpr char kFreeKey[] =
 
 class Settler {
  public:
-  Settler(Session& db, const std::string& incarnation)
-      : db_(db), incarnation_(incarnation), now_(db.Now()), now_text_(TimeText(now_)) {}
+  Settler(Session& db, const sql::Claimer& claimer)
+      : db_(db), claimer_(claimer), now_(db.Now()), now_text_(TimeText(now_)) {}
 
   // The number of rows ended: 1, or 0 where the attempt is not ours. One statement, which leaves nothing
   // behind where the database refuses the row's data: all that a constraint can refuse is written by it. So a
@@ -58,7 +57,7 @@ class Settler {
     return SetKey(settlement);
   }
 
-  Status WriteCounters() { return sums_.Write(db_, incarnation_); }
+  Status WriteCounters() { return sums_.Write(db_, claimer_.name); }
 
  private:
   void Count(const Settlement& settlement) {
@@ -76,8 +75,8 @@ class Settler {
     const TableName& table = settlement.key.table;
     const std::string& sql = Text(table, settlement.to, [&] {
       return "INSERT INTO " + table + (failed ? "_failed" : "_done") + " (id, state, failures, last_error, " +
-             (failed ? "error_class" : "result") + ", finished_at, " + kMoved +
-             ") SELECT id, ?, min(failures, 4294967294)+?, coalesce(?, last_error), ?, ?, " + kMoved +
+             (failed ? "error_class" : "result") + ", finished_at, claimed_by, " + kMoved +
+             ") SELECT id, ?, min(failures, 4294967294)+?, coalesce(?, last_error), ?, ?, ?, " + kMoved +
              " FROM " + table + kMine;
     });
     const int state = static_cast<int>(StateAfter(settlement.to));
@@ -89,8 +88,8 @@ class Settler {
     const sql::Value last = failed      ? sql::Value(Cut(settlement.error_class, error_class, kMaxErrorClass))
                             : succeeded ? said
                                         : sql::Value(nullptr);
-    return db_.Run(sql, state, int{settlement.failed_attempt}, reason, last, now_text_, settlement.key.id,
-                   incarnation_, settlement.attempt);
+    return db_.Run(sql, state, int{settlement.failed_attempt}, reason, last, now_text_, claimer_.name,
+                   settlement.key.id, claimer_.number, settlement.attempt);
   }
 
   Result<std::int64_t> SetWaiting(const Settlement& settlement) {
@@ -99,12 +98,12 @@ class Settler {
     if (settlement.delay) due = TimeText(now_ + *settlement.delay);
     std::string text;
     return db_.Run("UPDATE " + settlement.key.table +
-                       " SET state=0, claimed_by=NULL, claimed_at=NULL, failures=min(failures, 4294967294)+?,"
+                       " SET state=0, claimed_by=0, failures=min(failures, 4294967294)+?,"
                        " run_at=coalesce(?, run_at), last_error=coalesce(?, last_error), updated_at=?" +
                        kMine,
                    int{settlement.failed_attempt}, sql::Value::OrNull(due),
-                   sql::Value::OrNull(Cut(settlement.text, text)), now_text_, settlement.key.id, incarnation_,
-                   settlement.attempt);
+                   sql::Value::OrNull(Cut(settlement.text, text)), now_text_, settlement.key.id,
+                   claimer_.number, settlement.attempt);
   }
 
   Status NoteFailure(const Settlement& settlement) {
@@ -115,7 +114,7 @@ class Settler {
         "INSERT OR REPLACE INTO millrace_attempts (task_table, task_id, attempt, at, incarnation, kind, "
         "error_class,"
         " message) VALUES (?,?,?,?,?,'failed',?,?)",
-        settlement.key.table, settlement.key.id, settlement.attempt, now_text_, incarnation_,
+        settlement.key.table, settlement.key.id, settlement.attempt, now_text_, claimer_.name,
         Cut(settlement.error_class, error_class, kMaxErrorClass), Cut(settlement.text, text)));
     return {};
   }
@@ -151,7 +150,7 @@ class Settler {
   }
 
   Session& db_;
-  const std::string& incarnation_;
+  const sql::Claimer& claimer_;
   const WallTime now_;
   const std::string now_text_;
   const std::string keep_until_ = TimeText(now_ + sql::kKeyRetention);
@@ -167,12 +166,12 @@ std::string Refusal(const Settlement& settlement) {
 
 }  // namespace
 
-Result<SettleReport> SettleBatch(Session& db, const std::string& incarnation,
+Result<SettleReport> SettleBatch(Session& db, const sql::Claimer& claimer,
                                  std::span<const Settlement> batch) {
   SettleReport report;
   report.verdicts.resize(batch.size(), SettleVerdict::Refused);
   report.errors.resize(batch.size());
-  Settler settler(db, incarnation);
+  Settler settler(db, claimer);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     report.errors[i] = Refusal(batch[i]);
     if (!report.errors[i].empty()) {
@@ -195,17 +194,19 @@ Result<SettleReport> SettleBatch(Session& db, const std::string& incarnation,
 
 Result<SettleReport> SqliteTaskStore::Settle(const std::string& incarnation,
                                              std::span<const Settlement> batch) {
-  return db_.Write([&] { return SettleBatch(db_, incarnation, batch); });
+  BOOST_OUTCOME_TRY(claimer, ByName(incarnation));
+  return db_.Write([&] { return SettleBatch(db_, claimer, batch); });
 }
 
 Result<std::vector<bool>> SqliteTaskStore::StillRunning(const std::string& incarnation,
                                                         std::span<const Settlement> batch) {
+  BOOST_OUTCOME_TRY(claimer, ByName(incarnation));
   return db_.Read([&]() -> Result<std::vector<bool>> {
     std::vector<bool> running;
     for (const Settlement& settlement : batch) {
       auto rows = db_.Select(
           "SELECT 1 FROM " + settlement.key.table + " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?",
-          settlement.key.id, incarnation, settlement.attempt);
+          settlement.key.id, claimer.number, settlement.attempt);
       running.push_back(rows.Next());
       if (rows.error()) return Fail(*rows.error());
     }

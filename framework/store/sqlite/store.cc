@@ -19,7 +19,9 @@ class SqliteStore final : public Store {
   }
 
   std::unique_ptr<TaskStore> OpenTasks() override { return std::make_unique<SqliteTaskStore>(file_); }
-  std::unique_ptr<IncarnationStore> OpenIncarnations() override { return sql::OpenIncarnations(Connect()); }
+  std::unique_ptr<IncarnationStore> OpenIncarnations() override {
+    return sql::OpenIncarnations(Connect(), file_.claimers);
+  }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return sqlite::OpenTransaction(file_, limit);
   }

@@ -14,7 +14,7 @@ Status CheckSize(std::size_t count);
 
 class SqliteTaskStore final : public sql::SqlTaskStore {
  public:
-  explicit SqliteTaskStore(File& file) : SqlTaskStore(db_), db_(file) {}
+  explicit SqliteTaskStore(File& file) : SqlTaskStore(db_, file.claimers), db_(file) {}
 
   Result<DueMap> Due(std::span<const TableSlices> tables) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
@@ -31,18 +31,18 @@ class SqliteTaskStore final : public sql::SqlTaskStore {
                                             std::span<const TaskProgress> progress) override;
 
  private:
-  Status CheckAlive(const std::string& incarnation);
-  Result<bool> IsAlive(const std::string& incarnation);
+  Status CheckAlive(const sql::Claimer& claimer);
+  Result<bool> IsAlive(std::uint64_t claimer);
   // Raises the attempt of rows that run under the incarnation with `attempt`, and appends them whole.
-  Status AdoptRows(const ClaimRequest& request, std::uint32_t attempt, std::vector<Task>& adopted);
+  Status AdoptRows(const ClaimRequest& request, const sql::Claimer& claimer, std::uint32_t attempt,
+                   std::vector<Task>& adopted);
 
   Session db_;
 };
 
-// Within a transaction of the caller's. Ends these attempts as far as they are still `incarnation`'s. A row
+// Within a transaction of the caller's. Ends these attempts as far as they are still the claimer's. A row
 // that the database refuses has no effect and is reported as Broken; every other error is the whole batch's,
 // and the caller rolls back.
-Result<SettleReport> SettleBatch(Session& db, const std::string& incarnation,
-                                 std::span<const Settlement> batch);
+Result<SettleReport> SettleBatch(Session& db, const sql::Claimer& claimer, std::span<const Settlement> batch);
 
 }  // namespace millrace::engine::sqlite

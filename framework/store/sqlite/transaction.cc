@@ -44,7 +44,8 @@ constexpr Micros kLongestTransaction = std::chrono::seconds(5);
 // One thread at a time, and beside it the threads that wait at the gate.
 class SqliteTaskTransaction final : public TaskTransaction, private GateTenant {
  public:
-  SqliteTaskTransaction(File& file, Micros limit) : limit_(std::min(limit, kLongestTransaction)), db_(file) {}
+  SqliteTaskTransaction(File& file, Micros limit)
+      : limit_(std::min(limit, kLongestTransaction)), claimers_(file.claimers), db_(file) {}
   ~SqliteTaskTransaction() override { Rollback(); }
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
@@ -68,6 +69,7 @@ class SqliteTaskTransaction final : public TaskTransaction, private GateTenant {
   CommitReport Verdict(const Error& error) MILLRACE_REQUIRES(mutex_);
 
   const Micros limit_;
+  sql::Claimers& claimers_;
   mutable Mutex mutex_;  // held while the database is used: the connection belongs to one thread at a time
   Session db_ MILLRACE_GUARDED_BY(mutex_);
   TransactionState state_ MILLRACE_GUARDED_BY(mutex_) = TransactionState::Idle;
@@ -208,7 +210,9 @@ CommitReport SqliteTaskTransaction::Commit(const std::string& incarnation,
     return End(CommitVerdict::Escaped, kEscaped);
   }
   db_.SetDeadline(std::nullopt);
-  auto report = SettleBatch(db_, incarnation, batch);
+  const auto claimer = claimers_.ByName(db_, incarnation);
+  if (!claimer) return Verdict(claimer.error());
+  auto report = SettleBatch(db_, *claimer, batch);
   if (!report) return Verdict(report.error());
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (report->verdicts[i] == SettleVerdict::Refused) {

@@ -51,18 +51,19 @@ const std::string kOrder =
     "place FROM tasks) ORDER BY (place - 1) / " +
     std::to_string(kRowsOfTurn) + ", slice, run_at, id";
 constexpr char kClaim[] =
-    "UPDATE tasks SET state=2, attempt=attempt+1, claimed_by='w.1', claimed_at='2026-01-01 00:00:00.000000',"
+    "UPDATE tasks SET state=2, attempt=attempt+1, claimed_by=4611686018427387904, claimed_at='2026-01-01 "
+    "00:00:00.000000',"
     " updated_at='2026-01-01 00:00:00.000000' WHERE id=? AND state=0 AND attempt=0 AND run_at<='9'";
 constexpr char kRead[] =
     "SELECT id, slice, state, handler, priority, run_at, params, biz_key, batch, failures, attempt, crashes,"
-    " cancel, claimed_by, claimed_at, last_error, progress, created_at FROM tasks WHERE id=?";
+    " cancel, claimed_at, last_error, progress, created_at FROM tasks WHERE id=?";
 constexpr char kCopy[] =
     "INSERT INTO tasks_done (id, state, failures, last_error, result, finished_at, slice, handler, priority,"
     " run_at, params, biz_key, batch, attempt, crashes, claimed_by, claimed_at, progress, created_at)"
     " SELECT id, 1, failures, last_error, NULL, '2026-01-01 00:00:00.000000', slice, handler, priority, "
     "run_at,"
-    " params, biz_key, batch, attempt, crashes, claimed_by, claimed_at, progress, created_at FROM tasks"
-    " WHERE id=? AND state=2 AND claimed_by='w.1' AND attempt=1";
+    " params, biz_key, batch, attempt, crashes, 'w.1', claimed_at, progress, created_at FROM tasks"
+    " WHERE id=? AND state=2 AND claimed_by=4611686018427387904 AND attempt=1";
 constexpr char kDelete[] = "DELETE FROM tasks WHERE id=?";
 
 class Loop {

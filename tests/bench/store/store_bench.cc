@@ -54,6 +54,8 @@ class Bench {
     // It never beats: the worker beside it must not mark it dead meanwhile.
     Incarnation me{.id = "bench.1", .worker = "bench", .host = "here", .lease = std::chrono::hours(1)};
     if (auto done = store_->OpenIncarnations()->Register(me); !done) Die(done.error().message);
+    SqlConnection sql(database_.url(), database_.password_file());
+    me_ = {std::stoull(sql.Ask("SELECT number FROM millrace_incarnations WHERE id='bench.1'")), me.id};
   }
 
   double Store() {
@@ -126,6 +128,7 @@ class Bench {
   const std::size_t batch_;
   TestDatabase database_;
   std::unique_ptr<engine::Store> store_;
+  sql::Claimer me_;
 };
 
 Settlement End(const Task& task) {
@@ -175,8 +178,9 @@ void Bench::BareSession(std::span<const std::vector<std::uint64_t>> batches) {
   BareConnection sql(database_.url(), database_.password_file());
   for (const auto& ids : batches) {
     const std::string list = mysql::List(ids);
-    sql.Run(mysql::ClaimText({.table = "tasks", .incarnation = "bench.1"}, list));
-    sql.Run("SELECT " + sql::TaskColumns(true) + mysql::RunningRows("tasks", list, "bench.1", 1));
+    sql.Run(mysql::ClaimText("tasks", list, me_.number, 0));
+    sql.Run("SELECT " + sql::TaskColumns(sql::TaskRows::Claimed) +
+            mysql::RunningRows("tasks", list, me_.number, 1));
     std::vector<Settlement> ends(ids.size());
     std::vector<const Settlement*> pointers;
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -185,9 +189,9 @@ void Bench::BareSession(std::span<const std::vector<std::uint64_t>> batches) {
     }
     const mysql::SettleGroup group = mysql::GroupSettlements(pointers).at(0);
     sql.Run("BEGIN");
-    sql.Run(mysql::MoveText(group, "bench.1", list));
-    sql.Run(mysql::DeleteText(group, "bench.1", list));
-    sql.Run(mysql::CountersText("bench.1", pointers));
+    sql.Run(mysql::MoveText(group, me_, list));
+    sql.Run(mysql::DeleteText(group, me_.number, list));
+    sql.Run(mysql::CountersText(me_.name, pointers));
     sql.Run("COMMIT");
   }
 }

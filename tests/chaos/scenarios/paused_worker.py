@@ -64,8 +64,8 @@ def run(s):
 
 
 def running_under(s, worker, ids):
-    return s.db.value("SELECT COUNT(*) FROM tasks WHERE state = 2 AND claimed_by LIKE %s AND id IN %s",
-                      (f"{worker}.%", ids))
+    return s.db.value("SELECT COUNT(*) FROM tasks JOIN millrace_incarnations i ON i.number = claimed_by "
+                      "WHERE state = 2 AND worker = %s AND tasks.id IN %s", (worker, ids))
 
 
 def starts(log):

@@ -49,8 +49,8 @@ class Faults:
         worker = self._cluster.worker(victim)
         for _ in range(50):
             worker.pause()
-            rows = self._s.db.value("SELECT COUNT(*) FROM tasks WHERE state = 2 AND claimed_by LIKE %s",
-                                    (f"{victim}.%",))
+            rows = self._s.db.value("SELECT COUNT(*) FROM tasks JOIN millrace_incarnations i ON i.number = claimed_by "
+                                    "WHERE state = 2 AND worker = %s", (victim,))
             if rows:
                 worker.kill()
                 self.hit.append(rows)

@@ -12,8 +12,8 @@ SHORT, LONG = 4_000, 9_000  # ms
 
 
 def running(server, handler, worker, attempt):
-    return server.value("SELECT COUNT(*) FROM tasks WHERE handler = %s AND state = 2 AND attempt = %s AND claimed_by LIKE %s",
-                        (handler, attempt, f"{worker}.%"))
+    return server.value("SELECT COUNT(*) FROM tasks JOIN millrace_incarnations i ON i.number = claimed_by "
+                        "WHERE handler = %s AND state = 2 AND attempt = %s AND worker = %s", (handler, attempt, worker))
 
 
 def await_running(server, handler, worker, attempt):

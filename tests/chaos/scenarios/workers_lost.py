@@ -73,12 +73,13 @@ def stop_and_continue(s, cluster, seconds):
     paused = time.monotonic()
     cluster.wait_owned(cluster.session + 30, [name for name in workers if name != victim])
     time.sleep(max(0.0, paused + seconds - time.monotonic()))
-    again = sleeping(s, f"AND claimed_by NOT LIKE '{victim}.%%'")
+    others = f"AND claimed_by NOT IN (SELECT number FROM millrace_incarnations WHERE worker = '{victim}')"
+    again = sleeping(s, others)
     cluster.worker(victim).resume()
     # The worker's status tells of them as they come: of some at first.
     wait_until("its late settles are refused", lambda: cluster.late_settles(victim) >= before + RUNNING, 20)
     refused = cluster.late_settles(victim) - before
-    still = sleeping(s, f"AND claimed_by NOT LIKE '{victim}.%%'")
+    still = sleeping(s, others)
     s.check(f"SIGSTOP for {seconds} s with {RUNNING} tasks running: its late settles meet rows that others run, and are "
             "refused", f"{again} ran before, {refused} refused, {still} run on",
             again == still == RUNNING and refused >= RUNNING)

@@ -25,7 +25,7 @@ TEST_P(StoreContract, ADatabaseKeepsItsIdentityWhateverIsAppliedAgain) {
   ASSERT_TRUE(identity) << identity.error().message;
   EXPECT_FALSE(identity->empty());
   ASSERT_TRUE(store().OpenSchema()->Apply({.tables = 1, .slices = 4}));
-  ASSERT_TRUE(store().OpenSchema()->Upgrade());
+  ASSERT_TRUE(store().OpenSchema()->Upgrade(AtOnce()));
   EXPECT_EQ(*store().OpenSchema()->Identity(), *identity);
 }
 
@@ -71,7 +71,7 @@ TEST_P(StoreContract, SeveralTablesAreListedAndKeptApart) {
 
 TEST_P(StoreContract, AFreshSchemaIsCurrentAndChecksClean) {
   const auto schema = store().OpenSchema();
-  auto version = schema->Upgrade();
+  auto version = schema->Upgrade(AtOnce());
   ASSERT_TRUE(version) << version.error().message;
   EXPECT_EQ(*version, kSchemaVersion);
   auto findings = schema->Check();

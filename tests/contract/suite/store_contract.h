@@ -47,6 +47,9 @@ class StoreTest {
   std::unique_ptr<IncarnationStore> incarnations_;
 };
 
+// Who upgrades without a pause between two looks at a beat, and hears nothing.
+UpgradeCalls AtOnce();
+
 // The settlement that ends `task` so; the rest is as a test needs it.
 Settlement End(const Task& task, Settlement::To to, const std::string& text = "");
 
@@ -61,6 +64,30 @@ class SqlStoreContract : public testing::TestWithParam<SqlStoreKind>, public Sto
   void SetUp() override;
   SqlFixture& sql() { return *made_; }
   std::unique_ptr<SqlFixture> made_;
+};
+
+// Tables of version 2, as its program made them; Begin, once they are upgraded.
+class UpgradeContract : public testing::TestWithParam<SqlStoreKind>, public StoreTest {
+ protected:
+  using Table = std::vector<std::vector<std::optional<std::string>>>;
+
+  void SetUp() override;
+  Store& store() { return made_->store(); }
+  // A connection of its own, beside the store's.
+  SqlClient& client();
+  void Disconnect() { client_.reset(); }
+  Table All(const std::string& sql);
+  void Run(const std::string& sql) { (void)All(sql); }
+  std::string Ask(const std::string& sql);
+  // One of each kind of row: ids 1 to 6 in `tasks`, and 7 was the last that was given away there. Running are
+  // 3 under `a.live`, whose beat stands, 4 under `a.dead`, and 5 under one that is gone.
+  void FillEachPool();
+  void FillMany(int rows);  // thousands; waiting, each with params of its own
+  Result<std::uint32_t> Upgrade() { return store().OpenSchema()->Upgrade(AtOnce()); }
+  void ExpectClean();
+
+  std::unique_ptr<SqlFixture> made_;
+  std::unique_ptr<SqlClient> client_;
 };
 
 // A handler's own transaction: one claimed task, an empty table `account`, an open session.

@@ -81,6 +81,10 @@ TaskRecord StoreTest::Get(std::uint64_t id, const TableName& table) {
   return Take(operations_->Get({table, id}), "Get");
 }
 
+UpgradeCalls AtOnce() {
+  return {.pause = [](Micros) {}, .step = [](const UpgradeStep&) {}};
+}
+
 Settlement End(const Task& task, Settlement::To to, const std::string& text) {
   return {.key = task.key,
           .attempt = task.attempt,
@@ -108,5 +112,6 @@ void SqlStoreContract::SetUp() {
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StoreContract);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SqlStoreContract);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TransactionContract);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(UpgradeContract);
 
 }  // namespace millrace::engine

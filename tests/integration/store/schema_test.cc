@@ -83,38 +83,11 @@ TEST_F(MysqlSchema, ConstraintsRefuseWhatNoTaskMayBe) {
 }
 
 TEST_F(MysqlSchema, CheckNamesAConstraintOfNoKnownForm) {
-  sql_->Ask("ALTER TABLE tasks DROP CONSTRAINT tasks_handler");
-  sql_->Ask("ALTER TABLE tasks ADD CONSTRAINT tasks_handler CHECK (handler REGEXP '^[a-z]')");
+  sql_->Ask("ALTER TABLE tasks DROP CONSTRAINT tasks_handler_name");
+  sql_->Ask("ALTER TABLE tasks ADD CONSTRAINT tasks_handler_name CHECK (handler REGEXP '^[a-z]')");
   auto findings = direct_->OpenSchema()->Check();
   ASSERT_TRUE(findings) << findings.error().message;
   EXPECT_NE(Text(*findings).find("constraint TABLE_handler"), std::string::npos) << Text(*findings);
-}
-
-TEST_F(MysqlSchema, UpgradeWidensTheSlicesOfTheFirstVersion) {
-  sql_->Ask("ALTER TABLE tasks DROP CONSTRAINT tasks_slice");
-  sql_->Ask("ALTER TABLE tasks ADD CONSTRAINT tasks_slice CHECK (slice < 4)");
-  sql_->Ask("DROP TABLE millrace_pauses");
-  sql_->Ask("UPDATE millrace_schema SET version=1");
-  Add(2);
-  EXPECT_FALSE(sql_->Run("INSERT INTO tasks (handler,slice) VALUES ('noop',4)"));
-  auto was = direct_->OpenSchema()->Upgrade();
-  ASSERT_TRUE(was) << was.error().message;
-  EXPECT_EQ(*was, 1U);
-  EXPECT_TRUE(sql_->Run("INSERT INTO tasks (handler,slice) VALUES ('noop',4)"));
-  auto findings = direct_->OpenSchema()->Check();
-  ASSERT_TRUE(findings) << findings.error().message;
-  EXPECT_TRUE(findings->empty()) << Text(*findings);
-  EXPECT_EQ(Count("tasks"), 3U);
-}
-
-TEST_F(MysqlSchema, AnUpgradeThatWasCutShortGoesOn) {
-  sql_->Ask("ALTER TABLE tasks DROP CONSTRAINT tasks_slice");
-  sql_->Ask("UPDATE millrace_schema SET version=1");
-  auto was = direct_->OpenSchema()->Upgrade();
-  ASSERT_TRUE(was) << was.error().message;
-  auto findings = direct_->OpenSchema()->Check();
-  ASSERT_TRUE(findings) << findings.error().message;
-  EXPECT_TRUE(findings->empty()) << Text(*findings);
 }
 
 }  // namespace

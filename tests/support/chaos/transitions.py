@@ -17,7 +17,8 @@ LOG = "test_transitions"
 POOLS = {"tasks": "", "done": "_done", "failed": "_failed"}
 
 # One line of the log, in the order of its columns. `was_…` is None for a row that came, `state` and what follows for one
-# that went. Lives have no table: op `born` or `dead`, and the incarnation in claimed_by.
+# that went. Rows of the hot table name a claimer by its number. Lives have no table: op `born` or `dead`, the incarnation
+# in claimed_by, and in was_by its number.
 Event = collections.namedtuple(
     "Event", "table id n pool op was_state was_attempt was_by state attempt claimed_by user")
 Found = collections.namedtuple("Found", "events rows faults")
@@ -66,12 +67,12 @@ def _triggers(table, pool, name):
 
 
 def _lives():
-    none = ("NULL",) * 3
+    number = ("NULL", "NULL", "NEW.number")
     life = ("NULL", "NULL", "NEW.id")
     head = "ON millrace_incarnations FOR EACH ROW"
-    yield "test_born", f"CREATE TRIGGER test_born AFTER INSERT {head} " + _note("", "0", "", "born", none, life)
+    yield "test_born", f"CREATE TRIGGER test_born AFTER INSERT {head} " + _note("", "0", "", "born", number, life)
     yield "test_dead", (f"CREATE TRIGGER test_dead AFTER UPDATE {head} IF NEW.dead = 1 AND OLD.dead = 0 THEN "
-                        + _note("", "0", "", "dead", none, life) + "; END IF")
+                        + _note("", "0", "", "dead", number, life) + "; END IF")
 
 
 def forget(server, database=None):
@@ -102,6 +103,7 @@ class Judge:
     def __init__(self, workers=()):
         self._workers = set(workers)
         self._born, self._dead = {}, {}  # incarnation → when
+        self._names = {"0": None}  # by number
         self._key = None
         self._pools = {}  # pool → attempt of the row that stands in it
         self._attempt = 0  # the highest so far
@@ -113,7 +115,10 @@ class Judge:
         self._events += 1
         if event.table == "":
             (self._born if event.op == "born" else self._dead).setdefault(event.claimed_by, event.n)
+            self._names[event.was_by] = event.claimed_by
             return
+        event = event._replace(was_by=self._names.get(event.was_by, event.was_by),
+                               claimed_by=self._names.get(event.claimed_by, event.claimed_by))
         if (event.table, event.id) != self._key:
             self._close()
             self._key = event.table, event.id
@@ -199,8 +204,10 @@ class Judge:
             self._running = None
 
     def _may_be(self, user, incarnation):
-        """Whether this session may be that incarnation's, as far as its user tells."""
-        return user not in self._workers or str(incarnation).rpartition(".")[0] == user
+        """Whether this session may be that incarnation's, as far as its user tells. Of one that was born before the log
+        began there is a number alone."""
+        name = str(incarnation)
+        return user not in self._workers or name.isdigit() or name.rpartition(".")[0] == user
 
     def _died_before(self, incarnation, n):
         return self._dead.get(incarnation, n) < n

@@ -4,6 +4,7 @@ import unittest
 from chaos.transitions import Event, Judge
 
 W1, W2, OTHER = "w1.aaa", "w2.bbb", "w2.ccc"
+NUMBERS = {W1: "11", W2: "22", OTHER: "33", "w1.zzz": "44", None: "0"}  # the last but one was born before the log began
 NONE = (None, None, None)
 
 
@@ -13,7 +14,7 @@ class Log:
     def __init__(self):
         self.events, self._n = [], 100
         for life in (W1, W2, OTHER):
-            self._add("born", "", NONE, (None, None, life), table="", row=0)
+            self._add("born", "", (None, None, NUMBERS[life]), (None, None, life), table="", row=0)
 
     def _add(self, op, pool, was, now, user="tester", table="tasks", row=7):
         self._n += 1
@@ -21,25 +22,26 @@ class Log:
         return self
 
     def dead(self, life):
-        return self._add("dead", "", NONE, (None, None, life), table="", row=0)
+        return self._add("dead", "", (None, None, NUMBERS[life]), (None, None, life), table="", row=0)
 
     def come(self, attempt=0, state=0):
-        return self._add("insert", "tasks", NONE, (state, attempt, None))
+        return self._add("insert", "tasks", NONE, (state, attempt, "0"))
 
     def claim(self, life, attempt, user=None):
-        return self._add("update", "tasks", (0, attempt - 1, None), (2, attempt, life), user or life[:2])
+        return self._add("update", "tasks", (0, attempt - 1, "0"), (2, attempt, NUMBERS[life]), user or life[:2])
 
     def adopt(self, life, attempt, by=None):
-        return self._add("update", "tasks", (2, attempt - 1, life), (2, attempt, by or life), (by or life)[:2])
+        return self._add("update", "tasks", (2, attempt - 1, NUMBERS[life]), (2, attempt, NUMBERS[by or life]),
+                         (by or life)[:2])
 
     def wait(self, life, attempt, user=None, becomes=None):
-        return self._add("update", "tasks", (2, attempt, life), (0, becomes or attempt, None), user or life[:2])
+        return self._add("update", "tasks", (2, attempt, NUMBERS[life]), (0, becomes or attempt, "0"), user or life[:2])
 
     def into(self, pool, life, attempt, user=None, state=1):
         return self._add("insert", pool, NONE, (state, attempt, life), user or life[:2])
 
     def leave(self, pool, life, attempt, user="tester"):
-        return self._add("delete", pool, (2, attempt, life), NONE, user)
+        return self._add("delete", pool, (2, attempt, NUMBERS[life]), NONE, user)
 
     def settle(self, life, attempt, user=None, pool="done"):
         return self.into(pool, life, attempt, user).leave("tasks", life, attempt, user or life[:2])
@@ -101,7 +103,7 @@ class Faults(unittest.TestCase):
         self.assert_found(Log().come().claim(W1, 1).wait(W1, 1).claim(W1, 2).wait(W1, 2, becomes=1), "goes down")
 
     def test_a_claim_that_counts_nothing(self):
-        log = Log().come()._add("update", "tasks", (0, 0, None), (2, 0, W1), "w1")
+        log = Log().come()._add("update", "tasks", (0, 0, "0"), (2, 0, NUMBERS[W1]), "w1")
         self.assert_found(log, "claimed as attempt 0 after 0")
 
     def test_a_row_left_in_two_pools(self):

@@ -1,0 +1,263 @@
+// From an older version of the schema to this program's. What is done, and why in this order: README.md,
+// "Versions".
+#include <algorithm>
+#include <boost/algorithm/string/join.hpp>
+
+#include "framework/store/mysql/ddl.h"
+#include "framework/store/mysql/due_text.h"
+#include "framework/store/mysql/schema.h"
+#include "framework/store/mysql/sql_text.h"
+#include "framework/store/sql/claimers.h"
+
+namespace millrace::engine::mysql {
+namespace {
+
+constexpr std::uint64_t kRowsAtOnce = 10'000;
+// Between the old table's ids and the new one's first: producers go on while the one takes the other's place.
+constexpr std::uint64_t kIdsLeftFree = 100'000;
+// To drop a large table takes its time.
+constexpr Micros kLongestStatement = std::chrono::hours(1);
+// For a table that others have open. Whoever waits for it holds up all who come later.
+constexpr const char* kBriefWait = "SET SESSION lock_wait_timeout=5";
+
+Endpoint Patient(Endpoint endpoint) {
+  endpoint.options.io_timeout = kLongestStatement;
+  return endpoint;
+}
+
+Status Do(Session& session, const std::string& sql) {
+  BOOST_OUTCOME_TRYV(session.Write(sql));
+  return {};
+}
+
+// Whether the answer has any row.
+Result<bool> Any(Session& session, const std::string& sql) {
+  bool any = false;
+  BOOST_OUTCOME_TRYV(session.Query(sql, [&](const Row&) { any = true; }));
+  return any;
+}
+
+Result<std::uint64_t> Number(Session& session, const std::string& sql) {
+  std::uint64_t number = 0;
+  BOOST_OUTCOME_TRYV(session.Query(sql, [&](const Row& row) { number = row.Number(1); }));
+  return number;
+}
+
+// FROM … WHERE of what the server knows of a table.
+std::string Of(const std::string& what, const std::string& table) {
+  return " FROM information_schema." + what + " WHERE TABLE_SCHEMA=DATABASE() AND TABLE_NAME=" + Quote(table);
+}
+
+Result<bool> HasColumn(Session& session, const std::string& table, const std::string& column) {
+  return Any(session, "SELECT 1" + Of("COLUMNS", table) + " AND COLUMN_NAME=" + Quote(column));
+}
+
+// Nobody draws for a life of the older version, which can't register any more either: the column has no
+// default.
+Status NumberIncarnations(Session& session) {
+  BOOST_OUTCOME_TRY(there, HasColumn(session, "millrace_incarnations", "number"));
+  if (!there) {
+    BOOST_OUTCOME_TRYV(
+        Do(session, "ALTER TABLE millrace_incarnations ADD COLUMN number BIGINT UNSIGNED NOT NULL AFTER id"));
+  }
+  std::vector<std::string> without;
+  BOOST_OUTCOME_TRYV(session.Query("SELECT id FROM millrace_incarnations WHERE number=0",
+                                   [&](const Row& row) { without.push_back(row.Text(1)); }));
+  Random random = Random::FromSystem();
+  for (const std::string& id : without) {
+    BOOST_OUTCOME_TRYV(Do(session, "UPDATE millrace_incarnations SET number=" +
+                                       std::to_string(sql::DrawNumber(random)) + " WHERE id=" + Quote(id)));
+  }
+  BOOST_OUTCOME_TRY(keyed, Any(session, "SELECT 1" + Of("STATISTICS", "millrace_incarnations") +
+                                            " AND INDEX_NAME='number'"));
+  if (keyed) return {};
+  return Do(session, "ALTER TABLE millrace_incarnations ADD UNIQUE KEY number (number)");
+}
+
+// From here on programs of the older version refuse.
+Status NoteShard(Session& session) {
+  BOOST_OUTCOME_TRY(there, HasColumn(session, "millrace_schema", "readable_by"));
+  if (!there) {
+    BOOST_OUTCOME_TRYV(
+        Do(session, "ALTER TABLE millrace_schema ADD COLUMN readable_by INT UNSIGNED NOT NULL DEFAULT 0"));
+  }
+  return Do(session, "UPDATE millrace_schema SET version=" + std::to_string(kSchemaVersion) +
+                         ", readable_by=" + std::to_string(kReadableBy) + " WHERE task_table=''");
+}
+
+// A column, and what it becomes of the old table's, `t`.
+struct Moved {
+  const char* column;
+  std::string from;
+};
+
+std::vector<Moved> MovedColumns() {
+  const std::string most = "," + std::to_string(kMaxCount) + ")";
+  std::vector<Moved> moved;
+  for (const char* column : {"id", "slice", "state", "priority", "run_at", "params", "biz_key", "batch",
+                             "cancel", "last_error", "progress", "created_at", "updated_at"}) {
+    moved.push_back({column, std::string("t.") + column});
+  }
+  // Older checks let a last newline, and any number, through.
+  moved.push_back({"handler", "TRIM(TRAILING '\\n' FROM t.handler)"});
+  for (const char* column : {"attempt", "failures", "crashes"})
+    moved.push_back({column, std::string("LEAST(t.") + column + most});
+  moved.push_back({"claimed_by",
+                   "CASE WHEN t.state=2 THEN COALESCE((SELECT i.number FROM millrace_incarnations i WHERE "
+                   "i.id=t.claimed_by)," +
+                       std::to_string(sql::kForgotten) + ") ELSE 0 END"});
+  moved.push_back({"claimed_at", std::string("COALESCE(t.claimed_at,'") + kNeverClaimed + "')"});
+  return moved;
+}
+
+// One task table's.
+class TableUpgrade {
+ public:
+  TableUpgrade(Session& session, const TableInfo& info, const UpgradeCalls& calls)
+      : session_(session), info_(info), calls_(calls) {}
+
+  // What somebody else has put on the table would go with it: Conflict, and it is named.
+  Status CheckOurs();
+  Status Run() {
+    BOOST_OUTCOME_TRY(old, IsOld());
+    if (old) {
+      BOOST_OUTCOME_TRYV(Replace());
+    }
+    BOOST_OUTCOME_TRY(left, Any(session_, "SELECT 1" + Of("TABLES", before_)));
+    if (left) {
+      BOOST_OUTCOME_TRYV(MoveRows());
+      BOOST_OUTCOME_TRYV(Do(session_, "DROP TABLE " + before_));
+    }
+    // The other pools stand; the view is made anew.
+    for (const Ddl& ddl : TaskTables(info_.table, info_.slices)) {
+      BOOST_OUTCOME_TRYV(Do(session_, ddl.sql));
+    }
+    return Do(session_, "UPDATE millrace_schema SET version=" + std::to_string(kSchemaVersion) +
+                            " WHERE task_table=" + Quote(name_));
+  }
+
+ private:
+  // Whether no new one has taken its place yet.
+  Result<bool> IsOld() {
+    return Any(session_,
+               "SELECT 1" + Of("COLUMNS", name_) + " AND COLUMN_NAME='claimed_by' AND DATA_TYPE<>'bigint'");
+  }
+  Status Replace();
+  Status MoveRows();
+
+  Session& session_;
+  const TableInfo& info_;
+  const UpgradeCalls& calls_;
+  const std::string name_ = std::string(info_.table.text());
+  const std::string before_ = name_ + "_before";
+  const std::string next_ = name_ + "_next";
+};
+
+Status TableUpgrade::CheckOurs() {
+  BOOST_OUTCOME_TRY(old, IsOld());
+  if (!old) return {};
+  std::string ours = "'urgency'";
+  for (const Moved& moved : MovedColumns()) ours += "," + Quote(moved.column);
+  const std::string quoted = Quote(name_);
+  const std::string sql =
+      "SELECT CONCAT('column ',COLUMN_NAME)" + Of("COLUMNS", name_) + " AND COLUMN_NAME NOT IN (" + ours +
+      ") UNION SELECT CONCAT('index ',INDEX_NAME)" + Of("STATISTICS", name_) +
+      " AND INDEX_NAME NOT IN ('PRIMARY','due') UNION SELECT CONCAT('trigger ',TRIGGER_NAME) FROM "
+      "information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA=DATABASE() AND EVENT_OBJECT_TABLE=" +
+      quoted +
+      " UNION SELECT CONCAT('foreign key ',CONSTRAINT_NAME) FROM information_schema.KEY_COLUMN_USAGE WHERE "
+      "TABLE_SCHEMA=DATABASE() AND REFERENCED_TABLE_NAME IS NOT NULL AND (TABLE_NAME=" +
+      quoted + " OR REFERENCED_TABLE_NAME=" + quoted + ")";
+  std::vector<std::string> others;
+  BOOST_OUTCOME_TRYV(session_.Query(sql, [&](const Row& row) { others.push_back(row.Text(1)); }));
+  if (others.empty()) return {};
+  return Fail(ErrorCode::Conflict,
+              session_.where() + ": the table " + name_ +
+                  " has what is not Millrace's and would be lost with the old table: " +
+                  boost::algorithm::join(others, ", ") +
+                  "; drop it, run `millrace schema upgrade` again, and make it anew afterwards");
+}
+
+// An empty table takes the old one's place at one moment: no producer finds none.
+Status TableUpgrade::Replace() {
+  BOOST_OUTCOME_TRYV(Do(session_, "DROP TABLE IF EXISTS " + next_));
+  BOOST_OUTCOME_TRYV(Do(session_, SuccessorTable(next_, info_.table, info_.slices)));
+  std::string text;
+  BOOST_OUTCOME_TRYV(
+      session_.Query("SHOW CREATE TABLE " + name_, [&](const Row& row) { text = row.Text(2); }));
+  constexpr std::string_view kNext = "AUTO_INCREMENT=";
+  const std::size_t at = text.rfind(kNext);
+  const std::uint64_t next_id =
+      at == std::string::npos ? 1 : std::strtoull(text.c_str() + at + kNext.size(), nullptr, 10);
+  BOOST_OUTCOME_TRYV(Do(session_, "ALTER TABLE " + next_ + " AUTO_INCREMENT=" +
+                                      std::to_string(std::max<std::uint64_t>(next_id, 1) + kIdsLeftFree)));
+  return Do(session_, "RENAME TABLE " + name_ + " TO " + before_ + ", " + next_ + " TO " + name_);
+}
+
+// In the order of their ids, so that the highest that has arrived says where to go on. Those of the new table
+// that are no older than the last of the old one are all from there.
+Status TableUpgrade::MoveRows() {
+  std::string columns;
+  std::string values;
+  for (const Moved& moved : MovedColumns()) {
+    columns += (columns.empty() ? "" : ",") + std::string(moved.column);
+    values += (values.empty() ? "" : ",") + moved.from;
+  }
+  BOOST_OUTCOME_TRY(last, Number(session_, "SELECT COALESCE(MAX(id),0) FROM " + before_));
+  BOOST_OUTCOME_TRY(arrived, Number(session_, "SELECT COALESCE(MAX(id),0) FROM " + name_ +
+                                                  " WHERE id<=" + std::to_string(last)));
+  UpgradeStep step{.table = info_.table};
+  BOOST_OUTCOME_TRYV(session_.Query(
+      kExplainInRows + ("SELECT id FROM " + before_) + " FORCE INDEX (PRIMARY) WHERE id>" +
+          std::to_string(arrived),
+      [&](const Row& row) { step.rows = std::strtoull(row.Named("rows").c_str(), nullptr, 10); }));
+  calls_.step(step);
+  while (arrived < last) {
+    const std::string after = " WHERE id>" + std::to_string(arrived);
+    std::uint64_t end = last;
+    std::uint64_t count = 0;
+    BOOST_OUTCOME_TRYV(session_.Query("SELECT MAX(id),COUNT(*) FROM (SELECT id FROM " + before_ + after +
+                                          " ORDER BY id LIMIT " + std::to_string(kRowsAtOnce) + ") AS part",
+                                      [&](const Row& row) {
+                                        end = row.Number(1);
+                                        count = row.Number(2);
+                                      }));
+    BOOST_OUTCOME_TRYV(Do(session_, "INSERT INTO " + name_ + " (" + columns + ") SELECT " + values +
+                                        " FROM " + before_ + " t FORCE INDEX (PRIMARY)" + after +
+                                        " AND id<=" + std::to_string(end) + " ORDER BY id"));
+    arrived = end;
+    step.copied += count;
+    step.rows = std::max(step.rows, step.copied);
+    calls_.step(step);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::uint32_t> MysqlSchemaStore::Upgrade(const UpgradeCalls& calls) {
+  const Endpoint patient = Patient(endpoint_);
+  Session session(patient, kLongestStatement);
+  BOOST_OUTCOME_TRY(schema, ReadSchema(session));
+  BOOST_OUTCOME_TRYV(CheckNotLater(schema, session));
+  if (schema.state.version == kSchemaVersion && schema.behind.empty()) return kSchemaVersion;
+  BOOST_OUTCOME_TRY(still, CheckStill(session, calls));
+  std::vector<TableUpgrade> tables;
+  for (const TableInfo& info : schema.behind) {
+    tables.emplace_back(session, info, calls);
+    BOOST_OUTCOME_TRYV(tables.back().CheckOurs());
+  }
+  BOOST_OUTCOME_TRYV(Do(session, kBriefWait));
+  for (const Ddl& ddl : ShardTables("")) {
+    BOOST_OUTCOME_TRYV(Do(session, ddl.sql));
+  }
+  BOOST_OUTCOME_TRYV(NoteShard(session));
+  BOOST_OUTCOME_TRYV(NumberIncarnations(session));
+  BOOST_OUTCOME_TRYV(CheckStill(session, calls, still));
+  for (TableUpgrade& table : tables) {
+    BOOST_OUTCOME_TRYV(table.Run());
+  }
+  return schema.oldest;
+}
+
+}  // namespace millrace::engine::mysql
