@@ -3,6 +3,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "framework/base/utf8.h"
+
 namespace millrace::engine {
 
 using nlohmann::json;
@@ -47,12 +49,13 @@ class CountingIterator {
   Cursor* cursor_;
 };
 
-// The library's words without its error number and its own idea of the position.
+// The library's words without its error number and its own idea of the position. It quotes all that it has
+// read of a word, however long.
 std::string SyntaxProblem(std::string_view message) {
   if (const auto colon = message.find(": ", message.find("column")); colon != std::string_view::npos) {
     message = message.substr(colon + 2);
   }
-  return std::string(message);
+  return Excerpt(message, 300);
 }
 
 }  // namespace

@@ -89,12 +89,12 @@ class NotedHandler final : public HandlerInstance {
 Result<std::vector<Task>> MakeTasks(const LocalRunOptions& options, const Clock& clock) {
   std::vector<Task> tasks;
   for (const std::string& params : options.params) {
+    if (params.size() > kMaxParams) return Fail(ErrorCode::Invalid, "the parameters are longer than 64 KiB");
     try {
       Json::Parse(params);
     } catch (const BadInput& error) {
-      return Fail(ErrorCode::Invalid, std::string("the parameters are ") + error.what());
+      return Fail(ErrorCode::Invalid, std::string("the parameters are ") + Shorten(error.what()));
     }
-    if (params.size() > kMaxParams) return Fail(ErrorCode::Invalid, "the parameters are longer than 64 KiB");
     Task task;
     task.key = {options.table, tasks.size() + 1};
     task.state = TaskState::Running;

@@ -164,6 +164,13 @@ TEST(ConfigTest, SyntaxErrorsNameTheLine) {
   EXPECT_THAT(Refusal(std::string(100'000, '[')), HasSubstr("nested more than 32 levels"));
 }
 
+TEST(ConfigTest, ASyntaxErrorQuotesNoMoreThanCanBeRead) {
+  const auto config = ParseConfig("{\"" + std::string(200'000, '7') + "\"7}", "c.json");
+  ASSERT_FALSE(config);
+  EXPECT_LT(config.error().message.size(), 400U);
+  EXPECT_THAT(config.error().message, HasSubstr("not valid JSON"));
+}
+
 TEST(ConfigTest, ADoubledKeyIsRefusedAndBothLinesAreNamed) {
   EXPECT_EQ(
       Refusal("{\"engine\": {\"batch\": 1,\n\"batch\": 2}}"),
