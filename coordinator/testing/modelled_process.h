@@ -12,10 +12,21 @@
 namespace millrace::engine {
 
 // Those of the process, and those that it has for each shard.
-enum class ThreadName : std::size_t { Tree, Watch, FirstLane, SecondLane, Upkeep, Beat, Scan, Tend, Settle };
+enum class ThreadName : std::size_t {
+  Tree,
+  Watch,
+  FirstLane,
+  SecondLane,
+  Upkeep,
+  Beat,
+  Scan,
+  Tend,
+  Settle,
+  SecondSettle
+};
 inline constexpr std::size_t kMostShards = 2;
 inline constexpr std::size_t kOwnThreads = static_cast<std::size_t>(ThreadName::Upkeep);
-inline constexpr std::size_t kShardThreads = 5;
+inline constexpr std::size_t kShardThreads = 6;
 inline constexpr std::size_t kThreads = kOwnThreads + kMostShards * kShardThreads;
 
 // Outlives the timeline's events.

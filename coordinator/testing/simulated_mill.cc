@@ -173,7 +173,7 @@ class SimulatedScan final : public Simulated<ScanPort> {
 
 class SimulatedSettle final : public Simulated<SettlePort> {
  public:
-  explicit SimulatedSettle(const SimulatedMill::Parts& parts) : Simulated(parts, ThreadName::Settle) {}
+  SimulatedSettle(const SimulatedMill::Parts& parts, ThreadName thread) : Simulated(parts, thread) {}
 
   Reply<Result<SettleReport>> Settle(const std::string& incarnation,
                                      std::span<const Settlement> batch) override {
@@ -288,15 +288,17 @@ struct SimulatedMill::Body {
   Body(const Parts& its_parts, std::vector<std::string> dead)
       : parts(its_parts),
         scan(parts),
-        settle(parts),
+        settle(parts, ThreadName::Settle),
+        second_settle(parts, ThreadName::SecondSettle),
         tend(parts, std::move(dead)),
         beat(parts),
-        mill(parts.shared, {scan, settle, tend, beat, {}},
+        mill(parts.shared, {scan, settle, second_settle, tend, beat, {}},
              {parts.shard, "modelled", SelfOf(parts), parts.timeline.random().Next()}) {}
 
   const Parts parts;
   SimulatedScan scan;
   SimulatedSettle settle;
+  SimulatedSettle second_settle;
   SimulatedTend tend;
   SimulatedBeat beat;
   Mill mill;
@@ -310,6 +312,7 @@ SimulatedMill::~SimulatedMill() = default;
 
 void SimulatedMill::Start() {
   body_->strands.push_back(body_->mill.RunSettle());
+  body_->strands.push_back(body_->mill.RunSecondSettle());
   body_->strands.push_back(body_->mill.RunBeat());
   body_->strands.push_back(body_->mill.RunScan());
   body_->strands.push_back(body_->mill.RunTend());

@@ -46,6 +46,7 @@ struct Attempt {
   const Task task;
   const std::shared_ptr<Lease> lease;  // the life under which it was claimed
   const bool solo;                     // it runs with nothing beside it
+  std::uint64_t may_start_at = 0;      // the version of its shard's scope at which it might start; 0: unknown
   std::atomic<AttemptState> state{AttemptState::Queued};
   std::atomic<bool> cancel{false};
   std::atomic<bool> started{false};  // its handler was called, at least once

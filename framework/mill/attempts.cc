@@ -41,14 +41,17 @@ std::vector<TableName> InFlight::Tables() const {
   return tables;
 }
 
-void InFlight::Claimed(const AttemptPtr& attempt) {
-  const std::size_t bytes = BytesOf(*attempt);
+void InFlight::Claimed(std::span<const AttemptPtr> attempts) {
+  std::size_t bytes = 0;
+  for (const AttemptPtr& attempt : attempts) bytes += BytesOf(*attempt);
   memory_.Add(bytes);
   MutexLock lock(mutex_);
   bytes_ += bytes;
-  AttemptPtr& place = tables_[attempt->task.key.table][attempt->task.key.id];
-  if (place) Uncount(*place);
-  place = attempt;
+  for (const AttemptPtr& attempt : attempts) {
+    AttemptPtr& place = tables_[attempt->task.key.table][attempt->task.key.id];
+    if (place) Uncount(*place);
+    place = attempt;
+  }
 }
 
 void InFlight::Uncount(const Attempt& attempt) {
@@ -71,6 +74,7 @@ void InFlight::Leave(const TableName& table, std::span<const std::uint64_t> ids)
 }
 
 void InFlight::LeaveMissed(const ClaimRequest& request, std::span<const Task> claimed) {
+  if (claimed.size() == request.ids.size()) return;  // none was missed
   std::unordered_set<std::uint64_t> missed(request.ids.begin(), request.ids.end());
   for (const Task& task : claimed) missed.erase(task.key.id);
   Leave(request.table, std::vector<std::uint64_t>(missed.begin(), missed.end()));
@@ -84,9 +88,9 @@ void InFlight::Clear() {
   bytes_ = 0;
 }
 
-bool InFlight::Leave(const TaskKey& key) {
+bool InFlight::Leave(std::span<const TaskKey* const> keys) {
   MutexLock lock(mutex_);
-  Erase(tables_[key.table], key.id);
+  for (const TaskKey* key : keys) Erase(tables_[key->table], key->id);
   return held_back_ && memory_.Room(bytes_) > 0 && std::exchange(held_back_, false);
 }
 
@@ -144,20 +148,48 @@ void MillCounters::Count(const Settlement& settlement) {
   }
 }
 
-AttemptPtr Attempts::Make(Task task, const std::shared_ptr<Lease>& life, bool solo) {
-  claims_.Add();
-  parts_.counters.claimed.Add();
-  std::shared_ptr<AttemptHost> host(keeper_.lock(), this);
-  auto attempt = std::make_shared<Attempt>(std::move(host), parts_.shard, std::move(task), life, solo);
-  in_flight_.Claimed(attempt);
-  return attempt;
+std::vector<AttemptPtr> Attempts::Make(std::vector<Task> tasks, const std::shared_ptr<Lease>& life,
+                                       bool solo) {
+  const std::shared_ptr<AttemptHost> host(keeper_.lock(), this);
+  std::vector<AttemptPtr> attempts;
+  attempts.reserve(tasks.size());
+  for (Task& task : tasks) {
+    attempts.push_back(std::make_shared<Attempt>(host, parts_.shard, std::move(task), life, solo));
+  }
+  claims_.Add(attempts.size());
+  parts_.counters.claimed.Add(attempts.size());
+  in_flight_.Claimed(attempts);
+  parts_.settler.Coming(static_cast<std::int64_t>(attempts.size()));
+  return attempts;
+}
+
+// Neighbours are of one slice and handler, mostly: the scope is asked once for them.
+void Attempts::LookUpScope(std::span<const AttemptPtr> attempts) const {
+  const std::uint64_t version = parts_.scope.Version();
+  const Task* before = nullptr;
+  bool may_start = false;
+  for (const AttemptPtr& attempt : attempts) {
+    const Task& task = attempt->task;
+    if (before == nullptr || before->slice != task.slice || before->handler != task.handler ||
+        before->key.table != task.key.table) {
+      may_start = parts_.scope.Owns(task.key.table, task.slice, task.handler) &&
+                  !parts_.scope.Paused(task.key.table, task.slice, task.handler);
+    }
+    before = &task;
+    attempt->may_start_at = may_start ? version : 0;
+  }
 }
 
 void Attempts::Dispatch(std::vector<Task> tasks, const std::shared_ptr<Lease>& life, bool solo) {
+  std::vector<AttemptPtr> made = Make(std::move(tasks), life, solo);
+  LookUpScope(made);
   std::map<std::string, std::vector<AttemptPtr>> by_type;
-  for (Task& task : tasks) {
-    AttemptPtr attempt = Make(std::move(task), life, solo);
-    by_type[attempt->task.handler].push_back(std::move(attempt));
+  auto type = by_type.end();
+  for (AttemptPtr& attempt : made) {
+    if (type == by_type.end() || type->first != attempt->task.handler) {
+      type = by_type.try_emplace(attempt->task.handler).first;
+    }
+    type->second.push_back(std::move(attempt));
   }
   for (auto& [type, attempts] : by_type) {
     if (parts_.runner.Take(type, attempts)) continue;
@@ -167,7 +199,7 @@ void Attempts::Dispatch(std::vector<Task> tasks, const std::shared_ptr<Lease>& l
 
 void Attempts::EndAtOnce(const Task& task, const std::shared_ptr<Lease>& life, const Outcome& outcome,
                          bool solo) {
-  Ended({Make(task, life, solo), Settle({}, task, outcome, 0)});
+  Ended({Make({task}, life, solo).front(), Settle({}, task, outcome, 0)});
 }
 
 void Attempts::Adopted(const std::vector<Task>& tasks, const std::shared_ptr<Lease>& life) {
@@ -182,7 +214,9 @@ void Attempts::Adopted(const std::vector<Task>& tasks, const std::shared_ptr<Lea
 StartDecision Attempts::StartDecisionOf(const Attempt& attempt) const {
   if (!attempt.lease->Alive()) return StartDecision::Lost;
   const Task& task = attempt.task;
-  if (retired_.load() || parts_.scope.Paused(task.key.table, task.slice, task.handler)) {
+  if (retired_.load()) return StartDecision::Withdrawn;
+  if (attempt.may_start_at == parts_.scope.Version()) return StartDecision::Start;
+  if (parts_.scope.Paused(task.key.table, task.slice, task.handler)) {
     return StartDecision::Withdrawn;
   }
   return parts_.scope.Owns(task.key.table, task.slice, task.handler) ? StartDecision::Start
@@ -222,12 +256,14 @@ void Attempts::Unpark() {
 
 void Attempts::Drop(Attempt& attempt) {
   attempt.state.store(AttemptState::Known);
+  parts_.settler.Gone(1);
   LeaveGate(attempt);
   LeaveHand(attempt.task.key);
 }
 
 void Attempts::LeaveHand(const TaskKey& key) {
-  if (in_flight_.Leave(key)) RoomAgain();
+  const TaskKey* const one = &key;
+  if (in_flight_.Leave(std::span(&one, 1))) RoomAgain();
 }
 
 void Attempts::LeaveGate(const Attempt& attempt) {
@@ -248,18 +284,28 @@ void Attempts::Ended(AttemptResult result) {
 
 void Attempts::Settled(Attempt& attempt, const Settlement& settlement) {
   attempt.state.store(AttemptState::Known);
+  parts_.settler.Gone(1);
   LeaveGate(attempt);
   LeaveHand(attempt.task.key);
   Count(settlement);
 }
 
-void Attempts::Known(Attempt& attempt, const Settlement& settlement, SettleVerdict verdict) {
-  attempt.state.store(AttemptState::Known);
-  LeaveHand(attempt.task.key);
-  if (verdict != SettleVerdict::Refused) {
-    Count(settlement);
-    return;
+void Attempts::Known(std::span<const SettledAttempt> settled) {
+  std::vector<const TaskKey*> keys;
+  keys.reserve(settled.size());
+  for (const auto& [attempt, settlement, verdict] : settled) {
+    attempt->state.store(AttemptState::Known);
+    keys.push_back(&attempt->task.key);
+    if (verdict == SettleVerdict::Refused) {
+      NoteRefused(*attempt, *settlement);
+    } else {
+      Count(*settlement);
+    }
   }
+  if (in_flight_.Leave(keys)) RoomAgain();
+}
+
+void Attempts::NoteRefused(const Attempt& attempt, const Settlement& settlement) {
   parts_.counters.refused.Add();
   // A replica in the database's place may remember an earlier attempt of this life as the one that runs.
   attempt.lease->DoubtWhatRuns();

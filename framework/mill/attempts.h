@@ -73,13 +73,13 @@ class InFlight {
   bool Contains(const TableName& table, std::uint64_t id) const;
   // Enters those ids that were not in; returns them.
   std::vector<std::uint64_t> Enter(const TableName& table, std::span<const std::uint64_t> ids);
-  // The claim succeeded: the id stands for this attempt from now on.
-  void Claimed(const AttemptPtr& attempt);
+  // The claim succeeded: their ids stand for these attempts from now on.
+  void Claimed(std::span<const AttemptPtr> attempts);
   void Leave(const TableName& table, std::span<const std::uint64_t> ids);
   // A claim's reply is known: what was asked for and not claimed leaves.
   void LeaveMissed(const ClaimRequest& request, std::span<const Task> claimed);
   // True once after Room was zero: there is room again.
-  bool Leave(const TaskKey& key);
+  bool Leave(std::span<const TaskKey* const> keys);
 
   // How many bytes (MemoryBudget::Of) the next claim may bring in. Zero: nothing more is claimed until some
   // tasks have left; so it is where the database does not take settles.
@@ -154,8 +154,8 @@ class Attempts final : public AttemptHost {
   void EndAtOnce(const Task& task, const std::shared_ptr<Lease>& life, const Outcome& outcome, bool solo);
   // Rows of ours whose claim's reply was lost; they are in the in-flight set.
   void Adopted(const std::vector<Task>& tasks, const std::shared_ptr<Lease>& life);
-  // What was written of an attempt is known.
-  void Known(Attempt& attempt, const Settlement& settlement, SettleVerdict verdict);
+  // What was written of them is known.
+  void Known(std::span<const SettledAttempt> settled);
 
   // After each beat, and after a death: what is parked starts again, or is others' business now.
   void Unpark();
@@ -192,7 +192,9 @@ class Attempts final : public AttemptHost {
   void Drop(Attempt& attempt) override;
 
  private:
-  AttemptPtr Make(Task task, const std::shared_ptr<Lease>& life, bool solo);
+  std::vector<AttemptPtr> Make(std::vector<Task> tasks, const std::shared_ptr<Lease>& life, bool solo);
+  void LookUpScope(std::span<const AttemptPtr> attempts) const;
+  void NoteRefused(const Attempt& attempt, const Settlement& settlement);
   void Count(const Settlement& settlement);
   void LeaveGate(const Attempt& attempt);
   void LeaveHand(const TaskKey& key);

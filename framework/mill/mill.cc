@@ -6,10 +6,8 @@ Mill::Mill(const Shared& shared, const Ports& ports, Options options)
     : shard_(std::move(options.shard)),
       tend_(ports.tend),
       scope_(shard_),
-      settler_(shared.clock, ports.settle, shared.engine,
-               [this](Attempt& attempt, const Settlement& settlement, SettleVerdict verdict) {
-                 attempts_.Known(attempt, settlement, verdict);
-               }),
+      settler_(shared.clock, {ports.settle, ports.second_settle}, shared.engine,
+               [this](std::span<const SettledAttempt> settled) { attempts_.Known(settled); }),
       attempts_({shard_, scope_, shared.runner, shared.gate, shared.memory, shared.counters, settler_,
                  ports.scan, ports.open_transaction}),
       scanner_({shared.clock, shard_, scope_, lives_, attempts_, shared.runner, shared.gate, shared.engine,

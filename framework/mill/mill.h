@@ -26,6 +26,7 @@ class Mill {
   struct Ports {
     ScanPort& scan;
     SettlePort& settle;
+    SettlePort& second_settle;
     TendPort& tend;
     BeatPort& beat;
     std::function<std::unique_ptr<TaskTransaction>(Micros limit)> open_transaction;
@@ -42,6 +43,8 @@ class Mill {
 
   Step<> RunScan() { return scanner_.Run(); }
   Step<> RunSettle() { return settler_.Run(); }
+  // For a shard that can commit two batches at once; all goes on without it.
+  Step<> RunSecondSettle() { return settler_.RunSecond(); }
   Step<> RunTend() { return maintenance_.Run(); }
   Step<> RunBeat() { return beat_.Run(); }
 

@@ -10,6 +10,7 @@ bool Scope::Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses
   const bool same_slices = slices == slices_;
   if (same_slices && (paused == paused_ || *paused == *paused_)) return false;
   paused_ = std::move(paused);
+  version_.fetch_add(1, std::memory_order_release);
   if (same_slices) return true;
   slices_ = std::move(slices);
   by_table_.clear();
@@ -20,6 +21,7 @@ bool Scope::Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses
 bool Scope::FollowShard(const std::vector<std::string>& names) {
   MutexLock lock(mutex_);
   if (names == shard_names_) return false;
+  version_.fetch_add(1, std::memory_order_release);
   shard_names_ = names;
   shard_paused_ = {};
   for (const std::string& name : names) {

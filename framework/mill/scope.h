@@ -29,11 +29,14 @@ class Scope {
   bool Paused(const TableName& table, std::uint32_t slice, const std::string& handler) const;
   bool Owns(const DueGroup& group) const { return Owns(group.table, group.slice, group.handler); }
   bool Paused(const DueGroup& group) const { return Paused(group.table, group.slice, group.handler); }
+  // Changes with whatever is its own or paused: what held at a version holds for as long as that stays.
+  std::uint64_t Version() const { return version_.load(std::memory_order_acquire); }
   // The names of what is paused, by whatever route; sorted.
   std::vector<std::string> PauseNames() const;
 
  private:
   const std::string shard_;
+  std::atomic<std::uint64_t> version_{1};
   mutable Mutex mutex_;
   std::vector<TableSlices> slices_ MILLRACE_GUARDED_BY(mutex_);
   std::multimap<TableName, std::size_t> by_table_ MILLRACE_GUARDED_BY(mutex_);  // places in slices_

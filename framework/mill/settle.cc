@@ -1,6 +1,8 @@
 #include "framework/mill/settle.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "framework/base/log.h"
 
@@ -10,15 +12,166 @@ namespace {
 constexpr Micros kFirstWait = std::chrono::milliseconds(20);
 constexpr Micros kLongestWait = std::chrono::seconds(1);
 constexpr Micros kBusyPause = std::chrono::milliseconds(200);
+constexpr Micros kGatheringStep = std::chrono::milliseconds(1);
+constexpr Micros kLongestGathering = std::chrono::milliseconds(5);
 constexpr const char* kNotStored = "its outcome could not be stored, and it may have taken effect";
 
 const std::string& LifeOf(const AttemptResult& result) { return result.attempt->lease->incarnation(); }
 
+// A round of the first strand that takes longer is no reason for what is fresh to wait for its end. Well
+// above a healthy database's commit: a trickle is settled in fewer, larger batches by one strand.
+constexpr Micros kLongRound = std::chrono::milliseconds(20);
+
+bool SameLife(const AttemptResult& a, const AttemptResult& b) {
+  const Lease& left = *a.attempt->lease;
+  const Lease& right = *b.attempt->lease;
+  return &left == &right || left.incarnation() == right.incarnation();
+}
+
 }  // namespace
 
-void Settler::Batch::Add(AttemptResult result) {
-  settlements.push_back(std::move(result.settlement));
-  results.push_back(std::move(result));
+SettleQueues::Queue& SettleQueues::Of(From from) {
+  switch (from) {
+    case From::Fresh:
+      return fresh_;
+    case From::Unknown:
+      return unknown_;
+    case From::Aside:
+      break;
+  }
+  return aside_;
+}
+
+SettleQueues::Wakes SettleQueues::Land(AttemptResult result) {
+  Gone(1);
+  MutexLock lock(mutex_);
+  if (closed_) return {};
+  Queue& queue = result.verify ? unknown_ : fresh_;
+  queue.push_back({std::move(result), {}});
+  return Wanted();
+}
+
+SettleQueues::Wakes SettleQueues::TakeWakes() {
+  MutexLock lock(mutex_);
+  return Wanted();
+}
+
+SettleQueues::Wakes SettleQueues::Wanted() {
+  const std::size_t landed = fresh_.size() + unknown_.size();
+  const bool all_are_here = gathering_ && coming_.load(std::memory_order_relaxed) <= 0;
+  Wakes wakes;
+  wakes.first = landed > 0 && (landed >= first_wants_ || all_are_here);
+  wakes.second = round_ && !away_ && !fresh_.empty() && fresh_.size() >= second_wants_;
+  if (wakes.first) {
+    first_wants_ = kNever;
+    gathering_ = false;
+  }
+  if (wakes.second) second_wants_ = kNever;
+  return wakes;
+}
+
+SettleQueues::Results SettleQueues::Take(From from, BootTime now, std::size_t most) {
+  Queue taken;
+  {
+    MutexLock lock(mutex_);
+    Queue& queue = Of(from);
+    const auto fits = [&](const Waiting& one) {
+      return one.due <= now && SameLife(one.result, queue.front().result);
+    };
+    const auto last = queue.begin() + static_cast<std::ptrdiff_t>(std::min(most, queue.size()));
+    const auto end = std::find_if_not(queue.begin(), last, fits);
+    if (end == queue.end()) {
+      taken.swap(queue);
+    } else {
+      taken.assign(std::make_move_iterator(queue.begin()), std::make_move_iterator(end));
+      queue.erase(queue.begin(), end);
+    }
+  }
+  Results results;
+  results.reserve(taken.size());
+  for (Waiting& one : taken) results.push_back(std::move(one.result));
+  return results;
+}
+
+void SettleQueues::PutBack(From from, Results results) {
+  Queue back;
+  back.reserve(results.size());
+  for (AttemptResult& result : results) back.push_back({std::move(result), {}});
+  MutexLock lock(mutex_);
+  Queue& queue = Of(from);
+  queue.insert(queue.begin(), std::make_move_iterator(back.begin()), std::make_move_iterator(back.end()));
+}
+
+void SettleQueues::SetAside(AttemptResult result, std::optional<BootTime> due) {
+  MutexLock lock(mutex_);
+  aside_.insert(due ? aside_.end() : aside_.begin(), {std::move(result), due.value_or(BootTime{})});
+}
+
+void SettleQueues::BeginRound(BootTime now) {
+  MutexLock lock(mutex_);
+  round_ = now;
+  gathering_ = false;
+  first_wants_ = kNever;
+}
+
+void SettleQueues::EndRound(bool answered) {
+  MutexLock lock(mutex_);
+  round_.reset();
+  away_ = !answered;
+}
+
+void SettleQueues::SecondFailed() {
+  MutexLock lock(mutex_);
+  away_ = true;
+}
+
+bool SettleQueues::WaitsForMore(std::size_t& seen, std::size_t most) {
+  MutexLock lock(mutex_);
+  gathering_ = fresh_.size() > seen && fresh_.size() < most && unknown_.empty() &&
+               coming_.load(std::memory_order_relaxed) > 0;
+  seen = fresh_.size();
+  first_wants_ = gathering_ ? most : kNever;
+  return gathering_;
+}
+
+std::optional<Micros> SettleQueues::RestOfFirst(BootTime now) {
+  MutexLock lock(mutex_);
+  if (!fresh_.empty() || !unknown_.empty()) return std::nullopt;
+  first_wants_ = 1;
+  if (aside_.empty()) return kLongestWait;
+  return std::max(aside_.front().due - now, Micros(0));
+}
+
+SettleQueues::Results SettleQueues::TakeBeside(BootTime now, std::size_t most, Micros& rest) {
+  {
+    MutexLock lock(mutex_);
+    rest = kLongestWait;
+    second_wants_ = 1;
+    if (!round_ || away_ || fresh_.empty()) return {};
+    const std::size_t enough = std::max<std::size_t>(most / 2, 1);
+    const BootTime long_from = *round_ + kLongRound;
+    if (fresh_.size() < enough && now < long_from) {
+      second_wants_ = enough;
+      rest = long_from - now;
+      return {};
+    }
+    second_wants_ = kNever;
+  }
+  return Take(From::Fresh, now, most);
+}
+
+void SettleQueues::Close() {
+  Queue fresh, unknown, aside;  // an attempt keeps its shard: let them go outside the lock
+  MutexLock lock(mutex_);
+  closed_ = true;
+  fresh.swap(fresh_);
+  unknown.swap(unknown_);
+  aside.swap(aside_);
+}
+
+Settler::Batch::Batch(SettleQueues::Results taken) : results(std::move(taken)) {
+  settlements.reserve(results.size());
+  for (AttemptResult& result : results) settlements.push_back(std::move(result.settlement));
 }
 
 AttemptResult Settler::Batch::Take(std::size_t index) {
@@ -26,123 +179,134 @@ AttemptResult Settler::Batch::Take(std::size_t index) {
   return std::move(results[index]);
 }
 
-void Settler::Stop() {
-  stopping_.store(true);
-  port_.Wake();
+SettleQueues::Results Settler::Batch::TakeAll() {
+  for (std::size_t i = 0; i < results.size(); ++i) results[i].settlement = std::move(settlements[i]);
+  return std::move(results);
 }
 
-void Settler::Ended(AttemptResult result) {
-  if (stopping_.load()) return;
-  bool first = false;
-  {
-    MutexLock lock(mutex_);
-    first = ended_.empty();
-    ended_.push_back(std::move(result));
-  }
-  if (first) port_.Wake();
+void Settler::Stop() {
+  stopping_.store(true);
+  Wake({.first = true, .second = true});
+}
+
+void Settler::Wake(SettleQueues::Wakes wakes) {
+  if (wakes.first) ports_.first.Wake();
+  if (wakes.second) ports_.second.Wake();
 }
 
 Step<> Settler::Run() {
   Micros pause = kFirstWait;
   while (!stopping_.load()) {
-    TakeEnded();
+    co_await Gather();
+    queues_.BeginRound(clock_.Now());
     const bool answered = co_await Round();
+    queues_.EndRound(answered);
     if (!answered) {
       co_await PauseFor(pause);
       pause = std::min(pause * 2, kLongestWait);
       continue;
     }
     pause = kFirstWait;
-    reported_ = false;
-    if (fresh_.empty() && unknown_.empty()) co_await port_.Rest(UntilDue());
+    reported_.store(false);
+    const std::optional<Micros> rest = queues_.RestOfFirst(clock_.Now());
+    if (rest) co_await ports_.first.Rest(*rest);
   }
-  TakeEnded();
-  for (Queue* queue : {&fresh_, &unknown_, &aside_}) queue->clear();  // an attempt keeps its shard
+  queues_.Close();
+}
+
+Step<> Settler::RunSecond() {
+  while (!stopping_.load()) {
+    Micros rest{0};
+    SettleQueues::Results results = queues_.TakeBeside(clock_.Now(), engine_.Get().batch, rest);
+    if (results.empty()) {
+      co_await ports_.second.Rest(rest);
+      continue;
+    }
+    const bool answered = co_await Settle(ports_.second, From::Fresh, std::move(results));
+    if (!answered) queues_.SecondFailed();
+    Wake(queues_.TakeWakes());
+  }
+  queues_.Close();
+}
+
+// A lone task finds nobody on the way, and a trickle beside long tasks waits for one step.
+Step<> Settler::Gather() {
+  const BootTime until = clock_.Now() + kLongestGathering;
+  std::size_t seen = 0;
+  while (!stopping_.load() && clock_.Now() < until && queues_.WaitsForMore(seen, engine_.Get().batch)) {
+    co_await ports_.first.Rest(kGatheringStep);
+  }
 }
 
 // What is not known comes first: it may be the shard's own COMMITs, and tells whether the shard is back.
 Step<bool> Settler::Round() {
   bool answered = co_await Verify();
-  if (answered) answered = co_await Settle(fresh_);
-  if (answered) answered = co_await Settle(aside_);
+  if (answered) answered = co_await SettleFrom(From::Fresh);
+  if (answered) answered = co_await SettleFrom(From::Aside);
   co_return answered;
 }
 
-Step<bool> Settler::Settle(Queue& queue) {
-  Batch batch = TakeBatch(queue);
-  if (batch.results.empty()) co_return true;
-  const auto report = co_await port_.Settle(LifeOf(batch.results.front()), batch.settlements);
+Step<bool> Settler::SettleFrom(From from) {
+  SettleQueues::Results results = queues_.Take(from, clock_.Now(), engine_.Get().batch);
+  Wake(queues_.TakeWakes());  // there may be as much again
+  if (results.empty()) co_return true;
+  const bool settled = co_await Settle(ports_.first, from, std::move(results));
+  co_return settled;
+}
+
+Step<bool> Settler::Settle(SettlePort& port, From from, SettleQueues::Results results) {
+  Batch batch(std::move(results));
+  const auto report = co_await port.Settle(LifeOf(batch.results.front()), batch.settlements);
   if (!report) {
     NoteTrouble(batch.results.size(), report.error());
-    PutBack(std::move(batch), report.error().code == ErrorCode::Unknown ? unknown_ : queue);
+    queues_.PutBack(report.error().code == ErrorCode::Unknown ? From::Unknown : from, batch.TakeAll());
     co_return false;
   }
+  std::vector<SettledAttempt> known;
+  known.reserve(batch.results.size());
   for (std::size_t i = 0; i < batch.results.size(); ++i) {
     switch (report->verdicts[i]) {
       case SettleVerdict::Broken:
         MendBroken(batch.Take(i), report->errors[i]);
         break;
       case SettleVerdict::Busy:
-        SetAside(batch.Take(i));
+        queues_.SetAside(batch.Take(i), clock_.Now() + kBusyPause);
         break;
       case SettleVerdict::Settled:
       case SettleVerdict::Refused:
-        known_(*batch.results[i].attempt, batch.settlements[i], report->verdicts[i]);
+        known.push_back({batch.results[i].attempt.get(), &batch.settlements[i], report->verdicts[i]});
         break;
     }
   }
+  known_(known);
   co_return true;
 }
 
 // Which of those whose settle has an unknown outcome still run? The others have ended.
 Step<bool> Settler::Verify() {
-  Batch batch = TakeBatch(unknown_);
-  if (batch.results.empty()) co_return true;
-  const auto running = co_await port_.StillRunning(LifeOf(batch.results.front()), batch.settlements);
+  SettleQueues::Results results = queues_.Take(From::Unknown, clock_.Now(), engine_.Get().batch);
+  if (results.empty()) co_return true;
+  Batch batch(std::move(results));
+  const auto running = co_await ports_.first.StillRunning(LifeOf(batch.results.front()), batch.settlements);
   if (!running) {
-    PutBack(std::move(batch), unknown_);
+    queues_.PutBack(From::Unknown, batch.TakeAll());
     co_return false;
   }
+  SettleQueues::Results again;
+  std::vector<SettledAttempt> known;
   for (std::size_t i = 0; i < batch.results.size(); ++i) {
-    AttemptResult result = batch.Take(i);
-    const std::optional<Settlement> committed = std::exchange(result.committed, std::nullopt);
+    AttemptResult& result = batch.results[i];
+    std::optional<Settlement> committed = std::exchange(result.committed, std::nullopt);
     if ((*running)[i]) {
-      fresh_.push_back({std::move(result)});
+      again.push_back(batch.Take(i));
     } else {
-      known_(*result.attempt, committed ? *committed : result.settlement, SettleVerdict::Settled);
+      if (committed) batch.settlements[i] = std::move(*committed);
+      known.push_back({result.attempt.get(), &batch.settlements[i], SettleVerdict::Settled});
     }
   }
+  known_(known);
+  queues_.PutBack(From::Fresh, std::move(again));
   co_return true;
-}
-
-void Settler::TakeEnded() {
-  std::vector<AttemptResult> ended;
-  {
-    MutexLock lock(mutex_);
-    ended.swap(ended_);
-  }
-  for (AttemptResult& result : ended) (result.verify ? unknown_ : fresh_).push_back({std::move(result)});
-}
-
-Settler::Batch Settler::TakeBatch(Queue& queue) const {
-  const std::size_t most = engine_.Get().batch;
-  const BootTime now = clock_.Now();
-  Batch batch;
-  while (!queue.empty() && batch.results.size() < most && queue.front().due <= now) {
-    AttemptResult& first = queue.front().result;
-    if (!batch.results.empty() && LifeOf(first) != LifeOf(batch.results.front())) break;
-    batch.Add(std::move(first));
-    queue.pop_front();
-  }
-  return batch;
-}
-
-void Settler::PutBack(Batch batch, Queue& queue) {
-  for (std::size_t i = batch.results.size(); i-- > 0;) queue.push_front({batch.Take(i)});
-}
-
-void Settler::SetAside(AttemptResult result) {
-  aside_.push_back({std::move(result), clock_.Now() + kBusyPause});
 }
 
 // The database refuses what the settle would write (a text, mostly): the task fails with a text that it
@@ -150,7 +314,7 @@ void Settler::SetAside(AttemptResult result) {
 void Settler::MendBroken(AttemptResult result, const std::string& error) {
   Settlement& settlement = result.settlement;
   if (settlement.text == kNotStored) {
-    SetAside(std::move(result));
+    queues_.SetAside(std::move(result), clock_.Now() + kBusyPause);
     return;
   }
   LogError("the outcome of a task could not be stored",
@@ -161,28 +325,21 @@ void Settler::MendBroken(AttemptResult result, const std::string& error) {
   settlement.delay.reset();
   settlement.text = kNotStored;
   settlement.error_class = "bad_outcome";
-  aside_.push_front({std::move(result)});
+  queues_.SetAside(std::move(result), std::nullopt);
 }
 
 void Settler::NoteTrouble(std::size_t tasks, const Error& error) {
-  if (!reported_) {
-    LogWarning("settling is held up; it will be tried until it succeeds",
-               {{"tasks", tasks}, {"error", error.message}});
-  }
-  reported_ = true;
+  if (reported_.exchange(true)) return;
+  LogWarning("settling is held up; it will be tried until it succeeds",
+             {{"tasks", tasks}, {"error", error.message}});
 }
 
 // What ends meanwhile does not cut it short.
 Step<> Settler::PauseFor(Micros pause) {
   const BootTime until = clock_.Now() + pause;
   for (BootTime now = clock_.Now(); now < until && !stopping_.load(); now = clock_.Now()) {
-    co_await port_.Rest(until - now);
+    co_await ports_.first.Rest(until - now);
   }
-}
-
-Micros Settler::UntilDue() const {
-  if (aside_.empty()) return kLongestWait;
-  return std::max(aside_.front().due - clock_.Now(), Micros(0));
 }
 
 }  // namespace millrace::engine

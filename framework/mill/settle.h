@@ -1,16 +1,27 @@
-// The settle strand: ends attempts of one shard in batches. Whatever has gathered while the last batch was
+// The settle strands: end attempts of one shard in batches. Whatever has gathered while the last batch was
 // written goes into the next, so that batches grow with the load and a lone task waits for nobody.
 //
 // What has just ended, what somebody else has locked, and what nobody knows the outcome of stand in queues of
 // their own, and each has its statement in every round: a thousand locked rows hold up nothing fresh.
+//
+// There are two strands, so that the log's sync of one batch is no pause for the next. The first does all of
+// it. The second takes a batch of what is fresh, and nothing else, where half a batch has gathered beside a
+// round of the first, or where that takes its time: a lock wait, a look at what is unknown. Once a statement
+// of either has failed the shard is left to the first alone until it answers. No task is ever in both: its id
+// leaves the in-flight set, and so may be claimed again, once the outcome of its settle is known.
 #pragma once
 
 #include <atomic>
-#include <deque>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "framework/base/clock.h"
 #include "framework/base/mutex.h"
 #include "framework/mill/attempt.h"
 #include "framework/mill/live_engine.h"
@@ -28,67 +39,148 @@ class SettlePort : public StrandPort {
                                                         std::span<const Settlement> batch) = 0;
 };
 
-// Run is the strand; Ended and Stop are thread-safe.
-class Settler {
+// What has ended in one shard and is not settled yet, and which of the two strands takes what of it, when.
+// Time comes from outside.
+//
+// Thread-safe; what is said to be the first or the second strand's is that strand's alone.
+class SettleQueues {
  public:
-  // Told by the strand that what was written of an attempt is known: its id may leave the in-flight set.
-  // `verdict` Refused: the attempt was no longer ours.
-  using Known = std::function<void(Attempt&, const Settlement&, SettleVerdict verdict)>;
+  enum class From {
+    Fresh,
+    Unknown,  // their statement, or their own COMMIT, was lost
+    Aside,    // locked by others, or refused by the database; by their times
+  };
+  struct Wakes {
+    bool first = false;
+    bool second = false;
+  };
+  using Results = std::vector<AttemptResult>;
 
-  Settler(const Clock& clock, SettlePort& port, const LiveEngine& engine, Known known)
-      : clock_(clock), port_(port), engine_(engine), known_(std::move(known)) {}
+  // So many tasks are on their way through the run stage; each lands, or is gone.
+  void Coming(std::int64_t tasks) { coming_.fetch_add(tasks, std::memory_order_relaxed); }
+  void Gone(std::int64_t tasks) { coming_.fetch_sub(tasks, std::memory_order_relaxed); }
+  // Dropped where the queues are closed.
+  [[nodiscard]] Wakes Land(AttemptResult result);
 
-  // Until Stop. What is still queued then, or ends from then on, is dropped.
-  Step<> Run();
-  void Stop();
-  // Never waits: how much can be under way is bounded where tasks are claimed.
-  void Ended(AttemptResult result);
+  // From the head: as many of one life as are due, `most` of them.
+  Results Take(From from, BootTime now, std::size_t most);
+  // To the head.
+  void PutBack(From from, Results results);
+  // To the end of those that are aside; without a time: to their head.
+  void SetAside(AttemptResult result, std::optional<BootTime> due);
+
+  // The first strand's. It is in the shard from BeginRound to EndRound; `answered`: no statement failed.
+  void BeginRound(BootTime now);
+  void EndRound(bool answered);
+  // Whether it lets more gather before a round: tasks are on their way, less than `most` are here, and some
+  // have landed since it asked with this `seen`, which is zero at first.
+  bool WaitsForMore(std::size_t& seen, std::size_t most);
+  // How long it rests; nullopt: there is something to settle.
+  std::optional<Micros> RestOfFirst(BootTime now);
+
+  // The second strand's: what it is to settle now; nothing: it rests for `rest`.
+  Results TakeBeside(BootTime now, std::size_t most, Micros& rest);
+  // Its statement failed: the shard is the first strand's until that has an answer.
+  void SecondFailed();
+
+  // Which strands have something to do that they wait for. True once for each.
+  [[nodiscard]] Wakes TakeWakes();
+
+  // What is queued is dropped, and whatever lands from now on. May be repeated.
+  void Close();
 
  private:
-  // Results of one life. Their settlements stand apart, as the store takes them.
-  struct Batch {
-    std::vector<AttemptResult> results;
-    std::vector<Settlement> settlements;  // parallel
-
-    bool empty() const { return results.empty(); }
-    void Add(AttemptResult result);
-    // Whole again; the batch has it no more.
-    AttemptResult Take(std::size_t index);
-  };
   struct Waiting {
     AttemptResult result;
     BootTime due{};
   };
-  using Queue = std::deque<Waiting>;
+  using Queue = std::vector<Waiting>;
 
+  static constexpr std::size_t kNever = static_cast<std::size_t>(-1);
+
+  Queue& Of(From from) MILLRACE_REQUIRES(mutex_);
+  Wakes Wanted() MILLRACE_REQUIRES(mutex_);
+
+  std::atomic<std::int64_t> coming_{0};
+  Mutex mutex_;
+  Queue fresh_ MILLRACE_GUARDED_BY(mutex_);
+  Queue unknown_ MILLRACE_GUARDED_BY(mutex_);
+  Queue aside_ MILLRACE_GUARDED_BY(mutex_);
+  // From how many results on a strand is to be woken.
+  std::size_t first_wants_ MILLRACE_GUARDED_BY(mutex_) = 1;
+  std::size_t second_wants_ MILLRACE_GUARDED_BY(mutex_) = 1;
+  bool gathering_ MILLRACE_GUARDED_BY(mutex_) = false;
+  std::optional<BootTime> round_ MILLRACE_GUARDED_BY(mutex_);  // since when the first strand is in the shard
+  bool away_ MILLRACE_GUARDED_BY(mutex_) = false;  // a statement failed, and the first has no answer since
+  bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
+};
+
+// What was written of an attempt. `verdict` Refused: it was no longer ours; otherwise Settled.
+struct SettledAttempt {
+  Attempt* attempt;
+  const Settlement* settlement;
+  SettleVerdict verdict;
+};
+
+// Run and RunSecond are the strands; the rest is thread-safe.
+class Settler {
+ public:
+  // Told by a strand that what was written of these attempts is known: their ids may leave the in-flight set.
+  using Known = std::function<void(std::span<const SettledAttempt>)>;
+  struct Ports {
+    SettlePort& first;
+    SettlePort& second;
+  };
+
+  Settler(const Clock& clock, Ports ports, const LiveEngine& engine, Known known)
+      : clock_(clock), ports_(ports), engine_(engine), known_(std::move(known)) {}
+
+  // Until Stop. What is still queued then, or ends from then on, is dropped.
+  Step<> Run();
+  // Likewise, beside Run; settling goes on without it.
+  Step<> RunSecond();
+  void Stop();
+
+  // So many tasks are on their way through the run stage; each ends with Ended, or is Gone. While there are
+  // some, what has ended may wait a few milliseconds for more of them (see Gather).
+  void Coming(std::int64_t tasks) { queues_.Coming(tasks); }
+  void Gone(std::int64_t tasks) { queues_.Gone(tasks); }
+  // Never waits: how much can be under way is bounded where tasks are claimed.
+  void Ended(AttemptResult result) { Wake(queues_.Land(std::move(result))); }
+
+ private:
+  using From = SettleQueues::From;
+  // Results of one life. Their settlements stand apart, as the store takes them.
+  struct Batch {
+    explicit Batch(SettleQueues::Results taken);
+    // Whole again; the batch has it no more.
+    AttemptResult Take(std::size_t index);
+    SettleQueues::Results TakeAll();
+
+    SettleQueues::Results results;
+    std::vector<Settlement> settlements;  // parallel
+  };
+
+  // Lets results gather that come in quick succession, so that a burst's first are no commit of their own.
+  Step<> Gather();
   // One statement for each queue; false: the shard does not answer.
   Step<bool> Round();
-  Step<bool> Settle(Queue& queue);
   Step<bool> Verify();
-  void TakeEnded();
-  // From the head: those of one life that are due.
-  Batch TakeBatch(Queue& queue) const;
-  static void PutBack(Batch batch, Queue& queue);
-  void SetAside(AttemptResult result);
+  Step<bool> SettleFrom(From from);
+  // False: the statement failed, and the results are back in the queues.
+  Step<bool> Settle(SettlePort& port, From from, SettleQueues::Results results);
+  Step<> PauseFor(Micros pause);
   void MendBroken(AttemptResult result, const std::string& error);
   void NoteTrouble(std::size_t tasks, const Error& error);
-  Step<> PauseFor(Micros pause);
-  Micros UntilDue() const;
+  void Wake(SettleQueues::Wakes wakes);
 
   const Clock& clock_;
-  SettlePort& port_;
+  const Ports ports_;
   const LiveEngine& engine_;
   const Known known_;
-
-  // The strand's own.
-  Queue fresh_;
-  Queue unknown_;          // their statement, or their own COMMIT, was lost
-  Queue aside_;            // locked by others, or refused by the database; in the order of their times
-  bool reported_ = false;  // the present trouble was logged
-
+  SettleQueues queues_;
   std::atomic<bool> stopping_{false};
-  Mutex mutex_;
-  std::vector<AttemptResult> ended_ MILLRACE_GUARDED_BY(mutex_);
+  std::atomic<bool> reported_{false};  // the present trouble was logged
 };
 
 }  // namespace millrace::engine

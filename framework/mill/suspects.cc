@@ -35,10 +35,7 @@ bool SoloGate::EnterClaimed() {
   return suspect_.empty();
 }
 
-void SoloGate::Leave(std::size_t count) {
-  MutexLock lock(mutex_);
-  inside_ -= count;
-}
+void SoloGate::Leave(std::size_t count) { inside_ -= count; }
 
 bool SoloGate::IsOthersTurn(BootTime now) const {
   return now < others_until_ && (inside_ > 0 || now < others_from_ + kFirstEntry);

@@ -5,6 +5,7 @@
 // Where flight recorders are lost with their machine, the rescues noted in millrace_attempts count instead.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -60,7 +61,7 @@ class SoloGate {
 
   const Clock& clock_;
   mutable Mutex mutex_;
-  std::size_t inside_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  std::atomic<std::size_t> inside_{0};  // grows under the mutex alone; each task's end needs no lock
   std::string suspect_ MILLRACE_GUARDED_BY(mutex_);  // wants solitude, or has it; empty: none
   bool alone_ MILLRACE_GUARDED_BY(mutex_) = false;   // has it
   BootTime asked_ MILLRACE_GUARDED_BY(mutex_){};     // when `suspect_` did first

@@ -45,6 +45,9 @@ class Store {
   // database, not verified TLS), Internal.
   virtual Status Ping() = 0;
 
+  // One transaction that writes waits for the end of the other: two settles at once gain nothing.
+  virtual bool WritesInTurn() const { return false; }
+
   virtual std::unique_ptr<TaskStore> OpenTasks() = 0;
   virtual std::unique_ptr<IncarnationStore> OpenIncarnations() = 0;
   // `limit` is the longest time one transaction may stay open.

@@ -186,12 +186,14 @@ struct ShardDriver::Ports {
       : database(store),
         scan(store),
         settle(store),
+        second_settle(store),
         tend(store, parts.dead_recorders, coverage, database),
         beat(store, parts.recorder, database) {}
 
   FoundDatabase database;
   BlockingScan scan;
   BlockingSettle settle;
+  BlockingSettle second_settle;
   BlockingTend tend;
   BlockingBeat beat;
 };
@@ -203,12 +205,12 @@ ShardDriver::ShardDriver(const Parts& parts, const std::string& shard, std::shar
                     ? nullptr
                     : std::make_unique<CoverageWatch>(parts_.mill.clock, shard, store_->OpenSchema())),
       ports_(std::make_unique<Ports>(*store_, parts_, coverage_.get())),
-      mill_(
-          std::make_unique<Mill>(parts_.mill,
-                                 Mill::Ports{ports_->scan, ports_->settle, ports_->tend, ports_->beat,
-                                             [this](Micros limit) { return store_->OpenTransaction(limit); }},
-                                 Mill::Options{shard, store_->Describe(), parts_.self,
-                                               Random::FromSystem().Next(), parts_.watch_idle})) {}
+      mill_(std::make_unique<Mill>(
+          parts_.mill,
+          Mill::Ports{ports_->scan, ports_->settle, ports_->second_settle, ports_->tend, ports_->beat,
+                      [this](Micros limit) { return store_->OpenTransaction(limit); }},
+          Mill::Options{shard, store_->Describe(), parts_.self, Random::FromSystem().Next(),
+                        parts_.watch_idle})) {}
 
 ShardDriver::~ShardDriver() { End(); }
 
@@ -216,6 +218,9 @@ engine::Status ShardDriver::Start() {
   mill_->attempts().KeptBy(weak_from_this());
   Follow();
   engine::Status started = settle_.Start("settle", [this] { (void)mill_->RunSettle(); });
+  if (started && !store_->WritesInTurn()) {
+    started = second_settle_.Start("settle2", [this] { (void)mill_->RunSecondSettle(); });
+  }
   if (started) started = beat_.Start("beat", [this] { (void)mill_->RunBeat(); });
   if (started) started = scan_.Start("scan", [this] { (void)mill_->RunScan(); });
   if (started) started = tend_.Start("tend", [this] { (void)mill_->RunTend(); });
@@ -232,6 +237,7 @@ void ShardDriver::End() {
   scan_.Join();
   tend_.Join();
   settle_.Join();
+  second_settle_.Join();
   beat_.Join();
   mill_->attempts().Close();
 }

@@ -61,6 +61,7 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
   const std::unique_ptr<Ports> ports_;
   const std::unique_ptr<Mill> mill_;
   Thread settle_;
+  Thread second_settle_;
   Thread beat_;
   Thread scan_;
   Thread tend_;

@@ -18,6 +18,8 @@ class SqliteStore final : public Store {
     return rows.Finish();
   }
 
+  bool WritesInTurn() const override { return true; }
+
   std::unique_ptr<TaskStore> OpenTasks() override { return std::make_unique<SqliteTaskStore>(file_); }
   std::unique_ptr<IncarnationStore> OpenIncarnations() override {
     return sql::OpenIncarnations(Connect(), file_.claimers);

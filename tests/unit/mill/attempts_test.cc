@@ -40,7 +40,13 @@ class InFlightTest : public ::testing::Test {
     Task task;
     task.key = {"tasks", id};
     task.params.assign(bytes, 'x');
-    attempts.Claimed(std::make_shared<Attempt>(nullptr, "main", task, nullptr, false));
+    const auto attempt = std::make_shared<Attempt>(nullptr, "main", task, nullptr, false);
+    attempts.Claimed(std::span(&attempt, 1));
+  }
+  bool Leave(std::uint64_t id) {
+    const TaskKey key{"tasks", id};
+    const TaskKey* const one = &key;
+    return attempts.Leave(std::span(&one, 1));
   }
 
   MemoryBudget memory;
@@ -51,7 +57,7 @@ TEST_F(InFlightTest, AnIdEntersOnceUntilItLeaves) {
   const std::vector<std::uint64_t> ids{1, 2, 3};
   EXPECT_THAT(attempts.Enter("tasks", ids), ElementsAre(1, 2, 3));
   EXPECT_THAT(attempts.Enter("tasks", std::vector<std::uint64_t>{2, 4}), ElementsAre(4));
-  attempts.Leave(TaskKey{"tasks", 2});
+  Leave(2);
   EXPECT_THAT(attempts.Enter("tasks", std::vector<std::uint64_t>{2}), ElementsAre(2));
 }
 
@@ -80,7 +86,7 @@ TEST_F(InFlightTest, AFullHandSaysOnceThatItHasRoomAgain) {
   while (attempts.Room() > 0) TakeInHand(++count, kMaxParams);
   EXPECT_LE(count * MemoryBudget::Of(kMaxParams), MemoryBudget::kInAll);
   int said = 0;
-  for (std::uint64_t id = 1; id <= count; ++id) said += attempts.Leave({"tasks", id}) ? 1 : 0;
+  for (std::uint64_t id = 1; id <= count; ++id) said += Leave(id) ? 1 : 0;
   EXPECT_EQ(said, 1);
   EXPECT_GT(attempts.Room(), 0u);
 }

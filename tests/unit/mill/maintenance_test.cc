@@ -166,7 +166,7 @@ class MaintenanceTest : public testing::Test {
   ScannedShard scan_port_{clock_};
   Unbeaten beat_port_{clock_};
   Shard shard_{clock_};
-  Settler settler_{clock_, settle_port_, engine_, [](Attempt&, const Settlement&, SettleVerdict) {}};
+  Settler settler_{clock_, {settle_port_, settle_port_}, engine_, [](std::span<const SettledAttempt>) {}};
   Attempts attempts_{{name_, scope_, runner_, gate_, memory_, counters_, settler_, scan_port_, {}}};
   Scanner scanner_{{clock_, name_, scope_, lives_, attempts_, runner_, gate_, engine_, beat_port_, false},
                    scan_port_};

@@ -24,17 +24,16 @@ class ScriptedShard final : public Driven<SettlePort> {
 
   Reply<Result<SettleReport>> Settle(const std::string& life, std::span<const Settlement> batch) override {
     batches.push_back(batch.size());
+    if (hangs) return Hang(life, batch);
     if (away) return Result<SettleReport>(Fail(*away, "the connection was lost"));
-    SettleReport report;
-    report.errors.resize(batch.size());
-    for (const Settlement& one : batch) {
-      std::vector<SettleVerdict>& left = script[one.key.id];
-      if (locked.contains(one.key.id)) left = {SettleVerdict::Busy};
-      report.verdicts.push_back(left.empty() ? SettleVerdict::Settled : left.front());
-      if (!left.empty()) left.erase(left.begin());
-      lives[one.key.id] = life;
-    }
-    return Result<SettleReport>(std::move(report));
+    return Result<SettleReport>(Verdicts(life, batch));
+  }
+  // The statement that hangs comes to its end.
+  void GoOn() {
+    hangs = false;
+    auto reply = away ? Result<SettleReport>(Fail(*away, "the connection was lost"))
+                      : Result<SettleReport>(std::exchange(hanging_, {}));
+    std::exchange(mail_, nullptr)->Deliver(std::move(reply));
   }
   Reply<Result<std::vector<bool>>> StillRunning(const std::string&,
                                                 std::span<const Settlement> batch) override {
@@ -47,8 +46,31 @@ class ScriptedShard final : public Driven<SettlePort> {
   std::set<std::uint64_t> locked;
   std::set<std::uint64_t> running;
   std::optional<ErrorCode> away;
+  bool hangs = false;  // the next statement, until GoOn
   std::vector<std::size_t> batches;
   std::map<std::uint64_t, std::string> lives;
+
+ private:
+  Reply<Result<SettleReport>> Hang(const std::string& life, std::span<const Settlement> batch) {
+    hanging_ = Verdicts(life, batch);
+    mail_ = std::make_shared<Mail<Result<SettleReport>>>();
+    return Reply<Result<SettleReport>>(mail_);
+  }
+  SettleReport Verdicts(const std::string& life, std::span<const Settlement> batch) {
+    SettleReport report;
+    report.errors.resize(batch.size());
+    for (const Settlement& one : batch) {
+      std::vector<SettleVerdict>& left = script[one.key.id];
+      if (locked.contains(one.key.id)) left = {SettleVerdict::Busy};
+      report.verdicts.push_back(left.empty() ? SettleVerdict::Settled : left.front());
+      if (!left.empty()) left.erase(left.begin());
+      lives[one.key.id] = life;
+    }
+    return report;
+  }
+
+  SettleReport hanging_;
+  std::shared_ptr<Mail<Result<SettleReport>>> mail_;
 };
 
 class SettleTest : public testing::Test {
@@ -75,11 +97,12 @@ class SettleTest : public testing::Test {
   LiveEngine engine_{EngineConfig{}};
   std::vector<Told> told_;
   ScriptedShard shard_{clock_};
-  Settler settler_{clock_, shard_, engine_,
-                   [this](Attempt&, const Settlement& settlement, SettleVerdict verdict) {
-                     told_.push_back({settlement, verdict});
+  ScriptedShard second_{clock_};
+  Settler settler_{clock_, {shard_, second_}, engine_, [this](std::span<const SettledAttempt> settled) {
+                     for (const auto& one : settled) told_.push_back({*one.settlement, one.verdict});
                    }};
   Step<> strand_ = settler_.Run();
+  Step<> second_strand_ = settler_.RunSecond();
 };
 
 TEST_F(SettleTest, ALockedRowHoldsUpNobodyAndIsTriedAgain) {
@@ -208,6 +231,99 @@ TEST_F(SettleTest, TheStrandEndsWhenItIsStoppedAlsoBesideAShardThatIsAway) {
   settler_.Stop();
   shard_.Go(Micros(0));
   EXPECT_TRUE(strand_.Done());
+}
+
+TEST_F(SettleTest, TheFirstOfABurstWaitForTheRestOfIt) {
+  settler_.Coming(3);
+  End(1);
+  shard_.Go(Micros(0));
+  End(2);
+  EXPECT_THAT(shard_.batches, SizeIs(0));
+  End(3);
+  shard_.Go(Micros(0));
+  EXPECT_THAT(shard_.batches, ElementsAre(3));
+}
+
+TEST_F(SettleTest, ALoneTaskIsSettledAtOnce) {
+  settler_.Coming(1);
+  End(1);
+  shard_.Go(Micros(0));
+  EXPECT_THAT(Known(), ElementsAre(1));
+}
+
+TEST_F(SettleTest, OneBesideATaskThatRunsForLongWaitsForAMoment) {
+  settler_.Coming(2);
+  End(1);
+  shard_.Go(milliseconds(1));
+  EXPECT_THAT(Known(), ElementsAre(1));
+}
+
+TEST_F(SettleTest, WhatComesWithoutAnEndIsSettledEveryFewMilliseconds) {
+  settler_.Coming(1000);
+  for (std::uint64_t id = 1; id <= 100; ++id) {
+    End(id);
+    shard_.Go(Micros(500));
+  }
+  EXPECT_THAT(shard_.batches, SizeIs(::testing::AllOf(::testing::Ge(9), ::testing::Le(11))));
+}
+
+TEST_F(SettleTest, BesideAStatementThatHangsTheSecondStrandSettlesWhatEndsMeanwhile) {
+  shard_.hangs = true;
+  End(1);
+  shard_.Go(Micros(0));
+  End(2);
+  second_.Go(milliseconds(100));
+  EXPECT_THAT(Known(), ElementsAre(2));
+  shard_.GoOn();
+  EXPECT_THAT(Known(), ElementsAre(2, 1));
+}
+
+TEST_F(SettleTest, WhatTheSecondStrandLosesTheFirstReadsBack) {
+  shard_.hangs = true;
+  End(1);
+  shard_.Go(Micros(0));
+  second_.away = ErrorCode::Unknown;
+  End(2);
+  End(3);
+  second_.Go(milliseconds(100));
+  EXPECT_THAT(second_.batches, ElementsAre(2));
+  shard_.running = {3};
+  shard_.GoOn();
+  EXPECT_THAT(Known(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(shard_.batches, ElementsAre(1, 1)) << "of the two one had ended";
+}
+
+TEST_F(SettleTest, AStrandThatRestsSettlesWhatTheOtherCouldNot) {
+  shard_.hangs = true;
+  End(1);
+  shard_.Go(Micros(0));
+  second_.hangs = true;
+  End(2);
+  second_.Go(milliseconds(100));
+  shard_.GoOn();
+  EXPECT_THAT(Known(), ElementsAre(1));
+  second_.away = ErrorCode::Conflict;
+  second_.GoOn();
+  shard_.Go(Micros(0));
+  EXPECT_THAT(Known(), ElementsAre(1, 2));
+}
+
+TEST_F(SettleTest, AfterAFailureTheSecondStrandAsksNothingUntilTheFirstHasAnAnswer) {
+  shard_.away = ErrorCode::Unavailable;
+  End(1);
+  shard_.Go(milliseconds(10));
+  for (std::uint64_t id = 2; id < 2000; ++id) End(id);
+  second_.Go(seconds(5));
+  shard_.Go(seconds(5));
+  EXPECT_THAT(second_.batches, SizeIs(0));
+}
+
+TEST_F(SettleTest, WithTheFirstTheSecondStrandEnds) {
+  settler_.Stop();
+  shard_.Go(Micros(0));
+  second_.Go(Micros(0));
+  EXPECT_TRUE(strand_.Done());
+  EXPECT_TRUE(second_strand_.Done());
 }
 
 }  // namespace
