@@ -146,28 +146,34 @@ void FlightRecorder::NoteLife(const std::string& store, const std::string& incar
 
 void FlightRecorder::NoteStopping() { std::atomic_ref(map_->stopping).store(1, std::memory_order_release); }
 
-std::size_t FlightRecorder::Begin(const RecordedRun& run) {
-  std::size_t index = kNoSlot;
-  {
-    MutexLock lock(mutex_);
-    if (free_.empty()) return kNoSlot;
-    index = free_.back();
-    free_.pop_back();
-  }
+std::size_t FlightRecorder::Reserve() {
+  MutexLock lock(mutex_);
+  if (free_.empty()) return kNoSlot;
+  const std::size_t slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+void FlightRecorder::Release(std::size_t slot) {
+  if (slot == kNoSlot) return;
+  MutexLock lock(mutex_);
+  free_.push_back(slot);
+}
+
+void FlightRecorder::Begin(std::size_t index, const std::string& incarnation, const TaskKey& key,
+                           std::uint32_t attempt) {
+  if (index == kNoSlot) return;
   Slot& slot = map_->slots[index];
-  slot.id = run.key.id;
-  slot.attempt = run.attempt;
-  Put(slot.table, run.key.table);
-  Put(slot.incarnation, run.incarnation);
+  slot.id = key.id;
+  slot.attempt = attempt;
+  Put(slot.table, key.table);
+  Put(slot.incarnation, incarnation);
   std::atomic_ref(slot.active).store(1, std::memory_order_release);
-  return index;
 }
 
 void FlightRecorder::End(std::size_t index) {
   if (index == kNoSlot) return;
   std::atomic_ref(map_->slots[index].active).store(0, std::memory_order_release);
-  MutexLock lock(mutex_);
-  free_.push_back(index);
 }
 
 std::vector<std::unique_ptr<DeadRecorder>> DeadRecorder::Collect(const std::string& folder,

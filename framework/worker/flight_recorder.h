@@ -43,9 +43,12 @@ class FlightRecorder {
   // A stop was asked for: from now on nobody is charged for what is cut short.
   void NoteStopping();
 
-  // Notes a run until the returned slot is cleared. A full recorder (thousands of runs) notes nothing:
-  // kNoSlot.
-  std::size_t Begin(const RecordedRun& run);
+  // A place for the caller's runs, one after another, until it is released. kNoSlot where thousands are
+  // taken: what runs there is not noted.
+  std::size_t Reserve();
+  void Release(std::size_t slot);
+  // Of a slot that is the caller's: notes a run until its end.
+  void Begin(std::size_t slot, const std::string& incarnation, const TaskKey& key, std::uint32_t attempt);
   void End(std::size_t slot);
 
   static constexpr std::size_t kNoSlot = static_cast<std::size_t>(-1);

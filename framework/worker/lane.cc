@@ -1,6 +1,7 @@
 #include "framework/worker/lane.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
@@ -11,6 +12,8 @@ namespace {
 
 constexpr Micros kIdleWait = std::chrono::seconds(1);
 constexpr std::size_t kShortChunk = 32;  // short tasks that a thread takes at once
+constexpr Micros kTellPace =
+    std::chrono::milliseconds(1);  // of calls in succession: the pace is all threads'
 
 }  // namespace
 
@@ -165,6 +168,7 @@ void Lane::Run(LaneThread& thread) {
     }
     RunTaken(thread, setup);
     MutexLock lock(mutex_);
+    NoteRan(thread);
     Release(thread);
   }
 }
@@ -217,9 +221,17 @@ void Lane::RunPart(LaneThread& thread, const LaneSetupPtr& setup, CallPart part)
 void Lane::RunCall(LaneThread& thread, const LaneSetupPtr& setup, const CallPart& part) {
   const BootTime began = parts_.clock.Now();
   thread.Call(setup, part);
-  const Micros took = parts_.clock.Now() - began;
+  thread.ran.calls += 1;
+  thread.ran.tasks += part.attempts.size();
+  thread.ran.took += parts_.clock.Now() - began;
+  if (thread.ran.took < kTellPace) return;
   MutexLock lock(mutex_);
-  pace_.Ran(part.attempts.size(), took);
+  NoteRan(thread);
+}
+
+void Lane::NoteRan(LaneThread& thread) {
+  const Ran ran = std::exchange(thread.ran, {});
+  if (ran.calls > 0) pace_.Ran(ran.tasks, ran.took, ran.calls);
 }
 
 // The check before each start. What may not start is parked, or its attempt ended at once.

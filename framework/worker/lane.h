@@ -77,6 +77,7 @@ class Lane {
   bool Ends(LaneThread& thread);
   void RunTaken(LaneThread& thread, const LaneSetupPtr& setup);
   void RunPart(LaneThread& thread, const LaneSetupPtr& setup, CallPart part);
+  void NoteRan(LaneThread& thread) MILLRACE_REQUIRES(mutex_);
   void RunCall(LaneThread& thread, const LaneSetupPtr& setup, const CallPart& part);
   bool ReadyToStart(const AttemptPtr& attempt, const LaneSetup& setup);
   void EndOverdue(LaneThread::Abandoned overdue);

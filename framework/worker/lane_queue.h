@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -34,11 +35,12 @@ class LanePace {
     fixed_ = fixed;
   }
 
-  // A call ran `tasks` tasks in `took`.
-  void Ran(std::size_t tasks, Micros took) {
+  // `calls` ran `tasks` tasks in `took`, one after another.
+  void Ran(std::size_t tasks, Micros took, std::size_t calls = 1) {
     const double each =
         static_cast<double>(std::max<Micros::rep>(took.count(), 1)) / static_cast<double>(tasks);
-    micros_each_ = micros_each_ == 0 ? each : micros_each_ + (each - micros_each_) * kWeight;
+    const double weight = 1 - std::pow(1 - kWeight, static_cast<double>(calls));
+    micros_each_ = micros_each_ == 0 ? each : micros_each_ + (each - micros_each_) * weight;
   }
 
   // How long one takes, as far as is known; zero: it is not.

@@ -11,20 +11,22 @@ constexpr Micros kLongCommit = std::chrono::milliseconds(500);  // more than a h
 
 }  // namespace
 
+void LaneThread::SetHome() {
+  for (const std::size_t slot : slots_) recorder_.Release(slot);
+  slots_.clear();
+  home_.store(true);
+}
+
 void LaneThread::Call(const LaneSetupPtr& setup, const CallPart& part) {
-  {
-    MutexLock lock(mutex_);
-    setup_ = setup;
-  }
+  calls_ = &setup;
   std::vector<CallPart> parts =
       runner_.Run(*setup, part, SessionFor(*part.attempts.front(), setup->config.timeout));
-  std::vector<AttemptPtr>
-      ended;  // an attempt may be the last that keeps its shard: let it go outside the lock
   {
     MutexLock lock(mutex_);
-    ended.swap(attempts_);
+    ended_.swap(attempts_);
   }
-  KeepParts(std::move(parts));
+  ended_.clear();  // an attempt may be the last that keeps its shard
+  if (!parts.empty()) KeepParts(std::move(parts));
 }
 
 void LaneThread::SetState(AttemptState state) {
@@ -33,6 +35,7 @@ void LaneThread::SetState(AttemptState state) {
 }
 
 void LaneThread::KeepParts(std::vector<CallPart> parts) {
+  has_parts_ = true;
   MutexLock lock(mutex_);
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
     for (const AttemptPtr& attempt : part->attempts) attempt->state.store(AttemptState::Queued);
@@ -46,8 +49,10 @@ void LaneThread::KeepParts(std::vector<CallPart> parts) {
 }
 
 std::optional<CallPart> LaneThread::NextPart() {
+  if (!has_parts_) return std::nullopt;
   MutexLock lock(mutex_);
-  if (parts_.empty()) return std::nullopt;
+  has_parts_ = !parts_.empty();
+  if (!has_parts_) return std::nullopt;
   CallPart part = std::move(parts_.front());
   parts_.pop_front();
   return part;
@@ -67,12 +72,14 @@ void LaneThread::CloseEndedSessions() {
 }
 
 void LaneThread::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) {
-  for (const AttemptPtr& attempt : attempts) {
-    attempt->started.store(true);
-    slots_.push_back(
-        recorder_.Begin({attempt->lease->incarnation(), attempt->task.key, attempt->task.attempt}));
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    const Attempt& attempt = *attempts[i];
+    attempts[i]->started.store(true);
+    if (i == slots_.size()) slots_.push_back(recorder_.Reserve());
+    recorder_.Begin(slots_[i], attempt.lease->incarnation(), attempt.task.key, attempt.task.attempt);
   }
   MutexLock lock(mutex_);
+  if (setup_ != *calls_) setup_ = *calls_;
   attempts_ = attempts;
   deadline_ = deadline;
   since_ = clock_.Now();
@@ -84,8 +91,11 @@ bool LaneThread::Finish() {
     MutexLock lock(mutex_);
     SetState(AttemptState::Concluding);
   }
-  for (std::size_t slot : slots_) recorder_.End(slot);
-  slots_.clear();
+  for (const std::size_t slot : slots_) recorder_.End(slot);
+  while (slots_.size() > 1 || (!slots_.empty() && slots_.back() == FlightRecorder::kNoSlot)) {
+    recorder_.Release(slots_.back());
+    slots_.pop_back();
+  }
   return !lost_.load();
 }
 

@@ -26,6 +26,13 @@ struct Taken {
   std::size_t count = 0;
 };
 
+// Calls that are over and that the lane's pace does not know of yet.
+struct Ran {
+  std::size_t calls = 0;
+  std::size_t tasks = 0;
+  Micros took{0};
+};
+
 // Thread-safe where it says so; the rest is for the thread itself.
 class LaneThread final : public AttemptRunner::Watch {
  public:
@@ -66,11 +73,12 @@ class LaneThread final : public AttemptRunner::Watch {
   Micros BusyFor(BootTime now, Micros each) const;
 
   Taken taken;  // guarded by the lane's mutex
+  Ran ran;
 
   bool lost() const { return lost_.load(); }
   // Its thread has ended, or is about to without touching anything: the place may go.
   bool home() const { return home_.load(); }
-  void SetHome() { home_.store(true); }
+  void SetHome();
   Thread& handle() { return thread_; }
 
   void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) override;
@@ -92,7 +100,10 @@ class LaneThread final : public AttemptRunner::Watch {
   FlightRecorder& recorder_;
   AttemptRunner runner_;
   std::map<const AttemptHost*, Session> sessions_;
-  std::vector<std::size_t> slots_;
+  std::vector<std::size_t> slots_;       // in the recorder; the first is kept from call to call
+  const LaneSetupPtr* calls_ = nullptr;  // by what the present call goes
+  std::vector<AttemptPtr> ended_;        // room to let them go outside the lock
+  bool has_parts_ = false;               // or had
   std::atomic<bool> lost_{false};
   std::atomic<bool> home_{false};
 

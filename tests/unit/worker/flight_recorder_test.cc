@@ -32,8 +32,9 @@ class FlightRecorderTest : public ::testing::Test {
       auto recorder = FlightRecorder::Create(folder_, "w.1");
       if (!recorder) _exit(1);
       (*recorder)->NoteLife("sqlite:a", "w.life");
-      const std::size_t first = (*recorder)->Begin({"w.life", {"tasks", 7}, 1});
-      (*recorder)->Begin({"w.life", {"tasks", 8}, 3});
+      const std::size_t first = (*recorder)->Reserve();
+      (*recorder)->Begin(first, "w.life", {"tasks", 7}, 1);
+      (*recorder)->Begin((*recorder)->Reserve(), "w.life", {"tasks", 8}, 3);
       (*recorder)->End(first);
       last(**recorder);
       raise(SIGKILL);
@@ -131,10 +132,12 @@ TEST_F(FlightRecorderTest, AFullRecorderNotesNothingAndGoesOn) {
   ASSERT_TRUE(recorder);
   std::size_t slot = 0;
   std::size_t last = 0;
-  while ((slot = (*recorder)->Begin({"w.life", {"tasks", 1}, 1})) != FlightRecorder::kNoSlot) last = slot;
-  (*recorder)->End(FlightRecorder::kNoSlot);
-  (*recorder)->End(last);
-  EXPECT_EQ((*recorder)->Begin({"w.life", {"tasks", 1}, 1}), last);
+  while ((slot = (*recorder)->Reserve()) != FlightRecorder::kNoSlot) last = slot;
+  (*recorder)->Begin(slot, "w.life", {"tasks", 1}, 1);
+  (*recorder)->End(slot);
+  (*recorder)->Release(slot);
+  (*recorder)->Release(last);
+  EXPECT_EQ((*recorder)->Reserve(), last);
 }
 
 TEST_F(FlightRecorderTest, ADeadRecorderIsKeptUntilItsLivesAreBuried) {

@@ -60,6 +60,16 @@ TEST(LanePaceTest, ItFollowsAChangeOfPace) {
   EXPECT_LE(pace.Capacity(), 6u);
 }
 
+TEST(LanePaceTest, ManyCallsThatAreToldTogetherWeighAsMuchAsOneByOne) {
+  LanePace together(1, 0);
+  LanePace one_by_one(1, 0);
+  together.Ran(1, milliseconds(1));
+  one_by_one.Ran(1, milliseconds(1));
+  together.Ran(30, milliseconds(300), 30);
+  for (int i = 0; i < 30; ++i) one_by_one.Ran(1, milliseconds(10));
+  EXPECT_EQ(together.Each(), one_by_one.Each());
+}
+
 }  // namespace
 
 namespace {
