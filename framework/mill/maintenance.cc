@@ -10,6 +10,8 @@ namespace {
 constexpr Micros kAttendInterval = std::chrono::seconds(1);
 constexpr Micros kLongestSweep = std::chrono::seconds(2);  // between two sweeps, unless they are dear:
 constexpr int kSweepCostFactor = 10;                       // a sweep takes at most a tenth of the time
+constexpr std::size_t kSmallPage = 100;                    // rows; later ones of the group are larger
+constexpr int kLargeSweep = 5;  // every so many sweeps one reads large pages from the first
 constexpr Micros kLongestBreak = std::chrono::minutes(1);  // even after one that was held up: orphans wait
 
 }  // namespace
@@ -21,6 +23,7 @@ void Maintenance::Stop() {
 
 Step<> Maintenance::Run() {
   BootTime due{};
+  int sweeps = 0;
   while (!stopping_.load()) {
     const Micros rewind = std::min(parts_.engine.Get().rewind, kLongestSweep);
     const bool woken = co_await port_.Rest(std::min(kAttendInterval, rewind));
@@ -35,7 +38,8 @@ Step<> Maintenance::Run() {
     const bool is_due = began >= due;
     if (!woken && !is_due) continue;
     if (is_due) co_await SweepWhatIsDoubted(life);
-    co_await Sweep(life);
+    const bool large = woken || ++sweeps % kLargeSweep == 0;
+    co_await Sweep(life, large ? kMaxBatchRows : kSmallPage);
     const Micros cost = (parts_.clock.Now() - began) * kSweepCostFactor;
     if (is_due) due = began + std::clamp(cost, rewind, kLongestBreak);
   }
@@ -89,7 +93,7 @@ Step<> Maintenance::WriteProgress(LifePtr life) {
   parts_.attempts.KeepProgress(std::move(taken));
 }
 
-Step<> Maintenance::Sweep(LifePtr life) {
+Step<> Maintenance::Sweep(LifePtr life, std::size_t page) {
   const Ids live = parts_.lives.Live();
   if (!live) co_return;
   const std::shared_ptr<const DueMap> map = parts_.scanner.LatestMap();
@@ -97,7 +101,7 @@ Step<> Maintenance::Sweep(LifePtr life) {
   for (const DueGroup& group : map->groups) {
     if (stopping_.load()) co_return;
     if (group.first_run_at > map->now) continue;
-    (void)co_await SweepGroup(group, life, live);  // what could not be read is read with the next sweep
+    (void)co_await SweepGroup(group, life, live, page);  // what could not be read is read with the next sweep
   }
   for (const auto& [claimer, count] : rescued_) {
     LogInfo("tasks of a dead worker rescued",
@@ -124,14 +128,15 @@ Step<bool> Maintenance::SweepAllSlices(LifePtr life, Ids live) {
   for (const DueGroup& group : map->groups) {
     if (stopping_.load()) co_return false;
     if (group.first_run_at > map->now) continue;
-    const bool swept = co_await SweepGroup(group, life, live);
+    const bool swept = co_await SweepGroup(group, life, live, kMaxBatchRows);
     if (!swept) co_return false;
   }
   co_return true;
 }
 
-Step<bool> Maintenance::SweepGroup(DueGroup group, LifePtr life, Ids live) {
-  ScanRequest request{std::move(group), {}, kMaxBatchRows};
+Step<bool> Maintenance::SweepGroup(DueGroup group, LifePtr life, Ids live, std::size_t page) {
+  const ScanPosition head = HeadOf(group);
+  ScanRequest request{std::move(group), head, page};
   while (!stopping_.load()) {
     const auto rows = co_await port_.Scan(request);
     if (!rows) co_return false;
@@ -140,6 +145,7 @@ Step<bool> Maintenance::SweepGroup(DueGroup group, LifePtr life, Ids live) {
                                          [](const ScanRow& row) { return row.state == TaskState::Running; });
     if (!any_running || rows->size() < request.limit) co_return true;
     request.after = {rows->back().run_at, rows->back().id};
+    request.limit = std::min(request.limit * 4, kMaxBatchRows);
   }
   co_return false;
 }

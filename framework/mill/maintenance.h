@@ -4,8 +4,11 @@
 //
 // A sweep goes by the scanner's due map, so that a table is asked for it once a poll and not twice. It needs
 // no index: what a dead claimer left was claimed in due order, so it stands at the head of its group. Pages
-// are read from the beginning while they still show running rows; what lies deeper comes to the head as the
-// rows before it are worked off. Paused or not: to rescue is not to claim.
+// are read from the head while they still show running rows; what lies deeper comes to the head as the rows
+// before it are worked off. The first page is small, since most groups have nothing running at their heads,
+// but for a look that has a reason (somebody was marked dead), and now and then: rows may have come before
+// what a dead one left, and nobody works them off where they are paused. Paused or not: to rescue is not to
+// claim.
 #pragma once
 
 #include <atomic>
@@ -78,9 +81,10 @@ class Maintenance {
   Step<> WriteProgress(LifePtr life);
   Step<> ChargeTheDead();
   Step<bool> Charge(const Burial& burial);
-  Step<> Sweep(LifePtr life);
+  // `page`: how many rows are read of a group before the first that runs is seen.
+  Step<> Sweep(LifePtr life, std::size_t page);
   // False: the group could not be read to its end.
-  Step<bool> SweepGroup(DueGroup group, LifePtr life, Ids live);
+  Step<bool> SweepGroup(DueGroup group, LifePtr life, Ids live, std::size_t page);
   Step<> SweepRows(const TableName& table, const std::vector<ScanRow>& rows, LifePtr life, Ids live);
   // A replica that has taken the database's place may show as running what this life has settled. Such a row
   // may stand in a slice that is another's by now, who leaves the rows of a live claimer alone: looks at them

@@ -36,7 +36,7 @@ void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups, Mic
   for (const DueGroup& group : groups) {
     const Key key = KeyOf(group);
     const auto known = places_.find(key);
-    Place place{{}, group.first_run_at, now};
+    Place place{HeadOf(group), group.first_run_at, now};
     if (known != places_.end()) {
       place.served = known->second.served;
       if (!restarts(known->second, group)) place = known->second;
@@ -367,7 +367,7 @@ Step<bool> Scanner::NothingLeft(std::shared_ptr<const DueMap> map, bool was_empt
 
 // Nobody here can run these, but some may be running elsewhere, or be left by the dead.
 Step<bool> Scanner::MayStillRun(const DueGroup& group) {
-  const ScanRequest request{group, {}, kMaxBatchRows};
+  const ScanRequest request{group, HeadOf(group), kMaxBatchRows};
   const auto rows = co_await port_.Scan(request);
   co_return !rows || std::any_of(rows->begin(), rows->end(),
                                  [](const ScanRow& row) { return row.state == TaskState::Running; });

@@ -23,6 +23,9 @@ namespace millrace::engine {
 
 // Where the scan of each due group stands, and when it goes back to the group's beginning. Pure.
 //
+// A group begins at its head as the due map shows it: before that there may be entries of settled rows, which
+// an old snapshot keeps and a scan would wade through.
+//
 // Rows may appear behind a cursor: a transaction that commits late, a row whose run_at was changed, a task
 // given back. So a group that has run empty starts again from its beginning, a group whose head moved to an
 // earlier time does so at once, and one that never runs empty does so every rewind interval.

@@ -55,6 +55,12 @@ struct ScanPosition {
   auto operator<=>(const ScanPosition&) const = default;
 };
 
+// Right before the group's first row, as the map shows it.
+inline ScanPosition HeadOf(const DueGroup& group) {
+  if (group.first_run_at <= WallTime{}) return {};
+  return {group.first_run_at - Micros(1), 0};
+}
+
 struct ScanRequest {
   DueGroup group;
   ScanPosition after;

@@ -26,8 +26,14 @@ class Shard final : public Driven<TendPort> {
     clock_.Advance(takes);
     return Result<DueMap>();
   }
-  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest&) override {
-    return Result<std::vector<ScanRow>>(rows);
+  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) override {
+    pages.push_back(request.limit);
+    std::vector<ScanRow> page;
+    for (const ScanRow& row : rows) {
+      const ScanPosition at{row.run_at, row.id};
+      if (at > request.after && page.size() < request.limit) page.push_back(row);
+    }
+    return Result<std::vector<ScanRow>>(std::move(page));
   }
   Reply<Result<std::vector<Task>>> Adopt(const ClaimRequest& request) override {
     adopted.push_back(request.attempt);
@@ -64,6 +70,7 @@ class Shard final : public Driven<TendPort> {
   int maps = 0;
   Micros takes{0};
   std::vector<ScanRow> rows;
+  std::vector<std::size_t> pages;      // how many rows were asked for
   std::vector<std::uint32_t> adopted;  // the attempts that were seen
   std::uint32_t runs_as = 0;           // the number that the rows have in truth
   std::optional<ErrorCode> away;
@@ -224,6 +231,32 @@ TEST_F(MaintenanceTest, WhatTheDeadLeftIsRescuedAndWhatTheLivingRunIsNot) {
   lives_.Found({self, other});
   shard_.Go(kLongest);
   EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+}
+
+TEST_F(MaintenanceTest, OfAGroupWhoseHeadWaitsLittleIsRead) {
+  for (std::uint64_t id = 1; id <= 2000; ++id) shard_.rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.pages, ElementsAre(100));
+}
+
+TEST_F(MaintenanceTest, WhileRowsAtTheHeadRunMoreIsReadInLargerPages) {
+  for (std::uint64_t id = 1; id <= 600; ++id) shard_.rows.push_back(Running(id, "dead.1", 1));
+  for (std::uint64_t id = 601; id <= 2000; ++id)
+    shard_.rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.pages, ElementsAre(100, 400, 999, 999));
+}
+
+TEST_F(MaintenanceTest, WhatTheDeadLeftBehindRowsThatWaitIsFoundAtOnceWhereOneWasMarkedDeadAndSoonOtherwise) {
+  for (std::uint64_t id = 1; id <= 900; ++id) shard_.rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
+  shard_.rows.push_back(Running(901, "dead.1", 1));
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.rescued, SizeIs(0));
+  shard_.Wake();
+  shard_.Go(Micros(0));
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+  shard_.Go(kLongest * 5);
+  EXPECT_THAT(shard_.rescued, SizeIs(2));
 }
 
 TEST_F(MaintenanceTest, ALostAdoptionIsTriedWithEveryNumberThatTheRowMayHaveByNow) {

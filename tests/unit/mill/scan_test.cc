@@ -20,9 +20,15 @@ class ScanCursorTest : public ::testing::Test {
   const ScanPosition last_{kDue + seconds(3), 42};
 };
 
+TEST(HeadTest, NoRowOfTheGroupStandsBeforeItsHead) {
+  const DueGroup group = Group(1, kDue);
+  EXPECT_LT(HeadOf(group), (ScanPosition{kDue, 0}));
+  EXPECT_EQ(HeadOf(Group(1, WallTime{})), ScanPosition{}) << "a time that nobody could read";
+}
+
 TEST_F(ScanCursorTest, AGroupStartsAtItsBeginning) {
   cursors_.Refresh(kStart, {group_}, kRewind);
-  EXPECT_EQ(cursors_.At(group_), ScanPosition{});
+  EXPECT_EQ(cursors_.At(group_), HeadOf(group_));
   EXPECT_TRUE(cursors_.MayHaveMore(group_));
 }
 
@@ -39,7 +45,7 @@ TEST_F(ScanCursorTest, AGroupThatRanEmptyStartsAgain) {
   cursors_.Advance(group_, last_, 3, false);
   EXPECT_FALSE(cursors_.MayHaveMore(group_));
   cursors_.Refresh(kStart + seconds(1), {group_}, kRewind);
-  EXPECT_EQ(cursors_.At(group_), ScanPosition{});
+  EXPECT_EQ(cursors_.At(group_), HeadOf(group_));
   EXPECT_TRUE(cursors_.MayHaveMore(group_));
 }
 
@@ -50,21 +56,22 @@ TEST_F(ScanCursorTest, ALargeGroupThatRanEmptyGoesOnBehindItsCursorUntilTheRewin
   EXPECT_EQ(cursors_.At(group_), last_);
   EXPECT_TRUE(cursors_.MayHaveMore(group_));
   cursors_.Refresh(kStart + seconds(2), {group_}, kRewind);
-  EXPECT_EQ(cursors_.At(group_), ScanPosition{});
+  EXPECT_EQ(cursors_.At(group_), HeadOf(group_));
 }
 
 TEST_F(ScanCursorTest, AGroupThatNeverRunsEmptyGoesBackOnTheRewindInterval) {
   cursors_.Refresh(kStart, {group_}, kRewind);
   cursors_.Advance(group_, last_, 999, true);
   cursors_.Refresh(kStart + seconds(2), {group_}, kRewind);
-  EXPECT_EQ(cursors_.At(group_), ScanPosition{});
+  EXPECT_EQ(cursors_.At(group_), HeadOf(group_));
 }
 
 TEST_F(ScanCursorTest, AHeadThatMovedToAnEarlierTimeIsSeenAtOnce) {
   cursors_.Refresh(kStart, {group_}, kRewind);
   cursors_.Advance(group_, last_, 999, true);
-  cursors_.Refresh(kStart + seconds(1), {Group(1, kDue - seconds(1))}, kRewind);
-  EXPECT_EQ(cursors_.At(group_), ScanPosition{});
+  const DueGroup earlier = Group(1, kDue - seconds(1));
+  cursors_.Refresh(kStart + seconds(1), {earlier}, kRewind);
+  EXPECT_EQ(cursors_.At(group_), HeadOf(earlier));
 }
 
 TEST_F(ScanCursorTest, AHeadThatMovedOnIsNoReasonToGoBack) {
