@@ -34,6 +34,14 @@ Task ViewOf(const TableName& table, const CompactRow& row) {
 
 auto PlaceOf(const DueGroup& group) { return std::tie(group.slice, group.handler, group.urgency); }
 
+// Whether a map with this floor tells of a row of this group and time.
+bool IsAbove(const DueFloor& floor, const DueGroup& row) {
+  if (row.first_run_at >= floor.from) return true;
+  return std::any_of(floor.earlier.begin(), floor.earlier.end(), [&](const DueGroup& own) {
+    return own.table == row.table && PlaceOf(own) == PlaceOf(row) && row.first_run_at >= own.first_run_at;
+  });
+}
+
 bool Belongs(const CompactRow& row, const DueGroup& group) {
   return row.slice == group.slice && Urgency(kPriority, row.failures) == group.urgency &&
          row.handler == group.handler;
@@ -88,7 +96,7 @@ std::size_t CompactShard::Open() const {
   return open;
 }
 
-Result<DueMap> CompactShard::Due(std::span<const TableSlices> tables) const {
+Result<DueMap> CompactShard::Due(std::span<const TableSlices> tables, const DueFloor& floor) const {
   DueMap map;
   for (const TableSlices& slices : tables) {
     const auto first = static_cast<std::ptrdiff_t>(map.groups.size());
@@ -97,8 +105,8 @@ Result<DueMap> CompactShard::Due(std::span<const TableSlices> tables) const {
     for (const std::uint64_t id : table->open) {
       const CompactRow& row = table->rows[id - 1];
       if (!slices.Covers(row.slice, row.handler)) continue;
-      map.groups.push_back(
-          {slices.table, row.slice, row.handler, Urgency(kPriority, row.failures), row.run_at});
+      DueGroup group{slices.table, row.slice, row.handler, Urgency(kPriority, row.failures), row.run_at};
+      if (IsAbove(floor, group)) map.groups.push_back(std::move(group));
     }
     const auto begin = map.groups.begin() + first;
     std::sort(begin, map.groups.end(), [](const DueGroup& a, const DueGroup& b) {

@@ -111,7 +111,7 @@ class CompactShard {
   // Asks a task to stop, wherever it is.
   void Cancel(const TaskKey& key);
 
-  Result<DueMap> Due(std::span<const TableSlices> tables) const;
+  Result<DueMap> Due(std::span<const TableSlices> tables, const DueFloor& floor = {}) const;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) const;
   Result<std::vector<Task>> Claim(const ClaimRequest& request);
   // The statements of Resolve, as a database gets them one by one: the waiting rows with the attempt seen are

@@ -89,8 +89,8 @@ class SimulatedScan final : public Simulated<ScanPort> {
   explicit SimulatedScan(const SimulatedMill::Parts& parts)
       : Simulated(parts, ThreadName::Scan), claims_(parts.claims) {}
 
-  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override {
-    return Read<DueMap>([tables](CheckedShard& shard) { return shard.shard().Due(tables); });
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
+    return Read<DueMap>([tables, floor](CheckedShard& shard) { return shard.shard().Due(tables, floor); });
   }
   Reply<Result<Rows>> Scan(const ScanRequest& request) override {
     return Read<Rows>([request](CheckedShard& shard) { return shard.shard().Scan(request); });

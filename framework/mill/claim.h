@@ -19,7 +19,7 @@ namespace millrace::engine {
 // What the scan strand asks of the shard; see TaskStore.
 class ScanPort : public StrandPort {
  public:
-  virtual Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) = 0;
+  virtual Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) = 0;
   virtual Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) = 0;
   virtual Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) = 0;
   virtual Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,

@@ -5,7 +5,6 @@
 
 #include "framework/base/log.h"
 #include "framework/policy/group_order.h"
-#include "framework/policy/poll_interval.h"
 
 namespace millrace::engine {
 namespace {
@@ -150,7 +149,7 @@ Step<Micros> Scanner::Round() {
   const bool looks = look_again_.exchange(false) || parts_.clock.Now() >= look_.until;
   if (looks) co_await TakeLook(engine);
   if (look_.map) co_await WorkOff(engine.batch, life);
-  if (parts_.watch_idle && looks && !failed_) {
+  if (parts_.watch_idle && looks && look_.full && !failed_) {
     const bool nothing_left = co_await NothingLeft(look_.map, was_empty);
     idle_.store(nothing_left);
   }
@@ -171,19 +170,17 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
   const std::vector<TableSlices> slices = parts_.scope.Slices();
   const BootTime asked = parts_.clock.Now();
   look_ = {};
-  auto map = co_await ReadMap(slices);
+  const DueFloor floor = schedule_.Floor(asked, slices);
+  auto map = co_await ReadMap(slices, floor);
   ScanView view;
-  view.map_cost = parts_.clock.Now() - asked;
-  // The cheaper of two: one map may have had to connect, or to wait for a database that was away.
-  view.poll = PollInterval(engine.poll, std::min(view.map_cost, last_map_cost_), CountTables(slices));
-  last_map_cost_ = view.map_cost;
   if (!map) {
     Note(Fail(map.error()));
     view.error = map.error().message;
   } else {
     view.reachable = true;
-    // A little more often than the bound, which is to hold for the claim and the start too.
-    look_.until = asked + view.poll * 9 / 10;
+    schedule_.Looked(asked, parts_.clock.Now() - asked, floor, *map, engine.poll, CountTables(slices));
+    look_.until = schedule_.Next();
+    look_.full = floor.Empty();
     look_.map = std::make_shared<const DueMap>(std::move(*map));
     if (parts_.scope.FollowShard(look_.map->pauses)) pauses_changed_.store(true);
     cursors_.Refresh(asked, look_.map->groups, engine.rewind);
@@ -193,15 +190,17 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     }
     look_.work = WorkOf(*look_.map, view);
   }
+  view.map_cost = schedule_.FullCost();
+  view.poll = schedule_.Interval();
   MutexLock lock(mutex_);
   latest_ = look_.map;
   view_ = std::move(view);
 }
 
 // A worker that has no part in the shard now asks it nothing.
-Step<Result<DueMap>> Scanner::ReadMap(std::vector<TableSlices> slices) {
+Step<Result<DueMap>> Scanner::ReadMap(std::vector<TableSlices> slices, DueFloor floor) {
   if (slices.empty()) co_return DueMap{};
-  auto map = co_await port_.Due(slices);
+  auto map = co_await port_.Due(slices, floor);
   // The slices may have changed since they were read.
   if (map) std::erase_if(map->groups, [this](const DueGroup& group) { return !parts_.scope.Owns(group); });
   co_return map;

@@ -16,6 +16,7 @@
 #include "framework/base/clock.h"
 #include "framework/mill/claim.h"
 #include "framework/mill/lives.h"
+#include "framework/mill/look_schedule.h"
 #include "framework/policy/group_order.h"
 #include "framework/store/task_store.h"
 
@@ -131,6 +132,7 @@ class Scanner {
   };
   struct Look {
     std::shared_ptr<const DueMap> map;
+    bool full = false;           // the map has no floor
     std::vector<TypeWork> work;  // points into the map
     BootTime until;              // when to look again
   };
@@ -138,7 +140,7 @@ class Scanner {
   // One round of work; returns how long to wait for the next.
   Step<Micros> Round();
   Step<> TakeLook(EngineConfig engine);
-  Step<Result<DueMap>> ReadMap(std::vector<TableSlices> slices);
+  Step<Result<DueMap>> ReadMap(std::vector<TableSlices> slices, DueFloor floor);
   std::vector<TypeWork> WorkOf(const DueMap& map, ScanView& view);
   // Claims what the look shows, as far as the run stage has room.
   Step<> WorkOff(std::size_t most, std::shared_ptr<Lease> life);
@@ -169,7 +171,7 @@ class Scanner {
   ScanCursors cursors_;
   std::uint64_t turn_ = 0;  // of all types together
   Look look_;
-  Micros last_map_cost_{0};
+  LookSchedule schedule_;
   Micros trouble_pause_{0};
   bool failed_ = false;  // an error in this round
   std::optional<BootTime> told_paused_;

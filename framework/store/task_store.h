@@ -48,6 +48,13 @@ struct DueMap {
   std::vector<std::string> pauses = {};
 };
 
+// From where on a due map is wanted: what stands before it may be passed over. Empty: from the beginning.
+struct DueFloor {
+  WallTime from{};                     // of every group but these
+  std::vector<DueGroup> earlier = {};  // each from its `first_run_at` on
+  bool Empty() const { return from == WallTime{}; }
+};
+
 // A place in a group's due order (run_at, id). Default: before the first row.
 struct ScanPosition {
   WallTime run_at{};
@@ -126,7 +133,8 @@ class TaskStore {
  public:
   virtual ~TaskStore() = default;
 
-  virtual Result<DueMap> Due(std::span<const TableSlices> tables) = 0;
+  virtual Result<DueMap> Due(std::span<const TableSlices> tables, const DueFloor& floor) = 0;
+  Result<DueMap> Due(std::span<const TableSlices> tables) { return Due(tables, DueFloor{}); }
 
   // The next rows of a group that are due by the database's clock, in (run_at, id) order behind `after`.
   virtual Result<std::vector<ScanRow>> Scan(const ScanRequest& request) = 0;

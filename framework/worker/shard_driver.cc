@@ -25,7 +25,9 @@ class BlockingScan final : public Blocking<ScanPort> {
  public:
   explicit BlockingScan(Store& store) : store_(store.OpenTasks()), operations_(store.OpenOperations()) {}
 
-  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override { return store_->Due(tables); }
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
+    return store_->Due(tables, floor);
+  }
   Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) override {
     return store_->Scan(request);
   }

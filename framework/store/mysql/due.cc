@@ -55,10 +55,21 @@ void DropUncovered(const std::vector<DueScope>& asked, std::vector<DueGroup>& gr
 
 }  // namespace
 
-std::string DueText(const TableSlices& scope) {
+std::string DueText(const TableSlices& scope, WallTime from) {
+  const std::string floor = from == WallTime{} ? "" : " AND run_at>=" + TimeLiteral(from);
   return "SELECT " + Quote(scope.table) + ",slice,handler,urgency,MIN(run_at) FROM " + scope.table +
          " FORCE INDEX (due) WHERE " + SliceCondition(scope) + HandlerCondition(scope) +
-         "urgency IS NOT NULL GROUP BY slice,handler,urgency";
+         "urgency IS NOT NULL" + floor + " GROUP BY slice,handler,urgency";
+}
+
+std::string DueGroupText(const DueGroup& group) {
+  const std::string slice = std::to_string(group.slice);
+  const std::string handler = Quote(group.handler);
+  const std::string urgency = std::to_string(group.urgency);
+  return "SELECT " + Quote(group.table) + "," + slice + "," + handler + "," + urgency + ",MIN(run_at) FROM " +
+         group.table + " FORCE INDEX (due) WHERE slice=" + slice + " AND handler=" + handler +
+         " AND urgency=" + urgency + " AND run_at>=" + TimeLiteral(group.first_run_at) +
+         " HAVING MIN(run_at) IS NOT NULL";
 }
 
 std::string ScanText(const ScanRequest& request) {
@@ -75,25 +86,35 @@ std::string ScanText(const ScanRequest& request) {
          " AND run_at<=UTC_TIMESTAMP(6) ORDER BY run_at,id LIMIT " + std::to_string(request.limit);
 }
 
-Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables) {
+Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables, const DueFloor& floor) {
   const std::vector<DueScope> asked = ScopesOf(tables);
   DueMap map;
   std::size_t next = 0;
   do {
     const auto part = std::span(asked).subspan(next, std::min(kTablesPerQuery, asked.size() - next));
-    BOOST_OUTCOME_TRYV(ReadPart(part, next == 0, map));
+    BOOST_OUTCOME_TRYV(ReadPart(part, next == 0, floor, map));
     next += part.size();
   } while (next < asked.size());
   DropUncovered(asked, map.groups);
   const auto order = [](const DueGroup& g) { return std::tie(g.table, g.slice, g.handler, g.urgency); };
-  std::sort(map.groups.begin(), map.groups.end(),
-            [&](const DueGroup& a, const DueGroup& b) { return order(a) < order(b); });
+  std::sort(map.groups.begin(), map.groups.end(), [&](const DueGroup& a, const DueGroup& b) {
+    return order(a) != order(b) ? order(a) < order(b) : a.first_run_at < b.first_run_at;
+  });
+  // One with a floor of its own may stand above the common floor, too.
+  const auto same = [&](const DueGroup& a, const DueGroup& b) { return order(a) == order(b); };
+  map.groups.erase(std::unique(map.groups.begin(), map.groups.end(), same), map.groups.end());
   return map;
 }
 
-Status MysqlTaskStore::ReadPart(std::span<const DueScope> part, bool first, DueMap& map) {
+Status MysqlTaskStore::ReadPart(std::span<const DueScope> part, bool first, const DueFloor& floor,
+                                DueMap& map) {
   std::string sql = first ? kHeadText : kNoHeadText;
-  for (const DueScope& scope : part) sql += " UNION ALL (" + DueText(scope.whole) + ")";
+  for (const DueScope& scope : part) {
+    sql += " UNION ALL (" + DueText(scope.whole, floor.from) + ")";
+    for (const DueGroup& group : floor.earlier) {
+      if (group.table == scope.whole.table) sql += " UNION ALL (" + DueGroupText(group) + ")";
+    }
+  }
   std::set<TableName> with_rows;
   const BootTime start = BootClock::now();
   BOOST_OUTCOME_TRYV(session_.Query(sql, [&](const Row& row) {

@@ -18,7 +18,9 @@ inline constexpr std::size_t kTablesPerQuery = 256;
 inline constexpr const char* kExplainInRows = "EXPLAIN FORMAT=TRADITIONAL ";
 
 // May answer with groups that the scope does not cover.
-std::string DueText(const TableSlices& scope);
+std::string DueText(const TableSlices& scope, WallTime from = {});
+// The head of one group from its `first_run_at` on.
+std::string DueGroupText(const DueGroup& group);
 std::string ScanText(const ScanRequest& request);
 // `ids` is a list as sql_text.h makes it; `claimer` is an incarnation's number. The claim's rows have the
 // attempt seen.

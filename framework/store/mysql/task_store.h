@@ -18,7 +18,7 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
   MysqlTaskStore(const Endpoint& endpoint, ConnectionPool& pool, sql::Claimers& claimers)
       : SqlTaskStore(session_, claimers), session_(endpoint, endpoint.options.lease, &pool) {}
 
-  Result<DueMap> Due(std::span<const TableSlices> tables) override;
+  Result<DueMap> Due(std::span<const TableSlices> tables, const DueFloor& floor) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
   Result<std::vector<Task>> Claim(const ClaimRequest& request) override;
   Result<std::vector<Task>> Resolve(const ClaimRequest& request) override;
@@ -34,7 +34,7 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
 
  private:
   // One query; the first brings the clock and the pauses.
-  Status ReadPart(std::span<const DueScope> part, bool first, DueMap& map);
+  Status ReadPart(std::span<const DueScope> part, bool first, const DueFloor& floor, DueMap& map);
   Result<std::vector<Task>> ClaimIds(const ClaimRequest& request, const sql::Claimer& claimer,
                                      std::span<const std::uint64_t> ids);
   Result<std::vector<std::uint64_t>> FreeIds(const TableName& table, std::span<const std::uint64_t> ids);

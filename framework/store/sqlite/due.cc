@@ -84,7 +84,7 @@ Status ReadDueGroups(Session& db, const DueScope& scope, std::vector<DueGroup>& 
   return {};
 }
 
-Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables) {
+Result<DueMap> SqliteTaskStore::Due(std::span<const TableSlices> tables, const DueFloor&) {
   return db_.Read([&]() -> Result<DueMap> {
     DueMap map;
     for (const DueScope& scope : ScopesOf(tables)) {

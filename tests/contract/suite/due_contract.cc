@@ -70,6 +70,26 @@ TEST_P(StoreContract, DueMapNamesEachGroupOnceInOrderWithItsEarliestRow) {
   expect(3, 2, "b", 50, now - hours(3));
 }
 
+TEST_P(StoreContract, AMapFromAFloorOnTellsOfAllThatStandsAboveIt) {
+  const WallTime now = Now();
+  Add({.handler = "old", .slice = 1, .run_at = now - hours(3)});
+  Add({.handler = "old", .slice = 1, .run_at = now - minutes(1)});
+  const DueGroup old = Due().groups.at(0);
+  const DueGroup ended{"tasks", 0, "ended", 50, now - hours(2)};
+  Add({.handler = "new", .slice = 2, .run_at = now - minutes(1)});
+  Add({.handler = "later", .slice = 3, .run_at = now + hours(1)});
+  Add({.handler = "behind", .slice = 3, .run_at = now - hours(1)});
+  const std::vector<TableSlices> all{{.table = "tasks"}};
+  auto map = tasks().Due(all, {now - minutes(5), {old, ended}});
+  ASSERT_TRUE(map) << map.error().message;
+  std::erase_if(map->groups, [](const DueGroup& group) { return group.handler == "behind"; });  // it may be
+  ASSERT_EQ(map->groups.size(), 3U);
+  EXPECT_EQ(map->groups[0].handler, "old");
+  EXPECT_EQ(map->groups[0].first_run_at, now - hours(3));
+  EXPECT_EQ(map->groups[1].handler, "new");
+  EXPECT_EQ(map->groups[2].handler, "later");
+}
+
 TEST_P(StoreContract, DueMapLeavesHeldRowsOutAndRunningOnesIn) {
   Add({.handler = "held", .slice = 1, .state = 3});
   const auto running = AddDue(1, "running");

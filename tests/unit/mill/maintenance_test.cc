@@ -88,7 +88,7 @@ class Shard final : public Driven<TendPort> {
 class ScannedShard final : public Driven<ScanPort> {
  public:
   using Driven::Driven;
-  Reply<Result<DueMap>> Due(const std::vector<TableSlices>&) override {
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>&, const DueFloor&) override {
     DueMap map;
     map.groups.push_back({"tasks", 1, "other", 50, {}});
     return Result<DueMap>(std::move(map));
