@@ -164,6 +164,16 @@ TEST_P(StoreContract, CountersAddUpOverAMixedFullBatch) {
   EXPECT_EQ(Get(batch[998].key.id).task.last_error, "text of 998");
 }
 
+TEST_P(StoreContract, OfManyDifferentResultsEachReachesItsOwnTask) {
+  std::vector<Settlement> batch;
+  const auto result = [](std::uint64_t id) { return id % 7 == 0 ? "" : "result " + std::to_string(id); };
+  const auto ids = AddDue(200);
+  for (const Task& task : Claim(ids)) batch.push_back(End(task, To::Succeeded, result(task.key.id)));
+  ASSERT_EQ(batch.size(), 200U);
+  Settle(batch);
+  for (const std::uint64_t id : ids) EXPECT_EQ(Get(id).result, result(id));
+}
+
 TEST_P(StoreContract, StillRunningTellsWhichAttemptsHaveNotEnded) {
   const auto claimed = Claim(AddDue(2));
   ASSERT_EQ(claimed.size(), 2U);
