@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <utility>
+
 namespace millrace::engine {
 namespace {
 
@@ -33,6 +35,24 @@ TEST(ScopeTest, ItTellsWhetherAnAnswerIsNew) {
   EXPECT_TRUE(scope.Follow({{"tasks", false, {1}}}, Paused({"cluster"})));
   EXPECT_TRUE(scope.FollowShard({"handler:a"}));
   EXPECT_FALSE(scope.FollowShard({"handler:a"}));
+}
+
+TEST(ScopeTest, ItsVersionChangesWithEachNewAnswerAlone) {
+  Scope scope("main");
+  std::uint64_t version = scope.Version();
+  const auto is_new = [&] { return std::exchange(version, scope.Version()) != version; };
+  scope.Follow({{"tasks", true, {}}}, Paused({}));
+  EXPECT_TRUE(is_new());
+  scope.Follow({{"tasks", true, {}}}, Paused({}));
+  EXPECT_FALSE(is_new());
+  scope.Follow({{"tasks", true, {}}}, Paused({"cluster"}));
+  EXPECT_TRUE(is_new());
+  scope.Follow({{"tasks", false, {1}}}, Paused({"cluster"}));
+  EXPECT_TRUE(is_new());
+  scope.FollowShard({"handler:a"});
+  EXPECT_TRUE(is_new());
+  scope.FollowShard({"handler:a"});
+  EXPECT_FALSE(is_new());
 }
 
 TEST(ScopeTest, APauseHoldsByEitherRouteUntilThatRouteLiftsIt) {
