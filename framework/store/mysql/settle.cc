@@ -13,6 +13,8 @@ namespace {
 
 using Batch = std::vector<const Settlement*>;
 
+constexpr std::size_t kMostBusy = 10'000;
+
 // Whether the statement hit `rows` rows.
 Result<bool> Hits(Session& session, const std::string& sql, std::size_t rows) {
   BOOST_OUTCOME_TRY(hit, session.Write(sql));
@@ -216,6 +218,9 @@ Result<SettleReport> MysqlTaskStore::Settle(const std::string& incarnation,
       busy_.erase(batch[i].key);
     }
   }
+  // What another session of the worker has settled since stays here: it is a hint, and may go with the
+  // others.
+  if (busy_.size() > kMostBusy) busy_.clear();
   return report;
 }
 
