@@ -77,6 +77,7 @@ struct NewTask {
   std::optional<WallTime> run_at;
   std::optional<Micros> delay;  // instead of run_at: after the database's now
   bool held = false;
+  std::optional<std::uint32_t> slice = {};  // see framework/task/slice_choice.h; none: the table draws one
 };
 
 inline constexpr std::size_t kMaxParams = 64 * 1024;
