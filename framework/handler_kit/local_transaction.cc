@@ -20,17 +20,15 @@ Result<SqlResult> LocalTransaction::Execute(std::string_view sql, std::span<cons
   return result;
 }
 
-Result<std::size_t> LocalTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
+Result<SubmitReport> LocalTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
   if (inner_ == nullptr)
     return Fail(ErrorCode::Invalid, "this run has no database for new tasks; " + without_);
   sent_ = true;
-  std::size_t added = 0;
-  for (const NewTask& task : tasks) {
-    BOOST_OUTCOME_TRY(one, inner_->Submit(table, std::span(&task, 1)));
-    if (one == 1) submitted_.push_back({task});
-    added += one;
+  BOOST_OUTCOME_TRY(report, inner_->Submit(table, tasks));
+  for (std::size_t i = 0; i < report.ids.size(); ++i) {
+    if (report.ids[i] != 0) submitted_.push_back({tasks[i]});
   }
-  return added;
+  return report;
 }
 
 TransactionState LocalTransaction::state() const {

@@ -31,7 +31,7 @@ class LocalTransaction final : public TaskTransaction {
       : inner_(inner), without_(std::move(without)), commit_(commit) {}
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
-  Result<std::size_t> Submit(const TableName& table, std::span<const NewTask> tasks) override;
+  Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) override;
   TransactionState state() const override;
   Status Mark() override;
   Status Undo() override;

@@ -53,13 +53,16 @@ Result<SqlResult> FakeTransaction::Execute(std::string_view sql, std::span<const
   return Fail(code, answer.error);
 }
 
-Result<std::size_t> FakeTransaction::Submit(const TableName&, std::span<const NewTask> tasks) {
+Result<SubmitReport> FakeTransaction::Submit(const TableName&, std::span<const NewTask> tasks) {
   BOOST_OUTCOME_TRYV(Ready());
-  std::size_t added = 0;
+  SubmitReport report;
   for (const NewTask& task : tasks) {
-    added += task.biz_key.empty() || open_.emplace(task.handler, task.biz_key).second ? 1 : 0;
+    const bool added = task.biz_key.empty() || open_.emplace(task.handler, task.biz_key).second;
+    report.added += added ? 1 : 0;
+    report.ids.push_back(added ? 1 : 0);
+    report.duplicates.emplace_back();
   }
-  return added;
+  return report;
 }
 
 Status FakeTransaction::Mark() {

@@ -19,7 +19,7 @@ class FakeTransaction final : public TaskTransaction {
   FakeTransaction(const SqlFake& fake, Keys& taken) : fake_(fake), taken_(taken) {}
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
-  Result<std::size_t> Submit(const TableName& table, std::span<const NewTask> tasks) override;
+  Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) override;
   TransactionState state() const override { return state_; }
   Status Mark() override;
   Status Undo() override;

@@ -36,8 +36,8 @@ Result<SqlResult> CallTransaction::Execute(std::string_view sql, std::span<const
 Result<bool> CallTransaction::Submit(const NewTask& task) {
   BOOST_OUTCOME_TRYV(Validate(task));
   BOOST_OUTCOME_TRYV(Ready());
-  BOOST_OUTCOME_TRY(added, Noted(transaction_.Submit(table_, std::span(&task, 1))));
-  return added == 1;
+  BOOST_OUTCOME_TRY(report, Noted(transaction_.Submit(table_, std::span(&task, 1))));
+  return report.added == 1;
 }
 
 bool CallTransaction::BeginTask(std::size_t index) {

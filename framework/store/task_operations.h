@@ -19,6 +19,8 @@ struct SubmitReport {
   std::vector<std::string> duplicates;  // parallel to the input; table/id of the key's holder, or empty
 };
 
+inline constexpr std::size_t kMaxSubmitRows = 100 * kMaxBatchRows;
+
 struct AttemptRecord {
   std::uint32_t attempt = 0;
   WallTime at;
@@ -49,6 +51,13 @@ struct TaskFilter {
 struct TaskPage {
   std::vector<TaskRecord> records;
   std::string next;  // give it back as `after`; empty: the end
+};
+
+// Where a task is, and why it did not succeed.
+struct TaskOutcome {
+  std::uint64_t id = 0;
+  TaskState state = TaskState::Waiting;
+  std::string why;  // of failed and cancelled ones
 };
 
 struct TaskTotals {
@@ -82,11 +91,14 @@ class TaskOperations {
  public:
   virtual ~TaskOperations() = default;
 
-  // All in one transaction, or none. At most kMaxBatchRows tasks. A task whose key is taken (also within the
+  // All in one transaction, or none. At most kMaxSubmitRows tasks. A task whose key is taken (also within the
   // batch) is not added and is reported as a duplicate.
   virtual Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) = 0;
 
   virtual Result<TaskRecord> Get(const TaskKey& key) = 0;
+  // Of at most kMaxBatchRows tasks, by their ids, those that are in a pool; in one view of the data.
+  virtual Result<std::vector<TaskOutcome>> Outcomes(const TableName& table,
+                                                    std::span<const std::uint64_t> ids) = 0;
   // NotFound if no task has the key, by the ledger and by the waiting rows. Empty handler: any.
   virtual Result<TaskKey> Find(const TableName& table, const std::string& handler,
                                const std::string& key) = 0;

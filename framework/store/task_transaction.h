@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "framework/base/result.h"
+#include "framework/store/task_operations.h"
 #include "framework/store/task_store.h"
 #include "framework/task/task.h"
 #include "framework/task/transaction_policy.h"
@@ -40,8 +41,8 @@ class TaskTransaction {
   // may end the transaction (a CALL) is looked into at once: if it did, or nobody can know, that is an error
   // and the state Escaped.
   virtual Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) = 0;
-  // Adds tasks within the transaction; returns how many were new (others: key taken).
-  virtual Result<std::size_t> Submit(const TableName& table, std::span<const NewTask> tasks) = 0;
+  // Adds tasks within the transaction, as TaskOperations::Submit does.
+  virtual Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) = 0;
   virtual TransactionState state() const = 0;
 
   // What follows can be undone by itself, until the next Mark. Begins the transaction where it is Idle.

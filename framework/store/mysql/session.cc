@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "framework/store/mysql/sql_text.h"
+#include "framework/store/sql/dialects.h"
 
 namespace millrace::engine::mysql {
 namespace {
@@ -64,7 +65,7 @@ std::int64_t Row::Signed(unsigned column) const { return result_.getInt64(column
 bool Row::Null(unsigned column) const { return result_.isNull(column); }
 
 Session::Session(const Endpoint& endpoint, Micros silence, ConnectionPool* pool, Mode mode)
-    : sql::Connection(kDialect),
+    : sql::Connection(sql::kMysqlDialect),
       endpoint_(endpoint),
       silence_(silence),
       pool_(pool),
@@ -289,12 +290,6 @@ void Session::Rollback() {
 sql::Refusal Session::refusal() {
   if (last_code_ == kDuplicateEntry) return sql::Refusal::Duplicate;
   return last_code_ == kNoSuchTable ? sql::Refusal::NoTable : sql::Refusal::Other;
-}
-
-std::uint64_t Session::last_insert_id() {
-  std::uint64_t id = 0;
-  if (!Query("SELECT LAST_INSERT_ID()", [&](const Row& row) { id = row.Number(1); })) return 0;
-  return id;
 }
 
 }  // namespace millrace::engine::mysql

@@ -83,9 +83,6 @@ class Session final : public sql::Connection {
     Session& session_;
   };
 
-  Result<std::vector<std::uint64_t>> Add(const TableName& table,
-                                         std::span<const NewTask* const> tasks) override;
-
   // In Manual mode a connection that has died in its silence is replaced: nothing was sent before, and
   // whoever runs the transaction must know that none could be had.
   Status Begin() override;
@@ -100,7 +97,6 @@ class Session final : public sql::Connection {
   bool in_transaction() const { return in_transaction_; }
   // The native code of the last failure.
   int last_code() const { return last_code_; }
-  std::uint64_t last_insert_id();
   sql::Refusal refusal() override;
   const std::string& where() const override { return where_; }
 
@@ -121,9 +117,6 @@ class Session final : public sql::Connection {
 
   Status RunQuery(const std::string& text, Values values, const sql::Connection::OnRow& on_row) override;
   Result<std::uint64_t> RunWrite(const std::string& text, Values values) override;
-  // One INSERT; appends the ids.
-  Status AddPart(const TableName& table, std::span<const NewTask* const> tasks, const std::string& rows,
-                 std::vector<std::uint64_t>& ids);
   Status Borrow();
   void GiveBack();
   Status Open();

@@ -1,37 +1,71 @@
 #include "framework/store/mysql/sql_text.h"
 
+#include <array>
 #include <cassert>
+#include <charconv>
 
 namespace millrace::engine::mysql {
 namespace {
 
-std::string Hex(std::string_view bytes) {
+void AppendHex(std::string& out, std::string_view bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
-  std::string out = "x'";
+  out += "x'";
   for (const char c : bytes) {
     out += kDigits[static_cast<unsigned char>(c) >> 4];
     out += kDigits[static_cast<unsigned char>(c) & 15];
   }
-  return out += '\'';
+  out += '\'';
 }
 
-std::string Literal(const sql::Value& value) {
+// What stands behind the backslash for a byte that may not stand in a literal; 0 for all others.
+constexpr std::array<char, 256> kEscapes = [] {
+  std::array<char, 256> escapes{};
+  escapes['\0'] = '0';
+  escapes['\n'] = 'n';
+  escapes['\r'] = 'r';
+  escapes['\x1a'] = 'Z';
+  for (const char self : {'\\', '\'', '"'}) escapes[static_cast<unsigned char>(self)] = self;
+  return escapes;
+}();
+
+void AppendQuoted(std::string& out, std::string_view text) {
+  out += '\'';
+  std::size_t plain = 0;  // where the bytes begin that stand as they are
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char escape = kEscapes[static_cast<unsigned char>(text[i])];
+    if (escape == 0) continue;
+    out.append(text, plain, i - plain);
+    out += '\\';
+    out += escape;
+    plain = i + 1;
+  }
+  out.append(text, plain);
+  out += '\'';
+}
+
+template <class Number>
+void AppendNumber(std::string& out, Number number) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+void AppendLiteral(std::string& out, const sql::Value& value) {
   switch (value.kind) {
     case sql::Value::Kind::Null:
-      return "NULL";
+      out += "NULL";
+      return;
     case sql::Value::Kind::Integer:
-      return std::to_string(value.integer);
+      return AppendNumber(out, value.integer);
     case sql::Value::Kind::Unsigned:
-      return std::to_string(static_cast<std::uint64_t>(value.integer));
+      return AppendNumber(out, static_cast<std::uint64_t>(value.integer));
     case sql::Value::Kind::Text:
-      return Quote(value.text);
+      return AppendQuoted(out, value.text);
     case sql::Value::Kind::Bytes:
-      return Hex(value.text);
+      return AppendHex(out, value.text);
     case sql::Value::Kind::Real:
       break;  // no cold statement has any
   }
   assert(!"a value that a statement may have");
-  return {};
 }
 
 }  // namespace
@@ -39,38 +73,9 @@ std::string Literal(const sql::Value& value) {
 std::string Quote(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 2);
-  out += '\'';
-  for (const char c : text) {
-    switch (c) {
-      case '\0':
-        out += "\\0";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\x1a':
-        out += "\\Z";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\'':
-        out += "\\'";
-        break;
-      case '"':
-        out += "\\\"";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out += '\'';
+  AppendQuoted(out, text);
+  return out;
 }
-
-std::string QuoteOrNull(std::string_view text) { return text.empty() ? "NULL" : Quote(text); }
 
 std::string TimeLiteral(WallTime time) { return "'" + sql::TimeText(time) + "'"; }
 
@@ -80,12 +85,14 @@ std::string After(Micros delay) {
 
 std::string WithValues(std::string_view text, std::span<const sql::Value> values) {
   std::string out;
-  out.reserve(text.size() + 32 * values.size());
+  std::size_t bytes = text.size();
+  for (const sql::Value& value : values) bytes += value.text.size() + 8;
+  out.reserve(bytes);
   for (const sql::Value& value : values) {
     const std::size_t at = text.find('?');
     assert(at != std::string_view::npos);
     out += text.substr(0, at);
-    out += Literal(value);
+    AppendLiteral(out, value);
     text.remove_prefix(at + 1);
   }
   assert(text.find('?') == std::string_view::npos);

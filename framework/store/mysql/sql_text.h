@@ -17,8 +17,6 @@ namespace millrace::engine::mysql {
 
 // 'text' with every dangerous byte escaped; binary-safe.
 std::string Quote(std::string_view text);
-// The same, or NULL for an empty text.
-std::string QuoteOrNull(std::string_view text);
 // The text with a literal for each `?`. A server would take another trip to prepare it.
 std::string WithValues(std::string_view text, std::span<const sql::Value> values);
 
@@ -28,19 +26,5 @@ using sql::Sorted;
 std::string TimeLiteral(WallTime time);
 // The expression for a time that lies `delay` after the server's clock.
 std::string After(Micros delay);
-
-inline constexpr sql::Dialect kDialect = {
-    .now = "UTC_TIMESTAMP(6)",
-    .after = "UTC_TIMESTAMP(6) + INTERVAL @ MICROSECOND",
-    .primary = " FORCE INDEX (PRIMARY)",
-    .lock = " FOR UPDATE",
-    .free = " FOR UPDATE SKIP LOCKED",
-    .upsert = " ON DUPLICATE KEY UPDATE",
-    .brought = "VALUES(@)",
-    .tuples = "",
-    .end = "",
-    .tables =
-        "(SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA=DATABASE()) AS known",
-    .remove = "DELETE @ FROM @ FORCE INDEX (PRIMARY)"};
 
 }  // namespace millrace::engine::mysql

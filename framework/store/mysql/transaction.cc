@@ -73,7 +73,7 @@ class MysqlTaskTransaction final : public TaskTransaction {
   ~MysqlTaskTransaction() override { session_.Rollback(); }
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
-  Result<std::size_t> Submit(const TableName& table, std::span<const NewTask> tasks) override;
+  Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) override;
   TransactionState state() const override { return state_; }
   CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) override;
   Status Mark() override;
@@ -171,11 +171,11 @@ MysqlTaskTransaction::After MysqlTaskTransaction::Inspect(std::string_view sql,
   return now && *now == *before ? After::RolledBack : After::InDoubt;
 }
 
-Result<std::size_t> MysqlTaskTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
+Result<SubmitReport> MysqlTaskTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
   BOOST_OUTCOME_TRYV(Enter());
   auto report = sql::Submit(session_, table, tasks);
   if (!report) return Fail(Note(report.error()));
-  return report->added;
+  return report;
 }
 
 Status MysqlTaskTransaction::Mark() {

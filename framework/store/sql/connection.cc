@@ -10,10 +10,11 @@ namespace {
 
 std::string_view Meaning(const Dialect& dialect, std::string_view word) {
   const std::pair<std::string_view, const char*> words[] = {
-      {"now", dialect.now},         {"after", dialect.after},   {"primary", dialect.primary},
-      {"lock", dialect.lock},       {"free", dialect.free},     {"upsert", dialect.upsert},
-      {"brought", dialect.brought}, {"tuples", dialect.tuples}, {"end", dialect.end},
-      {"tables", dialect.tables},   {"remove", dialect.remove}};
+      {"now", dialect.now},       {"after", dialect.after},     {"primary", dialect.primary},
+      {"lock", dialect.lock},     {"share", dialect.share},     {"free", dialect.free},
+      {"upsert", dialect.upsert}, {"brought", dialect.brought}, {"enter", dialect.enter},
+      {"tuples", dialect.tuples}, {"end", dialect.end},         {"tables", dialect.tables},
+      {"remove", dialect.remove}};
   for (const auto& [name, meaning] : words) {
     if (name == word) return meaning;
   }

@@ -26,13 +26,18 @@ struct Dialect {
   const char* after;    // $after(?): the time that lies so many microseconds after now; may be negative
   const char* primary;  // behind a table's name: search by primary key, whatever the server's figures say
   const char* lock;     // at the end of a SELECT: its rows are locked until the transaction ends
+  const char* share;    // the same, for nobody to change them; and they are read as they are by now
   const char* free;     // the same, without those that somebody has locked
   const char* upsert;   // at the end of an INSERT: what to set where the row is there already
   const char* brought;  // $brought(column): behind $upsert, what the INSERT would have put there
+  const char* enter;    // INSERT that leaves out the rows that are there already, and does not count them
   const char* tuples;   // in `(a,b) IN ($tuples (?,?),(?,?)$end)`: see InTuples
   const char* end;
   const char* tables;  // those of this database, by `name`
   const char* remove;  // $remove(table): DELETE, searched by primary key; WHERE follows
+  // No words:
+  const char* inserted;     // SELECT: the id of the last INSERT's first row, and how far apart its ids are
+  std::size_t insert_rows;  // at most so many new tasks in one INSERT
 };
 
 std::string Expand(const Dialect& dialect, std::string_view text);
@@ -104,10 +109,12 @@ class Connection {
     return Write(text, Values(values.begin(), values.size()));
   }
 
-  // Adds the tasks, which are valid; returns their ids, in their order. Within a transaction, which an error
-  // leaves to be rolled back.
-  virtual Result<std::vector<std::uint64_t>> Add(const TableName& table,
-                                                 std::span<const NewTask* const> tasks) = 0;
+  // A text that is written often is expanded once.
+  std::string Expanded(std::string_view text) const { return Expand(dialect_, text); }
+  Result<std::uint64_t> WriteExpanded(const std::string& text, Values values) {
+    return RunWrite(text, values);
+  }
+  const Dialect& dialect() const { return dialect_; }
 
   virtual Status Begin() = 0;
   // After an error nothing is open any more.

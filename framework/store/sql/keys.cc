@@ -17,41 +17,66 @@ std::vector<Value> ValuesOf(const std::vector<LedgerKey>& keys) {
   return values;
 }
 
-// Of these tasks, those that are in one of their table's pools.
-Result<std::set<TaskKey>> Present(Connection& db, const std::vector<TaskKey>& tasks) {
-  std::set<TaskKey> present;
-  std::map<TableName, std::vector<std::uint64_t>> tables;
-  for (const TaskKey& key : tasks) tables[key.table].push_back(key.id);
-  if (tables.empty()) return present;
+using Tables = std::map<TableName, std::vector<std::uint64_t>>;
+
+// Leaves those tables of it that are there by the database's word: the others were dropped, or never were.
+Status KeepKnown(Connection& db, Tables& tables) {
+  if (tables.empty()) return {};
   std::vector<Value> names;
   for (const auto& [table, ids] : tables) names.emplace_back(table);
-  std::set<std::string> there;  // by the database's word: the others were dropped, or never were
+  std::set<std::string> there;
   BOOST_OUTCOME_TRYV(db.Query("SELECT name FROM $tables WHERE name IN (" + Repeat("?", names.size()) + ")",
                               Connection::Values(names), [&](const Row& row) { there.insert(row.Text(1)); }));
-  for (const auto& [table, ids] : tables) {
-    if (!there.contains(std::string(table.text()))) continue;
-    const std::string list = List(Sorted(ids));
-    std::string text;
-    for (const char* pool : {"", "_done", "_failed"}) {
-      text += (text.empty() ? "SELECT id FROM " : " UNION ALL SELECT id FROM ") + table + pool +
-              " WHERE id IN (" + list + ")";
-    }
-    BOOST_OUTCOME_TRYV(db.Query(text, {}, [&, &table = table](const Row& row) {
-      present.insert({table, row.Number(1)});
-    }));
+  std::erase_if(tables, [&](const auto& entry) { return !there.contains(std::string(entry.first.text())); });
+  return {};
+}
+
+std::string RowsOf(const TableName& table, const char* pool, const std::string& ids) {
+  return "SELECT id FROM " + table + pool + "$primary WHERE id IN (" + ids + ")";
+}
+
+// Takes from `ids` those that are in a pool of the table. A snapshot that the transaction took before may not
+// show them: those that it does not are looked for again, as they are by now; a task may go from one pool to
+// another meanwhile, and back.
+Status DropPresent(Connection& db, const TableName& table, std::vector<std::uint64_t>& ids) {
+  std::set<std::uint64_t> absent(ids.begin(), ids.end());
+  const auto drop = [&](const Row& row) { absent.erase(row.Number(1)); };
+  const std::string all = List(Sorted(ids));
+  BOOST_OUTCOME_TRYV(db.Query(RowsOf(table, "", all) + " UNION ALL " + RowsOf(table, "_done", all) +
+                                  " UNION ALL " + RowsOf(table, "_failed", all),
+                              {}, drop));
+  for (const char* pool : {"", "_done", "_failed", ""}) {
+    if (absent.empty()) break;
+    ids.assign(absent.begin(), absent.end());
+    BOOST_OUTCOME_TRYV(db.Query(RowsOf(table, pool, List(ids)) + "$share", {}, drop));
   }
-  return present;
+  ids.assign(absent.begin(), absent.end());
+  return {};
+}
+
+// Of these tasks, those that are in none of their table's pools.
+Result<std::set<TaskKey>> Absent(Connection& db, const std::vector<TaskKey>& tasks) {
+  std::set<TaskKey> absent(tasks.begin(), tasks.end());
+  Tables tables;
+  for (const TaskKey& key : tasks) tables[key.table].push_back(key.id);
+  BOOST_OUTCOME_TRYV(KeepKnown(db, tables));
+  for (auto& [table, ids] : tables) {
+    std::erase_if(absent, [&, &table = table](const TaskKey& key) { return key.table == table; });
+    BOOST_OUTCOME_TRYV(DropPresent(db, table, ids));
+    for (const std::uint64_t id : ids) absent.insert({table, id});
+  }
+  return absent;
 }
 
 }  // namespace
 
-Result<std::map<LedgerKey, LedgerEntry>> LockEntries(Connection& db, const std::vector<LedgerKey>& keys) {
-  std::map<LedgerKey, LedgerEntry> entries;
+Result<LedgerEntries> ReadEntries(Connection& db, const std::vector<LedgerKey>& keys, std::string_view lock) {
+  LedgerEntries entries;
   if (keys.empty()) return entries;
   BOOST_OUTCOME_TRYV(db.Query(
       "SELECT handler,biz_key,task_table,task_id,ended_at IS NOT NULL,COALESCE(keep_until<=$now,0) FROM "
       "tasks_keys$primary WHERE " +
-          These(keys.size()) + " ORDER BY handler,biz_key$lock",
+          These(keys.size()) + " ORDER BY handler,biz_key" + std::string(lock),
       Connection::Values(ValuesOf(keys)), [&](const Row& row) {
         LedgerEntry& entry = entries[{row.Text(1), row.Text(2)}];
         if (const auto table = ParseTableName(row.Text(3))) entry.task = TaskKey{*table, row.Number(4)};
@@ -62,17 +87,22 @@ Result<std::map<LedgerKey, LedgerEntry>> LockEntries(Connection& db, const std::
   return entries;
 }
 
-Status RemoveVoid(Connection& db, std::map<LedgerKey, LedgerEntry>& entries) {
+Result<std::vector<LedgerKey>> FindVoid(Connection& db, const LedgerEntries& entries) {
   std::vector<TaskKey> open;
   for (const auto& [key, entry] : entries) {
     if (!entry.ended && !entry.expired && entry.task) open.push_back(*entry.task);
   }
-  BOOST_OUTCOME_TRY(present, Present(db, open));
+  BOOST_OUTCOME_TRY(absent, Absent(db, open));
   std::vector<LedgerKey> voided;
   for (const auto& [key, entry] : entries) {
-    const bool there = entry.task && present.contains(*entry.task);
-    if (entry.expired || (!entry.ended && !there)) voided.push_back(key);
+    const bool lost = !entry.task || absent.contains(*entry.task);
+    if (entry.expired || (!entry.ended && lost)) voided.push_back(key);
   }
+  return voided;
+}
+
+Status RemoveVoid(Connection& db, LedgerEntries& entries) {
+  BOOST_OUTCOME_TRY(voided, FindVoid(db, entries));
   if (voided.empty()) return {};
   for (const LedgerKey& key : voided) entries.erase(key);
   BOOST_OUTCOME_TRYV(

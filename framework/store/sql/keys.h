@@ -28,11 +28,15 @@ struct LedgerEntry {
   bool expired = false;
 };
 
-// The entries of these keys, locked until the transaction ends. At most kMaxBatchRows keys.
-Result<std::map<LedgerKey, LedgerEntry>> LockEntries(Connection& db, const std::vector<LedgerKey>& keys);
-// Removes those that may be taken over, from `entries` too: their task is in no pool and never ended, or
-// their time has passed.
-Status RemoveVoid(Connection& db, std::map<LedgerKey, LedgerEntry>& entries);
+using LedgerEntries = std::map<LedgerKey, LedgerEntry>;
+
+// The entries of these keys. At most kMaxBatchRows keys. `lock` is what the dialect has for the end of a
+// SELECT: $lock, $share, or nothing.
+Result<LedgerEntries> ReadEntries(Connection& db, const std::vector<LedgerKey>& keys, std::string_view lock);
+// Those that may be taken over: their task is in no pool and never ended, or their time has passed.
+Result<std::vector<LedgerKey>> FindVoid(Connection& db, const LedgerEntries& entries);
+// Removes those, from `entries` too.
+Status RemoveVoid(Connection& db, LedgerEntries& entries);
 
 struct KeyEntry {
   std::string handler;

@@ -110,10 +110,11 @@ Result<SubmitReport> SqlTaskOperations::Submit(const TableName& table, std::span
   for (int look = 0;; ++look) {
     Transaction transaction(db_);
     BOOST_OUTCOME_TRYV(transaction.Begin());
-    auto report = sql::Submit(db_, table, tasks);
+    auto report = sql::Submit(db_, table, tasks, had_duplicates_);
     if (!report && report.error().code == ErrorCode::Conflict && look < 3) continue;
     if (!report) return report;
     BOOST_OUTCOME_TRYV(transaction.Commit());
+    had_duplicates_ = report->added < tasks.size();
     return report;
   }
 }
@@ -131,6 +132,21 @@ Result<TaskRecord> SqlTaskOperations::Get(const TaskKey& key) {
     }
   }
   return Fail(ErrorCode::NotFound, db_.where() + ": there is no task " + ToString(key));
+}
+
+Result<std::vector<TaskOutcome>> SqlTaskOperations::Outcomes(const TableName& table,
+                                                             std::span<const std::uint64_t> ids) {
+  std::vector<TaskOutcome> outcomes;
+  if (ids.empty()) return outcomes;
+  BOOST_OUTCOME_TRYV(CheckBatch(ids.size()));
+  const std::string in = "$primary WHERE id IN (" + sql::List(Sorted(ids)) + ")";
+  const std::string ended = " UNION ALL SELECT id,state,CASE WHEN state=1 THEN '' ELSE last_error END FROM ";
+  BOOST_OUTCOME_TRYV(db_.Query(
+      "SELECT id,state,'' FROM " + table + in + ended + table + "_done" + in + ended + table + "_failed" + in,
+      {}, [&](const Row& row) {
+        outcomes.push_back({row.Number(1), static_cast<TaskState>(row.Signed(2)), row.Text(3)});
+      }));
+  return outcomes;
 }
 
 Status SqlTaskOperations::ReadAttempts(TaskRecord& record) {

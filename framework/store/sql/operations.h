@@ -13,6 +13,8 @@ class SqlTaskOperations : public TaskOperations {
 
   Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) override;
   Result<TaskRecord> Get(const TaskKey& key) override;
+  Result<std::vector<TaskOutcome>> Outcomes(const TableName& table,
+                                            std::span<const std::uint64_t> ids) override;
   Result<TaskKey> Find(const TableName& table, const std::string& handler, const std::string& key) override;
   Result<TaskPage> List(const TableName& table, const TaskFilter& filter, const std::string& after,
                         std::size_t limit) override;
@@ -27,16 +29,23 @@ class SqlTaskOperations : public TaskOperations {
   Status ReadAttempts(TaskRecord& record);
 
   Connection& db_;
+  bool had_duplicates_ = false;  // the last batch
 };
 
 // What a person is called in the tables.
 std::string ActorText(const std::string& actor);
 
-// Invalid for more than kMaxBatchRows.
-Status CheckBatch(std::size_t rows);
-// Within a transaction of the caller's. Leaves out the tasks whose key is taken. Invalid, with the place in
-// the batch, for a task that may not be. An error leaves only ROLLBACK; Conflict: somebody entered one of the
-// keys at the same moment.
-Result<SubmitReport> Submit(Connection& db, const TableName& table, std::span<const NewTask> tasks);
+// Invalid for more rows than `limit`.
+Status CheckBatch(std::size_t rows, std::size_t limit = kMaxBatchRows);
+// Adds the tasks, which are valid and have keys of their own or none; returns their ids, in their order.
+// Within a transaction, which an error leaves to be rolled back.
+Result<std::vector<std::uint64_t>> AddTasks(Connection& db, const TableName& table,
+                                            std::span<const NewTask* const> tasks);
+// Within a transaction of the caller's, of any isolation level. Leaves out the tasks whose key is taken,
+// those of a transaction that is open yet being waited for. Invalid, with the place in the batch, for a task
+// that may not be. An error leaves only ROLLBACK; Conflict: the same again will do. `look_first` is worth
+// while where many of the keys are likely to be taken.
+Result<SubmitReport> Submit(Connection& db, const TableName& table, std::span<const NewTask> tasks,
+                            bool look_first = false);
 
 }  // namespace millrace::engine::sql

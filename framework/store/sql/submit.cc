@@ -1,9 +1,13 @@
-#include "framework/store/sql/operations.h"
-
-#include <map>
+// The rule for keys, in whoever's transaction: framework/producer/README.md says why the statements are
+// these.
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
 
 #include "framework/base/utf8.h"
 #include "framework/store/sql/keys.h"
+#include "framework/store/sql/operations.h"
 #include "framework/store/sql/text.h"
 
 namespace millrace::engine::sql {
@@ -15,6 +19,20 @@ Status Check(const NewTask& task) {
   return Fail(ErrorCode::Invalid, "the params, key and batch of a task must be UTF-8");
 }
 
+Status CheckAll(std::span<const NewTask> tasks) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    Status valid = Check(tasks[i]);
+    if (valid) continue;
+    Error error = valid.error();
+    if (tasks.size() > 1) error.message = "task " + std::to_string(i + 1) + " of the batch: " + error.message;
+    return Fail(std::move(error));
+  }
+  return {};
+}
+
+LedgerKey KeyOf(const NewTask& task) { return {task.handler, task.biz_key}; }
+
+// At most kMaxBatchRows tasks, which are valid.
 class Submission {
  public:
   Submission(Connection& db, const TableName& table, std::span<const NewTask> tasks)
@@ -23,109 +41,182 @@ class Submission {
     report_.duplicates.assign(tasks.size(), "");
   }
 
-  Result<SubmitReport> Run() {
-    BOOST_OUTCOME_TRYV(CheckAll());
-    BOOST_OUTCOME_TRYV(DropTaken());
+  Result<SubmitReport> Run(bool look_first) {
+    FindTwins();
+    if (look_first) {
+      BOOST_OUTCOME_TRYV(LeaveOutTaken());
+    }
     BOOST_OUTCOME_TRYV(Insert());
     BOOST_OUTCOME_TRYV(EnterKeys());
     NameTwins();
-    report_.added = kept_.size();
-    return report_;
+    return std::move(report_);
   }
 
  private:
-  Status CheckAll();
-  Status DropTaken();
+  bool IsTaken(std::size_t index) const { return !report_.duplicates[index].empty(); }
+  std::vector<LedgerKey> KeysOf(const std::vector<std::size_t>& indices) const;
+  void FindTwins();
+  Status LeaveOutTaken();
   Status Insert();
   Status EnterKeys();
+  Result<std::size_t> Enter(const std::vector<std::size_t>& indices);
+  Status GiveWay(std::vector<std::size_t> entered);
+  Status TakeBack(const std::vector<std::size_t>& indices);
   void NameTwins();
 
   Connection& db_;
   const TableName& table_;
   const std::span<const NewTask> tasks_;
   SubmitReport report_;
-  std::vector<std::size_t> kept_;                           // indices of the tasks that are added
-  std::map<LedgerKey, std::size_t> first_;                  // the first task of each key in this batch
+  std::vector<std::size_t> keyed_;  // the first task of each key, in the order of the keys
   std::vector<std::pair<std::size_t, std::size_t>> twins_;  // a later task and the first with its key
 };
 
-Status Submission::CheckAll() {
-  for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    Status valid = Check(tasks_[i]);
-    if (valid) continue;
-    Error error = valid.error();
-    if (tasks_.size() > 1)
-      error.message = "task " + std::to_string(i + 1) + " of the batch: " + error.message;
-    return Fail(std::move(error));
-  }
-  return {};
+std::vector<LedgerKey> Submission::KeysOf(const std::vector<std::size_t>& indices) const {
+  std::vector<LedgerKey> keys;
+  for (const std::size_t index : indices) keys.push_back(KeyOf(tasks_[index]));
+  return keys;
 }
 
-Status Submission::DropTaken() {
-  std::vector<LedgerKey> keys;
+void Submission::FindTwins() {
+  std::vector<std::size_t> sorted;
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    if (tasks_[i].biz_key.empty()) continue;
-    const auto [at, is_new] = first_.try_emplace({tasks_[i].handler, tasks_[i].biz_key}, i);
-    if (!is_new) twins_.emplace_back(i, at->second);
+    if (!tasks_[i].biz_key.empty()) sorted.push_back(i);
   }
-  for (const auto& [key, index] : first_) keys.push_back(key);
-  BOOST_OUTCOME_TRY(entries, LockEntries(db_, keys));
-  BOOST_OUTCOME_TRYV(RemoveVoid(db_, entries));
-  for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    if (!tasks_[i].biz_key.empty()) {
-      const LedgerKey key{tasks_[i].handler, tasks_[i].biz_key};
-      if (const auto taken = entries.find(key); taken != entries.end()) {
-        report_.duplicates[i] = taken->second.holder;
-        continue;
-      }
-      if (first_.at(key) != i) continue;
+  const auto key = [this](std::size_t index) {
+    return std::tie(tasks_[index].handler, tasks_[index].biz_key);
+  };
+  std::sort(sorted.begin(), sorted.end(),
+            [&](std::size_t a, std::size_t b) { return std::pair(key(a), a) < std::pair(key(b), b); });
+  for (const std::size_t index : sorted) {
+    if (!keyed_.empty() && key(keyed_.back()) == key(index)) {
+      twins_.emplace_back(index, keyed_.back());
+    } else {
+      keyed_.push_back(index);
     }
-    kept_.push_back(i);
   }
+}
+
+// A hint, which spares those that are there already an INSERT and a DELETE.
+Status Submission::LeaveOutTaken() {
+  BOOST_OUTCOME_TRY(entries, ReadEntries(db_, KeysOf(keyed_), ""));
+  BOOST_OUTCOME_TRY(voided, FindVoid(db_, entries));
+  for (const LedgerKey& key : voided) entries.erase(key);
+  for (const std::size_t index : keyed_) {
+    const auto taken = entries.find(KeyOf(tasks_[index]));
+    if (taken != entries.end()) report_.duplicates[index] = taken->second.holder;
+  }
+  std::erase_if(keyed_, [this](std::size_t index) { return IsTaken(index); });
   return {};
 }
 
 Status Submission::Insert() {
+  std::vector<bool> out(tasks_.size());
+  for (const auto& [later, first] : twins_) out[later] = true;
+  std::vector<std::size_t> added;
   std::vector<const NewTask*> tasks;
-  for (const std::size_t index : kept_) tasks.push_back(&tasks_[index]);
-  BOOST_OUTCOME_TRY(ids, db_.Add(table_, tasks));
-  for (std::size_t k = 0; k < kept_.size(); ++k) report_.ids[kept_[k]] = ids.at(k);
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    if (out[i] || IsTaken(i)) continue;
+    added.push_back(i);
+    tasks.push_back(&tasks_[i]);
+  }
+  BOOST_OUTCOME_TRY(ids, AddTasks(db_, table_, tasks));
+  for (std::size_t k = 0; k < added.size(); ++k) report_.ids[added[k]] = ids.at(k);
+  report_.added = added.size();
   return {};
 }
 
-Status Submission::EnterKeys() {
+// How many of the keys were new. In their order, so that two who enter the same keys wait, and do not lock
+// each other out.
+Result<std::size_t> Submission::Enter(const std::vector<std::size_t>& indices) {
   std::vector<Value> values;
-  for (const auto& [key, index] : first_) {
-    if (report_.ids[index] == 0) continue;
-    values.insert(values.end(), {key.first, key.second, table_, report_.ids[index]});
+  for (const std::size_t index : indices)
+    values.insert(values.end(), {tasks_[index].handler, tasks_[index].biz_key, table_, report_.ids[index]});
+  return db_.Write("$enter INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at) VALUES " +
+                       Repeat("(?,?,?,?,$now)", indices.size()),
+                   Connection::Values(values));
+}
+
+Status Submission::EnterKeys() {
+  if (keyed_.empty()) return {};
+  BOOST_OUTCOME_TRY(entered, Enter(keyed_));
+  return entered == keyed_.size() ? Status() : GiveWay(keyed_);
+}
+
+// Of those that were not all new: what is void is taken over, and who has come too late is taken back.
+Status Submission::GiveWay(std::vector<std::size_t> entered) {
+  BOOST_OUTCOME_TRY(entries, ReadEntries(db_, KeysOf(entered), "$share"));
+  const auto is_mine = [&](std::size_t index) {
+    return entries.at(KeyOf(tasks_[index])).task == TaskKey{table_, report_.ids[index]};
+  };
+  if (entries.size() == entered.size()) {
+    std::vector<std::size_t> others;
+    for (const std::size_t index : entered) {
+      if (is_mine(index)) {
+        entries.erase(KeyOf(tasks_[index]));
+      } else {
+        others.push_back(index);
+      }
+    }
+    BOOST_OUTCOME_TRYV(RemoveVoid(db_, entries));
+    std::vector<std::size_t> freed;
+    for (const std::size_t index : others) {
+      const auto taken = entries.find(KeyOf(tasks_[index]));
+      if (taken == entries.end()) {
+        freed.push_back(index);
+      } else {
+        report_.duplicates[index] = taken->second.holder;
+      }
+    }
+    std::erase_if(others, [this](std::size_t index) { return !IsTaken(index); });
+    BOOST_OUTCOME_TRYV(TakeBack(others));
+    if (freed.empty()) return {};
+    BOOST_OUTCOME_TRY(taken_over, Enter(freed));
+    if (taken_over == freed.size()) return {};
   }
-  if (values.empty()) return {};
-  auto entered = db_.Write("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at) VALUES " +
-                               Repeat("(?,?,?,?,$now)", values.size() / 4),
-                           Connection::Values(values));
-  if (entered) return {};
-  if (db_.refusal() != Refusal::Duplicate) return Fail(entered.error());
-  return Fail(ErrorCode::Conflict, db_.where() + ": somebody entered one of the keys at the same moment");
+  return Fail(ErrorCode::Conflict,
+              db_.where() + ": somebody entered or freed one of the keys at the same moment");
+}
+
+Status Submission::TakeBack(const std::vector<std::size_t>& indices) {
+  if (indices.empty()) return {};
+  std::vector<std::uint64_t> ids;
+  for (const std::size_t index : indices) ids.push_back(std::exchange(report_.ids[index], 0));
+  report_.added -= ids.size();
+  BOOST_OUTCOME_TRYV(db_.Write("$remove(" + table_ + ") WHERE id IN (" + List(Sorted(ids)) + ")"));
+  return {};
 }
 
 void Submission::NameTwins() {
   for (const auto& [later, first] : twins_) {
-    if (!report_.duplicates[later].empty()) continue;
-    report_.duplicates[later] = ToString(TaskKey{table_, report_.ids[first]});
+    report_.duplicates[later] =
+        IsTaken(first) ? report_.duplicates[first] : ToString(TaskKey{table_, report_.ids[first]});
   }
 }
 
 }  // namespace
 
-Status CheckBatch(std::size_t rows) {
-  if (rows <= kMaxBatchRows) return {};
+Status CheckBatch(std::size_t rows, std::size_t limit) {
+  if (rows <= limit) return {};
   return Fail(ErrorCode::Invalid,
-              std::to_string(rows) + " tasks in one batch; the limit is " + std::to_string(kMaxBatchRows));
+              std::to_string(rows) + " tasks in one batch; the limit is " + std::to_string(limit));
 }
 
-Result<SubmitReport> Submit(Connection& db, const TableName& table, std::span<const NewTask> tasks) {
-  BOOST_OUTCOME_TRYV(CheckBatch(tasks.size()));
-  return Submission(db, table, tasks).Run();
+Result<SubmitReport> Submit(Connection& db, const TableName& table, std::span<const NewTask> tasks,
+                            bool look_first) {
+  BOOST_OUTCOME_TRYV(CheckBatch(tasks.size(), kMaxSubmitRows));
+  BOOST_OUTCOME_TRYV(CheckAll(tasks));
+  SubmitReport all;
+  while (!tasks.empty()) {
+    const auto part = tasks.first(std::min(tasks.size(), kMaxBatchRows));
+    tasks = tasks.subspan(part.size());
+    BOOST_OUTCOME_TRY(report, Submission(db, table, part).Run(look_first));
+    all.added += report.added;
+    all.ids.insert(all.ids.end(), report.ids.begin(), report.ids.end());
+    all.duplicates.insert(all.duplicates.end(), std::make_move_iterator(report.duplicates.begin()),
+                          std::make_move_iterator(report.duplicates.end()));
+  }
+  return all;
 }
 
 }  // namespace millrace::engine::sql

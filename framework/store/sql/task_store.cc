@@ -90,8 +90,8 @@ Result<std::vector<KeyVerdict>> EnterKeys(Connection& db, std::uint64_t claimer,
   BOOST_OUTCOME_TRY(running, LockRunning(db, claimer, tasks));
   if (running.tasks.empty()) return verdicts;
   BOOST_OUTCOME_TRYV(Enter(db, running));
-  BOOST_OUTCOME_TRY(entries, LockEntries(db, running.keys));
-  std::map<LedgerKey, LedgerEntry> others = entries;
+  BOOST_OUTCOME_TRY(entries, ReadEntries(db, running.keys, "$lock"));
+  LedgerEntries others = entries;
   for (const Task* task : running.tasks) {
     const auto found = others.find({task->handler, task->biz_key});
     if (found != others.end() && found->second.task == task->key) others.erase(found);
@@ -100,7 +100,7 @@ Result<std::vector<KeyVerdict>> EnterKeys(Connection& db, std::uint64_t claimer,
   BOOST_OUTCOME_TRYV(RemoveVoid(db, others));
   if (others.size() < held) {
     BOOST_OUTCOME_TRYV(Enter(db, running));
-    BOOST_OUTCOME_TRY(again, LockEntries(db, running.keys));
+    BOOST_OUTCOME_TRY(again, ReadEntries(db, running.keys, "$lock"));
     entries = std::move(again);
   }
   BOOST_OUTCOME_TRYV(transaction.Commit());

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "framework/store/sql/dialects.h"
+
 namespace millrace::engine::sqlite {
 namespace {
 
@@ -65,18 +67,13 @@ int Bind(sqlite3_stmt* statement, int index, const sql::Value& value) {
   return SQLITE_MISUSE;
 }
 
-constexpr sql::Dialect kDialect = {.now = "millrace_now(0)",
-                                   .after = "millrace_now(@)",
-                                   .primary = "",
-                                   .lock = "",
-                                   .free = "",
-                                   .upsert = " ON CONFLICT DO UPDATE SET",
-                                   .brought = "excluded.@",
-                                   // A list of values alone is searched by scanning the table for it.
-                                   .tuples = "SELECT * FROM (VALUES",
-                                   .end = ")",
-                                   .tables = "sqlite_master",
-                                   .remove = "DELETE FROM @"};
+// With the store's clock, which may be a test's.
+constexpr sql::Dialect kDialect = [] {
+  sql::Dialect dialect = sql::kSqliteDialect;
+  dialect.now = "millrace_now(0)";
+  dialect.after = "millrace_now(@)";
+  return dialect;
+}();
 
 // The time so many microseconds after the store's now, as it stands in the tables.
 void TellNow(sqlite3_context* context, int, sqlite3_value** values) {
@@ -167,7 +164,9 @@ Status Session::Open() {
                           nullptr, nullptr, nullptr);
   }
   if (result == SQLITE_OK) {
-    result = sqlite3_create_function(db_, "millrace_now", 1, SQLITE_UTF8, this, TellNow, nullptr, nullptr);
+    // Deterministic: asked once for each run of a statement, so that all its rows have the same now.
+    result = sqlite3_create_function(db_, "millrace_now", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, this,
+                                     TellNow, nullptr, nullptr);
   }
   if (result == SQLITE_OK) return {};
   Error error = ErrorOf(db_, result);
@@ -239,7 +238,6 @@ Status Session::Script(const std::string& sql) {
   return {};
 }
 
-std::uint64_t Session::LastId() const { return static_cast<std::uint64_t>(sqlite3_last_insert_rowid(db_)); }
 std::int64_t Session::Changed() const { return sqlite3_changes64(db_); }
 std::int64_t Session::TotalChanged() const { return sqlite3_total_changes64(db_); }
 bool Session::InTransaction() const { return db_ != nullptr && sqlite3_get_autocommit(db_) == 0; }

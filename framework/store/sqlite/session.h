@@ -121,14 +121,11 @@ class Session final : public sql::Connection {
 
   // How many statements stay prepared.
   std::size_t Kept() const { return statements_.size(); }
-  std::uint64_t LastId() const;
   std::int64_t Changed() const;       // by the last statement that writes
   std::int64_t TotalChanged() const;  // since the connection was opened
   // Whether a transaction is open, by SQLite's own word.
   bool InTransaction() const;
 
-  Result<std::vector<std::uint64_t>> Add(const TableName& table,
-                                         std::span<const NewTask* const> tasks) override;
   // BEGIN IMMEDIATE behind the gate. Conflict: another writer was not done in kWriteWait. End it by Commit
   // or Rollback.
   Status Begin() override;

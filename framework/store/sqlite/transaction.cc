@@ -49,7 +49,7 @@ class SqliteTaskTransaction final : public TaskTransaction, private GateTenant {
   ~SqliteTaskTransaction() override { Rollback(); }
 
   Result<SqlResult> Execute(std::string_view sql, std::span<const SqlValue> values) override;
-  Result<std::size_t> Submit(const TableName& table, std::span<const NewTask> tasks) override;
+  Result<SubmitReport> Submit(const TableName& table, std::span<const NewTask> tasks) override;
   TransactionState state() const override;
   CommitReport Commit(const std::string& incarnation, std::span<const Settlement> batch) override;
   Status Mark() override;
@@ -173,12 +173,12 @@ Result<SqlResult> SqliteTaskTransaction::Execute(std::string_view sql, std::span
   return result;
 }
 
-Result<std::size_t> SqliteTaskTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
+Result<SubmitReport> SqliteTaskTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
   MutexLock lock(mutex_);
   BOOST_OUTCOME_TRYV(Ready());
   auto report = sql::Submit(db_, table, tasks);
   if (!report) return Fail(Refused(report.error()));
-  return report->added;
+  return report;
 }
 
 CommitReport SqliteTaskTransaction::End(CommitVerdict verdict, std::string message) {

@@ -90,7 +90,7 @@ TEST_P(StoreContract, SubmitSaysWhichTaskIsWrong) {
 }
 
 TEST_P(StoreContract, ABatchHasAtMostSoManyRows) {
-  const std::vector<NewTask> batch(kMaxBatchRows + 1, NewTask{.handler = "a"});
+  const std::vector<NewTask> batch(kMaxSubmitRows + 1, NewTask{.handler = "a"});
   auto report = operations().Submit("tasks", batch);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::Invalid);
@@ -107,6 +107,32 @@ TEST_P(StoreContract, ATimeBeyondTheTablesIsMovedToTheirEnd) {
   auto report = operations().Submit("tasks", std::span(&task, 1));
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(Get(report->ids[0]).task.run_at, WallTime(sys_days(year(9999) / 12 / 31)));
+}
+
+TEST_P(StoreContract, OutcomesAreThoseOfTasksInEveryPool) {
+  const auto waiting = Add();
+  const auto held = Add({.state = 3});
+  const auto done = AddDue(1)[0];
+  Settle({End(ClaimOne(done), Settlement::To::Succeeded, "fine")});
+  const auto skipped = AddDue(1)[0];
+  Settle({End(ClaimOne(skipped), Settlement::To::Cancelled, "not needed")});
+  const auto failed = AddDue(1)[0];
+  Settle({End(ClaimOne(failed), Settlement::To::Failed, "no such customer")});
+  const auto running = AddDue(1)[0];
+  ClaimOne(running);
+  const std::vector<std::uint64_t> ids{failed, 4'711, waiting, held, done, skipped, running};
+  auto outcomes = operations().Outcomes("tasks", ids);
+  ASSERT_TRUE(outcomes) << outcomes.error().message;
+  std::map<std::uint64_t, std::pair<TaskState, std::string>> by_id;
+  for (const TaskOutcome& one : *outcomes) by_id[one.id] = {one.state, one.why};
+  EXPECT_EQ(by_id, (decltype(by_id){{waiting, {TaskState::Waiting, ""}},
+                                    {held, {TaskState::Held, ""}},
+                                    {done, {TaskState::Succeeded, ""}},
+                                    {skipped, {TaskState::Cancelled, "not needed"}},
+                                    {failed, {TaskState::Failed, "no such customer"}},
+                                    {running, {TaskState::Running, ""}}}));
+  EXPECT_TRUE(operations().Outcomes("tasks", {})->empty());
+  EXPECT_FALSE(operations().Outcomes("tasks", std::vector<std::uint64_t>(kMaxBatchRows + 1, 1)));
 }
 
 TEST_P(StoreContract, GetOfAnUnknownTaskSaysSo) {

@@ -120,7 +120,7 @@ TEST_P(TransactionContract, TasksSubmittedInsideGoWithTheTransaction) {
   const std::vector<NewTask> more{{.handler = "next", .biz_key = "k"}, {.handler = "next", .biz_key = "k"}};
   auto added = transaction_->Submit("tasks", more);
   ASSERT_TRUE(added) << added.error().message;
-  EXPECT_EQ(*added, 1U);
+  EXPECT_EQ(added->added, 1U);
   transaction_->Rollback();
   EXPECT_FALSE(operations().Find("tasks", "next", "k"));
   ASSERT_TRUE(transaction_->Submit("tasks", more));

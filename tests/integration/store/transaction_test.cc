@@ -206,7 +206,7 @@ TEST_F(MysqlTransaction, SubmitsTasksThatComeWithItsCommit) {
                                      {.handler = "noop", .biz_key = "k"}};
   auto added = transaction_->Submit("tasks", more);
   ASSERT_TRUE(added) << added.error().message;
-  EXPECT_EQ(*added, 1U);
+  EXPECT_EQ(added->added, 1U);
   EXPECT_EQ(Count("tasks WHERE biz_key='k'"), 0U);
   EXPECT_EQ(Commit().verdict, CommitVerdict::Committed);
   EXPECT_EQ(Count("tasks WHERE biz_key='k'"), 1U);

@@ -4,11 +4,12 @@
 #include <array>
 
 #include "framework/store/mysql/sql_text.h"
+#include "framework/store/sql/dialects.h"
 
 namespace millrace::engine {
 namespace {
 
-std::string Expanded(std::string_view text) { return sql::Expand(mysql::kDialect, text); }
+std::string Expanded(std::string_view text) { return sql::Expand(sql::kMysqlDialect, text); }
 
 TEST(StatementTextTest, WordsOfTheDialectBecomeTheDatabasesOwn) {
   EXPECT_EQ(Expanded("SELECT id FROM tasks$primary WHERE id IN (1,2)$lock"),

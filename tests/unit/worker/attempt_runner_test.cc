@@ -18,7 +18,7 @@ class FailingTransaction final : public TaskTransaction {
     state_ = failure;
     return Fail(ErrorCode::Unavailable, "read-only for now");
   }
-  Result<std::size_t> Submit(const TableName&, std::span<const NewTask>) override { return std::size_t{0}; }
+  Result<SubmitReport> Submit(const TableName&, std::span<const NewTask>) override { return SubmitReport{}; }
   TransactionState state() const override { return state_; }
   CommitReport Commit(const std::string&, std::span<const Settlement>) override { return {}; }
   Status Mark() override { return {}; }

@@ -29,7 +29,7 @@ class HangingCommit final : public TaskTransaction {
     state_ = TransactionState::Open;
     return SqlResult{};
   }
-  Result<std::size_t> Submit(const TableName&, std::span<const NewTask>) override { return std::size_t{0}; }
+  Result<SubmitReport> Submit(const TableName&, std::span<const NewTask>) override { return SubmitReport{}; }
   TransactionState state() const override { return state_; }
   Status Mark() override { return {}; }
   Status Undo() override { return {}; }

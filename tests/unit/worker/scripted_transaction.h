@@ -48,7 +48,7 @@ class ScriptedTransaction final : public TaskTransaction {
     answer.affected = 1;
     return answer;
   }
-  Result<std::size_t> Submit(const TableName&, std::span<const NewTask>) override { return std::size_t{0}; }
+  Result<SubmitReport> Submit(const TableName&, std::span<const NewTask>) override { return SubmitReport{}; }
   TransactionState state() const override { return state_; }
   Status Mark() override {
     BOOST_OUTCOME_TRYV(Ready());

@@ -1,0 +1,154 @@
+#include <array>
+#include <deque>
+
+#include "framework/store/sql/operations.h"
+#include "framework/store/sql/text.h"
+
+namespace millrace::engine::sql {
+namespace {
+
+// The texts of one INSERT, which stays below the smallest usual max_allowed_packet even where each byte of
+// them is escaped.
+constexpr std::size_t kTextLimit = 1024 * 1024;
+
+// What a row's text looks like.
+enum Due : std::size_t { kNow, kAt, kAfter, kDues };
+Due DueOf(const NewTask& task) {
+  if (task.run_at) return kAt;
+  return task.delay ? kAfter : kNow;
+}
+
+// The database's word for a refused row says which constraint it was; people know the rule by another name.
+Error Explain(Error error, std::size_t place, bool alone) {
+  if (error.message.find("json_valid") != std::string::npos) error.message = "the params are not valid JSON";
+  if (!alone) error.message = "task " + std::to_string(place) + " of those that are new: " + error.message;
+  return error;
+}
+
+class Addition {
+ public:
+  Addition(Connection& db, const TableName& table, std::span<const NewTask* const> tasks)
+      : db_(db), table_(table), tasks_(tasks) {}
+
+  Result<std::vector<std::uint64_t>> Run() {
+    while (ids_.size() < tasks_.size()) {
+      BOOST_OUTCOME_TRYV(AddPart());
+    }
+    return std::move(ids_);
+  }
+
+ private:
+  Status AddPart();
+  const std::string& RowText(Due due, bool with_slice);
+  void AppendValues(const NewTask& task);
+  Status ReadIds(std::span<const NewTask* const> part);
+  Status FindIds(std::span<const NewTask* const> part, std::uint64_t first);
+
+  Connection& db_;
+  const TableName& table_;
+  const std::span<const NewTask* const> tasks_;
+  std::vector<std::uint64_t> ids_;
+  std::array<std::string, 2 * kDues> row_texts_;
+  // Of the INSERT at hand.
+  std::vector<Value> values_;
+  std::deque<std::string> times_;
+};
+
+const std::string& Addition::RowText(Due due, bool with_slice) {
+  constexpr const char* kDueTexts[] = {"$now", "?", "$after(?)"};
+  std::string& text = row_texts_[2 * due + (with_slice ? 1 : 0)];
+  if (text.empty()) {
+    text = db_.Expanded(std::string("(?,?,?,?,?,") + kDueTexts[due] + ",?,$now" + (with_slice ? ",?)" : ")"));
+  }
+  return text;
+}
+
+void Addition::AppendValues(const NewTask& task) {
+  values_.insert(values_.end(), {task.handler, task.params, Value::OrNull(task.biz_key),
+                                 Value::OrNull(task.batch), task.priority.value_or(5)});
+  if (task.run_at) {
+    values_.emplace_back(times_.emplace_back(TimeText(*task.run_at)));
+  } else if (task.delay) {
+    values_.emplace_back(std::int64_t{task.delay->count()});
+  }
+  values_.emplace_back(task.held ? 3 : 0);
+  if (task.slice) values_.emplace_back(*task.slice);
+}
+
+// One INSERT, of rows that all say their slice, or all leave it to the table.
+Status Addition::AddPart() {
+  const auto rest = tasks_.subspan(ids_.size());
+  const bool with_slice = rest[0]->slice.has_value();
+  std::string sql = "INSERT INTO " + table_ +
+                    " (handler,params,biz_key,batch,priority,run_at,state,created_at" +
+                    (with_slice ? ",slice) VALUES " : ") VALUES ");
+  values_.clear();
+  times_.clear();
+  std::size_t rows = 0;
+  for (std::size_t bytes = 0; rows < rest.size() && rows < db_.dialect().insert_rows && bytes < kTextLimit;
+       ++rows) {
+    const NewTask& task = *rest[rows];
+    if (task.slice.has_value() != with_slice) break;
+    if (rows > 0) sql += ',';
+    sql += RowText(DueOf(task), with_slice);
+    AppendValues(task);
+    bytes += task.params.size() + task.biz_key.size() + task.batch.size() + 100;
+  }
+  if (auto added = db_.WriteExpanded(sql, Connection::Values(values_)); !added) {
+    return Fail(rows == 1 ? Explain(added.error(), ids_.size() + 1, tasks_.size() == 1) : added.error());
+  }
+  return ReadIds(rest.first(rows));
+}
+
+// The ids of one INSERT rise by the step, from the first on. Its last row says whether they did.
+Status Addition::ReadIds(std::span<const NewTask* const> part) {
+  std::uint64_t first = 0;
+  std::uint64_t step = 1;
+  BOOST_OUTCOME_TRYV(db_.Query(db_.dialect().inserted, {}, [&](const Row& row) {
+    first = row.Number(1);
+    step = row.Number(2);
+  }));
+  bool ours = part.size() == 1;
+  if (!ours) {
+    const NewTask& last = *part.back();
+    BOOST_OUTCOME_TRYV(db_.Query(
+        "SELECT handler,biz_key,params FROM " + table_ +
+            "$primary WHERE id=? AND created_at=(SELECT created_at FROM " + table_ + "$primary WHERE id=?)",
+        {first + (part.size() - 1) * step, first}, [&](const Row& row) {
+          ours = row.Text(1) == last.handler && row.Text(2) == last.biz_key && row.Text(3) == last.params;
+        }));
+  }
+  if (!ours) return FindIds(part, first);
+  for (std::size_t k = 0; k < part.size(); ++k) ids_.push_back(first + k * step);
+  return {};
+}
+
+// The rows from the first id on that were made in the same microsecond and have these very contents, in
+// order.
+Status Addition::FindIds(std::span<const NewTask* const> part, std::uint64_t first) {
+  std::size_t found = 0;
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT id,handler,biz_key,params FROM " + table_ +
+                                   "$primary WHERE id>=? AND created_at=(SELECT created_at FROM " + table_ +
+                                   "$primary WHERE id=?) ORDER BY id LIMIT ?",
+                               {first, first, std::uint64_t{2 * part.size()}}, [&](const Row& row) {
+                                 if (found == part.size()) return;
+                                 const NewTask& task = *part[found];
+                                 if (row.Text(2) != task.handler || row.Text(3) != task.biz_key ||
+                                     row.Text(4) != task.params)
+                                   return;
+                                 ids_.push_back(row.Number(1));
+                                 ++found;
+                               }));
+  if (found == part.size()) return {};
+  return Fail(ErrorCode::Internal,
+              db_.where() + ": the ids of new tasks can't be read back; nothing was added");
+}
+
+}  // namespace
+
+Result<std::vector<std::uint64_t>> AddTasks(Connection& db, const TableName& table,
+                                            std::span<const NewTask* const> tasks) {
+  return Addition(db, table, tasks).Run();
+}
+
+}  // namespace millrace::engine::sql
