@@ -22,6 +22,12 @@ install(TARGETS millrace_handler_testing EXPORT millrace_testing_targets
 install(EXPORT millrace_testing_targets NAMESPACE millrace:: FILE millrace_testing_targets.cmake
   DESTINATION ${package_folder} COMPONENT testing)
 
+# What programs that add tasks are linked with: the component `producer`.
+install(TARGETS millrace_producer millrace_producer_connected EXPORT millrace_producer_targets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT producer)
+install(EXPORT millrace_producer_targets NAMESPACE millrace:: FILE millrace_producer_targets.cmake
+  DESTINATION ${package_folder} COMPONENT producer)
+
 # The shipped plugins; nobody but the owner may write them, or the loader refuses them.
 install(TARGETS award_points exec http_call noop send_mail
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/millrace/plugins

@@ -1,6 +1,6 @@
 // The contract suite on a private MariaDB, or on the server that MILLRACE_TEST_MYSQL_URL names.
 #include "framework/store/mysql/store.h"
-#include "tests/contract/suite/store_contract.h"
+#include "tests/contract/suite/producer_contract.h"
 #include "tests/support/private_mariadb.h"
 #include "tests/support/sql_connection.h"
 
@@ -50,6 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Mysql, StoreContract, testing::Values(StoreKind{"mysql"
 INSTANTIATE_TEST_SUITE_P(Mysql, TransactionContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, SqlStoreContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, UpgradeContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
+INSTANTIATE_TEST_SUITE_P(Mysql, ProducerContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 
 }  // namespace
 }  // namespace millrace::engine

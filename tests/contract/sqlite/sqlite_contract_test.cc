@@ -1,5 +1,5 @@
 #include "tests/contract/sqlite/sqlite_fixture.h"
-#include "tests/contract/suite/store_contract.h"
+#include "tests/contract/suite/producer_contract.h"
 
 namespace millrace::engine {
 
@@ -8,6 +8,8 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreContract,
                          testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
 INSTANTIATE_TEST_SUITE_P(Sqlite, UpgradeContract, testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
 INSTANTIATE_TEST_SUITE_P(Sqlite, TransactionContract,
+                         testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
+INSTANTIATE_TEST_SUITE_P(Sqlite, ProducerContract,
                          testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
 
 }  // namespace millrace::engine

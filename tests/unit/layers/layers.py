@@ -7,7 +7,8 @@ import re
 import sys
 
 # Folder → the folders of this project whose headers it may include, besides its own.
-# Adapters (store/mysql, store/sqlite) are named by the composition root, coordinator/app, alone.
+# Adapters (store/mysql, store/sqlite) are named by the composition root, coordinator/app, and by what is installed to be
+# linked with programs of others.
 BASE = {"framework/base"}
 TASK = BASE | {"framework/task"}
 STORE = TASK | {"framework/store"}
@@ -36,6 +37,8 @@ ARROWS = {
     "framework/worker": WORKER,
     "framework/handler_kit": PLUGIN | {"framework/mill", "framework/worker"},
     "framework/handler_testing": WORKER | {"framework/handler_kit", "framework/store/sqlite"},
+    "framework/producer": STORE | {"framework/include", "framework/store/sql"},
+    "framework/producer/connected": STORE | ADAPTERS | {"framework/include", "framework/producer"},
     "framework/testing": FRAMEWORK | {"framework/store/sqlite"},
     "coordinator/coordination": FRAMEWORK,
     "coordinator/coordination/local": FRAMEWORK | {"coordinator/coordination"},
@@ -48,7 +51,7 @@ ARROWS = {
     "coordinator/testing": COORDINATOR | {"coordinator/leader", "coordinator/member", "coordinator/upkeep", "framework/testing"},
     "coordinator/app": FRAMEWORK | ADAPTERS | {"framework/handler_kit", "coordinator/*"},
     "coordinator/app/cli": BASE,
-    "coordinator/app/input": PLUGIN | {"coordinator/app/cli"},
+    "coordinator/app/input": PLUGIN | {"framework/threads", "coordinator/app/cli"},
     "handlers": {"framework/include"},  # what several plugins share
     "handlers/*": {"framework/include", "handlers"},
 }
@@ -66,7 +69,7 @@ THREADS = re.compile(r"std::(j?thread\b(?!::)|async\b)|\bpthread_create\b")
 SWALLOWS = re.compile(r"(->|\.)(commit|rollback|setAutoCommit)\(|OPT_RECONNECT")
 # The public headers and the handlers are `millrace`; all else is `millrace::engine`, where a type may be named
 # like a public one.
-PUBLIC = ("framework/include", "framework/handler_testing", "handlers")  # what it declares, or implements
+PUBLIC = ("framework/include", "framework/handler_testing", "framework/producer", "handlers")  # what it declares, or implements
 PUBLIC_NAMESPACE = re.compile(r"^namespace millrace(?!::engine\b)", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 COMMENTS_AND_TEXTS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
