@@ -25,12 +25,13 @@ Result<NewTask> Checked(NewTask task) {
 
 struct Columns {
   std::vector<std::string> names;
+  std::vector<std::string> json_names = {};
   std::optional<std::size_t> key;
 
   Result<NewTask> ToTask(const Cells& cells, const NewTask& defaults) const {
     NewTask task = defaults;
-    BOOST_OUTCOME_TRY(params, RowToJson(names, cells));
-    task.params = params;
+    BOOST_OUTCOME_TRY(params, RowToJson(names, json_names, cells));
+    task.params = std::move(params);
     if (key) {
       if (!cells[*key] || cells[*key]->empty()) {
         return Fail(ErrorCode::Invalid, "the key column '" + names[*key] + "' is empty in this row");
@@ -62,6 +63,7 @@ Result<Columns> MakeColumns(std::vector<std::string> names, const std::string& k
     }
     columns.key = static_cast<std::size_t>(found - names.begin());
   }
+  for (const std::string& name : names) columns.json_names.push_back(NameToJson(name));
   columns.names = std::move(names);
   return columns;
 }

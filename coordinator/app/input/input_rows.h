@@ -35,4 +35,9 @@ Result<std::unique_ptr<InputRows>> ReadCsv(std::unique_ptr<std::istream> input, 
 Result<std::unique_ptr<InputRows>> RowsOfQuery(SqlResult result, const NewTask& defaults,
                                                const std::string& key_column);
 
+// The rows of `source`, which a thread of its own reads and parses, some thousands of rows ahead, in its
+// order. Who goes before its end waits for no input that never comes. What reading throws is thrown by Next.
+// Unavailable: no thread.
+Result<std::unique_ptr<InputRows>> ReadAhead(std::unique_ptr<InputRows> source);
+
 }  // namespace millrace::engine

@@ -16,6 +16,16 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
+// What most cells of a large file are: the parser would say the same, an allocation later.
+bool IsShortWholeNumber(std::string_view text) {
+  if (text[0] == '-') text.remove_prefix(1);
+  if (text.empty() || text.size() > 18 || !std::all_of(text.begin(), text.end(), IsDigit)) return false;
+  return text[0] != '0' || text.size() == 1;
+}
+
+// Stands in a JSON text as it is.
+bool IsPlain(char c) { return c >= ' ' && c < '\x7F' && c != '"' && c != '\\'; }
+
 std::size_t SignificantDigits(std::string_view text) {
   std::size_t count = 0;
   for (char c : text.substr(0, text.find_first_of("eE"))) {
@@ -59,6 +69,15 @@ Result<ordered_json> ParseJson(std::string_view text) {
   } catch (const nlohmann::json::exception& error) {
     return Fail(ErrorCode::Invalid, "this is not JSON: " + JsonProblem(error));
   }
+}
+
+// Whether the line is JSON, and certainly the bare params: all that has to be known of it then is that it can
+// be read. A member's name may be spelt by escapes.
+bool IsBareJson(std::string_view text) {
+  if (text.find("\"params\"") != std::string_view::npos || text.find('\\') != std::string_view::npos)
+    return false;
+  return text.find('\0') == std::string_view::npos && !text.starts_with("\xEF\xBB\xBF") && !IsTooDeep(text) &&
+         ordered_json::accept(text.begin(), text.end());
 }
 
 Result<std::string> KeyFrom(const ordered_json& params, const std::string& column) {
@@ -129,7 +148,8 @@ bool IsFaithfulNumber(std::string_view text) {
 
 Result<std::string> CellToJson(std::string_view cell) {
   if (cell.empty()) return std::string("null");
-  if (IsFaithfulNumber(cell)) return std::string(cell);
+  if (IsShortWholeNumber(cell) || IsFaithfulNumber(cell)) return std::string(cell);
+  if (std::all_of(cell.begin(), cell.end(), IsPlain)) return "\"" + std::string(cell) + "\"";
   try {
     return nlohmann::json(cell).dump();
   } catch (const nlohmann::json::exception&) {
@@ -138,16 +158,21 @@ Result<std::string> CellToJson(std::string_view cell) {
   }
 }
 
-Result<std::string> RowToJson(std::span<const std::string> columns,
+std::string NameToJson(std::string_view name) {
+  return nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Result<std::string> RowToJson(std::span<const std::string> columns, std::span<const std::string> names,
                               std::span<const std::optional<std::string>> cells) {
   std::string object = "{";
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    auto name = nlohmann::json(columns[i]).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  for (std::size_t i = 0; i < names.size(); ++i) {
     auto value = cells[i] ? CellToJson(*cells[i]) : std::string("null");
     if (!value) return Fail(ErrorCode::Invalid, "column '" + columns[i] + "': " + value.error().message);
-    object += (i == 0 ? "" : ",") + name + ":" + *value;
+    if (i > 0) object += ',';
+    object.append(names[i]).append(1, ':').append(*value);
   }
-  return object + "}";
+  object += '}';
+  return object;
 }
 
 Status CheckJson(std::string_view text) {
@@ -156,9 +181,10 @@ Status CheckJson(std::string_view text) {
 }
 
 Result<NewTask> LineToTask(std::string_view line, const NewTask& defaults, const std::string& key_column) {
-  BOOST_OUTCOME_TRY(value, ParseJson(line));
   NewTask task = defaults;
   task.params = std::string(line);
+  if (key_column.empty() && IsBareJson(line)) return task;
+  BOOST_OUTCOME_TRY(value, ParseJson(line));
   const bool wrapped = value.is_object() && value.contains("params");
   if (wrapped) {
     for (const auto& [name, member] : value.items()) {

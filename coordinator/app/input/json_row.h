@@ -19,8 +19,12 @@ bool IsFaithfulNumber(std::string_view text);
 // Invalid if it is not UTF-8.
 Result<std::string> CellToJson(std::string_view cell);
 
-// An object of the columns, in their order. `cells` are as many as `columns`; nullopt is null.
-Result<std::string> RowToJson(std::span<const std::string> columns,
+// The name as it stands in an object; what is no UTF-8 in it is replaced.
+std::string NameToJson(std::string_view name);
+
+// An object of the columns, in their order. `names` are those of `columns` by NameToJson; `cells` are as
+// many; nullopt is null.
+Result<std::string> RowToJson(std::span<const std::string> columns, std::span<const std::string> names,
                               std::span<const std::optional<std::string>> cells);
 
 // Invalid, with where it goes wrong, for a text that is not one JSON value.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <vector>
 
 namespace millrace::engine {
@@ -13,7 +14,35 @@ using testing::HasSubstr;
 TEST(JsonRowTest, NumbersStayEmptyIsNullTheRestAreTexts) {
   const std::vector<std::string> columns{"a", "b", "c", "d"};
   const std::vector<std::optional<std::string>> cells{"2.99", "", "2005-05-25", std::nullopt};
-  EXPECT_EQ(*RowToJson(columns, cells), R"({"a":2.99,"b":null,"c":"2005-05-25","d":null})");
+  const std::vector<std::string> names{NameToJson("a"), NameToJson("b\"\xFF"), NameToJson("c"),
+                                       NameToJson("d")};
+  EXPECT_EQ(*RowToJson(columns, names, cells), R"({"a":2.99,"b\"�":null,"c":"2005-05-25","d":null})");
+}
+
+// The short ways for what most cells and lines are.
+TEST(JsonRowTest, EveryCellIsWhatTheParserReadsOfIt) {
+  for (const char* cell :
+       {"0", "-0", "7", "-12", "123456789012345678", "1234567890123456789", "00", "-", "plain", "it's",
+        "q\"uote", "back\\slash", "tab\t", "\x7F", "ü", "1 000", "1.5", "true"}) {
+    const auto json = CellToJson(cell);
+    ASSERT_TRUE(json) << cell;
+    const auto value = nlohmann::json::parse(*json);
+    EXPECT_EQ(value.is_string() ? value.get<std::string>() : value.dump(),
+              cell[0] == '-' && cell[1] == '0' ? "0" : cell);
+    EXPECT_EQ(value.is_number(), IsFaithfulNumber(cell)) << cell;
+  }
+}
+
+TEST(JsonRowTest, ABareLineIsTakenAsItIsHoweverItsMembersAreSpelt) {
+  const NewTask defaults{.handler = "noop"};
+  for (const char* line : {R"({"a":1})", R"([1,"x"])", R"({"a":"params"})", R"({"a":"\u00e4"})", "7"}) {
+    const auto task = LineToTask(line, defaults, "");
+    ASSERT_TRUE(task) << line;
+    EXPECT_EQ(task->params, line);
+  }
+  EXPECT_EQ(LineToTask(R"({"p\u0061rams":{"a":1},"key":"k"})", defaults, "")->biz_key, "k");
+  for (const char* line : {"{", "{} {}", "\xEF\xBB\xBF{}", "nope"})
+    EXPECT_FALSE(LineToTask(line, defaults, ""));
 }
 
 TEST(JsonRowTest, OnlyNumbersThatReadBackAsTheyAreStayNumbers) {
