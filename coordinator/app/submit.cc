@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "coordinator/app/cli/progress.h"
@@ -8,6 +9,7 @@
 #include "coordinator/app/handler.h"
 #include "coordinator/app/input/json_row.h"
 #include "coordinator/app/input/query_check.h"
+#include "coordinator/app/outcome_watch.h"
 #include "coordinator/app/submitter.h"
 #include "framework/base/time_text.h"
 #include "framework/files/paths.h"
@@ -33,6 +35,7 @@ struct SubmitOptions {
   std::string key_column;
   bool all_or_nothing = false;
   bool force = false;
+  bool wait = false;
 };
 
 constexpr Micros kLongestTransaction = std::chrono::minutes(30);
@@ -115,7 +118,10 @@ Result<std::unique_ptr<InputRows>> RunQuery(Shard& shard, const std::string& sql
 }
 
 Result<std::unique_ptr<InputRows>> OpenRows(const SubmitOptions& options, Shard& shard, const NewTask& task) {
-  if (!options.from.empty()) return OpenInputFile(options.from, task, options.key_column);
+  if (!options.from.empty()) {
+    BOOST_OUTCOME_TRY(file, OpenInputFile(options.from, task, options.key_column));
+    return ReadAhead(std::move(file));
+  }
   if (!options.from_query.empty()) return RunQuery(shard, options.from_query, task, options.key_column);
   return std::unique_ptr<InputRows>(std::make_unique<Copies>(task, options.count));
 }
@@ -172,10 +178,6 @@ nlohmann::ordered_json ToJson(const std::string& shard, const TableName& table, 
 
 void Report(const SubmitOptions& options, const std::string& shard, const TableName& table,
             const SubmitTotals& totals) {
-  if (options.common.json) {
-    PrintJson(ToJson(shard, table, totals));
-    return;
-  }
   PrintProblems(options, totals);
   const bool single = options.from.empty() && options.from_query.empty() && options.count == 1;
   if (single && totals.added == 1 && !totals.ids.empty()) {
@@ -187,7 +189,7 @@ void Report(const SubmitOptions& options, const std::string& shard, const TableN
   }
 }
 
-Status SubmitRows(const SubmitOptions& options, Shard& shard, const TableName& table, InputRows& rows,
+Status SubmitRows(const SubmitOptions& options, Shard& shard, SubmitTarget& target, InputRows& rows,
                   SubmitTotals& totals) {
   ProgressLine line(ErrorIsTerminal() && !options.common.json);
   const auto progress = [&](const SubmitTotals& now) {
@@ -195,10 +197,42 @@ Status SubmitRows(const SubmitOptions& options, Shard& shard, const TableName& t
   };
   if (!options.all_or_nothing) {
     auto operations = shard.store->OpenOperations();
-    return SubmitBatches(*operations, table, rows, totals, progress);
+    return SubmitBatches(*operations, target, rows, totals, progress);
   }
   auto transaction = shard.store->OpenTransaction(kLongestTransaction);
-  return SubmitAtOnce(*transaction, table, rows, totals, progress);
+  return SubmitAtOnce(*transaction, target, rows, totals, progress);
+}
+
+// The table, and its slices as they suit the number of rows, where that is known.
+Result<SubmitTarget> PickTarget(const SubmitOptions& options, const Shard& shard) {
+  BOOST_OUTCOME_TRY(table, PickTable(shard, options.table));
+  const auto info = std::find_if(shard.tables.begin(), shard.tables.end(),
+                                 [&](const TableInfo& known) { return known.table == table; });
+  const bool known = options.from.empty() && options.from_query.empty();
+  return SubmitTarget{table, SliceRuns(info->slices, known ? options.count : 0, Random::FromSystem())};
+}
+
+// Tells what came of it, and with --wait also what becomes of the tasks.
+Result<ExitCode> Conclude(const SubmitOptions& options, Settings settings, Shards shards,
+                          const std::string& shard, const TableName& table, const SubmitTotals& totals) {
+  const ExitCode submitted = totals.bad > 0 ? ExitCode::SomethingFailed : ExitCode::Done;
+  if (!options.common.json) Report(options, shard, table, totals);
+  if (!options.wait) {
+    if (options.common.json) PrintJson(ToJson(shard, table, totals));
+    return submitted;
+  }
+  TaskShards open{std::move(settings), std::move(shards), {}, {}};
+  open.operations[shard] = open.shards.at(shard).store->OpenOperations();
+  auto waited = WaitForOutcomes(open, options.common, shard, totals.tasks);
+  if (options.common.json) {
+    nlohmann::ordered_json out = ToJson(shard, table, totals);
+    out.update(ToJson(shard, waited));
+    PrintJson(out);
+  } else {
+    PrintOutcomes(shard, waited);
+  }
+  if (waited.error) return Fail(*waited.error);
+  return waited.AllSucceeded() ? submitted : ExitCode::SomethingFailed;
 }
 
 Result<ExitCode> RunSubmit(const SubmitOptions& options) {
@@ -219,7 +253,7 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
     rows = std::move(opened);
   }
   BOOST_OUTCOME_TRYV(Prepare(*shard, Missing::Make));
-  BOOST_OUTCOME_TRY(table, PickTable(*shard, options.table));
+  BOOST_OUTCOME_TRY(target, PickTarget(options, *shard));
   if (rows == nullptr) {
     BOOST_OUTCOME_TRY(opened, OpenRows(options, *shard, task));
     rows = std::move(opened);
@@ -229,13 +263,14 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
     PrintNote("note: without --key-column the same rows submitted again are added again");
   }
   SubmitTotals totals;
-  auto done = SubmitRows(options, *shard, table, *rows, totals);
+  totals.keep_tasks = options.wait;
+  auto done = SubmitRows(options, *shard, target, *rows, totals);
   if (!done) {
     PrintProblems(options, totals);
     return Fail(done.error());
   }
-  Report(options, shard->name, table, totals);
-  return totals.bad > 0 ? ExitCode::SomethingFailed : ExitCode::Done;
+  const std::string name = shard->name;
+  return Conclude(options, std::move(settings), std::move(shards), name, target.table, totals);
 }
 
 }  // namespace
@@ -268,6 +303,8 @@ void AddSubmit(CLI::App& root, Chosen& chosen) {
   submit.app->add_flag("--all-or-nothing", submit->all_or_nothing,
                        "all rows in one transaction; with a bad row none goes in");
   submit.app->add_flag("--force", submit->force, "also for a handler that no plugin here has");
+  submit.app->add_flag("--wait", submit->wait,
+                       "wait for what becomes of the tasks; exit status 0 where all succeeded");
 }
 
 }  // namespace millrace::engine

@@ -17,28 +17,41 @@ void NoteBad(SubmitTotals& totals, std::size_t line, const std::string& why) {
   if (totals.problems.size() < kProblemsKept) totals.problems.emplace_back(line, why);
 }
 
-void NoteReport(SubmitTotals& totals, const SubmitReport& report) {
+void NoteReport(SubmitTotals& totals, const TableName& table, const SubmitReport& report) {
   totals.added += report.added;
-  for (const std::uint64_t id : report.ids) {
-    if (id != 0 && totals.ids.size() < kNamesKept) totals.ids.push_back(id);
-  }
-  for (std::size_t i = 0; i < report.duplicates.size(); ++i) {
-    if (report.ids[i] != 0) continue;
-    ++totals.duplicates;
-    if (totals.holders.size() < kNamesKept) totals.holders.push_back(report.duplicates[i]);
+  totals.duplicates += report.ids.size() - report.added;
+  for (std::size_t i = 0; i < report.ids.size(); ++i) {
+    const bool added = report.ids[i] != 0;
+    if (added && totals.ids.size() < kNamesKept) totals.ids.push_back(report.ids[i]);
+    if (!added && totals.holders.size() < kNamesKept) totals.holders.push_back(report.duplicates[i]);
+    if (!totals.keep_tasks) continue;
+    if (added) {
+      totals.tasks.push_back({table, report.ids[i]});
+    } else if (const auto holder = ParseTaskName(report.duplicates[i], {.shard = "here", .key = {}})) {
+      totals.tasks.push_back(holder->key);
+    }
   }
 }
 
-// The next rows that are good, at most kMaxBatchRows; empty at the end.
-Batch Collect(InputRows& rows, SubmitTotals& totals) {
+// Nothing was added after all.
+void ForgetAdded(SubmitTotals& totals) {
+  totals.added = totals.duplicates = 0;
+  totals.ids.clear();
+  totals.holders.clear();
+  totals.tasks.clear();
+}
+
+// The next rows that are good, at most kRowsOfTransaction; empty at the end.
+Batch Collect(InputRows& rows, SliceRuns& slices, SubmitTotals& totals) {
   Batch batch;
-  while (batch.tasks.size() < kMaxBatchRows) {
+  while (batch.tasks.size() < kRowsOfTransaction) {
     auto row = rows.Next();
     if (!row) break;
     if (!row->task) {
       NoteBad(totals, row->line, row->task.error().message);
       continue;
     }
+    row->task->slice = slices.Next();
     batch.tasks.push_back(std::move(*row->task));
     batch.lines.push_back(row->line);
   }
@@ -59,7 +72,7 @@ Status SubmitSpan(TaskOperations& operations, const TableName& table, std::span<
                   std::span<const std::size_t> lines, SubmitTotals& totals) {
   auto report = SubmitPatiently(operations, table, tasks);
   if (report) {
-    NoteReport(totals, *report);
+    NoteReport(totals, table, *report);
     return {};
   }
   if (report.error().code != ErrorCode::Invalid) return Fail(report.error());
@@ -84,44 +97,43 @@ Error Interrupted(Error error, const SubmitTotals& totals, const Batch& batch) {
 
 }  // namespace
 
-Status SubmitBatches(TaskOperations& operations, const TableName& table, InputRows& rows,
-                     SubmitTotals& totals, const SubmitProgress& progress) {
+Status SubmitBatches(TaskOperations& operations, SubmitTarget& target, InputRows& rows, SubmitTotals& totals,
+                     const SubmitProgress& progress) {
   while (true) {
-    const Batch batch = Collect(rows, totals);
+    const Batch batch = Collect(rows, target.slices, totals);
     if (batch.tasks.empty()) return {};
-    if (auto sent = SubmitSpan(operations, table, batch.tasks, batch.lines, totals); !sent) {
+    if (auto sent = SubmitSpan(operations, target.table, batch.tasks, batch.lines, totals); !sent) {
       return Fail(Interrupted(sent.error(), totals, batch));
     }
     progress(totals);
   }
 }
 
-Status SubmitAtOnce(TaskTransaction& transaction, const TableName& table, InputRows& rows,
-                    SubmitTotals& totals, const SubmitProgress& progress) {
+Status SubmitAtOnce(TaskTransaction& transaction, SubmitTarget& target, InputRows& rows, SubmitTotals& totals,
+                    const SubmitProgress& progress) {
   while (true) {
-    const Batch batch = Collect(rows, totals);
+    const Batch batch = Collect(rows, target.slices, totals);
     if (batch.tasks.empty()) break;
     if (totals.bad > 0) continue;  // nothing will be added: the rest is read for its problems alone
-    auto added = transaction.Submit(table, batch.tasks);
+    auto added = transaction.Submit(target.table, batch.tasks);
     if (!added) {
       transaction.Rollback();
-      totals.added = totals.duplicates = 0;
+      ForgetAdded(totals);
       return Fail(added.error().code, "lines " + std::to_string(batch.lines.front()) + " to " +
                                           std::to_string(batch.lines.back()) + ": " + added.error().message +
                                           "; nothing was added");
     }
-    totals.added += *added;
-    totals.duplicates += batch.tasks.size() - *added;
+    NoteReport(totals, target.table, *added);
     progress(totals);
   }
   if (totals.bad > 0) {
     transaction.Rollback();
-    totals.added = totals.duplicates = 0;
+    ForgetAdded(totals);
     return {};
   }
   const CommitReport commit = transaction.Commit("", {});
   if (commit.verdict == CommitVerdict::Committed) return {};
-  totals.added = totals.duplicates = 0;
+  ForgetAdded(totals);
   if (commit.verdict == CommitVerdict::Unknown) {
     return Fail(ErrorCode::Unknown, commit.message +
                                         "; either all rows are in or none: with keys it is safe to "

@@ -8,7 +8,6 @@
 #include "coordinator/app/cluster_snapshot.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/handler.h"
-#include "coordinator/app/task_lookup.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/escape.h"
 #include "framework/base/time_text.h"
@@ -189,14 +188,14 @@ void AskCluster(const Settings& settings, const AtHand& at_hand, WhyFacts& facts
   if (!asked) facts.cluster->unreached = asked.error().message;
 }
 
-Result<WhyFacts> GatherFacts(TaskShards& open, const TaskChoice& choice, const TaskName& name) {
+Result<WhyFacts> GatherFacts(TaskShards& open, const CommonFlags& common, const TaskName& name) {
   WhyFacts facts;
   BOOST_OUTCOME_TRY(record, GetTask(open, name));
   facts.shard = name.shard;
   facts.record = std::move(record);
   facts.now = SystemClock().WallNow();
   const Task& task = facts.record.task;
-  const AtHand at_hand = HandlersAtHand(choice.common);
+  const AtHand at_hand = HandlersAtHand(common);
   facts.config = InForce(open.settings.config, task.handler, at_hand);
   if (at_hand) {
     facts.plugin_handlers.emplace();
@@ -217,7 +216,7 @@ Result<WhyFacts> GatherFacts(TaskShards& open, const TaskChoice& choice, const T
 Result<ExitCode> RunTaskWhy(const TaskChoice& choice) {
   BOOST_OUTCOME_TRY(open, OpenTaskShards(choice.common, choice.shard));
   BOOST_OUTCOME_TRY(name, OneNamedTask(open, choice));
-  BOOST_OUTCOME_TRY(facts, GatherFacts(open, choice, name));
+  BOOST_OUTCOME_TRY(facts, GatherFacts(open, choice.common, name));
   const std::vector<std::string> sentences = ExplainTask(facts);
   if (choice.common.json) {
     PrintLine(
@@ -237,6 +236,12 @@ std::vector<std::string> ExplainTask(const WhyFacts& facts) {
   ExplainState(facts, out);
   ExplainHistory(facts, out);
   return out;
+}
+
+Result<std::vector<std::string>> ExplainTask(TaskShards& open, const CommonFlags& common,
+                                             const TaskName& name) {
+  BOOST_OUTCOME_TRY(facts, GatherFacts(open, common, name));
+  return ExplainTask(facts);
 }
 
 void AddTaskWhy(CLI::App& task, Chosen& chosen) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/app/task_lookup.h"
 #include "framework/config/config.h"
 #include "framework/store/task_operations.h"
 
@@ -34,5 +35,8 @@ struct WhyFacts {
 
 // The most telling first. Never empty. Pure.
 std::vector<std::string> ExplainTask(const WhyFacts& facts);
+// The same of a task by its name, as the store, the cluster and the plugins at hand have it now.
+Result<std::vector<std::string>> ExplainTask(TaskShards& open, const CommonFlags& common,
+                                             const TaskName& name);
 
 }  // namespace millrace::engine

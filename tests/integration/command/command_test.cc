@@ -26,6 +26,45 @@ TEST_F(CommandTest, AHandlerIsRunByWhatItsCodeBrings) {
   EXPECT_THAT(Run("task why 1" + plugins).output, HasSubstr("2 failures count towards the limit of 9"));
 }
 
+// A process of its own runs the tasks meanwhile.
+TEST_F(CommandTest, WaitEndsAsItsTasksDo) {
+  Run("submit --handler noop --in 1h");
+  const auto while_run = [this](const std::string& submit) {
+    Write("both", Binary() + " run >out 2>noted & pid=$!\n" + Binary() + " " + submit +
+                      "; code=$?\nkill -TERM $pid; wait $pid; exit $code\n");
+    return RunProcess("cd " + folder_ + " && HOME=" + folder_ + " sh ./both", 60);
+  };
+  const ProcessResult good = while_run("submit --handler noop --count 1200 --wait");
+  EXPECT_EQ(good.exit_code, 0) << good.output;
+  EXPECT_THAT(good.output, HasSubstr("1,200 submitted"));
+  EXPECT_THAT(good.output, HasSubstr("1,200 succeeded, 0 failed"));
+  Write("t.jsonl", "{\"params\":[],\"key\":\"a\"}\n{\"params\":[],\"key\":\"b\"}\n");
+  const ProcessResult bad = while_run("submit --handler award_points --from t.jsonl --wait");
+  EXPECT_EQ(bad.exit_code, 1) << bad.output;
+  EXPECT_THAT(bad.output, HasSubstr("0 succeeded, 2 failed"));
+  EXPECT_THAT(bad.output, HasSubstr("main/tasks/1203  failed"));
+  const ProcessResult again =
+      while_run("submit --handler award_points --from t.jsonl --all-or-nothing --wait --json");
+  EXPECT_EQ(again.exit_code, 1) << again.output;
+  EXPECT_THAT(again.output, HasSubstr("\"submitted\":0,\"duplicates\":2"));
+  EXPECT_THAT(again.output,
+              HasSubstr("\"outcomes\":{\"succeeded\":0,\"failed\":2,\"cancelled\":0,\"gone\":0,\"open\":0}"));
+  EXPECT_THAT(again.output, HasSubstr("{\"name\":\"main/tasks/1202\",\"state\":\"failed\",\"why\":"));
+}
+
+TEST_F(CommandTest, WaitSaysThatNobodyRunsTheTaskAndASignalLeavesIt) {
+  Run("submit --handler noop");
+  Write("wait", Binary() +
+                    " submit --handler noop --wait 2>noted & pid=$!\n"
+                    "until grep -q \"No worker is running\" noted; do sleep 0.02; done; kill -INT $pid\n"
+                    "wait $pid; code=$?; cat noted; exit $code\n");
+  const ProcessResult result = RunProcess("cd " + folder_ + " && HOME=" + folder_ + " sh ./wait", 60);
+  EXPECT_EQ(result.exit_code, 1) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("0 succeeded, 0 failed, 1 not ended yet"));
+  EXPECT_THAT(result.output, HasSubstr("1 task stays as it is: millrace task why main/tasks/2"));
+  EXPECT_THAT(Run("task list --state waiting").output, HasSubstr("main/tasks/2"));
+}
+
 TEST_F(CommandTest, TheSameFileAgainAddsNothing) {
   Write("f.csv", "id,name\n1,a\n2,b\n");
   EXPECT_THAT(Run("submit --handler noop --from f.csv --key-column id").output, HasSubstr("2 submitted"));

@@ -76,6 +76,27 @@ TEST_F(CommandServerTest, AServerThatReturnsWithinTheWaitIsWorkedOn) {
   EXPECT_THAT(result.output, HasSubstr("3 succeeded, 0 failed"));
 }
 
+TEST_F(CommandServerTest, SubmitWaitsForWhatAWorkerMakesOfItsTasks) {
+  ASSERT_EQ(Ask("schema apply" + Store()).exit_code, 0);
+  SqlConnection sql(database_.url(), database_.password_file());
+  ProcessResult submitted;
+  std::thread submit(
+      [&] { submitted = Ask("submit --handler noop --key k --wait --json 2>noted" + Store()); });
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (sql.Ask("SELECT COUNT(*) FROM tasks") != "1" && std::chrono::steady_clock::now() < deadline) {
+    poll(nullptr, 0, 20);
+  }
+  EXPECT_EQ(Ask("worker --until-idle --id w1" + Store()).exit_code, 0);
+  submit.join();
+  EXPECT_EQ(submitted.exit_code, 0) << submitted.output;
+  EXPECT_THAT(submitted.output, HasSubstr("\"submitted\":1"));
+  EXPECT_THAT(submitted.output, HasSubstr("\"outcomes\":{\"succeeded\":1"));
+  const ProcessResult again = Ask("submit --handler noop --key k --wait" + Store());
+  EXPECT_EQ(again.exit_code, 0) << again.output;
+  EXPECT_THAT(again.output, HasSubstr("there already"));
+  EXPECT_THAT(again.output, HasSubstr("1 succeeded, 0 failed")) << "the task that has the key";
+}
+
 TEST_F(CommandServerTest, AWorkerWhoseLifeSomebodyEndsByHandBeginsANewOne) {
   ASSERT_EQ(Ask("schema apply" + Store()).exit_code, 0);
   SqlConnection sql(database_.url(), database_.password_file());

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "framework/testing/manual_clock.h"
 #include "framework/testing/scratch_store.h"
 
@@ -38,11 +40,11 @@ NewTask AnyTask(const std::string& params = "{}", const std::string& key = "") {
 class SubmitterTest : public testing::Test {
  protected:
   Status InBatches() {
-    return SubmitBatches(*operations_, "tasks", rows_, totals_, [this](const SubmitTotals&) { ++reports_; });
+    return SubmitBatches(*operations_, target_, rows_, totals_, [this](const SubmitTotals&) { ++reports_; });
   }
   Status AtOnce() {
     auto transaction = store_.OpenTransaction(std::chrono::minutes(1));
-    return SubmitAtOnce(*transaction, "tasks", rows_, totals_, [this](const SubmitTotals&) { ++reports_; });
+    return SubmitAtOnce(*transaction, target_, rows_, totals_, [this](const SubmitTotals&) { ++reports_; });
   }
   std::size_t TasksThere() { return operations_->List("tasks", {}, "", kMaxBatchRows)->records.size(); }
 
@@ -50,15 +52,47 @@ class SubmitterTest : public testing::Test {
   ScratchStore store_{clock_};
   std::unique_ptr<TaskOperations> operations_ = store_.OpenOperations();
   ListedRows rows_;
+  SubmitTarget target_{"tasks", SliceRuns(4, 0, Random(1))};
   SubmitTotals totals_;
   int reports_ = 0;
 };
 
 TEST_F(SubmitterTest, ManyRowsGoInByBatches) {
-  for (std::size_t i = 0; i < kMaxBatchRows + 1; ++i) rows_.Add(AnyTask());
+  for (std::size_t i = 0; i < kRowsOfTransaction + 1; ++i) rows_.Add(AnyTask());
   ASSERT_TRUE(InBatches());
-  EXPECT_EQ(totals_.added, kMaxBatchRows + 1);
+  EXPECT_EQ(totals_.added, kRowsOfTransaction + 1);
   EXPECT_EQ(reports_, 2);
+}
+
+TEST_F(SubmitterTest, EverySliceGetsItsShareInRuns) {
+  for (std::size_t i = 0; i < 2'000; ++i) rows_.Add(AnyTask());
+  ASSERT_TRUE(InBatches());
+  std::map<std::uint32_t, int> share;
+  int changes = 0;
+  std::uint32_t last = 4;
+  std::string mark;
+  do {
+    const auto page = operations_->List("tasks", {}, mark, kMaxBatchRows);
+    for (const TaskRecord& record : page->records) {
+      changes += record.task.slice != last;
+      last = record.task.slice;
+      ++share[last];
+    }
+    mark = page->next;
+  } while (!mark.empty());
+  ASSERT_EQ(share.size(), 4u);
+  for (const auto& [slice, rows] : share) EXPECT_GT(rows, 300) << slice;
+  EXPECT_LT(changes, 250);
+}
+
+TEST_F(SubmitterTest, AllThatWereAddedAreKeptWhereTheyAreAskedForAndWhoHasTheOthersKeys) {
+  totals_.keep_tasks = true;
+  for (int i = 0; i < 20; ++i) rows_.Add(AnyTask("{}", "k" + std::to_string(i / 2)));
+  ASSERT_TRUE(AtOnce());
+  EXPECT_EQ(totals_.added, 10u);
+  ASSERT_EQ(totals_.tasks.size(), 20u);
+  EXPECT_EQ(totals_.tasks[0], totals_.tasks[1]);
+  EXPECT_NE(totals_.tasks[1], totals_.tasks[2]);
 }
 
 TEST_F(SubmitterTest, ARowThatTheStoreRefusesIsFoundAndTheOthersGoIn) {

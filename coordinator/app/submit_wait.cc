@@ -1,0 +1,149 @@
+#include <poll.h>
+
+#include "coordinator/app/cli/progress.h"
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
+#include "coordinator/app/cli/text_table.h"
+#include "coordinator/app/outcome_watch.h"
+#include "coordinator/app/stop_signals.h"
+#include "coordinator/app/task_why.h"
+#include "framework/base/escape.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr Micros kAwayAtMost = std::chrono::minutes(1);
+constexpr BootTime kAnswers = BootTime::max();  // in place of since when the store does not
+constexpr Micros kFirstWhy = std::chrono::seconds(2);
+constexpr std::size_t kEndsShown = 20;
+
+// Says why the next task has not ended where none has for a while: after 2 s, 6 s, 18 s …
+class Explainer {
+ public:
+  Explainer(TaskShards& open, const CommonFlags& common, const std::string& shard)
+      : open_(open), common_(common), shard_(shard) {}
+
+  void Tell(const OutcomeWatch& watch, BootTime now, ProgressLine& line) {
+    if (now - watch.last_end() < kFirstWhy) after_ = kFirstWhy;
+    if (now - watch.last_end() < after_) return;
+    after_ = 3 * std::chrono::duration_cast<Micros>(now - watch.last_end());
+    const TaskName name{shard_, watch.next()};
+    const auto why = ExplainTask(open_, common_, name);
+    if (!why) return;
+    line.Clear();
+    PrintNote("waiting for " + ToString(name) + ":");
+    for (const std::string& sentence : *why) PrintNote("  " + Escape(sentence));
+  }
+
+ private:
+  TaskShards& open_;
+  const CommonFlags& common_;
+  const std::string& shard_;
+  Micros after_ = kFirstWhy;
+};
+
+// In short steps, so that a signal is seen at once.
+void Sleep(Micros pause) {
+  const BootTime end = BootClock::now() + pause;
+  while (StopSignalsSeen() == 0) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - BootClock::now());
+    if (left.count() <= 0) return;
+    poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(left.count(), 50)));
+  }
+}
+
+std::string HowToLook(const std::string& shard, const OutcomeWatch& watch) {
+  return Count(watch.open(), "task stays", "tasks stay") + " as " +
+         (watch.open() == 1 ? "it is" : "they are") + ": millrace task why " +
+         ToString(TaskName{shard, watch.next()});
+}
+
+// Keeps asking while the store is away, for a while.
+Status LookPatiently(OutcomeWatch& watch, TaskOperations& operations, BootTime& away_since) {
+  const BootTime now = BootClock::now();
+  Status looked = watch.Look(operations, now);
+  if (looked) {
+    away_since = kAnswers;
+    return {};
+  }
+  const ErrorCode code = looked.error().code;
+  if (code != ErrorCode::Unavailable && code != ErrorCode::Conflict && code != ErrorCode::Unknown)
+    return looked;
+  if (away_since == kAnswers) {
+    away_since = now;
+    PrintNote("waiting for the store: " + looked.error().message);
+  }
+  return now - away_since < kAwayAtMost ? Status() : looked;
+}
+
+}  // namespace
+
+WaitReport WaitForOutcomes(TaskShards& open, const CommonFlags& common, const std::string& shard,
+                           const std::vector<TaskKey>& tasks) {
+  CatchStopSignals();
+  WaitReport report;
+  OutcomeWatch watch(tasks, BootClock::now());
+  ProgressLine line(ErrorIsTerminal() && !common.json);
+  Explainer explainer(open, common, shard);
+  BootTime away_since = kAnswers;
+  while (!watch.Done() && StopSignalsSeen() == 0) {
+    if (Status looked = LookPatiently(watch, open.Operations(shard), away_since); !looked) {
+      report.error = looked.error();
+      report.error->message += "; " + HowToLook(shard, watch);
+      break;
+    }
+    if (watch.Done()) break;
+    line.Show(WithCommas(tasks.size() - watch.open()) + " of " + WithCommas(tasks.size()) + " ended",
+              BootClock::now());
+    if (away_since == kAnswers) explainer.Tell(watch, BootClock::now(), line);
+    Sleep(watch.Pause(BootClock::now()));
+  }
+  line.Clear();
+  report.totals = watch.totals();
+  report.open = watch.open();
+  if (!watch.Done() && StopSignalsSeen() > 0) PrintNote(HowToLook(shard, watch));
+  if (tasks.size() == 1 && report.totals.succeeded == 1) {
+    if (const auto record = open.Operations(shard).Get(tasks[0])) report.result = record->result;
+  }
+  return report;
+}
+
+nlohmann::ordered_json ToJson(const std::string& shard, const WaitReport& report) {
+  const WatchTotals& totals = report.totals;
+  nlohmann::ordered_json out;
+  out["outcomes"] = {{"succeeded", totals.succeeded},
+                     {"failed", totals.failed},
+                     {"cancelled", totals.cancelled},
+                     {"gone", totals.gone},
+                     {"open", report.open}};
+  out["not_succeeded"] = nlohmann::ordered_json::array();
+  for (const WatchedEnd& end : totals.others) {
+    out["not_succeeded"].push_back(
+        {{"name", ToString(TaskName{shard, end.key})}, {"state", end.state}, {"why", end.why}});
+  }
+  if (!report.result.empty()) out["result"] = report.result;
+  return out;
+}
+
+void PrintOutcomes(const std::string& shard, const WaitReport& report) {
+  const WatchTotals& totals = report.totals;
+  if (!totals.others.empty()) {
+    TextTable table{{{"task"}, {"state"}, {"why"}}, {}};
+    for (const WatchedEnd& end : totals.others) {
+      if (table.rows.size() == kEndsShown) break;
+      table.rows.push_back({ToString(TaskName{shard, end.key}), end.state, end.why});
+    }
+    PrintTable(table);
+    const std::uint64_t all = totals.failed + totals.cancelled + totals.gone;
+    if (all > kEndsShown)
+      PrintNote("… and " + WithCommas(all - kEndsShown) + " more; --json lists up to 1,000");
+  }
+  std::string text = WithCommas(totals.succeeded) + " succeeded, " + WithCommas(totals.failed) + " failed";
+  if (totals.cancelled > 0) text += ", " + WithCommas(totals.cancelled) + " cancelled";
+  if (totals.gone > 0) text += ", " + WithCommas(totals.gone) + " gone";
+  if (report.open > 0) text += ", " + WithCommas(report.open) + " not ended yet";
+  if (!report.result.empty()) text += ": " + Escape(report.result);
+  PrintLine(text);
+}
+
+}  // namespace millrace::engine
