@@ -14,7 +14,7 @@ TASK = BASE | {"framework/task"}
 STORE = TASK | {"framework/store"}
 PLUGIN = STORE | {"framework/config", "framework/files", "framework/include", "framework/plugin"}
 MILL = STORE | {"framework/config", "framework/policy", "framework/metrics"}
-WORKER = PLUGIN | MILL | {"framework/threads", "framework/mill", "framework/worker"}
+WORKER = PLUGIN | MILL | {"framework/doorbell", "framework/threads", "framework/mill", "framework/worker"}
 FRAMEWORK = WORKER | {"framework/http"}
 ADAPTERS = {"framework/store/mysql", "framework/store/sqlite"}
 COORDINATOR = FRAMEWORK | {"coordinator/coordination", "coordinator/planner"}
@@ -30,7 +30,8 @@ ARROWS = {
     "framework/http": BASE | {"framework/threads", "framework/metrics"},
     "framework/store": TASK,
     "framework/store/sql": STORE,
-    "framework/store/mysql": STORE | {"framework/store/sql"},
+    "framework/doorbell": STORE | {"framework/policy"},
+    "framework/store/mysql": STORE | {"framework/store/sql", "framework/doorbell"},
     "framework/store/sqlite": STORE | {"framework/store/sql"},
     "framework/plugin": PLUGIN,
     "framework/mill": MILL,
@@ -58,7 +59,7 @@ ARROWS = {
 
 # Headers of other projects that have one home in the product.
 HOMES = [
-    (re.compile(r"(mysql_|cppconn/|mariadb/|mysql/)"), {"framework/store/mysql"}, "the MySQL connector"),
+    (re.compile(r"(mysql_|mysql\.h|cppconn/|mariadb_|mariadb/|mysql/)"), {"framework/store/mysql"}, "the MySQL connector"),
     (re.compile(r"sqlite3\.h"), {"framework/store/sqlite"}, "SQLite"),
     (re.compile(r"zookeeper/"), {"coordinator/coordination/zookeeper"}, "the ZooKeeper client"),
     (re.compile(r"glog/"), {"framework/base"}, "glog"),
