@@ -44,6 +44,10 @@ bool Mill::Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses>
   return scanner_.TakePausesChanged() || died || followed;
 }
 
+void Mill::Rung(const Ring& ring) {
+  if (scope_.Touches(ring)) scanner_.Ring();
+}
+
 void Mill::Retire() {
   attempts_.Retire();
   StopClaiming();

@@ -54,6 +54,10 @@ class Mill {
   const Scope& scope() const { return scope_; }
   const Lives& lives() const { return lives_; }
   ScanView View() const { return scanner_.View(); }
+  // Somebody says that there is something new: it is looked at if it may be its own.
+  void Rung(const Ring& ring);
+  // Whether somebody listens who will ring.
+  void SetAttended(bool attended) { scanner_.SetAttended(attended); }
 
   // What is its own and what is paused from now on. True if that is new, or something else has happened: what
   // is queued may have to go back.

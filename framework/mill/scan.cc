@@ -13,6 +13,7 @@ constexpr Micros kFirstPause = std::chrono::milliseconds(100);
 constexpr Micros kLongestPause = std::chrono::seconds(2);
 constexpr Micros kSuspectPause = std::chrono::milliseconds(20);
 constexpr Micros kSoon = std::chrono::seconds(2);  // given back by the engine, and due again in a moment
+constexpr Micros kAttendedPoll = std::chrono::seconds(2);  // somebody rings if anything is new
 constexpr Micros kTellPaused = std::chrono::minutes(1);
 constexpr std::size_t kSmallestPage = 100;  // rows: a page may be full of rows that run already
 constexpr std::size_t kMostPages = 64;      // pages read for one lane before it claims what was found
@@ -86,6 +87,29 @@ void Scanner::LookAgain() {
   port_.Wake();
 }
 
+void Scanner::Ring() {
+  rung_.store(true);
+  if (!busy_.load()) port_.Wake();
+}
+
+void Scanner::SetAttended(bool attended) {
+  if (attended_.exchange(attended) != attended) LookAgain();
+}
+
+bool Scanner::RingDue() {
+  if (busy_.load() || trouble_pause_ != Micros(0)) return false;
+  if (rung_.exchange(false)) rings_.Rung(parts_.clock.Now());
+  return parts_.clock.Now() >= rings_.Next();
+}
+
+// A ring that came while it was busy has woken nobody: it is seen here, once there is room.
+Micros Scanner::UntilNext() {
+  busy_.store(full_);
+  if (full_) return look_.until - parts_.clock.Now();
+  if (rung_.load()) return Micros(0);
+  return std::min(look_.until, rings_.Next()) - parts_.clock.Now();
+}
+
 void Scanner::StopClaiming() {
   claiming_.store(false);
   parts_.gate.WithdrawAll(parts_.shard);
@@ -146,8 +170,10 @@ Step<Micros> Scanner::Round() {
   Note(claimed);
 
   const bool was_empty = parts_.attempts.in_flight().Empty();
-  const bool looks = look_again_.exchange(false) || parts_.clock.Now() >= look_.until;
+  const bool rung = RingDue();
+  const bool looks = look_again_.exchange(false) || rung || parts_.clock.Now() >= look_.until;
   if (looks) co_await TakeLook(engine);
+  full_ = false;
   if (look_.map) co_await WorkOff(engine.batch, life);
   if (parts_.watch_idle && looks && look_.full && !failed_) {
     const bool nothing_left = co_await NothingLeft(look_.map, was_empty);
@@ -157,7 +183,7 @@ Step<Micros> Scanner::Round() {
   if (trouble_pause_ != Micros(0)) LogInfo("scanning goes on", {{"shard", parts_.shard}});
   trouble_pause_ = Micros(0);
   if (suspects_.Waits()) co_return kSuspectPause;
-  co_return std::max(look_.until - parts_.clock.Now(), Micros(0));
+  co_return std::max(UntilNext(), Micros(0));
 }
 
 Micros Scanner::AfterTrouble() {
@@ -173,28 +199,37 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
   const DueFloor floor = schedule_.Floor(asked, slices);
   auto map = co_await ReadMap(slices, floor);
   ScanView view;
+  const Micros cost = parts_.clock.Now() - asked;
+  rings_.Looked(asked, cost);
+  Micros rest{0};
   if (!map) {
     Note(Fail(map.error()));
     view.error = map.error().message;
   } else {
     view.reachable = true;
-    schedule_.Looked(asked, parts_.clock.Now() - asked, floor, *map, engine.poll, CountTables(slices));
-    look_.until = schedule_.Next();
+    schedule_.Looked(asked, cost, floor, *map, engine.poll, CountTables(slices));
     look_.full = floor.Empty();
     look_.map = std::make_shared<const DueMap>(std::move(*map));
     if (parts_.scope.FollowShard(look_.map->pauses)) pauses_changed_.store(true);
     cursors_.Refresh(asked, look_.map->groups, engine.rewind);
+    look_.work = WorkOf(*look_.map, view);
+    if (MayRest(asked)) rest = kAttendedPoll;
+    look_.until = std::max(schedule_.Next(), asked + rest);
     for (const DueGroup& group : look_.map->groups) {
       if (group.first_run_at <= look_.map->now) continue;
       look_.until = std::min(look_.until, asked + (group.first_run_at - look_.map->now));
     }
-    look_.work = WorkOf(*look_.map, view);
   }
   view.map_cost = schedule_.FullCost();
-  view.poll = schedule_.Interval();
+  view.poll = std::max(schedule_.Interval(), rest);
   MutexLock lock(mutex_);
   latest_ = look_.map;
   view_ = std::move(view);
+}
+
+bool Scanner::MayRest(BootTime now) const {
+  return attended_.load() && !parts_.watch_idle && look_.work.empty() && !rings_.Recent(now) &&
+         parts_.attempts.in_flight().Empty();
 }
 
 // A worker that has no part in the shard now asks it nothing.
@@ -246,6 +281,7 @@ Step<bool> Scanner::Fill(TypeWork& work, std::size_t most, std::shared_ptr<Lease
   if (parts_.gate.Wanted()) co_return false;
   Candidates found;
   found.wanted = std::min(parts_.runner.Room(work.type, parts_.attempts), most);
+  full_ = full_ || found.wanted == 0;
   if (found.wanted == 0) co_return false;
   found.room = parts_.attempts.in_flight().Room();
   const bool gathered = co_await Gather(work, found);

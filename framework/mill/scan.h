@@ -17,6 +17,7 @@
 #include "framework/mill/claim.h"
 #include "framework/mill/lives.h"
 #include "framework/mill/look_schedule.h"
+#include "framework/mill/ring_looks.h"
 #include "framework/policy/group_order.h"
 #include "framework/store/task_store.h"
 
@@ -103,6 +104,11 @@ class Scanner {
   void StopClaiming();
   // Looks at the shard again at once: a task came back, or other slices are its own now.
   void LookAgain();
+  // There may be something new: looks now, and for a moment again and again (mill/ring_looks.h), unless there
+  // is more to do already than the run stage takes.
+  void Ring();
+  // Whether somebody listens who will ring: a shard in which nothing is due is then asked every two seconds.
+  void SetAttended(bool attended);
   // Nothing runs and nothing is due that can run here, as of the last look. Meant for `watch_idle`.
   bool Idle() const { return idle_.load(); }
   // It has seen that it is to claim nothing more: what it had claimed is in the in-flight set.
@@ -139,8 +145,14 @@ class Scanner {
 
   // One round of work; returns how long to wait for the next.
   Step<Micros> Round();
+  // Whether somebody has rung, and it is time for the next look because of it.
+  bool RingDue();
+  // How long there is nothing to do, as far as is known.
+  Micros UntilNext();
   Step<> TakeLook(EngineConfig engine);
   Step<Result<DueMap>> ReadMap(std::vector<TableSlices> slices, DueFloor floor);
+  // Nothing is due or in hand, and somebody rings if that changes.
+  bool MayRest(BootTime now) const;
   std::vector<TypeWork> WorkOf(const DueMap& map, ScanView& view);
   // Claims what the look shows, as far as the run stage has room.
   Step<> WorkOff(std::size_t most, std::shared_ptr<Lease> life);
@@ -174,10 +186,15 @@ class Scanner {
   LookSchedule schedule_;
   Micros trouble_pause_{0};
   bool failed_ = false;  // an error in this round
+  bool full_ = false;    // a lane had no room in this round
+  RingLooks rings_;
   std::optional<BootTime> told_paused_;
   std::size_t mean_bytes_ = MemoryBudget::Of(0);  // of the rows of the last page
 
   std::atomic<bool> look_again_{false};
+  std::atomic<bool> rung_{false};
+  std::atomic<bool> busy_{false};  // a lane had no room in the last round: a ring wakes nobody
+  std::atomic<bool> attended_{false};
   std::atomic<bool> pauses_changed_{false};
   std::atomic<bool> idle_{false};
   std::atomic<bool> quiet_{false};

@@ -1,5 +1,6 @@
 #include "framework/mill/scope.h"
 
+#include <algorithm>
 #include <set>
 
 #include "framework/base/log.h"
@@ -44,6 +45,19 @@ bool Scope::Owns(const TableName& table, std::uint32_t slice, const std::string&
     if (slices_[part->second].Covers(slice, handler)) return true;
   }
   return false;
+}
+
+bool Scope::Touches(const Ring& ring) const {
+  const auto meant = [&ring](const TableSlices& part) {
+    if (part.all || ring.slices.empty()) return true;
+    return std::any_of(ring.slices.begin(), ring.slices.end(), [&part](std::uint32_t slice) {
+      return std::binary_search(part.slices.begin(), part.slices.end(), slice);
+    });
+  };
+  MutexLock lock(mutex_);
+  if (!ring.table) return std::any_of(slices_.begin(), slices_.end(), meant);
+  const auto [first, last] = by_table_.equal_range(*ring.table);
+  return std::any_of(first, last, [&](const auto& part) { return meant(slices_[part.second]); });
 }
 
 bool Scope::Paused(const TableName& table, std::uint32_t slice, const std::string& handler) const {

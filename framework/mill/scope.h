@@ -9,6 +9,7 @@
 
 #include "framework/base/mutex.h"
 #include "framework/policy/pauses.h"
+#include "framework/store/change_feed.h"
 #include "framework/store/task_store.h"
 
 namespace millrace::engine {
@@ -31,6 +32,8 @@ class Scope {
   bool Paused(const DueGroup& group) const { return Paused(group.table, group.slice, group.handler); }
   // Changes with whatever is its own or paused: what held at a version holds for as long as that stays.
   std::uint64_t Version() const { return version_.load(std::memory_order_acquire); }
+  // Whether something of what the ring names is its own.
+  bool Touches(const Ring& ring) const;
   // The names of what is paused, by whatever route; sorted.
   std::vector<std::string> PauseNames() const;
 

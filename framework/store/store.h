@@ -12,8 +12,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "framework/store/change_feed.h"
 #include "framework/store/incarnation_store.h"
 #include "framework/store/prune_store.h"
 #include "framework/store/schema_store.h"
@@ -23,6 +25,13 @@
 
 namespace millrace::engine {
 
+// A server's binary log is followed by this account; an empty one is the store's own.
+struct DoorbellAccount {
+  std::string user = {};
+  std::string password_file = {};
+  bool operator==(const DoorbellAccount&) const = default;
+};
+
 struct StoreOptions {
   std::string
       password_file;  // one trailing newline is dropped; empty: no password. Refused if others can read it
@@ -31,6 +40,7 @@ struct StoreOptions {
   // Transactions of handlers that are open at once; one more waits for `connect_timeout`, then has
   // NoConnection. 0: one for each session, and so for each thread of a worker's lanes.
   std::size_t max_transactions = 0;
+  std::optional<DoorbellAccount> doorbell = {};  // nullopt: a server's log is not followed
   Micros lease = std::chrono::seconds(10);  // connections that fall silent are closed by the server after it
 };
 
@@ -55,6 +65,8 @@ class Store {
   virtual std::unique_ptr<TaskOperations> OpenOperations() = 0;
   virtual std::unique_ptr<SchemaStore> OpenSchema() = 0;
   virtual std::unique_ptr<PruneStore> OpenPruning() = 0;
+  // Null: it tells nobody of changes, or is not to.
+  virtual std::unique_ptr<ChangeFeed> OpenChanges(IsWatched) { return nullptr; }
 };
 
 }  // namespace millrace::engine

@@ -29,6 +29,9 @@ class ScratchStore final : public Store {
   std::unique_ptr<TaskOperations> OpenOperations() override { return store_->OpenOperations(); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return store_->OpenSchema(); }
   std::unique_ptr<PruneStore> OpenPruning() override { return store_->OpenPruning(); }
+  std::unique_ptr<ChangeFeed> OpenChanges(IsWatched watched) override {
+    return store_->OpenChanges(std::move(watched));
+  }
 
   // Statements behind the store's back, as a producer or a person with the database's own client sends them.
   // They die with a message where the database refuses them.

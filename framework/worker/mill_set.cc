@@ -101,6 +101,16 @@ std::vector<MillSet::MillPtr> MillSet::All() const {
   return all_;
 }
 
+void MillSet::Rung(const ShardRing& ring) const {
+  MillPtr mill;
+  {
+    MutexLock lock(mutex_);
+    const auto found = serving_.find(ring.shard);
+    if (found != serving_.end()) mill = found->second;
+  }
+  if (mill) mill->Rung(ring.ring);
+}
+
 void MillSet::End() {
   for (const MillPtr& mill : All()) mill->RequestEnd();
   for (Retired& retired : retired_) retired.ending.Join();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/doorbell/datagram.h"
 #include "framework/threads/thread.h"
 #include "framework/worker/shard_driver.h"
 
@@ -33,6 +34,8 @@ class MillSet {
 
   // Thread-safe.
   std::vector<MillPtr> All() const;
+  // Somebody rings; for a shard that is not served nothing happens.
+  void Rung(const ShardRing& ring) const;
   // Ends all mills; returns when their threads have ended.
   void End();
 

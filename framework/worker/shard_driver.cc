@@ -212,7 +212,10 @@ ShardDriver::ShardDriver(const Parts& parts, const std::string& shard, std::shar
           Mill::Ports{ports_->scan, ports_->settle, ports_->second_settle, ports_->tend, ports_->beat,
                       [this](Micros limit) { return store_->OpenTransaction(limit); }},
           Mill::Options{shard, store_->Describe(), parts_.self, Random::FromSystem().Next(),
-                        parts_.watch_idle})) {}
+                        parts_.watch_idle})),
+      doorbell_(parts_.mill.clock, *mill_, store_->OpenChanges([this](const TableName& table) {
+        return mill_->scope().Touches({table, {}});
+      })) {}
 
 ShardDriver::~ShardDriver() { End(); }
 
@@ -227,7 +230,13 @@ engine::Status ShardDriver::Start() {
   if (started) started = scan_.Start("scan", [this] { (void)mill_->RunScan(); });
   if (started) started = tend_.Start("tend", [this] { (void)mill_->RunTend(); });
   if (!started) End();
+  if (started) doorbell_.Start();
   return started;
+}
+
+void ShardDriver::RequestEnd() {
+  mill_->Stop();
+  doorbell_.RequestStop();
 }
 
 bool ShardDriver::Follow() {
@@ -241,6 +250,7 @@ void ShardDriver::End() {
   settle_.Join();
   second_settle_.Join();
   beat_.Join();
+  doorbell_.Stop();
   mill_->attempts().Close();
 }
 
@@ -259,6 +269,7 @@ ShardStatus ShardDriver::Status() const {
   status.lag = view.lag;
   status.map_cost = view.map_cost;
   status.poll = view.poll;
+  status.doorbell = doorbell_.State();
   status.unrunnable = view.unrunnable;
   if (coverage_) status.uncovered = coverage_->Uncovered();
   status.retiring = mill_->attempts().Retired();

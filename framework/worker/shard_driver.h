@@ -11,6 +11,7 @@
 #include "framework/worker/control_plane.h"
 #include "framework/worker/coverage_watch.h"
 #include "framework/worker/dead_recorders.h"
+#include "framework/worker/doorbell.h"
 #include "framework/worker/worker_status.h"
 
 namespace millrace::engine {
@@ -41,6 +42,8 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
   bool Idle() const { return mill_->Idle(); }
   bool Empty() const { return mill_->Empty(); }
   ShardStatus Status() const;
+  // Somebody rings.
+  void Rung(const Ring& ring) { mill_->Rung(ring); }
   std::vector<std::string> PauseNames() const { return mill_->scope().PauseNames(); }
 
   void StopClaiming() { mill_->StopClaiming(); }
@@ -49,7 +52,7 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
   void GiveBackParked() { mill_->attempts().GiveBackParked(); }
   // Ends the threads, and signs off in the shard; RequestEnd asks them to. What is still in hand is left to
   // whoever finds it.
-  void RequestEnd() { mill_->Stop(); }
+  void RequestEnd();
   void End();
 
  private:
@@ -65,6 +68,7 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
   Thread beat_;
   Thread scan_;
   Thread tend_;
+  Doorbell doorbell_;
 };
 
 }  // namespace millrace::engine

@@ -8,6 +8,7 @@
 #include "framework/base/log.h"
 #include "framework/files/trust.h"
 #include "framework/worker/config_follower.h"
+#include "framework/worker/doorbell.h"
 #include "framework/worker/mill_set.h"
 #include "framework/worker/worker_id.h"
 
@@ -77,6 +78,7 @@ class Worker::Body {
   std::unique_ptr<LaneSet> lanes_;
   std::unique_ptr<MillSet> mills_;
   std::unique_ptr<ConfigFollower> config_;
+  std::unique_ptr<RingListener> rings_;  // uses the mills
 
   // The watch thread's own.
   Phase phase_ = Phase::Running;
@@ -136,6 +138,7 @@ Status Worker::Body::Start() {
 
 // What had begun when a thread could not be started.
 void Worker::Body::Undo() {
+  rings_.reset();
   config_->Stop();
   mills_->End();
   for (Lane* lane : lanes_->All()) lane->Close();
@@ -172,6 +175,10 @@ Status Worker::Body::StartMills() {
   if (engine::Status mills = mills_->Start(); !mills) return mills;
   LogInfo("worker started", {{"worker", id_->name()}, {"shards", mills_->All().size()}});
   if (engine::Status config = config_->Start(); !config) return config;
+  if (!options_.doorbell_address.empty()) {
+    rings_ = std::make_unique<RingListener>([this](const ShardRing& ring) { mills_->Rung(ring); });
+    if (engine::Status rings = rings_->Start(options_.doorbell_address); !rings) return rings;
+  }
   return watch_.Start("watch", [this] { Watch(); });
 }
 
@@ -262,6 +269,7 @@ void Worker::Body::Abandon() {
 
 void Worker::Body::Finish() {
   phase_ = Phase::Ended;
+  if (rings_) rings_->Stop();
   config_->Stop();
   mills_->End();
   for (Lane* lane : lanes_->All()) lane->Close();
@@ -333,6 +341,7 @@ WorkerStatus Worker::Body::Status() const {
                    [](const ShardStatus& a, const ShardStatus& b) { return a.shard < b.shard; });
   status.paused.assign(paused.begin(), paused.end());
   status.refusals = lanes_->Refusals();
+  if (rings_) status.doorbell = rings_->Address();
   return status;
 }
 

@@ -22,7 +22,8 @@ struct WorkerOptions {
   // End once nothing of ours runs and nothing is due that can run here. What is due and paused is waited for,
   // with a warning each minute: it is to run yet.
   bool until_idle = false;
-  std::string load_balance;  // what it owns without a coordinator, for its peers to see; empty: all
+  std::string load_balance;      // what it owns without a coordinator, for its peers to see; empty: all
+  std::string doorbell_address;  // where it hears datagrams of producers; empty: nowhere
   // Configured types that no plugin here has are other workers' business; otherwise they are an error at the
   // start, and a refusal later.
   bool partial = false;

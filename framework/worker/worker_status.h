@@ -18,9 +18,10 @@ struct ShardStatus {
   std::string error;         // why not; empty where it could, or was never asked
   std::uint64_t claims = 0;  // totals since the worker serves the shard
   std::uint64_t settles = 0;
-  Micros lag{0};       // how long the oldest task that this worker could run is due; 0: none is
-  Micros map_cost{0};  // the time that the last due map took
-  Micros poll{0};      // how often it is asked for now
+  Micros lag{0};         // how long the oldest task that this worker could run is due; 0: none is
+  Micros map_cost{0};    // the time that the last due map took
+  Micros poll{0};        // how often it is asked for now
+  std::string doorbell;  // `on`, or `off` and why: whether it is told of new tasks, or only polls
   std::vector<std::string> unrunnable;  // task types with due tasks that no handler here can run
   std::string uncovered;  // without a coordinator: load-balance numbers that nobody alive serves, `0-31,40`
   bool retiring = false;  // served no more; what runs there is being finished
@@ -29,6 +30,7 @@ struct ShardStatus {
 struct WorkerStatus {
   std::string worker;
   std::vector<ShardStatus> shards;  // by name
+  std::string doorbell;             // where it hears datagrams, `host:port`; empty: nowhere
   std::vector<std::string> paused;  // names of what is paused, as framework/policy/pauses.h
   // What of the configuration is not in force here, and why: `handlers.noop: …`.
   std::vector<std::string> refusals;

@@ -27,6 +27,18 @@ TEST(ScopeTest, ATableMayStandSeveralTimesWithOtherHandlers) {
   EXPECT_FALSE(scope.Owns("tasks_001", 1, "a"));
 }
 
+TEST(ScopeTest, ARingTouchesWhereOneOfItsSlicesIsItsOwn) {
+  Scope scope("main");
+  EXPECT_FALSE(scope.Touches({})) << "it has nothing";
+  scope.Follow({{"tasks", false, {1, 7}, {{"a"}}}, {"tasks_001", true, {}}}, Paused({}));
+  EXPECT_TRUE(scope.Touches({}));
+  EXPECT_TRUE(scope.Touches({kDefaultTable, {}}));
+  EXPECT_TRUE(scope.Touches({kDefaultTable, {3, 7}}));
+  EXPECT_FALSE(scope.Touches({kDefaultTable, {3, 8}}));
+  EXPECT_TRUE(scope.Touches({TableName("tasks_001"), {8}}));
+  EXPECT_FALSE(scope.Touches({TableName("tasks_002"), {}}));
+}
+
 TEST(ScopeTest, ItTellsWhetherAnAnswerIsNew) {
   Scope scope("main");
   EXPECT_TRUE(scope.Follow({{"tasks", true, {}}}, Paused({})));

@@ -148,6 +148,7 @@ class WorkerFixture : public ::testing::Test {
     options.state_dir = folder_;
     options.until_idle = until_idle;
     options.partial = partial_;
+    options.doorbell_address = doorbell_address_;
     auto worker = std::make_unique<Worker>(Worker::Parts{clock_, control_, plugins_, metrics_}, options);
     const Status started = worker->Start();
     EXPECT_TRUE(started) << started.error().message;
@@ -172,6 +173,7 @@ class WorkerFixture : public ::testing::Test {
   }
 
   bool partial_ = false;
+  std::string doorbell_address_;
   const SystemClock clock_;
   std::string folder_;
   Config config_;  // in force from Start on; later ones by control_.config
