@@ -54,6 +54,8 @@ bool CanRead(const std::string& file) { return std::ifstream(file).good(); }
 
 }  // namespace
 
+void PrepareClient() { (void)Driver(); }
+
 std::string Endpoint::Describe() const {
   return "mysql://" + url.host + ":" + std::to_string(url.port) + "/" + url.database;
 }

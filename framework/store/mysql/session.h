@@ -24,6 +24,9 @@ class SQLException;
 
 namespace millrace::engine::mysql {
 
+// Makes the client library ready, which has to be done before any other use of it. Thread-safe.
+void PrepareClient();
+
 struct Endpoint {
   StoreUrl url;
   StoreOptions options;

@@ -15,5 +15,6 @@ std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, Conne
                                                  sql::Claimers& claimers, Micros limit);
 std::unique_ptr<TaskOperations> OpenOperations(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint);
+std::unique_ptr<ChangeFeed> OpenBinlogFeed(Endpoint endpoint, IsWatched watched);
 
 }  // namespace millrace::engine::mysql

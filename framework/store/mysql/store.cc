@@ -44,6 +44,16 @@ class MysqlStore final : public Store {
   }
   std::unique_ptr<SchemaStore> OpenSchema() override { return mysql::OpenSchema(endpoint_); }
   std::unique_ptr<PruneStore> OpenPruning() override { return sql::OpenPruning(Shared()); }
+  std::unique_ptr<ChangeFeed> OpenChanges(IsWatched watched) override {
+    const auto& account = endpoint_.options.doorbell;
+    if (!account) return nullptr;
+    Endpoint follower = endpoint_;
+    if (!account->user.empty()) {
+      follower.url.user = account->user;
+      follower.options.password_file = account->password_file;
+    }
+    return OpenBinlogFeed(std::move(follower), std::move(watched));
+  }
 
  private:
   std::unique_ptr<sql::Connection> Shared() {

@@ -1,0 +1,221 @@
+// What a server's binary log says to a doorbell, and what the doorbell says when there is something wrong
+// with it.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <thread>
+
+#include "logging_server.h"
+#include "tests/support/tcp_proxy.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+class BinlogFeed : public ::testing::Test {
+ protected:
+  static LoggingServer& Logging() {
+    static LoggingServer logging;
+    return logging;
+  }
+  BinlogFeed() : sql_(Logging().Connect()) { OpenFeed(Logging().Bell()); }
+
+  void OpenFeed(std::optional<DoorbellAccount> account, std::uint16_t port = Logging().server().port()) {
+    store_ = Logging().Open(port, std::move(account));
+    feed_ = store_->OpenChanges([](const TableName& table) { return table == "tasks"; });
+  }
+  // The next ring, or the error that ends the feed; nullopt: none within some seconds.
+  std::optional<Result<Ring>> Next(seconds limit = seconds(20)) {
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    while (std::chrono::steady_clock::now() < deadline) {
+      auto rings = feed_->Next();
+      if (!rings) return Result<Ring>(Fail(rings.error()));
+      if (!rings->empty()) return Result<Ring>(rings->front());
+    }
+    return std::nullopt;
+  }
+  void ExpectRing(const Ring& ring) {
+    const auto next = Next();
+    ASSERT_TRUE(next);
+    ASSERT_TRUE(*next) << next->error().message;
+    EXPECT_EQ(**next, ring);
+  }
+  void ExpectRefused(ErrorCode code, const std::string& why) {
+    const Status opened = feed_->Open();
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, code);
+    EXPECT_THAT(opened.error().message, HasSubstr(why));
+  }
+  void ExpectEnds(ErrorCode code, const std::string& why) {
+    const auto next = Next();
+    ASSERT_TRUE(next) << "it goes on";
+    ASSERT_FALSE(*next);
+    EXPECT_EQ(next->error().code, code);
+    EXPECT_THAT(next->error().message, HasSubstr(why));
+  }
+  void Insert(int slice) {
+    sql_->Ask("INSERT INTO tasks (handler, slice) VALUES ('noop', " + std::to_string(slice) + ")");
+  }
+
+  std::unique_ptr<SqlConnection> sql_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<ChangeFeed> feed_;
+};
+
+TEST_F(BinlogFeed, IsThereOnlyWhereItIsAskedFor) {
+  OpenFeed(std::nullopt);
+  EXPECT_EQ(feed_, nullptr);
+}
+
+TEST_F(BinlogFeed, AnInsertRingsWithTheSliceThatItIsIn) {
+  ASSERT_TRUE(feed_->Open());
+  Insert(5);
+  ExpectRing({kDefaultTable, {5}});
+  sql_->Ask("INSERT INTO tasks (handler, slice) VALUES ('noop',15), ('noop',0), ('noop',15)");
+  ExpectRing({kDefaultTable, {0, 15}});
+}
+
+TEST_F(BinlogFeed, AnInsertThatDrawsItsSliceIsLoggedAsARow) {
+  ASSERT_TRUE(feed_->Open());
+  sql_->Ask("INSERT INTO tasks (handler) VALUES ('noop')");
+  const auto next = Next();
+  ASSERT_TRUE(next && *next);
+  EXPECT_EQ((*next)->table, kDefaultTable);
+  EXPECT_EQ((*next)->slices.size(), 1u);
+}
+
+TEST_F(BinlogFeed, AnInsertThatIsLoggedAsAStatementRings) {
+  ASSERT_TRUE(feed_->Open());
+  Logging().server().AsRoot("USE " + Logging().database() +
+                            "; SET SESSION binlog_format='STATEMENT'; "
+                            "INSERT INTO tasks (handler, slice) VALUES ('noop', 5)");
+  ExpectRing({});
+}
+
+TEST_F(BinlogFeed, OtherTablesAndOtherDatabasesDoNot) {
+  sql_->Ask("CREATE TABLE IF NOT EXISTS orders (id INT AUTO_INCREMENT PRIMARY KEY)");
+  ASSERT_TRUE(feed_->Open());
+  sql_->Ask("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");  // whose rows are logged
+  sql_->Ask("INSERT INTO orders VALUES ()");
+  Logging().server().AsRoot(
+      "CREATE DATABASE IF NOT EXISTS other; CREATE TABLE IF NOT EXISTS other.tasks (id INT, slice INT, state "
+      "INT); "
+      "INSERT INTO other.tasks VALUES (1,1,0)");
+  Insert(3);
+  ExpectRing({kDefaultTable, {3}});
+}
+
+TEST_F(BinlogFeed, ClaimsDoNotRingAndReleasesDo) {
+  sql_->Ask("INSERT INTO tasks (handler, slice, state) VALUES ('noop', 4, 3)");
+  const std::string id = sql_->Ask("SELECT MAX(id) FROM tasks");
+  ASSERT_TRUE(feed_->Open());
+  sql_->Ask("UPDATE tasks SET priority=1 WHERE id=" + id);  // still held
+  sql_->Ask("UPDATE tasks SET state=0 WHERE id=" + id);
+  ExpectRing({kDefaultTable, {4}});
+}
+
+TEST_F(BinlogFeed, ACompressedLogRingsForTheTable) {
+  Logging().server().AsRoot("SET GLOBAL log_bin_compress=ON; SET GLOBAL log_bin_compress_min_len=10");
+  ASSERT_TRUE(feed_->Open());
+  Insert(5);
+  ExpectRing({kDefaultTable, {}});
+  Logging().server().AsRoot("SET GLOBAL log_bin_compress=OFF");
+}
+
+TEST_F(BinlogFeed, ARotatedLogIsFollowed) {
+  ASSERT_TRUE(feed_->Open());
+  for (int i = 0; i < 3; ++i) {
+    Logging().server().AsRoot("FLUSH BINARY LOGS");
+    ExpectRing({});  // for what may have happened meanwhile
+    Insert(6);
+    ExpectRing({kDefaultTable, {6}});
+  }
+}
+
+TEST_F(BinlogFeed, WhatAPersonHasToMendIsInvalidAndSaysWhat) {
+  OpenFeed(DoorbellAccount{"bell", ""});
+  ExpectRefused(ErrorCode::Invalid, "user or password are wrong");
+  OpenFeed(DoorbellAccount{});
+  ExpectRefused(ErrorCode::Invalid, "GRANT it REPLICATION SLAVE");
+}
+
+TEST_F(BinlogFeed, AnAccountThatMayOnlySeeWhereTheLogEndsIsRefused) {
+  Logging().server().AsRoot("GRANT BINLOG MONITOR ON *.* TO millrace@'127.0.0.1'");
+  OpenFeed(DoorbellAccount{});
+  if (const Status opened = feed_->Open(); opened) {
+    ExpectEnds(ErrorCode::Invalid, "GRANT it REPLICATION SLAVE");
+  } else {
+    EXPECT_EQ(opened.error().code, ErrorCode::Invalid) << opened.error().message;
+  }
+  Logging().server().AsRoot("REVOKE BINLOG MONITOR ON *.* FROM millrace@'127.0.0.1'");
+}
+
+TEST_F(BinlogFeed, AServerThatIsAwayMayBeBackInAMoment) {
+  TcpProxy proxy(Logging().server().port());
+  OpenFeed(Logging().Bell(), proxy.port());
+  proxy.Close();
+  ExpectRefused(ErrorCode::Unavailable, "");
+  proxy.Reopen();
+  ASSERT_TRUE(feed_->Open());
+  proxy.CutAll();
+  ExpectEnds(ErrorCode::Unavailable, "");
+  ASSERT_TRUE(feed_->Open()) << "anew";
+  Insert(1);
+  ExpectRing({kDefaultTable, {1}});
+}
+
+TEST_F(BinlogFeed, ASilentServerIsGivenUpWithinTwoSeconds) {
+  ASSERT_TRUE(feed_->Open());
+  ASSERT_TRUE(feed_->Next());
+  Logging().server().Pause();
+  const auto begun = std::chrono::steady_clock::now();
+  ExpectEnds(ErrorCode::Unavailable, "silent");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, seconds(2));
+  Logging().server().Resume();
+}
+
+TEST_F(BinlogFeed, AnIdleServerIsNotSilent) {
+  ASSERT_TRUE(feed_->Open());
+  EXPECT_EQ(Next(seconds(3)), std::nullopt);
+}
+
+TEST_F(BinlogFeed, AFloodOfOtherTablesIsLeft) {
+  Logging().server().AsRoot("CREATE DATABASE IF NOT EXISTS other; CREATE TABLE other.flood (t MEDIUMTEXT)");
+  ASSERT_TRUE(feed_->Open());
+  std::thread flood([] {
+    Logging().server().AsRoot(
+        "INSERT INTO other.flood VALUES (CONCAT(UUID(), REPEAT('x', 5000000))); "
+        "INSERT INTO other.flood VALUES (CONCAT(UUID(), REPEAT('x', 5000000)))");
+  });
+  ExpectEnds(ErrorCode::Conflict, "MB a second");
+  flood.join();
+}
+
+TEST_F(BinlogFeed, AnInterruptEndsAWait) {
+  ASSERT_TRUE(feed_->Open());
+  std::thread later([this] { feed_->Interrupt(); });
+  const auto next = Next();
+  later.join();
+  ASSERT_TRUE(next);
+  EXPECT_FALSE(*next);
+  EXPECT_FALSE(feed_->Open()) << "for good";
+}
+
+TEST(BinlogFeedWithoutLog, SaysThatThereIsNone) {
+  PrivateMariadb server;
+  server.AsRoot("GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO millrace@'127.0.0.1'");
+  TestDatabase database(ServerOf(server));
+  StoreOptions options;
+  options.password_file = database.password_file();
+  options.doorbell.emplace();
+  const auto store = mysql::OpenStore(database.url(), options);
+  const Status opened = (*store)->OpenChanges([](const TableName&) { return true; })->Open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::Invalid);
+  EXPECT_THAT(opened.error().message, HasSubstr("writes no binary log"));
+}
+
+}  // namespace
+}  // namespace millrace::engine

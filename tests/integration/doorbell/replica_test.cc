@@ -1,0 +1,92 @@
+// Doorbells beside a real replica: it is never thrown off, and no commit waits for a doorbell.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "logging_server.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class BesideAReplica : public ::testing::Test {
+ protected:
+  BesideAReplica() : replica_({"--log-bin=bin", "--server-id=2"}) {
+    logging_.server().AsRoot(
+        "CREATE USER copy@'127.0.0.1' IDENTIFIED BY 'copy'; "
+        "GRANT REPLICATION SLAVE ON *.* TO copy@'127.0.0.1'");
+    replica_.AsRoot(
+        "CHANGE MASTER TO master_host='127.0.0.1', master_port=" + std::to_string(logging_.server().port()) +
+        ", master_user='copy', master_password='copy', master_log_file='" + Position(0) +
+        "', master_log_pos=" + Position(1) + "; START SLAVE");
+  }
+  ~BesideAReplica() override { replica_.AsRoot("STOP SLAVE"); }
+
+  std::string Position(int column) {
+    std::string words = logging_.server().AsRoot("SHOW MASTER STATUS");
+    for (; column > 0; --column) words = words.substr(words.find('\t') + 1);
+    return words.substr(0, words.find('\t'));
+  }
+  // The ids of the connections by which replicas, or doorbells, follow the log.
+  std::string Followers(const std::string& user) {
+    return logging_.server().AsRoot(
+        "SELECT id FROM information_schema.processlist WHERE command='Binlog Dump' AND user='" + user +
+        "' ORDER BY id");
+  }
+  template <class Condition>
+  static bool Eventually(Condition condition) {
+    const auto deadline = std::chrono::steady_clock::now() + seconds(20);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() >= deadline) return false;
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+    return true;
+  }
+
+  LoggingServer logging_;
+  PrivateMariadb replica_;
+};
+
+TEST_F(BesideAReplica, ItIsNeverThrownOff) {
+  ASSERT_TRUE(Eventually([&] { return !Followers("copy").empty(); }));
+  const std::string before = Followers("copy");
+  const auto store = logging_.Open(logging_.server().port(), logging_.Bell());
+  std::vector<std::unique_ptr<ChangeFeed>> feeds;
+  for (int i = 0; i < 20; ++i) {
+    feeds.push_back(store->OpenChanges([](const TableName&) { return true; }));
+    const Status opened = feeds.back()->Open();
+    ASSERT_TRUE(opened) << opened.error().message;
+    ASSERT_TRUE(feeds.back()->Next());
+  }
+  logging_.server().AsRoot("CREATE DATABASE copied");
+  EXPECT_TRUE(Eventually([&] { return !replica_.AsRoot("SHOW DATABASES LIKE 'copied'").empty(); }));
+  EXPECT_EQ(Followers("copy"), before) << "it had to come back";
+  for (const auto& feed : feeds) EXPECT_TRUE(feed->Next()) << "nor is one doorbell thrown off by another";
+}
+
+TEST_F(BesideAReplica, ADoorbellThatComesBackTakesTheWholePlaceOfItsFormerConnection) {
+  const auto store = logging_.Open(logging_.server().port(), logging_.Bell());
+  const auto feed = store->OpenChanges([](const TableName&) { return true; });
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(feed->Open());
+  const auto one = [&] {
+    const std::string ids = Followers("bell");
+    return std::count(ids.begin(), ids.end(), '\n') == 1;
+  };
+  EXPECT_TRUE(Eventually(one)) << Followers("bell");
+}
+
+TEST_F(BesideAReplica, NoCommitWaitsForADoorbell) {
+  logging_.server().AsRoot("SET GLOBAL rpl_semi_sync_master_enabled=ON");
+  const auto store = logging_.Open(logging_.server().port(), logging_.Bell());
+  const auto feed = store->OpenChanges([](const TableName&) { return true; });
+  ASSERT_TRUE(feed->Open());
+  ASSERT_TRUE(feed->Next());
+  EXPECT_EQ(logging_.server().AsRoot("SHOW STATUS LIKE 'Rpl_semi_sync_master_clients'"),
+            "Rpl_semi_sync_master_clients\t0\n");
+}
+
+}  // namespace
+}  // namespace millrace::engine
