@@ -88,7 +88,10 @@ ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards) 
   out["workers"] = ordered_json::object();
   for (const std::string& id : WorkersOf(snapshot)) out["workers"][id] = ToJson(snapshot, id);
   out["shards"] = ordered_json::object();
-  for (const auto& [name, state] : shards) out["shards"][name] = ToJson(state);
+  for (const auto& [name, state] : shards) {
+    out["shards"][name] = ToJson(state);
+    out["shards"][name]["doorbell"] = DoorbellsOf(snapshot, name);
+  }
   out["plan"] = snapshot.plan_json;
   out["pauses"] = snapshot.pauses;
   out["unreadable"] = snapshot.unreadable;
@@ -129,12 +132,23 @@ void PrintWorkers(const ordered_json& out) {
   PrintLine(table.Text(0));
 }
 
-void PrintShards(const ShardStates& shards) {
-  TextTable table{{{"shard"}, {"state"}, {"waiting", true}, {"oldest due"}}, {}};
+// Whether the shard's workers hear of new tasks at once.
+std::string DoorbellText(const ClusterSnapshot& snapshot, const std::string& shard) {
+  const auto doorbells = DoorbellsOf(snapshot, shard);
+  const auto on = static_cast<std::size_t>(std::count_if(
+      doorbells.begin(), doorbells.end(), [](const auto& said) { return said.second == "on"; }));
+  if (on == 0) return "off";
+  return on == doorbells.size() ? "on"
+                                : "on at " + std::to_string(on) + " of " + std::to_string(doorbells.size());
+}
+
+void PrintShards(const ClusterSnapshot& snapshot, const ShardStates& shards) {
+  TextTable table{{{"shard"}, {"state"}, {"waiting", true}, {"oldest due"}, {"doorbell"}}, {}};
   for (const auto& [name, state] : shards) {
     table.rows.push_back({name, state.reachable ? "reachable" : "away",
                           WithCommas(state.backlog.waiting) + (state.backlog.or_more ? " or more" : ""),
-                          state.oldest_due ? ElapsedText(*state.oldest_due) + " ago" : "nothing is due"});
+                          state.oldest_due ? ElapsedText(*state.oldest_due) + " ago" : "nothing is due",
+                          DoorbellText(snapshot, name)});
   }
   PrintLine(table.Text(0));
 }
@@ -154,7 +168,7 @@ void Print(const ordered_json& out, const ClusterSnapshot& snapshot, const Shard
   }
   if (!shards.empty()) {
     PrintLine("");
-    PrintShards(shards);
+    PrintShards(snapshot, shards);
   }
   const auto troubles = Troubles(snapshot, shards, SystemClock().WallNow());
   if (!troubles.empty()) PrintLine("");

@@ -135,6 +135,19 @@ void AddIgnored(const ClusterSnapshot& snapshot, Lines& lines) {
   }
 }
 
+// One that is meant to be on, and is not: workers in the same trouble stand in one line.
+void AddDoorbells(const ClusterSnapshot& snapshot, const ShardStates& shards, Lines& lines) {
+  for (const auto& [shard, state] : shards) {
+    std::map<std::string, std::vector<std::string>> workers;  // by what they say
+    for (const auto& [id, doorbell] : DoorbellsOf(snapshot, shard)) {
+      if (doorbell != "on" && doorbell != "off") workers[doorbell].push_back(id);
+    }
+    for (const auto& [why, ids] : workers)
+      lines.push_back("the doorbell of shard " + shard + " at " + Joined(ids) + " is " + why +
+                      "; new tasks are found by polling");
+  }
+}
+
 // A pause that stands in ZooKeeper holds everywhere; one that stands in a shard alone, there.
 void AddPauses(const ClusterSnapshot& snapshot, const ShardStates& shards, Lines& lines) {
   for (const std::string& what : snapshot.pauses) lines.push_back("paused: " + what);
@@ -185,6 +198,19 @@ std::string Standstill(const ClusterSnapshot& snapshot) {
          snapshot.epoch.leader + " says here and in its log, or start it again";
 }
 
+std::map<std::string, std::string> DoorbellsOf(const ClusterSnapshot& snapshot, const std::string& shard) {
+  std::map<std::string, std::string> doorbells;
+  for (const auto& [id, status] : snapshot.statuses) {
+    const auto all = status.find(status_key::kShards);
+    if (all == status.end() || !all->is_object() || !all->contains(shard)) continue;
+    const auto& one = (*all)[shard];
+    if (!one.is_object() || !one.contains(status_key::kDoorbell)) continue;
+    if (const auto& said = one[status_key::kDoorbell]; said.is_string())
+      doorbells[id] = said.get<std::string>();
+  }
+  return doorbells;
+}
+
 std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardStates& shards, WallTime now) {
   Lines lines;
   if (std::string still = Standstill(snapshot); !still.empty()) {
@@ -199,6 +225,7 @@ std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardSt
   AddIdleByLimits(snapshot, shards, lines);
   AddRefusals(snapshot, lines);
   AddIgnored(snapshot, lines);
+  AddDoorbells(snapshot, shards, lines);
   AddPauses(snapshot, shards, lines);
   for (const auto& [name, state] : shards) {
     if (!state.error.empty()) lines.push_back("shard " + name + ": " + state.error);

@@ -28,6 +28,8 @@ bool IsLed(const ClusterSnapshot& snapshot);
 std::string StateOf(const ClusterSnapshot& snapshot, const std::string& id);
 // Why work stands still for want of a leader or a plan, and what to do; empty: it does not.
 std::string Standstill(const ClusterSnapshot& snapshot);
+// What each worker says of its doorbell in a shard, by worker: `on`, or `off` and why.
+std::map<std::string, std::string> DoorbellsOf(const ClusterSnapshot& snapshot, const std::string& shard);
 // What is not as it should be, one line each, with what to do.
 std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardStates& shards, WallTime now);
 

@@ -72,11 +72,8 @@ ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions option
       session_(std::move(session)),
       control_({.before_contact = BeforeContact(settings.config),
                 .lost = [this] { return Lost(); },
-                .open =
-                    [this](ShardConfig shard, Micros lease) {
-                      if (shard.password_file.empty()) shard.password_file = settings_.password_file;
-                      return MakeStore(shard, lease);
-                    },
+                .open = [this](const ShardConfig& shard,
+                               Micros lease) { return MakeStore(AsStarted(shard, settings_), lease); },
                 .first_assignment = first_assignment}),
       upkeep_({.shards = [this] { return control_.Opened(); },
                .config = [this] { return control_.CurrentConfig(); },

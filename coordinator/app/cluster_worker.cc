@@ -21,6 +21,7 @@ constexpr Micros kTick = std::chrono::milliseconds(50);
 // With --until-idle: for so long a worker waits for its first slices before it believes that there are none
 // for it.
 constexpr Micros kFirstSlices = std::chrono::seconds(15);
+constexpr const char* kOwnHostAlone = "127.0.0.1";  // and a free port
 
 struct Timing {
   Micros session_timeout{};
@@ -69,6 +70,7 @@ class ClusterEnvironment final : public WorkerEnvironment {
       return std::optional(TypesRun(config, plugins_, flags_.handlers));
     };
     document.limits.handlers = types(settings_.config);
+    document.doorbell = worker.Status().doorbell;
     teller_.emplace(worker);
     return process_.Start({id, std::move(document), true, !flags_.no_coordinate, LimitTo(flags_.handlers),
                            [this] { return teller_->Tell(process_.control().Refusals()); }, types,
@@ -104,8 +106,9 @@ Result<ExitCode> RunClusterWorker(const WorkerFlags& flags, const Settings& sett
                                                   flags.until_idle ? kFirstSlices : Micros(0)));
   BOOST_OUTCOME_TRYV(CheckLimits(flags, settings, *plugins));
   ClusterEnvironment environment(flags, settings, *plugins, *process);
-  return HostWorker(flags, {flags.id, state, flags.concurrency, flags.until_idle, "", true}, *plugins,
-                    environment);
+  const std::string doorbell = flags.doorbell_address.empty() ? kOwnHostAlone : flags.doorbell_address;
+  return HostWorker(flags, {flags.id, state, flags.concurrency, flags.until_idle, "", doorbell, true},
+                    *plugins, environment);
 }
 
 Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {

@@ -121,7 +121,8 @@ Status RefuseClusterFlags(const WorkerFlags& flags) {
   const std::pair<bool, const char*> given[] = {{flags.weight != 1, "--weight"},
                                                 {!flags.shards.empty(), "--shards"},
                                                 {!flags.tables.empty(), "--tables"},
-                                                {flags.no_coordinate, "--no-coordinate"}};
+                                                {flags.no_coordinate, "--no-coordinate"},
+                                                {!flags.doorbell_address.empty(), "--doorbell-address"}};
   for (const auto& [is, flag] : given) {
     if (is)
       return Fail(ErrorCode::Invalid, std::string(flag) + " is for a worker of a cluster: give --zk, too");
@@ -133,6 +134,7 @@ Status RefuseClusterFlags(const WorkerFlags& flags) {
 
 Result<ExitCode> RunRun(const WorkerFlags& flags) {
   BOOST_OUTCOME_TRY(settings, ResolveSettings(flags.common, Variable, kDefaultStore));
+  settings.doorbell = flags.doorbell;
   for (const auto& [name, shard] : settings.shards) {
     PrintNote("store " + shard.url +
               (settings.store_from == "the default" ? " (the default; --store names another)" : ""));
@@ -142,6 +144,7 @@ Result<ExitCode> RunRun(const WorkerFlags& flags) {
 
 Result<ExitCode> RunWorker(const WorkerFlags& flags) {
   BOOST_OUTCOME_TRY(settings, ResolveSettings(flags.common, Variable, ""));
+  settings.doorbell = flags.doorbell;
   if (!settings.cluster) {
     BOOST_OUTCOME_TRYV(RefuseClusterFlags(flags));
     return RunOnStores(flags, settings, Missing::Refuse);

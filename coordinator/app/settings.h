@@ -43,6 +43,7 @@ struct Settings {
   std::map<std::string, ShardConfig> shards;
   std::string store_from;  // where the shards are named: `--store`, `MILLRACE_STORE`, a file, `the default`
   std::string password_file;  // for shards that name none
+  bool doorbell = false;  // follow the binary log of shards that name no account for it with the store's own
   std::optional<ClusterAddress> cluster;
 };
 

@@ -56,11 +56,17 @@ Status RestrictTables(Shard& shard) {
 
 }  // namespace
 
+ShardConfig AsStarted(ShardConfig shard, const Settings& settings) {
+  if (shard.password_file.empty()) shard.password_file = settings.password_file;
+  if (settings.doorbell && !shard.doorbell) shard.doorbell.emplace();
+  return shard;
+}
+
 Result<Shards> OpenShards(const Settings& settings, const std::string& only) {
   Shards shards;
   for (const auto& [name, config] : settings.shards) {
     BOOST_OUTCOME_TRY(url, ParseStoreUrl(config.url));
-    BOOST_OUTCOME_TRY(store, MakeStore(config, settings.config.engine.lease));
+    BOOST_OUTCOME_TRY(store, MakeStore(AsStarted(config, settings), settings.config.engine.lease));
     shards[name] = Shard{name, url, config, std::move(store), {}};
   }
   if (only.empty()) return shards;
@@ -169,6 +175,8 @@ Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease)
   options.password_file = shard.password_file;
   options.lease = lease;
   options.max_transactions = shard.max_transactions;
+  if (shard.doorbell)
+    options.doorbell = DoorbellAccount{shard.doorbell->account, shard.doorbell->password_file};
   return url.kind == StoreUrl::Kind::Sqlite ? sqlite::OpenStore(url, options)
                                             : mysql::OpenStore(url, options);
 }

@@ -31,6 +31,9 @@ enum class Missing {
   Make,    // SQLite: it is made, and migrated; a server's schema stays the operator's
 };
 
+// With what this process was started with, where the shard's own configuration does not say.
+ShardConfig AsStarted(ShardConfig shard, const Settings& settings);
+
 // Opens every shard, or that of --shard, without touching a connection.
 Result<Shards> OpenShards(const Settings& settings, const std::string& only = "");
 // Connects, and says clearly what is wrong: Unavailable, Invalid. A missing SQLite file: see Missing.

@@ -21,6 +21,8 @@ Command<WorkerFlags> AddWorkerFlags(CLI::App& root, Chosen& chosen, const char* 
            "N")
       ->check(CLI::Range(1, 256));
   command.app->add_flag("--until-idle", command->until_idle, "end once nothing runs and nothing is due");
+  command.app->add_flag("--doorbell", command->doorbell,
+                        "hear of new tasks at once by following the server's binary log");
   return command;
 }
 
@@ -54,6 +56,9 @@ void AddWorkerCommands(CLI::App& root, Chosen& chosen) {
   AddList(*worker.app, "--shards", worker->shards, "work on these shards alone");
   AddList(*worker.app, "--tables", worker->tables, "work on these tables alone; table or shard/table");
   worker.app->add_flag("--no-coordinate", worker->no_coordinate, "never lead the cluster");
+  worker.Add("--doorbell-address", worker->doorbell_address,
+             "hear of new tasks from producers of other hosts here (default: from this host alone)",
+             "IP[:PORT]");
 
   const auto coordinator = AddCommand(
       root, chosen, "coordinator", "Stand for the leader of a cluster, and run no tasks",

@@ -17,6 +17,7 @@ struct WorkerFlags {
   std::optional<std::uint32_t> concurrency;
   bool until_idle = false;
   std::string load_balance;
+  bool doorbell = false;    // follow each server's binary log
   std::string wait = "5m";  // how long a server that is away at the start is waited for
   // In a cluster:
   std::string session_timeout = "10s";
@@ -25,6 +26,7 @@ struct WorkerFlags {
   std::vector<std::string> shards;
   std::vector<std::string> tables;
   bool no_coordinate = false;
+  std::string doorbell_address = {};  // where producers ring; empty: the loopback, and a free port
 };
 Result<ExitCode> RunRun(const WorkerFlags& flags);
 Result<ExitCode> RunWorker(const WorkerFlags& flags);

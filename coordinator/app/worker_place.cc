@@ -70,12 +70,13 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
     lag = std::max(lag, lag_ms);
     nlohmann::ordered_json one{
         {"reachable", shard.reachable}, {"lag_ms", lag_ms}, {"poll_ms", shard.poll.count() / 1000}};
+    one[status_key::kDoorbell] = shard.doorbell;
     if (!shard.error.empty()) one["error"] = shard.error;
     if (!shard.unrunnable.empty()) one["unrunnable"] = shard.unrunnable;
     shards[shard.shard] = std::move(one);
   }
   json[status_key::kLag] = lag;
-  json["shards"] = std::move(shards);
+  json[status_key::kShards] = std::move(shards);
   if (!status.paused.empty()) json["paused"] = status.paused;
   std::vector<std::string> refusals = status.refusals;
   for (const auto& [shard, why] : shard_refusals) refusals.push_back("shards." + shard + ": " + why);

@@ -7,7 +7,8 @@ namespace millrace::engine {
 namespace {
 
 bool SameStore(const ShardConfig& a, const ShardConfig& b) {
-  return a.url == b.url && a.password_file == b.password_file && a.max_transactions == b.max_transactions;
+  return a.url == b.url && a.password_file == b.password_file && a.doorbell == b.doorbell &&
+         a.max_transactions == b.max_transactions;
 }
 
 Status CheckServer(const ShardConfig& shard) {

@@ -61,10 +61,18 @@ struct CodeDefaults {
   bool next_retry = false;  // it is asked after each failed attempt, unless the configuration has a ladder
 };
 
+// Who follows the shard's binary log. An account without a name is that of the shard's url.
+struct DoorbellConfig {
+  std::string account;
+  std::string password_file;
+  bool operator==(const DoorbellConfig&) const = default;
+};
+
 struct ShardConfig {
   std::string url;
   std::string password_file;
-  std::vector<TableName> tables;  // empty: those that the shard's schema names
+  std::optional<DoorbellConfig> doorbell;  // nullopt: nobody
+  std::vector<TableName> tables;           // empty: those that the shard's schema names
   std::uint32_t max_transactions =
       0;                     // of handlers at once, in one worker; 0: one for each thread of its lanes
   std::uint32_t slices = 0;  // load-balance numbers a table, where this process makes the schema; 0: 64

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -35,6 +36,11 @@ class KeyLister {
     KeyLister part;
     list(part);
     Add(key, part.values());
+  }
+  template <class Value, class List>
+  void OptionalPart(const char* key, const std::optional<Value>& value, List list) {
+    if (!value) return Add(key, nullptr);
+    Part(key, [&](KeyLister& part) { list(part, *value); });
   }
   template <class Value, class List>
   void Named(const char* key, const std::map<std::string, Value>& values, List list) {

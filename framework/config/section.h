@@ -62,6 +62,14 @@ class Section {
   void Part(const char* key, Read read) {
     if (const nlohmann::json* child = Child(key)) ReadPart(*child, Path(key), read);
   }
+  // The same where its presence says something by itself.
+  template <class Value, class Read>
+  void OptionalPart(const char* key, std::optional<Value>& value, Read read) {
+    const nlohmann::json* child = Child(key);
+    if (child == nullptr) return;
+    value.emplace();
+    ReadPart(*child, Path(key), [&](Section& part) { read(part, *value); });
+  }
   // An object whose keys are free names, each with an object of its own.
   template <class Value, class Read>
   void Named(const char* key, std::map<std::string, Value>& values, Read read) {

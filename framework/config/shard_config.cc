@@ -11,11 +11,17 @@ bool IsShardName(const std::string& name) {
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos;
 }
 
+constexpr auto kDoorbellKeys = [](auto& keys, auto& doorbell) {
+  keys.Text("account", doorbell.account, 80);
+  keys.Text("password_file", doorbell.password_file, 4096);
+};
+
 // Reads or lists them, as Section and KeyLister do.
 template <class Keys, class Shard>
 void ShardKeys(Keys& keys, Shard& shard) {
   keys.Text("url", shard.url, 4096);
   keys.Text("password_file", shard.password_file, 4096);
+  keys.OptionalPart("doorbell", shard.doorbell, kDoorbellKeys);
   keys.Tables("tables", shard.tables);
   keys.Integer("slices", shard.slices, 1, kMaxSlices);
   keys.Integer("max_transactions", shard.max_transactions, 1, 100'000);
@@ -28,7 +34,15 @@ ShardConfig ReadShard(const json& value, const KeyPath& path, Problems& problems
   if (value.is_object() && !value.contains("url")) {
     problems.Add(path, "the shard has no url; write \"url\": \"mysql://user@host:port/database\"");
   } else if (!shard.url.empty()) {
-    if (const auto url = ParseStoreUrl(shard.url); !url) section.Add("url", url.error().message);
+    const auto url = ParseStoreUrl(shard.url);
+    if (!url) section.Add("url", url.error().message);
+    if (url && url->kind == StoreUrl::Kind::Sqlite && shard.doorbell) {
+      section.Add("doorbell", "a SQLite file is watched anyway: leave this key out");
+    }
+  }
+  if (shard.doorbell && shard.doorbell->account.empty() && !shard.doorbell->password_file.empty()) {
+    section.Add("doorbell",
+                "there is a password_file and no account: name both, or neither for the shard's own");
   }
   section.Done();
   return shard;

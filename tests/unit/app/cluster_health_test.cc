@@ -142,6 +142,24 @@ TEST(ClusterHealthTest, APauseOfTheShardsAloneIsNamedWithThem) {
               ElementsAre("paused: cluster", "paused: handler:noop, by word of the shard alone: main"));
 }
 
+TEST(ClusterHealthTest, ADoorbellThatIsMeantToBeOnAndIsNotIsNamedOnceForItsReason) {
+  ClusterSnapshot snapshot = Healthy();
+  const auto says = [&](const std::string& id, const std::string& doorbell) {
+    snapshot.statuses[id] = {{"shards", {{"main", {{"doorbell", doorbell}}}}}};
+  };
+  says("w1", "off: no log");
+  says("w2", "off: no log");
+  says("w3", "on");
+  says("w4", "off");
+  snapshot.statuses["w5"] = {{"shards", {{"main", {{"doorbell", 5}}}}}};
+  snapshot.statuses["w6"] = {{"shards", 7}};
+  EXPECT_THAT(
+      Troubles(snapshot, OneTable(), kNow),
+      ElementsAre("the doorbell of shard main at w1, w2 is off: no log; new tasks are found by polling"));
+  EXPECT_EQ(DoorbellsOf(snapshot, "main").size(), 4u);
+  EXPECT_TRUE(DoorbellsOf(snapshot, "other").empty());
+}
+
 TEST(ClusterHealthTest, WhoIsAwayIsGoneOrExpectedBack) {
   ClusterSnapshot snapshot = Healthy();
   EXPECT_EQ(StateOf(snapshot, "w9"), "gone");

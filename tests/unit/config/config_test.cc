@@ -21,7 +21,8 @@ constexpr const char* kEveryKey = R"(
         "retry": {"delays": ["1m", "5m", "1h30m"], "max_failures": 7, "jitter": 0.25}, "keep": "30d",
         "group": "mail", "on_exception": "fail", "uses": "send_mail", "options": {"smtp": "localhost:25"},
         "secrets": {"password": {"file": "/etc/p"}, "token": {"variable": "TOKEN"}}, "batch": 10}},
-    "shards": {"main": {"url": "mysql://u@h/d", "password_file": "/etc/q", "tables": ["tasks"], "slices": 64, "max_transactions": 40}})";
+    "shards": {"main": {"url": "mysql://u@h/d", "password_file": "/etc/q", "tables": ["tasks"], "slices": 64, "max_transactions": 40,
+    "doorbell": {"account": "bell", "password_file": "/etc/b"}}, "east": {"url": "mysql://u@h/e", "doorbell": {}}})";
 
 std::string Refusal(std::string_view text) {
   const auto config = ParseConfig(text, "m.json");
@@ -59,6 +60,8 @@ TEST(ConfigTest, ReadsEveryKey) {
   EXPECT_THAT(config->shards.at("main").tables, ElementsAre(TableName("tasks")));
   EXPECT_EQ(config->shards.at("main").slices, 64u);
   EXPECT_EQ(config->shards.at("main").max_transactions, 40u);
+  EXPECT_EQ(config->shards.at("main").doorbell, (DoorbellConfig{"bell", "/etc/b"}));
+  EXPECT_EQ(config->shards.at("east").doorbell, DoorbellConfig{});
 }
 
 TEST(ConfigTest, WhatAHandlerBringsHoldsForTheKeysThatAreNotNamed) {
@@ -146,6 +149,13 @@ TEST(ConfigTest, ShardsAreChecked) {
   EXPECT_THAT(Refusal(R"({"shards": {"main": {}}})"), HasSubstr("shards.main: the shard has no url"));
   EXPECT_THAT(Refusal(R"({"shards": {"main": {"url": "postgres://x"}}})"),
               HasSubstr("'postgres' is not a kind"));
+  EXPECT_THAT(
+      Refusal(R"({"shards": {"main": {"url": "mysql://u@h/d", "doorbell": {"password_file": "/f"}}}})"),
+      HasSubstr("shards.main.doorbell: there is a password_file and no account"));
+  EXPECT_THAT(Refusal(R"({"shards": {"main": {"url": "sqlite:a", "doorbell": {}}}})"),
+              HasSubstr("shards.main.doorbell: a SQLite file is watched anyway"));
+  EXPECT_THAT(Refusal(R"({"shards": {"main": {"url": "mysql://u@h/d", "doorbell": true}}})"),
+              HasSubstr("shards.main.doorbell"));
   const std::string refusal = Refusal(R"({"shards": {"main": {"url": "mysql://u:hunter2@h/d"}}})");
   EXPECT_THAT(refusal, HasSubstr("a password does not belong into a store URL"));
   EXPECT_THAT(refusal, Not(HasSubstr("hunter2")));
