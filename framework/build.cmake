@@ -64,7 +64,7 @@ function(millrace_library name)
   target_link_libraries(${target} PUBLIC ${ARG_LINKS} PRIVATE millrace_options ${MILLRACE_FOLDER_OPTIONS} ${ARG_PRIVATE_LINKS})
 endfunction()
 
-# A program of a folder: millrace_program(store_bench SOURCES store_bench.cc LINKS millrace_store_mysql).
+# A program of a folder: millrace_program(drain_bench SOURCES drain_bench.cc LINKS millrace_bench_drain).
 function(millrace_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})

@@ -25,6 +25,7 @@ class PrivateMariadb {
   PrivateMariadb& operator=(const PrivateMariadb&) = delete;
 
   std::uint16_t port() const { return port_; }
+  pid_t pid() const { return pid_; }  // -1 while it is stopped
   const std::string& password_file() const { return password_file_; }
   std::string user() const { return "millrace"; }
 

@@ -1,0 +1,193 @@
+// One worker process drains a table of no-op tasks, beside the ceiling and beside award_points with its
+// effects, in alternating rounds on one private server. Exits 1 where the median of worker / ceiling is below
+// --least.
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <vector>
+
+#include "tests/bench/figures/figures.h"
+#include "tests/bench/store/ceiling.h"
+#include "tests/support/report.h"
+#include "tests/support/run_process.h"
+
+namespace millrace::bench {
+namespace {
+
+constexpr const char* kCeiling = "ceiling";
+constexpr const char* kWorker = "worker, noop";
+constexpr const char* kPoints = "worker, award_points";
+constexpr const char* kOfCeiling = "worker / ceiling";
+constexpr const char* kOfNoop = "award_points / noop";
+
+struct Options {
+  std::size_t rows = 1'000'000;
+  std::size_t rounds = 5;
+  std::size_t tries = 200'000;
+  std::size_t points = 200'000;  // tasks of award_points; none leaves it out
+  bool runs = false;
+  bool worker_only = false;
+  double least = 0;
+  std::string millrace = MILLRACE_BINARY;
+  std::string json;
+};
+
+double ChildrenCpuSeconds() {
+  rusage used{};
+  getrusage(RUSAGE_CHILDREN, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+// A database with the tables of this program's version, and worker processes that drain it.
+class WorkerSide {
+ public:
+  WorkerSide(const BenchServer& server, std::string program)
+      : server_(server), program_(std::move(program)), database_(server.server()) {
+    Millrace("schema apply --slices " + std::to_string(kSlices));
+    std::ifstream file(MILLRACE_SOURCE_DIR "/conf/samples/points.sql");
+    std::stringstream text;
+    text << file.rdbuf();
+    Sql().Ask(text.str());
+  }
+
+  Drained Drain(const Load& load) {
+    engine::SqlConnection sql = Sql();
+    Fill(sql, load);
+    char folder[] = "/tmp/drain_bench_XXXXXX";
+    if (mkdtemp(folder) == nullptr) Die("no folder for the worker's state");
+    const double server = server_.CpuSeconds();
+    const double worker = ChildrenCpuSeconds();
+    Millrace("worker --until-idle --state-dir " + std::string(folder));
+    const double tasks = static_cast<double>(load.rows);
+    Drained drained;
+    drained.client_us = (ChildrenCpuSeconds() - worker) * 1e6 / tasks;
+    drained.server_us = (server_.CpuSeconds() - server) * 1e6 / tasks;
+    std::filesystem::remove_all(folder);
+    drained.rate = MiddleRate(sql, load.rows);
+    return drained;
+  }
+
+ private:
+  engine::SqlConnection Sql() { return {database_.url(), database_.password_file()}; }
+  void Millrace(const std::string& words) {
+    const engine::StoreUrl& url = database_.url();
+    const auto ended =
+        engine::testing::RunProcess("MILLRACE_PASSWORD_FILE=" + database_.password_file() + " " + program_ +
+                                        " " + words + " --store mysql://" + url.user + "@" + url.host + ":" +
+                                        std::to_string(url.port) + "/" + url.database,
+                                    1200);
+    if (ended.exit_code != 0) Die("millrace " + words + ": " + ended.output);
+  }
+
+  const BenchServer& server_;
+  const std::string program_;
+  engine::TestDatabase database_;
+};
+
+// The figures of what drains in each round, with what it costs the processors.
+class Rounds {
+ public:
+  explicit Rounds(Figures& figures) : figures_(figures) {}
+
+  void Note(const std::string& who, const Drained& drained) {
+    figures_.Add(who, drained.rate);
+    cpu_[who].push_back(drained);
+    std::printf("%s: %s tasks/s, CPU for a task: server %.1f us, client %.1f us\n", who.c_str(),
+                Count(drained.rate).c_str(), drained.server_us, drained.client_us);
+    std::fflush(stdout);
+  }
+  void TellCpu() {
+    for (const auto& [who, all] : cpu_) {
+      std::vector<double> server, client;
+      for (const Drained& one : all) server.push_back(one.server_us), client.push_back(one.client_us);
+      figures_.Fact("CPU for a task, " + who,
+                    "server " + Fixed(Median(server), 1) + " us, client " + Fixed(Median(client), 1) + " us");
+    }
+  }
+
+ private:
+  Figures& figures_;
+  std::map<std::string, std::vector<Drained>> cpu_;
+};
+
+int Run(const Options& options) {
+  const BenchServer server;
+  Figures figures("drain", "One worker drains a table, beside the bare statements", "tasks/s");
+  figures.Fact("server", server.About());
+  figures.Fact("one durable commit", Fixed(server.CommitMilliseconds(), 2) + " ms");
+  const Load load{.rows = options.rows, .spread = options.runs ? Spread::Runs : Spread::Random};
+  figures.Fact("tasks of a drain", Count(static_cast<double>(options.rows)) +
+                                       (options.runs ? ", slices in runs" : ", slices at random"));
+  Load points = load;
+  points.rows = std::min(options.points, options.rows);
+  points.handler = "award_points";
+  points.params = R"({"customer_id":$,"amount":5.99})";
+
+  WorkerSide worker(server, options.millrace);
+  std::unique_ptr<Ceiling> ceiling;
+  Way way;
+  if (!options.worker_only) {
+    ceiling = std::make_unique<Ceiling>(server, "fixed_width");
+    Load trial = load;
+    trial.rows = std::min(options.tries, options.rows);
+    way = ceiling->BestWay(trial);
+    figures.Fact("best way, ceiling", way.Name());
+    worker.Drain(trial);  // the files grow once
+  }
+  Rounds rounds(figures);
+  for (std::size_t round = 0; round < options.rounds; ++round) {
+    // In turn first and last, so that a drift of the machine favours nobody.
+    const bool first = round % 2 == 0;
+    if (ceiling && first) rounds.Note(kCeiling, ceiling->Drain(load, way));
+    rounds.Note(kWorker, worker.Drain(load));
+    if (ceiling && !first) rounds.Note(kCeiling, ceiling->Drain(load, way));
+    if (points.rows > 0) rounds.Note(kPoints, worker.Drain(points));
+  }
+  rounds.TellCpu();
+  if (ceiling) figures.Compare(kOfCeiling, kWorker, kCeiling);
+  if (points.rows > 0) figures.Compare(kOfNoop, kPoints, kWorker);
+  std::printf("\n%s\n", figures.Table().c_str());
+  figures.Write(options.json);
+  if (!ceiling) return 0;
+  const std::vector<double> ratios = figures.Ratios(kOfCeiling);
+  const Interval sure = MedianInterval(ratios);
+  const bool pass = Median(ratios) >= options.least;
+  engine::Report("drain",
+                 "one worker drains no-op tasks at " + Fixed(options.least, 2) +
+                     " of the rate of the bare statements, at least, by the median of alternating drains",
+                 Count(Median(figures.Values(kWorker))) + " and " + Count(Median(figures.Values(kCeiling))) +
+                     " tasks/s, ratio " + Fixed(Median(ratios), 2) + " (" + Fixed(sure.low, 2) + " to " +
+                     Fixed(sure.high, 2) + ")",
+                 pass);
+  return pass ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace millrace::bench
+
+int main(int count, char** arguments) {
+  millrace::bench::Options options;
+  CLI::App app("One worker drains a table of tasks, beside the bare statements");
+  app.add_option("--rows", options.rows, "no-op tasks of a drain")->capture_default_str();
+  app.add_option("--rounds", options.rounds, "drains of each kind")->capture_default_str();
+  app.add_option("--tries", options.tries, "tasks of each drain that looks for the ceiling's best way")
+      ->capture_default_str();
+  app.add_option("--points", options.points, "tasks of award_points; 0 leaves it out")->capture_default_str();
+  app.add_flag("--runs", options.runs, "slices in runs, as bulk producers give them, instead of at random");
+  app.add_flag("--worker-only", options.worker_only, "no ceiling beside it");
+  app.add_option("--least", options.least, "the part of the ceiling that is asked for");
+  app.add_option("--millrace", options.millrace, "another program to measure")->check(CLI::ExistingFile);
+  app.add_option("--json", options.json, "write the figures there");
+  CLI11_PARSE(app, count, arguments);
+  return millrace::bench::Run(options);
+}
