@@ -210,7 +210,9 @@ CommitReport SqliteTaskTransaction::Commit(const std::string& incarnation,
     return End(CommitVerdict::Escaped, kEscaped);
   }
   db_.SetDeadline(std::nullopt);
-  const auto claimer = claimers_.ByName(db_, incarnation);
+  // Where there is nothing to settle, the database need not be a shard (see handler_kit).
+  const auto claimer =
+      batch.empty() ? Result<sql::Claimer>(sql::Claimer{}) : claimers_.ByName(db_, incarnation);
   if (!claimer) return Verdict(claimer.error());
   auto report = SettleBatch(db_, *claimer, batch);
   if (!report) return Verdict(report.error());
