@@ -144,7 +144,8 @@ Result<Shards> OpenShards(ClusterConnection& cluster) {
   return OpenShards(cluster.settings);
 }
 
-Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store) {
+Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store,
+                               WorkerBells* bells) {
   auto settings = ResolveSettings(flags, Variable, default_store);
   if (!settings || !settings->cluster || !flags.store.empty()) return settings;
   const bool named = !settings->shards.empty();
@@ -156,6 +157,7 @@ Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& defa
   }
   if (!client) return Fail(client.error());
   BOOST_OUTCOME_TRYV(AskCluster(*settings, **client));
+  if (bells != nullptr) *bells = WorkerBells::Of(**client);
   return settings;
 }
 

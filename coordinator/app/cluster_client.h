@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/app/ring_workers.h"
 #include "coordinator/app/shards.h"
 #include "coordinator/coordination/config_layers.h"
 #include "coordinator/coordination/session.h"
@@ -62,8 +63,10 @@ Result<Shards> OpenShards(ClusterConnection& cluster);
 // ResolveSettings for a command on tasks. What --store names on its own command line is what it works on,
 // with or without a cluster; else a cluster is asked for its shards and its configuration, as in OpenShards.
 // Where it can't be asked, the store that the environment or a file names stands in, and a note says so;
-// Invalid with what to type where nothing names one.
-Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store);
+// Invalid with what to type where nothing names one. `bells`: whom to ring for new tasks, if a cluster was
+// asked.
+Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store,
+                               WorkerBells* bells = nullptr);
 
 // What a command leaves in a node that means something by being there:
 // {"by":"user@host","at":"2026-11-20T18:00:00Z"}

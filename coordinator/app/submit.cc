@@ -241,7 +241,8 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
     BOOST_OUTCOME_TRYV(CheckQuery(options.from_query));
   }
   BOOST_OUTCOME_TRY(task, Template(options));
-  BOOST_OUTCOME_TRY(settings, ResolveShards(options.common, kDefaultStore));
+  WorkerBells bells;
+  BOOST_OUTCOME_TRY(settings, ResolveShards(options.common, kDefaultStore, &bells));
   if (!options.force) {
     BOOST_OUTCOME_TRYV(CheckType(options, settings));
   }
@@ -265,6 +266,7 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   SubmitTotals totals;
   totals.keep_tasks = options.wait;
   auto done = SubmitRows(options, *shard, target, *rows, totals);
+  if (totals.added > 0) bells.Ring({shard->name, {target.table, {}}});
   if (!done) {
     PrintProblems(options, totals);
     return Fail(done.error());

@@ -1,0 +1,53 @@
+#include "coordinator/app/ring_workers.h"
+
+#include <algorithm>
+
+#include "coordinator/app/cluster_client.h"
+#include "framework/worker/worker_id.h"
+
+namespace millrace::engine {
+namespace {
+
+bool IsLoopback(const std::string& address) {
+  return address.starts_with("127.") || address.starts_with("[::1]");
+}
+
+bool Allows(const Limit<std::string>& limit, const std::string& name) {
+  return !limit || std::find(limit->begin(), limit->end(), name) != limit->end();
+}
+
+}  // namespace
+
+WorkerBells::WorkerBells(const std::map<std::string, WorkerDocument>& workers, const std::string& host) {
+  for (const auto& [id, worker] : workers) {
+    if (worker.doorbell.empty() || (IsLoopback(worker.doorbell) && worker.host != host)) continue;
+    bells_.push_back({worker.doorbell, worker.limits});
+  }
+}
+
+WorkerBells WorkerBells::Of(ClusterClient& client) {
+  std::map<std::string, WorkerDocument> workers;
+  const auto ids = client.List("/workers");
+  if (!ids) return {};
+  for (const std::string& id : *ids) {
+    const auto node = client.Get("/workers/" + id);
+    if (!node) return {};
+    if (!*node) continue;
+    if (auto worker = ReadWorker((*node)->data)) workers.emplace(id, std::move(*worker));
+  }
+  return WorkerBells(workers, HostName());
+}
+
+std::vector<std::string> WorkerBells::AddressesFor(const ShardRing& ring) const {
+  std::vector<std::string> addresses;
+  for (const Bell& bell : bells_) {
+    if (Allows(bell.limits.shards, ring.shard)) addresses.push_back(bell.address);
+  }
+  return addresses;
+}
+
+void WorkerBells::Ring(const ShardRing& ring) const {
+  for (const std::string& address : AddressesFor(ring)) SendRing(address, ring);
+}
+
+}  // namespace millrace::engine
