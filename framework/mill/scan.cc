@@ -228,7 +228,7 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
 }
 
 bool Scanner::MayRest(BootTime now) const {
-  return attended_.load() && !parts_.watch_idle && look_.work.empty() && !rings_.Recent(now) &&
+  return attended_.load() && !parts_.watch_idle && look_.full && look_.work.empty() && !rings_.Recent(now) &&
          parts_.attempts.in_flight().Empty();
 }
 
