@@ -97,7 +97,8 @@ class Judge:
 
     Legal is, for one row: it is in one pool at a time; an attempt begins with a claim, which raises the number by one
     and is made by a worker that lives, and has one end, by whoever claimed it, or back to waiting once its claimer is
-    dead; the number never goes down; nothing changes a row that has ended.
+    dead; the number never goes down; nothing changes a row that has ended. Whoever added a row may take it back before
+    anybody has claimed it, as producers do within their transaction where its key is taken.
     """
 
     def __init__(self, workers=()):
@@ -107,6 +108,7 @@ class Judge:
         self._key = None
         self._pools = {}  # pool → attempt of the row that stands in it
         self._attempt = 0  # the highest so far
+        self._added_by = None  # the user
         self._running = None  # (attempt, claimer)
         self._leaving = None  # the pool that the row must leave next
         self._events, self._rows, self.faults = 0, 0, []
@@ -122,7 +124,7 @@ class Judge:
         if (event.table, event.id) != self._key:
             self._close()
             self._key = event.table, event.id
-            self._pools, self._attempt, self._running, self._leaving = {}, 0, None, None
+            self._pools, self._attempt, self._added_by, self._running, self._leaving = {}, 0, None, None, None
             self._rows += 1
         if self._leaving and (event.op, event.pool) != ("delete", self._leaving):
             self._fault(f"is in two pools, and {event.op} in {event.pool}")
@@ -151,6 +153,7 @@ class Judge:
             self._fault(f"attempt goes down from {self._attempt} to {event.attempt}")
         if event.pool == "tasks":
             self._attempt = max(self._attempt, event.attempt)
+            self._added_by = event.user
             if event.state == RUNNING:
                 self._fault("is running when it comes")
         elif self._running:
@@ -198,7 +201,8 @@ class Judge:
 
     def _delete(self, event, leaving):
         self._pools.pop(event.pool, None)
-        if event.pool == "tasks" and leaving != "tasks":
+        taken_back = self._attempt == 0 and event.user == self._added_by
+        if event.pool == "tasks" and leaving != "tasks" and not taken_back:
             self._fault("is gone without an end")
         if event.pool == "tasks":
             self._running = None

@@ -79,6 +79,9 @@ class LegalWays(unittest.TestCase):
     def test_cancel_of_a_waiting_one(self):
         self.assert_fine(Log().come().into("done", "", 0, "tester", state=4).leave("tasks", None, 0))
 
+    def test_one_that_its_producer_takes_back(self):
+        self.assert_fine(Log().come().leave("tasks", None, 0))
+
     def test_pruning(self):
         self.assert_fine(Log().come().claim(W1, 1).settle(W1, 1).leave("done", W1, 1))
 
@@ -114,7 +117,10 @@ class Faults(unittest.TestCase):
         self.assert_found(Log().come().claim(W1, 1).settle(W1, 1).into("failed", W1, 1), "in two pools")
 
     def test_a_lost_row(self):
-        self.assert_found(Log().come().leave("tasks", None, 0), "gone without an end")
+        self.assert_found(Log().come().leave("tasks", None, 0, "w1"), "gone without an end")
+
+    def test_a_row_taken_back_after_it_ran(self):
+        self.assert_found(Log().come().claim(W1, 1).wait(W1, 1).leave("tasks", None, 1), "gone without an end")
 
     def test_a_claim_of_a_running_row_by_another(self):
         self.assert_found(Log().come().claim(W1, 1).adopt(W1, 2, by=W2), "is taken by w2.bbb")
