@@ -8,6 +8,9 @@
 namespace millrace::engine {
 namespace {
 
+// A ring is worth no more: each worker's node is read for it, before anything is submitted.
+constexpr std::size_t kMostWorkers = 100;
+
 bool IsLoopback(const std::string& address) {
   return address.starts_with("127.") || address.starts_with("[::1]");
 }
@@ -28,7 +31,7 @@ WorkerBells::WorkerBells(const std::map<std::string, WorkerDocument>& workers, c
 WorkerBells WorkerBells::Of(ClusterClient& client) {
   std::map<std::string, WorkerDocument> workers;
   const auto ids = client.List("/workers");
-  if (!ids) return {};
+  if (!ids || ids->size() > kMostWorkers) return {};
   for (const std::string& id : *ids) {
     const auto node = client.Get("/workers/" + id);
     if (!node) return {};

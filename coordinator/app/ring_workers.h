@@ -19,7 +19,7 @@ class WorkerBells {
   WorkerBells() = default;  // nobody's
   // `host`: where whoever rings runs. An address of the loopback means that host's own alone.
   WorkerBells(const std::map<std::string, WorkerDocument>& workers, const std::string& host);
-  // Those that are there now; nobody's where ZooKeeper does not answer.
+  // Those that are there now; nobody's where ZooKeeper does not answer, or there are more than a hundred.
   static WorkerBells Of(ClusterClient& client);
 
   // Where they hear who may have a part in it.
