@@ -13,6 +13,8 @@
 #include <sstream>
 #include <thread>
 
+#include "tests/support/report.h"
+
 namespace millrace::bench {
 namespace {
 
@@ -179,6 +181,21 @@ void Figures::Write(const std::string& path) const {
   if (file.flush()) return;
   std::fprintf(stderr, "figures: can't write %s\n", path.c_str());
   std::exit(1);
+}
+
+bool Figures::Judge(const std::string& scenario, const std::string& asked, const std::string& ratio,
+                    double least) const {
+  const auto compared =
+      std::find_if(ratios_.begin(), ratios_.end(), [&](const Ratio& known) { return known.name == ratio; });
+  const std::vector<double> ratios = Ratios(ratio);
+  const Interval sure = MedianInterval(ratios);
+  const bool pass = Median(ratios) >= least;
+  engine::Report(scenario, asked,
+                 Count(Median(Values(compared->series))) + " and " + Count(Median(Values(compared->with))) +
+                     " " + unit_ + ", ratio " + Fixed(Median(ratios), 2) + " (" + Fixed(sure.low, 2) +
+                     " to " + Fixed(sure.high, 2) + ")",
+                 pass);
+  return pass;
 }
 
 double CpuSecondsOf(std::int64_t pid) {

@@ -46,6 +46,9 @@ class Figures {
   std::string Table() const;
   // Nothing is written where the path is empty. Exits with a message where it can't be.
   void Write(const std::string& path) const;
+  // Reports whether the median of the ratios is `least` or more, with both rates.
+  bool Judge(const std::string& scenario, const std::string& asked, const std::string& ratio,
+             double least) const;
 
  private:
   struct Series {

@@ -9,7 +9,6 @@
 
 #include "tests/bench/figures/figures.h"
 #include "tests/bench/sqlite/bare_loop.h"
-#include "tests/support/report.h"
 #include "tests/support/run_process.h"
 
 namespace millrace::bench {
@@ -101,17 +100,10 @@ int Run(const Options& options) {
   figures.Compare(kRatio, kProgram, kBare);
   std::printf("\n%s\n", figures.Table().c_str());
   figures.Write(options.json);
-  const std::vector<double> ratios = figures.Ratios(kRatio);
-  const Interval sure = MedianInterval(ratios);
-  const bool pass = Median(ratios) >= options.least;
-  engine::Report("sqlite drain",
-                 "on SQLite one process drains no-op tasks at " + Fixed(options.least, 2) +
-                     " of the rate of the bare statements, at least, by the median of alternating drains",
-                 Count(Median(figures.Values(kProgram))) + " and " + Count(Median(figures.Values(kBare))) +
-                     " tasks/s, ratio " + Fixed(Median(ratios), 2) + " (" + Fixed(sure.low, 2) + " to " +
-                     Fixed(sure.high, 2) + ")",
-                 pass);
-  return pass ? 0 : 1;
+  const std::string asked =
+      "on SQLite one process drains no-op tasks at " + Fixed(options.least, 2) +
+      " of the rate of the bare statements, at least, by the median of alternating drains";
+  return figures.Judge("sqlite drain", asked, kRatio, options.least) ? 0 : 1;
 }
 
 }  // namespace

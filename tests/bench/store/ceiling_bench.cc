@@ -6,7 +6,6 @@
 
 #include "tests/bench/figures/figures.h"
 #include "tests/bench/store/ceiling.h"
-#include "tests/support/report.h"
 
 namespace millrace::bench {
 namespace {
@@ -69,18 +68,11 @@ int Run(const Options& options) {
   figures.Compare(kRatio, kBest, kFirst);
   std::printf("\n%s\n", figures.Table().c_str());
   figures.Write(options.json);
-  const std::vector<double> ratios = figures.Ratios(kRatio);
-  const Interval sure = MedianInterval(ratios);
-  const bool pass = Median(ratios) >= options.least;
-  engine::Report("ceiling",
-                 "rows that do not grow: the statements of a drain in bare loops, on the best schema known "
-                 "and on one whose claimer is nullable; at least " +
-                     Fixed(options.least, 2) + " by the median of alternating pairs",
-                 Count(Median(figures.Values(kBest))) + " and " + Count(Median(figures.Values(kFirst))) +
-                     " tasks/s, ratio " + Fixed(Median(ratios), 2) + " (" + Fixed(sure.low, 2) + " to " +
-                     Fixed(sure.high, 2) + ")",
-                 pass);
-  return pass ? 0 : 1;
+  const std::string asked =
+      "rows that do not grow: the statements of a drain in bare loops, on the best schema known "
+      "and on one whose claimer is nullable; at least " +
+      Fixed(options.least, 2) + " by the median of alternating pairs";
+  return figures.Judge("ceiling", asked, kRatio, options.least) ? 0 : 1;
 }
 
 }  // namespace

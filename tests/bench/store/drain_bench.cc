@@ -15,7 +15,6 @@
 
 #include "tests/bench/figures/figures.h"
 #include "tests/bench/store/ceiling.h"
-#include "tests/support/report.h"
 #include "tests/support/run_process.h"
 
 namespace millrace::bench {
@@ -159,17 +158,10 @@ int Run(const Options& options) {
   std::printf("\n%s\n", figures.Table().c_str());
   figures.Write(options.json);
   if (!ceiling) return 0;
-  const std::vector<double> ratios = figures.Ratios(kOfCeiling);
-  const Interval sure = MedianInterval(ratios);
-  const bool pass = Median(ratios) >= options.least;
-  engine::Report("drain",
-                 "one worker drains no-op tasks at " + Fixed(options.least, 2) +
-                     " of the rate of the bare statements, at least, by the median of alternating drains",
-                 Count(Median(figures.Values(kWorker))) + " and " + Count(Median(figures.Values(kCeiling))) +
-                     " tasks/s, ratio " + Fixed(Median(ratios), 2) + " (" + Fixed(sure.low, 2) + " to " +
-                     Fixed(sure.high, 2) + ")",
-                 pass);
-  return pass ? 0 : 1;
+  const std::string asked =
+      "one worker drains no-op tasks at " + Fixed(options.least, 2) +
+      " of the rate of the bare statements, at least, by the median of alternating drains";
+  return figures.Judge("drain", asked, kOfCeiling, options.least) ? 0 : 1;
 }
 
 }  // namespace
