@@ -17,6 +17,7 @@
 
 #include "framework/store/change_feed.h"
 #include "framework/store/incarnation_store.h"
+#include "framework/store/overview.h"
 #include "framework/store/prune_store.h"
 #include "framework/store/schema_store.h"
 #include "framework/store/task_operations.h"
@@ -65,6 +66,7 @@ class Store {
   virtual std::unique_ptr<TaskOperations> OpenOperations() = 0;
   virtual std::unique_ptr<SchemaStore> OpenSchema() = 0;
   virtual std::unique_ptr<PruneStore> OpenPruning() = 0;
+  virtual std::unique_ptr<OverviewStore> OpenOverview() = 0;
   // Null: it tells nobody of changes, or is not to.
   virtual std::unique_ptr<ChangeFeed> OpenChanges(IsWatched) { return nullptr; }
 };

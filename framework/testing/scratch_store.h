@@ -29,6 +29,7 @@ class ScratchStore final : public Store {
   std::unique_ptr<TaskOperations> OpenOperations() override { return store_->OpenOperations(); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return store_->OpenSchema(); }
   std::unique_ptr<PruneStore> OpenPruning() override { return store_->OpenPruning(); }
+  std::unique_ptr<OverviewStore> OpenOverview() override { return store_->OpenOverview(); }
   std::unique_ptr<ChangeFeed> OpenChanges(IsWatched watched) override {
     return store_->OpenChanges(std::move(watched));
   }

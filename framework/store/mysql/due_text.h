@@ -19,6 +19,8 @@ inline constexpr const char* kExplainInRows = "EXPLAIN FORMAT=TRADITIONAL ";
 
 // May answer with groups that the scope does not cover.
 std::string DueText(const TableSlices& scope, WallTime from = {});
+// Every group of a table, held rows too; its place stands in the first column.
+std::string GroupsText(const TableName& table, std::size_t place);
 // The head of one group from its `first_run_at` on.
 std::string DueGroupText(const DueGroup& group);
 std::string ScanText(const ScanRequest& request);

@@ -14,6 +14,7 @@ std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint, ConnectionPool& p
 std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, ConnectionPool& pool,
                                                  sql::Claimers& claimers, Micros limit);
 std::unique_ptr<TaskOperations> OpenOperations(const Endpoint& endpoint, ConnectionPool& pool);
+std::unique_ptr<OverviewStore> OpenOverview(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint);
 std::unique_ptr<ChangeFeed> OpenBinlogFeed(Endpoint endpoint, IsWatched watched);
 

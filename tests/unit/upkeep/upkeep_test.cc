@@ -33,6 +33,7 @@ class SilentStore final : public Store {
     return store_.OpenSchema();
   }
   std::unique_ptr<PruneStore> OpenPruning() override { return store_.OpenPruning(); }
+  std::unique_ptr<OverviewStore> OpenOverview() override { return store_.OpenOverview(); }
 
   Signal asked;
   Signal answer;

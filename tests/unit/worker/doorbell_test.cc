@@ -65,6 +65,7 @@ class ToldStore final : public Store {
   std::unique_ptr<TaskOperations> OpenOperations() override { return store_.OpenOperations(); }
   std::unique_ptr<SchemaStore> OpenSchema() override { return store_.OpenSchema(); }
   std::unique_ptr<PruneStore> OpenPruning() override { return store_.OpenPruning(); }
+  std::unique_ptr<OverviewStore> OpenOverview() override { return store_.OpenOverview(); }
   std::unique_ptr<ChangeFeed> OpenChanges(IsWatched) override {
     if (!tells_) return nullptr;
     auto made = std::make_unique<ScriptedFeed>();

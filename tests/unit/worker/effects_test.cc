@@ -233,6 +233,7 @@ class JournalStore final : public Store {
   std::unique_ptr<TaskOperations> OpenOperations() override { return nullptr; }
   std::unique_ptr<SchemaStore> OpenSchema() override { return nullptr; }
   std::unique_ptr<PruneStore> OpenPruning() override { return nullptr; }
+  std::unique_ptr<OverviewStore> OpenOverview() override { return nullptr; }
 
  private:
   Journal& journal_;

@@ -1,0 +1,184 @@
+#include <algorithm>
+
+#include "tests/contract/suite/store_contract.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::hours;
+using To = Settlement::To;
+
+std::map<std::string, HandlerOverview> Overview(StoreTest& test, std::vector<TableName> tables = {"tasks"}) {
+  auto waiting = test.store().OpenOverview()->Waiting(tables);
+  EXPECT_TRUE(waiting) << waiting.error().message;
+  return waiting ? ByHandler(*waiting) : std::map<std::string, HandlerOverview>{};
+}
+
+FailedOverview Failures(StoreTest& test) {
+  const auto totals = test.operations().Totals();
+  EXPECT_TRUE(totals) << totals.error().message;
+  const TableName table = "tasks";
+  auto failed = test.store().OpenOverview()->Failed(std::span(&table, 1), *totals);
+  EXPECT_TRUE(failed) << failed.error().message;
+  return failed ? *failed : FailedOverview{};
+}
+
+void AddMany(StoreTest& test, std::size_t count, const std::string& handler,
+             const TableName& table = "tasks") {
+  const std::vector<NewTask> tasks(count, NewTask{.handler = handler});
+  const auto added = test.operations().Submit(table, tasks);
+  ASSERT_TRUE(added) << added.error().message;
+}
+
+void FailOne(StoreTest& test, const std::string& handler, const std::string& error_class,
+             const std::string& why) {
+  Settlement end = End(test.ClaimOne(test.AddDue(1, handler)[0]), To::Failed, why);
+  end.error_class = error_class;
+  test.Settle({end});
+}
+
+TEST_P(StoreContract, AnOverviewTellsTheStatesOfEachHandler) {
+  const WallTime now = Now();
+  Add({.handler = "a", .slice = 0, .run_at = now - hours(2)});
+  Add({.handler = "a", .slice = 3, .run_at = now - hours(1)});
+  Add({.handler = "a", .slice = 3, .run_at = now + hours(1)});
+  Add({.handler = "b", .slice = 3, .run_at = now + hours(3)});
+  Add({.handler = "b", .slice = 2, .run_at = now + hours(2)});
+  Add({.handler = "b", .state = 3});
+  Add({.handler = "c", .state = 3});
+  Add({.handler = "c", .state = 3});
+  ClaimOne(AddDue(1, "d")[0]);
+  const auto all = Overview(*this);
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(all.at("a").waiting, (Counted{3, false}));
+  EXPECT_EQ(all.at("a").running, Counted{});
+  EXPECT_EQ(all.at("a").held, Counted{});
+  EXPECT_EQ(all.at("a").oldest_due, now - hours(2));
+  EXPECT_EQ(all.at("a").next_due, std::nullopt);
+  EXPECT_EQ(all.at("b").waiting, (Counted{2, false}));
+  EXPECT_EQ(all.at("b").held, (Counted{1, false}));
+  EXPECT_EQ(all.at("b").oldest_due, std::nullopt);
+  EXPECT_EQ(all.at("b").next_due, now + hours(2));
+  EXPECT_EQ(all.at("c").waiting, Counted{});
+  EXPECT_EQ(all.at("c").held, (Counted{2, false}));
+  EXPECT_EQ(all.at("d").waiting, Counted{});
+  EXPECT_EQ(all.at("d").running, (Counted{1, false}));
+  EXPECT_EQ(all.at("d").oldest_due, std::nullopt);
+}
+
+TEST_P(StoreContract, TheOldestDueOfAnOverviewWaits) {
+  const WallTime now = Now();
+  const auto running = Add({.handler = "a", .slice = 1, .run_at = now - hours(5)});
+  Add({.handler = "a", .slice = 1, .run_at = now - hours(2)});
+  Add({.handler = "a", .slice = 2, .run_at = now - hours(1)});
+  ClaimOne(running);
+  const auto all = Overview(*this);
+  EXPECT_EQ(all.at("a").oldest_due, now - hours(2)) << "a long run is no lag";
+  EXPECT_EQ(all.at("a").waiting, (Counted{2, false}));
+  EXPECT_EQ(all.at("a").running, (Counted{1, false}));
+}
+
+TEST_P(StoreContract, AnOverviewCountsExactlyBelowTenThousandOfEachHandler) {
+  AddMany(*this, kExactBacklog - 1, "a");
+  AddMany(*this, kExactBacklog + 1, "b");
+  AddMany(*this, 401, "c");
+  const auto all = Overview(*this);
+  EXPECT_EQ(all.at("a").waiting, (Counted{kExactBacklog - 1, false}));
+  EXPECT_EQ(all.at("b").waiting, (Counted{kExactBacklog, true}));
+  EXPECT_EQ(all.at("c").waiting, (Counted{401, false}));
+}
+
+TEST_P(StoreContract, AnOverviewOfSeveralTablesIsTheirSum) {
+  made_ = GetParam().make({.tables = 3, .slices = 4});
+  Begin(*made_);
+  AddMany(*this, 5'000, "a", "tasks_000");
+  AddMany(*this, 4'000, "a", "tasks_002");
+  AddMany(*this, 6'000, "b", "tasks_000");
+  AddMany(*this, 6'000, "b", "tasks_001");
+  const std::vector<TableName> tables{"tasks_000", "tasks_001", "tasks_002"};
+  const auto all = Overview(*this, tables);
+  EXPECT_EQ(all.at("a").waiting, (Counted{9'000, false}));
+  EXPECT_EQ(all.at("b").waiting, (Counted{kExactBacklog, true}));
+  const auto one = Overview(*this, {"tasks_002"});
+  EXPECT_EQ(one.at("a").waiting, (Counted{4'000, false}));
+  EXPECT_FALSE(one.contains("b"));
+}
+
+// More groups than heads are looked at: what was not seen is not told as if it were.
+TEST_P(StoreContract, AnOverviewSaysWhereItDidNotLook) {
+  std::vector<NewTask> tasks;
+  for (int handler = 0; handler < 250; ++handler) tasks.push_back({.handler = "h" + std::to_string(handler)});
+  ASSERT_TRUE(operations().Submit("tasks", tasks));
+  const auto all = Overview(*this);
+  ASSERT_EQ(all.size(), 250U);
+  const auto unknown =
+      std::count_if(all.begin(), all.end(), [](const auto& one) { return one.second.running.more; });
+  EXPECT_EQ(unknown, 50);
+  for (const auto& [handler, one] : all) {
+    EXPECT_EQ(one.waiting, (Counted{1, false})) << handler;
+    EXPECT_TRUE(one.oldest_due) << handler;
+  }
+}
+
+TEST_P(StoreContract, AnOverviewOfNothingIsEmpty) {
+  EXPECT_TRUE(Overview(*this).empty());
+  const FailedOverview failed = Failures(*this);
+  EXPECT_TRUE(failed.classes.empty());
+  EXPECT_TRUE(failed.all);
+}
+
+TEST_P(StoreContract, FailuresAreToldByHandlerAndClass) {
+  FailOne(*this, "a", "timeout", "the partner is slow");
+  FailOne(*this, "a", "timeout", "the partner is slower");
+  FailOne(*this, "a", "", "no such customer");
+  FailOne(*this, "b", "timeout", std::string(300, 'x'));
+  const FailedOverview failed = Failures(*this);
+  EXPECT_EQ(failed.looked_at, 4U);
+  EXPECT_TRUE(failed.all);
+  ASSERT_EQ(failed.classes.size(), 3U);
+  EXPECT_EQ(failed.classes[0].handler, "a");
+  EXPECT_EQ(failed.classes[0].error_class, "timeout");
+  EXPECT_EQ(failed.classes[0].count, 2U);
+  EXPECT_EQ(failed.classes[0].error, "the partner is slower") << "the newest is the example";
+  EXPECT_EQ(StateOf(failed.classes[0].newest), TaskState::Failed);
+  const auto b = std::find_if(failed.classes.begin(), failed.classes.end(),
+                              [](const FailedClass& one) { return one.handler == "b"; });
+  ASSERT_NE(b, failed.classes.end());
+  EXPECT_EQ(b->error, std::string(200, 'x'));
+}
+
+TEST_P(StoreContract, OfManyFailuresTheNewestAreLookedAt) {
+  AddMany(*this, 2'100, "a");
+  std::vector<std::uint64_t> ids;
+  for (const ScanRow& row : ScanAll()) ids.push_back(row.id);
+  ASSERT_EQ(ids.size(), 2'100U);
+  std::sort(ids.begin(), ids.end());
+  for (std::size_t from = 0; from < ids.size(); from += 700) {
+    const std::vector<std::uint64_t> some(ids.begin() + static_cast<std::ptrdiff_t>(from),
+                                          ids.begin() + static_cast<std::ptrdiff_t>(from + 700));
+    std::vector<Settlement> ends;
+    for (const Task& task : Claim(some)) {
+      ends.push_back(End(task, To::Failed, "no"));
+      ends.back().error_class = task.key.id == ids.front() ? "first" : "other";
+    }
+    Settle(ends);
+  }
+  const FailedOverview failed = Failures(*this);
+  EXPECT_EQ(failed.looked_at, 2'000U);
+  EXPECT_FALSE(failed.all);
+  ASSERT_EQ(failed.classes.size(), 1U) << "the oldest is not among them";
+  EXPECT_EQ(failed.classes[0].newest, ids.back());
+}
+
+TEST_P(StoreContract, TablesWithoutFailedTasksAreNotLookedInto) {
+  FailOne(*this, "a", "timeout", "no");
+  const TableName table = "tasks";
+  const auto failed = store().OpenOverview()->Failed(std::span(&table, 1), {});
+  ASSERT_TRUE(failed) << failed.error().message;
+  EXPECT_TRUE(failed->classes.empty());
+  const TaskTotals dropped{.table = "tasks_of_old", .handler = "a", .failed = 1};
+  EXPECT_TRUE(store().OpenOverview()->Failed(std::span(&table, 1), std::span(&dropped, 1)));
+}
+
+}  // namespace
+}  // namespace millrace::engine
