@@ -16,6 +16,7 @@
 #include "coordinator/member/cluster_control_plane.h"
 #include "coordinator/member/member.h"
 #include "coordinator/upkeep/upkeep.h"
+#include "framework/metrics/registry.h"
 
 namespace millrace::engine {
 
@@ -48,6 +49,8 @@ class ClusterProcess {
   [[nodiscard]] bool Stop();
 
   ClusterControlPlane& control() { return control_; }
+  // What this process counts and measures, whether it works or only coordinates.
+  Registry& metrics() { return metrics_; }
 
  private:
   ClusterProcess(const Settings& settings, ZookeeperOptions options, std::unique_ptr<TreeSession> session,
@@ -65,6 +68,7 @@ class ClusterProcess {
   const Settings settings_;
   const ZookeeperOptions options_;
   const SystemClock clock_;
+  Registry metrics_;
   std::unique_ptr<TreeSession> session_;  // until Start
   std::atomic<bool> leading_{false};
   std::atomic<bool> standing_{false};

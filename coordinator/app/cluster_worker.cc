@@ -63,6 +63,7 @@ class ClusterEnvironment final : public WorkerEnvironment {
       : flags_(flags), settings_(settings), plugins_(plugins), process_(process) {}
 
   ControlPlane& control() override { return process_.control(); }
+  Registry& metrics() override { return process_.metrics(); }
   Status Join(const Worker& worker) override {
     const std::string id = worker.Status().worker;
     BOOST_OUTCOME_TRY(document, PlaceOf(flags_, id));

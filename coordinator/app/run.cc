@@ -34,6 +34,7 @@ class LocalEnvironment final : public WorkerEnvironment {
                  [] { return true; }, [] { return nullptr; }, [] {}, kBetweenRounds}) {}
 
   ControlPlane& control() override { return control_; }
+  Registry& metrics() override { return metrics_; }
   Status Update(const Worker& worker) override {
     upkeep_.Update();
     progress_.Update(worker.Totals());
@@ -48,6 +49,7 @@ class LocalEnvironment final : public WorkerEnvironment {
   }
 
  private:
+  Registry metrics_;
   LocalControlPlane control_;
   Shards& shards_;
   WorkerProgress progress_;

@@ -7,7 +7,6 @@
 
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/stop_signals.h"
-#include "framework/metrics/registry.h"
 
 namespace millrace::engine {
 namespace {
@@ -52,9 +51,8 @@ Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment) {
 Result<ExitCode> HostWorker(const WorkerFlags& flags, WorkerOptions options, const PluginSet& plugins,
                             WorkerEnvironment& environment) {
   const SystemClock clock;
-  Registry metrics;
-  auto worker = std::make_unique<Worker>(Worker::Parts{clock, environment.control(), plugins, metrics},
-                                         std::move(options));
+  auto worker = std::make_unique<Worker>(
+      Worker::Parts{clock, environment.control(), plugins, environment.metrics()}, std::move(options));
   const BootTime begun = clock.Now();
   BOOST_OUTCOME_TRYV(worker->Start());
   BOOST_OUTCOME_TRYV(environment.Join(*worker));

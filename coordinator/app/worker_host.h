@@ -2,6 +2,7 @@
 #pragma once
 
 #include "coordinator/app/worker_report.h"
+#include "framework/metrics/registry.h"
 #include "framework/plugin/plugin_set.h"
 #include "framework/worker/control_plane.h"
 #include "framework/worker/worker.h"
@@ -14,6 +15,8 @@ class WorkerEnvironment {
   virtual ~WorkerEnvironment() = default;
 
   virtual ControlPlane& control() = 0;
+  // What this process counts and measures.
+  virtual Registry& metrics() = 0;
   // The worker has started: others may know of it.
   virtual Status Join(const Worker&) { return {}; }
   // Several times a second until the worker has ended. An error ends it, and is the last call.
