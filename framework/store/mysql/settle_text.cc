@@ -15,40 +15,18 @@ namespace {
 
 using To = Settlement::To;
 
-using OwnTexts = std::vector<std::pair<std::uint64_t, std::string>>;  // by id, which they are sorted by
-
-std::string Cases(std::span<const std::pair<std::uint64_t, std::string>> own, const std::string& otherwise) {
-  std::string text = "CASE id";
-  for (const auto& [id, value] : own)
-    text.append(" WHEN ").append(std::to_string(id)).append(" THEN ") += value;
-  return text + " ELSE " + otherwise + " END";
-}
-
-// One expression for all rows where they agree, a CASE by id where they do not. A row without a text of its
-// own takes `otherwise`. The server goes through a CASE from its beginning for each row: many are parted into
-// blocks, so that 999 rows take some 30,000 comparisons and not half a million.
-std::string PerRow(const SettleGroup& group, const std::string& otherwise,
-                   const std::function<std::string(const Settlement&)>& text) {
-  constexpr std::size_t kBlock = 32;
-  OwnTexts own;
+// One expression for all rows, by id where they differ.
+std::string PerRow(const SettleGroup& group, const std::function<std::string(const Settlement&)>& value) {
+  std::vector<FromId> parts;
   for (const Settlement* row : group.rows) {
-    std::string value = text(*row);
-    if (value != otherwise) own.emplace_back(row->key.id, std::move(value));
+    std::string own = value(*row);
+    if (parts.empty() || parts.back().value != own) parts.push_back({row->key.id, std::move(own)});
   }
-  if (own.empty()) return otherwise;
-  if (own.size() <= 2 * kBlock) return Cases(own, otherwise);
-  std::string blocks = "CASE";
-  for (std::size_t at = 0; at < own.size(); at += kBlock) {
-    const auto block = std::span(own).subspan(at, std::min(kBlock, own.size() - at));
-    blocks.append(" WHEN id<=").append(std::to_string(block.back().first)).append(" THEN ");
-    blocks += Cases(block, otherwise);
-  }
-  return blocks + " ELSE " + otherwise + " END";
+  return ById(parts);
 }
 
-std::string Text(const Settlement& row) { return row.text.empty() ? "" : Quote(Shorten(row.text)); }
-std::string TextOr(const Settlement& row, const std::string& otherwise) {
-  return row.text.empty() ? otherwise : Text(row);
+std::string TextOr(const Settlement& row, const char* otherwise) {
+  return row.text.empty() ? otherwise : Quote(Shorten(row.text));
 }
 
 std::string DueAgain(const Settlement& row) {
@@ -94,12 +72,11 @@ std::string MoveText(const SettleGroup& group, const sql::Claimer& claimer, cons
   std::string error = "last_error";
   std::string last = "''";
   if (group.to == To::Succeeded) {
-    last = PerRow(group, "''", [](const Settlement& row) { return TextOr(row, "''"); });
+    last = PerRow(group, [](const Settlement& row) { return TextOr(row, "''"); });
   } else {
-    error = PerRow(group, "last_error", [](const Settlement& row) { return TextOr(row, "last_error"); });
+    error = PerRow(group, [](const Settlement& row) { return TextOr(row, "last_error"); });
   }
-  if (failed)
-    last = PerRow(group, "''", [](const Settlement& row) { return Quote(Shorten(row.error_class, 64)); });
+  if (failed) last = PerRow(group, [](const Settlement& row) { return Quote(Shorten(row.error_class, 64)); });
   constexpr const char* kKept =
       "id,slice,handler,priority,run_at,params,biz_key,batch,attempt,crashes,claimed_at,progress,created_at";
   return "INSERT INTO " + group.table + (failed ? "_failed (" : "_done (") + kKept +
@@ -116,8 +93,8 @@ std::string DeleteText(const SettleGroup& group, std::uint64_t claimer, const st
 std::string WaitText(const SettleGroup& group, std::uint64_t claimer, const std::string& ids) {
   return "UPDATE " + group.table +
          " FORCE INDEX (PRIMARY) SET state=0, claimed_by=0, failures=" + Failures(group) +
-         ", run_at=" + PerRow(group, "run_at", DueAgain) + ", last_error=" +
-         PerRow(group, "last_error", [](const Settlement& row) { return TextOr(row, "last_error"); }) +
+         ", run_at=" + PerRow(group, DueAgain) +
+         ", last_error=" + PerRow(group, [](const Settlement& row) { return TextOr(row, "last_error"); }) +
          ", updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +
          ") AND state=2 AND claimed_by=" + std::to_string(claimer) +
          " AND attempt=" + std::to_string(group.attempt);
@@ -137,7 +114,7 @@ std::string AttemptsText(const std::string& incarnation, const std::vector<const
          rows + " ON DUPLICATE KEY UPDATE task_id=VALUES(task_id)";
 }
 
-std::string CountersText(const std::string& incarnation, const std::vector<const Settlement*>& batch) {
+std::string CountersText(const std::string& owner, const std::vector<const Settlement*>& batch) {
   struct Sums {
     int succeeded = 0, cancelled = 0, failed = 0, attempts_failed = 0;
   };
@@ -160,7 +137,7 @@ std::string CountersText(const std::string& incarnation, const std::vector<const
   std::string rows;
   for (const auto& [key, sum] : sums) {
     rows += (rows.empty() ? "(" : ",(") + Quote(std::get<0>(key)) + "," + Quote(std::get<1>(key)) + "," +
-            Quote(std::get<2>(key)) + "," + Quote(incarnation) + "," + std::to_string(sum.succeeded) + "," +
+            Quote(std::get<2>(key)) + "," + Quote(owner) + "," + std::to_string(sum.succeeded) + "," +
             std::to_string(sum.cancelled) + "," + std::to_string(sum.failed) + "," +
             std::to_string(sum.attempts_failed) + ")";
   }

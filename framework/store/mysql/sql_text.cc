@@ -68,6 +68,21 @@ void AppendLiteral(std::string& out, const sql::Value& value) {
   assert(!"a value that a statement may have");
 }
 
+void AppendById(std::string& out, std::span<const FromId> parts) {
+  if (parts.size() == 1) {
+    out += parts.front().value;
+    return;
+  }
+  const std::size_t middle = parts.size() / 2;
+  out += "IF(id<";
+  AppendNumber(out, parts[middle].first);
+  out += ',';
+  AppendById(out, parts.first(middle));
+  out += ',';
+  AppendById(out, parts.subspan(middle));
+  out += ')';
+}
+
 }  // namespace
 
 std::string Quote(std::string_view text) {
@@ -78,6 +93,12 @@ std::string Quote(std::string_view text) {
 }
 
 std::string TimeLiteral(WallTime time) { return "'" + sql::TimeText(time) + "'"; }
+
+std::string ById(std::span<const FromId> parts) {
+  std::string out;
+  AppendById(out, parts);
+  return out;
+}
 
 std::string After(Micros delay) {
   return "UTC_TIMESTAMP(6) + INTERVAL " + std::to_string(delay.count()) + " MICROSECOND";

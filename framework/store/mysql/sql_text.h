@@ -24,6 +24,16 @@ using sql::List;
 using sql::Sorted;
 // '2026-11-20 18:00:00.000000'; times beyond what DATETIME holds are moved to its ends.
 std::string TimeLiteral(WallTime time);
+
+// A value that holds for the ids from `first` on, up to the next one's.
+struct FromId {
+  std::uint64_t first = 0;
+  std::string value;  // an expression
+};
+// The expression that has for each `id` the value of its part. `parts` are sorted, and there is one at least.
+// The text is as long as they are, and the server finds a row's part among n in log2(n) comparisons.
+std::string ById(std::span<const FromId> parts);
+
 // The expression for a time that lies `delay` after the server's clock.
 std::string After(Micros delay);
 

@@ -1,8 +1,11 @@
 // The cold statements are written once: these are the two steps from such a text to what a database is sent.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
+#include "framework/store/mysql/settle.h"
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/sql/dialects.h"
 
@@ -31,6 +34,40 @@ TEST(StatementTextTest, ValuesBecomeLiteralsOnAServer) {
             R"(VALUES (-5,'it\'s ? and \\',NULL,9223372036854775808,999,'',x'61ff'))");
   EXPECT_DEATH((void)mysql::WithValues("VALUES (?)", values), "");
   EXPECT_DEATH((void)mysql::WithValues("VALUES (?,?,?,?,?,?,?,?)", values), "");
+}
+
+TEST(StatementTextTest, AValueByIdIsFoundByHalves) {
+  const std::vector<mysql::FromId> parts{{1, "'a'"}, {5, "'b'"}, {9, "'c'"}};
+  EXPECT_EQ(mysql::ById(std::span(parts).first(1)), "'a'");
+  EXPECT_EQ(mysql::ById(parts), "IF(id<5,'a',IF(id<9,'b','c'))");
+}
+
+// Each retry with a delay of its own: the text grows with the rows, and so does not what a row is compared
+// with.
+TEST(StatementTextTest, AThousandDifferentDelaysAreALinearText) {
+  const auto text_of = [](std::size_t rows) {
+    std::vector<Settlement> batch(rows);
+    std::vector<const Settlement*> pointers;
+    for (std::size_t i = 0; i < rows; ++i) {
+      batch[i].key.id = 1000 + i;
+      batch[i].to = Settlement::To::Waiting;
+      batch[i].delay = std::chrono::milliseconds(1000 + i);
+      pointers.push_back(&batch[i]);
+    }
+    const auto groups = mysql::GroupSettlements(pointers);
+    EXPECT_EQ(groups.size(), 1U);
+    return mysql::WaitText(groups.front(), 7, "1");
+  };
+  const std::string text = text_of(512);
+  EXPECT_LT(text_of(999).size(), 2 * text.size());
+  std::size_t depth = 0;
+  std::size_t deepest = 0;
+  for (const char c : text) {
+    depth += c == '(';
+    deepest = std::max(deepest, depth);
+    depth -= c == ')';
+  }
+  EXPECT_LE(deepest, 11U) << "log2 of the rows, and one for the list of ids";
 }
 
 }  // namespace
