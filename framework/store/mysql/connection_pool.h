@@ -3,6 +3,7 @@
 // while it is idle. The last that came back is lent first; the others fall silent and are closed.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -39,9 +40,12 @@ class ConnectionPool {
   void Return(PooledConnection back);
   // Closes those that nobody uses: the server has gone, or they may lead to one that is behind.
   void Forget();
+  // A number for each of its sessions.
+  unsigned NumberSession() { return sessions_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   const std::size_t limit_;
+  std::atomic<unsigned> sessions_{0};
   Mutex mutex_;
   CondVar returned_;
   std::size_t lent_ MILLRACE_GUARDED_BY(mutex_) = 0;

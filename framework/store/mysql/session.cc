@@ -71,6 +71,7 @@ Session::Session(const Endpoint& endpoint, Micros silence, ConnectionPool* pool,
       endpoint_(endpoint),
       silence_(silence),
       pool_(pool),
+      number_(pool == nullptr ? 0 : pool->NumberSession()),
       mode_(mode),
       where_(endpoint.Describe()) {}
 

@@ -97,6 +97,8 @@ class Session final : public sql::Connection {
 
   // Within a transaction: it has its connection still.
   bool connected() const { return connection_ != nullptr; }
+  // Which of the sessions of its pool it is.
+  unsigned number() const { return number_; }
   bool in_transaction() const { return in_transaction_; }
   // The native code of the last failure.
   int last_code() const { return last_code_; }
@@ -134,6 +136,7 @@ class Session final : public sql::Connection {
   const Endpoint& endpoint_;
   const Micros silence_;
   ConnectionPool* const pool_;
+  const unsigned number_;
   const Mode mode_;
   const std::string where_;
   std::unique_ptr<::sql::Connection> connection_;

@@ -6,6 +6,7 @@
 #include "framework/store/mysql/due_text.h"
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/mysql/task_store.h"
+#include "framework/store/sql/counters.h"
 #include "framework/store/sql/keys.h"
 
 namespace millrace::engine::mysql {
@@ -183,8 +184,9 @@ Result<SettleStep> RunSettle(Session& session, const sql::Claimer& claimer, cons
     if (!moved) return SettleStep::Refused;
   }
   BOOST_OUTCOME_TRYV(sql::EndKeys(session, batch));
-  // The counters come last: two sessions of one worker share their rows.
-  for (const std::string& text : {AttemptsText(claimer.name, batch), CountersText(claimer.name, batch)}) {
+  // The counters come last: sessions of one worker may share their rows.
+  const std::string owner = sql::CounterOwner(claimer.name, session.number());
+  for (const std::string& text : {AttemptsText(claimer.name, batch), CountersText(owner, batch)}) {
     if (text.empty()) continue;
     BOOST_OUTCOME_TRYV(session.Write(text));
   }

@@ -3,6 +3,24 @@
 #include "framework/store/sql/text.h"
 
 namespace millrace::engine::sql {
+namespace {
+
+constexpr std::size_t kLongestOwner = 64;  // what the column holds
+
+}  // namespace
+
+std::string CounterOwner(const std::string& incarnation, unsigned session) {
+  const unsigned row = session % kCounterRows;
+  if (row == 0 || incarnation.empty() || incarnation.size() + 2 > kLongestOwner) return incarnation;
+  return incarnation + "+" + std::to_string(row);
+}
+
+std::vector<std::string> CounterOwners(const std::string& incarnation) {
+  std::vector<std::string> owners;
+  for (unsigned session = 0; session < kCounterRows; ++session)
+    owners.push_back(CounterOwner(incarnation, session));
+  return owners;
+}
 
 Status CounterSums::Write(Connection& db, const std::string& incarnation) const {
   if (sums_.empty()) return {};

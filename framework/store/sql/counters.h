@@ -4,10 +4,19 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "framework/store/sql/connection.h"
 
 namespace millrace::engine::sql {
+
+// Whose sums a session of an incarnation adds to: a settle holds its row until its COMMIT is through the log,
+// and the next one need not wait for that. All the rows of an incarnation are summed up by whoever reads
+// them.
+inline constexpr unsigned kCounterRows = 8;
+std::string CounterOwner(const std::string& incarnation, unsigned session);
+// All that there may be.
+std::vector<std::string> CounterOwners(const std::string& incarnation);
 
 struct CounterDelta {
   std::int64_t succeeded = 0;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "framework/store/sql/counters.h"
 #include "framework/store/sql/sessions.h"
 #include "framework/store/sql/text.h"
 
@@ -107,22 +108,26 @@ Result<PruneStep> SqlPruneStore::PruneKeys(const std::string& after, std::size_t
 }
 
 Result<std::size_t> SqlPruneStore::PruneIncarnations(Micros age, std::size_t limit) {
-  const std::string old = "dead=1 AND started_at<$after(?) LIMIT ?";
-  const std::int64_t since = -age.count();
-  const std::uint64_t most = std::min(limit, kMaxBatchRows);
+  const std::uint64_t most = std::min(limit, kMaxBatchRows / kCounterRows);
+  std::vector<std::string> gone;
+  BOOST_OUTCOME_TRYV(
+      db_.Query("SELECT id FROM millrace_incarnations WHERE dead=1 AND started_at<$after(?) LIMIT ?",
+                {-age.count(), most}, [&](const Row& row) { gone.push_back(row.Text(1)); }));
+  if (gone.empty()) return std::size_t{0};
+  std::vector<std::string> owners;
+  for (const std::string& id : gone) {
+    for (std::string& owner : CounterOwners(id)) owners.push_back(std::move(owner));
+  }
+  std::vector<Value> values(owners.begin(), owners.end());
+  values.emplace_back(most);
   std::vector<Counter> counters;
   BOOST_OUTCOME_TRYV(
-      db_.Query("SELECT c.task_table,c.handler,c.batch,c.incarnation FROM millrace_counters c JOIN "
-                "millrace_incarnations i ON i.id=c.incarnation WHERE i." +
-                    old,
-                {since, most}, [&](const Row& row) {
+      db_.Query("SELECT task_table,handler,batch,incarnation FROM millrace_counters WHERE incarnation IN (" +
+                    Repeat("?", owners.size()) + ") LIMIT ?",
+                Connection::Values(values), [&](const Row& row) {
                   counters.push_back({row.Text(1), row.Text(2), row.Text(3), row.Text(4)});
                 }));
   if (!counters.empty()) return Fold(counters);
-  std::vector<std::string> gone;
-  BOOST_OUTCOME_TRYV(db_.Query("SELECT id FROM millrace_incarnations WHERE " + old, {since, most},
-                               [&](const Row& row) { gone.push_back(row.Text(1)); }));
-  if (gone.empty()) return std::size_t{0};
   const std::vector<Value> ids(gone.begin(), gone.end());
   BOOST_OUTCOME_TRY(removed, db_.Write("DELETE FROM millrace_incarnations WHERE id IN (" +
                                            Repeat("?", ids.size()) + ") AND dead=1",
