@@ -134,7 +134,7 @@ void ModelledRunner::Committed(const AttemptPtr& attempt, CallEnd end, const Set
   }
   const Settlement again = Settle({}, attempt->task, GivenBack(), 0);
   if (!verdict && verdict.error().code == ErrorCode::Unknown) {
-    attempt->host->Ended({attempt, again, true, sent});
+    attempt->host->Ended({attempt, again, true, std::make_shared<const Settlement>(sent)});
     return;
   }
   end.last_run = true;

@@ -60,7 +60,7 @@ struct AttemptResult {
   AttemptPtr attempt;
   Settlement settlement;
   bool verify = false;
-  std::optional<Settlement> committed = {};
+  std::shared_ptr<const Settlement> committed = {};  // rare: it stands apart
 };
 
 // What is to become of a claimed task that has not started.

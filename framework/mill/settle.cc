@@ -296,11 +296,11 @@ Step<bool> Settler::Verify() {
   std::vector<SettledAttempt> known;
   for (std::size_t i = 0; i < batch.results.size(); ++i) {
     AttemptResult& result = batch.results[i];
-    std::optional<Settlement> committed = std::exchange(result.committed, std::nullopt);
+    const auto committed = std::exchange(result.committed, nullptr);
     if ((*running)[i]) {
       again.push_back(batch.Take(i));
     } else {
-      if (committed) batch.settlements[i] = std::move(*committed);
+      if (committed) batch.settlements[i] = *committed;
       known.push_back({result.attempt.get(), &batch.settlements[i], SettleVerdict::Settled});
     }
   }

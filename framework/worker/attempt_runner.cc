@@ -202,7 +202,8 @@ void AttemptRunner::Verify(const Round& round, const std::vector<Settlement>& se
   for (std::size_t i = 0; i < round.attempts.size(); ++i) {
     const AttemptPtr& attempt = round.attempts[i];
     const Outcome again = GivenBack("its commit was lost: " + why);
-    attempt->host->Ended({attempt, Settle({}, attempt->task, again, 0), true, sent[i]});
+    attempt->host->Ended(
+        {attempt, Settle({}, attempt->task, again, 0), true, std::make_shared<const Settlement>(sent[i])});
   }
 }
 

@@ -12,9 +12,12 @@ using namespace std::chrono;
 // Reads digits from `at` on; -1 if there is none.
 int Digits(std::string_view text, std::size_t at, std::size_t count) {
   if (text.size() < at + count) return -1;
-  int value = -1;
-  const auto [end, error] = std::from_chars(text.data() + at, text.data() + at + count, value);
-  return error == std::errc() && end == text.data() + at + count ? value : -1;
+  int value = 0;
+  for (const char c : text.substr(at, count)) {
+    if (c < '0' || c > '9') return -1;
+    value = value * 10 + (c - '0');
+  }
+  return value;
 }
 
 }  // namespace

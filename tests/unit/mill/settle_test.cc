@@ -177,7 +177,8 @@ TEST_F(SettleTest, ACommitThatTookEffectThoughItsReplyWasLostCountsAsWhatItWas) 
   AttemptResult result = ResultOf(1);
   result.settlement.to = Settlement::To::Waiting;
   result.verify = true;
-  result.committed = Settlement{.key = result.settlement.key, .to = Settlement::To::Succeeded};
+  result.committed = std::make_shared<const Settlement>(
+      Settlement{.key = result.settlement.key, .to = Settlement::To::Succeeded});
   settler_.Ended(std::move(result));
   shard_.Go(milliseconds(10));
   ASSERT_THAT(told_, SizeIs(1));
