@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "coordinator/app/cli/progress.h"
 #include "coordinator/app/cli/terminal.h"
@@ -89,7 +90,7 @@ Result<ExitCode> RunSchemaResize(const SchemaOptions& options) {
   return ExitCode::Done;
 }
 
-// What an upgrade's rows take, as it is told on a terminal and in a log.
+// What an upgrade's rows take, as it is told on a terminal and in a log: by what the first of them took.
 class CopyReport {
  public:
   void Note(const UpgradeStep& step) {
@@ -97,26 +98,29 @@ class CopyReport {
       line_.Clear();
       began_ = BootClock::now();
       if (step.rows == 0) return;
-      PrintNote(step.table + ": about " + Count(step.rows, "row", "rows") + " to copy, some " +
-                FormatDuration(Left(step.rows, kUsualRate)));
+      PrintNote(step.table + ": about " + Count(step.rows, "row", "rows") + " to copy");
+      told_ = false;
       return;
     }
     const auto passed = std::chrono::duration<double>(BootClock::now() - began_).count();
     const double rate = static_cast<double>(step.copied) / std::max(passed, 0.001);
+    const std::string left = FormatDuration(Left(step.rows - step.copied, rate));
+    if (!std::exchange(told_, true) && step.rows > step.copied) {
+      PrintNote(step.table + ": some " + left + ", by the first " + Count(step.copied, "row", "rows"));
+    }
     line_.Show(step.table + ": " + WithCommas(step.copied) + " of " + WithCommas(step.rows) + " rows, " +
-                   FormatDuration(Left(step.rows - step.copied, rate)) + " left",
+                   left + " left",
                BootClock::now());
   }
 
  private:
-  // Rows a second, before it is known; measured: README.md of framework/store.
-  static constexpr double kUsualRate = 50'000;
   static Micros Left(std::uint64_t rows, double rate) {
     return std::chrono::seconds(1 + static_cast<std::int64_t>(static_cast<double>(rows) / rate));
   }
 
   ProgressLine line_{ErrorIsTerminal()};
   BootTime began_{};
+  bool told_ = false;  // how long it will take
 };
 
 Result<ExitCode> RunSchemaUpgrade(const SchemaOptions& options) {
