@@ -136,6 +136,8 @@ Result<std::vector<ScanRow>> CompactShard::Scan(const ScanRequest& request) cons
     return std::pair(a.run_at, a.id) < std::pair(b.run_at, b.id);
   });
   if (rows.size() > request.limit) rows.resize(request.limit);
+  if (request.running_only)
+    std::erase_if(rows, [](const ScanRow& row) { return row.state != TaskState::Running; });
   return rows;
 }
 

@@ -92,8 +92,15 @@ class SimulatedScan final : public Simulated<ScanPort> {
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
     return Read<DueMap>([tables, floor](CheckedShard& shard) { return shard.shard().Due(tables, floor); });
   }
-  Reply<Result<Rows>> Scan(const ScanRequest& request) override {
-    return Read<Rows>([request](CheckedShard& shard) { return shard.shard().Scan(request); });
+  Reply<Result<std::vector<Rows>>> ScanEach(const std::vector<ScanRequest>& requests) override {
+    return Read<std::vector<Rows>>([requests](CheckedShard& shard) -> Result<std::vector<Rows>> {
+      std::vector<Rows> pages;
+      for (const ScanRequest& request : requests) {
+        BOOST_OUTCOME_TRY(page, shard.shard().Scan(request));
+        pages.push_back(std::move(page));
+      }
+      return pages;
+    });
   }
   Reply<Result<Tasks>> Claim(const ClaimRequest& request) override {
     claims_();

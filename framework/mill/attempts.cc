@@ -23,6 +23,15 @@ bool InFlight::Contains(const TableName& table, std::uint64_t id) const {
   return ids != tables_.end() && ids->second.contains(id);
 }
 
+std::vector<bool> InFlight::Contains(const TableName& table, std::span<const ScanRow> rows) const {
+  std::vector<bool> contained(rows.size());
+  MutexLock lock(mutex_);
+  const auto ids = tables_.find(table);
+  if (ids == tables_.end() || ids->second.empty()) return contained;
+  for (std::size_t i = 0; i < rows.size(); ++i) contained[i] = ids->second.contains(rows[i].id);
+  return contained;
+}
+
 std::vector<std::uint64_t> InFlight::Enter(const TableName& table, std::span<const std::uint64_t> ids) {
   MutexLock lock(mutex_);
   Ids& known = tables_[table];
@@ -47,8 +56,13 @@ void InFlight::Claimed(std::span<const AttemptPtr> attempts) {
   memory_.Add(bytes);
   MutexLock lock(mutex_);
   bytes_ += bytes;
+  const TableName* table = nullptr;
+  Ids* ids = nullptr;
   for (const AttemptPtr& attempt : attempts) {
-    AttemptPtr& place = tables_[attempt->task.key.table][attempt->task.key.id];
+    const TaskKey& key = attempt->task.key;
+    if (table == nullptr || *table != key.table) ids = &tables_[key.table];
+    table = &key.table;
+    AttemptPtr& place = (*ids)[key.id];
     if (place) Uncount(*place);
     place = attempt;
   }

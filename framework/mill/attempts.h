@@ -71,6 +71,8 @@ class InFlight {
   InFlight& operator=(const InFlight&) = delete;
 
   bool Contains(const TableName& table, std::uint64_t id) const;
+  // The same of each of these rows.
+  std::vector<bool> Contains(const TableName& table, std::span<const ScanRow> rows) const;
   // Enters those ids that were not in; returns them.
   std::vector<std::uint64_t> Enter(const TableName& table, std::span<const std::uint64_t> ids);
   // The claim succeeded: their ids stand for these attempts from now on.

@@ -21,6 +21,7 @@ Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr
   if (claimed) {
     in_flight.LeaveMissed(request, *claimed);
   } else if (claimed.error().code == ErrorCode::Unknown) {
+    request.contents.clear();  // it is resolved by what the rows are then
     unknown_.emplace_back(std::move(request), std::move(life));
   } else if (claimed.error().code == ErrorCode::Invalid && request.ids.size() == 1) {
     std::string why = "it can't be claimed: " + claimed.error().message;
@@ -66,14 +67,15 @@ Step<Status> Claimer::Claim(ClaimRequest request, std::shared_ptr<Lease> life) {
 // One row that the database refuses keeps no other from being claimed: halves find it.
 Step<Status> Claimer::ClaimEntered(ClaimRequest request, std::shared_ptr<Lease> life) {
   const std::size_t count = request.ids.size();
-  auto claimed = co_await Send(request, life);
+  ClaimRequest first_half{request.table, request.incarnation, request.attempt, request.ids};
+  auto claimed = co_await Send(std::move(request), life);
   if (!claimed && claimed.error().code == ErrorCode::Invalid && count > 1) {
-    const auto middle = request.ids.begin() + static_cast<std::ptrdiff_t>(count / 2);
-    ClaimRequest second = request;
-    second.ids.assign(middle, request.ids.end());
-    request.ids.erase(middle, request.ids.end());
-    const Status first = co_await ClaimEntered(std::move(request), life);
-    const Status rest = co_await ClaimEntered(std::move(second), life);
+    const auto middle = first_half.ids.begin() + static_cast<std::ptrdiff_t>(count / 2);
+    ClaimRequest second_half = first_half;
+    second_half.ids.assign(middle, first_half.ids.end());
+    first_half.ids.erase(middle, first_half.ids.end());
+    const Status first = co_await ClaimEntered(std::move(first_half), life);
+    const Status rest = co_await ClaimEntered(std::move(second_half), life);
     co_return first ? rest : first;
   }
   parts_.gate.Leave(count - (claimed ? claimed->size() : 0));

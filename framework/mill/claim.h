@@ -20,7 +20,8 @@ namespace millrace::engine {
 class ScanPort : public StrandPort {
  public:
   virtual Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) = 0;
-  virtual Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) = 0;
+  virtual Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
+      const std::vector<ScanRequest>& requests) = 0;
   virtual Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) = 0;
   virtual Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,
                                                                   const std::string& why) = 0;

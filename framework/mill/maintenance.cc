@@ -137,13 +137,12 @@ Step<bool> Maintenance::SweepAllSlices(LifePtr life, Ids live) {
 Step<bool> Maintenance::SweepGroup(DueGroup group, LifePtr life, Ids live, std::size_t page) {
   const ScanPosition head = HeadOf(group);
   ScanRequest request{std::move(group), head, page};
+  request.running_only = true;
   while (!stopping_.load()) {
     const auto rows = co_await port_.Scan(request);
     if (!rows) co_return false;
+    if (rows->empty()) co_return true;
     co_await SweepRows(request.group.table, *rows, life, live);
-    const bool any_running = std::any_of(rows->begin(), rows->end(),
-                                         [](const ScanRow& row) { return row.state == TaskState::Running; });
-    if (!any_running || rows->size() < request.limit) co_return true;
     request.after = {rows->back().run_at, rows->back().id};
     request.limit = std::min(request.limit * 4, kMaxBatchRows);
   }
@@ -155,7 +154,6 @@ Step<> Maintenance::SweepRows(const TableName& table, const std::vector<ScanRow>
   RowsByClaim orphans;
   RowsByClaim unknown_own;
   for (const ScanRow& row : rows) {
-    if (row.state != TaskState::Running) continue;
     if (row.claimed_by == life->incarnation()) {
       if (!parts_.attempts.in_flight().Contains(table, row.id)) {
         unknown_own[{row.claimed_by, row.attempt}].push_back(row.id);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <boost/algorithm/string/join.hpp>
+#include <map>
+#include <set>
 
 #include "framework/base/log.h"
 #include "framework/policy/group_order.h"
@@ -26,55 +28,6 @@ std::size_t CountTables(const std::vector<TableSlices>& slices) {
 }
 
 }  // namespace
-
-void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups, Micros rewind) {
-  const auto restarts = [&](const Place& place, const DueGroup& group) {
-    return (place.empty && place.read <= kSmallGroup) || group.first_run_at < place.head ||
-           now - place.rewound >= rewind;
-  };
-  std::map<Key, Place> next;
-  for (const DueGroup& group : groups) {
-    const Key key = KeyOf(group);
-    const auto known = places_.find(key);
-    Place place{HeadOf(group), group.first_run_at, now};
-    if (known != places_.end()) {
-      place.served = known->second.served;
-      if (!restarts(known->second, group)) place = known->second;
-      place.empty = false;
-    }
-    next.emplace(key, place);
-  }
-  places_ = std::move(next);
-}
-
-ScanPosition ScanCursors::At(const DueGroup& group) const {
-  const auto place = places_.find(KeyOf(group));
-  return place == places_.end() ? ScanPosition{} : place->second.after;
-}
-
-GroupRank ScanCursors::Rank(const DueGroup& group) const {
-  const auto place = places_.find(KeyOf(group));
-  if (place == places_.end()) return {group.urgency, 0, group.first_run_at};
-  return {group.urgency, place->second.served, std::max(place->second.after.run_at, group.first_run_at)};
-}
-
-bool ScanCursors::MayHaveMore(const DueGroup& group) const {
-  const auto place = places_.find(KeyOf(group));
-  return place != places_.end() && !place->second.empty;
-}
-
-void ScanCursors::Advance(const DueGroup& group, const ScanPosition& last, std::size_t rows, bool full) {
-  const auto place = places_.find(KeyOf(group));
-  if (place == places_.end()) return;
-  place->second.after = std::max(place->second.after, last);
-  place->second.read += rows;
-  place->second.empty = !full;
-}
-
-void ScanCursors::Served(const DueGroup& group, std::uint64_t turn) {
-  const auto place = places_.find(KeyOf(group));
-  if (place != places_.end()) place->second.served = turn;
-}
 
 Scanner::Scanner(Parts parts, ScanPort& port)
     : parts_(parts),
@@ -286,8 +239,8 @@ Step<bool> Scanner::Fill(TypeWork& work, std::size_t most, std::shared_ptr<Lease
   found.room = parts_.attempts.in_flight().Room();
   const bool gathered = co_await Gather(work, found);
   if (!gathered) co_return false;
-  for (auto& [key, ids] : found.by_attempt) {
-    ClaimRequest request{key.first, life->incarnation(), key.second, std::move(ids)};
+  for (ClaimRequest& request : found.claims) {
+    request.incarnation = life->incarnation();
     const Status claimed = co_await claimer_.Claim(std::move(request), life);
     if (!Note(claimed)) break;
   }
@@ -296,35 +249,50 @@ Step<bool> Scanner::Fill(TypeWork& work, std::size_t most, std::shared_ptr<Lease
 
 // Equally urgent groups get a share each before one of them gets more.
 Step<bool> Scanner::Gather(TypeWork& work, Candidates& found) {
-  const std::uint64_t turn = ++turn_;
-  const std::size_t share = std::max(found.wanted / kShares, kSmallestPage);
-  const std::vector<std::size_t> order = OrderGroups(work.ranks, turn);
+  ++turn_;
+  const std::size_t share = std::max((found.wanted + kShares - 1) / kShares, kSmallestPage);
+  const std::vector<std::size_t> order = OrderGroups(work.ranks, turn_);
   for (auto equal = order.begin(); equal != order.end() && !found.Full();) {
     const auto end = std::find_if(equal, order.end(), [&](std::size_t i) {
       return work.ranks[i].urgency != work.ranks[*equal].urgency;
     });
     for (const std::size_t part : {share, found.wanted}) {
-      for (auto i = equal; i != end && !found.Full(); ++i) {
-        const DueGroup& group = *work.groups[*i];
-        const bool read = co_await GatherFrom(group, part, found);
-        if (!read) co_return false;
-        work.ranks[*i].served = turn;
-        cursors_.Served(group, turn);
-      }
+      const bool read = co_await GatherFrom(work, {equal, end}, part, found);
+      if (!read) co_return false;
     }
     equal = end;
   }
   co_return true;
 }
 
-Step<bool> Scanner::GatherFrom(const DueGroup& group, std::size_t most, Candidates& found) {
-  const std::size_t enough = std::min(found.count + most, found.wanted);
-  while (found.count < enough && !found.Full() && MayClaim(group) && cursors_.MayHaveMore(group)) {
-    ++found.pages;
-    const bool read = co_await ScanInto(group, enough - found.count, found);
+// As many groups at once as have what is wanted, if each has its share; a group whose page had rows that run
+// already stays until it has given its share or has no more.
+Step<bool> Scanner::GatherFrom(TypeWork& work, std::span<const std::size_t> groups, std::size_t most,
+                               Candidates& found) {
+  std::vector<Share> shares;
+  auto next = groups.begin();
+  while (!found.Full()) {
+    std::erase_if(shares, [&](const Share& share) { return share.left == 0 || !MayHaveMore(*share.group); });
+    const std::size_t wanted = found.wanted - found.count;
+    const std::size_t enough = std::min(wanted, std::max<std::size_t>(found.room / mean_bytes_, 1));
+    std::size_t rows = 0;
+    for (const Share& share : shares) rows += PageOf(share, found);
+    for (; next != groups.end() && rows < enough; ++next) {
+      const DueGroup& group = *work.groups[*next];
+      work.ranks[*next].served = turn_;
+      cursors_.Served(group, turn_);
+      if (!MayHaveMore(group)) continue;
+      rows += PageOf(shares.emplace_back(Share{&group, std::min(most, wanted)}), found);
+    }
+    if (shares.empty()) co_return true;
+    const bool read = co_await ScanInto(shares, found);
     if (!read) co_return false;
   }
   co_return true;
+}
+
+bool Scanner::MayHaveMore(const DueGroup& group) const {
+  return MayClaim(group) && cursors_.MayHaveMore(group);
 }
 
 bool Scanner::Candidates::Full() const { return count >= wanted || room == 0 || pages >= kMostPages; }
@@ -337,42 +305,66 @@ bool Scanner::Candidates::Takes(std::size_t bytes) {
 
 // Running rows are the tender's business: it adopts our own and rescues those of the dead.
 bool Scanner::IsFree(const DueGroup& group, const ScanRow& row) {
-  return row.state == TaskState::Waiting && !parts_.attempts.in_flight().Contains(group.table, row.id) &&
-         !suspects_.IsSuspect(group, row);
+  return row.state == TaskState::Waiting && !suspects_.IsSuspect(group, row);
 }
 
-Step<bool> Scanner::ScanInto(const DueGroup& group, std::size_t limit, Candidates& found) {
-  // A row's size costs the database a look at its texts: it is asked for no more rows than may fit.
-  const std::size_t page = std::max(std::min(limit, found.room / mean_bytes_), kSmallestPage);
-  const ScanRequest request{group, cursors_.At(group), page, true};
-  const auto rows = co_await port_.Scan(request);
-  if (!rows) co_return Note(Fail(rows.error()));
-  Pick(request, *rows, limit, found);
+// A row's size costs the database a look at its texts: it is asked for no more rows than may fit.
+std::size_t Scanner::PageOf(const Share& share, const Candidates& found) const {
+  return std::max(std::min(share.left, found.room / mean_bytes_), kSmallestPage);
+}
+
+void Scanner::Candidates::Add(const TableName& table, ScanRow& row) {
+  const auto fits = [&](const ClaimRequest& claim) {
+    return claim.attempt == row.attempt && claim.contents.empty() == !row.contents && claim.table == table;
+  };
+  auto claim = std::find_if(claims.rbegin(), claims.rend(), fits);
+  if (claim == claims.rend()) {
+    claims.push_back({table, {}, row.attempt, {}});
+    claim = claims.rbegin();
+  }
+  claim->ids.push_back(row.id);
+  if (row.contents) claim->contents.push_back(std::move(*row.contents));
+  ++count;
+}
+
+Step<bool> Scanner::ScanInto(std::span<Share> shares, Candidates& found) {
+  std::vector<ScanRequest> requests;
+  for (const Share& share : shares)
+    requests.push_back({*share.group, cursors_.At(*share.group), PageOf(share, found), true, true});
+  found.pages += requests.size();
+  auto pages = co_await port_.ScanEach(requests);
+  if (!pages) co_return Note(Fail(pages.error()));
+  for (std::size_t i = 0; i < shares.size() && !found.Full(); ++i) {
+    const std::size_t limit = std::min(shares[i].left, found.wanted - found.count);
+    shares[i].left -= Pick(requests[i], (*pages)[i], limit, found);
+  }
   co_return true;
 }
 
-void Scanner::Pick(const ScanRequest& request, const std::vector<ScanRow>& rows, std::size_t limit,
-                   Candidates& found) {
+std::size_t Scanner::Pick(const ScanRequest& request, std::vector<ScanRow>& rows, std::size_t limit,
+                          Candidates& found) {
   const DueGroup& group = request.group;
   ScanPosition last = request.after;
   bool full = rows.size() == request.limit;
-  const std::size_t enough = found.count + limit;
+  const std::size_t before = found.count;
   std::size_t all_bytes = 0;
   for (const ScanRow& row : rows) all_bytes += MemoryBudget::Of(row.bytes);
   if (!rows.empty()) mean_bytes_ = all_bytes / rows.size();
-  for (const ScanRow& row : rows) {
+  const std::vector<bool> in_hand = parts_.attempts.in_flight().Contains(group.table, rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ScanRow& row = rows[i];
     const std::size_t bytes = MemoryBudget::Of(row.bytes);
-    if (IsFree(group, row)) {
-      if (found.count == enough || !found.Takes(bytes)) {
+    if (!in_hand[i] && IsFree(group, row)) {
+      if (found.count == before + limit || !found.Takes(bytes)) {
         full = true;
         break;
       }
-      found.by_attempt[{group.table, row.attempt}].push_back(row.id);
-      ++found.count;
+      found.Add(group.table, row);
     }
     last = {row.run_at, row.id};
   }
   cursors_.Advance(group, last, rows.size(), full);
+  return found.count - before;
 }
 
 // What is due and paused is left: the worker waits for it, and says so.
@@ -402,10 +394,10 @@ Step<bool> Scanner::NothingLeft(std::shared_ptr<const DueMap> map, bool was_empt
 
 // Nobody here can run these, but some may be running elsewhere, or be left by the dead.
 Step<bool> Scanner::MayStillRun(const DueGroup& group) {
-  const ScanRequest request{group, HeadOf(group), kMaxBatchRows};
-  const auto rows = co_await port_.Scan(request);
-  co_return !rows || std::any_of(rows->begin(), rows->end(),
-                                 [](const ScanRow& row) { return row.state == TaskState::Running; });
+  const std::vector<ScanRequest> requests{{group, HeadOf(group), kMaxBatchRows}};
+  const auto pages = co_await port_.ScanEach(requests);
+  co_return !pages || std::any_of(pages->front().begin(), pages->front().end(),
+                                  [](const ScanRow& row) { return row.state == TaskState::Running; });
 }
 
 }  // namespace millrace::engine

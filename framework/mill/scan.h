@@ -3,13 +3,10 @@
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,55 +15,11 @@
 #include "framework/mill/lives.h"
 #include "framework/mill/look_schedule.h"
 #include "framework/mill/ring_looks.h"
+#include "framework/mill/scan_cursors.h"
 #include "framework/policy/group_order.h"
 #include "framework/store/task_store.h"
 
 namespace millrace::engine {
-
-// Where the scan of each due group stands, and when it goes back to the group's beginning. Pure.
-//
-// A group begins at its head as the due map shows it: before that there may be entries of settled rows, which
-// an old snapshot keeps and a scan would wade through.
-//
-// Rows may appear behind a cursor: a transaction that commits late, a row whose run_at was changed, a task
-// given back. So a group that has run empty starts again from its beginning, a group whose head moved to an
-// earlier time does so at once, and one that never runs empty does so every rewind interval.
-//
-// Not thread-safe.
-class ScanCursors {
- public:
-  // Takes a new due map: forgets groups that it does not name and rewinds those that are to be.
-  void Refresh(BootTime now, const std::vector<DueGroup>& groups, Micros rewind);
-
-  // Where the next page of the group begins.
-  ScanPosition At(const DueGroup& group) const;
-  // Since when the oldest row that may still be claimed waits, as far as is known; and its last turn.
-  GroupRank Rank(const DueGroup& group) const;
-  // False once a page came back short, until the next Refresh.
-  bool MayHaveMore(const DueGroup& group) const;
-  // A page of so many rows was read up to `last`; `full`: it had as many as were asked for.
-  void Advance(const DueGroup& group, const ScanPosition& last, std::size_t rows, bool full);
-  // It was worked on in this turn.
-  void Served(const DueGroup& group, std::uint64_t turn);
-  std::size_t Size() const { return places_.size(); }
-
- private:
-  using Key = std::tuple<TableName, std::uint32_t, std::string, std::uint32_t>;
-  struct Place {
-    ScanPosition after;
-    WallTime head;  // first_run_at when it last started from the beginning
-    BootTime rewound;
-    std::size_t read = 0;  // rows since then
-    bool empty = false;
-    std::uint64_t served = 0;  // the last turn
-  };
-
-  static constexpr std::size_t kSmallGroup = 100;  // rows that may be read again in every round
-
-  static Key KeyOf(const DueGroup& group) { return {group.table, group.slice, group.handler, group.urgency}; }
-
-  std::map<Key, Place> places_;
-};
 
 // What the last look at the shard showed.
 struct ScanView {
@@ -121,7 +74,8 @@ class Scanner {
 
  private:
   struct Candidates {
-    std::map<std::pair<TableName, std::uint32_t>, std::vector<std::uint64_t>> by_attempt;  // table, attempt
+    // One for each table and attempt number, with contents or without.
+    std::vector<ClaimRequest> claims;
     std::size_t wanted = 0;
     std::size_t room = 0;  // bytes that more of them may take
     std::size_t count = 0;
@@ -130,6 +84,12 @@ class Scanner {
     bool Full() const;
     // One that is larger than all the room is taken by itself; after one that does not fit there is no room.
     bool Takes(std::size_t bytes);
+    void Add(const TableName& table, ScanRow& row);
+  };
+  // What is still wanted of a group in this turn.
+  struct Share {
+    const DueGroup* group = nullptr;
+    std::size_t left = 0;
   };
   struct TypeWork {
     std::string type;
@@ -160,13 +120,17 @@ class Scanner {
   Step<bool> Fill(TypeWork& work, std::size_t most, std::shared_ptr<Lease> life);
   // Finds rows for a type, in one turn; false on an error.
   Step<bool> Gather(TypeWork& work, Candidates& found);
-  // Up to so many more, of this group; false on an error.
-  Step<bool> GatherFrom(const DueGroup& group, std::size_t most, Candidates& found);
+  // Up to so many more of each of these groups of the type; false on an error.
+  Step<bool> GatherFrom(TypeWork& work, std::span<const std::size_t> groups, std::size_t most,
+                        Candidates& found);
   bool MayClaim(const DueGroup& group) const;
-  // One page of a group into `found`; false on an error.
-  Step<bool> ScanInto(const DueGroup& group, std::size_t limit, Candidates& found);
-  void Pick(const ScanRequest& request, const std::vector<ScanRow>& rows, std::size_t limit,
-            Candidates& found);
+  bool MayHaveMore(const DueGroup& group) const;
+  // A page of each group into `found`; false on an error.
+  Step<bool> ScanInto(std::span<Share> shares, Candidates& found);
+  std::size_t PageOf(const Share& share, const Candidates& found) const;
+  // Returns how many it took.
+  std::size_t Pick(const ScanRequest& request, std::vector<ScanRow>& rows, std::size_t limit,
+                   Candidates& found);
   bool IsFree(const DueGroup& group, const ScanRow& row);
   Step<bool> NothingLeft(std::shared_ptr<const DueMap> map, bool was_empty);
   Step<bool> MayStillRun(const DueGroup& group);

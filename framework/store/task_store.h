@@ -72,7 +72,16 @@ struct ScanRequest {
   DueGroup group;
   ScanPosition after;
   std::size_t limit = kMaxBatchRows;
-  bool with_bytes = false;  // ScanRow::bytes is wanted: the store has to look at the texts for it
+  bool with_bytes = false;     // ScanRow::bytes is wanted: the store has to look at the texts for it
+  bool with_contents = false;  // and so is ScanRow::contents, if the store brings them
+  bool running_only = false;   // of the next `limit` rows those that run, and nothing else
+};
+
+// A waiting task as a scan has read it. Whoever changes a waiting row moves its `updated_at`: where a claim
+// still finds this one, the row is what was read.
+struct ScannedTask {
+  Task task;
+  WallTime updated_at;
 };
 
 // A row as a scan sees it: enough to decide on a claim or a rescue.
@@ -84,6 +93,9 @@ struct ScanRow {
   std::uint32_t crashes = 0;
   std::string claimed_by;
   std::size_t bytes = 0;  // TextBytes of the task, where asked for
+  // Of a waiting row, where asked for. Without it the claim reads the row: a store may leave it out, and does
+  // so where the texts are large.
+  std::optional<ScannedTask> contents = {};
 };
 
 // Rows of one table with one attempt number seen; at most kMaxBatchRows ids.
@@ -92,6 +104,8 @@ struct ClaimRequest {
   std::string incarnation;
   std::uint32_t attempt = 0;       // the number seen; the claim makes it one more
   std::vector<std::uint64_t> ids;  // any order; the store sorts
+  // What a scan has read of them, in any order. Where one of them is missing a claim reads them all.
+  std::vector<ScannedTask> contents = {};
 };
 
 // Running rows of one table, with one attempt number and one claimer.
@@ -139,10 +153,22 @@ class TaskStore {
   // The next rows of a group that are due by the database's clock, in (run_at, id) order behind `after`.
   virtual Result<std::vector<ScanRow>> Scan(const ScanRequest& request) = 0;
 
+  // The same of several groups, in the order of the requests; all of them with contents, or none. A store
+  // that is a trip away asks for them all at once.
+  virtual Result<std::vector<std::vector<ScanRow>>> ScanEach(std::span<const ScanRequest> requests) {
+    std::vector<std::vector<ScanRow>> pages;
+    for (const ScanRequest& request : requests) {
+      BOOST_OUTCOME_TRY(page, Scan(request));
+      pages.push_back(std::move(page));
+    }
+    return pages;
+  }
+
   // Claims those rows that still wait, are due, and have the attempt seen, if the incarnation is not marked
-  // dead; returns them whole. Rows locked by others are left out, not waited for beyond the store's lock
-  // wait. Unknown: some or all may be claimed; see Resolve. Cancelled: this incarnation is marked dead.
-  // Invalid: the database refuses the claim of one of the rows, and none is claimed.
+  // dead; returns them whole, and as they are now: one that was edited after its contents were scanned is
+  // read anew. Rows locked by others are left out, not waited for beyond the store's lock wait. Unknown: some
+  // or all may be claimed; see Resolve. Cancelled: this incarnation is marked dead. Invalid: the database
+  // refuses the claim of one of the rows, and none is claimed.
   virtual Result<std::vector<Task>> Claim(const ClaimRequest& request) = 0;
 
   // Moves rows that can't be claimed to the failed pool: those that still wait with the attempt seen and that

@@ -28,8 +28,9 @@ class BlockingScan final : public Blocking<ScanPort> {
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
     return store_->Due(tables, floor);
   }
-  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) override {
-    return store_->Scan(request);
+  Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
+      const std::vector<ScanRequest>& requests) override {
+    return store_->ScanEach(requests);
   }
   Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) override {
     return store_->Claim(request);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "framework/store/mysql/due_text.h"
@@ -20,6 +21,34 @@ void KeepNewest(std::vector<Task>& tasks, std::uint64_t claimed) {
   std::erase_if(tasks, [&](const Task& task) { return task.claimed_at != newest; });
 }
 
+// What a scan has read of these rows, which are sorted; nothing where one of them is missing.
+std::vector<const ScannedTask*> Scanned(const ClaimRequest& request, std::span<const std::uint64_t> ids) {
+  std::vector<const ScannedTask*> scanned;
+  if (request.contents.size() < ids.size()) return scanned;
+  scanned.reserve(request.contents.size());
+  for (const ScannedTask& one : request.contents) scanned.push_back(&one);
+  const auto id_of = [](const ScannedTask* one) { return one->task.key.id; };
+  std::ranges::sort(scanned, {}, id_of);
+  std::erase_if(scanned, [&](const ScannedTask* one) {
+    return !std::binary_search(ids.begin(), ids.end(), id_of(one));
+  });
+  if (!std::ranges::equal(scanned, ids, {}, id_of)) scanned.clear();
+  return scanned;
+}
+
+// Each row by itself: a time that stands in another of them must not do. Rows that were put in together have
+// one time.
+std::string Unchanged(std::span<const ScannedTask* const> scanned) {
+  std::vector<FromId> parts;
+  WallTime last{};
+  for (const ScannedTask* one : scanned) {
+    if (!parts.empty() && one->updated_at == last) continue;
+    last = one->updated_at;
+    parts.push_back({one->task.key.id, "TIMESTAMP" + TimeLiteral(last)});
+  }
+  return " AND updated_at=" + ById(parts);
+}
+
 Status CheckSize(const ClaimRequest& request) {
   if (request.ids.size() <= kMaxBatchRows) return {};
   return Fail(ErrorCode::Invalid, "a claim of " + std::to_string(request.ids.size()) +
@@ -35,11 +64,12 @@ std::string Lives(const std::string& claimer) {
 }  // namespace
 
 std::string ClaimText(const TableName& table, const std::string& ids, std::uint64_t claimer,
-                      std::uint32_t attempt) {
+                      std::uint32_t attempt, const std::string& unchanged) {
   const std::string me = std::to_string(claimer);
   return "UPDATE " + table + " FORCE INDEX (PRIMARY) SET state=2, attempt=attempt+1, claimed_by=" + me +
          ", claimed_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +
-         ") AND state=0 AND attempt=" + std::to_string(attempt) + " AND run_at<=UTC_TIMESTAMP(6)" + Lives(me);
+         ") AND state=0 AND attempt=" + std::to_string(attempt) + " AND run_at<=UTC_TIMESTAMP(6)" +
+         unchanged + Lives(me);
 }
 
 std::string RunningRows(const TableName& table, const std::string& ids, std::uint64_t claimer,
@@ -65,25 +95,78 @@ Result<std::vector<Task>> MysqlTaskStore::Claim(const ClaimRequest& request) {
 
 Result<std::vector<Task>> MysqlTaskStore::ClaimIds(const ClaimRequest& request, const sql::Claimer& claimer,
                                                    std::span<const std::uint64_t> ids) {
-  const std::string list = List(ids);
-  auto hit = session_.Write(ClaimText(request.table, list, claimer.number, request.attempt));
-  if (!hit) {
-    Error error = hit.error();
-    // A server that refuses us (another password, no right) says nothing of the rows.
-    if (error.code == ErrorCode::Invalid && !IsDataError(session_.last_code())) {
-      error.code = ErrorCode::Unavailable;
-    }
-    return Fail(error);
+  const std::vector<const ScannedTask*> scanned = Scanned(request, ids);
+  return scanned.empty() ? ClaimUnscanned(request, claimer, ids)
+                         : ClaimScanned(request, claimer, ids, scanned);
+}
+
+Result<std::uint64_t> MysqlTaskStore::SendClaim(const std::string& text) {
+  auto hit = session_.Write(text);
+  if (hit) return hit;
+  Error error = hit.error();
+  // A server that refuses us (another password, no right) says nothing of the rows.
+  if (error.code == ErrorCode::Invalid && !IsDataError(session_.last_code())) {
+    error.code = ErrorCode::Unavailable;
   }
-  if (*hit > 0) {
-    auto tasks = ReadClaimed(request.table, claimer, list, request.attempt + 1);
-    if (tasks) {
-      KeepNewest(*tasks, *hit);
-      return tasks;
-    }
-    // They are claimed, and nobody knows their contents.
+  return Fail(error);
+}
+
+Result<std::vector<Task>> MysqlTaskStore::ReadHit(const ClaimRequest& request, const sql::Claimer& claimer,
+                                                  const std::string& list, std::uint64_t hit) {
+  auto tasks = ReadClaimed(request.table, claimer, list, request.attempt + 1);
+  // They are claimed, and nobody knows their contents.
+  if (!tasks) {
     return Fail(ErrorCode::Unknown, "a claim's rows can't be read: " + tasks.error().message);
   }
+  KeepNewest(*tasks, hit);
+  return tasks;
+}
+
+Result<std::vector<Task>> MysqlTaskStore::ClaimScanned(const ClaimRequest& request,
+                                                       const sql::Claimer& claimer,
+                                                       std::span<const std::uint64_t> ids,
+                                                       std::span<const ScannedTask* const> scanned) {
+  const std::string list = List(ids);
+  BOOST_OUTCOME_TRY(
+      hit, SendClaim(ClaimText(request.table, list, claimer.number, request.attempt, Unchanged(scanned))));
+  std::vector<Task> tasks;
+  if (hit == ids.size()) {
+    tasks.reserve(hit);
+    for (const ScannedTask* one : scanned) {
+      Task& task = tasks.emplace_back(one->task);
+      task.state = TaskState::Running;
+      task.attempt = request.attempt + 1;
+      task.claimed_by = claimer.name;
+    }
+    return tasks;
+  }
+  std::vector<std::uint64_t> missed(ids.begin(), ids.end());
+  if (hit > 0) {
+    BOOST_OUTCOME_TRY(read, ReadHit(request, claimer, list, hit));
+    tasks = std::move(read);
+    std::vector<std::uint64_t> taken;
+    for (const Task& task : tasks) taken.push_back(task.key.id);
+    std::ranges::sort(taken);
+    missed.clear();
+    std::ranges::set_difference(ids, taken, std::back_inserter(missed));
+  }
+  auto rest = ClaimUnscanned(request, claimer, missed);
+  if (!rest) {
+    const ErrorCode code = rest.error().code;
+    // Those in hand are claimed whatever became of the others, unless nobody can tell or the life has ended.
+    if (tasks.empty() || code == ErrorCode::Unknown || code == ErrorCode::Cancelled) return rest;
+    return tasks;
+  }
+  std::move(rest->begin(), rest->end(), std::back_inserter(tasks));
+  return tasks;
+}
+
+Result<std::vector<Task>> MysqlTaskStore::ClaimUnscanned(const ClaimRequest& request,
+                                                         const sql::Claimer& claimer,
+                                                         std::span<const std::uint64_t> ids) {
+  const std::string list = List(ids);
+  BOOST_OUTCOME_TRY(hit, SendClaim(ClaimText(request.table, list, claimer.number, request.attempt)));
+  if (hit > 0) return ReadHit(request, claimer, list, hit);
   BOOST_OUTCOME_TRY(alive, IsAlive(claimer.number));
   if (alive) return std::vector<Task>{};
   return Fail(ErrorCode::Cancelled, session_.where() + ": the incarnation " + request.incarnation +

@@ -41,6 +41,37 @@ constexpr const char* kHeadText =
 constexpr const char* kTextBytes =
     ",LENGTH(params)+COALESCE(LENGTH(last_error),0)+COALESCE(LENGTH(progress),0)";
 
+// What an attempt needs beside what stands in every row of a scan and what the group says. Large params are
+// read once their rows are claimed, as far as there is room for them.
+constexpr const char* kContents =
+    ",IF(state=0 AND LENGTH(params)<=4096,params,NULL),biz_key,batch,failures,cancel,progress,created_at,"
+    "updated_at";
+constexpr unsigned kContentsColumn = 9;
+
+std::optional<ScannedTask> ReadContents(const DueGroup& group, const ScanRow& row, const Row& read) {
+  constexpr unsigned kFirst = kContentsColumn;
+  std::optional<ScannedTask> contents;
+  if (row.state != TaskState::Waiting || read.Null(kFirst)) return contents;
+  contents.emplace();
+  Task& task = contents->task;
+  task.key = {group.table, row.id};
+  task.slice = group.slice;
+  task.handler = group.handler;
+  task.priority = group.urgency / 10;
+  task.run_at = row.run_at;
+  task.params = read.Text(kFirst);
+  task.biz_key = read.Text(kFirst + 1);
+  task.batch = read.Text(kFirst + 2);
+  task.failures = static_cast<std::uint32_t>(read.Number(kFirst + 3));
+  task.attempt = row.attempt;
+  task.crashes = row.crashes;
+  task.cancel = read.Number(kFirst + 4) != 0;
+  task.progress = read.Text(kFirst + 5);
+  task.created_at = read.Time(kFirst + 6).value_or(WallTime{});
+  contents->updated_at = read.Time(kFirst + 7).value_or(WallTime{});
+  return contents;
+}
+
 // The later ones have no more than its form.
 constexpr const char* kNoHeadText = "SELECT '',0,'',0,UTC_TIMESTAMP(6)";
 
@@ -72,18 +103,24 @@ std::string DueGroupText(const DueGroup& group) {
          " HAVING MIN(run_at) IS NOT NULL";
 }
 
-std::string ScanText(const ScanRequest& request) {
+std::string ScanText(const ScanRequest& request, std::size_t number) {
   std::string after;
   if (request.after != ScanPosition{}) {
     const std::string at = TimeLiteral(request.after.run_at);
     after = " AND (run_at=" + at + " AND id>" + std::to_string(request.after.id) + " OR run_at>" + at + ")";
   }
   const DueGroup& group = request.group;
-  return std::string("SELECT id,run_at,state,attempt,crashes,claimed_by") +
-         (request.with_bytes ? kTextBytes : "") + " FROM " + group.table +
-         " FORCE INDEX (due) WHERE slice=" + std::to_string(group.slice) +
-         " AND handler=" + Quote(group.handler) + " AND urgency=" + std::to_string(group.urgency) + after +
-         " AND run_at<=UTC_TIMESTAMP(6) ORDER BY run_at,id LIMIT " + std::to_string(request.limit);
+  const std::string page =
+      " FROM " + group.table + " FORCE INDEX (due) WHERE slice=" + std::to_string(group.slice) +
+      " AND handler=" + Quote(group.handler) + " AND urgency=" + std::to_string(group.urgency) + after +
+      " AND run_at<=UTC_TIMESTAMP(6) ORDER BY run_at,id LIMIT " + std::to_string(request.limit);
+  const std::string first = "SELECT " + std::to_string(number) + ",";
+  constexpr const char* kColumns = "id,run_at,state,attempt,crashes,claimed_by";
+  if (request.running_only) {
+    return first + "page.*,0 FROM (SELECT " + kColumns + page + ") page WHERE state=2 ORDER BY run_at,id";
+  }
+  return first + kColumns + (request.with_bytes ? kTextBytes : ",0") +
+         (request.with_contents ? kContents : "") + page;
 }
 
 Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables, const DueFloor& floor) {
@@ -136,16 +173,36 @@ Status MysqlTaskStore::ReadPart(std::span<const DueScope> part, bool first, cons
 }
 
 Result<std::vector<ScanRow>> MysqlTaskStore::Scan(const ScanRequest& request) {
-  std::vector<ScanRow> rows;
-  std::vector<std::uint64_t> claimers;
-  BOOST_OUTCOME_TRYV(session_.Query(ScanText(request), [&](const Row& row) {
-    rows.push_back({row.Number(1), row.Time(2).value_or(WallTime{}), static_cast<TaskState>(row.Signed(3)),
-                    static_cast<std::uint32_t>(row.Number(4)), static_cast<std::uint32_t>(row.Number(5)), "",
-                    request.with_bytes ? row.Number(7) : 0});
-    claimers.push_back(row.Number(6));
+  BOOST_OUTCOME_TRY(pages, ScanEach(std::span(&request, 1)));
+  return std::move(pages.front());
+}
+
+Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ScanEach(std::span<const ScanRequest> requests) {
+  std::vector<std::vector<ScanRow>> pages(requests.size());
+  if (requests.empty()) return pages;
+  std::string text;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::string one = ScanText(requests[i], i);
+    text += requests.size() == 1 ? one : (i == 0 ? "(" : " UNION ALL (") + one + ")";
+    pages[i].reserve(std::min(requests[i].limit, kMaxBatchRows));
+  }
+  std::vector<std::vector<std::uint64_t>> claimers(requests.size());
+  BOOST_OUTCOME_TRYV(session_.Query(text, [&](const Row& read) {
+    const std::size_t i = read.Number(1);
+    ScanRow& row = pages.at(i).emplace_back();
+    row.id = read.Number(2);
+    row.run_at = read.Time(3).value_or(WallTime{});
+    row.state = static_cast<TaskState>(read.Signed(4));
+    row.attempt = static_cast<std::uint32_t>(read.Number(5));
+    row.crashes = static_cast<std::uint32_t>(read.Number(6));
+    row.bytes = read.Number(8);
+    if (requests[i].with_contents) row.contents = ReadContents(requests[i].group, row, read);
+    claimers[i].push_back(read.Number(7));
   }));
-  BOOST_OUTCOME_TRYV(NameClaimers(claimers, rows));
-  return rows;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    BOOST_OUTCOME_TRYV(NameClaimers(claimers[i], pages[i]));
+  }
+  return pages;
 }
 
 std::unique_ptr<TaskStore> OpenTasks(const Endpoint& endpoint, ConnectionPool& pool,

@@ -23,11 +23,12 @@ std::string DueText(const TableSlices& scope, WallTime from = {});
 std::string GroupsText(const TableName& table, std::size_t place);
 // The head of one group from its `first_run_at` on.
 std::string DueGroupText(const DueGroup& group);
-std::string ScanText(const ScanRequest& request);
+// A row begins with `number`, which tells the requests of one statement apart.
+std::string ScanText(const ScanRequest& request, std::size_t number = 0);
 // `ids` is a list as sql_text.h makes it; `claimer` is an incarnation's number. The claim's rows have the
-// attempt seen.
+// attempt seen; `unchanged` is one more condition, or empty.
 std::string ClaimText(const TableName& table, const std::string& ids, std::uint64_t claimer,
-                      std::uint32_t attempt);
+                      std::uint32_t attempt, const std::string& unchanged = "");
 // FROM … WHERE of the rows that run under this incarnation with this attempt.
 std::string RunningRows(const TableName& table, const std::string& ids, std::uint64_t claimer,
                         std::uint32_t attempt);

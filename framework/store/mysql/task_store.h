@@ -20,6 +20,7 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
 
   Result<DueMap> Due(std::span<const TableSlices> tables, const DueFloor& floor) override;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) override;
+  Result<std::vector<std::vector<ScanRow>>> ScanEach(std::span<const ScanRequest> requests) override;
   Result<std::vector<Task>> Claim(const ClaimRequest& request) override;
   Result<std::vector<Task>> Resolve(const ClaimRequest& request) override;
   Result<std::vector<Task>> Adopt(const ClaimRequest& request) override;
@@ -37,6 +38,17 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
   Status ReadPart(std::span<const DueScope> part, bool first, const DueFloor& floor, DueMap& map);
   Result<std::vector<Task>> ClaimIds(const ClaimRequest& request, const sql::Claimer& claimer,
                                      std::span<const std::uint64_t> ids);
+  // How many rows it hit.
+  Result<std::uint64_t> SendClaim(const std::string& text);
+  // Those rows that are as they were scanned need no reading; the others are claimed as if they had not been.
+  Result<std::vector<Task>> ClaimScanned(const ClaimRequest& request, const sql::Claimer& claimer,
+                                         std::span<const std::uint64_t> ids,
+                                         std::span<const ScannedTask* const> scanned);
+  Result<std::vector<Task>> ClaimUnscanned(const ClaimRequest& request, const sql::Claimer& claimer,
+                                           std::span<const std::uint64_t> ids);
+  // What a claim has hit, which is so many of these rows; at least one.
+  Result<std::vector<Task>> ReadHit(const ClaimRequest& request, const sql::Claimer& claimer,
+                                    const std::string& list, std::uint64_t hit);
   Result<std::vector<std::uint64_t>> FreeIds(const TableName& table, std::span<const std::uint64_t> ids);
   Result<std::vector<Task>> ReadClaimed(const TableName& table, const sql::Claimer& claimer,
                                         const std::string& ids, std::uint32_t attempt);

@@ -120,6 +120,8 @@ Result<std::vector<ScanRow>> SqliteTaskStore::Scan(const ScanRequest& request) {
       BOOST_OUTCOME_TRYV(TakeScanRows(std::move(rest), found, claimers));
     }
     BOOST_OUTCOME_TRYV(NameClaimers(claimers, found));
+    if (request.running_only)
+      std::erase_if(found, [](const ScanRow& row) { return row.state != TaskState::Running; });
     return found;
   });
 }

@@ -49,6 +49,7 @@ std::unique_ptr<StoreFixture> MakeFixture(const SchemaSpec& spec) { return MakeS
 INSTANTIATE_TEST_SUITE_P(Mysql, StoreContract, testing::Values(StoreKind{"mysql", MakeFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, TransactionContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, SqlStoreContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
+INSTANTIATE_TEST_SUITE_P(Mysql, ScannedContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, UpgradeContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, ProducerContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 

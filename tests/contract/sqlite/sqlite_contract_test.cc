@@ -6,6 +6,7 @@ namespace millrace::engine {
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, testing::Values(StoreKind{"sqlite", MakeSqliteFixture}));
 INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreContract,
                          testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
+INSTANTIATE_TEST_SUITE_P(Sqlite, ScannedContract, testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
 INSTANTIATE_TEST_SUITE_P(Sqlite, UpgradeContract, testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
 INSTANTIATE_TEST_SUITE_P(Sqlite, TransactionContract,
                          testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,17 @@ class TransactionContract : public SqlStoreContract {
   std::uint64_t id_ = 0;
   Task task_;
   std::unique_ptr<TaskTransaction> transaction_;
+};
+
+// What a claim makes of what a scan has read.
+class ScannedContract : public SqlStoreContract {
+ protected:
+  std::vector<ScanRow> Scan();  // of slice 1, with contents
+  Result<std::vector<Task>> ClaimScanned(const std::vector<ScanRow>& rows);
+  // The params of the tasks that the claim returns, by id.
+  std::map<std::uint64_t, std::string> ClaimedParams(const std::vector<ScanRow>& rows);
+  // As a statement of the commands would: it names `updated_at`.
+  void Edit(std::uint64_t id, const std::string& set);
 };
 
 }  // namespace millrace::engine

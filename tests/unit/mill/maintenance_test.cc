@@ -29,9 +29,11 @@ class Shard final : public Driven<TendPort> {
   Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) override {
     pages.push_back(request.limit);
     std::vector<ScanRow> page;
+    std::size_t read = 0;
     for (const ScanRow& row : rows) {
       const ScanPosition at{row.run_at, row.id};
-      if (at > request.after && page.size() < request.limit) page.push_back(row);
+      if (at <= request.after || ++read > request.limit) continue;
+      if (!request.running_only || row.state == TaskState::Running) page.push_back(row);
     }
     return Result<std::vector<ScanRow>>(std::move(page));
   }
@@ -93,8 +95,9 @@ class ScannedShard final : public Driven<ScanPort> {
     map.groups.push_back({"tasks", 1, "other", 50, {}});
     return Result<DueMap>(std::move(map));
   }
-  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest&) override {
-    return Result<std::vector<ScanRow>>();
+  Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
+      const std::vector<ScanRequest>& requests) override {
+    return Result<std::vector<std::vector<ScanRow>>>(std::vector<std::vector<ScanRow>>(requests.size()));
   }
   Reply<Result<std::vector<Task>>> Claim(const ClaimRequest&) override { return Result<std::vector<Task>>(); }
   Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest&, const std::string&) override {

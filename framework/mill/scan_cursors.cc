@@ -1,0 +1,57 @@
+#include "framework/mill/scan_cursors.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace::engine {
+
+void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups, Micros rewind) {
+  const auto restarts = [&](const Place& place, const DueGroup& group) {
+    return (place.empty && place.read <= kSmallGroup) || group.first_run_at < place.head ||
+           now - place.rewound >= rewind;
+  };
+  std::map<Key, Place> next;
+  for (const DueGroup& group : groups) {
+    const Key key = KeyOf(group);
+    const auto known = places_.find(key);
+    Place place{HeadOf(group), group.first_run_at, now};
+    if (known != places_.end()) {
+      place.served = known->second.served;
+      if (!restarts(known->second, group)) place = known->second;
+      place.empty = false;
+    }
+    next.emplace(key, place);
+  }
+  places_ = std::move(next);
+}
+
+ScanPosition ScanCursors::At(const DueGroup& group) const {
+  const auto place = places_.find(KeyOf(group));
+  return place == places_.end() ? ScanPosition{} : place->second.after;
+}
+
+GroupRank ScanCursors::Rank(const DueGroup& group) const {
+  const auto place = places_.find(KeyOf(group));
+  if (place == places_.end()) return {group.urgency, 0, group.first_run_at};
+  return {group.urgency, place->second.served, std::max(place->second.after.run_at, group.first_run_at)};
+}
+
+bool ScanCursors::MayHaveMore(const DueGroup& group) const {
+  const auto place = places_.find(KeyOf(group));
+  return place != places_.end() && !place->second.empty;
+}
+
+void ScanCursors::Advance(const DueGroup& group, const ScanPosition& last, std::size_t rows, bool full) {
+  const auto place = places_.find(KeyOf(group));
+  if (place == places_.end()) return;
+  place->second.after = std::max(place->second.after, last);
+  place->second.read += rows;
+  place->second.empty = !full;
+}
+
+void ScanCursors::Served(const DueGroup& group, std::uint64_t turn) {
+  const auto place = places_.find(KeyOf(group));
+  if (place != places_.end()) place->second.served = turn;
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,61 @@
+// Where the scan of each due group stands, and when it goes back to the group's beginning. Pure.
+//
+// A group begins at its head as the due map shows it: before that there may be entries of settled rows, which
+// an old snapshot keeps and a scan would wade through.
+//
+// Rows may appear behind a cursor: a transaction that commits late, a row whose run_at was changed, a task
+// given back. So a group that has run empty starts again from its beginning, a group whose head moved to an
+// earlier time does so at once, and one that never runs empty does so every rewind interval.
+//
+// Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "framework/base/clock.h"
+#include "framework/policy/group_order.h"
+#include "framework/store/task_store.h"
+
+namespace millrace::engine {
+
+class ScanCursors {
+ public:
+  // Takes a new due map: forgets groups that it does not name and rewinds those that are to be.
+  void Refresh(BootTime now, const std::vector<DueGroup>& groups, Micros rewind);
+
+  // Where the next page of the group begins.
+  ScanPosition At(const DueGroup& group) const;
+  // Since when the oldest row that may still be claimed waits, as far as is known; and its last turn.
+  GroupRank Rank(const DueGroup& group) const;
+  // False once a page came back short, until the next Refresh.
+  bool MayHaveMore(const DueGroup& group) const;
+  // A page of so many rows was read up to `last`; `full`: it had as many as were asked for.
+  void Advance(const DueGroup& group, const ScanPosition& last, std::size_t rows, bool full);
+  // It was worked on in this turn.
+  void Served(const DueGroup& group, std::uint64_t turn);
+  std::size_t Size() const { return places_.size(); }
+
+ private:
+  using Key = std::tuple<TableName, std::uint32_t, std::string, std::uint32_t>;
+  struct Place {
+    ScanPosition after;
+    WallTime head;  // first_run_at when it last started from the beginning
+    BootTime rewound;
+    std::size_t read = 0;  // rows since then
+    bool empty = false;
+    std::uint64_t served = 0;  // the last turn
+  };
+
+  static constexpr std::size_t kSmallGroup = 100;  // rows that may be read again in every round
+
+  static Key KeyOf(const DueGroup& group) { return {group.table, group.slice, group.handler, group.urgency}; }
+
+  std::map<Key, Place> places_;
+};
+
+}  // namespace millrace::engine
