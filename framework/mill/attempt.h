@@ -19,6 +19,7 @@
 namespace millrace::engine {
 
 class AttemptHost;
+struct TypeCounters;
 
 // Where an attempt is on its way. What is Queued can be taken back; what is Running can be given up by a
 // watchdog; from Concluding on its end is somebody's business already.
@@ -46,11 +47,14 @@ struct Attempt {
   const Task task;
   const std::shared_ptr<Lease> lease;  // the life under which it was claimed
   const bool solo;                     // it runs with nothing beside it
+  TypeCounters* counters = nullptr;    // its type's; they outlive it. Null: whoever made it counts nothing
   std::uint64_t may_start_at = 0;      // the version of its shard's scope at which it might start; 0: unknown
   std::atomic<AttemptState> state{AttemptState::Queued};
   std::atomic<bool> cancel{false};
-  std::atomic<bool> started{false};  // its handler was called, at least once
-  std::atomic<bool> alone{false};    // it shares no call any more: one that it shared failed as a whole
+  std::atomic<bool> started{false};   // its handler was called, at least once
+  std::atomic<Micros::rep> began{0};  // its first call, of the boot clock; 0: none
+  std::atomic<Micros::rep> ran{-1};   // until its last call returned, or was given up; below 0: neither yet
+  std::atomic<bool> alone{false};     // it shares no call any more: one that it shared failed as a whole
 };
 using AttemptPtr = std::shared_ptr<Attempt>;
 

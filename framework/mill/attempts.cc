@@ -11,10 +11,6 @@ namespace {
 
 std::size_t BytesOf(const Attempt& attempt) { return MemoryBudget::Of(TextBytes(attempt.task)); }
 
-Counter& Settles(Registry& registry, const char* outcome) {
-  return registry.GetCounter("millrace_tasks_settled_total", {{"outcome", outcome}});
-}
-
 }  // namespace
 
 bool InFlight::Contains(const TableName& table, std::uint64_t id) const {
@@ -133,42 +129,19 @@ std::vector<AttemptPtr> InFlight::Attempts() const {
   return attempts;
 }
 
-MillCounters::MillCounters(Registry& registry)
-    : claimed(registry.GetCounter("millrace_tasks_claimed_total")),
-      succeeded(Settles(registry, "succeeded")),
-      cancelled(Settles(registry, "cancelled")),
-      failed(Settles(registry, "failed")),
-      retried(Settles(registry, "retried")),
-      returned(Settles(registry, "returned")),
-      refused(registry.GetCounter("millrace_settles_refused_total")),
-      adopted(registry.GetCounter("millrace_tasks_adopted_total")),
-      rescued(registry.GetCounter("millrace_tasks_rescued_total")),
-      marked_dead(registry.GetCounter("millrace_incarnations_marked_dead_total")) {}
-
-void MillCounters::Count(const Settlement& settlement) {
-  switch (settlement.to) {
-    case Settlement::To::Succeeded:
-      succeeded.Add();
-      break;
-    case Settlement::To::Cancelled:
-      cancelled.Add();
-      break;
-    case Settlement::To::Failed:
-      failed.Add();
-      break;
-    case Settlement::To::Waiting:
-      (settlement.failed_attempt ? retried : returned).Add();
-      break;
-  }
-}
-
 std::vector<AttemptPtr> Attempts::Make(std::vector<Task> tasks, const std::shared_ptr<Lease>& life,
                                        bool solo) {
   const std::shared_ptr<AttemptHost> host(keeper_.lock(), this);
   std::vector<AttemptPtr> attempts;
   attempts.reserve(tasks.size());
+  TypeCounters* type = nullptr;  // of the one before: neighbours are of one type, mostly
   for (Task& task : tasks) {
+    if (type == nullptr || attempts.back()->task.handler != task.handler) {
+      type = &parts_.counters.Of(parts_.shard, task.handler);
+    }
+    type->claimed.Add();
     attempts.push_back(std::make_shared<Attempt>(host, parts_.shard, std::move(task), life, solo));
+    attempts.back()->counters = type;
   }
   claims_.Add(attempts.size());
   parts_.counters.claimed.Add(attempts.size());
@@ -301,7 +274,7 @@ void Attempts::Settled(Attempt& attempt, const Settlement& settlement) {
   parts_.settler.Gone(1);
   LeaveGate(attempt);
   LeaveHand(attempt.task.key);
-  Count(settlement);
+  Count(attempt, settlement);
 }
 
 void Attempts::Known(std::span<const SettledAttempt> settled) {
@@ -313,7 +286,7 @@ void Attempts::Known(std::span<const SettledAttempt> settled) {
     if (verdict == SettleVerdict::Refused) {
       NoteRefused(*attempt, *settlement);
     } else {
-      Count(*settlement);
+      Count(*attempt, *settlement);
     }
   }
   if (in_flight_.Leave(keys)) RoomAgain();
@@ -327,9 +300,26 @@ void Attempts::NoteRefused(const Attempt& attempt, const Settlement& settlement)
              {{"task", ToString(TaskName{parts_.shard, settlement.key})}, {"attempt", settlement.attempt}});
 }
 
-void Attempts::Count(const Settlement& settlement) {
+TypeCounters& Attempts::CountersOf(const Attempt& attempt) const {
+  if (attempt.counters != nullptr) return *attempt.counters;
+  return parts_.counters.Of(parts_.shard, attempt.task.handler);
+}
+
+// A replica's clock, or a due time that was changed after the claim, may be a little ahead: that is no wait.
+AttemptTimes Attempts::TimesOf(const Attempt& attempt) const {
+  AttemptTimes times;
+  const Micros began(attempt.began.load(std::memory_order_relaxed));
+  if (began == Micros(0)) return times;
+  const Micros ahead(clock_ahead_.load(std::memory_order_relaxed));
+  if (ahead != Micros(0)) times.waited = began + ahead - attempt.task.run_at.time_since_epoch();
+  const Micros ran(attempt.ran.load(std::memory_order_relaxed));
+  if (ran >= Micros(0)) times.ran = ran;
+  return times;
+}
+
+void Attempts::Count(const Attempt& attempt, const Settlement& settlement) {
   settles_.Add();
-  parts_.counters.Count(settlement);
+  parts_.counters.Count(CountersOf(attempt), settlement, TimesOf(attempt));
 }
 
 void Attempts::Close() {

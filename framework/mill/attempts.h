@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "framework/base/mutex.h"
-#include "framework/metrics/registry.h"
 #include "framework/mill/attempt.h"
+#include "framework/mill/mill_counters.h"
 #include "framework/mill/scope.h"
 #include "framework/mill/settle.h"
 #include "framework/mill/suspects.h"
@@ -108,23 +108,6 @@ class InFlight {
   std::map<TableName, Ids> tables_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-// The counters that the mills of a worker share. Thread-safe.
-struct MillCounters {
-  explicit MillCounters(Registry& registry);
-  void Count(const Settlement& settlement);
-
-  Counter& claimed;
-  Counter& succeeded;
-  Counter& cancelled;
-  Counter& failed;
-  Counter& retried;
-  Counter& returned;  // snoozed or given back
-  Counter& refused;   // settles of attempts that were no longer ours
-  Counter& adopted;
-  Counter& rescued;
-  Counter& marked_dead;  // incarnations of others, by us
-};
-
 // Thread-safe.
 class Attempts final : public AttemptHost {
  public:
@@ -171,6 +154,12 @@ class Attempts final : public AttemptHost {
   // Nothing of the shard is in hand any more, whatever it was.
   void Close();
 
+  // What the database's clock said at a moment of this process's: how long a task was due before it started
+  // is told by that clock, which made the due time.
+  void NoteClock(BootTime at, WallTime said) {
+    clock_ahead_.store((said.time_since_epoch() - at.time_since_epoch()).count(), std::memory_order_relaxed);
+  }
+
   std::uint64_t Claims() const { return claims_.Value(); }
   std::uint64_t Settles() const { return settles_.Value(); }
 
@@ -197,7 +186,9 @@ class Attempts final : public AttemptHost {
   std::vector<AttemptPtr> Make(std::vector<Task> tasks, const std::shared_ptr<Lease>& life, bool solo);
   void LookUpScope(std::span<const AttemptPtr> attempts) const;
   void NoteRefused(const Attempt& attempt, const Settlement& settlement);
-  void Count(const Settlement& settlement);
+  void Count(const Attempt& attempt, const Settlement& settlement);
+  TypeCounters& CountersOf(const Attempt& attempt) const;
+  AttemptTimes TimesOf(const Attempt& attempt) const;
   void LeaveGate(const Attempt& attempt);
   void LeaveHand(const TaskKey& key);
   std::vector<AttemptPtr> TakeParked();
@@ -207,6 +198,7 @@ class Attempts final : public AttemptHost {
   InFlight in_flight_;
   Counter claims_;
   Counter settles_;
+  std::atomic<Micros::rep> clock_ahead_{0};  // of the database, before this process's; 0: not known
   std::atomic<bool> stop_asked_{false};
   std::atomic<bool> retired_{false};
   std::atomic<bool> over_{false};

@@ -19,6 +19,7 @@ Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr
   InFlight& in_flight = parts_.attempts.in_flight();
   auto claimed = co_await port_.Claim(request);
   if (claimed) {
+    if (claimed->size() < request.ids.size()) parts_.counters.claims_short.Add();
     in_flight.LeaveMissed(request, *claimed);
   } else if (claimed.error().code == ErrorCode::Unknown) {
     request.contents.clear();  // it is resolved by what the rows are then
@@ -28,7 +29,10 @@ Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr
     claimed = co_await FailUnclaimed(std::move(request), std::move(why));
   } else if (claimed.error().code != ErrorCode::Invalid) {  // else the halves are tried
     in_flight.Leave(request.table, request.ids);
-    if (claimed.error().code == ErrorCode::Cancelled) parts_.beat.Wake();
+    if (claimed.error().code == ErrorCode::Cancelled) {
+      parts_.counters.claims_refused.Add();
+      parts_.beat.Wake();
+    }
   }
   co_return claimed;
 }

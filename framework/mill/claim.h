@@ -40,6 +40,7 @@ class Claimer {
     Attempts& attempts;
     SoloGate& gate;
     const LiveEngine& engine;
+    MillCounters& counters;
     StrandPort& beat;  // woken where a claim was refused as one of a dead life
   };
 

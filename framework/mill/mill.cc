@@ -11,7 +11,7 @@ Mill::Mill(const Shared& shared, const Ports& ports, Options options)
       attempts_({shard_, scope_, shared.runner, shared.gate, shared.memory, shared.counters, settler_,
                  ports.scan, ports.open_transaction}),
       scanner_({shared.clock, shard_, scope_, lives_, attempts_, shared.runner, shared.gate, shared.engine,
-                ports.beat, options.watch_idle},
+                shared.counters, ports.beat, options.watch_idle},
                ports.scan),
       maintenance_({shared.clock, shard_, lives_, attempts_, scanner_, shared.counters, shared.engine},
                    ports.tend),

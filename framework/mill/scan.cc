@@ -33,7 +33,8 @@ Scanner::Scanner(Parts parts, ScanPort& port)
     : parts_(parts),
       port_(port),
       suspects_(parts_.shard, parts_.gate),
-      claimer_({parts_.shard, parts_.attempts, parts_.gate, parts_.engine, parts_.beat}, port_, suspects_) {}
+      claimer_({parts_.shard, parts_.attempts, parts_.gate, parts_.engine, parts_.counters, parts_.beat},
+               port_, suspects_) {}
 
 void Scanner::LookAgain() {
   look_again_.store(true);
@@ -161,6 +162,7 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
   } else {
     view.reachable = true;
     schedule_.Looked(asked, cost, floor, *map, engine.poll, CountTables(slices));
+    if (map->now != WallTime{}) parts_.attempts.NoteClock(asked, map->now);
     look_.full = floor.Empty();
     look_.map = std::make_shared<const DueMap>(std::move(*map));
     if (parts_.scope.FollowShard(look_.map->pauses)) pauses_changed_.store(true);

@@ -43,6 +43,7 @@ class Scanner {
     Runner& runner;
     SoloGate& gate;
     const LiveEngine& engine;
+    MillCounters& counters;
     StrandPort& beat;         // woken where a claim was refused as one of a dead life
     bool watch_idle = false;  // also find out whether nothing at all is left to do
   };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/mill/attempt.h"
+#include "framework/mill/mill_counters.h"
 #include "framework/plugin/handler_instance.h"
 #include "framework/threads/signal.h"
 
@@ -119,6 +120,7 @@ std::vector<CallPart> AttemptRunner::Run(const LaneSetup& setup, const CallPart&
       case Next::Settle:
         return {};
       case Next::RunAgain:
+        if (TypeCounters* type = part.attempts.front()->counters) type->run_again.Add();
         break;
       case Next::OneByOne:
         return Singles(part.attempts);

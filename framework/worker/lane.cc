@@ -99,6 +99,12 @@ std::size_t Lane::Running() const {
   return running_;
 }
 
+Lane::Load Lane::CurrentLoad() const {
+  MutexLock lock(mutex_);
+  const auto busy = [](const LaneThread& thread) { return !thread.lost() && thread.taken.host != nullptr; };
+  return {active_, static_cast<std::size_t>(std::count_if(threads_.begin(), threads_.end(), busy))};
+}
+
 std::size_t Lane::Lost() const {
   MutexLock lock(mutex_);
   return lost_;

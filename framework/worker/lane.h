@@ -46,6 +46,11 @@ class Lane {
   void Push(std::vector<AttemptPtr> attempts);
   std::size_t Queued() const;
   std::size_t Running() const;
+  struct Load {
+    std::size_t threads = 0;  // that are not lost
+    std::size_t busy = 0;     // of those, that have tasks
+  };
+  Load CurrentLoad() const;
 
   // The watchdog's round: gives up calls that are past their limit and its grace, takes back what waits for
   // a thread whose call takes longer than a moment, and sees to it that there are as many threads as there

@@ -34,6 +34,13 @@ void LaneThread::SetState(AttemptState state) {
   for (const AttemptPtr& attempt : attempts_) attempt->state.store(state, std::memory_order_relaxed);
 }
 
+void LaneThread::NoteRan(BootTime now) {
+  for (const AttemptPtr& attempt : attempts_) {
+    const Micros::rep began = attempt->began.load(std::memory_order_relaxed);
+    attempt->ran.store(now.time_since_epoch().count() - began, std::memory_order_relaxed);
+  }
+}
+
 void LaneThread::KeepParts(std::vector<CallPart> parts) {
   has_parts_ = true;
   MutexLock lock(mutex_);
@@ -72,9 +79,12 @@ void LaneThread::CloseEndedSessions() {
 }
 
 void LaneThread::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) {
+  const BootTime now = clock_.Now();
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const Attempt& attempt = *attempts[i];
-    attempts[i]->started.store(true);
+    if (!attempts[i]->started.exchange(true)) {
+      attempts[i]->began.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+    }
     if (i == slots_.size()) slots_.push_back(recorder_.Reserve());
     recorder_.Begin(slots_[i], attempt.lease->incarnation(), attempt.task.key, attempt.task.attempt);
   }
@@ -82,13 +92,15 @@ void LaneThread::Begin(const std::vector<AttemptPtr>& attempts, BootTime deadlin
   if (setup_ != *calls_) setup_ = *calls_;
   attempts_ = attempts;
   deadline_ = deadline;
-  since_ = clock_.Now();
+  since_ = now;
   SetState(AttemptState::Running);
 }
 
 bool LaneThread::Finish() {
+  const BootTime now = clock_.Now();
   {
     MutexLock lock(mutex_);
+    NoteRan(now);
     SetState(AttemptState::Concluding);
   }
   for (const std::size_t slot : slots_) recorder_.End(slot);
@@ -129,6 +141,7 @@ LaneThread::Abandoned LaneThread::GiveUp(BootTime now, bool whatever) {
   if (attempts_.empty() || state_ != AttemptState::Running) return {};
   if (!whatever && now < deadline_ + GraceAfter(setup_->config.timeout)) return {};
   lost_.store(true);
+  if (!whatever) NoteRan(now);
   Abandoned abandoned{setup_, std::move(attempts_), {}};
   for (CallPart& part : parts_) {
     std::move(part.attempts.begin(), part.attempts.end(), std::back_inserter(abandoned.waiting));

@@ -95,6 +95,7 @@ class LaneThread final : public AttemptRunner::Watch {
   void KeepParts(std::vector<CallPart> parts);
 
   void SetState(AttemptState state) MILLRACE_REQUIRES(mutex_);
+  void NoteRan(BootTime now) MILLRACE_REQUIRES(mutex_);
 
   const Clock& clock_;
   FlightRecorder& recorder_;

@@ -21,19 +21,53 @@ class Blocking : public Port {
   Signal signal_;
 };
 
+// How long a strand waits for its statements of one kind, and how many of them it has to try again.
+class Meter {
+ public:
+  Meter(Registry& registry, const std::string& shard, const char* kind)
+      : registry_(registry),
+        shard_(shard),
+        took_(registry.GetHistogram("millrace_query_seconds", {{"shard", shard}, {"kind", kind}})) {}
+
+  template <class Call>
+  auto Ask(Call call) {
+    const BootTime asked = BootClock::now();
+    auto answer = call();
+    took_.Observe(BootClock::now() - asked);
+    if (!answer) NoteFailed(answer.error().code);
+    return answer;
+  }
+
+ private:
+  void NoteFailed(ErrorCode code) {
+    if (code != ErrorCode::Conflict && code != ErrorCode::Unavailable && code != ErrorCode::Unknown) return;
+    registry_.GetCounter("millrace_transaction_retries_total", {{"shard", shard_}, {"code", ToString(code)}})
+        .Add();
+  }
+
+  Registry& registry_;
+  const std::string shard_;
+  Histogram& took_;
+};
+
 class BlockingScan final : public Blocking<ScanPort> {
  public:
-  explicit BlockingScan(Store& store) : store_(store.OpenTasks()), operations_(store.OpenOperations()) {}
+  BlockingScan(Store& store, Registry& registry, const std::string& shard)
+      : store_(store.OpenTasks()),
+        operations_(store.OpenOperations()),
+        due_(registry, shard, "due"),
+        scan_(registry, shard, "scan"),
+        claim_(registry, shard, "claim") {}
 
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
-    return store_->Due(tables, floor);
+    return due_.Ask([&] { return store_->Due(tables, floor); });
   }
   Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) override {
-    return store_->ScanEach(requests);
+    return scan_.Ask([&] { return store_->ScanEach(requests); });
   }
   Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) override {
-    return store_->Claim(request);
+    return claim_.Ask([&] { return store_->Claim(request); });
   }
   Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,
                                                           const std::string& why) override {
@@ -57,15 +91,19 @@ class BlockingScan final : public Blocking<ScanPort> {
  private:
   const std::unique_ptr<TaskStore> store_;
   const std::unique_ptr<TaskOperations> operations_;
+  Meter due_;
+  Meter scan_;
+  Meter claim_;
 };
 
 class BlockingSettle final : public Blocking<SettlePort> {
  public:
-  explicit BlockingSettle(Store& store) : store_(store.OpenTasks()) {}
+  BlockingSettle(Store& store, Registry& registry, const std::string& shard)
+      : store_(store.OpenTasks()), settle_(registry, shard, "settle") {}
 
   Reply<Result<SettleReport>> Settle(const std::string& incarnation,
                                      std::span<const Settlement> batch) override {
-    return store_->Settle(incarnation, batch);
+    return settle_.Ask([&] { return store_->Settle(incarnation, batch); });
   }
   Reply<Result<std::vector<bool>>> StillRunning(const std::string& incarnation,
                                                 std::span<const Settlement> batch) override {
@@ -74,6 +112,7 @@ class BlockingSettle final : public Blocking<SettlePort> {
 
  private:
   const std::unique_ptr<TaskStore> store_;
+  Meter settle_;
 };
 
 // Which database the shard is: found out once in each life, by the strand that may wait for it. Thread-safe.
@@ -103,23 +142,27 @@ class FoundDatabase {
 
 class BlockingTend final : public Blocking<TendPort> {
  public:
-  BlockingTend(Store& store, DeadRecorders& dead, CoverageWatch* coverage, FoundDatabase& database)
+  BlockingTend(Store& store, DeadRecorders& dead, CoverageWatch* coverage, FoundDatabase& database,
+               Registry& registry, const std::string& shard)
       : store_(store.OpenTasks()),
         incarnations_(store.OpenIncarnations()),
         address_(store.Describe()),
         dead_(dead),
         coverage_(coverage),
-        database_(database) {}
+        database_(database),
+        tend_(registry, shard, "tend") {}
 
   Reply<Result<std::vector<TaskKey>>> Cancelled(const std::string& incarnation,
                                                 const std::vector<TaskKey>& running) override {
-    return store_->Cancelled(incarnation, running);
+    return tend_.Ask([&] { return store_->Cancelled(incarnation, running); });
   }
   Reply<Result<std::vector<TaskKey>>> SaveProgress(const std::string& incarnation,
                                                    const std::vector<TaskProgress>& progress) override {
     return store_->SaveProgress(incarnation, progress);
   }
-  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override { return store_->Due(tables); }
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override {
+    return tend_.Ask([&] { return store_->Due(tables); });
+  }
   Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) override {
     return store_->Scan(request);
   }
@@ -127,7 +170,7 @@ class BlockingTend final : public Blocking<TendPort> {
     return store_->Adopt(request);
   }
   Reply<Result<std::vector<std::uint64_t>>> Rescue(const RescueRequest& request) override {
-    return store_->Rescue(request);
+    return tend_.Ask([&] { return store_->Rescue(request); });
   }
   Reply<Result<std::size_t>> ChargeCrashes(const std::string& incarnation,
                                            const std::vector<Crash>& crashes) override {
@@ -150,15 +193,18 @@ class BlockingTend final : public Blocking<TendPort> {
   DeadRecorders& dead_;
   CoverageWatch* const coverage_;  // null: a coordinator sees to that
   FoundDatabase& database_;
+  Meter tend_;
 };
 
 class BlockingBeat final : public Blocking<BeatPort> {
  public:
-  BlockingBeat(Store& store, FlightRecorder& recorder, FoundDatabase& database)
+  BlockingBeat(Store& store, FlightRecorder& recorder, FoundDatabase& database, Registry& registry,
+               const std::string& shard)
       : store_(store.OpenIncarnations()),
         address_(store.Describe()),
         recorder_(recorder),
-        database_(database) {}
+        database_(database),
+        beat_(registry, shard, "beat") {}
 
   Reply<Status> Register(const Incarnation& self) override {
     Status registered = store_->Register(self);
@@ -168,7 +214,9 @@ class BlockingBeat final : public Blocking<BeatPort> {
     }
     return registered;
   }
-  Reply<Result<bool>> Renew(const std::string& id) override { return store_->Renew(id); }
+  Reply<Result<bool>> Renew(const std::string& id) override {
+    return beat_.Ask([&] { return store_->Renew(id); });
+  }
   Reply<Result<std::vector<PeerBeat>>> Peers() override { return store_->Peers(); }
   Reply<Result<bool>> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) override {
     return store_->MarkDead(id, seen_beat);
@@ -180,18 +228,19 @@ class BlockingBeat final : public Blocking<BeatPort> {
   const std::string address_;
   FlightRecorder& recorder_;
   FoundDatabase& database_;
+  Meter beat_;
 };
 
 }  // namespace
 
 struct ShardDriver::Ports {
-  Ports(Store& store, const Parts& parts, CoverageWatch* coverage)
+  Ports(Store& store, const Parts& parts, const std::string& shard, CoverageWatch* coverage)
       : database(store),
-        scan(store),
-        settle(store),
-        second_settle(store),
-        tend(store, parts.dead_recorders, coverage, database),
-        beat(store, parts.recorder, database) {}
+        scan(store, parts.metrics, shard),
+        settle(store, parts.metrics, shard),
+        second_settle(store, parts.metrics, shard),
+        tend(store, parts.dead_recorders, coverage, database, parts.metrics, shard),
+        beat(store, parts.recorder, database, parts.metrics, shard) {}
 
   FoundDatabase database;
   BlockingScan scan;
@@ -207,7 +256,7 @@ ShardDriver::ShardDriver(const Parts& parts, const std::string& shard, std::shar
       coverage_(parts_.self.slices.empty()
                     ? nullptr
                     : std::make_unique<CoverageWatch>(parts_.mill.clock, shard, store_->OpenSchema())),
-      ports_(std::make_unique<Ports>(*store_, parts_, coverage_.get())),
+      ports_(std::make_unique<Ports>(*store_, parts_, shard, coverage_.get())),
       mill_(std::make_unique<Mill>(
           parts_.mill,
           Mill::Ports{ports_->scan, ports_->settle, ports_->second_settle, ports_->tend, ports_->beat,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "framework/metrics/registry.h"
 #include "framework/mill/mill.h"
 #include "framework/store/store.h"
 #include "framework/threads/thread.h"
@@ -25,6 +26,7 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
     ControlPlane& control;
     FlightRecorder& recorder;
     DeadRecorders& dead_recorders;
+    Registry& metrics;
     Incarnation self;
     bool watch_idle = false;
   };

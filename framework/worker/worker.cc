@@ -62,6 +62,7 @@ class Worker::Body {
   void Abandon();
   void Finish();
   void Publish();
+  void Measure(Gauges& gauges) const;
   bool AllEmpty() const;
   bool AllIdle() const;
 
@@ -79,6 +80,7 @@ class Worker::Body {
   std::unique_ptr<MillSet> mills_;
   std::unique_ptr<ConfigFollower> config_;
   std::unique_ptr<RingListener> rings_;  // uses the mills
+  Registry::Reading measured_;           // uses lanes and mills
 
   // The watch thread's own.
   Phase phase_ = Phase::Running;
@@ -138,6 +140,7 @@ Status Worker::Body::Start() {
 
 // What had begun when a thread could not be started.
 void Worker::Body::Undo() {
+  measured_.End();
   rings_.reset();
   config_->Stop();
   mills_->End();
@@ -170,6 +173,7 @@ Status Worker::Body::StartMills() {
                          parts_.control,
                          *recorder_,
                          *dead_recorders_,
+                         parts_.metrics,
                          std::move(self),
                          options_.until_idle});
   if (engine::Status mills = mills_->Start(); !mills) return mills;
@@ -179,7 +183,21 @@ Status Worker::Body::StartMills() {
     rings_ = std::make_unique<RingListener>([this](const ShardRing& ring) { mills_->Rung(ring); });
     if (engine::Status rings = rings_->Start(options_.doorbell_address); !rings) return rings;
   }
+  measured_ = parts_.metrics.OnText([this](Gauges& gauges) { Measure(gauges); });
   return watch_.Start("watch", [this] { Watch(); });
+}
+
+void Worker::Body::Measure(Gauges& gauges) const {
+  for (const Lane* lane : lanes_->All()) {
+    const Lane::Load load = lane->CurrentLoad();
+    gauges.Set("millrace_lane_threads", {{"handler", lane->type()}}, static_cast<double>(load.threads));
+    gauges.Set("millrace_lane_busy", {{"handler", lane->type()}}, static_cast<double>(load.busy));
+  }
+  gauges.Set("millrace_config_refused", {}, static_cast<double>(lanes_->Refusals().size()));
+  for (const auto& mill : mills_->All()) {
+    const ShardStatus shard = mill->Status();
+    if (!shard.retiring) gauges.Set("millrace_shard_up", {{"shard", shard.shard}}, shard.reachable ? 1 : 0);
+  }
 }
 
 void Worker::Body::Watch() {
@@ -269,6 +287,7 @@ void Worker::Body::Abandon() {
 
 void Worker::Body::Finish() {
   phase_ = Phase::Ended;
+  measured_.End();
   if (rings_) rings_->Stop();
   config_->Stop();
   mills_->End();

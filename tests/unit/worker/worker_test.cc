@@ -4,7 +4,9 @@
 #include <future>
 #include <thread>
 
+#include "framework/mill/attempt.h"
 #include "framework/store/sqlite/store.h"
+#include "framework/threads/signal.h"
 #include "tests/support/no_more_threads.h"
 #include "worker_fixture.h"
 
@@ -352,6 +354,60 @@ TEST_F(WorkerTest, TasksThatADeadWorkerLeftRunningAreRescued) {
   EXPECT_EQ(runs, 2);
   for (const auto id : ids) EXPECT_EQ(Get(id).task.attempt, 2u);
   EXPECT_EQ(metrics_.GetCounter("millrace_tasks_rescued_total").Value(), 2u);
+}
+
+TEST_F(WorkerTest, WhatItTellsIsWhatTheTablesSay) {
+  plugins_.behaviours["good"] = [](auto tasks, auto&) { return std::vector<Outcome>(tasks.size()); };
+  plugins_.behaviours["bad"] = [](auto tasks, auto&) {
+    return std::vector<Outcome>(tasks.size(), FailedForGood("no", "test"));
+  };
+  SubmitMany("good", 300);
+  SubmitMany("bad", 20);
+  auto worker = Start(true);
+  ASSERT_TRUE(Eventually(*worker, [&] { return worker->WaitFor(milliseconds(0)).has_value(); }));
+  const auto settled = [this](const char* handler, const char* outcome) {
+    return metrics_.GetCounter("millrace_tasks_settled_total", {{"handler", handler}, {"outcome", outcome}})
+        .Value();
+  };
+  const auto totals = store_->OpenOperations()->Totals();
+  ASSERT_TRUE(totals);
+  std::map<std::string, TaskTotals> by_handler;
+  for (const TaskTotals& part : *totals) by_handler[part.handler] = part;
+  EXPECT_EQ(settled("good", "succeeded"), by_handler["good"].succeeded);
+  EXPECT_EQ(settled("good", "succeeded"), 300U);
+  EXPECT_EQ(settled("bad", "failed"), by_handler["bad"].failed);
+  EXPECT_EQ(settled("bad", "failed"), 20U);
+  Histogram& wait = metrics_.GetHistogram("millrace_task_wait_seconds", {{"handler", "good"}});
+  EXPECT_EQ(wait.Count(), 300U);
+  EXPECT_GT(wait.Sum(), Micros(0));
+  EXPECT_LT(wait.Sum(), 300 * std::chrono::seconds(60));
+  const Registry::Labels ran{{"handler", "bad"}, {"outcome", "failed"}};
+  EXPECT_EQ(metrics_.GetHistogram("millrace_task_run_seconds", ran).Count(), 20U);
+  EXPECT_GT(metrics_.GetHistogram("millrace_query_seconds", {{"shard", "main"}, {"kind", "claim"}}).Count(),
+            0U);
+}
+
+TEST_F(WorkerTest, ItTellsOfItsLanesAndShardsAsLongAsItWorks) {
+  Signal go;
+  std::atomic<bool> runs{false};
+  plugins_.behaviours["long"] = [&](auto tasks, auto&) {
+    runs = true;
+    go.WaitFor(seconds(20));
+    return std::vector<Outcome>(tasks.size());
+  };
+  config_.handlers["long"].concurrency = 3;
+  auto worker = Start(false);
+  Submit("long");
+  ASSERT_TRUE(Eventually(*worker, [&] { return runs && worker->Status().shards[0].reachable; }));
+  EXPECT_THAT(metrics_.Text(),
+              testing::AllOf(testing::HasSubstr("\nmillrace_lane_threads{handler=\"long\"} 3\n"),
+                             testing::HasSubstr("\nmillrace_lane_busy{handler=\"long\"} 1\n"),
+                             testing::HasSubstr("\nmillrace_config_refused 0\n"),
+                             testing::HasSubstr("\nmillrace_shard_up{shard=\"main\"} 1\n")));
+  go.Notify();
+  worker->Stop();
+  ASSERT_TRUE(Eventually(*worker, [&] { return worker->WaitFor(milliseconds(0)).has_value(); }));
+  EXPECT_THAT(metrics_.Text(), testing::Not(testing::HasSubstr("millrace_lane_threads")));
 }
 
 // With such a lease the next beat is far away: the refused claim tells.
