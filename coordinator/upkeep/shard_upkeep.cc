@@ -11,6 +11,10 @@ namespace {
 constexpr Micros kLookForLeftovers = std::chrono::seconds(5);
 constexpr Micros kTryAsCandidate = std::chrono::seconds(10);
 
+// How the tasks stand is read so often, or where it is dear, so that it takes a fiftieth of the time.
+constexpr Micros kReadStanding = std::chrono::seconds(10);
+constexpr int kStandingPart = 50;
+
 // Renumbering: in small steps, so that nobody waits for their locks; as many in a round as leave the database
 // its breath.
 constexpr std::size_t kRowsInAStep = 200;
@@ -85,16 +89,19 @@ class Pruning {
   Pruning(std::string shard, Store& store) : shard_(std::move(shard)), store_(store.OpenPruning()) {}
 
   // A few steps of the walk over everything that is begun each hour.
-  void Go(const std::vector<TableName>& tables, const Config& config, BootTime now) {
-    if (now < next_walk_) return;
+  // True: the walk has come to its end.
+  bool Go(const std::vector<TableName>& tables, const Config& config, BootTime now) {
+    if (now < next_walk_) return false;
+    failed_ = false;
     while (Step(tables, config)) {
-      if (BootClock::now() - now > kLongestTurn) return;
+      if (BootClock::now() - now > kLongestTurn) return false;
     }
     if (removed_ > 0) LogInfo("pruned what was kept long enough", {{"shard", shard_}, {"rows", removed_}});
     next_walk_ = now + kBetweenWalks;
     stage_ = 0;
     after_.clear();
     removed_ = 0;
+    return !failed_;
   }
 
  private:
@@ -102,6 +109,7 @@ class Pruning {
   bool Step(const std::vector<TableName>& tables, const Config& config) {
     if (stage_ > tables.size()) {
       const auto removed = store_->PruneIncarnations(kIncarnationsKept, kRowsPruned);
+      failed_ = !removed;
       if (!removed) return false;
       removed_ += *removed;
       return *removed > 0;
@@ -109,6 +117,7 @@ class Pruning {
     const auto step = stage_ < tables.size()
                           ? store_->PruneEnded(RuleFor(tables[stage_], config), after_, kRowsPruned)
                           : store_->PruneKeys(after_, kRowsPruned);
+    failed_ = !step;
     if (!step) return false;
     removed_ += step->removed;
     after_ = step->next;
@@ -122,6 +131,7 @@ class Pruning {
   std::string after_;
   BootTime next_walk_{};
   std::size_t removed_ = 0;
+  bool failed_ = false;  // the last step
 };
 
 }  // namespace
@@ -131,12 +141,14 @@ struct ShardUpkeep::Hands {
       : schema(parts.store->OpenSchema()),
         slices(parts.name),
         leftovers(parts.name, *parts.store),
-        pruning(parts.name, *parts.store) {}
+        pruning(parts.name, *parts.store),
+        standing(*parts.store) {}
 
   const std::unique_ptr<SchemaStore> schema;
   SliceCounts slices;
   Leftovers leftovers;
   Pruning pruning;
+  StandingReader standing;
 };
 
 ShardUpkeep::ShardUpkeep(Parts parts) : parts_(std::move(parts)) {}
@@ -191,11 +203,15 @@ void ShardUpkeep::Run() {
       Try();
     } else {
       tried_.reset();
-      if (!hands) hands.emplace(parts_);
+      if (!hands) {
+        hands.emplace(parts_);
+        if (parts_.standings != nullptr) parts_.standings->NotePruned(parts_.name, BootClock::now());
+      }
       Round(*hands);
     }
     wake_.WaitFor(parts_.round);
   }
+  if (parts_.standings != nullptr) parts_.standings->Forget(parts_.name);
 }
 
 void ShardUpkeep::Round(Hands& hands) {
@@ -207,13 +223,24 @@ void ShardUpkeep::Round(Hands& hands) {
   for (const TableInfo& table : *tables) names.push_back(table.table);
   if (stopping_.load()) return;
   const BootTime now = BootClock::now();
-  hands.pruning.Go(names, *parts_.config(), now);
+  const bool pruned = hands.pruning.Go(names, *parts_.config(), now);
+  if (pruned && parts_.standings != nullptr) parts_.standings->NotePruned(parts_.name, BootClock::now());
+  ReadStanding(hands, names, now);
   const auto ownership = parts_.ownership();
   if (stopping_.load() || ownership == nullptr || now - looked_ < kLookForLeftovers) return;
   looked_ = now;
   hands.leftovers.Look(names, *ownership);
   MutexLock lock(mutex_);
   unrunnable_ = hands.leftovers.unrunnable();
+}
+
+// What can't be read now is told as it was: the shard's own trouble is told elsewhere.
+void ShardUpkeep::ReadStanding(Hands& hands, const std::vector<TableName>& tables, BootTime now) {
+  if (parts_.standings == nullptr || stopping_.load() || now < read_next_) return;
+  auto types = hands.standing.Read(tables);
+  const BootTime read = BootClock::now();
+  read_next_ = now + std::max(kReadStanding, (read - now) * kStandingPart);
+  if (types) parts_.standings->Keep(parts_.name, std::move(*types), read);
 }
 
 // What the configuration says of the shard.
@@ -279,6 +306,8 @@ void ShardUpkeep::Note(const std::string& trouble) {
 
 // Another leader may change the tables now: what was read of them must not be planned with later.
 void ShardUpkeep::Forget() {
+  read_next_ = {};
+  if (parts_.standings != nullptr) parts_.standings->Forget(parts_.name);
   MutexLock lock(mutex_);
   tables_.reset();
   unrunnable_.clear();

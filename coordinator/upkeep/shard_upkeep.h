@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "coordinator/upkeep/leftovers.h"
+#include "coordinator/upkeep/standings.h"
 #include "framework/base/mutex.h"
 #include "framework/base/result.h"
 #include "framework/config/config.h"
@@ -32,6 +33,7 @@ class ShardUpkeep {
     std::function<std::shared_ptr<const Ownership>()> ownership;  // what the plan says; null: not known yet
     Micros round{};                                               // how often it looks
     std::function<bool()> standing = [] { return false; };        // a candidate for the leader
+    Standings* standings = nullptr;  // what it reads of the tasks; null: nobody asks
   };
 
   explicit ShardUpkeep(Parts parts);
@@ -64,6 +66,7 @@ class ShardUpkeep {
   void Keep(std::vector<TableInfo> tables);
   void Note(const std::string& trouble);
   void Forget();
+  void ReadStanding(Hands& hands, const std::vector<TableName>& tables, BootTime now);
 
   const Parts parts_;
   std::atomic<bool> stopping_{false};
@@ -76,6 +79,7 @@ class ShardUpkeep {
   std::optional<bool> readable_ MILLRACE_GUARDED_BY(mutex_);
   // The thread's own.
   BootTime looked_{};              // for leftovers
+  BootTime read_next_{};           // how the tasks stand
   std::optional<BootTime> tried_;  // as a candidate
   Thread thread_;
 };

@@ -54,6 +54,8 @@ class Upkeep {
   [[nodiscard]] bool Stop();
   // As of the last Update.
   TableFindings Findings() const;
+  // How the tasks of the shards stand, where this process leads or is alone. Thread-safe.
+  void Measure(Gauges& gauges) const { standings_.Measure(gauges, BootClock::now()); }
 
  private:
   void Retire(const StoresByShard& staying);
@@ -65,6 +67,7 @@ class Upkeep {
   void Publish(TableFindings findings);
 
   const Parts parts_;
+  Standings standings_;
   std::map<std::string, std::unique_ptr<ShardUpkeep>> shards_;
   std::vector<std::unique_ptr<ShardUpkeep>> retired_;  // asked to stop, and not waited for
   bool no_thread_ = false;                             // for a shard, the last time

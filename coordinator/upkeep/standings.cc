@@ -1,0 +1,74 @@
+#include "coordinator/upkeep/standings.h"
+
+#include <algorithm>
+
+namespace millrace::engine {
+namespace {
+
+constexpr const char* kQuarantineClass = "crash";
+
+double Seconds(Micros micros) { return std::chrono::duration<double>(micros).count(); }
+
+}  // namespace
+
+StandingByType StandingOf(const WaitingOverview& waiting, std::span<const TaskTotals> totals,
+                          const FailedOverview& failed) {
+  StandingByType types;
+  for (const HandlerOverview& part : waiting.handlers) {
+    TypeStanding& type = types[part.handler];
+    type.waiting += part.waiting.count + part.running.count;
+    if (!part.oldest_due) continue;
+    type.overdue = std::max(type.overdue.value_or(Micros(0)), waiting.now - *part.oldest_due);
+  }
+  for (const TaskTotals& counted : totals) types[counted.handler].failed += counted.failed;
+  for (const FailedClass& part : failed.classes) {
+    if (part.error_class == kQuarantineClass) types[part.handler].quarantined += part.count;
+  }
+  return types;
+}
+
+Result<StandingByType> StandingReader::Read(std::span<const TableName> tables) {
+  BOOST_OUTCOME_TRY(waiting, overview_->Waiting(tables));
+  BOOST_OUTCOME_TRY(totals, operations_->Totals());
+  BOOST_OUTCOME_TRY(failed, overview_->Failed(tables, totals));
+  return StandingOf(waiting, totals, failed);
+}
+
+void Standings::Keep(const std::string& shard, StandingByType types, BootTime read) {
+  MutexLock lock(mutex_);
+  Standing& standing = shards_[shard];
+  standing.types = std::move(types);
+  standing.read = read;
+}
+
+void Standings::NotePruned(const std::string& shard, BootTime at) {
+  MutexLock lock(mutex_);
+  shards_[shard].pruned = at;
+}
+
+void Standings::Forget(const std::string& shard) {
+  MutexLock lock(mutex_);
+  shards_.erase(shard);
+}
+
+// What was due at the look is due since then, too: where it was run meanwhile the next look says so.
+void Standings::Measure(Gauges& gauges, BootTime now) const {
+  MutexLock lock(mutex_);
+  for (const auto& [shard, standing] : shards_) {
+    for (const auto& [handler, type] : standing.types) {
+      const MetricLabels labels{{"shard", shard}, {"handler", handler}};
+      const Micros overdue = type.overdue ? *type.overdue + (now - standing.read) : Micros(0);
+      gauges.Set("millrace_tasks_waiting", labels, static_cast<double>(type.waiting));
+      gauges.Set("millrace_oldest_due_seconds", labels, Seconds(overdue));
+      gauges.Set("millrace_tasks_failed", labels, static_cast<double>(type.failed));
+      if (type.quarantined > 0) {
+        gauges.Set("millrace_tasks_quarantined", labels, static_cast<double>(type.quarantined));
+      }
+    }
+    if (standing.pruned) {
+      gauges.Set("millrace_purge_lag_seconds", {{"shard", shard}}, Seconds(now - *standing.pruned));
+    }
+  }
+}
+
+}  // namespace millrace::engine
