@@ -108,27 +108,35 @@ Status ClusterProcess::Start(Place place) {
     calm.session_timeout = options_.session_timeout;
     leader_ = std::make_unique<Leader>(
         LeaderOptions{place.id, place.document.incarnation, calm},
-        Leader::Calls{
-            [this] { return Facts(); }, [](const std::vector<SliceMove>& moves) { LogMoves(moves); },
-            [this](const std::optional<Term>& term) { Noticed(term); },
-            [this](Ownership decided) {
-              auto ownership = std::make_shared<const Ownership>(std::move(decided));
-              MutexLock lock(mutex_);
-              ownership_ = std::move(ownership);
-            },
-            [](const std::string& path) {
-              LogWarning("an assignment can't be read; it is written anew", {{"node", path}});
-            },
-            [offset = clock_.WallNow().time_since_epoch() - clock_.Now().time_since_epoch()](BootTime at) {
-              return WallTime(at.time_since_epoch() + offset);
-            },
-            [this](bool stands) { standing_.store(stands); },
-            [](const std::string& why) {
-              LogWarning("another candidate should lead the cluster; giving way", {{"why", why}});
-            }});
+        Leader::Calls{[this] { return Facts(); },
+                      [this](const std::vector<SliceMove>& moves) {
+                        LogMoves(moves);
+                        measured_->Moved(moves);
+                      },
+                      [this](const std::optional<Term>& term) { Noticed(term); },
+                      [this](Ownership decided) {
+                        auto ownership = std::make_shared<const Ownership>(std::move(decided));
+                        MutexLock lock(mutex_);
+                        ownership_ = std::move(ownership);
+                      },
+                      [](const std::string& path) {
+                        LogWarning("an assignment can't be read; it is written anew", {{"node", path}});
+                      },
+                      [offset = clock_.WallNow().time_since_epoch() - clock_.Now().time_since_epoch()](
+                          BootTime at) { return WallTime(at.time_since_epoch() + offset); },
+                      [this](bool stands) { standing_.store(stands); },
+                      [](const std::string& why) {
+                        LogWarning("another candidate should lead the cluster; giving way", {{"why", why}});
+                      },
+                      [this] { measured_->Plans(); },
+                      [this](const PlanFigures& figures) { measured_->Planned(figures); }});
     machines.push_back(leader_.get());
   }
   driver_ = std::make_unique<Driver>(std::move(session_), std::move(machines), clock_);
+  measured_ = std::make_unique<ClusterMetrics>(metrics_, [this](Gauges& gauges) {
+    upkeep_.Measure(gauges);
+    return State();
+  });
   return driver_->Start();
 }
 
@@ -162,6 +170,12 @@ void ClusterProcess::NoteStandby() {
 
 UnopenedShards ClusterProcess::Unopened() const {
   return {control_.Refusals(), control_.View()->shards_refused};
+}
+
+ClusterState ClusterProcess::State() const {
+  const auto view = control_.View();
+  return {driver_->View().connected && !Lost(), leader_ != nullptr, Leads(),
+          control_.Refusals().size() + view->refusals.size()};
 }
 
 LeaderFacts ClusterProcess::Facts() const {
@@ -206,6 +220,7 @@ bool ClusterProcess::Lost() const {
 bool ClusterProcess::Leads() const { return leading_.load() && control_.View()->contact && !Lost(); }
 
 bool ClusterProcess::Stop() {
+  if (measured_) measured_->End();
   if (driver_) driver_->Stop();
   return upkeep_.Stop();
 }

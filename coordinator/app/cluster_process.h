@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "coordinator/app/cluster_metrics.h"
 #include "coordinator/app/settings.h"
 #include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/driver.h"
@@ -60,6 +61,7 @@ class ClusterProcess {
   bool Leads() const;
   void Publish(const MemberView& view);
   void NoteStandby();
+  ClusterState State() const;
   void Noticed(const std::optional<Term>& term);
   LeaderFacts Facts() const;
   UnopenedShards Unopened() const;
@@ -82,6 +84,7 @@ class ClusterProcess {
   std::unique_ptr<Member> member_;
   std::unique_ptr<Leader> leader_;
   std::unique_ptr<Driver> driver_;
+  std::unique_ptr<ClusterMetrics> measured_;  // last: asks the others
 };
 
 }  // namespace millrace::engine

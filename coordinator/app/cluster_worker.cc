@@ -118,6 +118,7 @@ Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
   BOOST_OUTCOME_TRY(settings, ResolveCluster(options.common, Variable));
   CatchStopSignals();
   BOOST_OUTCOME_TRY(process, ClusterProcess::Make(settings, timing.session_timeout, timing.wait));
+  const Registry::Reading build = TellBuild(process->metrics());
   const std::string id = options.id.empty() ? HostName() + "-" + std::to_string(getpid()) : options.id;
   WorkerDocument document;
   document.incarnation = id + "." + Random::FromSystem().Hex(12);

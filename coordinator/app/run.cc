@@ -54,6 +54,8 @@ class LocalEnvironment final : public WorkerEnvironment {
   Shards& shards_;
   WorkerProgress progress_;
   Upkeep upkeep_;
+  const Registry::Reading measured_ =
+      metrics_.OnText([this](Gauges& gauges) { upkeep_.Measure(gauges); });  // last: asks the upkeep
 };
 
 // Waits for a server that is away, with a word at the beginning and every half minute. Anything else that is

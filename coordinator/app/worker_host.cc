@@ -48,9 +48,16 @@ Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment) {
 
 }  // namespace
 
+Registry::Reading TellBuild(Registry& metrics) {
+  return metrics.OnText([](Gauges& gauges) {
+    gauges.Set("millrace_build_info", {{"version", MILLRACE_VERSION}}, 1);
+  });
+}
+
 Result<ExitCode> HostWorker(const WorkerFlags& flags, WorkerOptions options, const PluginSet& plugins,
                             WorkerEnvironment& environment) {
   const SystemClock clock;
+  const Registry::Reading build = TellBuild(environment.metrics());
   auto worker = std::make_unique<Worker>(
       Worker::Parts{clock, environment.control(), plugins, environment.metrics()}, std::move(options));
   const BootTime begun = clock.Now();

@@ -29,6 +29,9 @@ class WorkerEnvironment {
   virtual Result<TaskSummary> Summary(const WorkerStatus& last, WorkerEnd end) = 0;
 };
 
+// As long as it lives the registry tells which version this is.
+[[nodiscard]] Registry::Reading TellBuild(Registry& metrics);
+
 // Runs a worker in this process until it ends, by itself or by a signal, and tells what came of it.
 Result<ExitCode> HostWorker(const WorkerFlags& flags, WorkerOptions options, const PluginSet& plugins,
                             WorkerEnvironment& environment);

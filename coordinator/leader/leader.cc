@@ -28,6 +28,18 @@ std::string Fitting(PlanDocument plan) {
   return ToText(plan);
 }
 
+PlanFigures FiguresOf(const PlanDecision& decision, const std::map<std::string, WorkerDocument>& present) {
+  const auto& unplaceable = decision.unplaceable;
+  PlanFigures figures{present.size(), 0, unplaceable.size()};
+  for (const auto& [id, slices] : decision.wanted) {
+    for (const std::string& slice : slices) {
+      if (std::binary_search(unplaceable.begin(), unplaceable.end(), slice)) continue;
+      ++(present.contains(id) ? figures.owned : figures.unowned);
+    }
+  }
+  return figures;
+}
+
 }  // namespace
 
 Leader::Leader(LeaderOptions options, Calls calls)
@@ -164,7 +176,9 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   if (facts_.catalog != nullptr) {
     PlanState state{membership_.Documents(), membership_.Roles(now), {}, *facts_.catalog, facts_.groups};
     for (const auto& [id, pages] : stored) state.assigned[id] = Readable(pages);
+    if (calls_.plans) calls_.plans();
     decision_ = DecidePlan(state, membership_.Quiet(now));
+    if (calls_.planned) calls_.planned(FiguresOf(decision_, view.present));
     if (calls_.decided) calls_.decided(OwnershipOf(decision_, view.present));
     PlanWriter writer = options_.writer;
     writer.epoch = election_.Leading()->epoch;

@@ -37,6 +37,13 @@ struct LeaderFacts {
   bool operator==(const LeaderFacts&) const = default;
 };
 
+// What a plan amounts to.
+struct PlanFigures {
+  std::size_t workers = 0;  // that are there
+  std::size_t owned = 0;    // slices of those that are there
+  std::size_t unowned = 0;  // slices of nobody who is there and may have them
+};
+
 class Leader final : public TreeMachine {
  public:
   struct Calls {
@@ -54,6 +61,9 @@ class Leader final : public TreeMachine {
     std::function<void(bool)> stands = {};
     // It gives the lead up, and why; may be empty.
     std::function<void(const std::string&)> resigns = {};
+    // Before and after it decides a plan, for those who measure; may be empty, both or neither.
+    std::function<void()> plans = {};
+    std::function<void(const PlanFigures&)> planned = {};
   };
 
   Leader(LeaderOptions options, Calls calls);
