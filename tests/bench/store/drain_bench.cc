@@ -1,6 +1,6 @@
 // One worker process drains a table of no-op tasks, beside the ceiling and beside award_points with its
-// effects, in alternating rounds on one private server. Exits 1 where the median of worker / ceiling is below
-// --least.
+// effects, in alternating rounds on one private server; or, with --beside, beside the worker of another
+// build. Exits 1 where the median of worker / ceiling, or of worker / the other worker, is below --least.
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -25,6 +25,8 @@ constexpr const char* kWorker = "worker, noop";
 constexpr const char* kPoints = "worker, award_points";
 constexpr const char* kOfCeiling = "worker / ceiling";
 constexpr const char* kOfNoop = "award_points / noop";
+constexpr const char* kOther = "the other worker, noop";
+constexpr const char* kOfOther = "worker / the other worker";
 
 struct Options {
   std::size_t rows = 1'000'000;
@@ -35,6 +37,7 @@ struct Options {
   bool worker_only = false;
   double least = 0;
   std::string millrace = MILLRACE_BINARY;
+  std::string beside;  // another build's program
   std::string json;
 };
 
@@ -119,7 +122,38 @@ class Rounds {
   std::map<std::string, std::vector<Drained>> cpu_;
 };
 
+// What one commit costs or gains: the programs of two builds, in turn first and last.
+int RunBeside(const Options& options) {
+  const BenchServer server;
+  Figures figures("beside", "One worker drains a table, beside that of another build", "tasks/s");
+  figures.Fact("server", server.About());
+  figures.Fact("one durable commit", Fixed(server.CommitMilliseconds(), 2) + " ms");
+  figures.Fact("tasks of a drain", Count(static_cast<double>(options.rows)));
+  const Load load{.rows = options.rows, .spread = options.runs ? Spread::Runs : Spread::Random};
+  Load trial = load;
+  trial.rows = std::min(options.tries, options.rows);
+  WorkerSide worker(server, options.millrace);
+  WorkerSide other(server, options.beside);
+  worker.Drain(trial);  // the files grow once
+  other.Drain(trial);
+  Rounds rounds(figures);
+  for (std::size_t round = 0; round < options.rounds; ++round) {
+    const bool first = round % 2 == 0;
+    if (first) rounds.Note(kWorker, worker.Drain(load));
+    rounds.Note(kOther, other.Drain(load));
+    if (!first) rounds.Note(kWorker, worker.Drain(load));
+  }
+  rounds.TellCpu();
+  figures.Compare(kOfOther, kWorker, kOther);
+  std::printf("\n%s\n", figures.Table().c_str());
+  figures.Write(options.json);
+  const std::string asked = "one worker drains no-op tasks at " + Fixed(options.least, 2) +
+                            " of the rate of another build's, at least, by the median of alternating drains";
+  return figures.Judge("beside", asked, kOfOther, options.least) ? 0 : 1;
+}
+
 int Run(const Options& options) {
+  if (!options.beside.empty()) return RunBeside(options);
   const BenchServer server;
   Figures figures("drain", "One worker drains a table, beside the bare statements", "tasks/s");
   figures.Fact("server", server.About());
@@ -179,6 +213,8 @@ int main(int count, char** arguments) {
   app.add_flag("--worker-only", options.worker_only, "no ceiling beside it");
   app.add_option("--least", options.least, "the part of the ceiling that is asked for");
   app.add_option("--millrace", options.millrace, "another program to measure")->check(CLI::ExistingFile);
+  app.add_option("--beside", options.beside, "another build's program, in pairs with it and nothing else")
+      ->check(CLI::ExistingFile);
   app.add_option("--json", options.json, "write the figures there");
   CLI11_PARSE(app, count, arguments);
   return millrace::bench::Run(options);
