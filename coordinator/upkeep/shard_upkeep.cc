@@ -88,8 +88,7 @@ class Pruning {
  public:
   Pruning(std::string shard, Store& store) : shard_(std::move(shard)), store_(store.OpenPruning()) {}
 
-  // A few steps of the walk over everything that is begun each hour.
-  // True: the walk has come to its end.
+  // A few steps of the walk over everything that is begun each hour. True: it has come to its end.
   bool Go(const std::vector<TableName>& tables, const Config& config, BootTime now) {
     if (now < next_walk_) return false;
     failed_ = false;
@@ -236,7 +235,8 @@ void ShardUpkeep::Round(Hands& hands) {
 
 // What can't be read now is told as it was: the shard's own trouble is told elsewhere.
 void ShardUpkeep::ReadStanding(Hands& hands, const std::vector<TableName>& tables, BootTime now) {
-  if (parts_.standings == nullptr || stopping_.load() || now < read_next_) return;
+  if (parts_.standings == nullptr || !parts_.standings->Wanted(now)) return;
+  if (stopping_.load() || now < read_next_) return;
   auto types = hands.standing.Read(tables);
   const BootTime read = BootClock::now();
   read_next_ = now + std::max(kReadStanding, (read - now) * kStandingPart);

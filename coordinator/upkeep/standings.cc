@@ -7,6 +7,8 @@ namespace {
 
 constexpr const char* kQuarantineClass = "crash";
 
+constexpr Micros kAskedFor = std::chrono::minutes(5);
+
 double Seconds(Micros micros) { return std::chrono::duration<double>(micros).count(); }
 
 }  // namespace
@@ -54,6 +56,7 @@ void Standings::Forget(const std::string& shard) {
 // What was due at the look is due since then, too: where it was run meanwhile the next look says so.
 void Standings::Measure(Gauges& gauges, BootTime now) const {
   MutexLock lock(mutex_);
+  asked_ = now;
   for (const auto& [shard, standing] : shards_) {
     for (const auto& [handler, type] : standing.types) {
       const MetricLabels labels{{"shard", shard}, {"handler", handler}};
@@ -69,6 +72,11 @@ void Standings::Measure(Gauges& gauges, BootTime now) const {
       gauges.Set("millrace_purge_lag_seconds", {{"shard", shard}}, Seconds(now - *standing.pruned));
     }
   }
+}
+
+bool Standings::Wanted(BootTime now) const {
+  MutexLock lock(mutex_);
+  return asked_ && now - *asked_ <= kAskedFor;
 }
 
 }  // namespace millrace::engine

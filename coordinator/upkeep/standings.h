@@ -52,6 +52,8 @@ class Standings {
   void Forget(const std::string& shard);
 
   void Measure(Gauges& gauges, BootTime now) const;
+  // Somebody has asked within the last minutes: nobody reads for those who never ask.
+  bool Wanted(BootTime now) const;
 
  private:
   struct Standing {
@@ -62,6 +64,7 @@ class Standings {
 
   mutable Mutex mutex_;
   std::map<std::string, Standing> shards_ MILLRACE_GUARDED_BY(mutex_);
+  mutable std::optional<BootTime> asked_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace::engine

@@ -67,6 +67,7 @@ TEST(StandingsTest, OfAStoreTheyAreWhatItsTablesHold) {
 TEST(StandingsTest, TheyAreToldUntilTheyAreOthersToTell) {
   Standings standings;
   const BootTime read(seconds(1000));
+  EXPECT_FALSE(standings.Wanted(read));
   standings.Keep("main", {{"noop", {7, seconds(30), 2, 1}}, {"quiet", {}}}, read);
   standings.NotePruned("main", read - hours(1));
   EXPECT_THAT(
@@ -78,6 +79,8 @@ TEST(StandingsTest, TheyAreToldUntilTheyAreOthersToTell) {
                   "tasks_quarantined{handler=\"noop\",shard=\"main\"} 1",
                   "tasks_waiting{handler=\"noop\",shard=\"main\"} 7",
                   "tasks_waiting{handler=\"quiet\",shard=\"main\"} 0"));
+  EXPECT_TRUE(standings.Wanted(read + seconds(60)));
+  EXPECT_FALSE(standings.Wanted(read + hours(1)));
   standings.Forget("main");
   EXPECT_THAT(Told(standings, read), IsEmpty());
 }

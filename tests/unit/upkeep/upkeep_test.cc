@@ -87,6 +87,22 @@ TEST_F(UpkeepTest, TellsTheTablesOfAllShards) {
   EXPECT_TRUE(Reads({{{"east", "tasks", 4}, {"west", "tasks", 8}}, {}}));
 }
 
+TEST_F(UpkeepTest, WhoLeadsTellsHowTheTasksStandAndNobodyElse) {
+  const auto shard = Shard(4);
+  NewTask task;
+  task.handler = "noop";
+  ASSERT_TRUE(shard->OpenOperations()->Submit("tasks", std::vector<NewTask>(3, task)));
+  control_.shards.Set({{"east", shard}});
+  Registry registry;
+  const auto reading = registry.OnText([this](Gauges& gauges) { upkeep_.Measure(gauges); });
+  const auto tells = [&](const std::string& line) { return registry.Text().find(line) != std::string::npos; };
+  const std::string waiting = "millrace_tasks_waiting{handler=\"noop\",shard=\"east\"} 3\n";
+  EXPECT_TRUE(Eventually([&] { return tells(waiting); })) << registry.Text();
+  EXPECT_TRUE(tells("millrace_purge_lag_seconds{shard=\"east\"}"));
+  leading_ = false;
+  EXPECT_TRUE(Eventually([&] { return registry.Text().empty(); })) << registry.Text();
+}
+
 TEST_F(UpkeepTest, AShardThatCannotBeReadIsUnreadAndHoldsUpNoOther) {
   control_.shards.Set({{"east", Shard(4)}, {"west", Shard(0)}});
   EXPECT_TRUE(Reads({{{"east", "tasks", 4}}, {"west"}}));
