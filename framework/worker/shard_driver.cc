@@ -41,7 +41,9 @@ class Meter {
  private:
   void NoteFailed(ErrorCode code) {
     if (code != ErrorCode::Conflict && code != ErrorCode::Unavailable && code != ErrorCode::Unknown) return;
-    registry_.GetCounter("millrace_transaction_retries_total", {{"shard", shard_}, {"code", ToString(code)}})
+    registry_
+        .GetCounter("millrace_transaction_retries_total",
+                    {{"shard", shard_}, {"code", code == ErrorCode::Unknown ? "unknown" : ToString(code)}})
         .Add();
   }
 

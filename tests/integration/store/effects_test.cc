@@ -72,5 +72,49 @@ TEST_F(MysqlEffects, ATaskThatGetsNoConnectionIsGivenBackUncounted) {
   EXPECT_EQ(sql_.Ask("SELECT COUNT(*) FROM millrace_attempts"), "0");
 }
 
+// Replies are lost with their connections, of claims, settles and handlers' own COMMITs: what is counted is
+// what has happened all the same.
+TEST_F(MysqlEffects, WhatIsToldAgreesWithTheTablesHoweverOftenConnectionsAreKilled) {
+  control_.shards.Set({{"main", store_}});
+  Award([](const Task&) { return Make(OutcomeKind::Done); });
+  config_.handlers["award"].retry.delays = {milliseconds(10)};
+  plugins_.behaviours["plain"] = [](auto tasks, auto&) { return std::vector<Outcome>(tasks.size()); };
+  plugins_.behaviours["fails"] = [](auto, auto&) { return std::vector{Make(OutcomeKind::Fail, "no")}; };
+  auto worker = Start(false);
+  constexpr int kKills = 20;
+  for (int kill = 0; kill < kKills; ++kill) {
+    SubmitMany(*store_, "plain", 500);
+    SubmitMany(*store_, "award", 20);
+    SubmitMany(*store_, "fails", 10);
+    worker->WaitFor(milliseconds(5 * (kill % 6)));
+    const auto sessions =
+        sql_.Run("SELECT id FROM information_schema.PROCESSLIST WHERE DB=DATABASE() AND id<>CONNECTION_ID()");
+    ASSERT_TRUE(sessions) << sessions.error().message;
+    for (const auto& row : sessions->rows) (void)sql_.Run("KILL " + *row[0]);
+  }
+  const auto told = [this](const char* handler, const char* outcome) {
+    const Registry::Labels labels{{"handler", handler}, {"outcome", outcome}};
+    return std::to_string(metrics_.GetCounter("millrace_tasks_settled_total", labels).Value());
+  };
+  const auto written = [this](const std::string& handler, const std::string& outcome) {
+    return sql_.Ask("SELECT SUM(" + outcome + ") FROM millrace_counters WHERE handler='" + handler + "'");
+  };
+  ASSERT_TRUE(Eventually(*worker, [&] { return sql_.Ask("SELECT COUNT(*) FROM tasks") == "0"; }));
+  EXPECT_TRUE(
+      Eventually(*worker, [&] { return told("plain", "succeeded") == written("plain", "succeeded"); }));
+  EXPECT_EQ(told("plain", "succeeded"), std::to_string(500 * kKills));
+  EXPECT_TRUE(
+      Eventually(*worker, [&] { return told("award", "succeeded") == written("award", "succeeded"); }));
+  EXPECT_EQ(told("award", "succeeded"), sql_.Ask("SELECT points FROM points"));
+  EXPECT_TRUE(Eventually(*worker, [&] { return told("fails", "failed") == written("fails", "failed"); }));
+  EXPECT_EQ(told("fails", "failed"), sql_.Ask("SELECT COUNT(*) FROM tasks_failed"));
+  std::uint64_t retries = 0;
+  for (const char* code : {"unavailable", "unknown", "conflict"}) {
+    retries += metrics_.GetCounter("millrace_transaction_retries_total", {{"shard", "main"}, {"code", code}})
+                   .Value();
+  }
+  EXPECT_GT(retries, 0U);
+}
+
 }  // namespace
 }  // namespace millrace::engine
