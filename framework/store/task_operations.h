@@ -17,6 +17,9 @@ struct SubmitReport {
   std::size_t added = 0;
   std::vector<std::uint64_t> ids;       // parallel to the input; 0: not added
   std::vector<std::string> duplicates;  // parallel to the input; table/id of the key's holder, or empty
+  // Parallel to the input: the params of a duplicate's holder, where their text is another than the
+  // duplicate's own. Empty: it is the same, or the holder is in no pool any more.
+  std::vector<std::string> standing = {};
 };
 
 inline constexpr std::size_t kMaxSubmitRows = 100 * kMaxBatchRows;

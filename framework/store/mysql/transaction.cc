@@ -173,7 +173,7 @@ MysqlTaskTransaction::After MysqlTaskTransaction::Inspect(std::string_view sql,
 
 Result<SubmitReport> MysqlTaskTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
   BOOST_OUTCOME_TRYV(Enter());
-  auto report = sql::Submit(session_, table, tasks);
+  auto report = sql::Submit(session_, table, tasks, {.read_standing = true});
   if (!report) return Fail(Note(report.error()));
   return report;
 }

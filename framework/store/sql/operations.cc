@@ -110,7 +110,7 @@ Result<SubmitReport> SqlTaskOperations::Submit(const TableName& table, std::span
   for (int look = 0;; ++look) {
     Transaction transaction(db_);
     BOOST_OUTCOME_TRYV(transaction.Begin());
-    auto report = sql::Submit(db_, table, tasks, had_duplicates_);
+    auto report = sql::Submit(db_, table, tasks, {.look_first = had_duplicates_, .read_standing = true});
     if (!report && report.error().code == ErrorCode::Conflict && look < 3) continue;
     if (!report) return report;
     BOOST_OUTCOME_TRYV(transaction.Commit());

@@ -41,11 +41,15 @@ Status CheckBatch(std::size_t rows, std::size_t limit = kMaxBatchRows);
 // Within a transaction, which an error leaves to be rolled back.
 Result<std::vector<std::uint64_t>> AddTasks(Connection& db, const TableName& table,
                                             std::span<const NewTask* const> tasks);
+struct SubmitWay {
+  bool look_first = false;  // worth while where many of the keys are likely to be taken
+  bool read_standing =
+      false;  // SubmitReport::standing is filled: a statement more where there are duplicates
+};
 // Within a transaction of the caller's, of any isolation level. Leaves out the tasks whose key is taken,
 // those of a transaction that is open yet being waited for. Invalid, with the place in the batch, for a task
-// that may not be. An error leaves only ROLLBACK; Conflict: the same again will do. `look_first` is worth
-// while where many of the keys are likely to be taken.
+// that may not be. An error leaves only ROLLBACK; Conflict: the same again will do.
 Result<SubmitReport> Submit(Connection& db, const TableName& table, std::span<const NewTask> tasks,
-                            bool look_first = false);
+                            SubmitWay way = {});
 
 }  // namespace millrace::engine::sql

@@ -2,6 +2,7 @@
 // these.
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -39,16 +40,20 @@ class Submission {
       : db_(db), table_(table), tasks_(tasks) {
     report_.ids.assign(tasks.size(), 0);
     report_.duplicates.assign(tasks.size(), "");
+    report_.standing.assign(tasks.size(), "");
   }
 
-  Result<SubmitReport> Run(bool look_first) {
+  Result<SubmitReport> Run(const SubmitWay& way) {
     FindTwins();
-    if (look_first) {
+    if (way.look_first) {
       BOOST_OUTCOME_TRYV(LeaveOutTaken());
     }
     BOOST_OUTCOME_TRYV(Insert());
     BOOST_OUTCOME_TRYV(EnterKeys());
     NameTwins();
+    if (way.read_standing) {
+      BOOST_OUTCOME_TRYV(ReadStanding());
+    }
     return std::move(report_);
   }
 
@@ -63,6 +68,7 @@ class Submission {
   Status GiveWay(std::vector<std::size_t> entered);
   Status TakeBack(const std::vector<std::size_t>& indices);
   void NameTwins();
+  Status ReadStanding();
 
   Connection& db_;
   const TableName& table_;
@@ -194,6 +200,31 @@ void Submission::NameTwins() {
   }
 }
 
+// One statement for each table with holders, by their ids.
+Status Submission::ReadStanding() {
+  std::map<TableName, std::map<std::uint64_t, std::vector<std::size_t>>> holders;
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    if (!IsTaken(i)) continue;
+    const auto holder = ParseTaskName(report_.duplicates[i], {.shard = "here", .key = {}});
+    if (holder) holders[holder->key.table][holder->key.id].push_back(i);
+  }
+  for (const auto& [table, by_id] : holders) {
+    std::vector<std::uint64_t> ids;
+    for (const auto& [id, indices] : by_id) ids.push_back(id);
+    const std::string in = "$primary WHERE id IN (" + List(ids) + ")";
+    const std::string next = " UNION ALL SELECT id,params FROM ";
+    BOOST_OUTCOME_TRYV(db_.Query(
+        "SELECT id,params FROM " + table + in + next + table + "_done" + in + next + table + "_failed" + in,
+        {}, [&](const Row& row) {
+          for (const std::size_t index : by_id.at(row.Number(1))) {
+            std::string params = row.Text(2);
+            if (params != tasks_[index].params) report_.standing[index] = std::move(params);
+          }
+        }));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status CheckBatch(std::size_t rows, std::size_t limit) {
@@ -203,18 +234,20 @@ Status CheckBatch(std::size_t rows, std::size_t limit) {
 }
 
 Result<SubmitReport> Submit(Connection& db, const TableName& table, std::span<const NewTask> tasks,
-                            bool look_first) {
+                            SubmitWay way) {
   BOOST_OUTCOME_TRYV(CheckBatch(tasks.size(), kMaxSubmitRows));
   BOOST_OUTCOME_TRYV(CheckAll(tasks));
   SubmitReport all;
   while (!tasks.empty()) {
     const auto part = tasks.first(std::min(tasks.size(), kMaxBatchRows));
     tasks = tasks.subspan(part.size());
-    BOOST_OUTCOME_TRY(report, Submission(db, table, part).Run(look_first));
+    BOOST_OUTCOME_TRY(report, Submission(db, table, part).Run(way));
     all.added += report.added;
     all.ids.insert(all.ids.end(), report.ids.begin(), report.ids.end());
     all.duplicates.insert(all.duplicates.end(), std::make_move_iterator(report.duplicates.begin()),
                           std::make_move_iterator(report.duplicates.end()));
+    all.standing.insert(all.standing.end(), std::make_move_iterator(report.standing.begin()),
+                        std::make_move_iterator(report.standing.end()));
   }
   return all;
 }

@@ -176,7 +176,7 @@ Result<SqlResult> SqliteTaskTransaction::Execute(std::string_view sql, std::span
 Result<SubmitReport> SqliteTaskTransaction::Submit(const TableName& table, std::span<const NewTask> tasks) {
   MutexLock lock(mutex_);
   BOOST_OUTCOME_TRYV(Ready());
-  auto report = sql::Submit(db_, table, tasks);
+  auto report = sql::Submit(db_, table, tasks, {.read_standing = true});
   if (!report) return Fail(Refused(report.error()));
   return report;
 }

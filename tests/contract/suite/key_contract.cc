@@ -187,5 +187,21 @@ TEST_P(StoreContract, AFailedTaskKeepsItsKeyAndHasItWhenItIsRetried) {
   EXPECT_EQ(HolderFor(*this, id, nullptr, 1), "");
 }
 
+TEST_P(StoreContract, ADuplicateIsToldTheParamsThatStandWhereTheyAreOthers) {
+  const std::vector<NewTask> first{{.handler = "a", .params = R"({"n":1})", .biz_key = "k"},
+                                   {.handler = "a", .params = R"({"n":2})", .biz_key = "k"}};
+  const auto twins = operations().Submit("tasks", first);
+  ASSERT_TRUE(twins) << twins.error().message;
+  EXPECT_EQ(twins->standing, (std::vector<std::string>{"", R"({"n":1})"}));
+  const std::vector<NewTask> again{{.handler = "a", .params = R"({"n":1})", .biz_key = "k"},
+                                   {.handler = "a", .params = R"({"n":3})", .biz_key = "k"},
+                                   {.handler = "b", .params = R"({"n":3})", .biz_key = "k"}};
+  for (int i = 0; i < 2; ++i) {  // the second time the keys are looked up first
+    const auto report = operations().Submit("tasks", again);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->standing, (std::vector<std::string>{"", R"({"n":1})", ""}));
+  }
+}
+
 }  // namespace
 }  // namespace millrace::engine
