@@ -153,7 +153,7 @@ Result<ExitCode> RunHandlerList(const CommonFlags& common) {
 }
 
 Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
-  if (auto json = CheckJson(options.params); !json)
+  if (auto json = CheckParams(options.params); !json)
     return Fail(ErrorCode::Invalid, "--params: " + json.error().message);
   BOOST_OUTCOME_TRY(settings, ResolveShards(options.common, kDefaultStore));
   BOOST_OUTCOME_TRY(plugins, LoadPlugins(options.common));

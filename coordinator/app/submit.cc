@@ -10,7 +10,9 @@
 #include "coordinator/app/input/json_row.h"
 #include "coordinator/app/input/query_check.h"
 #include "coordinator/app/outcome_watch.h"
+#include "coordinator/app/stop_signals.h"
 #include "coordinator/app/submitter.h"
+#include "framework/base/escape.h"
 #include "framework/base/time_text.h"
 #include "framework/files/paths.h"
 
@@ -28,11 +30,15 @@ struct SubmitOptions {
   std::string in;
   std::string batch;
   std::optional<std::uint32_t> priority;
-  std::uint64_t count = 1;
+  std::int64_t count = 1;
+  bool yes = false;
   bool held = false;
   std::string from;
+  std::string format;
   std::string from_query;
   std::string key_column;
+  std::string key_prefix;
+  std::vector<std::string> text_columns;
   bool all_or_nothing = false;
   bool force = false;
   bool wait = false;
@@ -40,8 +46,42 @@ struct SubmitOptions {
 
 constexpr Micros kLongestTransaction = std::chrono::minutes(30);
 constexpr std::size_t kProblemsShown = 20;
+constexpr std::int64_t kMostCopies = 1'000'000'000;
+constexpr std::int64_t kAskAbove = 1'000'000;  // copies: seconds of work, and a moment to think
+
+bool HasRows(const SubmitOptions& options) { return !options.from.empty() || !options.from_query.empty(); }
 
 Failure Wrong(std::string what) { return Fail(ErrorCode::Invalid, std::move(what)); }
+
+Status CheckCount(const SubmitOptions& options) {
+  if (options.count < 1) return Wrong("--count must be 1 or more");
+  if (options.count > kMostCopies) {
+    return Wrong("--count " + WithCommas(static_cast<std::uint64_t>(options.count)) +
+                 " is beyond the limit of " + WithCommas(kMostCopies) + " in one command");
+  }
+  if (options.count > 1 && !options.key.empty())
+    return Wrong("--count with --key would add one task: of one key only one takes effect");
+  return {};
+}
+
+// What is said of a row's columns goes with rows.
+Status CheckOptionsOfRows(const SubmitOptions& options) {
+  const std::pair<const char*, bool> given[] = {{"--key-column", !options.key_column.empty()},
+                                                {"--key-prefix", !options.key_prefix.empty()},
+                                                {"--text-columns", !options.text_columns.empty()},
+                                                {"--all-or-nothing", options.all_or_nothing}};
+  for (const auto& [flag, is_given] : given) {
+    if (is_given && !HasRows(options))
+      return Wrong(std::string(flag) + " goes with --from or --from-query");
+  }
+  if (!options.format.empty() && options.from.empty()) return Wrong("--format goes with --from");
+  return {};
+}
+
+InputFormat FormatOf(const SubmitOptions& options) {
+  if (options.format.empty()) return InputFormat::ByName;
+  return options.format == "csv" ? InputFormat::Csv : InputFormat::Jsonl;
+}
 
 Status CheckCombination(const SubmitOptions& options) {
   const bool file = !options.from.empty();
@@ -50,6 +90,7 @@ Status CheckCombination(const SubmitOptions& options) {
   if (options.handler.empty())
     return Wrong("which handler? give --handler NAME; millrace handler list shows them");
   if (!options.at.empty() && !options.in.empty()) return Wrong("give either --at or --in");
+  BOOST_OUTCOME_TRYV(CheckOptionsOfRows(options));
   if (file || query) {
     const char* source = file ? "--from" : "--from-query";
     if (options.params != "{}")
@@ -59,14 +100,7 @@ Status CheckCombination(const SubmitOptions& options) {
     if (options.count != 1) return Wrong(std::string("--count does not go with ") + source);
     return {};
   }
-  if (!options.key_column.empty())
-    return Wrong("--key-column goes with --from or --from-query; for one task give --key");
-  if (options.all_or_nothing) return Wrong("--all-or-nothing goes with --from or --from-query");
-  if (options.count == 0) return Wrong("--count must be 1 or more");
-  if (options.count > 1 && !options.key.empty()) {
-    return Wrong("--count with --key would add one task: of one key only one takes effect");
-  }
-  return {};
+  return CheckCount(options);
 }
 
 // What every task has in common.
@@ -87,8 +121,8 @@ Result<NewTask> Template(const SubmitOptions& options) {
     BOOST_OUTCOME_TRY(delay, ReadDuration("--in", options.in));
     task.delay = delay;
   }
+  if (auto json = CheckParams(task.params); !json) return Wrong("--params: " + json.error().message);
   BOOST_OUTCOME_TRYV(Validate(task));
-  if (auto json = CheckJson(task.params); !json) return Wrong("--params: " + json.error().message);
   return task;
 }
 
@@ -107,23 +141,26 @@ class Copies final : public InputRows {
   std::uint64_t next_ = 0;
 };
 
-Result<std::unique_ptr<InputRows>> RunQuery(Shard& shard, const std::string& sql, const NewTask& task,
-                                            const std::string& key_column) {
+Result<std::unique_ptr<InputRows>> RunQuery(Shard& shard, const std::string& sql, const InputRules& rules) {
   auto transaction = shard.store->OpenTransaction(kLongestTransaction);
   auto result = transaction->Execute(sql, {});
   transaction->Rollback();
   if (!result) return Fail(QueryError(result.error()));
   if (result->columns.empty()) return Wrong("--from-query: the statement gives no rows; write a SELECT");
-  return RowsOfQuery(std::move(*result), task, key_column);
+  return RowsOfQuery(std::move(*result), rules);
 }
 
+bool StopAsked() { return StopSignalsSeen() > 0; }
+
 Result<std::unique_ptr<InputRows>> OpenRows(const SubmitOptions& options, Shard& shard, const NewTask& task) {
+  const InputRules rules{task, options.key_column, options.key_prefix, options.text_columns};
   if (!options.from.empty()) {
-    BOOST_OUTCOME_TRY(file, OpenInputFile(options.from, task, options.key_column));
-    return ReadAhead(std::move(file));
+    BOOST_OUTCOME_TRY(file, OpenInputFile(options.from, FormatOf(options), rules));
+    return ReadAhead(std::move(file), StopAsked);
   }
-  if (!options.from_query.empty()) return RunQuery(shard, options.from_query, task, options.key_column);
-  return std::unique_ptr<InputRows>(std::make_unique<Copies>(task, options.count));
+  if (!options.from_query.empty()) return RunQuery(shard, options.from_query, rules);
+  return std::unique_ptr<InputRows>(
+      std::make_unique<Copies>(task, static_cast<std::uint64_t>(options.count)));
 }
 
 // By word of the cluster's configuration a type may be served by another's handler. Where the store is named
@@ -139,10 +176,32 @@ Status CheckType(const SubmitOptions& options, const Settings& settings) {
   return layers ? CheckHandlerKnown(options.handler, *layers->Effective(), at_hand) : known;
 }
 
+// The row of the input, for people.
+std::string Where(const SubmitOptions& options, std::size_t line) {
+  if (!HasRows(options)) return "";
+  return (!options.from.empty() ? options.from + ":" : "row ") + std::to_string(line) + ": ";
+}
+
+void PrintOthers(const SubmitOptions& options, const std::string& shard, const SubmitTotals& totals) {
+  for (std::size_t i = 0; i < totals.others.size() && i < kProblemsShown; ++i) {
+    const OtherParams& other = totals.others[i];
+    PrintError(Where(options, other.line) + "the key '" + Escape(other.key) + "' is that of " + shard + "/" +
+               other.holder + ", which has other params: this one was not added");
+  }
+  if (totals.differing > kProblemsShown) {
+    PrintError("… and " + WithCommas(totals.differing - kProblemsShown) +
+               " more with other params; --json lists up to 1,000");
+  }
+  if (totals.differing > 0) {
+    PrintNote(HasRows(options) ? "are they other tasks whose keys happen to be the same? --key-prefix TEXT "
+                                 "tells the keys of one file from those of another"
+                               : "is it another task? give it a key of its own");
+  }
+}
+
 void PrintProblems(const SubmitOptions& options, const SubmitTotals& totals) {
-  const std::string source = !options.from.empty() ? options.from + ":" : "row ";
   for (std::size_t i = 0; i < totals.problems.size() && i < kProblemsShown; ++i) {
-    PrintError(source + std::to_string(totals.problems[i].first) + ": " + totals.problems[i].second);
+    PrintError(Where(options, totals.problems[i].first) + totals.problems[i].second);
   }
   if (totals.bad > kProblemsShown) {
     PrintError("… and " + WithCommas(totals.bad - kProblemsShown) +
@@ -150,22 +209,44 @@ void PrintProblems(const SubmitOptions& options, const SubmitTotals& totals) {
   }
 }
 
-std::string Summary(const SubmitOptions& options, const SubmitTotals& totals) {
-  if (options.all_or_nothing && totals.bad > 0) {
-    return "nothing submitted: " + Count(totals.bad, "bad row", "bad rows") +
-           "; without --all-or-nothing the good "
-           "ones go in";
-  }
-  std::string text = WithCommas(totals.added) + " submitted";
-  if (totals.duplicates > 0 || !options.key_column.empty())
-    text += ", " + WithCommas(totals.duplicates) + " there already";
+// What keeps rows out, after the number of those that are in.
+std::string Faults(const SubmitTotals& totals) {
+  std::string text;
+  if (totals.differing > 0)
+    text += ", " + WithCommas(totals.differing) + " with the key of a task that has other params";
   if (totals.bad > 0) text += ", " + Count(totals.bad, "bad row", "bad rows");
   return text;
+}
+
+std::string Summary(const SubmitOptions& options, const SubmitTotals& totals) {
+  const std::string faults = Faults(totals);
+  if (options.all_or_nothing && totals.stopped) return "stopped: nothing submitted";
+  if (options.all_or_nothing && !faults.empty()) {
+    return "nothing submitted: " + faults.substr(2) + "; without --all-or-nothing the good ones go in";
+  }
+  std::string text = totals.stopped ? "stopped: " : "";
+  text += WithCommas(totals.added);
+  if (totals.stopped && !HasRows(options))
+    text += " of " + WithCommas(static_cast<std::uint64_t>(options.count));
+  text += " submitted";
+  const std::uint64_t same = totals.duplicates - totals.differing;
+  if (same > 0 || !options.key_column.empty()) text += ", " + WithCommas(same) + " there already";
+  return text + faults;
+}
+
+// Where to go on from.
+void PrintStop(const SubmitOptions& options, const SubmitTotals& totals) {
+  if (!HasRows(options) || options.all_or_nothing) return;
+  PrintNote((totals.last_line == 0 ? std::string("no row was dealt with")
+                                   : "the rows up to line " + std::to_string(totals.last_line) +
+                                         " were dealt with, those behind it were not") +
+            (options.key_column.empty() ? "" : "; the same file may be submitted again"));
 }
 
 nlohmann::ordered_json ToJson(const std::string& shard, const TableName& table, const SubmitTotals& totals) {
   nlohmann::ordered_json out{
       {"submitted", totals.added}, {"duplicates", totals.duplicates}, {"bad", totals.bad}};
+  if (totals.stopped) out["stopped_after_line"] = totals.last_line;
   out["names"] = nlohmann::ordered_json::array();
   for (const std::uint64_t id : totals.ids) out["names"].push_back(ToString(TaskName{shard, {table, id}}));
   out["duplicate_of"] = nlohmann::ordered_json::array();
@@ -173,16 +254,23 @@ nlohmann::ordered_json ToJson(const std::string& shard, const TableName& table, 
   out["problems"] = nlohmann::ordered_json::array();
   for (const auto& [line, why] : totals.problems)
     out["problems"].push_back({{"line", line}, {"problem", why}});
+  out["other_params"] = nlohmann::ordered_json::array();
+  for (const OtherParams& other : totals.others) {
+    out["other_params"].push_back(
+        {{"line", other.line}, {"key", other.key}, {"task", shard + "/" + other.holder}});
+  }
   return out;
 }
 
 void Report(const SubmitOptions& options, const std::string& shard, const TableName& table,
             const SubmitTotals& totals) {
   PrintProblems(options, totals);
-  const bool single = options.from.empty() && options.from_query.empty() && options.count == 1;
+  PrintOthers(options, shard, totals);
+  if (totals.stopped) PrintStop(options, totals);
+  const bool single = !HasRows(options) && options.count == 1;
   if (single && totals.added == 1 && !totals.ids.empty()) {
     PrintLine("submitted " + ToString(TaskName{shard, {table, totals.ids[0]}}));
-  } else if (single && totals.duplicates == 1 && !totals.holders.empty()) {
+  } else if (single && totals.duplicates == 1 && totals.differing == 0 && !totals.holders.empty()) {
     PrintLine("there already: the key '" + options.key + "' belongs to " + shard + "/" + totals.holders[0]);
   } else {
     PrintLine(Summary(options, totals));
@@ -192,15 +280,22 @@ void Report(const SubmitOptions& options, const std::string& shard, const TableN
 Status SubmitRows(const SubmitOptions& options, Shard& shard, SubmitTarget& target, InputRows& rows,
                   SubmitTotals& totals) {
   ProgressLine line(ErrorIsTerminal() && !options.common.json);
+  RateMeter meter;
+  meter.Rate(0, BootClock::now());
+  const auto all = HasRows(options) ? std::nullopt : std::optional<std::uint64_t>(options.count);
   const auto progress = [&](const SubmitTotals& now) {
-    line.Show(WithCommas(now.added + now.duplicates) + " rows in", BootClock::now());
+    const BootTime at = BootClock::now();
+    if (!line.Due(at)) return;
+    const std::uint64_t in = now.added + now.duplicates;
+    line.Show(IntakeText(in, all, meter.Rate(in, at)), at);
   };
+  const SubmitCalls calls{progress, StopAsked};
   if (!options.all_or_nothing) {
     auto operations = shard.store->OpenOperations();
-    return SubmitBatches(*operations, target, rows, totals, progress);
+    return SubmitBatches(*operations, target, rows, totals, calls);
   }
   auto transaction = shard.store->OpenTransaction(kLongestTransaction);
-  return SubmitAtOnce(*transaction, target, rows, totals, progress);
+  return SubmitAtOnce(*transaction, target, rows, totals, calls);
 }
 
 // The table, and its slices as they suit the number of rows, where that is known.
@@ -208,16 +303,17 @@ Result<SubmitTarget> PickTarget(const SubmitOptions& options, const Shard& shard
   BOOST_OUTCOME_TRY(table, PickTable(shard, options.table));
   const auto info = std::find_if(shard.tables.begin(), shard.tables.end(),
                                  [&](const TableInfo& known) { return known.table == table; });
-  const bool known = options.from.empty() && options.from_query.empty();
-  return SubmitTarget{table, SliceRuns(info->slices, known ? options.count : 0, Random::FromSystem())};
+  const std::uint64_t known = HasRows(options) ? 0 : static_cast<std::uint64_t>(options.count);
+  return SubmitTarget{table, SliceRuns(info->slices, known, Random::FromSystem())};
 }
 
 // Tells what came of it, and with --wait also what becomes of the tasks.
 Result<ExitCode> Conclude(const SubmitOptions& options, Settings settings, Shards shards,
                           const std::string& shard, const TableName& table, const SubmitTotals& totals) {
-  const ExitCode submitted = totals.bad > 0 ? ExitCode::SomethingFailed : ExitCode::Done;
+  const bool whole = totals.bad == 0 && totals.differing == 0 && !totals.stopped;
+  const ExitCode submitted = whole ? ExitCode::Done : ExitCode::SomethingFailed;
   if (!options.common.json) Report(options, shard, table, totals);
-  if (!options.wait) {
+  if (!options.wait || totals.stopped) {
     if (options.common.json) PrintJson(ToJson(shard, table, totals));
     return submitted;
   }
@@ -235,6 +331,14 @@ Result<ExitCode> Conclude(const SubmitOptions& options, Settings settings, Shard
   return waited.AllSucceeded() ? submitted : ExitCode::SomethingFailed;
 }
 
+Status AskAboutMany(const SubmitOptions& options, const Shard& shard) {
+  if (options.count <= kAskAbove) return {};
+  const std::string what = WithCommas(static_cast<std::uint64_t>(options.count)) + " tasks of " +
+                           options.handler + " to " + shard.store->Describe();
+  const Status agreed = Confirm("submit " + what + "?", options.yes);
+  return agreed ? agreed : Fail(agreed.error().code, what + ": " + agreed.error().message);
+}
+
 Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   BOOST_OUTCOME_TRYV(CheckCombination(options));
   if (!options.from_query.empty()) {
@@ -248,6 +352,7 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   }
   BOOST_OUTCOME_TRY(shards, OpenShards(settings));
   BOOST_OUTCOME_TRY(shard, PickShard(shards, options.shard));
+  BOOST_OUTCOME_TRYV(AskAboutMany(options, *shard));
   std::unique_ptr<InputRows> rows;
   if (options.from_query.empty()) {  // before a store is touched, or even made
     BOOST_OUTCOME_TRY(opened, OpenRows(options, *shard, task));
@@ -259,16 +364,17 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
     BOOST_OUTCOME_TRY(opened, OpenRows(options, *shard, task));
     rows = std::move(opened);
   }
-  const bool many = !options.from.empty() || !options.from_query.empty();
-  if (many && options.key_column.empty() && !options.common.json) {
+  if (HasRows(options) && options.key_column.empty() && !options.common.json) {
     PrintNote("note: without --key-column the same rows submitted again are added again");
   }
   SubmitTotals totals;
   totals.keep_tasks = options.wait;
+  CatchStopSignals();  // from here on Ctrl-C says how far it came
   auto done = SubmitRows(options, *shard, target, *rows, totals);
   if (totals.added > 0) bells.Ring({shard->name, {target.table, {}}});
   if (!done) {
     PrintProblems(options, totals);
+    PrintOthers(options, shard->name, totals);
     return Fail(done.error());
   }
   const std::string name = shard->name;
@@ -282,28 +388,38 @@ void AddSubmit(CLI::App& root, Chosen& chosen) {
       root, chosen, "submit", "Add tasks",
       "  millrace submit --handler award_points --params '{\"customer_id\":1,\"amount\":2.99}' --key p-1\n"
       "  millrace submit --handler award_points --from payments.csv --key-column payment_id\n"
+      "  zcat may.csv.gz | millrace submit --handler noop --from - --format csv --key-column id --key-prefix "
+      "may-\n"
       "  millrace submit --handler send_mail --from-query 'SELECT id, email FROM customers' --key-column id",
       RunSubmit);
   AddFolders(*submit.app, submit->common);
   submit.Add("--shard", submit->shard, "which shard, where there are several", "NAME");
   submit.Add("--table", submit->table, "which task table, where there are several", "NAME");
   submit.Add("--handler", submit->handler, "the task type", "NAME");
-  submit.Add("--params", submit->params, "JSON for the handler, up to 64 KiB", "JSON");
+  submit.Add("--params", submit->params, "JSON object for the handler, up to 64 KiB", "JSON");
   submit.Add("--key", submit->key, "of all tasks of a handler with one key only one takes effect", "KEY");
   submit.Add("--at", submit->at, "when it is due, such as 2026-11-20T18:00:00Z", "TIME");
   submit.Add("--in", submit->in, "or how long from now, such as 1h30m", "TIME");
   submit.Add("--priority", submit->priority, "0 (most urgent) to 9; default 5", "N")->check(CLI::Range(0, 9));
   submit.Add("--batch", submit->batch, "name under which progress is counted", "NAME");
-  submit.Add("--count", submit->count, "so many of the same", "N");
+  submit.Add("--count", submit->count, "so many of the same; more than a million ask", "N");
+  submit.app->add_flag("-y,--yes", submit->yes, "do not ask");
   submit.app->add_flag("--held", submit->held, "hold it until it is released");
   submit.Add("--from", submit->from,
-             "a task for each row of a .csv or .jsonl file; - is JSONL from standard input", "FILE");
+             "a task for each row of a .csv or .jsonl file; - is standard input, JSONL by default", "FILE");
+  submit.Add("--format", submit->format, "what the file holds, whatever its name", "FORMAT")
+      ->check(CLI::IsMember({"csv", "jsonl"}));
   submit.Add("--from-query", submit->from_query, "a task for each row of a query on the store's own database",
              "SQL");
   submit.Add("--key-column", submit->key_column, "the column with the key: the same row is never added twice",
              "COLUMN");
-  submit.app->add_flag("--all-or-nothing", submit->all_or_nothing,
-                       "all rows in one transaction; with a bad row none goes in");
+  submit.Add("--key-prefix", submit->key_prefix,
+             "goes before each key: two files with the same numbers are two sets of keys", "TEXT");
+  AddList(*submit.app, "--text-columns", submit->text_columns,
+          "columns of a CSV file or query that are texts: 12345 as well as 01234");
+  submit.app->add_flag(
+      "--all-or-nothing", submit->all_or_nothing,
+      "all rows in one transaction; with a bad row, or one whose key has other params, none goes in");
   submit.app->add_flag("--force", submit->force, "also for a handler that no plugin here has");
   submit.app->add_flag("--wait", submit->wait,
                        "wait for what becomes of the tasks; exit status 0 where all succeeded");

@@ -2,6 +2,8 @@
 
 #include <poll.h>
 
+#include "coordinator/app/input/json_row.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -17,10 +19,19 @@ void NoteBad(SubmitTotals& totals, std::size_t line, const std::string& why) {
   if (totals.problems.size() < kProblemsKept) totals.problems.emplace_back(line, why);
 }
 
-void NoteReport(SubmitTotals& totals, const TableName& table, const SubmitReport& report) {
+void NoteOther(SubmitTotals& totals, std::size_t line, const std::string& key, const std::string& holder) {
+  ++totals.differing;
+  if (totals.others.size() < kProblemsKept) totals.others.push_back({line, key, holder});
+}
+
+void NoteReport(SubmitTotals& totals, const TableName& table, std::span<const NewTask> tasks,
+                std::span<const std::size_t> lines, const SubmitReport& report) {
   totals.added += report.added;
   totals.duplicates += report.ids.size() - report.added;
   for (std::size_t i = 0; i < report.ids.size(); ++i) {
+    const std::string& standing = report.standing[i];
+    if (!standing.empty() && !SaysTheSame(standing, tasks[i].params))
+      NoteOther(totals, lines[i], tasks[i].biz_key, report.duplicates[i]);
     const bool added = report.ids[i] != 0;
     if (added && totals.ids.size() < kNamesKept) totals.ids.push_back(report.ids[i]);
     if (!added && totals.holders.size() < kNamesKept) totals.holders.push_back(report.duplicates[i]);
@@ -35,7 +46,7 @@ void NoteReport(SubmitTotals& totals, const TableName& table, const SubmitReport
 
 // Nothing was added after all.
 void ForgetAdded(SubmitTotals& totals) {
-  totals.added = totals.duplicates = 0;
+  totals.added = totals.duplicates = totals.last_line = 0;
   totals.ids.clear();
   totals.holders.clear();
   totals.tasks.clear();
@@ -72,7 +83,7 @@ Status SubmitSpan(TaskOperations& operations, const TableName& table, std::span<
                   std::span<const std::size_t> lines, SubmitTotals& totals) {
   auto report = SubmitPatiently(operations, table, tasks);
   if (report) {
-    NoteReport(totals, table, *report);
+    NoteReport(totals, table, tasks, lines, *report);
     return {};
   }
   if (report.error().code != ErrorCode::Invalid) return Fail(report.error());
@@ -98,22 +109,28 @@ Error Interrupted(Error error, const SubmitTotals& totals, const Batch& batch) {
 }  // namespace
 
 Status SubmitBatches(TaskOperations& operations, SubmitTarget& target, InputRows& rows, SubmitTotals& totals,
-                     const SubmitProgress& progress) {
+                     const SubmitCalls& calls) {
   while (true) {
     const Batch batch = Collect(rows, target.slices, totals);
+    if (calls.stop()) {  // what was read until then may be the half of a batch
+      totals.stopped = true;
+      return {};
+    }
     if (batch.tasks.empty()) return {};
     if (auto sent = SubmitSpan(operations, target.table, batch.tasks, batch.lines, totals); !sent) {
       return Fail(Interrupted(sent.error(), totals, batch));
     }
-    progress(totals);
+    totals.last_line = batch.lines.back();
+    calls.progress(totals);
   }
 }
 
 Status SubmitAtOnce(TaskTransaction& transaction, SubmitTarget& target, InputRows& rows, SubmitTotals& totals,
-                    const SubmitProgress& progress) {
+                    const SubmitCalls& calls) {
   while (true) {
     const Batch batch = Collect(rows, target.slices, totals);
-    if (batch.tasks.empty()) break;
+    totals.stopped = calls.stop();
+    if (batch.tasks.empty() || totals.stopped) break;
     if (totals.bad > 0) continue;  // nothing will be added: the rest is read for its problems alone
     auto added = transaction.Submit(target.table, batch.tasks);
     if (!added) {
@@ -123,10 +140,10 @@ Status SubmitAtOnce(TaskTransaction& transaction, SubmitTarget& target, InputRow
                                           std::to_string(batch.lines.back()) + ": " + added.error().message +
                                           "; nothing was added");
     }
-    NoteReport(totals, target.table, *added);
-    progress(totals);
+    NoteReport(totals, target.table, batch.tasks, batch.lines, *added);
+    calls.progress(totals);
   }
-  if (totals.bad > 0) {
+  if (totals.bad > 0 || totals.differing > 0 || totals.stopped) {
     transaction.Rollback();
     ForgetAdded(totals);
     return {};

@@ -11,20 +11,34 @@
 
 namespace millrace::engine {
 
+// A row whose key another task has, with other params: it was not added, and is not there already either.
+struct OtherParams {
+  std::size_t line = 0;
+  std::string key;
+  std::string holder;  // table/id
+};
+
 struct SubmitTotals {
   std::uint64_t added = 0;
-  std::uint64_t duplicates = 0;
+  std::uint64_t duplicates = 0;  // those with other params included
+  std::uint64_t differing = 0;   // those alone
   std::uint64_t bad = 0;
+  bool stopped = false;              // by SubmitCalls::stop: the rows behind last_line were not sent
+  std::size_t last_line = 0;         // of the rows that were dealt with
   std::vector<std::uint64_t> ids;    // of the first tasks added, at most kNamesKept
   std::vector<std::string> holders;  // table/id of the first duplicates' keys, at most kNamesKept
   std::vector<std::pair<std::size_t, std::string>> problems;  // line and reason, at most kProblemsKept
+  std::vector<OtherParams> others;                            // at most kProblemsKept
   bool keep_tasks = false;                                    // whether the next is filled
   std::vector<TaskKey> tasks;  // all that were added, and the holders of the duplicates' keys
 };
 inline constexpr std::size_t kNamesKept = 10;
 inline constexpr std::size_t kProblemsKept = 1000;
 
-using SubmitProgress = std::function<void(const SubmitTotals&)>;
+struct SubmitCalls {
+  std::function<void(const SubmitTotals&)> progress;  // after each batch
+  std::function<bool()> stop = [] { return false; };  // asked before each: true ends the submission in order
+};
 
 // Where the rows go.
 struct SubmitTarget {
@@ -34,13 +48,15 @@ struct SubmitTarget {
 
 // In batches of kRowsOfTransaction, each in a transaction of its own. A row that the database refuses is
 // found by halving its batch, and counted as bad. Lock waits and deadlocks are tried again. On Unavailable
-// and Unknown the batches before are in, and the message says how many; `totals` too.
+// and Unknown the batches before are in, and the message says how many; `totals` too. Where it is stopped the
+// batches before are in as well.
 Status SubmitBatches(TaskOperations& operations, SubmitTarget& target, InputRows& rows, SubmitTotals& totals,
-                     const SubmitProgress& progress);
+                     const SubmitCalls& calls);
 inline constexpr std::size_t kRowsOfTransaction = 4 * kMaxBatchRows;
 
-// All rows in one transaction: where one is bad nothing is added, and `totals.added` is 0.
+// All rows in one transaction: where one is bad, has a key that stands with other params, or it is stopped,
+// nothing is added, and `totals.added` is 0.
 Status SubmitAtOnce(TaskTransaction& transaction, SubmitTarget& target, InputRows& rows, SubmitTotals& totals,
-                    const SubmitProgress& progress);
+                    const SubmitCalls& calls);
 
 }  // namespace millrace::engine

@@ -88,14 +88,14 @@ void Csv(std::string_view input) {
   NewTask defaults;
   defaults.handler = "noop";
   const auto rows =
-      ReadCsv(std::make_unique<std::istringstream>(std::string(input)), "fuzz.csv", defaults, "id");
+      ReadCsv(std::make_unique<std::istringstream>(std::string(input)), "fuzz.csv", {defaults, "id"});
   if (!rows) return RequireRefusal(rows);
   while (const auto row = (*rows)->Next()) {
     if (!row->task) {
       RequireRefusal(row->task);
       continue;
     }
-    Require(CheckJson(row->task->params).has_value(), "params are JSON");
+    Require(CheckParams(row->task->params).has_value(), "params are JSON");
     Require(Validate(*row->task).has_value(), "a row is a task that may be added");
   }
 }
@@ -109,7 +109,7 @@ void Jsonl(std::string_view input) {
       RequireRefusal(task);
       continue;
     }
-    Require(CheckJson(task->params).has_value(), "params are JSON");
+    Require(CheckParams(task->params).has_value(), "params are JSON");
     Require(IsUtf8(task->params), "params are UTF-8");
     const auto again = LineToTask("{\"params\":" + task->params + "}", defaults, "");
     Require(again && nlohmann::json::parse(again->params) == nlohmann::json::parse(task->params),

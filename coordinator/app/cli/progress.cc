@@ -39,6 +39,11 @@ double Share(const ProgressNumbers& numbers) {
   return all == 0 ? 1.0 : ended / all;
 }
 
+std::string TimeLeft(std::uint64_t rest, double per_second) {
+  const double seconds = std::min(std::ceil(static_cast<double>(rest) / per_second), 1e8);
+  return ElapsedText(std::chrono::seconds(static_cast<std::int64_t>(seconds))) + " left";
+}
+
 // The parts in the order in which a narrow terminal keeps them.
 std::vector<std::string> Parts(const ProgressNumbers& numbers) {
   std::vector<std::string> parts{WithCommas(numbers.done) + " done"};
@@ -47,11 +52,8 @@ std::vector<std::string> Parts(const ProgressNumbers& numbers) {
   parts.push_back(WithCommas(numbers.waiting) + (numbers.waiting_or_more ? " or more" : "") + " waiting");
   if (numbers.per_second > 0) {
     parts.push_back(RateText(numbers.per_second));
-    if (!numbers.waiting_or_more && numbers.waiting > 0) {
-      const double seconds = std::ceil(static_cast<double>(numbers.waiting) / numbers.per_second);
-      parts.push_back(ElapsedText(std::chrono::seconds(static_cast<std::int64_t>(std::min(seconds, 1e8)))) +
-                      " left");
-    }
+    if (!numbers.waiting_or_more && numbers.waiting > 0)
+      parts.push_back(TimeLeft(numbers.waiting, numbers.per_second));
   }
   return parts;
 }
@@ -71,6 +73,14 @@ std::string ProgressText(const ProgressNumbers& numbers, std::size_t width) {
   const std::size_t used = DisplayWidth(text) + DisplayWidth(percent) + 4;
   if (used + kShortestBar > width) return text;
   return Bar(Share(numbers), std::min(kLongestBar, width - used)) + "  " + percent + "  " + text;
+}
+
+std::string IntakeText(std::uint64_t in, std::optional<std::uint64_t> all, double per_second) {
+  std::string text = WithCommas(in) + (all ? " of " + WithCommas(*all) : std::string()) + " in";
+  if (per_second <= 0) return text;
+  text += " · " + RateText(per_second);
+  if (all && *all > in) text += " · " + TimeLeft(*all - in, per_second);
+  return text;
 }
 
 double RateMeter::Rate(std::uint64_t done, BootTime now) {

@@ -22,6 +22,10 @@ struct ProgressNumbers {
 // it where the terminal is narrower; never wider than `width` columns.
 std::string ProgressText(const ProgressNumbers& numbers, std::size_t width);
 
+// `1,234,000 of 5,000,000 in · 98,300/s · 38 s left`; without a number of all of them
+// `1,234,000 in · 98,300/s`.
+std::string IntakeText(std::uint64_t in, std::optional<std::uint64_t> all, double per_second);
+
 // Tasks per second over the last few seconds. One owner.
 class RateMeter {
  public:

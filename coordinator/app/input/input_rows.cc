@@ -17,32 +17,47 @@ namespace {
 
 using Cells = std::vector<std::optional<std::string>>;
 
-// What every source checks of a row before it is offered.
-Result<NewTask> Checked(NewTask task) {
+constexpr const char* kUtf16 =
+    "this is UTF-16 and not UTF-8: convert it, for example with iconv -f UTF-16 -t UTF-8";
+
+// What every source does to a row before it is offered.
+Result<NewTask> Finished(NewTask task, const InputRules& rules) {
+  if (!task.biz_key.empty()) task.biz_key.insert(0, rules.key_prefix);
   BOOST_OUTCOME_TRYV(Validate(task));
   return task;
 }
 
 struct Columns {
-  std::vector<std::string> names;
-  std::vector<std::string> json_names = {};
+  std::vector<JsonColumn> all;
   std::optional<std::size_t> key;
 
-  Result<NewTask> ToTask(const Cells& cells, const NewTask& defaults) const {
-    NewTask task = defaults;
-    BOOST_OUTCOME_TRY(params, RowToJson(names, json_names, cells));
+  Result<NewTask> ToTask(const Cells& cells, const InputRules& rules) const {
+    NewTask task = rules.defaults;
+    BOOST_OUTCOME_TRY(params, RowToJson(all, cells));
     task.params = std::move(params);
     if (key) {
       if (!cells[*key] || cells[*key]->empty()) {
-        return Fail(ErrorCode::Invalid, "the key column '" + names[*key] + "' is empty in this row");
+        return Fail(ErrorCode::Invalid, "the key column '" + all[*key].name + "' is empty in this row");
       }
       task.biz_key = *cells[*key];
     }
-    return Checked(std::move(task));
+    return Finished(std::move(task), rules);
   }
 };
 
-Result<Columns> MakeColumns(std::vector<std::string> names, const std::string& key_column,
+// Where the column stands; Invalid, with the nearest, where there is none of that name.
+Result<std::size_t> Place(const std::string& column, const std::vector<std::string>& names, const char* flag,
+                          const std::string& where) {
+  const auto found = std::find(names.begin(), names.end(), column);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + Escape(name);
+  const std::string hint = DidYouMean(column, names);
+  return Fail(ErrorCode::Invalid, where + ": there is no column '" + column + "' for " + flag +
+                                      (hint.empty() ? "; the columns are " + all : hint));
+}
+
+Result<Columns> MakeColumns(const std::vector<std::string>& names, const InputRules& rules,
                             const std::string& where) {
   Columns columns;
   std::set<std::string> seen;
@@ -51,35 +66,36 @@ Result<Columns> MakeColumns(std::vector<std::string> names, const std::string& k
     if (!seen.insert(name).second) {
       return Fail(ErrorCode::Invalid, where + ": two columns are named '" + Escape(name) + "'; rename one");
     }
+    columns.all.push_back({name, NameToJson(name)});
   }
-  if (!key_column.empty()) {
-    const auto found = std::find(names.begin(), names.end(), key_column);
-    if (found == names.end()) {
-      std::string all;
-      for (const std::string& name : names) all += (all.empty() ? "" : ", ") + Escape(name);
-      const std::string hint = DidYouMean(key_column, names);
-      return Fail(ErrorCode::Invalid, where + ": there is no column '" + key_column + "' for --key-column" +
-                                          (hint.empty() ? "; the columns are " + all : hint));
-    }
-    columns.key = static_cast<std::size_t>(found - names.begin());
+  if (rules.key_column.empty() && !rules.key_prefix.empty())
+    return Fail(ErrorCode::Invalid, where + ": --key-prefix goes with --key-column: the rows have no keys");
+  if (!rules.key_column.empty()) {
+    BOOST_OUTCOME_TRY(place, Place(rules.key_column, names, "--key-column", where));
+    columns.key = place;
   }
-  for (const std::string& name : names) columns.json_names.push_back(NameToJson(name));
-  columns.names = std::move(names);
+  for (const std::string& column : rules.text_columns) {
+    BOOST_OUTCOME_TRY(place, Place(column, names, "--text-columns", where));
+    columns.all[place].type = CellType::Text;
+  }
   return columns;
 }
 
 class CsvRows final : public InputRows {
  public:
-  CsvRows(std::unique_ptr<std::istream> input, NewTask defaults)
-      : input_(std::move(input)), reader_(*input_), defaults_(std::move(defaults)) {}
+  CsvRows(std::unique_ptr<std::istream> input, InputRules rules)
+      : input_(std::move(input)), reader_(*input_), rules_(std::move(rules)) {}
 
-  Status ReadHeader(const std::string& name, const std::string& key_column) {
+  Status ReadHeader(const std::string& name) {
     const auto header = reader_.Next();
     if (!header)
       return Fail(ErrorCode::Invalid, name + ": the file is empty; its first line must name the columns");
     const std::string where = name + ":" + std::to_string(header->line);
     if (!header->problem.empty()) return Fail(ErrorCode::Invalid, where + ": " + header->problem);
-    BOOST_OUTCOME_TRY(columns, MakeColumns(header->fields, key_column, where));
+    for (const std::string& field : header->fields) {
+      if (field.find('\0') != std::string::npos) return Fail(ErrorCode::Invalid, where + ": " + kUtf16);
+    }
+    BOOST_OUTCOME_TRY(columns, MakeColumns(header->fields, rules_, where));
     columns_ = std::move(columns);
     return {};
   }
@@ -93,26 +109,26 @@ class CsvRows final : public InputRows {
  private:
   Result<NewTask> ToTask(CsvRecord& record) {
     if (!record.problem.empty()) return Fail(ErrorCode::Invalid, record.problem);
-    if (record.fields.size() != columns_.names.size()) {
+    if (record.fields.size() != columns_.all.size()) {
       return Fail(ErrorCode::Invalid, "the row has " + std::to_string(record.fields.size()) +
                                           (record.fields.size() == 1 ? " field" : " fields") +
-                                          " where the header has " + std::to_string(columns_.names.size()));
+                                          " where the header has " + std::to_string(columns_.all.size()));
     }
     Cells cells;
     for (std::string& field : record.fields) cells.emplace_back(std::move(field));
-    return columns_.ToTask(cells, defaults_);
+    return columns_.ToTask(cells, rules_);
   }
 
   std::unique_ptr<std::istream> input_;
   CsvReader reader_;
-  NewTask defaults_;
+  InputRules rules_;
   Columns columns_;
 };
 
 class JsonRows final : public InputRows {
  public:
-  JsonRows(std::unique_ptr<std::istream> input, NewTask defaults, std::string key_column)
-      : input_(std::move(input)), defaults_(std::move(defaults)), key_column_(std::move(key_column)) {}
+  JsonRows(std::unique_ptr<std::istream> input, InputRules rules)
+      : input_(std::move(input)), rules_(std::move(rules)) {}
 
   std::optional<InputRow> Next() override {
     std::string line;
@@ -121,73 +137,94 @@ class JsonRows final : public InputRows {
       if (!line.empty() && line.back() == '\r') line.pop_back();
       if (line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
       if (line.find_first_not_of(" \t") == std::string::npos) continue;
-      auto task = LineToTask(line, defaults_, key_column_);
-      return InputRow{line_, task ? Checked(std::move(*task)) : std::move(task)};
+      auto task = LineToTask(line, rules_.defaults, rules_.key_column);
+      return InputRow{line_, task ? Finished(std::move(*task), rules_) : std::move(task)};
     }
     return std::nullopt;
   }
 
  private:
   std::unique_ptr<std::istream> input_;
-  NewTask defaults_;
-  std::string key_column_;
+  InputRules rules_;
   std::size_t line_ = 0;
 };
 
 class QueryRows final : public InputRows {
  public:
-  QueryRows(std::vector<Cells> rows, Columns columns, NewTask defaults)
-      : rows_(std::move(rows)), columns_(std::move(columns)), defaults_(std::move(defaults)) {}
+  QueryRows(std::vector<Cells> rows, Columns columns, InputRules rules)
+      : rows_(std::move(rows)), columns_(std::move(columns)), rules_(std::move(rules)) {}
   std::optional<InputRow> Next() override {
     if (next_ == rows_.size()) return std::nullopt;
     const Cells cells = std::move(rows_[next_++]);
-    return InputRow{next_, columns_.ToTask(cells, defaults_)};
+    return InputRow{next_, columns_.ToTask(cells, rules_)};
   }
 
  private:
   std::vector<Cells> rows_;
   Columns columns_;
-  NewTask defaults_;
+  InputRules rules_;
   std::size_t next_ = 0;
 };
 
-}  // namespace
-
-Result<std::unique_ptr<InputRows>> ReadCsv(std::unique_ptr<std::istream> input, const std::string& name,
-                                           const NewTask& defaults, const std::string& key_column) {
-  auto rows = std::make_unique<CsvRows>(std::move(input), defaults);
-  BOOST_OUTCOME_TRYV(rows->ReadHeader(name, key_column));
-  return std::unique_ptr<InputRows>(std::move(rows));
+// Its byte order mark can't stand in UTF-8; without one every other byte of a Latin text is NUL.
+Status RefuseUtf16(std::istream& input, const std::string& name) {
+  const int first = input.peek();
+  input.clear();
+  if (first == 0xFF || first == 0xFE || first == 0) return Fail(ErrorCode::Invalid, name + ": " + kUtf16);
+  return {};
 }
 
-Result<std::unique_ptr<InputRows>> RowsOfQuery(SqlResult result, const NewTask& defaults,
-                                               const std::string& key_column) {
-  BOOST_OUTCOME_TRY(columns, MakeColumns(result.columns, key_column, "the query"));
-  return std::unique_ptr<InputRows>(
-      std::make_unique<QueryRows>(std::move(result.rows), std::move(columns), defaults));
+Result<InputFormat> FormatOf(const std::string& path, InputFormat named) {
+  if (named != InputFormat::ByName) return named;
+  if (path == "-" || path.ends_with(".jsonl")) return InputFormat::Jsonl;
+  if (path.ends_with(".csv")) return InputFormat::Csv;
+  return Fail(ErrorCode::Invalid, path +
+                                      ": the name ends neither in .csv nor in .jsonl; say what it holds: "
+                                      "--format csv or --format jsonl");
 }
 
-Result<std::unique_ptr<InputRows>> OpenInputFile(const std::string& path, const NewTask& defaults,
-                                                 const std::string& key_column) {
-  const auto jsonl = [&](std::unique_ptr<std::istream> input) -> std::unique_ptr<InputRows> {
-    return std::make_unique<JsonRows>(std::move(input), defaults, key_column);
-  };
-  if (path == "-") return jsonl(std::make_unique<std::istream>(std::cin.rdbuf()));
-  const bool csv = path.ends_with(".csv");
-  if (!csv && !path.ends_with(".jsonl")) {
-    return Fail(ErrorCode::Invalid,
-                path +
-                    ": --from reads files that end in .csv or .jsonl, or - for JSONL from "
-                    "standard input");
-  }
+Result<std::unique_ptr<std::istream>> OpenStream(const std::string& path) {
+  if (path == "-") return std::unique_ptr<std::istream>(std::make_unique<std::istream>(std::cin.rdbuf()));
   errno = 0;
   auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
   if (!*file || (file->peek(), file->bad())) {
     return Fail(ErrorCode::Invalid, path + " can't be read: " + std::strerror(errno == 0 ? EIO : errno));
   }
   file->clear();
-  if (csv) return ReadCsv(std::move(file), path, defaults, key_column);
-  return jsonl(std::move(file));
+  return std::unique_ptr<std::istream>(std::move(file));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<InputRows>> ReadCsv(std::unique_ptr<std::istream> input, const std::string& name,
+                                           const InputRules& rules) {
+  auto rows = std::make_unique<CsvRows>(std::move(input), rules);
+  BOOST_OUTCOME_TRYV(rows->ReadHeader(name));
+  return std::unique_ptr<InputRows>(std::move(rows));
+}
+
+std::unique_ptr<InputRows> ReadJsonl(std::unique_ptr<std::istream> input, const InputRules& rules) {
+  return std::make_unique<JsonRows>(std::move(input), rules);
+}
+
+Result<std::unique_ptr<InputRows>> RowsOfQuery(SqlResult result, const InputRules& rules) {
+  BOOST_OUTCOME_TRY(columns, MakeColumns(result.columns, rules, "the query"));
+  return std::unique_ptr<InputRows>(
+      std::make_unique<QueryRows>(std::move(result.rows), std::move(columns), rules));
+}
+
+Result<std::unique_ptr<InputRows>> OpenInputFile(const std::string& path, InputFormat named,
+                                                 const InputRules& rules) {
+  BOOST_OUTCOME_TRY(format, FormatOf(path, named));
+  if (format == InputFormat::Jsonl && !rules.text_columns.empty()) {
+    return Fail(ErrorCode::Invalid,
+                "--text-columns is for CSV and queries: in JSON a value in quotes is a text");
+  }
+  const std::string name = path == "-" ? "standard input" : path;
+  BOOST_OUTCOME_TRY(input, OpenStream(path));
+  BOOST_OUTCOME_TRYV(RefuseUtf16(*input, name));
+  if (format == InputFormat::Csv) return ReadCsv(std::move(input), name, rules);
+  return ReadJsonl(std::move(input), rules);
 }
 
 }  // namespace millrace::engine

@@ -1,6 +1,7 @@
 // The rows of an input as tasks to be added, one at a time, so that a file may be larger than memory.
 #pragma once
 
+#include <functional>
 #include <istream>
 #include <memory>
 #include <optional>
@@ -24,20 +25,32 @@ class InputRows {
   virtual std::optional<InputRow> Next() = 0;  // nullopt: the end
 };
 
-// `path` ends in .csv or .jsonl; `-` is JSONL from standard input. Every row has what `defaults` says beside
-// its own. With `key_column` the key of a row is that column. Invalid where nothing can be read at all: no
-// such file, another ending, a header that lacks the key column.
-Result<std::unique_ptr<InputRows>> OpenInputFile(const std::string& path, const NewTask& defaults,
-                                                 const std::string& key_column);
+// What of a row is not in it.
+struct InputRules {
+  NewTask defaults;                       // what every row has beside its own
+  std::string key_column;                 // its column is the key; empty: none is
+  std::string key_prefix = {};            // goes before each key
+  std::vector<std::string> text_columns;  // whose values are texts, whatever they look like
+};
+
+enum class InputFormat { ByName, Csv, Jsonl };
+
+// A file whose name ends in .csv or .jsonl, or of the format named; `-` is standard input, JSONL where no
+// format is named. Invalid where nothing can be read at all: no such file, another ending, UTF-16, a header
+// that lacks a column of the rules, rules that the format does not know.
+Result<std::unique_ptr<InputRows>> OpenInputFile(const std::string& path, InputFormat format,
+                                                 const InputRules& rules);
 Result<std::unique_ptr<InputRows>> ReadCsv(std::unique_ptr<std::istream> input, const std::string& name,
-                                           const NewTask& defaults, const std::string& key_column);
+                                           const InputRules& rules);
+// Without text columns: a value of JSON has its type.
+std::unique_ptr<InputRows> ReadJsonl(std::unique_ptr<std::istream> input, const InputRules& rules);
 // The rows of a query's result; its lines count from 1.
-Result<std::unique_ptr<InputRows>> RowsOfQuery(SqlResult result, const NewTask& defaults,
-                                               const std::string& key_column);
+Result<std::unique_ptr<InputRows>> RowsOfQuery(SqlResult result, const InputRules& rules);
 
 // The rows of `source`, which a thread of its own reads and parses, some thousands of rows ahead, in its
-// order. Who goes before its end waits for no input that never comes. What reading throws is thrown by Next.
-// Unavailable: no thread.
-Result<std::unique_ptr<InputRows>> ReadAhead(std::unique_ptr<InputRows> source);
+// order. Who goes before its end waits for no input that never comes: once `stop` says so, Next is at the
+// end. What reading throws is thrown by Next. Unavailable: no thread.
+Result<std::unique_ptr<InputRows>> ReadAhead(
+    std::unique_ptr<InputRows> source, std::function<bool()> stop = [] { return false; });
 
 }  // namespace millrace::engine

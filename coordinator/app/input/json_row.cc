@@ -1,8 +1,10 @@
 #include "coordinator/app/input/json_row.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "framework/base/escape.h"
 #include "framework/base/suggest.h"
@@ -41,48 +43,86 @@ std::string JsonProblem(const nlohmann::json::exception& error) {
 }
 
 // Whoever writes or compares a value calls itself for each level of it, the databases too, which refuse more
-// than some tens or hundreds of levels. Brackets in texts count for nothing.
-bool IsTooDeep(std::string_view text) {
-  constexpr int kMostLevels = 100;  // MySQL's own limit
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted && c == '\\') ++i;
-    if (c == '"') quoted = !quoted;
-    if (quoted) continue;
-    if ((c == '[' || c == '{') && ++depth > kMostLevels) return true;
-    if (c == ']' || c == '}') --depth;
-  }
-  return false;
-}
+// than some tens or hundreds of levels.
+constexpr std::size_t kMostLevels = 100;  // MySQL's own limit
 
-Result<ordered_json> ParseJson(std::string_view text) {
+// Reads a text once and keeps nothing of it but what has to be known of params: that they are an object, not
+// too deep, and without two members of one name.
+class ParamsReader final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return Value("null"); }
+  bool boolean(bool) override { return Value("true or false"); }
+  bool number_integer(number_integer_t) override { return Value("a number"); }
+  bool number_unsigned(number_unsigned_t) override { return Value("a number"); }
+  bool number_float(number_float_t, const string_t&) override { return Value("a number"); }
+  bool string(string_t&) override { return Value("a text"); }
+  bool binary(binary_t&) override { return Value("binary data"); }
+  bool start_array(std::size_t) override { return Value("a list") && Enter(); }
+  bool end_array() override { return Leave(); }
+  bool start_object(std::size_t) override { return Enter(); }
+  bool key(string_t& name) override {
+    if (levels_.size() == 1 && name == "params") wrapped_ = true;
+    levels_.back().push_back(std::move(name));
+    return true;
+  }
+  bool end_object() override {
+    std::vector<std::string>& names = levels_.back();
+    std::sort(names.begin(), names.end());
+    const auto twice = std::adjacent_find(names.begin(), names.end());
+    if (twice != names.end()) {
+      problem_ = "the JSON has the member '" + Escape(Shorten(*twice, 80)) +
+                 "' twice in one object: take one of them out";
+      return false;
+    }
+    return Leave();
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) override {
+    problem_ = "this is not JSON: " + JsonProblem(error);
+    return false;
+  }
+
+  const std::string& problem() const { return problem_; }
+  bool wrapped() const { return wrapped_; }  // it has a member `params`
+
+ private:
+  bool Value(const char* what) {
+    if (!levels_.empty()) return true;
+    problem_ = std::string("params are a JSON object, such as {\"id\":1}; this is ") + what;
+    return false;
+  }
+  bool Enter() {
+    levels_.emplace_back();
+    if (levels_.size() <= kMostLevels) return true;
+    problem_ = "the JSON is nested more than 100 levels deep; make it flatter";
+    return false;
+  }
+  bool Leave() {
+    levels_.pop_back();
+    return true;
+  }
+
+  std::vector<std::vector<std::string>> levels_;  // the members' names so far, from the root down
+  std::string problem_;
+  bool wrapped_ = false;
+};
+
+// Whether it has a member `params`; Invalid as CheckParams.
+Result<bool> IsWrapped(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF"))
     return Fail(ErrorCode::Invalid, "this is not JSON: it begins with a byte order mark; take it out");
-  if (text.find('\0') != std::string_view::npos)  // the parser takes it for the end
-    return Fail(ErrorCode::Invalid, "this is not JSON: it holds a NUL byte");
-  if (IsTooDeep(text))
-    return Fail(ErrorCode::Invalid, "the JSON is nested more than 100 levels deep; make it flatter");
-  try {
-    return ordered_json::parse(text.begin(), text.end());
-  } catch (const nlohmann::json::exception& error) {
-    return Fail(ErrorCode::Invalid, "this is not JSON: " + JsonProblem(error));
+  if (text.find('\0') != std::string_view::npos) {  // the parser takes it for the end
+    return Fail(ErrorCode::Invalid,
+                "this is not JSON: it holds a NUL byte; a text in UTF-16 does: convert it, for example with "
+                "iconv -f UTF-16 -t UTF-8");
   }
-}
-
-// Whether the line is JSON, and certainly the bare params: all that has to be known of it then is that it can
-// be read. A member's name may be spelt by escapes.
-bool IsBareJson(std::string_view text) {
-  if (text.find("\"params\"") != std::string_view::npos || text.find('\\') != std::string_view::npos)
-    return false;
-  return text.find('\0') == std::string_view::npos && !text.starts_with("\xEF\xBB\xBF") && !IsTooDeep(text) &&
-         ordered_json::accept(text.begin(), text.end());
+  ParamsReader reader;
+  if (nlohmann::json::sax_parse(text.begin(), text.end(), &reader)) return reader.wrapped();
+  return Fail(ErrorCode::Invalid, reader.problem());
 }
 
 Result<std::string> KeyFrom(const ordered_json& params, const std::string& column) {
-  const auto found = params.is_object() ? params.find(column) : params.end();
-  if (!params.is_object() || found == params.end() || found->is_null()) {
+  const auto found = params.find(column);
+  if (found == params.end() || found->is_null()) {
     return Fail(ErrorCode::Invalid, "the params have no '" + column + "' to take the key from");
   }
   if (found->is_structured())
@@ -99,6 +139,8 @@ Result<std::string> TextMember(const std::string& name, const ordered_json& valu
 
 Status ReadMember(const std::string& name, const ordered_json& value, NewTask& task) {
   if (name == "params") {
+    if (!value.is_object())
+      return Fail(ErrorCode::Invalid, "'params' must be a JSON object, such as {\"id\":1}");
     task.params = value.dump();
     return {};
   }
@@ -146,9 +188,10 @@ bool IsFaithfulNumber(std::string_view text) {
   return value.is_number() && fits && SignificantDigits(text) <= 17;
 }
 
-Result<std::string> CellToJson(std::string_view cell) {
+Result<std::string> CellToJson(std::string_view cell, CellType type) {
   if (cell.empty()) return std::string("null");
-  if (IsShortWholeNumber(cell) || IsFaithfulNumber(cell)) return std::string(cell);
+  if (type == CellType::AsItLooks && (IsShortWholeNumber(cell) || IsFaithfulNumber(cell)))
+    return std::string(cell);
   if (std::all_of(cell.begin(), cell.end(), IsPlain)) return "\"" + std::string(cell) + "\"";
   try {
     return nlohmann::json(cell).dump();
@@ -162,30 +205,37 @@ std::string NameToJson(std::string_view name) {
   return nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Result<std::string> RowToJson(std::span<const std::string> columns, std::span<const std::string> names,
+Result<std::string> RowToJson(std::span<const JsonColumn> columns,
                               std::span<const std::optional<std::string>> cells) {
   std::string object = "{";
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    auto value = cells[i] ? CellToJson(*cells[i]) : std::string("null");
-    if (!value) return Fail(ErrorCode::Invalid, "column '" + columns[i] + "': " + value.error().message);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const JsonColumn& column = columns[i];
+    auto value = cells[i] ? CellToJson(*cells[i], column.type) : std::string("null");
+    if (!value) return Fail(ErrorCode::Invalid, "column '" + column.name + "': " + value.error().message);
     if (i > 0) object += ',';
-    object.append(names[i]).append(1, ':').append(*value);
+    object.append(column.json_name).append(1, ':').append(*value);
   }
   object += '}';
   return object;
 }
 
-Status CheckJson(std::string_view text) {
-  BOOST_OUTCOME_TRYV(ParseJson(text));
+Status CheckParams(std::string_view text) {
+  BOOST_OUTCOME_TRYV(IsWrapped(text));
   return {};
+}
+
+bool SaysTheSame(std::string_view a, std::string_view b) {
+  using nlohmann::json;
+  return a == b ||
+         json::parse(a.begin(), a.end(), nullptr, false) == json::parse(b.begin(), b.end(), nullptr, false);
 }
 
 Result<NewTask> LineToTask(std::string_view line, const NewTask& defaults, const std::string& key_column) {
   NewTask task = defaults;
   task.params = std::string(line);
-  if (key_column.empty() && IsBareJson(line)) return task;
-  BOOST_OUTCOME_TRY(value, ParseJson(line));
-  const bool wrapped = value.is_object() && value.contains("params");
+  BOOST_OUTCOME_TRY(wrapped, IsWrapped(line));
+  if (key_column.empty() && !wrapped) return task;
+  const ordered_json value = ordered_json::parse(line.begin(), line.end());
   if (wrapped) {
     for (const auto& [name, member] : value.items()) {
       if (std::find(kMembers.begin(), kMembers.end(), name) == kMembers.end()) {

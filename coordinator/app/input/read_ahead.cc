@@ -62,10 +62,10 @@ struct Ahead {
     changed.NotifyAll();
   }
 
-  // The next chunk; empty at the end.
-  Chunk Take() {
+  // The next chunk; empty at the end, and where it is stopped.
+  Chunk Take(const std::function<bool()>& stop) {
     MutexLock lock(mutex);
-    while (chunks.empty() && !ended) changed.WaitFor(mutex, kLookAgain);
+    while (chunks.empty() && !ended && !stop()) changed.WaitFor(mutex, kMoment);
     if (chunks.empty()) {
       if (thrown) std::rethrow_exception(thrown);
       return {};
@@ -89,7 +89,8 @@ struct Ahead {
 
 class RowsAhead final : public InputRows {
  public:
-  explicit RowsAhead(std::unique_ptr<InputRows> source) : ahead_(std::make_shared<Ahead>()) {
+  RowsAhead(std::unique_ptr<InputRows> source, std::function<bool()> stop)
+      : stop_(std::move(stop)), ahead_(std::make_shared<Ahead>()) {
     ahead_->source = std::move(source);
   }
   // A reader that waits for input keeps what it uses, and ends with the process.
@@ -103,7 +104,7 @@ class RowsAhead final : public InputRows {
 
   std::optional<InputRow> Next() override {
     if (next_ == chunk_.size()) {
-      chunk_ = ahead_->Take();
+      chunk_ = ahead_->Take(stop_);
       next_ = 0;
       if (chunk_.empty()) return std::nullopt;
     }
@@ -111,6 +112,7 @@ class RowsAhead final : public InputRows {
   }
 
  private:
+  const std::function<bool()> stop_;
   const std::shared_ptr<Ahead> ahead_;
   Thread reader_;
   Chunk chunk_;
@@ -119,8 +121,8 @@ class RowsAhead final : public InputRows {
 
 }  // namespace
 
-Result<std::unique_ptr<InputRows>> ReadAhead(std::unique_ptr<InputRows> source) {
-  auto rows = std::make_unique<RowsAhead>(std::move(source));
+Result<std::unique_ptr<InputRows>> ReadAhead(std::unique_ptr<InputRows> source, std::function<bool()> stop) {
+  auto rows = std::make_unique<RowsAhead>(std::move(source), std::move(stop));
   BOOST_OUTCOME_TRYV(rows->Start());
   return std::unique_ptr<InputRows>(std::move(rows));
 }

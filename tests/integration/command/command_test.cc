@@ -38,7 +38,7 @@ TEST_F(CommandTest, WaitEndsAsItsTasksDo) {
   EXPECT_EQ(good.exit_code, 0) << good.output;
   EXPECT_THAT(good.output, HasSubstr("1,200 submitted"));
   EXPECT_THAT(good.output, HasSubstr("1,200 succeeded, 0 failed"));
-  Write("t.jsonl", "{\"params\":[],\"key\":\"a\"}\n{\"params\":[],\"key\":\"b\"}\n");
+  Write("t.jsonl", "{\"params\":{},\"key\":\"a\"}\n{\"params\":{},\"key\":\"b\"}\n");
   const ProcessResult bad = while_run("submit --handler award_points --from t.jsonl --wait");
   EXPECT_EQ(bad.exit_code, 1) << bad.output;
   EXPECT_THAT(bad.output, HasSubstr("0 succeeded, 2 failed"));
@@ -189,7 +189,7 @@ TEST_F(CommandTest, TheEndTellsWhatIsLeftAndHowToLookAtIt) {
   Run("submit --handler noop --count 2");
   Run("submit --handler noop --in 1h");
   Run("submit --handler noop --held");
-  Run("submit --handler award_points --params \"[]\"");
+  Run("submit --handler award_points");
   const ProcessResult run = Run("run --until-idle");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("2 succeeded, 1 failed\n"));

@@ -39,12 +39,10 @@ NewTask AnyTask(const std::string& params = "{}", const std::string& key = "") {
 // The rows of an input, and a store with one table.
 class SubmitterTest : public testing::Test {
  protected:
-  Status InBatches() {
-    return SubmitBatches(*operations_, target_, rows_, totals_, [this](const SubmitTotals&) { ++reports_; });
-  }
+  Status InBatches() { return SubmitBatches(*operations_, target_, rows_, totals_, calls_); }
   Status AtOnce() {
     auto transaction = store_.OpenTransaction(std::chrono::minutes(1));
-    return SubmitAtOnce(*transaction, target_, rows_, totals_, [this](const SubmitTotals&) { ++reports_; });
+    return SubmitAtOnce(*transaction, target_, rows_, totals_, calls_);
   }
   std::size_t TasksThere() { return operations_->List("tasks", {}, "", kMaxBatchRows)->records.size(); }
 
@@ -55,6 +53,7 @@ class SubmitterTest : public testing::Test {
   SubmitTarget target_{"tasks", SliceRuns(4, 0, Random(1))};
   SubmitTotals totals_;
   int reports_ = 0;
+  SubmitCalls calls_{.progress = [this](const SubmitTotals&) { ++reports_; }};
 };
 
 TEST_F(SubmitterTest, ManyRowsGoInByBatches) {
@@ -130,6 +129,55 @@ TEST_F(SubmitterTest, AtOnceGoodRowsGoInTogether) {
   EXPECT_EQ(totals_.added, 2u);
   EXPECT_THAT(totals_.problems, IsEmpty());
   EXPECT_EQ(TasksThere(), 2u);
+}
+
+TEST_F(SubmitterTest, WhereItIsStoppedTheBatchesBeforeAreInAndTheLineIsKnown) {
+  for (std::size_t i = 0; i < 3 * kRowsOfTransaction; ++i) rows_.Add(AnyTask());
+  calls_.stop = [this] { return reports_ == 2; };
+  ASSERT_TRUE(InBatches());
+  EXPECT_TRUE(totals_.stopped);
+  EXPECT_EQ(totals_.added, 2 * kRowsOfTransaction);
+  EXPECT_EQ(totals_.last_line, 2 * kRowsOfTransaction);
+}
+
+TEST_F(SubmitterTest, AtOnceAStopKeepsAllOut) {
+  for (std::size_t i = 0; i < 2 * kRowsOfTransaction; ++i) rows_.Add(AnyTask());
+  calls_.stop = [this] { return reports_ == 1; };
+  ASSERT_TRUE(AtOnce());
+  EXPECT_TRUE(totals_.stopped);
+  EXPECT_EQ(totals_.added, 0u);
+  EXPECT_EQ(TasksThere(), 0u);
+}
+
+// Of two files whose rows have the same numbers the second would be lost without a word.
+TEST_F(SubmitterTest, AKeyThatStandsWithOtherParamsIsToldByItsLine) {
+  rows_.Add(AnyTask(R"({"a":1,"b":2})", "k"));
+  rows_.Add(AnyTask(R"({"b":2.0, "a":1})", "k"));  // says the same
+  rows_.Add(AnyTask(R"({"a":1,"b":3})", "k"));
+  ASSERT_TRUE(InBatches());
+  rows_.Add(AnyTask(R"({"a":1})", "k"));
+  rows_.Add(AnyTask(R"({"a":1,"b":2})", "k"));
+  ASSERT_TRUE(InBatches());
+  EXPECT_EQ(totals_.added, 1u);
+  EXPECT_EQ(totals_.duplicates, 4u);
+  EXPECT_EQ(totals_.differing, 2u);
+  ASSERT_EQ(totals_.others.size(), 2u);
+  EXPECT_EQ(totals_.others[0].line, 3u);
+  EXPECT_EQ(totals_.others[0].key, "k");
+  EXPECT_EQ(totals_.others[0].holder, "tasks/1");
+  EXPECT_EQ(totals_.others[1].line, 4u);
+}
+
+TEST_F(SubmitterTest, AtOnceAKeyWithOtherParamsKeepsAllOut) {
+  rows_.Add(AnyTask("{}", "k"));
+  rows_.Add(AnyTask("{}", "k"));
+  ASSERT_TRUE(AtOnce());
+  EXPECT_EQ(totals_.added, 1u);
+  rows_.Add(AnyTask("{}", "new"));
+  rows_.Add(AnyTask(R"({"a":1})", "k"));
+  ASSERT_TRUE(AtOnce());
+  EXPECT_EQ(totals_.differing, 1u);
+  EXPECT_EQ(TasksThere(), 1u);
 }
 
 }  // namespace

@@ -29,6 +29,13 @@ TEST(ProgressTextTest, ABoundGivesNoShareAndNoTimeLeft) {
   EXPECT_EQ(line, "5 done · 10,000 or more waiting · 100/s");
 }
 
+TEST(ProgressTextTest, WhatGoesInSaysHowMuchIsLeftWhereThatIsKnown) {
+  EXPECT_EQ(IntakeText(1'234'000, 5'000'000, 98'300), "1,234,000 of 5,000,000 in · 98,300/s · 39 s left");
+  EXPECT_EQ(IntakeText(1'234'000, std::nullopt, 98'300), "1,234,000 in · 98,300/s");
+  EXPECT_EQ(IntakeText(0, 5, 0), "0 of 5 in");
+  EXPECT_EQ(IntakeText(5, 5, 10), "5 of 5 in · 10/s");
+}
+
 TEST(ProgressTextTest, TheRateFollowsTheWork) {
   RateMeter meter;
   const BootTime begin{};

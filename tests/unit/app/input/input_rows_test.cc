@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <sstream>
 
 namespace millrace::engine {
@@ -10,11 +12,35 @@ namespace {
 
 using testing::HasSubstr;
 
-Result<std::unique_ptr<InputRows>> Csv(const std::string& text, const std::string& key_column) {
-  NewTask task;
-  task.handler = "noop";
-  return ReadCsv(std::make_unique<std::istringstream>(text), "f.csv", task, key_column);
+InputRules Rules(const std::string& key_column) {
+  InputRules rules;
+  rules.defaults.handler = "noop";
+  rules.key_column = key_column;
+  return rules;
 }
+
+Result<std::unique_ptr<InputRows>> Csv(const std::string& text, const InputRules& rules) {
+  return ReadCsv(std::make_unique<std::istringstream>(text), "f.csv", rules);
+}
+Result<std::unique_ptr<InputRows>> Csv(const std::string& text, const std::string& key_column) {
+  return Csv(text, Rules(key_column));
+}
+
+// A file of its own with these bytes.
+class InputFile {
+ public:
+  InputFile(const std::string& ending, const std::string& bytes) {
+    path_ += ending;
+    const int file = mkstemps(path_.data(), static_cast<int>(ending.size()));
+    EXPECT_EQ(write(file, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    close(file);
+  }
+  ~InputFile() { unlink(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = "/tmp/millrace-input-XXXXXX";
+};
 
 TEST(InputRowsTest, ARaggedRowIsBadAndTheOthersAreGood) {
   auto rows = Csv("id,name\n1,a\n2\n3,c,d\n4,e\n", "id");
@@ -42,6 +68,55 @@ TEST(InputRowsTest, AHeaderThatNamesNothingIsRefused) {
   EXPECT_THAT(Csv("", "").error().message, HasSubstr("the file is empty"));
   EXPECT_THAT(Csv("a,a\n", "").error().message, HasSubstr("two columns are named 'a'"));
   EXPECT_THAT(Csv("a,\n", "").error().message, HasSubstr("a column has no name"));
+}
+
+TEST(InputRowsTest, APrefixGoesBeforeEveryKeyAndBeforeNothingElse) {
+  InputRules rules = Rules("id");
+  rules.key_prefix = "may-";
+  EXPECT_EQ((*Csv("id\n7\n", rules))->Next()->task->biz_key, "may-7");
+  rules.key_column.clear();
+  const auto jsonl =
+      ReadJsonl(std::make_unique<std::istringstream>("{\"params\":{},\"key\":\"k\"}\n{\"a\":1}\n"), rules);
+  EXPECT_EQ(jsonl->Next()->task->biz_key, "may-k");
+  EXPECT_EQ(jsonl->Next()->task->biz_key, "");
+  EXPECT_THAT(Csv("id\n7\n", rules).error().message, HasSubstr("--key-prefix goes with --key-column"));
+  rules.key_prefix = std::string(kMaxKey, 'p');
+  rules.key_column = "id";
+  EXPECT_THAT((*Csv("id\n7\n", rules))->Next()->task.error().message, HasSubstr("longer than 190 bytes"));
+}
+
+TEST(InputRowsTest, TextColumnsAreColumnsThatThereAre) {
+  InputRules rules = Rules("");
+  rules.text_columns = {"zip"};
+  EXPECT_EQ((*Csv("zip,n\n12345,1\n", rules))->Next()->task->params, R"({"zip":"12345","n":1})");
+  EXPECT_THAT(Csv("zipp,n\n", rules).error().message, HasSubstr("did you mean 'zipp'"));
+  const InputFile jsonl(".jsonl", "{}\n");
+  EXPECT_THAT(OpenInputFile(jsonl.path(), InputFormat::ByName, rules).error().message,
+              HasSubstr("--text-columns is for CSV"));
+}
+
+TEST(InputRowsTest, TheFormatIsTheOneThatIsNamedOrThatOfTheFilesName) {
+  const InputFile plain("", "{\"a\":1}\n");
+  EXPECT_THAT(OpenInputFile(plain.path(), InputFormat::ByName, Rules("")).error().message,
+              HasSubstr("--format csv or --format jsonl"));
+  EXPECT_EQ((*OpenInputFile(plain.path(), InputFormat::Jsonl, Rules("")))->Next()->task->params, "{\"a\":1}");
+  const InputFile named(".jsonl", "a\n1\n");
+  EXPECT_EQ((*OpenInputFile(named.path(), InputFormat::Csv, Rules("")))->Next()->task->params, "{\"a\":1}");
+}
+
+TEST(InputRowsTest, Utf16IsCalledByItsName) {
+  using namespace std::string_literals;
+  for (const char* ending : {".csv", ".jsonl"}) {
+    for (const std::string& bytes : {"\xFF\xFEi\0d\0\n\0"s, "\xFE\xFF\0i\0d\0\n"s, "\0i\0d\0\n"s}) {
+      const InputFile file(ending, bytes);
+      const auto rows = OpenInputFile(file.path(), InputFormat::ByName, Rules(""));
+      ASSERT_FALSE(rows) << ending;
+      EXPECT_THAT(rows.error().message, HasSubstr("UTF-16"));
+    }
+  }
+  EXPECT_THAT(Csv("i\0d\0\n\0"s, "").error().message, HasSubstr("UTF-16"));
+  const auto jsonl = ReadJsonl(std::make_unique<std::istringstream>("{\0}\0\n\0"s), Rules(""));
+  EXPECT_THAT(jsonl->Next()->task.error().message, HasSubstr("UTF-16"));
 }
 
 }  // namespace

@@ -12,11 +12,10 @@ namespace {
 using testing::HasSubstr;
 
 TEST(JsonRowTest, NumbersStayEmptyIsNullTheRestAreTexts) {
-  const std::vector<std::string> columns{"a", "b", "c", "d"};
+  const std::vector<JsonColumn> columns{
+      {"a", NameToJson("a")}, {"b", NameToJson("b\"\xFF")}, {"c", NameToJson("c")}, {"d", NameToJson("d")}};
   const std::vector<std::optional<std::string>> cells{"2.99", "", "2005-05-25", std::nullopt};
-  const std::vector<std::string> names{NameToJson("a"), NameToJson("b\"\xFF"), NameToJson("c"),
-                                       NameToJson("d")};
-  EXPECT_EQ(*RowToJson(columns, names, cells), R"({"a":2.99,"b\"�":null,"c":"2005-05-25","d":null})");
+  EXPECT_EQ(*RowToJson(columns, cells), R"({"a":2.99,"b\"�":null,"c":"2005-05-25","d":null})");
 }
 
 // The short ways for what most cells and lines are.
@@ -35,13 +34,14 @@ TEST(JsonRowTest, EveryCellIsWhatTheParserReadsOfIt) {
 
 TEST(JsonRowTest, ABareLineIsTakenAsItIsHoweverItsMembersAreSpelt) {
   const NewTask defaults{.handler = "noop"};
-  for (const char* line : {R"({"a":1})", R"([1,"x"])", R"({"a":"params"})", R"({"a":"\u00e4"})", "7"}) {
+  for (const char* line :
+       {R"({"a":1})", "{}", R"({"a":"params"})", R"({"a":"\u00e4"})", R"({"a":{"params":7}})"}) {
     const auto task = LineToTask(line, defaults, "");
     ASSERT_TRUE(task) << line;
     EXPECT_EQ(task->params, line);
   }
   EXPECT_EQ(LineToTask(R"({"p\u0061rams":{"a":1},"key":"k"})", defaults, "")->biz_key, "k");
-  for (const char* line : {"{", "{} {}", "\xEF\xBB\xBF{}", "nope"})
+  for (const char* line : {"{", "{} {}", "\xEF\xBB\xBF{}", "nope", ""})
     EXPECT_FALSE(LineToTask(line, defaults, ""));
 }
 
@@ -88,14 +88,50 @@ TEST(JsonRowTest, AKeyColumnIsAMemberOfTheParams) {
 }
 
 TEST(JsonRowTest, DepthAByteOrderMarkAndWhatFollowsANulAreRefused) {
-  const auto nested = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
-  EXPECT_TRUE(CheckJson(nested(100)).has_value());
-  EXPECT_TRUE(CheckJson("[\"" + std::string(200, '[') + "\\\"[\"]").has_value());
+  const auto nested = [](std::size_t levels) {
+    return "{\"a\":" + std::string(levels - 1, '[') + std::string(levels - 1, ']') + "}";
+  };
+  EXPECT_TRUE(CheckParams(nested(100)).has_value());
+  EXPECT_TRUE(CheckParams("{\"a\":\"" + std::string(200, '[') + "\\\"[\"}").has_value());
   for (const std::string& text :
-       {nested(101), nested(30'000), std::string("\xEF\xBB\xBF{}"), std::string("4\0x", 3)}) {
-    ASSERT_FALSE(CheckJson(text).has_value());
-    EXPECT_EQ(CheckJson(text).error().code, ErrorCode::Invalid);
+       {nested(101), nested(30'000), std::string("\xEF\xBB\xBF{}"), std::string("{}\0x", 4)}) {
+    ASSERT_FALSE(CheckParams(text).has_value());
+    EXPECT_EQ(CheckParams(text).error().code, ErrorCode::Invalid);
   }
+}
+
+TEST(JsonRowTest, ParamsAreAnObject) {
+  for (const auto& [text, what] :
+       {std::pair("[]", "this is a list"), std::pair("7", "a number"), std::pair("-1.5", "a number"),
+        std::pair("\"x\"", "a text"), std::pair("null", "null"), std::pair(" true", "true or false")}) {
+    ASSERT_FALSE(CheckParams(text)) << text;
+    EXPECT_THAT(CheckParams(text).error().message, HasSubstr(what));
+    ASSERT_FALSE(LineToTask(text, {}, "")) << text;
+    EXPECT_THAT(LineToTask("{\"params\":" + std::string(text) + "}", {}, "").error().message,
+                HasSubstr("'params' must be a JSON object"));
+  }
+  EXPECT_TRUE(CheckParams(" {\"a\":[1,null,\"x\"]} "));
+}
+
+// One reader of JSON takes the first of them, another the last.
+TEST(JsonRowTest, TwoMembersOfOneNameAreRefusedAtAnyDepth) {
+  for (const char* text : {R"({"a":1,"a":2})", R"({"b":[{"a":1,"c":{},"a":1}]})", R"({"a":1,"\u0061":2})",
+                           R"({"params":{"a":1,"a":2}})", R"({"params":{},"key":"k","key":"l"})"}) {
+    ASSERT_FALSE(LineToTask(text, {}, "")) << text;
+    EXPECT_THAT(LineToTask(text, {}, "").error().message, HasSubstr("twice in one object"));
+  }
+  EXPECT_TRUE(CheckParams(R"({"a":{"a":1},"b":{"a":1},"c":[{"a":1},{"a":1}]})"));
+}
+
+TEST(JsonRowTest, ATextColumnHoldsTextsWhateverTheyLookLike) {
+  const std::vector<JsonColumn> columns{{"zip", NameToJson("zip"), CellType::Text}, {"n", NameToJson("n")}};
+  const auto row = [&](const char* zip) {
+    const std::vector<std::optional<std::string>> cells{zip, "5"};
+    return *RowToJson(columns, cells);
+  };
+  EXPECT_EQ(row("12345"), R"({"zip":"12345","n":5})");
+  EXPECT_EQ(row("01234"), R"({"zip":"01234","n":5})");
+  EXPECT_EQ(row(""), R"({"zip":null,"n":5})");
 }
 
 }  // namespace

@@ -72,5 +72,22 @@ TEST(ReadAheadTest, WhoGoesBeforeTheEndWaitsForNoInput) {
   never->count_down();
 }
 
+// Standard input that nobody types into.
+TEST(ReadAheadTest, AStopEndsTheWaitForARowThatDoesNotCome) {
+  std::latch end(1);
+  std::atomic<bool> stopped = false;
+  {
+    auto rows = ReadAhead(std::make_unique<Numbers>(1,
+                                                    [&](std::size_t) {
+                                                      stopped = true;
+                                                      end.wait();
+                                                    }),
+                          [&] { return stopped.load(); });
+    ASSERT_TRUE(rows);
+    EXPECT_FALSE((*rows)->Next());
+    end.count_down();
+  }
+}
+
 }  // namespace
 }  // namespace millrace::engine

@@ -1,0 +1,88 @@
+// What people hand in, as tasks of a store.
+#include "tests/integration/command/command_fixture.h"
+
+namespace millrace::engine::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+class SubmitCommandTest : public CommandTest {
+ protected:
+  // A script in the test's folder, in which $millrace is the program.
+  ProcessResult Script(const std::string& text) const {
+    Write("script", "millrace=" + Binary() + "\n" + text);
+    return RunProcess("cd " + folder_ + " && HOME=" + folder_ + " sh ./script", 60);
+  }
+};
+
+TEST_F(SubmitCommandTest, CsvComesFromStandardInputWithTextsAsTextsAndKeysOfTheirOwn) {
+  const ProcessResult result = Script(
+      "printf \"id,zip\\n1,01234\\n2,12345\\n\" | $millrace submit --handler noop --from - --format csv "
+      "--key-column id --key-prefix may- --text-columns zip\n");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("2 submitted"));
+  EXPECT_THAT(Run("task show --key may-1 --json").output, HasSubstr(R"("zip":"01234")"));
+  EXPECT_THAT(Run("task show --key may-2 --json").output, HasSubstr(R"("zip":"12345")"));
+}
+
+// The second file's tasks would be lost without a word.
+TEST_F(SubmitCommandTest, TwoFilesWithTheSameKeysAreToldApart) {
+  Write("may.csv", "id,amount\n1,5\n2,6\n");
+  Write("june.csv", "id,amount\n1,7\n2,6\n3,8\n");
+  EXPECT_EQ(Run("submit --handler noop --from may.csv --key-column id").exit_code, 0);
+  EXPECT_EQ(Run("submit --handler noop --from may.csv --key-column id").exit_code, 0);
+  const ProcessResult lost = Run("submit --handler noop --from june.csv --key-column id");
+  EXPECT_EQ(lost.exit_code, 1) << lost.output;
+  EXPECT_THAT(
+      lost.output,
+      AllOf(HasSubstr("june.csv:2: the key '1' is that of main/tasks/1, which has other params"),
+            HasSubstr("--key-prefix"),
+            HasSubstr("1 submitted, 1 there already, 1 with the key of a task that has other params")));
+  const std::string json = Run("submit --handler noop --from june.csv --key-column id --json").output;
+  EXPECT_THAT(json, HasSubstr(R"("other_params":[{"line":2,"key":"1","task":"main/tasks/1"}])"));
+  const ProcessResult none = Run("submit --handler noop --from june.csv --key-column id --all-or-nothing");
+  EXPECT_EQ(none.exit_code, 1) << none.output;
+  EXPECT_THAT(none.output, HasSubstr("nothing submitted: 1 with the key of a task that has other params"));
+  const ProcessResult apart = Run("submit --handler noop --from june.csv --key-column id --key-prefix june-");
+  EXPECT_EQ(apart.exit_code, 0) << apart.output;
+  EXPECT_THAT(apart.output, HasSubstr("3 submitted, 0 there already"));
+}
+
+TEST_F(SubmitCommandTest, AKeyThatIsAnotherTasksIsNoDuplicate) {
+  Run("submit --handler noop --key k --params \"{\\\"a\\\":1}\"");
+  EXPECT_EQ(Run("submit --handler noop --key k --params \"{\\\"a\\\": 1}\"").exit_code, 0);
+  const ProcessResult other = Run("submit --handler noop --key k --params \"{\\\"a\\\":2}\"");
+  EXPECT_EQ(other.exit_code, 1) << other.output;
+  EXPECT_THAT(other.output, HasSubstr("the key 'k' is that of main/tasks/1, which has other params"));
+}
+
+TEST_F(SubmitCommandTest, ASignalSaysHowManyWentIn) {
+  const ProcessResult result = Script(
+      "$millrace submit --handler noop --count 1000000 & pid=$!\n"
+      "until $millrace task list --limit 1 2>/dev/null | grep -q main/tasks; do sleep 0.05; done\n"
+      "kill -INT $pid; wait $pid; exit $?\n");
+  EXPECT_EQ(result.exit_code, 1) << result.output;
+  EXPECT_THAT(result.output, HasSubstr(" of 1,000,000 submitted"));
+  EXPECT_THAT(result.output, HasSubstr("stopped: "));
+}
+
+TEST_F(SubmitCommandTest, ASignalEndsTheWaitForInput) {
+  const ProcessResult result = Script(
+      "mkfifo in; sleep 60 >in & writer=$!\n"
+      "$millrace submit --handler noop --from - --json <in 2>noted & pid=$!\n"
+      "until [ -e millrace.db ]; do sleep 0.05; done; sleep 0.3; kill -INT $pid; wait $pid; code=$?\n"
+      "kill $writer; exit $code\n");
+  EXPECT_EQ(result.exit_code, 1) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("\"stopped_after_line\":0"));
+}
+
+TEST_F(SubmitCommandTest, WhatIsLargeGoesInWithoutAQuestionWhereThatIsWanted) {
+  const ProcessResult asked = Run("submit --handler noop --count 1000001 --json </dev/null");
+  EXPECT_EQ(asked.exit_code, 4) << asked.output;
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/millrace.db")) << "asked before a store is made";
+}
+
+}  // namespace
+}  // namespace millrace::engine::testing
