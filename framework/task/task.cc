@@ -87,6 +87,11 @@ Status Validate(const NewTask& task) {
                 "params are " + std::to_string(task.params.size()) +
                     " bytes, the limit is 65536: keep large input elsewhere and pass its name");
   }
+  const std::size_t begin = std::min(task.params.find_first_not_of(" \t\r\n"), task.params.size());
+  if (task.params.substr(begin, 1) != "{") {
+    return Fail(ErrorCode::Invalid, "the params are no JSON object, such as {\"id\":1}: '" +
+                                        Excerpt(std::string_view(task.params).substr(begin)) + "'");
+  }
   if (task.biz_key.size() > kMaxKey) return Fail(ErrorCode::Invalid, "the key is longer than 190 bytes");
   if (task.batch.size() > kMaxBatchName)
     return Fail(ErrorCode::Invalid, "the batch name is longer than 64 bytes");

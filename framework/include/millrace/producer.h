@@ -44,7 +44,7 @@ using Time = std::chrono::sys_time<Duration>;  // UTC
 // A task to be added. All texts are UTF-8.
 struct NewTask {
   std::string handler;                // [a-z][a-z0-9_.]*, at most 64 bytes
-  std::string params = "{}";          // JSON, at most 64 KiB
+  std::string params = "{}";          // a JSON object, at most 64 KiB
   std::string key = {};               // at most 190 bytes; empty: none
   std::string batch = {};             // name under which progress is counted, at most 64 bytes
   std::optional<int> priority = {};   // 0 most urgent … 9; 5 where it is not said

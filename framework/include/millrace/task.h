@@ -99,7 +99,7 @@ inline Outcome SnoozeUntil(Time time) {
 // It need not be done any more: to the finished pool as skipped.
 inline Outcome Skip(std::string why) { return {MILLRACE_SKIP, std::move(why), {}, 0, -1}; }
 
-// A task to be added. `params` is JSON text.
+// A task to be added. `params` is a JSON object as text.
 struct NewTask {
   std::string handler;
   std::string params = "{}";

@@ -45,15 +45,19 @@ std::string Constraint(const TableName& table, const std::string& name, const st
   return "  CONSTRAINT " + table + "_" + name + " CHECK (" + check + ")";
 }
 
+// Whether rows have to pass kParamsObject: those of an older table may not.
+enum class Params { Objects, AnyJson };
+
 // Of fixed width and never NULL: see README.md.
-std::string HotTable(const std::string& name, const TableName& table, std::uint32_t slices) {
+std::string HotTable(const std::string& name, const TableName& table, std::uint32_t slices, Params params) {
   const std::string count = std::to_string(kMaxCount);
   const std::string claim = std::string("  claimed_by BIGINT UNSIGNED NOT NULL DEFAULT 0,\n") +
                             "  claimed_at DATETIME(6) NOT NULL DEFAULT '" + kNeverClaimed + "',\n";
   return "CREATE TABLE IF NOT EXISTS " + name + " (\n" + Kept(slices, " AUTO_INCREMENT", claim) +
          "  cancel TINYINT NOT NULL DEFAULT 0,\n"
          "  updated_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n"
-         "  urgency TINYINT UNSIGNED GENERATED ALWAYS AS (IF(state=3, NULL, priority*10 + "
+         // The inner LEAST: a priority of 99 is refused by its own name, and not as an urgency of 990.
+         "  urgency TINYINT UNSIGNED GENERATED ALWAYS AS (IF(state=3, NULL, LEAST(priority,9)*10 + "
          "LEAST(failures,9))) STORED,\n"
          "  PRIMARY KEY (id),\n"
          "  KEY due (slice,handler,urgency,run_at),\n" +
@@ -63,6 +67,10 @@ std::string HotTable(const std::string& name, const TableName& table, std::uint3
          Constraint(table, "handler_name", std::string(kNotOfClaims) + kHandlerCheck) + ",\n" +
          Constraint(table, "priority_range", "priority <= 9") + ",\n" +
          Constraint(table, "params_json", std::string(kNotOfClaims) + "JSON_VALID(params)") + ",\n" +
+         (params == Params::Objects
+              ? Constraint(table, kParamsObject, std::string(kNotOfClaims) + "JSON_TYPE(params)='OBJECT'") +
+                    ",\n"
+              : std::string()) +
          Constraint(table, "params_size", std::string(kNotOfClaims) + "LENGTH(params) <= 65536") + ",\n" +
          Constraint(table, "count_range",
                     "attempt <= " + count + " AND failures <= " + count + " AND crashes <= " + count) +
@@ -127,7 +135,7 @@ std::string Counters(const std::string& name) {
 }  // namespace
 
 std::vector<Ddl> TaskTables(const TableName& table, std::uint32_t slices) {
-  return {{std::string(table.text()), HotTable(std::string(table.text()), table, slices)},
+  return {{std::string(table.text()), HotTable(std::string(table.text()), table, slices, Params::Objects)},
           {table + "_done", EndedTable(table + "_done", slices, "  result TEXT NULL,\n")},
           {table + "_failed",
            EndedTable(table + "_failed", slices, "  error_class VARCHAR(64) NOT NULL DEFAULT '',\n")},
@@ -173,7 +181,7 @@ std::string NoteTable(const std::optional<TableName>& table, std::uint32_t slice
 }
 
 std::string SuccessorTable(const std::string& name, const TableName& table, std::uint32_t slices) {
-  return HotTable(name, table, slices);
+  return HotTable(name, table, slices, Params::AnyJson);
 }
 
 }  // namespace millrace::engine::mysql

@@ -18,7 +18,8 @@ struct Ddl {
 // The three pools of a task table and the view over them.
 std::vector<Ddl> TaskTables(const TableName& table, std::uint32_t slices);
 // The hot table that is to take the place of an older `table`, under another name for as long as both are
-// there.
+// there. It lacks the constraint kParamsObject.
+inline constexpr char kParamsObject[] = "params_object";
 std::string SuccessorTable(const std::string& name, const TableName& table, std::uint32_t slices);
 inline constexpr char kNeverClaimed[] = "1970-01-01 00:00:00.000000";
 // The tables of the shard. `prefix` stands before each name: empty but for the scratch copies of a check.

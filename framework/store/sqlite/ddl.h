@@ -17,6 +17,8 @@ struct SchemaObject {
 
 std::vector<SchemaObject> ShardObjects();
 std::vector<SchemaObject> TaskTableObjects(const TableName& table, std::uint32_t slices);
+// A task table's statement for one that takes the rows of an older table, whose params may be any JSON.
+std::string WithAnyJson(std::string create);
 inline constexpr char kNeverClaimed[] = "1970-01-01 00:00:00.000000";
 // The default of the column `slice`.
 std::string SliceDefault(std::uint32_t slices);

@@ -101,7 +101,8 @@ Status UpgradeTable(Session& db, const TableInfo& info, const UpgradeCalls& call
   BOOST_OUTCOME_TRY(rows, Number(db, "SELECT count(*) FROM " + info.table));
   step.rows = rows;
   calls.step(step);
-  const std::vector<SchemaObject> objects = TaskTableObjects(info.table, info.slices);
+  std::vector<SchemaObject> objects = TaskTableObjects(info.table, info.slices);
+  objects.front().create = WithAnyJson(objects.front().create);
   for (const SchemaObject& object : objects) {
     if (object.kind == "view") {
       BOOST_OUTCOME_TRYV(db.Script("DROP VIEW IF EXISTS " + object.name));

@@ -35,7 +35,10 @@ TEST_P(StoreContract, PlainInsertsSpreadOverAllSlices) {
 
 TEST_P(StoreContract, ConstraintsRefuseWhatCannotBe) {
   EXPECT_FALSE(fixture().Insert("tasks", {.params = "not json"}));
-  EXPECT_FALSE(fixture().Insert("tasks", {.params = "\"" + std::string(kMaxParams, 'x') + "\""}));
+  for (const char* params : {"[]", "7", "\"x\"", "null", " [{}]"})
+    EXPECT_FALSE(fixture().Insert("tasks", {.params = params})) << params;
+  EXPECT_TRUE(fixture().Insert("tasks", {.params = "\n {} "}));
+  EXPECT_FALSE(fixture().Insert("tasks", {.params = "{\"x\":\"" + std::string(kMaxParams, 'x') + "\"}"}));
   EXPECT_FALSE(fixture().Insert("tasks", {.slice = kMaxSlices}));
   EXPECT_FALSE(fixture().Insert("tasks", {.state = 1}));
   EXPECT_FALSE(fixture().Insert("tasks", {.state = 2})) << "a running row needs a claimer";
@@ -44,7 +47,7 @@ TEST_P(StoreContract, ConstraintsRefuseWhatCannotBe) {
   for (const char* handler : {"", "Noop", "noop\n", "noop\n\n", "noop ", "no op", "9noop", "noop\r"})
     EXPECT_FALSE(fixture().Insert("tasks", {.handler = handler})) << "'" << handler << "'";
   EXPECT_TRUE(fixture().Insert("tasks", {.handler = "a.b_9"}));
-  EXPECT_TRUE(fixture().Insert("tasks", {.params = "\"" + std::string(kMaxParams - 2, 'x') + "\""}));
+  EXPECT_TRUE(fixture().Insert("tasks", {.params = "{\"x\":\"" + std::string(kMaxParams - 8, 'x') + "\"}"}));
 }
 
 TEST_P(StoreContract, DueMapNamesEachGroupOnceInOrderWithItsEarliestRow) {
@@ -208,7 +211,7 @@ TEST_P(StoreContract, ScanSeesRunningRowsWithTheirClaimer) {
 
 TEST_P(StoreContract, AScanTellsWhatTheTextsOfATaskTake) {
   const auto ids = AddDue(1);
-  const auto large = Add({.params = "\"" + std::string(kMaxParams - 4, 'x') + "ü\"", .slice = 1});
+  const auto large = Add({.params = "{\"x\":\"" + std::string(kMaxParams - 10, 'x') + "ü\"}", .slice = 1});
   Settlement failed = End(ClaimOne(ids[0]), Settlement::To::Waiting, "why it failed: größer");
   Settle({failed});
   const ScanRequest request{.group = {"tasks", 1, "noop", 50, {}}, .with_bytes = true};

@@ -71,7 +71,8 @@ TEST_P(StoreContract, SubmitTakesEveryMember) {
 TEST_P(StoreContract, SubmitAddsNothingWhereOneTaskIsWrong) {
   for (const NewTask& wrong :
        {NewTask{.handler = "Not A Name"}, NewTask{.handler = "a", .params = "{"},
-        NewTask{.handler = "a", .params = "\"" + std::string(kMaxParams, 'x') + "\""}}) {
+        NewTask{.handler = "a", .params = "[]"},
+        NewTask{.handler = "a", .params = "{\"x\":\"" + std::string(kMaxParams, 'x') + "\"}"}}) {
     const std::vector<NewTask> batch{{.handler = "good", .biz_key = "k"}, wrong};
     auto report = operations().Submit("tasks", batch);
     ASSERT_FALSE(report);

@@ -119,9 +119,10 @@ TEST_P(ProducerContract, AKeyOfALostTaskIsTakenOver) {
 }
 
 TEST_P(ProducerContract, ABatchOfThousandsHasItsIdsAndSlicesInRuns) {
+  const auto numbered = [](std::size_t i) { return "{\"n\":" + std::to_string(i) + "}"; };
   std::vector<producer::NewTask> tasks;
-  for (int i = 0; i < 2'500; ++i)
-    tasks.push_back({.handler = "ship", .params = std::to_string(i), .key = "k" + std::to_string(i % 2'400)});
+  for (std::size_t i = 0; i < 2'500; ++i)
+    tasks.push_back({.handler = "ship", .params = numbered(i), .key = "k" + std::to_string(i % 2'400)});
   const auto report = Submit(tasks);
   CommitAll();
   EXPECT_EQ(report.added, 2'400u);
@@ -129,7 +130,7 @@ TEST_P(ProducerContract, ABatchOfThousandsHasItsIdsAndSlicesInRuns) {
   for (const producer::SubmittedTask& task : report.tasks) ids.insert(task.id);
   EXPECT_EQ(ids.size(), 2'401u);
   for (const std::size_t i : {0U, 998U, 999U, 2'399U})
-    EXPECT_EQ(Get(report.tasks[i].id).task.params, std::to_string(i));
+    EXPECT_EQ(Get(report.tasks[i].id).task.params, numbered(i));
   EXPECT_EQ(report.tasks[2'400].duplicate_of, Name(report.tasks[0].id)) << "by a key of the same call";
   EXPECT_EQ(sql().Ask("SELECT COUNT(DISTINCT slice) FROM tasks WHERE handler='ship'").value_or("?"), "4");
   EXPECT_LE(std::stoi(*sql().Ask("SELECT COUNT(*) FROM tasks a JOIN tasks b ON b.id=a.id+1 WHERE "

@@ -136,13 +136,14 @@ TEST_F(ProducerOnServer, IdsRiseByTheStepOfTheCallersSession) {
   sql_.Ask("SET SESSION auto_increment_increment=5, auto_increment_offset=3");
   sql_.Ask("BEGIN");
   std::vector<NewTask> tasks;
-  for (int i = 0; i < 40; ++i) tasks.push_back({.handler = "ship", .params = std::to_string(i)});
+  const auto numbered = [](std::size_t i) { return "{\"n\":" + std::to_string(i) + "}"; };
+  for (std::size_t i = 0; i < 40; ++i) tasks.push_back({.handler = "ship", .params = numbered(i)});
   const auto report = SubmitInTransaction(Dialect::Mysql, On(sql_), tasks);
   ASSERT_TRUE(report) << report.error().message;
   sql_.Ask("COMMIT");
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     EXPECT_EQ(sql_.Ask("SELECT params FROM tasks WHERE id=" + std::to_string(report->tasks[i].id)),
-              std::to_string(i));
+              numbered(i));
   }
   EXPECT_EQ(report->tasks[1].id - report->tasks[0].id, 5u);
 }

@@ -71,13 +71,19 @@ TEST_F(MysqlSchema, PrintedTextRunsInThePlainClient) {
 
 TEST_F(MysqlSchema, ConstraintsRefuseWhatNoTaskMayBe) {
   for (const char* values :
-       {"'noop','not json',5,0", "'Noop','{}',5,0", "'noop','{}',10,0", "'noop','{}',5,2",
+       {"'noop','not json',5,0", "'noop','[]',5,0", "'Noop','{}',5,0", "'noop','{}',10,0", "'noop','{}',5,2",
         "CONCAT('noop',CHAR(10)),'{}',5,0", "CONCAT('noop',CHAR(0)),'{}',5,0", "'','{}',5,0"}) {
     EXPECT_FALSE(
         sql_->Run(std::string("INSERT INTO tasks (handler,params,priority,state) VALUES (") + values + ")"));
   }
-  EXPECT_FALSE(
-      sql_->Run("INSERT INTO tasks (handler,params) VALUES ('noop', CONCAT('\"',REPEAT('x',65536),'\"'))"));
+  EXPECT_FALSE(sql_->Run(
+      "INSERT INTO tasks (handler,params) VALUES ('noop', CONCAT('{\"x\":\"',REPEAT('x',65536),'\"}'))"));
+  for (const char* priority : {"10", "26", "99", "255", "256"}) {
+    const auto refused =
+        sql_->Run("INSERT INTO tasks (handler,priority) VALUES ('noop'," + std::string(priority) + ")");
+    ASSERT_FALSE(refused) << priority;
+    EXPECT_NE(refused.error().message.find("priority"), std::string::npos) << refused.error().message;
+  }
   EXPECT_FALSE(sql_->Run("INSERT INTO tasks (handler,slice) VALUES ('noop',16384)"));
   EXPECT_TRUE(sql_->Run("INSERT INTO tasks (handler) VALUES ('noop')"));
 }

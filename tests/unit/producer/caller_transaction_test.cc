@@ -199,7 +199,7 @@ TEST_F(CallerTransactionTest, WhatCanBeNoTaskIsRefusedBeforeAnythingIsSent) {
   EXPECT_THAT(ErrorOf({.handler = "a", .delay = -1s}), HasSubstr("delay"));
   EXPECT_THAT(ErrorOf({.handler = "a", .run_at = Time{}, .delay = 1s}),
               HasSubstr("either a run_at or a delay"));
-  EXPECT_THAT(ErrorOf({.handler = "a", .params = "\"\xFF\""}), HasSubstr("must be UTF-8"));
+  EXPECT_THAT(ErrorOf({.handler = "a", .params = "{\"x\":\"\xFF\"}"}), HasSubstr("must be UTF-8"));
   const auto report = Submit(Dialect::Mysql, {{.handler = "a"}, {.handler = ""}});
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().message, HasSubstr("task 2 of the batch: "));

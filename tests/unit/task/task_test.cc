@@ -35,6 +35,9 @@ TEST(TaskTest, ValidateNamesWhatIsWrong) {
   EXPECT_TRUE(Validate({.handler = "a"}));
   EXPECT_FALSE(Validate({.handler = "A"}));
   EXPECT_FALSE(Validate({.handler = "a", .params = std::string(kMaxParams + 1, 'x')}));
+  for (const char* params : {"", "[]", "7", "\"{\"", " null"})
+    EXPECT_FALSE(Validate({.handler = "a", .params = params})) << params;
+  EXPECT_TRUE(Validate({.handler = "a", .params = "\r\n\t {}"}));
   EXPECT_FALSE(Validate({.handler = "a", .biz_key = std::string(kMaxKey + 1, 'x')}));
   EXPECT_FALSE(Validate({.handler = "a", .batch = std::string(kMaxBatchName + 1, 'x')}));
   EXPECT_FALSE(Validate({.handler = "a", .priority = 10}));
