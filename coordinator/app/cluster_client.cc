@@ -161,6 +161,20 @@ Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& defa
   return settings;
 }
 
+Result<std::optional<std::set<std::string>>> TypesOfWorkers(ClusterClient& client) {
+  std::set<std::string> types;
+  BOOST_OUTCOME_TRY(ids, client.List("/workers"));
+  for (const std::string& id : ids) {
+    BOOST_OUTCOME_TRY(node, client.Get("/workers/" + id));
+    if (!node) continue;
+    const auto document = ReadWorker(node->data);
+    if (!document || !document->limits.handlers) return std::nullopt;
+    types.insert(document->limits.handlers->begin(), document->limits.handlers->end());
+  }
+  if (ids.empty()) return std::nullopt;
+  return types;
+}
+
 std::string AuditStamp() { return JsonText({{"by", Actor()}, {"at", FormatTime(SystemClock().WallNow())}}); }
 
 }  // namespace millrace::engine

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,9 @@ Result<Shards> OpenShards(ClusterConnection& cluster);
 // asked.
 Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store,
                                WorkerBells* bells = nullptr);
+
+// The task types that the workers say that they run; nullopt: one may run any, or there is no worker.
+Result<std::optional<std::set<std::string>>> TypesOfWorkers(ClusterClient& client);
 
 // What a command leaves in a node that means something by being there:
 // {"by":"user@host","at":"2026-11-20T18:00:00Z"}

@@ -82,7 +82,7 @@ class PausePlaces {
 
  private:
   bool Reach(Micros limit);
-  std::optional<std::set<std::string>> TypesOfWorkers();
+  std::optional<std::set<std::string>> TypesOfCluster();
   std::optional<std::set<std::string>> TypesAtHand(const CommonFlags& flags);
   std::optional<std::set<std::string>> KnownTypes(const CommonFlags& flags);
   void SetInShards(const std::vector<std::string>& names, bool on, std::set<std::string>& changed);
@@ -134,19 +134,12 @@ bool PausePlaces::Reach(Micros limit) {
 }
 
 // What the workers say that they run, what is configured, and what waits for somebody who runs it.
-std::optional<std::set<std::string>> PausePlaces::TypesOfWorkers() {
-  const auto workers = cluster_.client->List("/workers");
+std::optional<std::set<std::string>> PausePlaces::TypesOfCluster() {
+  const auto workers = TypesOfWorkers(*cluster_.client);
   const auto layers = ReadLayers(*cluster_.client, cluster_.settings);
   const auto plan = cluster_.client->Get("/plan");
-  if (!workers || workers->empty() || !layers || !plan) return std::nullopt;
-  std::set<std::string> types;
-  for (const std::string& id : *workers) {
-    const auto node = cluster_.client->Get("/workers/" + id);
-    if (!node || !*node) continue;
-    const auto document = ReadWorker((*node)->data);
-    if (!document || !document->limits.handlers) return std::nullopt;  // it may run any
-    types.insert(document->limits.handlers->begin(), document->limits.handlers->end());
-  }
+  if (!workers || !*workers || !layers || !plan) return std::nullopt;
+  std::set<std::string> types = **workers;
   for (const auto& [type, handler] : layers->Effective()->handlers) types.insert(type);
   const PlanDocument told = *plan ? ReadPlan((*plan)->data).value_or(PlanDocument{}) : PlanDocument{};
   for (const std::string& type : told.unrunnable) types.insert(type.substr(type.rfind(' ') + 1));
@@ -173,7 +166,7 @@ std::optional<std::set<std::string>> PausePlaces::KnownTypes(const CommonFlags& 
   if (!cluster_.settings.cluster) {
     types = TypesAtHand(flags);
   } else if (Reach(std::chrono::seconds(2))) {
-    types = TypesOfWorkers();
+    types = TypesOfCluster();
   }
   if (!types) return types;
   for (const auto& [type, handler] : cluster_.settings.config.handlers) types->insert(type);

@@ -32,7 +32,8 @@ void AddClusterPlan(CLI::App& cluster, Chosen& chosen);
 void AddClusterRestarts(CLI::App& cluster, Chosen& chosen);  // drain … proceed; cluster_control.cc
 void AddClusterPauses(CLI::App& cluster, Chosen& chosen);
 void AddClusterLimits(CLI::App& cluster, Chosen& chosen);  // limit, protect; cluster_control.cc
-void AddConfigCommands(CLI::App& config, Chosen& chosen);
+void AddConfigCommands(CLI::App& config, Chosen& chosen);  // get, validate …; config.cc
+void AddConfigChanges(CLI::App& config, Chosen& chosen);   // set, unset, edit, rollback; config_set.cc
 void AddSchemaCommands(CLI::App& schema, Chosen& chosen);
 void AddHandlerCommands(CLI::App& handler, Chosen& chosen);
 

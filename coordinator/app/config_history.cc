@@ -71,6 +71,12 @@ Result<std::vector<ConfigChange>> ReadHistory(ClusterClient& client, const std::
   return changes;
 }
 
+const ConfigChange* FindVersion(const std::vector<ConfigChange>& history, std::int32_t version) {
+  const auto found = std::find_if(history.begin(), history.end(),
+                                  [&](const ConfigChange& change) { return change.version == version; });
+  return found == history.end() ? nullptr : &*found;
+}
+
 Result<ConfigNode> CurrentNode(ClusterClient& client, const std::string& part) {
   BOOST_OUTCOME_TRY(node, client.Get("/config/" + part));
   if (!node) return ConfigNode{part, "{}", std::nullopt};

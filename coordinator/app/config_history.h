@@ -28,6 +28,9 @@ Result<std::int32_t> SetConfig(ClusterClient& client, const ConfigNode& node, co
 // the present one.
 Result<std::vector<ConfigChange>> ReadHistory(ClusterClient& client, const std::string& part);
 
+// The one of that version; nullptr where there is none.
+const ConfigChange* FindVersion(const std::vector<ConfigChange>& history, std::int32_t version);
+
 // The part as it is now; {} where nobody has set it.
 Result<ConfigNode> CurrentNode(ClusterClient& client, const std::string& part);
 

@@ -29,6 +29,7 @@ bool IsHandlerKey(const std::string& word) {
 
 Result<ConfigKey> ConfigKey::Read(std::string_view text) {
   ConfigKey key;
+  key.text_ = text;
   const std::size_t end = std::min(text.find_first_of(".["), text.size());
   key.part_ = text.substr(0, end);
   if (!IsConfigPart(key.part_)) {

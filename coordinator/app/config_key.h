@@ -10,6 +10,11 @@
 
 namespace millrace::engine {
 
+// What the help calls them.
+inline constexpr const char* kConfigPart = "engine, handlers, shards, schedules or alerts";
+inline constexpr const char* kConfigPartOrKey =
+    "engine, handlers, shards, schedules or alerts; or a key in it";
+
 // `handlers.send_mail.retry.jitter`: the part, then keys with dots between them. A key that has dots itself
 // may stand in brackets, with quotes or without: `handlers["mail.monthly"].timeout`. A task type seldom
 // needs them: it ends where a handler's keys begin, so that `handlers.mail.monthly.timeout` is found, too.
@@ -20,6 +25,7 @@ class ConfigKey {
   // Of a command that takes whole parts alone: the part. Invalid for a key within one, too.
   static Result<std::string> ReadPart(std::string_view text);
 
+  const std::string& text() const { return text_; }  // as it was written
   const std::string& part() const { return part_; }
   // The part itself is meant.
   bool whole() const { return words_.empty(); }
@@ -35,6 +41,7 @@ class ConfigKey {
   static Result<std::vector<Word>> ReadWords(std::string_view text);
   std::size_t WordsOfType(const nlohmann::ordered_json& document) const;
 
+  std::string text_;
   std::string part_;
   std::vector<Word> words_;
 };

@@ -169,11 +169,12 @@ Status AddBacklog(TaskOperations& operations, const TableName& table, Backlog& b
   return {};
 }
 
-Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease) {
+Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease, Micros connect_timeout) {
   BOOST_OUTCOME_TRY(url, ParseStoreUrl(shard.url));
   StoreOptions options;
   options.password_file = shard.password_file;
   options.lease = lease;
+  options.connect_timeout = connect_timeout;
   options.max_transactions = shard.max_transactions;
   if (shard.doorbell)
     options.doorbell = DoorbellAccount{shard.doorbell->account, shard.doorbell->password_file};

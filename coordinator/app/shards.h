@@ -61,6 +61,7 @@ struct Backlog {
 Status AddBacklog(TaskOperations& operations, const TableName& table, Backlog& backlog);
 
 // A store by its URL; touches no connection. Invalid for a URL of an unknown kind.
-Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease);
+Result<std::unique_ptr<Store>> MakeStore(const ShardConfig& shard, Micros lease,
+                                         Micros connect_timeout = StoreOptions().connect_timeout);
 
 }  // namespace millrace::engine

@@ -146,10 +146,12 @@ Status ConfigLayers::Adopt(Texts texts) {
   return {};
 }
 
-std::map<std::string, ConfigLayers::Value> ConfigLayers::Values(
-    const std::map<std::string, Brought>& brought) const {
+std::map<std::string, ConfigLayers::Value> ConfigLayers::Values(const std::map<std::string, Brought>& brought,
+                                                                const std::string& also) const {
   std::map<std::string, Value> values;
-  AddValues(Parsed(ConfigText(*effective_)), "", "default", values);
+  Config shown = *effective_;
+  if (!also.empty()) shown.handlers.try_emplace(also);
+  AddValues(Parsed(ConfigText(shown)), "", "default", values);
   for (const auto& [name, handler] : brought) {
     if (!effective_->handlers.contains(name)) AddBrought(name, {}, handler, values);
   }

@@ -49,7 +49,8 @@ class ConfigLayers {
   std::string Ignored() const;
   // Every value in force, with its key path (`handlers.noop.concurrency`), as JSON, and from where: the
   // file's name, `config/handlers`, `code of plugin points 1.0`, or `default` for what nobody has set.
-  // `brought` is what handlers bring, by their names; of a type that is not configured these values alone.
+  // `brought` is what handlers bring, by their names; of a type that is not configured these values alone,
+  // unless it is the type `also`.
   struct Value {
     std::string json;
     std::string source;
@@ -58,7 +59,8 @@ class ConfigLayers {
     std::string plugin;
     CodeDefaults defaults;
   };
-  std::map<std::string, Value> Values(const std::map<std::string, Brought>& brought = {}) const;
+  std::map<std::string, Value> Values(const std::map<std::string, Brought>& brought = {},
+                                      const std::string& also = "") const;
 
  private:
   using Texts = std::map<std::string, std::string>;  // by part

@@ -113,13 +113,16 @@ std::vector<std::string> Brief(const std::vector<std::string>& lines, std::size_
 // The keys of status/<id> that the commands read of what a worker writes; what else stands there is for
 // people.
 namespace status_key {
-inline constexpr char kRefused[] = "refused";    // of the cluster's words; a list of texts
-inline constexpr char kRefusals[] = "refusals";  // what it can't carry out; a list of texts
-inline constexpr char kIgnored[] = "ignored";    // what it was started with and does not follow; texts
-inline constexpr char kShards[] = "shards";      // an object for each
-inline constexpr char kDoorbell[] = "doorbell";  // of a shard: `on`, or `off` and why
-inline constexpr char kRunning[] = "running";    // handlers
-inline constexpr char kLag[] = "lag_ms";         // the largest of its shards
+inline constexpr char kRefused[] = "refused";        // of the cluster's words; a list of texts
+inline constexpr char kConfig[] = "config";          // of each part an object:
+inline constexpr char kConfigVersion[] = "version";  // of its node, as it was read last
+inline constexpr char kConfigRefused[] = "refused";  // where that is not in force: why
+inline constexpr char kRefusals[] = "refusals";      // what it can't carry out; a list of texts
+inline constexpr char kIgnored[] = "ignored";        // what it was started with and does not follow; texts
+inline constexpr char kShards[] = "shards";          // an object for each
+inline constexpr char kDoorbell[] = "doorbell";      // of a shard: `on`, or `off` and why
+inline constexpr char kRunning[] = "running";        // handlers
+inline constexpr char kLag[] = "lag_ms";             // the largest of its shards
 inline constexpr char kClaimRate[] = "claims_per_second";
 inline constexpr char kSettleRate[] = "settles_per_second";
 }  // namespace status_key

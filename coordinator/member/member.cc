@@ -30,6 +30,11 @@ std::string StatusText(const std::string& incarnation, const MemberView& view, c
                    {"generation", view.generation},
                    {"slices", view.slice_count},
                    {status_key::kRefused, Brief(view.refusals, kRefusalsTold)}};
+  for (const auto& [part, read] : view.config_read) {
+    ordered_json& told = own[status_key::kConfig][part];
+    told[status_key::kConfigVersion] = read.first;
+    if (!read.second.empty()) told[status_key::kConfigRefused] = Brief({read.second}, 1).front();
+  }
   if (!view.ignored.empty()) own[status_key::kIgnored] = Brief({view.ignored}, 1);
   const ordered_json added = ordered_json::parse(more, nullptr, false);
   if (!added.is_object()) return JsonText(own);
@@ -217,7 +222,8 @@ bool Member::AnotherHasIt(const TreeNode& node, BootTime now) {
 }
 
 std::optional<TreeRequest> Member::TellStatus(BootTime now) {
-  const bool news = view_.generation != told_generation_ || view_.refusals != told_refusals_;
+  const bool news = view_.generation != told_generation_ || view_.refusals != told_refusals_ ||
+                    view_.config_read != told_config_;
   const TreeNode* node = mirror_.Node(status_);
   const bool there = node != nullptr && node->owner == session_;
   const bool needed = !status_refused_ && (!there || news);
@@ -227,6 +233,7 @@ std::optional<TreeRequest> Member::TellStatus(BootTime now) {
       StatusText(options_.document.incarnation, view_, calls_.status ? calls_.status() : std::string());
   told_generation_ = view_.generation;
   told_refusals_ = view_.refusals;
+  told_config_ = view_.config_read;
   TreeRequest write{TreeRequest::Kind::Write};
   if (there) {
     if (text == node->data) return std::nullopt;
@@ -253,6 +260,7 @@ void Member::Recompute() {
   changed = FollowAssignment() || changed;
   view_.contact = true;
   changed = FollowConfig() || changed;
+  changed = NoteConfigRead() || changed;
   changed = FollowPauses() || changed;
   changed = FollowLimits() || changed;
   std::vector<std::string> refusals;
@@ -304,6 +312,19 @@ bool Member::FollowConfig() {
   view_.config = layers_.Effective();
   view_.shards_refused = layers_.Refusals().contains("shards");
   view_.ignored = layers_.Ignored();
+  return true;
+}
+
+bool Member::NoteConfigRead() {
+  std::map<std::string, std::pair<std::int32_t, std::string>> read;
+  for (const char* part : kConfigParts) {
+    const auto node = config_nodes_.find(ConfigPath(part));
+    const auto refusal = layers_.Refusals().find(part);
+    if (node == config_nodes_.end()) continue;
+    read[part] = {node->second.version, refusal == layers_.Refusals().end() ? "" : refusal->second};
+  }
+  if (read == view_.config_read) return false;
+  view_.config_read = std::move(read);
   return true;
 }
 

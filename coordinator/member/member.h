@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/coordination/config_layers.h"
@@ -32,6 +33,8 @@ struct MemberView {
   bool id_in_use = false;  // another process has had the id for longer than a session lasts: give up
   // What is not in force, and why: `config/handlers: …`, `assign/w1: …`, `control/pause/x: …`.
   std::vector<std::string> refusals = {};
+  // By part, as its node was read last: its version, and why that is not in force; empty where it is.
+  std::map<std::string, std::pair<std::int32_t, std::string>> config_read = {};
   bool shards_refused = false;  // config/shards is not in force: there may be shards that nobody here knows
   std::string ignored = {};     // what this process was started with and does not follow, and why
 };
@@ -89,6 +92,7 @@ class Member final : public TreeMachine {
   void Recompute();
   bool FollowAssignment();
   bool FollowConfig();
+  bool NoteConfigRead();
   bool FollowPauses();
   bool FollowLimits();
   WorkerLimits Served() const;
@@ -124,6 +128,7 @@ class Member final : public TreeMachine {
   MemberView view_;
   std::uint64_t told_generation_ = 0;
   std::vector<std::string> told_refusals_;
+  std::map<std::string, std::pair<std::int32_t, std::string>> told_config_;
   BootTime told_at_{};
   std::map<std::string, std::string> databases_;
   BootTime databases_at_{};      // when they are asked for next

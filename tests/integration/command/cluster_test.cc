@@ -35,11 +35,12 @@ class ClusterCommandTest : public CommandTest {
     EXPECT_EQ(Ask("schema apply").exit_code, 0);
   }
 
-  ProcessResult Ask(const std::string& what) const {
-    return RunProcess("cd " + folder_ + " && HOME=" + folder_ +
-                          " MILLRACE_PASSWORD_FILE=" + database_.password_file() +
-                          " MILLRACE_ZK=" + Ensemble().servers() + " MILLRACE_CLUSTER=" + cluster_ +
-                          " MILLRACE_STORE=" + Store() + " " + Binary() + " " + what,
+  ProcessResult Ask(const std::string& what) const { return InFolder(Binary() + " " + what); }
+  // A command of the shell that finds the cluster.
+  ProcessResult InFolder(const std::string& command) const {
+    return RunProcess("cd " + folder_ + " && export HOME=" + folder_ + " MILLRACE_PASSWORD_FILE=" +
+                          database_.password_file() + " MILLRACE_ZK=" + Ensemble().servers() +
+                          " MILLRACE_CLUSTER=" + cluster_ + " MILLRACE_STORE=" + Store() + " && " + command,
                       60);
   }
   void Type(TreeWrite write) {
@@ -116,7 +117,9 @@ TEST_F(ClusterCommandTest, ARollbackGoesFurtherBackEachTimeWhateverAPersonPutInt
   EXPECT_EQ(Ask("config set engine.poll 100ms").exit_code, 0);
   EXPECT_EQ(Ask("config set engine.poll 900ms").exit_code, 0);
   Type(Create("/history/engine/notes", "by hand"));
-  EXPECT_THAT(Ask("config rollback engine").output, HasSubstr("now version 3, with the text of version 1"));
+  EXPECT_THAT(Ask("config rollback engine").output,
+              AllOf(HasSubstr("now version 3, with the text of version 1, which "),
+                    HasSubstr("~ engine.poll  \"900ms\" → \"100ms\"")));
   EXPECT_THAT(Ask("config get engine.poll").output, HasSubstr("100ms"));
   EXPECT_THAT(Ask("config rollback engine").output, HasSubstr("now version 4, with the text of version 0"));
   const ProcessResult none = Ask("config rollback engine");
@@ -132,6 +135,108 @@ TEST_F(ClusterCommandTest, ConfigIsSetOnlyIfItIsAsItWas) {
   EXPECT_EQ(late.exit_code, 4);
   EXPECT_THAT(late.output, HasSubstr("config/engine is version 1 and not version 0"));
   EXPECT_THAT(Ask("config get engine.poll").output, HasSubstr("100ms"));
+}
+
+// A worker that has told this of a part.
+TEST_F(ClusterCommandTest, SetTellsWhatEachWorkerMadeOfIt) {
+  Register("w1", R"(["noop"])");
+  Register("w2", R"(["noop"])");
+  Type(CreateEphemeral("/status/w1", R"({"config":{"engine":{"version":9}}})"));
+  Type(CreateEphemeral("/status/w2", R"({"config":{"engine":{"version":9,"refused":"no such poll"}}})"));
+  const ProcessResult set = Ask("config set engine.poll 100ms");
+  EXPECT_EQ(set.exit_code, 1) << set.output;
+  EXPECT_THAT(set.output,
+              AllOf(HasSubstr("+ engine.poll  \"100ms\""), HasSubstr("is now version 1"),
+                    HasSubstr("in force on 1 of 2 workers"), HasSubstr("w2 refuses it: no such poll")));
+  Type({TreeWrite::Kind::Set, "/status/w2", R"({"config":{"engine":{"version":1}}})"});
+  const ProcessResult silent = Ask("config set engine.poll 200ms --json 2>/dev/null");
+  EXPECT_EQ(silent.exit_code, 1) << silent.output;
+  EXPECT_THAT(silent.output, HasSubstr(R"({"worker":"w2","state":"silent"})"));
+  Type({TreeWrite::Kind::Set, "/status/w2", R"({"config":{"engine":{"version":9}}})"});
+  const ProcessResult good = Ask("config set engine.poll 300ms");
+  EXPECT_EQ(good.exit_code, 0) << good.output;
+  EXPECT_THAT(good.output, HasSubstr("in force on 2 of 2 workers"));
+}
+
+TEST_F(ClusterCommandTest, ARealWorkerTellsOfEachVersionWithinTwoSeconds) {
+  const std::string script = folder_ + "/script";
+  std::ofstream(script) << Binary() << " worker --id w1 2>noted & pid=$!\n"
+                        << "until " << Binary() << " cluster status | grep -q w1; do sleep 0.05; done\n"
+                        << Binary() << " config set engine.poll 100ms; code=$?\n"
+                        << "kill -TERM $pid; wait $pid; exit $code\n";
+  const ProcessResult result = InFolder("sh ./script");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("in force on 1 of 1 worker"));
+}
+
+TEST_F(ClusterCommandTest, ADryRunSetsNothingAndUnsetTakesOut) {
+  const ProcessResult dry = Ask("config set engine.poll 100ms --dry-run");
+  EXPECT_EQ(dry.exit_code, 0) << dry.output;
+  EXPECT_THAT(dry.output, AllOf(HasSubstr("+ engine.poll  \"100ms\""), HasSubstr("has set nothing")));
+  EXPECT_EQ(Ask("config set engine.pol 100ms --dry-run").exit_code, 2);
+  EXPECT_THAT(Ask("config get engine").output, HasSubstr("version 0"));
+  EXPECT_EQ(Ask("config unset engine.poll").exit_code, 1);
+  EXPECT_EQ(Ask("config set engine.poll 100ms").exit_code, 0);
+  EXPECT_THAT(Ask("config unset engine.poll").output, HasSubstr("- engine.poll  \"100ms\""));
+  EXPECT_THAT(Ask("config get engine").output, AllOf(HasSubstr("{}"), HasSubstr("version 2")));
+}
+
+TEST_F(ClusterCommandTest, DiffShowsWhatAChangeWasOrWouldBe) {
+  EXPECT_EQ(Ask("config set engine.poll 100ms").exit_code, 0);
+  EXPECT_EQ(Ask("config set engine.poll 200ms").exit_code, 0);
+  EXPECT_THAT(Ask("config diff engine").output, HasSubstr("~ engine.poll  \"100ms\" → \"200ms\"\n"));
+  EXPECT_THAT(Ask("config diff engine 0").output, HasSubstr("+ engine.poll  \"200ms\"\n"));
+  EXPECT_THAT(Ask("config diff engine 2 1").output, HasSubstr("~ engine.poll  \"200ms\" → \"100ms\"\n"));
+  EXPECT_THAT(Ask("config diff engine {}").output, HasSubstr("- engine.poll  \"200ms\"\n"));
+  EXPECT_THAT(Ask("config diff engine 2 --json").output, HasSubstr(R"("changes":[])"));
+  EXPECT_EQ(Ask("config diff engine 7").exit_code, 1);
+}
+
+TEST_F(ClusterCommandTest, AHandlerThatNobodyHasIsAskedAbout) {
+  Register("w1", R"(["noop","send_mail"])");
+  Type(CreateEphemeral("/status/w1", R"({"config":{"handlers":{"version":9}}})"));
+  const ProcessResult asked = Ask("config set handlers.send_mial.concurrency 8 </dev/null");
+  EXPECT_EQ(asked.exit_code, 4) << asked.output;
+  EXPECT_THAT(asked.output,
+              AllOf(HasSubstr("no worker has a handler 'send_mial' (did you mean 'send_mail'?)"),
+                    HasSubstr("--yes")));
+  EXPECT_THAT(Ask("config set handlers.send_mial.concurrency 8 --dry-run").output,
+              AllOf(HasSubstr("did you mean 'send_mail'?"), HasSubstr("has set nothing")));
+  EXPECT_EQ(Ask("config set handlers.monthly.uses send_mail </dev/null").exit_code, 0);
+  EXPECT_EQ(Ask("config set handlers.send_mial.concurrency 8 --yes").exit_code, 0);
+  EXPECT_EQ(Ask("config set handlers.send_mial.concurrency 9 </dev/null").exit_code, 0) << "it is there";
+}
+
+TEST_F(ClusterCommandTest, AnEditWithoutAChangeMakesNoVersion) {
+  EXPECT_EQ(Ask("config set engine.poll 100ms").exit_code, 0);
+  const ProcessResult same = InFolder("EDITOR=true " + Binary() + " config edit engine");
+  EXPECT_EQ(same.exit_code, 0) << same.output;
+  EXPECT_THAT(same.output, HasSubstr("nothing was changed"));
+  EXPECT_THAT(Ask("config get engine").output, HasSubstr("version 1"));
+  const ProcessResult edited =
+      InFolder("EDITOR=\"sed -i s/100ms/200ms/\" " + Binary() + " config edit engine");
+  EXPECT_EQ(edited.exit_code, 0) << edited.output;
+  EXPECT_THAT(Ask("config get engine").output, AllOf(HasSubstr("200ms"), HasSubstr("version 2")));
+}
+
+TEST_F(ClusterCommandTest, ATypeWithoutAnEntryIsShownWithTheDefaults) {
+  const ProcessResult effective = Ask("config get --effective handlers.noop");
+  EXPECT_EQ(effective.exit_code, 0) << effective.output;
+  EXPECT_THAT(effective.output, AllOf(HasSubstr("handlers.noop.timeout"), HasSubstr("default")));
+}
+
+// As an example copied from a document would: the whole cluster would turn to a database that is not there.
+TEST_F(ClusterCommandTest, ShardsThatDoNotAnswerAreNotSetUnlessOffline) {
+  std::ofstream(folder_ + "/shards.json") << R"({"main":{"url":"mysql://millrace@127.0.0.1:1/work"}})";
+  for (const char* command : {"config set shards @shards.json", "config validate shards @shards.json"}) {
+    const ProcessResult refused = Ask(command);
+    EXPECT_EQ(refused.exit_code, 3) << refused.output;
+    EXPECT_THAT(refused.output, AllOf(HasSubstr("shards.main: "), HasSubstr("--offline")));
+    EXPECT_THAT(Ask("config get shards").output, HasSubstr("version 0"));
+  }
+  EXPECT_EQ(Ask("config validate shards @shards.json --offline").exit_code, 0);
+  EXPECT_EQ(Ask("config set shards @shards.json --offline").exit_code, 0);
+  EXPECT_EQ(Ask("config set shards.main.slices 32").exit_code, 0) << "it is the same place";
 }
 
 TEST_F(ClusterCommandTest, ShardsOfTheClusterGoBeforeAStoreOfTheEnvironment) {

@@ -45,6 +45,15 @@ TEST(ConfigLayersTest, WhatHandlersBringLiesUnderTheConfigurationKeyByKey) {
   EXPECT_EQ(asked.at("handlers.letters.retry.delays").source, "config/handlers") << "it is not asked";
 }
 
+TEST(ConfigLayersTest, ATypeWithoutAnEntryHasTheDefaultsAndWhatItsHandlerBrings) {
+  ConfigLayers layers;
+  EXPECT_FALSE(layers.Values().contains("handlers.noop.timeout"));
+  const auto values = layers.Values({{"noop", {"noop 1.0", {.concurrency = 7}}}}, "noop");
+  EXPECT_EQ(values.at("handlers.noop.concurrency").source, "code of plugin noop 1.0");
+  EXPECT_EQ(values.at("handlers.noop.timeout").json, "\"1m\"");
+  EXPECT_EQ(values.at("handlers.noop.timeout").source, "default");
+}
+
 TEST(ConfigLayersTest, ABadPartChangesNothingAndIsRemembered) {
   ConfigLayers layers;
   layers.SetPart("engine", R"({"poll":"50ms"})");

@@ -157,6 +157,20 @@ TEST_F(MemberTest, ABadDocumentIsRefusedWholeAndTheLastGoodOneStays) {
   EXPECT_THAT(published_.refusals, IsEmpty());
 }
 
+// Whoever sets a part asks each worker what it has made of it.
+TEST_F(MemberTest, ItTellsAtOnceWhichVersionOfAPartItHasReadAndWhyThatIsNotInForce) {
+  Join();
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("handlers":{"version":0})"));
+  room_.Put("/config/handlers", "{ }");  // another version, and nothing new
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("handlers":{"version":1})"));
+  room_.Put("/config/handlers", R"({"b":{"concurrencyy":1}})");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_THAT(room_.Data("/status/w1"),
+              HasSubstr(R"("handlers":{"version":2,"refused":"config/handlers:1: )"));
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("engine":{"version":0})"));
+}
+
 TEST_F(MemberTest, BytesThatAreNoTextAreRefusedAndToldAsFarAsTheyCanBe) {
   Join();
   room_.Put("/config/handlers", "{\"\xff\":{\"concurrency\":1}}");

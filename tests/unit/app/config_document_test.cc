@@ -1,0 +1,53 @@
+#include "coordinator/app/config_document.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace::engine {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+ConfigKey Key(const char* text) { return *ConfigKey::Read(text); }
+
+TEST(ConfigDocumentTest, AValueIsSetWithinItsPartAndTakenOutAgain) {
+  const auto with = WithValue(R"({"noop":{"concurrency":4}})", Key("handlers.noop.timeout"), "5m");
+  ASSERT_TRUE(with);
+  EXPECT_EQ(AsJson(*with), AsJson(R"({"noop":{"concurrency":4,"timeout":"5m"}})"));
+  EXPECT_EQ(AsJson(*WithoutValue(*with, Key("handlers.noop.timeout"))),
+            AsJson(R"({"noop":{"concurrency":4}})"));
+  EXPECT_EQ(AsJson(*WithoutValue(*with, Key("handlers.noop"))), AsJson("{}"));
+  EXPECT_EQ(*WithoutValue(*with, Key("handlers")), "{}");
+}
+
+TEST(ConfigDocumentTest, WhatIsNotSetIsNotTakenOut) {
+  const auto none = WithoutValue(R"({"noop":{}})", Key("handlers.noop.timeout"));
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::NotFound);
+  EXPECT_THAT(none.error().message, HasSubstr("handlers.noop.timeout is not set"));
+  EXPECT_FALSE(WithValue("{\"noop\":1}", Key("handlers.noop.timeout"), "5m"));
+  EXPECT_FALSE(WithoutValue("[1]", Key("handlers.noop")));
+}
+
+TEST(ConfigDocumentTest, ChangesAreTheValuesThatDifferByTheirKeys) {
+  const auto changes = Changes("handlers", R"({"a":{"timeout":"1m","queue":3},"b":{}})",
+                               R"({"a":{"queue":4, "keep":"7d"},"b":{},"x.y":{"retry":{"delays":["1m"]}}})");
+  EXPECT_THAT(changes,
+              ElementsAre(KeyChange{"handlers.a.keep", "", "\"7d\""}, KeyChange{"handlers.a.queue", "3", "4"},
+                          KeyChange{"handlers.a.timeout", "\"1m\"", ""},
+                          KeyChange{"handlers[\"x.y\"].retry.delays", "", "[\"1m\"]"}));
+  EXPECT_EQ(ToText(changes),
+            "+ handlers.a.keep  \"7d\"\n~ handlers.a.queue  3 → 4\n- handlers.a.timeout  \"1m\"\n"
+            "+ handlers[\"x.y\"].retry.delays  [\"1m\"]");
+  EXPECT_EQ(ToJson(changes)[1].dump(), R"({"key":"handlers.a.queue","before":3,"after":4})");
+}
+
+TEST(ConfigDocumentTest, LayoutAndCommentsAreNoChange) {
+  EXPECT_THAT(Changes("engine", "{\"poll\":\"1s\"}", "{ // often\n\"poll\" : \"1s\" }"), IsEmpty());
+  EXPECT_THAT(Changes("engine", "{}", ""), testing::SizeIs(1)) << "no object is no empty one";
+}
+
+}  // namespace
+}  // namespace millrace::engine
