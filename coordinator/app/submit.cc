@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "coordinator/app/cli/progress.h"
 #include "coordinator/app/cli/terminal.h"
@@ -11,8 +10,7 @@
 #include "coordinator/app/input/query_check.h"
 #include "coordinator/app/outcome_watch.h"
 #include "coordinator/app/stop_signals.h"
-#include "coordinator/app/submitter.h"
-#include "framework/base/escape.h"
+#include "coordinator/app/submit_report.h"
 #include "framework/base/time_text.h"
 #include "framework/files/paths.h"
 
@@ -45,7 +43,6 @@ struct SubmitOptions {
 };
 
 constexpr Micros kLongestTransaction = std::chrono::minutes(30);
-constexpr std::size_t kProblemsShown = 20;
 constexpr std::int64_t kMostCopies = 1'000'000'000;
 constexpr std::int64_t kAskAbove = 1'000'000;  // copies: seconds of work, and a moment to think
 
@@ -71,8 +68,7 @@ Status CheckOptionsOfRows(const SubmitOptions& options) {
                                                 {"--text-columns", !options.text_columns.empty()},
                                                 {"--all-or-nothing", options.all_or_nothing}};
   for (const auto& [flag, is_given] : given) {
-    if (is_given && !HasRows(options))
-      return Wrong(std::string(flag) + " goes with --from or --from-query");
+    if (is_given && !HasRows(options)) return Wrong(std::string(flag) + " goes with --from or --from-query");
   }
   if (!options.format.empty() && options.from.empty()) return Wrong("--format goes with --from");
   return {};
@@ -176,105 +172,13 @@ Status CheckType(const SubmitOptions& options, const Settings& settings) {
   return layers ? CheckHandlerKnown(options.handler, *layers->Effective(), at_hand) : known;
 }
 
-// The row of the input, for people.
-std::string Where(const SubmitOptions& options, std::size_t line) {
-  if (!HasRows(options)) return "";
-  return (!options.from.empty() ? options.from + ":" : "row ") + std::to_string(line) + ": ";
-}
-
-void PrintOthers(const SubmitOptions& options, const std::string& shard, const SubmitTotals& totals) {
-  for (std::size_t i = 0; i < totals.others.size() && i < kProblemsShown; ++i) {
-    const OtherParams& other = totals.others[i];
-    PrintError(Where(options, other.line) + "the key '" + Escape(other.key) + "' is that of " + shard + "/" +
-               other.holder + ", which has other params: this one was not added");
-  }
-  if (totals.differing > kProblemsShown) {
-    PrintError("… and " + WithCommas(totals.differing - kProblemsShown) +
-               " more with other params; --json lists up to 1,000");
-  }
-  if (totals.differing > 0) {
-    PrintNote(HasRows(options) ? "are they other tasks whose keys happen to be the same? --key-prefix TEXT "
-                                 "tells the keys of one file from those of another"
-                               : "is it another task? give it a key of its own");
-  }
-}
-
-void PrintProblems(const SubmitOptions& options, const SubmitTotals& totals) {
-  for (std::size_t i = 0; i < totals.problems.size() && i < kProblemsShown; ++i) {
-    PrintError(Where(options, totals.problems[i].first) + totals.problems[i].second);
-  }
-  if (totals.bad > kProblemsShown) {
-    PrintError("… and " + WithCommas(totals.bad - kProblemsShown) +
-               " more bad rows; --json lists up to 1,000");
-  }
-}
-
-// What keeps rows out, after the number of those that are in.
-std::string Faults(const SubmitTotals& totals) {
-  std::string text;
-  if (totals.differing > 0)
-    text += ", " + WithCommas(totals.differing) + " with the key of a task that has other params";
-  if (totals.bad > 0) text += ", " + Count(totals.bad, "bad row", "bad rows");
-  return text;
-}
-
-std::string Summary(const SubmitOptions& options, const SubmitTotals& totals) {
-  const std::string faults = Faults(totals);
-  if (options.all_or_nothing && totals.stopped) return "stopped: nothing submitted";
-  if (options.all_or_nothing && !faults.empty()) {
-    return "nothing submitted: " + faults.substr(2) + "; without --all-or-nothing the good ones go in";
-  }
-  std::string text = totals.stopped ? "stopped: " : "";
-  text += WithCommas(totals.added);
-  if (totals.stopped && !HasRows(options))
-    text += " of " + WithCommas(static_cast<std::uint64_t>(options.count));
-  text += " submitted";
-  const std::uint64_t same = totals.duplicates - totals.differing;
-  if (same > 0 || !options.key_column.empty()) text += ", " + WithCommas(same) + " there already";
-  return text + faults;
-}
-
-// Where to go on from.
-void PrintStop(const SubmitOptions& options, const SubmitTotals& totals) {
-  if (!HasRows(options) || options.all_or_nothing) return;
-  PrintNote((totals.last_line == 0 ? std::string("no row was dealt with")
-                                   : "the rows up to line " + std::to_string(totals.last_line) +
-                                         " were dealt with, those behind it were not") +
-            (options.key_column.empty() ? "" : "; the same file may be submitted again"));
-}
-
-nlohmann::ordered_json ToJson(const std::string& shard, const TableName& table, const SubmitTotals& totals) {
-  nlohmann::ordered_json out{
-      {"submitted", totals.added}, {"duplicates", totals.duplicates}, {"bad", totals.bad}};
-  if (totals.stopped) out["stopped_after_line"] = totals.last_line;
-  out["names"] = nlohmann::ordered_json::array();
-  for (const std::uint64_t id : totals.ids) out["names"].push_back(ToString(TaskName{shard, {table, id}}));
-  out["duplicate_of"] = nlohmann::ordered_json::array();
-  for (const std::string& holder : totals.holders) out["duplicate_of"].push_back(shard + "/" + holder);
-  out["problems"] = nlohmann::ordered_json::array();
-  for (const auto& [line, why] : totals.problems)
-    out["problems"].push_back({{"line", line}, {"problem", why}});
-  out["other_params"] = nlohmann::ordered_json::array();
-  for (const OtherParams& other : totals.others) {
-    out["other_params"].push_back(
-        {{"line", other.line}, {"key", other.key}, {"task", shard + "/" + other.holder}});
-  }
-  return out;
-}
-
-void Report(const SubmitOptions& options, const std::string& shard, const TableName& table,
-            const SubmitTotals& totals) {
-  PrintProblems(options, totals);
-  PrintOthers(options, shard, totals);
-  if (totals.stopped) PrintStop(options, totals);
-  const bool single = !HasRows(options) && options.count == 1;
-  if (single && totals.added == 1 && !totals.ids.empty()) {
-    PrintLine("submitted " + ToString(TaskName{shard, {table, totals.ids[0]}}));
-  } else if (single && totals.duplicates == 1 && totals.differing == 0 && !totals.holders.empty()) {
-    PrintLine("there already: the key '" + options.key + "' belongs to " + shard + "/" + totals.holders[0]);
-  } else {
-    PrintLine(Summary(options, totals));
-  }
+SubmitAsked Asked(const SubmitOptions& options) {
+  return {options.from,
+          HasRows(options),
+          static_cast<std::uint64_t>(options.count),
+          options.key,
+          !options.key_column.empty(),
+          options.all_or_nothing};
 }
 
 Status SubmitRows(const SubmitOptions& options, Shard& shard, SubmitTarget& target, InputRows& rows,
@@ -312,7 +216,7 @@ Result<ExitCode> Conclude(const SubmitOptions& options, Settings settings, Shard
                           const std::string& shard, const TableName& table, const SubmitTotals& totals) {
   const bool whole = totals.bad == 0 && totals.differing == 0 && !totals.stopped;
   const ExitCode submitted = whole ? ExitCode::Done : ExitCode::SomethingFailed;
-  if (!options.common.json) Report(options, shard, table, totals);
+  if (!options.common.json) PrintSubmitted(Asked(options), shard, table, totals);
   if (!options.wait || totals.stopped) {
     if (options.common.json) PrintJson(ToJson(shard, table, totals));
     return submitted;
@@ -373,8 +277,7 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   auto done = SubmitRows(options, *shard, target, *rows, totals);
   if (totals.added > 0) bells.Ring({shard->name, {target.table, {}}});
   if (!done) {
-    PrintProblems(options, totals);
-    PrintOthers(options, shard->name, totals);
+    PrintFaults(Asked(options), shard->name, totals);
     return Fail(done.error());
   }
   const std::string name = shard->name;
