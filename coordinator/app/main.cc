@@ -36,7 +36,7 @@ void AddEveryCommand(CLI::App& root, Chosen& chosen) {
   AddClusterPauses(*cluster, chosen);
   AddClusterLimits(*cluster, chosen);
   CLI::App* config = AddFamily(root, "config", "Look at the cluster's configuration and change it live",
-                               "  millrace config set handlers.send_mail.concurrency 8");
+                               "  millrace config set handlers.award_points.concurrency 8");
   AddConfigCommands(*config, chosen);
   CLI::App* schema = AddFamily(root, "schema", "Make and check the task tables",
                                "  millrace schema apply --store mysql://millrace@db1/work");

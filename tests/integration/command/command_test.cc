@@ -209,6 +209,27 @@ TEST_F(CommandTest, TheEndInJsonHasWhatAnOperatorAsksFor) {
   }
 }
 
+// Whoever copies them has a worker that starts.
+TEST_F(CommandTest, TheExamplesOfAConfigurationRunAsTheyAre) {
+  const std::string source = std::getenv("MILLRACE_SOURCE_DIR");
+  std::vector<std::string> examples{source + "/conf/samples/millrace.json"};
+  std::ifstream document(source + "/conf/README.md");
+  for (std::string line; std::getline(document, line);) {
+    constexpr std::string_view kExample = "Example: `";
+    if (!line.starts_with(kExample)) continue;
+    const std::string name = "example" + std::to_string(examples.size());
+    Write(name, "{" + line.substr(kExample.size(), line.find('`', kExample.size()) - kExample.size()) + "}");
+    examples.push_back(folder_ + "/" + name);
+  }
+  EXPECT_GE(examples.size(), 3u) << "the sample, and those of engine and handlers";
+  for (const std::string& example : examples) {
+    EXPECT_EQ(Run("submit --handler noop --config " + example).exit_code, 0) << example;
+    const ProcessResult run = Run("run --until-idle --config " + example);
+    EXPECT_EQ(run.exit_code, 0) << example << "\n" << run.output;
+    EXPECT_THAT(run.output, HasSubstr("1 succeeded, 0 failed")) << example;
+  }
+}
+
 TEST_F(CommandTest, WithoutACommandItShowsThemInGroups) {
   const ProcessResult help = Run("");
   EXPECT_EQ(help.exit_code, 2);
