@@ -72,7 +72,7 @@ class ClusterEnvironment final : public WorkerEnvironment {
     };
     document.limits.handlers = types(settings_.config);
     document.doorbell = worker.Status().doorbell;
-    teller_.emplace(worker);
+    teller_.emplace(worker, plugins_.Refused());
     return process_.Start({id, std::move(document), true, !flags_.no_coordinate, LimitTo(flags_.handlers),
                            [this] { return teller_->Tell(process_.control().Refusals()); }, types,
                            [&worker] { return DatabasesOf(worker.Status()); }});
@@ -102,9 +102,10 @@ class ClusterEnvironment final : public WorkerEnvironment {
 Result<ExitCode> RunClusterWorker(const WorkerFlags& flags, const Settings& settings) {
   BOOST_OUTCOME_TRY(timing, ReadTiming(flags.session_timeout, flags.wait));
   BOOST_OUTCOME_TRY(state, StateFolder(flags.common));
-  BOOST_OUTCOME_TRY(plugins, LoadPlugins(flags.common));
+  BOOST_OUTCOME_TRY(plugins, LoadPluginsToWork(flags.common));
   BOOST_OUTCOME_TRY(process, ClusterProcess::Make(settings, timing.session_timeout, timing.wait,
                                                   flags.until_idle ? kFirstSlices : Micros(0)));
+  BOOST_OUTCOME_TRYV(CheckIdIsFree(flags, settings));
   BOOST_OUTCOME_TRYV(CheckLimits(flags, settings, *plugins));
   ClusterEnvironment environment(flags, settings, *plugins, *process);
   const std::string doorbell = flags.doorbell_address.empty() ? kOwnHostAlone : flags.doorbell_address;
@@ -116,6 +117,7 @@ Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
   BOOST_OUTCOME_TRY(timing, ReadTiming(options.session_timeout, options.wait));
   BOOST_OUTCOME_TRYV(options.id.empty() ? Status() : CheckWorkerId(options.id));
   BOOST_OUTCOME_TRY(settings, ResolveCluster(options.common, Variable));
+  BOOST_OUTCOME_TRYV(CheckForCluster(settings));
   CatchStopSignals();
   BOOST_OUTCOME_TRY(process, ClusterProcess::Make(settings, timing.session_timeout, timing.wait));
   const Registry::Reading build = TellBuild(process->metrics());

@@ -9,6 +9,7 @@
 #include "coordinator/app/command.h"
 #include "coordinator/app/input/json_row.h"
 #include "framework/base/escape.h"
+#include "framework/base/log.h"
 #include "framework/base/time_text.h"
 #include "framework/files/paths.h"
 #include "framework/handler_kit/local_run.h"
@@ -148,8 +149,11 @@ Result<ExitCode> RunHandlerList(const CommonFlags& common) {
     table.rows.push_back(
         {info.name, info.plugin, std::to_string(info.max_batch), BringsText(info.defaults), info.summary});
   }
-  PrintAnswer(common, {{"handlers", out}}, table, "no handlers in " + PluginFolder(common));
-  return ExitCode::Done;
+  const std::vector<std::string> refused = plugins->Refused();
+  PrintAnswer(common, {{"handlers", out}, {"refused", refused}}, table,
+              "no handlers in " + PluginFolder(common));
+  for (const std::string& why : refused) PrintError(why);
+  return refused.empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
 Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
@@ -174,7 +178,8 @@ Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
   auto report = RunLocally(*plugins, run, SystemClock());
   if (!report) {
     const bool unknown = report.error().code == ErrorCode::NotFound;
-    return Fail(unknown ? ErrorCode::Invalid : report.error().code, report.error().message);
+    return Fail(unknown ? ErrorCode::Invalid : report.error().code,
+                report.error().message + (unknown ? RefusedText(*plugins) : ""));
   }
   if (options.common.json) {
     PrintJson(ToJson(*report));
@@ -202,6 +207,20 @@ Result<std::unique_ptr<PluginSet>> LoadPlugins(const CommonFlags& flags) {
   return PluginSet::Load(PluginFolder(flags), state);
 }
 
+Result<std::unique_ptr<PluginSet>> LoadPluginsToWork(const CommonFlags& flags) {
+  BOOST_OUTCOME_TRY(plugins, LoadPlugins(flags));
+  for (const std::string& why : plugins->Refused())
+    LogError("a plugin is not loaded; the others are", {{"why", why}});
+  if (!plugins->Refused().empty() && plugins->Handlers().empty())
+    return Fail(ErrorCode::Invalid, "no plugin can be loaded: " + Joined(plugins->Refused(), "; "));
+  return plugins;
+}
+
+std::string RefusedText(const PluginSet& plugins) {
+  const std::vector<std::string> refused = plugins.Refused();
+  return refused.empty() ? "" : "; not loaded: " + Joined(refused, "; ");
+}
+
 std::optional<HandlersByName> HandlersAtHand(const CommonFlags& flags) {
   const auto folder = IsFolder(PluginFolder(flags));
   if (folder && !*folder) return std::nullopt;
@@ -210,6 +229,7 @@ std::optional<HandlersByName> HandlersAtHand(const CommonFlags& flags) {
     PrintNote("note: the plugins can't be asked which handlers they have: " + plugins.error().message);
     return std::nullopt;
   }
+  for (const std::string& why : (*plugins)->Refused()) PrintNote("note: not loaded: " + why);
   HandlersByName handlers;
   for (HandlerInfo& info : (*plugins)->Handlers()) handlers.emplace(info.name, std::move(info));
   return handlers;

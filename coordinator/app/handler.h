@@ -16,7 +16,12 @@ std::string PluginFolder(const CommonFlags& flags);
 // --state-dir, or the default one; made where it is missing.
 Result<std::string> StateFolder(const CommonFlags& flags);
 
+// What of its files is not taken stands in its Refused.
 Result<std::unique_ptr<PluginSet>> LoadPlugins(const CommonFlags& flags);
+// For a process that runs tasks: what is refused is logged. Invalid where nothing is left to run.
+Result<std::unique_ptr<PluginSet>> LoadPluginsToWork(const CommonFlags& flags);
+// `; not loaded: …`, behind a sentence about a handler that nobody has; empty where every file was taken.
+std::string RefusedText(const PluginSet& plugins);
 
 using HandlersByName = std::map<std::string, HandlerInfo>;
 // The handlers at hand; nullopt where there is no folder of plugins, or it is refused, which is said.

@@ -99,8 +99,8 @@ Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings,
   for (const auto& [name, shard] : shards) served[name] = {shard.store, shard.tables};
   BOOST_OUTCOME_TRY(control, LocalControlPlane::Make(served, settings.config, numbers, flags.handlers));
   BOOST_OUTCOME_TRY(state, StateFolder(flags.common));
-  BOOST_OUTCOME_TRY(plugins, LoadPlugins(flags.common));
-  BOOST_OUTCOME_TRYV(CheckTypes(flags.handlers, TypesRun(settings.config, *plugins, {})));
+  BOOST_OUTCOME_TRY(plugins, LoadPluginsToWork(flags.common));
+  BOOST_OUTCOME_TRYV(CheckTypes(flags.handlers, settings.config, *plugins));
   TellNumbersBeyond(numbers, shards);
   LocalEnvironment environment(std::move(control), shards, ErrorIsTerminal() && !flags.common.json);
   return HostWorker(flags, {flags.id, state, flags.concurrency, flags.until_idle, FormatLoadBalance(numbers)},
@@ -138,6 +138,7 @@ Status RefuseClusterFlags(const WorkerFlags& flags) {
 
 Result<ExitCode> RunRun(const WorkerFlags& flags) {
   BOOST_OUTCOME_TRY(settings, ResolveSettings(flags.common, Variable, kDefaultStore));
+  BOOST_OUTCOME_TRYV(CheckForRun(flags.common, settings));
   settings.doorbell = flags.doorbell;
   for (const auto& [name, shard] : settings.shards) {
     PrintNote("store " + shard.url +
@@ -153,6 +154,7 @@ Result<ExitCode> RunWorker(const WorkerFlags& flags) {
     BOOST_OUTCOME_TRYV(RefuseClusterFlags(flags));
     return RunOnStores(flags, settings, Missing::Refuse);
   }
+  BOOST_OUTCOME_TRYV(CheckForCluster(settings));
   CatchStopSignals();
   return RunClusterWorker(flags, settings);
 }

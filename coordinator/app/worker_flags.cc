@@ -1,13 +1,20 @@
 #include "coordinator/app/worker_flags.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_client.h"
 #include "coordinator/app/command.h"
+#include "coordinator/app/handler.h"
 #include "coordinator/app/worker_place.h"
+#include "coordinator/coordination/documents.h"
+#include "coordinator/member/cluster_control_plane.h"
 #include "framework/policy/load_balance.h"
+#include "framework/store/url.h"
+#include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
 namespace {
@@ -31,6 +38,12 @@ template <class Options>
 void AddTimes(const Command<Options>& command, const char* gone, const char* away) {
   command.Add("--session-timeout", command->session_timeout, gone, "TIME")->capture_default_str();
   command.Add("--wait", command->wait, away, "TIME")->capture_default_str();
+}
+
+// The node of a process that was killed stands until its session ends.
+bool IsLeftBehind(const WorkerDocument& worker) {
+  return worker.host == HostName() && worker.pid > 0 && kill(static_cast<pid_t>(worker.pid), 0) != 0 &&
+         errno == ESRCH;
 }
 
 }  // namespace
@@ -69,15 +82,59 @@ void AddWorkerCommands(CLI::App& root, Chosen& chosen) {
            "how long to wait for ZooKeeper at the start");
 }
 
-Status CheckTypes(const std::vector<std::string>& wanted, const std::vector<std::string>& types) {
+Status CheckTypes(const std::vector<std::string>& wanted, const Config& config, const PluginSet& plugins) {
+  if (wanted.empty()) return {};
+  const std::vector<std::string> types = TypesRun(config, plugins, {});
   for (const std::string& type : wanted) {
     if (std::find(types.begin(), types.end(), type) != types.end()) continue;
     return Fail(ErrorCode::Invalid,
                 "--handlers: no plugin here runs the task type '" + type + "'" +
                     NearestOf(type, types, "; there are ") +
-                    "; name their folder with --plugins, or configure the type with the handler it uses");
+                    "; name their folder with --plugins, or configure the type with the handler it uses" +
+                    RefusedText(plugins));
   }
   return {};
+}
+
+Status CheckForRun(const CommonFlags& flags, const Settings& settings) {
+  if (!flags.zk.empty()) {
+    return Fail(ErrorCode::Invalid,
+                "--zk: millrace run is one process without a cluster; leave it out, or start millrace worker "
+                "with a server's store");
+  }
+  for (const auto& [name, shard] : settings.shards) {
+    BOOST_OUTCOME_TRY(url, ParseStoreUrl(shard.url));
+    if (url.kind == StoreUrl::Kind::Sqlite) continue;
+    return Fail(ErrorCode::Invalid, settings.store_from + ": millrace run works on a SQLite file, and " +
+                                        shard.url + " is on a server; run millrace worker --store '" +
+                                        shard.url + "' instead, or name a file with --store sqlite:PATH");
+  }
+  return {};
+}
+
+Status CheckForCluster(const Settings& settings) {
+  for (const auto& [name, shard] : settings.shards) {
+    const Status server = CheckServer(shard);
+    if (server) continue;
+    return Fail(ErrorCode::Invalid, settings.store_from + ": " + shard.url + ": " + server.error().message +
+                                        "; leave ZooKeeper out (--zk, MILLRACE_ZK), or name a server's store "
+                                        "with --store mysql://user@host:port/database");
+  }
+  return {};
+}
+
+Status CheckIdIsFree(const WorkerFlags& flags, const Settings& settings) {
+  if (!flags.until_idle || flags.id.empty()) return {};
+  auto client = ClusterClient::Open(*settings.cluster);
+  if (!client) return {};
+  const auto node = (*client)->Get("/workers/" + flags.id);
+  if (!node || !*node) return {};
+  const auto worker = ReadWorker((*node)->data);
+  if (worker && IsLeftBehind(*worker)) return {};
+  return Fail(ErrorCode::Conflict,
+              "the worker id " + flags.id + " is in use in the cluster " + settings.cluster->name +
+                  (worker ? ", by process " + std::to_string(worker->pid) + " on " + worker->host : "") +
+                  ": give another with --id, or stop that process");
 }
 
 void TellNumbersBeyond(const std::vector<std::uint32_t>& numbers, const Shards& shards) {
@@ -99,7 +156,7 @@ Status CheckLimits(const WorkerFlags& flags, const Settings& settings, const Plu
   if (!client) return {};
   ClusterConnection cluster{settings, std::move(*client)};
   auto shards = OpenShards(cluster);  // reads the configuration, whatever it says of shards
-  BOOST_OUTCOME_TRYV(CheckTypes(flags.handlers, TypesRun(cluster.settings.config, plugins, {})));
+  BOOST_OUTCOME_TRYV(CheckTypes(flags.handlers, cluster.settings.config, plugins));
   if (!shards || numbers.empty()) return {};
   for (auto& [name, shard] : *shards) {
     if (!Prepare(shard, Missing::Refuse)) return {};

@@ -41,9 +41,19 @@ struct CoordinatorOptions {
 };
 Result<ExitCode> RunCoordinator(const CoordinatorOptions& options);
 
+// What a command can't work on is refused before it connects, waits or makes a file. Invalid for `run` with a
+// server's store or a cluster, and for a process of a cluster with a SQLite file.
+Status CheckForRun(const CommonFlags& flags, const Settings& settings);
+Status CheckForCluster(const Settings& settings);
+
+// A worker that is to end once nothing is due does not wait until another process gives its id up. Conflict
+// where a process has it that runs, as far as can be told. A cluster that is away is no reason to refuse.
+Status CheckIdIsFree(const WorkerFlags& flags, const Settings& settings);
+
 // A slip of the pen in --handlers or --load-balance would leave a worker idle without a word. Invalid for a
-// type that is not among those that this worker can run, with the nearest one.
-Status CheckTypes(const std::vector<std::string>& wanted, const std::vector<std::string>& types);
+// type that is not among those that this worker can run, with the nearest one and the plugins that were not
+// loaded.
+Status CheckTypes(const std::vector<std::string>& wanted, const Config& config, const PluginSet& plugins);
 
 // Says which load-balance numbers no table of these shards has; nothing where a shard's tables are not known.
 void TellNumbersBeyond(const std::vector<std::uint32_t>& numbers, const Shards& shards);

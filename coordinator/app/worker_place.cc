@@ -80,6 +80,7 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
   if (!status.paused.empty()) json["paused"] = status.paused;
   std::vector<std::string> refusals = status.refusals;
   for (const auto& [shard, why] : shard_refusals) refusals.push_back("shards." + shard + ": " + why);
+  refusals.insert(refusals.end(), refused_.begin(), refused_.end());
   if (!refusals.empty()) json[status_key::kRefusals] = refusals;
   return JsonText(json);
 }

@@ -24,12 +24,15 @@ Result<WorkerDocument> PlaceOf(const WorkerFlags& flags, const std::string& id);
 // The worker's part of its status node: totals, rates since the last call, its shards. One thread.
 class StatusTeller {
  public:
-  explicit StatusTeller(const Worker& worker) : worker_(worker) {}
+  // `refused`: the plugins that were not loaded, and why.
+  StatusTeller(const Worker& worker, std::vector<std::string> refused)
+      : worker_(worker), refused_(std::move(refused)) {}
   // `shard_refusals`: by shard, why it is not served.
   std::string Tell(const std::map<std::string, std::string>& shard_refusals);
 
  private:
   const Worker& worker_;
+  const std::vector<std::string> refused_;
   std::optional<BootTime> last_;
   WorkerTotals before_;
 };

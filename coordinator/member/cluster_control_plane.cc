@@ -11,13 +11,13 @@ bool SameStore(const ShardConfig& a, const ShardConfig& b) {
          a.max_transactions == b.max_transactions;
 }
 
+}  // namespace
+
 Status CheckServer(const ShardConfig& shard) {
   BOOST_OUTCOME_TRY(url, ParseStoreUrl(shard.url));
   if (url.kind != StoreUrl::Kind::Sqlite) return {};
   return Fail(ErrorCode::Invalid, "a cluster's shard is on a server; SQLite files are for `millrace run`");
 }
-
-}  // namespace
 
 ClusterControlPlane::ClusterControlPlane(Options options) : options_(std::move(options)) {
   MemberView view;

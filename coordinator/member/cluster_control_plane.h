@@ -60,6 +60,9 @@ class ClusterControlPlane final : public ControlPlane {
   std::map<std::string, std::string> refusals_ MILLRACE_GUARDED_BY(shards_mutex_);
 };
 
+// Invalid for a store that only processes of one host can open.
+Status CheckServer(const ShardConfig& shard);
+
 // Those of this configuration's shards that a process of a cluster can open; sorted.
 std::vector<std::string> ServableShards(const Config& config);
 

@@ -1,9 +1,11 @@
 #include "framework/plugin/plugin_set.h"
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "framework/base/suggest.h"
+#include "framework/files/trust.h"
 #include "framework/plugin/handler_instance.h"
 #include "framework/plugin/library.h"
 #include "framework/plugin/plugin_file.h"
@@ -16,38 +18,54 @@ struct LoadedHandler {
   const millrace_handler* descriptor = nullptr;
 };
 
+struct LoadedFile {
+  std::string file;
+  const millrace_plugin* plugin = nullptr;
+};
+
+std::string SharedText(const std::string& handler, const std::vector<std::string>& files) {
+  if (files.front() == files.back())
+    return "the plugin '" + files.front() + "' has the handler '" + handler + "' twice; rename one of them";
+  std::string text = "the handler '" + handler + "' is in several plugins, so none of them is loaded:";
+  for (const std::string& file : files) text += " '" + file + "'";
+  return text + "; take all but one out of the folder";
+}
+
+Result<const millrace_plugin*> LoadOne(const std::string& file, const std::string& cache) {
+  BOOST_OUTCOME_TRY(copy, StagePlugin(file, cache));
+  return LoadLibrary(copy, file);
+}
+
 class LoadedPluginSet final : public PluginSet {
  public:
-  // Invalid where a name is taken.
-  Status Add(const millrace_plugin& plugin, const std::string& file);
+  void Add(const LoadedFile& loaded);
+  void Refuse(std::string why) { refused_.push_back(std::move(why)); }
 
   std::vector<HandlerInfo> Handlers() const override;
+  std::vector<std::string> Refused() const override { return refused_; }
   Result<std::unique_ptr<HandlerInstance>> Open(const std::string& uses, const std::string& type,
                                                 const std::string& options,
                                                 const Secrets& secrets) const override;
 
  private:
   std::map<std::string, LoadedHandler> handlers_;
+  std::vector<std::string> refused_;
 };
 
-Status LoadedPluginSet::Add(const millrace_plugin& plugin, const std::string& file) {
+void LoadedPluginSet::Add(const LoadedFile& loaded) {
+  const millrace_plugin& plugin = *loaded.plugin;
   for (std::size_t i = 0; i < plugin.handler_count; ++i) {
     const millrace_handler& handler = *plugin.handlers[i];
     const std::string summary = handler.summary == nullptr ? "" : Shorten(handler.summary, 200);
-    const HandlerInfo info{handler.name,
-                           summary,
-                           handler.max_batch,
-                           plugin.name + std::string(" ") + plugin.version,
-                           file,
-                           ReadDefaults(handler)};
-    const auto [place, added] = handlers_.try_emplace(info.name, LoadedHandler{info, &handler});
-    if (!added) {
-      return Fail(ErrorCode::Invalid, "the handler '" + info.name + "' of the plugin '" + file +
-                                          "' is already provided by '" + place->second.info.file +
-                                          "'; take one of them out of the folder");
-    }
+    HandlerInfo info{handler.name,
+                     summary,
+                     handler.max_batch,
+                     plugin.name + std::string(" ") + plugin.version,
+                     loaded.file,
+                     ReadDefaults(handler)};
+    const std::string name = info.name;
+    handlers_.try_emplace(name, LoadedHandler{std::move(info), &handler});
   }
-  return {};
 }
 
 std::vector<HandlerInfo> LoadedPluginSet::Handlers() const {
@@ -76,10 +94,31 @@ Result<std::unique_ptr<HandlerInstance>> LoadedPluginSet::Open(const std::string
 Result<std::unique_ptr<PluginSet>> PluginSet::Load(const std::string& folder, const std::string& state_dir) {
   BOOST_OUTCOME_TRY(files, ListPlugins(folder));
   auto set = std::make_unique<LoadedPluginSet>();
+  std::vector<LoadedFile> loaded;
+  std::map<std::string, std::vector<std::string>> providers;  // files by the name of a handler
+  const std::string cache = state_dir + "/plugins";
+  if (!files.empty()) {
+    BOOST_OUTCOME_TRYV(MakeTrustedFolder(cache, "folder for loaded plugins"));
+  }
   for (const std::string& file : files) {
-    BOOST_OUTCOME_TRY(copy, StagePlugin(file, state_dir + "/plugins"));
-    BOOST_OUTCOME_TRY(plugin, LoadLibrary(copy, file));
-    BOOST_OUTCOME_TRYV(set->Add(*plugin, file));
+    const auto plugin = LoadOne(file, cache);
+    if (!plugin && plugin.error().code != ErrorCode::Invalid) return Fail(plugin.error());
+    if (!plugin) {
+      set->Refuse(plugin.error().message);
+      continue;
+    }
+    loaded.push_back({file, *plugin});
+    for (std::size_t i = 0; i < (*plugin)->handler_count; ++i)
+      providers[(*plugin)->handlers[i]->name].push_back(file);
+  }
+  std::set<std::string> left_out;
+  for (const auto& [handler, in] : providers) {
+    if (in.size() < 2) continue;
+    set->Refuse(SharedText(handler, in));
+    left_out.insert(in.begin(), in.end());
+  }
+  for (const LoadedFile& one : loaded) {
+    if (!left_out.contains(one.file)) set->Add(one);
   }
   return std::unique_ptr<PluginSet>(std::move(set));
 }

@@ -24,13 +24,16 @@ class PluginSet {
  public:
   // Loads every `*.so` of the folder, in name order. Each file is copied under a content-addressed name into
   // `state_dir` first and loaded from there, so that overwriting the original while the process runs is
-  // harmless. Refused with a message that names the file and the remedy: a folder or file that others can
-  // write, a truncated or foreign file, a missing entry point, a wrong magic or ABI version, a bad or doubled
-  // handler name. One refused plugin refuses the set.
+  // harmless. A file that is refused leaves the others in force and stands in Refused: one that others can
+  // write, a truncated or foreign one, a missing entry point, a wrong magic or ABI version, a bad handler
+  // name. Of files that share a handler's name none is taken, since nobody can say which is meant. The set is
+  // refused where the folder or the copies can't be trusted.
   static Result<std::unique_ptr<PluginSet>> Load(const std::string& folder, const std::string& state_dir);
   virtual ~PluginSet() = default;
 
   virtual std::vector<HandlerInfo> Handlers() const = 0;
+  // Why files of the folder were not taken, each with its name and the remedy, in name order.
+  virtual std::vector<std::string> Refused() const { return {}; }
   // Opens the handler `uses` for tasks of type `type`. `options` is a JSON object. NotFound with a
   // suggestion; Invalid with what the handler said when it refused its options.
   virtual Result<std::unique_ptr<HandlerInstance>> Open(const std::string& uses, const std::string& type,

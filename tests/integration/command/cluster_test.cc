@@ -321,5 +321,13 @@ TEST_F(ClusterCommandTest, AWorkerOfATypeThatNobodyConfiguredIsRefused) {
   EXPECT_THAT(run.output, HasSubstr("no table has the numbers 64-70"));
 }
 
+// Without the refusal it would wait for slices that go to the other, and end as if all were done.
+TEST_F(ClusterCommandTest, AnIdInUseIsRefusedAtOnceByAWorkerThatIsToEnd) {
+  Register("w1", "null");
+  const ProcessResult refused = Ask("worker --id w1 --until-idle --session-timeout 2m");
+  EXPECT_EQ(refused.exit_code, 4) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("the worker id w1 is in use in the cluster"));
+}
+
 }  // namespace
 }  // namespace millrace::engine::testing

@@ -50,9 +50,10 @@ class PluginLoadingTest : public testing::Test {
     ::chmod((folder_ / as).c_str(), 0644);
   }
   Result<std::unique_ptr<PluginSet>> Load() { return PluginSet::Load(folder_, root_ / "state"); }
+  // Of the whole set, or of the one file that is not as it should be.
   std::string Refusal() {
     const auto loaded = Load();
-    if (loaded) return "it was loaded";
+    if (loaded) return loaded.value()->Refused().size() == 1 ? loaded.value()->Refused()[0] : "it was loaded";
     EXPECT_EQ(loaded.error().code, ErrorCode::Invalid);
     return loaded.error().message;
   }
@@ -95,10 +96,25 @@ TEST_F(PluginLoadingTest, ALibraryWithoutAnEntryIsRefused) {
   EXPECT_THAT(RefusalOf("no_entry"), HasSubstr("MILLRACE_PLUGIN"));
 }
 
-TEST_F(PluginLoadingTest, OneNameInTwoPluginsIsRefused) {
+TEST_F(PluginLoadingTest, ABrokenPluginHidesNoOther) {
+  PutNoop();
+  Put(Built("tests/broken_plugins/wrong_abi.so"), "a_broken_one.so");
+  Write(folder_ / "text.so", "#!/bin/sh\n");
+  ::chmod((folder_ / "text.so").c_str(), 0644);
+  const auto plugins = Load().value();
+  ASSERT_EQ(plugins->Handlers().size(), 1U);
+  EXPECT_EQ(plugins->Handlers()[0].name, "noop");
+  EXPECT_THAT(plugins->Refused(), testing::ElementsAre(HasSubstr("a_broken_one.so"), HasSubstr("text.so")));
+}
+
+TEST_F(PluginLoadingTest, OneNameInTwoPluginsIsTakenFromNeither) {
   PutNoop();
   Put(Built("plugins/noop.so"), "other.so");
+  Put(Built("plugins/exec.so"), "exec.so");
   EXPECT_THAT(Refusal(), AllOf(HasSubstr("'noop'"), HasSubstr("noop.so"), HasSubstr("other.so")));
+  const auto plugins = Load().value();
+  ASSERT_EQ(plugins->Handlers().size(), 1U);
+  EXPECT_EQ(plugins->Handlers()[0].name, "exec");
 }
 
 TEST_F(PluginLoadingTest, ATruncatedPluginIsRefusedAtEveryLength) {
@@ -112,7 +128,7 @@ TEST_F(PluginLoadingTest, ATruncatedPluginIsRefusedAtEveryLength) {
     EXPECT_THAT(Refusal(), testing::AnyOf(HasSubstr("truncated"), HasSubstr("is empty"))) << length;
   }
   Write(file, whole);
-  EXPECT_TRUE(Load().has_value());
+  EXPECT_EQ(Refusal(), "it was loaded");
 }
 
 TEST_F(PluginLoadingTest, WhatIsNoLibraryIsRefused) {
