@@ -242,12 +242,12 @@ Result<ExitCode> ExplainSlice(ClusterConnection& cluster, const ClusterSnapshot&
   if (owner.empty()) {
     BOOST_OUTCOME_TRYV(CheckExists(cluster, name));
   }
-  ordered_json out{{"slice", ToString(name)}, {"owner", owner}, {"workers", ordered_json::object()}};
+  ordered_json out{{"slice", ToString(name)}, {"owner", owner}, {"workers", ordered_json::array()}};
   TextTable table{{{"worker"}, {"slices", true}, {"may it have this one?"}}, {}};
   for (const auto& [id, document] : snapshot.workers) {
     const std::string why = WhyNot(snapshot, id, name, groups);
     const std::size_t count = snapshot.SliceCount(id);
-    out["workers"][id] = {{"eligible", why.empty()}, {"why", why}, {"slices", count}};
+    out["workers"].push_back({{"id", id}, {"eligible", why.empty()}, {"why", why}, {"slices", count}});
     std::string word = why.empty() ? "yes" : "no: " + why;
     if (id == owner) word += "; it has it";
     if (const auto until = snapshot.plan.probation.find(id); until != snapshot.plan.probation.end())
@@ -273,14 +273,14 @@ Result<ExitCode> RunClusterSlices(const ClusterSlicesOptions& options) {
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
   BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
   if (!options.why.empty()) return ExplainSlice(cluster, snapshot, options);
-  ordered_json out = ordered_json::object();
+  ordered_json out = ordered_json::array();
   TextTable table{{{"worker"}, {"slices", true}, {"which"}}, {}};
   for (const auto& [id, document] : snapshot.assigned) {
-    out[id] = document.slices;
+    out.push_back({{"id", id}, {"slices", document.slices}});
     table.rows.push_back(
         {id, std::to_string(document.slices.size()), Joined(SliceRanges(document.slices), " ")});
   }
-  PrintAnswer(options.common, out, table, "no slice is assigned yet; see millrace cluster status");
+  PrintAnswer(options.common, {{"workers", out}}, table, "no slice is assigned yet; see millrace cluster status");
   return ExitCode::Done;
 }
 

@@ -22,7 +22,7 @@ void AddCommon(CLI::App& app, CommonFlags& flags, bool json) {
   app.add_option("--cluster", flags.cluster, "which cluster there; default `default` (MILLRACE_CLUSTER)")
       ->type_name("NAME");
   app.add_flag("-v,--verbose", flags.verbose, "log what happens");
-  if (json) app.add_flag("--json", flags.json, "print one JSON value");
+  if (json) app.add_flag("--json", flags.json, "print JSON, errors too");
 }
 
 void AddFolders(CLI::App& app, CommonFlags& flags) {
@@ -37,10 +37,13 @@ void AddList(CLI::App& app, const char* name, std::vector<std::string>& values, 
   app.add_option(name, values, what)->type_name("A,B")->delimiter(',');
 }
 
-void PrintJson(const nlohmann::ordered_json& json, int indent) { PrintLine(JsonText(json, indent)); }
+void PrintJson(const nlohmann::ordered_json& json) {
+  PrintLine(JsonText(json, OutputIsTerminal() ? 2 : -1));
+}
 
 void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const std::string& text) {
-  PrintLine(flags.json ? JsonText(json) : text);
+  if (flags.json) return PrintJson(json);
+  PrintLine(text);
 }
 
 void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const TextTable& table,

@@ -88,8 +88,9 @@ Command<Options> AddCommand(CLI::App& parent, Chosen& chosen, const char* name, 
   return command;
 }
 
-// One line of JSON; `indent`: see JsonText.
-void PrintJson(const nlohmann::ordered_json& json, int indent = -1);
+// For programs one line, on a terminal lines that a person can read; what a command that reads has found is
+// an object with a named list: {"tasks":[…]}.
+void PrintJson(const nlohmann::ordered_json& json);
 // --json or a text.
 void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const std::string& text);
 // --json or a table; where that has no rows, `none`.

@@ -33,14 +33,14 @@ std::string PathOf(const ConfigKey& key, const ordered_json& handlers) {
 // `below`: of these values alone; empty: all.
 void PrintEffective(const std::map<std::string, ConfigLayers::Value>& values, const std::string& below,
                     const CommonFlags& flags) {
-  ordered_json out = ordered_json::object();
+  ordered_json out = ordered_json::array();
   TextTable table{{{"key"}, {"value"}, {"from"}}, {}};
   for (const auto& [key, value] : values) {
     if (!below.empty() && key != below && !key.starts_with(below + ".")) continue;
-    out[key] = {{"value", ordered_json::parse(value.json)}, {"from", value.source}};
+    out.push_back({{"key", key}, {"value", ordered_json::parse(value.json)}, {"from", value.source}});
     table.rows.push_back({key, value.json, value.source});
   }
-  PrintAnswer(flags, out, table, below + " has no value");
+  PrintAnswer(flags, {{"values", out}}, table, below + " has no value");
 }
 
 // What the handlers of this host's plugins bring: of a worker with other plugins it may be another.
@@ -73,22 +73,35 @@ Result<ExitCode> GetEffective(ClusterConnection& cluster, const std::optional<Co
   return layers.Refusals().empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
-// Beside the document, which goes into a file as it is.
+// With --json a part with its version; without it the document alone, which goes into a file as it is.
+ordered_json PartJson(const ConfigNode& node) {
+  return {{"part", node.part},
+          {"version", node.version ? ordered_json(*node.version) : ordered_json()},
+          {"document", AsJson(node.text)}};
+}
+
+// Beside the document.
 std::string VersionOf(const ConfigNode& node) {
   return "config/" + node.part +
          (node.version ? " is version " + std::to_string(*node.version) : std::string(" is not there"));
 }
 
-Result<ExitCode> GetAll(ClusterClient& client) {
+Result<ExitCode> GetAll(ClusterClient& client, bool json) {
   ordered_json all = ordered_json::object();
+  ordered_json parts = ordered_json::array();
   std::string versions;
   for (const char* part : kConfigParts) {
     BOOST_OUTCOME_TRY(node, CurrentNode(client, part));
     all[part] = AsJson(node.text);
+    parts.push_back(PartJson(node));
     versions += (versions.empty() ? "" : ", ") + VersionOf(node);
   }
-  PrintJson(all, 2);
-  PrintNote(versions);
+  if (json) {
+    PrintJson({{"parts", parts}});
+  } else {
+    PrintLine(JsonText(all, 2));
+    PrintNote(versions);
+  }
   return ExitCode::Done;
 }
 
@@ -100,7 +113,7 @@ Result<ExitCode> RunConfigGet(const ConfigOptions& options) {
   }
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
   if (options.effective) return GetEffective(cluster, key, options.common);
-  if (!key) return GetAll(*cluster.client);
+  if (!key) return GetAll(*cluster.client, options.common.json);
   BOOST_OUTCOME_TRY(node, CurrentNode(*cluster.client, key->part()));
   const ordered_json document = AsJson(node.text);
   const auto pointer = PointerTo(key->Keys(document));
@@ -108,7 +121,16 @@ Result<ExitCode> RunConfigGet(const ConfigOptions& options) {
     return Fail(ErrorCode::NotFound, options.part + " is not set; millrace config get --effective " +
                                          key->part() + " shows what is in force");
   }
-  PrintJson(document[pointer], 2);
+  if (options.common.json) {
+    if (key->whole()) {
+      PrintJson({{"parts", ordered_json::array({PartJson(node)})}});
+    } else {
+      const ordered_json value{{"key", options.part}, {"value", document[pointer]}};
+      PrintJson({{"values", ordered_json::array({value})}});
+    }
+    return ExitCode::Done;
+  }
+  PrintLine(JsonText(document[pointer], 2));
   if (key->whole()) PrintNote(VersionOf(node));
   return ExitCode::Done;
 }
@@ -139,7 +161,7 @@ Result<ExitCode> RunConfigHistory(const ConfigOptions& options) {
     table.rows.push_back(
         {std::to_string(change.version), change.at, change.by + what, JsonText(AsJson(change.text))});
   }
-  PrintAnswer(options.common, out, table, table.Text(0));
+  PrintAnswer(options.common, {{"part", part}, {"versions", out}}, table, table.Text(0));
   return ExitCode::Done;
 }
 

@@ -56,7 +56,7 @@ int Carry(const Chosen& chosen) {
   std::signal(SIGPIPE, SIG_IGN);
   const auto code = chosen.action();
   if (code) return Numeric(*code);
-  PrintError(code.error().message);
+  PrintError(code.error());
   return Numeric(ExitCodeOf(code.error().code));
 }
 
@@ -135,17 +135,19 @@ int RunCommandLine(int argc, char** argv) {
     PrintNote(root.help());
     return Numeric(ExitCode::Usage);
   }
+  const auto is_json = [](std::string_view word) { return word == "--json"; };
+  if (std::any_of(argv + 1, argv + argc, is_json)) PrintErrorsAsJson();  // of the parser, too
   try {
     root.parse(argc, argv);
   } catch (const CLI::Success& help) {
     root.exit(help);
     return Numeric(ExitCode::Done);
   } catch (const CLI::ParseError& error) {
-    PrintError(UsageErrorText(root, error));
+    PrintError({ErrorCode::Invalid, UsageErrorText(root, error)});
     return Numeric(ExitCode::Usage);
   }
   if (const std::string wrong = EmptyOptionText(root); !wrong.empty()) {
-    PrintError(wrong);
+    PrintError({ErrorCode::Invalid, wrong});
     return Numeric(ExitCode::Usage);
   }
   return Carry(chosen);

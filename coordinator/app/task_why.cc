@@ -8,7 +8,6 @@
 #include "coordinator/app/cluster_snapshot.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/handler.h"
-#include "coordinator/coordination/json_text.h"
 #include "framework/base/escape.h"
 #include "framework/base/time_text.h"
 #include "framework/policy/pauses.h"
@@ -219,9 +218,7 @@ Result<ExitCode> RunTaskWhy(const TaskChoice& choice) {
   BOOST_OUTCOME_TRY(facts, GatherFacts(open, choice.common, name));
   const std::vector<std::string> sentences = ExplainTask(facts);
   if (choice.common.json) {
-    PrintLine(
-        JsonText({{"name", ToString(name)}, {"state", ToString(facts.record.task.state)}, {"why", sentences}},
-                 OutputIsTerminal() ? 2 : -1));
+    PrintJson({{"name", ToString(name)}, {"state", ToString(facts.record.task.state)}, {"why", sentences}});
     return ExitCode::Done;
   }
   PrintLine(ToString(name) + " is " + ToString(facts.record.task.state) + ".");

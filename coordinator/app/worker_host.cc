@@ -73,7 +73,7 @@ Result<ExitCode> HostWorker(const WorkerFlags& flags, WorkerOptions options, con
   if (end) {
     PrintSummary(flags, environment.Summary(last, *end), totals, took, *end);
   } else {
-    PrintError(end.error().message);
+    PrintError(end.error());
   }
   if (left_threads) {  // they still use what this function and its callers own
     std::fflush(nullptr);

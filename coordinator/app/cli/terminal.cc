@@ -4,29 +4,119 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "framework/base/escape.h"
 
 namespace millrace::engine {
 namespace {
 
-// The last net: whatever a caller forgot, nothing but text and line feeds reaches the terminal.
-std::string SafeLines(std::string_view text) {
+constexpr std::string_view kInkEnd = "\x1b[0m";
+
+constexpr std::string_view BeginningOf(Ink ink) {
+  switch (ink) {
+    case Ink::Good:
+      return "\x1b[32m";
+    case Ink::Bad:
+      return "\x1b[31m";
+    case Ink::Caution:
+      return "\x1b[33m";
+    case Ink::Active:
+      return "\x1b[36m";
+    case Ink::Quiet:
+      return "\x1b[2m";
+    case Ink::Plain:
+      break;
+  }
+  return "";
+}
+
+bool ShowsInk(bool is_terminal) {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  return is_terminal && variable("NO_COLOR").empty() && variable("TERM") != "dumb";
+}
+
+std::string Inked(bool shows, Ink ink, std::string text) {
+  if (!shows || ink == Ink::Plain || text.empty()) return text;
+  return std::string(BeginningOf(ink)) + text + std::string(kInkEnd);
+}
+
+// How much of the beginning of the text is a colour of ours.
+std::size_t InkLength(std::string_view text) {
+  for (const Ink ink : {Ink::Good, Ink::Bad, Ink::Caution, Ink::Active, Ink::Quiet})
+    if (text.starts_with(BeginningOf(ink))) return BeginningOf(ink).size();
+  return text.starts_with(kInkEnd) ? kInkEnd.size() : 0;
+}
+
+std::string SafeLine(std::string_view line, bool ink) {
+  std::string safe;
+  while (ink) {
+    const auto escape = line.find('\x1b');
+    if (escape == std::string_view::npos) break;
+    const std::size_t length = InkLength(line.substr(escape));
+    const std::size_t taken = escape + (length == 0 ? 1 : 0);
+    safe += Escape(line.substr(0, taken), Backslash::Kept);
+    safe += line.substr(taken, length);
+    line.remove_prefix(taken + length);
+  }
+  return safe + Escape(line, Backslash::Kept);
+}
+
+// The last net: whatever a caller forgot, nothing but text, colours and line feeds reaches the terminal.
+std::string SafeLines(std::string_view text, bool ink) {
   std::string safe;
   while (true) {
     const auto end = text.find('\n');
-    safe += Escape(text.substr(0, end), Backslash::Kept) + '\n';
+    safe += SafeLine(text.substr(0, end), ink) + '\n';
     if (end == std::string_view::npos) return safe;
     text.remove_prefix(end + 1);
   }
 }
 
 void Write(std::FILE* file, std::string_view text) {
-  const std::string safe = SafeLines(text);
+  const std::string safe = SafeLines(text, ShowsInk(file == stderr ? ErrorIsTerminal() : OutputIsTerminal()));
   if (file == stderr && ErrorIsTerminal()) std::fputs(kClearLine, stderr);
   std::fwrite(safe.data(), 1, safe.size(), file);
   std::fflush(file);
+}
+
+// Set once, before the command begins.
+bool errors_as_json = false;
+
+// Stable, for programs.
+const char* CodeText(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::NotFound:
+      return "not_found";
+    case ErrorCode::Conflict:
+      return "conflict";
+    case ErrorCode::Unavailable:
+      return "unavailable";
+    case ErrorCode::Unknown:
+      return "unknown";
+    case ErrorCode::Invalid:
+      return "invalid";
+    case ErrorCode::Cancelled:
+      return "cancelled";
+    case ErrorCode::Internal:
+      break;
+  }
+  return "internal";
+}
+
+void PrintError(std::string_view message, const char* code) {
+  if (!errors_as_json) {
+    Write(stderr, ForError(Ink::Bad, "millrace:") + " " + std::string(message));
+    return;
+  }
+  const nlohmann::ordered_json error{{"error", {{"message", EscapeBroken(message)}, {"code", code}}}};
+  Write(stderr, EscapeJson(error.dump()));
 }
 
 }  // namespace
@@ -43,7 +133,17 @@ std::size_t TerminalWidth() {
   return 80;
 }
 
-void PrintError(std::string_view message) { Write(stderr, "millrace: " + std::string(message)); }
+std::string ForOutput(Ink ink, std::string text) {
+  return Inked(ShowsInk(OutputIsTerminal()), ink, std::move(text));
+}
+std::string ForError(Ink ink, std::string text) {
+  return Inked(ShowsInk(ErrorIsTerminal()), ink, std::move(text));
+}
+
+void PrintErrorsAsJson() { errors_as_json = true; }
+
+void PrintError(const Error& error) { PrintError(error.message, CodeText(error.code)); }
+void PrintError(std::string_view message) { PrintError(message, "failed"); }
 
 void PrintNote(std::string_view text) { Write(stderr, text); }
 void PrintLine(std::string_view text) { Write(stdout, text); }

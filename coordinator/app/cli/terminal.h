@@ -14,13 +14,26 @@ bool InputIsTerminal();
 // To the line's beginning, and away with what stands in it: a progress line, before something else is
 // printed.
 inline constexpr const char* kClearLine = "\r\x1b[2K";
+
+// What a text means, for the eye. Terminals show it, unless NO_COLOR or TERM=dumb says no.
+enum class Ink { Plain, Good, Bad, Caution, Active, Quiet };
+// The text in that colour where standard output, or standard error, is such a terminal; otherwise as it is.
+std::string ForOutput(Ink ink, std::string text);
+std::string ForError(Ink ink, std::string text);
+
 // Columns of the terminal at standard error or output; 80 where it is not known.
 std::size_t TerminalWidth();
 
 // All that is printed is escaped line by line, and backslashes are kept: what quotes foreign text escapes it
-// there, one to one (see framework/base/escape.h).
+// there, one to one (see framework/base/escape.h). Of what a terminal obeys the colours of ForOutput and
+// ForError alone pass.
 //
-// For people: `millrace: ` and the message to standard error.
+// From now on errors are JSON: a command was given --json.
+void PrintErrorsAsJson();
+// To standard error. For people `millrace: ` and the message; for programs one line,
+// {"error":{"message":"…","code":"not_found"}}.
+void PrintError(const Error& error);
+// One that has no code of its own: `failed`.
 void PrintError(std::string_view message);
 // A line on standard error that is not an error.
 void PrintNote(std::string_view text);

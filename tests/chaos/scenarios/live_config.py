@@ -64,7 +64,7 @@ def run(s):
     s.check("config set says what is wrong, and sets nothing", said.strip(), "handlers.job.concurrency" in said)
     if s.full:  # and back from what is no JSON at all
         check_refused(s, cluster, programs, b'{"job": ', ("config/handlers",), 1)
-    history = json.loads(s.millrace("config", "history", "handlers", "--json"))
+    history = json.loads(s.millrace("config", "history", "handlers", "--json"))["versions"]
     plain = [change for change in history if change["document"] == {"job": {"concurrency": 5}}]
     s.check("what the plain client set is in the history, with its time", plain,
             len(plain) == 1 and plain[0]["at"] and plain[0]["by"].startswith("not known"))

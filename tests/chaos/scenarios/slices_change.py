@@ -14,7 +14,7 @@ SIZES = (64, 96, 32)
 def assigned(s):
     """The numbers of the slices that are assigned now."""
     return {int(name.rpartition("/")[2])
-            for slices in json.loads(s.millrace("cluster", "slices", "--json")).values() for name in slices}
+            for worker in json.loads(s.millrace("cluster", "slices", "--json"))["workers"] for name in worker["slices"]}
 
 
 def run(s):
