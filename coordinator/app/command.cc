@@ -22,6 +22,9 @@ void AddCommon(CLI::App& app, CommonFlags& flags, bool json) {
   app.add_option("--cluster", flags.cluster, "which cluster there; default `default` (MILLRACE_CLUSTER)")
       ->type_name("NAME");
   app.add_flag("-v,--verbose", flags.verbose, "log what happens");
+  app.add_option("--log", flags.log, "how the log is written: text or json, an object a line")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"text", "json"}));
   if (json) app.add_flag("--json", flags.json, "print JSON, errors too");
 }
 

@@ -7,6 +7,7 @@
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/command.h"
 #include "framework/base/log.h"
+#include "framework/base/log_line.h"
 #include "framework/base/suggest.h"
 
 namespace millrace::engine {
@@ -52,6 +53,7 @@ int Numeric(ExitCode code) { return static_cast<int>(code); }
 
 int Carry(const Chosen& chosen) {
   const bool quiet = !chosen.common->verbose && (!chosen.works || ErrorIsTerminal());
+  if (chosen.common->log == "json") SetLogFormat(LogFormat::Json);
   StartLogging("millrace", quiet ? LogLevel::Warning : LogLevel::Info);
   std::signal(SIGPIPE, SIG_IGN);
   const auto code = chosen.action();

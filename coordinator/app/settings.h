@@ -23,6 +23,7 @@ struct CommonFlags {
   std::string cluster;
   std::string plugins;
   std::string state_dir;
+  std::string log;  // text, json
   bool json = false;
   bool verbose = false;
 };

@@ -68,13 +68,22 @@ ordered_json TaskToJson(const std::string& shard, const TaskRecord& record) {
   return out;
 }
 
+Ink InkOf(const std::string& state) {
+  if (state == ToString(TaskState::Failed)) return Ink::Bad;
+  if (state == ToString(TaskState::Succeeded)) return Ink::Good;
+  if (state == ToString(TaskState::Running)) return Ink::Active;
+  if (state == ToString(TaskState::Held)) return Ink::Caution;
+  return state == ToString(TaskState::Cancelled) ? Ink::Quiet : Ink::Plain;
+}
+
 // Everything, for a person: the fields, then the table of failed attempts.
 std::string TaskToText(const std::string& shard, const TaskRecord& record, WallTime now, std::size_t width) {
   const Task& task = record.task;
   const bool waits = task.state == TaskState::Waiting;
   std::string text = FieldText({
       {"task", ToString(TaskName{shard, task.key})},
-      {"state", std::string(ToString(task.state)) + (task.cancel ? " (asked to stop)" : "")},
+      {"state", std::string(ToString(task.state)) + (task.cancel ? " (asked to stop)" : ""), false,
+       InkOf(ToString(task.state))},
       {"handler", task.handler},
       {"params", task.params, true},
       {"key", task.biz_key},
@@ -94,10 +103,13 @@ std::string TaskToText(const std::string& shard, const TaskRecord& record, WallT
       {"progress", task.progress, ordered_json::accept(task.progress)},
   });
   if (record.attempts.empty()) return text;
-  TextTable table{{{"attempt", true}, {"when"}, {"worker"}, {"how"}, {"class"}, {"why"}}, {}};
+  TextTable table{
+      {{"attempt", true}, {"when", false, 1}, {"worker", false, 3}, {"how", false, 2}, {"class"}, {"why"}}, {}};
   for (const AttemptRecord& attempt : record.attempts) {
+    const std::vector<std::string> lines = LinesOf(attempt.message);
     table.rows.push_back({std::to_string(attempt.attempt), FormatTime(attempt.at), attempt.incarnation,
-                          attempt.kind, attempt.error_class, attempt.message});
+                          attempt.kind, attempt.error_class, lines.empty() ? "" : lines.front()});
+    for (std::size_t i = 1; i < lines.size(); ++i) table.rows.push_back({"", "", "", "", "", lines[i]});
   }
   return text + "\n\nAttempts that did not succeed\n" + table.Text(width);
 }
@@ -106,6 +118,7 @@ struct TaskListOptions {
   TaskChoice choice;
   std::size_t limit = 50;
   std::string after;
+  std::string since;
 };
 
 struct Listed {
@@ -199,8 +212,14 @@ void PrintListing(const Listing& listing, WallTime now) {
     PrintLine("no task matches");
     return;
   }
-  TextTable table{
-      {{"task"}, {"state"}, {"handler"}, {"key"}, {"attempts", true}, {"due or ended"}, {"about"}}, {}};
+  TextTable table{{{"task"},
+                   {"state", false, 0, InkOf},
+                   {"handler", false, 1},
+                   {"key", false, 3},
+                   {"attempts", true, 4},
+                   {"due or ended", false, 2},
+                   {"about"}},
+                  {}};
   for (const Listed& listed : listing.tasks) {
     const Task& task = listed.record.task;
     table.rows.push_back({ToString(TaskName{listed.shard, task.key}), ToString(task.state), task.handler,
@@ -211,13 +230,28 @@ void PrintListing(const Listing& listing, WallTime now) {
   if (!listing.next.empty()) PrintNote("more: add --after '" + listing.next + "'");
 }
 
+// A time, or how long ago.
+Result<WallTime> ReadSince(const std::string& text, WallTime now) {
+  if (const auto ago = ParseDuration(text)) return now - *ago;
+  const auto time = ParseTime(text);
+  if (time) return *time;
+  return Fail(ErrorCode::Invalid, "--since: '" + text +
+                                      "' is neither a duration, such as 90m, nor a time, such as "
+                                      "2026-11-20T18:00:00Z");
+}
+
 Result<ExitCode> RunTaskList(const TaskListOptions& options) {
   if (options.limit == 0) return Fail(ErrorCode::Invalid, "--limit must be 1 or more");
   BOOST_OUTCOME_TRY(filter, FilterOf(options.choice));
+  filter.newest_first = true;
+  if (!options.since.empty()) {
+    BOOST_OUTCOME_TRY(since, ReadSince(options.since, SystemClock().WallNow()));
+    filter.since = since;
+  }
   BOOST_OUTCOME_TRY(open, OpenTaskShards(options.choice.common, options.choice.shard));
   BOOST_OUTCOME_TRY(listing, ReadListing(open, options, filter));
   if (options.choice.common.json) {
-    PrintJson(ToJson(listing, open), OutputIsTerminal() ? 2 : -1);
+    PrintJson(ToJson(listing, open));
   } else {
     PrintListing(listing, SystemClock().WallNow());
   }
@@ -226,30 +260,47 @@ Result<ExitCode> RunTaskList(const TaskListOptions& options) {
   return open.away.empty() ? ExitCode::Done : ExitCodeOf(open.away.begin()->second.code);
 }
 
+// All that are named, as far as they are there.
 Result<ExitCode> RunTaskShow(const TaskChoice& choice) {
   BOOST_OUTCOME_TRY(open, OpenTaskShards(choice.common, choice.shard));
-  BOOST_OUTCOME_TRY(name, OneNamedTask(open, choice));
-  BOOST_OUTCOME_TRY(record, GetTask(open, name));
-  if (choice.common.json) {
-    PrintJson(TaskToJson(name.shard, record), OutputIsTerminal() ? 2 : -1);
-  } else {
-    PrintLine(
-        TaskToText(name.shard, record, SystemClock().WallNow(), OutputIsTerminal() ? TerminalWidth() : 0));
+  BOOST_OUTCOME_TRY(names, NamedTasks(open, choice));
+  const std::size_t width = OutputIsTerminal() ? TerminalWidth() : 0;
+  ordered_json tasks = ordered_json::array();
+  std::string text;
+  std::vector<Error> errors;
+  for (const TaskName& name : names) {
+    const auto record = GetTask(open, name);
+    if (!record) {
+      errors.push_back(record.error());
+      continue;
+    }
+    tasks.push_back(TaskToJson(name.shard, *record));
+    text += (text.empty() ? "" : "\n\n") + TaskToText(name.shard, *record, SystemClock().WallNow(), width);
   }
-  return ExitCode::Done;
+  if (choice.common.json) {
+    PrintJson({{"tasks", tasks}});
+  } else if (!text.empty()) {
+    PrintLine(text);
+  }
+  for (const Error& error : errors) PrintError(error);
+  return errors.empty() ? ExitCode::Done : ExitCodeOf(errors.front().code);
 }
 
 }  // namespace
 
 void AddTaskReads(CLI::App& task, Chosen& chosen) {
-  const auto list = AddCommand(task, chosen, "list", "List tasks",
-                               "  millrace task list --state failed --handler award_points", RunTaskList);
+  const auto list = AddCommand(task, chosen, "list", "List tasks; of those that have ended the newest first",
+                               "  millrace task list --state failed --since 1h\n"
+                               "  millrace task list --handler http_call --class timeout",
+                               RunTaskList);
   AddChoice(*list.app, list->choice);
   AddFilters(*list.app, list->choice);
+  list.Add("--since", list->since, "ended, or made and not ended, since then: 90m, or a time", "TIME");
   list.Add("--limit", list->limit, "at most so many", "N")->capture_default_str();
   list.Add("--after", list->after, "go on where an earlier list ended", "MARK");
-  const auto show = AddCommand(task, chosen, "show", "Show everything about a task",
-                               "  millrace task show main/tasks/17", RunTaskShow);
+  const auto show = AddCommand(task, chosen, "show", "Show everything about tasks",
+                               "  millrace task show main/tasks/17\n  millrace task show 17 18 19",
+                               RunTaskShow);
   AddNames(*show.app, *show.options);
   AddChoice(*show.app, *show.options);
 }

@@ -151,7 +151,7 @@ Result<ExitCode> ActOnMatching(TaskShards& open, const TaskActionOptions& option
 Result<bool> ActOnOne(TaskShards& open, const TaskActionOptions& options, const TaskName& name) {
   auto record = GetTask(open, name);
   if (!record && record.error().code == ErrorCode::NotFound) {
-    PrintError(record.error().message);
+    PrintError(record.error());
     return false;
   }
   if (!record) return Fail(record.error());
@@ -185,7 +185,7 @@ Result<ExitCode> RunTaskAction(const TaskActionOptions& options) {
   }
   if (options.all_matching && !HasFilter(choice) && choice.key.empty()) {
     return Fail(ErrorCode::Invalid,
-                "--all-matching needs a filter: --state, --handler, --batch, --error-class or "
+                "--all-matching needs a filter: --state, --handler, --batch, --class or "
                 "--slice");
   }
   BOOST_OUTCOME_TRY(open, OpenTaskShards(choice.common, choice.shard));

@@ -17,7 +17,8 @@ const char* clear_line = "";
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
   if (static_cast<int>(level) < FLAGS_minloglevel) return;
-  const std::string line = clear_line + LogLine(SystemClock().WallNow(), level, event, fields);
+  const auto render = CurrentLogFormat() == LogFormat::Json ? JsonLogLine : LogLine;
+  const std::string line = clear_line + render(SystemClock().WallNow(), level, event, fields);
   switch (level) {
     case LogLevel::Info:
       LOG(INFO) << line;

@@ -1,7 +1,8 @@
 #include "framework/base/log_line.h"
-#include "framework/base/escape.h"
 
 #include <cstdio>
+
+#include "framework/base/escape.h"
 
 namespace millrace::engine {
 namespace {
@@ -49,7 +50,54 @@ char LetterOf(LogLevel level) {
   return '?';
 }
 
+const char* NameOf(LogLevel level) {
+  switch (level) {
+    case LogLevel::Info:
+      return "info";
+    case LogLevel::Warning:
+      return "warning";
+    case LogLevel::Error:
+      return "error";
+  }
+  return "unknown";
+}
+
+// A text of JSON that no terminal obeys.
+std::string JsonQuoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : EscapeBroken(text)) {
+    char code[8];
+    if (c == '"' || c == '\\') {
+      quoted += std::string("\\") + c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(c));
+      quoted += code;
+    } else {
+      quoted += c;
+    }
+  }
+  return EscapeJson(quoted + '"');
+}
+
+std::string JsonKey(std::string_view key) {
+  const bool taken = key == "time" || key == "level" || key == "message";
+  return JsonQuoted((taken ? "field_" : "") + std::string(key));
+}
+
+LogFormat format_of_log = LogFormat::Text;  // see SetLogFormat
+
 }  // namespace
+
+void SetLogFormat(LogFormat format) { format_of_log = format; }
+LogFormat CurrentLogFormat() { return format_of_log; }
+
+std::string JsonLogLine(WallTime at, LogLevel level, std::string_view event,
+                        std::initializer_list<LogField> fields) {
+  std::string line = R"({"time":")" + Stamp(at) + R"(","level":")" + NameOf(level) + R"(","message":)" +
+                     JsonQuoted(event);
+  for (const LogField& field : fields) line += "," + JsonKey(field.key) + ":" + JsonQuoted(field.value);
+  return line + "}";
+}
 
 std::string LogLine(WallTime at, LogLevel level, std::string_view event,
                     std::initializer_list<LogField> fields) {

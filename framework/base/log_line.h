@@ -17,4 +17,16 @@ namespace millrace::engine {
 std::string LogLine(WallTime at, LogLevel level, std::string_view event,
                     std::initializer_list<LogField> fields);
 
+// `{"time":"2026-11-20T18:00:00.123Z","level":"info","message":"worker started","worker":"w1","shards":"2"}`:
+// info, warning or error; all values are texts. A field that is called as one of the first three is
+// `field_time`.
+std::string JsonLogLine(WallTime at, LogLevel level, std::string_view event,
+                        std::initializer_list<LogField> fields);
+
+enum class LogFormat { Text, Json };
+
+// How Log writes from now on: before StartLogging, or never. Text otherwise.
+void SetLogFormat(LogFormat format);
+LogFormat CurrentLogFormat();
+
 }  // namespace millrace::engine

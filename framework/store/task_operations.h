@@ -47,10 +47,14 @@ struct TaskFilter {
   std::string key;          // empty: any
   std::string error_class;  // of the last error; empty: any. Failed pool alone
   std::optional<std::uint32_t> slice;
+  std::optional<WallTime> since;  // ended since then; of those that have not, made since then
+  bool newest_first = false;      // of what has ended; see TaskPage
 };
 
 // Pages run through one table's pools: waiting and running rows, then failed, then finished, each by id. A
-// page is bounded in the rows that it looks at too: it may be short, or empty, and have a next one.
+// page is bounded in the rows that it looks at too: it may be short, or empty, and have a next one. With
+// `newest_first` failed and finished rows come by the time of their end, the last one first: among the newest
+// 10,000 rows of the pool, then among those before.
 struct TaskPage {
   std::vector<TaskRecord> records;
   std::string next;  // give it back as `after`; empty: the end

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "framework/base/escape.h"
+#include "framework/base/log_line.h"
 
 namespace millrace::engine {
 namespace {
@@ -110,7 +111,15 @@ const char* CodeText(ErrorCode code) {
   return "internal";
 }
 
+// Whoever reads the log as JSON reads all of standard error so.
+bool WrittenToLog(LogLevel level, std::string_view text) {
+  if (CurrentLogFormat() != LogFormat::Json) return false;
+  Write(stderr, JsonLogLine(SystemClock().WallNow(), level, text, {}));
+  return true;
+}
+
 void PrintError(std::string_view message, const char* code) {
+  if (!errors_as_json && WrittenToLog(LogLevel::Error, message)) return;
   if (!errors_as_json) {
     Write(stderr, ForError(Ink::Bad, "millrace:") + " " + std::string(message));
     return;
@@ -145,7 +154,9 @@ void PrintErrorsAsJson() { errors_as_json = true; }
 void PrintError(const Error& error) { PrintError(error.message, CodeText(error.code)); }
 void PrintError(std::string_view message) { PrintError(message, "failed"); }
 
-void PrintNote(std::string_view text) { Write(stderr, text); }
+void PrintNote(std::string_view text) {
+  if (!WrittenToLog(LogLevel::Info, text)) Write(stderr, text);
+}
 void PrintLine(std::string_view text) { Write(stdout, text); }
 
 Status Confirm(const std::string& question, bool yes) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <limits>
 
 #include "framework/base/utf8.h"
 #include "framework/store/sql/task_store.h"
@@ -33,21 +35,41 @@ TaskRecord ReadRecord(const TableName& table, const Row& row) {
   return record;
 }
 
-// A page's end: the pool's number in the order of the list, and the last id seen there.
+// A page's end: the pool's number in the order of the list, and the last id seen there. Newest first: the look
+// begins below `id`, and in it the page ended at the row `last`, which ended at `at`, in microseconds; 0: it
+// has not begun.
 struct Place {
-  std::size_t pool = 0;
+  std::uint64_t pool = 0;
   std::uint64_t id = 0;
+  std::uint64_t at = 0;
+  std::uint64_t last = 0;
 };
+
+constexpr std::uint64_t kBehindAll = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kPools = 3;
+
+std::string ToText(const Place& place) {
+  const auto number = [](std::uint64_t value) { return std::to_string(value); };
+  const std::string text = number(place.pool) + ":" + number(place.id);
+  return place.at == 0 ? text : text + ":" + number(place.at) + ":" + number(place.last);
+}
 
 Result<Place> ParsePlace(const std::string& text) {
   Place place;
   if (text.empty()) return place;
-  const char* const end = text.data() + text.size();
-  const auto [colon, error] = std::from_chars(text.data(), end, place.pool);
-  if (error == std::errc() && colon != end && *colon == ':') {
-    const auto [stop, wrong] = std::from_chars(colon + 1, end, place.id);
-    if (wrong == std::errc() && stop == end && place.pool < 3) return place;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  std::size_t read = 0;
+  for (std::uint64_t* number : {&place.pool, &place.id, &place.at, &place.last}) {
+    const auto [stop, error] = std::from_chars(at, end, *number);
+    if (error != std::errc()) break;
+    ++read;
+    at = stop;
+    if (at == end || *at != ':') break;
+    ++at;
   }
+  if (at == end && (read == 2 || read == 4) && place.pool < kPools && std::max(place.at, place.id) <= kBehindAll)
+    return place;
   return Fail(ErrorCode::Invalid,
               "'" + Shorten(text, 80) + "' is not the end of a page; give back what `next` said");
 }
@@ -67,7 +89,8 @@ struct Conditions {
   std::vector<Value> values;
 };
 
-Conditions ConditionsOf(const TaskFilter& filter) {
+// `since`: the filter's, as text, or empty; it outlives the conditions.
+Conditions ConditionsOf(const TaskFilter& filter, std::string_view since, std::uint64_t pool) {
   Conditions all;
   const auto add = [&](const char* text, Value value) {
     all.text += text;
@@ -79,6 +102,7 @@ Conditions ConditionsOf(const TaskFilter& filter) {
   if (!filter.key.empty()) add(" AND biz_key=?", filter.key);
   if (!filter.error_class.empty()) add(" AND error_class=?", filter.error_class);
   if (filter.slice) add(" AND slice=?", *filter.slice);
+  if (!since.empty()) add(pool == 0 ? " AND created_at>=?" : " AND finished_at>=?", since);
   return all;
 }
 
@@ -92,6 +116,71 @@ Result<std::uint64_t> EndOfLook(Connection& db, const std::string& pool, std::ui
   BOOST_OUTCOME_TRYV(db.Query("SELECT id FROM " + pool + "$primary WHERE id>? ORDER BY id LIMIT 1 OFFSET ?",
                               {from, kLook - 1}, [&](const Row& row) { end = row.Number(1); }));
   return end;
+}
+
+// The same towards the pool's beginning, of a look at the rows below `from`.
+Result<std::uint64_t> EndOfLookBack(Connection& db, const std::string& pool, std::uint64_t from) {
+  std::uint64_t end = 0;
+  BOOST_OUTCOME_TRYV(
+      db.Query("SELECT id FROM " + pool + "$primary WHERE id<? ORDER BY id DESC LIMIT 1 OFFSET ?",
+               {from, kLook - 1}, [&](const Row& row) { end = row.Number(1); }));
+  return end;
+}
+
+// What a look at one pool has found: `next` is set where the page ends here.
+struct Look {
+  std::vector<TaskRecord> records;
+  std::optional<Place> next;
+};
+
+Result<Look> LookAhead(Connection& db, const TableName& table, const Pool& pool, const Place& place,
+                       const Conditions& conditions, std::uint64_t room) {
+  Look look;
+  std::uint64_t end = 0;
+  if (!conditions.text.empty()) {
+    BOOST_OUTCOME_TRY(last, EndOfLook(db, table + pool.suffix, place.id));
+    end = last;
+  }
+  std::vector<Value> values{place.id};
+  if (end > 0) values.emplace_back(end);
+  values.insert(values.end(), conditions.values.begin(), conditions.values.end());
+  values.emplace_back(room);
+  BOOST_OUTCOME_TRYV(db.Query(PoolText(table, pool) + "$primary WHERE id>?" + (end > 0 ? " AND id<=?" : "") +
+                                  conditions.text + " ORDER BY id LIMIT ?",
+                              Connection::Values(values),
+                              [&](const Row& row) { look.records.push_back(ReadRecord(table, row)); }));
+  if (look.records.size() >= room) {
+    look.next = Place{place.pool, look.records.back().task.key.id};
+  } else if (end > 0) {
+    look.next = Place{place.pool, end};
+  }
+  return look;
+}
+
+Result<Look> LookBack(Connection& db, const TableName& table, const Pool& pool, const Place& place,
+                      const Conditions& conditions, std::uint64_t room) {
+  Look look;
+  const std::uint64_t from = place.id == 0 ? kBehindAll : place.id;
+  BOOST_OUTCOME_TRY(end, EndOfLookBack(db, table + pool.suffix, from));
+  const std::string at = place.at == 0 ? "" : TimeText(WallTime(Micros(static_cast<std::int64_t>(place.at))));
+  std::vector<Value> values{from, end};
+  if (!at.empty()) values.insert(values.end(), {Value(at), Value(at), Value(place.last)});
+  values.insert(values.end(), conditions.values.begin(), conditions.values.end());
+  values.emplace_back(room);
+  BOOST_OUTCOME_TRYV(
+      db.Query(PoolText(table, pool) + "$primary WHERE id<? AND id>=?" +
+                   (at.empty() ? "" : " AND (finished_at<? OR finished_at=? AND id<?)") + conditions.text +
+                   " ORDER BY finished_at DESC,id DESC LIMIT ?",
+               Connection::Values(values),
+               [&](const Row& row) { look.records.push_back(ReadRecord(table, row)); }));
+  if (look.records.size() >= room) {
+    const TaskRecord& last = look.records.back();
+    const Micros ended = last.finished_at.value_or(WallTime{}).time_since_epoch();
+    look.next = Place{place.pool, from, static_cast<std::uint64_t>(ended.count()), last.task.key.id};
+  } else if (end > 0) {
+    look.next = Place{place.pool, end};
+  }
+  return look;
 }
 
 Status CheckPauseName(const std::string& what) {
@@ -188,35 +277,18 @@ Result<TaskPage> SqlTaskOperations::List(const TableName& table, const TaskFilte
   if (limit == 0) return Fail(ErrorCode::Invalid, "a page of no tasks was asked for");
   BOOST_OUTCOME_TRY(place, ParsePlace(after));
   TaskPage page;
-  const auto next = [](std::size_t pool, std::uint64_t id) {
-    return std::to_string(pool) + ":" + std::to_string(id);
-  };
-  const Pool pools[] = {kHot, kFailed, kDone};
-  const Conditions conditions = ConditionsOf(filter);
-  for (std::size_t pool = place.pool; pool < 3; ++pool) {
+  const Pool pools[kPools] = {kHot, kFailed, kDone};
+  const std::string since = filter.since ? TimeText(*filter.since) : "";
+  for (std::uint64_t pool = place.pool; pool < kPools; ++pool) {
     if (!MayHold(pool, filter)) continue;
-    const std::uint64_t from = pool == place.pool ? place.id : 0;
-    std::uint64_t end = 0;
-    if (!conditions.text.empty()) {
-      BOOST_OUTCOME_TRY(look, EndOfLook(db_, table + pools[pool].suffix, from));
-      end = look;
-    }
-    std::vector<Value> values{from};
-    if (end > 0) values.emplace_back(end);
-    values.insert(values.end(), conditions.values.begin(), conditions.values.end());
-    values.emplace_back(std::uint64_t{limit - page.records.size()});
-    BOOST_OUTCOME_TRYV(db_.Query(PoolText(table, pools[pool]) + "$primary WHERE id>?" +
-                                     (end > 0 ? " AND id<=?" : "") + conditions.text + " ORDER BY id LIMIT ?",
-                                 Connection::Values(values),
-                                 [&](const Row& row) { page.records.push_back(ReadRecord(table, row)); }));
-    if (page.records.size() >= limit) {
-      page.next = next(pool, page.records.back().task.key.id);
-      return page;
-    }
-    if (end > 0) {
-      page.next = next(pool, end);
-      return page;
-    }
+    const Place from = pool == place.pool ? place : Place{pool};
+    const Conditions conditions = ConditionsOf(filter, since, pool);
+    const auto walk = filter.newest_first && pool != 0 ? LookBack : LookAhead;
+    BOOST_OUTCOME_TRY(look, walk(db_, table, pools[pool], from, conditions, limit - page.records.size()));
+    std::move(look.records.begin(), look.records.end(), std::back_inserter(page.records));
+    if (!look.next) continue;
+    page.next = ToText(*look.next);
+    return page;
   }
   return page;
 }

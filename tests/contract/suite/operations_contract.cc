@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "framework/base/time_text.h"
 #include "tests/contract/suite/store_contract.h"
 
 namespace millrace::engine {
@@ -194,6 +195,32 @@ TEST_P(StoreContract, ListPagesThroughAllPoolsByEachFilter) {
   EXPECT_EQ(ListAll(*this, {.error_class = "timeout"}), (Ids{failing}));
   EXPECT_EQ(ListAll(*this, {.error_class = "other"}), (Ids{}));
   EXPECT_EQ(ListAll(*this, {.slice = 1}), (Ids{first, last, done}));
+}
+
+TEST_P(SqlStoreContract, NewestFirstWhatHasEndedComesByTheTimeOfItsEnd) {
+  const auto waits = Add();
+  const auto client = sql().NewClient();
+  const auto ended = [&](To to, const char* at) {
+    const auto id = Add();
+    Settle({End(ClaimOne(id), to, "no")});
+    const std::string pool = to == To::Failed ? "tasks_failed" : "tasks_done";
+    EXPECT_TRUE(client->Run("UPDATE " + pool + " SET finished_at='2026-11-2" + at +
+                            " 10:00:00.000000' WHERE id=" + std::to_string(id)));
+    return id;
+  };
+  const auto second = ended(To::Failed, "2");
+  const auto last = ended(To::Failed, "0");
+  const auto first = ended(To::Failed, "3");
+  const auto also_second = ended(To::Failed, "2");
+  const auto old = ended(To::Succeeded, "0");
+  const auto done = ended(To::Succeeded, "2");
+  using Ids = std::vector<std::uint64_t>;
+  EXPECT_EQ(ListAll(*this, {.newest_first = true}), (Ids{waits, first, also_second, second, last, done, old}));
+  const WallTime since = ParseTime("2026-11-22T10:00:00Z").value();
+  EXPECT_EQ(ListAll(*this, {.state = TaskState::Failed, .since = since, .newest_first = true}),
+            (Ids{first, also_second, second}));
+  EXPECT_EQ(ListAll(*this, {.state = TaskState::Failed, .since = since}), (Ids{second, first, also_second}));
+  EXPECT_EQ(ListAll(*this, {.state = TaskState::Waiting, .since = Now() + hours(1)}), Ids{});
 }
 
 TEST_P(StoreContract, RetryBringsAFailedTaskBackWithItsIdAndAttempt) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "coordinator/app/cli/text.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -33,6 +35,25 @@ TEST(TextTableTest, CutsTheLastColumnToTheWidth) {
             "1   a text that…");  // some of it always shows
 }
 
+TEST(TextTableTest, ANarrowTerminalLosesLesserColumnsBeforeTheLastIsCut) {
+  const TextTable table{{{"task"}, {"handler", false, 1}, {"attempts", true, 3}, {"when", false, 2}, {"about"}},
+                        {{"main/tasks/1", "award_points", "7", "5 min ago", std::string(60, 'x')}}};
+  const auto first = [&](std::size_t width) {
+    const std::string text = table.Text(width);
+    return text.substr(0, text.find('\n'));
+  };
+  EXPECT_EQ(first(0), "task          handler       attempts  when       about");
+  EXPECT_EQ(first(73), "task          handler       attempts  when       about");
+  EXPECT_EQ(first(72), "task          handler       when       about");
+  EXPECT_EQ(first(62), "task          handler       about");
+  EXPECT_EQ(first(40), "task          about");
+  EXPECT_EQ(first(10), "task          about");
+  for (const std::size_t width : {40, 62, 72, 100}) {
+    const std::string text = table.Text(width);
+    EXPECT_LE(DisplayWidth(text.substr(text.find('\n') + 1)), width);
+  }
+}
+
 TEST(TextTableTest, ShowsControlCharactersAsText) {
   const TextTable table{{{"about"}}, {{"two\nlines\x1b[2J"}}};
   EXPECT_EQ(table.Text(0), "about\ntwo\\nlines\\x1b[2J");
@@ -49,6 +70,14 @@ TEST(TextTableTest, AValueThatIsCutIsEscapedOnce) {
 
 TEST(FieldTextTest, JsonStaysJsonThatCanBeCopied) {
   EXPECT_EQ(FieldText({{"params", "{\n\"a\":\"x\\ny\xC2\x9B\"}", true}}), R"(params  { "a":"x\ny\u009b"})");
+}
+
+TEST(FieldTextTest, LineBreaksAreShownAsLines) {
+  EXPECT_EQ(FieldText({{"task", "1"}, {"last error", "first\r\n  second\x1b[2J\nthird\n"}}),
+            "task        1\n"
+            "last error  first\n"
+            "              second\\x1b[2J\n"
+            "            third");
 }
 
 TEST(FieldTextTest, AlignsValuesAndLeavesOutEmptyOnes) {
