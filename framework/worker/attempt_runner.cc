@@ -42,8 +42,11 @@ Outcome EndedBy(Ending ending, TransactionState state, const std::string& why, O
                        kEscapedClass);
 }
 
-// A failed attempt as the engine sees it: it may have been asked to end, or its exception be final.
-Outcome Adjusted(const Attempt& attempt, OnException on_exception, Outcome outcome) {
+// A failed attempt as the engine sees it: it may have been asked to end, or its exception be final. `over`:
+// the time limit, where the handler came back after it: then that is why, whatever else it says, unless it
+// failed the task for good with a class of its own.
+Outcome Adjusted(const Attempt& attempt, OnException on_exception, std::optional<Micros> over,
+                 Outcome outcome) {
   if (outcome.kind != OutcomeKind::Retry) return outcome;
   if (attempt.cancel.load(std::memory_order_relaxed)) {
     outcome.kind = OutcomeKind::Cancel;
@@ -54,6 +57,14 @@ Outcome Adjusted(const Attempt& attempt, OnException on_exception, Outcome outco
     outcome.delay = Micros(0);
   } else if (outcome.error_class == "exception" && on_exception == OnException::Fail) {
     outcome.kind = OutcomeKind::Fail;
+  }
+  const bool for_good = outcome.kind == OutcomeKind::Fail && !outcome.error_class.empty() &&
+                        outcome.error_class != "exception";
+  const bool failed = outcome.kind == OutcomeKind::Retry || outcome.kind == OutcomeKind::Fail;
+  if (over && failed && !for_good) {
+    outcome.error_class = "timeout";
+    outcome.text = "ran over its time limit of " + FormatDuration(*over) +
+                   (outcome.text.empty() ? "" : ": " + outcome.text);
   }
   return outcome;
 }
@@ -143,9 +154,11 @@ Next AttemptRunner::RunOnce(const Round& round) {
     transaction.Rollback();
     return Next::Settle;  // the watchdog has ended them
   }
+  const bool is_over = clock_.Now() >= deadline;
+  const auto over = is_over ? std::optional(setup.config.timeout) : std::nullopt;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     outcomes[i] = AskNextRetry(*setup.handler, setup.config, attempts[i]->shard, attempts[i]->task,
-                               Adjusted(*attempts[i], setup.config.on_exception, std::move(outcomes[i])),
+                               Adjusted(*attempts[i], setup.config.on_exception, over, std::move(outcomes[i])),
                                random_.Unit());
   }
   CallEnd end = call.transaction().End(outcomes);

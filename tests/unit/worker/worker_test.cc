@@ -254,6 +254,28 @@ TEST_F(WorkerTest, AHandlerThatIgnoresItsLimitLosesItsThreadAndTheLaneGoesOn) {
   outlives.push_back(store_);
 }
 
+TEST_F(WorkerTest, AHandlerThatStopsAtItsLimitFailsByTheLimitWhateverItSays) {
+  const auto until_stopped = [](CallContext& context, Outcome outcome) {
+    while (!context.ShouldStop()) std::this_thread::yield();
+    return std::vector<Outcome>{std::move(outcome)};
+  };
+  plugins_.behaviours["polite"] = [&](auto, CallContext& context) {
+    return until_stopped(context, {.kind = OutcomeKind::Retry, .text = "stopped", .error_class = "stopped"});
+  };
+  plugins_.behaviours["sure"] = [&](auto, CallContext& context) {
+    return until_stopped(context, {.kind = OutcomeKind::Fail, .text = "no", .error_class = "declined"});
+  };
+  for (const char* type : {"polite", "sure"}) config_.handlers[type].timeout = milliseconds(50);
+  const auto polite = Submit("polite");
+  const auto sure = Submit("sure");
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  const TaskRecord record = Get(polite);
+  ASSERT_EQ(record.attempts.size(), 1u);
+  EXPECT_EQ(record.attempts[0].error_class, "timeout");
+  EXPECT_EQ(record.attempts[0].message, "ran over its time limit of 50ms: stopped");
+  EXPECT_EQ(Get(sure).attempts.at(0).error_class, "declined");
+}
+
 TEST_F(WorkerTest, AStopGivesBackWhatHasNotStartedAndFinishesWhatRuns) {
   std::atomic<bool> release{false};
   std::atomic<int> started{0};
