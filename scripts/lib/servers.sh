@@ -3,10 +3,11 @@
 : "${home:?}"
 
 mysql_port() { cat "$home/mariadb.port"; }
-mysql_ping() {
-  MYSQL_PWD=$(<"$home/password") mariadb --no-defaults -h 127.0.0.1 -P "$(mysql_port)" -u millrace \
-    -e 'SELECT 1' millrace
+mysql_query() { # mysql_query SQL: bare rows
+  MYSQL_PWD=$(<"$home/password") mariadb --no-defaults -h 127.0.0.1 -P "$(mysql_port)" -u millrace -N -B \
+    -e "$1" millrace
 }
+mysql_ping() { mysql_query 'SELECT 1'; }
 make_mysql() { # the data folder and the password, once
   [[ -f $home/password ]] || (umask 077; head -c 18 /dev/urandom | base64 | tr '+/' 'ab' >"$home/password")
   [[ ! -d $home/mariadb/mysql ]] || return 0
@@ -25,6 +26,7 @@ DROP USER IF EXISTS root@localhost, root@'127.0.0.1', root@'::1', root@'$(hostna
 CREATE USER IF NOT EXISTS millrace@'127.0.0.1';
 ALTER USER millrace@'127.0.0.1' IDENTIFIED BY '$(<"$home/password")';
 GRANT ALL ON millrace.* TO millrace@'127.0.0.1';
+GRANT ALL ON \`millrace\_%\`.* TO millrace@'127.0.0.1';
 SQL
   # A relative socket lies in the data folder, however long that folder's path is.
   launch mariadb mariadbd --no-defaults --user="$(id -un)" --datadir="$home/mariadb" \

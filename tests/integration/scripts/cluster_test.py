@@ -57,6 +57,14 @@ class ClusterTest(unittest.TestCase):
         self.expect(0, "", "stop", "w2")
         self.assertEqual(len(self.processes()), 5)
         self.expect(0, "w2 runs", "add")
+        self.expect(4, "w2 runs already", "add", "w2")
+        self.expect(0, "", "stop", "w1", "w2")
+        self.assertEqual(len(self.processes()), 4)
+        self.expect(0, "w2 runs", "add", "w2")
+        self.expect(0, "w1 runs", "add")
+        told = self.expect(0, "millrace config set shards", "database", "second")
+        self.assertRegex(told, r'"main":\{"url":"mysql://[^"]*/millrace"\},"second":\{"url":"mysql://[^"]*_second"\}')
+        self.assertEqual(self.expect(0, "", "database", "second"), told)
         self.expect(0, "", "kill", "w1")
         self.expect(0, "w1 runs", "add")
         self.expect(0, "w3 runs", "add")
@@ -67,13 +75,17 @@ class ClusterTest(unittest.TestCase):
 
         self.expect(0, "", "pause", "w2")
         self.expect(0, "", "pause", "zookeeper1")
-        self.expect(0, "Stopped", "down")
+        self.expect(0, "Stopped", "stop")
         self.assertEqual(self.processes(), set())
         self.expect(0, "Nothing was running", "down")
 
     def test_what_it_does_not_understand_changes_nothing(self):
-        for words in ([], ["up", "--zookeepers", "2"], ["up", "--workers", "-1"], ["up", "w1"], ["kill"], ["fly"]):
+        for words in ([], ["up", "--zookeepers", "2"], ["up", "--workers", "-1"], ["up", "w1"], ["kill"], ["fly"], ["add", "w1", "w2"],
+                      ["database"]):
             self.expect(2, "scripts/cluster up", *words)
+        self.expect(2, "no name for a worker", "add", "one")
+        self.expect(2, "no name for a database", "database", "a-b")
+        self.expect(3, "no cluster that runs", "add", "w1")
         self.assertEqual(self.processes(), set())
 
 
