@@ -54,16 +54,17 @@ std::string Objection(const LocalEnd& end) {
   return end.end.text == Storable(end.said.text) ? "" : ": " + end.end.text;
 }
 
+// Of its SQL alone: what else a handler does, to files or by calls, nobody takes back.
 std::string EffectText(const LocalEnd& end, bool commit) {
   switch (end.effect) {
     case LocalEffect::None:
       return "";
     case LocalEffect::Committed:
-      return "its writes were committed";
+      return "its SQL was committed";
     case LocalEffect::RolledBack:
-      return "its writes were rolled back" + (commit ? Objection(end) : "; --commit keeps them");
+      return "its SQL was rolled back" + (commit ? Objection(end) : "; --commit keeps it");
     case LocalEffect::InDoubt:
-      return "parts of its writes may have taken effect" + Objection(end);
+      return "parts of its SQL may have taken effect" + Objection(end);
   }
   return "";
 }
@@ -84,7 +85,8 @@ void PrintReport(const LocalReport& report, bool commit) {
     const std::string error_class =
         outcome.error_class.empty() ? "" : " [" + Escape(outcome.error_class) + "]";
     PrintLine(WordOf(outcome.kind) + error_class + why + " (" + ElapsedText(report.took) + ")");
-    if (const std::string effect = EffectText(end, commit); !effect.empty()) PrintNote(effect);
+    const std::string effect = report.statements.empty() ? "" : EffectText(end, commit);
+    if (!effect.empty()) PrintNote(effect);
   }
 }
 
@@ -123,6 +125,18 @@ std::string BringsText(const CodeDefaults& code) {
   return parts.empty() ? "-" : Joined(parts);
 }
 
+// With the configuration that is in force in the cluster, where one is named.
+Result<Settings> SettingsToRun(const CommonFlags& flags) {
+  BOOST_OUTCOME_TRY(settings, ResolveSettings(flags, Variable, kDefaultStore));
+  if (!settings.cluster) return settings;
+  BOOST_OUTCOME_TRY(client, ClusterClient::Open(*settings.cluster));
+  BOOST_OUTCOME_TRY(layers, ReadLayers(*client, settings));
+  for (const auto& [part, why] : layers.Refusals()) PrintNote("note: not in force: " + why);
+  settings.config = *layers.Effective();
+  if (flags.store.empty()) settings.shards = settings.config.shards;
+  return settings;
+}
+
 // The store is optional: a handler without SQL needs none.
 Result<Shards> StoreIfNamed(const Settings& settings) {
   if (settings.store_from == "the default") return Shards{};
@@ -159,7 +173,7 @@ Result<ExitCode> RunHandlerList(const CommonFlags& common) {
 Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
   if (auto json = CheckParams(options.params); !json)
     return Fail(ErrorCode::Invalid, "--params: " + json.error().message);
-  BOOST_OUTCOME_TRY(settings, ResolveShards(options.common, kDefaultStore));
+  BOOST_OUTCOME_TRY(settings, SettingsToRun(options.common));
   BOOST_OUTCOME_TRY(plugins, LoadPlugins(options.common));
   BOOST_OUTCOME_TRY(shards, StoreIfNamed(settings));
   const HandlerConfig& config = settings.config.HandlerFor(options.handler);
@@ -269,7 +283,7 @@ void AddHandlerCommands(CLI::App& handler, Chosen& chosen) {
   run.Add("handler,--handler", run->handler, "the task type", "NAME")->required();
   run.Add("--params", run->params, "JSON for the handler", "JSON");
   run.Add("--shard", run->shard, "which shard, where there are several", "NAME");
-  run.app->add_flag("--commit", run->commit, "keep what it writes; otherwise it is rolled back");
+  run.app->add_flag("--commit", run->commit, "keep what its SQL wrote; otherwise that alone is rolled back");
 }
 
 }  // namespace millrace::engine

@@ -66,6 +66,7 @@ const BadInput kTable[] = {
     {"cluster plan", 2, "--simulate"},
     {"cluster plan --simulate missing.json", 2, "missing.json can't be read: No such file"},
     {"task show 1", 2, "does not exist"},
+    {"task list --since soon --store sqlite:made.db", 2, "--since: 'soon' is neither a duration"},
     {"task retry --all-matching", 2, "needs a filter"},
     {"handler run noop --config secret.json", 2,
      "the environment variable MILLRACE_NO_SUCH_SECRET is not set"},

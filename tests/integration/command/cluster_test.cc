@@ -355,6 +355,16 @@ TEST_F(ClusterCommandTest, AWorkerOfATypeThatNobodyConfiguredIsRefused) {
   EXPECT_THAT(run.output, HasSubstr("no table has the numbers 64-70"));
 }
 
+TEST_F(ClusterCommandTest, AHandlerIsTriedWithTheClustersConfigurationWhateverStoreIsNamed) {
+  Write("exec.json", R"({"exec":{"options":{"program":"/bin/sh","args":["-c","exit 3"]}}})");
+  EXPECT_EQ(Ask("config set handlers @exec.json").exit_code, 0);
+  for (const std::string& store : {std::string(), " --store " + Store()}) {
+    const ProcessResult tried = Ask("handler run exec" + store);
+    EXPECT_EQ(tried.exit_code, 1) << tried.output;
+    EXPECT_THAT(tried.output, HasSubstr("retry"));
+  }
+}
+
 // Without the refusal it would wait for slices that go to the other, and end as if all were done.
 TEST_F(ClusterCommandTest, AnIdInUseIsRefusedAtOnceByAWorkerThatIsToEnd) {
   Register("w1", "null");

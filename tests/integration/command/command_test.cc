@@ -1,9 +1,14 @@
+#include <nlohmann/json.hpp>
+#include <sstream>
+
 #include "tests/integration/command/command_fixture.h"
 
 namespace millrace::engine::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(CommandTest, SubmitsAndRunsOnAStoreThatItMakesItself) {
   EXPECT_THAT(Run("submit --handler noop --count 1500").output, HasSubstr("1,500 submitted"));
@@ -121,7 +126,67 @@ TEST_F(CommandTest, NothingOfAKeyOrOfAProgramsOutputSteersTheTerminal) {
     EXPECT_EQ(all.find(unsafe), all.npos);
   EXPECT_THAT(Run("task list").output, HasSubstr(R"(k\u{9b}2J\u{202e}\\)"));
   EXPECT_THAT(Run("task list --json").output, HasSubstr(R"("key":"k\u009b2J\u202e\\")"));
-  EXPECT_THAT(Run("task show 1").output, HasSubstr(R"(lines\nof \u{9b}2J \u{202e} \\xff)"));
+  const std::string shown = Run("task show 1").output;
+  EXPECT_THAT(shown, AllOf(HasSubstr("lines\n"), HasSubstr(R"(of \u{9b}2J \u{202e} \\xff)")));
+}
+
+TEST_F(CommandTest, FailedTasksAreFoundByTimeAndClassTheNewestFirstAndShownTogether) {
+  Run("submit --handler award_points --params \"{\\\"x\\\":1}\" --count 3");
+  EXPECT_EQ(Run("run --until-idle").exit_code, 0);
+  Run("task retry 1");
+  EXPECT_EQ(Run("run --until-idle").exit_code, 0);
+  const std::string list = Run("task list --state failed --since 1h --class bad_params").output;
+  EXPECT_LT(list.find("main/tasks/1 "), list.find("main/tasks/3 ")) << list;
+  EXPECT_LT(list.find("main/tasks/3 "), list.find("main/tasks/2 ")) << list;
+  EXPECT_THAT(Run("task list --since 2099-01-01T00:00:00Z").output, HasSubstr("no task matches"));
+  EXPECT_THAT(Run("task list --class timeout").output, HasSubstr("no task matches"));
+  const ProcessResult both = Run("task show 2 17 3");
+  EXPECT_EQ(both.exit_code, 1);
+  EXPECT_THAT(both.output, AllOf(HasSubstr("main/tasks/2\n"), HasSubstr("main/tasks/3\n"),
+                                 HasSubstr("there is no task main/tasks/17")));
+}
+
+TEST_F(CommandTest, WithLogJsonEachLineOnStandardErrorIsAnObject) {
+  Run("submit --handler noop --count 3");
+  const std::string log = Run("run --until-idle --log json 2>&1 >/dev/null").output;
+  std::istringstream lines(log);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_TRUE(json.is_object()) << line;
+    for (const char* key : {"time", "level", "message"}) EXPECT_TRUE(json.contains(key)) << line;
+  }
+  EXPECT_GE(count, 3U) << log;
+  EXPECT_THAT(log, HasSubstr(R"("level":"info","message":"this run: 3 tasks)"));
+}
+
+TEST_F(CommandTest, ATriedHandlerIsNotSaidToBeRolledBackWhereItSentNoSql) {
+  Run("schema apply");
+  const ProcessResult tried = Run("handler run noop --store sqlite:millrace.db");
+  EXPECT_EQ(tried.exit_code, 0) << tried.output;
+  EXPECT_THAT(tried.output, Not(HasSubstr("rolled back")));
+}
+
+TEST_F(CommandTest, ABrokenPluginIsNamedAndTheOthersWork) {
+  const std::string built = std::string(std::getenv("MILLRACE_BINARY_DIR"));
+  std::filesystem::create_directory(folder_ + "/plugins");
+  std::filesystem::copy(built + "/plugins/noop.so", folder_ + "/plugins/noop.so");
+  Write("plugins/award_points.so", "#!/bin/sh\n");
+  Run("submit --handler noop --plugins plugins");
+  for (const char* json : {"", " --json"}) {
+    const ProcessResult list = Run("handler list --plugins plugins" + std::string(json));
+    EXPECT_EQ(list.exit_code, 1) << list.output;
+    EXPECT_THAT(list.output, AllOf(HasSubstr("noop"), HasSubstr("plugins/award_points.so' is not a shared library")));
+  }
+  const ProcessResult run = Run("run --until-idle --plugins plugins");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, AllOf(HasSubstr("award_points.so"), HasSubstr("1 succeeded, 0 failed")));
+  const ProcessResult asked =
+      Run("worker --until-idle --store sqlite:millrace.db --plugins plugins --handlers award_points");
+  EXPECT_EQ(asked.exit_code, 2) << asked.output;
+  EXPECT_THAT(asked.output, HasSubstr("; not loaded: the plugin '"));
+  std::filesystem::remove(folder_ + "/plugins/noop.so");
+  EXPECT_EQ(Run("run --until-idle --plugins plugins").exit_code, 2);
 }
 
 TEST_F(CommandTest, HoldsReleasesAndCancels) {

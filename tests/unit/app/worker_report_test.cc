@@ -55,6 +55,13 @@ TEST(TaskSummaryTest, HeldAndFailedTasksAreToldWithTheCommandToLookAtThem) {
                           "1 task failed and needs a person: millrace task list --state failed"));
 }
 
+TEST(TaskSummaryTest, WhatIsNotKnownIsNotTold) {
+  TaskSummary summary;
+  summary.backlog.or_more = true;
+  summary.held_or_more = true;
+  EXPECT_THAT(LeftTexts(summary, "", kEnded), IsEmpty());
+}
+
 // A store with one table and these tasks.
 class TaskSummaryStoreTest : public testing::Test {
  protected:
