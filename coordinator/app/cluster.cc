@@ -280,7 +280,8 @@ Result<ExitCode> RunClusterSlices(const ClusterSlicesOptions& options) {
     table.rows.push_back(
         {id, std::to_string(document.slices.size()), Joined(SliceRanges(document.slices), " ")});
   }
-  PrintAnswer(options.common, {{"workers", out}}, table, "no slice is assigned yet; see millrace cluster status");
+  PrintAnswer(options.common, {{"workers", out}}, table,
+              "no slice is assigned yet; see millrace cluster status");
   return ExitCode::Done;
 }
 

@@ -6,6 +6,7 @@
 
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/command.h"
+#include "coordinator/app/help_tree.h"
 #include "framework/base/log.h"
 #include "framework/base/log_line.h"
 #include "framework/base/suggest.h"
@@ -44,6 +45,7 @@ void AddEveryCommand(CLI::App& root, Chosen& chosen) {
   AddSchemaCommands(*schema, chosen);
   CLI::App* handler = AddFamily(root, "handler", "Look at handlers and try them", "  millrace handler list");
   AddHandlerCommands(*handler, chosen);
+  AddPages(root, chosen);
   for (const char* name : {"run", "worker", "coordinator"}) root.get_subcommand(name)->group("Run tasks");
   root.get_subcommand("submit")->group("Add tasks");
   for (CLI::App* family : {task, cluster, config, schema, handler}) family->group("Look after them");

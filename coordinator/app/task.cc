@@ -104,7 +104,8 @@ std::string TaskToText(const std::string& shard, const TaskRecord& record, WallT
   });
   if (record.attempts.empty()) return text;
   TextTable table{
-      {{"attempt", true}, {"when", false, 1}, {"worker", false, 3}, {"how", false, 2}, {"class"}, {"why"}}, {}};
+      {{"attempt", true}, {"when", false, 1}, {"worker", false, 3}, {"how", false, 2}, {"class"}, {"why"}},
+      {}};
   for (const AttemptRecord& attempt : record.attempts) {
     const std::vector<std::string> lines = LinesOf(attempt.message);
     table.rows.push_back({std::to_string(attempt.attempt), FormatTime(attempt.at), attempt.incarnation,
@@ -298,9 +299,9 @@ void AddTaskReads(CLI::App& task, Chosen& chosen) {
   list.Add("--since", list->since, "ended, or made and not ended, since then: 90m, or a time", "TIME");
   list.Add("--limit", list->limit, "at most so many", "N")->capture_default_str();
   list.Add("--after", list->after, "go on where an earlier list ended", "MARK");
-  const auto show = AddCommand(task, chosen, "show", "Show everything about tasks",
-                               "  millrace task show main/tasks/17\n  millrace task show 17 18 19",
-                               RunTaskShow);
+  const auto show =
+      AddCommand(task, chosen, "show", "Show everything about tasks",
+                 "  millrace task show main/tasks/17\n  millrace task show 17 18 19", RunTaskShow);
   AddNames(*show.app, *show.options);
   AddChoice(*show.app, *show.options);
 }

@@ -116,8 +116,7 @@ Result<TaskFilter> FilterOf(const TaskChoice& choice) {
     filter.state = *state;
   }
   if (!choice.error_class.empty() && filter.state && *filter.state != TaskState::Failed) {
-    return Fail(ErrorCode::Invalid,
-                "--class chooses among failed tasks: leave --state out, or give failed");
+    return Fail(ErrorCode::Invalid, "--class chooses among failed tasks: leave --state out, or give failed");
   }
   filter.handler = choice.handler;
   filter.batch = choice.batch;
@@ -153,7 +152,8 @@ void AddFilters(CLI::App& app, TaskChoice& choice) {
   app.add_option("--state", choice.state, "waiting, running, held, succeeded, cancelled or failed")
       ->type_name("STATE");
   app.add_option("--batch", choice.batch, "of this batch")->type_name("NAME");
-  app.add_option("--class,--error-class", choice.error_class, "failed tasks whose last error is of this class")
+  app.add_option("--class,--error-class", choice.error_class,
+                 "failed tasks whose last error is of this class")
       ->type_name("CLASS");
   app.add_option("--slice", choice.slice, "of this load-balance number")->type_name("N");
 }

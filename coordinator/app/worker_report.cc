@@ -121,8 +121,7 @@ std::string SummaryText(const TaskSummary& summary) {
 std::vector<std::string> LeftTexts(const TaskSummary& summary, const std::string& where, WallTime now) {
   std::vector<std::string> lines;
   // A bound of nothing says nothing: the count was given up before it found one.
-  if (summary.backlog.waiting > 0)
-    lines.push_back(WaitingText(summary, where, now));
+  if (summary.backlog.waiting > 0) lines.push_back(WaitingText(summary, where, now));
   for (const std::string& type : summary.unrunnable)
     lines.push_back("no plugin here has the handler of type " + type + ", whose tasks are due");
   if (summary.held > 0) {

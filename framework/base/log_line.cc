@@ -93,8 +93,8 @@ LogFormat CurrentLogFormat() { return format_of_log; }
 
 std::string JsonLogLine(WallTime at, LogLevel level, std::string_view event,
                         std::initializer_list<LogField> fields) {
-  std::string line = R"({"time":")" + Stamp(at) + R"(","level":")" + NameOf(level) + R"(","message":)" +
-                     JsonQuoted(event);
+  std::string line =
+      R"({"time":")" + Stamp(at) + R"(","level":")" + NameOf(level) + R"(","message":)" + JsonQuoted(event);
   for (const LogField& field : fields) line += "," + JsonKey(field.key) + ":" + JsonQuoted(field.value);
   return line + "}";
 }

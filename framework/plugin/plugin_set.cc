@@ -57,12 +57,9 @@ void LoadedPluginSet::Add(const LoadedFile& loaded) {
   for (std::size_t i = 0; i < plugin.handler_count; ++i) {
     const millrace_handler& handler = *plugin.handlers[i];
     const std::string summary = handler.summary == nullptr ? "" : Shorten(handler.summary, 200);
-    HandlerInfo info{handler.name,
-                     summary,
-                     handler.max_batch,
-                     plugin.name + std::string(" ") + plugin.version,
-                     loaded.file,
-                     ReadDefaults(handler)};
+    HandlerInfo info{handler.name,      summary,
+                     handler.max_batch, plugin.name + std::string(" ") + plugin.version,
+                     loaded.file,       ReadDefaults(handler)};
     const std::string name = info.name;
     handlers_.try_emplace(name, LoadedHandler{std::move(info), &handler});
   }

@@ -58,8 +58,8 @@ Outcome Adjusted(const Attempt& attempt, OnException on_exception, std::optional
   } else if (outcome.error_class == "exception" && on_exception == OnException::Fail) {
     outcome.kind = OutcomeKind::Fail;
   }
-  const bool for_good = outcome.kind == OutcomeKind::Fail && !outcome.error_class.empty() &&
-                        outcome.error_class != "exception";
+  const bool for_good =
+      outcome.kind == OutcomeKind::Fail && !outcome.error_class.empty() && outcome.error_class != "exception";
   const bool failed = outcome.kind == OutcomeKind::Retry || outcome.kind == OutcomeKind::Fail;
   if (over && failed && !for_good) {
     outcome.error_class = "timeout";
@@ -157,9 +157,9 @@ Next AttemptRunner::RunOnce(const Round& round) {
   const bool is_over = clock_.Now() >= deadline;
   const auto over = is_over ? std::optional(setup.config.timeout) : std::nullopt;
   for (std::size_t i = 0; i < attempts.size(); ++i) {
-    outcomes[i] = AskNextRetry(*setup.handler, setup.config, attempts[i]->shard, attempts[i]->task,
-                               Adjusted(*attempts[i], setup.config.on_exception, over, std::move(outcomes[i])),
-                               random_.Unit());
+    outcomes[i] = AskNextRetry(
+        *setup.handler, setup.config, attempts[i]->shard, attempts[i]->task,
+        Adjusted(*attempts[i], setup.config.on_exception, over, std::move(outcomes[i])), random_.Unit());
   }
   CallEnd end = call.transaction().End(outcomes);
   const bool away = end.state == TransactionState::Lost || end.state == TransactionState::NoConnection;

@@ -92,7 +92,9 @@ std::string TextTable::Text(std::size_t width) const {
       if (!cell.empty()) {
         line += std::string(gap + (columns[i].right ? space : 0), ' ');
         gap = 0;
-        line += ForOutput(is_title ? Ink::Quiet : columns[i].ink == nullptr ? Ink::Plain : columns[i].ink(cell),
+        line += ForOutput(is_title                    ? Ink::Quiet
+                          : columns[i].ink == nullptr ? Ink::Plain
+                                                      : columns[i].ink(cell),
                           cell);
       }
       gap += 2 + (cell.empty() || !columns[i].right ? space : 0);

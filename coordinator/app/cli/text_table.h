@@ -41,8 +41,8 @@ struct TextField {
 // The lines of a text, without their ends.
 std::vector<std::string> LinesOf(const std::string& text);
 
-// `name   value` lines with the names aligned; rows with an empty value are left out. A value of several lines
-// is shown as such, each below the first.
+// `name   value` lines with the names aligned; rows with an empty value are left out. A value of several
+// lines is shown as such, each below the first.
 std::string FieldText(const std::vector<TextField>& fields);
 
 }  // namespace millrace::engine

@@ -35,9 +35,9 @@ TaskRecord ReadRecord(const TableName& table, const Row& row) {
   return record;
 }
 
-// A page's end: the pool's number in the order of the list, and the last id seen there. Newest first: the look
-// begins below `id`, and in it the page ended at the row `last`, which ended at `at`, in microseconds; 0: it
-// has not begun.
+// A page's end: the pool's number in the order of the list, and the last id seen there. Newest first: the
+// look begins below `id`, and in it the page ended at the row `last`, which ended at `at`, in microseconds;
+// 0: it has not begun.
 struct Place {
   std::uint64_t pool = 0;
   std::uint64_t id = 0;
@@ -68,7 +68,8 @@ Result<Place> ParsePlace(const std::string& text) {
     if (at == end || *at != ':') break;
     ++at;
   }
-  if (at == end && (read == 2 || read == 4) && place.pool < kPools && std::max(place.at, place.id) <= kBehindAll)
+  if (at == end && (read == 2 || read == 4) && place.pool < kPools &&
+      std::max(place.at, place.id) <= kBehindAll)
     return place;
   return Fail(ErrorCode::Invalid,
               "'" + Shorten(text, 80) + "' is not the end of a page; give back what `next` said");
@@ -167,12 +168,11 @@ Result<Look> LookBack(Connection& db, const TableName& table, const Pool& pool, 
   if (!at.empty()) values.insert(values.end(), {Value(at), Value(at), Value(place.last)});
   values.insert(values.end(), conditions.values.begin(), conditions.values.end());
   values.emplace_back(room);
-  BOOST_OUTCOME_TRYV(
-      db.Query(PoolText(table, pool) + "$primary WHERE id<? AND id>=?" +
-                   (at.empty() ? "" : " AND (finished_at<? OR finished_at=? AND id<?)") + conditions.text +
-                   " ORDER BY finished_at DESC,id DESC LIMIT ?",
-               Connection::Values(values),
-               [&](const Row& row) { look.records.push_back(ReadRecord(table, row)); }));
+  BOOST_OUTCOME_TRYV(db.Query(PoolText(table, pool) + "$primary WHERE id<? AND id>=?" +
+                                  (at.empty() ? "" : " AND (finished_at<? OR finished_at=? AND id<?)") +
+                                  conditions.text + " ORDER BY finished_at DESC,id DESC LIMIT ?",
+                              Connection::Values(values),
+                              [&](const Row& row) { look.records.push_back(ReadRecord(table, row)); }));
   if (look.records.size() >= room) {
     const TaskRecord& last = look.records.back();
     const Micros ended = last.finished_at.value_or(WallTime{}).time_since_epoch();

@@ -215,7 +215,8 @@ TEST_P(SqlStoreContract, NewestFirstWhatHasEndedComesByTheTimeOfItsEnd) {
   const auto old = ended(To::Succeeded, "0");
   const auto done = ended(To::Succeeded, "2");
   using Ids = std::vector<std::uint64_t>;
-  EXPECT_EQ(ListAll(*this, {.newest_first = true}), (Ids{waits, first, also_second, second, last, done, old}));
+  EXPECT_EQ(ListAll(*this, {.newest_first = true}),
+            (Ids{waits, first, also_second, second, last, done, old}));
   const WallTime since = ParseTime("2026-11-22T10:00:00Z").value();
   EXPECT_EQ(ListAll(*this, {.state = TaskState::Failed, .since = since, .newest_first = true}),
             (Ids{first, also_second, second}));

@@ -310,33 +310,36 @@ TEST_F(ClusterCommandTest, SlicesAreRangesForPeopleAndNamesInJson) {
   Type(Create("/assign/w1", R"({"epoch":1,"generation":1,
       "slices":["main/tasks/0","main/tasks/1","main/tasks/2","main/tasks/40"]})"));
   EXPECT_THAT(Ask("cluster slices").output, HasSubstr("main/tasks/0-2,40"));
-  EXPECT_EQ(Ask("cluster slices --json").output,
-            R"({"workers":[{"id":"w1","slices":["main/tasks/0","main/tasks/1","main/tasks/2","main/tasks/40"]}]})"
-            "\n");
+  EXPECT_EQ(
+      Ask("cluster slices --json").output,
+      R"({"workers":[{"id":"w1","slices":["main/tasks/0","main/tasks/1","main/tasks/2","main/tasks/40"]}]})"
+      "\n");
 }
 
 TEST_F(ClusterCommandTest, WhatIsReadIsAnObjectWithANamedList) {
   Register("w1", "null");
   EXPECT_EQ(Ask("config set engine.poll 100ms").exit_code, 0);
-  for (const auto& [command, list] : std::map<std::string, const char*>{
-           {"cluster slices", "workers"},
-           {"cluster slices --why main/tasks/1", "workers"},
-           {"cluster plan --dry-run", "list"},
-           {"config get", "parts"},
-           {"config get engine", "parts"},
-           {"config get engine.poll", "values"},
-           {"config get --effective engine", "values"},
-           {"config history engine", "versions"},
-           {"schema check", "findings"},
-           {"handler list", "handlers"},
-           {"task list", "tasks"}}) {
+  for (const auto& [command, list] :
+       std::map<std::string, const char*>{{"cluster slices", "workers"},
+                                          {"cluster slices --why main/tasks/1", "workers"},
+                                          {"cluster plan --dry-run", "list"},
+                                          {"config get", "parts"},
+                                          {"config get engine", "parts"},
+                                          {"config get engine.poll", "values"},
+                                          {"config get --effective engine", "values"},
+                                          {"config history engine", "versions"},
+                                          {"schema check", "findings"},
+                                          {"handler list", "handlers"},
+                                          {"task list", "tasks"}}) {
     const ProcessResult answer = Ask(command + " --json 2>/dev/null");
     const auto json = nlohmann::json::parse(answer.output, nullptr, false);
     ASSERT_TRUE(json.is_object()) << command << answer.output;
     EXPECT_TRUE(json.contains(list) && json[list].is_array()) << command << answer.output;
   }
-  for (const auto& [command, code] : std::map<std::string, const char*>{
-           {"config get engine.lease", "not_found"}, {"task show 17", "not_found"}, {"task shwo", "invalid"}}) {
+  for (const auto& [command, code] :
+       std::map<std::string, const char*>{{"config get engine.lease", "not_found"},
+                                          {"task show 17", "not_found"},
+                                          {"task shwo", "invalid"}}) {
     const ProcessResult answer = Ask(command + " --json 2>&1 >/dev/null");
     const auto json = nlohmann::json::parse(answer.output, nullptr, false);
     ASSERT_TRUE(json.is_object() && json.contains("error")) << command << answer.output;

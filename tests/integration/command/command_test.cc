@@ -176,7 +176,8 @@ TEST_F(CommandTest, ABrokenPluginIsNamedAndTheOthersWork) {
   for (const char* json : {"", " --json"}) {
     const ProcessResult list = Run("handler list --plugins plugins" + std::string(json));
     EXPECT_EQ(list.exit_code, 1) << list.output;
-    EXPECT_THAT(list.output, AllOf(HasSubstr("noop"), HasSubstr("plugins/award_points.so' is not a shared library")));
+    EXPECT_THAT(list.output,
+                AllOf(HasSubstr("noop"), HasSubstr("plugins/award_points.so' is not a shared library")));
   }
   const ProcessResult run = Run("run --until-idle --plugins plugins");
   EXPECT_EQ(run.exit_code, 0) << run.output;

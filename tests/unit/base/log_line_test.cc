@@ -19,10 +19,9 @@ TEST(LogLineTest, BeginsWithTheTimeInUtcAndTheLevel) {
 }
 
 TEST(LogLineTest, AsJsonItIsOneObjectWhateverTheValuesHold) {
-  EXPECT_EQ(
-      JsonLogLine(kAt, LogLevel::Info, "worker registered", {{"store", "sqlite:a.db"}, {"shards", 2}}),
-      R"({"time":"2026-11-20T18:00:00.123Z","level":"info","message":"worker registered",)"
-      R"("store":"sqlite:a.db","shards":"2"})");
+  EXPECT_EQ(JsonLogLine(kAt, LogLevel::Info, "worker registered", {{"store", "sqlite:a.db"}, {"shards", 2}}),
+            R"({"time":"2026-11-20T18:00:00.123Z","level":"info","message":"worker registered",)"
+            R"("store":"sqlite:a.db","shards":"2"})");
   EXPECT_EQ(JsonLogLine(kAt, LogLevel::Error, "a\n\"b\"", {{"time", "c:\\d"}, {"why", "\xFF\x1b\xC2\x9B"}}),
             R"({"time":"2026-11-20T18:00:00.123Z","level":"error","message":"a\u000a\"b\"",)"
             R"("field_time":"c:\\d","why":"\\xff\u001b\u009b"})");

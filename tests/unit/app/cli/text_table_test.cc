@@ -36,8 +36,9 @@ TEST(TextTableTest, CutsTheLastColumnToTheWidth) {
 }
 
 TEST(TextTableTest, ANarrowTerminalLosesLesserColumnsBeforeTheLastIsCut) {
-  const TextTable table{{{"task"}, {"handler", false, 1}, {"attempts", true, 3}, {"when", false, 2}, {"about"}},
-                        {{"main/tasks/1", "award_points", "7", "5 min ago", std::string(60, 'x')}}};
+  const TextTable table{
+      {{"task"}, {"handler", false, 1}, {"attempts", true, 3}, {"when", false, 2}, {"about"}},
+      {{"main/tasks/1", "award_points", "7", "5 min ago", std::string(60, 'x')}}};
   const auto first = [&](std::size_t width) {
     const std::string text = table.Text(width);
     return text.substr(0, text.find('\n'));

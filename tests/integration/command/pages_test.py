@@ -1,0 +1,102 @@
+"""The manual and the completion that the program makes from its help: nothing is left out, and each is good."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+MILLRACE = pathlib.Path(os.environ["MILLRACE_BINARY_DIR"]) / "millrace"
+
+
+def output(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def sections(text):
+    """What stands below each title of a help text."""
+    found, title = {}, ""
+    for line in text.splitlines():
+        if re.match(r"^\S.*:$", line):
+            title = line[:-1]
+        found.setdefault(title, []).append(line)
+    return found
+
+
+def commands_below(path):
+    """Their names, as the help of `millrace PATH` lists them."""
+    names = []
+    for title, lines in sections(output(MILLRACE, *path, "--help")).items():
+        if title in ("", "Options", "Positionals", "Example"):
+            continue
+        names += [match[1] for line in lines if (match := re.match(r"^  ([a-z]+)  +\S", line))]
+    return names
+
+
+def all_commands(path=()):
+    yield path
+    for name in commands_below(path):
+        yield from all_commands((*path, name))
+
+
+class PagesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="millrace-pages-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        subprocess.run([MILLRACE, "pages", cls.folder], check=True)
+        cls.commands = list(all_commands())
+
+    def complete(self, *words):
+        script = (f"source {self.folder}/millrace.bash; COMP_WORDS=(millrace \"$@\"); COMP_CWORD=$#; _millrace; "
+                  "printf '%s\\n' \"${COMPREPLY[@]}\"")
+        return output("bash", "-c", script, "bash", *words).split()
+
+    def test_every_command_has_a_page_with_all_its_options(self):
+        self.assertGreater(len(self.commands), 35)
+        names = {"-".join(("millrace", *path)) + ".1" for path in self.commands}
+        self.assertEqual({page.name for page in self.folder.glob("*.1")}, names)
+        for path in self.commands:
+            page = (self.folder / ("-".join(("millrace", *path)) + ".1")).read_text().replace("\\-", "-")
+            for option in re.findall(r"--[a-z][a-z-]+", output(MILLRACE, *path, "--help").split("\nExample", 1)[0]):
+                self.assertIn(option, page, path)
+
+    def test_the_pages_are_good_roff(self):
+        pages = sorted(self.folder.glob("*.1"))
+        for page in pages:
+            if shutil.which("groff"):
+                done = subprocess.run(["groff", "-k", "-man", "-ww", "-Tutf8", page], check=True, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                self.assertEqual(done.stderr, "", page)
+                self.assertIn("SYNOPSIS", re.sub("\x1b\\[[0-9;]*m|.\x08", "", done.stdout))
+            if shutil.which("man"):
+                done = subprocess.run(["man", "--warnings", "--local-file", page], check=True, text=True,
+                                      env={**os.environ, "MANPAGER": "cat", "LC_ALL": "C.UTF-8", "MANWIDTH": "80"},
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                self.assertEqual(done.stderr, "", page)
+
+    def test_bash_completes_commands_options_and_files(self):
+        self.assertEqual(sorted(self.complete("")), sorted([*commands_below(()), "--help", "--version", "-h"]))
+        self.assertEqual(self.complete("ta"), ["task"])
+        self.assertEqual(self.complete("task", "sh"), ["show"])
+        self.assertEqual(self.complete("task", "list", "--si"), ["--since"])
+        self.assertEqual(self.complete("task", "list", "--state", ""), [])
+        self.assertEqual(self.complete("submit", "--config", f"{self.folder}/_mill"), [f"{self.folder}/_millrace"])
+        self.assertEqual(self.complete("run", "--plugins", f"{self.folder}/_mill"), [])
+        self.assertEqual(self.complete("cluster", "plan", "--simulate", f"{self.folder}/_mill"),
+                         [f"{self.folder}/_millrace"])
+
+    def test_the_shells_can_read_it(self):
+        for shell, file in (("bash", "millrace.bash"), ("zsh", "_millrace"), ("fish", "millrace.fish")):
+            if shutil.which(shell):
+                subprocess.run([shell, "-n", self.folder / file], check=True)
+            printed = output(MILLRACE, "completion", shell)
+            self.assertEqual(printed.rstrip("\n"), (self.folder / file).read_text().rstrip("\n"))
+        for path in self.commands:
+            for file in ("millrace.bash", "_millrace", "millrace.fish"):
+                self.assertIn(" ".join(("millrace", *path)), (self.folder / file).read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
