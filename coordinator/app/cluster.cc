@@ -172,7 +172,7 @@ void Print(const ordered_json& out, const ClusterSnapshot& snapshot, const Shard
   }
   const auto troubles = Troubles(snapshot, shards, SystemClock().WallNow());
   if (!troubles.empty()) PrintLine("");
-  for (const std::string& line : troubles) PrintLine("! " + Escape(line));
+  for (const std::string& line : troubles) PrintLine(ForOutput(Ink::Bad, "!") + " " + Escape(line));
 }
 
 Result<ExitCode> RunClusterStatus(const CommonFlags& common) {

@@ -40,7 +40,9 @@ void AddList(CLI::App& app, const char* name, std::vector<std::string>& values, 
   app.add_option(name, values, what)->type_name("A,B")->delimiter(',');
 }
 
-void PrintJson(const nlohmann::ordered_json& json) { PrintLine(JsonText(json, OutputIsTerminal() ? 2 : -1)); }
+void PrintJson(const nlohmann::ordered_json& json, std::optional<int> indent) {
+  PrintLine(JsonText(json, indent.value_or(OutputIsTerminal() ? 2 : -1)));
+}
 
 void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const std::string& text) {
   if (flags.json) return PrintJson(json);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "coordinator/app/cli/errors.h"
@@ -88,9 +89,9 @@ Command<Options> AddCommand(CLI::App& parent, Chosen& chosen, const char* name, 
   return command;
 }
 
-// For programs one line, on a terminal lines that a person can read; what a command that reads has found is
-// an object with a named list: {"tasks":[…]}.
-void PrintJson(const nlohmann::ordered_json& json);
+// What a command that reads has found is an object with a named list: {"tasks":[…]}. Without `indent` (see
+// JsonText) it is one line for programs, and lines that a person can read on a terminal.
+void PrintJson(const nlohmann::ordered_json& json, std::optional<int> indent = {});
 // --json or a text.
 void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const std::string& text);
 // --json or a table; where that has no rows, `none`.

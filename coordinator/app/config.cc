@@ -99,7 +99,7 @@ Result<ExitCode> GetAll(ClusterClient& client, bool json) {
   if (json) {
     PrintJson({{"parts", parts}});
   } else {
-    PrintLine(JsonText(all, 2));
+    PrintJson(all, 2);
     PrintNote(versions);
   }
   return ExitCode::Done;
@@ -130,7 +130,7 @@ Result<ExitCode> RunConfigGet(const ConfigOptions& options) {
     }
     return ExitCode::Done;
   }
-  PrintLine(JsonText(document[pointer], 2));
+  PrintJson(document[pointer], 2);
   if (key->whole()) PrintNote(VersionOf(node));
   return ExitCode::Done;
 }

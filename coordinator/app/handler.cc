@@ -49,6 +49,11 @@ const char* WordOf(OutcomeKind kind) {
   return "";
 }
 
+Ink OutcomeInk(OutcomeKind kind) {
+  if (kind == OutcomeKind::Done) return Ink::Good;
+  return kind == OutcomeKind::Fail ? Ink::Bad : Ink::Caution;
+}
+
 // What a worker would make of it, where that is not what the handler said.
 std::string Objection(const LocalEnd& end) {
   return end.end.text == Storable(end.said.text) ? "" : ": " + end.end.text;
@@ -84,7 +89,8 @@ void PrintReport(const LocalReport& report, bool commit) {
     const std::string why = outcome.text.empty() ? "" : ": " + Escape(outcome.text);
     const std::string error_class =
         outcome.error_class.empty() ? "" : " [" + Escape(outcome.error_class) + "]";
-    PrintLine(WordOf(outcome.kind) + error_class + why + " (" + ElapsedText(report.took) + ")");
+    PrintLine(ForOutput(OutcomeInk(outcome.kind), WordOf(outcome.kind)) + error_class + why + " (" +
+              ElapsedText(report.took) + ")");
     const std::string effect = report.statements.empty() ? "" : EffectText(end, commit);
     if (!effect.empty()) PrintNote(effect);
   }

@@ -1,7 +1,5 @@
 // Completion for bash, zsh and fish. All three walk along the words to the command that they name, and then
 // offer what is below it and its options; where an option takes a file, files.
-#include <algorithm>
-
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/help_tree.h"
 
@@ -23,14 +21,6 @@ std::vector<std::string> NamesTaking(const HelpPage& page, Takes takes) {
       names.insert(names.end(), option.names.begin(), option.names.end());
   }
   return names;
-}
-
-const HelpPage* PageAt(const HelpPage& page, const std::string& name, const std::vector<HelpPage>& pages) {
-  std::vector<std::string> path = page.path;
-  path.push_back(name);
-  const auto found =
-      std::find_if(pages.begin(), pages.end(), [&](const HelpPage& at) { return at.path == path; });
-  return found == pages.end() ? nullptr : &*found;
 }
 
 // In single quotes of a shell.
@@ -130,7 +120,7 @@ std::string ZshCompletion(const std::vector<HelpPage>& pages) {
   for (const HelpPage& page : pages) {
     std::string below;
     for (const std::string& command : page.commands)
-      below += " " + Described(command, PageAt(page, command, pages)->what);
+      below += " " + Described(command, PageBelow(page, command, pages)->what);
     std::string options;
     for (const HelpOption& option : page.options) {
       if (option.positional) continue;
@@ -165,8 +155,8 @@ std::string FishCompletion(const std::vector<HelpPage>& pages) {
   for (const HelpPage& page : pages) {
     const std::string here = "complete -c millrace -n " + FishQuoted("__millrace_at " + PathText(page));
     for (const std::string& command : page.commands)
-      text += here + " -a " + FishQuoted(command) + " -d " + FishQuoted(PageAt(page, command, pages)->what) +
-              "\n";
+      text += here + " -a " + FishQuoted(command) + " -d " +
+              FishQuoted(PageBelow(page, command, pages)->what) + "\n";
     for (const HelpOption& option : page.options) {
       if (option.positional) continue;
       text += here;

@@ -71,14 +71,6 @@ std::string Examples(const std::string& footer) {
   return text + ".fi\n";
 }
 
-const HelpPage* Below(const HelpPage& page, const std::string& name, const std::vector<HelpPage>& all) {
-  for (const HelpPage& other : all) {
-    if (other.path.size() != page.path.size() + 1 || other.path.back() != name) continue;
-    if (std::equal(page.path.begin(), page.path.end(), other.path.begin())) return &other;
-  }
-  return nullptr;
-}
-
 std::string Reference(const std::string& name) { return ".BR " + Roff(name) + " (1)"; }
 
 }  // namespace
@@ -91,7 +83,7 @@ std::string ManPage(const HelpPage& page, const std::vector<HelpPage>& all) {
                      RoffLine(page.what + (page.what.ends_with('.') ? "" : "."));
   if (!page.commands.empty()) text += ".SH COMMANDS\n";
   for (const std::string& command : page.commands) {
-    if (const HelpPage* below = Below(page, command, all))
+    if (const HelpPage* below = PageBelow(page, command, all))
       text += ".TP\n" + Bold(PathText(*below)) + "\n" + RoffLine(below->what + ".");
   }
   if (!page.options.empty()) text += ".SH OPTIONS\n";

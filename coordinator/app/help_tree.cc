@@ -1,5 +1,6 @@
 #include "coordinator/app/help_tree.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "coordinator/app/cli/terminal.h"
@@ -79,6 +80,14 @@ std::vector<HelpPage> HelpPages(const CLI::App& root) {
   std::vector<HelpPage> pages;
   AddHelpPages(root, {}, pages);
   return pages;
+}
+
+const HelpPage* PageBelow(const HelpPage& page, const std::string& name, const std::vector<HelpPage>& pages) {
+  std::vector<std::string> path = page.path;
+  path.push_back(name);
+  const auto found =
+      std::find_if(pages.begin(), pages.end(), [&](const HelpPage& at) { return at.path == path; });
+  return found == pages.end() ? nullptr : &*found;
 }
 
 std::string PathText(const HelpPage& page, char between) {

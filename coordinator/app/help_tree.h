@@ -31,6 +31,9 @@ struct HelpPage {
 // In the order of the help, each command before those below it.
 std::vector<HelpPage> HelpPages(const CLI::App& root);
 
+// That of a command of this one; nullptr where it has none of this name.
+const HelpPage* PageBelow(const HelpPage& page, const std::string& name, const std::vector<HelpPage>& pages);
+
 // `millrace task list`, `millrace-task-list`
 std::string PathText(const HelpPage& page, char between = ' ');
 

@@ -68,7 +68,7 @@ ordered_json TaskToJson(const std::string& shard, const TaskRecord& record) {
   return out;
 }
 
-Ink InkOf(const std::string& state) {
+Ink StateInk(const std::string& state) {
   if (state == ToString(TaskState::Failed)) return Ink::Bad;
   if (state == ToString(TaskState::Succeeded)) return Ink::Good;
   if (state == ToString(TaskState::Running)) return Ink::Active;
@@ -83,7 +83,7 @@ std::string TaskToText(const std::string& shard, const TaskRecord& record, WallT
   std::string text = FieldText({
       {"task", ToString(TaskName{shard, task.key})},
       {"state", std::string(ToString(task.state)) + (task.cancel ? " (asked to stop)" : ""), false,
-       InkOf(ToString(task.state))},
+       StateInk(ToString(task.state))},
       {"handler", task.handler},
       {"params", task.params, true},
       {"key", task.biz_key},
@@ -214,7 +214,7 @@ void PrintListing(const Listing& listing, WallTime now) {
     return;
   }
   TextTable table{{{"task"},
-                   {"state", false, 0, InkOf},
+                   {"state", false, 0, StateInk},
                    {"handler", false, 1},
                    {"key", false, 3},
                    {"attempts", true, 4},
