@@ -11,6 +11,7 @@
 #include "coordinator/app/input/json_row.h"
 #include "framework/base/escape.h"
 #include "framework/base/suggest.h"
+#include "framework/base/utf8.h"
 
 namespace millrace::engine {
 namespace {
@@ -37,7 +38,7 @@ struct Columns {
     task.params = std::move(params);
     if (key) {
       if (!cells[*key] || cells[*key]->empty()) {
-        return Fail(ErrorCode::Invalid, "the key column '" + all[*key].name + "' is empty in this row");
+        return Fail(ErrorCode::Invalid, "the key column '" + Excerpt(all[*key].name) + "' is empty in this row");
       }
       task.biz_key = *cells[*key];
     }
@@ -45,16 +46,24 @@ struct Columns {
   }
 };
 
+// The names as an error quotes them: a file that is no table has a first line without end.
+std::string Listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 20;
+  std::string all;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    all += (i == 0 ? "" : ", ") + Escape(Excerpt(names[i]));
+  }
+  return names.size() <= kMost ? all : all + " and " + std::to_string(names.size() - kMost) + " more";
+}
+
 // Where the column stands; Invalid, with the nearest, where there is none of that name.
 Result<std::size_t> Place(const std::string& column, const std::vector<std::string>& names, const char* flag,
                           const std::string& where) {
   const auto found = std::find(names.begin(), names.end(), column);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + Escape(name);
   const std::string hint = DidYouMean(column, names);
   return Fail(ErrorCode::Invalid, where + ": there is no column '" + column + "' for " + flag +
-                                      (hint.empty() ? "; the columns are " + all : hint));
+                                      (hint.empty() ? "; the columns are " + Listed(names) : hint));
 }
 
 Result<Columns> MakeColumns(const std::vector<std::string>& names, const InputRules& rules,
@@ -64,7 +73,7 @@ Result<Columns> MakeColumns(const std::vector<std::string>& names, const InputRu
   for (const std::string& name : names) {
     if (name.empty()) return Fail(ErrorCode::Invalid, where + ": a column has no name; name every column");
     if (!seen.insert(name).second) {
-      return Fail(ErrorCode::Invalid, where + ": two columns are named '" + Escape(name) + "'; rename one");
+      return Fail(ErrorCode::Invalid, where + ": two columns are named '" + Escape(Excerpt(name)) + "'; rename one");
     }
     columns.all.push_back({name, NameToJson(name)});
   }

@@ -39,6 +39,9 @@ bool IsChroot(std::string_view path) {
   return !path.ends_with('/') && path.find("//") == path.npos && path.find_first_of(" \t\n,") == path.npos;
 }
 
+// It stands before the path of every node; and a person may have to make each of its parts.
+constexpr std::size_t kLongestChroot = 255;
+
 }  // namespace
 
 Result<ZookeeperAddress> ParseZookeeperAddress(std::string_view text) {
@@ -47,6 +50,10 @@ Result<ZookeeperAddress> ParseZookeeperAddress(std::string_view text) {
   std::string_view hosts = text.substr(0, slash);
   if (slash != text.npos && slash + 1 < text.size()) address.chroot = text.substr(slash);
   if (!IsChroot(address.chroot)) return Wrong(text, "has a chroot that is no path");
+  if (address.chroot.size() > kLongestChroot) {
+    return Wrong(text, "has a chroot of " + std::to_string(address.chroot.size()) + " bytes, where " +
+                           std::to_string(kLongestChroot) + " are allowed");
+  }
   while (true) {
     const auto comma = hosts.find(',');
     const auto host = HostWithPort(hosts.substr(0, comma));

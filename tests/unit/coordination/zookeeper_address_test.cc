@@ -30,6 +30,13 @@ TEST(ZookeeperAddressTest, RefusesAnythingElseAndSaysWhatToWrite) {
   }
 }
 
+TEST(ZookeeperAddressTest, RefusesAChrootWithoutEnd) {
+  EXPECT_TRUE(ParseZookeeperAddress("zk1/" + std::string(254, 'a')));
+  const auto address = ParseZookeeperAddress("zk1/" + std::string(255, 'a'));
+  ASSERT_FALSE(address);
+  EXPECT_THAT(address.error().message, HasSubstr("a chroot of 256 bytes, where 255 are allowed"));
+}
+
 TEST(ZookeeperAddressTest, NamesTheCommandsThatMakeAChrootPartByPart) {
   EXPECT_EQ(ChrootCommands(*ParseZookeeperAddress("zk1:2181/a/b")),
             "zkCli.sh -server zk1:2181 create /a; zkCli.sh -server zk1:2181 create /a/b");

@@ -59,6 +59,18 @@ TEST(InputRowsTest, AMissingKeyColumnIsRefusedWithTheNearest) {
   EXPECT_THAT(Csv("a,b\n", "zzzzzzz").error().message, HasSubstr("the columns are a, b"));
 }
 
+TEST(InputRowsTest, ARefusalQuotesNoMoreOfTheFirstLineThanCanBeRead) {
+  const std::string endless(60'000, 'x');
+  std::string many;
+  for (int i = 0; i < 100'000; ++i) many += "column" + std::to_string(i) + ",";
+  for (const auto& [text, key] : {std::pair(endless + "\n", "zzzzzzz"), std::pair(many + "last\n", "zzzzzzz"),
+                                  std::pair(endless + "," + endless + "\n", "")}) {
+    EXPECT_LT(Csv(text, key).error().message.size(), 4096);
+  }
+  EXPECT_LT((*Csv(endless + ",x\n\xff,1\n", ""))->Next()->task.error().message.size(), 4096);
+  EXPECT_LT((*Csv(endless + ",x\n,1\n", endless))->Next()->task.error().message.size(), 4096);
+}
+
 TEST(InputRowsTest, AnEmptyKeyIsABadRow) {
   EXPECT_THAT((*Csv("id,x\n,1\n", "id"))->Next()->task.error().message,
               HasSubstr("key column 'id' is empty"));
