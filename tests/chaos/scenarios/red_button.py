@@ -73,6 +73,7 @@ def press_with_zookeeper(s, cluster, still):
     """The commands tell the shards, wait 10 s for ZooKeeper, and say that it is to be told later."""
     command = threading.Thread(target=cluster.command, args=("pause", "cluster"), kwargs={"expect": 1}, daemon=True)
     command.start()
+    wait_until("the shard is told", lambda: int(s.db.value("SELECT COUNT(*) FROM millrace_pauses")) > 0, 20)
     time.sleep(IN_FORCE)
     check_still(s, "paused by a command that looks for ZooKeeper in vain", still)
     command.join()
