@@ -51,6 +51,9 @@ class IncarnationStore {
   // for what is left of a life of one's own of which somebody has ended a half. False if it was dead already
   // or never existed.
   virtual Result<bool> Retire(const std::string& id) = 0;
+  // Retire, of a predecessor whose process has died; whoever looks for lost workers hears of it, as of one
+  // that was marked dead.
+  virtual Result<bool> Bury(const std::string& id) { return Retire(id); }
   // crashes+1, and its millrace_attempts row, for each of these attempts of `id` that is not noted yet; one
   // transaction. Charging twice changes nothing. Returns how many were charged now.
   virtual Result<std::size_t> ChargeCrashes(const std::string& id, std::span<const Crash> crashes) = 0;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 
+#include "framework/store/alert_store.h"
 #include "framework/store/change_feed.h"
 #include "framework/store/incarnation_store.h"
 #include "framework/store/overview.h"
@@ -67,6 +68,8 @@ class Store {
   virtual std::unique_ptr<SchemaStore> OpenSchema() = 0;
   virtual std::unique_ptr<PruneStore> OpenPruning() = 0;
   virtual std::unique_ptr<OverviewStore> OpenOverview() = 0;
+  // Null: it keeps nothing of that.
+  virtual std::unique_ptr<AlertStore> OpenAlerts() { return nullptr; }
   // Null: it tells nobody of changes, or is not to.
   virtual std::unique_ptr<ChangeFeed> OpenChanges(IsWatched) { return nullptr; }
 };

@@ -30,6 +30,7 @@ class ScratchStore final : public Store {
   std::unique_ptr<SchemaStore> OpenSchema() override { return store_->OpenSchema(); }
   std::unique_ptr<PruneStore> OpenPruning() override { return store_->OpenPruning(); }
   std::unique_ptr<OverviewStore> OpenOverview() override { return store_->OpenOverview(); }
+  std::unique_ptr<AlertStore> OpenAlerts() override { return store_->OpenAlerts(); }
   std::unique_ptr<ChangeFeed> OpenChanges(IsWatched watched) override {
     return store_->OpenChanges(std::move(watched));
   }

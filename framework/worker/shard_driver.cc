@@ -101,11 +101,13 @@ class BlockingScan final : public Blocking<ScanPort> {
 class BlockingSettle final : public Blocking<SettlePort> {
  public:
   BlockingSettle(Store& store, Registry& registry, const std::string& shard)
-      : store_(store.OpenTasks()), settle_(registry, shard, "settle") {}
+      : store_(store.OpenTasks()), alerts_(store.OpenAlerts()), settle_(registry, shard, "settle") {}
 
   Reply<Result<SettleReport>> Settle(const std::string& incarnation,
                                      std::span<const Settlement> batch) override {
-    return settle_.Ask([&] { return store_->Settle(incarnation, batch); });
+    auto report = settle_.Ask([&] { return store_->Settle(incarnation, batch); });
+    if (report) NoteRefused(incarnation, batch, *report);
+    return report;
   }
   Reply<Result<std::vector<bool>>> StillRunning(const std::string& incarnation,
                                                 std::span<const Settlement> batch) override {
@@ -113,7 +115,18 @@ class BlockingSettle final : public Blocking<SettlePort> {
   }
 
  private:
+  // It should never happen, so people are to hear of it; one row a batch, and whether it gets there changes
+  // nothing for the tasks.
+  void NoteRefused(const std::string& incarnation, std::span<const Settlement> batch,
+                   const SettleReport& report) {
+    const auto refused = std::find(report.verdicts.begin(), report.verdicts.end(), SettleVerdict::Refused);
+    if (refused == report.verdicts.end() || alerts_ == nullptr) return;
+    const auto place = static_cast<std::size_t>(refused - report.verdicts.begin());
+    (void)alerts_->Note(kSettleRefused, incarnation, ToString(batch[place].key));
+  }
+
   const std::unique_ptr<TaskStore> store_;
+  const std::unique_ptr<AlertStore> alerts_;
   Meter settle_;
 };
 
@@ -179,7 +192,7 @@ class BlockingTend final : public Blocking<TendPort> {
     return incarnations_->ChargeCrashes(incarnation, crashes);
   }
   Reply<Result<bool>> Retire(const std::string& incarnation) override {
-    return incarnations_->Retire(incarnation);
+    return incarnations_->Bury(incarnation);
   }
   std::vector<Burial> Burials() override { return dead_.For(address_); }
   void Done(const Burial& burial) override { dead_.Done(burial); }

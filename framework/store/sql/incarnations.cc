@@ -26,16 +26,23 @@ class SqlIncarnationStore final : public IncarnationStore {
   Result<bool> Renew(const std::string& id) override;
   Result<std::vector<PeerBeat>> Peers() override;
   Result<bool> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) override;
-  Result<bool> Retire(const std::string& id) override { return End(id, std::nullopt, std::nullopt); }
+  Result<bool> Retire(const std::string& id) override {
+    return End(id, std::nullopt, std::nullopt, Cause::Left);
+  }
+  Result<bool> Bury(const std::string& id) override {
+    return End(id, std::nullopt, std::nullopt, Cause::Lost);
+  }
   Result<std::size_t> ChargeCrashes(const std::string& id, std::span<const Crash> crashes) override;
 
  private:
+  enum class Cause { Left, Lost };
+
   // False: somebody has the number already.
   Result<bool> RegisterAs(std::uint64_t number, const Incarnation& incarnation);
   // Deletes its beat, if that shows what was seen, and marks its row. False, and nothing done: there were not
   // as many beats as expected (nullopt: 0 or 1), or the row is dead already.
   Result<bool> End(const std::string& id, std::optional<std::uint64_t> seen_beat,
-                   std::optional<std::uint64_t> expected);
+                   std::optional<std::uint64_t> expected, Cause cause);
   Result<Runs> Chargeable(const TableName& table, const Claimer& claimer, const Runs& runs);
   Status Note(const TableName& table, const std::string& id, const Runs& charged);
   Status Raise(const TableName& table, const Runs& charged);
@@ -102,11 +109,11 @@ Result<std::vector<PeerBeat>> SqlIncarnationStore::Peers() {
 }
 
 Result<bool> SqlIncarnationStore::MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) {
-  return End(id, seen_beat, seen_beat ? 1 : 0);
+  return End(id, seen_beat, seen_beat ? 1 : 0, Cause::Lost);
 }
 
 Result<bool> SqlIncarnationStore::End(const std::string& id, std::optional<std::uint64_t> seen_beat,
-                                      std::optional<std::uint64_t> expected) {
+                                      std::optional<std::uint64_t> expected, Cause cause) {
   Transaction transaction(db_);
   BOOST_OUTCOME_TRYV(transaction.Begin());
   const std::string its_beat = "DELETE FROM millrace_beats WHERE id=?";
@@ -114,6 +121,9 @@ Result<bool> SqlIncarnationStore::End(const std::string& id, std::optional<std::
       beats, seen_beat ? db_.Write(its_beat + " AND beat=?", {id, *seen_beat}) : db_.Write(its_beat, {id}));
   if (expected && beats != *expected) return false;  // rolled back
   BOOST_OUTCOME_TRY(dead, db_.Write("UPDATE millrace_incarnations SET dead=1 WHERE id=? AND dead=0", {id}));
+  if (dead == 1 && cause == Cause::Lost) {
+    BOOST_OUTCOME_TRYV(NoteEvents(db_, kWorkerLost, "", {id}));
+  }
   BOOST_OUTCOME_TRYV(transaction.Commit());
   return dead == 1;
 }
@@ -194,6 +204,9 @@ Result<std::size_t> SqlIncarnationStore::ChargeCrashes(const std::string& id,
       if (some.empty()) continue;
       BOOST_OUTCOME_TRYV(Note(table, id, some));
       BOOST_OUTCOME_TRYV(Raise(table, some));
+      std::vector<std::string> tasks;
+      for (const auto& [task, attempt] : some) tasks.push_back(ToString(TaskKey{table, task}));
+      BOOST_OUTCOME_TRYV(NoteEvents(db_, kHandlerCrashed, id, tasks));
       charged += some.size();
     }
   }

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "framework/base/random.h"
 #include "framework/store/sql/claimers.h"
@@ -14,5 +17,10 @@ namespace millrace::engine::sql {
 std::unique_ptr<IncarnationStore> OpenIncarnations(std::unique_ptr<Connection> connection, Claimers& claimers,
                                                    Random random = Random::FromSystem());
 std::unique_ptr<PruneStore> OpenPruning(std::unique_ptr<Connection> connection);
+std::unique_ptr<AlertStore> OpenAlerts(std::unique_ptr<Connection> connection);
+
+// Rows of millrace_audit for what the program itself has seen; `kind` as in framework/store/alert_store.h.
+Status NoteEvents(Connection& db, std::string_view kind, const std::string& actor,
+                  const std::vector<std::string>& subjects);
 
 }  // namespace millrace::engine::sql

@@ -31,6 +31,7 @@ class SqliteStore final : public Store {
   std::unique_ptr<SchemaStore> OpenSchema() override { return sqlite::OpenSchema(file_); }
   std::unique_ptr<PruneStore> OpenPruning() override { return sql::OpenPruning(Connect()); }
   std::unique_ptr<OverviewStore> OpenOverview() override { return sqlite::OpenOverview(file_); }
+  std::unique_ptr<AlertStore> OpenAlerts() override { return sql::OpenAlerts(Connect()); }
   std::unique_ptr<ChangeFeed> OpenChanges(IsWatched) override { return OpenFileWatch(file_.path); }
 
  private:

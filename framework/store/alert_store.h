@@ -1,0 +1,52 @@
+// What alerts need of a shard: what was said of them, by the ledger of keys; what has happened, by the audit;
+// and how many tasks failed, by the counters. Every answer is bounded; nothing counts a pool.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/result.h"
+#include "framework/task/task.h"
+
+namespace millrace::engine {
+
+// An entry of the ledger: a task that was added under a key.
+struct KeyedTask {
+  TaskKey task;
+  std::string handler;
+  std::string key;
+  Micros ago{};  // it was entered, by the database's clock
+};
+
+// What the program itself writes into millrace_audit, as its action.
+inline constexpr char kSettleRefused[] = "settle_refused";
+inline constexpr char kHandlerCrashed[] = "crash";
+inline constexpr char kWorkerLost[] = "worker_lost";
+
+struct ShardEvent {
+  std::uint64_t id = 0;
+  std::string kind;     // one of those above
+  std::string actor;    // whose it is: an incarnation; may be empty
+  std::string subject;  // a task, an incarnation
+  Micros ago{};         // by the database's clock
+};
+
+// One thread at a time; errors as in framework/store/store.h.
+class AlertStore {
+ public:
+  virtual ~AlertStore() = default;
+
+  // The entries whose key begins with `prefix`, the greatest keys first; at most `limit`.
+  virtual Result<std::vector<KeyedTask>> Keyed(const std::string& prefix, std::size_t limit) = 0;
+  // The events above `after`, oldest first: at most the newest 1,000, of the newest 10,000 rows of the audit.
+  virtual Result<std::vector<ShardEvent>> Events(std::uint64_t after) = 0;
+  // Enters one.
+  virtual Status Note(std::string_view kind, const std::string& actor, const std::string& subject) = 0;
+  // Tasks that are in a failed pool now, by handler.
+  virtual Result<std::map<std::string, std::uint64_t>> Failed() = 0;
+};
+
+}  // namespace millrace::engine

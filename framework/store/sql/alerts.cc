@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "framework/store/sql/sessions.h"
+#include "framework/store/sql/text.h"
+
+namespace millrace::engine::sql {
+namespace {
+
+constexpr std::uint64_t kRowsLookedAt = 10'000;
+constexpr std::uint64_t kMostEvents = 1'000;
+
+// How long before `now` a time was; a clock that was set back makes it 0.
+Micros Since(const Row& row, unsigned at, unsigned now) {
+  const auto then = row.Time(at);
+  const auto present = row.Time(now);
+  return then && present ? std::max(Micros(0), *present - *then) : Micros(0);
+}
+
+class SqlAlertStore final : public AlertStore {
+ public:
+  explicit SqlAlertStore(std::unique_ptr<Connection> connection)
+      : connection_(std::move(connection)), db_(*connection_) {}
+
+  Result<std::vector<KeyedTask>> Keyed(const std::string& prefix, std::size_t limit) override;
+  Result<std::vector<ShardEvent>> Events(std::uint64_t after) override;
+  Status Note(std::string_view kind, const std::string& actor, const std::string& subject) override {
+    BOOST_OUTCOME_TRYV(NoteEvents(db_, kind, actor, {subject}));
+    return {};
+  }
+  Result<std::map<std::string, std::uint64_t>> Failed() override;
+
+ private:
+  const std::unique_ptr<Connection> connection_;
+  Connection& db_;
+};
+
+// A range of the index over the keys, read from its end.
+Result<std::vector<KeyedTask>> SqlAlertStore::Keyed(const std::string& prefix, std::size_t limit) {
+  std::vector<KeyedTask> keyed;
+  std::string end = prefix;
+  if (end.empty()) return Fail(ErrorCode::Invalid, "keys without a prefix were asked for");
+  ++end.back();
+  BOOST_OUTCOME_TRYV(db_.Query(
+      "SELECT handler,biz_key,task_table,task_id,entered_at,$now FROM tasks_keys WHERE biz_key>=? AND "
+      "biz_key<? ORDER BY biz_key DESC LIMIT ?",
+      {prefix, end, std::uint64_t{limit}}, [&](const Row& row) {
+        const auto table = ParseTableName(row.Text(3));
+        if (!table) return;
+        keyed.push_back({{*table, row.Number(4)}, row.Text(1), row.Text(2), Since(row, 5, 6)});
+      }));
+  return keyed;
+}
+
+Result<std::vector<ShardEvent>> SqlAlertStore::Events(std::uint64_t after) {
+  std::uint64_t last = 0;
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT COALESCE(MAX(id),0) FROM millrace_audit", {},
+                               [&](const Row& row) { last = row.Number(1); }));
+  std::vector<ShardEvent> events;
+  if (last <= after) return events;
+  const std::uint64_t floor = std::max(after, last > kRowsLookedAt ? last - kRowsLookedAt : 0);
+  BOOST_OUTCOME_TRYV(db_.Query(
+      "SELECT id,action,actor,subject,at,$now FROM millrace_audit$primary WHERE id>? AND id<=? AND action IN "
+      "(?,?,?) ORDER BY id DESC LIMIT ?",
+      {floor, last, kSettleRefused, kHandlerCrashed, kWorkerLost, kMostEvents}, [&](const Row& row) {
+        events.push_back({row.Number(1), row.Text(2), row.Text(3), row.Text(4), Since(row, 5, 6)});
+      }));
+  std::reverse(events.begin(), events.end());
+  return events;
+}
+
+// What people take out of a pool may have been counted where the row of its sums is gone.
+Result<std::map<std::string, std::uint64_t>> SqlAlertStore::Failed() {
+  std::map<std::string, std::uint64_t> failed;
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT handler,SUM(failed) FROM millrace_counters GROUP BY handler", {},
+                               [&](const Row& row) {
+                                 const std::int64_t sum = row.Signed(2);
+                                 if (sum > 0) failed[row.Text(1)] = static_cast<std::uint64_t>(sum);
+                               }));
+  return failed;
+}
+
+}  // namespace
+
+Status NoteEvents(Connection& db, std::string_view kind, const std::string& actor,
+                  const std::vector<std::string>& subjects) {
+  if (subjects.empty()) return {};
+  std::vector<Value> values;
+  for (const std::string& subject : subjects) values.insert(values.end(), {actor, kind, subject});
+  BOOST_OUTCOME_TRYV(db.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES " +
+                                  Repeat("($now,?,?,?,'')", subjects.size()),
+                              Connection::Values(values)));
+  return {};
+}
+
+std::unique_ptr<AlertStore> OpenAlerts(std::unique_ptr<Connection> connection) {
+  return std::make_unique<SqlAlertStore>(std::move(connection));
+}
+
+}  // namespace millrace::engine::sql
