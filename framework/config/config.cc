@@ -32,8 +32,9 @@ Config ReadConfig(const json& value, Problems& problems) {
   if (const json* part = document.Child("handlers")) config.handlers = ReadHandlers(*part, problems);
   if (const json* part = document.Child("shards")) config.shards = ReadShards(*part, problems);
   RefuseContent(document, "schedules", "this version runs no schedules; leave the part out, or empty: {}");
-  RefuseContent(document, "alerts", "this version sends no alerts; leave the part out, or empty: {}");
+  if (const json* part = document.Child("alerts")) config.alerts = ReadAlerts(*part, problems);
   document.Done();
+  AddAlertCarriers(config);
   return config;
 }
 
@@ -49,7 +50,9 @@ ordered_json Listed(const Value& value, void (*list)(const Value&, KeyLister&)) 
 template <class Value>
 ordered_json Listed(const std::map<std::string, Value>& values, void (*list)(const Value&, KeyLister&)) {
   ordered_json all = ordered_json::object();
-  for (const auto& [name, value] : values) all[name] = Listed(value, list);
+  for (const auto& [name, value] : values) {
+    if (!IsBuiltIn(name)) all[name] = Listed(value, list);
+  }
   return all;
 }
 
@@ -96,7 +99,8 @@ Result<Config> LoadConfigFile(const std::string& path) {
 std::string ConfigText(const Config& config) {
   const ordered_json document{{"engine", Listed(config.engine, ListEngine)},
                               {"handlers", Listed(config.handlers, ListHandler)},
-                              {"shards", Listed(config.shards, ListShard)}};
+                              {"shards", Listed(config.shards, ListShard)},
+                              {"alerts", Listed(config.alerts, ListAlert)}};
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }
 

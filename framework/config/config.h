@@ -78,10 +78,35 @@ struct ShardConfig {
   std::uint32_t slices = 0;  // load-balance numbers a table, where this process makes the schema; 0: 64
 };
 
+// What an alert is about. framework/config/alert_config.cc has the keys of each kind.
+enum class AlertKind { Failed, OldestDue, Unowned, Unrunnable, Refused, Crashes, WorkerLost };
+// As the configuration calls it.
+const char* WordOf(AlertKind kind);
+
+struct AlertConfig {
+  AlertKind kind = AlertKind::Failed;
+  std::string handler = "*";  // the task type that it is about; `*`: every one
+  std::uint32_t more_than = 0;
+  Micros longer_than = std::chrono::minutes(5);
+  std::vector<std::string> mail;            // addresses
+  std::string webhook;                      // URL; empty: none
+  Micros every = std::chrono::minutes(10);  // said again within it by no means
+  bool operator==(const AlertConfig&) const = default;
+};
+
+// The task types that the program has by itself; a configuration can't name them.
+inline bool IsBuiltIn(std::string_view type) { return type.starts_with("millrace."); }
+inline constexpr char kMailType[] = "millrace.mail";
+inline constexpr char kWebhookType[] = "millrace.webhook";
+// Whose options and secrets name the server for kMailType.
+inline constexpr char kSendMailType[] = "send_mail";
+
 struct Config {
   EngineConfig engine;
+  // Where there are alerts, the types that carry them are among these.
   std::map<std::string, HandlerConfig> handlers;
   std::map<std::string, ShardConfig> shards;
+  std::map<std::string, AlertConfig> alerts;
 
   // The configuration of a task type; the defaults where it has none.
   const HandlerConfig& HandlerFor(const std::string& type) const;

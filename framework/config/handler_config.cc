@@ -92,6 +92,8 @@ std::map<std::string, HandlerConfig> ReadHandlers(const json& value, Problems& p
       section.Add(name,
                   "this is not a handler name: lower-case letters, digits, '_' and '.', a letter first, "
                   "at most 64");
+    } else if (IsBuiltIn(name)) {
+      section.Add(name, "task types that begin with millrace. are the program's own: choose another name");
     }
     handlers[name] = ReadHandler(handler, section.Path(name), problems);
   }

@@ -29,6 +29,10 @@ void KeyLister::Text(const char* key, const std::string& value, std::size_t) {
   Add(key, value.empty() ? ordered_json() : ordered_json(value));
 }
 
+void KeyLister::Texts(const char* key, const std::vector<std::string>& value, std::size_t) {
+  Add(key, value.empty() ? ordered_json() : ordered_json(value));
+}
+
 void KeyLister::Tables(const char* key, const std::vector<TableName>& value) {
   Add(key, value.empty() ? ordered_json() : ordered_json(value));
 }

@@ -23,6 +23,7 @@ class KeyLister {
   void Duration(const char* key, Micros value, Micros least, Micros most);
   void Durations(const char* key, const std::vector<Micros>& value, Micros least, Micros most);
   void Text(const char* key, const std::string& value, std::size_t longest);
+  void Texts(const char* key, const std::vector<std::string>& value, std::size_t longest);
   void Tables(const char* key, const std::vector<TableName>& value);
   template <class Value>
   void Choice(const char* key, Value value, const Choices<std::type_identity_t<Value>>& choices) {

@@ -12,9 +12,14 @@ namespace millrace::engine {
 EngineConfig ReadEngine(const nlohmann::json& value, Problems& problems);
 std::map<std::string, HandlerConfig> ReadHandlers(const nlohmann::json& value, Problems& problems);
 std::map<std::string, ShardConfig> ReadShards(const nlohmann::json& value, Problems& problems);
+std::map<std::string, AlertConfig> ReadAlerts(const nlohmann::json& value, Problems& problems);
 
 void ListEngine(const EngineConfig& engine, KeyLister& keys);
 void ListHandler(const HandlerConfig& handler, KeyLister& keys);
 void ListShard(const ShardConfig& shard, KeyLister& keys);
+void ListAlert(const AlertConfig& alert, KeyLister& keys);
+
+// Enters the types that carry the alerts of a configuration: where to, and by which server.
+void AddAlertCarriers(Config& config);
 
 }  // namespace millrace::engine

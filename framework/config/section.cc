@@ -155,6 +155,28 @@ void Section::Text(const char* key, std::string& value, std::size_t longest) {
   value = text;
 }
 
+void Section::Texts(const char* key, std::vector<std::string>& value, std::size_t longest) {
+  const json* child = Child(key);
+  if (child == nullptr) return;
+  if (!child->is_array()) return WrongType(Path(key), *child, "a list of texts");
+  if (child->empty()) return problems_.Add(Path(key), "the list is empty: fill it in, or leave the key out");
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < child->size(); ++i) {
+    KeyPath path = Path(key);
+    path.push_back(std::to_string(i));
+    const json& one = (*child)[i];
+    if (!one.is_string()) {
+      WrongType(path, one, "a text in quotes");
+    } else if (one.get_ref<const std::string&>().empty() ||
+               one.get_ref<const std::string&>().size() > longest) {
+      problems_.Add(path, "write a text of 1 to " + std::to_string(longest) + " bytes");
+    } else {
+      texts.push_back(one.get<std::string>());
+    }
+  }
+  if (texts.size() == child->size()) value = std::move(texts);
+}
+
 void Section::Tables(const char* key, std::vector<TableName>& value) {
   const json* child = Child(key);
   if (child == nullptr) return;

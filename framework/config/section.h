@@ -48,6 +48,8 @@ class Section {
   void Duration(const char* key, Micros& value, Micros least, Micros most);
   void Durations(const char* key, std::vector<Micros>& value, Micros least, Micros most);
   void Text(const char* key, std::string& value, std::size_t longest);
+  // A list of texts, none of them empty or longer than so many bytes.
+  void Texts(const char* key, std::vector<std::string>& value, std::size_t longest);
   void Tables(const char* key, std::vector<TableName>& value);
   template <class Value>
   void Choice(const char* key, Value& value, const Choices<std::type_identity_t<Value>>& choices) {

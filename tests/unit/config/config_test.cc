@@ -165,7 +165,62 @@ TEST(ConfigTest, ShardsAreChecked) {
 
 TEST(ConfigTest, PartsOfLaterVersionsAreRefusedUnlessEmpty) {
   EXPECT_THAT(Refusal(R"({"schedules": {"nightly": {}}})"), HasSubstr("this version runs no schedules"));
-  EXPECT_THAT(Refusal(R"({"alerts": {"mail": {}}})"), HasSubstr("this version sends no alerts"));
+}
+
+TEST(ConfigTest, AlertsHaveTheKeysOfTheirKind) {
+  const auto config = ParseConfig(
+      R"({"alerts": {"failed": {"kind": "failed", "handler": "noop", "more_than": 3, "mail": ["ops@example.com"],
+          "webhook": "https://example.com/hook", "every": "5m"},
+          "late": {"kind": "oldest_due", "longer_than": "2m", "mail": ["ops@example.com"]}}})",
+      "m.json");
+  ASSERT_TRUE(config) << config.error().message;
+  const AlertConfig& failed = config->alerts.at("failed");
+  EXPECT_EQ(failed.kind, AlertKind::Failed);
+  EXPECT_EQ(failed.handler, "noop");
+  EXPECT_EQ(failed.more_than, 3u);
+  EXPECT_THAT(failed.mail, ElementsAre("ops@example.com"));
+  EXPECT_EQ(failed.every, Micros(5min));
+  EXPECT_EQ(config->alerts.at("late").longer_than, Micros(2min));
+  const auto again = ParseConfig(ConfigText(*config), "again.json");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->alerts, config->alerts);
+}
+
+TEST(ConfigTest, BadAlertsAreRefusedByTheirKeys) {
+  EXPECT_THAT(Refusal(R"({"alerts": {"a": {"mail": ["o@e"]}}})"),
+              HasSubstr("alerts.a: the alert has no kind"));
+  EXPECT_THAT(Refusal(R"({"alerts": {"a": {"kind": "failed"}}})"), HasSubstr("nobody would hear of it"));
+  EXPECT_THAT(Refusal(R"({"alerts": {"a": {"kind": "faild", "mail": ["o@e"]}}})"),
+              HasSubstr("alerts.a.kind: \"faild\" is not known: write \"failed\" or"));
+  EXPECT_THAT(Refusal(R"({"alerts": {"a": {"kind": "failed", "mail": ["o@e"], "more_then": 1}}})"),
+              HasSubstr("alerts.a.more_then: unknown key (did you mean 'more_than'?)"));
+  EXPECT_THAT(Refusal(R"({"alerts": {"a": {"kind": "unowned", "mail": ["o@e"], "more_than": 1}}})"),
+              HasSubstr("alerts.a.more_than: unknown key"));
+  EXPECT_THAT(Refusal(R"({"alerts": {"a": {"kind": "failed", "mail": ["o@e\r\nBcc: x@y"]}}})"),
+              HasSubstr("alerts.a.mail.0: this is not a mail address"));
+  EXPECT_THAT(Refusal(R"({"alerts": {"a": {"kind": "failed", "mail": "o@e"}}})"),
+              HasSubstr("a list of texts"));
+  EXPECT_THAT(Refusal(R"({"alerts": {"a": {"kind": "failed", "webhook": "file:///etc/passwd"}}})"),
+              HasSubstr("alerts.a.webhook: this is not an address of the web"));
+  EXPECT_THAT(Refusal(R"({"alerts": {"A/b": {"kind": "failed", "mail": ["o@e"]}}})"),
+              HasSubstr("an alert's name"));
+  EXPECT_THAT(Refusal(R"({"handlers": {"millrace.mail": {}}})"), HasSubstr("are the program's own"));
+}
+
+TEST(ConfigTest, TheTypesThatCarryAlertsTakeTheirAddressesFromThemAndTheServerFromSendMail) {
+  const auto config = ParseConfig(
+      R"({"handlers": {"send_mail": {"options": {"server": "mx:25", "from": "m@e", "subject": "s", "body": "b"},
+          "secrets": {"password": {"file": "/etc/p"}}}},
+          "alerts": {"a": {"kind": "failed", "mail": ["o@e"], "webhook": "https://e/x"}}})",
+      "m.json");
+  ASSERT_TRUE(config) << config.error().message;
+  const auto mail = nlohmann::json::parse(config->HandlerFor(kMailType).options);
+  EXPECT_EQ(mail, nlohmann::json::parse(R"({"server": "mx:25", "from": "m@e", "to": {"a": ["o@e"]}})"));
+  EXPECT_EQ(config->HandlerFor(kMailType).secrets.at("password").file, "/etc/p");
+  EXPECT_EQ(nlohmann::json::parse(config->HandlerFor(kWebhookType).options),
+            nlohmann::json::parse(R"({"urls": {"a": "https://e/x"}})"));
+  EXPECT_FALSE(ParseConfig("{}", "m.json")->handlers.contains(kMailType));
+  EXPECT_THAT(ConfigText(*config), Not(HasSubstr("millrace.mail")));
 }
 
 TEST(ConfigTest, SyntaxErrorsNameTheLine) {
