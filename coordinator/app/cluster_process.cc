@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "coordinator/app/alert_place.h"
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/shards.h"
@@ -81,7 +82,12 @@ ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions option
                .ownership = [this] { return CurrentOwnership(); },
                .changed = [this] { driver_->Wake(); },
                .unopened = [this] { return Unopened(); },
-               .standing = [this] { return standing_.load(); }}) {}
+               .standing = [this] { return standing_.load(); }}),
+      alerts_({.clock = clock_,
+               .shards = [this] { return control_.Opened(); },
+               .config = [this] { return control_.CurrentConfig(); },
+               .place = [this] { return AlertsPlace(); },
+               .from = "the cluster " + options_.cluster}) {}
 
 Status ClusterProcess::Start(Place place) {
   id_ = place.id;
@@ -137,7 +143,8 @@ Status ClusterProcess::Start(Place place) {
     upkeep_.Measure(gauges);
     return State();
   });
-  return driver_->Start();
+  BOOST_OUTCOME_TRYV(driver_->Start());
+  return place.stands ? alerts_.Start() : Status();
 }
 
 void ClusterProcess::Publish(const MemberView& view) {
@@ -180,6 +187,7 @@ ClusterState ClusterProcess::State() const {
 
 LeaderFacts ClusterProcess::Facts() const {
   TableFindings found = upkeep_.Findings();
+  for (std::string& trouble : alerts_.Troubles()) found.troubles.push_back(std::move(trouble));
   return {std::move(found.catalog), ConfiguredGroups(*control_.View()->config), std::move(found.unrunnable),
           std::move(found.troubles), std::move(found.unread)};
 }
@@ -187,6 +195,12 @@ LeaderFacts ClusterProcess::Facts() const {
 std::shared_ptr<const Ownership> ClusterProcess::CurrentOwnership() const {
   MutexLock lock(mutex_);
   return ownership_;
+}
+
+std::optional<AlertPlace> ClusterProcess::AlertsPlace() const {
+  const std::shared_ptr<const Ownership> ownership = CurrentOwnership();
+  if (!Leads() || ownership == nullptr) return std::nullopt;
+  return PlaceOf(ownership);
 }
 
 void ClusterProcess::Noticed(const std::optional<Term>& term) {
@@ -222,7 +236,8 @@ bool ClusterProcess::Leads() const { return leading_.load() && control_.View()->
 bool ClusterProcess::Stop() {
   if (measured_) measured_->End();
   if (driver_) driver_->Stop();
-  return upkeep_.Stop();
+  const bool quiet = alerts_.Stop();
+  return upkeep_.Stop() && quiet;
 }
 
 }  // namespace millrace::engine

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "coordinator/alerts/watch.h"
 #include "coordinator/app/cluster_metrics.h"
 #include "coordinator/app/settings.h"
 #include "coordinator/coordination/documents.h"
@@ -66,6 +67,7 @@ class ClusterProcess {
   LeaderFacts Facts() const;
   UnopenedShards Unopened() const;
   std::shared_ptr<const Ownership> CurrentOwnership() const;
+  std::optional<AlertPlace> AlertsPlace() const;
 
   const Settings settings_;
   const ZookeeperOptions options_;
@@ -78,6 +80,7 @@ class ClusterProcess {
   std::shared_ptr<const Ownership> ownership_ MILLRACE_GUARDED_BY(mutex_);
   ClusterControlPlane control_;
   Upkeep upkeep_;
+  AlertWatch alerts_;
   std::string id_;
   bool works_ = false;
   std::optional<BootTime> idle_since_;  // without a slice; the latest time: it was said

@@ -36,6 +36,7 @@ void AddClusterLimits(CLI::App& cluster, Chosen& chosen);  // limit, protect; cl
 void AddConfigCommands(CLI::App& config, Chosen& chosen);  // get, validate …; config.cc
 void AddConfigChanges(CLI::App& config, Chosen& chosen);   // set, unset, edit, rollback; config_set.cc
 void AddSchemaCommands(CLI::App& schema, Chosen& chosen);
+void AddAlertCommands(CLI::App& alerts, Chosen& chosen);  // list, test
 void AddHandlerCommands(CLI::App& handler, Chosen& chosen);
 
 // The flags that all commands have; `json`: --json among them.

@@ -14,6 +14,7 @@
 #include "framework/files/paths.h"
 #include "framework/handler_kit/local_run.h"
 #include "framework/worker/handler_secrets.h"
+#include "handlers/built_in/built_in.h"
 
 namespace millrace::engine {
 namespace {
@@ -224,7 +225,7 @@ Result<std::string> StateFolder(const CommonFlags& flags) {
 
 Result<std::unique_ptr<PluginSet>> LoadPlugins(const CommonFlags& flags) {
   BOOST_OUTCOME_TRY(state, StateFolder(flags));
-  return PluginSet::Load(PluginFolder(flags), state);
+  return PluginSet::Load(PluginFolder(flags), state, built_in::Plugin());
 }
 
 Result<std::unique_ptr<PluginSet>> LoadPluginsToWork(const CommonFlags& flags) {

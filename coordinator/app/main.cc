@@ -45,10 +45,12 @@ void AddEveryCommand(CLI::App& root, Chosen& chosen) {
   AddSchemaCommands(*schema, chosen);
   CLI::App* handler = AddFamily(root, "handler", "Look at handlers and try them", "  millrace handler list");
   AddHandlerCommands(*handler, chosen);
+  CLI::App* alerts = AddFamily(root, "alerts", "Look at alerts and try them", "  millrace alerts list");
+  AddAlertCommands(*alerts, chosen);
   AddPages(root, chosen);
   for (const char* name : {"run", "worker", "coordinator"}) root.get_subcommand(name)->group("Run tasks");
   root.get_subcommand("submit")->group("Add tasks");
-  for (CLI::App* family : {task, cluster, config, schema, handler}) family->group("Look after them");
+  for (CLI::App* family : {task, cluster, config, schema, handler, alerts}) family->group("Look after them");
 }
 
 int Numeric(ExitCode code) { return static_cast<int>(code); }

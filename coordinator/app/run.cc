@@ -3,6 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "coordinator/alerts/watch.h"
+#include "coordinator/app/alert_place.h"
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/handler.h"
@@ -14,6 +16,7 @@
 #include "framework/base/time_text.h"
 #include "framework/policy/load_balance.h"
 #include "framework/store/sqlite/lock.h"
+#include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
 namespace {
@@ -26,23 +29,33 @@ constexpr Micros kBetweenRounds = std::chrono::seconds(30);  // of the upkeep
 // once do no harm.
 class LocalEnvironment final : public WorkerEnvironment {
  public:
-  LocalEnvironment(LocalControlPlane control, Shards& shards, bool shows_progress)
+  LocalEnvironment(LocalControlPlane control, Shards& shards, std::vector<std::string> types,
+                   bool shows_progress)
       : control_(std::move(control)),
         shards_(shards),
         progress_(shards, shows_progress),
         upkeep_({[this] { return control_.Shards(); }, [this] { return control_.CurrentConfig(); },
-                 [] { return true; }, [] { return nullptr; }, [] {}, kBetweenRounds}) {}
+                 [] { return true; }, [] { return nullptr; }, [] {}, kBetweenRounds}),
+        place_(control_, std::move(types)),
+        alerts_({.clock = clock_,
+                 .shards = [this] { return control_.Shards(); },
+                 .config = [this] { return control_.CurrentConfig(); },
+                 .place = [this] { return place_.Now(); },
+                 .from = HostName()}) {}
 
   ControlPlane& control() override { return control_; }
   Registry& metrics() override { return metrics_; }
+  Status Join(const Worker&) override { return alerts_.Start(); }
   Status Update(const Worker& worker) override {
     upkeep_.Update();
+    place_.Follow(worker);
     progress_.Update(worker.Totals());
     return {};
   }
   bool End() override {
     progress_.Clear();
-    return upkeep_.Stop();
+    const bool quiet = alerts_.Stop();
+    return upkeep_.Stop() && quiet;
   }
   Result<TaskSummary> Summary(const WorkerStatus& last, WorkerEnd) override {
     return ReadSummary(shards_, last);
@@ -54,6 +67,9 @@ class LocalEnvironment final : public WorkerEnvironment {
   Shards& shards_;
   WorkerProgress progress_;
   Upkeep upkeep_;
+  const SystemClock clock_;
+  LocalAlertPlace place_;
+  AlertWatch alerts_;
   const Registry::Reading measured_ =
       metrics_.OnText([this](Gauges& gauges) { upkeep_.Measure(gauges); });  // last: asks the upkeep
 };
@@ -102,7 +118,9 @@ Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings,
   BOOST_OUTCOME_TRY(plugins, LoadPluginsToWork(flags.common));
   BOOST_OUTCOME_TRYV(CheckTypes(flags.handlers, settings.config, *plugins));
   TellNumbersBeyond(numbers, shards);
-  LocalEnvironment environment(std::move(control), shards, ErrorIsTerminal() && !flags.common.json);
+  LocalEnvironment environment(std::move(control), shards,
+                               TypesRun(settings.config, *plugins, flags.handlers),
+                               ErrorIsTerminal() && !flags.common.json);
   return HostWorker(flags, {flags.id, state, flags.concurrency, flags.until_idle, FormatLoadBalance(numbers)},
                     *plugins, environment);
 }

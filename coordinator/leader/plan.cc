@@ -302,7 +302,7 @@ Ownership OwnershipOf(const PlanDecision& decision, const std::map<std::string, 
   for (const std::string& slice : decision.unplaceable) owned.erase(slice);
   std::vector<AcceptedHandlers> workers;
   for (const auto& [id, document] : present) workers.push_back(document.limits.handlers);
-  return {std::move(owned), decision.groups, workers};
+  return {std::move(owned), decision.groups, workers, decision.unplaceable};
 }
 
 }  // namespace millrace::engine

@@ -28,6 +28,11 @@ Classes Classify(std::span<const AcceptedHandlers> workers,
   for (const auto& [handler, group] : configured) handlers.erase(handler);
   Classes classes;
   for (const std::string& handler : handlers) classes[AcceptedBy(workers, handler)].push_back(handler);
+  // The types that every program has by itself name no group: what a group is called is not theirs to say.
+  for (auto& [set, members] : classes) {
+    std::stable_partition(members.begin(), members.end(),
+                          [](const std::string& type) { return !type.starts_with("millrace."); });
+  }
   const WorkerSet accept_all = AcceptedBy(workers, kEveryOther);
   if (Any(accept_all)) classes[accept_all].push_back(kEveryOther);
   return classes;

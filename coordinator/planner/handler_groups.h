@@ -21,7 +21,8 @@ inline constexpr const char* kEveryOther = "*";
 
 struct HandlerGroup {
   std::string name;
-  // Sorted, kEveryOther last. A worker may own the group's slices if it accepts all of these.
+  // Sorted, those of the program itself (`millrace.`) behind the others, kEveryOther last. A worker may own
+  // the group's slices if it accepts all of these.
   std::vector<std::string> handlers;
   bool operator==(const HandlerGroup&) const = default;
 };

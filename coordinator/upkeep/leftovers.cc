@@ -17,8 +17,8 @@ constexpr std::size_t kTypesLogged = 20;  // a producer may write any name, and 
 
 Ownership::Ownership(std::unordered_set<std::string> slices,
                      const std::map<std::string, std::vector<std::string>>& groups,
-                     const std::vector<Limit<std::string>>& workers)
-    : slices_(std::move(slices)), one_group_(groups.empty()) {
+                     const std::vector<Limit<std::string>>& workers, std::vector<std::string> unplaceable)
+    : slices_(std::move(slices)), one_group_(groups.empty()), unplaceable_(std::move(unplaceable)) {
   for (const auto& [group, types] : groups) {
     for (const std::string& type : types) {
       if (type == kEveryOther) {

@@ -21,15 +21,16 @@ class Ownership {
   Ownership() = default;  // nobody is there
   // `slices`: the names of those that are owned, by a worker that is there and may have them. `groups` as in
   // AssignDocument: the task types of each; empty where there is one group for all. `workers`: what each of
-  // them runs.
+  // them runs. `unplaceable`: slices that no worker may have, sorted.
   Ownership(std::unordered_set<std::string> slices,
             const std::map<std::string, std::vector<std::string>>& groups,
-            const std::vector<Limit<std::string>>& workers);
+            const std::vector<Limit<std::string>>& workers, std::vector<std::string> unplaceable = {});
 
   // Whether a worker owns the rows of this group and runs their type.
   bool Covers(const std::string& shard, const DueGroup& group) const;
   // Whether any worker that is there runs tasks of this type.
   bool Runs(const std::string& type) const { return runs_all_ || types_.contains(type); }
+  const std::vector<std::string>& unplaceable() const { return unplaceable_; }
 
  private:
   std::unordered_set<std::string> slices_;
@@ -38,6 +39,7 @@ class Ownership {
   std::string others_;  // the group of every type that no group names; empty: none
   std::set<std::string> types_;
   bool runs_all_ = false;
+  std::vector<std::string> unplaceable_;
 };
 
 // One thread.

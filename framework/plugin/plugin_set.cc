@@ -13,6 +13,8 @@
 namespace millrace::engine {
 namespace {
 
+constexpr const char* kTheProgram = "the program itself";
+
 struct LoadedHandler {
   HandlerInfo info;
   const millrace_handler* descriptor = nullptr;
@@ -24,6 +26,9 @@ struct LoadedFile {
 };
 
 std::string SharedText(const std::string& handler, const std::vector<std::string>& files) {
+  if (files.front() == kTheProgram)
+    return "the plugin '" + files.back() + "' has the handler '" + handler +
+           "', which is the program's own; rename it";
   if (files.front() == files.back())
     return "the plugin '" + files.front() + "' has the handler '" + handler + "' twice; rename one of them";
   std::string text = "the handler '" + handler + "' is in several plugins, so none of them is loaded:";
@@ -88,11 +93,17 @@ Result<std::unique_ptr<HandlerInstance>> LoadedPluginSet::Open(const std::string
 
 }  // namespace
 
-Result<std::unique_ptr<PluginSet>> PluginSet::Load(const std::string& folder, const std::string& state_dir) {
+Result<std::unique_ptr<PluginSet>> PluginSet::Load(const std::string& folder, const std::string& state_dir,
+                                                   const millrace_plugin* built_in) {
   BOOST_OUTCOME_TRY(files, ListPlugins(folder));
   auto set = std::make_unique<LoadedPluginSet>();
   std::vector<LoadedFile> loaded;
   std::map<std::string, std::vector<std::string>> providers;  // files by the name of a handler
+  if (built_in != nullptr) {
+    set->Add({kTheProgram, built_in});
+    for (std::size_t i = 0; i < built_in->handler_count; ++i)
+      providers[built_in->handlers[i]->name].push_back(kTheProgram);
+  }
   const std::string cache = state_dir + "/plugins";
   if (!files.empty()) {
     BOOST_OUTCOME_TRYV(MakeTrustedFolder(cache, "folder for loaded plugins"));

@@ -26,9 +26,11 @@ class PluginSet {
   // `state_dir` first and loaded from there, so that overwriting the original while the process runs is
   // harmless. A file that is refused leaves the others in force and stands in Refused: one that others can
   // write, a truncated or foreign one, a missing entry point, a wrong magic or ABI version, a bad handler
-  // name. Of files that share a handler's name none is taken, since nobody can say which is meant. The set is
-  // refused where the folder or the copies can't be trusted.
-  static Result<std::unique_ptr<PluginSet>> Load(const std::string& folder, const std::string& state_dir);
+  // name, or one that `built_in` has, which is a part of the program and always there. Of files that share a
+  // handler's name none is taken, since nobody can say which is meant. The set is refused where the folder or
+  // the copies can't be trusted.
+  static Result<std::unique_ptr<PluginSet>> Load(const std::string& folder, const std::string& state_dir,
+                                                 const millrace_plugin* built_in = nullptr);
   virtual ~PluginSet() = default;
 
   virtual std::vector<HandlerInfo> Handlers() const = 0;

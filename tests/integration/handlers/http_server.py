@@ -2,7 +2,10 @@
 import http.server
 import json
 import sys
+import threading
 import time
+
+lines = threading.Lock()  # requests come at once, and each is a line by itself
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
@@ -12,7 +15,8 @@ class Answers(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         request = {"path": self.path, "headers": dict(self.headers), "body": body.decode(),
                    "connection": self.client_address[1]}
-        print(json.dumps(request), flush=True)
+        with lines:
+            print(json.dumps(request), flush=True)
         if self.path == "/slow":
             time.sleep(30)
         if self.path in ("/slow", "/hangup"):

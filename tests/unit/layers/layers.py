@@ -46,11 +46,12 @@ ARROWS = {
     "coordinator/coordination/zookeeper": FRAMEWORK | {"coordinator/coordination"},
     "coordinator/planner": TASK | {"framework/policy"},
     "coordinator/upkeep": COORDINATOR,
+    "coordinator/alerts": COORDINATOR,
     "coordinator/leader": COORDINATOR | {"coordinator/upkeep"},
     "coordinator/member": COORDINATOR,
     "coordinator/console": COORDINATOR,
     "coordinator/testing": COORDINATOR | {"coordinator/leader", "coordinator/member", "coordinator/upkeep", "framework/testing"},
-    "coordinator/app": FRAMEWORK | ADAPTERS | {"framework/handler_kit", "coordinator/*"},
+    "coordinator/app": FRAMEWORK | ADAPTERS | {"framework/handler_kit", "coordinator/*", "handlers/built_in"},
     "coordinator/app/cli": BASE,
     "coordinator/app/input": PLUGIN | {"framework/threads", "coordinator/app/cli"},
     "handlers": {"framework/include"},  # what several plugins share

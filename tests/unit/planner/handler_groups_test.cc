@@ -33,6 +33,12 @@ TEST(HandlerGroupsTest, WhereNoHandlerIsKnownThereIsStillAnOwner) {
   EXPECT_THAT(DeriveGroups(Workers{Handlers{}}, {}), ElementsAre(HandlerGroup{"default", {}}));
 }
 
+TEST(HandlerGroupsTest, TheProgramsOwnTypesNameNoGroup) {
+  EXPECT_THAT(
+      DeriveGroups(Workers{Handlers{"millrace.mail", "noop"}, Handlers{"exec", "millrace.mail", "noop"}}, {}),
+      ElementsAre(HandlerGroup{"exec", {"exec"}}, HandlerGroup{"noop", {"noop", "millrace.mail"}}));
+}
+
 TEST(HandlerGroupsTest, HandlersOfTheSameWorkersAreAGroupCalledByItsFirst) {
   EXPECT_THAT(DeriveGroups(Workers{Handlers{"a", "b", "c"}, Handlers{"c", "d"}}, {}),
               ElementsAre(HandlerGroup{"a", {"a", "b"}}, HandlerGroup{"c", {"c"}}, HandlerGroup{"d", {"d"}}));

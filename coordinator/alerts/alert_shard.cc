@@ -1,0 +1,208 @@
+#include "coordinator/alerts/alert_shard.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "coordinator/alerts/notice.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr Micros kBetweenTables = std::chrono::seconds(30);
+constexpr std::size_t kEventsKept = 2'000;
+constexpr std::size_t kKeysRead = 64;      // more than two messages of an alert with all its addressees
+constexpr std::size_t kGroupsLooked = 50;  // of one type, for a row that waits
+
+template <class Value>
+void Raise(std::map<std::string, Value>& values, const std::string& type, Value value) {
+  Value& known = values.try_emplace(type, value).first->second;
+  known = std::max(known, value);
+}
+
+}  // namespace
+
+AlertNeeds NeedsOf(const std::map<std::string, AlertConfig>& alerts) {
+  AlertNeeds needs;
+  for (const auto& [name, alert] : alerts) {
+    switch (alert.kind) {
+      case AlertKind::OldestDue:
+        needs.late = std::min(needs.late.value_or(alert.longer_than), alert.longer_than);
+        break;
+      case AlertKind::Failed:
+      case AlertKind::Unrunnable:
+      case AlertKind::Unowned:
+        break;
+      case AlertKind::Refused:
+      case AlertKind::Crashes:
+      case AlertKind::WorkerLost:
+        needs.events = std::max(needs.events.value_or(LookBack(alert)), LookBack(alert));
+        break;
+    }
+  }
+  return needs;
+}
+
+AlertShard::AlertShard(std::string name, std::shared_ptr<Store> store)
+    : name_(std::move(name)),
+      store_(std::move(store)),
+      alerts_(store_->OpenAlerts()),
+      tasks_(store_->OpenTasks()),
+      operations_(store_->OpenOperations()),
+      overview_(store_->OpenOverview()),
+      schema_(store_->OpenSchema()) {}
+
+Status AlertShard::ReadTables(BootTime now) {
+  if (tables_ && now - tables_read_ < kBetweenTables) return {};
+  BOOST_OUTCOME_TRY(tables, schema_->Tables());
+  tables_ = std::move(tables);
+  tables_read_ = now;
+  return {};
+}
+
+Status AlertShard::Observe(const AlertNeeds& needs, const AlertPlace& place, BootTime now,
+                           Observation& seen) {
+  BOOST_OUTCOME_TRYV(ReadTables(now));
+  BOOST_OUTCOME_TRY(failed, alerts_->Failed());
+  unsent_ = 0;
+  if (!seen.failed) seen.failed.emplace();
+  for (const auto& [type, count] : failed) {
+    if (IsBuiltIn(type)) {
+      unsent_ += count;
+    } else {
+      (*seen.failed)[type] += count;
+    }
+  }
+  BOOST_OUTCOME_TRYV(LookAtDue(needs, place, seen));
+  if (needs.events) {
+    BOOST_OUTCOME_TRYV(LookAtEvents(*needs.events, now, seen));
+  }
+  return {};
+}
+
+Status AlertShard::LookAtDue(const AlertNeeds& needs, const AlertPlace& place, Observation& seen) {
+  std::vector<TableSlices> all;
+  for (const TableInfo& info : *tables_) all.push_back({info.table});
+  BOOST_OUTCOME_TRY(map, tasks_->Due(all));
+  if (!seen.late) seen.late.emplace();
+  if (!seen.unrunnable) seen.unrunnable.emplace();
+  std::map<std::string, std::vector<DueGroup>> late;
+  tries_again_ = false;
+  for (DueGroup& group : map.groups) {
+    if (IsBuiltIn(group.handler)) {
+      tries_again_ = tries_again_ || group.urgency % 10 > 0;  // the place on the ladder
+      continue;
+    }
+    const Micros ago = map.now - group.first_run_at;
+    if (ago < Micros(0)) continue;
+    if (!place.runs(group.handler)) Raise(*seen.unrunnable, group.handler, ago);
+    if (needs.late && ago > *needs.late) late[group.handler].push_back(std::move(group));
+  }
+  for (auto& [type, groups] : late) {
+    BOOST_OUTCOME_TRY(ago, OldestWaiting(std::move(groups), map.now));
+    if (ago) Raise(*seen.late, type, *ago);
+  }
+  return {};
+}
+
+// A running row still stands in the due order: the first row of a group that waits is looked for, in the
+// groups that could have an older one than was found.
+Result<std::optional<Micros>> AlertShard::OldestWaiting(std::vector<DueGroup> groups, WallTime now) {
+  std::sort(groups.begin(), groups.end(),
+            [](const DueGroup& a, const DueGroup& b) { return a.first_run_at < b.first_run_at; });
+  std::optional<WallTime> oldest;
+  for (const DueGroup& group : std::span(groups).first(std::min(groups.size(), kGroupsLooked))) {
+    if (oldest && group.first_run_at >= *oldest) break;
+    BOOST_OUTCOME_TRY(rows, tasks_->Scan({group, HeadOf(group), kMaxBatchRows}));
+    const auto waiting = std::find_if(rows.begin(), rows.end(),
+                                      [](const ScanRow& row) { return row.state == TaskState::Waiting; });
+    if (waiting != rows.end() && (!oldest || waiting->run_at < *oldest)) oldest = waiting->run_at;
+  }
+  if (!oldest) return std::optional<Micros>();
+  return std::optional<Micros>(now - *oldest);
+}
+
+Status AlertShard::LookAtEvents(Micros window, BootTime now, Observation& seen) {
+  BOOST_OUTCOME_TRY(events, alerts_->Events(last_event_));
+  for (ShardEvent& event : events) {
+    last_event_ = event.id;
+    const BootTime at = now - event.ago;
+    events_.push_back({std::move(event), at});
+  }
+  while (!events_.empty() && (now - events_.front().at > window || events_.size() > kEventsKept)) {
+    events_.pop_front();
+  }
+  if (!seen.events) seen.events.emplace();
+  for (const Kept& kept : events_) {
+    const bool worker = kept.event.kind == kWorkerLost;
+    seen.events->push_back(
+        {kept.event.kind, worker ? kept.event.subject : name_ + "/" + kept.event.subject, now - kept.at});
+  }
+  return {};
+}
+
+Result<SaidAlert> AlertShard::Said(const std::string& alert, BootTime now) {
+  BOOST_OUTCOME_TRY(keyed, alerts_->Keyed(KeysOf(alert), kKeysRead));
+  SaidAlert said;
+  std::uint64_t looked = 0;
+  for (const KeyedTask& one : keyed) {
+    const auto key = ParseNoticeKey(alert, one.key);
+    if (!key || !IsBuiltIn(one.handler) || key->number == looked) continue;
+    looked = key->number;
+    const auto record = operations_->Get(one.task);
+    if (!record && record.error().code != ErrorCode::NotFound) return Fail(record.error());
+    // A task that was removed before its key has taken its words along.
+    const NoticeParams words =
+        (record ? ParseNoticeParams(record->task.params) : std::nullopt).value_or(NoticeParams{});
+    if (said.number == 0) {
+      said.number = key->number;
+      said.firing = words.firing;
+    }
+    if (!words.firing) continue;
+    said.fired_at = now - one.ago;
+    said.count = words.count;
+    said.since = words.since;
+    break;
+  }
+  return said;
+}
+
+std::vector<std::string> AlertShard::FailedExamples(const std::string& type, std::size_t most) {
+  std::vector<std::string> examples;
+  if (!tables_) return examples;
+  std::vector<TableName> tables;
+  for (const TableInfo& info : *tables_) tables.push_back(info.table);
+  const auto totals = operations_->Totals();
+  if (!totals) return examples;
+  const auto failed = overview_->Failed(tables, *totals);
+  if (!failed) return examples;
+  for (const FailedClass& one : failed->classes) {
+    if (IsBuiltIn(one.handler) || (type != "*" && type != one.handler)) continue;
+    if (examples.size() == most) break;
+    const std::string error_class = one.error_class.empty() ? "" : " [" + one.error_class + "]";
+    const std::string others = one.count > 1 ? " and " + std::to_string(one.count - 1) + " like it" : "";
+    examples.push_back(ToString(TaskName{name_, {one.table, one.newest}}) + ", " + one.handler + error_class +
+                       others + ": " + one.error);
+  }
+  return examples;
+}
+
+Result<bool> AlertShard::Add(std::vector<NewTask> tasks, const AlertPlace& place) {
+  if (tasks.empty()) return true;
+  if (!tables_) return Fail(ErrorCode::Unavailable, "the shard " + name_ + " has not answered yet");
+  std::optional<TableName> table;
+  for (NewTask& task : tasks) {
+    const auto spot = place.spot(name_, task.handler, *tables_);
+    if (!spot || (table && spot->table != *table)) {
+      return Fail(ErrorCode::NotFound, "no worker takes tasks of the type " + task.handler +
+                                           " in the shard " + name_ +
+                                           "; one that is limited by --handlers must name it");
+    }
+    table = spot->table;
+    task.slice = spot->slice;
+  }
+  BOOST_OUTCOME_TRY(report, operations_->Submit(*table, tasks));
+  return report.added == tasks.size();
+}
+
+}  // namespace millrace::engine

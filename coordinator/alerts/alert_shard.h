@@ -1,0 +1,88 @@
+// One shard as alerts see it: what is wrong there, what was said of it, and where messages are added.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/alerts/judge.h"
+#include "framework/store/store.h"
+
+namespace millrace::engine {
+
+// Where a task would be run.
+struct AlertSpot {
+  TableName table;
+  std::optional<std::uint32_t> slice;  // nullopt: any
+};
+
+// What the process that judges knows beside the shards. Its functions are called by the watch's thread.
+struct AlertPlace {
+  // Whether a worker that is there runs tasks of this type.
+  std::function<bool(const std::string& type)> runs;
+  // Where in a shard a task of this type would be run; nullopt: nowhere.
+  std::function<std::optional<AlertSpot>(const std::string& shard, const std::string& type,
+                                         const std::vector<TableInfo>& tables)>
+      spot;
+  std::optional<std::vector<std::string>> unowned = {};  // slices; nullopt: not known
+};
+
+// What the configured alerts need to know.
+struct AlertNeeds {
+  std::optional<Micros> late = {};    // from so long on
+  std::optional<Micros> events = {};  // of so long
+};
+AlertNeeds NeedsOf(const std::map<std::string, AlertConfig>& alerts);
+
+// One thread.
+class AlertShard {
+ public:
+  AlertShard(std::string name, std::shared_ptr<Store> store);
+
+  const std::shared_ptr<Store>& store() const { return store_; }
+  // Adds what is seen here. An error: the shard did not answer, and the observation is not whole.
+  Status Observe(const AlertNeeds& needs, const AlertPlace& place, BootTime now, Observation& seen);
+  // What was said of an alert here last; its number is 0 where nothing was.
+  Result<SaidAlert> Said(const std::string& alert, BootTime now);
+  // The most frequent failures among the newest tasks of a type (`*`: any) that failed:
+  // `main/tasks/17, noop [timeout] and 86 like it: why`.
+  std::vector<std::string> FailedExamples(const std::string& type, std::size_t most);
+  // Adds the tasks of a message, all or none. False: somebody else has said it. NotFound: nobody would run
+  // them here.
+  Result<bool> Add(std::vector<NewTask> tasks, const AlertPlace& place);
+  // As of the last look: messages of alerts that are in the failed pool, and whether others wait for a later
+  // try.
+  std::uint64_t Unsent() const { return unsent_; }
+  bool TriesAgain() const { return tries_again_; }
+
+ private:
+  Status ReadTables(BootTime now);
+  Status LookAtDue(const AlertNeeds& needs, const AlertPlace& place, Observation& seen);
+  Result<std::optional<Micros>> OldestWaiting(std::vector<DueGroup> groups, WallTime now);
+  Status LookAtEvents(Micros window, BootTime now, Observation& seen);
+
+  const std::string name_;
+  const std::shared_ptr<Store> store_;
+  const std::unique_ptr<AlertStore> alerts_;
+  const std::unique_ptr<TaskStore> tasks_;
+  const std::unique_ptr<TaskOperations> operations_;
+  const std::unique_ptr<OverviewStore> overview_;
+  const std::unique_ptr<SchemaStore> schema_;
+  std::optional<std::vector<TableInfo>> tables_;
+  BootTime tables_read_{};
+  struct Kept {
+    ShardEvent event;
+    BootTime at;
+  };
+  std::deque<Kept> events_;  // the newest last
+  std::uint64_t last_event_ = 0;
+  std::uint64_t unsent_ = 0;
+  bool tries_again_ = false;
+};
+
+}  // namespace millrace::engine

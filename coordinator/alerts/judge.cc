@@ -1,0 +1,186 @@
+#include "coordinator/alerts/judge.h"
+
+#include <algorithm>
+
+#include "framework/base/time_text.h"
+#include "framework/store/alert_store.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr std::size_t kMostParts = 10;
+
+std::string Many(std::uint64_t count, const char* one, const char* many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+Micros Seconds(Micros time) { return std::chrono::duration_cast<std::chrono::seconds>(time); }
+
+// The greatest values first.
+template <class Value>
+std::vector<std::pair<std::string, Value>> Greatest(const std::map<std::string, Value>& values) {
+  std::vector<std::pair<std::string, Value>> sorted(values.begin(), values.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (sorted.size() > kMostParts) sorted.resize(kMostParts);
+  return sorted;
+}
+
+bool IsAbout(const AlertConfig& alert, const std::string& type) {
+  return alert.handler == "*" || alert.handler == type;
+}
+
+AlertFact FailedFact(const AlertConfig& alert, const std::map<std::string, std::uint64_t>& failed) {
+  AlertFact fact;
+  std::map<std::string, std::uint64_t> meant;
+  for (const auto& [type, count] : failed) {
+    if (!IsAbout(alert, type)) continue;
+    meant[type] = count;
+    fact.count += count;
+  }
+  fact.holds = fact.count > alert.more_than;
+  fact.what = Many(fact.count, "task has failed", "tasks have failed");
+  for (const auto& [type, count] : Greatest(meant)) {
+    fact.parts.push_back(type + ": " + std::to_string(count));
+  }
+  return fact;
+}
+
+AlertFact LateFact(const AlertConfig& alert, const std::map<std::string, Micros>& late) {
+  AlertFact fact;
+  std::map<std::string, Micros> meant;
+  for (const auto& [type, ago] : late) {
+    if (IsAbout(alert, type) && ago > alert.longer_than) meant[type] = Seconds(ago);
+  }
+  fact.holds = !meant.empty();
+  fact.count = meant.size();
+  const auto greatest = Greatest(meant);
+  fact.what = meant.empty() ? "no task is due for longer than " + FormatDuration(alert.longer_than)
+                            : "a task of " + greatest.front().first + " is due for " +
+                                  FormatDuration(greatest.front().second) + " and has not been started";
+  for (const auto& [type, ago] : greatest) fact.parts.push_back(type + ": due for " + FormatDuration(ago));
+  return fact;
+}
+
+AlertFact UnrunnableFact(const std::map<std::string, Micros>& unrunnable) {
+  AlertFact fact;
+  fact.holds = !unrunnable.empty();
+  fact.count = unrunnable.size();
+  fact.what = Many(fact.count, "task type has", "task types have") + " due tasks that no worker runs";
+  for (const auto& [type, ago] : Greatest(unrunnable)) {
+    fact.parts.push_back(type + ": due for " + FormatDuration(Seconds(ago)));
+  }
+  return fact;
+}
+
+AlertFact UnownedFact(const std::vector<std::string>& unowned) {
+  AlertFact fact;
+  fact.holds = !unowned.empty();
+  fact.count = unowned.size();
+  fact.what = Many(fact.count, "slice has", "slices have") + " no worker: tasks wait there";
+  for (std::size_t i = 0; i < std::min(unowned.size(), kMostParts); ++i) fact.parts.push_back(unowned[i]);
+  return fact;
+}
+
+struct EventWords {
+  AlertKind kind;
+  const char* event;
+  const char* one;
+  const char* many;
+};
+constexpr EventWords kEventWords[] = {
+    {AlertKind::Refused, kSettleRefused, "settle hit other rows than it should",
+     "settles hit other rows than they should"},
+    {AlertKind::Crashes, kHandlerCrashed, "run of a handler ended with its worker's death",
+     "runs of handlers ended with their worker's death"},
+    {AlertKind::WorkerLost, kWorkerLost, "worker was lost", "workers were lost"},
+};
+
+// The incarnation of a worker in each of its shards is one loss.
+std::string WorkerOf(const std::string& incarnation) { return incarnation.substr(0, incarnation.rfind('.')); }
+
+AlertFact EventFact(const AlertConfig& alert, const std::vector<SeenEvent>& events) {
+  const EventWords& words = *std::find_if(std::begin(kEventWords), std::end(kEventWords),
+                                          [&](const EventWords& one) { return one.kind == alert.kind; });
+  AlertFact fact;
+  std::vector<std::string> seen;
+  for (const SeenEvent& event : events) {
+    if (event.kind != words.event || event.ago > LookBack(alert)) continue;
+    std::string what = alert.kind == AlertKind::WorkerLost ? WorkerOf(event.what) : event.what;
+    const bool again =
+        alert.kind == AlertKind::WorkerLost && std::find(seen.begin(), seen.end(), what) != seen.end();
+    if (!again) seen.push_back(std::move(what));
+  }
+  fact.count = seen.size();
+  fact.holds = fact.count > alert.more_than;
+  fact.what = Many(fact.count, words.one, words.many) + " within " + FormatDuration(LookBack(alert));
+  const std::size_t first = seen.size() > kMostParts ? seen.size() - kMostParts : 0;
+  fact.parts.assign(seen.begin() + static_cast<std::ptrdiff_t>(first), seen.end());
+  return fact;
+}
+
+// nullopt: that part was not looked at.
+std::optional<AlertFact> WholeFact(const AlertConfig& alert, const Observation& seen) {
+  switch (alert.kind) {
+    case AlertKind::Failed:
+      if (seen.failed) return FailedFact(alert, *seen.failed);
+      break;
+    case AlertKind::OldestDue:
+      if (seen.late) return LateFact(alert, *seen.late);
+      break;
+    case AlertKind::Unowned:
+      if (seen.unowned) return UnownedFact(*seen.unowned);
+      break;
+    case AlertKind::Unrunnable:
+      if (seen.unrunnable) return UnrunnableFact(*seen.unrunnable);
+      break;
+    case AlertKind::Refused:
+    case AlertKind::Crashes:
+    case AlertKind::WorkerLost:
+      if (seen.events) return EventFact(alert, *seen.events);
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Micros LookBack(const AlertConfig& alert) { return std::max(alert.every, 3 * AlertJudge::kLook); }
+
+std::optional<AlertFact> FactOf(const AlertConfig& alert, const Observation& seen) {
+  auto fact = WholeFact(alert, seen);
+  if (fact && !fact->holds && !seen.whole && alert.kind != AlertKind::Unowned) return std::nullopt;
+  return fact;
+}
+
+AlertWord AlertJudge::Look(const std::optional<AlertFact>& fact, const SaidAlert& said, Micros every,
+                           BootTime now) {
+  soon_ = false;
+  if (!fact) return AlertWord::Nothing;
+  return fact->holds ? Hold(*fact, said, every, now) : Clear(said, now);
+}
+
+AlertWord AlertJudge::Hold(const AlertFact& fact, const SaidAlert& said, Micros every, BootTime now) {
+  clear_.reset();
+  const bool fresh = !held_;
+  if (fresh) held_ = now;
+  const bool settled = (!fresh && fact.count == count_) || now - *held_ >= kGather;
+  count_ = fact.count;
+  if (said.firing && fact.count <= said.count) return AlertWord::Nothing;
+  if (said.fired_at && now - *said.fired_at < every) return AlertWord::Nothing;
+  soon_ = !settled;
+  return settled ? AlertWord::Firing : AlertWord::Nothing;
+}
+
+AlertWord AlertJudge::Clear(const SaidAlert& said, BootTime now) {
+  held_.reset();
+  if (!said.firing) {
+    clear_.reset();
+    return AlertWord::Nothing;
+  }
+  if (!clear_) clear_ = now;
+  soon_ = now - *clear_ < kCalm;
+  return soon_ ? AlertWord::Nothing : AlertWord::Over;
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,81 @@
+// What an alert's condition says of an observation, and when that is to be told. Pure; README.md has the
+// rules.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/base/clock.h"
+#include "framework/config/config.h"
+
+namespace millrace::engine {
+
+// Something that happened, of the kinds of framework/store/alert_store.h.
+struct SeenEvent {
+  std::string kind;
+  std::string what;  // `main: tasks/17`
+  Micros ago{};
+};
+
+// What was seen at one moment, without tasks of the built-in types. A part that was not looked at is absent.
+struct Observation {
+  bool whole = true;                                                // every shard answered
+  std::optional<std::map<std::string, std::uint64_t>> failed = {};  // in the failed pools, by task type
+  std::optional<std::map<std::string, Micros>> late = {};  // how long the oldest waiting task is due, by type
+  std::optional<std::map<std::string, Micros>> unrunnable = {};  // the same, of types that nobody runs
+  std::optional<std::vector<std::string>> unowned = {};          // slices
+  std::optional<std::vector<SeenEvent>> events = {};             // oldest first
+};
+
+// How far an alert about events looks back: far enough that none passes between two looks.
+Micros LookBack(const AlertConfig& alert);
+
+struct AlertFact {
+  bool holds = false;
+  std::uint64_t count = 0;              // how many
+  std::string what;                     // `10000 tasks failed`; of one line, as all that follows
+  std::vector<std::string> parts = {};  // `noop: 9000`, the largest first, a few
+};
+
+// nullopt: the observation does not say. What was seen of some of the shards alone can show that an alert
+// holds, not that it does not.
+std::optional<AlertFact> FactOf(const AlertConfig& alert, const Observation& seen);
+
+// What was said of an alert last.
+struct SaidAlert {
+  std::uint64_t number = 0;               // of the last message; 0: none
+  bool firing = false;                    // it said that the alert fires
+  std::uint64_t count = 0;                // and how many there were
+  WallTime since{};                       // and since when
+  std::optional<BootTime> fired_at = {};  // the last message of that kind
+};
+
+enum class AlertWord { Nothing, Firing, Over };
+
+// When an alert is told. One for each alert; not thread-safe. It remembers seconds: whoever begins anew with
+// what was said last comes to the same messages.
+class AlertJudge {
+ public:
+  static constexpr Micros kLook = std::chrono::seconds(5);
+  static constexpr Micros kLookAgain = std::chrono::seconds(1);
+  static constexpr Micros kGather = std::chrono::seconds(3);  // while a new alert's number still grows
+  static constexpr Micros kCalm = std::chrono::seconds(2);    // without it, before it is over
+
+  AlertWord Look(const std::optional<AlertFact>& fact, const SaidAlert& said, Micros every, BootTime now);
+  // When it wants the next look, after this one.
+  Micros Wait() const { return soon_ ? kLookAgain : kLook; }
+
+ private:
+  AlertWord Hold(const AlertFact& fact, const SaidAlert& said, Micros every, BootTime now);
+  AlertWord Clear(const SaidAlert& said, BootTime now);
+
+  std::optional<BootTime> held_;   // since when it holds, as far as was seen
+  std::optional<BootTime> clear_;  // since when it does not, though it was said
+  std::uint64_t count_ = 0;        // at the last look
+  bool soon_ = false;
+};
+
+}  // namespace millrace::engine

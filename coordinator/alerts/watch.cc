@@ -1,0 +1,208 @@
+#include "coordinator/alerts/watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/base/log.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr Micros kBetweenTurns = std::chrono::seconds(1);  // while somebody else judges, or nothing is to be
+constexpr Micros kSilence = std::chrono::seconds(15);  // a shard that did not answer is left alone so long
+constexpr std::size_t kExamples = 5;
+constexpr int kDutyCycle = 20;  // it looks for no more than this part of the time
+constexpr Micros kLongestWait = std::chrono::seconds(30);
+
+}  // namespace
+
+Status AlertWatch::Start() {
+  stopped_.store(false);
+  Status started = thread_.Start("alerts", [this] {
+    Run();
+    stopped_.store(true);
+  });
+  if (!started) stopped_.store(true);
+  return started;
+}
+
+AlertWatch::~AlertWatch() {
+  stopping_.store(true);
+  wake_.Notify();
+  thread_.Join();
+}
+
+bool AlertWatch::Stop() {
+  stopping_.store(true);
+  wake_.Notify();
+  Signal never;
+  for (int i = 0; i < 100 && !stopped_.load(); ++i) never.WaitFor(std::chrono::milliseconds(10));
+  return stopped_.load();
+}
+
+std::vector<std::string> AlertWatch::Troubles() const {
+  MutexLock lock(mutex_);
+  return troubles_;
+}
+
+void AlertWatch::Run() {
+  while (!stopping_.load()) {
+    const std::shared_ptr<const Config> config = parts_.config();
+    const std::optional<AlertPlace> place = config->alerts.empty() ? std::nullopt : parts_.place();
+    if (!place) Forget();
+    wake_.WaitFor(place ? Round(*config, *place) : kBetweenTurns);
+  }
+}
+
+// Another process may say something meanwhile.
+void AlertWatch::Forget() {
+  alerts_.clear();
+  shards_.clear();
+  silent_.clear();
+  MutexLock lock(mutex_);
+  troubles_.clear();
+}
+
+Micros AlertWatch::Round(const Config& config, const AlertPlace& place) {
+  Follow(config, parts_.shards());
+  const BootTime now = parts_.clock.Now();
+  const Observation seen = Observe(config, place, now);
+  Micros wait = AlertJudge::kLook;
+  for (auto& [name, judged] : alerts_) {
+    if (stopping_.load()) return wait;
+    Judge(name, judged, seen, place, now);
+    wait = std::min(wait, judged.judge.Wait());
+  }
+  Tell();
+  return std::max(wait, std::min<Micros>(kDutyCycle * (parts_.clock.Now() - now), kLongestWait));
+}
+
+void AlertWatch::Follow(const Config& config, const StoresByShard& shards) {
+  std::erase_if(shards_, [&](const auto& known) {
+    const auto found = shards.find(known.first);
+    return found == shards.end() || found->second != known.second->store();
+  });
+  for (const auto& [name, store] : shards) {
+    if (!shards_.contains(name)) shards_.emplace(name, std::make_unique<AlertShard>(name, store));
+  }
+  std::erase_if(silent_, [&](const auto& silent) { return !shards_.contains(silent.first); });
+  // One whose words were changed is judged anew; what was said of it stands.
+  std::erase_if(alerts_, [&](const auto& known) {
+    const auto found = config.alerts.find(known.first);
+    return found == config.alerts.end() || found->second != known.second.config;
+  });
+  for (const auto& [name, alert] : config.alerts) alerts_.try_emplace(name, Judged{alert});
+}
+
+Observation AlertWatch::Observe(const Config& config, const AlertPlace& place, BootTime now) {
+  const AlertNeeds needs = NeedsOf(config.alerts);
+  Observation seen;
+  seen.unowned = place.unowned;
+  for (const auto& [name, shard] : shards_) {
+    const auto silent = silent_.find(name);
+    if (silent != silent_.end() && now < silent->second) {
+      seen.whole = false;
+      continue;
+    }
+    const Status answered = shard->Observe(needs, place, now, seen);
+    if (answered) {
+      silent_.erase(name);
+    } else {
+      seen.whole = false;
+      silent_[name] = parts_.clock.Now() + kSilence;
+    }
+  }
+  return seen;
+}
+
+std::optional<SaidAlert> AlertWatch::ReadSaid(const std::string& name, BootTime now) {
+  std::optional<SaidAlert> last;
+  for (const auto& [shard_name, shard] : shards_) {
+    if (silent_.contains(shard_name)) continue;
+    const auto said = shard->Said(name, now);
+    if (said && (!last || said->number > last->number)) last = *said;
+  }
+  return last;
+}
+
+void AlertWatch::Judge(const std::string& name, Judged& judged, const Observation& seen,
+                       const AlertPlace& place, BootTime now) {
+  if (!judged.said) judged.said = ReadSaid(name, now);
+  if (!judged.said) return;  // no shard answers
+  const std::optional<AlertFact> fact = FactOf(judged.config, seen);
+  const AlertWord word = judged.judge.Look(fact, *judged.said, judged.config.every, now);
+  if (fact && !fact->holds && !judged.said->firing) judged.since.reset();
+  if (fact && fact->holds && !judged.since) {
+    judged.since = std::chrono::floor<std::chrono::seconds>(parts_.clock.WallNow());
+  }
+  if (word != AlertWord::Nothing) Send(name, judged, *fact, word == AlertWord::Firing, place, now);
+}
+
+void AlertWatch::Send(const std::string& name, Judged& judged, const AlertFact& fact, bool firing,
+                      const AlertPlace& place, BootTime now) {
+  const SaidAlert& said = *judged.said;
+  const WallTime wall = std::chrono::floor<std::chrono::seconds>(parts_.clock.WallNow());
+  Notice notice{.alert = name, .number = said.number + 1, .firing = firing, .from = parts_.from};
+  notice.since = said.firing && said.since != WallTime{} ? said.since : judged.since.value_or(wall);
+  notice.at = wall;
+  notice.fact = fact;
+  if (firing && judged.config.kind == AlertKind::Failed) {
+    for (const auto& [shard_name, shard] : shards_) {
+      if (silent_.contains(shard_name) || notice.examples.size() >= kExamples) continue;
+      const auto more = shard->FailedExamples(judged.config.handler, kExamples - notice.examples.size());
+      notice.examples.insert(notice.examples.end(), more.begin(), more.end());
+    }
+  }
+  judged.trouble = "no shard answers";
+  for (const auto& [shard_name, shard] : shards_) {
+    if (silent_.contains(shard_name)) continue;
+    const auto added = shard->Add(TasksOf(notice, judged.config), place);
+    if (!added) {
+      judged.trouble = added.error().message;
+      // Whether it was added is not known: the ledger says.
+      if (added.error().code != ErrorCode::NotFound) judged.said.reset();
+      if (!judged.said) return;
+      continue;
+    }
+    judged.trouble.clear();
+    if (!*added) {  // somebody else has said it
+      judged.said.reset();
+      return;
+    }
+    LogWarning(firing ? "an alert fires" : "an alert is over",
+               {{"alert", name}, {"what", fact.what}, {"message", notice.number}, {"shard", shard_name}});
+    judged.said = {notice.number, firing, fact.count, notice.since, firing ? now : said.fired_at};
+    if (!firing) judged.since.reset();
+    return;
+  }
+}
+
+void AlertWatch::Tell() {
+  std::vector<std::string> troubles;
+  for (const auto& [name, judged] : alerts_) {
+    if (!judged.trouble.empty())
+      troubles.push_back("the alert " + name + " can't be sent: " + judged.trouble);
+  }
+  for (const auto& [name, shard] : shards_) {
+    if (shard->TriesAgain()) {
+      troubles.push_back("messages of alerts could not be sent so far and are tried again, in the shard " +
+                         name + ": millrace task list --state waiting --handler " + kMailType + ", or " +
+                         kWebhookType + ", says why");
+    }
+    if (shard->Unsent() == 0) continue;
+    troubles.push_back(
+        std::to_string(shard->Unsent()) + " messages of alerts could not be sent, in the shard " + name +
+        ": millrace task list --state failed --handler " + kMailType + ", or " + kWebhookType + ", says why");
+  }
+  std::vector<std::string> fresh;
+  {
+    MutexLock lock(mutex_);
+    std::sort(troubles.begin(), troubles.end());
+    std::set_difference(troubles.begin(), troubles.end(), troubles_.begin(), troubles_.end(),
+                        std::back_inserter(fresh));
+    troubles_ = std::move(troubles);
+  }
+  for (const std::string& trouble : fresh) LogError("alerts are in trouble", {{"what", trouble}});
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,72 @@
+#include "coordinator/app/alert_place.h"
+
+#include <algorithm>
+
+#include "framework/policy/load_balance.h"
+
+namespace millrace::engine {
+namespace {
+
+// A slice that somebody works on and that may hold the type.
+std::optional<AlertSpot> OwnedSpot(const Ownership& ownership, const std::string& shard,
+                                   const std::string& type, const std::vector<TableInfo>& tables) {
+  if (!ownership.Runs(type)) return std::nullopt;
+  for (const TableInfo& info : tables) {
+    for (std::uint32_t number = 0; number < info.slices; ++number) {
+      if (ownership.Covers(shard, {info.table, number, type})) return AlertSpot{info.table, number};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<AlertSpot> LocalSpot(ControlPlane& control, const std::string& shard, const std::string& type) {
+  for (const TableSlices& own : control.Slices(shard)) {
+    if (!own.CoversHandler(type)) continue;
+    if (own.all) return AlertSpot{own.table, std::nullopt};
+    if (!own.slices.empty()) return AlertSpot{own.table, own.slices.front()};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+AlertPlace PlaceOf(const std::shared_ptr<const Ownership>& ownership) {
+  return {
+      [ownership](const std::string& type) { return ownership->Runs(type); },
+      [ownership](const std::string& shard, const std::string& type, const std::vector<TableInfo>& tables) {
+        return OwnedSpot(*ownership, shard, type, tables);
+      },
+      ownership->unplaceable()};
+}
+
+void LocalAlertPlace::Follow(const Worker& worker) {
+  constexpr Micros kBetweenQuestions = std::chrono::seconds(1);
+  const BootTime now = BootClock::now();
+  if (asked_ && now - *asked_ < kBetweenQuestions) return;
+  asked_ = now;
+  const WorkerStatus status = worker.Status();
+  std::vector<std::string> uncovered;
+  for (const ShardStatus& shard : status.shards) {
+    const auto numbers = ParseLoadBalance(shard.uncovered);
+    if (shard.uncovered.empty() || !numbers) continue;
+    for (const std::uint32_t number : *numbers) {
+      uncovered.push_back(shard.shard + ": load-balance number " + std::to_string(number));
+    }
+  }
+  MutexLock lock(mutex_);
+  uncovered_ = std::move(uncovered);
+}
+
+std::optional<AlertPlace> LocalAlertPlace::Now() const {
+  AlertPlace place{
+      [this](const std::string& type) { return std::binary_search(types_.begin(), types_.end(), type); },
+      [this](const std::string& shard, const std::string& type, const std::vector<TableInfo>&) {
+        return LocalSpot(control_, shard, type);
+      }};
+  MutexLock lock(mutex_);
+  if (!uncovered_) return std::nullopt;
+  place.unowned = uncovered_;
+  return place;
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,40 @@
+// What a process that judges alerts knows beside the shards: who runs what, and which slices nobody has.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/alerts/alert_shard.h"
+#include "coordinator/upkeep/leftovers.h"
+#include "framework/base/mutex.h"
+#include "framework/worker/control_plane.h"
+#include "framework/worker/worker.h"
+
+namespace millrace::engine {
+
+// A leader's, by its plan.
+AlertPlace PlaceOf(const std::shared_ptr<const Ownership>& ownership);
+
+// Of a process without a cluster, by its one worker. Thread-safe; `control` outlives it.
+class LocalAlertPlace {
+ public:
+  // `types`: those that the worker runs, sorted.
+  LocalAlertPlace(ControlPlane& control, std::vector<std::string> types)
+      : control_(control), types_(std::move(types)) {}
+
+  // Several times a second: asks the worker once a second how it is.
+  void Follow(const Worker& worker);
+  // nullopt: it was not told yet.
+  std::optional<AlertPlace> Now() const;
+
+ private:
+  ControlPlane& control_;
+  const std::vector<std::string> types_;
+  std::optional<BootTime> asked_;  // of the caller of Follow alone
+  mutable Mutex mutex_;
+  std::optional<std::vector<std::string>> uncovered_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace::engine

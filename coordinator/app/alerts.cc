@@ -1,0 +1,224 @@
+// `millrace alerts`: what is told to whom, and whether it arrives.
+#include <poll.h>
+
+#include <algorithm>
+
+#include "coordinator/alerts/alert_shard.h"
+#include "coordinator/alerts/notice.h"
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
+#include "coordinator/app/command.h"
+#include "coordinator/app/stop_signals.h"
+#include "coordinator/app/task_lookup.h"
+#include "framework/base/escape.h"
+#include "framework/base/suggest.h"
+#include "framework/base/time_text.h"
+
+namespace millrace::engine {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct AlertTestOptions {
+  CommonFlags common;
+  std::string name;
+  std::string shard;
+  std::string wait = "30s";
+};
+
+std::string AddresseesText(const AlertConfig& alert) {
+  std::vector<std::string> all = alert.mail;
+  if (!alert.webhook.empty()) all.insert(all.begin(), alert.webhook);
+  return Joined(all, " ");
+}
+
+// What was said last of an alert, by the shards that answer.
+SaidAlert LastSaid(TaskShards& open, const std::string& name, BootTime now) {
+  SaidAlert last;
+  for (auto& [shard_name, shard] : open.shards) {
+    if (open.away.contains(shard_name)) continue;
+    const auto said = AlertShard(shard_name, shard.store).Said(name, now);
+    if (said && said->number > last.number) last = *said;
+  }
+  return last;
+}
+
+// Of the messages that were added to a shard, those that failed, and those of the first that wait which did
+// so far.
+std::uint64_t UnsentIn(const Shard& shard, TaskOperations& operations) {
+  constexpr std::size_t kLooked = 100;
+  std::uint64_t unsent = 0;
+  if (const auto failed = shard.store->OpenAlerts()->Failed()) {
+    for (const auto& [type, count] : *failed) unsent += IsBuiltIn(type) ? count : 0;
+  }
+  for (const TableInfo& info : shard.tables) {
+    for (const char* type : {kMailType, kWebhookType}) {
+      const auto page =
+          operations.List(info.table, {.state = TaskState::Waiting, .handler = type}, "", kLooked);
+      if (!page) continue;
+      for (const TaskRecord& record : page->records) unsent += record.task.failures > 0 ? 1 : 0;
+    }
+  }
+  return unsent;
+}
+
+std::map<std::string, std::uint64_t> UnsentMessages(TaskShards& open) {
+  std::map<std::string, std::uint64_t> unsent;
+  for (auto& [name, shard] : open.shards) {
+    if (open.away.contains(name)) continue;
+    const std::uint64_t count = UnsentIn(shard, open.Operations(name));
+    if (count > 0) unsent[name] = count;
+  }
+  return unsent;
+}
+
+Result<ExitCode> RunAlertsList(const CommonFlags& common) {
+  BOOST_OUTCOME_TRY(open, OpenTaskShards(common, ""));
+  const BootTime now = BootClock::now();
+  ordered_json alerts = ordered_json::array();
+  TextTable table{{{"alert"}, {"kind"}, {"state"}, {"last told"}, {"to"}}, {}};
+  for (const auto& [name, alert] : open.settings.config.alerts) {
+    const SaidAlert said = LastSaid(open, name, now);
+    const std::string since = said.firing && said.since != WallTime{} ? FormatTime(said.since) : "";
+    const std::string told =
+        said.fired_at ? FormatDuration(std::chrono::duration_cast<std::chrono::seconds>(now - *said.fired_at))
+                      : "";
+    alerts.push_back(
+        {{"alert", name},
+         {"kind", WordOf(alert.kind)},
+         {"firing", said.firing},
+         {"since", since.empty() ? ordered_json() : ordered_json(since)},
+         {"count", said.firing ? ordered_json(said.count) : ordered_json()},
+         {"messages", said.number},
+         {"last_fired_seconds_ago",
+          said.fired_at
+              ? ordered_json(std::chrono::duration_cast<std::chrono::seconds>(now - *said.fired_at).count())
+              : ordered_json()},
+         {"mail", alert.mail},
+         {"webhook", alert.webhook}});
+    table.rows.push_back({name, WordOf(alert.kind),
+                          said.firing ? "firing" + (since.empty() ? "" : " since " + since) : "quiet",
+                          told.empty() ? "never" : told + " ago", AddresseesText(alert)});
+  }
+  ordered_json out{{"alerts", std::move(alerts)}, {"unsent", ordered_json::object()}};
+  const auto unsent = UnsentMessages(open);
+  for (const auto& [shard, count] : unsent) out["unsent"][shard] = count;
+  PrintAnswer(common, out, table,
+              "no alert is configured; conf/README.md says how: the part alerts of the configuration");
+  for (const auto& [shard, count] : unsent) {
+    PrintNote(Count(count, "message", "messages") + " could not be sent so far, in the shard " + shard +
+              ": millrace task list --handler " + kMailType + ", or " + kWebhookType + ", says why");
+  }
+  return ExitCode::Done;
+}
+
+Result<AlertConfig> AlertNamed(const Config& config, const std::string& name) {
+  const auto found = config.alerts.find(name);
+  if (found != config.alerts.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [alert, alert_config] : config.alerts) known.push_back(alert);
+  return Fail(ErrorCode::Invalid,
+              "no alert is called '" + Escape(name) + "'" + DidYouMean(name, known) +
+                  (known.empty() ? ": none is configured" : "; there are " + Joined(known)));
+}
+
+// What has become of a message: an end, or the first failure, which is as good for a test.
+struct Arrival {
+  std::string to;
+  TaskName task;
+  bool ended = false;
+  bool arrived = false;
+  std::string why = {};
+};
+
+Status LookAt(TaskShards& open, Arrival& arrival) {
+  BOOST_OUTCOME_TRY(record, GetTask(open, arrival.task));
+  const Task& task = record.task;
+  arrival.why = task.last_error;
+  arrival.arrived = task.state == TaskState::Succeeded;
+  arrival.ended = arrival.arrived || task.state == TaskState::Failed || task.state == TaskState::Cancelled;
+  if (arrival.arrived || task.state == TaskState::Cancelled) return {};
+  if (!arrival.ended && task.failures == 0) return {};
+  arrival.ended = true;  // later tries would only tell the same, and a test is to leave no trouble behind
+  (void)open.Operations(arrival.task.shard)
+      .Apply(TaskAction::Cancel, arrival.task.key.table, std::vector{arrival.task.key.id}, Actor());
+  return {};
+}
+
+Result<std::vector<Arrival>> SendTest(TaskShards& open, const std::string& name, const AlertConfig& alert,
+                                      const std::string& only) {
+  Notice notice{.alert = name, .number = 1, .test = true, .from = Actor()};
+  notice.at = notice.since = SystemClock().WallNow();
+  notice.number = static_cast<std::uint64_t>(notice.at.time_since_epoch().count()) % 10'000'000'000;
+  std::vector<NewTask> tasks = TasksOf(notice, alert);
+  for (auto& [shard_name, shard] : open.shards) {
+    if (open.away.contains(shard_name) || (!only.empty() && only != shard_name) || shard.tables.empty())
+      continue;
+    const TableName& table = shard.tables.front().table;
+    BOOST_OUTCOME_TRY(report, open.Operations(shard_name).Submit(table, tasks));
+    std::vector<Arrival> arrivals;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const std::string& key = tasks[i].biz_key;
+      arrivals.push_back({key.substr(key.rfind('/') + 1), {shard_name, {table, report.ids[i]}}});
+    }
+    return arrivals;
+  }
+  return Fail(ErrorCode::Unavailable, "no shard answers, so that nothing can be sent");
+}
+
+Status WaitFor(TaskShards& open, std::vector<Arrival>& arrivals, Micros limit) {
+  constexpr int kBetweenLooksMs = 100;
+  const BootTime begun = BootClock::now();
+  while (StopSignalsSeen() == 0) {
+    bool all = true;
+    for (Arrival& arrival : arrivals) {
+      if (!arrival.ended) {
+        BOOST_OUTCOME_TRYV(LookAt(open, arrival));
+      }
+      all = all && arrival.ended;
+    }
+    if (all || BootClock::now() - begun >= limit) return {};
+    poll(nullptr, 0, kBetweenLooksMs);
+  }
+  return {};
+}
+
+Result<ExitCode> RunAlertsTest(const AlertTestOptions& options) {
+  BOOST_OUTCOME_TRY(limit, ReadDuration("--wait", options.wait));
+  BOOST_OUTCOME_TRY(open, OpenTaskShards(options.common, options.shard));
+  BOOST_OUTCOME_TRY(alert, AlertNamed(open.settings.config, options.name));
+  CatchStopSignals();
+  BOOST_OUTCOME_TRY(arrivals, SendTest(open, options.name, alert, options.shard));
+  BOOST_OUTCOME_TRYV(WaitFor(open, arrivals, limit));
+  ordered_json messages = ordered_json::array();
+  TextTable table{{{"to"}, {"task"}, {"outcome"}}, {}};
+  bool all = true;
+  for (const Arrival& arrival : arrivals) {
+    const std::string task = ToString(arrival.task);
+    const std::string why =
+        arrival.arrived ? "sent"
+        : arrival.ended ? "not sent: " + arrival.why
+                        : "still waits after " + FormatDuration(limit) + ": millrace task why " + task;
+    all = all && arrival.arrived;
+    messages.push_back({{"to", arrival.to}, {"task", task}, {"sent", arrival.arrived}, {"why", arrival.why}});
+    table.rows.push_back({arrival.to, task, why});
+  }
+  PrintAnswer(options.common, {{"messages", std::move(messages)}}, table, "");
+  return all ? ExitCode::Done : ExitCode::SomethingFailed;
+}
+
+}  // namespace
+
+void AddAlertCommands(CLI::App& alerts, Chosen& chosen) {
+  AddCommand(alerts, chosen, "list", "List the alerts: which fire, and when they were told last",
+             "  millrace alerts list", RunAlertsList);
+  const auto test =
+      AddCommand(alerts, chosen, "test", "Send a message of an alert now, and wait for its outcome",
+                 "  millrace alerts test failed", RunAlertsTest);
+  test.Add("name", test->name, "the alert, as the configuration calls it", "NAME")->required();
+  test.Add("--shard", test->shard, "send it in this shard; default: the first that answers", "S");
+  test.Add("--wait", test->wait, "for the outcome, at most; a worker must run", "DURATION")
+      ->capture_default_str();
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,167 @@
+#include "coordinator/alerts/alert_shard.h"
+
+#include <gmock/gmock.h>
+
+#include "coordinator/alerts/notice.h"
+#include "framework/testing/manual_clock.h"
+#include "framework/testing/scratch_store.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+class AlertShardTest : public testing::Test {
+ protected:
+  AlertShardTest() {
+    place_.runs = [](const std::string& type) { return type != "exotic"; };
+    place_.spot = [](const std::string&, const std::string&,
+                     const std::vector<TableInfo>& tables) -> std::optional<AlertSpot> {
+      return AlertSpot{tables.front().table, 3};
+    };
+    config_.webhook = "http://127.0.0.1/hook";
+    config_.mail = {"ops@example.com"};
+  }
+
+  Observation Look() {
+    Observation seen;
+    const Status status = shard_.Observe({minutes(5), minutes(10)}, place_, clock_.Now(), seen);
+    EXPECT_TRUE(status) << status.error().message;
+    return seen;
+  }
+  Notice Word(std::uint64_t number, bool firing, std::uint64_t count) {
+    Notice notice{.alert = "failed", .number = number, .firing = firing};
+    notice.fact.count = count;
+    notice.since = clock_.WallNow();
+    return notice;
+  }
+  bool Add(const Notice& notice) {
+    const auto added = shard_.Add(TasksOf(notice, config_), place_);
+    EXPECT_TRUE(added) << added.error().message;
+    return added && *added;
+  }
+
+  ManualClock clock_;
+  std::shared_ptr<ScratchStore> store_ = std::make_shared<ScratchStore>(clock_);
+  AlertShard shard_{"main", store_};
+  AlertPlace place_;
+  AlertConfig config_;
+};
+
+TEST_F(AlertShardTest, AMessageIsAddedOnceWhoeverSaysIt) {
+  Look();
+  AlertShard other("main", store_);
+  Observation seen;
+  ASSERT_TRUE(other.Observe({}, place_, clock_.Now(), seen));
+  EXPECT_TRUE(Add(Word(1, true, 10'000)));
+  EXPECT_FALSE(*other.Add(TasksOf(Word(1, true, 9'999), config_), place_));
+  EXPECT_FALSE(*other.Add(TasksOf(Word(1, false, 0), config_), place_));
+  EXPECT_EQ(store_->Ask("SELECT count(*) FROM tasks"), 2);
+  EXPECT_EQ(store_->Ask("SELECT count(*) FROM tasks WHERE slice=3"), 2);
+}
+
+TEST_F(AlertShardTest, WhatWasSaidIsReadBackFromTheLedgerAndTheTask) {
+  Look();
+  EXPECT_EQ(shard_.Said("failed", clock_.Now())->number, 0u);
+  Add(Word(1, true, 10'000));
+  clock_.Advance(minutes(2));
+  const auto said = shard_.Said("failed", clock_.Now());
+  ASSERT_TRUE(said);
+  EXPECT_EQ(said->number, 1u);
+  EXPECT_TRUE(said->firing);
+  EXPECT_EQ(said->count, 10'000u);
+  EXPECT_EQ(clock_.Now() - *said->fired_at, minutes(2));
+  Add(Word(2, false, 0));
+  const auto over = shard_.Said("failed", clock_.Now());
+  EXPECT_EQ(over->number, 2u);
+  EXPECT_FALSE(over->firing);
+  EXPECT_EQ(clock_.Now() - *over->fired_at, minutes(2));
+  EXPECT_EQ(shard_.Said("faile", clock_.Now())->number, 0u);
+}
+
+TEST_F(AlertShardTest, FailedTasksAreSeenByTheCountersAndThoseOfAlertsAreNot) {
+  store_->Run(
+      "INSERT INTO millrace_counters (task_table,handler,batch,incarnation,succeeded,cancelled,failed,"
+      "attempts_failed) VALUES ('tasks','noop','','a',0,0,5,5),('tasks','noop','b','a',0,0,-2,0),"
+      "('tasks','millrace.mail','','a',0,0,3,3)");
+  const Observation seen = Look();
+  EXPECT_EQ(*seen.failed, (std::map<std::string, std::uint64_t>{{"noop", 3}}));
+  EXPECT_EQ(shard_.Unsent(), 3u);
+}
+
+TEST_F(AlertShardTest, ExamplesAreTheMostFrequentFailuresOfTheType) {
+  auto operations = store_->OpenOperations();
+  const std::vector<NewTask> tasks(3, NewTask{.handler = "noop"});
+  ASSERT_TRUE(operations->Submit(kDefaultTable, tasks));
+  ASSERT_TRUE(store_->OpenTasks()->FailUnclaimed({kDefaultTable, "x", 0, {1, 2, 3}}, "no\nway"));
+  Look();
+  const auto examples = shard_.FailedExamples("*", 5);
+  ASSERT_EQ(examples.size(), 1u);
+  EXPECT_THAT(examples[0], HasSubstr("main/tasks/3, noop [unclaimable] and 2 like it: no"));
+  EXPECT_TRUE(shard_.FailedExamples("exec", 5).empty());
+}
+
+TEST_F(AlertShardTest, TheOldestThatWaitsIsFoundBehindThoseThatRun) {
+  auto operations = store_->OpenOperations();
+  std::vector<NewTask> tasks(3);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    tasks[i].handler = i == 2 ? "exotic" : "noop";
+    tasks[i].slice = 1;
+    tasks[i].run_at = clock_.WallNow() - minutes(30 - 10 * static_cast<int>(i));
+  }
+  ASSERT_TRUE(operations->Submit(kDefaultTable, tasks));
+  EXPECT_EQ(Look().late->at("noop"), minutes(30));
+  store_->Run("UPDATE tasks SET state=2, claimed_by='x', claimed_at=run_at WHERE id=1");
+  const Observation seen = Look();
+  EXPECT_EQ(seen.late->at("noop"), minutes(20));
+  EXPECT_EQ(seen.unrunnable->size(), 1u);
+  EXPECT_EQ(seen.unrunnable->at("exotic"), minutes(10));
+}
+
+TEST_F(AlertShardTest, ALostWorkerACrashAndARefusedSettleAreEvents) {
+  auto incarnations = store_->OpenIncarnations();
+  Incarnation life{"w1.0123", "w1", "host", 1, seconds(10), ""};
+  ASSERT_TRUE(incarnations->Register(life));
+  ASSERT_TRUE(*incarnations->MarkDead("w1.0123", 0));
+  life.id = "w2.0123";
+  ASSERT_TRUE(incarnations->Register(life));
+  ASSERT_TRUE(*incarnations->Retire("w2.0123"));  // in good order
+  life.id = "w3.0123";
+  ASSERT_TRUE(incarnations->Register(life));
+  ASSERT_TRUE(*incarnations->Bury("w3.0123"));
+  ASSERT_FALSE(*incarnations->Bury("w3.0123"));
+  ASSERT_TRUE(store_->OpenAlerts()->Note(kSettleRefused, "w4.0123", "tasks/17"));
+  const std::vector<SeenEvent> events = *Look().events;
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[0].what, "w1.0123");
+  EXPECT_EQ(events[1].what, "w3.0123");
+  EXPECT_EQ(events[2].what, "main/tasks/17");
+  clock_.Advance(minutes(5));
+  EXPECT_EQ(Look().events->front().ago, minutes(5));
+  clock_.Advance(minutes(6));
+  EXPECT_TRUE(Look().events->empty());
+}
+
+TEST_F(AlertShardTest, AMessageThatIsTriedAgainIsTold) {
+  Look();
+  Add(Word(1, true, 1));
+  EXPECT_FALSE((Look(), shard_.TriesAgain()));
+  store_->Run("UPDATE tasks SET failures=1 WHERE handler='millrace.mail'");
+  EXPECT_TRUE((Look(), shard_.TriesAgain()));
+}
+
+TEST_F(AlertShardTest, WhereNobodyRunsTheTypesNothingIsAdded) {
+  Look();
+  place_.spot = [](const std::string&, const std::string&, const std::vector<TableInfo>&) {
+    return std::optional<AlertSpot>();
+  };
+  const auto added = shard_.Add(TasksOf(Word(1, true, 1), config_), place_);
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().code, ErrorCode::NotFound);
+  EXPECT_THAT(added.error().message, HasSubstr("no worker takes tasks of the type millrace.webhook"));
+}
+
+}  // namespace
+}  // namespace millrace::engine

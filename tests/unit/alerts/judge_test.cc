@@ -1,0 +1,201 @@
+#include "coordinator/alerts/judge.h"
+
+#include <gmock/gmock.h>
+
+#include "framework/store/alert_store.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr BootTime kStart{seconds(1000)};
+constexpr Micros kEvery = minutes(10);
+
+AlertFact Holding(std::uint64_t count) { return {true, count, "it holds"}; }
+AlertFact Quiet() { return {false, 0, "all is well"}; }
+
+// A judge with what it has said, as the one who sends keeps it.
+class Alert {
+ public:
+  AlertWord At(Micros after, const std::optional<AlertFact>& fact) {
+    const BootTime now = kStart + after;
+    const AlertWord word = judge.Look(fact, said, kEvery, now);
+    if (word == AlertWord::Nothing) return word;
+    ++said.number;
+    said.firing = word == AlertWord::Firing;
+    said.count = fact->count;
+    if (said.firing) said.fired_at = now;
+    return word;
+  }
+
+  AlertJudge judge;
+  SaidAlert said;
+};
+
+TEST(AlertJudgeTest, AStandingNumberIsToldAtTheSecondLook) {
+  Alert alert;
+  EXPECT_EQ(alert.At(seconds(0), Holding(3)), AlertWord::Nothing);
+  EXPECT_EQ(alert.judge.Wait(), AlertJudge::kLookAgain);
+  EXPECT_EQ(alert.At(seconds(1), Holding(3)), AlertWord::Firing);
+  EXPECT_EQ(alert.judge.Wait(), AlertJudge::kLook);
+}
+
+TEST(AlertJudgeTest, AGrowingNumberIsWaitedForThreeSecondsSoThatABurstIsOneMessage) {
+  Alert alert;
+  EXPECT_EQ(alert.At(seconds(0), Holding(100)), AlertWord::Nothing);
+  EXPECT_EQ(alert.At(seconds(1), Holding(4000)), AlertWord::Nothing);
+  EXPECT_EQ(alert.At(seconds(2), Holding(10'000)), AlertWord::Nothing);
+  EXPECT_EQ(alert.At(seconds(3), Holding(10'001)), AlertWord::Firing);
+  // The first look comes within five seconds of the cause.
+  EXPECT_LE(AlertJudge::kLook + AlertJudge::kGather + AlertJudge::kLookAgain, Micros(seconds(10)));
+}
+
+TEST(AlertJudgeTest, WhatStandsIsNotSaidAgain) {
+  Alert alert;
+  alert.At(seconds(0), Holding(3));
+  alert.At(seconds(1), Holding(3));
+  for (int i = 2; i < 5000; i += 5) EXPECT_EQ(alert.At(seconds(i), Holding(3)), AlertWord::Nothing);
+}
+
+TEST(AlertJudgeTest, MoreIsSaidAgainOnceInEvery) {
+  Alert alert;
+  alert.At(seconds(0), Holding(3));
+  alert.At(seconds(1), Holding(3));
+  int messages = 0;
+  for (int i = 5; i <= 1800; i += 5) {
+    messages += alert.At(seconds(i), Holding(3 + static_cast<std::uint64_t>(i))) == AlertWord::Firing;
+  }
+  EXPECT_EQ(messages, 2);
+}
+
+TEST(AlertJudgeTest, ItIsOverOnceAndAfterAMomentOfCalm) {
+  Alert alert;
+  alert.At(seconds(0), Holding(3));
+  alert.At(seconds(1), Holding(3));
+  EXPECT_EQ(alert.At(seconds(6), Quiet()), AlertWord::Nothing);
+  EXPECT_EQ(alert.At(seconds(7), Holding(2)), AlertWord::Nothing);
+  EXPECT_EQ(alert.At(seconds(12), Quiet()), AlertWord::Nothing);
+  EXPECT_EQ(alert.At(seconds(14), Quiet()), AlertWord::Over);
+  EXPECT_EQ(alert.At(seconds(19), Quiet()), AlertWord::Nothing);
+}
+
+TEST(AlertJudgeTest, WhatWasNeverSaidIsNotOver) {
+  Alert alert;
+  alert.At(seconds(0), Holding(3));
+  for (int i = 1; i < 60; ++i) EXPECT_EQ(alert.At(seconds(i), Quiet()), AlertWord::Nothing);
+}
+
+TEST(AlertJudgeTest, OneThatComesAndGoesIsSaidOnceInEvery) {
+  Alert alert;
+  int firing = 0;
+  int over = 0;
+  for (int i = 0; i < 3600; ++i) {
+    const AlertWord word = alert.At(seconds(i), i / 10 % 2 == 0 ? Holding(3) : Quiet());
+    firing += word == AlertWord::Firing;
+    over += word == AlertWord::Over;
+  }
+  EXPECT_EQ(firing, 6);
+  EXPECT_EQ(over, 6);
+}
+
+TEST(AlertJudgeTest, WhatIsNotKnownChangesNothing) {
+  Alert alert;
+  alert.At(seconds(0), Holding(3));
+  alert.At(seconds(1), Holding(3));
+  for (int i = 2; i < 100; ++i) EXPECT_EQ(alert.At(seconds(i), std::nullopt), AlertWord::Nothing);
+  EXPECT_TRUE(alert.said.firing);
+}
+
+TEST(AlertJudgeTest, ASuccessorSaysNothingThatWasSaid) {
+  Alert alert;
+  alert.At(seconds(0), Holding(10'000));
+  alert.At(seconds(1), Holding(10'000));
+  Alert successor{{}, alert.said};
+  for (int i = 10; i < 100; ++i) EXPECT_EQ(successor.At(seconds(i), Holding(10'000)), AlertWord::Nothing);
+  EXPECT_EQ(successor.At(seconds(100), Quiet()), AlertWord::Nothing);
+  EXPECT_EQ(successor.At(seconds(102), Quiet()), AlertWord::Over);
+}
+
+AlertConfig Of(AlertKind kind) {
+  AlertConfig alert;
+  alert.kind = kind;
+  return alert;
+}
+
+TEST(AlertFactTest, FailedTasksAreCountedByTheirTypes) {
+  Observation seen;
+  seen.failed = {{"noop", 9000}, {"exec", 1000}};
+  const auto all = FactOf(Of(AlertKind::Failed), seen);
+  ASSERT_TRUE(all);
+  EXPECT_TRUE(all->holds);
+  EXPECT_EQ(all->what, "10000 tasks have failed");
+  EXPECT_THAT(all->parts, ElementsAre("noop: 9000", "exec: 1000"));
+  AlertConfig one = Of(AlertKind::Failed);
+  one.handler = "exec";
+  one.more_than = 1000;
+  EXPECT_FALSE(FactOf(one, seen)->holds);
+  one.more_than = 999;
+  EXPECT_TRUE(FactOf(one, seen)->holds);
+}
+
+TEST(AlertFactTest, ATaskIsLateAfterLongerThan) {
+  Observation seen;
+  seen.late = {{"noop", minutes(6)}, {"exec", minutes(4)}};
+  const auto fact = FactOf(Of(AlertKind::OldestDue), seen);
+  EXPECT_TRUE(fact->holds);
+  EXPECT_THAT(fact->what, HasSubstr("noop is due for 6m"));
+  EXPECT_THAT(fact->parts, ElementsAre("noop: due for 6m"));
+  AlertConfig patient = Of(AlertKind::OldestDue);
+  patient.longer_than = minutes(6);
+  EXPECT_FALSE(FactOf(patient, seen)->holds);
+}
+
+TEST(AlertFactTest, SlicesWithoutAWorkerAndTypesWithout) {
+  Observation seen;
+  seen.unowned = std::vector<std::string>{"main/tasks/1", "main/tasks/2"};
+  seen.unrunnable = {{"exotic", seconds(5)}};
+  EXPECT_EQ(FactOf(Of(AlertKind::Unowned), seen)->what, "2 slices have no worker: tasks wait there");
+  EXPECT_THAT(FactOf(Of(AlertKind::Unrunnable), seen)->what, HasSubstr("1 task type has"));
+  seen.unowned->clear();
+  seen.unrunnable->clear();
+  EXPECT_FALSE(FactOf(Of(AlertKind::Unowned), seen)->holds);
+  EXPECT_FALSE(FactOf(Of(AlertKind::Unrunnable), seen)->holds);
+}
+
+TEST(AlertFactTest, EventsCountWithinEvery) {
+  Observation seen;
+  seen.events = std::vector<SeenEvent>{{kSettleRefused, "main/tasks/1", minutes(11)},
+                                       {kSettleRefused, "main/tasks/2", minutes(9)},
+                                       {kHandlerCrashed, "main/tasks/3", minutes(1)},
+                                       {kWorkerLost, "w1.0123", minutes(1)},
+                                       {kWorkerLost, "w1.4567", minutes(1)}};
+  EXPECT_EQ(FactOf(Of(AlertKind::Refused), seen)->count, 1u);
+  EXPECT_THAT(FactOf(Of(AlertKind::Crashes), seen)->parts, ElementsAre("main/tasks/3"));
+  // A worker is lost once, however many shards it worked in.
+  EXPECT_THAT(FactOf(Of(AlertKind::WorkerLost), seen)->parts, ElementsAre("w1"));
+  // However short `every` is, what happened is seen at two looks.
+  AlertConfig brief = Of(AlertKind::Refused);
+  brief.every = seconds(1);
+  seen.events->at(1).ago = AlertJudge::kLook + AlertJudge::kLookAgain + seconds(1);
+  EXPECT_TRUE(FactOf(brief, seen)->holds);
+  AlertConfig more = Of(AlertKind::Crashes);
+  more.more_than = 1;
+  EXPECT_FALSE(FactOf(more, seen)->holds);
+}
+
+TEST(AlertFactTest, AShardThatIsAwayCanNotEndAnAlert) {
+  Observation seen;
+  seen.whole = false;
+  seen.failed = {{"noop", 1}};
+  EXPECT_TRUE(FactOf(Of(AlertKind::Failed), seen)->holds);
+  seen.failed->clear();
+  EXPECT_FALSE(FactOf(Of(AlertKind::Failed), seen).has_value());
+  EXPECT_FALSE(FactOf(Of(AlertKind::OldestDue), seen).has_value());
+}
+
+}  // namespace
+}  // namespace millrace::engine
