@@ -113,7 +113,7 @@ TEST_F(AlertShardTest, TheOldestThatWaitsIsFoundBehindThoseThatRun) {
   }
   ASSERT_TRUE(operations->Submit(kDefaultTable, tasks));
   EXPECT_EQ(Look().late->at("noop"), minutes(30));
-  store_->Run("UPDATE tasks SET state=2, claimed_by='x', claimed_at=run_at WHERE id=1");
+  store_->Run("UPDATE tasks SET state=2, claimed_by=7, claimed_at=run_at WHERE id=1");
   const Observation seen = Look();
   EXPECT_EQ(seen.late->at("noop"), minutes(20));
   EXPECT_EQ(seen.unrunnable->size(), 1u);
