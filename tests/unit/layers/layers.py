@@ -27,7 +27,7 @@ ARROWS = {
     "framework/threads": BASE,
     "framework/config": STORE,
     "framework/metrics": BASE,
-    "framework/http": BASE | {"framework/threads", "framework/metrics"},
+    "framework/http": BASE | {"framework/threads"},
     "framework/store": TASK,
     "framework/store/sql": STORE,
     "framework/doorbell": STORE | {"framework/policy"},
@@ -64,6 +64,7 @@ HOMES = [
     (re.compile(r"sqlite3\.h"), {"framework/store/sqlite"}, "SQLite"),
     (re.compile(r"zookeeper/"), {"coordinator/coordination/zookeeper"}, "the ZooKeeper client"),
     (re.compile(r"glog/"), {"framework/base"}, "glog"),
+    (re.compile(r"(boost/beast/|boost/asio/ssl/|openssl/)"), {"framework/http"}, "Beast, or OpenSSL,"),
     (re.compile(r"boost/outcome/"), {"framework/base"}, "Boost.Outcome"),
     (re.compile(r"filesystem$"), {"framework/files"}, "<filesystem>, whose calls throw by default,"),
 ]
