@@ -20,7 +20,8 @@ struct HttpBounds {
       std::chrono::seconds(10);  // from its first byte, or from the connection's beginning, to its last
   Micros answer = std::chrono::seconds(30);  // for the client to take it
   Micros idle = std::chrono::seconds(60);    // between two requests
-  Micros slow = std::chrono::seconds(1);     // who takes longer for an answer makes room where there is none
+  Micros slow =
+      std::chrono::milliseconds(200);  // who takes longer for an answer makes room where there is none
 };
 
 struct HeldConnection {

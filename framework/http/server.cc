@@ -33,19 +33,16 @@ constexpr std::string_view kFull =
     "\r\n\r\ntoo many connections\n";
 
 // What a connection needs of its server. All of it, connections too, belongs to the server's thread.
-class Keeper {
- public:
-  virtual ~Keeper() = default;
-  virtual const HttpBounds& bounds() const = 0;
-  virtual HttpResponse Answer(const HttpRequest& request) = 0;
-  // Before an answer of so many bytes: others may have to go.
-  virtual void MakeRoomFor(std::size_t bytes) = 0;
-  virtual void Gone(std::uint64_t id) = 0;
+struct Keeper {
+  const HttpBounds bounds;
+  std::function<HttpResponse(const HttpRequest&)> answer;
+  std::function<void(std::size_t bytes)> make_room_for;  // before an answer: others may have to go
+  std::function<void(std::uint64_t id)> gone;
 };
 
 class Connection {
  public:
-  Connection(Keeper& keeper, std::uint64_t id)
+  Connection(const Keeper& keeper, std::uint64_t id)
       : keeper_(keeper), held_{id, Phase::Reading, BootClock::now()} {}
   virtual ~Connection() = default;
   virtual void Begin() = 0;
@@ -60,7 +57,7 @@ class Connection {
     held_.since = BootClock::now();
   }
 
-  Keeper& keeper_;
+  const Keeper& keeper_;
   HeldConnection held_;
   std::size_t unsent_ = 0;
 };
@@ -73,14 +70,15 @@ class StreamConnection final : public Connection,
                                public std::enable_shared_from_this<StreamConnection<Stream>> {
  public:
   template <class... Arguments>
-  StreamConnection(Keeper& keeper, std::uint64_t id, Arguments&&... arguments)
+  StreamConnection(const Keeper& keeper, std::uint64_t id, Arguments&&... arguments)
       : Connection(keeper, id),
         stream_(std::forward<Arguments>(arguments)...),
-        buffer_(keeper.bounds().header_bytes + keeper.bounds().body_bytes + kReadStep) {}
+        buffer_(keeper.bounds.header_bytes + keeper.bounds.body_bytes + kReadStep) {}
 
   void Begin() override {
+    NewRequest();
     if constexpr (std::is_same_v<Stream, TlsStream>) {
-      Lowest().expires_after(keeper_.bounds().request);
+      Lowest().expires_after(keeper_.bounds.request);
       stream_.async_handshake(asio::ssl::stream_base::server,
                               [self = this->shared_from_this()](ErrorCodeOf failed) {
                                 if (failed) return self->Drop();
@@ -100,14 +98,18 @@ class StreamConnection final : public Connection,
 
   void Drop() {
     Close();
-    keeper_.Gone(held_.id);
+    keeper_.gone(held_.id);
   }
 
-  void Read() {
+  void NewRequest() {
     parser_.emplace();
-    parser_->header_limit(static_cast<std::uint32_t>(keeper_.bounds().header_bytes));
-    parser_->body_limit(keeper_.bounds().body_bytes);
-    Lowest().expires_after(keeper_.bounds().request);
+    parser_->header_limit(static_cast<std::uint32_t>(keeper_.bounds.header_bytes));
+    parser_->body_limit(keeper_.bounds.body_bytes);
+  }
+
+  // The whole of it, or the rest.
+  void Read() {
+    Lowest().expires_after(keeper_.bounds.request);
     http::async_read(
         stream_, buffer_, *parser_,
         [self = this->shared_from_this()](ErrorCodeOf failed, std::size_t) { self->Got(failed); });
@@ -142,11 +144,11 @@ class StreamConnection final : public Connection,
     if (request.count(http::field::host) == 1) asked.host = std::string(request[http::field::host]);
     asked.authorization = std::string(request[http::field::authorization]);
     asked.body = request.body();
-    Send(keeper_.Answer(asked), request.method() == http::verb::head, request.keep_alive());
+    Send(keeper_.answer(asked), request.method() == http::verb::head, request.keep_alive());
   }
 
   void Send(HttpResponse answer, bool head, bool keep) {
-    keeper_.MakeRoomFor(answer.body.size());
+    keeper_.make_room_for(answer.body.size());
     Enter(Phase::Writing);
     unsent_ = answer.body.size();
     response_ = {};
@@ -159,7 +161,7 @@ class StreamConnection final : public Connection,
     for (const auto& [name, value] : answer.headers) response_.set(name, value);
     response_.content_length(answer.body.size());
     if (!head) response_.body() = std::move(answer.body);
-    Lowest().expires_after(keeper_.bounds().answer);
+    Lowest().expires_after(keeper_.bounds.answer);
     http::async_write(stream_, response_,
                       [self = this->shared_from_this(), keep](ErrorCodeOf failed, std::size_t) {
                         self->Sent(failed, keep);
@@ -171,14 +173,14 @@ class StreamConnection final : public Connection,
     if (failed) return Drop();
     Enter(Phase::Idle);
     if (!keep) return Finish();
+    NewRequest();
     if (buffer_.size() > 0) return Next();
-    Lowest().expires_after(keeper_.bounds().idle);
-    stream_.async_read_some(buffer_.prepare(kReadStep),
-                            [self = this->shared_from_this()](ErrorCodeOf gone, std::size_t bytes) {
-                              if (gone) return self->Drop();
-                              self->buffer_.commit(bytes);
-                              self->Next();
-                            });
+    Lowest().expires_after(keeper_.bounds.idle);
+    http::async_read_some(stream_, buffer_, *parser_,
+                          [self = this->shared_from_this()](ErrorCodeOf failed, std::size_t) {
+                            if (failed) return self->Got(failed);
+                            self->Next();
+                          });
   }
 
   void Next() {
@@ -243,11 +245,16 @@ Status ListenAt(Tcp::acceptor& acceptor, const Tcp::endpoint& endpoint, const st
 
 }  // namespace
 
-class HttpServer::Body final : public Keeper {
+class HttpServer::Body {
  public:
   explicit Body(HttpServerOptions options)
-      : bounds_(options.bounds), options_(std::move(options)), acceptor_(context_), pause_(context_) {}
-  ~Body() override {
+      : keeper_{options.bounds, [this](const HttpRequest& request) { return router_->Answer(request); },
+                [this](std::size_t bytes) { MakeRoomFor(bytes); },
+                [this](std::uint64_t id) { connections_.erase(id); }},
+        options_(std::move(options)),
+        acceptor_(context_),
+        pause_(context_) {}
+  ~Body() {
     context_.stop();
     thread_.Join();
   }
@@ -278,20 +285,6 @@ class HttpServer::Body final : public Keeper {
   const std::string& url() const { return url_; }
   bool open() const { return open_; }
 
-  const HttpBounds& bounds() const override { return bounds_; }
-  HttpResponse Answer(const HttpRequest& request) override { return router_->Answer(request); }
-  void Gone(std::uint64_t id) override { connections_.erase(id); }
-  void MakeRoomFor(std::size_t bytes) override {
-    std::size_t unsent = bytes;
-    for (const auto& [id, connection] : connections_) unsent += connection->unsent();
-    while (unsent > bounds_.unsent_bytes) {
-      const auto slowest = SlowestReader(Held());
-      if (!slowest) return;
-      unsent -= connections_.at(*slowest)->unsent();
-      End(*slowest);
-    }
-  }
-
  private:
   void Accept() {
     acceptor_.async_accept([this](ErrorCodeOf failed, Tcp::socket socket) {
@@ -306,20 +299,31 @@ class HttpServer::Body final : public Keeper {
   }
 
   void Admit(Tcp::socket socket) {
-    if (connections_.size() >= bounds_.connections) {
-      const auto leaver = WhoMakesRoom(Held(), BootClock::now(), bounds_.slow);
+    if (connections_.size() >= keeper_.bounds.connections) {
+      const auto leaver = WhoMakesRoom(Held(), BootClock::now(), keeper_.bounds.slow);
       if (!leaver) return Refuse(std::move(socket));
       End(*leaver);
     }
     const std::uint64_t id = ++last_id_;
     std::shared_ptr<Connection> connection;
     if (tls_) {
-      connection = std::make_shared<StreamConnection<TlsStream>>(*this, id, std::move(socket), *tls_);
+      connection = std::make_shared<StreamConnection<TlsStream>>(keeper_, id, std::move(socket), *tls_);
     } else {
-      connection = std::make_shared<StreamConnection<PlainStream>>(*this, id, std::move(socket));
+      connection = std::make_shared<StreamConnection<PlainStream>>(keeper_, id, std::move(socket));
     }
     connections_.emplace(id, connection);
     connection->Begin();
+  }
+
+  void MakeRoomFor(std::size_t bytes) {
+    std::size_t unsent = bytes;
+    for (const auto& [id, connection] : connections_) unsent += connection->unsent();
+    while (unsent > keeper_.bounds.unsent_bytes) {
+      const auto slowest = SlowestReader(Held());
+      if (!slowest) return;
+      unsent -= connections_.at(*slowest)->unsent();
+      End(*slowest);
+    }
   }
 
   // Never waits: what the socket does not take at once is lost.
@@ -343,7 +347,7 @@ class HttpServer::Body final : public Keeper {
     return held;
   }
 
-  const HttpBounds bounds_;
+  const Keeper keeper_;
   HttpServerOptions options_;
   std::string url_;
   bool open_ = false;
