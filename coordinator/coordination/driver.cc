@@ -13,6 +13,8 @@ constexpr Micros kAfterFailure = std::chrono::milliseconds(100);
 // A machine that has nothing to ask and yet wants to be asked at once must not keep the thread busy.
 constexpr Micros kShortestPause = std::chrono::milliseconds(1);
 constexpr Micros kLongestPause = std::chrono::hours(1);
+// A request takes a session time-out at the latest, and that is five minutes at most.
+constexpr Micros kLongestReply = std::chrono::minutes(10);
 // So many reads of a machine go out together: enough that the way to the server and back no longer counts,
 // and not so many that others wait for long.
 constexpr std::size_t kReadsAtOnce = 100;
@@ -58,15 +60,23 @@ void Driver::Run() {
   while (!stopping_) {
     const bool busy = ServeAll();
     Micros limit = busy ? Micros(0) : Pause();
-    while (auto event = tree_->WaitEvent(limit)) {
+    while (auto event = Wait(limit)) {
       Tell(*event);
       limit = Micros(0);
     }
   }
+  pulse_.Never();
   for (const Place& place : places_) {
     if (const auto last = place.machine->Farewell()) (void)tree_->Perform(*last);
   }
   Close();
+}
+
+std::optional<TreeEvent> Driver::Wait(Micros limit) {
+  pulse_.Within(limit);
+  auto event = tree_->WaitEvent(limit);
+  pulse_.Now();
+  return event;
 }
 
 // Performs what the machines ask for now: of each some reads, or up to its next write. False: there is
@@ -77,7 +87,9 @@ bool Driver::ServeAll() {
   if (asked.empty()) return false;
   std::vector<TreeRequest> requests;
   for (const Asked& each : asked) requests.push_back(each.request);
+  pulse_.Within(kLongestReply);
   const std::vector<TreeReply> replies = tree_->PerformAll(requests);
+  pulse_.Now();
   for (std::size_t i = 0; i < asked.size(); ++i) Answer(asked[i], replies[i]);
   return true;
 }

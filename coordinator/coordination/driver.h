@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "coordinator/coordination/machine.h"
@@ -12,6 +13,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/mutex.h"
 #include "framework/base/result.h"
+#include "framework/threads/pulse.h"
 #include "framework/threads/thread.h"
 
 namespace millrace::engine {
@@ -43,6 +45,9 @@ class Driver {
   // Asks every machine again soon, since something changed outside of the tree.
   void Wake();
   SessionView View() const;
+  // Its thread should have gone on for longer than `patience`, and has not; servers that are away are no
+  // reason.
+  bool StandsStill(Micros patience) const { return pulse_.StandsStill(BootClock::now(), patience); }
 
  private:
   struct Place {
@@ -57,6 +62,7 @@ class Driver {
   };
 
   void Run();
+  std::optional<TreeEvent> Wait(Micros limit);
   bool ServeAll();
   void Collect(Place& place, std::vector<Asked>& asked);
   void Answer(const Asked& asked, const TreeReply& reply);
@@ -68,6 +74,7 @@ class Driver {
   std::vector<Place> places_;  // the thread's own
   TreeSession* const tree_;    // session_, for the thread, which alone ends it
   std::atomic<bool> stopping_{false};
+  Pulse pulse_;
   Mutex life_;  // taken by Start and Stop alone
   bool started_ MILLRACE_GUARDED_BY(life_) = false;
   Thread thread_ MILLRACE_GUARDED_BY(life_);

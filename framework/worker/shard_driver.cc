@@ -4,22 +4,16 @@
 #include <atomic>
 
 #include "framework/base/mutex.h"
+#include "framework/threads/pulse.h"
 #include "framework/threads/signal.h"
 
 namespace millrace::engine {
 namespace {
 
-// A port as a thread has it: what is asked for is done at once, on the strand's own thread, so that no strand
-// is ever suspended.
-template <class Port>
-class Blocking : public Port {
- public:
-  Reply<bool> Rest(Micros limit) final { return signal_.WaitFor(limit); }
-  void Wake() final { signal_.Notify(); }
-
- private:
-  Signal signal_;
-};
+// A statement has the database's time: each read of a socket is bounded by 20 s, and fails then, so that a
+// strand beside a database that is away, frozen or slow goes round all the same. One that takes longer than
+// this is held up by something else.
+constexpr Micros kLongestAnswer = std::chrono::minutes(5);
 
 // How long a strand waits for its statements of one kind, and how many of them it has to try again.
 class Meter {
@@ -52,6 +46,41 @@ class Meter {
   Histogram& took_;
 };
 
+// A port as a thread has it: what is asked for is done at once, on the strand's own thread, so that no strand
+// is ever suspended.
+template <class Port>
+class Blocking : public Port {
+ public:
+  Reply<bool> Rest(Micros limit) final {
+    pulse_.Within(limit);
+    const bool woken = signal_.WaitFor(limit);
+    pulse_.Now();
+    return woken;
+  }
+  void Wake() final { signal_.Notify(); }
+  Pulse& pulse() { return pulse_; }
+
+ protected:
+  template <class Statement>
+  auto Ask(Statement statement) {
+    struct Answered {
+      ~Answered() { pulse.Now(); }
+      Pulse& pulse;
+    };
+    pulse_.Within(kLongestAnswer);
+    const Answered answered{pulse_};
+    return statement();
+  }
+  template <class Statement>
+  auto Ask(Meter& meter, Statement statement) {
+    return Ask([&] { return meter.Ask(statement); });
+  }
+
+ private:
+  Signal signal_;
+  Pulse pulse_;
+};
+
 class BlockingScan final : public Blocking<ScanPort> {
  public:
   BlockingScan(Store& store, Registry& registry, const std::string& shard)
@@ -62,28 +91,28 @@ class BlockingScan final : public Blocking<ScanPort> {
         claim_(registry, shard, "claim") {}
 
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
-    return due_.Ask([&] { return store_->Due(tables, floor); });
+    return Ask(due_, [&] { return store_->Due(tables, floor); });
   }
   Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) override {
-    return scan_.Ask([&] { return store_->ScanEach(requests); });
+    return Ask(scan_, [&] { return store_->ScanEach(requests); });
   }
   Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) override {
-    return claim_.Ask([&] { return store_->Claim(request); });
+    return Ask(claim_, [&] { return store_->Claim(request); });
   }
   Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,
                                                           const std::string& why) override {
-    return store_->FailUnclaimed(request, why);
+    return Ask([&] { return store_->FailUnclaimed(request, why); });
   }
   Reply<Result<std::vector<Task>>> Resolve(const ClaimRequest& request) override {
-    return store_->Resolve(request);
+    return Ask([&] { return store_->Resolve(request); });
   }
   Reply<Result<std::vector<KeyVerdict>>> ConfirmKeys(const std::string& incarnation,
                                                      const std::vector<Task>& tasks) override {
-    return store_->ConfirmKeys(incarnation, tasks);
+    return Ask([&] { return store_->ConfirmKeys(incarnation, tasks); });
   }
   Reply<Result<std::size_t>> RescuesOf(const TaskKey& key) override {
-    const auto found = operations_->Get(key);
+    const auto found = Ask([&] { return operations_->Get(key); });
     if (!found) return Result<std::size_t>(Fail(found.error()));
     const auto rescued = [](const AttemptRecord& attempt) { return attempt.kind == "rescued"; };
     const auto count = std::count_if(found->attempts.begin(), found->attempts.end(), rescued);
@@ -105,13 +134,13 @@ class BlockingSettle final : public Blocking<SettlePort> {
 
   Reply<Result<SettleReport>> Settle(const std::string& incarnation,
                                      std::span<const Settlement> batch) override {
-    auto report = settle_.Ask([&] { return store_->Settle(incarnation, batch); });
+    auto report = Ask(settle_, [&] { return store_->Settle(incarnation, batch); });
     if (report) NoteRefused(incarnation, batch, *report);
     return report;
   }
   Reply<Result<std::vector<bool>>> StillRunning(const std::string& incarnation,
                                                 std::span<const Settlement> batch) override {
-    return store_->StillRunning(incarnation, batch);
+    return Ask([&] { return store_->StillRunning(incarnation, batch); });
   }
 
  private:
@@ -169,36 +198,38 @@ class BlockingTend final : public Blocking<TendPort> {
 
   Reply<Result<std::vector<TaskKey>>> Cancelled(const std::string& incarnation,
                                                 const std::vector<TaskKey>& running) override {
-    return tend_.Ask([&] { return store_->Cancelled(incarnation, running); });
+    return Ask(tend_, [&] { return store_->Cancelled(incarnation, running); });
   }
   Reply<Result<std::vector<TaskKey>>> SaveProgress(const std::string& incarnation,
                                                    const std::vector<TaskProgress>& progress) override {
-    return store_->SaveProgress(incarnation, progress);
+    return Ask([&] { return store_->SaveProgress(incarnation, progress); });
   }
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override {
-    return tend_.Ask([&] { return store_->Due(tables); });
+    return Ask(tend_, [&] { return store_->Due(tables); });
   }
   Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) override {
-    return store_->Scan(request);
+    return Ask([&] { return store_->Scan(request); });
   }
   Reply<Result<std::vector<Task>>> Adopt(const ClaimRequest& request) override {
-    return store_->Adopt(request);
+    return Ask([&] { return store_->Adopt(request); });
   }
   Reply<Result<std::vector<std::uint64_t>>> Rescue(const RescueRequest& request) override {
-    return tend_.Ask([&] { return store_->Rescue(request); });
+    return Ask(tend_, [&] { return store_->Rescue(request); });
   }
   Reply<Result<std::size_t>> ChargeCrashes(const std::string& incarnation,
                                            const std::vector<Crash>& crashes) override {
-    return incarnations_->ChargeCrashes(incarnation, crashes);
+    return Ask([&] { return incarnations_->ChargeCrashes(incarnation, crashes); });
   }
   Reply<Result<bool>> Retire(const std::string& incarnation) override {
-    return incarnations_->Bury(incarnation);
+    return Ask([&] { return incarnations_->Bury(incarnation); });
   }
   std::vector<Burial> Burials() override { return dead_.For(address_); }
   void Done(const Burial& burial) override { dead_.Done(burial); }
   void LookAtPeers(const std::vector<Incarnation>& peers) override {
-    database_.Look();
-    if (coverage_ != nullptr) coverage_->Look(peers);
+    Ask([&] {
+      database_.Look();
+      if (coverage_ != nullptr) coverage_->Look(peers);
+    });
   }
 
  private:
@@ -222,7 +253,7 @@ class BlockingBeat final : public Blocking<BeatPort> {
         beat_(registry, shard, "beat") {}
 
   Reply<Status> Register(const Incarnation& self) override {
-    Status registered = store_->Register(self);
+    Status registered = Ask([&] { return store_->Register(self); });
     if (registered) {
       recorder_.NoteLife(address_, self.id);
       database_.NewLife();
@@ -230,13 +261,15 @@ class BlockingBeat final : public Blocking<BeatPort> {
     return registered;
   }
   Reply<Result<bool>> Renew(const std::string& id) override {
-    return beat_.Ask([&] { return store_->Renew(id); });
+    return Ask(beat_, [&] { return store_->Renew(id); });
   }
-  Reply<Result<std::vector<PeerBeat>>> Peers() override { return store_->Peers(); }
+  Reply<Result<std::vector<PeerBeat>>> Peers() override { return Ask([&] { return store_->Peers(); }); }
   Reply<Result<bool>> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) override {
-    return store_->MarkDead(id, seen_beat);
+    return Ask([&] { return store_->MarkDead(id, seen_beat); });
   }
-  Reply<Result<bool>> Retire(const std::string& id) override { return store_->Retire(id); }
+  Reply<Result<bool>> Retire(const std::string& id) override {
+    return Ask([&] { return store_->Retire(id); });
+  }
 
  private:
   const std::unique_ptr<IncarnationStore> store_;
@@ -287,13 +320,20 @@ ShardDriver::~ShardDriver() { End(); }
 engine::Status ShardDriver::Start() {
   mill_->attempts().KeptBy(weak_from_this());
   Follow();
-  engine::Status started = settle_.Start("settle", [this] { (void)mill_->RunSettle(); });
+  const auto strand = [this](Thread& thread, const char* name, Pulse& pulse, Step<> (Mill::*run)()) {
+    return thread.Start(name, [this, &pulse, run] {
+      pulse.Now();
+      (void)(*mill_.*run)();
+      pulse.Never();
+    });
+  };
+  engine::Status started = strand(settle_, "settle", ports_->settle.pulse(), &Mill::RunSettle);
   if (started && !store_->WritesInTurn()) {
-    started = second_settle_.Start("settle2", [this] { (void)mill_->RunSecondSettle(); });
+    started = strand(second_settle_, "settle2", ports_->second_settle.pulse(), &Mill::RunSecondSettle);
   }
-  if (started) started = beat_.Start("beat", [this] { (void)mill_->RunBeat(); });
-  if (started) started = scan_.Start("scan", [this] { (void)mill_->RunScan(); });
-  if (started) started = tend_.Start("tend", [this] { (void)mill_->RunTend(); });
+  if (started) started = strand(beat_, "beat", ports_->beat.pulse(), &Mill::RunBeat);
+  if (started) started = strand(scan_, "scan", ports_->scan.pulse(), &Mill::RunScan);
+  if (started) started = strand(tend_, "tend", ports_->tend.pulse(), &Mill::RunTend);
   if (!started) End();
   if (started) doorbell_.Start();
   return started;
@@ -319,6 +359,18 @@ void ShardDriver::End() {
   mill_->attempts().Close();
 }
 
+std::string ShardDriver::StandsStill(BootTime now, Micros patience) const {
+  const std::pair<const char*, Pulse&> strands[] = {{"settle", ports_->settle.pulse()},
+                                                    {"settle2", ports_->second_settle.pulse()},
+                                                    {"beat", ports_->beat.pulse()},
+                                                    {"scan", ports_->scan.pulse()},
+                                                    {"tend", ports_->tend.pulse()}};
+  for (const auto& [name, pulse] : strands) {
+    if (pulse.StandsStill(now, patience)) return std::string(name) + " of shard " + mill_->shard();
+  }
+  return "";
+}
+
 ShardStatus ShardDriver::Status() const {
   const std::shared_ptr<Lease> life = mill_->lives().Own();
   const ScanView view = mill_->View();
@@ -329,6 +381,7 @@ ShardStatus ShardDriver::Status() const {
   status.database = ports_->database.Identity();
   status.error = trouble.empty() ? view.error : trouble;
   status.reachable = life && status.error.empty();
+  status.beats = life && life->MayStart(parts_.mill.clock.Now());
   status.claims = mill_->attempts().Claims();
   status.settles = mill_->attempts().Settles();
   status.lag = view.lag;

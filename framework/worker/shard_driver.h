@@ -44,6 +44,9 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
   bool Idle() const { return mill_->Idle(); }
   bool Empty() const { return mill_->Empty(); }
   ShardStatus Status() const;
+  // The strand that should have gone on for longer than `patience`, and has not: `scan of shard main`. Empty:
+  // all go round, or wait for the database.
+  std::string StandsStill(BootTime now, Micros patience) const;
   // Somebody rings.
   void Rung(const Ring& ring) { mill_->Rung(ring); }
   std::vector<std::string> PauseNames() const { return mill_->scope().PauseNames(); }

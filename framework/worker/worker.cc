@@ -7,6 +7,7 @@
 
 #include "framework/base/log.h"
 #include "framework/files/trust.h"
+#include "framework/threads/pulse.h"
 #include "framework/worker/config_follower.h"
 #include "framework/worker/doorbell.h"
 #include "framework/worker/mill_set.h"
@@ -46,6 +47,7 @@ class Worker::Body {
   std::optional<WorkerEnd> WaitFor(Micros limit);
   WorkerTotals Totals() const;
   WorkerStatus Status() const;
+  std::string StandsStill(Micros patience) const;
   bool LeftThreads() const { return left_.load(); }
 
  private:
@@ -93,6 +95,7 @@ class Worker::Body {
   std::atomic<bool> stop_{false};
   std::atomic<bool> stop_now_{false};
   Signal tick_;
+  Pulse pulse_;  // of the watch thread
   mutable Mutex mutex_;
   CondVar ended_;
   std::optional<WorkerEnd> result_ MILLRACE_GUARDED_BY(mutex_);
@@ -114,6 +117,7 @@ void Worker::StopNow() { body_->StopNow(); }
 std::optional<WorkerEnd> Worker::WaitFor(Micros limit) { return body_->WaitFor(limit); }
 WorkerTotals Worker::Totals() const { return body_->Totals(); }
 WorkerStatus Worker::Status() const { return body_->Status(); }
+std::string Worker::StandsStill(Micros patience) const { return body_->StandsStill(patience); }
 bool Worker::LeftThreads() const { return body_->LeftThreads(); }
 
 void Worker::Body::End() {
@@ -202,7 +206,9 @@ void Worker::Body::Measure(Gauges& gauges) const {
 
 void Worker::Body::Watch() {
   while (phase_ != Phase::Ended) {
+    pulse_.Within(kTick);
     tick_.WaitFor(kTick);
+    pulse_.Now();
     for (Lane* lane : lanes_->All()) lane->Watch(parts_.clock.Now());
     if (phase_ == Phase::Running) {
       WatchRunning();
@@ -287,6 +293,7 @@ void Worker::Body::Abandon() {
 
 void Worker::Body::Finish() {
   phase_ = Phase::Ended;
+  pulse_.Never();  // it waits for threads, and these for databases
   measured_.End();
   if (rings_) rings_->Stop();
   config_->Stop();
@@ -362,6 +369,16 @@ WorkerStatus Worker::Body::Status() const {
   status.refusals = lanes_->Refusals();
   if (rings_) status.doorbell = rings_->Address();
   return status;
+}
+
+std::string Worker::Body::StandsStill(Micros patience) const {
+  const BootTime now = BootClock::now();
+  if (pulse_.StandsStill(now, patience)) return "watch";
+  if (!mills_) return "";
+  for (const auto& mill : mills_->All()) {
+    if (std::string strand = mill->StandsStill(now, patience); !strand.empty()) return strand;
+  }
+  return "";
 }
 
 }  // namespace millrace::engine

@@ -76,6 +76,9 @@ class Worker {
   std::optional<WorkerEnd> WaitFor(Micros limit);
   WorkerTotals Totals() const;
   WorkerStatus Status() const;
+  // Which of its threads should have gone on for longer than `patience`, and has not: `scan of shard main`,
+  // `watch`; empty: none. A thread that waits for a database, or runs a handler, is not meant.
+  std::string StandsStill(Micros patience) const;
   // Once it has ended: some of its threads still run, in handlers that ignore their limit or in a database
   // that does not answer. They use what the worker was made of, so the process must end by std::_Exit.
   bool LeftThreads() const;

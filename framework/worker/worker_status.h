@@ -15,6 +15,7 @@ struct ShardStatus {
   std::string incarnation;   // empty: not registered now
   std::string database;      // SchemaStore::Identity of what it found there last; empty: not known yet
   bool reachable = false;    // its last due map could be read
+  bool beats = false;        // it is registered, and its beat is fresh enough to start work
   std::string error;         // why not; empty where it could, or was never asked
   std::uint64_t claims = 0;  // totals since the worker serves the shard
   std::uint64_t settles = 0;
