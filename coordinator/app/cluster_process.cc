@@ -233,6 +233,21 @@ bool ClusterProcess::Lost() const {
 // it. One that has only begun may not have read yet which shards there are.
 bool ClusterProcess::Leads() const { return leading_.load() && control_.View()->contact && !Lost(); }
 
+std::string ClusterProcess::NoContact() const {
+  if (Lost()) return "no contact with ZooKeeper";
+  return control_.View()->contact ? "" : "the cluster's nodes are not read yet";
+}
+
+std::string ClusterProcess::NoPlan() const {
+  const std::shared_ptr<const MemberView> view = control_.View();
+  if (!view->contact) return NoContact();
+  return view->generation > 0 ? "" : "no plan: no leader has given this worker an assignment yet";
+}
+
+std::string ClusterProcess::StandsStill(Micros patience) const {
+  return driver_->StandsStill(patience) ? "coordination" : "";
+}
+
 bool ClusterProcess::Stop() {
   if (measured_) measured_->End();
   if (driver_) driver_->Stop();

@@ -53,6 +53,14 @@ class ClusterProcess {
   ClusterControlPlane& control() { return control_; }
   // What this process counts and measures, whether it works or only coordinates.
   Registry& metrics() { return metrics_; }
+  // All three once it was started, and thread-safe.
+  //
+  // Why nothing is known of the cluster, or only what was known before; empty: it is followed.
+  std::string NoContact() const;
+  // Why a worker has no plan to go by; empty: it has one, if an old one, or one that gives it nothing.
+  std::string NoPlan() const;
+  // Its thread, if that should have gone on for longer than `patience`; empty: it goes on.
+  std::string StandsStill(Micros patience) const;
 
  private:
   ClusterProcess(const Settings& settings, ZookeeperOptions options, std::unique_ptr<TreeSession> session,

@@ -8,6 +8,7 @@
 #include "coordinator/app/cluster_process.h"
 #include "coordinator/app/handler.h"
 #include "coordinator/app/stop_signals.h"
+#include "coordinator/app/supervision.h"
 #include "coordinator/app/worker_host.h"
 #include "coordinator/app/worker_place.h"
 #include "coordinator/app/worker_report.h"
@@ -77,6 +78,8 @@ class ClusterEnvironment final : public WorkerEnvironment {
                            [this] { return teller_->Tell(process_.control().Refusals()); }, types,
                            [&worker] { return DatabasesOf(worker.Status()); }});
   }
+  std::string NoPlan() const override { return process_.NoPlan(); }
+  std::string StandsStill(Micros patience) const override { return process_.StandsStill(patience); }
   Status Update(const Worker&) override { return left_ ? Status() : process_.Update(); }
   void Leave() override {
     left_ = true;
@@ -101,6 +104,7 @@ class ClusterEnvironment final : public WorkerEnvironment {
 
 Result<ExitCode> RunClusterWorker(const WorkerFlags& flags, const Settings& settings) {
   BOOST_OUTCOME_TRY(timing, ReadTiming(flags.session_timeout, flags.wait));
+  BOOST_OUTCOME_TRY(supervision, Supervision::Begin(flags.http, settings.config.engine));
   BOOST_OUTCOME_TRY(state, StateFolder(flags.common));
   BOOST_OUTCOME_TRY(plugins, LoadPluginsToWork(flags.common));
   BOOST_OUTCOME_TRY(process, ClusterProcess::Make(settings, timing.session_timeout, timing.wait,
@@ -110,7 +114,7 @@ Result<ExitCode> RunClusterWorker(const WorkerFlags& flags, const Settings& sett
   ClusterEnvironment environment(flags, settings, *plugins, *process);
   const std::string doorbell = flags.doorbell_address.empty() ? kOwnHostAlone : flags.doorbell_address;
   return HostWorker(flags, {flags.id, state, flags.concurrency, flags.until_idle, "", doorbell, true},
-                    *plugins, environment);
+                    *plugins, environment, *supervision);
 }
 
 Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
@@ -119,16 +123,28 @@ Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
   BOOST_OUTCOME_TRY(settings, ResolveCluster(options.common, Variable));
   BOOST_OUTCOME_TRYV(CheckForCluster(settings));
   CatchStopSignals();
+  BOOST_OUTCOME_TRY(supervision, Supervision::Begin(options.http, settings.config.engine));
   BOOST_OUTCOME_TRY(process, ClusterProcess::Make(settings, timing.session_timeout, timing.wait));
   const Registry::Reading build = TellBuild(process->metrics());
   const std::string id = options.id.empty() ? HostName() + "-" + std::to_string(getpid()) : options.id;
   WorkerDocument document;
   document.incarnation = id + "." + Random::FromSystem().Hex(12);
   BOOST_OUTCOME_TRYV(process->Start({id, document}));
+  Registry metrics;
+  std::unique_ptr<ProcessView::Shown> shown = supervision->Show(
+      [&process](Micros patience) {
+        const std::string missing = process->NoContact();
+        return ProcessFacts{missing.empty() ? std::vector<std::string>() : std::vector{missing},
+                            process->StandsStill(patience)};
+      },
+      [&metrics] { return metrics.Text(); });
   while (StopSignalsSeen() == 0) {
     BOOST_OUTCOME_TRYV(process->Update());
+    supervision->Update(process->control().CurrentConfig()->engine);
     poll(nullptr, 0, static_cast<int>(kTick.count() / 1000));
   }
+  supervision->Stopping();
+  shown.reset();
   if (!process->Stop()) std::_Exit(static_cast<int>(ExitCode::Done));
   return ExitCode::Done;
 }

@@ -38,6 +38,7 @@ void AddConfigChanges(CLI::App& config, Chosen& chosen);   // set, unset, edit, 
 void AddSchemaCommands(CLI::App& schema, Chosen& chosen);
 void AddAlertCommands(CLI::App& alerts, Chosen& chosen);  // list, test
 void AddHandlerCommands(CLI::App& handler, Chosen& chosen);
+void AddHealth(CLI::App& root, Chosen& chosen);
 
 // The flags that all commands have; `json`: --json among them.
 void AddCommon(CLI::App& app, CommonFlags& flags, bool json);

@@ -47,6 +47,8 @@ void AddEveryCommand(CLI::App& root, Chosen& chosen) {
   AddHandlerCommands(*handler, chosen);
   CLI::App* alerts = AddFamily(root, "alerts", "Look at alerts and try them", "  millrace alerts list");
   AddAlertCommands(*alerts, chosen);
+  AddHealth(root, chosen);
+  root.get_subcommand("health")->group("Look after them");
   AddPages(root, chosen);
   for (const char* name : {"run", "worker", "coordinator"}) root.get_subcommand(name)->group("Run tasks");
   root.get_subcommand("submit")->group("Add tasks");

@@ -109,7 +109,8 @@ Status LockSqlite(Shards& shards, std::vector<sqlite::Lock>& locks) {
 }
 
 // `shards` are prepared.
-Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings, Shards& shards) {
+Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings, Shards& shards,
+                             Supervision& supervision) {
   BOOST_OUTCOME_TRY(numbers, ReadLoadBalance(flags.load_balance));
   std::map<std::string, LocalControlPlane::Shard> served;
   for (const auto& [name, shard] : shards) served[name] = {shard.store, shard.tables};
@@ -122,20 +123,21 @@ Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings,
                                TypesRun(settings.config, *plugins, flags.handlers),
                                ErrorIsTerminal() && !flags.common.json);
   return HostWorker(flags, {flags.id, state, flags.concurrency, flags.until_idle, FormatLoadBalance(numbers)},
-                    *plugins, environment);
+                    *plugins, environment, supervision);
 }
 
 Result<ExitCode> RunOnStores(const WorkerFlags& flags, const Settings& settings, Missing missing) {
   BOOST_OUTCOME_TRY(limit, ReadDuration("--wait", flags.wait));
   BOOST_OUTCOME_TRY(shards, OpenShards(settings));
   CatchStopSignals();
+  BOOST_OUTCOME_TRY(supervision, Supervision::Begin(flags.http, settings.config.engine));
   std::vector<sqlite::Lock> locks;
   BOOST_OUTCOME_TRYV(LockSqlite(shards, locks));
   for (auto& [name, shard] : shards) {
     BOOST_OUTCOME_TRYV(ReachPatiently(shard, missing, limit));
     BOOST_OUTCOME_TRYV(ReadTables(shard, missing));
   }
-  return HostLocally(flags, settings, shards);
+  return HostLocally(flags, settings, shards, *supervision);
 }
 
 // They would have no effect.

@@ -19,10 +19,21 @@
 namespace millrace::engine {
 namespace {
 
+template <class Options>
+void AddHttp(const Command<Options>& command) {
+  HttpFlags& http = command->http;
+  command.Add("--http", http.http, "answer /metrics, /healthz and /readyz here; :PORT is this machine alone",
+              "ADDR");
+  command.Add("--tokens", http.tokens, "who may ask: a role, a name and a token's SHA-256 a line", "FILE");
+  command.Add("--tls-cert", http.tls_cert, "answer by TLS, with this certificate", "FILE");
+  command.Add("--tls-key", http.tls_key, "its key, which only its owner can read", "FILE");
+}
+
 Command<WorkerFlags> AddWorkerFlags(CLI::App& root, Chosen& chosen, const char* name, const char* what,
                                     const char* examples, Result<ExitCode> (*run)(const WorkerFlags&)) {
   const auto command = AddCommand(root, chosen, name, what, examples, run, {.works = true});
   AddFolders(*command.app, command->common);
+  AddHttp(command);
   command
       .Add("--concurrency", command->concurrency, "threads of every handler, instead of the configuration's",
            "N")
@@ -78,6 +89,7 @@ void AddWorkerCommands(CLI::App& root, Chosen& chosen) {
       "  millrace coordinator --zk zk1:2181,zk2:2181,zk3:2181/jobs", RunCoordinator, {.works = true});
   coordinator.Add("--id", coordinator->id, "name of this candidate (default: the host and the process)",
                   "ID");
+  AddHttp(coordinator);
   AddTimes(coordinator, "after which another candidate takes over",
            "how long to wait for ZooKeeper at the start");
 }

@@ -7,6 +7,7 @@
 
 #include "coordinator/app/cli/errors.h"
 #include "coordinator/app/shards.h"
+#include "coordinator/app/web_server.h"
 #include "framework/plugin/plugin_set.h"
 
 namespace millrace::engine {
@@ -19,6 +20,7 @@ struct WorkerFlags {
   std::string load_balance;
   bool doorbell = false;    // follow each server's binary log
   std::string wait = "5m";  // how long a server that is away at the start is waited for
+  HttpFlags http = {};
   // In a cluster:
   std::string session_timeout = "10s";
   std::uint32_t weight = 1;
@@ -38,6 +40,7 @@ struct CoordinatorOptions {
   std::string id;
   std::string session_timeout = "10s";
   std::string wait = "5m";
+  HttpFlags http = {};
 };
 Result<ExitCode> RunCoordinator(const CoordinatorOptions& options);
 

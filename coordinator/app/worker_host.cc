@@ -29,7 +29,7 @@ void StopOnSignals(Worker& worker, int& seen) {
 }
 
 // Until the worker ends, or until its environment says that it must not work.
-Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment) {
+Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment, Supervision& supervision) {
   int signals = 0;
   bool leaves = false;
   Status good;
@@ -39,6 +39,8 @@ Result<WorkerEnd> Watch(Worker& worker, WorkerEnvironment& environment) {
       return *end;
     }
     StopOnSignals(worker, signals);
+    supervision.Update(environment.control().CurrentConfig()->engine);
+    if (signals > 0) supervision.Stopping();
     if (signals > 0 && !std::exchange(leaves, true)) environment.Leave();
     if (!good) continue;
     good = environment.Update(worker);
@@ -55,7 +57,7 @@ Registry::Reading TellBuild(Registry& metrics) {
 }
 
 Result<ExitCode> HostWorker(const WorkerFlags& flags, WorkerOptions options, const PluginSet& plugins,
-                            WorkerEnvironment& environment) {
+                            WorkerEnvironment& environment, Supervision& supervision) {
   const SystemClock clock;
   const Registry::Reading build = TellBuild(environment.metrics());
   auto worker = std::make_unique<Worker>(
@@ -63,7 +65,16 @@ Result<ExitCode> HostWorker(const WorkerFlags& flags, WorkerOptions options, con
   const BootTime begun = clock.Now();
   BOOST_OUTCOME_TRYV(worker->Start());
   BOOST_OUTCOME_TRYV(environment.Join(*worker));
-  const Result<WorkerEnd> end = Watch(*worker, environment);
+  std::unique_ptr<ProcessView::Shown> shown = supervision.Show(
+      [&](Micros patience) {
+        ProcessFacts facts = FactsOf(*worker, environment.NoPlan(), patience);
+        if (facts.stands_still.empty()) facts.stands_still = environment.StandsStill(patience);
+        return facts;
+      },
+      [&metrics] { return metrics.Text(); });
+  const Result<WorkerEnd> end = Watch(*worker, environment, supervision);
+  supervision.Stopping();
+  shown.reset();
   const Micros took = clock.Now() - begun;
   const WorkerTotals totals = worker->Totals();
   const WorkerStatus last = worker->Status();

@@ -1,6 +1,7 @@
 // One way to build, watch and end a worker: for `run`, for `worker`, and for a worker of a cluster.
 #pragma once
 
+#include "coordinator/app/supervision.h"
 #include "coordinator/app/worker_report.h"
 #include "framework/metrics/registry.h"
 #include "framework/plugin/plugin_set.h"
@@ -21,6 +22,10 @@ class WorkerEnvironment {
   virtual Status Join(const Worker&) { return {}; }
   // Several times a second until the worker has ended. An error ends it, and is the last call.
   virtual Status Update(const Worker& worker) = 0;
+  // Why it has no plan to work by; empty: it has one, or needs none. Thread-safe.
+  virtual std::string NoPlan() const { return ""; }
+  // A thread of its own that stands still, as Worker::StandsStill. Thread-safe.
+  virtual std::string StandsStill(Micros) const { return ""; }
   // It was asked to stop, and finishes what runs: others may begin with what is its own.
   virtual void Leave() {}
   // False: threads are held up by a server that does not answer; the process must end by std::_Exit.
@@ -34,6 +39,6 @@ class WorkerEnvironment {
 
 // Runs a worker in this process until it ends, by itself or by a signal, and tells what came of it.
 Result<ExitCode> HostWorker(const WorkerFlags& flags, WorkerOptions options, const PluginSet& plugins,
-                            WorkerEnvironment& environment);
+                            WorkerEnvironment& environment, Supervision& supervision);
 
 }  // namespace millrace::engine

@@ -27,6 +27,7 @@ struct EngineConfig {
   std::uint32_t max_lost_threads =
       4;  // threads lost to handlers that ignore their limit before the worker is replaced
   OnZooKeeperLoss on_zookeeper_loss = OnZooKeeperLoss::Continue;
+  std::string http;  // where the process answers probes, host:port; empty: nowhere
 };
 
 enum class OnException { Retry, Fail };

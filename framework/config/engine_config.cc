@@ -5,6 +5,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr std::size_t kLongestAddress = 300;
+
 // Reads or lists them, as Section and KeyLister do.
 template <class Keys, class Engine>
 void EngineKeys(Keys& keys, Engine& engine) {
@@ -16,6 +18,7 @@ void EngineKeys(Keys& keys, Engine& engine) {
   keys.Integer("max_lost_threads", engine.max_lost_threads, 1, 1000);
   keys.Choice("on_zookeeper_loss", engine.on_zookeeper_loss,
               {{"continue", OnZooKeeperLoss::Continue}, {"stop", OnZooKeeperLoss::Stop}});
+  keys.Text("http", engine.http, kLongestAddress);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -88,6 +89,13 @@ Result<StoreUrl> ParseMysql(std::string_view rest) {
   return url;
 }
 
+// The service manager made the folder of its credentials for this process alone. Where it lets the process's
+// user read them by an ACL, the group's bits show the ACL's mask and nobody's right.
+bool IsCredential(const std::string& path) {
+  const char* folder = std::getenv("CREDENTIALS_DIRECTORY");
+  return folder != nullptr && *folder != '\0' && path.starts_with(std::string(folder) + "/");
+}
+
 }  // namespace
 
 Result<StoreUrl> ParseStoreUrl(std::string_view text) {
@@ -102,19 +110,20 @@ Result<StoreUrl> ParseStoreUrl(std::string_view text) {
                                       std::string(kForms));
 }
 
-Result<std::string> ReadPasswordFile(const std::string& path) {
+Result<std::string> ReadPasswordFile(const std::string& path, const std::string& what) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) {
-    return Fail(ErrorCode::Invalid, "the password file " + path + " can't be read: " + std::strerror(errno));
+    return Fail(ErrorCode::Invalid, "the " + what + " " + path + " can't be read: " + std::strerror(errno));
   }
-  if ((info.st_mode & 077) != 0) {
+  const mode_t others = IsCredential(path) ? S_IRWXO : S_IRWXG | S_IRWXO;
+  if ((info.st_mode & others) != 0) {
     return Fail(ErrorCode::Invalid,
-                "the password file " + path + " can be read by others: run chmod 600 " + path);
+                "the " + what + " " + path + " can be read by others: run chmod 600 " + path);
   }
   std::ifstream file(path);
   std::stringstream content;
   content << file.rdbuf();
-  if (!file) return Fail(ErrorCode::Invalid, "the password file " + path + " can't be read");
+  if (!file) return Fail(ErrorCode::Invalid, "the " + what + " " + path + " can't be read");
   std::string password = content.str();
   if (!password.empty() && password.back() == '\n') password.pop_back();
   return password;

@@ -24,7 +24,8 @@ struct StoreUrl {
 // option.
 Result<StoreUrl> ParseStoreUrl(std::string_view text);
 
-// The content of a password file, less one trailing newline. Invalid if it is missing or others can read it.
-Result<std::string> ReadPasswordFile(const std::string& path);
+// The content of a file that holds a secret, less one trailing newline. Invalid if it is missing or others
+// can read it; `what` is how messages call it.
+Result<std::string> ReadPasswordFile(const std::string& path, const std::string& what = "password file");
 
 }  // namespace millrace::engine

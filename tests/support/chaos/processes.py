@@ -11,7 +11,7 @@ _libc = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
 
 
-def _die_with_parent():
+def die_with_parent():
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -69,7 +69,7 @@ class Process:
         with open(log, "ab") as output:
             self._child = subprocess.Popen(
                 [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                env={**os.environ, **(environment or {})}, preexec_fn=_die_with_parent)
+                env={**os.environ, **(environment or {})}, preexec_fn=die_with_parent)
         self.pid = self._child.pid
         self.started = time.monotonic()
 

@@ -16,7 +16,7 @@ using testing::Not;
 // Each key of the parts that have any.
 constexpr const char* kEveryKey = R"(
     "engine": {"lease": "20s", "poll": "50ms", "rewind": "5s", "batch": 100, "stop_timeout": "1m",
-               "max_lost_threads": 2, "on_zookeeper_loss": "stop"},
+               "max_lost_threads": 2, "on_zookeeper_loss": "stop", "http": ":9470"},
     "handlers": {"mail.monthly": {"concurrency": 8, "queue": 16, "timeout": "30s",
         "retry": {"delays": ["1m", "5m", "1h30m"], "max_failures": 7, "jitter": 0.25}, "keep": "30d",
         "group": "mail", "on_exception": "fail", "uses": "send_mail", "options": {"smtp": "localhost:25"},
@@ -46,6 +46,7 @@ TEST(ConfigTest, ReadsEveryKey) {
   EXPECT_EQ(config->engine.poll, Micros(50ms));
   EXPECT_EQ(config->engine.batch, 100u);
   EXPECT_EQ(config->engine.on_zookeeper_loss, OnZooKeeperLoss::Stop);
+  EXPECT_EQ(config->engine.http, ":9470");
   const HandlerConfig& mail = config->HandlerFor("mail.monthly");
   EXPECT_THAT(mail.retry.delays, ElementsAre(Micros(1min), Micros(5min), Micros(90min)));
   EXPECT_EQ(mail.retry.max_failures, 7u);

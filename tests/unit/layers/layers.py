@@ -63,6 +63,7 @@ HOMES = [
     (re.compile(r"(mysql_|mysql\.h|cppconn/|mariadb_|mariadb/|mysql/)"), {"framework/store/mysql"}, "the MySQL connector"),
     (re.compile(r"sqlite3\.h"), {"framework/store/sqlite"}, "SQLite"),
     (re.compile(r"zookeeper/"), {"coordinator/coordination/zookeeper"}, "the ZooKeeper client"),
+    (re.compile(r"systemd/"), {"coordinator/app"}, "the service manager's library"),
     (re.compile(r"glog/"), {"framework/base"}, "glog"),
     (re.compile(r"(boost/beast/|boost/asio/ssl/|openssl/)"), {"framework/http"}, "Beast, or OpenSSL,"),
     (re.compile(r"boost/outcome/"), {"framework/base"}, "Boost.Outcome"),

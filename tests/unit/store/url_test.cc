@@ -1,6 +1,11 @@
 #include "framework/store/url.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
 
 namespace millrace::engine {
 namespace {
@@ -33,6 +38,45 @@ TEST(StoreUrlTest, APasswordIsRefusedAndNotRepeated) {
   ASSERT_FALSE(url);
   EXPECT_EQ(url.error().message.find("hunter2"), std::string::npos);
   EXPECT_NE(url.error().message.find("MILLRACE_PASSWORD_FILE"), std::string::npos);
+}
+
+class PasswordFileTest : public ::testing::Test {
+ protected:
+  PasswordFileTest() {
+    char pattern[] = "/tmp/millrace-password-XXXXXX";
+    folder_ = mkdtemp(pattern);
+    file_ = folder_ + "/password";
+    std::ofstream(file_) << "secret\n";
+  }
+  ~PasswordFileTest() override {
+    unsetenv("CREDENTIALS_DIRECTORY");
+    unlink(file_.c_str());
+    rmdir(folder_.c_str());
+  }
+  bool IsRead(mode_t mode) const {
+    chmod(file_.c_str(), mode);
+    const auto password = ReadPasswordFile(file_);
+    return password && *password == "secret";
+  }
+
+  std::string folder_;
+  std::string file_;
+};
+
+TEST_F(PasswordFileTest, IsItsOwnersAlone) {
+  EXPECT_TRUE(IsRead(0400));
+  EXPECT_TRUE(IsRead(0600));
+  EXPECT_FALSE(IsRead(0640));
+  EXPECT_FALSE(IsRead(0604));
+  EXPECT_FALSE(IsRead(0620));
+}
+
+TEST_F(PasswordFileTest, ACredentialOfTheServiceManagerMayShowTheMaskOfAnAcl) {
+  setenv("CREDENTIALS_DIRECTORY", folder_.c_str(), 1);
+  EXPECT_TRUE(IsRead(0440));
+  EXPECT_FALSE(IsRead(0444));
+  setenv("CREDENTIALS_DIRECTORY", (folder_ + "/elsewhere").c_str(), 1);
+  EXPECT_FALSE(IsRead(0440));
 }
 
 }  // namespace
