@@ -17,6 +17,7 @@
 
 #include "framework/store/alert_store.h"
 #include "framework/store/change_feed.h"
+#include "framework/store/diagnosis.h"
 #include "framework/store/incarnation_store.h"
 #include "framework/store/overview.h"
 #include "framework/store/prune_store.h"
@@ -70,6 +71,8 @@ class Store {
   virtual std::unique_ptr<OverviewStore> OpenOverview() = 0;
   // Null: it keeps nothing of that.
   virtual std::unique_ptr<AlertStore> OpenAlerts() { return nullptr; }
+  // Null: it has nothing to say of itself.
+  virtual std::unique_ptr<StoreDiagnosis> OpenDiagnosis() { return nullptr; }
   // Null: it tells nobody of changes, or is not to.
   virtual std::unique_ptr<ChangeFeed> OpenChanges(IsWatched) { return nullptr; }
 };

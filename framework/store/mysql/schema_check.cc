@@ -4,6 +4,7 @@
 #include "framework/base/random.h"
 #include "framework/store/mysql/ddl.h"
 #include "framework/store/mysql/due_text.h"
+#include "framework/store/mysql/rehearsal.h"
 #include "framework/store/mysql/schema.h"
 #include "framework/store/mysql/settle.h"
 #include "framework/store/mysql/sql_text.h"
@@ -29,7 +30,8 @@ std::string WithoutCharacterSets(std::string text) {
 // so the comparison holds whatever a server prints for a type or a default.
 class Checker {
  public:
-  explicit Checker(Session& session) : session_(session), prefix_("zz" + Random::FromSystem().Hex(8) + "_") {}
+  Checker(Session& session, const Endpoint& endpoint)
+      : session_(session), endpoint_(endpoint), prefix_("zz" + Random::FromSystem().Hex(8) + "_") {}
   ~Checker() {
     for (auto name = scratch_.rbegin(); name != scratch_.rend(); ++name) {
       const bool view = name->ends_with("_all");
@@ -51,6 +53,11 @@ class Checker {
     }
     if (!models.empty()) {
       BOOST_OUTCOME_TRYV(ExplainAll(models.begin()->second, models.begin()->first));
+    }
+    // On tables that are not as they should be the statements would only say so again.
+    if (!models.empty() && findings_.empty()) {
+      BOOST_OUTCOME_TRY(planned, Rehearsal(session_, models.begin()->second).Run(endpoint_));
+      findings_ = std::move(planned);
     }
     return std::move(findings_);
   }
@@ -80,6 +87,7 @@ class Checker {
                  const std::string& extra, const std::string& forbidden, const TableName& table);
 
   Session& session_;
+  const Endpoint& endpoint_;
   const std::string prefix_;
   std::vector<std::string> scratch_;
   Findings findings_;
@@ -216,7 +224,7 @@ Result<std::vector<SchemaFinding>> MysqlSchemaStore::Check() {
   BOOST_OUTCOME_TRY(schema, ReadSchema(session_));
   BOOST_OUTCOME_TRYV(CheckNotLater(schema, session_));
   BOOST_OUTCOME_TRYV(CheckVersion(schema.state, session_.where()));
-  return Checker(session_).Run(schema.tables);
+  return Checker(session_, endpoint_).Run(schema.tables);
 }
 
 }  // namespace millrace::engine::mysql

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <utility>
 
+#include "framework/store/mysql/rehearsal.h"
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/sql/dialects.h"
 
@@ -217,6 +218,7 @@ Status Session::Run(const std::string& sql, Purpose purpose) {
 }
 
 Status Session::Query(const std::string& sql, const OnRow& on_row) {
+  if (endpoint_.rehearsal != nullptr) return endpoint_.rehearsal->Query(sql, on_row);
   const Use use(*this);
   if (connection_ == nullptr || !in_transaction_) {
     BOOST_OUTCOME_TRYV(Usable());
@@ -233,6 +235,7 @@ Status Session::Query(const std::string& sql, const OnRow& on_row) {
 }
 
 Result<std::uint64_t> Session::Write(const std::string& sql) {
+  if (endpoint_.rehearsal != nullptr) return endpoint_.rehearsal->Write(sql);
   const Use use(*this);
   BOOST_OUTCOME_TRYV(Usable());
   try {
@@ -256,6 +259,10 @@ Result<std::uint64_t> Session::RunWrite(const std::string& text, Values values) 
 }
 
 Status Session::Begin() {
+  if (endpoint_.rehearsal != nullptr) {
+    in_transaction_ = true;
+    return endpoint_.rehearsal->Begin();
+  }
   const Use use(*this);
   BOOST_OUTCOME_TRYV(Connect());
   const char* const begin = mode_ == Mode::Manual ? "SAVEPOINT millrace" : "BEGIN";
@@ -269,6 +276,10 @@ Status Session::Begin() {
 }
 
 Status Session::Commit() {
+  if (endpoint_.rehearsal != nullptr) {
+    in_transaction_ = false;
+    return endpoint_.rehearsal->Commit();
+  }
   const Use use(*this);
   BOOST_OUTCOME_TRYV(Usable());
   Status done = Run("COMMIT", Purpose::Commit);
@@ -287,10 +298,12 @@ Status Session::Commit() {
 void Session::Rollback() {
   const Use use(*this);
   in_transaction_ = false;
+  if (endpoint_.rehearsal != nullptr) endpoint_.rehearsal->Rollback();
   if (connection_ && !Run("ROLLBACK", Purpose::Transaction)) connection_.reset();
 }
 
 sql::Refusal Session::refusal() {
+  if (endpoint_.rehearsal != nullptr) last_code_ = endpoint_.rehearsal->last_code();
   if (last_code_ == kDuplicateEntry) return sql::Refusal::Duplicate;
   return last_code_ == kNoSuchTable ? sql::Refusal::NoTable : sql::Refusal::Other;
 }

@@ -27,9 +27,12 @@ namespace millrace::engine::mysql {
 // Makes the client library ready, which has to be done before any other use of it. Thread-safe.
 void PrepareClient();
 
+class Rehearsal;
+
 struct Endpoint {
   StoreUrl url;
   StoreOptions options;
+  Rehearsal* rehearsal = nullptr;  // takes all statements instead of a server; see rehearsal.h
   std::string Describe() const;
 };
 

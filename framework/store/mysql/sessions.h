@@ -16,6 +16,7 @@ std::unique_ptr<TaskTransaction> OpenTransaction(const Endpoint& endpoint, Conne
 std::unique_ptr<TaskOperations> OpenOperations(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<OverviewStore> OpenOverview(const Endpoint& endpoint, ConnectionPool& pool);
 std::unique_ptr<SchemaStore> OpenSchema(const Endpoint& endpoint);
+std::unique_ptr<StoreDiagnosis> OpenDiagnosis(const Endpoint& endpoint);
 std::unique_ptr<ChangeFeed> OpenBinlogFeed(Endpoint endpoint, IsWatched watched);
 
 }  // namespace millrace::engine::mysql

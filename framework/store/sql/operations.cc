@@ -4,6 +4,7 @@
 #include <charconv>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include "framework/base/utf8.h"
 #include "framework/store/sql/task_store.h"
@@ -262,12 +263,21 @@ Result<TaskKey> SqlTaskOperations::Find(const TableName& table, const std::strin
                                  const auto holder = ParseTableName(row.Text(1));
                                  if (holder) found = TaskKey{*holder, row.Number(2)};
                                }));
-  if (found) return *found;
-  BOOST_OUTCOME_TRYV(
-      db_.Query("SELECT id FROM " + table + " WHERE biz_key=?" + by_handler + " ORDER BY id LIMIT 1",
-                Connection::Values(values), [&](const Row& row) {
-                  found = TaskKey{table, row.Number(1)};
-                }));
+  // Of rows that nobody has entered yet no index knows the key: they are looked through, a part at a time.
+  std::uint64_t end = 0;
+  do {
+    const std::uint64_t from = std::exchange(end, 0);
+    BOOST_OUTCOME_TRY(look, EndOfLook(db_, std::string(table.text()), from));
+    end = look;
+    values.erase(values.begin() + (handler.empty() ? 1 : 2), values.end());
+    values.emplace_back(from);
+    if (end > 0) values.emplace_back(end);
+    BOOST_OUTCOME_TRYV(db_.Query("SELECT id FROM " + table + "$primary WHERE biz_key=?" + by_handler +
+                                     " AND id>?" + (end > 0 ? " AND id<=?" : "") + " ORDER BY id LIMIT 1",
+                                 Connection::Values(values), [&](const Row& row) {
+                                   found = TaskKey{table, row.Number(1)};
+                                 }));
+  } while (!found && end > 0);
   if (found) return *found;
   return Fail(ErrorCode::NotFound, db_.where() + ": no task has the key '" + Shorten(key, 190) + "'");
 }

@@ -12,6 +12,7 @@ std::unique_ptr<TaskTransaction> OpenTransaction(File& file, Micros limit);
 std::unique_ptr<TaskOperations> OpenOperations(File& file);
 std::unique_ptr<OverviewStore> OpenOverview(File& file);
 std::unique_ptr<SchemaStore> OpenSchema(File& file);
+std::unique_ptr<StoreDiagnosis> OpenDiagnosis(File& file);
 std::unique_ptr<ChangeFeed> OpenFileWatch(const std::string& path);
 
 }  // namespace millrace::engine::sqlite

@@ -1,0 +1,307 @@
+#include "framework/store/rehearsal.h"
+
+#include <utility>
+#include <vector>
+
+namespace millrace::engine {
+namespace {
+
+using Ids = std::vector<std::uint64_t>;
+
+// A look that may end in a NotFound, a Conflict or a Cancelled, which is what it was sent for.
+template <class T>
+Status Sent(const Result<T>& answer) {
+  if (answer || answer.error().code == ErrorCode::NotFound || answer.error().code == ErrorCode::Conflict ||
+      answer.error().code == ErrorCode::Cancelled)
+    return {};
+  return Fail(answer.error());
+}
+
+class Walk {
+ public:
+  explicit Walk(RehearsalStage& stage) : stage_(stage), table_(stage.table), me_(stage.name + ".me") {}
+
+  Status Run() {
+    BOOST_OUTCOME_TRYV(Lives());
+    BOOST_OUTCOME_TRYV(Looks());
+    BOOST_OUTCOME_TRYV(Claims());
+    BOOST_OUTCOME_TRYV(Keys());
+    BOOST_OUTCOME_TRYV(Settles());
+    BOOST_OUTCOME_TRYV(Rescues());
+    BOOST_OUTCOME_TRYV(Submits());
+    BOOST_OUTCOME_TRYV(People());
+    BOOST_OUTCOME_TRYV(Overview());
+    BOOST_OUTCOME_TRYV(Prunes());
+    return Schema();
+  }
+
+ private:
+  std::string Text() const { return std::string(table_.text()); }
+  TaskKey Key(std::uint64_t id) const { return {table_, id}; }
+  ClaimRequest Request(Ids ids, std::uint32_t attempt = 0) const {
+    return {.table = table_, .incarnation = me_, .attempt = attempt, .ids = std::move(ids)};
+  }
+  DueGroup Group() const { return {.table = table_, .slice = 0, .handler = "a", .urgency = 50}; }
+  std::string KeyOf(std::uint64_t id) const { return stage_.name + std::to_string(id); }
+  // A task as it was claimed, with its key.
+  Task Claimed(std::uint64_t id) const {
+    Task task;
+    task.key = Key(id);
+    task.handler = id % 2 == 0 ? "a" : "b";
+    task.biz_key = KeyOf(id);
+    task.attempt = 1;
+    return task;
+  }
+  Settlement End(std::uint64_t id, Settlement::To to, bool keyed) const {
+    const Task task = Claimed(id);
+    Settlement one{.key = task.key, .attempt = 1, .to = to, .handler = task.handler};
+    if (keyed) one.biz_key = task.biz_key;
+    return one;
+  }
+
+  Status Lives();
+  Status Looks();
+  Status Claims();
+  Status Keys();
+  Status Settles();
+  Status Rescues();
+  Status Submits();
+  Status People();
+  Status Overview();
+  Status Prunes();
+  Status Schema();
+
+  RehearsalStage& stage_;
+  const TableName table_;
+  const std::string me_;
+};
+
+Status Walk::Lives() {
+  IncarnationStore& lives = stage_.incarnations;
+  for (const char* life : {".me", ".dead", ".gone", ".left"}) {
+    BOOST_OUTCOME_TRYV(lives.Register({.id = stage_.name + life, .worker = stage_.name, .lease = Micros(1)}));
+  }
+  BOOST_OUTCOME_TRYV(Sent(lives.Register({.id = me_, .worker = stage_.name})));
+  BOOST_OUTCOME_TRYV(lives.Renew(me_));
+  BOOST_OUTCOME_TRYV(lives.Peers());
+  BOOST_OUTCOME_TRYV(lives.MarkDead(stage_.name + ".dead", 0));
+  BOOST_OUTCOME_TRYV(lives.MarkDead(stage_.name + ".gone", std::nullopt));
+  BOOST_OUTCOME_TRYV(lives.Retire(stage_.name + ".left"));
+  return {};
+}
+
+Status Walk::Looks() {
+  const TableSlices some{.table = table_, .all = false, .slices = {0, 2, 3}, .handlers = {{"a", "b"}}};
+  const TableSlices all{.table = table_};
+  const TableSlices types{.table = table_, .handlers = {{"a"}}};
+  const WallTime ago = WallTime(std::chrono::days(365 * 40));
+  DueGroup earlier = Group();
+  earlier.first_run_at = ago;
+  BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&all, 1)));
+  BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&some, 1)));
+  BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&types, 1)));
+  BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&all, 1), {.from = ago, .earlier = {earlier}}));
+  for (const ScanPosition& after : {ScanPosition{}, ScanPosition{ago, 1}}) {
+    for (const bool bytes : {false, true}) {
+      BOOST_OUTCOME_TRYV(
+          stage_.tasks.Scan({.group = Group(), .after = after, .limit = 100, .with_bytes = bytes}));
+    }
+  }
+  BOOST_OUTCOME_TRYV(stage_.operations.Backlog(table_));
+  return {};
+}
+
+Status Walk::Claims() {
+  TaskStore& tasks = stage_.tasks;
+  Ids ids;
+  for (std::uint64_t id = 1; id <= 60; ++id) ids.push_back(id);
+  BOOST_OUTCOME_TRYV(tasks.Claim(Request(ids)));
+  ClaimRequest dead = Request({70});
+  dead.incarnation = stage_.name + ".dead";
+  BOOST_OUTCOME_TRYV(Sent(tasks.Claim(dead)));
+  stage_.refuse(1);
+  BOOST_OUTCOME_TRYV(tasks.Claim(Request({71, 72})));
+  // One whose reply was lost: rows that it reached and rows that it did not; then the resolving is cut short.
+  BOOST_OUTCOME_TRYV(tasks.Resolve(Request({51, 73})));
+  stage_.refuse(2);
+  (void)tasks.Resolve(Request({52, 74}));
+  BOOST_OUTCOME_TRYV(tasks.Resolve(Request({52, 74})));
+  BOOST_OUTCOME_TRYV(tasks.Adopt(Request({53, 54}, 1)));
+  BOOST_OUTCOME_TRYV(stage_.run("UPDATE " + Text() + " SET biz_key='" + KeyOf(80) + "' WHERE id=80"));
+  BOOST_OUTCOME_TRYV(tasks.FailUnclaimed(Request({80, 81}), "rehearsed"));
+  const TaskKey running[] = {Key(1), Key(2)};
+  BOOST_OUTCOME_TRYV(tasks.Cancelled(me_, running));
+  const TaskProgress progress[] = {{Key(1), 1, "half"}, {Key(2), 1, "most"}};
+  BOOST_OUTCOME_TRYV(tasks.SaveProgress(me_, progress));
+  stage_.refuse(1);
+  BOOST_OUTCOME_TRYV(tasks.SaveProgress(me_, progress));
+  const Crash crash{Key(55), 1};
+  BOOST_OUTCOME_TRYV(stage_.incarnations.ChargeCrashes(me_, std::span(&crash, 1)));
+  return {};
+}
+
+Status Walk::Keys() {
+  const auto tasks = [this](Ids ids) {
+    std::vector<Task> list;
+    for (const std::uint64_t id : ids) list.push_back(Claimed(id));
+    return list;
+  };
+  BOOST_OUTCOME_TRYV(stage_.run("UPDATE " + Text() + " SET biz_key=CONCAT('" + stage_.name +
+                                "',id) WHERE id BETWEEN 1 AND 12 OR id IN (200,300)"));
+  BOOST_OUTCOME_TRYV(stage_.tasks.ConfirmKeys(me_, tasks({1, 2, 3, 4, 5, 6, 7, 8})));
+  BOOST_OUTCOME_TRYV(stage_.tasks.ConfirmKeys(me_, tasks({1, 2})));
+  // An entry whose task is in no pool is void.
+  BOOST_OUTCOME_TRYV(stage_.run("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id) VALUES ('b','" +
+                                KeyOf(9) + "','" + Text() + "',999999)"));
+  BOOST_OUTCOME_TRYV(stage_.tasks.ConfirmKeys(me_, tasks({9})));
+  return {};
+}
+
+Status Walk::Settles() {
+  using To = Settlement::To;
+  std::vector<Settlement> batch;
+  for (const bool keyed : {true, false}) {
+    const std::uint64_t first = keyed ? 1 : 21;
+    batch.push_back(End(first, To::Succeeded, keyed));
+    batch.push_back(End(first + 1, To::Failed, keyed));
+    batch.push_back(End(first + 2, To::Waiting, keyed));
+    batch.push_back(End(first + 3, To::Cancelled, keyed));
+    batch.push_back(End(first + 4, To::Cancelled, keyed));
+    batch.back().started = false;
+    batch.push_back(End(first + 5, To::Waiting, keyed));
+  }
+  for (Settlement& one : batch) {
+    one.text = "rehearsed";
+    one.failed_attempt = one.to == To::Failed || (one.to == To::Waiting && one.key.id % 2 == 0);
+    if (one.failed_attempt) one.error_class = "rehearsed";
+    if (one.to == To::Waiting) one.delay = std::chrono::minutes(1);
+  }
+  batch.back().delay.reset();
+  batch.back().run_at = WallTime(std::chrono::days(365 * 60));
+  BOOST_OUTCOME_TRYV(stage_.tasks.Settle(me_, batch));
+  // Somebody else's attempt among ours, and a lock.
+  Settlement foreign = End(31, To::Succeeded, false);
+  foreign.attempt = 9;
+  const Settlement refused[] = {foreign, End(32, To::Succeeded, false)};
+  BOOST_OUTCOME_TRYV(stage_.tasks.Settle(me_, refused));
+  const Settlement locked[] = {End(33, To::Succeeded, false), End(34, To::Succeeded, false)};
+  stage_.refuse(1);
+  BOOST_OUTCOME_TRYV(Sent(stage_.tasks.Settle(me_, locked)));
+  BOOST_OUTCOME_TRYV(stage_.tasks.StillRunning(me_, locked));
+  return {};
+}
+
+Status Walk::Rescues() {
+  BOOST_OUTCOME_TRYV(
+      stage_.run("UPDATE " + Text() +
+                 " SET state=2,attempt=1,claimed_by=12345,claimed_at=run_at WHERE id IN (200,201)"));
+  BOOST_OUTCOME_TRYV(stage_.tasks.Scan({.group = Group(), .after = {}, .limit = kMaxBatchRows}));
+  BOOST_OUTCOME_TRYV(
+      stage_.tasks.Rescue({.table = table_, .claimed_by = "#12345", .attempt = 1, .ids = {200, 201}}));
+  BOOST_OUTCOME_TRYV(stage_.tasks.Rescue(
+      {.table = table_, .claimed_by = stage_.name + ".none", .attempt = 1, .ids = {202}}));
+  return {};
+}
+
+Status Walk::Submits() {
+  std::vector<NewTask> tasks(3);
+  for (NewTask& task : tasks) task.handler = "a";
+  tasks[0].biz_key = KeyOf(1002);
+  tasks[1].delay = std::chrono::minutes(1);
+  tasks[2].run_at = WallTime(std::chrono::days(365 * 60));
+  tasks[2].held = true;
+  // New ones; then they are there already; then that is looked for first.
+  for (int time = 0; time < 3; ++time) {
+    BOOST_OUTCOME_TRYV(stage_.operations.Submit(table_, tasks));
+  }
+  NewTask placed{.handler = "a"};
+  placed.slice = 0;
+  BOOST_OUTCOME_TRYV(stage_.operations.Submit(table_, std::span(&placed, 1)));
+  return {};
+}
+
+Status Walk::People() {
+  TaskOperations& people = stage_.operations;
+  for (const std::uint64_t id : {300, 1, 2, 999'999}) {  // waits, succeeded, failed, is nowhere
+    BOOST_OUTCOME_TRYV(Sent(people.Get(Key(id))));
+  }
+  const Ids ids = {1, 2, 300};
+  BOOST_OUTCOME_TRYV(people.Outcomes(table_, ids));
+  BOOST_OUTCOME_TRYV(Sent(people.Find(table_, "a", KeyOf(1002))));
+  BOOST_OUTCOME_TRYV(Sent(people.Find(table_, "", KeyOf(1002))));
+  BOOST_OUTCOME_TRYV(Sent(people.Find(table_, "a", KeyOf(4711))));
+  BOOST_OUTCOME_TRYV(Sent(people.Find(table_, "", KeyOf(4711))));
+  for (const TaskState state : {TaskState::Waiting, TaskState::Failed, TaskState::Succeeded}) {
+    TaskFilter filter{.state = state};
+    BOOST_OUTCOME_TRYV(people.List(table_, filter, "", 10));
+    filter.handler = "a";
+    filter.batch = "none";
+    filter.key = "none";
+    filter.slice = 0;
+    if (state == TaskState::Failed) filter.error_class = "none";
+    BOOST_OUTCOME_TRYV(people.List(table_, filter, "", 10));
+  }
+  BOOST_OUTCOME_TRYV(people.List(table_, {}, "", 100'000));
+  const std::pair<TaskAction, Ids> actions[] = {{TaskAction::Hold, {301}},
+                                                {TaskAction::Release, {301}},
+                                                {TaskAction::Retry, {302, 2, 22}},
+                                                {TaskAction::Cancel, {300, 11, 303, 80}}};
+  for (const auto& [action, some] : actions) {
+    BOOST_OUTCOME_TRYV(people.Apply(action, table_, some, stage_.name));
+  }
+  for (const bool on : {true, false}) {
+    BOOST_OUTCOME_TRYV(people.SetPause(stage_.name, stage_.name, on));
+  }
+  BOOST_OUTCOME_TRYV(people.Pauses());
+  BOOST_OUTCOME_TRYV(people.Totals());
+  return {};
+}
+
+Status Walk::Overview() {
+  BOOST_OUTCOME_TRYV(stage_.operations.Apply(TaskAction::Hold, table_, Ids{304}, stage_.name));
+  BOOST_OUTCOME_TRYV(stage_.overview.Waiting(std::span(&table_, 1)));
+  const TaskTotals failed{.table = Text(), .failed = 1};
+  BOOST_OUTCOME_TRYV(stage_.overview.Failed(std::span(&table_, 1), std::span(&failed, 1)));
+  return {};
+}
+
+Status Walk::Prunes() {
+  PruneStore& pruning = stage_.pruning;
+  BOOST_OUTCOME_TRYV(pruning.PruneEnded({table_, {}, Micros(0)}, "", kMaxBatchRows));
+  // Behind all handlers that there can be, so that nobody else's entries are touched.
+  const std::string last(kMaxHandlerName, 'z');
+  BOOST_OUTCOME_TRYV(
+      stage_.run("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,keep_until) VALUES ('" + last +
+                 "','" + KeyOf(1) + "','" + Text() + "',1,'2000-01-01')"));
+  BOOST_OUTCOME_TRYV(pruning.PruneKeys(last + ":" + stage_.name, 10));
+  const std::string dead = "'" + stage_.name + ".dead'";
+  BOOST_OUTCOME_TRYV(stage_.run("UPDATE millrace_incarnations SET started_at='1990-01-01' WHERE id=" + dead));
+  BOOST_OUTCOME_TRYV(
+      stage_.run("INSERT INTO millrace_counters (task_table,handler,incarnation,succeeded) VALUES ('" +
+                 Text() + "','a'," + dead + ",1)"));
+  // First its counters, then its row.
+  for (int step = 0; step < 2; ++step) {
+    BOOST_OUTCOME_TRYV(pruning.PruneIncarnations(std::chrono::days(365 * 20), 10));
+  }
+  return {};
+}
+
+Status Walk::Schema() {
+  BOOST_OUTCOME_TRYV(
+      stage_.run("INSERT INTO millrace_schema (task_table,slices,version,readable_by) VALUES ('" + Text() +
+                 "',1," + std::to_string(kSchemaVersion) + "," + std::to_string(kReadableBy) + ")"));
+  BOOST_OUTCOME_TRYV(stage_.schema.Tables());
+  BOOST_OUTCOME_TRYV(stage_.schema.Identity());
+  BOOST_OUTCOME_TRYV(stage_.schema.RenumberStep(table_, 10));
+  // Tables of a later version that this program may work on.
+  BOOST_OUTCOME_TRYV(stage_.run("UPDATE millrace_schema SET version=" + std::to_string(kSchemaVersion + 1) +
+                                " WHERE task_table=''"));
+  BOOST_OUTCOME_TRYV(stage_.schema.Tables());
+  return {};
+}
+
+}  // namespace
+
+Status Rehearse(RehearsalStage& stage) { return Walk(stage).Run(); }
+
+}  // namespace millrace::engine
