@@ -6,6 +6,7 @@
 
 #include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/coordination/zookeeper/address.h"
+#include "coordinator/coordination/zookeeper/inspect.h"
 #include "coordinator/coordination/zookeeper/zookeeper_session.h"
 #include "framework/base/suggest.h"
 #include "framework/store/url.h"
@@ -40,6 +41,9 @@ Result<Settings> Check(const ZookeeperOptions& options) {
 }
 
 constexpr std::ptrdiff_t kAskedAtOnce = 100;
+// An inspection looks at so many nodes of a cluster, and tells so many of the largest.
+constexpr std::size_t kMostInspected = 20'001;
+constexpr std::size_t kLargest = 5;
 
 // Looks for nodes and makes them, one by one, with its paths relative to the chroot.
 class Preparation {
@@ -93,8 +97,83 @@ class Preparation {
     return done;
   }
 
+  // Every cluster of the chroot; those of other digests may keep their nodes to themselves.
+  Result<TreeInspection> Inspect() {
+    BOOST_OUTCOME_TRYV(FindChroot());
+    const TreeReply known = Ask({.kind = TreeRequest::Kind::List, .path = "/millrace"});
+    if (known.status != TreeStatus::Ok && known.status != TreeStatus::NotFound)
+      return Fail(Refused(known).error());
+    if (std::find(known.children.begin(), known.children.end(), options_.cluster) == known.children.end())
+      return Fail(ClusterIsMissing(known.children).error());
+    TreeInspection found;
+    for (const std::string& name : known.children) {
+      BOOST_OUTCOME_TRYV(InspectCluster(name, found));
+    }
+    std::sort(found.large.begin(), found.large.end(),
+              [](const auto& a, const auto& b) { return a.second > b.second; });
+    found.large.resize(std::min(found.large.size(), kLargest));
+    return found;
+  }
+
  private:
   using Access = ZookeeperSession::Access;
+
+  Status InspectCluster(const std::string& name, TreeInspection& found) {
+    const std::string base = "/millrace/" + name;
+    const bool own = name == options_.cluster;
+    ClusterNodes cluster{.name = name};
+    std::vector<std::string> level = {base};
+    while (!level.empty()) {
+      if (cluster.nodes + level.size() > kMostInspected) {
+        level.resize(kMostInspected - cluster.nodes);
+        found.more = true;
+      }
+      cluster.nodes += level.size();
+      std::vector<std::string> children;
+      // Their data is not kept, however much it is.
+      for (std::size_t at = 0; at < level.size(); at += kAskedAtOnce) {
+        const auto begin = level.begin() + static_cast<std::ptrdiff_t>(at);
+        const auto count = std::min<std::ptrdiff_t>(kAskedAtOnce, level.end() - begin);
+        BOOST_OUTCOME_TRY(some, InspectSome({begin, begin + count}, own, cluster, found));
+        children.insert(children.end(), some.begin(), some.end());
+      }
+      if (own && !settings_.digest.empty()) {
+        const std::vector<Access> all = ReadAccess(level);
+        for (std::size_t i = 0; i < level.size(); ++i) {
+          if (all[i].reply.status == TreeStatus::Ok && all[i].open) found.open.push_back(level[i]);
+        }
+      }
+      level = std::move(children);
+    }
+    found.clusters.push_back(std::move(cluster));
+    return {};
+  }
+
+  // Notes what these nodes are like; returns those below them.
+  Result<std::vector<std::string>> InspectSome(const std::vector<std::string>& paths, bool own,
+                                               ClusterNodes& cluster, TreeInspection& found) {
+    const auto nodes = InWindows<TreeReply>(
+        paths,
+        [this](const auto& some) {
+          std::vector<TreeRequest> requests;
+          for (const std::string& path : some)
+            requests.push_back({.kind = TreeRequest::Kind::Get, .path = path});
+          return session_.PerformAll(requests);
+        },
+        [](auto& reply) { return reply; });
+    const std::string workers = "/millrace/" + cluster.name + "/workers";
+    std::vector<std::string> parents;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      const TreeReply& reply = nodes[i];
+      if (reply.status == TreeStatus::NotFound || (reply.status == TreeStatus::Denied && !own)) continue;
+      if (reply.status != TreeStatus::Ok) return Fail(Refused(reply).error());
+      cluster.last_write = std::max(cluster.last_write, reply.node.set_at);
+      if (paths[i] == workers) cluster.workers = static_cast<std::size_t>(reply.node.children);
+      found.large.emplace_back(paths[i], reply.node.data.size());
+      if (reply.node.children > 0) parents.push_back(paths[i]);
+    }
+    return Below(parents);
+  }
 
   // A digest that everybody can go around protects nothing.
   Status CheckClosed() {
@@ -291,6 +370,11 @@ Result<Protection> ProtectZookeeper(const ZookeeperOptions& options, Micros limi
   }
   BOOST_OUTCOME_TRY(settings, Check(options));
   return Preparation(options, settings, limit).Protect();
+}
+
+Result<TreeInspection> InspectZookeeper(const ZookeeperOptions& options, Micros limit) {
+  BOOST_OUTCOME_TRY(settings, Check(options));
+  return Preparation(options, settings, limit).Inspect();
 }
 
 Status FindCluster(const ZookeeperOptions& options, Micros limit) {
