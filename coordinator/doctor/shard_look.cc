@@ -1,0 +1,111 @@
+#include "coordinator/doctor/shard_look.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace millrace::engine::doctor {
+namespace {
+
+// Of a shard with more tables or groups the first are looked at.
+constexpr std::size_t kMostTables = 32;
+constexpr std::size_t kMostGroups = 64;
+constexpr std::size_t kRowsOfAGroup = 100;
+// A worker beats five times in its lease; a rescuer comes by on each rewind of the default configuration.
+constexpr Micros kLongestWatch = std::chrono::seconds(3);
+constexpr Micros kRescue = std::chrono::seconds(5);
+
+}  // namespace
+
+ShardLook::ShardLook(Store& store, const Clock& clock, ShardFacts facts)
+    : store_(store), clock_(clock), facts_(std::move(facts)) {}
+
+void ShardLook::Begin(const DiagnosisOptions& options) {
+  if (facts_.away) return;
+  const auto diagnosis = store_.OpenDiagnosis();
+  if (Status there = store_.Ping(); !there || !diagnosis) {
+    facts_.away = there ? Error{ErrorCode::Internal, "this store says nothing of itself"} : there.error();
+    return;
+  }
+  auto store = diagnosis->Examine(options);
+  if (!store) {
+    facts_.away = store.error();
+    return;
+  }
+  facts_.store = std::move(*store);
+  LookAtClock(*diagnosis);
+  if (auto tables = store_.OpenSchema()->Tables()) facts_.tables = std::move(*tables);
+  if (facts_.tables.size() > kMostTables)
+    facts_.tables.erase(facts_.tables.begin() + kMostTables, facts_.tables.end());
+  incarnations_ = store_.OpenIncarnations();
+  tasks_ = store_.OpenTasks();
+  if (auto peers = incarnations_->Peers()) peers_ = std::move(*peers);
+  running_ = LookAtGroups();
+}
+
+void ShardLook::LookAtClock(StoreDiagnosis& diagnosis) {
+  const WallTime before = clock_.WallNow();
+  const BootTime sent = clock_.Now();
+  const auto now = diagnosis.Now();
+  if (!now) return;
+  facts_.clock_doubt = clock_.Now() - sent;
+  facts_.clock_offset = *now - (before + facts_.clock_doubt / 2);
+}
+
+ShardLook::Claimers ShardLook::LookAtGroups() {
+  Claimers running;
+  std::vector<TableSlices> all;
+  for (const TableInfo& info : facts_.tables) all.push_back({.table = info.table});
+  if (all.empty()) return running;
+  const auto map = tasks_->Due(all);
+  if (!map) return running;
+  std::size_t looked = 0;
+  for (const DueGroup& group : map->groups) {
+    facts_.handlers.insert(group.handler);
+    if (looked++ >= kMostGroups) continue;
+    const auto rows = tasks_->Scan({.group = group, .after = {}, .limit = kRowsOfAGroup});
+    if (!rows) continue;
+    for (const ScanRow& row : *rows) {
+      if (row.state == TaskState::Running) ++running[{group.table, row.claimed_by}];
+    }
+  }
+  return running;
+}
+
+bool ShardLook::IsLive(const std::vector<PeerBeat>& peers, const std::string& claimer) const {
+  return std::any_of(peers.begin(), peers.end(),
+                     [&](const PeerBeat& peer) { return peer.incarnation.id == claimer; });
+}
+
+Micros ShardLook::Wait() const {
+  Micros wait{0};
+  for (const PeerBeat& peer : peers_)
+    wait = std::max(wait, std::min(peer.incarnation.lease * 3 / 10, kLongestWatch));
+  for (const auto& [claimed, rows] : running_) {
+    if (!IsLive(peers_, claimed.second)) wait = kRescue;
+  }
+  return wait;
+}
+
+ShardFacts ShardLook::Finish() {
+  if (facts_.away || incarnations_ == nullptr) return std::move(facts_);
+  const auto later = incarnations_->Peers();
+  if (!later) return std::move(facts_);
+  for (const PeerBeat& peer : *later) {
+    const auto before = std::find_if(peers_.begin(), peers_.end(), [&](const PeerBeat& known) {
+      return known.incarnation.id == peer.incarnation.id;
+    });
+    // One that has come meanwhile was just seen alive.
+    const bool beats = before == peers_.end() || (peer.beat && peer.beat != before->beat);
+    facts_.lives.push_back({peer.incarnation, beats});
+  }
+  const Claimers again = running_.empty() ? Claimers{} : LookAtGroups();
+  for (const auto& [claimed, rows] : again) {
+    // Twice the same, so that nobody has come by; who has claimed since then is alive.
+    if (IsLive(peers_, claimed.second) || IsLive(*later, claimed.second) || !running_.contains(claimed))
+      continue;
+    facts_.orphans.push_back({claimed.first, claimed.second.empty() ? "nobody" : claimed.second, rows});
+  }
+  return std::move(facts_);
+}
+
+}  // namespace millrace::engine::doctor
