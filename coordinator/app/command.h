@@ -37,6 +37,7 @@ void AddConfigCommands(CLI::App& config, Chosen& chosen);  // get, validate …;
 void AddConfigChanges(CLI::App& config, Chosen& chosen);   // set, unset, edit, rollback; config_set.cc
 void AddSchemaCommands(CLI::App& schema, Chosen& chosen);
 void AddAlertCommands(CLI::App& alerts, Chosen& chosen);  // list, test
+void AddDoctor(CLI::App& root, Chosen& chosen);
 void AddHandlerCommands(CLI::App& handler, Chosen& chosen);
 void AddHealth(CLI::App& root, Chosen& chosen);
 

@@ -49,6 +49,8 @@ void AddEveryCommand(CLI::App& root, Chosen& chosen) {
   AddAlertCommands(*alerts, chosen);
   AddHealth(root, chosen);
   root.get_subcommand("health")->group("Look after them");
+  AddDoctor(root, chosen);
+  root.get_subcommand("doctor")->group("Look after them");
   AddPages(root, chosen);
   for (const char* name : {"run", "worker", "coordinator"}) root.get_subcommand(name)->group("Run tasks");
   root.get_subcommand("submit")->group("Add tasks");
