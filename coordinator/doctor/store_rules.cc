@@ -11,6 +11,11 @@ namespace {
 
 constexpr std::uint64_t kMegabyte = 1ULL << 20;
 
+// `1 task`, `2 tasks`
+std::string Many(std::uint64_t number, const char* one, const char* many) {
+  return std::to_string(number) + " " + (number == 1 ? one : many);
+}
+
 // Writes findings of one shard.
 class ShardJudge {
  public:
@@ -164,7 +169,7 @@ void ShardJudge::Connections() {
   const std::uint64_t wanted = workers.size() * shard_.connections_each;
   if (wanted > most) {
     Add(Severity::Warning, "store.connections",
-        std::to_string(workers.size()) + " workers may open " + std::to_string(wanted) +
+        Many(workers.size(), "worker", "workers") + " may open " + std::to_string(wanted) +
             " connections, and max_connections is " + std::to_string(most),
         "raise max_connections, or bound shards." + shard_.shard +
             ".max_transactions or the handlers' concurrency");
@@ -232,24 +237,23 @@ void ShardJudge::Bloat() {
 
 void ShardJudge::Counters() {
   for (const PoolSample& pool : store_.pools) {
+    const bool all = pool.rows <= kPoolSample;
     if (pool.suspect > 0) {
       Add(Severity::Warning, "store.quarantine",
-          std::to_string(pool.suspect) + " tasks in " + pool.pool +
-              " have killed workers, and are in quarantine",
+          Many(pool.suspect, "task", "tasks") + " in " + pool.pool +
+              " killed workers: they are in quarantine",
           "millrace task list --state failed; mend the handler, then millrace task retry, or cancel them");
     } else if (pool.exact && pool.rows > 0) {
       Add(Severity::Note, "store.failed",
-          (pool.rows > kPoolSample ? std::to_string(kPoolSample) + " or more" : std::to_string(pool.rows)) +
-              " tasks in " + pool.pool + " wait for a person",
+          (all ? Many(pool.rows, "task", "tasks") : std::to_string(kPoolSample) + " tasks or more") + " in " +
+              pool.pool + ", for a person to look at",
           "millrace task list --state failed; then millrace task retry, or cancel them");
     }
-    const bool all = pool.rows <= kPoolSample;
     const auto rows = static_cast<std::int64_t>(pool.rows);
-    const bool wrong = pool.exact ? (all ? rows != pool.counted : pool.counted < rows) : pool.counted < rows;
-    if (!wrong) continue;
+    if (pool.exact && all ? pool.counted == rows : pool.counted >= rows) continue;
     Add(Severity::Warning, "store.counters",
-        pool.pool + " has " + (all ? "" : "at least ") + std::to_string(pool.rows) +
-            " rows, and the counters say " + std::to_string(pool.counted) +
+        pool.pool + " has " + (all ? "" : "at least ") + Many(pool.rows, "row", "rows") +
+            ", and the counters say " + std::to_string(pool.counted) +
             ": somebody has changed the tables by hand, or restored one of them alone",
         "change tasks with millrace task alone; figures of ended tasks are wrong by the difference");
   }
@@ -277,8 +281,8 @@ void ShardJudge::Lives() {
   }
   for (const OrphanFacts& orphan : shard_.orphans) {
     Add(Severity::Warning, "store.orphans",
-        std::to_string(orphan.rows) + " tasks of " + std::string(orphan.table.text()) + " still run under " +
-            orphan.claimer + ", which is dead",
+        Many(orphan.rows, "task", "tasks") + " of " + std::string(orphan.table.text()) +
+            ", by the table still running, under " + orphan.claimer + ", which is dead",
         owned.empty()
             ? "start a worker that owns their slices: it sets them waiting again"
             : "see that a worker owns their slices (millrace cluster status), and what its log says of the "

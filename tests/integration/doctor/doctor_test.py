@@ -134,7 +134,7 @@ class DoctorTest(unittest.TestCase):
             self.assertIn("upgrade", self.quiet(code=1)["store.schema"]["what"])
         with self.fault("INSERT INTO tasks_failed (id,slice,state,handler,run_at,params) VALUES "
                         "(1,0,-1,'noop',UTC_TIMESTAMP(6),'{}')", "DELETE FROM tasks_failed", QUIET):
-            self.assertIn("tasks_failed has 1 rows", self.quiet(code=1)["store.counters"]["what"])
+            self.assertIn("tasks_failed has 1 row,", self.quiet(code=1)["store.counters"]["what"])
         with self.fault("INSERT INTO tasks_failed (id,slice,state,handler,run_at,params,last_error) VALUES "
                         "(1,0,-1,'noop',UTC_TIMESTAMP(6),'{}','quarantined: 3 times');"
                         "INSERT INTO millrace_counters (task_table,handler,failed) VALUES ('tasks','noop',1)",
