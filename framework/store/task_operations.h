@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,6 +50,7 @@ struct TaskFilter {
   std::optional<std::uint32_t> slice;
   std::optional<WallTime> since;  // ended since then; of those that have not, made since then
   bool newest_first = false;      // of what has ended; see TaskPage
+  bool operator==(const TaskFilter&) const = default;
 };
 
 // Pages run through one table's pools: waiting and running rows, then failed, then finished, each by id. A
@@ -58,6 +60,18 @@ struct TaskFilter {
 struct TaskPage {
   std::vector<TaskRecord> records;
   std::string next;  // give it back as `after`; empty: the end
+};
+
+enum class TaskPool { Hot, Failed, Done };
+
+struct TaskCount {
+  std::map<TaskState, std::uint64_t> states;  // those that match
+  bool more = false;                          // there may be more: the count ended before the pool did
+  std::uint64_t Sum() const {
+    std::uint64_t sum = 0;
+    for (const auto& [state, count] : states) sum += count;
+    return sum;
+  }
 };
 
 // Where a task is, and why it did not succeed.
@@ -111,6 +125,10 @@ class TaskOperations {
                                const std::string& key) = 0;
   virtual Result<TaskPage> List(const TableName& table, const TaskFilter& filter, const std::string& after,
                                 std::size_t limit) = 0;
+  // How many of one pool match, by looks of bounded length until there are `limit` of them, the pool ends, or
+  // `deadline` has passed.
+  virtual Result<TaskCount> Count(const TableName& table, TaskPool pool, const TaskFilter& filter,
+                                  std::uint64_t limit, BootTime deadline) = 0;
   // At most kMaxBatchRows ids; returns those that it changed, which are those that StateAfter says (see
   // framework/task/task_action.h). `actor` goes into millrace_audit.
   virtual Result<std::vector<std::uint64_t>> Apply(TaskAction action, const TableName& table,

@@ -303,6 +303,35 @@ Result<TaskPage> SqlTaskOperations::List(const TableName& table, const TaskFilte
   return page;
 }
 
+Result<TaskCount> SqlTaskOperations::Count(const TableName& table, TaskPool pool, const TaskFilter& filter,
+                                           std::uint64_t limit, BootTime deadline) {
+  const Pool pools[] = {kHot, kFailed, kDone};
+  const auto place = static_cast<std::size_t>(pool);
+  TaskCount count;
+  if (!MayHold(place, filter)) return count;
+  const std::string rows = table + pools[place].suffix;
+  const Conditions conditions = ConditionsOf(filter);
+  for (std::uint64_t from = 0;;) {
+    const std::uint64_t known = count.Sum();
+    count.more = known >= limit || BootClock::now() >= deadline;
+    if (count.more) return count;
+    BOOST_OUTCOME_TRY(end, EndOfLook(db_, rows, from));
+    std::vector<Value> values{from};
+    if (end > 0) values.emplace_back(end);
+    values.insert(values.end(), conditions.values.begin(), conditions.values.end());
+    values.emplace_back(limit - known);
+    BOOST_OUTCOME_TRYV(db_.Query(
+        "SELECT state,COUNT(*) FROM (SELECT state FROM " + rows + "$primary WHERE id>?" +
+            (end > 0 ? " AND id<=?" : "") + conditions.text + " LIMIT ?) AS counted GROUP BY state",
+        Connection::Values(values),
+        [&](const Row& row) { count.states[static_cast<TaskState>(row.Signed(1))] += row.Number(2); }));
+    if (end == 0) break;
+    from = end;
+  }
+  count.more = count.Sum() >= limit;
+  return count;
+}
+
 Result<bool> SqlTaskOperations::SetPause(const std::string& what, const std::string& actor, bool on) {
   BOOST_OUTCOME_TRYV(CheckPauseName(what));
   const std::string who = ActorText(actor);

@@ -18,6 +18,8 @@ class SqlTaskOperations : public TaskOperations {
   Result<TaskKey> Find(const TableName& table, const std::string& handler, const std::string& key) override;
   Result<TaskPage> List(const TableName& table, const TaskFilter& filter, const std::string& after,
                         std::size_t limit) override;
+  Result<TaskCount> Count(const TableName& table, TaskPool pool, const TaskFilter& filter,
+                          std::uint64_t limit, BootTime deadline) override;
   Result<std::vector<std::uint64_t>> Apply(TaskAction action, const TableName& table,
                                            std::span<const std::uint64_t> ids,
                                            const std::string& actor) override;

@@ -180,5 +180,47 @@ TEST_P(StoreContract, TablesWithoutFailedTasksAreNotLookedInto) {
   EXPECT_TRUE(store().OpenOverview()->Failed(std::span(&table, 1), std::span(&dropped, 1)));
 }
 
+TaskCount CountOf(StoreTest& test, TaskPool pool, const TaskFilter& filter, std::uint64_t limit = 100,
+                  Micros time = hours(1)) {
+  auto count = test.operations().Count("tasks", pool, filter, limit, BootClock::now() + time);
+  EXPECT_TRUE(count) << count.error().message;
+  return count ? *count : TaskCount{};
+}
+
+TEST_P(StoreContract, ACountIsOfOnePoolByEachFilter) {
+  Add({.handler = "a", .slice = 1, .batch = "x"});
+  Add({.handler = "b", .slice = 2, .state = 3});
+  const auto running = Add({.handler = "a", .slice = 1, .run_at = Now() - hours(1)});
+  ClaimOne(running);
+  FailOne(*this, "a", "timeout", "no");
+  Settle({End(ClaimOne(AddDue(1, "a")[0]), To::Succeeded)});
+  Settle({End(ClaimOne(AddDue(1, "a")[0]), To::Cancelled)});
+  using States = std::map<TaskState, std::uint64_t>;
+  EXPECT_EQ(CountOf(*this, TaskPool::Hot, {}).states,
+            (States{{TaskState::Waiting, 1}, {TaskState::Running, 1}, {TaskState::Held, 1}}));
+  EXPECT_EQ(CountOf(*this, TaskPool::Hot, {.handler = "a", .slice = 1}).states,
+            (States{{TaskState::Waiting, 1}, {TaskState::Running, 1}}));
+  EXPECT_EQ(CountOf(*this, TaskPool::Hot, {.batch = "x"}).Sum(), 1U);
+  EXPECT_EQ(CountOf(*this, TaskPool::Failed, {.error_class = "timeout"}).Sum(), 1U);
+  EXPECT_EQ(CountOf(*this, TaskPool::Failed, {.error_class = "other"}).Sum(), 0U);
+  EXPECT_EQ(CountOf(*this, TaskPool::Done, {}).states,
+            (States{{TaskState::Succeeded, 1}, {TaskState::Cancelled, 1}}));
+  EXPECT_EQ(CountOf(*this, TaskPool::Done, {.state = TaskState::Succeeded}).Sum(), 1U);
+  EXPECT_EQ(CountOf(*this, TaskPool::Hot, {.state = TaskState::Succeeded}).Sum(), 0U) << "none is there";
+}
+
+TEST_P(StoreContract, ACountEndsAtItsLimitAndAtItsDeadline) {
+  AddMany(*this, 25'000, "a");
+  const TaskCount limited = CountOf(*this, TaskPool::Hot, {}, 10'000);
+  EXPECT_EQ(limited.Sum(), 10'000U);
+  EXPECT_TRUE(limited.more);
+  const TaskCount all = CountOf(*this, TaskPool::Hot, {}, 30'000);
+  EXPECT_EQ(all.Sum(), 25'000U) << "over several looks";
+  EXPECT_FALSE(all.more);
+  const TaskCount late = CountOf(*this, TaskPool::Hot, {}, 30'000, Micros(0));
+  EXPECT_EQ(late.Sum(), 0U);
+  EXPECT_TRUE(late.more);
+}
+
 }  // namespace
 }  // namespace millrace::engine
