@@ -6,6 +6,7 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_health.h"
 #include "coordinator/app/command.h"
+#include "coordinator/planner/handler_groups.h"
 #include "framework/base/escape.h"
 #include "framework/policy/eligibility.h"
 
@@ -55,8 +56,9 @@ std::set<std::string> WorkersOf(const ClusterSnapshot& snapshot) {
 }
 
 ordered_json ToJson(const ShardState& state) {
-  ordered_json json{
-      {"reachable", state.reachable}, {"waiting", state.backlog.waiting}, {"more", state.backlog.or_more}};
+  ordered_json json{{"reachable", state.reachable}};
+  json["waiting"] = state.reachable ? ordered_json(state.backlog.waiting) : ordered_json(nullptr);
+  json["more"] = state.backlog.or_more;
   json["oldest_due_seconds"] = state.oldest_due
                                    ? ordered_json(static_cast<double>(state.oldest_due->count()) / 1e6)
                                    : ordered_json(nullptr);
@@ -65,8 +67,15 @@ ordered_json ToJson(const ShardState& state) {
   return json;
 }
 
-ordered_json ToJson(const ClusterSnapshot& snapshot, const std::string& id) {
+ordered_json ToJson(const ClusterSnapshot& snapshot, const std::string& id, WallTime now) {
   ordered_json worker{{"state", StateOf(snapshot, id)}};
+  const auto sign = snapshot.signs.find(id);
+  worker["last_sign_seconds"] =
+      sign == snapshot.signs.end()
+          ? ordered_json(nullptr)
+          : ordered_json(static_cast<double>(std::max(Micros(0), now - sign->second).count()) / 1e6);
+  if (const auto limits = snapshot.limits.find(id); limits != snapshot.limits.end())
+    worker["limits"] = ordered_json::parse(ToText(limits->second), nullptr, false);
   if (const auto present = snapshot.workers.find(id); present != snapshot.workers.end()) {
     worker["host"] = present->second.host;
     worker["pid"] = present->second.pid;
@@ -84,9 +93,11 @@ ordered_json ToJson(const ClusterSnapshot& snapshot, const std::string& id) {
 ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards) {
   ordered_json out{{"epoch", snapshot.epoch.epoch}, {"leader", snapshot.epoch.leader}};
   out["leading"] = IsLed(snapshot);
+  out["electing"] = LeaderText(snapshot) == "electing";
   out["candidates"] = snapshot.candidates.size();
   out["workers"] = ordered_json::object();
-  for (const std::string& id : WorkersOf(snapshot)) out["workers"][id] = ToJson(snapshot, id);
+  const WallTime now = SystemClock().WallNow();
+  for (const std::string& id : WorkersOf(snapshot)) out["workers"][id] = ToJson(snapshot, id, now);
   out["shards"] = ordered_json::object();
   for (const auto& [name, state] : shards) {
     out["shards"][name] = ToJson(state);
@@ -99,7 +110,7 @@ ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards) 
   out["made_again"] = ordered_json::array();
   for (const MadeAgain& made : snapshot.made_again)
     out["made_again"].push_back({{"nodes", made.nodes}, {"at", made.at}, {"by", made.by}});
-  const std::string still = Standstill(snapshot);
+  const std::string still = Standstill(snapshot, shards);
   out["databases_differ"] = DatabaseTroubles(snapshot.workers);
   out["stands_still"] = still.empty() ? ordered_json(nullptr) : ordered_json(still);
   return out;
@@ -114,6 +125,7 @@ std::string Number(const ordered_json& status, const char* key) {
 void PrintWorkers(const ordered_json& out) {
   TextTable table{{{"worker"},
                    {"state"},
+                   {"last sign"},
                    {"host"},
                    {"weight", true},
                    {"slices", true},
@@ -124,10 +136,13 @@ void PrintWorkers(const ordered_json& out) {
                   {}};
   for (const auto& [id, worker] : out["workers"].items()) {
     const ordered_json& status = worker["status"];
-    table.rows.push_back({id, worker["state"], worker.value("host", ""), Number(worker, "weight"),
-                          Number(worker, "slices"), Number(status, status_key::kClaimRate),
-                          Number(status, status_key::kSettleRate), Number(status, status_key::kRunning),
-                          Number(status, status_key::kLag)});
+    const ordered_json& sign = worker["last_sign_seconds"];
+    table.rows.push_back(
+        {id, worker["state"],
+         sign.is_null() ? "-" : ElapsedText(Micros(std::llround(sign.get<double>() * 1e6))) + " ago",
+         worker.value("host", ""), Number(worker, "weight"), Number(worker, "slices"),
+         Number(status, status_key::kClaimRate), Number(status, status_key::kSettleRate),
+         Number(status, status_key::kRunning), Number(status, status_key::kLag)});
   }
   PrintLine(table.Text(0));
 }
@@ -142,21 +157,62 @@ std::string DoorbellText(const ClusterSnapshot& snapshot, const std::string& sha
                                 : "on at " + std::to_string(on) + " of " + std::to_string(doorbells.size());
 }
 
+std::string WaitingText(const ShardState& state) {
+  if (!state.reachable) return "?";
+  return WithCommas(state.backlog.waiting) + (state.backlog.or_more ? " or more" : "");
+}
+
+std::string OldestText(const ShardState& state) {
+  if (!state.reachable) return "?";
+  return state.oldest_due ? ElapsedText(*state.oldest_due) + " ago" : "nothing is due";
+}
+
+// What the workers have loaded: of one plugin different versions may run side by side.
+void PrintPlugins(const ClusterSnapshot& snapshot) {
+  std::map<std::string, std::set<std::string>> workers;  // by plugin and version
+  for (const auto& [id, status] : snapshot.statuses) {
+    const auto told = status.find(status_key::kPlugins);
+    if (told == status.end() || !told->is_array()) continue;
+    for (const auto& plugin : *told) {
+      if (plugin.is_string()) workers[plugin.get<std::string>()].insert(id);
+    }
+  }
+  if (workers.empty()) return;
+  TextTable table{{{"plugin"}, {"version"}, {"workers"}}, {}};
+  for (const auto& [plugin, ids] : workers) {
+    const auto space = std::min(plugin.rfind(' '), plugin.size());
+    table.rows.push_back({plugin.substr(0, space), plugin.substr(std::min(space + 1, plugin.size())),
+                          ids.size() == snapshot.statuses.size() ? "all" : Joined(ids)});
+  }
+  PrintLine("");
+  PrintLine(table.Text(0));
+}
+
+// A table's slices stand once for each group: else their sum would be a riddle.
+void PrintGroups(const ClusterSnapshot& snapshot) {
+  const auto& groups = snapshot.plan.groups;
+  if (groups.size() < 2) return;
+  PrintLine("");
+  PrintLine("each slice of a table is owned once for each of " + std::to_string(groups.size()) +
+            " handler groups, so the workers' slices are more than the tables':");
+  for (const auto& [group, types] : groups) {
+    const bool others = std::find(types.begin(), types.end(), kEveryOther) != types.end();
+    PrintLine("  " + Escape(group) + ": " + (others ? "every other task type" : Escape(Joined(types))));
+  }
+}
+
 void PrintShards(const ClusterSnapshot& snapshot, const ShardStates& shards) {
   TextTable table{{{"shard"}, {"state"}, {"waiting", true}, {"oldest due"}, {"doorbell"}}, {}};
   for (const auto& [name, state] : shards) {
-    table.rows.push_back({name, state.reachable ? "reachable" : "away",
-                          WithCommas(state.backlog.waiting) + (state.backlog.or_more ? " or more" : ""),
-                          state.oldest_due ? ElapsedText(*state.oldest_due) + " ago" : "nothing is due",
+    table.rows.push_back({name, state.reachable ? "reachable" : "away", WaitingText(state), OldestText(state),
                           DoorbellText(snapshot, name)});
   }
   PrintLine(table.Text(0));
 }
 
 void Print(const ordered_json& out, const ClusterSnapshot& snapshot, const ShardStates& shards) {
-  std::string leader = "leader " + (IsLed(snapshot) ? snapshot.epoch.leader : "none") + ", term " +
-                       std::to_string(snapshot.epoch.epoch) + ", " +
-                       Count(snapshot.candidates.size(), "candidate", "candidates");
+  std::string leader = "leader " + LeaderText(snapshot) + ", term " + std::to_string(snapshot.epoch.epoch) +
+                       ", " + Count(snapshot.candidates.size(), "candidate", "candidates");
   if (snapshot.plan.moves_waiting > 0) {
     leader += "; " + Count(snapshot.plan.moves_waiting, "move waits", "moves wait") +
               " until the cluster has been quiet for 5 s";
@@ -166,6 +222,8 @@ void Print(const ordered_json& out, const ClusterSnapshot& snapshot, const Shard
     PrintLine("");
     PrintWorkers(out);
   }
+  PrintGroups(snapshot);
+  PrintPlugins(snapshot);
   if (!shards.empty()) {
     PrintLine("");
     PrintShards(snapshot, shards);
@@ -187,7 +245,7 @@ Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
     Print(out, snapshot, shards);
     if (!trouble.empty()) PrintNote("the shards are not shown: " + trouble);
   }
-  const bool well = Standstill(snapshot).empty() && DatabaseTroubles(snapshot.workers).empty();
+  const bool well = Standstill(snapshot, shards).empty() && DatabaseTroubles(snapshot.workers).empty();
   return well ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 

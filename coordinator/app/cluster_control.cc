@@ -14,22 +14,24 @@ struct ClusterControlOptions {
   CommonFlags common;
   std::vector<std::string> targets;
   std::string duration = "60s";
-};
-
-struct ClusterLimitOptions {
-  CommonFlags common;
-  std::string id;
-  std::vector<std::string> handlers;
-  std::string load_balance;
-  std::vector<std::string> shards;
-  std::vector<std::string> tables;
-  bool none = false;  // take the limits back
+  bool yes = false;  // drain: every worker, without a question
 };
 
 Result<ExitCode> RunClusterDrain(const ClusterControlOptions& options) {
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
   BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
   BOOST_OUTCOME_TRYV(CheckWorkers(snapshot, options.targets));
+  const bool stays = std::any_of(snapshot.workers.begin(), snapshot.workers.end(), [&](const auto& worker) {
+    const auto& targets = options.targets;
+    return !snapshot.draining.contains(worker.first) &&
+           std::find(targets.begin(), targets.end(), worker.first) == targets.end();
+  });
+  if (!stays) {
+    BOOST_OUTCOME_TRYV(Confirm("No worker is left then, and nothing is run: drain " +
+                                   (options.targets.size() == 1 ? options.targets.front() : "all of them") +
+                                   "?",
+                               options.yes));
+  }
   std::size_t slices = 0;
   for (const std::string& id : options.targets) {
     BOOST_OUTCOME_TRYV(cluster.client->Put("/control/drain/" + id, AuditStamp()));
@@ -82,27 +84,6 @@ Result<ExitCode> RunClusterExpect(const ClusterControlOptions& options) {
   return ExitCode::Done;
 }
 
-Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
-  WorkerLimits limits{LimitTo(options.handlers), std::nullopt, LimitTo(options.shards),
-                      LimitTo(options.tables)};
-  BOOST_OUTCOME_TRY(numbers, ReadLoadBalance(options.load_balance));
-  if (!numbers.empty()) limits.load_balance = std::move(numbers);
-  const bool any = limits.Any();
-  if (any == options.none) return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
-  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
-  BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
-  BOOST_OUTCOME_TRYV(CheckWorkers(snapshot, {options.id}));
-  const std::string path = "/control/limits/" + options.id;
-  if (options.none) {
-    BOOST_OUTCOME_TRYV(cluster.client->Remove(path));
-  } else if (Status put = cluster.client->Put(path, ToText(limits)); !put) {
-    return Fail(put.error());
-  }
-  PrintAnswer(options.common, {{"worker", options.id}, {"limited", any}},
-              any ? "limited; its slices go where they may be run" : "its limits are gone");
-  return ExitCode::Done;
-}
-
 Result<ExitCode> RunClusterProceed(const CommonFlags& common) {
   BOOST_OUTCOME_TRY(cluster, Connect(common));
   BOOST_OUTCOME_TRYV(cluster.client->Put("/control/proceed", AuditStamp()));
@@ -142,8 +123,9 @@ Command<ClusterControlOptions> AddControl(CLI::App& cluster, Chosen& chosen, con
 }  // namespace
 
 void AddClusterRestarts(CLI::App& cluster, Chosen& chosen) {
-  AddControl(cluster, chosen, "drain", "Give the slices of workers to others", "  millrace cluster drain w1",
-             RunClusterDrain);
+  const auto drain = AddControl(cluster, chosen, "drain", "Give the slices of workers to others",
+                                "  millrace cluster drain w1", RunClusterDrain);
+  drain.app->add_flag("--yes", drain->yes, "do not ask where no worker is left");
   AddControl(cluster, chosen, "undrain", "Let drained workers have slices again",
              "  millrace cluster undrain w1", RunClusterUndrain);
   const auto expect =
@@ -154,18 +136,7 @@ void AddClusterRestarts(CLI::App& cluster, Chosen& chosen) {
              "  millrace cluster proceed", RunClusterProceed);
 }
 
-void AddClusterLimits(CLI::App& cluster, Chosen& chosen) {
-  const auto limit =
-      AddCommand(cluster, chosen, "limit", "Limit a worker while it runs; what its flags allow goes before",
-                 "  millrace cluster limit w1 --handlers send_mail,http_call\n"
-                 "  millrace cluster limit w1 --none",
-                 RunClusterLimit);
-  limit.Add("worker", limit->id, "the worker's id", "ID")->required();
-  AddList(*limit.app, "--handlers", limit->handlers, "to these task types");
-  limit.Add("--load-balance", limit->load_balance, "to these load-balance numbers", "LIST");
-  AddList(*limit.app, "--shards", limit->shards, "to these shards");
-  AddList(*limit.app, "--tables", limit->tables, "to these tables; table or shard/table");
-  limit.app->add_flag("--none", limit->none, "take its limits back");
+void AddClusterProtect(CLI::App& cluster, Chosen& chosen) {
   AddCommand(cluster, chosen, "protect", "Close a cluster that was made without --zk-auth-file",
              "  millrace cluster protect --zk-auth-file /etc/millrace/zk", RunClusterProtect);
 }

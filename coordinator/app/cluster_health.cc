@@ -107,6 +107,7 @@ std::string LimitsText(const WorkerLimits& limits) {
   std::string text;
   const auto add = [&](const std::string& limit) { text += (text.empty() ? "" : "; ") + limit; };
   if (limits.load_balance) add("load-balance numbers " + FormatLoadBalance(*limits.load_balance));
+  if (limits.handlers) add("task types " + Joined(*limits.handlers));
   if (limits.shards) add("shards " + Joined(*limits.shards));
   if (limits.tables) add("tables " + Joined(*limits.tables));
   return text;
@@ -114,9 +115,20 @@ std::string LimitsText(const WorkerLimits& limits) {
 
 void AddIdleByLimits(const ClusterSnapshot& snapshot, const ShardStates& shards, Lines& lines) {
   for (const auto& [id, worker] : snapshot.workers) {
-    const std::string limits = LimitsText(worker.limits);
+    WorkerLimits places = worker.limits;
+    places.handlers.reset();
+    const std::string limits = LimitsText(places);
     if (limits.empty() || snapshot.SliceCount(id) > 0 || MayHaveAny(worker, shards)) continue;
     lines.push_back(id + " stands by for nothing: no table has a slice within its limits (" + limits + ")");
+  }
+}
+
+// What operators have limited is no trouble by itself, and easily forgotten.
+void AddLimits(const ClusterSnapshot& snapshot, Lines& lines) {
+  for (const auto& [id, limits] : snapshot.limits) {
+    lines.push_back(id + (snapshot.workers.contains(id) ? "" : ", which is not there,") +
+                    " is limited by an operator to " + LimitsText(limits) + "; millrace cluster limit " + id +
+                    " --none ends that");
   }
 }
 
@@ -169,6 +181,11 @@ bool IsLed(const ClusterSnapshot& snapshot) {
          snapshot.candidates.end();
 }
 
+std::string LeaderText(const ClusterSnapshot& snapshot) {
+  if (IsLed(snapshot)) return snapshot.epoch.leader;
+  return snapshot.candidates.empty() ? "none" : "electing";
+}
+
 std::string StateOf(const ClusterSnapshot& snapshot, const std::string& id) {
   if (!snapshot.workers.contains(id)) {
     if (snapshot.expected.contains(id)) return "restarting";
@@ -198,6 +215,29 @@ std::string Standstill(const ClusterSnapshot& snapshot) {
          snapshot.epoch.leader + " says here and in its log, or start it again";
 }
 
+std::string Standstill(const ClusterSnapshot& snapshot, const ShardStates& shards) {
+  if (std::string still = Standstill(snapshot); !still.empty()) return still;
+  Backlog waiting;
+  for (const auto& [name, state] : shards) {
+    waiting.waiting += state.backlog.waiting;
+    waiting.or_more = waiting.or_more || state.backlog.or_more;
+  }
+  if (waiting.waiting == 0) return "";
+  const bool drained = std::all_of(snapshot.workers.begin(), snapshot.workers.end(), [&](const auto& worker) {
+    return snapshot.draining.contains(worker.first);
+  });
+  const bool paused =
+      std::find(snapshot.pauses.begin(), snapshot.pauses.end(), "cluster") != snapshot.pauses.end();
+  if (!drained && !paused) return "";
+  const std::string begin = "work stands still: " + WithCommas(waiting.waiting) +
+                            (waiting.or_more        ? " or more tasks wait"
+                             : waiting.waiting == 1 ? " task waits"
+                                                    : " tasks wait");
+  if (snapshot.workers.empty()) return begin + ", and no worker is there; start one with millrace worker";
+  if (drained) return begin + ", and every worker is drained; millrace cluster undrain takes that back";
+  return begin + ", and the cluster is paused; millrace cluster resume cluster ends that";
+}
+
 std::map<std::string, std::string> DoorbellsOf(const ClusterSnapshot& snapshot, const std::string& shard) {
   std::map<std::string, std::string> doorbells;
   for (const auto& [id, status] : snapshot.statuses) {
@@ -213,7 +253,7 @@ std::map<std::string, std::string> DoorbellsOf(const ClusterSnapshot& snapshot, 
 
 std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardStates& shards, WallTime now) {
   Lines lines;
-  if (std::string still = Standstill(snapshot); !still.empty()) {
+  if (std::string still = Standstill(snapshot, shards); !still.empty()) {
     lines.push_back(std::move(still));
   } else if (!IsLed(snapshot)) {
     lines.push_back("nobody leads: no worker or coordinator stands for it");
@@ -222,6 +262,7 @@ std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardSt
   AddPlan(snapshot.plan, lines);
   AddDatabases(snapshot, lines);
   AddProbations(snapshot, now, lines);
+  AddLimits(snapshot, lines);
   AddIdleByLimits(snapshot, shards, lines);
   AddRefusals(snapshot, lines);
   AddIgnored(snapshot, lines);

@@ -23,11 +23,16 @@ using ShardStates = std::map<std::string, ShardState>;
 
 // Whoever the term names still stands for it.
 bool IsLed(const ClusterSnapshot& snapshot);
+// `w1`, or `none`: nobody stands for it, or `electing`: somebody does, and has not begun its term.
+std::string LeaderText(const ClusterSnapshot& snapshot);
 // working, draining; of one without slices standby or probation; of one that is away restarting, stopped (in
 // good order) or gone.
 std::string StateOf(const ClusterSnapshot& snapshot, const std::string& id);
 // Why work stands still for want of a leader or a plan, and what to do; empty: it does not.
 std::string Standstill(const ClusterSnapshot& snapshot);
+// The same, or that tasks wait and nobody may run any: no worker is there, all are drained, or the cluster is
+// paused.
+std::string Standstill(const ClusterSnapshot& snapshot, const ShardStates& shards);
 // What each worker says of its doorbell in a shard, by worker: `on`, or `off` and why.
 std::map<std::string, std::string> DoorbellsOf(const ClusterSnapshot& snapshot, const std::string& shard);
 // What is not as it should be, one line each, with what to do.

@@ -19,13 +19,20 @@ namespace {
 using nlohmann::ordered_json;
 
 // Every child of a folder that is still there, by name.
-Result<std::map<std::string, std::string>> ReadFolder(ClusterClient& client, const std::string& folder) {
+Result<std::map<std::string, TreeNode>> ReadNodes(ClusterClient& client, const std::string& folder) {
   BOOST_OUTCOME_TRY(names, client.List(folder));
-  std::map<std::string, std::string> texts;
+  std::map<std::string, TreeNode> nodes;
   for (const std::string& name : names) {
     BOOST_OUTCOME_TRY(node, client.Get(folder + "/" + name));
-    if (node) texts[name] = node->data;
+    if (node) nodes[name] = std::move(*node);
   }
+  return nodes;
+}
+
+Result<std::map<std::string, std::string>> ReadFolder(ClusterClient& client, const std::string& folder) {
+  BOOST_OUTCOME_TRY(nodes, ReadNodes(client, folder));
+  std::map<std::string, std::string> texts;
+  for (auto& [name, node] : nodes) texts[name] = std::move(node.data);
   return texts;
 }
 
@@ -67,6 +74,12 @@ Status ReadControls(ClusterClient& client, ClusterSnapshot& snapshot) {
     snapshot.expected.insert(id);
     ExpectDocument document;
     Take("control/expect/" + id + " (taken for 60 s)", ReadExpect(text), document, snapshot);
+  }
+  BOOST_OUTCOME_TRY(limited, ReadFolder(client, "/control/limits"));
+  for (const auto& [id, text] : limited) {
+    WorkerLimits limits;
+    if (Take("control/limits/" + id, ReadLimits(text), limits, snapshot) && limits.Any())
+      snapshot.limits[id] = std::move(limits);
   }
   BOOST_OUTCOME_TRY(pauses, client.List("/control/pause"));
   snapshot.pauses = std::move(pauses);
@@ -122,9 +135,10 @@ Status ReadWorkers(ClusterClient& client, ClusterSnapshot& snapshot) {
     if (Take("assign/" + id, ReadAssignment(client, id, text), document, snapshot))
       snapshot.assigned[id] = std::move(document);
   }
-  BOOST_OUTCOME_TRY(statuses, ReadFolder(client, "/status"));
-  for (const auto& [id, text] : statuses) {
-    auto json = ordered_json::parse(text, nullptr, false);
+  BOOST_OUTCOME_TRY(statuses, ReadNodes(client, "/status"));
+  for (const auto& [id, node] : statuses) {
+    if (node.set_at != WallTime{}) snapshot.signs[id] = node.set_at;
+    auto json = ordered_json::parse(node.data, nullptr, false);
     if (json.is_object()) {
       snapshot.statuses[id] = std::move(json);
     } else {

@@ -22,6 +22,8 @@ struct ClusterSnapshot {
   std::map<std::string, AssignDocument> assigned;  // by worker id
   // By worker id: an object, as the worker wrote it; what is in it may be of any type.
   std::map<std::string, nlohmann::ordered_json> statuses;
+  std::map<std::string, WallTime> signs;  // by worker id: when it last wrote its status, by ZooKeeper's clock
+  std::map<std::string, WorkerLimits> limits;  // by worker id: what operators limit it to
   std::set<std::string> draining;
   std::set<std::string> expected;
   std::set<std::string> left;  // stopped in good order; what they owned is not yet another's

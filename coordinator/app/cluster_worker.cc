@@ -73,7 +73,7 @@ class ClusterEnvironment final : public WorkerEnvironment {
     };
     document.limits.handlers = types(settings_.config);
     document.doorbell = worker.Status().doorbell;
-    teller_.emplace(worker, plugins_.Refused());
+    teller_.emplace(worker, plugins_);
     return process_.Start({id, std::move(document), true, !flags_.no_coordinate, LimitTo(flags_.handlers),
                            [this] { return teller_->Tell(process_.control().Refusals()); }, types,
                            [&worker] { return DatabasesOf(worker.Status()); }});

@@ -32,7 +32,8 @@ void AddClusterReads(CLI::App& cluster, Chosen& chosen);  // status, slices; clu
 void AddClusterPlan(CLI::App& cluster, Chosen& chosen);
 void AddClusterRestarts(CLI::App& cluster, Chosen& chosen);  // drain … proceed; cluster_control.cc
 void AddClusterPauses(CLI::App& cluster, Chosen& chosen);
-void AddClusterLimits(CLI::App& cluster, Chosen& chosen);  // limit, protect; cluster_control.cc
+void AddClusterLimits(CLI::App& cluster, Chosen& chosen);   // limit; cluster_limit.cc
+void AddClusterProtect(CLI::App& cluster, Chosen& chosen);  // cluster_control.cc
 void AddConfigCommands(CLI::App& config, Chosen& chosen);  // get, validate …; config.cc
 void AddConfigChanges(CLI::App& config, Chosen& chosen);   // set, unset, edit, rollback; config_set.cc
 void AddSchemaCommands(CLI::App& schema, Chosen& chosen);

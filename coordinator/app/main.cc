@@ -37,6 +37,7 @@ void AddEveryCommand(CLI::App& root, Chosen& chosen) {
   AddClusterRestarts(*cluster, chosen);
   AddClusterPauses(*cluster, chosen);
   AddClusterLimits(*cluster, chosen);
+  AddClusterProtect(*cluster, chosen);
   CLI::App* config = AddFamily(root, "config", "Look at the cluster's configuration and change it live",
                                "  millrace config set handlers.award_points.concurrency 8");
   AddConfigCommands(*config, chosen);

@@ -44,6 +44,11 @@ Result<WorkerDocument> PlaceOf(const WorkerFlags& flags, const std::string& id) 
   return document;
 }
 
+StatusTeller::StatusTeller(const Worker& worker, const PluginSet& plugins)
+    : worker_(worker), refused_(plugins.Refused()) {
+  for (const HandlerInfo& info : plugins.Handlers()) plugins_.insert(info.plugin);
+}
+
 std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_refusals) {
   const BootTime now = BootClock::now();
   const WorkerTotals totals = worker_.Totals();
@@ -77,6 +82,7 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
   }
   json[status_key::kLag] = lag;
   json[status_key::kShards] = std::move(shards);
+  json[status_key::kPlugins] = plugins_;
   if (!status.paused.empty()) json["paused"] = status.paused;
   std::vector<std::string> refusals = status.refusals;
   for (const auto& [shard, why] : shard_refusals) refusals.push_back("shards." + shard + ": " + why);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,14 +25,14 @@ Result<WorkerDocument> PlaceOf(const WorkerFlags& flags, const std::string& id);
 // The worker's part of its status node: totals, rates since the last call, its shards. One thread.
 class StatusTeller {
  public:
-  // `refused`: the plugins that were not loaded, and why.
-  StatusTeller(const Worker& worker, std::vector<std::string> refused)
-      : worker_(worker), refused_(std::move(refused)) {}
+  // Tells what of `plugins` it has loaded, and what was not, and why.
+  StatusTeller(const Worker& worker, const PluginSet& plugins);
   // `shard_refusals`: by shard, why it is not served.
   std::string Tell(const std::map<std::string, std::string>& shard_refusals);
 
  private:
   const Worker& worker_;
+  std::set<std::string> plugins_;  // `name version`
   const std::vector<std::string> refused_;
   std::optional<BootTime> last_;
   WorkerTotals before_;

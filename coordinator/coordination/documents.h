@@ -121,6 +121,7 @@ inline constexpr char kRefusals[] = "refusals";      // what it can't carry out;
 inline constexpr char kIgnored[] = "ignored";        // what it was started with and does not follow; texts
 inline constexpr char kShards[] = "shards";          // an object for each
 inline constexpr char kDoorbell[] = "doorbell";      // of a shard: `on`, or `off` and why
+inline constexpr char kPlugins[] = "plugins";        // that it has loaded, `name version`; a list of texts
 inline constexpr char kRunning[] = "running";        // handlers
 inline constexpr char kLag[] = "lag_ms";             // the largest of its shards
 inline constexpr char kClaimRate[] = "claims_per_second";

@@ -13,6 +13,8 @@ constexpr Micros kReconcile = std::chrono::seconds(10);
 constexpr Micros kLookAgain = std::chrono::milliseconds(500);  // while another has the id
 // Whoever deletes a tree does so node by node: not each of them needs a write.
 constexpr Micros kMakeAgain = std::chrono::milliseconds(200);
+// A node that says the same as before is written all the same: its age is the worker's last sign of life.
+constexpr Micros kStatusAtLeast = std::chrono::seconds(10);
 constexpr const char* kPauses = "/control/pause";
 constexpr const char* kWorkers = "/workers";
 
@@ -236,12 +238,13 @@ std::optional<TreeRequest> Member::TellStatus(BootTime now) {
   told_config_ = view_.config_read;
   TreeRequest write{TreeRequest::Kind::Write};
   if (there) {
-    if (text == node->data) return std::nullopt;
+    if (text == node->data && now - written_at_ < kStatusAtLeast) return std::nullopt;
     write.writes.push_back({TreeWrite::Kind::Set, status_, std::move(text)});
   } else {
     if (node != nullptr) write.writes.push_back({TreeWrite::Kind::Remove, status_});
     write.writes.push_back({TreeWrite::Kind::CreateEphemeral, status_, std::move(text)});
   }
+  written_at_ = now;
   return write;
 }
 

@@ -130,6 +130,7 @@ class Member final : public TreeMachine {
   std::vector<std::string> told_refusals_;
   std::map<std::string, std::pair<std::int32_t, std::string>> told_config_;
   BootTime told_at_{};
+  BootTime written_at_{};
   std::map<std::string, std::string> databases_;
   BootTime databases_at_{};      // when they are asked for next
   bool status_refused_ = false;  // the last time that it was written

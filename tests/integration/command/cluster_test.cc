@@ -306,6 +306,58 @@ TEST_F(ClusterCommandTest, StatusBearsWithRubbishInNodes) {
   }
 }
 
+TEST_F(ClusterCommandTest, ALimitThatMeansNothingIsRefusedAndOneThatStandsIsShown) {
+  Register("w1", R"(["noop","send_mail"])");
+  for (const auto& [wrong, nearest] :
+       {std::pair("--handlers send_mial", "send_mail"), std::pair("--shards mian", "main"),
+        std::pair("--tables main/taks", "tasks"), std::pair("--load-balance 64", "they are 0 to 63")}) {
+    const ProcessResult refused = Ask("cluster limit w1 " + std::string(wrong));
+    EXPECT_EQ(refused.exit_code, 2) << refused.output;
+    EXPECT_THAT(refused.output,
+                AllOf(HasSubstr(nearest), HasSubstr("nothing was limited"), HasSubstr("--force")));
+    EXPECT_EQ(Look("/control/limits/w1").data, "");
+  }
+  EXPECT_EQ(Ask("cluster limit w1 --handlers send_mail --load-balance 0-31").exit_code, 0);
+  EXPECT_THAT(Ask("cluster status").output,
+              HasSubstr("! w1 is limited by an operator to load-balance numbers 0-31; "
+                        "task types send_mail; millrace cluster limit w1 --none"));
+  EXPECT_THAT(Ask("cluster status --json").output, HasSubstr("\"limits\":{"));
+  EXPECT_EQ(Ask("cluster limit w1 --handlers any --force").exit_code, 0);
+  EXPECT_EQ(Ask("cluster limit w1 --none").exit_code, 0);
+  EXPECT_THAT(Ask("cluster status").output, Not(HasSubstr("limited")));
+}
+
+TEST_F(ClusterCommandTest, TheLastWorkersAreDrainedOnlyWithAWord) {
+  Register("w1", R"(["noop"])");
+  Register("w2", R"(["noop"])");
+  EXPECT_EQ(Ask("cluster drain w1").exit_code, 0);
+  const ProcessResult refused = Ask("cluster drain w2 </dev/null");
+  EXPECT_EQ(refused.exit_code, 4) << refused.output;
+  EXPECT_THAT(refused.output, HasSubstr("--yes"));
+  EXPECT_EQ(Ask("cluster undrain w1").exit_code, 0);
+  EXPECT_EQ(Ask("cluster drain w1 w2 </dev/null").exit_code, 4) << "nor both at once";
+  EXPECT_EQ(Ask("cluster drain w1 w2 --yes").exit_code, 0);
+  EXPECT_EQ(Ask("cluster status").exit_code, 0) << "nothing waits";
+  EXPECT_EQ(Ask("submit --handler noop").exit_code, 0);
+  const ProcessResult status = Ask("cluster status");
+  EXPECT_EQ(status.exit_code, 1) << status.output;
+  EXPECT_THAT(status.output, HasSubstr("work stands still: 1 task waits, and every worker is drained"));
+}
+
+TEST_F(ClusterCommandTest, WhatIsNotKnownOfAShardIsAQuestionMark) {
+  Type(Set("/config/shards", R"({"main":{"url":"mysql://nobody@127.0.0.1:1/none"}})"));
+  const ProcessResult status = Ask("cluster status");
+  EXPECT_THAT(status.output, AllOf(HasSubstr("main   away         ?  ?"), Not(HasSubstr("nothing is due"))));
+  EXPECT_THAT(Ask("cluster status --json").output, HasSubstr("\"reachable\":false,\"waiting\":null"));
+}
+
+TEST_F(ClusterCommandTest, SlicesOfGroupsAreExplained) {
+  Type(Create("/plan", R"({"epoch":1,"groups":{"default":["*"],"mail":["send_mail"]}})"));
+  EXPECT_THAT(Ask("cluster status").output,
+              AllOf(HasSubstr("once for each of 2 handler groups"), HasSubstr("  mail: send_mail"),
+                    HasSubstr("default: every other")));
+}
+
 TEST_F(ClusterCommandTest, SlicesAreRangesForPeopleAndNamesInJson) {
   Type(Create("/assign/w1", R"({"epoch":1,"generation":1,
       "slices":["main/tasks/0","main/tasks/1","main/tasks/2","main/tasks/40"]})"));

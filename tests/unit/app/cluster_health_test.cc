@@ -8,6 +8,7 @@
 namespace millrace::engine {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -63,6 +64,42 @@ TEST(ClusterHealthTest, WithoutAPlanWorkStandsStill) {
   snapshot.draining.clear();
   snapshot.plan.unplaceable = 1;  // that is said by itself
   EXPECT_EQ(Standstill(snapshot), "");
+}
+
+TEST(ClusterHealthTest, WhereTasksWaitAndNobodyMayRunThemWorkStandsStill) {
+  ClusterSnapshot snapshot = Healthy();
+  ShardStates shards = OneTable();
+  snapshot.draining = {"w1"};
+  EXPECT_EQ(Standstill(snapshot, shards), "") << "nothing waits";
+  shards["main"].backlog.waiting = 1;
+  EXPECT_THAT(Standstill(snapshot, shards), AllOf(HasSubstr("1 task waits, and every worker is drained"),
+                                                  HasSubstr("millrace cluster undrain")));
+  snapshot.draining.clear();
+  EXPECT_EQ(Standstill(snapshot, shards), "");
+  snapshot.pauses = {"cluster"};
+  EXPECT_THAT(Standstill(snapshot, shards), HasSubstr("the cluster is paused"));
+  snapshot.pauses = {"handler:noop"};
+  EXPECT_EQ(Standstill(snapshot, shards), "");
+  snapshot.workers.clear();
+  shards["main"].backlog = {.waiting = 10'000, .or_more = true};
+  EXPECT_THAT(Standstill(snapshot, shards), HasSubstr("10,000 or more tasks wait, and no worker is there"));
+}
+
+TEST(ClusterHealthTest, WhereSomebodyStandsForItALeaderIsBeingElected) {
+  ClusterSnapshot snapshot = Healthy();
+  EXPECT_EQ(LeaderText(snapshot), "w1");
+  snapshot.candidates = {"w2"};
+  EXPECT_EQ(LeaderText(snapshot), "electing");
+  snapshot.candidates.clear();
+  EXPECT_EQ(LeaderText(snapshot), "none");
+}
+
+TEST(ClusterHealthTest, WhatOperatorsLimitedIsSaid) {
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.limits["w1"] = {.handlers = {{"noop"}}, .load_balance = {{0, 1, 2}}};
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+              ElementsAre(AllOf(HasSubstr("w1 is limited by an operator to"), HasSubstr("task types noop"),
+                                HasSubstr("0-2"), HasSubstr("millrace cluster limit w1 --none"))));
 }
 
 TEST(ClusterHealthTest, NodesThatWereDeletedAreSaidForAnHour) {

@@ -48,6 +48,15 @@ TEST_F(MemberTest, RegistersAndTellsItsStatus) {
   EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("running":3)"));
 }
 
+TEST_F(MemberTest, AStatusThatStaysTheSameIsWrittenAgainAsASignOfLife) {
+  Join();
+  const auto version = room_.Version("/status/w1");
+  ASSERT_TRUE(room_.Pass(seconds(8)));
+  EXPECT_EQ(room_.Version("/status/w1"), version) << "nothing is new";
+  ASSERT_TRUE(room_.Pass(seconds(5)));
+  EXPECT_EQ(room_.Version("/status/w1"), version + 1);
+}
+
 TEST_F(MemberTest, AStatusThatWouldNotFitIntoANodeIsCutToItsNumbers) {
   status_ = R"({"running":3,"paused":[")" + std::string(300'000, 'x') + R"("]})";
   for (int i = 0; i < 100; ++i) room_.Put("/control/pause/nonsense" + std::to_string(i), "");

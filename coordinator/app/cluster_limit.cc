@@ -1,0 +1,166 @@
+#include "coordinator/app/cluster_limit.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
+#include "coordinator/app/cluster_snapshot.h"
+#include "coordinator/app/command.h"
+
+namespace millrace::engine {
+namespace {
+
+struct ClusterLimitOptions {
+  CommonFlags common;
+  std::string id;
+  std::vector<std::string> handlers;
+  std::string load_balance;
+  std::vector<std::string> shards;
+  std::vector<std::string> tables;
+  bool none = false;   // take the limits back
+  bool force = false;  // also to what the cluster does not know
+};
+
+constexpr std::size_t kMostNamed = 8;
+
+Failure Means(const std::string& what, const std::string& nearest) {
+  return Fail(ErrorCode::Invalid, "nothing was limited: " + what + nearest +
+                                      "; to limit it all the same, for what is yet to come, add --force");
+}
+
+Status CheckLimitedTypes(const Limit<std::string>& types, const LimitTargets& known) {
+  if (!types || !known.types) return {};
+  const std::vector<std::string> there(known.types->begin(), known.types->end());
+  for (const std::string& type : *types) {
+    if (known.types->contains(type)) continue;
+    return Means("nobody runs the task type '" + type + "', and none is configured",
+                 NearestOf(type, there, "; there are ", kMostNamed));
+  }
+  return {};
+}
+
+Status CheckLimitedShards(const Limit<std::string>& shards, const LimitTargets& known) {
+  if (!shards || !known.all_read) return {};
+  std::vector<std::string> there;
+  for (const auto& [name, tables] : known.tables) there.push_back(name);
+  for (const std::string& shard : *shards) {
+    if (known.tables.contains(shard)) continue;
+    return Means("there is no shard '" + shard + "'", NearestOf(shard, there, "; there are ", kMostNamed));
+  }
+  return {};
+}
+
+// Each is `shard/table` or `table`.
+Status CheckLimitedTables(const Limit<std::string>& tables, const LimitTargets& known) {
+  if (!tables || !known.all_read) return {};
+  std::vector<std::string> there;
+  for (const auto& [shard, infos] : known.tables) {
+    for (const TableInfo& info : infos) {
+      there.push_back(shard + "/" + info.table);
+      there.emplace_back(info.table);
+    }
+  }
+  for (const std::string& table : *tables) {
+    if (std::find(there.begin(), there.end(), table) != there.end()) continue;
+    return Means("there is no task table '" + table + "'",
+                 NearestOf(table, there, "; there are ", kMostNamed));
+  }
+  return {};
+}
+
+// Of the tables that the other limits leave.
+Status CheckLimitedNumbers(const WorkerLimits& limits, const LimitTargets& known) {
+  if (!limits.load_balance || !known.all_read) return {};
+  std::uint32_t most = 0;
+  std::set<std::uint32_t> beyond;
+  for (const auto& [shard, infos] : known.tables) {
+    for (const TableInfo& info : infos) {
+      if (ObstacleOfTable(limits, shard, info.table) != Obstacle::None) continue;
+      most = std::max(most, info.slices);
+      beyond.insert(info.beyond.begin(), info.beyond.end());
+    }
+  }
+  for (const std::uint32_t number : *limits.load_balance) {
+    if (most == 0 || number < most || beyond.contains(number)) continue;
+    return Means("no table has the load-balance number " + std::to_string(number),
+                 "; they are 0 to " + std::to_string(most - 1));
+  }
+  return {};
+}
+
+// What the workers say that they run, and what is configured. A worker that is limited now does not say what
+// else it could run.
+std::optional<std::set<std::string>> KnownTypes(ClusterConnection& cluster, const ClusterSnapshot& snapshot) {
+  const auto layers = ReadLayers(*cluster.client, cluster.settings);
+  if (!layers || snapshot.workers.empty()) return std::nullopt;
+  std::set<std::string> types;
+  for (const auto& [id, document] : snapshot.workers) {
+    const auto limited = snapshot.limits.find(id);
+    if (!document.limits.handlers || (limited != snapshot.limits.end() && limited->second.handlers))
+      return std::nullopt;
+    types.insert(document.limits.handlers->begin(), document.limits.handlers->end());
+  }
+  for (const auto& [type, handler] : layers->Effective()->handlers) types.insert(type);
+  return types;
+}
+
+Result<LimitTargets> TargetsOf(ClusterConnection& cluster, const ClusterSnapshot& snapshot) {
+  LimitTargets known;
+  known.types = KnownTypes(cluster, snapshot);
+  BOOST_OUTCOME_TRY(catalog, ReadCatalog(cluster));
+  known.all_read = catalog.unread.empty();
+  for (const PlannedTable& table : catalog.tables) known.tables[table.shard].push_back(table.info);
+  return known;
+}
+
+Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
+  WorkerLimits limits{LimitTo(options.handlers), std::nullopt, LimitTo(options.shards),
+                      LimitTo(options.tables)};
+  BOOST_OUTCOME_TRY(numbers, ReadLoadBalance(options.load_balance));
+  if (!numbers.empty()) limits.load_balance = std::move(numbers);
+  const bool any = limits.Any();
+  if (any == options.none) return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common));
+  BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*cluster.client));
+  BOOST_OUTCOME_TRYV(CheckWorkers(snapshot, {options.id}));
+  if (any && !options.force) {
+    BOOST_OUTCOME_TRY(known, TargetsOf(cluster, snapshot));
+    BOOST_OUTCOME_TRYV(CheckLimits(limits, known));
+  }
+  const std::string path = "/control/limits/" + options.id;
+  if (options.none) {
+    BOOST_OUTCOME_TRYV(cluster.client->Remove(path));
+  } else if (Status put = cluster.client->Put(path, ToText(limits)); !put) {
+    return Fail(put.error());
+  }
+  PrintAnswer(options.common, {{"worker", options.id}, {"limited", any}},
+              any ? "limited; its slices go where they may be run" : "its limits are gone");
+  return ExitCode::Done;
+}
+
+}  // namespace
+
+Status CheckLimits(const WorkerLimits& limits, const LimitTargets& known) {
+  BOOST_OUTCOME_TRYV(CheckLimitedTypes(limits.handlers, known));
+  BOOST_OUTCOME_TRYV(CheckLimitedShards(limits.shards, known));
+  BOOST_OUTCOME_TRYV(CheckLimitedTables(limits.tables, known));
+  return CheckLimitedNumbers(limits, known);
+}
+
+void AddClusterLimits(CLI::App& cluster, Chosen& chosen) {
+  const auto limit =
+      AddCommand(cluster, chosen, "limit", "Limit a worker while it runs; what its flags allow goes before",
+                 "  millrace cluster limit w1 --handlers send_mail,http_call\n"
+                 "  millrace cluster limit w1 --none",
+                 RunClusterLimit);
+  limit.Add("worker", limit->id, "the worker's id", "ID")->required();
+  AddList(*limit.app, "--handlers", limit->handlers, "to these task types");
+  limit.Add("--load-balance", limit->load_balance, "to these load-balance numbers", "LIST");
+  AddList(*limit.app, "--shards", limit->shards, "to these shards");
+  AddList(*limit.app, "--tables", limit->tables, "to these tables; table or shard/table");
+  limit.app->add_flag("--none", limit->none, "take its limits back");
+  limit.app->add_flag("--force", limit->force, "also to what is not there yet");
+}
+
+}  // namespace millrace::engine

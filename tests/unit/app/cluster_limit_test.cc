@@ -1,0 +1,54 @@
+#include "coordinator/app/cluster_limit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millrace::engine {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+LimitTargets Known() {
+  return {.types = {{"noop", "send_mail"}},
+          .tables = {{"east", {{"tasks", 16, {}}}}, {"main", {{"tasks", 64, {99}}, {"tasks_big", 256, {}}}}}};
+}
+
+std::string Refusal(const WorkerLimits& limits, const LimitTargets& known = Known()) {
+  const Status checked = CheckLimits(limits, known);
+  if (checked) return "";
+  EXPECT_EQ(checked.error().code, ErrorCode::Invalid);
+  return checked.error().message;
+}
+
+TEST(ClusterLimitTest, WhatIsThereMayBeALimit) {
+  EXPECT_EQ(Refusal({.handlers = {{"noop"}}, .shards = {{"main"}}}), "");
+  EXPECT_EQ(Refusal({.tables = {{"east/tasks", "tasks_big"}}}), "");
+  EXPECT_EQ(Refusal({.load_balance = {{0, 63, 255}}}), "");
+}
+
+TEST(ClusterLimitTest, AnUnknownNameIsRefusedWithTheNearest) {
+  EXPECT_THAT(Refusal({.handlers = {{"send_mial"}}}),
+              AllOf(HasSubstr("task type 'send_mial'"), HasSubstr("send_mail"), HasSubstr("--force")));
+  EXPECT_THAT(Refusal({.shards = {{"mian"}}}), AllOf(HasSubstr("no shard 'mian'"), HasSubstr("main")));
+  EXPECT_THAT(Refusal({.tables = {{"main/taks"}}}),
+              AllOf(HasSubstr("no task table 'main/taks'"), HasSubstr("tasks")));
+}
+
+TEST(ClusterLimitTest, ANumberBeyondTheTablesThatAreLeftIsRefused) {
+  EXPECT_THAT(Refusal({.load_balance = {{300}}}), AllOf(HasSubstr("number 300"), HasSubstr("0 to 255")));
+  EXPECT_THAT(Refusal({.load_balance = {{16}}, .shards = {{"east"}}}), HasSubstr("0 to 15"));
+  EXPECT_EQ(Refusal({.load_balance = {{99}}, .tables = {{"main/tasks"}}}), "") << "rows still stand in it";
+  EXPECT_THAT(Refusal({.load_balance = {{98}}, .tables = {{"main/tasks"}}}), HasSubstr("0 to 63"));
+}
+
+TEST(ClusterLimitTest, WhatIsNotKnownIsNotHeldAgainstAName) {
+  LimitTargets known = Known();
+  known.types.reset();
+  EXPECT_EQ(Refusal({.handlers = {{"any"}}}, known), "");
+  known.all_read = false;
+  EXPECT_EQ(Refusal({.load_balance = {{300}}, .shards = {{"west"}}, .tables = {{"other"}}}, known), "");
+}
+
+}  // namespace
+}  // namespace millrace::engine
