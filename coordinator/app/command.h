@@ -25,7 +25,9 @@ struct Chosen {
 // Every command there is: flags, options and action stand in the file of the same name.
 void AddWorkerCommands(CLI::App& root, Chosen& chosen);  // run, worker, coordinator; worker_flags.cc
 void AddSubmit(CLI::App& root, Chosen& chosen);
+void AddStatus(CLI::App& root, Chosen& chosen);
 void AddTaskReads(CLI::App& task, Chosen& chosen);  // list, show; task.cc
+void AddTaskCount(CLI::App& task, Chosen& chosen);
 void AddTaskWhy(CLI::App& task, Chosen& chosen);
 void AddTaskActions(CLI::App& task, Chosen& chosen);      // retry, cancel, hold, release
 void AddClusterReads(CLI::App& cluster, Chosen& chosen);  // status, slices; cluster.cc

@@ -25,9 +25,11 @@ constexpr const char* kFooter =
 void AddEveryCommand(CLI::App& root, Chosen& chosen) {
   AddWorkerCommands(root, chosen);
   AddSubmit(root, chosen);
+  AddStatus(root, chosen);
   CLI::App* task =
       AddFamily(root, "task", "Look at tasks and change them", "  millrace task list --state failed");
   AddTaskReads(*task, chosen);
+  AddTaskCount(*task, chosen);
   AddTaskWhy(*task, chosen);
   AddTaskActions(*task, chosen);
   CLI::App* cluster = AddFamily(root, "cluster", "Look at the cluster and steer it",
@@ -55,6 +57,7 @@ void AddEveryCommand(CLI::App& root, Chosen& chosen) {
   AddPages(root, chosen);
   for (const char* name : {"run", "worker", "coordinator"}) root.get_subcommand(name)->group("Run tasks");
   root.get_subcommand("submit")->group("Add tasks");
+  root.get_subcommand("status")->group("Look after them");
   for (CLI::App* family : {task, cluster, config, schema, handler, alerts}) family->group("Look after them");
 }
 

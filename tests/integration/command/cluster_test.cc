@@ -342,6 +342,7 @@ TEST_F(ClusterCommandTest, TheLastWorkersAreDrainedOnlyWithAWord) {
   const ProcessResult status = Ask("cluster status");
   EXPECT_EQ(status.exit_code, 1) << status.output;
   EXPECT_THAT(status.output, HasSubstr("work stands still: 1 task waits, and every worker is drained"));
+  EXPECT_EQ(Ask("status").exit_code, 1);
 }
 
 TEST_F(ClusterCommandTest, WhatIsNotKnownOfAShardIsAQuestionMark) {
@@ -356,6 +357,20 @@ TEST_F(ClusterCommandTest, SlicesOfGroupsAreExplained) {
   EXPECT_THAT(Ask("cluster status").output,
               AllOf(HasSubstr("once for each of 2 handler groups"), HasSubstr("  mail: send_mail"),
                     HasSubstr("default: every other")));
+}
+
+// A real worker, until it has told all that a status shows.
+TEST_F(ClusterCommandTest, AStatusShowsWhatAWorkerOfTheClusterTells) {
+  EXPECT_EQ(Ask("submit --handler noop --in 1h").exit_code, 0);
+  Write("both", Binary() + " worker --id w1 >out 2>noted & pid=$!\n" + "until " + Binary() +
+                    " cluster status | grep -q \"^noop \"; do sleep 0.1; done\n" + Binary() +
+                    " cluster status; echo cluster $?\n" + Binary() + " status; echo status $?\n" +
+                    "kill -TERM $pid; wait $pid; exit 0\n");
+  const ProcessResult result = Shell("sh ./both");
+  EXPECT_THAT(result.output, AllOf(HasSubstr("leader w1"), HasSubstr("last sign"), HasSubstr("plugin "),
+                                   HasSubstr("cluster 0"), HasSubstr("; w1 leads"), HasSubstr("working"),
+                                   HasSubstr("nothing is wrong"), HasSubstr("status 0")));
+  EXPECT_THAT(Ask("status").output, HasSubstr("1 task waits, and no worker is there"));
 }
 
 TEST_F(ClusterCommandTest, SlicesAreRangesForPeopleAndNamesInJson) {

@@ -1,0 +1,410 @@
+// millrace status: reads the shards and the cluster, waits where only watching can tell, and prints what
+// status_report.h makes of it.
+#include <poll.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cluster_health.h"
+#include "coordinator/app/command.h"
+#include "coordinator/app/handler.h"
+#include "coordinator/app/status_report.h"
+#include "coordinator/app/stop_signals.h"
+#include "framework/threads/thread.h"
+#include "framework/worker/worker_id.h"
+
+namespace millrace::engine {
+namespace {
+
+struct StatusOptions {
+  CommonFlags common;
+  std::string shard;
+  std::string sample = "1s";
+  bool watch = false;
+};
+
+constexpr Micros kBetweenBeats = std::chrono::milliseconds(100);
+constexpr std::size_t kReaders = 8;
+constexpr Micros kBetweenScreens = std::chrono::seconds(2);
+constexpr Micros kLongestSample = std::chrono::minutes(1);
+constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
+
+// Ends early where somebody asks the process to stop.
+void Rest(Micros time) {
+  poll(nullptr, 0, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(time).count()));
+}
+
+// Whether a process that registered on this host is there no more.
+bool ProcessGone(const Incarnation& incarnation) {
+  return incarnation.host == HostName() && kill(static_cast<pid_t>(incarnation.pid), 0) != 0 &&
+         errno == ESRCH;
+}
+
+using Ended = std::map<std::string, std::uint64_t>;  // by task type
+
+Ended EndedOf(const std::map<std::string, ShardFacts>& shards) {
+  Ended ended;
+  for (const auto& [name, shard] : shards) {
+    for (const TaskTotals& total : shard.totals)
+      ended[total.handler] += total.succeeded + total.cancelled + total.failed;
+  }
+  return ended;
+}
+
+// One shard, with what was seen of its workers. One thread.
+class ShardLook {
+ public:
+  explicit ShardLook(Shard& shard)
+      : shard_(shard),
+        operations_(shard.store->OpenOperations()),
+        overview_(shard.store->OpenOverview()),
+        incarnations_(shard.store->OpenIncarnations()) {}
+
+  Status Read(ShardFacts& facts) {
+    BOOST_OUTCOME_TRYV(Prepare(shard_, Missing::Refuse));
+    facts.tables = shard_.tables;
+    BOOST_OUTCOME_TRYV(LookAtBeats());
+    BOOST_OUTCOME_TRYV(ReadTotals(facts));
+    std::vector<TableName> tables;
+    for (const TableInfo& info : shard_.tables) tables.push_back(info.table);
+    BOOST_OUTCOME_TRY(waiting, overview_->Waiting(tables));
+    facts.waiting = std::move(waiting);
+    BOOST_OUTCOME_TRY(failed, overview_->Failed(tables, facts.totals));
+    facts.failed = std::move(failed);
+    BOOST_OUTCOME_TRY(pauses, operations_->Pauses());
+    facts.pauses = std::move(pauses);
+    return {};
+  }
+  Status ReadTotals(ShardFacts& facts) {
+    BOOST_OUTCOME_TRY(totals, operations_->Totals());
+    facts.totals = std::move(totals);
+    return {};
+  }
+  Status LookAtBeats() {
+    BOOST_OUTCOME_TRY(peers, incarnations_->Peers());
+    peers_ = std::move(peers);
+    const BootTime now = BootClock::now();
+    beats_.Look(now, peers_);
+    return {};
+  }
+
+  bool HasWorkers() const { return !peers_.empty(); }
+  // Every worker's life is certain now.
+  bool Decided(BootTime now) const {
+    return std::all_of(peers_.begin(), peers_.end(),
+                       [&](const PeerBeat& peer) { return LifeOf(peer, now) != WorkerLife::Unsure; });
+  }
+  // A worker of several shards has an incarnation in each, of one name.
+  void AddWorkers(std::map<std::string, WorkerFacts>& workers) const {
+    const BootTime now = BootClock::now();
+    for (const PeerBeat& peer : peers_) {
+      WorkerFacts seen;
+      seen.name = peer.incarnation.worker;
+      seen.place = peer.incarnation.host + ":" + std::to_string(peer.incarnation.pid);
+      seen.life = LifeOf(peer, now);
+      const BeatWatch::Sign& sign = beats_.signs().at(peer.incarnation.id);
+      if (sign.moved) seen.last_sign = now - sign.since;
+      seen.load_balance = peer.incarnation.slices;
+      const auto [at, is_new] = workers.try_emplace(seen.name + " " + seen.place, seen);
+      WorkerFacts& worker = at->second;
+      worker.shards.insert(shard_.name);
+      // The better of what two shards tell.
+      if (!is_new && seen.life < worker.life) worker.life = seen.life;
+      if (seen.last_sign && (!worker.last_sign || *seen.last_sign < *worker.last_sign))
+        worker.last_sign = seen.last_sign;
+    }
+  }
+
+ private:
+  // A worker beats five times in its lease.
+  WorkerLife LifeOf(const PeerBeat& peer, BootTime now) const {
+    const BeatWatch::Sign& sign = beats_.signs().at(peer.incarnation.id);
+    const Micros still = now - sign.since;
+    if (still < peer.incarnation.lease * 3 / 10) return sign.moved ? WorkerLife::Alive : WorkerLife::Unsure;
+    if (!sign.beat || ProcessGone(peer.incarnation)) return WorkerLife::Gone;
+    return WorkerLife::Silent;
+  }
+
+  Shard& shard_;
+  const std::unique_ptr<TaskOperations> operations_;
+  const std::unique_ptr<OverviewStore> overview_;
+  const std::unique_ptr<IncarnationStore> incarnations_;
+  std::vector<PeerBeat> peers_;
+  BeatWatch beats_;
+};
+
+WorkerFacts WorkerOf(const ClusterSnapshot& snapshot, const std::string& id, WallTime now) {
+  WorkerFacts worker;
+  worker.name = id;
+  worker.state = StateOf(snapshot, id);
+  worker.slices = snapshot.SliceCount(id);
+  const auto document = snapshot.workers.find(id);
+  if (document == snapshot.workers.end()) {
+    worker.life = WorkerLife::Gone;
+    return worker;
+  }
+  worker.place = document->second.host + ":" + std::to_string(document->second.pid);
+  worker.handlers = document->second.limits.handlers;
+  if (const auto at = snapshot.signs.find(id); at != snapshot.signs.end())
+    worker.last_sign = std::max(Micros(0), now - at->second);
+  const auto status = snapshot.statuses.find(id);
+  if (status == snapshot.statuses.end()) return worker;
+  const auto number = [&](const char* key) -> std::optional<double> {
+    const auto found = status->second.find(key);
+    if (found == status->second.end() || !found->is_number()) return std::nullopt;
+    return std::clamp(found->get<double>(), 0.0, 1e15);
+  };
+  if (const auto running = number(status_key::kRunning))
+    worker.running = static_cast<std::uint64_t>(*running);
+  worker.ended_per_second = number(status_key::kSettleRate);
+  return worker;
+}
+
+// As `cluster status` judges it, but for what the shards' own rows say.
+StatusCluster ClusterOf(const ClusterSnapshot& snapshot, const StatusFacts& facts) {
+  ShardStates states;
+  for (const auto& [name, shard] : facts.shards) {
+    states[name].reachable = shard.error.empty();
+    states[name].tables = shard.tables;
+    for (const HandlerOverview& one : shard.waiting.handlers) {
+      states[name].backlog.waiting += std::min(one.waiting.count, kExactBacklog);
+      states[name].backlog.or_more = states[name].backlog.or_more || one.waiting.more;
+    }
+  }
+  StatusCluster cluster;
+  cluster.leader = IsLed(snapshot) ? snapshot.epoch.leader : "";
+  cluster.standstill = Standstill(snapshot, states);
+  cluster.troubles = Troubles(snapshot, states, facts.now);
+  cluster.pauses = snapshot.pauses;
+  return cluster;
+}
+
+class StatusReader {
+ public:
+  static Result<StatusReader> Open(const StatusOptions& options) {
+    StatusReader reader;
+    BOOST_OUTCOME_TRY(sample, ReadDuration("--sample", options.sample));
+    if (sample < Micros(0) || sample > kLongestSample)
+      return Fail(ErrorCode::Invalid, "--sample: give between 0s and 1m");
+    reader.sample_ = sample;
+    reader.common_ = options.common;
+    BOOST_OUTCOME_TRY(settings, ResolveShards(options.common, kDefaultStore));
+    BOOST_OUTCOME_TRY(shards, OpenShards(settings, options.shard));
+    reader.settings_ = std::move(settings);
+    reader.shards_ = std::make_unique<Shards>(std::move(shards));
+    for (auto& [name, shard] : *reader.shards_) reader.looks_.try_emplace(name, shard);
+    return reader;
+  }
+
+  // `alone`: nothing was read before, so that rates and beats take a while to be seen.
+  StatusFacts Read(bool alone);
+  // Of shards that can't be read, the first error; nullopt: all can.
+  const std::optional<Error>& away() const { return away_; }
+
+ private:
+  void ReadShards(StatusFacts& facts);
+  void ReadCluster(StatusFacts& facts);
+  void Watch(StatusFacts& facts);
+  void SetRates(StatusFacts& facts);
+
+  CommonFlags common_;
+  Settings settings_;
+  Micros sample_{};
+  std::unique_ptr<Shards> shards_;
+  std::map<std::string, ShardLook> looks_;
+  std::unique_ptr<ClusterClient> client_;
+  std::optional<Error> away_;
+  Ended before_;
+  std::optional<BootTime> before_at_;
+};
+
+// Several at once: one that is away keeps nobody waiting, and two take as long as one where the servers have
+// the cores.
+void StatusReader::ReadShards(StatusFacts& facts) {
+  struct Job {
+    ShardLook* look;
+    ShardFacts* shard;
+    Status read = {};
+  };
+  std::vector<Job> jobs;
+  for (auto& [name, look] : looks_) {
+    ShardFacts& shard = facts.shards[name];
+    shard.address = shards_->at(name).store->Describe();
+    jobs.push_back({&look, &shard});
+  }
+  if (jobs.empty()) return;
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < jobs.size(); i = next++)
+      jobs[i].read = jobs[i].look->Read(*jobs[i].shard);
+  };
+  {
+    std::vector<Thread> helpers(std::min(kReaders, jobs.size()) - 1);
+    for (Thread& helper : helpers) {
+      if (!helper.Start("shards", work)) break;  // the others take its part
+    }
+    work();
+  }
+  away_.reset();
+  for (const Job& job : jobs) {
+    if (job.read) {
+      facts.now = job.shard->waiting.now;
+      continue;
+    }
+    job.shard->error = job.read.error().message;
+    if (!away_) away_ = job.read.error();
+  }
+}
+
+// What the cluster knows of its workers stands for what their beats would tell.
+void StatusReader::ReadCluster(StatusFacts& facts) {
+  const bool other_store = !common_.store.empty() && common_.zk.empty();
+  if (!settings_.cluster || other_store) return;
+  facts.cluster.emplace();
+  if (!client_) {
+    auto client = ClusterClient::Open(*settings_.cluster, std::chrono::seconds(5));
+    if (!client) {
+      facts.cluster->unreached = client.error().message;
+      return;
+    }
+    client_ = std::move(*client);
+  }
+  const auto snapshot = ReadSnapshot(*client_);
+  if (!snapshot) {
+    facts.cluster->unreached = snapshot.error().message;
+    client_.reset();
+    return;
+  }
+  facts.cluster = ClusterOf(*snapshot, facts);
+  std::set<std::string> ids;
+  for (const auto& [id, document] : snapshot->workers) ids.insert(id);
+  for (const auto& [id, document] : snapshot->assigned) {
+    if (!document.slices.empty()) ids.insert(id);
+  }
+  for (const std::string& id : ids) facts.workers.push_back(WorkerOf(*snapshot, id, facts.now));
+}
+
+// Looks on until the sample is over and every beat has moved, or has stood still for longer than it may.
+void StatusReader::Watch(StatusFacts& facts) {
+  const BootTime began = *before_at_;
+  const auto certain = [&](BootTime now) {
+    return std::all_of(looks_.begin(), looks_.end(), [&](const auto& look) {
+      return !facts.shards.at(look.first).error.empty() || look.second.Decided(now);
+    });
+  };
+  for (BootTime now = BootClock::now(); StopSignalsSeen() == 0; now = BootClock::now()) {
+    if (now - began >= sample_ && certain(now)) break;
+    Rest(kBetweenBeats);
+    for (auto& [name, look] : looks_) {
+      ShardFacts& shard = facts.shards.at(name);
+      if (!shard.error.empty()) continue;
+      if (Status looked = look.LookAtBeats(); !looked) shard.error = looked.error().message;
+    }
+  }
+  for (auto& [name, look] : looks_) {
+    ShardFacts& shard = facts.shards.at(name);
+    if (!shard.error.empty()) continue;
+    if (Status read = look.ReadTotals(shard); !read) shard.error = read.error().message;
+  }
+}
+
+void StatusReader::SetRates(StatusFacts& facts) {
+  const BootTime now = BootClock::now();
+  Ended ended = EndedOf(facts.shards);
+  if (before_at_ && now > *before_at_) {
+    facts.window = now - *before_at_;
+    const double seconds = std::chrono::duration<double>(*facts.window).count();
+    for (const auto& [handler, count] : ended) {
+      // People take tasks out of the failed pool.
+      const std::uint64_t before = before_.contains(handler) ? before_.at(handler) : 0;
+      if (count > before) facts.ended[handler] = static_cast<double>(count - before) / seconds;
+    }
+  }
+  before_ = std::move(ended);
+  before_at_ = now;
+}
+
+StatusFacts StatusReader::Read(bool alone) {
+  StatusFacts facts;
+  facts.now = SystemClock().WallNow();
+  ReadShards(facts);
+  const bool workers = std::any_of(looks_.begin(), looks_.end(), [&](const auto& look) {
+    return facts.shards.at(look.first).error.empty() && look.second.HasWorkers();
+  });
+  ReadCluster(facts);
+  const bool by_beats = !facts.cluster || !facts.cluster->unreached.empty();
+  if (alone && by_beats && workers && sample_ > Micros(0)) {
+    SetRates(facts);
+    Watch(facts);
+  }
+  if (!alone || before_at_) SetRates(facts);
+  if (by_beats) {
+    std::map<std::string, WorkerFacts> seen;
+    for (const auto& [name, look] : looks_) {
+      if (facts.shards.at(name).error.empty()) look.AddWorkers(seen);
+    }
+    for (auto& [name, worker] : seen) facts.workers.push_back(std::move(worker));
+    // Only of interest where something is stuck, and costs opening every plugin.
+    if (!FindingsOf(facts).empty()) {
+      if (const auto at_hand = HandlersAtHand(common_)) {
+        facts.plugin_handlers.emplace();
+        for (const auto& [handler, info] : *at_hand) facts.plugin_handlers->insert(handler);
+        for (const auto& [type, config] : settings_.config.handlers) {
+          if (at_hand->contains(config.uses)) facts.plugin_handlers->insert(type);
+        }
+      }
+    }
+  }
+  return facts;
+}
+
+void Show(const StatusOptions& options, const StatusFacts& facts) {
+  const bool terminal = OutputIsTerminal();
+  if (options.common.json) return PrintJson(StatusJson(facts), terminal && !options.watch ? 2 : -1);
+  if (options.watch && terminal) std::fputs(kClearScreen, stdout);
+  PrintLine(StatusText(facts, terminal ? TerminalWidth() : 80));
+  if (options.watch && !terminal) PrintLine("");
+  std::fflush(stdout);
+}
+
+Result<ExitCode> WatchStatus(const StatusOptions& options, StatusReader& reader) {
+  CatchStopSignals();
+  for (bool alone = true; StopSignalsSeen() == 0; alone = false) {
+    const StatusFacts facts = reader.Read(alone);
+    if (StopSignalsSeen() > 0) break;
+    Show(options, facts);
+    Rest(kBetweenScreens);
+  }
+  return ExitCode::Done;
+}
+
+Result<ExitCode> RunStatus(const StatusOptions& options) {
+  BOOST_OUTCOME_TRY(reader, StatusReader::Open(options));
+  if (options.watch) return WatchStatus(options, reader);
+  const StatusFacts facts = reader.Read(true);
+  if (reader.away() && facts.shards.size() == 1) return Fail(*reader.away());
+  Show(options, facts);
+  if (reader.away()) return ExitCodeOf(reader.away()->code);
+  return CanRun(facts) ? ExitCode::Done : ExitCode::SomethingFailed;
+}
+
+}  // namespace
+
+void AddStatus(CLI::App& root, Chosen& chosen) {
+  const auto status =
+      AddCommand(root, chosen, "status", "Show workers, tasks, failures, what is wrong and what to do",
+                 "  millrace status\n  millrace status --watch", RunStatus);
+  AddFolders(*status.app, status->common);
+  status.Add("--shard", status->shard, "this shard alone", "NAME");
+  status
+      .Add("--sample", status->sample, "watch counters and beats for so long where workers run; 0s: at once",
+           "TIME")
+      ->capture_default_str();
+  status.app->add_flag("--watch", status->watch, "show it again every 2 s, until Ctrl-C");
+}
+
+}  // namespace millrace::engine

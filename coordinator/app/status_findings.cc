@@ -1,0 +1,252 @@
+#include <algorithm>
+
+#include "coordinator/app/cli/text.h"
+#include "coordinator/app/status_report.h"
+#include "framework/policy/load_balance.h"
+#include "framework/policy/pauses.h"
+
+namespace millrace::engine {
+namespace {
+
+using Findings = std::vector<StatusFinding>;
+
+// A task that is due is started within a poll; one that waits this long waits for something.
+constexpr Micros kLate = std::chrono::seconds(30);
+
+bool Waits(const HandlerOverview& overview) { return overview.waiting.count > 0; }
+
+bool AnyWaits(const StatusFacts& facts) {
+  return std::any_of(facts.shards.begin(), facts.shards.end(), [](const auto& shard) {
+    const auto& handlers = shard.second.waiting.handlers;
+    return std::any_of(handlers.begin(), handlers.end(), Waits);
+  });
+}
+
+bool MayLive(const WorkerFacts& worker) {
+  return worker.life == WorkerLife::Alive || worker.life == WorkerLife::Unsure;
+}
+
+bool AnyLives(const StatusFacts& facts) {
+  return std::any_of(facts.workers.begin(), facts.workers.end(), MayLive);
+}
+
+// What is paused in the shard, by its own word and the cluster's.
+Pauses PausedIn(const StatusFacts& facts, const ShardFacts& shard) {
+  Pauses pauses;
+  const auto add = [&](const std::string& name) {
+    if (!pauses.Add(name)) return;  // a name that a later version knows
+  };
+  for (const PauseRecord& pause : shard.pauses) add(pause.what);
+  for (const std::string& name : facts.cluster ? facts.cluster->pauses : std::vector<std::string>{})
+    add(name);
+  return pauses;
+}
+
+// Whole types; a paused slice is one of many.
+bool IsPaused(const Pauses& pauses, const std::string& shard, const HandlerOverview& overview) {
+  return pauses.Covers(shard, overview.table, kMaxSlices, overview.handler);
+}
+
+bool IsBuiltIn(const std::string& handler) { return handler.starts_with("millrace."); }
+
+// No worker that may live runs the type. Workers of which it is not known may run any.
+bool NobodyRuns(const StatusFacts& facts, const std::string& handler) {
+  if (IsBuiltIn(handler)) return !AnyLives(facts);
+  return std::none_of(facts.workers.begin(), facts.workers.end(), [&](const WorkerFacts& worker) {
+    return MayLive(worker) && (!worker.handlers || std::find(worker.handlers->begin(), worker.handlers->end(),
+                                                             handler) != worker.handlers->end());
+  });
+}
+
+std::string HowMany(const Counted& counted, const char* one, const char* many) {
+  if (counted.more) return WithCommas(std::min(counted.count, kExactBacklog)) + " or more " + many;
+  return WithCommas(counted.count) + " " + (counted.count == 1 ? one : many);
+}
+
+void FindShards(const StatusFacts& facts, Findings& findings) {
+  for (const auto& [name, shard] : facts.shards) {
+    if (!shard.error.empty()) findings.push_back({"shard " + name + " can't be read: " + shard.error, ""});
+  }
+}
+
+void FindWorkers(const StatusFacts& facts, Findings& findings) {
+  for (const WorkerFacts& worker : facts.workers) {
+    if (worker.life == WorkerLife::Gone) {
+      findings.push_back({worker.place.empty() ? "worker " + worker.name + " is not there, and has slices"
+                                               : "worker " + worker.name + " (" + worker.place +
+                                                     ") has died: its process is gone",
+                          "others take over what it ran, the next that starts where nobody else is there"});
+    }
+    if (worker.life == WorkerLife::Silent) {
+      findings.push_back(
+          {"worker " + worker.name + " (" + worker.place + ") does not beat" +
+               (worker.last_sign ? " for " + ElapsedText(*worker.last_sign) : ""),
+           "see whether its process lives and reaches its store; others take over what it ran"});
+    }
+  }
+  const bool told = facts.cluster && facts.cluster->unreached.empty();  // among its troubles
+  if (told || AnyLives(facts)) return;
+  Counted waiting;
+  for (const auto& [handler, type] : TypesOf(facts)) waiting += type.now.waiting;
+  if (waiting.count == 0) return;
+  findings.insert(findings.begin(),
+                  {"no worker is alive, and " + HowMany(waiting, "task waits", "tasks wait"),
+                   "start one: millrace run, or millrace worker"});
+}
+
+void FindCluster(const StatusFacts& facts, Findings& findings) {
+  if (!facts.cluster) return;
+  if (!facts.cluster->unreached.empty()) {
+    findings.push_back(
+        {"the cluster can't be asked, so who owns what is not known: " + facts.cluster->unreached,
+         "see whether ZooKeeper answers; workers go on with the plan they have"});
+  }
+  for (const std::string& trouble : facts.cluster->troubles) findings.push_back({trouble, ""});
+}
+
+// By the rows of the shards; what the cluster has paused is among its troubles.
+void FindPauses(const StatusFacts& facts, Findings& findings) {
+  std::map<std::string, std::pair<PauseRecord, std::vector<std::string>>> by_name;
+  for (const auto& [name, shard] : facts.shards) {
+    for (const PauseRecord& pause : shard.pauses) {
+      auto& [record, shards] =
+          by_name.try_emplace(pause.what, std::pair{pause, std::vector<std::string>{}}).first->second;
+      shards.push_back(name);
+    }
+  }
+  for (const auto& [what, entry] : by_name) {
+    const auto& told = facts.cluster ? facts.cluster->pauses : std::vector<std::string>{};
+    if (std::find(told.begin(), told.end(), what) != told.end()) continue;
+    const auto& [record, shards] = entry;
+    findings.push_back({"paused: " + what + (record.actor.empty() ? "" : ", by " + record.actor) + " " +
+                            Relative(record.since, facts.now),
+                        "millrace cluster resume " + what});
+  }
+}
+
+// Without a plan: load-balance numbers that no living worker serves.
+void FindUncovered(const StatusFacts& facts, Findings& findings) {
+  if (facts.cluster && facts.cluster->unreached.empty()) return;
+  if (!AnyLives(facts)) return;
+  for (const auto& [name, shard] : facts.shards) {
+    std::set<std::uint32_t> served;
+    bool all = false;
+    for (const WorkerFacts& worker : facts.workers) {
+      if (!MayLive(worker) || !worker.shards.contains(name)) continue;
+      const auto numbers = ParseLoadBalance(worker.load_balance);
+      all = all || !numbers;
+      if (numbers) served.insert(numbers->begin(), numbers->end());
+    }
+    if (all) continue;
+    std::uint32_t slices = 0;
+    for (const TableInfo& table : shard.tables) slices = std::max(slices, table.slices);
+    std::vector<std::uint32_t> left;
+    for (std::uint32_t number = 0; number < slices; ++number) {
+      if (!served.contains(number)) left.push_back(number);
+    }
+    if (left.empty()) continue;
+    findings.push_back(
+        {"no living worker serves the load-balance numbers " + FormatLoadBalance(left) + " of shard " + name,
+         "start one with --load-balance " + FormatLoadBalance(left)});
+  }
+}
+
+// Of tasks that have been due for a while, and of which nothing runs or ends.
+void FindStuck(const StatusFacts& facts, Findings& findings) {
+  if (!AnyLives(facts)) return;
+  for (const auto& [handler, type] : TypesOf(facts)) {
+    const HandlerOverview& now = type.now;
+    if (!now.oldest_due || facts.now - *now.oldest_due < kLate) continue;
+    const bool paused = std::all_of(facts.shards.begin(), facts.shards.end(), [&](const auto& shard) {
+      const auto& all = shard.second.waiting.handlers;
+      const Pauses pauses = PausedIn(facts, shard.second);
+      return std::all_of(all.begin(), all.end(), [&](const HandlerOverview& one) {
+        return one.handler != handler || !Waits(one) || IsPaused(pauses, shard.first, one);
+      });
+    });
+    if (paused) continue;
+    const std::string due = HowMany(now.waiting, "task", "tasks") + " of " + handler +
+                            ", the oldest due for " + ElapsedText(facts.now - *now.oldest_due);
+    if (NobodyRuns(facts, handler)) {
+      findings.push_back({"no living worker has the handler " + handler + " for " + due,
+                          "see millrace handler list, and the plugins of the workers"});
+      continue;
+    }
+    const auto rate = facts.ended.find(handler);
+    if (now.running.count > 0 || (rate != facts.ended.end() && rate->second > 0)) continue;
+    const bool unknown =
+        facts.plugin_handlers && !facts.plugin_handlers->contains(handler) && !IsBuiltIn(handler);
+    findings.push_back({"nothing claims " + due + (unknown ? "; no plugin at hand has its handler" : ""),
+                        unknown ? "see millrace handler list"
+                                : "millrace task list --state waiting --handler " + handler +
+                                      ", and millrace task why NAME"});
+  }
+}
+
+void FindCrashes(const StatusFacts& facts, Findings& findings) {
+  std::map<std::string, std::uint64_t> crashed;
+  for (const auto& [name, shard] : facts.shards) {
+    for (const FailedClass& failed : shard.failed.classes) {
+      if (failed.error_class == "crash") crashed[failed.handler] += failed.count;
+    }
+  }
+  for (const auto& [handler, count] : crashed) {
+    findings.push_back({Count(count, "task", "tasks") + " of " + handler + (count == 1 ? " is" : " are") +
+                            " in quarantine: a worker died each time one ran",
+                        "mend the handler; then millrace task retry --handler " + handler +
+                            " --error-class crash --all-matching"});
+  }
+}
+
+void FindAlerts(const StatusFacts& facts, Findings& findings) {
+  if (!facts.alerts) return;
+  for (const AlertFacts& alert : *facts.alerts) {
+    if (alert.fires) findings.push_back({"alert " + alert.name + ": " + alert.text, ""});
+  }
+}
+
+}  // namespace
+
+std::map<std::string, TypeState> TypesOf(const StatusFacts& facts) {
+  std::map<std::string, TypeState> types;
+  WaitingOverview all;
+  for (const auto& [name, shard] : facts.shards) {
+    all.handlers.insert(all.handlers.end(), shard.waiting.handlers.begin(), shard.waiting.handlers.end());
+    for (const TaskTotals& total : shard.totals) {
+      TypeState& type = types[total.handler];
+      type.succeeded += total.succeeded;
+      type.cancelled += total.cancelled;
+      type.failed += total.failed;
+      type.attempts_failed += total.attempts_failed;
+    }
+  }
+  for (auto& [handler, overview] : ByHandler(all)) types[handler].now = overview;
+  return types;
+}
+
+std::vector<StatusFinding> FindingsOf(const StatusFacts& facts) {
+  Findings findings;
+  FindShards(facts, findings);
+  FindWorkers(facts, findings);
+  FindCluster(facts, findings);
+  FindUncovered(facts, findings);
+  FindStuck(facts, findings);
+  FindPauses(facts, findings);
+  FindCrashes(facts, findings);
+  FindAlerts(facts, findings);
+  return findings;
+}
+
+bool CanRun(const StatusFacts& facts) {
+  if (!AnyWaits(facts)) return true;
+  if (facts.cluster && !facts.cluster->standstill.empty()) return false;
+  for (const auto& [name, shard] : facts.shards) {
+    const Pauses pauses = PausedIn(facts, shard);
+    for (const HandlerOverview& one : shard.waiting.handlers) {
+      if (Waits(one) && !IsPaused(pauses, name, one) && !NobodyRuns(facts, one.handler)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace millrace::engine

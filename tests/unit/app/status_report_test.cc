@@ -1,0 +1,267 @@
+#include "coordinator/app/status_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/app/cli/text.h"
+#include "framework/base/time_text.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+const WallTime kNow = ParseTime("2026-11-20T18:00:00Z").value();
+
+// One worker that beats, and one type of which three wait and eight run.
+StatusFacts Healthy() {
+  StatusFacts facts;
+  facts.now = kNow;
+  ShardFacts& shard = facts.shards["main"];
+  shard.address = "sqlite:points.db";
+  shard.tables = {{"tasks", 64, {}}};
+  shard.waiting.now = kNow;
+  shard.waiting.handlers = {{.table = "tasks",
+                             .handler = "noop",
+                             .waiting = {3, false},
+                             .running = {8, false},
+                             .oldest_due = kNow - seconds(1)}};
+  shard.totals = {{.table = "tasks", .handler = "noop", .batch = "", .succeeded = 16'049}};
+  facts.workers = {{.name = "w1",
+                    .place = "app1:4711",
+                    .life = WorkerLife::Alive,
+                    .last_sign = seconds(1),
+                    .shards = {"main"}}};
+  facts.window = seconds(1);
+  facts.ended = {{"noop", 2410.4}};
+  return facts;
+}
+
+HandlerOverview& Noop(StatusFacts& facts) { return facts.shards["main"].waiting.handlers[0]; }
+
+std::vector<std::string> Findings(const StatusFacts& facts) {
+  std::vector<std::string> texts;
+  for (const StatusFinding& finding : FindingsOf(facts))
+    texts.push_back(finding.what + ": " + finding.remedy);
+  return texts;
+}
+
+std::size_t Widest(const std::string& text) {
+  std::size_t widest = 0;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    widest = std::max(widest, DisplayWidth(text.substr(from, end - from)));
+    from = end + 1;
+  }
+  return widest;
+}
+
+TEST(StatusTest, WhereAllIsWellItSaysSo) {
+  const StatusFacts facts = Healthy();
+  EXPECT_THAT(Findings(facts), IsEmpty());
+  EXPECT_TRUE(CanRun(facts));
+  const std::string text = StatusText(facts, 80);
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("sqlite:points.db, 1 table"), HasSubstr("w1"), HasSubstr("16,049"),
+                  HasSubstr("2,410 tasks ended a second, over the last 1 s"), HasSubstr("nothing is wrong")));
+  EXPECT_LE(Widest(text), 80U) << text;
+}
+
+TEST(StatusTest, WithoutAWorkerNothingThatWaitsCanRun) {
+  StatusFacts facts = Healthy();
+  facts.workers.clear();
+  EXPECT_FALSE(CanRun(facts));
+  EXPECT_THAT(Findings(facts),
+              ElementsAre("no worker is alive, and 3 tasks wait: start one: millrace run, or "
+                          "millrace worker"));
+  facts.shards["main"].waiting.handlers.clear();
+  EXPECT_TRUE(CanRun(facts)) << "there is nothing that could";
+  EXPECT_THAT(Findings(facts), IsEmpty());
+}
+
+TEST(StatusTest, AWorkerThatIsGoneOrSilentIsNone) {
+  for (const WorkerLife life : {WorkerLife::Gone, WorkerLife::Silent}) {
+    StatusFacts facts = Healthy();
+    facts.workers[0].life = life;
+    EXPECT_FALSE(CanRun(facts));
+    EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("no worker is alive"), HasSubstr("w1 (app1:4711)")));
+  }
+  StatusFacts facts = Healthy();
+  facts.workers[0].life = WorkerLife::Unsure;
+  EXPECT_TRUE(CanRun(facts)) << "nobody has watched it";
+}
+
+TEST(StatusTest, WhatIsPausedCannotRun) {
+  for (const char* pause : {"cluster", "shard:main", "handler:noop"}) {
+    StatusFacts facts = Healthy();
+    facts.shards["main"].pauses = {{pause, "ops@app1", kNow - minutes(5)}};
+    EXPECT_FALSE(CanRun(facts)) << pause;
+    EXPECT_THAT(Findings(facts),
+                ElementsAre("paused: " + std::string(pause) +
+                            ", by ops@app1 5 min 0 s ago: millrace cluster resume " + pause));
+  }
+  StatusFacts facts = Healthy();
+  facts.shards["main"].pauses = {{"slice:main:tasks:3", "", kNow}};
+  EXPECT_TRUE(CanRun(facts)) << "one slice of many";
+}
+
+TEST(StatusTest, WhatIsDueForLongAndNotClaimedIsSaid) {
+  StatusFacts facts = Healthy();
+  Noop(facts).oldest_due = kNow - hours(1);
+  EXPECT_THAT(Findings(facts), IsEmpty()) << "it is worked on";
+  Noop(facts).running = {};
+  EXPECT_THAT(Findings(facts), IsEmpty()) << "tasks of it end";
+  facts.ended.clear();
+  EXPECT_THAT(Findings(facts),
+              ElementsAre(AllOf(HasSubstr("nothing claims 3 tasks of noop, the oldest due for 1 h 0 min"),
+                                HasSubstr("millrace task why"), Not(HasSubstr("plugin")))));
+  facts.plugin_handlers = {{"exec"}};
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("no plugin at hand has its handler")));
+  Noop(facts).oldest_due = kNow - seconds(5);
+  EXPECT_THAT(Findings(facts), IsEmpty()) << "a poll may be that long";
+}
+
+TEST(StatusTest, ATypeThatNoLivingWorkerHasIsSaid) {
+  StatusFacts facts = Healthy();
+  Noop(facts).oldest_due = kNow - hours(1);
+  facts.workers[0].handlers = {{"exec"}};
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("no living worker has the handler noop for 3 tasks")));
+  EXPECT_FALSE(CanRun(facts));
+  facts.workers.push_back(facts.workers[0]);
+  facts.workers[1].handlers = {{"noop"}};
+  EXPECT_TRUE(CanRun(facts));
+  Noop(facts).handler = "millrace.mail";
+  EXPECT_THAT(Findings(facts), Not(Contains(HasSubstr("no living worker has")))) << "every worker has it";
+}
+
+TEST(StatusTest, NumbersThatNobodyServesAreSaid) {
+  StatusFacts facts = Healthy();
+  facts.workers[0].load_balance = "0-31";
+  EXPECT_THAT(Findings(facts), ElementsAre(AllOf(HasSubstr("load-balance numbers 32-63 of shard main"),
+                                                 HasSubstr("--load-balance 32-63"))));
+  facts.workers.push_back(facts.workers[0]);
+  facts.workers[1].load_balance = "20-63";
+  EXPECT_THAT(Findings(facts), IsEmpty());
+  facts.workers[1].life = WorkerLife::Gone;
+  EXPECT_THAT(Findings(facts), Contains(HasSubstr("32-63")));
+}
+
+TEST(StatusTest, QuarantinedTasksAreSaidByType) {
+  StatusFacts facts = Healthy();
+  facts.shards["main"].failed = {
+      .classes = {{.table = "tasks", .handler = "noop", .error_class = "crash", .count = 2, .at = kNow},
+                  {.table = "tasks", .handler = "noop", .error_class = "timeout", .count = 7, .at = kNow}},
+      .looked_at = 9,
+      .all = true};
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("2 tasks of noop are in quarantine")));
+  EXPECT_THAT(StatusText(facts, 80), AllOf(HasSubstr("failures by class: "), HasSubstr("timeout")));
+}
+
+TEST(StatusTest, OfManyFailuresItSaysHowManyWereLookedAt) {
+  StatusFacts facts = Healthy();
+  facts.shards["main"].totals[0].failed = 12'000;
+  facts.shards["main"].failed = {
+      .classes = {{.table = "tasks", .handler = "noop", .count = 2'000, .at = kNow}}, .looked_at = 2'000};
+  EXPECT_THAT(StatusText(facts, 80), HasSubstr("among the newest 2,000 of 12,000"));
+}
+
+TEST(StatusTest, AShardThatIsAwayIsNotTakenForEmpty) {
+  StatusFacts facts = Healthy();
+  facts.shards["east"].address = "mysql://db2:3306/work";
+  facts.shards["east"].error = "the server does not answer";
+  EXPECT_THAT(Findings(facts),
+              ElementsAre(HasSubstr("shard east can't be read: the server does not answer")));
+  EXPECT_THAT(StatusText(facts, 80), HasSubstr("east        ?        ?       ?  mysql://db2:3306/work"));
+  EXPECT_EQ(StatusJson(facts)["shards"][0]["error"], "the server does not answer");
+}
+
+TEST(StatusTest, AClusterThatStandsStillCannotRun) {
+  StatusFacts facts = Healthy();
+  facts.cluster = StatusCluster{.leader = "", .standstill = "nobody leads", .troubles = {"nobody leads"}};
+  EXPECT_FALSE(CanRun(facts));
+  EXPECT_THAT(StatusText(facts, 80), HasSubstr("! nobody leads"));
+}
+
+TEST(StatusTest, APauseOfTheClusterIsSaidOnce) {
+  StatusFacts facts = Healthy();
+  facts.shards["main"].pauses = {{"cluster", "ops", kNow}};
+  facts.cluster = StatusCluster{.leader = "w1", .troubles = {"paused: cluster"}, .pauses = {"cluster"}};
+  EXPECT_THAT(Findings(facts), ElementsAre("paused: cluster: "));
+  EXPECT_FALSE(CanRun(facts));
+}
+
+TEST(StatusTest, AlertsAreShownWhereTheyAreConfigured) {
+  StatusFacts facts = Healthy();
+  EXPECT_THAT(StatusText(facts, 80), Not(HasSubstr("alert")));
+  EXPECT_FALSE(StatusJson(facts).contains("alerts"));
+  facts.alerts = {{{.name = "late", .fires = false, .text = ""}}};
+  EXPECT_THAT(StatusText(facts, 80), HasSubstr("1 alert configured, none fires"));
+  facts.alerts->push_back({.name = "failed", .fires = true, .text = "3 tasks of noop failed"});
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("alert failed: 3 tasks of noop failed")));
+}
+
+TEST(StatusTest, ABoundIsShownAsOne) {
+  StatusFacts facts = Healthy();
+  Noop(facts).waiting = {kExactBacklog, true};
+  EXPECT_THAT(StatusText(facts, 80), HasSubstr("10,000+"));
+  Noop(facts).running = {0, true};
+  EXPECT_THAT(StatusText(facts, 80), AllOf(HasSubstr("  ?  "), Not(HasSubstr(" 0+"))));
+  const auto json = StatusJson(facts);
+  EXPECT_EQ(json["handlers"][0]["waiting"]["count"], kExactBacklog);
+  EXPECT_EQ(json["handlers"][0]["waiting"]["more"], true);
+}
+
+TEST(StatusTest, ItFitsEightyColumnsWhateverItTells) {
+  StatusFacts facts = Healthy();
+  ShardFacts& shard = facts.shards["main"];
+  shard.waiting.handlers[0].handler = std::string(64, 'h');
+  shard.waiting.handlers[0].waiting = {kExactBacklog, true};
+  shard.waiting.handlers[0].held = {kExactBacklog, true};
+  shard.waiting.handlers[0].oldest_due = kNow - hours(40);
+  shard.totals = {{.table = "tasks",
+                   .handler = std::string(64, 'h'),
+                   .batch = std::string(64, 'b'),
+                   .succeeded = 123'456'789,
+                   .cancelled = 12'345,
+                   .failed = 123'456}};
+  shard.failed = {.classes = {{.table = "tasks",
+                               .handler = std::string(64, 'h'),
+                               .error_class = std::string(64, 'c'),
+                               .count = 1,
+                               .at = kNow - hours(3),
+                               .error = std::string(200, 'e')}}};
+  shard.pauses = {{"handler:" + std::string(64, 'h'), "somebody@a-host-with-a-long-name", kNow}};
+  facts.workers[0].name = std::string(60, 'w');
+  facts.workers[0].place = "a-host-with-a-long-name.example.com:1234567";
+  facts.workers[0].running = 12'345;
+  facts.workers[0].ended_per_second = 123'456;
+  facts.workers[0].slices = 16'384;
+  facts.ended = {{std::string(64, 'h'), 123'456}};
+  const std::string text = StatusText(facts, 80);
+  // A name that a command has to be typed with is not cut.
+  std::size_t at = text.find("\n! ");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_LE(Widest(text.substr(0, at)), 80U) << text;
+}
+
+TEST(StatusTest, OfManyTypesTheFullestAreShown) {
+  StatusFacts facts = Healthy();
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    facts.shards["main"].waiting.handlers.push_back(
+        {.table = "tasks", .handler = "type" + std::to_string(i), .waiting = {i, false}});
+  }
+  const std::string text = StatusText(facts, 80);
+  EXPECT_THAT(text, AllOf(HasSubstr("type29"), Not(HasSubstr("type0 ")), HasSubstr("… and 11 more")));
+  EXPECT_EQ(StatusJson(facts)["handlers"].size(), 31U);
+}
+
+}  // namespace
+}  // namespace millrace::engine
