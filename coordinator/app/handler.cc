@@ -158,7 +158,8 @@ Result<ExitCode> RunHandlerList(const CommonFlags& common) {
   BOOST_OUTCOME_TRY(plugins, LoadPlugins(common));
   const std::vector<HandlerInfo> handlers = plugins->Handlers();
   ordered_json out = ordered_json::array();
-  TextTable table{{{"handler"}, {"plugin"}, {"batch", true}, {"brings"}, {"what it does"}}, {}};
+  TextTable table{
+      {{"handler"}, {"plugin", false, 1}, {"batch", true, 3}, {"brings", false, 2}, {"what it does"}}, {}};
   for (const HandlerInfo& info : handlers) {
     out.push_back({{"name", info.name},
                    {"summary", info.summary},

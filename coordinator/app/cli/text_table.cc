@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kLeastLastColumn = 12;
 // As long as there are lesser columns, the last one is not cut to less.
-constexpr std::size_t kRoomForLast = 24;
+constexpr std::size_t kRoomForLast = 20;
 
 // A line for each line of the value; those behind the first begin at the column `indent`.
 std::string Shown(const TextField& field, std::size_t indent) {
