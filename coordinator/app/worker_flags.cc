@@ -1,5 +1,7 @@
 #include "coordinator/app/worker_flags.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -51,10 +53,11 @@ void AddTimes(const Command<Options>& command, const char* gone, const char* awa
   command.Add("--wait", command->wait, away, "TIME")->capture_default_str();
 }
 
-// The node of a process that was killed stands until its session ends.
+// The node of a process that was killed stands until its session ends; in a container that is started again
+// the next process has its number.
 bool IsLeftBehind(const WorkerDocument& worker) {
-  return worker.host == HostName() && worker.pid > 0 && kill(static_cast<pid_t>(worker.pid), 0) != 0 &&
-         errno == ESRCH;
+  if (worker.host != HostName() || worker.pid <= 0) return false;
+  return worker.pid == getpid() || (kill(static_cast<pid_t>(worker.pid), 0) != 0 && errno == ESRCH);
 }
 
 }  // namespace
