@@ -121,10 +121,9 @@ Result<bool> SqlIncarnationStore::End(const std::string& id, std::optional<std::
       beats, seen_beat ? db_.Write(its_beat + " AND beat=?", {id, *seen_beat}) : db_.Write(its_beat, {id}));
   if (expected && beats != *expected) return false;  // rolled back
   BOOST_OUTCOME_TRY(dead, db_.Write("UPDATE millrace_incarnations SET dead=1 WHERE id=? AND dead=0", {id}));
-  if (dead == 1 && cause == Cause::Lost) {
-    BOOST_OUTCOME_TRYV(NoteEvents(db_, kWorkerLost, "", {id}));
-  }
   BOOST_OUTCOME_TRYV(transaction.Commit());
+  // Behind the transaction, since an audit that can't be written must not keep the dead alive.
+  if (dead == 1 && cause == Cause::Lost) (void)NoteEvents(db_, kWorkerLost, "", {id});
   return dead == 1;
 }
 
@@ -196,6 +195,7 @@ Result<std::size_t> SqlIncarnationStore::ChargeCrashes(const std::string& id,
   Transaction transaction(db_);
   BOOST_OUTCOME_TRYV(transaction.Begin());
   std::size_t charged = 0;
+  std::vector<std::string> subjects;
   for (const auto& [table, runs] : tables) {
     for (auto from = runs.begin(); from != runs.end();) {
       Runs part;
@@ -204,13 +204,12 @@ Result<std::size_t> SqlIncarnationStore::ChargeCrashes(const std::string& id,
       if (some.empty()) continue;
       BOOST_OUTCOME_TRYV(Note(table, id, some));
       BOOST_OUTCOME_TRYV(Raise(table, some));
-      std::vector<std::string> tasks;
-      for (const auto& [task, attempt] : some) tasks.push_back(ToString(TaskKey{table, task}));
-      BOOST_OUTCOME_TRYV(NoteEvents(db_, kHandlerCrashed, id, tasks));
+      for (const auto& [task, attempt] : some) subjects.push_back(ToString(TaskKey{table, task}));
       charged += some.size();
     }
   }
   BOOST_OUTCOME_TRYV(transaction.Commit());
+  (void)NoteEvents(db_, kHandlerCrashed, id, subjects);  // see End
   return charged;
 }
 
