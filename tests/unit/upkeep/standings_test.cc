@@ -53,7 +53,7 @@ TEST(StandingsTest, OfAStoreTheyAreWhatItsTablesHold) {
   ScratchStore store(clock);
   NewTask task;
   task.handler = "noop";
-  task.delay = -seconds(90);
+  task.run_at = clock.WallNow() - seconds(90);
   ASSERT_TRUE(store.OpenOperations()->Submit("tasks", std::vector<NewTask>(3, task)));
   const TableName tables[] = {"tasks"};
   const auto read = StandingReader(store).Read(tables);
