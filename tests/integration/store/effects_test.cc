@@ -83,9 +83,10 @@ TEST_F(MysqlEffects, WhatIsToldAgreesWithTheTablesHoweverOftenConnectionsAreKill
   auto worker = Start(false);
   constexpr int kKills = 20;
   for (int kill = 0; kill < kKills; ++kill) {
-    SubmitMany(*store_, "plain", 500);
-    SubmitMany(*store_, "award", 20);
-    SubmitMany(*store_, "fails", 10);
+    const auto producer = Open(0);  // with a connection that nobody has killed yet
+    SubmitMany(*producer, "plain", 500);
+    SubmitMany(*producer, "award", 20);
+    SubmitMany(*producer, "fails", 10);
     worker->WaitFor(milliseconds(5 * (kill % 6)));
     const auto sessions =
         sql_.Run("SELECT id FROM information_schema.PROCESSLIST WHERE DB=DATABASE() AND id<>CONNECTION_ID()");
