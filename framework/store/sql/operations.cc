@@ -310,7 +310,8 @@ Result<TaskCount> SqlTaskOperations::Count(const TableName& table, TaskPool pool
   TaskCount count;
   if (!MayHold(place, filter)) return count;
   const std::string rows = table + pools[place].suffix;
-  const Conditions conditions = ConditionsOf(filter);
+  const std::string since = filter.since ? TimeText(*filter.since) : "";
+  const Conditions conditions = ConditionsOf(filter, since, place);
   for (std::uint64_t from = 0;;) {
     const std::uint64_t known = count.Sum();
     count.more = known >= limit || BootClock::now() >= deadline;
