@@ -21,6 +21,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_beats TO millrace_work
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_attempts TO millrace_worker@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_counters TO millrace_worker@'%';
 GRANT SELECT ON millrace.millrace_pauses TO millrace_worker@'%';
+GRANT SELECT, INSERT ON millrace.millrace_audit TO millrace_worker@'%';
 GRANT SELECT ON millrace.millrace_schema TO millrace_worker@'%';
 -- … and what your handlers write through their tasks' transactions, such as:
 -- GRANT SELECT, INSERT, UPDATE ON millrace.points_account TO millrace_worker@'%';

@@ -31,6 +31,7 @@ class Walk {
     BOOST_OUTCOME_TRYV(Submits());
     BOOST_OUTCOME_TRYV(People());
     BOOST_OUTCOME_TRYV(Overview());
+    BOOST_OUTCOME_TRYV(Alerts());
     BOOST_OUTCOME_TRYV(Prunes());
     return Schema();
   }
@@ -68,6 +69,7 @@ class Walk {
   Status Submits();
   Status People();
   Status Overview();
+  Status Alerts();
   Status Prunes();
   Status Schema();
 
@@ -106,6 +108,13 @@ Status Walk::Looks() {
       BOOST_OUTCOME_TRYV(
           stage_.tasks.Scan({.group = Group(), .after = after, .limit = 100, .with_bytes = bytes}));
     }
+    for (const bool contents : {false, true}) {
+      const std::vector<ScanRequest> several(
+          2, {.group = Group(), .after = after, .limit = 10, .with_contents = contents});
+      BOOST_OUTCOME_TRYV(stage_.tasks.ScanEach(several));
+    }
+    BOOST_OUTCOME_TRYV(
+        stage_.tasks.Scan({.group = Group(), .after = after, .limit = 10, .running_only = true}));
   }
   BOOST_OUTCOME_TRYV(stage_.operations.Backlog(table_));
   return {};
@@ -116,6 +125,16 @@ Status Walk::Claims() {
   Ids ids;
   for (std::uint64_t id = 1; id <= 60; ++id) ids.push_back(id);
   BOOST_OUTCOME_TRYV(tasks.Claim(Request(ids)));
+  // As they were read, but for one that was edited since.
+  BOOST_OUTCOME_TRY(rows, tasks.Scan({.group = Group(), .with_contents = true}));
+  ClaimRequest known = Request({});
+  for (ScanRow& row : rows) {
+    if (row.id < 350 || row.id > 360 || !row.contents) continue;
+    known.ids.push_back(row.id);
+    known.contents.push_back(std::move(*row.contents));
+  }
+  BOOST_OUTCOME_TRYV(stage_.run("UPDATE " + Text() + " SET updated_at='2001-01-01' WHERE id=352"));
+  BOOST_OUTCOME_TRYV(tasks.Claim(known));
   ClaimRequest dead = Request({70});
   dead.incarnation = stage_.name + ".dead";
   BOOST_OUTCOME_TRYV(Sent(tasks.Claim(dead)));
@@ -214,6 +233,9 @@ Status Walk::Submits() {
   for (int time = 0; time < 3; ++time) {
     BOOST_OUTCOME_TRYV(stage_.operations.Submit(table_, tasks));
   }
+  // What stands under its key is other than this.
+  tasks[0].params = R"({"other":1})";
+  BOOST_OUTCOME_TRYV(stage_.operations.Submit(table_, std::span(tasks.data(), 1)));
   NewTask placed{.handler = "a"};
   placed.slice = 0;
   BOOST_OUTCOME_TRYV(stage_.operations.Submit(table_, std::span(&placed, 1)));
@@ -242,6 +264,11 @@ Status Walk::People() {
     BOOST_OUTCOME_TRYV(people.List(table_, filter, "", 10));
   }
   BOOST_OUTCOME_TRYV(people.List(table_, {}, "", 100'000));
+  TaskFilter newest{.since = WallTime(std::chrono::days(365 * 40)), .newest_first = true};
+  BOOST_OUTCOME_TRYV(people.List(table_, newest, "", 10));
+  for (const TaskPool pool : {TaskPool::Hot, TaskPool::Failed, TaskPool::Done}) {
+    BOOST_OUTCOME_TRYV(people.Count(table_, pool, newest, 10, BootTime::max()));
+  }
   const std::pair<TaskAction, Ids> actions[] = {{TaskAction::Hold, {301}},
                                                 {TaskAction::Release, {301}},
                                                 {TaskAction::Retry, {302, 2, 22}},
@@ -262,6 +289,15 @@ Status Walk::Overview() {
   BOOST_OUTCOME_TRYV(stage_.overview.Waiting(std::span(&table_, 1)));
   const TaskTotals failed{.table = Text(), .failed = 1};
   BOOST_OUTCOME_TRYV(stage_.overview.Failed(std::span(&table_, 1), std::span(&failed, 1)));
+  return {};
+}
+
+Status Walk::Alerts() {
+  AlertStore& alerts = stage_.alerts;
+  BOOST_OUTCOME_TRYV(alerts.Keyed(stage_.name, 10));
+  BOOST_OUTCOME_TRYV(alerts.Events(0));
+  BOOST_OUTCOME_TRYV(alerts.Note(kSettleRefused, me_, ToString(Key(1))));
+  BOOST_OUTCOME_TRYV(alerts.Failed());
   return {};
 }
 

@@ -95,12 +95,14 @@ Result<std::vector<SchemaFinding>> Rehearsal::Run(const Endpoint& endpoint) {
   const auto pruning = sql::OpenPruning(std::make_unique<Session>(here, here.options.lease));
   const auto schema = OpenSchema(here);
   const auto overview = OpenOverview(here, pool);
+  const auto alerts = sql::OpenAlerts(std::make_unique<Session>(here, here.options.lease));
   RehearsalStage stage{.tasks = *tasks,
                        .incarnations = *incarnations,
                        .operations = *operations,
                        .pruning = *pruning,
                        .schema = *schema,
                        .overview = *overview,
+                       .alerts = *alerts,
                        .table = table_,
                        .name = "rehearsal_" + std::string(table_.text()),
                        .run = [this](const std::string& sql) -> Status {
