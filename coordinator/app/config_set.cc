@@ -138,10 +138,11 @@ Result<ExitCode> SetPart(ClusterConnection& cluster, const ConfigNode& node, con
   }
   const auto restored = restores == nullptr ? std::nullopt : std::optional(restores->version);
   BOOST_OUTCOME_TRY(version, SetConfig(*cluster.client, node, text, Actor(), restored));
-  const std::string words = restores == nullptr
-                                ? std::string()
-                                : ", with the text of version " + std::to_string(restores->version) +
-                                      ", which " + restores->by + " set at " + restores->at;
+  std::string words;
+  if (restores != nullptr) {
+    words = ", with the text of version " + std::to_string(restores->version) + " (" + restores->by + ", " +
+            restores->at + ")";
+  }
   return TellOutcome(cluster, node, text, version, options.common, words);
 }
 

@@ -120,7 +120,7 @@ TEST_F(ClusterCommandTest, ARollbackGoesFurtherBackEachTimeWhateverAPersonPutInt
   EXPECT_EQ(Ask("config set engine.poll 900ms").exit_code, 0);
   Type(Create("/history/engine/notes", "by hand"));
   EXPECT_THAT(Ask("config rollback engine").output,
-              AllOf(HasSubstr("now version 3, with the text of version 1, which "),
+              AllOf(HasSubstr("now version 3, with the text of version 1 ("),
                     HasSubstr("~ engine.poll  \"900ms\" → \"100ms\"")));
   EXPECT_THAT(Ask("config get engine.poll").output, HasSubstr("100ms"));
   EXPECT_THAT(Ask("config rollback engine").output, HasSubstr("now version 4, with the text of version 0"));
