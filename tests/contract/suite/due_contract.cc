@@ -209,6 +209,26 @@ TEST_P(StoreContract, ScanSeesRunningRowsWithTheirClaimer) {
   EXPECT_EQ(rows[1].claimed_by, "");
 }
 
+TEST_P(StoreContract, OfAPageThoseThatRunCanBeAskedForAlone) {
+  const auto ids = AddDue(5);
+  Claim({ids[1], ids[3]});
+  const auto running = [&](std::size_t limit) {
+    std::vector<std::uint64_t> found;
+    const auto rows =
+        tasks().Scan({.group = {"tasks", 1, "noop", 50, {}}, .limit = limit, .running_only = true});
+    EXPECT_TRUE(rows) << rows.error().message;
+    if (!rows) return found;
+    for (const ScanRow& row : *rows) {
+      EXPECT_EQ(row.claimed_by, "w.1");
+      found.push_back(row.id);
+    }
+    return found;
+  };
+  EXPECT_EQ(running(5), (std::vector{ids[1], ids[3]}));
+  EXPECT_EQ(running(3), std::vector{ids[1]}) << "a page is what it would be with the others";
+  EXPECT_TRUE(running(1).empty());
+}
+
 TEST_P(StoreContract, AScanTellsWhatTheTextsOfATaskTake) {
   const auto ids = AddDue(1);
   const auto large = Add({.params = "{\"x\":\"" + std::string(kMaxParams - 10, 'x') + "ü\"}", .slice = 1});

@@ -104,5 +104,27 @@ TEST_P(StoreContract, PruningTakesDeadIncarnationsAndKeepsTheirSums) {
   EXPECT_TRUE(incarnations().Register({.id = "w.2", .worker = "w"})) << "it is gone";
 }
 
+TEST_P(SqlStoreContract, TheSumsOfAllSessionsOfADeadIncarnationAreKept) {
+  Register("w.2");
+  const auto client = sql().NewClient();
+  for (const char* owner : {"w.2", "w.2+1", "w.2+7", "w.1+1"}) {
+    const auto added = client->Run(
+        std::string("INSERT INTO millrace_counters (task_table,handler,batch,incarnation,succeeded) VALUES "
+                    "('tasks','noop','','") +
+        owner + "',5)");
+    ASSERT_TRUE(added) << added.error().message;
+  }
+  ASSERT_TRUE(incarnations().Retire("w.2"));
+  const auto pruning = store().OpenPruning();
+  for (int steps = 0; steps < 10; ++steps) {
+    const auto removed = pruning->PruneIncarnations(kNoTime, 10);
+    ASSERT_TRUE(removed) << removed.error().message;
+  }
+  EXPECT_EQ(sql().Ask("SELECT succeeded FROM millrace_counters WHERE incarnation=''").value_or("?"), "15");
+  EXPECT_EQ(sql().Ask("SELECT incarnation FROM millrace_counters WHERE incarnation<>''").value_or("?"),
+            "w.1+1")
+      << "the living one's";
+}
+
 }  // namespace
 }  // namespace millrace::engine
