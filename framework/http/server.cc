@@ -176,11 +176,12 @@ class StreamConnection final : public Connection,
     NewRequest();
     if (buffer_.size() > 0) return Next();
     Lowest().expires_after(keeper_.bounds.idle);
-    http::async_read_some(stream_, buffer_, *parser_,
-                          [self = this->shared_from_this()](ErrorCodeOf failed, std::size_t) {
-                            if (failed) return self->Got(failed);
-                            self->Next();
-                          });
+    stream_.async_read_some(
+        asio::buffer(first_bytes_), [self = this->shared_from_this()](ErrorCodeOf gone, std::size_t bytes) {
+          if (gone) return self->Drop();
+          beast::ostream(self->buffer_) << std::string_view(self->first_bytes_.data(), bytes);
+          self->Next();
+        });
   }
 
   void Next() {
@@ -213,6 +214,7 @@ class StreamConnection final : public Connection,
 
   Stream stream_;
   beast::flat_buffer buffer_;
+  std::array<char, 1024> first_bytes_;  // of the request that ends an idle time
   std::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> response_;
   std::size_t lingered_ = 0;

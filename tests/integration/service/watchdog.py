@@ -6,6 +6,7 @@ next thread with a word to say waits for ever."""
 import fcntl
 import os
 import pathlib
+import resource
 import signal
 import socket
 import sqlite3
@@ -213,6 +214,7 @@ def run(folder):
 
 
 if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # whoever is not fed is aborted
     with tempfile.TemporaryDirectory() as temporary:
         run(temporary)
     sys.exit(1 if failures else 0)

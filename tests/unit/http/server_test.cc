@@ -157,6 +157,15 @@ TEST_F(HttpServerTest, ClosesWhoTakesTooLongToAsk) {
   EXPECT_EQ(dribbling.Read(), "closed");
 }
 
+TEST_F(HttpServerTest, TheTimeOfASecondRequestBeginsWithItsFirstByte) {
+  Serve({.bounds = {.request = std::chrono::milliseconds(50), .idle = std::chrono::minutes(1)}});
+  const Peer peer(port_);
+  peer.Ask(kAskOpen, "hello");
+  EXPECT_THAT(peer.Ask(kAskOpen, "hello"), HasSubstr("hello"));
+  peer.Send("GET /op");
+  EXPECT_EQ(peer.Read(), "closed");
+}
+
 TEST_F(HttpServerTest, ClosesWhoIsIdleForTooLong) {
   Serve({.bounds = {.idle = std::chrono::milliseconds(50)}});
   const Peer peer(port_);
