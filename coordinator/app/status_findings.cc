@@ -226,6 +226,10 @@ std::map<std::string, TypeState> TypesOf(const StatusFacts& facts) {
 
 std::vector<StatusFinding> FindingsOf(const StatusFacts& facts) {
   Findings findings;
+  const bool explained = !AnyLives(facts) || (facts.cluster && !facts.cluster->standstill.empty());
+  if (!explained && !CanRun(facts))
+    findings.push_back(
+        {"none of the tasks that wait can be run: they are paused, or nobody has their handlers", ""});
   FindShards(facts, findings);
   FindWorkers(facts, findings);
   FindCluster(facts, findings);

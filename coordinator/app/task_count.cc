@@ -21,24 +21,21 @@ struct Counting {
   std::map<TaskState, Counted> states;
   BootTime deadline = BootClock::now() + kCountFor;
 
-  void Add(const TaskCount& count) {
-    for (const auto& [state, rows] : count.states) states[state].count += rows;
-    more = more || count.more;
-  }
   Counted Sum() const {
-    Counted sum{0, more};
+    Counted sum;
     for (const auto& [state, counted] : states) sum += counted;
     if (sum.count < kExactBacklog) return sum;
     return {kExactBacklog, true};
   }
-  std::uint64_t Left() const {
-    const Counted sum = Sum();
-    return sum.more && sum.count >= kExactBacklog ? 0 : kExactBacklog - sum.count;
-  }
-  bool more = false;
 };
 
 bool Wants(const TaskFilter& filter, TaskState state) { return !filter.state || *filter.state == state; }
+
+TaskPool PoolOf(TaskState state) {
+  if (state == TaskState::Failed) return TaskPool::Failed;
+  const bool ended = state == TaskState::Succeeded || state == TaskState::Cancelled;
+  return ended ? TaskPool::Done : TaskPool::Hot;
+}
 
 // The due index knows the types of waiting, running and held tasks; what else is asked of them the rows say.
 bool IndexKnows(const TaskFilter& filter) {
@@ -89,13 +86,19 @@ Status CountByCounters(TaskOperations& operations, const std::vector<TableName>&
 
 Status CountRows(TaskOperations& operations, const std::vector<TableName>& tables, TaskPool pool,
                  const TaskFilter& filter, Counting& counting) {
+  std::uint64_t known = 0;
+  bool more = false;
   for (const TableName& table : tables) {
-    if (counting.Left() == 0) {
-      counting.more = true;
-      return {};
-    }
-    BOOST_OUTCOME_TRY(count, operations.Count(table, pool, filter, counting.Left(), counting.deadline));
-    counting.Add(count);
+    if (known >= kExactBacklog) more = true;
+    if (more) break;
+    BOOST_OUTCOME_TRY(count, operations.Count(table, pool, filter, kExactBacklog - known, counting.deadline));
+    for (const auto& [state, rows] : count.states) counting.states[state].count += rows;
+    known += count.Sum();
+    more = count.more;
+  }
+  if (!more) return {};
+  for (const TaskState state : kStates) {
+    if (PoolOf(state) == pool && Wants(filter, state)) counting.states[state].more = true;
   }
   return {};
 }
@@ -132,7 +135,7 @@ void PrintCount(const Counting& counting, bool by_state) {
     const auto found = counting.states.find(state);
     if (found == counting.states.end()) continue;
     const Counted& counted = found->second;
-    if (counted.count == 0 && !counted.more) continue;
+    if (counted.count == 0) continue;
     states += (states.empty() ? ": " : ", ") + NumberText(counted) + " " + ToString(state);
   }
   PrintLine(text + (by_state ? states : ""));
@@ -143,8 +146,7 @@ nlohmann::ordered_json ToJson(const Counting& counting, const TaskShards& open) 
   nlohmann::ordered_json out{{"count", sum.count}, {"more", sum.more}};
   out["states"] = nlohmann::ordered_json::array();
   for (const auto& [state, counted] : counting.states) {
-    out["states"].push_back(
-        {{"state", ToString(state)}, {"count", counted.count}, {"more", counted.more || counting.more}});
+    out["states"].push_back({{"state", ToString(state)}, {"count", counted.count}, {"more", counted.more}});
   }
   out["away"] = nlohmann::ordered_json::object();
   for (const auto& [shard, error] : open.away) out["away"][shard] = error.message;

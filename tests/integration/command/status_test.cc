@@ -96,6 +96,9 @@ TEST_F(StatusTest, TenThousandTasksOrMoreAreCountedNoFurther) {
   EXPECT_THAT(Run("status").output, HasSubstr("10,000+"));
   Run("run --until-idle");
   EXPECT_THAT(Run("task count --state succeeded --handler noop").output, HasSubstr("10,000 or more tasks\n"));
+  Run("submit --handler noop --in 1h");
+  EXPECT_THAT(Run("task count").output,
+              HasSubstr("10,000 or more tasks: 1 waiting, 10,000 or more succeeded\n"));
 }
 
 }  // namespace

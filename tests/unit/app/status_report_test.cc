@@ -105,8 +105,9 @@ TEST(StatusTest, WhatIsPausedCannotRun) {
     facts.shards["main"].pauses = {{pause, "ops@app1", kNow - minutes(5)}};
     EXPECT_FALSE(CanRun(facts)) << pause;
     EXPECT_THAT(Findings(facts),
-                ElementsAre("paused: " + std::string(pause) +
-                            ", by ops@app1 5 min 0 s ago: millrace cluster resume " + pause));
+                ElementsAre(HasSubstr("none of the tasks that wait can be run"),
+                            "paused: " + std::string(pause) +
+                                ", by ops@app1 5 min 0 s ago: millrace cluster resume " + pause));
   }
   StatusFacts facts = Healthy();
   facts.shards["main"].pauses = {{"slice:main:tasks:3", "", kNow}};
@@ -133,7 +134,8 @@ TEST(StatusTest, ATypeThatNoLivingWorkerHasIsSaid) {
   StatusFacts facts = Healthy();
   Noop(facts).oldest_due = kNow - hours(1);
   facts.workers[0].handlers = {{"exec"}};
-  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("no living worker has the handler noop for 3 tasks")));
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("none of the tasks that wait can be run"),
+                                           HasSubstr("no living worker has the handler noop for 3 tasks")));
   EXPECT_FALSE(CanRun(facts));
   facts.workers.push_back(facts.workers[0]);
   facts.workers[1].handlers = {{"noop"}};
@@ -194,7 +196,7 @@ TEST(StatusTest, APauseOfTheClusterIsSaidOnce) {
   StatusFacts facts = Healthy();
   facts.shards["main"].pauses = {{"cluster", "ops", kNow}};
   facts.cluster = StatusCluster{.leader = "w1", .troubles = {"paused: cluster"}, .pauses = {"cluster"}};
-  EXPECT_THAT(Findings(facts), ElementsAre("paused: cluster: "));
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("none of the tasks"), "paused: cluster: "));
   EXPECT_FALSE(CanRun(facts));
 }
 
