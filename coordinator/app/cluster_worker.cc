@@ -130,14 +130,13 @@ Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {
   WorkerDocument document;
   document.incarnation = id + "." + Random::FromSystem().Hex(12);
   BOOST_OUTCOME_TRYV(process->Start({id, document}));
-  Registry metrics;
   std::unique_ptr<ProcessView::Shown> shown = supervision->Show(
       [&process](Micros patience) {
         const std::string missing = process->NoContact();
         return ProcessFacts{missing.empty() ? std::vector<std::string>() : std::vector{missing},
                             process->StandsStill(patience)};
       },
-      [&metrics] { return metrics.Text(); });
+      [&process] { return process->metrics().Text(); });
   while (StopSignalsSeen() == 0) {
     BOOST_OUTCOME_TRYV(process->Update());
     supervision->Update(process->control().CurrentConfig()->engine);

@@ -71,7 +71,7 @@ Result<ExitCode> HostWorker(const WorkerFlags& flags, WorkerOptions options, con
         if (facts.stands_still.empty()) facts.stands_still = environment.StandsStill(patience);
         return facts;
       },
-      [&metrics] { return metrics.Text(); });
+      [&environment] { return environment.metrics().Text(); });
   const Result<WorkerEnd> end = Watch(*worker, environment, supervision);
   supervision.Stopping();
   shown.reset();
