@@ -36,8 +36,8 @@ void AddClusterRestarts(CLI::App& cluster, Chosen& chosen);  // drain … procee
 void AddClusterPauses(CLI::App& cluster, Chosen& chosen);
 void AddClusterLimits(CLI::App& cluster, Chosen& chosen);   // limit; cluster_limit.cc
 void AddClusterProtect(CLI::App& cluster, Chosen& chosen);  // cluster_control.cc
-void AddConfigCommands(CLI::App& config, Chosen& chosen);  // get, validate …; config.cc
-void AddConfigChanges(CLI::App& config, Chosen& chosen);   // set, unset, edit, rollback; config_set.cc
+void AddConfigCommands(CLI::App& config, Chosen& chosen);   // get, validate …; config.cc
+void AddConfigChanges(CLI::App& config, Chosen& chosen);    // set, unset, edit, rollback; config_set.cc
 void AddSchemaCommands(CLI::App& schema, Chosen& chosen);
 void AddAlertCommands(CLI::App& alerts, Chosen& chosen);  // list, test
 void AddDoctor(CLI::App& root, Chosen& chosen);

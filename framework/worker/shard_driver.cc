@@ -263,7 +263,9 @@ class BlockingBeat final : public Blocking<BeatPort> {
   Reply<Result<bool>> Renew(const std::string& id) override {
     return Ask(beat_, [&] { return store_->Renew(id); });
   }
-  Reply<Result<std::vector<PeerBeat>>> Peers() override { return Ask([&] { return store_->Peers(); }); }
+  Reply<Result<std::vector<PeerBeat>>> Peers() override {
+    return Ask([&] { return store_->Peers(); });
+  }
   Reply<Result<bool>> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat) override {
     return Ask([&] { return store_->MarkDead(id, seen_beat); });
   }

@@ -38,7 +38,8 @@ struct Columns {
     task.params = std::move(params);
     if (key) {
       if (!cells[*key] || cells[*key]->empty()) {
-        return Fail(ErrorCode::Invalid, "the key column '" + Excerpt(all[*key].name) + "' is empty in this row");
+        return Fail(ErrorCode::Invalid,
+                    "the key column '" + Excerpt(all[*key].name) + "' is empty in this row");
       }
       task.biz_key = *cells[*key];
     }
@@ -73,7 +74,8 @@ Result<Columns> MakeColumns(const std::vector<std::string>& names, const InputRu
   for (const std::string& name : names) {
     if (name.empty()) return Fail(ErrorCode::Invalid, where + ": a column has no name; name every column");
     if (!seen.insert(name).second) {
-      return Fail(ErrorCode::Invalid, where + ": two columns are named '" + Escape(Excerpt(name)) + "'; rename one");
+      return Fail(ErrorCode::Invalid,
+                  where + ": two columns are named '" + Escape(Excerpt(name)) + "'; rename one");
     }
     columns.all.push_back({name, NameToJson(name)});
   }

@@ -212,7 +212,9 @@ Result<std::string> RowToJson(std::span<const JsonColumn> columns,
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const JsonColumn& column = columns[i];
     auto value = cells[i] ? CellToJson(*cells[i], column.type) : std::string("null");
-    if (!value) return Fail(ErrorCode::Invalid, "column '" + Escape(Excerpt(column.name)) + "': " + value.error().message);
+    if (!value)
+      return Fail(ErrorCode::Invalid,
+                  "column '" + Escape(Excerpt(column.name)) + "': " + value.error().message);
     if (i > 0) object += ',';
     object.append(column.json_name).append(1, ':').append(*value);
   }
