@@ -205,4 +205,13 @@ Result<bool> AlertShard::Add(std::vector<NewTask> tasks, const AlertPlace& place
   return report.added == tasks.size();
 }
 
+SaidAlert LastSaid(const StoresByShard& shards, const std::string& alert, BootTime now) {
+  SaidAlert last;
+  for (const auto& [name, store] : shards) {
+    const auto said = AlertShard(name, store).Said(alert, now);
+    if (said && said->number > last.number) last = *said;
+  }
+  return last;
+}
+
 }  // namespace millrace::engine

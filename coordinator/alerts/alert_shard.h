@@ -12,6 +12,7 @@
 
 #include "coordinator/alerts/judge.h"
 #include "framework/store/store.h"
+#include "framework/worker/control_plane.h"
 
 namespace millrace::engine {
 
@@ -84,5 +85,8 @@ class AlertShard {
   std::uint64_t unsent_ = 0;
   bool tries_again_ = false;
 };
+
+// What was said of an alert last in these shards; those that do not answer are left out.
+SaidAlert LastSaid(const StoresByShard& shards, const std::string& alert, BootTime now);
 
 }  // namespace millrace::engine

@@ -32,15 +32,12 @@ std::string AddresseesText(const AlertConfig& alert) {
   return Joined(all, " ");
 }
 
-// What was said last of an alert, by the shards that answer.
-SaidAlert LastSaid(TaskShards& open, const std::string& name, BootTime now) {
-  SaidAlert last;
-  for (auto& [shard_name, shard] : open.shards) {
-    if (open.away.contains(shard_name)) continue;
-    const auto said = AlertShard(shard_name, shard.store).Said(name, now);
-    if (said && said->number > last.number) last = *said;
+StoresByShard Answering(const TaskShards& open) {
+  StoresByShard stores;
+  for (const auto& [name, shard] : open.shards) {
+    if (!open.away.contains(name)) stores[name] = shard.store;
   }
-  return last;
+  return stores;
 }
 
 // Of the messages that were added to a shard, those that failed, and those of the first that wait which did
@@ -75,10 +72,11 @@ std::map<std::string, std::uint64_t> UnsentMessages(TaskShards& open) {
 Result<ExitCode> RunAlertsList(const CommonFlags& common) {
   BOOST_OUTCOME_TRY(open, OpenTaskShards(common, ""));
   const BootTime now = BootClock::now();
+  const StoresByShard stores = Answering(open);
   ordered_json alerts = ordered_json::array();
   TextTable table{{{"alert"}, {"kind"}, {"state"}, {"last told"}, {"to"}}, {}};
   for (const auto& [name, alert] : open.settings.config.alerts) {
-    const SaidAlert said = LastSaid(open, name, now);
+    const SaidAlert said = LastSaid(stores, name, now);
     const std::string since = said.firing && said.since != WallTime{} ? FormatTime(said.since) : "";
     const std::string told =
         said.fired_at ? FormatDuration(std::chrono::duration_cast<std::chrono::seconds>(now - *said.fired_at))

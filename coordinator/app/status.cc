@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "coordinator/alerts/alert_shard.h"
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cluster_health.h"
 #include "coordinator/app/command.h"
@@ -207,6 +208,7 @@ class StatusReader {
 
  private:
   void ReadShards(StatusFacts& facts);
+  void ReadAlerts(StatusFacts& facts);
   void ReadCluster(StatusFacts& facts);
   void Watch(StatusFacts& facts);
   void SetRates(StatusFacts& facts);
@@ -257,6 +259,18 @@ void StatusReader::ReadShards(StatusFacts& facts) {
     }
     job.shard->error = job.read.error().message;
     if (!away_) away_ = job.read.error();
+  }
+}
+
+void StatusReader::ReadAlerts(StatusFacts& facts) {
+  if (settings_.config.alerts.empty()) return;
+  StoresByShard answering;
+  for (const auto& [name, shard] : facts.shards) {
+    if (shard.error.empty()) answering[name] = shards_->at(name).store;
+  }
+  facts.alerts.emplace();
+  for (const auto& [name, alert] : settings_.config.alerts) {
+    facts.alerts->push_back({name, LastSaid(answering, name, BootClock::now()).firing, WordOf(alert.kind)});
   }
 }
 
@@ -332,6 +346,7 @@ StatusFacts StatusReader::Read(bool alone) {
   StatusFacts facts;
   facts.now = SystemClock().WallNow();
   ReadShards(facts);
+  ReadAlerts(facts);
   const bool workers = std::any_of(looks_.begin(), looks_.end(), [&](const auto& look) {
     return facts.shards.at(look.first).error.empty() && look.second.HasWorkers();
   });

@@ -106,6 +106,9 @@ def embedded(s, mail, hook):
         s.check(f"{name} is told within {PROMISED} s of its cause", f"{took:.1f} s", took <= PROMISED)
     listed = {one["alert"]: one["firing"] for one in json.loads(store.command("alerts", "list", "--json"))["alerts"]}
     s.check("alerts list says which fire", listed, listed["failed"] and listed["unrunnable"] and not listed["crashes"])
+    shown = {one["alert"]: one["fires"] for one in json.loads(store.command(
+        "status", "--json", "--sample", "0s", expect=(0, 1)))["alerts"]}
+    s.check("and so does status", shown, shown == listed)
     store.command("task", "cancel", "--all-matching", "--handler", "fail", "--state", "failed", "--yes")
     store.command("task", "cancel", "--all-matching", "--handler", "exotic", "--yes")
     wait_arrived(sinks, ("refused",), "firing", 40)

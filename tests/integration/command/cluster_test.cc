@@ -366,7 +366,7 @@ TEST_F(ClusterCommandTest, AStatusShowsWhatAWorkerOfTheClusterTells) {
                     " cluster status | grep -q \"^noop \"; do sleep 0.1; done\n" + Binary() +
                     " cluster status; echo cluster $?\n" + Binary() + " status; echo status $?\n" +
                     "kill -TERM $pid; wait $pid; exit 0\n");
-  const ProcessResult result = Shell("sh ./both");
+  const ProcessResult result = InFolder("sh ./both");
   EXPECT_THAT(result.output, AllOf(HasSubstr("leader w1"), HasSubstr("last sign"), HasSubstr("plugin "),
                                    HasSubstr("cluster 0"), HasSubstr("; w1 leads"), HasSubstr("working"),
                                    HasSubstr("nothing is wrong"), HasSubstr("status 0")));
