@@ -14,7 +14,7 @@ constexpr Micros kLookAgain = std::chrono::milliseconds(500);  // while another 
 // Whoever deletes a tree does so node by node: not each of them needs a write.
 constexpr Micros kMakeAgain = std::chrono::milliseconds(200);
 // A node that says the same as before is written all the same: its age is the worker's last sign of life.
-constexpr Micros kStatusAtLeast = std::chrono::seconds(10);
+constexpr Micros kStatusAtLeast = std::chrono::minutes(1);
 constexpr const char* kPauses = "/control/pause";
 constexpr const char* kWorkers = "/workers";
 

@@ -108,10 +108,12 @@ Status Walk::Looks() {
       BOOST_OUTCOME_TRYV(
           stage_.tasks.Scan({.group = Group(), .after = after, .limit = 100, .with_bytes = bytes}));
     }
-    for (const bool contents : {false, true}) {
-      const std::vector<ScanRequest> several(
-          2, {.group = Group(), .after = after, .limit = 10, .with_contents = contents});
-      BOOST_OUTCOME_TRYV(stage_.tasks.ScanEach(several));
+    for (const bool bytes : {false, true}) {
+      for (const bool contents : {false, true}) {
+        const ScanRequest one{
+            .group = Group(), .after = after, .limit = 10, .with_bytes = bytes, .with_contents = contents};
+        BOOST_OUTCOME_TRYV(stage_.tasks.ScanEach(std::vector<ScanRequest>(2, one)));
+      }
     }
     BOOST_OUTCOME_TRYV(
         stage_.tasks.Scan({.group = Group(), .after = after, .limit = 10, .running_only = true}));
@@ -264,10 +266,19 @@ Status Walk::People() {
     BOOST_OUTCOME_TRYV(people.List(table_, filter, "", 10));
   }
   BOOST_OUTCOME_TRYV(people.List(table_, {}, "", 100'000));
-  TaskFilter newest{.since = WallTime(std::chrono::days(365 * 40)), .newest_first = true};
-  BOOST_OUTCOME_TRYV(people.List(table_, newest, "", 10));
+  const WallTime ago = WallTime(std::chrono::days(365 * 40));
+  for (const TaskState state : {TaskState::Waiting, TaskState::Failed, TaskState::Succeeded}) {
+    TaskFilter newest{.state = state, .newest_first = true};
+    BOOST_OUTCOME_TRY(page, people.List(table_, newest, "", 1));
+    BOOST_OUTCOME_TRYV(people.List(table_, newest, page.next, 10));
+    newest.since = ago;
+    BOOST_OUTCOME_TRYV(people.List(table_, newest, "", 10));
+    newest.newest_first = false;
+    BOOST_OUTCOME_TRYV(people.List(table_, newest, "", 10));
+  }
   for (const TaskPool pool : {TaskPool::Hot, TaskPool::Failed, TaskPool::Done}) {
-    BOOST_OUTCOME_TRYV(people.Count(table_, pool, newest, 10, BootTime::max()));
+    BOOST_OUTCOME_TRYV(people.Count(table_, pool, {}, 10, BootTime::max()));
+    BOOST_OUTCOME_TRYV(people.Count(table_, pool, {.since = ago}, 10, BootTime::max()));
   }
   const std::pair<TaskAction, Ids> actions[] = {{TaskAction::Hold, {301}},
                                                 {TaskAction::Release, {301}},

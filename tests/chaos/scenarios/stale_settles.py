@@ -47,7 +47,7 @@ def run(s):
     pair.promote()
 
     second = cluster.start("w2")
-    cluster.command("drain", "w1")
+    cluster.command("drain", "w1", "--yes")
     await_running(s.db, "once", "w2", 1)
     s.check("on the replica, tasks that one worker runs are claimed by another, as the same attempt",
             f"{running(s.db, 'once', 'w2', 1)} run", running(s.db, "once", "w2", 1) == EACH)

@@ -45,7 +45,8 @@ def counted(s, worker):
     life = s.db.value("SELECT i.id FROM millrace_incarnations i JOIN millrace_beats b ON b.id = i.id "
                       "WHERE i.worker = %s AND i.dead = 0 ORDER BY i.started_at DESC LIMIT 1", (worker,))
     row = s.db.rows("SELECT COALESCE(SUM(succeeded), 0), COALESCE(SUM(failed), 0), COALESCE(SUM(attempts_failed), 0) "
-                    "FROM millrace_counters WHERE incarnation = %s", (life,))[0]
+                    "FROM millrace_counters WHERE incarnation = %s OR incarnation LIKE CONCAT(%s, '+%%')",
+                    (life, life))[0]
     return tuple(int(number) for number in row)
 
 

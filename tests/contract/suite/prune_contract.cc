@@ -109,9 +109,9 @@ TEST_P(SqlStoreContract, TheSumsOfAllSessionsOfADeadIncarnationAreKept) {
   const auto client = sql().NewClient();
   for (const char* owner : {"w.2", "w.2+1", "w.2+7", "w.1+1"}) {
     const auto added = client->Run(
-        std::string("INSERT INTO millrace_counters (task_table,handler,batch,incarnation,succeeded) VALUES "
-                    "('tasks','noop','','") +
-        owner + "',5)");
+        std::string("INSERT INTO millrace_counters (task_table,handler,batch,incarnation,succeeded,cancelled,"
+                    "failed,attempts_failed) VALUES ('tasks','noop','','") +
+        owner + "',5,0,0,0)");
     ASSERT_TRUE(added) << added.error().message;
   }
   ASSERT_TRUE(incarnations().Retire("w.2"));

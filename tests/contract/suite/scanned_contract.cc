@@ -53,7 +53,7 @@ void ScannedContract::Edit(std::uint64_t id, const std::string& set) {
 namespace {
 
 TEST_P(ScannedContract, AClaimReturnsWhatAScanHasReadAndWhatItReadsItselfAlike) {
-  const std::string large = "\"" + std::string(5000, 'x') + "\"";
+  const std::string large = R"({"x":")" + std::string(5000, 'x') + R"("})";
   for (int i = 0; i < 2; ++i) {
     const auto due = Now() - std::chrono::hours(1);
     Add({.params = R"({"a":"ü\\'"})",
@@ -122,9 +122,9 @@ TEST_P(ScannedContract, AnotherTaskUnderTheSameNumberIsNotTakenForTheOneThatWasS
   const auto client = sql().NewClient();
   const std::string id = std::to_string(ids[1]);
   ASSERT_TRUE(sql().Remove("tasks", ids[1]));
-  ASSERT_TRUE(client->Run("INSERT INTO tasks (id,slice,handler,params) VALUES (" + id + ",1,'noop','[]')"));
+  ASSERT_TRUE(client->Run("INSERT INTO tasks (id,slice,handler,params) VALUES (" + id + ",1,'noop','{\"b\":2}')"));
   Edit(ids[1], "run_at='2026-01-01 00:00:00.000000'");
-  EXPECT_EQ(ClaimedParams(rows), (Params{{ids[0], "{}"}, {ids[1], "[]"}}));
+  EXPECT_EQ(ClaimedParams(rows), (Params{{ids[0], "{}"}, {ids[1], "{\"b\":2}"}}));
 }
 
 TEST_P(ScannedContract, WhatPeopleDoToAWaitingRowIsSeenByItsClaim) {

@@ -182,7 +182,8 @@ class DoctorTest(unittest.TestCase):
         with self.fault("INSERT INTO tasks (handler,params) VALUES ('nobody_has_it','{}')", "DELETE FROM tasks"):
             self.assertIn("nobody_has_it", self.clustered(code=1)["cluster.no_handler"]["what"])
         limit = ["cluster", "limit", "w1", "--zk", self.ensemble.address]
-        self.assertEqual(self.run_command(*limit, "--load-balance", "0-31").returncode, 0)
+        limited = self.run_command(*limit, "--load-balance", "0-31")
+        self.assertEqual(limited.returncode, 0, limited.stdout)
         wait_until("half of the slices are nobody's", lambda: "cluster.trouble" in self.clustered(), 60, 1)
         self.assertIn("no worker", self.clustered()["cluster.trouble"]["what"])
         self.assertEqual(self.run_command(*limit, "--none").returncode, 0)

@@ -159,7 +159,7 @@ def embedded(folder, manager):
     wait_until("it says how it is", lambda: any("tasks a second" in status for status in manager.statuses), 30)
     check("it says that it is ready, and how it is", manager.statuses[-1], True)
 
-    millrace("submit", "--store", store, "--handler", "sleep", "--params", f'{{"ms": {int(SEVERAL * 1000)}}}')
+    millrace("submit", "--store", store, "--handler", "sleep", "--force", "--params", f'{{"ms": {int(SEVERAL * 1000)}}}')
     until, submitted = time.monotonic() + SEVERAL, 0
     while time.monotonic() < until:
         millrace("submit", "--store", store, "--handler", "noop", "--count", 2000)

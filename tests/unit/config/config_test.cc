@@ -22,7 +22,9 @@ constexpr const char* kEveryKey = R"(
         "group": "mail", "on_exception": "fail", "uses": "send_mail", "options": {"smtp": "localhost:25"},
         "secrets": {"password": {"file": "/etc/p"}, "token": {"variable": "TOKEN"}}, "batch": 10}},
     "shards": {"main": {"url": "mysql://u@h/d", "password_file": "/etc/q", "tables": ["tasks"], "slices": 64, "max_transactions": 40,
-    "doorbell": {"account": "bell", "password_file": "/etc/b"}}, "east": {"url": "mysql://u@h/e", "doorbell": {}}})";
+    "doorbell": {"account": "bell", "password_file": "/etc/b"}}, "east": {"url": "mysql://u@h/e", "doorbell": {}}},
+    "alerts": {"late": {"kind": "oldest_due", "mail": ["ops@example.com"], "webhook": "https://h/x", "every": "5m",
+        "handler": "noop", "longer_than": "1h"}, "failed": {"kind": "failed", "webhook": "http://h/y", "more_than": 9}})";
 
 std::string Refusal(std::string_view text) {
   const auto config = ParseConfig(text, "m.json");
@@ -41,7 +43,7 @@ TEST(ConfigTest, AnEmptyObjectGivesTheDefaults) {
 
 TEST(ConfigTest, ReadsEveryKey) {
   const auto config =
-      ParseConfig("{" + std::string(kEveryKey) + R"(, "schedules": {}, "alerts": {}})", "m.json");
+      ParseConfig("{" + std::string(kEveryKey) + R"(, "schedules": {}})", "m.json");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->engine.poll, Micros(50ms));
   EXPECT_EQ(config->engine.batch, 100u);
@@ -63,6 +65,14 @@ TEST(ConfigTest, ReadsEveryKey) {
   EXPECT_EQ(config->shards.at("main").max_transactions, 40u);
   EXPECT_EQ(config->shards.at("main").doorbell, (DoorbellConfig{"bell", "/etc/b"}));
   EXPECT_EQ(config->shards.at("east").doorbell, DoorbellConfig{});
+  const AlertConfig& late = config->alerts.at("late");
+  EXPECT_EQ(late.kind, AlertKind::OldestDue);
+  EXPECT_THAT(late.mail, ElementsAre("ops@example.com"));
+  EXPECT_EQ(late.webhook, "https://h/x");
+  EXPECT_EQ(late.every, Micros(5min));
+  EXPECT_EQ(late.handler, "noop");
+  EXPECT_EQ(late.longer_than, Micros(1h));
+  EXPECT_EQ(config->alerts.at("failed").more_than, 9u);
 }
 
 TEST(ConfigTest, WhatAHandlerBringsHoldsForTheKeysThatAreNotNamed) {

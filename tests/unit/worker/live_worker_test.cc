@@ -279,7 +279,7 @@ TEST_F(LiveWorkerTest, OfTheLargestTasksNoMoreAreClaimedThanMemoryAllows) {
     return std::vector<Outcome>(tasks.size());
   };
   config_.handlers["large"].queue = 999;
-  SubmitMany(*main_, "large", 999, "\"" + std::string(kMaxParams - 2, 'x') + "\"");
+  SubmitMany(*main_, "large", 999, R"({"x":")" + std::string(kMaxParams - 8, 'x') + R"("})");
   auto worker = Start(false);
   constexpr std::size_t kMost = MemoryBudget::kInAll / MemoryBudget::Of(kMaxParams);
   EXPECT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) > kMost * 9 / 10; }));
