@@ -233,7 +233,10 @@ Result<std::unique_ptr<PluginSet>> LoadPluginsToWork(const CommonFlags& flags) {
   BOOST_OUTCOME_TRY(plugins, LoadPlugins(flags));
   for (const std::string& why : plugins->Refused())
     LogError("a plugin is not loaded; the others are", {{"why", why}});
-  if (!plugins->Refused().empty() && plugins->Handlers().empty())
+  const auto handlers = plugins->Handlers();
+  const bool own_alone = std::all_of(handlers.begin(), handlers.end(),
+                                     [](const HandlerInfo& info) { return IsBuiltIn(info.name); });
+  if (!plugins->Refused().empty() && own_alone)
     return Fail(ErrorCode::Invalid, "no plugin can be loaded: " + Joined(plugins->Refused(), "; "));
   return plugins;
 }

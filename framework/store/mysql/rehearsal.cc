@@ -16,6 +16,7 @@ namespace {
 constexpr int kLockWait = 1205;
 
 bool HasPlan(std::string_view sql) {
+  sql.remove_prefix(std::min(sql.find_first_not_of('('), sql.size()));  // several, in brackets, by UNION ALL
   constexpr std::array<std::string_view, 4> kWords = {"SELECT", "INSERT", "UPDATE", "DELETE"};
   return std::any_of(kWords.begin(), kWords.end(),
                      [&](std::string_view word) { return sql.starts_with(word); });

@@ -384,8 +384,8 @@ TEST_F(ClusterCommandTest, SlicesAreRangesForPeopleAndNamesInJson) {
 }
 
 TEST_F(ClusterCommandTest, WhatIsReadIsAnObjectWithANamedList) {
-  Register("w1", "null");
   EXPECT_EQ(Ask("config set engine.poll 100ms").exit_code, 0);
+  Register("w1", "null");
   for (const auto& [command, list] :
        std::map<std::string, const char*>{{"cluster slices", "workers"},
                                           {"cluster slices --why main/tasks/1", "workers"},

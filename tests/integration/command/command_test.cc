@@ -283,12 +283,15 @@ TEST_F(CommandTest, TheExamplesOfAConfigurationRunAsTheyAre) {
   for (std::string line; std::getline(document, line);) {
     constexpr std::string_view kExample = "Example: `";
     if (!line.starts_with(kExample)) continue;
+    std::string example = line.substr(kExample.size());
+    while (example.find('`') == example.npos && std::getline(document, line)) example += "\n" + line;
     const std::string name = "example" + std::to_string(examples.size());
-    Write(name, "{" + line.substr(kExample.size(), line.find('`', kExample.size()) - kExample.size()) + "}");
+    Write(name, "{" + example.substr(0, example.find('`')) + "}");
     examples.push_back(folder_ + "/" + name);
   }
-  EXPECT_GE(examples.size(), 3u) << "the sample, and those of engine and handlers";
+  EXPECT_GE(examples.size(), 4u) << "the sample, and those of engine, handlers and alerts";
   for (const std::string& example : examples) {
+    std::filesystem::remove(folder_ + "/millrace.db");
     EXPECT_EQ(Run("submit --handler noop --config " + example).exit_code, 0) << example;
     const ProcessResult run = Run("run --until-idle --config " + example);
     EXPECT_EQ(run.exit_code, 0) << example << "\n" << run.output;

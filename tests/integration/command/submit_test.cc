@@ -70,7 +70,7 @@ TEST_F(SubmitCommandTest, ASignalSaysHowManyWentIn) {
 
 TEST_F(SubmitCommandTest, ASignalEndsTheWaitForInput) {
   const ProcessResult result = Script(
-      "mkfifo in; sleep 60 >in & writer=$!\n"
+      "mkfifo in; { echo {}; sleep 60; } >in & writer=$!\n"
       "$millrace submit --handler noop --from - --json <in 2>noted & pid=$!\n"
       "until [ -e millrace.db ]; do sleep 0.05; done; sleep 0.3; kill -INT $pid; wait $pid; code=$?\n"
       "kill $writer; exit $code\n");

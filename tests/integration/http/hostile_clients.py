@@ -101,7 +101,9 @@ class Probes:
         self._thread.join()
 
     def _run(self):
-        while not self._ends.wait(0.02):
+        over = False
+        while not over:  # the last one begins after all that was done to the server
+            over = self._ends.wait(0.02)
             began = time.monotonic()
             while not self._answered() and time.monotonic() - began < 10:
                 self.retries += 1

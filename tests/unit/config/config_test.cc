@@ -24,7 +24,8 @@ constexpr const char* kEveryKey = R"(
     "shards": {"main": {"url": "mysql://u@h/d", "password_file": "/etc/q", "tables": ["tasks"], "slices": 64, "max_transactions": 40,
     "doorbell": {"account": "bell", "password_file": "/etc/b"}}, "east": {"url": "mysql://u@h/e", "doorbell": {}}},
     "alerts": {"late": {"kind": "oldest_due", "mail": ["ops@example.com"], "webhook": "https://h/x", "every": "5m",
-        "handler": "noop", "longer_than": "1h"}, "failed": {"kind": "failed", "webhook": "http://h/y", "more_than": 9}})";
+        "handler": "noop", "longer_than": "1h"}, "failed": {"kind": "failed", "webhook": "http://h/y", "more_than": 9,
+        "every": "10m", "handler": "*"}})";
 
 std::string Refusal(std::string_view text) {
   const auto config = ParseConfig(text, "m.json");
