@@ -63,7 +63,7 @@ class DoctorTest(unittest.TestCase):
         return process
 
     def doctor(self, *words, environment=None, code=None):
-        """What it finds, without notes: {name: finding}."""
+        """What it finds, without notes: {name: finding}; what is said of several of one name, a line each."""
         words = list(words)
         for flag, value in (("--plugins", self.plugins), ("--state-dir", self.folder / "state-doctor")):
             if flag not in words:
@@ -72,7 +72,14 @@ class DoctorTest(unittest.TestCase):
         self.assertIn(done.returncode, (0, 1, 3), done.stdout)
         if code is not None:
             self.assertEqual(done.returncode, code, done.stdout)
-        found = {f["name"]: f for f in json.loads(done.stdout)["findings"] if f["severity"] != "note"}
+        found = {}
+        for finding in json.loads(done.stdout)["findings"]:
+            if finding["severity"] == "note":
+                continue
+            if finding["name"] in found:
+                found[finding["name"]]["what"] += "\n" + finding["what"]
+            else:
+                found[finding["name"]] = finding
         self.assertEqual(done.returncode == 0, not found, done.stdout)
         for finding in found.values():
             self.assertTrue(finding["what"] and finding["remedy"] and finding["where"], finding)
