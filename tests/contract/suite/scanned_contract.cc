@@ -122,7 +122,8 @@ TEST_P(ScannedContract, AnotherTaskUnderTheSameNumberIsNotTakenForTheOneThatWasS
   const auto client = sql().NewClient();
   const std::string id = std::to_string(ids[1]);
   ASSERT_TRUE(sql().Remove("tasks", ids[1]));
-  ASSERT_TRUE(client->Run("INSERT INTO tasks (id,slice,handler,params) VALUES (" + id + ",1,'noop','{\"b\":2}')"));
+  ASSERT_TRUE(
+      client->Run("INSERT INTO tasks (id,slice,handler,params) VALUES (" + id + ",1,'noop','{\"b\":2}')"));
   Edit(ids[1], "run_at='2026-01-01 00:00:00.000000'");
   EXPECT_EQ(ClaimedParams(rows), (Params{{ids[0], "{}"}, {ids[1], "{\"b\":2}"}}));
 }

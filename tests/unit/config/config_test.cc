@@ -43,8 +43,7 @@ TEST(ConfigTest, AnEmptyObjectGivesTheDefaults) {
 }
 
 TEST(ConfigTest, ReadsEveryKey) {
-  const auto config =
-      ParseConfig("{" + std::string(kEveryKey) + R"(, "schedules": {}})", "m.json");
+  const auto config = ParseConfig("{" + std::string(kEveryKey) + R"(, "schedules": {}})", "m.json");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->engine.poll, Micros(50ms));
   EXPECT_EQ(config->engine.batch, 100u);
