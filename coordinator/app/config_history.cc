@@ -65,7 +65,9 @@ Result<std::vector<ConfigChange>> ReadHistory(ClusterClient& client, const std::
     if (auto change = ReadChange(name, node->data)) changes.push_back(std::move(*change));
   }
   BOOST_OUTCOME_TRY(current, client.Get(PathOf(part)));
-  if (current && (changes.empty() || changes.back().version != current->version)) {
+  // A node that was removed and made anew counts from 0 again: its version need not be the last.
+  const ConfigChange* known = current ? FindVersion(changes, current->version) : nullptr;
+  if (current && (known == nullptr || known->text != current->data)) {
     changes.push_back({current->version, SetAt(*current), kUnknownAuthor, current->data});
   }
   return changes;

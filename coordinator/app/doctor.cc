@@ -6,6 +6,7 @@
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/command.h"
+#include "coordinator/app/stop_signals.h"
 #include "coordinator/doctor/findings.h"
 #include "framework/base/escape.h"
 
@@ -152,6 +153,7 @@ ExitCode ExitCodeFor(const Examination& seen, const std::vector<Finding>& findin
 }
 
 Result<ExitCode> RunDoctor(const DoctorOptions& options) {
+  if (options.scratch) CatchStopSignals();  // its tables are dropped before it ends
   BOOST_OUTCOME_TRY(seen, Examine(options, SystemClock()));
   const std::vector<Finding> findings = doctor::Judge(seen);
   if (options.common.json) {

@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "coordinator/app/cli/terminal.h"
@@ -11,6 +12,7 @@
 #include "framework/files/paths.h"
 #include "framework/store/mysql/store.h"
 #include "framework/store/sqlite/store.h"
+#include "framework/threads/thread.h"
 
 namespace millrace::engine {
 namespace {
@@ -127,6 +129,30 @@ Status Prepare(Shards& shards, Missing missing) {
     BOOST_OUTCOME_TRYV(Prepare(shard, missing));
   }
   return {};
+}
+
+std::map<std::string, Error> PrepareEach(Shards& shards, Missing missing) {
+  constexpr std::size_t kAtOnce = 8;
+  std::vector<std::pair<Shard*, Status>> jobs;
+  for (auto& [name, shard] : shards) jobs.emplace_back(&shard, Status());
+  std::map<std::string, Error> away;
+  if (jobs.empty()) return away;
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < jobs.size(); i = next++)
+      jobs[i].second = Prepare(*jobs[i].first, missing);
+  };
+  {
+    std::vector<Thread> helpers(std::min(kAtOnce, jobs.size()) - 1);
+    for (Thread& helper : helpers) {
+      if (!helper.Start("shards", work)) break;  // the others take its part
+    }
+    work();
+  }
+  for (const auto& [shard, ready] : jobs) {
+    if (!ready) away[shard->name] = ready.error();
+  }
+  return away;
 }
 
 Result<Shard*> PickShard(Shards& shards, const std::string& name) {

@@ -45,6 +45,8 @@ UpgradeCalls UpgradeBy(std::function<void(const UpgradeStep&)> step);
 // Reach and ReadTables.
 Status Prepare(Shard& shard, Missing missing);
 Status Prepare(Shards& shards, Missing missing);
+// Several at once: those that are away cost the time of one. By name, those that it failed for.
+std::map<std::string, Error> PrepareEach(Shards& shards, Missing missing);
 
 // The shard by name; the only one where the name is empty.
 Result<Shard*> PickShard(Shards& shards, const std::string& name);

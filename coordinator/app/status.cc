@@ -211,6 +211,7 @@ class StatusReader {
   void ReadAlerts(StatusFacts& facts);
   void ReadCluster(StatusFacts& facts);
   void Watch(StatusFacts& facts);
+  void NoteAway(ShardFacts& shard, const Status& read);
   void SetRates(StatusFacts& facts);
 
   CommonFlags common_;
@@ -223,6 +224,12 @@ class StatusReader {
   Ended before_;
   std::optional<BootTime> before_at_;
 };
+
+void StatusReader::NoteAway(ShardFacts& shard, const Status& read) {
+  if (read) return;
+  shard.error = read.error().message;
+  if (!away_) away_ = read.error();
+}
 
 // Several at once: one that is away keeps nobody waiting, and two take as long as one where the servers have
 // the cores.
@@ -257,8 +264,7 @@ void StatusReader::ReadShards(StatusFacts& facts) {
       facts.now = job.shard->waiting.now;
       continue;
     }
-    job.shard->error = job.read.error().message;
-    if (!away_) away_ = job.read.error();
+    NoteAway(*job.shard, job.read);
   }
 }
 
@@ -316,13 +322,13 @@ void StatusReader::Watch(StatusFacts& facts) {
     for (auto& [name, look] : looks_) {
       ShardFacts& shard = facts.shards.at(name);
       if (!shard.error.empty()) continue;
-      if (Status looked = look.LookAtBeats(); !looked) shard.error = looked.error().message;
+      NoteAway(shard, look.LookAtBeats());
     }
   }
   for (auto& [name, look] : looks_) {
     ShardFacts& shard = facts.shards.at(name);
     if (!shard.error.empty()) continue;
-    if (Status read = look.ReadTotals(shard); !read) shard.error = read.error().message;
+    NoteAway(shard, look.ReadTotals(shard));
   }
 }
 

@@ -114,9 +114,14 @@ void Add(std::string& text, TextTable table, const std::vector<const char*>& les
   text += "\n";
 }
 
+bool AllRead(const StatusFacts& facts) {
+  return std::all_of(facts.shards.begin(), facts.shards.end(),
+                     [](const auto& shard) { return shard.second.error.empty(); });
+}
+
 void AddWorkers(const StatusFacts& facts, std::size_t width, std::string& text) {
   if (facts.workers.empty()) {
-    text += "no worker is registered\n\n";
+    text += AllRead(facts) ? "no worker is registered\n\n" : "of no worker is it known that it is there\n\n";
     return;
   }
   TextTable table{{{"worker"},
@@ -143,7 +148,8 @@ void AddWorkers(const StatusFacts& facts, std::size_t width, std::string& text) 
 void AddTypes(const StatusFacts& facts, const std::map<std::string, TypeState>& types, std::size_t width,
               std::string& text) {
   if (types.empty()) {
-    text += "there are no tasks: millrace submit --handler noop adds one\n\n";
+    text += AllRead(facts) ? "there are no tasks: millrace submit --handler noop adds one\n\n"
+                           : "no task is known of in the shards that can be read\n\n";
     return;
   }
   TextTable table{{{"handler"},

@@ -174,14 +174,23 @@ Result<ExitCode> ActOnNamed(TaskShards& open, const TaskActionOptions& options) 
   return changed == names.size() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
+// A key, and at most the task type that it is a key of.
+bool IsOneByKey(const TaskChoice& choice) {
+  TaskChoice filters = choice;
+  filters.handler.clear();
+  return !choice.key.empty() && !HasFilter(filters);
+}
+
 Result<ExitCode> RunTaskAction(const TaskActionOptions& options) {
   const TaskChoice& choice = options.choice;
   if (options.all_matching && !choice.names.empty()) {
     return Fail(ErrorCode::Invalid, "give either names or --all-matching");
   }
-  const bool filtered = HasFilter(choice) && !(choice.key.size() > 0 && choice.state.empty());
-  if (!options.all_matching && choice.names.empty() && choice.key.empty() && filtered) {
-    return Fail(ErrorCode::Invalid, "filters choose many tasks: add --all-matching to mean all of them");
+  if (!options.all_matching && HasFilter(choice) && !(IsOneByKey(choice) && choice.names.empty())) {
+    return Fail(ErrorCode::Invalid,
+                choice.names.empty()
+                    ? "filters choose many tasks: add --all-matching to mean all of them"
+                    : "a filter does not go with names: it would not be looked at; leave one of them out");
   }
   if (options.all_matching && !HasFilter(choice) && choice.key.empty()) {
     return Fail(ErrorCode::Invalid,

@@ -56,10 +56,8 @@ Result<TaskShards> OpenTaskShards(const CommonFlags& common, const std::string& 
   open.settings = std::move(settings);
   BOOST_OUTCOME_TRY(shards, OpenShards(open.settings, shard));
   open.shards = std::move(shards);
-  for (auto& [name, opened] : open.shards) {
-    if (Status ready = Prepare(opened, Missing::Refuse); !ready) open.away[name] = ready.error();
-    open.operations[name] = opened.store->OpenOperations();
-  }
+  open.away = PrepareEach(open.shards, Missing::Refuse);
+  for (auto& [name, opened] : open.shards) open.operations[name] = opened.store->OpenOperations();
   if (open.away.size() < open.shards.size()) return open;
   if (open.shards.size() == 1) return Fail(open.away.begin()->second);
   return Fail(CheckAllThere(open).error());

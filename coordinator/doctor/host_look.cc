@@ -28,6 +28,7 @@ std::string PluginProblem(const std::string& file) {
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0)
     return "the plugin '" + file + "' can't be examined: " + std::strerror(errno);
+  if (!S_ISREG(info.st_mode)) return "the plugin '" + file + "' is not a regular file";
   if (std::string problem = TrustProblem(info); !problem.empty())
     return "the plugin '" + file + "' " + problem;
   std::ifstream in(file, std::ios::binary);

@@ -38,7 +38,7 @@ void ShardLook::Begin(const DiagnosisOptions& options) {
     facts_.tables.erase(facts_.tables.begin() + kMostTables, facts_.tables.end());
   incarnations_ = store_.OpenIncarnations();
   tasks_ = store_.OpenTasks();
-  if (auto peers = incarnations_->Peers()) peers_ = std::move(*peers);
+  if (auto peers = incarnations_->Peers()) peers_ = std::move(*peers);  // Finish says what ails them
   running_ = LookAtGroups();
 }
 
@@ -57,7 +57,10 @@ ShardLook::Claimers ShardLook::LookAtGroups() {
   for (const TableInfo& info : facts_.tables) all.push_back({.table = info.table});
   if (all.empty()) return running;
   const auto map = tasks_->Due(all);
-  if (!map) return running;
+  if (!map) {
+    facts_.store.unknown.push_back({"orphans, and which task types wait", map.error().message});
+    return running;
+  }
   std::size_t looked = 0;
   for (const DueGroup& group : map->groups) {
     facts_.handlers.insert(group.handler);
@@ -89,7 +92,10 @@ Micros ShardLook::Wait() const {
 ShardFacts ShardLook::Finish() {
   if (facts_.away || incarnations_ == nullptr) return std::move(facts_);
   const auto later = incarnations_->Peers();
-  if (!later) return std::move(facts_);
+  if (!later) {  // it went away while it was looked at
+    facts_.away = later.error();
+    return std::move(facts_);
+  }
   for (const PeerBeat& peer : *later) {
     const auto before = std::find_if(peers_.begin(), peers_.end(), [&](const PeerBeat& known) {
       return known.incarnation.id == peer.incarnation.id;

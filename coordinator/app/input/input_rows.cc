@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -17,6 +18,18 @@ namespace millrace::engine {
 namespace {
 
 using Cells = std::vector<std::optional<std::string>>;
+
+// A read that failed looks like the end, and is none. Standard input has its own mark for it.
+bool IsCut(const std::istream& input) {
+  return input.bad() || (input.rdbuf() == std::cin.rdbuf() && std::ferror(stdin) != 0);
+}
+
+// In place of all the rows that can't be read.
+InputRow Unread(std::size_t line) {
+  return {line, Fail(ErrorCode::Invalid,
+                     "the input can't be read from here on, and this is not its end: the system reports an "
+                     "error; submit it again once that is mended, with keys nothing is added twice")};
+}
 
 constexpr const char* kUtf16 =
     "this is UTF-16 and not UTF-8: convert it, for example with iconv -f UTF-16 -t UTF-8";
@@ -99,6 +112,7 @@ class CsvRows final : public InputRows {
 
   Status ReadHeader(const std::string& name) {
     const auto header = reader_.Next();
+    if (IsCut(*input_)) return Fail(ErrorCode::Invalid, name + ": " + Unread(1).task.error().message);
     if (!header)
       return Fail(ErrorCode::Invalid, name + ": the file is empty; its first line must name the columns");
     const std::string where = name + ":" + std::to_string(header->line);
@@ -112,8 +126,17 @@ class CsvRows final : public InputRows {
   }
 
   std::optional<InputRow> Next() override {
-    auto record = reader_.Next();
+    if (cut_) return std::nullopt;
+    std::optional<CsvRecord> record;
+    try {
+      record = reader_.Next();
+    } catch (const std::ios_base::failure&) {  // what a file's buffer says of an error
+      input_->setstate(std::ios::badbit);
+    }
+    cut_ = IsCut(*input_);
+    if (cut_) return Unread(line_ + 1);
     if (!record) return std::nullopt;
+    line_ = record->line;
     return InputRow{record->line, ToTask(*record)};
   }
 
@@ -134,6 +157,8 @@ class CsvRows final : public InputRows {
   CsvReader reader_;
   InputRules rules_;
   Columns columns_;
+  std::size_t line_ = 1;  // of the last record
+  bool cut_ = false;      // it could not be read to its end
 };
 
 class JsonRows final : public InputRows {
@@ -143,7 +168,8 @@ class JsonRows final : public InputRows {
 
   std::optional<InputRow> Next() override {
     std::string line;
-    while (std::getline(*input_, line)) {
+    while (!cut_ && std::getline(*input_, line)) {
+      if (IsCut(*input_)) break;  // half a line
       ++line_;
       if (!line.empty() && line.back() == '\r') line.pop_back();
       if (line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
@@ -151,13 +177,16 @@ class JsonRows final : public InputRows {
       auto task = LineToTask(line, rules_.defaults, rules_.key_column);
       return InputRow{line_, task ? Finished(std::move(*task), rules_) : std::move(task)};
     }
-    return std::nullopt;
+    if (cut_ || !IsCut(*input_)) return std::nullopt;
+    cut_ = true;
+    return Unread(line_ + 1);
   }
 
  private:
   std::unique_ptr<std::istream> input_;
   InputRules rules_;
   std::size_t line_ = 0;
+  bool cut_ = false;  // it could not be read to its end
 };
 
 class QueryRows final : public InputRows {

@@ -22,7 +22,8 @@ struct InputRow {
 class InputRows {
  public:
   virtual ~InputRows() = default;
-  virtual std::optional<InputRow> Next() = 0;  // nullopt: the end
+  // nullopt: the end. Where the source can't be read to its end the last row says so.
+  virtual std::optional<InputRow> Next() = 0;
 };
 
 // What of a row is not in it.

@@ -67,7 +67,7 @@ std::string ClaimText(const TableName& table, const std::string& ids, std::uint6
                       std::uint32_t attempt, const std::string& unchanged) {
   const std::string me = std::to_string(claimer);
   return "UPDATE " + table + " FORCE INDEX (PRIMARY) SET state=2, attempt=attempt+1, claimed_by=" + me +
-         ", claimed_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +
+         ", claimed_at=UTC_TIMESTAMP(6), updated_at=updated_at WHERE id IN (" + ids +
          ") AND state=0 AND attempt=" + std::to_string(attempt) + " AND run_at<=UTC_TIMESTAMP(6)" +
          unchanged + Lives(me);
 }

@@ -55,7 +55,7 @@ std::string HotTable(const std::string& name, const TableName& table, std::uint3
                             "  claimed_at DATETIME(6) NOT NULL DEFAULT '" + kNeverClaimed + "',\n";
   return "CREATE TABLE IF NOT EXISTS " + name + " (\n" + Kept(slices, " AUTO_INCREMENT", claim) +
          "  cancel TINYINT NOT NULL DEFAULT 0,\n"
-         "  updated_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n"
+         "  updated_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) ON UPDATE CURRENT_TIMESTAMP(6),\n"
          // The inner LEAST: a priority of 99 is refused by its own name, and not as an urgency of 990.
          "  urgency TINYINT UNSIGNED GENERATED ALWAYS AS (IF(state=3, NULL, LEAST(priority,9)*10 + "
          "LEAST(failures,9))) STORED,\n"

@@ -183,6 +183,10 @@ TEST(StatusTest, AShardThatIsAwayIsNotTakenForEmpty) {
               ElementsAre(HasSubstr("shard east can't be read: the server does not answer")));
   EXPECT_THAT(StatusText(facts, 80), HasSubstr("east        ?        ?       ?  mysql://db2:3306/work"));
   EXPECT_EQ(StatusJson(facts)["shards"][0]["error"], "the server does not answer");
+  StatusFacts nothing;
+  nothing.shards["east"].error = "the server does not answer";
+  EXPECT_THAT(StatusText(nothing, 80), Not(HasSubstr("there are no tasks")));
+  EXPECT_THAT(StatusText(nothing, 80), Not(HasSubstr("no worker is registered")));
 }
 
 TEST(StatusTest, AClusterThatStandsStillCannotRun) {

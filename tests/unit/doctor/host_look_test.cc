@@ -55,11 +55,13 @@ TEST_F(HostLookTest, AFileSystemWithoutRoomHasNone) {
 TEST_F(HostLookTest, EachPluginIsLookedAtByItself) {
   File("broken.so", "no library", 0755);
   File("open.so", "", 0777);
+  ASSERT_EQ(mkfifo((folder_ + "/pipe.so").c_str(), 0600), 0);  // nobody writes to it: it is not read
   HostFacts facts;
   LookAtPlugins(folder_, facts);
-  ASSERT_EQ(facts.plugins.size(), 2u);
+  ASSERT_EQ(facts.plugins.size(), 3u);
   EXPECT_THAT(facts.plugins[0].problem, HasSubstr("no ELF file"));
   EXPECT_THAT(facts.plugins[1].problem, HasSubstr("written by others"));
+  EXPECT_THAT(facts.plugins[2].problem, HasSubstr("not a regular file"));
   HostFacts nowhere;
   LookAtPlugins(folder_ + "/none", nowhere);
   EXPECT_THAT(nowhere.plugin_trouble, HasSubstr("none"));

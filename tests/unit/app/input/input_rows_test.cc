@@ -42,6 +42,39 @@ class InputFile {
   std::string path_ = "/tmp/millrace-input-XXXXXX";
 };
 
+// Gives its text, and then fails as a file does on a broken disk.
+class BrokenBuffer final : public std::stringbuf {
+ public:
+  using std::stringbuf::stringbuf;
+
+ private:
+  int_type underflow() override {
+    const int_type next = std::stringbuf::underflow();
+    if (next == traits_type::eof()) throw std::ios_base::failure("error reading the file");
+    return next;
+  }
+};
+class BrokenInput final : public std::istream {
+ public:
+  explicit BrokenInput(const std::string& text) : std::istream(nullptr), buffer_(text) { rdbuf(&buffer_); }
+
+ private:
+  BrokenBuffer buffer_;
+};
+
+TEST(InputRowsTest, WhatCannotBeReadToItsEndIsNotTakenForItsEnd) {
+  const auto csv = ReadCsv(std::make_unique<BrokenInput>("id\n1\n2"), "f.csv", Rules("id"));
+  const auto jsonl = ReadJsonl(std::make_unique<BrokenInput>("{\"id\":1}\n{\"id\":"), Rules("id"));
+  ASSERT_TRUE(csv);
+  for (InputRows* rows : {csv->get(), jsonl.get()}) {
+    EXPECT_EQ(rows->Next()->task->biz_key, "1");
+    const auto rest = rows->Next();
+    ASSERT_TRUE(rest && !rest->task);
+    EXPECT_THAT(rest->task.error().message, HasSubstr("can't be read from here on"));
+    EXPECT_FALSE(rows->Next());
+  }
+}
+
 TEST(InputRowsTest, ARaggedRowIsBadAndTheOthersAreGood) {
   auto rows = Csv("id,name\n1,a\n2\n3,c,d\n4,e\n", "id");
   ASSERT_TRUE(rows);
