@@ -141,13 +141,23 @@ Status AlertShard::LookAtEvents(Micros window, BootTime now, Observation& seen) 
   return {};
 }
 
+Result<std::vector<KeyedTask>> AlertShard::Messages(const std::string& alert) {
+  std::vector<KeyedTask> all;
+  for (const char* type : {kMailType, kWebhookType}) {
+    BOOST_OUTCOME_TRY(keyed, alerts_->Keyed(type, KeysOf(alert), kKeysRead));
+    all.insert(all.end(), keyed.begin(), keyed.end());
+  }
+  std::sort(all.begin(), all.end(), [](const KeyedTask& a, const KeyedTask& b) { return a.key > b.key; });
+  return all;
+}
+
 Result<SaidAlert> AlertShard::Said(const std::string& alert, BootTime now) {
-  BOOST_OUTCOME_TRY(keyed, alerts_->Keyed(KeysOf(alert), kKeysRead));
+  BOOST_OUTCOME_TRY(keyed, Messages(alert));
   SaidAlert said;
   std::uint64_t looked = 0;
   for (const KeyedTask& one : keyed) {
     const auto key = ParseNoticeKey(alert, one.key);
-    if (!key || !IsBuiltIn(one.handler) || key->number == looked) continue;
+    if (!key || key->number == looked) continue;
     looked = key->number;
     const auto record = operations_->Get(one.task);
     if (!record && record.error().code != ErrorCode::NotFound) return Fail(record.error());
@@ -203,6 +213,25 @@ Result<bool> AlertShard::Add(std::vector<NewTask> tasks, const AlertPlace& place
   }
   BOOST_OUTCOME_TRY(report, operations_->Submit(*table, tasks));
   return report.added == tasks.size();
+}
+
+void AlertShard::Withdraw(const std::string& alert, std::uint64_t before) {
+  const auto keyed = Messages(alert);
+  if (!keyed) return;  // then they are sent late
+  std::map<TableName, std::vector<std::uint64_t>> old;
+  for (const KeyedTask& one : *keyed) {
+    const auto key = ParseNoticeKey(alert, one.key);
+    if (key && key->number < before) old[one.task.table].push_back(one.task.id);
+  }
+  for (const auto& [table, ids] : old) {
+    const auto outcomes = operations_->Outcomes(table, ids);
+    if (!outcomes) continue;
+    std::vector<std::uint64_t> unsent;
+    for (const TaskOutcome& one : *outcomes) {
+      if (one.state == TaskState::Waiting || one.state == TaskState::Running) unsent.push_back(one.id);
+    }
+    if (!unsent.empty()) (void)operations_->Apply(TaskAction::Cancel, table, unsent, "alerts");
+  }
 }
 
 SaidAlert LastSaid(const StoresByShard& shards, const std::string& alert, BootTime now) {

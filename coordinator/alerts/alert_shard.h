@@ -56,6 +56,9 @@ class AlertShard {
   // Adds the tasks of a message, all or none. False: somebody else has said it. NotFound: nobody would run
   // them here.
   Result<bool> Add(std::vector<NewTask> tasks, const AlertPlace& place);
+  // Takes back what was added here of an alert before that message and is not sent yet, so that nobody hears
+  // that it fires after it was said to be over. What runs already is asked to stop.
+  void Withdraw(const std::string& alert, std::uint64_t before);
   // As of the last look: messages of alerts that are in the failed pool, and whether others wait for a later
   // try.
   std::uint64_t Unsent() const { return unsent_; }
@@ -63,6 +66,8 @@ class AlertShard {
 
  private:
   Status ReadTables(BootTime now);
+  // The newest first.
+  Result<std::vector<KeyedTask>> Messages(const std::string& alert);
   Status LookAtDue(const AlertNeeds& needs, const AlertPlace& place, Observation& seen);
   Result<std::optional<Micros>> OldestWaiting(std::vector<DueGroup> groups, WallTime now);
   Status LookAtEvents(Micros window, BootTime now, Observation& seen);

@@ -9,7 +9,10 @@ namespace millrace::engine {
 namespace {
 
 constexpr Micros kBetweenTurns = std::chrono::seconds(1);  // while somebody else judges, or nothing is to be
-constexpr Micros kSilence = std::chrono::seconds(15);  // a shard that did not answer is left alone so long
+// A shard that did not answer is left alone so long, and the longer, the longer that took: the others' alerts
+// wait for it.
+constexpr Micros kSilence = std::chrono::seconds(15);
+constexpr Micros kLongestSilence = std::chrono::minutes(2);
 constexpr std::size_t kExamples = 5;
 constexpr int kDutyCycle = 20;  // it looks for no more than this part of the time
 constexpr Micros kLongestWait = std::chrono::seconds(30);
@@ -74,7 +77,8 @@ Micros AlertWatch::Round(const Config& config, const AlertPlace& place) {
     wait = std::min(wait, judged.judge.Wait());
   }
   Tell();
-  return std::max(wait, std::min<Micros>(kDutyCycle * (parts_.clock.Now() - now), kLongestWait));
+  if (wait < AlertJudge::kLook) return wait;  // for seconds at most
+  return std::max(wait, std::min<Micros>(kDutyCycle * looked_, kLongestWait));
 }
 
 void AlertWatch::Follow(const Config& config, const StoresByShard& shards) {
@@ -98,18 +102,22 @@ Observation AlertWatch::Observe(const Config& config, const AlertPlace& place, B
   const AlertNeeds needs = NeedsOf(config.alerts);
   Observation seen;
   seen.unowned = place.unowned;
+  looked_ = Micros(0);
   for (const auto& [name, shard] : shards_) {
     const auto silent = silent_.find(name);
     if (silent != silent_.end() && now < silent->second) {
       seen.whole = false;
       continue;
     }
+    const BootTime begun = parts_.clock.Now();
     const Status answered = shard->Observe(needs, place, now, seen);
+    const BootTime ended = parts_.clock.Now();
     if (answered) {
       silent_.erase(name);
+      looked_ += ended - begun;
     } else {
       seen.whole = false;
-      silent_[name] = parts_.clock.Now() + kSilence;
+      silent_[name] = ended + std::clamp<Micros>(kDutyCycle * (ended - begun), kSilence, kLongestSilence);
     }
   }
   return seen;
@@ -171,6 +179,7 @@ void AlertWatch::Send(const std::string& name, Judged& judged, const AlertFact& 
     }
     LogWarning(firing ? "an alert fires" : "an alert is over",
                {{"alert", name}, {"what", fact.what}, {"message", notice.number}, {"shard", shard_name}});
+    if (!firing) shard->Withdraw(name, notice.number);
     judged.said = {notice.number, firing, fact.count, notice.since, firing ? now : said.fired_at};
     if (!firing) judged.since.reset();
     return;

@@ -72,6 +72,7 @@ class AlertWatch {
   // The thread's own.
   std::map<std::string, std::unique_ptr<AlertShard>> shards_;
   std::map<std::string, BootTime> silent_;  // shards that did not answer: when they are asked again
+  Micros looked_{};                         // what the last look took, at shards that answered
   std::map<std::string, Judged> alerts_;
   Thread thread_;
 };

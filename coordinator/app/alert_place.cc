@@ -58,11 +58,12 @@ void LocalAlertPlace::Follow(const Worker& worker) {
 }
 
 std::optional<AlertPlace> LocalAlertPlace::Now() const {
-  AlertPlace place{
-      [this](const std::string& type) { return std::binary_search(types_.begin(), types_.end(), type); },
-      [this](const std::string& shard, const std::string& type, const std::vector<TableInfo>&) {
-        return LocalSpot(control_, shard, type);
-      }};
+  AlertPlace place{[this](const std::string& type) {
+                     return !types_ || std::binary_search(types_->begin(), types_->end(), type);
+                   },
+                   [this](const std::string& shard, const std::string& type, const std::vector<TableInfo>&) {
+                     return LocalSpot(control_, shard, type);
+                   }};
   MutexLock lock(mutex_);
   if (!uncovered_) return std::nullopt;
   place.unowned = uncovered_;

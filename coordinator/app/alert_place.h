@@ -20,8 +20,8 @@ AlertPlace PlaceOf(const std::shared_ptr<const Ownership>& ownership);
 // Of a process without a cluster, by its one worker. Thread-safe; `control` outlives it.
 class LocalAlertPlace {
  public:
-  // `types`: those that the worker runs, sorted.
-  LocalAlertPlace(ControlPlane& control, std::vector<std::string> types)
+  // `types`: those that the worker runs, sorted; nullopt: others may run what it does not.
+  LocalAlertPlace(ControlPlane& control, std::optional<std::vector<std::string>> types)
       : control_(control), types_(std::move(types)) {}
 
   // Several times a second: asks the worker once a second how it is.
@@ -31,7 +31,7 @@ class LocalAlertPlace {
 
  private:
   ControlPlane& control_;
-  const std::vector<std::string> types_;
+  const std::optional<std::vector<std::string>> types_;
   std::optional<BootTime> asked_;  // of the caller of Follow alone
   mutable Mutex mutex_;
   std::optional<std::vector<std::string>> uncovered_ MILLRACE_GUARDED_BY(mutex_);

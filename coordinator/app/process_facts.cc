@@ -24,8 +24,8 @@ ProcessFacts FactsOf(const Worker& worker, const std::string& no_plan, Micros pa
   if (std::any_of(status.shards.begin(), status.shards.end(), beats)) return facts;
   if (status.shards.empty()) facts.missing.push_back("it serves no shard");
   for (const ShardStatus& shard : status.shards) {
-    facts.missing.push_back("no fresh beat in shard " + shard.shard +
-                            (shard.error.empty() ? "" : ": " + shard.error));
+    // Anybody may ask a probe, so where the database is and what it answered stands in the log alone.
+    facts.missing.push_back("no fresh beat in shard " + shard.shard);
   }
   return facts;
 }
@@ -67,9 +67,10 @@ ProcessFacts ProcessView::Ask(Micros patience) const {
   return facts;
 }
 
-std::string ProcessView::MetricsText() const {
+std::optional<std::string> ProcessView::MetricsText() const {
   MutexLock lock(mutex_);
-  return metrics_ ? metrics_() : "";
+  if (!metrics_) return std::nullopt;
+  return metrics_();
 }
 
 }  // namespace millrace::engine

@@ -49,7 +49,8 @@ class ProcessView {
 
   // `patience`: how long a thread may be overdue.
   ProcessFacts Ask(Micros patience) const;
-  std::string MetricsText() const;
+  // nullopt: nothing measures yet, or any more.
+  std::optional<std::string> MetricsText() const;
 
  private:
   mutable Mutex mutex_;  // held while it asks, so that what is asked about does not go meanwhile

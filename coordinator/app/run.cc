@@ -1,5 +1,6 @@
 #include <poll.h>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -29,7 +30,7 @@ constexpr Micros kBetweenRounds = std::chrono::seconds(30);  // of the upkeep
 // once do no harm.
 class LocalEnvironment final : public WorkerEnvironment {
  public:
-  LocalEnvironment(LocalControlPlane control, Shards& shards, std::vector<std::string> types,
+  LocalEnvironment(LocalControlPlane control, Shards& shards, std::optional<std::vector<std::string>> types,
                    bool shows_progress)
       : control_(std::move(control)),
         shards_(shards),
@@ -108,6 +109,13 @@ Status LockSqlite(Shards& shards, std::vector<sqlite::Lock>& locks) {
   return {};
 }
 
+// Nobody else works on a SQLite file; on a server others may run what --handlers keeps from this process.
+bool RunsAlone(const WorkerFlags& flags, const Shards& shards) {
+  return flags.handlers.empty() || std::all_of(shards.begin(), shards.end(), [](const auto& named) {
+           return named.second.url.kind == StoreUrl::Kind::Sqlite;
+         });
+}
+
 // `shards` are prepared.
 Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings, Shards& shards,
                              Supervision& supervision) {
@@ -119,8 +127,9 @@ Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings,
   BOOST_OUTCOME_TRY(plugins, LoadPluginsToWork(flags.common));
   BOOST_OUTCOME_TRYV(CheckTypes(flags.handlers, settings.config, *plugins));
   TellNumbersBeyond(numbers, shards);
-  LocalEnvironment environment(std::move(control), shards,
-                               TypesRun(settings.config, *plugins, flags.handlers),
+  std::optional<std::vector<std::string>> types;
+  if (RunsAlone(flags, shards)) types = TypesRun(settings.config, *plugins, flags.handlers);
+  LocalEnvironment environment(std::move(control), shards, std::move(types),
                                ErrorIsTerminal() && !flags.common.json);
   return HostWorker(flags, {flags.id, state, flags.concurrency, flags.until_idle, FormatLoadBalance(numbers)},
                     *plugins, environment, supervision);

@@ -2,6 +2,7 @@
 
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/status_report.h"
+#include "framework/config/config.h"
 #include "framework/policy/load_balance.h"
 #include "framework/policy/pauses.h"
 
@@ -46,8 +47,6 @@ Pauses PausedIn(const StatusFacts& facts, const ShardFacts& shard) {
 bool IsPaused(const Pauses& pauses, const std::string& shard, const HandlerOverview& overview) {
   return pauses.Covers(shard, overview.table, kMaxSlices, overview.handler);
 }
-
-bool IsBuiltIn(const std::string& handler) { return handler.starts_with("millrace."); }
 
 // No worker that may live runs the type. Workers of which it is not known may run any.
 bool NobodyRuns(const StatusFacts& facts, const std::string& handler) {

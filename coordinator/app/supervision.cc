@@ -72,7 +72,7 @@ void Supervision::Follow(const std::string& address) {
   if (address == address_) return;
   address_ = address;
   if (const Status listens = web_->Listen(address); !listens) {
-    LogError("engine.http is not in force here; nothing is answered until it is set anew",
+    LogError("engine.http is not in force here; the last address that could be is kept",
              {{"error", listens.error().message}});
   }
 }

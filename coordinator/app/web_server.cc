@@ -1,5 +1,8 @@
 #include "coordinator/app/web_server.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -14,6 +17,17 @@ namespace millrace::engine {
 namespace {
 
 constexpr const char* kPrometheusText = "text/plain; version=0.0.4; charset=utf-8";
+
+// A quarter of the files that the process may open: the others are for its work, whoever asks.
+HttpBounds BoundsHere() {
+  constexpr rlim_t kPartOfFiles = 4;
+  constexpr rlim_t kFewest = 8;
+  HttpBounds bounds;
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return bounds;
+  bounds.connections = std::clamp<rlim_t>(files.rlim_cur / kPartOfFiles, kFewest, bounds.connections);
+  return bounds;
+}
 
 Result<TlsIdentity> ReadIdentity(const HttpFlags& flags) {
   if (flags.tls_cert.empty() || flags.tls_key.empty()) {
@@ -37,7 +51,9 @@ Result<TlsIdentity> ReadIdentity(const HttpFlags& flags) {
 
 std::vector<HttpRoute> ProbeRoutes(const ProcessView& view) {
   const auto metrics = [&view](const HttpRequest&) {
-    return HttpResponse{.content_type = kPrometheusText, .body = view.MetricsText()};
+    auto text = view.MetricsText();
+    if (!text) return HttpResponse{.status = 503, .body = "it starts or stops, and measures nothing\n"};
+    return HttpResponse{.content_type = kPrometheusText, .body = std::move(*text)};
   };
   const auto healthz = [&view](const HttpRequest&) {
     const std::string still = view.Ask(kHealthyPatience).stands_still;
@@ -69,10 +85,21 @@ Result<std::unique_ptr<WebServer>> WebServer::Make(const HttpFlags& flags, const
   return std::unique_ptr<WebServer>(new WebServer(view, std::move(tokens), std::move(tls)));
 }
 
+// The one before goes first: both may name the same port.
 Status WebServer::Listen(const std::string& address) {
+  Status served = Serve(address);
+  if (served) {
+    address_ = address;
+  } else if (!address_.empty()) {
+    (void)Serve(address_);
+  }
+  return served;
+}
+
+Status WebServer::Serve(const std::string& address) {
   server_.reset();
   if (address.empty()) return {};
-  BOOST_OUTCOME_TRY(server, HttpServer::Start({address, ProbeRoutes(view_), tokens_, tls_}));
+  BOOST_OUTCOME_TRY(server, HttpServer::Start({address, ProbeRoutes(view_), tokens_, tls_, BoundsHere()}));
   server_ = std::move(server);
   PrintNote("listening on " + server_->url());
   if (server_->open() && !tls_) {

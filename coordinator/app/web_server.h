@@ -29,16 +29,18 @@ class WebServer {
   static Result<std::unique_ptr<WebServer>> Make(const HttpFlags& flags, const ProcessView& view);
 
   // Answers there from now on, and nowhere else; empty: nowhere. It says where, on standard error. An error
-  // leaves it answering nowhere; see HttpServer::Start.
+  // leaves it answering where it did; see HttpServer::Start.
   Status Listen(const std::string& address);
 
  private:
   WebServer(const ProcessView& view, std::optional<Tokens> tokens, std::optional<TlsIdentity> tls)
       : view_(view), tokens_(std::move(tokens)), tls_(std::move(tls)) {}
+  Status Serve(const std::string& address);
 
   const ProcessView& view_;
   const std::optional<Tokens> tokens_;
   const std::optional<TlsIdentity> tls_;
+  std::string address_;  // as it was given last and could be listened on
   std::unique_ptr<HttpServer> server_;
 };
 

@@ -295,6 +295,11 @@ class HttpServer::Body {
         Admit(std::move(socket));
         return Accept();
       }
+      // Out of files: whoever makes room for a newcomer gives one back.
+      if (const auto leaver = WhoMakesRoom(Held(), BootClock::now(), keeper_.bounds.slow)) {
+        End(*leaver);
+        return Accept();
+      }
       pause_.expires_after(kAfterFailedAccept);
       pause_.async_wait([this](ErrorCodeOf) { Accept(); });
     });

@@ -39,8 +39,9 @@ class AlertStore {
  public:
   virtual ~AlertStore() = default;
 
-  // The entries whose key begins with `prefix`, the greatest keys first; at most `limit`.
-  virtual Result<std::vector<KeyedTask>> Keyed(const std::string& prefix, std::size_t limit) = 0;
+  // The entries of a task type whose key begins with `prefix`, the greatest keys first; at most `limit`.
+  virtual Result<std::vector<KeyedTask>> Keyed(const std::string& handler, const std::string& prefix,
+                                               std::size_t limit) = 0;
   // The events above `after`, oldest first: at most the newest 1,000, of the newest 10,000 rows of the audit.
   virtual Result<std::vector<ShardEvent>> Events(std::uint64_t after) = 0;
   // Enters one.

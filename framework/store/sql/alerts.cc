@@ -21,7 +21,8 @@ class SqlAlertStore final : public AlertStore {
   explicit SqlAlertStore(std::unique_ptr<Connection> connection)
       : connection_(std::move(connection)), db_(*connection_) {}
 
-  Result<std::vector<KeyedTask>> Keyed(const std::string& prefix, std::size_t limit) override;
+  Result<std::vector<KeyedTask>> Keyed(const std::string& handler, const std::string& prefix,
+                                       std::size_t limit) override;
   Result<std::vector<ShardEvent>> Events(std::uint64_t after) override;
   Status Note(std::string_view kind, const std::string& actor, const std::string& subject) override {
     BOOST_OUTCOME_TRYV(NoteEvents(db_, kind, actor, {subject}));
@@ -34,16 +35,17 @@ class SqlAlertStore final : public AlertStore {
   Connection& db_;
 };
 
-// A range of the index over the keys, read from its end.
-Result<std::vector<KeyedTask>> SqlAlertStore::Keyed(const std::string& prefix, std::size_t limit) {
+// A range of the primary key, read from its end: others' keys that begin alike hide none of them.
+Result<std::vector<KeyedTask>> SqlAlertStore::Keyed(const std::string& handler, const std::string& prefix,
+                                                    std::size_t limit) {
   std::vector<KeyedTask> keyed;
   std::string end = prefix;
   if (end.empty()) return Fail(ErrorCode::Invalid, "keys without a prefix were asked for");
   ++end.back();
   BOOST_OUTCOME_TRYV(db_.Query(
-      "SELECT handler,biz_key,task_table,task_id,entered_at,$now FROM tasks_keys WHERE biz_key>=? AND "
-      "biz_key<? ORDER BY biz_key DESC LIMIT ?",
-      {prefix, end, std::uint64_t{limit}}, [&](const Row& row) {
+      "SELECT handler,biz_key,task_table,task_id,entered_at,$now FROM tasks_keys WHERE handler=? AND "
+      "biz_key>=? AND biz_key<? ORDER BY biz_key DESC LIMIT ?",
+      {handler, prefix, end, std::uint64_t{limit}}, [&](const Row& row) {
         const auto table = ParseTableName(row.Text(3));
         if (!table) return;
         keyed.push_back({{*table, row.Number(4)}, row.Text(1), row.Text(2), Since(row, 5, 6)});

@@ -81,6 +81,29 @@ TEST_F(AlertShardTest, WhatWasSaidIsReadBackFromTheLedgerAndTheTask) {
   EXPECT_EQ(shard_.Said("faile", clock_.Now())->number, 0u);
 }
 
+TEST_F(AlertShardTest, KeysOfOthersThatLookAlikeHideNothing) {
+  Look();
+  Add(Word(1, true, 5));
+  for (int i = 0; i < 100; ++i) {
+    store_->Run(
+        "INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at) VALUES ('noop',"
+        "'alert/failed/9000000" +
+        std::to_string(100 + i) + "/x','tasks',99,'2026-01-01 00:00:00.000000')");
+  }
+  EXPECT_EQ(shard_.Said("failed", clock_.Now())->number, 1u);
+}
+
+TEST_F(AlertShardTest, WhatWasNotSentBeforeTheEndIsTakenBack) {
+  Look();
+  Add(Word(1, true, 5));
+  Add(Word(2, false, 0));
+  ASSERT_EQ(store_->Ask("SELECT count(*) FROM tasks WHERE biz_key LIKE 'alert/failed/0000000001/%'"), 2);
+  shard_.Withdraw("failed", 2);
+  EXPECT_EQ(store_->Ask("SELECT count(*) FROM tasks WHERE biz_key LIKE 'alert/failed/0000000001/%'"), 0);
+  EXPECT_EQ(store_->Ask("SELECT count(*) FROM tasks WHERE biz_key LIKE 'alert/failed/0000000002/%'"), 2);
+  EXPECT_EQ(shard_.Said("failed", clock_.Now())->number, 2u);
+}
+
 TEST_F(AlertShardTest, FailedTasksAreSeenByTheCountersAndThoseOfAlertsAreNot) {
   store_->Run(
       "INSERT INTO millrace_counters (task_table,handler,batch,incarnation,succeeded,cancelled,failed,"
