@@ -220,13 +220,19 @@ bool TreeChecks::Placeable(const WorkPlace& place) const {
   });
 }
 
-std::string TreeChecks::FirstUnowned() const {
+std::vector<WorkPlace> TreeChecks::Unowned() const {
+  std::vector<WorkPlace> unowned;
   for (const WorkPlace& place : Places()) {
     const auto owner = owners_.find(place);
     const bool owned = owner != owners_.end() && members_.contains(owner->second);
-    if (!owned && Placeable(place)) return NameOf(place);
+    if (!owned && Placeable(place)) unowned.push_back(place);
   }
-  return {};
+  return unowned;
+}
+
+std::string TreeChecks::FirstUnowned() const {
+  const std::vector<WorkPlace> unowned = Unowned();
+  return unowned.empty() ? std::string() : NameOf(unowned.front());
 }
 
 // Where groups are made anew and that takes several multis, a handler may be in one of before and in one of
@@ -240,17 +246,22 @@ void TreeChecks::CheckRegrouped(bool possible) {
 
 void TreeChecks::CheckOwned(bool possible, Micros bound) {
   CheckRegrouped(possible);
-  const std::string place = possible ? FirstUnowned() : std::string();
-  if (place.empty()) {
-    unowned_since_.reset();
+  std::map<WorkPlace, BootTime> since;
+  if (possible) {
+    for (const WorkPlace& place : Unowned()) {
+      const auto known = unowned_since_.find(place);
+      since[place] = known == unowned_since_.end() ? timeline_.Now() : known->second;
+    }
+  }
+  unowned_since_ = std::move(since);
+  for (const auto& [place, began] : unowned_since_) {
+    const Micros unowned = timeline_.Now() - began;
+    longest_unowned_ = std::max(longest_unowned_, unowned);
+    if (unowned <= bound) continue;
+    journal_.Violation(NameOf(place) + " and maybe others have had no owner for " +
+                       std::to_string(unowned.count() / 1000) + " ms");
     return;
   }
-  if (!unowned_since_) unowned_since_ = timeline_.Now();
-  const Micros unowned = timeline_.Now() - *unowned_since_;
-  longest_unowned_ = std::max(longest_unowned_, unowned);
-  if (unowned <= bound) return;
-  journal_.Violation(place + " and maybe others have had no owner for " +
-                     std::to_string(unowned.count() / 1000) + " ms");
 }
 
 void TreeChecks::CheckBalanced() {

@@ -52,7 +52,8 @@ class TreeChecks {
 
   // The first that has no owner who is there and takes it, though somebody who is there would. Empty: none.
   std::string FirstUnowned() const;
-  // No slice may go without an owner for longer than this, counted while somebody can do something about it.
+  // No slice may go without an owner for longer than this, counted while somebody can do something about it;
+  // each by itself: two losses one after the other may be of different workers.
   void CheckOwned(bool possible, Micros bound);
   // What was decided amid the faults has arrived: moves are counted from now on.
   void CountMoves() { counting_ = true; }
@@ -71,6 +72,7 @@ class TreeChecks {
   std::vector<WorkPlace> Places() const;
   std::string NameOf(const WorkPlace& place) const;
   bool Placeable(const WorkPlace& place) const;
+  std::vector<WorkPlace> Unowned() const;
   std::size_t FewestMoves(const WorkOwners& owners) const;
   std::size_t MovesByPlanner(const WorkOwners& owners) const;
   void TakeOwners();
@@ -99,7 +101,7 @@ class TreeChecks {
   BootTime assigned_at_{};
   std::string regrouped_;  // a slice that two have meanwhile, by groups of before and after
   std::optional<BootTime> regrouped_since_;
-  std::optional<BootTime> unowned_since_;
+  std::map<WorkPlace, BootTime> unowned_since_;
   Micros longest_unowned_{0};
 
   bool counting_ = false;
