@@ -42,22 +42,25 @@ void ModelledClient::Connect() {
       {.kind = ClientMessage::Kind::Hello, .session = session_, .seen = seen_, .timeout = parts_.timeout});
 }
 
-// As the real client: it pings after a third of the time-out without a word, and gives a connection up after
-// two thirds without an answer.
+// As the real client: it pings each third of the time-out, whatever else it asks, since a read tells nothing
+// of its session; and gives a connection up after two thirds without an answer.
 void ModelledClient::Tick() {
   if (state_ == State::Closed) return;
   const BootTime now = parts_.timeline.Now();
   const Micros third = parts_.timeout / 3;
   if (state_ == State::Connecting && now - began_ > third) Rest();
   if (state_ == State::Connected && now - heard_ > 2 * third) Drop(TreeStatus::Lost);
-  if (state_ == State::Connected && now - sent_ > third) Send({.kind = ClientMessage::Kind::Ping}, nullptr);
+  if (state_ == State::Connected && now - pinged_ > third) {
+    pinged_ = now;
+    Send({.kind = ClientMessage::Kind::Ping}, nullptr);
+  }
   parts_.timeline.After(third / 4, &parts_.strand, [this] { Tick(); });
 }
 
 void ModelledClient::Send(ClientMessage message, Done done) {
-  sent_ = parts_.timeline.Now();
+  const BootTime sent = parts_.timeline.Now();
   const bool read = done && message.request.kind != TreeRequest::Kind::Write;
-  asked_.push_back({sent_, read, std::move(done)});
+  asked_.push_back({sent, read, std::move(done)});
   parts_.ensemble.Send(connection_, std::move(message));
 }
 
@@ -107,7 +110,7 @@ void ModelledClient::Receive(const ServerMessage& message) {
     case ServerMessage::Kind::Welcome:
       state_ = State::Connected;
       session_ = message.session;
-      sent_ = contact_ = began_;
+      pinged_ = contact_ = began_;
       event_({.kind = TreeEvent::Kind::Connected, .session = session_});
       break;
     case ServerMessage::Kind::Expired:

@@ -64,7 +64,7 @@ class ModelledClient final : public TreePeer {
   std::int64_t seen_ = 0;
   BootTime began_{};
   BootTime heard_{};
-  BootTime sent_{};
+  BootTime pinged_{};
   BootTime contact_{};
   std::deque<Asked> asked_;
 };

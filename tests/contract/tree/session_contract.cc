@@ -53,6 +53,16 @@ TEST_P(TreeContract, TheLastContactStaysYoungWhileTheOwnerWaits) {
   EXPECT_GT(session_->LastContact() - before, timeout / 2);
 }
 
+TEST_P(TreeContract, TheLastContactStaysYoungWhileTheOwnerReads) {
+  const BootTime before = session_->LastContact();
+  const Micros timeout = session_->Timeout();
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(session_->Perform(Get("/")).status, TreeStatus::Ok);
+    EXPECT_FALSE(session_->WaitEvent(timeout / 8));
+  }
+  EXPECT_GT(session_->LastContact() - before, timeout / 2);
+}
+
 TEST_P(TreeContract, TheLastContactStandsStillWhileNoServerIsReached) {
   fixture_->Cut(*session_);
   ASSERT_TRUE(Await(*session_, Kind::Disconnected));
