@@ -21,7 +21,7 @@ void FaultInjector::Schedule(std::size_t count, Micros span) {
 void FaultInjector::Strike() {
   ++faults_;
   SimulatedWorker& worker = workers_[times_.Below(workers_.size())];
-  switch (times_.Below(20)) {
+  switch (times_.Below(21)) {
     case 0:
     case 1:
     case 2:
@@ -70,6 +70,9 @@ void FaultInjector::Strike() {
     case 17:
     case 18:
       operator_.ChangeConfiguration();
+      break;
+    case 19:
+      StrikeKeys();
       break;
     default:
       StrikeLeader();
@@ -197,7 +200,7 @@ void FaultInjector::FailOver(SimulatedWorker& worker) {
   ModelledDatabase& database = cluster_.databases.at(number);
   times_.Note("commits of shard " + cluster_.work.shards[number] + " reach no replica from now on");
   const auto copy = database.checked().Keep();
-  produce_(number);
+  produce_.some(number);
   times_.EndAfter(
       milliseconds(200), seconds(2), [this, &worker, &database, number, copy, before = database.Failovers()] {
         if (database.Failovers() != before) return;  // another was quicker
@@ -211,7 +214,7 @@ void FaultInjector::FailOver(SimulatedWorker& worker) {
         times_.EndAfter(milliseconds(50), milliseconds(800), [this, &database, number, copy, before] {
           if (database.Failovers() == before) database.FailOver(*copy);
           database.Start();
-          produce_(number);
+          produce_.some(number);
         });
       });
 }
@@ -280,6 +283,23 @@ void FaultInjector::StopAfterClaim(SimulatedWorker& worker, DatabaseLink& link, 
     times_.After(milliseconds(20),
                  [this, &worker, &link, looks] { StopAfterClaim(worker, link, looks - 1); });
   }
+}
+
+// Whoever claims a task gives it back, since it hears nothing of its key; it is cancelled before it starts.
+// When the key comes to be entered the task has ended, and another with that key follows.
+void FaultInjector::StrikeKeys() {
+  const std::size_t shard = times_.Below(cluster_.databases.size());
+  const Micros late = times_.Between(seconds(2), seconds(8));
+  const std::string& handler = cluster_.work.handlers[times_.Below(cluster_.work.handlers.size())];
+  const std::string key = "late key " + std::to_string(faults_);
+  times_.Note("the next keys of shard " + cluster_.work.shards[shard] + " are under way for " +
+              std::to_string(late.count() / 1000) + " ms");
+  for (SimulatedWorker& worker : workers_) worker.process().databases.at(shard).next_keys = late;
+  produce_.keyed(shard, handler, key, times_.Between(milliseconds(1), seconds(3)));
+  times_.EndAfter(late + seconds(1), late + seconds(4), [this, shard, handler, key] {
+    for (SimulatedWorker& worker : workers_) worker.process().databases.at(shard).next_keys = Micros(0);
+    produce_.keyed(shard, handler, key, Micros(0));
+  });
 }
 
 // A rack goes: half of the workers at once, and nobody says farewell.

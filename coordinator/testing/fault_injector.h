@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "coordinator/testing/fault_times.h"
@@ -14,9 +15,16 @@ namespace millrace::engine {
 
 class FaultInjector {
  public:
-  // `produce`: some tasks are added to a shard at once.
+  struct Producer {
+    std::function<void(std::size_t shard)> some;  // adds some tasks at once
+    // Adds one with a key, which is cancelled after a while unless that is zero.
+    std::function<void(std::size_t shard, const std::string& handler, const std::string& key,
+                       Micros patience)>
+        keyed;
+  };
+
   FaultInjector(SimulatedCluster cluster, std::deque<SimulatedWorker>& workers, FaultTimes& times,
-                SimulatedOperator& people, std::function<void(std::size_t shard)> produce)
+                SimulatedOperator& people, Producer produce)
       : cluster_(cluster),
         workers_(workers),
         times_(times),
@@ -45,10 +53,12 @@ class FaultInjector {
   void FailOver(SimulatedWorker& worker);
   void StrikeEnsemble();
   // Aimed at what is decided in a moment: a life that wakes up just when it is marked dead, a claim that is
-  // under way just then, and a leader whose write is on its way when another takes its place.
+  // under way just then, a key that is entered when its task has ended, and a leader whose write is on its
+  // way when another takes its place.
   void StrikeLease(SimulatedWorker& worker);
   void StrikeClaim(SimulatedWorker& worker);
   void StopAfterClaim(SimulatedWorker& worker, DatabaseLink& link, int looks);
+  void StrikeKeys();
   void StrikeLeader();
   void StrikeMany();
   static void SetDatabases(SimulatedWorker& worker, const DatabaseLink& link);
@@ -57,7 +67,7 @@ class FaultInjector {
   std::deque<SimulatedWorker>& workers_;
   FaultTimes& times_;
   SimulatedOperator& operator_;
-  const std::function<void(std::size_t shard)> produce_;
+  const Producer produce_;
   std::size_t faults_ = 0;
   int lagging_ = 0;
   BootTime news_lost_{};

@@ -16,9 +16,8 @@ void ModelledDatabase::Unlock(const std::string& incarnation) {
 void ModelledDatabase::ConfirmKeys(const DatabaseLink& link, Strand& strand, const std::string& incarnation,
                                    const std::vector<Task>& tasks,
                                    std::function<void(Result<std::vector<KeyVerdict>>)> done) {
-  using Verdicts = Result<std::vector<KeyVerdict>>;
   if (!bugs_.keys_without_lock) {
-    Write<Verdicts>(
+    EnterKeys(
         link, strand,
         [incarnation, tasks](CheckedShard& shard) { return shard.ConfirmKeys(incarnation, tasks); },
         std::move(done));
@@ -35,7 +34,7 @@ void ModelledDatabase::ConfirmKeys(const DatabaseLink& link, Strand& strand, con
           done(Fail(running.error()));
           return;
         }
-        Write<Verdicts>(
+        EnterKeys(
             link, strand, [seen = *running](CheckedShard& shard) { return Verdicts(shard.EnterKeys(seen)); },
             done);
       });

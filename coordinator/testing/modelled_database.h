@@ -24,6 +24,7 @@ struct DatabaseLink {
   // The next claim is under way for so long; zero: for as long as any other. It is zero again once it is
   // sent.
   mutable Micros next_claim{0};
+  mutable Micros next_keys{0};  // the same of the next keys that are entered
 };
 
 // How a claim looks at its incarnation's flag, before it writes. All but the first are planted bugs.
@@ -112,6 +113,15 @@ class ModelledDatabase {
     return Micros(static_cast<std::int64_t>(timeline_.random().Below(longest.count()) + 1));
   }
   bool Percent(unsigned percent) { return percent != 0 && timeline_.random().Below(100) < percent; }
+
+  using Verdicts = Result<std::vector<KeyVerdict>>;
+  // A statement that enters keys, whether it looks at their tasks itself or goes by an earlier look.
+  void EnterKeys(const DatabaseLink& link, Strand& strand, std::function<Verdicts(CheckedShard&)> statement,
+                 std::function<void(Verdicts)> done) {
+    Send<Verdicts>(link, strand, ErrorCode::Unknown, {.held_up = std::exchange(link.next_keys, Micros(0))},
+                   std::move(statement), std::move(done));
+  }
+
   // How long a statement that is sent now takes to arrive; at least the time-out: its sender hears nothing.
   // Negative: it never arrives.
   Micros Passage(const DatabaseLink& link);

@@ -31,7 +31,7 @@ constexpr Micros kReadAgain = seconds(10);
 constexpr Micros kLongestUnfollowed = kReadAgain + seconds(6);
 constexpr Micros kLongestUnowned = seconds(15);  // while somebody healthy could see to it
 
-// The times of a real cluster, scaled down so that a minute has room for twenty faults.
+// The times of a real cluster, scaled down so that a minute has room for some twenty faults.
 CalmOptions Calm(Random& random) {
   CalmOptions calm;
   calm.session_timeout = seconds(3);
@@ -120,7 +120,10 @@ class Simulation {
         times_(timeline_, journal_),
         operator_(cluster_, workers_, times_),
         checks_(timeline_, ensemble_, journal_, work_, [this](std::size_t shard) { return TablesOf(shard); }),
-        faults_(cluster_, workers_, times_, operator_, [this](std::size_t shard) { AddSome(shard); }) {
+        faults_(cluster_, workers_, times_, operator_,
+                {[this](std::size_t shard) { AddSome(shard); },
+                 [this](std::size_t shard, const std::string& handler, const std::string& key,
+                        Micros patience) { AddKeyed(shard, handler, key, patience); }}) {
     for (const std::string& shard : work_.shards) {
       databases_.emplace_back(timeline_, journal_, DatabaseFor(options.bug),
                               CheckedShard::Schema{shard, work_.tables, work_.slices});
@@ -177,24 +180,44 @@ class Simulation {
   }
 
   void Add(std::size_t shard) {
-    ModelledDatabase& database = databases_[shard];
-    if (!database.Up()) return;
-    const CompactTable& table = database.shard().tables()[timeline_.random().Below(work_.tables.size())];
-    const auto slice = static_cast<std::uint32_t>(timeline_.random().Below(table.slices));
+    if (!databases_[shard].Up()) return;
+    const CompactTable& table = AnyTable(shard);
+    const std::uint32_t slice = AnySlice(table);
     const std::string& handler = work_.handlers[timeline_.random().Below(work_.handlers.size())];
     const std::uint64_t dice = timeline_.random().Below(5 * kKeys);
-    const std::string key = dice < kKeys ? "key " + std::to_string(dice) : "";
-    const TaskKey task{table.name,
-                       database.shard().Insert(table.name, slice, handler, database.clock().WallNow(), key)};
-    ++added_;
-    if (timeline_.random().Below(20) == 0) Cancel(shard, task);
+    const TaskKey task =
+        Insert(shard, table, slice, handler, dice < kKeys ? "key " + std::to_string(dice) : "");
+    if (timeline_.random().Below(20) == 0)
+      Cancel(shard, task,
+             Micros(static_cast<std::int64_t>(timeline_.random().Below(kLongestPatience.count()))));
   }
 
-  void Cancel(std::size_t shard, const TaskKey& task) {
-    timeline_.After(Micros(static_cast<std::int64_t>(timeline_.random().Below(kLongestPatience.count()))),
-                    [this, shard, task] {
-                      if (databases_[shard].Up()) databases_[shard].shard().Cancel(task);
-                    });
+  void AddKeyed(std::size_t shard, const std::string& handler, const std::string& key, Micros patience) {
+    if (!databases_[shard].Up()) return;
+    const CompactTable& table = AnyTable(shard);
+    const TaskKey task = Insert(shard, table, AnySlice(table), handler, key);
+    if (patience > Micros(0)) Cancel(shard, task, patience);
+  }
+
+  const CompactTable& AnyTable(std::size_t shard) {
+    return databases_[shard].shard().tables()[timeline_.random().Below(work_.tables.size())];
+  }
+
+  std::uint32_t AnySlice(const CompactTable& table) {
+    return static_cast<std::uint32_t>(timeline_.random().Below(table.slices));
+  }
+
+  TaskKey Insert(std::size_t shard, const CompactTable& table, std::uint32_t slice,
+                 const std::string& handler, const std::string& key) {
+    ModelledDatabase& database = databases_[shard];
+    ++added_;
+    return {table.name, database.shard().Insert(table.name, slice, handler, database.clock().WallNow(), key)};
+  }
+
+  void Cancel(std::size_t shard, const TaskKey& task, Micros patience) {
+    timeline_.After(patience, [this, shard, task] {
+      if (databases_[shard].Up()) databases_[shard].shard().Cancel(task);
+    });
   }
 
   void Look() {

@@ -13,7 +13,7 @@ namespace millrace::engine {
 struct SimulationOptions {
   std::uint64_t seed = 1;
   PlantedBug bug = PlantedBug::None;
-  std::size_t faults = 20;
+  std::size_t faults = 21;
   Journal::Sink trace = {};  // gets every step worth a line; may be empty
 };
 
