@@ -228,9 +228,14 @@ void SimulatedOperator::TidyUp() {
   LookAtConfiguration();
   for (const auto& [part, text] : texts_) Put(part, text);
   if (!truth_.Refusals().empty()) Put("engine", EngineText());
-  const std::shared_ptr<const Config> config = truth_.Effective();
-  if (config->shards.size() < cluster_.work.shards.size())
+  ServeAll();
+}
+
+// What was put into a node that was deleted is lost, and an older text may stand there when it is made again.
+void SimulatedOperator::ServeAll() {
+  if (truth_.Effective()->shards.size() < cluster_.work.shards.size())
     Put("shards", ShardsText(cluster_.work.shards.size(), cluster_.work.slices));
+  cluster_.timeline.After(seconds(1), [this] { ServeAll(); });
 }
 
 }  // namespace millrace::engine

@@ -48,6 +48,7 @@ class SimulatedOperator {
   std::string EngineText();
   std::string ShardsText(std::size_t count, std::uint32_t slices) const;
   void Delete(const std::string& top);
+  void ServeAll();
   bool Follows(const SimulatedWorker& worker) const;
 
   const SimulatedCluster cluster_;
