@@ -12,9 +12,10 @@ class StatusTest : public CommandTest {
  protected:
   // `script` is for the shell; it begins beside a `run`, whose process is $pid.
   ProcessResult BesideARun(const std::string& script) const {
-    Write("both", "m=" + Binary() + "; $m run >out 2>noted & pid=$!\n" +
-                      "until $m status --sample 0s 2>/dev/null | grep -q \"last sign\"; do sleep 0.02; done\n" +
-                      script);
+    Write("both",
+          "m=" + Binary() + "; $m run >out 2>noted & pid=$!\n" +
+              "until $m status --sample 0s 2>/dev/null | grep -q \"last sign\"; do sleep 0.02; done\n" +
+              script);
     return RunProcess("cd " + folder_ + " && HOME=" + folder_ + " sh ./both", 60);
   }
 };

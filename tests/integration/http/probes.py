@@ -115,6 +115,7 @@ def tokens(folder):
     line = f"view prometheus {hashlib.sha256(b'secret').hexdigest()}\n"
     good = folder.write("tokens", "# ours\n" + line)
     process, port = folder.start("--http", "0.0.0.0:0", "--tokens", good)
+    wait_until("it is ready", lambda: get(port, "/readyz")[0] == 200, 20)
     anybody, viewer = get(port, "/metrics")[0], get(port, "/metrics", {"Authorization": "Bearer secret"})[0]
     check("metrics ask for a token, probes for none", (anybody, viewer, get(port, "/healthz")[0]),
           (anybody, viewer, get(port, "/healthz")[0]) == (401, 200, 200))

@@ -23,7 +23,7 @@ TEST(WebServerTest, AProcessThatStartsIsWellAndNotReady) {
   const HttpResponse ready = Ask(view, "/readyz");
   EXPECT_EQ(ready.status, 503U);
   EXPECT_THAT(ready.body, HasSubstr("not ready: it starts"));
-  EXPECT_EQ(Ask(view, "/metrics").status, 200U);
+  EXPECT_EQ(Ask(view, "/metrics").status, 503U) << "no series at all would look like a process that is well";
 }
 
 TEST(WebServerTest, WhatIsMissingIsSaid) {
@@ -55,7 +55,7 @@ TEST(WebServerTest, AProcessThatEndsIsNotReady) {
   EXPECT_EQ(Ask(view, "/readyz").status, 200U);
   { const ProcessView::Shown shown(view); }
   EXPECT_THAT(Ask(view, "/readyz").body, HasSubstr("it is stopping"));
-  EXPECT_EQ(Ask(view, "/metrics").body, "");
+  EXPECT_EQ(Ask(view, "/metrics").status, 503U);
 }
 
 TEST(WebServerTest, WhileItStopsItIsNotReadyAndItsThreadsAreWatchedStill) {
