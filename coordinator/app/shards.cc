@@ -131,24 +131,25 @@ Status Prepare(Shards& shards, Missing missing) {
   return {};
 }
 
-std::map<std::string, Error> PrepareEach(Shards& shards, Missing missing) {
+void ForEachAtOnce(std::size_t count, const std::function<void(std::size_t)>& work) {
   constexpr std::size_t kAtOnce = 8;
+  if (count == 0) return;
+  std::atomic<std::size_t> next = 0;
+  const auto take = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
+  };
+  std::vector<Thread> helpers(std::min(kAtOnce, count) - 1);
+  for (Thread& helper : helpers) {
+    if (!helper.Start("shards", take)) break;  // the others take its part
+  }
+  take();
+}
+
+std::map<std::string, Error> PrepareEach(Shards& shards, Missing missing) {
   std::vector<std::pair<Shard*, Status>> jobs;
   for (auto& [name, shard] : shards) jobs.emplace_back(&shard, Status());
+  ForEachAtOnce(jobs.size(), [&](std::size_t i) { jobs[i].second = Prepare(*jobs[i].first, missing); });
   std::map<std::string, Error> away;
-  if (jobs.empty()) return away;
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < jobs.size(); i = next++)
-      jobs[i].second = Prepare(*jobs[i].first, missing);
-  };
-  {
-    std::vector<Thread> helpers(std::min(kAtOnce, jobs.size()) - 1);
-    for (Thread& helper : helpers) {
-      if (!helper.Start("shards", work)) break;  // the others take its part
-    }
-    work();
-  }
   for (const auto& [shard, ready] : jobs) {
     if (!ready) away[shard->name] = ready.error();
   }

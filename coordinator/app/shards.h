@@ -45,7 +45,10 @@ UpgradeCalls UpgradeBy(std::function<void(const UpgradeStep&)> step);
 // Reach and ReadTables.
 Status Prepare(Shard& shard, Missing missing);
 Status Prepare(Shards& shards, Missing missing);
-// Several at once: those that are away cost the time of one. By name, those that it failed for.
+// `work` for 0 … count-1, several at once, in threads of its own and the caller's: what waits for a server
+// that is away holds up no other. Returns when all are done.
+void ForEachAtOnce(std::size_t count, const std::function<void(std::size_t)>& work);
+// Those that are away cost the time of one. By name, those that it failed for.
 std::map<std::string, Error> PrepareEach(Shards& shards, Missing missing);
 
 // The shard by name; the only one where the name is empty.

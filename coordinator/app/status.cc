@@ -3,7 +3,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -13,9 +12,9 @@
 #include "coordinator/app/cluster_health.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/handler.h"
+#include "coordinator/app/shards.h"
 #include "coordinator/app/status_report.h"
 #include "coordinator/app/stop_signals.h"
-#include "framework/threads/thread.h"
 #include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
@@ -29,7 +28,6 @@ struct StatusOptions {
 };
 
 constexpr Micros kBetweenBeats = std::chrono::milliseconds(100);
-constexpr std::size_t kReaders = 8;
 constexpr Micros kBetweenScreens = std::chrono::seconds(2);
 constexpr Micros kLongestSample = std::chrono::minutes(1);
 constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
@@ -246,18 +244,7 @@ void StatusReader::ReadShards(StatusFacts& facts) {
     jobs.push_back({&look, &shard});
   }
   if (jobs.empty()) return;
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < jobs.size(); i = next++)
-      jobs[i].read = jobs[i].look->Read(*jobs[i].shard);
-  };
-  {
-    std::vector<Thread> helpers(std::min(kReaders, jobs.size()) - 1);
-    for (Thread& helper : helpers) {
-      if (!helper.Start("shards", work)) break;  // the others take its part
-    }
-    work();
-  }
+  ForEachAtOnce(jobs.size(), [&](std::size_t n) { jobs[n].read = jobs[n].look->Read(*jobs[n].shard); });
   away_.reset();
   for (const Job& job : jobs) {
     if (job.read) {
