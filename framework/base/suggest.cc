@@ -30,8 +30,11 @@ std::string Nearest(std::string_view wrong, std::span<const std::string> known) 
   std::string best;
   std::size_t best_distance = 0;
   for (const std::string& name : known) {
+    const std::size_t longer = std::max(wrong.size(), name.size());
+    const std::size_t allowed = std::max<std::size_t>(1, longer / 3);
+    const std::size_t least = longer - std::min(wrong.size(), name.size());
+    if (least > allowed || (!best.empty() && least >= best_distance)) continue;
     const std::size_t distance = EditDistance(wrong, name);
-    const std::size_t allowed = std::max<std::size_t>(1, std::max(wrong.size(), name.size()) / 3);
     if (distance <= allowed && (best.empty() || distance < best_distance)) {
       best = name;
       best_distance = distance;
