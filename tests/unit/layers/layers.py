@@ -12,8 +12,9 @@ import sys
 BASE = {"framework/base"}
 TASK = BASE | {"framework/task"}
 STORE = TASK | {"framework/store"}
-PLUGIN = STORE | {"framework/config", "framework/files", "framework/include", "framework/plugin"}
-MILL = STORE | {"framework/config", "framework/policy", "framework/metrics"}
+CONFIG = STORE | {"framework/schedule"}
+PLUGIN = CONFIG | {"framework/config", "framework/files", "framework/include", "framework/plugin"}
+MILL = CONFIG | {"framework/config", "framework/policy", "framework/metrics"}
 WORKER = PLUGIN | MILL | {"framework/doorbell", "framework/threads", "framework/mill", "framework/worker"}
 FRAMEWORK = WORKER | {"framework/http"}
 ADAPTERS = {"framework/store/mysql", "framework/store/sqlite"}
@@ -24,8 +25,9 @@ ARROWS = {
     "framework/files": BASE,
     "framework/task": BASE,
     "framework/policy": TASK,
+    "framework/schedule": TASK,
     "framework/threads": BASE,
-    "framework/config": STORE,
+    "framework/config": CONFIG,
     "framework/metrics": BASE,
     "framework/http": BASE | {"framework/threads"},
     "framework/store": TASK,
@@ -65,6 +67,7 @@ HOMES = [
     (re.compile(r"sqlite3\.h"), {"framework/store/sqlite"}, "SQLite"),
     (re.compile(r"zookeeper/"), {"coordinator/coordination/zookeeper"}, "the ZooKeeper client"),
     (re.compile(r"systemd/"), {"coordinator/app"}, "the service manager's library"),
+    (re.compile(r"date/"), {"framework/schedule"}, "Howard Hinnant's date library"),
     (re.compile(r"glog/"), {"framework/base"}, "glog"),
     (re.compile(r"(boost/beast/|boost/asio/ssl/|openssl/)"), {"framework/http"}, "Beast, or OpenSSL,"),
     (re.compile(r"boost/outcome/"), {"framework/base"}, "Boost.Outcome"),
