@@ -17,7 +17,9 @@ void KeyLister::Integer(const char* key, std::uint32_t value, std::uint32_t leas
 
 void KeyLister::Fraction(const char* key, double value, double, double) { Add(key, value); }
 
-void KeyLister::Duration(const char* key, Micros value, Micros, Micros) { Add(key, FormatDuration(value)); }
+void KeyLister::Duration(const char* key, Micros value, Micros least, Micros most) {
+  Add(key, value < least || value > most ? ordered_json() : ordered_json(FormatDuration(value)));
+}
 
 void KeyLister::Durations(const char* key, const std::vector<Micros>& value, Micros, Micros) {
   ordered_json texts = ordered_json::array();

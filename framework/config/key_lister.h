@@ -18,6 +18,7 @@ namespace millrace::engine {
 // the key is listed without a value.
 class KeyLister {
  public:
+  void Flag(const char* key, bool value) { Add(key, value); }
   void Integer(const char* key, std::uint32_t value, std::uint32_t least, std::uint32_t most);
   void Fraction(const char* key, double value, double least, double most);
   void Duration(const char* key, Micros value, Micros least, Micros most);

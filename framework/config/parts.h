@@ -5,6 +5,7 @@
 
 #include "framework/config/config.h"
 #include "framework/config/key_lister.h"
+#include "framework/config/schedule_config.h"
 #include "framework/config/section.h"
 
 namespace millrace::engine {
@@ -13,11 +14,16 @@ EngineConfig ReadEngine(const nlohmann::json& value, Problems& problems);
 std::map<std::string, HandlerConfig> ReadHandlers(const nlohmann::json& value, Problems& problems);
 std::map<std::string, ShardConfig> ReadShards(const nlohmann::json& value, Problems& problems);
 std::map<std::string, AlertConfig> ReadAlerts(const nlohmann::json& value, Problems& problems);
+std::map<std::string, ScheduleConfig> ReadSchedules(const nlohmann::json& value, Problems& problems);
 
 void ListEngine(const EngineConfig& engine, KeyLister& keys);
 void ListHandler(const HandlerConfig& handler, KeyLister& keys);
 void ListShard(const ShardConfig& shard, KeyLister& keys);
 void ListAlert(const AlertConfig& alert, KeyLister& keys);
+void ListSchedule(const ScheduleConfig& schedule, KeyLister& keys);
+
+// Lower-case letters, digits, `_` and `-`, at most 48.
+bool IsShardName(const std::string& name);
 
 // Enters the types that carry the alerts of a configuration: where to, and by which server.
 void AddAlertCarriers(Config& config);

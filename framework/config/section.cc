@@ -78,6 +78,13 @@ const json& Section::Every() {
   return value_;
 }
 
+void Section::Flag(const char* key, bool& value) {
+  const json* child = Child(key);
+  if (child == nullptr) return;
+  if (!child->is_boolean()) return WrongType(Path(key), *child, "true or false");
+  value = child->get<bool>();
+}
+
 void Section::Integer(const char* key, std::uint32_t& value, std::uint32_t least, std::uint32_t most) {
   const json* child = Child(key);
   if (child == nullptr) return;

@@ -43,6 +43,7 @@ class Section {
   // `value` outlives the section. A value that is no object is a problem, and reads like an empty object.
   Section(const nlohmann::json& value, KeyPath path, Problems& problems);
 
+  void Flag(const char* key, bool& value);
   void Integer(const char* key, std::uint32_t& value, std::uint32_t least, std::uint32_t most);
   void Fraction(const char* key, double& value, double least, double most);
   void Duration(const char* key, Micros& value, Micros least, Micros most);

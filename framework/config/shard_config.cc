@@ -6,11 +6,6 @@ namespace {
 
 using nlohmann::json;
 
-bool IsShardName(const std::string& name) {
-  return !name.empty() && name.size() <= 48 &&
-         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos;
-}
-
 constexpr auto kDoorbellKeys = [](auto& keys, auto& doorbell) {
   keys.Text("account", doorbell.account, 80);
   keys.Text("password_file", doorbell.password_file, 4096);
@@ -49,6 +44,11 @@ ShardConfig ReadShard(const json& value, const KeyPath& path, Problems& problems
 }
 
 }  // namespace
+
+bool IsShardName(const std::string& name) {
+  return !name.empty() && name.size() <= 48 &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos;
+}
 
 std::map<std::string, ShardConfig> ReadShards(const json& value, Problems& problems) {
   std::map<std::string, ShardConfig> shards;
