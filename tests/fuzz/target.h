@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/base/result.h"
+
 namespace millrace::engine::fuzz {
 
 struct Target {
@@ -16,8 +18,18 @@ struct Target {
 };
 
 const std::vector<Target>& Targets();
+// Those of them that have to do with schedules.
+std::vector<Target> ScheduleTargets();
 
 // Ends the process by a message that names the promise, where it does not hold.
 void Require(bool holds, const char* promise);
+
+// Every parser's refusal: the input is wrong, and a person is told why.
+template <class T>
+void RequireRefusal(const Result<T>& result) {
+  Require(result.error().code == ErrorCode::Invalid, "what is refused is Invalid");
+  Require(!result.error().message.empty(), "a refusal says why");
+  Require(result.error().message.size() < 64 * 1024, "a refusal can be read");
+}
 
 }  // namespace millrace::engine::fuzz

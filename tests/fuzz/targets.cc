@@ -29,14 +29,6 @@
 namespace millrace::engine::fuzz {
 namespace {
 
-// Every parser's refusal: the input is wrong, and a person is told why.
-template <class T>
-void RequireRefusal(const Result<T>& result) {
-  Require(result.error().code == ErrorCode::Invalid, "what is refused is Invalid");
-  Require(!result.error().message.empty(), "a refusal says why");
-  Require(result.error().message.size() < 64 * 1024, "a refusal can be read");
-}
-
 void Configuration(std::string_view input) {
   const auto config = ParseConfig(input, "fuzz.json");
   if (!config) {
@@ -407,7 +399,11 @@ std::vector<Target> MakeTargets() {
 }  // namespace
 
 const std::vector<Target>& Targets() {
-  static const std::vector<Target> targets = MakeTargets();
+  static const std::vector<Target> targets = [] {
+    std::vector<Target> all = MakeTargets();
+    for (Target& target : ScheduleTargets()) all.push_back(std::move(target));
+    return all;
+  }();
   return targets;
 }
 
