@@ -17,21 +17,13 @@ using nlohmann::json;
 
 constexpr std::size_t kLargest = 1024 * 1024;  // a node's limit, too
 
-// Parts that a later version reads: an object that isn't empty is refused, since it would have no effect.
-void RefuseContent(Section& document, const char* part, const char* remedy) {
-  const json* value = document.Child(part);
-  if (value == nullptr) return;
-  Section section(*value, {part}, document.problems());
-  if (!section.Every().empty()) document.Add(part, remedy);
-}
-
 Config ReadConfig(const json& value, Problems& problems) {
   Config config;
   Section document(value, {}, problems);
   if (const json* part = document.Child("engine")) config.engine = ReadEngine(*part, problems);
   if (const json* part = document.Child("handlers")) config.handlers = ReadHandlers(*part, problems);
   if (const json* part = document.Child("shards")) config.shards = ReadShards(*part, problems);
-  RefuseContent(document, "schedules", "this version runs no schedules; leave the part out, or empty: {}");
+  if (const json* part = document.Child("schedules")) config.schedules = ReadSchedules(*part, problems);
   if (const json* part = document.Child("alerts")) config.alerts = ReadAlerts(*part, problems);
   document.Done();
   AddAlertCarriers(config);
@@ -100,6 +92,7 @@ std::string ConfigText(const Config& config) {
   const ordered_json document{{"engine", Listed(config.engine, ListEngine)},
                               {"handlers", Listed(config.handlers, ListHandler)},
                               {"shards", Listed(config.shards, ListShard)},
+                              {"schedules", Listed(config.schedules, ListSchedule)},
                               {"alerts", Listed(config.alerts, ListAlert)}};
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }

@@ -12,6 +12,7 @@
 
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
+#include "framework/config/schedule_config.h"
 #include "framework/task/retry_ladder.h"
 
 namespace millrace::engine {
@@ -107,6 +108,7 @@ struct Config {
   // Where there are alerts, the types that carry them are among these.
   std::map<std::string, HandlerConfig> handlers;
   std::map<std::string, ShardConfig> shards;
+  std::map<std::string, ScheduleConfig> schedules;
   std::map<std::string, AlertConfig> alerts;
 
   // The configuration of a task type; the defaults where it has none.

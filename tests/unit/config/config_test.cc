@@ -25,7 +25,13 @@ constexpr const char* kEveryKey = R"(
     "doorbell": {"account": "bell", "password_file": "/etc/b"}}, "east": {"url": "mysql://u@h/e", "doorbell": {}}},
     "alerts": {"late": {"kind": "oldest_due", "mail": ["ops@example.com"], "webhook": "https://h/x", "every": "5m",
         "handler": "noop", "longer_than": "1h"}, "failed": {"kind": "failed", "webhook": "http://h/y", "more_than": 9,
-        "every": "10m", "handler": "*"}})";
+        "every": "10m", "handler": "*"}},
+    "schedules": {"nightly": {"cron": "0 2 * * *", "zone": "Europe/Berlin", "handler": "noop", "params": {"a": 1},
+        "initial_delay": "1m", "catch_up": "all", "overlap": "skip", "paused": true, "shard": "east", "table": "tasks"},
+        "bills": {"every": "1d", "handler": "noop", "from_query": "SELECT id FROM c", "key": "{id}-{month}",
+        "zone": "Europe/Berlin", "initial_delay": "0s", "catch_up": "one", "overlap": "allow", "paused": false},
+        "once": {"at": "2026-12-01T02:00:00Z", "handler": "noop", "params": {}, "catch_up": "none", "paused": false},
+        "rest": {"after": "5m", "handler": "noop", "params": {}, "initial_delay": "1s", "paused": false}})";
 
 std::string Refusal(std::string_view text) {
   const auto config = ParseConfig(text, "m.json");
@@ -43,7 +49,7 @@ TEST(ConfigTest, AnEmptyObjectGivesTheDefaults) {
 }
 
 TEST(ConfigTest, ReadsEveryKey) {
-  const auto config = ParseConfig("{" + std::string(kEveryKey) + R"(, "schedules": {}})", "m.json");
+  const auto config = ParseConfig("{" + std::string(kEveryKey) + "}", "m.json");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->engine.poll, Micros(50ms));
   EXPECT_EQ(config->engine.batch, 100u);
@@ -174,8 +180,12 @@ TEST(ConfigTest, ShardsAreChecked) {
               HasSubstr("shards.main.tables.0: this is not a table name"));
 }
 
-TEST(ConfigTest, PartsOfLaterVersionsAreRefusedUnlessEmpty) {
-  EXPECT_THAT(Refusal(R"({"schedules": {"nightly": {}}})"), HasSubstr("this version runs no schedules"));
+TEST(ConfigTest, SchedulesAreReadWithTheOtherParts) {
+  const auto config =
+      ParseConfig(R"({"schedules": {"nightly": {"cron": "0 2 * * *", "handler": "noop"}}})", "m.json");
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->schedules.at("nightly").handler, "noop");
+  EXPECT_THAT(Refusal(R"({"schedules": {"nightly": {}}})"), HasSubstr("m.json:1: schedules.nightly: "));
 }
 
 TEST(ConfigTest, AlertsHaveTheKeysOfTheirKind) {
