@@ -21,6 +21,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_beats TO millrace_work
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_attempts TO millrace_worker@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_counters TO millrace_worker@'%';
 GRANT SELECT ON millrace.millrace_pauses TO millrace_worker@'%';
+GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_schedules TO millrace_worker@'%';
 GRANT SELECT, INSERT ON millrace.millrace_audit TO millrace_worker@'%';
 GRANT SELECT ON millrace.millrace_schema TO millrace_worker@'%';
 -- … and what your handlers write through their tasks' transactions, such as:
@@ -49,6 +50,7 @@ GRANT SELECT ON millrace.millrace_incarnations TO millrace_operator@'%';
 GRANT SELECT ON millrace.millrace_beats TO millrace_operator@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_pauses TO millrace_operator@'%';
 GRANT SELECT, INSERT ON millrace.millrace_audit TO millrace_operator@'%';
+GRANT SELECT, UPDATE ON millrace.millrace_schedules TO millrace_operator@'%';
 GRANT SELECT ON millrace.millrace_schema TO millrace_operator@'%';
 
 -- Options, which concern the whole server.

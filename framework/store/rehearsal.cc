@@ -32,6 +32,7 @@ class Walk {
     BOOST_OUTCOME_TRYV(People());
     BOOST_OUTCOME_TRYV(Overview());
     BOOST_OUTCOME_TRYV(Alerts());
+    BOOST_OUTCOME_TRYV(Schedules());
     BOOST_OUTCOME_TRYV(Prunes());
     return Schema();
   }
@@ -70,6 +71,7 @@ class Walk {
   Status People();
   Status Overview();
   Status Alerts();
+  Status Schedules();
   Status Prunes();
   Status Schema();
 
@@ -309,6 +311,30 @@ Status Walk::Alerts() {
   BOOST_OUTCOME_TRYV(alerts.Events(0));
   BOOST_OUTCOME_TRYV(alerts.Note(kSettleRefused, me_, ToString(Key(1))));
   BOOST_OUTCOME_TRYV(alerts.Failed());
+  return {};
+}
+
+Status Walk::Schedules() {
+  ScheduleStore& schedules = stage_.schedules;
+  const std::string name = "~" + Text();  // nobody else's
+  const WallTime once(std::chrono::days(365 * 40));
+  ScheduleRow row{.name = name, .state = {.rhythm = "at", .anchor = once, .next = once}};
+  BOOST_OUTCOME_TRYV(schedules.Rows());
+  BOOST_OUTCOME_TRYV(schedules.Make(row));
+  const ScheduledFiring firing{once, table_, NewTask{.handler = "a", .biz_key = FiringKey(name, once)}};
+  ScheduleStep step{.to = row.state, .firing = firing, .lapsed = 1, .why = "rehearsed"};
+  step.to.next.reset();
+  step.to.last = once;
+  BOOST_OUTCOME_TRY(stepped, schedules.Step(row, step));
+  row.state = step.to;
+  row.task = stepped.task;
+  BOOST_OUTCOME_TRYV(schedules.Last(row));
+  row.task = Key(999'999);
+  BOOST_OUTCOME_TRYV(schedules.Last(row));
+  BOOST_OUTCOME_TRYV(schedules.RunNow(name, {once, table_, NewTask{.handler = "a"}}, stage_.name));
+  BOOST_OUTCOME_TRYV(schedules.Move(row, "elsewhere", 0));
+  row.moved_to = "elsewhere";
+  BOOST_OUTCOME_TRYV(schedules.Remove(row, 0));
   return {};
 }
 

@@ -21,6 +21,7 @@
 #include "framework/store/incarnation_store.h"
 #include "framework/store/overview.h"
 #include "framework/store/prune_store.h"
+#include "framework/store/schedule_store.h"
 #include "framework/store/schema_store.h"
 #include "framework/store/task_operations.h"
 #include "framework/store/task_store.h"
@@ -71,6 +72,8 @@ class Store {
   virtual std::unique_ptr<OverviewStore> OpenOverview() = 0;
   // Null: it keeps nothing of that.
   virtual std::unique_ptr<AlertStore> OpenAlerts() { return nullptr; }
+  // Null: it has no schedules.
+  virtual std::unique_ptr<ScheduleStore> OpenSchedules() { return nullptr; }
   // Null: it has nothing to say of itself.
   virtual std::unique_ptr<StoreDiagnosis> OpenDiagnosis() { return nullptr; }
   // Null: it tells nobody of changes, or is not to.

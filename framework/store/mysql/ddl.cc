@@ -170,6 +170,14 @@ std::vector<Ddl> ShardTables(const std::string& prefix) {
       make("millrace_pauses",
            "  what VARCHAR(190) NOT NULL PRIMARY KEY,\n  actor VARCHAR(190) NOT NULL,\n"
            "  since DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))\n"),
+      make("millrace_schedules",
+           Varchar("name", 64, "NOT NULL PRIMARY KEY") + Varchar("rhythm", 400, "NOT NULL") +
+               "  anchor DATETIME(6) NOT NULL,\n  next_at DATETIME(6) NULL,\n  last_at DATETIME(6) NULL,\n"
+               "  paused TINYINT NOT NULL DEFAULT 0,\n  config BIGINT UNSIGNED NOT NULL DEFAULT 0,\n" +
+               Varchar("task_table", 48, "NOT NULL DEFAULT ''") +
+               "  task_id BIGINT UNSIGNED NOT NULL DEFAULT 0,\n  fired BIGINT UNSIGNED NOT NULL DEFAULT 0,\n"
+               "  lapsed BIGINT UNSIGNED NOT NULL DEFAULT 0,\n"
+               "  moved_to VARCHAR(48) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT ''\n"),
   };
 }
 

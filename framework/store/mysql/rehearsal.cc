@@ -97,6 +97,7 @@ Result<std::vector<SchemaFinding>> Rehearsal::Run(const Endpoint& endpoint) {
   const auto schema = OpenSchema(here);
   const auto overview = OpenOverview(here, pool);
   const auto alerts = sql::OpenAlerts(std::make_unique<Session>(here, here.options.lease));
+  const auto schedules = sql::OpenSchedules(std::make_unique<Session>(here, here.options.lease));
   RehearsalStage stage{.tasks = *tasks,
                        .incarnations = *incarnations,
                        .operations = *operations,
@@ -104,6 +105,7 @@ Result<std::vector<SchemaFinding>> Rehearsal::Run(const Endpoint& endpoint) {
                        .schema = *schema,
                        .overview = *overview,
                        .alerts = *alerts,
+                       .schedules = *schedules,
                        .table = table_,
                        .name = "rehearsal_" + std::string(table_.text()),
                        .run = [this](const std::string& sql) -> Status {

@@ -34,6 +34,7 @@ struct Dialect {
   const char* tuples;   // in `(a,b) IN ($tuples (?,?),(?,?)$end)`: see InTuples
   const char* end;
   const char* tables;  // those of this database, by `name`
+  const char* same;    // = that takes NULL for equal to NULL
   const char* due;     // $due(table), behind the table's name: search by the due index
   const char* remove;  // $remove(table): DELETE, searched by primary key; WHERE follows
   // No words:

@@ -19,6 +19,7 @@ inline constexpr Dialect kMysqlDialect = {
     .end = "",
     .tables =
         "(SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA=DATABASE()) AS known",
+    .same = "<=>",
     .due = " FORCE INDEX (due)",
     .remove = "DELETE @ FROM @ FORCE INDEX (PRIMARY)",
     .inserted = "SELECT LAST_INSERT_ID(),@@auto_increment_increment",
@@ -39,6 +40,7 @@ inline constexpr Dialect kSqliteDialect = {
     .tuples = "SELECT * FROM (VALUES",
     .end = ")",
     .tables = "sqlite_master",
+    .same = "IS",
     .due = " INDEXED BY @_due",
     .remove = "DELETE FROM @",
     .inserted = "SELECT last_insert_rowid(),1",

@@ -209,6 +209,21 @@ std::vector<SchemaObject> ShardObjects() {
        "  actor TEXT NOT NULL,\n"
        "  since TEXT NOT NULL\n"
        ") WITHOUT ROWID"},
+      {"table", "millrace_schedules",
+       "CREATE TABLE millrace_schedules (\n"
+       "  name       TEXT PRIMARY KEY,\n"
+       "  rhythm     TEXT NOT NULL,\n"
+       "  anchor     TEXT NOT NULL,\n"
+       "  next_at    TEXT,\n"
+       "  last_at    TEXT,\n"
+       "  paused     INTEGER NOT NULL,\n"
+       "  config     INTEGER NOT NULL,\n"
+       "  task_table TEXT NOT NULL,\n"
+       "  task_id    INTEGER NOT NULL,\n"
+       "  fired      INTEGER NOT NULL,\n"
+       "  lapsed     INTEGER NOT NULL,\n"
+       "  moved_to   TEXT NOT NULL\n"
+       ") WITHOUT ROWID"},
   };
 }
 
