@@ -7,12 +7,12 @@
 #include "coordinator/app/command.h"
 #include "coordinator/app/handler.h"
 #include "coordinator/app/input/json_row.h"
-#include "coordinator/app/input/query_check.h"
 #include "coordinator/app/outcome_watch.h"
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/submit_report.h"
 #include "framework/base/time_text.h"
 #include "framework/files/paths.h"
+#include "framework/store/query_check.h"
 
 namespace millrace::engine {
 namespace {
@@ -137,6 +137,19 @@ class Copies final : public InputRows {
   std::uint64_t next_ = 0;
 };
 
+// As `submit` reports what the check or the store says of the query.
+Error QueryError(Error error) {
+  // Both stores say so in these words.
+  if (error.message.find("more than " + std::to_string(kMaxSqlRows) + " rows") != std::string::npos) {
+    error.message =
+        "the query gives more than " + WithCommas(kMaxSqlRows) +
+        " rows, and nothing was added: split it by a WHERE on its key, such as id <= 100000 and then id > "
+        "100000; with --key-column the parts may overlap";
+  }
+  error.message = "--from-query: " + error.message;
+  return error;
+}
+
 Result<std::unique_ptr<InputRows>> RunQuery(Shard& shard, const std::string& sql, const InputRules& rules) {
   auto transaction = shard.store->OpenTransaction(kLongestTransaction);
   auto result = transaction->Execute(sql, {});
@@ -246,7 +259,7 @@ Status AskAboutMany(const SubmitOptions& options, const Shard& shard) {
 Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   BOOST_OUTCOME_TRYV(CheckCombination(options));
   if (!options.from_query.empty()) {
-    BOOST_OUTCOME_TRYV(CheckQuery(options.from_query));
+    if (const Status reads = CheckQuery(options.from_query); !reads) return Fail(QueryError(reads.error()));
   }
   BOOST_OUTCOME_TRY(task, Template(options));
   WorkerBells bells;

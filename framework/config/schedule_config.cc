@@ -5,6 +5,7 @@
 
 #include "framework/base/time_text.h"
 #include "framework/config/parts.h"
+#include "framework/store/query_check.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {
@@ -148,6 +149,10 @@ void CheckFanOut(const json& value, const ScheduleTexts& texts, ScheduleConfig& 
   if (value.contains("key") && !value.contains("from_query")) {
     section.Add("key",
                 "this goes with \"from_query\", whose rows it tells apart: write the query, or leave it out");
+  }
+  if (!schedule.from_query.empty()) {
+    if (const Status reads = CheckQuery(schedule.from_query); !reads)
+      section.Add("from_query", reads.error().message);
   }
   if (!texts.key.empty()) TakeRead(section, "key", KeyTemplate::Parse(texts.key), schedule.key);
 }

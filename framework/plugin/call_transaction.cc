@@ -1,6 +1,6 @@
 #include "framework/plugin/call_transaction.h"
 
-#include "framework/plugin/sql_guard.h"
+#include "framework/store/sql_guard.h"
 
 namespace millrace::engine {
 

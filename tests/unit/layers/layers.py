@@ -56,7 +56,7 @@ ARROWS = {
     "coordinator/testing": COORDINATOR | {"coordinator/leader", "coordinator/member", "coordinator/upkeep", "framework/testing"},
     "coordinator/app": FRAMEWORK | ADAPTERS | {"framework/handler_kit", "coordinator/*", "handlers/built_in"},
     "coordinator/app/cli": BASE,
-    "coordinator/app/input": PLUGIN | {"framework/threads", "coordinator/app/cli"},
+    "coordinator/app/input": STORE | {"framework/threads", "coordinator/app/cli"},
     "handlers": {"framework/include"},  # what several plugins share
     "handlers/*": {"framework/include", "handlers"},
 }

@@ -1,4 +1,4 @@
-// What `submit --from-query` sends. Pure.
+// What may be a query whose rows become tasks: of `submit --from-query`, and of a fan-out. Pure.
 #pragma once
 
 #include <string_view>
@@ -12,8 +12,5 @@ namespace millrace::engine {
 // write instead. (It runs in a transaction that is rolled back, so that a WITH that changes rows changes
 // none.)
 Status CheckQuery(std::string_view sql);
-
-// The store's error as `submit` reports it; where the query gives too many rows, with how to split it.
-Error QueryError(Error error);
 
 }  // namespace millrace::engine

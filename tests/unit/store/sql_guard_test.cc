@@ -1,4 +1,4 @@
-#include "framework/plugin/sql_guard.h"
+#include "framework/store/sql_guard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "framework/plugin/sql_guard.h"
+#include "framework/store/sql_guard.h"
 
 #include <algorithm>
 #include <array>
