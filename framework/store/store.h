@@ -18,6 +18,7 @@
 #include "framework/store/alert_store.h"
 #include "framework/store/change_feed.h"
 #include "framework/store/diagnosis.h"
+#include "framework/store/fan_out_store.h"
 #include "framework/store/incarnation_store.h"
 #include "framework/store/overview.h"
 #include "framework/store/prune_store.h"
@@ -74,6 +75,7 @@ class Store {
   virtual std::unique_ptr<AlertStore> OpenAlerts() { return nullptr; }
   // Null: it has no schedules.
   virtual std::unique_ptr<ScheduleStore> OpenSchedules() { return nullptr; }
+  virtual std::unique_ptr<FanOutStore> OpenFanOuts() { return nullptr; }
   // Null: it has nothing to say of itself.
   virtual std::unique_ptr<StoreDiagnosis> OpenDiagnosis() { return nullptr; }
   // Null: it tells nobody of changes, or is not to.

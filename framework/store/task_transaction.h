@@ -19,10 +19,26 @@ namespace millrace::engine {
 
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string>;  // monostate: NULL
 
+// What the database compares a value as, which its text does not tell.
+enum class SqlKind {
+  Null,
+  Exact,  // a whole number or a decimal
+  Real,   // a floating-point number
+  Text,   // by a collation
+  Bytes,
+  Date,
+  Time,  // with its date
+  Span,  // a time of day, or a length
+  Other,
+};
+
+using SqlCells = std::vector<std::optional<std::string>>;  // NULL: nullopt
+
 struct SqlResult {
   std::vector<std::string> columns;
-  std::vector<std::vector<std::optional<std::string>>> rows;  // NULL: nullopt. At most kMaxSqlRows rows
+  std::vector<SqlCells> rows;  // at most kMaxSqlRows
   std::uint64_t affected = 0;
+  std::vector<SqlKind> last_row;  // of its values; empty where there is none
 };
 inline constexpr std::size_t kMaxSqlRows = 100'000;
 

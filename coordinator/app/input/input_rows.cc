@@ -13,6 +13,7 @@
 #include "framework/base/escape.h"
 #include "framework/base/suggest.h"
 #include "framework/base/utf8.h"
+#include "framework/store/row_params.h"
 
 namespace millrace::engine {
 namespace {

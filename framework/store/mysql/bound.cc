@@ -50,21 +50,48 @@ std::string Shortest(double value) {
   return {text, end.ptr};
 }
 
-bool IsDouble(::sql::ResultSetMetaData& meta, unsigned column) {
-  const int type = meta.getColumnType(column);
-  return type == ::sql::DataType::DOUBLE || type == ::sql::DataType::REAL;
+SqlKind KindOf(int type) {
+  switch (type) {
+    case ::sql::DataType::TINYINT:
+    case ::sql::DataType::SMALLINT:
+    case ::sql::DataType::MEDIUMINT:
+    case ::sql::DataType::INTEGER:
+    case ::sql::DataType::BIGINT:
+    case ::sql::DataType::YEAR:
+    case ::sql::DataType::DECIMAL:
+    case ::sql::DataType::NUMERIC:
+      return SqlKind::Exact;
+    case ::sql::DataType::REAL:
+    case ::sql::DataType::DOUBLE:
+      return SqlKind::Real;
+    case ::sql::DataType::CHAR:
+    case ::sql::DataType::VARCHAR:
+    case ::sql::DataType::LONGVARCHAR:
+      return SqlKind::Text;
+    case ::sql::DataType::BINARY:
+    case ::sql::DataType::VARBINARY:
+    case ::sql::DataType::LONGVARBINARY:
+      return SqlKind::Bytes;
+    case ::sql::DataType::DATE:
+      return SqlKind::Date;
+    case ::sql::DataType::TIMESTAMP:
+      return SqlKind::Time;
+    case ::sql::DataType::TIME:
+      return SqlKind::Span;
+    default:
+      return SqlKind::Other;
+  }
 }
 
 // False if there are more rows than a handler may read at once.
 bool Collect(::sql::ResultSet& from, SqlResult& to) {
-  to.columns.clear();
-  to.rows.clear();
+  to = {};
   ::sql::ResultSetMetaData* const meta = from.getMetaData();
   const unsigned count = meta->getColumnCount();
-  std::vector<bool> doubles;
+  std::vector<SqlKind> kinds;
   for (unsigned i = 1; i <= count; ++i) {
     to.columns.push_back(meta->getColumnLabel(i).asStdString());
-    doubles.push_back(IsDouble(*meta, i));
+    kinds.push_back(KindOf(meta->getColumnType(i)));
   }
   while (from.next()) {
     if (to.rows.size() == kMaxSqlRows) return false;
@@ -72,12 +99,16 @@ bool Collect(::sql::ResultSet& from, SqlResult& to) {
     for (unsigned i = 1; i <= count; ++i) {
       if (from.isNull(i)) {
         row.emplace_back(std::nullopt);
-      } else if (doubles[i - 1]) {
+      } else if (kinds[i - 1] == SqlKind::Real) {
         row.emplace_back(Shortest(static_cast<double>(from.getDouble(i))));
       } else {
         row.emplace_back(from.getString(i).asStdString());
       }
     }
+  }
+  if (to.rows.empty()) return true;
+  for (unsigned i = 0; i < count; ++i) {
+    to.last_row.push_back(to.rows.back()[i] ? kinds[i] : SqlKind::Null);
   }
   return true;
 }

@@ -178,6 +178,15 @@ std::vector<Ddl> ShardTables(const std::string& prefix) {
                "  task_id BIGINT UNSIGNED NOT NULL DEFAULT 0,\n  fired BIGINT UNSIGNED NOT NULL DEFAULT 0,\n"
                "  lapsed BIGINT UNSIGNED NOT NULL DEFAULT 0,\n"
                "  moved_to VARCHAR(48) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT ''\n"),
+      make("millrace_fan_outs",
+           Varchar("schedule", 64, "NOT NULL") + "  firing DATETIME(6) NOT NULL,\n" +
+               Varchar("handler", 64, "NOT NULL") + Varchar("task_table", 48, "NOT NULL") +
+               "  from_query MEDIUMTEXT NOT NULL,\n  key_template VARCHAR(256) NOT NULL,\n" +
+               Varchar("zone", 64, "NOT NULL") +
+               "  place MEDIUMTEXT NULL,\n  submitted BIGINT UNSIGNED NOT NULL,\n"
+               "  refused BIGINT UNSIGNED NOT NULL,\n"
+               "  started_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n"
+               "  PRIMARY KEY (schedule,firing)\n"),
   };
 }
 

@@ -19,6 +19,7 @@ std::unique_ptr<IncarnationStore> OpenIncarnations(std::unique_ptr<Connection> c
 std::unique_ptr<PruneStore> OpenPruning(std::unique_ptr<Connection> connection);
 std::unique_ptr<AlertStore> OpenAlerts(std::unique_ptr<Connection> connection);
 std::unique_ptr<ScheduleStore> OpenSchedules(std::unique_ptr<Connection> connection);
+std::unique_ptr<FanOutStore> OpenFanOuts(std::unique_ptr<Connection> connection);
 
 // Rows of millrace_audit for what the program itself has seen; `kind` as in framework/store/alert_store.h.
 Status NoteEvents(Connection& db, std::string_view kind, const std::string& actor,

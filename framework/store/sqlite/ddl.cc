@@ -224,6 +224,21 @@ std::vector<SchemaObject> ShardObjects() {
        "  lapsed     INTEGER NOT NULL,\n"
        "  moved_to   TEXT NOT NULL\n"
        ") WITHOUT ROWID"},
+      {"table", "millrace_fan_outs",
+       "CREATE TABLE millrace_fan_outs (\n"
+       "  schedule     TEXT NOT NULL,\n"
+       "  firing       TEXT NOT NULL,\n"
+       "  handler      TEXT NOT NULL,\n"
+       "  task_table   TEXT NOT NULL,\n"
+       "  from_query   TEXT NOT NULL,\n"
+       "  key_template TEXT NOT NULL,\n"
+       "  zone         TEXT NOT NULL,\n"
+       "  place        TEXT,\n"
+       "  submitted    INTEGER NOT NULL,\n"
+       "  refused      INTEGER NOT NULL,\n"
+       "  started_at   TEXT NOT NULL,\n"
+       "  PRIMARY KEY (schedule, firing)\n"
+       ") WITHOUT ROWID"},
   };
 }
 

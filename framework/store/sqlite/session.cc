@@ -133,6 +133,20 @@ std::string Rows::ColumnName(int column) const {
   return name == nullptr ? "" : name;
 }
 bool Rows::IsNull(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+SqlKind Rows::Kind(int column) const {
+  switch (sqlite3_column_type(statement_, column)) {
+    case SQLITE_INTEGER:
+      return SqlKind::Exact;
+    case SQLITE_FLOAT:
+      return SqlKind::Real;
+    case SQLITE_TEXT:
+      return SqlKind::Text;
+    case SQLITE_BLOB:
+      return SqlKind::Bytes;
+    default:
+      return SqlKind::Null;
+  }
+}
 std::int64_t Rows::Integer(int column) const { return sqlite3_column_int64(statement_, column); }
 std::string Rows::Text(int column) const {
   const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));

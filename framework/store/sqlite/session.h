@@ -16,6 +16,7 @@
 #include "framework/store/sql/connection.h"
 #include "framework/store/sql/text.h"
 #include "framework/store/sqlite/write_gate.h"
+#include "framework/store/task_transaction.h"
 #include "framework/task/table_name.h"
 
 struct sqlite3;
@@ -57,6 +58,7 @@ class Rows {
   int Columns() const;
   std::string ColumnName(int column) const;
   bool IsNull(int column) const;
+  SqlKind Kind(int column) const;  // before the value is read as another
   std::int64_t Integer(int column) const;
   std::uint64_t Id(int column) const { return static_cast<std::uint64_t>(Integer(column)); }
   // Numbers beyond are taken for the nearest that fits.

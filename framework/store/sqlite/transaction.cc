@@ -27,6 +27,8 @@ Result<SqlResult> ReadAll(Rows rows) {
       return Fail(ErrorCode::Invalid, "the statement gives more than 100000 rows: narrow it, or add a LIMIT");
     }
     auto& row = result.rows.emplace_back();
+    result.last_row.clear();
+    for (int i = 0; i < rows.Columns(); ++i) result.last_row.push_back(rows.Kind(i));
     for (int i = 0; i < rows.Columns(); ++i) {
       row.push_back(rows.IsNull(i) ? std::nullopt : std::optional<std::string>(rows.Text(i)));
     }

@@ -1,0 +1,57 @@
+// Fan-outs that are under way: a firing whose tasks are the rows of a query, submitted page by page. A row of
+// the shard says how far each has come, so that whoever leads next goes on there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/base/result.h"
+#include "framework/task/task.h"
+
+namespace millrace::engine {
+
+// As it was when its schedule fired: what becomes of the schedule afterwards changes nothing of it.
+struct FanOut {
+  std::string schedule;
+  WallTime firing;
+  std::string handler;
+  TableName table;
+  std::string query;
+  std::string key;   // as KeyTemplate reads it
+  std::string zone;  // of the times in the key
+  // Where its next page begins, as ToText(QueryPlace) writes it; nullopt: at the beginning.
+  std::optional<std::string> place = std::nullopt;
+  std::uint64_t submitted = 0;
+  std::uint64_t refused = 0;  // rows that are no tasks
+};
+
+struct FanOutPage {
+  std::vector<NewTask> tasks;  // at most kMaxBatchRows, each with its key
+  std::uint64_t refused = 0;
+  std::optional<std::string> place;  // behind it
+  bool last = false;
+};
+
+struct FanOutStep {
+  bool overtaken = false;   // somebody else has done this page, or has ended it: nothing was changed
+  std::uint64_t added = 0;  // the others' keys are taken
+};
+
+// What is noted in millrace_audit when one has come to its end.
+inline constexpr char kFanOutEnded[] = "fan_out_ended";
+
+// One thread at a time; errors as in framework/store/store.h.
+class FanOutStore {
+ public:
+  virtual ~FanOutStore() = default;
+
+  // The oldest firing first, at most 100. None where the shard's schema is older than they are.
+  virtual Result<std::vector<FanOut>> UnderWay() = 0;
+  // Adds the page's tasks and moves `seen`'s row on, in one transaction; with the last page the row goes, and
+  // the audit tells of it. `seen` is the row as UnderWay read it. Unknown: UnderWay tells what came of it.
+  virtual Result<FanOutStep> Step(const FanOut& seen, const FanOutPage& page) = 0;
+};
+
+}  // namespace millrace::engine

@@ -1,0 +1,122 @@
+#include "framework/store/sql/fan_outs.h"
+
+#include "framework/base/time_text.h"
+#include "framework/store/sql/operations.h"
+#include "framework/store/sql/sessions.h"
+#include "framework/store/sql/text.h"
+
+namespace millrace::engine::sql {
+namespace {
+
+constexpr std::uint64_t kMostFanOuts = 100;
+
+class SqlFanOutStore final : public FanOutStore {
+ public:
+  explicit SqlFanOutStore(std::unique_ptr<Connection> connection)
+      : connection_(std::move(connection)), db_(*connection_) {}
+
+  Result<std::vector<FanOut>> UnderWay() override;
+  Result<FanOutStep> Step(const FanOut& seen, const FanOutPage& page) override;
+
+ private:
+  Result<bool> LockAsSeen(const FanOut& seen);
+  Status MoveOn(const FanOut& seen, const FanOutPage& page, std::uint64_t added);
+  Status End(const FanOut& seen, const FanOutPage& page, std::uint64_t added);
+
+  const std::unique_ptr<Connection> connection_;
+  Connection& db_;
+};
+
+Result<std::vector<FanOut>> SqlFanOutStore::UnderWay() {
+  std::vector<FanOut> all;
+  const Status read = db_.Query(
+      "SELECT schedule,firing,handler,task_table,from_query,key_template,zone,place,submitted,refused FROM "
+      "millrace_fan_outs ORDER BY firing,schedule LIMIT ?",
+      {kMostFanOuts}, [&](const Row& row) {
+        const auto firing = row.Time(2);
+        const auto table = ParseTableName(row.Text(4));
+        if (!firing || !table) return;
+        FanOut one{.schedule = row.Text(1),
+                   .firing = *firing,
+                   .handler = row.Text(3),
+                   .table = *table,
+                   .query = row.Text(5),
+                   .key = row.Text(6),
+                   .zone = row.Text(7),
+                   .submitted = row.Number(9),
+                   .refused = row.Number(10)};
+        if (!row.Null(8)) one.place = row.Text(8);
+        all.push_back(std::move(one));
+      });
+  if (!read && db_.refusal() != Refusal::NoTable) return Fail(read.error());
+  return all;
+}
+
+// Two who have read the same page meet here: the second waits, and finds it done.
+Result<bool> SqlFanOutStore::LockAsSeen(const FanOut& seen) {
+  bool same = false;
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT place FROM millrace_fan_outs$primary WHERE schedule=? AND firing=?$lock",
+                               {seen.schedule, TimeText(seen.firing)}, [&](const Row& row) {
+                                 same = row.Null(1) ? !seen.place : seen.place == row.Text(1);
+                               }));
+  return same;
+}
+
+Status SqlFanOutStore::MoveOn(const FanOut& seen, const FanOutPage& page, std::uint64_t added) {
+  BOOST_OUTCOME_TRYV(db_.Write(
+      "UPDATE millrace_fan_outs SET place=?,submitted=submitted+?,refused=refused+? WHERE schedule=? AND firing=?",
+      {page.place ? Value(*page.place) : Value(nullptr), added, page.refused, seen.schedule,
+       TimeText(seen.firing)}));
+  return {};
+}
+
+Status SqlFanOutStore::End(const FanOut& seen, const FanOutPage& page, std::uint64_t added) {
+  BOOST_OUTCOME_TRYV(db_.Write("DELETE FROM millrace_fan_outs WHERE schedule=? AND firing=?",
+                               {seen.schedule, TimeText(seen.firing)}));
+  const std::string detail = std::to_string(seen.submitted + added) + " submitted, " +
+                             std::to_string(seen.refused + page.refused) + " refused";
+  BOOST_OUTCOME_TRYV(
+      db_.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES ($now,'',?,?,?)",
+                {kFanOutEnded, "schedule/" + seen.schedule + "/" + FormatTime(seen.firing), detail}));
+  return {};
+}
+
+Result<FanOutStep> SqlFanOutStore::Step(const FanOut& seen, const FanOutPage& page) {
+  BOOST_OUTCOME_TRYV(CheckBatch(page.tasks.size()));
+  Transaction transaction(db_);
+  BOOST_OUTCOME_TRYV(transaction.Begin());
+  BOOST_OUTCOME_TRY(same, LockAsSeen(seen));
+  if (!same) return FanOutStep{.overtaken = true};
+  FanOutStep step;
+  if (!page.tasks.empty()) {
+    BOOST_OUTCOME_TRY(report, Submit(db_, seen.table, page.tasks));
+    step.added = report.added;
+  }
+  BOOST_OUTCOME_TRYV(page.last ? End(seen, page, step.added) : MoveOn(seen, page, step.added));
+  BOOST_OUTCOME_TRYV(transaction.Commit());
+  return step;
+}
+
+}  // namespace
+
+Status EnterFanOut(Connection& db, const FanOut& fan_out) {
+  BOOST_OUTCOME_TRYV(
+      db.Write("$enter INTO millrace_fan_outs (schedule,firing,handler,task_table,from_query,key_template,zone,"
+               "submitted,refused,started_at) VALUES (?,?,?,?,?,?,?,0,0,$now)",
+               {fan_out.schedule, TimeText(fan_out.firing), fan_out.handler, fan_out.table, fan_out.query,
+                fan_out.key, fan_out.zone}));
+  return {};
+}
+
+Result<bool> IsFanningOut(Connection& db, const std::string& schedule) {
+  bool is = false;
+  BOOST_OUTCOME_TRYV(db.Query("SELECT 1 FROM millrace_fan_outs WHERE schedule=? LIMIT 1", {schedule},
+                              [&](const Row&) { is = true; }));
+  return is;
+}
+
+std::unique_ptr<FanOutStore> OpenFanOuts(std::unique_ptr<Connection> connection) {
+  return std::make_unique<SqlFanOutStore>(std::move(connection));
+}
+
+}  // namespace millrace::engine::sql
