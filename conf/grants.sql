@@ -22,8 +22,11 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_attempts TO millrace_w
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_counters TO millrace_worker@'%';
 GRANT SELECT ON millrace.millrace_pauses TO millrace_worker@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_schedules TO millrace_worker@'%';
+GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_fan_outs TO millrace_worker@'%';
 GRANT SELECT, INSERT ON millrace.millrace_audit TO millrace_worker@'%';
 GRANT SELECT ON millrace.millrace_schema TO millrace_worker@'%';
+-- … and what the queries of schedules (`from_query`) read, such as:
+-- GRANT SELECT ON millrace.customers TO millrace_worker@'%';
 -- … and what your handlers write through their tasks' transactions, such as:
 -- GRANT SELECT, INSERT, UPDATE ON millrace.points_account TO millrace_worker@'%';
 
@@ -51,6 +54,7 @@ GRANT SELECT ON millrace.millrace_beats TO millrace_operator@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_pauses TO millrace_operator@'%';
 GRANT SELECT, INSERT ON millrace.millrace_audit TO millrace_operator@'%';
 GRANT SELECT, UPDATE ON millrace.millrace_schedules TO millrace_operator@'%';
+GRANT SELECT, INSERT ON millrace.millrace_fan_outs TO millrace_operator@'%';
 GRANT SELECT ON millrace.millrace_schema TO millrace_operator@'%';
 
 -- Options, which concern the whole server.

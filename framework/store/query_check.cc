@@ -24,17 +24,15 @@ std::string LeadingWord(std::string_view sql) {
 Status CheckQuery(std::string_view sql) {
   const std::string verb = LeadingWord(sql);
   if (verb != "SELECT" && verb != "WITH" && verb != "VALUES") {
-    return Fail(
-        ErrorCode::Invalid,
-        "the statement must begin with SELECT, WITH or VALUES, since it is there to read" +
-            (verb.empty() ? std::string() : ", not with " + verb.substr(0, 40)));
+    return Fail(ErrorCode::Invalid,
+                "the statement must begin with SELECT, WITH or VALUES, since it is there to read" +
+                    (verb.empty() ? std::string() : ", not with " + verb.substr(0, 40)));
   }
   BOOST_OUTCOME_TRYV(GuardSql(sql));
   if (MayHoldWord(sql, "INTO")) {
-    return Fail(
-        ErrorCode::Invalid,
-        "the statement holds INTO, which would write a file, a variable or a table; take "
-        "it out, or quote the column that is called so");
+    return Fail(ErrorCode::Invalid,
+                "the statement holds INTO, which would write a file, a variable or a table; take "
+                "it out, or quote the column that is called so");
   }
   return {};
 }

@@ -44,7 +44,8 @@ std::string QuoteName(const std::string& name) {
 // -12.50: what may stand in a statement as it is.
 bool IsExactNumber(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
-  const bool digits = std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+  const bool digits =
+      std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
   return digits && !text.empty() && text.front() != '.' && text.back() != '.' &&
          std::count(text.begin(), text.end(), '.') <= 1;
 }
@@ -103,7 +104,8 @@ std::string ToText(const QueryPlace& place) {
                                    [kind = kind](const auto& known) { return known.first == kind; });
     assert(word != std::end(kPlaceKinds));
     const bool hex = kind == SqlKind::Bytes || !IsUtf8(text);
-    all.push_back(hex ? nlohmann::json{word->second, ToHex(text), "hex"} : nlohmann::json{word->second, text});
+    all.push_back(hex ? nlohmann::json{word->second, ToHex(text), "hex"}
+                      : nlohmann::json{word->second, text});
   }
   return all.dump();
 }

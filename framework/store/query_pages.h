@@ -33,8 +33,8 @@ Result<QueryPlace> ParsePlace(std::string_view text);
 // One thread.
 class QueryPages {
  public:
-  // `query` has passed CheckQuery; `keys` are columns of it, one or more; a page has at most `limit` rows, two
-  // or more. With `after` it goes on behind that row, without those that have its very key.
+  // `query` has passed CheckQuery; `keys` are columns of it, one or more; a page has at most `limit` rows,
+  // two or more. With `after` it goes on behind that row, without those that have its very key.
   QueryPages(std::unique_ptr<TaskTransaction> transaction, std::string query, std::vector<std::string> keys,
              std::size_t limit, std::optional<QueryPlace> after = std::nullopt);
 
@@ -63,7 +63,7 @@ class QueryPages {
   const std::vector<std::string> keys_;
   const std::size_t limit_;
   std::optional<QueryPlace> place_;
-  std::vector<std::size_t> indices_;                // of the key columns
+  std::vector<std::size_t> indices_;                 // of the key columns
   std::optional<std::multiset<SqlCells>> previous_;  // the page before; nullopt: another process had it
   bool ended_ = false;
 };

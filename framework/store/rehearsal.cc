@@ -33,6 +33,7 @@ class Walk {
     BOOST_OUTCOME_TRYV(Overview());
     BOOST_OUTCOME_TRYV(Alerts());
     BOOST_OUTCOME_TRYV(Schedules());
+    BOOST_OUTCOME_TRYV(FanOuts());
     BOOST_OUTCOME_TRYV(Prunes());
     return Schema();
   }
@@ -72,6 +73,7 @@ class Walk {
   Status Overview();
   Status Alerts();
   Status Schedules();
+  Status FanOuts();
   Status Prunes();
   Status Schema();
 
@@ -335,6 +337,24 @@ Status Walk::Schedules() {
   BOOST_OUTCOME_TRYV(schedules.Move(row, "elsewhere", 0));
   row.moved_to = "elsewhere";
   BOOST_OUTCOME_TRYV(schedules.Remove(row, 0));
+  return {};
+}
+
+Status Walk::FanOuts() {
+  FanOut fan_out{.schedule = "~" + Text() + "~",
+                 .firing = WallTime(std::chrono::days(365 * 40)),
+                 .handler = "a",
+                 .table = table_,
+                 .query = "SELECT 1 AS id",
+                 .key = "{id}",
+                 .zone = "UTC"};
+  BOOST_OUTCOME_TRYV(
+      stage_.schedules.RunNow(fan_out.schedule, {fan_out.firing, table_, fan_out}, stage_.name));
+  BOOST_OUTCOME_TRYV(stage_.fan_outs.UnderWay());
+  FanOutPage page{.tasks = {NewTask{.handler = "a", .biz_key = KeyOf(2001)}}, .place = R"([["exact","1"]])"};
+  BOOST_OUTCOME_TRYV(stage_.fan_outs.Step(fan_out, page));
+  fan_out.place = page.place;
+  BOOST_OUTCOME_TRYV(stage_.fan_outs.Step(fan_out, {.last = true}));
   return {};
 }
 

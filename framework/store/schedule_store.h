@@ -11,6 +11,7 @@
 
 #include "framework/base/result.h"
 #include "framework/schedule/firing.h"
+#include "framework/store/fan_out_store.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {
@@ -32,12 +33,12 @@ struct ScheduleRows {
 };
 
 // What a firing inserts beside the row that it moves on.
-using ScheduledWork = std::variant<NewTask>;
+using ScheduledWork = std::variant<NewTask, FanOut>;
 
 struct ScheduledFiring {
   WallTime time;  // the firing's, not later than now
   TableName table = kDefaultTable;
-  ScheduledWork work;  // a task with its key
+  ScheduledWork work;  // a task with its key; or a fan-out, of this firing and table
 };
 
 // One step of a schedule, as Decide (framework/schedule/firing.h) says it.
@@ -51,7 +52,7 @@ struct ScheduleStep {
 
 struct ScheduleStepped {
   bool moved = false;           // false: the row is not as it was seen, or not this document's to change
-  std::optional<TaskKey> task;  // what was inserted, or holds the key
+  std::optional<TaskKey> task;  // what was inserted, or holds the key; nullopt: a fan-out
   bool taken = false;           // the key was held already: nothing was inserted
 };
 
@@ -70,7 +71,8 @@ class ScheduleStore {
   virtual ~ScheduleStore() = default;
 
   virtual Result<ScheduleRows> Rows() = 0;
-  // Whether the task of the row's last firing is in a pool; one that is nowhere has ended.
+  // Whether the task of the row's last firing is in a pool; one that is nowhere has ended. A fan-out is in
+  // work until its last page; its tasks run on beyond that.
   virtual Result<LastTask> Last(const ScheduleRow& row) = 0;
 
   // True: there was none of the name, and now there is this one.
@@ -84,7 +86,7 @@ class ScheduleStore {
   virtual Result<bool> Remove(const ScheduleRow& seen, std::uint64_t config) = 0;
 
   // Inserts what the schedule would, beside its rhythm; what it inserts is the row's last from now on. Enters
-  // it into the audit. The schedule need not have a row.
+  // it into the audit. The schedule need not have a row. Of a fan-out the id is 0: its tasks are yet to come.
   virtual Result<TaskKey> RunNow(const std::string& name, const ScheduledFiring& firing,
                                  const std::string& actor) = 0;
 };

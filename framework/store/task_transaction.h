@@ -48,7 +48,8 @@ struct CommitReport {
 };
 
 // One connection, one thread at a time. The statements are bound, never pasted together: `?` stands for a
-// value. A statement of transaction control or DDL is the caller's to refuse (see framework/store/sql_guard.h).
+// value. A statement of transaction control or DDL is the caller's to refuse (see
+// framework/store/sql_guard.h).
 class TaskTransaction {
  public:
   virtual ~TaskTransaction() = default;

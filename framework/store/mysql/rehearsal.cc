@@ -98,6 +98,7 @@ Result<std::vector<SchemaFinding>> Rehearsal::Run(const Endpoint& endpoint) {
   const auto overview = OpenOverview(here, pool);
   const auto alerts = sql::OpenAlerts(std::make_unique<Session>(here, here.options.lease));
   const auto schedules = sql::OpenSchedules(std::make_unique<Session>(here, here.options.lease));
+  const auto fan_outs = sql::OpenFanOuts(std::make_unique<Session>(here, here.options.lease));
   RehearsalStage stage{.tasks = *tasks,
                        .incarnations = *incarnations,
                        .operations = *operations,
@@ -106,6 +107,7 @@ Result<std::vector<SchemaFinding>> Rehearsal::Run(const Endpoint& endpoint) {
                        .overview = *overview,
                        .alerts = *alerts,
                        .schedules = *schedules,
+                       .fan_outs = *fan_outs,
                        .table = table_,
                        .name = "rehearsal_" + std::string(table_.text()),
                        .run = [this](const std::string& sql) -> Status {

@@ -55,18 +55,19 @@ Result<std::vector<FanOut>> SqlFanOutStore::UnderWay() {
 // Two who have read the same page meet here: the second waits, and finds it done.
 Result<bool> SqlFanOutStore::LockAsSeen(const FanOut& seen) {
   bool same = false;
-  BOOST_OUTCOME_TRYV(db_.Query("SELECT place FROM millrace_fan_outs$primary WHERE schedule=? AND firing=?$lock",
-                               {seen.schedule, TimeText(seen.firing)}, [&](const Row& row) {
-                                 same = row.Null(1) ? !seen.place : seen.place == row.Text(1);
-                               }));
+  BOOST_OUTCOME_TRYV(
+      db_.Query("SELECT place FROM millrace_fan_outs$primary WHERE schedule=? AND firing=?$lock",
+                {seen.schedule, TimeText(seen.firing)},
+                [&](const Row& row) { same = row.Null(1) ? !seen.place : seen.place == row.Text(1); }));
   return same;
 }
 
 Status SqlFanOutStore::MoveOn(const FanOut& seen, const FanOutPage& page, std::uint64_t added) {
-  BOOST_OUTCOME_TRYV(db_.Write(
-      "UPDATE millrace_fan_outs SET place=?,submitted=submitted+?,refused=refused+? WHERE schedule=? AND firing=?",
-      {page.place ? Value(*page.place) : Value(nullptr), added, page.refused, seen.schedule,
-       TimeText(seen.firing)}));
+  BOOST_OUTCOME_TRYV(
+      db_.Write("UPDATE millrace_fan_outs SET place=?,submitted=submitted+?,refused=refused+? WHERE "
+                "schedule=? AND firing=?",
+                {page.place ? Value(*page.place) : Value(nullptr), added, page.refused, seen.schedule,
+                 TimeText(seen.firing)}));
   return {};
 }
 
@@ -100,11 +101,11 @@ Result<FanOutStep> SqlFanOutStore::Step(const FanOut& seen, const FanOutPage& pa
 }  // namespace
 
 Status EnterFanOut(Connection& db, const FanOut& fan_out) {
-  BOOST_OUTCOME_TRYV(
-      db.Write("$enter INTO millrace_fan_outs (schedule,firing,handler,task_table,from_query,key_template,zone,"
-               "submitted,refused,started_at) VALUES (?,?,?,?,?,?,?,0,0,$now)",
-               {fan_out.schedule, TimeText(fan_out.firing), fan_out.handler, fan_out.table, fan_out.query,
-                fan_out.key, fan_out.zone}));
+  BOOST_OUTCOME_TRYV(db.Write(
+      "$enter INTO millrace_fan_outs (schedule,firing,handler,task_table,from_query,key_template,zone,"
+      "submitted,refused,started_at) VALUES (?,?,?,?,?,?,?,0,0,$now)",
+      {fan_out.schedule, TimeText(fan_out.firing), fan_out.handler, fan_out.table, fan_out.query, fan_out.key,
+       fan_out.zone}));
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "framework/base/time_text.h"
+#include "framework/store/sql/fan_outs.h"
 #include "framework/store/sql/operations.h"
 #include "framework/store/sql/sessions.h"
 #include "framework/store/sql/text.h"
@@ -88,7 +89,9 @@ Result<ScheduleRows> SqlScheduleStore::Rows() {
 
 Result<LastTask> SqlScheduleStore::Last(const ScheduleRow& row) {
   LastTask last;
-  if (!row.task) return last;
+  BOOST_OUTCOME_TRY(fanning_out, IsFanningOut(db_, row.name));
+  last.in_work = fanning_out;
+  if (last.in_work || !row.task) return last;
   const std::string table(row.task->table.text());
   BOOST_OUTCOME_TRYV(db_.Query("SELECT id FROM " + table + "$primary WHERE id=?", {row.task->id},
                                [&](const Row&) { last.in_work = true; }));
@@ -155,6 +158,12 @@ Result<ScheduleStepped> SqlScheduleStore::Step(const ScheduleRow& seen, const Sc
 
 Status SqlScheduleStore::Insert(const std::string& name, const ScheduledFiring& firing,
                                 ScheduleStepped& stepped) {
+  if (const auto* fan_out = std::get_if<FanOut>(&firing.work)) {
+    BOOST_OUTCOME_TRYV(EnterFanOut(db_, *fan_out));
+    BOOST_OUTCOME_TRYV(
+        db_.Write("UPDATE millrace_schedules SET task_table='',task_id=0 WHERE name=?", {name}));
+    return {};
+  }
   BOOST_OUTCOME_TRYV(InsertTask(firing.table, std::get<NewTask>(firing.work), stepped));
   if (!stepped.task) return {};
   BOOST_OUTCOME_TRYV(db_.Write("UPDATE millrace_schedules SET task_table=?,task_id=? WHERE name=?",
@@ -187,10 +196,12 @@ Result<TaskKey> SqlScheduleStore::RunNow(const std::string& name, const Schedule
   Transaction transaction(db_);
   BOOST_OUTCOME_TRYV(transaction.Begin());
   BOOST_OUTCOME_TRYV(Insert(name, firing, stepped));
+  if (std::holds_alternative<FanOut>(firing.work)) stepped.task = TaskKey{firing.table, 0};
   if (!stepped.task) {
     return Fail(ErrorCode::Conflict, db_.where() + ": the key of the task to run now is held already");
   }
-  BOOST_OUTCOME_TRYV(NoteAudit(kScheduleRun, ActorText(actor), name, ToString(*stepped.task)));
+  BOOST_OUTCOME_TRYV(NoteAudit(kScheduleRun, ActorText(actor), name,
+                               stepped.task->id == 0 ? "fan-out" : ToString(*stepped.task)));
   BOOST_OUTCOME_TRYV(transaction.Commit());
   return *stepped.task;
 }
