@@ -82,7 +82,8 @@ ClusterProcess::ClusterProcess(const Settings& settings, ZookeeperOptions option
                .ownership = [this] { return CurrentOwnership(); },
                .changed = [this] { driver_->Wake(); },
                .unopened = [this] { return Unopened(); },
-               .standing = [this] { return standing_.load(); }}),
+               .standing = [this] { return standing_.load(); },
+               .schedules = [this] { return Schedules(); }}),
       alerts_({.clock = clock_,
                .shards = [this] { return control_.Opened(); },
                .config = [this] { return control_.CurrentConfig(); },
@@ -232,6 +233,21 @@ bool ClusterProcess::Lost() const {
 // A leader that is cut off from ZooKeeper is told of no successor; it must not go on changing tables against
 // it. One that has only begun may not have read yet which shards there are.
 bool ClusterProcess::Leads() const { return leading_.load() && control_.View()->contact && !Lost(); }
+
+// The leader's; while nobody can lead, a worker's that has been cut off from ZooKeeper for as long as a session
+// lasts.
+ScheduleDuty ClusterProcess::Schedules() const {
+  const bool leads = Leads();
+  const std::shared_ptr<const MemberView> view = control_.View();
+  ScheduleDuty duty;
+  if (!view->contact || !(leads || (works_ && Lost()))) return duty;
+  duty.role = leads ? ScheduleDuty::Role::Keeps : ScheduleDuty::Role::StandsIn;
+  duty.removes = leads;
+  duty.number = static_cast<std::uint64_t>(std::max(view->schedules_version, 0));
+  duty.config = view->config;
+  for (const auto& [name, shard] : view->config->shards) duty.shards.push_back(name);
+  return duty;
+}
 
 std::string ClusterProcess::NoContact() const {
   if (Lost()) return "no contact with ZooKeeper";

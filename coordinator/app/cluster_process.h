@@ -76,6 +76,7 @@ class ClusterProcess {
   UnopenedShards Unopened() const;
   std::shared_ptr<const Ownership> CurrentOwnership() const;
   std::optional<AlertPlace> AlertsPlace() const;
+  ScheduleDuty Schedules() const;
 
   const Settings settings_;
   const ZookeeperOptions options_;

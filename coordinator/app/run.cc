@@ -35,8 +35,13 @@ class LocalEnvironment final : public WorkerEnvironment {
       : control_(std::move(control)),
         shards_(shards),
         progress_(shards, shows_progress),
-        upkeep_({[this] { return control_.Shards(); }, [this] { return control_.CurrentConfig(); },
-                 [] { return true; }, [] { return nullptr; }, [] {}, kBetweenRounds}),
+        upkeep_({.shards = [this] { return control_.Shards(); },
+                 .config = [this] { return control_.CurrentConfig(); },
+                 .leading = [] { return true; },
+                 .ownership = [] { return nullptr; },
+                 .changed = [] {},
+                 .round = kBetweenRounds,
+                 .schedules = [this] { return Schedules(); }}),
         place_(control_, std::move(types)),
         alerts_({.clock = clock_,
                  .shards = [this] { return control_.Shards(); },
@@ -63,6 +68,16 @@ class LocalEnvironment final : public WorkerEnvironment {
   }
 
  private:
+  // A server may be another process's, too, which fires by a file of its own.
+  ScheduleDuty Schedules() {
+    ScheduleDuty duty{.role = ScheduleDuty::Role::Keeps, .removes = true, .config = control_.CurrentConfig()};
+    for (const auto& [name, shard] : shards_) {
+      duty.shards.push_back(name);
+      duty.removes = duty.removes && shard.url.kind == StoreUrl::Kind::Sqlite;
+    }
+    return duty;
+  }
+
   Registry metrics_;
   LocalControlPlane control_;
   Shards& shards_;

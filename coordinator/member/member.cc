@@ -326,6 +326,10 @@ bool Member::NoteConfigRead() {
     if (node == config_nodes_.end()) continue;
     read[part] = {node->second.version, refusal == layers_.Refusals().end() ? "" : refusal->second};
   }
+  const auto schedules = read.find("schedules");
+  if (schedules != read.end() && schedules->second.second.empty()) {
+    view_.schedules_version = schedules->second.first;
+  }
   if (read == view_.config_read) return false;
   view_.config_read = std::move(read);
   return true;

@@ -35,6 +35,7 @@ struct MemberView {
   std::vector<std::string> refusals = {};
   // By part, as its node was read last: its version, and why that is not in force; empty where it is.
   std::map<std::string, std::pair<std::int32_t, std::string>> config_read = {};
+  std::int32_t schedules_version = 0;  // of the node of config/schedules that is in force
   bool shards_refused = false;  // config/shards is not in force: there may be shards that nobody here knows
   std::string ignored = {};     // what this process was started with and does not follow, and why
 };

@@ -150,9 +150,16 @@ struct ShardUpkeep::Hands {
   StandingReader standing;
 };
 
-ShardUpkeep::ShardUpkeep(Parts parts) : parts_(std::move(parts)) {}
+ShardUpkeep::ShardUpkeep(Parts parts)
+    : parts_(std::move(parts)),
+      schedules_(parts_.board == nullptr ? nullptr
+                                         : std::make_unique<SchedulesThread>(
+                                               parts_.name, parts_.store, parts_.schedules, *parts_.board)) {}
 
 Status ShardUpkeep::Start() {
+  if (schedules_ != nullptr) {
+    BOOST_OUTCOME_TRYV(schedules_->Start());
+  }
   stopped_.store(false);
   Status started = thread_.Start("keep " + parts_.name, [this] {
     Run();
@@ -165,12 +172,18 @@ Status ShardUpkeep::Start() {
 void ShardUpkeep::Stop() {
   (void)AskToStop();
   thread_.Join();
+  if (schedules_ != nullptr) schedules_->Stop();
 }
 
 bool ShardUpkeep::AskToStop() {
   stopping_.store(true);
   wake_.Notify();
-  return stopped_.load();
+  const bool fires_no_more = schedules_ == nullptr || schedules_->AskToStop();
+  return fires_no_more && stopped_.load();
+}
+
+std::vector<std::string> ShardUpkeep::ScheduleTroubles() const {
+  return schedules_ == nullptr ? std::vector<std::string>() : schedules_->Troubles();
 }
 
 std::optional<std::vector<TableInfo>> ShardUpkeep::Tables() const {

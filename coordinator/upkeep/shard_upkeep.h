@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "coordinator/upkeep/leftovers.h"
+#include "coordinator/upkeep/schedules.h"
 #include "coordinator/upkeep/standings.h"
 #include "framework/base/mutex.h"
 #include "framework/base/result.h"
@@ -34,6 +35,8 @@ class ShardUpkeep {
     Micros round{};                                               // how often it looks
     std::function<bool()> standing = [] { return false; };        // a candidate for the leader
     Standings* standings = nullptr;  // what it reads of the tasks; null: nobody asks
+    std::function<ScheduleDuty()> schedules = [] { return ScheduleDuty(); };
+    ScheduleBoard* board = nullptr;  // of all shards' schedules; null: it has none
   };
 
   explicit ShardUpkeep(Parts parts);
@@ -51,6 +54,8 @@ class ShardUpkeep {
   std::vector<std::string> Unrunnable() const;
   // Whether its tables could be read the last time; nullopt: not tried since this process stands.
   std::optional<bool> Readable() const;
+  // What keeps its schedules from firing; one sentence each.
+  std::vector<std::string> ScheduleTroubles() const;
   // Why not all of its tables are known as they are now; empty: they are.
   std::string Trouble() const;
 
@@ -69,6 +74,7 @@ class ShardUpkeep {
   void ReadStanding(Hands& hands, const std::vector<TableName>& tables, BootTime now);
 
   const Parts parts_;
+  const std::unique_ptr<SchedulesThread> schedules_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> stopped_{true};
   Signal wake_;

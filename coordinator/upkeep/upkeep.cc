@@ -45,9 +45,9 @@ bool Upkeep::Reap() {
 void Upkeep::Hire(const StoresByShard& shards) {
   for (const auto& [name, store] : shards) {
     if (shards_.contains(name)) continue;
-    auto upkeep = std::make_unique<ShardUpkeep>(ShardUpkeep::Parts{name, store, parts_.leading, parts_.config,
-                                                                   parts_.ownership, parts_.round,
-                                                                   parts_.standing, &standings_});
+    auto upkeep = std::make_unique<ShardUpkeep>(
+        ShardUpkeep::Parts{name, store, parts_.leading, parts_.config, parts_.ownership, parts_.round,
+                           parts_.standing, &standings_, parts_.schedules, &board_});
     const Status started = upkeep->Start();  // where it can't be, with the next look
     if (!started && !no_thread_) {
       LogError("a shard's tables can't be read yet; it is tried again until they can",
@@ -81,6 +81,7 @@ TableFindings Upkeep::Gather() const {
   TableCatalog catalog;
   for (const auto& [shard, upkeep] : shards_) {
     for (const std::string& type : upkeep->Unrunnable()) findings.unrunnable.push_back(shard + ": " + type);
+    for (std::string& trouble : upkeep->ScheduleTroubles()) findings.troubles.push_back(std::move(trouble));
     if (const std::string why = upkeep->Trouble(); !why.empty()) {
       findings.troubles.push_back("shard " + shard + ": " + why);
     }

@@ -42,6 +42,7 @@ class Upkeep {
     Micros round = std::chrono::seconds(1);
     std::function<UnopenedShards()> unopened = [] { return UnopenedShards(); };
     std::function<bool()> standing = [] { return false; };  // a candidate for the leader
+    std::function<ScheduleDuty()> schedules = [] { return ScheduleDuty(); };
   };
 
   explicit Upkeep(Parts parts) : parts_(std::move(parts)) {}
@@ -68,6 +69,7 @@ class Upkeep {
 
   const Parts parts_;
   Standings standings_;
+  ScheduleBoard board_;
   std::map<std::string, std::unique_ptr<ShardUpkeep>> shards_;
   std::vector<std::unique_ptr<ShardUpkeep>> retired_;  // asked to stop, and not waited for
   bool no_thread_ = false;                             // for a shard, the last time

@@ -336,7 +336,7 @@ Status Walk::Schedules() {
   BOOST_OUTCOME_TRYV(schedules.RunNow(name, {once, table_, NewTask{.handler = "a"}}, stage_.name));
   BOOST_OUTCOME_TRYV(schedules.Move(row, "elsewhere", 0));
   row.moved_to = "elsewhere";
-  BOOST_OUTCOME_TRYV(schedules.Remove(row, 0));
+  BOOST_OUTCOME_TRYV(schedules.Remove(row));
   return {};
 }
 

@@ -83,7 +83,7 @@ class ScheduleStore {
   // The row goes to another shard, or stays after all (`to` is empty). True: it was as `seen`.
   virtual Result<bool> Move(const ScheduleRow& seen, const std::string& to, std::uint64_t config) = 0;
   // True: it was as `seen`, and is gone.
-  virtual Result<bool> Remove(const ScheduleRow& seen, std::uint64_t config) = 0;
+  virtual Result<bool> Remove(const ScheduleRow& seen) = 0;
 
   // Inserts what the schedule would, beside its rhythm; what it inserts is the row's last from now on. Enters
   // it into the audit. The schedule need not have a row. Of a fan-out the id is 0: its tasks are yet to come.

@@ -15,11 +15,9 @@ std::string FiringKey(const std::string& name, WallTime firing) {
 namespace sql {
 namespace {
 
-constexpr std::uint64_t kAnyConfig = INT64_MAX;
-
 // What a row was read as: a condition, and its values.
 constexpr char kAsSeen[] =
-    " WHERE name=? AND next_at $same ? AND last_at $same ? AND rhythm=? AND paused=? AND config<=? AND "
+    " WHERE name=? AND next_at $same ? AND last_at $same ? AND rhythm=? AND paused=? AND config=? AND "
     "moved_to=?";
 
 // A time or NULL; the text stands beside it while its statement runs.
@@ -55,13 +53,13 @@ class SqlScheduleStore final : public ScheduleStore {
   Result<bool> Make(const ScheduleRow& row) override;
   Result<ScheduleStepped> Step(const ScheduleRow& seen, const ScheduleStep& step) override;
   Result<bool> Move(const ScheduleRow& seen, const std::string& to, std::uint64_t config) override;
-  Result<bool> Remove(const ScheduleRow& seen, std::uint64_t config) override;
+  Result<bool> Remove(const ScheduleRow& seen) override;
   Result<TaskKey> RunNow(const std::string& name, const ScheduledFiring& firing,
                          const std::string& actor) override;
 
  private:
   Result<bool> WriteAsSeen(const std::string& text, std::initializer_list<Value> values,
-                           const ScheduleRow& seen, std::uint64_t config);
+                           const ScheduleRow& seen);
   Status Insert(const std::string& name, const ScheduledFiring& firing, ScheduleStepped& stepped);
   Status InsertTask(const TableName& table, const NewTask& task, ScheduleStepped& stepped);
   Status NoteAudit(const char* action, const std::string& actor, const std::string& name,
@@ -119,12 +117,12 @@ Result<bool> SqlScheduleStore::Make(const ScheduleRow& row) {
 
 // `text` up to its condition. An UPDATE by it changes something, so that no database counts it for nothing.
 Result<bool> SqlScheduleStore::WriteAsSeen(const std::string& text, std::initializer_list<Value> values,
-                                           const ScheduleRow& seen, std::uint64_t config) {
+                                           const ScheduleRow& seen) {
   const TimeValue next(seen.state.next);
   const TimeValue last(seen.state.last);
   std::vector<Value> all(values);
-  all.insert(all.end(), {seen.name, next, last, seen.state.rhythm, seen.state.paused ? 1 : 0,
-                         config == 0 ? kAnyConfig : config, seen.moved_to});
+  all.insert(all.end(), {seen.name, next, last, seen.state.rhythm, seen.state.paused ? 1 : 0, seen.config,
+                         seen.moved_to});
   BOOST_OUTCOME_TRY(rows, db_.Write(text + kAsSeen, Connection::Values(all)));
   return rows == 1;
 }
@@ -142,7 +140,7 @@ Result<ScheduleStepped> SqlScheduleStore::Step(const ScheduleRow& seen, const Sc
                   "fired=fired+?,lapsed=lapsed+?",
                   {step.to.rhythm, anchor, next, last, step.to.paused ? 1 : 0, step.config,
                    step.firing ? 1 : 0, std::uint64_t{step.lapsed}},
-                  seen, step.config));
+                  seen));
   if (!moved) return stepped;
   if (step.firing) {
     BOOST_OUTCOME_TRYV(Insert(seen.name, *step.firing, stepped));
@@ -183,11 +181,11 @@ Status SqlScheduleStore::InsertTask(const TableName& table, const NewTask& task,
 }
 
 Result<bool> SqlScheduleStore::Move(const ScheduleRow& seen, const std::string& to, std::uint64_t config) {
-  return WriteAsSeen("UPDATE millrace_schedules SET moved_to=?", {to}, seen, config);
+  return WriteAsSeen("UPDATE millrace_schedules SET moved_to=?,config=?", {to, config}, seen);
 }
 
-Result<bool> SqlScheduleStore::Remove(const ScheduleRow& seen, std::uint64_t config) {
-  return WriteAsSeen("DELETE FROM millrace_schedules", {}, seen, config);
+Result<bool> SqlScheduleStore::Remove(const ScheduleRow& seen) {
+  return WriteAsSeen("DELETE FROM millrace_schedules", {}, seen);
 }
 
 Result<TaskKey> SqlScheduleStore::RunNow(const std::string& name, const ScheduledFiring& firing,

@@ -1,0 +1,341 @@
+#include "coordinator/upkeep/schedules.h"
+
+#include <algorithm>
+
+#include "framework/base/log.h"
+#include "framework/base/time_text.h"
+
+namespace millrace::engine {
+namespace {
+
+using Act = PlaceStep::Act;
+using Role = ScheduleDuty::Role;
+
+// A schedule that somebody adds, a task that has ended, a row that another shard has sent: found within this.
+constexpr Micros kLookAgain = std::chrono::seconds(1);
+constexpr Micros kAtOnce = std::chrono::milliseconds(10);
+// Where no document names a schedule, rows of those that it named before are looked for.
+constexpr Micros kLookForRows = std::chrono::seconds(10);
+constexpr int kStepsInALook = 100;
+// A leader reads a new document within seconds. One that is newer for longer is of a cluster's nodes that are
+// no more, which count from 0 again.
+constexpr Micros kNewerIsStale = std::chrono::minutes(1);
+
+const char* WhyLapsed(const ScheduleRow& row, const LastTask& last) {
+  if (row.state.paused) return "the schedule was paused";
+  return last.in_work ? "the last firing's task was in work" : "nobody was there in time";
+}
+
+}  // namespace
+
+void ScheduleBoard::Keep(const std::string& shard, ScheduleReading reading) {
+  MutexLock lock(mutex_);
+  readings_[shard] = std::move(reading);
+}
+
+void ScheduleBoard::Forget(const std::string& shard) {
+  MutexLock lock(mutex_);
+  readings_.erase(shard);
+}
+
+ScheduleReadings ScheduleBoard::Readings() const {
+  MutexLock lock(mutex_);
+  return readings_;
+}
+
+Micros ShardSchedules::Look(const ScheduleDuty& duty, BootTime now) {
+  now_ = now;
+  if (duty.config != config_) tables_.clear();
+  config_ = duty.config;
+  found_.clear();
+  look_at_.reset();
+  again_ = false;
+  const auto& schedules = duty.config->schedules;
+  auto rows = store_->Rows();
+  if (!rows) {
+    board_.Forget(shard_);
+    known_.clear();
+    const bool meant = rows.error().code != ErrorCode::NotFound || !schedules.empty();
+    if (meant) Say("schedules of shard " + shard_ + " can't fire: " + rows.error().message);
+    Tell();
+    return meant ? kLookAgain : kLookForRows;
+  }
+  rows_ = std::move(*rows);
+  Follow(duty, now);
+  const ScheduleReadings readings = duty.shards.size() > 1 ? board_.Readings() : ScheduleReadings();
+  for (const auto& [name, schedule] : schedules) See(name, schedule, duty, readings);
+  Remove(duty);
+  Tell();
+  if (again_) return kAtOnce;
+  Micros wait = schedules.empty() ? kLookForRows : kLookAgain;
+  if (look_at_) wait = std::min(wait, *look_at_ - rows_.now - (BootClock::now() - now));
+  return std::max(wait, Micros(0));
+}
+
+// What was read, for this shard and for the others.
+void ShardSchedules::Follow(const ScheduleDuty& duty, BootTime now) {
+  reading_ = {now, {}};
+  bool newer = false;
+  for (const ScheduleRow& row : rows_.rows) {
+    reading_.rows[row.name] = row;
+    newer = newer || (duty.number != 0 && row.config > duty.number);
+  }
+  if (!newer) newer_since_.reset();
+  if (newer && !newer_since_) newer_since_ = now;
+  std::map<std::string, Known> known;
+  const auto note = [&](const std::string& name) {
+    const bool has_row = reading_.rows.contains(name);
+    const auto before = known_.find(name);
+    const bool same = before != known_.end() && before->second.has_row == has_row;
+    known[name] = same ? before->second : Known{has_row, BootClock::now()};
+  };
+  for (const auto& [name, schedule] : duty.config->schedules) note(name);
+  known_ = std::move(known);
+  board_.Keep(shard_, reading_);
+}
+
+std::string ShardSchedules::HomeOf(const ScheduleConfig& schedule, const ScheduleDuty& duty) {
+  if (!schedule.shard.empty()) return schedule.shard;
+  return duty.shards.empty() ? shard_ : duty.shards.front();
+}
+
+void ShardSchedules::See(const std::string& name, const ScheduleConfig& schedule, const ScheduleDuty& duty,
+                         const ScheduleReadings& readings) {
+  const std::string home = HomeOf(schedule, duty);
+  if (std::find(duty.shards.begin(), duty.shards.end(), home) == duty.shards.end()) {
+    if (!duty.shards.empty() && duty.shards.front() == shard_)
+      Say("schedule " + name + " does not fire: there is no shard " + home);
+    return;
+  }
+  const auto row = reading_.rows.find(name);
+  Known& known = known_.at(name);
+  const PlacedSchedule placed{name, home, row == reading_.rows.end() ? nullptr : &row->second, known.since,
+                              known.confirmed || duty.shards.size() == 1};
+  const PlaceStep step = Place(placed, shard_, duty.shards, readings);
+  if (step.act == Act::Confirm) known = {false, BootClock::now(), true};
+  if (placed.own != nullptr && !MayChange(*placed.own, duty)) return;
+  if (duty.role == Role::StandsIn && step.act != Act::Fire) return;
+  if (step.act == Act::Wait && home == shard_ && !readings.contains(step.shard)) {
+    Say("schedule " + name + " does not fire yet: shard " + step.shard +
+        ", where it may stand, can't be read");
+  }
+  const Status done = Carry(step, name, schedule, duty);
+  if (!done) Say("schedule " + name + " can't fire: " + done.error().message);
+}
+
+Status ShardSchedules::Carry(const PlaceStep& step, const std::string& name, const ScheduleConfig& schedule,
+                             const ScheduleDuty& duty) {
+  const auto own = reading_.rows.find(name);
+  switch (step.act) {
+    case Act::Fire:
+      return Fire(own->second, schedule, duty);
+    case Act::Make:
+      return Make(name, schedule, duty);
+    case Act::Take:
+      return Take(*step.row, duty);
+    case Act::Send:
+      return Send(own->second, schedule, step.shard, duty);
+    case Act::Keep:
+    case Act::Drop: {
+      again_ = true;
+      BOOST_OUTCOME_TRYV(step.act == Act::Drop ? store_->Remove(own->second)
+                                               : store_->Move(own->second, "", duty.number));
+      return {};
+    }
+    case Act::Confirm:
+    case Act::Wait:
+    case Act::Leave:
+      break;
+  }
+  return {};
+}
+
+Status ShardSchedules::Make(const std::string& name, const ScheduleConfig& schedule,
+                            const ScheduleDuty& duty) {
+  const FiringStep begun = Decide(schedule.rule, std::nullopt, {}, rows_.now);
+  again_ = true;
+  BOOST_OUTCOME_TRY(made, store_->Make({.name = name, .state = *begun.moved, .config = duty.number}));
+  if (made) LogInfo("a schedule begins", {{"schedule", name}, {"shard", shard_}});
+  return {};
+}
+
+// Its last task stands in the other shard, where nobody asks for it any more.
+Status ShardSchedules::Take(const ScheduleRow& from, const ScheduleDuty& duty) {
+  ScheduleRow row = from;
+  row.moved_to.clear();
+  row.task.reset();
+  row.config = std::max(row.config, duty.number);
+  again_ = true;
+  BOOST_OUTCOME_TRY(made, store_->Make(row));
+  if (made) LogInfo("a schedule came from another shard", {{"schedule", row.name}, {"shard", shard_}});
+  return {};
+}
+
+// What its rhythm wants to know of its last task is found out here, where that stands.
+Status ShardSchedules::Send(const ScheduleRow& row, const ScheduleConfig& schedule, const std::string& to,
+                            const ScheduleDuty& duty) {
+  BOOST_OUTCOME_TRY(last, LastOf(row, schedule.rule));
+  if (last.in_work) return {};
+  again_ = true;
+  ScheduleRow seen = row;
+  if (schedule.rule.timing.Is<FixedDelay>() && !row.state.next) {
+    ScheduleRule held = schedule.rule;
+    held.paused = true;  // only when it is due; it fires in its new shard
+    seen.state = *Decide(held, row.state, last, rows_.now).moved;
+    seen.config = duty.number;
+    BOOST_OUTCOME_TRY(stepped, store_->Step(row, {.to = seen.state, .config = duty.number}));
+    if (!stepped.moved) return {};
+  }
+  BOOST_OUTCOME_TRYV(store_->Move(seen, to, duty.number));
+  return {};
+}
+
+bool ShardSchedules::MayChange(const ScheduleRow& row, const ScheduleDuty& duty) const {
+  if (duty.number == 0 || row.config <= duty.number) return true;
+  return duty.role == Role::Keeps && newer_since_ && now_ - *newer_since_ > kNewerIsStale;
+}
+
+Result<LastTask> ShardSchedules::LastOf(const ScheduleRow& row, const ScheduleRule& rule) {
+  if (!rule.timing.Is<FixedDelay>() && rule.overlap == Overlap::Allow) return LastTask();
+  return store_->Last(row);
+}
+
+Result<ScheduledFiring> ShardSchedules::FiringOf(const std::string& name, const ScheduleConfig& schedule,
+                                                 WallTime time) {
+  ScheduledFiring firing;
+  firing.time = time;
+  NewTask task;
+  task.handler = schedule.handler;
+  task.params = schedule.params;
+  task.biz_key = FiringKey(name, time);
+  firing.work = std::move(task);
+  const auto known = [&](const TableName& table) {
+    return std::find(tables_.begin(), tables_.end(), table) != tables_.end();
+  };
+  if (tables_.empty() || (schedule.table && !known(*schedule.table))) {
+    BOOST_OUTCOME_TRYV(ReadTables());
+  }
+  if (tables_.empty()) return Fail(ErrorCode::NotFound, "shard " + shard_ + " has no task table");
+  firing.table = schedule.table.value_or(tables_.front());
+  if (known(firing.table)) return firing;
+  return Fail(ErrorCode::NotFound, "shard " + shard_ + " has no table " + std::string(firing.table.text()));
+}
+
+// Those that are served: the configuration may name some of those that are there.
+Status ShardSchedules::ReadTables() {
+  BOOST_OUTCOME_TRY(infos, schema_->Tables());
+  const auto shard = config_->shards.find(shard_);
+  const auto served = shard == config_->shards.end() ? std::vector<TableName>() : shard->second.tables;
+  tables_.clear();
+  for (const TableInfo& info : infos) {
+    const bool is_served =
+        served.empty() || std::find(served.begin(), served.end(), info.table) != served.end();
+    if (is_served) tables_.push_back(info.table);
+  }
+  std::sort(tables_.begin(), tables_.end());
+  return {};
+}
+
+Status ShardSchedules::Fire(ScheduleRow row, const ScheduleConfig& schedule, const ScheduleDuty& duty) {
+  for (int steps = 0; steps < kStepsInALook; ++steps) {
+    BOOST_OUTCOME_TRY(last, LastOf(row, schedule.rule));
+    const FiringStep decided = Decide(schedule.rule, row.state, last, rows_.now);
+    if (!decided.fire && decided.look_at) LookAt(*decided.look_at);
+    if (!decided.moved) return {};
+    ScheduleStep step{.to = *decided.moved, .lapsed = decided.lapsed, .config = duty.number};
+    if (decided.fire) {
+      BOOST_OUTCOME_TRY(firing, FiringOf(row.name, schedule, *decided.fire));
+      step.firing = std::move(firing);
+    }
+    if (step.lapsed > 0) step.why = WhyLapsed(row, last);
+    const auto stepped = store_->Step(row, step);
+    const bool overtaken = stepped ? !stepped->moved : stepped.error().code == ErrorCode::Conflict;
+    again_ = again_ || overtaken;
+    if (overtaken) return {};
+    if (!stepped) return Fail(stepped.error());
+    if (step.lapsed > 0) {
+      LogWarning("firings of a schedule lapsed",
+                 {{"schedule", row.name}, {"firings", step.lapsed}, {"why", step.why}});
+    }
+    row.state = step.to;
+    row.config = duty.number;
+    if (stepped->task) row.task = stepped->task;
+    if (!decided.fire) return {};
+  }
+  again_ = true;
+  return {};
+}
+
+void ShardSchedules::Remove(const ScheduleDuty& duty) {
+  if (!duty.removes || duty.role != Role::Keeps) return;
+  for (const auto& [name, row] : reading_.rows) {
+    if (duty.config->schedules.contains(name) || !MayChange(row, duty)) continue;
+    const auto removed = store_->Remove(row);
+    if (removed && *removed) LogInfo("a schedule is over", {{"schedule", name}, {"shard", shard_}});
+  }
+}
+
+void ShardSchedules::LookAt(WallTime time) { look_at_ = std::min(look_at_.value_or(time), time); }
+
+void ShardSchedules::Say(const std::string& what) { found_.push_back(what); }
+
+void ShardSchedules::Tell() {
+  troubles_ = found_;
+  std::set<std::string> now(found_.begin(), found_.end());
+  for (const std::string& trouble : now) {
+    if (!told_.contains(trouble)) LogWarning("a schedule has trouble", {{"what", trouble}});
+  }
+  told_ = std::move(now);
+}
+
+Status SchedulesThread::Start() {
+  stopped_.store(false);
+  Status started = thread_.Start("fire " + shard_, [this] {
+    Run();
+    stopped_.store(true);
+  });
+  if (!started) stopped_.store(true);
+  return started;
+}
+
+void SchedulesThread::Stop() {
+  (void)AskToStop();
+  thread_.Join();
+}
+
+bool SchedulesThread::AskToStop() {
+  stopping_.store(true);
+  wake_.Notify();
+  return stopped_.load();
+}
+
+std::vector<std::string> SchedulesThread::Troubles() const {
+  MutexLock lock(mutex_);
+  return troubles_;
+}
+
+void SchedulesThread::Keep(std::vector<std::string> troubles) {
+  MutexLock lock(mutex_);
+  troubles_ = std::move(troubles);
+}
+
+void SchedulesThread::Run() {
+  std::optional<ShardSchedules> schedules;
+  while (!stopping_.load()) {
+    const ScheduleDuty duty = duty_();
+    Micros wait = kLookAgain;
+    if (duty.role == Role::None || duty.config == nullptr) {
+      schedules.reset();
+      board_.Forget(shard_);
+      Keep({});
+    } else {
+      if (!schedules) schedules.emplace(shard_, *store_, board_);
+      wait = schedules->Look(duty, BootClock::now());
+      Keep(schedules->troubles());
+    }
+    if (wait > Micros(0)) wake_.WaitFor(wait);
+  }
+  board_.Forget(shard_);
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,140 @@
+// The schedules whose rows stand in one shard: makes their rows, fires what is due, and moves rows that
+// belong elsewhere. On a thread and with a connection of its own, so that nothing else that is done to the
+// shard makes a firing late, and a shard that is away holds up its own alone. Any number of processes may do
+// it at once.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/upkeep/schedule_place.h"
+#include "framework/base/mutex.h"
+#include "framework/config/config.h"
+#include "framework/store/store.h"
+#include "framework/threads/signal.h"
+#include "framework/threads/thread.h"
+
+namespace millrace::engine {
+
+// What a process does for schedules now.
+struct ScheduleDuty {
+  enum class Role {
+    None,
+    StandsIn,  // fires by rows that are there, since nobody may be leading: another may know a newer document
+    Keeps,     // makes, moves and changes them, too
+  };
+  Role role = Role::None;
+  bool removes = false;  // rows of schedules that the document does not have: it is everybody's
+  // The document's number, which rises with each; 0: it has none, and goes over any other.
+  std::uint64_t number = 0;
+  std::shared_ptr<const Config> config = nullptr;
+  std::vector<std::string> shards = {};  // all of the configuration, opened or not; sorted
+};
+
+// What the shards' schedules know of each other. Thread-safe.
+class ScheduleBoard {
+ public:
+  void Keep(const std::string& shard, ScheduleReading reading);
+  void Forget(const std::string& shard);
+  ScheduleReadings Readings() const;
+
+ private:
+  mutable Mutex mutex_;
+  ScheduleReadings readings_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+// One thread.
+class ShardSchedules {
+ public:
+  ShardSchedules(std::string shard, Store& store, ScheduleBoard& board)
+      : shard_(std::move(shard)), schema_(store.OpenSchema()), store_(store.OpenSchedules()), board_(board) {}
+
+  // Does what is to be done now; returns how long there is nothing to do, as far as it knows.
+  Micros Look(const ScheduleDuty& duty, BootTime now);
+  // What keeps schedules from firing as the document says, one sentence each, as of the last look.
+  const std::vector<std::string>& troubles() const { return troubles_; }
+
+ private:
+  struct Known {
+    bool has_row = false;
+    BootTime since{};
+    bool confirmed = false;
+  };
+
+  void Follow(const ScheduleDuty& duty, BootTime now);
+  std::string HomeOf(const ScheduleConfig& schedule, const ScheduleDuty& duty);
+  void See(const std::string& name, const ScheduleConfig& schedule, const ScheduleDuty& duty,
+           const ScheduleReadings& readings);
+  Status Carry(const PlaceStep& step, const std::string& name, const ScheduleConfig& schedule,
+               const ScheduleDuty& duty);
+  Status Make(const std::string& name, const ScheduleConfig& schedule, const ScheduleDuty& duty);
+  Status Take(const ScheduleRow& from, const ScheduleDuty& duty);
+  Status Send(const ScheduleRow& row, const ScheduleConfig& schedule, const std::string& to,
+              const ScheduleDuty& duty);
+  Status Fire(ScheduleRow row, const ScheduleConfig& schedule, const ScheduleDuty& duty);
+  Result<LastTask> LastOf(const ScheduleRow& row, const ScheduleRule& rule);
+  Result<ScheduledFiring> FiringOf(const std::string& name, const ScheduleConfig& schedule, WallTime time);
+  Status ReadTables();
+  bool MayChange(const ScheduleRow& row, const ScheduleDuty& duty) const;
+  void Remove(const ScheduleDuty& duty);
+  void LookAt(WallTime time);
+  void Say(const std::string& what);
+  void Tell();
+
+  const std::string shard_;
+  const std::unique_ptr<SchemaStore> schema_;
+  const std::unique_ptr<ScheduleStore> store_;
+  ScheduleBoard& board_;
+  std::map<std::string, Known> known_;
+  std::optional<BootTime> newer_since_;  // rows of a newer document than this process's
+  std::shared_ptr<const Config> config_;
+  std::vector<TableName> tables_;  // of the shard, where they are known; sorted
+  std::vector<std::string> troubles_;
+  std::set<std::string> told_;
+  // Of the look at hand.
+  ScheduleRows rows_;
+  ScheduleReading reading_;
+  BootTime now_{};
+  std::vector<std::string> found_;
+  std::optional<WallTime> look_at_;
+  bool again_ = false;  // at once
+};
+
+// Thread-safe.
+class SchedulesThread {
+ public:
+  SchedulesThread(std::string shard, std::shared_ptr<Store> store, std::function<ScheduleDuty()> duty,
+                  ScheduleBoard& board)
+      : shard_(std::move(shard)), store_(std::move(store)), duty_(std::move(duty)), board_(board) {}
+  ~SchedulesThread() { Stop(); }
+
+  Status Start();
+  void Stop();
+  // As ShardUpkeep::AskToStop.
+  bool AskToStop();
+  std::vector<std::string> Troubles() const;
+
+ private:
+  void Run();
+  void Keep(std::vector<std::string> troubles);
+
+  const std::string shard_;
+  const std::shared_ptr<Store> store_;
+  const std::function<ScheduleDuty()> duty_;
+  ScheduleBoard& board_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> stopped_{true};
+  Signal wake_;
+  mutable Mutex mutex_;
+  std::vector<std::string> troubles_ MILLRACE_GUARDED_BY(mutex_);
+  Thread thread_;
+};
+
+}  // namespace millrace::engine

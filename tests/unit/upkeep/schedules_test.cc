@@ -1,0 +1,475 @@
+#include "coordinator/upkeep/schedules.h"
+
+#include <gmock/gmock.h>
+
+#include "framework/base/random.h"
+#include "framework/base/time_text.h"
+#include "framework/testing/manual_clock.h"
+#include "framework/testing/scratch_store.h"
+
+namespace millrace::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using Role = ScheduleDuty::Role;
+using std::chrono::hours;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A store whose COMMITs' replies are lost while it is told so: of schedules, since nothing else is asked.
+class LossyStore final : public ScheduleStore {
+ public:
+  explicit LossyStore(std::unique_ptr<ScheduleStore> store) : store_(std::move(store)) {}
+
+  Result<ScheduleRows> Rows() override { return store_->Rows(); }
+  Result<LastTask> Last(const ScheduleRow& row) override { return store_->Last(row); }
+  Result<bool> Make(const ScheduleRow& row) override { return store_->Make(row); }
+  Result<ScheduleStepped> Step(const ScheduleRow& seen, const ScheduleStep& step) override {
+    (void)store_->Step(seen, step);
+    return Fail(ErrorCode::Unknown, "the reply is lost");
+  }
+  Result<bool> Move(const ScheduleRow& seen, const std::string& to, std::uint64_t config) override {
+    return store_->Move(seen, to, config);
+  }
+  Result<bool> Remove(const ScheduleRow& seen) override { return store_->Remove(seen); }
+  Result<TaskKey> RunNow(const std::string& name, const ScheduledFiring& firing,
+                         const std::string& actor) override {
+    return store_->RunNow(name, firing, actor);
+  }
+
+ private:
+  const std::unique_ptr<ScheduleStore> store_;
+};
+
+// What one process knows, and its hands in each shard.
+class Process {
+ public:
+  explicit Process(const std::map<std::string, std::shared_ptr<ScratchStore>>& stores) {
+    for (const auto& [name, store] : stores) {
+      shards_.emplace(name, std::make_unique<ShardSchedules>(name, *store, board_));
+      duty.shards.push_back(name);
+    }
+    duty.role = Role::Keeps;
+    duty.removes = true;
+    duty.number = 1;
+  }
+
+  void Configure(const std::string& schedules, std::uint64_t number) {
+    auto config = ParseConfig("{\"schedules\":" + schedules + "}", "m.json");
+    ASSERT_TRUE(config) << config.error().message;
+    duty.config = std::make_shared<const Config>(std::move(*config));
+    duty.number = number;
+  }
+  Micros Look(const std::string& shard) { return shards_.at(shard)->Look(duty, BootClock::now()); }
+  // Every shard, until none has anything to do at once.
+  void LookAll() {
+    bool again = true;
+    for (int turn = 0; again && turn < 20; ++turn) {
+      again = false;
+      for (const auto& [name, shard] : shards_) again = Look(name) < 500ms || again;
+    }
+  }
+  std::vector<std::string> Troubles() const {
+    std::vector<std::string> all;
+    for (const auto& [name, shard] : shards_)
+      all.insert(all.end(), shard->troubles().begin(), shard->troubles().end());
+    return all;
+  }
+
+  ScheduleDuty duty;
+
+ private:
+  ScheduleBoard board_;
+  std::map<std::string, std::unique_ptr<ShardSchedules>> shards_;
+};
+
+class SchedulesTest : public testing::Test {
+ protected:
+  SchedulesTest() { Shards({"main"}); }
+
+  void Shards(const std::vector<std::string>& names) {
+    stores_.clear();
+    for (const std::string& name : names) {
+      stores_[name] = std::make_shared<ScratchStore>(clock_, SchemaSpec{.tables = 1, .slices = 4});
+    }
+  }
+  ScratchStore& Main() { return *stores_.begin()->second; }
+  // The times of the firings whose tasks are in any pool, sorted.
+  std::vector<std::string> Fired(ScratchStore& store, const std::string& name = "nightly") {
+    std::vector<std::string> times;
+    const std::string prefix = "schedule/" + name + "/";
+    for (const auto& entry : *store.OpenAlerts()->Keyed("noop", prefix, 10'000)) {
+      times.push_back(entry.key.substr(prefix.size()));
+    }
+    std::reverse(times.begin(), times.end());
+    return times;
+  }
+  std::vector<std::string> Fired() { return Fired(Main()); }
+  std::int64_t Tasks(ScratchStore& store) { return store.Ask("SELECT COUNT(*) FROM tasks_all"); }
+  // What waits goes to the finished pool.
+  void EndTasks() {
+    std::vector<std::uint64_t> ids;
+    const auto operations = Main().OpenOperations();
+    for (const TaskRecord& record : operations->List("tasks", {}, "", 1000)->records) {
+      ids.push_back(record.task.key.id);
+    }
+    ASSERT_TRUE(operations->Apply(TaskAction::Cancel, "tasks", ids, "ann"));
+  }
+  ScheduleRow Row(const std::string& shard = "main") {
+    const auto rows = stores_.at(shard)->OpenSchedules()->Rows();
+    return rows->rows.size() == 1 ? rows->rows.front() : ScheduleRow();
+  }
+
+  ManualClock clock_{std::chrono::sys_days(std::chrono::year(2026) / 11 / 22) + hours(12)};
+  std::map<std::string, std::shared_ptr<ScratchStore>> stores_;
+};
+
+constexpr const char* kHourly = R"({"nightly":{"cron":"0 * * * *","handler":"noop","params":{"a":1}}})";
+
+TEST_F(SchedulesTest, FiresAtItsTimeAndSaysWhenItIsToLookAgain) {
+  Process process(stores_);
+  process.Configure(kHourly, 1);
+  process.LookAll();
+  EXPECT_THAT(Fired(), ElementsAre("2026-11-22T12:00:00Z"));
+  clock_.Advance(hours(1) - 300ms);
+  const Micros wait = process.Look("main");
+  EXPECT_LE(wait, 300ms);
+  EXPECT_GT(wait, 200ms);
+  EXPECT_EQ(Fired().size(), 1U);
+  clock_.Advance(300ms);
+  process.Look("main");
+  process.Look("main");
+  EXPECT_THAT(Fired(), ElementsAre("2026-11-22T12:00:00Z", "2026-11-22T13:00:00Z"));
+  EXPECT_THAT(process.Troubles(), IsEmpty());
+}
+
+TEST_F(SchedulesTest, OfTwoWhoLookEachFiringIsOneTask) {
+  Process first(stores_);
+  Process second(stores_);
+  for (Process* process : {&first, &second}) process->Configure(kHourly, 1);
+  for (int hour = 0; hour < 10; ++hour) {
+    first.LookAll();
+    second.LookAll();
+    clock_.Advance(hours(1));
+  }
+  EXPECT_EQ(Fired().size(), 10U);
+  EXPECT_EQ(Tasks(Main()), 10);
+}
+
+TEST_F(SchedulesTest, AnOutageIsCaughtUpAsItsKeySays) {
+  const std::pair<const char*, std::size_t> ways[] = {{"none", 0}, {"one", 1}, {"all", 5}};
+  for (const auto& [way, made_up] : ways) {
+    Shards({"main"});
+    Process process(stores_);
+    process.Configure(
+        R"({"nightly":{"cron":"0 * * * *","handler":"noop","catch_up":")" + std::string(way) + R"("}})", 1);
+    process.LookAll();
+    const std::size_t before = Fired().size();
+    clock_.Advance(hours(5) + 30min);
+    process.LookAll();
+    EXPECT_EQ(Fired().size(), before + made_up) << way;
+    EXPECT_EQ(Row().lapsed, 5 - made_up) << way;
+    clock_.Advance(30min);
+  }
+}
+
+TEST_F(SchedulesTest, WhatComesDueInAPauseLapsesAndAFixedDelayFiresAtItsEnd) {
+  Process process(stores_);
+  process.Configure(kHourly, 1);
+  process.LookAll();
+  process.Configure(R"({"nightly":{"cron":"0 * * * *","handler":"noop","paused":true}})", 2);
+  process.LookAll();
+  clock_.Advance(hours(3) + 1min);
+  process.LookAll();
+  EXPECT_EQ(Fired().size(), 1U);
+  process.Configure(kHourly, 3);
+  process.LookAll();
+  EXPECT_EQ(Fired().size(), 1U);
+  EXPECT_EQ(Row().lapsed, 3U);
+  clock_.Advance(hours(1));
+  process.LookAll();
+  EXPECT_THAT(Fired(), ElementsAre("2026-11-22T12:00:00Z", "2026-11-22T16:00:00Z"));
+}
+
+TEST_F(SchedulesTest, AFixedDelayCountsFromWhenItsTaskReachedAPool) {
+  Process process(stores_);
+  process.Configure(R"({"nightly":{"after":"10m","handler":"noop"}})", 1);
+  process.LookAll();
+  ASSERT_EQ(Tasks(Main()), 1);
+  clock_.Advance(hours(2));
+  process.LookAll();
+  EXPECT_EQ(Tasks(Main()), 1);
+  EndTasks();
+  clock_.Advance(9min);
+  process.LookAll();
+  EXPECT_EQ(Tasks(Main()), 1);
+  clock_.Advance(1min);
+  process.LookAll();
+  EXPECT_EQ(Tasks(Main()), 2);
+}
+
+TEST_F(SchedulesTest, AFixedDelayCountsFromTheEndOfATaskThatWasRunByHand) {
+  Process process(stores_);
+  process.Configure(R"({"nightly":{"after":"10m","handler":"noop"}})", 1);
+  process.LookAll();
+  EndTasks();
+  NewTask task;
+  task.handler = "noop";
+  ASSERT_TRUE(Main().OpenSchedules()->RunNow("nightly", {clock_.WallNow(), "tasks", task}, "ann"));
+  clock_.Advance(10min);
+  process.LookAll();
+  EXPECT_EQ(Tasks(Main()), 2);
+  EndTasks();
+  clock_.Advance(10min);
+  process.LookAll();
+  EXPECT_EQ(Tasks(Main()), 3);
+}
+
+TEST_F(SchedulesTest, WhatOverlapsLapsesWhereItIsToBeSkipped) {
+  Process process(stores_);
+  process.Configure(R"({"nightly":{"cron":"0 * * * *","handler":"noop","overlap":"skip"}})", 1);
+  process.LookAll();
+  clock_.Advance(hours(1));
+  process.LookAll();
+  EXPECT_EQ(Fired().size(), 1U);
+  EXPECT_EQ(Row().lapsed, 1U);
+  EndTasks();
+  clock_.Advance(hours(1));
+  process.LookAll();
+  EXPECT_EQ(Fired().size(), 2U);
+}
+
+TEST_F(SchedulesTest, AOneShotFiresOnce) {
+  Process process(stores_);
+  process.Configure(R"({"nightly":{"at":"2026-11-22T12:30:00Z","handler":"noop"}})", 1);
+  process.LookAll();
+  EXPECT_THAT(Fired(), IsEmpty());
+  for (int hour = 0; hour < 3; ++hour) {
+    clock_.Advance(30min);
+    process.LookAll();
+  }
+  EXPECT_THAT(Fired(), ElementsAre("2026-11-22T12:30:00Z"));
+}
+
+TEST_F(SchedulesTest, WhoKnowsAnOlderDocumentLeavesTheRowAlone) {
+  Process older(stores_);
+  Process newer(stores_);
+  older.Configure(kHourly, 1);
+  newer.Configure(R"({"nightly":{"cron":"30 * * * *","handler":"noop"}})", 2);
+  older.LookAll();
+  newer.LookAll();
+  const std::size_t before = Fired().size();
+  clock_.Advance(hours(1));
+  older.LookAll();
+  EXPECT_EQ(Row().state.rhythm, "cron 30 * * * * UTC");
+  EXPECT_EQ(Fired().size(), before);
+  older.Configure("{}", 1);
+  older.LookAll();
+  EXPECT_EQ(Row().name, "nightly");
+  newer.LookAll();
+  EXPECT_EQ(Fired().size(), before + 1);
+}
+
+TEST_F(SchedulesTest, RowsOfSchedulesThatTheDocumentDoesNotHaveGoWhereItIsEverybodys) {
+  Process process(stores_);
+  process.Configure(kHourly, 1);
+  process.LookAll();
+  process.Configure("{}", 2);
+  process.duty.removes = false;
+  process.LookAll();
+  EXPECT_EQ(Row().name, "nightly");
+  process.duty.removes = true;
+  process.LookAll();
+  EXPECT_TRUE(Main().OpenSchedules()->Rows()->rows.empty());
+}
+
+TEST_F(SchedulesTest, AStandInFiresByRowsThatAreThereAndMakesNone) {
+  Process stand_in(stores_);
+  stand_in.Configure(kHourly, 1);
+  stand_in.duty.role = Role::StandsIn;
+  stand_in.LookAll();
+  EXPECT_TRUE(Main().OpenSchedules()->Rows()->rows.empty());
+  Process leader(stores_);
+  leader.Configure(kHourly, 1);
+  leader.LookAll();
+  clock_.Advance(hours(1));
+  stand_in.LookAll();
+  EXPECT_EQ(Fired().size(), 2U);
+  stand_in.Configure("{}", 1);
+  stand_in.LookAll();
+  EXPECT_EQ(Row().name, "nightly");
+}
+
+TEST_F(SchedulesTest, AFaultOfOneScheduleIsToldAndTheOthersGoOn) {
+  Process process(stores_);
+  process.Configure(R"({"a":{"cron":"0 * * * *","handler":"noop","table":"elsewhere"},
+      "b":{"cron":"0 * * * *","handler":"noop","shard":"moon"},
+      "nightly":{"cron":"0 * * * *","handler":"noop"}})",
+                    1);
+  process.LookAll();
+  EXPECT_EQ(Fired().size(), 1U);
+  EXPECT_THAT(process.Troubles(),
+              ElementsAre(HasSubstr("schedule a can't fire: shard main has no table elsewhere"),
+                          "schedule b does not fire: there is no shard moon"));
+  process.Configure(kHourly, 2);
+  process.LookAll();
+  EXPECT_THAT(process.Troubles(), IsEmpty());
+}
+
+TEST_F(SchedulesTest, ALostReplyIsResolvedByReadingTheRow) {
+  Process process(stores_);
+  process.Configure(kHourly, 1);
+  process.LookAll();
+  clock_.Advance(hours(1));
+  {
+    LossyStore lossy(Main().OpenSchedules());
+    const ScheduleRow row = Row();
+    ScheduleStep step{.to = row.state, .config = 1};
+    step.to.last = row.state.next;
+    step.to.next = *row.state.next + hours(1);
+    NewTask task;
+    task.handler = "noop";
+    task.biz_key = FiringKey("nightly", *row.state.next);
+    step.firing = ScheduledFiring{*row.state.next, "tasks", task};
+    EXPECT_FALSE(lossy.Step(row, step));
+  }
+  process.LookAll();
+  EXPECT_EQ(Fired().size(), 2U);
+  EXPECT_EQ(Tasks(Main()), 2);
+}
+
+// ---- several shards
+
+std::string In(const std::string& shard) {
+  return R"({"nightly":{"cron":"0 * * * *","handler":"noop","catch_up":"all","shard":")" + shard + R"("}})";
+}
+
+TEST_F(SchedulesTest, AScheduleMovesToAnotherShardAndFiresOnThere) {
+  Shards({"de", "eu"});
+  Process process(stores_);
+  process.Configure(In("de"), 1);
+  for (int look = 0; look < 5; ++look) process.LookAll();
+  clock_.Advance(hours(1));
+  process.LookAll();
+  process.Configure(In("eu"), 2);
+  clock_.Advance(hours(1));
+  for (int look = 0; look < 5; ++look) process.LookAll();
+  EXPECT_THAT(Fired(*stores_["de"]), ElementsAre("2026-11-22T12:00:00Z", "2026-11-22T13:00:00Z"));
+  EXPECT_THAT(Fired(*stores_["eu"]), ElementsAre("2026-11-22T14:00:00Z"));
+  EXPECT_EQ(Row("de").name, "");
+  EXPECT_EQ(Row("eu").fired, 3U);
+}
+
+TEST_F(SchedulesTest, ANewScheduleWaitsForAShardThatCannotBeReadAndSaysSo) {
+  Shards({"de", "eu"});
+  stores_["eu"]->Run("ALTER TABLE millrace_schedules RENAME TO away");
+  Process process(stores_);
+  process.Configure(In("de"), 1);
+  process.LookAll();
+  EXPECT_TRUE(stores_["de"]->OpenSchedules()->Rows()->rows.empty());
+  EXPECT_THAT(
+      process.Troubles(),
+      testing::Contains("schedule nightly does not fire yet: shard eu, where it may stand, can't be read"));
+  stores_["eu"]->Run("ALTER TABLE away RENAME TO millrace_schedules");
+  for (int look = 0; look < 5; ++look) process.LookAll();
+  EXPECT_EQ(Fired(*stores_["de"]).size(), 1U);
+  // Once it has its row, it fires whatever is away.
+  stores_["eu"]->Run("ALTER TABLE millrace_schedules RENAME TO away");
+  clock_.Advance(hours(1));
+  process.LookAll();
+  EXPECT_EQ(Fired(*stores_["de"]).size(), 2U);
+}
+
+// Three shards; processes that end and begin at any step, each with the newest document; a document that
+// moves the schedule about.
+TEST_F(SchedulesTest, HoweverItIsMovedAboutEachFiringIsOneTaskInOneShard) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    Shards({"de", "eu", "us"});
+    Random random(seed);
+    const char* names[] = {"de", "eu", "us"};
+    std::vector<std::unique_ptr<Process>> processes;
+    for (int i = 0; i < 2; ++i) processes.push_back(std::make_unique<Process>(stores_));
+    std::string document = In("de");
+    std::uint64_t number = 1;
+    for (auto& process : processes) process->Configure(document, number);
+    for (int look = 0; look < 5; ++look) processes.front()->LookAll();
+    const WallTime begun = clock_.WallNow();
+    for (int step = 0; step < 300; ++step) {
+      auto& process = processes[random.Below(processes.size())];
+      switch (random.Below(12)) {
+        case 0:
+          document = In(names[random.Below(3)]);
+          ++number;
+          break;
+        case 1:
+          process = std::make_unique<Process>(stores_);
+          process->Configure(document, number);
+          break;
+        case 2:
+          process->Configure(document, number);
+          break;
+        case 3:
+          clock_.Advance(20min);
+          break;
+        default:
+          process->Look(names[random.Below(3)]);
+      }
+    }
+    for (auto& process : processes) process->Configure(document, number);
+    for (int look = 0; look < 10; ++look) {
+      for (auto& process : processes) process->LookAll();
+    }
+    std::vector<std::string> all;
+    for (const auto& [name, store] : stores_) {
+      for (std::string& time : Fired(*store)) all.push_back(std::move(time));
+    }
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end()) << "seed " << seed;
+    // None is missing from the first on.
+    ASSERT_FALSE(all.empty());
+    const WallTime first = *ParseTime(all.front());
+    EXPECT_LE(first - begun, hours(3)) << "seed " << seed;
+    const auto expected = std::chrono::floor<hours>(clock_.WallNow()) - std::chrono::floor<hours>(first);
+    EXPECT_EQ(all.size(), static_cast<std::size_t>(expected / hours(1)) + 1) << "seed " << seed;
+  }
+}
+
+// ---- clocks
+
+TEST_F(SchedulesTest, AClockThatIsSteppedBackAndForthLosesAndDoublesNothingBeyondWhatCatchUpSays) {
+  for (const char* way : {"none", "one", "all"}) {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+      Shards({"main"});
+      Random random(seed);
+      Process first(stores_);
+      Process second(stores_);
+      for (Process* process : {&first, &second}) {
+        process->Configure(
+            R"({"nightly":{"cron":"*/5 * * * *","handler":"noop","catch_up":")" + std::string(way) + R"("}})",
+            1);
+      }
+      first.LookAll();
+      WallTime latest = clock_.WallNow();
+      const WallTime begun = latest;
+      for (int step = 0; step < 200; ++step) {
+        clock_.Advance(std::chrono::seconds(random.Below(240)));
+        if (random.Below(10) == 0) clock_.StepWall(random.Below(2) == 0 ? hours(1) : -hours(1));
+        latest = std::max(latest, clock_.WallNow());
+        (random.Below(2) == 0 ? first : second).LookAll();
+      }
+      const std::vector<std::string> fired = Fired();
+      EXPECT_EQ(std::adjacent_find(fired.begin(), fired.end()), fired.end());
+      const std::size_t grid =
+          static_cast<std::size_t>((std::chrono::floor<std::chrono::minutes>(latest) - begun) / 5min + 1);
+      EXPECT_EQ(static_cast<std::size_t>(Tasks(Main())), fired.size());
+      EXPECT_EQ(Row().fired, fired.size());
+      EXPECT_EQ(Row().fired + Row().lapsed, grid) << way << ", seed " << seed;
+      const bool every = std::string(way) == "all";
+      EXPECT_TRUE(!every || fired.size() == grid) << fired.size() << " of " << grid << ", seed " << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace::engine
