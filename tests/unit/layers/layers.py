@@ -30,7 +30,7 @@ ARROWS = {
     "framework/config": CONFIG,
     "framework/metrics": BASE,
     "framework/http": BASE | {"framework/threads"},
-    "framework/store": TASK,
+    "framework/store": TASK | {"framework/schedule"},
     "framework/store/sql": STORE,
     "framework/doorbell": STORE | {"framework/policy"},
     "framework/store/mysql": STORE | {"framework/store/sql", "framework/doorbell"},
