@@ -26,6 +26,24 @@ const char* WhyLapsed(const ScheduleRow& row, const LastTask& last) {
   return last.in_work ? "the last firing's task was in work" : "nobody was there in time";
 }
 
+ScheduledWork WorkOf(const std::string& name, const ScheduleConfig& schedule, WallTime time,
+                     const TableName& table) {
+  if (!schedule.from_query.empty()) {
+    return FanOut{.schedule = name,
+                  .firing = time,
+                  .handler = schedule.handler,
+                  .table = table,
+                  .query = schedule.from_query,
+                  .key = schedule.key->text(),
+                  .zone = schedule.rule.timing.zone.name()};
+  }
+  NewTask task;
+  task.handler = schedule.handler;
+  task.params = schedule.params;
+  task.biz_key = FiringKey(name, time);
+  return task;
+}
+
 }  // namespace
 
 void ScheduleBoard::Keep(const std::string& shard, ScheduleReading reading) {
@@ -202,13 +220,6 @@ Result<LastTask> ShardSchedules::LastOf(const ScheduleRow& row, const ScheduleRu
 
 Result<ScheduledFiring> ShardSchedules::FiringOf(const std::string& name, const ScheduleConfig& schedule,
                                                  WallTime time) {
-  ScheduledFiring firing;
-  firing.time = time;
-  NewTask task;
-  task.handler = schedule.handler;
-  task.params = schedule.params;
-  task.biz_key = FiringKey(name, time);
-  firing.work = std::move(task);
   const auto known = [&](const TableName& table) {
     return std::find(tables_.begin(), tables_.end(), table) != tables_.end();
   };
@@ -216,9 +227,9 @@ Result<ScheduledFiring> ShardSchedules::FiringOf(const std::string& name, const 
     BOOST_OUTCOME_TRYV(ReadTables());
   }
   if (tables_.empty()) return Fail(ErrorCode::NotFound, "shard " + shard_ + " has no task table");
-  firing.table = schedule.table.value_or(tables_.front());
-  if (known(firing.table)) return firing;
-  return Fail(ErrorCode::NotFound, "shard " + shard_ + " has no table " + std::string(firing.table.text()));
+  const TableName table = schedule.table.value_or(tables_.front());
+  if (known(table)) return ScheduledFiring{time, table, WorkOf(name, schedule, time, table)};
+  return Fail(ErrorCode::NotFound, "shard " + shard_ + " has no table " + std::string(table.text()));
 }
 
 // Those that are served: the configuration may name some of those that are there.
@@ -259,8 +270,8 @@ Status ShardSchedules::Fire(ScheduleRow row, const ScheduleConfig& schedule, con
     }
     row.state = step.to;
     row.config = duty.number;
-    if (stepped->task) row.task = stepped->task;
     if (!decided.fire) return {};
+    row.task = stepped->task;
   }
   again_ = true;
   return {};
