@@ -13,7 +13,7 @@
 namespace millrace::engine {
 
 // What each version brought stands in README.md.
-inline constexpr std::uint32_t kSchemaVersion = 3;
+inline constexpr std::uint32_t kSchemaVersion = 4;
 // The oldest programs that may work on the tables of this one.
 inline constexpr std::uint32_t kReadableBy = 3;
 
@@ -63,7 +63,9 @@ struct UpgradeStep {
 };
 // What an upgrade needs of its caller.
 struct UpgradeCalls {
-  std::function<void(Micros)> pause;             // waits so long, between two looks at the beats of workers
+  // Waits so long: between two looks at the beats of workers, and before a table that others have open is
+  // tried again.
+  std::function<void(Micros)> pause;
   std::function<void(const UpgradeStep&)> step;  // before the rows of a table, and after each part of them
 };
 
@@ -75,10 +77,11 @@ class SchemaStore {
   virtual std::string Print(const SchemaSpec& spec) const = 0;
   // Makes what is missing; existing tables stay as they are. Conflict if they have another number of slices.
   virtual Status Apply(const SchemaSpec& spec) = 0;
-  // Brings an older schema to kSchemaVersion; returns the version it was. Conflict if it is a newer one, if a
-  // worker of the older version still beats, or if something of somebody else's would be lost; NotFound if
-  // the schema was never applied. Goes on where an earlier run was cut short. Where no worker is alive by the
-  // tables' word it does not pause.
+  // Brings an older schema to kSchemaVersion; returns the version it was. Conflict if it is a newer one, if
+  // somebody has a table open for too long, or if something of somebody else's would be lost; NotFound if the
+  // schema was never applied. Goes on where an earlier run was cut short. Where it is older than kReadableBy:
+  // Conflict if a worker of that version still beats. Where no worker is alive by the tables' word it does
+  // not pause for that.
   virtual Result<std::uint32_t> Upgrade(const UpgradeCalls& calls) = 0;
   // The task tables of this shard, by name; NotFound with what to type if the schema was never applied;
   // Conflict with what to type if it is of a version that this program can't work with.

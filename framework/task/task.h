@@ -65,6 +65,7 @@ struct Task {
   std::string last_error;
   std::string progress;  // what the handler saved last; the next attempt receives it
   WallTime created_at;
+  std::optional<WallTime> expires_at = {};  // not to be started from then on; see `ExpiryOf`
 };
 
 // A task to be added. Absent members take the table's defaults.
@@ -78,6 +79,9 @@ struct NewTask {
   std::optional<Micros> delay;  // instead of run_at: after the database's now
   bool held = false;
   std::optional<std::uint32_t> slice = {};  // see framework/task/slice_choice.h; none: the table draws one
+  // Not to be started from then on; at most one of the two. No earlier than it is due.
+  std::optional<WallTime> expires_at = {};
+  std::optional<Micros> expires_in = {};  // after the database's now
 };
 
 inline constexpr std::size_t kMaxParams = 64 * 1024;

@@ -58,7 +58,9 @@ std::string HotTable(const std::string& name, const TableName& table, std::uint3
          "  updated_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) ON UPDATE CURRENT_TIMESTAMP(6),\n"
          // The inner LEAST: a priority of 99 is refused by its own name, and not as an urgency of 990.
          "  urgency TINYINT UNSIGNED GENERATED ALWAYS AS (IF(state=3, NULL, LEAST(priority,9)*10 + "
-         "LEAST(failures,9))) STORED,\n"
+         "LEAST(failures,9))) STORED,\n  " +
+         kExpiresAt +
+         ",\n"
          "  PRIMARY KEY (id),\n"
          "  KEY due (slice,handler,urgency,run_at),\n" +
          Constraint(table, "slice_range", "slice < " + std::to_string(kMaxSlices)) + ",\n" +
@@ -80,13 +82,14 @@ std::string HotTable(const std::string& name, const TableName& table, std::uint3
 std::string EndedTable(const std::string& name, std::uint32_t slices, const std::string& own) {
   const std::string claim = Varchar("claimed_by", 64, "NULL") + "  claimed_at DATETIME(6) NULL,\n";
   return "CREATE TABLE IF NOT EXISTS " + name + " (\n" + Kept(slices, "", claim) + own +
-         "  finished_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n  PRIMARY KEY (id)\n" + kEngine;
+         "  finished_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n  " + kExpiresAt +
+         ",\n  PRIMARY KEY (id)\n" + kEngine;
 }
 
 // One pool's part of the view; `claim` says who claimed the task, and when.
 std::string ViewOf(const std::string& pool, const std::string& claim, const std::string& rest) {
   return "SELECT id,slice,state,handler,priority,run_at,params,biz_key,batch,failures,attempt,crashes," +
-         claim + ",last_error,progress,created_at," + rest + " FROM " + pool;
+         claim + ",last_error,progress,created_at," + rest + ",expires_at FROM " + pool;
 }
 
 std::string View(const TableName& table) {

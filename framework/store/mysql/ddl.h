@@ -22,6 +22,8 @@ std::vector<Ddl> TaskTables(const TableName& table, std::uint32_t slices);
 inline constexpr char kParamsObject[] = "params_object";
 std::string SuccessorTable(const std::string& name, const TableName& table, std::uint32_t slices);
 inline constexpr char kNeverClaimed[] = "1970-01-01 00:00:00.000000";
+// Version 4's column, last in each of the three pools: where old servers add one without touching a row.
+inline constexpr char kExpiresAt[] = "expires_at DATETIME(6) NULL";
 // The tables of the shard. `prefix` stands before each name: empty but for the scratch copies of a check.
 std::vector<Ddl> ShardTables(const std::string& prefix);
 // What notes in millrace_schema that a task table exists; nullopt notes the schema's version.

@@ -45,7 +45,7 @@ constexpr const char* kTextBytes =
 // read once their rows are claimed, as far as there is room for them.
 constexpr const char* kContents =
     ",IF(state=0 AND LENGTH(params)<=4096,params,NULL),biz_key,batch,failures,cancel,progress,created_at,"
-    "updated_at";
+    "updated_at,expires_at";
 constexpr unsigned kContentsColumn = 9;
 
 std::optional<ScannedTask> ReadContents(const DueGroup& group, const ScanRow& row, const Row& read) {
@@ -69,6 +69,7 @@ std::optional<ScannedTask> ReadContents(const DueGroup& group, const ScanRow& ro
   task.progress = read.Text(kFirst + 5);
   task.created_at = read.Time(kFirst + 6).value_or(WallTime{});
   contents->updated_at = read.Time(kFirst + 7).value_or(WallTime{});
+  task.expires_at = read.Time(kFirst + 8);
   return contents;
 }
 

@@ -15,9 +15,10 @@ bool IsOneOf(int code, const int (&codes)[N]) {
 constexpr int kAway[] = {2002, 2003, 2005, 1040, 1203, 1129};
 // The connection went while something was under way: gone, lost, killed, packets out of step.
 constexpr int kLost[] = {2006, 2012, 2013, 2014, 2027, 2055, 1927, 1152, 1158, 1159, 1160, 1161, 1184};
-// The server refuses writes, or everything, for now. The statement had no effect.
+// The server refuses writes, or everything, for now; or the table's description was changed (1412). The
+// statement had no effect.
 constexpr int kRefusesForNow[] = {1290, 1792, 1836, 1053, 1077, 1317, 1028,
-                                  1021, 1114, 1206, 1637, 1969, 3024};
+                                  1021, 1114, 1206, 1412, 1637, 1969, 3024};
 constexpr int kData[] = {1048, 1062, 1264, 1265, 1292, 1300, 1364, 1366, 1367, 1406, 1411, 1416, 1452,
                          1644, 1690, 3140, 3141, 3156, 3819, 3854, 4025, 4038, 1153, 1301, 3903};
 

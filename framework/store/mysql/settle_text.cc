@@ -78,7 +78,8 @@ std::string MoveText(const SettleGroup& group, const sql::Claimer& claimer, cons
   }
   if (failed) last = PerRow(group, [](const Settlement& row) { return Quote(Shorten(row.error_class, 64)); });
   constexpr const char* kKept =
-      "id,slice,handler,priority,run_at,params,biz_key,batch,attempt,crashes,claimed_at,progress,created_at";
+      "id,slice,handler,priority,run_at,params,biz_key,batch,attempt,crashes,claimed_at,progress,created_at,"
+      "expires_at";
   return "INSERT INTO " + group.table + (failed ? "_failed (" : "_done (") + kKept +
          ",claimed_by,state,failures,last_error," + own + ",finished_at) SELECT " + kKept + "," +
          Quote(claimer.name) + "," + std::to_string(static_cast<int>(StateAfter(group.to))) + "," +

@@ -17,8 +17,11 @@ constexpr std::uint64_t kRowsAtOnce = 10'000;
 constexpr std::uint64_t kIdsLeftFree = 100'000;
 // To drop a large table takes its time.
 constexpr Micros kLongestStatement = std::chrono::hours(1);
-// For a table that others have open. Whoever waits for it holds up all who come later.
-constexpr const char* kBriefWait = "SET SESSION lock_wait_timeout=5";
+// For a table that others have open. Whoever waits for it holds up all who come later: a moment, then they
+// get their turn, and it is tried again.
+constexpr const char* kBriefWait = "SET SESSION lock_wait_timeout=1";
+constexpr Micros kTheirTurn = std::chrono::seconds(2);
+constexpr int kTries = 30;
 
 Endpoint Patient(Endpoint endpoint) {
   endpoint.options.io_timeout = kLongestStatement;
@@ -28,6 +31,21 @@ Endpoint Patient(Endpoint endpoint) {
 Status Do(Session& session, const std::string& sql) {
   BOOST_OUTCOME_TRYV(session.Write(sql));
   return {};
+}
+
+// DDL on a table that others may have open.
+Status Alter(Session& session, const std::string& sql, const UpgradeCalls& calls) {
+  for (int tries = 1;; ++tries) {
+    Status done = Do(session, sql);
+    if (done || done.error().code != ErrorCode::Conflict) return done;
+    if (tries == kTries) {
+      return Fail(ErrorCode::Conflict, done.error().message +
+                                           ": somebody has the table open for long, as a transaction or a "
+                                           "backup does; let it end, then run `millrace schema upgrade` "
+                                           "again, which goes on where it was");
+    }
+    calls.pause(kTheirTurn);
+  }
 }
 
 // Whether the answer has any row.
@@ -74,15 +92,16 @@ Status NumberIncarnations(Session& session) {
   return Do(session, "ALTER TABLE millrace_incarnations ADD UNIQUE KEY number (number)");
 }
 
-// From here on programs of the older version refuse.
-Status NoteShard(Session& session) {
+// From here on programs of a version that can't work on what there will be refuse; and while there are tables
+// that only those could work on, so do all others.
+Status NoteShard(Session& session, std::uint32_t readable_by) {
   BOOST_OUTCOME_TRY(there, HasColumn(session, "millrace_schema", "readable_by"));
   if (!there) {
     BOOST_OUTCOME_TRYV(
         Do(session, "ALTER TABLE millrace_schema ADD COLUMN readable_by INT UNSIGNED NOT NULL DEFAULT 0"));
   }
   return Do(session, "UPDATE millrace_schema SET version=" + std::to_string(kSchemaVersion) +
-                         ", readable_by=" + std::to_string(kReadableBy) + " WHERE task_table=''");
+                         ", readable_by=" + std::to_string(readable_by) + " WHERE task_table=''");
 }
 
 // A column, and what it becomes of the old table's, `t`.
@@ -113,30 +132,47 @@ std::vector<Moved> MovedColumns() {
 // One task table's.
 class TableUpgrade {
  public:
-  TableUpgrade(Session& session, const TableInfo& info, const UpgradeCalls& calls)
-      : session_(session), info_(info), calls_(calls) {}
+  TableUpgrade(Session& session, const sql::OldTable& table, const UpgradeCalls& calls)
+      : session_(session), info_(table.info), replace_(table.version < 3), calls_(calls) {}
 
   // What somebody else has put on the table would go with it: Conflict, and it is named.
   Status CheckOurs();
   Status Run() {
-    BOOST_OUTCOME_TRY(old, IsOld());
-    if (old) {
-      BOOST_OUTCOME_TRYV(Replace());
+    if (replace_) {
+      BOOST_OUTCOME_TRYV(MakeAnew());
     }
-    BOOST_OUTCOME_TRY(left, Any(session_, "SELECT 1" + Of("TABLES", before_)));
-    if (left) {
-      BOOST_OUTCOME_TRYV(MoveRows());
-      BOOST_OUTCOME_TRYV(Do(session_, "DROP TABLE " + before_));
-    }
-    // The other pools stand; the view is made anew.
+    BOOST_OUTCOME_TRYV(AddColumns());
+    // The pools stand; the view is made anew.
     for (const Ddl& ddl : TaskTables(info_.table, info_.slices)) {
-      BOOST_OUTCOME_TRYV(Do(session_, ddl.sql));
+      BOOST_OUTCOME_TRYV(Alter(session_, ddl.sql, calls_));
     }
     return Do(session_, "UPDATE millrace_schema SET version=" + std::to_string(kSchemaVersion) +
                             " WHERE task_table=" + Quote(name_));
   }
 
  private:
+  // To version 3.
+  Status MakeAnew() {
+    BOOST_OUTCOME_TRY(old, IsOld());
+    if (old) {
+      BOOST_OUTCOME_TRYV(Replace());
+    }
+    BOOST_OUTCOME_TRY(left, Any(session_, "SELECT 1" + Of("TABLES", before_)));
+    if (!left) return {};
+    BOOST_OUTCOME_TRYV(MoveRows());
+    return Do(session_, "DROP TABLE " + before_);
+  }
+  // To version 4. INSTANT: the table's description is changed, and no row; else the server says why it can't.
+  Status AddColumns() {
+    for (const char* pool : {"", "_done", "_failed"}) {
+      BOOST_OUTCOME_TRY(there, HasColumn(session_, name_ + pool, "expires_at"));
+      if (there) continue;
+      BOOST_OUTCOME_TRYV(
+          Alter(session_, "ALTER TABLE " + name_ + pool + " ADD COLUMN " + kExpiresAt + ", ALGORITHM=INSTANT",
+                calls_));
+    }
+    return {};
+  }
   // Whether no new one has taken its place yet.
   Result<bool> IsOld() {
     return Any(session_,
@@ -147,6 +183,7 @@ class TableUpgrade {
 
   Session& session_;
   const TableInfo& info_;
+  const bool replace_;  // it is older than version 3
   const UpgradeCalls& calls_;
   const std::string name_ = std::string(info_.table.text());
   const std::string before_ = name_ + "_before";
@@ -154,6 +191,7 @@ class TableUpgrade {
 };
 
 Status TableUpgrade::CheckOurs() {
+  if (!replace_) return {};
   BOOST_OUTCOME_TRY(old, IsOld());
   if (!old) return {};
   std::string ours = "'urgency'";
@@ -191,7 +229,7 @@ Status TableUpgrade::Replace() {
       at == std::string::npos ? 1 : std::strtoull(text.c_str() + at + kNext.size(), nullptr, 10);
   BOOST_OUTCOME_TRYV(Do(session_, "ALTER TABLE " + next_ + " AUTO_INCREMENT=" +
                                       std::to_string(std::max<std::uint64_t>(next_id, 1) + kIdsLeftFree)));
-  return Do(session_, "RENAME TABLE " + name_ + " TO " + before_ + ", " + next_ + " TO " + name_);
+  return Alter(session_, "RENAME TABLE " + name_ + " TO " + before_ + ", " + next_ + " TO " + name_, calls_);
 }
 
 // In the order of their ids, so that the highest that has arrived says where to go on. Those of the new table
@@ -241,22 +279,29 @@ Result<std::uint32_t> MysqlSchemaStore::Upgrade(const UpgradeCalls& calls) {
   BOOST_OUTCOME_TRY(schema, ReadSchema(session));
   BOOST_OUTCOME_TRYV(CheckNotLater(schema, session));
   if (schema.state.version == kSchemaVersion && schema.behind.empty()) return kSchemaVersion;
-  BOOST_OUTCOME_TRY(still, CheckStill(session, calls));
+  std::optional<sql::BeatsSeen> still;
+  if (schema.Breaking()) {
+    BOOST_OUTCOME_TRY(beats, CheckStill(session, calls));
+    still = std::move(beats);
+  }
   std::vector<TableUpgrade> tables;
-  for (const TableInfo& info : schema.behind) {
-    tables.emplace_back(session, info, calls);
+  for (const sql::OldTable& table : schema.behind) {
+    tables.emplace_back(session, table, calls);
     BOOST_OUTCOME_TRYV(tables.back().CheckOurs());
   }
   BOOST_OUTCOME_TRYV(Do(session, kBriefWait));
   for (const Ddl& ddl : ShardTables("")) {
     BOOST_OUTCOME_TRYV(Do(session, ddl.sql));
   }
-  BOOST_OUTCOME_TRYV(NoteShard(session));
-  BOOST_OUTCOME_TRYV(NumberIncarnations(session));
-  BOOST_OUTCOME_TRYV(CheckStill(session, calls, still));
+  BOOST_OUTCOME_TRYV(NoteShard(session, still ? 0 : kReadableBy));
+  if (still) {
+    BOOST_OUTCOME_TRYV(NumberIncarnations(session));
+    BOOST_OUTCOME_TRYV(CheckStill(session, calls, still));
+  }
   for (TableUpgrade& table : tables) {
     BOOST_OUTCOME_TRYV(table.Run());
   }
+  BOOST_OUTCOME_TRYV(NoteShard(session, kReadableBy));
   return schema.oldest;
 }
 

@@ -39,7 +39,8 @@ class Addition {
 
  private:
   Status AddPart();
-  const std::string& RowText(Due due, bool with_slice);
+  const std::string& RowText(const NewTask& task);
+  void AppendTime(std::optional<WallTime> at, std::optional<Micros> after);
   void AppendValues(const NewTask& task);
   Status ReadIds(std::span<const NewTask* const> part);
   Status FindIds(std::span<const NewTask* const> part, std::uint64_t first);
@@ -48,30 +49,40 @@ class Addition {
   const TableName& table_;
   const std::span<const NewTask* const> tasks_;
   std::vector<std::uint64_t> ids_;
-  std::array<std::string, 2 * kDues> row_texts_;
+  std::array<std::string, 2 * kDues * kDues> row_texts_;
   // Of the INSERT at hand.
   std::vector<Value> values_;
   std::deque<std::string> times_;
 };
 
-const std::string& Addition::RowText(Due due, bool with_slice) {
+const std::string& Addition::RowText(const NewTask& task) {
   constexpr const char* kDueTexts[] = {"$now", "?", "$after(?)"};
-  std::string& text = row_texts_[2 * due + (with_slice ? 1 : 0)];
+  constexpr const char* kExpiryTexts[] = {"NULL", "?", "$after(?)"};
+  const Due due = DueOf(task);
+  const Due expiry = task.expires_at ? kAt : task.expires_in ? kAfter : kNow;
+  const bool with_slice = task.slice.has_value();
+  std::string& text = row_texts_[(due * kDues + expiry) * 2 + (with_slice ? 1 : 0)];
   if (text.empty()) {
-    text = db_.Expanded(std::string("(?,?,?,?,?,") + kDueTexts[due] + ",?,$now" + (with_slice ? ",?)" : ")"));
+    text = db_.Expanded(std::string("(?,?,?,?,?,") + kDueTexts[due] + ",?," + kExpiryTexts[expiry] + ",$now" +
+                        (with_slice ? ",?)" : ")"));
   }
   return text;
+}
+
+void Addition::AppendTime(std::optional<WallTime> at, std::optional<Micros> after) {
+  if (at) {
+    values_.emplace_back(times_.emplace_back(TimeText(*at)));
+  } else if (after) {
+    values_.emplace_back(std::int64_t{after->count()});
+  }
 }
 
 void Addition::AppendValues(const NewTask& task) {
   values_.insert(values_.end(), {task.handler, task.params, Value::OrNull(task.biz_key),
                                  Value::OrNull(task.batch), task.priority.value_or(5)});
-  if (task.run_at) {
-    values_.emplace_back(times_.emplace_back(TimeText(*task.run_at)));
-  } else if (task.delay) {
-    values_.emplace_back(std::int64_t{task.delay->count()});
-  }
+  AppendTime(task.run_at, task.delay);
   values_.emplace_back(task.held ? 3 : 0);
+  AppendTime(task.expires_at, task.expires_in);
   if (task.slice) values_.emplace_back(*task.slice);
 }
 
@@ -80,7 +91,7 @@ Status Addition::AddPart() {
   const auto rest = tasks_.subspan(ids_.size());
   const bool with_slice = rest[0]->slice.has_value();
   std::string sql = "INSERT INTO " + table_ +
-                    " (handler,params,biz_key,batch,priority,run_at,state,created_at" +
+                    " (handler,params,biz_key,batch,priority,run_at,state,expires_at,created_at" +
                     (with_slice ? ",slice) VALUES " : ") VALUES ");
   values_.clear();
   times_.clear();
@@ -90,7 +101,7 @@ Status Addition::AddPart() {
     const NewTask& task = *rest[rows];
     if (task.slice.has_value() != with_slice) break;
     if (rows > 0) sql += ',';
-    sql += RowText(DueOf(task), with_slice);
+    sql += RowText(task);
     AppendValues(task);
     bytes += task.params.size() + task.biz_key.size() + task.batch.size() + 100;
   }

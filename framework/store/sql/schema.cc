@@ -36,7 +36,7 @@ Result<SchemaRows> SqlSchemaStore::ReadSchema(Connection& db) {
         } else if (const auto table = ParseTableName(name)) {
           rows.tables.push_back({*table, static_cast<std::uint32_t>(row.Number(2))});
           rows.oldest = std::min(rows.oldest, version);
-          if (version < kSchemaVersion) rows.behind.push_back(rows.tables.back());
+          if (version < kSchemaVersion) rows.behind.push_back({rows.tables.back(), version});
         } else if (!forged) {
           forged = {ErrorCode::Invalid, db.where() + ": millrace_schema names a table '" + Shorten(name, 60) +
                                             "', which can't be one of tasks: remove its row"};

@@ -11,13 +11,21 @@
 
 namespace millrace::engine::sql {
 
+struct OldTable {
+  TableInfo info;
+  std::uint32_t version = 0;
+};
+
 // What millrace_schema says.
 struct SchemaRows {
   SchemaState state;
   std::uint32_t oldest = 0;       // version of the shard and of its tables
   std::string applied_at;         // the schema, for the first time
   std::vector<TableInfo> tables;  // without `beyond`
-  std::vector<TableInfo> behind;  // those that are of an older version than this program's
+  std::vector<OldTable> behind;   // those that are of an older version than this program's
+
+  // Whether programs of their version can't go on beside an upgrade of the tables.
+  bool Breaking() const { return oldest < kReadableBy; }
 };
 
 // An incarnation that may be alive, as far as the tables of any version say.

@@ -133,7 +133,7 @@ std::string TaskColumns(TaskRows rows) {
   }
   return std::string(
              "id,slice,state,handler,priority,run_at,params,biz_key,batch,failures,attempt,crashes,") +
-         claimer + ",last_error,progress,created_at," + hot;
+         claimer + ",last_error,progress,created_at," + hot + ",expires_at";
 }
 
 Task ReadTask(const TableName& table, const Row& row) {
@@ -157,6 +157,7 @@ Task ReadTask(const TableName& table, const Row& row) {
   task.progress = row.Text(16);
   task.created_at = row.Time(17).value_or(WallTime{});
   task.cancel = row.Number(18) != 0;
+  task.expires_at = row.Time(20);
   return task;
 }
 
@@ -223,7 +224,8 @@ Result<std::vector<std::uint64_t>> SqlTaskStore::FailUnclaimed(const ClaimReques
                                }));
   if (failed.empty()) return failed;
   const std::string kept =
-      "id,slice,handler,priority,run_at,params,biz_key,batch,failures,attempt,crashes,progress,created_at";
+      "id,slice,handler,priority,run_at,params,biz_key,batch,failures,attempt,crashes,progress,created_at,"
+      "expires_at";
   const std::string in = " WHERE id IN (" + List(failed) + ")";
   BOOST_OUTCOME_TRYV(db_.Write("INSERT INTO " + request.table + "_failed (" + kept +
                                    ",state,last_error,error_class,finished_at) SELECT " + kept +

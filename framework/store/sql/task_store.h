@@ -15,7 +15,7 @@ enum class TaskRows {
 };
 // The columns that ReadTask expects, in its order.
 std::string TaskColumns(TaskRows rows);
-inline constexpr unsigned kTaskColumns = 19;
+inline constexpr unsigned kTaskColumns = 20;
 Task ReadTask(const TableName& table, const Row& row);
 
 class SqlTaskStore : public TaskStore {

@@ -6,9 +6,12 @@ namespace millrace::engine::sqlite {
 namespace {
 
 // One text form, so that the order of the texts is the order of the times.
-constexpr char kRunAtCheck[] =
-    "run_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-5][0-9]"
-    ".[0-9][0-9][0-9][0-9][0-9][0-9]' AND julianday(run_at) IS NOT NULL";
+std::string TimeForm(const std::string& column) {
+  return column +
+         " GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-5][0-9]"
+         ".[0-9][0-9][0-9][0-9][0-9][0-9]' AND julianday(" +
+         column + ") IS NOT NULL";
+}
 // GLOB and length look at a text up to its first zero byte.
 constexpr char kHandlerCheck[] =
     "handler GLOB '[a-z]*' AND handler NOT GLOB '*[^a-z0-9_.]*' AND length(handler) <= 64 "
@@ -44,7 +47,7 @@ std::string Tasks(const TableName& table, std::uint32_t slices) {
          kNow +
          "\n"
          "             CHECK (" +
-         kRunAtCheck +
+         TimeForm("run_at") +
          "),\n"
          "  failures   INTEGER NOT NULL DEFAULT 0 " +
          CountCheck("failures") +
@@ -72,7 +75,10 @@ std::string Tasks(const TableName& table, std::uint32_t slices) {
          "  batch      TEXT CHECK (length(CAST(batch AS BLOB)) <= 64),\n"
          "  last_error TEXT,\n"
          "  progress   TEXT,\n"
-         "  params     TEXT NOT NULL CHECK (json_valid(params) AND length(CAST(params AS BLOB)) <= 65536),\n"
+         "  params     TEXT NOT NULL CHECK (json_valid(params) AND length(CAST(params AS BLOB)) <= 65536),\n "
+         " " +
+         ExpiryColumn(true) +
+         ",\n"
          "  CHECK (state <> 2 OR claimed_by <> 0)" +
          kObjectCheck +
          "\n"
@@ -104,7 +110,9 @@ std::string EndedPool(const std::string& pool, const std::string& states, const 
          "  " +
          last +
          " TEXT,\n"
-         "  finished_at TEXT NOT NULL\n"
+         "  finished_at TEXT NOT NULL,\n  " +
+         ExpiryColumn(false) +
+         "\n"
          ")";
 }
 
@@ -112,7 +120,7 @@ std::string EndedPool(const std::string& pool, const std::string& states, const 
 std::string ViewOf(const std::string& pool, const std::string& claim, const std::string& rest) {
   return "SELECT id, slice, state, handler, priority, run_at, params, biz_key, batch, failures, attempt, "
          "crashes, " +
-         claim + ", last_error, progress, created_at, " + rest + " FROM " + pool;
+         claim + ", last_error, progress, created_at, " + rest + ", expires_at FROM " + pool;
 }
 
 std::string AllPools(const TableName& table) {
@@ -129,6 +137,11 @@ std::string AllPools(const TableName& table) {
 }
 
 }  // namespace
+
+std::string ExpiryColumn(bool hot) {
+  const std::string column = "expires_at TEXT";
+  return hot ? column + " CHECK (expires_at IS NULL OR " + TimeForm("expires_at") + ")" : column;
+}
 
 std::string SliceDefault(std::uint32_t slices) {
   return "((random() & 2147483647) % " + std::to_string(slices) + ")";

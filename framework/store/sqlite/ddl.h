@@ -20,6 +20,9 @@ std::vector<SchemaObject> TaskTableObjects(const TableName& table, std::uint32_t
 // A task table's statement for one that takes the rows of an older table, whose params may be any JSON.
 std::string WithAnyJson(std::string create);
 inline constexpr char kNeverClaimed[] = "1970-01-01 00:00:00.000000";
+// Version 4's column, the last of its table: as ALTER TABLE adds it, so that an upgraded table reads like a
+// new one.
+std::string ExpiryColumn(bool hot);
 // The default of the column `slice`.
 std::string SliceDefault(std::uint32_t slices);
 // The row of millrace_schema for a task table, nullopt for the schema's version, as an INSERT that leaves an

@@ -93,35 +93,44 @@ Status CheckOurs(Session& db, const TableInfo& info) {
                                        others + "; drop it, upgrade, and make it anew afterwards");
 }
 
-// Running rows keep their claimers, so that they are rescued. Older checks let bytes behind a zero one, and
-// any number, through.
-Status UpgradeTable(Session& db, const TableInfo& info, const UpgradeCalls& calls) {
+// To version 3. Running rows keep their claimers, so that they are rescued. Older checks let bytes behind a
+// zero one, and any number, through.
+Status MakeTableAnew(Session& db, const TableInfo& info, const UpgradeCalls& calls) {
   BOOST_OUTCOME_TRYV(CheckOurs(db, info));
   UpgradeStep step{.table = info.table};
   BOOST_OUTCOME_TRY(rows, Number(db, "SELECT count(*) FROM " + info.table));
   step.rows = rows;
   calls.step(step);
-  std::vector<SchemaObject> objects = TaskTableObjects(info.table, info.slices);
-  objects.front().create = WithAnyJson(objects.front().create);
-  for (const SchemaObject& object : objects) {
-    if (object.kind == "view") {
-      BOOST_OUTCOME_TRYV(db.Script("DROP VIEW IF EXISTS " + object.name));
-    }
-  }
+  SchemaObject object = TaskTableObjects(info.table, info.slices).front();
+  object.create = WithAnyJson(object.create);
   const std::string same =
       "id,slice,state,priority,run_at,params,biz_key,batch,cancel,last_error,progress,created_at,updated_at";
   const std::string most = ", " + std::to_string(kMaxCount) + ")";
   BOOST_OUTCOME_TRYV(MakeAnew(
-      db, objects.front(), same + ",handler,attempt,failures,crashes,claimed_by,claimed_at",
+      db, object, same + ",handler,attempt,failures,crashes,claimed_by,claimed_at",
       same + ",substr(handler, 1, length(handler)),min(attempt" + most + ",min(failures" + most +
           ",min(crashes" + most +
           ",CASE WHEN state=2 THEN coalesce((SELECT i.number FROM millrace_incarnations i WHERE "
           "i.id=t.claimed_by), " +
           std::to_string(sql::kForgotten) + ") ELSE 0 END,coalesce(claimed_at, '" + kNeverClaimed + "')"));
-  BOOST_OUTCOME_TRYV(MakeMissing(db, objects));
   step.copied = rows;
   calls.step(step);
   return {};
+}
+
+Status UpgradeTable(Session& db, const sql::OldTable& table, const UpgradeCalls& calls) {
+  const TableInfo& info = table.info;
+  BOOST_OUTCOME_TRYV(db.Script("DROP VIEW IF EXISTS " + info.table + "_all"));
+  if (table.version < 3) {
+    BOOST_OUTCOME_TRYV(MakeTableAnew(db, info, calls));
+  }
+  for (const std::string pool : {"", "_done", "_failed"}) {
+    BOOST_OUTCOME_TRY(there, HasColumn(db, info.table + pool, "expires_at"));
+    if (there) continue;
+    BOOST_OUTCOME_TRYV(
+        db.Script("ALTER TABLE " + info.table + pool + " ADD COLUMN " + ExpiryColumn(pool.empty())));
+  }
+  return MakeMissing(db, TaskTableObjects(info.table, info.slices));
 }
 
 // Rows that wait or run stand in the due index, held ones in another: see ddl.cc.
@@ -188,14 +197,20 @@ Result<std::uint32_t> SqliteSchemaStore::Upgrade(const UpgradeCalls& calls) {
   BOOST_OUTCOME_TRY(schema, ReadSchema(db_));
   BOOST_OUTCOME_TRYV(CheckNotLater(schema, db_));
   if (schema.state.version == kSchemaVersion && schema.behind.empty()) return kSchemaVersion;
-  BOOST_OUTCOME_TRY(still, CheckStill(db_, calls));
+  std::optional<sql::BeatsSeen> still;
+  if (schema.Breaking()) {
+    BOOST_OUTCOME_TRY(beats, CheckStill(db_, calls));
+    still = std::move(beats);
+  }
   // A table that is made anew under another name, and then takes the old one's, leaves views as they are.
   BOOST_OUTCOME_TRYV(db_.Script("PRAGMA legacy_alter_table=ON"));
   auto done = db_.Write([&]() -> Result<bool> {
-    BOOST_OUTCOME_TRYV(CheckStill(db_, calls, still));
+    if (still) {
+      BOOST_OUTCOME_TRYV(CheckStill(db_, calls, still));
+    }
     BOOST_OUTCOME_TRYV(UpgradeShard(db_));
-    for (const TableInfo& info : schema.behind) {
-      BOOST_OUTCOME_TRYV(UpgradeTable(db_, info, calls));
+    for (const sql::OldTable& table : schema.behind) {
+      BOOST_OUTCOME_TRYV(UpgradeTable(db_, table, calls));
     }
     BOOST_OUTCOME_TRYV(db_.Run("UPDATE millrace_schema SET version=?", kSchemaVersion));
     return true;

@@ -9,7 +9,7 @@ namespace {
 // What moves unchanged from the running pool to an ended one, behind id.
 constexpr char kMoved[] =
     "slice, handler, priority, run_at, params, biz_key, batch, attempt, crashes, claimed_at, progress,"
-    " created_at";
+    " created_at, expires_at";
 constexpr char kMine[] = " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
 
 // `text` cut to `limit` bytes; only a longer one is copied, into `room`.

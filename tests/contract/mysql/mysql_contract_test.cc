@@ -51,6 +51,8 @@ INSTANTIATE_TEST_SUITE_P(Mysql, TransactionContract, testing::Values(SqlStoreKin
 INSTANTIATE_TEST_SUITE_P(Mysql, SqlStoreContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, ScannedContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, UpgradeContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
+INSTANTIATE_TEST_SUITE_P(Mysql, LiveUpgradeContract,
+                         testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, ProducerContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 
 }  // namespace

@@ -8,6 +8,8 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreContract,
                          testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
 INSTANTIATE_TEST_SUITE_P(Sqlite, ScannedContract, testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
 INSTANTIATE_TEST_SUITE_P(Sqlite, UpgradeContract, testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
+INSTANTIATE_TEST_SUITE_P(Sqlite, LiveUpgradeContract,
+                         testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
 INSTANTIATE_TEST_SUITE_P(Sqlite, TransactionContract,
                          testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
 INSTANTIATE_TEST_SUITE_P(Sqlite, ProducerContract,

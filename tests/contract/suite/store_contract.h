@@ -73,6 +73,7 @@ class UpgradeContract : public testing::TestWithParam<SqlStoreKind>, public Stor
   using Table = std::vector<std::vector<std::optional<std::string>>>;
 
   void SetUp() override;
+  void Make(int version);
   Store& store() { return made_->store(); }
   // A connection of its own, beside the store's.
   SqlClient& client();
@@ -89,6 +90,12 @@ class UpgradeContract : public testing::TestWithParam<SqlStoreKind>, public Stor
 
   std::unique_ptr<SqlFixture> made_;
   std::unique_ptr<SqlClient> client_;
+};
+
+// Tables of version 3, whose programs go on beside the upgrade.
+class LiveUpgradeContract : public UpgradeContract {
+ protected:
+  void SetUp() override;
 };
 
 // A handler's own transaction: one claimed task, an empty table `account`, an open session.
