@@ -14,8 +14,8 @@ def run(s):
     lease = s.size(3, 10)
     takes = 1.6 * lease  # over for the first while it is stopped; under way for the other when it goes on
     log = s.path("starts.log")
-    # Claims ahead as many as the scenario asks for; the second worker has room for more beside the long ones.
-    lane = {"uses": "sleep", "queue": RUNNING + QUEUED}
+    # Claims all ahead, in one turn or in two: a lane takes more while its queue is less than half full.
+    lane = {"uses": "sleep", "queue": 2 * (RUNNING + QUEUED)}
     cluster = Cluster(s, engine={"lease": f"{lease}s"})
     first_id = s.insert("note", {"ms": int(1000 * takes), "log": log}, RUNNING)
     s.insert("note", {"ms": 20, "log": log}, QUEUED)
