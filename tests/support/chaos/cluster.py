@@ -11,6 +11,8 @@
 import json
 import time
 
+from kazoo.exceptions import NoNodeError
+
 from chaos.moves import Moves, read_assignments
 from chaos.processes import wait_until
 
@@ -74,8 +76,7 @@ class Cluster:
     def leader(self):
         """The id of whoever leads; None while its process is gone."""
         epoch = json.loads(self.tree.get(f"{ROOT}/epoch")[0])
-        standing = [json.loads(self.tree.get(f"{ROOT}/election/{name}")[0])["id"]
-                    for name in self.tree.get_children(f"{ROOT}/election")]
+        standing = [document["id"] for document in self._documents("election").values()]
         return epoch.get("leader") if epoch.get("leader") in standing else None
 
     def holding(self):
@@ -133,4 +134,7 @@ class Cluster:
 
 
 def _get_or_none(tree, path):
-    return tree.get(path)[0] if tree.exists(path) else None
+    try:
+        return tree.get(path)[0]
+    except NoNodeError:
+        return None
