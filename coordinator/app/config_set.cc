@@ -34,12 +34,33 @@ struct ConfigSetOptions {
 
 constexpr std::size_t kLinesShown = 20;
 
+// A schedule in a shard that there is not, or in a table that its shard does not serve, would never fire.
+Status CheckSchedules(const Config& config) {
+  for (const auto& [name, schedule] : config.schedules) {
+    const auto shard = schedule.shard.empty() ? config.shards.begin() : config.shards.find(schedule.shard);
+    if (config.shards.empty()) break;  // what each process is started with is not known here
+    const std::string key = "config/schedules: schedules." + name;
+    if (shard == config.shards.end()) {
+      return Fail(ErrorCode::Invalid,
+                  key + ".shard: config/shards has no shard " + schedule.shard + ": name one that it has");
+    }
+    const std::vector<TableName>& tables = shard->second.tables;
+    if (!schedule.table || tables.empty()) continue;
+    if (std::find(tables.begin(), tables.end(), *schedule.table) != tables.end()) continue;
+    return Fail(ErrorCode::Invalid, key + ".table: shard " + shard->first + " has no table " +
+                                        std::string(schedule.table->text()) + " in config/shards");
+  }
+  return {};
+}
+
 // Checked as each worker will check it: by itself, and together with the other parts.
 Status CheckWhole(ClusterConnection& cluster, const std::string& part, const std::string& text) {
+  BOOST_OUTCOME_TRYV(ValidateConfigPart(part, text));
   BOOST_OUTCOME_TRY(layers, ReadLayers(*cluster.client, cluster.settings));
   layers.SetPart(part, text);
   const auto refusal = layers.Refusals().find(part);
-  return refusal == layers.Refusals().end() ? Status() : Fail(ErrorCode::Invalid, refusal->second);
+  if (refusal != layers.Refusals().end()) return Fail(ErrorCode::Invalid, refusal->second);
+  return part == "schedules" || part == "shards" ? CheckSchedules(*layers.Effective()) : Status();
 }
 
 // Who serves a type by this configuration.

@@ -66,8 +66,8 @@ bool IsConfigPart(std::string_view name) {
   return std::find(kConfigParts.begin(), kConfigParts.end(), name) != kConfigParts.end();
 }
 
-Status ValidateConfigPart(const std::string& part, std::string_view text) {
-  BOOST_OUTCOME_TRY(config, ParseConfig(AsDocument(part, text), "config/" + part));
+Status ValidateConfigPart(const std::string& part, std::string_view text, UnknownZones zones) {
+  BOOST_OUTCOME_TRY(config, ParseConfig(AsDocument(part, text), "config/" + part, zones));
   // A text that closes its object early would have been taken for more than one part.
   if (json::accept(text.begin(), text.end(), true)) return RefuseSqlite(config);
   return Fail(ErrorCode::Invalid, "config/" + part + ": not valid JSON; write one object, {…}");
@@ -87,7 +87,8 @@ bool ConfigLayers::SetPart(const std::string& part, std::string_view text) {
   if (known != newest_.end() && known->second == wanted) return false;
   newest_[part] = wanted;
   faults_.erase(part);
-  if (Status valid = ValidateConfigPart(part, wanted); !valid) faults_[part] = valid.error().message;
+  if (Status valid = ValidateConfigPart(part, wanted, UnknownZones::Contained); !valid)
+    faults_[part] = valid.error().message;
   Settle();
   return true;
 }
@@ -140,7 +141,8 @@ Status ConfigLayers::Adopt(Texts texts) {
     over["shards"] = {{"main", {{"url", store_.url}}}};
   }
   whole.merge_patch(over);
-  BOOST_OUTCOME_TRY(config, ParseConfig(whole.dump(), "the cluster's configuration"));
+  BOOST_OUTCOME_TRY(config,
+                    ParseConfig(whole.dump(), "the cluster's configuration", UnknownZones::Contained));
   effective_ = std::make_shared<const Config>(std::move(config));
   in_force_ = std::move(texts);
   return {};

@@ -120,6 +120,10 @@ std::string ShardSchedules::HomeOf(const ScheduleConfig& schedule, const Schedul
 void ShardSchedules::See(const std::string& name, const ScheduleConfig& schedule, const ScheduleDuty& duty,
                          const ScheduleReadings& readings) {
   const std::string home = HomeOf(schedule, duty);
+  if (!schedule.fault.empty()) {
+    if (home == shard_) Say("schedule " + name + " does not fire by this process: " + schedule.fault);
+    return;
+  }
   if (std::find(duty.shards.begin(), duty.shards.end(), home) == duty.shards.end()) {
     if (!duty.shards.empty() && duty.shards.front() == shard_)
       Say("schedule " + name + " does not fire: there is no shard " + home);

@@ -17,13 +17,14 @@ using nlohmann::json;
 
 constexpr std::size_t kLargest = 1024 * 1024;  // a node's limit, too
 
-Config ReadConfig(const json& value, Problems& problems) {
+Config ReadConfig(const json& value, Problems& problems, UnknownZones zones) {
   Config config;
   Section document(value, {}, problems);
   if (const json* part = document.Child("engine")) config.engine = ReadEngine(*part, problems);
   if (const json* part = document.Child("handlers")) config.handlers = ReadHandlers(*part, problems);
   if (const json* part = document.Child("shards")) config.shards = ReadShards(*part, problems);
-  if (const json* part = document.Child("schedules")) config.schedules = ReadSchedules(*part, problems);
+  if (const json* part = document.Child("schedules"))
+    config.schedules = ReadSchedules(*part, problems, zones);
   if (const json* part = document.Child("alerts")) config.alerts = ReadAlerts(*part, problems);
   document.Done();
   AddAlertCarriers(config);
@@ -56,7 +57,7 @@ const HandlerConfig& Config::HandlerFor(const std::string& type) const {
   return found == handlers.end() ? defaults : found->second;
 }
 
-Result<Config> ParseConfig(std::string_view text, std::string_view source) {
+Result<Config> ParseConfig(std::string_view text, std::string_view source, UnknownZones zones) {
   if (text.size() > kLargest) {
     return Fail(ErrorCode::Invalid,
                 std::string(source) + ": larger than 1 MiB; a configuration is not that long");
@@ -70,7 +71,7 @@ Result<Config> ParseConfig(std::string_view text, std::string_view source) {
   if (value.is_discarded()) {
     return Fail(ErrorCode::Invalid, std::string(source) + ":1: not valid JSON; write one object, {…}");
   }
-  Config config = ReadConfig(value, problems);
+  Config config = ReadConfig(value, problems, zones);
   if (!problems.empty()) return Fail(ErrorCode::Invalid, problems.Text());
   return config;
 }

@@ -118,7 +118,8 @@ struct Config {
 // Parses and checks a whole document; `source` names it in messages (a file or node). Comments (//) are
 // allowed. Invalid with every problem, one per line: `file:line: handlers.noop.retry.jitter: …`, an unknown
 // key with the nearest known one.
-Result<Config> ParseConfig(std::string_view text, std::string_view source);
+Result<Config> ParseConfig(std::string_view text, std::string_view source,
+                           UnknownZones zones = UnknownZones::Refused);
 Result<Config> LoadConfigFile(const std::string& path);
 
 // The document with every key that has a value, set or default: ParseConfig reads the same from it.

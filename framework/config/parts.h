@@ -14,7 +14,8 @@ EngineConfig ReadEngine(const nlohmann::json& value, Problems& problems);
 std::map<std::string, HandlerConfig> ReadHandlers(const nlohmann::json& value, Problems& problems);
 std::map<std::string, ShardConfig> ReadShards(const nlohmann::json& value, Problems& problems);
 std::map<std::string, AlertConfig> ReadAlerts(const nlohmann::json& value, Problems& problems);
-std::map<std::string, ScheduleConfig> ReadSchedules(const nlohmann::json& value, Problems& problems);
+std::map<std::string, ScheduleConfig> ReadSchedules(const nlohmann::json& value, Problems& problems,
+                                                    UnknownZones zones = UnknownZones::Refused);
 
 void ListEngine(const EngineConfig& engine, KeyLister& keys);
 void ListHandler(const HandlerConfig& handler, KeyLister& keys);

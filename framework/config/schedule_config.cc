@@ -95,8 +95,16 @@ void TakeRead(Section& section, const char* key, const Result<Value>& read, Take
   }
 }
 
+void TakeZone(const ScheduleTexts& texts, Section& section, UnknownZones zones, ScheduleConfig& schedule) {
+  const auto found = TimeZone::Find(texts.zone);
+  if (!found && zones == UnknownZones::Contained) {
+    schedule.fault = "zone: " + found.error().message;
+  } else {
+    TakeRead(section, "zone", found, schedule.rule.timing.zone);
+  }
+}
+
 void TakeRhythm(const ScheduleTexts& texts, Section& section, Timing& timing) {
-  TakeRead(section, "zone", TimeZone::Find(texts.zone), timing.zone);
   if (!texts.cron.empty()) TakeRead(section, "cron", Cron::Parse(texts.cron), timing.rhythm);
   if (texts.every > Micros(0)) timing.rhythm = FixedRate{texts.every};
   if (texts.after > Micros(0)) timing.rhythm = FixedDelay{texts.after};
@@ -157,7 +165,7 @@ void CheckFanOut(const json& value, const ScheduleTexts& texts, ScheduleConfig& 
   if (!texts.key.empty()) TakeRead(section, "key", KeyTemplate::Parse(texts.key), schedule.key);
 }
 
-ScheduleConfig ReadSchedule(const json& value, const KeyPath& path, Problems& problems) {
+ScheduleConfig ReadSchedule(const json& value, const KeyPath& path, Problems& problems, UnknownZones zones) {
   ScheduleConfig schedule;
   ScheduleTexts texts;
   texts.has_cron = value.contains("cron");
@@ -173,6 +181,7 @@ ScheduleConfig ReadSchedule(const json& value, const KeyPath& path, Problems& pr
   }
   CheckTask(texts, schedule, section);
   CheckFanOut(value, texts, schedule, section);
+  TakeZone(texts, section, zones, schedule);
   TakeRhythm(texts, section, schedule.rule.timing);
   section.Done();
   return schedule;
@@ -197,7 +206,8 @@ ScheduleTexts TextsOf(const ScheduleConfig& schedule) {
 
 }  // namespace
 
-std::map<std::string, ScheduleConfig> ReadSchedules(const json& value, Problems& problems) {
+std::map<std::string, ScheduleConfig> ReadSchedules(const json& value, Problems& problems,
+                                                    UnknownZones zones) {
   std::map<std::string, ScheduleConfig> schedules;
   Section section(value, {"schedules"}, problems);
   for (const auto& [name, schedule] : section.Every().items()) {
@@ -207,7 +217,7 @@ std::map<std::string, ScheduleConfig> ReadSchedules(const json& value, Problems&
       section.Add(name,
                   "a schedule's name is made of lower-case letters, digits, '_', '-' and '.', at most 64");
     }
-    schedules[name] = ReadSchedule(schedule, section.Path(name), problems);
+    schedules[name] = ReadSchedule(schedule, section.Path(name), problems, zones);
   }
   return schedules;
 }

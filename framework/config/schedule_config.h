@@ -10,6 +10,10 @@
 
 namespace millrace::engine {
 
+// What a zone that this machine's tzdata does not have makes bad: the whole document, as where a person
+// writes it, or its schedule alone, as where it is in force already and another machine knows the zone.
+enum class UnknownZones { Refused, Contained };
+
 struct ScheduleConfig {
   ScheduleRule rule;  // when it fires
   std::string handler;
@@ -18,6 +22,7 @@ struct ScheduleConfig {
   std::optional<TableName> table;  // nullopt: the shard's first
   std::string from_query;          // a fan-out: a task for each of its rows; empty: one task
   std::optional<KeyTemplate> key;  // of a fan-out, which always has one
+  std::string fault;               // why it can't fire on this machine; empty: it can
   bool operator==(const ScheduleConfig&) const = default;
 };
 

@@ -169,5 +169,17 @@ TEST(ScheduleConfigTest, RefusesANameThatCouldNotStandInAKey) {
   EXPECT_THAT(ReadPart("[]").problems, HasSubstr("schedules: this must be an object"));
 }
 
+TEST(ScheduleConfigTest, AZoneThatThisMachineLacksIsItsSchedulesFaultAloneWhereTheDocumentIsInForceAlready) {
+  const char* text = R"({"schedules": {"a": {"cron": "0 2 * * *", "zone": "Mars/Base", "handler": "noop"},
+      "b": {"cron": "0 2 * * *", "zone": "Europe/Berlin", "handler": "noop"}}})";
+  const auto refused = ParseConfig(text, "m.json");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("schedules.a.zone"));
+  const auto contained = ParseConfig(text, "m.json", UnknownZones::Contained);
+  ASSERT_TRUE(contained) << contained.error().message;
+  EXPECT_THAT(contained->schedules.at("a").fault, HasSubstr("Mars/Base"));
+  EXPECT_EQ(contained->schedules.at("b").fault, "");
+}
+
 }  // namespace
 }  // namespace millrace::engine

@@ -56,7 +56,7 @@ class Process {
   }
 
   void Configure(const std::string& schedules, std::uint64_t number) {
-    auto config = ParseConfig("{\"schedules\":" + schedules + "}", "m.json");
+    auto config = ParseConfig("{\"schedules\":" + schedules + "}", "m.json", UnknownZones::Contained);
     ASSERT_TRUE(config) << config.error().message;
     duty.config = std::make_shared<const Config>(std::move(*config));
     duty.number = number;
@@ -305,13 +305,15 @@ TEST_F(SchedulesTest, AFaultOfOneScheduleIsToldAndTheOthersGoOn) {
   Process process(stores_);
   process.Configure(R"({"a":{"cron":"0 * * * *","handler":"noop","table":"elsewhere"},
       "b":{"cron":"0 * * * *","handler":"noop","shard":"moon"},
+      "c":{"cron":"0 * * * *","handler":"noop","zone":"Mars/Base"},
       "nightly":{"cron":"0 * * * *","handler":"noop"}})",
                     1);
   process.LookAll();
   EXPECT_EQ(Fired().size(), 1U);
   EXPECT_THAT(process.Troubles(),
               ElementsAre(HasSubstr("schedule a can't fire: shard main has no table elsewhere"),
-                          "schedule b does not fire: there is no shard moon"));
+                          "schedule b does not fire: there is no shard moon",
+                          HasSubstr("schedule c does not fire by this process: zone: ")));
   process.Configure(kHourly, 2);
   process.LookAll();
   EXPECT_THAT(process.Troubles(), IsEmpty());
