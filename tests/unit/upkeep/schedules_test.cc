@@ -61,7 +61,7 @@ class Process {
     duty.config = std::make_shared<const Config>(std::move(*config));
     duty.number = number;
   }
-  Micros Look(const std::string& shard) { return shards_.at(shard)->Look(duty, BootClock::now()); }
+  Micros Look(const std::string& shard) { return shards_.at(shard)->Look(duty, BootClock::now() + later); }
   // Every shard, until none has anything to do at once.
   void LookAll() {
     bool again = true;
@@ -78,6 +78,7 @@ class Process {
   }
 
   ScheduleDuty duty;
+  Micros later{0};  // than it is
 
  private:
   ScheduleBoard board_;
@@ -269,6 +270,23 @@ TEST_F(SchedulesTest, WhoKnowsAnOlderDocumentLeavesTheRowAlone) {
   EXPECT_EQ(Row().name, "nightly");
   newer.LookAll();
   EXPECT_EQ(Fired().size(), before + 1);
+}
+
+TEST_F(SchedulesTest, ALeaderTakesWhatHasANumberThatNoDocumentReachesAgain) {
+  Process before(stores_);
+  before.Configure(kHourly, 7);
+  before.LookAll();
+  Process leader(stores_);
+  leader.Configure(kHourly, 1);  // the node was deleted, and made again
+  clock_.Advance(hours(1));
+  leader.LookAll();
+  leader.later = 59s;
+  leader.LookAll();
+  EXPECT_EQ(Fired().size(), 1U);
+  leader.later = 61s;
+  leader.LookAll();
+  EXPECT_EQ(Fired().size(), 2U);
+  EXPECT_EQ(Row().config, 1U);
 }
 
 TEST_F(SchedulesTest, RowsOfSchedulesThatTheDocumentDoesNotHaveGoWhereItIsEverybodys) {
