@@ -242,7 +242,9 @@ ScheduleDuty ClusterProcess::Schedules() const {
   ScheduleDuty duty;
   if (!view->contact || !(leads || (works_ && Lost()))) return duty;
   duty.role = leads ? ScheduleDuty::Role::Keeps : ScheduleDuty::Role::StandsIn;
-  duty.removes = leads;
+  // Of a document that is refused it is not known which schedules it has.
+  const auto read = view->config_read.find("schedules");
+  duty.removes = leads && read != view->config_read.end() && read->second.second.empty();
   duty.number = static_cast<std::uint64_t>(std::max(view->schedules_version, 0));
   duty.config = view->config;
   for (const auto& [name, shard] : view->config->shards) duty.shards.push_back(name);

@@ -336,18 +336,25 @@ void SchedulesThread::Keep(std::vector<std::string> troubles) {
 
 void SchedulesThread::Run() {
   std::optional<ShardSchedules> schedules;
+  std::shared_ptr<const Config> seen;
+  BootTime look_at{};
   while (!stopping_.load()) {
     const ScheduleDuty duty = duty_();
-    Micros wait = kLookAgain;
+    const BootTime now = BootClock::now();
     if (duty.role == Role::None || duty.config == nullptr) {
       schedules.reset();
+      seen = nullptr;
       board_.Forget(shard_);
       Keep({});
-    } else {
+      look_at = now + kLookAgain;
+    } else if (now >= look_at || duty.config != seen) {
       if (!schedules) schedules.emplace(shard_, *store_, board_);
-      wait = schedules->Look(duty, BootClock::now());
+      seen = duty.config;
+      const Micros wait = schedules->Look(duty, now);
+      look_at = BootClock::now() + wait;
       Keep(schedules->troubles());
     }
+    const Micros wait = std::min(look_at - BootClock::now(), kLookAgain);  // a new document is seen within it
     if (wait > Micros(0)) wake_.WaitFor(wait);
   }
   board_.Forget(shard_);

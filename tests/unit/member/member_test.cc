@@ -180,6 +180,20 @@ TEST_F(MemberTest, ItTellsAtOnceWhichVersionOfAPartItHasReadAndWhyThatIsNotInFor
   EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("engine":{"version":0})"));
 }
 
+TEST_F(MemberTest, TheNumberOfTheSchedulesIsThatOfTheDocumentInForce) {
+  Join();
+  const char* good = R"({"a":{"every":"1m","handler":"noop"}})";
+  room_.Put("/config/schedules", good);
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(published_.schedules_version, 1);
+  room_.Put("/config/schedules", R"({"a":{"every":"1m"}})");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(published_.schedules_version, 1);
+  room_.Put("/config/schedules", good);
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(published_.schedules_version, 3);
+}
+
 TEST_F(MemberTest, BytesThatAreNoTextAreRefusedAndToldAsFarAsTheyCanBe) {
   Join();
   room_.Put("/config/handlers", "{\"\xff\":{\"concurrency\":1}}");
