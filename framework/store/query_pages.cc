@@ -155,7 +155,6 @@ Result<SqlResult> QueryPages::Read(const std::string& sql, const std::vector<Sql
 
 Result<std::vector<std::string>> QueryPages::Columns() {
   BOOST_OUTCOME_TRY(answer, Read(From() + " LIMIT 0", {}));
-  BOOST_OUTCOME_TRYV(FindKeys(answer.columns));
   return std::move(answer.columns);
 }
 
@@ -234,7 +233,14 @@ Result<SqlResult> QueryPages::Next() {
   std::string sql = From() + " WHERE " + JoinNames(keys_, " AND ", " IS NOT NULL");
   if (place_) sql += " AND (" + Behind(*place_, keys_, values) + ")";
   sql += " ORDER BY " + JoinNames(keys_, ",") + " LIMIT " + std::to_string(limit_);
-  BOOST_OUTCOME_TRY(page, Read(sql, values));
+  auto read = Read(sql, values);
+  if (!read) {  // of a column that is not there each server has words of its own
+    if (const auto columns = Columns()) {
+      BOOST_OUTCOME_TRYV(FindKeys(*columns));
+    }
+    return Fail(read.error());
+  }
+  SqlResult page = std::move(*read);
   BOOST_OUTCOME_TRYV(FindKeys(page.columns));
   const bool full = page.rows.size() >= limit_;
   if (page.rows.empty()) {

@@ -38,12 +38,13 @@ class QueryPages {
   QueryPages(std::unique_ptr<TaskTransaction> transaction, std::string query, std::vector<std::string> keys,
              std::size_t limit, std::optional<QueryPlace> after = std::nullopt);
 
-  // The columns that it gives. Invalid where a key column is not among them, or two have one name.
+  // The columns that it gives, whether or not the keys are among them.
   Result<std::vector<std::string>> Columns();
   // Rows that no page has, since a key column of theirs is NULL; at most `limit`.
   Result<std::vector<SqlCells>> WithoutKey(std::size_t limit);
-  // The next page; it may be empty before the end. Invalid where the order of a key column can't be told by
-  // its values, or more rows than a page has have one key. After an error the same page may be read again.
+  // The next page; it may be empty before the end. Invalid where a key column is not among those of the
+  // query, its order can't be told by its values, or more rows than a page has have one key. After an error
+  // the same page may be read again.
   Result<SqlResult> Next();
   // The last page was the last.
   bool ended() const { return ended_; }

@@ -50,6 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Mysql, StoreContract, testing::Values(StoreKind{"mysql"
 INSTANTIATE_TEST_SUITE_P(Mysql, TransactionContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, SqlStoreContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, ScannedContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
+INSTANTIATE_TEST_SUITE_P(Mysql, QueryPagesContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, UpgradeContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, LiveUpgradeContract,
                          testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));

@@ -7,6 +7,8 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract, testing::Values(StoreKind{"sqlit
 INSTANTIATE_TEST_SUITE_P(Sqlite, SqlStoreContract,
                          testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
 INSTANTIATE_TEST_SUITE_P(Sqlite, ScannedContract, testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
+INSTANTIATE_TEST_SUITE_P(Sqlite, QueryPagesContract,
+                         testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
 INSTANTIATE_TEST_SUITE_P(Sqlite, UpgradeContract, testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));
 INSTANTIATE_TEST_SUITE_P(Sqlite, LiveUpgradeContract,
                          testing::Values(SqlStoreKind{"sqlite", MakeSqliteFixture}));

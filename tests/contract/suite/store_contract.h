@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/store/query_pages.h"
 #include "tests/contract/suite/store_fixture.h"
 
 namespace millrace::engine {
@@ -109,6 +110,22 @@ class TransactionContract : public SqlStoreContract {
   std::uint64_t id_ = 0;
   Task task_;
   std::unique_ptr<TaskTransaction> transaction_;
+};
+
+// A table `src` of keys `k`, numbered by `n`, and what pages of a query give of it.
+class QueryPagesContract : public SqlStoreContract {
+ protected:
+  bool IsMysql();
+  void Run(const std::string& text);
+  // The values are literals; each row's `n` is its place among them.
+  void Fill(const std::string& type, const std::vector<std::string>& values);
+  QueryPages Pages(const std::string& query, std::vector<std::string> keys, std::size_t limit,
+                   std::optional<QueryPlace> after = std::nullopt);
+  // The column `n` of all rows, in the order in which they come; or what kept a page from being read.
+  Result<std::vector<std::string>> All(QueryPages& pages);
+  std::vector<std::string> Numbers(const std::string& query, std::vector<std::string> keys,
+                                   std::size_t limit);
+  std::string Refusal(const std::string& query, std::vector<std::string> keys, std::size_t limit = 2);
 };
 
 // What a claim makes of what a scan has read.
