@@ -141,17 +141,29 @@ class Copies final : public InputRows {
 Error QueryError(Error error) {
   // Both stores say so in these words.
   if (error.message.find("more than " + std::to_string(kMaxSqlRows) + " rows") != std::string::npos) {
-    error.message =
-        "the query gives more than " + WithCommas(kMaxSqlRows) +
-        " rows, and nothing was added: split it by a WHERE on its key, such as id <= 100000 and then id > "
-        "100000; with --key-column the parts may overlap";
+    error.message = "the query gives more than " + WithCommas(kMaxSqlRows) +
+                    " rows, and nothing was added: give --key-column, by which it is read in pages, and no "
+                    "--all-or-nothing";
   }
   error.message = "--from-query: " + error.message;
   return error;
 }
 
+// Without a key there is nothing to go on from, and one transaction is to see one state of the data.
+bool ReadsInPages(const SubmitOptions& options) {
+  return !options.key_column.empty() && !options.all_or_nothing;
+}
+
+bool StopAsked() { return StopSignalsSeen() > 0; }
+
+Result<std::unique_ptr<InputRows>> RunInPages(Shard& shard, const std::string& sql, const InputRules& rules) {
+  auto rows = RowsInPages(shard.store, sql, rules, kRowsOfTransaction);
+  if (!rows) return Fail(QueryError(rows.error()));
+  return ReadAhead(std::move(*rows), StopAsked);
+}
+
 Result<std::unique_ptr<InputRows>> RunQuery(Shard& shard, const std::string& sql, const InputRules& rules) {
-  auto transaction = shard.store->OpenTransaction(kLongestTransaction);
+  auto transaction = shard.store->OpenTransaction(kLongestTransaction);  // one read, of up to kMaxSqlRows
   auto result = transaction->Execute(sql, {});
   transaction->Rollback();
   if (!result) return Fail(QueryError(result.error()));
@@ -159,14 +171,14 @@ Result<std::unique_ptr<InputRows>> RunQuery(Shard& shard, const std::string& sql
   return RowsOfQuery(std::move(*result), rules);
 }
 
-bool StopAsked() { return StopSignalsSeen() > 0; }
-
 Result<std::unique_ptr<InputRows>> OpenRows(const SubmitOptions& options, Shard& shard, const NewTask& task) {
   const InputRules rules{task, options.key_column, options.key_prefix, options.text_columns};
   if (!options.from.empty()) {
     BOOST_OUTCOME_TRY(file, OpenInputFile(options.from, FormatOf(options), rules));
     return ReadAhead(std::move(file), StopAsked);
   }
+  if (!options.from_query.empty() && ReadsInPages(options))
+    return RunInPages(shard, options.from_query, rules);
   if (!options.from_query.empty()) return RunQuery(shard, options.from_query, rules);
   return std::unique_ptr<InputRows>(
       std::make_unique<Copies>(task, static_cast<std::uint64_t>(options.count)));

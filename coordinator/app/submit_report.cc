@@ -72,7 +72,9 @@ void PrintStop(const SubmitAsked& asked, const SubmitTotals& totals) {
   PrintNote((totals.last_line == 0 ? std::string("no row was dealt with")
                                    : "the rows up to line " + std::to_string(totals.last_line) +
                                          " were dealt with, those behind it were not") +
-            (asked.keyed ? "; the same file may be submitted again" : ""));
+            (!asked.keyed         ? ""
+             : asked.file.empty() ? "; the same query may be submitted again"
+                                  : "; the same file may be submitted again"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "framework/base/escape.h"
 #include "framework/base/suggest.h"
 #include "framework/base/utf8.h"
+#include "framework/store/query_pages.h"
 #include "framework/store/row_params.h"
 
 namespace millrace::engine {
@@ -207,6 +208,68 @@ class QueryRows final : public InputRows {
   std::size_t next_ = 0;
 };
 
+constexpr Micros kIdleBetweenPages = std::chrono::minutes(1);
+
+class PagedRows final : public InputRows {
+ public:
+  PagedRows(std::shared_ptr<Store> store, const std::string& query, InputRules rules,
+            std::size_t rows_of_page)
+      : store_(std::move(store)),
+        rules_(std::move(rules)),
+        pages_(store_->OpenTransaction(kIdleBetweenPages), query, {rules_.key_column}, rows_of_page) {}
+
+  Status ReadFirst() {
+    BOOST_OUTCOME_TRY(names, pages_.Columns());
+    BOOST_OUTCOME_TRY(columns, MakeColumns(names, rules_, "the query"));
+    columns_ = std::move(columns);
+    BOOST_OUTCOME_TRY(without, pages_.WithoutKey(kRowsWithoutKey + 1));
+    more_without_ = without.size() > kRowsWithoutKey;
+    if (more_without_) without.pop_back();
+    without_ = without.size();
+    rows_ = std::move(without);
+    BOOST_OUTCOME_TRY(page, pages_.Next());
+    rows_.insert(rows_.end(), std::make_move_iterator(page.rows.begin()),
+                 std::make_move_iterator(page.rows.end()));
+    return {};
+  }
+
+  std::optional<InputRow> Next() override {
+    while (at_ == rows_.size()) {
+      if (cut_ || pages_.ended()) return std::nullopt;
+      auto page = pages_.Next();
+      if (!page) {
+        cut_ = true;
+        return InputRow{++line_, Fail(ErrorCode::Invalid,
+                                      "the query can't be read from here on: " + page.error().message +
+                                          "; submit it again once that is mended, nothing is added twice")};
+      }
+      rows_ = std::move(page->rows);
+      at_ = 0;
+    }
+    const SqlCells cells = std::move(rows_[at_++]);
+    ++line_;
+    if (more_without_ && line_ == without_) {
+      return InputRow{line_,
+                      Fail(ErrorCode::Invalid, "the key column '" + Escape(Excerpt(rules_.key_column)) +
+                                                   "' is empty in this row, and in more that are not "
+                                                   "looked at: leave them out by a WHERE")};
+    }
+    return InputRow{line_, columns_.ToTask(cells, rules_)};
+  }
+
+ private:
+  const std::shared_ptr<Store> store_;
+  const InputRules rules_;
+  QueryPages pages_;
+  Columns columns_;
+  std::vector<SqlCells> rows_;
+  std::size_t at_ = 0;
+  std::size_t line_ = 0;
+  std::size_t without_ = 0;  // rows without a key, which come first
+  bool more_without_ = false;
+  bool cut_ = false;  // it could not be read to its end
+};
+
 // Its byte order mark can't stand in UTF-8; without one every other byte of a Latin text is NUL.
 Status RefuseUtf16(std::istream& input, const std::string& name) {
   const int first = input.peek();
@@ -252,6 +315,13 @@ Result<std::unique_ptr<InputRows>> RowsOfQuery(SqlResult result, const InputRule
   BOOST_OUTCOME_TRY(columns, MakeColumns(result.columns, rules, "the query"));
   return std::unique_ptr<InputRows>(
       std::make_unique<QueryRows>(std::move(result.rows), std::move(columns), rules));
+}
+
+Result<std::unique_ptr<InputRows>> RowsInPages(std::shared_ptr<Store> store, const std::string& query,
+                                               const InputRules& rules, std::size_t rows_of_page) {
+  auto rows = std::make_unique<PagedRows>(std::move(store), query, rules, rows_of_page);
+  BOOST_OUTCOME_TRYV(rows->ReadFirst());
+  return std::unique_ptr<InputRows>(std::move(rows));
 }
 
 Result<std::unique_ptr<InputRows>> OpenInputFile(const std::string& path, InputFormat named,

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "framework/base/result.h"
-#include "framework/store/task_transaction.h"
+#include "framework/store/store.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {
@@ -47,6 +47,12 @@ Result<std::unique_ptr<InputRows>> ReadCsv(std::unique_ptr<std::istream> input, 
 std::unique_ptr<InputRows> ReadJsonl(std::unique_ptr<std::istream> input, const InputRules& rules);
 // The rows of a query's result; its lines count from 1.
 Result<std::unique_ptr<InputRows>> RowsOfQuery(SqlResult result, const InputRules& rules);
+// The rows of a query, read page by page in the order of the key column, for which the rules have a name.
+// Those that have no key come first, at most kRowsWithoutKey of them. `query` has passed CheckQuery. The
+// error is that of the first page; where a later one can't be read, the last row says so.
+Result<std::unique_ptr<InputRows>> RowsInPages(std::shared_ptr<Store> store, const std::string& query,
+                                               const InputRules& rules, std::size_t rows_of_page);
+inline constexpr std::size_t kRowsWithoutKey = 1'000;
 
 // The rows of `source`, which a thread of its own reads and parses, some thousands of rows ahead, in its
 // order. Who goes before its end waits for no input that never comes: once `stop` says so, Next is at the
