@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "coordinator/upkeep/fan_outs.h"
 #include "framework/base/log.h"
 
 namespace millrace::engine {
@@ -19,6 +20,9 @@ constexpr int kStandingPart = 50;
 // its breath.
 constexpr std::size_t kRowsInAStep = 200;
 constexpr int kStepsInARound = 10;
+
+// Pages of fan-outs, with the shard's other duties in between.
+constexpr Micros kFanOutTurn = std::chrono::milliseconds(300);
 
 // Pruning: a small step at a time and with long breaths between, so that no round of it is felt.
 constexpr Micros kBetweenWalks = std::chrono::hours(1);
@@ -139,12 +143,14 @@ struct ShardUpkeep::Hands {
   explicit Hands(const Parts& parts)
       : schema(parts.store->OpenSchema()),
         slices(parts.name),
+        fan_outs(parts.name, *parts.store),
         leftovers(parts.name, *parts.store),
         pruning(parts.name, *parts.store),
         standing(*parts.store) {}
 
   const std::unique_ptr<SchemaStore> schema;
   SliceCounts slices;
+  FanOuts fan_outs;
   Leftovers leftovers;
   Pruning pruning;
   StandingReader standing;
@@ -206,6 +212,11 @@ std::string ShardUpkeep::Trouble() const {
   return trouble_;
 }
 
+std::vector<std::string> ShardUpkeep::FanOutTroubles() const {
+  MutexLock lock(mutex_);
+  return fan_out_troubles_;
+}
+
 void ShardUpkeep::Run() {
   std::optional<Hands> hands;
   while (!stopping_.load()) {
@@ -231,6 +242,7 @@ void ShardUpkeep::Round(Hands& hands) {
   const std::optional<std::vector<TableInfo>> tables = Tables();
   if (!tables) return;  // the configuration names none of those that are there
   if (hands.slices.Follow(*hands.schema, *tables, Wanted().slices)) ReadTables(*hands.schema);
+  RunFanOuts(hands, *tables);
   std::vector<TableName> names;
   for (const TableInfo& table : *tables) names.push_back(table.table);
   if (stopping_.load()) return;
@@ -244,6 +256,15 @@ void ShardUpkeep::Round(Hands& hands) {
   hands.leftovers.Look(names, *ownership);
   MutexLock lock(mutex_);
   unrunnable_ = hands.leftovers.unrunnable();
+}
+
+void ShardUpkeep::RunFanOuts(Hands& hands, const std::vector<TableInfo>& tables) {
+  const BootTime end = BootClock::now() + kFanOutTurn;
+  const bool more = hands.fan_outs.Go(
+      tables, [&] { return stopping_.load() || BootClock::now() >= end || !parts_.leading(); });
+  if (more) wake_.Notify();
+  MutexLock lock(mutex_);
+  fan_out_troubles_ = hands.fan_outs.Troubles();
 }
 
 // What can't be read now is told as it was: the shard's own trouble is told elsewhere.
@@ -325,6 +346,7 @@ void ShardUpkeep::Forget() {
   tables_.reset();
   unrunnable_.clear();
   trouble_.clear();
+  fan_out_troubles_.clear();
 }
 
 }  // namespace millrace::engine

@@ -58,6 +58,8 @@ class ShardUpkeep {
   std::vector<std::string> ScheduleTroubles() const;
   // Why not all of its tables are known as they are now; empty: they are.
   std::string Trouble() const;
+  // Why fan-outs stand still, one sentence each.
+  std::vector<std::string> FanOutTroubles() const;
 
  private:
   struct Hands;  // what it has open in the shard while it works there
@@ -71,6 +73,7 @@ class ShardUpkeep {
   void Keep(std::vector<TableInfo> tables);
   void Note(const std::string& trouble);
   void Forget();
+  void RunFanOuts(Hands& hands, const std::vector<TableInfo>& tables);
   void ReadStanding(Hands& hands, const std::vector<TableName>& tables, BootTime now);
 
   const Parts parts_;
@@ -82,6 +85,7 @@ class ShardUpkeep {
   std::optional<std::vector<TableInfo>> tables_ MILLRACE_GUARDED_BY(mutex_);
   std::vector<std::string> unrunnable_ MILLRACE_GUARDED_BY(mutex_);
   std::string trouble_ MILLRACE_GUARDED_BY(mutex_);
+  std::vector<std::string> fan_out_troubles_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<bool> readable_ MILLRACE_GUARDED_BY(mutex_);
   // The thread's own.
   BootTime looked_{};              // for leftovers

@@ -85,6 +85,8 @@ TableFindings Upkeep::Gather() const {
     if (const std::string why = upkeep->Trouble(); !why.empty()) {
       findings.troubles.push_back("shard " + shard + ": " + why);
     }
+    for (const std::string& why : upkeep->FanOutTroubles())
+      findings.troubles.push_back("shard " + shard + ": " + why);
     const auto tables = upkeep->Tables();
     catalog.Add(shard, tables ? &*tables : nullptr);
   }

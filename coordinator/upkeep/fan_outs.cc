@@ -1,0 +1,181 @@
+#include "coordinator/upkeep/fan_outs.h"
+
+#include <algorithm>
+
+#include "framework/base/log.h"
+#include "framework/base/time_text.h"
+#include "framework/schedule/key_template.h"
+#include "framework/store/row_params.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr Micros kRestAfterFailure = std::chrono::minutes(1);
+constexpr Micros kSilenceWithinPage = std::chrono::minutes(1);
+constexpr std::size_t kRowsWithoutKeyLookedAt = 10;
+
+// The rows of a page as tasks.
+class PageReader {
+ public:
+  PageReader(const FanOut& fan_out, KeyTemplate key, TimeZone zone, const std::vector<std::string>& columns)
+      : fan_out_(fan_out), key_(std::move(key)), zone_(std::move(zone)) {
+    for (const std::string& name : columns) columns_.push_back({name, NameToJson(name)});
+  }
+
+  Result<NewTask> TaskOf(const SqlCells& cells) const {
+    NewTask task;
+    task.handler = fan_out_.handler;
+    std::map<std::string, std::string> row;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const std::string& name = columns_[i].name;
+      const auto& named = key_.columns();
+      if (cells[i] && std::find(named.begin(), named.end(), name) != named.end()) row[name] = *cells[i];
+    }
+    BOOST_OUTCOME_TRY(key, key_.KeyOf(row, fan_out_.firing, zone_));
+    BOOST_OUTCOME_TRY(params, RowToJson(columns_, cells));
+    task.biz_key = std::move(key);
+    task.params = std::move(params);
+    BOOST_OUTCOME_TRYV(Validate(task));
+    return task;
+  }
+
+ private:
+  const FanOut& fan_out_;
+  const KeyTemplate key_;
+  const TimeZone zone_;
+  std::vector<JsonColumn> columns_;
+};
+
+}  // namespace
+
+FanOut FanOutOf(const std::string& name, const ScheduleConfig& schedule, const TableName& table,
+                WallTime firing) {
+  return {.schedule = name,
+          .firing = firing,
+          .handler = schedule.handler,
+          .table = table,
+          .query = schedule.from_query,
+          .key = schedule.key ? schedule.key->text() : std::string(),
+          .zone = schedule.rule.timing.zone.name()};
+}
+
+FanOuts::FanOuts(std::string shard, Store& store, Random random, std::size_t rows_of_page)
+    : shard_(std::move(shard)),
+      store_(store),
+      fan_outs_(store.OpenFanOuts()),
+      rows_of_page_(rows_of_page),
+      random_(std::move(random)) {}
+
+bool FanOuts::Go(const std::vector<TableInfo>& tables, const std::function<bool()>& stop) {
+  if (fan_outs_ == nullptr) return false;
+  while (!stop()) {
+    const auto all = fan_outs_->UnderWay();
+    if (!all) return false;  // the shard's own trouble is told elsewhere
+    std::erase_if(resting_, [&](const auto& resting) {
+      return std::none_of(all->begin(), all->end(),
+                          [&](const FanOut& one) { return Name(one.schedule, one.firing) == resting.first; });
+    });
+    const FanOut* next = Next(*all);
+    if (next == nullptr) return false;
+    const Status stepped = Step(*next, tables);
+    if (stepped) {
+      resting_.erase({next->schedule, next->firing});
+    } else {
+      Note(*next, stepped.error());
+    }
+  }
+  return true;
+}
+
+const FanOut* FanOuts::Next(const std::vector<FanOut>& all) const {
+  const BootTime now = BootClock::now();
+  for (const FanOut& one : all) {
+    const auto resting = resting_.find({one.schedule, one.firing});
+    if (resting == resting_.end() || resting->second.until <= now) return &one;
+  }
+  return nullptr;
+}
+
+Status FanOuts::Step(const FanOut& fan_out, const std::vector<TableInfo>& tables) {
+  const auto table = std::find_if(tables.begin(), tables.end(),
+                                  [&](const TableInfo& known) { return known.table == fan_out.table; });
+  if (table == tables.end())
+    return Fail(ErrorCode::Invalid, "the shard has no table " + std::string(fan_out.table.text()));
+  BOOST_OUTCOME_TRY(page, ReadPage(fan_out, table->slices));
+  BOOST_OUTCOME_TRY(step, fan_outs_->Step(fan_out, page));
+  if (page.last && !step.overtaken) {
+    LogInfo("a fan-out has come to its end", {{"shard", shard_},
+                                              {"schedule", fan_out.schedule},
+                                              {"firing", FormatTime(fan_out.firing)},
+                                              {"submitted", fan_out.submitted + step.added},
+                                              {"refused", fan_out.refused + page.refused}});
+  }
+  return {};
+}
+
+Result<FanOutPage> FanOuts::ReadPage(const FanOut& fan_out, std::uint32_t slices) {
+  BOOST_OUTCOME_TRY(key, KeyTemplate::Parse(fan_out.key));
+  BOOST_OUTCOME_TRY(zone, TimeZone::Find(fan_out.zone));
+  std::optional<QueryPlace> place;
+  if (fan_out.place) {
+    BOOST_OUTCOME_TRY(parsed, ParsePlace(*fan_out.place));
+    if (parsed.values.size() != key.columns().size())
+      return Fail(ErrorCode::Invalid, "its place has other columns than its key");
+    place = std::move(parsed);
+  }
+  QueryPages pages(store_.OpenTransaction(kSilenceWithinPage), fan_out.query, key.columns(), rows_of_page_,
+                   std::move(place));
+  if (!fan_out.place) TellWithoutKey(fan_out, pages);
+  BOOST_OUTCOME_TRY(rows, pages.Next());
+  FanOutPage page{.place = fan_out.place, .last = pages.ended()};
+  if (pages.place()) page.place = ToText(*pages.place());
+  const PageReader reader(fan_out, std::move(key), std::move(zone), rows.columns);
+  SliceRuns& runs =
+      slices_.try_emplace({fan_out.table, slices}, slices, std::uint64_t{0}, Random(random_.Next()))
+          .first->second;
+  for (const SqlCells& cells : rows.rows) {
+    auto task = reader.TaskOf(cells);
+    if (task) {
+      task->slice = runs.Next();
+      page.tasks.push_back(std::move(*task));
+    } else if (page.refused++ == 0) {
+      LogWarning("a row of a fan-out is no task, and is left out",
+                 {{"shard", shard_}, {"schedule", fan_out.schedule}, {"why", task.error().message}});
+    }
+  }
+  return page;
+}
+
+// No page reads them.
+void FanOuts::TellWithoutKey(const FanOut& fan_out, QueryPages& pages) {
+  const auto without = pages.WithoutKey(kRowsWithoutKeyLookedAt);
+  if (!without || without->empty()) return;
+  LogWarning("a fan-out leaves rows out whose key is NULL",
+             {{"shard", shard_},
+              {"schedule", fan_out.schedule},
+              {"rows", without->size()},
+              {"more", without->size() == kRowsWithoutKeyLookedAt}});
+}
+
+// A lock that somebody held says nothing of the fan-out.
+void FanOuts::Note(const FanOut& fan_out, const Error& error) {
+  const bool patient = error.code == ErrorCode::Conflict;
+  Rest& rest = resting_[{fan_out.schedule, fan_out.firing}];
+  rest.until = BootClock::now() + (patient ? Micros(std::chrono::seconds(1)) : kRestAfterFailure);
+  if (patient) return;
+  const std::string why = "the fan-out of schedule " + fan_out.schedule + " (" + FormatTime(fan_out.firing) +
+                          ") stands still, and is tried again each minute: " + error.message;
+  if (why == rest.why) return;
+  rest.why = why;
+  LogWarning("a fan-out stands still", {{"shard", shard_}, {"why", why}});
+}
+
+std::vector<std::string> FanOuts::Troubles() const {
+  std::vector<std::string> troubles;
+  for (const auto& [name, rest] : resting_) {
+    if (!rest.why.empty()) troubles.push_back(rest.why);
+  }
+  return troubles;
+}
+
+}  // namespace millrace::engine
