@@ -142,16 +142,17 @@ Error QueryError(Error error) {
   // Both stores say so in these words.
   if (error.message.find("more than " + std::to_string(kMaxSqlRows) + " rows") != std::string::npos) {
     error.message = "the query gives more than " + WithCommas(kMaxSqlRows) +
-                    " rows, and nothing was added: give --key-column, by which it is read in pages, and no "
-                    "--all-or-nothing";
+                    " rows, and nothing was added: give --key-column, by which it is read in pages, without "
+                    "--all-or-nothing, and from other tables than its tasks go to";
   }
   error.message = "--from-query: " + error.message;
   return error;
 }
 
-// Without a key there is nothing to go on from, and one transaction is to see one state of the data.
-bool ReadsInPages(const SubmitOptions& options) {
-  return !options.key_column.empty() && !options.all_or_nothing;
+// Without a key there is nothing to go on from, one transaction is to see one state of the data, and what
+// reads the table that it fills would go on for ever.
+bool ReadsInPages(const SubmitOptions& options, const TableName& table) {
+  return !options.key_column.empty() && !options.all_or_nothing && !MentionsTable(options.from_query, table);
 }
 
 bool StopAsked() { return StopSignalsSeen() > 0; }
@@ -171,15 +172,22 @@ Result<std::unique_ptr<InputRows>> RunQuery(Shard& shard, const std::string& sql
   return RowsOfQuery(std::move(*result), rules);
 }
 
-Result<std::unique_ptr<InputRows>> OpenRows(const SubmitOptions& options, Shard& shard, const NewTask& task) {
-  const InputRules rules{task, options.key_column, options.key_prefix, options.text_columns};
+InputRules RulesOf(const SubmitOptions& options, const NewTask& task) {
+  return {task, options.key_column, options.key_prefix, options.text_columns};
+}
+
+Result<std::unique_ptr<InputRows>> OpenQuery(const SubmitOptions& options, Shard& shard,
+                                             const TableName& table, const NewTask& task) {
+  const InputRules rules = RulesOf(options, task);
+  if (ReadsInPages(options, table)) return RunInPages(shard, options.from_query, rules);
+  return RunQuery(shard, options.from_query, rules);
+}
+
+Result<std::unique_ptr<InputRows>> OpenRows(const SubmitOptions& options, const NewTask& task) {
   if (!options.from.empty()) {
-    BOOST_OUTCOME_TRY(file, OpenInputFile(options.from, FormatOf(options), rules));
+    BOOST_OUTCOME_TRY(file, OpenInputFile(options.from, FormatOf(options), RulesOf(options, task)));
     return ReadAhead(std::move(file), StopAsked);
   }
-  if (!options.from_query.empty() && ReadsInPages(options))
-    return RunInPages(shard, options.from_query, rules);
-  if (!options.from_query.empty()) return RunQuery(shard, options.from_query, rules);
   return std::unique_ptr<InputRows>(
       std::make_unique<Copies>(task, static_cast<std::uint64_t>(options.count)));
 }
@@ -284,13 +292,13 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   BOOST_OUTCOME_TRYV(AskAboutMany(options, *shard));
   std::unique_ptr<InputRows> rows;
   if (options.from_query.empty()) {  // before a store is touched, or even made
-    BOOST_OUTCOME_TRY(opened, OpenRows(options, *shard, task));
+    BOOST_OUTCOME_TRY(opened, OpenRows(options, task));
     rows = std::move(opened);
   }
   BOOST_OUTCOME_TRYV(Prepare(*shard, Missing::Make));
   BOOST_OUTCOME_TRY(target, PickTarget(options, *shard));
   if (rows == nullptr) {
-    BOOST_OUTCOME_TRY(opened, OpenRows(options, *shard, task));
+    BOOST_OUTCOME_TRY(opened, OpenQuery(options, *shard, target.table, task));
     rows = std::move(opened);
   }
   if (HasRows(options) && options.key_column.empty() && !options.common.json) {

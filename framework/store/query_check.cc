@@ -37,4 +37,20 @@ Status CheckQuery(std::string_view sql) {
   return {};
 }
 
+bool MentionsTable(std::string_view sql, const TableName& table) {
+  const auto lower = [](std::string text) {
+    for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+  };
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  const std::string text = lower(std::string(sql));
+  for (const std::string& name : {std::string(table.text()), table + "_all"}) {
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+      const std::size_t end = at + name.size();
+      if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace millrace::engine

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "framework/base/result.h"
+#include "framework/task/table_name.h"
 
 namespace millrace::engine {
 
@@ -12,5 +13,9 @@ namespace millrace::engine {
 // write instead. (It runs in a transaction that is rolled back, so that a WITH that changes rows changes
 // none.)
 Status CheckQuery(std::string_view sql);
+
+// Whether the text names the table, or the view over its pools, in whatever place. A query that reads what
+// its rows are added to page by page would go on for ever.
+bool MentionsTable(std::string_view sql, const TableName& table);
 
 }  // namespace millrace::engine

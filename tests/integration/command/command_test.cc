@@ -220,7 +220,7 @@ TEST_F(CommandTest, AQueryReadsAndIsBounded) {
           "n WHERE i "
           "<= 100000) SELECT i FROM n\"");
   EXPECT_EQ(many.exit_code, 2);
-  EXPECT_THAT(many.output, HasSubstr("more than 100,000 rows, and nothing was added: split it by a WHERE"));
+  EXPECT_THAT(many.output, HasSubstr("more than 100,000 rows, and nothing was added: give --key-column"));
 }
 
 TEST_F(CommandTest, ASecondSignalGivesBackAtOnce) {

@@ -120,16 +120,22 @@ TEST_F(CommandServerTest, AWorkerWhoseLifeSomebodyEndsByHandBeginsANewOne) {
   }
 }
 
-TEST_F(CommandServerTest, AQueryOfTooManyRowsSaysHowToSplitIt) {
+TEST_F(CommandServerTest, AQueryWithAKeyColumnHasNoLimitAndMayBeSubmittedAgain) {
   ASSERT_EQ(Ask("schema apply" + Store()).exit_code, 0);
-  const ProcessResult result = Ask(
-      "submit --handler noop --key-column seq --from-query \"SELECT seq FROM seq_1_to_100001\"" + Store());
-  EXPECT_EQ(result.exit_code, 2) << result.output;
-  EXPECT_THAT(result.output, HasSubstr("more than 100,000 rows, and nothing was added: split it by a WHERE"));
-  EXPECT_THAT(
-      Ask("submit --handler noop --key-column seq --from-query \"SELECT seq FROM seq_1_to_1000\"" + Store())
-          .output,
-      HasSubstr("1,000 submitted"));
+  const auto submit = [&](int rows, const std::string& more) {
+    return Ask("submit --handler noop --from-query \"SELECT seq FROM seq_1_to_" + std::to_string(rows) +
+               "\"" + more + Store());
+  };
+  const ProcessResult without = submit(100'001, "");
+  EXPECT_EQ(without.exit_code, 2) << without.output;
+  EXPECT_THAT(without.output, HasSubstr("more than 100,000 rows, and nothing was added: give --key-column"));
+  EXPECT_EQ(submit(100'001, " --key-column seq --all-or-nothing").exit_code, 2) << "it is one transaction";
+  EXPECT_THAT(submit(50'000, " --key-column seq").output, HasSubstr("50,000 submitted, 0 there already"));
+  EXPECT_THAT(submit(100'001, " --key-column seq").output,
+              HasSubstr("50,001 submitted, 50,000 there already"));
+  SqlConnection sql(database_.url(), database_.password_file());
+  EXPECT_EQ(sql.Ask("SELECT COUNT(*) FROM tasks"), "100001");
+  EXPECT_EQ(sql.Ask("SELECT COUNT(DISTINCT biz_key) FROM tasks"), "100001");
 }
 
 TEST_F(CommandServerTest, AQueryThatWouldWriteAFileWritesNone) {

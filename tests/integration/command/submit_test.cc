@@ -68,6 +68,46 @@ TEST_F(SubmitCommandTest, ASignalSaysHowManyWentIn) {
   EXPECT_THAT(result.output, HasSubstr("stopped: "));
 }
 
+// It was killed in the middle: the same command again does the rest.
+TEST_F(SubmitCommandTest, AQueryThatWasKilledIsGoneOnWithByTheSameCommand) {
+  const std::string query =
+      "\"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000) SELECT i FROM n\"";
+  const std::string submit = "submit --handler noop --key-column i --from-query " + query;
+  const ProcessResult result = Script(
+      "$millrace " + submit +
+      " & pid=$!\nuntil $millrace task list --limit 1 2>/dev/null | grep -q main/tasks; do sleep 0.02; done\n"
+      "kill -KILL $pid; wait $pid; $millrace " +
+      submit + "\n");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr(" submitted, "));
+  EXPECT_THAT(result.output, ::testing::Not(HasSubstr(" 0 there already")));
+  const ProcessResult again = Run(submit);
+  EXPECT_EQ(again.exit_code, 0) << again.output;
+  EXPECT_THAT(again.output, HasSubstr("0 submitted, 60,000 there already"));
+}
+
+TEST_F(SubmitCommandTest, ASignalEndsAQueryBetweenTwoBatches) {
+  const ProcessResult result = Script(
+      "$millrace submit --handler noop --key-column i --from-query \"WITH RECURSIVE n(i) AS (SELECT 1 UNION "
+      "ALL "
+      "SELECT i + 1 FROM n WHERE i < 300000) SELECT i FROM n\" & pid=$!\n"
+      "until $millrace task list --limit 1 2>/dev/null | grep -q main/tasks; do sleep 0.02; done\n"
+      "kill -INT $pid; wait $pid; exit $?\n");
+  EXPECT_EQ(result.exit_code, 1) << result.output;
+  EXPECT_THAT(result.output,
+              AllOf(HasSubstr("stopped: "), HasSubstr("the same query may be submitted again")));
+}
+
+TEST_F(SubmitCommandTest, RowsOfAQueryWithoutAKeyAreToldAndTheOthersGoIn) {
+  const ProcessResult result =
+      Run("submit --handler noop --key-column id --from-query \"SELECT 1 AS id UNION ALL SELECT NULL UNION "
+          "ALL SELECT "
+          "2\"");
+  EXPECT_EQ(result.exit_code, 1) << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("row 1: the key column 'id' is empty in this row"),
+                                   HasSubstr("2 submitted, 0 there already, 1 bad row")));
+}
+
 TEST_F(SubmitCommandTest, ASignalEndsTheWaitForInput) {
   const ProcessResult result = Script(
       "mkfifo in; { echo {}; sleep 60; } >in & writer=$!\n"

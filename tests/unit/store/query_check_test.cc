@@ -58,5 +58,16 @@ TEST(QueryCheckTest, RefusesWhatWouldWriteAFileBeforeItIsSent) {
   }
 }
 
+TEST(QueryCheckTest, SeesATableThatItIsToFill) {
+  for (const char* sql : {"SELECT id FROM tasks", "SELECT id FROM `Tasks` t", "SELECT tasks.id FROM tasks,x",
+                          "SELECT id FROM tasks_all"}) {
+    EXPECT_TRUE(MentionsTable(sql, "tasks")) << sql;
+  }
+  for (const char* sql :
+       {"SELECT id FROM subtasks", "SELECT id FROM tasks_failed", "SELECT tasksize FROM t"}) {
+    EXPECT_FALSE(MentionsTable(sql, "tasks")) << sql;
+  }
+}
+
 }  // namespace
 }  // namespace millrace::engine

@@ -1,0 +1,150 @@
+#include "coordinator/upkeep/fan_outs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/base/time_text.h"
+#include "framework/testing/manual_clock.h"
+#include "framework/testing/scratch_store.h"
+
+namespace millrace::engine {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// A shard with customers, and a fan-out over them that one or two leaders carry on.
+class FanOutsTest : public testing::Test {
+ protected:
+  FanOutsTest() { store_.Run("CREATE TABLE customers (id INTEGER, name TEXT, active INTEGER)"); }
+
+  void AddCustomers(int from, int to) {
+    std::string rows;
+    for (int id = from; id <= to; ++id) {
+      rows += (id == from ? "(" : ",(") + std::to_string(id) + ",'n" + std::to_string(id) + "',1)";
+    }
+    store_.Run("INSERT INTO customers VALUES " + rows);
+  }
+  void Begin(const std::string& query = "SELECT id, name FROM customers WHERE active=1",
+             const std::string& key = "{id}-{month}", const std::string& schedule = "bill") {
+    FanOut fan_out{.schedule = schedule,
+                   .firing = *ParseTime("2026-11-30T23:30:00Z"),  // December in Berlin
+                   .handler = "statement",
+                   .table = "tasks",
+                   .query = query,
+                   .key = key,
+                   .zone = "Europe/Berlin"};
+    const auto begun = store_.OpenSchedules()->RunNow(schedule, {fan_out.firing, "tasks", fan_out}, "ann");
+    ASSERT_TRUE(begun) << begun.error().message;
+  }
+  // So many pages.
+  bool Go(FanOuts& leader, int pages) {
+    return leader.Go(tables_, [&] { return pages-- == 0; });
+  }
+  bool GoOn(FanOuts& leader) { return Go(leader, 1000); }
+  std::int64_t Tasks() { return store_.Ask("SELECT count(*) FROM tasks"); }
+  std::int64_t Keys() { return store_.Ask("SELECT count(DISTINCT biz_key) FROM tasks"); }
+  std::int64_t UnderWay() { return store_.Ask("SELECT count(*) FROM millrace_fan_outs"); }
+
+  const SystemClock clock_;
+  ScratchStore store_{clock_};
+  std::vector<TableInfo> tables_ = *store_.OpenSchema()->Tables();
+  FanOuts leader_{"main", store_, Random(1), 10};
+  FanOuts other_{"main", store_, Random(2), 10};
+};
+
+TEST_F(FanOutsTest, EachRowIsATaskWithItsKeyAndItsColumnsAsParams) {
+  AddCustomers(1, 25);
+  Begin();
+  EXPECT_FALSE(GoOn(leader_));
+  EXPECT_EQ(Tasks(), 25);
+  EXPECT_EQ(UnderWay(), 0);
+  const auto found = store_.OpenOperations()->Find("tasks", "statement", "7-2026-12");
+  ASSERT_TRUE(found) << found.error().message;
+  const auto task = store_.OpenOperations()->Get(*found);
+  EXPECT_EQ(task->task.params, R"({"id":7,"name":"n7"})");
+  EXPECT_THAT(leader_.Troubles(), IsEmpty());
+}
+
+TEST_F(FanOutsTest, TwoLeadersInTurnsSubmitEachRowOnce) {
+  AddCustomers(1, 45);
+  Begin();
+  for (int turn = 0; UnderWay() > 0 && turn < 100; ++turn) Go(turn % 2 == 0 ? leader_ : other_, 1);
+  EXPECT_EQ(Tasks(), 45);
+  EXPECT_EQ(Keys(), 45);
+}
+
+TEST_F(FanOutsTest, ItIsStoppedBetweenTwoPagesAndAnotherGoesOnThere) {
+  AddCustomers(1, 45);
+  Begin();
+  EXPECT_TRUE(Go(leader_, 2));
+  EXPECT_EQ(Tasks(), 19) << "a page begins with the row that the one before has ended with";
+  EXPECT_FALSE(GoOn(other_));
+  EXPECT_EQ(Tasks(), 45);
+}
+
+TEST_F(FanOutsTest, WhatTheScheduleIsAfterwardsChangesNothing) {
+  AddCustomers(1, 25);
+  ScheduleConfig schedule;
+  schedule.handler = "statement";
+  schedule.from_query = "SELECT id FROM customers";
+  schedule.key = *KeyTemplate::Parse("{id}/{day}");
+  const FanOut begun = FanOutOf("bill", schedule, "tasks", *ParseTime("2026-11-01T02:00:00Z"));
+  ASSERT_TRUE(store_.OpenSchedules()->RunNow("bill", {begun.firing, "tasks", begun}, "ann"));
+  Go(leader_, 1);
+  store_.Run("DELETE FROM millrace_schedules");
+  GoOn(leader_);
+  EXPECT_EQ(
+      store_.Ask("SELECT count(*) FROM tasks WHERE handler='statement' AND biz_key LIKE '%/2026-11-01'"), 25);
+}
+
+TEST_F(FanOutsTest, RowsThatAreNoTasksAreLeftOutAndCounted) {
+  AddCustomers(1, 12);
+  store_.Run("INSERT INTO customers VALUES (NULL,'none',1)");
+  store_.Run("CREATE TABLE codes (code TEXT)");
+  store_.Run("INSERT INTO codes VALUES ('a'),(''),('" + std::string(300, 'x') + "'),(NULL),('b')");
+  Begin("SELECT code FROM codes", "{code}");
+  Begin("SELECT id, name FROM customers", "{id}", "second");
+  GoOn(leader_);
+  EXPECT_EQ(Tasks(), 14);
+  EXPECT_EQ(store_.Ask("SELECT count(*) FROM millrace_audit WHERE action='fan_out_ended' AND detail='2 "
+                       "submitted, 2 refused'"),
+            1);
+}
+
+TEST_F(FanOutsTest, AQueryThatFailsRestsWithATroubleAndTheOthersGoOn) {
+  AddCustomers(1, 12);
+  Begin("SELECT id FROM no_such_table", "{id}", "a");
+  Begin("SELECT name FROM customers", "{id}", "b");
+  Begin("SELECT id FROM tasks", "{id}", "c");
+  Begin("SELECT id FROM customers", "{id}", "d");
+  EXPECT_FALSE(GoOn(leader_));
+  EXPECT_EQ(Tasks(), 12);
+  EXPECT_THAT(leader_.Troubles(),
+              ElementsAre(HasSubstr("no_such_table"), HasSubstr("the query gives no column 'id'"),
+                          HasSubstr("the table that it fills")));
+  store_.Run("DELETE FROM millrace_fan_outs");
+  GoOn(leader_);
+  EXPECT_THAT(leader_.Troubles(), IsEmpty()) << "of one that is gone";
+}
+
+TEST_F(FanOutsTest, ATableThatTheShardDoesNotHaveIsATrouble) {
+  AddCustomers(1, 2);
+  Begin();
+  tables_.clear();
+  EXPECT_FALSE(GoOn(leader_));
+  EXPECT_THAT(leader_.Troubles(), ElementsAre(HasSubstr("the shard has no table tasks")));
+}
+
+TEST_F(FanOutsTest, ACustomerWhoComesTwiceHasOneTask) {
+  AddCustomers(1, 8);
+  AddCustomers(5, 12);
+  Begin();
+  GoOn(leader_);
+  EXPECT_EQ(Tasks(), 12);
+  EXPECT_EQ(Keys(), 12);
+}
+
+}  // namespace
+}  // namespace millrace::engine
