@@ -49,17 +49,6 @@ class PageReader {
 
 }  // namespace
 
-FanOut FanOutOf(const std::string& name, const ScheduleConfig& schedule, const TableName& table,
-                WallTime firing) {
-  return {.schedule = name,
-          .firing = firing,
-          .handler = schedule.handler,
-          .table = table,
-          .query = schedule.from_query,
-          .key = schedule.key ? schedule.key->text() : std::string(),
-          .zone = schedule.rule.timing.zone.name()};
-}
-
 FanOuts::FanOuts(std::string shard, Store& store, Random random, std::size_t rows_of_page)
     : shard_(std::move(shard)),
       store_(store),

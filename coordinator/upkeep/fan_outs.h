@@ -10,16 +10,11 @@
 #include <vector>
 
 #include "framework/base/random.h"
-#include "framework/config/schedule_config.h"
 #include "framework/store/query_pages.h"
 #include "framework/store/store.h"
 #include "framework/task/slice_choice.h"
 
 namespace millrace::engine {
-
-// What a firing of such a schedule begins, which then does not follow the schedule any more.
-FanOut FanOutOf(const std::string& name, const ScheduleConfig& schedule, const TableName& table,
-                WallTime firing);
 
 // One thread.
 class FanOuts {
