@@ -49,10 +49,11 @@ class PageReader {
 
 }  // namespace
 
-FanOuts::FanOuts(std::string shard, Store& store, Random random, std::size_t rows_of_page)
+FanOuts::FanOuts(std::string shard, Store& store, std::unique_ptr<FanOutStore> fan_outs, Random random,
+                 std::size_t rows_of_page)
     : shard_(std::move(shard)),
       store_(store),
-      fan_outs_(store.OpenFanOuts()),
+      fan_outs_(std::move(fan_outs)),
       rows_of_page_(rows_of_page),
       random_(std::move(random)) {}
 
@@ -153,9 +154,9 @@ void FanOuts::TellWithoutKey(const FanOut& fan_out, QueryPages& pages) {
               {"more", without->size() == kRowsWithoutKeyLookedAt}});
 }
 
-// A lock that somebody held says nothing of the fan-out.
+// A lock that somebody held says nothing of the fan-out; and what came of a COMMIT, the row says.
 void FanOuts::Note(const FanOut& fan_out, const Error& error) {
-  const bool patient = error.code == ErrorCode::Conflict;
+  const bool patient = error.code == ErrorCode::Conflict || error.code == ErrorCode::Unknown;
   Rest& rest = resting_[{fan_out.schedule, fan_out.firing}];
   rest.until = BootClock::now() + (patient ? Micros(std::chrono::seconds(1)) : kRestAfterFailure);
   if (patient) return;

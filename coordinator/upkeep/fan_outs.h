@@ -19,9 +19,9 @@ namespace millrace::engine {
 // One thread.
 class FanOuts {
  public:
-  // A page has at most `rows_of_page` rows.
-  FanOuts(std::string shard, Store& store, Random random = Random::FromSystem(),
-          std::size_t rows_of_page = kMaxBatchRows);
+  // `fan_outs` may be null, where the store keeps none; a page has at most `rows_of_page` rows.
+  FanOuts(std::string shard, Store& store, std::unique_ptr<FanOutStore> fan_outs,
+          Random random = Random::FromSystem(), std::size_t rows_of_page = kMaxBatchRows);
 
   // Goes through them, the oldest firing first, until all have come to their end or `stop`, which is asked
   // before each page. One that fails rests for a minute; the others go on. True: it was stopped, and there is

@@ -143,7 +143,7 @@ struct ShardUpkeep::Hands {
   explicit Hands(const Parts& parts)
       : schema(parts.store->OpenSchema()),
         slices(parts.name),
-        fan_outs(parts.name, *parts.store),
+        fan_outs(parts.name, *parts.store, parts.store->OpenFanOuts()),
         leftovers(parts.name, *parts.store),
         pruning(parts.name, *parts.store),
         standing(*parts.store) {}

@@ -1,5 +1,3 @@
-#include "framework/store/sql/fan_outs.h"
-
 #include "framework/base/time_text.h"
 #include "framework/store/sql/operations.h"
 #include "framework/store/sql/sessions.h"

@@ -1,7 +1,6 @@
 #include <utility>
 
 #include "framework/base/time_text.h"
-#include "framework/store/sql/fan_outs.h"
 #include "framework/store/sql/operations.h"
 #include "framework/store/sql/sessions.h"
 #include "framework/store/sql/text.h"

@@ -21,6 +21,11 @@ std::unique_ptr<AlertStore> OpenAlerts(std::unique_ptr<Connection> connection);
 std::unique_ptr<ScheduleStore> OpenSchedules(std::unique_ptr<Connection> connection);
 std::unique_ptr<FanOutStore> OpenFanOuts(std::unique_ptr<Connection> connection);
 
+// The row of a fan-out, in the transaction of its firing; nothing where the same firing has one already.
+Status EnterFanOut(Connection& db, const FanOut& fan_out);
+// Whether one of this schedule is under way.
+Result<bool> IsFanningOut(Connection& db, const std::string& schedule);
+
 // Rows of millrace_audit for what the program itself has seen; `kind` as in framework/store/alert_store.h.
 Status NoteEvents(Connection& db, std::string_view kind, const std::string& actor,
                   const std::vector<std::string>& subjects);

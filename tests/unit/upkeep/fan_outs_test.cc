@@ -14,6 +14,20 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+// The replies to its COMMITs are lost.
+class LossyFanOuts final : public FanOutStore {
+ public:
+  explicit LossyFanOuts(std::unique_ptr<FanOutStore> store) : store_(std::move(store)) {}
+  Result<std::vector<FanOut>> UnderWay() override { return store_->UnderWay(); }
+  Result<FanOutStep> Step(const FanOut& seen, const FanOutPage& page) override {
+    (void)store_->Step(seen, page);
+    return Fail(ErrorCode::Unknown, "the reply is lost");
+  }
+
+ private:
+  const std::unique_ptr<FanOutStore> store_;
+};
+
 // A shard with customers, and a fan-out over them that one or two leaders carry on.
 class FanOutsTest : public testing::Test {
  protected:
@@ -50,8 +64,8 @@ class FanOutsTest : public testing::Test {
   const SystemClock clock_;
   ScratchStore store_{clock_};
   std::vector<TableInfo> tables_ = *store_.OpenSchema()->Tables();
-  FanOuts leader_{"main", store_, Random(1), 10};
-  FanOuts other_{"main", store_, Random(2), 10};
+  FanOuts leader_{"main", store_, store_.OpenFanOuts(), Random(1), 10};
+  FanOuts other_{"main", store_, store_.OpenFanOuts(), Random(2), 10};
 };
 
 TEST_F(FanOutsTest, EachRowIsATaskWithItsKeyAndItsColumnsAsParams) {
@@ -82,6 +96,18 @@ TEST_F(FanOutsTest, ItIsStoppedBetweenTwoPagesAndAnotherGoesOnThere) {
   EXPECT_EQ(Tasks(), 19) << "a page begins with the row that the one before has ended with";
   EXPECT_FALSE(GoOn(other_));
   EXPECT_EQ(Tasks(), 45);
+}
+
+TEST_F(FanOutsTest, AfterAnUnknownCommitItGoesOnFromTheRow) {
+  AddCustomers(1, 25);
+  Begin();
+  FanOuts lossy("main", store_, std::make_unique<LossyFanOuts>(store_.OpenFanOuts()), Random(3), 10);
+  EXPECT_FALSE(GoOn(lossy));
+  EXPECT_EQ(Tasks(), 10) << "it looks again a second later";
+  EXPECT_THAT(lossy.Troubles(), IsEmpty());
+  GoOn(other_);
+  EXPECT_EQ(Tasks(), 25);
+  EXPECT_EQ(store_.Ask("SELECT count(*) FROM millrace_audit WHERE detail='25 submitted, 0 refused'"), 1);
 }
 
 TEST_F(FanOutsTest, AScheduleThatIsTakenOutMeanwhileChangesNothing) {
