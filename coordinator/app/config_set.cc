@@ -1,5 +1,5 @@
-// The commands that change the cluster's configuration: set, unset, edit, rollback. What stands before is
-// kept in the history, and at the end they tell what each worker made of the new version.
+#include "coordinator/app/config_set.h"
+
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,7 +9,6 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/config_document.h"
-#include "coordinator/app/config_history.h"
 #include "coordinator/app/config_shards.h"
 #include "coordinator/app/config_word.h"
 #include "coordinator/coordination/json_text.h"
@@ -27,9 +26,7 @@ struct ConfigSetOptions {
   std::string value;  // JSON, @FILE, -
   std::optional<std::int32_t> version;
   std::optional<std::int32_t> if_version;  // of set: as the part was when it was looked at
-  bool dry_run = false;
-  bool offline = false;
-  bool yes = false;
+  PartChange change;
 };
 
 constexpr std::size_t kLinesShown = 20;
@@ -101,20 +98,29 @@ void PrintChanges(std::vector<KeyChange> changes) {
   if (all > kLinesShown) PrintLine("… and " + std::to_string(all - kLinesShown) + " more");
 }
 
-Result<ExitCode> TryOut(const ConfigNode& node, const std::string& text, const CommonFlags& flags) {
+// Beside what every change is answered with.
+void PrintAnswerWith(const PartChange& change, ordered_json answer) {
+  answer.update(change.answer);
+  PrintJson(answer);
+}
+
+Result<ExitCode> TryOut(const ConfigNode& node, const std::string& text, const CommonFlags& flags,
+                        const PartChange& change) {
   const auto changes = Changes(node.part, node.text, text);
   if (flags.json) {
-    PrintJson({{"part", node.part}, {"dry_run", true}, {"changes", ToJson(changes)}});
+    PrintAnswerWith(change, {{"part", node.part}, {"dry_run", true}, {"changes", ToJson(changes)}});
     return ExitCode::Done;
   }
   PrintChanges(changes);
   PrintLine(changes.empty() ? "nothing would change" : "it is good; --dry-run has set nothing");
+  for (const std::string& line : change.lines) PrintLine(line);
   return ExitCode::Done;
 }
 
 // What came of version `version`, whose text is `text`.
 Result<ExitCode> TellOutcome(ClusterConnection& cluster, const ConfigNode& before, const std::string& text,
-                             std::int32_t version, const CommonFlags& flags, const std::string& restored) {
+                             std::int32_t version, const CommonFlags& flags, const PartChange& change,
+                             const std::string& restored) {
   const auto changes = Changes(before.part, before.text, text);
   if (!flags.json) {
     PrintChanges(changes);
@@ -129,33 +135,36 @@ Result<ExitCode> TellOutcome(ClusterConnection& cluster, const ConfigNode& befor
   }
   const ExitCode code = AllFollow(*words) ? ExitCode::Done : ExitCode::SomethingFailed;
   if (flags.json) {
-    PrintJson({{"part", before.part},
-               {"version", version},
-               {"changes", ToJson(changes)},
-               {"workers", ToJson(*words)}});
+    PrintAnswerWith(change, {{"part", before.part},
+                             {"version", version},
+                             {"changes", ToJson(changes)},
+                             {"workers", ToJson(*words)}});
     return code;
   }
   PrintLine(InForceText(*words));
   PrintLines(Complaints(*words));
   if (before.part == "shards")
     PrintNote("all workers serve these shards, whatever store they were started with");
+  for (const std::string& line : change.lines) PrintLine(line);
   return code;
 }
 
+}  // namespace
+
 Result<ExitCode> SetPart(ClusterConnection& cluster, const ConfigNode& node, const std::string& text,
-                         const ConfigSetOptions& options, const ConfigChange* restores = nullptr) {
+                         const CommonFlags& flags, const PartChange& change, const ConfigChange* restores) {
   if (text.find_first_not_of(" \t\r\n") == text.npos) {
     return Fail(ErrorCode::Invalid, "config/" + node.part + ": there is no text; write {} to set nothing");
   }
   BOOST_OUTCOME_TRYV(CheckWhole(cluster, node.part, text));
-  if (node.part == "shards" && !options.offline) {
+  if (node.part == "shards" && !change.offline) {
     BOOST_OUTCOME_TRYV(TryShards(text, node.text, cluster.settings));
   }
   BOOST_OUTCOME_TRY(strangers, Strangers(*cluster.client, node, text));
-  if (!options.yes) PrintLines(strangers);
-  if (options.dry_run) return TryOut(node, text, options.common);
+  if (!change.yes) PrintLines(strangers);
+  if (change.dry_run) return TryOut(node, text, flags, change);
   if (!strangers.empty()) {
-    BOOST_OUTCOME_TRYV(Confirm("set it all the same?", options.yes));
+    BOOST_OUTCOME_TRYV(Confirm("set it all the same?", change.yes));
   }
   const auto restored = restores == nullptr ? std::nullopt : std::optional(restores->version);
   BOOST_OUTCOME_TRY(version, SetConfig(*cluster.client, node, text, Actor(), restored));
@@ -164,8 +173,10 @@ Result<ExitCode> SetPart(ClusterConnection& cluster, const ConfigNode& node, con
     words = ", with the text of version " + std::to_string(restores->version) + " (" + restores->by + ", " +
             restores->at + ")";
   }
-  return TellOutcome(cluster, node, text, version, options.common, words);
+  return TellOutcome(cluster, node, text, version, flags, change, words);
 }
+
+namespace {
 
 // Whether the part is still as its reader saw it.
 Status CheckVersion(const ConfigNode& node, const std::optional<std::int32_t>& wanted) {
@@ -181,11 +192,11 @@ Status CheckVersion(const ConfigNode& node, const std::optional<std::int32_t>& w
 Result<ExitCode> RunConfigSet(const ConfigSetOptions& options) {
   BOOST_OUTCOME_TRY(key, ConfigKey::Read(options.part));
   BOOST_OUTCOME_TRY(value, ReadValue(options.value));
-  BOOST_OUTCOME_TRY(cluster, Connect(options.common, !options.dry_run));
+  BOOST_OUTCOME_TRY(cluster, Connect(options.common, !options.change.dry_run));
   BOOST_OUTCOME_TRY(node, CurrentNode(*cluster.client, key.part()));
   BOOST_OUTCOME_TRYV(CheckVersion(node, options.if_version));
   BOOST_OUTCOME_TRY(text, WithValue(node.text, key, value));
-  return SetPart(cluster, node, text, options);
+  return SetPart(cluster, node, text, options.common, options.change);
 }
 
 Result<ExitCode> RunConfigUnset(const ConfigSetOptions& options) {
@@ -194,7 +205,7 @@ Result<ExitCode> RunConfigUnset(const ConfigSetOptions& options) {
   BOOST_OUTCOME_TRY(node, CurrentNode(*cluster.client, key.part()));
   BOOST_OUTCOME_TRYV(CheckVersion(node, options.if_version));
   BOOST_OUTCOME_TRY(text, WithoutValue(node.text, key));
-  return SetPart(cluster, node, text, options);
+  return SetPart(cluster, node, text, options.common, options.change);
 }
 
 // A file of this user's own with the text in it; its path.
@@ -232,7 +243,7 @@ Result<ExitCode> RunConfigEdit(const ConfigSetOptions& options) {
     PrintAnswer(options.common, {{"part", part}, {"changes", ordered_json::array()}}, "nothing was changed");
     return ExitCode::Done;
   }
-  auto set = SetPart(cluster, node, *text, options);
+  auto set = SetPart(cluster, node, *text, options.common, options.change);
   if (!set)
     return Fail(set.error().code, set.error().message + "\nnothing was changed; your text is in " + path);
   unlink(path.c_str());  // a text left behind is the user's own
@@ -250,9 +261,9 @@ Result<ExitCode> RunConfigRollback(const ConfigSetOptions& options) {
     return Fail(ErrorCode::NotFound, "config/" + part + " has no " + (options.version ? "such" : "earlier") +
                                          " version; see millrace config history " + part);
   }
-  ConfigSetOptions known = options;
+  PartChange known = options.change;
   known.yes = known.offline = true;  // it was in force before
-  return SetPart(cluster, node, chosen->text, known, chosen);
+  return SetPart(cluster, node, chosen->text, options.common, known, chosen);
 }
 
 Command<ConfigSetOptions> Add(CLI::App& config, Chosen& chosen, const char* name, const char* what,
@@ -260,7 +271,7 @@ Command<ConfigSetOptions> Add(CLI::App& config, Chosen& chosen, const char* name
                               const char* part) {
   const auto command = AddCommand(config, chosen, name, what, example, run);
   command.Add("part", command->part, part, "PART")->required();
-  command.app->add_flag("--dry-run", command->dry_run,
+  command.app->add_flag("--dry-run", command->change.dry_run,
                         "check it and show what would change, and set nothing");
   return command;
 }
@@ -271,8 +282,8 @@ void AddGuards(const Command<ConfigSetOptions>& command) {
 }
 
 void AddQuestions(const Command<ConfigSetOptions>& command) {
-  command.app->add_flag("--offline", command->offline, "do not try to connect to shards");
-  command.app->add_flag("-y,--yes", command->yes, "do not ask");
+  command.app->add_flag("--offline", command->change.offline, "do not try to connect to shards");
+  command.app->add_flag("-y,--yes", command->change.yes, "do not ask");
 }
 
 }  // namespace
