@@ -84,6 +84,11 @@ void FireDue(const ScheduleRule& rule, bool in_work, WallTime now, ScheduleState
 
 }  // namespace
 
+std::optional<Micros> LateBy(const ScheduleState& state, WallTime now) {
+  if (state.paused || !state.next || now - *state.next <= kPunctual) return std::nullopt;
+  return now - *state.next;
+}
+
 FiringStep Decide(const ScheduleRule& rule, const std::optional<ScheduleState>& state,
                   const LastTask& last_task, WallTime now) {
   FiringStep step;

@@ -63,6 +63,10 @@ struct FiringStep {
                                        // nullopt: when the rule changes, or the last firing's task has ended
 };
 
+// By how much it is late: it should have fired longer than kPunctual ago, and nobody has looked. nullopt: it
+// is not, or it is paused.
+std::optional<Micros> LateBy(const ScheduleState& state, WallTime now);
+
 // `state`: nullopt, where there is no row yet. What came due while a schedule was paused lapses; a fixed
 // delay that came due fires at the end of the pause. A rhythm that has changed counts from the last firing (a
 // fixed rate, a fixed delay) or from now on. A one-shot whose time had passed by more than kPunctual when its
