@@ -34,10 +34,12 @@ void AddClusterReads(CLI::App& cluster, Chosen& chosen);  // status, slices; clu
 void AddClusterPlan(CLI::App& cluster, Chosen& chosen);
 void AddClusterRestarts(CLI::App& cluster, Chosen& chosen);  // drain … proceed; cluster_control.cc
 void AddClusterPauses(CLI::App& cluster, Chosen& chosen);
-void AddClusterLimits(CLI::App& cluster, Chosen& chosen);   // limit; cluster_limit.cc
-void AddClusterProtect(CLI::App& cluster, Chosen& chosen);  // cluster_control.cc
-void AddConfigCommands(CLI::App& config, Chosen& chosen);   // get, validate …; config.cc
-void AddConfigChanges(CLI::App& config, Chosen& chosen);    // set, unset, edit, rollback; config_set.cc
+void AddClusterLimits(CLI::App& cluster, Chosen& chosen);      // limit; cluster_limit.cc
+void AddClusterProtect(CLI::App& cluster, Chosen& chosen);     // cluster_control.cc
+void AddConfigCommands(CLI::App& config, Chosen& chosen);      // get, validate …; config.cc
+void AddConfigChanges(CLI::App& config, Chosen& chosen);       // set, unset, edit, rollback; config_set.cc
+void AddScheduleCommands(CLI::App& schedule, Chosen& chosen);  // list, show, run
+void AddScheduleChanges(CLI::App& schedule, Chosen& chosen);   // add, pause, resume, remove; schedule_set.cc
 void AddSchemaCommands(CLI::App& schema, Chosen& chosen);
 void AddAlertCommands(CLI::App& alerts, Chosen& chosen);  // list, test
 void AddDoctor(CLI::App& root, Chosen& chosen);

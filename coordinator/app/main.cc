@@ -48,6 +48,9 @@ void AddEveryCommand(CLI::App& root, Chosen& chosen) {
   AddSchemaCommands(*schema, chosen);
   CLI::App* handler = AddFamily(root, "handler", "Look at handlers and try them", "  millrace handler list");
   AddHandlerCommands(*handler, chosen);
+  CLI::App* schedule = AddFamily(root, "schedule", "What is done when: look at schedules, and change them",
+                                 "  millrace schedule show nightly --next 10");
+  AddScheduleCommands(*schedule, chosen);
   CLI::App* alerts = AddFamily(root, "alerts", "Look at alerts and try them", "  millrace alerts list");
   AddAlertCommands(*alerts, chosen);
   AddHealth(root, chosen);
@@ -58,7 +61,8 @@ void AddEveryCommand(CLI::App& root, Chosen& chosen) {
   for (const char* name : {"run", "worker", "coordinator"}) root.get_subcommand(name)->group("Run tasks");
   root.get_subcommand("submit")->group("Add tasks");
   root.get_subcommand("status")->group("Look after them");
-  for (CLI::App* family : {task, cluster, config, schema, handler, alerts}) family->group("Look after them");
+  for (CLI::App* family : {task, cluster, config, schedule, schema, handler, alerts})
+    family->group("Look after them");
 }
 
 int Numeric(ExitCode code) { return static_cast<int>(code); }

@@ -1,0 +1,164 @@
+#include "coordinator/app/schedule_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/base/time_text.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+WallTime At(const char* text) { return ParseTime(text).value(); }
+const WallTime kEvening = At("2026-11-22T18:00:00Z");
+
+Config Configured(const std::string& schedules) {
+  const auto config =
+      ParseConfig(R"({"handlers":{"orders":{"uses":"http_call"}},"schedules":)" + schedules + "}", "m.json");
+  EXPECT_TRUE(config) << config.error().message;
+  return config ? *config : Config();
+}
+
+const char* const kNightly = R"({"nightly":{"cron":"30 2 * * *","zone":"Europe/Berlin","handler":"noop"}})";
+
+ShardScheduleFacts Shard(std::vector<ScheduleRow> rows = {}, WallTime now = kEvening) {
+  return {.now = now, .rows = std::move(rows), .tables = {"tasks", "tasks_001"}};
+}
+
+ScheduleRow RowOf(const Config& config, const std::string& name, WallTime next) {
+  ScheduleRow row{.name = name, .fired = 7, .lapsed = 2};
+  row.state.rhythm = RhythmText(config.schedules.at(name).rule.timing);
+  row.state.anchor = kEvening - minutes(10'000);
+  row.state.next = next;
+  row.task = TaskKey{"tasks", 17};
+  return row;
+}
+
+ScheduleFacts FactsAt(const Config& config, const std::map<std::string, ShardScheduleFacts>& shards,
+                      const KnownHandlers& handlers = {}) {
+  const auto all = FactsOf(config, shards, handlers, kEvening);
+  EXPECT_THAT(all, SizeIs(1));
+  return all.front();
+}
+
+std::vector<std::string> Names(const ScheduleFacts& schedule) {
+  std::vector<std::string> names;
+  for (const ScheduleTrouble& trouble : schedule.troubles) names.push_back(trouble.name);
+  return names;
+}
+
+std::vector<std::string> Times(const ScheduleFacts& schedule, std::size_t count) {
+  std::vector<std::string> times;
+  for (const ComingFiring& firing : ComingFirings(schedule, count)) times.push_back(FormatTime(firing.at));
+  return times;
+}
+
+TEST(ScheduleReportTest, ANightOnWhichTheClockIsChangedIsMarked) {
+  const Config config = Configured(kNightly);
+  const ScheduleFacts spring = FactsAt(config, {{"main", Shard({}, At("2026-03-27T12:00:00Z"))}});
+  const auto firings = ComingFirings(spring, 3);
+  EXPECT_EQ(firings[0].clock_change, "");
+  EXPECT_EQ(firings[1].clock_change, "the clock goes from 02:00 to 03:00");
+  EXPECT_EQ(firings[2].clock_change, "");
+  EXPECT_THAT(FiringTable(spring, firings).Text(0), HasSubstr("2026-03-29 03:00 +0200"));
+  const ScheduleFacts autumn = FactsAt(config, {{"main", Shard({}, At("2026-10-24T12:00:00Z"))}});
+  EXPECT_EQ(ComingFirings(autumn, 1)[0].clock_change, "the clock goes from 03:00 back to 02:00");
+  EXPECT_EQ(ToJson(autumn, ComingFirings(autumn, 1))[0]["local"], "2026-10-25 02:30 +0200");
+}
+
+TEST(ScheduleReportTest, AFiringIsMarkedOnBothSidesOfAChangeThatDay) {
+  const Config config =
+      Configured(R"({"often":{"cron":"0 */12 * * *","zone":"America/New_York","handler":"noop"}})");
+  const ScheduleFacts autumn = FactsAt(config, {{"main", Shard({}, At("2026-10-31T20:00:00Z"))}});
+  const auto firings = ComingFirings(autumn, 3);
+  EXPECT_EQ(firings[0].clock_change, "the clock goes from 02:00 back to 01:00");  // midnight
+  EXPECT_EQ(firings[1].clock_change, "the clock goes from 02:00 back to 01:00");  // noon
+  EXPECT_EQ(firings[2].clock_change, "");
+}
+
+TEST(ScheduleReportTest, ItGoesOnWhereItsRowStands) {
+  const Config config = Configured(R"({"sync":{"every":"10m","handler":"noop"}})");
+  const ScheduleRow row = RowOf(config, "sync", kEvening + minutes(3));
+  ScheduleFacts sync = FactsAt(config, {{"main", Shard({row})}});
+  ASSERT_TRUE(sync.row);
+  EXPECT_EQ(Times(sync, 1), std::vector<std::string>{"2026-11-22T18:03:00Z"});
+  EXPECT_EQ(ToJson(sync)["last_task"], "main/tasks/17");
+  EXPECT_EQ(ToJson(sync)["fired"], 7);
+  // A rule that nobody has looked at yet counts from now.
+  sync.row->state.rhythm = "every 1h";
+  EXPECT_THAT(Times(sync, 2), ElementsAre("2026-11-22T18:00:00Z", "2026-11-22T18:10:00Z"));
+}
+
+TEST(ScheduleReportTest, WhatComesDueInAPauseIsNotShownAsToCome) {
+  const Config config = Configured(R"({"sync":{"every":"10m","handler":"noop","paused":true}})");
+  ScheduleRow row = RowOf(config, "sync", kEvening - minutes(60));
+  row.state.paused = true;
+  const ScheduleFacts sync = FactsAt(config, {{"main", Shard({row})}});
+  EXPECT_THAT(sync.troubles, IsEmpty());
+  EXPECT_THAT(Times(sync, 1), ElementsAre("2026-11-22T18:10:00Z"));
+}
+
+TEST(ScheduleReportTest, AFixedDelayKnowsItsNextFiringOnly) {
+  const Config config = Configured(R"({"poll":{"after":"30s","handler":"noop"}})");
+  EXPECT_THAT(Times(FactsAt(config, {{"main", Shard()}}), 5), ElementsAre("2026-11-22T18:00:00Z"));
+  ScheduleRow row = RowOf(config, "poll", kEvening);
+  row.state.next.reset();
+  const ScheduleFacts works = FactsAt(config, {{"main", Shard({row})}});
+  EXPECT_THAT(Times(works, 5), IsEmpty());
+  EXPECT_THAT(ListTable({works}).Text(0), HasSubstr("when its task has ended"));
+}
+
+TEST(ScheduleReportTest, WhatIsWrongIsSaid) {
+  const Config config = Configured(kNightly);
+  const ScheduleRow late = RowOf(config, "nightly", kEvening - minutes(1) - seconds(1));
+  EXPECT_THAT(Names(FactsAt(config, {{"main", Shard({late})}})), ElementsAre("late"));
+  const ScheduleRow punctual = RowOf(config, "nightly", kEvening - minutes(1));
+  EXPECT_THAT(FactsAt(config, {{"main", Shard({punctual})}}).troubles, IsEmpty());
+
+  const KnownHandlers others = std::set<std::string>{"noops", "exec"};
+  const ScheduleFacts nobody = FactsAt(config, {{"main", Shard()}}, others);
+  ASSERT_THAT(Names(nobody), ElementsAre("handler"));
+  EXPECT_THAT(nobody.troubles[0].what, HasSubstr("did you mean 'noops'?"));
+
+  const Config used = Configured(R"({"o":{"every":"1m","handler":"orders"}})");
+  EXPECT_THAT(FactsAt(used, {{"main", Shard()}}, std::set<std::string>{"http_call"}).troubles, IsEmpty());
+
+  const Config placed = Configured(R"({"p":{"every":"1m","handler":"noop","shard":"eu","table":"taks"}})");
+  EXPECT_THAT(FactsAt(placed, {{"main", Shard()}}).troubles[0].what, HasSubstr("no shard 'eu'"));
+  EXPECT_THAT(FactsAt(placed, {{"eu", Shard()}}).troubles[0].what,
+              HasSubstr("no task table 'taks' (did you mean 'tasks'?)"));
+}
+
+TEST(ScheduleReportTest, OfAShardThatIsAwayTheDocumentsPartIsShown) {
+  const Config config = Configured(kNightly);
+  const ScheduleFacts nightly =
+      FactsAt(config, {{"main", {.away = Error{ErrorCode::Unavailable, "it does not answer"}}}});
+  EXPECT_THAT(ListTable({nightly}).Text(0), HasSubstr("cron 30 2 * * *"));
+  EXPECT_THAT(ListTable({nightly}).Text(0), HasSubstr("unknown"));
+  const auto json = ToJson(nightly);
+  EXPECT_EQ(json["row"], "unknown");
+  EXPECT_TRUE(json["next"].is_null());
+  EXPECT_TRUE(json["fired"].is_null());
+}
+
+TEST(ScheduleReportTest, TheRowOfTheShardBeforeIsItsRowUntilItHasMoved) {
+  const Config config = Configured(R"({"p":{"every":"10m","handler":"noop","shard":"eu"}})");
+  ScheduleRow row = RowOf(config, "p", kEvening + minutes(3));
+  const ScheduleFacts before = FactsAt(config, {{"eu", Shard()}, {"main", Shard({row})}});
+  EXPECT_EQ(before.row_shard, "main");
+  EXPECT_EQ(ToJson(before)["last_task"], "main/tasks/17");
+  ScheduleRow moved = row;
+  moved.moved_to = "eu";
+  EXPECT_EQ(FactsAt(config, {{"eu", Shard({row})}, {"main", Shard({moved})}}).row_shard, "eu");
+  EXPECT_FALSE(FactsAt(config, {{"eu", Shard()}, {"main", Shard({moved})}}).row);
+}
+
+}  // namespace
+}  // namespace millrace::engine
