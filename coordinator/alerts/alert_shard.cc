@@ -36,7 +36,9 @@ AlertNeeds NeedsOf(const std::map<std::string, AlertConfig>& alerts) {
       case AlertKind::Refused:
       case AlertKind::Crashes:
       case AlertKind::WorkerLost:
+      case AlertKind::Schedule:
         needs.events = std::max(needs.events.value_or(LookBack(alert)), LookBack(alert));
+        needs.schedules = needs.schedules || alert.kind == AlertKind::Schedule;
         break;
     }
   }
@@ -50,7 +52,8 @@ AlertShard::AlertShard(std::string name, std::shared_ptr<Store> store)
       tasks_(store_->OpenTasks()),
       operations_(store_->OpenOperations()),
       overview_(store_->OpenOverview()),
-      schema_(store_->OpenSchema()) {}
+      schema_(store_->OpenSchema()),
+      schedules_(store_->OpenSchedules()) {}
 
 Status AlertShard::ReadTables(BootTime now) {
   if (tables_ && now - tables_read_ < kBetweenTables) return {};
@@ -76,6 +79,9 @@ Status AlertShard::Observe(const AlertNeeds& needs, const AlertPlace& place, Boo
   BOOST_OUTCOME_TRYV(LookAtDue(needs, place, seen));
   if (needs.events) {
     BOOST_OUTCOME_TRYV(LookAtEvents(*needs.events, now, seen));
+  }
+  if (needs.schedules) {
+    BOOST_OUTCOME_TRYV(LookAtSchedules(seen));
   }
   return {};
 }
@@ -120,6 +126,18 @@ Result<std::optional<Micros>> AlertShard::OldestWaiting(std::vector<DueGroup> gr
   }
   if (!oldest) return std::optional<Micros>();
   return std::optional<Micros>(now - *oldest);
+}
+
+Status AlertShard::LookAtSchedules(Observation& seen) {
+  if (!seen.late_schedules) seen.late_schedules.emplace();
+  const auto read = schedules_->Rows();
+  if (!read && read.error().code == ErrorCode::NotFound) return {};  // a schema from before there were any
+  if (!read) return Fail(read.error());
+  for (const ScheduleRow& row : read->rows) {
+    const auto late = LateBy(row.state, read->now);
+    if (late && row.moved_to.empty()) seen.late_schedules->emplace(name_ + "/" + row.name, *late);
+  }
+  return {};
 }
 
 Status AlertShard::LookAtEvents(Micros window, BootTime now, Observation& seen) {

@@ -37,6 +37,7 @@ struct AlertPlace {
 struct AlertNeeds {
   std::optional<Micros> late = {};    // from so long on
   std::optional<Micros> events = {};  // of so long
+  bool schedules = false;             // which of them are late
 };
 AlertNeeds NeedsOf(const std::map<std::string, AlertConfig>& alerts);
 
@@ -70,6 +71,7 @@ class AlertShard {
   Result<std::vector<KeyedTask>> Messages(const std::string& alert);
   Status LookAtDue(const AlertNeeds& needs, const AlertPlace& place, Observation& seen);
   Result<std::optional<Micros>> OldestWaiting(std::vector<DueGroup> groups, WallTime now);
+  Status LookAtSchedules(Observation& seen);
   Status LookAtEvents(Micros window, BootTime now, Observation& seen);
 
   const std::string name_;
@@ -79,6 +81,7 @@ class AlertShard {
   const std::unique_ptr<TaskOperations> operations_;
   const std::unique_ptr<OverviewStore> overview_;
   const std::unique_ptr<SchemaStore> schema_;
+  const std::unique_ptr<ScheduleStore> schedules_;
   std::optional<std::vector<TableInfo>> tables_;
   BootTime tables_read_{};
   struct Kept {

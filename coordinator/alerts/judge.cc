@@ -4,6 +4,7 @@
 
 #include "framework/base/time_text.h"
 #include "framework/store/alert_store.h"
+#include "framework/store/schedule_store.h"
 
 namespace millrace::engine {
 namespace {
@@ -119,6 +120,30 @@ AlertFact EventFact(const AlertConfig& alert, const std::vector<SeenEvent>& even
   return fact;
 }
 
+// What fires late, and what will fire no more.
+AlertFact ScheduleFact(const AlertConfig& alert, const std::map<std::string, Micros>& late,
+                       const std::vector<SeenEvent>& events) {
+  AlertFact fact;
+  for (const auto& [schedule, by] : Greatest(late))
+    fact.parts.push_back(schedule + ": late by " + FormatDuration(Seconds(by)));
+  std::map<std::string, std::uint64_t> lapsed;
+  std::uint64_t times = 0;
+  for (const SeenEvent& event : events) {
+    if (event.kind != kScheduleLapsed || event.ago > LookBack(alert)) continue;
+    ++lapsed[event.what];
+    ++times;
+  }
+  for (const auto& [schedule, count] : Greatest(lapsed))
+    fact.parts.push_back(schedule + ": firings lapsed" +
+                         (count == 1 ? "" : ", " + Many(count, "time", "times")));
+  if (fact.parts.size() > kMostParts) fact.parts.resize(kMostParts);
+  fact.count = late.size() + times;
+  fact.holds = fact.count > alert.more_than;
+  fact.what = Many(late.size(), "schedule is late", "schedules are late") + "; firings lapsed " +
+              Many(times, "time", "times") + " within " + FormatDuration(LookBack(alert));
+  return fact;
+}
+
 // nullopt: that part was not looked at.
 std::optional<AlertFact> WholeFact(const AlertConfig& alert, const Observation& seen) {
   switch (alert.kind) {
@@ -138,6 +163,9 @@ std::optional<AlertFact> WholeFact(const AlertConfig& alert, const Observation& 
     case AlertKind::Crashes:
     case AlertKind::WorkerLost:
       if (seen.events) return EventFact(alert, *seen.events);
+      break;
+    case AlertKind::Schedule:
+      if (seen.late_schedules && seen.events) return ScheduleFact(alert, *seen.late_schedules, *seen.events);
       break;
   }
   return std::nullopt;

@@ -25,9 +25,10 @@ struct Observation {
   bool whole = true;                                                // every shard answered
   std::optional<std::map<std::string, std::uint64_t>> failed = {};  // in the failed pools, by task type
   std::optional<std::map<std::string, Micros>> late = {};  // how long the oldest waiting task is due, by type
-  std::optional<std::map<std::string, Micros>> unrunnable = {};  // the same, of types that nobody runs
-  std::optional<std::vector<std::string>> unowned = {};          // slices
-  std::optional<std::vector<SeenEvent>> events = {};             // oldest first
+  std::optional<std::map<std::string, Micros>> unrunnable = {};      // the same, of types that nobody runs
+  std::optional<std::vector<std::string>> unowned = {};              // slices
+  std::optional<std::vector<SeenEvent>> events = {};                 // oldest first
+  std::optional<std::map<std::string, Micros>> late_schedules = {};  // by how much, `main/nightly`
 };
 
 // How far an alert about events looks back: far enough that none passes between two looks.

@@ -25,6 +25,7 @@ constexpr KindKeys kKinds[] = {
     {"refused", AlertKind::Refused, false, true},
     {"crashes", AlertKind::Crashes, false, true},
     {"worker_lost", AlertKind::WorkerLost, false, true},
+    {"schedule", AlertKind::Schedule, false, true},
 };
 
 const KindKeys& KeysOfKind(AlertKind kind) {

@@ -81,7 +81,7 @@ struct ShardConfig {
 };
 
 // What an alert is about. framework/config/alert_config.cc has the keys of each kind.
-enum class AlertKind { Failed, OldestDue, Unowned, Unrunnable, Refused, Crashes, WorkerLost };
+enum class AlertKind { Failed, OldestDue, Unowned, Unrunnable, Refused, Crashes, WorkerLost, Schedule };
 // As the configuration calls it.
 const char* WordOf(AlertKind kind);
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "framework/store/schedule_store.h"
 #include "framework/store/sql/sessions.h"
 #include "framework/store/sql/text.h"
 
@@ -62,8 +63,9 @@ Result<std::vector<ShardEvent>> SqlAlertStore::Events(std::uint64_t after) {
   const std::uint64_t floor = std::max(after, last > kRowsLookedAt ? last - kRowsLookedAt : 0);
   BOOST_OUTCOME_TRYV(db_.Query(
       "SELECT id,action,actor,subject,at,$now FROM millrace_audit$primary WHERE id>? AND id<=? AND action IN "
-      "(?,?,?) ORDER BY id DESC LIMIT ?",
-      {floor, last, kSettleRefused, kHandlerCrashed, kWorkerLost, kMostEvents}, [&](const Row& row) {
+      "(?,?,?,?) ORDER BY id DESC LIMIT ?",
+      {floor, last, kSettleRefused, kHandlerCrashed, kWorkerLost, kScheduleLapsed, kMostEvents},
+      [&](const Row& row) {
         events.push_back({row.Number(1), row.Text(2), row.Text(3), row.Text(4), Since(row, 5, 6)});
       }));
   std::reverse(events.begin(), events.end());

@@ -73,6 +73,16 @@ TEST_P(StoreContract, EventsAreReadFromWhereTheLastLookEndedAndPeoplesActionsAre
   EXPECT_THAT(KindsAfter(*alerts, first->at(0).id), ElementsAre("settle_refused tasks/2"));
 }
 
+TEST_P(StoreContract, FiringsThatLapsedAreAnEventAndATaskRunNowIsNone) {
+  const auto alerts = store().OpenAlerts();
+  const auto schedules = store().OpenSchedules();
+  ASSERT_TRUE(alerts->Note(kScheduleLapsed, "", "nightly"));
+  const auto rows = schedules->Rows();
+  ASSERT_TRUE(rows) << rows.error().message;
+  ASSERT_TRUE(schedules->RunNow("nightly", {rows->now, "tasks", NewTask{.handler = "noop"}}, "ann"));
+  EXPECT_THAT(KindsAfter(*alerts, 0), ElementsAre("schedule_lapsed nightly"));
+}
+
 TEST_P(StoreContract, FailedTasksAreThoseThatAreInThePoolNow) {
   const auto alerts = store().OpenAlerts();
   std::vector<Settlement> ends;

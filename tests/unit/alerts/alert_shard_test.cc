@@ -114,6 +114,41 @@ TEST_F(AlertShardTest, FailedTasksAreSeenByTheCountersAndThoseOfAlertsAreNot) {
   EXPECT_EQ(shard_.Unsent(), 3u);
 }
 
+TEST_F(AlertShardTest, ASchedulesLatenessIsSeenUntilSomebodyHasLookedAtIt) {
+  const auto look = [&] {
+    Observation seen;
+    EXPECT_TRUE(shard_.Observe({.events = minutes(10), .schedules = true}, place_, clock_.Now(), seen));
+    return seen;
+  };
+  const auto schedules = store_->OpenSchedules();
+  ScheduleRow nightly{.name = "nightly"};
+  nightly.state = {.rhythm = "every 1h", .anchor = clock_.WallNow(), .next = clock_.WallNow() + minutes(5)};
+  ScheduleRow paused = nightly;
+  paused.name = "paused";
+  paused.state.paused = true;
+  ScheduleRow moved = nightly;
+  moved.name = "moved";
+  for (const ScheduleRow& row : {nightly, paused, moved}) ASSERT_TRUE(*schedules->Make(row));
+  ASSERT_TRUE(*schedules->Move(moved, "eu", 0));
+  clock_.Advance(minutes(6));
+  EXPECT_TRUE(look().late_schedules->empty());
+  clock_.Advance(seconds(1));
+  EXPECT_EQ(*look().late_schedules,
+            (std::map<std::string, Micros>{{"main/nightly", minutes(1) + seconds(1)}}));
+
+  // Two of its firings are given up: an event. From here on it is punctual.
+  ScheduleStep step{.to = nightly.state, .lapsed = 2, .why = "nobody looked"};
+  step.to.next = clock_.WallNow() + minutes(60);
+  ASSERT_TRUE(schedules->Step(nightly, step)->moved);
+  const Observation seen = look();
+  EXPECT_TRUE(seen.late_schedules->empty());
+  ASSERT_EQ(seen.events->size(), 1u);
+  EXPECT_EQ(seen.events->at(0).kind, kScheduleLapsed);
+  EXPECT_EQ(seen.events->at(0).what, "main/nightly");
+  // Without an alert of the kind nobody reads them.
+  EXPECT_FALSE(Look().late_schedules.has_value());
+}
+
 TEST_F(AlertShardTest, ExamplesAreTheMostFrequentFailuresOfTheType) {
   auto operations = store_->OpenOperations();
   const std::vector<NewTask> tasks(3, NewTask{.handler = "noop"});

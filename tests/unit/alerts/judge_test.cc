@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "framework/store/alert_store.h"
+#include "framework/store/schedule_store.h"
 
 namespace millrace::engine {
 namespace {
@@ -185,6 +186,29 @@ TEST(AlertFactTest, EventsCountWithinEvery) {
   AlertConfig more = Of(AlertKind::Crashes);
   more.more_than = 1;
   EXPECT_FALSE(FactOf(more, seen)->holds);
+}
+
+TEST(AlertFactTest, SchedulesThatAreLateAndFiringsThatLapsed) {
+  Observation seen;
+  seen.late_schedules = {{"main/nightly", minutes(2)}};
+  seen.events = std::vector<SeenEvent>{{kScheduleLapsed, "main/hourly", minutes(11)},
+                                       {kScheduleLapsed, "main/sync", minutes(9)},
+                                       {kScheduleLapsed, "main/sync", minutes(1)},
+                                       {kHandlerCrashed, "main/tasks/3", minutes(1)}};
+  const auto fact = FactOf(Of(AlertKind::Schedule), seen);
+  ASSERT_TRUE(fact);
+  EXPECT_TRUE(fact->holds);
+  EXPECT_EQ(fact->count, 3u);
+  EXPECT_EQ(fact->what, "1 schedule is late; firings lapsed 2 times within 10m");
+  EXPECT_THAT(fact->parts, ElementsAre("main/nightly: late by 2m", "main/sync: firings lapsed, 2 times"));
+  AlertConfig more = Of(AlertKind::Schedule);
+  more.more_than = 3;
+  EXPECT_FALSE(FactOf(more, seen)->holds);
+  seen.late_schedules->clear();
+  seen.events->clear();
+  EXPECT_FALSE(FactOf(Of(AlertKind::Schedule), seen)->holds);
+  seen.late_schedules.reset();
+  EXPECT_FALSE(FactOf(Of(AlertKind::Schedule), seen).has_value());
 }
 
 TEST(AlertFactTest, AShardThatIsAwayCanNotEndAnAlert) {
