@@ -12,6 +12,7 @@
 #include "coordinator/app/cluster_health.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/handler.h"
+#include "coordinator/app/schedule_book.h"
 #include "coordinator/app/shards.h"
 #include "coordinator/app/status_report.h"
 #include "coordinator/app/stop_signals.h"
@@ -208,6 +209,7 @@ class StatusReader {
   void ReadShards(StatusFacts& facts);
   void ReadAlerts(StatusFacts& facts);
   void ReadCluster(StatusFacts& facts);
+  void ReadSchedules(StatusFacts& facts);
   void Watch(StatusFacts& facts);
   void NoteAway(ShardFacts& shard, const Status& read);
   void SetRates(StatusFacts& facts);
@@ -265,6 +267,30 @@ void StatusReader::ReadAlerts(StatusFacts& facts) {
   for (const auto& [name, alert] : settings_.config.alerts) {
     facts.alerts->push_back({name, LastSaid(answering, name, BootClock::now()).firing, WordOf(alert.kind)});
   }
+}
+
+// The types that workers run are known where each of those that are there tells.
+KnownHandlers HandlersOf(const std::vector<WorkerFacts>& workers) {
+  KnownHandlers handlers;
+  for (const WorkerFacts& worker : workers) {
+    if (worker.life != WorkerLife::Alive) continue;
+    if (!worker.handlers) return std::nullopt;
+    if (!handlers) handlers.emplace();
+    handlers->insert(worker.handlers->begin(), worker.handlers->end());
+  }
+  return handlers;
+}
+
+// Of one shard among several it is not known which schedules are its own.
+void StatusReader::ReadSchedules(StatusFacts& facts) {
+  if (settings_.config.schedules.empty() || shards_->size() < settings_.shards.size()) return;
+  std::map<std::string, ShardScheduleFacts> told;
+  for (auto& [name, shard] : *shards_) {
+    const std::string& error = facts.shards.at(name).error;
+    told[name] =
+        ReadShardSchedules(shard, error.empty() ? Status() : Status(Fail(ErrorCode::Unavailable, error)));
+  }
+  facts.schedules = FactsOf(settings_.config, told, HandlersOf(facts.workers), facts.now);
 }
 
 // What the cluster knows of its workers stands for what their beats would tell.
@@ -344,6 +370,7 @@ StatusFacts StatusReader::Read(bool alone) {
     return facts.shards.at(look.first).error.empty() && look.second.HasWorkers();
   });
   ReadCluster(facts);
+  ReadSchedules(facts);
   const bool by_beats = !facts.cluster || !facts.cluster->unreached.empty();
   if (alone && by_beats && workers && sample_ > Micros(0)) {
     SetRates(facts);

@@ -204,6 +204,15 @@ void FindAlerts(const StatusFacts& facts, Findings& findings) {
   }
 }
 
+void FindSchedules(const StatusFacts& facts, Findings& findings) {
+  for (const ScheduleFacts& schedule : facts.schedules) {
+    for (const ScheduleTrouble& trouble : schedule.troubles) {
+      findings.push_back(
+          {"schedule " + schedule.name + ": " + trouble.what, "millrace schedule show " + schedule.name});
+    }
+  }
+}
+
 }  // namespace
 
 std::map<std::string, TypeState> TypesOf(const StatusFacts& facts) {
@@ -237,6 +246,7 @@ std::vector<StatusFinding> FindingsOf(const StatusFacts& facts) {
   FindPauses(facts, findings);
   FindCrashes(facts, findings);
   FindAlerts(facts, findings);
+  FindSchedules(facts, findings);
   return findings;
 }
 

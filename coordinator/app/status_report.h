@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/app/schedule_report.h"
 #include "framework/base/clock.h"
 #include "framework/store/overview.h"
 #include "framework/store/schema_store.h"
@@ -70,6 +71,7 @@ struct StatusFacts {
   std::optional<Micros> window;                   // between two looks at the counters; nullopt: there was one
   std::map<std::string, double> ended;            // tasks a second that ended, by task type, in the window
   std::optional<std::vector<AlertFacts>> alerts;  // nullopt: none are configured, or nobody judges them
+  std::vector<ScheduleFacts> schedules;           // those that were read
   std::optional<std::set<std::string>> plugin_handlers;  // of the plugins at hand, where it was asked
 };
 

@@ -54,6 +54,17 @@ std::vector<std::string> Findings(const StatusFacts& facts) {
   return texts;
 }
 
+TEST(StatusReportTest, ASchedulesTroublesAreFindings) {
+  StatusFacts facts = Healthy();
+  ScheduleFacts nightly{.name = "nightly", .now = kNow};
+  facts.schedules = {nightly};
+  EXPECT_THAT(Findings(facts), IsEmpty());
+  facts.schedules[0].troubles = {{"late", "it is 5 min late"}};
+  EXPECT_THAT(Findings(facts),
+              ElementsAre("schedule nightly: it is 5 min late: millrace schedule show nightly"));
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("it is 5 min late"));
+}
+
 std::size_t Widest(const std::string& text) {
   std::size_t widest = 0;
   for (std::size_t from = 0; from < text.size();) {
