@@ -7,6 +7,8 @@
 #include "coordinator/app/cluster_health.h"
 #include "coordinator/app/cluster_snapshot.h"
 #include "coordinator/app/doctor.h"
+#include "coordinator/app/handler.h"
+#include "coordinator/app/schedule_book.h"
 #include "coordinator/coordination/zookeeper/inspect.h"
 #include "coordinator/doctor/host_look.h"
 #include "coordinator/doctor/shard_look.h"
@@ -39,6 +41,7 @@ class Looker {
   Examination Run() {
     const doctor::ClockWatch watch(clock_);
     if (settings_.cluster) LookAtCluster();
+    seen_.has_schedules = seen_.has_schedules || !settings_.config.schedules.empty();
     LookAtHost();
     LookAtShards();
     if (seen_.tree) FindUnrunnable();
@@ -52,6 +55,7 @@ class Looker {
   void LookAtHost();
   void LookAtShards();
   void FindUnrunnable();
+  void LookAtSchedules(Shards& shards);
   void Secret(const std::string& file, const std::string& use) {
     if (!file.empty() && secrets_.insert(file).second)
       seen_.host.secrets.push_back(doctor::LookAtSecret(file, use));
@@ -107,6 +111,7 @@ Status Looker::ReadCluster(TreeFacts& tree) {
   }
   BOOST_OUTCOME_TRY(layers, ReadLayers(*client, settings_));
   settings_.config = *layers.Effective();
+  seen_.has_schedules = layers.Refusals().contains("schedules");
   if (options_.common.store.empty() && !settings_.config.shards.empty())
     settings_.shards = settings_.config.shards;
   // Both are told in words of their own; the shards are looked at elsewhere.
@@ -129,6 +134,7 @@ void Looker::LookAtHost() {
     Secret(shard.password_file, "shards." + name + ".password_file");
     if (shard.doorbell) Secret(shard.doorbell->password_file, "shards." + name + ".doorbell.password_file");
   }
+  seen_.host.zones_trouble = doctor::ZonesTrouble();
   for (const auto& [type, handler] : settings_.config.handlers) {
     for (const auto& [name, source] : handler.secrets)
       Secret(source.file, "handlers." + type + ".secrets." + name);
@@ -170,6 +176,27 @@ void Looker::LookAtShards() {
   }
   Wait(wait);
   for (doctor::ShardLook& look : looks) seen_.shards.push_back(look.Finish());
+  if (!settings_.config.schedules.empty()) LookAtSchedules(*shards);
+}
+
+void Looker::LookAtSchedules(Shards& shards) {
+  std::map<std::string, ShardScheduleFacts> told;
+  for (const ShardFacts& facts : seen_.shards) {
+    Shard& shard = shards.at(facts.shard);
+    const Status ready = facts.away ? Status(Fail(*facts.away)) : Prepare(shard, Missing::Refuse);
+    told[facts.shard] = ReadShardSchedules(shard, ready);
+  }
+  KnownHandlers handlers = types_;
+  if (!handlers && !settings_.cluster) {
+    if (const auto at_hand = HandlersAtHand(options_.common)) {
+      handlers.emplace();
+      for (const auto& [name, info] : *at_hand) handlers->insert(name);
+    }
+  }
+  for (const auto& schedule : FactsOf(settings_.config, told, handlers, clock_.WallNow())) {
+    for (const ScheduleTrouble& trouble : schedule.troubles)
+      seen_.schedules.push_back({schedule.name, trouble.name, trouble.what});
+  }
 }
 
 void Looker::FindUnrunnable() {

@@ -79,6 +79,13 @@ struct TreeFacts {
   WallTime now{};                                                   // this host's clock
 };
 
+// What a schedule can't do, and why.
+struct ScheduleFacts {
+  std::string schedule;
+  std::string trouble;  // `handler`, `place`, `late`
+  std::string what;
+};
+
 struct PluginFacts {
   std::string file;
   std::string problem;  // empty: it can be loaded
@@ -114,7 +121,8 @@ struct HostFacts {
   std::vector<SecretFacts> secrets = {};
   std::vector<SpaceFacts> spaces = {};
   std::vector<FileFacts> files = {};
-  Micros clock_step{};  // by how much the wall clock moved away from the steady one meanwhile
+  std::string zones_trouble = {};  // why this machine knows no time zones; empty: it does
+  Micros clock_step{};             // by how much the wall clock moved away from the steady one meanwhile
 };
 
 struct Examination {
@@ -122,7 +130,9 @@ struct Examination {
   std::string shards_unknown = {};  // why they could not even be named
   std::optional<TreeFacts> tree = {};
   HostFacts host = {};
-  bool scratch = false;  // statements' plans and the schema's form were looked at
+  std::vector<ScheduleFacts> schedules = {};  // those that are in trouble
+  bool has_schedules = false;                 // some are configured, in force or refused
+  bool scratch = false;                       // statements' plans and the schema's form were looked at
 };
 
 }  // namespace millrace::engine::doctor

@@ -25,6 +25,7 @@ std::vector<Finding> Judge(const Examination& facts, const Bounds& bounds) {
   for (const ShardFacts& shard : facts.shards) JudgeShard(shard, bounds, findings);
   if (facts.tree) JudgeTree(*facts.tree, bounds, findings);
   JudgeHost(facts.host, bounds, findings);
+  JudgeSchedules(facts, findings);
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   return findings;

@@ -43,6 +43,7 @@ std::vector<Finding> Judge(const Examination& facts, const Bounds& bounds = {});
 // Its parts.
 void JudgeShard(const ShardFacts& shard, const Bounds& bounds, std::vector<Finding>& findings);
 void JudgeTree(const TreeFacts& tree, const Bounds& bounds, std::vector<Finding>& findings);
+void JudgeSchedules(const Examination& seen, std::vector<Finding>& findings);
 void JudgeHost(const HostFacts& host, const Bounds& bounds, std::vector<Finding>& findings);
 
 }  // namespace millrace::engine::doctor

@@ -15,6 +15,7 @@
 #include "framework/files/trust.h"
 #include "framework/plugin/library.h"
 #include "framework/plugin/plugin_file.h"
+#include "framework/schedule/time_zone.h"
 
 namespace millrace::engine::doctor {
 namespace {
@@ -41,6 +42,11 @@ std::string PluginProblem(const std::string& file) {
 }
 
 }  // namespace
+
+std::string ZonesTrouble() {
+  const auto known = TimeZone::Find("America/New_York");
+  return known ? "" : known.error().message;
+}
 
 void LookAtPlugins(const std::string& folder, HostFacts& facts) {
   facts.plugin_folder = folder;

@@ -11,6 +11,8 @@ namespace millrace::engine::doctor {
 
 // Every `*.so` of the folder by itself: one that is broken hides no other.
 void LookAtPlugins(const std::string& folder, HostFacts& facts);
+// Why this machine knows no time zones; empty: it does.
+std::string ZonesTrouble();
 SecretFacts LookAtSecret(const std::string& file, const std::string& use);
 // The folder, or what there is of the way to it: a worker makes the rest.
 SpaceFacts LookAtSpace(const std::string& folder, const std::string& use);

@@ -202,6 +202,24 @@ const std::vector<Fault>& Faults() {
        [](auto& seen) {
          seen.host.files = {{"a.db", false, false}};
        }},
+      {"host.zones", Severity::Note, [](auto& seen) { seen.host.zones_trouble = "has no tzdata"; }},
+      {"host.zones", Severity::Error,
+       [](auto& seen) {
+         seen.host.zones_trouble = "has no tzdata";
+         seen.has_schedules = true;
+       }},
+      {"schedule.handler", Severity::Error,
+       [](auto& seen) {
+         seen.schedules = {{"nightly", "handler", "nobody has the handler 'nop'"}};
+       }},
+      {"schedule.place", Severity::Error,
+       [](auto& seen) {
+         seen.schedules = {{"nightly", "place", "there is no shard 'eu'"}};
+       }},
+      {"schedule.late", Severity::Error,
+       [](auto& seen) {
+         seen.schedules = {{"nightly", "late", "it is 5 min late"}};
+       }},
       {"host.clock_step", Severity::Warning,
        [](auto& seen) { seen.host.clock_step = std::chrono::seconds(-3); }},
   };
