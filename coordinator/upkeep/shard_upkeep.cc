@@ -271,10 +271,10 @@ void ShardUpkeep::RunFanOuts(Hands& hands, const std::vector<TableInfo>& tables)
 void ShardUpkeep::ReadStanding(Hands& hands, const std::vector<TableName>& tables, BootTime now) {
   if (parts_.standings == nullptr || !parts_.standings->Wanted(now)) return;
   if (stopping_.load() || now < read_next_) return;
-  auto types = hands.standing.Read(tables);
+  auto standing = hands.standing.Read(tables);
   const BootTime read = BootClock::now();
   read_next_ = now + std::max(kReadStanding, (read - now) * kStandingPart);
-  if (types) parts_.standings->Keep(parts_.name, std::move(*types), read);
+  if (standing) parts_.standings->Keep(parts_.name, std::move(*standing), read);
 }
 
 // What the configuration says of the shard.

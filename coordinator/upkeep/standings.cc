@@ -29,17 +29,27 @@ StandingByType StandingOf(const WaitingOverview& waiting, std::span<const TaskTo
   return types;
 }
 
-Result<StandingByType> StandingReader::Read(std::span<const TableName> tables) {
+Result<ShardStanding> StandingReader::Read(std::span<const TableName> tables) {
   BOOST_OUTCOME_TRY(waiting, overview_->Waiting(tables));
   BOOST_OUTCOME_TRY(totals, operations_->Totals());
   BOOST_OUTCOME_TRY(failed, overview_->Failed(tables, totals));
-  return StandingOf(waiting, totals, failed);
+  ShardStanding standing{.types = StandingOf(waiting, totals, failed)};
+  const auto schedules = schedules_->Rows();
+  if (!schedules) {  // a schema from before there were any has none that could be late
+    if (schedules.error().code == ErrorCode::NotFound) return standing;
+    return Fail(schedules.error());
+  }
+  for (const ScheduleRow& row : schedules->rows) {
+    const auto late = row.moved_to.empty() ? LateBy(row.state, schedules->now) : std::nullopt;
+    standing.late_schedule = std::max(standing.late_schedule, late.value_or(Micros(0)));
+  }
+  return standing;
 }
 
-void Standings::Keep(const std::string& shard, StandingByType types, BootTime read) {
+void Standings::Keep(const std::string& shard, ShardStanding seen, BootTime read) {
   MutexLock lock(mutex_);
   Standing& standing = shards_[shard];
-  standing.types = std::move(types);
+  standing.seen = std::move(seen);
   standing.read = read;
 }
 
@@ -58,7 +68,8 @@ void Standings::Measure(Gauges& gauges, BootTime now) const {
   MutexLock lock(mutex_);
   asked_ = now;
   for (const auto& [shard, standing] : shards_) {
-    for (const auto& [handler, type] : standing.types) {
+    gauges.Set("millrace_schedule_late_seconds", {{"shard", shard}}, Seconds(standing.seen.late_schedule));
+    for (const auto& [handler, type] : standing.seen.types) {
       const MetricLabels labels{{"shard", shard}, {"handler", handler}};
       const Micros overdue = type.overdue ? *type.overdue + (now - standing.read) : Micros(0);
       gauges.Set("millrace_tasks_waiting", labels, static_cast<double>(type.waiting));

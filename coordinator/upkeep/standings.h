@@ -25,6 +25,11 @@ struct TypeStanding {
 };
 using StandingByType = std::map<std::string, TypeStanding>;
 
+struct ShardStanding {
+  StandingByType types = {};
+  Micros late_schedule{};  // by how much the latest of its schedules is late; 0: none is
+};
+
 // What was counted, by handler; over all tables.
 StandingByType StandingOf(const WaitingOverview& waiting, std::span<const TaskTotals> totals,
                           const FailedOverview& failed);
@@ -33,19 +38,22 @@ StandingByType StandingOf(const WaitingOverview& waiting, std::span<const TaskTo
 class StandingReader {
  public:
   explicit StandingReader(Store& store)
-      : overview_(store.OpenOverview()), operations_(store.OpenOperations()) {}
+      : overview_(store.OpenOverview()),
+        operations_(store.OpenOperations()),
+        schedules_(store.OpenSchedules()) {}
 
-  Result<StandingByType> Read(std::span<const TableName> tables);
+  Result<ShardStanding> Read(std::span<const TableName> tables);
 
  private:
   const std::unique_ptr<OverviewStore> overview_;
   const std::unique_ptr<TaskOperations> operations_;
+  const std::unique_ptr<ScheduleStore> schedules_;
 };
 
 // Thread-safe.
 class Standings {
  public:
-  void Keep(const std::string& shard, StandingByType types, BootTime read);
+  void Keep(const std::string& shard, ShardStanding standing, BootTime read);
   // The walk over what need not be kept any longer came to its end, or has only begun to be this process's.
   void NotePruned(const std::string& shard, BootTime at);
   // This process is not the one to tell of it any more.
@@ -57,7 +65,7 @@ class Standings {
 
  private:
   struct Standing {
-    StandingByType types;
+    ShardStanding seen;
     BootTime read;
     std::optional<BootTime> pruned;
   };

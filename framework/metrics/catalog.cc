@@ -38,6 +38,8 @@ constexpr auto kMetrics = std::to_array<MetricSpec>({
      "Time since the walk over what need not be kept any longer came to its end; it begins each hour. Told by the leader alone.", {}, false},
     {"millrace_query_seconds", MetricSpec::Kind::Histogram,
      "How long the strands of a shard waited for their statements, by what they asked for.", kQueryBounds, false},
+    {"millrace_schedule_late_seconds", MetricSpec::Kind::Gauge,
+     "By how much the latest schedule of the shard is late; 0 where none is by more than a minute. Told by the leader alone.", {}, false},
     {"millrace_settles_refused_total", MetricSpec::Kind::Counter,
      "Ends of attempts that the database refused, since the attempt was no longer this worker's.", {}, false},
     {"millrace_shard_up", MetricSpec::Kind::Gauge,

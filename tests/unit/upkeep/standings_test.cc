@@ -58,23 +58,40 @@ TEST(StandingsTest, OfAStoreTheyAreWhatItsTablesHold) {
   const TableName tables[] = {"tasks"};
   const auto read = StandingReader(store).Read(tables);
   ASSERT_TRUE(read) << read.error().message;
-  ASSERT_EQ(read->size(), 1U);
-  EXPECT_EQ(read->at("noop").waiting, 3U);
-  EXPECT_GE(read->at("noop").overdue, seconds(90));
-  EXPECT_LT(read->at("noop").overdue, seconds(150));
+  ASSERT_EQ(read->types.size(), 1U);
+  EXPECT_EQ(read->types.at("noop").waiting, 3U);
+  EXPECT_GE(read->types.at("noop").overdue, seconds(90));
+  EXPECT_LT(read->types.at("noop").overdue, seconds(150));
+  EXPECT_EQ(read->late_schedule, Micros(0));
+}
+
+TEST(StandingsTest, TheLatestScheduleIsTold) {
+  ManualClock clock;
+  ScratchStore store(clock);
+  const auto schedules = store.OpenSchedules();
+  for (const int due : {100, 200, 300}) {
+    ScheduleRow row{.name = "due_" + std::to_string(due)};
+    row.state.rhythm = "every 1h";
+    row.state.next = clock.WallNow() + seconds(due);
+    row.state.paused = due == 100;
+    ASSERT_TRUE(*schedules->Make(row));
+  }
+  clock.Advance(seconds(290));
+  EXPECT_EQ(StandingReader(store).Read({})->late_schedule, seconds(90));
 }
 
 TEST(StandingsTest, TheyAreToldUntilTheyAreOthersToTell) {
   Standings standings;
   const BootTime read(seconds(1000));
   EXPECT_FALSE(standings.Wanted(read));
-  standings.Keep("main", {{"noop", {7, seconds(30), 2, 1}}, {"quiet", {}}}, read);
+  standings.Keep("main", {{{"noop", {7, seconds(30), 2, 1}}, {"quiet", {}}}, seconds(90)}, read);
   standings.NotePruned("main", read - hours(1));
   EXPECT_THAT(
       Told(standings, read + seconds(5)),
       ElementsAre("oldest_due_seconds{handler=\"noop\",shard=\"main\"} 35",
                   "oldest_due_seconds{handler=\"quiet\",shard=\"main\"} 0",
-                  "purge_lag_seconds{shard=\"main\"} 3605", "tasks_failed{handler=\"noop\",shard=\"main\"} 2",
+                  "purge_lag_seconds{shard=\"main\"} 3605", "schedule_late_seconds{shard=\"main\"} 90",
+                  "tasks_failed{handler=\"noop\",shard=\"main\"} 2",
                   "tasks_failed{handler=\"quiet\",shard=\"main\"} 0",
                   "tasks_quarantined{handler=\"noop\",shard=\"main\"} 1",
                   "tasks_waiting{handler=\"noop\",shard=\"main\"} 7",
