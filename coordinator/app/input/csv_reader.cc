@@ -65,6 +65,10 @@ void CsvReader::ReadQuoted(CsvRecord& record, std::string& field) {
 void CsvReader::ReadPlain(CsvRecord& record, std::string& field) {
   for (int c = Peek(); c != ',' && c != '\n' && c != kEnd; c = Peek()) {
     Get();
+    if (record_bytes_ > kLongestRecord) {
+      record.problem = "the line is longer than 1 MiB, which no task is: end each row by a line feed";
+      return;
+    }
     if (c == '\r' && (Peek() == '\n' || Peek() == kEnd)) return;
     if (c == '"' && record.problem.empty()) {
       record.problem = "a quote stands within an unquoted field: quote the whole field, and double the quote";

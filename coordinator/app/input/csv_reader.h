@@ -17,7 +17,7 @@ struct CsvRecord {
 
 class CsvReader {
  public:
-  // A record beyond this is a quote that was never closed.
+  // A record beyond this is a quote that was never closed, or no table.
   static constexpr std::size_t kLongestRecord = 1024 * 1024;
 
   explicit CsvReader(std::istream& input) : input_(input) {}

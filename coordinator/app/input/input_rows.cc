@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <set>
 
 #include "coordinator/app/input/csv_reader.h"
@@ -170,9 +171,14 @@ class JsonRows final : public InputRows {
 
   std::optional<InputRow> Next() override {
     std::string line;
-    while (!cut_ && std::getline(*input_, line)) {
+    while (!cut_ && ReadLine(line)) {
       if (IsCut(*input_)) break;  // half a line
       ++line_;
+      if (line.size() >= kLongestLine) {
+        return InputRow{line_, Fail(ErrorCode::Invalid,
+                                    "the line is longer than 1 MiB, which no task is: end each task's JSON by "
+                                    "a line feed, and write none within it")};
+      }
       if (!line.empty() && line.back() == '\r') line.pop_back();
       if (line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
       if (line.find_first_not_of(" \t") == std::string::npos) continue;
@@ -185,8 +191,27 @@ class JsonRows final : public InputRows {
   }
 
  private:
+  // Far more than a task's params, whatever is escaped in them. A file that is no JSONL has one line.
+  static constexpr std::size_t kLongestLine = 1024 * 1024;
+
+  // False: the end, or an error. Of a line that is too long the first kLongestLine bytes.
+  bool ReadLine(std::string& line) {
+    input_->getline(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    const auto read = static_cast<std::size_t>(input_->gcount());
+    if (input_->bad()) return false;
+    const bool more = input_->fail() && read > 0;
+    if (more) {
+      input_->clear();
+      input_->ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+    }
+    if (input_->fail()) return false;
+    line.assign(buffer_.data(), read - (more || input_->eof() ? 0 : 1));  // without the line feed
+    return true;
+  }
+
   std::unique_ptr<std::istream> input_;
   InputRules rules_;
+  std::vector<char> buffer_ = std::vector<char>(kLongestLine + 1);
   std::size_t line_ = 0;
   bool cut_ = false;  // it could not be read to its end
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
@@ -61,6 +62,63 @@ class BrokenInput final : public std::istream {
  private:
   BrokenBuffer buffer_;
 };
+
+// A line of this many bytes, which stand nowhere at once, and then a text.
+class LongLine final : public std::istream {
+ public:
+  LongLine(std::size_t bytes, std::string then) : std::istream(nullptr), buffer_(bytes, std::move(then)) {
+    rdbuf(&buffer_);
+  }
+
+ private:
+  class Buffer final : public std::streambuf {
+   public:
+    Buffer(std::size_t bytes, std::string then) : left_(bytes), then_(std::move(then)) {}
+
+   private:
+    int_type underflow() override {
+      const bool last = left_ == 0;
+      if (last && given_) return traits_type::eof();
+      given_ = last;
+      std::string& text = last ? then_ : page_;
+      left_ -= last ? 0 : std::min(left_, page_.size());
+      setg(text.data(), text.data(), text.data() + text.size());
+      return traits_type::to_int_type(text.front());
+    }
+    std::size_t left_;
+    std::string then_;
+    std::string page_ = std::string(4096, '7');
+    bool given_ = false;
+  };
+  Buffer buffer_;
+};
+
+TEST(InputRowsTest, ALineWithoutEndIsRefusedByItsNumberAndTheNextIsRead) {
+  constexpr std::size_t kLong = 256 * 1024 * 1024;
+  const auto csv = ReadCsv(std::make_unique<std::istringstream>("id\n" + std::string(2 << 20, '7') + "\n8\n"),
+                           "f.csv", Rules("id"));
+  const auto jsonl = ReadJsonl(std::make_unique<LongLine>(kLong, "\n{\"id\":8}\n"), Rules("id"));
+  ASSERT_TRUE(csv);
+  std::size_t line = 2;  // behind the header
+  for (InputRows* rows : {csv->get(), jsonl.get()}) {
+    const auto first = rows->Next();
+    ASSERT_TRUE(first && !first->task);
+    EXPECT_EQ(first->line, line--);
+    EXPECT_THAT(first->task.error().message, HasSubstr("longer than 1 MiB"));
+    EXPECT_EQ(rows->Next()->task->biz_key, "8");
+    EXPECT_FALSE(rows->Next());
+  }
+}
+
+TEST(InputRowsTest, TheLastLineNeedsNoLineFeedAndALongOneAtTheEndIsRefused) {
+  const auto plain = ReadJsonl(std::make_unique<std::istringstream>("{\"id\":1}\r\n\n{\"id\":2}"), Rules("id"));
+  EXPECT_EQ(plain->Next()->task->biz_key, "1");
+  EXPECT_EQ(plain->Next()->task->biz_key, "2");
+  EXPECT_FALSE(plain->Next());
+  const auto cut = ReadJsonl(std::make_unique<std::istringstream>(std::string(2 << 20, '7')), Rules("id"));
+  EXPECT_THAT(cut->Next()->task.error().message, HasSubstr("longer than 1 MiB"));
+  EXPECT_FALSE(cut->Next());
+}
 
 TEST(InputRowsTest, WhatCannotBeReadToItsEndIsNotTakenForItsEnd) {
   const auto csv = ReadCsv(std::make_unique<BrokenInput>("id\n1\n2"), "f.csv", Rules("id"));
