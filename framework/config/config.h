@@ -13,6 +13,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
 #include "framework/config/schedule_config.h"
+#include "framework/task/built_in.h"
 #include "framework/task/retry_ladder.h"
 
 namespace millrace::engine {
@@ -96,10 +97,6 @@ struct AlertConfig {
   bool operator==(const AlertConfig&) const = default;
 };
 
-// The task types that the program has by itself; a configuration can't name them.
-inline bool IsBuiltIn(std::string_view type) { return type.starts_with("millrace."); }
-inline constexpr char kMailType[] = "millrace.mail";
-inline constexpr char kWebhookType[] = "millrace.webhook";
 // Whose options and secrets name the server for kMailType.
 inline constexpr char kSendMailType[] = "send_mail";
 

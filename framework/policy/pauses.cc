@@ -3,6 +3,7 @@
 #include <boost/algorithm/string.hpp>
 #include <charconv>
 
+#include "framework/task/built_in.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {
@@ -54,7 +55,8 @@ Status Pauses::Add(std::string_view name) {
 bool Pauses::Covers(std::string_view shard, const TableName& table, std::uint32_t slice,
                     std::string_view handler) const {
   if (names_.empty()) return false;
-  return cluster_ || shards_.contains(shard) || handlers_.contains(handler) ||
+  const bool everything = cluster_ || shards_.contains(shard);
+  return (everything && !CarriesAlerts(handler)) || handlers_.contains(handler) ||
          (!slices_.empty() && slices_.contains({std::string(shard), table, slice}));
 }
 

@@ -24,7 +24,9 @@ class Pauses {
   Status Add(std::string_view name);
 
   bool Empty() const { return names_.empty(); }
-  // May nothing of this be started? Cheap where nothing is paused.
+  // May nothing of this be started? Cheap where nothing is paused. A pause of the cluster or of a shard lets
+  // messages of alerts through, since whoever pressed the button wants to hear of what goes wrong meanwhile;
+  // one of their types or slices holds them.
   bool Covers(std::string_view shard, const TableName& table, std::uint32_t slice,
               std::string_view handler) const;
   // Each name once, sorted.

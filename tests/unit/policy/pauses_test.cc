@@ -33,6 +33,15 @@ TEST(PausesTest, AShardAHandlerAndASliceCoverThemselvesAlone) {
   EXPECT_FALSE(slice.Covers("other", "tasks_000", 17, "noop"));
 }
 
+TEST(PausesTest, MessagesOfAlertsPassAllButWhatNamesThemOrTheirSlice) {
+  for (const char* type : {"millrace.mail", "millrace.webhook"}) {
+    EXPECT_FALSE(Of({"cluster", "shard:main"}).Covers("main", "tasks", 17, type));
+    EXPECT_TRUE(Of({"cluster", std::string("handler:") + type}).Covers("main", "tasks", 17, type));
+    EXPECT_TRUE(Of({"slice:main:tasks:17"}).Covers("main", "tasks", 17, type));
+  }
+  EXPECT_TRUE(Of({"cluster"}).Covers("main", "tasks", 17, "millrace.other"));
+}
+
 TEST(PausesTest, ANameTwiceIsOnePause) {
   EXPECT_THAT(Of({"shard:b", "cluster", "shard:b"}).Names(), ElementsAre("cluster", "shard:b"));
 }
