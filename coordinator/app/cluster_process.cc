@@ -105,7 +105,8 @@ Status ClusterProcess::Start(Place place) {
         LogWarning("nodes of the cluster were missing; they are made again", {{"nodes", Joined(nodes, " ")}});
       },
       [this] { return clock_.WallNow(); },
-      std::move(place.databases)};
+      std::move(place.databases),
+      std::move(place.listens)};
   member_ = std::make_unique<Member>(
       std::move(options), ConfigLayers(settings_.config_text, settings_.config_file, settings_.own_store),
       std::move(calls));

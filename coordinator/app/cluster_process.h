@@ -35,6 +35,7 @@ class ClusterProcess {
     std::function<std::string()> status = {};               // for its status node
     std::function<std::optional<std::vector<std::string>>(const Config&)> types = {};  // that it runs
     std::function<std::map<std::string, std::string>()> databases = {};  // that it has found, by shard
+    std::function<std::optional<std::string>(const EngineConfig&)> listens = {};  // see Member::Calls
   };
 
   // Reaches ZooKeeper within `limit`, or says clearly what is wrong. `first_assignment`: see

@@ -60,8 +60,12 @@ std::map<std::string, std::string> DatabasesOf(const WorkerStatus& status) {
 class ClusterEnvironment final : public WorkerEnvironment {
  public:
   ClusterEnvironment(const WorkerFlags& flags, const Settings& settings, const PluginSet& plugins,
-                     ClusterProcess& process)
-      : flags_(flags), settings_(settings), plugins_(plugins), process_(process) {}
+                     ClusterProcess& process, const Supervision& supervision)
+      : flags_(flags),
+        settings_(settings),
+        plugins_(plugins),
+        process_(process),
+        supervision_(supervision) {}
 
   ControlPlane& control() override { return process_.control(); }
   Registry& metrics() override { return process_.metrics(); }
@@ -76,7 +80,8 @@ class ClusterEnvironment final : public WorkerEnvironment {
     teller_.emplace(worker, plugins_);
     return process_.Start({id, std::move(document), true, !flags_.no_coordinate, LimitTo(flags_.handlers),
                            [this] { return teller_->Tell(process_.control().Refusals()); }, types,
-                           [&worker] { return DatabasesOf(worker.Status()); }});
+                           [&worker] { return DatabasesOf(worker.Status()); },
+                           [this](const EngineConfig& engine) { return supervision_.Listens(engine); }});
   }
   std::string NoPlan() const override { return process_.NoPlan(); }
   std::string StandsStill(Micros patience) const override { return process_.StandsStill(patience); }
@@ -96,6 +101,7 @@ class ClusterEnvironment final : public WorkerEnvironment {
   const Settings& settings_;
   const PluginSet& plugins_;
   ClusterProcess& process_;
+  const Supervision& supervision_;
   std::optional<StatusTeller> teller_;
   bool left_ = false;
 };
@@ -111,7 +117,7 @@ Result<ExitCode> RunClusterWorker(const WorkerFlags& flags, const Settings& sett
                                                   flags.until_idle ? kFirstSlices : Micros(0)));
   BOOST_OUTCOME_TRYV(CheckIdIsFree(flags, settings));
   BOOST_OUTCOME_TRYV(CheckLimits(flags, settings, *plugins));
-  ClusterEnvironment environment(flags, settings, *plugins, *process);
+  ClusterEnvironment environment(flags, settings, *plugins, *process, *supervision);
   const std::string doorbell = flags.doorbell_address.empty() ? kOwnHostAlone : flags.doorbell_address;
   return HostWorker(flags, {flags.id, state, flags.concurrency, flags.until_idle, "", doorbell, true},
                     *plugins, environment, *supervision);

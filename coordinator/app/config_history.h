@@ -17,6 +17,7 @@ struct ConfigNode {
   std::string text;
   std::optional<std::int32_t> version;  // nullopt: there is no node yet
   std::string set_at = {};              // as in ConfigChange
+  std::int64_t made = 0;                // the transaction that made the node
 };
 
 // Sets the part and notes the change, both or neither. Conflict, with what to do, if somebody else has

@@ -117,6 +117,13 @@ Result<ExitCode> TryOut(const ConfigNode& node, const std::string& text, const C
   return ExitCode::Done;
 }
 
+Result<std::vector<ConfigWord>> AskAbout(ClusterClient& client, const ConfigNode& before,
+                                         std::int32_t version) {
+  if (before.version) return AskWorkers(client, {before.part, version, before.made});
+  BOOST_OUTCOME_TRY(now, CurrentNode(client, before.part));
+  return AskWorkers(client, {before.part, version, now.made});
+}
+
 // What came of version `version`, whose text is `text`.
 Result<ExitCode> TellOutcome(ClusterConnection& cluster, const ConfigNode& before, const std::string& text,
                              std::int32_t version, const CommonFlags& flags, const PartChange& change,
@@ -126,7 +133,7 @@ Result<ExitCode> TellOutcome(ClusterConnection& cluster, const ConfigNode& befor
     PrintChanges(changes);
     PrintLine("config/" + before.part + " is now version " + std::to_string(version) + restored);
   }
-  auto words = AskWorkers(*cluster.client, before.part, version);
+  auto words = AskAbout(*cluster.client, before, version);
   if (!words) {
     return Fail(words.error().code, "config/" + before.part +
                                         " is set; what the workers make of it can't be "

@@ -32,14 +32,20 @@ const char* WordOf(State state) {
   return "";
 }
 
+std::optional<std::int64_t> NumberIn(const ordered_json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
 // Of those that have not told yet.
-Status AskSilent(ClusterClient& client, const std::string& part, std::int32_t version,
-                 std::map<std::string, ConfigWord>& words, BootTime deadline) {
+Status AskSilent(ClusterClient& client, const ConfigVersion& wanted, std::map<std::string, ConfigWord>& words,
+                 BootTime deadline) {
   for (auto& [id, word] : words) {
     if (word.state != State::Silent) continue;
     if (BootClock::now() > deadline) break;  // of thousands the last are not asked
     BOOST_OUTCOME_TRY(node, client.Get("/status/" + id));
-    word = ReadConfigWord(id, node ? std::optional(node->data) : std::nullopt, part, version);
+    word = ReadConfigWord(id, node ? std::optional(node->data) : std::nullopt, wanted);
   }
   return {};
 }
@@ -52,7 +58,7 @@ bool AnySilent(const std::map<std::string, ConfigWord>& words) {
 }  // namespace
 
 ConfigWord ReadConfigWord(const std::string& worker, const std::optional<std::string>& status,
-                          const std::string& part, std::int32_t version) {
+                          const ConfigVersion& wanted) {
   ConfigWord word{worker};
   if (!status) return word;
   word.state = State::Unknown;
@@ -61,27 +67,27 @@ ConfigWord ReadConfigWord(const std::string& worker, const std::optional<std::st
   if (!told.is_object() || !told.contains(pointer) || !told[pointer].is_object()) return word;
   word.state = State::Silent;
   const ordered_json& parts = told[pointer];
-  const auto one = parts.find(part);
+  const auto one = parts.find(wanted.part);
   if (one == parts.end() || !one->is_object()) return word;
-  const auto number = one->find(status_key::kConfigVersion);
-  if (number == one->end() || !number->is_number_integer() || number->get<std::int64_t>() < version)
-    return word;
+  const auto version = NumberIn(*one, status_key::kConfigVersion);
+  const std::int64_t made = NumberIn(*one, status_key::kConfigMade).value_or(wanted.made);
+  const bool of_another = wanted.made != 0 && made != wanted.made;
+  if (!version || (of_another ? made < wanted.made : *version < wanted.version)) return word;
   const auto why = one->find(status_key::kConfigRefused);
   word.state = why == one->end() ? State::InForce : State::Refused;
   if (word.state == State::Refused) word.why = why->is_string() ? why->get<std::string>() : why->dump();
   return word;
 }
 
-Result<std::vector<ConfigWord>> AskWorkers(ClusterClient& client, const std::string& part,
-                                           std::int32_t version) {
+Result<std::vector<ConfigWord>> AskWorkers(ClusterClient& client, const ConfigVersion& wanted) {
   const BootTime deadline = BootClock::now() + kInForceWithin;
   std::map<std::string, ConfigWord> words;
   BOOST_OUTCOME_TRY(ids, client.List("/workers"));
   for (const std::string& id : ids) words[id] = {id};
-  BOOST_OUTCOME_TRYV(AskSilent(client, part, version, words, deadline));
+  BOOST_OUTCOME_TRYV(AskSilent(client, wanted, words, deadline));
   while (AnySilent(words) && BootClock::now() < deadline) {
     poll(nullptr, 0, kAskAgainMs);
-    BOOST_OUTCOME_TRYV(AskSilent(client, part, version, words, deadline));
+    BOOST_OUTCOME_TRYV(AskSilent(client, wanted, words, deadline));
   }
   if (AnySilent(words)) {  // those that have gone meanwhile follow nothing
     BOOST_OUTCOME_TRY(left, client.List("/workers"));

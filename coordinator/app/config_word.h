@@ -23,14 +23,20 @@ struct ConfigWord {
   bool operator==(const ConfigWord&) const = default;
 };
 
+// Which text of a part is meant. A node that was removed and made anew counts its versions from 0 again.
+struct ConfigVersion {
+  std::string part;
+  std::int32_t version = 0;
+  std::int64_t made = 0;  // the transaction that made the node; 0: not known
+};
+
 // Of the text of status/<id>; nullopt: there is no such node. Pure.
 ConfigWord ReadConfigWord(const std::string& worker, const std::optional<std::string>& status,
-                          const std::string& part, std::int32_t version);
+                          const ConfigVersion& wanted);
 
 // Asks until every worker that is there has told, at most as long as a new version takes to be in force.
 // By their ids.
-Result<std::vector<ConfigWord>> AskWorkers(ClusterClient& client, const std::string& part,
-                                           std::int32_t version);
+Result<std::vector<ConfigWord>> AskWorkers(ClusterClient& client, const ConfigVersion& wanted);
 
 // None of them refuses it, and all that tell of versions have told.
 bool AllFollow(const std::vector<ConfigWord>& words);

@@ -38,7 +38,10 @@ Result<std::unique_ptr<Supervision>> Supervision::Begin(const HttpFlags& flags, 
   std::unique_ptr<Supervision> supervision(new Supervision(flags));
   BOOST_OUTCOME_TRY(web, WebServer::Make(flags, supervision->view_));
   supervision->web_ = std::move(web);
-  supervision->address_ = engine.http;
+  {
+    MutexLock lock(supervision->mutex_);
+    supervision->address_ = engine.http;
+  }
   auto listens = supervision->web_->Listen(flags.http.empty() ? engine.http : flags.http);
   if (!listens) {
     return Fail(listens.error().code,
@@ -69,12 +72,24 @@ void Supervision::Update(const EngineConfig& engine) {
 }
 
 void Supervision::Follow(const std::string& address) {
-  if (address == address_) return;
-  address_ = address;
-  if (const Status listens = web_->Listen(address); !listens) {
+  {
+    MutexLock lock(mutex_);
+    if (address == address_) return;
+  }
+  const Status listens = web_->Listen(address);
+  if (!listens) {
     LogError("engine.http is not in force here; the last address that could be is kept",
              {{"error", listens.error().message}});
   }
+  MutexLock lock(mutex_);
+  address_ = address;
+  refused_ = listens ? "" : "engine.http: " + listens.error().message;
+}
+
+std::optional<std::string> Supervision::Listens(const EngineConfig& engine) const {
+  if (fixed_address_) return "";
+  MutexLock lock(mutex_);
+  return engine.http == address_ ? std::optional(refused_) : std::nullopt;
 }
 
 void Supervision::Feed(BootTime now) {

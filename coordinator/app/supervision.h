@@ -6,6 +6,7 @@
 #include <string>
 
 #include "coordinator/app/web_server.h"
+#include "framework/base/mutex.h"
 #include "framework/config/config.h"
 
 namespace millrace::engine {
@@ -27,7 +28,7 @@ class ServiceManager {
   Micros watchdog_{0};
 };
 
-// One thread: the one that waits for the end of the process.
+// One thread, the one that waits for the end of the process, where nothing else is said.
 class Supervision {
  public:
   // Answers from now on where the flag or, without it, the configuration says. Errors: see WebServer.
@@ -38,6 +39,9 @@ class Supervision {
   // Several times a second: follows `engine.http`, says when the process is ready, and feeds the watchdog
   // unless a thread stands still. (Only the database may keep a thread waiting: see Worker::StandsStill.)
   void Update(const EngineConfig& engine);
+  // What came of `engine.http`: nullopt where it has not been tried yet, why it is not in force, or nothing.
+  // Thread-safe.
+  std::optional<std::string> Listens(const EngineConfig& engine) const;
   // It is about to end. May be repeated.
   void Stopping();
 
@@ -50,7 +54,9 @@ class Supervision {
   const bool fixed_address_;
   ProcessView view_;
   std::unique_ptr<WebServer> web_;
-  std::string address_;  // of the configuration, as it was last tried
+  mutable Mutex mutex_;
+  std::string address_ MILLRACE_GUARDED_BY(mutex_);  // of the configuration, as it was last tried
+  std::string refused_ MILLRACE_GUARDED_BY(mutex_);  // why it is not in force; empty: it is
   ServiceManager manager_;
   bool ready_ = false;
   bool stopping_ = false;

@@ -15,11 +15,14 @@ constexpr Micros kLookAgain = std::chrono::milliseconds(500);  // while another 
 constexpr Micros kMakeAgain = std::chrono::milliseconds(200);
 // A node that says the same as before is written all the same: its age is the worker's last sign of life.
 constexpr Micros kStatusAtLeast = std::chrono::minutes(1);
+constexpr Micros kAskAddressAgain = std::chrono::milliseconds(50);  // whoever set it waits for the answer
 constexpr const char* kPauses = "/control/pause";
 constexpr const char* kWorkers = "/workers";
 
 constexpr std::size_t kLongestStatus = 80 * 1024;  // a third of what a node may hold
 constexpr std::size_t kRefusalsTold = 20;
+
+constexpr std::string_view kEnginePart = "engine";
 
 std::string ConfigPath(const std::string& part) { return "/config/" + part; }
 
@@ -34,8 +37,9 @@ std::string StatusText(const std::string& incarnation, const MemberView& view, c
                    {status_key::kRefused, Brief(view.refusals, kRefusalsTold)}};
   for (const auto& [part, read] : view.config_read) {
     ordered_json& told = own[status_key::kConfig][part];
-    told[status_key::kConfigVersion] = read.first;
-    if (!read.second.empty()) told[status_key::kConfigRefused] = Brief({read.second}, 1).front();
+    told[status_key::kConfigVersion] = read.version;
+    told[status_key::kConfigMade] = read.made;
+    if (!read.refused.empty()) told[status_key::kConfigRefused] = Brief({read.refused}, 1).front();
   }
   if (!view.ignored.empty()) own[status_key::kIgnored] = Brief({view.ignored}, 1);
   const ordered_json added = ordered_json::parse(more, nullptr, false);
@@ -92,6 +96,7 @@ std::optional<TreeRequest> Member::Next(BootTime now) {
   if (options_.registers) mirror_.TrackNodesOf(assign_, PagesOf(mirror_.List(assign_)));
   if (auto read = mirror_.NextRead()) return read;
   LookAtDatabases(now);
+  LookAtAddress();
   if (dirty_) Recompute();
   if (auto write = MakeMissingAgain(now)) return write;
   if (!options_.registers) return std::nullopt;
@@ -117,6 +122,7 @@ BootTime Member::WakeAt(BootTime now) const {
   BootTime wake = now + (options_.registers ? kLookAgain : kReconcile);
   if (registered_) wake = told_at_ + options_.status_interval;
   if (!missing_.empty()) wake = std::min(wake, make_again_from_);
+  if (!listens_) wake = std::min<BootTime>(wake, now + kAskAddressAgain);
   return std::max(now, wake);
 }
 
@@ -257,6 +263,15 @@ void Member::LookAtDatabases(BootTime now) {
   dirty_ = true;
 }
 
+// The process follows what is published here by itself, a little later.
+void Member::LookAtAddress() {
+  if (!calls_.listens) return;
+  auto listens = calls_.listens(view_.config->engine);
+  if (listens == listens_) return;
+  listens_ = std::move(listens);
+  dirty_ = true;
+}
+
 void Member::Recompute() {
   dirty_ = false;
   bool changed = !view_.contact;
@@ -269,6 +284,7 @@ void Member::Recompute() {
   std::vector<std::string> refusals;
   for (const auto& [node, why] : refusals_) refusals.push_back(node + ": " + why);
   for (const auto& [part, why] : layers_.Refusals()) refusals.push_back(why);
+  if (listens_ && !listens_->empty()) refusals.push_back("config/engine: " + *listens_);
   if (refusals != view_.refusals) {
     view_.refusals = std::move(refusals);
     changed = true;
@@ -313,18 +329,29 @@ bool Member::FollowConfig() {
   }
   if (!changed) return false;
   view_.config = layers_.Effective();
+  if (calls_.listens) listens_ = calls_.listens(view_.config->engine);
   view_.shards_refused = layers_.Refusals().contains("shards");
   view_.ignored = layers_.Ignored();
   return true;
 }
 
+// Of the engine a version is not told before it is known whether its address can be listened on.
 bool Member::NoteConfigRead() {
-  std::map<std::string, std::pair<std::int32_t, std::string>> read;
+  std::map<std::string, ConfigRead> read;
   for (const char* part : kConfigParts) {
     const auto node = config_nodes_.find(ConfigPath(part));
     const auto refusal = layers_.Refusals().find(part);
     if (node == config_nodes_.end()) continue;
-    read[part] = {node->second.version, refusal == layers_.Refusals().end() ? "" : refusal->second};
+    ConfigRead& one = read[part] = {node->second.version, node->second.created};
+    if (refusal != layers_.Refusals().end()) one.refused = refusal->second;
+    if (part != kEnginePart || !one.refused.empty()) continue;
+    if (listens_) {
+      one.refused = *listens_;
+    } else if (const auto before = view_.config_read.find(part); before != view_.config_read.end()) {
+      one = before->second;
+    } else {
+      read.erase(part);
+    }
   }
   const auto schedules = read.find("schedules");
   if (schedules != read.end() && schedules->second.second.empty()) {

@@ -9,7 +9,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "coordinator/coordination/config_layers.h"
@@ -20,6 +19,14 @@
 #include "framework/policy/pauses.h"
 
 namespace millrace::engine {
+
+// A part of the configuration, as its node was read last.
+struct ConfigRead {
+  std::int32_t version = 0;
+  std::int64_t made = 0;     // TreeNode::created
+  std::string refused = {};  // why that is not in force; empty: it is
+  bool operator==(const ConfigRead&) const = default;
+};
 
 // What a worker knows of its cluster at one time. Immutable once made.
 struct MemberView {
@@ -33,8 +40,7 @@ struct MemberView {
   bool id_in_use = false;  // another process has had the id for longer than a session lasts: give up
   // What is not in force, and why: `config/handlers: …`, `assign/w1: …`, `control/pause/x: …`.
   std::vector<std::string> refusals = {};
-  // By part, as its node was read last: its version, and why that is not in force; empty where it is.
-  std::map<std::string, std::pair<std::int32_t, std::string>> config_read = {};
+  std::map<std::string, ConfigRead> config_read = {};  // by part
   std::int32_t schedules_version = 0;  // of the node of config/schedules that is in force
   bool shards_refused = false;  // config/shards is not in force: there may be shards that nobody here knows
   std::string ignored = {};     // what this process was started with and does not follow, and why
@@ -68,6 +74,9 @@ class Member final : public TreeMachine {
     // By shard: which database the worker has found there, as far as it has; asked each status_interval. May
     // be empty.
     std::function<std::map<std::string, std::string>()> databases = {};
+    // What the process has made of `engine.http` of this configuration: nullopt where it has not tried yet, why
+    // it does not answer there, or nothing. Asked often; an empty function: it does not follow that key.
+    std::function<std::optional<std::string>(const EngineConfig&)> listens = {};
   };
 
   Member(MemberOptions options, ConfigLayers layers, Calls calls);
@@ -90,6 +99,7 @@ class Member final : public TreeMachine {
   std::optional<TreeRequest> Register(BootTime now);
   std::optional<TreeRequest> TellStatus(BootTime now);
   void LookAtDatabases(BootTime now);
+  void LookAtAddress();
   void Recompute();
   bool FollowAssignment();
   bool FollowConfig();
@@ -129,11 +139,12 @@ class Member final : public TreeMachine {
   MemberView view_;
   std::uint64_t told_generation_ = 0;
   std::vector<std::string> told_refusals_;
-  std::map<std::string, std::pair<std::int32_t, std::string>> told_config_;
+  std::map<std::string, ConfigRead> told_config_;
   BootTime told_at_{};
   BootTime written_at_{};
   std::map<std::string, std::string> databases_;
   BootTime databases_at_{};      // when they are asked for next
+  std::optional<std::string> listens_ = std::string();  // as the process said last
   bool status_refused_ = false;  // the last time that it was written
 };
 

@@ -11,14 +11,14 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using State = ConfigWord::State;
 
-ConfigWord Of(const char* status) { return ReadConfigWord("w1", status, "handlers", 7); }
+ConfigWord Of(const char* status) { return ReadConfigWord("w1", status, {"handlers", 7, 300}); }
 
 TEST(ConfigWordTest, AWorkerFollowsTheVersionOrALaterOne) {
   EXPECT_EQ(Of(R"({"config":{"handlers":{"version":7}}})").state, State::InForce);
   EXPECT_EQ(Of(R"({"config":{"handlers":{"version":8}}})").state, State::InForce);
   EXPECT_EQ(Of(R"({"config":{"handlers":{"version":6}}})").state, State::Silent);
   EXPECT_EQ(Of(R"({"config":{"engine":{"version":7}}})").state, State::Silent);
-  EXPECT_EQ(ReadConfigWord("w1", std::nullopt, "handlers", 7).state, State::Silent);
+  EXPECT_EQ(ReadConfigWord("w1", std::nullopt, {"handlers", 7}).state, State::Silent);
 }
 
 TEST(ConfigWordTest, ARefusalSaysWhy) {
@@ -27,6 +27,15 @@ TEST(ConfigWordTest, ARefusalSaysWhy) {
   EXPECT_EQ(word.why, "handlers.b: no");
   EXPECT_EQ(Of(R"({"config":{"handlers":{"version":6,"refused":"of the one before"}}})").state,
             State::Silent);
+}
+
+TEST(ConfigWordTest, VersionsOfTheNodeThatStoodThereBeforeSayNothing) {
+  EXPECT_EQ(Of(R"({"config":{"handlers":{"version":7,"made":300}}})").state, State::InForce);
+  EXPECT_EQ(Of(R"({"config":{"handlers":{"version":6,"made":300}}})").state, State::Silent);
+  EXPECT_EQ(Of(R"({"config":{"handlers":{"version":99,"made":200}}})").state, State::Silent);
+  EXPECT_EQ(Of(R"({"config":{"handlers":{"version":0,"made":400}}})").state, State::InForce) << "a later one";
+  EXPECT_EQ(ReadConfigWord("w1", R"({"config":{"handlers":{"version":7,"made":5}}})", {"handlers", 7}).state,
+            State::InForce);
 }
 
 TEST(ConfigWordTest, AStatusThatTellsNoVersionsIsHeldAgainstNobody) {

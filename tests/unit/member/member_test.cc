@@ -10,9 +10,11 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 class MemberTest : public testing::Test {
  protected:
@@ -20,7 +22,17 @@ class MemberTest : public testing::Test {
     MemberOptions options{"w1", WorkerDocument{.host = "h", .pid = 7, .incarnation = life}};
     return std::make_unique<Member>(options, ConfigLayers(std::move(file), "conf.json"),
                                     Member::Calls{[this](const MemberView& view) { published_ = view; },
-                                                  [this] { return status_; }, nullptr});
+                                                  [this] { return status_; },
+                                                  nullptr,
+                                                  {},
+                                                  {},
+                                                  {},
+                                                  {},
+                                                  [this](const EngineConfig& engine) { return Listens(engine); }});
+  }
+  // As a process that has tried this address last.
+  std::optional<std::string> Listens(const EngineConfig& engine) {
+    return engine.http == tried_ ? std::optional(no_address_) : std::nullopt;
   }
   void Join() {
     room_.Add(*member_);
@@ -35,6 +47,8 @@ class MemberTest : public testing::Test {
   MachineRoom room_;
   MemberView published_;
   std::string status_ = "{}";
+  std::string tried_;
+  std::string no_address_;
   std::unique_ptr<Member> member_ = Make("w1.a");
 };
 
@@ -169,15 +183,33 @@ TEST_F(MemberTest, ABadDocumentIsRefusedWholeAndTheLastGoodOneStays) {
 // Whoever sets a part asks each worker what it has made of it.
 TEST_F(MemberTest, ItTellsAtOnceWhichVersionOfAPartItHasReadAndWhyThatIsNotInForce) {
   Join();
-  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("handlers":{"version":0})"));
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("handlers":{"version":0,"made":)"));
   room_.Put("/config/handlers", "{ }");  // another version, and nothing new
   ASSERT_TRUE(room_.Settle());
-  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("handlers":{"version":1})"));
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("handlers":{"version":1,"made":)"));
   room_.Put("/config/handlers", R"({"b":{"concurrencyy":1}})");
   ASSERT_TRUE(room_.Settle());
   EXPECT_THAT(room_.Data("/status/w1"),
-              HasSubstr(R"("handlers":{"version":2,"refused":"config/handlers:1: )"));
-  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("engine":{"version":0})"));
+              AllOf(HasSubstr(R"("handlers":{"version":2,"made":)"),
+                    HasSubstr(R"(,"refused":"config/handlers:1: )"), HasSubstr(R"("engine":{"version":0,)")));
+}
+
+TEST_F(MemberTest, AnAddressThatCannotBeListenedOnIsARefusalOnceItWasTried) {
+  Join();
+  room_.Put("/config/engine", R"({"http":"127.0.0.1:9090"})");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(published_.config->engine.http, "127.0.0.1:9090");
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("engine":{"version":0,)")) << "it was not tried yet";
+  tried_ = "127.0.0.1:9090";
+  no_address_ = "engine.http: another has it";
+  ASSERT_TRUE(room_.Pass(milliseconds(100)));
+  EXPECT_THAT(room_.Data("/status/w1"),
+              AllOf(HasSubstr(R"("engine":{"version":1,)"), HasSubstr(R"("refused":"engine.http: another has it")")));
+  EXPECT_THAT(published_.refusals, ElementsAre("config/engine: engine.http: another has it"));
+  no_address_.clear();
+  ASSERT_TRUE(room_.Pass(seconds(2)));
+  EXPECT_THAT(published_.refusals, IsEmpty());
+  EXPECT_THAT(room_.Data("/status/w1"), Not(HasSubstr("another has it")));
 }
 
 TEST_F(MemberTest, TheNumberOfTheSchedulesIsThatOfTheDocumentInForce) {
