@@ -38,10 +38,13 @@ ShardStates ReadShards(ClusterConnection& cluster, std::string& trouble) {
     trouble = shards.error().message;
     return states;
   }
-  for (auto& [name, shard] : *shards) {
-    ShardState& state = states[name];
-    if (Status looked = LookInto(shard, state); !looked) state.error = looked.error().message;
-  }
+  std::vector<std::pair<Shard*, ShardState>> looks;
+  for (auto& [name, shard] : *shards) looks.emplace_back(&shard, ShardState{});
+  ForEachAtOnce(looks.size(), [&looks](std::size_t i) {
+    auto& [shard, state] = looks[i];
+    if (Status looked = LookInto(*shard, state); !looked) state.error = looked.error().message;
+  });
+  for (auto& [shard, state] : looks) states[shard->name] = std::move(state);
   return states;
 }
 
@@ -55,8 +58,8 @@ std::set<std::string> WorkersOf(const ClusterSnapshot& snapshot) {
   return ids;
 }
 
-ordered_json ToJson(const ShardState& state) {
-  ordered_json json{{"reachable", state.reachable}};
+ordered_json ToJson(const ClusterSnapshot& snapshot, const std::string& name, const ShardState& state) {
+  ordered_json json{{"shard", name}, {"reachable", state.reachable}};
   json["waiting"] = state.reachable ? ordered_json(state.backlog.waiting) : ordered_json(nullptr);
   json["more"] = state.backlog.or_more;
   json["oldest_due_seconds"] = state.oldest_due
@@ -64,11 +67,14 @@ ordered_json ToJson(const ShardState& state) {
                                    : ordered_json(nullptr);
   json["pauses"] = state.pauses;
   if (!state.error.empty()) json["error"] = state.error;
+  json["doorbell"] = ordered_json::array();
+  for (const auto& [worker, said] : DoorbellsOf(snapshot, name))
+    json["doorbell"].push_back({{"worker", worker}, {"said", said}});
   return json;
 }
 
 ordered_json ToJson(const ClusterSnapshot& snapshot, const std::string& id, WallTime now) {
-  ordered_json worker{{"state", StateOf(snapshot, id)}};
+  ordered_json worker{{"worker", id}, {"state", StateOf(snapshot, id)}};
   const auto sign = snapshot.signs.find(id);
   worker["last_sign_seconds"] =
       sign == snapshot.signs.end()
@@ -95,14 +101,11 @@ ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards) 
   out["leading"] = IsLed(snapshot);
   out["electing"] = LeaderText(snapshot) == "electing";
   out["candidates"] = snapshot.candidates.size();
-  out["workers"] = ordered_json::object();
+  out["workers"] = ordered_json::array();
   const WallTime now = SystemClock().WallNow();
-  for (const std::string& id : WorkersOf(snapshot)) out["workers"][id] = ToJson(snapshot, id, now);
-  out["shards"] = ordered_json::object();
-  for (const auto& [name, state] : shards) {
-    out["shards"][name] = ToJson(state);
-    out["shards"][name]["doorbell"] = DoorbellsOf(snapshot, name);
-  }
+  for (const std::string& id : WorkersOf(snapshot)) out["workers"].push_back(ToJson(snapshot, id, now));
+  out["shards"] = ordered_json::array();
+  for (const auto& [name, state] : shards) out["shards"].push_back(ToJson(snapshot, name, state));
   out["plan"] = snapshot.plan_json;
   out["pauses"] = snapshot.pauses;
   out["unreadable"] = snapshot.unreadable;
@@ -134,11 +137,11 @@ void PrintWorkers(const ordered_json& out) {
                    {"running", true},
                    {"lag ms", true}},
                   {}};
-  for (const auto& [id, worker] : out["workers"].items()) {
+  for (const ordered_json& worker : out["workers"]) {
     const ordered_json& status = worker["status"];
     const ordered_json& sign = worker["last_sign_seconds"];
     table.rows.push_back(
-        {id, worker["state"],
+        {worker["worker"], worker["state"],
          sign.is_null() ? "-" : ElapsedText(Micros(std::llround(sign.get<double>() * 1e6))) + " ago",
          worker.value("host", ""), Number(worker, "weight"), Number(worker, "slices"),
          Number(status, status_key::kClaimRate), Number(status, status_key::kSettleRate),
@@ -245,7 +248,8 @@ Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
     Print(out, snapshot, shards);
     if (!trouble.empty()) PrintNote("the shards are not shown: " + trouble);
   }
-  const bool well = Standstill(snapshot, shards).empty() && DatabaseTroubles(snapshot.workers).empty();
+  const bool well = Standstill(snapshot, shards).empty() && DatabaseTroubles(snapshot.workers).empty() &&
+                    !AllAway(shards);
   return well ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 

@@ -238,6 +238,12 @@ std::string Standstill(const ClusterSnapshot& snapshot, const ShardStates& shard
   return begin + ", and the cluster is paused; millrace cluster resume cluster ends that";
 }
 
+bool AllAway(const ShardStates& shards) {
+  return !shards.empty() && std::all_of(shards.begin(), shards.end(), [](const auto& shard) {
+    return !shard.second.reachable && !shard.second.error.empty();
+  });
+}
+
 std::map<std::string, std::string> DoorbellsOf(const ClusterSnapshot& snapshot, const std::string& shard) {
   std::map<std::string, std::string> doorbells;
   for (const auto& [id, status] : snapshot.statuses) {
@@ -257,6 +263,11 @@ std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardSt
     lines.push_back(std::move(still));
   } else if (!IsLed(snapshot)) {
     lines.push_back("nobody leads: no worker or coordinator stands for it");
+  }
+  if (AllAway(shards)) {
+    lines.push_back(
+        "no shard answers here, so that nothing is known of what waits; where the workers reach none either, "
+        "nothing runs");
   }
   AddNodes(snapshot, now, lines);
   AddPlan(snapshot.plan, lines);

@@ -33,6 +33,8 @@ std::string Standstill(const ClusterSnapshot& snapshot);
 // The same, or that tasks wait and nobody may run any: no worker is there, all are drained, or the cluster is
 // paused.
 std::string Standstill(const ClusterSnapshot& snapshot, const ShardStates& shards);
+// There are shards, and none could be asked: what waits is not known.
+bool AllAway(const ShardStates& shards);
 // What each worker says of its doorbell in a shard, by worker: `on`, or `off` and why.
 std::map<std::string, std::string> DoorbellsOf(const ClusterSnapshot& snapshot, const std::string& shard);
 // What is not as it should be, one line each, with what to do.

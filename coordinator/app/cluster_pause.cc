@@ -189,16 +189,29 @@ PauseTargets PausePlaces::Known(const CommonFlags& flags, const Names& names) {
 }
 
 void PausePlaces::SetInShards(const Names& names, bool on, std::set<std::string>& changed) {
-  for (auto& [name, shard] : shards_) {
-    auto operations = shard.store->OpenOperations();
+  struct Told {
+    const Shard* shard;
+    std::vector<std::string> changed = {};
+    Status status = {};  // of the first name that could not be set
+  };
+  std::vector<Told> all;
+  for (const auto& [name, shard] : shards_) all.push_back({&shard});
+  ForEachAtOnce(all.size(), [&](std::size_t i) {
+    auto operations = all[i].shard->store->OpenOperations();
     for (const std::string& what : names) {
       const auto set = operations->SetPause(what, Actor(), on);
-      if (set && *set) changed.insert(what);
-      if (set) continue;
-      Complain("shard " + name + ": " + set.error().message +
-               "; its workers hear of it from ZooKeeper alone: repeat this once the shard is back");
-      break;
+      if (!set) {
+        all[i].status = Fail(set.error());
+        return;
+      }
+      if (*set) all[i].changed.push_back(what);
     }
+  });
+  for (const Told& told : all) {
+    changed.insert(told.changed.begin(), told.changed.end());
+    if (told.status) continue;
+    Complain("shard " + told.shard->name + ": " + told.status.error().message +
+             "; its workers hear of it from ZooKeeper alone: repeat this once the shard is back");
   }
 }
 
@@ -239,10 +252,13 @@ std::set<std::string> PausePlaces::Paused() {
     const auto names = cluster_.client->List(kPauses);
     if (names) paused.insert(names->begin(), names->end());
   }
-  for (auto& [name, shard] : shards_) {
-    const auto records = shard.store->OpenOperations()->Pauses();
-    for (const PauseRecord& record : records ? *records : std::vector<PauseRecord>{})
-      paused.insert(record.what);
+  std::vector<std::pair<const Shard*, std::vector<PauseRecord>>> all;
+  for (const auto& [name, shard] : shards_) all.emplace_back(&shard, std::vector<PauseRecord>{});
+  ForEachAtOnce(all.size(), [&all](std::size_t i) {
+    if (auto records = all[i].first->store->OpenOperations()->Pauses()) all[i].second = std::move(*records);
+  });
+  for (const auto& [shard, records] : all) {
+    for (const PauseRecord& record : records) paused.insert(record.what);
   }
   return paused;
 }

@@ -204,10 +204,11 @@ Result<ClusterSnapshot> ReadSnapshot(ClusterClient& client) {
 Result<TableCatalog> ReadCatalog(ClusterConnection& cluster) {
   BOOST_OUTCOME_TRY(shards, OpenShards(cluster));
   TableCatalog catalog;
+  const auto away = PrepareEach(shards, Missing::Refuse);
   for (auto& [name, shard] : shards) {
-    const Status ready = Prepare(shard, Missing::Refuse);
-    if (!ready) PrintNote("shard " + name + ": " + ready.error().message);
-    catalog.Add(name, ready ? &shard.tables : nullptr);
+    const auto found = away.find(name);
+    if (found != away.end()) PrintNote("shard " + name + ": " + found->second.message);
+    catalog.Add(name, found == away.end() ? &shard.tables : nullptr);
   }
   return catalog;
 }

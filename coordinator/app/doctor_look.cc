@@ -158,7 +158,6 @@ void Looker::LookAtShards() {
   if (shards->empty() && !(seen_.tree && seen_.tree->away))
     seen_.shards_unknown = "neither the cluster nor this process names a store";
   std::vector<doctor::ShardLook> looks;
-  Micros wait{0};
   for (auto& [name, shard] : *shards) {
     ShardFacts facts{.shard = name, .where = shard.store->Describe()};
     if (shard.url.kind == StoreUrl::Kind::Sqlite) {
@@ -171,11 +170,14 @@ void Looker::LookAtShards() {
     facts.clustered = settings_.cluster.has_value();
     facts.doorbell = AsStarted(shard.config, settings_).doorbell.has_value();
     facts.connections_each = ConnectionsOf(shard.config);
-    looks.emplace_back(*shard.store, clock_, std::move(facts)).Begin({.scratch = options_.scratch});
-    wait = std::max(wait, looks.back().Wait());
+    looks.emplace_back(*shard.store, clock_, std::move(facts));
   }
+  ForEachAtOnce(looks.size(), [&](std::size_t i) { looks[i].Begin({.scratch = options_.scratch}); });
+  Micros wait{0};
+  for (const doctor::ShardLook& look : looks) wait = std::max(wait, look.Wait());
   Wait(wait);
-  for (doctor::ShardLook& look : looks) seen_.shards.push_back(look.Finish());
+  seen_.shards.resize(looks.size());
+  ForEachAtOnce(looks.size(), [&](std::size_t i) { seen_.shards[i] = looks[i].Finish(); });
   if (!settings_.config.schedules.empty()) LookAtSchedules(*shards);
 }
 

@@ -1,4 +1,10 @@
 // The commands of a cluster, on nodes that the tests write as workers and people would.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -116,6 +122,21 @@ TEST_F(ClusterCommandTest, ARealWorkerTellsOfEachVersionWithinTwoSeconds) {
   const ProcessResult result = InFolder("sh ./script");
   EXPECT_EQ(result.exit_code, 0) << result.output;
   EXPECT_THAT(result.output, HasSubstr("in force on 1 of 1 worker"));
+}
+
+// Open to others, it asks for tokens, which this worker has not.
+TEST_F(ClusterCommandTest, AnAddressThatAWorkerCannotListenOnIsItsRefusal) {
+  const std::string script = folder_ + "/script";
+  std::ofstream(script) << Binary() << " worker --id w1 2>noted & pid=$!\n"
+                        << "until " << Binary() << " cluster status | grep -q w1; do sleep 0.05; done\n"
+                        << Binary() << " config set engine.http 0.0.0.0:0; code=$?\n"
+                        << Binary() << " cluster status\n"
+                        << Binary() << " config set engine.http 127.0.0.1:0 || code=back\n"
+                        << "kill -TERM $pid; wait $pid; echo \"answered $code\"\n";
+  const ProcessResult result = InFolder("sh ./script");
+  EXPECT_THAT(result.output, AllOf(HasSubstr("w1 refuses it: engine.http: "), HasSubstr("answered 1"),
+                                   HasSubstr("w1 refuses config/engine: engine.http: "),
+                                   HasSubstr("in force on 1 of 1 worker")));
 }
 
 TEST_F(ClusterCommandTest, ADryRunSetsNothingAndUnsetTakesOut) {
@@ -295,8 +316,45 @@ TEST_F(ClusterCommandTest, TheLastWorkersAreDrainedOnlyWithAWord) {
 TEST_F(ClusterCommandTest, WhatIsNotKnownOfAShardIsAQuestionMark) {
   Type(Set("/config/shards", R"({"main":{"url":"mysql://nobody@127.0.0.1:1/none"}})"));
   const ProcessResult status = Ask("cluster status");
-  EXPECT_THAT(status.output, AllOf(HasSubstr("main   away         ?  ?"), Not(HasSubstr("nothing is due"))));
-  EXPECT_THAT(Ask("cluster status --json").output, HasSubstr("\"reachable\":false,\"waiting\":null"));
+  EXPECT_EQ(status.exit_code, 1) << status.output;
+  EXPECT_THAT(status.output, AllOf(HasSubstr("main   away         ?  ?"), Not(HasSubstr("nothing is due")),
+                                   HasSubstr("! no shard answers here")));
+  EXPECT_THAT(Ask("cluster status --json").output, HasSubstr("{\"shard\":\"main\",\"reachable\":false,\"waiting\":null"));
+}
+
+// Whoever connects to it waits for its first word until the time is up: 5 s.
+class SilentServer {
+ public:
+  SilentServer() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const place = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(socket_, place, size), 0);
+    EXPECT_EQ(listen(socket_, 64), 0);
+    EXPECT_EQ(getsockname(socket_, place, &size), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  ~SilentServer() { close(socket_); }
+  std::string Url() const { return "mysql://nobody@127.0.0.1:" + std::to_string(port_) + "/none"; }
+
+ private:
+  const int socket_ = socket(AF_INET, SOCK_STREAM, 0);
+  std::uint16_t port_ = 0;
+};
+
+TEST_F(ClusterCommandTest, ShardsThatAreAwayCostTheTimeOfOne) {
+  const SilentServer silent;
+  nlohmann::json shards;
+  for (const char* name : {"a", "b", "c", "d"}) shards[name]["url"] = silent.Url();
+  Type(Set("/config/shards", shards.dump()));
+  const auto begun = std::chrono::steady_clock::now();
+  const ProcessResult all = InFolder("(" + Binary() + " cluster status & " + Binary() + " cluster pause cluster & " +
+                                     Binary() + " cluster plan --dry-run & " + Binary() + " doctor & wait) 2>&1");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(14)) << "four times 5 s, one by one";
+  EXPECT_THAT(all.output, AllOf(HasSubstr("no shard answers here"), HasSubstr("shard d: "),
+                                HasSubstr("repeat this once the shard is back")));
 }
 
 TEST_F(ClusterCommandTest, SlicesOfGroupsAreExplained) {
@@ -335,6 +393,8 @@ TEST_F(ClusterCommandTest, WhatIsReadIsAnObjectWithANamedList) {
   Register("w1", "null");
   for (const auto& [command, list] :
        std::map<std::string, const char*>{{"cluster slices", "workers"},
+                                          {"cluster status", "workers"},
+                                          {"cluster status ", "shards"},
                                           {"cluster slices --why main/tasks/1", "workers"},
                                           {"cluster plan --dry-run", "list"},
                                           {"config get", "parts"},

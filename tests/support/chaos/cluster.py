@@ -66,8 +66,7 @@ class Cluster:
         return self._s.millrace("cluster", *arguments, **more)
 
     def status(self):
-        """`cluster status --json`, whether or not work stands still."""
-        return json.loads(self.command("status", "--json", expect=(0, 1)))
+        return self._s.cluster_status()
 
     def statuses(self):
         """What each worker says of itself, by id; those that are there alone. Cheaper than status()."""

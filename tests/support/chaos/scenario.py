@@ -101,7 +101,11 @@ class Scenario:
         return done.stdout
 
     def cluster_status(self):
-        return json.loads(self.millrace("cluster", "status", "--json", expect=(0, 1)))
+        """`cluster status --json`, whether or not work stands still; its workers and shards by their names."""
+        status = json.loads(self.millrace("cluster", "status", "--json", expect=(0, 1)))
+        for many, one in (("workers", "worker"), ("shards", "shard")):
+            status[many] = {element[one]: element for element in status[many]}
+        return status
 
     def ask(self, *arguments, answer):
         """Runs a command that asks, with the answer on its standard input; returns all it said."""

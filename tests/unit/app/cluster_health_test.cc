@@ -85,6 +85,19 @@ TEST(ClusterHealthTest, WhereTasksWaitAndNobodyMayRunThemWorkStandsStill) {
   EXPECT_THAT(Standstill(snapshot, shards), HasSubstr("10,000 or more tasks wait, and no worker is there"));
 }
 
+TEST(ClusterHealthTest, WhereNoShardAnswersThatIsSaidFirst) {
+  ShardStates shards = OneTable();
+  shards["away"] = {.error = "no server there"};
+  EXPECT_FALSE(AllAway(shards));
+  EXPECT_THAT(Troubles(Healthy(), shards, kNow), ElementsAre("shard away: no server there"));
+  shards.erase("main");
+  EXPECT_TRUE(AllAway(shards));
+  EXPECT_THAT(Troubles(Healthy(), shards, kNow),
+              ElementsAre(HasSubstr("no shard answers here"), "shard away: no server there"));
+  EXPECT_FALSE(AllAway({{"main", {}}})) << "nobody has asked it";
+  EXPECT_FALSE(AllAway({}));
+}
+
 TEST(ClusterHealthTest, WhereSomebodyStandsForItALeaderIsBeingElected) {
   ClusterSnapshot snapshot = Healthy();
   EXPECT_EQ(LeaderText(snapshot), "w1");
