@@ -33,13 +33,24 @@ void ShardLook::Begin(const DiagnosisOptions& options) {
   }
   facts_.store = std::move(*store);
   LookAtClock(*diagnosis);
-  if (auto tables = store_.OpenSchema()->Tables()) facts_.tables = std::move(*tables);
+  auto tables = store_.OpenSchema()->Tables();
+  if (tables) {
+    facts_.tables = std::move(*tables);
+  } else if (tables.error().code != ErrorCode::NotFound) {  // a schema that is missing is a finding already
+    Doubt("the task tables, and what waits in them", tables.error());
+  }
   if (facts_.tables.size() > kMostTables)
     facts_.tables.erase(facts_.tables.begin() + kMostTables, facts_.tables.end());
   incarnations_ = store_.OpenIncarnations();
   tasks_ = store_.OpenTasks();
   if (auto peers = incarnations_->Peers()) peers_ = std::move(*peers);  // Finish says what ails them
   running_ = LookAtGroups();
+}
+
+void ShardLook::Doubt(const std::string& what, const Error& why) {
+  const bool told = std::any_of(facts_.store.unknown.begin(), facts_.store.unknown.end(),
+                                [&](const UnknownFact& known) { return known.what == what; });
+  if (!told) facts_.store.unknown.push_back({what, why.message});
 }
 
 void ShardLook::LookAtClock(StoreDiagnosis& diagnosis) {
@@ -58,7 +69,7 @@ ShardLook::Claimers ShardLook::LookAtGroups() {
   if (all.empty()) return running;
   const auto map = tasks_->Due(all);
   if (!map) {
-    facts_.store.unknown.push_back({"orphans, and which task types wait", map.error().message});
+    Doubt("orphans, and which task types wait", map.error());
     return running;
   }
   std::size_t looked = 0;
@@ -66,7 +77,10 @@ ShardLook::Claimers ShardLook::LookAtGroups() {
     facts_.handlers.insert(group.handler);
     if (looked++ >= kMostGroups) continue;
     const auto rows = tasks_->Scan({.group = group, .after = {}, .limit = kRowsOfAGroup});
-    if (!rows) continue;
+    if (!rows) {
+      Doubt("orphans in " + std::string(group.table.text()), rows.error());
+      continue;
+    }
     for (const ScanRow& row : *rows) {
       if (row.state == TaskState::Running) ++running[{group.table, row.claimed_by}];
     }

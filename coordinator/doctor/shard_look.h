@@ -26,6 +26,8 @@ class ShardLook {
  private:
   using Claimers = std::map<std::pair<TableName, std::string>, std::size_t>;  // rows that run
 
+  // That could not be looked at; said once.
+  void Doubt(const std::string& what, const Error& why);
   void LookAtClock(StoreDiagnosis& diagnosis);
   // The running rows at the heads of the due groups, where those of the dead stand.
   Claimers LookAtGroups();

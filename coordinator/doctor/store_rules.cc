@@ -48,6 +48,7 @@ class ShardJudge {
   void Log();
   void Age();
   void Bloat();
+  void Leftovers();
   void Counters();
   void Lives();
   void Clock();
@@ -235,6 +236,15 @@ void ShardJudge::Bloat() {
   }
 }
 
+void ShardJudge::Leftovers() {
+  for (const auto& [prefix, tables] : store_.leftovers) {
+    Add(Severity::Warning, "store.leftovers",
+        "a check that was killed has left " + Many(tables, "table or view", "tables and views") +
+            " behind, whose names begin with " + prefix,
+        "drop them: nobody uses what begins with " + prefix);
+  }
+}
+
 void ShardJudge::Counters() {
   for (const PoolSample& pool : store_.pools) {
     const bool all = pool.rows <= kPoolSample;
@@ -327,6 +337,7 @@ void ShardJudge::Run() {
   Log();
   Age();
   Bloat();
+  Leftovers();
   Counters();
   Lives();
   Clock();

@@ -67,6 +67,7 @@ class MysqlDiagnosis final : public StoreDiagnosis {
  private:
   Status ReadSettings(StoreFacts& facts);
   void ReadTables(StoreFacts& facts, std::span<const TableInfo> tables);
+  void ReadLeftovers(StoreFacts& facts);
   void ReadHistory(StoreFacts& facts);
   void ReadTransactions(StoreFacts& facts);
   void ProbeRights(StoreFacts& facts, const std::string& table, const Need& need);
@@ -126,6 +127,15 @@ void MysqlDiagnosis::ReadTables(StoreFacts& facts, std::span<const TableInfo> ta
       [&](const Row& row) {
         facts.tables.push_back({row.Text(1), row.Number(2), row.Number(3)});
       });
+}
+
+// Named as schema_check.cc names its tables, whose lock nobody holds: whoever made them is gone.
+void MysqlDiagnosis::ReadLeftovers(StoreFacts& facts) {
+  Ask(facts, "tables that a check has left behind",
+      "SELECT p,COUNT(*) FROM (SELECT SUBSTRING_INDEX(TABLE_NAME,'_',1) AS p FROM information_schema.TABLES "
+      "WHERE TABLE_SCHEMA=DATABASE() AND TABLE_NAME REGEXP '^zz[0-9a-f]{8}([0-9a-f]{8})?_') AS t "
+      "GROUP BY p HAVING IS_FREE_LOCK(CONCAT(p,'_'))=1",
+      [&](const Row& row) { facts.leftovers[row.Text(1) + "_"] = row.Number(2); });
 }
 
 void MysqlDiagnosis::ReadHistory(StoreFacts& facts) {
@@ -224,6 +234,7 @@ Result<StoreFacts> MysqlDiagnosis::Examine(const DiagnosisOptions& options) {
     Explain(facts, info);
   }
   ReadTables(facts, *tables);
+  ReadLeftovers(facts);
   ReadHistory(facts);
   ReadTransactions(facts);
   if (auto pools = sql::SamplePools(session_, *tables)) {

@@ -36,6 +36,9 @@ class DoctorTest(unittest.TestCase):
         for store in (cls.store(), cls.store(QUIET)):
             made = cls.run_command("schema", "apply", "--store", store)
             assert made.returncode == 0, made.stdout
+        # The doctor watches each beat for a third of the lease.
+        cls.brisk = cls.folder / "brisk.json"
+        cls.brisk.write_text('{"engine":{"lease":"2s"}}')
         cls.start("w1", "--zk", cls.ensemble.address, "--store", cls.store(), "--handlers", "noop")
         wait_until("the worker has its slices",
                    lambda: '"slices":64' in cls.run_command("cluster", "status", "--json", "--zk", cls.ensemble.address,
@@ -57,7 +60,7 @@ class DoctorTest(unittest.TestCase):
     @classmethod
     def start(cls, name, *words):
         process = Process(name, [MILLRACE, "worker", "--id", name, "--state-dir", str(cls.folder / f"state-{name}"),
-                                 "--plugins", str(cls.plugins), *words], str(cls.folder / f"{name}.log"),
+                                 "--plugins", str(cls.plugins), "--config", str(cls.brisk), *words], str(cls.folder / f"{name}.log"),
                           cls.environment())
         cls.addClassCleanup(process.kill)
         return process
@@ -142,6 +145,15 @@ class DoctorTest(unittest.TestCase):
         with self.fault("UPDATE millrace_schema SET version=2 WHERE task_table=''",
                         "UPDATE millrace_schema SET version=3 WHERE task_table=''", QUIET):
             self.assertIn("upgrade", self.quiet(code=1)["store.schema"]["what"])
+        with self.fault("CREATE TABLE zz0123456789abcdef_tasks (id INT PRIMARY KEY); "
+                        "CREATE VIEW zz0123456789abcdef_tasks_all AS SELECT 1",
+                        "DROP VIEW zz0123456789abcdef_tasks_all; DROP TABLE zz0123456789abcdef_tasks", QUIET):
+            left = self.quiet(code=1)["store.leftovers"]["what"]
+            self.assertIn("2 tables and views behind, whose names begin with zz0123456789abcdef_", left)
+            with contextlib.closing(self.db.connect()) as another:  # that looks at this moment
+                with another.cursor() as cursor:
+                    cursor.execute("SELECT GET_LOCK('zz0123456789abcdef_',0)")
+                self.assertEqual(self.quiet(code=0), {})
         with self.fault("INSERT INTO tasks_failed (id,slice,state,handler,run_at,params) VALUES "
                         "(1,0,-1,'noop',UTC_TIMESTAMP(6),'{}')", "DELETE FROM tasks_failed", QUIET):
             self.assertIn("tasks_failed has 1 row,", self.quiet(code=1)["store.counters"]["what"])
