@@ -1,3 +1,5 @@
+#include <millrace/mail_address.h>
+
 #include <algorithm>
 #include <type_traits>
 
@@ -23,7 +25,7 @@ constexpr KindKeys kKinds[] = {
     {"unowned", AlertKind::Unowned},
     {"unrunnable", AlertKind::Unrunnable},
     {"refused", AlertKind::Refused, false, true},
-    {"crashes", AlertKind::Crashes, false, true},
+    {"crashes", AlertKind::Crashes, true, true},
     {"worker_lost", AlertKind::WorkerLost, false, true},
     {"schedule", AlertKind::Schedule, false, true},
 };
@@ -43,7 +45,7 @@ const Choices<AlertKind>& KindChoices() {
 }
 
 constexpr std::size_t kMostAddresses = 16;
-constexpr std::size_t kLongestMailAddress = 100;  // it stands in a task's key
+constexpr std::size_t kLongestAddress = 100;       // it stands in a task's key
 constexpr std::size_t kLongestName = 40;          // likewise
 
 // Reads or lists them, as Section and KeyLister do.
@@ -54,7 +56,7 @@ void AlertKeys(Keys& keys, Alert& alert) {
   if (own.handler) keys.Text("handler", alert.handler, kMaxHandlerName);
   if (own.more_than) keys.Integer("more_than", alert.more_than, 0, 1'000'000'000);
   if (own.longer_than) keys.Duration("longer_than", alert.longer_than, 1s, std::chrono::hours(24 * 365));
-  keys.Texts("mail", alert.mail, kLongestMailAddress);
+  keys.Texts("mail", alert.mail, kLongestAddress);
   keys.Text("webhook", alert.webhook, 2048);
   keys.Duration("every", alert.every, 1s, std::chrono::hours(24 * 7));
 }
@@ -62,16 +64,6 @@ void AlertKeys(Keys& keys, Alert& alert) {
 bool IsAlertName(const std::string& name) {
   return !name.empty() && name.size() <= kLongestName &&
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos;
-}
-
-// The envelope's rule is the mail handler's; this one says early what could never be an address.
-bool LooksLikeAddress(const std::string& text) {
-  const std::size_t at = text.find('@');
-  return at != 0 && at != std::string::npos && at + 1 < text.size() &&
-         text.find('@', at + 1) == std::string::npos && text.front() != '-' &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return c > 0x20 && c < 0x7F && std::string_view("<>(),;:\\\"[]").find(c) == std::string_view::npos;
-         });
 }
 
 bool LooksLikeUrl(const std::string& text) {
@@ -88,7 +80,7 @@ void CheckAlert(const AlertConfig& alert, Section& section) {
     section.Add("mail", "at most " + std::to_string(kMostAddresses) + " addresses: write to a list of mail");
   }
   for (std::size_t i = 0; i < alert.mail.size(); ++i) {
-    if (LooksLikeAddress(alert.mail[i])) continue;
+    if (millrace::IsMailAddress(alert.mail[i])) continue;
     KeyPath path = section.Path("mail");
     path.push_back(std::to_string(i));
     section.problems().Add(path, "this is not a mail address: write it plainly, \"ops@example.com\"");

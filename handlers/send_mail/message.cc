@@ -1,5 +1,7 @@
 #include "message.h"
 
+#include <millrace/mail_address.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -7,7 +9,6 @@ namespace send_mail {
 namespace {
 
 constexpr std::size_t kLineOfBase64 = 76;
-constexpr std::size_t kLongestAddress = 254;
 
 std::string Trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
@@ -99,21 +100,11 @@ std::string Fill(std::string_view text, const millrace::Json& params) {
   }
 }
 
-bool IsAddress(std::string_view text) {
-  const std::size_t at = text.find('@');
-  if (at == 0 || at == std::string_view::npos || at + 1 == text.size() || text.size() > kLongestAddress)
-    return false;
-  if (text.front() == '-' || text.find('@', at + 1) != std::string_view::npos) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return c > 0x20 && c < 0x7F && std::string_view("<>(),;:\\\"[]").find(c) == std::string_view::npos;
-  });
-}
-
 Message Compose(const Templates& templates, const millrace::Json& params, std::string_view idempotency_key,
                 const std::string& date) {
   Message message;
   message.to = Trimmed(Fill(templates.to, params));
-  if (!IsAddress(message.to)) throw millrace::BadInput("the recipient is not a mail address");
+  if (!millrace::IsMailAddress(message.to)) throw millrace::BadInput("the recipient is not a mail address");
   message.text = "From: <" + templates.from + ">\r\nTo: <" + message.to +
                  ">\r\nSubject: " + HeaderText(Fill(templates.subject, params)) + "\r\nDate: " + date +
                  "\r\nMessage-ID: " + MessageId(idempotency_key, templates.from) +

@@ -23,10 +23,6 @@ struct Message {
 // another kind, or where a `{{` is not closed.
 std::string Fill(std::string_view text, const millrace::Json& params);
 
-// An address that can stand in an envelope and a header: one @, no spaces, controls, commas or angle
-// brackets, ASCII.
-bool IsAddress(std::string_view text);
-
 // BadInput where the address is none. No parameter can add a header or a recipient: line ends in the subject
 // become spaces, and it is encoded where it is not ASCII. The Message-ID is made of the idempotency key, so
 // that a repetition can be recognised. `date` is that of RFC 5322.

@@ -14,8 +14,8 @@ class SendMail final : public millrace::Handler {
  public:
   void Open(const millrace::Json& options, const millrace::Secrets& secrets) override {
     server_.emplace(options, secrets);
-    templates_ = {server_->from(), options.Text("to", "{{to}}"), options.Text("subject"),
-                  options.Text("body")};
+    templates_ = {server_->from(), options.Text("to", "{{to}}"), options.Text("subject", "{{subject}}"),
+                  options.Text("body", "{{body}}")};
   }
 
   millrace::Outcome Run(const millrace::Task& task, millrace::Context& context) override {

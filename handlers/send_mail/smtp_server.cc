@@ -1,6 +1,7 @@
 #include "smtp_server.h"
 
 #include <curl/curl.h>
+#include <millrace/mail_address.h>
 
 #include <cstring>
 #include <ctime>
@@ -72,7 +73,7 @@ SmtpServer::SmtpServer(const millrace::Json& options, const millrace::Secrets& s
   security_ = ReadSecurity(options.Text("security", "starttls"));
   url_ = (security_ == Security::Tls ? "smtps://" : "smtp://") + server;
   from_ = options.Text("from");
-  if (!IsAddress(from_)) throw millrace::BadInput("'from' must be a plain mail address");
+  if (!millrace::IsMailAddress(from_)) throw millrace::BadInput("'from' must be a plain mail address");
   limit_ = std::chrono::milliseconds(options.Integer("timeout_ms", 30'000));
   ca_file_ = options.Text("ca_file", "");
   user_ = options.Text("user", "");

@@ -35,6 +35,14 @@ TEST_F(SendMailTest, SendsTheFilledTemplates) {
   EXPECT_THAT(mail, HasSubstr("SGVsbG8gWm/Dqw=="));
 }
 
+// As where its server is configured for alerts alone, or each task has its own words.
+TEST_F(SendMailTest, WithoutTemplatesTheTaskHasThem) {
+  const Outcome outcome = Run("send_mail",
+                              R"({"server":")" + server_.Address() + R"(","security":"none","from":"shop@example.org"})",
+                              R"({"to":"ann@example.org","subject":"Yours","body":"All of it"})");
+  EXPECT_EQ(outcome.kind, OutcomeKind::Done) << outcome.text;
+}
+
 TEST_F(SendMailTest, AParameterCannotAddAHeader) {
   EXPECT_EQ(Send(R"({"to":"ann@example.org","subject":"a\r\nBcc: eve@example.org\r\n\r\nx","name":1})").kind,
             OutcomeKind::Done);

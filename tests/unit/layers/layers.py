@@ -27,7 +27,7 @@ ARROWS = {
     "framework/policy": TASK,
     "framework/schedule": TASK,
     "framework/threads": BASE,
-    "framework/config": CONFIG,
+    "framework/config": CONFIG | {"framework/include"},
     "framework/metrics": BASE,
     "framework/http": BASE | {"framework/threads"},
     "framework/store": TASK | {"framework/schedule"},
