@@ -11,6 +11,7 @@ namespace {
 
 constexpr Micros kBetweenTables = std::chrono::seconds(30);
 constexpr std::size_t kEventsKept = 2'000;
+constexpr Micros kLatestCommit = std::chrono::minutes(1);  // behind a greater number
 constexpr std::size_t kKeysRead = 64;      // more than two messages of an alert with all its addressees
 constexpr std::size_t kGroupsLooked = 50;  // of one type, for a row that waits
 
@@ -45,6 +46,22 @@ AlertNeeds NeedsOf(const std::map<std::string, AlertConfig>& alerts) {
   return needs;
 }
 
+std::vector<std::string> TroublesOf(const Unsent& unsent, const std::string& shard) {
+  const auto why = [&](const char* state) {
+    return " in the shard " + shard + ": millrace task list --state " + state + " --handler " + kMailType +
+           ", or " + kWebhookType + ", says why";
+  };
+  std::vector<std::string> troubles;
+  if (unsent.tries_again)
+    troubles.push_back("messages of alerts could not be sent so far and are tried again," + why("waiting"));
+  if (unsent.failed > 0) {
+    troubles.push_back(std::to_string(unsent.failed) +
+                       (unsent.failed == 1 ? " message" : " messages") + " of alerts could not be sent," +
+                       why("failed"));
+  }
+  return troubles;
+}
+
 AlertShard::AlertShard(std::string name, std::shared_ptr<Store> store)
     : name_(std::move(name)),
       store_(std::move(store)),
@@ -67,11 +84,11 @@ Status AlertShard::Observe(const AlertNeeds& needs, const AlertPlace& place, Boo
                            Observation& seen) {
   BOOST_OUTCOME_TRYV(ReadTables(now));
   BOOST_OUTCOME_TRY(failed, alerts_->Failed());
-  unsent_ = 0;
+  unsent_.failed = 0;
   if (!seen.failed) seen.failed.emplace();
   for (const auto& [type, count] : failed) {
     if (IsBuiltIn(type)) {
-      unsent_ += count;
+      unsent_.failed += count;
     } else {
       (*seen.failed)[type] += count;
     }
@@ -93,10 +110,10 @@ Status AlertShard::LookAtDue(const AlertNeeds& needs, const AlertPlace& place, O
   if (!seen.late) seen.late.emplace();
   if (!seen.unrunnable) seen.unrunnable.emplace();
   std::map<std::string, std::vector<DueGroup>> late;
-  tries_again_ = false;
+  unsent_.tries_again = false;
   for (DueGroup& group : map.groups) {
     if (IsBuiltIn(group.handler)) {
-      tries_again_ = tries_again_ || group.urgency % 10 > 0;  // the place on the ladder
+      unsent_.tries_again = unsent_.tries_again || group.urgency % 10 > 0;  // the place on the ladder
       continue;
     }
     const Micros ago = map.now - group.first_run_at;
@@ -141,12 +158,20 @@ Status AlertShard::LookAtSchedules(Observation& seen) {
 }
 
 Status AlertShard::LookAtEvents(Micros window, BootTime now, Observation& seen) {
-  BOOST_OUTCOME_TRY(events, alerts_->Events(last_event_));
+  BOOST_OUTCOME_TRY(events, alerts_->Events(floor_));
+  if (!events.empty()) marks_.emplace_back(now, events.back().id);
   for (ShardEvent& event : events) {
-    last_event_ = event.id;
+    if (!known_.insert(event.id).second) continue;
     const BootTime at = now - event.ago;
-    events_.push_back({std::move(event), at});
+    const auto later = std::upper_bound(events_.begin(), events_.end(), at,
+                                        [](BootTime time, const Kept& kept) { return time < kept.at; });
+    events_.insert(later, {std::move(event), at});
   }
+  while (!marks_.empty() && now - marks_.front().first >= kLatestCommit) {
+    floor_ = std::max(floor_, marks_.front().second);
+    marks_.pop_front();
+  }
+  known_.erase(known_.begin(), known_.upper_bound(floor_));
   while (!events_.empty() && (now - events_.front().at > window || events_.size() > kEventsKept)) {
     events_.pop_front();
   }
@@ -154,7 +179,8 @@ Status AlertShard::LookAtEvents(Micros window, BootTime now, Observation& seen) 
   for (const Kept& kept : events_) {
     const bool worker = kept.event.kind == kWorkerLost;
     seen.events->push_back(
-        {kept.event.kind, worker ? kept.event.subject : name_ + "/" + kept.event.subject, now - kept.at});
+        {kept.event.kind, worker ? kept.event.subject : name_ + "/" + kept.event.subject, now - kept.at,
+         kept.event.type});
   }
   return {};
 }

@@ -7,7 +7,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/alerts/judge.h"
@@ -41,6 +43,16 @@ struct AlertNeeds {
 };
 AlertNeeds NeedsOf(const std::map<std::string, AlertConfig>& alerts);
 
+// Messages of alerts that did not go out.
+struct Unsent {
+  std::uint64_t failed = 0;  // in the failed pool
+  bool tries_again = false;  // others wait for a later try
+  bool Any() const { return failed > 0 || tries_again; }
+  bool operator==(const Unsent&) const = default;
+};
+// One sentence for each kind, with what says why.
+std::vector<std::string> TroublesOf(const Unsent& unsent, const std::string& shard);
+
 // One thread.
 class AlertShard {
  public:
@@ -60,10 +72,8 @@ class AlertShard {
   // Takes back what was added here of an alert before that message and is not sent yet, so that nobody hears
   // that it fires after it was said to be over. What runs already is asked to stop.
   void Withdraw(const std::string& alert, std::uint64_t before);
-  // As of the last look: messages of alerts that are in the failed pool, and whether others wait for a later
-  // try.
-  std::uint64_t Unsent() const { return unsent_; }
-  bool TriesAgain() const { return tries_again_; }
+  // As of the last look.
+  const Unsent& unsent() const { return unsent_; }
 
  private:
   Status ReadTables(BootTime now);
@@ -89,9 +99,12 @@ class AlertShard {
     BootTime at;
   };
   std::deque<Kept> events_;  // the newest last
-  std::uint64_t last_event_ = 0;
-  std::uint64_t unsent_ = 0;
-  bool tries_again_ = false;
+  // Numbers are given before the commit, so that a smaller one may appear later: those above `floor_` are read
+  // again, and `known_` are those of them that were seen.
+  std::uint64_t floor_ = 0;
+  std::set<std::uint64_t> known_;
+  std::deque<std::pair<BootTime, std::uint64_t>> marks_;  // the greatest number, at looks since the floor's
+  Unsent unsent_;
 };
 
 // What was said of an alert last in these shards; those that do not answer are left out.

@@ -85,16 +85,20 @@ AlertFact UnownedFact(const std::vector<std::string>& unowned) {
 
 struct EventWords {
   AlertKind kind;
-  const char* event;
+  std::vector<std::string_view> events;
   const char* one;
   const char* many;
 };
-constexpr EventWords kEventWords[] = {
-    {AlertKind::Refused, kSettleRefused, "settle hit other rows than it should",
-     "settles hit other rows than they should"},
-    {AlertKind::Crashes, kHandlerCrashed, "run of a handler ended with its worker's death",
+const EventWords kEventWords[] = {
+    {AlertKind::Refused,
+     {kSettleRefused, kClaimRefused},
+     "settle or claim hit other rows than it should",
+     "settles or claims hit other rows than they should"},
+    {AlertKind::Crashes,
+     {kHandlerCrashed},
+     "run of a handler ended with its worker's death",
      "runs of handlers ended with their worker's death"},
-    {AlertKind::WorkerLost, kWorkerLost, "worker was lost", "workers were lost"},
+    {AlertKind::WorkerLost, {kWorkerLost}, "worker was lost", "workers were lost"},
 };
 
 // The incarnation of a worker in each of its shards is one loss.
@@ -106,7 +110,8 @@ AlertFact EventFact(const AlertConfig& alert, const std::vector<SeenEvent>& even
   AlertFact fact;
   std::vector<std::string> seen;
   for (const SeenEvent& event : events) {
-    if (event.kind != words.event || event.ago > LookBack(alert)) continue;
+    const bool meant = std::find(words.events.begin(), words.events.end(), event.kind) != words.events.end();
+    if (!meant || !IsAbout(alert, event.type) || event.ago > LookBack(alert)) continue;
     std::string what = alert.kind == AlertKind::WorkerLost ? WorkerOf(event.what) : event.what;
     const bool again =
         alert.kind == AlertKind::WorkerLost && std::find(seen.begin(), seen.end(), what) != seen.end();

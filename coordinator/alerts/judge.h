@@ -18,6 +18,7 @@ struct SeenEvent {
   std::string kind;
   std::string what;  // `main: tasks/17`
   Micros ago{};
+  std::string type = {};  // of the task; empty: not known, or there is none
 };
 
 // What was seen at one moment, without tasks of the built-in types. A part that was not looked at is absent.

@@ -49,12 +49,15 @@ std::vector<std::string> AlertWatch::Troubles() const {
 }
 
 void AlertWatch::Run() {
-  while (!stopping_.load()) {
-    const std::shared_ptr<const Config> config = parts_.config();
-    const std::optional<AlertPlace> place = config->alerts.empty() ? std::nullopt : parts_.place();
-    if (!place) Forget();
-    wake_.WaitFor(place ? Round(*config, *place) : kBetweenTurns);
-  }
+  while (!stopping_.load()) wake_.WaitFor(Turn());
+}
+
+Micros AlertWatch::Turn() {
+  const std::shared_ptr<const Config> config = parts_.config();
+  const std::optional<AlertPlace> place = config->alerts.empty() ? std::nullopt : parts_.place();
+  if (place) return Round(*config, *place);
+  Forget();
+  return kBetweenTurns;
 }
 
 // Another process may say something meanwhile.
@@ -193,15 +196,7 @@ void AlertWatch::Tell() {
       troubles.push_back("the alert " + name + " can't be sent: " + judged.trouble);
   }
   for (const auto& [name, shard] : shards_) {
-    if (shard->TriesAgain()) {
-      troubles.push_back("messages of alerts could not be sent so far and are tried again, in the shard " +
-                         name + ": millrace task list --state waiting --handler " + kMailType + ", or " +
-                         kWebhookType + ", says why");
-    }
-    if (shard->Unsent() == 0) continue;
-    troubles.push_back(
-        std::to_string(shard->Unsent()) + " messages of alerts could not be sent, in the shard " + name +
-        ": millrace task list --state failed --handler " + kMailType + ", or " + kWebhookType + ", says why");
+    for (std::string& trouble : TroublesOf(shard->unsent(), name)) troubles.push_back(std::move(trouble));
   }
   std::vector<std::string> fresh;
   {

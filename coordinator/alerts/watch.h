@@ -39,6 +39,8 @@ class AlertWatch {
   // False: the thread is held up by a server that does not answer, for longer than a second. It uses what
   // this was made of, so the process must end by std::_Exit.
   [[nodiscard]] bool Stop();
+  // One look, and when it wants the next: what its thread does. By one thread.
+  Micros Turn();
   // What can't be sent, and why; one sentence each.
   std::vector<std::string> Troubles() const;
 

@@ -40,31 +40,13 @@ StoresByShard Answering(const TaskShards& open) {
   return stores;
 }
 
-// Of the messages that were added to a shard, those that failed, and those of the first that wait which did
-// so far.
-std::uint64_t UnsentIn(const Shard& shard, TaskOperations& operations) {
-  constexpr std::size_t kLooked = 100;
-  std::uint64_t unsent = 0;
-  if (const auto failed = shard.store->OpenAlerts()->Failed()) {
-    for (const auto& [type, count] : *failed) unsent += IsBuiltIn(type) ? count : 0;
-  }
-  for (const TableInfo& info : shard.tables) {
-    for (const char* type : {kMailType, kWebhookType}) {
-      const auto page =
-          operations.List(info.table, {.state = TaskState::Waiting, .handler = type}, "", kLooked);
-      if (!page) continue;
-      for (const TaskRecord& record : page->records) unsent += record.task.failures > 0 ? 1 : 0;
-    }
-  }
-  return unsent;
-}
-
-std::map<std::string, std::uint64_t> UnsentMessages(TaskShards& open) {
-  std::map<std::string, std::uint64_t> unsent;
-  for (auto& [name, shard] : open.shards) {
-    if (open.away.contains(name)) continue;
-    const std::uint64_t count = UnsentIn(shard, open.Operations(name));
-    if (count > 0) unsent[name] = count;
+std::map<std::string, Unsent> UnsentMessages(const StoresByShard& stores, BootTime now) {
+  std::map<std::string, Unsent> unsent;
+  for (const auto& [name, store] : stores) {
+    AlertShard shard(name, store);
+    Observation seen;
+    const AlertPlace nobody{[](const std::string&) { return true; }, {}};
+    if (shard.Observe({}, nobody, now, seen) && shard.unsent().Any()) unsent[name] = shard.unsent();
   }
   return unsent;
 }
@@ -98,14 +80,14 @@ Result<ExitCode> RunAlertsList(const CommonFlags& common) {
                           said.firing ? "firing" + (since.empty() ? "" : " since " + since) : "quiet",
                           told.empty() ? "never" : told + " ago", AddresseesText(alert)});
   }
-  ordered_json out{{"alerts", std::move(alerts)}, {"unsent", ordered_json::object()}};
-  const auto unsent = UnsentMessages(open);
-  for (const auto& [shard, count] : unsent) out["unsent"][shard] = count;
+  ordered_json out{{"alerts", std::move(alerts)}, {"unsent", ordered_json::array()}};
+  const auto unsent = UnsentMessages(stores, now);
+  for (const auto& [shard, one] : unsent)
+    out["unsent"].push_back({{"shard", shard}, {"failed", one.failed}, {"tries_again", one.tries_again}});
   PrintAnswer(common, out, table,
               "no alert is configured; conf/README.md says how: the part alerts of the configuration");
-  for (const auto& [shard, count] : unsent) {
-    PrintNote(Count(count, "message", "messages") + " could not be sent so far, in the shard " + shard +
-              ": millrace task list --handler " + kMailType + ", or " + kWebhookType + ", says why");
+  for (const auto& [shard, one] : unsent) {
+    for (const std::string& trouble : TroublesOf(one, shard)) PrintNote(trouble);
   }
   return ExitCode::Done;
 }

@@ -23,6 +23,7 @@ struct KeyedTask {
 
 // What the program itself writes into millrace_audit, as its action.
 inline constexpr char kSettleRefused[] = "settle_refused";
+inline constexpr char kClaimRefused[] = "claim_refused";
 inline constexpr char kHandlerCrashed[] = "crash";
 inline constexpr char kWorkerLost[] = "worker_lost";
 
@@ -30,7 +31,8 @@ struct ShardEvent {
   std::uint64_t id = 0;
   std::string kind;     // one of those above
   std::string actor;    // whose it is: an incarnation; may be empty
-  std::string subject;  // a task, an incarnation
+  std::string subject;  // a task, an incarnation; of a refused claim the first of its tasks
+  std::string type;     // of the task; empty: it has none, or an older version has noted it
   Micros ago{};         // by the database's clock
 };
 
@@ -45,7 +47,8 @@ class AlertStore {
   // The events above `after`, oldest first: at most the newest 1,000, of the newest 10,000 rows of the audit.
   virtual Result<std::vector<ShardEvent>> Events(std::uint64_t after) = 0;
   // Enters one.
-  virtual Status Note(std::string_view kind, const std::string& actor, const std::string& subject) = 0;
+  virtual Status Note(std::string_view kind, const std::string& actor, const std::string& subject,
+                      const std::string& type) = 0;
   // Tasks that are in a failed pool now, by handler.
   virtual Result<std::map<std::string, std::uint64_t>> Failed() = 0;
 };

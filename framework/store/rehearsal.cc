@@ -311,7 +311,7 @@ Status Walk::Alerts() {
   AlertStore& alerts = stage_.alerts;
   BOOST_OUTCOME_TRYV(alerts.Keyed(Text(), stage_.name, 10));
   BOOST_OUTCOME_TRYV(alerts.Events(0));
-  BOOST_OUTCOME_TRYV(alerts.Note(kSettleRefused, me_, ToString(Key(1))));
+  BOOST_OUTCOME_TRYV(alerts.Note(kSettleRefused, me_, ToString(Key(1)), "a"));
   BOOST_OUTCOME_TRYV(alerts.Failed());
   return {};
 }

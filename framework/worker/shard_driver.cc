@@ -86,6 +86,7 @@ class BlockingScan final : public Blocking<ScanPort> {
   BlockingScan(Store& store, Registry& registry, const std::string& shard)
       : store_(store.OpenTasks()),
         operations_(store.OpenOperations()),
+        alerts_(store.OpenAlerts()),
         due_(registry, shard, "due"),
         scan_(registry, shard, "scan"),
         claim_(registry, shard, "claim") {}
@@ -98,7 +99,9 @@ class BlockingScan final : public Blocking<ScanPort> {
     return Ask(scan_, [&] { return store_->ScanEach(requests); });
   }
   Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) override {
-    return Ask(claim_, [&] { return store_->Claim(request); });
+    auto claimed = Ask(claim_, [&] { return store_->Claim(request); });
+    if (!claimed && claimed.error().code == ErrorCode::Cancelled) NoteRefused(request);
+    return claimed;
   }
   Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,
                                                           const std::string& why) override {
@@ -120,8 +123,17 @@ class BlockingScan final : public Blocking<ScanPort> {
   }
 
  private:
+  // This life was marked dead, and its worker worked on: one row for a life.
+  void NoteRefused(const ClaimRequest& request) {
+    if (alerts_ == nullptr || request.ids.empty() || noted_ == request.incarnation) return;
+    noted_ = request.incarnation;
+    (void)alerts_->Note(kClaimRefused, noted_, ToString(TaskKey{request.table, request.ids.front()}), "");
+  }
+
   const std::unique_ptr<TaskStore> store_;
   const std::unique_ptr<TaskOperations> operations_;
+  const std::unique_ptr<AlertStore> alerts_;
+  std::string noted_;  // the incarnation
   Meter due_;
   Meter scan_;
   Meter claim_;
@@ -151,7 +163,7 @@ class BlockingSettle final : public Blocking<SettlePort> {
     const auto refused = std::find(report.verdicts.begin(), report.verdicts.end(), SettleVerdict::Refused);
     if (refused == report.verdicts.end() || alerts_ == nullptr) return;
     const auto place = static_cast<std::size_t>(refused - report.verdicts.begin());
-    (void)alerts_->Note(kSettleRefused, incarnation, ToString(batch[place].key));
+    (void)alerts_->Note(kSettleRefused, incarnation, ToString(batch[place].key), batch[place].handler);
   }
 
   const std::unique_ptr<TaskStore> store_;

@@ -25,9 +25,9 @@ class SqlAlertStore final : public AlertStore {
   Result<std::vector<KeyedTask>> Keyed(const std::string& handler, const std::string& prefix,
                                        std::size_t limit) override;
   Result<std::vector<ShardEvent>> Events(std::uint64_t after) override;
-  Status Note(std::string_view kind, const std::string& actor, const std::string& subject) override {
-    BOOST_OUTCOME_TRYV(NoteEvents(db_, kind, actor, {subject}));
-    return {};
+  Status Note(std::string_view kind, const std::string& actor, const std::string& subject,
+              const std::string& type) override {
+    return NoteEvents(db_, kind, actor, {{subject, type}});
   }
   Result<std::map<std::string, std::uint64_t>> Failed() override;
 
@@ -62,11 +62,13 @@ Result<std::vector<ShardEvent>> SqlAlertStore::Events(std::uint64_t after) {
   if (last <= after) return events;
   const std::uint64_t floor = std::max(after, last > kRowsLookedAt ? last - kRowsLookedAt : 0);
   BOOST_OUTCOME_TRYV(db_.Query(
-      "SELECT id,action,actor,subject,at,$now FROM millrace_audit$primary WHERE id>? AND id<=? AND action IN "
-      "(?,?,?,?) ORDER BY id DESC LIMIT ?",
-      {floor, last, kSettleRefused, kHandlerCrashed, kWorkerLost, kScheduleLapsed, kMostEvents},
+      "SELECT id,action,actor,subject,detail,at,$now FROM millrace_audit$primary WHERE id>? AND id<=? AND "
+      "action IN (?,?,?,?,?) ORDER BY id DESC LIMIT ?",
+      {floor, last, kSettleRefused, kClaimRefused, kHandlerCrashed, kWorkerLost, kScheduleLapsed,
+       kMostEvents},
       [&](const Row& row) {
-        events.push_back({row.Number(1), row.Text(2), row.Text(3), row.Text(4), Since(row, 5, 6)});
+        events.push_back(
+            {row.Number(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), Since(row, 6, 7)});
       }));
   std::reverse(events.begin(), events.end());
   return events;
@@ -86,12 +88,13 @@ Result<std::map<std::string, std::uint64_t>> SqlAlertStore::Failed() {
 }  // namespace
 
 Status NoteEvents(Connection& db, std::string_view kind, const std::string& actor,
-                  const std::vector<std::string>& subjects) {
+                  const std::vector<EventSubject>& subjects) {
   if (subjects.empty()) return {};
   std::vector<Value> values;
-  for (const std::string& subject : subjects) values.insert(values.end(), {actor, kind, subject});
+  for (const EventSubject& subject : subjects)
+    values.insert(values.end(), {actor, kind, subject.name, subject.type});
   BOOST_OUTCOME_TRYV(db.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES " +
-                                  Repeat("($now,?,?,?,'')", subjects.size()),
+                                  Repeat("($now,?,?,?,?)", subjects.size()),
                               Connection::Values(values)));
   return {};
 }

@@ -46,6 +46,7 @@ class SqlIncarnationStore final : public IncarnationStore {
   Result<Runs> Chargeable(const TableName& table, const Claimer& claimer, const Runs& runs);
   Status Note(const TableName& table, const std::string& id, const Runs& charged);
   Status Raise(const TableName& table, const Runs& charged);
+  Status AddSubjects(const TableName& table, const Runs& charged, std::vector<EventSubject>& subjects);
 
   const std::unique_ptr<Connection> connection_;
   Connection& db_;
@@ -123,7 +124,7 @@ Result<bool> SqlIncarnationStore::End(const std::string& id, std::optional<std::
   BOOST_OUTCOME_TRY(dead, db_.Write("UPDATE millrace_incarnations SET dead=1 WHERE id=? AND dead=0", {id}));
   BOOST_OUTCOME_TRYV(transaction.Commit());
   // Behind the transaction, since an audit that can't be written must not keep the dead alive.
-  if (dead == 1 && cause == Cause::Lost) (void)NoteEvents(db_, kWorkerLost, "", {id});
+  if (dead == 1 && cause == Cause::Lost) (void)NoteEvents(db_, kWorkerLost, "", {{id}});
   return dead == 1;
 }
 
@@ -187,6 +188,18 @@ Status SqlIncarnationStore::Raise(const TableName& table, const Runs& charged) {
   return {};
 }
 
+// The rows are locked by now, and stand there.
+Status SqlIncarnationStore::AddSubjects(const TableName& table, const Runs& charged,
+                                        std::vector<EventSubject>& subjects) {
+  std::map<std::uint64_t, std::string> types;
+  BOOST_OUTCOME_TRYV(
+      db_.Query("SELECT id,handler FROM " + table + "$primary WHERE id IN (" + List(IdsOf(charged)) + ")", {},
+                [&](const Row& row) { types[row.Number(1)] = row.Text(2); }));
+  for (const auto& [task, attempt] : charged)
+    subjects.push_back({ToString(TaskKey{table, task}), types[task]});
+  return {};
+}
+
 Result<std::size_t> SqlIncarnationStore::ChargeCrashes(const std::string& id,
                                                        std::span<const Crash> crashes) {
   std::map<TableName, Runs> tables;
@@ -195,7 +208,7 @@ Result<std::size_t> SqlIncarnationStore::ChargeCrashes(const std::string& id,
   Transaction transaction(db_);
   BOOST_OUTCOME_TRYV(transaction.Begin());
   std::size_t charged = 0;
-  std::vector<std::string> subjects;
+  std::vector<EventSubject> subjects;
   for (const auto& [table, runs] : tables) {
     for (auto from = runs.begin(); from != runs.end();) {
       Runs part;
@@ -204,7 +217,7 @@ Result<std::size_t> SqlIncarnationStore::ChargeCrashes(const std::string& id,
       if (some.empty()) continue;
       BOOST_OUTCOME_TRYV(Note(table, id, some));
       BOOST_OUTCOME_TRYV(Raise(table, some));
-      for (const auto& [task, attempt] : some) subjects.push_back(ToString(TaskKey{table, task}));
+      BOOST_OUTCOME_TRYV(AddSubjects(table, some, subjects));
       charged += some.size();
     }
   }

@@ -26,8 +26,13 @@ Status EnterFanOut(Connection& db, const FanOut& fan_out);
 // Whether one of this schedule is under way.
 Result<bool> IsFanningOut(Connection& db, const std::string& schedule);
 
-// Rows of millrace_audit for what the program itself has seen; `kind` as in framework/store/alert_store.h.
+// Rows of millrace_audit for what the program itself has seen; `kind`, names and types as in
+// framework/store/alert_store.h.
+struct EventSubject {
+  std::string name;
+  std::string type = {};
+};
 Status NoteEvents(Connection& db, std::string_view kind, const std::string& actor,
-                  const std::vector<std::string>& subjects);
+                  const std::vector<EventSubject>& subjects);
 
 }  // namespace millrace::engine::sql

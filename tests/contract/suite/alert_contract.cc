@@ -58,18 +58,19 @@ TEST_P(StoreContract, ACrashIsAnEventOnce) {
   ASSERT_EQ(*incarnations().ChargeCrashes("w.1", crashes), 1U);
   ASSERT_EQ(*incarnations().ChargeCrashes("w.1", crashes), 0U);
   EXPECT_THAT(KindsAfter(*alerts, 0), ElementsAre("crash " + ToString(task.key)));
+  EXPECT_EQ(alerts->Events(0)->front().type, task.handler);
 }
 
 TEST_P(StoreContract, EventsAreReadFromWhereTheLastLookEndedAndPeoplesActionsAreNone) {
   const auto alerts = store().OpenAlerts();
-  ASSERT_TRUE(alerts->Note(kSettleRefused, "w.1", "tasks/1"));
+  ASSERT_TRUE(alerts->Note(kSettleRefused, "w.1", "tasks/1", "noop"));
   ASSERT_TRUE(operations().SetPause("cluster", "ann", true));
   const auto first = alerts->Events(0);
   ASSERT_TRUE(first);
   ASSERT_EQ(first->size(), 1U);
   EXPECT_EQ(first->at(0).actor, "w.1");
   EXPECT_LT(first->at(0).ago, std::chrono::minutes(1));
-  ASSERT_TRUE(alerts->Note(kSettleRefused, "w.1", "tasks/2"));
+  ASSERT_TRUE(alerts->Note(kSettleRefused, "w.1", "tasks/2", ""));
   EXPECT_THAT(KindsAfter(*alerts, first->at(0).id), ElementsAre("settle_refused tasks/2"));
 }
 

@@ -111,7 +111,7 @@ TEST_F(AlertShardTest, FailedTasksAreSeenByTheCountersAndThoseOfAlertsAreNot) {
       "('tasks','millrace.mail','','a',0,0,3,3)");
   const Observation seen = Look();
   EXPECT_EQ(*seen.failed, (std::map<std::string, std::uint64_t>{{"noop", 3}}));
-  EXPECT_EQ(shard_.Unsent(), 3u);
+  EXPECT_EQ(shard_.unsent().failed, 3u);
 }
 
 TEST_F(AlertShardTest, ASchedulesLatenessIsSeenUntilSomebodyHasLookedAtIt) {
@@ -190,7 +190,7 @@ TEST_F(AlertShardTest, ALostWorkerACrashAndARefusedSettleAreEvents) {
   ASSERT_TRUE(incarnations->Register(life));
   ASSERT_TRUE(*incarnations->Bury("w3.0123"));
   ASSERT_FALSE(*incarnations->Bury("w3.0123"));
-  ASSERT_TRUE(store_->OpenAlerts()->Note(kSettleRefused, "w4.0123", "tasks/17"));
+  ASSERT_TRUE(store_->OpenAlerts()->Note(kSettleRefused, "w4.0123", "tasks/17", "noop"));
   const std::vector<SeenEvent> events = *Look().events;
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(events[0].what, "w1.0123");
@@ -202,12 +202,33 @@ TEST_F(AlertShardTest, ALostWorkerACrashAndARefusedSettleAreEvents) {
   EXPECT_TRUE(Look().events->empty());
 }
 
+// Numbers are given out before the commit.
+TEST_F(AlertShardTest, AnEventThatIsCommittedBehindALaterOneIsNotMissedAndNoneIsSeenTwice) {
+  const auto enter = [&](int number) {
+    ASSERT_TRUE(store_->OpenAlerts()->Note(kHandlerCrashed, "w.1", "tasks/" + std::to_string(number), "noop"));
+    store_->Run("UPDATE millrace_audit SET id=" + std::to_string(number) +
+                " WHERE id=(SELECT max(id) FROM millrace_audit WHERE subject='tasks/" + std::to_string(number) + "')");
+  };
+  enter(8);
+  ASSERT_EQ(Look().events->size(), 1u);
+  clock_.Advance(seconds(5));
+  enter(7);
+  const std::vector<SeenEvent> both = *Look().events;
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[1].what, "main/tasks/7");
+  EXPECT_EQ(both[1].type, "noop");
+  for (int i = 0; i < 20; ++i) {
+    clock_.Advance(seconds(5));
+    ASSERT_EQ(Look().events->size(), 2u) << i;
+  }
+}
+
 TEST_F(AlertShardTest, AMessageThatIsTriedAgainIsTold) {
   Look();
   Add(Word(1, true, 1));
-  EXPECT_FALSE((Look(), shard_.TriesAgain()));
+  EXPECT_FALSE((Look(), shard_.unsent().tries_again));
   store_->Run("UPDATE tasks SET failures=1 WHERE handler='millrace.mail'");
-  EXPECT_TRUE((Look(), shard_.TriesAgain()));
+  EXPECT_TRUE((Look(), shard_.unsent().tries_again));
 }
 
 TEST_F(AlertShardTest, WhereNobodyRunsTheTypesNothingIsAdded) {

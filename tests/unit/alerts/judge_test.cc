@@ -211,6 +211,20 @@ TEST(AlertFactTest, SchedulesThatAreLateAndFiringsThatLapsed) {
   EXPECT_FALSE(FactOf(Of(AlertKind::Schedule), seen).has_value());
 }
 
+TEST(AlertFactTest, CrashesAreNarrowedByTheirTypeAndAClaimOfTheDeadCountsAsRefused) {
+  Observation seen;
+  seen.events = std::vector<SeenEvent>{{kHandlerCrashed, "main/tasks/1", minutes(1), "mailer"},
+                                       {kHandlerCrashed, "main/tasks/2", minutes(1), "noop"},
+                                       {kHandlerCrashed, "main/tasks/3", minutes(1)},
+                                       {kClaimRefused, "main/tasks/4", minutes(1)},
+                                       {kSettleRefused, "main/tasks/5", minutes(1), "noop"}};
+  AlertConfig crashes = Of(AlertKind::Crashes);
+  EXPECT_EQ(FactOf(crashes, seen)->count, 3u);
+  crashes.handler = "mailer";
+  EXPECT_THAT(FactOf(crashes, seen)->parts, ElementsAre("main/tasks/1"));
+  EXPECT_THAT(FactOf(Of(AlertKind::Refused), seen)->parts, ElementsAre("main/tasks/4", "main/tasks/5"));
+}
+
 TEST(AlertFactTest, AShardThatIsAwayCanNotEndAnAlert) {
   Observation seen;
   seen.whole = false;
