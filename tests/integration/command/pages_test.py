@@ -1,10 +1,13 @@
 """The manual and the completion that the program makes from its help: nothing is left out, and each is good."""
 import os
 import pathlib
+import pty
 import re
+import select
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 MILLRACE = pathlib.Path(os.environ["MILLRACE_BINARY_DIR"]) / "millrace"
@@ -38,6 +41,37 @@ def all_commands(path=()):
     yield path
     for name in commands_below(path):
         yield from all_commands((*path, name))
+
+
+class Zsh:
+    """A zsh at a terminal that finds the completion among its functions, as an installed one does."""
+
+    def __init__(self, functions):
+        process, self._terminal = pty.fork()
+        if process == 0:
+            os.execvpe("zsh", ["zsh", "-f", "-i"], {**os.environ, "TERM": "dumb", "HOME": str(functions)})
+        self._type(f"PS1='re''ady> '; fpath=({functions} $fpath); autoload -Uz compinit; compinit -u -D\n")
+        self.read_until("ready> ")
+
+    def close(self):
+        os.close(self._terminal)  # a hang-up ends it
+
+    def _type(self, text):
+        os.write(self._terminal, text.encode())
+
+    def read_until(self, wanted):
+        seen, end = "", time.monotonic() + 20
+        while wanted not in seen and time.monotonic() < end:
+            if select.select([self._terminal], [], [], 1)[0]:
+                seen += os.read(self._terminal, 65536).decode(errors="replace").replace("\a", "")
+        return seen
+
+    def complete(self, line, wanted):
+        """What the line looks like behind a tab; read until `wanted` stands there, for 20 s at most."""
+        self._type(line + "\t")
+        seen = self.read_until(wanted)
+        self._type("\x15")  # the line is taken back
+        return seen
 
 
 class PagesTest(unittest.TestCase):
@@ -87,10 +121,34 @@ class PagesTest(unittest.TestCase):
         self.assertEqual(self.complete("cluster", "plan", "--simulate", f"{self.folder}/_mill"),
                          [f"{self.folder}/_millrace"])
 
+    def test_zsh_completes_commands_options_and_files(self):
+        zsh = Zsh(self.folder)
+        self.addCleanup(zsh.close)
+        for line, wanted in (("millrace clu", "millrace cluster "), ("millrace cluster und", "millrace cluster undrain "),
+                             ("millrace task list --si", "millrace task list --since "),
+                             (f"millrace cluster plan --simulate {self.folder}/millrace.b", "/millrace.bash "),
+                             (f"millrace run --plugins {self.folder.parent}/{self.folder.name[:-1]}",
+                              f"/{self.folder.name}/"),
+                             ("millrace config ", "rollback  -- ")):
+            self.assertIn(wanted, zsh.complete(line, wanted))
+
+    def test_fish_completes_commands_options_and_files(self):
+        def complete(line):
+            lines = subprocess.run(["fish", "--no-config", "-c", f"source {self.folder}/millrace.fish; complete -C '{line}'"],
+                                   check=True, text=True, stdout=subprocess.PIPE, cwd=self.folder,
+                                   env={**os.environ, "HOME": str(self.folder)}).stdout.splitlines()
+            return [line.split("\t")[0] for line in lines]
+        self.assertEqual(complete("millrace ta"), ["task"])
+        self.assertEqual(sorted(complete("millrace ")), sorted(commands_below(())))
+        self.assertEqual(complete("millrace task sh"), ["show"])
+        self.assertEqual(complete("millrace task list --si"), ["--since"])
+        self.assertEqual(complete("millrace task list --state "), [])
+        self.assertEqual(complete("millrace cluster plan --simulate millrace.b"), ["millrace.bash"])
+        self.assertEqual(complete("millrace run --plugins millrace.b"), [])
+
     def test_the_shells_can_read_it(self):
         for shell, file in (("bash", "millrace.bash"), ("zsh", "_millrace"), ("fish", "millrace.fish")):
-            if shutil.which(shell):
-                subprocess.run([shell, "-n", self.folder / file], check=True)
+            subprocess.run([shell, "-n", self.folder / file], check=True)
             printed = output(MILLRACE, "completion", shell)
             self.assertEqual(printed.rstrip("\n"), (self.folder / file).read_text().rstrip("\n"))
         for path in self.commands:
