@@ -1,46 +1,14 @@
-"""Every kind of alert by its cause, and over when that is gone: with `run` on a SQLite file, and in a cluster, where
-10,000 failures make one mail and one call of the webhook though the leader is killed twice, and one more each when it is
-over."""
+"""Every kind of alert by its cause, and over when that is gone: with `run` on a SQLite file."""
 import json
 import os
 import sqlite3
 import time
 
-from chaos.cluster import Cluster
 from chaos.processes import wait_until
 from chaos.scenario import main
-from chaos.sinks import MailSink, WebhookSink
+from chaos.sinks import FAIL, alert, sinks_of, wait_arrived
 
-FAIL = {"retry": {"delays": ["1s"], "max_failures": 1}}
 PROMISED = 10  # seconds from the cause to the first message
-
-
-def run(s):
-    mail, hook = MailSink(), WebhookSink()
-    try:
-        embedded(s, mail, hook)
-        clustered(s, mail, hook)
-    finally:
-        mail.stop()
-        hook.stop()
-
-
-def send_mail(mail):
-    return {"options": {"server": mail.address, "security": "none", "from": "millrace@example.com",
-                        "subject": "-", "body": "-"}}
-
-
-def alert(hook, kind, every="5s", **more):
-    return {"kind": kind, "mail": ["ops@example.com"], "webhook": hook.url, "every": every, **more}
-
-
-def arrived(sinks, name, state, count=1):
-    return all(len(sink.messages(name, state)) >= count for sink in sinks)
-
-
-def wait_arrived(sinks, names, state, seconds):
-    for name in names:
-        wait_until(f"{name} is {state}", lambda name=name: arrived(sinks, name, state), seconds, 0.05)
 
 
 class Embedded:
@@ -75,9 +43,14 @@ class Embedded:
         return hit
 
 
-def embedded(s, mail, hook):
+def run(s):
+    with sinks_of() as (mail, hook):
+        every_kind(s, mail, hook)
+
+
+def every_kind(s, mail, hook):
     config = {"engine": {"lease": "3s"},
-              "handlers": {"fail": FAIL, "sleep": {"concurrency": 1, "queue": 1}, "send_mail": send_mail(mail)},
+              "handlers": {"fail": FAIL, "sleep": {"concurrency": 1, "queue": 1}, "send_mail": mail.handler()},
               "alerts": {"failed": alert(hook, "failed", more_than=2),
                          "late": alert(hook, "oldest_due", longer_than="2s", handler="sleep"),
                          "unrunnable": alert(hook, "unrunnable"), "refused": alert(hook, "refused"),
@@ -97,7 +70,7 @@ def embedded(s, mail, hook):
     store.command("alerts", "test", "faild", expect=2)
 
     began = {"failed": store.submit("fail", count=3), "unrunnable": store.submit("exotic"),
-             "late": store.submit("sleep", {"ms": 5000}, 5) + 2}
+             "late": store.submit("sleep", {"ms": 3000}, 6) + 2}
     wait_until("a task sleeps", lambda: store.change("UPDATE tasks SET attempt=attempt+1 WHERE state=2 AND handler='sleep' "
                                                      "AND id=(SELECT MIN(id) FROM tasks WHERE handler='sleep')"), 10)
     wait_arrived(sinks, began, "firing", 30)
@@ -133,48 +106,6 @@ def embedded(s, mail, hook):
 def _runs(store):
     store.submit("noop")
     return store.change("UPDATE tasks_done SET result=result WHERE handler='noop'") > 0
-
-
-def clustered(s, mail, hook):
-    sinks = (mail, hook)
-    for sink in sinks:
-        sink.forget()
-    failures = 10_000
-    cluster = Cluster(s, handlers={"fail": {**FAIL, "concurrency": 8}, "send_mail": send_mail(mail)})
-    cluster.start_coordinator("c1")
-    wait_until("c1 leads", lambda: cluster.leader() == "c1", 20, 0.05)
-    s.millrace("config", "set", "alerts", json.dumps(
-        {"failed": alert(hook, "failed", "1h"), "unowned": alert(hook, "unowned", "1h")}))
-    cluster.start("w1", "--no-coordinate", "--load-balance", "0-31")
-    wait_arrived(sinks, ("unowned",), "firing", 30)
-    w2 = cluster.start("w2", "--no-coordinate")
-    cluster.wait_owned()
-    wait_arrived(sinks, ("unowned",), "over", 30)
-
-    s.insert("fail", {}, failures)
-    wait_until("tasks fail", s.failed, 20, 0.005)
-    cluster.worker("c1").kill()
-    cluster.start_coordinator("c2")
-    wait_until("all have failed", lambda: s.failed() == failures, 60, 0.1)
-    wait_until("c2 leads", lambda: cluster.leader() == "c2", 30, 0.05)
-    wait_arrived(sinks, ("failed",), "firing", 30)
-    cluster.worker("c2").kill()
-    cluster.start_coordinator("c3")
-    wait_until("c3 leads", lambda: cluster.leader() == "c3", 30, 0.05)
-    time.sleep(7)  # for a message that should not be
-    told = [len(sink.messages("failed", "firing")) for sink in sinks]
-    s.check(f"{failures} failures, the leader killed twice: one mail and one call", told, told == [1, 1])
-    call, letter = hook.messages("failed", "firing")[0][1], mail.messages("failed", "firing")[0][1]
-    s.check("both have the count, and examples",
-            f"{call['count']}; {letter['subject']}; {len(call['examples'])} examples",
-            call["count"] == failures and str(failures) in letter["subject"] and call["examples"]
-            and call["examples"][0] in letter["body"])
-    s.millrace("task", "cancel", "--all-matching", "--state", "failed", "--yes")
-    wait_arrived(sinks, ("failed",), "over", 30)
-    time.sleep(3)
-    told = [len(sink.messages("failed", state)) for sink in sinks for state in ("firing", "over")]
-    s.check("and one more each when it is over", told, told == [1, 1, 1, 1])
-    w2.terminate()
 
 
 if __name__ == "__main__":

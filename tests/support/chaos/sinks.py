@@ -1,11 +1,14 @@
 """Where mail and webhooks arrive: the servers of the handlers' own tests, with what they were sent."""
 import base64
+import contextlib
 import email
 import json
 import pathlib
 import subprocess
 import threading
 import time
+
+from chaos.processes import wait_until
 
 _SERVERS = pathlib.Path(__file__).parents[2] / "integration" / "handlers"
 
@@ -30,9 +33,6 @@ class Sink:
         """Of an alert, (when, what) in their order; `state` is firing, over or test."""
         return [(at, message) for at, message in list(self._messages)
                 if message["alert"] == alert and message["state"] == state]
-
-    def forget(self):
-        self._messages.clear()
 
     def stop(self):
         self._child.kill()
@@ -59,3 +59,30 @@ class MailSink(Sink):
         state = "test" if words.startswith("test of ") else "over" if words.endswith(" is over") else "firing"
         alert = {"test": words.split(" ")[-1], "over": words.removesuffix(" is over")}.get(state, words.split(":")[0])
         return {"alert": alert, "state": state, "to": message["to"], "subject": mail["Subject"], "body": body}
+
+    def handler(self):
+        """What the configuration has of send_mail: the server, for alerts alone."""
+        return {"options": {"server": self.address, "security": "none", "from": "millrace@example.com"}}
+
+
+FAIL = {"retry": {"delays": ["1s"], "max_failures": 1}}  # of a type that is in the failed pool at once
+
+
+@contextlib.contextmanager
+def sinks_of():
+    mail, hook = MailSink(), WebhookSink()
+    try:
+        yield mail, hook
+    finally:
+        mail.stop()
+        hook.stop()
+
+
+def alert(hook, kind, every="5s", **more):
+    return {"kind": kind, "mail": ["ops@example.com"], "webhook": hook.url, "every": every, **more}
+
+
+def wait_arrived(sinks, names, state, seconds):
+    """Until each of the sinks has a message of each alert."""
+    for name in names:
+        wait_until(f"{name} is {state}", lambda name=name: all(sink.messages(name, state) for sink in sinks), seconds, 0.05)
