@@ -36,7 +36,7 @@ void ShardLook::Begin(const DiagnosisOptions& options) {
   auto tables = store_.OpenSchema()->Tables();
   if (tables) {
     facts_.tables = std::move(*tables);
-  } else if (tables.error().code != ErrorCode::NotFound) {  // a schema that is missing is a finding already
+  } else if (facts_.store.schema.empty() && facts_.store.missing_rights.empty()) {  // else it is a finding
     Doubt("the task tables, and what waits in them", tables.error());
   }
   if (facts_.tables.size() > kMostTables)

@@ -132,6 +132,7 @@ const std::vector<Fault>& Faults() {
        [](auto& seen) {
          StoreOf(seen).tables = {{"tasks", 100ULL << 20, 900ULL << 20}};
        }},
+      {"store.leftovers", Severity::Warning, [](auto& seen) { StoreOf(seen).leftovers["zz01_"] = 22; }},
       {"store.quarantine", Severity::Warning,
        [](auto& seen) {
          StoreOf(seen).pools[0].rows = StoreOf(seen).pools[0].suspect = 2;
