@@ -54,7 +54,7 @@ def every_kind(s, mail, hook):
               "alerts": {"failed": alert(hook, "failed", more_than=2),
                          "late": alert(hook, "oldest_due", longer_than="2s", handler="sleep"),
                          "unrunnable": alert(hook, "unrunnable"), "refused": alert(hook, "refused"),
-                         "crashes": alert(hook, "crashes"), "lost": alert(hook, "worker_lost"),
+                         "crashes": alert(hook, "crashes", handler="crash"), "lost": alert(hook, "worker_lost"),
                          "broken": {"kind": "failed", "more_than": 1_000_000, "webhook": hook.url.replace("200", "400")}}}
     store = Embedded(s, config)
     wait_until("the file is there", lambda: os.path.exists(store.file), 20)

@@ -207,6 +207,15 @@ TEST(ConfigTest, AlertsHaveTheKeysOfTheirKind) {
   EXPECT_EQ(again->alerts, config->alerts);
 }
 
+TEST(ConfigTest, AnAlertAboutCrashesMayBeAboutOneType) {
+  const auto config = ParseConfig(
+      R"({"alerts": {"a": {"kind": "crashes", "handler": "mailer", "mail": ["ops@example.com"]}}})", "m.json");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->alerts.at("a").handler, "mailer");
+  EXPECT_THAT(Refusal(R"({"alerts": {"a": {"kind": "worker_lost", "mail": ["o@e"], "handler": "x"}}})"),
+              HasSubstr("alerts.a.handler: unknown key"));
+}
+
 TEST(ConfigTest, BadAlertsAreRefusedByTheirKeys) {
   EXPECT_THAT(Refusal(R"({"alerts": {"a": {"mail": ["o@e"]}}})"),
               HasSubstr("alerts.a: the alert has no kind"));
