@@ -1,4 +1,5 @@
 """`millrace doctor` on real servers: nothing on a healthy cluster, and each fault that is made for real, with its remedy."""
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -11,7 +12,7 @@ import time
 import unittest
 
 from chaos.mariadb import MariaDb
-from chaos.processes import Process, free_port, wait_until
+from chaos.processes import Process, free_port, free_ports, wait_until
 from chaos.zookeeper import Ensemble
 
 BINARY = pathlib.Path(os.environ["MILLRACE_BINARY_DIR"])
@@ -19,7 +20,7 @@ MILLRACE = str(BINARY / "millrace")
 QUIET = "quiet"  # a database on which nobody works
 
 
-class DoctorTest(unittest.TestCase):
+class Doctor(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="millrace-doctor-"))
@@ -117,22 +118,8 @@ class DoctorTest(unittest.TestCase):
         path.chmod(mode)
         return path
 
-    def test_a_healthy_cluster_has_nothing_and_nothing_is_changed(self):
-        self.assertEqual(self.clustered(code=0), {})
-        self.assertEqual(self.clustered("--scratch", code=0), {})
-        before = self.contents(QUIET)
-        self.assertEqual(len(before), 11)
-        self.assertEqual(self.quiet(code=0), {})
-        self.assertEqual(self.quiet("--scratch", code=0), {})
-        self.assertEqual(self.contents(QUIET), before)  # no row, and no table more
-        # For people: each line fits a terminal, and it says what was looked at.
-        told = self.run_command("doctor", "--zk", self.ensemble.address, "--store", self.store(), "--plugins",
-                                str(self.plugins), "--state-dir", str(self.folder / "state-doctor"))
-        self.assertEqual(told.returncode, 0, told.stdout)
-        self.assertIn("nothing is wrong", told.stdout)
-        self.assertIn("looked at", told.stdout)
-        self.assertLessEqual(max(len(line) for line in told.stdout.splitlines()), 80, told.stdout)
 
+class FaultsTest(Doctor):
     def test_faults_of_the_tables(self):
         with self.fault("ALTER TABLE tasks DROP INDEX due",
                         "ALTER TABLE tasks ADD INDEX due (slice,handler,urgency,run_at)", QUIET):
@@ -227,24 +214,6 @@ class DoctorTest(unittest.TestCase):
         with contextlib.closing(ClientOf(self.ensemble)) as tree:
             self.assertFalse(tree.client.exists("/millrace/defualt"))
 
-    def test_who_is_away_hides_nobody_else(self):
-        away = self.doctor("--zk", self.ensemble.address, "--store", self.store(port=free_port()), code=1)
-        self.assertEqual(list(away), ["store.away"])
-        away = self.doctor("--zk", f"127.0.0.1:{free_port()}", "--store", self.store(), code=1)
-        self.assertEqual(set(away), {"zookeeper.server", "zookeeper.away"})
-        self.assertIn("store.refused", self.doctor("--store", self.store("no_such_database"), code=3))
-        nothing = self.doctor("--zk", f"127.0.0.1:{free_port()}", "--store", self.store(port=free_port()), code=3)
-        self.assertLessEqual({"store.away", "zookeeper.away"}, set(nothing))
-        self.db.process.pause()
-        try:
-            began = time.monotonic()
-            frozen = self.clustered(code=1)
-            self.assertLess(time.monotonic() - began, 60)
-        finally:
-            self.db.process.resume()
-        self.assertIn("store.away", frozen)
-        wait_until("the cluster is well again", lambda: not self.clustered(), 60, 1)
-
     def test_faults_of_this_host(self):
         bad = self.folder / "bad"
         bad.mkdir(mode=0o755)
@@ -286,6 +255,46 @@ class DoctorTest(unittest.TestCase):
             damaged.seek(5 * 4096)
             damaged.write(b"\xff" * 4096 * 3)
         self.assertTrue({"store.integrity", "store.schema", "store.refused"} & set(self.doctor(*store)))
+
+
+class WholeTest(Doctor):
+    def test_a_healthy_cluster_has_nothing_and_nothing_is_changed(self):
+        self.assertEqual(self.clustered(code=0), {})
+        self.assertEqual(self.clustered("--scratch", code=0), {})
+        before = self.contents(QUIET)
+        self.assertEqual(len(before), 11)
+        self.assertEqual(self.quiet(code=0), {})
+        self.assertEqual(self.quiet("--scratch", code=0), {})
+        self.assertEqual(self.contents(QUIET), before)  # no row, and no table more
+        # For people: each line fits a terminal, and it says what was looked at.
+        told = self.run_command("doctor", "--zk", self.ensemble.address, "--store", self.store(), "--plugins",
+                                str(self.plugins), "--state-dir", str(self.folder / "state-doctor"))
+        self.assertEqual(told.returncode, 0, told.stdout)
+        self.assertIn("nothing is wrong", told.stdout)
+        self.assertIn("looked at", told.stdout)
+        self.assertLessEqual(max(len(line) for line in told.stdout.splitlines()), 80, told.stdout)
+
+    def test_who_is_away_hides_nobody_else(self):
+        tree, no_tree, no_other_tree = self.ensemble.address, *(f"127.0.0.1:{port}" for port in free_ports(2))
+        no_store = self.store(port=free_port())
+        with concurrent.futures.ThreadPoolExecutor() as at_once:  # each waits for who is away
+            store_away = at_once.submit(self.doctor, "--zk", tree, "--store", no_store, code=1)
+            tree_away = at_once.submit(self.doctor, "--zk", no_tree, "--store", self.store(), code=1)
+            refused = at_once.submit(self.doctor, "--store", self.store("no_such_database"), code=3)
+            nothing = at_once.submit(self.doctor, "--zk", no_other_tree, "--store", no_store, code=3)
+        self.assertEqual(list(store_away.result()), ["store.away"])
+        self.assertEqual(set(tree_away.result()), {"zookeeper.server", "zookeeper.away"})
+        self.assertIn("store.refused", refused.result())
+        self.assertLessEqual({"store.away", "zookeeper.away"}, set(nothing.result()))
+        self.db.process.pause()
+        try:
+            began = time.monotonic()
+            frozen = self.clustered(code=1)
+            self.assertLess(time.monotonic() - began, 60)
+        finally:
+            self.db.process.resume()
+        self.assertIn("store.away", frozen)
+        wait_until("the cluster is well again", lambda: not self.clustered(), 60, 1)
 
 
 class ClientOf:
