@@ -55,9 +55,8 @@ std::vector<std::string> TroublesOf(const Unsent& unsent, const std::string& sha
   if (unsent.tries_again)
     troubles.push_back("messages of alerts could not be sent so far and are tried again," + why("waiting"));
   if (unsent.failed > 0) {
-    troubles.push_back(std::to_string(unsent.failed) +
-                       (unsent.failed == 1 ? " message" : " messages") + " of alerts could not be sent," +
-                       why("failed"));
+    troubles.push_back(std::to_string(unsent.failed) + (unsent.failed == 1 ? " message" : " messages") +
+                       " of alerts could not be sent," + why("failed"));
   }
   return troubles;
 }
@@ -178,9 +177,8 @@ Status AlertShard::LookAtEvents(Micros window, BootTime now, Observation& seen) 
   if (!seen.events) seen.events.emplace();
   for (const Kept& kept : events_) {
     const bool worker = kept.event.kind == kWorkerLost;
-    seen.events->push_back(
-        {kept.event.kind, worker ? kept.event.subject : name_ + "/" + kept.event.subject, now - kept.at,
-         kept.event.type});
+    seen.events->push_back({kept.event.kind, worker ? kept.event.subject : name_ + "/" + kept.event.subject,
+                            now - kept.at, kept.event.type});
   }
   return {};
 }

@@ -99,8 +99,8 @@ class AlertShard {
     BootTime at;
   };
   std::deque<Kept> events_;  // the newest last
-  // Numbers are given before the commit, so that a smaller one may appear later: those above `floor_` are read
-  // again, and `known_` are those of them that were seen.
+  // Numbers are given before the commit, so that a smaller one may appear later: those above `floor_` are
+  // read again, and `known_` are those of them that were seen.
   std::uint64_t floor_ = 0;
   std::set<std::uint64_t> known_;
   std::deque<std::pair<BootTime, std::uint64_t>> marks_;  // the greatest number, at looks since the floor's

@@ -248,8 +248,8 @@ Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
     Print(out, snapshot, shards);
     if (!trouble.empty()) PrintNote("the shards are not shown: " + trouble);
   }
-  const bool well = Standstill(snapshot, shards).empty() && DatabaseTroubles(snapshot.workers).empty() &&
-                    !AllAway(shards);
+  const bool well =
+      Standstill(snapshot, shards).empty() && DatabaseTroubles(snapshot.workers).empty() && !AllAway(shards);
   return well ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 

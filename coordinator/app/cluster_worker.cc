@@ -61,11 +61,7 @@ class ClusterEnvironment final : public WorkerEnvironment {
  public:
   ClusterEnvironment(const WorkerFlags& flags, const Settings& settings, const PluginSet& plugins,
                      ClusterProcess& process, const Supervision& supervision)
-      : flags_(flags),
-        settings_(settings),
-        plugins_(plugins),
-        process_(process),
-        supervision_(supervision) {}
+      : flags_(flags), settings_(settings), plugins_(plugins), process_(process), supervision_(supervision) {}
 
   ControlPlane& control() override { return process_.control(); }
   Registry& metrics() override { return process_.metrics(); }

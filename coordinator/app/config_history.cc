@@ -82,8 +82,7 @@ const ConfigChange* FindVersion(const std::vector<ConfigChange>& history, std::i
 Result<ConfigNode> CurrentNode(ClusterClient& client, const std::string& part) {
   BOOST_OUTCOME_TRY(node, client.Get("/config/" + part));
   if (!node) return ConfigNode{part, "{}", std::nullopt};
-  return ConfigNode{part, node->data.empty() ? "{}" : node->data, node->version, SetAt(*node),
-                    node->created};
+  return ConfigNode{part, node->data.empty() ? "{}" : node->data, node->version, SetAt(*node), node->created};
 }
 
 }  // namespace millrace::engine

@@ -116,7 +116,8 @@ namespace status_key {
 inline constexpr char kRefused[] = "refused";        // of the cluster's words; a list of texts
 inline constexpr char kConfig[] = "config";          // of each part an object:
 inline constexpr char kConfigVersion[] = "version";  // of its node, as it was read last
-inline constexpr char kConfigMade[] = "made";  // the transaction that made that node (czxid): versions count anew
+inline constexpr char kConfigMade[] =
+    "made";  // the transaction that made that node (czxid): versions count anew
 inline constexpr char kConfigRefused[] = "refused";  // where that is not in force: why
 inline constexpr char kRefusals[] = "refusals";      // what it can't carry out; a list of texts
 inline constexpr char kIgnored[] = "ignored";        // what it was started with and does not follow; texts

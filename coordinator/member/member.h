@@ -74,8 +74,8 @@ class Member final : public TreeMachine {
     // By shard: which database the worker has found there, as far as it has; asked each status_interval. May
     // be empty.
     std::function<std::map<std::string, std::string>()> databases = {};
-    // What the process has made of `engine.http` of this configuration: nullopt where it has not tried yet, why
-    // it does not answer there, or nothing. Asked often; an empty function: it does not follow that key.
+    // What the process has made of `engine.http` of this configuration: nullopt where it has not tried yet,
+    // why it does not answer there, or nothing. Asked often; an empty function: it does not follow that key.
     std::function<std::optional<std::string>(const EngineConfig&)> listens = {};
   };
 
@@ -143,9 +143,9 @@ class Member final : public TreeMachine {
   BootTime told_at_{};
   BootTime written_at_{};
   std::map<std::string, std::string> databases_;
-  BootTime databases_at_{};      // when they are asked for next
+  BootTime databases_at_{};                             // when they are asked for next
   std::optional<std::string> listens_ = std::string();  // as the process said last
-  bool status_refused_ = false;  // the last time that it was written
+  bool status_refused_ = false;                         // the last time that it was written
 };
 
 }  // namespace millrace::engine

@@ -45,8 +45,8 @@ const Choices<AlertKind>& KindChoices() {
 }
 
 constexpr std::size_t kMostAddresses = 16;
-constexpr std::size_t kLongestAddress = 100;       // it stands in a task's key
-constexpr std::size_t kLongestName = 40;          // likewise
+constexpr std::size_t kLongestAddress = 100;  // it stands in a task's key
+constexpr std::size_t kLongestName = 40;      // likewise
 
 // Reads or lists them, as Section and KeyLister do.
 template <class Keys, class Alert>

@@ -57,8 +57,8 @@ struct StoreFacts {
   std::optional<Micros> oldest_transaction = {};
   std::optional<std::uint64_t> history = {};  // row versions that wait to be purged
   std::string integrity = {};                 // of a file: what its own check found; empty: nothing
-  // What a check with scratch tables that was killed has left behind: how many tables and views, by what their
-  // names begin with.
+  // What a check with scratch tables that was killed has left behind: how many tables and views, by what
+  // their names begin with.
   std::map<std::string, std::size_t> leftovers = {};
   std::vector<UnknownFact> unknown = {};
 };

@@ -175,9 +175,10 @@ class JsonRows final : public InputRows {
       if (IsCut(*input_)) break;  // half a line
       ++line_;
       if (line.size() >= kLongestLine) {
-        return InputRow{line_, Fail(ErrorCode::Invalid,
-                                    "the line is longer than 1 MiB, which no task is: end each task's JSON by "
-                                    "a line feed, and write none within it")};
+        return InputRow{line_,
+                        Fail(ErrorCode::Invalid,
+                             "the line is longer than 1 MiB, which no task is: end each task's JSON by "
+                             "a line feed, and write none within it")};
       }
       if (!line.empty() && line.back() == '\r') line.pop_back();
       if (line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);

@@ -65,9 +65,12 @@ class Checker {
   }
 
  private:
-  // While the lock of its prefix is held, its tables are no leftovers (diagnosis.cc); it goes with the session.
-  // Some clusters of servers refuse such locks; then it is taken for one that was killed while it runs.
-  void LockPrefix() { (void)session_.Query("SELECT GET_LOCK(" + Quote(prefix_) + ",0)", [](const Row&) {}); }
+  // While the lock of its prefix is held, its tables are no leftovers (diagnosis.cc); it goes with the
+  // session. Some clusters of servers refuse such locks; then it is taken for one that was killed while it
+  // runs.
+  void LockPrefix() {
+    (void)session_.Query("SELECT GET_LOCK(" + Quote(prefix_) + ",0)", [](const Row&) {});
+  }
   // The prefix is made so that what follows it gives a table's name.
   TableName Scratch(const std::string& rest) const { return ParseTableName(prefix_ + rest).value(); }
   Status Make(const std::vector<Ddl>& ddls) {

@@ -319,7 +319,8 @@ TEST_F(ClusterCommandTest, WhatIsNotKnownOfAShardIsAQuestionMark) {
   EXPECT_EQ(status.exit_code, 1) << status.output;
   EXPECT_THAT(status.output, AllOf(HasSubstr("main   away         ?  ?"), Not(HasSubstr("nothing is due")),
                                    HasSubstr("! no shard answers here")));
-  EXPECT_THAT(Ask("cluster status --json").output, HasSubstr("{\"shard\":\"main\",\"reachable\":false,\"waiting\":null"));
+  EXPECT_THAT(Ask("cluster status --json").output,
+              HasSubstr("{\"shard\":\"main\",\"reachable\":false,\"waiting\":null"));
 }
 
 // Whoever connects to it waits for its first word until the time is up: 5 s.
@@ -350,9 +351,11 @@ TEST_F(ClusterCommandTest, ShardsThatAreAwayCostTheTimeOfOne) {
   for (const char* name : {"a", "b", "c", "d"}) shards[name]["url"] = silent.Url();
   Type(Set("/config/shards", shards.dump()));
   const auto begun = std::chrono::steady_clock::now();
-  const ProcessResult all = InFolder("(" + Binary() + " cluster status & " + Binary() + " cluster pause cluster & " +
-                                     Binary() + " cluster plan --dry-run & " + Binary() + " doctor & wait) 2>&1");
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(14)) << "four times 5 s, one by one";
+  const ProcessResult all =
+      InFolder("(" + Binary() + " cluster status & " + Binary() + " cluster pause cluster & " + Binary() +
+               " cluster plan --dry-run & " + Binary() + " doctor & wait) 2>&1");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(14))
+      << "four times 5 s, one by one";
   EXPECT_THAT(all.output, AllOf(HasSubstr("no shard answers here"), HasSubstr("shard d: "),
                                 HasSubstr("repeat this once the shard is back")));
 }

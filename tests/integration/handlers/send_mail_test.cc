@@ -37,9 +37,9 @@ TEST_F(SendMailTest, SendsTheFilledTemplates) {
 
 // As where its server is configured for alerts alone, or each task has its own words.
 TEST_F(SendMailTest, WithoutTemplatesTheTaskHasThem) {
-  const Outcome outcome = Run("send_mail",
-                              R"({"server":")" + server_.Address() + R"(","security":"none","from":"shop@example.org"})",
-                              R"({"to":"ann@example.org","subject":"Yours","body":"All of it"})");
+  const Outcome outcome = Run(
+      "send_mail", R"({"server":")" + server_.Address() + R"(","security":"none","from":"shop@example.org"})",
+      R"({"to":"ann@example.org","subject":"Yours","body":"All of it"})");
   EXPECT_EQ(outcome.kind, OutcomeKind::Done) << outcome.text;
 }
 

@@ -205,9 +205,11 @@ TEST_F(AlertShardTest, ALostWorkerACrashAndARefusedSettleAreEvents) {
 // Numbers are given out before the commit.
 TEST_F(AlertShardTest, AnEventThatIsCommittedBehindALaterOneIsNotMissedAndNoneIsSeenTwice) {
   const auto enter = [&](int number) {
-    ASSERT_TRUE(store_->OpenAlerts()->Note(kHandlerCrashed, "w.1", "tasks/" + std::to_string(number), "noop"));
+    ASSERT_TRUE(
+        store_->OpenAlerts()->Note(kHandlerCrashed, "w.1", "tasks/" + std::to_string(number), "noop"));
     store_->Run("UPDATE millrace_audit SET id=" + std::to_string(number) +
-                " WHERE id=(SELECT max(id) FROM millrace_audit WHERE subject='tasks/" + std::to_string(number) + "')");
+                " WHERE id=(SELECT max(id) FROM millrace_audit WHERE subject='tasks/" +
+                std::to_string(number) + "')");
   };
   enter(8);
   ASSERT_EQ(Look().events->size(), 1u);

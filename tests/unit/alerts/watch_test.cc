@@ -30,7 +30,10 @@ class AlertWatchTest : public testing::Test {
 
   std::unique_ptr<AlertWatch> Make() {
     return std::make_unique<AlertWatch>(AlertWatch::Parts{.clock = clock_,
-                                                          .shards = [this] { return StoresByShard{{"main", store_}}; },
+                                                          .shards =
+                                                              [this] {
+                                                                return StoresByShard{{"main", store_}};
+                                                              },
                                                           .config = [this] { return config_; },
                                                           .place = [this] { return place_; },
                                                           .from = "a test"});
@@ -47,8 +50,9 @@ class AlertWatchTest : public testing::Test {
     failed_.push_back(report->ids.front());
   }
   std::int64_t Messages(const std::string& state) {
-    return store_->Ask("SELECT count(*) FROM tasks WHERE handler='millrace.webhook' AND params LIKE '%\"state\":\"" +
-                       state + "\"%'");
+    return store_->Ask(
+        "SELECT count(*) FROM tasks WHERE handler='millrace.webhook' AND params LIKE '%\"state\":\"" + state +
+        "\"%'");
   }
 
   ManualClock clock_;

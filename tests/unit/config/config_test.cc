@@ -209,7 +209,8 @@ TEST(ConfigTest, AlertsHaveTheKeysOfTheirKind) {
 
 TEST(ConfigTest, AnAlertAboutCrashesMayBeAboutOneType) {
   const auto config = ParseConfig(
-      R"({"alerts": {"a": {"kind": "crashes", "handler": "mailer", "mail": ["ops@example.com"]}}})", "m.json");
+      R"({"alerts": {"a": {"kind": "crashes", "handler": "mailer", "mail": ["ops@example.com"]}}})",
+      "m.json");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->alerts.at("a").handler, "mailer");
   EXPECT_THAT(Refusal(R"({"alerts": {"a": {"kind": "worker_lost", "mail": ["o@e"], "handler": "x"}}})"),

@@ -39,7 +39,9 @@ class SoundStore final : public Store {
   std::unique_ptr<SchemaStore> OpenSchema() override { return scratch_.OpenSchema(); }
   std::unique_ptr<PruneStore> OpenPruning() override { return scratch_.OpenPruning(); }
   std::unique_ptr<OverviewStore> OpenOverview() override { return scratch_.OpenOverview(); }
-  std::unique_ptr<StoreDiagnosis> OpenDiagnosis() override { return std::make_unique<SoundDiagnosis>(clock_); }
+  std::unique_ptr<StoreDiagnosis> OpenDiagnosis() override {
+    return std::make_unique<SoundDiagnosis>(clock_);
+  }
   void Run(const std::string& script) { scratch_.Run(script); }
 
  private:
@@ -69,9 +71,8 @@ TEST_F(ShardLookTest, WhatWaitsIsSeenAndNothingIsInDoubt) {
 TEST_F(ShardLookTest, TablesThatCannotBeReadAreSaid) {
   store_.Run("ALTER TABLE millrace_schema RENAME COLUMN slices TO parts");
   const ShardFacts facts = Look();
-  EXPECT_THAT(facts.store.unknown,
-              Contains(AllOf(Field(&UnknownFact::what, HasSubstr("the task tables")),
-                             Field(&UnknownFact::why, HasSubstr("slices")))));
+  EXPECT_THAT(facts.store.unknown, Contains(AllOf(Field(&UnknownFact::what, HasSubstr("the task tables")),
+                                                  Field(&UnknownFact::why, HasSubstr("slices")))));
 }
 
 TEST_F(ShardLookTest, RowsThatCannotBeReadAreSaidOnce) {

@@ -20,15 +20,16 @@ class MemberTest : public testing::Test {
  protected:
   std::unique_ptr<Member> Make(const std::string& life, std::string file = "") {
     MemberOptions options{"w1", WorkerDocument{.host = "h", .pid = 7, .incarnation = life}};
-    return std::make_unique<Member>(options, ConfigLayers(std::move(file), "conf.json"),
-                                    Member::Calls{[this](const MemberView& view) { published_ = view; },
-                                                  [this] { return status_; },
-                                                  nullptr,
-                                                  {},
-                                                  {},
-                                                  {},
-                                                  {},
-                                                  [this](const EngineConfig& engine) { return Listens(engine); }});
+    return std::make_unique<Member>(
+        options, ConfigLayers(std::move(file), "conf.json"),
+        Member::Calls{[this](const MemberView& view) { published_ = view; },
+                      [this] { return status_; },
+                      nullptr,
+                      {},
+                      {},
+                      {},
+                      {},
+                      [this](const EngineConfig& engine) { return Listens(engine); }});
   }
   // As a process that has tried this address last.
   std::optional<std::string> Listens(const EngineConfig& engine) {
@@ -203,8 +204,8 @@ TEST_F(MemberTest, AnAddressThatCannotBeListenedOnIsARefusalOnceItWasTried) {
   tried_ = "127.0.0.1:9090";
   no_address_ = "engine.http: another has it";
   ASSERT_TRUE(room_.Pass(milliseconds(100)));
-  EXPECT_THAT(room_.Data("/status/w1"),
-              AllOf(HasSubstr(R"("engine":{"version":1,)"), HasSubstr(R"("refused":"engine.http: another has it")")));
+  EXPECT_THAT(room_.Data("/status/w1"), AllOf(HasSubstr(R"("engine":{"version":1,)"),
+                                              HasSubstr(R"("refused":"engine.http: another has it")")));
   EXPECT_THAT(published_.refusals, ElementsAre("config/engine: engine.http: another has it"));
   no_address_.clear();
   ASSERT_TRUE(room_.Pass(seconds(2)));

@@ -111,7 +111,8 @@ TEST(InputRowsTest, ALineWithoutEndIsRefusedByItsNumberAndTheNextIsRead) {
 }
 
 TEST(InputRowsTest, TheLastLineNeedsNoLineFeedAndALongOneAtTheEndIsRefused) {
-  const auto plain = ReadJsonl(std::make_unique<std::istringstream>("{\"id\":1}\r\n\n{\"id\":2}"), Rules("id"));
+  const auto plain =
+      ReadJsonl(std::make_unique<std::istringstream>("{\"id\":1}\r\n\n{\"id\":2}"), Rules("id"));
   EXPECT_EQ(plain->Next()->task->biz_key, "1");
   EXPECT_EQ(plain->Next()->task->biz_key, "2");
   EXPECT_FALSE(plain->Next());
