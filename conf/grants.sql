@@ -23,6 +23,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_counters TO millrace_w
 GRANT SELECT ON millrace.millrace_pauses TO millrace_worker@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_schedules TO millrace_worker@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_fan_outs TO millrace_worker@'%';
+GRANT SELECT, UPDATE ON millrace.millrace_batches TO millrace_worker@'%';
 GRANT SELECT, INSERT ON millrace.millrace_audit TO millrace_worker@'%';
 GRANT SELECT ON millrace.millrace_schema TO millrace_worker@'%';
 -- … and what the queries of schedules (`from_query`) read, such as:
@@ -36,12 +37,13 @@ GRANT SELECT ON millrace.tasks_done TO millrace_submit@'%';
 GRANT SELECT ON millrace.tasks_failed TO millrace_submit@'%';
 GRANT SELECT, INSERT, DELETE ON millrace.tasks_keys TO millrace_submit@'%';
 GRANT SELECT ON millrace.millrace_counters TO millrace_submit@'%';
+GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_batches TO millrace_submit@'%';
 GRANT SELECT ON millrace.millrace_schema TO millrace_submit@'%';
 
 -- A producer that only inserts, in any language. A key (biz_key) is entered into the ledger by the worker that meets it.
 GRANT INSERT ON millrace.tasks TO millrace_producer@'%';
 
--- People: `task list`, `show`, `why`, `retry`, `cancel`, `hold`, `release`, pauses, `status`, `doctor`.
+-- People: `batch`, `task list`, `show`, `why`, `retry`, `cancel`, `hold`, `release`, pauses, `status`, `doctor`.
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.tasks TO millrace_operator@'%';
 GRANT SELECT, INSERT ON millrace.tasks_done TO millrace_operator@'%';
 GRANT SELECT, DELETE ON millrace.tasks_failed TO millrace_operator@'%';
@@ -55,6 +57,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_pauses TO millrace_ope
 GRANT SELECT, INSERT ON millrace.millrace_audit TO millrace_operator@'%';
 GRANT SELECT, UPDATE ON millrace.millrace_schedules TO millrace_operator@'%';
 GRANT SELECT, INSERT ON millrace.millrace_fan_outs TO millrace_operator@'%';
+GRANT SELECT, UPDATE ON millrace.millrace_batches TO millrace_operator@'%';
 GRANT SELECT ON millrace.millrace_schema TO millrace_operator@'%';
 
 -- Options, which concern the whole server.

@@ -34,6 +34,7 @@ class Walk {
     BOOST_OUTCOME_TRYV(Alerts());
     BOOST_OUTCOME_TRYV(Schedules());
     BOOST_OUTCOME_TRYV(FanOuts());
+    BOOST_OUTCOME_TRYV(Batches());
     BOOST_OUTCOME_TRYV(Prunes());
     return Schema();
   }
@@ -74,6 +75,7 @@ class Walk {
   Status Alerts();
   Status Schedules();
   Status FanOuts();
+  Status Batches();
   Status Prunes();
   Status Schema();
 
@@ -355,6 +357,34 @@ Status Walk::FanOuts() {
   BOOST_OUTCOME_TRYV(stage_.fan_outs.Step(fan_out, page));
   fan_out.place = page.place;
   BOOST_OUTCOME_TRYV(stage_.fan_outs.Step(fan_out, {.last = true}));
+  return {};
+}
+
+Status Walk::Batches() {
+  BatchStore& batches = stage_.batches;
+  const std::string name = stage_.name;
+  const BatchPart home{"rehearsal", table_};
+  const Ids ids = {350, 351};
+  for (int time = 0; time < 2; ++time) {  // made; taken away, and made anew
+    BOOST_OUTCOME_TRYV(batches.Make({.name = name, .home = home, .made_by = name}));
+    if (time > 0) break;
+    BOOST_OUTCOME_TRYV(batches.Unmake(name));
+  }
+  BOOST_OUTCOME_TRYV(batches.Announce(name, home, 2));
+  BOOST_OUTCOME_TRYV(batches.Announce(name, {"rehearsal", "tasks_001"}, -1));
+  BOOST_OUTCOME_TRYV(batches.Close(name, name));
+  BOOST_OUTCOME_TRYV(batches.Close(name, name));  // it is closed already
+  BOOST_OUTCOME_TRYV(batches.Announce(name, home, 1));
+  BOOST_OUTCOME_TRYV(batches.Find(name));
+  BOOST_OUTCOME_TRYV(batches.List(BatchStore::Which::All, "", 10));
+  BOOST_OUTCOME_TRYV(batches.List(BatchStore::Which::Closed, "", 10));
+  BOOST_OUTCOME_TRYV(batches.Sums(std::span(&table_, 1), std::span(&name, 1)));
+  BOOST_OUTCOME_TRYV(batches.Walk(table_, 0, kMaxBatchRows));
+  BOOST_OUTCOME_TRYV(batches.Still(table_, name, ids));
+  const std::vector<NewTask> callback{{.handler = "a"}};
+  for (int time = 0; time < 2; ++time) {  // the second finds it ended
+    BOOST_OUTCOME_TRYV(batches.End({name, table_, {}, callback, callback}));
+  }
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "framework/store/alert_store.h"
+#include "framework/store/batch_store.h"
 #include "framework/store/change_feed.h"
 #include "framework/store/diagnosis.h"
 #include "framework/store/fan_out_store.h"
@@ -76,6 +77,7 @@ class Store {
   // Null: it has no schedules.
   virtual std::unique_ptr<ScheduleStore> OpenSchedules() { return nullptr; }
   virtual std::unique_ptr<FanOutStore> OpenFanOuts() { return nullptr; }
+  virtual std::unique_ptr<BatchStore> OpenBatches() { return nullptr; }  // null: likewise
   // Null: it has nothing to say of itself.
   virtual std::unique_ptr<StoreDiagnosis> OpenDiagnosis() { return nullptr; }
   // Null: it tells nobody of changes, or is not to.

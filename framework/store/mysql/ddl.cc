@@ -135,6 +135,22 @@ std::string Counters(const std::string& name) {
          "  PRIMARY KEY (task_table,handler,batch,incarnation)\n" + kEngine;
 }
 
+std::string Batches(const std::string& name) {
+  std::string counts;
+  for (const char* column : {"added", "succeeded", "cancelled", "failed"})
+    counts += std::string("  ") + column + " BIGINT NOT NULL DEFAULT 0,\n";
+  return "CREATE TABLE IF NOT EXISTS " + name + " (\n  name VARCHAR(64) NOT NULL PRIMARY KEY,\n" +
+         Varchar("state", 8, "NOT NULL DEFAULT 'open'") +
+         "  stays_open TINYINT NOT NULL DEFAULT 0,\n  parts MEDIUMTEXT NOT NULL,\n" +
+         Varchar("callback_table", 48, "NOT NULL") +
+         "  on_success MEDIUMTEXT NULL,\n  on_end MEDIUMTEXT NULL,\n  made_by VARCHAR(190) NOT NULL,\n"
+         "  created_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n  closed_at DATETIME(6) NULL,\n"
+         "  ended_at DATETIME(6) NULL,\n" +
+         Varchar("outcome", 16, "NOT NULL DEFAULT ''") +
+         "  success_task VARCHAR(80) NOT NULL DEFAULT '',\n  end_task VARCHAR(80) NOT NULL DEFAULT '',\n" +
+         counts + "  KEY by_state (state,name)\n" + kEngine;
+}
+
 }  // namespace
 
 std::vector<Ddl> TaskTables(const TableName& table, std::uint32_t slices) {
@@ -190,6 +206,7 @@ std::vector<Ddl> ShardTables(const std::string& prefix) {
                "  refused BIGINT UNSIGNED NOT NULL,\n"
                "  started_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n"
                "  PRIMARY KEY (schedule,firing)\n"),
+      {prefix + "millrace_batches", Batches(prefix + "millrace_batches")},
   };
 }
 

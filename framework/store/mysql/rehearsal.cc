@@ -99,6 +99,7 @@ Result<std::vector<SchemaFinding>> Rehearsal::Run(const Endpoint& endpoint) {
   const auto alerts = sql::OpenAlerts(std::make_unique<Session>(here, here.options.lease));
   const auto schedules = sql::OpenSchedules(std::make_unique<Session>(here, here.options.lease));
   const auto fan_outs = sql::OpenFanOuts(std::make_unique<Session>(here, here.options.lease));
+  const auto batches = sql::OpenBatches(std::make_unique<Session>(here, here.options.lease));
   RehearsalStage stage{.tasks = *tasks,
                        .incarnations = *incarnations,
                        .operations = *operations,
@@ -108,6 +109,7 @@ Result<std::vector<SchemaFinding>> Rehearsal::Run(const Endpoint& endpoint) {
                        .alerts = *alerts,
                        .schedules = *schedules,
                        .fan_outs = *fan_outs,
+                       .batches = *batches,
                        .table = table_,
                        .name = "rehearsal_" + std::string(table_.text()),
                        .run = [this](const std::string& sql) -> Status {

@@ -20,6 +20,7 @@ std::unique_ptr<PruneStore> OpenPruning(std::unique_ptr<Connection> connection);
 std::unique_ptr<AlertStore> OpenAlerts(std::unique_ptr<Connection> connection);
 std::unique_ptr<ScheduleStore> OpenSchedules(std::unique_ptr<Connection> connection);
 std::unique_ptr<FanOutStore> OpenFanOuts(std::unique_ptr<Connection> connection);
+std::unique_ptr<BatchStore> OpenBatches(std::unique_ptr<Connection> connection);
 
 // The row of a fan-out, in the transaction of its firing; nothing where the same firing has one already.
 Status EnterFanOut(Connection& db, const FanOut& fan_out);

@@ -252,6 +252,29 @@ std::vector<SchemaObject> ShardObjects() {
        "  started_at   TEXT NOT NULL,\n"
        "  PRIMARY KEY (schedule, firing)\n"
        ") WITHOUT ROWID"},
+      {"table", "millrace_batches",
+       "CREATE TABLE millrace_batches (\n"
+       "  name           TEXT PRIMARY KEY,\n"
+       "  state          TEXT NOT NULL DEFAULT 'open' CHECK (state IN ('open','closed','ended')),\n"
+       "  stays_open     INTEGER NOT NULL,\n"
+       "  parts          TEXT NOT NULL,\n"
+       "  callback_table TEXT NOT NULL,\n"
+       "  on_success     TEXT,\n"
+       "  on_end         TEXT,\n"
+       "  made_by        TEXT NOT NULL,\n"
+       "  created_at     TEXT NOT NULL,\n"
+       "  closed_at      TEXT,\n"
+       "  ended_at       TEXT,\n"
+       "  outcome        TEXT NOT NULL DEFAULT '',\n"
+       "  success_task   TEXT NOT NULL DEFAULT '',\n"
+       "  end_task       TEXT NOT NULL DEFAULT '',\n"
+       "  added          INTEGER NOT NULL DEFAULT 0,\n"
+       "  succeeded      INTEGER NOT NULL DEFAULT 0,\n"
+       "  cancelled      INTEGER NOT NULL DEFAULT 0,\n"
+       "  failed         INTEGER NOT NULL DEFAULT 0\n"
+       ") WITHOUT ROWID"},
+      {"index", "millrace_batches_by_state",
+       "CREATE INDEX millrace_batches_by_state ON millrace_batches (state, name)"},
   };
 }
 
