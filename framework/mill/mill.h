@@ -66,6 +66,7 @@ class Mill {
   void Retire();
   void StopClaiming() { scanner_.StopClaiming(); }
   bool Idle() const { return scanner_.Idle(); }
+  IdleSpan Idleness() const { return scanner_.Idleness(); }
   // Once it claims nothing more: nothing is in hand.
   bool Empty() const { return scanner_.Quiet() && attempts_.in_flight().Empty(); }
   // The strands end; the beat signs off in the shard.

@@ -131,13 +131,32 @@ Step<Micros> Scanner::Round() {
   if (look_.map) co_await WorkOff(engine.batch, life);
   if (parts_.watch_idle && looks && look_.full && !failed_) {
     const bool nothing_left = co_await NothingLeft(look_.map, was_empty);
-    idle_.store(nothing_left);
+    NoteIdle(nothing_left);
   }
   if (failed_) co_return AfterTrouble();
   if (trouble_pause_ != Micros(0)) LogInfo("scanning goes on", {{"shard", parts_.shard}});
   trouble_pause_ = Micros(0);
   if (suspects_.Waits()) co_return kSuspectPause;
   co_return std::max(UntilNext(), Micros(0));
+}
+
+void Scanner::NoteIdle(bool nothing_left) {
+  {
+    MutexLock lock(mutex_);
+    if (!nothing_left) {
+      idleness_.reset();
+    } else if (idleness_) {
+      idleness_->looked = look_.asked;
+    } else {
+      idleness_ = {look_.asked, look_.asked};
+    }
+  }
+  idle_.store(nothing_left);
+}
+
+IdleSpan Scanner::Idleness() const {
+  MutexLock lock(mutex_);
+  return idleness_.value_or(IdleSpan{BootTime::max(), BootTime{}});
 }
 
 Micros Scanner::AfterTrouble() {
@@ -164,6 +183,7 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     schedule_.Looked(asked, cost, floor, *map, engine.poll, CountTables(slices));
     if (map->now != WallTime{}) parts_.attempts.NoteClock(asked, map->now);
     look_.full = floor.Empty();
+    look_.asked = asked;
     look_.map = std::make_shared<const DueMap>(std::move(*map));
     if (parts_.scope.FollowShard(look_.map->pauses)) pauses_changed_.store(true);
     cursors_.Refresh(asked, look_.map->groups, engine.rewind);

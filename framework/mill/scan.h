@@ -12,6 +12,7 @@
 
 #include "framework/base/clock.h"
 #include "framework/mill/claim.h"
+#include "framework/mill/idle_span.h"
 #include "framework/mill/lives.h"
 #include "framework/mill/look_schedule.h"
 #include "framework/mill/ring_looks.h"
@@ -65,6 +66,8 @@ class Scanner {
   void SetAttended(bool attended);
   // Nothing runs and nothing is due that can run here, as of the last look. Meant for `watch_idle`.
   bool Idle() const { return idle_.load(); }
+  // Since when that is so; of the last such time, where it is not so now.
+  IdleSpan Idleness() const;
   // It has seen that it is to claim nothing more: what it had claimed is in the in-flight set.
   bool Quiet() const { return quiet_.load(); }
   // The shard says that something else is paused than it did before. True once for each change.
@@ -99,7 +102,8 @@ class Scanner {
   };
   struct Look {
     std::shared_ptr<const DueMap> map;
-    bool full = false;           // the map has no floor
+    bool full = false;  // the map has no floor
+    BootTime asked{};
     std::vector<TypeWork> work;  // points into the map
     BootTime until;              // when to look again
   };
@@ -108,6 +112,7 @@ class Scanner {
   Step<Micros> Round();
   // Whether somebody has rung, and it is time for the next look because of it.
   bool RingDue();
+  void NoteIdle(bool nothing_left);
   // How long there is nothing to do, as far as is known.
   Micros UntilNext();
   Step<> TakeLook(EngineConfig engine);
@@ -168,6 +173,7 @@ class Scanner {
   mutable Mutex mutex_;
   ScanView view_ MILLRACE_GUARDED_BY(mutex_);
   std::shared_ptr<const DueMap> latest_ MILLRACE_GUARDED_BY(mutex_);
+  std::optional<IdleSpan> idleness_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace::engine

@@ -42,6 +42,7 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
   bool Follow();
   void Retire() { mill_->Retire(); }
   bool Idle() const { return mill_->Idle(); }
+  IdleSpan Idleness() const { return mill_->Idleness(); }
   bool Empty() const { return mill_->Empty(); }
   ShardStatus Status() const;
   // The strand that should have gone on for longer than `patience`, and has not: `scan of shard main`. Empty:

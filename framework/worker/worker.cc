@@ -66,7 +66,8 @@ class Worker::Body {
   void Publish();
   void Measure(Gauges& gauges) const;
   bool AllEmpty() const;
-  bool AllIdle() const;
+  std::optional<IdleSpan> AllIdle() const;
+  bool MayEnd() const;
 
   const Parts parts_;
   const WorkerOptions options_;
@@ -229,7 +230,7 @@ void Worker::Body::WatchRunning() {
     BeginStop(WorkerEnd::Replace);
   } else if (stop_.load()) {
     BeginStop(WorkerEnd::Stopped);
-  } else if (options_.until_idle && AllIdle()) {
+  } else if (options_.until_idle && MayEnd()) {
     BeginStop(WorkerEnd::Idle);
   }
 }
@@ -318,10 +319,22 @@ bool Worker::Body::AllEmpty() const {
          std::all_of(mills.begin(), mills.end(), [](const auto& m) { return m->Empty(); });
 }
 
-bool Worker::Body::AllIdle() const {
+// nullopt: not all of them.
+std::optional<IdleSpan> Worker::Body::AllIdle() const {
   const auto mills = mills_->All();
-  return !mills_->AnyRetired() && !mills.empty() &&
-         std::all_of(mills.begin(), mills.end(), [](const auto& mill) { return mill->Idle(); });
+  if (mills_->AnyRetired() || mills.empty()) return std::nullopt;
+  IdleSpan all{BootTime{}, BootTime::max()};
+  for (const auto& mill : mills) {
+    if (!mill->Idle()) return std::nullopt;
+    const IdleSpan own = mill->Idleness();
+    all = {std::max(all.since, own.since), std::min(all.looked, own.looked)};
+  }
+  return all;
+}
+
+bool Worker::Body::MayEnd() const {
+  const std::optional<IdleSpan> idle = AllIdle();
+  return idle && (options_.may_end == nullptr || options_.may_end(*idle));
 }
 
 std::optional<WorkerEnd> Worker::Body::WaitFor(Micros limit) {

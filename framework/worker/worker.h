@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
 #include "framework/metrics/registry.h"
+#include "framework/mill/idle_span.h"
 #include "framework/plugin/plugin_set.h"
 #include "framework/worker/control_plane.h"
 #include "framework/worker/worker_status.h"
@@ -27,6 +29,9 @@ struct WorkerOptions {
   // Configured types that no plugin here has are other workers' business; otherwise they are an error at the
   // start, and a refusal later.
   bool partial = false;
+  // Asked with `until_idle`, again and again while nothing is left to do: false where something may come of
+  // what it did. Never waits. Null: nothing does.
+  std::function<bool(const IdleSpan&)> may_end = nullptr;
 };
 
 struct WorkerTotals {
