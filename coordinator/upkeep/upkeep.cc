@@ -19,6 +19,11 @@ void Upkeep::Update() {
   Retire(shards);
   (void)Reap();
   Hire(shards);
+  if (const Status followed = batches_.Follow(shards); !followed && !no_batches_) {
+    LogError("the ends of batches can't be decided yet; it is tried again until they can",
+             {{"error", followed.error().message}});
+    no_batches_ = true;
+  }
   Warn(leading && shards.empty());
   Publish(Gather());
 }
@@ -70,7 +75,8 @@ bool Upkeep::Stop() {
   Retire({});
   Signal never;
   for (int i = 0; i < 100; ++i) {
-    if (Reap()) return true;
+    const bool reaped = Reap();
+    if (batches_.AskToStop() && reaped) return true;
     never.WaitFor(std::chrono::milliseconds(10));
   }
   return false;

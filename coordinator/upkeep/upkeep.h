@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "coordinator/upkeep/batches.h"
 #include "coordinator/upkeep/shard_upkeep.h"
 #include "coordinator/upkeep/table_catalog.h"
 #include "framework/worker/control_plane.h"
@@ -55,6 +56,9 @@ class Upkeep {
   [[nodiscard]] bool Stop();
   // As of the last Update.
   TableFindings Findings() const;
+  // Whether a worker of this process that has been idle so long may end, as far as batches go; see
+  // coordinator/upkeep/batches.h. Thread-safe.
+  bool MayEnd(const IdleSpan& idle) { return batches_.MayEnd(idle); }
   // How the tasks of the shards stand, where this process leads or is alone. Thread-safe.
   void Measure(Gauges& gauges) const { standings_.Measure(gauges, BootClock::now()); }
 
@@ -70,9 +74,11 @@ class Upkeep {
   const Parts parts_;
   Standings standings_;
   ScheduleBoard board_;
+  Batches batches_{parts_.leading};
   std::map<std::string, std::unique_ptr<ShardUpkeep>> shards_;
   std::vector<std::unique_ptr<ShardUpkeep>> retired_;  // asked to stop, and not waited for
   bool no_thread_ = false;                             // for a shard, the last time
+  bool no_batches_ = false;                            // no thread for batches, and that was told
   bool no_shard_ = false;                              // while this process leads
   mutable Mutex mutex_;
   TableFindings findings_ MILLRACE_GUARDED_BY(mutex_);

@@ -1,0 +1,91 @@
+// Finds the closed batches that have ended, and adds their callbacks: from what stands in the shards alone,
+// so that any number of processes may do it, one after another or at once. What is looked at, and what is
+// promised, stands in README.md, "When a batch has ended".
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/clock.h"
+#include "framework/base/result.h"
+#include "framework/store/store.h"
+#include "framework/worker/control_plane.h"
+
+namespace millrace::engine {
+
+// The task that a callback's text describes: {"handler", "params", "priority", "in"}; with its key and
+// nothing of the batch's. Invalid, with the member that is wrong.
+Result<NewTask> ParseCallback(const std::string& text, const std::string& key);
+
+// What a look has found.
+struct BatchLook {
+  std::size_t closed = 0;   // that have not ended, as far as the shards answer
+  std::size_t ended = 0;    // by this look
+  std::size_t pending = 0;  // with a callback, and soon to end: a row of it runs, or was announced but now
+  bool cut = false;         // it was asked to stop, or has to look again at once
+};
+
+// One thread.
+class BatchDecider {
+ public:
+  struct Parts {
+    std::function<BootTime()> now;
+    std::function<void(Micros)> rest;  // between two steps of a walk
+    std::function<bool()> stop = [] { return false; };
+  };
+  explicit BatchDecider(Parts parts) : parts_(std::move(parts)) {}
+
+  // `at_once`: also looks for rows of those whose counts say that it is too early for their end.
+  BatchLook Look(const StoresByShard& shards, bool at_once);
+
+ private:
+  using Name = std::pair<std::string, std::string>;  // home, name
+  struct Witness {
+    BatchPart part;
+    BatchRow row;
+  };
+  struct Known {
+    std::optional<BatchSums> sums;
+    BootTime moved{};   // the sums, for the last time
+    BootTime looked{};  // in the pools, for the last time
+    std::optional<Witness> witness;
+    std::string told;  // what was logged last of what holds it up
+  };
+  struct Candidate {
+    Name name;
+    BatchRecord record;
+    BatchSums sums;
+    bool open = false;   // a row of it was found
+    bool early = false;  // fewer have ended than were announced: what is announced may be on its way
+  };
+  // What is open in a shard.
+  struct Desk {
+    std::shared_ptr<Store> store;
+    std::unique_ptr<BatchStore> batches;
+    BootTime again{};  // away: not asked before
+  };
+
+  void Follow(const StoresByShard& shards);
+  BatchStore* At(const std::string& shard);
+  void Away(const std::string& shard);
+  std::vector<Candidate> Closed();
+  bool ReadSums(std::vector<Candidate>& candidates);
+  bool IsTime(Candidate& candidate, bool at_once);
+  bool MayEndSoon(const Candidate& candidate);
+  bool WitnessStands(Candidate& candidate);
+  bool Walk(const BatchPart& part, std::vector<Candidate*>& candidates);
+  Result<bool> Decide(const Candidate& candidate);
+  void Tell(const Name& name, const std::string& what);
+
+  const Parts parts_;
+  std::map<std::string, Desk> desks_;
+  std::map<Name, Known> known_;
+};
+
+}  // namespace millrace::engine
