@@ -47,6 +47,8 @@ class ClusterProcess {
   // To be called several times a second: follows the shards for the leader, and looks after the id.
   // Conflict: the id is another process's.
   Status Update();
+  // As Upkeep::MayEnd.
+  bool MayEnd(const IdleSpan& idle) { return upkeep_.MayEnd(idle); }
   // Leaves the cluster: its slices go to others at once. False: a thread is held up by a server that does not
   // answer; the process must end by std::_Exit.
   [[nodiscard]] bool Stop();

@@ -115,8 +115,9 @@ Result<ExitCode> RunClusterWorker(const WorkerFlags& flags, const Settings& sett
   BOOST_OUTCOME_TRYV(CheckLimits(flags, settings, *plugins));
   ClusterEnvironment environment(flags, settings, *plugins, *process, *supervision);
   const std::string doorbell = flags.doorbell_address.empty() ? kOwnHostAlone : flags.doorbell_address;
-  return HostWorker(flags, {flags.id, state, flags.concurrency, flags.until_idle, "", doorbell, true},
-                    *plugins, environment, *supervision);
+  WorkerOptions options{flags.id, state, flags.concurrency, flags.until_idle, "", doorbell, true};
+  options.may_end = [&process](const IdleSpan& idle) { return process->MayEnd(idle); };
+  return HostWorker(flags, std::move(options), *plugins, environment, *supervision);
 }
 
 Result<ExitCode> RunCoordinator(const CoordinatorOptions& options) {

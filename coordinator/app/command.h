@@ -30,6 +30,8 @@ void AddTaskReads(CLI::App& task, Chosen& chosen);  // list, show; task.cc
 void AddTaskCount(CLI::App& task, Chosen& chosen);
 void AddTaskWhy(CLI::App& task, Chosen& chosen);
 void AddTaskActions(CLI::App& task, Chosen& chosen);      // retry, cancel, hold, release
+void AddBatchReads(CLI::App& batch, Chosen& chosen);      // list, show; batch.cc
+void AddBatchActions(CLI::App& batch, Chosen& chosen);    // watch, close, cancel
 void AddClusterReads(CLI::App& cluster, Chosen& chosen);  // status, slices; cluster.cc
 void AddClusterPlan(CLI::App& cluster, Chosen& chosen);
 void AddClusterRestarts(CLI::App& cluster, Chosen& chosen);  // drain … proceed; cluster_control.cc

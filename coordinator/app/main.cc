@@ -32,6 +32,10 @@ void AddEveryCommand(CLI::App& root, Chosen& chosen) {
   AddTaskCount(*task, chosen);
   AddTaskWhy(*task, chosen);
   AddTaskActions(*task, chosen);
+  CLI::App* batch =
+      AddFamily(root, "batch", "Look at batches, close and cancel them", "  millrace batch watch june");
+  AddBatchReads(*batch, chosen);
+  AddBatchActions(*batch, chosen);
   CLI::App* cluster = AddFamily(root, "cluster", "Look at the cluster and steer it",
                                 "  millrace cluster status --zk zk1:2181");
   AddClusterReads(*cluster, chosen);
@@ -61,7 +65,7 @@ void AddEveryCommand(CLI::App& root, Chosen& chosen) {
   for (const char* name : {"run", "worker", "coordinator"}) root.get_subcommand(name)->group("Run tasks");
   root.get_subcommand("submit")->group("Add tasks");
   root.get_subcommand("status")->group("Look after them");
-  for (CLI::App* family : {task, cluster, config, schedule, schema, handler, alerts})
+  for (CLI::App* family : {task, batch, cluster, config, schedule, schema, handler, alerts})
     family->group("Look after them");
 }
 

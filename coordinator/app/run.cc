@@ -58,6 +58,7 @@ class LocalEnvironment final : public WorkerEnvironment {
     progress_.Update(worker.Totals());
     return {};
   }
+  bool MayEnd(const IdleSpan& idle) { return upkeep_.MayEnd(idle); }
   bool End() override {
     progress_.Clear();
     const bool quiet = alerts_.Stop();
@@ -146,8 +147,9 @@ Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings,
   if (RunsAlone(flags, shards)) types = TypesRun(settings.config, *plugins, flags.handlers);
   LocalEnvironment environment(std::move(control), shards, std::move(types),
                                ErrorIsTerminal() && !flags.common.json);
-  return HostWorker(flags, {flags.id, state, flags.concurrency, flags.until_idle, FormatLoadBalance(numbers)},
-                    *plugins, environment, supervision);
+  WorkerOptions options{flags.id, state, flags.concurrency, flags.until_idle, FormatLoadBalance(numbers)};
+  options.may_end = [&environment](const IdleSpan& idle) { return environment.MayEnd(idle); };
+  return HostWorker(flags, std::move(options), *plugins, environment, supervision);
 }
 
 Result<ExitCode> RunOnStores(const WorkerFlags& flags, const Settings& settings, Missing missing) {

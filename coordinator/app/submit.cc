@@ -9,6 +9,7 @@
 #include "coordinator/app/input/json_row.h"
 #include "coordinator/app/outcome_watch.h"
 #include "coordinator/app/stop_signals.h"
+#include "coordinator/app/submit_batch.h"
 #include "coordinator/app/submit_report.h"
 #include "framework/base/time_text.h"
 #include "framework/files/paths.h"
@@ -26,7 +27,7 @@ struct SubmitOptions {
   std::string key;
   std::string at;
   std::string in;
-  std::string batch;
+  BatchAsked batch;
   std::optional<std::uint32_t> priority;
   std::int64_t count = 1;
   bool yes = false;
@@ -87,6 +88,7 @@ Status CheckCombination(const SubmitOptions& options) {
     return Wrong("which handler? give --handler NAME; millrace handler list shows them");
   if (!options.at.empty() && !options.in.empty()) return Wrong("give either --at or --in");
   BOOST_OUTCOME_TRYV(CheckOptionsOfRows(options));
+  BOOST_OUTCOME_TRYV(CheckBatchAsked(options.batch));
   if (file || query) {
     const char* source = file ? "--from" : "--from-query";
     if (options.params != "{}")
@@ -105,7 +107,7 @@ Result<NewTask> Template(const SubmitOptions& options) {
   task.handler = options.handler;
   task.params = options.params;
   task.biz_key = options.key;
-  task.batch = options.batch;
+  task.batch = options.batch.name;
   task.priority = options.priority;
   task.held = options.held;
   if (!options.at.empty()) {
@@ -192,17 +194,22 @@ Result<std::unique_ptr<InputRows>> OpenRows(const SubmitOptions& options, const 
       std::make_unique<Copies>(task, static_cast<std::uint64_t>(options.count)));
 }
 
+// What is added to a batch is announced to it, which may refuse it.
+Status Announce(BatchIntake* batch, std::int64_t rows) {
+  return batch == nullptr ? Status() : batch->Announce(rows);
+}
+
 // By word of the cluster's configuration a type may be served by another's handler. Where the store is named
 // the cluster is asked only before a type is refused.
-Status CheckType(const SubmitOptions& options, const Settings& settings) {
+Status CheckType(const SubmitOptions& options, const std::string& type, const Settings& settings) {
   BOOST_OUTCOME_TRYV(IsFolder(PluginFolder(options.common)));
   const auto at_hand = HandlersAtHand(options.common);
-  const Status known = CheckHandlerKnown(options.handler, settings.config, at_hand);
+  const Status known = CheckHandlerKnown(type, settings.config, at_hand);
   if (known || !settings.cluster) return known;
   auto client = ClusterClient::Open(*settings.cluster, std::chrono::seconds(5));
   if (!client) return known;
   const auto layers = ReadLayers(**client, settings);
-  return layers ? CheckHandlerKnown(options.handler, *layers->Effective(), at_hand) : known;
+  return layers ? CheckHandlerKnown(type, *layers->Effective(), at_hand) : known;
 }
 
 SubmitAsked Asked(const SubmitOptions& options) {
@@ -215,7 +222,7 @@ SubmitAsked Asked(const SubmitOptions& options) {
 }
 
 Status SubmitRows(const SubmitOptions& options, Shard& shard, SubmitTarget& target, InputRows& rows,
-                  SubmitTotals& totals) {
+                  SubmitTotals& totals, BatchIntake* batch) {
   ProgressLine line(ErrorIsTerminal() && !options.common.json);
   RateMeter meter;
   meter.Rate(0, BootClock::now());
@@ -226,7 +233,8 @@ Status SubmitRows(const SubmitOptions& options, Shard& shard, SubmitTarget& targ
     const std::uint64_t in = now.added + now.duplicates;
     line.Show(IntakeText(in, all, meter.Rate(in, at)), at);
   };
-  const SubmitCalls calls{progress, StopAsked};
+  const SubmitCalls calls{progress, StopAsked,
+                          [batch](std::int64_t count) { return Announce(batch, count); }};
   if (!options.all_or_nothing) {
     auto operations = shard.store->OpenOperations();
     return SubmitBatches(*operations, target, rows, totals, calls);
@@ -285,7 +293,10 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   WorkerBells bells;
   BOOST_OUTCOME_TRY(settings, ResolveShards(options.common, kDefaultStore, &bells));
   if (!options.force) {
-    BOOST_OUTCOME_TRYV(CheckType(options, settings));
+    BOOST_OUTCOME_TRYV(CheckType(options, options.handler, settings));
+    for (const std::string& type : CallbackTypes(options.batch)) {
+      BOOST_OUTCOME_TRYV(CheckType(options, type, settings));
+    }
   }
   BOOST_OUTCOME_TRY(shards, OpenShards(settings));
   BOOST_OUTCOME_TRY(shard, PickShard(shards, options.shard));
@@ -304,14 +315,25 @@ Result<ExitCode> RunSubmit(const SubmitOptions& options) {
   if (HasRows(options) && options.key_column.empty() && !options.common.json) {
     PrintNote("note: without --key-column the same rows submitted again are added again");
   }
+  std::unique_ptr<BatchIntake> batch;
+  if (!options.batch.name.empty()) {
+    BOOST_OUTCOME_TRY(joined, BatchIntake::Join(shards, {shard->name, target.table}, options.batch));
+    batch = std::move(joined);
+  }
   SubmitTotals totals;
   totals.keep_tasks = options.wait;
   CatchStopSignals();  // from here on Ctrl-C says how far it came
-  auto done = SubmitRows(options, *shard, target, *rows, totals);
+  auto done = SubmitRows(options, *shard, target, *rows, totals, batch.get());
   if (totals.added > 0) bells.Ring({shard->name, {target.table, {}}});
   if (!done) {
     PrintFaults(Asked(options), shard->name, totals);
+    if (batch) (void)batch->Finish(false, totals.added, options.common.json);
     return Fail(done.error());
+  }
+  if (batch) {
+    BOOST_OUTCOME_TRYV(batch->Finish(!totals.stopped, totals.added, options.common.json));
+    totals.batch = options.batch.name;
+    totals.batch_state = batch->state();
   }
   const std::string name = shard->name;
   return Conclude(options, std::move(settings), std::move(shards), name, target.table, totals);
@@ -326,6 +348,8 @@ void AddSubmit(CLI::App& root, Chosen& chosen) {
       "  millrace submit --handler award_points --from payments.csv --key-column payment_id\n"
       "  zcat may.csv.gz | millrace submit --handler noop --from - --format csv --key-column id --key-prefix "
       "may-\n"
+      "  millrace submit --handler noop --from june.jsonl --batch june --on-success "
+      "'{\"handler\":\"noop\"}'\n"
       "  millrace submit --handler send_mail --from-query 'SELECT id, email FROM customers' --key-column id",
       RunSubmit);
   AddFolders(*submit.app, submit->common);
@@ -337,7 +361,15 @@ void AddSubmit(CLI::App& root, Chosen& chosen) {
   submit.Add("--at", submit->at, "when it is due, such as 2026-11-20T18:00:00Z", "TIME");
   submit.Add("--in", submit->in, "or how long from now, such as 1h30m", "TIME");
   submit.Add("--priority", submit->priority, "0 (most urgent) to 9; default 5", "N")->check(CLI::Range(0, 9));
-  submit.Add("--batch", submit->batch, "name under which progress is counted", "NAME");
+  submit.Add("--batch", submit->batch.name, "name under which progress is counted: millrace batch watch NAME",
+             "NAME");
+  submit.Add("--on-success", submit->batch.on_success,
+             "a task to be added, once, when all tasks of the batch have succeeded: "
+             "{\"handler\",\"params\",\"priority\",\"in\"}",
+             "TASK");
+  submit.Add("--on-end", submit->batch.on_end, "the same when all have ended, whatever came of them", "TASK");
+  submit.app->add_flag("--open", submit->batch.stays_open,
+                       "the batch stays open, to grow until millrace batch close NAME");
   submit.Add("--count", submit->count, "so many of the same; more than a million ask", "N");
   submit.app->add_flag("-y,--yes", submit->yes, "do not ask");
   submit.app->add_flag("--held", submit->held, "hold it until it is released");

@@ -83,6 +83,7 @@ nlohmann::ordered_json ToJson(const std::string& shard, const TableName& table, 
   nlohmann::ordered_json out{
       {"submitted", totals.added}, {"duplicates", totals.duplicates}, {"bad", totals.bad}};
   if (totals.stopped) out["stopped_after_line"] = totals.last_line;
+  if (!totals.batch.empty()) out["batch"] = {{"name", totals.batch}, {"state", totals.batch_state}};
   out["names"] = nlohmann::ordered_json::array();
   for (const std::uint64_t id : totals.ids) out["names"].push_back(ToString(TaskName{shard, {table, id}}));
   out["duplicate_of"] = nlohmann::ordered_json::array();

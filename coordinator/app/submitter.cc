@@ -96,6 +96,11 @@ Status SubmitSpan(TaskOperations& operations, const TableName& table, std::span<
   return SubmitSpan(operations, table, tasks.subspan(half), lines.subspan(half), totals);
 }
 
+// What can't be taken back now makes the announced number too high, which holds up nothing for long.
+void TakeBack(const SubmitCalls& calls, std::int64_t rows) {
+  if (rows > 0) (void)calls.announce(-rows);
+}
+
 Error Interrupted(Error error, const SubmitTotals& totals, const Batch& batch) {
   error.message += "; " + std::to_string(totals.added) + " tasks were added before";
   if (error.code == ErrorCode::Unknown) {
@@ -117,9 +122,17 @@ Status SubmitBatches(TaskOperations& operations, SubmitTarget& target, InputRows
       return {};
     }
     if (batch.tasks.empty()) return {};
+    const auto rows = static_cast<std::int64_t>(batch.tasks.size());
+    const std::uint64_t before = totals.added;
+    if (auto announced = calls.announce(rows); !announced) {
+      Error error = announced.error();
+      if (totals.added > 0) error.message += "; " + std::to_string(totals.added) + " tasks were added before";
+      return Fail(std::move(error));
+    }
     if (auto sent = SubmitSpan(operations, target.table, batch.tasks, batch.lines, totals); !sent) {
       return Fail(Interrupted(sent.error(), totals, batch));
     }
+    TakeBack(calls, rows - static_cast<std::int64_t>(totals.added - before));
     totals.last_line = batch.lines.back();
     calls.progress(totals);
   }
@@ -127,15 +140,25 @@ Status SubmitBatches(TaskOperations& operations, SubmitTarget& target, InputRows
 
 Status SubmitAtOnce(TaskTransaction& transaction, SubmitTarget& target, InputRows& rows, SubmitTotals& totals,
                     const SubmitCalls& calls) {
+  std::int64_t announced = 0;
   while (true) {
     const Batch batch = Collect(rows, target.slices, totals);
     totals.stopped = calls.stop();
     if (batch.tasks.empty() || totals.stopped) break;
     if (totals.bad > 0) continue;  // nothing will be added: the rest is read for its problems alone
+    const auto size = static_cast<std::int64_t>(batch.tasks.size());
+    if (auto told = calls.announce(size); !told) {
+      transaction.Rollback();
+      ForgetAdded(totals);
+      TakeBack(calls, announced);
+      return told;
+    }
+    announced += size;
     auto added = transaction.Submit(target.table, batch.tasks);
     if (!added) {
       transaction.Rollback();
       ForgetAdded(totals);
+      TakeBack(calls, announced);
       return Fail(added.error().code, "lines " + std::to_string(batch.lines.front()) + " to " +
                                           std::to_string(batch.lines.back()) + ": " + added.error().message +
                                           "; nothing was added");
@@ -146,11 +169,15 @@ Status SubmitAtOnce(TaskTransaction& transaction, SubmitTarget& target, InputRow
   if (totals.bad > 0 || totals.differing > 0 || totals.stopped) {
     transaction.Rollback();
     ForgetAdded(totals);
+    TakeBack(calls, announced);
     return {};
   }
   const CommitReport commit = transaction.Commit("", {});
-  if (commit.verdict == CommitVerdict::Committed) return {};
+  const bool committed = commit.verdict == CommitVerdict::Committed;
+  if (committed) TakeBack(calls, announced - static_cast<std::int64_t>(totals.added));
+  if (committed) return {};
   ForgetAdded(totals);
+  if (commit.verdict != CommitVerdict::Unknown) TakeBack(calls, announced);
   if (commit.verdict == CommitVerdict::Unknown) {
     return Fail(ErrorCode::Unknown, commit.message +
                                         "; either all rows are in or none: with keys it is safe to "

@@ -29,6 +29,8 @@ struct SubmitTotals {
   std::vector<std::string> holders;  // table/id of the first duplicates' keys, at most kNamesKept
   std::vector<std::pair<std::size_t, std::string>> problems;  // line and reason, at most kProblemsKept
   std::vector<OtherParams> others;                            // at most kProblemsKept
+  std::string batch;                                          // that was made or joined; empty: none
+  std::string batch_state;                                    // open, closed, none
   bool keep_tasks = false;                                    // whether the next is filled
   std::vector<TaskKey> tasks;  // all that were added, and the holders of the duplicates' keys
 };
@@ -38,6 +40,9 @@ inline constexpr std::size_t kProblemsKept = 1000;
 struct SubmitCalls {
   std::function<void(const SubmitTotals&)> progress;  // after each batch
   std::function<bool()> stop = [] { return false; };  // asked before each: true ends the submission in order
+  // Before so many rows are sent; a negative number afterwards, for those that were not added. An error ends
+  // the submission, and nothing of the batch is sent.
+  std::function<Status(std::int64_t rows)> announce = [](std::int64_t) { return Status(); };
 };
 
 // Where the rows go.

@@ -1,0 +1,244 @@
+// `millrace batch watch`, `close` and `cancel`.
+#include <poll.h>
+
+#include <algorithm>
+
+#include "coordinator/app/batch_lookup.h"
+#include "coordinator/app/cli/text.h"
+#include "coordinator/app/command.h"
+#include "coordinator/app/stop_signals.h"
+#include "framework/base/escape.h"
+#include "framework/base/time_text.h"
+
+namespace millrace::engine {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr Micros kBetweenBatchLooks = std::chrono::milliseconds(300);
+constexpr Micros kBetweenRowLooks = std::chrono::seconds(5);  // in the pools, of plain SQL's
+constexpr Micros kBatchAwayAtMost = std::chrono::minutes(1);
+
+struct BatchOptions {
+  CommonFlags common;
+  std::string name;
+  bool yes = false;
+};
+
+std::string QuotedName(const std::string& name) { return "the batch '" + Escape(name) + "'"; }
+
+std::string CountsText(const BatchView& batch) {
+  std::string text =
+      WithCommas(batch.sums.succeeded) + " succeeded, " + WithCommas(batch.sums.failed) + " failed";
+  if (batch.sums.cancelled > 0) text += ", " + WithCommas(batch.sums.cancelled) + " cancelled";
+  if (batch.Left() > 0) text += ", " + WithCommas(batch.Left()) + " left";
+  return text;
+}
+
+void PrintBatch(const BatchOptions& options, const BatchView& batch, const std::string& text) {
+  PrintAnswer(options.common, ToJson(batch), text);
+}
+
+// In short steps, so that a signal is seen at once.
+void RestUnlessStopped(Micros pause) {
+  const BootTime end = BootClock::now() + pause;
+  while (StopSignalsSeen() == 0 && BootClock::now() < end) poll(nullptr, 0, 20);
+}
+
+// Looks at one batch again and again.
+class BatchWatching {
+ public:
+  BatchWatching(TaskShards& open, BatchView batch) : open_(open), batch_(std::move(batch)) {}
+
+  const BatchView& batch() const { return batch_; }
+
+  // True: it has ended. Keeps asking while a store is away, for a while.
+  Result<bool> Look() {
+    auto ended = Ask();
+    const BootTime now = BootClock::now();
+    const bool away =
+        !ended && (ended.error().code == ErrorCode::Unavailable || ended.error().code == ErrorCode::Conflict);
+    if (!away) {
+      away_since_.reset();
+      return ended;
+    }
+    if (!away_since_) PrintNote("waiting for the store: " + ended.error().message);
+    if (!away_since_) away_since_ = now;
+    if (now - *away_since_ >= kBatchAwayAtMost) return Fail(ended.error());
+    return false;
+  }
+
+ private:
+  Result<bool> Ask() {
+    if (batch_.HasRow()) {
+      BOOST_OUTCOME_TRY(record, open_.shards.at(batch_.home).store->OpenBatches()->Find(batch_.record.name));
+      if (!record)
+        return Fail(ErrorCode::NotFound, QuotedName(batch_.record.name) + " is gone from " + batch_.home);
+      batch_.record = std::move(*record);
+    }
+    BOOST_OUTCOME_TRYV(ReadBatchSums(open_, batch_));
+    if (batch_.HasRow()) return batch_.record.state == BatchState::Ended;
+    const BootTime now = BootClock::now();
+    if (rows_looked_ && now - *rows_looked_ < kBetweenRowLooks) return false;
+    rows_looked_ = now;
+    BOOST_OUTCOME_TRY(rows, HasOpenRows(open_, batch_));
+    return rows.has_value() && !*rows;
+  }
+
+  TaskShards& open_;
+  BatchView batch_;
+  std::optional<BootTime> away_since_;
+  std::optional<BootTime> rows_looked_;
+};
+
+bool HasSucceeded(const BatchView& batch) {
+  return batch.HasRow() ? batch.record.success : batch.sums.AllSucceeded();
+}
+
+Result<ExitCode> RunBatchWatch(const BatchOptions& options) {
+  BOOST_OUTCOME_TRY(open, OpenTaskShards(options.common, ""));
+  BOOST_OUTCOME_TRY(found, FindBatch(open, options.name));
+  CatchStopSignals();
+  if (found.HasRow() && found.record.state == BatchState::Open && !options.common.json)
+    PrintNote(QuotedName(options.name) +
+              " is open, and does not end before it is closed: " + BatchNote(found));
+  BatchWatching watching(open, std::move(found));
+  ProgressLine line(ErrorIsTerminal() && !options.common.json);
+  RateMeter meter;
+  bool ended = false;
+  while (!ended && StopSignalsSeen() == 0) {
+    BOOST_OUTCOME_TRY(now_ended, watching.Look());
+    ended = now_ended;
+    const BootTime now = BootClock::now();
+    const double rate = meter.Rate(watching.batch().sums.Ended(), now);
+    line.Show(ProgressText(ProgressOf(watching.batch(), rate), TerminalWidth()), now);
+    if (!ended) RestUnlessStopped(kBetweenBatchLooks);
+  }
+  line.Clear();
+  const BatchView& batch = watching.batch();
+  const std::string how = !ended                ? " has not ended: "
+                          : HasSucceeded(batch) ? " has succeeded: "
+                                                : " has ended without success: ";
+  PrintBatch(options, batch, QuotedName(options.name) + how + CountsText(batch));
+  return ended && HasSucceeded(batch) ? ExitCode::Done : ExitCode::SomethingFailed;
+}
+
+Failure NotToBeClosed(const BatchView& batch) {
+  const BatchRecord& record = batch.record;
+  std::string why = QuotedName(record.name);
+  if (!batch.HasRow()) {
+    why += " was made by plain SQL: it has no row in millrace_batches, and nothing is there to be closed";
+  } else if (record.state == BatchState::Ended) {
+    why += " has ended" + (record.ended_at ? ", at " + FormatTime(*record.ended_at) : std::string());
+  } else {
+    why += " is closed already" +
+           (record.closed_at ? ", since " + FormatTime(*record.closed_at) : std::string()) +
+           "; it ends with the last of its tasks: millrace batch watch " + record.name;
+  }
+  return Fail(ErrorCode::Conflict, why);
+}
+
+// Conflict where it is not open.
+Status CloseBatch(TaskShards& open, BatchView& batch) {
+  if (!batch.HasRow()) return NotToBeClosed(batch);
+  auto batches = open.shards.at(batch.home).store->OpenBatches();
+  BOOST_OUTCOME_TRY(closed, batches->Close(batch.record.name, Actor()));
+  BOOST_OUTCOME_TRY(record, batches->Find(batch.record.name));
+  if (record) batch.record = std::move(*record);
+  return closed ? Status() : NotToBeClosed(batch);
+}
+
+Result<ExitCode> RunBatchClose(const BatchOptions& options) {
+  BOOST_OUTCOME_TRY(open, OpenTaskShards(options.common, ""));
+  BOOST_OUTCOME_TRY(batch, FindBatch(open, options.name));
+  BOOST_OUTCOME_TRYV(CloseBatch(open, batch));
+  PrintBatch(options, batch, QuotedName(options.name) + " is closed: " + CountsText(batch));
+  return ExitCode::Done;
+}
+
+struct BatchCancelled {
+  std::uint64_t cancelled = 0;
+  std::uint64_t asked = 0;  // running ones, to stop
+};
+
+// One table, from end to end in bounded steps, each a transaction; what it yields after each is as long.
+Status CancelIn(TaskShards& open, const BatchPart& part, const std::string& name, BatchCancelled& sum,
+                ProgressLine& line) {
+  const auto batches = open.shards.at(part.shard).store->OpenBatches();
+  std::optional<std::uint64_t> after = 0;
+  while (after && StopSignalsSeen() == 0) {
+    const BootTime begun = BootClock::now();
+    BOOST_OUTCOME_TRY(page, batches->Walk(part.table, *after, kMaxBatchRows));
+    after = page.next;
+    std::vector<std::uint64_t> waiting;
+    std::vector<std::uint64_t> running;
+    for (const BatchRow& row : page.rows) {
+      if (row.batch == name) (row.state == TaskState::Running ? running : waiting).push_back(row.id);
+    }
+    TaskOperations& operations = open.Operations(part.shard);
+    BOOST_OUTCOME_TRY(ended, operations.Apply(TaskAction::Cancel, part.table, waiting, Actor()));
+    BOOST_OUTCOME_TRY(asked, operations.Apply(TaskAction::Cancel, part.table, running, Actor()));
+    sum.cancelled += ended.size();
+    sum.asked += asked.size();
+    line.Show(WithCommas(sum.cancelled) + " cancelled, " + WithCommas(sum.asked) + " asked to stop",
+              BootClock::now());
+    if (after && !page.rows.empty()) RestUnlessStopped(BootClock::now() - begun);
+  }
+  return {};
+}
+
+Result<ExitCode> RunBatchCancel(const BatchOptions& options) {
+  BOOST_OUTCOME_TRY(open, OpenTaskShards(options.common, ""));
+  BOOST_OUTCOME_TRYV(CheckAllThere(open));
+  BOOST_OUTCOME_TRY(batch, FindBatch(open, options.name));
+  if (batch.HasEnded()) return Fail(NotToBeClosed(batch).error());
+  const std::string left = batch.HasRow() ? Count(batch.Left(), "task", "tasks") + " of " : "all tasks of ";
+  BOOST_OUTCOME_TRYV(
+      Confirm("cancel " + left + QuotedName(options.name) + " that have not ended?", options.yes));
+  CatchStopSignals();
+  // Nothing is added to it from now on.
+  if (batch.HasRow() && batch.record.state == BatchState::Open) {
+    const Status closed = CloseBatch(open, batch);
+    if (!closed && closed.error().code != ErrorCode::Conflict) return Fail(closed.error());
+  }
+  BatchCancelled sum;
+  ProgressLine line(ErrorIsTerminal() && !options.common.json);
+  for (const BatchPart& part : batch.record.parts) {
+    if (!open.shards.contains(part.shard)) continue;
+    Status done = CancelIn(open, part, options.name, sum, line);
+    if (done) continue;
+    return Fail(done.error().code, done.error().message + "; " + WithCommas(sum.cancelled) +
+                                       " were cancelled before: the same again goes on");
+  }
+  line.Clear();
+  const bool stopped = StopSignalsSeen() > 0;
+  PrintAnswer(options.common,
+              ordered_json{{"batch", options.name},
+                           {"cancelled", sum.cancelled},
+                           {"asked_to_stop", sum.asked},
+                           {"stopped", stopped}},
+              (stopped ? "stopped: " : "") + Count(sum.cancelled, "task", "tasks") + " cancelled, " +
+                  WithCommas(sum.asked) + " running asked to stop");
+  return stopped ? ExitCode::SomethingFailed : ExitCode::Done;
+}
+
+void AddBatchAction(CLI::App& batch, Chosen& chosen, const char* name, const char* what, const char* example,
+                    Result<ExitCode> (*run)(const BatchOptions&), bool asks = false) {
+  const auto command = AddCommand(batch, chosen, name, what, example, run);
+  command.Add("batch", command->name, "its name", "NAME")->required();
+  if (asks) command.app->add_flag("-y,--yes", command->yes, "do not ask");
+}
+
+}  // namespace
+
+void AddBatchActions(CLI::App& batch, Chosen& chosen) {
+  AddBatchAction(batch, chosen, "watch",
+                 "Show its progress until it ends; exit status 0 where all tasks succeeded",
+                 "  millrace batch watch june", RunBatchWatch);
+  AddBatchAction(batch, chosen, "close", "Nothing more is added: it ends with the last of its tasks",
+                 "  millrace batch close june", RunBatchClose);
+  AddBatchAction(batch, chosen, "cancel", "Close it, cancel what waits, and ask what runs to stop",
+                 "  millrace batch cancel june --yes", RunBatchCancel, true);
+}
+
+}  // namespace millrace::engine

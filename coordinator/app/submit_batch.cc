@@ -1,0 +1,159 @@
+#include "coordinator/app/submit_batch.h"
+
+#include <poll.h>
+
+#include <optional>
+#include <utility>
+
+#include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/input/json_row.h"
+#include "coordinator/upkeep/batch_decider.h"
+#include "framework/base/escape.h"
+#include "framework/base/time_text.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr int kJoinTries = 20;
+
+using HomeAndRecord = std::pair<Shard*, BatchRecord>;
+
+std::string QuotedBatch(const std::string& name) { return "the batch '" + Escape(name) + "'"; }
+
+Failure BatchRefused(std::string why) { return Fail(ErrorCode::Conflict, std::move(why)); }
+
+Failure NotOpenBatch(const BatchRecord& batch) {
+  const bool ended = batch.state == BatchState::Ended;
+  const auto& at = ended ? batch.ended_at : batch.closed_at;
+  return BatchRefused(QuotedBatch(batch.name) + (ended ? " has ended" : " is closed") +
+                      (at ? ", at " + FormatTime(*at) : std::string()) +
+                      ": nothing was added; take another name, and --open for one that is to grow");
+}
+
+Status CheckCallback(const char* flag, const std::string& text) {
+  if (text.empty()) return {};
+  Status json = CheckParams(text);
+  if (json) {
+    if (auto task = ParseCallback(text, ""); !task) json = Fail(task.error());
+  }
+  return json ? json : Fail(ErrorCode::Invalid, std::string(flag) + ": " + json.error().message);
+}
+
+// One that is gone with its file, or was never given tables, has no batch either.
+Result<bool> MayHaveBatch(Shard& shard) {
+  auto prepared = Prepare(shard, Missing::Refuse);
+  if (prepared) return true;
+  if (prepared.error().code == ErrorCode::Invalid || prepared.error().code == ErrorCode::NotFound)
+    return false;
+  return Fail(prepared.error().code, "a batch has one home among all shards, and shard " + shard.name +
+                                         " can't be asked: " + prepared.error().message);
+}
+
+// In which shard but `except` the batch has its row.
+Result<std::optional<HomeAndRecord>> FindBatchRecord(Shards& shards, const std::string& name,
+                                                     const std::string& except) {
+  for (auto& [shard, opened] : shards) {
+    if (shard == except) continue;
+    BOOST_OUTCOME_TRY(there, MayHaveBatch(opened));
+    if (!there) continue;
+    BOOST_OUTCOME_TRY(found, opened.store->OpenBatches()->Find(name));
+    if (found) return std::optional(HomeAndRecord{&opened, std::move(*found)});
+  }
+  return std::optional<HomeAndRecord>();
+}
+
+Status CheckSameCallback(const char* flag, const std::string& name, const std::string& given,
+                         const std::string& standing) {
+  if (given.empty() || (!standing.empty() && SaysTheSame(given, standing))) return {};
+  return BatchRefused(QuotedBatch(name) + " was made " + (standing.empty() ? "without " : "with another ") +
+                      flag + ": nothing was added; leave it out, or see millrace batch show " + name);
+}
+
+Status CheckMayJoin(const BatchRecord& standing, const BatchAsked& asked) {
+  if (standing.state != BatchState::Open) return NotOpenBatch(standing);
+  BOOST_OUTCOME_TRYV(CheckSameCallback("--on-success", asked.name, asked.on_success, standing.on_success));
+  return CheckSameCallback("--on-end", asked.name, asked.on_end, standing.on_end);
+}
+
+}  // namespace
+
+Status CheckBatchAsked(const BatchAsked& asked) {
+  const std::pair<const char*, bool> given[] = {{"--on-success", !asked.on_success.empty()},
+                                                {"--on-end", !asked.on_end.empty()},
+                                                {"--open", asked.stays_open}};
+  for (const auto& [flag, is_given] : given) {
+    if (is_given && asked.name.empty())
+      return Fail(ErrorCode::Invalid, std::string(flag) + " goes with --batch NAME");
+  }
+  BOOST_OUTCOME_TRYV(CheckCallback("--on-success", asked.on_success));
+  return CheckCallback("--on-end", asked.on_end);
+}
+
+std::vector<std::string> CallbackTypes(const BatchAsked& asked) {
+  std::vector<std::string> types;
+  for (const std::string& text : {asked.on_success, asked.on_end}) {
+    if (text.empty()) continue;
+    if (auto task = ParseCallback(text, "")) types.push_back(task->handler);
+  }
+  return types;
+}
+
+// Two that make it at one moment in two shards see each other's row: both take theirs away and look anew.
+Result<std::unique_ptr<BatchIntake>> BatchIntake::Join(Shards& shards, const BatchPart& part,
+                                                       const BatchAsked& asked) {
+  Shard& here = shards.at(part.shard);
+  for (int tries = 0; tries < kJoinTries; ++tries) {
+    BOOST_OUTCOME_TRY(standing, FindBatchRecord(shards, asked.name, ""));
+    if (standing) {
+      BOOST_OUTCOME_TRYV(CheckMayJoin(standing->second, asked));
+      return std::unique_ptr<BatchIntake>(new BatchIntake(standing->first->store, part, asked.name, false,
+                                                          standing->second.stays_open || asked.stays_open));
+    }
+    auto batches = here.store->OpenBatches();
+    BOOST_OUTCOME_TRY(
+        made, batches->Make({asked.name, asked.stays_open, part, asked.on_success, asked.on_end, Actor()}));
+    if (!made) continue;
+    BOOST_OUTCOME_TRY(twin, FindBatchRecord(shards, asked.name, part.shard));
+    if (!twin) {
+      return std::unique_ptr<BatchIntake>(
+          new BatchIntake(here.store, part, asked.name, true, asked.stays_open));
+    }
+    BOOST_OUTCOME_TRYV(batches->Unmake(asked.name));
+    poll(nullptr, 0, 5 * (tries + 1) * (part.shard < twin->first->name ? 1 : 3));
+  }
+  return BatchRefused(QuotedBatch(asked.name) +
+                      " is being made by others at this moment: submit the same again");
+}
+
+Status BatchIntake::Announce(std::int64_t rows) {
+  BOOST_OUTCOME_TRY(open, batches_->Announce(name_, part_, rows));
+  if (open || rows < 0) return {};
+  BOOST_OUTCOME_TRY(standing, batches_->Find(name_));
+  if (standing) return NotOpenBatch(*standing);
+  return BatchRefused(QuotedBatch(name_) + " is gone: nothing was added; submit the same again");
+}
+
+Status BatchIntake::Finish(bool whole, std::uint64_t added, bool quiet) {
+  if (made_ && added == 0) {
+    BOOST_OUTCOME_TRY(gone, batches_->Unmake(name_));
+    if (gone) {
+      state_ = "none";
+      if (!quiet) PrintNote("nothing was added, so there is no " + QuotedBatch(name_).substr(4));
+      return {};
+    }
+  }
+  if (!whole) {
+    if (!quiet)
+      PrintNote(QuotedBatch(name_) +
+                " stays open: submit the rest, or the same again with keys, or millrace batch "
+                "close " +
+                name_);
+    return {};
+  }
+  if (stays_open_) return {};
+  BOOST_OUTCOME_TRYV(batches_->Close(name_, ""));
+  state_ = "closed";
+  return {};
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,155 @@
+// Batches, from the command that makes one to its callbacks.
+#include "tests/integration/command/command_fixture.h"
+
+namespace millrace::engine::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kCallback = "\"{\\\"handler\\\":\\\"noop\\\",\\\"params\\\":{\\\"told\\\":1}}\"";
+
+class BatchCommandTest : public CommandTest {
+ protected:
+  ProcessResult Submit(const std::string& more) { return Run("submit --handler noop --batch june " + more); }
+  std::string Show(const std::string& name = "june") { return Run("batch show " + name + " --json").output; }
+};
+
+TEST_F(BatchCommandTest, ARunThatDrainsAClosedBatchAlsoRunsItsCallbacks) {
+  const ProcessResult submitted =
+      Submit(std::string("--count 30 --on-success ") + kCallback + " --on-end " + kCallback);
+  EXPECT_EQ(submitted.exit_code, 0) << submitted.output;
+  EXPECT_THAT(Show(), AllOf(HasSubstr(R"("state":"closed")"), HasSubstr(R"("tasks":30)"),
+                            HasSubstr(R"("left":30)"), HasSubstr(R"("success_task":null)")));
+  const ProcessResult run = Run("run --until-idle");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(Show(), AllOf(HasSubstr(R"("state":"ended")"), HasSubstr(R"("outcome":"succeeded")"),
+                            HasSubstr(R"("succeeded":30)"), HasSubstr(R"("success_task":"main/tasks/31")"),
+                            HasSubstr(R"("end_task":"main/tasks/32")")));
+  EXPECT_THAT(Run("task show 31 --json").output,
+              AllOf(HasSubstr(R"("state":"succeeded")"), HasSubstr(R"({"told":1})")));
+  EXPECT_THAT(Run("task show 32 --json").output, HasSubstr(R"("state":"succeeded")"));
+  EXPECT_EQ(Run("batch watch june").exit_code, 0);
+}
+
+TEST_F(BatchCommandTest, ABatchThatIsClosedIsRefusedWhateverIsAskedOfItAgain) {
+  EXPECT_EQ(Submit("--count 2").exit_code, 0);
+  const ProcessResult again = Run("batch close june");
+  EXPECT_EQ(again.exit_code, 4) << again.output;
+  EXPECT_THAT(again.output,
+              AllOf(HasSubstr("is closed already, since"), HasSubstr("millrace batch watch june")));
+  const ProcessResult more = Submit("");
+  EXPECT_EQ(more.exit_code, 4) << more.output;
+  EXPECT_THAT(more.output,
+              AllOf(HasSubstr("is closed"), HasSubstr("nothing was added"), HasSubstr("--open")));
+  EXPECT_EQ(Run("run --until-idle").exit_code, 0);
+  EXPECT_THAT(Run("batch close june").output, HasSubstr("has ended, at"));
+  EXPECT_EQ(Run("batch close june").exit_code, 4);
+  EXPECT_THAT(Submit("").output, HasSubstr("has ended, at"));
+  EXPECT_EQ(Run("batch cancel june --yes").exit_code, 4);
+  EXPECT_EQ(Run("batch close july").exit_code, 1);
+  EXPECT_THAT(Run("batch close july").output, HasSubstr("there is no batch 'july'"));
+}
+
+TEST_F(BatchCommandTest, AnOpenBatchGrowsUntilItIsClosed) {
+  EXPECT_EQ(Submit("--count 2 --open").exit_code, 0);
+  EXPECT_EQ(Submit("--count 3").exit_code, 0);
+  EXPECT_THAT(Show(), AllOf(HasSubstr(R"("state":"open")"), HasSubstr(R"("tasks":5)")));
+  EXPECT_THAT(Run("batch list").output, HasSubstr("grows until millrace batch close june"));
+  EXPECT_EQ(Run("run --until-idle").exit_code, 0);
+  EXPECT_THAT(Show(), AllOf(HasSubstr(R"("state":"open")"), HasSubstr(R"("left":0)")));
+  EXPECT_EQ(Run("batch close june").exit_code, 0);
+  EXPECT_EQ(Run("run --until-idle").exit_code, 0);
+  EXPECT_THAT(Show(), HasSubstr(R"("outcome":"succeeded")"));
+}
+
+TEST_F(BatchCommandTest, ATaskThatFailedKeepsABatchFromSuccessAndNotFromItsEnd) {
+  Write("rows.jsonl", "{\"times\":0}\n{\"amount\":\"no number\"}\n");
+  const ProcessResult submitted =
+      Run(std::string("submit --handler award_points --from rows.jsonl --batch june --on-success ") +
+          kCallback + " --on-end " + kCallback);
+  EXPECT_EQ(submitted.exit_code, 0) << submitted.output;
+  Run("run --until-idle");
+  EXPECT_THAT(Show(), AllOf(HasSubstr(R"("outcome":"failed")"), HasSubstr(R"("success_task":null)"),
+                            HasSubstr(R"("end_task":"main/tasks/3")")));
+  EXPECT_EQ(Run("batch watch june").exit_code, 1);
+  EXPECT_THAT(Run("batch list --state failed").output, HasSubstr("june"));
+}
+
+TEST_F(BatchCommandTest, CancelEndsABatchWithoutSuccess) {
+  EXPECT_EQ(Submit(std::string("--count 5 --in 1h --open --on-end ") + kCallback).exit_code, 0);
+  EXPECT_EQ(Run("batch cancel june < /dev/null").exit_code, 4) << "nobody is there to be asked";
+  const ProcessResult cancelled = Run("batch cancel june --yes --json");
+  EXPECT_EQ(cancelled.exit_code, 0) << cancelled.output;
+  EXPECT_THAT(cancelled.output, AllOf(HasSubstr(R"("cancelled":5)"), HasSubstr(R"("asked_to_stop":0)")));
+  EXPECT_EQ(Run("run --until-idle").exit_code, 0);
+  EXPECT_THAT(Show(), AllOf(HasSubstr(R"("outcome":"failed")"), HasSubstr(R"("cancelled":5)"),
+                            HasSubstr(R"("end_task":"main/tasks/6")")));
+}
+
+TEST_F(BatchCommandTest, ARunDoesNotWaitForABatchWhoseTasksHaveTheirTimeYet) {
+  EXPECT_EQ(Submit(std::string("--in 1h --on-end ") + kCallback).exit_code, 0);
+  EXPECT_EQ(Run("run --until-idle").exit_code, 0);
+  EXPECT_THAT(Show(), HasSubstr(R"("state":"closed")"));
+}
+
+TEST_F(BatchCommandTest, WhereNothingWasAddedThereIsNoBatch) {
+  EXPECT_EQ(Run("submit --handler noop --key k").exit_code, 0);
+  const ProcessResult same = Submit("--key k");
+  EXPECT_EQ(same.exit_code, 0) << same.output;
+  EXPECT_THAT(same.output, HasSubstr("there is no batch 'june'"));
+  EXPECT_EQ(Run("batch show june").exit_code, 1);
+}
+
+TEST_F(BatchCommandTest, ABatchOfPlainSqlIsShownToo) {
+  Run("submit --handler noop");
+  Write("row.jsonl", "{\"params\":{},\"batch\":\"plain\"}\n");
+  EXPECT_EQ(Run("submit --handler noop --from row.jsonl").exit_code, 0);
+  EXPECT_THAT(Show("plain"), HasSubstr(R"("state":"plain")"));
+  EXPECT_EQ(Run("run --until-idle").exit_code, 0);
+  EXPECT_THAT(Show("plain"), AllOf(HasSubstr(R"("state":"plain")"), HasSubstr(R"("succeeded":1)")));
+  EXPECT_THAT(Run("batch list").output, AllOf(HasSubstr("plain"), HasSubstr("made by plain SQL")));
+  EXPECT_EQ(Run("batch watch plain").exit_code, 0);
+  const ProcessResult closed = Run("batch close plain");
+  EXPECT_EQ(closed.exit_code, 4) << closed.output;
+  EXPECT_THAT(closed.output, HasSubstr("made by plain SQL"));
+}
+
+TEST_F(BatchCommandTest, CallbacksAreCheckedBeforeAnythingIsAdded) {
+  Run("submit --handler noop");  // makes the store
+  const std::pair<const char*, const char*> wrong[] = {
+      {"--on-success nonsense", "--on-success: "},
+      {"--on-end \"{\\\"handler\\\":\\\"noop\\\",\\\"parms\\\":1}\"",
+       "--on-end: there is no member 'parms'"},
+      {"--on-end \"{\\\"handler\\\":\\\"nop\\\"}\"", "noop"}};
+  for (const auto& [flags, what] : wrong) {
+    const ProcessResult refused = Submit(flags);
+    EXPECT_EQ(refused.exit_code, 2) << refused.output;
+    EXPECT_THAT(refused.output, HasSubstr(what));
+  }
+  EXPECT_EQ(Run(std::string("submit --handler noop --on-end ") + kCallback).exit_code, 2)
+      << "without --batch";
+  EXPECT_THAT(Run("submit --handler noop --open").output, HasSubstr("--open goes with --batch"));
+  EXPECT_EQ(Run("batch show june").exit_code, 1);
+  EXPECT_EQ(Submit(std::string("--open --on-end ") + kCallback).exit_code, 0);
+  const ProcessResult other = Submit("--on-end \"{\\\"handler\\\":\\\"noop\\\"}\"");
+  EXPECT_EQ(other.exit_code, 4) << other.output;
+  EXPECT_THAT(other.output, HasSubstr("was made with another --on-end"));
+}
+
+TEST_F(BatchCommandTest, ASubmitThatWaitsClosesItsBatchFirst) {
+  Write("script",
+        "millrace=" + Binary() +
+            "\n$millrace submit --handler noop --batch june --count 3 --wait --on-end "
+            "'{\"handler\":\"noop\"}' > "
+            "waited & pid=$!\nfor i in 1 2 3 4 5 6 7 8 9; do $millrace run --until-idle > /dev/null 2>&1; "
+            "kill -0 $pid 2> /dev/null || break; sleep 0.3; done\nwait $pid; echo \"exit $?\"; cat waited\n");
+  const ProcessResult script = RunProcess("cd " + folder_ + " && HOME=" + folder_ + " sh ./script", 60);
+  EXPECT_THAT(script.output, AllOf(HasSubstr("exit 0"), HasSubstr("3 succeeded")));
+  Run("run --until-idle");
+  EXPECT_THAT(Show(), HasSubstr(R"("outcome":"succeeded")"));
+}
+
+}  // namespace
+}  // namespace millrace::engine::testing
