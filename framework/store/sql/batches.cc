@@ -184,7 +184,7 @@ Result<bool> SqlBatchStore::Close(const std::string& name, const std::string& ac
                               {name}));
   if (closed == 0) return false;
   if (!actor.empty()) {
-    BOOST_OUTCOME_TRYV(NoteEvents(db_, "close", ActorText(actor), {"batch/" + name}));
+    BOOST_OUTCOME_TRYV(NoteEvents(db_, "close", ActorText(actor), {{.name = "batch/" + name}}));
   }
   BOOST_OUTCOME_TRYV(transaction.Commit());
   return true;
