@@ -235,8 +235,8 @@ bool ClusterProcess::Lost() const {
 // it. One that has only begun may not have read yet which shards there are.
 bool ClusterProcess::Leads() const { return leading_.load() && control_.View()->contact && !Lost(); }
 
-// The leader's; while nobody can lead, a worker's that has been cut off from ZooKeeper for as long as a session
-// lasts.
+// The leader's; while nobody can lead, a worker's that has been cut off from ZooKeeper for as long as a
+// session lasts.
 ScheduleDuty ClusterProcess::Schedules() const {
   const bool leads = Leads();
   const std::shared_ptr<const MemberView> view = control_.View();
@@ -245,8 +245,8 @@ ScheduleDuty ClusterProcess::Schedules() const {
   duty.role = leads ? ScheduleDuty::Role::Keeps : ScheduleDuty::Role::StandsIn;
   // Of a document that is refused it is not known which schedules it has.
   const auto read = view->config_read.find("schedules");
-  duty.removes = leads && read != view->config_read.end() && read->second.second.empty();
-  duty.number = static_cast<std::uint64_t>(std::max(view->schedules_version, 0));
+  duty.removes = leads && read != view->config_read.end() && read->second.refused.empty();
+  duty.number = static_cast<std::uint64_t>(std::max<std::int64_t>(view->schedules_number, 0));
   duty.config = view->config;
   for (const auto& [name, shard] : view->config->shards) duty.shards.push_back(name);
   return duty;

@@ -354,8 +354,8 @@ bool Member::NoteConfigRead() {
     }
   }
   const auto schedules = read.find("schedules");
-  if (schedules != read.end() && schedules->second.second.empty()) {
-    view_.schedules_version = schedules->second.first;
+  if (schedules != read.end() && schedules->second.refused.empty()) {
+    view_.schedules_number = schedules->second.made + schedules->second.version;
   }
   if (read == view_.config_read) return false;
   view_.config_read = std::move(read);
