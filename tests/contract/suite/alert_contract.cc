@@ -77,7 +77,7 @@ TEST_P(StoreContract, EventsAreReadFromWhereTheLastLookEndedAndPeoplesActionsAre
 TEST_P(StoreContract, FiringsThatLapsedAreAnEventAndATaskRunNowIsNone) {
   const auto alerts = store().OpenAlerts();
   const auto schedules = store().OpenSchedules();
-  ASSERT_TRUE(alerts->Note(kScheduleLapsed, "", "nightly"));
+  ASSERT_TRUE(alerts->Note(kScheduleLapsed, "", "nightly", ""));
   const auto rows = schedules->Rows();
   ASSERT_TRUE(rows) << rows.error().message;
   ASSERT_TRUE(schedules->RunNow("nightly", {rows->now, "tasks", NewTask{.handler = "noop"}}, "ann"));

@@ -218,13 +218,20 @@ TEST_F(MemberTest, TheNumberOfTheSchedulesIsThatOfTheDocumentInForce) {
   const char* good = R"({"a":{"every":"1m","handler":"noop"}})";
   room_.Put("/config/schedules", good);
   ASSERT_TRUE(room_.Settle());
-  EXPECT_EQ(published_.schedules_version, 1);
+  const std::int64_t first = published_.schedules_number;
+  EXPECT_GT(first, 0);
   room_.Put("/config/schedules", R"({"a":{"every":"1m"}})");
   ASSERT_TRUE(room_.Settle());
-  EXPECT_EQ(published_.schedules_version, 1);
+  EXPECT_EQ(published_.schedules_number, first);
   room_.Put("/config/schedules", good);
   ASSERT_TRUE(room_.Settle());
-  EXPECT_EQ(published_.schedules_version, 3);
+  const std::int64_t third = published_.schedules_number;
+  EXPECT_EQ(third, first + 2);
+  // A node made anew counts its versions from 0.
+  room_.Write({{TreeWrite::Kind::Remove, "/config/schedules"},
+               {TreeWrite::Kind::Create, "/config/schedules", R"({"b":{"every":"1m","handler":"noop"}})"}});
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_GT(published_.schedules_number, third);
 }
 
 TEST_F(MemberTest, BytesThatAreNoTextAreRefusedAndToldAsFarAsTheyCanBe) {
