@@ -9,33 +9,7 @@
 #include "framework/store/sql/sessions.h"
 #include "framework/store/sql/text.h"
 
-namespace millrace::engine {
-
-const char* ToString(BatchState state) {
-  switch (state) {
-    case BatchState::Open:
-      return "open";
-    case BatchState::Closed:
-      return "closed";
-    case BatchState::Ended:
-      return "ended";
-  }
-  return "";
-}
-
-std::string ToString(const BatchPart& part) { return part.shard + "/" + part.table; }
-
-BatchSums& BatchSums::operator+=(const BatchSums& other) {
-  succeeded += other.succeeded;
-  cancelled += other.cancelled;
-  failed += other.failed;
-  return *this;
-}
-
-std::string SuccessKey(const std::string& batch) { return "batch/" + batch + "/success"; }
-std::string EndKey(const std::string& batch) { return "batch/" + batch + "/end"; }
-
-namespace sql {
+namespace millrace::engine::sql {
 namespace {
 
 constexpr const char* kBatchColumns =
@@ -303,5 +277,4 @@ std::unique_ptr<BatchStore> OpenBatches(std::unique_ptr<Connection> connection) 
   return std::make_unique<SqlBatchStore>(std::move(connection));
 }
 
-}  // namespace sql
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sql
