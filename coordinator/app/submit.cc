@@ -14,6 +14,7 @@
 #include "framework/base/time_text.h"
 #include "framework/files/paths.h"
 #include "framework/store/query_check.h"
+#include "framework/task/expiry.h"
 
 namespace millrace::engine {
 namespace {
@@ -27,6 +28,7 @@ struct SubmitOptions {
   std::string key;
   std::string at;
   std::string in;
+  std::string expires_in;
   BatchAsked batch;
   std::optional<std::uint32_t> priority;
   std::int64_t count = 1;
@@ -119,8 +121,13 @@ Result<NewTask> Template(const SubmitOptions& options) {
     BOOST_OUTCOME_TRY(delay, ReadDuration("--in", options.in));
     task.delay = delay;
   }
+  if (!options.expires_in.empty()) {
+    BOOST_OUTCOME_TRY(expires_in, ReadDuration("--expires-in", options.expires_in));
+    task.expires_in = expires_in;
+  }
   if (auto json = CheckParams(task.params); !json) return Wrong("--params: " + json.error().message);
   BOOST_OUTCOME_TRYV(Validate(task));
+  BOOST_OUTCOME_TRYV(CheckExpiry(task, SystemClock().WallNow()));
   return task;
 }
 
@@ -360,6 +367,8 @@ void AddSubmit(CLI::App& root, Chosen& chosen) {
   submit.Add("--key", submit->key, "of all tasks of a handler with one key only one takes effect", "KEY");
   submit.Add("--at", submit->at, "when it is due, such as 2026-11-20T18:00:00Z", "TIME");
   submit.Add("--in", submit->in, "or how long from now, such as 1h30m", "TIME");
+  submit.Add("--expires-in", submit->expires_in,
+             "skip it where it has not started by then, so long from now, such as 1h30m", "TIME");
   submit.Add("--priority", submit->priority, "0 (most urgent) to 9; default 5", "N")->check(CLI::Range(0, 9));
   submit.Add("--batch", submit->batch.name, "name under which progress is counted: millrace batch watch NAME",
              "NAME");

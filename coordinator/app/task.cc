@@ -6,6 +6,7 @@
 #include "coordinator/app/command.h"
 #include "coordinator/app/task_lookup.h"
 #include "framework/base/time_text.h"
+#include "framework/task/expiry.h"
 
 namespace millrace::engine {
 namespace {
@@ -26,6 +27,11 @@ ordered_json TimeOrNull(const std::optional<WallTime>& time) {
 
 std::string TimeText(WallTime time, WallTime now) {
   return FormatTime(time) + " (" + Relative(time, now) + ")";
+}
+
+std::string ExpiryText(std::optional<WallTime> expiry, WallTime now) {
+  if (!expiry) return "";
+  return *expiry < kNeverExpires ? TimeText(*expiry, now) : "never";
 }
 
 std::string NumberText(std::uint32_t number) { return number == 0 ? "" : std::to_string(number); }
@@ -53,6 +59,7 @@ ordered_json TaskToJson(const std::string& shard, const TaskRecord& record) {
   out["last_error"] = TextOrNull(task.last_error);
   out["progress"] = task.progress.empty() ? ordered_json() : JsonOrText(task.progress);
   out["created_at"] = FormatTime(task.created_at);
+  out["expires_at"] = TimeOrNull(task.expires_at);
   out["finished_at"] = TimeOrNull(record.finished_at);
   out["result"] = TextOrNull(record.result);
   out["idempotency_key"] = IdempotencyKey(TaskName{shard, task.key}, task.created_at);
@@ -92,6 +99,7 @@ std::string TaskToText(const std::string& shard, const TaskRecord& record, WallT
       {"slice", std::to_string(task.slice)},
       {"created", TimeText(task.created_at, now)},
       {waits ? "due" : "was due", TimeText(task.run_at, now)},
+      {"expires", ExpiryText(task.expires_at, now)},
       {"claimed", task.claimed_at ? TimeText(*task.claimed_at, now) : ""},
       {"claimed by", task.claimed_by},
       {"finished", record.finished_at ? TimeText(*record.finished_at, now) : ""},

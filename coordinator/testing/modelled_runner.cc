@@ -75,7 +75,7 @@ bool ModelledRunner::ReadyToStart(const AttemptPtr& attempt) {
     attempt->host->Park(attempt);
     return false;
   }
-  if (const auto instead = InsteadOfStart(*attempt, RetryOf(*attempt))) {
+  if (const auto instead = InsteadOfStart(*attempt, RetryOf(*attempt), parts_.timeline.Now())) {
     End(attempt, *instead);
     return false;
   }
@@ -160,7 +160,7 @@ Outcome ModelledRunner::Ran() {
 
 void ModelledRunner::End(const AttemptPtr& attempt, const Outcome& outcome) {
   const double unit = parts_.timeline.random().Unit();
-  attempt->host->Ended({attempt, Settle(RetryOf(*attempt), attempt->task, outcome, unit)});
+  attempt->host->Ended({attempt, EndOf(*attempt, RetryOf(*attempt), outcome, unit, parts_.timeline.Now())});
 }
 
 }  // namespace millrace::engine

@@ -35,6 +35,7 @@ void HandlerKeys(Keys& keys, Handler& handler) {
   keys.Integer("queue", handler.queue, 1, 10'000);
   keys.Duration("timeout", handler.timeout, 1ms, std::chrono::hours(24 * 7));
   keys.Part("retry", [&](auto& part) { RetryKeys(part, handler.retry); });
+  keys.Duration("expires_in", handler.retry.expires_in, 0s, 10 * kYear);
   keys.Duration("keep", handler.keep, 0s, 10 * kYear);
   keys.Text("group", handler.group, kMaxHandlerName);
   keys.Choice("on_exception", handler.on_exception,

@@ -1,5 +1,7 @@
 #include "framework/mill/attempt.h"
 
+#include "framework/task/expiry.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -7,7 +9,7 @@ constexpr std::uint32_t kQuarantine = 3;
 
 }  // namespace
 
-std::optional<Outcome> InsteadOfStart(const Attempt& attempt, const RetryPolicy& retry) {
+std::optional<Outcome> InsteadOfStart(const Attempt& attempt, const RetryPolicy& retry, BootTime now) {
   const Task& task = attempt.task;
   if (attempt.host->StopAsked() || attempt.host->StartDecisionOf(attempt) == StartDecision::Withdrawn) {
     return GivenBack();
@@ -17,6 +19,10 @@ std::optional<Outcome> InsteadOfStart(const Attempt& attempt, const RetryPolicy&
     outcome.kind = OutcomeKind::Cancel;
     outcome.text = "cancelled before it started";
     return outcome;
+  }
+  if (const auto expiry = ExpiryOf(task, retry.expires_in)) {
+    const auto store = attempt.host->StoreTime(now);
+    if (store && *store >= *expiry) return Expired(*expiry);
   }
   if (task.crashes >= kQuarantine) {
     return FailedForGood(

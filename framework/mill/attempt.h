@@ -90,6 +90,8 @@ class AttemptHost {
   virtual void Log(const Attempt& attempt, LogLevel level, std::string_view message) = 0;
   // A lane has room again for tasks of this shard. Never waits.
   virtual void RoomAgain() = 0;
+  // What the database's clock says at this moment of ours; nullopt: not known.
+  virtual std::optional<WallTime> StoreTime(BootTime) const { return std::nullopt; }
   // Not to be started for now: the shard's beat is late. It comes back to the lane once the beat has
   // succeeded.
   virtual void Park(AttemptPtr attempt) = 0;
@@ -102,7 +104,13 @@ class AttemptHost {
 };
 
 // The last look before a start, in a life that may start it: what it ends with instead; nothing: it starts.
-std::optional<Outcome> InsteadOfStart(const Attempt& attempt, const RetryPolicy& retry);
+std::optional<Outcome> InsteadOfStart(const Attempt& attempt, const RetryPolicy& retry, BootTime now);
+
+// What is to be written for an attempt that has ended now; `unit` is random in [0, 1).
+inline Settlement EndOf(const Attempt& attempt, const RetryPolicy& retry, const Outcome& outcome, double unit,
+                        BootTime now) {
+  return Settle(retry, attempt.task, outcome, unit, attempt.host->StoreTime(now));
+}
 
 // Ends an attempt that has not started: its task waits again; or, where its life is dead, is dropped.
 void GiveBack(const AttemptPtr& attempt);

@@ -176,6 +176,11 @@ class Attempts final : public AttemptHost {
   }
   void SaveProgress(const Attempt& attempt, std::string progress) override;
   void Log(const Attempt& attempt, LogLevel level, std::string_view message) override;
+  std::optional<WallTime> StoreTime(BootTime now) const override {
+    const Micros ahead(clock_ahead_.load(std::memory_order_relaxed));
+    if (ahead == Micros(0)) return std::nullopt;
+    return WallTime(now.time_since_epoch() + ahead);
+  }
   void RoomAgain() override { parts_.scan.Wake(); }
   void Park(AttemptPtr attempt) override;
   void Ended(AttemptResult result) override;

@@ -33,6 +33,13 @@ engine::Result<engine::NewTask> ToStore(const NewTask& task) {
     }
     out.delay = task.delay;
   }
+  out.expires_at = task.expires_at;
+  if (task.expires_in != Duration::zero()) {
+    if (task.expires_in < Duration::zero() || task.expires_in > kLongestDelay) {
+      return engine::Fail(engine::ErrorCode::Invalid, "expires_in is not in 0 … 36,500 days");
+    }
+    out.expires_in = task.expires_in;
+  }
   return out;
 }
 

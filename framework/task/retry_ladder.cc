@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "framework/task/expiry.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -15,6 +17,20 @@ Settlement Base(const Task& task, const Outcome& outcome) {
   settlement.biz_key = task.biz_key;
   settlement.batch = task.batch;
   return settlement;
+}
+
+// Whether it would come due only when it may not begin any more: then it is skipped now, and what its last
+// attempt said stays in its reason.
+void EndWhereExpired(Settlement& settlement, const RetryPolicy& policy, const Task& task, WallTime now) {
+  const auto expiry = ExpiryOf(task, policy.expires_in);
+  if (!expiry) return;
+  const WallTime due = settlement.run_at ? *settlement.run_at : now + settlement.delay.value_or(Micros(0));
+  if (due < *expiry) return;
+  settlement.to = Settlement::To::Cancelled;
+  settlement.run_at.reset();
+  settlement.delay.reset();
+  const std::string said = settlement.text.empty() ? "" : "; its last attempt said: " + settlement.text;
+  settlement.text = Shorten(Expired(*expiry).text + said);
 }
 
 }  // namespace
@@ -31,7 +47,8 @@ Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit)
   return Spread(policy.delays[tier], policy.jitter, unit);
 }
 
-Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& outcome, double unit) {
+Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& outcome, double unit,
+                  std::optional<WallTime> now) {
   Settlement settlement = Base(task, outcome);
   switch (outcome.kind) {
     case OutcomeKind::Done:
@@ -64,6 +81,9 @@ Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& ou
       break;
     }
   }
+  const bool later = outcome.kind == OutcomeKind::Retry || outcome.kind == OutcomeKind::Snooze;
+  if (now && later && settlement.to == Settlement::To::Waiting)
+    EndWhereExpired(settlement, policy, task, *now);
   return settlement;
 }
 

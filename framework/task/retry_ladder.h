@@ -1,6 +1,7 @@
 // The retry ladder: what follows an attempt. Pure.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "framework/base/clock.h"
@@ -12,6 +13,7 @@ struct RetryPolicy {
   std::vector<Micros> delays{std::chrono::minutes(1), std::chrono::minutes(5), std::chrono::minutes(20)};
   std::uint32_t max_failures = 4;  // the failure with this number ends in the failed pool; at least 1
   double jitter = 0.1;             // a delay is spread evenly over ± this part of itself; 0 … 1
+  Micros expires_in{};             // of tasks without an expiry of their own (see expiry.h); 0: none
 };
 
 // The delay after the failure with this number (1 is the first): the ladder's tier, then the last tier again,
@@ -21,7 +23,9 @@ Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit)
 // A delay that is not the ladder's, spread likewise.
 Micros Spread(Micros delay, double jitter, double unit);
 
-// What the store has to write for `outcome` of `task` (as claimed). `unit` as above.
-Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& outcome, double unit);
+// What the store has to write for `outcome` of `task` (as claimed). `unit` as above. `now` is the database's
+// clock: a task that would come due again no sooner than it expires ends at once; nullopt: that is not known.
+Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& outcome, double unit,
+                  std::optional<WallTime> now = std::nullopt);
 
 }  // namespace millrace::engine

@@ -4,6 +4,7 @@
 
 #include "framework/base/escape.h"
 #include "framework/base/utf8.h"
+#include "framework/task/expiry.h"
 
 namespace millrace::engine {
 
@@ -99,7 +100,7 @@ Status Validate(const NewTask& task) {
     return Fail(ErrorCode::Invalid,
                 "priority " + std::to_string(*task.priority) + " is not in 0 (most urgent) … 9");
   }
-  return {};
+  return CheckExpiry(task, std::nullopt);
 }
 
 std::string IdempotencyKey(const TaskName& name, WallTime created_at) {

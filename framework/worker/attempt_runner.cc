@@ -234,7 +234,7 @@ Next AttemptRunner::Apply(const Round& round, const CallEnd& end, const Decision
 }
 
 Settlement AttemptRunner::SettlementOf(const Round& round, std::size_t index, const Outcome& outcome) {
-  return Settle(round.setup.config.retry, round.attempts[index]->task, outcome, random_.Unit());
+  return EndOf(*round.attempts[index], round.setup.config.retry, outcome, random_.Unit(), clock_.Now());
 }
 
 }  // namespace millrace::engine

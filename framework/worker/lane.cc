@@ -242,11 +242,12 @@ void Lane::NoteRan(LaneThread& thread) {
 
 // The check before each start. What may not start is parked, or its attempt ended at once.
 bool Lane::ReadyToStart(const AttemptPtr& attempt, const LaneSetup& setup) {
-  if (!attempt->lease->MayStart(parts_.clock.Now())) {
+  const BootTime now = parts_.clock.Now();
+  if (!attempt->lease->MayStart(now)) {
     attempt->host->Park(attempt);
     return false;
   }
-  const std::optional<Outcome> instead = InsteadOfStart(*attempt, setup.config.retry);
+  const std::optional<Outcome> instead = InsteadOfStart(*attempt, setup.config.retry, now);
   if (!instead) return true;
   attempt->host->Ended({attempt, Settle(setup.config.retry, attempt->task, *instead, 0)});
   return false;
@@ -289,7 +290,8 @@ void Lane::EndOverdue(LaneThread::Abandoned overdue) {
   if (overdue.running.size() == 1) {
     const AttemptPtr& attempt = overdue.running.front();
     const Outcome outcome = Overran(overdue.setup->config.timeout);
-    attempt->host->Ended({attempt, Settle(overdue.setup->config.retry, attempt->task, outcome, 0.5)});
+    const RetryPolicy& retry = overdue.setup->config.retry;
+    attempt->host->Ended({attempt, EndOf(*attempt, retry, outcome, 0.5, parts_.clock.Now())});
     overdue.running.clear();
   }
   MutexLock lock(mutex_);

@@ -11,11 +11,13 @@
 
 #include "coordinator/app/input/csv_reader.h"
 #include "coordinator/app/input/json_row.h"
+#include "framework/base/clock.h"
 #include "framework/base/escape.h"
 #include "framework/base/suggest.h"
 #include "framework/base/utf8.h"
 #include "framework/store/query_pages.h"
 #include "framework/store/row_params.h"
+#include "framework/task/expiry.h"
 
 namespace millrace::engine {
 namespace {
@@ -41,6 +43,7 @@ constexpr const char* kUtf16 =
 Result<NewTask> Finished(NewTask task, const InputRules& rules) {
   if (!task.biz_key.empty()) task.biz_key.insert(0, rules.key_prefix);
   BOOST_OUTCOME_TRYV(Validate(task));
+  BOOST_OUTCOME_TRYV(CheckExpiry(task, SystemClock().WallNow()));
   return task;
 }
 

@@ -138,19 +138,20 @@ Status ReadMember(const std::string& name, const ordered_json& value, NewTask& t
     task.biz_key = text;
   } else if (name == "batch") {
     task.batch = text;
-  } else if (name == "at") {
+  } else if (name == "at" || name == "expires_at") {
     BOOST_OUTCOME_TRY(at, ParseTime(text));
-    task.run_at = at;
-    task.delay.reset();
+    (name == "at" ? task.run_at : task.expires_at) = at;
+    (name == "at" ? task.delay : task.expires_in).reset();
   } else {
-    BOOST_OUTCOME_TRY(delay, ParseDuration(text));
-    task.delay = delay;
-    task.run_at.reset();
+    BOOST_OUTCOME_TRY(after, ParseDuration(text));
+    (name == "in" ? task.delay : task.expires_in) = after;
+    (name == "in" ? task.run_at : task.expires_at).reset();
   }
   return {};
 }
 
-const std::vector<std::string> kMembers{"params", "key", "at", "in", "priority", "batch"};
+const std::vector<std::string> kMembers{"params",   "key",   "at",         "in",
+                                        "priority", "batch", "expires_at", "expires_in"};
 
 }  // namespace
 

@@ -17,8 +17,8 @@ Status CheckParams(std::string_view text);
 // are nothing.
 bool SaysTheSame(std::string_view a, std::string_view b);
 
-// A line of JSONL: {"params":{…},"key","at","in","priority","batch"}, or the bare params. What it does not
-// say comes from `defaults`; with `key_column` the key is that member of the params.
+// A line of JSONL: {"params":{…},"key","at","in","priority","batch","expires_at","expires_in"}, or the bare
+// params. What it does not say comes from `defaults`; with `key_column` the key is that member of the params.
 Result<NewTask> LineToTask(std::string_view line, const NewTask& defaults, const std::string& key_column);
 
 }  // namespace millrace::engine

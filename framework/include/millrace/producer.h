@@ -52,6 +52,9 @@ struct NewTask {
   Duration delay = Duration::zero();  // or how long after the database's now
   bool held = false;                  // not to be processed until it is released
   std::string slice_key = {};         // tasks with the same one stand in one slice; empty: see Slices
+  // Where it has not started by then it is skipped: later than it is due.
+  std::optional<Time> expires_at = {};
+  Duration expires_in = Duration::zero();  // or how long after the database's now; zero: it does not expire
 };
 
 // Which slices, and so which workers, tasks without a slice_key go to.

@@ -5,6 +5,7 @@
 #include "framework/store/sql/keys.h"
 #include "framework/store/sql/operations.h"
 #include "framework/store/sql/text.h"
+#include "framework/task/expiry.h"
 
 namespace millrace::engine::sql {
 namespace {
@@ -19,6 +20,12 @@ struct Locked {
 
 constexpr const char* kShared =
     "id,slice,handler,priority,params,biz_key,batch,attempt,progress,created_at,last_error";
+
+// Whoever has a task run again wants it to: what has expired, or might by its handler's configuration, does
+// so no more. An expiry to come stays.
+std::string ExpiryAgain() {
+  return std::string("CASE WHEN expires_at>$now THEN expires_at ELSE '") + kNeverText + "' END";
+}
 
 // One action on the rows of one table, within one transaction.
 class Action {
@@ -96,14 +103,15 @@ Status Action::Retry() {
   if (!waiting.empty()) {
     BOOST_OUTCOME_TRYV(Set(waiting,
                            "run_at=CASE WHEN run_at>$now THEN $now ELSE run_at END, failures=0, crashes=0, "
-                           "cancel=0"));
+                           "cancel=0, expires_at=" +
+                               ExpiryAgain()));
   }
   BOOST_OUTCOME_TRY(rows, Lock("_failed"));
   if (rows.empty()) return {};
   const std::string in = In(rows);
   BOOST_OUTCOME_TRYV(Run("INSERT INTO " + table_ + " (" + kShared +
-                         ",state,run_at,failures,crashes) SELECT " + kShared + ",0,$now,0,0 FROM " + table_ +
-                         "_failed$primary" + in));
+                         ",state,run_at,failures,crashes,expires_at) SELECT " + kShared + ",0,$now,0,0," +
+                         ExpiryAgain() + " FROM " + table_ + "_failed$primary" + in));
   BOOST_OUTCOME_TRYV(Run("$remove(" + table_ + "_failed)" + in));
   for (const Locked& row : rows) counts_.Of(table_, row.handler, row.batch).failed -= 1;
   return SetFate(db_, KeysOf(rows), KeyFate::Reopen);
@@ -133,8 +141,8 @@ Status Action::Cancel() {
 Status Action::EndIn(const std::string& pool, const std::vector<Locked>& rows) {
   const std::string in = In(rows);
   // A row that waits or is held is nobody's.
-  const std::string kept =
-      std::string(kShared) + ",run_at,failures,crashes" + (pool.empty() ? "" : ",claimed_by,claimed_at");
+  const std::string kept = std::string(kShared) + ",run_at,failures,crashes,expires_at" +
+                           (pool.empty() ? "" : ",claimed_by,claimed_at");
   BOOST_OUTCOME_TRYV(Run("INSERT INTO " + table_ + "_done (" + kept + ",state,result,finished_at) SELECT " +
                          kept + ",4,'',$now FROM " + table_ + pool + "$primary" + in));
   for (const Locked& row : rows) {

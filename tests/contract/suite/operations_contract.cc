@@ -3,6 +3,7 @@
 #include <set>
 
 #include "framework/base/time_text.h"
+#include "framework/task/expiry.h"
 #include "tests/contract/suite/store_contract.h"
 
 namespace millrace::engine {
@@ -239,6 +240,51 @@ TEST_P(StoreContract, RetryBringsAFailedTaskBackWithItsIdAndAttempt) {
   EXPECT_EQ(TotalOf(*this, "noop").failed, 0U);
   Settle({End(ClaimOne(id, 1), To::Succeeded)});
   EXPECT_EQ(StateOf(id), TaskState::Succeeded);
+}
+
+TEST_P(StoreContract, AnExpiryIsKeptInEveryPool) {
+  const WallTime later = Now() + hours(3);
+  const NewTask tasks[] = {{.handler = "noop", .slice = 1, .expires_at = later},
+                           {.handler = "noop", .slice = 1, .expires_in = hours(2)},
+                           {.handler = "noop", .slice = 1}};
+  const WallTime before = Now();
+  const auto added = operations().Submit("tasks", tasks);
+  ASSERT_TRUE(added) << added.error().message;
+  ASSERT_EQ(added->ids.size(), 3U);
+  EXPECT_EQ(Get(added->ids[0]).task.expires_at, later);
+  const auto in = Get(added->ids[1]).task.expires_at;
+  ASSERT_TRUE(in);
+  EXPECT_GE(*in, before + hours(2));
+  EXPECT_LE(*in, Now() + hours(2));
+  EXPECT_EQ(Get(added->ids[2]).task.expires_at, std::nullopt);
+  std::vector<ScanRow> rows = ScanAll();
+  ASSERT_EQ(rows.size(), 3U);
+  const Task done = ClaimOne(added->ids[0]);
+  const Task failed = ClaimOne(added->ids[1]);
+  EXPECT_EQ(done.expires_at, later);
+  EXPECT_EQ(failed.expires_at, in);
+  Settle({End(done, To::Succeeded), End(failed, To::Failed, "no")});
+  EXPECT_EQ(Get(added->ids[0]).task.expires_at, later);
+  EXPECT_EQ(Get(added->ids[1]).task.expires_at, in);
+  EXPECT_EQ(Act(*this, TaskAction::Cancel, {added->ids[1]}), std::vector{added->ids[1]});
+  EXPECT_EQ(Get(added->ids[1]).task.expires_at, in);
+}
+
+TEST_P(StoreContract, WhatIsRetriedDoesNotExpireUnlessItsTimeIsYetToCome) {
+  const WallTime later = Now() + hours(3);
+  const NewTask tasks[] = {{.handler = "noop", .slice = 1, .expires_at = later},
+                           {.handler = "noop", .slice = 1, .expires_in = std::chrono::milliseconds(1)},
+                           {.handler = "noop", .slice = 1}};
+  const auto added = operations().Submit("tasks", tasks);
+  ASSERT_TRUE(added) << added.error().message;
+  const std::vector<std::uint64_t> ids = added->ids;
+  std::vector<Settlement> ends;
+  for (const std::uint64_t id : ids) ends.push_back(End(ClaimOne(id), To::Failed, "no"));
+  Settle(ends);
+  EXPECT_EQ(Act(*this, TaskAction::Retry, ids), ids);
+  EXPECT_EQ(Get(ids[0]).task.expires_at, later);
+  EXPECT_EQ(Get(ids[1]).task.expires_at, kNeverExpires);
+  EXPECT_EQ(Get(ids[2]).task.expires_at, kNeverExpires) << "its handler's configuration might say otherwise";
 }
 
 TEST_P(StoreContract, RetryMakesAWaitingTaskDueNow) {

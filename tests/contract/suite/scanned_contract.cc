@@ -64,6 +64,8 @@ TEST_P(ScannedContract, AClaimReturnsWhatAScanHasReadAndWhatItReadsItselfAlike) 
     Add({.params = large, .slice = 1, .run_at = due});
     Add({.slice = 1, .run_at = due});
   }
+  const std::string expiry = "expires_at='2099-01-01 00:00:00.000000'";
+  ASSERT_TRUE(sql().NewClient()->Run("UPDATE tasks SET " + expiry));
   const auto rows = Scan();
   ASSERT_EQ(rows.size(), 6U);
   std::vector<std::uint64_t> read;
@@ -88,6 +90,8 @@ TEST_P(ScannedContract, AClaimReturnsWhatAScanHasReadAndWhatItReadsItselfAlike) 
     EXPECT_EQ(one.crashes, other.crashes);
     EXPECT_EQ(one.cancel, other.cancel);
     EXPECT_EQ(one.claimed_by, other.claimed_by);
+    EXPECT_TRUE(one.expires_at);
+    EXPECT_EQ(one.expires_at, other.expires_at);
     EXPECT_EQ(one.progress, other.progress);
     EXPECT_EQ(Get(one.key.id).task.created_at, one.created_at);
     EXPECT_EQ(Get(one.key.id).task.run_at, one.run_at);

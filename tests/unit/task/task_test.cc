@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "framework/task/expiry.h"
 #include "framework/task/retry_ladder.h"
 
 namespace millrace::engine {
@@ -116,6 +117,74 @@ TEST(RetryLadderTest, TextsAreMadeFitForTheDatabase) {
   const Settlement cut = Settle({}, Failing(0), {.kind = OutcomeKind::Done, .text = rubbish}, 0.5);
   EXPECT_TRUE(cut.text.starts_with("\\xe9t\\xe9x")) << cut.text;
   EXPECT_EQ(cut.text.size(), kMaxText);
+}
+
+TEST(ExpiryTest, ATasksOwnExpiryGoesOverThatOfItsType) {
+  Task task;
+  task.created_at = WallTime(std::chrono::hours(100));
+  EXPECT_EQ(ExpiryOf(task, Micros(0)), std::nullopt);
+  EXPECT_EQ(ExpiryOf(task, std::chrono::hours(2)), WallTime(std::chrono::hours(102)));
+  task.expires_at = WallTime(std::chrono::hours(200));
+  EXPECT_EQ(ExpiryOf(task, std::chrono::hours(2)), WallTime(std::chrono::hours(200)));
+  EXPECT_EQ(ExpiryOf(task, Micros(0)), WallTime(std::chrono::hours(200)));
+}
+
+TEST(ExpiryTest, WhatWouldExpireBeforeItIsDueIsRefusedWithItsKey) {
+  using std::chrono::hours;
+  const WallTime now(hours(1000));
+  const auto refused = [&](const NewTask& task, const char* key, bool needs_clock) {
+    const Status told = CheckExpiry(task, now);
+    ASSERT_FALSE(told) << key;
+    EXPECT_EQ(told.error().code, ErrorCode::Invalid);
+    EXPECT_TRUE(told.error().message.starts_with(key)) << told.error().message;
+    EXPECT_EQ(Validate(task).has_value(), needs_clock) << "Validate knows no clock";
+  };
+  const NewTask plain{.handler = "a"};
+  NewTask task = plain;
+  task.run_at = now + hours(3);
+  task.expires_at = now + hours(3);
+  refused(task, "expires_at", false);
+  task.expires_at = now + hours(4);
+  EXPECT_TRUE(CheckExpiry(task, now));
+  task.expires_at.reset();
+  task.expires_in = hours(2);
+  refused(task, "expires_in", true);
+  task = plain;
+  task.delay = hours(3);
+  task.expires_in = hours(3);
+  refused(task, "expires_in", false);
+  task.expires_in = hours(4);
+  EXPECT_TRUE(CheckExpiry(task, now));
+  task = plain;
+  task.expires_at = now;
+  refused(task, "expires_at", true);
+  task.expires_in = hours(1);
+  refused(task, "give either", false);
+  task = plain;
+  task.expires_in = Micros(0);
+  refused(task, "expires_in", false);
+}
+
+TEST(ExpiryTest, WhatWouldComeDueAgainTooLateEndsAtOnceWithWhatItsAttemptSaid) {
+  const WallTime now(std::chrono::hours(1000));
+  const Outcome retry{.kind = OutcomeKind::Retry, .text = "no answer", .error_class = "timeout"};
+  Task task = Failing(0);
+  task.expires_at = now + std::chrono::seconds(30);
+  const Settlement ended = Settle({}, task, retry, 0.5, now);
+  EXPECT_EQ(ended.to, Settlement::To::Cancelled);
+  EXPECT_TRUE(ended.failed_attempt);
+  EXPECT_EQ(ended.delay, std::nullopt);
+  EXPECT_TRUE(ended.text.starts_with("expired at ")) << ended.text;
+  EXPECT_TRUE(ended.text.ends_with("no answer")) << ended.text;
+  EXPECT_EQ(Settle({}, task, retry, 0.5).to, Settlement::To::Waiting) << "nobody knows what time it is";
+  task.expires_at = now + std::chrono::minutes(2);
+  EXPECT_EQ(Settle({}, task, retry, 0.5, now).to, Settlement::To::Waiting);
+  const Outcome snooze{.kind = OutcomeKind::Snooze, .at = now + std::chrono::minutes(3)};
+  EXPECT_EQ(Settle({}, task, snooze, 0.5, now).to, Settlement::To::Cancelled);
+  const Outcome back{.kind = OutcomeKind::GiveBack};
+  task.expires_at = now - std::chrono::minutes(2);
+  EXPECT_EQ(Settle({}, task, back, 0.5, now).to, Settlement::To::Waiting) << "the next start skips it";
+  EXPECT_EQ(Settle({}, Failing(3), retry, 0.5, now).to, Settlement::To::Failed);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <functional>
 #include <future>
 
+#include "framework/base/mutex.h"
 #include "framework/testing/manual_clock.h"
 #include "framework/testing/scratch_store.h"
 #include "framework/threads/hand_over.h"
@@ -55,7 +56,18 @@ class TellingHost final : public NoHost {
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return open ? open() : store_.OpenTransaction(limit);
   }
-  void Ended(AttemptResult result) override { landed.Push(std::uint64_t{result.settlement.key.id}); }
+  std::optional<WallTime> StoreTime(BootTime) const override { return store_time; }
+  void Ended(AttemptResult result) override {
+    {
+      MutexLock lock(mutex_);
+      last_ = result.settlement;
+    }
+    landed.Push(std::uint64_t{result.settlement.key.id});
+  }
+  Settlement last() const {
+    MutexLock lock(mutex_);
+    return last_;
+  }
 
   std::uint64_t NextLanded() {
     const auto taken = landed.Take(1, seconds(20));
@@ -64,10 +76,13 @@ class TellingHost final : public NoHost {
 
   std::function<std::unique_ptr<TaskTransaction>()> open;  // set before the first task; empty: of a store
   std::atomic<StartDecision> decision{StartDecision::Start};
-  HandOver<std::uint64_t> landed;  // the ids alone: an attempt keeps its host
+  std::optional<WallTime> store_time;  // set before the first task
+  HandOver<std::uint64_t> landed;      // the ids alone: an attempt keeps its host
 
  private:
   ScratchStore store_;
+  mutable Mutex mutex_;
+  Settlement last_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 // Blocks on tasks that are called "hang" until the test releases them; sends SQL for those called "sql".
@@ -228,6 +243,28 @@ TEST_F(LaneTest, AThreadWhoseCommitHangsHasAStandIn) {
   clock_.Advance(seconds(1));
   lane_->Watch(clock_.Now());
   EXPECT_EQ(well_->NextLanded(), 2U);
+}
+
+TEST_F(LaneTest, WhatHasExpiredInItsQueueIsSkippedAndItsHandlerNeverRuns) {
+  const auto host = std::make_shared<TellingHost>(clock_);
+  host->store_time = WallTime(std::chrono::hours(1000));
+  const auto life = NewLife();
+  Task task;
+  task.key = {"tasks", 1};
+  task.biz_key = "hang";
+  task.expires_at = *host->store_time;
+  lane_->Push({std::make_shared<Attempt>(host, "main", task, life, false)});
+  ASSERT_EQ(host->NextLanded(), 1U);
+  EXPECT_EQ(hanging_, 0);
+  EXPECT_EQ(host->last().to, Settlement::To::Cancelled);
+  EXPECT_FALSE(host->last().started);
+  EXPECT_TRUE(host->last().text.starts_with("expired at ")) << host->last().text;
+  task.key = {"tasks", 2};
+  task.biz_key = "";
+  task.expires_at = *host->store_time + Micros(1);
+  lane_->Push({std::make_shared<Attempt>(host, "main", task, life, false)});
+  ASSERT_EQ(host->NextLanded(), 2U);
+  EXPECT_EQ(host->last().to, Settlement::To::Succeeded) << "it has begun in time";
 }
 
 }  // namespace
