@@ -4,6 +4,7 @@
 #include <map>
 
 #include "coordinator/upkeep/fan_outs.h"
+#include "coordinator/upkeep/pruning.h"
 #include "framework/base/log.h"
 
 namespace millrace::engine {
@@ -23,12 +24,6 @@ constexpr int kStepsInARound = 10;
 
 // Pages of fan-outs, with the shard's other duties in between.
 constexpr Micros kFanOutTurn = std::chrono::milliseconds(300);
-
-// Pruning: a small step at a time and with long breaths between, so that no round of it is felt.
-constexpr Micros kBetweenWalks = std::chrono::hours(1);
-constexpr Micros kLongestTurn = std::chrono::milliseconds(100);  // a second, about
-constexpr std::size_t kRowsPruned = 999;                         // in a step
-constexpr Micros kIncarnationsKept = std::chrono::hours(24);
 
 // As many slices a table as the configuration wants, and no row beyond them.
 class SliceCounts {
@@ -79,62 +74,6 @@ class SliceCounts {
 
   const std::string shard_;
   std::map<TableName, std::string> trouble_;  // by table: what was logged last
-};
-
-KeepRule RuleFor(const TableName& table, const Config& config) {
-  KeepRule rule{table, {}, HandlerConfig{}.keep};
-  for (const auto& [type, handler] : config.handlers) rule.by_handler[type] = handler.keep;
-  return rule;
-}
-
-// What nobody needs any more goes.
-class Pruning {
- public:
-  Pruning(std::string shard, Store& store) : shard_(std::move(shard)), store_(store.OpenPruning()) {}
-
-  // A few steps of the walk over everything that is begun each hour. True: it has come to its end.
-  bool Go(const std::vector<TableName>& tables, const Config& config, BootTime now) {
-    if (now < next_walk_) return false;
-    failed_ = false;
-    while (Step(tables, config)) {
-      if (BootClock::now() - now > kLongestTurn) return false;
-    }
-    if (removed_ > 0) LogInfo("pruned what was kept long enough", {{"shard", shard_}, {"rows", removed_}});
-    next_walk_ = now + kBetweenWalks;
-    stage_ = 0;
-    after_.clear();
-    removed_ = 0;
-    return !failed_;
-  }
-
- private:
-  // False: the walk is over, or the shard does not answer and it begins anew an hour later.
-  bool Step(const std::vector<TableName>& tables, const Config& config) {
-    if (stage_ > tables.size()) {
-      const auto removed = store_->PruneIncarnations(kIncarnationsKept, kRowsPruned);
-      failed_ = !removed;
-      if (!removed) return false;
-      removed_ += *removed;
-      return *removed > 0;
-    }
-    const auto step = stage_ < tables.size()
-                          ? store_->PruneEnded(RuleFor(tables[stage_], config), after_, kRowsPruned)
-                          : store_->PruneKeys(after_, kRowsPruned);
-    failed_ = !step;
-    if (!step) return false;
-    removed_ += step->removed;
-    after_ = step->next;
-    if (after_.empty()) ++stage_;
-    return true;
-  }
-
-  const std::string shard_;
-  const std::unique_ptr<PruneStore> store_;
-  std::size_t stage_ = 0;  // the table that is walked; behind the last one the keys, then the incarnations
-  std::string after_;
-  BootTime next_walk_{};
-  std::size_t removed_ = 0;
-  bool failed_ = false;  // the last step
 };
 
 }  // namespace
@@ -207,6 +146,16 @@ std::vector<std::string> ShardUpkeep::Unrunnable() const {
   return unrunnable_;
 }
 
+std::vector<std::string> ShardUpkeep::PruneTroubles() const {
+  MutexLock lock(mutex_);
+  return prune_troubles_;
+}
+
+void ShardUpkeep::KeepPruneTroubles(std::vector<std::string> troubles) {
+  MutexLock lock(mutex_);
+  prune_troubles_ = std::move(troubles);
+}
+
 std::string ShardUpkeep::Trouble() const {
   MutexLock lock(mutex_);
   return trouble_;
@@ -248,6 +197,7 @@ void ShardUpkeep::Round(Hands& hands) {
   if (stopping_.load()) return;
   const BootTime now = BootClock::now();
   const bool pruned = hands.pruning.Go(names, *parts_.config(), now);
+  KeepPruneTroubles(hands.pruning.Troubles());
   if (pruned && parts_.standings != nullptr) parts_.standings->NotePruned(parts_.name, BootClock::now());
   ReadStanding(hands, names, now);
   const auto ownership = parts_.ownership();
@@ -345,6 +295,7 @@ void ShardUpkeep::Forget() {
   MutexLock lock(mutex_);
   tables_.reset();
   unrunnable_.clear();
+  prune_troubles_.clear();
   trouble_.clear();
   fan_out_troubles_.clear();
 }

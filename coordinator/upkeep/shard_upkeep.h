@@ -56,6 +56,8 @@ class ShardUpkeep {
   std::optional<bool> Readable() const;
   // What keeps its schedules from firing; one sentence each.
   std::vector<std::string> ScheduleTroubles() const;
+  // Why finished tasks of some types are not pruned.
+  std::vector<std::string> PruneTroubles() const;
   // Why not all of its tables are known as they are now; empty: they are.
   std::string Trouble() const;
   // Why fan-outs stand still, one sentence each.
@@ -68,6 +70,7 @@ class ShardUpkeep {
   void Round(Hands& hands);
   ShardConfig Wanted() const;
   void Try();
+  void KeepPruneTroubles(std::vector<std::string> troubles);
   void KeepReadable(std::optional<bool> readable);
   bool ReadTables(SchemaStore& schema);
   void Keep(std::vector<TableInfo> tables);
@@ -84,6 +87,7 @@ class ShardUpkeep {
   mutable Mutex mutex_;
   std::optional<std::vector<TableInfo>> tables_ MILLRACE_GUARDED_BY(mutex_);
   std::vector<std::string> unrunnable_ MILLRACE_GUARDED_BY(mutex_);
+  std::vector<std::string> prune_troubles_ MILLRACE_GUARDED_BY(mutex_);
   std::string trouble_ MILLRACE_GUARDED_BY(mutex_);
   std::vector<std::string> fan_out_troubles_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<bool> readable_ MILLRACE_GUARDED_BY(mutex_);

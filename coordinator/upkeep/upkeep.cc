@@ -88,6 +88,8 @@ TableFindings Upkeep::Gather() const {
   for (const auto& [shard, upkeep] : shards_) {
     for (const std::string& type : upkeep->Unrunnable()) findings.unrunnable.push_back(shard + ": " + type);
     for (std::string& trouble : upkeep->ScheduleTroubles()) findings.troubles.push_back(std::move(trouble));
+    for (const std::string& why : upkeep->PruneTroubles())
+      findings.troubles.push_back("shard " + shard + ": " + why);
     if (const std::string why = upkeep->Trouble(); !why.empty()) {
       findings.troubles.push_back("shard " + shard + ": " + why);
     }

@@ -45,6 +45,8 @@ struct HandlerConfig {
   Micros timeout = std::chrono::minutes(1);  // per attempt
   RetryPolicy retry;
   Micros keep = std::chrono::hours(24 * 7);
+  std::string export_to;  // folder that gets its finished tasks before they are pruned; empty: none does
+  Micros held_for{};      // longest time that its tasks are held; 0: there is none
   std::string group = "default";
   OnException on_exception = OnException::Retry;
   std::string uses;            // the plugin's handler that serves this type; empty: the one of the same name

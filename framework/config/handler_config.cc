@@ -37,6 +37,8 @@ void HandlerKeys(Keys& keys, Handler& handler) {
   keys.Part("retry", [&](auto& part) { RetryKeys(part, handler.retry); });
   keys.Duration("expires_in", handler.retry.expires_in, 0s, 10 * kYear);
   keys.Duration("keep", handler.keep, 0s, 10 * kYear);
+  keys.Text("export", handler.export_to, 4096);
+  keys.Duration("held_for", handler.held_for, 0s, 10 * kYear);
   keys.Text("group", handler.group, kMaxHandlerName);
   keys.Choice("on_exception", handler.on_exception,
               {{"retry", OnException::Retry}, {"fail", OnException::Fail}});
@@ -49,6 +51,10 @@ void HandlerKeys(Keys& keys, Handler& handler) {
 void CheckHandler(const HandlerConfig& handler, Section& section) {
   if (!IsGroupName(handler.group)) {
     section.Add("group", "a group's name is made of lower-case letters, digits, '_', '.' and '-'");
+  }
+  if (!handler.export_to.empty() && !handler.export_to.starts_with('/')) {
+    section.Add("export",
+                "write the whole path of a folder, from / on: each process has a working folder of its own");
   }
   if (!handler.uses.empty() && !IsHandlerName(handler.uses)) {
     section.Add("uses",

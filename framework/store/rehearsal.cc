@@ -391,6 +391,12 @@ Status Walk::Batches() {
 Status Walk::Prunes() {
   PruneStore& pruning = stage_.pruning;
   BOOST_OUTCOME_TRYV(pruning.PruneEnded({table_, {}, Micros(0)}, "", kMaxBatchRows));
+  const HoldRule held{table_, {{"a", Micros(0)}, {"b", Micros(0)}}};
+  std::string walked;
+  do {
+    BOOST_OUTCOME_TRY(step, pruning.EndHeld(held, walked, kMaxBatchRows));
+    walked = step.next;
+  } while (!walked.empty());
   // Behind all handlers that there can be, so that nobody else's entries are touched.
   const std::string last(kMaxHandlerName, 'z');
   BOOST_OUTCOME_TRYV(

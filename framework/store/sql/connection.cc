@@ -14,7 +14,8 @@ std::string_view Meaning(const Dialect& dialect, std::string_view word) {
       {"lock", dialect.lock},     {"share", dialect.share},     {"free", dialect.free},
       {"upsert", dialect.upsert}, {"brought", dialect.brought}, {"enter", dialect.enter},
       {"tuples", dialect.tuples}, {"end", dialect.end},         {"tables", dialect.tables},
-      {"same", dialect.same},     {"due", dialect.due},         {"remove", dialect.remove}};
+      {"same", dialect.same},     {"due", dialect.due},         {"held", dialect.held},
+      {"remove", dialect.remove}};
   for (const auto& [name, meaning] : words) {
     if (name == word) return meaning;
   }

@@ -36,6 +36,7 @@ struct Dialect {
   const char* tables;  // those of this database, by `name`
   const char* same;    // = that takes NULL for equal to NULL
   const char* due;     // $due(table), behind the table's name: search by the due index
+  const char* held;    // $held(table), likewise: by the index in which held rows stand, where urgency IS NULL
   const char* remove;  // $remove(table): DELETE, searched by primary key; WHERE follows
   // No words:
   const char* inserted;     // SELECT: the id of the last INSERT's first row, and how far apart its ids are

@@ -21,6 +21,7 @@ inline constexpr Dialect kMysqlDialect = {
         "(SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA=DATABASE()) AS known",
     .same = "<=>",
     .due = " FORCE INDEX (due)",
+    .held = " FORCE INDEX (due)",
     .remove = "DELETE @ FROM @ FORCE INDEX (PRIMARY)",
     .inserted = "SELECT LAST_INSERT_ID(),@@auto_increment_increment",
     .insert_rows = kMaxBatchRows};
@@ -42,6 +43,7 @@ inline constexpr Dialect kSqliteDialect = {
     .tables = "sqlite_master",
     .same = "IS",
     .due = " INDEXED BY @_due",
+    .held = " INDEXED BY @_held",
     .remove = "DELETE FROM @",
     .inserted = "SELECT last_insert_rowid(),1",
     // One text, which stays prepared, and an error that says whose row it is.

@@ -209,6 +209,15 @@ Result<SubmitReport> SqlTaskOperations::Submit(const TableName& table, std::span
   }
 }
 
+Result<std::vector<TaskRecord>> ReadFinished(Connection& db, const TableName& table,
+                                             std::span<const std::uint64_t> ids) {
+  std::vector<TaskRecord> records;
+  BOOST_OUTCOME_TRYV(
+      db.Query(PoolText(table, kDone) + "$primary WHERE id IN (" + List(Sorted(ids)) + ") ORDER BY id", {},
+               [&](const Row& row) { records.push_back(ReadRecord(table, row)); }));
+  return records;
+}
+
 Result<TaskRecord> SqlTaskOperations::Get(const TaskKey& key) {
   // A settle may move the row between two looks, and a retry move it back: hence the second round.
   for (int round = 0; round < 2; ++round) {

@@ -34,6 +34,10 @@ class SqlTaskOperations : public TaskOperations {
   bool had_duplicates_ = false;  // the last batch
 };
 
+// Those of the finished pool, sorted by id; without their attempts.
+Result<std::vector<TaskRecord>> ReadFinished(Connection& db, const TableName& table,
+                                             std::span<const std::uint64_t> ids);
+
 // What a person is called in the tables.
 std::string ActorText(const std::string& actor);
 

@@ -2,6 +2,8 @@
 #include <cstdlib>
 
 #include "framework/store/sql/counters.h"
+#include "framework/store/sql/held.h"
+#include "framework/store/sql/operations.h"
 #include "framework/store/sql/sessions.h"
 #include "framework/store/sql/text.h"
 
@@ -22,6 +24,9 @@ class SqlPruneStore final : public PruneStore {
       : connection_(std::move(connection)), db_(*connection_) {}
 
   Result<PruneStep> PruneEnded(const KeepRule& rule, const std::string& after, std::size_t limit) override;
+  Result<PruneStep> EndHeld(const HoldRule& rule, const std::string& after, std::size_t limit) override {
+    return held_.Step(rule, after, limit);
+  }
   Result<PruneStep> PruneKeys(const std::string& after, std::size_t limit) override;
   Result<std::size_t> PruneIncarnations(Micros age, std::size_t limit) override;
 
@@ -36,15 +41,20 @@ class SqlPruneStore final : public PruneStore {
   // Adds these rows to those without an incarnation, and removes them.
   Result<std::size_t> Fold(const std::vector<Counter>& counters);
 
+  // Those of the ids, by handler, that may go once they were handed out.
+  Result<std::vector<std::uint64_t>> HandOut(
+      const KeepRule& rule, const std::map<std::string, std::vector<std::uint64_t>>& overdue);
+
   const std::unique_ptr<Connection> connection_;
   Connection& db_;
+  HeldWalk held_{db_};
 };
 
 Result<PruneStep> SqlPruneStore::PruneEnded(const KeepRule& rule, const std::string& after,
                                             std::size_t limit) {
   const std::string pool = rule.table + "_done";
   PruneStep step;
-  std::vector<std::uint64_t> overdue;
+  std::map<std::string, std::vector<std::uint64_t>> overdue;
   std::size_t seen = 0;
   limit = std::min(limit, kMaxBatchRows);
   BOOST_OUTCOME_TRYV(db_.Query(
@@ -52,11 +62,13 @@ Result<PruneStep> SqlPruneStore::PruneEnded(const KeepRule& rule, const std::str
       {std::uint64_t{std::strtoull(after.c_str(), nullptr, 10)}, std::uint64_t{limit}}, [&](const Row& row) {
         ++seen;
         step.next = row.Text(1);
-        if (IsOverdue(rule, row.Text(2), row.Time(3), row.Time(4))) overdue.push_back(row.Number(1));
+        const std::string handler = row.Text(2);
+        if (IsOverdue(rule, handler, row.Time(3), row.Time(4))) overdue[handler].push_back(row.Number(1));
       }));
   if (seen < limit) step.next.clear();
-  if (overdue.empty()) return step;
-  const std::string ids = List(overdue);
+  BOOST_OUTCOME_TRY(going, HandOut(rule, overdue));
+  if (going.empty()) return step;
+  const std::string ids = List(Sorted(going));
   Transaction transaction(db_);
   BOOST_OUTCOME_TRYV(transaction.Begin());
   BOOST_OUTCOME_TRY(removed, db_.Write("$remove(" + pool + ") WHERE id IN (" + ids + ")"));
@@ -65,6 +77,19 @@ Result<PruneStep> SqlPruneStore::PruneEnded(const KeepRule& rule, const std::str
   BOOST_OUTCOME_TRYV(transaction.Commit());
   step.removed = removed;
   return step;
+}
+
+Result<std::vector<std::uint64_t>> SqlPruneStore::HandOut(
+    const KeepRule& rule, const std::map<std::string, std::vector<std::uint64_t>>& overdue) {
+  std::vector<std::uint64_t> going;
+  for (const auto& [handler, ids] : overdue) {
+    if (rule.handed_out.contains(handler)) {
+      BOOST_OUTCOME_TRY(records, ReadFinished(db_, rule.table, ids));
+      if (!rule.hand_out || !rule.hand_out(handler, records)) continue;
+    }
+    going.insert(going.end(), ids.begin(), ids.end());
+  }
+  return going;
 }
 
 Status SqlPruneStore::ReadEntries(const std::string& where, Connection::Values values,

@@ -54,6 +54,70 @@ TEST_P(StoreContract, PruningTakesFinishedTasksThatAreKeptNoLonger) {
   EXPECT_EQ(Walk([&](const std::string& after) { return pruning->PruneEnded(all, after, 1000); }), 3U);
 }
 
+TEST_P(StoreContract, WhatIsHandedOutBeforeItGoesStaysWhereNobodyTakesIt) {
+  const auto exported = AddDue(3, "exported");
+  const auto others = AddDue(2, "other");
+  for (const auto& ids : {exported, others}) {
+    for (const Task& task : Claim(ids)) Settle({End(task, To::Succeeded, "fine")});
+  }
+  const auto pruning = store().OpenPruning();
+  std::vector<std::uint64_t> taken;
+  bool takes = false;
+  KeepRule rule{.table = "tasks", .otherwise = kNoTime, .handed_out = {"exported"}};
+  rule.hand_out = [&](const std::string& handler, std::span<const TaskRecord> tasks) {
+    EXPECT_EQ(handler, "exported");
+    for (const TaskRecord& record : tasks) {
+      if (takes) taken.push_back(record.task.key.id);
+      EXPECT_EQ(record.task.handler, "exported");
+      EXPECT_EQ(record.task.state, TaskState::Succeeded);
+      EXPECT_EQ(record.result, "fine");
+      EXPECT_TRUE(record.finished_at);
+      EXPECT_EQ(StateOf(record.task.key.id), TaskState::Succeeded) << "it is there yet";
+    }
+    return takes;
+  };
+  EXPECT_EQ(Walk([&](const std::string& after) { return pruning->PruneEnded(rule, after, 2); }), 2U);
+  for (const auto id : exported) EXPECT_EQ(StateOf(id), TaskState::Succeeded);
+  takes = true;
+  EXPECT_EQ(Walk([&](const std::string& after) { return pruning->PruneEnded(rule, after, 2); }), 3U);
+  EXPECT_EQ(taken, exported);
+  for (const auto id : exported) EXPECT_EQ(operations().Get({"tasks", id}).error().code, ErrorCode::NotFound);
+}
+
+TEST_P(StoreContract, WhatIsHeldForTooLongIsCancelledAndFreesItsKey) {
+  std::vector<std::uint64_t> gone;
+  for (int i = 0; i < 5; ++i) {
+    gone.push_back(
+        Add({.handler = "brief", .slice = i % 3, .state = 3, .run_at = Now() + hours(i % 2), .batch = "b"}));
+  }
+  const auto kept = Add({.handler = "long", .slice = 1, .state = 3});
+  const auto other = Add({.handler = "other", .slice = 1, .state = 3});
+  const auto waiting = Add({.handler = "brief", .slice = 1, .run_at = Now() + hours(5)});
+  const NewTask keyed{.handler = "brief", .biz_key = "k", .held = true};
+  const auto added = operations().Submit("tasks", std::span(&keyed, 1));
+  ASSERT_TRUE(added) << added.error().message;
+  gone.push_back(added->ids.at(0));
+  const auto pruning = store().OpenPruning();
+  const HoldRule rule{"tasks", {{"brief", kNoTime}, {"long", hours(1)}}};
+  EXPECT_EQ(Walk([&](const std::string& after) { return pruning->EndHeld(rule, after, 2); }), gone.size());
+  EXPECT_EQ(Walk([&](const std::string& after) { return pruning->EndHeld(rule, after, 2); }), 0U);
+  for (const auto id : gone) {
+    const TaskRecord record = Get(id);
+    EXPECT_EQ(record.task.state, TaskState::Cancelled);
+    EXPECT_TRUE(record.task.last_error.starts_with("held longer than ")) << record.task.last_error;
+    EXPECT_TRUE(record.finished_at);
+  }
+  EXPECT_EQ(StateOf(kept), TaskState::Held);
+  EXPECT_EQ(StateOf(other), TaskState::Held);
+  EXPECT_EQ(StateOf(waiting), TaskState::Waiting);
+  EXPECT_EQ(operations().Submit("tasks", std::span(&keyed, 1))->added, 1U) << "its key is free again";
+  std::int64_t cancelled = 0;
+  for (const TaskTotals& total : *operations().Totals()) {
+    if (total.handler == "brief") cancelled += static_cast<std::int64_t>(total.cancelled);
+  }
+  EXPECT_EQ(cancelled, static_cast<std::int64_t>(gone.size()));
+}
+
 TEST_P(StoreContract, PruningTakesKeysWhoseRetentionHasPassed) {
   std::vector<NewTask> batch;
   for (int i = 0; i < 5; ++i)

@@ -1,0 +1,111 @@
+#include "coordinator/upkeep/exports.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "coordinator/upkeep/task_json.h"
+#include "framework/base/log.h"
+#include "framework/base/time_text.h"
+
+namespace millrace::engine {
+namespace {
+
+class File {
+ public:
+  File(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC, 0640)) {}
+  ~File() {
+    if (fd_ >= 0) close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int fd() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+Failure Refused(const std::string& path) {
+  return Fail(ErrorCode::Invalid, "can't write " + path + ": " + std::strerror(errno));
+}
+
+// A writer that was killed in the middle has left a part of a line: it stays one by itself.
+Result<bool> EndsInALine(int fd, off_t size) {
+  char last = '\n';
+  if (size > 0 && pread(fd, &last, 1, size - 1) != 1) return Fail(ErrorCode::Invalid, std::strerror(errno));
+  return last == '\n';
+}
+
+bool WriteAll(int fd, const std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t written = write(fd, text.data() + at, text.size() - at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    at += static_cast<std::size_t>(written);
+  }
+  return true;
+}
+
+// A new file's name is on the disk once its folder is.
+bool SyncFolder(const std::string& path) {
+  const File folder(path.substr(0, path.rfind('/') + 1), O_RDONLY | O_DIRECTORY);
+  return folder.fd() >= 0 && fsync(folder.fd()) == 0;
+}
+
+}  // namespace
+
+Status AppendLines(const std::string& path, const std::string& lines) {
+  const File file(path, O_RDWR | O_CREAT | O_APPEND);
+  struct stat before {};
+  if (file.fd() < 0 || fstat(file.fd(), &before) != 0) return Refused(path);
+  if (!S_ISREG(before.st_mode)) return Fail(ErrorCode::Invalid, "can't write " + path + ": it is no file");
+  const auto whole = EndsInALine(file.fd(), before.st_size);
+  if (!whole) return Fail(ErrorCode::Invalid, "can't read " + path + ": " + whole.error().message);
+  if (!WriteAll(file.fd(), *whole ? lines : "\n" + lines)) {
+    const Failure refused = Refused(path);
+    (void)!ftruncate(file.fd(), before.st_size);
+    return refused;
+  }
+  if (fsync(file.fd()) != 0) return Refused(path);
+  if (before.st_size == 0 && !SyncFolder(path)) return Refused(path);
+  return {};
+}
+
+bool Exports::Write(const std::string& type, const std::string& folder, std::span<const TaskRecord> tasks,
+                    WallTime now) {
+  std::string lines;
+  for (const TaskRecord& task : tasks) {
+    lines += TaskToJson(shard_, task).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  }
+  const Status written =
+      AppendLines(folder + "/" + FormatTime(now).substr(0, 10) + "." + host_ + ".jsonl", lines);
+  std::string trouble;
+  if (!written) {
+    trouble = "finished tasks of " + type +
+              " are not pruned, since they can't be exported: " + written.error().message;
+  }
+  if (trouble != troubles_[type] && !trouble.empty()) LogWarning(trouble, {{"shard", shard_}});
+  if (trouble.empty() && !troubles_[type].empty())
+    LogInfo("finished tasks are exported and pruned again", {{"shard", shard_}, {"handler", type}});
+  troubles_[type] = std::move(trouble);
+  return static_cast<bool>(written);
+}
+
+void Exports::KeepTroubles(const std::set<std::string>& types) {
+  std::erase_if(troubles_, [&](const auto& one) { return !types.contains(one.first); });
+}
+
+std::vector<std::string> Exports::Troubles() const {
+  std::vector<std::string> troubles;
+  for (const auto& [type, trouble] : troubles_) {
+    if (!trouble.empty()) troubles.push_back(trouble);
+  }
+  return troubles;
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,14 @@
+// A task as one JSON object, as the commands and the exports write it. Pure.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "framework/store/task_operations.h"
+
+namespace millrace::engine {
+
+// One object with every member, times in RFC 3339; params and progress as JSON where they are JSON.
+nlohmann::ordered_json TaskToJson(const std::string& shard, const TaskRecord& record);
+
+}  // namespace millrace::engine

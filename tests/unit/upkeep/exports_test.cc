@@ -1,0 +1,86 @@
+#include "coordinator/upkeep/exports.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace millrace::engine {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ExportsTest : public testing::Test {
+ protected:
+  ExportsTest() {
+    char pattern[] = "/tmp/exports_XXXXXX";
+    folder_ = mkdtemp(pattern);
+  }
+  ~ExportsTest() override { std::filesystem::remove_all(folder_); }
+
+  static std::vector<TaskRecord> Tasks(std::uint64_t first, std::uint64_t last) {
+    std::vector<TaskRecord> tasks;
+    for (std::uint64_t id = first; id <= last; ++id) {
+      TaskRecord& record = tasks.emplace_back();
+      record.task.key = {"tasks", id};
+      record.task.handler = "noop";
+      record.task.params = R"({"text":"two\nlines"})";
+      record.finished_at = now_;
+    }
+    return tasks;
+  }
+  std::vector<std::string> Lines(const std::string& name) const {
+    std::ifstream file(folder_ + "/" + name);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
+  }
+
+  static constexpr WallTime now_ = std::chrono::sys_days(std::chrono::year(2026) / 11 / 20);
+  std::string folder_;
+  Exports exports_{"main", "host1"};
+};
+
+TEST_F(ExportsTest, ATaskIsALineOfTheFileOfItsDayAndHost) {
+  EXPECT_TRUE(exports_.Write("noop", folder_, Tasks(1, 2), now_));
+  EXPECT_TRUE(exports_.Write("noop", folder_, Tasks(3, 3), now_ + std::chrono::hours(23)));
+  EXPECT_TRUE(exports_.Write("noop", folder_, Tasks(4, 4), now_ + std::chrono::hours(24)));
+  const auto lines = Lines("2026-11-20.host1.jsonl");
+  ASSERT_EQ(lines.size(), 3U);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const auto task = nlohmann::json::parse(lines[i]);
+    EXPECT_EQ(task["name"], "main/tasks/" + std::to_string(i + 1));
+    EXPECT_EQ(task["params"]["text"], "two\nlines");
+  }
+  EXPECT_EQ(Lines("2026-11-21.host1.jsonl").size(), 1U);
+  EXPECT_THAT(exports_.Troubles(), IsEmpty());
+}
+
+TEST_F(ExportsTest, APartOfALineThatAKilledWriterHasLeftSpoilsNoOther) {
+  std::ofstream(folder_ + "/2026-11-20.host1.jsonl") << "{\"name\":\"main/ta";
+  EXPECT_TRUE(exports_.Write("noop", folder_, Tasks(1, 1), now_));
+  const auto lines = Lines("2026-11-20.host1.jsonl");
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_TRUE(nlohmann::json::accept(lines[1]));
+}
+
+TEST_F(ExportsTest, AFolderThatCanNotBeWrittenIsATroubleUntilItCan) {
+  const std::string missing = folder_ + "/missing";
+  EXPECT_FALSE(exports_.Write("noop", missing, Tasks(1, 1), now_));
+  EXPECT_THAT(exports_.Troubles(), ElementsAre(HasSubstr(missing)));
+  std::filesystem::create_directory(missing);
+  EXPECT_TRUE(exports_.Write("noop", missing, Tasks(1, 1), now_));
+  EXPECT_THAT(exports_.Troubles(), IsEmpty());
+  EXPECT_FALSE(exports_.Write("noop", "/dev/null", Tasks(1, 1), now_));
+  exports_.KeepTroubles({});
+  EXPECT_THAT(exports_.Troubles(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace millrace::engine
