@@ -9,8 +9,16 @@ namespace millrace::engine {
 namespace {
 
 constexpr Micros kBetweenWalks = std::chrono::hours(1);
+constexpr Micros kShortestWalk = std::chrono::minutes(1);
 constexpr Micros kBetweenLooksAtHeld = std::chrono::minutes(1);
 constexpr Micros kIncarnationsKept = std::chrono::hours(24);
+
+// What is kept for a shorter time than that is not to stay for an hour.
+Micros BetweenWalks(const Config& config) {
+  Micros least = kBetweenWalks;
+  for (const auto& [type, handler] : config.handlers) least = std::min(least, handler.keep);
+  return std::max(least, kShortestWalk);
+}
 
 HoldRule HoldRuleFor(const TableName& table, const Config& config) {
   HoldRule rule{table, {}};
@@ -56,7 +64,7 @@ bool Pruning::Go(const std::vector<TableName>& tables, const Config& config, Boo
     if (pace_.Note(began, now)) return false;
   }
   if (removed_ > 0) LogInfo("pruned what was kept long enough", {{"shard", shard_}, {"rows", removed_}});
-  next_walk_ = now + kBetweenWalks;
+  next_walk_ = now + BetweenWalks(config);
   stage_ = 0;
   after_.clear();
   removed_ = 0;

@@ -50,8 +50,8 @@ class Pruning {
  public:
   Pruning(const std::string& shard, Store& store);
 
-  // A turn of the walks that are due: over what is held for too long each minute, over all else each hour.
-  // True: the latter has come to its end.
+  // A turn of the walks that are due: over what is held for too long each minute, over all else each hour,
+  // or sooner where something is kept for less. True: the latter has come to its end.
   bool Go(const std::vector<TableName>& tables, const Config& config, BootTime now);
   // Why finished tasks of some types stay; see Exports.
   std::vector<std::string> Troubles() const { return exports_.Troubles(); }
