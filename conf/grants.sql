@@ -43,10 +43,10 @@ GRANT SELECT ON millrace.millrace_schema TO millrace_submit@'%';
 -- A producer that only inserts, in any language. A key (biz_key) is entered into the ledger by the worker that meets it.
 GRANT INSERT ON millrace.tasks TO millrace_producer@'%';
 
--- People: `batch`, `task list`, `show`, `why`, `retry`, `cancel`, `hold`, `release`, pauses, `status`, `doctor`.
+-- People: `batch`, `task list`, `show`, `why`, `retry`, `cancel`, `hold`, `release`, `edit`, pauses, `status`, `doctor`.
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.tasks TO millrace_operator@'%';
 GRANT SELECT, INSERT ON millrace.tasks_done TO millrace_operator@'%';
-GRANT SELECT, DELETE ON millrace.tasks_failed TO millrace_operator@'%';
+GRANT SELECT, UPDATE, DELETE ON millrace.tasks_failed TO millrace_operator@'%';
 GRANT SELECT ON millrace.tasks_all TO millrace_operator@'%';
 GRANT SELECT, UPDATE, DELETE ON millrace.tasks_keys TO millrace_operator@'%';
 GRANT SELECT, INSERT, UPDATE ON millrace.millrace_counters TO millrace_operator@'%';

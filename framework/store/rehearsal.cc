@@ -70,6 +70,7 @@ class Walk {
   Status Settles();
   Status Rescues();
   Status Submits();
+  Status Edits();
   Status People();
   Status Overview();
   Status Alerts();
@@ -250,6 +251,27 @@ Status Walk::Submits() {
   return {};
 }
 
+Status Walk::Edits() {
+  TaskOperations& people = stage_.operations;
+  const WallTime ago = WallTime(std::chrono::days(365 * 40));
+  // Each choice of priority, due time and params; of a task that waits and one that has failed.
+  for (std::uint32_t choice = 1; choice < 8; ++choice) {
+    TaskEdit edit;
+    if (choice & 1U) edit.priority = choice;
+    if (choice & 2U) edit.delay = std::chrono::hours(1);
+    if (choice & 4U) edit.params = R"({"edited":1})";
+    BOOST_OUTCOME_TRYV(people.Edit(edit, table_, Ids{305, 2}, stage_.name));
+  }
+  BOOST_OUTCOME_TRYV(people.Edit({.run_at = ago}, table_, Ids{305}, stage_.name));
+  BOOST_OUTCOME_TRYV(people.LastAct(TaskAction::Hold, Key(305)));
+  Task due;
+  due.key = Key(307);
+  due.handler = "a";
+  due.run_at = ago;
+  BOOST_OUTCOME_TRYV(people.Ahead(due));
+  return {};
+}
+
 Status Walk::People() {
   TaskOperations& people = stage_.operations;
   for (const std::uint64_t id : {300, 1, 2, 999'999}) {  // waits, succeeded, failed, is nowhere
@@ -281,11 +303,18 @@ Status Walk::People() {
     BOOST_OUTCOME_TRYV(people.List(table_, newest, "", 10));
     newest.newest_first = false;
     BOOST_OUTCOME_TRYV(people.List(table_, newest, "", 10));
+    TaskFilter early = newest;
+    early.until = early.due_before = ago;
+    early.priority = 5;
+    BOOST_OUTCOME_TRYV(people.List(table_, early, "", 10));
   }
+  const TaskFilter bounded{.priority = 5, .until = ago, .due_before = ago};
   for (const TaskPool pool : {TaskPool::Hot, TaskPool::Failed, TaskPool::Done}) {
     BOOST_OUTCOME_TRYV(people.Count(table_, pool, {}, 10, BootTime::max()));
+    BOOST_OUTCOME_TRYV(people.Count(table_, pool, bounded, 10, BootTime::max()));
     BOOST_OUTCOME_TRYV(people.Count(table_, pool, {.since = ago}, 10, BootTime::max()));
   }
+  BOOST_OUTCOME_TRYV(Edits());
   const std::pair<TaskAction, Ids> actions[] = {{TaskAction::Hold, {301}},
                                                 {TaskAction::Release, {301}},
                                                 {TaskAction::Retry, {302, 2, 22}},
@@ -293,6 +322,7 @@ Status Walk::People() {
   for (const auto& [action, some] : actions) {
     BOOST_OUTCOME_TRYV(people.Apply(action, table_, some, stage_.name));
   }
+  BOOST_OUTCOME_TRYV(people.Apply(TaskAction::Hold, table_, Ids{305, 306}, {stage_.name, "all that match"}));
   for (const bool on : {true, false}) {
     BOOST_OUTCOME_TRYV(people.SetPause(stage_.name, stage_.name, on));
   }

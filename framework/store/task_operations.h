@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/base/result.h"
@@ -48,8 +49,11 @@ struct TaskFilter {
   std::string key;          // empty: any
   std::string error_class;  // of the last error; empty: any. Failed pool alone
   std::optional<std::uint32_t> slice;
-  std::optional<WallTime> since;  // ended since then; of those that have not, made since then
-  bool newest_first = false;      // of what has ended; see TaskPage
+  std::optional<std::uint32_t> priority;
+  std::optional<WallTime> since;       // ended since then; of those that have not, made since then
+  std::optional<WallTime> until;       // the same, before then
+  std::optional<WallTime> due_before;  // due, or once due, before then
+  bool newest_first = false;           // of what has ended; see TaskPage
   bool operator==(const TaskFilter&) const = default;
 };
 
@@ -104,9 +108,39 @@ struct PauseRecord {
   std::string what;  // a name as in framework/policy/pauses.h; whoever sets it checks it
   std::string actor;
   WallTime since;
+  std::string reason = {};  // as it was given with the pause, while the audit's last rows have it
 };
 
 inline constexpr std::size_t kMaxPauseName = 190;
+inline constexpr std::size_t kMaxReason = 500;  // bytes; longer ones are cut
+
+// Who changes tasks, and as part of what. The audit gets a row for each task; with `act`, which says what
+// chose them, one row for all tasks of a call, with that text and their ids.
+struct Author {
+  Author(const char* who) : name(who) {}                                                          // NOLINT
+  Author(std::string who, std::string what = {}) : name(std::move(who)), act(std::move(what)) {}  // NOLINT
+  std::string name;
+  std::string act;
+};
+
+// What somebody did, by the audit.
+struct ActRecord {
+  WallTime at;
+  std::string actor;
+  std::string detail;
+};
+
+// Due tasks of a waiting task's slice and handler that come before it, by their priority.
+struct AheadCount {
+  std::map<std::uint32_t, std::uint64_t> of_priority;
+  bool more = false;  // there may be more: the count of some urgency ended at its bound
+  std::uint64_t Sum() const {
+    std::uint64_t sum = 0;
+    for (const auto& [priority, count] : of_priority) sum += count;
+    return sum;
+  }
+};
+inline constexpr std::uint64_t kAheadBound = 2000;  // of each urgency
 
 class TaskOperations {
  public:
@@ -130,14 +164,26 @@ class TaskOperations {
   virtual Result<TaskCount> Count(const TableName& table, TaskPool pool, const TaskFilter& filter,
                                   std::uint64_t limit, BootTime deadline) = 0;
   // At most kMaxBatchRows ids; returns those that it changed, which are those that StateAfter says (see
-  // framework/task/task_action.h). `actor` goes into millrace_audit.
+  // framework/task/task_action.h); what it changed and its rows of millrace_audit are one transaction. Not
+  // for an edit.
   virtual Result<std::vector<std::uint64_t>> Apply(TaskAction action, const TableName& table,
                                                    std::span<const std::uint64_t> ids,
-                                                   const std::string& actor) = 0;
+                                                   const Author& author) = 0;
+  // The same for an edit, which leaves those alone that are so already. Invalid for one that Validate
+  // refuses, and for params that are no JSON.
+  virtual Result<std::vector<std::uint64_t>> Edit(const TaskEdit& edit, const TableName& table,
+                                                  std::span<const std::uint64_t> ids,
+                                                  const Author& author) = 0;
+  // Who did this to the task last, among the last acts of the audit (20,000 rows); nullopt: nobody of them.
+  virtual Result<std::optional<ActRecord>> LastAct(TaskAction action, const TaskKey& key) = 0;
+  // Of a waiting task. By the due index, at most kAheadBound rows of each urgency.
+  virtual Result<AheadCount> Ahead(const Task& task) = 0;
 
   // The red button as a row of the shard, which every due map shows: it reaches workers that a coordinator
   // does not. False if it stood so already. Noted in millrace_audit. Invalid for an empty or overlong name.
-  virtual Result<bool> SetPause(const std::string& what, const std::string& actor, bool on) = 0;
+  // `reason` is kept in the audit alone.
+  virtual Result<bool> SetPause(const std::string& what, const std::string& actor, bool on,
+                                const std::string& reason = {}) = 0;
   virtual Result<std::vector<PauseRecord>> Pauses() = 0;  // by name
 
   virtual Result<std::vector<TaskTotals>> Totals() = 0;

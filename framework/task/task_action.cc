@@ -19,6 +19,9 @@ constexpr Transition kTransitions[] = {
     {TaskAction::Cancel, TaskState::Running, TaskState::Running},
     {TaskAction::Hold, TaskState::Waiting, TaskState::Held},
     {TaskAction::Release, TaskState::Held, TaskState::Waiting},
+    {TaskAction::Edit, TaskState::Waiting, TaskState::Waiting},
+    {TaskAction::Edit, TaskState::Held, TaskState::Held},
+    {TaskAction::Edit, TaskState::Failed, TaskState::Failed},
 };
 
 struct Words {
@@ -29,9 +32,19 @@ struct Words {
 constexpr Words kWords[] = {{"retry", "a failed or waiting task can be retried"},  // in the enum's order
                             {"cancel", "it has ended already"},
                             {"hold", "a waiting task can be held"},
-                            {"release", "a held task can be released"}};
+                            {"release", "a held task can be released"},
+                            {"edit", "a waiting, held or failed task can be edited"}};
 
 }  // namespace
+
+Status Validate(const TaskEdit& edit) {
+  if (!edit.priority && !edit.SetsDueTime() && !edit.params)
+    return Fail(ErrorCode::Invalid,
+                "an edit that sets neither priority, due time nor params changes nothing");
+  NewTask task{.handler = "any", .priority = edit.priority};
+  if (edit.params) task.params = *edit.params;
+  return Validate(task);
+}
 
 const char* ToString(TaskAction action) { return kWords[static_cast<int>(action)].name; }
 

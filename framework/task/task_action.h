@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "framework/task/task.h"
@@ -14,7 +15,22 @@ enum class TaskAction {
   Cancel,   // to the finished pool; a running task is asked to stop
   Hold,     // not to be processed until released
   Release,  // of a held task
+  Edit,     // what a TaskEdit says; its state stays
 };
+
+// What an edit sets; absent members stay as they are.
+struct TaskEdit {
+  std::optional<std::uint32_t> priority;
+  std::optional<WallTime> run_at;
+  std::optional<Micros> delay;  // instead of run_at: after the database's now
+  std::optional<std::string> params;
+  // Of a failed task that is nothing: it is due when it is retried.
+  bool SetsDueTime() const { return run_at || delay; }
+};
+// Invalid, with the reason, for an edit of nothing and for what no new task could have either (see Validate).
+// That the params are well formed the store's constraint or the caller checks.
+Status Validate(const TaskEdit& edit);
+
 // As the command is called, and as millrace_audit says it.
 const char* ToString(TaskAction action);
 

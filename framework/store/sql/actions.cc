@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "framework/store/sql/acts.h"
 #include "framework/store/sql/counters.h"
 #include "framework/store/sql/keys.h"
 #include "framework/store/sql/operations.h"
@@ -16,7 +17,12 @@ struct Locked {
   std::string handler;
   std::string biz_key;
   std::string batch;
+  std::string values;  // of what an edit sets, as they are
 };
+
+// Of the params the audit keeps the beginning.
+constexpr std::size_t kParamsNoted = 500;
+constexpr std::size_t kParamsNotedOfMany = 100;
 
 constexpr const char* kShared =
     "id,slice,handler,priority,params,biz_key,batch,attempt,progress,created_at,last_error";
@@ -30,19 +36,22 @@ std::string ExpiryAgain() {
 // One action on the rows of one table, within one transaction.
 class Action {
  public:
-  Action(Connection& db, TaskAction action, const TableName& table, std::span<const std::uint64_t> ids)
-      : db_(db), action_(action), table_(table), ids_(List(Sorted(ids))) {
+  // `edit` is that of TaskAction::Edit, which comes of many tasks where `many` is set.
+  Action(Connection& db, TaskAction action, const TableName& table, std::span<const std::uint64_t> ids,
+         const TaskEdit& edit = {}, bool many = false)
+      : db_(db), action_(action), table_(table), ids_(List(Sorted(ids))), edit_(edit), many_(many) {
     for (const TaskState state : StatesFor(action))
       states_ += (states_.empty() ? "" : ",") + std::to_string(static_cast<int>(state));
   }
 
   Status Do() {
     const bool only_switches = action_ == TaskAction::Hold || action_ == TaskAction::Release;
+    if (action_ == TaskAction::Edit) return Edit();
     BOOST_OUTCOME_TRYV(only_switches ? Switch() : action_ == TaskAction::Retry ? Retry() : Cancel());
     return counts_.Write(db_, "");
   }
   // The tasks that were changed, and what they were.
-  const std::map<std::uint64_t, TaskState>& changed() const { return changed_; }
+  const std::map<std::uint64_t, TaskBefore>& changed() const { return changed_; }
 
  private:
   // The rows of the pool that it fits.
@@ -50,6 +59,10 @@ class Action {
   Status Switch();
   Status Retry();
   Status Cancel();
+  Status Edit();
+  Status EditIn(const std::string& pool);
+  std::string EditedColumns() const;
+  std::string ValuesOf(const Row& row) const;
   Status EndIn(const std::string& pool, const std::vector<Locked>& rows);
   KeyEntries KeysOf(const std::vector<Locked>& rows) const;
   Status Run(const std::string& text) {
@@ -60,7 +73,7 @@ class Action {
     std::vector<std::uint64_t> ids;
     for (const Locked& row : rows) {
       ids.push_back(row.id);
-      changed_[row.id] = row.state;
+      changed_[row.id] = {row.state, row.values};
     }
     return " WHERE id IN (" + List(ids) + ")";
   }
@@ -72,19 +85,21 @@ class Action {
   const TaskAction action_;
   const TableName& table_;
   const std::string ids_;
+  const TaskEdit& edit_;
+  const bool many_;
   std::string states_;
-  std::map<std::uint64_t, TaskState> changed_;
+  std::map<std::uint64_t, TaskBefore> changed_;
   CounterSums counts_;
 };
 
 Result<std::vector<Locked>> Action::Lock(const std::string& pool) {
   std::vector<Locked> rows;
-  BOOST_OUTCOME_TRYV(db_.Query("SELECT id,state,handler,biz_key,batch FROM " + table_ + pool +
-                                   "$primary WHERE id IN (" + ids_ + ") AND state IN (" + states_ +
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT id,state,handler,biz_key,batch" + EditedColumns() + " FROM " + table_ +
+                                   pool + "$primary WHERE id IN (" + ids_ + ") AND state IN (" + states_ +
                                    ") ORDER BY id$lock",
                                {}, [&](const Row& row) {
                                  rows.push_back({row.Number(1), static_cast<TaskState>(row.Signed(2)),
-                                                 row.Text(3), row.Text(4), row.Text(5)});
+                                                 row.Text(3), row.Text(4), row.Text(5), ValuesOf(row)});
                                }));
   return rows;
 }
@@ -137,6 +152,56 @@ Status Action::Cancel() {
   return SetFate(db_, KeysOf(failed), KeyFate::Keep);
 }
 
+// What the audit shows of a row before an edit, in the order of the edit's members.
+std::string Action::EditedColumns() const {
+  if (action_ != TaskAction::Edit) return "";
+  return ",priority,run_at" + std::string(edit_.params ? ",SUBSTR(params,1,500)" : "");
+}
+
+std::string Action::ValuesOf(const Row& row) const {
+  if (action_ != TaskAction::Edit) return "";
+  std::string text;
+  const auto add = [&](const std::string& value) { text += (text.empty() ? "" : ", ") + value; };
+  if (edit_.priority) add("priority " + row.Text(6));
+  // Of many, each may be due at a time of its own: their day says enough.
+  if (edit_.SetsDueTime()) add("due " + row.Text(7).substr(0, many_ ? 10 : std::string::npos));
+  if (edit_.params) add("params " + Shorten(row.Text(8), many_ ? kParamsNotedOfMany : kParamsNoted));
+  return text;
+}
+
+Status Action::Edit() {
+  BOOST_OUTCOME_TRYV(EditIn(""));
+  if (edit_.SetsDueTime()) return {};  // a failed task has none
+  return EditIn("_failed");
+}
+
+Status Action::EditIn(const std::string& pool) {
+  BOOST_OUTCOME_TRY(rows, Lock(pool));
+  // One that has the priority already, and is given nothing else, is not changed.
+  if (edit_.priority && !edit_.SetsDueTime() && !edit_.params) {
+    const std::string same = "priority " + std::to_string(*edit_.priority);
+    std::erase_if(rows, [&](const Locked& row) { return row.values == same; });
+  }
+  if (rows.empty()) return {};
+  const std::string at = edit_.run_at ? TimeText(*edit_.run_at) : "";
+  std::string set;
+  std::vector<Value> values;
+  const auto add = [&](const char* text, Value value) {
+    set += (set.empty() ? "" : ", ") + std::string(text);
+    values.push_back(value);
+  };
+  if (edit_.priority) add("priority=?", *edit_.priority);
+  if (edit_.run_at) add("run_at=?", at);
+  if (!edit_.run_at && edit_.delay) add("run_at=$after(?)", static_cast<std::int64_t>(edit_.delay->count()));
+  if (edit_.params) add("params=?", *edit_.params);
+  // A waiting row's claim looks at the time of its last change: what was read before is not claimed.
+  if (pool.empty()) set += ", updated_at=$now";
+  BOOST_OUTCOME_TRYV(db_.Write(
+      "UPDATE " + table_ + pool + "$primary SET " + set + In(rows) + " AND state IN (" + states_ + ")",
+      Connection::Values(values)));
+  return {};
+}
+
 // Moves the rows from this pool to the finished one.
 Status Action::EndIn(const std::string& pool, const std::vector<Locked>& rows) {
   const std::string in = In(rows);
@@ -161,35 +226,49 @@ KeyEntries Action::KeysOf(const std::vector<Locked>& rows) const {
   return entries;
 }
 
+// What an edit sets, for the audit.
+std::string ChangeText(const TaskEdit& edit) {
+  std::string text;
+  const auto add = [&](const std::string& value) { text += (text.empty() ? "" : ", ") + value; };
+  if (edit.priority) add("priority " + std::to_string(*edit.priority));
+  if (edit.run_at) add("due " + TimeText(*edit.run_at));
+  if (!edit.run_at && edit.delay) add("due " + std::to_string(edit.delay->count() / 1'000'000) + " s later");
+  if (edit.params) add("params " + Shorten(*edit.params, kParamsNoted));
+  return text;
+}
+
+Result<std::vector<std::uint64_t>> Act(Connection& db, TaskAction action, const TaskEdit& edit,
+                                       const TableName& table, std::span<const std::uint64_t> ids,
+                                       const Author& author) {
+  std::vector<std::uint64_t> changed;
+  if (action == TaskAction::Edit) {
+    BOOST_OUTCOME_TRYV(Validate(edit));
+  }
+  if (ids.empty()) return changed;
+  BOOST_OUTCOME_TRYV(CheckBatch(ids.size()));
+  Transaction transaction(db);
+  BOOST_OUTCOME_TRYV(transaction.Begin());
+  Action run(db, action, table, ids, edit, !author.act.empty());
+  BOOST_OUTCOME_TRYV(run.Do());
+  if (run.changed().empty()) return changed;
+  for (const auto& [id, before] : run.changed()) changed.push_back(id);
+  BOOST_OUTCOME_TRYV(NoteAct(db, author, action, table, run.changed(), ChangeText(edit)));
+  BOOST_OUTCOME_TRYV(transaction.Commit());
+  return changed;
+}
+
 }  // namespace
 
 Result<std::vector<std::uint64_t>> SqlTaskOperations::Apply(TaskAction action, const TableName& table,
                                                             std::span<const std::uint64_t> ids,
-                                                            const std::string& actor) {
-  std::vector<std::uint64_t> changed;
-  if (ids.empty()) return changed;
-  BOOST_OUTCOME_TRYV(CheckBatch(ids.size()));
-  Transaction transaction(db_);
-  BOOST_OUTCOME_TRYV(transaction.Begin());
-  Action run(db_, action, table, ids);
-  BOOST_OUTCOME_TRYV(run.Do());
-  if (run.changed().empty()) return changed;
-  const std::string who = ActorText(actor);
-  std::vector<std::string> subjects;
-  std::vector<std::string> details;
-  for (const auto& [id, before] : run.changed()) {
-    changed.push_back(id);
-    subjects.push_back(ToString(TaskKey{table, id}));
-    details.push_back(std::string("was ") + ToString(before));
-  }
-  std::vector<Value> values;
-  for (std::size_t i = 0; i < changed.size(); ++i)
-    values.insert(values.end(), {who, ToString(action), subjects[i], details[i]});
-  BOOST_OUTCOME_TRYV(db_.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES " +
-                                   Repeat("($now,?,?,?,?)", changed.size()),
-                               Connection::Values(values)));
-  BOOST_OUTCOME_TRYV(transaction.Commit());
-  return changed;
+                                                            const Author& author) {
+  return Act(db_, action, {}, table, ids, author);
+}
+
+Result<std::vector<std::uint64_t>> SqlTaskOperations::Edit(const TaskEdit& edit, const TableName& table,
+                                                           std::span<const std::uint64_t> ids,
+                                                           const Author& author) {
+  return Act(db_, TaskAction::Edit, edit, table, ids, author);
 }
 
 }  // namespace millrace::engine::sql

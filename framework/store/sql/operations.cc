@@ -91,8 +91,17 @@ struct Conditions {
   std::vector<Value> values;
 };
 
-// `since`: the filter's, as text, or empty; it outlives the conditions.
-Conditions ConditionsOf(const TaskFilter& filter, std::string_view since, std::uint64_t pool) {
+// The filter's times as text, which outlives the conditions; empty: none.
+struct FilterTimes {
+  explicit FilterTimes(const TaskFilter& filter)
+      : since(Of(filter.since)), until(Of(filter.until)), due_before(Of(filter.due_before)) {}
+  static std::string Of(const std::optional<WallTime>& time) { return time ? TimeText(*time) : ""; }
+  std::string since;
+  std::string until;
+  std::string due_before;
+};
+
+Conditions ConditionsOf(const TaskFilter& filter, const FilterTimes& times, std::uint64_t pool) {
   Conditions all;
   const auto add = [&](const char* text, Value value) {
     all.text += text;
@@ -104,7 +113,10 @@ Conditions ConditionsOf(const TaskFilter& filter, std::string_view since, std::u
   if (!filter.key.empty()) add(" AND biz_key=?", filter.key);
   if (!filter.error_class.empty()) add(" AND error_class=?", filter.error_class);
   if (filter.slice) add(" AND slice=?", *filter.slice);
-  if (!since.empty()) add(pool == 0 ? " AND created_at>=?" : " AND finished_at>=?", since);
+  if (filter.priority) add(" AND priority=?", *filter.priority);
+  if (!times.since.empty()) add(pool == 0 ? " AND created_at>=?" : " AND finished_at>=?", times.since);
+  if (!times.until.empty()) add(pool == 0 ? " AND created_at<?" : " AND finished_at<?", times.until);
+  if (!times.due_before.empty()) add(" AND run_at<?", times.due_before);
   return all;
 }
 
@@ -184,15 +196,7 @@ Result<Look> LookBack(Connection& db, const TableName& table, const Pool& pool, 
   return look;
 }
 
-Status CheckPauseName(const std::string& what) {
-  if (!what.empty() && what.size() <= kMaxPauseName && IsUtf8(what)) return {};
-  return Fail(ErrorCode::Invalid, "'" + Shorten(what, 60) + "' can't be paused: a name has 1 to " +
-                                      std::to_string(kMaxPauseName) + " bytes of UTF-8");
-}
-
 }  // namespace
-
-std::string ActorText(const std::string& actor) { return Shorten(actor, 190); }
 
 Result<SubmitReport> SqlTaskOperations::Submit(const TableName& table, std::span<const NewTask> tasks) {
   if (tasks.empty()) return SubmitReport{};
@@ -297,11 +301,11 @@ Result<TaskPage> SqlTaskOperations::List(const TableName& table, const TaskFilte
   BOOST_OUTCOME_TRY(place, ParsePlace(after));
   TaskPage page;
   const Pool pools[kPools] = {kHot, kFailed, kDone};
-  const std::string since = filter.since ? TimeText(*filter.since) : "";
+  const FilterTimes times(filter);
   for (std::uint64_t pool = place.pool; pool < kPools; ++pool) {
     if (!MayHold(pool, filter)) continue;
     const Place from = pool == place.pool ? place : Place{pool};
-    const Conditions conditions = ConditionsOf(filter, since, pool);
+    const Conditions conditions = ConditionsOf(filter, times, pool);
     const auto walk = filter.newest_first && pool != 0 ? LookBack : LookAhead;
     BOOST_OUTCOME_TRY(look, walk(db_, table, pools[pool], from, conditions, limit - page.records.size()));
     std::move(look.records.begin(), look.records.end(), std::back_inserter(page.records));
@@ -319,8 +323,8 @@ Result<TaskCount> SqlTaskOperations::Count(const TableName& table, TaskPool pool
   TaskCount count;
   if (!MayHold(place, filter)) return count;
   const std::string rows = table + pools[place].suffix;
-  const std::string since = filter.since ? TimeText(*filter.since) : "";
-  const Conditions conditions = ConditionsOf(filter, since, place);
+  const FilterTimes times(filter);
+  const Conditions conditions = ConditionsOf(filter, times, place);
   for (std::uint64_t from = 0;;) {
     const std::uint64_t known = count.Sum();
     count.more = known >= limit || BootClock::now() >= deadline;
@@ -342,36 +346,34 @@ Result<TaskCount> SqlTaskOperations::Count(const TableName& table, TaskPool pool
   return count;
 }
 
-Result<bool> SqlTaskOperations::SetPause(const std::string& what, const std::string& actor, bool on) {
-  BOOST_OUTCOME_TRYV(CheckPauseName(what));
-  const std::string who = ActorText(actor);
-  Transaction transaction(db_);
-  BOOST_OUTCOME_TRYV(transaction.Begin());
-  bool was = false;
-  BOOST_OUTCOME_TRYV(
-      db_.Query("SELECT 1 FROM millrace_pauses WHERE what=?$lock", {what}, [&](const Row&) { was = true; }));
-  if (was == on) return false;
-  if (on) {
-    BOOST_OUTCOME_TRYV(db_.Write(
-        "INSERT INTO millrace_pauses (what,actor,since) VALUES (?,?,$now)$upsert what=$brought(what)",
-        {what, who}));
-  } else {
-    BOOST_OUTCOME_TRYV(db_.Write("DELETE FROM millrace_pauses WHERE what=?", {what}));
+// Each urgency by itself, so that what is not due yet ends its part at once. Running rows stand in the index
+// too, and are left out.
+Result<AheadCount> SqlTaskOperations::Ahead(const Task& task) {
+  const TableName& table = task.key.table;
+  const std::uint32_t own = Urgency(task.priority, task.failures);
+  const std::string run_at = TimeText(task.run_at);
+  const std::string waiting =
+      table + "$due(" + table + ") WHERE slice=? AND handler=? AND state=0 AND urgency=";
+  std::string text;
+  std::vector<Value> values;
+  for (std::uint32_t urgency = 0; urgency <= own; ++urgency) {
+    const std::string number = std::to_string(urgency);
+    text += std::string(urgency == 0 ? "" : " UNION ALL ") + "SELECT " + number +
+            ",COUNT(*) FROM (SELECT id FROM " + waiting + number + " AND run_at<=$now";
+    values.insert(values.end(), {task.slice, task.handler});
+    if (urgency == own) {
+      text += " AND run_at<=? AND (run_at<? OR id<?)";
+      values.insert(values.end(), {run_at, run_at, task.key.id});
+    }
+    text += " LIMIT " + std::to_string(kAheadBound) + ") AS counted" + number;
   }
-  BOOST_OUTCOME_TRYV(
-      db_.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES ($now,?,?,?,'')",
-                {who, on ? "pause" : "resume", what}));
-  BOOST_OUTCOME_TRYV(transaction.Commit());
-  return true;
-}
-
-Result<std::vector<PauseRecord>> SqlTaskOperations::Pauses() {
-  std::vector<PauseRecord> pauses;
-  BOOST_OUTCOME_TRYV(
-      db_.Query("SELECT what,actor,since FROM millrace_pauses ORDER BY what", {}, [&](const Row& row) {
-        pauses.push_back({row.Text(1), row.Text(2), row.Time(3).value_or(WallTime{})});
-      }));
-  return pauses;
+  AheadCount ahead;
+  BOOST_OUTCOME_TRYV(db_.Query(text, Connection::Values(values), [&](const Row& row) {
+    const std::uint64_t count = row.Number(2);
+    if (count > 0) ahead.of_priority[static_cast<std::uint32_t>(row.Number(1)) / 10] += count;
+    ahead.more = ahead.more || count >= kAheadBound;
+  }));
+  return ahead;
 }
 
 Result<std::vector<TaskTotals>> SqlTaskOperations::Totals() {

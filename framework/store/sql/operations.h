@@ -1,4 +1,5 @@
-// What people and producers ask. Its parts: submit.cc, operations.cc (look, pauses) and actions.cc.
+// What people and producers ask. Its parts: submit.cc, operations.cc (look), actions.cc, acts.cc (the audit,
+// pauses).
 #pragma once
 
 #include "framework/store/sql/connection.h"
@@ -21,9 +22,13 @@ class SqlTaskOperations : public TaskOperations {
   Result<TaskCount> Count(const TableName& table, TaskPool pool, const TaskFilter& filter,
                           std::uint64_t limit, BootTime deadline) override;
   Result<std::vector<std::uint64_t>> Apply(TaskAction action, const TableName& table,
-                                           std::span<const std::uint64_t> ids,
-                                           const std::string& actor) override;
-  Result<bool> SetPause(const std::string& what, const std::string& actor, bool on) override;
+                                           std::span<const std::uint64_t> ids, const Author& author) override;
+  Result<std::vector<std::uint64_t>> Edit(const TaskEdit& edit, const TableName& table,
+                                          std::span<const std::uint64_t> ids, const Author& author) override;
+  Result<std::optional<ActRecord>> LastAct(TaskAction action, const TaskKey& key) override;
+  Result<AheadCount> Ahead(const Task& task) override;
+  Result<bool> SetPause(const std::string& what, const std::string& actor, bool on,
+                        const std::string& reason) override;
   Result<std::vector<PauseRecord>> Pauses() override;
   Result<std::vector<TaskTotals>> Totals() override;
 

@@ -9,7 +9,7 @@ namespace {
 using testing::UnorderedElementsAre;
 
 constexpr TaskAction kActions[] = {TaskAction::Retry, TaskAction::Cancel, TaskAction::Hold,
-                                   TaskAction::Release};
+                                   TaskAction::Release, TaskAction::Edit};
 
 TEST(TaskActionTest, WhatEndedWellIsNeverChanged) {
   for (const TaskAction action : kActions) {
@@ -30,6 +30,22 @@ TEST(TaskActionTest, EachActionFitsItsStates) {
                                                                   TaskState::Running, TaskState::Failed));
   EXPECT_THAT(StatesFor(TaskAction::Hold), UnorderedElementsAre(TaskState::Waiting));
   EXPECT_THAT(StatesFor(TaskAction::Release), UnorderedElementsAre(TaskState::Held));
+  EXPECT_THAT(StatesFor(TaskAction::Edit),
+              UnorderedElementsAre(TaskState::Waiting, TaskState::Held, TaskState::Failed));
+}
+
+TEST(TaskActionTest, AnEditLeavesEachStateAsItIs) {
+  for (const TaskState state : StatesFor(TaskAction::Edit))
+    EXPECT_EQ(StateAfter(TaskAction::Edit, state), state);
+}
+
+TEST(TaskActionTest, AnEditIsCheckedAsANewTaskIs) {
+  EXPECT_FALSE(Validate(TaskEdit{})) << "it says nothing";
+  EXPECT_FALSE(Validate(TaskEdit{.priority = 10}));
+  EXPECT_FALSE(Validate(TaskEdit{.params = "[]"}));
+  EXPECT_TRUE(Validate(TaskEdit{.priority = 9}));
+  EXPECT_TRUE(Validate(TaskEdit{.delay = Micros(0)}));
+  EXPECT_TRUE(Validate(TaskEdit{.params = "{}"}));
 }
 
 TEST(TaskActionTest, HoldAndReleaseUndoEachOther) {
