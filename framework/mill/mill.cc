@@ -5,7 +5,7 @@ namespace millrace::engine {
 Mill::Mill(const Shared& shared, const Ports& ports, Options options)
     : shard_(std::move(options.shard)),
       tend_(ports.tend),
-      scope_(shard_),
+      scope_(shard_, options.self.worker),
       settler_(shared.clock, {ports.settle, ports.second_settle}, shared.engine,
                [this](std::span<const SettledAttempt> settled) { attempts_.Known(settled); }),
       attempts_({shard_, scope_, shared.runner, shared.gate, shared.memory, shared.counters, settler_,

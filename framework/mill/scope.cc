@@ -62,8 +62,10 @@ bool Scope::Touches(const Ring& ring) const {
 
 bool Scope::Paused(const TableName& table, std::uint32_t slice, const std::string& handler) const {
   MutexLock lock(mutex_);
-  return paused_->Covers(shard_, table, slice, handler) ||
-         shard_paused_.Covers(shard_, table, slice, handler);
+  const auto covers = [&](const Pauses& pauses) {
+    return pauses.CoversWorker(worker_) || pauses.Covers(shard_, table, slice, handler);
+  };
+  return covers(*paused_) || covers(shard_paused_);
 }
 
 std::vector<std::string> Scope::PauseNames() const {

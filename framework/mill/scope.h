@@ -1,4 +1,5 @@
-// What of one shard this worker may claim and start now: the slices that are its own, less what is paused.
+// What of one shard this worker may claim and start now: the slices that are its own, less what is paused,
+// which may be the worker itself.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,9 @@ namespace millrace::engine {
 // Thread-safe.
 class Scope {
  public:
-  explicit Scope(std::string shard) : shard_(std::move(shard)), paused_(std::make_shared<const Pauses>()) {}
+  // `worker`: the worker's stable name, by which it may be paused.
+  explicit Scope(std::string shard, std::string worker = {})
+      : shard_(std::move(shard)), worker_(std::move(worker)), paused_(std::make_shared<const Pauses>()) {}
 
   // What the coordinator says. True if that is new.
   bool Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses> paused);
@@ -39,6 +42,7 @@ class Scope {
 
  private:
   const std::string shard_;
+  const std::string worker_;
   std::atomic<std::uint64_t> version_{1};
   mutable Mutex mutex_;
   std::vector<TableSlices> slices_ MILLRACE_GUARDED_BY(mutex_);

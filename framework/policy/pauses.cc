@@ -1,6 +1,8 @@
 #include "framework/policy/pauses.h"
 
+#include <algorithm>
 #include <boost/algorithm/string.hpp>
+#include <cctype>
 #include <charconv>
 
 #include "framework/task/built_in.h"
@@ -20,6 +22,12 @@ bool ReadSlice(std::string_view text, std::uint32_t& slice) {
 }
 
 }  // namespace
+
+bool IsWorkerName(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxWorkerName && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; });
+}
 
 Result<Pauses> Pauses::Parse(std::span<const std::string> names) {
   Pauses pauses;
@@ -43,10 +51,12 @@ Status Pauses::Add(std::string_view name) {
     handlers_.emplace(parts[1]);
   } else if (kind == "slice" && table && IsShardName(parts[1]) && ReadSlice(parts[3], slice)) {
     slices_.emplace(parts[1], *table, slice);
+  } else if (kind == "worker" && parts.size() == 2 && IsWorkerName(parts[1])) {
+    workers_.emplace(parts[1]);
   } else {
     return Fail(ErrorCode::Invalid, "'" + Shorten(name, 200) +
                                         "' names nothing that can be paused; write cluster, shard:NAME, "
-                                        "handler:NAME or slice:SHARD:TABLE:NUMBER");
+                                        "handler:NAME, slice:SHARD:TABLE:NUMBER or worker:ID");
   }
   names_.emplace(name);
   return {};

@@ -14,8 +14,12 @@
 
 namespace millrace::engine {
 
+// A worker's stable name: letters, digits, '.', '_' and '-', at most 48, and no '.' at the beginning.
+bool IsWorkerName(std::string_view name);
+inline constexpr std::size_t kMaxWorkerName = 48;
+
 // Names, as they stand under control/pause and in a shard's own table:
-//   cluster · shard:S · handler:H · slice:S:T:N (shard, table, load-balance number)
+//   cluster · shard:S · handler:H · slice:S:T:N (shard, table, load-balance number) · worker:ID
 class Pauses {
  public:
   // Invalid with the first name that is none of these.
@@ -29,6 +33,8 @@ class Pauses {
   // one of their types or slices holds them.
   bool Covers(std::string_view shard, const TableName& table, std::uint32_t slice,
               std::string_view handler) const;
+  // May this worker start nothing? It keeps its slices: nobody else does their work meanwhile.
+  bool CoversWorker(std::string_view id) const { return workers_.contains(id); }
   // Each name once, sorted.
   std::vector<std::string> Names() const { return {names_.begin(), names_.end()}; }
 
@@ -39,6 +45,7 @@ class Pauses {
   bool cluster_ = false;
   std::set<std::string, std::less<>> shards_;
   std::set<std::string, std::less<>> handlers_;
+  std::set<std::string, std::less<>> workers_;
   std::set<std::tuple<std::string, TableName, std::uint32_t>> slices_;
 };
 

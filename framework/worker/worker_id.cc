@@ -5,23 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 
 #include "framework/files/trust.h"
+#include "framework/policy/pauses.h"
 
 namespace millrace::engine {
 namespace {
 
 constexpr int kMostWorkers = 1000;  // on one host
-constexpr std::size_t kLongestName = 48;
-
-bool IsWorkerName(const std::string& name) {
-  return !name.empty() && name.size() <= kLongestName && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; });
-}
 
 // The locked file, -1 if another process has it, or an error.
 Result<int> TryLock(const std::string& path) {
@@ -66,7 +59,7 @@ Result<std::unique_ptr<WorkerId>> WorkerId::Take(const std::string& state_dir, c
     return std::unique_ptr<WorkerId>(new WorkerId(wanted, file));
   }
   std::string host = HostName();
-  host = host.substr(0, std::min(host.find('.'), kLongestName - 5));
+  host = host.substr(0, std::min(host.find('.'), kMaxWorkerName - 5));
   for (int number = 1; number <= kMostWorkers; ++number) {
     const std::string name = host + "-" + std::to_string(number);
     BOOST_OUTCOME_TRY(file, TryLock(folder + "/" + name + ".lock"));

@@ -87,5 +87,17 @@ TEST(ScopeTest, ANameInTheShardThatPausesNothingLeavesTheOthersInForce) {
   EXPECT_FALSE(scope.Paused("tasks", 0, "b"));
 }
 
+TEST(ScopeTest, AWorkerThatIsPausedStartsNothingAndKeepsItsSlices) {
+  Scope scope("main", "w1");
+  scope.Follow({{"tasks", true, {}}}, Paused({"worker:w2"}));
+  EXPECT_FALSE(scope.Paused("tasks", 0, "noop"));
+  EXPECT_TRUE(scope.Follow({{"tasks", true, {}}}, Paused({"worker:w1"})));
+  EXPECT_TRUE(scope.Paused("tasks", 0, "noop"));
+  EXPECT_TRUE(scope.Owns("tasks", 0, "noop"));
+  scope.Follow({{"tasks", true, {}}}, Paused({}));
+  EXPECT_TRUE(scope.FollowShard({"worker:w1"})) << "the shard's word reaches it without a cluster";
+  EXPECT_TRUE(scope.Paused("tasks", 0, "noop"));
+}
+
 }  // namespace
 }  // namespace millrace::engine

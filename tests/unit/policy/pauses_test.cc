@@ -42,15 +42,40 @@ TEST(PausesTest, MessagesOfAlertsPassAllButWhatNamesThemOrTheirSlice) {
   EXPECT_TRUE(Of({"cluster"}).Covers("main", "tasks", 17, "millrace.other"));
 }
 
+TEST(PausesTest, AWorkerIsPausedByItsNameWhateverItsSlicesAre) {
+  const Pauses pauses = Of({"worker:host-1.b"});
+  EXPECT_TRUE(pauses.CoversWorker("host-1.b"));
+  EXPECT_FALSE(pauses.CoversWorker("host-1"));
+  EXPECT_FALSE(pauses.CoversWorker(""));
+  EXPECT_FALSE(pauses.Covers("main", "tasks", 0, "noop")) << "others do their work";
+}
+
 TEST(PausesTest, ANameTwiceIsOnePause) {
   EXPECT_THAT(Of({"shard:b", "cluster", "shard:b"}).Names(), ElementsAre("cluster", "shard:b"));
 }
 
 TEST(PausesTest, ANameThatPausesNothingIsRefusedAndChangesNothing) {
-  for (const char* name :
-       {"", "clusters", "cluster:x", "shard", "shard:", "shard:A", "handler:9", "handler:a:b", "slice",
-        "slice:main", "slice:main:tasks", "slice:main:tasks:-1", "slice:main:tasks:16384",
-        "slice:main:tasks:1x", "slice:main:Tasks:1", "Cluster", " cluster"}) {
+  for (const char* name : {"",
+                           "clusters",
+                           "cluster:x",
+                           "shard",
+                           "shard:",
+                           "shard:A",
+                           "handler:9",
+                           "handler:a:b",
+                           "slice",
+                           "slice:main",
+                           "slice:main:tasks",
+                           "slice:main:tasks:-1",
+                           "slice:main:tasks:16384",
+                           "slice:main:tasks:1x",
+                           "slice:main:Tasks:1",
+                           "Cluster",
+                           " cluster",
+                           "worker:",
+                           "worker:.a",
+                           "worker:a b",
+                           "worker:a:b"}) {
     Pauses pauses = Of({"handler:noop"});
     const Status added = pauses.Add(name);
     ASSERT_FALSE(added) << name;
