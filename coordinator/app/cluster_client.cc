@@ -175,6 +175,10 @@ Result<std::optional<std::set<std::string>>> TypesOfWorkers(ClusterClient& clien
   return types;
 }
 
-std::string AuditStamp() { return JsonText({{"by", Actor()}, {"at", FormatTime(SystemClock().WallNow())}}); }
+std::string AuditStamp(const std::string& reason) {
+  nlohmann::ordered_json stamp{{"by", Actor()}, {"at", FormatTime(SystemClock().WallNow())}};
+  if (!reason.empty()) stamp["reason"] = reason;
+  return JsonText(stamp);
+}
 
 }  // namespace millrace::engine

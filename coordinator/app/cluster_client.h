@@ -73,7 +73,7 @@ Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& defa
 Result<std::optional<std::set<std::string>>> TypesOfWorkers(ClusterClient& client);
 
 // What a command leaves in a node that means something by being there:
-// {"by":"user@host","at":"2026-11-20T18:00:00Z"}
-std::string AuditStamp();
+// {"by":"user@host","at":"2026-11-20T18:00:00Z"}, and a "reason" where there is one.
+std::string AuditStamp(const std::string& reason = {});
 
 }  // namespace millrace::engine

@@ -160,9 +160,19 @@ void AddDoorbells(const ClusterSnapshot& snapshot, const ShardStates& shards, Li
   }
 }
 
+// `handler:a, by ann since 2026-11-20T18:00:00Z: the partner is down`, as far as it is known.
+std::string PauseText(const PauseRecord& pause) {
+  std::string text = pause.what;
+  if (!pause.actor.empty()) text += ", by " + pause.actor + " since " + FormatTime(pause.since);
+  return text + (pause.reason.empty() ? "" : ": " + pause.reason);
+}
+
 // A pause that stands in ZooKeeper holds everywhere; one that stands in a shard alone, there.
 void AddPauses(const ClusterSnapshot& snapshot, const ShardStates& shards, Lines& lines) {
-  for (const std::string& what : snapshot.pauses) lines.push_back("paused: " + what);
+  for (const std::string& what : snapshot.pauses) {
+    const auto stamp = snapshot.pause_stamps.find(what);
+    lines.push_back("paused: " + (stamp == snapshot.pause_stamps.end() ? what : PauseText(stamp->second)));
+  }
   std::map<std::string, std::vector<std::string>> alone;
   for (const auto& [shard, state] : shards) {
     for (const std::string& what : state.pauses) {

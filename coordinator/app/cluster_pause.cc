@@ -23,6 +23,7 @@ struct PauseOptions {
   CommonFlags common;
   std::vector<std::string> targets;
   bool force = false;  // pause: also what the cluster does not know
+  std::string reason;
 };
 
 using Names = std::vector<std::string>;
@@ -44,6 +45,12 @@ Status CheckType(const std::string& name, const std::string& type, const PauseTa
   if (!known.types || known.types->contains(type)) return {};
   return Unknown(name, "nobody runs the task type '" + type + "', and none is configured" +
                            NearestOf(type, {known.types->begin(), known.types->end()}, "; there are ", 8));
+}
+
+Status CheckWorker(const std::string& name, const std::string& id, const PauseTargets& known) {
+  if (!known.workers || known.workers->contains(id)) return {};
+  return Unknown(name, "there is no worker '" + id + "'" +
+                           NearestOf(id, {known.workers->begin(), known.workers->end()}, "; there are ", 8));
 }
 
 Status CheckSlice(const std::string& name, const std::vector<std::string>& parts, const PauseTargets& known) {
@@ -74,7 +81,8 @@ class PausePlaces {
   // What there is, as far as the check of these names needs it.
   PauseTargets Known(const CommonFlags& flags, const std::vector<std::string>& names);
   // For each name, whether it was changed anywhere.
-  Result<std::set<std::string>> Set(const std::vector<std::string>& names, bool on);
+  Result<std::set<std::string>> Set(const std::vector<std::string>& names, bool on,
+                                    const std::string& reason = {});
   // What is paused anywhere now.
   std::set<std::string> Paused();
   // All could be told.
@@ -83,10 +91,13 @@ class PausePlaces {
  private:
   bool Reach(Micros limit);
   std::optional<std::set<std::string>> TypesOfCluster();
+  std::optional<std::set<std::string>> KnownWorkers();
   std::optional<std::set<std::string>> TypesAtHand(const CommonFlags& flags);
   std::optional<std::set<std::string>> KnownTypes(const CommonFlags& flags);
-  void SetInShards(const std::vector<std::string>& names, bool on, std::set<std::string>& changed);
-  Status SetInTree(const std::vector<std::string>& names, bool on, std::set<std::string>& changed);
+  void SetInShards(const std::vector<std::string>& names, bool on, const std::string& reason,
+                   std::set<std::string>& changed);
+  Status SetInTree(const std::vector<std::string>& names, bool on, const std::string& reason,
+                   std::set<std::string>& changed);
   void Complain(const std::string& what);
 
   ClusterConnection cluster_;  // without a client until it is reached
@@ -173,6 +184,23 @@ std::optional<std::set<std::string>> PausePlaces::KnownTypes(const CommonFlags& 
   return types;
 }
 
+// Those that are registered in the cluster, or without one in the shards.
+std::optional<std::set<std::string>> PausePlaces::KnownWorkers() {
+  if (cluster_.settings.cluster) {
+    if (!Reach(std::chrono::seconds(2))) return std::nullopt;
+    const auto ids = cluster_.client->List("/workers");
+    if (!ids) return std::nullopt;
+    return std::set<std::string>(ids->begin(), ids->end());
+  }
+  std::set<std::string> workers;
+  for (auto& [name, shard] : shards_) {
+    const auto peers = shard.store->OpenIncarnations()->Peers();
+    if (!peers) return std::nullopt;
+    for (const PeerBeat& peer : *peers) workers.insert(peer.incarnation.worker);
+  }
+  return workers;
+}
+
 PauseTargets PausePlaces::Known(const CommonFlags& flags, const Names& names) {
   const auto begins = [&](const char* kind) {
     return std::any_of(names.begin(), names.end(), [&](const std::string& n) { return n.starts_with(kind); });
@@ -185,10 +213,12 @@ PauseTargets PausePlaces::Known(const CommonFlags& flags, const Names& names) {
       known.tables[name] = shard.tables;
   }
   if (begins("handler:")) known.types = KnownTypes(flags);
+  if (begins("worker:")) known.workers = KnownWorkers();
   return known;
 }
 
-void PausePlaces::SetInShards(const Names& names, bool on, std::set<std::string>& changed) {
+void PausePlaces::SetInShards(const Names& names, bool on, const std::string& reason,
+                              std::set<std::string>& changed) {
   struct Told {
     const Shard* shard;
     std::vector<std::string> changed = {};
@@ -199,7 +229,7 @@ void PausePlaces::SetInShards(const Names& names, bool on, std::set<std::string>
   ForEachAtOnce(all.size(), [&](std::size_t i) {
     auto operations = all[i].shard->store->OpenOperations();
     for (const std::string& what : names) {
-      const auto set = operations->SetPause(what, Actor(), on);
+      const auto set = operations->SetPause(what, Actor(), on, reason);
       if (!set) {
         all[i].status = Fail(set.error());
         return;
@@ -215,11 +245,12 @@ void PausePlaces::SetInShards(const Names& names, bool on, std::set<std::string>
   }
 }
 
-Status PausePlaces::SetInTree(const Names& names, bool on, std::set<std::string>& changed) {
+Status PausePlaces::SetInTree(const Names& names, bool on, const std::string& reason,
+                              std::set<std::string>& changed) {
   for (const std::string& name : names) {
     const std::string path = std::string(kPauses) + "/" + name;
     if (on) {
-      BOOST_OUTCOME_TRYV(cluster_.client->Put(path, AuditStamp()));
+      BOOST_OUTCOME_TRYV(cluster_.client->Put(path, AuditStamp(reason)));
       changed.insert(name);
       continue;
     }
@@ -230,19 +261,19 @@ Status PausePlaces::SetInTree(const Names& names, bool on, std::set<std::string>
 }
 
 // ZooKeeper may be away: unless it is at hand already the shards are told first.
-Result<std::set<std::string>> PausePlaces::Set(const Names& names, bool on) {
+Result<std::set<std::string>> PausePlaces::Set(const Names& names, bool on, const std::string& reason) {
   std::set<std::string> changed;
   const bool at_hand = cluster_.client != nullptr;
-  if (!at_hand) SetInShards(names, on, changed);
+  if (!at_hand) SetInShards(names, on, reason, changed);
   if (cluster_.settings.cluster) {
     const Status set =
-        Reach(std::chrono::seconds(20)) ? SetInTree(names, on, changed) : Status(Fail(unreached_));
+        Reach(std::chrono::seconds(20)) ? SetInTree(names, on, reason, changed) : Status(Fail(unreached_));
     if (!set && at_hand) return Fail(set.error());  // nobody was told
     if (!set)
       Complain(set.error().message + (on ? "; the shards alone are told" : "; what it holds stays paused") +
                ": repeat this once it is back");
   }
-  if (at_hand) SetInShards(names, on, changed);
+  if (at_hand) SetInShards(names, on, reason, changed);
   return changed;
 }
 
@@ -271,11 +302,13 @@ void TellNotPaused(const std::string& name, const std::set<std::string>& paused,
 
 Result<ExitCode> RunClusterPause(const PauseOptions& options) {
   BOOST_OUTCOME_TRYV(Pauses::Parse(options.targets));
+  if (options.reason.size() > kMaxReason)
+    return Fail(ErrorCode::Invalid, "--reason is longer than " + std::to_string(kMaxReason) + " bytes");
   BOOST_OUTCOME_TRY(places, PausePlaces::Find(options.common));
   if (!options.force) {
     BOOST_OUTCOME_TRYV(CheckPauseTargets(options.targets, places.Known(options.common, options.targets)));
   }
-  BOOST_OUTCOME_TRYV(places.Set(options.targets, true));
+  BOOST_OUTCOME_TRYV(places.Set(options.targets, true, options.reason));
   PrintAnswer(options.common, {{"paused", options.targets}},
               "paused: nothing more of it is started, on any worker, within 2 s; what runs is finished");
   return places.complete() ? ExitCode::Done : ExitCode::SomethingFailed;
@@ -310,6 +343,7 @@ Status CheckPauseTargets(const std::vector<std::string>& names, const PauseTarge
     Status good;
     if (parts[0] == "shard") good = CheckShard(name, parts[1], known);
     if (parts[0] == "handler") good = CheckType(name, parts[1], known);
+    if (parts[0] == "worker") good = CheckWorker(name, parts[1], known);
     if (parts[0] == "slice") good = CheckSlice(name, parts, known);
     if (!good) return good;
   }
@@ -320,9 +354,12 @@ void AddClusterPauses(CLI::App& cluster, Chosen& chosen) {
   const auto pause =
       AddCommand(cluster, chosen, "pause", "The red button: start nothing more of this, on any worker",
                  "  millrace cluster pause cluster\n"
-                 "  millrace cluster pause handler:send_mail shard:east slice:main:tasks:17",
+                 "  millrace cluster pause handler:send_mail shard:east slice:main:tasks:17\n"
+                 "  millrace cluster pause worker:w2 --reason 'its disk is being changed'",
                  RunClusterPause);
-  pause.Add("target", pause->targets, "cluster, shard:S, handler:H or slice:S:T:N", "NAME")->required();
+  pause.Add("target", pause->targets, "cluster, shard:S, handler:H, slice:S:T:N or worker:ID", "NAME")
+      ->required();
+  pause.Add("--reason", pause->reason, "why, for status and task why", "TEXT");
   pause.app->add_flag("--force", pause->force, "also what is not there yet");
   const auto resume = AddCommand(cluster, chosen, "resume", "Take a pause back",
                                  "  millrace cluster resume cluster", RunClusterResume);

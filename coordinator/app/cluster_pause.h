@@ -19,6 +19,7 @@ struct PauseTargets {
   // Task types that somebody runs, that are configured, or that there were tasks of; nullopt: it is not
   // known.
   std::optional<std::set<std::string>> types;
+  std::optional<std::set<std::string>> workers;  // that are there; nullopt: it is not known
 };
 
 // Pure. `names` are as framework/policy/pauses.h. Invalid for the first that means nothing, with the nearest

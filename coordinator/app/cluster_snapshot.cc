@@ -10,6 +10,7 @@
 #include "coordinator/leader/plan_writer.h"
 #include "coordinator/planner/handler_groups.h"
 #include "framework/base/suggest.h"
+#include "framework/base/time_text.h"
 #include "framework/policy/load_balance.h"
 #include "framework/task/slice_name.h"
 
@@ -64,6 +65,20 @@ bool Take(const std::string& node, Result<Document> document, Document& into, Cl
   return false;
 }
 
+// Whoever set it by a plain client left what he liked.
+PauseRecord ReadStamp(const std::string& name, const TreeNode& node) {
+  PauseRecord record{.what = name, .actor = {}, .since = node.set_at};
+  const ordered_json stamp = ordered_json::parse(node.data, nullptr, false);
+  const auto text = [&](const char* key) {
+    const auto at = stamp.is_object() ? stamp.find(key) : stamp.end();
+    return stamp.is_object() && at != stamp.end() && at->is_string() ? at->get<std::string>() : std::string();
+  };
+  record.actor = text("by");
+  record.reason = Shorten(text("reason"), kMaxReason);
+  if (const auto at = ParseTime(text("at"))) record.since = *at;
+  return record;
+}
+
 Status ReadControls(ClusterClient& client, ClusterSnapshot& snapshot) {
   BOOST_OUTCOME_TRY(left, ReadFolder(client, "/leave"));
   for (const auto& [incarnation, id] : left) snapshot.left.insert(id);
@@ -81,8 +96,11 @@ Status ReadControls(ClusterClient& client, ClusterSnapshot& snapshot) {
     if (Take("control/limits/" + id, ReadLimits(text), limits, snapshot) && limits.Any())
       snapshot.limits[id] = std::move(limits);
   }
-  BOOST_OUTCOME_TRY(pauses, client.List("/control/pause"));
-  snapshot.pauses = std::move(pauses);
+  BOOST_OUTCOME_TRY(pauses, ReadNodes(client, "/control/pause"));
+  for (const auto& [name, node] : pauses) {
+    snapshot.pauses.push_back(name);
+    snapshot.pause_stamps[name] = ReadStamp(name, node);
+  }
   return {};
 }
 
@@ -117,6 +135,7 @@ Status ReadLeader(ClusterClient& client, ClusterSnapshot& snapshot) {
   }
   BOOST_OUTCOME_TRY(plan, client.Get("/plan"));
   if (!plan) return {};
+  if (plan->set_at != WallTime{}) snapshot.planned_at = plan->set_at;
   if (Take("plan", ReadPlan(plan->data), snapshot.plan, snapshot))
     snapshot.plan_json = ordered_json::parse(plan->data, nullptr, false);
   return {};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/leader/plan.h"
+#include "framework/store/task_operations.h"
 
 namespace millrace::engine {
 
@@ -28,8 +30,11 @@ struct ClusterSnapshot {
   std::set<std::string> expected;
   std::set<std::string> left;  // stopped in good order; what they owned is not yet another's
   std::vector<std::string> pauses;
-  std::vector<std::string> missing;   // of the nodes that always exist
-  std::vector<MadeAgain> made_again;  // since somebody had deleted them
+  // By the same names: who paused it, since when and why, as far as its node says so.
+  std::map<std::string, PauseRecord> pause_stamps;
+  std::optional<WallTime> planned_at;  // when the leader wrote its plan last, by ZooKeeper's clock
+  std::vector<std::string> missing;    // of the nodes that always exist
+  std::vector<MadeAgain> made_again;   // since somebody had deleted them
   PlanDocument plan;
   nlohmann::ordered_json plan_json = nlohmann::ordered_json::object();  // as the leader wrote it
   std::vector<std::string> unreadable;                                  // `workers/x: …`

@@ -118,7 +118,8 @@ void FindPauses(const StatusFacts& facts, Findings& findings) {
     if (std::find(told.begin(), told.end(), what) != told.end()) continue;
     const auto& [record, shards] = entry;
     findings.push_back({"paused: " + what + (record.actor.empty() ? "" : ", by " + record.actor) + " " +
-                            Relative(record.since, facts.now),
+                            Relative(record.since, facts.now) +
+                            (record.reason.empty() ? "" : ": " + record.reason),
                         "millrace cluster resume " + what});
   }
 }

@@ -360,7 +360,11 @@ ordered_json ToJson(const std::string& name, const ShardFacts& shard) {
   json["failures_are_all"] = shard.failed.all;
   json["pauses"] = ordered_json::array();
   for (const PauseRecord& pause : shard.pauses)
-    json["pauses"].push_back({{"what", pause.what}, {"by", pause.actor}, {"since", FormatTime(pause.since)}});
+    json["pauses"].push_back(
+        {{"what", pause.what},
+         {"by", pause.actor},
+         {"since", FormatTime(pause.since)},
+         {"reason", pause.reason.empty() ? ordered_json(nullptr) : ordered_json(pause.reason)}});
   return json;
 }
 

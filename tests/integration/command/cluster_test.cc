@@ -30,8 +30,8 @@ TEST_F(ClusterCommandTest, OnlyWhatIsThereIsPausedUnlessForced) {
   EXPECT_THAT(Ask("cluster status --json").output, HasSubstr("\"pauses\":[]"));
   EXPECT_EQ(Ask("cluster pause handler:noop slice:main:tasks:63").exit_code, 0);
   EXPECT_EQ(Ask("cluster pause --force handler:nop").exit_code, 0);
-  EXPECT_THAT(Ask("cluster status").output,
-              AllOf(HasSubstr("! paused: handler:nop\n"), HasSubstr("! paused: slice:main:tasks:63\n")));
+  EXPECT_THAT(Ask("cluster status").output, AllOf(HasSubstr("! paused: handler:nop, by "),
+                                                  HasSubstr("! paused: slice:main:tasks:63, by ")));
 }
 
 TEST_F(ClusterCommandTest, WhatIsNotPausedIsNotResumed) {
@@ -51,7 +51,7 @@ TEST_F(ClusterCommandTest, APauseIsMadeThoughItsFolderHasVanished) {
     Type(Remove(path));
   const ProcessResult paused = Ask("cluster pause cluster");
   EXPECT_EQ(paused.exit_code, 0) << paused.output;
-  EXPECT_THAT(Ask("cluster status").output, HasSubstr("! paused: cluster\n"));
+  EXPECT_THAT(Ask("cluster status").output, HasSubstr("! paused: cluster, by "));
 }
 
 TEST_F(ClusterCommandTest, AnExpectationIsForADayAtMostAndCanBeExtended) {

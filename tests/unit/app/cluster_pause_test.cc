@@ -14,6 +14,7 @@ PauseTargets Known() {
   known.shards = {"main", "east"};
   known.tables["main"] = {{"tasks", 64, {70}}};
   known.types = {"noop", "send_mail"};
+  known.workers = {"w1", "w2"};
   return known;
 }
 
@@ -23,7 +24,8 @@ std::string Refusal(const std::string& name, const PauseTargets& known = Known()
 }
 
 TEST(PauseTargetsTest, WhatTheClusterKnowsIsAccepted) {
-  for (const char* name : {"cluster", "shard:east", "handler:send_mail", "slice:main:tasks:63"}) {
+  for (const char* name :
+       {"cluster", "shard:east", "handler:send_mail", "slice:main:tasks:63", "worker:w2"}) {
     EXPECT_EQ(Refusal(name), "accepted") << name;
   }
   EXPECT_EQ(Refusal("slice:main:tasks:70"), "accepted");  // rows stand there
@@ -33,6 +35,7 @@ TEST(PauseTargetsTest, ASlipOfThePenIsRefusedWithTheNearestName) {
   EXPECT_THAT(Refusal("handler:send_mial"),
               AllOf(HasSubstr("did you mean 'send_mail'?"), HasSubstr("--force")));
   EXPECT_THAT(Refusal("shard:eats"), HasSubstr("did you mean 'east'?"));
+  EXPECT_THAT(Refusal("worker:w3"), HasSubstr("there is no worker 'w3'"));
   EXPECT_THAT(Refusal("slice:eats:tasks:1"), HasSubstr("did you mean 'east'?"));
   EXPECT_THAT(Refusal("slice:main:taks:1"), HasSubstr("did you mean 'tasks'?"));
   EXPECT_THAT(Refusal("slice:main:tasks:64"), HasSubstr("main/tasks has the slices 0 to 63"));
