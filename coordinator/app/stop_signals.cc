@@ -1,5 +1,8 @@
 #include "coordinator/app/stop_signals.h"
 
+#include <poll.h>
+
+#include <algorithm>
 #include <csignal>
 
 namespace millrace::engine {
@@ -21,5 +24,14 @@ void CatchStopSignals() {
 }
 
 int StopSignalsSeen() { return seen; }
+
+void RestUnlessStopped(Micros time) {
+  const BootTime end = BootClock::now() + time;
+  while (StopSignalsSeen() == 0) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - BootClock::now());
+    if (left.count() <= 0) return;
+    poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(left.count(), 50)));
+  }
+}
 
 }  // namespace millrace::engine

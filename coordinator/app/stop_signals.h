@@ -1,10 +1,14 @@
 // SIGTERM and SIGINT as a count that a loop looks at: no work is done in signal handlers.
 #pragma once
 
+#include "framework/base/clock.h"
+
 namespace millrace::engine {
 
 // From now on the two signals are counted instead of ending the process.
 void CatchStopSignals();
 int StopSignalsSeen();
+// Sleeps in short steps, so that a signal is seen at once; not at all where one was seen already.
+void RestUnlessStopped(Micros time);
 
 }  // namespace millrace::engine

@@ -77,7 +77,6 @@ struct TaskListOptions {
   TaskChoice choice;
   std::size_t limit = 50;
   std::string after;
-  std::string since;
 };
 
 struct Listed {
@@ -189,24 +188,10 @@ void PrintListing(const Listing& listing, WallTime now) {
   if (!listing.next.empty()) PrintNote("more: add --after '" + listing.next + "'");
 }
 
-// A time, or how long ago.
-Result<WallTime> ReadSince(const std::string& text, WallTime now) {
-  if (const auto ago = ParseDuration(text)) return now - *ago;
-  const auto time = ParseTime(text);
-  if (time) return *time;
-  return Fail(ErrorCode::Invalid, "--since: '" + text +
-                                      "' is neither a duration, such as 90m, nor a time, such as "
-                                      "2026-11-20T18:00:00Z");
-}
-
 Result<ExitCode> RunTaskList(const TaskListOptions& options) {
   if (options.limit == 0) return Fail(ErrorCode::Invalid, "--limit must be 1 or more");
   BOOST_OUTCOME_TRY(filter, FilterOf(options.choice));
   filter.newest_first = true;
-  if (!options.since.empty()) {
-    BOOST_OUTCOME_TRY(since, ReadSince(options.since, SystemClock().WallNow()));
-    filter.since = since;
-  }
   BOOST_OUTCOME_TRY(open, OpenTaskShards(options.choice.common, options.choice.shard));
   BOOST_OUTCOME_TRY(listing, ReadListing(open, options, filter));
   if (options.choice.common.json) {
@@ -254,7 +239,6 @@ void AddTaskReads(CLI::App& task, Chosen& chosen) {
                                RunTaskList);
   AddChoice(*list.app, list->choice);
   AddFilters(*list.app, list->choice);
-  list.Add("--since", list->since, "ended, or made and not ended, since then: 90m, or a time", "TIME");
   list.Add("--limit", list->limit, "at most so many", "N")->capture_default_str();
   list.Add("--after", list->after, "go on where an earlier list ended", "MARK");
   const auto show =

@@ -1,43 +1,46 @@
+// millrace task retry, cancel, hold, release and edit: by name, by key, or all that match.
 #include <algorithm>
-#include <functional>
 #include <nlohmann/json.hpp>
 
-#include "coordinator/app/cli/progress.h"
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/command.h"
-#include "coordinator/app/task_lookup.h"
+#include "coordinator/app/input/json_row.h"
+#include "coordinator/app/stop_signals.h"
+#include "coordinator/app/task_bulk.h"
+#include "framework/base/time_text.h"
 
 namespace millrace::engine {
 namespace {
+
+using nlohmann::ordered_json;
 
 struct TaskActionOptions {
   TaskChoice choice;
   TaskAction action = TaskAction::Retry;
   bool all_matching = false;
   bool yes = false;
+  bool dry_run = false;
+  std::string rate;
+  // Of an edit:
+  std::optional<std::uint32_t> priority;
+  std::string at;
+  std::string in;
+  std::string params;
 };
 
-constexpr std::uint64_t kPreviewBound = 10'000;
-constexpr std::size_t kExamples = 3;
-
-struct Words {
-  const char* verb;  // `Retry 3 tasks?`
-  const char* past;  // `3 tasks retried`
+struct Acted {
+  std::uint64_t matched = 0;
+  std::uint64_t changed = 0;
+  std::uint64_t asked = 0;  // of those changed, that run and were asked to stop
+  bool stopped = false;     // by a signal, before the end
 };
 
-Words WordsOf(TaskAction action) {
-  switch (action) {
-    case TaskAction::Retry:
-      return {"Retry", "retried"};
-    case TaskAction::Cancel:
-      return {"Cancel", "cancelled"};
-    case TaskAction::Hold:
-      return {"Hold", "held"};
-    case TaskAction::Release:
-      return {"Release", "released"};
-  }
-  return {"", ""};
+// `Retry 3 tasks?`
+std::string VerbOf(TaskAction action) {
+  std::string verb = ToString(action);
+  verb[0] = static_cast<char>(verb[0] - 'a' + 'A');
+  return verb;
 }
 
 // What a bulk action means where --state is left out.
@@ -48,130 +51,150 @@ std::optional<TaskState> StateMeant(TaskAction action) {
   return std::nullopt;
 }
 
-// A page of tasks that the action would change; false ends the walk.
-using PageVisitor = std::function<Result<bool>(const std::string& shard, const TableName& table,
-                                               const std::vector<TaskRecord>& records)>;
-
-Status Walk(TaskShards& open, const TaskActionOptions& options, const TaskFilter& filter,
-            const PageVisitor& visit) {
-  BOOST_OUTCOME_TRY(tables, TablesOf(open, options.choice));
-  for (const auto& [shard, table] : tables) {
-    std::string mark;
-    do {
-      BOOST_OUTCOME_TRY(page, open.Operations(shard).List(table, filter, mark, kMaxBatchRows));
-      const auto ended = [](const TaskRecord& record) {
-        return record.task.state == TaskState::Succeeded || record.task.state == TaskState::Cancelled;
-      };
-      // The finished pool comes last, and no action changes it: with it the table is done.
-      const bool last = std::any_of(page.records.begin(), page.records.end(), ended);
-      std::erase_if(page.records,
-                    [&](const TaskRecord& r) { return !StateAfter(options.action, r.task.state); });
-      if (!page.records.empty()) {
-        BOOST_OUTCOME_TRY(on, visit(shard, table, page.records));
-        if (!on) return {};
-      }
-      mark = last ? "" : page.next;
-    } while (!mark.empty());
+Result<TaskEdit> EditOf(const TaskActionOptions& options) {
+  TaskEdit edit;
+  if (options.action != TaskAction::Edit) return edit;
+  if (!options.at.empty() && !options.in.empty()) return Fail(ErrorCode::Invalid, "give either --at or --in");
+  if (!options.priority && options.at.empty() && options.in.empty() && options.params.empty())
+    return Fail(ErrorCode::Invalid, "what is to be changed? give --priority, --at, --in or --params");
+  edit.priority = options.priority;
+  if (!options.at.empty()) {
+    const auto at = ParseTime(options.at);
+    if (!at) return Fail(ErrorCode::Invalid, "--at: " + at.error().message);
+    edit.run_at = *at;
   }
-  return {};
+  if (!options.in.empty()) {
+    BOOST_OUTCOME_TRY(delay, ReadDuration("--in", options.in));
+    edit.delay = delay;
+  }
+  if (!options.params.empty()) {
+    if (auto json = CheckParams(options.params); !json)
+      return Fail(ErrorCode::Invalid, "--params: " + json.error().message);
+    edit.params = options.params;
+  }
+  BOOST_OUTCOME_TRYV(Validate(edit));
+  return edit;
 }
 
-struct Preview {
-  std::uint64_t count = 0;
-  std::vector<std::string> examples;
-};
-
-Result<Preview> MakePreview(TaskShards& open, const TaskActionOptions& options, const TaskFilter& filter) {
-  Preview preview;
-  BOOST_OUTCOME_TRYV(
-      Walk(open, options, filter, [&](const auto& shard, const auto&, const auto& records) -> Result<bool> {
-        preview.count += records.size();
-        for (const TaskRecord& record : records) {
-          if (preview.examples.size() == kExamples) break;
-          const Task& task = record.task;
-          preview.examples.push_back(ToString(TaskName{shard, task.key}) + "  " + ToString(task.state) +
-                                     "  " + task.handler + "  " +
-                                     (task.last_error.empty() ? task.params : task.last_error));
-        }
-        return preview.count < kPreviewBound;
-      }));
-  return preview;
+std::string HowMany(const BulkPreview& preview) {
+  return preview.more ? "10,000 or more tasks" : Count(preview.count, "task", "tasks");
 }
 
-std::string HowMany(std::uint64_t count) {
-  return count >= kPreviewBound ? "10,000 or more tasks" : Count(count, "task", "tasks");
+void PrintPreview(const BulkPreview& preview, const BulkAct& act) {
+  PrintNote(HowMany(preview) + (preview.count == 1 && !preview.more ? " matches" : " match") + " (" +
+            act.filter_text + "):");
+  for (const auto& [group, count] : preview.groups)
+    PrintNote("  " + WithCommas(count) + (preview.more ? " or more " : " ") + ToString(group.second) +
+              " of " + group.first);
+  PrintNote("for example");
+  for (const std::string& text : preview.example_texts) PrintNote("  " + Fit(text, TerminalWidth() - 3));
 }
 
-void PrintPreview(const Preview& preview) {
-  PrintNote(HowMany(preview.count) + (preview.count == 1 ? " matches:" : " match, for example:"));
-  for (const std::string& example : preview.examples) PrintNote("  " + Fit(example, TerminalWidth() - 3));
+ordered_json ToJson(const BulkPreview& preview, const BulkAct& act) {
+  ordered_json groups = ordered_json::array();
+  for (const auto& [group, count] : preview.groups)
+    groups.push_back({{"handler", group.first}, {"state", ToString(group.second)}, {"count", count}});
+  return {{"matched", preview.count},
+          {"more", preview.more},
+          {"filter", act.filter_text},
+          {"groups", groups},
+          {"examples", preview.examples}};
 }
 
-Result<std::uint64_t> ActOnAll(TaskShards& open, const TaskActionOptions& options, const TaskFilter& filter) {
-  std::uint64_t changed = 0;
-  ProgressLine line(ErrorIsTerminal() && !options.choice.common.json);
-  BOOST_OUTCOME_TRYV(Walk(
-      open, options, filter, [&](const auto& shard, const auto& table, const auto& records) -> Result<bool> {
-        std::vector<std::uint64_t> ids;
-        for (const TaskRecord& record : records) ids.push_back(record.task.key.id);
-        auto done = open.Operations(shard).Apply(options.action, table, ids, Actor());
-        if (!done)
-          return Fail(done.error().code,
-                      done.error().message + "; " + HowMany(changed) + " were changed before");
-        changed += done->size();
-        line.Show(WithCommas(changed) + " " + WordsOf(options.action).past, BootClock::now());
-        return true;
-      }));
-  return changed;
+void PrintResult(const TaskActionOptions& options, const Acted& acted) {
+  std::string text = Count(acted.changed - acted.asked, "task", "tasks") + " " + PastOf(options.action);
+  if (acted.asked > 0) {
+    text = (acted.asked == acted.changed ? "" : text + "; ") +
+           Count(acted.asked, "running task", "running tasks") +
+           " asked to stop: the handler is told within 2 s";
+  }
+  if (acted.stopped) text += "; stopped before the end: the same again goes on from there";
+  PrintAnswer(options.choice.common,
+              {{"matched", acted.matched},
+               {"changed", acted.changed},
+               {"asked_to_stop", acted.asked},
+               {"stopped", acted.stopped}},
+              text);
 }
 
-void PrintResult(const TaskActionOptions& options, std::uint64_t matched, std::uint64_t changed) {
-  PrintAnswer(options.choice.common, {{"matched", matched}, {"changed", changed}},
-              Count(changed, "task", "tasks") + " " + WordsOf(options.action).past);
-}
-
-Result<ExitCode> ActOnMatching(TaskShards& open, const TaskActionOptions& options) {
+// Tasks that match and are edited still match: of those the order by their ids keeps the place.
+Result<ExitCode> ActOnMatching(TaskShards& open, const TaskActionOptions& options, const TaskEdit& edit) {
+  BulkAct act{.choice = options.choice, .action = options.action, .edit = edit};
   BOOST_OUTCOME_TRY(filter, FilterOf(options.choice));
   if (!filter.state && filter.error_class.empty()) filter.state = StateMeant(options.action);
-  BOOST_OUTCOME_TRY(preview, MakePreview(open, options, filter));
-  if (preview.count == 0) {
-    PrintResult(options, 0, 0);
+  act.filter = std::move(filter);
+  act.filter_text = FilterText(options.choice, act.filter);
+  if (!options.rate.empty()) {
+    auto rate = ParseRate(options.rate);
+    if (!rate) return Fail(ErrorCode::Invalid, "--rate: " + rate.error().message);
+    act.per_second = *rate;
+  }
+  BOOST_OUTCOME_TRY(preview, PreviewBulk(open, act));
+  if (options.dry_run && options.choice.common.json) {
+    PrintJson(ToJson(preview, act));
     return ExitCode::Done;
   }
-  PrintPreview(preview);
+  if (preview.count == 0) {
+    PrintResult(options, {});
+    return ExitCode::Done;
+  }
+  PrintPreview(preview, act);
+  if (options.dry_run) return ExitCode::Done;
   const std::string question =
-      std::string(WordsOf(options.action).verb) + " " + (preview.count == 1 ? "it" : "all of them") + "?";
+      VerbOf(options.action) + " " + (preview.count == 1 ? "it" : "all of them") + "?";
   BOOST_OUTCOME_TRYV(Confirm(question, options.yes));
-  BOOST_OUTCOME_TRY(changed, ActOnAll(open, options, filter));
-  PrintResult(options, std::max(preview.count, changed), changed);
-  return ExitCode::Done;
+  CatchStopSignals();
+  BOOST_OUTCOME_TRY(result, RunBulk(open, act, preview));
+  PrintResult(options,
+              {std::max(preview.count, result.changed), result.changed, result.asked, result.stopped});
+  return result.stopped ? ExitCode::SomethingFailed : ExitCode::Done;
 }
 
-// True if it was changed; otherwise says why not.
-Result<bool> ActOnOne(TaskShards& open, const TaskActionOptions& options, const TaskName& name) {
+// It is so already, which is as good: an edit may be given twice.
+bool IsSo(const TaskActionOptions& options, const TaskEdit& edit, TaskState state) {
+  if (options.action != TaskAction::Edit || !StateAfter(options.action, state)) return false;
+  return state != TaskState::Failed || !edit.SetsDueTime();
+}
+
+// Counts it, or says why it was left alone.
+Status ActOnOne(TaskShards& open, const TaskActionOptions& options, const TaskEdit& edit,
+                const TaskName& name, Acted& acted) {
   auto record = GetTask(open, name);
   if (!record && record.error().code == ErrorCode::NotFound) {
     PrintError(record.error());
-    return false;
+    return {};
   }
   if (!record) return Fail(record.error());
   const std::vector<std::uint64_t> ids{name.key.id};
-  BOOST_OUTCOME_TRY(changed, open.Operations(name.shard).Apply(options.action, name.key.table, ids, Actor()));
-  if (!changed.empty()) return true;
-  PrintError(ToString(name) + " is " + ToString(record->task.state) +
-             ", so nothing was changed: " + Refusal(options.action));
-  return false;
+  TaskOperations& operations = open.Operations(name.shard);
+  BOOST_OUTCOME_TRY(changed, options.action == TaskAction::Edit
+                                 ? operations.Edit(edit, name.key.table, ids, Actor())
+                                 : operations.Apply(options.action, name.key.table, ids, Actor()));
+  const TaskState state = record->task.state;
+  if (!changed.empty()) {
+    ++acted.changed;
+    acted.asked += options.action == TaskAction::Cancel && state == TaskState::Running ? 1 : 0;
+    return {};
+  }
+  if (IsSo(options, edit, state)) {
+    ++acted.changed;
+    return {};
+  }
+  const bool has_no_time = options.action == TaskAction::Edit && state == TaskState::Failed;
+  PrintError(
+      ToString(name) + " is " + ToString(state) + ", so nothing was changed: " +
+      (has_no_time ? "it is due when it is retried; leave --at and --in out" : Refusal(options.action)));
+  return {};
 }
 
-Result<ExitCode> ActOnNamed(TaskShards& open, const TaskActionOptions& options) {
+Result<ExitCode> ActOnNamed(TaskShards& open, const TaskActionOptions& options, const TaskEdit& edit) {
   BOOST_OUTCOME_TRY(names, NamedTasks(open, options.choice));
-  std::uint64_t changed = 0;
+  Acted acted{.matched = names.size()};
   for (const TaskName& name : names) {
-    BOOST_OUTCOME_TRY(done, ActOnOne(open, options, name));
-    changed += done ? 1 : 0;
+    BOOST_OUTCOME_TRYV(ActOnOne(open, options, edit, name, acted));
   }
-  PrintResult(options, names.size(), changed);
-  return changed == names.size() ? ExitCode::Done : ExitCode::SomethingFailed;
+  PrintResult(options, acted);
+  return acted.changed == acted.matched ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
 // A key, and at most the task type that it is a key of.
@@ -181,11 +204,10 @@ bool IsOneByKey(const TaskChoice& choice) {
   return !choice.key.empty() && !HasFilter(filters);
 }
 
-Result<ExitCode> RunTaskAction(const TaskActionOptions& options) {
+Status CheckChoice(const TaskActionOptions& options) {
   const TaskChoice& choice = options.choice;
-  if (options.all_matching && !choice.names.empty()) {
+  if (options.all_matching && !choice.names.empty())
     return Fail(ErrorCode::Invalid, "give either names or --all-matching");
-  }
   if (!options.all_matching && HasFilter(choice) && !(IsOneByKey(choice) && choice.names.empty())) {
     return Fail(ErrorCode::Invalid,
                 choice.names.empty()
@@ -193,38 +215,60 @@ Result<ExitCode> RunTaskAction(const TaskActionOptions& options) {
                     : "a filter does not go with names: it would not be looked at; leave one of them out");
   }
   if (options.all_matching && !HasFilter(choice) && choice.key.empty()) {
-    return Fail(ErrorCode::Invalid,
-                "--all-matching needs a filter: --state, --handler, --batch, --class or "
-                "--slice");
+    return Fail(
+        ErrorCode::Invalid,
+        "--all-matching needs a filter: --state, --handler, --batch, --class, --slice, a priority or a "
+        "time");
   }
-  BOOST_OUTCOME_TRY(open, OpenTaskShards(choice.common, choice.shard));
-  if (!options.all_matching) return ActOnNamed(open, options);
-  BOOST_OUTCOME_TRYV(CheckAllThere(open));
-  return ActOnMatching(open, options);
+  if (!options.all_matching && (options.dry_run || !options.rate.empty()))
+    return Fail(ErrorCode::Invalid, "--dry-run and --rate go with --all-matching");
+  return {};
 }
 
-void AddAction(CLI::App& task, Chosen& chosen, TaskAction action, const char* what, const char* example) {
+Result<ExitCode> RunTaskAction(const TaskActionOptions& options) {
+  BOOST_OUTCOME_TRYV(CheckChoice(options));
+  BOOST_OUTCOME_TRY(edit, EditOf(options));
+  BOOST_OUTCOME_TRY(open, OpenTaskShards(options.choice.common, options.choice.shard));
+  if (!options.all_matching) return ActOnNamed(open, options, edit);
+  BOOST_OUTCOME_TRYV(CheckAllThere(open));
+  return ActOnMatching(open, options, edit);
+}
+
+Command<TaskActionOptions> AddAction(CLI::App& task, Chosen& chosen, TaskAction action, const char* what,
+                                     const char* example) {
   const auto command = AddCommand(task, chosen, ToString(action), what, example, RunTaskAction);
   command->action = action;
   AddNames(*command.app, command->choice);
   AddChoice(*command.app, command->choice);
-  AddFilters(*command.app, command->choice);
+  AddFilters(*command.app, command->choice, action == TaskAction::Edit ? "--with-priority" : "--priority");
   command.app->add_flag("--all-matching", command->all_matching,
                         "all tasks that the filters choose: shows them and asks");
   command.app->add_flag("-y,--yes", command->yes, "do not ask");
+  command.app->add_flag("--dry-run", command->dry_run, "with --all-matching: only show what it would change");
+  command.Add("--rate", command->rate, "with --all-matching: at most so many tasks, 500/s or 30/m (5000/s)",
+              "RATE");
+  return command;
 }
 
 }  // namespace
 
 void AddTaskActions(CLI::App& task, Chosen& chosen) {
   AddAction(task, chosen, TaskAction::Retry, "Run failed tasks again, from the ladder's start",
-            "  millrace task retry 17\n  millrace task retry --state failed --all-matching");
+            "  millrace task retry 17\n  millrace task retry --state failed --all-matching --rate 50/s");
   AddAction(task, chosen, TaskAction::Cancel, "Cancel tasks; a running one is asked to stop",
             "  millrace task cancel --batch june --all-matching");
   AddAction(task, chosen, TaskAction::Hold, "Hold waiting tasks back until they are released",
             "  millrace task hold 17 18");
   AddAction(task, chosen, TaskAction::Release, "Let held tasks go",
             "  millrace task release --handler send_mail --state held --all-matching");
+  const auto edit = AddAction(
+      task, chosen, TaskAction::Edit, "Change priority, due time or params of tasks that do not run",
+      "  millrace task edit 17 --priority 0 --in 0s\n"
+      "  millrace task edit --handler send_mail --state waiting --all-matching --in 2h");
+  edit.Add("--priority", edit->priority, "0 (most urgent) to 9", "N")->check(CLI::Range(0, 9));
+  edit.Add("--at", edit->at, "due at this time", "TIME");
+  edit.Add("--in", edit->in, "due after this time from now", "DURATION");
+  edit.Add("--params", edit->params, "one JSON object in place of the params", "JSON");
 }
 
 }  // namespace millrace::engine

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coordinator/app/cluster_client.h"
+#include "framework/base/time_text.h"
 
 namespace millrace::engine {
 namespace {
@@ -46,6 +47,36 @@ Result<TaskName> FindByKey(TaskShards& open, const TaskChoice& choice) {
   const Status all = CheckAllThere(open);
   if (all) return Fail(ErrorCode::NotFound, none);
   return Fail(all.error().code, none + " in the shards that can be read; " + all.error().message);
+}
+
+// A time, or how long ago; nothing where nothing was given.
+Result<std::optional<WallTime>> ReadAgo(const char* flag, const std::string& text, WallTime now) {
+  if (text.empty()) return std::optional<WallTime>();
+  if (const auto ago = ParseDuration(text)) return std::optional(now - *ago);
+  if (const auto time = ParseTime(text)) return std::optional(*time);
+  return Fail(ErrorCode::Invalid, std::string(flag) + ": '" + text +
+                                      "' is neither a duration, such as 90m, nor a time, such as "
+                                      "2026-11-20T18:00:00Z");
+}
+
+Status ReadTimes(const TaskChoice& choice, TaskFilter& filter) {
+  const WallTime now = SystemClock().WallNow();
+  if (!choice.until.empty() && !choice.older_than.empty())
+    return Fail(ErrorCode::Invalid, "give either --until or --older-than");
+  BOOST_OUTCOME_TRY(since, ReadAgo("--since", choice.since, now));
+  BOOST_OUTCOME_TRY(until, ReadAgo("--until", choice.until, now));
+  BOOST_OUTCOME_TRY(due_before, ReadAgo("--due-before", choice.due_before, now));
+  filter.since = since;
+  filter.until = until;
+  filter.due_before = due_before;
+  if (!choice.older_than.empty()) {
+    BOOST_OUTCOME_TRY(age, ReadDuration("--older-than", choice.older_than));
+    filter.until = now - age;
+  }
+  if (filter.since && filter.until && *filter.since >= *filter.until)
+    return Fail(ErrorCode::Invalid,
+                "--since lies behind the end of the time that is meant: no task is of it");
+  return {};
 }
 
 }  // namespace
@@ -121,12 +152,37 @@ Result<TaskFilter> FilterOf(const TaskChoice& choice) {
   filter.key = choice.key;
   filter.error_class = choice.error_class;
   filter.slice = choice.slice;
+  filter.priority = choice.priority;
+  BOOST_OUTCOME_TRYV(ReadTimes(choice, filter));
   return filter;
+}
+
+std::string FilterText(const TaskChoice& choice, const TaskFilter& filter) {
+  std::string text;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) text += (text.empty() ? "" : ", ") + std::string(name) + " " + value;
+  };
+  const auto number = [](const auto& value) { return value ? std::to_string(*value) : std::string(); };
+  const auto time = [](const auto& value) { return value ? FormatTime(*value) : std::string(); };
+  add("shard", choice.shard);
+  add("table", choice.table);
+  add("handler", filter.handler);
+  add("state", filter.state ? ToString(*filter.state) : "");
+  add("batch", filter.batch);
+  add("key", filter.key);
+  add("class", filter.error_class);
+  add("slice", number(filter.slice));
+  add("priority", number(filter.priority));
+  add("since", time(filter.since));
+  add("until", time(filter.until));
+  add("due before", time(filter.due_before));
+  return text;
 }
 
 bool HasFilter(const TaskChoice& choice) {
   return !choice.state.empty() || !choice.handler.empty() || !choice.batch.empty() ||
-         !choice.error_class.empty() || choice.slice.has_value();
+         !choice.error_class.empty() || choice.slice || choice.priority || !choice.since.empty() ||
+         !choice.until.empty() || !choice.older_than.empty() || !choice.due_before.empty();
 }
 
 Result<TaskRecord> GetTask(TaskShards& open, const TaskName& name) {
@@ -146,7 +202,7 @@ void AddChoice(CLI::App& app, TaskChoice& choice) {
   app.add_option("--handler", choice.handler, "of this task type")->type_name("NAME");
 }
 
-void AddFilters(CLI::App& app, TaskChoice& choice) {
+void AddFilters(CLI::App& app, TaskChoice& choice, const char* priority) {
   app.add_option("--state", choice.state, "waiting, running, held, succeeded, cancelled or failed")
       ->type_name("STATE");
   app.add_option("--batch", choice.batch, "of this batch")->type_name("NAME");
@@ -154,6 +210,13 @@ void AddFilters(CLI::App& app, TaskChoice& choice) {
                  "failed tasks whose last error is of this class")
       ->type_name("CLASS");
   app.add_option("--slice", choice.slice, "of this load-balance number")->type_name("N");
+  app.add_option(priority, choice.priority, "of this priority")->type_name("N")->check(CLI::Range(0, 9));
+  app.add_option("--since", choice.since, "ended, or made and not ended, since then: 90m, or a time")
+      ->type_name("TIME");
+  app.add_option("--until", choice.until, "the same before then: 90m ago, or a time")->type_name("TIME");
+  app.add_option("--older-than", choice.older_than, "ended, or made and not ended, longer ago: 30d")
+      ->type_name("DURATION");
+  app.add_option("--due-before", choice.due_before, "due before then: 90m ago, or a time")->type_name("TIME");
 }
 
 void AddNames(CLI::App& app, TaskChoice& choice) {

@@ -22,10 +22,17 @@ struct TaskChoice {
   std::string batch;
   std::string error_class;
   std::optional<std::uint32_t> slice;
+  std::optional<std::uint32_t> priority;
+  // Times, or how long ago.
+  std::string since;
+  std::string until;
+  std::string older_than;  // how long; the same as --until
+  std::string due_before;
 };
 void AddNames(CLI::App& app, TaskChoice& choice);
-void AddChoice(CLI::App& app, TaskChoice& choice);   // of one task, and what narrows a listing
-void AddFilters(CLI::App& app, TaskChoice& choice);  // of many
+void AddChoice(CLI::App& app, TaskChoice& choice);  // of one task, and what narrows a listing
+// Of many. `priority`: the flag's name, where --priority means another thing.
+void AddFilters(CLI::App& app, TaskChoice& choice, const char* priority = "--priority");
 
 // The shards, with what may be done in each.
 struct TaskShards {
@@ -51,8 +58,10 @@ Result<std::vector<TaskName>> NamedTasks(TaskShards& open, const TaskChoice& cho
 // The same where one is wanted: Invalid for more.
 Result<TaskName> OneNamedTask(TaskShards& open, const TaskChoice& choice);
 
-// --state, --handler …; Invalid for an unknown state.
+// --state, --handler …; Invalid for an unknown state, and for what is no time.
 Result<TaskFilter> FilterOf(const TaskChoice& choice);
+// The same in words: `handler noop, state failed, since 2026-11-20T18:00:00Z`; with --shard and --table.
+std::string FilterText(const TaskChoice& choice, const TaskFilter& filter);
 bool HasFilter(const TaskChoice& choice);
 
 // The tables to look through: shard and table, in order; those of --shard and --table, in shards that are
