@@ -1,5 +1,3 @@
-#include <poll.h>
-
 #include "coordinator/app/cli/progress.h"
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
@@ -32,7 +30,7 @@ class Explainer {
     if (!why) return;
     line.Clear();
     PrintNote("waiting for " + ToString(name) + ":");
-    for (const std::string& sentence : *why) PrintNote("  " + Escape(sentence));
+    for (const Reason& reason : *why) PrintNote("  " + Escape(reason.text));
   }
 
  private:
@@ -41,16 +39,6 @@ class Explainer {
   const std::string& shard_;
   Micros after_ = kFirstWhy;
 };
-
-// In short steps, so that a signal is seen at once.
-void Sleep(Micros pause) {
-  const BootTime end = BootClock::now() + pause;
-  while (StopSignalsSeen() == 0) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - BootClock::now());
-    if (left.count() <= 0) return;
-    poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(left.count(), 50)));
-  }
-}
 
 std::string HowToLook(const std::string& shard, const OutcomeWatch& watch) {
   return Count(watch.open(), "task stays", "tasks stay") + " as " +
@@ -96,7 +84,7 @@ WaitReport WaitForOutcomes(TaskShards& open, const CommonFlags& common, const st
     line.Show(WithCommas(tasks.size() - watch.open()) + " of " + WithCommas(tasks.size()) + " ended",
               BootClock::now());
     if (away_since == kAnswers) explainer.Tell(watch, BootClock::now(), line);
-    Sleep(watch.Pause(BootClock::now()));
+    RestUnlessStopped(watch.Pause(BootClock::now()));
   }
   line.Clear();
   report.totals = watch.totals();

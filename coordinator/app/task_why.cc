@@ -1,145 +1,252 @@
 #include "coordinator/app/task_why.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
-#include "coordinator/app/cluster_snapshot.h"
-#include "coordinator/app/command.h"
-#include "coordinator/app/handler.h"
-#include "framework/base/escape.h"
 #include "framework/base/time_text.h"
 #include "framework/policy/pauses.h"
 
 namespace millrace::engine {
 namespace {
 
-using Sentences = std::vector<std::string>;
+using Reasons = std::vector<Reason>;
 
 std::string NameOf(const WhyFacts& facts) { return ToString(TaskName{facts.shard, facts.record.task.key}); }
 
-bool Alive(const WhyFacts& facts, const std::string& incarnation) {
-  return std::find(facts.workers.begin(), facts.workers.end(), incarnation) != facts.workers.end();
+std::string At(const WhyFacts& facts, WallTime time) {
+  return FormatTime(time) + " (" + Relative(time, facts.now) + ")";
 }
+
+bool ClusterAsked(const WhyFacts& facts) { return facts.cluster && facts.cluster->unreached.empty(); }
 
 std::string HandlerUsed(const WhyFacts& facts) {
   return facts.config.uses.empty() ? facts.record.task.handler : facts.config.uses;
 }
 
 // What the plugins of this host have is of interest where its workers do the work.
-void ExplainHandler(const WhyFacts& facts, Sentences& out) {
-  if (facts.cluster && facts.cluster->unreached.empty()) return;
-  if (!facts.plugin_handlers) return;
+void ExplainHandler(const WhyFacts& facts, Reasons& out) {
+  if (ClusterAsked(facts) || !facts.plugin_handlers) return;
   const auto& known = *facts.plugin_handlers;
   if (std::find(known.begin(), known.end(), HandlerUsed(facts)) != known.end()) return;
-  out.push_back("No plugin at hand has its handler '" + HandlerUsed(facts) +
-                "': see `millrace handler list`, or name the folder with --plugins.");
+  out.push_back({"no_plugin", "No plugin at hand has its handler '" + HandlerUsed(facts) +
+                                  "': see `millrace handler list`, or name the folder with --plugins."});
 }
 
-void ExplainPauses(const WhyFacts& facts, Sentences& out) {
+// Of a pause that holds all who could do its work.
+bool StopsAllItsWorkers(const WhyFacts& facts, const Pauses& pause) {
+  if (ClusterAsked(facts)) return pause.CoversWorker(facts.cluster->owner);
+  return !facts.workers.empty() &&
+         std::all_of(facts.workers.begin(), facts.workers.end(),
+                     [&](const WhyWorker& worker) { return pause.CoversWorker(worker.worker); });
+}
+
+void ExplainPauses(const WhyFacts& facts, Reasons& out) {
   const Task& task = facts.record.task;
-  for (const std::string& name : facts.pauses) {
+  for (const PauseRecord& record : facts.pauses) {
     Pauses pause;
-    if (!pause.Add(name) || !pause.Covers(facts.shard, task.key.table, task.slice, task.handler)) continue;
-    out.push_back("It is paused (" + name + "): nothing of it starts until `millrace cluster resume " + name +
-                  "`.");
+    if (!pause.Add(record.what)) continue;
+    if (!pause.Covers(facts.shard, task.key.table, task.slice, task.handler) &&
+        !StopsAllItsWorkers(facts, pause))
+      continue;
+    std::string text = "It is paused (" + record.what + ")";
+    if (!record.actor.empty()) text += " by " + record.actor;
+    if (record.since != WallTime{}) text += " since " + At(facts, record.since);
+    if (!record.reason.empty()) text += ", \"" + record.reason + "\"";
+    out.push_back(
+        {"paused", text + ": nothing of it starts until `millrace cluster resume " + record.what + "`."});
   }
 }
 
-void ExplainCluster(const WhyFacts& facts, Sentences& out) {
-  if (!facts.cluster) return;
+void ExplainDuplicate(const WhyFacts& facts, Reasons& out) {
+  if (facts.key_holder.empty()) return;
+  out.push_back({"duplicate", "Its key '" + facts.record.task.biz_key + "' belongs to " + facts.key_holder +
+                                  ": when its turn comes it is skipped as a duplicate."});
+}
+
+constexpr const char* kStartOne = "start one with `millrace run` or `millrace worker`.";
+
+// What the plan says against its being run.
+void ExplainPlan(const WhyFacts& facts, Reasons& out) {
   const ClusterFacts& cluster = *facts.cluster;
-  if (!cluster.unreached.empty()) {
-    out.push_back("The cluster could not be asked who owns its slice, and what it has paused: " +
-                  cluster.unreached + ".");
+  if (!cluster.type_runs) {
+    out.push_back(
+        {"no_handler", "No worker of the cluster runs its type '" + facts.record.task.handler + "'."});
+  } else if (cluster.owner.empty()) {
+    out.push_back(
+        {cluster.all_drained ? "draining" : "slice_unowned",
+         "Its slice " + cluster.slice + " is nobody's" +
+             (cluster.planned_at ? ", by the plan of " + At(facts, *cluster.planned_at) : "") +
+             (cluster.drained.empty() ? "" : "; " + Joined(cluster.drained) + " gives up all slices") +
+             ": see `millrace cluster slices --why " + cluster.slice + "`."});
+  } else if (!cluster.owner_there) {
+    out.push_back({"owner_gone", "Its slice " + cluster.slice + " is with " + cluster.owner +
+                                     ", who is not there: the leader gives it to another."});
+  } else if (cluster.draining) {
+    out.push_back(
+        {"draining", "Its slice " + cluster.slice + " is with " + cluster.owner +
+                         ", which is being drained: the leader gives it to another as soon as one may "
+                         "have it."});
+  }
+}
+
+// Without a cluster workers may have been given load-balance numbers.
+bool Covers(const WhyWorker& worker, std::uint32_t slice) {
+  const auto numbers = ReadLoadBalance(worker.slices);
+  if (!numbers || numbers->empty()) return true;
+  return std::find(numbers->begin(), numbers->end(), slice) != numbers->end();
+}
+
+void ExplainWorkers(const WhyFacts& facts, Reasons& out) {
+  const std::uint32_t slice = facts.record.task.slice;
+  if (facts.workers.empty()) {
+    out.push_back({"no_worker", std::string("No worker is running on this store: ") + kStartOne});
+  } else if (std::none_of(facts.workers.begin(), facts.workers.end(),
+                          [&](const WhyWorker& worker) { return Covers(worker, slice); })) {
+    out.push_back({"slice_unowned", "No worker on this store has its load-balance number " +
+                                        std::to_string(slice) + ": see --load-balance of the workers."});
+  }
+}
+
+// Of what is ahead the most urgent first: `1,204 of priority 3 and 20 of priority 5`.
+std::string AheadText(const AheadCount& ahead) {
+  std::vector<std::string> parts;
+  for (const auto& [priority, count] : ahead.of_priority)
+    parts.push_back(WithCommas(count) + " of priority " + std::to_string(priority));
+  return Joined(parts, " and ");
+}
+
+// Why, of two tasks that may both run, it is not this one. Others of its worker's slices may come first too.
+void ExplainOrder(const WhyFacts& facts, Reasons& out) {
+  const std::string since = "has been due since " + At(facts, facts.record.task.run_at);
+  if (facts.ahead.Sum() > 0) {
+    out.push_back({"behind", "It " + since + " and waits behind at least " + AheadText(facts.ahead) +
+                                 ", which are due in its slice before it."});
+  } else {
+    out.push_back({"due", "It " + since + " and waits for a worker."});
+  }
+}
+
+// What the last attempt failed of.
+std::string LastFailure(const WhyFacts& facts) {
+  if (facts.record.attempts.empty()) return facts.record.task.last_error;
+  const AttemptRecord& last = facts.record.attempts.back();
+  return last.error_class.empty() ? last.message : last.error_class;
+}
+
+void ExplainDueTime(const WhyFacts& facts, Reasons& out) {
+  const Task& task = facts.record.task;
+  const std::string until = "It waits until " + At(facts, task.run_at) + ": ";
+  if (task.failures == 0) {
+    out.push_back({"not_due", until + "it is not due before."});
     return;
   }
-  if (!cluster.type_runs) {
-    out.push_back("No worker of the cluster runs its type '" + facts.record.task.handler + "'.");
-  } else if (cluster.owner.empty()) {
-    out.push_back("Its slice " + cluster.slice + " is nobody's: see `millrace cluster slices --why " +
-                  cluster.slice + "`.");
-  } else {
-    out.push_back("Its slice " + cluster.slice + " is with " + cluster.owner +
-                  (cluster.owner_there ? "." : ", who is not there: the leader gives it to another."));
-  }
+  const std::string failure = Shorten(LastFailure(facts), 80);
+  out.push_back({"retry_tier", until + "tier " + std::to_string(task.failures) + " of " +
+                                   std::to_string(std::max(facts.config.retry.max_failures, 2U) - 1) +
+                                   " of its retry ladder" +
+                                   (failure.empty() ? "" : ", after \"" + failure + "\"") + "."});
 }
 
-void ExplainWaiting(const WhyFacts& facts, Sentences& out) {
-  const Task& task = facts.record.task;
-  if (task.run_at > facts.now) {
-    out.push_back("It waits until " + FormatTime(task.run_at) + " (" + Relative(task.run_at, facts.now) +
-                  ")" +
-                  (task.failures > 0 ? ": the next step of its retry ladder." : ": it is not due before."));
-  } else {
-    out.push_back("It has been due since " + FormatTime(task.run_at) + " (" +
-                  Relative(task.run_at, facts.now) + ") and waits for a worker.");
-  }
+// What it needs and what stands against it; where nothing does, its place in the order.
+void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
+  const bool is_due = facts.record.task.run_at <= facts.now;
+  if (!is_due) ExplainDueTime(facts, out);
   ExplainPauses(facts, out);
-  if (!facts.key_holder.empty()) {
-    out.push_back("Its key '" + task.biz_key + "' belongs to " + facts.key_holder +
-                  ": when its turn comes it is skipped as a duplicate.");
-  }
-  if (facts.workers.empty()) {
-    out.push_back("No worker is running on this store: start one with `millrace run` or `millrace worker`.");
+  ExplainDuplicate(facts, out);
+  if (ClusterAsked(facts)) {
+    ExplainPlan(facts, out);
   } else {
-    out.push_back(Count(facts.workers.size(), "worker is", "workers are") + " registered on this store.");
+    ExplainWorkers(facts, out);
   }
-  ExplainCluster(facts, out);
   ExplainHandler(facts, out);
+  if (is_due) ExplainOrder(facts, out);
+  if (facts.cluster && !facts.cluster->unreached.empty()) {
+    out.push_back(
+        {"cluster_away", "The cluster could not be asked who owns its slice, and what it has paused: " +
+                             facts.cluster->unreached + "."});
+  }
+  if (!facts.workers.empty()) {
+    out.push_back(
+        {"workers", Count(facts.workers.size(), "worker is", "workers are") + " registered on this store."});
+  }
+  if (ClusterAsked(facts) && facts.cluster->owner_there)
+    out.push_back({"owner", "Its slice " + facts.cluster->slice + " is with " + facts.cluster->owner + "."});
 }
 
-void ExplainRunning(const WhyFacts& facts, Sentences& out) {
+void ExplainRunning(const WhyFacts& facts, Reasons& out) {
   const Task& task = facts.record.task;
-  const std::string since = task.claimed_at ? " since " + FormatTime(*task.claimed_at) + " (" +
-                                                  Relative(*task.claimed_at, facts.now) + ")"
-                                            : "";
-  if (Alive(facts, task.claimed_by)) {
-    out.push_back("It is with " + task.claimed_by + since + ": running, or next in its queue.");
+  const std::string since = task.claimed_at ? " since " + At(facts, *task.claimed_at) : "";
+  if (IsAlive(facts, task.claimed_by)) {
+    const bool silent = facts.beats && !*facts.beats;
+    out.push_back({silent ? "claimer_silent" : "running",
+                   "It is with " + task.claimed_by + since +
+                       (silent ? ", whose beat stands still: it is held up, or dead and not yet marked so."
+                               : ", which is alive: running, or next in its queue.")});
   } else {
-    out.push_back("It was claimed by " + (task.claimed_by.empty() ? "nobody" : task.claimed_by) + since +
-                  ", which is dead or gone: the next worker that scans its slice sets it waiting again.");
-    if (facts.workers.empty()) {
-      out.push_back(
-          "No worker is running on this store: start one with `millrace run` or `millrace worker`.");
-    }
+    out.push_back(
+        {"claimer_dead",
+         "It was claimed by " + (task.claimed_by.empty() ? "nobody" : task.claimed_by) + since +
+             ", which is dead or gone: the next worker that scans its slice sets it waiting again."});
+    if (facts.workers.empty())
+      out.push_back({"no_worker", std::string("No worker is running on this store: ") + kStartOne});
   }
   if (task.cancel)
-    out.push_back("It was asked to stop; its handler ends it at the next point where it looks.");
+    out.push_back(
+        {"stop_asked", "It was asked to stop; its handler ends it at the next point where it looks."});
 }
 
 std::string FinishedText(const WhyFacts& facts) {
   const auto& at = facts.record.finished_at;
-  return at ? " at " + FormatTime(*at) + " (" + Relative(*at, facts.now) + ")" : "";
+  return at ? " at " + At(facts, *at) : "";
 }
 
-void ExplainState(const WhyFacts& facts, Sentences& out) {
+std::string ByWhom(const WhyFacts& facts) {
+  return facts.act ? " by " + facts.act->actor + " since " + At(facts, facts.act->at) : "";
+}
+
+void ExplainCancelled(const WhyFacts& facts, Reasons& out) {
+  const std::string& why = facts.record.task.last_error;
+  const char* code = why.starts_with("duplicate of ") ? "duplicate"
+                     : why.starts_with("expired")     ? "expired"
+                     : facts.act || why.empty()       ? "cancelled"
+                                                      : "skipped";
+  out.push_back({code, "It was cancelled or skipped" + FinishedText(facts) +
+                           (facts.act ? ", by " + facts.act->actor : "") + (why.empty() ? "." : ": " + why)});
+}
+
+void ExplainFailed(const WhyFacts& facts, Reasons& out) {
   const Task& task = facts.record.task;
-  switch (task.state) {
+  out.push_back(
+      {"failed",
+       "It failed for good" + FinishedText(facts) +
+           (task.attempt > 0 ? " after " + Count(task.attempt, "attempt", "attempts") : "") +
+           " and needs a person: " + (task.last_error.empty() ? "no reason is noted." : task.last_error)});
+  out.push_back({"how_to_retry", "When the cause is gone: `millrace task retry " + NameOf(facts) + "`."});
+}
+
+void ExplainState(const WhyFacts& facts, Reasons& out) {
+  switch (facts.record.task.state) {
     case TaskState::Waiting:
       return ExplainWaiting(facts, out);
     case TaskState::Running:
       return ExplainRunning(facts, out);
     case TaskState::Held:
-      out.push_back("It is held: nothing happens to it until `millrace task release " + NameOf(facts) + "`.");
+      out.push_back({"held", "It is held" + ByWhom(facts) +
+                                 ": nothing happens to it until `millrace task release " + NameOf(facts) +
+                                 "`."});
       return;
     case TaskState::Succeeded:
-      out.push_back("It succeeded" + FinishedText(facts) + ", so there is nothing left to run.");
+      out.push_back(
+          {"succeeded", "It succeeded" + FinishedText(facts) + ", so there is nothing left to run."});
       return;
     case TaskState::Cancelled:
-      out.push_back("It was cancelled or skipped" + FinishedText(facts) +
-                    (task.last_error.empty() ? "." : ": " + task.last_error));
-      return;
+      return ExplainCancelled(facts, out);
     case TaskState::Failed:
-      out.push_back("It failed for good" + FinishedText(facts) + " and needs a person: " +
-                    (task.last_error.empty() ? "no reason is noted." : task.last_error));
-      out.push_back("When the cause is gone: `millrace task retry " + NameOf(facts) + "`.");
-      return;
+      return ExplainFailed(facts, out);
   }
 }
 
-void ExplainHistory(const WhyFacts& facts, Sentences& out) {
+void ExplainHistory(const WhyFacts& facts, Reasons& out) {
   const Task& task = facts.record.task;
   const auto& attempts = facts.record.attempts;
   if (attempts.empty() && task.failures == 0 && task.crashes == 0) return;
@@ -147,106 +254,27 @@ void ExplainHistory(const WhyFacts& facts, Sentences& out) {
                      Count(task.failures, "failure counts", "failures count") + " towards the limit of " +
                      std::to_string(facts.config.retry.max_failures);
   if (task.crashes > 0) text += "; " + Count(task.crashes, "time", "times") + " its worker died under it";
-  out.push_back(text + ".");
+  out.push_back({"attempts", text + "."});
   for (std::size_t i = attempts.size() > 5 ? attempts.size() - 5 : 0; i < attempts.size(); ++i) {
     const AttemptRecord& attempt = attempts[i];
-    out.push_back("Attempt " + std::to_string(attempt.attempt) + " " + attempt.kind + " " +
-                  Relative(attempt.at, facts.now) + " on " + attempt.incarnation + ": " + attempt.message);
+    out.push_back({"attempt", "Attempt " + std::to_string(attempt.attempt) + " " + attempt.kind + " " +
+                                  Relative(attempt.at, facts.now) + " on " + attempt.incarnation + ": " +
+                                  attempt.message});
   }
-}
-
-bool RunsType(const ClusterSnapshot& snapshot, const std::string& type) {
-  return std::any_of(snapshot.workers.begin(), snapshot.workers.end(),
-                     [&](const auto& entry) { return Allows(entry.second.limits.handlers, type); });
-}
-
-using AtHand = std::optional<HandlersByName>;
-
-Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand& at_hand, WhyFacts& facts) {
-  BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(client));
-  BOOST_OUTCOME_TRY(layers, ReadLayers(client, settings));
-  const Task& task = facts.record.task;
-  facts.config = InForce(*layers.Effective(), task.handler, at_hand);
-  // Set with a plain ZooKeeper client a pause stands there alone.
-  for (const std::string& name : snapshot.pauses) {
-    if (std::find(facts.pauses.begin(), facts.pauses.end(), name) == facts.pauses.end())
-      facts.pauses.push_back(name);
-  }
-  facts.cluster->slice = SliceOf(snapshot, facts.shard, task.key.table, task.slice, task.handler);
-  facts.cluster->owner = OwnerOf(snapshot, facts.cluster->slice);
-  facts.cluster->owner_there = snapshot.workers.contains(facts.cluster->owner);
-  facts.cluster->type_runs = snapshot.workers.empty() || RunsType(snapshot, task.handler);
-  return {};
-}
-
-// The task is explained by its shard alone where the cluster is away.
-void AskCluster(const Settings& settings, const AtHand& at_hand, WhyFacts& facts) {
-  facts.cluster.emplace();
-  auto client = ClusterClient::Open(*settings.cluster, std::chrono::seconds(5));
-  const Status asked = client ? AskCluster(**client, settings, at_hand, facts) : Status(Fail(client.error()));
-  if (!asked) facts.cluster->unreached = asked.error().message;
-}
-
-Result<WhyFacts> GatherFacts(TaskShards& open, const CommonFlags& common, const TaskName& name) {
-  WhyFacts facts;
-  BOOST_OUTCOME_TRY(record, GetTask(open, name));
-  facts.shard = name.shard;
-  facts.record = std::move(record);
-  facts.now = SystemClock().WallNow();
-  const Task& task = facts.record.task;
-  const AtHand at_hand = HandlersAtHand(common);
-  facts.config = InForce(open.settings.config, task.handler, at_hand);
-  if (at_hand) {
-    facts.plugin_handlers.emplace();
-    for (const auto& [known, info] : *at_hand) facts.plugin_handlers->push_back(known);
-  }
-  if (!task.biz_key.empty()) {
-    const auto holder = open.Operations(name.shard).Find(name.key.table, task.handler, task.biz_key);
-    if (holder && *holder != name.key) facts.key_holder = ToString(TaskName{name.shard, *holder});
-  }
-  BOOST_OUTCOME_TRY(peers, open.shards.at(name.shard).store->OpenIncarnations()->Peers());
-  for (const PeerBeat& peer : peers) facts.workers.push_back(peer.incarnation.id);
-  BOOST_OUTCOME_TRY(pauses, open.Operations(name.shard).Pauses());
-  for (const PauseRecord& pause : pauses) facts.pauses.push_back(pause.what);
-  if (open.settings.cluster) AskCluster(open.settings, at_hand, facts);
-  return facts;
-}
-
-Result<ExitCode> RunTaskWhy(const TaskChoice& choice) {
-  BOOST_OUTCOME_TRY(open, OpenTaskShards(choice.common, choice.shard));
-  BOOST_OUTCOME_TRY(name, OneNamedTask(open, choice));
-  BOOST_OUTCOME_TRY(facts, GatherFacts(open, choice.common, name));
-  const std::vector<std::string> sentences = ExplainTask(facts);
-  if (choice.common.json) {
-    PrintJson({{"name", ToString(name)}, {"state", ToString(facts.record.task.state)}, {"why", sentences}});
-    return ExitCode::Done;
-  }
-  PrintLine(ToString(name) + " is " + ToString(facts.record.task.state) + ".");
-  for (const std::string& sentence : sentences) PrintLine("  " + Escape(sentence));
-  return ExitCode::Done;
 }
 
 }  // namespace
 
-std::vector<std::string> ExplainTask(const WhyFacts& facts) {
-  Sentences out;
+bool IsAlive(const WhyFacts& facts, const std::string& incarnation) {
+  return std::any_of(facts.workers.begin(), facts.workers.end(),
+                     [&](const WhyWorker& worker) { return worker.incarnation == incarnation; });
+}
+
+std::vector<Reason> ExplainTask(const WhyFacts& facts) {
+  Reasons out;
   ExplainState(facts, out);
   ExplainHistory(facts, out);
   return out;
-}
-
-Result<std::vector<std::string>> ExplainTask(TaskShards& open, const CommonFlags& common,
-                                             const TaskName& name) {
-  BOOST_OUTCOME_TRY(facts, GatherFacts(open, common, name));
-  return ExplainTask(facts);
-}
-
-void AddTaskWhy(CLI::App& task, Chosen& chosen) {
-  const auto why =
-      AddCommand(task, chosen, "why", "Say why a task is not running", "  millrace task why 17", RunTaskWhy);
-  AddNames(*why.app, *why.options);
-  AddChoice(*why.app, *why.options);
-  AddFolders(*why.app, why->common);
 }
 
 }  // namespace millrace::engine

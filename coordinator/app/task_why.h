@@ -1,4 +1,4 @@
-// millrace task why: why a task is not running, in sentences.
+// millrace task why: why a task is not running, in sentences; each with a code that programs read.
 #pragma once
 
 #include <optional>
@@ -13,30 +13,60 @@ namespace millrace::engine {
 
 // What the cluster of the task's store says of it.
 struct ClusterFacts {
-  std::string slice = {};      // in which the task stands, by its name
-  std::string unreached = {};  // why it could not be asked; empty: it was
-  std::string owner = {};      // the worker that has it by the plan; empty: nobody
-  bool owner_there = false;    // and is there
-  bool type_runs = true;       // some worker that is there runs the task's type
+  std::string slice = {};                   // in which the task stands, by its name
+  std::string unreached = {};               // why it could not be asked; empty: it was
+  std::string owner = {};                   // the worker that has it by the plan; empty: nobody
+  bool owner_there = false;                 // and is there
+  bool draining = false;                    // and gives up what it has
+  std::vector<std::string> drained = {};    // workers that are there and may have nothing
+  bool all_drained = false;                 // there is no other
+  std::optional<WallTime> planned_at = {};  // when the leader wrote its plan last
+  bool type_runs = true;                    // some worker that is there runs the task's type
+};
+
+// An incarnation in the shard that is not marked dead.
+struct WhyWorker {
+  std::string incarnation;
+  std::string worker = {};
+  std::string slices = {};  // load-balance numbers that it was given: 0-31,40; empty: all, or a plan's
 };
 
 struct WhyFacts {
   std::string shard;
   TaskRecord record;
   WallTime now;
-  std::string key_holder;            // the task that has its key, where it is another
-  std::vector<std::string> workers;  // incarnations in the shard that are not marked dead
-  std::vector<std::string> pauses;   // names of what is paused, as framework/policy/pauses.h
+  std::string key_holder;  // the task that has its key, where it is another
+  std::vector<WhyWorker> workers;
+  std::vector<PauseRecord> pauses;  // by whatever route
+  AheadCount ahead;                 // of a task that is due
+  std::optional<bool> beats;        // of a task that runs: its worker's beat moves; nullopt: not looked at
+  std::optional<ActRecord> act;     // who held or cancelled it, as far as the audit tells
   // The handlers of the plugins at hand; nullopt: no plugin folder is at hand.
   std::optional<std::vector<std::string>> plugin_handlers;
   HandlerConfig config;                 // over what its handler brings
   std::optional<ClusterFacts> cluster;  // nullopt: none is named
 };
 
-// The most telling first. Never empty. Pure.
-std::vector<std::string> ExplainTask(const WhyFacts& facts);
+// One thing that is to be said of a task. Its code is one of:
+//   waiting   not_due · retry_tier · paused · duplicate · no_worker · no_handler · slice_unowned · owner_gone
+//   ·
+//             draining · behind · due
+//   running   running · claimer_silent · claimer_dead · stop_asked
+//   ended     succeeded · cancelled · skipped · duplicate · expired · failed
+//   else      held, and the facts behind: due_since · owner · workers · no_plugin · cluster_away · attempts ·
+//             attempt · how_to_retry
+struct Reason {
+  std::string code;
+  std::string text;
+  bool operator==(const Reason&) const = default;
+};
+
+// Among the workers, those that are not marked dead.
+bool IsAlive(const WhyFacts& facts, const std::string& incarnation);
+
+// The one that decides first, then the facts behind it. Never empty. Pure.
+std::vector<Reason> ExplainTask(const WhyFacts& facts);
 // The same of a task by its name, as the store, the cluster and the plugins at hand have it now.
-Result<std::vector<std::string>> ExplainTask(TaskShards& open, const CommonFlags& common,
-                                             const TaskName& name);
+Result<std::vector<Reason>> ExplainTask(TaskShards& open, const CommonFlags& common, const TaskName& name);
 
 }  // namespace millrace::engine

@@ -21,7 +21,7 @@ WhyFacts Facts(TaskState state = TaskState::Waiting) {
   WhyFacts facts;
   facts.shard = "main";
   facts.now = At("2026-11-20T18:00:00Z");
-  facts.workers = {"w1.a"};
+  facts.workers = {{"w1.a", "w1"}};
   facts.plugin_handlers = {{"noop"}};
   Task& task = facts.record.task;
   task.key = {"tasks", 17};
@@ -31,52 +31,112 @@ WhyFacts Facts(TaskState state = TaskState::Waiting) {
   return facts;
 }
 
+std::vector<std::string> Texts(const WhyFacts& facts) {
+  std::vector<std::string> texts;
+  for (const Reason& reason : ExplainTask(facts)) texts.push_back(reason.text);
+  return texts;
+}
+
+std::vector<std::string> Codes(const WhyFacts& facts) {
+  std::vector<std::string> codes;
+  for (const Reason& reason : ExplainTask(facts)) codes.push_back(reason.code);
+  return codes;
+}
+
 TEST(TaskWhyTest, ADueTaskWaitsForAWorker) {
   EXPECT_THAT(
-      ExplainTask(Facts()),
+      Texts(Facts()),
       ElementsAre("It has been due since 2026-11-20T17:55:00Z (5 min 0 s ago) and waits for a worker.",
                   kOneWorker));
 }
 
-TEST(TaskWhyTest, APauseThatCoversItIsNamed) {
+TEST(TaskWhyTest, APauseThatCoversItComesFirstWithWhoSinceWhenAndWhy) {
   WhyFacts facts = Facts();
-  facts.pauses = {"cluster", "handler:send_mail", "handler:noop", "shard:east"};
+  const WallTime since = At("2026-11-20T17:50:00Z");
+  facts.pauses = {{"cluster", "", {}},
+                  {"handler:send_mail", "ann", since},
+                  {"handler:noop", "ann", since, "the partner is down"},
+                  {"shard:east", "ann", since}};
   EXPECT_THAT(
-      ExplainTask(facts),
-      ElementsAre("It has been due since 2026-11-20T17:55:00Z (5 min 0 s ago) and waits for a worker.",
-                  "It is paused (cluster): nothing of it starts until `millrace cluster resume cluster`.",
-                  "It is paused (handler:noop): nothing of it starts until `millrace cluster resume "
-                  "handler:noop`.",
+      Texts(facts),
+      ElementsAre("It is paused (cluster): nothing of it starts until `millrace cluster resume cluster`.",
+                  "It is paused (handler:noop) by ann since 2026-11-20T17:50:00Z (10 min 0 s ago), \"the "
+                  "partner is down\": nothing of it starts until `millrace cluster resume handler:noop`.",
+                  "It has been due since 2026-11-20T17:55:00Z (5 min 0 s ago) and waits for a worker.",
                   kOneWorker));
+  EXPECT_THAT(Codes(facts), ElementsAre("paused", "paused", "due", "workers"));
+}
+
+TEST(TaskWhyTest, APausedWorkerIsAReasonWhereNobodyElseDoesItsWork) {
+  WhyFacts facts = Facts();
+  facts.pauses = {{"worker:w1", "ann", facts.now}};
+  EXPECT_EQ(Codes(facts).front(), "paused");
+  facts.workers.push_back({"w2.b", "w2"});
+  EXPECT_EQ(Codes(facts).front(), "due") << "w2 has the same slices";
+  facts.cluster = ClusterFacts{.slice = "main/tasks/17", .owner = "w1", .owner_there = true};
+  EXPECT_EQ(Codes(facts).front(), "paused") << "in a cluster w1 keeps them";
+  facts.cluster->owner = "w2";
+  EXPECT_EQ(Codes(facts).front(), "due");
+}
+
+TEST(TaskWhyTest, WhatIsDueBeforeItIsCountedByPriority) {
+  WhyFacts facts = Facts();
+  facts.ahead.of_priority = {{3, 1204}, {5, 20}};
+  EXPECT_EQ(Texts(facts).front(),
+            "It has been due since 2026-11-20T17:55:00Z (5 min 0 s ago) and waits behind at least 1,204 of "
+            "priority 3 and 20 of priority 5, which are due in its slice before it.");
+  EXPECT_EQ(Codes(facts).front(), "behind");
 }
 
 TEST(TaskWhyTest, InAClusterTheOwnerOfItsSliceIsTold) {
   WhyFacts facts = Facts();
   facts.plugin_handlers = {{"other"}};  // of this host, which has no say there
   facts.cluster = ClusterFacts{.slice = "main/tasks/17", .owner = "w2", .owner_there = true};
-  EXPECT_THAT(ExplainTask(facts), ElementsAre(testing::_, kOneWorker, "Its slice main/tasks/17 is with w2."));
+  EXPECT_THAT(Texts(facts), ElementsAre(testing::_, kOneWorker, "Its slice main/tasks/17 is with w2."));
+  facts.cluster->draining = true;
+  EXPECT_EQ(Codes(facts).front(), "draining");
   facts.cluster->owner_there = false;
-  EXPECT_THAT(ExplainTask(facts).back(), testing::HasSubstr("w2, who is not there"));
+  EXPECT_EQ(Codes(facts).front(), "owner_gone");
+  EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("w2, who is not there"));
   facts.cluster->owner.clear();
-  EXPECT_THAT(ExplainTask(facts).back(), testing::HasSubstr("cluster slices --why main/tasks/17"));
+  facts.cluster->planned_at = At("2026-11-20T17:59:00Z");
+  EXPECT_EQ(Codes(facts).front(), "slice_unowned");
+  EXPECT_EQ(Texts(facts).front(),
+            "Its slice main/tasks/17 is nobody's, by the plan of 2026-11-20T17:59:00Z (1 min 0 s ago): see "
+            "`millrace cluster slices --why main/tasks/17`.");
+  facts.cluster->drained = {"w1"};
+  EXPECT_EQ(Codes(facts).front(), "slice_unowned");
+  facts.cluster->all_drained = true;
+  EXPECT_EQ(Codes(facts).front(), "draining");
+  EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("; w1 gives up all slices: see"));
   facts.cluster->type_runs = false;
-  EXPECT_EQ(ExplainTask(facts).back(), "No worker of the cluster runs its type 'noop'.");
+  EXPECT_EQ(Codes(facts).front(), "no_handler");
+  EXPECT_EQ(Texts(facts).front(), "No worker of the cluster runs its type 'noop'.");
+}
+
+TEST(TaskWhyTest, WithoutAClusterWorkersMayHaveOtherNumbers) {
+  WhyFacts facts = Facts();
+  facts.record.task.slice = 17;
+  facts.workers = {{"w1.a", "w1", "0-3"}, {"w2.b", "w2", "4-16,18"}};
+  EXPECT_EQ(Codes(facts).front(), "slice_unowned");
+  facts.workers[1].slices = "4-17";
+  EXPECT_EQ(Codes(facts).front(), "due");
 }
 
 TEST(TaskWhyTest, AClusterThatIsAwayIsToldAsThat) {
   WhyFacts facts = Facts();
   facts.cluster = ClusterFacts{.unreached = "no server"};
-  EXPECT_THAT(ExplainTask(facts),
-              ElementsAre(testing::_, kOneWorker,
+  EXPECT_THAT(Texts(facts),
+              ElementsAre(testing::_,
                           "The cluster could not be asked who owns its slice, and what it has paused: no "
-                          "server."));
+                          "server.",
+                          kOneWorker));
 }
 
 TEST(TaskWhyTest, ATaskOfTheFutureIsNotDue) {
   WhyFacts facts = Facts();
   facts.record.task.run_at = At("2026-11-20T18:00:30Z");
-  EXPECT_EQ(ExplainTask(facts).front(),
-            "It waits until 2026-11-20T18:00:30Z (in 30 s): it is not due before.");
+  EXPECT_EQ(Texts(facts).front(), "It waits until 2026-11-20T18:00:30Z (in 30 s): it is not due before.");
 }
 
 TEST(TaskWhyTest, AFailedAttemptWaitsForItsStepOfTheLadder) {
@@ -88,8 +148,9 @@ TEST(TaskWhyTest, AFailedAttemptWaitsForItsStepOfTheLadder) {
   task.crashes = 1;
   facts.record.attempts = {{1, At("2026-11-20T17:59:30Z"), "w1.a", "failed", "http_503", "no answer"}};
   EXPECT_THAT(
-      ExplainTask(facts),
-      ElementsAre("It waits until 2026-11-20T18:00:30Z (in 30 s): the next step of its retry ladder.",
+      Texts(facts),
+      ElementsAre("It waits until 2026-11-20T18:00:30Z (in 30 s): tier 1 of 3 of its retry ladder, after "
+                  "\"http_503\".",
                   kOneWorker,
                   "So far 2 attempts, of which 1 failure counts towards the limit of 4; 1 time its worker "
                   "died under it.",
@@ -100,7 +161,7 @@ TEST(TaskWhyTest, OfManyAttemptsTheLastFiveAreTold) {
   WhyFacts facts = Facts();
   for (std::uint32_t n = 1; n <= 8; ++n)
     facts.record.attempts.push_back({n, facts.now, "w1.a", "failed", "", "why"});
-  const auto sentences = ExplainTask(facts);
+  const auto sentences = Texts(facts);
   ASSERT_EQ(sentences.size(), 8U);
   EXPECT_EQ(sentences[3], "Attempt 4 failed now on w1.a: why");
   EXPECT_EQ(sentences[7], "Attempt 8 failed now on w1.a: why");
@@ -109,29 +170,29 @@ TEST(TaskWhyTest, OfManyAttemptsTheLastFiveAreTold) {
 TEST(TaskWhyTest, WithoutAWorkerItSaysHowToStartOne) {
   WhyFacts facts = Facts();
   facts.workers.clear();
-  EXPECT_EQ(ExplainTask(facts).back(), kNobody);
+  EXPECT_EQ(Texts(facts).front(), kNobody);
+  EXPECT_THAT(Codes(facts), ElementsAre("no_worker", "due"));
 }
 
 TEST(TaskWhyTest, AHandlerThatNoPluginHas) {
   WhyFacts facts = Facts();
   facts.record.task.handler = "greet";
-  EXPECT_EQ(ExplainTask(facts).back(),
+  EXPECT_EQ(Texts(facts).front(),
             "No plugin at hand has its handler 'greet': see `millrace handler list`, or name the folder with "
             "--plugins.");
   facts.config.uses = "noop";  // served by another handler
-  EXPECT_EQ(ExplainTask(facts).back(), kOneWorker);
+  EXPECT_EQ(Codes(facts).front(), "due");
   facts.config.uses.clear();
   facts.plugin_handlers.reset();  // nothing is known of plugins here
-  EXPECT_EQ(ExplainTask(facts).back(), kOneWorker);
+  EXPECT_EQ(Codes(facts).front(), "due");
 }
 
 TEST(TaskWhyTest, AKeyThatBelongsToAnother) {
   WhyFacts facts = Facts();
   facts.record.task.biz_key = "p-1";
   facts.key_holder = "main/tasks/3";
-  EXPECT_THAT(ExplainTask(facts),
-              testing::Contains("Its key 'p-1' belongs to main/tasks/3: when its turn comes it "
-                                "is skipped as a duplicate."));
+  EXPECT_THAT(Texts(facts), testing::Contains("Its key 'p-1' belongs to main/tasks/3: when its turn comes it "
+                                              "is skipped as a duplicate."));
 }
 
 TEST(TaskWhyTest, ARunningTaskNamesItsWorker) {
@@ -140,11 +201,22 @@ TEST(TaskWhyTest, ARunningTaskNamesItsWorker) {
   task.claimed_by = "w1.a";
   task.claimed_at = At("2026-11-20T17:59:58Z");
   EXPECT_THAT(
-      ExplainTask(facts),
-      ElementsAre("It is with w1.a since 2026-11-20T17:59:58Z (2 s ago): running, or next in its queue."));
+      Texts(facts),
+      ElementsAre("It is with w1.a since 2026-11-20T17:59:58Z (2 s ago), which is alive: running, or next "
+                  "in its queue."));
   task.cancel = true;
-  EXPECT_EQ(ExplainTask(facts).back(),
+  EXPECT_EQ(Texts(facts).back(),
             "It was asked to stop; its handler ends it at the next point where it looks.");
+}
+
+TEST(TaskWhyTest, AWorkerWhoseBeatStandsStillIsNotSaidToBeAlive) {
+  WhyFacts facts = Facts(TaskState::Running);
+  facts.record.task.claimed_by = "w1.a";
+  facts.beats = true;
+  EXPECT_EQ(Codes(facts).front(), "running");
+  facts.beats = false;
+  EXPECT_EQ(Codes(facts).front(), "claimer_silent");
+  EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("whose beat stands still"));
 }
 
 TEST(TaskWhyTest, ARunningTaskOfADeadWorkerIsRescued) {
@@ -153,40 +225,55 @@ TEST(TaskWhyTest, ARunningTaskOfADeadWorkerIsRescued) {
   const char* rescue =
       "It was claimed by w0.z, which is dead or gone: the next worker that scans its slice sets it "
       "waiting again.";
-  EXPECT_THAT(ExplainTask(facts), ElementsAre(rescue));
+  EXPECT_THAT(Texts(facts), ElementsAre(rescue));
   facts.workers.clear();
-  EXPECT_THAT(ExplainTask(facts), ElementsAre(rescue, kNobody));
+  EXPECT_THAT(Texts(facts), ElementsAre(rescue, kNobody));
   facts.record.task.claimed_by.clear();
-  EXPECT_THAT(ExplainTask(facts).front(), testing::HasSubstr("claimed by nobody"));
+  EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("claimed by nobody"));
 }
 
 TEST(TaskWhyTest, AHeldTaskIsReleasedByItsName) {
-  EXPECT_THAT(ExplainTask(Facts(TaskState::Held)),
+  EXPECT_THAT(Texts(Facts(TaskState::Held)),
               ElementsAre("It is held: nothing happens to it until `millrace task release main/tasks/17`."));
+}
+
+TEST(TaskWhyTest, TheAuditSaysWhoHeldOrCancelledIt) {
+  WhyFacts facts = Facts(TaskState::Held);
+  facts.act = {At("2026-11-20T17:59:00Z"), "ann@here", "was waiting"};
+  EXPECT_EQ(Texts(facts).front(),
+            "It is held by ann@here since 2026-11-20T17:59:00Z (1 min 0 s ago): nothing happens to it until "
+            "`millrace task release main/tasks/17`.");
+  facts.record.task.state = TaskState::Cancelled;
+  EXPECT_EQ(Texts(facts).front(), "It was cancelled or skipped, by ann@here.");
+  EXPECT_EQ(Codes(facts).front(), "cancelled");
 }
 
 TEST(TaskWhyTest, EndedTasksSayHowTheyEnded) {
   WhyFacts facts = Facts(TaskState::Succeeded);
   facts.record.finished_at = At("2026-11-20T17:59:00Z");
-  EXPECT_THAT(ExplainTask(facts),
-              ElementsAre("It succeeded at 2026-11-20T17:59:00Z (1 min 0 s ago), so there is "
-                          "nothing left to run."));
+  EXPECT_THAT(Texts(facts), ElementsAre("It succeeded at 2026-11-20T17:59:00Z (1 min 0 s ago), so there is "
+                                        "nothing left to run."));
   facts.record.task.state = TaskState::Cancelled;
-  EXPECT_THAT(ExplainTask(facts),
+  EXPECT_THAT(Texts(facts),
               ElementsAre("It was cancelled or skipped at 2026-11-20T17:59:00Z (1 min 0 s ago)."));
   facts.record.task.last_error = "duplicate of tasks/3";
-  EXPECT_THAT(ExplainTask(facts),
+  EXPECT_THAT(Texts(facts),
               ElementsAre("It was cancelled or skipped at 2026-11-20T17:59:00Z (1 min 0 s ago): "
                           "duplicate of tasks/3"));
+  EXPECT_EQ(Codes(facts).front(), "duplicate");
+  facts.record.task.last_error = "expired before it started";
+  EXPECT_EQ(Codes(facts).front(), "expired");
+  facts.record.task.last_error = "the customer is gone";
+  EXPECT_EQ(Codes(facts).front(), "skipped");
 }
 
 TEST(TaskWhyTest, AFailedTaskSaysWhyAndHowToRunItAgain) {
   WhyFacts facts = Facts(TaskState::Failed);
-  EXPECT_THAT(ExplainTask(facts),
-              ElementsAre("It failed for good and needs a person: no reason is noted.",
-                          "When the cause is gone: `millrace task retry main/tasks/17`."));
+  EXPECT_THAT(Texts(facts), ElementsAre("It failed for good and needs a person: no reason is noted.",
+                                        "When the cause is gone: `millrace task retry main/tasks/17`."));
   facts.record.task.last_error = "no such customer";
-  EXPECT_EQ(ExplainTask(facts).front(), "It failed for good and needs a person: no such customer");
+  facts.record.task.attempt = 4;
+  EXPECT_EQ(Texts(facts).front(), "It failed for good after 4 attempts and needs a person: no such customer");
 }
 
 }  // namespace
