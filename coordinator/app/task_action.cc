@@ -27,6 +27,8 @@ struct TaskActionOptions {
   std::string at;
   std::string in;
   std::string params;
+  std::string expires_at;
+  std::string expires_in;
 };
 
 struct Acted {
@@ -55,8 +57,8 @@ Result<TaskEdit> EditOf(const TaskActionOptions& options) {
   TaskEdit edit;
   if (options.action != TaskAction::Edit) return edit;
   if (!options.at.empty() && !options.in.empty()) return Fail(ErrorCode::Invalid, "give either --at or --in");
-  if (!options.priority && options.at.empty() && options.in.empty() && options.params.empty())
-    return Fail(ErrorCode::Invalid, "what is to be changed? give --priority, --at, --in or --params");
+  if (!options.expires_at.empty() && !options.expires_in.empty())
+    return Fail(ErrorCode::Invalid, "give either --expires-at or --expires-in");
   edit.priority = options.priority;
   if (!options.at.empty()) {
     const auto at = ParseTime(options.at);
@@ -66,6 +68,15 @@ Result<TaskEdit> EditOf(const TaskActionOptions& options) {
   if (!options.in.empty()) {
     BOOST_OUTCOME_TRY(delay, ReadDuration("--in", options.in));
     edit.delay = delay;
+  }
+  if (!options.expires_at.empty()) {
+    const auto at = ParseTime(options.expires_at);
+    if (!at) return Fail(ErrorCode::Invalid, "--expires-at: " + at.error().message);
+    edit.expires_at = *at;
+  }
+  if (!options.expires_in.empty()) {
+    BOOST_OUTCOME_TRY(delay, ReadDuration("--expires-in", options.expires_in));
+    edit.expires_in = delay;
   }
   if (!options.params.empty()) {
     if (auto json = CheckParams(options.params); !json)
@@ -150,10 +161,18 @@ Result<ExitCode> ActOnMatching(TaskShards& open, const TaskActionOptions& option
   return result.stopped ? ExitCode::SomethingFailed : ExitCode::Done;
 }
 
+bool SetsTimes(const TaskEdit& edit) { return edit.SetsDueTime() || edit.SetsExpiry(); }
+
 // It is so already, which is as good: an edit may be given twice.
 bool IsSo(const TaskActionOptions& options, const TaskEdit& edit, TaskState state) {
-  if (options.action != TaskAction::Edit || !StateAfter(options.action, state)) return false;
-  return state != TaskState::Failed || !edit.SetsDueTime();
+  return options.action == TaskAction::Edit && StateAfter(options.action, state) && !SetsTimes(edit);
+}
+
+std::string WhyNot(const TaskActionOptions& options, TaskState state) {
+  if (options.action != TaskAction::Edit || !StateAfter(options.action, state))
+    return Refusal(options.action);
+  return state == TaskState::Failed ? "it is due when it is retried; leave its times out"
+                                    : "it would expire before it is due";
 }
 
 // Counts it, or says why it was left alone.
@@ -180,10 +199,8 @@ Status ActOnOne(TaskShards& open, const TaskActionOptions& options, const TaskEd
     ++acted.changed;
     return {};
   }
-  const bool has_no_time = options.action == TaskAction::Edit && state == TaskState::Failed;
-  PrintError(
-      ToString(name) + " is " + ToString(state) + ", so nothing was changed: " +
-      (has_no_time ? "it is due when it is retried; leave --at and --in out" : Refusal(options.action)));
+  PrintError(ToString(name) + " is " + ToString(state) +
+             ", so nothing was changed: " + WhyNot(options, state));
   return {};
 }
 
@@ -268,6 +285,8 @@ void AddTaskActions(CLI::App& task, Chosen& chosen) {
   edit.Add("--priority", edit->priority, "0 (most urgent) to 9", "N")->check(CLI::Range(0, 9));
   edit.Add("--at", edit->at, "due at this time", "TIME");
   edit.Add("--in", edit->in, "due after this time from now", "DURATION");
+  edit.Add("--expires-at", edit->expires_at, "not to be started from then on", "TIME");
+  edit.Add("--expires-in", edit->expires_in, "the same after this time from now", "DURATION");
   edit.Add("--params", edit->params, "one JSON object in place of the params", "JSON");
 }
 

@@ -16,7 +16,8 @@ constexpr std::size_t kExamples = 3;
 constexpr int kTriesOfAStep = 10;
 
 bool Fits(const BulkAct& act, const Task& task) {
-  if (act.action == TaskAction::Edit && act.edit.SetsDueTime() && task.state == TaskState::Failed)
+  if (act.action == TaskAction::Edit && (act.edit.SetsDueTime() || act.edit.SetsExpiry()) &&
+      task.state == TaskState::Failed)
     return false;
   return StateAfter(act.action, task.state).has_value();
 }

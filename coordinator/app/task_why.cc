@@ -57,6 +57,13 @@ void ExplainPauses(const WhyFacts& facts, Reasons& out) {
   }
 }
 
+void ExplainExpiry(const WhyFacts& facts, Reasons& out) {
+  const auto& expires_at = facts.record.task.expires_at;
+  if (expires_at && *expires_at <= facts.now)
+    out.push_back({"expired", "It expired at " + At(facts, *expires_at) +
+                                  ", before it was started: when its turn comes it is skipped."});
+}
+
 void ExplainDuplicate(const WhyFacts& facts, Reasons& out) {
   if (facts.key_holder.empty()) return;
   out.push_back({"duplicate", "Its key '" + facts.record.task.biz_key + "' belongs to " + facts.key_holder +
@@ -151,6 +158,7 @@ void ExplainDueTime(const WhyFacts& facts, Reasons& out) {
 void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
   const bool is_due = facts.record.task.run_at <= facts.now;
   if (!is_due) ExplainDueTime(facts, out);
+  ExplainExpiry(facts, out);
   ExplainPauses(facts, out);
   ExplainDuplicate(facts, out);
   if (ClusterAsked(facts)) {
@@ -165,6 +173,9 @@ void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
         {"cluster_away", "The cluster could not be asked who owns its slice, and what it has paused: " +
                              facts.cluster->unreached + "."});
   }
+  const auto& expires_at = facts.record.task.expires_at;
+  if (expires_at && *expires_at > facts.now)
+    out.push_back({"expires", "It expires at " + At(facts, *expires_at) + " if it is not started by then."});
   if (!facts.workers.empty()) {
     out.push_back(
         {"workers", Count(facts.workers.size(), "worker is", "workers are") + " registered on this store."});

@@ -263,6 +263,9 @@ Status Walk::Edits() {
     BOOST_OUTCOME_TRYV(people.Edit(edit, table_, Ids{305, 2}, stage_.name));
   }
   BOOST_OUTCOME_TRYV(people.Edit({.run_at = ago}, table_, Ids{305}, stage_.name));
+  BOOST_OUTCOME_TRYV(people.Edit({.expires_in = std::chrono::hours(2)}, table_, Ids{305}, stage_.name));
+  BOOST_OUTCOME_TRYV(people.Edit({.delay = std::chrono::hours(1), .expires_in = std::chrono::hours(2)},
+                                 table_, Ids{305}, stage_.name));
   BOOST_OUTCOME_TRYV(people.LastAct(TaskAction::Hold, Key(305)));
   Task due;
   due.key = Key(307);

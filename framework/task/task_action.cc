@@ -38,9 +38,9 @@ constexpr Words kWords[] = {{"retry", "a failed or waiting task can be retried"}
 }  // namespace
 
 Status Validate(const TaskEdit& edit) {
-  if (!edit.priority && !edit.SetsDueTime() && !edit.params)
+  if (!edit.priority && !edit.SetsDueTime() && !edit.params && !edit.SetsExpiry())
     return Fail(ErrorCode::Invalid,
-                "an edit that sets neither priority, due time nor params changes nothing");
+                "an edit that sets neither priority, due time, params nor expiry changes nothing");
   NewTask task{.handler = "any", .priority = edit.priority};
   if (edit.params) task.params = *edit.params;
   return Validate(task);

@@ -24,8 +24,12 @@ struct TaskEdit {
   std::optional<WallTime> run_at;
   std::optional<Micros> delay;  // instead of run_at: after the database's now
   std::optional<std::string> params;
+  // Not to be started from then on; at most one of the two.
+  std::optional<WallTime> expires_at = {};
+  std::optional<Micros> expires_in = {};  // after the database's now
   // Of a failed task that is nothing: it is due when it is retried.
   bool SetsDueTime() const { return run_at || delay; }
+  bool SetsExpiry() const { return expires_at || expires_in; }
 };
 // Invalid, with the reason, for an edit of nothing and for what no new task could have either (see Validate).
 // That the params are well formed the store's constraint or the caller checks.

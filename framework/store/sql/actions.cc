@@ -54,8 +54,9 @@ class Action {
   const std::map<std::uint64_t, TaskBefore>& changed() const { return changed_; }
 
  private:
-  // The rows of the pool that it fits.
-  Result<std::vector<Locked>> Lock(const std::string& pool);
+  // The rows of the pool that it fits, and of which `further` holds.
+  Result<std::vector<Locked>> Lock(const std::string& pool, const std::string& further = {},
+                                   Connection::Values values = {});
   Status Switch();
   Status Retry();
   Status Cancel();
@@ -92,12 +93,13 @@ class Action {
   CounterSums counts_;
 };
 
-Result<std::vector<Locked>> Action::Lock(const std::string& pool) {
+Result<std::vector<Locked>> Action::Lock(const std::string& pool, const std::string& further,
+                                         Connection::Values values) {
   std::vector<Locked> rows;
   BOOST_OUTCOME_TRYV(db_.Query("SELECT id,state,handler,biz_key,batch" + EditedColumns() + " FROM " + table_ +
                                    pool + "$primary WHERE id IN (" + ids_ + ") AND state IN (" + states_ +
-                                   ") ORDER BY id$lock",
-                               {}, [&](const Row& row) {
+                                   ")" + further + " ORDER BY id$lock",
+                               values, [&](const Row& row) {
                                  rows.push_back({row.Number(1), static_cast<TaskState>(row.Signed(2)),
                                                  row.Text(3), row.Text(4), row.Text(5), ValuesOf(row)});
                                }));
@@ -155,7 +157,7 @@ Status Action::Cancel() {
 // What the audit shows of a row before an edit, in the order of the edit's members.
 std::string Action::EditedColumns() const {
   if (action_ != TaskAction::Edit) return "";
-  return ",priority,run_at" + std::string(edit_.params ? ",SUBSTR(params,1,500)" : "");
+  return ",priority,run_at,expires_at" + std::string(edit_.params ? ",SUBSTR(params,1,500)" : "");
 }
 
 std::string Action::ValuesOf(const Row& row) const {
@@ -165,25 +167,42 @@ std::string Action::ValuesOf(const Row& row) const {
   if (edit_.priority) add("priority " + row.Text(6));
   // Of many, each may be due at a time of its own: their day says enough.
   if (edit_.SetsDueTime()) add("due " + row.Text(7).substr(0, many_ ? 10 : std::string::npos));
-  if (edit_.params) add("params " + Shorten(row.Text(8), many_ ? kParamsNotedOfMany : kParamsNoted));
+  if (edit_.SetsExpiry()) {
+    const std::string expires = row.Text(8);
+    add(expires.empty() ? "without expiry" : "expires " + expires.substr(0, many_ ? 10 : std::string::npos));
+  }
+  if (edit_.params) add("params " + Shorten(row.Text(9), many_ ? kParamsNotedOfMany : kParamsNoted));
   return text;
 }
 
 Status Action::Edit() {
   BOOST_OUTCOME_TRYV(EditIn(""));
-  if (edit_.SetsDueTime()) return {};  // a failed task has none
+  if (edit_.SetsDueTime() || edit_.SetsExpiry()) return {};  // of a failed task they mean nothing
   return EditIn("_failed");
 }
 
 Status Action::EditIn(const std::string& pool) {
-  BOOST_OUTCOME_TRY(rows, Lock(pool));
+  const std::string at = edit_.run_at ? TimeText(*edit_.run_at) : "";
+  const std::string expires = edit_.expires_at ? TimeText(*edit_.expires_at) : "";
+  std::string due = "run_at";
+  std::string expiry = "expires_at";
+  std::vector<Value> times;
+  const auto set_time = [&](std::string& to, const std::string& time, const std::optional<Micros>& after) {
+    if (time.empty() && !after) return;
+    to = time.empty() ? "$after(?)" : "?";
+    times.push_back(time.empty() ? Value(static_cast<std::int64_t>(after->count())) : Value(time));
+  };
+  set_time(expiry, expires, edit_.expires_in);
+  set_time(due, at, edit_.delay);
+  const bool guarded = edit_.SetsDueTime() || edit_.SetsExpiry();
+  // A row that would expire before it is due is left as it is.
+  BOOST_OUTCOME_TRY(rows, Lock(pool, guarded ? " AND COALESCE(" + expiry + ">" + due + ",1)" : "", times));
   // One that has the priority already, and is given nothing else, is not changed.
-  if (edit_.priority && !edit_.SetsDueTime() && !edit_.params) {
+  if (edit_.priority && !guarded && !edit_.params) {
     const std::string same = "priority " + std::to_string(*edit_.priority);
     std::erase_if(rows, [&](const Locked& row) { return row.values == same; });
   }
   if (rows.empty()) return {};
-  const std::string at = edit_.run_at ? TimeText(*edit_.run_at) : "";
   std::string set;
   std::vector<Value> values;
   const auto add = [&](const char* text, Value value) {
@@ -193,6 +212,9 @@ Status Action::EditIn(const std::string& pool) {
   if (edit_.priority) add("priority=?", *edit_.priority);
   if (edit_.run_at) add("run_at=?", at);
   if (!edit_.run_at && edit_.delay) add("run_at=$after(?)", static_cast<std::int64_t>(edit_.delay->count()));
+  if (edit_.expires_at) add("expires_at=?", expires);
+  if (!edit_.expires_at && edit_.expires_in)
+    add("expires_at=$after(?)", static_cast<std::int64_t>(edit_.expires_in->count()));
   if (edit_.params) add("params=?", *edit_.params);
   // A waiting row's claim looks at the time of its last change: what was read before is not claimed.
   if (pool.empty()) set += ", updated_at=$now";
@@ -233,6 +255,9 @@ std::string ChangeText(const TaskEdit& edit) {
   if (edit.priority) add("priority " + std::to_string(*edit.priority));
   if (edit.run_at) add("due " + TimeText(*edit.run_at));
   if (!edit.run_at && edit.delay) add("due " + std::to_string(edit.delay->count() / 1'000'000) + " s later");
+  if (edit.expires_at) add("expires " + TimeText(*edit.expires_at));
+  if (!edit.expires_at && edit.expires_in)
+    add("expires " + std::to_string(edit.expires_in->count() / 1'000'000) + " s later");
   if (edit.params) add("params " + Shorten(*edit.params, kParamsNoted));
   return text;
 }

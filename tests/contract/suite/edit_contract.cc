@@ -86,6 +86,17 @@ TEST_P(StoreContract, AnEditThatIsTrueAlreadyChangesNothing) {
   EXPECT_EQ(Edited(*this, {.priority = 1}, ids), Ids{ids[1]}) << "so that it may be repeated";
 }
 
+TEST_P(StoreContract, NoEditLetsATaskExpireBeforeItIsDue) {
+  const auto ids = AddDue(2);
+  const WallTime soon = Now() + hours(1);
+  EXPECT_EQ(Edited(*this, {.expires_at = soon}, {ids[0]}), Ids{ids[0]});
+  EXPECT_EQ(Get(ids[0]).task.expires_at, soon);
+  EXPECT_EQ(Edited(*this, {.delay = hours(2)}, ids), Ids{ids[1]}) << "the first would expire before";
+  EXPECT_EQ(Edited(*this, {.run_at = soon}, {ids[0]}), Ids{}) << "at that moment it is expired";
+  EXPECT_EQ(Edited(*this, {.expires_in = hours(1)}, {ids[1]}), Ids{});
+  EXPECT_EQ(Edited(*this, {.delay = hours(2), .expires_in = hours(3)}, ids), ids) << "both at once";
+}
+
 TEST_P(StoreContract, AWrongEditIsRefused) {
   const auto id = AddDue(1)[0];
   for (const TaskEdit& wrong :

@@ -139,6 +139,17 @@ TEST(TaskWhyTest, ATaskOfTheFutureIsNotDue) {
   EXPECT_EQ(Texts(facts).front(), "It waits until 2026-11-20T18:00:30Z (in 30 s): it is not due before.");
 }
 
+TEST(TaskWhyTest, WhatHasExpiredIsSkippedAndWhatWillIsTold) {
+  WhyFacts facts = Facts();
+  facts.record.task.expires_at = At("2026-11-20T18:00:30Z");
+  EXPECT_THAT(Codes(facts), ElementsAre("due", "expires", "workers"));
+  facts.record.task.expires_at = At("2026-11-20T17:59:30Z");
+  EXPECT_EQ(Codes(facts).front(), "expired");
+  EXPECT_EQ(Texts(facts).front(),
+            "It expired at 2026-11-20T17:59:30Z (30 s ago), before it was started: when its turn comes it is "
+            "skipped.");
+}
+
 TEST(TaskWhyTest, AFailedAttemptWaitsForItsStepOfTheLadder) {
   WhyFacts facts = Facts();
   Task& task = facts.record.task;
