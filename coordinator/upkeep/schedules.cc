@@ -102,10 +102,11 @@ void ShardSchedules::Follow(const ScheduleDuty& duty, BootTime now) {
   if (newer && !newer_since_) newer_since_ = now;
   std::map<std::string, Known> known;
   const auto note = [&](const std::string& name) {
-    const bool has_row = reading_.rows.contains(name);
+    const auto row = reading_.rows.find(name);
+    const auto number = row == reading_.rows.end() ? std::nullopt : std::optional(row->second.config);
     const auto before = known_.find(name);
-    const bool same = before != known_.end() && before->second.has_row == has_row;
-    known[name] = same ? before->second : Known{has_row, BootClock::now()};
+    const bool same = before != known_.end() && before->second.row == number;
+    known[name] = same ? before->second : Known{number, BootClock::now()};
   };
   for (const auto& [name, schedule] : duty.config->schedules) note(name);
   known_ = std::move(known);
@@ -134,7 +135,7 @@ void ShardSchedules::See(const std::string& name, const ScheduleConfig& schedule
   const PlacedSchedule placed{name, home, row == reading_.rows.end() ? nullptr : &row->second, known.since,
                               known.confirmed || duty.shards.size() == 1};
   const PlaceStep step = Place(placed, shard_, duty.shards, readings);
-  if (step.act == Act::Confirm) known = {false, BootClock::now(), true};
+  if (step.act == Act::Confirm) known = {std::nullopt, BootClock::now(), true};
   if (placed.own != nullptr && !MayChange(*placed.own, duty)) return;
   if (duty.role == Role::StandsIn && step.act != Act::Fire) return;
   if (step.act == Act::Wait && home == shard_ && !readings.contains(step.shard)) {

@@ -62,8 +62,9 @@ class ShardSchedules {
   const std::vector<std::string>& troubles() const { return troubles_; }
 
  private:
+  // What stands here of a schedule, and since when: where it went away and came back, its number is another.
   struct Known {
-    bool has_row = false;
+    std::optional<std::uint64_t> row;  // its number
     BootTime since{};
     bool confirmed = false;
   };
