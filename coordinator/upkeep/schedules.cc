@@ -349,7 +349,7 @@ void SchedulesThread::Run() {
       Keep({});
       look_at = now + kLookAgain;
     } else if (now >= look_at || duty.config != seen) {
-      if (!schedules) schedules.emplace(shard_, *store_, board_);
+      if (!schedules) schedules.emplace(shard_, store_->OpenSchema(), store_->OpenSchedules(), board_);
       seen = duty.config;
       const Micros wait = schedules->Look(duty, now);
       look_at = BootClock::now() + wait;

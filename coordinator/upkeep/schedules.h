@@ -53,8 +53,9 @@ class ScheduleBoard {
 // One thread.
 class ShardSchedules {
  public:
-  ShardSchedules(std::string shard, Store& store, ScheduleBoard& board)
-      : shard_(std::move(shard)), schema_(store.OpenSchema()), store_(store.OpenSchedules()), board_(board) {}
+  ShardSchedules(std::string shard, std::unique_ptr<SchemaStore> schema, std::unique_ptr<ScheduleStore> store,
+                 ScheduleBoard& board)
+      : shard_(std::move(shard)), schema_(std::move(schema)), store_(std::move(store)), board_(board) {}
 
   // Does what is to be done now; returns how long there is nothing to do, as far as it knows.
   Micros Look(const ScheduleDuty& duty, BootTime now);
