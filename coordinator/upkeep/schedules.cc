@@ -17,8 +17,8 @@ constexpr Micros kAtOnce = std::chrono::milliseconds(10);
 // Where no document names a schedule, rows of those that it named before are looked for.
 constexpr Micros kLookForRows = std::chrono::seconds(10);
 constexpr int kStepsInALook = 100;
-// A leader reads a new document within seconds. One that is newer for longer is of a cluster's nodes that are
-// no more, which count from 0 again.
+// A leader reads a new document within seconds. One that is newer for longer is of an ensemble that was set
+// up anew since, and begins to count again.
 constexpr Micros kNewerIsStale = std::chrono::minutes(1);
 
 const char* WhyLapsed(const ScheduleRow& row, const LastTask& last) {

@@ -303,7 +303,7 @@ TEST_F(SchedulesTest, ALeaderTakesWhatHasANumberThatNoDocumentReachesAgain) {
   before.Configure(kHourly, 7);
   before.LookAll();
   Process leader(stores_);
-  leader.Configure(kHourly, 1);  // the node was deleted, and made again
+  leader.Configure(kHourly, 1);  // the ensemble was set up anew
   clock_.Advance(hours(1));
   leader.LookAll();
   leader.later = 59s;
