@@ -21,6 +21,7 @@
 #include "framework/policy/load_balance.h"
 #include "framework/policy/pauses.h"
 #include "framework/store/query_check.h"
+#include "framework/store/query_pages.h"
 #include "framework/store/sql_guard.h"
 #include "framework/store/url.h"
 #include "framework/task/slice_name.h"
@@ -214,6 +215,10 @@ void Names(std::string_view input) {
 }
 
 void Queries(std::string_view input) {
+  if (const auto place = ParsePlace(input)) {
+    const auto again = ParsePlace(ToText(*place));
+    Require(again && *again == *place, "a place in a query reads back as it was");
+  }
   const Status guarded = GuardSql(input);
   if (!guarded) RequireRefusal(guarded);
   const Status query = CheckQuery(input);
