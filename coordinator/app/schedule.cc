@@ -4,6 +4,8 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/schedule_book.h"
+#include "coordinator/upkeep/schedules.h"
+#include "framework/base/time_text.h"
 
 namespace millrace::engine {
 namespace {
@@ -72,7 +74,7 @@ Result<ExitCode> RunScheduleShow(const ScheduleOptions& options) {
   return TellMissing(book);
 }
 
-// A task now, beside the rhythm.
+// What a firing would insert, now and beside the rhythm. A task has no key, so that it may be run again.
 Result<ExitCode> RunScheduleNow(const ScheduleOptions& options) {
   BOOST_OUTCOME_TRY(book, ScheduleBook::Open(options.common));
   BOOST_OUTCOME_TRYV(book.CheckThere(options.name));
@@ -81,8 +83,14 @@ Result<ExitCode> RunScheduleNow(const ScheduleOptions& options) {
   const auto& [shard, table] = place;
   const auto store = shard->store->OpenSchedules();
   BOOST_OUTCOME_TRY(rows, store->Rows());
-  const NewTask task{.handler = schedule.handler, .params = schedule.params};
-  BOOST_OUTCOME_TRY(key, store->RunNow(options.name, {rows.now, table, task}, Actor()));
+  ScheduledWork work = WorkOf(options.name, schedule, rows.now, table);
+  if (auto* task = std::get_if<NewTask>(&work)) task->biz_key.clear();
+  BOOST_OUTCOME_TRY(key, store->RunNow(options.name, {rows.now, table, work}, Actor()));
+  if (std::holds_alternative<FanOut>(work)) {
+    PrintAnswer(options.common, {{"schedule", options.name}, {"fan_out", FormatTime(rows.now)}},
+                "its query is gone through; millrace schedule show " + options.name + " tells how far");
+    return ExitCode::Done;
+  }
   const std::string name = ToString(TaskName{shard->name, key});
   PrintAnswer(options.common, {{"schedule", options.name}, {"task", name}},
               name + " is submitted; millrace task show " + name);

@@ -22,6 +22,12 @@ ShardScheduleFacts ReadShardSchedules(Shard& shard, const Status& ready) {
   }
   told.now = rows->now;
   told.rows = std::move(rows->rows);
+  auto fan_outs = shard.store->OpenFanOuts()->UnderWay();
+  if (!fan_outs) {
+    told.away = fan_outs.error();
+    return told;
+  }
+  told.fan_outs = std::move(*fan_outs);
   return told;
 }
 

@@ -70,6 +70,9 @@ void FindRow(const std::map<std::string, ShardScheduleFacts>& shards, ScheduleFa
     if (row == told.rows.end() || (facts.row && shard != facts.shard)) continue;
     facts.row = *row;
     facts.row_shard = shard;
+    const auto under_way = std::find_if(told.fan_outs.begin(), told.fan_outs.end(),
+                                        [&](const FanOut& one) { return one.schedule == facts.name; });
+    facts.under_way = under_way == told.fan_outs.end() ? std::nullopt : std::optional<FanOut>(*under_way);
   }
 }
 
@@ -90,8 +93,16 @@ std::string PlaceTrouble(const std::map<std::string, ShardScheduleFacts>& shards
 }
 
 std::string TaskText(const ScheduleFacts& schedule) {
-  const bool known = schedule.row && schedule.row->task;
+  const bool known = schedule.row && schedule.row->task && schedule.row->task->id > 0;
   return known ? ToString(TaskName{schedule.row_shard, *schedule.row->task}) : "";
+}
+
+std::string UnderWayText(const ScheduleFacts& schedule) {
+  if (!schedule.under_way) return "";
+  const FanOut& one = *schedule.under_way;
+  return "the fan-out of " + FormatLocal(one.firing, TimingOf(schedule).zone) + ": " +
+         Count(one.submitted, "task", "tasks") + " so far" +
+         (one.refused > 0 ? ", " + Count(one.refused, "row", "rows") + " refused" : "");
 }
 
 std::string NextText(const ScheduleFacts& schedule) {
@@ -271,6 +282,7 @@ std::string DetailText(const ScheduleFacts& schedule) {
        {"last",
         last ? FormatLocal(*last, TimingOf(schedule).zone) + ", " + Relative(*last, schedule.now) : ""},
        {"last task", TaskText(schedule)},
+       {"under way", UnderWayText(schedule)},
        {"fired", row ? WithCommas(row->fired) : ""},
        {"lapsed", row ? WithCommas(row->lapsed) : ""}});
 }
@@ -295,6 +307,10 @@ ordered_json ToJson(const ScheduleFacts& schedule) {
   out["next"] = known && !coming.empty() ? ordered_json(FormatTime(coming.front().at)) : ordered_json();
   out["last"] = row ? OrNull(row->state.last) : ordered_json();
   out["last_task"] = OrNull(TaskText(schedule));
+  if (const auto& one = schedule.under_way) {
+    out["under_way"] = {
+        {"firing", FormatTime(one->firing)}, {"submitted", one->submitted}, {"refused", one->refused}};
+  }
   out["fired"] = row ? ordered_json(row->fired) : known ? ordered_json(0) : ordered_json();
   out["lapsed"] = row ? ordered_json(row->lapsed) : known ? ordered_json(0) : ordered_json();
   out["troubles"] = TroubleTexts(schedule);

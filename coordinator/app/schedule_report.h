@@ -21,6 +21,7 @@ struct ShardScheduleFacts {
   std::optional<Error> away = {};  // then nothing else is known
   WallTime now{};                  // by its database's clock
   std::vector<ScheduleRow> rows = {};
+  std::vector<FanOut> fan_outs = {};  // that are under way, the oldest first
   std::set<std::string> tables = {};
 };
 
@@ -35,6 +36,7 @@ struct ScheduleFacts {
   WallTime now{};                              // by the clock of its database, where that answers
   std::string shard;                           // where it is to stand; empty: no shard is known
   std::optional<ScheduleRow> row = {};         // nullopt: there is none yet, or it is not known
+  std::optional<FanOut> under_way = {};        // the oldest of its fan-outs that is
   std::string row_shard = {};                  // where that stands
   std::string unknown = {};                    // why the row is not known
   std::vector<ScheduleTrouble> troubles = {};  // why it can't do what it says

@@ -26,6 +26,8 @@ const char* WhyLapsed(const ScheduleRow& row, const LastTask& last) {
   return last.in_work ? "the last firing's task was in work" : "nobody was there in time";
 }
 
+}  // namespace
+
 ScheduledWork WorkOf(const std::string& name, const ScheduleConfig& schedule, WallTime time,
                      const TableName& table) {
   if (!schedule.from_query.empty()) {
@@ -43,8 +45,6 @@ ScheduledWork WorkOf(const std::string& name, const ScheduleConfig& schedule, Wa
   task.biz_key = FiringKey(name, time);
   return task;
 }
-
-}  // namespace
 
 void ScheduleBoard::Keep(const std::string& shard, ScheduleReading reading) {
   MutexLock lock(mutex_);

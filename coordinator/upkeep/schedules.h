@@ -23,6 +23,10 @@
 
 namespace millrace::engine {
 
+// What a firing of the schedule inserts: a task with its key, or a fan-out.
+ScheduledWork WorkOf(const std::string& name, const ScheduleConfig& schedule, WallTime time,
+                     const TableName& table);
+
 // What a process does for schedules now.
 struct ScheduleDuty {
   enum class Role {

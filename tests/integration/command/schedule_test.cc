@@ -110,6 +110,13 @@ TEST_F(ScheduleCommandTest, TheFilesSchedulesAreListedAndShownAndOneIsRunNow) {
   const ProcessResult task = Run("task show main/tasks/1 --store sqlite:s.db");
   EXPECT_THAT(task.output, AllOf(HasSubstr("noop"), HasSubstr("{\"a\":1}")));
 
+  // A fan-out is begun, and shown to be under way.
+  Write("f.json", R"({"schedules":{"bills":{"every":"1d","handler":"noop","from_query":"SELECT 1 AS id",
+      "key":"{id}-{day}"}}})");
+  const ProcessResult begun = Run("schedule run bills --config f.json --store sqlite:s.db");
+  EXPECT_EQ(begun.exit_code, 0) << begun.output;
+  EXPECT_THAT(begun.output, HasSubstr("schedule show bills"));
+
   const ProcessResult list = Ask("list");
   EXPECT_EQ(list.exit_code, 0) << list.output;
   EXPECT_THAT(list.output, AllOf(HasSubstr("cron 30 2 * * *"), HasSubstr("every 1h"), HasSubstr("paused"),

@@ -13,7 +13,6 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 using testing::SizeIs;
 
 WallTime At(const char* text) { return ParseTime(text).value(); }
@@ -134,6 +133,23 @@ TEST(ScheduleReportTest, WhatIsWrongIsSaid) {
   EXPECT_THAT(FactsAt(placed, {{"main", Shard()}}).troubles[0].what, HasSubstr("no shard 'eu'"));
   EXPECT_THAT(FactsAt(placed, {{"eu", Shard()}}).troubles[0].what,
               HasSubstr("no task table 'taks' (did you mean 'tasks'?)"));
+}
+
+TEST(ScheduleReportTest, AFanOutThatIsUnderWayTellsHowFarItHasCome) {
+  const Config config = Configured(
+      R"({"bills":{"cron":"0 2 1 * *","handler":"noop","from_query":"SELECT id FROM c","key":"{id}-{month}"}})");
+  ScheduleRow row = RowOf(config, "bills", At("2026-12-01T02:00:00Z"));
+  row.task = TaskKey{"tasks", 0};
+  ShardScheduleFacts shard = Shard({row});
+  shard.fan_outs = {{.schedule = "other", .table = "tasks"},
+                    {.schedule = "bills", .firing = At("2026-11-01T02:00:00Z"), .table = "tasks"}};
+  shard.fan_outs[1].submitted = 3'996;
+  shard.fan_outs[1].refused = 1;
+  const ScheduleFacts bills = FactsAt(config, {{"main", shard}});
+  EXPECT_THAT(DetailText(bills),
+              HasSubstr("the fan-out of 2026-11-01 02:00 +0000: 3,996 tasks so far, 1 row refused"));
+  EXPECT_EQ(ToJson(bills)["under_way"]["submitted"], 3'996);
+  EXPECT_TRUE(ToJson(bills)["last_task"].is_null());
 }
 
 TEST(ScheduleReportTest, OfAShardThatIsAwayTheDocumentsPartIsShown) {
