@@ -51,10 +51,12 @@ def run(s):
 def every_kind(s, mail, hook):
     config = {"engine": {"lease": "3s"},
               "handlers": {"fail": FAIL, "sleep": {"concurrency": 1, "queue": 1}, "send_mail": mail.handler()},
+              "schedules": {"hourly": {"every": "1h", "handler": "noop", "catch_up": "none"}},
               "alerts": {"failed": alert(hook, "failed", more_than=2),
                          "late": alert(hook, "oldest_due", longer_than="2s", handler="sleep"),
                          "unrunnable": alert(hook, "unrunnable"), "refused": alert(hook, "refused"),
                          "crashes": alert(hook, "crashes", handler="crash"), "lost": alert(hook, "worker_lost"),
+                         "schedules": alert(hook, "schedule"),
                          "broken": {"kind": "failed", "more_than": 1_000_000, "webhook": hook.url.replace("200", "400")}}}
     store = Embedded(s, config)
     wait_until("the file is there", lambda: os.path.exists(store.file), 20)
@@ -71,6 +73,10 @@ def every_kind(s, mail, hook):
 
     began = {"failed": store.submit("fail", count=3), "unrunnable": store.submit("exotic"),
              "late": store.submit("sleep", {"ms": 3000}, 6) + 2}
+    # Nobody was there for two and a half hours: what came due in them lapses.
+    wait_until("a schedule is late", lambda: store.change(
+        "UPDATE millrace_schedules SET next_at=strftime('%Y-%m-%d %H:%M:%f000','now','-150 minutes')") == 1, 10)
+    began["schedules"] = time.monotonic()
     wait_until("a task sleeps", lambda: store.change("UPDATE tasks SET attempt=attempt+1 WHERE state=2 AND handler='sleep' "
                                                      "AND id=(SELECT MIN(id) FROM tasks WHERE handler='sleep')"), 10)
     wait_arrived(sinks, began, "firing", 30)
@@ -93,8 +99,8 @@ def every_kind(s, mail, hook):
         wait_until("the crash took the process along", lambda: not store.process.runs(), 20)
         store.start()
     wait_arrived(sinks, ("crashes", "lost"), "firing", 30)
-    wait_arrived(sinks, ("failed", "unrunnable", "late", "refused", "crashes", "lost"), "over", 40)
-    kinds = ("failed", "late", "unrunnable", "refused", "crashes", "lost")
+    wait_arrived(sinks, ("failed", "unrunnable", "late", "refused", "crashes", "lost", "schedules"), "over", 40)
+    kinds = ("failed", "late", "unrunnable", "refused", "crashes", "lost", "schedules")
     counts = {name: [len(sink.messages(name, state)) for sink in sinks for state in ("firing", "over")] for name in kinds}
     s.check("each kind was told and was over, by mail and webhook alike", counts,
             all(row[0] == row[2] and row[1] == row[3] and 1 <= row[1] <= row[0] <= 3 for row in counts.values()))

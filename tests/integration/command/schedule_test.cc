@@ -127,6 +127,17 @@ TEST_F(ScheduleCommandTest, TheFilesSchedulesAreListedAndShownAndOneIsRunNow) {
   EXPECT_THAT(Ask("show held").output, HasSubstr("millrace schedule resume held"));
 }
 
+TEST_F(ScheduleCommandTest, OfAShardThatIsAwayTheDocumentsPartIsShown) {
+  Write("password", "x\n");
+  std::filesystem::permissions(folder_ + "/password", std::filesystem::perms::owner_read);
+  const std::string away = " --config m.json --store mysql://u@127.0.0.1:1/d";
+  const ProcessResult list =
+      RunProcess("cd " + folder_ + " && HOME=" + folder_ + " MILLRACE_PASSWORD_FILE=password " + Binary() +
+                 " schedule list" + away);
+  EXPECT_EQ(list.exit_code, 3) << list.output;
+  EXPECT_THAT(list.output, AllOf(HasSubstr("cron 30 2 * * *"), HasSubstr("unknown"), HasSubstr("is away")));
+}
+
 TEST_F(ScheduleCommandTest, WhatIsInTroubleIsSaidByListStatusAndDoctor) {
   Write("m.json", R"({"schedules":{"lost":{"every":"1h","handler":"nop","table":"taks"}}})");
   ASSERT_EQ(Run("schema apply --store sqlite:s.db").exit_code, 0);
