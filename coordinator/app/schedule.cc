@@ -79,7 +79,7 @@ Result<ExitCode> RunScheduleNow(const ScheduleOptions& options) {
   BOOST_OUTCOME_TRY(book, ScheduleBook::Open(options.common));
   BOOST_OUTCOME_TRYV(book.CheckThere(options.name));
   const ScheduleConfig& schedule = book.config().schedules.at(options.name);
-  BOOST_OUTCOME_TRY(place, book.PlaceOf(options.name));
+  BOOST_OUTCOME_TRY(place, book.PlaceOf(schedule));
   const auto& [shard, table] = place;
   const auto store = shard->store->OpenSchedules();
   BOOST_OUTCOME_TRY(rows, store->Rows());
@@ -100,7 +100,6 @@ Result<ExitCode> RunScheduleNow(const ScheduleOptions& options) {
 }  // namespace
 
 void AddScheduleCommands(CLI::App& schedule, Chosen& chosen) {
-  AddScheduleChanges(schedule, chosen);
   const auto list =
       AddCommand(schedule, chosen, "list", "List the schedules: when they fire, and what is wrong",
                  "  millrace schedule list", RunScheduleList);
@@ -110,6 +109,7 @@ void AddScheduleCommands(CLI::App& schedule, Chosen& chosen) {
                  "  millrace schedule show nightly --next 400", RunScheduleShow);
   AddFolders(*show.app, show->common);
   show.Add("name", show->name, "as the configuration calls it", "NAME")->required();
+  AddScheduleChanges(schedule, chosen);
   const auto run = AddCommand(schedule, chosen, "run", "Submit its task now, beside its rhythm",
                               "  millrace schedule run nightly", RunScheduleNow);
   AddFolders(*run.app, run->common);

@@ -68,9 +68,7 @@ Status ScheduleBook::CheckThere(const std::string& name) const {
                   (names.empty() ? "; none is configured" : NearestOf(name, names, "; there are ", 20)));
 }
 
-Result<std::pair<Shard*, TableName>> ScheduleBook::PlaceOf(const std::string& name) {
-  BOOST_OUTCOME_TRYV(CheckThere(name));
-  const ScheduleConfig& schedule = config_->schedules.at(name);
+Result<std::pair<Shard*, TableName>> ScheduleBook::PlaceOf(const ScheduleConfig& schedule) {
   const bool first_shard = schedule.shard.empty() && !shards_.empty();
   BOOST_OUTCOME_TRY(shard, PickShard(shards_, first_shard ? shards_.begin()->first : schedule.shard));
   BOOST_OUTCOME_TRYV(Prepare(*shard, Missing::Refuse));

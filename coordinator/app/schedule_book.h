@@ -36,8 +36,9 @@ class ScheduleBook {
   Result<ScheduleFacts> ReadOne(const std::string& name);
   // NotFound, with the nearest name.
   Status CheckThere(const std::string& name) const;
-  // Where the tasks of a schedule go: its shard, open and prepared, and the table there.
-  Result<std::pair<Shard*, TableName>> PlaceOf(const std::string& name);
+  // Where the tasks of a schedule go: its shard, open and prepared, and the table there. Invalid, with the
+  // nearest name, where there is no such shard or table.
+  Result<std::pair<Shard*, TableName>> PlaceOf(const ScheduleConfig& schedule);
   // The shards that did not tell, as of the last Read, and why.
   const std::map<std::string, Error>& away() const { return away_; }
 

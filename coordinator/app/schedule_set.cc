@@ -99,12 +99,19 @@ Result<std::shared_ptr<const Config>> ConfigWith(ScheduleBook& book, const std::
   return layers.Effective();
 }
 
-// Why nothing was changed where no cluster is, and what to do by hand.
-Failure ByHand(const ScheduleBook& book, const std::string& what) {
+// Why nothing was changed where a file holds the schedules, and what to do by hand.
+Failure ByHand(ScheduleBook& book, const std::string& what) {
   const std::string& file = book.settings().config_file;
+  const std::string place = file.empty() ? std::string("the file that you give with --config") : file;
+  if (book.cluster() != nullptr) {
+    return Fail(ErrorCode::Invalid,
+                "nothing was changed: the cluster does not have this schedule, the file of "
+                "--config does. In " +
+                    place + " " + what);
+  }
   return Fail(ErrorCode::Invalid,
               "no cluster is named, and nothing was changed: without one a file holds the schedules. In " +
-                  (file.empty() ? std::string("the file that you give with --config") : file) + " " + what +
+                  place + " " + what +
                   "\nand start millrace run, or worker, anew with it. Of a cluster give --zk host:port, or "
                   "set MILLRACE_ZK");
 }
@@ -126,6 +133,28 @@ Result<ExitCode> TryByHand(const CommonFlags& flags, const ordered_json& entry, 
   return ExitCode::Done;
 }
 
+// What is named and would not be found, so that it would never fire or never run. A shard that is away is not
+// waited for to check a table.
+Status CheckNames(const ScheduleConfig& schedule, const Config& config, ScheduleBook& book) {
+  const std::string nobody = HandlerTrouble(schedule.handler, config, book.handlers());
+  if (!nobody.empty()) {
+    return Fail(ErrorCode::Invalid,
+                "--handler: " + nobody + "; to add it for one that is yet to come, add --force");
+  }
+  const auto check = [&](const char* flag, const ScheduleConfig& named) -> Status {
+    const auto place = book.PlaceOf(named);
+    if (place || place.error().code != ErrorCode::Invalid) return {};
+    return Fail(ErrorCode::Invalid, std::string(flag) + ": " + place.error().message +
+                                        "; to add it for one that is yet to come, add --force");
+  };
+  ScheduleConfig shard = schedule;
+  shard.table.reset();
+  if (!schedule.shard.empty()) {
+    BOOST_OUTCOME_TRYV(check("--shard", shard));
+  }
+  return schedule.table ? check("--table", schedule) : Status();
+}
+
 Result<ExitCode> RunScheduleAdd(const ScheduleAddOptions& options) {
   BOOST_OUTCOME_TRY(entry, EntryOf(options));
   BOOST_OUTCOME_TRY(book, ScheduleBook::Open(options.common));
@@ -139,13 +168,11 @@ Result<ExitCode> RunScheduleAdd(const ScheduleAddOptions& options) {
   document[options.name] = entry;
   const std::string text = JsonText(document, 2);
   BOOST_OUTCOME_TRY(config, ConfigWith(book, text));
-  const std::string nobody = options.force ? "" : HandlerTrouble(options.handler, *config, book.handlers());
-  if (!nobody.empty()) {
-    return Fail(ErrorCode::Invalid,
-                "--handler: " + nobody + "; to add it for one that is yet to come, add --force");
+  const ScheduleConfig& schedule = config->schedules.at(options.name);
+  if (!options.force) {
+    BOOST_OUTCOME_TRYV(CheckNames(schedule, *config, book));
   }
-  PartChange change = ChangeOf(
-      {.name = options.name, .config = config->schedules.at(options.name), .now = SystemClock().WallNow()});
+  PartChange change = ChangeOf({.name = options.name, .config = schedule, .now = SystemClock().WallNow()});
   change.dry_run = options.dry_run;
   change.offline = change.yes = true;
   if (book.cluster() != nullptr) return SetPart(*book.cluster(), node, text, options.common, change);
@@ -250,7 +277,7 @@ void AddScheduleChanges(CLI::App& schedule, Chosen& chosen) {
   add.Add("--key", add->key, "of each of these tasks, such as {customer_id}-{month}", "TEMPLATE");
   add.app->add_flag("--paused", add->paused, "it fires only once it is resumed");
   add.app->add_flag("--replace", add->replace, "in place of the one that has this name");
-  add.app->add_flag("--force", add->force, "also for a handler that nobody has yet");
+  add.app->add_flag("--force", add->force, "also for a handler, shard or table that is not there yet");
   add.app->add_flag("--dry-run", add->dry_run, "check it and show its firings, and set nothing");
   AddChange(schedule, chosen, "pause", "Let it fire no more until it is resumed; what comes due lapses",
             "  millrace schedule pause nightly", RunSchedulePause);

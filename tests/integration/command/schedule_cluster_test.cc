@@ -57,6 +57,14 @@ TEST_F(ScheduleClusterTest, AHandlerIsOneThatAWorkerHas) {
   EXPECT_EQ(Document(), json::object());
 }
 
+TEST_F(ScheduleClusterTest, AShardAndATableAreThoseThatAreThere) {
+  const ProcessResult wrong = Ask("schedule add sync --every 5m --handler noop --table taks");
+  EXPECT_EQ(wrong.exit_code, 2) << wrong.output;
+  EXPECT_THAT(wrong.output, AllOf(HasSubstr("--table"), HasSubstr("no task table"), HasSubstr("tasks")));
+  EXPECT_EQ(Ask("schedule add sync --every 5m --handler noop --table taks --force").exit_code, 0);
+  EXPECT_EQ(Ask("schedule add good --every 5m --handler noop --shard main --table tasks").exit_code, 0);
+}
+
 TEST_F(ScheduleClusterTest, ADocumentThatIsRefusedIsSaid) {
   Type(Set("/config/schedules", R"({"x":{"cron":"0 0 30 2 *","handler":"noop"}})"));
   const ProcessResult list = Ask("schedule list");

@@ -51,6 +51,7 @@ const BadSchedule kBadSchedules[] = {
     {"add x --at tomorrow --handler noop", 2, "schedules.x.at", ""},
     {"add X --every 5m --handler noop", 2, "schedules.X", "lower-case"},
     {"add x --every 5m --handler nop", 2, "--handler", "did you mean"},
+    {"add x --every 5m --handler noop --shard mian", 2, "--shard", "did you mean 'main'?"},
     {"add x --every 5m --handler noop --params \"[]\"", 2, "--params", "object"},
     {"add x --every 5m", 2, "--handler", "required"},
     {"add x --every 5m --handler noop --catch-up some", 2, "--catch-up", "none"},
