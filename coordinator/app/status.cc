@@ -269,18 +269,6 @@ void StatusReader::ReadAlerts(StatusFacts& facts) {
   }
 }
 
-// The types that workers run are known where each of those that are there tells.
-KnownHandlers HandlersOf(const std::vector<WorkerFacts>& workers) {
-  KnownHandlers handlers;
-  for (const WorkerFacts& worker : workers) {
-    if (worker.life != WorkerLife::Alive) continue;
-    if (!worker.handlers) return std::nullopt;
-    if (!handlers) handlers.emplace();
-    handlers->insert(worker.handlers->begin(), worker.handlers->end());
-  }
-  return handlers;
-}
-
 // Of one shard among several it is not known which schedules are its own.
 void StatusReader::ReadSchedules(StatusFacts& facts) {
   if (settings_.config.schedules.empty() || shards_->size() < settings_.shards.size()) return;
@@ -290,7 +278,7 @@ void StatusReader::ReadSchedules(StatusFacts& facts) {
     told[name] =
         ReadShardSchedules(shard, error.empty() ? Status() : Status(Fail(ErrorCode::Unavailable, error)));
   }
-  facts.schedules = FactsOf(settings_.config, told, HandlersOf(facts.workers), facts.now);
+  facts.schedules = FactsOf(settings_.config, told, HandlersOf(facts), facts.now);
 }
 
 // What the cluster knows of its workers stands for what their beats would tell.

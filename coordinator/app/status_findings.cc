@@ -233,6 +233,17 @@ std::map<std::string, TypeState> TypesOf(const StatusFacts& facts) {
   return types;
 }
 
+KnownHandlers HandlersOf(const StatusFacts& facts) {
+  KnownHandlers handlers;
+  for (const WorkerFacts& worker : facts.workers) {
+    if (worker.life != WorkerLife::Alive) continue;
+    if (!worker.handlers) return std::nullopt;
+    if (!handlers) handlers.emplace();
+    handlers->insert(worker.handlers->begin(), worker.handlers->end());
+  }
+  return handlers;
+}
+
 std::vector<StatusFinding> FindingsOf(const StatusFacts& facts) {
   Findings findings;
   const bool explained = !AnyLives(facts) || (facts.cluster && !facts.cluster->standstill.empty());

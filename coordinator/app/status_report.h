@@ -85,6 +85,9 @@ struct TypeState {
 };
 std::map<std::string, TypeState> TypesOf(const StatusFacts& facts);
 
+// The types that living workers run, where each of them tells.
+KnownHandlers HandlersOf(const StatusFacts& facts);
+
 struct StatusFinding {
   std::string what;
   std::string remedy;  // what to do, most often a command; may be empty

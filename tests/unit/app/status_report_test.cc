@@ -56,6 +56,11 @@ std::vector<std::string> Findings(const StatusFacts& facts) {
 
 TEST(StatusReportTest, ASchedulesTroublesAreFindings) {
   StatusFacts facts = Healthy();
+  EXPECT_FALSE(HandlersOf(facts));
+  facts.workers[0].handlers = {"noop"};
+  facts.workers.push_back({.name = "w2", .life = WorkerLife::Gone, .handlers = {{"exec"}}});
+  EXPECT_EQ(HandlersOf(facts), (std::set<std::string>{"noop"}));
+  facts.workers.pop_back();
   ScheduleFacts nightly{.name = "nightly", .now = kNow};
   facts.schedules = {nightly};
   EXPECT_THAT(Findings(facts), IsEmpty());
