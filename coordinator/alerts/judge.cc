@@ -1,6 +1,7 @@
 #include "coordinator/alerts/judge.h"
 
 #include <algorithm>
+#include <array>
 
 #include "framework/base/time_text.h"
 #include "framework/store/alert_store.h"
@@ -85,11 +86,11 @@ AlertFact UnownedFact(const std::vector<std::string>& unowned) {
 
 struct EventWords {
   AlertKind kind;
-  std::vector<std::string_view> events;
+  std::array<std::string_view, 2> events;  // one, or two
   const char* one;
   const char* many;
 };
-const EventWords kEventWords[] = {
+constexpr EventWords kEventWords[] = {
     {AlertKind::Refused,
      {kSettleRefused, kClaimRefused},
      "settle or claim hit other rows than it should",

@@ -45,8 +45,8 @@ const Choices<AlertKind>& KindChoices() {
 }
 
 constexpr std::size_t kMostAddresses = 16;
-constexpr std::size_t kLongestAddress = 100;  // it stands in a task's key
-constexpr std::size_t kLongestName = 40;      // likewise
+constexpr std::size_t kLongestAddressee = 100;  // it stands in a task's key
+constexpr std::size_t kLongestName = 40;        // likewise
 
 // Reads or lists them, as Section and KeyLister do.
 template <class Keys, class Alert>
@@ -56,7 +56,7 @@ void AlertKeys(Keys& keys, Alert& alert) {
   if (own.handler) keys.Text("handler", alert.handler, kMaxHandlerName);
   if (own.more_than) keys.Integer("more_than", alert.more_than, 0, 1'000'000'000);
   if (own.longer_than) keys.Duration("longer_than", alert.longer_than, 1s, std::chrono::hours(24 * 365));
-  keys.Texts("mail", alert.mail, kLongestAddress);
+  keys.Texts("mail", alert.mail, kLongestAddressee);
   keys.Text("webhook", alert.webhook, 2048);
   keys.Duration("every", alert.every, 1s, std::chrono::hours(24 * 7));
 }
