@@ -57,6 +57,14 @@ const HandlerConfig& Config::HandlerFor(const std::string& type) const {
   return found == handlers.end() ? defaults : found->second;
 }
 
+ScanRules Config::Scans() const {
+  ScanRules scans;
+  for (const auto& [type, handler] : handlers) {
+    if (handler.scan) scans[type] = *handler.scan;
+  }
+  return scans;
+}
+
 Result<Config> ParseConfig(std::string_view text, std::string_view source, UnknownZones zones) {
   if (text.size() > kLargest) {
     return Fail(ErrorCode::Invalid,

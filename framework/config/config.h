@@ -39,9 +39,23 @@ struct SecretSource {
   std::string variable;
 };
 
+enum class ScanScope { Created, Key };
+inline constexpr std::uint32_t kMostScanRows = 1'000'000'000;
+
+// A handler's rows are scanned in rounds. framework/schedule/README.md says what belongs to one.
+struct ScanConfig {
+  Micros every{};              // one of the two: between the beginnings of two rounds,
+  Micros after{};              // or from the end of a round's last task to the next beginning
+  std::uint32_t max_rows = 0;  // of a round, in one worker and shard; 0: all of its scope
+  ScanScope scope = ScanScope::Created;
+  bool operator==(const ScanConfig&) const = default;
+};
+using ScanRules = std::map<std::string, ScanConfig>;  // by task type
+
 struct HandlerConfig {
   std::uint32_t concurrency = 4;  // threads of its lane, 1 … 256
   std::uint32_t queue = 0;  // tasks claimed ahead of the threads, 1 … 10000; 0: about half a second of work
+  std::optional<ScanConfig> scan;            // nullopt: without a pause
   Micros timeout = std::chrono::minutes(1);  // per attempt
   RetryPolicy retry;
   Micros keep = std::chrono::hours(24 * 7);
@@ -112,6 +126,8 @@ struct Config {
 
   // The configuration of a task type; the defaults where it has none.
   const HandlerConfig& HandlerFor(const std::string& type) const;
+  // Of the task types that are scanned in rounds.
+  ScanRules Scans() const;
 };
 
 // Parses and checks a whole document; `source` names it in messages (a file or node). Comments (//) are

@@ -110,6 +110,7 @@ Status Walk::Looks() {
   BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&some, 1)));
   BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&types, 1)));
   BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&all, 1), {.from = ago, .earlier = {earlier}}));
+  BOOST_OUTCOME_TRYV(stage_.tasks.GreatestIds(std::span(&table_, 1)));
   for (const ScanPosition& after : {ScanPosition{}, ScanPosition{ago, 1}}) {
     for (const bool bytes : {false, true}) {
       BOOST_OUTCOME_TRYV(
@@ -122,6 +123,8 @@ Status Walk::Looks() {
         BOOST_OUTCOME_TRYV(stage_.tasks.ScanEach(std::vector<ScanRequest>(2, one)));
       }
     }
+    BOOST_OUTCOME_TRYV(
+        stage_.tasks.Scan({.group = Group(), .after = after, .limit = 10, .with_created = true}));
     BOOST_OUTCOME_TRYV(
         stage_.tasks.Scan({.group = Group(), .after = after, .limit = 10, .running_only = true}));
   }

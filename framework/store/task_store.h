@@ -74,6 +74,7 @@ struct ScanRequest {
   std::size_t limit = kMaxBatchRows;
   bool with_bytes = false;     // ScanRow::bytes is wanted: the store has to look at the texts for it
   bool with_contents = false;  // and so is ScanRow::contents, if the store brings them
+  bool with_created = false;   // ScanRow::created_at is wanted
   bool running_only = false;   // of the next `limit` rows those that run, and nothing else
 };
 
@@ -93,6 +94,7 @@ struct ScanRow {
   std::uint32_t crashes = 0;
   std::string claimed_by;
   std::size_t bytes = 0;  // TextBytes of the task, where asked for
+  WallTime created_at{};  // where asked for
   // Of a waiting row, where asked for. Without it the claim reads the row: a store may leave it out, and does
   // so where the texts are large.
   std::optional<ScannedTask> contents = {};
@@ -153,7 +155,8 @@ class TaskStore {
   // The next rows of a group that are due by the database's clock, in (run_at, id) order behind `after`.
   virtual Result<std::vector<ScanRow>> Scan(const ScanRequest& request) = 0;
 
-  // The same of several groups, in the order of the requests; all of them with contents, or none. A store
+  // The same of several groups, in the order of the requests; all of them with contents and with the time of
+  // their creation, or none. A store
   // that is a trip away asks for them all at once.
   virtual Result<std::vector<std::vector<ScanRow>>> ScanEach(std::span<const ScanRequest> requests) {
     std::vector<std::vector<ScanRow>> pages;
@@ -163,6 +166,10 @@ class TaskStore {
     }
     return pages;
   }
+
+  // The greatest id of each of these tables, 0 of an empty one: a row that is inserted later has a greater
+  // one.
+  virtual Result<std::vector<std::uint64_t>> GreatestIds(std::span<const TableName> tables) = 0;
 
   // Claims those rows that still wait, are due, and have the attempt seen, if the incarnation is not marked
   // dead; returns them whole, and as they are now: one that was edited after its contents were scanned is

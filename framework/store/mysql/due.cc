@@ -47,6 +47,7 @@ constexpr const char* kContents =
     ",IF(state=0 AND LENGTH(params)<=4096,params,NULL),biz_key,batch,failures,cancel,progress,created_at,"
     "updated_at,expires_at";
 constexpr unsigned kContentsColumn = 9;
+constexpr unsigned kContentsColumns = 8;
 
 std::optional<ScannedTask> ReadContents(const DueGroup& group, const ScanRow& row, const Row& read) {
   constexpr unsigned kFirst = kContentsColumn;
@@ -121,7 +122,7 @@ std::string ScanText(const ScanRequest& request, std::size_t number) {
     return first + "page.*,0 FROM (SELECT " + kColumns + page + ") page WHERE state=2 ORDER BY run_at,id";
   }
   return first + kColumns + (request.with_bytes ? kTextBytes : ",0") +
-         (request.with_contents ? kContents : "") + page;
+         (request.with_contents ? kContents : "") + (request.with_created ? ",created_at" : "") + page;
 }
 
 Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables, const DueFloor& floor) {
@@ -198,6 +199,10 @@ Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ScanEach(std::span<con
     row.crashes = static_cast<std::uint32_t>(read.Number(6));
     row.bytes = read.Number(8);
     if (requests[i].with_contents) row.contents = ReadContents(requests[i].group, row, read);
+    if (requests[i].with_created) {
+      const unsigned column = kContentsColumn + (requests[i].with_contents ? kContentsColumns : 0);
+      row.created_at = read.Time(column).value_or(WallTime{});
+    }
     claimers[i].push_back(read.Number(7));
   }));
   for (std::size_t i = 0; i < requests.size(); ++i) {

@@ -203,6 +203,18 @@ Result<std::vector<KeyVerdict>> SqlTaskStore::ConfirmKeys(const std::string& inc
   return verdicts;
 }
 
+Result<std::vector<std::uint64_t>> SqlTaskStore::GreatestIds(std::span<const TableName> tables) {
+  std::vector<std::uint64_t> greatest;
+  for (const TableName& table : tables) {
+    std::uint64_t id = 0;
+    BOOST_OUTCOME_TRYV(db_.Query("SELECT MAX(id) FROM " + table, {}, [&](const Row& row) {
+      if (!row.Null(1)) id = row.Number(1);
+    }));
+    greatest.push_back(id);
+  }
+  return greatest;
+}
+
 // A number beyond those that the program knows reads as the largest of them.
 Result<std::vector<std::uint64_t>> SqlTaskStore::FailUnclaimed(const ClaimRequest& request,
                                                                const std::string& why) {

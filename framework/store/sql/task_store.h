@@ -23,6 +23,7 @@ class SqlTaskStore : public TaskStore {
   // Both are borrowed.
   SqlTaskStore(Connection& db, Claimers& claimers) : claimers_(claimers), db_(db) {}
 
+  Result<std::vector<std::uint64_t>> GreatestIds(std::span<const TableName> tables) override;
   Result<std::vector<std::uint64_t>> FailUnclaimed(const ClaimRequest& request,
                                                    const std::string& why) override;
   Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation,

@@ -43,18 +43,20 @@ Status Walk(Session& db, const DueScope& scope, std::uint32_t first, std::uint32
 // Of a text, not the characters, as length() counts them.
 std::string BytesOf(const std::string& column) { return "ifnull(length(CAST(" + column + " AS BLOB)), 0)"; }
 
-std::string ScanGroup(const TableName& table, bool with_bytes) {
+std::string ScanGroup(const TableName& table, ScanColumns columns) {
   const std::string bytes =
-      with_bytes ? BytesOf("params") + " + " + BytesOf("last_error") + " + " + BytesOf("progress") : "0";
-  return "SELECT id, run_at, state, attempt, crashes, claimed_by, " + bytes + " FROM " + table +
-         " INDEXED BY " + table +
+      columns.bytes ? BytesOf("params") + " + " + BytesOf("last_error") + " + " + BytesOf("progress") : "0";
+  return "SELECT id, run_at, state, attempt, crashes, claimed_by, " + bytes +
+         (columns.created ? ", created_at" : "") + " FROM " + table + " INDEXED BY " + table +
          "_due WHERE slice=? AND handler=? AND urgency=? AND urgency IS NOT NULL AND ";
 }
 
-Status TakeScanRows(Rows rows, std::vector<ScanRow>& found, std::vector<std::uint64_t>& claimers) {
+Status TakeScanRows(Rows rows, ScanColumns columns, std::vector<ScanRow>& found,
+                    std::vector<std::uint64_t>& claimers) {
   while (rows.Next()) {
     found.push_back({rows.Id(0), TimeOf(rows.Text(1)), static_cast<TaskState>(rows.Integer(2)),
                      rows.Number(3), rows.Number(4), "", static_cast<std::size_t>(rows.Integer(6))});
+    if (columns.created) found.back().created_at = TimeOf(rows.Text(7));
     claimers.push_back(rows.Id(5));
   }
   return rows.Finish();
@@ -70,11 +72,11 @@ std::string NextHandlerSql(const TableName& table) {
   return Select(table) + "slice = ? AND handler > ?" + kOrder;
 }
 
-std::string ScanSql(const TableName& table, bool with_bytes) {
-  return ScanGroup(table, with_bytes) + "run_at>? AND run_at<=? ORDER BY run_at, id LIMIT ?";
+std::string ScanSql(const TableName& table, ScanColumns columns) {
+  return ScanGroup(table, columns) + "run_at>? AND run_at<=? ORDER BY run_at, id LIMIT ?";
 }
-std::string ScanTieSql(const TableName& table, bool with_bytes) {
-  return ScanGroup(table, with_bytes) + "run_at=? AND id>? ORDER BY id LIMIT ?";
+std::string ScanTieSql(const TableName& table, ScanColumns columns) {
+  return ScanGroup(table, columns) + "run_at=? AND id>? ORDER BY id LIMIT ?";
 }
 
 Status ReadDueGroups(Session& db, const DueScope& scope, std::vector<DueGroup>& groups) {
@@ -104,20 +106,19 @@ Result<std::vector<ScanRow>> SqliteTaskStore::Scan(const ScanRequest& request) {
   const bool from_start = request.after == ScanPosition{};
   // Before the first row is before every text, also of a year that nobody thought of.
   const std::string after = from_start ? "" : TimeText(request.after.run_at);
+  const ScanColumns columns{request.with_bytes, request.with_created};
   return db_.Read([&]() -> Result<std::vector<ScanRow>> {
     std::vector<ScanRow> found;
     std::vector<std::uint64_t> claimers;
     if (!from_start && request.after.run_at <= now) {
-      auto tie =
-          db_.Select(ScanTieSql(group.table, request.with_bytes), group.slice, group.handler, group.urgency,
-                     after, request.after.id, static_cast<std::uint64_t>(request.limit));
-      BOOST_OUTCOME_TRYV(TakeScanRows(std::move(tie), found, claimers));
+      auto tie = db_.Select(ScanTieSql(group.table, columns), group.slice, group.handler, group.urgency,
+                            after, request.after.id, static_cast<std::uint64_t>(request.limit));
+      BOOST_OUTCOME_TRYV(TakeScanRows(std::move(tie), columns, found, claimers));
     }
     if (found.size() < request.limit) {
-      auto rest =
-          db_.Select(ScanSql(group.table, request.with_bytes), group.slice, group.handler, group.urgency,
-                     after, TimeText(now), static_cast<std::uint64_t>(request.limit - found.size()));
-      BOOST_OUTCOME_TRYV(TakeScanRows(std::move(rest), found, claimers));
+      auto rest = db_.Select(ScanSql(group.table, columns), group.slice, group.handler, group.urgency, after,
+                             TimeText(now), static_cast<std::uint64_t>(request.limit - found.size()));
+      BOOST_OUTCOME_TRYV(TakeScanRows(std::move(rest), columns, found, claimers));
     }
     BOOST_OUTCOME_TRYV(NameClaimers(claimers, found));
     if (request.running_only)

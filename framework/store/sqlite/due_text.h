@@ -16,12 +16,18 @@ std::string FirstGroupSql(const TableName& table);
 std::string NextUrgencySql(const TableName& table);
 std::string NextHandlerSql(const TableName& table);
 
+// What a scan reads of a row beside what it always does.
+struct ScanColumns {
+  bool bytes = false;    // ScanRow::bytes
+  bool created = false;  // ScanRow::created_at
+};
+
 // The scan's two statements: a row value `(run_at, id) > (?, ?)` would bound run_at
 // alone, and read a tie from its beginning for every page of it.
-// Values: slice, handler, urgency, run_at after, now, limit. `with_bytes`: with ScanRow::bytes.
-std::string ScanSql(const TableName& table, bool with_bytes = false);
+// Values: slice, handler, urgency, run_at after, now, limit.
+std::string ScanSql(const TableName& table, ScanColumns columns = {});
 // Values: slice, handler, urgency, run_at, id after, limit.
-std::string ScanTieSql(const TableName& table, bool with_bytes = false);
+std::string ScanTieSql(const TableName& table, ScanColumns columns = {});
 
 // Appends the groups of one table, in order. Inside a read transaction where several tables must agree.
 Status ReadDueGroups(Session& db, const DueScope& scope, std::vector<DueGroup>& groups);

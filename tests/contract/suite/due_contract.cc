@@ -245,6 +245,40 @@ TEST_P(StoreContract, AScanTellsWhatTheTextsOfATaskTake) {
   EXPECT_EQ(ScanAll()[1].bytes, 0U) << "not asked for";
 }
 
+TEST_P(StoreContract, AScanTellsWhenTasksWereCreatedWhereThatIsAskedFor) {
+  const auto ids = AddDue(2);
+  Claim({ids[1]});
+  for (const bool contents : {false, true}) {
+    ScanRequest request{
+        .group = {"tasks", 1, "noop", 50, {}}, .with_contents = contents, .with_created = true};
+    const auto pages = tasks().ScanEach(std::vector<ScanRequest>(2, request));
+    ASSERT_TRUE(pages) << pages.error().message;
+    for (const auto& page : *pages) {
+      ASSERT_EQ(page.size(), 2U);
+      for (std::size_t i = 0; i < page.size(); ++i) {
+        EXPECT_EQ(page[i].created_at, Get(ids[i]).task.created_at) << "contents: " << contents;
+      }
+    }
+  }
+  EXPECT_EQ(ScanAll()[0].created_at, WallTime{}) << "not asked for";
+}
+
+TEST_P(StoreContract, TheGreatestIdIsBelowThatOfEveryLaterRow) {
+  const std::vector<TableName> tables{"tasks"};
+  const auto greatest = [&] {
+    const auto ids = this->tasks().GreatestIds(tables);
+    EXPECT_TRUE(ids) << ids.error().message;
+    return ids ? ids->at(0) : 0;
+  };
+  EXPECT_EQ(greatest(), 0U) << "an empty table";
+  const auto ids = AddDue(3);
+  EXPECT_EQ(greatest(), ids[2]);
+  Settle({End(ClaimOne(ids[2]), Settlement::To::Succeeded, "")});
+  const auto later = greatest();
+  EXPECT_GE(later, ids[1]);
+  EXPECT_GT(AddDue(1)[0], ids[2]) << "no id comes again";
+}
+
 TEST_P(StoreContract, RowsOfLongAgoAreSeen) {
   const auto id =
       Add({.slice = 1, .run_at = WallTime(std::chrono::sys_days(std::chrono::year(1971) / 1 / 1))});
