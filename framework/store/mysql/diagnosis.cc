@@ -30,7 +30,8 @@ constexpr Need kOfTheShard[] = {
     {"millrace_beats", "SIUD", "id"},         {"tasks_keys", "SIUD", "task_id"},
     {"millrace_attempts", "SIUD", "attempt"}, {"millrace_counters", "SIUD", "failed"},
     {"millrace_pauses", "S", "what"},         {"millrace_audit", "SI", "subject"},
-    {"millrace_schedules", "SIUD", "fired"},  {"millrace_fan_outs", "SIUD", "refused"}};
+    {"millrace_schedules", "SIUD", "fired"},  {"millrace_fan_outs", "SIUD", "refused"},
+    {"millrace_batches", "SU", "added"}};
 constexpr Need kOfATable[] = {{"", "SIUD", "state"}, {"_done", "SID", "state"}, {"_failed", "SID", "state"}};
 
 struct Probe {
