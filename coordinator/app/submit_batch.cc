@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -39,14 +40,20 @@ Status CheckCallback(const char* flag, const std::string& text) {
   return json ? json : Fail(ErrorCode::Invalid, std::string(flag) + ": " + json.error().message);
 }
 
-// One that is gone with its file, or was never given tables, has no batch either.
+// One without its file, or without tables, has no batch either.
 Result<bool> MayHaveBatch(Shard& shard) {
-  auto prepared = Prepare(shard, Missing::Refuse);
-  if (prepared) return true;
-  if (prepared.error().code == ErrorCode::Invalid || prepared.error().code == ErrorCode::NotFound)
-    return false;
-  return Fail(prepared.error().code, "a batch has one home among all shards, and shard " + shard.name +
-                                         " can't be asked: " + prepared.error().message);
+  if (shard.url.kind == StoreUrl::Kind::Sqlite && !std::filesystem::exists(shard.url.path)) return false;
+  Error error;
+  if (auto reached = Reach(shard, Missing::Refuse); !reached) {
+    error = reached.error();
+  } else if (auto tables = shard.store->OpenSchema()->Tables(); !tables) {
+    if (tables.error().code == ErrorCode::NotFound) return false;
+    error = tables.error();
+  } else {
+    return true;
+  }
+  return Fail(error.code, "a batch has one home among all shards, and shard " + shard.name +
+                              " can't be asked: " + error.message);
 }
 
 // In which shard but `except` the batch has its row.
@@ -85,6 +92,8 @@ Status CheckBatchAsked(const BatchAsked& asked) {
     if (is_given && asked.name.empty())
       return Fail(ErrorCode::Invalid, std::string(flag) + " goes with --batch NAME");
   }
+  // To a server a name with spaces behind it is the same name.
+  if (asked.name.ends_with(' ')) return Fail(ErrorCode::Invalid, "--batch: a name does not end with a space");
   BOOST_OUTCOME_TRYV(CheckCallback("--on-success", asked.on_success));
   return CheckCallback("--on-end", asked.on_end);
 }

@@ -212,6 +212,10 @@ bool BatchDecider::ReadSums(std::vector<Candidate>& candidates) {
 
 // False: the pools need not be looked into.
 bool BatchDecider::IsTime(Candidate& candidate, bool at_once) {
+  if (candidate.record.parts.empty()) {
+    Tell(candidate.name, "its row names no table");
+    return false;
+  }
   const BootTime now = parts_.now();
   Known& known = known_[candidate.name];
   if (!known.sums || *known.sums != candidate.sums) {
