@@ -2,7 +2,6 @@
 
 #include <poll.h>
 
-#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -42,10 +41,10 @@ Status CheckCallback(const char* flag, const std::string& text) {
 
 // One without its file, or without tables, has no batch either.
 Result<bool> MayHaveBatch(Shard& shard) {
-  if (shard.url.kind == StoreUrl::Kind::Sqlite && !std::filesystem::exists(shard.url.path)) return false;
   Error error;
   if (auto reached = Reach(shard, Missing::Refuse); !reached) {
     error = reached.error();
+    if (shard.url.kind == StoreUrl::Kind::Sqlite && error.code == ErrorCode::Invalid) return false;
   } else if (auto tables = shard.store->OpenSchema()->Tables(); !tables) {
     if (tables.error().code == ErrorCode::NotFound) return false;
     error = tables.error();
