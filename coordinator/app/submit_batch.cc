@@ -68,6 +68,25 @@ Result<std::optional<HomeAndRecord>> FindBatchRecord(Shards& shards, const std::
   return std::optional<HomeAndRecord>();
 }
 
+// Its counts stay for good, and would be taken for those of the new one.
+Status CheckNameUnused(Shards& shards, const std::string& name) {
+  for (auto& [shard, opened] : shards) {
+    BOOST_OUTCOME_TRY(there, MayHaveBatch(opened));
+    if (!there) continue;
+    BOOST_OUTCOME_TRY(infos, opened.store->OpenSchema()->Tables());
+    std::vector<TableName> tables;
+    for (const TableInfo& info : infos) tables.push_back(info.table);
+    BOOST_OUTCOME_TRY(sums, opened.store->OpenBatches()->Sums(tables, std::span(&name, 1)));
+    for (const auto& [batch, ended] : sums) {
+      if (ended.Ended() == 0) continue;
+      return BatchRefused(
+          QuotedBatch(name) + " has " + std::to_string(ended.Ended()) + " ended tasks in shard " + shard +
+          ", of plain SQL or from before batches had a row: nothing was added; take another name");
+    }
+  }
+  return {};
+}
+
 Status CheckSameCallback(const char* flag, const std::string& name, const std::string& given,
                          const std::string& standing) {
   if (given.empty() || (!standing.empty() && SaysTheSame(given, standing))) return {};
@@ -117,6 +136,7 @@ Result<std::unique_ptr<BatchIntake>> BatchIntake::Join(Shards& shards, const Bat
       return std::unique_ptr<BatchIntake>(new BatchIntake(standing->first->store, part, asked.name, false,
                                                           standing->second.stays_open || asked.stays_open));
     }
+    BOOST_OUTCOME_TRYV(CheckNameUnused(shards, asked.name));
     auto batches = here.store->OpenBatches();
     BOOST_OUTCOME_TRY(
         made, batches->Make({asked.name, asked.stays_open, part, asked.on_success, asked.on_end, Actor()}));

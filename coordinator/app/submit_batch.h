@@ -25,7 +25,8 @@ std::vector<std::string> CallbackTypes(const BatchAsked& asked);
 class BatchIntake {
  public:
   // Makes the batch in the shard of `part`, its home from now on, or joins the one that is open; it is looked
-  // for in all shards. Conflict, with what to do, where it is closed or has ended, or has other callbacks;
+  // for in all shards. Conflict, with what to do, where it is closed or has ended, has other callbacks, or is
+  // one of plain SQL that has no row;
   // Unavailable where a shard that is away might have it.
   static Result<std::unique_ptr<BatchIntake>> Join(Shards& shards, const BatchPart& part,
                                                    const BatchAsked& asked);

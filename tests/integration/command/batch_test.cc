@@ -111,6 +111,9 @@ TEST_F(BatchCommandTest, ABatchOfPlainSqlIsShownToo) {
   EXPECT_THAT(Show("plain"), AllOf(HasSubstr(R"("state":"plain")"), HasSubstr(R"("succeeded":1)")));
   EXPECT_THAT(Run("batch list").output, AllOf(HasSubstr("plain"), HasSubstr("made by plain SQL")));
   EXPECT_EQ(Run("batch watch plain").exit_code, 0);
+  const ProcessResult taken = Run("submit --handler noop --batch plain");
+  EXPECT_EQ(taken.exit_code, 4) << taken.output;
+  EXPECT_THAT(taken.output, AllOf(HasSubstr("has 1 ended tasks in shard main"), HasSubstr("another name")));
   const ProcessResult closed = Run("batch close plain");
   EXPECT_EQ(closed.exit_code, 4) << closed.output;
   EXPECT_THAT(closed.output, HasSubstr("made by plain SQL"));
