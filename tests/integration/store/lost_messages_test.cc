@@ -111,6 +111,37 @@ TEST_P(LostMessages, ClaimIsResolvedByAWriteAndOrphansNothing) {
   ReportRounds("a claim is lost on the way or in its reply", rounds);
 }
 
+// Whoever decides looks at the row again, and decides only where it has not ended.
+TEST_P(LostMessages, CommitOfTheEndOfABatchAddsItsCallbackOnce) {
+  auto batches = proxied_->OpenBatches();
+  const int rounds = Rounds(10, 100);
+  for (int round = 0; round < rounds; ++round) {
+    const std::string name = "june-" + std::to_string(round);
+    ASSERT_TRUE(batches->Make({.name = name, .home = {"main", "tasks"}, .made_by = "me"}));
+    ASSERT_TRUE(batches->Close(name, ""));
+    NewTask callback{.handler = "noop"};
+    callback.biz_key = EndKey(name);
+    const BatchEnd end{name, "tasks", {1, 0, 0}, {}, {callback}};
+    proxy_.Arm(GetParam(), kCommit);
+    const auto ended = batches->End(end);
+    ASSERT_FALSE(ended);
+    ASSERT_EQ(ended.error().code, ErrorCode::Unknown) << ended.error().message;
+    auto closed = batches->List(BatchStore::Which::Closed, "", 10);
+    for (int look = 0; !closed && look < 20; ++look)
+      closed = batches->List(BatchStore::Which::Closed, "", 10);
+    ASSERT_TRUE(closed) << closed.error().message;
+    ASSERT_EQ(closed->size(), GetParam() == Evil::LoseRequest ? 1U : 0U);
+    if (!closed->empty()) {
+      const auto again = batches->End(end);
+      ASSERT_TRUE(again) << again.error().message;
+      ASSERT_TRUE(*again);
+    }
+    ASSERT_EQ(Count("tasks WHERE biz_key='" + EndKey(name) + "'"), 1U);
+    ASSERT_EQ(batches->Find(name).value()->state, BatchState::Ended);
+  }
+  ReportRounds("the COMMIT of a batch's end is lost on the way or in its reply", rounds);
+}
+
 TEST_P(LostMessages, ReadOfClaimedRowsLeavesTheClaimUnknown) {
   auto tasks = proxied_->OpenTasks();
   const auto ids = Add(5);
