@@ -43,6 +43,10 @@ class Place:
                                                   arguments=["--session-timeout", "2s"])
 
     def leader(self):
+        """One that is there, by the tree's word."""
+        return wait_until("somebody leads", lambda: self._led() in self.workers and self._led(), 30)
+
+    def _led(self):
         return json.loads(self.tree.get(f"{ROOT}/epoch")[0]).get("leader")
 
     def kill(self, name):
@@ -73,7 +77,8 @@ def drain(s, place):
     place.submit("june", 1, (total // 2, total // 2))
     refused = s.millrace("batch", "close", "june", expect=4)
     s.check("a batch that is closed twice is refused", refused or "exit status 4", True)
-    s.millrace("submit", "--plugins", s.plugins(), "--handler", "noop", "--batch", "june", expect=4)
+    s.millrace("submit", "--plugins", s.plugins(), "--handler", "noop", "--shard", "east", "--batch",
+               "june", expect=4)
     seen, kills, next_kill = [], 0, time.monotonic()
     deadline = time.monotonic() + s.size(60, 600)
     while time.monotonic() < deadline:

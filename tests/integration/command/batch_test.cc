@@ -65,7 +65,7 @@ TEST_F(BatchCommandTest, AnOpenBatchGrowsUntilItIsClosed) {
 }
 
 TEST_F(BatchCommandTest, ATaskThatFailedKeepsABatchFromSuccessAndNotFromItsEnd) {
-  Write("rows.jsonl", "{\"times\":0}\n{\"amount\":\"no number\"}\n");
+  Write("rows.jsonl", "{\"customer_id\":\"nobody\"}\n{\"customer_id\":\"no one\"}\n");
   const ProcessResult submitted =
       Run(std::string("submit --handler award_points --from rows.jsonl --batch june --on-success ") +
           kCallback + " --on-end " + kCallback);
