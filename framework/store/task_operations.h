@@ -169,8 +169,9 @@ class TaskOperations {
   virtual Result<std::vector<std::uint64_t>> Apply(TaskAction action, const TableName& table,
                                                    std::span<const std::uint64_t> ids,
                                                    const Author& author) = 0;
-  // The same for an edit, which leaves those alone that are so already or would expire before they are due, and
-  // of failed ones sets neither time. Invalid for one that Validate refuses, and for params that are no JSON.
+  // The same for an edit, which leaves those alone that are so already or would expire before they are due,
+  // and of failed ones sets neither time. Invalid for one that Validate refuses, and for params that are no
+  // JSON.
   virtual Result<std::vector<std::uint64_t>> Edit(const TaskEdit& edit, const TableName& table,
                                                   std::span<const std::uint64_t> ids,
                                                   const Author& author) = 0;
