@@ -75,7 +75,8 @@ std::uint64_t CompactShard::Insert(const TableName& name, std::uint32_t slice, c
                                    WallTime run_at, const std::string& key) {
   CompactTable& table = *TableOf(name);
   const std::uint64_t id = table.rows.size() + 1;
-  table.rows.push_back({id, slice, handler, TaskState::Waiting, run_at, 0, 0, {}, 0, false, key});
+  table.rows.push_back(
+      {id, slice, handler, TaskState::Waiting, run_at, clock_.WallNow(), 0, 0, {}, 0, false, key});
   table.open.push_back(id);
   return id;
 }
@@ -131,6 +132,7 @@ Result<std::vector<ScanRow>> CompactShard::Scan(const ScanRequest& request) cons
     if (!Belongs(row, request.group) || row.run_at > now) continue;
     if (ScanPosition{row.run_at, id} <= request.after) continue;
     rows.push_back({id, row.run_at, row.state, row.attempt, 0, row.claimed_by});
+    if (request.with_created) rows.back().created_at = row.created_at;
   }
   std::sort(rows.begin(), rows.end(), [](const ScanRow& a, const ScanRow& b) {
     return std::pair(a.run_at, a.id) < std::pair(b.run_at, b.id);
@@ -139,6 +141,15 @@ Result<std::vector<ScanRow>> CompactShard::Scan(const ScanRequest& request) cons
   if (request.running_only)
     std::erase_if(rows, [](const ScanRow& row) { return row.state != TaskState::Running; });
   return rows;
+}
+
+Result<std::vector<std::uint64_t>> CompactShard::GreatestIds(std::span<const TableName> tables) const {
+  std::vector<std::uint64_t> greatest;
+  for (const TableName& name : tables) {
+    const CompactTable* table = TableOf(name);
+    greatest.push_back(table == nullptr || table->open.empty() ? 0 : table->open.back());
+  }
+  return greatest;
 }
 
 Result<std::vector<Task>> CompactShard::Claim(const ClaimRequest& request) {

@@ -32,6 +32,7 @@ struct CompactRow {
   std::string handler;
   TaskState state = TaskState::Waiting;
   WallTime run_at;
+  WallTime created_at;
   std::uint32_t attempt = 0;
   std::uint32_t failures = 0;
   std::string claimed_by;
@@ -113,6 +114,7 @@ class CompactShard {
 
   Result<DueMap> Due(std::span<const TableSlices> tables, const DueFloor& floor = {}) const;
   Result<std::vector<ScanRow>> Scan(const ScanRequest& request) const;
+  Result<std::vector<std::uint64_t>> GreatestIds(std::span<const TableName> tables) const;
   Result<std::vector<Task>> Claim(const ClaimRequest& request);
   // The statements of Resolve, as a database gets them one by one: the waiting rows with the attempt seen are
   // raised, then those rows are looked up that run under the incarnation with a higher one, to be adopted.

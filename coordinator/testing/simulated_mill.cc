@@ -102,6 +102,9 @@ class SimulatedScan final : public Simulated<ScanPort> {
       return pages;
     });
   }
+  Reply<Result<Ids>> GreatestIds(const std::vector<TableName>& tables) override {
+    return Read<Ids>([tables](CheckedShard& shard) { return shard.shard().GreatestIds(tables); });
+  }
   Reply<Result<Tasks>> Claim(const ClaimRequest& request) override {
     claims_();
     auto mail = std::make_shared<Mail<Result<Tasks>>>();

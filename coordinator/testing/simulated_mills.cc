@@ -14,7 +14,7 @@ SimulatedMills::SimulatedMills(Parts parts, const Lives& dead)
     : parts_(std::move(parts)),
       clock_(parts_.timeline),
       config_(parts_.control.CurrentConfig()),
-      engine_(config_->engine),
+      engine_(config_->engine, config_->Scans()),
       runner_({parts_.timeline, parts_.databases, parts_.process, parts_.journal, parts_.settings.handlers,
                parts_.shards, parts_.runs}),
       places_(parts_.shards.size()),
@@ -61,7 +61,10 @@ void SimulatedMills::Watch() {
 
 void SimulatedMills::FollowAll() {
   const auto config = parts_.control.CurrentConfig();
-  if (config != config_) engine_.Set(config->engine);
+  if (config != config_) {
+    engine_.Set(config->engine);
+    engine_.SetScans(config->Scans());
+  }
   config_ = config;
   runner_.Follow(config_);
   bool changed = false;

@@ -8,6 +8,7 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 
 constexpr Micros kYear = std::chrono::hours(24 * 365);
+constexpr Micros kShortestRound = 1s;
 
 bool IsGroupName(const std::string& name) {
   return name.size() <= kMaxHandlerName &&
@@ -29,10 +30,19 @@ void SecretKeys(Keys& keys, Source& source) {
   keys.Text("variable", source.variable, 256);
 }
 
+template <class Keys, class Scan>
+void ScanKeys(Keys& keys, Scan& scan) {
+  keys.Duration("every", scan.every, kShortestRound, kYear);
+  keys.Duration("after", scan.after, kShortestRound, kYear);
+  keys.Integer("max_rows", scan.max_rows, 1, kMostScanRows);
+  keys.Choice("scope", scan.scope, {{"created", ScanScope::Created}, {"key", ScanScope::Key}});
+}
+
 template <class Keys, class Handler>
 void HandlerKeys(Keys& keys, Handler& handler) {
   keys.Integer("concurrency", handler.concurrency, 1, 256);
   keys.Integer("queue", handler.queue, 1, 10'000);
+  keys.OptionalPart("scan", handler.scan, [](auto& part, auto& scan) { ScanKeys(part, scan); });
   keys.Duration("timeout", handler.timeout, 1ms, std::chrono::hours(24 * 7));
   keys.Part("retry", [&](auto& part) { RetryKeys(part, handler.retry); });
   keys.Duration("expires_in", handler.retry.expires_in, 0s, 10 * kYear);
@@ -68,6 +78,14 @@ void CheckHandler(const HandlerConfig& handler, Section& section) {
   }
 }
 
+void CheckScan(const json& scan, Section& section) {
+  const bool every = scan.contains("every");
+  if (!scan.is_object() || every != scan.contains("after")) return;
+  section.Add("scan", every ? "it has \"every\" and \"after\": leave one of them"
+                            : "no round ever begins: write \"every\": \"5m\" or \"after\": \"5m\", or leave "
+                              "\"scan\" out, for a scan without a pause");
+}
+
 // Those of its parts by their path.
 std::set<std::string> KeysOf(const json& handler) {
   std::set<std::string> keys;
@@ -84,6 +102,7 @@ HandlerConfig ReadHandler(const json& value, const KeyPath& path, Problems& prob
   Section section(value, path, problems);
   HandlerKeys(section, handler);
   CheckHandler(handler, section);
+  if (const json* scan = section.Child("scan")) CheckScan(*scan, section);
   section.Done();
   handler.given = KeysOf(value);
   return handler;

@@ -118,6 +118,16 @@ std::size_t InFlight::Size() const {
   return size;
 }
 
+bool InFlight::Holds(const std::string& handler) const {
+  MutexLock lock(mutex_);
+  for (const auto& [table, ids] : tables_) {
+    for (const auto& [id, attempt] : ids) {
+      if (attempt && attempt->task.handler == handler) return true;
+    }
+  }
+  return false;
+}
+
 std::vector<AttemptPtr> InFlight::Attempts() const {
   MutexLock lock(mutex_);
   std::vector<AttemptPtr> attempts;

@@ -87,6 +87,8 @@ class InFlight {
   // tasks have left; so it is where the database does not take settles.
   std::size_t Room();
 
+  // One of this type whose claim has succeeded.
+  bool Holds(const std::string& handler) const;
   bool Empty() const { return Size() == 0; }
   std::size_t Size() const;
   // Those from which it has ever claimed.

@@ -19,9 +19,11 @@ Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr
   InFlight& in_flight = parts_.attempts.in_flight();
   auto claimed = co_await port_.Claim(request);
   if (claimed) {
+    claimed_ += claimed->size();
     if (claimed->size() < request.ids.size()) parts_.counters.claims_short.Add();
     in_flight.LeaveMissed(request, *claimed);
   } else if (claimed.error().code == ErrorCode::Unknown) {
+    claimed_ += request.ids.size();
     request.contents.clear();  // it is resolved by what the rows are then
     unknown_.emplace_back(std::move(request), std::move(life));
   } else if (claimed.error().code == ErrorCode::Invalid && request.ids.size() == 1) {

@@ -22,6 +22,7 @@ class ScanPort : public StrandPort {
   virtual Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) = 0;
   virtual Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) = 0;
+  virtual Reply<Result<std::vector<std::uint64_t>>> GreatestIds(const std::vector<TableName>& tables) = 0;
   virtual Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) = 0;
   virtual Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,
                                                                   const std::string& why) = 0;
@@ -55,6 +56,9 @@ class Claimer {
   // Resolves claims whose outcome is unknown. Stops at the first error.
   Step<Status> Resolve();
   bool HasUnknown() const { return !unknown_.empty(); }
+  // How many rows were claimed since it was asked last; of a claim whose outcome is unknown all that it asked
+  // for.
+  std::size_t TakeClaimed() { return std::exchange(claimed_, 0); }
 
  private:
   using Sent = std::pair<ClaimRequest, std::shared_ptr<Lease>>;
@@ -76,6 +80,7 @@ class Claimer {
   ScanPort& port_;
   Suspects& suspects_;
   std::vector<Sent> unknown_;
+  std::size_t claimed_ = 0;
 };
 
 }  // namespace millrace::engine

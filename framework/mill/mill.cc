@@ -4,6 +4,8 @@ namespace millrace::engine {
 
 Mill::Mill(const Shared& shared, const Ports& ports, Options options)
     : shard_(std::move(options.shard)),
+      engine_(shared.engine),
+      scans_(engine_.Scans()),
       tend_(ports.tend),
       scope_(shard_, options.self.worker),
       settler_(shared.clock, {ports.settle, ports.second_settle}, shared.engine,
@@ -39,7 +41,9 @@ void Mill::Hear(Beat::News news) {
 
 bool Mill::Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses> paused) {
   const bool followed = scope_.Follow(std::move(slices), std::move(paused));
-  if (followed) scanner_.LookAgain();
+  auto scans = engine_.Scans();
+  if (followed || scans != scans_) scanner_.LookAgain();
+  scans_ = std::move(scans);
   const bool died = died_.exchange(false);
   return scanner_.TakePausesChanged() || died || followed;
 }

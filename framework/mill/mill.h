@@ -76,6 +76,8 @@ class Mill {
   void Hear(Beat::News news);
 
   const std::string shard_;
+  const LiveEngine& engine_;
+  std::shared_ptr<const ScanRules> scans_;  // of whoever calls Follow
   StrandPort& tend_;
   Scope scope_;
   Lives lives_;

@@ -1,9 +1,6 @@
 #include "framework/mill/scan.h"
 
 #include <algorithm>
-#include <boost/algorithm/string/join.hpp>
-#include <map>
-#include <set>
 
 #include "framework/base/log.h"
 #include "framework/policy/group_order.h"
@@ -14,18 +11,8 @@ namespace {
 constexpr Micros kFirstPause = std::chrono::milliseconds(100);
 constexpr Micros kLongestPause = std::chrono::seconds(2);
 constexpr Micros kSuspectPause = std::chrono::milliseconds(20);
-constexpr Micros kSoon = std::chrono::seconds(2);  // given back by the engine, and due again in a moment
-constexpr Micros kAttendedPoll = std::chrono::seconds(2);  // somebody rings if anything is new
-constexpr Micros kTellPaused = std::chrono::minutes(1);
 constexpr std::size_t kSmallestPage = 100;  // rows: a page may be full of rows that run already
-constexpr std::size_t kMostPages = 64;      // pages read for one lane before it claims what was found
 constexpr std::size_t kShares = 8;  // so many groups at least have a part in what a lane takes at once
-
-std::size_t CountTables(const std::vector<TableSlices>& slices) {
-  std::set<TableName> tables;
-  for (const TableSlices& part : slices) tables.insert(part.table);
-  return tables.size();
-}
 
 }  // namespace
 
@@ -59,9 +46,10 @@ bool Scanner::RingDue() {
 // A ring that came while it was busy has woken nobody: it is seen here, once there is room.
 Micros Scanner::UntilNext() {
   busy_.store(full_);
-  if (full_) return look_.until - parts_.clock.Now();
+  const BootTime until = std::min(look_.until, rounds_.Next());
+  if (full_) return until - parts_.clock.Now();
   if (rung_.load()) return Micros(0);
-  return std::min(look_.until, rings_.Next()) - parts_.clock.Now();
+  return std::min(until, rings_.Next()) - parts_.clock.Now();
 }
 
 void Scanner::StopClaiming() {
@@ -118,14 +106,14 @@ Step<Micros> Scanner::Round() {
     quiet_.store(!claiming_.load());
     co_return engine.poll;
   }
-  Suspects::MayClaim may_claim = [this](const DueGroup& group) { return MayClaim(group); };
-  const Micros busy = suspects_.Waits() ? parts_.runner.BusyFor() : Micros(0);
-  const Status claimed = co_await claimer_.ClaimSuspect(life, std::move(may_claim), busy);
+  const Status claimed = co_await ClaimSuspect(life);
   Note(claimed);
+  if (rounds_.Any()) rounds_.NoteEnded(parts_.clock.Now(), [this](const auto& type) { return InHand(type); });
 
   const bool was_empty = parts_.attempts.in_flight().Empty();
   const bool rung = RingDue();
-  const bool looks = look_again_.exchange(false) || rung || parts_.clock.Now() >= look_.until;
+  const BootTime until = std::min(look_.until, rounds_.Next());
+  const bool looks = look_again_.exchange(false) || rung || parts_.clock.Now() >= until;
   if (looks) co_await TakeLook(engine);
   full_ = false;
   if (look_.map) co_await WorkOff(engine.batch, life);
@@ -140,100 +128,23 @@ Step<Micros> Scanner::Round() {
   co_return std::max(UntilNext(), Micros(0));
 }
 
-void Scanner::NoteIdle(bool nothing_left) {
-  {
-    MutexLock lock(mutex_);
-    if (!nothing_left) {
-      idleness_.reset();
-    } else if (idleness_) {
-      idleness_->looked = look_.asked;
-    } else {
-      idleness_ = {look_.asked, look_.asked};
-    }
-  }
-  idle_.store(nothing_left);
-}
-
-IdleSpan Scanner::Idleness() const {
-  MutexLock lock(mutex_);
-  return idleness_.value_or(IdleSpan{BootTime::max(), BootTime{}});
+Step<Status> Scanner::ClaimSuspect(std::shared_ptr<Lease> life) {
+  std::string type;  // of the last that was asked for: whose turn it is
+  Suspects::MayClaim may_claim = [&](const DueGroup& group) {
+    type = group.handler;
+    return MayClaim(group) && rounds_.Left(type) > 0;
+  };
+  const Micros busy = suspects_.Waits() ? parts_.runner.BusyFor() : Micros(0);
+  const Status claimed = co_await claimer_.ClaimSuspect(life, std::move(may_claim), busy);
+  rounds_.Claimed(type, claimer_.TakeClaimed());
+  co_return claimed;
 }
 
 Micros Scanner::AfterTrouble() {
   look_ = {};
+  rounds_.Again();
   trouble_pause_ = std::clamp(trouble_pause_ * 2, kFirstPause, kLongestPause);
   return trouble_pause_;
-}
-
-Step<> Scanner::TakeLook(EngineConfig engine) {
-  const std::vector<TableSlices> slices = parts_.scope.Slices();
-  const BootTime asked = parts_.clock.Now();
-  look_ = {};
-  const DueFloor floor = schedule_.Floor(asked, slices);
-  auto map = co_await ReadMap(slices, floor);
-  ScanView view;
-  const Micros cost = parts_.clock.Now() - asked;
-  rings_.Looked(asked, cost);
-  Micros rest{0};
-  if (!map) {
-    Note(Fail(map.error()));
-    view.error = map.error().message;
-  } else {
-    view.reachable = true;
-    schedule_.Looked(asked, cost, floor, *map, engine.poll, CountTables(slices));
-    if (map->now != WallTime{}) parts_.attempts.NoteClock(asked, map->now);
-    look_.full = floor.Empty();
-    look_.asked = asked;
-    look_.map = std::make_shared<const DueMap>(std::move(*map));
-    if (parts_.scope.FollowShard(look_.map->pauses)) pauses_changed_.store(true);
-    cursors_.Refresh(asked, look_.map->groups, engine.rewind);
-    look_.work = WorkOf(*look_.map, view);
-    if (MayRest(asked)) rest = kAttendedPoll;
-    look_.until = std::max(schedule_.Next(), asked + rest);
-    for (const DueGroup& group : look_.map->groups) {
-      if (group.first_run_at <= look_.map->now) continue;
-      look_.until = std::min(look_.until, asked + (group.first_run_at - look_.map->now));
-    }
-  }
-  view.map_cost = schedule_.FullCost();
-  view.poll = std::max(schedule_.Interval(), rest);
-  MutexLock lock(mutex_);
-  latest_ = look_.map;
-  view_ = std::move(view);
-}
-
-bool Scanner::MayRest(BootTime now) const {
-  return attended_.load() && !parts_.watch_idle && look_.full && look_.work.empty() && !rings_.Recent(now) &&
-         parts_.attempts.in_flight().Empty();
-}
-
-// A worker that has no part in the shard now asks it nothing.
-Step<Result<DueMap>> Scanner::ReadMap(std::vector<TableSlices> slices, DueFloor floor) {
-  if (slices.empty()) co_return DueMap{};
-  auto map = co_await port_.Due(slices, floor);
-  // The slices may have changed since they were read.
-  if (map) std::erase_if(map->groups, [this](const DueGroup& group) { return !parts_.scope.Owns(group); });
-  co_return map;
-}
-
-std::vector<Scanner::TypeWork> Scanner::WorkOf(const DueMap& map, ScanView& view) {
-  std::map<std::string, std::vector<const DueGroup*>> by_type;
-  for (const DueGroup& group : map.groups) {
-    if (group.first_run_at <= map.now) by_type[group.handler].push_back(&group);
-  }
-  std::vector<TypeWork> work;
-  for (auto& [type, groups] : by_type) {
-    if (!parts_.runner.Runs(type)) {
-      view.unrunnable.push_back(type);
-      continue;
-    }
-    TypeWork& of_type = work.emplace_back(TypeWork{type, std::move(groups), {}});
-    for (const DueGroup* group : of_type.groups) {
-      view.lag = std::max(view.lag, map.now - group->first_run_at);
-      of_type.ranks.push_back(cursors_.Rank(*group));
-    }
-  }
-  return work;
 }
 
 Step<> Scanner::WorkOff(std::size_t most, std::shared_ptr<Lease> life) {
@@ -253,19 +164,23 @@ bool Scanner::MayClaim(const DueGroup& group) const {
 }
 
 Step<bool> Scanner::Fill(TypeWork& work, std::size_t most, std::shared_ptr<Lease> life) {
-  if (parts_.gate.Wanted()) co_return false;
+  const std::size_t left = rounds_.Left(work.type);
+  if (left == 0 || parts_.gate.Wanted()) co_return false;
   Candidates found;
   found.wanted = std::min(parts_.runner.Room(work.type, parts_.attempts), most);
   full_ = full_ || found.wanted == 0;
   if (found.wanted == 0) co_return false;
+  found.wanted = std::min(found.wanted, left);
   found.room = parts_.attempts.in_flight().Room();
   const bool gathered = co_await Gather(work, found);
   if (!gathered) co_return false;
   for (ClaimRequest& request : found.claims) {
     request.incarnation = life->incarnation();
     const Status claimed = co_await claimer_.Claim(std::move(request), life);
+    rounds_.Claimed(work.type, claimer_.TakeClaimed());
     if (!Note(claimed)) break;
   }
+  if (parts_.gate.Wanted()) rounds_.Again();  // it was wanted meanwhile: nothing was claimed
   co_return found.count > 0;
 }
 
@@ -314,15 +229,7 @@ Step<bool> Scanner::GatherFrom(TypeWork& work, std::span<const std::size_t> grou
 }
 
 bool Scanner::MayHaveMore(const DueGroup& group) const {
-  return MayClaim(group) && cursors_.MayHaveMore(group);
-}
-
-bool Scanner::Candidates::Full() const { return count >= wanted || room == 0 || pages >= kMostPages; }
-
-bool Scanner::Candidates::Takes(std::size_t bytes) {
-  const bool fits = bytes <= room || count == 0;
-  room = fits ? room - std::min(room, bytes) : 0;
-  return fits;
+  return MayClaim(group) && cursors_.MayHaveMore(group) && rounds_.Takes(group);
 }
 
 // Running rows are the tender's business: it adopts our own and rescues those of the dead.
@@ -352,7 +259,8 @@ void Scanner::Candidates::Add(const TableName& table, ScanRow& row) {
 Step<bool> Scanner::ScanInto(std::span<Share> shares, Candidates& found) {
   std::vector<ScanRequest> requests;
   for (const Share& share : shares)
-    requests.push_back({*share.group, cursors_.At(*share.group), PageOf(share, found), true, true});
+    requests.push_back({*share.group, cursors_.At(*share.group), PageOf(share, found), true, true,
+                        rounds_.ByCreation(share.group->handler)});
   found.pages += requests.size();
   auto pages = co_await port_.ScanEach(requests);
   if (!pages) co_return Note(Fail(pages.error()));
@@ -372,11 +280,13 @@ std::size_t Scanner::Pick(const ScanRequest& request, std::vector<ScanRow>& rows
   std::size_t all_bytes = 0;
   for (const ScanRow& row : rows) all_bytes += MemoryBudget::Of(row.bytes);
   if (!rows.empty()) mean_bytes_ = all_bytes / rows.size();
+  bool any = false;  // of its round
   const std::vector<bool> in_hand = parts_.attempts.in_flight().Contains(group.table, rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     ScanRow& row = rows[i];
     const std::size_t bytes = MemoryBudget::Of(row.bytes);
-    if (!in_hand[i] && IsFree(group, row)) {
+    if (!in_hand[i] && rounds_.IsWithin(group, row) && IsFree(group, row)) {
+      any = true;
       if (found.count == before + limit || !found.Takes(bytes)) {
         full = true;
         break;
@@ -386,40 +296,8 @@ std::size_t Scanner::Pick(const ScanRequest& request, std::vector<ScanRow>& rows
     last = {row.run_at, row.id};
   }
   cursors_.Advance(group, last, rows.size(), full);
+  rounds_.Read(group, last.run_at, any, full);
   return found.count - before;
-}
-
-// What is due and paused is left: the worker waits for it, and says so.
-Step<bool> Scanner::NothingLeft(std::shared_ptr<const DueMap> map, bool was_empty) {
-  if (!was_empty || !parts_.attempts.in_flight().Empty()) co_return false;
-  if (claimer_.HasUnknown() || suspects_.Waits()) co_return false;
-  bool paused = false;
-  for (const DueGroup& group : map->groups) {
-    if (group.first_run_at > map->now + kSoon) continue;
-    if (!parts_.runner.Runs(group.handler)) {
-      const bool may_run = co_await MayStillRun(group);
-      if (may_run) co_return false;
-      continue;
-    }
-    if (!parts_.scope.Paused(group)) co_return false;
-    paused = true;
-  }
-  const BootTime now = parts_.clock.Now();
-  if (paused && (!told_paused_ || now - *told_paused_ >= kTellPaused)) {
-    told_paused_ = now;
-    LogWarning(
-        "all that is left is paused: the worker is not idle, it waits for the pause to end",
-        {{"shard", parts_.shard}, {"paused", boost::algorithm::join(parts_.scope.PauseNames(), ", ")}});
-  }
-  co_return !paused;
-}
-
-// Nobody here can run these, but some may be running elsewhere, or be left by the dead.
-Step<bool> Scanner::MayStillRun(const DueGroup& group) {
-  const std::vector<ScanRequest> requests{{group, HeadOf(group), kMaxBatchRows}};
-  const auto pages = co_await port_.ScanEach(requests);
-  co_return !pages || std::any_of(pages->front().begin(), pages->front().end(),
-                                  [](const ScanRow& row) { return row.state == TaskState::Running; });
 }
 
 }  // namespace millrace::engine

@@ -17,6 +17,7 @@
 #include "framework/mill/look_schedule.h"
 #include "framework/mill/ring_looks.h"
 #include "framework/mill/scan_cursors.h"
+#include "framework/mill/scan_rounds.h"
 #include "framework/policy/group_order.h"
 #include "framework/store/task_store.h"
 
@@ -30,9 +31,11 @@ struct ScanView {
   Micros poll{0};
   Micros lag{0};
   std::vector<std::string> unrunnable;
+  std::vector<RoundView> rounds;
 };
 
-// Run is the strand; the rest is thread-safe.
+// Run is the strand; the rest is thread-safe. Its parts: scan_look.cc (what there is to do), scan.cc (claims
+// of it).
 class Scanner {
  public:
   struct Parts {
@@ -78,6 +81,8 @@ class Scanner {
 
  private:
   struct Candidates {
+    static constexpr std::size_t kMostPages = 64;  // before what was found is claimed
+
     // One for each table and attempt number, with contents or without.
     std::vector<ClaimRequest> claims;
     std::size_t wanted = 0;
@@ -85,9 +90,13 @@ class Scanner {
     std::size_t count = 0;
     std::size_t pages = 0;  // read for them
 
-    bool Full() const;
+    bool Full() const { return count >= wanted || room == 0 || pages >= kMostPages; }
     // One that is larger than all the room is taken by itself; after one that does not fit there is no room.
-    bool Takes(std::size_t bytes);
+    bool Takes(std::size_t bytes) {
+      const bool fits = bytes <= room || count == 0;
+      room = fits ? room - std::min(room, bytes) : 0;
+      return fits;
+    }
     void Add(const TableName& table, ScanRow& row);
   };
   // What is still wanted of a group in this turn.
@@ -115,7 +124,12 @@ class Scanner {
   void NoteIdle(bool nothing_left);
   // How long there is nothing to do, as far as is known.
   Micros UntilNext();
+  // Claims the suspect whose turn it is, if any.
+  Step<Status> ClaimSuspect(std::shared_ptr<Lease> life);
   Step<> TakeLook(EngineConfig engine);
+  Step<> LookAtRounds(BootTime now, std::vector<TableSlices> slices);
+  // Something of the type that was claimed, or is about to be, has not ended.
+  bool InHand(const std::string& type) const;
   Step<Result<DueMap>> ReadMap(std::vector<TableSlices> slices, DueFloor floor);
   // Nothing is due or in hand, and somebody rings if that changes.
   bool MayRest(BootTime now) const;
@@ -151,6 +165,7 @@ class Scanner {
   Suspects suspects_;
   Claimer claimer_;
   ScanCursors cursors_;
+  ScanRounds rounds_;
   std::uint64_t turn_ = 0;  // of all types together
   Look look_;
   LookSchedule schedule_;

@@ -5,8 +5,11 @@
 
 namespace millrace::engine {
 
-void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups, Micros rewind) {
+void ScanCursors::Refresh(BootTime now, const std::vector<DueGroup>& groups, Micros rewind,
+                          const RewindingOf& of) {
   const auto restarts = [&](const Place& place, const DueGroup& group) {
+    const Rewinding rewinding = of ? of(group) : Rewinding::AsNeeded;
+    if (rewinding != Rewinding::AsNeeded) return rewinding == Rewinding::Now;
     return (place.empty && place.read <= kSmallGroup) || group.first_run_at < place.head ||
            now - place.rewound >= rewind;
   };

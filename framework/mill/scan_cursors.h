@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -23,10 +24,19 @@
 
 namespace millrace::engine {
 
+enum class Rewinding {
+  AsNeeded,
+  Now,
+  Never,
+};
+
 class ScanCursors {
  public:
-  // Takes a new due map: forgets groups that it does not name and rewinds those that are to be.
-  void Refresh(BootTime now, const std::vector<DueGroup>& groups, Micros rewind);
+  using RewindingOf = std::function<Rewinding(const DueGroup&)>;
+
+  // Takes a new due map: forgets groups that it does not name and rewinds those that are to be; `of` says of
+  // which groups something else decides. Empty: of none.
+  void Refresh(BootTime now, const std::vector<DueGroup>& groups, Micros rewind, const RewindingOf& of = {});
 
   // Where the next page of the group begins.
   ScanPosition At(const DueGroup& group) const;

@@ -106,6 +106,11 @@ bool Suspects::IsSuspect(const DueGroup& group, const ScanRow& row) {
   return true;
 }
 
+bool Suspects::Waits(const std::string& handler) const {
+  return std::any_of(waiting_.begin(), waiting_.end(),
+                     [&](const Waiting& one) { return one.group.handler == handler; });
+}
+
 Suspects::Waiting Suspects::TakeFirst() {
   Waiting first = std::move(waiting_.front());
   waiting_.pop_front();

@@ -82,6 +82,7 @@ class Suspects {
   // met again once its group is scanned from its beginning.
   bool IsSuspect(const DueGroup& group, const ScanRow& row);
   bool Waits() const { return !waiting_.empty(); }
+  bool Waits(const std::string& handler) const;
   // The one that is to be claimed now, by itself, in the gate's solitude; whoever asks gives that back where
   // the claim fails. Nothing while others are under way, or have their turn, or will run for long
   // (`others_take`). Those that may be claimed no more are forgotten.

@@ -39,6 +39,7 @@ void ConfigFollower::Take(std::shared_ptr<const Config> config) {
             {{"lease", FormatDuration(config->engine.lease)}});
   }
   engine_.Set(config->engine);
+  engine_.SetScans(config->Scans());
   lanes_.Follow(config);
   current_ = std::move(config);
   LogInfo("a new configuration is in force", {});

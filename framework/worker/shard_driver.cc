@@ -98,6 +98,9 @@ class BlockingScan final : public Blocking<ScanPort> {
       const std::vector<ScanRequest>& requests) override {
     return Ask(scan_, [&] { return store_->ScanEach(requests); });
   }
+  Reply<Result<std::vector<std::uint64_t>>> GreatestIds(const std::vector<TableName>& tables) override {
+    return Ask(scan_, [&] { return store_->GreatestIds(tables); });
+  }
   Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) override {
     auto claimed = Ask(claim_, [&] { return store_->Claim(request); });
     if (!claimed && claimed.error().code == ErrorCode::Cancelled) NoteRefused(request);
@@ -403,6 +406,12 @@ ShardStatus ShardDriver::Status() const {
   status.poll = view.poll;
   status.doorbell = doorbell_.State();
   status.unrunnable = view.unrunnable;
+  const Clock& clock = parts_.mill.clock;
+  for (const RoundView& round : view.rounds) {
+    RoundStatus& of_type =
+        status.rounds.emplace_back(RoundStatus{round.handler, round.open, round.claimed, {}});
+    if (round.next) of_type.next = clock.WallNow() + (*round.next - clock.Now());
+  }
   if (coverage_) status.uncovered = coverage_->Uncovered();
   status.retiring = mill_->attempts().Retired();
   return status;

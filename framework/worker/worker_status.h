@@ -3,12 +3,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "framework/base/clock.h"
 
 namespace millrace::engine {
+
+// Of a task type that is scanned in rounds; of one worker in one shard.
+struct RoundStatus {
+  std::string handler;
+  bool open = false;        // something of the newest round may be claimed yet
+  std::size_t claimed = 0;  // in that
+  std::optional<WallTime>
+      next;  // when the next one begins; nullopt: not before this one has ended, or nowhere
+};
 
 struct ShardStatus {
   std::string shard;
@@ -25,7 +35,8 @@ struct ShardStatus {
   std::string doorbell;  // `on`, or `off` and why: whether it is told of new tasks, or only polls
   std::vector<std::string> unrunnable;  // task types with due tasks that no handler here can run
   std::string uncovered;  // without a coordinator: load-balance numbers that nobody alive serves, `0-31,40`
-  bool retiring = false;  // served no more; what runs there is being finished
+  std::vector<RoundStatus> rounds;  // by handler
+  bool retiring = false;            // served no more; what runs there is being finished
 };
 
 struct WorkerStatus {

@@ -18,6 +18,7 @@ constexpr const char* kEveryKey = R"(
     "engine": {"lease": "20s", "poll": "50ms", "rewind": "5s", "batch": 100, "stop_timeout": "1m",
                "max_lost_threads": 2, "on_zookeeper_loss": "stop", "http": ":9470"},
     "handlers": {"mail.monthly": {"concurrency": 8, "queue": 16, "timeout": "30s",
+        "scan": {"every": "5m", "max_rows": 1000, "scope": "key"},
         "retry": {"delays": ["1m", "5m", "1h30m"], "max_failures": 7, "jitter": 0.25}, "keep": "30d",
         "group": "mail", "on_exception": "fail", "uses": "send_mail", "options": {"smtp": "localhost:25"},
         "secrets": {"password": {"file": "/etc/p"}, "token": {"variable": "TOKEN"}}, "batch": 10}},
@@ -61,6 +62,7 @@ TEST(ConfigTest, ReadsEveryKey) {
   EXPECT_DOUBLE_EQ(mail.retry.jitter, 0.25);
   EXPECT_EQ(mail.keep, Micros(std::chrono::hours(24 * 30)));
   EXPECT_EQ(mail.queue, 16u);
+  EXPECT_EQ(mail.scan, (ScanConfig{.every = 5min, .max_rows = 1000, .scope = ScanScope::Key}));
   EXPECT_EQ(mail.on_exception, OnException::Fail);
   EXPECT_EQ(mail.uses, "send_mail");
   EXPECT_EQ(mail.options, R"({"smtp":"localhost:25"})");
@@ -160,6 +162,23 @@ TEST(ConfigTest, WrongTypesAndRangesSayWhatToWrite) {
   EXPECT_THAT(Refusal(R"({"handlers": {"A": {}}})"), HasSubstr("not a handler name"));
   EXPECT_THAT(Refusal(R"({"handlers": {"a": {"secrets": {"p": {}}}}})"),
               HasSubstr("either \"file\" or \"variable\""));
+}
+
+TEST(ConfigTest, AScanInRoundsHasOneRhythm) {
+  const auto scan = [](const std::string& text) { return R"({"handlers": {"a": {"scan": )" + text + "}}}"; };
+  const auto config = ParseConfig(scan(R"({"after": "5m"})"), "m.json");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->Scans(), (ScanRules{{"a", {.after = 5min}}}));
+  EXPECT_TRUE(ParseConfig(R"({"handlers": {"a": {}}})", "m.json")->Scans().empty());
+  EXPECT_THAT(Refusal(scan("{}")), HasSubstr("handlers.a.scan: no round ever begins: write \"every\""));
+  EXPECT_THAT(Refusal(scan(R"({"every": "5m", "after": "5m"})")),
+              HasSubstr("handlers.a.scan: it has \"every\" and \"after\": leave one"));
+  EXPECT_THAT(Refusal(scan(R"({"every": "100ms"})")), HasSubstr("handlers.a.scan.every"));
+  EXPECT_THAT(Refusal(scan(R"({"every": "1h", "max_rows": 0})")),
+              HasSubstr("handlers.a.scan.max_rows: 0 is"));
+  EXPECT_THAT(Refusal(scan(R"({"every": "1h", "scope": "all"})")), HasSubstr("\"created\" or \"key\""));
+  EXPECT_THAT(Refusal(scan(R"({"every": "1h", "max": 5})")), HasSubstr("scan.max: unknown key"));
+  EXPECT_THAT(Refusal(scan(R"("5m")")), HasSubstr("handlers.a.scan: this must be an object"));
 }
 
 TEST(ConfigTest, ShardsAreChecked) {

@@ -99,6 +99,9 @@ class ScannedShard final : public Driven<ScanPort> {
       const std::vector<ScanRequest>& requests) override {
     return Result<std::vector<std::vector<ScanRow>>>(std::vector<std::vector<ScanRow>>(requests.size()));
   }
+  Reply<Result<std::vector<std::uint64_t>>> GreatestIds(const std::vector<TableName>&) override {
+    return Result<std::vector<std::uint64_t>>();
+  }
   Reply<Result<std::vector<Task>>> Claim(const ClaimRequest&) override { return Result<std::vector<Task>>(); }
   Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest&, const std::string&) override {
     return Result<std::vector<std::uint64_t>>();

@@ -1,0 +1,178 @@
+// What a look at the shard shows, and what follows from it.
+#include <algorithm>
+#include <boost/algorithm/string/join.hpp>
+#include <map>
+#include <set>
+
+#include "framework/base/log.h"
+#include "framework/mill/scan.h"
+
+namespace millrace::engine {
+namespace {
+
+constexpr Micros kSoon = std::chrono::seconds(2);  // given back by the engine, and due again in a moment
+constexpr Micros kAttendedPoll = std::chrono::seconds(2);  // somebody rings if anything is new
+constexpr Micros kTellPaused = std::chrono::minutes(1);
+
+std::size_t CountTables(const std::vector<TableSlices>& slices) {
+  std::set<TableName> tables;
+  for (const TableSlices& part : slices) tables.insert(part.table);
+  return tables.size();
+}
+
+}  // namespace
+
+Step<> Scanner::TakeLook(EngineConfig engine) {
+  const std::vector<TableSlices> slices = parts_.scope.Slices();
+  const BootTime asked = parts_.clock.Now();
+  look_ = {};
+  const DueFloor floor = schedule_.Floor(asked, slices);
+  auto map = co_await ReadMap(slices, floor);
+  ScanView view;
+  const Micros cost = parts_.clock.Now() - asked;
+  rings_.Looked(asked, cost);
+  Micros rest{0};
+  if (!map) {
+    Note(Fail(map.error()));
+    view.error = map.error().message;
+  } else {
+    view.reachable = true;
+    schedule_.Looked(asked, cost, floor, *map, engine.poll, CountTables(slices));
+    if (map->now != WallTime{}) parts_.attempts.NoteClock(asked, map->now);
+    look_.full = floor.Empty();
+    look_.asked = asked;
+    look_.map = std::make_shared<const DueMap>(std::move(*map));
+    if (parts_.scope.FollowShard(look_.map->pauses)) pauses_changed_.store(true);
+    co_await LookAtRounds(asked, slices);
+    ScanCursors::RewindingOf of;
+    if (rounds_.Any()) of = [this](const DueGroup& group) { return rounds_.RewindingOf(group); };
+    cursors_.Refresh(asked, look_.map->groups, engine.rewind, of);
+    look_.work = WorkOf(*look_.map, view);
+    if (MayRest(asked)) rest = kAttendedPoll;
+    look_.until = std::max(schedule_.Next(), asked + rest);
+    for (const DueGroup& group : look_.map->groups) {
+      if (group.first_run_at <= look_.map->now || rounds_.Left(group.handler) == 0) continue;
+      look_.until = std::min(look_.until, asked + (group.first_run_at - look_.map->now));
+    }
+  }
+  view.map_cost = schedule_.FullCost();
+  view.poll = std::max(schedule_.Interval(), rest);
+  view.rounds = rounds_.Views();
+  MutexLock lock(mutex_);
+  latest_ = look_.map;
+  view_ = std::move(view);
+}
+
+Step<> Scanner::LookAtRounds(BootTime now, std::vector<TableSlices> slices) {
+  rounds_.Follow(parts_.engine.Scans());
+  if (!rounds_.Any()) co_return;
+  const std::vector<TableName> tables = rounds_.Wanted(now, slices);
+  ScanRounds::Greatest greatest;
+  if (!tables.empty()) {
+    const auto ids = co_await port_.GreatestIds(tables);
+    if (!ids) {
+      Note(Fail(ids.error()));
+      co_return;
+    }
+    for (std::size_t i = 0; i < tables.size(); ++i) greatest[tables[i]] = (*ids)[i];
+  }
+  const auto in_hand = [this](const std::string& type) { return InHand(type); };
+  rounds_.Look(now, {*look_.map, slices, greatest,
+                     [this](const std::string& type) { return parts_.runner.Runs(type); },
+                     [this](const DueGroup& group) { return parts_.scope.Paused(group); },
+                     [this](const std::string& type) { return suspects_.Waits(type); }, in_hand});
+}
+
+bool Scanner::InHand(const std::string& type) const {
+  return parts_.attempts.in_flight().Holds(type) || claimer_.HasUnknown() || suspects_.Waits(type);
+}
+
+bool Scanner::MayRest(BootTime now) const {
+  return attended_.load() && !parts_.watch_idle && look_.full && look_.work.empty() && !rings_.Recent(now) &&
+         parts_.attempts.in_flight().Empty();
+}
+
+// A worker that has no part in the shard now asks it nothing.
+Step<Result<DueMap>> Scanner::ReadMap(std::vector<TableSlices> slices, DueFloor floor) {
+  if (slices.empty()) co_return DueMap{};
+  auto map = co_await port_.Due(slices, floor);
+  // The slices may have changed since they were read.
+  if (map) std::erase_if(map->groups, [this](const DueGroup& group) { return !parts_.scope.Owns(group); });
+  co_return map;
+}
+
+std::vector<Scanner::TypeWork> Scanner::WorkOf(const DueMap& map, ScanView& view) {
+  std::map<std::string, std::vector<const DueGroup*>> by_type;
+  for (const DueGroup& group : map.groups) {
+    if (group.first_run_at <= map.now) by_type[group.handler].push_back(&group);
+  }
+  std::vector<TypeWork> work;
+  for (auto& [type, groups] : by_type) {
+    if (!parts_.runner.Runs(type)) {
+      view.unrunnable.push_back(type);
+      continue;
+    }
+    std::erase_if(groups, [this](const DueGroup* group) { return !rounds_.Takes(*group); });
+    if (groups.empty()) continue;
+    TypeWork& of_type = work.emplace_back(TypeWork{type, std::move(groups), {}});
+    for (const DueGroup* group : of_type.groups) {
+      view.lag = std::max(view.lag, map.now - group->first_run_at);
+      of_type.ranks.push_back(cursors_.Rank(*group));
+    }
+  }
+  return work;
+}
+
+void Scanner::NoteIdle(bool nothing_left) {
+  {
+    MutexLock lock(mutex_);
+    if (!nothing_left) {
+      idleness_.reset();
+    } else if (idleness_) {
+      idleness_->looked = look_.asked;
+    } else {
+      idleness_ = {look_.asked, look_.asked};
+    }
+  }
+  idle_.store(nothing_left);
+}
+
+IdleSpan Scanner::Idleness() const {
+  MutexLock lock(mutex_);
+  return idleness_.value_or(IdleSpan{BootTime::max(), BootTime{}});
+}
+
+// What is due and paused is left: the worker waits for it, and says so.
+Step<bool> Scanner::NothingLeft(std::shared_ptr<const DueMap> map, bool was_empty) {
+  if (!was_empty || !parts_.attempts.in_flight().Empty()) co_return false;
+  if (claimer_.HasUnknown() || suspects_.Waits()) co_return false;
+  bool paused = false;
+  for (const DueGroup& group : map->groups) {
+    if (group.first_run_at > map->now + kSoon) continue;
+    if (!parts_.runner.Runs(group.handler)) {
+      const bool may_run = co_await MayStillRun(group);
+      if (may_run) co_return false;
+      continue;
+    }
+    if (!parts_.scope.Paused(group)) co_return false;
+    paused = true;
+  }
+  const BootTime now = parts_.clock.Now();
+  if (paused && (!told_paused_ || now - *told_paused_ >= kTellPaused)) {
+    told_paused_ = now;
+    LogWarning(
+        "all that is left is paused: the worker is not idle, it waits for the pause to end",
+        {{"shard", parts_.shard}, {"paused", boost::algorithm::join(parts_.scope.PauseNames(), ", ")}});
+  }
+  co_return !paused;
+}
+
+// Nobody here can run these, but some may be running elsewhere, or be left by the dead.
+Step<bool> Scanner::MayStillRun(const DueGroup& group) {
+  const std::vector<ScanRequest> requests{{group, HeadOf(group), kMaxBatchRows}};
+  const auto pages = co_await port_.ScanEach(requests);
+  co_return !pages || std::any_of(pages->front().begin(), pages->front().end(),
+                                  [](const ScanRow& row) { return row.state == TaskState::Running; });
+}
+
+}  // namespace millrace::engine

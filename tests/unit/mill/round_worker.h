@@ -1,0 +1,258 @@
+// A worker's mill over a real store in a time that a test moves: one thread, handlers that take a moment of
+// that time, and what was asked of the store, counted.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driven_port.h"
+#include "framework/mill/mill.h"
+#include "framework/task/retry_ladder.h"
+#include "framework/testing/scratch_store.h"
+
+namespace millrace::engine {
+
+// What was asked for.
+struct Asked {
+  int maps = 0;
+  int pages = 0;
+  int created = 0;  // pages with the time of creation
+  int greatest = 0;
+  int claims = 0;
+  bool operator==(const Asked&) const = default;
+};
+
+// A claim that found its rows.
+struct ClaimSeen {
+  BootTime at;
+  WallTime mapped;  // when the map was read that it goes by
+  std::vector<Task> tasks;
+};
+
+class StoreScan final : public Driven<ScanPort> {
+ public:
+  StoreScan(ManualClock& clock, Store& store) : Driven(clock), clock_(clock), store_(store.OpenTasks()) {}
+
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
+    ++asked.maps;
+    mapped_ = clock_.WallNow();
+    return store_->Due(tables, floor);
+  }
+  Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
+      const std::vector<ScanRequest>& requests) override {
+    asked.pages += static_cast<int>(requests.size());
+    for (const ScanRequest& request : requests) asked.created += request.with_created ? 1 : 0;
+    return store_->ScanEach(requests);
+  }
+  Reply<Result<std::vector<std::uint64_t>>> GreatestIds(const std::vector<TableName>& tables) override {
+    asked.greatest += static_cast<int>(tables.size());
+    return store_->GreatestIds(tables);
+  }
+  Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) override {
+    ++asked.claims;
+    if (std::exchange(loses_a_claim, false)) {
+      return Result<std::vector<Task>>(Fail(ErrorCode::Unavailable, "the connection was lost"));
+    }
+    Result<std::vector<Task>> tasks = store_->Claim(request);
+    if (tasks) seen.push_back({clock_.Now(), mapped_, *tasks});
+    return tasks;
+  }
+  Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,
+                                                          const std::string& why) override {
+    return store_->FailUnclaimed(request, why);
+  }
+  Reply<Result<std::vector<Task>>> Resolve(const ClaimRequest& request) override {
+    return store_->Resolve(request);
+  }
+  Reply<Result<std::vector<KeyVerdict>>> ConfirmKeys(const std::string& incarnation,
+                                                     const std::vector<Task>& tasks) override {
+    return store_->ConfirmKeys(incarnation, tasks);
+  }
+  Reply<Result<std::size_t>> RescuesOf(const TaskKey&) override { return Result<std::size_t>(0); }
+
+  Asked asked;
+  std::vector<ClaimSeen> seen;
+  bool loses_a_claim = false;  // the next one
+
+ private:
+  ManualClock& clock_;
+  const std::unique_ptr<TaskStore> store_;
+  WallTime mapped_;
+};
+
+class StoreSettle final : public Driven<SettlePort> {
+ public:
+  StoreSettle(ManualClock& clock, Store& store) : Driven(clock), store_(store.OpenTasks()) {}
+  Reply<Result<SettleReport>> Settle(const std::string& incarnation,
+                                     std::span<const Settlement> batch) override {
+    return store_->Settle(incarnation, batch);
+  }
+  Reply<Result<std::vector<bool>>> StillRunning(const std::string& incarnation,
+                                                std::span<const Settlement> batch) override {
+    return store_->StillRunning(incarnation, batch);
+  }
+
+ private:
+  const std::unique_ptr<TaskStore> store_;
+};
+
+class StoreBeat final : public Driven<BeatPort> {
+ public:
+  StoreBeat(ManualClock& clock, Store& store) : Driven(clock), store_(store.OpenIncarnations()) {}
+  Reply<Status> Register(const Incarnation& self) override { return store_->Register(self); }
+  Reply<Result<bool>> Renew(const std::string& id) override { return store_->Renew(id); }
+  Reply<Result<std::vector<PeerBeat>>> Peers() override { return store_->Peers(); }
+  Reply<Result<bool>> MarkDead(const std::string&, std::optional<std::uint64_t>) override {
+    return Result<bool>(false);
+  }
+  Reply<Result<bool>> Retire(const std::string& id) override { return store_->Retire(id); }
+
+ private:
+  const std::unique_ptr<IncarnationStore> store_;
+};
+
+// Its strand is not run.
+class Untended final : public Driven<TendPort> {
+ public:
+  using Driven::Driven;
+  Reply<Result<std::vector<TaskKey>>> Cancelled(const std::string&, const std::vector<TaskKey>&) override {
+    return Result<std::vector<TaskKey>>();
+  }
+  Reply<Result<std::vector<TaskKey>>> SaveProgress(const std::string&,
+                                                   const std::vector<TaskProgress>&) override {
+    return Result<std::vector<TaskKey>>();
+  }
+  Reply<Result<DueMap>> Due(const std::vector<TableSlices>&) override { return Result<DueMap>(); }
+  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest&) override {
+    return Result<std::vector<ScanRow>>();
+  }
+  Reply<Result<std::vector<Task>>> Adopt(const ClaimRequest&) override { return Result<std::vector<Task>>(); }
+  Reply<Result<std::vector<std::uint64_t>>> Rescue(const RescueRequest&) override {
+    return Result<std::vector<std::uint64_t>>();
+  }
+  Reply<Result<std::size_t>> ChargeCrashes(const std::string&, const std::vector<Crash>&) override {
+    return Result<std::size_t>(0);
+  }
+  Reply<Result<bool>> Retire(const std::string&) override { return Result<bool>(true); }
+  std::vector<Burial> Burials() override { return {}; }
+  void Done(const Burial&) override {}
+  void LookAtPeers(const std::vector<Incarnation>&) override {}
+};
+
+// Each task takes a while, many at once.
+class TimedRunner final : public Runner {
+ public:
+  explicit TimedRunner(ManualClock& clock) : clock_(clock) {}
+
+  bool Runs(const std::string&) override { return true; }
+  std::size_t Room(const std::string&, const AttemptHost&) override { return most - running_.size(); }
+  Micros BusyFor() override { return Micros(0); }
+  bool Take(const std::string&, std::vector<AttemptPtr>& attempts) override {
+    for (AttemptPtr& attempt : attempts) running_.emplace_back(clock_.Now() + takes, std::move(attempt));
+    return true;
+  }
+
+  void EndThoseDue() {
+    while (!running_.empty() && running_.front().first <= clock_.Now()) {
+      const AttemptPtr attempt = std::move(running_.front().second);
+      running_.pop_front();
+      attempt->started.store(true);
+      const auto outcome = outcomes.find(attempt->task.key.id);
+      const Outcome done = outcome == outcomes.end() ? Outcome() : outcome->second;
+      if (outcome != outcomes.end()) outcomes.erase(outcome);
+      attempt->host->Ended({attempt, Settle({}, attempt->task, done, 0)});
+      attempt->host->RoomAgain();
+    }
+  }
+
+  std::size_t most = 250;
+  Micros takes = std::chrono::milliseconds(50);
+  std::map<std::uint64_t, Outcome> outcomes;  // by task, once; others are done
+
+ private:
+  ManualClock& clock_;
+  std::deque<std::pair<BootTime, AttemptPtr>> running_;
+};
+
+class RoundWorker {
+ public:
+  RoundWorker(ManualClock& clock, Store& store, const std::string& name, ScanRules rules,
+              bool watch_idle = false)
+      : scan(clock, store),
+        runner(clock),
+        live_(EngineConfig{}, std::move(rules)),
+        gate_(clock),
+        settle_(clock, store),
+        second_settle_(clock, store),
+        tend_(clock),
+        beat_(clock, store),
+        mill_({clock, runner, gate_, memory_, counters_, live_},
+              {scan, settle_, second_settle_, tend_, beat_, {}},
+              {"main", store.Describe(), SelfOf(name), 1, watch_idle}) {
+    Own({{"tasks", true, {}}});
+  }
+
+  Mill& mill() { return mill_; }
+  void Own(std::vector<TableSlices> slices) {
+    slices_ = std::move(slices);
+    Follow();
+  }
+  void Pause(const std::vector<std::string>& names) {
+    paused_ = std::make_shared<const Pauses>(*Pauses::Parse(names));
+    Follow();
+  }
+  void SetScans(ScanRules rules) {
+    live_.SetScans(std::move(rules));
+    Follow();
+  }
+  // Does what is due now; it begins with the first time.
+  void Work() {
+    if (strands_.empty()) {
+      strands_.push_back(mill_.RunSettle());
+      strands_.push_back(mill_.RunSecondSettle());
+      strands_.push_back(mill_.RunBeat());
+      strands_.push_back(mill_.RunScan());
+    }
+    runner.EndThoseDue();
+    for (int i = 0; i < 3; ++i) {
+      beat_.Go(Micros(0));
+      scan.Go(Micros(0));
+      settle_.Go(Micros(0));
+      second_settle_.Go(Micros(0));
+    }
+  }
+
+  StoreScan scan;
+  TimedRunner runner;
+
+ private:
+  static Incarnation SelfOf(const std::string& name) {
+    Incarnation self;
+    self.worker = self.host = name;
+    self.pid = 1;
+    return self;
+  }
+  void Follow() { (void)mill_.Follow(slices_, paused_); }
+
+  LiveEngine live_;
+  SoloGate gate_;
+  MemoryBudget memory_;
+  Registry metrics_;
+  MillCounters counters_{metrics_};
+  StoreSettle settle_;
+  StoreSettle second_settle_;
+  Untended tend_;
+  StoreBeat beat_;
+  std::vector<TableSlices> slices_;
+  std::shared_ptr<const Pauses> paused_ = std::make_shared<const Pauses>();
+  Mill mill_;
+  std::vector<Step<>> strands_;
+};
+
+}  // namespace millrace::engine
