@@ -126,8 +126,12 @@ void AddIdleByLimits(const ClusterSnapshot& snapshot, const ShardStates& shards,
 // What operators have limited is no trouble by itself, and easily forgotten.
 void AddLimits(const ClusterSnapshot& snapshot, Lines& lines) {
   for (const auto& [id, limits] : snapshot.limits) {
+    std::string to = LimitsText(limits);
+    for (const auto& [type, rows] : limits.max_rows) {
+      to += (to.empty() ? "" : "; ") + Count(rows, "row", "rows") + " of " + type + " in a round";
+    }
     lines.push_back(id + (snapshot.workers.contains(id) ? "" : ", which is not there,") +
-                    " is limited by an operator to " + LimitsText(limits) + "; millrace cluster limit " + id +
+                    " is limited by an operator to " + to + "; millrace cluster limit " + id +
                     " --none ends that");
   }
 }

@@ -1,6 +1,7 @@
 #include "coordinator/app/cluster_limit.h"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "coordinator/app/cli/terminal.h"
@@ -18,6 +19,7 @@ struct ClusterLimitOptions {
   std::string load_balance;
   std::vector<std::string> shards;
   std::vector<std::string> tables;
+  std::vector<std::string> max_rows;
   bool none = false;   // take the limits back
   bool force = false;  // also to what the cluster does not know
 };
@@ -89,10 +91,21 @@ Status CheckLimitedNumbers(const WorkerLimits& limits, const LimitTargets& known
   return {};
 }
 
+Status CheckMaxRows(const std::map<std::string, std::uint32_t>& max_rows, const LimitTargets& known) {
+  if (!known.in_rounds) return {};
+  const std::vector<std::string> there(known.in_rounds->begin(), known.in_rounds->end());
+  for (const auto& [type, rows] : max_rows) {
+    if (known.in_rounds->contains(type)) continue;
+    return Means("the task type '" + type + "' is not scanned in rounds (handlers." + type + ".scan)",
+                 NearestOf(type, there, "; there are ", kMostNamed));
+  }
+  return {};
+}
+
 // What the workers say that they run, and what is configured. A worker that is limited now does not say what
 // else it could run.
-std::optional<std::set<std::string>> KnownTypes(ClusterConnection& cluster, const ClusterSnapshot& snapshot) {
-  const auto layers = ReadLayers(*cluster.client, cluster.settings);
+std::optional<std::set<std::string>> KnownTypes(const Result<ConfigLayers>& layers,
+                                                const ClusterSnapshot& snapshot) {
   if (!layers || snapshot.workers.empty()) return std::nullopt;
   std::set<std::string> types;
   for (const auto& [id, document] : snapshot.workers) {
@@ -108,7 +121,11 @@ std::optional<std::set<std::string>> KnownTypes(ClusterConnection& cluster, cons
 // A host that can't see the databases can limit a worker all the same: what is not known is not checked.
 LimitTargets TargetsOf(ClusterConnection& cluster, const ClusterSnapshot& snapshot) {
   LimitTargets known;
-  known.types = KnownTypes(cluster, snapshot);
+  const auto layers = ReadLayers(*cluster.client, cluster.settings);
+  known.types = KnownTypes(layers, snapshot);
+  if (layers) known.in_rounds.emplace();
+  for (const auto& [type, scan] : layers ? layers->Effective()->Scans() : ScanRules())
+    known.in_rounds->insert(type);
   const auto catalog = ReadCatalog(cluster);
   known.all_read = catalog && catalog->unread.empty();
   if (!catalog) {
@@ -120,9 +137,11 @@ LimitTargets TargetsOf(ClusterConnection& cluster, const ClusterSnapshot& snapsh
 }
 
 Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
-  WorkerLimits limits{LimitTo(options.handlers), std::nullopt, LimitTo(options.shards),
-                      LimitTo(options.tables)};
+  LimitsDocument limits{
+      {LimitTo(options.handlers), std::nullopt, LimitTo(options.shards), LimitTo(options.tables)}};
   BOOST_OUTCOME_TRY(numbers, ReadLoadBalance(options.load_balance));
+  BOOST_OUTCOME_TRY(max_rows, ReadMaxRows(options.max_rows));
+  limits.max_rows = std::move(max_rows);
   if (!numbers.empty()) limits.load_balance = std::move(numbers);
   const bool any = limits.Any();
   if (any == options.none) return Fail(ErrorCode::Invalid, "give limits, or --none to take them back");
@@ -145,7 +164,28 @@ Result<ExitCode> RunClusterLimit(const ClusterLimitOptions& options) {
 
 }  // namespace
 
-Status CheckLimits(const WorkerLimits& limits, const LimitTargets& known) {
+Result<std::map<std::string, std::uint32_t>> ReadMaxRows(const std::vector<std::string>& texts) {
+  std::map<std::string, std::uint32_t> max_rows;
+  for (const std::string& text : texts) {
+    const std::size_t sign = text.find('=');
+    const std::string type = text.substr(0, sign);
+    std::uint32_t rows = 0;
+    const char* const end = text.data() + text.size();
+    const char* const number = sign == text.npos ? end : text.data() + sign + 1;
+    const auto [read, error] = std::from_chars(number, end, rows);
+    if (!IsHandlerName(type) || error != std::errc() || read != end || rows < 1 || rows > kMostScanRows) {
+      return Fail(ErrorCode::Invalid,
+                  "'" + Shorten(text, 200) +
+                      "' is no limit of rows; write the task type and a number from 1 to " +
+                      std::to_string(kMostScanRows) + ": --max-rows report=500");
+    }
+    max_rows[type] = rows;
+  }
+  return max_rows;
+}
+
+Status CheckLimits(const LimitsDocument& limits, const LimitTargets& known) {
+  BOOST_OUTCOME_TRYV(CheckMaxRows(limits.max_rows, known));
   BOOST_OUTCOME_TRYV(CheckLimitedTypes(limits.handlers, known));
   BOOST_OUTCOME_TRYV(CheckLimitedShards(limits.shards, known));
   BOOST_OUTCOME_TRYV(CheckLimitedTables(limits.tables, known));
@@ -163,6 +203,8 @@ void AddClusterLimits(CLI::App& cluster, Chosen& chosen) {
   limit.Add("--load-balance", limit->load_balance, "to these load-balance numbers", "LIST");
   AddList(*limit.app, "--shards", limit->shards, "to these shards");
   AddList(*limit.app, "--tables", limit->tables, "to these tables; table or shard/table");
+  AddList(*limit.app, "--max-rows", limit->max_rows,
+          "rows of a task type in each round of its scan here, TYPE=N");
   limit.app->add_flag("--none", limit->none, "take its limits back");
   limit.app->add_flag("--force", limit->force, "also to what is not there yet");
 }

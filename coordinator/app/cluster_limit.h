@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/coordination/documents.h"
 #include "framework/base/result.h"
 #include "framework/policy/eligibility.h"
 #include "framework/store/schema_store.h"
@@ -17,12 +18,17 @@ namespace millrace::engine {
 struct LimitTargets {
   // Task types that somebody runs or that are configured; nullopt: it is not known.
   std::optional<std::set<std::string>> types;
+  // Those that are scanned in rounds; nullopt likewise.
+  std::optional<std::set<std::string>> in_rounds = {};
   std::map<std::string, std::vector<TableInfo>> tables;  // by shard; of those that could be read
   bool all_read = true;                                  // there are no other shards
 };
 
 // Pure. Invalid for the first limit that means nothing, with the nearest that does; what is not known is not
 // held against it.
-Status CheckLimits(const WorkerLimits& limits, const LimitTargets& known);
+Status CheckLimits(const LimitsDocument& limits, const LimitTargets& known);
+
+// `TYPE=N`, as many times as given. Invalid for one that is none.
+Result<std::map<std::string, std::uint32_t>> ReadMaxRows(const std::vector<std::string>& texts);
 
 }  // namespace millrace::engine

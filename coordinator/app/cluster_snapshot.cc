@@ -92,7 +92,7 @@ Status ReadControls(ClusterClient& client, ClusterSnapshot& snapshot) {
   }
   BOOST_OUTCOME_TRY(limited, ReadFolder(client, "/control/limits"));
   for (const auto& [id, text] : limited) {
-    WorkerLimits limits;
+    LimitsDocument limits;
     if (Take("control/limits/" + id, ReadLimits(text), limits, snapshot) && limits.Any())
       snapshot.limits[id] = std::move(limits);
   }

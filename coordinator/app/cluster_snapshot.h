@@ -25,7 +25,7 @@ struct ClusterSnapshot {
   // By worker id: an object, as the worker wrote it; what is in it may be of any type.
   std::map<std::string, nlohmann::ordered_json> statuses;
   std::map<std::string, WallTime> signs;  // by worker id: when it last wrote its status, by ZooKeeper's clock
-  std::map<std::string, WorkerLimits> limits;  // by worker id: what operators limit it to
+  std::map<std::string, LimitsDocument> limits;  // by worker id: what operators limit it to
   std::set<std::string> draining;
   std::set<std::string> expected;
   std::set<std::string> left;  // stopped in good order; what they owned is not yet another's

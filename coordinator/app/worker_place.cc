@@ -8,6 +8,7 @@
 
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/random.h"
+#include "framework/base/time_text.h"
 #include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
@@ -78,6 +79,12 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
     one[status_key::kDoorbell] = shard.doorbell;
     if (!shard.error.empty()) one["error"] = shard.error;
     if (!shard.unrunnable.empty()) one["unrunnable"] = shard.unrunnable;
+    for (const RoundStatus& round : shard.rounds) {
+      auto& told = one[status_key::kRounds][round.handler];
+      told = {{status_key::kRoundOpen, round.open}, {"claimed", round.claimed}};
+      if (round.next)
+        told[status_key::kRoundNext] = FormatTime(std::chrono::floor<std::chrono::seconds>(*round.next));
+    }
     shards[shard.shard] = std::move(one);
   }
   json[status_key::kLag] = lag;

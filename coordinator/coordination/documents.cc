@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coordinator/coordination/json_text.h"
+#include "framework/config/config.h"
 #include "framework/policy/load_balance.h"
 #include "framework/task/task.h"
 
@@ -128,7 +129,10 @@ void LimitsKeys(Keys& keys, Limits& limits, Absent places) {
   keys.Names("tables", limits.tables, places);
 }
 
-constexpr auto kLimits = [](auto& keys, auto& limits) { LimitsKeys(keys, limits, Absent::Null); };
+constexpr auto kLimits = [](auto& keys, auto& limits) {
+  LimitsKeys(keys, limits, Absent::Null);
+  keys.IfAny("max_rows", limits.max_rows);
+};
 
 constexpr auto kWorker = [](auto& keys, auto& worker) {
   keys.Value("host", worker.host);
@@ -245,7 +249,7 @@ std::vector<std::string> PagesOf(std::vector<std::string> names) {
   return names;
 }
 
-std::string ToText(const WorkerLimits& limits) { return Written(limits, kLimits); }
+std::string ToText(const LimitsDocument& limits) { return Written(limits, kLimits); }
 std::string ToText(const WorkerDocument& document) { return Written(document, kWorker); }
 std::string ToText(const EpochDocument& document) { return Written(document, kEpoch); }
 std::string ToText(const CandidateDocument& document) { return Written(document, kCandidate); }
@@ -253,7 +257,15 @@ std::string ToText(const ExpectDocument& document) { return Written(document, kE
 std::string ToText(const AssignDocument& document) { return Written(document, kAssign); }
 std::string ToText(const PlanDocument& document) { return Written(document, kPlan); }
 
-Result<WorkerLimits> ReadLimits(std::string_view text) { return Read<WorkerLimits>(text, kLimits); }
+Result<LimitsDocument> ReadLimits(std::string_view text) {
+  BOOST_OUTCOME_TRY(limits, Read<LimitsDocument>(text, kLimits));
+  for (const auto& [type, rows] : limits.max_rows) {
+    if (rows >= 1 && rows <= kMostScanRows) continue;
+    return Fail(ErrorCode::Invalid,
+                "'max_rows' of '" + Shorten(type, 64) + "' must be 1 … " + std::to_string(kMostScanRows));
+  }
+  return limits;
+}
 Result<WorkerDocument> ReadWorker(std::string_view text) { return Read<WorkerDocument>(text, kWorker); }
 Result<EpochDocument> ReadEpoch(std::string_view text) { return Read<EpochDocument>(text, kEpoch); }
 Result<CandidateDocument> ReadCandidate(std::string_view text) {

@@ -90,7 +90,14 @@ struct PlanDocument {
 };
 
 // control/limits/<id>: what operators limit a worker to while it runs.
-std::string ToText(const WorkerLimits& limits);
+struct LimitsDocument : WorkerLimits {
+  // By task type: of a round of its scan in this worker, in place of the configuration's.
+  std::map<std::string, std::uint32_t> max_rows = {};
+
+  bool Any() const { return WorkerLimits::Any() || !max_rows.empty(); }
+};
+
+std::string ToText(const LimitsDocument& limits);
 std::string ToText(const WorkerDocument& document);
 std::string ToText(const EpochDocument& document);
 std::string ToText(const CandidateDocument& document);
@@ -99,7 +106,7 @@ std::string ToText(const AssignDocument& document);
 std::string ToText(const PlanDocument& document);
 
 Result<WorkerDocument> ReadWorker(std::string_view text);
-Result<WorkerLimits> ReadLimits(std::string_view text);
+Result<LimitsDocument> ReadLimits(std::string_view text);
 Result<EpochDocument> ReadEpoch(std::string_view text);
 Result<CandidateDocument> ReadCandidate(std::string_view text);
 Result<ExpectDocument> ReadExpect(std::string_view text);
@@ -123,6 +130,9 @@ inline constexpr char kRefusals[] = "refusals";      // what it can't carry out;
 inline constexpr char kIgnored[] = "ignored";        // what it was started with and does not follow; texts
 inline constexpr char kShards[] = "shards";          // an object for each
 inline constexpr char kDoorbell[] = "doorbell";      // of a shard: `on`, or `off` and why
+inline constexpr char kRounds[] = "rounds";          // of a shard: by task type that is scanned in rounds
+inline constexpr char kRoundOpen[] = "open";         // whether rows of the newest may be claimed yet
+inline constexpr char kRoundNext[] = "next";         // when the next one begins, where that is known
 inline constexpr char kPlugins[] = "plugins";        // that it has loaded, `name version`; a list of texts
 inline constexpr char kRunning[] = "running";        // handlers
 inline constexpr char kLag[] = "lag_ms";             // the largest of its shards

@@ -277,7 +277,8 @@ void Member::Recompute() {
   bool changed = !view_.contact;
   changed = FollowAssignment() || changed;
   view_.contact = true;
-  changed = FollowConfig() || changed;
+  ReadLimitsNode();
+  changed = FollowRowLimits(FollowConfig()) || changed;
   changed = NoteConfigRead() || changed;
   changed = FollowPauses() || changed;
   changed = FollowLimits() || changed;
@@ -335,6 +336,20 @@ bool Member::FollowConfig() {
   return true;
 }
 
+bool Member::FollowRowLimits(bool changed) {
+  if (!changed && limited_.max_rows == row_limits_) return false;
+  row_limits_ = limited_.max_rows;
+  view_.config = layers_.Effective();
+  if (row_limits_.empty()) return true;
+  Config config = *view_.config;
+  for (const auto& [type, rows] : row_limits_) {
+    const auto handler = config.handlers.find(type);
+    if (handler != config.handlers.end() && handler->second.scan) handler->second.scan->max_rows = rows;
+  }
+  view_.config = std::make_shared<const Config>(std::move(config));
+  return true;
+}
+
 // Of the engine a version is not told before it is known whether its address can be listened on.
 bool Member::NoteConfigRead() {
   std::map<std::string, ConfigRead> read;
@@ -377,7 +392,6 @@ bool Member::FollowPauses() {
 }
 
 bool Member::FollowLimits() {
-  ReadLimitsNode();
   WorkerDocument document = options_.document;
   if (calls_.types) {
     if (auto types = calls_.types(*view_.config)) document.limits.handlers = std::move(types);
@@ -405,7 +419,7 @@ WorkerLimits Member::Served() const {
 void Member::ReadLimitsNode() {
   const std::string name = "control/limits/" + options_.id;
   const TreeNode* node = mirror_.Node(limits_);
-  auto limits = node == nullptr ? WorkerLimits{} : ReadLimits(node->data);
+  auto limits = node == nullptr ? Result<LimitsDocument>(LimitsDocument{}) : ReadLimits(node->data);
   if (limits) {
     refusals_.erase(name);
     limited_ = std::move(*limits);

@@ -105,6 +105,8 @@ class Member final : public TreeMachine {
   void Recompute();
   bool FollowAssignment();
   bool FollowConfig();
+  // The configuration in force, with what operators say of this worker in place of some of it.
+  bool FollowRowLimits(bool changed);
   bool NoteConfigRead();
   bool FollowPauses();
   bool FollowLimits();
@@ -134,8 +136,9 @@ class Member final : public TreeMachine {
   std::uint64_t term_ = 0;                        // the highest in which a page of its was written
   std::vector<std::string> assign_texts_;
   std::shared_ptr<const SlicesByShard> assigned_ = std::make_shared<const SlicesByShard>();
-  WorkerLimits limited_;  // by operators, while it runs
-  WorkerLimits scans_;    // of what it scans
+  std::map<std::string, std::uint32_t> row_limits_;  // that the view's configuration has
+  LimitsDocument limited_;                           // by operators, while it runs
+  WorkerLimits scans_;                               // of what it scans
   std::set<std::string> pause_names_;
   std::map<std::string, std::string> refusals_;  // by node
   MemberView view_;

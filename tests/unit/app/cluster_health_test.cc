@@ -109,10 +109,11 @@ TEST(ClusterHealthTest, WhereSomebodyStandsForItALeaderIsBeingElected) {
 
 TEST(ClusterHealthTest, WhatOperatorsLimitedIsSaid) {
   ClusterSnapshot snapshot = Healthy();
-  snapshot.limits["w1"] = {.handlers = {{"noop"}}, .load_balance = {{0, 1, 2}}};
+  snapshot.limits["w1"] = {{.handlers = {{"noop"}}, .load_balance = {{0, 1, 2}}}, {{"report", 500}}};
   EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
               ElementsAre(AllOf(HasSubstr("w1 is limited by an operator to"), HasSubstr("task types noop"),
-                                HasSubstr("0-2"), HasSubstr("millrace cluster limit w1 --none"))));
+                                HasSubstr("0-2"), HasSubstr("500 rows of report in a round"),
+                                HasSubstr("millrace cluster limit w1 --none"))));
 }
 
 TEST(ClusterHealthTest, NodesThatWereDeletedAreSaidForAnHour) {

@@ -15,7 +15,7 @@ LimitTargets Known() {
 }
 
 std::string Refusal(const WorkerLimits& limits, const LimitTargets& known = Known()) {
-  const Status checked = CheckLimits(limits, known);
+  const Status checked = CheckLimits({limits}, known);
   if (checked) return "";
   EXPECT_EQ(checked.error().code, ErrorCode::Invalid);
   return checked.error().message;
@@ -48,6 +48,28 @@ TEST(ClusterLimitTest, WhatIsNotKnownIsNotHeldAgainstAName) {
   EXPECT_EQ(Refusal({.handlers = {{"any"}}}, known), "");
   known.all_read = false;
   EXPECT_EQ(Refusal({.load_balance = {{300}}, .shards = {{"west"}}, .tables = {{"other"}}}, known), "");
+}
+
+TEST(ClusterLimitTest, RowsOfARoundAreForTypesThatAreScannedInRounds) {
+  LimitTargets known = Known();
+  known.in_rounds = {"report", "statement"};
+  EXPECT_TRUE(CheckLimits({{}, {{"report", 500}}}, known));
+  EXPECT_THAT(CheckLimits({{}, {{"reprot", 500}}}, known).error().message,
+              AllOf(HasSubstr("'reprot' is not scanned in rounds"), HasSubstr("report")));
+  known.in_rounds.reset();
+  EXPECT_TRUE(CheckLimits({{}, {{"reprot", 500}}}, known));
+}
+
+TEST(ClusterLimitTest, RowsOfARoundAreATypeAndANumber) {
+  const std::map<std::string, std::uint32_t> both{{"mail.monthly", 1}, {"report", 500}};
+  EXPECT_EQ(*ReadMaxRows({"report=500", "mail.monthly=1"}), both);
+  for (const char* wrong :
+       {"report", "report=", "report=0", "report=-1", "report=1x", "=5", "Report=5", "report=4294967297"}) {
+    const auto read = ReadMaxRows({wrong});
+    ASSERT_FALSE(read) << wrong;
+    EXPECT_EQ(read.error().code, ErrorCode::Invalid);
+    EXPECT_THAT(read.error().message, HasSubstr("--max-rows report=500"));
+  }
 }
 
 }  // namespace

@@ -65,6 +65,18 @@ TEST(DocumentsTest, NamesAreSortedAsTheyAreRead) {
   EXPECT_EQ(ReadWorker(R"({"handlers":["c","b"],"shards":["y","x"],"tables":["u","t"]})")->limits, sorted);
 }
 
+TEST(DocumentsTest, LimitsOfRoundsAreReadBack) {
+  const LimitsDocument limits{{.handlers = {{"a"}}}, {{"report", 500}}};
+  const auto read = ReadLimits(ToText(limits));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->max_rows, limits.max_rows);
+  EXPECT_EQ(read->handlers, limits.handlers);
+  EXPECT_EQ(ToText(LimitsDocument{}).find("max_rows"), std::string::npos) << "older workers read the rest";
+  EXPECT_FALSE(ReadLimits(R"({"max_rows":{"report":0}})"));
+  EXPECT_FALSE(ReadLimits(R"({"max_rows":{"report":-1}})"));
+  EXPECT_FALSE(ReadLimits(R"({"max_rows":{"report":"many"}})"));
+}
+
 TEST(DocumentsTest, AWorkerThatLimitsLeaveNothingIsReadBack) {
   WorkerDocument worker{.host = "h", .incarnation = "w1.a"};
   worker.limits.load_balance = {{0, 1}};

@@ -354,6 +354,26 @@ TEST_F(MemberTest, LimitsNarrowWhatItAcceptsLive) {
   EXPECT_FALSE(ReadWorker(room_.Data("/workers/w1"))->limits.handlers);
 }
 
+TEST_F(MemberTest, RowsOfARoundCanBeLimitedForThisWorkerAlone) {
+  Join();
+  const auto rows = [this] { return member_->View().config->HandlerFor("report").scan->max_rows; };
+  room_.Put("/control/limits/w1", R"({"max_rows":{"report":50,"other":7}})");
+  room_.Put("/config/handlers", R"({"report":{"scan":{"every":"5m","max_rows":1000}}})");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(rows(), 50u);
+  EXPECT_FALSE(member_->View().config->HandlerFor("other").scan);
+  room_.Put("/config/handlers", R"({"report":{"scan":{"every":"5m","max_rows":2000}}})");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(rows(), 50u) << "a new configuration changes nothing of it";
+  room_.Put("/control/limits/w1", R"({"max_rows":{"report":0}})");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(rows(), 50u);
+  EXPECT_THAT(published_.refusals, ElementsAre(HasSubstr("'max_rows' of 'report' must be 1")));
+  room_.Write({{TreeWrite::Kind::Remove, "/control/limits/w1"}});
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(rows(), 2000u);
+}
+
 TEST_F(MemberTest, KeepsToItsNumbersBeforeThePlanHasHeardOfThem) {
   Join();
   Assign(R"("main/tasks/3","main/tasks/9")");
