@@ -136,18 +136,8 @@ std::string AllPools(const TableName& table) {
          ViewOf(table + "_failed", ended, "NULL, error_class, finished_at");
 }
 
-}  // namespace
-
-std::string ExpiryColumn(bool hot) {
-  const std::string column = "expires_at TEXT";
-  return hot ? column + " CHECK (expires_at IS NULL OR " + TimeForm("expires_at") + ")" : column;
-}
-
-std::string SliceDefault(std::uint32_t slices) {
-  return "((random() & 2147483647) % " + std::to_string(slices) + ")";
-}
-
-std::vector<SchemaObject> ShardObjects() {
+// Who works, and by which version.
+std::vector<SchemaObject> LifeObjects() {
   return {
       {"table", "millrace_schema",
        "CREATE TABLE millrace_schema (\n"
@@ -172,6 +162,12 @@ std::vector<SchemaObject> ShardObjects() {
        "  id   TEXT PRIMARY KEY,\n"
        "  beat INTEGER NOT NULL\n"
        ") WITHOUT ROWID"},
+  };
+}
+
+// What was done, what must not be done again, and what is not to be done now.
+std::vector<SchemaObject> RecordObjects() {
+  return {
       {"table", "tasks_keys",
        "CREATE TABLE tasks_keys (\n"
        "  handler    TEXT NOT NULL,\n"
@@ -222,6 +218,12 @@ std::vector<SchemaObject> ShardObjects() {
        "  actor TEXT NOT NULL,\n"
        "  since TEXT NOT NULL\n"
        ") WITHOUT ROWID"},
+  };
+}
+
+// What makes tasks, and what is made of many.
+std::vector<SchemaObject> PlanObjects() {
+  return {
       {"table", "millrace_schedules",
        "CREATE TABLE millrace_schedules (\n"
        "  name       TEXT PRIMARY KEY,\n"
@@ -276,6 +278,24 @@ std::vector<SchemaObject> ShardObjects() {
       {"index", "millrace_batches_by_state",
        "CREATE INDEX millrace_batches_by_state ON millrace_batches (state, name)"},
   };
+}
+
+}  // namespace
+
+std::string ExpiryColumn(bool hot) {
+  const std::string column = "expires_at TEXT";
+  return hot ? column + " CHECK (expires_at IS NULL OR " + TimeForm("expires_at") + ")" : column;
+}
+
+std::string SliceDefault(std::uint32_t slices) {
+  return "((random() & 2147483647) % " + std::to_string(slices) + ")";
+}
+
+std::vector<SchemaObject> ShardObjects() {
+  std::vector<SchemaObject> objects = LifeObjects();
+  for (const auto& more : {RecordObjects(), PlanObjects()})
+    objects.insert(objects.end(), more.begin(), more.end());
+  return objects;
 }
 
 std::vector<SchemaObject> TaskTableObjects(const TableName& table, std::uint32_t slices) {
