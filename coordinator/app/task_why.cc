@@ -88,11 +88,6 @@ void ExplainPlan(const WhyFacts& facts, Reasons& out) {
   } else if (!cluster.owner_there) {
     out.push_back({"owner_gone", "Its slice " + cluster.slice + " is with " + cluster.owner +
                                      ", who is not there: the leader gives it to another."});
-  } else if (cluster.draining) {
-    out.push_back(
-        {"draining", "Its slice " + cluster.slice + " is with " + cluster.owner +
-                         ", which is being drained: the leader gives it to another as soon as one may "
-                         "have it."});
   }
 }
 
@@ -180,8 +175,14 @@ void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
     out.push_back(
         {"workers", Count(facts.workers.size(), "worker is", "workers are") + " registered on this store."});
   }
-  if (ClusterAsked(facts) && facts.cluster->owner_there)
-    out.push_back({"owner", "Its slice " + facts.cluster->slice + " is with " + facts.cluster->owner + "."});
+  if (ClusterAsked(facts) && facts.cluster->owner_there) {
+    // Whoever is drained works on what nobody else may have yet.
+    const bool draining = facts.cluster->draining;
+    out.push_back(
+        {draining ? "draining" : "owner",
+         "Its slice " + facts.cluster->slice + " is with " + facts.cluster->owner +
+             (draining ? ", which is being drained: it does its work until another may have it." : ".")});
+  }
 }
 
 void ExplainRunning(const WhyFacts& facts, Reasons& out) {

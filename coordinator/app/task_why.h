@@ -49,11 +49,11 @@ struct WhyFacts {
 
 // One thing that is to be said of a task. Its code is one of:
 //   waiting   expired · not_due · retry_tier · paused · duplicate · no_worker · no_handler · slice_unowned ·
-//             owner_gone · draining · behind · due
+//             owner_gone · draining (all workers) · behind · due
 //   running   running · claimer_silent · claimer_dead · stop_asked
 //   ended     succeeded · cancelled · skipped · duplicate · expired · failed
-//   else      held, and the facts behind: owner · workers · expires · no_plugin · cluster_away · attempts ·
-//             attempt · how_to_retry
+//   else      held, and the facts behind: owner · draining · workers · expires · no_plugin · cluster_away ·
+//             attempts · attempt · how_to_retry
 struct Reason {
   std::string code;
   std::string text;
