@@ -39,7 +39,7 @@ class Place:
             self.start(name)
 
     def start(self, name):
-        self.workers[name] = self._s.start_worker(name, engine={"lease": "2s"},
+        self.workers[name] = self._s.start_worker(name, engine={"lease": "2s"}, handlers={"sleep": {"concurrency": 8}},
                                                   arguments=["--session-timeout", "2s"])
 
     def leader(self):
@@ -54,11 +54,11 @@ class Place:
         self.workers[name].kill()
         self.start(name)
 
-    def submit(self, batch, number, counts, close=True):
+    def submit(self, batch, number, counts, close=True, ms=0):
         for shard, count in zip(self.shards, counts):
-            self._s.millrace("submit", "--plugins", self._s.plugins(), "--handler", "noop", "--count", count, "--shard",
-                             shard.name, "--batch", batch, "--open", "--on-success", told(number), "--on-end",
-                             told(-number))
+            self._s.millrace("submit", "--plugins", self._s.plugins(), "--handler", "sleep", "--params",
+                             json.dumps({"ms": ms}), "--count", count, "--shard", shard.name, "--batch", batch, "--open",
+                             "--on-success", told(number), "--on-end", told(-number))
         if close:
             self._s.millrace("batch", "close", batch)
 
@@ -73,8 +73,8 @@ class Place:
 
 def drain(s, place):
     """The large one; workers are killed at random, the leader among them."""
-    total = s.size(6_000, 50_000)
-    place.submit("june", 1, (total // 2, total // 2))
+    total = s.size(4_000, 50_000)
+    place.submit("june", 1, (total // 2, total // 2), ms=20)  # 1,200 a second, so that there is time for kills
     refused = s.millrace("batch", "close", "june", expect=4)
     s.check("a batch that is closed twice is refused", refused or "exit status 4", True)
     s.millrace("submit", "--plugins", s.plugins(), "--handler", "noop", "--shard", "east", "--batch",
@@ -89,7 +89,8 @@ def drain(s, place):
         if kills < s.size(2, 30) and time.monotonic() >= next_kill:
             place.kill(place.leader() if kills % 2 else random.choice(WORKERS))
             kills += 1
-            next_kill = time.monotonic() + s.size(2, 3)
+            next_kill = time.monotonic() + s.size(1, 3)
+    s.check("processes are killed while it drains, the leader among them", kills, kills >= 2)
     s.check(f"a batch of {total}, {kills} processes killed: its progress by counters never goes back, and reaches all",
             f"{len(seen)} looks, the last {seen[-1]}", seen == sorted(seen) and seen[-1] == total)
     s.check("it ended with success", {key: batch[key] for key in ("state", "outcome", "failed", "cancelled")},
