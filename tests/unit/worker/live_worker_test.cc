@@ -77,6 +77,22 @@ TEST_F(LiveWorkerTest, AShardThatIsAddedIsServedAndOneThatIsGoneIsFinishedAndLef
   EXPECT_TRUE(Eventually(*worker, [&] { return second.use_count() == 1; })) << "somebody keeps the store";
 }
 
+TEST_F(LiveWorkerTest, AScanInRoundsIsFollowedLive) {
+  config_.handlers["quick"].scan = ScanConfig{.after = std::chrono::hours(1), .max_rows = 10};
+  SubmitMany(*main_, "quick", 30);
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 10; }));
+  ASSERT_TRUE(Eventually(*worker, [&] {
+    const ShardStatus shard = worker->Status().shards.at(0);
+    return shard.rounds.size() == 1 && !shard.rounds[0].open && shard.rounds[0].next.has_value();
+  }));
+  EXPECT_EQ(quick_runs_, 10);
+  config_.handlers["quick"].scan.reset();
+  control_.config.Set(std::make_shared<const Config>(config_));
+  EXPECT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 30; }));
+  EXPECT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.at(0).rounds.empty(); }));
+}
+
 TEST_F(LiveWorkerTest, WhatIsPausedIsClaimedByNobodyUntilItIsResumed) {
   control_.Pause({"handler:quick"});
   SubmitTo(*main_, "quick");
