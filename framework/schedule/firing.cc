@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "framework/base/time_text.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -108,6 +110,10 @@ FiringStep Decide(const ScheduleRule& rule, const std::optional<ScheduleState>& 
   if (!row.paused) step.look_at = row.next;
   if (row != state) step.moved = std::move(row);
   return step;
+}
+
+std::string FiringKey(const std::string& name, WallTime firing) {
+  return "schedule/" + name + "/" + FormatTime(firing);
 }
 
 }  // namespace millrace::engine

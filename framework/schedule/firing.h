@@ -74,4 +74,7 @@ std::optional<Micros> LateBy(const ScheduleState& state, WallTime now);
 FiringStep Decide(const ScheduleRule& rule, const std::optional<ScheduleState>& state,
                   const LastTask& last_task, WallTime now);
 
+// The key of a firing's task: schedule/NAME/2026-11-23T02:00:00Z.
+std::string FiringKey(const std::string& name, WallTime firing);
+
 }  // namespace millrace::engine

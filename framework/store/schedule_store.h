@@ -61,9 +61,6 @@ struct ScheduleStepped {
 inline constexpr char kScheduleLapsed[] = "schedule_lapsed";
 inline constexpr char kScheduleRun[] = "schedule_run";
 
-// The key of a firing's task: schedule/NAME/2026-11-23T02:00:00Z.
-std::string FiringKey(const std::string& name, WallTime firing);
-
 // One thread at a time; errors as in framework/store/store.h. NotFound: the shard's schema has no schedules
 // yet.
 class ScheduleStore {

@@ -1,17 +1,10 @@
 #include <utility>
 
-#include "framework/base/time_text.h"
 #include "framework/store/sql/operations.h"
 #include "framework/store/sql/sessions.h"
 #include "framework/store/sql/text.h"
 
-namespace millrace::engine {
-
-std::string FiringKey(const std::string& name, WallTime firing) {
-  return "schedule/" + name + "/" + FormatTime(firing);
-}
-
-namespace sql {
+namespace millrace::engine::sql {
 namespace {
 
 // What a row was read as: a condition, and its values.
@@ -217,5 +210,4 @@ std::unique_ptr<ScheduleStore> OpenSchedules(std::unique_ptr<Connection> connect
   return std::make_unique<SqlScheduleStore>(std::move(connection));
 }
 
-}  // namespace sql
-}  // namespace millrace::engine
+}  // namespace millrace::engine::sql
