@@ -94,15 +94,16 @@ class WhyTest(unittest.TestCase):
         self.says(cancelled, "cancelled", r"It was cancelled or skipped at .*, by \w+@")
 
     def test_what_is_held_and_by_whom(self):
+        self.addCleanup(self.s.millrace, "task", "cancel", "--batch", "b", "--all-matching", "--yes")
         ids = [self.submit("noop", None, "--in", "1h", "--batch", "b", "--open") for _ in range(3)]
         self.s.millrace("task", "hold", ids[0])
         self.says(ids[0], "held", r"It is held by \w+@\S+ since .* \(.*\): nothing happens to it until `millrace task rel")
         self.s.millrace("task", "hold", "--batch", "b", "--all-matching", "--yes")
         self.says(ids[2], "held", r"It is held by \w+@")
-        row = self.s.db.rows("SELECT COUNT(*), MAX(detail) FROM millrace_audit WHERE action='hold' AND subject LIKE '%-%'")
+        row = self.s.db.rows("SELECT COUNT(*), MAX(detail) FROM millrace_audit WHERE action='hold' AND "
+                              "detail LIKE '%batch b (act%'")
         self.assertEqual(row[0][0], 1, "one row of the audit for the act on many")
         self.assertIn("2 tasks; were waiting (2); all that match state waiting, batch b", row[0][1])
-        self.s.millrace("task", "cancel", "--batch", "b", "--all-matching", "--yes")
 
     def test_what_runs_what_waits_behind_it_and_what_is_told_to_stop(self):
         first = self.submit("sleep", {"ms": HOUR_MS})
