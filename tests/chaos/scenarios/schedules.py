@@ -24,6 +24,8 @@ class Leaders:
         self._s = s
         self._tree = s.zookeeper.client()
         self._processes = {}
+        self.killed = 0  # the last term whose leader was
+        self.kills = 0
         for name in CANDIDATES:
             self.start(name)
 
@@ -31,20 +33,26 @@ class Leaders:
         self._processes[name] = self._s.start_process(
             f"coordinator {name}", "coordinator", "--id", name, "--session-timeout", f"{SESSION}s")
 
-    def leader(self):
+    def term(self):
+        """(number, id) of the term that somebody has begun."""
         epoch = json.loads(self._tree.get(f"{ROOT}/epoch")[0])
-        standing = [json.loads(self._tree.get(f"{ROOT}/election/{name}")[0])["id"]
-                    for name in self._tree.get_children(f"{ROOT}/election")]
-        leader = epoch.get("leader")
-        return leader if leader in standing and self._processes[leader].runs() else None
+        return epoch.get("epoch", 0), epoch.get("leader")
+
+    def wait_for_a_term(self):
+        """Until somebody leads who has not been killed; returns who. What a killed one has left in the tree is there
+        for as long as its session, and a new process has its name."""
+        return wait_until("somebody leads", lambda: self.term()[0] > self.killed and self.term()[1], 30, 0.02)
 
     def kill(self):
         """kill -9 of whoever leads; a new process of its name stands again."""
-        leader = wait_until("somebody leads", self.leader, 30, 0.02)
+        leader = self.wait_for_a_term()
+        self.killed = self.term()[0]
         self._processes[leader].kill()
+        self.kills += 1
         self.start(leader)
 
     def kill_all(self):
+        self.killed = self.term()[0]
         for process in self._processes.values():
             process.kill()
 
@@ -95,7 +103,7 @@ def outage(s, leaders, shard, seconds):
     time.sleep(seconds)
     for name in CANDIDATES:
         leaders.start(name)
-    wait_until("somebody leads again", leaders.leader, 30, 0.05)
+    leaders.wait_for_a_term()
     wait_until("what was missed is made up", lambda: caught_up(shard), 30, 0.2)
 
 
@@ -153,13 +161,17 @@ def run(s):
     wait_until("all have begun", lambda: a.value("SELECT COUNT(*) FROM millrace_schedules") == 7, 30, 0.1)
     homes = ["a", "b"]
     for kill in range(s.size(3, 20)):
-        wait_around_a_firing(a, rng)
-        if kill % 2 == 1 or not s.full:
+        leaders.wait_for_a_term()
+        wait_until("what was missed is made up", lambda: caught_up(a), 30, 0.1)
+        if kill % 2 == 0:
             homes.reverse()
             set_schedule(s, "moved.shard", homes[0])
             time.sleep(rng.uniform(0, 1.5))
+        wait_around_a_firing(a, rng)
         leaders.kill()
-    wait_until("somebody leads", leaders.leader, 30, 0.05)
+    leaders.wait_for_a_term()
+    s.check(f"the leader was killed {s.size(3, 20)} times around firing times, and another led each time",
+            f"{leaders.kills} kills, term {leaders.term()[0]}", leaders.term()[0] > leaders.kills == s.size(3, 20))
     check_pause(s, a)
     away = s.size(5, 70)
     outage(s, leaders, a, away)
