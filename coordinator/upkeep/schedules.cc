@@ -160,9 +160,9 @@ Status ShardSchedules::Carry(const PlaceStep& step, const std::string& name, con
       return Send(own->second, schedule, step.shard, duty);
     case Act::Keep:
     case Act::Drop: {
-      again_ = true;
       BOOST_OUTCOME_TRYV(step.act == Act::Drop ? store_->Remove(own->second)
                                                : store_->Move(own->second, "", duty.number));
+      again_ = true;
       return {};
     }
     case Act::Confirm:
@@ -176,8 +176,8 @@ Status ShardSchedules::Carry(const PlaceStep& step, const std::string& name, con
 Status ShardSchedules::Make(const std::string& name, const ScheduleConfig& schedule,
                             const ScheduleDuty& duty) {
   const FiringStep begun = Decide(schedule.rule, std::nullopt, {}, rows_.now);
-  again_ = true;
   BOOST_OUTCOME_TRY(made, store_->Make({.name = name, .state = *begun.moved, .config = duty.number}));
+  again_ = true;
   if (made) LogInfo("a schedule begins", {{"schedule", name}, {"shard", shard_}});
   return {};
 }
@@ -188,8 +188,8 @@ Status ShardSchedules::Take(const ScheduleRow& from, const ScheduleDuty& duty) {
   row.moved_to.clear();
   row.task.reset();
   row.config = std::max(row.config, duty.number);
-  again_ = true;
   BOOST_OUTCOME_TRY(made, store_->Make(row));
+  again_ = true;
   if (made) LogInfo("a schedule came from another shard", {{"schedule", row.name}, {"shard", shard_}});
   return {};
 }
@@ -199,7 +199,6 @@ Status ShardSchedules::Send(const ScheduleRow& row, const ScheduleConfig& schedu
                             const ScheduleDuty& duty) {
   BOOST_OUTCOME_TRY(last, LastOf(row, schedule.rule));
   if (last.in_work) return {};
-  again_ = true;
   ScheduleRow seen = row;
   if (schedule.rule.timing.Is<FixedDelay>() && !row.state.next) {
     ScheduleRule held = schedule.rule;
@@ -207,9 +206,11 @@ Status ShardSchedules::Send(const ScheduleRow& row, const ScheduleConfig& schedu
     seen.state = *Decide(held, row.state, last, rows_.now).moved;
     seen.config = duty.number;
     BOOST_OUTCOME_TRY(stepped, store_->Step(row, {.to = seen.state, .config = duty.number}));
+    again_ = true;
     if (!stepped.moved) return {};
   }
   BOOST_OUTCOME_TRYV(store_->Move(seen, to, duty.number));
+  again_ = true;
   return {};
 }
 

@@ -110,7 +110,7 @@ class ShardSchedules {
   BootTime now_{};
   std::vector<std::string> found_;
   std::optional<WallTime> look_at_;
-  bool again_ = false;  // at once
+  bool again_ = false;  // at once, since something was changed; what fails is tried again a second later
 };
 
 // Thread-safe.

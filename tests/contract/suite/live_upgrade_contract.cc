@@ -54,7 +54,8 @@ class FormerWorker {
 
   void Work() {
     for (int id = 1; !stopping_.load(); ++id) {
-      // SQLite gives its lock to nobody in turn: who never rests between two batches keeps it from all others.
+      // SQLite gives its lock to nobody in turn: who never rests between two batches keeps it from all
+      // others.
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       const BootTime began = BootClock::now();
       const std::string number = std::to_string(id);

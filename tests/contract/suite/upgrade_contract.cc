@@ -224,7 +224,8 @@ TEST_P(UpgradeContract, KilledInTheMiddleItIsRunAgain) {
     EXPECT_NE(Ask("SELECT readable_by FROM millrace_schema WHERE task_table=''"), "3")
         << "version 3 can't work on tables of version 2 either";
   } else {
-    EXPECT_EQ(Ask("SELECT MAX(version) FROM millrace_schema"), "2") << "one transaction: nothing is left of it";
+    EXPECT_EQ(Ask("SELECT MAX(version) FROM millrace_schema"), "2")
+        << "one transaction: nothing is left of it";
   }
   Run("INSERT INTO tasks (handler,params) VALUES ('noop','25000')");  // a producer knows nothing of it
 

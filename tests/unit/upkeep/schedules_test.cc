@@ -20,26 +20,28 @@ using testing::IsEmpty;
 // A server that is away at one in so many calls, or has done what it was told and its reply is lost.
 class LossyStore final : public ScheduleStore {
  public:
-  LossyStore(std::unique_ptr<ScheduleStore> store, Random& random, const std::uint64_t& one_in)
-      : store_(std::move(store)), random_(random), one_in_(one_in) {}
+  LossyStore(std::unique_ptr<ScheduleStore> store, Random& random, const std::uint64_t& one_in,
+             const bool& read_only, int& lasts)
+      : store_(std::move(store)), random_(random), one_in_(one_in), read_only_(read_only), lasts_(lasts) {}
 
   Result<ScheduleRows> Rows() override {
     return Try([&] { return store_->Rows(); });
   }
   Result<LastTask> Last(const ScheduleRow& row) override {
+    ++lasts_;
     return Try([&] { return store_->Last(row); });
   }
   Result<bool> Make(const ScheduleRow& row) override {
-    return Try([&] { return store_->Make(row); });
+    return Write([&] { return store_->Make(row); });
   }
   Result<ScheduleStepped> Step(const ScheduleRow& seen, const ScheduleStep& step) override {
-    return Try([&] { return store_->Step(seen, step); });
+    return Write([&] { return store_->Step(seen, step); });
   }
   Result<bool> Move(const ScheduleRow& seen, const std::string& to, std::uint64_t config) override {
-    return Try([&] { return store_->Move(seen, to, config); });
+    return Write([&] { return store_->Move(seen, to, config); });
   }
   Result<bool> Remove(const ScheduleRow& seen) override {
-    return Try([&] { return store_->Remove(seen); });
+    return Write([&] { return store_->Remove(seen); });
   }
   Result<TaskKey> RunNow(const std::string& name, const ScheduledFiring& firing,
                          const std::string& actor) override {
@@ -47,6 +49,11 @@ class LossyStore final : public ScheduleStore {
   }
 
  private:
+  template <class Call>
+  std::invoke_result_t<Call> Write(Call call) {
+    if (read_only_) return Fail(ErrorCode::Unavailable, "the server is read-only");
+    return Try(call);
+  }
   template <class Call>
   std::invoke_result_t<Call> Try(Call call) {
     const bool fails = one_in_ > 0 && random_.Below(one_in_) == 0;
@@ -59,6 +66,8 @@ class LossyStore final : public ScheduleStore {
   const std::unique_ptr<ScheduleStore> store_;
   Random& random_;
   const std::uint64_t& one_in_;
+  const bool& read_only_;
+  int& lasts_;
 };
 
 // What one process knows, and its hands in each shard.
@@ -67,7 +76,8 @@ class Process {
   explicit Process(const std::map<std::string, std::shared_ptr<ScratchStore>>& stores, std::uint64_t seed = 1)
       : random_(seed) {
     for (const auto& [name, store] : stores) {
-      auto lossy = std::make_unique<LossyStore>(store->OpenSchedules(), random_, fails_one_in);
+      auto lossy =
+          std::make_unique<LossyStore>(store->OpenSchedules(), random_, fails_one_in, read_only, lasts);
       shards_.emplace(name,
                       std::make_unique<ShardSchedules>(name, store->OpenSchema(), std::move(lossy), board_));
       duty.shards.push_back(name);
@@ -102,6 +112,8 @@ class Process {
   ScheduleDuty duty;
   Micros later{0};                 // than it is
   std::uint64_t fails_one_in = 0;  // calls; 0: none
+  bool read_only = false;          // its servers refuse what it writes
+  int lasts = 0;                   // so often a last task was asked for
 
  private:
   Random random_;
@@ -361,6 +373,17 @@ TEST_F(SchedulesTest, AFaultOfOneScheduleIsToldAndTheOthersGoOn) {
   process.Configure(kHourly, 2);
   process.LookAll();
   EXPECT_THAT(process.Troubles(), IsEmpty());
+}
+
+TEST_F(SchedulesTest, AServerThatRefusesWhatIsWrittenIsNotAskedAgainAtOnce) {
+  Process process(stores_);
+  process.Configure(kHourly, 1);
+  process.read_only = true;
+  for (int look = 0; look < 3; ++look) EXPECT_GT(process.Look("main"), 500ms);
+  EXPECT_THAT(process.Troubles(), ElementsAre(HasSubstr("the server is read-only")));
+  process.read_only = false;
+  process.LookAll();
+  EXPECT_EQ(Row().name, "nightly");
 }
 
 TEST_F(SchedulesTest, AShardThatIsAwayOrLosesItsRepliesCostsNoFiringAndDoublesNone) {
