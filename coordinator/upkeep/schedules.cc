@@ -221,7 +221,21 @@ bool ShardSchedules::MayChange(const ScheduleRow& row, const ScheduleDuty& duty)
 
 Result<LastTask> ShardSchedules::LastOf(const ScheduleRow& row, const ScheduleRule& rule) {
   if (!rule.timing.Is<FixedDelay>() && rule.overlap == Overlap::Allow) return LastTask();
-  return store_->Last(row);
+  BOOST_OUTCOME_TRY(last, store_->Last(row));
+  known_.at(row.name).ended = last.in_work ? std::nullopt : row.task;
+  return last;
+}
+
+// Decide asks for the last task where a firing is due; and for a fixed delay's also before, since one that
+// was run by hand is its last then, and its end counts. Not with each look: that would be statements by the
+// thousand.
+Result<LastTask> ShardSchedules::LastThatCounts(const ScheduleRow& row, const ScheduleRule& rule) {
+  const bool waits = row.state.next && *row.state.next > rows_.now;
+  const bool known = row.task && known_.at(row.name).ended == row.task;
+  const bool counts = rule.timing.Is<FixedDelay>()
+                          ? !waits || !known || row.state.rhythm != RhythmText(rule.timing)
+                          : row.state.next && !waits;
+  return counts ? LastOf(row, rule) : LastTask();
 }
 
 Result<ScheduledFiring> ShardSchedules::FiringOf(const std::string& name, const ScheduleConfig& schedule,
@@ -255,7 +269,7 @@ Status ShardSchedules::ReadTables() {
 
 Status ShardSchedules::Fire(ScheduleRow row, const ScheduleConfig& schedule, const ScheduleDuty& duty) {
   for (int steps = 0; steps < kStepsInALook; ++steps) {
-    BOOST_OUTCOME_TRY(last, LastOf(row, schedule.rule));
+    BOOST_OUTCOME_TRY(last, LastThatCounts(row, schedule.rule));
     const FiringStep decided = Decide(schedule.rule, row.state, last, rows_.now);
     if (!decided.fire && decided.look_at) LookAt(*decided.look_at);
     if (!decided.moved) return {};

@@ -72,6 +72,7 @@ class ShardSchedules {
     std::optional<std::uint64_t> row;  // its number
     BootTime since{};
     bool confirmed = false;
+    std::optional<TaskKey> ended = {};  // the last task, where it was found to have ended
   };
 
   void Follow(const ScheduleDuty& duty, BootTime now);
@@ -86,6 +87,7 @@ class ShardSchedules {
               const ScheduleDuty& duty);
   Status Fire(ScheduleRow row, const ScheduleConfig& schedule, const ScheduleDuty& duty);
   Result<LastTask> LastOf(const ScheduleRow& row, const ScheduleRule& rule);
+  Result<LastTask> LastThatCounts(const ScheduleRow& row, const ScheduleRule& rule);
   Result<ScheduledFiring> FiringOf(const std::string& name, const ScheduleConfig& schedule, WallTime time);
   Status ReadTables();
   bool MayChange(const ScheduleRow& row, const ScheduleDuty& duty) const;

@@ -279,6 +279,37 @@ TEST_F(SchedulesTest, WhatOverlapsLapsesWhereItIsToBeSkipped) {
   EXPECT_EQ(Tasks(Main()), 2);  // the key of the first was freed, since it never started
 }
 
+TEST_F(SchedulesTest, ItsLastTaskIsAskedForOnlyWhereThatCounts) {
+  Process process(stores_);
+  process.Configure(R"({"nightly":{"every":"1h","handler":"noop","overlap":"skip"}})", 1);
+  process.LookAll();
+  process.lasts = 0;
+  process.LookAll();
+  EXPECT_EQ(process.lasts, 0) << "nothing is due";
+  clock_.Advance(hours(1));
+  process.LookAll();
+  EXPECT_EQ(process.lasts, 1);
+  EXPECT_EQ(Row().lapsed, 1U);
+}
+
+TEST_F(SchedulesTest, TheEndOfAFixedDelaysLastTaskIsAskedForOnce) {
+  Process process(stores_);
+  process.Configure(R"({"nightly":{"after":"1h","handler":"noop"}})", 1);
+  process.LookAll();
+  EndTasks();
+  process.LookAll();
+  process.LookAll();
+  process.lasts = 0;
+  process.LookAll();
+  EXPECT_EQ(process.lasts, 0);
+  NewTask task;
+  task.handler = "noop";
+  ASSERT_TRUE(Main().OpenSchedules()->RunNow("nightly", {clock_.WallNow(), "tasks", task}, "ann"));
+  process.LookAll();
+  EXPECT_EQ(process.lasts, 1);
+  EXPECT_FALSE(Row().state.next) << "it waits for the end of the task that was run by hand";
+}
+
 TEST_F(SchedulesTest, AOneShotFiresOnce) {
   Process process(stores_);
   process.Configure(R"({"nightly":{"at":"2026-11-22T12:30:00Z","handler":"noop"}})", 1);
