@@ -5,6 +5,7 @@
 #include "coordinator/app/cli/text.h"
 #include "framework/base/time_text.h"
 #include "framework/policy/pauses.h"
+#include "framework/task/expiry.h"
 
 namespace millrace::engine {
 namespace {
@@ -57,11 +58,26 @@ void ExplainPauses(const WhyFacts& facts, Reasons& out) {
   }
 }
 
+// Its own expiry, or that of its type; nullopt: it never expires.
+std::optional<WallTime> ExpiryIn(const WhyFacts& facts) {
+  const auto expiry = ExpiryOf(facts.record.task, facts.config.retry.expires_in);
+  return expiry && *expiry < kNeverExpires ? expiry : std::nullopt;
+}
+
 void ExplainExpiry(const WhyFacts& facts, Reasons& out) {
-  const auto& expires_at = facts.record.task.expires_at;
-  if (expires_at && *expires_at <= facts.now)
-    out.push_back({"expired", "It expired at " + At(facts, *expires_at) +
+  const auto expiry = ExpiryIn(facts);
+  if (expiry && *expiry <= facts.now)
+    out.push_back({"expired", "It expired at " + At(facts, *expiry) +
                                   ", before it was started: when its turn comes it is skipped."});
+}
+
+void ExplainExpiryToCome(const WhyFacts& facts, Reasons& out) {
+  const auto expiry = ExpiryIn(facts);
+  if (!expiry || *expiry <= facts.now) return;
+  const bool in_time = facts.record.task.run_at < *expiry;
+  out.push_back({"expires", "It expires at " + At(facts, *expiry) +
+                                (in_time ? " if it is not started by then."
+                                         : ", before it is due: when it is due it is skipped.")});
 }
 
 void ExplainDuplicate(const WhyFacts& facts, Reasons& out) {
@@ -168,9 +184,7 @@ void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
         {"cluster_away", "The cluster could not be asked who owns its slice, and what it has paused: " +
                              facts.cluster->unreached + "."});
   }
-  const auto& expires_at = facts.record.task.expires_at;
-  if (expires_at && *expires_at > facts.now)
-    out.push_back({"expires", "It expires at " + At(facts, *expires_at) + " if it is not started by then."});
+  ExplainExpiryToCome(facts, out);
   if (!facts.workers.empty()) {
     out.push_back(
         {"workers", Count(facts.workers.size(), "worker is", "workers are") + " registered on this store."});
@@ -236,6 +250,20 @@ void ExplainFailed(const WhyFacts& facts, Reasons& out) {
   out.push_back({"how_to_retry", "When the cause is gone: `millrace task retry " + NameOf(facts) + "`."});
 }
 
+void ExplainHeld(const WhyFacts& facts, Reasons& out) {
+  const std::string release = " until `millrace task release " + NameOf(facts) + "`";
+  const Micros held_for = facts.config.held_for;
+  const std::string what = held_for == Micros(0) ? "nothing happens to it" + release
+                                                 : "it is not run" + release +
+                                                       ", and is cancelled once nobody has changed it for " +
+                                                       FormatDuration(held_for) + " (held_for)";
+  out.push_back({"held", "It is held" + ByWhom(facts) + ": " + what + "."});
+  const auto expiry = ExpiryIn(facts);
+  if (expiry && *expiry <= facts.now)
+    out.push_back({"expired", "It expired at " + At(facts, *expiry) + ": once released it is skipped."});
+  ExplainExpiryToCome(facts, out);
+}
+
 void ExplainState(const WhyFacts& facts, Reasons& out) {
   switch (facts.record.task.state) {
     case TaskState::Waiting:
@@ -243,10 +271,7 @@ void ExplainState(const WhyFacts& facts, Reasons& out) {
     case TaskState::Running:
       return ExplainRunning(facts, out);
     case TaskState::Held:
-      out.push_back({"held", "It is held" + ByWhom(facts) +
-                                 ": nothing happens to it until `millrace task release " + NameOf(facts) +
-                                 "`."});
-      return;
+      return ExplainHeld(facts, out);
     case TaskState::Succeeded:
       out.push_back(
           {"succeeded", "It succeeded" + FinishedText(facts) + ", so there is nothing left to run."});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/base/time_text.h"
+#include "framework/task/expiry.h"
 
 namespace millrace::engine {
 namespace {
@@ -246,6 +247,33 @@ TEST(TaskWhyTest, ARunningTaskOfADeadWorkerIsRescued) {
 TEST(TaskWhyTest, AHeldTaskIsReleasedByItsName) {
   EXPECT_THAT(Texts(Facts(TaskState::Held)),
               ElementsAre("It is held: nothing happens to it until `millrace task release main/tasks/17`."));
+}
+
+TEST(TaskWhyTest, TheExpiryThatItsTypeGivesItIsToldAsItsOwnIs) {
+  WhyFacts facts = Facts();
+  facts.record.task.created_at = At("2026-11-20T17:55:00Z");
+  facts.config.retry.expires_in = std::chrono::minutes(10);
+  EXPECT_THAT(Codes(facts), ElementsAre("due", "expires", "workers"));
+  facts.config.retry.expires_in = std::chrono::minutes(4);
+  EXPECT_EQ(Codes(facts).front(), "expired");
+  facts.record.task.expires_at = kNeverExpires;
+  EXPECT_THAT(Codes(facts), ElementsAre("due", "workers")) << "it was retried";
+  facts.record.task.expires_at = At("2026-11-20T18:00:30Z");
+  facts.record.task.run_at = At("2026-11-20T18:01:00Z");
+  EXPECT_THAT(Texts(facts),
+              testing::Contains("It expires at 2026-11-20T18:00:30Z (in 30 s), before it is due: when it is "
+                                "due it is skipped."));
+}
+
+TEST(TaskWhyTest, AHeldTaskThatWillNotStayHeldSaysSo) {
+  WhyFacts facts = Facts(TaskState::Held);
+  facts.config.held_for = std::chrono::hours(2);
+  facts.record.task.expires_at = At("2026-11-20T17:59:30Z");
+  EXPECT_THAT(Texts(facts),
+              ElementsAre("It is held: it is not run until `millrace task release main/tasks/17`, and is "
+                          "cancelled once nobody has changed it for 2h (held_for).",
+                          "It expired at 2026-11-20T17:59:30Z (30 s ago): once released it is skipped."));
+  EXPECT_THAT(Codes(facts), ElementsAre("held", "expired"));
 }
 
 TEST(TaskWhyTest, TheAuditSaysWhoHeldOrCancelledIt) {
