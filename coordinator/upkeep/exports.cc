@@ -1,6 +1,8 @@
 #include "coordinator/upkeep/exports.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +17,9 @@
 
 namespace millrace::engine {
 namespace {
+
+constexpr int kLockTries = 50;
+constexpr int kBetweenTriesMs = 20;
 
 class File {
  public:
@@ -32,6 +37,17 @@ class File {
 
 Failure Refused(const std::string& path) {
   return Fail(ErrorCode::Invalid, "can't write " + path + ": " + std::strerror(errno));
+}
+
+// Whoever takes back what it could not write whole must not cut off what another has appended meanwhile: a
+// thread for another shard, or another process of this host. The lock goes with the file's descriptor. A
+// file system without locks has none to wait for.
+bool Lock(int fd) {
+  for (int tries = 1; flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++tries) {
+    if (tries == kLockTries) return false;
+    poll(nullptr, 0, kBetweenTriesMs);
+  }
+  return true;
 }
 
 // A writer that was killed in the middle has left a part of a line: it stays one by itself.
@@ -61,8 +77,11 @@ bool SyncFolder(const std::string& path) {
 
 Status AppendLines(const std::string& path, const std::string& lines) {
   const File file(path, O_RDWR | O_CREAT | O_APPEND);
+  if (file.fd() < 0) return Refused(path);
+  if (!Lock(file.fd()))
+    return Fail(ErrorCode::Invalid, "can't write " + path + ": another process keeps it locked");
   struct stat before {};
-  if (file.fd() < 0 || fstat(file.fd(), &before) != 0) return Refused(path);
+  if (fstat(file.fd(), &before) != 0) return Refused(path);
   if (!S_ISREG(before.st_mode)) return Fail(ErrorCode::Invalid, "can't write " + path + ": it is no file");
   const auto whole = EndsInALine(file.fd(), before.st_size);
   if (!whole) return Fail(ErrorCode::Invalid, "can't read " + path + ": " + whole.error().message);

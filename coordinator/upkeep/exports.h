@@ -12,7 +12,8 @@
 
 namespace millrace::engine {
 
-// One thread. Another process may append to the same file: each writes whole lines.
+// One thread. Others, in this process or another, may append to the same file: each writes whole lines, one
+// after another.
 class Exports {
  public:
   Exports(std::string shard, std::string host) : shard_(std::move(shard)), host_(std::move(host)) {}
@@ -33,7 +34,8 @@ class Exports {
 };
 
 // Appends `lines` behind the last whole line of the file, which is made where it is missing, and waits for
-// the disk. An error names the file and leaves it as it was, as far as the system lets it.
+// the disk; under the file's lock (flock), for which it waits a second. An error names the file and leaves it
+// as it was, as far as the system lets it.
 Status AppendLines(const std::string& path, const std::string& lines);
 
 }  // namespace millrace::engine

@@ -1,6 +1,8 @@
 #include "coordinator/upkeep/exports.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -68,6 +70,19 @@ TEST_F(ExportsTest, APartOfALineThatAKilledWriterHasLeftSpoilsNoOther) {
   const auto lines = Lines("2026-11-20.host1.jsonl");
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_TRUE(nlohmann::json::accept(lines[1]));
+}
+
+// The one that appends may have to cut off again what it could not write whole.
+TEST_F(ExportsTest, NobodyAppendsWhileAnotherDoes) {
+  const std::string path = folder_ + "/2026-11-20.host1.jsonl";
+  const int other = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  EXPECT_FALSE(exports_.Write("noop", folder_, Tasks(1, 1), now_));
+  EXPECT_THAT(exports_.Troubles(), ElementsAre(HasSubstr("locked")));
+  EXPECT_THAT(Lines("2026-11-20.host1.jsonl"), IsEmpty());
+  ASSERT_EQ(close(other), 0);
+  EXPECT_TRUE(exports_.Write("noop", folder_, Tasks(1, 1), now_));
+  EXPECT_EQ(Lines("2026-11-20.host1.jsonl").size(), 1U);
 }
 
 TEST_F(ExportsTest, AFolderThatCanNotBeWrittenIsATroubleUntilItCan) {
