@@ -85,6 +85,17 @@ bool MayHold(std::size_t pool, const TaskFilter& filter) {
   return pool == 0;
 }
 
+constexpr const char* kAttemptColumns = "attempt,at,incarnation,kind,error_class,message";
+
+AttemptRecord AttemptOf(const Row& row) {
+  return {static_cast<std::uint32_t>(row.Number(1)),
+          row.Time(2).value_or(WallTime{}),
+          row.Text(3),
+          row.Text(4),
+          row.Text(5),
+          row.Text(6)};
+}
+
 // What a row must fulfil, with the values for it.
 struct Conditions {
   std::string text;
@@ -219,6 +230,17 @@ Result<std::vector<TaskRecord>> ReadFinished(Connection& db, const TableName& ta
   BOOST_OUTCOME_TRYV(
       db.Query(PoolText(table, kDone) + "$primary WHERE id IN (" + List(Sorted(ids)) + ") ORDER BY id", {},
                [&](const Row& row) { records.push_back(ReadRecord(table, row)); }));
+  auto record = records.begin();
+  BOOST_OUTCOME_TRYV(
+      db.Query(std::string("SELECT ") + kAttemptColumns +
+                   ",task_id FROM millrace_attempts$primary WHERE task_table=? AND task_id IN (" +
+                   List(Sorted(ids)) + ") ORDER BY task_id,attempt",
+               {table}, [&](const Row& row) {
+                 const std::uint64_t id = row.Number(7);
+                 while (record != records.end() && record->task.key.id < id) ++record;
+                 if (record != records.end() && record->task.key.id == id)
+                   record->attempts.push_back(AttemptOf(row));
+               }));
   return records;
 }
 
@@ -254,14 +276,9 @@ Result<std::vector<TaskOutcome>> SqlTaskOperations::Outcomes(const TableName& ta
 
 Status SqlTaskOperations::ReadAttempts(TaskRecord& record) {
   const TaskKey& key = record.task.key;
-  return db_.Query(
-      "SELECT attempt,at,incarnation,kind,error_class,message FROM millrace_attempts WHERE task_table=? AND "
-      "task_id=? ORDER BY attempt",
-      {key.table, key.id}, [&](const Row& row) {
-        record.attempts.push_back({static_cast<std::uint32_t>(row.Number(1)),
-                                   row.Time(2).value_or(WallTime{}), row.Text(3), row.Text(4), row.Text(5),
-                                   row.Text(6)});
-      });
+  return db_.Query(std::string("SELECT ") + kAttemptColumns +
+                       " FROM millrace_attempts WHERE task_table=? AND task_id=? ORDER BY attempt",
+                   {key.table, key.id}, [&](const Row& row) { record.attempts.push_back(AttemptOf(row)); });
 }
 
 Result<TaskKey> SqlTaskOperations::Find(const TableName& table, const std::string& handler,

@@ -39,7 +39,7 @@ class SqlTaskOperations : public TaskOperations {
   bool had_duplicates_ = false;  // the last batch
 };
 
-// Those of the finished pool, sorted by id; without their attempts.
+// Those of the finished pool, sorted by id.
 Result<std::vector<TaskRecord>> ReadFinished(Connection& db, const TableName& table,
                                              std::span<const std::uint64_t> ids);
 

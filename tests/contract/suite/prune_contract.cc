@@ -57,7 +57,11 @@ TEST_P(StoreContract, PruningTakesFinishedTasksThatAreKeptNoLonger) {
 TEST_P(StoreContract, WhatIsHandedOutBeforeItGoesStaysWhereNobodyTakesIt) {
   const auto exported = AddDue(3, "exported");
   const auto others = AddDue(2, "other");
-  for (const auto& ids : {exported, others}) {
+  Settlement first = End(ClaimOne(exported[1]), To::Waiting, "once more");
+  first.failed_attempt = true;
+  Settle({first});
+  Settle({End(ClaimOne(exported[1], 1), To::Succeeded, "fine")});
+  for (const auto& ids : {std::vector{exported[0], exported[2]}, others}) {
     for (const Task& task : Claim(ids)) Settle({End(task, To::Succeeded, "fine")});
   }
   const auto pruning = store().OpenPruning();
@@ -71,6 +75,7 @@ TEST_P(StoreContract, WhatIsHandedOutBeforeItGoesStaysWhereNobodyTakesIt) {
       EXPECT_EQ(record.task.handler, "exported");
       EXPECT_EQ(record.task.state, TaskState::Succeeded);
       EXPECT_EQ(record.result, "fine");
+      EXPECT_EQ(record.attempts.size(), record.task.key.id == exported[1] ? 1U : 0U) << "which go with it";
       EXPECT_TRUE(record.finished_at);
       EXPECT_EQ(StateOf(record.task.key.id), TaskState::Succeeded) << "it is there yet";
     }
