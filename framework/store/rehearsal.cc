@@ -361,7 +361,7 @@ Status Walk::Schedules() {
   ScheduleRow row{.name = name, .state = {.rhythm = "at", .anchor = once, .next = once}};
   BOOST_OUTCOME_TRYV(schedules.Rows());
   BOOST_OUTCOME_TRYV(schedules.Make(row));
-  const ScheduledFiring firing{once, table_, NewTask{.handler = "a", .biz_key = FiringKey(name, once)}};
+  const ScheduledFiring firing{once, table_, NewTask{.handler = "a", .biz_key = "schedule/" + name}};
   ScheduleStep step{.to = row.state, .firing = firing, .lapsed = 1, .why = "rehearsed"};
   step.to.next.reset();
   step.to.last = once;
