@@ -329,10 +329,10 @@ Status Walk::People() {
     BOOST_OUTCOME_TRYV(people.Apply(action, table_, some, stage_.name));
   }
   BOOST_OUTCOME_TRYV(people.Apply(TaskAction::Hold, table_, Ids{305, 306}, {stage_.name, "all that match"}));
-  for (const bool on : {true, false}) {
-    BOOST_OUTCOME_TRYV(people.SetPause(stage_.name, stage_.name, on));
-  }
+  BOOST_OUTCOME_TRYV(people.LastAct(TaskAction::Hold, Key(301)));
+  BOOST_OUTCOME_TRYV(people.SetPause(stage_.name, stage_.name, true));
   BOOST_OUTCOME_TRYV(people.Pauses());
+  BOOST_OUTCOME_TRYV(people.SetPause(stage_.name, stage_.name, false));
   BOOST_OUTCOME_TRYV(people.Totals());
   return {};
 }
@@ -426,6 +426,8 @@ Status Walk::Batches() {
 
 Status Walk::Prunes() {
   PruneStore& pruning = stage_.pruning;
+  const auto refuse = [](const std::string&, std::span<const TaskRecord>) { return false; };
+  BOOST_OUTCOME_TRYV(pruning.PruneEnded({table_, {}, Micros(0), {"a"}, refuse}, "", kMaxBatchRows));
   BOOST_OUTCOME_TRYV(pruning.PruneEnded({table_, {}, Micros(0)}, "", kMaxBatchRows));
   const HoldRule held{table_, {{"a", Micros(0)}, {"b", Micros(0)}}};
   std::string walked;

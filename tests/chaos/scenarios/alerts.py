@@ -75,7 +75,8 @@ def every_kind(s, mail, hook):
              "late": store.submit("sleep", {"ms": 3000}, 6) + 2}
     # Nobody was there for two and a half hours: what came due in them lapses.
     wait_until("a schedule is late", lambda: store.change(
-        "UPDATE millrace_schedules SET next_at=strftime('%Y-%m-%d %H:%M:%f000','now','-150 minutes')") == 1, 10)
+        "UPDATE millrace_schedules SET anchor=strftime('%Y-%m-%d %H:%M:%f000','now','-150 minutes'), "
+        "next_at=strftime('%Y-%m-%d %H:%M:%f000','now','-150 minutes')") == 1, 10)
     began["schedules"] = time.monotonic()
     wait_until("a task sleeps", lambda: store.change("UPDATE tasks SET attempt=attempt+1 WHERE state=2 AND handler='sleep' "
                                                      "AND id=(SELECT MIN(id) FROM tasks WHERE handler='sleep')"), 10)
