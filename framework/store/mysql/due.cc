@@ -47,7 +47,7 @@ constexpr const char* kContents =
     ",IF(state=0 AND LENGTH(params)<=4096,params,NULL),biz_key,batch,failures,cancel,progress,created_at,"
     "updated_at,expires_at";
 constexpr unsigned kContentsColumn = 9;
-constexpr unsigned kContentsColumns = 8;
+constexpr unsigned kContentsColumns = 9;
 
 std::optional<ScannedTask> ReadContents(const DueGroup& group, const ScanRow& row, const Row& read) {
   constexpr unsigned kFirst = kContentsColumn;
