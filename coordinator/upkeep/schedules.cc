@@ -20,6 +20,9 @@ constexpr int kStepsInALook = 100;
 // A leader reads a new document within seconds. One that is newer for longer is of an ensemble that was set
 // up anew since, and begins to count again.
 constexpr Micros kNewerIsStale = std::chrono::minutes(1);
+// And its rows go so much later, where its document does not have them: somebody may be about to bring the
+// former document back, and a row knows what was missed meanwhile.
+constexpr Micros kNewerIsForgotten = std::chrono::hours(24);
 
 const char* WhyLapsed(const ScheduleRow& row, const LastTask& last) {
   if (row.state.paused) return "the schedule was paused";
@@ -136,7 +139,7 @@ void ShardSchedules::See(const std::string& name, const ScheduleConfig& schedule
                               known.confirmed || duty.shards.size() == 1};
   const PlaceStep step = Place(placed, shard_, duty.shards, readings);
   if (step.act == Act::Confirm) known = {std::nullopt, BootClock::now(), true};
-  if (placed.own != nullptr && !MayChange(*placed.own, duty)) return;
+  if (placed.own != nullptr && !MayChange(*placed.own, duty, kNewerIsStale)) return;
   if (duty.role == Role::StandsIn && step.act != Act::Fire) return;
   if (step.act == Act::Wait && home == shard_ && !readings.contains(step.shard)) {
     Say("schedule " + name + " does not fire yet: shard " + step.shard +
@@ -214,9 +217,9 @@ Status ShardSchedules::Send(const ScheduleRow& row, const ScheduleConfig& schedu
   return {};
 }
 
-bool ShardSchedules::MayChange(const ScheduleRow& row, const ScheduleDuty& duty) const {
+bool ShardSchedules::MayChange(const ScheduleRow& row, const ScheduleDuty& duty, Micros patience) const {
   if (duty.number == 0 || row.config <= duty.number) return true;
-  return duty.role == Role::Keeps && newer_since_ && now_ - *newer_since_ > kNewerIsStale;
+  return duty.role == Role::Keeps && newer_since_ && now_ - *newer_since_ > patience;
 }
 
 Result<LastTask> ShardSchedules::LastOf(const ScheduleRow& row, const ScheduleRule& rule) {
@@ -300,7 +303,7 @@ Status ShardSchedules::Fire(ScheduleRow row, const ScheduleConfig& schedule, con
 void ShardSchedules::Remove(const ScheduleDuty& duty) {
   if (!duty.removes || duty.role != Role::Keeps) return;
   for (const auto& [name, row] : reading_.rows) {
-    if (duty.config->schedules.contains(name) || !MayChange(row, duty)) continue;
+    if (duty.config->schedules.contains(name) || !MayChange(row, duty, kNewerIsForgotten)) continue;
     const auto removed = store_->Remove(row);
     if (removed && *removed) LogInfo("a schedule is over", {{"schedule", name}, {"shard", shard_}});
   }

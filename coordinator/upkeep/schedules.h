@@ -90,7 +90,8 @@ class ShardSchedules {
   Result<LastTask> LastThatCounts(const ScheduleRow& row, const ScheduleRule& rule);
   Result<ScheduledFiring> FiringOf(const std::string& name, const ScheduleConfig& schedule, WallTime time);
   Status ReadTables();
-  bool MayChange(const ScheduleRow& row, const ScheduleDuty& duty) const;
+  // `patience`: after it a row of a newer document is one of a document that is no more.
+  bool MayChange(const ScheduleRow& row, const ScheduleDuty& duty, Micros patience) const;
   void Remove(const ScheduleDuty& duty);
   void LookAt(WallTime time);
   void Say(const std::string& what);

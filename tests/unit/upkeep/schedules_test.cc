@@ -358,6 +358,22 @@ TEST_F(SchedulesTest, ALeaderTakesWhatHasANumberThatNoDocumentReachesAgain) {
   EXPECT_EQ(Row().config, 1U);
 }
 
+// Until somebody has brought the document back.
+TEST_F(SchedulesTest, AnEnsembleThatWasWipedTakesNoRowsAwayForADay) {
+  Process before(stores_);
+  before.Configure(kHourly, 7);
+  before.LookAll();
+  Process leader(stores_);
+  leader.Configure("{}", 1);
+  leader.LookAll();
+  leader.later = hours(23);
+  leader.LookAll();
+  EXPECT_EQ(Row().name, "nightly");
+  leader.later = hours(25);
+  leader.LookAll();
+  EXPECT_TRUE(Main().OpenSchedules()->Rows()->rows.empty());
+}
+
 TEST_F(SchedulesTest, RowsOfSchedulesThatTheDocumentDoesNotHaveGoWhereItIsEverybodys) {
   Process process(stores_);
   process.Configure(kHourly, 1);
