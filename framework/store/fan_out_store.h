@@ -47,7 +47,9 @@ class FanOutStore {
  public:
   virtual ~FanOutStore() = default;
 
-  // The oldest firing first, at most 100. None where the shard's schema is older than they are.
+  // The oldest of each schedule, then the second oldest of each, and so on, the oldest firing first: at most
+  // 1,000, so that one schedule whose fan-outs come to no end keeps nobody else's out. None where the shard's
+  // schema is older than they are.
   virtual Result<std::vector<FanOut>> UnderWay() = 0;
   // Adds the page's tasks and moves `seen`'s row on, in one transaction; with the last page the row goes, and
   // the audit tells of it. `seen` is the row as UnderWay read it. Unknown: UnderWay tells what came of it.

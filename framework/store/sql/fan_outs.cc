@@ -6,7 +6,7 @@
 namespace millrace::engine::sql {
 namespace {
 
-constexpr std::uint64_t kMostFanOuts = 100;
+constexpr std::uint64_t kMostFanOuts = 1'000;
 
 class SqlFanOutStore final : public FanOutStore {
  public:
@@ -29,7 +29,8 @@ Result<std::vector<FanOut>> SqlFanOutStore::UnderWay() {
   std::vector<FanOut> all;
   const Status read = db_.Query(
       "SELECT schedule,firing,handler,task_table,from_query,key_template,zone,place,submitted,refused FROM "
-      "millrace_fan_outs ORDER BY firing,schedule LIMIT ?",
+      "millrace_fan_outs ORDER BY ROW_NUMBER() OVER (PARTITION BY schedule ORDER BY firing),firing,schedule "
+      "LIMIT ?",
       {kMostFanOuts}, [&](const Row& row) {
         const auto firing = row.Time(2);
         const auto table = ParseTableName(row.Text(4));

@@ -64,6 +64,17 @@ TEST_P(SqlStoreContract, AFanOutStandsAsItWasBegunTheOldestFirst) {
   EXPECT_EQ(all->at(0).place, std::nullopt);
 }
 
+TEST_P(SqlStoreContract, TheOldestFanOutOfEachScheduleComesBeforeTheSecondOfAny) {
+  FanOut mail = Bill(kFirst + std::chrono::hours(2));
+  mail.schedule = "mail";
+  for (const FanOut& one : {Bill(), Bill(kFirst + std::chrono::hours(1)), mail}) Enter(store(), one);
+  const auto all = store().OpenFanOuts()->UnderWay();
+  ASSERT_TRUE(all) << all.error().message;
+  std::string order;
+  for (const FanOut& one : *all) order += one.schedule + " ";
+  EXPECT_EQ(order, "bill mail bill ");
+}
+
 TEST_P(SqlStoreContract, OfTwoLeadersWhoHaveReadOnePageOneSubmitsIt) {
   Enter(store(), Bill());
   const auto one = store().OpenFanOuts();

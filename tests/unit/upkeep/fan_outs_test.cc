@@ -142,13 +142,28 @@ TEST_F(FanOutsTest, AQueryThatFailsRestsWithATroubleAndTheOthersGoOn) {
   Begin("SELECT id FROM customers", "{id}", "d");
   EXPECT_FALSE(GoOn(leader_));
   EXPECT_EQ(Tasks(), 12);
-  EXPECT_THAT(leader_.Troubles(), ElementsAre(HasSubstr("no_such_table"),
-                                              AllOf(HasSubstr("schedules.b.from_query: "),
-                                                    HasSubstr("the query gives no column 'id'")),
-                                              HasSubstr("the table that it fills")));
+  EXPECT_THAT(
+      leader_.Troubles(),
+      ElementsAre(AllOf(HasSubstr("no_such_table"), HasSubstr("DELETE FROM millrace_fan_outs WHERE "
+                                                              "schedule='a'")),
+                  AllOf(HasSubstr("schedules.b.from_query: "), HasSubstr("the query gives no column 'id'")),
+                  HasSubstr("the table that it fills")));
   store_.Run("DELETE FROM millrace_fan_outs");
   GoOn(leader_);
   EXPECT_THAT(leader_.Troubles(), IsEmpty()) << "of one that is gone";
+}
+
+TEST_F(FanOutsTest, AScheduleWhoseFanOutsPileUpKeepsNobodyElsesOut) {
+  AddCustomers(1, 12);
+  store_.Run(
+      "INSERT INTO millrace_fan_outs "
+      "(schedule,firing,handler,task_table,from_query,key_template,zone,submitted,"
+      "refused,started_at) WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i+1 FROM n WHERE i<1200) SELECT "
+      "'a',printf('2026-11-01 %02d:%02d:00.000000',i/60,i%60),'noop','tasks','SELECT id FROM "
+      "no_such_table','{id}','UTC',0,0,'2026-11-01 00:00:00.000000' FROM n");
+  Begin();
+  Go(leader_, 3);
+  EXPECT_EQ(Tasks(), 12);
 }
 
 TEST_F(FanOutsTest, ATableThatTheShardDoesNotHaveIsATrouble) {
