@@ -50,6 +50,15 @@ int Seconds(Micros duration) {
   return map;
 }
 
+// A client that has waited for io_timeout gives up, and its statement would go on for nobody; with each new
+// try another one beside it. The server ends it soon after. What is for the other kind of server is a
+// comment.
+std::string EndedAfter(Micros limit) {
+  const std::string seconds = std::to_string(Seconds(limit));
+  return " /*!80000 , max_execution_time=" + seconds + "000 */ /*M!100100 , max_statement_time=" + seconds +
+         " */";
+}
+
 // Without the file the client library would go without TLS, or trust whom it likes.
 bool CanRead(const std::string& file) { return std::ifstream(file).good(); }
 
@@ -151,11 +160,16 @@ Status Session::Open() {
   return ready;
 }
 
+// A statement of a transaction that somebody else brings, a handler or a query, is limited; DDL of the
+// engine's own goes on for as long as it needs.
 Status Session::SetUp() {
+  const std::string limit =
+      mode_ == Mode::Manual ? EndedAfter(endpoint_.options.io_timeout + std::chrono::seconds(5)) : "";
   const std::string session =
       "SET SESSION sql_mode='STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', "
       "time_zone='+00:00', innodb_lock_wait_timeout=1, autocommit=" +
-      std::string(mode_ == Mode::Manual ? "0" : "1") + ", wait_timeout=" + std::to_string(Seconds(silence_));
+      std::string(mode_ == Mode::Manual ? "0" : "1") + ", wait_timeout=" + std::to_string(Seconds(silence_)) +
+      limit;
   for (const std::string& sql :
        {std::string("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"), session}) {
     BOOST_OUTCOME_TRYV(Run(sql, Purpose::Connect));

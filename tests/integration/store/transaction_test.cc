@@ -65,6 +65,15 @@ TEST_F(MysqlTransaction, BindsEveryKindOfValueAndReadsItBack) {
   EXPECT_EQ(answer->rows[0][3], std::nullopt);
 }
 
+TEST_F(MysqlTransaction, AStatementThatItsClientHasGivenUpIsEndedByTheServer) {
+  auto limits =
+      Run("SHOW SESSION VARIABLES WHERE Variable_name IN ('max_statement_time','max_execution_time')");
+  ASSERT_TRUE(limits) << limits.error().message;
+  ASSERT_EQ(limits->rows.size(), 1U) << "each kind of server has one of them";
+  const double limit = std::stod(limits->rows[0][1].value_or("0"));
+  EXPECT_EQ(limits->rows[0][0] == "max_execution_time" ? limit / 1'000 : limit, 25);
+}
+
 TEST_F(MysqlTransaction, CountsTheRowsThatAStatementMatched) {
   auto changed = Run("UPDATE points SET points=points+? WHERE id<=?", {std::int64_t{1}, std::int64_t{2}});
   ASSERT_TRUE(changed) << changed.error().message;
