@@ -22,8 +22,9 @@ constexpr int kStandingPart = 50;
 constexpr std::size_t kRowsInAStep = 200;
 constexpr int kStepsInARound = 10;
 
-// Pages of fan-outs, with the shard's other duties in between.
+// Pages of fan-outs, with the shard's other duties in between; a firing is waiting for its first one.
 constexpr Micros kFanOutTurn = std::chrono::milliseconds(300);
+constexpr Micros kLookForFanOuts = std::chrono::seconds(1);
 
 // As many slices a table as the configuration wants, and no row beyond them.
 class SliceCounts {
@@ -168,8 +169,11 @@ std::vector<std::string> ShardUpkeep::FanOutTroubles() const {
 
 void ShardUpkeep::Run() {
   std::optional<Hands> hands;
+  BootTime round_at{};
   while (!stopping_.load()) {
+    Micros wait = parts_.round;
     if (!parts_.leading()) {
+      round_at = {};
       hands.reset();
       Forget();
       Try();
@@ -179,9 +183,15 @@ void ShardUpkeep::Run() {
         hands.emplace(parts_);
         if (parts_.standings != nullptr) parts_.standings->NotePruned(parts_.name, BootClock::now());
       }
-      Round(*hands);
+      if (BootClock::now() >= round_at) {
+        Round(*hands);
+        round_at = BootClock::now() + parts_.round;
+      } else if (const auto tables = Tables()) {
+        RunFanOuts(*hands, *tables);
+      }
+      wait = std::min(round_at - BootClock::now(), kLookForFanOuts);
     }
-    wake_.WaitFor(parts_.round);
+    if (wait > Micros(0)) wake_.WaitFor(wait);
   }
   if (parts_.standings != nullptr) parts_.standings->Forget(parts_.name);
 }

@@ -112,6 +112,28 @@ TEST_F(ShardUpkeepTest, KnowsNoTablesWhereTheConfigurationNamesNoneThatIsThere) 
   EXPECT_FALSE(upkeep_.Tables());
 }
 
+// Where nobody leads a cluster a round is half a minute.
+TEST_F(ShardUpkeepTest, AFanOutDoesNotWaitForTheNextRound) {
+  std::atomic<bool> round_ends{false};
+  ShardUpkeep rare({"main", store_, [] { return true; }, [this] { return config_.Get(); },
+                    [&] {
+                      round_ends = true;
+                      return std::shared_ptr<const Ownership>();
+                    },
+                    std::chrono::hours(1)});
+  ASSERT_TRUE(rare.Start());
+  ASSERT_TRUE(Eventually([&] { return round_ends.load(); }));
+  const FanOut fan_out{.schedule = "bill",
+                       .firing = clock_.WallNow(),
+                       .handler = "statement",
+                       .table = "tasks",
+                       .query = "SELECT 7 AS id",
+                       .key = "{id}-{month}",
+                       .zone = "UTC"};
+  ASSERT_TRUE(store_->OpenSchedules()->RunNow("bill", {fan_out.firing, "tasks", fan_out}, "ann"));
+  EXPECT_TRUE(Eventually([&] { return store_->Ask("SELECT count(*) FROM tasks") == 1; }));
+}
+
 TEST_F(ShardUpkeepTest, RescuesWhatTheDeadLeftWhereNobodyLooksAndTellsWhatNobodyRuns) {
   NewTask task;
   task.handler = "job";
