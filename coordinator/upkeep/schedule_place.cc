@@ -28,21 +28,27 @@ class Placing {
     return row == reading->second.rows.end() ? nullptr : &row->second;
   }
 
+  // It was read since this one is as it is.
+  bool IsFresh(const std::string& shard) const {
+    const auto reading = readings_.find(shard);
+    return reading != readings_.end() && reading->second.begun > schedule_.since;
+  }
+
   // A shard that has a row of the name, or may have one, since it was not read since this one is as it is.
   std::optional<std::string> AnotherMayHave() const {
     for (const std::string& shard : shards_) {
       if (shard == self_) continue;
-      const auto reading = readings_.find(shard);
-      const bool fresh = reading != readings_.end() && reading->second.begun > schedule_.since;
-      if (!fresh || RowIn(shard) != nullptr) return shard;
+      if (!IsFresh(shard) || RowIn(shard) != nullptr) return shard;
     }
     return std::nullopt;
   }
 
+  // What was read of the sender before this shard lost its row may be what it had taken then, and sent on.
   PlaceStep WithoutRow() const {
     for (const std::string& shard : shards_) {
       const ScheduleRow* row = shard == self_ ? nullptr : RowIn(shard);
-      if (row != nullptr && row->moved_to == self_) return {Act::Take, shard, row};
+      if (row != nullptr && row->moved_to == self_)
+        return IsFresh(shard) ? PlaceStep{Act::Take, shard, row} : PlaceStep{Act::Wait, shard};
     }
     if (schedule_.home != self_) return {};
     if (const auto other = AnotherMayHave()) return {Act::Wait, *other};
@@ -59,9 +65,8 @@ class Placing {
   PlaceStep ToHome() const {
     const auto other = AnotherMayHave();
     if (!other) return {Act::Send, schedule_.home};
-    const auto home = readings_.find(schedule_.home);
     const ScheduleRow* row = RowIn(schedule_.home);
-    const bool settled = row != nullptr && row->moved_to.empty() && home->second.begun > schedule_.since;
+    const bool settled = row != nullptr && row->moved_to.empty() && IsFresh(schedule_.home);
     return settled ? PlaceStep{Act::Drop} : PlaceStep{Act::Wait, *other};
   }
 

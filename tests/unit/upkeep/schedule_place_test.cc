@@ -72,6 +72,13 @@ TEST_F(SchedulePlaceTest, TakesWhatIsSentHereWhateverTheDocumentSays) {
   EXPECT_EQ(Without("eu").row->moved_to, "de");
 }
 
+TEST_F(SchedulePlaceTest, TakesNothingThatWasReadBeforeItsOwnRowWent) {
+  Has("us", "de");
+  readings_["us"].begun = At(9);
+  EXPECT_EQ(Without("de").act, Act::Wait);
+  EXPECT_EQ(Without("de").shard, "us");
+}
+
 TEST_F(SchedulePlaceTest, SendsARowToItsHomeWhereNobodyElseHasOne) {
   EXPECT_EQ(With("eu").act, Act::Send);
   EXPECT_EQ(With("eu").shard, "eu");
