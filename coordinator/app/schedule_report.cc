@@ -105,6 +105,16 @@ std::string UnderWayText(const ScheduleFacts& schedule) {
          (one.refused > 0 ? ", " + Count(one.refused, "row", "rows") + " refused" : "");
 }
 
+// A page takes seconds. Why it is so only its process knows: as likely as not its query fails.
+std::string FanOutTrouble(const ScheduleFacts& schedule) {
+  constexpr Micros kLongestFirstPage = std::chrono::minutes(3);
+  const auto& one = schedule.under_way;
+  if (!one || one->submitted + one->refused > 0 || schedule.now - one->begun < kLongestFirstPage) return "";
+  return "the fan-out of " + FormatLocal(one->firing, TimingOf(schedule).zone) +
+         " has submitted nothing in " + ElapsedText(schedule.now - one->begun) +
+         ": millrace cluster status, or the log of the process that carries it on, says why";
+}
+
 std::string NextText(const ScheduleFacts& schedule) {
   if (!schedule.unknown.empty()) return "unknown";
   const auto coming = ComingFirings(schedule, 1);
@@ -169,6 +179,8 @@ std::vector<ScheduleFacts> FactsOf(const Config& config,
           {"late", "it is " + ElapsedText(*late) +
                        " late: neither a leader, nor a worker without a cluster, looks at its shard"});
     }
+    if (std::string stands = FanOutTrouble(facts); !stands.empty())
+      facts.troubles.push_back({"fan_out", std::move(stands)});
     all.push_back(std::move(facts));
   }
   return all;

@@ -26,7 +26,7 @@ struct ShardScheduleFacts {
 };
 
 struct ScheduleTrouble {
-  std::string name;  // for scripts: `handler`, `place`, `late`
+  std::string name;  // for scripts: `handler`, `place`, `late`, `fan_out`
   std::string what;
 };
 
@@ -49,8 +49,8 @@ using KnownHandlers = std::optional<std::set<std::string>>;
 std::string HandlerTrouble(const std::string& type, const Config& config, const KnownHandlers& handlers);
 
 // The schedules of the configuration by their names, each with its row and what is wrong: nobody has its
-// handler, its shard or table is not there, it is late. `shards`: all of them, by name. `now`: this host's
-// clock.
+// handler, its shard or table is not there, it is late, its fan-out stands still. `shards`: all of them, by
+// name. `now`: this host's clock.
 std::vector<ScheduleFacts> FactsOf(const Config& config,
                                    const std::map<std::string, ShardScheduleFacts>& shards,
                                    const KnownHandlers& handlers, WallTime now);

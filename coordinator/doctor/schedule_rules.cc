@@ -8,6 +8,9 @@ const char* RemedyOf(const ScheduleFacts& schedule) {
     return "its tasks would wait for ever: correct its handler, or start a worker with the plugin";
   if (schedule.trouble == "place")
     return "it does not fire: correct its shard or table, or make the table with millrace schema apply";
+  if (schedule.trouble == "fan_out")
+    return "its query fails, or takes longer than twenty seconds a page: try it with the database's own "
+           "client";
   return "see that a leader is there, or without a cluster a worker: millrace status";
 }
 

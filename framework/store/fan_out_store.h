@@ -25,6 +25,7 @@ struct FanOut {
   std::optional<std::string> place = std::nullopt;
   std::uint64_t submitted = 0;
   std::uint64_t refused = 0;  // rows that are no tasks
+  WallTime begun{};           // by the database's clock, as UnderWay reads it
 };
 
 struct FanOutPage {

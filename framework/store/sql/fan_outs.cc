@@ -28,7 +28,9 @@ class SqlFanOutStore final : public FanOutStore {
 Result<std::vector<FanOut>> SqlFanOutStore::UnderWay() {
   std::vector<FanOut> all;
   const Status read = db_.Query(
-      "SELECT schedule,firing,handler,task_table,from_query,key_template,zone,place,submitted,refused FROM "
+      "SELECT "
+      "schedule,firing,handler,task_table,from_query,key_template,zone,place,submitted,refused,started_at "
+      "FROM "
       "millrace_fan_outs ORDER BY ROW_NUMBER() OVER (PARTITION BY schedule ORDER BY firing),firing,schedule "
       "LIMIT ?",
       {kMostFanOuts}, [&](const Row& row) {
@@ -43,7 +45,8 @@ Result<std::vector<FanOut>> SqlFanOutStore::UnderWay() {
                    .key = row.Text(6),
                    .zone = row.Text(7),
                    .submitted = row.Number(9),
-                   .refused = row.Number(10)};
+                   .refused = row.Number(10),
+                   .begun = row.Time(11).value_or(WallTime())};
         if (!row.Null(8)) one.place = row.Text(8);
         all.push_back(std::move(one));
       });

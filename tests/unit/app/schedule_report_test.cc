@@ -152,6 +152,20 @@ TEST(ScheduleReportTest, AFanOutThatIsUnderWayTellsHowFarItHasCome) {
   EXPECT_TRUE(ToJson(bills)["last_task"].is_null());
 }
 
+TEST(ScheduleReportTest, AFanOutThatHasSubmittedNothingForMinutesIsATrouble) {
+  const Config config = Configured(
+      R"({"bills":{"cron":"0 2 1 * *","handler":"noop","from_query":"SELECT id FROM c","key":"{id}-{month}"}})");
+  ShardScheduleFacts shard = Shard({RowOf(config, "bills", At("2026-12-01T02:00:00Z"))});
+  shard.fan_outs = {
+      {.schedule = "bills", .firing = kEvening, .table = "tasks", .begun = kEvening - minutes(2)}};
+  EXPECT_THAT(Names(FactsAt(config, {{"main", shard}})), IsEmpty());
+  shard.fan_outs[0].begun = kEvening - minutes(4);
+  EXPECT_THAT(Names(FactsAt(config, {{"main", shard}})), ElementsAre("fan_out"));
+  EXPECT_THAT(ListTable({FactsAt(config, {{"main", shard}})}).Text(0), HasSubstr("has submitted nothing"));
+  shard.fan_outs[0].submitted = 1;
+  EXPECT_THAT(Names(FactsAt(config, {{"main", shard}})), IsEmpty());
+}
+
 TEST(ScheduleReportTest, OfAShardThatIsAwayTheDocumentsPartIsShown) {
   const Config config = Configured(kNightly);
   const ScheduleFacts nightly =
