@@ -234,7 +234,10 @@ Result<SqlResult> QueryPages::Next() {
   if (place_) sql += " AND (" + Behind(*place_, keys_, values) + ")";
   sql += " ORDER BY " + JoinNames(keys_, ",") + " LIMIT " + std::to_string(limit_);
   auto read = Read(sql, values);
-  if (!read) {  // of a column that is not there each server has words of its own
+  if (!read) {
+    const ErrorCode code = read.error().code;  // of these the same would become of the next statement
+    if (code == ErrorCode::Unavailable || code == ErrorCode::Cancelled) return Fail(read.error());
+    // Of a column that is not there each server has words of its own.
     if (const auto columns = Columns()) {
       BOOST_OUTCOME_TRYV(FindKeys(*columns));
     }
