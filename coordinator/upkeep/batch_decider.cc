@@ -45,6 +45,12 @@ Status ReadCallbackMember(const std::string& name, const ordered_json& value, Ne
   return {};
 }
 
+// Not of one table, or of a right that lacks: what else stands in the shard can be asked.
+bool IsOfTheShard(const Error& error) {
+  return error.code != ErrorCode::Internal && error.code != ErrorCode::Invalid &&
+         error.code != ErrorCode::NotFound;
+}
+
 bool HasCallback(const BatchRecord& record) { return !record.on_success.empty() || !record.on_end.empty(); }
 
 Result<std::vector<NewTask>> CallbackTasks(const std::string& text, const std::string& key) {
@@ -144,7 +150,19 @@ BatchStore* BatchDecider::At(const std::string& shard) {
   return desk->second.batches.get();
 }
 
-void BatchDecider::Away(const std::string& shard) { desks_[shard].again = parts_.now() + kAskAwayAgain; }
+void BatchDecider::NoteError(const std::string& shard, const Error& error) {
+  if (IsOfTheShard(error)) desks_[shard].again = parts_.now() + kAskAwayAgain;
+}
+
+// Once for each thing that is wrong.
+void BatchDecider::TellUnread(const std::string& home, const std::string& why) {
+  std::string& told = desks_[home].told;
+  if (told == why) return;
+  told = why;
+  if (why.empty()) return;
+  LogWarning("the batches of a shard can't be read, so none that is at home there ends; it is tried again",
+             {{"shard", home}, {"why", why}});
+}
 
 std::vector<BatchDecider::Candidate> BatchDecider::Closed() {
   std::vector<Candidate> candidates;
@@ -156,9 +174,11 @@ std::vector<BatchDecider::Candidate> BatchDecider::Closed() {
       if (batches == nullptr) break;
       auto page = batches->List(BatchStore::Which::Closed, after, kBatchesAtOnce);
       if (!page) {
-        Away(home);
+        NoteError(home, page.error());
+        if (!IsOfTheShard(page.error())) TellUnread(home, page.error().message);
         break;
       }
+      TellUnread(home, "");
       more = page->size() == kBatchesAtOnce;
       for (BatchRecord& record : *page) {
         after = record.name;
@@ -191,7 +211,7 @@ bool BatchDecider::ReadSums(std::vector<Candidate>& candidates) {
             batches == nullptr
                 ? Result<std::map<std::string, BatchSums>>(Fail(ErrorCode::Unavailable, "it is not there"))
                 : batches->Sums(tables, some);
-        if (!sums && batches != nullptr) Away(shard);
+        if (!sums && batches != nullptr) NoteError(shard, sums.error());
         if (!sums) missing = shard;
         if (!sums) break;
         for (Candidate* candidate : group) {
@@ -239,7 +259,7 @@ bool BatchDecider::WitnessStands(Candidate& candidate) {
   if (batches == nullptr) return true;
   const std::uint64_t id = known.witness->row.id;
   auto still = batches->Still(part.table, candidate.name.second, std::span(&id, 1));
-  if (!still) Away(part.shard);
+  if (!still) NoteError(part.shard, still.error());
   if (!still) return true;
   if (still->empty()) {
     known.witness.reset();
@@ -261,10 +281,10 @@ bool BatchDecider::Walk(const BatchPart& part, std::vector<Candidate*>& candidat
     const auto page = batches == nullptr ? Result<BatchPage>(Fail(ErrorCode::Unavailable, "it is not there"))
                                          : batches->Walk(part.table, after, kMaxBatchRows);
     if (!page) {
-      if (batches != nullptr) Away(part.shard);
+      if (batches != nullptr) NoteError(part.shard, page.error());
       for (Candidate* candidate : candidates) {
         candidate->open = true;  // for all that is known
-        Tell(candidate->name, "its shard " + part.shard + " is not there: " + page.error().message);
+        Tell(candidate->name, "its part " + ToString(part) + " can't be read: " + page.error().message);
       }
       return true;
     }

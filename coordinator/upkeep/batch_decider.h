@@ -68,12 +68,15 @@ class BatchDecider {
   struct Desk {
     std::shared_ptr<Store> store;
     std::unique_ptr<BatchStore> batches;
-    BootTime again{};  // away: not asked before
+    BootTime again{};       // away: not asked before
+    std::string told = {};  // why its batches can't be read
   };
 
   void Follow(const StoresByShard& shards);
   BatchStore* At(const std::string& shard);
-  void Away(const std::string& shard);
+  // The shard may be away by it.
+  void NoteError(const std::string& shard, const Error& error);
+  void TellUnread(const std::string& home, const std::string& why);
   std::vector<Candidate> Closed();
   bool ReadSums(std::vector<Candidate>& candidates);
   bool IsTime(Candidate& candidate, bool at_once);

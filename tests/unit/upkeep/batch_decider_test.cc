@@ -164,6 +164,29 @@ TEST_F(BatchDeciderTest, AShardThatIsNotThereHoldsUpItsBatchesAlone) {
   EXPECT_EQ(Look().ended, 1U);
 }
 
+TEST_F(BatchDeciderTest, ATableThatIsGoneHoldsUpItsBatchAlone) {
+  Make("june", 1);
+  ASSERT_TRUE(a_->OpenBatches()->Announce("june", {"a", "gone"}, 0));
+  Add(*a_);
+  EndAll(*a_);
+  Close();
+  auto made = a_->OpenBatches()->Make({.name = "july", .home = {"a", "tasks"}, .on_end = kCallback});
+  ASSERT_TRUE(made && *made);
+  Close("july");
+  EXPECT_EQ(Look().ended, 1U);
+  EXPECT_EQ(Record("july").state, BatchState::Ended);
+  EXPECT_EQ(Record().state, BatchState::Closed) << "what stands in that table nobody knows";
+}
+
+TEST_F(BatchDeciderTest, AHomeWhoseBatchesCanNotBeReadIsAPartOfOthers) {
+  Make("june", 1);
+  Add(*a_);
+  EndAll(*a_);
+  Close();
+  b_->Run("DROP TABLE millrace_batches");
+  EXPECT_EQ(Look().ended, 1U);
+}
+
 TEST_F(BatchDeciderTest, WhoeverFollowsADeciderThatWasKilledDecidesTheSame) {
   Make("june", 1);
   Add(*a_);
