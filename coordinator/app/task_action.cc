@@ -164,43 +164,51 @@ Result<ExitCode> ActOnMatching(TaskShards& open, const TaskActionOptions& option
 bool SetsTimes(const TaskEdit& edit) { return edit.SetsDueTime() || edit.SetsExpiry(); }
 
 // It is so already, which is as good: an edit may be given twice.
-bool IsSo(const TaskActionOptions& options, const TaskEdit& edit, TaskState state) {
-  return options.action == TaskAction::Edit && StateAfter(options.action, state) && !SetsTimes(edit);
+bool IsSo(const TaskActionOptions& options, const TaskEdit& edit, const Task& task) {
+  return options.action == TaskAction::Edit && StateAfter(options.action, task.state) && !SetsTimes(edit) &&
+         !edit.params && edit.priority == task.priority;
 }
 
-std::string WhyNot(const TaskActionOptions& options, TaskState state) {
-  if (options.action != TaskAction::Edit || !StateAfter(options.action, state))
-    return Refusal(options.action);
+std::string WhyNot(const TaskActionOptions& options, const TaskEdit& edit, TaskState state) {
+  if (!StateAfter(options.action, state)) return Refusal(options.action);
+  if (!SetsTimes(edit)) return "somebody else had it at that moment; give the same again";
   return state == TaskState::Failed ? "it is due when it is retried; leave its times out"
                                     : "it would expire before it is due";
+}
+
+// nullopt: there is none, and that was said.
+Result<std::optional<Task>> TaskThere(TaskShards& open, const TaskName& name) {
+  auto record = GetTask(open, name);
+  if (record) return std::optional(std::move(record->task));
+  if (record.error().code != ErrorCode::NotFound) return Fail(record.error());
+  PrintError(record.error());
+  return std::optional<Task>();
 }
 
 // Counts it, or says why it was left alone.
 Status ActOnOne(TaskShards& open, const TaskActionOptions& options, const TaskEdit& edit,
                 const TaskName& name, Acted& acted) {
-  auto record = GetTask(open, name);
-  if (!record && record.error().code == ErrorCode::NotFound) {
-    PrintError(record.error());
-    return {};
-  }
-  if (!record) return Fail(record.error());
+  BOOST_OUTCOME_TRY(before, TaskThere(open, name));
+  if (!before) return {};
   const std::vector<std::uint64_t> ids{name.key.id};
   TaskOperations& operations = open.Operations(name.shard);
   BOOST_OUTCOME_TRY(changed, options.action == TaskAction::Edit
                                  ? operations.Edit(edit, name.key.table, ids, Actor())
                                  : operations.Apply(options.action, name.key.table, ids, Actor()));
-  const TaskState state = record->task.state;
   if (!changed.empty()) {
     ++acted.changed;
-    acted.asked += options.action == TaskAction::Cancel && state == TaskState::Running ? 1 : 0;
+    acted.asked += options.action == TaskAction::Cancel && before->state == TaskState::Running ? 1 : 0;
     return {};
   }
-  if (IsSo(options, edit, state)) {
+  // Looked at again: it may have been claimed, or have ended, since the first look.
+  BOOST_OUTCOME_TRY(now, TaskThere(open, name));
+  if (!now) return {};
+  if (IsSo(options, edit, *now)) {
     ++acted.changed;
     return {};
   }
-  PrintError(ToString(name) + " is " + ToString(state) +
-             ", so nothing was changed: " + WhyNot(options, state));
+  PrintError(ToString(name) + " is " + ToString(now->state) +
+             ", so nothing was changed: " + WhyNot(options, edit, now->state));
   return {};
 }
 

@@ -199,6 +199,25 @@ TEST_F(CommandTest, HoldsReleasesAndCancels) {
   EXPECT_EQ(Run("task cancel 1").exit_code, 1);
 }
 
+// Somebody has the row while the command looks at it, and commits before its turn comes.
+TEST_F(CommandTest, AnEditThatAClaimForestallsSaysSo) {
+  ASSERT_EQ(Run("submit --store sqlite:a.db --handler noop").exit_code, 0);
+  Write("claim.sql",
+        "BEGIN IMMEDIATE;\nUPDATE tasks SET state=2,claimed_by=7,attempt=1 WHERE id=1;\n"
+        ".shell touch claimed; sleep 0.7\nCOMMIT;\n");
+  Write("claim.sh",
+        "rm -f claimed; sqlite3 a.db \"UPDATE tasks SET state=0,claimed_by=0\"\n"
+        "sqlite3 a.db < claim.sql > /dev/null 2>&1 &\n"
+        "while [ ! -e claimed ]; do sleep 0.02; done\n");
+  for (const std::string edit : {"--priority 1", R"(--params "{\"a\":1}")", "--in 1h"}) {
+    const ProcessResult claimed = RunProcess("cd " + folder_ + " && sh claim.sh");
+    ASSERT_EQ(claimed.exit_code, 0) << claimed.output;
+    const ProcessResult edited = Run("task edit 1 --store sqlite:a.db " + edit);
+    EXPECT_EQ(edited.exit_code, 1) << edited.output;
+    EXPECT_THAT(edited.output, AllOf(HasSubstr("0 tasks edited"), HasSubstr("main/tasks/1 is running")));
+  }
+}
+
 TEST_F(CommandTest, ABulkChangeAsksAndWithoutATerminalRefuses) {
   Run("submit --handler noop --count 3");
   const ProcessResult refused = Run("task cancel --handler noop --all-matching </dev/null");
