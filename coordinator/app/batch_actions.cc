@@ -1,12 +1,11 @@
 // `millrace batch watch`, `close` and `cancel`.
-#include <poll.h>
-
 #include <algorithm>
 
 #include "coordinator/app/batch_lookup.h"
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/stop_signals.h"
+#include "coordinator/app/task_bulk.h"
 #include "framework/base/escape.h"
 #include "framework/base/time_text.h"
 
@@ -37,12 +36,6 @@ std::string CountsText(const BatchView& batch) {
 
 void PrintBatch(const BatchOptions& options, const BatchView& batch, const std::string& text) {
   PrintAnswer(options.common, ToJson(batch), text);
-}
-
-// In short steps, so that a signal is seen at once.
-void RestUnlessStopped(Micros pause) {
-  const BootTime end = BootClock::now() + pause;
-  while (StopSignalsSeen() == 0 && BootClock::now() < end) poll(nullptr, 0, 20);
 }
 
 // Looks at one batch again and again.
@@ -162,8 +155,8 @@ struct BatchCancelled {
 };
 
 // One table, from end to end in bounded steps, each a transaction; what it yields after each is as long.
-Status CancelIn(TaskShards& open, const BatchPart& part, const std::string& name, BatchCancelled& sum,
-                ProgressLine& line) {
+Status CancelIn(TaskShards& open, const BatchPart& part, const std::string& name, const Author& author,
+                BatchCancelled& sum, ProgressLine& line) {
   const auto batches = open.shards.at(part.shard).store->OpenBatches();
   std::optional<std::uint64_t> after = 0;
   while (after && StopSignalsSeen() == 0) {
@@ -176,8 +169,8 @@ Status CancelIn(TaskShards& open, const BatchPart& part, const std::string& name
       if (row.batch == name) (row.state == TaskState::Running ? running : waiting).push_back(row.id);
     }
     TaskOperations& operations = open.Operations(part.shard);
-    BOOST_OUTCOME_TRY(ended, operations.Apply(TaskAction::Cancel, part.table, waiting, Actor()));
-    BOOST_OUTCOME_TRY(asked, operations.Apply(TaskAction::Cancel, part.table, running, Actor()));
+    BOOST_OUTCOME_TRY(ended, ApplyStep(operations, TaskAction::Cancel, {}, part.table, waiting, author));
+    BOOST_OUTCOME_TRY(asked, ApplyStep(operations, TaskAction::Cancel, {}, part.table, running, author));
     sum.cancelled += ended.size();
     sum.asked += asked.size();
     line.Show(WithCommas(sum.cancelled) + " cancelled, " + WithCommas(sum.asked) + " asked to stop",
@@ -201,11 +194,12 @@ Result<ExitCode> RunBatchCancel(const BatchOptions& options) {
     const Status closed = CloseBatch(open, batch);
     if (!closed && closed.error().code != ErrorCode::Conflict) return Fail(closed.error());
   }
+  const Author author(Actor(), ActText("all of " + QuotedName(options.name)));
   BatchCancelled sum;
   ProgressLine line(ErrorIsTerminal() && !options.common.json);
   for (const BatchPart& part : batch.record.parts) {
     if (!open.shards.contains(part.shard)) continue;
-    Status done = CancelIn(open, part, options.name, sum, line);
+    Status done = CancelIn(open, part, options.name, author, sum, line);
     if (done) continue;
     return Fail(done.error().code, done.error().message + "; " + WithCommas(sum.cancelled) +
                                        " were cancelled before: the same again goes on");

@@ -50,17 +50,6 @@ Result<bool> Walk(TaskShards& open, const BulkAct& act, std::size_t page_size, c
   return true;
 }
 
-Result<std::vector<std::uint64_t>> ApplyStep(TaskOperations& operations, const BulkAct& act,
-                                             const TableName& table, const std::vector<std::uint64_t>& ids,
-                                             const Author& author) {
-  for (int attempt = 1;; ++attempt) {
-    auto changed = act.action == TaskAction::Edit ? operations.Edit(act.edit, table, ids, author)
-                                                  : operations.Apply(act.action, table, ids, author);
-    if (changed || changed.error().code != ErrorCode::Conflict || attempt == kTriesOfAStep) return changed;
-    RestUnlessStopped(std::chrono::milliseconds(20 * attempt));
-  }
-}
-
 class Progress {
  public:
   Progress(bool shown, const BulkAct& act, const BulkPreview& preview)
@@ -124,11 +113,23 @@ Result<BulkPreview> PreviewBulk(TaskShards& open, const BulkAct& act) {
   return preview;
 }
 
+std::string ActText(const std::string& what) { return what + " (act " + Random::FromSystem().Hex(8) + ")"; }
+
+Result<std::vector<std::uint64_t>> ApplyStep(TaskOperations& operations, TaskAction action,
+                                             const TaskEdit& edit, const TableName& table,
+                                             const std::vector<std::uint64_t>& ids, const Author& author) {
+  for (int attempt = 1;; ++attempt) {
+    auto changed = action == TaskAction::Edit ? operations.Edit(edit, table, ids, author)
+                                              : operations.Apply(action, table, ids, author);
+    if (changed || changed.error().code != ErrorCode::Conflict || attempt == kTriesOfAStep) return changed;
+    RestUnlessStopped(std::chrono::milliseconds(20 * attempt));
+  }
+}
+
 Result<BulkResult> RunBulk(TaskShards& open, const BulkAct& act, const BulkPreview& preview) {
   BulkResult result;
   const Pace pace(act.per_second, kMaxBatchRows);
-  const Author author(Actor(),
-                      "all that match " + act.filter_text + " (act " + Random::FromSystem().Hex(8) + ")");
+  const Author author(Actor(), ActText("all that match " + act.filter_text));
   Progress progress(ErrorIsTerminal() && !act.choice.common.json, act, preview);
   const PageVisitor change = [&](const auto& shard, const auto& table, const auto& records) -> Result<bool> {
     std::vector<std::uint64_t> ids;
@@ -138,7 +139,7 @@ Result<BulkResult> RunBulk(TaskShards& open, const BulkAct& act, const BulkPrevi
       if (record.task.state == TaskState::Running) running.push_back(ids.back());
     }
     const BootTime began = BootClock::now();
-    auto done = ApplyStep(open.Operations(shard), act, table, ids, author);
+    auto done = ApplyStep(open.Operations(shard), act.action, act.edit, table, ids, author);
     if (!done) {
       return Fail(done.error().code, done.error().message + "; " + Count(result.changed, "task", "tasks") +
                                          " were changed before: the same again goes on from there");

@@ -42,6 +42,14 @@ struct BulkResult {
   bool stopped = false;     // by a signal, between two steps
 };
 
+// What `Author::act` says of an act on many: `all that match …`, with a word that only its steps share.
+std::string ActText(const std::string& what);
+
+// One step: one transaction, with one row of the audit. A lock wait is tried again.
+Result<std::vector<std::uint64_t>> ApplyStep(TaskOperations& operations, TaskAction action,
+                                             const TaskEdit& edit, const TableName& table,
+                                             const std::vector<std::uint64_t>& ids, const Author& author);
+
 // Each step is one transaction, with one row of the audit. A lock wait is tried again. An error says how many
 // tasks were changed before.
 Result<BulkResult> RunBulk(TaskShards& open, const BulkAct& act, const BulkPreview& preview);

@@ -7,6 +7,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr const char* kCallback = "\"{\\\"handler\\\":\\\"noop\\\",\\\"params\\\":{\\\"told\\\":1}}\"";
 
@@ -83,6 +84,11 @@ TEST_F(BatchCommandTest, CancelEndsABatchWithoutSuccess) {
   const ProcessResult cancelled = Run("batch cancel june --yes --json");
   EXPECT_EQ(cancelled.exit_code, 0) << cancelled.output;
   EXPECT_THAT(cancelled.output, AllOf(HasSubstr(R"("cancelled":5)"), HasSubstr(R"("asked_to_stop":0)")));
+  Write("audit.sql", "SELECT COUNT(*), MAX(detail) FROM millrace_audit WHERE action='cancel'");
+  const ProcessResult audit = RunProcess("cd " + folder_ + " && sqlite3 millrace.db < audit.sql");
+  EXPECT_THAT(audit.output,
+              AllOf(StartsWith("1|5 tasks; were waiting (5); all of the batch"), HasSubstr("; ids 1-5")))
+      << "one row for the step";
   EXPECT_EQ(Run("run --until-idle").exit_code, 0);
   EXPECT_THAT(Show(), AllOf(HasSubstr(R"("outcome":"failed")"), HasSubstr(R"("cancelled":5)"),
                             HasSubstr(R"("end_task":"main/tasks/6")")));
@@ -123,8 +129,7 @@ TEST_F(BatchCommandTest, CallbacksAreCheckedBeforeAnythingIsAdded) {
   Run("submit --handler noop");  // makes the store
   const std::pair<const char*, const char*> wrong[] = {
       {"--on-success nonsense", "--on-success: "},
-      {"--on-end \"{\\\"handler\\\":\\\"noop\\\",\\\"parms\\\":1}\"",
-       "--on-end: there is no member 'parms'"},
+      {"--on-end \"{\\\"handler\\\":\\\"noop\\\",\\\"parms\\\":1}\"", "--on-end: there is no member 'parms'"},
       {"--on-end \"{\\\"handler\\\":\\\"nop\\\"}\"", "noop"}};
   for (const auto& [flags, what] : wrong) {
     const ProcessResult refused = Submit(flags);
