@@ -177,7 +177,8 @@ std::string BatchNote(const BatchView& batch) {
     return "grows until millrace batch close " + name;
   if (batch.record.state == BatchState::Open)
     return "its submit still runs or was cut short: submit the same again, or millrace batch close " + name;
-  if (batch.record.state == BatchState::Closed && batch.Left() == 0) return "its end is being decided";
+  if (batch.record.state == BatchState::Closed && batch.Left() == 0)
+    return "no task is left; its end comes from the leader, or any worker without a cluster, within seconds";
   return "";
 }
 

@@ -119,6 +119,11 @@ void PrintResult(const TaskActionOptions& options, const Acted& acted) {
            Count(acted.asked, "running task", "running tasks") +
            " asked to stop: the handler is told within 2 s";
   }
+  const std::uint64_t left = acted.matched - std::min(acted.matched, acted.changed);
+  if (options.all_matching && !acted.stopped && left > 0) {
+    text += "; " + WithCommas(left) + " left alone: each had changed since the look, is so already, or " +
+            "would expire before it is due";
+  }
   if (acted.stopped) text += "; stopped before the end: the same again goes on from there";
   PrintAnswer(options.choice.common,
               {{"matched", acted.matched},

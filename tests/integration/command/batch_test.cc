@@ -94,6 +94,14 @@ TEST_F(BatchCommandTest, CancelEndsABatchWithoutSuccess) {
                             HasSubstr(R"("end_task":"main/tasks/6")")));
 }
 
+TEST_F(BatchCommandTest, ABatchWithoutATaskLeftSaysWhoseTurnItIs) {
+  EXPECT_EQ(Submit("--in 1h").exit_code, 0);
+  EXPECT_EQ(Run("task cancel 1").exit_code, 0);
+  EXPECT_THAT(Run("batch list").output, HasSubstr("its end comes from the leader, or any worker"));
+  EXPECT_EQ(Run("run --until-idle").exit_code, 0);
+  EXPECT_THAT(Run("batch list").output, Not(HasSubstr("the leader")));
+}
+
 TEST_F(BatchCommandTest, ARunDoesNotWaitForABatchWhoseTasksHaveTheirTimeYet) {
   EXPECT_EQ(Submit(std::string("--in 1h --on-end ") + kCallback).exit_code, 0);
   EXPECT_EQ(Run("run --until-idle").exit_code, 0);

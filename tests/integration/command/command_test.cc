@@ -218,6 +218,16 @@ TEST_F(CommandTest, AnEditThatAClaimForestallsSaysSo) {
   }
 }
 
+TEST_F(CommandTest, ABulkEditSaysHowManyItLeftAlone) {
+  Run("submit --handler noop --count 2");
+  Run("submit --handler noop --expires-in 1h");
+  const ProcessResult edited = Run("task edit --handler noop --all-matching --yes --in 2h");
+  EXPECT_EQ(edited.exit_code, 0) << edited.output;
+  EXPECT_THAT(edited.output, HasSubstr("2 tasks edited; 1 left alone: "));
+  EXPECT_THAT(Run("task edit --handler noop --all-matching --yes --in 30m").output,
+              AllOf(HasSubstr("3 tasks edited"), Not(HasSubstr("left alone"))));
+}
+
 TEST_F(CommandTest, ABulkChangeAsksAndWithoutATerminalRefuses) {
   Run("submit --handler noop --count 3");
   const ProcessResult refused = Run("task cancel --handler noop --all-matching </dev/null");
