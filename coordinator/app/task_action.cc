@@ -124,7 +124,7 @@ void PrintResult(const TaskActionOptions& options, const Acted& acted) {
     text += "; " + WithCommas(left) + " left alone: each had changed since the look, is so already, or " +
             "would expire before it is due";
   }
-  if (acted.stopped) text += "; stopped before the end: the same again goes on from there";
+  if (acted.stopped) text += std::string("; stopped before the end: ") + AgainOf(options.action);
   PrintAnswer(options.choice.common,
               {{"matched", acted.matched},
                {"changed", acted.changed},

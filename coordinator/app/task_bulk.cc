@@ -93,6 +93,11 @@ const char* PastOf(TaskAction action) {
   return "";
 }
 
+const char* AgainOf(TaskAction action) {
+  return action == TaskAction::Edit ? "the same again begins with the first of them"
+                                    : "the same again goes on from there";
+}
+
 Result<BulkPreview> PreviewBulk(TaskShards& open, const BulkAct& act) {
   BulkPreview preview;
   const PageVisitor note = [&](const auto& shard, const auto&, const auto& records) -> Result<bool> {
@@ -142,7 +147,7 @@ Result<BulkResult> RunBulk(TaskShards& open, const BulkAct& act, const BulkPrevi
     auto done = ApplyStep(open.Operations(shard), act.action, act.edit, table, ids, author);
     if (!done) {
       return Fail(done.error().code, done.error().message + "; " + Count(result.changed, "task", "tasks") +
-                                         " were changed before: the same again goes on from there");
+                                         " were changed before: " + AgainOf(act.action));
     }
     result.changed += done->size();
     for (const std::uint64_t id : *done)

@@ -1,5 +1,6 @@
 // One action on all tasks that a filter chooses: what it would change, and the change, in steps at a bounded
-// rate. What is changed matches no more, so that an act that was stopped goes on where it is given again.
+// rate. What is changed matches no more, so that an act that was stopped goes on where it is given again; but
+// for an edit, whose tasks may match still: that begins anew.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,9 @@ struct BulkAct {
 
 // `retried`, `asked to stop` …
 const char* PastOf(TaskAction action);
+
+// `the same again goes on from there`
+const char* AgainOf(TaskAction action);
 
 struct BulkPreview {
   std::uint64_t count = 0;

@@ -223,6 +223,12 @@ class WhyTest(unittest.TestCase):
         edited = self.run_json("task", "edit", "--batch", "many", "--all-matching", "--yes", "--priority", "1")
         self.assertEqual(edited["changed"], 2000)
         self.assertEqual(self.run_json("task", "edit", *chosen, "--yes", "--priority", "1")["changed"], 0)
+        stopped = self.s.start_process("edit", "task", "edit", *chosen, "--yes", "--rate", "400/s", "--in", "2d")
+        wait_until("some are edited", lambda: self.s.db.value(
+            "SELECT COUNT(*) FROM tasks WHERE run_at>UTC_TIMESTAMP()+INTERVAL 36 HOUR AND batch='many'") >= 100, 10)
+        stopped.send(signal.SIGINT)
+        self.assertEqual(stopped.exit_code(5), 1)
+        self.assertIn("stopped before the end: the same again begins with the first of them", stopped.output())
         self.assertEqual(self.run_json("task", "cancel", *chosen, "--yes")["changed"], 2000)
 
 
