@@ -173,6 +173,8 @@ std::string BatchNote(const BatchView& batch) {
     return Count(batch.SinceEnd(), "task", "tasks") +
            " ended after its end: added by plain SQL, or retried; its outcome stays";
   }
+  if (batch.HasEnded() && batch.sums != batch.record.at_end)
+    return "tasks that had failed were retried or cancelled after its end; its outcome stays";
   if (batch.record.state == BatchState::Open && batch.record.stays_open)
     return "grows until millrace batch close " + name;
   if (batch.record.state == BatchState::Open)
