@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <deque>
 
@@ -28,7 +29,11 @@ Error Explain(Error error, std::size_t place, bool alone) {
 class Addition {
  public:
   Addition(Connection& db, const TableName& table, std::span<const NewTask* const> tasks)
-      : db_(db), table_(table), tasks_(tasks) {}
+      : db_(db),
+        table_(table),
+        tasks_(tasks),
+        expire_(std::any_of(tasks.begin(), tasks.end(),
+                            [](const NewTask* task) { return task->expires_at || task->expires_in; })) {}
 
   Result<std::vector<std::uint64_t>> Run() {
     while (ids_.size() < tasks_.size()) {
@@ -48,6 +53,7 @@ class Addition {
   Connection& db_;
   const TableName& table_;
   const std::span<const NewTask* const> tasks_;
+  const bool expire_;  // one of them at least; else tables of version 3 will do
   std::vector<std::uint64_t> ids_;
   std::array<std::string, 2 * kDues * kDues> row_texts_;
   // Of the INSERT at hand.
@@ -57,14 +63,14 @@ class Addition {
 
 const std::string& Addition::RowText(const NewTask& task) {
   constexpr const char* kDueTexts[] = {"$now", "?", "$after(?)"};
-  constexpr const char* kExpiryTexts[] = {"NULL", "?", "$after(?)"};
+  constexpr const char* kExpiryTexts[] = {",NULL", ",?", ",$after(?)"};
   const Due due = DueOf(task);
   const Due expiry = task.expires_at ? kAt : task.expires_in ? kAfter : kNow;
   const bool with_slice = task.slice.has_value();
   std::string& text = row_texts_[(due * kDues + expiry) * 2 + (with_slice ? 1 : 0)];
   if (text.empty()) {
-    text = db_.Expanded(std::string("(?,?,?,?,?,") + kDueTexts[due] + ",?," + kExpiryTexts[expiry] + ",$now" +
-                        (with_slice ? ",?)" : ")"));
+    text = db_.Expanded(std::string("(?,?,?,?,?,") + kDueTexts[due] + ",?" +
+                        (expire_ ? kExpiryTexts[expiry] : "") + ",$now" + (with_slice ? ",?)" : ")"));
   }
   return text;
 }
@@ -90,8 +96,8 @@ void Addition::AppendValues(const NewTask& task) {
 Status Addition::AddPart() {
   const auto rest = tasks_.subspan(ids_.size());
   const bool with_slice = rest[0]->slice.has_value();
-  std::string sql = "INSERT INTO " + table_ +
-                    " (handler,params,biz_key,batch,priority,run_at,state,expires_at,created_at" +
+  std::string sql = "INSERT INTO " + table_ + " (handler,params,biz_key,batch,priority,run_at,state" +
+                    (expire_ ? ",expires_at" : "") + ",created_at" +
                     (with_slice ? ",slice) VALUES " : ") VALUES ");
   values_.clear();
   times_.clear();

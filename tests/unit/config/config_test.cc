@@ -20,6 +20,7 @@ constexpr const char* kEveryKey = R"(
     "handlers": {"mail.monthly": {"concurrency": 8, "queue": 16, "timeout": "30s",
         "scan": {"every": "5m", "max_rows": 1000, "scope": "key"},
         "retry": {"delays": ["1m", "5m", "1h30m"], "max_failures": 7, "jitter": 0.25}, "keep": "30d",
+        "expires_in": "2h", "held_for": "7d", "export": "/var/lib/millrace/export",
         "group": "mail", "on_exception": "fail", "uses": "send_mail", "options": {"smtp": "localhost:25"},
         "secrets": {"password": {"file": "/etc/p"}, "token": {"variable": "TOKEN"}}, "batch": 10}},
     "shards": {"main": {"url": "mysql://u@h/d", "password_file": "/etc/q", "tables": ["tasks"], "slices": 64, "max_transactions": 40,

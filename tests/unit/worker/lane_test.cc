@@ -253,11 +253,12 @@ TEST_F(LaneTest, WhatHasExpiredInItsQueueIsSkippedAndItsHandlerNeverRuns) {
   task.key = {"tasks", 1};
   task.biz_key = "hang";
   task.expires_at = *host->store_time;
-  lane_->Push({std::make_shared<Attempt>(host, "main", task, life, false)});
+  const auto attempt = std::make_shared<Attempt>(host, "main", task, life, false);
+  lane_->Push({attempt});
   ASSERT_EQ(host->NextLanded(), 1U);
   EXPECT_EQ(hanging_, 0);
   EXPECT_EQ(host->last().to, Settlement::To::Cancelled);
-  EXPECT_FALSE(host->last().started);
+  EXPECT_FALSE(attempt->started.load());
   EXPECT_TRUE(host->last().text.starts_with("expired at ")) << host->last().text;
   task.key = {"tasks", 2};
   task.biz_key = "";
