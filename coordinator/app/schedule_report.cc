@@ -70,9 +70,17 @@ void FindRow(const std::map<std::string, ShardScheduleFacts>& shards, ScheduleFa
     if (row == told.rows.end() || (facts.row && shard != facts.shard)) continue;
     facts.row = *row;
     facts.row_shard = shard;
-    const auto under_way = std::find_if(told.fan_outs.begin(), told.fan_outs.end(),
-                                        [&](const FanOut& one) { return one.schedule == facts.name; });
-    facts.under_way = under_way == told.fan_outs.end() ? std::nullopt : std::optional<FanOut>(*under_way);
+  }
+}
+
+// It stays where it began, wherever its schedule is moved to.
+void FindFanOut(const std::map<std::string, ShardScheduleFacts>& shards, ScheduleFacts& facts) {
+  for (const auto& [shard, told] : shards) {
+    for (const FanOut& one : told.fan_outs) {
+      if (one.schedule != facts.name || (facts.under_way && facts.under_way->firing <= one.firing)) continue;
+      facts.under_way = one;
+      facts.under_way_shard = shard;
+    }
   }
 }
 
@@ -167,6 +175,7 @@ std::vector<ScheduleFacts> FactsOf(const Config& config,
     if (own.shard.empty() && !shards.empty()) facts.shard = shards.begin()->first;
     const auto home = shards.find(facts.shard);
     FindRow(shards, facts);
+    FindFanOut(shards, facts);
     if (home != shards.end() && !home->second.away) facts.now = home->second.now;
     if (home != shards.end() && home->second.away && !facts.row) facts.unknown = home->second.away->message;
     if (std::string nobody = HandlerTrouble(own.handler, config, handlers); !nobody.empty())

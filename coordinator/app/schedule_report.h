@@ -37,6 +37,7 @@ struct ScheduleFacts {
   std::string shard;                           // where it is to stand; empty: no shard is known
   std::optional<ScheduleRow> row = {};         // nullopt: there is none yet, or it is not known
   std::optional<FanOut> under_way = {};        // the oldest of its fan-outs that is
+  std::string under_way_shard = {};            // where that stands
   std::string row_shard = {};                  // where that stands
   std::string unknown = {};                    // why the row is not known
   std::vector<ScheduleTrouble> troubles = {};  // why it can't do what it says

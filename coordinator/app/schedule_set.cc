@@ -202,6 +202,15 @@ Result<ExitCode> ChangeSchedule(const ScheduleChangeOptions& options, ScheduleBo
   return SetPart(*book.cluster(), node, JsonText(document, 2), options.common, change);
 }
 
+// Neither a pause nor a removal ends what has begun: who wants that is told how.
+void TellUnderWay(ScheduleBook& book, const std::string& name) {
+  const auto schedule = book.ReadOne(name);
+  if (!schedule || !schedule->under_way) return;
+  PrintNote("note: its fan-out of " + FormatTime(schedule->under_way->firing) +
+            " goes on to its end; to end it now, in the database of shard " + schedule->under_way_shard +
+            ": DELETE FROM millrace_fan_outs WHERE schedule='" + name + "'");
+}
+
 Result<bool> IsPaused(ScheduleBook& book, const std::string& name) {
   BOOST_OUTCOME_TRYV(book.CheckThere(name));
   return book.config().schedules.at(name).rule.paused;
@@ -215,9 +224,11 @@ Result<ExitCode> RunSchedulePause(const ScheduleChangeOptions& options) {
                 options.name + " is paused already");
     return ExitCode::Done;
   }
-  return ChangeSchedule(
-      options, book, [](ordered_json& entry) { entry["paused"] = true; },
-      "set schedules." + options.name + ".paused to true");
+  BOOST_OUTCOME_TRY(code, ChangeSchedule(
+                              options, book, [](ordered_json& entry) { entry["paused"] = true; },
+                              "set schedules." + options.name + ".paused to true"));
+  TellUnderWay(book, options.name);
+  return code;
 }
 
 Result<ExitCode> RunScheduleResume(const ScheduleChangeOptions& options) {
@@ -234,7 +245,9 @@ Result<ExitCode> RunScheduleResume(const ScheduleChangeOptions& options) {
 
 Result<ExitCode> RunScheduleRemove(const ScheduleChangeOptions& options) {
   BOOST_OUTCOME_TRY(book, ScheduleBook::Open(options.common));
-  return ChangeSchedule(options, book, nullptr, "take out schedules." + options.name);
+  BOOST_OUTCOME_TRY(code, ChangeSchedule(options, book, nullptr, "take out schedules." + options.name));
+  TellUnderWay(book, options.name);
+  return code;
 }
 
 void AddChange(CLI::App& schedule, Chosen& chosen, const char* name, const char* what, const char* example,

@@ -49,6 +49,19 @@ TEST_F(ScheduleClusterTest, ItIsPausedResumedAndRemoved) {
   EXPECT_EQ(Document(), json::parse(R"({"other":{"every":"5m","handler":"noop"}})"));
 }
 
+TEST_F(ScheduleClusterTest, WhoPausesOrRemovesItIsToldOfAFanOutThatGoesOn) {
+  ASSERT_EQ(Ask("schedule add bills --cron \"0 2 1 * *\" --handler noop --from-query \"SELECT 1 AS id\" "
+                "--key \"{id}-{month}\"")
+                .exit_code,
+            0);
+  EXPECT_THAT(Ask("schedule pause bills").output, ::testing::Not(HasSubstr("millrace_fan_outs")));
+  ASSERT_EQ(Ask("schedule resume bills").exit_code, 0);
+  ASSERT_EQ(Ask("schedule run bills").exit_code, 0);  // nobody leads: it stands there
+  const char* const way_out = "DELETE FROM millrace_fan_outs WHERE schedule='bills'";
+  EXPECT_THAT(Ask("schedule pause bills").output, HasSubstr(way_out));
+  EXPECT_THAT(Ask("schedule remove bills").output, HasSubstr(way_out));
+}
+
 TEST_F(ScheduleClusterTest, AHandlerIsOneThatAWorkerHas) {
   Register("w1", R"(["noops"])");
   const ProcessResult wrong = Ask("schedule add sync --every 5m --handler noop");
