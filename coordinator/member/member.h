@@ -41,8 +41,8 @@ struct MemberView {
   // What is not in force, and why: `config/handlers: …`, `assign/w1: …`, `control/pause/x: …`.
   std::vector<std::string> refusals = {};
   std::map<std::string, ConfigRead> config_read = {};  // by part
-  // Of the config/schedules that is in force: greater the later it was written, also by who made the node anew,
-  // since each write of a node takes a transaction number of its own.
+  // Of the config/schedules that is in force: greater the later it was written, also by who made the node
+  // anew, since each write of a node takes a transaction number of its own.
   std::int64_t schedules_number = 0;
   bool shards_refused = false;  // config/shards is not in force: there may be shards that nobody here knows
   std::string ignored = {};     // what this process was started with and does not follow, and why

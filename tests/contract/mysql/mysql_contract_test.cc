@@ -52,8 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Mysql, SqlStoreContract, testing::Values(SqlStoreKind{"
 INSTANTIATE_TEST_SUITE_P(Mysql, ScannedContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, QueryPagesContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, UpgradeContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
-INSTANTIATE_TEST_SUITE_P(Mysql, LiveUpgradeContract,
-                         testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
+INSTANTIATE_TEST_SUITE_P(Mysql, LiveUpgradeContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 INSTANTIATE_TEST_SUITE_P(Mysql, ProducerContract, testing::Values(SqlStoreKind{"mysql", MakeSqlFixture}));
 
 }  // namespace
