@@ -26,7 +26,7 @@ std::string TimeWord(std::string_view name, WallTime firing, const TimeZone& zon
   const std::string local = FormatLocal(firing, zone);  // 2026-11-22 18:00 +0100
   if (name == "month") return local.substr(0, 7);
   if (name == "day") return local.substr(0, 10);
-  return local.substr(0, 10) + 'T' + local.substr(11, 2) + local.substr(17);
+  return local.substr(0, 10) + 'T' + local.substr(11, 2) + local.substr(local.size() - 5);
 }
 
 Failure RefuseKey(std::string_view text, const std::string& what) {

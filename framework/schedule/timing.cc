@@ -113,10 +113,13 @@ std::string FormatLocal(WallTime time, const TimeZone& zone) {
   const std::chrono::hh_mm_ss of_day(local - day);
   const long east = std::abs(offset.count()) / 60;
   char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02u %02ld:%02ld %c%02ld%02ld", static_cast<int>(date.year()),
+  char within[8] = "";  // the minute
+  const long second = static_cast<long>(of_day.seconds().count());
+  if (second != 0) std::snprintf(within, sizeof within, ":%02ld", second);
+  std::snprintf(text, sizeof text, "%04d-%02u-%02u %02ld:%02ld%s %c%02ld%02ld", static_cast<int>(date.year()),
                 static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
                 static_cast<long>(of_day.hours().count()), static_cast<long>(of_day.minutes().count()),
-                offset < seconds(0) ? '-' : '+', east / 60, east % 60);
+                within, offset < seconds(0) ? '-' : '+', east / 60, east % 60);
   return text;
 }
 

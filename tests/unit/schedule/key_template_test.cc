@@ -56,5 +56,12 @@ TEST(KeyTemplateTest, RefusesARowWithoutItsColumn) {
               HasSubstr("would be 208 bytes long, more than 190"));
 }
 
+TEST(KeyTemplateTest, TheHourIsTheSameAtEachSecondOfIt) {
+  const auto key = KeyTemplate::Parse("{id}-{hour}").value();
+  const WallTime hour(std::chrono::hours(17));
+  EXPECT_EQ(key.KeyOf({{"id", "7"}}, hour, {}).value(),
+            key.KeyOf({{"id", "7"}}, hour + std::chrono::seconds(5), {}).value());
+}
+
 }  // namespace
 }  // namespace millrace::engine

@@ -196,5 +196,10 @@ TEST(TimeZoneTest, RefusesWhatIsNoZoneOfItsOwn) {
   }
 }
 
+TEST(FormatLocalTest, ShowsSecondsWhereThereAreAny) {
+  EXPECT_EQ(FormatLocal(At("2026-11-22T17:00:00Z"), {}), "2026-11-22 17:00 +0000");
+  EXPECT_EQ(FormatLocal(At("2026-11-22T17:00:05Z"), {}), "2026-11-22 17:00:05 +0000");
+}
+
 }  // namespace
 }  // namespace millrace::engine
