@@ -22,12 +22,12 @@ std::string QuotedBatch(const std::string& name) { return "the batch '" + Escape
 
 Failure BatchRefused(std::string why) { return Fail(ErrorCode::Conflict, std::move(why)); }
 
-Failure NotOpenBatch(const BatchRecord& batch) {
+Failure NotOpenBatch(const BatchRecord& batch, const char* added = "nothing was added") {
   const bool ended = batch.state == BatchState::Ended;
   const auto& at = ended ? batch.ended_at : batch.closed_at;
   return BatchRefused(QuotedBatch(batch.name) + (ended ? " has ended" : " is closed") +
-                      (at ? ", at " + FormatTime(*at) : std::string()) +
-                      ": nothing was added; take another name, and --open for one that is to grow");
+                      (at ? ", at " + FormatTime(*at) : std::string()) + ": " + added +
+                      "; take another name, and --open for one that is to grow");
 }
 
 Status CheckCallback(const char* flag, const std::string& text) {
@@ -157,7 +157,10 @@ Status BatchIntake::Announce(std::int64_t rows) {
   BOOST_OUTCOME_TRY(open, batches_->Announce(name_, part_, rows));
   if (open || rows < 0) return {};
   BOOST_OUTCOME_TRY(standing, batches_->Find(name_));
-  if (standing) return NotOpenBatch(*standing);
+  if (standing) {
+    state_ = ToString(standing->state);
+    return NotOpenBatch(*standing, "no more is added");
+  }
   return BatchRefused(QuotedBatch(name_) + " is gone: nothing was added; submit the same again");
 }
 
@@ -171,7 +174,7 @@ Status BatchIntake::Finish(bool whole, std::uint64_t added, bool quiet) {
     }
   }
   if (!whole) {
-    if (!quiet)
+    if (!quiet && state_ == ToString(BatchState::Open))
       PrintNote(QuotedBatch(name_) +
                 " stays open: submit the rest, or the same again with keys, or millrace batch "
                 "close " +

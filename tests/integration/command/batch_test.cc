@@ -53,6 +53,21 @@ TEST_F(BatchCommandTest, ABatchThatIsClosedIsRefusedWhateverIsAskedOfItAgain) {
   EXPECT_THAT(Run("batch close july").output, HasSubstr("there is no batch 'july'"));
 }
 
+TEST_F(BatchCommandTest, ABatchThatIsClosedWhileRowsAreAddedTakesNoMoreAndSaysSo) {
+  EXPECT_EQ(Run("submit --handler noop").exit_code, 0);
+  // The first rows, the batch's end once they are in, and more rows.
+  Write("rows.sh",
+        "yes {} | head -n 4000\nfor i in $(seq 100); do " + Binary() +
+            " batch show june --json 2>&1 | grep -q '\"tasks\":[1-9]' && break; sleep 0.1; done\n" +
+            Binary() + " batch close june > /dev/null 2>&1\nyes {} | head -n 4000\n");
+  const ProcessResult cut = RunProcess("cd " + folder_ + " && sh rows.sh | " + Binary() +
+                                           " submit --handler noop --batch june --from - --format jsonl",
+                                       60);
+  EXPECT_EQ(cut.exit_code, 4) << cut.output;
+  EXPECT_THAT(cut.output, AllOf(HasSubstr("no more is added"), HasSubstr("tasks were added before"),
+                                Not(HasSubstr("stays open")), Not(HasSubstr("nothing was added"))));
+}
+
 TEST_F(BatchCommandTest, AnOpenBatchGrowsUntilItIsClosed) {
   EXPECT_EQ(Submit("--count 2 --open").exit_code, 0);
   EXPECT_EQ(Submit("--count 3").exit_code, 0);
