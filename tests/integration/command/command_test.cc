@@ -324,8 +324,8 @@ TEST_F(CommandTest, TheExamplesOfAConfigurationRunAsTheyAre) {
     EXPECT_EQ(Run("submit --handler noop --config " + example).exit_code, 0) << example;
     const ProcessResult run = Run("run --until-idle --config " + example);
     EXPECT_EQ(run.exit_code, 0) << example << "\n" << run.output;
-    EXPECT_THAT(run.output, testing::ContainsRegex("\n[12] succeeded, 0 failed")) << example << "\n"
-                                                                                  << run.output;
+    EXPECT_THAT(run.output, ::testing::ContainsRegex("\n[12] succeeded, 0 failed")) << example << "\n"
+                                                                                    << run.output;
   }
 }
 
