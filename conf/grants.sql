@@ -56,7 +56,7 @@ GRANT SELECT ON millrace.millrace_beats TO millrace_operator@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_pauses TO millrace_operator@'%';
 GRANT SELECT, INSERT ON millrace.millrace_audit TO millrace_operator@'%';
 GRANT SELECT, UPDATE ON millrace.millrace_schedules TO millrace_operator@'%';
-GRANT SELECT, INSERT ON millrace.millrace_fan_outs TO millrace_operator@'%';
+GRANT SELECT, INSERT, DELETE ON millrace.millrace_fan_outs TO millrace_operator@'%';
 GRANT SELECT, UPDATE ON millrace.millrace_batches TO millrace_operator@'%';
 GRANT SELECT ON millrace.millrace_schema TO millrace_operator@'%';
 

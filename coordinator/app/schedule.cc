@@ -97,6 +97,20 @@ Result<ExitCode> RunScheduleNow(const ScheduleOptions& options) {
   return ExitCode::Done;
 }
 
+// Of one that is configured no more, too.
+Result<ExitCode> RunScheduleStop(const ScheduleOptions& options) {
+  BOOST_OUTCOME_TRY(book, ScheduleBook::Open(options.common));
+  BOOST_OUTCOME_TRY(stopped, book.StopFanOuts(options.name));
+  if (stopped == 0 && book.away().empty()) {
+    BOOST_OUTCOME_TRYV(book.CheckThere(options.name));
+  }
+  PrintAnswer(options.common, {{"schedule", options.name}, {"stopped", stopped}},
+              stopped == 0 ? "no fan-out of " + options.name + " is under way"
+                           : std::to_string(stopped) + (stopped == 1 ? " fan-out of " : " fan-outs of ") +
+                                 options.name + " stopped; the tasks that were added stay");
+  return TellMissing(book);
+}
+
 }  // namespace
 
 void AddScheduleCommands(CLI::App& schedule, Chosen& chosen) {
@@ -114,6 +128,11 @@ void AddScheduleCommands(CLI::App& schedule, Chosen& chosen) {
                               "  millrace schedule run nightly", RunScheduleNow);
   AddFolders(*run.app, run->common);
   run.Add("name", run->name, "as the configuration calls it", "NAME")->required();
+  const auto stop =
+      AddCommand(schedule, chosen, "stop", "End its fan-outs that are under way; the rhythm stays",
+                 "  millrace schedule stop bills", RunScheduleStop);
+  AddFolders(*stop.app, stop->common);
+  stop.Add("name", stop->name, "as the configuration calls it, or did", "NAME")->required();
   show.Add("--next", show->next, "so many firings", "N")
       ->check(CLI::Range(std::size_t{0}, kMostFirings))
       ->capture_default_str();

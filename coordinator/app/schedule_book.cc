@@ -95,6 +95,20 @@ std::vector<ScheduleFacts> ScheduleBook::Read() {
   return FactsOf(*config_, told, handlers_, SystemClock().WallNow());
 }
 
+Result<std::uint64_t> ScheduleBook::StopFanOuts(const std::string& name) {
+  std::uint64_t stopped = 0;
+  const auto unready = PrepareEach(shards_, Missing::Refuse);
+  for (auto& [shard_name, shard] : shards_) {
+    if (const auto why = unready.find(shard_name); why != unready.end()) {
+      away_.emplace(*why);
+      continue;
+    }
+    BOOST_OUTCOME_TRY(here, shard.store->OpenFanOuts()->Stop(name, Actor()));
+    stopped += here;
+  }
+  return stopped;
+}
+
 Result<ScheduleFacts> ScheduleBook::ReadOne(const std::string& name) {
   BOOST_OUTCOME_TRYV(CheckThere(name));
   for (ScheduleFacts& schedule : Read()) {

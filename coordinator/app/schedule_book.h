@@ -39,7 +39,9 @@ class ScheduleBook {
   // Where the tasks of a schedule go: its shard, open and prepared, and the table there. Invalid, with the
   // nearest name, where there is no such shard or table.
   Result<std::pair<Shard*, TableName>> PlaceOf(const ScheduleConfig& schedule);
-  // The shards that did not tell, as of the last Read, and why.
+  // Ends the fan-outs of a schedule that is configured, or was; returns how many they were.
+  Result<std::uint64_t> StopFanOuts(const std::string& name);
+  // The shards that did not tell, as of the last Read or stop, and why.
   const std::map<std::string, Error>& away() const { return away_; }
 
  private:

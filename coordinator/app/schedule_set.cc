@@ -10,6 +10,8 @@
 #include "coordinator/app/schedule_book.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
+#include "framework/store/query_check.h"
+#include "framework/store/query_pages.h"
 
 namespace millrace::engine {
 namespace {
@@ -35,6 +37,7 @@ struct ScheduleChangeOptions {
 };
 
 constexpr std::size_t kFiringsTold = 3;
+constexpr Micros kQueryTried = std::chrono::seconds(5);
 constexpr const char* kPart = "schedules";
 
 Result<ordered_json> EntryOf(const ScheduleAddOptions& options) {
@@ -133,6 +136,30 @@ Result<ExitCode> TryByHand(const CommonFlags& flags, const ordered_json& entry, 
   return ExitCode::Done;
 }
 
+// Whether its query gives rows with a key. One that takes its time, or whose shard is away, is taken as it
+// is.
+Status TryQuery(const ScheduleConfig& schedule, ScheduleBook& book) {
+  if (schedule.from_query.empty()) return {};
+  const auto place = book.PlaceOf(schedule);
+  if (!place) return {};
+  const auto refuse = [](const std::string& why) {
+    return Fail(ErrorCode::Invalid, "--from-query: " + why + "; to add it all the same, add --force");
+  };
+  if (MentionsTable(schedule.from_query, place->second)) {
+    return refuse(
+        "it reads " + std::string(place->second.text()) +
+        ", the table that it fills, and would go on for ever: let its tasks go to another (--table)");
+  }
+  QueryPages pages(place->first->store->OpenTransaction(kQueryTried), schedule.from_query,
+                   schedule.key->columns(), kMaxBatchRows);
+  const auto rows = pages.Next();
+  if (rows) return {};
+  for (const ErrorCode passing : {ErrorCode::Unavailable, ErrorCode::Conflict, ErrorCode::Unknown}) {
+    if (rows.error().code == passing) return {};
+  }
+  return refuse(rows.error().message);
+}
+
 // What is named and would not be found, so that it would never fire or never run. A shard that is away is not
 // waited for to check a table.
 Status CheckNames(const ScheduleConfig& schedule, const Config& config, ScheduleBook& book) {
@@ -152,7 +179,10 @@ Status CheckNames(const ScheduleConfig& schedule, const Config& config, Schedule
   if (!schedule.shard.empty()) {
     BOOST_OUTCOME_TRYV(check("--shard", shard));
   }
-  return schedule.table ? check("--table", schedule) : Status();
+  if (schedule.table) {
+    BOOST_OUTCOME_TRYV(check("--table", schedule));
+  }
+  return TryQuery(schedule, book);
 }
 
 Result<ExitCode> RunScheduleAdd(const ScheduleAddOptions& options) {
@@ -207,8 +237,7 @@ void TellUnderWay(ScheduleBook& book, const std::string& name) {
   const auto schedule = book.ReadOne(name);
   if (!schedule || !schedule->under_way) return;
   PrintNote("note: its fan-out of " + FormatTime(schedule->under_way->firing) +
-            " goes on to its end; to end it now, in the database of shard " + schedule->under_way_shard +
-            ": DELETE FROM millrace_fan_outs WHERE schedule='" + name + "'");
+            " goes on to its end; millrace schedule stop " + name + " ends it now");
 }
 
 Result<bool> IsPaused(ScheduleBook& book, const std::string& name) {

@@ -160,11 +160,11 @@ void FanOuts::Note(const FanOut& fan_out, const Error& error) {
   Rest& rest = resting_[{fan_out.schedule, fan_out.firing}];
   rest.until = BootClock::now() + (patient ? Micros(std::chrono::seconds(1)) : kRestAfterFailure);
   if (patient) return;
-  const std::string why =
-      "schedules." + fan_out.schedule + ".from_query: the fan-out of " + FormatTime(fan_out.firing) +
-      " stands still, and is tried again each minute as it was begun (to give it up: DELETE "
-      "FROM millrace_fan_outs WHERE schedule='" +
-      fan_out.schedule + "'): " + error.message;
+  const std::string why = "schedules." + fan_out.schedule + ".from_query: the fan-out of " +
+                          FormatTime(fan_out.firing) +
+                          " stands still, and is tried again each minute as it was begun (to give it up: "
+                          "millrace schedule stop " +
+                          fan_out.schedule + "): " + error.message;
   if (why == rest.why) return;
   rest.why = why;
   LogWarning("a fan-out stands still", {{"shard", shard_}, {"why", why}});

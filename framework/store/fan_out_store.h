@@ -40,8 +40,9 @@ struct FanOutStep {
   std::uint64_t added = 0;  // the others' keys are taken
 };
 
-// What is noted in millrace_audit when one has come to its end.
+// What is noted in millrace_audit when one has come to its end, and when somebody has stopped them.
 inline constexpr char kFanOutEnded[] = "fan_out_ended";
+inline constexpr char kFanOutsStopped[] = "fan_outs_stopped";
 
 // One thread at a time; errors as in framework/store/store.h.
 class FanOutStore {
@@ -55,6 +56,8 @@ class FanOutStore {
   // Adds the page's tasks and moves `seen`'s row on, in one transaction; with the last page the row goes, and
   // the audit tells of it. `seen` is the row as UnderWay read it. Unknown: UnderWay tells what came of it.
   virtual Result<FanOutStep> Step(const FanOut& seen, const FanOutPage& page) = 0;
+  // Ends all of a schedule; the tasks that they have added stay. Returns how many they were.
+  virtual Result<std::uint64_t> Stop(const std::string& schedule, const std::string& actor) = 0;
 };
 
 }  // namespace millrace::engine

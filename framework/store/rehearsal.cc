@@ -249,7 +249,11 @@ Status Walk::Submits() {
   tasks[0].params = R"({"other":1})";
   BOOST_OUTCOME_TRYV(stage_.operations.Submit(table_, std::span(tasks.data(), 1)));
   NewTask placed{.handler = "a"};
+  placed.expires_in = std::chrono::hours(1);
+  BOOST_OUTCOME_TRYV(stage_.operations.Submit(table_, std::span(&placed, 1)));
   placed.slice = 0;
+  BOOST_OUTCOME_TRYV(stage_.operations.Submit(table_, std::span(&placed, 1)));
+  placed.expires_in.reset();
   BOOST_OUTCOME_TRYV(stage_.operations.Submit(table_, std::span(&placed, 1)));
   return {};
 }
@@ -393,6 +397,9 @@ Status Walk::FanOuts() {
   BOOST_OUTCOME_TRYV(stage_.fan_outs.Step(fan_out, page));
   fan_out.place = page.place;
   BOOST_OUTCOME_TRYV(stage_.fan_outs.Step(fan_out, {.last = true}));
+  BOOST_OUTCOME_TRYV(
+      stage_.schedules.RunNow(fan_out.schedule, {fan_out.firing, table_, fan_out}, stage_.name));
+  BOOST_OUTCOME_TRYV(stage_.fan_outs.Stop(fan_out.schedule, stage_.name));
   return {};
 }
 

@@ -15,6 +15,7 @@ class SqlFanOutStore final : public FanOutStore {
 
   Result<std::vector<FanOut>> UnderWay() override;
   Result<FanOutStep> Step(const FanOut& seen, const FanOutPage& page) override;
+  Result<std::uint64_t> Stop(const std::string& schedule, const std::string& actor) override;
 
  private:
   Result<bool> LockAsSeen(const FanOut& seen);
@@ -98,6 +99,19 @@ Result<FanOutStep> SqlFanOutStore::Step(const FanOut& seen, const FanOutPage& pa
   BOOST_OUTCOME_TRYV(page.last ? End(seen, page, step.added) : MoveOn(seen, page, step.added));
   BOOST_OUTCOME_TRYV(transaction.Commit());
   return step;
+}
+
+// Who is at a page of one of them finds no row any more, and takes its page back.
+Result<std::uint64_t> SqlFanOutStore::Stop(const std::string& schedule, const std::string& actor) {
+  Transaction transaction(db_);
+  BOOST_OUTCOME_TRYV(transaction.Begin());
+  BOOST_OUTCOME_TRY(stopped, db_.Write("DELETE FROM millrace_fan_outs WHERE schedule=?", {schedule}));
+  if (stopped == 0) return std::uint64_t{0};
+  BOOST_OUTCOME_TRYV(
+      db_.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES ($now,?,?,?,?)",
+                {actor, kFanOutsStopped, "schedule/" + schedule, std::to_string(stopped) + " under way"}));
+  BOOST_OUTCOME_TRYV(transaction.Commit());
+  return static_cast<std::uint64_t>(stopped);
 }
 
 }  // namespace

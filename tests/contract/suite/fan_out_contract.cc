@@ -135,6 +135,22 @@ TEST_P(SqlStoreContract, AFanOutGoesWithItsLastPageAndTheAuditTellsOfIt) {
               HasSubstr("schedule/bill/2024-10-04T00:00:00Z"));
 }
 
+TEST_P(SqlStoreContract, AFanOutThatSomebodyStopsAddsNothingMore) {
+  Enter(store(), Bill());
+  Enter(store(), Bill(kFirst + std::chrono::hours(1)));
+  FanOut other = Bill();
+  other.schedule = "other";
+  Enter(store(), other);
+  const auto fan_outs = store().OpenFanOuts();
+  const FanOut seen = fan_outs->UnderWay()->at(0);
+  EXPECT_EQ(*fan_outs->Stop("bill", "ann"), 2U);
+  EXPECT_EQ(*fan_outs->Stop("bill", "ann"), 0U);
+  EXPECT_EQ(TheOne(*fan_outs).schedule, "other");
+  EXPECT_TRUE(Must(fan_outs->Step(seen, Page({"1"}, R"([["exact","1"]])"))).overtaken);
+  EXPECT_EQ(*sql().Ask("SELECT count(*) FROM tasks"), "0");
+  EXPECT_EQ(*sql().Ask("SELECT actor FROM millrace_audit WHERE action='fan_outs_stopped'"), "ann");
+}
+
 // A row that the database refuses takes its page back with it.
 TEST_P(SqlStoreContract, APageOfAFanOutIsWholeOrNotAtAll) {
   Enter(store(), Bill());

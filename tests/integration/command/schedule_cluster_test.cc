@@ -54,12 +54,14 @@ TEST_F(ScheduleClusterTest, WhoPausesOrRemovesItIsToldOfAFanOutThatGoesOn) {
                 "--key \"{id}-{month}\"")
                 .exit_code,
             0);
-  EXPECT_THAT(Ask("schedule pause bills").output, ::testing::Not(HasSubstr("millrace_fan_outs")));
+  EXPECT_THAT(Ask("schedule pause bills").output, ::testing::Not(HasSubstr("schedule stop")));
   ASSERT_EQ(Ask("schedule resume bills").exit_code, 0);
   ASSERT_EQ(Ask("schedule run bills").exit_code, 0);  // nobody leads: it stands there
-  const char* const way_out = "DELETE FROM millrace_fan_outs WHERE schedule='bills'";
+  const char* const way_out = "millrace schedule stop bills";
   EXPECT_THAT(Ask("schedule pause bills").output, HasSubstr(way_out));
   EXPECT_THAT(Ask("schedule remove bills").output, HasSubstr(way_out));
+  EXPECT_THAT(Ask("schedule stop bills").output, HasSubstr("1 fan-out of bills stopped"))
+      << "it is gone from there";
 }
 
 TEST_F(ScheduleClusterTest, AHandlerIsOneThatAWorkerHas) {

@@ -105,6 +105,16 @@ TEST_F(ScheduleCommandTest, TheFilesSchedulesAreListedAndShownAndOneIsRunNow) {
   ASSERT_EQ(Run("schema apply --store sqlite:s.db").exit_code, 0);
   EXPECT_EQ(Json("list")["schedules"][1]["row"], "none");
 
+  // A query is tried.
+  const std::string fan_out = "add c --every 1h --handler noop --key {id} --dry-run --from-query ";
+  const ProcessResult missing = Ask(fan_out + "\"SELECT id FROM customers\"");
+  EXPECT_EQ(missing.exit_code, 2) << missing.output;
+  EXPECT_THAT(missing.output, AllOf(HasSubstr("--from-query"), HasSubstr("customers")));
+  EXPECT_THAT(Ask(fan_out + "\"SELECT 1 AS number\"").output, HasSubstr("no column 'id'"));
+  EXPECT_THAT(Ask(fan_out + "\"SELECT id FROM tasks\"").output, HasSubstr("the table that it fills"));
+  EXPECT_EQ(Ask(fan_out + "\"SELECT 1 AS id\"").exit_code, 0);
+  EXPECT_EQ(Ask(fan_out + "\"SELECT id FROM customers\" --force").exit_code, 0);
+
   const ProcessResult run = Ask("run nightly");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("main/tasks/1 is submitted"));
@@ -117,6 +127,10 @@ TEST_F(ScheduleCommandTest, TheFilesSchedulesAreListedAndShownAndOneIsRunNow) {
   const ProcessResult begun = Run("schedule run bills --config f.json --store sqlite:s.db");
   EXPECT_EQ(begun.exit_code, 0) << begun.output;
   EXPECT_THAT(begun.output, HasSubstr("schedule show bills"));
+  const std::string stop = "schedule stop bills --config f.json --store sqlite:s.db";
+  EXPECT_THAT(Run(stop).output, HasSubstr("1 fan-out of bills stopped"));
+  EXPECT_THAT(Run(stop).output, HasSubstr("no fan-out of bills is under way"));
+  EXPECT_EQ(Run("schedule stop bill --config f.json --store sqlite:s.db").exit_code, 1);
 
   const ProcessResult list = Ask("list");
   EXPECT_EQ(list.exit_code, 0) << list.output;
