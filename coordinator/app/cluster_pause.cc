@@ -300,6 +300,11 @@ void TellNotPaused(const std::string& name, const std::set<std::string>& paused,
              (paused.empty() ? "; nothing is paused" : "; paused: " + Joined(paused)));
 }
 
+bool AllWorkers(const std::vector<std::string>& targets) {
+  return std::all_of(targets.begin(), targets.end(),
+                     [](const std::string& target) { return target.starts_with("worker:"); });
+}
+
 Result<ExitCode> RunClusterPause(const PauseOptions& options) {
   BOOST_OUTCOME_TRYV(Pauses::Parse(options.targets));
   if (options.reason.size() > kMaxReason)
@@ -309,8 +314,12 @@ Result<ExitCode> RunClusterPause(const PauseOptions& options) {
     BOOST_OUTCOME_TRYV(CheckPauseTargets(options.targets, places.Known(options.common, options.targets)));
   }
   BOOST_OUTCOME_TRYV(places.Set(options.targets, true, options.reason));
-  PrintAnswer(options.common, {{"paused", options.targets}},
-              "paused: nothing more of it is started, on any worker, within 2 s; what runs is finished");
+  PrintAnswer(
+      options.common, {{"paused", options.targets}},
+      AllWorkers(options.targets)
+          ? "paused: it starts nothing more within 2 s, and finishes what runs. Its slices stay its own and "
+            "their tasks wait; to give them to others: millrace cluster drain"
+          : "paused: nothing more of it is started, on any worker, within 2 s; what runs is finished");
   return places.complete() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 

@@ -139,6 +139,11 @@ void ExplainOrder(const WhyFacts& facts, Reasons& out) {
   if (facts.ahead.Sum() > 0) {
     out.push_back({"behind", "It " + since + " and waits behind at least " + AheadText(facts.ahead) +
                                  ", which are due in its slice before it."});
+  } else if (const auto& scan = facts.config.scan) {
+    const bool after = scan->after > Micros(0);
+    out.push_back({"next_round", "It " + since + " and waits for a round of its type's scan (`handlers." +
+                                     facts.record.task.handler + ".scan`: " + (after ? "after " : "every ") +
+                                     FormatDuration(after ? scan->after : scan->every) + ")."});
   } else {
     out.push_back({"due", "It " + since + " and waits for a worker."});
   }

@@ -49,7 +49,7 @@ struct WhyFacts {
 
 // One thing that is to be said of a task. Its code is one of:
 //   waiting   expired · not_due · retry_tier · paused · duplicate · no_worker · no_handler · slice_unowned ·
-//             owner_gone · draining (all workers) · behind · due
+//             owner_gone · draining (all workers) · behind · next_round · due
 //   running   running · claimer_silent · claimer_dead · stop_asked
 //   ended     succeeded · cancelled · skipped · duplicate · expired · failed
 //   else      held, and the facts behind: owner · draining · workers · expires · no_plugin · cluster_away ·

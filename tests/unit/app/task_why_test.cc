@@ -287,6 +287,15 @@ TEST(TaskWhyTest, TheAuditSaysWhoHeldOrCancelledIt) {
   EXPECT_EQ(Codes(facts).front(), "cancelled");
 }
 
+TEST(TaskWhyTest, WhatIsScannedInRoundsWaitsForOne) {
+  WhyFacts facts = Facts(TaskState::Waiting);
+  facts.record.task.run_at = facts.now - std::chrono::seconds(1);
+  ASSERT_EQ(Codes(facts).front(), "due");
+  facts.config.scan = ScanConfig{.after = std::chrono::seconds(20)};
+  EXPECT_EQ(Codes(facts).front(), "next_round");
+  EXPECT_THAT(Texts(facts).front(), testing::HasSubstr(".scan`: after 20s)"));
+}
+
 TEST(TaskWhyTest, EndedTasksSayHowTheyEnded) {
   WhyFacts facts = Facts(TaskState::Succeeded);
   facts.record.finished_at = At("2026-11-20T17:59:00Z");
