@@ -5,6 +5,7 @@
 
 #include "framework/base/utf8.h"
 #include "framework/store/sql/operations.h"
+#include "framework/store/sql/sessions.h"
 #include "framework/store/sql/text.h"
 
 namespace millrace::engine::sql {
@@ -13,7 +14,6 @@ namespace {
 constexpr std::uint64_t kActsLookedAt = 20'000;  // rows of the audit
 constexpr std::size_t kActsRead = 20;            // of many tasks, whose ids are looked through
 constexpr const char* kIdsBegin = "; ids ";
-constexpr const char* kInsert = "INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES ";
 
 Status CheckPauseName(const std::string& what) {
   if (!what.empty() && what.size() <= kMaxPauseName && IsUtf8(what)) return {};
@@ -103,22 +103,16 @@ Status NoteAct(Connection& db, const Author& author, TaskAction action, const Ta
     const std::string subject =
         table + "/" + std::to_string(tasks.begin()->first) + "-" + std::to_string(tasks.rbegin()->first);
     const std::string detail = DetailOfMany(author, change, tasks);
-    BOOST_OUTCOME_TRYV(
-        db.Write(std::string(kInsert) + "($now,?,?,?,?)", {who, ToString(action), subject, detail}));
-    return {};
+    return NoteEvents(db, ToString(action), who, {{subject, detail}});
   }
-  std::vector<std::string> texts;  // subject and detail of each
+  std::vector<EventSubject> subjects;
   for (const auto& [id, before] : tasks) {
-    texts.push_back(ToString(TaskKey{table, id}));
-    texts.push_back(std::string("was ") + ToString(before.state) +
-                    (before.values.empty() ? "" : ", " + before.values) +
-                    (change.empty() ? "" : "; now " + change));
+    subjects.push_back(
+        {ToString(TaskKey{table, id}), std::string("was ") + ToString(before.state) +
+                                           (before.values.empty() ? "" : ", " + before.values) +
+                                           (change.empty() ? "" : "; now " + change)});
   }
-  std::vector<Value> values;
-  for (std::size_t i = 0; i < texts.size(); i += 2)
-    values.insert(values.end(), {who, ToString(action), texts[i], texts[i + 1]});
-  BOOST_OUTCOME_TRYV(db.Write(kInsert + Repeat("($now,?,?,?,?)", tasks.size()), Connection::Values(values)));
-  return {};
+  return NoteEvents(db, ToString(action), who, subjects);
 }
 
 Result<std::optional<ActRecord>> SqlTaskOperations::LastAct(TaskAction action, const TaskKey& key) {
@@ -166,8 +160,7 @@ Result<bool> SqlTaskOperations::SetPause(const std::string& what, const std::str
   } else {
     BOOST_OUTCOME_TRYV(db_.Write("DELETE FROM millrace_pauses WHERE what=?", {what}));
   }
-  BOOST_OUTCOME_TRYV(db_.Write(std::string(kInsert) + "($now,?,?,?,?)",
-                               {who, on ? "pause" : "resume", what, Shorten(reason, kMaxReason)}));
+  BOOST_OUTCOME_TRYV(NoteEvents(db_, on ? "pause" : "resume", who, {{what, Shorten(reason, kMaxReason)}}));
   BOOST_OUTCOME_TRYV(transaction.Commit());
   return true;
 }

@@ -87,12 +87,12 @@ Result<std::map<std::string, std::uint64_t>> SqlAlertStore::Failed() {
 
 }  // namespace
 
-Status NoteEvents(Connection& db, std::string_view kind, const std::string& actor,
+Status NoteEvents(Connection& db, std::string_view action, const std::string& actor,
                   const std::vector<EventSubject>& subjects) {
   if (subjects.empty()) return {};
   std::vector<Value> values;
   for (const EventSubject& subject : subjects)
-    values.insert(values.end(), {actor, kind, subject.name, subject.type});
+    values.insert(values.end(), {actor, action, subject.name, subject.detail});
   BOOST_OUTCOME_TRYV(db.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES " +
                                   Repeat("($now,?,?,?,?)", subjects.size()),
                               Connection::Values(values)));

@@ -79,10 +79,8 @@ Status SqlFanOutStore::End(const FanOut& seen, const FanOutPage& page, std::uint
                                {seen.schedule, TimeText(seen.firing)}));
   const std::string detail = std::to_string(seen.submitted + added) + " submitted, " +
                              std::to_string(seen.refused + page.refused) + " refused";
-  BOOST_OUTCOME_TRYV(
-      db_.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES ($now,'',?,?,?)",
-                {kFanOutEnded, "schedule/" + seen.schedule + "/" + FormatTime(seen.firing), detail}));
-  return {};
+  return NoteEvents(db_, kFanOutEnded, "",
+                    {{"schedule/" + seen.schedule + "/" + FormatTime(seen.firing), detail}});
 }
 
 Result<FanOutStep> SqlFanOutStore::Step(const FanOut& seen, const FanOutPage& page) {
@@ -107,9 +105,8 @@ Result<std::uint64_t> SqlFanOutStore::Stop(const std::string& schedule, const st
   BOOST_OUTCOME_TRYV(transaction.Begin());
   BOOST_OUTCOME_TRY(stopped, db_.Write("DELETE FROM millrace_fan_outs WHERE schedule=?", {schedule}));
   if (stopped == 0) return std::uint64_t{0};
-  BOOST_OUTCOME_TRYV(
-      db_.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES ($now,?,?,?,?)",
-                {actor, kFanOutsStopped, "schedule/" + schedule, std::to_string(stopped) + " under way"}));
+  BOOST_OUTCOME_TRYV(NoteEvents(db_, kFanOutsStopped, ActorText(actor),
+                                {{"schedule/" + schedule, std::to_string(stopped) + " under way"}}));
   BOOST_OUTCOME_TRYV(transaction.Commit());
   return static_cast<std::uint64_t>(stopped);
 }

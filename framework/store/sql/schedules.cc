@@ -54,8 +54,6 @@ class SqlScheduleStore final : public ScheduleStore {
                            const ScheduleRow& seen);
   Status Insert(const std::string& name, const ScheduledFiring& firing, ScheduleStepped& stepped);
   Status InsertTask(const TableName& table, const NewTask& task, ScheduleStepped& stepped);
-  Status NoteAudit(const char* action, const std::string& actor, const std::string& name,
-                   const std::string& detail);
 
   const std::unique_ptr<Connection> connection_;
   Connection& db_;
@@ -139,7 +137,7 @@ Result<ScheduleStepped> SqlScheduleStore::Step(const ScheduleRow& seen, const Sc
   }
   if (step.lapsed > 0) {
     BOOST_OUTCOME_TRYV(
-        NoteAudit(kScheduleLapsed, "", seen.name, std::to_string(step.lapsed) + ": " + step.why));
+        NoteEvents(db_, kScheduleLapsed, "", {{seen.name, std::to_string(step.lapsed) + ": " + step.why}}));
   }
   BOOST_OUTCOME_TRYV(transaction.Commit());
   stepped.moved = true;
@@ -190,18 +188,10 @@ Result<TaskKey> SqlScheduleStore::RunNow(const std::string& name, const Schedule
   if (!stepped.task) {
     return Fail(ErrorCode::Conflict, db_.where() + ": the key of the task to run now is held already");
   }
-  BOOST_OUTCOME_TRYV(NoteAudit(kScheduleRun, ActorText(actor), name,
-                               stepped.task->id == 0 ? "fan-out" : ToString(*stepped.task)));
+  BOOST_OUTCOME_TRYV(NoteEvents(db_, kScheduleRun, ActorText(actor),
+                                {{name, stepped.task->id == 0 ? "fan-out" : ToString(*stepped.task)}}));
   BOOST_OUTCOME_TRYV(transaction.Commit());
   return *stepped.task;
-}
-
-Status SqlScheduleStore::NoteAudit(const char* action, const std::string& actor, const std::string& name,
-                                   const std::string& detail) {
-  BOOST_OUTCOME_TRYV(
-      db_.Write("INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES ($now,?,?,?,?)",
-                {actor, action, name, detail}));
-  return {};
 }
 
 }  // namespace

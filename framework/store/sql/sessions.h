@@ -27,13 +27,13 @@ Status EnterFanOut(Connection& db, const FanOut& fan_out);
 // Whether one of this schedule is under way.
 Result<bool> IsFanningOut(Connection& db, const std::string& schedule);
 
-// Rows of millrace_audit for what the program itself has seen; `kind`, names and types as in
-// framework/store/alert_store.h.
+// Rows of millrace_audit: what people did, and what the program itself has seen, whose `action`, names and
+// details (a type) framework/store/alert_store.h has.
 struct EventSubject {
   std::string name;
-  std::string type = {};
+  std::string detail = {};
 };
-Status NoteEvents(Connection& db, std::string_view kind, const std::string& actor,
+Status NoteEvents(Connection& db, std::string_view action, const std::string& actor,
                   const std::vector<EventSubject>& subjects);
 
 }  // namespace millrace::engine::sql
