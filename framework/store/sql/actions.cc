@@ -33,6 +33,22 @@ std::string ExpiryAgain() {
   return std::string("CASE WHEN expires_at>$now THEN expires_at ELSE '") + kNeverText + "' END";
 }
 
+// What an edit makes of a column with a time: the column itself, or what is set, whose value it keeps.
+struct NewTime {
+  NewTime(const char* column, const std::optional<WallTime>& at, const std::optional<Micros>& after)
+      : is_set(at || after),
+        text(at      ? "?"
+             : after ? "$after(?)"
+                     : column),
+        time(at ? TimeText(*at) : ""),
+        value(at || !after ? Value(time) : Value(static_cast<std::int64_t>(after->count()))) {}
+  NewTime(const NewTime&) = delete;
+  const bool is_set;
+  const std::string text;
+  const std::string time;
+  const Value value;
+};
+
 // One action on the rows of one table, within one transaction.
 class Action {
  public:
@@ -182,21 +198,16 @@ Status Action::Edit() {
 }
 
 Status Action::EditIn(const std::string& pool) {
-  const std::string at = edit_.run_at ? TimeText(*edit_.run_at) : "";
-  const std::string expires = edit_.expires_at ? TimeText(*edit_.expires_at) : "";
-  std::string due = "run_at";
-  std::string expiry = "expires_at";
+  const NewTime due("run_at", edit_.run_at, edit_.delay);
+  const NewTime expiry("expires_at", edit_.expires_at, edit_.expires_in);
   std::vector<Value> times;
-  const auto set_time = [&](std::string& to, const std::string& time, const std::optional<Micros>& after) {
-    if (time.empty() && !after) return;
-    to = time.empty() ? "$after(?)" : "?";
-    times.push_back(time.empty() ? Value(static_cast<std::int64_t>(after->count())) : Value(time));
-  };
-  set_time(expiry, expires, edit_.expires_in);
-  set_time(due, at, edit_.delay);
-  const bool guarded = edit_.SetsDueTime() || edit_.SetsExpiry();
+  for (const NewTime* time : {&expiry, &due}) {
+    if (time->is_set) times.push_back(time->value);
+  }
+  const bool guarded = due.is_set || expiry.is_set;
   // A row that would expire before it is due is left as it is.
-  BOOST_OUTCOME_TRY(rows, Lock(pool, guarded ? " AND COALESCE(" + expiry + ">" + due + ",1)" : "", times));
+  BOOST_OUTCOME_TRY(
+      rows, Lock(pool, guarded ? " AND COALESCE(" + expiry.text + ">" + due.text + ",1)" : "", times));
   // One that has the priority already, and is given nothing else, is not changed.
   if (edit_.priority && !guarded && !edit_.params) {
     const std::string same = "priority " + std::to_string(*edit_.priority);
@@ -205,16 +216,13 @@ Status Action::EditIn(const std::string& pool) {
   if (rows.empty()) return {};
   std::string set;
   std::vector<Value> values;
-  const auto add = [&](const char* text, Value value) {
-    set += (set.empty() ? "" : ", ") + std::string(text);
+  const auto add = [&](const std::string& text, Value value) {
+    set += (set.empty() ? "" : ", ") + text;
     values.push_back(value);
   };
   if (edit_.priority) add("priority=?", *edit_.priority);
-  if (edit_.run_at) add("run_at=?", at);
-  if (!edit_.run_at && edit_.delay) add("run_at=$after(?)", static_cast<std::int64_t>(edit_.delay->count()));
-  if (edit_.expires_at) add("expires_at=?", expires);
-  if (!edit_.expires_at && edit_.expires_in)
-    add("expires_at=$after(?)", static_cast<std::int64_t>(edit_.expires_in->count()));
+  if (due.is_set) add("run_at=" + due.text, due.value);
+  if (expiry.is_set) add("expires_at=" + expiry.text, expiry.value);
   if (edit_.params) add("params=?", *edit_.params);
   // A waiting row's claim looks at the time of its last change: what was read before is not claimed.
   if (pool.empty()) set += ", updated_at=$now";
