@@ -142,14 +142,11 @@ Status TryQuery(const ScheduleConfig& schedule, ScheduleBook& book) {
   if (schedule.from_query.empty()) return {};
   const auto place = book.PlaceOf(schedule);
   if (!place) return {};
-  const auto refuse = [](const std::string& why) {
-    return Fail(ErrorCode::Invalid, "--from-query: " + why + "; to add it all the same, add --force");
+  const auto refuse = [](const Error& why) {
+    return Fail(ErrorCode::Invalid, "--from-query: " + why.message + "; to add it all the same, add --force");
   };
-  if (MentionsTable(schedule.from_query, place->second)) {
-    return refuse(
-        "it reads " + std::string(place->second.text()) +
-        ", the table that it fills, and would go on for ever: let its tasks go to another (--table)");
-  }
+  if (const Status fills = CheckFills(schedule.from_query, place->second); !fills)
+    return refuse(fills.error());
   QueryPages pages(place->first->store->OpenTransaction(kQueryTried), schedule.from_query,
                    schedule.key->columns(), kMaxBatchRows);
   const auto rows = pages.Next();
@@ -157,7 +154,7 @@ Status TryQuery(const ScheduleConfig& schedule, ScheduleBook& book) {
   for (const ErrorCode passing : {ErrorCode::Unavailable, ErrorCode::Conflict, ErrorCode::Unknown}) {
     if (rows.error().code == passing) return {};
   }
-  return refuse(rows.error().message);
+  return refuse(rows.error());
 }
 
 // What is named and would not be found, so that it would never fire or never run. A shard that is away is not

@@ -92,12 +92,7 @@ Status FanOuts::Step(const FanOut& fan_out, const std::vector<TableInfo>& tables
                                   [&](const TableInfo& known) { return known.table == fan_out.table; });
   if (table == tables.end())
     return Fail(ErrorCode::Invalid, "the shard has no table " + std::string(fan_out.table.text()));
-  if (MentionsTable(fan_out.query, fan_out.table)) {
-    return Fail(ErrorCode::Invalid,
-                "the query reads " + std::string(fan_out.table.text()) +
-                    ", the table that it fills, and would go on for ever: let the schedule's "
-                    "tasks go to another (\"table\")");
-  }
+  BOOST_OUTCOME_TRYV(CheckFills(fan_out.query, fan_out.table));
   BOOST_OUTCOME_TRY(page, ReadPage(fan_out, table->slices));
   BOOST_OUTCOME_TRY(step, fan_outs_->Step(fan_out, page));
   if (page.last && !step.overtaken) {

@@ -53,4 +53,11 @@ bool MentionsTable(std::string_view sql, const TableName& table) {
   return false;
 }
 
+Status CheckFills(std::string_view sql, const TableName& table) {
+  if (!MentionsTable(sql, table)) return {};
+  return Fail(ErrorCode::Invalid, "the query reads " + std::string(table.text()) +
+                                      ", the table that it fills, and would go on for ever: let the "
+                                      "schedule's tasks go to another (\"table\")");
+}
+
 }  // namespace millrace::engine

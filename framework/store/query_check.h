@@ -17,5 +17,7 @@ Status CheckQuery(std::string_view sql);
 // Whether the text names the table, or the view over its pools, in whatever place. A query that reads what
 // its rows are added to page by page would go on for ever.
 bool MentionsTable(std::string_view sql, const TableName& table);
+// Invalid for such a query, of a schedule whose tasks go to that table.
+Status CheckFills(std::string_view sql, const TableName& table);
 
 }  // namespace millrace::engine
