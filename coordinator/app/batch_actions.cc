@@ -4,9 +4,9 @@
 #include "coordinator/app/batch_lookup.h"
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/command.h"
+#include "coordinator/app/outcome_watch.h"
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/task_bulk.h"
-#include "framework/base/escape.h"
 #include "framework/base/time_text.h"
 
 namespace millrace::engine {
@@ -16,15 +16,12 @@ using nlohmann::ordered_json;
 
 constexpr Micros kBetweenBatchLooks = std::chrono::milliseconds(300);
 constexpr Micros kBetweenRowLooks = std::chrono::seconds(5);  // in the pools, of plain SQL's
-constexpr Micros kBatchAwayAtMost = std::chrono::minutes(1);
 
 struct BatchOptions {
   CommonFlags common;
   std::string name;
   bool yes = false;
 };
-
-std::string QuotedName(const std::string& name) { return "the batch '" + Escape(name) + "'"; }
 
 std::string CountsText(const BatchView& batch) {
   std::string text =
@@ -48,17 +45,9 @@ class BatchWatching {
   // True: it has ended. Keeps asking while a store is away, for a while.
   Result<bool> Look() {
     auto ended = Ask();
-    const BootTime now = BootClock::now();
-    const bool away =
-        !ended && (ended.error().code == ErrorCode::Unavailable || ended.error().code == ErrorCode::Conflict);
-    if (!away) {
-      away_since_.reset();
-      return ended;
-    }
-    if (!away_since_) PrintNote("waiting for the store: " + ended.error().message);
-    if (!away_since_) away_since_ = now;
-    if (now - *away_since_ >= kBatchAwayAtMost) return Fail(ended.error());
-    return false;
+    if (!ended && patience_.Bears(ended.error(), BootClock::now())) return false;
+    patience_.Answered();
+    return ended;
   }
 
  private:
@@ -66,7 +55,7 @@ class BatchWatching {
     if (batch_.HasRow()) {
       BOOST_OUTCOME_TRY(record, open_.shards.at(batch_.home).store->OpenBatches()->Find(batch_.record.name));
       if (!record)
-        return Fail(ErrorCode::NotFound, QuotedName(batch_.record.name) + " is gone from " + batch_.home);
+        return Fail(ErrorCode::NotFound, QuotedBatch(batch_.record.name) + " is gone from " + batch_.home);
       batch_.record = std::move(*record);
     }
     BOOST_OUTCOME_TRYV(ReadBatchSums(open_, batch_));
@@ -80,7 +69,7 @@ class BatchWatching {
 
   TaskShards& open_;
   BatchView batch_;
-  std::optional<BootTime> away_since_;
+  StorePatience patience_;
   std::optional<BootTime> rows_looked_;
 };
 
@@ -93,7 +82,7 @@ Result<ExitCode> RunBatchWatch(const BatchOptions& options) {
   BOOST_OUTCOME_TRY(found, FindBatch(open, options.name));
   CatchStopSignals();
   if (found.HasRow() && found.record.state == BatchState::Open && !options.common.json)
-    PrintNote(QuotedName(options.name) +
+    PrintNote(QuotedBatch(options.name) +
               " is open, and does not end before it is closed: " + BatchNote(found));
   BatchWatching watching(open, std::move(found));
   ProgressLine line(ErrorIsTerminal() && !options.common.json);
@@ -112,13 +101,13 @@ Result<ExitCode> RunBatchWatch(const BatchOptions& options) {
   const std::string how = !ended                ? " has not ended: "
                           : HasSucceeded(batch) ? " has succeeded: "
                                                 : " has ended without success: ";
-  PrintBatch(options, batch, QuotedName(options.name) + how + CountsText(batch));
+  PrintBatch(options, batch, QuotedBatch(options.name) + how + CountsText(batch));
   return ended && HasSucceeded(batch) ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
 Failure NotToBeClosed(const BatchView& batch) {
   const BatchRecord& record = batch.record;
-  std::string why = QuotedName(record.name);
+  std::string why = QuotedBatch(record.name);
   if (!batch.HasRow()) {
     why += " was made by plain SQL: it has no row in millrace_batches, and nothing is there to be closed";
   } else if (record.state == BatchState::Ended) {
@@ -145,7 +134,7 @@ Result<ExitCode> RunBatchClose(const BatchOptions& options) {
   BOOST_OUTCOME_TRY(open, OpenTaskShards(options.common, ""));
   BOOST_OUTCOME_TRY(batch, FindBatch(open, options.name));
   BOOST_OUTCOME_TRYV(CloseBatch(open, batch));
-  PrintBatch(options, batch, QuotedName(options.name) + " is closed: " + CountsText(batch));
+  PrintBatch(options, batch, QuotedBatch(options.name) + " is closed: " + CountsText(batch));
   return ExitCode::Done;
 }
 
@@ -187,14 +176,14 @@ Result<ExitCode> RunBatchCancel(const BatchOptions& options) {
   if (batch.HasEnded()) return Fail(NotToBeClosed(batch).error());
   const std::string left = batch.HasRow() ? Count(batch.Left(), "task", "tasks") + " of " : "all tasks of ";
   BOOST_OUTCOME_TRYV(
-      Confirm("cancel " + left + QuotedName(options.name) + " that have not ended?", options.yes));
+      Confirm("cancel " + left + QuotedBatch(options.name) + " that have not ended?", options.yes));
   CatchStopSignals();
   // Nothing is added to it from now on.
   if (batch.HasRow() && batch.record.state == BatchState::Open) {
     const Status closed = CloseBatch(open, batch);
     if (!closed && closed.error().code != ErrorCode::Conflict) return Fail(closed.error());
   }
-  const Author author(Actor(), ActText("all of " + QuotedName(options.name)));
+  const Author author(Actor(), ActText("all of " + QuotedBatch(options.name)));
   BatchCancelled sum;
   ProgressLine line(ErrorIsTerminal() && !options.common.json);
   for (const BatchPart& part : batch.record.parts) {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "coordinator/app/cli/text.h"
+#include "coordinator/upkeep/task_json.h"
 #include "framework/base/escape.h"
-#include "framework/base/time_text.h"
 
 namespace millrace::engine {
 namespace {
@@ -16,14 +16,8 @@ using nlohmann::ordered_json;
 
 constexpr Micros kLookForRows = std::chrono::seconds(2);  // for rows of a batch without a row of its own
 
-ordered_json BatchTimeOrNull(const std::optional<WallTime>& time) {
-  return time ? ordered_json(FormatTime(*time)) : ordered_json();
-}
-
 ordered_json CallbackOrNull(const std::string& text) {
-  if (text.empty()) return {};
-  const ordered_json json = ordered_json::parse(text, nullptr, false);
-  return json.is_discarded() ? ordered_json(text) : json;
+  return text.empty() ? ordered_json() : JsonOrText(text);
 }
 
 ordered_json CallbackTaskOrNull(const std::string& home, const std::string& task) {
@@ -62,6 +56,8 @@ BatchView PlainBatch(const TaskShards& open, const std::string& name, const Batc
 
 }  // namespace
 
+std::string QuotedBatch(const std::string& name) { return "the batch '" + Escape(name) + "'"; }
+
 std::uint64_t BatchView::SinceEnd() const {
   if (!HasEnded() || sums.Ended() <= record.at_end.Ended()) return 0;
   return sums.Ended() - record.at_end.Ended();
@@ -82,10 +78,8 @@ Result<std::optional<BatchView>> FindBatchRow(TaskShards& open, const std::strin
 
 Status ReadBatchSums(TaskShards& open, BatchView& batch) {
   BatchSums sums;
-  std::map<std::string, std::vector<TableName>> tables;
-  for (const BatchPart& part : batch.record.parts) tables[part.shard].push_back(part.table);
   std::set<std::string> missing;
-  for (const auto& [shard, its] : tables) {
+  for (const auto& [shard, its] : TablesByShard(batch.record.parts)) {
     const auto opened = open.shards.find(shard);
     if (opened == open.shards.end() || open.away.contains(shard)) {
       missing.insert(shard);
@@ -200,9 +194,9 @@ ordered_json ToJson(const BatchView& batch) {
   if (batch.HasRow()) {
     out["stays_open"] = record.stays_open;
     out["made_by"] = record.made_by;
-    out["created_at"] = BatchTimeOrNull(record.created_at);
-    out["closed_at"] = BatchTimeOrNull(record.closed_at);
-    out["ended_at"] = BatchTimeOrNull(record.ended_at);
+    out["created_at"] = TimeOrNull(record.created_at);
+    out["closed_at"] = TimeOrNull(record.closed_at);
+    out["ended_at"] = TimeOrNull(record.ended_at);
     out["on_success"] = CallbackOrNull(record.on_success);
     out["on_end"] = CallbackOrNull(record.on_end);
     out["success_task"] = CallbackTaskOrNull(batch.home, record.success_task);

@@ -29,6 +29,9 @@ struct BatchView {
   std::uint64_t SinceEnd() const;
 };
 
+// As it is called in a sentence: the batch 'june'.
+std::string QuotedBatch(const std::string& name);
+
 // The row, wherever it stands; nullopt where no shard has it. Unavailable where one that is away might.
 Result<std::optional<BatchView>> FindBatchRow(TaskShards& open, const std::string& name);
 // The same with its counts, and one of plain SQL too; NotFound with the nearest name.

@@ -29,6 +29,18 @@ struct WatchTotals {
 };
 inline constexpr std::size_t kEndsKept = 1000;
 
+// Whoever looks again and again waits for a store that is away, for a minute at most.
+class StorePatience {
+ public:
+  // Whether to ask again; the first time it says so.
+  bool Bears(const Error& error, BootTime now);
+  void Answered() { away_since_.reset(); }
+  bool away() const { return away_since_.has_value(); }
+
+ private:
+  std::optional<BootTime> away_since_;
+};
+
 // Decides when to look and what came of it; whoever has it sleeps. Not thread-safe.
 class OutcomeWatch {
  public:

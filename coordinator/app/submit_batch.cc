@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
+#include "coordinator/app/batch_lookup.h"
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/input/json_row.h"
 #include "coordinator/upkeep/batch_decider.h"
-#include "framework/base/escape.h"
 #include "framework/base/time_text.h"
 
 namespace millrace::engine {
@@ -17,8 +17,6 @@ namespace {
 constexpr int kJoinTries = 20;
 
 using HomeAndRecord = std::pair<Shard*, BatchRecord>;
-
-std::string QuotedBatch(const std::string& name) { return "the batch '" + Escape(name) + "'"; }
 
 Failure BatchRefused(std::string why) { return Fail(ErrorCode::Conflict, std::move(why)); }
 
@@ -39,17 +37,18 @@ Status CheckCallback(const char* flag, const std::string& text) {
   return json ? json : Fail(ErrorCode::Invalid, std::string(flag) + ": " + json.error().message);
 }
 
-// One without its file, or without tables, has no batch either.
-Result<bool> MayHaveBatch(Shard& shard) {
+// Nullopt: one without its file, or without a schema, has no batch either.
+Result<std::optional<std::vector<TableInfo>>> TablesWithBatches(Shard& shard) {
+  const std::optional<std::vector<TableInfo>> none;
   Error error;
   if (auto reached = Reach(shard, Missing::Refuse); !reached) {
     error = reached.error();
-    if (shard.url.kind == StoreUrl::Kind::Sqlite && error.code == ErrorCode::Invalid) return false;
+    if (shard.url.kind == StoreUrl::Kind::Sqlite && error.code == ErrorCode::Invalid) return none;
   } else if (auto tables = shard.store->OpenSchema()->Tables(); !tables) {
-    if (tables.error().code == ErrorCode::NotFound) return false;
+    if (tables.error().code == ErrorCode::NotFound) return none;
     error = tables.error();
   } else {
-    return true;
+    return std::optional(std::move(*tables));
   }
   return Fail(error.code, "a batch has one home among all shards, and shard " + shard.name +
                               " can't be asked: " + error.message);
@@ -60,8 +59,8 @@ Result<std::optional<HomeAndRecord>> FindBatchRecord(Shards& shards, const std::
                                                      const std::string& except) {
   for (auto& [shard, opened] : shards) {
     if (shard == except) continue;
-    BOOST_OUTCOME_TRY(there, MayHaveBatch(opened));
-    if (!there) continue;
+    BOOST_OUTCOME_TRY(infos, TablesWithBatches(opened));
+    if (!infos) continue;
     BOOST_OUTCOME_TRY(found, opened.store->OpenBatches()->Find(name));
     if (found) return std::optional(HomeAndRecord{&opened, std::move(*found)});
   }
@@ -71,11 +70,10 @@ Result<std::optional<HomeAndRecord>> FindBatchRecord(Shards& shards, const std::
 // Its counts stay for good, and would be taken for those of the new one.
 Status CheckNameUnused(Shards& shards, const std::string& name) {
   for (auto& [shard, opened] : shards) {
-    BOOST_OUTCOME_TRY(there, MayHaveBatch(opened));
-    if (!there) continue;
-    BOOST_OUTCOME_TRY(infos, opened.store->OpenSchema()->Tables());
+    BOOST_OUTCOME_TRY(infos, TablesWithBatches(opened));
+    if (!infos) continue;
     std::vector<TableName> tables;
-    for (const TableInfo& info : infos) tables.push_back(info.table);
+    for (const TableInfo& info : *infos) tables.push_back(info.table);
     BOOST_OUTCOME_TRY(sums, opened.store->OpenBatches()->Sums(tables, std::span(&name, 1)));
     for (const auto& [batch, ended] : sums) {
       if (ended.Ended() == 0) continue;

@@ -11,7 +11,6 @@ namespace millrace::engine {
 namespace {
 
 constexpr Micros kAwayAtMost = std::chrono::minutes(1);
-constexpr BootTime kAnswers = BootTime::max();  // in place of since when the store does not
 constexpr Micros kFirstWhy = std::chrono::seconds(2);
 constexpr std::size_t kEndsShown = 20;
 
@@ -46,25 +45,18 @@ std::string HowToLook(const std::string& shard, const OutcomeWatch& watch) {
          ToString(TaskName{shard, watch.next()});
 }
 
-// Keeps asking while the store is away, for a while.
-Status LookPatiently(OutcomeWatch& watch, TaskOperations& operations, BootTime& away_since) {
-  const BootTime now = BootClock::now();
-  Status looked = watch.Look(operations, now);
-  if (looked) {
-    away_since = kAnswers;
-    return {};
-  }
-  const ErrorCode code = looked.error().code;
-  if (code != ErrorCode::Unavailable && code != ErrorCode::Conflict && code != ErrorCode::Unknown)
-    return looked;
-  if (away_since == kAnswers) {
-    away_since = now;
-    PrintNote("waiting for the store: " + looked.error().message);
-  }
-  return now - away_since < kAwayAtMost ? Status() : looked;
-}
-
 }  // namespace
+
+bool StorePatience::Bears(const Error& error, BootTime now) {
+  if (error.code != ErrorCode::Unavailable && error.code != ErrorCode::Conflict &&
+      error.code != ErrorCode::Unknown)
+    return false;
+  if (!away_since_) {
+    away_since_ = now;
+    PrintNote("waiting for the store: " + error.message);
+  }
+  return now - *away_since_ < kAwayAtMost;
+}
 
 WaitReport WaitForOutcomes(TaskShards& open, const CommonFlags& common, const std::string& shard,
                            const std::vector<TaskKey>& tasks) {
@@ -73,9 +65,13 @@ WaitReport WaitForOutcomes(TaskShards& open, const CommonFlags& common, const st
   OutcomeWatch watch(tasks, BootClock::now());
   ProgressLine line(ErrorIsTerminal() && !common.json);
   Explainer explainer(open, common, shard);
-  BootTime away_since = kAnswers;
+  StorePatience patience;
   while (!watch.Done() && StopSignalsSeen() == 0) {
-    if (Status looked = LookPatiently(watch, open.Operations(shard), away_since); !looked) {
+    const BootTime now = BootClock::now();
+    const Status looked = watch.Look(open.Operations(shard), now);
+    if (looked) {
+      patience.Answered();
+    } else if (!patience.Bears(looked.error(), now)) {
       report.error = looked.error();
       report.error->message += "; " + HowToLook(shard, watch);
       break;
@@ -83,7 +79,7 @@ WaitReport WaitForOutcomes(TaskShards& open, const CommonFlags& common, const st
     if (watch.Done()) break;
     line.Show(WithCommas(tasks.size() - watch.open()) + " of " + WithCommas(tasks.size()) + " ended",
               BootClock::now());
-    if (away_since == kAnswers) explainer.Tell(watch, BootClock::now(), line);
+    if (!patience.away()) explainer.Tell(watch, BootClock::now(), line);
     RestUnlessStopped(watch.Pause(BootClock::now()));
   }
   line.Clear();

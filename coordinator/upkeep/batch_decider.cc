@@ -61,12 +61,6 @@ Result<std::vector<NewTask>> CallbackTasks(const std::string& text, const std::s
   return tasks;
 }
 
-std::map<std::string, std::vector<TableName>> TablesByShard(const std::vector<BatchPart>& parts) {
-  std::map<std::string, std::vector<TableName>> tables;
-  for (const BatchPart& part : parts) tables[part.shard].push_back(part.table);
-  return tables;
-}
-
 // Of each batch the row to come back to: one that runs tells more than one that waits.
 std::map<std::string, const BatchRow*> RowsToComeBackTo(const BatchPage& page) {
   std::map<std::string, const BatchRow*> rows;

@@ -9,19 +9,20 @@ namespace {
 
 using nlohmann::ordered_json;
 
+ordered_json TextOrNull(const std::string& text) {
+  return text.empty() ? ordered_json() : ordered_json(text);
+}
+
+}  // namespace
+
 ordered_json JsonOrText(const std::string& text) {
   ordered_json value = ordered_json::parse(text, nullptr, false);
   return value.is_discarded() ? ordered_json(text) : value;
 }
 
-ordered_json TextOrNull(const std::string& text) {
-  return text.empty() ? ordered_json() : ordered_json(text);
-}
 ordered_json TimeOrNull(const std::optional<WallTime>& time) {
   return time ? ordered_json(FormatTime(*time)) : ordered_json();
 }
-
-}  // namespace
 
 ordered_json TaskToJson(const std::string& shard, const TaskRecord& record) {
   const Task& task = record.task;

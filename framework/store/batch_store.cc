@@ -16,6 +16,12 @@ const char* ToString(BatchState state) {
 
 std::string ToString(const BatchPart& part) { return part.shard + "/" + part.table; }
 
+std::map<std::string, std::vector<TableName>> TablesByShard(const std::vector<BatchPart>& parts) {
+  std::map<std::string, std::vector<TableName>> tables;
+  for (const BatchPart& part : parts) tables[part.shard].push_back(part.table);
+  return tables;
+}
+
 BatchSums& BatchSums::operator+=(const BatchSums& other) {
   succeeded += other.succeeded;
   cancelled += other.cancelled;

@@ -25,6 +25,7 @@ struct BatchPart {
 };
 // shard/table
 std::string ToString(const BatchPart& part);
+std::map<std::string, std::vector<TableName>> TablesByShard(const std::vector<BatchPart>& parts);
 
 struct BatchSums {
   std::uint64_t succeeded = 0;
