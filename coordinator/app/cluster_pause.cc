@@ -159,14 +159,12 @@ std::optional<std::set<std::string>> PausePlaces::TypesOfCluster() {
 
 // Without a cluster: what the plugins of this host have, and what there were tasks of.
 std::optional<std::set<std::string>> PausePlaces::TypesAtHand(const CommonFlags& flags) {
-  const auto at_hand = HandlersAtHand(flags);
-  if (!at_hand) return std::nullopt;
-  std::set<std::string> types;
-  for (const auto& [name, info] : *at_hand) types.insert(name);
+  auto types = HandlerNamesAtHand(flags);
+  if (!types) return std::nullopt;
   for (auto& [name, shard] : shards_) {
     const auto totals = shard.store->OpenOperations()->Totals();
     if (!totals) return std::nullopt;
-    for (const TaskTotals& group : *totals) types.insert(group.handler);
+    for (const TaskTotals& group : *totals) types->insert(group.handler);
   }
   return types;
 }

@@ -189,12 +189,7 @@ void Looker::LookAtSchedules(Shards& shards) {
     told[facts.shard] = ReadShardSchedules(shard, ready);
   }
   KnownHandlers handlers = types_;
-  if (!handlers && !settings_.cluster) {
-    if (const auto at_hand = HandlersAtHand(options_.common)) {
-      handlers.emplace();
-      for (const auto& [name, info] : *at_hand) handlers->insert(name);
-    }
-  }
+  if (!handlers && !settings_.cluster) handlers = HandlerNamesAtHand(options_.common);
   for (const auto& schedule : FactsOf(settings_.config, told, handlers, clock_.WallNow())) {
     for (const ScheduleTrouble& trouble : schedule.troubles)
       seen_.schedules.push_back({schedule.name, trouble.name, trouble.what});

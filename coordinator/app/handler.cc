@@ -260,6 +260,14 @@ std::optional<HandlersByName> HandlersAtHand(const CommonFlags& flags) {
   return handlers;
 }
 
+std::optional<std::set<std::string>> HandlerNamesAtHand(const CommonFlags& flags) {
+  const auto at_hand = HandlersAtHand(flags);
+  if (!at_hand) return std::nullopt;
+  std::set<std::string> names;
+  for (const auto& [name, info] : *at_hand) names.insert(name);
+  return names;
+}
+
 HandlerConfig InForce(const Config& config, const std::string& type,
                       const std::optional<HandlersByName>& at_hand) {
   const HandlerConfig& configured = config.HandlerFor(type);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "coordinator/app/settings.h"
@@ -26,6 +27,8 @@ std::string RefusedText(const PluginSet& plugins);
 using HandlersByName = std::map<std::string, HandlerInfo>;
 // The handlers at hand; nullopt where there is no folder of plugins, or it is refused, which is said.
 std::optional<HandlersByName> HandlersAtHand(const CommonFlags& flags);
+// Their names.
+std::optional<std::set<std::string>> HandlerNamesAtHand(const CommonFlags& flags);
 // The configuration of a task type over what its handler brings, where that is at hand.
 HandlerConfig InForce(const Config& config, const std::string& type,
                       const std::optional<HandlersByName>& at_hand);

@@ -123,6 +123,9 @@ void AddScheduleCommands(CLI::App& schedule, Chosen& chosen) {
                  "  millrace schedule show nightly --next 400", RunScheduleShow);
   AddFolders(*show.app, show->common);
   show.Add("name", show->name, "as the configuration calls it", "NAME")->required();
+  show.Add("--next", show->next, "so many firings", "N")
+      ->check(CLI::Range(std::size_t{0}, kMostFirings))
+      ->capture_default_str();
   AddScheduleChanges(schedule, chosen);
   const auto run = AddCommand(schedule, chosen, "run", "Submit its task now, beside its rhythm",
                               "  millrace schedule run nightly", RunScheduleNow);
@@ -133,9 +136,6 @@ void AddScheduleCommands(CLI::App& schedule, Chosen& chosen) {
                  "  millrace schedule stop bills", RunScheduleStop);
   AddFolders(*stop.app, stop->common);
   stop.Add("name", stop->name, "as the configuration calls it, or did", "NAME")->required();
-  show.Add("--next", show->next, "so many firings", "N")
-      ->check(CLI::Range(std::size_t{0}, kMostFirings))
-      ->capture_default_str();
 }
 
 }  // namespace millrace::engine

@@ -47,12 +47,7 @@ Result<ScheduleBook> ScheduleBook::Open(const CommonFlags& flags) {
   } else {
     book.cluster_.settings = std::move(settings);
   }
-  if (!book.handlers_) {
-    if (const auto at_hand = HandlersAtHand(flags)) {
-      book.handlers_.emplace();
-      for (const auto& [name, info] : *at_hand) book.handlers_->insert(name);
-    }
-  }
+  if (!book.handlers_) book.handlers_ = HandlerNamesAtHand(flags);
   auto shards = book.cluster_.client ? OpenShards(book.cluster_) : OpenShards(book.cluster_.settings);
   if (!shards) return Fail(shards.error());
   book.shards_ = std::move(*shards);

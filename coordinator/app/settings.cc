@@ -137,6 +137,12 @@ Result<Micros> ReadDuration(const char* flag, const std::string& text) {
   return duration;
 }
 
+Result<WallTime> ReadTime(const char* flag, const std::string& text) {
+  auto time = ParseTime(text);
+  if (!time) return Fail(ErrorCode::Invalid, flag + (": " + time.error().message));
+  return time;
+}
+
 Result<std::vector<std::uint32_t>> ReadLoadBalance(const std::string& text) {
   if (text.empty()) return std::vector<std::uint32_t>();
   auto numbers = ParseLoadBalance(text);

@@ -11,7 +11,6 @@
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/submit_batch.h"
 #include "coordinator/app/submit_report.h"
-#include "framework/base/time_text.h"
 #include "framework/files/paths.h"
 #include "framework/store/query_check.h"
 #include "framework/task/expiry.h"
@@ -113,9 +112,8 @@ Result<NewTask> Template(const SubmitOptions& options) {
   task.priority = options.priority;
   task.held = options.held;
   if (!options.at.empty()) {
-    auto at = ParseTime(options.at);
-    if (!at) return Wrong("--at: " + at.error().message);
-    task.run_at = *at;
+    BOOST_OUTCOME_TRY(at, ReadTime("--at", options.at));
+    task.run_at = at;
   }
   if (!options.in.empty()) {
     BOOST_OUTCOME_TRY(delay, ReadDuration("--in", options.in));

@@ -8,7 +8,6 @@
 #include "coordinator/app/input/json_row.h"
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/task_bulk.h"
-#include "framework/base/time_text.h"
 
 namespace millrace::engine {
 namespace {
@@ -61,18 +60,16 @@ Result<TaskEdit> EditOf(const TaskActionOptions& options) {
     return Fail(ErrorCode::Invalid, "give either --expires-at or --expires-in");
   edit.priority = options.priority;
   if (!options.at.empty()) {
-    const auto at = ParseTime(options.at);
-    if (!at) return Fail(ErrorCode::Invalid, "--at: " + at.error().message);
-    edit.run_at = *at;
+    BOOST_OUTCOME_TRY(at, ReadTime("--at", options.at));
+    edit.run_at = at;
   }
   if (!options.in.empty()) {
     BOOST_OUTCOME_TRY(delay, ReadDuration("--in", options.in));
     edit.delay = delay;
   }
   if (!options.expires_at.empty()) {
-    const auto at = ParseTime(options.expires_at);
-    if (!at) return Fail(ErrorCode::Invalid, "--expires-at: " + at.error().message);
-    edit.expires_at = *at;
+    BOOST_OUTCOME_TRY(at, ReadTime("--expires-at", options.expires_at));
+    edit.expires_at = at;
   }
   if (!options.expires_in.empty()) {
     BOOST_OUTCOME_TRY(delay, ReadDuration("--expires-in", options.expires_in));
