@@ -35,7 +35,8 @@ void SimulatedMills::Begin(std::size_t shard) {
   places_[shard].mill = std::make_unique<SimulatedMill>(
       SimulatedMill::Parts{parts_.timeline, parts_.databases[shard], parts_.process, parts_.settings.bugs,
                            shard, parts_.shards[shard],
-                           Mill::Shared{clock_, runner_, gate_, memory_, counters_, engine_}, parts_.claims},
+                           Mill::Shared{clock_, runner_, gate_, memory_, counters_, engine_, admission_},
+                           parts_.claims},
       std::move(dead));
   (void)Follow(shard);
   places_[shard].mill->Start();

@@ -105,6 +105,7 @@ class SimulatedMills {
   LiveEngine engine_;
   Registry metrics_;
   MillCounters counters_{metrics_};
+  Admission admission_{clock_};
   SoloGate gate_{clock_};
   MemoryBudget memory_;
   ModelledRunner runner_;

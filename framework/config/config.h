@@ -12,6 +12,7 @@
 
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
+#include "framework/config/policy_config.h"
 #include "framework/config/schedule_config.h"
 #include "framework/task/built_in.h"
 #include "framework/task/retry_ladder.h"
@@ -29,10 +30,14 @@ struct EngineConfig {
   std::uint32_t max_lost_threads =
       4;  // threads lost to handlers that ignore their limit before the worker is replaced
   OnZooKeeperLoss on_zookeeper_loss = OnZooKeeperLoss::Continue;
-  std::string http;  // where the process answers probes, host:port; empty: nowhere
+  Micros aging{};  // a waiting task gains a priority each time; 0: none does
+  ScannersConfig scanners;
+  QueuesConfig queues;
+  Micros brake_latency{};  // scanning slows where a shard's answers take longer; 0: it does not
+  std::string http;        // where the process answers probes, host:port; empty: nowhere
 };
 
-enum class OnException { Retry, Fail };
+enum class OnException { Retry, Fail, Hold };
 
 struct SecretSource {
   std::string file;  // one of the two
@@ -55,6 +60,15 @@ using ScanRules = std::map<std::string, ScanConfig>;  // by task type
 struct HandlerConfig {
   std::uint32_t concurrency = 4;  // threads of its lane, 1 … 256
   std::uint32_t queue = 0;  // tasks claimed ahead of the threads, 1 … 10000; 0: about half a second of work
+  std::uint32_t min_threads = 0;  // threads that stay when there is nothing to do; 0: all of them
+  Micros keep_alive = std::chrono::minutes(5);  // of the others
+  std::uint32_t queue_bytes = 0;                // of the tasks in the queue; 0: any number
+  WhenFull when_full = WhenFull::Wait;
+  std::uint32_t weight = 1;  // its share beside others of one urgency, 1 … kMostWeight
+  std::optional<LimitConfig> limit;
+  std::optional<BreakerConfig> breaker;
+  std::optional<HoursConfig> hours;
+  std::vector<BandConfig> bands;             // apart from each other
   std::optional<ScanConfig> scan;            // nullopt: without a pause
   Micros timeout = std::chrono::minutes(1);  // per attempt
   RetryPolicy retry;

@@ -11,6 +11,7 @@
 
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
+#include "framework/mill/admission.h"
 #include "framework/mill/lease.h"
 #include "framework/store/task_transaction.h"
 #include "framework/task/retry_ladder.h"
@@ -45,16 +46,18 @@ struct Attempt {
   const std::shared_ptr<AttemptHost> host;
   const std::string shard;
   const Task task;
-  const std::shared_ptr<Lease> lease;  // the life under which it was claimed
-  const bool solo;                     // it runs with nothing beside it
-  TypeCounters* counters = nullptr;    // its type's; they outlive it. Null: whoever made it counts nothing
-  std::uint64_t may_start_at = 0;      // the version of its shard's scope at which it might start; 0: unknown
+  const std::shared_ptr<Lease> lease;   // the life under which it was claimed
+  const bool solo;                      // it runs with nothing beside it
+  TypeCounters* counters = nullptr;     // its type's; they outlive it. Null: whoever made it counts nothing
+  std::shared_ptr<TypeGate> gate = {};  // of its type, if that has one
+  std::uint64_t may_start_at = 0;  // the version of its shard's scope at which it might start; 0: unknown
   std::atomic<AttemptState> state{AttemptState::Queued};
   std::atomic<bool> cancel{false};
-  std::atomic<bool> started{false};   // its handler was called, at least once
-  std::atomic<Micros::rep> began{0};  // its first call, of the boot clock; 0: none
-  std::atomic<Micros::rep> ran{-1};   // until its last call returned, or was given up; below 0: neither yet
-  std::atomic<bool> alone{false};     // it shares no call any more: one that it shared failed as a whole
+  std::atomic<bool> started{false};    // its handler was called, at least once
+  std::atomic<Micros::rep> began{0};   // its first call, of the boot clock; 0: none
+  std::atomic<Micros::rep> ran{-1};    // until its last call returned, or was given up; below 0: neither yet
+  std::atomic<bool> has_start{false};  // its gate gave it a start
+  std::atomic<bool> alone{false};      // it shares no call any more: one that it shared failed as a whole
 };
 using AttemptPtr = std::shared_ptr<Attempt>;
 

@@ -145,13 +145,19 @@ std::vector<AttemptPtr> Attempts::Make(std::vector<Task> tasks, const std::share
   std::vector<AttemptPtr> attempts;
   attempts.reserve(tasks.size());
   TypeCounters* type = nullptr;  // of the one before: neighbours are of one type, mostly
+  std::shared_ptr<TypeGate> gate;
   for (Task& task : tasks) {
     if (type == nullptr || attempts.back()->task.handler != task.handler) {
       type = &parts_.counters.Of(parts_.shard, task.handler);
+      gate = parts_.admission.Of(task.handler);
     }
     type->claimed.Add();
     attempts.push_back(std::make_shared<Attempt>(host, parts_.shard, std::move(task), life, solo));
     attempts.back()->counters = type;
+    if (gate) {
+      gate->Claimed(1);
+      attempts.back()->gate = gate;
+    }
   }
   claims_.Add(attempts.size());
   parts_.counters.claimed.Add(attempts.size());
@@ -212,6 +218,10 @@ StartDecision Attempts::StartDecisionOf(const Attempt& attempt) const {
   if (!attempt.lease->Alive()) return StartDecision::Lost;
   const Task& task = attempt.task;
   if (retired_.load()) return StartDecision::Withdrawn;
+  if (attempt.gate && !attempt.has_start.load(std::memory_order_relaxed) &&
+      !attempt.gate->Open(parts_.clock.Now(), parts_.clock.WallNow())) {
+    return StartDecision::Withdrawn;
+  }
   if (attempt.may_start_at == parts_.scope.Version()) return StartDecision::Start;
   if (parts_.scope.Paused(task.key.table, task.slice, task.handler)) {
     return StartDecision::Withdrawn;
@@ -256,6 +266,23 @@ void Attempts::Drop(Attempt& attempt) {
   parts_.settler.Gone(1);
   LeaveGate(attempt);
   LeaveHand(attempt.task.key);
+  LeavePolicies(attempt, nullptr);
+}
+
+void Attempts::LeavePolicies(const Attempt& attempt, const Settlement* settlement) {
+  if (!attempt.gate) return;
+  if (!attempt.has_start.load(std::memory_order_relaxed)) {
+    attempt.gate->NeverStarted(1);
+    return;
+  }
+  StartEnd end;
+  end.called = attempt.started.load(std::memory_order_relaxed);
+  if (settlement != nullptr) {
+    end.failed = settlement->failed_attempt;
+    end.error_class = settlement->error_class;
+  }
+  end.took = Micros(std::max<Micros::rep>(attempt.ran.load(std::memory_order_relaxed), 0));
+  attempt.gate->Ended(end, parts_.clock.Now());
 }
 
 void Attempts::LeaveHand(const TaskKey& key) {
@@ -284,6 +311,7 @@ void Attempts::Settled(Attempt& attempt, const Settlement& settlement) {
   parts_.settler.Gone(1);
   LeaveGate(attempt);
   LeaveHand(attempt.task.key);
+  LeavePolicies(attempt, &settlement);
   Count(attempt, settlement);
 }
 
@@ -293,6 +321,7 @@ void Attempts::Known(std::span<const SettledAttempt> settled) {
   for (const auto& [attempt, settlement, verdict] : settled) {
     attempt->state.store(AttemptState::Known);
     keys.push_back(&attempt->task.key);
+    LeavePolicies(*attempt, settlement);
     if (verdict == SettleVerdict::Refused) {
       NoteRefused(*attempt, *settlement);
     } else {

@@ -120,6 +120,8 @@ class Attempts final : public AttemptHost {
     SoloGate& gate;
     MemoryBudget& memory;
     MillCounters& counters;
+    const Admission& admission;
+    const Clock& clock;
     Settler& settler;
     StrandPort& scan;  // woken where there is room again
     std::function<std::unique_ptr<TaskTransaction>(Micros limit)> open_transaction;
@@ -198,6 +200,8 @@ class Attempts final : public AttemptHost {
   AttemptTimes TimesOf(const Attempt& attempt) const;
   void LeaveGate(const Attempt& attempt);
   void LeaveHand(const TaskKey& key);
+  // Its policies are told how it ended.
+  void LeavePolicies(const Attempt& attempt, const Settlement* settlement);
   std::vector<AttemptPtr> TakeParked();
 
   const Parts parts_;

@@ -22,6 +22,7 @@ class Mill {
     MemoryBudget& memory;
     MillCounters& counters;
     const LiveEngine& engine;
+    const Admission& admission;
   };
   struct Ports {
     ScanPort& scan;

@@ -46,7 +46,7 @@ bool Scanner::RingDue() {
 // A ring that came while it was busy has woken nobody: it is seen here, once there is room.
 Micros Scanner::UntilNext() {
   busy_.store(full_);
-  const BootTime until = std::min(look_.until, rounds_.Next());
+  const BootTime until = std::min({look_.until, rounds_.Next(), held_until_});
   if (full_) return until - parts_.clock.Now();
   if (rung_.load()) return Micros(0);
   return std::min(until, rings_.Next()) - parts_.clock.Now();
@@ -116,6 +116,7 @@ Step<Micros> Scanner::Round() {
   const bool looks = look_again_.exchange(false) || rung || parts_.clock.Now() >= until;
   if (looks) co_await TakeLook(engine);
   full_ = false;
+  held_until_ = BootTime::max();
   if (look_.map) co_await WorkOff(engine.batch, life);
   if (parts_.watch_idle && looks && look_.full && !failed_) {
     const bool nothing_left = co_await NothingLeft(look_.map, was_empty);
@@ -160,17 +161,22 @@ Step<> Scanner::WorkOff(std::size_t most, std::shared_ptr<Lease> life) {
 }
 
 bool Scanner::MayClaim(const DueGroup& group) const {
-  return parts_.scope.Owns(group) && !parts_.scope.Paused(group);
+  return parts_.scope.Owns(group) && !parts_.scope.Paused(group) && parts_.admission.Open(group.handler);
 }
 
 Step<bool> Scanner::Fill(TypeWork& work, std::size_t most, std::shared_ptr<Lease> life) {
   const std::size_t left = rounds_.Left(work.type);
   if (left == 0 || parts_.gate.Wanted()) co_return false;
+  const std::size_t admitted = parts_.admission.Room(work.type);
+  if (admitted == 0) {
+    held_until_ = std::min(held_until_, parts_.admission.Next(work.type));
+    co_return false;
+  }
   Candidates found;
   found.wanted = std::min(parts_.runner.Room(work.type, parts_.attempts), most);
   full_ = full_ || found.wanted == 0;
   if (found.wanted == 0) co_return false;
-  found.wanted = std::min(found.wanted, left);
+  found.wanted = std::min({found.wanted, left, admitted});
   found.room = parts_.attempts.in_flight().Room();
   const bool gathered = co_await Gather(work, found);
   if (!gathered) co_return false;

@@ -48,6 +48,7 @@ class Scanner {
     SoloGate& gate;
     const LiveEngine& engine;
     MillCounters& counters;
+    const Admission& admission;
     StrandPort& beat;         // woken where a claim was refused as one of a dead life
     bool watch_idle = false;  // also find out whether nothing at all is left to do
   };
@@ -170,8 +171,9 @@ class Scanner {
   Look look_;
   LookSchedule schedule_;
   Micros trouble_pause_{0};
-  bool failed_ = false;  // an error in this round
-  bool full_ = false;    // a lane had no room in this round
+  bool failed_ = false;    // an error in this round
+  bool full_ = false;      // a lane had no room in this round
+  BootTime held_until_{};  // a policy had none in this round: until then, at least
   RingLooks rings_;
   std::optional<BootTime> told_paused_;
   std::size_t mean_bytes_ = MemoryBudget::Of(0);  // of the rows of the last page

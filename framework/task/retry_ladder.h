@@ -1,7 +1,9 @@
 // The retry ladder: what follows an attempt. Pure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "framework/base/clock.h"
@@ -9,11 +11,20 @@
 
 namespace millrace::engine {
 
+// What is done about errors of one kind, in place of the ladder.
+struct RetryClass {
+  std::string pattern;         // an error class; a `*` at the end stands for anything
+  bool fail = false;           // to the failed pool at once
+  std::vector<Micros> delays;  // otherwise its own ladder
+  bool operator==(const RetryClass&) const = default;
+};
+
 struct RetryPolicy {
   std::vector<Micros> delays{std::chrono::minutes(1), std::chrono::minutes(5), std::chrono::minutes(20)};
-  std::uint32_t max_failures = 4;  // the failure with this number ends in the failed pool; at least 1
-  double jitter = 0.1;             // a delay is spread evenly over ± this part of itself; 0 … 1
-  Micros expires_in{};             // of tasks without an expiry of their own (see expiry.h); 0: none
+  std::uint32_t max_failures = 4;   // the failure with this number ends in the failed pool; at least 1
+  std::vector<RetryClass> classes;  // the first that fits counts
+  double jitter = 0.1;              // a delay is spread evenly over ± this part of itself; 0 … 1
+  Micros expires_in{};              // of tasks without an expiry of their own (see expiry.h); 0: none
 };
 
 // The delay after the failure with this number (1 is the first): the ladder's tier, then the last tier again,

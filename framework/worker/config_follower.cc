@@ -41,6 +41,7 @@ void ConfigFollower::Take(std::shared_ptr<const Config> config) {
   engine_.Set(config->engine);
   engine_.SetScans(config->Scans());
   lanes_.Follow(config);
+  admission_.Follow(config);
   current_ = std::move(config);
   LogInfo("a new configuration is in force", {});
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 
+#include "framework/mill/admission.h"
 #include "framework/mill/live_engine.h"
 #include "framework/threads/signal.h"
 #include "framework/threads/thread.h"
@@ -15,10 +16,14 @@ namespace millrace::engine {
 
 class ConfigFollower {
  public:
-  // `current` is what `engine` and `lanes` go by already.
+  // `current` is what `engine`, `lanes` and `admission` go by already.
   ConfigFollower(ControlPlane& control, std::shared_ptr<const Config> current, LiveEngine& engine,
-                 LaneSet& lanes)
-      : control_(control), current_(std::move(current)), engine_(engine), lanes_(lanes) {}
+                 LaneSet& lanes, Admission& admission)
+      : control_(control),
+        current_(std::move(current)),
+        engine_(engine),
+        lanes_(lanes),
+        admission_(admission) {}
   ~ConfigFollower() { Stop(); }
 
   // Unavailable: its thread can't be started.
@@ -36,6 +41,7 @@ class ConfigFollower {
   std::shared_ptr<const Config> current_;
   LiveEngine& engine_;
   LaneSet& lanes_;
+  Admission& admission_;
   Signal stop_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> ended_{false};

@@ -79,6 +79,7 @@ class Worker::Body {
   SoloGate gate_{parts_.clock};
   MemoryBudget memory_;
   std::unique_ptr<MillCounters> counters_;
+  Admission admission_{parts_.clock};
   std::unique_ptr<LaneSet> lanes_;
   std::unique_ptr<MillSet> mills_;
   std::unique_ptr<ConfigFollower> config_;
@@ -137,7 +138,8 @@ Status Worker::Body::Start() {
                                      LaneSet::Rules{options_.concurrency, options_.partial});
   BOOST_OUTCOME_TRYV(lanes_->OpenConfigured());
   id_ = std::move(id);
-  config_ = std::make_unique<ConfigFollower>(parts_.control, config, *engine_, *lanes_);
+  admission_.Follow(config);
+  config_ = std::make_unique<ConfigFollower>(parts_.control, config, *engine_, *lanes_, admission_);
   engine::Status started = StartMills();
   if (!started) Undo();
   return started;
@@ -174,7 +176,7 @@ Status Worker::Body::StartMills() {
   self.pid = getpid();
   self.slices = options_.load_balance;
   mills_ = std::make_unique<MillSet>(
-      ShardDriver::Parts{{parts_.clock, *lanes_, gate_, memory_, *counters_, *engine_},
+      ShardDriver::Parts{{parts_.clock, *lanes_, gate_, memory_, *counters_, *engine_, admission_},
                          parts_.control,
                          *recorder_,
                          *dead_recorders_,
@@ -220,7 +222,8 @@ void Worker::Body::Watch() {
 }
 
 void Worker::Body::WatchRunning() {
-  SendBackUnwanted(mills_->Follow());
+  const bool followed = mills_->Follow();
+  SendBackUnwanted(admission_.TakeClosed() || followed);
   mills_->EndRetired();
   std::size_t lost = 0;
   for (Lane* lane : lanes_->All()) lost += lane->Lost();

@@ -175,15 +175,17 @@ class MaintenanceTest : public testing::Test {
   IdleRunner runner_;
   Scope scope_{name_};
   Lives lives_;
+  Admission admission_{clock_};
   Unsettled settle_port_{clock_};
   ScannedShard scan_port_{clock_};
   Unbeaten beat_port_{clock_};
   Shard shard_{clock_};
   Settler settler_{clock_, {settle_port_, settle_port_}, engine_, [](std::span<const SettledAttempt>) {}};
-  Attempts attempts_{{name_, scope_, runner_, gate_, memory_, counters_, settler_, scan_port_, {}}};
-  Scanner scanner_{
-      {clock_, name_, scope_, lives_, attempts_, runner_, gate_, engine_, counters_, beat_port_, false},
-      scan_port_};
+  Attempts attempts_{
+      {name_, scope_, runner_, gate_, memory_, counters_, admission_, clock_, settler_, scan_port_, {}}};
+  Scanner scanner_{{clock_, name_, scope_, lives_, attempts_, runner_, gate_, engine_, counters_, admission_,
+                    beat_port_, false},
+                   scan_port_};
   Maintenance maintenance_{{clock_, name_, lives_, attempts_, scanner_, counters_, engine_}, shard_};
   std::unique_ptr<Step<>> scan_;
   Step<> strand_ = maintenance_.Run();

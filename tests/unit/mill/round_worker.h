@@ -187,12 +187,13 @@ class RoundWorker {
       : scan(clock, store),
         runner(clock),
         live_(EngineConfig{}, std::move(rules)),
+        admission_(clock),
         gate_(clock),
         settle_(clock, store),
         second_settle_(clock, store),
         tend_(clock),
         beat_(clock, store),
-        mill_({clock, runner, gate_, memory_, counters_, live_},
+        mill_({clock, runner, gate_, memory_, counters_, live_, admission_},
               {scan, settle_, second_settle_, tend_, beat_, {}},
               {"main", store.Describe(), SelfOf(name), 1, watch_idle}) {
     Own({{"tasks", true, {}}});
@@ -241,6 +242,7 @@ class RoundWorker {
   void Follow() { (void)mill_.Follow(slices_, paused_); }
 
   LiveEngine live_;
+  Admission admission_;
   SoloGate gate_;
   MemoryBudget memory_;
   Registry metrics_;

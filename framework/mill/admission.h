@@ -1,0 +1,104 @@
+// What the policies of a worker's task types let through: limits, breakers, hours. One gate for each type
+// that has any; a type without one costs nothing.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/clock.h"
+#include "framework/base/mutex.h"
+#include "framework/config/config.h"
+#include "framework/task/task.h"
+
+namespace millrace::engine {
+
+// How an attempt that had a start has ended.
+struct StartEnd {
+  bool called = false;  // its handler was called
+  bool failed = false;  // the attempt was charged as a failure
+  std::string_view error_class = {};
+  Micros took{0};
+};
+
+// One policy of one task type in one worker. Thread-safe.
+class StartPolicy {
+ public:
+  virtual ~StartPolicy() = default;
+  // False: nothing is claimed or started, and what is queued goes back uncounted. `wall` is this host's
+  // clock.
+  virtual bool Open(BootTime /*now*/, WallTime /*wall*/) { return true; }
+  // Where it is not open, or gives no start: in which words that is told (`hours`, `limit`, `breaker`).
+  virtual const char* Name() const = 0;
+  // How many more tasks may be claimed, where so many are claimed and have not started.
+  virtual std::size_t ClaimRoom(BootTime now, std::size_t waiting) = 0;
+  // Takes at most so many starts; returns how many.
+  virtual std::size_t Take(std::size_t most, BootTime now) = 0;
+  // Starts that were taken and not used.
+  virtual void GiveBack(std::size_t starts) = 0;
+  // When there may be a start, or room, again; max(): only an end or the coordinator brings one.
+  virtual BootTime Next(BootTime now) = 0;
+  // A start has ended: the outcome of its settle is known, or it is others' business.
+  virtual void Ended(const StartEnd& end, BootTime now) = 0;
+};
+
+// All policies of one task type. Thread-safe.
+class TypeGate {
+ public:
+  TypeGate(std::string type, std::vector<std::shared_ptr<StartPolicy>> policies)
+      : type_(std::move(type)), policies_(std::move(policies)) {}
+
+  const std::string& type() const { return type_; }
+  bool Open(BootTime now, WallTime wall) const;
+  std::size_t ClaimRoom(BootTime now) const;
+  // Of all policies at once: at most so many starts.
+  std::size_t TakeStarts(std::size_t most, BootTime now);
+  void GiveBackStarts(std::size_t starts);
+  BootTime Next(BootTime now) const;
+  // What holds it back now: `hours`, `limit`; empty: nothing does.
+  std::string HeldBy(BootTime now, WallTime wall) const;
+
+  // Attempts of this type, from their claim to the known outcome of their settle.
+  void Claimed(std::size_t attempts) { waiting_.fetch_add(attempts, std::memory_order_relaxed); }
+  void Started(std::size_t attempts) { waiting_.fetch_sub(attempts, std::memory_order_relaxed); }
+  void NeverStarted(std::size_t attempts) { Started(attempts); }
+  void Ended(const StartEnd& end, BootTime now);
+
+ private:
+  const std::string type_;
+  const std::vector<std::shared_ptr<StartPolicy>> policies_;
+  std::atomic<std::size_t> waiting_{0};  // claimed, and not started
+};
+
+// Thread-safe; one for all shards of a worker.
+class Admission {
+ public:
+  explicit Admission(const Clock& clock) : clock_(clock) {}
+
+  // The configuration in force, and whatever else decides; what stays the same keeps its state.
+  void Follow(std::shared_ptr<const Config> config);
+  // The gate of a type; null: it has none, and everything goes through.
+  std::shared_ptr<TypeGate> Of(const std::string& type) const;
+  // Whether tasks of this type may be claimed and started, as far as hours and breakers say.
+  bool Open(const std::string& type) const;
+  // How many more of the type may be claimed now.
+  std::size_t Room(const std::string& type) const;
+  // When there may be room again, where there is none.
+  BootTime Next(const std::string& type) const;
+  // True once after some type is closed that was open: what is queued of it goes back.
+  bool TakeClosed();
+
+ private:
+  const Clock& clock_;
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<TypeGate>> gates_ MILLRACE_GUARDED_BY(mutex_);
+  std::map<std::string, bool> open_ MILLRACE_GUARDED_BY(mutex_);  // as of the last TakeClosed
+};
+
+}  // namespace millrace::engine
