@@ -24,7 +24,15 @@ constexpr int kStepsInARound = 10;
 
 // Pages of fan-outs, with the shard's other duties in between; a firing is waiting for its first one.
 constexpr Micros kFanOutTurn = std::chrono::milliseconds(300);
-constexpr Micros kLookForFanOuts = std::chrono::seconds(1);
+// What goes on in turns goes on between the rounds, too: pruning a million rows took an hour with a turn a
+// round.
+constexpr Micros kBetweenTurns = std::chrono::seconds(1);
+
+std::vector<TableName> NamesOf(const std::vector<TableInfo>& tables) {
+  std::vector<TableName> names;
+  for (const TableInfo& table : tables) names.push_back(table.table);
+  return names;
+}
 
 // As many slices a table as the configuration wants, and no row beyond them.
 class SliceCounts {
@@ -188,8 +196,9 @@ void ShardUpkeep::Run() {
         round_at = BootClock::now() + parts_.round;
       } else if (const auto tables = Tables()) {
         RunFanOuts(*hands, *tables);
+        Prune(*hands, NamesOf(*tables));
       }
-      wait = std::min(round_at - BootClock::now(), kLookForFanOuts);
+      wait = std::min(round_at - BootClock::now(), kBetweenTurns);
     }
     if (wait > Micros(0)) wake_.WaitFor(wait);
   }
@@ -202,13 +211,10 @@ void ShardUpkeep::Round(Hands& hands) {
   if (!tables) return;  // the configuration names none of those that are there
   if (hands.slices.Follow(*hands.schema, *tables, Wanted().slices)) ReadTables(*hands.schema);
   RunFanOuts(hands, *tables);
-  std::vector<TableName> names;
-  for (const TableInfo& table : *tables) names.push_back(table.table);
+  const std::vector<TableName> names = NamesOf(*tables);
+  Prune(hands, names);
   if (stopping_.load()) return;
   const BootTime now = BootClock::now();
-  const bool pruned = hands.pruning.Go(names, *parts_.config(), now);
-  KeepPruneTroubles(hands.pruning.Troubles());
-  if (pruned && parts_.standings != nullptr) parts_.standings->NotePruned(parts_.name, BootClock::now());
   ReadStanding(hands, names, now);
   const auto ownership = parts_.ownership();
   if (stopping_.load() || ownership == nullptr || now - looked_ < kLookForLeftovers) return;
@@ -225,6 +231,14 @@ void ShardUpkeep::RunFanOuts(Hands& hands, const std::vector<TableInfo>& tables)
   if (more) wake_.Notify();
   MutexLock lock(mutex_);
   fan_out_troubles_ = hands.fan_outs.Troubles();
+}
+
+// Its turns are short, and it says itself when it rests.
+void ShardUpkeep::Prune(Hands& hands, const std::vector<TableName>& tables) {
+  if (stopping_.load()) return;
+  const bool pruned = hands.pruning.Go(tables, *parts_.config(), BootClock::now());
+  KeepPruneTroubles(hands.pruning.Troubles());
+  if (pruned && parts_.standings != nullptr) parts_.standings->NotePruned(parts_.name, BootClock::now());
 }
 
 // What can't be read now is told as it was: the shard's own trouble is told elsewhere.

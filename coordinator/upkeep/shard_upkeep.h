@@ -77,6 +77,7 @@ class ShardUpkeep {
   void Note(const std::string& trouble);
   void Forget();
   void RunFanOuts(Hands& hands, const std::vector<TableInfo>& tables);
+  void Prune(Hands& hands, const std::vector<TableName>& tables);
   void ReadStanding(Hands& hands, const std::vector<TableName>& tables, BootTime now);
 
   const Parts parts_;

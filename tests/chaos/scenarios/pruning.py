@@ -38,7 +38,7 @@ def run(s):
     wait_until("it works", lambda: s.done_of("award_points") > 0, 30, 0.05)
     since, began = s.now(), time.monotonic()
     left = f"SELECT EXISTS (SELECT 1 FROM tasks_done WHERE id > {FIRST} AND id <= {FIRST + rows})"
-    wait_until("what is kept no longer is gone", lambda: not s.db.value(left), s.size(60, 1_200), 0.5)
+    wait_until("what is kept no longer is gone", lambda: not s.db.value(left), s.size(60, 300), 0.5)
     took = time.monotonic() - began
     time.sleep(max(0, 8 - took))  # some windows more
     until = s.now()
