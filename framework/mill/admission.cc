@@ -2,7 +2,15 @@
 
 #include <limits>
 
+#include "framework/mill/limit_policy.h"
+
 namespace millrace::engine {
+namespace {
+
+// A scan that found no room looks again: what can start sooner is claimed already.
+constexpr Micros kSoonestRoom = std::chrono::milliseconds(20);
+
+}  // namespace
 
 bool TypeGate::Open(BootTime now, WallTime wall) const {
   return std::all_of(policies_.begin(), policies_.end(),
@@ -25,6 +33,7 @@ std::size_t TypeGate::TakeStarts(std::size_t most, BootTime now) {
   for (std::size_t i = 0; i < taken.size(); ++i) {
     if (taken[i] > most) policies_[i]->GiveBack(taken[i] - most);
   }
+  if (most == 0) refused_.store(true, std::memory_order_relaxed);
   return most;
 }
 
@@ -48,9 +57,66 @@ std::string TypeGate::HeldBy(BootTime now, WallTime wall) const {
 
 void TypeGate::Ended(const StartEnd& end, BootTime now) {
   for (const auto& policy : policies_) policy->Ended(end, now);
+  TellStartsAgain();
 }
 
-void Admission::Follow(std::shared_ptr<const Config> /*config*/) {}
+void TypeGate::TellStartsAgain() {
+  if (starts_again_ && refused_.exchange(false, std::memory_order_relaxed)) starts_again_->Tell(type_);
+}
+
+// Each kind of policy adds its own; one keeps its state where nothing of it has changed, and a gate where
+// none of its policies has.
+void Admission::Follow(std::shared_ptr<const Config> config) {
+  MutexLock lock(mutex_);
+  Gates gates;
+  std::erase_if(limits_, [&](const auto& entry) { return !config->HandlerFor(entry.first).limit; });
+  for (const auto& [type, handler] : config->handlers) {
+    StartPolicies policies;
+    if (handler.limit) policies.push_back(LimitOf(type, *handler.limit));
+    if (policies.empty()) continue;
+    const auto known = gates_.find(type);
+    const bool same = known != gates_.end() && known->second->policies() == policies;
+    gates[type] = same ? known->second : std::make_shared<TypeGate>(type, std::move(policies), starts_again_);
+  }
+  gates_ = std::move(gates);
+}
+
+std::shared_ptr<StartPolicy> Admission::LimitOf(const std::string& type, const LimitConfig& limit) {
+  std::shared_ptr<LimitPolicy>& policy = limits_[type];
+  if (policy) {
+    policy->Follow(limit, ShareOf(type), clock_.Now());
+  } else {
+    policy = std::make_shared<LimitPolicy>(limit, ShareOf(type), clock_.Now());
+  }
+  return policy;
+}
+
+std::optional<LimitShare> Admission::ShareOf(const std::string& type) const {
+  if (!shares_) return std::nullopt;
+  const auto share = shares_->find(type);
+  return share == shares_->end() ? LimitShare{} : share->second;
+}
+
+void Admission::FollowShares(std::shared_ptr<const LimitShares> shares) {
+  std::vector<std::shared_ptr<TypeGate>> gates;
+  {
+    MutexLock lock(mutex_);
+    shares_ = std::move(shares);
+    for (const auto& [type, policy] : limits_) {
+      policy->Follow(ShareOf(type), clock_.Now());
+      gates.push_back(gates_.at(type));
+    }
+  }
+  for (const auto& gate : gates) gate->TellStartsAgain();
+}
+
+std::map<std::string, LimitView> Admission::Limits() const {
+  const BootTime now = clock_.Now();
+  MutexLock lock(mutex_);
+  std::map<std::string, LimitView> views;
+  for (const auto& [type, policy] : limits_) views[type] = policy->View(now, gates_.at(type)->Waiting());
+  return views;
+}
 
 std::shared_ptr<TypeGate> Admission::Of(const std::string& type) const {
   MutexLock lock(mutex_);
@@ -69,8 +135,9 @@ std::size_t Admission::Room(const std::string& type) const {
 }
 
 BootTime Admission::Next(const std::string& type) const {
+  const BootTime now = clock_.Now();
   const auto gate = Of(type);
-  return gate ? gate->Next(clock_.Now()) : clock_.Now();
+  return gate ? std::max(gate->Next(now), now + kSoonestRoom) : now;
 }
 
 bool Admission::TakeClosed() {

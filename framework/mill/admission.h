@@ -6,8 +6,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/mutex.h"
 #include "framework/config/config.h"
+#include "framework/policy/limit_shares.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {
@@ -48,13 +51,35 @@ class StartPolicy {
   virtual void Ended(const StartEnd& end, BootTime now) = 0;
 };
 
+// Who waits for starts that no clock brings: they come with an end, or with a word of the coordinator.
+// Thread-safe.
+class StartsAgain {
+ public:
+  // `told` must not wait, nor ask a gate. Once this returns the one before is not told any more.
+  void Listen(std::function<void(const std::string& type)> told) {
+    MutexLock lock(mutex_);
+    told_ = std::move(told);
+  }
+  void Tell(const std::string& type) const {
+    MutexLock lock(mutex_);
+    if (told_) told_(type);
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::function<void(const std::string& type)> told_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+using StartPolicies = std::vector<std::shared_ptr<StartPolicy>>;
+
 // All policies of one task type. Thread-safe.
 class TypeGate {
  public:
-  TypeGate(std::string type, std::vector<std::shared_ptr<StartPolicy>> policies)
-      : type_(std::move(type)), policies_(std::move(policies)) {}
+  TypeGate(std::string type, StartPolicies policies, std::shared_ptr<const StartsAgain> starts_again = {})
+      : type_(std::move(type)), policies_(std::move(policies)), starts_again_(std::move(starts_again)) {}
 
   const std::string& type() const { return type_; }
+  const StartPolicies& policies() const { return policies_; }
   bool Open(BootTime now, WallTime wall) const;
   std::size_t ClaimRoom(BootTime now) const;
   // Of all policies at once: at most so many starts.
@@ -69,11 +94,25 @@ class TypeGate {
   void Started(std::size_t attempts) { waiting_.fetch_sub(attempts, std::memory_order_relaxed); }
   void NeverStarted(std::size_t attempts) { Started(attempts); }
   void Ended(const StartEnd& end, BootTime now);
+  std::size_t Waiting() const { return waiting_.load(std::memory_order_relaxed); }
+  // A policy may have starts again, other than by time.
+  void TellStartsAgain();
 
  private:
   const std::string type_;
-  const std::vector<std::shared_ptr<StartPolicy>> policies_;
+  const StartPolicies policies_;
+  const std::shared_ptr<const StartsAgain> starts_again_;
   std::atomic<std::size_t> waiting_{0};  // claimed, and not started
+  std::atomic<bool> refused_{false};     // somebody was, since the last TellStartsAgain
+};
+
+class LimitPolicy;
+
+// A limit in this worker, for people and for the cluster's leader.
+struct LimitView {
+  LimitConfig limit;
+  LimitShare share;  // in force; the whole limit where nobody divides it
+  LimitUse use;
 };
 
 // Thread-safe; one for all shards of a worker.
@@ -83,6 +122,11 @@ class Admission {
 
   // The configuration in force, and whatever else decides; what stays the same keeps its state.
   void Follow(std::shared_ptr<const Config> config);
+  // This worker's shares of the limits, in force once this returns; null: each limit is its own as a whole.
+  void FollowShares(std::shared_ptr<const LimitShares> shares);
+  // By task type.
+  std::map<std::string, LimitView> Limits() const;
+  StartsAgain& starts_again() { return *starts_again_; }
   // The gate of a type; null: it has none, and everything goes through.
   std::shared_ptr<TypeGate> Of(const std::string& type) const;
   // Whether tasks of this type may be claimed and started, as far as hours and breakers say.
@@ -95,9 +139,18 @@ class Admission {
   bool TakeClosed();
 
  private:
+  using Gates = std::map<std::string, std::shared_ptr<TypeGate>>;
+
+  std::shared_ptr<StartPolicy> LimitOf(const std::string& type, const LimitConfig& limit)
+      MILLRACE_REQUIRES(mutex_);
+  std::optional<LimitShare> ShareOf(const std::string& type) const MILLRACE_REQUIRES(mutex_);
+
   const Clock& clock_;
+  const std::shared_ptr<StartsAgain> starts_again_ = std::make_shared<StartsAgain>();
   mutable Mutex mutex_;
-  std::map<std::string, std::shared_ptr<TypeGate>> gates_ MILLRACE_GUARDED_BY(mutex_);
+  Gates gates_ MILLRACE_GUARDED_BY(mutex_);
+  std::shared_ptr<const LimitShares> shares_ MILLRACE_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<LimitPolicy>> limits_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, bool> open_ MILLRACE_GUARDED_BY(mutex_);  // as of the last TakeClosed
 };
 

@@ -1,0 +1,128 @@
+#include "framework/mill/limit_policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace millrace::engine {
+namespace {
+
+// Claimed ahead of the starts: as much as can start in this time, so that what is limited stays in the table
+// for others, and a start waits for no claim.
+constexpr double kAheadSeconds = 0.5;
+constexpr double kMostAhead = 4 * 999;
+constexpr double kNewestWeight = 0.1;  // of a call in the moving mean
+// Over which "lately" is meant.
+constexpr Micros kLately = std::chrono::seconds(1);
+
+LimitShare WholeOf(const LimitConfig& limit) { return {limit.rate, limit.concurrency}; }
+
+}  // namespace
+
+LimitPolicy::LimitPolicy(const LimitConfig& limit, const std::optional<LimitShare>& share, BootTime now)
+    : limit_(limit),
+      share_(share.value_or(WholeOf(limit))),
+      bucket_(share_.rate, BurstOf(share_.rate), share ? 0 : BurstOf(share_.rate), now),
+      weighed_(now) {}
+
+void LimitPolicy::Follow(const LimitConfig& limit, const std::optional<LimitShare>& share, BootTime now) {
+  MutexLock lock(mutex_);
+  limit_ = limit;
+  Set(share, now);
+}
+
+void LimitPolicy::Follow(const std::optional<LimitShare>& share, BootTime now) {
+  MutexLock lock(mutex_);
+  Set(share, now);
+}
+
+void LimitPolicy::Set(const std::optional<LimitShare>& share, BootTime now) {
+  share_ = share.value_or(WholeOf(limit_));
+  bucket_.Set(share_.rate, BurstOf(share_.rate), now);
+}
+
+// A share's burst is its part of the limit's, so that all shares together burst as the limit says; but one
+// start must fit.
+double LimitPolicy::BurstOf(double rate) const {
+  if (rate <= 0 || limit_.rate <= 0) return 0;
+  const double whole = limit_.burst > 0 ? limit_.burst : DefaultBurst(limit_.rate);
+  return std::max(1.0, whole * std::min(rate / limit_.rate, 1.0));
+}
+
+std::size_t LimitPolicy::FreePlaces() const {
+  return share_.concurrency > running_ ? share_.concurrency - running_ : 0;
+}
+
+std::size_t LimitPolicy::ClaimRoom(BootTime now, std::size_t waiting) {
+  MutexLock lock(mutex_);
+  double ahead = kMostAhead;
+  if (HasRate()) {
+    if (share_.rate <= 0) return 0;
+    ahead =
+        std::min(ahead, std::max({static_cast<double>(bucket_.Left(now)), share_.rate * kAheadSeconds, 1.0}));
+  }
+  if (Counts()) {
+    const double turns = each_ > 0 ? std::clamp(kAheadSeconds * 1e6 / each_, 1.0, kMostAhead) : 1.0;
+    ahead = std::min(ahead, share_.concurrency * turns);
+  }
+  const auto most = static_cast<std::size_t>(ahead);
+  // Nothing until half of it is free, so that claims stay large.
+  return waiting > most / 2 ? 0 : most - waiting;
+}
+
+std::size_t LimitPolicy::Take(std::size_t most, BootTime now) {
+  MutexLock lock(mutex_);
+  std::size_t taken = most;
+  if (Counts() && FreePlaces() < taken) {
+    taken = FreePlaces();
+    short_of_places_ = now;
+  }
+  if (HasRate()) {
+    const std::size_t given = bucket_.Take(taken, now);
+    if (given < taken) short_of_rate_ = now;
+    taken = given;
+  }
+  running_ += static_cast<std::uint32_t>(taken);
+  started_ = RecentRate(now) + static_cast<double>(taken);
+  weighed_ = now;
+  return taken;
+}
+
+void LimitPolicy::GiveBack(std::size_t starts) {
+  MutexLock lock(mutex_);
+  running_ -= std::min<std::uint32_t>(running_, static_cast<std::uint32_t>(starts));
+  if (HasRate()) bucket_.GiveBack(starts);
+  started_ = std::max(0.0, started_ - static_cast<double>(starts));
+}
+
+BootTime LimitPolicy::Next(BootTime now) {
+  MutexLock lock(mutex_);
+  if (Counts() && FreePlaces() == 0) return BootTime::max();
+  return HasRate() ? bucket_.Next(now) : now;
+}
+
+void LimitPolicy::Ended(const StartEnd& end, BootTime) {
+  MutexLock lock(mutex_);
+  if (running_ > 0) --running_;
+  if (!end.called) return;
+  const auto took = static_cast<double>(std::max<Micros::rep>(end.took.count(), 1));
+  each_ = each_ == 0 ? took : each_ + (took - each_) * kNewestWeight;
+}
+
+// Starts in the last second, those of the seconds before fading.
+double LimitPolicy::RecentRate(BootTime now) const {
+  const double seconds = std::chrono::duration<double>(std::max(now - weighed_, Micros(0))).count();
+  return started_ * std::exp(-seconds);
+}
+
+LimitView LimitPolicy::View(BootTime now, std::size_t waiting) {
+  MutexLock lock(mutex_);
+  const auto lately = [now](const std::optional<BootTime>& at) { return at && now - *at < kLately; };
+  LimitUse use{.rate = RecentRate(now), .running = running_, .waiting = waiting};
+  const bool waits = waiting > 0;
+  use.wants_rate = waits && HasRate() && (bucket_.Left(now) == 0 || lately(short_of_rate_));
+  use.wants_concurrency = waits && Counts() && (FreePlaces() == 0 || lately(short_of_places_));
+  return {limit_, share_, use};
+}
+
+}  // namespace millrace::engine

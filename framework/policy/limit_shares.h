@@ -1,0 +1,33 @@
+// A limit in one worker: its share of what the cluster's leader divides, and what it makes of it. Values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace millrace::engine {
+
+// What one worker may use of a task type's limit. Of a kind that the limit does not have it says nothing.
+struct LimitShare {
+  double rate = 0;                // starts a second; 0: none
+  std::uint32_t concurrency = 0;  // running at once; 0: none
+  // The limit's concurrency is less than there are owners: permits in a shard decide who may run, and
+  // `concurrency` says nothing.
+  bool permits = false;
+  bool operator==(const LimitShare&) const = default;
+};
+// By task type. A type with a limit that has no share: nothing of it may start.
+using LimitShares = std::map<std::string, LimitShare>;
+
+// What a worker makes of its share.
+struct LimitUse {
+  double rate = 0;            // starts a second, lately
+  std::uint32_t running = 0;  // starts that have not ended
+  std::size_t waiting = 0;    // claimed, and not started
+  bool wants_rate = false;    // it would start more, did the rate let it
+  bool wants_concurrency = false;
+  bool operator==(const LimitUse&) const = default;
+};
+
+}  // namespace millrace::engine

@@ -1,0 +1,199 @@
+#include "framework/mill/limit_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "framework/testing/manual_clock.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr BootTime kBegin{seconds(1000)};
+constexpr std::size_t kMany = 100'000;
+
+TEST(TokenBucketTest, OverAnyTimeNoMoreThanTheBurstAndTheRate) {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    std::mt19937 random(seed);
+    const double rate = 1 + static_cast<double>(random() % 500);
+    const double burst = 1 + static_cast<double>(random() % 20);
+    TokenBucket bucket(rate, burst, burst, kBegin);
+    std::vector<std::pair<BootTime, std::size_t>> taken;
+    BootTime now = kBegin;
+    for (int i = 0; i < 300; ++i) {
+      now += Micros(random() % 100'000);
+      taken.emplace_back(now, bucket.Take(random() % 30, now));
+    }
+    for (std::size_t from = 0; from < taken.size(); from += 7) {
+      std::size_t sum = 0;
+      for (std::size_t i = from; i < taken.size(); ++i) {
+        sum += taken[i].second;
+        const double passed = std::chrono::duration<double>(taken[i].first - taken[from].first).count();
+        ASSERT_LE(static_cast<double>(sum), burst + rate * passed + 1e-6) << "seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(TokenBucketTest, WhoAsksWhenItSaysGetsOne) {
+  TokenBucket bucket(3, 1, 1, kBegin);
+  EXPECT_EQ(bucket.Take(2, kBegin), 1u);
+  const BootTime next = bucket.Next(kBegin);
+  EXPECT_EQ(bucket.Take(1, next - milliseconds(1)), 0u);
+  EXPECT_EQ(bucket.Take(1, next), 1u);
+}
+
+TEST(TokenBucketTest, AtALowerRateWhatWasSavedIsLost) {
+  TokenBucket bucket(100, 10, 10, kBegin);
+  bucket.Set(10, 1, kBegin);
+  EXPECT_EQ(bucket.Take(kMany, kBegin), 1u);
+  bucket.Set(0, 0, kBegin);
+  EXPECT_EQ(bucket.Take(kMany, kBegin + seconds(1000)), 0u);
+  EXPECT_EQ(bucket.Next(kBegin), BootTime::max());
+}
+
+LimitConfig Rate(double rate, std::uint32_t burst = 0) { return {.rate = rate, .burst = burst}; }
+LimitConfig Places(std::uint32_t concurrency) { return {.concurrency = concurrency}; }
+
+TEST(LimitPolicyTest, WithoutABurstATenthOfASecondsStartAtOnce) {
+  EXPECT_EQ(LimitPolicy(Rate(100), {}, kBegin).Take(kMany, kBegin), 10u);
+  EXPECT_EQ(LimitPolicy(Rate(2), {}, kBegin).Take(kMany, kBegin), 1u);
+  EXPECT_EQ(LimitPolicy(Rate(2, 7), {}, kBegin).Take(kMany, kBegin), 7u);
+}
+
+TEST(LimitPolicyTest, AShareBeginsWithNothingAndHasItsPartOfTheBurst) {
+  LimitPolicy policy(Rate(100), LimitShare{.rate = 30}, kBegin);
+  EXPECT_EQ(policy.Take(kMany, kBegin), 0u);
+  EXPECT_EQ(policy.Take(kMany, kBegin + seconds(10)), 3u);
+}
+
+TEST(LimitPolicyTest, WithoutAShareNothingIsClaimedOrStarted) {
+  LimitPolicy policy({.rate = 100, .concurrency = 5}, LimitShare{}, kBegin);
+  EXPECT_EQ(policy.ClaimRoom(kBegin, 0), 0u);
+  EXPECT_EQ(policy.Take(1, kBegin + seconds(10)), 0u);
+  EXPECT_EQ(policy.Next(kBegin), BootTime::max());
+}
+
+TEST(LimitPolicyTest, AsManyRunAsThereArePlaces) {
+  LimitPolicy policy(Places(3), {}, kBegin);
+  EXPECT_EQ(policy.Take(5, kBegin), 3u);
+  EXPECT_EQ(policy.Take(1, kBegin), 0u);
+  EXPECT_EQ(policy.Next(kBegin), BootTime::max());
+  policy.Ended({.called = true}, kBegin);
+  policy.GiveBack(1);
+  EXPECT_EQ(policy.Next(kBegin), kBegin);
+  EXPECT_EQ(policy.Take(5, kBegin), 2u);
+}
+
+TEST(LimitPolicyTest, AChangedLimitStillCountsWhatRuns) {
+  LimitPolicy policy(Places(4), {}, kBegin);
+  EXPECT_EQ(policy.Take(4, kBegin), 4u);
+  policy.Follow(Places(2), {}, kBegin);
+  for (int ended = 0; ended < 2; ++ended) policy.Ended({}, kBegin);
+  EXPECT_EQ(policy.Take(1, kBegin), 0u);
+  policy.Ended({}, kBegin);
+  EXPECT_EQ(policy.Take(2, kBegin), 1u);
+}
+
+TEST(LimitPolicyTest, UnderPermitsItCountsAndHoldsNobodyBack) {
+  LimitPolicy policy(Places(1), LimitShare{.permits = true}, kBegin);
+  EXPECT_EQ(policy.Take(2, kBegin), 2u);
+  EXPECT_EQ(policy.View(kBegin, 0).use.running, 2u);
+}
+
+TEST(LimitPolicyTest, ClaimsHalfASecondAheadAndNotUntilHalfOfThatIsFree) {
+  LimitPolicy policy(Rate(100), {}, kBegin);
+  EXPECT_EQ(policy.ClaimRoom(kBegin, 0), 50u);
+  EXPECT_EQ(policy.ClaimRoom(kBegin, 26), 0u);
+  EXPECT_EQ(policy.ClaimRoom(kBegin, 25), 25u);
+  LimitPolicy slow(Rate(0.01), {}, kBegin);
+  EXPECT_EQ(slow.ClaimRoom(kBegin, 0), 1u);
+  EXPECT_EQ(slow.ClaimRoom(kBegin, 1), 0u);
+}
+
+TEST(LimitPolicyTest, OfShortTasksItClaimsMoreThanThereArePlaces) {
+  LimitPolicy policy(Places(2), {}, kBegin);
+  EXPECT_EQ(policy.ClaimRoom(kBegin, 0), 2u);
+  ASSERT_EQ(policy.Take(1, kBegin), 1u);
+  policy.Ended({.called = true, .took = milliseconds(10)}, kBegin);
+  EXPECT_EQ(policy.ClaimRoom(kBegin, 0), 100u);
+}
+
+TEST(LimitPolicyTest, WantsMoreWhileWhatItHasClaimedMustWait) {
+  LimitPolicy policy({.rate = 10, .concurrency = 5}, {}, kBegin);
+  EXPECT_FALSE(policy.View(kBegin, 3).use.wants_rate);
+  EXPECT_EQ(policy.Take(3, kBegin), 1u);
+  EXPECT_TRUE(policy.View(kBegin, 2).use.wants_rate);
+  EXPECT_FALSE(policy.View(kBegin, 2).use.wants_concurrency);
+  EXPECT_FALSE(policy.View(kBegin, 0).use.wants_rate);
+}
+
+TEST(LimitPolicyTest, TellsHowManyItStartsASecond) {
+  LimitPolicy policy(Rate(50), {}, kBegin);
+  BootTime now = kBegin;
+  for (; now < kBegin + seconds(5); now += milliseconds(10)) policy.Take(3, now);
+  EXPECT_NEAR(policy.View(now, 0).use.rate, 50, 5);
+  EXPECT_LT(policy.View(now + seconds(5), 0).use.rate, 1);
+}
+
+class AdmissionTest : public ::testing::Test {
+ protected:
+  static std::shared_ptr<const Config> With(std::map<std::string, LimitConfig> limits) {
+    auto config = std::make_shared<Config>();
+    for (const auto& [type, limit] : limits) config->handlers[type].limit = limit;
+    config->handlers["free"];
+    return config;
+  }
+
+  ManualClock clock_;
+  Admission admission_{clock_};
+};
+
+TEST_F(AdmissionTest, ATypeWithoutPoliciesHasNoGate) {
+  admission_.Follow(With({{"mail", Places(1)}}));
+  EXPECT_EQ(admission_.Of("free"), nullptr);
+  ASSERT_NE(admission_.Of("mail"), nullptr);
+  admission_.Follow(With({}));
+  EXPECT_EQ(admission_.Of("mail"), nullptr);
+}
+
+TEST_F(AdmissionTest, WhatStaysTheSameKeepsItsState) {
+  admission_.Follow(With({{"mail", Places(2)}, {"sms", Places(2)}}));
+  const auto gate = admission_.Of("mail");
+  EXPECT_EQ(gate->TakeStarts(2, clock_.Now()), 2u);
+  admission_.Follow(With({{"mail", Places(2)}, {"sms", Places(9)}}));
+  EXPECT_EQ(admission_.Of("mail"), gate);
+  EXPECT_EQ(admission_.Of("mail")->TakeStarts(1, clock_.Now()), 0u);
+}
+
+TEST_F(AdmissionTest, SharesTakeThePlaceOfTheWholeLimit) {
+  admission_.Follow(With({{"mail", Places(9)}}));
+  admission_.FollowShares(std::make_shared<const LimitShares>(LimitShares{{"mail", {.concurrency = 2}}}));
+  EXPECT_EQ(admission_.Of("mail")->TakeStarts(5, clock_.Now()), 2u);
+  admission_.Follow(With({{"mail", Places(9)}, {"sms", Places(9)}}));
+  EXPECT_EQ(admission_.Of("sms")->TakeStarts(5, clock_.Now()), 0u);  // its share has not come
+  EXPECT_EQ(admission_.Limits().at("mail").share.concurrency, 2u);
+}
+
+TEST_F(AdmissionTest, WhoWasRefusedIsToldWhenAStartEndsOrAShareComes) {
+  admission_.Follow(With({{"mail", Places(1)}}));
+  std::vector<std::string> told;
+  admission_.starts_again().Listen([&](const std::string& type) { told.push_back(type); });
+  const auto gate = admission_.Of("mail");
+  gate->TakeStarts(1, clock_.Now());
+  EXPECT_EQ(gate->TakeStarts(1, clock_.Now()), 0u);
+  gate->Ended({.called = true}, clock_.Now());
+  EXPECT_EQ(told, std::vector<std::string>{"mail"});
+  gate->Ended({.called = true}, clock_.Now());
+  EXPECT_EQ(told.size(), 1u);  // nobody was refused since
+  admission_.FollowShares(std::make_shared<const LimitShares>());
+  EXPECT_EQ(gate->TakeStarts(1, clock_.Now()), 0u);
+  admission_.FollowShares(std::make_shared<const LimitShares>(LimitShares{{"mail", {.concurrency = 1}}}));
+  EXPECT_EQ(told.size(), 2u);
+}
+
+}  // namespace
+}  // namespace millrace::engine
