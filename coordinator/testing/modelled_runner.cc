@@ -10,8 +10,8 @@ constexpr std::uint64_t kLongestStep = 2'000;  // microseconds between the check
 
 }  // namespace
 
-std::size_t ModelledRunner::Room(const std::string&, const AttemptHost&) {
-  return queue_.size() > parts_.model.room / 2 ? 0 : parts_.model.room - queue_.size();
+LaneRoom ModelledRunner::Room(const std::string&, const AttemptHost&, std::uint32_t) {
+  return {queue_.size() > parts_.model.room / 2 ? 0 : parts_.model.room - queue_.size()};
 }
 
 Micros ModelledRunner::BusyFor() {

@@ -41,7 +41,7 @@ class ModelledRunner final : public Runner {
   explicit ModelledRunner(Parts parts) : parts_(std::move(parts)) {}
 
   bool Runs(const std::string& type) override { return parts_.runs(type); }
-  std::size_t Room(const std::string& type, const AttemptHost& shard) override;
+  LaneRoom Room(const std::string& type, const AttemptHost& shard, std::uint32_t urgency) override;
   Micros BusyFor() override;
   bool Take(const std::string& type, std::vector<AttemptPtr>& attempts) override;
   // Something was moved or paused: what is queued of it goes back.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -152,6 +153,12 @@ inline Outcome FailedForGood(std::string why, std::string error_class) {
   return outcome;
 }
 
+// How much more may be claimed for a lane.
+struct LaneRoom {
+  std::size_t tasks = 0;
+  std::size_t bytes = std::numeric_limits<std::size_t>::max();  // they may take, by MemoryBudget::Of
+};
+
 // The seam to the run stage: takes claimed tasks, and reports through each attempt's host how it ended. In
 // the product the lanes of this process. Thread-safe; no call waits for a handler.
 class Runner {
@@ -159,9 +166,10 @@ class Runner {
   virtual ~Runner() = default;
   // Whether tasks of this type can be run here at all. The first question may open the type's handler.
   virtual bool Runs(const std::string& type) = 0;
-  // How many more tasks of this type may be claimed in this shard; zero until so much is free that claims
-  // stay large (AttemptHost::RoomAgain then says so).
-  virtual std::size_t Room(const std::string& type, const AttemptHost& shard) = 0;
+  // How much more of this type, and of this urgency (framework/task/task.h), may be claimed in this shard;
+  // zero until so much is free that claims stay large (AttemptHost::RoomAgain then says so). What is less
+  // urgent and waits in the lane already leaves a part of it free.
+  virtual LaneRoom Room(const std::string& type, const AttemptHost& shard, std::uint32_t urgency) = 0;
   // How long what runs now is expected to take yet; zero: nothing runs.
   virtual Micros BusyFor() = 0;
   // Takes claimed tasks of one type; never refuses one, since its callers ask for room first. False: the type

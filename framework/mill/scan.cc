@@ -172,12 +172,12 @@ Step<bool> Scanner::Fill(TypeWork& work, std::size_t most, std::shared_ptr<Lease
     held_until_ = std::min(held_until_, parts_.admission.Next(work.type));
     co_return false;
   }
+  const LaneRoom room = parts_.runner.Room(work.type, parts_.attempts, MostUrgent(work));
+  full_ = full_ || room.tasks == 0;
+  if (room.tasks == 0) co_return false;
   Candidates found;
-  found.wanted = std::min(parts_.runner.Room(work.type, parts_.attempts), most);
-  full_ = full_ || found.wanted == 0;
-  if (found.wanted == 0) co_return false;
-  found.wanted = std::min({found.wanted, left, admitted});
-  found.room = parts_.attempts.in_flight().Room();
+  found.wanted = std::min({room.tasks, most, left, admitted});
+  found.room = std::min(parts_.attempts.in_flight().Room(), room.bytes);
   const bool gathered = co_await Gather(work, found);
   if (!gathered) co_return false;
   for (ClaimRequest& request : found.claims) {
@@ -190,16 +190,31 @@ Step<bool> Scanner::Fill(TypeWork& work, std::size_t most, std::shared_ptr<Lease
   co_return found.count > 0;
 }
 
-// Equally urgent groups get a share each before one of them gets more.
+std::uint32_t Scanner::MostUrgent(const TypeWork& work) const {
+  std::uint32_t most = kLeastUrgent;
+  for (std::size_t i = 0; i < work.groups.size(); ++i) {
+    if (work.ranks[i].urgency < most && MayHaveMore(*work.groups[i])) most = work.ranks[i].urgency;
+  }
+  return most;
+}
+
+// Equally urgent groups get a share each before one of them gets more; and a lane that is full of idle work
+// has room for the urgent alone.
 Step<bool> Scanner::Gather(TypeWork& work, Candidates& found) {
   ++turn_;
-  const std::size_t share = std::max((found.wanted + kShares - 1) / kShares, kSmallestPage);
+  const std::size_t wanted = found.wanted;
+  const std::size_t share = std::max((wanted + kShares - 1) / kShares, kSmallestPage);
   const std::vector<std::size_t> order = OrderGroups(work.ranks, turn_);
-  for (auto equal = order.begin(); equal != order.end() && !found.Full();) {
+  for (auto equal = order.begin(); equal != order.end();) {
+    found.wanted = wanted;
+    if (found.Full()) break;
+    const std::uint32_t urgency = work.ranks[*equal].urgency;
+    found.wanted = std::min(wanted, parts_.runner.Room(work.type, parts_.attempts, urgency).tasks);
     const auto end = std::find_if(equal, order.end(), [&](std::size_t i) {
-      return work.ranks[i].urgency != work.ranks[*equal].urgency;
+      return work.ranks[i].urgency != urgency;
     });
     for (const std::size_t part : {share, found.wanted}) {
+      if (found.Full()) break;
       const bool read = co_await GatherFrom(work, {equal, end}, part, found);
       if (!read) co_return false;
     }

@@ -139,6 +139,8 @@ class Scanner {
   Step<> WorkOff(std::size_t most, std::shared_ptr<Lease> life);
   // Scans and claims for one type as far as its room goes; false: nothing more can be claimed now.
   Step<bool> Fill(TypeWork& work, std::size_t most, std::shared_ptr<Lease> life);
+  // Of what may be claimed of a type; kLeastUrgent where there is nothing.
+  std::uint32_t MostUrgent(const TypeWork& work) const;
   // Finds rows for a type, in one turn; false on an error.
   Step<bool> Gather(TypeWork& work, Candidates& found);
   // Up to so many more of each of these groups of the type; false on an error.

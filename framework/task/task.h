@@ -125,6 +125,8 @@ constexpr std::uint32_t Urgency(std::uint32_t priority, std::uint32_t failures) 
   return priority * 10 + std::min<std::uint32_t>(failures, 9);
 }
 
+inline constexpr std::uint32_t kLeastUrgent = Urgency(9, 9);
+
 // What a handler says of an attempt, and what the engine makes of it.
 enum class OutcomeKind {
   Done,      // text: the result, may be empty

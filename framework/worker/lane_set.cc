@@ -183,9 +183,9 @@ Lane* LaneSet::For(const std::string& type) {
   }
 }
 
-std::size_t LaneSet::Room(const std::string& type, const AttemptHost& shard) {
+LaneRoom LaneSet::Room(const std::string& type, const AttemptHost& shard, std::uint32_t) {
   const Lane* lane = For(type);
-  return lane == nullptr ? 0 : lane->Room(shard);
+  return {lane == nullptr ? 0 : lane->Room(shard)};
 }
 
 Micros LaneSet::BusyFor() {

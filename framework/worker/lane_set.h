@@ -65,7 +65,7 @@ class LaneSet final : public Runner {
   std::vector<Lane*> All() const;
 
   bool Runs(const std::string& type) override { return For(type) != nullptr; }
-  std::size_t Room(const std::string& type, const AttemptHost& shard) override;
+  LaneRoom Room(const std::string& type, const AttemptHost& shard, std::uint32_t urgency) override;
   Micros BusyFor() override;
   bool Take(const std::string& type, std::vector<AttemptPtr>& attempts) override;
 

@@ -142,7 +142,7 @@ class Unbeaten final : public Driven<BeatPort> {
 class IdleRunner final : public Runner {
  public:
   bool Runs(const std::string&) override { return false; }
-  std::size_t Room(const std::string&, const AttemptHost&) override { return 0; }
+  LaneRoom Room(const std::string&, const AttemptHost&, std::uint32_t) override { return {}; }
   Micros BusyFor() override { return Micros(0); }
   bool Take(const std::string&, std::vector<AttemptPtr>&) override { return false; }
 };

@@ -151,7 +151,9 @@ class TimedRunner final : public Runner {
   explicit TimedRunner(ManualClock& clock) : clock_(clock) {}
 
   bool Runs(const std::string&) override { return true; }
-  std::size_t Room(const std::string&, const AttemptHost&) override { return most - running_.size(); }
+  LaneRoom Room(const std::string&, const AttemptHost&, std::uint32_t) override {
+    return {most - running_.size()};
+  }
   Micros BusyFor() override { return Micros(0); }
   bool Take(const std::string&, std::vector<AttemptPtr>& attempts) override {
     for (AttemptPtr& attempt : attempts) running_.emplace_back(clock_.Now() + takes, std::move(attempt));
