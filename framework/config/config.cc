@@ -21,7 +21,7 @@ Config ReadConfig(const json& value, Problems& problems, UnknownZones zones) {
   Config config;
   Section document(value, {}, problems);
   if (const json* part = document.Child("engine")) config.engine = ReadEngine(*part, problems);
-  if (const json* part = document.Child("handlers")) config.handlers = ReadHandlers(*part, problems);
+  if (const json* part = document.Child("handlers")) config.handlers = ReadHandlers(*part, problems, zones);
   if (const json* part = document.Child("shards")) config.shards = ReadShards(*part, problems);
   if (const json* part = document.Child("schedules"))
     config.schedules = ReadSchedules(*part, problems, zones);

@@ -19,6 +19,7 @@ void EngineKeys(Keys& keys, Engine& engine) {
   keys.Choice("on_zookeeper_loss", engine.on_zookeeper_loss,
               {{"continue", OnZooKeeperLoss::Continue}, {"stop", OnZooKeeperLoss::Stop}});
   keys.Text("http", engine.http, kLongestAddress);
+  PolicyKeys(keys, engine);
 }
 
 }  // namespace

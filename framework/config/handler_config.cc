@@ -22,6 +22,7 @@ void RetryKeys(Keys& keys, Retry& retry) {
   keys.Durations("delays", retry.delays, 0s, kYear);
   keys.Integer("max_failures", retry.max_failures, 1, 1'000'000);
   keys.Fraction("jitter", retry.jitter, 0.0, 1.0);
+  RetryClassKeys(keys, retry.classes, kYear);
 }
 
 template <class Keys, class Source>
@@ -51,7 +52,7 @@ void HandlerKeys(Keys& keys, Handler& handler) {
   keys.Duration("held_for", handler.held_for, 0s, 10 * kYear);
   keys.Text("group", handler.group, kMaxHandlerName);
   keys.Choice("on_exception", handler.on_exception,
-              {{"retry", OnException::Retry}, {"fail", OnException::Fail}});
+              {{"retry", OnException::Retry}, {"fail", OnException::Fail}, {"hold", OnException::Hold}});
   keys.Text("uses", handler.uses, kMaxHandlerName);
   keys.Object("options", handler.options);
   keys.Named("secrets", handler.secrets, [](auto& part, auto& source) { SecretKeys(part, source); });
@@ -97,10 +98,11 @@ std::set<std::string> KeysOf(const json& handler) {
   return keys;
 }
 
-HandlerConfig ReadHandler(const json& value, const KeyPath& path, Problems& problems) {
+HandlerConfig ReadHandler(const json& value, const KeyPath& path, Problems& problems, UnknownZones zones) {
   HandlerConfig handler;
   Section section(value, path, problems);
   HandlerKeys(section, handler);
+  PolicyKeys(section, handler, zones);
   CheckHandler(handler, section);
   if (const json* scan = section.Child("scan")) CheckScan(*scan, section);
   section.Done();
@@ -110,7 +112,7 @@ HandlerConfig ReadHandler(const json& value, const KeyPath& path, Problems& prob
 
 }  // namespace
 
-std::map<std::string, HandlerConfig> ReadHandlers(const json& value, Problems& problems) {
+std::map<std::string, HandlerConfig> ReadHandlers(const json& value, Problems& problems, UnknownZones zones) {
   std::map<std::string, HandlerConfig> handlers;
   Section section(value, {"handlers"}, problems);
   for (const auto& [name, handler] : section.Every().items()) {
@@ -121,12 +123,15 @@ std::map<std::string, HandlerConfig> ReadHandlers(const json& value, Problems& p
     } else if (IsBuiltIn(name)) {
       section.Add(name, "task types that begin with millrace. are the program's own: choose another name");
     }
-    handlers[name] = ReadHandler(handler, section.Path(name), problems);
+    handlers[name] = ReadHandler(handler, section.Path(name), problems, zones);
   }
   return handlers;
 }
 
-void ListHandler(const HandlerConfig& handler, KeyLister& keys) { HandlerKeys(keys, handler); }
+void ListHandler(const HandlerConfig& handler, KeyLister& keys) {
+  HandlerKeys(keys, handler);
+  PolicyKeys(keys, handler);
+}
 
 HandlerConfig Over(const CodeDefaults& code, HandlerConfig config) {
   const auto takes = [&](const char* key, bool brought) { return brought && !config.given.contains(key); };

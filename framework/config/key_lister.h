@@ -55,6 +55,9 @@ class KeyLister {
     Add(key, std::move(names));
   }
 
+  // A key of a form of its own; null: it has no value.
+  void Value(const char* key, nlohmann::ordered_json value) { Add(key, std::move(value)); }
+
   const std::vector<std::string>& keys() const { return keys_; }
   const nlohmann::ordered_json& values() const { return values_; }
 

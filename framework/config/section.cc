@@ -13,6 +13,8 @@ using nlohmann::json;
 
 namespace {
 
+constexpr std::size_t kMostDurations = 100;  // in a list
+
 std::string Shown(const KeyPath& path) {
   std::string text;
   for (const std::string& key : path) {
@@ -140,6 +142,9 @@ void Section::Durations(const char* key, std::vector<Micros>& value, Micros leas
   if (!child->is_array())
     return WrongType(Path(key), *child, "a list of durations, such as [\"1m\", \"5m\"]");
   if (child->empty()) return problems_.Add(Path(key), "the list is empty: write at least one duration");
+  if (child->size() > kMostDurations)
+    return problems_.Add(Path(key), "the list has " + std::to_string(child->size()) +
+                                        " durations: write at most " + std::to_string(kMostDurations));
   std::vector<Micros> durations;
   for (std::size_t i = 0; i < child->size(); ++i) {
     KeyPath path = Path(key);

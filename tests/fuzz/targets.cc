@@ -238,6 +238,14 @@ const std::string kConfigSeed =
  "keep":"7d","group":"default","options":{"a":[1,null,"x"]},"secrets":{"p":{"file":"x"},"q":{"variable":"Q"}}}},
  "shards":{"main":{"url":"mysql://u@h:1/d","password_file":"p","tables":["tasks"],"slices":64}}, // comment
  "schedules":{},"alerts":{}})";
+const std::string kPolicySeed =
+    R"({"engine":{"aging":"5m","scanners":{"by":"table","most":4},"queues":{"by":"one","take":"random","most":8},
+ "brake":{"latency":"50ms"}},"handlers":{"noop":{"limit":{"rate":"100/s","burst":10,"concurrency":1},
+ "breaker":{"failures":0.5,"window":"10s","minimum":20,"probe_every":"2s","probes":1,"classes":["timeout","http_5*"]},
+ "hours":{"from":"01:00","to":"06:00","zone":"UTC"},"threads":{"min":1,"keep_alive":"5m"},"queue_bytes":65536,
+ "when_full":"give_back","weight":7,"retry":{"classes":{"timeout":{"delays":["5s"]},"http_4*":"fail"}},
+ "bands":[{"priority":"5-9","failures":"1-5","every":"30s","most":1000},{"priority":"3","most":1}]},
+ "b":{"breaker":true,"on_exception":"hold"}}})";
 const std::string kSimulateSeed =
     R"({"workers":[{"id":"a","weight":3,"handlers":["x"],"slices":null},{"id":"b","handlers":null,"slices":["s/t/1"]},
  {"id":"c"}],"slices":[{"id":"s/t/1","group":"g"},{"id":"s/t/2","group":"h"},{"id":"s/t/3","group":"x"}],
@@ -293,15 +301,15 @@ std::vector<std::string> LogSeeds() {
 
 std::vector<Target> MakeTargets() {
   const std::vector<std::string> config_words = {
-      "\"engine\"",   "\"handlers\":", "\"shards\":", "\"retry\":{",
-      "\"delays\":[", "\"5m\"",        "\"lease\":",  "{\"a\":"};
+      "\"engine\"", "\"handlers\":", "\"shards\":", "\"retry\":{", "\"delays\":[", "\"5m\"",
+      "\"lease\":", "{\"a\":",       "\"30/m\"",    "\"24:00\"",   "\"5-9\"",      "\"classes\":"};
   const std::vector<std::string> document_words = {
       "\"slices\":[", "\"main/tasks/1\"", "\"groups\":{", "\"0-31\"",
       "\"weight\":",  "\"seconds\":",     "{\"a\":",      "\"handlers\":null"};
   return {
       {"configuration",
        Configuration,
-       {kConfigSeed, "{}", "// only a comment\n{\"engine\":{}}"},
+       {kConfigSeed, kPolicySeed, "{}", "// only a comment\n{\"engine\":{}}"},
        config_words},
       {"layers",
        Layers,

@@ -16,10 +16,20 @@ using testing::Not;
 // Each key of the parts that have any.
 constexpr const char* kEveryKey = R"(
     "engine": {"lease": "20s", "poll": "50ms", "rewind": "5s", "batch": 100, "stop_timeout": "1m",
-               "max_lost_threads": 2, "on_zookeeper_loss": "stop", "http": ":9470"},
+               "max_lost_threads": 2, "on_zookeeper_loss": "stop", "http": ":9470", "aging": "5m",
+               "scanners": {"by": "table", "most": 8}, "queues": {"by": "shard", "take": "random", "most": 2},
+               "brake": {"latency": "50ms"}},
     "handlers": {"mail.monthly": {"concurrency": 8, "queue": 16, "timeout": "30s",
         "scan": {"every": "5m", "max_rows": 1000, "scope": "key"},
-        "retry": {"delays": ["1m", "5m", "1h30m"], "max_failures": 7, "jitter": 0.25}, "keep": "30d",
+        "retry": {"delays": ["1m", "5m", "1h30m"], "max_failures": 7, "jitter": 0.25,
+                  "classes": {"timeout": {"delays": ["5s"]}, "http_4*": "fail"}}, "keep": "30d",
+        "limit": {"rate": "30/m", "burst": 10, "concurrency": 1}, "when_full": "caller", "weight": 3,
+        "breaker": {"failures": 0.25, "window": "1m", "minimum": 5, "probe_every": "5s", "probes": 2,
+                    "classes": ["timeout", "http_5*"]}, "queue_bytes": 65536,
+        "hours": {"from": "22:30", "to": "06:00", "zone": "Europe/Berlin"},
+        "threads": {"min": 2, "keep_alive": "1m"},
+        "bands": [{"priority": "5-9", "failures": "1-5", "every": "30s", "most": 1000},
+                  {"priority": "3", "failures": "0-9", "every": "1m"}],
         "expires_in": "2h", "held_for": "7d", "export": "/var/lib/millrace/export",
         "group": "mail", "on_exception": "fail", "uses": "send_mail", "options": {"smtp": "localhost:25"},
         "secrets": {"password": {"file": "/etc/p"}, "token": {"variable": "TOKEN"}}, "batch": 10}},
@@ -159,7 +169,7 @@ TEST(ConfigTest, WrongTypesAndRangesSayWhatToWrite) {
   EXPECT_THAT(Refusal(R"({"handlers": {"a": {"retry": {"delays": ["1m", 5]}}}})"),
               HasSubstr("handlers.a.retry.delays.1: "));
   EXPECT_THAT(Refusal(R"({"handlers": {"a": {"on_exception": "ignore"}}})"),
-              HasSubstr("write \"retry\" or \"fail\""));
+              HasSubstr("write \"retry\" or \"fail\" or \"hold\""));
   EXPECT_THAT(Refusal(R"({"handlers": {"A": {}}})"), HasSubstr("not a handler name"));
   EXPECT_THAT(Refusal(R"({"handlers": {"a": {"secrets": {"p": {}}}}})"),
               HasSubstr("either \"file\" or \"variable\""));
