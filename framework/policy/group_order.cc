@@ -9,7 +9,7 @@ namespace millrace::engine {
 std::vector<std::size_t> OrderGroups(std::span<const GroupRank> groups, std::uint64_t turn) {
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const bool oldest_first = turn % kOldestTurn == kOldestTurn - 1;
+  const bool oldest_first = IsOldestTurn(turn);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const auto key = [&](std::size_t i) {
       const GroupRank& group = groups[i];
