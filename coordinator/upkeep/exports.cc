@@ -14,26 +14,13 @@
 #include "coordinator/upkeep/task_json.h"
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
+#include "framework/files/descriptor.h"
 
 namespace millrace::engine {
 namespace {
 
 constexpr int kLockTries = 50;
 constexpr int kBetweenTriesMs = 20;
-
-class File {
- public:
-  File(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC, 0640)) {}
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  const int fd_;
-};
 
 Failure Refused(const std::string& path) {
   return Fail(ErrorCode::Invalid, "can't write " + path + ": " + std::strerror(errno));
@@ -57,40 +44,31 @@ Result<bool> EndsInALine(int fd, off_t size) {
   return last == '\n';
 }
 
-bool WriteAll(int fd, const std::string& text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const ssize_t written = write(fd, text.data() + at, text.size() - at);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    at += static_cast<std::size_t>(written);
-  }
-  return true;
-}
-
 // A new file's name is on the disk once its folder is.
 bool SyncFolder(const std::string& path) {
-  const File folder(path.substr(0, path.rfind('/') + 1), O_RDONLY | O_DIRECTORY);
-  return folder.fd() >= 0 && fsync(folder.fd()) == 0;
+  const std::string name = path.substr(0, path.rfind('/') + 1);
+  const Descriptor folder(open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return folder.get() >= 0 && fsync(folder.get()) == 0;
 }
 
 }  // namespace
 
 Status AppendLines(const std::string& path, const std::string& lines) {
-  const File file(path, O_RDWR | O_CREAT | O_APPEND);
-  if (file.fd() < 0) return Refused(path);
-  if (!Lock(file.fd()))
+  const Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
+  if (file.get() < 0) return Refused(path);
+  if (!Lock(file.get()))
     return Fail(ErrorCode::Invalid, "can't write " + path + ": another process keeps it locked");
   struct stat before {};
-  if (fstat(file.fd(), &before) != 0) return Refused(path);
+  if (fstat(file.get(), &before) != 0) return Refused(path);
   if (!S_ISREG(before.st_mode)) return Fail(ErrorCode::Invalid, "can't write " + path + ": it is no file");
-  const auto whole = EndsInALine(file.fd(), before.st_size);
+  const auto whole = EndsInALine(file.get(), before.st_size);
   if (!whole) return Fail(ErrorCode::Invalid, "can't read " + path + ": " + whole.error().message);
-  if (!WriteAll(file.fd(), *whole ? lines : "\n" + lines)) {
+  if (!WriteAll(file.get(), *whole ? lines : "\n" + lines)) {
     const Failure refused = Refused(path);
-    (void)!ftruncate(file.fd(), before.st_size);
+    (void)!ftruncate(file.get(), before.st_size);
     return refused;
   }
-  if (fsync(file.fd()) != 0) return Refused(path);
+  if (fsync(file.get()) != 0) return Refused(path);
   if (before.st_size == 0 && !SyncFolder(path)) return Refused(path);
   return {};
 }

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <optional>
 
+#include "framework/files/descriptor.h"
 #include "framework/files/paths.h"
 #include "framework/files/trust.h"
 
@@ -84,20 +85,6 @@ std::string SectionProblem(std::string_view bytes, const Header& header) {
 
 constexpr std::int64_t kLargestPlugin = std::int64_t{1} << 30;
 
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 std::string ErrnoText() { return std::strerror(errno); }
 
 Result<std::string> ReadAll(int fd, const std::string& file) {
@@ -113,7 +100,7 @@ Result<std::string> ReadAll(int fd, const std::string& file) {
 }
 
 Result<std::string> ReadTrusted(const std::string& file) {
-  const FileDescriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0)
     return Fail(ErrorCode::Invalid, "the plugin '" + file + "' can't be opened: " + ErrnoText());
   struct stat info {};
@@ -142,7 +129,7 @@ std::string ContentName(std::string_view bytes) {
 
 // False also for a copy that others could still change.
 bool IsSame(const std::string& path, std::string_view bytes) {
-  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info {};
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
   if (!TrustProblem(info).empty()) return false;
@@ -150,20 +137,10 @@ bool IsSame(const std::string& path, std::string_view bytes) {
   return present && *present == bytes;
 }
 
-bool WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
-  return true;
-}
-
 // By a new file and a rename: a process that has the old one mapped keeps it.
 Status WriteCopy(const std::string& path, std::string_view bytes) {
   std::string temporary = path + ".XXXXXX";
-  const FileDescriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  const Descriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (fd.get() >= 0 && WriteAll(fd.get(), bytes) && ::fchmod(fd.get(), 0500) == 0 &&
       ::rename(temporary.c_str(), path.c_str()) == 0) {
     return {};

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "framework/files/descriptor.h"
 #include "framework/store/sqlite/sessions.h"
 
 namespace millrace::engine::sqlite {
@@ -19,22 +20,6 @@ namespace {
 constexpr int kOneWaitMs = 10'000;
 // After a ring the writes of so long are heard as one, or each page of a batch would wake the thread.
 constexpr int kPauseMs = 2;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor() { Reset(-1); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  void Reset(int fd) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = fd;
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 class FileWatch final : public ChangeFeed {
  public:

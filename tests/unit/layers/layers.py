@@ -34,7 +34,7 @@ ARROWS = {
     "framework/store/sql": STORE,
     "framework/doorbell": STORE | {"framework/policy"},
     "framework/store/mysql": STORE | {"framework/store/sql", "framework/doorbell"},
-    "framework/store/sqlite": STORE | {"framework/store/sql"},
+    "framework/store/sqlite": STORE | {"framework/files", "framework/store/sql"},
     "framework/plugin": PLUGIN,
     "framework/mill": MILL,
     "framework/worker": WORKER,
