@@ -22,9 +22,9 @@ struct RetryClass {
 struct RetryPolicy {
   std::vector<Micros> delays{std::chrono::minutes(1), std::chrono::minutes(5), std::chrono::minutes(20)};
   std::uint32_t max_failures = 4;   // the failure with this number ends in the failed pool; at least 1
-  std::vector<RetryClass> classes;  // the first that fits counts
   double jitter = 0.1;              // a delay is spread evenly over ± this part of itself; 0 … 1
   Micros expires_in{};              // of tasks without an expiry of their own (see expiry.h); 0: none
+  std::vector<RetryClass> classes;  // the first that fits counts
 };
 
 // The delay after the failure with this number (1 is the first): the ladder's tier, then the last tier again,
