@@ -1,0 +1,207 @@
+#include "framework/policy/breaker.h"
+
+#include <algorithm>
+
+#include "framework/base/time_text.h"
+#include "framework/task/error_class.h"
+
+namespace millrace::engine {
+namespace {
+
+// A worker that has not looked for work for so long has none to try.
+constexpr Micros kWorkIsFresh = std::chrono::seconds(1);
+constexpr Micros kAskAgain = std::chrono::milliseconds(100);
+
+}  // namespace
+
+CallSays Breaker::WhatItSays(bool failed, std::string_view error_class) const {
+  if (!failed) return CallSays::Answered;
+  if (error_class == kBadParamsClass) return CallSays::Nothing;
+  const bool counts =
+      std::any_of(rules_.classes.begin(), rules_.classes.end(),
+                  [&](const std::string& pattern) { return FitsClass(pattern, error_class); });
+  return counts ? CallSays::Failed : CallSays::Answered;
+}
+
+std::size_t Breaker::Room(BootTime now) const {
+  if (!open_) return kAnyNumber;
+  if (hand_ == BreakerHand::Open) return 0;
+  if (left_ > 0) return left_;
+  return ByItself() && out_ == 0 && now >= next_ ? rules_.probes : 0;
+}
+
+std::size_t Breaker::Take(std::size_t most, BootTime now) {
+  if (!open_) return most;
+  const std::size_t taken = std::min(most, Room(now));
+  if (taken == 0) return 0;
+  if (left_ == 0) {  // the turn begins
+    left_ = rules_.probes;
+    next_ = now + rules_.probe_every;
+  }
+  left_ -= taken;
+  out_ += taken;
+  unmarked_ += taken;
+  return taken;
+}
+
+// Those that were taken before it opened leave the probes as they are.
+void Breaker::GiveBack(std::size_t starts) {
+  const std::size_t probes = std::min(starts, unmarked_);
+  unmarked_ -= probes;
+  out_ -= probes;
+  left_ += probes;
+}
+
+// A start that was taken while it was closed may be marked after it has opened: it was under way then. Of two
+// such starts either may be the probe.
+BreakerMark Breaker::Mark() {
+  if (unmarked_ == 0) return {open_ ? era_ - 1 : era_, false};
+  --unmarked_;
+  return {era_, true};
+}
+
+BootTime Breaker::Next(BootTime now) const {
+  if (Room(now) > 0) return now;
+  return std::max(next_, now + kAskAgain);
+}
+
+void Breaker::Ended(BreakerMark mark, CallSays says, BootTime now, WallTime wall) {
+  if (mark.era != era_) return;  // it began before the last opening
+  if (mark.probe) {
+    ProbeEnded(says);
+    return;
+  }
+  if (open_ || says == CallSays::Nothing) return;
+  Count(says == CallSays::Failed, now);
+  if (says != CallSays::Failed || hand_ == BreakerHand::Close) return;
+  const Slot all = InWindow(now);
+  if (all.calls < rules_.minimum) return;
+  if (static_cast<double>(all.failed) < rules_.failures * static_cast<double>(all.calls)) return;
+  OpenNow(std::to_string(all.failed) + " of " + std::to_string(all.calls) + " calls failed within " +
+              FormatDuration(rules_.window),
+          now, wall);
+}
+
+void Breaker::ProbeEnded(CallSays says) {
+  out_ -= std::min<std::size_t>(out_, 1);
+  if (!open_ || hand_ == BreakerHand::Open) return;
+  if (says == CallSays::Nothing) {
+    ++left_;  // another is tried in its place
+  } else if (says == CallSays::Failed) {
+    answered_ = 0;
+  } else if (++answered_ >= rules_.probes) {
+    ended_ = opening_;
+    Close();
+  }
+}
+
+void Breaker::Count(bool failed, BootTime now) {
+  const Micros each = std::max(rules_.window / static_cast<Micros::rep>(kSlots), Micros(1));
+  const std::int64_t number = now.time_since_epoch() / each;
+  Slot& slot = slots_[static_cast<std::size_t>(number) % kSlots];
+  if (slot.number != number) slot = {number};
+  ++slot.calls;
+  if (failed) ++slot.failed;
+}
+
+Breaker::Slot Breaker::InWindow(BootTime now) const {
+  const Micros each = std::max(rules_.window / static_cast<Micros::rep>(kSlots), Micros(1));
+  const std::int64_t number = now.time_since_epoch() / each;
+  Slot all{number};
+  for (const Slot& slot : slots_) {
+    if (slot.number <= number - static_cast<std::int64_t>(kSlots) || slot.number > number) continue;
+    all.calls += slot.calls;
+    all.failed += slot.failed;
+  }
+  return all;
+}
+
+void Breaker::OpenNow(std::string why, BootTime now, WallTime wall) {
+  open_ = true;
+  ++era_;
+  ++openings_;
+  why_ = std::move(why);
+  since_ = wall;
+  next_ = now + rules_.probe_every;
+  left_ = out_ = unmarked_ = 0;
+  answered_ = 0;
+  opening_ = turn_ = 0;
+}
+
+// Calls that are under way began before it closed: they count no more.
+void Breaker::Close() {
+  open_ = false;
+  ++era_;
+  slots_ = {};
+  left_ = out_ = unmarked_ = 0;
+  opening_ = turn_ = 0;
+}
+
+void Breaker::SetHand(BreakerHand hand, BootTime now, WallTime wall) {
+  if (hand == hand_) return;
+  const bool was_open = hand_ == BreakerHand::Open;
+  hand_ = hand;
+  if (hand == BreakerHand::Open) {
+    if (!open_) OpenNow("", now, wall);
+    since_ = wall;
+    left_ = 0;
+    why_ = "opened by hand";
+  } else if (hand == BreakerHand::Close) {
+    ended_ = opening_;
+    if (open_) Close();
+  } else if (was_open) {
+    next_ = now;  // nobody knows how the partner is: a probe tells
+    why_ = "was opened by hand; a probe has not succeeded yet";
+  }
+}
+
+void Breaker::Follow(const BreakerWord* word, BootTime now) {
+  alone_ = false;
+  if (word == nullptr) {
+    ended_ = 0;
+    if (open_ && opening_ != 0 && hand_ != BreakerHand::Open) Close();
+    return;
+  }
+  if (word->opening != ended_) ended_ = 0;
+  if (hand_ != BreakerHand::Auto || word->opening == ended_) return;
+  if (!open_) OpenNow(word->why, now, word->since);
+  if (opening_ == word->opening && turn_ == word->turn) return;
+  // A turn that this worker took is known to be its own only where it was asked for here.
+  const bool mine = word->mine && opening_ == word->opening && out_ == 0;
+  if (opening_ != word->opening) {
+    why_ = word->why;
+    since_ = word->since;
+  }
+  opening_ = word->opening;
+  turn_ = word->turn;
+  next_ = now + rules_.probe_every;
+  left_ = mine ? rules_.probes : 0;
+}
+
+BreakerWish Breaker::Wish(BootTime now) const {
+  if (alone_) return BreakerWish::None;
+  if (ended_ != 0) return BreakerWish::Close;
+  if (!open_ || hand_ != BreakerHand::Auto) return BreakerWish::None;
+  if (opening_ == 0) return BreakerWish::Open;
+  const bool idle = left_ == 0 && out_ == 0;
+  const bool has_work = work_at_ != BootTime::min() && now - work_at_ <= kWorkIsFresh;
+  return idle && has_work && now >= next_ ? BreakerWish::Probe : BreakerWish::None;
+}
+
+BreakerView Breaker::View(BootTime now) const {
+  BreakerView view;
+  view.open = open_;
+  view.hand = hand_;
+  view.openings = openings_;
+  view.uncharged = uncharged_;
+  const Slot all = InWindow(now);
+  view.calls = all.calls;
+  view.failed = all.failed;
+  if (!view.open) return view;
+  view.since = since_;
+  view.why = why_;
+  if (hand_ != BreakerHand::Open) view.next_probe = std::max(next_ - now, Micros(0));
+  return view;
+}
+
+}  // namespace millrace::engine

@@ -1,0 +1,370 @@
+#include "framework/policy/breaker.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "framework/task/error_class.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// A breaker in virtual time. Its calls take no time unless a test says so.
+class BreakerTest : public ::testing::Test {
+ protected:
+  static BreakerRules Rules() {
+    BreakerRules rules;
+    rules.minimum = 10;
+    rules.classes = {"timeout", "connection", "http_5*"};
+    return rules;
+  }
+
+  // Starts a call, which has to be let through.
+  BreakerMark Start(Breaker& breaker) {
+    EXPECT_EQ(breaker.Take(1, now_), 1U);
+    return breaker.Mark();
+  }
+  void End(Breaker& breaker, BreakerMark mark, CallSays says) { breaker.Ended(mark, says, now_, wall_); }
+  void Call(Breaker& breaker, CallSays says, int times = 1) {
+    for (int i = 0; i < times; ++i) End(breaker, Start(breaker), says);
+  }
+  bool IsOpen(const Breaker& breaker) const { return breaker.View(now_).open; }
+  void Pass(Micros time) { now_ += time; }
+  Breaker Opened() {
+    Breaker breaker(Rules());
+    Call(breaker, CallSays::Failed, 10);
+    EXPECT_TRUE(IsOpen(breaker));
+    return breaker;
+  }
+  static BreakerWord Word(std::int64_t opening, std::int64_t turn, bool mine) {
+    return {opening, turn, mine, {}, "10 of 10 calls failed within 10s"};
+  }
+
+  BootTime now_{seconds(1000)};
+  const WallTime wall_{seconds(1'700'000'000)};
+};
+
+TEST_F(BreakerTest, StaysClosedBelowTheMinimumOfCalls) {
+  Breaker breaker(Rules());
+  Call(breaker, CallSays::Failed, 9);
+  EXPECT_FALSE(IsOpen(breaker));
+  Call(breaker, CallSays::Failed);
+  EXPECT_TRUE(IsOpen(breaker));
+  EXPECT_EQ(breaker.View(now_).why, "10 of 10 calls failed within 10s");
+  EXPECT_EQ(breaker.View(now_).since, wall_);
+}
+
+TEST_F(BreakerTest, OpensAtTheShareOfFailuresAndNotBelow) {
+  Breaker breaker(Rules());
+  Call(breaker, CallSays::Answered, 11);
+  Call(breaker, CallSays::Failed, 10);
+  EXPECT_FALSE(IsOpen(breaker));
+  Call(breaker, CallSays::Failed);
+  EXPECT_TRUE(IsOpen(breaker));
+}
+
+TEST_F(BreakerTest, ForgetsCallsThatHaveLeftTheWindow) {
+  Breaker breaker(Rules());
+  Call(breaker, CallSays::Failed, 9);
+  Pass(seconds(10));
+  Call(breaker, CallSays::Failed, 9);
+  EXPECT_FALSE(IsOpen(breaker));
+  EXPECT_EQ(breaker.View(now_).calls, 9U);
+  Pass(seconds(9));
+  Call(breaker, CallSays::Failed);
+  EXPECT_TRUE(IsOpen(breaker));
+}
+
+TEST_F(BreakerTest, CountsTheNamedClassesAlone) {
+  const Breaker breaker(Rules());
+  EXPECT_EQ(breaker.WhatItSays(true, "timeout"), CallSays::Failed);
+  EXPECT_EQ(breaker.WhatItSays(true, "http_503"), CallSays::Failed);
+  EXPECT_EQ(breaker.WhatItSays(true, "http_404"), CallSays::Answered);
+  EXPECT_EQ(breaker.WhatItSays(true, ""), CallSays::Answered);
+  EXPECT_EQ(breaker.WhatItSays(false, ""), CallSays::Answered);
+}
+
+TEST_F(BreakerTest, NeverCountsBadParamsWhateverIsNamed) {
+  BreakerRules rules = Rules();
+  rules.classes = {"*"};
+  Breaker breaker(rules);
+  EXPECT_EQ(breaker.WhatItSays(true, "anything"), CallSays::Failed);
+  EXPECT_EQ(breaker.WhatItSays(true, "bad_params"), CallSays::Nothing);
+  Call(breaker, CallSays::Nothing, 100);
+  EXPECT_EQ(breaker.View(now_).calls, 0U);
+}
+
+TEST_F(BreakerTest, LetsNothingThroughUntilItIsTimeToProbe) {
+  Breaker breaker = Opened();
+  EXPECT_EQ(breaker.Room(now_), 0U);
+  EXPECT_EQ(breaker.Take(5, now_), 0U);
+  EXPECT_EQ(breaker.Next(now_), now_ + seconds(2));
+  Pass(seconds(2) - Micros(1));
+  EXPECT_EQ(breaker.Room(now_), 0U);
+  Pass(Micros(1));
+  EXPECT_EQ(breaker.Room(now_), 1U);
+  EXPECT_EQ(breaker.Take(5, now_), 1U);
+  EXPECT_EQ(breaker.Room(now_), 0U);
+}
+
+TEST_F(BreakerTest, ClosesWhenAProbeSucceeds) {
+  Breaker breaker = Opened();
+  Pass(seconds(2));
+  const BreakerMark probe = Start(breaker);
+  EXPECT_TRUE(probe.probe);
+  End(breaker, probe, CallSays::Answered);
+  EXPECT_FALSE(IsOpen(breaker));
+  EXPECT_EQ(breaker.Room(now_), Breaker::kAnyNumber);
+  // What it had counted is forgotten: one failure opens nothing.
+  Call(breaker, CallSays::Failed, 9);
+  EXPECT_FALSE(IsOpen(breaker));
+}
+
+TEST_F(BreakerTest, StaysOpenWhenAProbeFailsAndTriesAgain) {
+  Breaker breaker = Opened();
+  for (int turn = 0; turn < 5; ++turn) {
+    Pass(seconds(2));
+    const BreakerMark probe = Start(breaker);
+    EXPECT_FALSE(breaker.Charges(probe));
+    End(breaker, probe, CallSays::Failed);
+    EXPECT_TRUE(IsOpen(breaker));
+    EXPECT_EQ(breaker.Room(now_), 0U);
+  }
+}
+
+TEST_F(BreakerTest, ClosesOnlyAfterAsManySuccessesInSuccessionAsItHasProbes) {
+  BreakerRules rules = Rules();
+  rules.probes = 3;
+  Breaker breaker(rules);
+  Call(breaker, CallSays::Failed, 10);
+  Pass(seconds(2));
+  EXPECT_EQ(breaker.Room(now_), 3U);
+  Call(breaker, CallSays::Answered, 2);
+  Call(breaker, CallSays::Failed);
+  EXPECT_TRUE(IsOpen(breaker));
+  Pass(seconds(2));
+  Call(breaker, CallSays::Answered, 2);
+  EXPECT_TRUE(IsOpen(breaker));
+  Call(breaker, CallSays::Answered);
+  EXPECT_FALSE(IsOpen(breaker));
+}
+
+TEST_F(BreakerTest, WaitsForAProbeThatHangs) {
+  Breaker breaker = Opened();
+  Pass(seconds(2));
+  const BreakerMark probe = Start(breaker);
+  Pass(seconds(30));
+  EXPECT_EQ(breaker.Room(now_), 0U);
+  End(breaker, probe, CallSays::Failed);
+  EXPECT_EQ(breaker.Room(now_), 1U);
+}
+
+TEST_F(BreakerTest, AProbeThatSaysNothingLeavesItsPlaceToAnother) {
+  Breaker breaker = Opened();
+  Pass(seconds(2));
+  End(breaker, Start(breaker), CallSays::Nothing);
+  EXPECT_TRUE(IsOpen(breaker));
+  EXPECT_EQ(breaker.Room(now_), 1U);
+}
+
+TEST_F(BreakerTest, AProbeThatWasTakenAndNotUsedIsThereAgain) {
+  Breaker breaker = Opened();
+  Pass(seconds(2));
+  EXPECT_EQ(breaker.Take(1, now_), 1U);
+  breaker.GiveBack(1);
+  EXPECT_EQ(breaker.Room(now_), 1U);
+}
+
+TEST_F(BreakerTest, ChargesTheFailuresThatOpenItAndNoLaterOne) {
+  Breaker breaker(Rules());
+  std::vector<BreakerMark> calls;
+  for (int i = 0; i < 30; ++i) calls.push_back(Start(breaker));
+  int charged = 0;
+  for (const BreakerMark& call : calls) {
+    if (breaker.Charges(call)) ++charged;
+    End(breaker, call, CallSays::Failed);
+  }
+  EXPECT_EQ(charged, 10);
+}
+
+TEST_F(BreakerTest, ACallFromBeforeTheOpeningIsNotChargedOnceItHasClosedAgain) {
+  Breaker breaker(Rules());
+  const BreakerMark slow = Start(breaker);
+  Call(breaker, CallSays::Failed, 10);
+  Pass(seconds(2));
+  Call(breaker, CallSays::Answered);
+  EXPECT_FALSE(IsOpen(breaker));
+  EXPECT_FALSE(breaker.Charges(slow));
+  End(breaker, slow, CallSays::Failed);
+  EXPECT_EQ(breaker.View(now_).calls, 0U);
+}
+
+TEST_F(BreakerTest, AStartThatWasTakenBeforeTheOpeningIsNoProbeAndNotCharged) {
+  Breaker breaker(Rules());
+  EXPECT_EQ(breaker.Take(1, now_), 1U);
+  Call(breaker, CallSays::Failed, 10);
+  const BreakerMark late = breaker.Mark();
+  EXPECT_FALSE(late.probe);
+  EXPECT_FALSE(breaker.Charges(late));
+  End(breaker, late, CallSays::Answered);
+  EXPECT_TRUE(IsOpen(breaker));
+}
+
+TEST_F(BreakerTest, OpenByHandItLetsNothingThroughAndAProbeTellsWhenThatIsOver) {
+  Breaker breaker(Rules());
+  breaker.SetHand(BreakerHand::Open, now_, wall_);
+  EXPECT_TRUE(IsOpen(breaker));
+  Pass(seconds(100));
+  EXPECT_EQ(breaker.Room(now_), 0U);
+  breaker.SetHand(BreakerHand::Auto, now_, wall_);
+  EXPECT_TRUE(IsOpen(breaker));
+  EXPECT_EQ(breaker.Room(now_), 1U);
+  Call(breaker, CallSays::Answered);
+  EXPECT_FALSE(IsOpen(breaker));
+}
+
+TEST_F(BreakerTest, AProbeUnderWayDoesNotCloseWhatIsOpenByHand) {
+  Breaker breaker = Opened();
+  Pass(seconds(2));
+  const BreakerMark probe = Start(breaker);
+  breaker.SetHand(BreakerHand::Open, now_, wall_);
+  End(breaker, probe, CallSays::Answered);
+  EXPECT_TRUE(IsOpen(breaker));
+}
+
+TEST_F(BreakerTest, ClosedByHandItDoesNotOpen) {
+  Breaker breaker = Opened();
+  breaker.SetHand(BreakerHand::Close, now_, wall_);
+  Call(breaker, CallSays::Failed, 100);
+  EXPECT_FALSE(IsOpen(breaker));
+  breaker.SetHand(BreakerHand::Auto, now_, wall_);
+  Call(breaker, CallSays::Failed);
+  EXPECT_TRUE(IsOpen(breaker));
+}
+
+TEST_F(BreakerTest, NewRulesKeepTheState) {
+  Breaker breaker = Opened();
+  BreakerRules rules = Rules();
+  rules.probes = 4;
+  breaker.SetRules(rules);
+  EXPECT_TRUE(IsOpen(breaker));
+  Pass(seconds(2));
+  EXPECT_EQ(breaker.Room(now_), 4U);
+}
+
+TEST_F(BreakerTest, InAClusterItSaysThatItHasOpened) {
+  Breaker breaker(Rules());
+  breaker.Follow(nullptr, now_);
+  EXPECT_EQ(breaker.Wish(now_), BreakerWish::None);
+  Call(breaker, CallSays::Failed, 10);
+  EXPECT_EQ(breaker.Wish(now_), BreakerWish::Open);
+  breaker.Follow(nullptr, now_);  // it is not written yet
+  EXPECT_TRUE(IsOpen(breaker));
+  const BreakerWord word = Word(7, 0, false);
+  breaker.Follow(&word, now_);
+  EXPECT_EQ(breaker.Wish(now_), BreakerWish::None);
+}
+
+TEST_F(BreakerTest, OpensAndClosesWithTheCluster) {
+  Breaker breaker(Rules());
+  const BreakerMark running = Start(breaker);
+  const BreakerWord word = Word(7, 0, false);
+  breaker.Follow(&word, now_);
+  EXPECT_TRUE(IsOpen(breaker));
+  EXPECT_FALSE(breaker.Charges(running));
+  breaker.Follow(nullptr, now_);
+  EXPECT_FALSE(IsOpen(breaker));
+}
+
+TEST_F(BreakerTest, AmongThreeWorkersOneProbesAtATime) {
+  std::vector<Breaker> workers(3, Breaker(Rules()));
+  BreakerWord word = Word(7, 0, false);
+  std::size_t taker = 3;
+  int probes = 0;
+  for (int tick = 0; tick < 600; ++tick, Pass(milliseconds(50))) {  // 30 s
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      word.mine = i == taker;
+      workers[i].Follow(&word, now_);
+      workers[i].NoteWork(now_);
+      if (workers[i].Room(now_) > 0) {
+        Call(workers[i], CallSays::Failed);
+        ++probes;
+      }
+    }
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      if (workers[i].Wish(now_) != BreakerWish::Probe) continue;
+      taker = i;  // the first write wins; the others' find another version
+      ++word.turn;
+      break;
+    }
+  }
+  EXPECT_GE(probes, 12);
+  EXPECT_LE(probes, 15);
+}
+
+TEST_F(BreakerTest, AsksForATurnOnlyWhereTasksWait) {
+  Breaker breaker(Rules());
+  const BreakerWord word = Word(7, 0, false);
+  breaker.Follow(&word, now_);
+  Pass(seconds(5));
+  EXPECT_EQ(breaker.Wish(now_), BreakerWish::None);
+  breaker.NoteWork(now_);
+  EXPECT_EQ(breaker.Wish(now_), BreakerWish::Probe);
+}
+
+TEST_F(BreakerTest, ATurnOfAnEarlierLifeIsNotItsOwn) {
+  Breaker breaker(Rules());
+  const BreakerWord word = Word(7, 3, true);
+  breaker.Follow(&word, now_);
+  EXPECT_EQ(breaker.Room(now_), 0U);
+}
+
+TEST_F(BreakerTest, AfterItsProbeSucceededItClosesForAllAndHeedsThatOpeningNoMore) {
+  Breaker breaker(Rules());
+  BreakerWord word = Word(7, 0, false);
+  breaker.Follow(&word, now_);
+  word = Word(7, 1, true);
+  breaker.Follow(&word, now_);
+  Call(breaker, CallSays::Answered);
+  EXPECT_FALSE(IsOpen(breaker));
+  EXPECT_EQ(breaker.Wish(now_), BreakerWish::Close);
+  breaker.Follow(&word, now_);
+  EXPECT_FALSE(IsOpen(breaker));
+  breaker.Follow(nullptr, now_);
+  EXPECT_EQ(breaker.Wish(now_), BreakerWish::None);
+  const BreakerWord next = Word(9, 0, false);
+  breaker.Follow(&next, now_);
+  EXPECT_TRUE(IsOpen(breaker));
+}
+
+TEST_F(BreakerTest, WithoutTheClusterItProbesByItself) {
+  Breaker breaker(Rules());
+  const BreakerWord word = Word(7, 0, false);
+  breaker.Follow(&word, now_);
+  Pass(seconds(5));
+  EXPECT_EQ(breaker.Room(now_), 0U);
+  breaker.FollowNobody();
+  EXPECT_EQ(breaker.Room(now_), 1U);
+  Call(breaker, CallSays::Answered);
+  EXPECT_FALSE(IsOpen(breaker));
+  // The cluster, when it is back, still says that it is open.
+  breaker.Follow(&word, now_);
+  EXPECT_FALSE(IsOpen(breaker));
+  EXPECT_EQ(breaker.Wish(now_), BreakerWish::Close);
+}
+
+TEST(ErrorClassTest, APatternIsAClassOrItsBeginning) {
+  EXPECT_TRUE(FitsClass("timeout", "timeout"));
+  EXPECT_FALSE(FitsClass("timeout", "timeouts"));
+  EXPECT_TRUE(FitsClass("http_5*", "http_503"));
+  EXPECT_TRUE(FitsClass("http_5*", "http_5"));
+  EXPECT_FALSE(FitsClass("http_5*", "http_404"));
+  EXPECT_TRUE(FitsClass("*", ""));
+  EXPECT_FALSE(FitsClass("timeout", ""));
+}
+
+}  // namespace
+}  // namespace millrace::engine
