@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "framework/mill/breaker_policy.h"
 #include "framework/mill/limit_policy.h"
 
 namespace millrace::engine {
@@ -70,8 +71,10 @@ void Admission::Follow(std::shared_ptr<const Config> config) {
   MutexLock lock(mutex_);
   Gates gates;
   std::erase_if(limits_, [&](const auto& entry) { return !config->HandlerFor(entry.first).limit; });
+  breakers_ = BreakersOf(*config, breakers_);
   for (const auto& [type, handler] : config->handlers) {
     StartPolicies policies;
+    if (handler.breaker) policies.push_back(breakers_.at(type));
     if (handler.limit) policies.push_back(LimitOf(type, *handler.limit));
     if (policies.empty()) continue;
     const auto known = gates_.find(type);
@@ -116,6 +119,11 @@ std::map<std::string, LimitView> Admission::Limits() const {
   std::map<std::string, LimitView> views;
   for (const auto& [type, policy] : limits_) views[type] = policy->View(now, gates_.at(type)->Waiting());
   return views;
+}
+
+std::map<std::string, std::shared_ptr<BreakerPolicy>> Admission::Breakers() const {
+  MutexLock lock(mutex_);
+  return breakers_;
 }
 
 std::shared_ptr<TypeGate> Admission::Of(const std::string& type) const {

@@ -30,6 +30,8 @@ struct StartEnd {
   Micros took{0};
 };
 
+class BreakerPolicy;
+
 // One policy of one task type in one worker. Thread-safe.
 class StartPolicy {
  public:
@@ -49,6 +51,8 @@ class StartPolicy {
   virtual BootTime Next(BootTime now) = 0;
   // A start has ended: the outcome of its settle is known, or it is others' business.
   virtual void Ended(const StartEnd& end, BootTime now) = 0;
+  // Where this is a breaker: itself.
+  virtual BreakerPolicy* AsBreaker() { return nullptr; }
 };
 
 // Who waits for starts that no clock brings: they come with an end, or with a word of the coordinator.
@@ -76,10 +80,14 @@ using StartPolicies = std::vector<std::shared_ptr<StartPolicy>>;
 class TypeGate {
  public:
   TypeGate(std::string type, StartPolicies policies, std::shared_ptr<const StartsAgain> starts_again = {})
-      : type_(std::move(type)), policies_(std::move(policies)), starts_again_(std::move(starts_again)) {}
+      : type_(std::move(type)), policies_(std::move(policies)), starts_again_(std::move(starts_again)) {
+    for (const auto& policy : policies_) breaker_ = breaker_ != nullptr ? breaker_ : policy->AsBreaker();
+  }
 
   const std::string& type() const { return type_; }
   const StartPolicies& policies() const { return policies_; }
+  // The one among them; null: there is none.
+  BreakerPolicy* breaker() const { return breaker_; }
   bool Open(BootTime now, WallTime wall) const;
   std::size_t ClaimRoom(BootTime now) const;
   // Of all policies at once: at most so many starts.
@@ -102,6 +110,7 @@ class TypeGate {
   const std::string type_;
   const StartPolicies policies_;
   const std::shared_ptr<const StartsAgain> starts_again_;
+  BreakerPolicy* breaker_ = nullptr;
   std::atomic<std::size_t> waiting_{0};  // claimed, and not started
   std::atomic<bool> refused_{false};     // somebody was, since the last TellStartsAgain
 };
@@ -137,6 +146,8 @@ class Admission {
   BootTime Next(const std::string& type) const;
   // True once after some type is closed that was open: what is queued of it goes back.
   bool TakeClosed();
+  // Those of all types that have one.
+  std::map<std::string, std::shared_ptr<BreakerPolicy>> Breakers() const;
 
  private:
   using Gates = std::map<std::string, std::shared_ptr<TypeGate>>;
@@ -151,6 +162,7 @@ class Admission {
   Gates gates_ MILLRACE_GUARDED_BY(mutex_);
   std::shared_ptr<const LimitShares> shares_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<LimitPolicy>> limits_ MILLRACE_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<BreakerPolicy>> breakers_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, bool> open_ MILLRACE_GUARDED_BY(mutex_);  // as of the last TakeClosed
 };
 

@@ -9,7 +9,7 @@ constexpr std::uint32_t kQuarantine = 3;
 
 }  // namespace
 
-std::optional<Outcome> InsteadOfStart(const Attempt& attempt, const RetryPolicy& retry, BootTime now) {
+std::optional<Outcome> InsteadOfStart(Attempt& attempt, const RetryPolicy& retry, BootTime now) {
   const Task& task = attempt.task;
   if (attempt.host->StopAsked() || attempt.host->StartDecisionOf(attempt) == StartDecision::Withdrawn) {
     return GivenBack();
@@ -34,7 +34,19 @@ std::optional<Outcome> InsteadOfStart(const Attempt& attempt, const RetryPolicy&
                              std::to_string(retry.max_failures),
                          "max_failures");
   }
+  BreakerPolicy* breaker = attempt.gate ? attempt.gate->breaker() : nullptr;
+  if (breaker != nullptr && !breaker->Begin(attempt.pass, now)) return GivenBack();
   return std::nullopt;
+}
+
+Settlement EndOf(Attempt& attempt, const RetryPolicy& retry, const Outcome& outcome, double unit,
+                 BootTime now) {
+  const std::optional<WallTime> store = attempt.host->StoreTime(now);
+  if (BreakerPolicy* breaker = attempt.gate ? attempt.gate->breaker() : nullptr) {
+    if (const auto instead = breaker->Judge(attempt.pass, outcome, now))
+      return Settle(retry, attempt.task, *instead, unit, store);
+  }
+  return Settle(retry, attempt.task, outcome, unit, store);
 }
 
 void GiveBack(const AttemptPtr& attempt) {

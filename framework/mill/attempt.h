@@ -13,6 +13,7 @@
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
 #include "framework/mill/admission.h"
+#include "framework/mill/breaker_policy.h"
 #include "framework/mill/lease.h"
 #include "framework/store/task_transaction.h"
 #include "framework/task/retry_ladder.h"
@@ -59,6 +60,7 @@ struct Attempt {
   std::atomic<Micros::rep> ran{-1};    // until its last call returned, or was given up; below 0: neither yet
   std::atomic<bool> has_start{false};  // its gate gave it a start
   std::atomic<bool> alone{false};      // it shares no call any more: one that it shared failed as a whole
+  BreakerPass pass;                    // by its gate's breaker
 };
 using AttemptPtr = std::shared_ptr<Attempt>;
 
@@ -107,14 +109,14 @@ class AttemptHost {
   virtual void Drop(Attempt& attempt) = 0;
 };
 
-// The last look before a start, in a life that may start it: what it ends with instead; nothing: it starts.
-std::optional<Outcome> InsteadOfStart(const Attempt& attempt, const RetryPolicy& retry, BootTime now);
+// The last look before a start, in a life that may start it: what it ends with instead; nothing: it starts,
+// and its breaker knows of it.
+std::optional<Outcome> InsteadOfStart(Attempt& attempt, const RetryPolicy& retry, BootTime now);
 
-// What is to be written for an attempt that has ended now; `unit` is random in [0, 1).
-inline Settlement EndOf(const Attempt& attempt, const RetryPolicy& retry, const Outcome& outcome, double unit,
-                        BootTime now) {
-  return Settle(retry, attempt.task, outcome, unit, attempt.host->StoreTime(now));
-}
+// What is to be written for an attempt that has ended now; `unit` is random in [0, 1). A failure that is not
+// charged, since its breaker is open, gives the task back.
+Settlement EndOf(Attempt& attempt, const RetryPolicy& retry, const Outcome& outcome, double unit,
+                 BootTime now);
 
 // Ends an attempt that has not started: its task waits again; or, where its life is dead, is dropped.
 void GiveBack(const AttemptPtr& attempt);

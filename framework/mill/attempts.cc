@@ -218,7 +218,7 @@ StartDecision Attempts::StartDecisionOf(const Attempt& attempt) const {
   if (!attempt.lease->Alive()) return StartDecision::Lost;
   const Task& task = attempt.task;
   if (retired_.load()) return StartDecision::Withdrawn;
-  if (attempt.gate && !attempt.has_start.load(std::memory_order_relaxed) &&
+  if (attempt.gate && !attempt.has_start.load(std::memory_order_relaxed) && !attempt.pass.Given() &&
       !attempt.gate->Open(parts_.clock.Now(), parts_.clock.WallNow())) {
     return StartDecision::Withdrawn;
   }
@@ -269,8 +269,9 @@ void Attempts::Drop(Attempt& attempt) {
   LeavePolicies(attempt, nullptr);
 }
 
-void Attempts::LeavePolicies(const Attempt& attempt, const Settlement* settlement) {
+void Attempts::LeavePolicies(Attempt& attempt, const Settlement* settlement) {
   if (!attempt.gate) return;
+  if (BreakerPolicy* breaker = attempt.gate->breaker()) breaker->Gone(attempt.pass, parts_.clock.Now());
   if (!attempt.has_start.load(std::memory_order_relaxed)) {
     attempt.gate->NeverStarted(1);
     return;

@@ -201,7 +201,7 @@ class Attempts final : public AttemptHost {
   void LeaveGate(const Attempt& attempt);
   void LeaveHand(const TaskKey& key);
   // Its policies are told how it ended.
-  void LeavePolicies(const Attempt& attempt, const Settlement* settlement);
+  void LeavePolicies(Attempt& attempt, const Settlement* settlement);
   std::vector<AttemptPtr> TakeParked();
 
   const Parts parts_;

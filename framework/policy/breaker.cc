@@ -65,7 +65,7 @@ BootTime Breaker::Next(BootTime now) const {
   return std::max(next_, now + kAskAgain);
 }
 
-void Breaker::Ended(BreakerMark mark, CallSays says, BootTime now, WallTime wall) {
+void Breaker::Ended(BreakerMark mark, CallSays says, BootTime now) {
   if (mark.era != era_) return;  // it began before the last opening
   if (mark.probe) {
     ProbeEnded(says);
@@ -79,7 +79,7 @@ void Breaker::Ended(BreakerMark mark, CallSays says, BootTime now, WallTime wall
   if (static_cast<double>(all.failed) < rules_.failures * static_cast<double>(all.calls)) return;
   OpenNow(std::to_string(all.failed) + " of " + std::to_string(all.calls) + " calls failed within " +
               FormatDuration(rules_.window),
-          now, wall);
+          now);
 }
 
 void Breaker::ProbeEnded(CallSays says) {
@@ -116,12 +116,12 @@ Breaker::Slot Breaker::InWindow(BootTime now) const {
   return all;
 }
 
-void Breaker::OpenNow(std::string why, BootTime now, WallTime wall) {
+void Breaker::OpenNow(std::string why, BootTime now) {
   open_ = true;
   ++era_;
   ++openings_;
   why_ = std::move(why);
-  since_ = wall;
+  since_ = now;
   next_ = now + rules_.probe_every;
   left_ = out_ = unmarked_ = 0;
   answered_ = 0;
@@ -137,13 +137,13 @@ void Breaker::Close() {
   opening_ = turn_ = 0;
 }
 
-void Breaker::SetHand(BreakerHand hand, BootTime now, WallTime wall) {
+void Breaker::SetHand(BreakerHand hand, BootTime now) {
   if (hand == hand_) return;
   const bool was_open = hand_ == BreakerHand::Open;
   hand_ = hand;
   if (hand == BreakerHand::Open) {
-    if (!open_) OpenNow("", now, wall);
-    since_ = wall;
+    if (!open_) OpenNow("", now);
+    since_ = now;
     left_ = 0;
     why_ = "opened by hand";
   } else if (hand == BreakerHand::Close) {
@@ -164,14 +164,11 @@ void Breaker::Follow(const BreakerWord* word, BootTime now) {
   }
   if (word->opening != ended_) ended_ = 0;
   if (hand_ != BreakerHand::Auto || word->opening == ended_) return;
-  if (!open_) OpenNow(word->why, now, word->since);
+  if (!open_) OpenNow(word->why, now);
   if (opening_ == word->opening && turn_ == word->turn) return;
   // A turn that this worker took is known to be its own only where it was asked for here.
   const bool mine = word->mine && opening_ == word->opening && out_ == 0;
-  if (opening_ != word->opening) {
-    why_ = word->why;
-    since_ = word->since;
-  }
+  if (opening_ != word->opening) why_ = word->why;
   opening_ = word->opening;
   turn_ = word->turn;
   next_ = now + rules_.probe_every;
@@ -198,7 +195,7 @@ BreakerView Breaker::View(BootTime now) const {
   view.calls = all.calls;
   view.failed = all.failed;
   if (!view.open) return view;
-  view.since = since_;
+  view.open_for = now - since_;
   view.why = why_;
   if (hand_ != BreakerHand::Open) view.next_probe = std::max(next_ - now, Micros(0));
   return view;

@@ -63,7 +63,6 @@ struct BreakerWord {
   std::int64_t opening = 0;  // above 0; each opening has another
   std::int64_t turn = 0;     // another with each turn at probing that somebody took
   bool mine = false;         // this worker took the last
-  WallTime since{};
   std::string why;
   bool operator==(const BreakerWord&) const = default;
 };
@@ -86,7 +85,7 @@ struct BreakerMark {
 struct BreakerView {
   bool open = false;
   BreakerHand hand = BreakerHand::Auto;
-  WallTime since{};             // it is open
+  Micros open_for{0};           // it is open, as far as this worker knows
   std::string why;              // likewise
   Micros next_probe{0};         // from now, at the soonest
   std::uint64_t calls = 0;      // in the window
@@ -120,7 +119,7 @@ class Breaker {
   BootTime Next(BootTime now) const;
 
   // A marked call has ended; once for each.
-  void Ended(BreakerMark mark, CallSays says, BootTime now, WallTime wall);
+  void Ended(BreakerMark mark, CallSays says, BootTime now);
   // A failure of this call that counts would be charged now. To be asked before `Ended` is told: the failure
   // that opens the breaker is charged.
   bool Charges(BreakerMark mark) const { return !mark.probe && mark.era == era_; }
@@ -128,7 +127,7 @@ class Breaker {
   Micros DelayOfUncharged() const { return rules_.probe_every; }
   void NoteUncharged() { ++uncharged_; }
 
-  void SetHand(BreakerHand hand, BootTime now, WallTime wall);
+  void SetHand(BreakerHand hand, BootTime now);
   // The cluster's word; null: it is closed there.
   void Follow(const BreakerWord* word, BootTime now);
   // No word of a cluster, or not any more: its own state holds.
@@ -149,7 +148,7 @@ class Breaker {
   bool ByItself() const { return alone_ || opening_ == 0; }
   void Count(bool failed, BootTime now);
   Slot InWindow(BootTime now) const;
-  void OpenNow(std::string why, BootTime now, WallTime wall);
+  void OpenNow(std::string why, BootTime now);
   void Close();
   void ProbeEnded(CallSays says);
 
@@ -158,7 +157,7 @@ class Breaker {
   BreakerHand hand_ = BreakerHand::Auto;
   bool open_ = false;  // always so where it is open by hand
   std::uint32_t era_ = 1;
-  WallTime since_{};
+  BootTime since_{};
   std::string why_;
   BootTime next_{};             // a turn at probing begins no sooner
   std::size_t left_ = 0;        // probes of the turn that nobody has taken

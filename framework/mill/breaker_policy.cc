@@ -1,0 +1,141 @@
+#include "framework/mill/breaker_policy.h"
+
+#include <algorithm>
+
+#include "framework/base/log.h"
+
+namespace millrace::engine {
+namespace {
+
+BreakerRules RulesOf(const BreakerConfig& config) {
+  return {config.failures, config.window, config.minimum, config.probe_every, config.probes, config.classes};
+}
+
+bool Failed(OutcomeKind kind) { return kind == OutcomeKind::Retry || kind == OutcomeKind::Fail; }
+
+}  // namespace
+
+void BreakerPolicy::SetRules(BreakerRules rules) {
+  MutexLock lock(mutex_);
+  if (rules != breaker_.rules()) breaker_.SetRules(std::move(rules));
+}
+
+// Open in the words of a gate: tasks may be let through. While there is a probe to take some may.
+bool BreakerPolicy::Open(BootTime now, WallTime) {
+  if (!held_.load(std::memory_order_relaxed)) return true;
+  MutexLock lock(mutex_);
+  return breaker_.Room(now) > 0;
+}
+
+std::size_t BreakerPolicy::ClaimRoom(BootTime now, std::size_t waiting) {
+  if (!held_.load(std::memory_order_relaxed)) return Breaker::kAnyNumber;
+  MutexLock lock(mutex_);
+  breaker_.NoteWork(now);
+  const std::size_t room = breaker_.Room(now);
+  return room - std::min(room, waiting);
+}
+
+std::size_t BreakerPolicy::Take(std::size_t most, BootTime now) {
+  if (!held_.load(std::memory_order_relaxed)) return most;
+  MutexLock lock(mutex_);
+  return std::min(most, breaker_.Room(now));
+}
+
+BootTime BreakerPolicy::Next(BootTime now) {
+  MutexLock lock(mutex_);
+  return breaker_.Next(now);
+}
+
+bool BreakerPolicy::Begin(BreakerPass& pass, BootTime now) {
+  if (pass.Given()) return true;
+  MutexLock lock(mutex_);
+  if (breaker_.Take(1, now) == 0) return false;
+  pass.Give(breaker_.Mark());
+  return true;
+}
+
+std::optional<Outcome> BreakerPolicy::Judge(BreakerPass& pass, const Outcome& outcome, BootTime now) {
+  if (!pass.Given()) return std::nullopt;
+  MutexLock lock(mutex_);
+  CallSays says = CallSays::Nothing;
+  if (Failed(outcome.kind)) {
+    says = breaker_.WhatItSays(true, outcome.error_class);
+  } else if (outcome.kind == OutcomeKind::Done || outcome.kind == OutcomeKind::Skip) {
+    says = CallSays::Answered;
+  }
+  const bool excused = says == CallSays::Failed && !breaker_.Charges(pass.Mark());
+  const Micros delay = breaker_.DelayOfUncharged();
+  if (pass.TellEnd()) {
+    if (excused) breaker_.NoteUncharged();
+    breaker_.Ended(pass.Mark(), says, now);
+    Tell(now);
+  }
+  if (!excused) return std::nullopt;
+  Outcome given_back;
+  given_back.kind = OutcomeKind::GiveBack;
+  given_back.text = "not charged, since the breaker of " + type_ + " is open: " + outcome.text;
+  given_back.delay = delay;
+  return given_back;
+}
+
+void BreakerPolicy::Gone(BreakerPass& pass, BootTime now) {
+  if (!pass.Given() || !pass.TellEnd()) return;
+  MutexLock lock(mutex_);
+  breaker_.Ended(pass.Mark(), CallSays::Nothing, now);
+}
+
+void BreakerPolicy::SetHand(BreakerHand hand, BootTime now) {
+  MutexLock lock(mutex_);
+  breaker_.SetHand(hand, now);
+  Tell(now);
+}
+
+void BreakerPolicy::Follow(bool known, const BreakerWord* word, BootTime now) {
+  MutexLock lock(mutex_);
+  if (known) {
+    breaker_.Follow(word, now);
+  } else {
+    breaker_.FollowNobody();
+  }
+  Tell(now);
+}
+
+BreakerWish BreakerPolicy::Wish(BootTime now) const {
+  MutexLock lock(mutex_);
+  return breaker_.Wish(now);
+}
+
+BreakerView BreakerPolicy::View(BootTime now) const {
+  MutexLock lock(mutex_);
+  return breaker_.View(now);
+}
+
+void BreakerPolicy::Tell(BootTime now) {
+  const BreakerView view = breaker_.View(now);
+  held_.store(view.open, std::memory_order_relaxed);
+  if (view.open == told_) return;
+  told_ = view.open;
+  if (view.open) {
+    LogWarning("breaker open: nothing of this type starts but probes, and its tasks wait",
+               {{"handler", type_}, {"why", view.why}});
+  } else {
+    LogInfo("breaker closed", {{"handler", type_}});
+  }
+}
+
+BreakersByType BreakersOf(const Config& config, const BreakersByType& known) {
+  BreakersByType breakers;
+  for (const auto& [type, handler] : config.handlers) {
+    if (!handler.breaker) continue;
+    const auto before = known.find(type);
+    if (before == known.end()) {
+      breakers[type] = std::make_shared<BreakerPolicy>(type, RulesOf(*handler.breaker));
+    } else {
+      before->second->SetRules(RulesOf(*handler.breaker));
+      breakers[type] = before->second;
+    }
+  }
+  return breakers;
+}
+
+}  // namespace millrace::engine
