@@ -16,6 +16,10 @@ bool IsShardName(std::string_view name) {
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string_view::npos;
 }
 
+constexpr std::string_view kBreaker = "breaker";
+constexpr std::string_view kHandOpen = "open";
+constexpr std::string_view kHandClose = "close";
+
 bool ReadSlice(std::string_view text, std::uint32_t& slice) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), slice);
   return error == std::errc() && end == text.data() + text.size() && slice < kMaxSlices;
@@ -53,6 +57,9 @@ Status Pauses::Add(std::string_view name) {
     slices_.emplace(parts[1], *table, slice);
   } else if (kind == "worker" && parts.size() == 2 && IsWorkerName(parts[1])) {
     workers_.emplace(parts[1]);
+  } else if (kind == kBreaker && parts.size() == 3 && IsHandlerName(parts[1]) &&
+             (parts[2] == kHandOpen || parts[2] == kHandClose)) {
+    // It is the breakers' business.
   } else {
     return Fail(ErrorCode::Invalid, "'" + Shorten(name, 200) +
                                         "' names nothing that can be paused; write cluster, shard:NAME, "
@@ -68,6 +75,26 @@ bool Pauses::Covers(std::string_view shard, const TableName& table, std::uint32_
   const bool everything = cluster_ || shards_.contains(shard);
   return (everything && !CarriesAlerts(handler)) || handlers_.contains(handler) ||
          (!slices_.empty() && slices_.contains({std::string(shard), table, slice}));
+}
+
+std::string BreakerHandName(const std::string& type, BreakerHand hand) {
+  if (hand == BreakerHand::Auto) return "";
+  const std::string_view word = hand == BreakerHand::Open ? kHandOpen : kHandClose;
+  return std::string(kBreaker) + ":" + type + ":" + std::string(word);
+}
+
+std::map<std::string, BreakerHand> BreakerHandsOf(std::span<const std::string> names) {
+  std::map<std::string, BreakerHand> hands;
+  for (const std::string& name : names) {
+    if (!name.starts_with(kBreaker)) continue;
+    std::vector<std::string> parts;
+    boost::split(parts, name, boost::is_any_of(":"));
+    if (parts.size() != 3) continue;
+    const BreakerHand said = parts[2] == kHandOpen ? BreakerHand::Open : BreakerHand::Close;
+    BreakerHand& hand = hands.try_emplace(parts[1], said).first->second;
+    if (said == BreakerHand::Open) hand = said;
+  }
+  return hands;
 }
 
 }  // namespace millrace::engine

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "framework/base/result.h"
+#include "framework/policy/breaker.h"
 #include "framework/task/table_name.h"
 
 namespace millrace::engine {
@@ -20,6 +22,8 @@ inline constexpr std::size_t kMaxWorkerName = 48;
 
 // Names, as they stand under control/pause and in a shard's own table:
 //   cluster · shard:S · handler:H · slice:S:T:N (shard, table, load-balance number) · worker:ID
+// What operators have said of a breaker stands among them and goes the same ways: breaker:H:open,
+// breaker:H:close. It pauses nothing by itself.
 class Pauses {
  public:
   // Invalid with the first name that is none of these.
@@ -48,5 +52,10 @@ class Pauses {
   std::set<std::string, std::less<>> workers_;
   std::set<std::tuple<std::string, TableName, std::uint32_t>> slices_;
 };
+
+// `breaker:H:open`; empty for Auto, which is no word.
+std::string BreakerHandName(const std::string& type, BreakerHand hand);
+// By task type, from names of which some say that; where both are said, open counts.
+std::map<std::string, BreakerHand> BreakerHandsOf(std::span<const std::string> names);
 
 }  // namespace millrace::engine

@@ -50,6 +50,18 @@ TEST(PausesTest, AWorkerIsPausedByItsNameWhateverItsSlicesAre) {
   EXPECT_FALSE(pauses.Covers("main", "tasks", 0, "noop")) << "others do their work";
 }
 
+TEST(PausesTest, AWordOfABreakerPausesNothingAndIsFoundByItsType) {
+  const Pauses pauses = Of({"breaker:noop:open"});
+  EXPECT_FALSE(pauses.Covers("main", "tasks", 17, "noop"));
+  const std::vector<std::string> names{"breaker:a:close", "breaker:a:open", "breaker:b:close", "handler:c"};
+  const auto hands = BreakerHandsOf(names);
+  ASSERT_EQ(hands.size(), 2U);
+  EXPECT_EQ(hands.at("a"), BreakerHand::Open);
+  EXPECT_EQ(hands.at("b"), BreakerHand::Close);
+  EXPECT_EQ(BreakerHandName("b", BreakerHand::Close), "breaker:b:close");
+  EXPECT_FALSE(Pauses::Parse(std::vector<std::string>{"breaker:a:auto"}));
+}
+
 TEST(PausesTest, ANameTwiceIsOnePause) {
   EXPECT_THAT(Of({"shard:b", "cluster", "shard:b"}).Names(), ElementsAre("cluster", "shard:b"));
 }
