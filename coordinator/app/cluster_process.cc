@@ -111,6 +111,14 @@ Status ClusterProcess::Start(Place place) {
       std::move(options), ConfigLayers(settings_.config_text, settings_.config_file, settings_.own_store),
       std::move(calls));
   std::vector<TreeMachine*> machines{member_.get()};
+  if (place.works) {
+    breakers_ = std::make_unique<BreakerKeeper>(
+        place.id, place.document.incarnation,
+        BreakerKeeper::Calls{[this] { return control_.AskedOfBreakers(); },
+                             [this](BreakerWords words) { control_.Publish(std::move(words)); },
+                             [this] { return clock_.WallNow(); }});
+    machines.push_back(breakers_.get());
+  }
   if (place.stands) {
     CalmOptions calm;
     calm.session_timeout = options_.session_timeout;

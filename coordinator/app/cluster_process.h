@@ -15,6 +15,7 @@
 #include "coordinator/coordination/driver.h"
 #include "coordinator/coordination/zookeeper/zookeeper.h"
 #include "coordinator/leader/leader.h"
+#include "coordinator/member/breaker_keeper.h"
 #include "coordinator/member/cluster_control_plane.h"
 #include "coordinator/member/member.h"
 #include "coordinator/upkeep/upkeep.h"
@@ -97,6 +98,7 @@ class ClusterProcess {
   bool works_ = false;
   std::optional<BootTime> idle_since_;  // without a slice; the latest time: it was said
   std::unique_ptr<Member> member_;
+  std::unique_ptr<BreakerKeeper> breakers_;
   std::unique_ptr<Leader> leader_;
   std::unique_ptr<Driver> driver_;
   std::unique_ptr<ClusterMetrics> measured_;  // last: asks the others

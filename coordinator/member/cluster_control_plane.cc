@@ -36,6 +36,31 @@ std::shared_ptr<const MemberView> ClusterControlPlane::View() const {
   return view_;
 }
 
+void ClusterControlPlane::Publish(BreakerWords words) {
+  auto next = std::make_shared<const BreakerWords>(std::move(words));
+  MutexLock lock(mutex_);
+  breakers_ = std::move(next);
+}
+
+std::shared_ptr<const BreakerWords> ClusterControlPlane::Breakers() {
+  std::shared_ptr<const BreakerWords> words;
+  {
+    MutexLock lock(mutex_);
+    words = breakers_;
+  }
+  return words && !options_.lost() ? words : nullptr;
+}
+
+void ClusterControlPlane::AskOfBreakers(const BreakerAsks& asks) {
+  MutexLock lock(mutex_);
+  if (asks != asks_) asks_ = asks;
+}
+
+std::optional<BreakerAsks> ClusterControlPlane::AskedOfBreakers() const {
+  MutexLock lock(mutex_);
+  return asks_.empty() ? std::nullopt : std::optional(asks_);
+}
+
 StoresByShard ClusterControlPlane::Shards() {
   bool assigned = false;
   {

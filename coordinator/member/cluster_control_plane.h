@@ -43,6 +43,13 @@ class ClusterControlPlane final : public ControlPlane {
   std::vector<TableSlices> Slices(const std::string& shard) override;
   std::shared_ptr<const Pauses> Paused() override { return View()->pauses; }
   std::shared_ptr<const Config> CurrentConfig() override { return View()->config; }
+  // Null while the session may be over.
+  std::shared_ptr<const BreakerWords> Breakers() override;
+  void AskOfBreakers(const BreakerAsks& asks) override;
+
+  void Publish(BreakerWords words);
+  // What the worker asked for last; nullopt: none of its types has a breaker.
+  std::optional<BreakerAsks> AskedOfBreakers() const;
 
  private:
   Result<std::unique_ptr<Store>> Open(const ShardConfig& shard, Micros lease) const;
@@ -52,6 +59,8 @@ class ClusterControlPlane final : public ControlPlane {
   mutable Mutex mutex_;
   std::optional<BootTime> begun_ MILLRACE_GUARDED_BY(mutex_);  // when the shards were first asked for
   std::shared_ptr<const MemberView> view_ MILLRACE_GUARDED_BY(mutex_);
+  std::shared_ptr<const BreakerWords> breakers_ MILLRACE_GUARDED_BY(mutex_);  // null: never heard
+  BreakerAsks asks_ MILLRACE_GUARDED_BY(mutex_);
 
   mutable Mutex shards_mutex_;
   std::shared_ptr<const Config> seen_ MILLRACE_GUARDED_BY(shards_mutex_);

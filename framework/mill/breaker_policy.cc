@@ -100,7 +100,7 @@ void BreakerPolicy::Follow(bool known, const BreakerWord* word, BootTime now) {
   Tell(now);
 }
 
-BreakerWish BreakerPolicy::Wish(BootTime now) const {
+BreakerAsk BreakerPolicy::Wish(BootTime now) const {
   MutexLock lock(mutex_);
   return breaker_.Wish(now);
 }

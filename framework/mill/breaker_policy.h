@@ -68,7 +68,7 @@ class BreakerPolicy final : public StartPolicy {
   void SetHand(BreakerHand hand, BootTime now);
   // `known`: the cluster can be asked; `word` is then what it says, null: nothing.
   void Follow(bool known, const BreakerWord* word, BootTime now);
-  BreakerWish Wish(BootTime now) const;
+  BreakerAsk Wish(BootTime now) const;
   BreakerView View(BootTime now) const;
 
  private:

@@ -175,14 +175,15 @@ void Breaker::Follow(const BreakerWord* word, BootTime now) {
   left_ = mine ? rules_.probes : 0;
 }
 
-BreakerWish Breaker::Wish(BootTime now) const {
-  if (alone_) return BreakerWish::None;
-  if (ended_ != 0) return BreakerWish::Close;
-  if (!open_ || hand_ != BreakerHand::Auto) return BreakerWish::None;
-  if (opening_ == 0) return BreakerWish::Open;
+BreakerAsk Breaker::Wish(BootTime now) const {
+  if (alone_) return {};
+  if (ended_ != 0) return {BreakerWish::Close, ended_, 0, {}};
+  if (!open_ || hand_ != BreakerHand::Auto) return {};
+  if (opening_ == 0) return {BreakerWish::Open, 0, 0, why_};
   const bool idle = left_ == 0 && out_ == 0;
   const bool has_work = work_at_ != BootTime::min() && now - work_at_ <= kWorkIsFresh;
-  return idle && has_work && now >= next_ ? BreakerWish::Probe : BreakerWish::None;
+  if (!idle || !has_work || now < next_) return {};
+  return {BreakerWish::Probe, opening_, turn_, {}};
 }
 
 BreakerView Breaker::View(BootTime now) const {

@@ -75,6 +75,16 @@ enum class BreakerWish {
   Close,  // probes of this worker have succeeded
 };
 
+struct BreakerAsk {
+  BreakerWish wish = BreakerWish::None;
+  // Probe, Close: what the cluster said when this was wished. If it says something else by now, that comes
+  // first.
+  std::int64_t opening = 0;
+  std::int64_t turn = 0;
+  std::string why;  // Open
+  bool operator==(const BreakerAsk&) const = default;
+};
+
 // A call's mark, from its start to its end.
 struct BreakerMark {
   std::uint32_t era = 0;  // openings before it, and one more; 0: it was never marked
@@ -132,7 +142,7 @@ class Breaker {
   void Follow(const BreakerWord* word, BootTime now);
   // No word of a cluster, or not any more: its own state holds.
   void FollowNobody() { alone_ = true; }
-  BreakerWish Wish(BootTime now) const;
+  BreakerAsk Wish(BootTime now) const;
 
   BreakerView View(BootTime now) const;
 

@@ -9,10 +9,14 @@
 #include <vector>
 
 #include "framework/config/config.h"
+#include "framework/policy/breaker.h"
 #include "framework/policy/pauses.h"
 #include "framework/store/store.h"
 
 namespace millrace::engine {
+
+using BreakerWords = std::map<std::string, BreakerWord>;  // by task type; of those that are open
+using BreakerAsks = std::map<std::string, BreakerAsk>;    // by task type; of those that are configured
 
 using StoresByShard = std::map<std::string, std::shared_ptr<Store>>;
 
@@ -31,6 +35,12 @@ class ControlPlane {
   virtual std::shared_ptr<const Pauses> Paused() = 0;
   // The configuration in force; immutable, never null. A later call may return another.
   virtual std::shared_ptr<const Config> CurrentConfig() = 0;
+  // Which breakers are open in the cluster; immutable. Null: there is no cluster, or it can't be asked now,
+  // and each worker's own state holds.
+  virtual std::shared_ptr<const BreakerWords> Breakers() { return nullptr; }
+  // What this worker would have the cluster do about them from now on. Not called where no type has a
+  // breaker, and none had.
+  virtual void AskOfBreakers(const BreakerAsks& /*asks*/) {}
 };
 
 }  // namespace millrace::engine

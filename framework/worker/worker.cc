@@ -8,6 +8,7 @@
 #include "framework/base/log.h"
 #include "framework/files/trust.h"
 #include "framework/threads/pulse.h"
+#include "framework/worker/breaker_follower.h"
 #include "framework/worker/config_follower.h"
 #include "framework/worker/doorbell.h"
 #include "framework/worker/mill_set.h"
@@ -65,6 +66,8 @@ class Worker::Body {
   void Finish();
   void Publish();
   void Measure(Gauges& gauges) const;
+  // Of what is paused in any shard; sorted.
+  std::vector<std::string> PauseNames() const;
   bool AllEmpty() const;
   std::optional<IdleSpan> AllIdle() const;
   bool MayEnd() const;
@@ -83,6 +86,7 @@ class Worker::Body {
   std::unique_ptr<LaneSet> lanes_;
   std::unique_ptr<MillSet> mills_;
   std::unique_ptr<ConfigFollower> config_;
+  BreakerFollower breakers_{parts_.clock, parts_.control, admission_};
   std::unique_ptr<RingListener> rings_;  // uses the mills
   Registry::Reading measured_;           // uses lanes and mills
 
@@ -223,6 +227,7 @@ void Worker::Body::Watch() {
 
 void Worker::Body::WatchRunning() {
   const bool followed = mills_->Follow();
+  breakers_.Follow([this] { return PauseNames(); });
   SendBackUnwanted(admission_.TakeClosed() || followed);
   mills_->EndRetired();
   std::size_t lost = 0;
@@ -255,6 +260,7 @@ void Worker::Body::BeginStop(WorkerEnd end) {
   if (end != WorkerEnd::Idle)
     LogInfo("worker is stopping: it claims nothing more", {{"worker", id_->name()}});
   config_->RequestStop();
+  breakers_.Stop();
   for (const auto& mill : mills_->All()) mill->StopClaiming();
 }
 
@@ -370,18 +376,22 @@ WorkerTotals Worker::Body::Totals() const {
   return totals;
 }
 
+std::vector<std::string> Worker::Body::PauseNames() const {
+  std::set<std::string> paused;
+  for (const auto& mill : mills_->All()) {
+    for (std::string& name : mill->PauseNames()) paused.insert(std::move(name));
+  }
+  return {paused.begin(), paused.end()};
+}
+
 WorkerStatus Worker::Body::Status() const {
   WorkerStatus status;
   if (!mills_) return status;
   status.worker = id_->name();
-  std::set<std::string> paused;
-  for (const auto& mill : mills_->All()) {
-    status.shards.push_back(mill->Status());
-    for (std::string& name : mill->PauseNames()) paused.insert(std::move(name));
-  }
+  for (const auto& mill : mills_->All()) status.shards.push_back(mill->Status());
   std::stable_sort(status.shards.begin(), status.shards.end(),
                    [](const ShardStatus& a, const ShardStatus& b) { return a.shard < b.shard; });
-  status.paused.assign(paused.begin(), paused.end());
+  status.paused = PauseNames();
   status.refusals = lanes_->Refusals();
   if (rings_) status.doorbell = rings_->Address();
   return status;

@@ -258,14 +258,14 @@ TEST_F(BreakerTest, NewRulesKeepTheState) {
 TEST_F(BreakerTest, InAClusterItSaysThatItHasOpened) {
   Breaker breaker(Rules());
   breaker.Follow(nullptr, now_);
-  EXPECT_EQ(breaker.Wish(now_), BreakerWish::None);
+  EXPECT_EQ(breaker.Wish(now_).wish, BreakerWish::None);
   Call(breaker, CallSays::Failed, 10);
-  EXPECT_EQ(breaker.Wish(now_), BreakerWish::Open);
+  EXPECT_EQ(breaker.Wish(now_).wish, BreakerWish::Open);
   breaker.Follow(nullptr, now_);  // it is not written yet
   EXPECT_TRUE(IsOpen(breaker));
   const BreakerWord word = Word(7, 0, false);
   breaker.Follow(&word, now_);
-  EXPECT_EQ(breaker.Wish(now_), BreakerWish::None);
+  EXPECT_EQ(breaker.Wish(now_).wish, BreakerWish::None);
 }
 
 TEST_F(BreakerTest, OpensAndClosesWithTheCluster) {
@@ -295,7 +295,7 @@ TEST_F(BreakerTest, AmongThreeWorkersOneProbesAtATime) {
       }
     }
     for (std::size_t i = 0; i < workers.size(); ++i) {
-      if (workers[i].Wish(now_) != BreakerWish::Probe) continue;
+      if (workers[i].Wish(now_).wish != BreakerWish::Probe) continue;
       taker = i;  // the first write wins; the others' find another version
       ++word.turn;
       break;
@@ -310,9 +310,9 @@ TEST_F(BreakerTest, AsksForATurnOnlyWhereTasksWait) {
   const BreakerWord word = Word(7, 0, false);
   breaker.Follow(&word, now_);
   Pass(seconds(5));
-  EXPECT_EQ(breaker.Wish(now_), BreakerWish::None);
+  EXPECT_EQ(breaker.Wish(now_).wish, BreakerWish::None);
   breaker.NoteWork(now_);
-  EXPECT_EQ(breaker.Wish(now_), BreakerWish::Probe);
+  EXPECT_EQ(breaker.Wish(now_).wish, BreakerWish::Probe);
 }
 
 TEST_F(BreakerTest, ATurnOfAnEarlierLifeIsNotItsOwn) {
@@ -330,11 +330,11 @@ TEST_F(BreakerTest, AfterItsProbeSucceededItClosesForAllAndHeedsThatOpeningNoMor
   breaker.Follow(&word, now_);
   Call(breaker, CallSays::Answered);
   EXPECT_FALSE(IsOpen(breaker));
-  EXPECT_EQ(breaker.Wish(now_), BreakerWish::Close);
+  EXPECT_EQ(breaker.Wish(now_).wish, BreakerWish::Close);
   breaker.Follow(&word, now_);
   EXPECT_FALSE(IsOpen(breaker));
   breaker.Follow(nullptr, now_);
-  EXPECT_EQ(breaker.Wish(now_), BreakerWish::None);
+  EXPECT_EQ(breaker.Wish(now_).wish, BreakerWish::None);
   const BreakerWord next = Word(9, 0, false);
   breaker.Follow(&next, now_);
   EXPECT_TRUE(IsOpen(breaker));
@@ -353,7 +353,7 @@ TEST_F(BreakerTest, WithoutTheClusterItProbesByItself) {
   // The cluster, when it is back, still says that it is open.
   breaker.Follow(&word, now_);
   EXPECT_FALSE(IsOpen(breaker));
-  EXPECT_EQ(breaker.Wish(now_), BreakerWish::Close);
+  EXPECT_EQ(breaker.Wish(now_).wish, BreakerWish::Close);
 }
 
 TEST(ErrorClassTest, APatternIsAClassOrItsBeginning) {
