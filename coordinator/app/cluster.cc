@@ -108,6 +108,9 @@ ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards) 
   for (const auto& [name, state] : shards) out["shards"].push_back(ToJson(snapshot, name, state));
   out["plan"] = snapshot.plan_json;
   out["pauses"] = snapshot.pauses;
+  out["breakers"] = ordered_json::object();
+  for (const auto& [type, breaker] : snapshot.breakers)
+    out["breakers"][type] = ordered_json::parse(ToText(breaker), nullptr, false);
   out["unreadable"] = snapshot.unreadable;
   out["missing"] = snapshot.missing;
   out["made_again"] = ordered_json::array();

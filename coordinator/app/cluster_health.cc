@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coordinator/app/cli/text.h"
+#include "coordinator/app/cluster_pause.h"
 #include "framework/base/time_text.h"
 #include "framework/policy/eligibility.h"
 #include "framework/policy/load_balance.h"
@@ -164,9 +165,9 @@ void AddDoorbells(const ClusterSnapshot& snapshot, const ShardStates& shards, Li
   }
 }
 
-// `handler:a, by ann since 2026-11-20T18:00:00Z: the partner is down`, as far as it is known.
+// `paused: handler:a, by ann since 2026-11-20T18:00:00Z: the partner is down`, as far as it is known.
 std::string PauseText(const PauseRecord& pause) {
-  std::string text = pause.what;
+  std::string text = WordsOfPause(pause.what).says;
   if (!pause.actor.empty()) text += ", by " + pause.actor + " since " + FormatTime(pause.since);
   return text + (pause.reason.empty() ? "" : ": " + pause.reason);
 }
@@ -175,7 +176,8 @@ std::string PauseText(const PauseRecord& pause) {
 void AddPauses(const ClusterSnapshot& snapshot, const ShardStates& shards, Lines& lines) {
   for (const std::string& what : snapshot.pauses) {
     const auto stamp = snapshot.pause_stamps.find(what);
-    lines.push_back("paused: " + (stamp == snapshot.pause_stamps.end() ? what : PauseText(stamp->second)));
+    lines.push_back(stamp == snapshot.pause_stamps.end() ? WordsOfPause(what).says
+                                                         : PauseText(stamp->second));
   }
   std::map<std::string, std::vector<std::string>> alone;
   for (const auto& [shard, state] : shards) {
@@ -185,10 +187,23 @@ void AddPauses(const ClusterSnapshot& snapshot, const ShardStates& shards, Lines
     }
   }
   for (const auto& [what, names] : alone)
-    lines.push_back("paused: " + what + ", by word of the shard alone: " + Joined(names));
+    lines.push_back(WordsOfPause(what).says + ", by word of the shard alone: " + Joined(names));
+}
+
+void AddBreakers(const ClusterSnapshot& snapshot, Lines& lines) {
+  for (const auto& [type, breaker] : snapshot.breakers)
+    lines.push_back("the breaker of " + type + " is open, and its tasks wait: " + BreakerText(breaker));
 }
 
 }  // namespace
+
+std::string BreakerText(const BreakerDocument& breaker) {
+  std::string text = breaker.why.empty() ? "nobody says why" : breaker.why;
+  if (!breaker.since.empty()) text += ", since " + breaker.since;
+  if (!breaker.by.empty()) text += ", by " + breaker.by;
+  if (breaker.prober.empty()) return text + "; not probed yet";
+  return text + "; probed last by " + breaker.prober + " at " + breaker.probed;
+}
 
 bool IsLed(const ClusterSnapshot& snapshot) {
   return std::find(snapshot.candidates.begin(), snapshot.candidates.end(), snapshot.epoch.leader) !=
@@ -293,6 +308,7 @@ std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardSt
   AddIgnored(snapshot, lines);
   AddDoorbells(snapshot, shards, lines);
   AddPauses(snapshot, shards, lines);
+  AddBreakers(snapshot, lines);
   for (const auto& [name, state] : shards) {
     if (!state.error.empty()) lines.push_back("shard " + name + ": " + state.error);
   }

@@ -40,4 +40,7 @@ std::map<std::string, std::string> DoorbellsOf(const ClusterSnapshot& snapshot, 
 // What is not as it should be, one line each, with what to do.
 std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardStates& shards, WallTime now);
 
+// `18 of 20 calls failed within 10s, since 2026-11-20T18:00:00Z, by w1; probed last by w2 at …`
+std::string BreakerText(const BreakerDocument& breaker);
+
 }  // namespace millrace::engine

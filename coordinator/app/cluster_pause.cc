@@ -341,7 +341,64 @@ Result<ExitCode> RunClusterResume(const PauseOptions& options) {
   return places.complete() && missing.empty() ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 
+struct BreakerOptions {
+  CommonFlags common;
+  std::string handler;
+  std::string word;
+  bool force = false;
+  std::string reason;
+};
+
+constexpr const char* kOpened =
+    "open: nothing of it starts within 2 s, on any worker, until it is closed or left to its rules; what "
+    "runs "
+    "is finished";
+constexpr const char* kClosed = "closed: its tasks start, and it does not open by itself";
+constexpr const char* kAuto = "it goes by its rules; where it was open by hand, a probe closes it";
+
+Result<BreakerHand> ReadHand(const std::string& word) {
+  if (word == "open") return BreakerHand::Open;
+  if (word == "close") return BreakerHand::Close;
+  if (word == "auto") return BreakerHand::Auto;
+  return Fail(ErrorCode::Invalid, "'" + word + "' is no state of a breaker; give open, close or auto");
+}
+
+Result<ExitCode> RunHandlerBreaker(const BreakerOptions& options) {
+  BOOST_OUTCOME_TRY(hand, ReadHand(options.word));
+  const std::string handler = "handler:" + options.handler;
+  if (!Pauses::Parse(Names{handler}))
+    return Fail(ErrorCode::Invalid, "'" + options.handler + "' is no name of a task type");
+  if (options.reason.size() > kMaxReason)
+    return Fail(ErrorCode::Invalid, "--reason is longer than " + std::to_string(kMaxReason) + " bytes");
+  BOOST_OUTCOME_TRY(places, PausePlaces::Find(options.common));
+  if (!options.force && hand != BreakerHand::Auto) {
+    BOOST_OUTCOME_TRYV(CheckPauseTargets({handler}, places.Known(options.common, {handler})));
+  }
+  for (const BreakerHand other : {BreakerHand::Open, BreakerHand::Close}) {
+    const Names name{BreakerHandName(options.handler, other)};
+    BOOST_OUTCOME_TRYV(places.Set(name, other == hand, options.reason));
+  }
+  PrintAnswer(options.common, {{"handler", options.handler}, {"breaker", options.word}},
+              hand == BreakerHand::Open    ? kOpened
+              : hand == BreakerHand::Close ? kClosed
+                                           : kAuto);
+  return places.complete() ? ExitCode::Done : ExitCode::SomethingFailed;
+}
+
 }  // namespace
+
+void AddHandlerBreaker(CLI::App& handler, Chosen& chosen) {
+  const auto breaker = AddCommand(
+      handler, chosen, "breaker", "Open or close a circuit breaker by hand, or leave it to its rules",
+      "  millrace handler breaker http_call open --reason 'the partner asked for an hour'\n"
+      "  millrace handler breaker http_call auto",
+      RunHandlerBreaker);
+  AddFolders(*breaker.app, breaker->common);
+  breaker.Add("handler,--handler", breaker->handler, "the task type", "NAME")->required();
+  breaker.Add("state", breaker->word, "open, close or auto", "STATE")->required();
+  breaker.Add("--reason", breaker->reason, "why, for status and task why", "TEXT");
+  breaker.app->add_flag("--force", breaker->force, "also of a task type that nobody runs yet");
+}
 
 Status CheckPauseTargets(const std::vector<std::string>& names, const PauseTargets& known) {
   for (const std::string& name : names) {
@@ -355,6 +412,15 @@ Status CheckPauseTargets(const std::vector<std::string>& names, const PauseTarge
     if (!good) return good;
   }
   return {};
+}
+
+PauseWords WordsOfPause(const std::string& name) {
+  const std::map<std::string, BreakerHand> hands = BreakerHandsOf(std::vector{name});
+  if (hands.empty()) return {"paused: " + name, "millrace cluster resume " + name};
+  const auto& [type, hand] = *hands.begin();
+  return {
+      std::string(hand == BreakerHand::Open ? "open" : "kept closed") + " by hand: the breaker of " + type,
+      "millrace handler breaker " + type + " auto"};
 }
 
 void AddClusterPauses(CLI::App& cluster, Chosen& chosen) {

@@ -1,5 +1,5 @@
-// millrace cluster pause and resume: what the red button may be pressed on, as far as a command knows the
-// cluster: a name that means nothing there would pause nothing, and say that it did.
+// millrace cluster pause and resume, and handler breaker: what the red button may be pressed on, as far as a
+// command knows the cluster: a name that means nothing there would pause nothing, and say that it did.
 #pragma once
 
 #include <map>
@@ -25,5 +25,12 @@ struct PauseTargets {
 // Pure. `names` are as framework/policy/pauses.h. Invalid for the first that means nothing, with the nearest
 // one that does; what is not known is not held against a name.
 Status CheckPauseTargets(const std::vector<std::string>& names, const PauseTargets& known);
+
+// What stands under the name of a pause, for people, and the command that takes it back.
+struct PauseWords {
+  std::string says;  // `paused: handler:a`
+  std::string ends;
+};
+PauseWords WordsOfPause(const std::string& name);
 
 }  // namespace millrace::engine

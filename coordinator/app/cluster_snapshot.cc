@@ -101,6 +101,8 @@ Status ReadControls(ClusterClient& client, ClusterSnapshot& snapshot) {
     snapshot.pauses.push_back(name);
     snapshot.pause_stamps[name] = ReadStamp(name, node);
   }
+  BOOST_OUTCOME_TRY(breakers, ReadFolder(client, kBreakersNode));
+  for (const auto& [type, text] : breakers) snapshot.breakers[type] = ReadBreaker(text);
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/leader/plan.h"
+#include "coordinator/member/breaker_keeper.h"
 #include "framework/store/task_operations.h"
 
 namespace millrace::engine {
@@ -32,6 +33,7 @@ struct ClusterSnapshot {
   std::vector<std::string> pauses;
   // By the same names: who paused it, since when and why, as far as its node says so.
   std::map<std::string, PauseRecord> pause_stamps;
+  std::map<std::string, BreakerDocument> breakers;  // that are open, by task type
   std::optional<WallTime> planned_at;  // when the leader wrote its plan last, by ZooKeeper's clock
   std::vector<std::string> missing;    // of the nodes that always exist
   std::vector<MadeAgain> made_again;   // since somebody had deleted them

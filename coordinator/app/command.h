@@ -36,6 +36,7 @@ void AddClusterReads(CLI::App& cluster, Chosen& chosen);  // status, slices; clu
 void AddClusterPlan(CLI::App& cluster, Chosen& chosen);
 void AddClusterRestarts(CLI::App& cluster, Chosen& chosen);  // drain … proceed; cluster_control.cc
 void AddClusterPauses(CLI::App& cluster, Chosen& chosen);
+void AddHandlerBreaker(CLI::App& handler, Chosen& chosen);
 void AddClusterLimits(CLI::App& cluster, Chosen& chosen);      // limit; cluster_limit.cc
 void AddClusterProtect(CLI::App& cluster, Chosen& chosen);     // cluster_control.cc
 void AddConfigCommands(CLI::App& config, Chosen& chosen);      // get, validate …; config.cc

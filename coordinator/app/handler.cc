@@ -303,6 +303,7 @@ void AddHandlerCommands(CLI::App& handler, Chosen& chosen) {
   run.Add("--params", run->params, "JSON for the handler", "JSON");
   run.Add("--shard", run->shard, "which shard, where there are several", "NAME");
   run.app->add_flag("--commit", run->commit, "keep what its SQL wrote; otherwise that alone is rolled back");
+  AddHandlerBreaker(handler, chosen);
 }
 
 }  // namespace millrace::engine

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "coordinator/app/cli/text.h"
+#include "coordinator/app/cluster_pause.h"
 #include "coordinator/app/status_report.h"
 #include "framework/config/config.h"
 #include "framework/policy/load_balance.h"
@@ -117,10 +118,11 @@ void FindPauses(const StatusFacts& facts, Findings& findings) {
     const auto& told = facts.cluster ? facts.cluster->pauses : std::vector<std::string>{};
     if (std::find(told.begin(), told.end(), what) != told.end()) continue;
     const auto& [record, shards] = entry;
-    findings.push_back({"paused: " + what + (record.actor.empty() ? "" : ", by " + record.actor) + " " +
+    const PauseWords words = WordsOfPause(what);
+    findings.push_back({words.says + (record.actor.empty() ? "" : ", by " + record.actor) + " " +
                             Relative(record.since, facts.now) +
                             (record.reason.empty() ? "" : ": " + record.reason),
-                        "millrace cluster resume " + what});
+                        words.ends});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cluster_health.h"
 #include "coordinator/app/cluster_snapshot.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/handler.h"
@@ -36,6 +37,8 @@ Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand&
   }
   facts.cluster->slice = SliceOf(snapshot, facts.shard, task.key.table, task.slice, task.handler);
   facts.cluster->owner = OwnerOf(snapshot, facts.cluster->slice);
+  const auto breaker = snapshot.breakers.find(task.handler);
+  if (breaker != snapshot.breakers.end()) facts.cluster->breaker = BreakerText(breaker->second);
   facts.cluster->owner_there = snapshot.workers.contains(facts.cluster->owner);
   facts.cluster->draining = snapshot.draining.contains(facts.cluster->owner);
   facts.cluster->planned_at = snapshot.planned_at;

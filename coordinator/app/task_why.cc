@@ -58,6 +58,25 @@ void ExplainPauses(const WhyFacts& facts, Reasons& out) {
   }
 }
 
+// By hand, or since calls of its type failed.
+void ExplainBreaker(const WhyFacts& facts, Reasons& out) {
+  const std::string& type = facts.record.task.handler;
+  const std::string begin = "The breaker of its type " + type + " is open";
+  for (const PauseRecord& record : facts.pauses) {
+    if (record.what != BreakerHandName(type, BreakerHand::Open)) continue;
+    std::string text = begin + " by hand";
+    if (!record.actor.empty()) text += ", by " + record.actor;
+    if (record.since != WallTime{}) text += " since " + At(facts, record.since);
+    if (!record.reason.empty()) text += ", \"" + record.reason + "\"";
+    out.push_back(
+        {"breaker", text + ": nothing of it starts until `millrace handler breaker " + type + " auto`."});
+    return;
+  }
+  if (!ClusterAsked(facts) || facts.cluster->breaker.empty()) return;
+  out.push_back(
+      {"breaker", begin + " (" + facts.cluster->breaker + "): it waits until a probe has succeeded."});
+}
+
 // Its own expiry, or that of its type; nullopt: it never expires.
 std::optional<WallTime> ExpiryIn(const WhyFacts& facts) {
   const auto expiry = ExpiryOf(facts.record.task, facts.config.retry.expires_in);
@@ -176,6 +195,7 @@ void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
   if (!is_due) ExplainDueTime(facts, out);
   ExplainExpiry(facts, out);
   ExplainPauses(facts, out);
+  ExplainBreaker(facts, out);
   ExplainDuplicate(facts, out);
   if (ClusterAsked(facts)) {
     ExplainPlan(facts, out);

@@ -21,6 +21,7 @@ struct ClusterFacts {
   std::vector<std::string> drained = {};    // workers that are there and may have nothing
   bool all_drained = false;                 // there is no other
   std::optional<WallTime> planned_at = {};  // when the leader wrote its plan last
+  std::string breaker = {};                 // why that of its type is open; empty: it is not
   bool type_runs = true;                    // some worker that is there runs the task's type
 };
 
@@ -48,7 +49,8 @@ struct WhyFacts {
 };
 
 // One thing that is to be said of a task. Its code is one of:
-//   waiting   expired · not_due · retry_tier · paused · duplicate · no_worker · no_handler · slice_unowned ·
+//   waiting   expired · not_due · retry_tier · paused · breaker · duplicate · no_worker · no_handler ·
+//   slice_unowned ·
 //             owner_gone · draining (all workers) · behind · next_round · due
 //   running   running · claimer_silent · claimer_dead · stop_asked
 //   ended     succeeded · cancelled · skipped · duplicate · expired · failed
