@@ -33,6 +33,7 @@ AlertNeeds NeedsOf(const std::map<std::string, AlertConfig>& alerts) {
       case AlertKind::Failed:
       case AlertKind::Unrunnable:
       case AlertKind::Unowned:
+      case AlertKind::Breaker:
         break;
       case AlertKind::Refused:
       case AlertKind::Crashes:

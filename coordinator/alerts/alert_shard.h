@@ -33,6 +33,8 @@ struct AlertPlace {
                                          const std::vector<TableInfo>& tables)>
       spot;
   std::optional<std::vector<std::string>> unowned = {};  // slices; nullopt: not known
+  // Breakers that are open: why, by task type; nullopt: not known.
+  std::optional<std::map<std::string, std::string>> breakers = {};
 };
 
 // What the configured alerts need to know.

@@ -150,6 +150,18 @@ AlertFact ScheduleFact(const AlertConfig& alert, const std::map<std::string, Mic
   return fact;
 }
 
+AlertFact BreakerFact(const AlertConfig& alert, const std::map<std::string, std::string>& open) {
+  AlertFact fact;
+  for (const auto& [type, why] : open) {
+    if (!IsAbout(alert, type)) continue;
+    ++fact.count;
+    if (fact.parts.size() < kMostParts) fact.parts.push_back(type + ": " + why);
+  }
+  fact.holds = fact.count > 0;
+  fact.what = Many(fact.count, "breaker is open: its tasks wait", "breakers are open: their tasks wait");
+  return fact;
+}
+
 // nullopt: that part was not looked at.
 std::optional<AlertFact> WholeFact(const AlertConfig& alert, const Observation& seen) {
   switch (alert.kind) {
@@ -169,6 +181,9 @@ std::optional<AlertFact> WholeFact(const AlertConfig& alert, const Observation& 
     case AlertKind::Crashes:
     case AlertKind::WorkerLost:
       if (seen.events) return EventFact(alert, *seen.events);
+      break;
+    case AlertKind::Breaker:
+      if (seen.breakers) return BreakerFact(alert, *seen.breakers);
       break;
     case AlertKind::Schedule:
       if (seen.late_schedules && seen.events) return ScheduleFact(alert, *seen.late_schedules, *seen.events);

@@ -29,6 +29,7 @@ struct Observation {
   std::optional<std::map<std::string, Micros>> unrunnable = {};      // the same, of types that nobody runs
   std::optional<std::vector<std::string>> unowned = {};              // slices
   std::optional<std::vector<SeenEvent>> events = {};                 // oldest first
+  std::optional<std::map<std::string, std::string>> breakers = {};   // that are open: why, by task type
   std::optional<std::map<std::string, Micros>> late_schedules = {};  // by how much, `main/nightly`
 };
 

@@ -105,6 +105,7 @@ Observation AlertWatch::Observe(const Config& config, const AlertPlace& place, B
   const AlertNeeds needs = NeedsOf(config.alerts);
   Observation seen;
   seen.unowned = place.unowned;
+  seen.breakers = place.breakers;
   looked_ = Micros(0);
   for (const auto& [name, shard] : shards_) {
     const auto silent = silent_.find(name);

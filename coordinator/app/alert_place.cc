@@ -53,8 +53,13 @@ void LocalAlertPlace::Follow(const Worker& worker) {
       uncovered.push_back(shard.shard + ": load-balance number " + std::to_string(number));
     }
   }
+  std::map<std::string, std::string> breakers;
+  for (const BreakerStatus& breaker : status.breakers) {
+    if (breaker.open) breakers[breaker.handler] = breaker.why;
+  }
   MutexLock lock(mutex_);
   uncovered_ = std::move(uncovered);
+  breakers_ = std::move(breakers);
 }
 
 std::optional<AlertPlace> LocalAlertPlace::Now() const {
@@ -67,6 +72,7 @@ std::optional<AlertPlace> LocalAlertPlace::Now() const {
   MutexLock lock(mutex_);
   if (!uncovered_) return std::nullopt;
   place.unowned = uncovered_;
+  place.breakers = breakers_;
   return place;
 }
 

@@ -1,6 +1,7 @@
 // What a process that judges alerts knows beside the shards: who runs what, and which slices nobody has.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,7 @@ class LocalAlertPlace {
   std::optional<BootTime> asked_;  // of the caller of Follow alone
   mutable Mutex mutex_;
   std::optional<std::vector<std::string>> uncovered_ MILLRACE_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> breakers_ MILLRACE_GUARDED_BY(mutex_);  // that are open, and why
 };
 
 }  // namespace millrace::engine

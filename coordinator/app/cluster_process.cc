@@ -111,14 +111,12 @@ Status ClusterProcess::Start(Place place) {
       std::move(options), ConfigLayers(settings_.config_text, settings_.config_file, settings_.own_store),
       std::move(calls));
   std::vector<TreeMachine*> machines{member_.get()};
-  if (place.works) {
-    breakers_ = std::make_unique<BreakerKeeper>(
-        place.id, place.document.incarnation,
-        BreakerKeeper::Calls{[this] { return control_.AskedOfBreakers(); },
-                             [this](BreakerWords words) { control_.Publish(std::move(words)); },
-                             [this] { return clock_.WallNow(); }});
-    machines.push_back(breakers_.get());
-  }
+  breakers_ = std::make_unique<BreakerKeeper>(
+      place.id, place.document.incarnation,
+      BreakerKeeper::Calls{[this] { return control_.AskedOfBreakers(); },
+                           [this](BreakerWords words) { control_.Publish(std::move(words)); },
+                           [this] { return clock_.WallNow(); }});
+  machines.push_back(breakers_.get());
   if (place.stands) {
     CalmOptions calm;
     calm.session_timeout = options_.session_timeout;
@@ -210,7 +208,9 @@ std::shared_ptr<const Ownership> ClusterProcess::CurrentOwnership() const {
 std::optional<AlertPlace> ClusterProcess::AlertsPlace() const {
   const std::shared_ptr<const Ownership> ownership = CurrentOwnership();
   if (!Leads() || ownership == nullptr) return std::nullopt;
-  return PlaceOf(ownership);
+  AlertPlace place = PlaceOf(ownership);
+  if (const auto words = control_.OpenBreakers()) place.breakers = *words;
+  return place;
 }
 
 void ClusterProcess::Noticed(const std::optional<Term>& term) {

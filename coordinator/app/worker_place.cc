@@ -91,6 +91,13 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
   json[status_key::kShards] = std::move(shards);
   json[status_key::kPlugins] = plugins_;
   if (!status.paused.empty()) json["paused"] = status.paused;
+  for (const BreakerStatus& breaker : status.breakers) {
+    auto& told = json[status_key::kBreakers][breaker.handler];
+    told = {{"open", breaker.open}, {"calls", breaker.calls}, {"failed", breaker.failed}};
+    told["uncharged"] = breaker.uncharged;
+    if (breaker.by_hand) told["by_hand"] = breaker.open ? "open" : "close";
+    if (breaker.open) told["why"] = breaker.why;
+  }
   std::vector<std::string> refusals = status.refusals;
   for (const auto& [shard, why] : shard_refusals) refusals.push_back("shards." + shard + ": " + why);
   refusals.insert(refusals.end(), refused_.begin(), refused_.end());

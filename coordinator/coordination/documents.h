@@ -133,6 +133,7 @@ inline constexpr char kDoorbell[] = "doorbell";      // of a shard: `on`, or `of
 inline constexpr char kRounds[] = "rounds";          // of a shard: by task type that is scanned in rounds
 inline constexpr char kRoundOpen[] = "open";         // whether rows of the newest may be claimed yet
 inline constexpr char kRoundNext[] = "next";         // when the next one begins, where that is known
+inline constexpr char kBreakers[] = "breakers";      // by task type that has one: an object
 inline constexpr char kPlugins[] = "plugins";        // that it has loaded, `name version`; a list of texts
 inline constexpr char kRunning[] = "running";        // handlers
 inline constexpr char kLag[] = "lag_ms";             // the largest of its shards

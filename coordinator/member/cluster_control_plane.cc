@@ -42,13 +42,24 @@ void ClusterControlPlane::Publish(BreakerWords words) {
   breakers_ = std::move(next);
 }
 
-std::shared_ptr<const BreakerWords> ClusterControlPlane::Breakers() {
+std::shared_ptr<const BreakerWords> ClusterControlPlane::BreakersNow() const {
   std::shared_ptr<const BreakerWords> words;
   {
     MutexLock lock(mutex_);
     words = breakers_;
   }
   return words && !options_.lost() ? words : nullptr;
+}
+
+std::optional<std::map<std::string, std::string>> ClusterControlPlane::OpenBreakers() const {
+  const auto words = BreakersNow();
+  if (!words) return std::nullopt;
+  std::map<std::string, std::string> open;
+  for (const auto& [type, word] : *words) open[type] = word.why;
+  for (const auto& [type, hand] : BreakerHandsOf(View()->pauses->Names())) {
+    if (hand == BreakerHand::Open) open[type] = "opened by hand";
+  }
+  return open;
 }
 
 void ClusterControlPlane::AskOfBreakers(const BreakerAsks& asks) {

@@ -44,14 +44,17 @@ class ClusterControlPlane final : public ControlPlane {
   std::shared_ptr<const Pauses> Paused() override { return View()->pauses; }
   std::shared_ptr<const Config> CurrentConfig() override { return View()->config; }
   // Null while the session may be over.
-  std::shared_ptr<const BreakerWords> Breakers() override;
+  std::shared_ptr<const BreakerWords> Breakers() override { return BreakersNow(); }
   void AskOfBreakers(const BreakerAsks& asks) override;
 
   void Publish(BreakerWords words);
+  // Those that are open, by themselves or by hand, and why; nullopt: it is not known.
+  std::optional<std::map<std::string, std::string>> OpenBreakers() const;
   // What the worker asked for last; nullopt: none of its types has a breaker.
   std::optional<BreakerAsks> AskedOfBreakers() const;
 
  private:
+  std::shared_ptr<const BreakerWords> BreakersNow() const;
   Result<std::unique_ptr<Store>> Open(const ShardConfig& shard, Micros lease) const;
   void Follow(const Config& config) MILLRACE_REQUIRES(shards_mutex_);
 

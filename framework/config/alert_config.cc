@@ -28,6 +28,7 @@ constexpr KindKeys kKinds[] = {
     {"crashes", AlertKind::Crashes, true, true},
     {"worker_lost", AlertKind::WorkerLost, false, true},
     {"schedule", AlertKind::Schedule, false, true},
+    {"breaker", AlertKind::Breaker, true},
 };
 
 const KindKeys& KeysOfKind(AlertKind kind) {

@@ -112,7 +112,17 @@ struct ShardConfig {
 };
 
 // What an alert is about. framework/config/alert_config.cc has the keys of each kind.
-enum class AlertKind { Failed, OldestDue, Unowned, Unrunnable, Refused, Crashes, WorkerLost, Schedule };
+enum class AlertKind {
+  Failed,
+  OldestDue,
+  Unowned,
+  Unrunnable,
+  Refused,
+  Crashes,
+  WorkerLost,
+  Schedule,
+  Breaker
+};
 // As the configuration calls it.
 const char* WordOf(AlertKind kind);
 

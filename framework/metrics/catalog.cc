@@ -14,6 +14,8 @@ constexpr auto kQueryBounds = std::to_array<std::int64_t>(
     {1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000, 5000000, 10000000});
 
 constexpr auto kMetrics = std::to_array<MetricSpec>({
+    {"millrace_breaker_open", MetricSpec::Kind::Gauge,
+     "Whether this worker starts nothing but probes of this type, since its breaker is open. Told of types that have one.", {}, false},
     {"millrace_build_info", MetricSpec::Kind::Gauge,
      "1; the label says which version of Millrace this process runs.", {}, false},
     {"millrace_claims_refused_total", MetricSpec::Kind::Counter,

@@ -26,4 +26,19 @@ void BreakerFollower::Follow(const std::map<std::string, std::shared_ptr<Breaker
   asked_ = !breakers.empty();
 }
 
+std::vector<BreakerStatus> BreakersIn(const Admission& admission, BootTime now) {
+  std::vector<BreakerStatus> all;
+  for (const auto& [type, breaker] : admission.Breakers()) {
+    const BreakerView view = breaker->View(now);
+    BreakerStatus& one = all.emplace_back(BreakerStatus{type, view.open, view.hand != BreakerHand::Auto});
+    one.open_for = view.open_for;
+    one.why = view.why;
+    one.next_probe = view.next_probe;
+    one.calls = view.calls;
+    one.failed = view.failed;
+    one.uncharged = view.uncharged;
+  }
+  return all;
+}
+
 }  // namespace millrace::engine

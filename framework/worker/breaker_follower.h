@@ -6,6 +6,7 @@
 
 #include "framework/mill/admission.h"
 #include "framework/worker/control_plane.h"
+#include "framework/worker/worker_status.h"
 
 namespace millrace::engine {
 
@@ -33,5 +34,8 @@ class BreakerFollower {
   const Admission& admission_;
   bool asked_ = false;
 };
+
+// How they are; by handler.
+std::vector<BreakerStatus> BreakersIn(const Admission& admission, BootTime now);
 
 }  // namespace millrace::engine

@@ -204,6 +204,8 @@ void Worker::Body::Measure(Gauges& gauges) const {
     gauges.Set("millrace_lane_threads", {{"handler", lane->type()}}, static_cast<double>(load.threads));
     gauges.Set("millrace_lane_busy", {{"handler", lane->type()}}, static_cast<double>(load.busy));
   }
+  for (const BreakerStatus& breaker : BreakersIn(admission_, parts_.clock.Now()))
+    gauges.Set("millrace_breaker_open", {{"handler", breaker.handler}}, breaker.open ? 1 : 0);
   gauges.Set("millrace_config_refused", {}, static_cast<double>(lanes_->Refusals().size()));
   for (const auto& mill : mills_->All()) {
     const ShardStatus shard = mill->Status();
@@ -392,6 +394,7 @@ WorkerStatus Worker::Body::Status() const {
   std::stable_sort(status.shards.begin(), status.shards.end(),
                    [](const ShardStatus& a, const ShardStatus& b) { return a.shard < b.shard; });
   status.paused = PauseNames();
+  status.breakers = BreakersIn(admission_, parts_.clock.Now());
   status.refusals = lanes_->Refusals();
   if (rings_) status.doorbell = rings_->Address();
   return status;

@@ -39,11 +39,25 @@ struct ShardStatus {
   bool retiring = false;            // served no more; what runs there is being finished
 };
 
+// Of a task type that has a circuit breaker.
+struct BreakerStatus {
+  std::string handler;
+  bool open = false;
+  bool by_hand = false;         // open or kept closed by an operator's word
+  Micros open_for{0};           // where it is open
+  std::string why;              // likewise
+  Micros next_probe{0};         // likewise: from now, at the soonest
+  std::uint64_t calls = 0;      // in the window
+  std::uint64_t failed = 0;     // of those
+  std::uint64_t uncharged = 0;  // failures that no task was charged with, since the worker began
+};
+
 struct WorkerStatus {
   std::string worker;
-  std::vector<ShardStatus> shards;  // by name
-  std::string doorbell;             // where it hears datagrams, `host:port`; empty: nowhere
-  std::vector<std::string> paused;  // names of what is paused, as framework/policy/pauses.h
+  std::vector<ShardStatus> shards;      // by name
+  std::string doorbell;                 // where it hears datagrams, `host:port`; empty: nowhere
+  std::vector<BreakerStatus> breakers;  // by handler
+  std::vector<std::string> paused;      // names of what is paused, as framework/policy/pauses.h
   // What of the configuration is not in force here, and why: `handlers.noop: …`.
   std::vector<std::string> refusals;
 };

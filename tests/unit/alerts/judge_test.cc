@@ -167,6 +167,20 @@ TEST(AlertFactTest, SlicesWithoutAWorkerAndTypesWithout) {
   EXPECT_FALSE(FactOf(Of(AlertKind::Unrunnable), seen)->holds);
 }
 
+TEST(AlertFactTest, ABreakerThatIsOpenUntilItIsNot) {
+  Observation seen;
+  EXPECT_FALSE(FactOf(Of(AlertKind::Breaker), seen)) << "nobody knows";
+  seen.breakers = {{"pay", "20 of 20 calls failed within 10s"}};
+  const auto fact = FactOf(Of(AlertKind::Breaker), seen);
+  EXPECT_TRUE(fact->holds);
+  EXPECT_THAT(fact->parts, ElementsAre("pay: 20 of 20 calls failed within 10s"));
+  AlertConfig other = Of(AlertKind::Breaker);
+  other.handler = "mail";
+  EXPECT_FALSE(FactOf(other, seen)->holds);
+  seen.breakers->clear();
+  EXPECT_FALSE(FactOf(Of(AlertKind::Breaker), seen)->holds);
+}
+
 TEST(AlertFactTest, EventsCountWithinEvery) {
   Observation seen;
   seen.events = std::vector<SeenEvent>{{kSettleRefused, "main/tasks/1", minutes(11)},
