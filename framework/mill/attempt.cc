@@ -43,7 +43,7 @@ Settlement EndOf(Attempt& attempt, const RetryPolicy& retry, const Outcome& outc
                  BootTime now) {
   const std::optional<WallTime> store = attempt.host->StoreTime(now);
   if (BreakerPolicy* breaker = attempt.gate ? attempt.gate->breaker() : nullptr) {
-    if (const auto instead = breaker->Judge(attempt.pass, outcome, now))
+    if (const auto instead = breaker->Judge(attempt.pass, attempt.task, outcome, now))
       return Settle(retry, attempt.task, *instead, unit, store);
   }
   return Settle(retry, attempt.task, outcome, unit, store);

@@ -54,7 +54,8 @@ bool BreakerPolicy::Begin(BreakerPass& pass, BootTime now) {
   return true;
 }
 
-std::optional<Outcome> BreakerPolicy::Judge(BreakerPass& pass, const Outcome& outcome, BootTime now) {
+std::optional<Outcome> BreakerPolicy::Judge(BreakerPass& pass, const Task& task, const Outcome& outcome,
+                                            BootTime now) {
   if (!pass.Given()) return std::nullopt;
   MutexLock lock(mutex_);
   CallSays says = CallSays::Nothing;
@@ -63,7 +64,7 @@ std::optional<Outcome> BreakerPolicy::Judge(BreakerPass& pass, const Outcome& ou
   } else if (outcome.kind == OutcomeKind::Done || outcome.kind == OutcomeKind::Skip) {
     says = CallSays::Answered;
   }
-  const bool excused = says == CallSays::Failed && !breaker_.Charges(pass.Mark());
+  const bool excused = says == CallSays::Failed && !breaker_.Charges(pass.Mark(), task.failures > 0, now);
   const Micros delay = breaker_.DelayOfUncharged();
   if (pass.TellEnd()) {
     if (excused) breaker_.NoteUncharged();
@@ -73,7 +74,7 @@ std::optional<Outcome> BreakerPolicy::Judge(BreakerPass& pass, const Outcome& ou
   if (!excused) return std::nullopt;
   Outcome given_back;
   given_back.kind = OutcomeKind::GiveBack;
-  given_back.text = "not charged, since the breaker of " + type_ + " is open: " + outcome.text;
+  given_back.text = "not charged, since calls of " + type_ + " fail: " + outcome.text;
   given_back.delay = delay;
   return given_back;
 }

@@ -102,6 +102,15 @@ void Breaker::Count(bool failed, BootTime now) {
   if (slot.number != number) slot = {number};
   ++slot.calls;
   if (failed) ++slot.failed;
+  last_.push_back({now, failed});
+  while (last_.size() > std::min<std::size_t>(rules_.minimum, kMostLast)) last_.pop_front();
+}
+
+bool Breaker::Troubled(BootTime now) const {
+  if (last_.size() < std::min<std::size_t>(rules_.minimum, kMostLast)) return false;
+  if (now - last_.front().at > rules_.window) return false;
+  const auto failed = std::count_if(last_.begin(), last_.end(), [](const Call& call) { return call.failed; });
+  return static_cast<double>(failed) >= rules_.failures * static_cast<double>(last_.size());
 }
 
 Breaker::Slot Breaker::InWindow(BootTime now) const {
@@ -133,6 +142,7 @@ void Breaker::Close() {
   open_ = false;
   ++era_;
   slots_ = {};
+  last_.clear();
   left_ = out_ = unmarked_ = 0;
   opening_ = turn_ = 0;
 }

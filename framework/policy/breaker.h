@@ -14,7 +14,10 @@
 // resets what was counted of the successes.
 //
 // Charged are failures of calls that began while it was closed, and has not opened since. So a probe is
-// never charged, and neither is a call that was under way when it opened.
+// never charged, and neither is a call that was under way when it opened. And while so large a share of the
+// last `minimum` calls has failed, though what went well before keeps the window's share below, no task is
+// charged that has failed before: so with a ladder of seconds, too, a partner's breakdown costs each task one
+// failure at most.
 //
 // In a cluster there is one state and one turn at probing: whoever opens it says so to all, and a worker
 // probes when the turn is its own (`Follow`). Without word of a cluster each worker has its own.
@@ -23,6 +26,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <string>
@@ -130,9 +134,11 @@ class Breaker {
 
   // A marked call has ended; once for each.
   void Ended(BreakerMark mark, CallSays says, BootTime now);
-  // A failure of this call that counts would be charged now. To be asked before `Ended` is told: the failure
-  // that opens the breaker is charged.
-  bool Charges(BreakerMark mark) const { return !mark.probe && mark.era == era_; }
+  // A failure of this call that counts would be charged now; `before`: its task has failed before. To be
+  // asked before `Ended` is told: the failure that opens the breaker is charged.
+  bool Charges(BreakerMark mark, bool before, BootTime now) const {
+    return !mark.probe && mark.era == era_ && !(before && hand_ == BreakerHand::Auto && Troubled(now));
+  }
   // After how long a task comes back whose failure is not charged: other tasks are tried before it.
   Micros DelayOfUncharged() const { return rules_.probe_every; }
   void NoteUncharged() { ++uncharged_; }
@@ -153,10 +159,17 @@ class Breaker {
     std::uint64_t failed = 0;
   };
   static constexpr std::size_t kSlots = 20;
+  struct Call {
+    BootTime at{};
+    bool failed = false;
+  };
+  static constexpr std::size_t kMostLast = 1000;
 
   // It probes when it is time, without asking for a turn: there is no cluster, or none that knows yet.
   bool ByItself() const { return alone_ || opening_ == 0; }
   void Count(bool failed, BootTime now);
+  // So large a share of the last calls has failed.
+  bool Troubled(BootTime now) const;
   Slot InWindow(BootTime now) const;
   void OpenNow(std::string why, BootTime now);
   void Close();
@@ -164,6 +177,7 @@ class Breaker {
 
   BreakerRules rules_;
   std::array<Slot, kSlots> slots_{};
+  std::deque<Call> last_;  // of the calls in the window, `minimum` of them
   BreakerHand hand_ = BreakerHand::Auto;
   bool open_ = false;  // always so where it is open by hand
   std::uint32_t era_ = 1;

@@ -170,7 +170,7 @@ TEST(AlertFactTest, SlicesWithoutAWorkerAndTypesWithout) {
 TEST(AlertFactTest, ABreakerThatIsOpenUntilItIsNot) {
   Observation seen;
   EXPECT_FALSE(FactOf(Of(AlertKind::Breaker), seen)) << "nobody knows";
-  seen.breakers = {{"pay", "20 of 20 calls failed within 10s"}};
+  seen.breakers.emplace()["pay"] = "20 of 20 calls failed within 10s";
   const auto fact = FactOf(Of(AlertKind::Breaker), seen);
   EXPECT_TRUE(fact->holds);
   EXPECT_THAT(fact->parts, ElementsAre("pay: 20 of 20 calls failed within 10s"));

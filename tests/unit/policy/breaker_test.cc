@@ -128,7 +128,7 @@ TEST_F(BreakerTest, StaysOpenWhenAProbeFailsAndTriesAgain) {
   for (int turn = 0; turn < 5; ++turn) {
     Pass(seconds(2));
     const BreakerMark probe = Start(breaker);
-    EXPECT_FALSE(breaker.Charges(probe));
+    EXPECT_FALSE(breaker.Charges(probe, false, now_));
     End(breaker, probe, CallSays::Failed);
     EXPECT_TRUE(IsOpen(breaker));
     EXPECT_EQ(breaker.Room(now_), 0U);
@@ -184,7 +184,7 @@ TEST_F(BreakerTest, ChargesTheFailuresThatOpenItAndNoLaterOne) {
   for (int i = 0; i < 30; ++i) calls.push_back(Start(breaker));
   int charged = 0;
   for (const BreakerMark& call : calls) {
-    if (breaker.Charges(call)) ++charged;
+    if (breaker.Charges(call, false, now_)) ++charged;
     End(breaker, call, CallSays::Failed);
   }
   EXPECT_EQ(charged, 10);
@@ -197,7 +197,7 @@ TEST_F(BreakerTest, ACallFromBeforeTheOpeningIsNotChargedOnceItHasClosedAgain) {
   Pass(seconds(2));
   Call(breaker, CallSays::Answered);
   EXPECT_FALSE(IsOpen(breaker));
-  EXPECT_FALSE(breaker.Charges(slow));
+  EXPECT_FALSE(breaker.Charges(slow, false, now_));
   End(breaker, slow, CallSays::Failed);
   EXPECT_EQ(breaker.View(now_).calls, 0U);
 }
@@ -208,9 +208,28 @@ TEST_F(BreakerTest, AStartThatWasTakenBeforeTheOpeningIsNoProbeAndNotCharged) {
   Call(breaker, CallSays::Failed, 10);
   const BreakerMark late = breaker.Mark();
   EXPECT_FALSE(late.probe);
-  EXPECT_FALSE(breaker.Charges(late));
+  EXPECT_FALSE(breaker.Charges(late, false, now_));
   End(breaker, late, CallSays::Answered);
   EXPECT_TRUE(IsOpen(breaker));
+}
+
+TEST_F(BreakerTest, WhileTheLastCallsFailNoTaskIsChargedTwiceThoughTheWindowWasGood) {
+  Breaker breaker(Rules());
+  Call(breaker, CallSays::Answered, 1000);
+  Call(breaker, CallSays::Failed, 4);
+  EXPECT_TRUE(breaker.Charges(Start(breaker), true, now_)) << "others succeed: it is the task's own fault";
+  Call(breaker, CallSays::Failed);
+  EXPECT_FALSE(IsOpen(breaker));
+  EXPECT_FALSE(breaker.Charges(Start(breaker), true, now_));
+  EXPECT_TRUE(breaker.Charges(Start(breaker), false, now_)) << "it helps to open";
+  Pass(seconds(11));
+  EXPECT_TRUE(breaker.Charges(Start(breaker), true, now_)) << "that was long ago";
+}
+
+TEST_F(BreakerTest, FewerCallsThanTheMinimumAreChargedAsEver) {
+  Breaker breaker(Rules());
+  Call(breaker, CallSays::Failed, 9);
+  EXPECT_TRUE(breaker.Charges(Start(breaker), true, now_));
 }
 
 TEST_F(BreakerTest, OpenByHandItLetsNothingThroughAndAProbeTellsWhenThatIsOver) {
@@ -240,6 +259,7 @@ TEST_F(BreakerTest, ClosedByHandItDoesNotOpen) {
   breaker.SetHand(BreakerHand::Close, now_);
   Call(breaker, CallSays::Failed, 100);
   EXPECT_FALSE(IsOpen(breaker));
+  EXPECT_TRUE(breaker.Charges(Start(breaker), true, now_)) << "tasks climb their ladders as ever";
   breaker.SetHand(BreakerHand::Auto, now_);
   Call(breaker, CallSays::Failed);
   EXPECT_TRUE(IsOpen(breaker));
@@ -274,7 +294,7 @@ TEST_F(BreakerTest, OpensAndClosesWithTheCluster) {
   const BreakerWord word = Word(7, 0, false);
   breaker.Follow(&word, now_);
   EXPECT_TRUE(IsOpen(breaker));
-  EXPECT_FALSE(breaker.Charges(running));
+  EXPECT_FALSE(breaker.Charges(running, false, now_));
   breaker.Follow(nullptr, now_);
   EXPECT_FALSE(IsOpen(breaker));
 }
