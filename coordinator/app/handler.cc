@@ -46,6 +46,8 @@ const char* WordOf(OutcomeKind kind) {
       return "given back";
     case OutcomeKind::Cancel:
       return "cancelled";
+    case OutcomeKind::Hold:
+      return "held";
   }
   return "";
 }

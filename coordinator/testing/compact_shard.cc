@@ -283,7 +283,7 @@ void CompactShard::End(CompactRow& row, const Settlement& settlement) {
   row.claimed_by.clear();
   state_.keys.Ended(row.handler, row.key, settlement);
   if (settlement.to == Settlement::To::Waiting) {
-    row.state = TaskState::Waiting;
+    row.state = settlement.hold ? TaskState::Held : TaskState::Waiting;
     if (settlement.run_at) row.run_at = *settlement.run_at;
     if (settlement.delay) row.run_at = clock_.WallNow() + *settlement.delay;
     return;

@@ -126,7 +126,8 @@ Outcome AskNextRetry(HandlerInstance& handler, const HandlerConfig& config, cons
   if (!handler.Defaults().next_retry || config.given.contains("retry.delays")) return outcome;
   if (outcome.kind != OutcomeKind::Retry || outcome.at || outcome.delay) return outcome;
   const std::uint32_t failure = std::max(task.failures, task.failures + 1);  // the largest stays
-  if (failure >= config.retry.max_failures) return outcome;
+  if (failure >= config.retry.max_failures || ClassOf(config.retry, outcome.error_class) != nullptr)
+    return outcome;
   const Micros ladder_delay = RetryDelay(config.retry, failure, 0.5);
   Outcome decided = handler.NextRetry(shard, task, std::move(outcome), failure, ladder_delay);
   if (decided.delay) decided.delay = Spread(*decided.delay, config.retry.jitter, unit);

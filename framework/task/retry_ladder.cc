@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "framework/task/error_class.h"
 #include "framework/task/expiry.h"
 
 namespace millrace::engine {
@@ -40,11 +41,19 @@ Micros Spread(Micros delay, double jitter, double unit) {
   return Micros(static_cast<std::int64_t>(static_cast<double>(delay.count()) * factor));
 }
 
-Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit) {
-  if (policy.delays.empty()) return Micros(0);
-  const std::size_t tier =
-      std::min<std::size_t>(std::max<std::uint32_t>(failure, 1) - 1, policy.delays.size() - 1);
-  return Spread(policy.delays[tier], policy.jitter, unit);
+const RetryClass* ClassOf(const RetryPolicy& policy, std::string_view error_class) {
+  const auto fits = [error_class](const RetryClass& one) { return FitsClass(one.pattern, error_class); };
+  const auto found = std::find_if(policy.classes.begin(), policy.classes.end(), fits);
+  return found == policy.classes.end() ? nullptr : &*found;
+}
+
+Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit,
+                  std::string_view error_class) {
+  const RetryClass* own = ClassOf(policy, error_class);
+  const std::vector<Micros>& delays = own != nullptr ? own->delays : policy.delays;
+  if (delays.empty()) return Micros(0);
+  const std::size_t tier = std::min<std::size_t>(std::max<std::uint32_t>(failure, 1) - 1, delays.size() - 1);
+  return Spread(delays[tier], policy.jitter, unit);
 }
 
 Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& outcome, double unit,
@@ -68,16 +77,23 @@ Settlement Settle(const RetryPolicy& policy, const Task& task, const Outcome& ou
       settlement.run_at = outcome.at;
       if (!outcome.at) settlement.delay = outcome.delay;
       break;
+    case OutcomeKind::Hold:
     case OutcomeKind::Retry: {
       settlement.failed_attempt = true;
       const std::uint32_t failure = std::max(task.failures, task.failures + 1);  // the largest stays
-      if (failure >= policy.max_failures) {
+      settlement.hold = outcome.kind == OutcomeKind::Hold;
+      const RetryClass* own = settlement.hold ? nullptr : ClassOf(policy, outcome.error_class);
+      if (failure >= policy.max_failures || (own != nullptr && own->fail)) {
         settlement.to = Settlement::To::Failed;
+        settlement.hold = false;
         break;
       }
       settlement.to = Settlement::To::Waiting;
+      if (settlement.hold) break;
       settlement.run_at = outcome.at;
-      if (!outcome.at) settlement.delay = outcome.delay ? *outcome.delay : RetryDelay(policy, failure, unit);
+      if (outcome.at) break;
+      settlement.delay =
+          outcome.delay ? *outcome.delay : RetryDelay(policy, failure, unit, outcome.error_class);
       break;
     }
   }

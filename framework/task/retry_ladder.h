@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/base/clock.h"
@@ -27,9 +28,13 @@ struct RetryPolicy {
   std::vector<RetryClass> classes;  // the first that fits counts
 };
 
-// The delay after the failure with this number (1 is the first): the ladder's tier, then the last tier again,
-// spread by the jitter. `unit` is random in [0, 1).
-Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit);
+// What the policy says of errors of this class: null where none of its classes fits.
+const RetryClass* ClassOf(const RetryPolicy& policy, std::string_view error_class);
+
+// The delay after the failure with this number (1 is the first): the tier of the ladder, or of its class's
+// own, then the last tier again, spread by the jitter. `unit` is random in [0, 1).
+Micros RetryDelay(const RetryPolicy& policy, std::uint32_t failure, double unit,
+                  std::string_view error_class = {});
 
 // A delay that is not the ladder's, spread likewise.
 Micros Spread(Micros delay, double jitter, double unit);

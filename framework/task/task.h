@@ -136,6 +136,7 @@ enum class OutcomeKind {
   Skip,      // text: why. To the finished pool as skipped
   GiveBack,  // engine only: not run, or cut short by a stop; not a failure
   Cancel,    // engine only: it was cancelled. To the finished pool
+  Hold,      // engine only: a failed attempt, after which it is held for a person to look at
 };
 
 struct Outcome {
@@ -162,6 +163,7 @@ struct Settlement {
   // To::Waiting only: when it is due again. Exactly one of them, or neither: due at once, run_at unchanged.
   std::optional<WallTime> run_at;
   std::optional<Micros> delay;  // after the database's now
+  bool hold = false;            // To::Waiting only: held until somebody releases it
   std::string text;             // Succeeded: the result; otherwise the reason (kept as last_error)
   std::string error_class;
   // The handler was called in this attempt, as far as anybody can tell: true where it is not known. A task

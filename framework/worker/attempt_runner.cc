@@ -55,12 +55,13 @@ Outcome Adjusted(const Attempt& attempt, OnException on_exception, std::optional
     outcome.kind = OutcomeKind::GiveBack;  // cut short by the stop, not by itself
     outcome.at.reset();
     outcome.delay = Micros(0);
-  } else if (outcome.error_class == "exception" && on_exception == OnException::Fail) {
-    outcome.kind = OutcomeKind::Fail;
+  } else if (outcome.error_class == "exception" && on_exception != OnException::Retry) {
+    outcome.kind = on_exception == OnException::Fail ? OutcomeKind::Fail : OutcomeKind::Hold;
   }
   const bool for_good =
       outcome.kind == OutcomeKind::Fail && !outcome.error_class.empty() && outcome.error_class != "exception";
-  const bool failed = outcome.kind == OutcomeKind::Retry || outcome.kind == OutcomeKind::Fail;
+  const bool failed = outcome.kind == OutcomeKind::Retry || outcome.kind == OutcomeKind::Fail ||
+                      outcome.kind == OutcomeKind::Hold;
   if (over && failed && !for_good) {
     outcome.error_class = "timeout";
     outcome.text = "ran over its time limit of " + FormatDuration(*over) +

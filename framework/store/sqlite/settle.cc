@@ -98,9 +98,10 @@ class Settler {
     if (settlement.delay) due = TimeText(now_ + *settlement.delay);
     std::string text;
     return db_.Run("UPDATE " + settlement.key.table +
-                       " SET state=0, claimed_by=0, failures=min(failures, 4294967294)+?,"
+                       " SET state=?, claimed_by=0, failures=min(failures, 4294967294)+?,"
                        " run_at=coalesce(?, run_at), last_error=coalesce(?, last_error), updated_at=?" +
                        kMine,
+                   static_cast<int>(settlement.hold ? TaskState::Held : TaskState::Waiting),
                    int{settlement.failed_attempt}, sql::Value::OrNull(due),
                    sql::Value::OrNull(Cut(settlement.text, text)), now_text_, settlement.key.id,
                    claimer_.number, settlement.attempt);

@@ -73,6 +73,26 @@ TEST_P(StoreContract, RetriedTaskWaitsUnclaimedUntilItsDelayHasPassed) {
   EXPECT_TRUE(Claim({id}, 1).empty());
 }
 
+TEST_P(StoreContract, AHeldTaskIsNobodysUntilItIsReleasedAndKeepsItsReason) {
+  const auto ids = AddDue(2);
+  Settlement held = End(ClaimOne(ids[0]), To::Waiting, "what is this?");
+  held.failed_attempt = held.hold = true;
+  Settlement retried = End(ClaimOne(ids[1]), To::Waiting, "try later");
+  retried.failed_attempt = true;
+  const auto report = Settle({held, retried});
+  EXPECT_EQ(report.verdicts, (std::vector{SettleVerdict::Settled, SettleVerdict::Settled}));
+  const TaskRecord record = Get(ids[0]);
+  EXPECT_EQ(record.task.state, TaskState::Held);
+  EXPECT_EQ(record.task.claimed_by, "");
+  EXPECT_EQ(record.task.failures, 1U);
+  EXPECT_EQ(record.task.attempt, 1U);
+  EXPECT_EQ(record.task.last_error, "what is this?");
+  EXPECT_EQ(record.attempts.size(), 1U);
+  EXPECT_EQ(Get(ids[1]).task.state, TaskState::Waiting);
+  EXPECT_TRUE(Claim({ids[0]}, 1).empty());
+  EXPECT_EQ(Due().groups.size(), 1U) << "the other's alone";
+}
+
 TEST_P(StoreContract, SnoozedTaskWaitsUntilTheTimeGivenWithoutAFailure) {
   const auto id = AddDue(1)[0];
   const WallTime until = Now() + hours(2) + Micros(123'456);

@@ -101,6 +101,57 @@ TEST(RetryLadderTest, TheHandlersOwnTimeWinsOverTheLadder) {
   EXPECT_EQ(Settle({}, Failing(0), retry, 0.9).delay, std::chrono::seconds(3));
 }
 
+RetryPolicy WithClasses() {
+  using namespace std::chrono_literals;
+  return {.jitter = 0,
+          .classes = {{"http_429", false, {5s, 1min}}, {"http_4*", true, {}}, {"timeout", false, {10s}}}};
+}
+
+Outcome RetryOf(const char* error_class) {
+  return {.kind = OutcomeKind::Retry, .text = "away", .error_class = error_class};
+}
+
+TEST(RetryLadderTest, AClassMayHaveALadderOfItsOwn) {
+  const RetryPolicy policy = WithClasses();
+  EXPECT_EQ(Settle(policy, Failing(0), RetryOf("http_429"), 0.5).delay, std::chrono::seconds(5));
+  EXPECT_EQ(Settle(policy, Failing(2), RetryOf("http_429"), 0.5).delay, std::chrono::minutes(1));
+  EXPECT_EQ(Settle(policy, Failing(0), RetryOf("timeout"), 0.5).delay, std::chrono::seconds(10));
+  EXPECT_EQ(Settle(policy, Failing(0), RetryOf("timeouts"), 0.5).delay, std::chrono::minutes(1));
+  EXPECT_EQ(Settle(policy, Failing(0), RetryOf(""), 0.5).delay, std::chrono::minutes(1));
+  EXPECT_EQ(Settle(policy, Failing(3), RetryOf("timeout"), 0.5).to, Settlement::To::Failed)
+      << "the most failures are those of all classes together";
+}
+
+TEST(RetryLadderTest, AClassMayFailAtOnceWhateverItsHandlerWants) {
+  Outcome retry = RetryOf("http_404");
+  retry.delay = std::chrono::seconds(3);
+  const Settlement settlement = Settle(WithClasses(), Failing(0), retry, 0.5);
+  EXPECT_EQ(settlement.to, Settlement::To::Failed);
+  EXPECT_TRUE(settlement.failed_attempt);
+  EXPECT_EQ(settlement.text, "away");
+  EXPECT_EQ(settlement.error_class, "http_404");
+  EXPECT_FALSE(settlement.delay);
+}
+
+TEST(RetryLadderTest, TheHandlersOwnTimeWinsOverTheLadderOfAClass) {
+  Outcome retry = RetryOf("timeout");
+  retry.delay = std::chrono::seconds(3);
+  EXPECT_EQ(Settle(WithClasses(), Failing(0), retry, 0.5).delay, std::chrono::seconds(3));
+}
+
+TEST(RetryLadderTest, AHeldTaskHasFailedOnceMoreAndWaitsForAPerson) {
+  Outcome hold = RetryOf("http_404");
+  hold.kind = OutcomeKind::Hold;
+  const Settlement held = Settle(WithClasses(), Failing(0), hold, 0.5);
+  EXPECT_EQ(held.to, Settlement::To::Waiting);
+  EXPECT_TRUE(held.hold);
+  EXPECT_TRUE(held.failed_attempt);
+  EXPECT_FALSE(held.delay || held.run_at);
+  const Settlement last = Settle(WithClasses(), Failing(3), hold, 0.5);
+  EXPECT_EQ(last.to, Settlement::To::Failed);
+  EXPECT_FALSE(last.hold);
+}
+
 TEST(RetryLadderTest, SnoozeAndGiveBackAreNoFailures) {
   for (const OutcomeKind kind : {OutcomeKind::Snooze, OutcomeKind::GiveBack}) {
     const Settlement settlement = Settle({}, Failing(3), {.kind = kind}, 0.5);

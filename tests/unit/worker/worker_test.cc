@@ -127,6 +127,44 @@ TEST_F(WorkerTest, AnExceptionMayFailAtOnceByConfiguration) {
   EXPECT_EQ(Get(id).task.state, TaskState::Failed);
 }
 
+TEST_F(WorkerTest, AnExceptionMayHoldItsTaskForAPersonToReleaseIt) {
+  plugins_.behaviours["throw"] = [](std::span<const Task> tasks, CallContext&) {
+    Outcome outcome = Make(OutcomeKind::Retry, "it threw: no such column");
+    outcome.error_class = "exception";
+    return std::vector{tasks[0].failures == 0 ? outcome : Outcome()};
+  };
+  config_.handlers["throw"].on_exception = OnException::Hold;
+  config_.handlers["throw"].retry.classes = {{"exception", true, {}}};
+  const auto id = Submit("throw");
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  const TaskRecord held = Get(id);
+  EXPECT_EQ(held.task.state, TaskState::Held);
+  EXPECT_EQ(held.task.last_error, "it threw: no such column");
+  EXPECT_EQ(held.task.failures, 1u);
+  ASSERT_EQ(held.attempts.size(), 1u);
+  EXPECT_EQ(held.attempts[0].error_class, "exception");
+  const std::uint64_t ids[] = {id};
+  ASSERT_TRUE(operations_->Apply(TaskAction::Release, "tasks", ids, "test"));
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(Get(id).task.state, TaskState::Succeeded);
+}
+
+TEST_F(WorkerTest, AnErrorClassHasItsLadderOrFailsAtOnce) {
+  plugins_.behaviours["call"] = [](std::span<const Task> tasks, CallContext&) {
+    Outcome outcome = Make(OutcomeKind::Retry, "no answer");
+    outcome.error_class = tasks[0].biz_key == "gone" ? "http_404" : "timeout";
+    return std::vector{tasks[0].failures < 2 ? outcome : Outcome()};
+  };
+  config_.handlers["call"].retry.classes = {{"http_4*", true, {}}, {"timeout", false, {Micros(1000)}}};
+  const auto gone = Submit("call", "gone");
+  const auto late = Submit("call", "late");
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(Get(gone).task.state, TaskState::Failed);
+  EXPECT_EQ(Get(gone).task.failures, 1u);
+  EXPECT_EQ(Get(late).task.state, TaskState::Succeeded);
+  EXPECT_EQ(Get(late).task.failures, 2u);
+}
+
 TEST_F(WorkerTest, TheHandlersSqlCommitsWithItsTaskOrNotAtAll) {
   plugins_.behaviours["sql"] = [](std::span<const Task> tasks, CallContext& context) {
     const std::vector<SqlValue> values{std::string(tasks[0].params)};
@@ -225,9 +263,13 @@ TEST_F(WorkerTest, AHandlerThatDecidesWhenItIsRunAgainIsAskedUnlessTheConfigurat
   config_.handlers["patient"].uses = "fail";
   config_.handlers["patient"].given = {"uses", "retry.delays"};
   const auto by_code = Submit("fail");
+  config_.handlers["classed"].uses = "fail";
+  config_.handlers["classed"].retry.classes = {{"*", false, {std::chrono::hours(1)}}};
   const auto by_config = Submit("patient");
+  const auto by_class = Submit("classed");
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
   EXPECT_EQ(Get(by_code).task.state, TaskState::Failed);
+  EXPECT_EQ(Get(by_class).task.state, TaskState::Waiting);
   EXPECT_EQ(Get(by_config).task.state, TaskState::Waiting);
 }
 
