@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "framework/mill/breaker_policy.h"
+#include "framework/mill/hours_policy.h"
 #include "framework/mill/limit_policy.h"
 
 namespace millrace::engine {
@@ -70,10 +71,12 @@ void TypeGate::TellStartsAgain() {
 void Admission::Follow(std::shared_ptr<const Config> config) {
   MutexLock lock(mutex_);
   Gates gates;
+  std::erase_if(hours_, [&](const auto& entry) { return !config->HandlerFor(entry.first).hours; });
   std::erase_if(limits_, [&](const auto& entry) { return !config->HandlerFor(entry.first).limit; });
   breakers_ = BreakersOf(*config, breakers_);
   for (const auto& [type, handler] : config->handlers) {
     StartPolicies policies;
+    if (handler.hours) policies.push_back(HoursOf(type, *handler.hours));
     if (handler.breaker) policies.push_back(breakers_.at(type));
     if (handler.limit) policies.push_back(LimitOf(type, *handler.limit));
     if (policies.empty()) continue;
@@ -82,6 +85,12 @@ void Admission::Follow(std::shared_ptr<const Config> config) {
     gates[type] = same ? known->second : std::make_shared<TypeGate>(type, std::move(policies), starts_again_);
   }
   gates_ = std::move(gates);
+}
+
+std::shared_ptr<StartPolicy> Admission::HoursOf(const std::string& type, const HoursConfig& hours) {
+  std::shared_ptr<HoursPolicy>& policy = hours_[type];
+  if (!policy || policy->config() != hours) policy = std::make_shared<HoursPolicy>(hours);
+  return policy;
 }
 
 std::shared_ptr<StartPolicy> Admission::LimitOf(const std::string& type, const LimitConfig& limit) {
@@ -137,6 +146,20 @@ bool Admission::Open(const std::string& type) const {
   return !gate || gate->Open(clock_.Now(), clock_.WallNow());
 }
 
+bool Admission::IsOutsideHours(const std::string& type) const {
+  if (!any_outside_hours_.load(std::memory_order_relaxed)) return false;
+  MutexLock lock(mutex_);
+  const auto policy = hours_.find(type);
+  return policy != hours_.end() && !policy->second->Open(clock_.Now(), clock_.WallNow());
+}
+
+std::string Admission::OutsideHours(const std::string& type) const {
+  const WallTime now = clock_.WallNow();
+  MutexLock lock(mutex_);
+  const auto policy = hours_.find(type);
+  return policy == hours_.end() ? "" : ClosedBy(policy->second->config(), now);
+}
+
 std::size_t Admission::Room(const std::string& type) const {
   const auto gate = Of(type);
   return gate ? gate->ClaimRoom(clock_.Now()) : std::numeric_limits<std::size_t>::max();
@@ -152,6 +175,8 @@ bool Admission::TakeClosed() {
   const BootTime now = clock_.Now();
   const WallTime wall = clock_.WallNow();
   MutexLock lock(mutex_);
+  any_outside_hours_.store(std::any_of(hours_.begin(), hours_.end(),
+                                       [&](const auto& entry) { return !entry.second->Open(now, wall); }));
   bool closed = false;
   for (const auto& [type, gate] : gates_) {
     const bool open = gate->Open(now, wall);

@@ -115,6 +115,7 @@ class TypeGate {
   std::atomic<bool> refused_{false};     // somebody was, since the last TellStartsAgain
 };
 
+class HoursPolicy;
 class LimitPolicy;
 
 // A limit in this worker, for people and for the cluster's leader.
@@ -140,6 +141,11 @@ class Admission {
   std::shared_ptr<TypeGate> Of(const std::string& type) const;
   // Whether tasks of this type may be claimed and started, as far as hours and breakers say.
   bool Open(const std::string& type) const;
+  // Whether it is outside hours that hold by now, also for what was claimed under others. As of the last
+  // TakeClosed; costs nothing where nothing is.
+  bool IsOutsideHours(const std::string& type) const;
+  // Why nothing of the type starts outside its hours, as ClosedBy says it; empty: it is within them.
+  std::string OutsideHours(const std::string& type) const;
   // How many more of the type may be claimed now.
   std::size_t Room(const std::string& type) const;
   // When there may be room again, where there is none.
@@ -152,6 +158,8 @@ class Admission {
  private:
   using Gates = std::map<std::string, std::shared_ptr<TypeGate>>;
 
+  std::shared_ptr<StartPolicy> HoursOf(const std::string& type, const HoursConfig& hours)
+      MILLRACE_REQUIRES(mutex_);
   std::shared_ptr<StartPolicy> LimitOf(const std::string& type, const LimitConfig& limit)
       MILLRACE_REQUIRES(mutex_);
   std::optional<LimitShare> ShareOf(const std::string& type) const MILLRACE_REQUIRES(mutex_);
@@ -163,6 +171,8 @@ class Admission {
   std::shared_ptr<const LimitShares> shares_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<LimitPolicy>> limits_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<BreakerPolicy>> breakers_ MILLRACE_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<HoursPolicy>> hours_ MILLRACE_GUARDED_BY(mutex_);
+  std::atomic<bool> any_outside_hours_{false};
   std::map<std::string, bool> open_ MILLRACE_GUARDED_BY(mutex_);  // as of the last TakeClosed
 };
 

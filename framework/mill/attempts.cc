@@ -218,6 +218,9 @@ StartDecision Attempts::StartDecisionOf(const Attempt& attempt) const {
   if (!attempt.lease->Alive()) return StartDecision::Lost;
   const Task& task = attempt.task;
   if (retired_.load()) return StartDecision::Withdrawn;
+  if (parts_.admission.IsOutsideHours(task.handler) && !attempt.has_start.load(std::memory_order_relaxed)) {
+    return StartDecision::Withdrawn;
+  }
   if (attempt.gate && !attempt.has_start.load(std::memory_order_relaxed) && !attempt.pass.Given() &&
       !attempt.gate->Open(parts_.clock.Now(), parts_.clock.WallNow())) {
     return StartDecision::Withdrawn;

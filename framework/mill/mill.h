@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,7 @@ class Mill {
   void StopClaiming() { scanner_.StopClaiming(); }
   bool Idle() const { return scanner_.Idle(); }
   IdleSpan Idleness() const { return scanner_.Idleness(); }
+  std::set<std::string> LeftAside() const { return scanner_.LeftAside(); }
   // Once it claims nothing more: nothing is in hand.
   bool Empty() const { return scanner_.Quiet() && attempts_.in_flight().Empty(); }
   // The strands end; the beat signs off in the shard.

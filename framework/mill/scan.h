@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -72,6 +73,8 @@ class Scanner {
   bool Idle() const { return idle_.load(); }
   // Since when that is so; of the last such time, where it is not so now.
   IdleSpan Idleness() const;
+  // What is due all the same, as of then, and why nobody waits for it: `report is paused`.
+  std::set<std::string> LeftAside() const;
   // It has seen that it is to claim nothing more: what it had claimed is in the in-flight set.
   bool Quiet() const { return quiet_.load(); }
   // The shard says that something else is paused than it did before. True once for each change.
@@ -155,6 +158,8 @@ class Scanner {
   std::size_t Pick(const ScanRequest& request, std::vector<ScanRow>& rows, std::size_t limit,
                    Candidates& found);
   bool IsFree(const DueGroup& group, const ScanRow& row);
+  // Why nobody is to wait for a group that is due: it is paused, or outside its hours; empty: it is to run.
+  std::string AsideBecause(const DueGroup& group) const;
   Step<bool> NothingLeft(std::shared_ptr<const DueMap> map, bool was_empty);
   Step<bool> MayStillRun(const DueGroup& group);
   // True where it is well.
@@ -177,7 +182,6 @@ class Scanner {
   bool full_ = false;      // a lane had no room in this round
   BootTime held_until_{};  // a policy had none in this round: until then, at least
   RingLooks rings_;
-  std::optional<BootTime> told_paused_;
   std::size_t mean_bytes_ = MemoryBudget::Of(0);  // of the rows of the last page
 
   std::atomic<bool> look_again_{false};
@@ -193,6 +197,7 @@ class Scanner {
   ScanView view_ MILLRACE_GUARDED_BY(mutex_);
   std::shared_ptr<const DueMap> latest_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<IdleSpan> idleness_ MILLRACE_GUARDED_BY(mutex_);
+  std::set<std::string> left_aside_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace::engine

@@ -1,10 +1,8 @@
 // What a look at the shard shows, and what follows from it.
 #include <algorithm>
-#include <boost/algorithm/string/join.hpp>
 #include <map>
 #include <set>
 
-#include "framework/base/log.h"
 #include "framework/mill/scan.h"
 
 namespace millrace::engine {
@@ -12,7 +10,6 @@ namespace {
 
 constexpr Micros kSoon = std::chrono::seconds(2);  // given back by the engine, and due again in a moment
 constexpr Micros kAttendedPoll = std::chrono::seconds(2);  // somebody rings if anything is new
-constexpr Micros kTellPaused = std::chrono::minutes(1);
 
 std::size_t CountTables(const std::vector<TableSlices>& slices) {
   std::set<TableName> tables;
@@ -142,32 +139,38 @@ IdleSpan Scanner::Idleness() const {
   return idleness_.value_or(IdleSpan{BootTime::max(), BootTime{}});
 }
 
-// What is due and paused is left: the worker waits for it, and says so.
+std::set<std::string> Scanner::LeftAside() const {
+  MutexLock lock(mutex_);
+  return left_aside_;
+}
+
+std::string Scanner::AsideBecause(const DueGroup& group) const {
+  if (parts_.scope.Paused(group)) return group.handler + " is paused";
+  const std::string hours = parts_.admission.OutsideHours(group.handler);
+  return hours.empty() ? "" : group.handler + ": " + hours;
+}
+
+// What a limit, a breaker or the brake holds back is to run yet, and is waited for.
 Step<bool> Scanner::NothingLeft(std::shared_ptr<const DueMap> map, bool was_empty) {
   if (!was_empty || !parts_.attempts.in_flight().Empty()) co_return false;
   if (claimer_.HasUnknown() || suspects_.Waits()) co_return false;
-  bool paused = false;
+  std::set<std::string> aside;
   for (const DueGroup& group : map->groups) {
     if (group.first_run_at > map->now + kSoon) continue;
-    if (!parts_.runner.Runs(group.handler)) {
-      const bool may_run = co_await MayStillRun(group);
-      if (may_run) co_return false;
-      continue;
+    if (parts_.runner.Runs(group.handler)) {
+      std::string because = AsideBecause(group);
+      if (because.empty()) co_return false;
+      aside.insert(std::move(because));
     }
-    if (!parts_.scope.Paused(group)) co_return false;
-    paused = true;
+    const bool may_run = co_await MayStillRun(group);
+    if (may_run) co_return false;
   }
-  const BootTime now = parts_.clock.Now();
-  if (paused && (!told_paused_ || now - *told_paused_ >= kTellPaused)) {
-    told_paused_ = now;
-    LogWarning(
-        "all that is left is paused: the worker is not idle, it waits for the pause to end",
-        {{"shard", parts_.shard}, {"paused", boost::algorithm::join(parts_.scope.PauseNames(), ", ")}});
-  }
-  co_return !paused;
+  MutexLock lock(mutex_);
+  left_aside_ = std::move(aside);
+  co_return true;
 }
 
-// Nobody here can run these, but some may be running elsewhere, or be left by the dead.
+// Nobody here is to run these, but some may be running elsewhere, or be left by the dead.
 Step<bool> Scanner::MayStillRun(const DueGroup& group) {
   const std::vector<ScanRequest> requests{{group, HeadOf(group), kMaxBatchRows}};
   const auto pages = co_await port_.ScanEach(requests);

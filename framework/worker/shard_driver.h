@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "framework/metrics/registry.h"
@@ -43,6 +44,7 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
   void Retire() { mill_->Retire(); }
   bool Idle() const { return mill_->Idle(); }
   IdleSpan Idleness() const { return mill_->Idleness(); }
+  std::set<std::string> LeftAside() const { return mill_->LeftAside(); }
   bool Empty() const { return mill_->Empty(); }
   ShardStatus Status() const;
   // The strand that should have gone on for longer than `patience`, and has not: `scan of shard main`. Empty:

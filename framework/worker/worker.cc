@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/join.hpp>
 #include <set>
 
 #include "framework/base/log.h"
@@ -71,6 +72,7 @@ class Worker::Body {
   bool AllEmpty() const;
   std::optional<IdleSpan> AllIdle() const;
   bool MayEnd() const;
+  void TellLeftAside() const;
 
   const Parts parts_;
   const WorkerOptions options_;
@@ -241,6 +243,7 @@ void Worker::Body::WatchRunning() {
   } else if (stop_.load()) {
     BeginStop(WorkerEnd::Stopped);
   } else if (options_.until_idle && MayEnd()) {
+    TellLeftAside();
     BeginStop(WorkerEnd::Idle);
   }
 }
@@ -346,6 +349,15 @@ std::optional<IdleSpan> Worker::Body::AllIdle() const {
 bool Worker::Body::MayEnd() const {
   const std::optional<IdleSpan> idle = AllIdle();
   return idle && (options_.may_end == nullptr || options_.may_end(*idle));
+}
+
+// Whoever started it to see its tables empty is told why they are not.
+void Worker::Body::TellLeftAside() const {
+  std::set<std::string> left;
+  for (const auto& mill : mills_->All()) left.merge(mill->LeftAside());
+  if (left.empty()) return;
+  LogWarning("due tasks are left behind that may not run now",
+             {{"left", boost::algorithm::join(left, "; ")}});
 }
 
 std::optional<WorkerEnd> Worker::Body::WaitFor(Micros limit) {

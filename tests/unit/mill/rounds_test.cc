@@ -205,6 +205,25 @@ TEST_F(RoundsTest, AClosedHandlerWithDueRowsIsNotIdle) {
   EXPECT_TRUE(worker.mill().Idle());
 }
 
+TEST_F(RoundsTest, WhatIsPausedIsLeftAsideOnceNobodyRunsIt) {
+  Submit(15);
+  RoundWorker& other = Start({}, "other");
+  other.runner.most = 5;
+  other.runner.takes = seconds(3);
+  Go(seconds(1));
+  ASSERT_EQ(Waiting(), 10);
+  other.Pause({"cluster"});
+  RoundWorker& worker = Start({}, "w", true);
+  worker.Pause({"handler:report"});
+  bool early = false;
+  Go(milliseconds(1500), [&] { early = early || worker.mill().Idle(); });
+  EXPECT_FALSE(early) << "some of it is running elsewhere";
+  Go(seconds(3));
+  EXPECT_EQ(Waiting(), 10);
+  EXPECT_TRUE(worker.mill().Idle());
+  EXPECT_THAT(worker.mill().LeftAside(), ElementsAre("report is paused"));
+}
+
 TEST_F(RoundsTest, AChangeHoldsAtOnceAlsoInTheMiddleOfARound) {
   Submit(3000);
   RoundWorker& worker = Start(After(minutes(10), 600));

@@ -130,14 +130,54 @@ TEST_F(LiveWorkerTest, WhatIsQueuedGoesBackWhenItIsPausedAndWhatRunsFinishes) {
   EXPECT_EQ(CountIn(*main_, TaskState::Waiting), 19u);
 }
 
-TEST_F(LiveWorkerTest, UntilIdleWaitsForWhatIsPaused) {
-  control_.Pause({"cluster"});
+TEST_F(LiveWorkerTest, UntilIdleLeavesWhatIsPausedAndSaysSo) {
+  control_.Pause({"handler:quick"});
   SubmitTo(*main_, "quick");
-  auto worker = Start(true);
-  EXPECT_FALSE(worker->WaitFor(milliseconds(300)));
-  control_.Pause({});
-  EXPECT_EQ(worker->WaitFor(seconds(20)), WorkerEnd::Idle);
-  EXPECT_EQ(quick_runs_, 1);
+  SubmitTo(*main_, "slow");
+  release_ = true;
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(Start(true)->WaitFor(seconds(20)), WorkerEnd::Idle);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("quick is paused"));
+  EXPECT_EQ(quick_runs_, 0);
+  EXPECT_EQ(Succeeded(*main_), 1);
+}
+
+// Open from an hour ago to in an hour, or from in an hour to in two, by this host's clock.
+HoursConfig HoursAround(bool open) {
+  const auto minute = std::chrono::floor<std::chrono::minutes>(SystemClock().WallNow().time_since_epoch());
+  const auto now = static_cast<std::uint32_t>(minute.count() % (24 * 60));
+  const std::uint32_t from = now + (open ? 23 : 1) * 60;
+  return {from % (24 * 60), (from + 120) % (24 * 60), "UTC"};
+}
+
+TEST_F(LiveWorkerTest, OutsideItsHoursNothingStartsAndUntilIdleSaysSo) {
+  config_.handlers["quick"].hours = HoursAround(false);
+  config_.handlers["slow"].hours = HoursAround(true);
+  SubmitTo(*main_, "quick");
+  SubmitTo(*main_, "slow");
+  release_ = true;
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(Start(true)->WaitFor(seconds(20)), WorkerEnd::Idle);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("quick: outside its hours until "));
+  EXPECT_EQ(quick_runs_, 0);
+  EXPECT_EQ(Succeeded(*main_), 1);
+  EXPECT_EQ(Get(*main_, 1).task.attempt, 0u);
+}
+
+TEST_F(LiveWorkerTest, WhenHoursEndWhatIsQueuedGoesBackAndWhatRunsFinishes) {
+  config_.handlers["slow"].concurrency = 1;
+  config_.handlers["slow"].queue = 50;
+  SubmitMany(*main_, "slow", 20);
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 20; }));
+  config_.handlers["slow"].hours = HoursAround(false);
+  control_.config.Set(std::make_shared<const Config>(config_));
+  ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 1; }));
+  release_ = true;
+  ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 0; }));
+  EXPECT_EQ(slow_most_, 1);
+  EXPECT_EQ(CountIn(*main_, TaskState::Waiting), 19u);
+  EXPECT_EQ(Get(*main_, 20).task.failures, 0u);
 }
 
 TEST_F(LiveWorkerTest, ASliceThatMovesAwayGivesBackWhatWouldHaveToWait) {
