@@ -16,6 +16,7 @@
 #include "coordinator/app/shards.h"
 #include "coordinator/app/status_report.h"
 #include "coordinator/app/stop_signals.h"
+#include "framework/mill/hours_policy.h"
 #include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
@@ -354,6 +355,10 @@ StatusFacts StatusReader::Read(bool alone) {
   facts.now = SystemClock().WallNow();
   ReadShards(facts);
   ReadAlerts(facts);
+  for (const auto& [type, handler] : settings_.config.handlers) {
+    const std::string closed = handler.hours ? ClosedBy(*handler.hours, facts.now) : "";
+    if (!closed.empty()) facts.closed[type] = closed;
+  }
   const bool workers = std::any_of(looks_.begin(), looks_.end(), [&](const auto& look) {
     return facts.shards.at(look.first).error.empty() && look.second.HasWorkers();
   });

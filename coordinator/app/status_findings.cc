@@ -153,12 +153,23 @@ void FindUncovered(const StatusFacts& facts, Findings& findings) {
   }
 }
 
+// They open by themselves: nothing is wrong, and nobody is to wonder why nothing runs.
+void FindHours(const StatusFacts& facts, Findings& findings) {
+  for (const auto& [handler, type] : TypesOf(facts)) {
+    const auto closed = facts.closed.find(handler);
+    if (closed == facts.closed.end() || !type.now.oldest_due) continue;
+    findings.push_back({HowMany(type.now.waiting, "task", "tasks") + " of " + handler + ": " + closed->second,
+                        "see handlers." + handler + ".hours in the configuration"});
+  }
+}
+
 // Of tasks that have been due for a while, and of which nothing runs or ends.
 void FindStuck(const StatusFacts& facts, Findings& findings) {
   if (!AnyLives(facts)) return;
   for (const auto& [handler, type] : TypesOf(facts)) {
     const HandlerOverview& now = type.now;
     if (!now.oldest_due || facts.now - *now.oldest_due < kLate) continue;
+    if (facts.closed.contains(handler)) continue;
     const bool paused = std::all_of(facts.shards.begin(), facts.shards.end(), [&](const auto& shard) {
       const auto& all = shard.second.waiting.handlers;
       const Pauses pauses = PausedIn(facts, shard.second);
@@ -258,6 +269,7 @@ std::vector<StatusFinding> FindingsOf(const StatusFacts& facts) {
   FindUncovered(facts, findings);
   FindStuck(facts, findings);
   FindPauses(facts, findings);
+  FindHours(facts, findings);
   FindCrashes(facts, findings);
   FindAlerts(facts, findings);
   FindSchedules(facts, findings);

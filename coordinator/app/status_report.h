@@ -72,6 +72,7 @@ struct StatusFacts {
   std::map<std::string, double> ended;            // tasks a second that ended, by task type, in the window
   std::optional<std::vector<AlertFacts>> alerts;  // nullopt: none are configured, or nobody judges them
   std::vector<ScheduleFacts> schedules;           // those that were read
+  std::map<std::string, std::string> closed;      // by task type, as ClosedBy says it: those outside hours
   std::optional<std::set<std::string>> plugin_handlers;  // of the plugins at hand, where it was asked
 };
 

@@ -4,6 +4,7 @@
 
 #include "coordinator/app/cli/text.h"
 #include "framework/base/time_text.h"
+#include "framework/mill/hours_policy.h"
 #include "framework/policy/pauses.h"
 #include "framework/task/expiry.h"
 
@@ -75,6 +76,14 @@ void ExplainBreaker(const WhyFacts& facts, Reasons& out) {
   if (!ClusterAsked(facts) || facts.cluster->breaker.empty()) return;
   out.push_back(
       {"breaker", begin + " (" + facts.cluster->breaker + "): it waits until a probe has succeeded."});
+}
+
+void ExplainHours(const WhyFacts& facts, Reasons& out) {
+  const auto& hours = facts.config.hours;
+  const std::string closed = hours ? ClosedBy(*hours, facts.now) : "";
+  if (closed.empty()) return;
+  out.push_back({"outside_hours", "Its type is held back: " + closed + " (`handlers." +
+                                      facts.record.task.handler + ".hours`)."});
 }
 
 // Its own expiry, or that of its type; nullopt: it never expires.
@@ -196,6 +205,7 @@ void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
   ExplainExpiry(facts, out);
   ExplainPauses(facts, out);
   ExplainBreaker(facts, out);
+  if (is_due) ExplainHours(facts, out);
   ExplainDuplicate(facts, out);
   if (ClusterAsked(facts)) {
     ExplainPlan(facts, out);
@@ -282,7 +292,10 @@ void ExplainHeld(const WhyFacts& facts, Reasons& out) {
                                                  : "it is not run" + release +
                                                        ", and is cancelled once nobody has changed it for " +
                                                        FormatDuration(held_for) + " (held_for)";
-  out.push_back({"held", "It is held" + ByWhom(facts) + ": " + what + "."});
+  const std::string failure = facts.act ? "" : Shorten(LastFailure(facts), 200);
+  out.push_back({"held", "It is held" + ByWhom(facts) +
+                             (failure.empty() ? "" : " after its last attempt failed (" + failure + ")") +
+                             ": " + what + "."});
   const auto expiry = ExpiryIn(facts);
   if (expiry && *expiry <= facts.now)
     out.push_back({"expired", "It expired at " + At(facts, *expiry) + ": once released it is skipped."});

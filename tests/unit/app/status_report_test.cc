@@ -115,6 +115,19 @@ TEST(StatusTest, AWorkerThatIsGoneOrSilentIsNone) {
   EXPECT_TRUE(CanRun(facts)) << "nobody has watched it";
 }
 
+TEST(StatusTest, WhatIsOutsideItsHoursIsSaidAndIsNotStuck) {
+  StatusFacts facts = Healthy();
+  HandlerOverview& noop = Noop(facts);
+  noop.oldest_due = kNow - minutes(90);
+  noop.running = {};
+  facts.ended.clear();
+  ASSERT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims")));
+  facts.closed["noop"] = "outside its hours until 01:00 Europe/Berlin";
+  EXPECT_THAT(Findings(facts),
+              ElementsAre(HasSubstr("of noop: outside its hours until 01:00 Europe/Berlin")));
+  EXPECT_TRUE(CanRun(facts)) << "in a while";
+}
+
 TEST(StatusTest, WhatIsPausedCannotRun) {
   for (const char* pause : {"cluster", "shard:main", "handler:noop"}) {
     StatusFacts facts = Healthy();

@@ -68,6 +68,26 @@ TEST(TaskWhyTest, APauseThatCoversItComesFirstWithWhoSinceWhenAndWhy) {
   EXPECT_THAT(Codes(facts), ElementsAre("paused", "paused", "due", "workers"));
 }
 
+TEST(TaskWhyTest, OutsideItsHoursItIsSaidWhenTheyOpen) {
+  WhyFacts facts = Facts();
+  facts.config.hours = HoursConfig{60, 360, "Europe/Berlin"};
+  EXPECT_THAT(Codes(facts), ElementsAre("outside_hours", "due", "workers"));
+  EXPECT_EQ(Texts(facts).front(),
+            "Its type is held back: outside its hours until 01:00 Europe/Berlin (`handlers.noop.hours`).");
+  facts.config.hours->from = 18 * 60;
+  EXPECT_THAT(Codes(facts), ElementsAre("due", "workers")) << "it is seven in the evening there";
+}
+
+TEST(TaskWhyTest, ATaskThatAnExceptionHasHeldSaysSo) {
+  WhyFacts facts = Facts(TaskState::Held);
+  facts.record.attempts = {
+      {.attempt = 1, .kind = "failed", .error_class = "exception", .message = "bad row"}};
+  EXPECT_EQ(
+      Texts(facts).front(),
+      "It is held after its last attempt failed (exception): nothing happens to it until `millrace task "
+      "release main/tasks/17`.");
+}
+
 TEST(TaskWhyTest, APausedWorkerIsAReasonWhereNobodyElseDoesItsWork) {
   WhyFacts facts = Facts();
   facts.pauses = {{"worker:w1", "ann", facts.now}};
