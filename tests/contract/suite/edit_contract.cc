@@ -183,6 +183,14 @@ TEST_P(SqlStoreContract, AnEditIsInTheAuditWithBeforeAndAfter) {
   EXPECT_LT(detail.size(), 1200U);
 }
 
+// By which a claim sees it, and from which a hold counts.
+TEST_P(SqlStoreContract, AnEditMovesTheTimeOfTheLastChange) {
+  const auto id = AddDue(1)[0];
+  ASSERT_TRUE(sql().NewClient()->Run("UPDATE tasks SET updated_at='2020-01-01 00:00:00.000000'"));
+  ASSERT_EQ(Edited(*this, {.priority = 1}, {id}), Ids{id});
+  EXPECT_GT(sql().Ask("SELECT updated_at FROM tasks").value_or("?"), "2021");
+}
+
 TEST_P(SqlStoreContract, AnActOnManyIsOneRowOfTheAudit) {
   const auto ids = AddDue(3);
   Edited(*this, {.priority = 1}, {ids[0]});

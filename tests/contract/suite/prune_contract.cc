@@ -1,3 +1,5 @@
+#include <thread>
+
 #include "tests/contract/suite/store_contract.h"
 
 namespace millrace::engine {
@@ -121,6 +123,32 @@ TEST_P(StoreContract, WhatIsHeldForTooLongIsCancelledAndFreesItsKey) {
     if (total.handler == "brief") cancelled += static_cast<std::int64_t>(total.cancelled);
   }
   EXPECT_EQ(cancelled, static_cast<std::int64_t>(gone.size()));
+}
+
+// Both ways round, as they come: the task waits again, or the release comes too late.
+TEST_P(StoreContract, EachMeetingOfAReleaseAndTheEndOfAHoldHasOneWinner) {
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 200; ++i)
+    ids.push_back(Add({.handler = "brief", .slice = 1, .state = 3, .run_at = Now() + hours(1)}));
+  const auto people = store().OpenOperations();
+  std::vector<std::uint64_t> released;
+  std::thread releaser([&] {
+    for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
+      const auto done = people->Apply(TaskAction::Release, "tasks", std::span(&*id, 1), "me");
+      if (done) released.insert(released.end(), done->begin(), done->end());
+    }
+  });
+  const auto pruning = store().OpenPruning();
+  std::string after;
+  bool more = true;
+  for (int step = 0; more && step < 1000; ++step) {
+    const auto done = pruning->EndHeld({"tasks", {{"brief", kNoTime}}}, after, 20);
+    if (!done) continue;  // a lock wait
+    after = done->next;
+    more = !after.empty();
+  }
+  releaser.join();
+  for (const auto id : released) EXPECT_EQ(StateOf(id), TaskState::Waiting) << id;
 }
 
 TEST_P(StoreContract, PruningTakesKeysWhoseRetentionHasPassed) {

@@ -358,6 +358,22 @@ TEST_F(SchedulesTest, ALeaderTakesWhatHasANumberThatNoDocumentReachesAgain) {
   EXPECT_EQ(Row().config, 1U);
 }
 
+// Its own document may be an old one.
+TEST_F(SchedulesTest, AStandInLeavesANewerRowAloneHoweverLongItLooks) {
+  Process before(stores_);
+  before.Configure(kHourly, 7);
+  before.LookAll();
+  Process stand_in(stores_);
+  stand_in.Configure(kHourly, 1);
+  stand_in.duty.role = Role::StandsIn;
+  clock_.Advance(hours(1));
+  stand_in.LookAll();
+  stand_in.later = hours(1);
+  stand_in.LookAll();
+  EXPECT_EQ(Fired().size(), 1U);
+  EXPECT_EQ(Row().config, 7U);
+}
+
 // Until somebody has brought the document back.
 TEST_F(SchedulesTest, AnEnsembleThatWasWipedTakesNoRowsAwayForADay) {
   Process before(stores_);
@@ -470,6 +486,31 @@ TEST_F(SchedulesTest, AScheduleMovesToAnotherShardAndFiresOnThere) {
   EXPECT_THAT(Fired(*stores_["eu"]), ElementsAre("2026-11-22T14:00:00Z"));
   EXPECT_EQ(Row("de").name, "");
   EXPECT_EQ(Row("eu").fired, 3U);
+}
+
+// Where its end is found.
+TEST_F(SchedulesTest, AScheduleWhoseLastTaskCountsMovesOnceThatHasEnded) {
+  Shards({"de", "eu"});
+  Process process(stores_);
+  const auto place = [&](const std::string& shard, std::uint64_t number) {
+    process.Configure(
+        R"({"nightly":{"cron":"0 * * * *","handler":"noop","overlap":"skip","shard":")" + shard + R"("}})",
+        number);
+    for (int look = 0; look < 5; ++look) process.LookAll();
+  };
+  place("de", 1);
+  ASSERT_EQ(Tasks(*stores_["de"]), 1);
+  place("eu", 2);
+  EXPECT_EQ(Row("de").name, "nightly");
+  EXPECT_EQ(Row("de").moved_to, "");
+  EXPECT_EQ(Row("eu").name, "");
+  EndTasks();
+  place("eu", 3);
+  EXPECT_EQ(Row("de").name, "");
+  EXPECT_EQ(Row("eu").name, "nightly");
+  clock_.Advance(hours(1));
+  process.LookAll();
+  EXPECT_EQ(Tasks(*stores_["eu"]), 1);
 }
 
 TEST_F(SchedulesTest, ANewScheduleWaitsForAShardThatCannotBeReadAndSaysSo) {
