@@ -186,7 +186,7 @@ void Looker::LookAtSchedules(Shards& shards) {
   for (const ShardFacts& facts : seen_.shards) {
     Shard& shard = shards.at(facts.shard);
     const Status ready = facts.away ? Status(Fail(*facts.away)) : Prepare(shard, Missing::Refuse);
-    told[facts.shard] = ReadShardSchedules(shard, ready);
+    told[facts.shard] = ReadShardSchedules(shard, ready, settings_.config);
   }
   KnownHandlers handlers = types_;
   if (!handlers && !settings_.cluster) handlers = HandlerNamesAtHand(options_.common);

@@ -50,7 +50,10 @@ Result<ExitCode> RunScheduleList(const CommonFlags& common) {
   ordered_json out{{"schedules", ordered_json::array()}, {"away", AwayJson(book)}};
   for (const ScheduleFacts& schedule : schedules) out["schedules"].push_back(ToJson(schedule));
   PrintAnswer(common, out, ListTable(schedules),
-              "no schedule is configured; millrace schedule add makes one");
+              book.cluster() != nullptr
+                  ? "no schedule is configured; millrace schedule add makes one"
+                  : "no schedule is configured; write them into the file of --config: millrace schedule add "
+                    "… --dry-run shows what one would do");
   return TellMissing(book);
 }
 

@@ -7,7 +7,7 @@
 
 namespace millrace::engine {
 
-ShardScheduleFacts ReadShardSchedules(Shard& shard, const Status& ready) {
+ShardScheduleFacts ReadShardSchedules(Shard& shard, const Status& ready, const Config& config) {
   ShardScheduleFacts told;
   if (!ready) {
     told.away = ready.error();
@@ -22,12 +22,17 @@ ShardScheduleFacts ReadShardSchedules(Shard& shard, const Status& ready) {
   }
   told.now = rows->now;
   told.rows = std::move(rows->rows);
-  auto fan_outs = shard.store->OpenFanOuts()->UnderWay();
+  const auto store_of_fan_outs = shard.store->OpenFanOuts();
+  auto fan_outs = store_of_fan_outs->UnderWay();
   if (!fan_outs) {
     told.away = fan_outs.error();
     return told;
   }
   told.fan_outs = std::move(*fan_outs);
+  const bool any = std::any_of(config.schedules.begin(), config.schedules.end(),
+                               [](const auto& one) { return !one.second.from_query.empty(); });
+  if (!any) return told;
+  if (auto ended = store_of_fan_outs->Ended()) told.ended = std::move(*ended);
   return told;
 }
 
@@ -84,7 +89,8 @@ std::vector<ScheduleFacts> ScheduleBook::Read() {
   const auto unready = PrepareEach(shards_, Missing::Refuse);
   for (auto& [name, shard] : shards_) {
     const auto why = unready.find(name);
-    told[name] = ReadShardSchedules(shard, why == unready.end() ? Status() : Status(Fail(why->second)));
+    told[name] =
+        ReadShardSchedules(shard, why == unready.end() ? Status() : Status(Fail(why->second)), *config_);
     if (told[name].away) away_.emplace(name, *told[name].away);
   }
   return FactsOf(*config_, told, handlers_, SystemClock().WallNow());

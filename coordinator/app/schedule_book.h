@@ -11,8 +11,9 @@
 
 namespace millrace::engine {
 
-// Of one shard that was prepared; `ready` says whether that went well.
-ShardScheduleFacts ReadShardSchedules(Shard& shard, const Status& ready);
+// Of one shard that was prepared; `ready` says whether that went well. What has ended is read where `config`
+// has a fan-out.
+ShardScheduleFacts ReadShardSchedules(Shard& shard, const Status& ready, const Config& config);
 
 // One thread.
 class ScheduleBook {

@@ -76,6 +76,10 @@ void FindRow(const std::map<std::string, ShardScheduleFacts>& shards, ScheduleFa
 // It stays where it began, wherever its schedule is moved to.
 void FindFanOut(const std::map<std::string, ShardScheduleFacts>& shards, ScheduleFacts& facts) {
   for (const auto& [shard, told] : shards) {
+    const auto ended = told.ended.find(facts.name);
+    const bool newer = ended != told.ended.end() &&
+                       (!facts.last_ended || facts.last_ended->firing < ended->second.firing);
+    if (newer) facts.last_ended = ended->second;
     for (const FanOut& one : told.fan_outs) {
       if (one.schedule != facts.name || (facts.under_way && facts.under_way->firing <= one.firing)) continue;
       facts.under_way = one;
@@ -123,11 +127,40 @@ std::string FanOutTrouble(const ScheduleFacts& schedule) {
          ": millrace cluster status, or the log of the process that carries it on, says why";
 }
 
+std::string LastEndedText(const ScheduleFacts& schedule) {
+  if (!schedule.last_ended) return "";
+  const EndedFanOut& one = *schedule.last_ended;
+  return "that of " + FormatLocal(one.firing, TimingOf(schedule).zone) + ": " +
+         Count(one.submitted, "task", "tasks") + " submitted, " + Count(one.refused, "row", "rows") +
+         " refused" +
+         (one.taken > 0 ? ", " + Count(one.taken, "key", "keys") + " taken already" : std::string());
+}
+
+// Not where somebody has run it twice in a month.
+std::string KeyTrouble(const ScheduleFacts& schedule, const Config& config) {
+  const auto& last = schedule.last_ended;
+  if (!last || last->submitted > 0 || last->taken == 0) return "";
+  const std::string other = SharesKeysWith(schedule.name, config);
+  if (other.empty()) return "";
+  return "the fan-out of " + FormatLocal(last->firing, TimingOf(schedule).zone) +
+         " has submitted nothing, since all its keys were taken: schedule " + other +
+         " has the same handler and key; give one of them a key of its own";
+}
+
+// A one-shot that does nothing more; empty: it is none, or its time is to come.
+std::string OverText(const ScheduleFacts& schedule) {
+  const auto* once = std::get_if<OneShot>(&TimingOf(schedule).rhythm);
+  if (once == nullptr || !schedule.unknown.empty() || !ComingFirings(schedule, 1).empty()) return "";
+  return schedule.row && schedule.row->state.last ? "over" : "its time has passed: it never fires";
+}
+
 std::string NextText(const ScheduleFacts& schedule) {
   if (!schedule.unknown.empty()) return "unknown";
   const auto coming = ComingFirings(schedule, 1);
   if (!coming.empty()) return FormatLocal(coming.front().at, TimingOf(schedule).zone);
-  if (TimingOf(schedule).Is<FixedDelay>()) return "when its task has ended";
+  const bool runs = schedule.row && !schedule.row->state.next;
+  if (TimingOf(schedule).Is<FixedDelay>())
+    return schedule.config.rule.paused && !runs ? "once it is resumed" : "when its task has ended";
   return "never again";
 }
 
@@ -143,11 +176,13 @@ std::string StateText(const ScheduleFacts& schedule) {
     return (paused.empty() ? "" : paused + "; ") + Joined(TroubleTexts(schedule), "; ");
   if (!paused.empty()) return paused;
   if (!schedule.unknown.empty()) return "unknown";
+  if (const std::string over = OverText(schedule); !over.empty()) return over;
   return schedule.row ? "good" : "not begun yet";
 }
 
 Ink InkOfState(const std::string& cell) {
   if (cell == "good") return Ink::Good;
+  if (cell == "over") return Ink::Quiet;
   return cell == "paused" || cell == "unknown" || cell == "not begun yet" ? Ink::Caution : Ink::Bad;
 }
 
@@ -164,6 +199,17 @@ std::string HandlerTrouble(const std::string& type, const Config& config, const 
   if (!handlers || handlers->contains(server) || handlers->contains(type)) return "";
   return "nobody has the handler '" + server + "'" +
          NearestOf(server, {handlers->begin(), handlers->end()}, "; there are ", 8);
+}
+
+std::string SharesKeysWith(const std::string& name, const Config& config) {
+  const auto own = config.schedules.find(name);
+  if (own == config.schedules.end() || !own->second.key) return "";
+  for (const auto& [other, schedule] : config.schedules) {
+    if (other != name && schedule.key && schedule.handler == own->second.handler &&
+        schedule.shard == own->second.shard && schedule.key->text() == own->second.key->text())
+      return other;
+  }
+  return "";
 }
 
 std::vector<ScheduleFacts> FactsOf(const Config& config,
@@ -190,6 +236,8 @@ std::vector<ScheduleFacts> FactsOf(const Config& config,
     }
     if (std::string stands = FanOutTrouble(facts); !stands.empty())
       facts.troubles.push_back({"fan_out", std::move(stands)});
+    if (std::string taken = KeyTrouble(facts, config); !taken.empty())
+      facts.troubles.push_back({"key", std::move(taken)});
     all.push_back(std::move(facts));
   }
   return all;
@@ -211,12 +259,12 @@ std::vector<ComingFiring> ComingFirings(const ScheduleFacts& schedule, std::size
   if (GoesOn(schedule)) {
     anchor = schedule.row->state.anchor;
     next = schedule.row->state.next;
-    // What comes due in a pause lapses.
-    const bool lapses = schedule.config.rule.paused && next && *next <= schedule.now;
-    if (lapses && !timing.Is<FixedDelay>()) next = NextFiring(timing, anchor, schedule.now);
   } else if (!(schedule.row && timing.Is<FixedDelay>())) {
     next = NextFiring(timing, anchor, schedule.now - Micros(1));
   }
+  // What comes due in a pause lapses; but a fixed delay fires once it is over, whenever that is.
+  const bool lapses = schedule.config.rule.paused && next && *next <= schedule.now;
+  if (lapses) next = timing.Is<FixedDelay>() ? std::nullopt : NextFiring(timing, anchor, schedule.now);
   std::vector<ComingFiring> firings;
   for (; next && firings.size() < count; next = NextFiring(timing, anchor, *next))
     firings.push_back({*next, ClockChangeOn(*next, timing.zone)});
@@ -304,6 +352,7 @@ std::string DetailText(const ScheduleFacts& schedule) {
         last ? FormatLocal(*last, TimingOf(schedule).zone) + ", " + Relative(*last, schedule.now) : ""},
        {"last task", TaskText(schedule)},
        {"under way", UnderWayText(schedule)},
+       {"last fan-out", LastEndedText(schedule)},
        {"fired", row ? WithCommas(row->fired) : ""},
        {"lapsed", row ? WithCommas(row->lapsed) : ""}});
 }
@@ -332,6 +381,13 @@ ordered_json ToJson(const ScheduleFacts& schedule) {
     out["under_way"] = {
         {"firing", FormatTime(one->firing)}, {"submitted", one->submitted}, {"refused", one->refused}};
   }
+  if (const auto& one = schedule.last_ended) {
+    out["last_fan_out"] = {{"firing", FormatTime(one->firing)},
+                           {"submitted", one->submitted},
+                           {"refused", one->refused},
+                           {"taken", one->taken}};
+  }
+  out["over"] = !OverText(schedule).empty();
   out["fired"] = row ? ordered_json(row->fired) : known ? ordered_json(0) : ordered_json();
   out["lapsed"] = row ? ordered_json(row->lapsed) : known ? ordered_json(0) : ordered_json();
   out["troubles"] = TroubleTexts(schedule);

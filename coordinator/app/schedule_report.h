@@ -22,11 +22,12 @@ struct ShardScheduleFacts {
   WallTime now{};                  // by its database's clock
   std::vector<ScheduleRow> rows = {};
   std::vector<FanOut> fan_outs = {};  // that are under way, the oldest first
+  std::map<std::string, EndedFanOut> ended = {};  // by schedule: its last fan-out that has come to its end
   std::set<std::string> tables = {};
 };
 
 struct ScheduleTrouble {
-  std::string name;  // for scripts: `handler`, `place`, `late`, `fan_out`
+  std::string name;  // for scripts: `handler`, `place`, `late`, `fan_out`, `key`
   std::string what;
 };
 
@@ -38,6 +39,7 @@ struct ScheduleFacts {
   std::optional<ScheduleRow> row = {};         // nullopt: there is none yet, or it is not known
   std::optional<FanOut> under_way = {};        // the oldest of its fan-outs that is
   std::string under_way_shard = {};            // where that stands
+  std::optional<EndedFanOut> last_ended = {};  // its last fan-out that has come to its end
   std::string row_shard = {};                  // where that stands
   std::string unknown = {};                    // why the row is not known
   std::vector<ScheduleTrouble> troubles = {};  // why it can't do what it says
@@ -48,6 +50,10 @@ using KnownHandlers = std::optional<std::set<std::string>>;
 
 // Nobody has the handler of this task type: with its name, and the nearest one; empty: somebody has.
 std::string HandlerTrouble(const std::string& type, const Config& config, const KnownHandlers& handlers);
+
+// The schedule of another name that gives tasks of the same handler the same keys, where both may hold rows
+// of one key; empty: there is none. Of one key one task takes effect.
+std::string SharesKeysWith(const std::string& name, const Config& config);
 
 // The schedules of the configuration by their names, each with its row and what is wrong: nobody has its
 // handler, its shard or table is not there, it is late, its fan-out stands still. `shards`: all of them, by

@@ -126,6 +126,8 @@ PartChange ChangeOf(const ScheduleFacts& schedule) {
   if (!firings.empty()) change.lines = LinesOf(FiringTable(schedule, firings).Text(0));
   if (schedule.config.rule.timing.Is<FixedDelay>())
     change.lines.push_back("then each time the last has ended: " + RhythmWords(schedule.config.rule.timing));
+  if (schedule.config.rule.paused)
+    change.lines.push_back("it is paused: nothing fires until millrace schedule resume " + schedule.name);
   return change;
 }
 
@@ -198,6 +200,10 @@ Result<ExitCode> RunScheduleAdd(const ScheduleAddOptions& options) {
   const ScheduleConfig& schedule = config->schedules.at(options.name);
   if (!options.force) {
     BOOST_OUTCOME_TRYV(CheckNames(schedule, *config, book));
+  }
+  if (const std::string other = SharesKeysWith(options.name, *config); !other.empty()) {
+    PrintNote("note: schedule " + other +
+              " has the same handler and key: a row that both give is one task, that of the first to fire");
   }
   PartChange change = ChangeOf({.name = options.name, .config = schedule, .now = SystemClock().WallNow()});
   change.dry_run = options.dry_run;

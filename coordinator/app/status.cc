@@ -277,7 +277,8 @@ void StatusReader::ReadSchedules(StatusFacts& facts) {
   for (auto& [name, shard] : *shards_) {
     const std::string& error = facts.shards.at(name).error;
     told[name] =
-        ReadShardSchedules(shard, error.empty() ? Status() : Status(Fail(ErrorCode::Unavailable, error)));
+        ReadShardSchedules(shard, error.empty() ? Status() : Status(Fail(ErrorCode::Unavailable, error)),
+                           settings_.config);
   }
   facts.schedules = FactsOf(settings_.config, told, HandlersOf(facts), facts.now);
 }

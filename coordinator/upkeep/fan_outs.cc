@@ -62,10 +62,12 @@ bool FanOuts::Go(const std::vector<TableInfo>& tables, const std::function<bool(
   while (!stop()) {
     const auto all = fan_outs_->UnderWay();
     if (!all) return false;  // the shard's own trouble is told elsewhere
-    std::erase_if(resting_, [&](const auto& resting) {
+    const auto is_over = [&](const auto& known) {
       return std::none_of(all->begin(), all->end(),
-                          [&](const FanOut& one) { return Name(one.schedule, one.firing) == resting.first; });
-    });
+                          [&](const FanOut& one) { return Name(one.schedule, one.firing) == known.first; });
+    };
+    std::erase_if(resting_, is_over);
+    std::erase_if(taken_, is_over);
     const FanOut* next = Next(*all);
     if (next == nullptr) return false;
     const Status stepped = Step(*next, tables);
@@ -94,13 +96,18 @@ Status FanOuts::Step(const FanOut& fan_out, const std::vector<TableInfo>& tables
     return Fail(ErrorCode::Invalid, "the shard has no table " + std::string(fan_out.table.text()));
   BOOST_OUTCOME_TRYV(CheckFills(fan_out.query, fan_out.table));
   BOOST_OUTCOME_TRY(page, ReadPage(fan_out, table->slices));
+  std::uint64_t& taken = taken_[{fan_out.schedule, fan_out.firing}];
+  page.taken = taken;
   BOOST_OUTCOME_TRY(step, fan_outs_->Step(fan_out, page));
-  if (page.last && !step.overtaken) {
+  if (step.overtaken) return {};
+  taken += page.tasks.size() - step.added;
+  if (page.last) {
     LogInfo("a fan-out has come to its end", {{"shard", shard_},
                                               {"schedule", fan_out.schedule},
                                               {"firing", FormatTime(fan_out.firing)},
                                               {"submitted", fan_out.submitted + step.added},
-                                              {"refused", fan_out.refused + page.refused}});
+                                              {"refused", fan_out.refused + page.refused},
+                                              {"taken_already", taken}});
   }
   return {};
 }

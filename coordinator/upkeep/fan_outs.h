@@ -50,6 +50,7 @@ class FanOuts {
   Random random_;
   std::map<std::pair<TableName, std::uint32_t>, SliceRuns> slices_;  // by table and its slices
   std::map<Name, Rest> resting_;
+  std::map<Name, std::uint64_t> taken_;  // keys of its pages that were taken, since this process carries it
 };
 
 }  // namespace millrace::engine

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,11 +34,20 @@ struct FanOutPage {
   std::uint64_t refused = 0;
   std::optional<std::string> place;  // behind it
   bool last = false;
+  std::uint64_t taken = 0;  // keys of earlier pages that were taken, as far as whoever sends this one knows
 };
 
 struct FanOutStep {
   bool overtaken = false;   // somebody else has done this page, or has ended it: nothing was changed
   std::uint64_t added = 0;  // the others' keys are taken
+};
+
+// One that has come to its end, as the audit tells of it.
+struct EndedFanOut {
+  WallTime firing;
+  std::uint64_t submitted = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t taken = 0;  // at least: keys that were taken already
 };
 
 // What is noted in millrace_audit when one has come to its end, and when somebody has stopped them.
@@ -56,6 +66,9 @@ class FanOutStore {
   // Adds the page's tasks and moves `seen`'s row on, in one transaction; with the last page the row goes, and
   // the audit tells of it. `seen` is the row as UnderWay read it. Unknown: UnderWay tells what came of it.
   virtual Result<FanOutStep> Step(const FanOut& seen, const FanOutPage& page) = 0;
+  // Of each schedule the last that has come to its end, of those that the newest 20,000 rows of the audit tell
+  // of.
+  virtual Result<std::map<std::string, EndedFanOut>> Ended() = 0;
   // Ends all of a schedule; the tasks that they have added stay. Returns how many they were.
   virtual Result<std::uint64_t> Stop(const std::string& schedule, const std::string& actor) = 0;
 };

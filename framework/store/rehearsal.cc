@@ -397,6 +397,7 @@ Status Walk::FanOuts() {
   BOOST_OUTCOME_TRYV(stage_.fan_outs.Step(fan_out, page));
   fan_out.place = page.place;
   BOOST_OUTCOME_TRYV(stage_.fan_outs.Step(fan_out, {.last = true}));
+  BOOST_OUTCOME_TRYV(stage_.fan_outs.Ended());
   BOOST_OUTCOME_TRYV(
       stage_.schedules.RunNow(fan_out.schedule, {fan_out.firing, table_, fan_out}, stage_.name));
   BOOST_OUTCOME_TRYV(stage_.fan_outs.Stop(fan_out.schedule, stage_.name));

@@ -1,3 +1,5 @@
+#include <cstdio>
+
 #include "framework/base/time_text.h"
 #include "framework/store/sql/operations.h"
 #include "framework/store/sql/sessions.h"
@@ -7,6 +9,28 @@ namespace millrace::engine::sql {
 namespace {
 
 constexpr std::uint64_t kMostFanOuts = 1'000;
+constexpr std::uint64_t kEventsLookedAt = 20'000;
+
+std::string EndText(const EndedFanOut& ended) {
+  return std::to_string(ended.submitted) + " submitted, " + std::to_string(ended.refused) + " refused" +
+         (ended.taken > 0 ? ", " + std::to_string(ended.taken) + " taken already" : "");
+}
+
+// Of `schedule/NAME/TIME` and what EndText wrote; false: a person has.
+bool ReadEnd(const std::string& subject, const std::string& detail, std::string& schedule,
+             EndedFanOut& ended) {
+  const std::size_t begin = subject.find('/') + 1;
+  const std::size_t end = subject.rfind('/');
+  if (begin == 0 || end == std::string::npos || end < begin) return false;
+  schedule = subject.substr(begin, end - begin);
+  const auto firing = ParseTime(subject.substr(end + 1));
+  unsigned long long numbers[3] = {};
+  const int read = std::sscanf(detail.c_str(), "%llu submitted, %llu refused, %llu taken", &numbers[0],
+                               &numbers[1], &numbers[2]);
+  if (!firing || read < 2) return false;
+  ended = {*firing, numbers[0], numbers[1], numbers[2]};
+  return true;
+}
 
 class SqlFanOutStore final : public FanOutStore {
  public:
@@ -15,6 +39,7 @@ class SqlFanOutStore final : public FanOutStore {
 
   Result<std::vector<FanOut>> UnderWay() override;
   Result<FanOutStep> Step(const FanOut& seen, const FanOutPage& page) override;
+  Result<std::map<std::string, EndedFanOut>> Ended() override;
   Result<std::uint64_t> Stop(const std::string& schedule, const std::string& actor) override;
 
  private:
@@ -77,10 +102,10 @@ Status SqlFanOutStore::MoveOn(const FanOut& seen, const FanOutPage& page, std::u
 Status SqlFanOutStore::End(const FanOut& seen, const FanOutPage& page, std::uint64_t added) {
   BOOST_OUTCOME_TRYV(db_.Write("DELETE FROM millrace_fan_outs WHERE schedule=? AND firing=?",
                                {seen.schedule, TimeText(seen.firing)}));
-  const std::string detail = std::to_string(seen.submitted + added) + " submitted, " +
-                             std::to_string(seen.refused + page.refused) + " refused";
+  const EndedFanOut ended{seen.firing, seen.submitted + added, seen.refused + page.refused,
+                          page.taken + page.tasks.size() - added};
   return NoteEvents(db_, kFanOutEnded, "",
-                    {{"schedule/" + seen.schedule + "/" + FormatTime(seen.firing), detail}});
+                    {{"schedule/" + seen.schedule + "/" + FormatTime(seen.firing), EndText(ended)}});
 }
 
 Result<FanOutStep> SqlFanOutStore::Step(const FanOut& seen, const FanOutPage& page) {
@@ -97,6 +122,21 @@ Result<FanOutStep> SqlFanOutStore::Step(const FanOut& seen, const FanOutPage& pa
   BOOST_OUTCOME_TRYV(page.last ? End(seen, page, step.added) : MoveOn(seen, page, step.added));
   BOOST_OUTCOME_TRYV(transaction.Commit());
   return step;
+}
+
+Result<std::map<std::string, EndedFanOut>> SqlFanOutStore::Ended() {
+  std::map<std::string, EndedFanOut> all;
+  std::uint64_t last = 0;
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT COALESCE(MAX(id),0) FROM millrace_audit", {},
+                               [&](const Row& row) { last = row.Number(1); }));
+  BOOST_OUTCOME_TRYV(
+      db_.Query("SELECT subject,detail FROM millrace_audit$primary WHERE id>? AND action=? ORDER BY id",
+                {last > kEventsLookedAt ? last - kEventsLookedAt : 0, kFanOutEnded}, [&](const Row& row) {
+                  std::string schedule;
+                  EndedFanOut ended;
+                  if (ReadEnd(row.Text(1), row.Text(2), schedule, ended)) all[schedule] = ended;
+                }));
+  return all;
 }
 
 // Who is at a page of one of them finds no row any more, and takes its page back.

@@ -77,7 +77,8 @@ def run(s):
     check_month(s, month, customers)
     local = at.astimezone(zoneinfo.ZoneInfo(ZONE)).replace(hour=12)
     again = fire_again(s, (local.replace(day=15)).astimezone(datetime.timezone.utc))
-    s.check("another firing in that month adds none", again, again == "0 submitted, 0 refused")
+    s.check("another firing in that month adds none, and says why", again,
+            again == f"0 submitted, 0 refused, {customers} taken already")
     check_month(s, month, customers)
     following = (local.replace(day=1) + datetime.timedelta(days=40)).replace(day=1)
     fire_again(s, following.astimezone(datetime.timezone.utc))

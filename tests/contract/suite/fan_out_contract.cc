@@ -135,6 +135,30 @@ TEST_P(SqlStoreContract, AFanOutGoesWithItsLastPageAndTheAuditTellsOfIt) {
               HasSubstr("schedule/bill/2024-10-04T00:00:00Z"));
 }
 
+TEST_P(SqlStoreContract, OfEachScheduleTheLastFanOutThatHasEndedIsTold) {
+  const auto fan_outs = store().OpenFanOuts();
+  EXPECT_THAT(*fan_outs->Ended(), IsEmpty());
+  for (int hour = 0; hour < 2; ++hour) {
+    Enter(store(), Bill(kFirst + std::chrono::hours(hour)));
+    FanOutPage page = Page({"1", "2"}, R"([["exact","2"]])");
+    page.last = true;
+    page.refused = 3;
+    page.taken = 5;
+    Must(fan_outs->Step(TheOne(*fan_outs), page));
+  }
+  ASSERT_TRUE(sql().NewClient()->Run(
+      "INSERT INTO millrace_audit (at,actor,action,subject,detail) VALUES ('2026-11-22 "
+      "18:00:00.000000','ann','fan_out_ended','by hand','a note')"));
+  const auto ended = fan_outs->Ended();
+  ASSERT_TRUE(ended) << ended.error().message;
+  ASSERT_THAT(*ended, SizeIs(1));
+  const EndedFanOut& bill = ended->at("bill");
+  EXPECT_EQ(bill.firing, kFirst + std::chrono::hours(1));
+  EXPECT_EQ(bill.submitted, 0U);
+  EXPECT_EQ(bill.refused, 3U);
+  EXPECT_EQ(bill.taken, 7U) << "of the earlier pages five, and both of the last";
+}
+
 TEST_P(SqlStoreContract, AFanOutThatSomebodyStopsAddsNothingMore) {
   Enter(store(), Bill());
   Enter(store(), Bill(kFirst + std::chrono::hours(1)));

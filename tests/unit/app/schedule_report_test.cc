@@ -166,6 +166,60 @@ TEST(ScheduleReportTest, AFanOutThatHasSubmittedNothingForMinutesIsATrouble) {
   EXPECT_THAT(Names(FactsAt(config, {{"main", shard}})), IsEmpty());
 }
 
+TEST(ScheduleReportTest, AFanOutThatHasEndedTellsWhatCameOfIt) {
+  const Config config = Configured(
+      R"({"bills":{"cron":"0 2 1 * *","handler":"noop","from_query":"SELECT id FROM c","key":"{id}-{month}"}})");
+  ShardScheduleFacts shard = Shard({RowOf(config, "bills", At("2026-12-01T02:00:00Z"))});
+  shard.ended["bills"] = {At("2026-11-01T02:00:00Z"), 3'996, 2, 1};
+  const ScheduleFacts bills = FactsAt(config, {{"main", shard}});
+  EXPECT_THAT(DetailText(bills),
+              HasSubstr("that of 2026-11-01 02:00 +0000: 3,996 tasks submitted, 2 rows refused, 1 key taken"));
+  EXPECT_EQ(ToJson(bills)["last_fan_out"]["submitted"], 3'996);
+  EXPECT_EQ(ToJson(bills)["last_fan_out"]["taken"], 1);
+}
+
+TEST(ScheduleReportTest, OfTwoSchedulesWithTheSameKeysTheOneThatSubmitsNothingSaysWhy) {
+  const Config config = Configured(
+      R"({"a":{"cron":"0 2 1 * *","handler":"noop","from_query":"SELECT id FROM c","key":"{id}-{month}"},
+          "b":{"cron":"0 3 1 * *","handler":"noop","from_query":"SELECT id FROM d","key":"{id}-{month}"},
+          "c":{"cron":"0 3 1 * *","handler":"noop","from_query":"SELECT id FROM d","key":"{id}-{day}"}})");
+  EXPECT_EQ(SharesKeysWith("a", config), "b");
+  EXPECT_EQ(SharesKeysWith("b", config), "a");
+  EXPECT_EQ(SharesKeysWith("c", config), "");
+  ShardScheduleFacts shard = Shard();
+  shard.ended = {{"a", {kEvening, 17, 0, 0}}, {"b", {kEvening, 0, 0, 17}}, {"c", {kEvening, 0, 0, 17}}};
+  const auto all = FactsOf(config, {{"main", shard}}, {}, kEvening);
+  ASSERT_THAT(all, SizeIs(3));
+  EXPECT_THAT(Names(all[0]), IsEmpty());
+  EXPECT_THAT(Names(all[1]), ElementsAre("key"));
+  EXPECT_THAT(all[1].troubles[0].what, HasSubstr("schedule a has the same handler and key"));
+  EXPECT_THAT(Names(all[2]), IsEmpty()) << "it was run twice in a day";
+}
+
+TEST(ScheduleReportTest, AOneShotWhoseTimeHasPassedIsNotGood) {
+  const Config config = Configured(R"({"once":{"at":"2026-11-22T17:00:00Z","handler":"noop"}})");
+  ScheduleRow row = RowOf(config, "once", kEvening);
+  row.state.next.reset();
+  const ScheduleFacts never = FactsAt(config, {{"main", Shard({row})}});
+  EXPECT_THAT(ListTable({never}).Text(0), HasSubstr("its time has passed: it never fires"));
+  row.state.last = At("2026-11-22T17:00:00Z");
+  const ScheduleFacts over = FactsAt(config, {{"main", Shard({row})}});
+  EXPECT_THAT(ListTable({over}).Text(0), HasSubstr("over"));
+  EXPECT_EQ(ToJson(over)["over"], true);
+  const Config later = Configured(R"({"once":{"at":"2026-11-22T19:00:00Z","handler":"noop"}})");
+  EXPECT_EQ(ToJson(FactsAt(later, {{"main", Shard({RowOf(later, "once", At("2026-11-22T19:00:00Z"))})}}))["over"],
+            false);
+}
+
+TEST(ScheduleReportTest, WhatIsAddedPausedDoesNotFireNow) {
+  const Config rate = Configured(R"({"sync":{"every":"10m","handler":"noop","paused":true}})");
+  EXPECT_THAT(Times(FactsAt(rate, {{"main", Shard()}}), 1), ElementsAre("2026-11-22T18:10:00Z"));
+  const Config delay = Configured(R"({"poll":{"after":"30s","handler":"noop","paused":true}})");
+  const ScheduleFacts poll = FactsAt(delay, {{"main", Shard()}});
+  EXPECT_THAT(Times(poll, 5), IsEmpty());
+  EXPECT_THAT(ListTable({poll}).Text(0), HasSubstr("once it is resumed"));
+}
+
 TEST(ScheduleReportTest, OfAShardThatIsAwayTheDocumentsPartIsShown) {
   const Config config = Configured(kNightly);
   const ScheduleFacts nightly =

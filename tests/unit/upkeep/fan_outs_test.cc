@@ -24,6 +24,7 @@ class LossyFanOuts final : public FanOutStore {
     (void)store_->Step(seen, page);
     return Fail(ErrorCode::Unknown, "the reply is lost");
   }
+  Result<std::map<std::string, EndedFanOut>> Ended() override { return store_->Ended(); }
   Result<std::uint64_t> Stop(const std::string& schedule, const std::string& actor) override {
     return store_->Stop(schedule, actor);
   }
@@ -135,6 +136,22 @@ TEST_F(FanOutsTest, RowsThatAreNoTasksAreLeftOutAndCounted) {
   EXPECT_EQ(store_.Ask("SELECT count(*) FROM millrace_audit WHERE action='fan_out_ended' AND detail='2 "
                        "submitted, 2 refused'"),
             1);
+}
+
+// Two schedules with one handler and one key template.
+TEST_F(FanOutsTest, KeysThatAreTakenAreCountedOverAllPages) {
+  AddCustomers(1, 25);
+  Begin();
+  GoOn(leader_);
+  AddCustomers(26, 27);
+  Begin("SELECT id, name FROM customers WHERE active=1", "{id}-{month}", "second");
+  GoOn(leader_);
+  EXPECT_EQ(Tasks(), 27);
+  const auto ended = store_.OpenFanOuts()->Ended();
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->at("bill").taken, 0U);
+  EXPECT_EQ(ended->at("second").submitted, 2U);
+  EXPECT_EQ(ended->at("second").taken, 25U);
 }
 
 TEST_F(FanOutsTest, AQueryThatFailsRestsWithATroubleAndTheOthersGoOn) {
