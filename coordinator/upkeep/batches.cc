@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "coordinator/upkeep/fan_outs.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -43,8 +45,8 @@ bool Batches::Wanted() {
   return wanted_;
 }
 
-// What another process decided before this look has been added before it, too: the scanners have to look once
-// more. Where no batch was closed there is no such thing.
+// What another process decided, or submitted of a fan-out, before this look has been added before it, too: the
+// scanners have to look once more. Where no batch was closed and no fan-out under way there is no such thing.
 bool Batches::MayEnd(const IdleSpan& idle) {
   MutexLock lock(mutex_);
   idle_since_ = idle.since;
@@ -59,7 +61,7 @@ bool Batches::MayEnd(const IdleSpan& idle) {
 void Batches::Note(const BatchLook& look, Quiet when) {
   MutexLock lock(mutex_);
   looked_ = when.ended;
-  any_ = any_ || look.closed > 0;
+  any_ = any_ || look.closed > 0 || look.pending > 0;
   if (look.ended > 0 || look.pending > 0 || look.cut) {
     quiet_.reset();
   } else if (!quiet_ || quiet_->begun < idle_since_) {
@@ -68,7 +70,7 @@ void Batches::Note(const BatchLook& look, Quiet when) {
 }
 
 // How long to wait for the next.
-Micros Batches::Turn(BatchDecider& decider) {
+Micros Batches::Turn(BatchDecider& decider, FanOutWatch& fan_outs) {
   bool wanted = false;
   StoresByShard shards;
   {
@@ -78,7 +80,8 @@ Micros Batches::Turn(BatchDecider& decider) {
   }
   if (!wanted && !leading_()) return kOtherwise;
   const BootTime begun = BootClock::now();
-  const BatchLook look = decider.Look(shards, wanted);
+  BatchLook look = decider.Look(shards, wanted);
+  if (wanted) look.pending += fan_outs.Moving(shards);
   Note(look, {begun, BootClock::now()});
   if (look.cut || Wanted()) return kSoonAgain;
   return look.closed > 0 ? kWhileClosed : kOtherwise;
@@ -88,7 +91,8 @@ void Batches::Run() {
   BatchDecider decider({.now = BootClock::now,
                         .rest = [this](Micros rest) { (void)wake_.WaitFor(rest); },
                         .stop = [this] { return stopping_.load(); }});
-  while (!stopping_.load()) wake_.WaitFor(Turn(decider));
+  FanOutWatch fan_outs;
+  while (!stopping_.load()) wake_.WaitFor(Turn(decider, fan_outs));
 }
 
 }  // namespace millrace::engine

@@ -14,6 +14,8 @@
 
 namespace millrace::engine {
 
+class FanOutWatch;
+
 // Thread-safe.
 class Batches {
  public:
@@ -25,8 +27,8 @@ class Batches {
   Status Follow(const StoresByShard& shards);
   // Asks it to stop, and does not wait. True: it has stopped.
   bool AskToStop();
-  // Whether a worker that has been idle so long may end, as far as batches go: see README.md. Never waits; it
-  // is asked again until it says so.
+  // Whether a worker that has been idle so long may end, as far as batches and fan-outs go: see README.md.
+  // Never waits; it is asked again until it says so.
   bool MayEnd(const IdleSpan& idle);
 
  private:
@@ -36,7 +38,7 @@ class Batches {
     BootTime ended;
   };
   void Run();
-  Micros Turn(BatchDecider& decider);
+  Micros Turn(BatchDecider& decider, FanOutWatch& fan_outs);
   void Note(const BatchLook& look, Quiet when);
   bool Wanted();
 
@@ -50,7 +52,7 @@ class Batches {
   BootTime idle_since_ MILLRACE_GUARDED_BY(mutex_){};  // as it said last
   BootTime looked_ MILLRACE_GUARDED_BY(mutex_){};
   std::optional<Quiet> quiet_ MILLRACE_GUARDED_BY(mutex_);  // the first one since then
-  bool any_ MILLRACE_GUARDED_BY(mutex_) = false;            // a closed batch was seen since the start
+  bool any_ MILLRACE_GUARDED_BY(mutex_) = false;            // a closed batch, or a fan-out, was seen since the start
   Thread thread_;
 };
 

@@ -14,6 +14,8 @@ namespace {
 constexpr Micros kRestAfterFailure = std::chrono::minutes(1);
 constexpr Micros kSilenceWithinPage = std::chrono::minutes(1);
 constexpr std::size_t kRowsWithoutKeyLookedAt = 10;
+constexpr Micros kStandsStill = std::chrono::seconds(30);
+constexpr Micros kAskAwayAgain = std::chrono::seconds(5);
 
 // The rows of a page as tasks.
 class PageReader {
@@ -48,6 +50,31 @@ class PageReader {
 };
 
 }  // namespace
+
+std::size_t FanOutWatch::Moving(const StoresByShard& shards) {
+  const BootTime now = now_();
+  std::size_t moving = 0;
+  std::map<std::string, std::map<Name, Seen>> seen;
+  for (const auto& [shard, store] : shards) {
+    Desk& desk = desks_[shard];
+    if (desk.store != store) desk = {store, store->OpenFanOuts()};
+    if (desk.fan_outs == nullptr || desk.again > now) continue;
+    const auto all = desk.fan_outs->UnderWay();
+    if (!all) desk.again = now + kAskAwayAgain;
+    if (!all) continue;
+    for (const FanOut& one : *all) {
+      Seen is{one.submitted + one.refused, one.place, now};
+      const auto& before = seen_[shard];
+      const auto was = before.find({one.schedule, one.firing});
+      const bool same = was != before.end() && was->second.rows == is.rows && was->second.place == is.place;
+      if (same) is.since = was->second.since;
+      moving += now - is.since < kStandsStill ? 1 : 0;
+      seen[shard][{one.schedule, one.firing}] = std::move(is);
+    }
+  }
+  seen_ = std::move(seen);
+  return moving;
+}
 
 FanOuts::FanOuts(std::string shard, Store& store, std::unique_ptr<FanOutStore> fan_outs, Random random,
                  std::size_t rows_of_page)

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,8 +14,36 @@
 #include "framework/store/query_pages.h"
 #include "framework/store/store.h"
 #include "framework/task/slice_choice.h"
+#include "framework/worker/control_plane.h"
 
 namespace millrace::engine {
+
+// How many fan-outs are under way and come on, whoever carries them. One thread.
+class FanOutWatch {
+ public:
+  explicit FanOutWatch(std::function<BootTime()> now = BootClock::now) : now_(std::move(now)) {}
+
+  // Not counted are those that have not moved for 30 s while this was asked, and what stands in a shard that
+  // does not answer, which is asked again after 5 s.
+  std::size_t Moving(const StoresByShard& shards);
+
+ private:
+  struct Desk {
+    std::shared_ptr<Store> store;
+    std::unique_ptr<FanOutStore> fan_outs;
+    BootTime again{};
+  };
+  using Name = std::pair<std::string, WallTime>;  // schedule and firing
+  struct Seen {
+    std::uint64_t rows = 0;
+    std::optional<std::string> place;
+    BootTime since;
+  };
+
+  const std::function<BootTime()> now_;
+  std::map<std::string, Desk> desks_;
+  std::map<std::string, std::map<Name, Seen>> seen_;  // by shard
+};
 
 // One thread.
 class FanOuts {

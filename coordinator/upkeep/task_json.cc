@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/base/time_text.h"
+#include "framework/task/expiry.h"
 
 namespace millrace::engine {
 namespace {
@@ -46,7 +47,7 @@ ordered_json TaskToJson(const std::string& shard, const TaskRecord& record) {
   out["last_error"] = TextOrNull(task.last_error);
   out["progress"] = task.progress.empty() ? ordered_json() : JsonOrText(task.progress);
   out["created_at"] = FormatTime(task.created_at);
-  out["expires_at"] = TimeOrNull(task.expires_at);
+  out["expires_at"] = TimeOrNull(task.expires_at == kNeverExpires ? std::nullopt : task.expires_at);
   out["finished_at"] = TimeOrNull(record.finished_at);
   out["result"] = TextOrNull(record.result);
   out["idempotency_key"] = IdempotencyKey(TaskName{shard, task.key}, task.created_at);

@@ -286,6 +286,29 @@ TEST_F(BatchesTest, WithoutABatchAWorkerEndsAfterOneLook) {
   }));
 }
 
+TEST_F(BatchesTest, AWorkerWithNothingLeftToDoWaitsForAFanOutThatIsUnderWay) {
+  const FanOut bill{.schedule = "bill",
+                    .firing = WallTime(std::chrono::hours(1)),
+                    .handler = "noop",
+                    .table = "tasks",
+                    .query = "SELECT 1 AS id",
+                    .key = "{id}",
+                    .zone = "UTC"};
+  ASSERT_TRUE(b_->OpenSchedules()->RunNow("bill", {bill.firing, "tasks", bill}, "ann"));
+  Signal never;
+  for (int look = 0; look < 5; ++look) {
+    ASSERT_TRUE(batches_.Follow(shards_));
+    EXPECT_FALSE(batches_.MayEnd(IdleNow()));
+    never.WaitFor(std::chrono::milliseconds(250));
+  }
+  ASSERT_EQ(*b_->OpenFanOuts()->Stop("bill", "ann"), 1U);
+  const BootTime stopped = BootClock::now();
+  ASSERT_TRUE(Eventually([&] {
+    EXPECT_FALSE(batches_.MayEnd({since_, stopped})) << "its scanners have not looked since";
+    return batches_.MayEnd(IdleNow());
+  }));
+}
+
 TEST_F(BatchesTest, TheLeaderDecidesByItself) {
   Make("june", 1);
   Add(*a_);

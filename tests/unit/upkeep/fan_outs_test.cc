@@ -185,6 +185,26 @@ TEST_F(FanOutsTest, AScheduleWhoseFanOutsPileUpKeepsNobodyElsesOut) {
   EXPECT_EQ(Tasks(), 12);
 }
 
+TEST_F(FanOutsTest, WhoWaitsForFanOutsWaitsForThoseThatComeOn) {
+  ManualClock clock;
+  FanOutWatch watch([&] { return clock.Now(); });
+  const StoresByShard shards{{"main", std::shared_ptr<Store>(std::shared_ptr<Store>(), &store_)}};
+  EXPECT_EQ(watch.Moving(shards), 0U);
+  AddCustomers(1, 25);
+  Begin();
+  EXPECT_EQ(watch.Moving(shards), 1U);
+  clock.Advance(std::chrono::seconds(29));
+  EXPECT_EQ(watch.Moving(shards), 1U);
+  Go(leader_, 1);
+  EXPECT_EQ(watch.Moving(shards), 1U);
+  clock.Advance(std::chrono::seconds(29));
+  EXPECT_EQ(watch.Moving(shards), 1U) << "a page of it was submitted since";
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(watch.Moving(shards), 0U) << "it stands still";
+  GoOn(leader_);
+  EXPECT_EQ(watch.Moving(shards), 0U);
+}
+
 TEST_F(FanOutsTest, ATableThatTheShardDoesNotHaveIsATrouble) {
   AddCustomers(1, 2);
   Begin();
