@@ -192,7 +192,7 @@ Result<std::pair<Side, Side>> ReadSides(const ConfigOptions& options, const Conf
                                         const std::vector<ConfigChange>& history) {
   const Side now{node.version ? "version " + std::to_string(*node.version) : "nothing", node.text};
   if (options.sides.empty()) {
-    const ConfigChange* before = ChangeBefore(history, node.version, node.text);
+    const ConfigChange* before = ChangeJustBefore(history, node.version, node.text);
     if (before == nullptr) return std::pair(Side{"nothing", "{}"}, now);
     return std::pair(Side{"version " + std::to_string(before->version), before->text}, now);
   }

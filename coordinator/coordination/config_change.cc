@@ -87,6 +87,22 @@ const ConfigChange* ChangeBefore(const std::vector<ConfigChange>& history,
   return before;
 }
 
+const ConfigChange* ChangeJustBefore(const std::vector<ConfigChange>& history,
+                                     std::optional<std::int32_t> version, const std::string& text) {
+  // A node that was removed and made anew counts from 0 again: then the times tell.
+  const bool anew = !version || std::any_of(history.begin(), history.end(), [&](const ConfigChange& change) {
+    return change.version > *version;
+  });
+  const ConfigChange* before = nullptr;
+  for (const ConfigChange& change : history) {
+    if (version && change.version == *version && change.text == text) continue;
+    const bool earlier =
+        before != nullptr && (anew ? change.at < before->at : change.version < before->version);
+    if (!earlier) before = &change;
+  }
+  return before;
+}
+
 std::vector<TreeWrite> NoteChange(const std::string& part, const ConfigChange& change,
                                   std::vector<std::string> noted) {
   std::erase_if(noted, [](const std::string& child) { return !IsHistoryName(child); });

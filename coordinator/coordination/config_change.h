@@ -39,6 +39,11 @@ std::optional<ConfigChange> ReadChange(const std::string& name, std::string_view
 const ConfigChange* ChangeBefore(const std::vector<ConfigChange>& history,
                                  std::optional<std::int32_t> version, const std::string& text);
 
+// What stood before this text, which is in force as `version`, whatever it restores; nullptr: nothing that is
+// known.
+const ConfigChange* ChangeJustBefore(const std::vector<ConfigChange>& history,
+                                     std::optional<std::int32_t> version, const std::string& text);
+
 // Notes a change beside those that are `noted`, the sorted names of the folder's children; the last 50 stay,
 // and what is no change is left alone.
 std::vector<TreeWrite> NoteChange(const std::string& part, const ConfigChange& change,

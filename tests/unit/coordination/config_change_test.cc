@@ -52,6 +52,23 @@ TEST_F(ConfigChangeTest, WhereTheNodeWasMadeAnewTheLastTextThatIsNotedComesBack)
   EXPECT_EQ(ChangeBefore(history_, std::nullopt, "{}")->text, "good");
 }
 
+TEST_F(ConfigChangeTest, WhatStoodJustBeforeIsWhatTheLastChangeTookAway) {
+  const auto before = [&](std::optional<std::int32_t> version, const std::string& text) {
+    const ConfigChange* found = ChangeJustBefore(history_, version, text);
+    return found == nullptr ? "nothing" : found->text;
+  };
+  Set("first");
+  EXPECT_EQ(before(1, "first"), "nothing");
+  for (const char* text : {"good", "bad"}) Set(text);
+  EXPECT_EQ(before(3, "bad"), "good");
+  EXPECT_EQ(RollBack(), "good");
+  EXPECT_EQ(before(4, "good"), "bad") << "whatever a second rollback would go back to";
+  EXPECT_EQ(RollBack(), "first");
+  EXPECT_EQ(before(5, "first"), "good");
+  EXPECT_EQ(before(0, "{}"), "first") << "the node was made anew";
+  EXPECT_EQ(before(std::nullopt, "{}"), "first");
+}
+
 TEST_F(ConfigChangeTest, WhatAPersonPutIntoTheHistoryIsNoChange) {
   EXPECT_FALSE(ReadChange("notes", R"({"document":"{}"})"));
   EXPECT_FALSE(ReadChange("0000000007", "by hand"));
