@@ -97,6 +97,8 @@ Result<Settings> ResolveCluster(const CommonFlags& flags, const Environment& env
   return Fail(ErrorCode::Invalid, "no cluster is named: give --zk host:port, or set MILLRACE_ZK");
 }
 
+bool IsOtherStore(const CommonFlags& flags) { return !flags.store.empty() && flags.zk.empty(); }
+
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;

@@ -59,6 +59,9 @@ Result<Settings> ResolveSettings(const CommonFlags& flags, const Environment& en
 // The same for a command that works on a cluster: Invalid, with what to type, where none is named.
 Result<Settings> ResolveCluster(const CommonFlags& flags, const Environment& environment);
 
+// The command line names a store, and no cluster: that of the environment need not be the store's.
+bool IsOtherStore(const CommonFlags& flags);
+
 // A variable of the environment; empty where it is not set.
 std::string Variable(const char* name);
 

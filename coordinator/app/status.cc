@@ -285,8 +285,7 @@ void StatusReader::ReadSchedules(StatusFacts& facts) {
 
 // What the cluster knows of its workers stands for what their beats would tell.
 void StatusReader::ReadCluster(StatusFacts& facts) {
-  const bool other_store = !common_.store.empty() && common_.zk.empty();
-  if (!settings_.cluster || other_store) return;
+  if (!settings_.cluster || IsOtherStore(common_)) return;
   facts.cluster.emplace();
   if (!client_) {
     auto client = ClusterClient::Open(*settings_.cluster, std::chrono::seconds(5));

@@ -105,7 +105,7 @@ Result<WhyFacts> GatherFacts(TaskShards& open, const CommonFlags& common, const 
     BOOST_OUTCOME_TRY(act, operations.LastAct(held ? TaskAction::Hold : TaskAction::Cancel, name.key));
     facts.act = std::move(act);
   }
-  if (open.settings.cluster) AskCluster(open.settings, at_hand, facts);
+  if (open.settings.cluster && !IsOtherStore(common)) AskCluster(open.settings, at_hand, facts);
   return facts;
 }
 
