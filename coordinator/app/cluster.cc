@@ -145,7 +145,7 @@ void PrintWorkers(const ordered_json& out) {
     const ordered_json& sign = worker["last_sign_seconds"];
     table.rows.push_back(
         {worker["worker"], worker["state"],
-         sign.is_null() ? "-" : ElapsedText(Micros(std::llround(sign.get<double>() * 1e6))) + " ago",
+         sign.is_null() ? "-" : SignText(Micros(std::llround(sign.get<double>() * 1e6))),
          worker.value("host", ""), Number(worker, "weight"), Number(worker, "slices"),
          Number(status, status_key::kClaimRate), Number(status, status_key::kSettleRate),
          Number(status, status_key::kRunning), Number(status, status_key::kLag)});

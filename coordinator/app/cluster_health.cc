@@ -172,12 +172,30 @@ std::string PauseText(const PauseRecord& pause) {
   return text + (pause.reason.empty() ? "" : ": " + pause.reason);
 }
 
+const std::string kWorkerPause = "worker:";
+
+// What ends it; of a worker also what waits for it, since nobody else does that meanwhile.
+std::string AfterPause(const ClusterSnapshot& snapshot, const std::string& what) {
+  std::string text;
+  if (what.starts_with(kWorkerPause)) {
+    const std::size_t slices = snapshot.SliceCount(what.substr(kWorkerPause.size()));
+    if (slices > 0) text = "; the tasks of its " + Count(slices, "slice", "slices") + " wait";
+  }
+  return text + "; millrace cluster resume " + what + " ends that";
+}
+
+bool IsPausedWorker(const ClusterSnapshot& snapshot, const std::string& id) {
+  return std::find(snapshot.pauses.begin(), snapshot.pauses.end(), kWorkerPause + id) !=
+         snapshot.pauses.end();
+}
+
 // A pause that stands in ZooKeeper holds everywhere; one that stands in a shard alone, there.
 void AddPauses(const ClusterSnapshot& snapshot, const ShardStates& shards, Lines& lines) {
   for (const std::string& what : snapshot.pauses) {
     const auto stamp = snapshot.pause_stamps.find(what);
-    lines.push_back(stamp == snapshot.pause_stamps.end() ? WordsOfPause(what).says
-                                                         : PauseText(stamp->second));
+    lines.push_back(
+        (stamp == snapshot.pause_stamps.end() ? WordsOfPause(what).says : PauseText(stamp->second)) +
+        AfterPause(snapshot, what));
   }
   std::map<std::string, std::vector<std::string>> alone;
   for (const auto& [shard, state] : shards) {
@@ -187,7 +205,8 @@ void AddPauses(const ClusterSnapshot& snapshot, const ShardStates& shards, Lines
     }
   }
   for (const auto& [what, names] : alone)
-    lines.push_back(WordsOfPause(what).says + ", by word of the shard alone: " + Joined(names));
+    lines.push_back(WordsOfPause(what).says + ", by word of the shard alone: " + Joined(names) +
+                    AfterPause(snapshot, what));
 }
 
 void AddBreakers(const ClusterSnapshot& snapshot, Lines& lines) {
@@ -257,14 +276,24 @@ std::string Standstill(const ClusterSnapshot& snapshot, const ShardStates& shard
   });
   const bool paused =
       std::find(snapshot.pauses.begin(), snapshot.pauses.end(), "cluster") != snapshot.pauses.end();
-  if (!drained && !paused) return "";
+  const bool none_starts =
+      std::all_of(snapshot.workers.begin(), snapshot.workers.end(), [&](const auto& worker) {
+        return snapshot.draining.contains(worker.first) || IsPausedWorker(snapshot, worker.first);
+      });
+  if (!drained && !paused && !none_starts) return "";
   const std::string begin = "work stands still: " + WithCommas(waiting.waiting) +
                             (waiting.or_more        ? " or more tasks wait"
                              : waiting.waiting == 1 ? " task waits"
                                                     : " tasks wait");
   if (snapshot.workers.empty()) return begin + ", and no worker is there; start one with millrace worker";
   if (drained) return begin + ", and every worker is drained; millrace cluster undrain takes that back";
+  if (!paused) return begin + ", and every worker is paused, or gives up its slices";
   return begin + ", and the cluster is paused; millrace cluster resume cluster ends that";
+}
+
+std::string SignText(Micros ago) {
+  constexpr Micros kLate = std::chrono::seconds(75);
+  return ago < kLate ? "in touch" : ElapsedText(ago) + " ago";
 }
 
 bool AllAway(const ShardStates& shards) {

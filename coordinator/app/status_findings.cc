@@ -49,6 +49,15 @@ bool IsPaused(const Pauses& pauses, const std::string& shard, const HandlerOverv
   return pauses.Covers(shard, overview.table, kMaxSlices, overview.handler);
 }
 
+// Every worker that may live is paused: nobody else does its work.
+bool AllWorkersPaused(const StatusFacts& facts) {
+  return std::all_of(facts.workers.begin(), facts.workers.end(), [&](const WorkerFacts& worker) {
+    return !MayLive(worker) || std::any_of(facts.shards.begin(), facts.shards.end(), [&](const auto& shard) {
+      return PausedIn(facts, shard.second).CoversWorker(worker.name);
+    });
+  });
+}
+
 // No worker that may live runs the type. Workers of which it is not known may run any.
 bool NobodyRuns(const StatusFacts& facts, const std::string& handler) {
   if (IsBuiltIn(handler)) return !AnyLives(facts);
@@ -279,6 +288,7 @@ std::vector<StatusFinding> FindingsOf(const StatusFacts& facts) {
 bool CanRun(const StatusFacts& facts) {
   if (!AnyWaits(facts)) return true;
   if (facts.cluster && !facts.cluster->standstill.empty()) return false;
+  if (AllWorkersPaused(facts)) return false;
   for (const auto& [name, shard] : facts.shards) {
     const Pauses pauses = PausedIn(facts, shard);
     for (const HandlerOverview& one : shard.waiting.handlers) {

@@ -5,6 +5,7 @@
 
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cli/text_table.h"
+#include "coordinator/app/cluster_health.h"
 #include "framework/base/escape.h"
 #include "framework/base/time_text.h"
 
@@ -135,8 +136,11 @@ void AddWorkers(const StatusFacts& facts, std::size_t width, std::string& text) 
                   {}};
   for (const WorkerFacts& worker : facts.workers) {
     const bool here = worker.life == WorkerLife::Alive && !worker.state.empty();
+    const auto& sign = worker.last_sign;
     table.rows.push_back({Fit(worker.name, 24), here ? worker.state : LifeText(worker.life),
-                          worker.last_sign ? AgoText(*worker.last_sign) : "-",
+                          !sign  ? "-"
+                          : here ? SignText(*sign)
+                                 : AgoText(*sign),
                           worker.running ? WithCommas(*worker.running) : "-",
                           worker.ended_per_second ? RateText(*worker.ended_per_second) : "-",
                           worker.slices ? WithCommas(*worker.slices) : "-",

@@ -190,7 +190,29 @@ TEST(ClusterHealthTest, APauseOfTheShardsAloneIsNamedWithThem) {
   ShardStates shards = OneTable();
   shards["main"].pauses = {"cluster", "handler:noop"};
   EXPECT_THAT(Troubles(snapshot, shards, kNow),
-              ElementsAre("paused: cluster", "paused: handler:noop, by word of the shard alone: main"));
+              ElementsAre("paused: cluster; millrace cluster resume cluster ends that",
+                          "paused: handler:noop, by word of the shard alone: main; millrace cluster resume "
+                          "handler:noop ends that"));
+}
+
+TEST(ClusterHealthTest, OfAPausedWorkerItIsSaidWhatWaitsAndHowItGoesOn) {
+  ClusterSnapshot snapshot = Healthy();
+  const std::size_t slices = snapshot.SliceCount("w1");
+  ASSERT_GT(slices, 0U);
+  snapshot.pauses = {"worker:w1"};
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+              ElementsAre("paused: worker:w1; the tasks of its " + std::to_string(slices) +
+                          (slices == 1 ? " slice" : " slices") +
+                          " wait; millrace cluster resume worker:w1 ends that"));
+  ShardStates shards = OneTable();
+  shards["main"].backlog.waiting = 2;
+  for (const auto& [id, worker] : Healthy().workers) snapshot.pauses.push_back("worker:" + id);
+  EXPECT_THAT(Standstill(snapshot, shards), HasSubstr("2 tasks wait, and every worker is paused"));
+}
+
+TEST(ClusterHealthTest, AWorkerThatIsNotLateWithItsStatusIsInTouch) {
+  EXPECT_EQ(SignText(std::chrono::seconds(59)), "in touch");
+  EXPECT_EQ(SignText(std::chrono::minutes(2)), "2 min 0 s ago");
 }
 
 TEST(ClusterHealthTest, ADoorbellThatIsMeantToBeOnAndIsNotIsNamedOnceForItsReason) {

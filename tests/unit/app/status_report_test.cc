@@ -143,6 +143,17 @@ TEST(StatusTest, WhatIsPausedCannotRun) {
   EXPECT_TRUE(CanRun(facts)) << "one slice of many";
 }
 
+TEST(StatusTest, WhereEveryWorkerIsPausedNothingCanRun) {
+  StatusFacts facts = Healthy();
+  facts.shards["main"].pauses = {{"worker:w1", "ops@app1", kNow - minutes(5)}};
+  EXPECT_FALSE(CanRun(facts));
+  EXPECT_THAT(Findings(facts), Contains(HasSubstr("millrace cluster resume worker:w1")));
+  facts.workers.push_back({.name = "w2", .life = WorkerLife::Alive});
+  EXPECT_TRUE(CanRun(facts));
+  facts.workers.back().life = WorkerLife::Gone;
+  EXPECT_FALSE(CanRun(facts));
+}
+
 TEST(StatusTest, WhatIsDueForLongAndNotClaimedIsSaid) {
   StatusFacts facts = Healthy();
   Noop(facts).oldest_due = kNow - hours(1);
