@@ -39,6 +39,7 @@ struct SubmitOptions {
   std::string key_column;
   std::string key_prefix;
   std::vector<std::string> text_columns;
+  std::string expires_column;
   bool all_or_nothing = false;
   bool force = false;
   bool wait = false;
@@ -68,6 +69,7 @@ Status CheckOptionsOfRows(const SubmitOptions& options) {
   const std::pair<const char*, bool> given[] = {{"--key-column", !options.key_column.empty()},
                                                 {"--key-prefix", !options.key_prefix.empty()},
                                                 {"--text-columns", !options.text_columns.empty()},
+                                                {"--expires-column", !options.expires_column.empty()},
                                                 {"--all-or-nothing", options.all_or_nothing}};
   for (const auto& [flag, is_given] : given) {
     if (is_given && !HasRows(options)) return Wrong(std::string(flag) + " goes with --from or --from-query");
@@ -180,7 +182,7 @@ Result<std::unique_ptr<InputRows>> RunQuery(Shard& shard, const std::string& sql
 }
 
 InputRules RulesOf(const SubmitOptions& options, const NewTask& task) {
-  return {task, options.key_column, options.key_prefix, options.text_columns};
+  return {task, options.key_column, options.key_prefix, options.text_columns, options.expires_column};
 }
 
 Result<std::unique_ptr<InputRows>> OpenQuery(const SubmitOptions& options, Shard& shard,
@@ -392,6 +394,10 @@ void AddSubmit(CLI::App& root, Chosen& chosen) {
              "goes before each key: two files with the same numbers are two sets of keys", "TEXT");
   AddList(*submit.app, "--text-columns", submit->text_columns,
           "columns of a CSV file or query that are texts: 12345 as well as 01234");
+  submit.Add("--expires-column", submit->expires_column,
+             "the column of a CSV file or query with the time by which its row must have started, such as "
+             "2026-11-20T18:00:00Z; empty: --expires-in",
+             "COLUMN");
   submit.app->add_flag(
       "--all-or-nothing", submit->all_or_nothing,
       "all rows in one transaction; with a bad row, or one whose key has other params, none goes in");

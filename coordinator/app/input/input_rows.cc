@@ -14,6 +14,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/escape.h"
 #include "framework/base/suggest.h"
+#include "framework/base/time_text.h"
 #include "framework/base/utf8.h"
 #include "framework/store/query_pages.h"
 #include "framework/store/row_params.h"
@@ -50,6 +51,7 @@ Result<NewTask> Finished(NewTask task, const InputRules& rules) {
 struct Columns {
   std::vector<JsonColumn> all;
   std::optional<std::size_t> key;
+  std::optional<std::size_t> expires;
 
   Result<NewTask> ToTask(const Cells& cells, const InputRules& rules) const {
     NewTask task = rules.defaults;
@@ -61,6 +63,15 @@ struct Columns {
                     "the key column '" + Excerpt(all[*key].name) + "' is empty in this row");
       }
       task.biz_key = *cells[*key];
+    }
+    if (expires && cells[*expires] && !cells[*expires]->empty()) {
+      const auto at = ParseTime(*cells[*expires]);
+      if (!at) {
+        return Fail(ErrorCode::Invalid,
+                    "the expiry column '" + Excerpt(all[*expires].name) + "': " + at.error().message);
+      }
+      task.expires_at = *at;
+      task.expires_in.reset();
     }
     return Finished(std::move(task), rules);
   }
@@ -103,6 +114,10 @@ Result<Columns> MakeColumns(const std::vector<std::string>& names, const InputRu
   if (!rules.key_column.empty()) {
     BOOST_OUTCOME_TRY(place, Place(rules.key_column, names, "--key-column", where));
     columns.key = place;
+  }
+  if (!rules.expires_column.empty()) {
+    BOOST_OUTCOME_TRY(place, Place(rules.expires_column, names, "--expires-column", where));
+    columns.expires = place;
   }
   for (const std::string& column : rules.text_columns) {
     BOOST_OUTCOME_TRY(place, Place(column, names, "--text-columns", where));
@@ -359,6 +374,11 @@ Result<std::unique_ptr<InputRows>> OpenInputFile(const std::string& path, InputF
   if (format == InputFormat::Jsonl && !rules.text_columns.empty()) {
     return Fail(ErrorCode::Invalid,
                 "--text-columns is for CSV and queries: in JSON a value in quotes is a text");
+  }
+  if (format == InputFormat::Jsonl && !rules.expires_column.empty()) {
+    return Fail(ErrorCode::Invalid,
+                "--expires-column is for CSV and queries: a line of JSON says it beside its params, "
+                "{\"params\":{…},\"expires_at\":\"2026-12-01T02:00:00Z\"}");
   }
   const std::string name = path == "-" ? "standard input" : path;
   BOOST_OUTCOME_TRY(input, OpenStream(path));

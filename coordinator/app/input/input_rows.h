@@ -32,6 +32,7 @@ struct InputRules {
   std::string key_column;                 // its column is the key; empty: none is
   std::string key_prefix = {};            // goes before each key
   std::vector<std::string> text_columns;  // whose values are texts, whatever they look like
+  std::string expires_column = {};        // of CSV and queries: by when its row must have started
 };
 
 enum class InputFormat { ByName, Csv, Jsonl };

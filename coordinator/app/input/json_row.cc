@@ -139,12 +139,14 @@ Status ReadMember(const std::string& name, const ordered_json& value, NewTask& t
   } else if (name == "batch") {
     task.batch = text;
   } else if (name == "at" || name == "expires_at") {
-    BOOST_OUTCOME_TRY(at, ParseTime(text));
-    (name == "at" ? task.run_at : task.expires_at) = at;
+    const auto at = ParseTime(text);
+    if (!at) return Fail(ErrorCode::Invalid, "'" + name + "': " + at.error().message);
+    (name == "at" ? task.run_at : task.expires_at) = *at;
     (name == "at" ? task.delay : task.expires_in).reset();
   } else {
-    BOOST_OUTCOME_TRY(after, ParseDuration(text));
-    (name == "in" ? task.delay : task.expires_in) = after;
+    const auto after = ParseDuration(text);
+    if (!after) return Fail(ErrorCode::Invalid, "'" + name + "': " + after.error().message);
+    (name == "in" ? task.delay : task.expires_in) = *after;
     (name == "in" ? task.run_at : task.expires_at).reset();
   }
   return {};

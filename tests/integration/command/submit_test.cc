@@ -50,6 +50,29 @@ TEST_F(SubmitCommandTest, TwoFilesWithTheSameKeysAreToldApart) {
   EXPECT_THAT(apart.output, HasSubstr("3 submitted, 0 there already"));
 }
 
+// By a flag, a line of JSON, a column of a file and of a query; two tasks do not expire.
+TEST_F(SubmitCommandTest, WhatHasExpiredIsSkippedHoweverItWasHandedIn) {
+  const ProcessResult result = Script(R"(
+soon=$(date -u -d '+5 seconds' +%Y-%m-%dT%H:%M:%SZ)
+$millrace submit --handler noop --expires-in 1s
+printf '{"params":{},"expires_at":"%s"}\n{"params":{},"expires_in":"1s"}\n{}\n' $soon |
+  $millrace submit --handler noop --from -
+printf 'n,until\n1,%s\n2,\n' $soon |
+  $millrace submit --handler noop --from - --format csv --expires-column until
+$millrace submit --handler noop --from-query "SELECT 1 AS id, '$soon' AS until" --expires-column until
+while [ $(date -u +%Y-%m-%dT%H:%M:%SZ) \< $soon ]; do sleep 0.1; done
+$millrace run --until-idle
+)");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("2 succeeded, 0 failed, 5 cancelled or skipped"));
+  EXPECT_THAT(Run("task list --state cancelled").output, HasSubstr("expired at "));
+  const ProcessResult bad = Script(
+      "printf 'n,until\n1,tomorrow\n' | $millrace submit --handler noop --from - --format csv "
+      "--expires-column until\n");
+  EXPECT_EQ(bad.exit_code, 1) << bad.output;
+  EXPECT_THAT(bad.output, HasSubstr("the expiry column 'until'"));
+}
+
 TEST_F(SubmitCommandTest, AKeyThatIsAnotherTasksIsNoDuplicate) {
   Run("submit --handler noop --key k --params \"{\\\"a\\\":1}\"");
   EXPECT_EQ(Run("submit --handler noop --key k --params \"{\\\"a\\\": 1}\"").exit_code, 0);

@@ -199,6 +199,29 @@ TEST(InputRowsTest, TextColumnsAreColumnsThatThereAre) {
               HasSubstr("--text-columns is for CSV"));
 }
 
+TEST(InputRowsTest, AColumnMaySayWhenItsRowExpires) {
+  InputRules rules = Rules("");
+  rules.expires_column = "until";
+  rules.defaults.expires_in = std::chrono::hours(1);
+  auto rows = Csv("n,until\n1,2999-12-01T02:00:00Z\n2,\n3,tomorrow\n4,2020-01-01T00:00:00Z\n", rules);
+  ASSERT_TRUE(rows) << rows.error().message;
+  const auto own = (*rows)->Next()->task;
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_TRUE(own->expires_at);
+  EXPECT_FALSE(own->expires_in);
+  EXPECT_EQ(own->params, R"({"n":1,"until":"2999-12-01T02:00:00Z"})");
+  const auto others = (*rows)->Next()->task;
+  ASSERT_TRUE(others) << others.error().message;
+  EXPECT_FALSE(others->expires_at);
+  EXPECT_EQ(others->expires_in, std::chrono::hours(1));
+  EXPECT_THAT((*rows)->Next()->task.error().message, HasSubstr("the expiry column 'until'"));
+  EXPECT_THAT((*rows)->Next()->task.error().message, HasSubstr("expires_at"));
+  EXPECT_THAT(Csv("n,utnil\n", rules).error().message, HasSubstr("'until' for --expires-column"));
+  const InputFile lines(".jsonl", "{}\n");
+  EXPECT_THAT(OpenInputFile(lines.path(), InputFormat::ByName, rules).error().message,
+              HasSubstr("--expires-column is for CSV"));
+}
+
 TEST(InputRowsTest, TheFormatIsTheOneThatIsNamedOrThatOfTheFilesName) {
   const InputFile plain("", "{\"a\":1}\n");
   EXPECT_THAT(OpenInputFile(plain.path(), InputFormat::ByName, Rules("")).error().message,
