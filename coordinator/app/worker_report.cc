@@ -45,6 +45,12 @@ std::string WaitingText(const TaskSummary& summary, const std::string& where, Wa
 
 constexpr Micros kCounting = std::chrono::seconds(2);
 
+std::string EndedText(std::uint64_t succeeded, std::uint64_t failed, std::uint64_t cancelled) {
+  std::string text = std::to_string(succeeded) + " succeeded, " + std::to_string(failed) + " failed";
+  if (cancelled > 0) text += ", " + std::to_string(cancelled) + " cancelled or skipped";
+  return text;
+}
+
 const char* WordOf(WorkerEnd end) {
   switch (end) {
     case WorkerEnd::Idle:
@@ -111,11 +117,10 @@ Status AddShard(TaskOperations& operations, const std::vector<TableInfo>& tables
   return {};
 }
 
-std::string SummaryText(const TaskSummary& summary) {
-  std::string text =
-      std::to_string(summary.succeeded) + " succeeded, " + std::to_string(summary.failed) + " failed";
-  if (summary.cancelled > 0) text += ", " + std::to_string(summary.cancelled) + " cancelled or skipped";
-  return text;
+std::string SummaryText(const TaskSummary& all, const WorkerTotals& run) {
+  const std::string in_all = EndedText(all.succeeded, all.failed, all.cancelled);
+  const std::string here = EndedText(run.succeeded, run.failed, run.cancelled);
+  return here == in_all ? in_all : "this run: " + here + "; in all: " + in_all;
 }
 
 std::vector<std::string> LeftTexts(const TaskSummary& summary, const std::string& where, WallTime now) {
@@ -194,7 +199,7 @@ void PrintSummary(const WorkerFlags& flags, const Result<TaskSummary>& all, cons
   }
   if (const std::string trouble = TroubleText(now); !trouble.empty()) PrintNote("this run: " + trouble);
   if (!all) return;
-  PrintLine(SummaryText(*all));
+  PrintLine(SummaryText(*all, now));
   const std::string where = flags.common.store.empty() ? "" : " --store '" + flags.common.store + "'";
   for (const std::string& line : LeftTexts(*all, where, SystemClock().WallNow())) PrintNote(line);
 }

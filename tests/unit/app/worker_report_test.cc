@@ -21,7 +21,15 @@ const WallTime kEnded = ParseTime("2026-11-20T18:00:00Z").value();
 TEST(TaskSummaryTest, WhereNothingIsLeftNothingIsSaid) {
   TaskSummary summary;
   summary.succeeded = 5;
-  EXPECT_EQ(SummaryText(summary), "5 succeeded, 0 failed");
+  WorkerTotals run;
+  run.succeeded = 5;
+  EXPECT_EQ(SummaryText(summary, run), "5 succeeded, 0 failed");
+  run.succeeded = 2;
+  run.cancelled = 1;
+  summary.cancelled = 1;
+  EXPECT_EQ(SummaryText(summary, run),
+            "this run: 2 succeeded, 0 failed, 1 cancelled or skipped; in all: 5 succeeded, 0 failed, 1 "
+            "cancelled or skipped");
   EXPECT_THAT(LeftTexts(summary, "", kEnded), IsEmpty());
 }
 
