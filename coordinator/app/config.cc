@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coordinator/app/cli/terminal.h"
+#include "coordinator/app/cli/text.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/config_document.h"
 #include "coordinator/app/config_history.h"
@@ -21,6 +22,7 @@ struct ConfigOptions {
   std::vector<std::string> sides;  // of diff: versions, or such a value
   bool effective = false;
   bool offline = false;
+  bool full = false;  // of history: the documents
 };
 
 // `handlers.mail.monthly`, as the path of a value in force begins.
@@ -147,19 +149,34 @@ Result<ExitCode> RunConfigValidate(const ConfigOptions& options) {
   return ExitCode::Done;
 }
 
+// What a version changed of the one before, in one line.
+std::string ChangedText(const std::string& part, const ConfigChange* before, const ConfigChange& change) {
+  constexpr std::size_t kWidth = 80;
+  if (before == nullptr && change.version > 0) return "the oldest that is kept";
+  const auto changes = Changes(part, before == nullptr ? "{}" : before->text, change.text);
+  if (changes.empty()) return "nothing";
+  if (changes.size() == 1) return Fit(ToText(changes), kWidth);
+  std::vector<std::string> keys;
+  for (const KeyChange& one : changes) keys.push_back(one.key);
+  return Fit(Count(keys.size(), "key", "keys") + ": " + Joined(keys), kWidth);
+}
+
 Result<ExitCode> RunConfigHistory(const ConfigOptions& options) {
   BOOST_OUTCOME_TRY(part, ConfigKey::ReadPart(options.part));
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
   BOOST_OUTCOME_TRY(entries, ReadHistory(*cluster.client, part));
   ordered_json out = ordered_json::array();
-  TextTable table{{{"version", true}, {"at"}, {"by"}, {"document"}}, {}};
+  TextTable table{{{"version", true}, {"at"}, {"by"}, {options.full ? "document" : "changed"}}, {}};
+  const ConfigChange* before = nullptr;
   for (const ConfigChange& change : entries) {
     out.push_back({{"version", change.version}, {"at", change.at}, {"by", change.by}});
     if (change.restores) out.back()["restores"] = *change.restores;
     out.back()["document"] = AsJson(change.text);
     const std::string what = change.restores ? " (back to " + std::to_string(*change.restores) + ")" : "";
     table.rows.push_back(
-        {std::to_string(change.version), change.at, change.by + what, JsonText(AsJson(change.text))});
+        {std::to_string(change.version), change.at, change.by + what,
+         options.full ? JsonText(AsJson(change.text)) : ChangedText(part, before, change)});
+    before = &change;
   }
   PrintAnswer(options.common, {{"part", part}, {"versions", out}}, table, table.Text(0));
   return ExitCode::Done;
@@ -252,8 +269,10 @@ void AddConfigCommands(CLI::App& config, Chosen& chosen) {
           "  millrace config diff handlers @handlers.json",
           RunConfigDiff);
   diff.Add("sides", diff->sides, "a version, two of them, or JSON, @FILE, -", "FROM TO")->expected(0, 2);
-  Add(config, chosen, "history", "Show who changed a part, and when", "  millrace config history handlers",
-      RunConfigHistory);
+  const auto history =
+      Add(config, chosen, "history", "Show who changed what of a part, and when",
+          "  millrace config history handlers\n  millrace config history handlers --full", RunConfigHistory);
+  history.app->add_flag("--full", history->full, "whole documents, as --json has them");
 }
 
 }  // namespace millrace::engine
