@@ -86,6 +86,7 @@ Result<ExitCode> RunAlertsList(const CommonFlags& common) {
     out["unsent"].push_back({{"shard", shard}, {"failed", one.failed}, {"tries_again", one.tries_again}});
   PrintAnswer(common, out, table,
               "no alert is configured; conf/README.md says how: the part alerts of the configuration");
+  for (const std::string& trouble : AlertTroubles(open.settings.config)) PrintNote("note: " + trouble);
   for (const auto& [shard, one] : unsent) {
     for (const std::string& trouble : TroublesOf(one, shard)) PrintNote(trouble);
   }
@@ -97,7 +98,7 @@ Result<AlertConfig> AlertNamed(const Config& config, const std::string& name) {
   if (found != config.alerts.end()) return found->second;
   std::vector<std::string> known;
   for (const auto& [alert, alert_config] : config.alerts) known.push_back(alert);
-  return Fail(ErrorCode::Invalid,
+  return Fail(ErrorCode::NotFound,
               "no alert is called '" + Escape(name) + "'" + DidYouMean(name, known) +
                   (known.empty() ? ": none is configured" : "; there are " + Joined(known)));
 }
@@ -125,8 +126,16 @@ Status LookAt(TaskShards& open, Arrival& arrival) {
   return {};
 }
 
+// Nobody who could send a message has registered there, or all that did have ended.
+bool IsDeserted(Store& store) {
+  const auto peers = store.OpenIncarnations()->Peers();
+  return peers && std::none_of(peers->begin(), peers->end(),
+                               [](const PeerBeat& peer) { return peer.beat.has_value(); });
+}
+
+// `limit`: for so long its outcome is waited for.
 Result<std::vector<Arrival>> SendTest(TaskShards& open, const std::string& name, const AlertConfig& alert,
-                                      const std::string& only) {
+                                      const std::string& only, Micros limit) {
   Notice notice{.alert = name, .number = 1, .test = true, .from = Actor()};
   notice.at = notice.since = SystemClock().WallNow();
   notice.number = static_cast<std::uint64_t>(notice.at.time_since_epoch().count()) % 10'000'000'000;
@@ -134,6 +143,11 @@ Result<std::vector<Arrival>> SendTest(TaskShards& open, const std::string& name,
   for (auto& [shard_name, shard] : open.shards) {
     if (open.away.contains(shard_name) || (!only.empty() && only != shard_name) || shard.tables.empty())
       continue;
+    if (limit > Micros(0) && IsDeserted(*shard.store)) {
+      return Fail(ErrorCode::NotFound,
+                  "no worker is there that would send it: none has registered in shard " + shard_name +
+                      ". Start one: millrace run, or millrace worker (--wait 0s leaves it to the next one)");
+    }
     const TableName& table = shard.tables.front().table;
     BOOST_OUTCOME_TRY(report, open.Operations(shard_name).Submit(table, tasks));
     std::vector<Arrival> arrivals;
@@ -168,7 +182,7 @@ Result<ExitCode> RunAlertsTest(const AlertTestOptions& options) {
   BOOST_OUTCOME_TRY(open, OpenTaskShards(options.common, options.shard));
   BOOST_OUTCOME_TRY(alert, AlertNamed(open.settings.config, options.name));
   CatchStopSignals();
-  BOOST_OUTCOME_TRY(arrivals, SendTest(open, options.name, alert, options.shard));
+  BOOST_OUTCOME_TRY(arrivals, SendTest(open, options.name, alert, options.shard, limit));
   BOOST_OUTCOME_TRYV(WaitFor(open, arrivals, limit));
   ordered_json messages = ordered_json::array();
   TextTable table{{{"to"}, {"task"}, {"outcome"}}, {}};

@@ -153,6 +153,10 @@ Result<ExitCode> TellOutcome(ClusterConnection& cluster, const ConfigNode& befor
   if (before.part == "shards")
     PrintNote("all workers serve these shards, whatever store they were started with");
   for (const std::string& line : change.lines) PrintLine(line);
+  if (before.part != "alerts" && before.part != "handlers") return code;
+  const auto layers = ReadLayers(*cluster.client, cluster.settings);
+  for (const std::string& trouble : layers ? AlertTroubles(*layers->Effective()) : std::vector<std::string>())
+    PrintNote("note: " + trouble);
   return code;
 }
 

@@ -157,6 +157,7 @@ Result<ExitCode> RunOnStores(const WorkerFlags& flags, const Settings& settings,
   BOOST_OUTCOME_TRY(shards, OpenShards(settings));
   CatchStopSignals();
   BOOST_OUTCOME_TRY(supervision, Supervision::Begin(flags.http, settings.config.engine));
+  for (const std::string& trouble : AlertTroubles(settings.config)) PrintNote("note: " + trouble);
   std::vector<sqlite::Lock> locks;
   BOOST_OUTCOME_TRYV(LockSqlite(shards, locks));
   for (auto& [name, shard] : shards) {

@@ -144,6 +144,19 @@ std::map<std::string, AlertConfig> ReadAlerts(const json& value, Problems& probl
 
 void ListAlert(const AlertConfig& alert, KeyLister& keys) { AlertKeys(keys, alert); }
 
+std::vector<std::string> AlertTroubles(const Config& config) {
+  const json server = json::parse(config.HandlerFor(kSendMailType).options, nullptr, false);
+  if (server.is_object() && server.contains("server")) return {};
+  std::vector<std::string> troubles;
+  for (const auto& [name, alert] : config.alerts) {
+    if (alert.mail.empty()) continue;
+    troubles.push_back("alerts." + name +
+                       ".mail: no mail can be sent, since no server for mail is configured; set "
+                       "handlers.send_mail.options.server to its HOST:PORT");
+  }
+  return troubles;
+}
+
 void AddAlertCarriers(Config& config) {
   if (config.alerts.empty()) return;
   json urls = json::object();

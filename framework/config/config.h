@@ -154,6 +154,10 @@ struct Config {
   ScanRules Scans() const;
 };
 
+// What keeps messages of alerts from being sent, with its key: mail without a server. Not refused, since each
+// part of the configuration is set by itself.
+std::vector<std::string> AlertTroubles(const Config& config);
+
 // Parses and checks a whole document; `source` names it in messages (a file or node). Comments (//) are
 // allowed. Invalid with every problem, one per line: `file:line: handlers.noop.retry.jitter: …`, an unknown
 // key with the nearest known one.

@@ -309,5 +309,16 @@ TEST(ConfigTest, AFileThatIsMissingSaysSo) {
   EXPECT_THAT(config.error().message, HasSubstr("No such file"));
 }
 
+TEST(AlertConfigTest, MailWithoutAServerForItIsToldWithItsKey) {
+  const char* alerts = R"("alerts":{"failed":{"kind":"failed","mail":["ops@example.com"]}})";
+  const auto without = ParseConfig("{" + std::string(alerts) + "}", "m.json");
+  ASSERT_TRUE(without) << without.error().message;
+  EXPECT_THAT(AlertTroubles(*without), testing::ElementsAre(testing::HasSubstr("alerts.failed.mail: ")));
+  const auto with = ParseConfig(
+      R"({"handlers":{"send_mail":{"options":{"server":"mail:25"}}},)" + std::string(alerts) + "}", "m.json");
+  ASSERT_TRUE(with) << with.error().message;
+  EXPECT_THAT(AlertTroubles(*with), testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace millrace::engine
