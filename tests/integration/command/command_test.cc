@@ -296,6 +296,35 @@ TEST_F(CommandTest, TheEndTellsWhatIsLeftAndHowToLookAtIt) {
   EXPECT_THAT(json, HasSubstr("\"held\":1"));
 }
 
+TEST_F(CommandTest, TheEndTellsThisRunFromThoseBefore) {
+  Run("submit --handler noop --count 3");
+  EXPECT_THAT(Run("run --until-idle").output, HasSubstr("\n3 succeeded, 0 failed\n"));
+  Run("submit --handler noop");
+  EXPECT_THAT(Run("run --until-idle").output,
+              HasSubstr("this run: 1 succeeded, 0 failed; in all: 4 succeeded, 0 failed\n"));
+}
+
+TEST_F(CommandTest, WhoNamesAStoreIsNotToldOfTheEnvironmentsCluster) {
+  Run("submit --handler noop --in 1h --store sqlite:other.db");
+  const ProcessResult why = RunProcess("cd " + folder_ + " && HOME=" + folder_ + " MILLRACE_ZK=127.0.0.1:1 " +
+                                       Binary() + " task why 1 --store sqlite:other.db");
+  EXPECT_EQ(why.exit_code, 0) << why.output;
+  EXPECT_THAT(why.output, ::testing::Not(HasSubstr("cluster")));
+}
+
+TEST_F(CommandTest, AnAlertIsNotTriedWhereNobodyIsThereToSendIt) {
+  Write("a.json", R"({"alerts":{"failed":{"kind":"failed","mail":["ops@example.com"]}}})");
+  Run("submit --handler noop");
+  const auto begun = std::chrono::steady_clock::now();
+  const ProcessResult test = Run("alerts test failed --config a.json");
+  EXPECT_EQ(test.exit_code, 1) << test.output;
+  EXPECT_THAT(test.output, AllOf(HasSubstr("no worker is there"), HasSubstr("millrace run")));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
+  EXPECT_EQ(Run("alerts test faild --config a.json").exit_code, 1);
+  EXPECT_THAT(Run("alerts list --config a.json").output,
+              HasSubstr("alerts.failed.mail: no mail can be sent"));
+}
+
 TEST_F(CommandTest, TheEndInJsonHasWhatAnOperatorAsksFor) {
   Run("submit --handler noop --count 3");
   const std::string json = Run("run --until-idle --json 2>/dev/null").output;

@@ -142,6 +142,39 @@ TEST_F(ScheduleCommandTest, TheFilesSchedulesAreListedAndShownAndOneIsRunNow) {
   EXPECT_THAT(Ask("show held").output, HasSubstr("millrace schedule resume held"));
 }
 
+TEST_F(ScheduleCommandTest, WhereNothingIsConfiguredItSaysWhereToWriteIt) {
+  ASSERT_EQ(Run("schema apply --store sqlite:s.db").exit_code, 0);
+  EXPECT_THAT(Run("schedule list --store sqlite:s.db").output,
+              AllOf(HasSubstr("no schedule is configured"), HasSubstr("--config"), HasSubstr("--dry-run")));
+}
+
+TEST_F(ScheduleCommandTest, WhoAddsASecondOneOfTheSameKeysIsTold) {
+  Write("m.json", R"({"schedules":{"bills":{"cron":"0 2 1 * *","handler":"noop","from_query":"SELECT 1 AS id",
+      "key":"{id}-{month}"}}})");
+  const std::string add = "add more --cron \"0 3 1 * *\" --handler noop --dry-run --from-query \"SELECT 2 AS id\" --key ";
+  EXPECT_THAT(Ask(add + "{id}-{month}").output, HasSubstr("schedule bills has the same handler and key"));
+  EXPECT_THAT(Ask(add + "more-{id}").output, Not(HasSubstr("the same handler and key")));
+}
+
+TEST_F(ScheduleCommandTest, WhatIsAddedPausedIsNotToFireNow) {
+  const json answer = Json("add sync --every 5m --handler noop --paused --dry-run");
+  EXPECT_EQ(answer["firings"].size(), 3u);
+  const ProcessResult added = Ask("add sync --after 5m --handler noop --paused --dry-run");
+  EXPECT_THAT(added.output, AllOf(HasSubstr("millrace schedule resume sync"), Not(HasSubstr("now"))));
+}
+
+TEST_F(ScheduleCommandTest, AWorkerUntilIdleGoesOnToTheEndOfAFanOutAndTellsWhatCameOfIt) {
+  Write("f.json", R"({"schedules":{"bills":{"cron":"0 2 1 * *","handler":"noop","key":"{id}-{day}","from_query":
+      "WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id+1 FROM n WHERE id<7000) SELECT id FROM n"}}})");
+  const std::string where = " --config f.json --store sqlite:s.db";
+  ASSERT_EQ(Run("schema apply --store sqlite:s.db").exit_code, 0);
+  ASSERT_EQ(Run("schedule run bills" + where).exit_code, 0);
+  const ProcessResult run = Run("run --until-idle" + where);
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("7000 succeeded, 0 failed"));
+  EXPECT_THAT(Run("schedule show bills" + where).output, HasSubstr("7,000 tasks submitted, 0 rows refused"));
+}
+
 TEST_F(ScheduleCommandTest, OfAShardThatIsAwayTheDocumentsPartIsShown) {
   Write("password", "x\n");
   std::filesystem::permissions(folder_ + "/password", std::filesystem::perms::owner_read);

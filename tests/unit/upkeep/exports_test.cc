@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "framework/task/expiry.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -62,6 +64,17 @@ TEST_F(ExportsTest, ATaskIsALineOfTheFileOfItsDayAndHost) {
   }
   EXPECT_EQ(Lines("2026-11-21.host1.jsonl").size(), 1U);
   EXPECT_THAT(exports_.Troubles(), IsEmpty());
+}
+
+TEST_F(ExportsTest, ATaskThatNeverExpiresHasNoTimeForThat) {
+  auto tasks = Tasks(1, 2);
+  tasks[0].task.expires_at = kNeverExpires;  // as it was retried
+  tasks[1].task.expires_at = now_;
+  EXPECT_TRUE(exports_.Write("noop", folder_, tasks, now_));
+  const auto lines = Lines("2026-11-20.host1.jsonl");
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_TRUE(nlohmann::json::parse(lines[0])["expires_at"].is_null());
+  EXPECT_EQ(nlohmann::json::parse(lines[1])["expires_at"], "2026-11-20T00:00:00Z");
 }
 
 TEST_F(ExportsTest, APartOfALineThatAKilledWriterHasLeftSpoilsNoOther) {
