@@ -143,12 +143,11 @@ void PrintWorkers(const ordered_json& out) {
   for (const ordered_json& worker : out["workers"]) {
     const ordered_json& status = worker["status"];
     const ordered_json& sign = worker["last_sign_seconds"];
-    table.rows.push_back(
-        {worker["worker"], worker["state"],
-         sign.is_null() ? "-" : SignText(Micros(std::llround(sign.get<double>() * 1e6))),
-         worker.value("host", ""), Number(worker, "weight"), Number(worker, "slices"),
-         Number(status, status_key::kClaimRate), Number(status, status_key::kSettleRate),
-         Number(status, status_key::kRunning), Number(status, status_key::kLag)});
+    table.rows.push_back({worker["worker"], worker["state"],
+                          sign.is_null() ? "-" : SignText(Micros(std::llround(sign.get<double>() * 1e6))),
+                          worker.value("host", ""), Number(worker, "weight"), Number(worker, "slices"),
+                          Number(status, status_key::kClaimRate), Number(status, status_key::kSettleRate),
+                          Number(status, status_key::kRunning), Number(status, status_key::kLag)});
   }
   PrintLine(table.Text(0));
 }

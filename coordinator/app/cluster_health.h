@@ -28,8 +28,8 @@ std::string LeaderText(const ClusterSnapshot& snapshot);
 // working, draining; of one without slices standby or probation; of one that is away restarting, stopped (in
 // good order) or gone.
 std::string StateOf(const ClusterSnapshot& snapshot, const std::string& id);
-// For how long a worker of the cluster, which is there, has written no status: it does at least once a minute,
-// and until that is late it is `in touch`.
+// For how long a worker of the cluster, which is there, has written no status: it does at least once a
+// minute, and until that is late it is `in touch`.
 std::string SignText(Micros ago);
 // Why work stands still for want of a leader or a plan, and what to do; empty: it does not.
 std::string Standstill(const ClusterSnapshot& snapshot);

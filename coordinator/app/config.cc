@@ -173,9 +173,8 @@ Result<ExitCode> RunConfigHistory(const ConfigOptions& options) {
     if (change.restores) out.back()["restores"] = *change.restores;
     out.back()["document"] = AsJson(change.text);
     const std::string what = change.restores ? " (back to " + std::to_string(*change.restores) + ")" : "";
-    table.rows.push_back(
-        {std::to_string(change.version), change.at, change.by + what,
-         options.full ? JsonText(AsJson(change.text)) : ChangedText(part, before, change)});
+    table.rows.push_back({std::to_string(change.version), change.at, change.by + what,
+                          options.full ? JsonText(AsJson(change.text)) : ChangedText(part, before, change)});
     before = &change;
   }
   PrintAnswer(options.common, {{"part", part}, {"versions", out}}, table, table.Text(0));

@@ -77,8 +77,8 @@ void FindRow(const std::map<std::string, ShardScheduleFacts>& shards, ScheduleFa
 void FindFanOut(const std::map<std::string, ShardScheduleFacts>& shards, ScheduleFacts& facts) {
   for (const auto& [shard, told] : shards) {
     const auto ended = told.ended.find(facts.name);
-    const bool newer = ended != told.ended.end() &&
-                       (!facts.last_ended || facts.last_ended->firing < ended->second.firing);
+    const bool newer =
+        ended != told.ended.end() && (!facts.last_ended || facts.last_ended->firing < ended->second.firing);
     if (newer) facts.last_ended = ended->second;
     for (const FanOut& one : told.fan_outs) {
       if (one.schedule != facts.name || (facts.under_way && facts.under_way->firing <= one.firing)) continue;

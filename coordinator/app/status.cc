@@ -276,9 +276,8 @@ void StatusReader::ReadSchedules(StatusFacts& facts) {
   std::map<std::string, ShardScheduleFacts> told;
   for (auto& [name, shard] : *shards_) {
     const std::string& error = facts.shards.at(name).error;
-    told[name] =
-        ReadShardSchedules(shard, error.empty() ? Status() : Status(Fail(ErrorCode::Unavailable, error)),
-                           settings_.config);
+    told[name] = ReadShardSchedules(
+        shard, error.empty() ? Status() : Status(Fail(ErrorCode::Unavailable, error)), settings_.config);
   }
   facts.schedules = FactsOf(settings_.config, told, HandlersOf(facts), facts.now);
 }

@@ -36,8 +36,8 @@ struct TaskSummary {
 Status AddShard(TaskOperations& operations, const std::vector<TableInfo>& tables, BootTime deadline,
                 TaskSummary& summary);
 
-// `16049 succeeded, 0 failed`, and how many were cancelled if any: bare numbers, for scripts too. Where others
-// have ended before this run, or beside it: `this run: 5 succeeded, 0 failed; in all: …`.
+// `16049 succeeded, 0 failed`, and how many were cancelled if any: bare numbers, for scripts too. Where
+// others have ended before this run, or beside it: `this run: 5 succeeded, 0 failed; in all: …`.
 std::string SummaryText(const TaskSummary& all, const WorkerTotals& run);
 
 // What is left, a line for each kind, with the command to look at it. `where`: how the store is named on its

@@ -45,8 +45,9 @@ bool Batches::Wanted() {
   return wanted_;
 }
 
-// What another process decided, or submitted of a fan-out, before this look has been added before it, too: the
-// scanners have to look once more. Where no batch was closed and no fan-out under way there is no such thing.
+// What another process decided, or submitted of a fan-out, before this look has been added before it, too:
+// the scanners have to look once more. Where no batch was closed and no fan-out under way there is no such
+// thing.
 bool Batches::MayEnd(const IdleSpan& idle) {
   MutexLock lock(mutex_);
   idle_since_ = idle.since;

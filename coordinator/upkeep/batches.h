@@ -52,7 +52,7 @@ class Batches {
   BootTime idle_since_ MILLRACE_GUARDED_BY(mutex_){};  // as it said last
   BootTime looked_ MILLRACE_GUARDED_BY(mutex_){};
   std::optional<Quiet> quiet_ MILLRACE_GUARDED_BY(mutex_);  // the first one since then
-  bool any_ MILLRACE_GUARDED_BY(mutex_) = false;            // a closed batch, or a fan-out, was seen since the start
+  bool any_ MILLRACE_GUARDED_BY(mutex_) = false;  // a closed batch, or a fan-out, was seen since the start
   Thread thread_;
 };
 

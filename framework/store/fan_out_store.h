@@ -66,8 +66,8 @@ class FanOutStore {
   // Adds the page's tasks and moves `seen`'s row on, in one transaction; with the last page the row goes, and
   // the audit tells of it. `seen` is the row as UnderWay read it. Unknown: UnderWay tells what came of it.
   virtual Result<FanOutStep> Step(const FanOut& seen, const FanOutPage& page) = 0;
-  // Of each schedule the last that has come to its end, of those that the newest 20,000 rows of the audit tell
-  // of.
+  // Of each schedule the last that has come to its end, of those that the newest 20,000 rows of the audit
+  // tell of.
   virtual Result<std::map<std::string, EndedFanOut>> Ended() = 0;
   // Ends all of a schedule; the tasks that they have added stay. Returns how many they were.
   virtual Result<std::uint64_t> Stop(const std::string& schedule, const std::string& actor) = 0;

@@ -151,7 +151,8 @@ TEST_F(ScheduleCommandTest, WhereNothingIsConfiguredItSaysWhereToWriteIt) {
 TEST_F(ScheduleCommandTest, WhoAddsASecondOneOfTheSameKeysIsTold) {
   Write("m.json", R"({"schedules":{"bills":{"cron":"0 2 1 * *","handler":"noop","from_query":"SELECT 1 AS id",
       "key":"{id}-{month}"}}})");
-  const std::string add = "add more --cron \"0 3 1 * *\" --handler noop --dry-run --from-query \"SELECT 2 AS id\" --key ";
+  const std::string add =
+      "add more --cron \"0 3 1 * *\" --handler noop --dry-run --from-query \"SELECT 2 AS id\" --key ";
   EXPECT_THAT(Ask(add + "{id}-{month}").output, HasSubstr("schedule bills has the same handler and key"));
   EXPECT_THAT(Ask(add + "more-{id}").output, Not(HasSubstr("the same handler and key")));
 }
@@ -164,7 +165,8 @@ TEST_F(ScheduleCommandTest, WhatIsAddedPausedIsNotToFireNow) {
 }
 
 TEST_F(ScheduleCommandTest, AWorkerUntilIdleGoesOnToTheEndOfAFanOutAndTellsWhatCameOfIt) {
-  Write("f.json", R"({"schedules":{"bills":{"cron":"0 2 1 * *","handler":"noop","key":"{id}-{day}","from_query":
+  Write("f.json",
+        R"({"schedules":{"bills":{"cron":"0 2 1 * *","handler":"noop","key":"{id}-{day}","from_query":
       "WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id+1 FROM n WHERE id<7000) SELECT id FROM n"}}})");
   const std::string where = " --config f.json --store sqlite:s.db";
   ASSERT_EQ(Run("schema apply --store sqlite:s.db").exit_code, 0);

@@ -172,8 +172,9 @@ TEST(ScheduleReportTest, AFanOutThatHasEndedTellsWhatCameOfIt) {
   ShardScheduleFacts shard = Shard({RowOf(config, "bills", At("2026-12-01T02:00:00Z"))});
   shard.ended["bills"] = {At("2026-11-01T02:00:00Z"), 3'996, 2, 1};
   const ScheduleFacts bills = FactsAt(config, {{"main", shard}});
-  EXPECT_THAT(DetailText(bills),
-              HasSubstr("that of 2026-11-01 02:00 +0000: 3,996 tasks submitted, 2 rows refused, 1 key taken"));
+  EXPECT_THAT(
+      DetailText(bills),
+      HasSubstr("that of 2026-11-01 02:00 +0000: 3,996 tasks submitted, 2 rows refused, 1 key taken"));
   EXPECT_EQ(ToJson(bills)["last_fan_out"]["submitted"], 3'996);
   EXPECT_EQ(ToJson(bills)["last_fan_out"]["taken"], 1);
 }
@@ -207,8 +208,9 @@ TEST(ScheduleReportTest, AOneShotWhoseTimeHasPassedIsNotGood) {
   EXPECT_THAT(ListTable({over}).Text(0), HasSubstr("over"));
   EXPECT_EQ(ToJson(over)["over"], true);
   const Config later = Configured(R"({"once":{"at":"2026-11-22T19:00:00Z","handler":"noop"}})");
-  EXPECT_EQ(ToJson(FactsAt(later, {{"main", Shard({RowOf(later, "once", At("2026-11-22T19:00:00Z"))})}}))["over"],
-            false);
+  EXPECT_EQ(
+      ToJson(FactsAt(later, {{"main", Shard({RowOf(later, "once", At("2026-11-22T19:00:00Z"))})}}))["over"],
+      false);
 }
 
 TEST(ScheduleReportTest, WhatIsAddedPausedDoesNotFireNow) {
