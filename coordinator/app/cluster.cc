@@ -290,10 +290,10 @@ Status CheckExists(ClusterConnection& cluster, const SliceName& slice) {
   for (const auto& known : catalog.tables) {
     if (known.shard != slice.shard || known.info.table != slice.table) continue;
     if (known.info.Has(slice.number)) return {};
-    return Fail(ErrorCode::NotFound, "there is no slice " + ToString(slice) + ": " + table + " has 0 to " +
-                                         std::to_string(known.info.slices - 1));
+    return Fail(ErrorCode::Invalid, "there is no slice " + ToString(slice) + ": " + table + " has 0 to " +
+                                        std::to_string(known.info.slices - 1));
   }
-  return Fail(ErrorCode::NotFound, "there is no table " + table + "; see millrace cluster slices");
+  return Fail(ErrorCode::Invalid, "there is no table " + table + "; see millrace cluster slices");
 }
 
 Result<ExitCode> ExplainSlice(ClusterConnection& cluster, const ClusterSnapshot& snapshot,

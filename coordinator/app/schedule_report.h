@@ -21,7 +21,7 @@ struct ShardScheduleFacts {
   std::optional<Error> away = {};  // then nothing else is known
   WallTime now{};                  // by its database's clock
   std::vector<ScheduleRow> rows = {};
-  std::vector<FanOut> fan_outs = {};  // that are under way, the oldest first
+  std::vector<FanOut> fan_outs = {};              // that are under way, the oldest first
   std::map<std::string, EndedFanOut> ended = {};  // by schedule: its last fan-out that has come to its end
   std::set<std::string> tables = {};
 };

@@ -416,6 +416,7 @@ TEST_F(ClusterCommandTest, WhatIsReadIsAnObjectWithANamedList) {
   for (const auto& [command, code] :
        std::map<std::string, const char*>{{"config get engine.lease", "not_found"},
                                           {"task show 17", "not_found"},
+                                          {"cluster slices --why main/tasks/99", "invalid"},
                                           {"task shwo", "invalid"}}) {
     const ProcessResult answer = Ask(command + " --json 2>&1 >/dev/null");
     const auto json = nlohmann::json::parse(answer.output, nullptr, false);
