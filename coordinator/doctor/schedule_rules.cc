@@ -8,6 +8,8 @@ const char* RemedyOf(const ScheduleFacts& schedule) {
     return "its tasks would wait for ever: correct its handler, or start a worker with the plugin";
   if (schedule.trouble == "place")
     return "it does not fire: correct its shard or table, or make the table with millrace schema apply";
+  if (schedule.trouble == "key")
+    return "give one of the two another \"key\", such as one that begins with its name";
   if (schedule.trouble == "fan_out")
     return "its query fails, or takes longer than twenty seconds a page: try it with the database's own "
            "client";

@@ -221,6 +221,10 @@ const std::vector<Fault>& Faults() {
        [](auto& seen) {
          seen.schedules = {{"nightly", "late", "it is 5 min late"}};
        }},
+      {"schedule.key", Severity::Error,
+       [](auto& seen) {
+         seen.schedules = {{"bills", "key", "all its keys were taken"}};
+       }},
       {"host.clock_step", Severity::Warning,
        [](auto& seen) { seen.host.clock_step = std::chrono::seconds(-3); }},
   };
