@@ -26,5 +26,25 @@ TEST(GroupOrderTest, OneTurnInEightBelongsToTheOldest) {
   EXPECT_EQ(oldest_first, 10);
 }
 
+TEST(AgedUrgencyTest, WaitingGainsAPriorityEachTimeUpToPriorityZero) {
+  const Micros step = std::chrono::minutes(1);
+  EXPECT_EQ(AgedUrgency(93, std::chrono::seconds(59), step), 93u);
+  EXPECT_EQ(AgedUrgency(93, step, step), 83u);
+  EXPECT_EQ(AgedUrgency(93, 8 * step, step), 13u);
+  EXPECT_EQ(AgedUrgency(93, std::chrono::hours(24 * 365), step), 3u);
+  EXPECT_EQ(AgedUrgency(7, std::chrono::hours(1), step), 7u);
+}
+
+TEST(AgedUrgencyTest, NobodyGainsWhereItIsNotConfiguredOrNotDueYet) {
+  EXPECT_EQ(AgedUrgency(93, std::chrono::hours(1), Micros(0)), 93u);
+  EXPECT_EQ(AgedUrgency(93, -std::chrono::hours(1), std::chrono::minutes(1)), 93u);
+}
+
+TEST(AgedUrgencyTest, WhatHasAgedOutranksNoNewcomerThatHadNoTurnYet) {
+  const std::uint32_t aged = AgedUrgency(90, std::chrono::hours(9), std::chrono::minutes(1));
+  const std::vector<GroupRank> groups{{aged, 4, At(1)}, {0, 0, At(9)}};
+  EXPECT_THAT(OrderGroups(groups, 5), ElementsAre(1, 0));
+}
+
 }  // namespace
 }  // namespace millrace::engine
