@@ -111,6 +111,11 @@ std::size_t InFlight::Room() {
   return room;
 }
 
+std::size_t InFlight::Left() const {
+  MutexLock lock(mutex_);
+  return memory_.Left(bytes_);
+}
+
 std::size_t InFlight::Size() const {
   MutexLock lock(mutex_);
   std::size_t size = 0;

@@ -44,10 +44,13 @@ class MemoryBudget {
 
   // What the next claim may bring in, in a shard that has `in_shard` in hand; 0: too little to claim for.
   std::size_t Room(std::size_t in_shard) const {
-    const std::size_t used = used_.load(std::memory_order_relaxed);
-    const std::size_t of_all = std::min(kInAll - std::min(used, kInAll), kMostInClaim);
-    const std::size_t room = std::max(of_all, kEachShard - std::min(in_shard, kEachShard));
+    const std::size_t room = std::min(Left(in_shard), kMostInClaim);
     return room < kLeastInClaim ? 0 : room;
+  }
+  // The same of all that follow.
+  std::size_t Left(std::size_t in_shard) const {
+    const std::size_t used = used_.load(std::memory_order_relaxed);
+    return std::max(kInAll - std::min(used, kInAll), kEachShard - std::min(in_shard, kEachShard));
   }
 
  private:
@@ -86,6 +89,8 @@ class InFlight {
   // How many bytes (MemoryBudget::Of) the next claim may bring in. Zero: nothing more is claimed until some
   // tasks have left; so it is where the database does not take settles.
   std::size_t Room();
+  // How many all claims together may bring in yet.
+  std::size_t Left() const;
 
   // One of this type whose claim has succeeded.
   bool Holds(const std::string& handler) const;
@@ -123,7 +128,7 @@ class Attempts final : public AttemptHost {
     const Admission& admission;
     const Clock& clock;
     Settler& settler;
-    StrandPort& scan;  // woken where there is room again
+    std::function<void()> room_again;  // wakes those who scan. Never waits
     std::function<std::unique_ptr<TaskTransaction>(Micros limit)> open_transaction;
   };
 
@@ -185,7 +190,7 @@ class Attempts final : public AttemptHost {
     if (ahead == Micros(0)) return std::nullopt;
     return WallTime(now.time_since_epoch() + ahead);
   }
-  void RoomAgain() override { parts_.scan.Wake(); }
+  void RoomAgain() override { parts_.room_again(); }
   void Park(AttemptPtr attempt) override;
   void Ended(AttemptResult result) override;
   void Settled(Attempt& attempt, const Settlement& settlement) override;

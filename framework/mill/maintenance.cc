@@ -96,12 +96,14 @@ Step<> Maintenance::WriteProgress(LifePtr life) {
 Step<> Maintenance::Sweep(LifePtr life, std::size_t page) {
   const Ids live = parts_.lives.Live();
   if (!live) co_return;
-  const std::shared_ptr<const DueMap> map = parts_.scanner.LatestMap();
-  if (!map) co_return;
-  for (const DueGroup& group : map->groups) {
-    if (stopping_.load()) co_return;
-    if (group.first_run_at > map->now) continue;
-    (void)co_await SweepGroup(group, life, live, page);  // what could not be read is read with the next sweep
+  const std::vector<std::shared_ptr<const DueMap>> maps = parts_.scans.LatestMaps();
+  if (maps.empty()) co_return;
+  for (const auto& map : maps) {
+    for (const DueGroup& group : map->groups) {
+      if (stopping_.load()) co_return;
+      if (group.first_run_at > map->now) continue;
+      (void)co_await SweepGroup(group, life, live, page);  // what could not be read is read the next time
+    }
   }
   for (const auto& [claimer, count] : rescued_) {
     LogInfo("tasks of a dead worker rescued",
@@ -172,7 +174,7 @@ Step<> Maintenance::SweepRows(const TableName& table, const std::vector<ScanRow>
     if (!rescued || rescued->empty()) continue;
     rescued_[claim.first] += rescued->size();
     parts_.counters.rescued.Add(rescued->size());
-    parts_.scanner.LookAgain();
+    parts_.scans.LookAgain();
   }
 }
 

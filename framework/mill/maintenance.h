@@ -2,7 +2,7 @@
 // dead processes of this host left running, and sweeps the heads of all groups for rows that run under this
 // life without its knowing (adopted) or under a dead one (rescued).
 //
-// A sweep goes by the scanner's due map, so that a table is asked for it once a poll and not twice. It needs
+// A sweep goes by the due maps of the scan, so that a table is asked for it once a poll and not twice. It needs
 // no index: what a dead claimer left was claimed in due order, so it stands at the head of its group. Pages
 // are read from the head while they still show running rows; what lies deeper comes to the head as the rows
 // before it are worked off. The first page is small, since most groups have nothing running at their heads,
@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/mill/scan.h"
+#include "framework/mill/scan_strands.h"
 
 namespace millrace::engine {
 
@@ -60,7 +60,7 @@ class Maintenance {
     const std::string& shard;
     Lives& lives;
     Attempts& attempts;
-    Scanner& scanner;
+    ScanStrands& scans;
     MillCounters& counters;
     const LiveEngine& engine;
   };

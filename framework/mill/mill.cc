@@ -4,18 +4,16 @@ namespace millrace::engine {
 
 Mill::Mill(const Shared& shared, const Ports& ports, Options options)
     : shard_(std::move(options.shard)),
-      engine_(shared.engine),
-      scans_(engine_.Scans()),
       tend_(ports.tend),
       scope_(shard_, options.self.worker),
       settler_(shared.clock, {ports.settle, ports.second_settle}, shared.engine,
                [this](std::span<const SettledAttempt> settled) { attempts_.Known(settled); }),
       attempts_({shard_, scope_, shared.runner, shared.gate, shared.memory, shared.counters, shared.admission,
-                 shared.clock, settler_, ports.scan, ports.open_transaction}),
-      scanner_({shared.clock, shard_, scope_, lives_, attempts_, shared.runner, shared.gate, shared.engine,
+                 shared.clock, settler_, [this] { scans_.Wake(); }, ports.open_transaction}),
+      scans_({shared.clock, shard_, scope_, lives_, attempts_, shared.runner, shared.gate, shared.engine,
                 shared.counters, shared.admission, ports.beat, options.watch_idle},
                ports.scan),
-      maintenance_({shared.clock, shard_, lives_, attempts_, scanner_, shared.counters, shared.engine},
+      maintenance_({shared.clock, shard_, lives_, attempts_, scans_, shared.counters, shared.engine},
                    ports.tend),
       beat_({shared.clock, std::move(options.address), std::move(options.self), shared.engine, lives_,
              shared.counters.marked_dead, Random(options.seed)},
@@ -24,7 +22,7 @@ Mill::Mill(const Shared& shared, const Ports& ports, Options options)
 void Mill::Hear(Beat::News news) {
   switch (news) {
     case Beat::News::Born:
-      scanner_.LookAgain();
+      scans_.LookAgain();
       break;
     case Beat::News::Renewed:
       attempts_.Unpark();
@@ -41,15 +39,13 @@ void Mill::Hear(Beat::News news) {
 
 bool Mill::Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses> paused) {
   const bool followed = scope_.Follow(std::move(slices), std::move(paused));
-  auto scans = engine_.Scans();
-  if (followed || scans != scans_) scanner_.LookAgain();
-  scans_ = std::move(scans);
+  scans_.Follow(followed);
   const bool died = died_.exchange(false);
-  return scanner_.TakePausesChanged() || died || followed;
+  return scans_.TakePausesChanged() || died || followed;
 }
 
 void Mill::Rung(const Ring& ring) {
-  if (scope_.Touches(ring)) scanner_.Ring();
+  if (scope_.Touches(ring)) scans_.Ring(ring.table);
 }
 
 void Mill::Retire() {
@@ -58,7 +54,7 @@ void Mill::Retire() {
 }
 
 void Mill::Stop() {
-  scanner_.Stop();
+  scans_.Stop();
   maintenance_.Stop();
   settler_.Stop();
   beat_.Stop(true);

@@ -43,7 +43,7 @@ class Mill {
 
   Mill(const Shared& shared, const Ports& ports, Options options);
 
-  Step<> RunScan() { return scanner_.Run(); }
+  Step<> RunScan(std::size_t strand = 0) { return scans_.Run(strand); }
   Step<> RunSettle() { return settler_.Run(); }
   // For a shard that can commit two batches at once; all goes on without it.
   Step<> RunSecondSettle() { return settler_.RunSecond(); }
@@ -55,23 +55,30 @@ class Mill {
   const Attempts& attempts() const { return attempts_; }
   const Scope& scope() const { return scope_; }
   const Lives& lives() const { return lives_; }
-  ScanView View() const { return scanner_.View(); }
+  ScanView View() const { return scans_.View(); }
+  // How many scan strands there are, and should be as of the last Follow (`engine.scanners`): whoever calls
+  // that adds what is missing, and runs it.
+  std::size_t ScanCount() const { return scans_.Count(); }
+  std::size_t WantedScans() const { return scans_.Wanted(); }
+  std::size_t AddScan(ScanPort& port) { return scans_.Add(port); }
+  // The last one that was added can't be run.
+  void DropScan() { scans_.Drop(); }
   // Somebody says that there is something new: it is looked at if it may be its own.
   void Rung(const Ring& ring);
   // Whether somebody listens who will ring.
-  void SetAttended(bool attended) { scanner_.SetAttended(attended); }
+  void SetAttended(bool attended) { scans_.SetAttended(attended); }
 
   // What is its own and what is paused from now on. True if that is new, or something else has happened: what
   // is queued may have to go back.
   bool Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses> paused);
   // The shard is served no more: nothing is claimed or started, what is queued goes back.
   void Retire();
-  void StopClaiming() { scanner_.StopClaiming(); }
-  bool Idle() const { return scanner_.Idle(); }
-  IdleSpan Idleness() const { return scanner_.Idleness(); }
-  std::set<std::string> LeftAside() const { return scanner_.LeftAside(); }
+  void StopClaiming() { scans_.StopClaiming(); }
+  bool Idle() const { return scans_.Idle(); }
+  IdleSpan Idleness() const { return scans_.Idleness(); }
+  std::set<std::string> LeftAside() const { return scans_.LeftAside(); }
   // Once it claims nothing more: nothing is in hand.
-  bool Empty() const { return scanner_.Quiet() && attempts_.in_flight().Empty(); }
+  bool Empty() const { return scans_.Quiet() && attempts_.in_flight().Empty(); }
   // The strands end; the beat signs off in the shard.
   void Stop();
 
@@ -79,15 +86,13 @@ class Mill {
   void Hear(Beat::News news);
 
   const std::string shard_;
-  const LiveEngine& engine_;
-  std::shared_ptr<const ScanRules> scans_;  // of whoever calls Follow
   StrandPort& tend_;
   Scope scope_;
   Lives lives_;
   std::atomic<bool> died_{false};  // since the last Follow
   Settler settler_;
   Attempts attempts_;
-  Scanner scanner_;
+  ScanStrands scans_;
   Maintenance maintenance_;
   Beat beat_;
 };

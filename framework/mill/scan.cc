@@ -16,8 +16,10 @@ constexpr std::size_t kShares = 8;  // so many groups at least have a part in wh
 
 }  // namespace
 
-Scanner::Scanner(Parts parts, ScanPort& port)
+Scanner::Scanner(Parts parts, const ScanPart& part, ScanShared& shared, ScanPort& port)
     : parts_(parts),
+      part_(part),
+      shared_(shared),
       port_(port),
       suspects_(parts_.shard, parts_.gate),
       claimer_({parts_.shard, parts_.attempts, parts_.gate, parts_.engine, parts_.counters, parts_.beat},
@@ -26,6 +28,12 @@ Scanner::Scanner(Parts parts, ScanPort& port)
 void Scanner::LookAgain() {
   look_again_.store(true);
   port_.Wake();
+}
+
+void Scanner::Redealt() {
+  MutexLock lock(mutex_);
+  idleness_.reset();
+  idle_.store(false);
 }
 
 void Scanner::Ring() {
@@ -109,6 +117,8 @@ Step<Micros> Scanner::Round() {
   const Status claimed = co_await ClaimSuspect(life);
   Note(claimed);
   if (rounds_.Any()) rounds_.NoteEnded(parts_.clock.Now(), [this](const auto& type) { return InHand(type); });
+  brake_limit_ = engine.brake_latency;
+  if (const Micros rest = rests_until_ - parts_.clock.Now(); rest > Micros(0)) co_return rest;
 
   const bool was_empty = parts_.attempts.in_flight().Empty();
   const bool rung = RingDue();
@@ -117,7 +127,7 @@ Step<Micros> Scanner::Round() {
   if (looks) co_await TakeLook(engine);
   full_ = false;
   held_until_ = BootTime::max();
-  if (look_.map) co_await WorkOff(engine.batch, life);
+  if (look_.map) co_await WorkOff(engine, life);
   if (parts_.watch_idle && looks && look_.full && !failed_) {
     const bool nothing_left = co_await NothingLeft(look_.map, was_empty);
     NoteIdle(nothing_left);
@@ -126,6 +136,7 @@ Step<Micros> Scanner::Round() {
   if (trouble_pause_ != Micros(0)) LogInfo("scanning goes on", {{"shard", parts_.shard}});
   trouble_pause_ = Micros(0);
   if (suspects_.Waits()) co_return kSuspectPause;
+  if (const Micros rest = rests_until_ - parts_.clock.Now(); rest > Micros(0)) co_return rest;
   co_return std::max(UntilNext(), Micros(0));
 }
 
@@ -143,76 +154,87 @@ Step<Status> Scanner::ClaimSuspect(std::shared_ptr<Lease> life) {
 
 Micros Scanner::AfterTrouble() {
   look_ = {};
-  rounds_.Again();
+  Again();
+  brake_.Failed(parts_.clock.Now());
   trouble_pause_ = std::clamp(trouble_pause_ * 2, kFirstPause, kLongestPause);
   return trouble_pause_;
 }
 
-Step<> Scanner::WorkOff(std::size_t most, std::shared_ptr<Lease> life) {
-  for (bool more = true; more;) {
-    more = false;
-    for (TypeWork& work : look_.work) {
-      if (failed_ || !claiming_.load()) co_return;
-      const bool filled = co_await Fill(work, most, life);
-      more = filled || more;
-    }
-    if (parts_.clock.Now() >= look_.until) co_return;
-  }
+void Scanner::Again() {
+  rounds_.Again();
+  shared_.bands.Again();
 }
 
 bool Scanner::MayClaim(const DueGroup& group) const {
-  return parts_.scope.Owns(group) && !parts_.scope.Paused(group) && parts_.admission.Open(group.handler);
+  return part_.Owns(group) && !parts_.scope.Paused(group) && parts_.admission.Open(group.handler);
 }
 
-Step<bool> Scanner::Fill(TypeWork& work, std::size_t most, std::shared_ptr<Lease> life) {
-  const std::size_t left = rounds_.Left(work.type);
-  if (left == 0 || parts_.gate.Wanted()) co_return false;
-  const std::size_t admitted = parts_.admission.Room(work.type);
-  if (admitted == 0) {
-    held_until_ = std::min(held_until_, parts_.admission.Next(work.type));
-    co_return false;
-  }
-  const LaneRoom room = parts_.runner.Room(work.type, parts_.attempts, MostUrgent(work));
-  full_ = full_ || room.tasks == 0;
-  if (room.tasks == 0) co_return false;
+Step<bool> Scanner::Fill(Place& place, std::size_t end, std::size_t share, std::shared_ptr<Lease> life) {
   Candidates found;
-  found.wanted = std::min({room.tasks, most, left, admitted});
-  found.room = std::min(parts_.attempts.in_flight().Room(), room.bytes);
-  const bool gathered = co_await Gather(work, found);
+  found.wanted = std::min(place.room.tasks, share);
+  found.room = std::min(parts_.attempts.in_flight().Room(), place.room.bytes);
+  if (found.wanted == 0 || parts_.gate.Wanted()) co_return false;
+  const std::span<const std::size_t> order(place.order);
+  const BootTime began = parts_.clock.Now();
+  const bool gathered = co_await Gather(*place.work, order.subspan(place.next, end - place.next), found);
   if (!gathered) co_return false;
+  KeepWithin(place, found);
+  const bool claimed = co_await ClaimFound(*place.work, found, life);
+  const BootTime ended = parts_.clock.Now();
+  rests_until_ = ended + brake_.RestAfter(ended - began);
+  co_return claimed;
+}
+
+void Scanner::KeepWithin(Place& place, Candidates& found) {
+  const std::size_t granted =
+      shared_.claims.Grant(place.work->type, found.count, place.room.tasks, place.granted);
+  if (granted == found.count) return;
+  full_ = true;
+  found.KeepFirst(granted);
+  for (const DueGroup* group : place.work->groups) cursors_.Rewind(*group);
+  Again();
+}
+
+void Scanner::Candidates::KeepFirst(std::size_t rows) {
+  count = rows;
+  for (ClaimRequest& claim : claims) {
+    const std::size_t kept = std::min(rows, claim.ids.size());
+    const auto end = static_cast<std::ptrdiff_t>(kept);
+    claim.ids.erase(claim.ids.begin() + end, claim.ids.end());
+    if (!claim.contents.empty()) claim.contents.erase(claim.contents.begin() + end, claim.contents.end());
+    rows -= kept;
+  }
+  std::erase_if(claims, [](const ClaimRequest& claim) { return claim.ids.empty(); });
+}
+
+Step<bool> Scanner::ClaimFound(const TypeWork& work, Candidates& found, std::shared_ptr<Lease> life) {
   for (ClaimRequest& request : found.claims) {
     request.incarnation = life->incarnation();
+    const BootTime sent = parts_.clock.Now();
     const Status claimed = co_await claimer_.Claim(std::move(request), life);
     rounds_.Claimed(work.type, claimer_.TakeClaimed());
     if (!Note(claimed)) break;
+    const BootTime now = parts_.clock.Now();
+    brake_.Answered(now, now - sent, brake_limit_);
   }
-  if (parts_.gate.Wanted()) rounds_.Again();  // it was wanted meanwhile: nothing was claimed
+  if (parts_.gate.Wanted()) Again();  // it was wanted meanwhile: nothing was claimed
   co_return found.count > 0;
-}
-
-std::uint32_t Scanner::MostUrgent(const TypeWork& work) const {
-  std::uint32_t most = kLeastUrgent;
-  for (std::size_t i = 0; i < work.groups.size(); ++i) {
-    if (work.ranks[i].urgency < most && MayHaveMore(*work.groups[i])) most = work.ranks[i].urgency;
-  }
-  return most;
 }
 
 // Equally urgent groups get a share each before one of them gets more; and a lane that is full of idle work
 // has room for the urgent alone.
-Step<bool> Scanner::Gather(TypeWork& work, Candidates& found) {
-  ++turn_;
+Step<bool> Scanner::Gather(TypeWork& work, std::span<const std::size_t> order, Candidates& found) {
   const std::size_t wanted = found.wanted;
   const std::size_t share = std::max((wanted + kShares - 1) / kShares, kSmallestPage);
-  const std::vector<std::size_t> order = OrderGroups(work.ranks, turn_);
   for (auto equal = order.begin(); equal != order.end();) {
     found.wanted = wanted;
     if (found.Full()) break;
     const std::uint32_t urgency = work.ranks[*equal].urgency;
-    found.wanted = std::min(wanted, parts_.runner.Room(work.type, parts_.attempts, urgency).tasks);
-    const auto end = std::find_if(equal, order.end(), [&](std::size_t i) {
-      return work.ranks[i].urgency != urgency;
-    });
+    if (equal != order.begin()) {
+      found.wanted = std::min(wanted, parts_.runner.Room(work.type, parts_.attempts, urgency).tasks);
+    }
+    const auto end =
+        std::find_if(equal, order.end(), [&](std::size_t i) { return work.ranks[i].urgency != urgency; });
     for (const std::size_t part : {share, found.wanted}) {
       if (found.Full()) break;
       const bool read = co_await GatherFrom(work, {equal, end}, part, found);
@@ -240,7 +262,8 @@ Step<bool> Scanner::GatherFrom(TypeWork& work, std::span<const std::size_t> grou
       work.ranks[*next].served = turn_;
       cursors_.Served(group, turn_);
       if (!MayHaveMore(group)) continue;
-      rows += PageOf(shares.emplace_back(Share{&group, std::min(most, wanted)}), found);
+      const std::size_t part = std::min({most, wanted, shared_.bands.Left(group)});
+      rows += PageOf(shares.emplace_back(Share{&group, part}), found);
     }
     if (shares.empty()) co_return true;
     const bool read = co_await ScanInto(shares, found);
@@ -250,7 +273,8 @@ Step<bool> Scanner::GatherFrom(TypeWork& work, std::span<const std::size_t> grou
 }
 
 bool Scanner::MayHaveMore(const DueGroup& group) const {
-  return MayClaim(group) && cursors_.MayHaveMore(group) && rounds_.Takes(group);
+  return MayClaim(group) && cursors_.MayHaveMore(group) && rounds_.Takes(group) &&
+         shared_.bands.Left(group) > 0;
 }
 
 // Running rows are the tender's business: it adopts our own and rescues those of the dead.
@@ -283,10 +307,14 @@ Step<bool> Scanner::ScanInto(std::span<Share> shares, Candidates& found) {
     requests.push_back({*share.group, cursors_.At(*share.group), PageOf(share, found), true, true,
                         rounds_.ByCreation(share.group->handler)});
   found.pages += requests.size();
+  const BootTime sent = parts_.clock.Now();
   auto pages = co_await port_.ScanEach(requests);
   if (!pages) co_return Note(Fail(pages.error()));
+  const BootTime now = parts_.clock.Now();
+  brake_.Answered(now, now - sent, brake_limit_);
   for (std::size_t i = 0; i < shares.size() && !found.Full(); ++i) {
-    const std::size_t limit = std::min(shares[i].left, found.wanted - found.count);
+    const std::size_t limit =
+        std::min({shares[i].left, found.wanted - found.count, shared_.bands.Left(*shares[i].group)});
     shares[i].left -= Pick(requests[i], (*pages)[i], limit, found);
   }
   co_return true;
@@ -318,6 +346,7 @@ std::size_t Scanner::Pick(const ScanRequest& request, std::vector<ScanRow>& rows
   }
   cursors_.Advance(group, last, rows.size(), full);
   rounds_.Read(group, last.run_at, any, full);
+  shared_.bands.Read(group, found.count - before, full);
   return found.count - before;
 }
 

@@ -1,5 +1,6 @@
-// The scan strand: finds due tasks of one shard and has them claimed for the run stage: due map → keyset
-// pages → claims.
+// A scan strand: finds due tasks of one shard, or of its part of it, and has them claimed for the run stage:
+// due map → keyset pages → claims. The most urgent of all types come first; types of one urgency have shares
+// by their weights of whatever is not enough for all.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,11 @@
 #include "framework/mill/look_schedule.h"
 #include "framework/mill/ring_looks.h"
 #include "framework/mill/scan_cursors.h"
+#include "framework/mill/scan_part.h"
 #include "framework/mill/scan_rounds.h"
+#include "framework/mill/scan_shared.h"
+#include "framework/policy/brake.h"
+#include "framework/policy/fair_shares.h"
 #include "framework/policy/group_order.h"
 #include "framework/store/task_store.h"
 
@@ -32,7 +37,9 @@ struct ScanView {
   Micros poll{0};
   Micros lag{0};
   std::vector<std::string> unrunnable;
+  double speed = 1;  // below 1: the brake holds
   std::vector<RoundView> rounds;
+  std::vector<BandView> bands;
 };
 
 // Run is the strand; the rest is thread-safe. Its parts: scan_look.cc (what there is to do), scan.cc (claims
@@ -54,7 +61,8 @@ class Scanner {
     bool watch_idle = false;  // also find out whether nothing at all is left to do
   };
 
-  Scanner(Parts parts, ScanPort& port);
+  // `part` says what it scans; `shared` is the other strands' of the shard, too.
+  Scanner(Parts parts, const ScanPart& part, ScanShared& shared, ScanPort& port);
 
   // Until Stop.
   Step<> Run();
@@ -64,6 +72,8 @@ class Scanner {
   void StopClaiming();
   // Looks at the shard again at once: a task came back, or other slices are its own now.
   void LookAgain();
+  // Its part is another now: what it found idle says nothing of that.
+  void Redealt();
   // There may be something new: looks now, and for a moment again and again (mill/ring_looks.h), unless there
   // is more to do already than the run stage takes.
   void Ring();
@@ -102,6 +112,7 @@ class Scanner {
       return fits;
     }
     void Add(const TableName& table, ScanRow& row);
+    void KeepFirst(std::size_t rows);
   };
   // What is still wanted of a group in this turn.
   struct Share {
@@ -113,10 +124,20 @@ class Scanner {
     std::vector<const DueGroup*> groups;  // due
     std::vector<GroupRank> ranks;         // theirs
   };
+  // A type's place in one turn.
+  struct Place {
+    TypeWork* work = nullptr;
+    std::vector<std::size_t> order = {};  // of its groups
+    std::size_t next = 0;                 // in that
+    LaneRoom room = {};                   // for what is next
+    std::uint64_t granted = 0;            // of the type, when that was asked
+    bool Done() const { return next == order.size(); }
+  };
   struct Look {
     std::shared_ptr<const DueMap> map;
     bool full = false;  // the map has no floor
     BootTime asked{};
+    std::uint64_t part = 0;      // the version of its part
     std::vector<TypeWork> work;  // points into the map
     BootTime until;              // when to look again
   };
@@ -137,15 +158,33 @@ class Scanner {
   Step<Result<DueMap>> ReadMap(std::vector<TableSlices> slices, DueFloor floor);
   // Nothing is due or in hand, and somebody rings if that changes.
   bool MayRest(BootTime now) const;
-  std::vector<TypeWork> WorkOf(const DueMap& map, ScanView& view);
+  Rewinding RewindingOf(const DueGroup& group);
+  std::vector<TypeWork> WorkOf(const DueMap& map, const EngineConfig& engine, ScanView& view);
   // Claims what the look shows, as far as the run stage has room.
-  Step<> WorkOff(std::size_t most, std::shared_ptr<Lease> life);
-  // Scans and claims for one type as far as its room goes; false: nothing more can be claimed now.
-  Step<bool> Fill(TypeWork& work, std::size_t most, std::shared_ptr<Lease> life);
-  // Of what may be claimed of a type; kLeastUrgent where there is nothing.
-  std::uint32_t MostUrgent(const TypeWork& work) const;
-  // Finds rows for a type, in one turn; false on an error.
-  Step<bool> Gather(TypeWork& work, Candidates& found);
+  Step<> WorkOff(EngineConfig engine, std::shared_ptr<Lease> life);
+  // One turn of all types, the most urgent groups of them all first; false: nothing more can be claimed now.
+  Step<bool> TakeTurn(const EngineConfig& engine, std::shared_ptr<Lease> life);
+  std::uint32_t UrgencyOf(const Place& place) const;
+  // Those places whose next groups are the most urgent; empty: there are none left.
+  std::vector<Place*> MostUrgent(std::vector<Place>& places) const;
+  void PutInTurn(std::vector<Place*>& places) const;
+  // Where the groups end that a place may be filled from now: no other type has more urgent ones.
+  std::size_t EndOf(const Place& place, std::span<const Place> places) const;
+  // What each of these equally urgent types may claim now: by weight, where there is not enough for all.
+  // Empty: one after another takes what it can.
+  std::vector<std::size_t> SharesOf(std::span<Place* const> places, const EngineConfig& engine);
+  // How many tasks of the type may be claimed now, beginning with the next group.
+  std::size_t RoomOf(Place& place, const EngineConfig& engine);
+  // Scans and claims for one type up to a group, as far as its share and its room go; false: nothing was
+  // found, or could be claimed.
+  Step<bool> Fill(Place& place, std::size_t end, std::size_t share, std::shared_ptr<Lease> life);
+  // Other strands may have filled the room meanwhile: what has no place is left out.
+  void KeepWithin(Place& place, Candidates& found);
+  Step<bool> ClaimFound(const TypeWork& work, Candidates& found, std::shared_ptr<Lease> life);
+  // What was found may not have been claimed.
+  void Again();
+  // Finds rows for a type in these of its groups; false on an error.
+  Step<bool> Gather(TypeWork& work, std::span<const std::size_t> order, Candidates& found);
   // Up to so many more of each of these groups of the type; false on an error.
   Step<bool> GatherFrom(TypeWork& work, std::span<const std::size_t> groups, std::size_t most,
                         Candidates& found);
@@ -167,6 +206,8 @@ class Scanner {
   Micros AfterTrouble();
 
   const Parts parts_;
+  const ScanPart& part_;
+  ScanShared& shared_;
   ScanPort& port_;
 
   // The strand's own.
@@ -175,6 +216,10 @@ class Scanner {
   ScanCursors cursors_;
   ScanRounds rounds_;
   std::uint64_t turn_ = 0;  // of all types together
+  FairShares shares_;
+  Brake brake_;
+  Micros brake_limit_{0};
+  BootTime rests_until_{};  // the brake holds
   Look look_;
   LookSchedule schedule_;
   Micros trouble_pause_{0};

@@ -52,6 +52,13 @@ void ScanCursors::Advance(const DueGroup& group, const ScanPosition& last, std::
   place->second.empty = !full;
 }
 
+void ScanCursors::Rewind(const DueGroup& group) {
+  const auto place = places_.find(KeyOf(group));
+  if (place == places_.end()) return;
+  place->second.after = HeadOf(group);
+  place->second.empty = false;
+}
+
 void ScanCursors::Served(const DueGroup& group, std::uint64_t turn) {
   const auto place = places_.find(KeyOf(group));
   if (place != places_.end()) place->second.served = turn;

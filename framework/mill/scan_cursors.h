@@ -46,6 +46,8 @@ class ScanCursors {
   bool MayHaveMore(const DueGroup& group) const;
   // A page of so many rows was read up to `last`; `full`: it had as many as were asked for.
   void Advance(const DueGroup& group, const ScanPosition& last, std::size_t rows, bool full);
+  // What was read of it is to be read again.
+  void Rewind(const DueGroup& group);
   // It was worked on in this turn.
   void Served(const DueGroup& group, std::uint64_t turn);
   std::size_t Size() const { return places_.size(); }

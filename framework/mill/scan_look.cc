@@ -20,7 +20,8 @@ std::size_t CountTables(const std::vector<TableSlices>& slices) {
 }  // namespace
 
 Step<> Scanner::TakeLook(EngineConfig engine) {
-  const std::vector<TableSlices> slices = parts_.scope.Slices();
+  const std::uint64_t part = part_.Version();
+  const std::vector<TableSlices> slices = part_.Slices();
   const BootTime asked = parts_.clock.Now();
   look_ = {};
   const DueFloor floor = schedule_.Floor(asked, slices);
@@ -38,15 +39,19 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     if (map->now != WallTime{}) parts_.attempts.NoteClock(asked, map->now);
     look_.full = floor.Empty();
     look_.asked = asked;
+    look_.part = part;
     look_.map = std::make_shared<const DueMap>(std::move(*map));
-    if (parts_.scope.FollowShard(look_.map->pauses)) pauses_changed_.store(true);
+    if (parts_.scope.FollowShard(look_.map->pauses, asked)) pauses_changed_.store(true);
     co_await LookAtRounds(asked, slices);
+    shared_.bands.Look(asked, *look_.map);
     ScanCursors::RewindingOf of;
-    if (rounds_.Any()) of = [this](const DueGroup& group) { return rounds_.RewindingOf(group); };
+    if (rounds_.Any() || shared_.bands.Any())
+      of = [this](const DueGroup& group) { return RewindingOf(group); };
     cursors_.Refresh(asked, look_.map->groups, engine.rewind, of);
-    look_.work = WorkOf(*look_.map, view);
+    look_.work = WorkOf(*look_.map, engine, view);
+    if (look_.work.empty() || brake_.Failing()) brake_.Answered(parts_.clock.Now(), Micros(0), brake_limit_);
     if (MayRest(asked)) rest = kAttendedPoll;
-    look_.until = std::max(schedule_.Next(), asked + rest);
+    look_.until = std::min(std::max(schedule_.Next(), asked + rest), shared_.bands.Next(asked));
     for (const DueGroup& group : look_.map->groups) {
       if (group.first_run_at <= look_.map->now || rounds_.Left(group.handler) == 0) continue;
       look_.until = std::min(look_.until, asked + (group.first_run_at - look_.map->now));
@@ -54,6 +59,7 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
   }
   view.map_cost = schedule_.FullCost();
   view.poll = std::max(schedule_.Interval(), rest);
+  view.speed = brake_.Speed();
   view.rounds = rounds_.Views();
   MutexLock lock(mutex_);
   latest_ = look_.map;
@@ -89,16 +95,22 @@ bool Scanner::MayRest(BootTime now) const {
          parts_.attempts.in_flight().Empty();
 }
 
+Rewinding Scanner::RewindingOf(const DueGroup& group) {
+  const Rewinding by_round = rounds_.RewindingOf(group);
+  return by_round == Rewinding::AsNeeded ? shared_.bands.RewindingOf(group) : by_round;
+}
+
 // A worker that has no part in the shard now asks it nothing.
 Step<Result<DueMap>> Scanner::ReadMap(std::vector<TableSlices> slices, DueFloor floor) {
   if (slices.empty()) co_return DueMap{};
   auto map = co_await port_.Due(slices, floor);
   // The slices may have changed since they were read.
-  if (map) std::erase_if(map->groups, [this](const DueGroup& group) { return !parts_.scope.Owns(group); });
+  if (map) std::erase_if(map->groups, [this](const DueGroup& group) { return !part_.Owns(group); });
   co_return map;
 }
 
-std::vector<Scanner::TypeWork> Scanner::WorkOf(const DueMap& map, ScanView& view) {
+std::vector<Scanner::TypeWork> Scanner::WorkOf(const DueMap& map, const EngineConfig& engine,
+                                               ScanView& view) {
   std::map<std::string, std::vector<const DueGroup*>> by_type;
   for (const DueGroup& group : map.groups) {
     if (group.first_run_at <= map.now) by_type[group.handler].push_back(&group);
@@ -109,27 +121,29 @@ std::vector<Scanner::TypeWork> Scanner::WorkOf(const DueMap& map, ScanView& view
       view.unrunnable.push_back(type);
       continue;
     }
-    std::erase_if(groups, [this](const DueGroup* group) { return !rounds_.Takes(*group); });
+    std::erase_if(groups, [this](const DueGroup* group) {
+      return !rounds_.Takes(*group) || shared_.bands.Left(*group) == 0;
+    });
     if (groups.empty()) continue;
     TypeWork& of_type = work.emplace_back(TypeWork{type, std::move(groups), {}});
     for (const DueGroup* group : of_type.groups) {
       view.lag = std::max(view.lag, map.now - group->first_run_at);
-      of_type.ranks.push_back(cursors_.Rank(*group));
+      GroupRank& rank = of_type.ranks.emplace_back(cursors_.Rank(*group));
+      rank.urgency = AgedUrgency(rank.urgency, map.now - rank.waiting_since, engine.aging);
     }
   }
   return work;
 }
 
 void Scanner::NoteIdle(bool nothing_left) {
-  {
-    MutexLock lock(mutex_);
-    if (!nothing_left) {
-      idleness_.reset();
-    } else if (idleness_) {
-      idleness_->looked = look_.asked;
-    } else {
-      idleness_ = {look_.asked, look_.asked};
-    }
+  MutexLock lock(mutex_);
+  nothing_left = nothing_left && look_.part == part_.Version();
+  if (!nothing_left) {
+    idleness_.reset();
+  } else if (idleness_) {
+    idleness_->looked = look_.asked;
+  } else {
+    idleness_ = {look_.asked, look_.asked};
   }
   idle_.store(nothing_left);
 }

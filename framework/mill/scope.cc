@@ -19,8 +19,10 @@ bool Scope::Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses
   return true;
 }
 
-bool Scope::FollowShard(const std::vector<std::string>& names) {
+bool Scope::FollowShard(const std::vector<std::string>& names, BootTime asked) {
   MutexLock lock(mutex_);
+  if (asked < shard_asked_) return false;
+  shard_asked_ = asked;
   if (names == shard_names_) return false;
   version_.fetch_add(1, std::memory_order_release);
   shard_names_ = names;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/base/clock.h"
 #include "framework/base/mutex.h"
 #include "framework/policy/pauses.h"
 #include "framework/store/change_feed.h"
@@ -24,9 +25,9 @@ class Scope {
 
   // What the coordinator says. True if that is new.
   bool Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses> paused);
-  // What the shard itself says is paused, with each due map. A name that pauses nothing is left out, and
-  // logged once.
-  bool FollowShard(const std::vector<std::string>& names);
+  // What the shard itself says is paused, with each due map; of two that scan it side by side the one that
+  // asked last is believed. A name that pauses nothing is left out, and logged once.
+  bool FollowShard(const std::vector<std::string>& names, BootTime asked = BootTime{});
 
   std::vector<TableSlices> Slices() const;
   bool Owns(const TableName& table, std::uint32_t slice, const std::string& handler) const;
@@ -49,6 +50,7 @@ class Scope {
   std::multimap<TableName, std::size_t> by_table_ MILLRACE_GUARDED_BY(mutex_);  // places in slices_
   std::shared_ptr<const Pauses> paused_ MILLRACE_GUARDED_BY(mutex_);
   std::vector<std::string> shard_names_ MILLRACE_GUARDED_BY(mutex_);
+  BootTime shard_asked_ MILLRACE_GUARDED_BY(mutex_){};
   Pauses shard_paused_ MILLRACE_GUARDED_BY(mutex_);
 };
 

@@ -40,6 +40,7 @@ void ConfigFollower::Take(std::shared_ptr<const Config> config) {
   }
   engine_.Set(config->engine);
   engine_.SetScans(config->Scans());
+  engine_.SetOrder(ScanOrder::Of(*config));
   lanes_.Follow(config);
   admission_.Follow(config);
   current_ = std::move(config);

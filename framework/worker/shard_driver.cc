@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
+#include "framework/base/log.h"
 #include "framework/base/mutex.h"
-#include "framework/threads/pulse.h"
 #include "framework/threads/signal.h"
 
 namespace millrace::engine {
@@ -296,23 +297,26 @@ class BlockingBeat final : public Blocking<BeatPort> {
   Meter beat_;
 };
 
+std::string ScanName(std::size_t strand) { return "scan" + (strand == 0 ? "" : std::to_string(strand + 1)); }
+
 }  // namespace
 
 struct ShardDriver::Ports {
   Ports(Store& store, const Parts& parts, const std::string& shard, CoverageWatch* coverage)
       : database(store),
-        scan(store, parts.metrics, shard),
         settle(store, parts.metrics, shard),
         second_settle(store, parts.metrics, shard),
         tend(store, parts.dead_recorders, coverage, database, parts.metrics, shard),
-        beat(store, parts.recorder, database, parts.metrics, shard) {}
+        beat(store, parts.recorder, database, parts.metrics, shard) {
+    scans[0] = std::make_unique<BlockingScan>(store, parts.metrics, shard);
+  }
 
   FoundDatabase database;
-  BlockingScan scan;
   BlockingSettle settle;
   BlockingSettle second_settle;
   BlockingTend tend;
   BlockingBeat beat;
+  std::array<std::unique_ptr<BlockingScan>, ScanStrands::kMost> scans;  // as many as the mill has strands
 };
 
 ShardDriver::ShardDriver(const Parts& parts, const std::string& shard, std::shared_ptr<Store> store)
@@ -324,7 +328,7 @@ ShardDriver::ShardDriver(const Parts& parts, const std::string& shard, std::shar
       ports_(std::make_unique<Ports>(*store_, parts_, shard, coverage_.get())),
       mill_(std::make_unique<Mill>(
           parts_.mill,
-          Mill::Ports{ports_->scan, ports_->settle, ports_->second_settle, ports_->tend, ports_->beat,
+          Mill::Ports{*ports_->scans[0], ports_->settle, ports_->second_settle, ports_->tend, ports_->beat,
                       [this](Micros limit) { return store_->OpenTransaction(limit); }},
           Mill::Options{shard, store_->Describe(), parts_.self, Random::FromSystem().Next(),
                         parts_.watch_idle})),
@@ -338,22 +342,53 @@ engine::Status ShardDriver::Start() {
   mill_->attempts().KeptBy(weak_from_this());
   Follow();
   const auto strand = [this](Thread& thread, const char* name, Pulse& pulse, Step<> (Mill::*run)()) {
-    return thread.Start(name, [this, &pulse, run] {
-      pulse.Now();
-      (void)(*mill_.*run)();
-      pulse.Never();
-    });
+    return Begin(thread, name, pulse, [this, run] { return (*mill_.*run)(); });
   };
   engine::Status started = strand(settle_, "settle", ports_->settle.pulse(), &Mill::RunSettle);
   if (started && !store_->WritesInTurn()) {
     started = strand(second_settle_, "settle2", ports_->second_settle.pulse(), &Mill::RunSecondSettle);
   }
   if (started) started = strand(beat_, "beat", ports_->beat.pulse(), &Mill::RunBeat);
-  if (started) started = strand(scan_, "scan", ports_->scan.pulse(), &Mill::RunScan);
+  if (started) started = BeginScan(0);
   if (started) started = strand(tend_, "tend", ports_->tend.pulse(), &Mill::RunTend);
   if (!started) End();
   if (started) doorbell_.Start();
+  if (started) AddScans();
   return started;
+}
+
+engine::Status ShardDriver::Begin(Thread& thread, const std::string& name, Pulse& pulse,
+                                  const std::function<Step<>()>& run) {
+  return thread.Start(name, [&pulse, run] {
+    pulse.Now();
+    (void)run();
+    pulse.Never();
+  });
+}
+
+engine::Status ShardDriver::BeginScan(std::size_t strand) {
+  return Begin(scans_[strand], ScanName(strand), ports_->scans[strand]->pulse(),
+               [this, strand] { return mill_->RunScan(strand); });
+}
+
+// Those that are asked for and missing. One that can't be started scans nothing: what it would have is the
+// others'.
+void ShardDriver::AddScans() {
+  while (scans_[0].Started() && !mill_->attempts().Retired() && mill_->ScanCount() < mill_->WantedScans()) {
+    const std::size_t strand = mill_->ScanCount();
+    if (!ports_->scans[strand]) {
+      ports_->scans[strand] = std::make_unique<BlockingScan>(*store_, parts_.metrics, mill_->shard());
+    }
+    mill_->AddScan(*ports_->scans[strand]);
+    if (engine::Status begun = BeginScan(strand); !begun) {
+      mill_->DropScan();
+      if (!std::exchange(told_few_, true)) {
+        LogError("a scan thread of a shard can't be started; the others do its work",
+                 {{"shard", mill_->shard()}, {"error", begun.error().message}});
+      }
+      return;
+    }
+  }
 }
 
 void ShardDriver::RequestEnd() {
@@ -362,12 +397,14 @@ void ShardDriver::RequestEnd() {
 }
 
 bool ShardDriver::Follow() {
-  return mill_->Follow(parts_.control.Slices(mill_->shard()), parts_.control.Paused());
+  const bool followed = mill_->Follow(parts_.control.Slices(mill_->shard()), parts_.control.Paused());
+  AddScans();
+  return followed;
 }
 
 void ShardDriver::End() {
   RequestEnd();
-  scan_.Join();
+  for (Thread& scan : scans_) scan.Join();
   tend_.Join();
   settle_.Join();
   second_settle_.Join();
@@ -380,10 +417,13 @@ std::string ShardDriver::StandsStill(BootTime now, Micros patience) const {
   const std::pair<const char*, Pulse&> strands[] = {{"settle", ports_->settle.pulse()},
                                                     {"settle2", ports_->second_settle.pulse()},
                                                     {"beat", ports_->beat.pulse()},
-                                                    {"scan", ports_->scan.pulse()},
                                                     {"tend", ports_->tend.pulse()}};
   for (const auto& [name, pulse] : strands) {
     if (pulse.StandsStill(now, patience)) return std::string(name) + " of shard " + mill_->shard();
+  }
+  for (std::size_t i = 0; i < mill_->ScanCount(); ++i) {
+    if (ports_->scans[i]->pulse().StandsStill(now, patience))
+      return ScanName(i) + " of shard " + mill_->shard();
   }
   return "";
 }
@@ -404,6 +444,7 @@ ShardStatus ShardDriver::Status() const {
   status.lag = view.lag;
   status.map_cost = view.map_cost;
   status.poll = view.poll;
+  status.speed = view.speed;
   status.doorbell = doorbell_.State();
   status.unrunnable = view.unrunnable;
   const Clock& clock = parts_.mill.clock;
@@ -411,6 +452,10 @@ ShardStatus ShardDriver::Status() const {
     RoundStatus& of_type =
         status.rounds.emplace_back(RoundStatus{round.handler, round.open, round.claimed, {}});
     if (round.next) of_type.next = clock.WallNow() + (*round.next - clock.Now());
+  }
+  for (const BandView& band : view.bands) {
+    status.bands.push_back(
+        {band.handler, band.rule, band.claimed, clock.WallNow() + (band.next - clock.Now())});
   }
   if (coverage_) status.uncovered = coverage_->Uncovered();
   status.retiring = mill_->attempts().Retired();

@@ -2,6 +2,8 @@
 // shard holds up nobody else.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -9,6 +11,7 @@
 #include "framework/metrics/registry.h"
 #include "framework/mill/mill.h"
 #include "framework/store/store.h"
+#include "framework/threads/pulse.h"
 #include "framework/threads/thread.h"
 #include "framework/worker/control_plane.h"
 #include "framework/worker/coverage_watch.h"
@@ -66,6 +69,11 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
  private:
   struct Ports;  // the strands' ways to the store
 
+  static engine::Status Begin(Thread& thread, const std::string& name, Pulse& pulse,
+                              const std::function<Step<>()>& run);
+  engine::Status BeginScan(std::size_t strand);
+  void AddScans();
+
   const Parts parts_;
   const std::shared_ptr<Store> store_;
   const std::unique_ptr<CoverageWatch> coverage_;  // where its numbers were given by hand
@@ -74,7 +82,8 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
   Thread settle_;
   Thread second_settle_;
   Thread beat_;
-  Thread scan_;
+  std::array<Thread, ScanStrands::kMost> scans_;
+  bool told_few_ = false;  // that a scan thread can't be started
   Thread tend_;
   Doorbell doorbell_;
 };

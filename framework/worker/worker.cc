@@ -137,7 +137,7 @@ void Worker::Body::End() {
 Status Worker::Body::Start() {
   if (id_) return {};
   const std::shared_ptr<const Config> config = parts_.control.CurrentConfig();
-  engine_.emplace(config->engine, config->Scans());
+  engine_.emplace(config->engine, config->Scans(), ScanOrder::Of(*config));
   BOOST_OUTCOME_TRY(id, WorkerId::Take(options_.state_dir, options_.id));
   BOOST_OUTCOME_TRYV(TakeRecorder(id->name()));
   lanes_ = std::make_unique<LaneSet>(LaneParts{parts_.clock, *recorder_}, parts_.plugins, config,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "framework/base/clock.h"
+#include "framework/config/policy_config.h"
 
 namespace millrace::engine {
 
@@ -18,6 +19,14 @@ struct RoundStatus {
   std::size_t claimed = 0;  // in that
   std::optional<WallTime>
       next;  // when the next one begins; nullopt: not before this one has ended, or nowhere
+};
+
+// Of a band that has something; of one worker in one shard.
+struct BandStatus {
+  std::string handler;
+  BandConfig rule;
+  std::size_t claimed = 0;  // since it was scanned last
+  WallTime next;            // when it may be scanned again
 };
 
 struct ShardStatus {
@@ -32,11 +41,13 @@ struct ShardStatus {
   Micros lag{0};         // how long the oldest task that this worker could run is due; 0: none is
   Micros map_cost{0};    // the time that the last due map took
   Micros poll{0};        // how often it is asked for now
+  double speed = 1;      // the part of its full speed at which it is scanned; below 1: the brake holds
   std::string doorbell;  // `on`, or `off` and why: whether it is told of new tasks, or only polls
   std::vector<std::string> unrunnable;  // task types with due tasks that no handler here can run
   std::string uncovered;  // without a coordinator: load-balance numbers that nobody alive serves, `0-31,40`
   std::vector<RoundStatus> rounds;  // by handler
-  bool retiring = false;            // served no more; what runs there is being finished
+  std::vector<BandStatus> bands;
+  bool retiring = false;  // served no more; what runs there is being finished
 };
 
 // Of a task type that has a circuit breaker.

@@ -156,7 +156,7 @@ class MaintenanceTest : public testing::Test {
     self.id = "w.1";
     lives_.Found({self});
     attempts_.in_flight().Leave("tasks", attempts_.in_flight().Enter("tasks", std::vector<std::uint64_t>{1}));
-    scan_ = std::make_unique<Step<>>(scanner_.Run());
+    scan_ = std::make_unique<Step<>>(scans_.Run(0));
   }
 
   void Doubt() { life_->DoubtWhatRuns(); }
@@ -182,11 +182,11 @@ class MaintenanceTest : public testing::Test {
   Shard shard_{clock_};
   Settler settler_{clock_, {settle_port_, settle_port_}, engine_, [](std::span<const SettledAttempt>) {}};
   Attempts attempts_{
-      {name_, scope_, runner_, gate_, memory_, counters_, admission_, clock_, settler_, scan_port_, {}}};
-  Scanner scanner_{{clock_, name_, scope_, lives_, attempts_, runner_, gate_, engine_, counters_, admission_,
-                    beat_port_, false},
-                   scan_port_};
-  Maintenance maintenance_{{clock_, name_, lives_, attempts_, scanner_, counters_, engine_}, shard_};
+      {name_, scope_, runner_, gate_, memory_, counters_, admission_, clock_, settler_, [] {}, {}}};
+  ScanStrands scans_{{clock_, name_, scope_, lives_, attempts_, runner_, gate_, engine_, counters_,
+                      admission_, beat_port_, false},
+                     scan_port_};
+  Maintenance maintenance_{{clock_, name_, lives_, attempts_, scans_, counters_, engine_}, shard_};
   std::unique_ptr<Step<>> scan_;
   Step<> strand_ = maintenance_.Run();
 };

@@ -56,6 +56,7 @@ class StoreScan final : public Driven<ScanPort> {
   }
   Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) override {
     ++asked.claims;
+    clock_.Advance(claim_takes);
     if (std::exchange(loses_a_claim, false)) {
       return Result<std::vector<Task>>(Fail(ErrorCode::Unavailable, "the connection was lost"));
     }
@@ -79,6 +80,7 @@ class StoreScan final : public Driven<ScanPort> {
   Asked asked;
   std::vector<ClaimSeen> seen;
   bool loses_a_claim = false;  // the next one
+  Micros claim_takes{0};
 
  private:
   ManualClock& clock_;
@@ -188,6 +190,8 @@ class RoundWorker {
               bool watch_idle = false)
       : scan(clock, store),
         runner(clock),
+        clock_(clock),
+        store_(store),
         live_(EngineConfig{}, std::move(rules)),
         admission_(clock),
         gate_(clock),
@@ -214,9 +218,22 @@ class RoundWorker {
     live_.SetScans(std::move(rules));
     Follow();
   }
+  void Configure(EngineConfig engine, ScanOrder order = {}) {
+    live_.Set(std::move(engine));
+    live_.SetOrder(std::move(order));
+    Follow();
+  }
+  // One more scan strand.
+  StoreScan& AddScan() {
+    more_scans_.push_back(std::make_unique<StoreScan>(clock_, store_));
+    const std::size_t strand = mill_.AddScan(*more_scans_.back());
+    Follow();
+    strands_.push_back(mill_.RunScan(strand));
+    return *more_scans_.back();
+  }
   // Does what is due now; it begins with the first time.
   void Work() {
-    if (strands_.empty()) {
+    if (!std::exchange(begun_, true)) {
       strands_.push_back(mill_.RunSettle());
       strands_.push_back(mill_.RunSecondSettle());
       strands_.push_back(mill_.RunBeat());
@@ -226,6 +243,7 @@ class RoundWorker {
     for (int i = 0; i < 3; ++i) {
       beat_.Go(Micros(0));
       scan.Go(Micros(0));
+      for (const auto& more : more_scans_) more->Go(Micros(0));
       settle_.Go(Micros(0));
       second_settle_.Go(Micros(0));
     }
@@ -243,6 +261,8 @@ class RoundWorker {
   }
   void Follow() { (void)mill_.Follow(slices_, paused_); }
 
+  ManualClock& clock_;
+  Store& store_;
   LiveEngine live_;
   Admission admission_;
   SoloGate gate_;
@@ -253,6 +273,8 @@ class RoundWorker {
   StoreSettle second_settle_;
   Untended tend_;
   StoreBeat beat_;
+  std::vector<std::unique_ptr<StoreScan>> more_scans_;
+  bool begun_ = false;
   std::vector<TableSlices> slices_;
   std::shared_ptr<const Pauses> paused_ = std::make_shared<const Pauses>();
   Mill mill_;

@@ -1,0 +1,126 @@
+// Whose turn it is: the order of types and groups in what is claimed, and what each may claim.
+#include <algorithm>
+#include <limits>
+
+#include "framework/mill/scan.h"
+
+namespace millrace::engine {
+namespace {
+
+// Types may: then what one has claimed is no longer the others'.
+bool ShareQueues(const EngineConfig& engine) { return engine.queues.by != QueuesConfig::By::Handler; }
+
+}  // namespace
+
+// What is more urgent may have come meanwhile: the map is taken again when it is due, however much is left.
+Step<> Scanner::WorkOff(EngineConfig engine, std::shared_ptr<Lease> life) {
+  const auto goes_on = [this] {
+    const BootTime now = parts_.clock.Now();
+    return !failed_ && claiming_.load() && now < look_.until && now >= rests_until_;
+  };
+  do {
+    const bool more = co_await TakeTurn(engine, life);
+    if (!more) co_return;
+  } while (goes_on());
+}
+
+std::uint32_t Scanner::UrgencyOf(const Place& place) const {
+  return IsOldestTurn(turn_) ? 0 : place.work->ranks[place.order[place.next]].urgency;
+}
+
+std::vector<Scanner::Place*> Scanner::MostUrgent(std::vector<Place>& places) const {
+  std::vector<Place*> first;
+  for (Place& place : places) {
+    if (place.Done()) continue;
+    if (!first.empty() && UrgencyOf(place) < UrgencyOf(*first.front())) first.clear();
+    if (first.empty() || UrgencyOf(place) == UrgencyOf(*first.front())) first.push_back(&place);
+  }
+  return first;
+}
+
+// A type that nobody else comes between is filled by one claim, whatever urgencies it has.
+std::size_t Scanner::EndOf(const Place& place, std::span<const Place> places) const {
+  if (IsOldestTurn(turn_)) return place.order.size();
+  std::uint32_t others = std::numeric_limits<std::uint32_t>::max();
+  for (const Place& other : places) {
+    if (&other != &place && !other.Done()) others = std::min(others, UrgencyOf(other));
+  }
+  std::size_t end = place.next;
+  const std::uint32_t own = UrgencyOf(place);
+  while (end < place.order.size()) {
+    const std::uint32_t urgency = place.work->ranks[place.order[end]].urgency;
+    if (urgency != own && urgency >= others) break;
+    ++end;
+  }
+  return end;
+}
+
+Step<bool> Scanner::TakeTurn(const EngineConfig& engine, std::shared_ptr<Lease> life) {
+  ++turn_;
+  std::vector<Place> places;
+  for (TypeWork& work : look_.work) places.push_back({&work, OrderGroups(work.ranks, turn_)});
+  bool any = false;
+  for (auto first = MostUrgent(places); !first.empty(); first = MostUrgent(places)) {
+    PutInTurn(first);
+    const std::vector<std::size_t> shares = SharesOf(first, engine);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      if (failed_ || !claiming_.load() || parts_.clock.Now() < rests_until_) co_return false;
+      const std::size_t end = EndOf(*first[i], places);
+      const std::size_t share = shares.empty() ? RoomOf(*first[i], engine) : shares[i];
+      const bool filled = co_await Fill(*first[i], end, share, life);
+      any = filled || any;
+      first[i]->next = end;
+    }
+    if (parts_.clock.Now() >= look_.until) break;
+  }
+  co_return any;
+}
+
+// In the turn of the oldest the type that has it comes first, and takes what it can.
+void Scanner::PutInTurn(std::vector<Place*>& places) const {
+  if (IsOldestTurn(turn_)) {
+    const auto waiting_since = [](const Place* place) {
+      return place->work->ranks[place->order.front()].waiting_since;
+    };
+    std::stable_sort(places.begin(), places.end(), [&](const Place* one, const Place* other) {
+      return waiting_since(one) < waiting_since(other);
+    });
+  } else {
+    const auto first = static_cast<std::ptrdiff_t>(turn_ % places.size());
+    std::rotate(places.begin(), places.begin() + first, places.end());
+  }
+}
+
+std::vector<std::size_t> Scanner::SharesOf(std::span<Place* const> places, const EngineConfig& engine) {
+  if (places.size() == 1 || IsOldestTurn(turn_)) return {};
+  const auto order = parts_.engine.Order();
+  std::vector<ShareWish> wishes;
+  std::size_t queue = 0;
+  for (Place* place : places) {
+    const std::string& type = place->work->type;
+    wishes.push_back({type, order->WeightOf(type), RoomOf(*place, engine)});
+    queue = std::max(queue, wishes.back().wanted);
+  }
+  const std::size_t in_memory = parts_.attempts.in_flight().Left() / mean_bytes_;
+  return shares_.Divide(wishes, ShareQueues(engine) ? std::min(in_memory, queue) : in_memory);
+}
+
+std::size_t Scanner::RoomOf(Place& place, const EngineConfig& engine) {
+  const TypeWork& work = *place.work;
+  place.room = {};
+  const std::size_t left = rounds_.Left(work.type);
+  if (left == 0 || parts_.gate.Wanted()) return 0;
+  const std::size_t admitted = parts_.admission.Room(work.type);
+  if (admitted == 0) {
+    held_until_ = std::min(held_until_, parts_.admission.Next(work.type));
+    return 0;
+  }
+  place.granted = shared_.claims.Of(work.type);
+  const std::uint32_t urgency = work.ranks[place.order[place.next]].urgency;
+  place.room = parts_.runner.Room(work.type, parts_.attempts, urgency);
+  full_ = full_ || place.room.tasks == 0;
+  place.room.tasks = std::min({place.room.tasks, brake_.Rows(engine.batch), left, admitted});
+  return place.room.tasks;
+}
+
+}  // namespace millrace::engine

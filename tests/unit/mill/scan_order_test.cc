@@ -1,0 +1,320 @@
+// In which order, how often and by whom due tasks are claimed: aging, weights, bands, the brake, and several
+// scan strands. A worker's mill, on a real store, in a time that the test moves.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+
+#include "round_worker.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+constexpr Micros kTick = milliseconds(10);
+
+class ScanOrderTest : public ::testing::Test {
+ protected:
+  void Submit(const std::string& type, std::uint32_t priority, std::size_t count,
+              const TableName& table = "tasks") {
+    NewTask task;
+    task.handler = type;
+    task.priority = priority;
+    const auto operations = store_->OpenOperations();
+    for (; count > 0;) {
+      const std::size_t now = std::min<std::size_t>(count, 999);
+      ASSERT_TRUE(operations->Submit(table, std::vector<NewTask>(now, task)));
+      count -= now;
+    }
+    store_->Run("UPDATE " + std::string(table.text()) + " SET slice=1");
+  }
+  void NewStore(const SchemaSpec& spec) {
+    worker_.reset();
+    store_ = std::make_unique<ScratchStore>(clock_, spec);
+  }
+  RoundWorker& Start(EngineConfig engine = {}, ScanOrder order = {}, bool watch_idle = false) {
+    worker_ = std::make_unique<RoundWorker>(clock_, *store_, "w", ScanRules{}, watch_idle);
+    worker_->Configure(std::move(engine), std::move(order));
+    return *worker_;
+  }
+  void Go(Micros span, const std::function<void()>& meanwhile = {}) {
+    for (const BootTime end = clock_.Now() + span; clock_.Now() < end;) {
+      if (meanwhile) meanwhile();
+      worker_->Work();
+      clock_.Advance(kTick);
+    }
+    worker_->Work();
+  }
+  // So many of each type were claimed.
+  std::map<std::string, std::size_t> Claimed() const {
+    std::map<std::string, std::size_t> claimed;
+    for (const ClaimSeen& claim : worker_->scan.seen) {
+      for (const Task& task : claim.tasks) ++claimed[task.handler];
+    }
+    return claimed;
+  }
+  std::vector<std::string> TypesInOrder() const {
+    std::vector<std::string> types;
+    for (const ClaimSeen& claim : worker_->scan.seen) {
+      for (const Task& task : claim.tasks) {
+        if (types.empty() || types.back() != task.handler) types.push_back(task.handler);
+      }
+    }
+    return types;
+  }
+  std::int64_t Waiting(const std::string& where) {
+    return store_->Ask("SELECT count(*) FROM tasks WHERE state=0 AND " + where);
+  }
+  static EngineConfig OneQueue() {
+    EngineConfig engine;
+    engine.queues.by = QueuesConfig::By::One;
+    return engine;
+  }
+  static BandConfig Band(std::uint32_t priority_from, std::uint32_t priority_to, std::uint32_t failures_from,
+                         std::uint32_t failures_to, Micros every, std::uint32_t most) {
+    return {priority_from, priority_to, failures_from, failures_to, every, most};
+  }
+
+  ManualClock clock_;
+  std::unique_ptr<ScratchStore> store_ = std::make_unique<ScratchStore>(clock_);
+  std::unique_ptr<RoundWorker> worker_;
+};
+
+TEST_F(ScanOrderTest, TheMostUrgentTasksOfAllTypesAreClaimedFirst) {
+  Submit("idle", 9, 100);
+  Submit("idle", 3, 5);
+  Submit("urgent", 0, 5);
+  Submit("usual", 5, 5);
+  Start();
+  Go(kTick);
+  EXPECT_THAT(TypesInOrder(), ElementsAre("urgent", "idle", "usual", "idle"));
+}
+
+TEST_F(ScanOrderTest, ATypeThatNobodyElseComesBetweenIsClaimedAtOnceWhateverItsPriorities) {
+  for (std::uint32_t priority = 0; priority < 10; ++priority) Submit("report", priority, 10);
+  RoundWorker& worker = Start();
+  Go(kTick);
+  EXPECT_EQ(worker.scan.asked.claims, 1);
+}
+
+TEST_F(ScanOrderTest, TypesOfOneUrgencyHaveSharesOfACommonQueueByTheirWeights) {
+  Submit("light", 5, 3000);
+  Submit("heavy", 5, 3000);
+  ScanOrder order;
+  order.weights["heavy"] = 4;
+  Start(OneQueue(), order);
+  Go(milliseconds(400));
+  const auto claimed = Claimed();
+  const double share = static_cast<double>(claimed.at("heavy")) / static_cast<double>(claimed.at("light"));
+  EXPECT_GT(share, 3) << claimed.at("heavy") << " to " << claimed.at("light");
+  EXPECT_LT(share, 5.5) << claimed.at("heavy") << " to " << claimed.at("light");
+}
+
+TEST_F(ScanOrderTest, UnderAnEndlessStreamOfUrgentTasksTheOldestHaveOneTurnInEight) {
+  Submit("idle", 9, 3000);
+  clock_.Advance(seconds(1));
+  Submit("urgent", 0, 6000);
+  Start(OneQueue());
+  Go(seconds(1));
+  const auto claimed = Claimed();
+  const double share = static_cast<double>(claimed.at("idle")) /
+                       static_cast<double>(claimed.at("idle") + claimed.at("urgent"));
+  EXPECT_GT(share, 0.08);
+  EXPECT_LT(share, 0.2);
+}
+
+TEST_F(ScanOrderTest, WithAgingWhatHasWaitedTakesTurnsWithUrgentTasks) {
+  Submit("idle", 9, 3000);
+  clock_.Advance(minutes(10));
+  Submit("urgent", 0, 6000);
+  EngineConfig engine = OneQueue();
+  engine.aging = minutes(1);
+  Start(engine);
+  Go(milliseconds(600));
+  const auto claimed = Claimed();
+  const double share = static_cast<double>(claimed.at("idle")) /
+                       static_cast<double>(claimed.at("idle") + claimed.at("urgent"));
+  EXPECT_GT(share, 0.4);
+  EXPECT_LT(share, 0.65);
+}
+
+TEST_F(ScanOrderTest, ABandIsLookedAtOnItsIntervalForSoManyRows) {
+  Submit("mail", 7, 250);
+  Submit("mail", 1, 50);
+  ScanOrder order;
+  order.bands["mail"] = {Band(5, 9, 0, 9, seconds(30), 100)};
+  Start({}, order);
+  Go(seconds(5));
+  EXPECT_EQ(Waiting("priority=1"), 0) << "no band: without a pause";
+  EXPECT_EQ(Waiting("priority=7"), 150);
+  Go(seconds(24));
+  EXPECT_EQ(Waiting("priority=7"), 150);
+  Go(seconds(2));
+  EXPECT_EQ(Waiting("priority=7"), 50);
+  Go(seconds(30));
+  EXPECT_EQ(Waiting("priority=7"), 0);
+}
+
+TEST_F(ScanOrderTest, WhatNeverFailedIsTakenAtOnceAndWhatHasLessAndLessOften) {
+  Submit("mail", 5, 30);
+  store_->Run("UPDATE tasks SET failures=CASE WHEN id<=10 THEN 0 WHEN id<=20 THEN 3 ELSE 8 END");
+  ScanOrder order;
+  order.bands["mail"] = {Band(0, 9, 1, 5, seconds(30), 5), Band(0, 9, 6, 9, seconds(60), 5)};
+  Start({}, order);
+  Go(seconds(2));
+  EXPECT_EQ(Waiting("failures=0"), 0);
+  EXPECT_EQ(Waiting("failures=3"), 5);
+  EXPECT_EQ(Waiting("failures=8"), 5);
+  Go(seconds(30));
+  EXPECT_EQ(Waiting("failures=3"), 0);
+  EXPECT_EQ(Waiting("failures=8"), 5);
+  Go(seconds(30));
+  EXPECT_EQ(Waiting("failures=8"), 0);
+}
+
+TEST_F(ScanOrderTest, WhatComesWhileItsBandIsClosedWaitsAndARestingWorkerWakesForIt) {
+  ScanOrder order;
+  order.bands["mail"] = {Band(0, 9, 0, 9, seconds(7), 0)};
+  RoundWorker& worker = Start({}, order);
+  worker.mill().SetAttended(true);
+  Submit("mail", 5, 10);
+  Go(seconds(3));
+  EXPECT_EQ(Waiting("1=1"), 0) << "the first scan is not held back";
+  Submit("mail", 5, 10);
+  Go(milliseconds(3900));
+  EXPECT_EQ(Waiting("1=1"), 10);
+  Go(milliseconds(200));
+  EXPECT_EQ(Waiting("1=1"), 0);
+}
+
+TEST_F(ScanOrderTest, WhatABandHoldsBackIsNotIdle) {
+  Submit("mail", 5, 15);
+  ScanOrder order;
+  order.bands["mail"] = {Band(0, 9, 0, 9, seconds(10), 10)};
+  RoundWorker& worker = Start({}, order, true);
+  bool early = false;
+  Go(seconds(9), [&] { early = early || worker.mill().Idle(); });
+  EXPECT_FALSE(early);
+  Go(seconds(4));
+  EXPECT_TRUE(worker.mill().Idle());
+}
+
+TEST_F(ScanOrderTest, WhatAFailedClaimOfABandLeftBehindIsTakenAgainAtOnce) {
+  Submit("mail", 5, 15);
+  ScanOrder order;
+  order.bands["mail"] = {Band(0, 9, 0, 9, minutes(10), 100)};
+  RoundWorker& worker = Start({}, order);
+  worker.scan.loses_a_claim = true;
+  Go(seconds(5));
+  EXPECT_EQ(Waiting("1=1"), 0);
+}
+
+TEST_F(ScanOrderTest, WhereClaimsTakeLongerThanTheLimitTheyBecomeSmallerAndRarer) {
+  Submit("mail", 5, 9000);
+  EngineConfig engine;
+  engine.brake_latency = milliseconds(50);
+  RoundWorker& worker = Start(engine);
+  worker.runner.most = 5000;
+  worker.scan.claim_takes = milliseconds(60);
+  Go(seconds(3));
+  EXPECT_LT(worker.mill().View().speed, 0.1);
+  EXPECT_LT(worker.scan.seen.back().tasks.size(), 100u);
+  EXPECT_LT(worker.scan.asked.claims, 15);
+  worker.scan.claim_takes = milliseconds(1);
+  Go(seconds(12));
+  EXPECT_EQ(worker.mill().View().speed, 1);
+  EXPECT_EQ(Waiting("1=1"), 0);
+}
+
+TEST_F(ScanOrderTest, EachTableIsScannedByItsOwnStrand) {
+  NewStore({2, 8});
+  Submit("a", 5, 20, "tasks_000");
+  Submit("a", 5, 30, "tasks_001");
+  EngineConfig engine;
+  engine.scanners.by = ScannersConfig::By::Table;
+  RoundWorker& worker = Start(engine);
+  worker.Own({{"tasks_000", true, {}}, {"tasks_001", true, {}}});
+  EXPECT_EQ(worker.mill().WantedScans(), 2u);
+  StoreScan& second = worker.AddScan();
+  Go(seconds(1));
+  EXPECT_THAT(Claimed(), ElementsAre(Pair("a", 20)));
+  ASSERT_EQ(second.seen.size(), 1u);
+  EXPECT_EQ(second.seen[0].tasks.size(), 30u);
+}
+
+TEST_F(ScanOrderTest, EachRangeOfPrioritiesIsScannedByItsOwnStrand) {
+  Submit("a", 0, 20);
+  Submit("a", 9, 30);
+  EngineConfig engine;
+  engine.scanners = {ScannersConfig::By::Priority, 2};
+  RoundWorker& worker = Start(engine);
+  StoreScan& second = worker.AddScan();
+  Go(seconds(1));
+  EXPECT_THAT(Claimed(), ElementsAre(Pair("a", 20)));
+  ASSERT_EQ(second.seen.size(), 1u);
+  EXPECT_EQ(second.seen[0].tasks.size(), 30u);
+}
+
+TEST_F(ScanOrderTest, ARoundIsTheFirstStrandsInAllTables) {
+  NewStore({2, 8});
+  Submit("a", 5, 20, "tasks_000");
+  Submit("a", 5, 30, "tasks_001");
+  EngineConfig engine;
+  engine.scanners.by = ScannersConfig::By::Table;
+  RoundWorker& worker = Start(engine);
+  worker.Own({{"tasks_000", true, {}}, {"tasks_001", true, {}}});
+  worker.SetScans({{"a", {.after = minutes(10), .max_rows = 25}}});
+  StoreScan& second = worker.AddScan();
+  Go(seconds(3));
+  EXPECT_THAT(Claimed(), ElementsAre(Pair("a", 25)));
+  EXPECT_TRUE(second.seen.empty());
+}
+
+TEST_F(ScanOrderTest, WhatAStrandGivesUpIsTakenOverByTheOthers) {
+  NewStore({2, 8});
+  EngineConfig engine;
+  engine.scanners.by = ScannersConfig::By::Table;
+  RoundWorker& worker = Start(engine);
+  worker.Own({{"tasks_000", true, {}}, {"tasks_001", true, {}}});
+  StoreScan& second = worker.AddScan();
+  Go(seconds(1));
+  worker.Configure({});  // by shard again
+  Submit("a", 5, 20, "tasks_000");
+  Submit("a", 5, 30, "tasks_001");
+  Go(seconds(1));
+  EXPECT_THAT(Claimed(), ElementsAre(Pair("a", 50)));
+  EXPECT_TRUE(second.seen.empty());
+}
+
+TEST_F(ScanOrderTest, AStrandThatGetsATableIsNotIdleBeforeItHasLookedAtIt) {
+  NewStore({2, 8});
+  RoundWorker& worker = Start({}, {}, true);
+  worker.Own({{"tasks_000", true, {}}, {"tasks_001", true, {}}});
+  Go(seconds(1));
+  ASSERT_TRUE(worker.mill().Idle());
+  EngineConfig engine;
+  engine.scanners.by = ScannersConfig::By::Table;
+  worker.Configure(engine);
+  worker.AddScan();
+  EXPECT_FALSE(worker.mill().Idle());
+  Go(seconds(1));
+  EXPECT_TRUE(worker.mill().Idle());
+}
+
+TEST(ClaimLedgerTest, TwoThatSawTheSameRoomDoNotBothFillIt) {
+  ClaimLedger ledger;
+  const std::uint64_t seen = ledger.Of("a");
+  EXPECT_EQ(ledger.Grant("a", 60, 100, seen), 60u);
+  EXPECT_EQ(ledger.Grant("a", 60, 100, seen), 40u);
+  EXPECT_EQ(ledger.Grant("a", 60, 100, seen), 0u);
+  EXPECT_EQ(ledger.Grant("b", 60, 100, ledger.Of("b")), 60u);
+  EXPECT_EQ(ledger.Grant("a", 60, 100, ledger.Of("a")), 60u);
+}
+
+}  // namespace
+}  // namespace millrace::engine
