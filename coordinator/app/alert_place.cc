@@ -53,13 +53,15 @@ void LocalAlertPlace::Follow(const Worker& worker) {
       uncovered.push_back(shard.shard + ": load-balance number " + std::to_string(number));
     }
   }
-  std::map<std::string, std::string> breakers;
+  OpenBreakers breakers{status.worker, {}};
+  std::map<std::string, std::string> by_hand;
   for (const BreakerStatus& breaker : status.breakers) {
-    if (breaker.open) breakers[breaker.handler] = breaker.why;
+    if (breaker.open) (breaker.by_hand ? by_hand : breakers.types)[breaker.handler] = breaker.why;
   }
   MutexLock lock(mutex_);
   uncovered_ = std::move(uncovered);
   breakers_ = std::move(breakers);
+  by_hand_ = std::move(by_hand);
 }
 
 std::optional<AlertPlace> LocalAlertPlace::Now() const {
@@ -72,8 +74,14 @@ std::optional<AlertPlace> LocalAlertPlace::Now() const {
   MutexLock lock(mutex_);
   if (!uncovered_) return std::nullopt;
   place.unowned = uncovered_;
-  place.breakers = breakers_;
+  place.breakers = by_hand_;
+  place.breakers->insert(breakers_->types.begin(), breakers_->types.end());
   return place;
+}
+
+std::optional<OpenBreakers> LocalAlertPlace::Breakers() const {
+  MutexLock lock(mutex_);
+  return breakers_;
 }
 
 }  // namespace millrace::engine

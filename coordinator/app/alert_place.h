@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coordinator/alerts/alert_shard.h"
+#include "coordinator/upkeep/breaker_rows.h"
 #include "coordinator/upkeep/leftovers.h"
 #include "framework/base/mutex.h"
 #include "framework/worker/control_plane.h"
@@ -29,6 +30,8 @@ class LocalAlertPlace {
   void Follow(const Worker& worker);
   // nullopt: it was not told yet.
   std::optional<AlertPlace> Now() const;
+  // Those that have opened by themselves; likewise.
+  std::optional<OpenBreakers> Breakers() const;
 
  private:
   ControlPlane& control_;
@@ -36,7 +39,8 @@ class LocalAlertPlace {
   std::optional<BootTime> asked_;  // of the caller of Follow alone
   mutable Mutex mutex_;
   std::optional<std::vector<std::string>> uncovered_ MILLRACE_GUARDED_BY(mutex_);
-  std::map<std::string, std::string> breakers_ MILLRACE_GUARDED_BY(mutex_);  // that are open, and why
+  std::optional<OpenBreakers> breakers_ MILLRACE_GUARDED_BY(mutex_);  // that have opened by themselves
+  std::map<std::string, std::string> by_hand_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace::engine

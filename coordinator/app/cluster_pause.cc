@@ -415,6 +415,11 @@ Status CheckPauseTargets(const std::vector<std::string>& names, const PauseTarge
 }
 
 PauseWords WordsOfPause(const std::string& name) {
+  if (const auto tripped = ReadTripped(name)) {
+    return {"the breaker of " + tripped->type + " is open, and its tasks wait",
+            "see what its calls fail of; millrace handler breaker " + tripped->type +
+                " close starts them at once"};
+  }
   const std::map<std::string, BreakerHand> hands = BreakerHandsOf(std::vector{name});
   if (hands.empty()) return {"paused: " + name, "millrace cluster resume " + name};
   const auto& [type, hand] = *hands.begin();

@@ -35,14 +35,15 @@ class LocalEnvironment final : public WorkerEnvironment {
       : control_(std::move(control)),
         shards_(shards),
         progress_(shards, shows_progress),
+        place_(control_, std::move(types)),
         upkeep_({.shards = [this] { return control_.Shards(); },
                  .config = [this] { return control_.CurrentConfig(); },
                  .leading = [] { return true; },
                  .ownership = [] { return nullptr; },
                  .changed = [] {},
                  .round = kBetweenRounds,
-                 .schedules = [this] { return Schedules(); }}),
-        place_(control_, std::move(types)),
+                 .schedules = [this] { return Schedules(); },
+                 .breakers = [this] { return place_.Breakers(); }}),
         alerts_({.clock = clock_,
                  .shards = [this] { return control_.Shards(); },
                  .config = [this] { return control_.CurrentConfig(); },
@@ -83,9 +84,9 @@ class LocalEnvironment final : public WorkerEnvironment {
   LocalControlPlane control_;
   Shards& shards_;
   WorkerProgress progress_;
+  LocalAlertPlace place_;  // asked by the upkeep
   Upkeep upkeep_;
   const SystemClock clock_;
-  LocalAlertPlace place_;
   AlertWatch alerts_;
   const Registry::Reading measured_ =
       metrics_.OnText([this](Gauges& gauges) { upkeep_.Measure(gauges); });  // last: asks the upkeep

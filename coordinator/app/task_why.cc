@@ -73,6 +73,14 @@ void ExplainBreaker(const WhyFacts& facts, Reasons& out) {
         {"breaker", text + ": nothing of it starts until `millrace handler breaker " + type + " auto`."});
     return;
   }
+  for (const PauseRecord& record : facts.pauses) {
+    const auto tripped = ReadTripped(record.what);
+    if (!tripped || tripped->type != type) continue;
+    out.push_back({"breaker", begin + " since " + At(facts, record.since) +
+                                  (record.reason.empty() ? "" : " (" + record.reason + ")") +
+                                  ": it waits until a probe has succeeded."});
+    return;
+  }
   if (!ClusterAsked(facts) || facts.cluster->breaker.empty()) return;
   out.push_back(
       {"breaker", begin + " (" + facts.cluster->breaker + "): it waits until a probe has succeeded."});

@@ -94,6 +94,7 @@ struct ShardUpkeep::Hands {
         fan_outs(parts.name, *parts.store, parts.store->OpenFanOuts()),
         leftovers(parts.name, *parts.store),
         pruning(parts.name, *parts.store),
+        breakers(parts.name, parts.store),
         standing(*parts.store) {}
 
   const std::unique_ptr<SchemaStore> schema;
@@ -101,6 +102,7 @@ struct ShardUpkeep::Hands {
   FanOuts fan_outs;
   Leftovers leftovers;
   Pruning pruning;
+  BreakerRows breakers;
   StandingReader standing;
 };
 
@@ -198,11 +200,15 @@ void ShardUpkeep::Run() {
         RunFanOuts(*hands, *tables);
         Prune(*hands, NamesOf(*tables));
       }
+      if (const auto open = parts_.breakers ? parts_.breakers() : std::nullopt) hands->breakers.Tell(*open);
       wait = std::min(round_at - BootClock::now(), kBetweenTurns);
     }
     if (wait > Micros(0)) wake_.WaitFor(wait);
   }
   if (parts_.standings != nullptr) parts_.standings->Forget(parts_.name);
+  // Whoever is gone tells of nothing.
+  const auto open = hands && parts_.breakers ? parts_.breakers() : std::nullopt;
+  if (open) hands->breakers.Tell({open->worker, {}});
 }
 
 void ShardUpkeep::Round(Hands& hands) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/upkeep/breaker_rows.h"
 #include "coordinator/upkeep/leftovers.h"
 #include "coordinator/upkeep/schedules.h"
 #include "coordinator/upkeep/standings.h"
@@ -36,6 +37,8 @@ class ShardUpkeep {
     std::function<bool()> standing = [] { return false; };        // a candidate for the leader
     Standings* standings = nullptr;  // what it reads of the tasks; null: nobody asks
     std::function<ScheduleDuty()> schedules = [] { return ScheduleDuty(); };
+    // Of its own worker; null: a cluster's nodes say it. nullopt: not known yet.
+    std::function<std::optional<OpenBreakers>()> breakers = nullptr;
     ScheduleBoard* board = nullptr;  // of all shards' schedules; null: it has none
   };
 

@@ -44,6 +44,7 @@ class Upkeep {
     std::function<UnopenedShards()> unopened = [] { return UnopenedShards(); };
     std::function<bool()> standing = [] { return false; };  // a candidate for the leader
     std::function<ScheduleDuty()> schedules = [] { return ScheduleDuty(); };
+    std::function<std::optional<OpenBreakers>()> breakers = nullptr;  // see ShardUpkeep::Parts
   };
 
   explicit Upkeep(Parts parts) : parts_(std::move(parts)) {}

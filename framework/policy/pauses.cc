@@ -19,6 +19,7 @@ bool IsShardName(std::string_view name) {
 constexpr std::string_view kBreaker = "breaker";
 constexpr std::string_view kHandOpen = "open";
 constexpr std::string_view kHandClose = "close";
+constexpr std::string_view kTripped = "tripped";
 
 bool ReadSlice(std::string_view text, std::uint32_t& slice) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), slice);
@@ -60,6 +61,8 @@ Status Pauses::Add(std::string_view name) {
   } else if (kind == kBreaker && parts.size() == 3 && IsHandlerName(parts[1]) &&
              (parts[2] == kHandOpen || parts[2] == kHandClose)) {
     // It is the breakers' business.
+  } else if (ReadTripped(name)) {
+    // It is told to people.
   } else {
     return Fail(ErrorCode::Invalid, "'" + Shorten(name, 200) +
                                         "' names nothing that can be paused; write cluster, shard:NAME, "
@@ -81,6 +84,18 @@ std::string BreakerHandName(const std::string& type, BreakerHand hand) {
   if (hand == BreakerHand::Auto) return "";
   const std::string_view word = hand == BreakerHand::Open ? kHandOpen : kHandClose;
   return std::string(kBreaker) + ":" + type + ":" + std::string(word);
+}
+
+std::string TrippedName(const std::string& type, const std::string& worker) {
+  return std::string(kBreaker) + ":" + type + ":" + std::string(kTripped) + ":" + worker;
+}
+
+std::optional<Tripped> ReadTripped(std::string_view name) {
+  std::vector<std::string> parts;
+  boost::split(parts, name, boost::is_any_of(":"));
+  const bool is_one = parts.size() == 4 && parts[0] == kBreaker && parts[2] == kTripped &&
+                      IsHandlerName(parts[1]) && IsWorkerName(parts[3]);
+  return is_one ? std::optional(Tripped{parts[1], parts[3]}) : std::nullopt;
 }
 
 std::map<std::string, BreakerHand> BreakerHandsOf(std::span<const std::string> names) {

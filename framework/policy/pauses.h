@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -23,7 +24,8 @@ inline constexpr std::size_t kMaxWorkerName = 48;
 // Names, as they stand under control/pause and in a shard's own table:
 //   cluster · shard:S · handler:H · slice:S:T:N (shard, table, load-balance number) · worker:ID
 // What operators have said of a breaker stands among them and goes the same ways: breaker:H:open,
-// breaker:H:close. It pauses nothing by itself.
+// breaker:H:close. It pauses nothing by itself; nor does breaker:H:tripped:W, by which a worker without a
+// cluster tells that its breaker is open.
 class Pauses {
  public:
   // Invalid with the first name that is none of these.
@@ -55,6 +57,13 @@ class Pauses {
 
 // `breaker:H:open`; empty for Auto, which is no word.
 std::string BreakerHandName(const std::string& type, BreakerHand hand);
+struct Tripped {
+  std::string type;
+  std::string worker;
+};
+std::string TrippedName(const std::string& type, const std::string& worker);
+// nullopt: the name says something else.
+std::optional<Tripped> ReadTripped(std::string_view name);
 // By task type, from names of which some say that; where both are said, open counts.
 std::map<std::string, BreakerHand> BreakerHandsOf(std::span<const std::string> names);
 

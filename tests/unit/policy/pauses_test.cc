@@ -62,6 +62,16 @@ TEST(PausesTest, AWordOfABreakerPausesNothingAndIsFoundByItsType) {
   EXPECT_FALSE(Pauses::Parse(std::vector<std::string>{"breaker:a:auto"}));
 }
 
+TEST(PausesTest, ABreakerThatAWorkerTellsOfIsNoWordOfAnOperator) {
+  const std::vector<std::string> names{TrippedName("pay", "host-1.b")};
+  EXPECT_TRUE(Pauses::Parse(names));
+  EXPECT_TRUE(BreakerHandsOf(names).empty());
+  ASSERT_TRUE(ReadTripped(names[0]));
+  EXPECT_EQ(ReadTripped(names[0])->type, "pay");
+  EXPECT_EQ(ReadTripped(names[0])->worker, "host-1.b");
+  EXPECT_FALSE(ReadTripped("breaker:pay:open"));
+}
+
 TEST(PausesTest, ANameTwiceIsOnePause) {
   EXPECT_THAT(Of({"shard:b", "cluster", "shard:b"}).Names(), ElementsAre("cluster", "shard:b"));
 }
