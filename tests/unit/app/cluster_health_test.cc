@@ -215,6 +215,16 @@ TEST(ClusterHealthTest, AWorkerThatIsNotLateWithItsStatusIsInTouch) {
   EXPECT_EQ(SignText(std::chrono::minutes(2)), "2 min 0 s ago");
 }
 
+TEST(ClusterHealthTest, ABreakerIsNamedWithItsReasonAndOneByHandWithWhoSaidSo) {
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.breakers["pay"] = {"2026-11-20T18:00:00Z", "20 of 20 calls failed within 10s", "w1"};
+  snapshot.pauses = {"breaker:mail:open"};
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+              ElementsAre("open by hand: the breaker of mail",
+                          "the breaker of pay is open, and its tasks wait: 20 of 20 calls failed within 10s, "
+                          "since 2026-11-20T18:00:00Z, by w1; not probed yet"));
+}
+
 TEST(ClusterHealthTest, ADoorbellThatIsMeantToBeOnAndIsNotIsNamedOnceForItsReason) {
   ClusterSnapshot snapshot = Healthy();
   const auto says = [&](const std::string& id, const std::string& doorbell) {

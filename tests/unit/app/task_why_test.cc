@@ -88,6 +88,26 @@ TEST(TaskWhyTest, ATaskThatAnExceptionHasHeldSaysSo) {
       "release main/tasks/17`.");
 }
 
+TEST(TaskWhyTest, ABreakerThatIsOpenIsAReasonWhoeverOpenedIt) {
+  WhyFacts facts = Facts();
+  const std::string& type = facts.record.task.handler;
+  facts.pauses = {{"breaker:" + type + ":open", "ann", At("2026-11-20T17:50:00Z"), "the partner asked"}};
+  EXPECT_EQ(Codes(facts).front(), "breaker");
+  EXPECT_EQ(Texts(facts).front(),
+            "The breaker of its type " + type +
+                " is open by hand, by ann since 2026-11-20T17:50:00Z (10 min 0 s ago), \"the "
+                "partner asked\": nothing of it starts until `millrace handler breaker " +
+                type + " auto`.");
+  facts.pauses = {{"breaker:" + type + ":close", "ann", facts.now}};
+  EXPECT_EQ(Codes(facts).front(), "due");
+  facts.pauses = {{"breaker:" + type + ":tripped:w1", "w1", facts.now, "20 of 20 calls failed within 10s"}};
+  EXPECT_EQ(Codes(facts).front(), "breaker");
+  facts.pauses.clear();
+  facts.cluster = ClusterFacts{.slice = "main/tasks/17", .owner = "w1", .owner_there = true};
+  facts.cluster->breaker = "20 of 20 calls failed within 10s";
+  EXPECT_EQ(Codes(facts).front(), "breaker");
+}
+
 TEST(TaskWhyTest, APausedWorkerIsAReasonWhereNobodyElseDoesItsWork) {
   WhyFacts facts = Facts();
   facts.pauses = {{"worker:w1", "ann", facts.now}};
