@@ -60,9 +60,10 @@ BreakerMark Breaker::Mark() {
   return {era_, true};
 }
 
+// Whoever waits asks again and again: another worker's probe may close it at any time.
 BootTime Breaker::Next(BootTime now) const {
   if (Room(now) > 0) return now;
-  return std::max(next_, now + kAskAgain);
+  return next_ > now ? std::min(next_, now + kAskAgain) : now + kAskAgain;
 }
 
 void Breaker::Ended(BreakerMark mark, CallSays says, BootTime now) {

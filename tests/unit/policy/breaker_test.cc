@@ -101,7 +101,7 @@ TEST_F(BreakerTest, LetsNothingThroughUntilItIsTimeToProbe) {
   Breaker breaker = Opened();
   EXPECT_EQ(breaker.Room(now_), 0U);
   EXPECT_EQ(breaker.Take(5, now_), 0U);
-  EXPECT_EQ(breaker.Next(now_), now_ + seconds(2));
+  EXPECT_EQ(breaker.Next(now_), now_ + milliseconds(100));
   Pass(seconds(2) - Micros(1));
   EXPECT_EQ(breaker.Room(now_), 0U);
   Pass(Micros(1));
