@@ -40,7 +40,8 @@ Command<WorkerFlags> AddWorkerFlags(CLI::App& root, Chosen& chosen, const char* 
       .Add("--concurrency", command->concurrency, "threads of every handler, instead of the configuration's",
            "N")
       ->check(CLI::Range(1, 256));
-  command.app->add_flag("--until-idle", command->until_idle, "end once nothing runs and nothing is due");
+  command.app->add_flag("--until-idle", command->until_idle,
+                        "end once nothing runs and nothing is due that may run now");
   command.app->add_flag("--doorbell", command->doorbell,
                         "hear of new tasks at once by following the server's binary log");
   return command;

@@ -98,6 +98,7 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
     if (breaker.by_hand) told["by_hand"] = breaker.open ? "open" : "close";
     if (breaker.open) told["why"] = breaker.why;
   }
+  if (!status.outside_hours.empty()) json["outside_hours"] = status.outside_hours;
   std::vector<std::string> refusals = status.refusals;
   for (const auto& [shard, why] : shard_refusals) refusals.push_back("shards." + shard + ": " + why);
   refusals.insert(refusals.end(), refused_.begin(), refused_.end());

@@ -160,6 +160,16 @@ std::string Admission::OutsideHours(const std::string& type) const {
   return policy == hours_.end() ? "" : ClosedBy(policy->second->config(), now);
 }
 
+std::map<std::string, std::string> Admission::OutsideHours() const {
+  const WallTime now = clock_.WallNow();
+  MutexLock lock(mutex_);
+  std::map<std::string, std::string> closed;
+  for (const auto& [type, policy] : hours_) {
+    if (std::string why = ClosedBy(policy->config(), now); !why.empty()) closed[type] = std::move(why);
+  }
+  return closed;
+}
+
 std::size_t Admission::Room(const std::string& type) const {
   const auto gate = Of(type);
   return gate ? gate->ClaimRoom(clock_.Now()) : std::numeric_limits<std::size_t>::max();

@@ -146,6 +146,8 @@ class Admission {
   bool IsOutsideHours(const std::string& type) const;
   // Why nothing of the type starts outside its hours, as ClosedBy says it; empty: it is within them.
   std::string OutsideHours(const std::string& type) const;
+  // All that are outside theirs, by type.
+  std::map<std::string, std::string> OutsideHours() const;
   // How many more of the type may be claimed now.
   std::size_t Room(const std::string& type) const;
   // When there may be room again, where there is none.

@@ -407,6 +407,8 @@ WorkerStatus Worker::Body::Status() const {
                    [](const ShardStatus& a, const ShardStatus& b) { return a.shard < b.shard; });
   status.paused = PauseNames();
   status.breakers = BreakersIn(admission_, parts_.clock.Now());
+  for (const auto& [type, closed] : admission_.OutsideHours())
+    status.outside_hours.push_back(type + ": " + closed);
   status.refusals = lanes_->Refusals();
   if (rings_) status.doorbell = rings_->Address();
   return status;

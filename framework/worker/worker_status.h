@@ -65,10 +65,11 @@ struct BreakerStatus {
 
 struct WorkerStatus {
   std::string worker;
-  std::vector<ShardStatus> shards;      // by name
-  std::string doorbell;                 // where it hears datagrams, `host:port`; empty: nowhere
-  std::vector<BreakerStatus> breakers;  // by handler
-  std::vector<std::string> paused;      // names of what is paused, as framework/policy/pauses.h
+  std::vector<ShardStatus> shards;         // by name
+  std::string doorbell;                    // where it hears datagrams, `host:port`; empty: nowhere
+  std::vector<BreakerStatus> breakers;     // by handler
+  std::vector<std::string> paused;         // names of what is paused, as framework/policy/pauses.h
+  std::vector<std::string> outside_hours;  // `report: outside its hours until 01:00 Europe/Berlin`
   // What of the configuration is not in force here, and why: `handlers.noop: …`.
   std::vector<std::string> refusals;
 };

@@ -142,6 +142,13 @@ TEST_F(LiveWorkerTest, UntilIdleLeavesWhatIsPausedAndSaysSo) {
   EXPECT_EQ(Succeeded(*main_), 1);
 }
 
+TEST_F(LiveWorkerTest, UntilIdleWaitsForWhatALimitHoldsBack) {
+  config_.handlers["quick"].limit = LimitConfig{.rate = 20, .burst = 1};
+  SubmitMany(*main_, "quick", 5);
+  EXPECT_EQ(Start(true)->WaitFor(seconds(20)), WorkerEnd::Idle);
+  EXPECT_EQ(quick_runs_, 5);
+}
+
 // Open from an hour ago to in an hour, or from in an hour to in two, by this host's clock.
 HoursConfig HoursAround(bool open) {
   const auto minute = std::chrono::floor<std::chrono::minutes>(SystemClock().WallNow().time_since_epoch());
@@ -173,6 +180,7 @@ TEST_F(LiveWorkerTest, WhenHoursEndWhatIsQueuedGoesBackAndWhatRunsFinishes) {
   config_.handlers["slow"].hours = HoursAround(false);
   control_.config.Set(std::make_shared<const Config>(config_));
   ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 1; }));
+  EXPECT_THAT(worker->Status().outside_hours, ElementsAre(HasSubstr("slow: outside its hours until ")));
   release_ = true;
   ASSERT_TRUE(Eventually(*worker, [&] { return CountIn(*main_, TaskState::Running) == 0; }));
   EXPECT_EQ(slow_most_, 1);
