@@ -59,13 +59,14 @@ bool Batches::MayEnd(const IdleSpan& idle) {
   return false;
 }
 
-void Batches::Note(const BatchLook& look, Quiet when) {
+// Only a look that was wanted has looked for all that there is to wait for.
+void Batches::Note(const BatchLook& look, Quiet when, bool wanted) {
   MutexLock lock(mutex_);
-  looked_ = when.ended;
+  if (wanted) looked_ = when.ended;
   any_ = any_ || look.closed > 0 || look.pending > 0;
   if (look.ended > 0 || look.pending > 0 || look.cut) {
     quiet_.reset();
-  } else if (!quiet_ || quiet_->begun < idle_since_) {
+  } else if (wanted && (!quiet_ || quiet_->begun < idle_since_)) {
     quiet_ = when;
   }
 }
@@ -83,7 +84,7 @@ Micros Batches::Turn(BatchDecider& decider, FanOutWatch& fan_outs) {
   const BootTime begun = BootClock::now();
   BatchLook look = decider.Look(shards, wanted);
   if (wanted) look.pending += fan_outs.Moving(shards);
-  Note(look, {begun, BootClock::now()});
+  Note(look, {begun, BootClock::now()}, wanted);
   if (look.cut || Wanted()) return kSoonAgain;
   return look.closed > 0 ? kWhileClosed : kOtherwise;
 }

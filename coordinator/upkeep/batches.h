@@ -32,14 +32,14 @@ class Batches {
   bool MayEnd(const IdleSpan& idle);
 
  private:
-  // A look that found nothing to decide and nothing to wait for.
+  // A look that was wanted, and found nothing to decide and nothing to wait for.
   struct Quiet {
     BootTime begun;
     BootTime ended;
   };
   void Run();
   Micros Turn(BatchDecider& decider, FanOutWatch& fan_outs);
-  void Note(const BatchLook& look, Quiet when);
+  void Note(const BatchLook& look, Quiet when, bool wanted);
   bool Wanted();
 
   const std::function<bool()> leading_;
