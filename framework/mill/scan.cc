@@ -118,7 +118,7 @@ Step<Micros> Scanner::Round() {
   Note(claimed);
   if (rounds_.Any()) rounds_.NoteEnded(parts_.clock.Now(), [this](const auto& type) { return InHand(type); });
   brake_limit_ = engine.brake_latency;
-  if (const Micros rest = rests_until_ - parts_.clock.Now(); rest > Micros(0)) co_return rest;
+  if (const Micros rest = rests_until_ - parts_.clock.Now(); rest > Micros(0) && !failed_) co_return rest;
 
   const bool was_empty = parts_.attempts.in_flight().Empty();
   const bool rung = RingDue();
@@ -174,12 +174,15 @@ Step<bool> Scanner::Fill(Place& place, std::size_t end, std::size_t share, std::
   found.wanted = std::min(place.room.tasks, share);
   found.room = std::min(parts_.attempts.in_flight().Room(), place.room.bytes);
   if (found.wanted == 0 || parts_.gate.Wanted()) co_return false;
+  worked_ = worked_ || found.room > 0;
   const std::span<const std::size_t> order(place.order);
   const BootTime began = parts_.clock.Now();
   const bool gathered = co_await Gather(*place.work, order.subspan(place.next, end - place.next), found);
   if (!gathered) co_return false;
   KeepWithin(place, found);
+  const std::size_t granted = found.count;
   const bool claimed = co_await ClaimFound(*place.work, found, life);
+  shared_.claims.Land(place.work->type, granted);
   const BootTime ended = parts_.clock.Now();
   rests_until_ = ended + brake_.RestAfter(ended - began);
   co_return claimed;
@@ -187,7 +190,7 @@ Step<bool> Scanner::Fill(Place& place, std::size_t end, std::size_t share, std::
 
 void Scanner::KeepWithin(Place& place, Candidates& found) {
   const std::size_t granted =
-      shared_.claims.Grant(place.work->type, found.count, place.room.tasks, place.granted);
+      shared_.claims.Grant(place.work->type, found.count, place.room.tasks, place.landed);
   if (granted == found.count) return;
   full_ = true;
   found.KeepFirst(granted);
@@ -230,9 +233,7 @@ Step<bool> Scanner::Gather(TypeWork& work, std::span<const std::size_t> order, C
     found.wanted = wanted;
     if (found.Full()) break;
     const std::uint32_t urgency = work.ranks[*equal].urgency;
-    if (equal != order.begin()) {
-      found.wanted = std::min(wanted, parts_.runner.Room(work.type, parts_.attempts, urgency).tasks);
-    }
+    found.wanted = std::min(wanted, parts_.runner.Room(work.type, parts_.attempts, urgency).tasks);
     const auto end =
         std::find_if(equal, order.end(), [&](std::size_t i) { return work.ranks[i].urgency != urgency; });
     for (const std::size_t part : {share, found.wanted}) {

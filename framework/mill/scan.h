@@ -130,7 +130,7 @@ class Scanner {
     std::vector<std::size_t> order = {};  // of its groups
     std::size_t next = 0;                 // in that
     LaneRoom room = {};                   // for what is next
-    std::uint64_t granted = 0;            // of the type, when that was asked
+    std::uint64_t landed = 0;             // of the type, when that was asked (ClaimLedger)
     bool Done() const { return next == order.size(); }
   };
   struct Look {
@@ -216,6 +216,7 @@ class Scanner {
   ScanCursors cursors_;
   ScanRounds rounds_;
   std::uint64_t turn_ = 0;  // of all types together
+  bool worked_ = true;      // there was room in it: one without room is no turn
   FairShares shares_;
   Brake brake_;
   Micros brake_limit_{0};

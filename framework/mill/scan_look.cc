@@ -67,6 +67,7 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
 }
 
 Step<> Scanner::LookAtRounds(BootTime now, std::vector<TableSlices> slices) {
+  if (!part_.IsFirst()) co_return;
   rounds_.Follow(parts_.engine.Scans());
   if (!rounds_.Any()) co_return;
   const std::vector<TableName> tables = rounds_.Wanted(now, slices);

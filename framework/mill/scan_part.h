@@ -31,6 +31,7 @@ class ScanPart {
   // The first has everything until something is dealt; the others have nothing.
   ScanPart(const Scope& scope, std::size_t number) : scope_(scope), number_(number) {}
 
+  bool IsFirst() const { return number_ == 0; }
   void Set(std::shared_ptr<const Deal> deal);
   // Changes with each deal.
   std::uint64_t Version() const { return version_.load(std::memory_order_acquire); }

@@ -1,6 +1,7 @@
 // Whose turn it is: the order of types and groups in what is claimed, and what each may claim.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "framework/mill/scan.h"
 
@@ -20,7 +21,8 @@ Step<> Scanner::WorkOff(EngineConfig engine, std::shared_ptr<Lease> life) {
   };
   do {
     const bool more = co_await TakeTurn(engine, life);
-    if (!more) co_return;
+    // Where there is none for the oldest there may be room for what is more urgent.
+    if (!more && !(worked_ && IsOldestTurn(turn_))) co_return;
   } while (goes_on());
 }
 
@@ -56,7 +58,7 @@ std::size_t Scanner::EndOf(const Place& place, std::span<const Place> places) co
 }
 
 Step<bool> Scanner::TakeTurn(const EngineConfig& engine, std::shared_ptr<Lease> life) {
-  ++turn_;
+  if (std::exchange(worked_, false)) ++turn_;
   std::vector<Place> places;
   for (TypeWork& work : look_.work) places.push_back({&work, OrderGroups(work.ranks, turn_)});
   bool any = false;
@@ -115,10 +117,13 @@ std::size_t Scanner::RoomOf(Place& place, const EngineConfig& engine) {
     held_until_ = std::min(held_until_, parts_.admission.Next(work.type));
     return 0;
   }
-  place.granted = shared_.claims.Of(work.type);
-  const std::uint32_t urgency = work.ranks[place.order[place.next]].urgency;
+  place.landed = shared_.claims.Landed(work.type);
+  std::uint32_t urgency = kLeastUrgent;  // in the turn of the oldest it need not be the first one's
+  for (std::size_t i = place.next; i < place.order.size(); ++i) {
+    urgency = std::min(urgency, work.ranks[place.order[i]].urgency);
+  }
   place.room = parts_.runner.Room(work.type, parts_.attempts, urgency);
-  full_ = full_ || place.room.tasks == 0;
+  full_ = full_ || (place.room.tasks == 0 && parts_.runner.Room(work.type, parts_.attempts, 0).tasks == 0);
   place.room.tasks = std::min({place.room.tasks, brake_.Rows(engine.batch), left, admitted});
   return place.room.tasks;
 }

@@ -306,14 +306,16 @@ TEST_F(ScanOrderTest, AStrandThatGetsATableIsNotIdleBeforeItHasLookedAtIt) {
   EXPECT_TRUE(worker.mill().Idle());
 }
 
-TEST(ClaimLedgerTest, TwoThatSawTheSameRoomDoNotBothFillIt) {
+TEST(ClaimLedgerTest, TwoThatSeeTheSameRoomDoNotBothFillIt) {
   ClaimLedger ledger;
-  const std::uint64_t seen = ledger.Of("a");
+  const std::uint64_t seen = ledger.Landed("a");
   EXPECT_EQ(ledger.Grant("a", 60, 100, seen), 60u);
   EXPECT_EQ(ledger.Grant("a", 60, 100, seen), 40u);
-  EXPECT_EQ(ledger.Grant("a", 60, 100, seen), 0u);
-  EXPECT_EQ(ledger.Grant("b", 60, 100, ledger.Of("b")), 60u);
-  EXPECT_EQ(ledger.Grant("a", 60, 100, ledger.Of("a")), 60u);
+  EXPECT_EQ(ledger.Grant("a", 60, 100, ledger.Landed("a")), 0u) << "those are still on their way";
+  EXPECT_EQ(ledger.Grant("b", 60, 100, ledger.Landed("b")), 60u);
+  ledger.Land("a", 60);
+  EXPECT_EQ(ledger.Grant("a", 60, 100, seen), 0u) << "the room that it saw has been filled since";
+  EXPECT_EQ(ledger.Grant("a", 60, 100, ledger.Landed("a")), 60u);
 }
 
 }  // namespace

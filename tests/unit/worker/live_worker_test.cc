@@ -93,6 +93,43 @@ TEST_F(LiveWorkerTest, AScanInRoundsIsFollowedLive) {
   EXPECT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.at(0).rounds.empty(); }));
 }
 
+TEST_F(LiveWorkerTest, ScannersByPriorityComeAndGoWhileItRuns) {
+  const auto all_done_of = [this](std::uint64_t count) { return Succeeded(*main_) == count; };
+  const auto submit = [this] {
+    for (const std::uint32_t priority : {0u, 4u, 9u}) {
+      NewTask task;
+      task.handler = "quick";
+      task.priority = priority;
+      ASSERT_TRUE(main_->OpenOperations()->Submit("tasks", std::vector<NewTask>(40, task)));
+    }
+  };
+  submit();
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return all_done_of(120); }));
+  config_.engine.scanners = {ScannersConfig::By::Priority, 3};
+  control_.config.Set(std::make_shared<const Config>(config_));
+  submit();
+  ASSERT_TRUE(Eventually(*worker, [&] { return all_done_of(240); }));
+  config_.engine.scanners = {};
+  control_.config.Set(std::make_shared<const Config>(config_));
+  submit();
+  ASSERT_TRUE(Eventually(*worker, [&] { return all_done_of(360); }));
+  EXPECT_EQ(quick_runs_, 360);
+  EXPECT_EQ(worker->StandsStill(seconds(30)), "");
+}
+
+TEST_F(LiveWorkerTest, ABandIsFollowedLiveAndShown) {
+  config_.handlers["quick"].bands = {{.every = std::chrono::hours(1), .most = 10}};
+  SubmitMany(*main_, "quick", 30);
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 10; }));
+  ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.at(0).bands.size() == 1; }));
+  EXPECT_EQ(worker->Status().shards.at(0).bands[0].claimed, 10u);
+  config_.handlers["quick"].bands.clear();
+  control_.config.Set(std::make_shared<const Config>(config_));
+  EXPECT_TRUE(Eventually(*worker, [&] { return Succeeded(*main_) == 30; }));
+}
+
 TEST_F(LiveWorkerTest, WhatIsPausedIsClaimedByNobodyUntilItIsResumed) {
   control_.Pause({"handler:quick"});
   SubmitTo(*main_, "quick");
