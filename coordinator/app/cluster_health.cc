@@ -152,6 +152,20 @@ void AddIgnored(const ClusterSnapshot& snapshot, Lines& lines) {
   }
 }
 
+// Where the brake holds (`engine.brake`, or after an outage), and how much.
+void AddBrakes(const ClusterSnapshot& snapshot, Lines& lines) {
+  for (const auto& [id, status] : snapshot.statuses) {
+    const auto shards = status.find(status_key::kShards);
+    if (shards == status.end() || !shards->is_object()) continue;
+    for (const auto& [name, shard] : shards->items()) {
+      const auto speed = shard.is_object() ? shard.find(status_key::kScanSpeed) : shard.end();
+      if (!shard.is_object() || speed == shard.end() || !speed->is_number()) continue;
+      lines.push_back("scanning of shard " + name + " by " + id + " is slowed to " +
+                      PercentText(speed->get<double>()) + ", since its answers are slow or it was away");
+    }
+  }
+}
+
 // One that is meant to be on, and is not: workers in the same trouble stand in one line.
 void AddDoorbells(const ClusterSnapshot& snapshot, const ShardStates& shards, Lines& lines) {
   for (const auto& [shard, state] : shards) {
@@ -336,6 +350,7 @@ std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardSt
   AddRefusals(snapshot, lines);
   AddIgnored(snapshot, lines);
   AddDoorbells(snapshot, shards, lines);
+  AddBrakes(snapshot, lines);
   AddPauses(snapshot, shards, lines);
   AddBreakers(snapshot, lines);
   for (const auto& [name, state] : shards) {

@@ -11,6 +11,7 @@
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/task_why.h"
 #include "framework/base/escape.h"
+#include "framework/base/time_text.h"
 
 namespace millrace::engine {
 namespace {
@@ -20,6 +21,40 @@ constexpr Micros kLongestLook = std::chrono::seconds(10);
 bool RunsType(const ClusterSnapshot& snapshot, const std::string& type) {
   return std::any_of(snapshot.workers.begin(), snapshot.workers.end(),
                      [&](const auto& entry) { return Allows(entry.second.limits.handlers, type); });
+}
+
+using Json = nlohmann::ordered_json;
+
+const Json& At(const Json& json, const char* key) {
+  static const Json none;
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  return json.is_object() && found != json.end() ? *found : none;
+}
+
+std::string TextAt(const Json& json, const char* key) {
+  const Json& text = At(json, key);
+  return text.is_string() ? text.get<std::string>() : "";
+}
+
+// Of a range such as `1-5`, or one number.
+bool IsWithin(const std::string& range, std::uint32_t number) {
+  if (range.empty()) return false;
+  const char digit = static_cast<char>('0' + std::min(number, 9U));
+  return range.front() <= digit && digit <= range.back();
+}
+
+// What the owner's status says of the shard's scan that concerns the task. Anybody may have written it.
+void ReadScan(const Json& status, WhyFacts& facts) {
+  const Task& task = facts.record.task;
+  const Json& shard = At(At(status, status_key::kShards), facts.shard.c_str());
+  if (const Json& speed = At(shard, status_key::kScanSpeed); speed.is_number())
+    facts.cluster->scan_speed = speed.get<double>();
+  for (const Json& band : At(shard, status_key::kBands)) {
+    if (TextAt(band, status_key::kBandHandler) != task.handler) continue;
+    if (!IsWithin(TextAt(band, status_key::kBandPriority), task.priority)) continue;
+    if (!IsWithin(TextAt(band, status_key::kBandFailures), task.failures)) continue;
+    if (const auto next = ParseTime(TextAt(band, status_key::kBandNext))) facts.cluster->band_next = *next;
+  }
 }
 
 using AtHand = std::optional<HandlersByName>;
@@ -40,6 +75,8 @@ Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand&
   const auto breaker = snapshot.breakers.find(task.handler);
   if (breaker != snapshot.breakers.end()) facts.cluster->breaker = BreakerText(breaker->second);
   facts.cluster->owner_there = snapshot.workers.contains(facts.cluster->owner);
+  const auto status = snapshot.statuses.find(facts.cluster->owner);
+  if (status != snapshot.statuses.end()) ReadScan(status->second, facts);
   facts.cluster->draining = snapshot.draining.contains(facts.cluster->owner);
   facts.cluster->planned_at = snapshot.planned_at;
   for (const auto& [id, document] : snapshot.workers)

@@ -169,12 +169,48 @@ std::string AheadText(const AheadCount& ahead) {
   return Joined(parts, " and ");
 }
 
+// The band of its type that it is in; null: none.
+const BandConfig* BandOf(const WhyFacts& facts) {
+  const Task& task = facts.record.task;
+  const std::uint32_t failures = std::min(task.failures, 9U);
+  for (const BandConfig& band : facts.config.bands) {
+    if (band.priority_from <= task.priority && task.priority <= band.priority_to &&
+        band.failures_from <= failures && failures <= band.failures_to)
+      return &band;
+  }
+  return nullptr;
+}
+
+std::string BandText(const WhyFacts& facts, const BandConfig& band) {
+  const auto& cluster = facts.cluster;
+  std::string text = "waits for its band's next scan";
+  if (cluster && cluster->band_next) text += " at " + At(facts, *cluster->band_next);
+  text += " (`handlers." + facts.record.task.handler + ".bands`:";
+  if (band.every > Micros(0)) text += " every " + FormatDuration(band.every);
+  if (band.most > 0)
+    text += std::string(band.every > Micros(0) ? "," : "") + " at most " + Count(band.most, "row", "rows") +
+            " each time";
+  return text + ")";
+}
+
+void ExplainBrake(const WhyFacts& facts, Reasons& out) {
+  if (!facts.cluster || facts.cluster->scan_speed >= 1) return;
+  out.push_back({"braked", "Scanning of its shard is slowed to " + PercentText(facts.cluster->scan_speed) +
+                               " by its worker's brake (`engine.brake`, or a database that was away): it "
+                               "quickens by itself."});
+}
+
 // Why, of two tasks that may both run, it is not this one. Others of its worker's slices may come first too.
 void ExplainOrder(const WhyFacts& facts, Reasons& out) {
   const std::string since = "has been due since " + At(facts, facts.record.task.run_at);
   if (facts.ahead.Sum() > 0) {
     out.push_back({"behind", "It " + since + " and waits behind at least " + AheadText(facts.ahead) +
                                  ", which are due in its slice before it."});
+  }
+  if (const BandConfig* band = facts.config.scan ? nullptr : BandOf(facts)) {
+    out.push_back({"next_band", "It " + since + " and " + BandText(facts, *band) + "."});
+  } else if (facts.ahead.Sum() > 0) {
+    return;
   } else if (const auto& scan = facts.config.scan) {
     const bool after = scan->after > Micros(0);
     out.push_back({"next_round", "It " + since + " and waits for a round of its type's scan (`handlers." +
@@ -222,6 +258,7 @@ void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
   }
   ExplainHandler(facts, out);
   if (is_due) ExplainOrder(facts, out);
+  if (is_due) ExplainBrake(facts, out);
   if (facts.cluster && !facts.cluster->unreached.empty()) {
     out.push_back(
         {"cluster_away", "The cluster could not be asked who owns its slice, and what it has paused: " +

@@ -14,6 +14,10 @@
 namespace millrace::engine {
 namespace {
 
+std::string RangeOf(std::uint32_t from, std::uint32_t to) {
+  return std::to_string(from) + (from == to ? "" : "-" + std::to_string(to));
+}
+
 std::uint64_t Settled(const WorkerTotals& totals) {
   return totals.succeeded + totals.cancelled + totals.failed + totals.retried + totals.returned;
 }
@@ -84,6 +88,15 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
       told = {{status_key::kRoundOpen, round.open}, {"claimed", round.claimed}};
       if (round.next)
         told[status_key::kRoundNext] = FormatTime(std::chrono::floor<std::chrono::seconds>(*round.next));
+    }
+    if (shard.speed < 1) one[status_key::kScanSpeed] = shard.speed;
+    for (const BandStatus& band : shard.bands) {
+      one[status_key::kBands].push_back(
+          {{status_key::kBandHandler, band.handler},
+           {status_key::kBandPriority, RangeOf(band.rule.priority_from, band.rule.priority_to)},
+           {status_key::kBandFailures, RangeOf(band.rule.failures_from, band.rule.failures_to)},
+           {"claimed", band.claimed},
+           {status_key::kBandNext, FormatTime(std::chrono::ceil<std::chrono::seconds>(band.next))}});
     }
     shards[shard.shard] = std::move(one);
   }

@@ -1,5 +1,7 @@
 #include "coordinator/app/cli/text.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <span>
 
@@ -40,6 +42,10 @@ std::string WithCommas(std::uint64_t number) {
     digits.insert(at, 1, ',');
   }
   return digits;
+}
+
+std::string PercentText(double part) {
+  return std::to_string(std::lround(std::clamp(part * 100, 1.0, 100.0))) + " %";
 }
 
 std::string Count(std::uint64_t number, const std::string& one, const std::string& many) {

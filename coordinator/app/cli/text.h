@@ -17,6 +17,8 @@ std::string Fit(std::string_view text, std::size_t width);
 
 // 16,049
 std::string WithCommas(std::uint64_t number);
+// `25 %`, of a part of 1; at least `1 %`.
+std::string PercentText(double part);
 // `1 task`, `2 tasks`
 std::string Count(std::uint64_t number, const std::string& one, const std::string& many);
 

@@ -243,6 +243,16 @@ TEST(ClusterHealthTest, ADoorbellThatIsMeantToBeOnAndIsNotIsNamedOnceForItsReaso
   EXPECT_TRUE(DoorbellsOf(snapshot, "other").empty());
 }
 
+TEST(ClusterHealthTest, WhereTheBrakeHoldsIsTold) {
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.statuses["w1"] = {{"shards", {{"main", {{"scan_speed", 0.25}}}}}};
+  snapshot.statuses["w2"] = {{"shards", {{"main", {{"scan_speed", "slow"}}}}}};
+  snapshot.statuses["w3"] = {{"shards", {{"main", 7}}}};
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+              ElementsAre("scanning of shard main by w1 is slowed to 25 %, since its answers are slow or it "
+                          "was away"));
+}
+
 TEST(ClusterHealthTest, WhoIsAwayIsGoneOrExpectedBack) {
   ClusterSnapshot snapshot = Healthy();
   EXPECT_EQ(StateOf(snapshot, "w9"), "gone");

@@ -336,6 +336,33 @@ TEST(TaskWhyTest, WhatIsScannedInRoundsWaitsForOne) {
   EXPECT_THAT(Texts(facts).front(), testing::HasSubstr(".scan`: after 20s)"));
 }
 
+TEST(TaskWhyTest, OneInABandWaitsForItsNextScan) {
+  WhyFacts facts = Facts();
+  facts.record.task.priority = 7;
+  facts.record.task.failures = 2;
+  facts.config.bands = {{.priority_from = 0, .priority_to = 4, .every = std::chrono::minutes(9)},
+                        {.priority_from = 5,
+                         .priority_to = 9,
+                         .failures_from = 1,
+                         .failures_to = 5,
+                         .every = std::chrono::seconds(30),
+                         .most = 1000}};
+  EXPECT_EQ(Codes(facts).front(), "next_band");
+  EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("every 30s, at most 1,000 rows each time"));
+  facts.record.task.failures = 0;
+  EXPECT_EQ(Codes(facts).front(), "due");
+}
+
+TEST(TaskWhyTest, WhatTheBrakeSlowsIsTold) {
+  WhyFacts facts = Facts();
+  facts.cluster.emplace();
+  facts.cluster->owner = "w1";
+  facts.cluster->owner_there = true;
+  EXPECT_THAT(Codes(facts), testing::Not(testing::Contains("braked")));
+  facts.cluster->scan_speed = 0.25;
+  EXPECT_THAT(Codes(facts), testing::Contains("braked"));
+}
+
 TEST(TaskWhyTest, EndedTasksSayHowTheyEnded) {
   WhyFacts facts = Facts(TaskState::Succeeded);
   facts.record.finished_at = At("2026-11-20T17:59:00Z");
