@@ -10,8 +10,6 @@
 namespace millrace::engine {
 namespace {
 
-constexpr std::uint32_t kPriority = 5;
-
 Status MustLive(bool alive, const std::string& incarnation) {
   if (alive) return {};
   return Fail(ErrorCode::Cancelled, incarnation + " was marked dead");
@@ -23,6 +21,7 @@ Task ViewOf(const TableName& table, const CompactRow& row) {
   task.slice = row.slice;
   task.state = row.state;
   task.handler = row.handler;
+  task.priority = row.priority;
   task.run_at = row.run_at;
   task.attempt = row.attempt;
   task.failures = row.failures;
@@ -43,7 +42,7 @@ bool IsAbove(const DueFloor& floor, const DueGroup& row) {
 }
 
 bool Belongs(const CompactRow& row, const DueGroup& group) {
-  return row.slice == group.slice && Urgency(kPriority, row.failures) == group.urgency &&
+  return row.slice == group.slice && Urgency(row.priority, row.failures) == group.urgency &&
          row.handler == group.handler;
 }
 
@@ -72,11 +71,11 @@ CompactTable* CompactShard::TableOf(const TableName& name) {
 }
 
 std::uint64_t CompactShard::Insert(const TableName& name, std::uint32_t slice, const std::string& handler,
-                                   WallTime run_at, const std::string& key) {
+                                   WallTime run_at, const std::string& key, std::uint32_t priority) {
   CompactTable& table = *TableOf(name);
   const std::uint64_t id = table.rows.size() + 1;
   table.rows.push_back(
-      {id, slice, handler, TaskState::Waiting, run_at, clock_.WallNow(), 0, 0, {}, 0, false, key});
+      {id, slice, handler, TaskState::Waiting, run_at, clock_.WallNow(), 0, 0, {}, 0, false, key, priority});
   table.open.push_back(id);
   return id;
 }
@@ -106,7 +105,7 @@ Result<DueMap> CompactShard::Due(std::span<const TableSlices> tables, const DueF
     for (const std::uint64_t id : table->open) {
       const CompactRow& row = table->rows[id - 1];
       if (!slices.Covers(row.slice, row.handler)) continue;
-      DueGroup group{slices.table, row.slice, row.handler, Urgency(kPriority, row.failures), row.run_at};
+      DueGroup group{slices.table, row.slice, row.handler, Urgency(row.priority, row.failures), row.run_at};
       if (IsAbove(floor, group)) map.groups.push_back(std::move(group));
     }
     const auto begin = map.groups.begin() + first;

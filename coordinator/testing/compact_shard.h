@@ -39,6 +39,7 @@ struct CompactRow {
   std::size_t rescues = 0;  // attempts that ended by one
   bool cancel = false;
   std::string key;
+  std::uint32_t priority = 5;
 };
 
 struct CompactTable {
@@ -108,7 +109,7 @@ class CompactShard {
 
   // Adds a waiting task, with a key where it has one; returns its id.
   std::uint64_t Insert(const TableName& table, std::uint32_t slice, const std::string& handler,
-                       WallTime run_at, const std::string& key = {});
+                       WallTime run_at, const std::string& key = {}, std::uint32_t priority = 5);
   // Asks a task to stop, wherever it is.
   void Cancel(const TaskKey& key);
 

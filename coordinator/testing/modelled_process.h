@@ -22,11 +22,12 @@ enum class ThreadName : std::size_t {
   Scan,
   Tend,
   Settle,
-  SecondSettle
+  SecondSettle,
+  SecondScan
 };
 inline constexpr std::size_t kMostShards = 2;
 inline constexpr std::size_t kOwnThreads = static_cast<std::size_t>(ThreadName::Upkeep);
-inline constexpr std::size_t kShardThreads = 6;
+inline constexpr std::size_t kShardThreads = 7;
 inline constexpr std::size_t kThreads = kOwnThreads + kMostShards * kShardThreads;
 
 // Outlives the timeline's events.

@@ -31,6 +31,7 @@ enum class PlantedBug {
   GoesOnAfterLoss,          // `stop` on the loss of ZooKeeper is not heeded
   EndsWithTasksInHand,      // a stop in good order does not wait for what is in hand
   ConfigUnheard,            // a process goes on with the configuration that it saw first
+  AgingNeverRises,          // what waits gains no urgency, whatever is configured
 };
 
 struct PlantedBugName {
@@ -55,6 +56,7 @@ inline constexpr std::array kPlantedBugs{
     PlantedBugName{PlantedBug::GoesOnAfterLoss, "goes-on-after-loss"},
     PlantedBugName{PlantedBug::EndsWithTasksInHand, "ends-with-tasks-in-hand"},
     PlantedBugName{PlantedBug::ConfigUnheard, "config-unheard"},
+    PlantedBugName{PlantedBug::AgingNeverRises, "aging-never-rises"},
 };
 
 // One that any machine may have, and not only the leader.

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
+
+#include "framework/policy/group_order.h"
 
 namespace millrace::engine {
 namespace {
@@ -40,6 +43,9 @@ class Simulated : public Port {
   }
 
  protected:
+  // The strand goes on after a rest.
+  virtual void Woken() {}
+
   template <class T>
   using Statement = std::function<Result<T>(CheckedShard&)>;
 
@@ -76,6 +82,7 @@ class Simulated : public Port {
     timeline_.After(delay, &strand_, [this, rest = rest_, woken] {
       if (rest != rest_) return;  // it has ended already
       rest_.reset();
+      Woken();
       rest->Deliver(woken);
     });
   }
@@ -86,13 +93,26 @@ class Simulated : public Port {
 
 class SimulatedScan final : public Simulated<ScanPort> {
  public:
-  explicit SimulatedScan(const SimulatedMill::Parts& parts)
-      : Simulated(parts, ThreadName::Scan), claims_(parts.claims) {}
+  SimulatedScan(const SimulatedMill::Parts& parts, ThreadName thread)
+      : Simulated(parts, thread),
+        journal_(parts.journal),
+        process_(parts.process),
+        claims_(parts.claims),
+        aging_now_(parts.aging),
+        aging_(aging_now_()) {}
 
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
-    return Read<DueMap>([tables, floor](CheckedShard& shard) { return shard.shard().Due(tables, floor); });
+    mapped_ = std::make_shared<WallTime>();
+    read_.clear();
+    taken_.clear();
+    return Read<DueMap>([tables, floor, mapped = mapped_](CheckedShard& shard) {
+      Result<DueMap> map = shard.shard().Due(tables, floor);
+      if (map) *mapped = map->now;
+      return map;
+    });
   }
   Reply<Result<std::vector<Rows>>> ScanEach(const std::vector<ScanRequest>& requests) override {
+    CheckOrder(requests);
     return Read<std::vector<Rows>>([requests](CheckedShard& shard) -> Result<std::vector<Rows>> {
       std::vector<Rows> pages;
       for (const ScanRequest& request : requests) {
@@ -107,6 +127,7 @@ class SimulatedScan final : public Simulated<ScanPort> {
   }
   Reply<Result<Tasks>> Claim(const ClaimRequest& request) override {
     claims_();
+    taken_.clear();
     auto mail = std::make_shared<Mail<Result<Tasks>>>();
     database_.Claim(link_, strand_, request, Deliver(mail));
     return Reply<Result<Tasks>>(std::move(mail));
@@ -133,6 +154,39 @@ class SimulatedScan final : public Simulated<ScanPort> {
   }
 
  private:
+  using Group = std::tuple<TableName, std::uint32_t, std::string, std::uint32_t>;  // slice, type, urgency
+  struct Taken {
+    std::string handler;
+    std::uint32_t urgency = 0;  // as aged
+    WallTime since;             // it waits
+  };
+
+  // A round of work goes by the configuration of its beginning.
+  void Woken() override {
+    aging_ = aging_now_();
+    taken_.clear();
+  }
+
+  // What is claimed together is looked for in the groups of one type, each as it has aged: the most urgent
+  // first; or, in one turn of eight, those that have waited longest.
+  void CheckOrder(const std::vector<ScanRequest>& requests) {
+    if (requests.empty() || !mapped_) return;
+    if (taken_.empty() || taken_.front().handler != requests.front().group.handler) taken_.clear();
+    for (const ScanRequest& request : requests) {
+      const DueGroup& group = request.group;
+      if (!read_.insert({group.table, group.slice, group.handler, group.urgency}).second) continue;
+      const WallTime since = std::max(request.after.run_at, group.first_run_at);
+      taken_.push_back({group.handler, AgedUrgency(group.urgency, *mapped_ - since, aging_), since});
+    }
+    const bool by_urgency = std::is_sorted(
+        taken_.begin(), taken_.end(), [](const Taken& a, const Taken& b) { return a.urgency < b.urgency; });
+    const bool by_waiting = std::is_sorted(taken_.begin(), taken_.end(),
+                                           [](const Taken& a, const Taken& b) { return a.since < b.since; });
+    if (!by_urgency && !by_waiting) {
+      journal_.Violation(process_.name + " takes a group before one that is more urgent, as it has waited");
+    }
+  }
+
   // The statements of the MySQL store's Resolve, each with its own way there and back.
   Step<> ResolveInto(ClaimRequest request, std::shared_ptr<Mail<Result<Tasks>>> mail) {
     Result<Tasks> tasks = co_await RaiseAndAdopt(std::move(request));
@@ -176,7 +230,14 @@ class SimulatedScan final : public Simulated<ScanPort> {
     co_return tasks;
   }
 
+  Journal& journal_;
+  const ModelledProcess& process_;
   const std::function<void()> claims_;
+  const std::function<Micros()> aging_now_;
+  Micros aging_;                      // in this round of work
+  std::shared_ptr<WallTime> mapped_;  // the time of the newest map; null: there was none
+  std::set<Group> read_;              // those of which a page was asked for since
+  std::vector<Taken> taken_;          // since the last claim, in their order
   std::set<Ids> half_resolved_;
   std::optional<Step<>> resolving_;
 };
@@ -297,7 +358,8 @@ Incarnation SelfOf(const SimulatedMill::Parts& parts) {
 struct SimulatedMill::Body {
   Body(const Parts& its_parts, std::vector<std::string> dead)
       : parts(its_parts),
-        scan(parts),
+        scan(parts, ThreadName::Scan),
+        second_scan(parts, ThreadName::SecondScan),
         settle(parts, ThreadName::Settle),
         second_settle(parts, ThreadName::SecondSettle),
         tend(parts, std::move(dead)),
@@ -307,6 +369,7 @@ struct SimulatedMill::Body {
 
   const Parts parts;
   SimulatedScan scan;
+  SimulatedScan second_scan;
   SimulatedSettle settle;
   SimulatedSettle second_settle;
   SimulatedTend tend;
@@ -326,6 +389,13 @@ void SimulatedMill::Start() {
   body_->strands.push_back(body_->mill.RunBeat());
   body_->strands.push_back(body_->mill.RunScan());
   body_->strands.push_back(body_->mill.RunTend());
+}
+
+void SimulatedMill::AddScans() {
+  Mill& mill = body_->mill;
+  if (mill.WantedScans() > 1 && mill.ScanCount() == 1 && !mill.attempts().Retired()) {
+    body_->strands.push_back(mill.RunScan(mill.AddScan(body_->second_scan)));
+  }
 }
 
 Mill& SimulatedMill::mill() { return body_->mill; }

@@ -14,12 +14,18 @@ SimulatedMills::SimulatedMills(Parts parts, const Lives& dead)
     : parts_(std::move(parts)),
       clock_(parts_.timeline),
       config_(parts_.control.CurrentConfig()),
-      engine_(config_->engine, config_->Scans()),
+      engine_(EngineOf(*config_), config_->Scans(), ScanOrder::Of(*config_)),
       runner_({parts_.timeline, parts_.databases, parts_.process, parts_.journal, parts_.settings.handlers,
                parts_.shards, parts_.runs}),
       places_(parts_.shards.size()),
       dead_(dead) {
   Watch();
+}
+
+EngineConfig SimulatedMills::EngineOf(const Config& config) const {
+  EngineConfig engine = config.engine;
+  if (parts_.settings.bugs.never_ages) engine.aging = Micros(0);
+  return engine;
 }
 
 void SimulatedMills::Begin(std::size_t shard) {
@@ -36,7 +42,7 @@ void SimulatedMills::Begin(std::size_t shard) {
       SimulatedMill::Parts{parts_.timeline, parts_.databases[shard], parts_.process, parts_.settings.bugs,
                            shard, parts_.shards[shard],
                            Mill::Shared{clock_, runner_, gate_, memory_, counters_, engine_, admission_},
-                           parts_.claims},
+                           parts_.claims, parts_.journal, [this] { return config_->engine.aging; }},
       std::move(dead));
   (void)Follow(shard);
   places_[shard].mill->Start();
@@ -63,8 +69,9 @@ void SimulatedMills::Watch() {
 void SimulatedMills::FollowAll() {
   const auto config = parts_.control.CurrentConfig();
   if (config != config_) {
-    engine_.Set(config->engine);
+    engine_.Set(EngineOf(*config));
     engine_.SetScans(config->Scans());
+    engine_.SetOrder(ScanOrder::Of(*config));
   }
   config_ = config;
   runner_.Follow(config_);
@@ -80,6 +87,7 @@ void SimulatedMills::FollowAll() {
       changed = true;
     }
     changed = Follow(shard) || changed;
+    place.mill->AddScans();
     if (place.retiring) EndRetired(shard);
   }
   if (changed) runner_.SendBackUnwanted();

@@ -21,6 +21,7 @@ struct MillBugs {
   bool marks_without_watching = false;  // one look in which a beat stands still is enough
   bool rescues_from_the_living = false;
   bool ends_with_tasks_in_hand = false;  // a stop in good order waits for nothing
+  bool never_ages = false;               // what waits gains nothing, whatever is configured
 };
 
 struct MillSettings {
@@ -41,6 +42,8 @@ class SimulatedMill {
     std::string shard;
     Mill::Shared shared;
     std::function<void()> claims;  // told of each claim that is sent
+    Journal& journal;
+    std::function<Micros()> aging;  // as it is configured now
   };
 
   // `dead`: lives of processes on this host whose flight recorders have lost their owner.
@@ -49,6 +52,8 @@ class SimulatedMill {
 
   // Once.
   void Start();
+  // A second scan strand, where one is asked for and it was started.
+  void AddScans();
   Mill& mill();
   // Its present life in the shard; empty: none.
   std::string Incarnation() const;
@@ -91,6 +96,7 @@ class SimulatedMills {
     bool ending = false;  // nothing of it is in hand, and its strands were asked to end
   };
 
+  EngineConfig EngineOf(const Config& config) const;
   void Watch();
   void FollowAll();
   bool Follow(std::size_t shard);

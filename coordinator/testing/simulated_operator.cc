@@ -18,7 +18,10 @@ bool Same(const Config& one, const Config& other, const std::vector<std::string>
   const EngineConfig& a = one.engine;
   const EngineConfig& b = other.engine;
   if (a.poll != b.poll || a.rewind != b.rewind || a.on_zookeeper_loss != b.on_zookeeper_loss) return false;
+  if (a.aging != b.aging || a.scanners != b.scanners || a.brake_latency != b.brake_latency) return false;
   for (const std::string& handler : handlers) {
+    if (one.HandlerFor(handler).bands != other.HandlerFor(handler).bands) return false;
+    if (one.HandlerFor(handler).weight != other.HandlerFor(handler).weight) return false;
     if (one.HandlerFor(handler).retry.max_failures != other.HandlerFor(handler).retry.max_failures)
       return false;
   }
@@ -40,7 +43,7 @@ void SimulatedOperator::SetUp() {
   for (const std::string& handler : cluster_.work.handlers) {
     handlers += (handlers.empty() ? "{\"" : ",\"") + handler +
                 R"(":{"retry":{"delays":["300ms","1s"],"max_failures":)" +
-                std::to_string(3 + times_.Below(3)) + R"(,"jitter":0.1}})";
+                std::to_string(3 + times_.Below(3)) + R"(,"jitter":0.1})" + OrderText() + "}";
   }
   Put("handlers", handlers + "}");
   Put("shards", ShardsText(cluster_.work.shards.size(), cluster_.work.slices));
@@ -61,7 +64,22 @@ void SimulatedOperator::Believe(const std::string& part, const std::string& text
 std::string SimulatedOperator::EngineText() {
   return R"({"lease":"4s","poll":")" + std::to_string(300 + 100 * times_.Below(3)) + R"(ms","rewind":")" +
          std::to_string(2 + times_.Below(3)) + R"(s","on_zookeeper_loss":")" +
-         (times_.OneIn(2) ? "stop" : "continue") + "\"}";
+         (times_.OneIn(2) ? "stop" : "continue") + "\"" +
+         (times_.OneIn(2) ? R"(,"aging":")" + std::to_string(1 + times_.Below(5)) + "s\"" : "") +
+         (times_.OneIn(3)   ? R"(,"scanners":{"by":"table","most":2})"
+          : times_.OneIn(2) ? R"(,"scanners":{"by":"priority","most":2})"
+                            : "") +
+         (times_.OneIn(4) ? R"(,"brake":{"latency":"20ms"})" : "") + "}";
+}
+
+std::string SimulatedOperator::OrderText() {
+  std::string text = R"(,"weight":)" + std::to_string(1 + times_.Below(9));
+  if (times_.OneIn(3)) {
+    text += R"(,"bands":[{"priority":"5-9","failures":"0-9","every":")" +
+            std::to_string(1 + times_.Below(3)) + R"(s","most":)" + std::to_string(2 + times_.Below(20)) +
+            "}]";
+  }
+  return text;
 }
 
 std::string SimulatedOperator::ShardsText(std::size_t count, std::uint32_t slices) const {

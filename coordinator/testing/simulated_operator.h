@@ -46,6 +46,8 @@ class SimulatedOperator {
   void Put(const std::string& part, const std::string& text);
   void Believe(const std::string& part, const std::string& text);
   std::string EngineText();
+  // How a handler is treated beside others; behind its other keys.
+  std::string OrderText();
   std::string ShardsText(std::size_t count, std::uint32_t slices) const;
   void Delete(const std::string& top);
   void ServeAll();

@@ -103,6 +103,7 @@ MillSettings MillFor(PlantedBug bug) {
   settings.handlers.snooze_commits = bug == PlantedBug::SnoozeCommits;
   settings.bugs.rescues_from_the_living = bug == PlantedBug::RescueFromTheLiving;
   settings.bugs.ends_with_tasks_in_hand = bug == PlantedBug::EndsWithTasksInHand;
+  settings.bugs.never_ages = bug == PlantedBug::AgingNeverRises;
   return settings;
 }
 
@@ -211,7 +212,9 @@ class Simulation {
                  const std::string& handler, const std::string& key) {
     ModelledDatabase& database = databases_[shard];
     ++added_;
-    return {table.name, database.shard().Insert(table.name, slice, handler, database.clock().WallNow(), key)};
+    const auto priority = static_cast<std::uint32_t>(timeline_.random().Below(10));
+    return {table.name,
+            database.shard().Insert(table.name, slice, handler, database.clock().WallNow(), key, priority)};
   }
 
   void Cancel(std::size_t shard, const TaskKey& task, Micros patience) {
