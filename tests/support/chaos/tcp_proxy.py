@@ -1,13 +1,17 @@
-"""An address whose server can be another one later, as behind a load balancer or a name that moves."""
+"""An address whose server can be another one later, as behind a load balancer or a name that moves; and one that makes
+some statements slow."""
 import socket
 import threading
+import time
 
 
 class TcpProxy:
-    """Passes connections of its own port on to `target`, a port on the loopback address."""
+    """Passes connections of its own port on to `target`, a port on the loopback address. `delay` says of what a client
+    sends at once, such as a statement, for how many seconds it is held back; it may be another one later."""
 
-    def __init__(self, target):
+    def __init__(self, target, delay=None):
         self._target = target
+        self.delay = delay or (lambda _: 0)
         self._pairs = []
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -35,13 +39,18 @@ class TcpProxy:
                 for end in (client, server):
                     end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._pairs.append((client, server))
-            for source, sink in ((client, server), (server, client)):
-                threading.Thread(target=_pass_on, args=(source, sink), daemon=True).start()
+            for source, sink, delay in ((client, server, self._hold_back), (server, client, None)):
+                threading.Thread(target=_pass_on, args=(source, sink, delay), daemon=True).start()
+
+    def _hold_back(self, data):
+        time.sleep(self.delay(data))
 
 
-def _pass_on(source, sink):
+def _pass_on(source, sink, hold_back):
     try:
         while data := source.recv(65536):
+            if hold_back:
+                hold_back(data)
             sink.sendall(data)
     except OSError:
         pass
