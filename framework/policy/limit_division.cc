@@ -1,0 +1,196 @@
+#include "framework/policy/limit_division.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace millrace::engine {
+namespace {
+
+constexpr double kFloor = 0.01;     // of the limit, for all floors together
+constexpr double kHeadroom = 1.25;  // what somebody has over what it uses
+constexpr double kMatters = 0.05;   // a share is not changed for less
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+// One kind of a limit, of one holder.
+struct Part {
+  double written = 0;
+  double in_force = 0;
+  bool takes = false;
+  bool wants = false;
+  double demand = 0;  // that it could use
+  double next = 0;    // to be written
+};
+
+// Max-min fair parts of the budget, at least `least` each; what nobody could use is parted equally.
+std::vector<double> FairParts(const std::vector<Part>& parts, double budget, double least) {
+  std::vector<double> fair(parts.size(), 0);
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].takes) open.push_back(i);
+  }
+  if (open.empty()) return fair;
+  const std::size_t takers = open.size();
+  least = std::min(least, budget / static_cast<double>(takers));
+  std::sort(open.begin(), open.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(parts[a].demand, a) < std::pair(parts[b].demand, b);
+  });
+  double left = budget;
+  for (std::size_t i = 0; i < takers; ++i) {
+    const double equal = left / static_cast<double>(takers - i);
+    const double rest = left - least * static_cast<double>(takers - i - 1);
+    fair[open[i]] = std::min(std::max(std::min(parts[open[i]].demand, equal), least), rest);
+    left -= fair[open[i]];
+  }
+  for (const std::size_t i : open) fair[i] += std::max(left, 0.0) / static_cast<double>(takers);
+  return fair;
+}
+
+// In whole numbers with the same sum: first what is whole, then one each by the greatest remainder.
+void MakeWhole(std::vector<double>& fair, const std::vector<Part>& parts) {
+  double sum = 0;
+  double whole = 0;
+  std::vector<std::pair<double, std::size_t>> rests;
+  for (std::size_t i = 0; i < fair.size(); ++i) {
+    sum += fair[i];
+    const double floor = std::floor(fair[i] + 1e-9);
+    if (parts[i].takes) rests.emplace_back(floor - fair[i], i);
+    fair[i] = floor;
+    whole += floor;
+  }
+  std::sort(rests.begin(), rests.end());
+  for (const auto& [rest, i] : rests) {
+    if (whole + 1 > sum + 1e-6) break;
+    fair[i] += 1;
+    whole += 1;
+  }
+}
+
+// `unit`: 1 for whole numbers, 0 for any.
+void Divide(std::vector<Part>& parts, double limit, double least, double unit) {
+  double fixed = 0;
+  double all = 0;
+  for (const Part& part : parts) {
+    (part.takes ? all : fixed) += part.in_force;
+  }
+  const double budget = std::max(limit - fixed, 0.0);
+  std::vector<double> fair = FairParts(parts, budget, least);
+  if (unit > 0) MakeWhole(fair, parts);
+  const double step = [&](double of) { return unit > 0 ? unit : of * kMatters; }(limit);
+  bool needed = all > budget * (1 + 1e-9) || all + step <= budget;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    parts[i].next = part.written;
+    if (!part.takes) continue;
+    const double more = fair[i] - part.written;
+    const double enough = unit > 0 ? unit : part.written * kMatters;
+    needed = needed || (part.written <= 0 && fair[i] > 0) || (part.wants && more > 0 && more >= enough);
+  }
+  if (!needed) return;
+  double free = limit - fixed;
+  double cost = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Part& part = parts[i];
+    if (!part.takes) continue;
+    part.next = std::min(part.written, fair[i]);
+    free -= part.in_force;
+    cost += std::max(fair[i] - part.in_force, 0.0);
+  }
+  free = std::max(free, 0.0);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Part& part = parts[i];
+    if (!part.takes || fair[i] <= part.written) continue;
+    if (fair[i] <= part.in_force) {
+      part.next = fair[i];  // it may be in force still
+      continue;
+    }
+    double given = cost > free ? (fair[i] - part.in_force) * free / cost : fair[i] - part.in_force;
+    if (unit > 0) {
+      given = std::min(std::ceil(given - 1e-9), std::floor(free + 1e-9));
+      cost -= fair[i] - part.in_force;
+      free -= given;
+    }
+    part.next = std::max(part.in_force + given, part.written);
+  }
+}
+
+// Four digits, rounded down: people read them, and their sum stays below the limit.
+double Readable(double rate) {
+  if (rate <= 0) return 0;
+  const double unit = std::pow(10, std::floor(std::log10(rate)) - 3);
+  return std::floor(rate / unit + 1e-6) * unit;
+}
+
+double DemandOf(bool wants, double uses) { return wants ? kUnbounded : uses * kHeadroom; }
+
+void DivideRate(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders,
+                LimitShares& shares) {
+  std::vector<Part> parts;
+  std::size_t takers = 0;
+  for (const auto& [id, holder] : holders) {
+    const LimitUse& use = holder.use;
+    parts.push_back({holder.written.rate, holder.in_force.rate, holder.takes, use.wants_rate,
+                     DemandOf(use.wants_rate, use.rate)});
+    takers += holder.takes ? 1 : 0;
+  }
+  Divide(parts, limit.rate, limit.rate * kFloor / static_cast<double>(std::max<std::size_t>(takers, 1)), 0);
+  auto part = parts.begin();
+  for (const auto& [id, holder] : holders) {
+    const double rate = part->next == holder.written.rate ? part->next : Readable(part->next);
+    if (holder.takes) shares[id].rate = rate;
+    ++part;
+  }
+}
+
+bool UsesPermits(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders) {
+  std::size_t takers = 0;
+  bool must = false;
+  for (const auto& [id, holder] : holders) {
+    takers += holder.takes ? 1 : 0;
+    must = must || (!holder.takes && holder.in_force.permits);
+  }
+  return must || limit.concurrency < takers;
+}
+
+// From places to permits and back nobody has either for a moment: what both would let run could be more than
+// the limit.
+void DivideConcurrency(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders,
+                       LimitShares& shares) {
+  const bool permits = UsesPermits(limit, holders);
+  bool others_end = true;  // nothing of the other kind is in force any more
+  for (const auto& [id, holder] : holders) {
+    others_end = others_end && (permits ? holder.in_force.concurrency == 0 : !holder.in_force.permits);
+  }
+  std::vector<Part> parts;
+  for (const auto& [id, holder] : holders) {
+    const LimitUse& use = holder.use;
+    parts.push_back({static_cast<double>(holder.written.concurrency),
+                     static_cast<double>(holder.in_force.concurrency), holder.takes, use.wants_concurrency,
+                     DemandOf(use.wants_concurrency, use.running + 1)});
+  }
+  const bool places = !permits && others_end;
+  if (places) Divide(parts, limit.concurrency, 1, 1);
+  auto part = parts.begin();
+  for (const auto& [id, holder] : holders) {
+    if (holder.takes) {
+      shares[id].concurrency = places ? static_cast<std::uint32_t>(std::lround(part->next)) : 0;
+      shares[id].permits = permits && others_end;
+    }
+    ++part;
+  }
+}
+
+}  // namespace
+
+LimitShares DivideLimit(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders) {
+  LimitShares shares;
+  for (const auto& [id, holder] : holders) {
+    if (holder.takes) shares[id] = {};
+  }
+  if (limit.rate > 0) DivideRate(limit, holders, shares);
+  if (limit.concurrency > 0) DivideConcurrency(limit, holders, shares);
+  return shares;
+}
+
+}  // namespace millrace::engine
