@@ -67,24 +67,36 @@ void TypeGate::TellStartsAgain() {
 }
 
 // Each kind of policy adds its own; one keeps its state where nothing of it has changed, and a gate where
-// none of its policies has.
+// none of its policies has. What is in hand under a gate that goes asks that still.
 void Admission::Follow(std::shared_ptr<const Config> config) {
-  MutexLock lock(mutex_);
-  Gates gates;
-  std::erase_if(hours_, [&](const auto& entry) { return !config->HandlerFor(entry.first).hours; });
-  std::erase_if(limits_, [&](const auto& entry) { return !config->HandlerFor(entry.first).limit; });
-  breakers_ = BreakersOf(*config, breakers_);
-  for (const auto& [type, handler] : config->handlers) {
-    StartPolicies policies;
-    if (handler.hours) policies.push_back(HoursOf(type, *handler.hours));
-    if (handler.breaker) policies.push_back(breakers_.at(type));
-    if (handler.limit) policies.push_back(LimitOf(type, *handler.limit));
-    if (policies.empty()) continue;
-    const auto known = gates_.find(type);
-    const bool same = known != gates_.end() && known->second->policies() == policies;
-    gates[type] = same ? known->second : std::make_shared<TypeGate>(type, std::move(policies), starts_again_);
+  Gates before;
+  {
+    MutexLock lock(mutex_);
+    before = std::exchange(gates_, {});
+    std::erase_if(hours_, [&](const auto& entry) { return !config->HandlerFor(entry.first).hours; });
+    DropLimits(*config);
+    breakers_ = BreakersOf(*config, breakers_);
+    for (const auto& [type, handler] : config->handlers) {
+      StartPolicies policies;
+      if (handler.hours) policies.push_back(HoursOf(type, *handler.hours));
+      if (handler.breaker) policies.push_back(breakers_.at(type));
+      if (handler.limit) policies.push_back(LimitOf(type, *handler.limit));
+      if (policies.empty()) continue;
+      const auto known = before.find(type);
+      const bool same = known != before.end() && known->second->policies() == policies;
+      gates_[type] =
+          same ? known->second : std::make_shared<TypeGate>(type, std::move(policies), starts_again_);
+    }
   }
-  gates_ = std::move(gates);
+  for (const auto& [type, gate] : before) gate->TellStartsAgain();
+}
+
+void Admission::DropLimits(const Config& config) {
+  std::erase_if(limits_, [&](const auto& entry) {
+    const bool gone = !config.HandlerFor(entry.first).limit;
+    if (gone) entry.second->Follow(LimitConfig{}, std::nullopt, clock_.Now());
+    return gone;
+  });
 }
 
 std::shared_ptr<StartPolicy> Admission::HoursOf(const std::string& type, const HoursConfig& hours) {

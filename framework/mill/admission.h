@@ -162,6 +162,7 @@ class Admission {
 
   std::shared_ptr<StartPolicy> HoursOf(const std::string& type, const HoursConfig& hours)
       MILLRACE_REQUIRES(mutex_);
+  void DropLimits(const Config& config) MILLRACE_REQUIRES(mutex_);
   std::shared_ptr<StartPolicy> LimitOf(const std::string& type, const LimitConfig& limit)
       MILLRACE_REQUIRES(mutex_);
   std::optional<LimitShare> ShareOf(const std::string& type) const MILLRACE_REQUIRES(mutex_);

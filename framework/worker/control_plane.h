@@ -3,6 +3,7 @@
 // answer is cheap, never waits for a server, and holds until the next.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "framework/config/config.h"
 #include "framework/policy/breaker.h"
+#include "framework/policy/limit_shares.h"
 #include "framework/policy/pauses.h"
 #include "framework/store/store.h"
 
@@ -41,6 +43,15 @@ class ControlPlane {
   // What this worker would have the cluster do about them from now on. Not called where no type has a
   // breaker, and none had.
   virtual void AskOfBreakers(const BreakerAsks& /*asks*/) {}
+
+  using SharesTold = std::function<void(std::shared_ptr<const LimitShares>)>;
+  // Where limits are divided: tells this worker's shares at once, and whenever they change, before anybody is
+  // told that they are in force. Nobody: each limit is the worker's own as a whole. An empty function ends
+  // it; once this returns the former is not called any more.
+  virtual void FollowShares(SharesTold /*told*/) {}
+  // The worker was registered in a shard: whoever counted it among the dead before may have given its shares
+  // to others.
+  virtual void LifeBegun() {}
 };
 
 }  // namespace millrace::engine

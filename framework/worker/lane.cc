@@ -6,6 +6,7 @@
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
 #include "framework/mill/attempt.h"
+#include "framework/mill/starts.h"
 
 namespace millrace::engine {
 namespace {
@@ -111,32 +112,58 @@ std::size_t Lane::Lost() const {
 }
 
 // Several short tasks at once, so that the queue's lock is not the bottleneck; a batch for a batch handler.
+std::vector<AttemptPtr> Lane::TakeNext(LaneThread& thread) {
+  const BootTime now = parts_.clock.Now();
+  if (closed_ || active_ > wanted_ || now < starts_from_) return {};
+  const std::shared_ptr<AttemptHost> host = queue_.Next(setup_->threads);
+  if (!host) return {};
+  std::size_t most = setup_->MostInCall();
+  if (most == 1 && pace_.AreShort()) {
+    most = std::clamp<std::size_t>(queue_.Waiting(*host) / (2 * setup_->threads), 1, kShortChunk);
+  }
+  std::vector<AttemptPtr> attempts = queue_.Take(host, most);
+  std::vector<AttemptPtr> without = TakeStarts(attempts, now);
+  if (!without.empty()) {
+    if (attempts.empty()) starts_from_ = without.front()->gate->Next(now);
+    for (auto attempt = without.rbegin(); attempt != without.rend(); ++attempt)
+      queue_.PutBack(std::move(*attempt));
+  }
+  if (attempts.empty()) {
+    queue_.Leave(*host);
+  } else {
+    thread.taken = {host, attempts.size()};
+    running_ += attempts.size();
+    // Those that wait without a start do so for a time that this thread knew.
+    if (attempts.front()->gate && queue_.Size() > 0) filled_.NotifyOne();
+  }
+  return attempts;
+}
+
 LaneSetupPtr Lane::Take(LaneThread& thread) {
   LaneSetupPtr setup;
   std::vector<AttemptPtr> attempts;
-  std::shared_ptr<AttemptHost> host;
   bool room_again = false;
   {
     MutexLock lock(mutex_);
-    host = queue_.Next(setup_->threads);
-    if (!host && !closed_) {
-      filled_.WaitFor(mutex_, kIdleWait);
-      host = queue_.Next(setup_->threads);
+    attempts = TakeNext(thread);
+    if (attempts.empty() && !closed_) {
+      const Micros until_start = starts_from_ - std::min(parts_.clock.Now(), starts_from_);
+      filled_.WaitFor(mutex_, until_start > Micros(0) ? std::min(until_start, kIdleWait) : kIdleWait);
+      attempts = TakeNext(thread);
     }
-    if (!host || closed_ || active_ > wanted_) return nullptr;
+    if (attempts.empty()) return nullptr;
     setup = setup_;
-    std::size_t most = setup_->MostInCall();
-    if (most == 1 && pace_.AreShort()) {
-      most = std::clamp<std::size_t>(queue_.Waiting(*host) / (2 * setup_->threads), 1, kShortChunk);
-    }
-    attempts = queue_.Take(host, most);
-    thread.taken = {host, attempts.size()};
-    running_ += attempts.size();
-    room_again = queue_.RoomAgain(*host, pace_.Capacity());
+    room_again = queue_.RoomAgain(*thread.taken.host, pace_.Capacity());
   }
-  if (room_again) host->RoomAgain();
+  if (room_again) attempts.front()->host->RoomAgain();
   thread.Keep(std::move(attempts));
   return setup;
+}
+
+void Lane::StartsAgain() {
+  MutexLock lock(mutex_);
+  starts_from_ = {};
+  filled_.NotifyAll();
 }
 
 void Lane::Release(LaneThread& thread) {
@@ -152,7 +179,11 @@ void Lane::TakeBackKept(LaneThread& thread, BootTime now) {
   if (kept.empty()) return;
   running_ -= kept.size();
   thread.taken.count -= kept.size();
-  for (auto attempt = kept.rbegin(); attempt != kept.rend(); ++attempt) queue_.PutBack(std::move(*attempt));
+  for (auto attempt = kept.rbegin(); attempt != kept.rend(); ++attempt) {
+    ReturnStart(**attempt);
+    queue_.PutBack(std::move(*attempt));
+  }
+  starts_from_ = {};
   filled_.NotifyAll();
 }
 
@@ -240,16 +271,23 @@ void Lane::NoteRan(LaneThread& thread) {
   if (ran.calls > 0) pace_.Ran(ran.tasks, ran.took, ran.calls);
 }
 
-// The check before each start. What may not start is parked, or its attempt ended at once.
+// The check before each start. What may not start is parked, or its attempt ended at once; others may have
+// its start.
 bool Lane::ReadyToStart(const AttemptPtr& attempt, const LaneSetup& setup) {
   const BootTime now = parts_.clock.Now();
-  if (!attempt->lease->MayStart(now)) {
-    attempt->host->Park(attempt);
-    return false;
+  const bool may_start = attempt->lease->MayStart(now);
+  const std::optional<Outcome> instead =
+      may_start ? InsteadOfStart(*attempt, setup.config.retry, now) : std::nullopt;
+  if (may_start && !instead) return true;
+  if (attempt->gate && (!may_start || !attempt->started.load(std::memory_order_relaxed))) {
+    ReturnStart(*attempt);
+    attempt->gate->TellStartsAgain();
   }
-  const std::optional<Outcome> instead = InsteadOfStart(*attempt, setup.config.retry, now);
-  if (!instead) return true;
-  attempt->host->Ended({attempt, Settle(setup.config.retry, attempt->task, *instead, 0)});
+  if (may_start) {
+    attempt->host->Ended({attempt, Settle(setup.config.retry, attempt->task, *instead, 0)});
+  } else {
+    attempt->host->Park(attempt);
+  }
   return false;
 }
 
@@ -298,9 +336,11 @@ void Lane::EndOverdue(LaneThread::Abandoned overdue) {
   for (auto* attempts : {&overdue.waiting, &overdue.running}) {
     for (auto attempt = attempts->rbegin(); attempt != attempts->rend(); ++attempt) {
       if (attempts == &overdue.running) (*attempt)->alone.store(true, std::memory_order_relaxed);
+      ReturnStart(**attempt);
       queue_.PutBack(std::move(*attempt));
     }
   }
+  starts_from_ = {};
   filled_.NotifyAll();
 }
 

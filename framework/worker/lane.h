@@ -60,6 +60,8 @@ class Lane {
   // where it starts within `patience`, since nobody else could start it sooner. The caller ends those
   // attempts.
   std::vector<AttemptPtr> TakeUnwanted(Micros patience);
+  // Its type's gate may have starts again, other than by time.
+  void StartsAgain();
   // Takes all that is queued and not started. The caller ends those attempts.
   std::vector<AttemptPtr> TakeQueued();
   // Gives back every attempt that still runs, whatever its handler does: its threads count as lost.
@@ -75,6 +77,8 @@ class Lane {
   void AdjustThreads(BootTime now) MILLRACE_REQUIRES(mutex_);
   void TellThreads();
   void Run(LaneThread& thread);
+  // What the thread is to run next, with starts where they need any; empty: nothing now.
+  std::vector<AttemptPtr> TakeNext(LaneThread& thread) MILLRACE_REQUIRES(mutex_);
   // Waits a while for tasks, and gives them to the thread with what they go by; null: there are none.
   LaneSetupPtr Take(LaneThread& thread);
   void Release(LaneThread& thread) MILLRACE_REQUIRES(mutex_);
@@ -95,6 +99,7 @@ class Lane {
   LaneSetupPtr setup_ MILLRACE_GUARDED_BY(mutex_);
   LaneQueue queue_ MILLRACE_GUARDED_BY(mutex_);
   LanePace pace_ MILLRACE_GUARDED_BY(mutex_);
+  BootTime starts_from_ MILLRACE_GUARDED_BY(mutex_){};  // before then what is queued gets none
   std::list<LaneThread> threads_ MILLRACE_GUARDED_BY(mutex_);
   std::size_t started_ MILLRACE_GUARDED_BY(mutex_) = 0;  // threads so far
   std::size_t active_ MILLRACE_GUARDED_BY(mutex_) = 0;   // threads that are neither lost nor home

@@ -200,6 +200,10 @@ bool LaneSet::Take(const std::string& type, std::vector<AttemptPtr>& attempts) {
   return lane != nullptr;
 }
 
+void LaneSet::StartsAgain(const std::string& type) const {
+  if (const std::optional<Entry> known = Known(type); known && known->lane) known->lane->StartsAgain();
+}
+
 std::vector<Lane*> LaneSet::All() const {
   MutexLock lock(mutex_);
   std::vector<Lane*> lanes;

@@ -63,6 +63,8 @@ class LaneSet final : public Runner {
   // once).
   Lane* For(const std::string& type);
   std::vector<Lane*> All() const;
+  // The gate of this type may have starts again, other than by time. Opens nothing.
+  void StartsAgain(const std::string& type) const;
 
   bool Runs(const std::string& type) override { return For(type) != nullptr; }
   LaneRoom Room(const std::string& type, const AttemptHost& shard, std::uint32_t urgency) override;

@@ -260,19 +260,21 @@ class BlockingTend final : public Blocking<TendPort> {
 
 class BlockingBeat final : public Blocking<BeatPort> {
  public:
-  BlockingBeat(Store& store, FlightRecorder& recorder, FoundDatabase& database, Registry& registry,
+  BlockingBeat(Store& store, FoundDatabase& database, const ShardDriver::Parts& parts,
                const std::string& shard)
       : store_(store.OpenIncarnations()),
         address_(store.Describe()),
-        recorder_(recorder),
+        recorder_(parts.recorder),
         database_(database),
-        beat_(registry, shard, "beat") {}
+        control_(parts.control),
+        beat_(parts.metrics, shard, "beat") {}
 
   Reply<Status> Register(const Incarnation& self) override {
     Status registered = Ask([&] { return store_->Register(self); });
     if (registered) {
       recorder_.NoteLife(address_, self.id);
       database_.NewLife();
+      control_.LifeBegun();
     }
     return registered;
   }
@@ -294,6 +296,7 @@ class BlockingBeat final : public Blocking<BeatPort> {
   const std::string address_;
   FlightRecorder& recorder_;
   FoundDatabase& database_;
+  ControlPlane& control_;
   Meter beat_;
 };
 
@@ -307,7 +310,7 @@ struct ShardDriver::Ports {
         settle(store, parts.metrics, shard),
         second_settle(store, parts.metrics, shard),
         tend(store, parts.dead_recorders, coverage, database, parts.metrics, shard),
-        beat(store, parts.recorder, database, parts.metrics, shard) {
+        beat(store, database, parts, shard) {
     scans[0] = std::make_unique<BlockingScan>(store, parts.metrics, shard);
   }
 

@@ -49,6 +49,7 @@ class Worker::Body {
   std::optional<WorkerEnd> WaitFor(Micros limit);
   WorkerTotals Totals() const;
   WorkerStatus Status() const;
+  std::map<std::string, LimitView> Limits() const { return admission_.Limits(); }
   std::string StandsStill(Micros patience) const;
   bool LeftThreads() const { return left_.load(); }
 
@@ -125,6 +126,7 @@ void Worker::StopNow() { body_->StopNow(); }
 std::optional<WorkerEnd> Worker::WaitFor(Micros limit) { return body_->WaitFor(limit); }
 WorkerTotals Worker::Totals() const { return body_->Totals(); }
 WorkerStatus Worker::Status() const { return body_->Status(); }
+std::map<std::string, LimitView> Worker::Limits() const { return body_->Limits(); }
 std::string Worker::StandsStill(Micros patience) const { return body_->StandsStill(patience); }
 bool Worker::LeftThreads() const { return body_->LeftThreads(); }
 
@@ -144,6 +146,8 @@ Status Worker::Body::Start() {
                                      LaneSet::Rules{options_.concurrency, options_.partial});
   BOOST_OUTCOME_TRYV(lanes_->OpenConfigured());
   id_ = std::move(id);
+  admission_.starts_again().Listen([this](const std::string& type) { lanes_->StartsAgain(type); });
+  parts_.control.FollowShares([this](auto shares) { admission_.FollowShares(std::move(shares)); });
   admission_.Follow(config);
   config_ = std::make_unique<ConfigFollower>(parts_.control, config, *engine_, *lanes_, admission_);
   engine::Status started = StartMills();
@@ -154,6 +158,7 @@ Status Worker::Body::Start() {
 // What had begun when a thread could not be started.
 void Worker::Body::Undo() {
   measured_.End();
+  parts_.control.FollowShares(nullptr);
   rings_.reset();
   config_->Stop();
   mills_->End();
@@ -310,6 +315,7 @@ void Worker::Body::Finish() {
   phase_ = Phase::Ended;
   pulse_.Never();  // it waits for threads, and these for databases
   measured_.End();
+  parts_.control.FollowShares(nullptr);
   if (rings_) rings_->Stop();
   config_->Stop();
   mills_->End();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "framework/base/clock.h"
 #include "framework/base/result.h"
 #include "framework/metrics/registry.h"
+#include "framework/mill/admission.h"
 #include "framework/mill/idle_span.h"
 #include "framework/plugin/plugin_set.h"
 #include "framework/worker/control_plane.h"
@@ -81,6 +83,8 @@ class Worker {
   std::optional<WorkerEnd> WaitFor(Micros limit);
   WorkerTotals Totals() const;
   WorkerStatus Status() const;
+  // The limits of task types, and what this worker makes of them; by type.
+  std::map<std::string, LimitView> Limits() const;
   // Which of its threads should have gone on for longer than `patience`, and has not: `scan of shard main`,
   // `watch`; empty: none. A thread that waits for a database, or runs a handler, is not meant.
   std::string StandsStill(Micros patience) const;
