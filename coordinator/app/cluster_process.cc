@@ -28,6 +28,14 @@ std::shared_ptr<const Config> BeforeContact(Config config) {
   return std::make_shared<const Config>(std::move(config));
 }
 
+LimitShares WholeLimits(const Config& config) {
+  LimitShares limits;
+  for (const auto& [type, handler] : config.handlers) {
+    if (handler.limit) limits[type] = {handler.limit->rate, handler.limit->concurrency};
+  }
+  return limits;
+}
+
 void LogMoves(const std::vector<SliceMove>& moves) {
   const auto voluntary =
       std::count_if(moves.begin(), moves.end(), [](const SliceMove& m) { return m.voluntary; });
@@ -106,7 +114,8 @@ Status ClusterProcess::Start(Place place) {
       },
       [this] { return clock_.WallNow(); },
       std::move(place.databases),
-      std::move(place.listens)};
+      std::move(place.listens),
+      std::move(place.pressing)};
   member_ = std::make_unique<Member>(
       std::move(options), ConfigLayers(settings_.config_text, settings_.config_file, settings_.own_store),
       std::move(calls));
@@ -143,7 +152,8 @@ Status ClusterProcess::Start(Place place) {
                         LogWarning("another candidate should lead the cluster; giving way", {{"why", why}});
                       },
                       [this] { measured_->Plans(); },
-                      [this](const PlanFigures& figures) { measured_->Planned(figures); }});
+                      [this](const PlanFigures& figures) { measured_->Planned(figures); },
+                      [this] { return upkeep_.Findings().lives; }});
     machines.push_back(leader_.get());
   }
   driver_ = std::make_unique<Driver>(std::move(session_), std::move(machines), clock_);
@@ -197,7 +207,7 @@ LeaderFacts ClusterProcess::Facts() const {
   TableFindings found = upkeep_.Findings();
   for (std::string& trouble : alerts_.Troubles()) found.troubles.push_back(std::move(trouble));
   return {std::move(found.catalog), ConfiguredGroups(*control_.View()->config), std::move(found.unrunnable),
-          std::move(found.troubles), std::move(found.unread)};
+          std::move(found.troubles), std::move(found.unread), WholeLimits(*control_.View()->config)};
 }
 
 std::shared_ptr<const Ownership> ClusterProcess::CurrentOwnership() const {

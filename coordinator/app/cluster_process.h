@@ -37,6 +37,7 @@ class ClusterProcess {
     std::function<std::optional<std::vector<std::string>>(const Config&)> types = {};  // that it runs
     std::function<std::map<std::string, std::string>()> databases = {};  // that it has found, by shard
     std::function<std::optional<std::string>(const EngineConfig&)> listens = {};  // see Member::Calls
+    std::function<std::optional<bool>()> pressing = {};                           // see Member::Calls
   };
 
   // Reaches ZooKeeper within `limit`, or says clearly what is wrong. `first_assignment`: see

@@ -75,9 +75,13 @@ class ClusterEnvironment final : public WorkerEnvironment {
     document.doorbell = worker.Status().doorbell;
     teller_.emplace(worker, plugins_);
     return process_.Start({id, std::move(document), true, !flags_.no_coordinate, LimitTo(flags_.handlers),
-                           [this] { return teller_->Tell(process_.control().Refusals()); }, types,
-                           [&worker] { return DatabasesOf(worker.Status()); },
-                           [this](const EngineConfig& engine) { return supervision_.Listens(engine); }});
+                           [this] {
+                             process_.control().ReadAnew();
+                             return teller_->Tell(process_.control().Refusals());
+                           },
+                           types, [&worker] { return DatabasesOf(worker.Status()); },
+                           [this](const EngineConfig& engine) { return supervision_.Listens(engine); },
+                           [this] { return teller_->Pressing(); }});
   }
   std::string NoPlan() const override { return process_.NoPlan(); }
   std::string StandsStill(Micros patience) const override { return process_.StandsStill(patience); }

@@ -29,6 +29,9 @@ class StatusTeller {
   StatusTeller(const Worker& worker, const PluginSet& plugins);
   // `shard_refusals`: by shard, why it is not served.
   std::string Tell(const std::map<std::string, std::string>& shard_refusals);
+  // Whether what it makes of the limits is so different by now that the leader should know; nullopt: there
+  // are none.
+  std::optional<bool> Pressing() const;
 
  private:
   const Worker& worker_;
@@ -36,6 +39,7 @@ class StatusTeller {
   const std::vector<std::string> refused_;
   std::optional<BootTime> last_;
   WorkerTotals before_;
+  std::map<std::string, LimitUse> limits_;  // as told last
 };
 
 }  // namespace millrace::engine

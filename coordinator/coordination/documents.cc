@@ -8,6 +8,22 @@
 #include "framework/task/task.h"
 
 namespace millrace::engine {
+
+// As members of a document.
+template <class Json>
+static void to_json(Json& out, const LimitShare& share) {
+  out = Json::object();
+  if (share.rate > 0) out["rate"] = share.rate;
+  if (share.concurrency > 0) out["concurrency"] = share.concurrency;
+  if (share.permits) out["permits"] = true;
+}
+template <class Json>
+static void from_json(const Json& in, LimitShare& share) {
+  share.rate = std::max(in.value("rate", 0.0), 0.0);
+  share.concurrency = in.value("concurrency", 0u);
+  share.permits = in.value("permits", false);
+}
+
 namespace {
 
 using nlohmann::json;
@@ -67,8 +83,6 @@ class Reader {
     if (!numbers) return Refuse(std::string("'") + key + "': " + numbers.error().message);
     into = std::move(*numbers);
   }
-  void Reserved(const char*) {}
-
   bool good() const { return wrong_.empty(); }
   Failure Wrong() const { return Fail(ErrorCode::Invalid, wrong_); }
 
@@ -110,9 +124,6 @@ class Writer {
   void LoadBalance(const char* key, const Limit<std::uint32_t>& numbers) {
     json_[key] = numbers ? ordered_json(FormatLoadBalance(*numbers)) : ordered_json(nullptr);
   }
-  // A key for later versions.
-  void Reserved(const char* key) { json_[key] = ordered_json::object(); }
-
   std::string Text() const { return JsonText(json_); }
 
  private:
@@ -167,7 +178,9 @@ constexpr auto kAssign = [](auto& keys, auto& assign) {
   keys.Value("generation", assign.generation);
   keys.Value("slices", assign.slices);
   keys.IfAny("groups", assign.groups);
-  keys.Reserved("shares");
+  keys.Value("shares", assign.shares);
+  keys.IfAny("shares_of", assign.shares_of);
+  keys.IfAny("shares_before", assign.shares_before);
 };
 
 constexpr auto kPlan = [](auto& keys, auto& plan) {
@@ -277,5 +290,30 @@ Result<ExpectDocument> ReadExpect(std::string_view text) {
 }
 Result<AssignDocument> ReadAssign(std::string_view text) { return Read<AssignDocument>(text, kAssign); }
 Result<PlanDocument> ReadPlan(std::string_view text) { return Read<PlanDocument>(text, kPlan); }
+
+Result<StatusDocument> ReadStatus(std::string_view text) {
+  const json value = json::parse(text.begin(), text.end(), nullptr, false);
+  StatusDocument status;
+  try {
+    status.incarnation = value.value(status_key::kIncarnation, "");
+    status.generation = value.value(status_key::kGeneration, std::uint64_t{0});
+    const json shards = value.value(status_key::kShards, json::object());
+    for (const auto& [shard, told] : shards.items()) {
+      if (told.contains(status_key::kIncarnation))
+        status.lives.push_back(told.at(status_key::kIncarnation).get<std::string>());
+    }
+    const json limits = value.value(status_key::kLimits, json::object());
+    for (const auto& [type, told] : limits.items()) {
+      status.limits[type] = {.rate = std::max(told.value(status_key::kUses, 0.0), 0.0),
+                             .running = told.value(status_key::kRunning, 0u),
+                             .waiting = told.value(status_key::kWaiting, std::size_t{0}),
+                             .wants_rate = told.value(status_key::kWantsRate, false),
+                             .wants_concurrency = told.value(status_key::kWantsConcurrency, false)};
+    }
+  } catch (const json::exception&) {
+    return Fail(ErrorCode::Invalid, "this is not the status of a worker");
+  }
+  return status;
+}
 
 }  // namespace millrace::engine

@@ -12,6 +12,7 @@
 
 #include "framework/base/result.h"
 #include "framework/policy/eligibility.h"
+#include "framework/policy/limit_shares.h"
 
 namespace millrace::engine {
 
@@ -41,7 +42,20 @@ struct AssignDocument {
   std::vector<std::string> slices = {};  // sorted
   // The task types of each handler group that its slices name; empty: there is one group, all types.
   std::map<std::string, std::vector<std::string>> groups = {};
+  // Of the first page alone (coordinator/leader/README.md): the worker's shares of the limits, the
+  // incarnation that they are for, and what may have been in force when they were written.
+  LimitShares shares = {};
+  std::string shares_of = {};
+  LimitShares shares_before = {};
   bool operator==(const AssignDocument&) const = default;
+};
+
+// status/<id>: of what a worker writes there, what the leader goes by.
+struct StatusDocument {
+  std::string incarnation = {};                 // the life that wrote it
+  std::uint64_t generation = 0;                 // of the assignment that is in force in it
+  std::vector<std::string> lives = {};          // its incarnations in the shards
+  std::map<std::string, LimitUse> limits = {};  // by task type
 };
 
 // Of the (sorted) names below an assign node those of further pages: numbers from 1. What else somebody made
@@ -112,6 +126,7 @@ Result<CandidateDocument> ReadCandidate(std::string_view text);
 Result<ExpectDocument> ReadExpect(std::string_view text);
 Result<AssignDocument> ReadAssign(std::string_view text);
 Result<PlanDocument> ReadPlan(std::string_view text);
+Result<StatusDocument> ReadStatus(std::string_view text);
 
 // What is told in a node has to fit into it, however much there is to tell: the first `most` lines, of long
 // ones the beginning; then `and 7 more`.
@@ -125,11 +140,19 @@ inline constexpr char kConfig[] = "config";          // of each part an object:
 inline constexpr char kConfigVersion[] = "version";  // of its node, as it was read last
 inline constexpr char kConfigMade[] =
     "made";  // the transaction that made that node (czxid): versions count anew
-inline constexpr char kConfigRefused[] = "refused";  // where that is not in force: why
-inline constexpr char kRefusals[] = "refusals";      // what it can't carry out; a list of texts
-inline constexpr char kIgnored[] = "ignored";        // what it was started with and does not follow; texts
-inline constexpr char kShards[] = "shards";          // an object for each
-inline constexpr char kDoorbell[] = "doorbell";      // of a shard: `on`, or `off` and why
+inline constexpr char kConfigRefused[] = "refused";    // where that is not in force: why
+inline constexpr char kRefusals[] = "refusals";        // what it can't carry out; a list of texts
+inline constexpr char kIgnored[] = "ignored";          // what it was started with and does not follow; texts
+inline constexpr char kShards[] = "shards";            // an object for each
+inline constexpr char kDoorbell[] = "doorbell";        // of a shard: `on`, or `off` and why
+inline constexpr char kIncarnation[] = "incarnation";  // of the worker; and of a shard: its life in that
+inline constexpr char kGeneration[] = "generation";    // of the assignment in force
+inline constexpr char kLimits[] = "limits";            // by task type, what it makes of its share:
+inline constexpr char kUses[] = "uses";                // starts a second
+inline constexpr char kWaiting[] = "waiting";          // claimed, and not started
+inline constexpr char kWantsRate[] = "wants_rate";
+inline constexpr char kWantsConcurrency[] = "wants_concurrency";
+inline constexpr char kShare[] = "share";            // in force, where the whole is not its own
 inline constexpr char kRounds[] = "rounds";          // of a shard: by task type that is scanned in rounds
 inline constexpr char kRoundOpen[] = "open";         // whether rows of the newest may be claimed yet
 inline constexpr char kRoundNext[] = "next";         // when the next one begins, where that is known

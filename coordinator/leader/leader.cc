@@ -9,6 +9,7 @@ namespace millrace::engine {
 namespace {
 
 constexpr Micros kLookAtTables = std::chrono::seconds(1);
+constexpr Micros kLookAtLives = std::chrono::milliseconds(500);  // where limits are divided
 constexpr std::size_t kNamesTold = 100;  // of each kind, in the node `plan`
 constexpr std::size_t kTroublesTold = 20;
 constexpr std::size_t kLongestPlan = 200 * 1024;
@@ -109,6 +110,7 @@ void Leader::Begin(BootTime now) {
   usefulness_.Begin(now);
   led_ = election_.Leading()->epoch;
   membership_.Begin(judgement_.From());
+  limits_.Begin();
   stuck_.clear();
   decision_ = {};
   settled_ = compared_ = false;
@@ -137,7 +139,9 @@ void Leader::End() {
 void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTime now) {
   election_.Replied(request, reply, now);
   if (request.kind != TreeRequest::Kind::Write) {
-    if (tree_.Replied(request, reply)) dirty_ = true;
+    if (!tree_.Replied(request, reply)) return;
+    shares_dirty_ = true;
+    if (!LeaderTree::IsStatus(request.path)) dirty_ = true;
     return;
   }
   tree_.Written(request);
@@ -156,23 +160,43 @@ void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
 
 BootTime Leader::WakeAt(BootTime now) const {
   if (!election_.Leading()) return election_.WakeAt(now);
-  return std::min(decide_at_, now + kLookAtTables);
+  const BootTime wake = std::min(decide_at_, now + kLookAtTables);
+  return facts_.limits.empty() ? wake : std::min(wake, divide_at_);
 }
 
 std::optional<TreeRequest> Leader::Decide(BootTime now) {
   LeaderFacts facts = calls_.facts();
   dirty_ = dirty_ || facts != facts_;
   facts_ = std::move(facts);
-  if (!dirty_ && now < decide_at_) {
+  tree_.FollowStatuses(!facts_.limits.empty());
+  if (!tree_.Fresh()) return tree_.NextRead(now);
+  const bool plans = dirty_ || now >= decide_at_;
+  dirty_ = false;
+  TreeRequest request{TreeRequest::Kind::Write};
+  if (plans) Plan(request, now);
+  // Each by itself, so that nothing that is in its way can hold up the plan.
+  if (request.writes.empty()) request.writes = DivideLimits(now);
+  if (plans && request.writes.empty()) request.writes = NoteHistory(tree_.mirror(), stuck_);
+  if (plans && request.writes.empty()) request.writes = Tidy(tree_.Assignments(), now);
+  if (plans) {
+    judgement_.Decided(now);
+    decide_at_ = membership_.NextChange(now);
+  }
+  if (request.writes.empty()) {
     usefulness_.Useful();
     return std::nullopt;
   }
-  dirty_ = false;
+  const std::vector<TreeWrite> guard = election_.Guard();
+  request.writes.insert(request.writes.begin(), guard.begin(), guard.end());
+  return request;
+}
+
+// Who owns what, and what people are told of it.
+void Leader::Plan(TreeRequest& request, BootTime now) {
   const StoredAssignments stored = tree_.Assignments();
   const MembershipView view = tree_.Members(stored);
   membership_.Observe(view, now);
   if (tree_.Has(kProceedNode) && !stuck_.contains(kProceedNode)) membership_.Proceed(now);
-  TreeRequest request{TreeRequest::Kind::Write};
   if (facts_.catalog != nullptr) {
     PlanState state{membership_.Documents(), membership_.Roles(now), {}, *facts_.catalog, facts_.groups};
     for (const auto& [id, pages] : stored) state.assigned[id] = Readable(pages);
@@ -190,18 +214,23 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   // Beside many moves there may be no room for it; it goes with what is left of them, or by itself.
   if (BytesOf(request.writes) + BytesOf(told) <= kMostBytes)
     request.writes.insert(request.writes.end(), told.begin(), told.end());
-  // Each by itself, so that nothing that is in its way can hold up the plan.
-  if (request.writes.empty()) request.writes = NoteHistory(tree_.mirror(), stuck_);
-  if (request.writes.empty()) request.writes = Tidy(stored, now);
-  judgement_.Decided(now);
-  decide_at_ = membership_.NextChange(now);
-  if (request.writes.empty()) {
-    usefulness_.Useful();
-    return std::nullopt;
-  }
-  const std::vector<TreeWrite> guard = election_.Guard();
-  request.writes.insert(request.writes.begin(), guard.begin(), guard.end());
-  return request;
+}
+
+std::vector<TreeWrite> Leader::DivideLimits(BootTime now) {
+  if (!shares_dirty_ && (facts_.limits.empty() || now < divide_at_)) return {};
+  shares_dirty_ = false;
+  divide_at_ = now + kLookAtLives;
+  const StoredAssignments stored = tree_.Assignments();
+  const bool any = std::any_of(stored.begin(), stored.end(), [](const auto& worker) {
+    const auto& page = worker.second.front().document;
+    return page && !page->shares_of.empty();
+  });
+  if (facts_.limits.empty() && !any) return {};
+  const MembershipView view = tree_.Members(stored);
+  const auto statuses = tree_.Statuses();
+  const LivesByShard lives = calls_.lives ? calls_.lives() : LivesByShard{};
+  return limits_.Next({facts_.limits, stored, view.present, statuses, view.left, lives},
+                      election_.Leading()->epoch, now);
 }
 
 void Leader::TellRepairs(const StoredAssignments& stored) const {
@@ -238,6 +267,8 @@ std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime no
     if (writes.size() >= kTidied) return writes;
     const std::optional<AssignDocument> all = Together(pages);
     if (!all || !all->slices.empty() || membership_.Knows(id)) continue;
+    const AssignDocument& first = *pages.front().document;
+    if (!first.shares.empty() || !first.shares_before.empty()) continue;  // they may be in force still
     for (auto page = pages.rbegin(); page != pages.rend(); ++page) remove(page->path);
   }
   return writes;

@@ -11,6 +11,7 @@
 
 #include "coordinator/coordination/election.h"
 #include "coordinator/leader/leader_tree.h"
+#include "coordinator/leader/limit_keeper.h"
 #include "coordinator/leader/membership.h"
 #include "coordinator/leader/plan.h"
 #include "coordinator/leader/plan_writer.h"
@@ -34,6 +35,7 @@ struct LeaderFacts {
   std::vector<std::string> troubles = {};          // what keeps it from planning, to be told
   // The shards that this process can't read; sorted. nullopt: it does not know yet.
   std::optional<std::vector<std::string>> unread = {};
+  LimitShares limits = {};  // the whole of each, by task type
   bool operator==(const LeaderFacts&) const = default;
 };
 
@@ -64,6 +66,8 @@ class Leader final : public TreeMachine {
     // Before and after it decides a plan, for those who measure; may be empty, both or neither.
     std::function<void()> plans = {};
     std::function<void(const PlanFigures&)> planned = {};
+    // Whose lives the shards show; asked where limits are divided. Empty: nothing is known.
+    std::function<LivesByShard()> lives = {};
   };
 
   Leader(LeaderOptions options, Calls calls);
@@ -84,6 +88,8 @@ class Leader final : public TreeMachine {
   void End();
   bool TermIsPassed();
   std::optional<TreeRequest> Decide(BootTime now);
+  void Plan(TreeRequest& request, BootTime now);
+  std::vector<TreeWrite> DivideLimits(BootTime now);
   void TellRepairs(const StoredAssignments& stored) const;
   std::vector<TreeWrite> Tidy(const StoredAssignments& stored, BootTime now) const;
   std::vector<TreeWrite> Tell(const std::map<std::string, WorkerDocument>& present, BootTime now);
@@ -93,6 +99,7 @@ class Leader final : public TreeMachine {
   Election election_;
   LeaderTree tree_;
   Membership membership_;
+  LimitKeeper limits_;
   std::optional<std::uint64_t> led_;  // the epoch for which the membership was begun
   Judgement judgement_;
   Usefulness usefulness_;
@@ -103,6 +110,8 @@ class Leader final : public TreeMachine {
   bool settled_ = false;
   bool compared_ = false;  // the term with those that the tree knows
   BootTime decide_at_{};
+  bool shares_dirty_ = true;  // something was read that the shares of limits go by
+  BootTime divide_at_{};
   LeaderFacts facts_;
   PlanDecision decision_;
   std::vector<SliceMove> sent_;  // carried out by the write under way

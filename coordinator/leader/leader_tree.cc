@@ -11,6 +11,8 @@ constexpr Micros kReconcile = std::chrono::seconds(10);
 constexpr const char* kWorkers = "/workers";
 constexpr const char* kAssign = "/assign";
 constexpr const char* kLeaves = "/leave";
+constexpr const char* kStatuses = "/status";
+constexpr std::size_t kMostWatched = 100;  // statuses; of more each change would be too much to follow
 constexpr const char* kDraining = "/control/drain";
 constexpr const char* kExpected = "/control/expect";
 
@@ -42,6 +44,10 @@ void LeaderTree::Follow(const TreeRequest& request) {
   const bool list = request.kind == TreeRequest::Kind::List;
   if (list && (path == kWorkers || path == kExpected)) {
     mirror_.TrackNodesOf(path, mirror_.List(path));
+  } else if (list && path == kStatuses && follows_statuses_) {
+    const std::vector<std::string>& names = mirror_.List(path);
+    const bool few = names.size() <= kMostWatched;
+    mirror_.TrackNodesOf(path, names, few ? TreeMirror::Watch::Yes : TreeMirror::Watch::No);
   } else if (list && (path == kAssign || path == kLeaves)) {
     mirror_.TrackNodesOf(path, mirror_.List(path), TreeMirror::Watch::No);
   } else if (ParentOf(path) == kAssign && list) {
@@ -55,6 +61,30 @@ void LeaderTree::Follow(const TreeRequest& request) {
       mirror_.ForgetList(path);
     }
   }
+}
+
+void LeaderTree::FollowStatuses(bool follow) {
+  if (follows_statuses_ == follow) return;
+  follows_statuses_ = follow;
+  if (follow) {
+    mirror_.TrackList(kStatuses);
+  } else {
+    mirror_.ForgetList(kStatuses);
+  }
+}
+
+bool LeaderTree::IsStatus(const std::string& path) { return path.starts_with(kStatuses); }
+
+std::map<std::string, StatusDocument> LeaderTree::Statuses() {
+  std::map<std::string, StatusDocument> statuses;
+  if (!follows_statuses_) return statuses;
+  for (const std::string& id : mirror_.List(kStatuses)) {
+    const std::string path = PathIn(kStatuses, id);
+    if (!Has(path)) continue;
+    if (const auto document = Parse(statuses_, path, ReadStatus)) statuses[id] = *document;
+  }
+  Forget(statuses_);
+  return statuses;
 }
 
 StoredAssignments LeaderTree::Assignments() {

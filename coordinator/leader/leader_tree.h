@@ -43,6 +43,11 @@ class LeaderTree {
   // Of what leaders have written; 0: there is nothing.
   std::uint64_t LatestTerm();
   MembershipView Members(const StoredAssignments& assignments);
+  // Whether the statuses of the workers are read, too.
+  void FollowStatuses(bool follow);
+  // By worker; of those that can be read.
+  std::map<std::string, StatusDocument> Statuses();
+  static bool IsStatus(const std::string& path);
 
  private:
   template <class Document>
@@ -62,6 +67,8 @@ class LeaderTree {
   void Forget(ParsedNodes<Document>& known) const;
 
   TreeMirror mirror_;
+  bool follows_statuses_ = false;
+  ParsedNodes<StatusDocument> statuses_;
   ParsedNodes<AssignDocument> pages_;
   ParsedNodes<WorkerDocument> workers_;
 };

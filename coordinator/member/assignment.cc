@@ -75,6 +75,9 @@ Result<SlicesByShard> ReadPages(const std::vector<std::string>& pages, AssignDoc
     all.generation = std::max(all.generation, page.generation);
     all.slices.insert(all.slices.end(), page.slices.begin(), page.slices.end());
     all.groups.insert(page.groups.begin(), page.groups.end());
+    if (page.shares_of.empty()) continue;
+    all.shares = std::move(page.shares);
+    all.shares_of = std::move(page.shares_of);
   }
   return reading.Take();
 }

@@ -27,8 +27,40 @@ ClusterControlPlane::ClusterControlPlane(Options options) : options_(std::move(o
 
 void ClusterControlPlane::Publish(const MemberView& view) {
   auto next = std::make_shared<const MemberView>(view);
-  MutexLock lock(mutex_);
-  view_ = std::move(next);
+  {
+    MutexLock lock(mutex_);
+    view_ = std::move(next);
+  }
+  MutexLock lock(shares_mutex_);
+  TellShares();
+}
+
+void ClusterControlPlane::TellShares() {
+  if (!told_) return;
+  auto shares = void_ ? std::make_shared<const LimitShares>() : View()->shares;
+  if (shares_told_ && *shares_told_ == *shares) return;
+  shares_told_ = shares;
+  told_(std::move(shares));
+}
+
+void ClusterControlPlane::FollowShares(SharesTold told) {
+  MutexLock lock(shares_mutex_);
+  told_ = std::move(told);
+  shares_told_ = nullptr;
+  TellShares();
+}
+
+void ClusterControlPlane::LifeBegun() {
+  if (!View()->contact || !options_.lost()) return;
+  MutexLock lock(shares_mutex_);
+  void_ = true;
+  TellShares();
+}
+
+void ClusterControlPlane::ReadAnew() {
+  MutexLock lock(shares_mutex_);
+  void_ = false;
+  TellShares();
 }
 
 std::shared_ptr<const MemberView> ClusterControlPlane::View() const {

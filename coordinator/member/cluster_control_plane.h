@@ -52,11 +52,17 @@ class ClusterControlPlane final : public ControlPlane {
   std::optional<std::map<std::string, std::string>> OpenBreakers() const;
   // What the worker asked for last; nullopt: none of its types has a breaker.
   std::optional<BreakerAsks> AskedOfBreakers() const;
+  void FollowShares(SharesTold told) override;
+  // Where the session may be over, its shares may be others' by now: it has none until ReadAnew.
+  void LifeBegun() override;
+  // What the view says was read in a session that lives.
+  void ReadAnew();
 
  private:
   std::shared_ptr<const BreakerWords> BreakersNow() const;
   Result<std::unique_ptr<Store>> Open(const ShardConfig& shard, Micros lease) const;
   void Follow(const Config& config) MILLRACE_REQUIRES(shards_mutex_);
+  void TellShares() MILLRACE_REQUIRES(shares_mutex_);
 
   const Options options_;
   mutable Mutex mutex_;
@@ -64,6 +70,11 @@ class ClusterControlPlane final : public ControlPlane {
   std::shared_ptr<const MemberView> view_ MILLRACE_GUARDED_BY(mutex_);
   std::shared_ptr<const BreakerWords> breakers_ MILLRACE_GUARDED_BY(mutex_);  // null: never heard
   BreakerAsks asks_ MILLRACE_GUARDED_BY(mutex_);
+
+  Mutex shares_mutex_;  // held while they are told
+  SharesTold told_ MILLRACE_GUARDED_BY(shares_mutex_);
+  std::shared_ptr<const LimitShares> shares_told_ MILLRACE_GUARDED_BY(shares_mutex_);  // last; null: none
+  bool void_ MILLRACE_GUARDED_BY(shares_mutex_) = false;  // what the view says may be others'
 
   mutable Mutex shards_mutex_;
   std::shared_ptr<const Config> seen_ MILLRACE_GUARDED_BY(shards_mutex_);

@@ -16,6 +16,7 @@ constexpr Micros kMakeAgain = std::chrono::milliseconds(200);
 // A node that says the same as before is written all the same: its age is the worker's last sign of life.
 constexpr Micros kStatusAtLeast = std::chrono::minutes(1);
 constexpr Micros kAskAddressAgain = std::chrono::milliseconds(50);  // whoever set it waits for the answer
+constexpr Micros kAskPressing = std::chrono::milliseconds(200);
 constexpr const char* kPauses = "/control/pause";
 constexpr const char* kWorkers = "/workers";
 
@@ -121,6 +122,7 @@ void Member::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
 BootTime Member::WakeAt(BootTime now) const {
   BootTime wake = now + (options_.registers ? kLookAgain : kReconcile);
   if (registered_) wake = told_at_ + options_.status_interval;
+  if (registered_ && has_limits_) wake = std::min<BootTime>(wake, now + kAskPressing);
   if (!missing_.empty()) wake = std::min(wake, make_again_from_);
   if (!listens_) wake = std::min<BootTime>(wake, now + kAskAddressAgain);
   return std::max(now, wake);
@@ -234,7 +236,9 @@ std::optional<TreeRequest> Member::TellStatus(BootTime now) {
                     view_.config_read != told_config_;
   const TreeNode* node = mirror_.Node(status_);
   const bool there = node != nullptr && node->owner == session_;
-  const bool needed = !status_refused_ && (!there || news);
+  const auto pressing = calls_.pressing ? calls_.pressing() : std::nullopt;
+  has_limits_ = pressing.has_value();
+  const bool needed = !status_refused_ && (!there || news || pressing.value_or(false));
   if (!needed && now - told_at_ < options_.status_interval) return std::nullopt;
   told_at_ = now;
   std::string text =
@@ -313,6 +317,8 @@ bool Member::FollowAssignment() {
   term_ = std::max(term_, all.epoch);
   view_.generation = all.generation;
   view_.slice_count = all.slices.size();
+  const bool own = all.shares_of == options_.document.incarnation;
+  view_.shares = std::make_shared<const LimitShares>(own ? std::move(all.shares) : LimitShares());
   assigned_ = std::make_shared<const SlicesByShard>(std::move(*slices));
   view_.slices = WithinLimits(assigned_, scans_);
   return true;

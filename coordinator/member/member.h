@@ -34,6 +34,8 @@ struct MemberView {
   std::uint64_t generation = 0;  // of the assignment
   std::size_t slice_count = 0;
   std::shared_ptr<const SlicesByShard> slices = std::make_shared<const SlicesByShard>();
+  // Of the limits, for this life of the worker.
+  std::shared_ptr<const LimitShares> shares = std::make_shared<const LimitShares>();
   std::shared_ptr<const Config> config = std::make_shared<const Config>();
   std::shared_ptr<const Pauses> pauses = std::make_shared<const Pauses>();
   bool contact = false;    // the cluster's nodes have been read
@@ -63,7 +65,8 @@ class Member final : public TreeMachine {
   struct Calls {
     // There is a new view. Called from Next.
     std::function<void(const MemberView&)> publish;
-    // What the worker has to tell, one JSON object; asked each status_interval. May be empty.
+    // What the worker has to tell, one JSON object; asked each status_interval, and where `pressing` says so.
+    // All that the cluster says was read in the present session. May be empty.
     std::function<std::string()> status;
     // The task types that the worker runs under this configuration; nullopt: what the document says.
     std::function<std::optional<std::vector<std::string>>(const Config&)> types;
@@ -79,6 +82,9 @@ class Member final : public TreeMachine {
     // What the process has made of `engine.http` of this configuration: nullopt where it has not tried yet,
     // why it does not answer there, or nothing. Asked often; an empty function: it does not follow that key.
     std::function<std::optional<std::string>(const EngineConfig&)> listens = {};
+    // Whether what the leader divides limits by has changed since `status` was asked; nullopt: there are
+    // none. May be empty.
+    std::function<std::optional<bool>()> pressing = {};
   };
 
   Member(MemberOptions options, ConfigLayers layers, Calls calls);
@@ -150,6 +156,7 @@ class Member final : public TreeMachine {
   std::map<std::string, std::string> databases_;
   BootTime databases_at_{};                             // when they are asked for next
   std::optional<std::string> listens_ = std::string();  // as the process said last
+  bool has_limits_ = false;                             // as the process said last
   bool status_refused_ = false;                         // the last time that it was written
 };
 

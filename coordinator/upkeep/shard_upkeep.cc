@@ -90,6 +90,7 @@ class SliceCounts {
 struct ShardUpkeep::Hands {
   explicit Hands(const Parts& parts)
       : schema(parts.store->OpenSchema()),
+        incarnations(parts.store->OpenIncarnations()),
         slices(parts.name),
         fan_outs(parts.name, *parts.store, parts.store->OpenFanOuts()),
         leftovers(parts.name, *parts.store),
@@ -98,6 +99,7 @@ struct ShardUpkeep::Hands {
         standing(*parts.store) {}
 
   const std::unique_ptr<SchemaStore> schema;
+  const std::unique_ptr<IncarnationStore> incarnations;
   SliceCounts slices;
   FanOuts fan_outs;
   Leftovers leftovers;
@@ -212,6 +214,7 @@ void ShardUpkeep::Run() {
 }
 
 void ShardUpkeep::Round(Hands& hands) {
+  ReadLives(hands);
   if (!ReadTables(*hands.schema)) return;
   const std::optional<std::vector<TableInfo>> tables = Tables();
   if (!tables) return;  // the configuration names none of those that are there
@@ -245,6 +248,24 @@ void ShardUpkeep::Prune(Hands& hands, const std::vector<TableName>& tables) {
   const bool pruned = hands.pruning.Go(tables, *parts_.config(), BootClock::now());
   KeepPruneTroubles(hands.pruning.Troubles());
   if (pruned && parts_.standings != nullptr) parts_.standings->NotePruned(parts_.name, BootClock::now());
+}
+
+void ShardUpkeep::ReadLives(Hands& hands) {
+  const auto config = parts_.config();
+  const bool limits = std::any_of(config->handlers.begin(), config->handlers.end(),
+                                  [](const auto& handler) { return handler.second.limit.has_value(); });
+  if (!limits) return;
+  SeenLives seen{BootClock::now()};
+  const auto peers = hands.incarnations->Peers();
+  if (!peers) return;
+  for (const PeerBeat& peer : *peers) seen.alive.emplace_back(peer.incarnation.worker, peer.incarnation.id);
+  MutexLock lock(mutex_);
+  lives_ = std::move(seen);
+}
+
+SeenLives ShardUpkeep::Lives() const {
+  MutexLock lock(mutex_);
+  return lives_;
 }
 
 // What can't be read now is told as it was: the shard's own trouble is told elsewhere.

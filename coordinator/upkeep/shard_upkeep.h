@@ -14,6 +14,7 @@
 #include "coordinator/upkeep/breaker_rows.h"
 #include "coordinator/upkeep/leftovers.h"
 #include "coordinator/upkeep/schedules.h"
+#include "coordinator/upkeep/seen_lives.h"
 #include "coordinator/upkeep/standings.h"
 #include "framework/base/mutex.h"
 #include "framework/base/result.h"
@@ -63,6 +64,8 @@ class ShardUpkeep {
   std::vector<std::string> PruneTroubles() const;
   // Why not all of its tables are known as they are now; empty: they are.
   std::string Trouble() const;
+  // Who was alive in it when it was asked last, where there are limits to divide.
+  SeenLives Lives() const;
   // Why fan-outs stand still, one sentence each.
   std::vector<std::string> FanOutTroubles() const;
 
@@ -81,6 +84,7 @@ class ShardUpkeep {
   void Forget();
   void RunFanOuts(Hands& hands, const std::vector<TableInfo>& tables);
   void Prune(Hands& hands, const std::vector<TableName>& tables);
+  void ReadLives(Hands& hands);
   void ReadStanding(Hands& hands, const std::vector<TableName>& tables, BootTime now);
 
   const Parts parts_;
@@ -95,6 +99,7 @@ class ShardUpkeep {
   std::string trouble_ MILLRACE_GUARDED_BY(mutex_);
   std::vector<std::string> fan_out_troubles_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<bool> readable_ MILLRACE_GUARDED_BY(mutex_);
+  SeenLives lives_ MILLRACE_GUARDED_BY(mutex_);
   // The thread's own.
   BootTime looked_{};              // for leftovers
   BootTime read_next_{};           // how the tasks stand

@@ -97,13 +97,16 @@ TableFindings Upkeep::Gather() const {
       findings.troubles.push_back("shard " + shard + ": " + why);
     const auto tables = upkeep->Tables();
     catalog.Add(shard, tables ? &*tables : nullptr);
+    findings.lives[shard] = upkeep->Lives();
   }
   const UnopenedShards unopened = parts_.unopened();
   for (const auto& [shard, why] : unopened.refused) {
     findings.troubles.push_back("shard " + shard + " is refused: " + why);
     if (!shards_.contains(shard)) catalog.Add(shard, nullptr);
+    findings.lives.try_emplace(shard);
   }
   catalog.others = unopened.others;
+  if (unopened.others) findings.lives.try_emplace("");  // of shards that nobody here knows
   findings.unread = Unread(unopened);
   if (no_shard_) findings.troubles.push_back(kNoShard);
   // Without a shard there is nothing to plan anew: a slip of the hand must not take all slices from all.
@@ -130,7 +133,7 @@ void Upkeep::Publish(TableFindings findings) {
     const bool same = findings.catalog == nullptr || (known != nullptr && *known == *findings.catalog);
     if (same) findings.catalog = known;
     if (same && findings.unrunnable == findings_.unrunnable && findings.troubles == findings_.troubles &&
-        findings.unread == findings_.unread)
+        findings.unread == findings_.unread && findings.lives == findings_.lives)
       return;
     findings_ = std::move(findings);
   }

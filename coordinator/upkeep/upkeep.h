@@ -9,6 +9,7 @@
 #include <string>
 
 #include "coordinator/upkeep/batches.h"
+#include "coordinator/upkeep/seen_lives.h"
 #include "coordinator/upkeep/shard_upkeep.h"
 #include "coordinator/upkeep/table_catalog.h"
 #include "framework/worker/control_plane.h"
@@ -22,6 +23,7 @@ struct TableFindings {
   // The shards that this process can't read, whether it leads or stands for it; nullopt: not known, of one at
   // least.
   std::optional<std::vector<std::string>> unread;
+  LivesByShard lives = {};  // of every shard that is configured; read where there are limits
 };
 
 // Shards that the configuration names and that this process can't look into.

@@ -39,6 +39,30 @@ TEST(DocumentsTest, AnAssignmentAndATermAreReadBack) {
   EXPECT_EQ(*ReadEpoch(ToText(epoch)), epoch);
 }
 
+TEST(DocumentsTest, SharesOfLimitsAreReadBackAndWhatIsNoneIsRefused) {
+  AssignDocument assign{3, 9, {}};
+  assign.shares = {{"mail", {.rate = 33.33, .concurrency = 2}}, {"sms", {.rate = 1, .permits = true}}};
+  assign.shares_of = "w1.a";
+  assign.shares_before = {{"mail", {.rate = 50}}};
+  EXPECT_EQ(*ReadAssign(ToText(assign)), assign);
+  EXPECT_THAT(ToText(assign), HasSubstr(R"("shares":{"mail":{"rate":33.33,"concurrency":2})"));
+  EXPECT_EQ(ReadAssign(R"({"shares":{"mail":{"rate":-1}}})")->shares.at("mail"), LimitShare{});
+  EXPECT_THAT(ReadAssign(R"({"shares":{"mail":{"rate":"much"}}})").error().message, HasSubstr("'shares'"));
+}
+
+TEST(DocumentsTest, OfAStatusTheLeaderReadsWhatIsInForceAndWhatLimitsAreUsed) {
+  const auto status = ReadStatus(
+      R"({"incarnation":"w1.a","generation":7,"shards":{"main":{"incarnation":"w1.b"},"away":{}},
+          "limits":{"mail":{"uses":2.5,"running":3,"waiting":4,"wants_rate":true}}})");
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(status->generation, 7u);
+  EXPECT_EQ(status->lives, std::vector<std::string>{"w1.b"});
+  EXPECT_EQ(status->limits.at("mail"),
+            (LimitUse{.rate = 2.5, .running = 3, .waiting = 4, .wants_rate = true}));
+  EXPECT_FALSE(ReadStatus("[]"));
+  EXPECT_FALSE(ReadStatus(R"({"limits":[1]})"));
+}
+
 TEST(DocumentsTest, WhatTheLeaderTellsOfThePlanIsReadBack) {
   const PlanDocument plan{3,
                           64,

@@ -1,0 +1,355 @@
+#include "coordinator/leader/limit_keeper.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <deque>
+#include <random>
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::seconds;
+
+// Workers that follow their pages, and a leader that reads what they tell: as much of a cluster as the shares
+// of one limit see, with the world's order of things left open.
+class LimitKeeperTest : public ::testing::Test {
+ protected:
+  // One life of a worker's process. It may work on though nobody sees it.
+  struct Life {
+    std::string id;
+    std::string name;
+    bool works = true;      // it starts tasks
+    bool marked = false;    // dead, in the database
+    bool present = true;    // its session lives, as far as the tree shows
+    bool connected = true;  // it reads the tree
+    LimitShare in_force = {};
+    std::uint64_t generation = 0;
+    std::uint32_t running = 0;
+    bool wants = false;
+    double uses = 0;
+    std::optional<StatusDocument> told = {};
+  };
+
+  Life& Start(const std::string& id) {
+    for (Life& life : lives_) {
+      if (life.id == id) life.present = false;
+    }
+    Life& life = lives_.emplace_back(Life{id, id + "." + std::to_string(++born_)});
+    if (!pages_.contains(id)) pages_[id] = AssignDocument{.epoch = 1, .generation = 1, .slices = {"main/tasks/1"}};
+    return life;
+  }
+  Life& Of(const std::string& id) {
+    return *std::find_if(lives_.rbegin(), lives_.rend(), [&](const Life& life) { return life.id == id; });
+  }
+  void Read(Life& life) {
+    if (!life.connected || !life.works) return;
+    const AssignDocument& page = pages_.at(life.id);
+    const bool own = page.shares_of == life.name;
+    life.in_force = own && page.shares.contains("h") ? page.shares.at("h") : LimitShare{};
+    life.generation = page.generation;
+    Check();
+  }
+  void Tell(Life& life) {
+    if (!life.connected || !life.present || !life.works) return;
+    StatusDocument status{life.name, life.generation, {life.name}, {}};
+    status.limits["h"] = {.rate = life.uses, .running = life.running, .wants_rate = life.wants,
+                          .wants_concurrency = life.wants};
+    life.told = status;
+  }
+  void Lead() {
+    now_ += seconds(1);
+    StoredAssignments stored;
+    std::map<std::string, WorkerDocument> present;
+    std::map<std::string, StatusDocument> statuses;
+    for (const auto& [id, page] : pages_)
+      stored[id].push_back({"/assign/" + id, std::make_shared<const AssignDocument>(page)});
+    LivesByShard shards{{"main", {now_}}};
+    for (const Life& life : lives_) {
+      if (!life.marked) shards["main"].alive.emplace_back(life.id, life.name);
+      if (!life.present) continue;
+      present[life.id].incarnation = life.name;
+      if (life.told) statuses[life.id] = *life.told;
+    }
+    LimitShares limits;
+    if (limited_) limits["h"] = limit_;
+    for (const TreeWrite& write : keeper_.Next({limits, stored, present, statuses, left_, shards}, 1, now_)) {
+      pages_[write.path.substr(std::string("/assign/").size())] = ReadAssign(write.data).value();
+      ++writes_;
+    }
+  }
+  // All that are connected follow until nothing changes any more.
+  void Settle() {
+    for (int turn = 0; turn < 50; ++turn) {
+      for (Life& life : lives_) {
+        Read(life);
+        life.running = std::min(life.running, life.in_force.concurrency);
+        Tell(life);
+      }
+      writes_ = 0;
+      Lead();
+      if (writes_ == 0 && turn > 3) return;
+    }
+    ADD_FAILURE() << "the shares never come to rest";
+  }
+  void Check() const {
+    double rate = 0;
+    std::uint64_t running = 0;
+    bool permits = false;
+    std::uint64_t places = 0;
+    for (const Life& life : lives_) {
+      running += life.running;
+      if (!life.works) continue;
+      rate += life.in_force.rate;
+      permits = permits || life.in_force.permits;
+      places += life.in_force.concurrency;
+    }
+    ASSERT_LE(rate, limit_.rate * (1 + 1e-9)) << where_;
+    if (permits) {
+      ASSERT_EQ(places, 0u) << where_;
+    } else {
+      ASSERT_LE(running, limit_.concurrency) << where_;
+    }
+  }
+
+  LimitShare limit_{.rate = 100, .concurrency = 12};
+  bool limited_ = true;
+  std::map<std::string, AssignDocument> pages_;
+  std::deque<Life> lives_;
+  std::map<std::string, std::string> left_;
+  LimitKeeper keeper_;
+  BootTime now_{seconds(1000)};
+  int born_ = 0;
+  int writes_ = 0;
+  std::string where_;
+};
+
+// Whatever comes in whatever order: what may start together is never more than the limit, and in the end the
+// one that wants has nearly all of it, and nobody nothing.
+TEST_F(LimitKeeperTest, TheSharesInForceAreNeverMoreThanTheLimit) {
+  for (unsigned seed = 1; seed <= 400; ++seed) {
+    std::mt19937 random(seed);
+    pages_.clear();
+    lives_.clear();
+    left_.clear();
+    keeper_ = {};
+    const std::size_t workers = 2 + random() % 4;
+    std::vector<std::string> ids;
+    for (std::size_t i = 0; i < workers; ++i) Start(ids.emplace_back("w" + std::to_string(i)));
+    for (int step = 0; step < 600; ++step) {
+      where_ = "seed " + std::to_string(seed) + ", step " + std::to_string(step);
+      Life& life = lives_[lives_.size() - 1 - random() % std::min<std::size_t>(lives_.size(), 2 * workers)];
+      switch (random() % 24) {
+        default:
+          Lead();
+          break;
+        case 0 ... 4:
+          Read(life);
+          break;
+        case 5 ... 8:
+          Tell(life);
+          break;
+        case 9:
+          life.wants = random() % 2 == 0;
+          life.uses = static_cast<double>(random() % 60);
+          break;
+        case 10 ... 12:
+          if (life.works && !life.in_force.permits && life.running < life.in_force.concurrency)
+            life.running += 1 + random() % (life.in_force.concurrency - life.running);
+          break;
+        case 13:
+          life.running -= life.running > 0 ? 1 : 0;
+          break;
+        case 14:  // killed, and seen to be dead at last
+          if (random() % 4 == 0) life.works = life.connected = false;
+          if (!life.works) life.running = 0;
+          break;
+        case 15:
+          if (!life.works && life.running == 0) life.marked = true;
+          break;
+        case 16:  // cut off from ZooKeeper, for long or not
+          life.connected = random() % 2 == 0 && life.works && (life.present || &life == &Of(life.id));
+          if (life.connected) life.present = true;
+          break;
+        case 17:
+          if (!life.connected) life.present = false;
+          break;
+        case 18:  // another life of it, while the one before may work on
+          if (!Of(life.id).connected) Start(life.id);
+          break;
+        case 19:  // in good order: it starts nothing any more, and finishes what runs
+          if (random() % 6 == 0 && life.connected && life.present) {
+            life.works = life.connected = life.present = false;
+            left_[life.name] = life.id;
+          }
+          break;
+        case 20:
+          keeper_ = {};  // another leader
+          break;
+      }
+      ASSERT_NO_FATAL_FAILURE(Check());
+    }
+    for (Life& life : lives_) {  // those that are cut off end
+      if (life.connected) continue;
+      life.works = life.present = false;
+      life.running = 0;
+      life.marked = true;
+    }
+    for (const std::string& id : ids) {
+      if (!Of(id).connected) Start(id);
+      Of(id).wants = id == "w0";
+      Of(id).uses = 0;
+      Of(id).running = 0;
+    }
+    ASSERT_NO_FATAL_FAILURE(Settle()) << where_;
+    EXPECT_GE(Of("w0").in_force.rate, 90) << where_;
+    for (const std::string& id : ids) {
+      EXPECT_GT(Of(id).in_force.rate, 0) << where_;
+      EXPECT_GE(Of(id).in_force.concurrency, 1u) << where_;
+    }
+    EXPECT_GE(Of("w0").in_force.concurrency + 2 * (workers - 1), 12u) << where_;
+  }
+}
+
+TEST_F(LimitKeeperTest, WhoAllWantHaveEqualParts) {
+  for (const char* id : {"w1", "w2", "w3"}) Start(id).wants = true;
+  Settle();
+  for (const char* id : {"w1", "w2", "w3"}) {
+    EXPECT_NEAR(Of(id).in_force.rate, 33.3, 2) << id;
+    EXPECT_EQ(Of(id).in_force.concurrency, 4u) << id;
+  }
+}
+
+TEST_F(LimitKeeperTest, WhatSomeDoNotUseIsTheOthers) {
+  for (const char* id : {"w1", "w2", "w3"}) Start(id).wants = true;
+  Settle();
+  Of("w2").wants = Of("w3").wants = false;
+  Of("w2").uses = 8;
+  Settle();
+  EXPECT_NEAR(Of("w2").in_force.rate, 10, 1);
+  EXPECT_GE(Of("w1").in_force.rate, 88);
+  EXPECT_GT(Of("w3").in_force.rate, 0);
+}
+
+TEST_F(LimitKeeperTest, ALowerShareIsInForceBeforeAnotherIsRaised) {
+  Start("w1").wants = true;
+  Settle();
+  Start("w2").wants = true;
+  for (int turn = 0; turn < 5; ++turn) {  // w1 does not hear of its lower share
+    Lead();
+    Read(Of("w2"));
+    Tell(Of("w2"));
+  }
+  EXPECT_LT(pages_["w1"].shares["h"].rate, 60);
+  EXPECT_LT(Of("w2").in_force.rate, 6);
+  Settle();
+  EXPECT_NEAR(Of("w2").in_force.rate, 50, 2);
+}
+
+TEST_F(LimitKeeperTest, TheNextLeaderKnowsWhatMayBeInForceStill) {
+  Start("w1").wants = true;
+  Settle();
+  Start("w2").wants = true;
+  Lead();
+  Of("w1").connected = false;
+  keeper_ = {};
+  for (int turn = 0; turn < 5; ++turn) {
+    Lead();
+    Read(Of("w2"));
+    Tell(Of("w2"));
+  }
+  EXPECT_LT(Of("w2").in_force.rate, 6);
+}
+
+TEST_F(LimitKeeperTest, WhoIsAwayKeepsItsShareUntilItIsMarkedDead) {
+  for (const char* id : {"w1", "w2"}) Start(id).wants = true;
+  Settle();
+  Of("w1").connected = Of("w1").present = false;
+  Settle();
+  EXPECT_LT(Of("w2").in_force.rate, 60);
+  Of("w1").works = false;
+  Of("w1").marked = true;
+  Settle();
+  EXPECT_GE(Of("w2").in_force.rate, 99);
+  EXPECT_EQ(pages_["w1"].shares, LimitShares{});
+}
+
+TEST_F(LimitKeeperTest, OfOneThatLeftTheRateIsFreeAtOnceAndThePlacesOnceItHasEnded) {
+  for (const char* id : {"w1", "w2"}) Start(id).wants = true;
+  Settle();
+  Life& leaver = Of("w1");
+  leaver.running = 6;
+  leaver.works = leaver.connected = leaver.present = false;
+  left_[leaver.name] = "w1";
+  Settle();
+  EXPECT_GE(Of("w2").in_force.rate, 99);
+  EXPECT_EQ(Of("w2").in_force.concurrency, 6u);
+  left_.clear();  // the leader tidied up
+  Settle();
+  EXPECT_EQ(Of("w2").in_force.concurrency, 6u);
+  leaver.running = 0;
+  leaver.marked = true;
+  Settle();
+  EXPECT_EQ(Of("w2").in_force.concurrency, 12u);
+}
+
+TEST_F(LimitKeeperTest, ANewLifeOfAWorkerWaitsForTheEndOfTheOneBefore) {
+  for (const char* id : {"w1", "w2"}) Start(id).wants = true;
+  Settle();
+  Life& before = Of("w1");
+  before.connected = false;
+  Start("w1").wants = true;
+  Settle();
+  EXPECT_EQ(Of("w1").in_force, LimitShare{});
+  before.works = false;
+  before.marked = true;
+  Settle();
+  EXPECT_NEAR(Of("w1").in_force.rate, 50, 2);
+}
+
+TEST_F(LimitKeeperTest, AChangedLimitIsDividedAnew) {
+  for (const char* id : {"w1", "w2"}) Start(id).wants = true;
+  Settle();
+  limit_.rate = 300;
+  Settle();
+  EXPECT_NEAR(Of("w1").in_force.rate, 150, 5);
+  for (int turn = 0; turn < 3; ++turn) {
+    Lead();
+    for (Life& life : lives_) life.in_force.rate = std::min(life.in_force.rate, pages_[life.id].shares["h"].rate);
+    limit_.rate = 40;
+  }
+  Settle();
+  EXPECT_NEAR(Of("w1").in_force.rate, 20, 1);
+}
+
+TEST_F(LimitKeeperTest, FewerPlacesThanOwnersAreHeldByPermits) {
+  limit_.concurrency = 2;
+  for (const char* id : {"w1", "w2"}) Start(id).wants = true;
+  Settle();
+  EXPECT_EQ(Of("w1").in_force.concurrency, 1u);
+  Start("w3").wants = true;
+  Of("w1").running = 1;
+  Lead();
+  for (const char* id : {"w2", "w3"}) Read(Of(id)), Tell(Of(id));
+  Lead();
+  EXPECT_FALSE(pages_["w3"].shares["h"].permits);  // w1 has a place still
+  Settle();
+  EXPECT_TRUE(Of("w1").in_force.permits && Of("w3").in_force.permits);
+  Of("w3").works = Of("w3").connected = Of("w3").present = false;
+  Settle();
+  EXPECT_TRUE(Of("w1").in_force.permits);  // w3 may hold one
+  Of("w3").marked = true;
+  Settle();
+  EXPECT_EQ(Of("w1").in_force, (LimitShare{Of("w1").in_force.rate, 1, false}));
+}
+
+TEST_F(LimitKeeperTest, OfATypeThatHasNoLimitAnyMoreThePagesSayNothing) {
+  Start("w1").wants = true;
+  Settle();
+  limited_ = false;
+  Settle();
+  EXPECT_EQ(pages_["w1"].shares, LimitShares{});
+}
+
+}  // namespace
+}  // namespace millrace::engine
