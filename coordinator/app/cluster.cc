@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_health.h"
 #include "coordinator/app/command.h"
+#include "coordinator/app/limit_report.h"
 #include "coordinator/planner/handler_groups.h"
 #include "framework/base/escape.h"
 #include "framework/policy/eligibility.h"
@@ -206,6 +208,20 @@ void PrintGroups(const ClusterSnapshot& snapshot) {
   }
 }
 
+void PrintLimits(const ClusterSnapshot& snapshot) {
+  TextTable table{
+      {{"limit of"}, {"worker"}, {"share"}, {"starts/s", true}, {"running", true}, {"wait", true}}, {}};
+  for (const LimitLine& line : LimitLines(snapshot)) {
+    char starts[32];
+    std::snprintf(starts, sizeof starts, "%.1f", line.use.rate);
+    table.rows.push_back({line.type, line.worker, line.share, starts, WithCommas(line.use.running),
+                          WithCommas(line.use.waiting)});
+  }
+  if (table.rows.empty()) return;
+  PrintLine("");
+  PrintLine(table.Text(0));
+}
+
 void PrintShards(const ClusterSnapshot& snapshot, const ShardStates& shards) {
   TextTable table{{{"shard"}, {"state"}, {"waiting", true}, {"oldest due"}, {"doorbell"}}, {}};
   for (const auto& [name, state] : shards) {
@@ -229,6 +245,7 @@ void Print(const ordered_json& out, const ClusterSnapshot& snapshot, const Shard
   }
   PrintGroups(snapshot);
   PrintPlugins(snapshot);
+  PrintLimits(snapshot);
   if (!shards.empty()) {
     PrintLine("");
     PrintShards(snapshot, shards);

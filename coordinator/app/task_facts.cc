@@ -8,6 +8,7 @@
 #include "coordinator/app/cluster_snapshot.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/handler.h"
+#include "coordinator/app/limit_report.h"
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/task_why.h"
 #include "framework/base/escape.h"
@@ -83,6 +84,7 @@ Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand&
     if (snapshot.draining.contains(id)) facts.cluster->drained.push_back(id);
   facts.cluster->all_drained =
       !facts.cluster->drained.empty() && facts.cluster->drained.size() == snapshot.workers.size();
+  facts.cluster->limit_holds = HoldsBack(snapshot, task.handler);
   facts.cluster->type_runs = snapshot.workers.empty() || RunsType(snapshot, task.handler);
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include "coordinator/app/cli/text.h"
 #include "framework/base/time_text.h"
+#include "framework/config/limit_text.h"
 #include "framework/mill/hours_policy.h"
 #include "framework/policy/pauses.h"
 #include "framework/task/expiry.h"
@@ -200,9 +201,18 @@ void ExplainBrake(const WhyFacts& facts, Reasons& out) {
                                "quickens by itself."});
 }
 
+// Without a cluster nobody tells whether more wants to start than may.
+void ExplainLimit(const WhyFacts& facts, const std::string& since, Reasons& out) {
+  if (!facts.config.limit || (ClusterAsked(facts) && !facts.cluster->limit_holds)) return;
+  const std::string& type = facts.record.task.handler;
+  out.push_back({"limit", "It " + since + " and waits for the limit of " + LimitText(*facts.config.limit) +
+                              " of " + type + " (`handlers." + type + ".limit`)."});
+}
+
 // Why, of two tasks that may both run, it is not this one. Others of its worker's slices may come first too.
 void ExplainOrder(const WhyFacts& facts, Reasons& out) {
   const std::string since = "has been due since " + At(facts, facts.record.task.run_at);
+  ExplainLimit(facts, since, out);
   if (facts.ahead.Sum() > 0) {
     out.push_back({"behind", "It " + since + " and waits behind at least " + AheadText(facts.ahead) +
                                  ", which are due in its slice before it."});

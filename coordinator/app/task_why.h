@@ -24,6 +24,7 @@ struct ClusterFacts {
   std::string breaker = {};                 // why that of its type is open; empty: it is not
   std::optional<WallTime> band_next = {};   // when its band may be scanned again, as its owner says
   double scan_speed = 1;                    // of its shard by its owner; below 1: the brake holds
+  bool limit_holds = false;                 // some worker has claimed more of its type than may start
   bool type_runs = true;                    // some worker that is there runs the task's type
 };
 
@@ -52,8 +53,8 @@ struct WhyFacts {
 
 // One thing that is to be said of a task. Its code is one of:
 //   waiting   expired · not_due · retry_tier · paused · breaker · outside_hours · duplicate · no_worker ·
-//             no_handler · slice_unowned · owner_gone · draining (all workers) · behind · next_round ·
-//             next_band · due · braked
+//             no_handler · slice_unowned · owner_gone · draining (all workers) · limit · behind ·
+//             next_round · next_band · due · braked
 //   running   running · claimer_silent · claimer_dead · stop_asked
 //   ended     succeeded · cancelled · skipped · duplicate · expired · failed
 //   else      held, and the facts behind: owner · draining · workers · expires · no_plugin · cluster_away ·

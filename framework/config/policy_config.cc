@@ -47,7 +47,8 @@ std::optional<double> ReadRate(std::string_view text) {
   return std::nullopt;
 }
 
-// In the first unit in which it is a whole number; else a second's.
+}  // namespace
+
 std::string RateText(double rate) {
   for (const auto& [unit, seconds] : kRateUnits) {
     const double whole = std::round(rate * seconds);
@@ -56,6 +57,14 @@ std::string RateText(double rate) {
   }
   return json(rate).dump() + "/s";
 }
+
+std::string LimitText(const LimitConfig& limit) {
+  std::string text = limit.rate > 0 ? RateText(limit.rate) : "";
+  if (limit.concurrency == 0) return text;
+  return text + (text.empty() ? "" : " and ") + std::to_string(limit.concurrency) + " at once";
+}
+
+namespace {
 
 // `01:30` as minutes after midnight.
 std::optional<std::uint32_t> ReadTimeOfDay(std::string_view text) {

@@ -29,11 +29,17 @@ std::chrono::milliseconds Milliseconds(const Task& task) {
   return std::chrono::milliseconds(task.Params().Integer("ms", 0));
 }
 
-// {"ms":50, "log":"FILE"}: takes so long, heeding the stop; notes "name attempt" in the file at its start.
+// {"ms":50, "log":"FILE", "times":"FILE"}: takes so long, heeding the stop; notes "name attempt" in the one file
+// at its start, the time of the wall in microseconds in the other.
 class Sleep final : public Handler {
   Outcome Run(const Task& task, Context& context) override {
     if (task.Params().Find("log")) {
       AppendLine(task.Params().Text("log"), std::string(task.Name()) + " " + std::to_string(task.Attempt()));
+    }
+    if (task.Params().Find("times")) {
+      const auto now = std::chrono::system_clock::now().time_since_epoch();
+      AppendLine(task.Params().Text("times"),
+                 std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(now).count()));
     }
     return context.WaitFor(Milliseconds(task)) ? Done() : Retry("stopped while it slept").Class("stopped");
   }

@@ -363,6 +363,19 @@ TEST(TaskWhyTest, WhatTheBrakeSlowsIsTold) {
   EXPECT_THAT(Codes(facts), testing::Contains("braked"));
 }
 
+TEST(TaskWhyTest, WhatALimitHoldsBackWaitsForIt) {
+  WhyFacts facts = Facts(TaskState::Waiting);
+  facts.record.task.run_at = facts.now - std::chrono::seconds(1);
+  facts.config.limit = LimitConfig{.rate = 100};
+  EXPECT_EQ(Codes(facts).front(), "limit");
+  EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("and waits for the limit of 100/s of "));
+  facts.cluster = ClusterFacts{.slice = "main/tasks/17", .owner = "w1", .owner_there = true};
+  EXPECT_NE(Codes(facts).front(), "limit");  // no worker wants to start more than it may
+  facts.cluster->limit_holds = true;
+  facts.config.limit = LimitConfig{.rate = 0.5, .concurrency = 3};
+  EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("the limit of 30/m and 3 at once of "));
+}
+
 TEST(TaskWhyTest, EndedTasksSayHowTheyEnded) {
   WhyFacts facts = Facts(TaskState::Succeeded);
   facts.record.finished_at = At("2026-11-20T17:59:00Z");
