@@ -32,7 +32,11 @@ class LeaderTest : public testing::Test {
                     test.moves_ += static_cast<int>(moves.size());
                   },
                   nullptr, nullptr, [&test](const std::string& path) { test.repaired_.push_back(path); },
-                  [](BootTime at) { return WallTime(at.time_since_epoch()); }}) {}
+                  [](BootTime at) { return WallTime(at.time_since_epoch()); }, nullptr, nullptr, nullptr,
+                  nullptr,
+                  [&test] {
+                    return LivesByShard{{"main", test.lives_in_main_}};
+                  }}) {}
     static Member::Calls CallsOf(const std::map<std::string, std::string>& databases) {
       Member::Calls calls{[](const MemberView&) {}, nullptr, nullptr};
       calls.databases = [databases] { return databases; };
@@ -80,6 +84,7 @@ class LeaderTest : public testing::Test {
   std::map<std::string, std::unique_ptr<Process>> processes_;
   std::vector<std::string> repaired_;
   std::map<std::string, std::string> databases_;  // that a process finds that starts now
+  SeenLives lives_in_main_;
   int moves_ = 0;
   int lives_ = 0;
 };
@@ -225,6 +230,39 @@ TEST_F(LeaderTest, WhereNobodyCanReadAShardTheLeaderStays) {
   Start("w2");
   for (int i = 0; i < 90; ++i) ASSERT_TRUE(room_.Pass(seconds(1)));
   EXPECT_TRUE(processes_["w1"]->leader.Leading());
+}
+
+TEST_F(LeaderTest, EachOwnerHasItsShareOfALimitAndADeadOneKeepsItUntilTheShardsSaySo) {
+  facts_.limits = {{"mail", {.rate = 100}}};
+  for (const char* id : {"w1", "w2"}) Start(id);
+  Quiet();
+  const auto rate = [&](const char* id) {
+    const LimitShares& shares = *processes_[id]->member.View().shares;
+    return shares.contains("mail") ? shares.at("mail").rate : 0;
+  };
+  EXPECT_NEAR(rate("w1"), 50, 3);
+  EXPECT_NEAR(rate("w2"), 50, 3);
+  EXPECT_LE(rate("w1") + rate("w2"), 100);
+  lives_in_main_ = {room_.now() + seconds(3600), {{"w2", "w2.5"}}};
+  Kill("w2");
+  Quiet();
+  EXPECT_EQ(Count("w1"), 64u);
+  EXPECT_LT(rate("w1"), 55);
+  EXPECT_TRUE(ReadAssign(room_.Data("/assign/w2"))->shares.contains("mail"));
+  lives_in_main_.alive.clear();
+  Quiet();
+  EXPECT_GE(rate("w1"), 99);
+  EXPECT_TRUE(ReadAssign(room_.Data("/assign/w2")).value_or(AssignDocument{}).shares.empty());
+}
+
+TEST_F(LeaderTest, OneThatLeavesInGoodOrderFreesItsShareOfARateAtOnce) {
+  facts_.limits = {{"mail", {.rate = 100}}};
+  for (const char* id : {"w1", "w2"}) Start(id);
+  Quiet();
+  lives_in_main_ = {room_.now() + seconds(3600), {{"w2", "w2.5"}}};
+  Leave("w2");
+  ASSERT_TRUE(room_.Pass(seconds(2)));
+  EXPECT_GE(processes_["w1"]->member.View().shares->at("mail").rate, 99);
 }
 
 TEST_F(LeaderTest, ADeadWorkersSlicesAreTakenWithinASecond) {

@@ -36,7 +36,8 @@ class LimitKeeperTest : public ::testing::Test {
       if (life.id == id) life.present = false;
     }
     Life& life = lives_.emplace_back(Life{id, id + "." + std::to_string(++born_)});
-    if (!pages_.contains(id)) pages_[id] = AssignDocument{.epoch = 1, .generation = 1, .slices = {"main/tasks/1"}};
+    if (!pages_.contains(id))
+      pages_[id] = AssignDocument{.epoch = 1, .generation = 1, .slices = {"main/tasks/1"}};
     return life;
   }
   Life& Of(const std::string& id) {
@@ -53,7 +54,9 @@ class LimitKeeperTest : public ::testing::Test {
   void Tell(Life& life) {
     if (!life.connected || !life.present || !life.works) return;
     StatusDocument status{life.name, life.generation, {life.name}, {}};
-    status.limits["h"] = {.rate = life.uses, .running = life.running, .wants_rate = life.wants,
+    status.limits["h"] = {.rate = life.uses,
+                          .running = life.running,
+                          .wants_rate = life.wants,
                           .wants_concurrency = life.wants};
     life.told = status;
   }
@@ -315,7 +318,8 @@ TEST_F(LimitKeeperTest, AChangedLimitIsDividedAnew) {
   EXPECT_NEAR(Of("w1").in_force.rate, 150, 5);
   for (int turn = 0; turn < 3; ++turn) {
     Lead();
-    for (Life& life : lives_) life.in_force.rate = std::min(life.in_force.rate, pages_[life.id].shares["h"].rate);
+    for (Life& life : lives_)
+      life.in_force.rate = std::min(life.in_force.rate, pages_[life.id].shares["h"].rate);
     limit_.rate = 40;
   }
   Settle();

@@ -50,6 +50,40 @@ TEST_F(ClusterControlPlaneTest, ShardsAreOpenedAsTheConfigurationChanges) {
   EXPECT_EQ(opened_, 3);
 }
 
+TEST_F(ClusterControlPlaneTest, SharesAreToldAtOnceAndWhenTheyChange) {
+  ClusterControlPlane plane(Options());
+  std::vector<LimitShares> told;
+  plane.FollowShares([&](std::shared_ptr<const LimitShares> shares) { told.push_back(*shares); });
+  EXPECT_THAT(told, ElementsAre(IsEmpty()));
+  view_.shares = std::make_shared<const LimitShares>(LimitShares{{"mail", {.rate = 5}}});
+  plane.Publish(view_);
+  plane.Publish(view_);
+  EXPECT_THAT(told, ElementsAre(IsEmpty(), ElementsAre(Key("mail"))));
+  plane.FollowShares(nullptr);
+  view_.shares = std::make_shared<const LimitShares>();
+  plane.Publish(view_);
+  EXPECT_THAT(told, SizeIs(2));
+}
+
+TEST_F(ClusterControlPlaneTest, WhoIsRegisteredAnewWhileItsSessionMayBeOverHasNoShareUntilItHasReadItAgain) {
+  ClusterControlPlane plane(Options());
+  LimitShares told;
+  plane.FollowShares([&](std::shared_ptr<const LimitShares> shares) { told = *shares; });
+  view_.contact = true;
+  view_.shares = std::make_shared<const LimitShares>(LimitShares{{"mail", {.rate = 5}}});
+  plane.Publish(view_);
+  plane.LifeBegun();
+  EXPECT_THAT(told, SizeIs(1));  // nobody takes it for dead: its session lives
+  lost_ = true;
+  plane.LifeBegun();
+  EXPECT_THAT(told, IsEmpty());
+  lost_ = false;
+  plane.Publish(view_);
+  EXPECT_THAT(told, IsEmpty());  // that was read before
+  plane.ReadAnew();
+  EXPECT_THAT(told, SizeIs(1));
+}
+
 TEST_F(ClusterControlPlaneTest, AShardThatIsRefusedKeepsItsLastGoodStoreAndIsTold) {
   ClusterControlPlane plane(Options());
   Configure(plane, {{"main", {.url = "mysql://u@h/tasks"}}});
