@@ -16,6 +16,7 @@
 #include "coordinator/app/shards.h"
 #include "coordinator/app/status_report.h"
 #include "coordinator/app/stop_signals.h"
+#include "framework/config/limit_text.h"
 #include "framework/mill/hours_policy.h"
 #include "framework/worker/worker_id.h"
 
@@ -363,6 +364,9 @@ StatusFacts StatusReader::Read(bool alone) {
   });
   ReadCluster(facts);
   ReadSchedules(facts);
+  for (const auto& [type, handler] : settings_.config.handlers) {
+    if (handler.limit) facts.limits[type] = LimitText(*handler.limit);
+  }
   const bool by_beats = !facts.cluster || !facts.cluster->unreached.empty();
   if (alone && by_beats && workers && sample_ > Micros(0)) {
     SetRates(facts);

@@ -166,6 +166,7 @@ void AddTypes(const StatusFacts& facts, const std::map<std::string, TypeState>& 
                    {"ended/s", true},
                    {"oldest due"}},
                   {}};
+  if (!facts.limits.empty()) table.columns.push_back({"limit"});
   std::vector<std::pair<std::string, TypeState>> rows(types.begin(), types.end());
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return a.second.now.waiting.count > b.second.now.waiting.count;
@@ -182,6 +183,9 @@ void AddTypes(const StatusFacts& facts, const std::map<std::string, TypeState>& 
                           NumberOf(type.now.held), WithCommas(type.failed), WithCommas(type.cancelled),
                           WithCommas(type.succeeded),
                           rate == facts.ended.end() ? "0" : RateText(rate->second), due});
+    if (facts.limits.empty()) continue;
+    const auto limit = facts.limits.find(handler);
+    table.rows.back().push_back(limit == facts.limits.end() ? "-" : limit->second);
   }
   Add(text, std::move(table), {"cancelled", "ended/s", "held", "succeeded"}, width);
 }
@@ -342,6 +346,8 @@ ordered_json ToJson(const std::string& handler, const TypeState& type, const Sta
                     {"oldest_due", OrNull(type.now.oldest_due)},
                     {"next_due", OrNull(type.now.next_due)}};
   const auto rate = facts.ended.find(handler);
+  const auto limit = facts.limits.find(handler);
+  if (limit != facts.limits.end()) json["limit"] = limit->second;
   json["ended_per_second"] =
       !facts.window ? ordered_json(nullptr) : ordered_json(rate == facts.ended.end() ? 0.0 : rate->second);
   return json;

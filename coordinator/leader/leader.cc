@@ -9,7 +9,7 @@ namespace millrace::engine {
 namespace {
 
 constexpr Micros kLookAtTables = std::chrono::seconds(1);
-constexpr Micros kLookAtLives = std::chrono::milliseconds(500);  // where limits are divided
+constexpr Micros kLookAtLives = std::chrono::milliseconds(300);  // where limits are divided
 constexpr std::size_t kNamesTold = 100;  // of each kind, in the node `plan`
 constexpr std::size_t kTroublesTold = 20;
 constexpr std::size_t kLongestPlan = 200 * 1024;

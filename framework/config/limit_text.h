@@ -7,9 +7,7 @@
 
 namespace millrace::engine {
 
-// `100/s`, `30/m`: in the first unit in which it is a whole number; else a second's.
-std::string RateText(double rate);
-// `100/s`, `3 at once`, `100/s and 3 at once`; empty: there is none.
+// `100/s`, `3 at once`, `100/s and 3 at once`, a rate as it is configured; empty: there is none.
 std::string LimitText(const LimitConfig& limit);
 
 }  // namespace millrace::engine

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "framework/config/limit_text.h"
 #include "framework/config/parts.h"
 
 namespace millrace::engine {
@@ -47,8 +48,7 @@ std::optional<double> ReadRate(std::string_view text) {
   return std::nullopt;
 }
 
-}  // namespace
-
+// In the first unit in which it is a whole number; else a second's.
 std::string RateText(double rate) {
   for (const auto& [unit, seconds] : kRateUnits) {
     const double whole = std::round(rate * seconds);
@@ -57,6 +57,8 @@ std::string RateText(double rate) {
   }
   return json(rate).dump() + "/s";
 }
+
+}  // namespace
 
 std::string LimitText(const LimitConfig& limit) {
   std::string text = limit.rate > 0 ? RateText(limit.rate) : "";

@@ -11,9 +11,10 @@ namespace {
 // for others, and a start waits for no claim.
 constexpr double kAheadSeconds = 0.5;
 constexpr double kMostAhead = 4 * 999;
-constexpr double kNewestWeight = 0.1;  // of a call in the moving mean
-// Over which "lately" is meant.
-constexpr Micros kLately = std::chrono::seconds(1);
+constexpr double kNewestWeight = 0.1;                // of a call in the moving mean
+constexpr Micros kLately = std::chrono::seconds(1);  // somebody was short of starts
+// Over which the rate of starts is told: what is not used any more is others' soon.
+constexpr double kFadeSeconds = 0.5;
 
 LimitShare WholeOf(const LimitConfig& limit) { return {limit.rate, limit.concurrency}; }
 
@@ -83,7 +84,7 @@ std::size_t LimitPolicy::Take(std::size_t most, BootTime now) {
     taken = given;
   }
   running_ += static_cast<std::uint32_t>(taken);
-  started_ = RecentRate(now) + static_cast<double>(taken);
+  started_ = Started(now) + static_cast<double>(taken);
   weighed_ = now;
   return taken;
 }
@@ -109,16 +110,15 @@ void LimitPolicy::Ended(const StartEnd& end, BootTime) {
   each_ = each_ == 0 ? took : each_ + (took - each_) * kNewestWeight;
 }
 
-// Starts in the last second, those of the seconds before fading.
-double LimitPolicy::RecentRate(BootTime now) const {
+double LimitPolicy::Started(BootTime now) const {
   const double seconds = std::chrono::duration<double>(std::max(now - weighed_, Micros(0))).count();
-  return started_ * std::exp(-seconds);
+  return started_ * std::exp(-seconds / kFadeSeconds);
 }
 
 LimitView LimitPolicy::View(BootTime now, std::size_t waiting) {
   MutexLock lock(mutex_);
   const auto lately = [now](const std::optional<BootTime>& at) { return at && now - *at < kLately; };
-  LimitUse use{.rate = RecentRate(now), .running = running_, .waiting = waiting};
+  LimitUse use{.rate = Started(now) / kFadeSeconds, .running = running_, .waiting = waiting};
   const bool waits = waiting > 0;
   use.wants_rate = waits && HasRate() && (bucket_.Left(now) == 0 || lately(short_of_rate_));
   use.wants_concurrency = waits && Counts() && (FreePlaces() == 0 || lately(short_of_places_));

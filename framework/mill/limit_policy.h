@@ -40,7 +40,7 @@ class LimitPolicy final : public StartPolicy {
   bool Counts() const MILLRACE_REQUIRES(mutex_) { return limit_.concurrency > 0 && !share_.permits; }
   std::size_t FreePlaces() const MILLRACE_REQUIRES(mutex_);
   double BurstOf(double rate) const MILLRACE_REQUIRES(mutex_);
-  double RecentRate(BootTime now) const MILLRACE_REQUIRES(mutex_);
+  double Started(BootTime now) const MILLRACE_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   LimitConfig limit_ MILLRACE_GUARDED_BY(mutex_);
@@ -48,7 +48,7 @@ class LimitPolicy final : public StartPolicy {
   TokenBucket bucket_ MILLRACE_GUARDED_BY(mutex_);
   std::uint32_t running_ MILLRACE_GUARDED_BY(mutex_) = 0;
   double each_ MILLRACE_GUARDED_BY(mutex_) = 0;  // microseconds that one takes, a moving mean; 0: not known
-  double started_ MILLRACE_GUARDED_BY(mutex_) = 0;  // lately: each start weighs less the longer ago it was
+  double started_ MILLRACE_GUARDED_BY(mutex_) = 0;  // each start weighs less the longer ago it was
   BootTime weighed_ MILLRACE_GUARDED_BY(mutex_){};
   std::optional<BootTime> short_of_rate_ MILLRACE_GUARDED_BY(mutex_);  // when it was last
   std::optional<BootTime> short_of_places_ MILLRACE_GUARDED_BY(mutex_);
