@@ -27,6 +27,7 @@ constexpr Micros kFanOutTurn = std::chrono::milliseconds(300);
 // What goes on in turns goes on between the rounds, too: pruning a million rows took an hour with a turn a
 // round.
 constexpr Micros kBetweenTurns = std::chrono::seconds(1);
+constexpr Micros kReadLives = std::chrono::milliseconds(400);  // so soon a dead worker's share is others'
 
 std::vector<TableName> NamesOf(const std::vector<TableInfo>& tables) {
   std::vector<TableName> names;
@@ -182,6 +183,8 @@ std::vector<std::string> ShardUpkeep::FanOutTroubles() const {
 void ShardUpkeep::Run() {
   std::optional<Hands> hands;
   BootTime round_at{};
+  BootTime turn_at{};
+  bool woken = false;
   while (!stopping_.load()) {
     Micros wait = parts_.round;
     if (!parts_.leading()) {
@@ -195,17 +198,21 @@ void ShardUpkeep::Run() {
         hands.emplace(parts_);
         if (parts_.standings != nullptr) parts_.standings->NotePruned(parts_.name, BootClock::now());
       }
+      const bool limits = ReadLives(*hands);
+      const bool turn = woken || BootClock::now() >= turn_at;
       if (BootClock::now() >= round_at) {
         Round(*hands);
         round_at = BootClock::now() + parts_.round;
-      } else if (const auto tables = Tables()) {
+      } else if (const auto tables = Tables(); tables && turn) {
         RunFanOuts(*hands, *tables);
         Prune(*hands, NamesOf(*tables));
       }
       if (const auto open = parts_.breakers ? parts_.breakers() : std::nullopt) hands->breakers.Tell(*open);
-      wait = std::min(round_at - BootClock::now(), kBetweenTurns);
+      if (turn) turn_at = BootClock::now() + kBetweenTurns;
+      wait = std::min(round_at, turn_at) - BootClock::now();
+      if (limits) wait = std::min(wait, kReadLives);
     }
-    if (wait > Micros(0)) wake_.WaitFor(wait);
+    woken = wake_.WaitFor(std::max(wait, Micros(0)));
   }
   if (parts_.standings != nullptr) parts_.standings->Forget(parts_.name);
   // Whoever is gone tells of nothing.
@@ -214,7 +221,6 @@ void ShardUpkeep::Run() {
 }
 
 void ShardUpkeep::Round(Hands& hands) {
-  ReadLives(hands);
   if (!ReadTables(*hands.schema)) return;
   const std::optional<std::vector<TableInfo>> tables = Tables();
   if (!tables) return;  // the configuration names none of those that are there
@@ -250,17 +256,19 @@ void ShardUpkeep::Prune(Hands& hands, const std::vector<TableName>& tables) {
   if (pruned && parts_.standings != nullptr) parts_.standings->NotePruned(parts_.name, BootClock::now());
 }
 
-void ShardUpkeep::ReadLives(Hands& hands) {
+// False: there are no limits to divide, and nobody asks for them.
+bool ShardUpkeep::ReadLives(Hands& hands) {
   const auto config = parts_.config();
   const bool limits = std::any_of(config->handlers.begin(), config->handlers.end(),
                                   [](const auto& handler) { return handler.second.limit.has_value(); });
-  if (!limits) return;
+  if (!limits) return false;
   SeenLives seen{BootClock::now()};
   const auto peers = hands.incarnations->Peers();
-  if (!peers) return;
+  if (!peers) return true;
   for (const PeerBeat& peer : *peers) seen.alive.emplace_back(peer.incarnation.worker, peer.incarnation.id);
   MutexLock lock(mutex_);
   lives_ = std::move(seen);
+  return true;
 }
 
 SeenLives ShardUpkeep::Lives() const {

@@ -84,7 +84,7 @@ class ShardUpkeep {
   void Forget();
   void RunFanOuts(Hands& hands, const std::vector<TableInfo>& tables);
   void Prune(Hands& hands, const std::vector<TableName>& tables);
-  void ReadLives(Hands& hands);
+  bool ReadLives(Hands& hands);
   void ReadStanding(Hands& hands, const std::vector<TableName>& tables, BootTime now);
 
   const Parts parts_;

@@ -45,8 +45,9 @@ def least(times, began, ended, seconds):
 
 
 def run(s):
-    session = s.size(3, 6)
-    cluster = Cluster(s, session=session, engine={"lease": s.size("2s", "4s")},
+    session = s.size(5, 6)
+    # Dead workers are marked so before their sessions end.
+    cluster = Cluster(s, session=session, engine={"lease": s.size("3s", "4s")},
                       handlers={"sleep": {"limit": {"rate": f"{RATE}/s"}}})
     starts = Starts(s)
     for name in WORKERS:
