@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -21,27 +20,6 @@ std::string RangeOf(std::uint32_t from, std::uint32_t to) {
 
 std::uint64_t Settled(const WorkerTotals& totals) {
   return totals.succeeded + totals.cancelled + totals.failed + totals.retried + totals.returned;
-}
-
-nlohmann::ordered_json LimitJson(const LimitView& limit) {
-  nlohmann::ordered_json json{{status_key::kUses, std::round(limit.use.rate * 100) / 100},
-                              {status_key::kRunning, limit.use.running},
-                              {status_key::kWaiting, limit.use.waiting},
-                              {status_key::kWantsRate, limit.use.wants_rate},
-                              {status_key::kWantsConcurrency, limit.use.wants_concurrency}};
-  nlohmann::ordered_json& share = json[status_key::kShare] = nlohmann::ordered_json::object();
-  if (limit.limit.rate > 0) share["rate"] = limit.share.rate;
-  if (limit.limit.concurrency > 0) share["concurrency"] = limit.share.concurrency;
-  if (limit.share.permits) share["permits"] = true;
-  return json;
-}
-
-// A use that is half or twice as much; or of what runs beyond its share some has ended.
-bool IsNews(const LimitUse& told, const LimitView& view) {
-  const LimitUse& now = view.use;
-  const bool beyond = view.limit.concurrency > 0 && told.running > view.share.concurrency;
-  return told.wants_rate != now.wants_rate || told.wants_concurrency != now.wants_concurrency ||
-         (beyond && now.running < told.running) || now.rate > 2 * told.rate + 1 || told.rate > 2 * now.rate + 1;
 }
 
 }  // namespace
@@ -124,11 +102,8 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
     shards[shard.shard] = std::move(one);
   }
   json[status_key::kLag] = lag;
-  limits_.clear();
-  for (const auto& [type, limit] : worker_.Limits()) {
-    limits_[type] = limit.use;
-    json[status_key::kLimits][type] = LimitJson(limit);
-  }
+  if (const auto limits = worker_.Limits(); !limits.empty())
+    json[status_key::kLimits] = nlohmann::ordered_json::parse(limits_.Tell(limits));
   json[status_key::kShards] = std::move(shards);
   json[status_key::kPlugins] = plugins_;
   if (!status.paused.empty()) json["paused"] = status.paused;
@@ -145,15 +120,6 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
   refusals.insert(refusals.end(), refused_.begin(), refused_.end());
   if (!refusals.empty()) json[status_key::kRefusals] = refusals;
   return JsonText(json);
-}
-
-std::optional<bool> StatusTeller::Pressing() const {
-  const auto limits = worker_.Limits();
-  if (limits.empty()) return std::nullopt;
-  return std::any_of(limits.begin(), limits.end(), [&](const auto& limit) {
-    const auto told = limits_.find(limit.first);
-    return told == limits_.end() || IsNews(told->second, limit.second);
-  });
 }
 
 }  // namespace millrace::engine

@@ -9,6 +9,7 @@
 
 #include "coordinator/app/worker_flags.h"
 #include "coordinator/coordination/documents.h"
+#include "coordinator/member/limit_teller.h"
 #include "framework/plugin/plugin_set.h"
 #include "framework/worker/worker.h"
 
@@ -31,7 +32,7 @@ class StatusTeller {
   std::string Tell(const std::map<std::string, std::string>& shard_refusals);
   // Whether what it makes of the limits is so different by now that the leader should know; nullopt: there
   // are none.
-  std::optional<bool> Pressing() const;
+  std::optional<bool> Pressing() const { return limits_.Pressing(worker_.Limits()); }
 
  private:
   const Worker& worker_;
@@ -39,7 +40,7 @@ class StatusTeller {
   const std::vector<std::string> refused_;
   std::optional<BootTime> last_;
   WorkerTotals before_;
-  std::map<std::string, LimitUse> limits_;  // as told last
+  LimitTeller limits_;
 };
 
 }  // namespace millrace::engine

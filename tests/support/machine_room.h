@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,8 @@ class MachineRoom {
     machines_.erase(&machine);
     Tell(changes);
   }
+  // Its process asks and does nothing any more, and its session is not over yet.
+  void Freeze(TreeMachine& machine) { frozen_.insert(&machine); }
   // Its process ends in good order.
   void Leave(TreeMachine& machine) {
     if (const auto last = machine.Farewell()) Apply(last->writes, machines_.at(&machine));
@@ -97,7 +100,7 @@ class MachineRoom {
   bool Step() {
     bool any = false;
     for (const auto& [machine, session] : std::map(machines_)) {
-      if (!machines_.contains(machine)) continue;
+      if (!machines_.contains(machine) || frozen_.contains(machine)) continue;
       const auto request = machine->Next(now_);
       if (!request) continue;
       any = true;
@@ -130,6 +133,7 @@ class MachineRoom {
 
   TreeReplica tree_;
   std::map<TreeMachine*, std::int64_t> machines_;
+  std::set<TreeMachine*> frozen_;
   std::int64_t sessions_ = 0;
   std::int64_t transactions_ = 0;
   BootTime now_{std::chrono::hours(1)};
