@@ -68,12 +68,12 @@ struct StatusFacts {
   std::map<std::string, ShardFacts> shards;
   std::vector<WorkerFacts> workers;
   std::optional<StatusCluster> cluster;
-  std::optional<Micros> window;                   // between two looks at the counters; nullopt: there was one
-  std::map<std::string, double> ended;            // tasks a second that ended, by task type, in the window
+  std::optional<Micros> window;         // between two looks at the counters; nullopt: there was one
+  std::map<std::string, double> ended;  // tasks a second that ended, by task type, in the window
   std::map<std::string, std::string> limits = {};  // in words, by task type that has one
-  std::optional<std::vector<AlertFacts>> alerts;  // nullopt: none are configured, or nobody judges them
-  std::vector<ScheduleFacts> schedules;           // those that were read
-  std::map<std::string, std::string> closed;      // by task type, as ClosedBy says it: those outside hours
+  std::optional<std::vector<AlertFacts>> alerts;   // nullopt: none are configured, or nobody judges them
+  std::vector<ScheduleFacts> schedules;            // those that were read
+  std::map<std::string, std::string> closed;       // by task type, as ClosedBy says it: those outside hours
   std::optional<std::set<std::string>> plugin_handlers;  // of the plugins at hand, where it was asked
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Micros kLookAtTables = std::chrono::seconds(1);
 constexpr Micros kLookAtLives = std::chrono::milliseconds(300);  // where limits are divided
-constexpr std::size_t kNamesTold = 100;  // of each kind, in the node `plan`
+constexpr std::size_t kNamesTold = 100;                          // of each kind, in the node `plan`
 constexpr std::size_t kTroublesTold = 20;
 constexpr std::size_t kLongestPlan = 200 * 1024;
 constexpr std::size_t kTidied = 50;  // nodes at a time, and the further pages of the last

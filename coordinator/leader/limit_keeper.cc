@@ -6,7 +6,7 @@ namespace millrace::engine {
 namespace {
 
 const AssignDocument kNoPage;
-constexpr std::size_t kMostPages = 20;  // at a time
+constexpr std::size_t kMostPages = 20;         // at a time
 constexpr std::size_t kMostText = 200 * 1024;  // of one multi
 
 LimitShare Of(const LimitShares& shares, const std::string& type) {
@@ -31,9 +31,8 @@ std::uint64_t GenerationOf(const std::vector<StoredPage>& pages) {
 }
 
 bool OwnsAny(const std::vector<StoredPage>& pages) {
-  return std::any_of(pages.begin(), pages.end(), [](const StoredPage& page) {
-    return page.document && !page.document->slices.empty();
-  });
+  return std::any_of(pages.begin(), pages.end(),
+                     [](const StoredPage& page) { return page.document && !page.document->slices.empty(); });
 }
 
 }  // namespace
@@ -41,7 +40,7 @@ bool OwnsAny(const std::vector<StoredPage>& pages) {
 // Of one worker.
 struct LimitKeeper::Holder {
   const StoredPage* page = nullptr;
-  std::uint64_t generation = 0;  // of all its pages
+  std::uint64_t generation = 0;              // of all its pages
   const WorkerDocument* document = nullptr;  // null: it is away, or its shares are another life's
   const StatusDocument* status = nullptr;    // of that life
   bool owner = false;
@@ -51,9 +50,7 @@ struct LimitKeeper::Holder {
 
   const AssignDocument& Page() const { return page->document ? *page->document : kNoPage; }
   // Shares of a life that is over are nobody's.
-  LimitShare Written(const std::string& type) const {
-    return dead ? LimitShare{} : Of(Page().shares, type);
-  }
+  LimitShare Written(const std::string& type) const { return dead ? LimitShare{} : Of(Page().shares, type); }
   LimitShare InForce(const std::string& type) const {
     if (dead) return {};
     LimitShare share = Of(Page().shares, type);
@@ -87,8 +84,8 @@ bool LimitKeeper::IsDead(const LimitsView& view, const std::string& id,
   return !view.lives.empty() && std::all_of(view.lives.begin(), view.lives.end(), [&](const auto& shard) {
     const SeenLives& seen = shard.second;
     return seen.asked > since && std::none_of(seen.alive.begin(), seen.alive.end(), [&](const auto& life) {
-      return life.first == id && !own(life.second);
-    });
+             return life.first == id && !own(life.second);
+           });
   });
 }
 

@@ -12,7 +12,7 @@
 namespace millrace::engine {
 
 struct SeenLives {
-  BootTime asked{};  // what ended before then is not among them
+  BootTime asked{};                                             // what ended before then is not among them
   std::vector<std::pair<std::string, std::string>> alive = {};  // worker, incarnation
   bool operator==(const SeenLives&) const = default;
 };

@@ -29,8 +29,8 @@ std::chrono::milliseconds Milliseconds(const Task& task) {
   return std::chrono::milliseconds(task.Params().Integer("ms", 0));
 }
 
-// {"ms":50, "log":"FILE", "times":"FILE"}: takes so long, heeding the stop; notes "name attempt" in the one file
-// at its start, the time of the wall in microseconds in the other.
+// {"ms":50, "log":"FILE", "times":"FILE"}: takes so long, heeding the stop; notes "name attempt" in the one
+// file at its start, the time of the wall in microseconds in the other.
 class Sleep final : public Handler {
   Outcome Run(const Task& task, Context& context) override {
     if (task.Params().Find("log")) {
