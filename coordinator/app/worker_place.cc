@@ -14,6 +14,8 @@
 namespace millrace::engine {
 namespace {
 
+constexpr std::size_t kQueuesTold = 64;  // the node has to hold them
+
 std::string RangeOf(std::uint32_t from, std::uint32_t to) {
   return std::to_string(from) + (from == to ? "" : "-" + std::to_string(to));
 }
@@ -115,6 +117,10 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
     if (breaker.open) told["why"] = breaker.why;
   }
   if (!status.outside_hours.empty()) json["outside_hours"] = status.outside_hours;
+  for (std::size_t i = 0; i < std::min(status.queues.size(), kQueuesTold); ++i) {
+    const QueueStatus& queue = status.queues[i];
+    json["queues"][queue.name] = {{"waiting", queue.waiting}, {"busy", queue.busy}};
+  }
   std::vector<std::string> refusals = status.refusals;
   for (const auto& [shard, why] : shard_refusals) refusals.push_back("shards." + shard + ": " + why);
   refusals.insert(refusals.end(), refused_.begin(), refused_.end());

@@ -49,9 +49,9 @@ Settlement EndOf(Attempt& attempt, const RetryPolicy& retry, const Outcome& outc
   return Settle(retry, attempt.task, outcome, unit, store);
 }
 
-void GiveBack(const AttemptPtr& attempt) {
+void GiveBack(const AttemptPtr& attempt, std::string why, std::optional<Micros> delay) {
   if (attempt->lease->Alive()) {
-    attempt->host->Ended({attempt, Settle({}, attempt->task, GivenBack(), 0)});
+    attempt->host->Ended({attempt, Settle({}, attempt->task, GivenBack(std::move(why), delay), 0)});
   } else {
     attempt->host->Drop(*attempt);
   }

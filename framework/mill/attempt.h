@@ -118,8 +118,9 @@ std::optional<Outcome> InsteadOfStart(Attempt& attempt, const RetryPolicy& retry
 Settlement EndOf(Attempt& attempt, const RetryPolicy& retry, const Outcome& outcome, double unit,
                  BootTime now);
 
-// Ends an attempt that has not started: its task waits again; or, where its life is dead, is dropped.
-void GiveBack(const AttemptPtr& attempt);
+// Ends an attempt that has not started: its task waits again, in its old place or after `delay`; or, where
+// its life is dead, is dropped.
+void GiveBack(const AttemptPtr& attempt, std::string why = {}, std::optional<Micros> delay = std::nullopt);
 
 // The class of a task that may have taken effect, though its attempt has failed.
 inline constexpr const char* kEscapedClass = "escaped";

@@ -12,15 +12,17 @@ namespace millrace::engine {
 namespace {
 
 constexpr Micros kIdleWait = std::chrono::seconds(1);
+constexpr Micros kSoonestStart = std::chrono::milliseconds(1);  // of a type that has none now
+constexpr Micros kGivenBackFor = std::chrono::seconds(1);
 constexpr std::size_t kShortChunk = 32;  // short tasks that a thread takes at once
 constexpr Micros kTellPace =
     std::chrono::milliseconds(1);  // of calls in succession: the pace is all threads'
 
 }  // namespace
 
-Lane::Lane(LaneParts parts, std::string type, LaneSetup setup)
-    : parts_(parts), type_(std::move(type)), pace_(setup.threads, setup.config.queue) {
-  Follow(std::move(setup));
+Lane::Lane(LaneParts parts, std::string name, LaneRules rules)
+    : parts_(parts), name_(std::move(name)), rules_(std::move(rules)) {
+  queue_.Follow(rules_.queues);
 }
 
 Lane::~Lane() {
@@ -28,32 +30,32 @@ Lane::~Lane() {
   Join();
 }
 
-void Lane::Follow(LaneSetup setup) {
+void Lane::Follow(const std::string& type, LaneSetup setup) {
   {
     MutexLock lock(mutex_);
-    pace_.Resize(setup.threads, setup.config.queue);
-    setup_ = std::make_shared<const LaneSetup>(std::move(setup));
+    Type& own = types_[type];
+    own.name = type;
+    own.pace.Resize(setup.threads, setup.config.queue);
+    own.bytes = setup.config.queue_bytes;
+    own.weight = setup.config.weight;
+    own.gives_back = setup.config.when_full == WhenFull::GiveBack;
+    own.setup = std::make_shared<const LaneSetup>(std::move(setup));
     AdjustThreads(parts_.clock.Now());
     filled_.NotifyAll();
   }
   TellThreads();
 }
 
-// A thread that is one too many ends by itself, between two calls.
-void Lane::AdjustThreads(BootTime now) {
-  const auto hanging = static_cast<std::size_t>(std::count_if(
-      threads_.begin(), threads_.end(), [&](const LaneThread& s) { return !s.lost() && s.HangsAt(now); }));
-  wanted_ = setup_->threads + std::min<std::size_t>(hanging, setup_->threads);
-  last_start_ = Status{};
-  for (; active_ < wanted_ && !closed_; ++active_) {
-    LaneThread& thread = threads_.emplace_back(parts_.clock, parts_.recorder);
-    last_start_ = thread.Start(type_ + "/" + std::to_string(started_ + 1), [this, &thread] { Run(thread); });
-    if (!last_start_) {
-      threads_.pop_back();
-      return;
-    }
-    ++started_;
+void Lane::Follow(const LaneRules& rules) {
+  {
+    MutexLock lock(mutex_);
+    if (rules == rules_) return;
+    rules_ = rules;
+    queue_.Follow(rules_.queues);
+    AdjustThreads(parts_.clock.Now());
+    filled_.NotifyAll();
   }
+  TellThreads();
 }
 
 Status Lane::Threads() const {
@@ -61,33 +63,30 @@ Status Lane::Threads() const {
   return last_start_;
 }
 
-void Lane::TellThreads() {
-  Status threads;
-  std::size_t active = 0;
+LaneRoom Lane::Room(const std::string& type, const AttemptHost& host, std::uint32_t urgency) {
+  MutexLock lock(mutex_);
+  const auto own = types_.find(type);
+  if (closed_ || own == types_.end()) return {};
+  const LaneRoom room = queue_.Room(own->second, host, urgency, parts_.clock.Now());
+  if (room.tasks == 0 && own->second.setup->config.when_full == WhenFull::Caller) {
+    own->second.most = MostOf(own->second);
+    filled_.NotifyAll();
+  }
+  return room;
+}
+
+bool Lane::Push(const std::string& type, std::vector<AttemptPtr>& attempts) {
+  std::vector<AttemptPtr> back;
   {
     MutexLock lock(mutex_);
-    if (told_ == !last_start_) return;
-    told_ = !last_start_;
-    threads = last_start_;
-    active = active_;
+    const auto own = types_.find(type);
+    if (closed_ || own == types_.end()) return false;
+    back = queue_.Push(own->second, std::move(attempts), parts_.clock.Now());
+    Grow();
+    filled_.NotifyAll();
   }
-  if (threads) {
-    LogInfo("the lane has all its threads again", {{"handler", type_}, {"threads", active}});
-  } else {
-    LogError("the lane goes on with the threads that it has, and tries again",
-             {{"handler", type_}, {"threads", active}, {"error", threads.error().message}});
-  }
-}
-
-std::size_t Lane::Room(const AttemptHost& host) const {
-  MutexLock lock(mutex_);
-  return closed_ ? 0 : queue_.Room(host, pace_.Capacity());
-}
-
-void Lane::Push(std::vector<AttemptPtr> attempts) {
-  MutexLock lock(mutex_);
-  for (AttemptPtr& attempt : attempts) queue_.Push(std::move(attempt));
-  filled_.NotifyAll();
+  for (const AttemptPtr& attempt : back) GiveBack(attempt, "its lane was full", kGivenBackFor);
+  return true;
 }
 
 std::size_t Lane::Queued() const {
@@ -102,8 +101,9 @@ std::size_t Lane::Running() const {
 
 Lane::Load Lane::CurrentLoad() const {
   MutexLock lock(mutex_);
-  const auto busy = [](const LaneThread& thread) { return !thread.lost() && thread.taken.host != nullptr; };
-  return {active_, static_cast<std::size_t>(std::count_if(threads_.begin(), threads_.end(), busy))};
+  Load load{active_, {}, queue_.Loads()};
+  for (const auto& [name, type] : types_) load.busy[name] = type.threads;
+  return load;
 }
 
 std::size_t Lane::Lost() const {
@@ -111,32 +111,53 @@ std::size_t Lane::Lost() const {
   return lost_;
 }
 
+Aging Lane::AgingNow() const {
+  return {rules_.aging, rules_.aging == Micros(0) ? WallTime{} : parts_.clock.WallNow()};
+}
+
 // Several short tasks at once, so that the queue's lock is not the bottleneck; a batch for a batch handler.
+std::size_t Lane::MostAtOnce(const Type& type, std::size_t waiting) {
+  const std::size_t most = type.setup->MostInCall();
+  if (most > 1 || !type.pace.AreShort()) return most;
+  return std::clamp<std::size_t>(waiting / (2 * type.setup->threads), 1, kShortChunk);
+}
+
+// A type whose gate has no start now is passed: there may be others.
 std::vector<AttemptPtr> Lane::TakeNext(LaneThread& thread) {
   const BootTime now = parts_.clock.Now();
-  if (closed_ || active_ > wanted_ || now < starts_from_) return {};
-  const std::shared_ptr<AttemptHost> host = queue_.Next(setup_->threads);
-  if (!host) return {};
-  std::size_t most = setup_->MostInCall();
-  if (most == 1 && pace_.AreShort()) {
-    most = std::clamp<std::size_t>(queue_.Waiting(*host) / (2 * setup_->threads), 1, kShortChunk);
-  }
-  std::vector<AttemptPtr> attempts = queue_.Take(host, most);
-  std::vector<AttemptPtr> without = TakeStarts(attempts, now);
-  if (!without.empty()) {
-    if (attempts.empty()) starts_from_ = without.front()->gate->Next(now);
-    for (auto attempt = without.rbegin(); attempt != without.rend(); ++attempt)
-      queue_.PutBack(std::move(*attempt));
-  }
-  if (attempts.empty()) {
-    queue_.Leave(*host);
-  } else {
-    thread.taken = {host, attempts.size()};
+  const Aging aging = AgingNow();
+  const auto may_start = [&](const LaneType& type) {
+    return type.threads < type.most && now >= type.starts_from;
+  };
+  while (!closed_ && active_ <= wanted_) {
+    std::optional<Taken> chosen = queue_.Next(aging, may_start);
+    if (!chosen) break;
+    Type& type = types_.at(chosen->type->name);
+    std::vector<AttemptPtr> attempts = queue_.Take(*chosen, MostAtOnce(type, chosen->count), aging);
+    std::vector<AttemptPtr> without = TakeStarts(attempts, now);
+    if (attempts.empty()) type.starts_from = std::max(without.front()->gate->Next(now), now + kSoonestStart);
+    if (!without.empty()) queue_.PutBack(type, std::move(without));
+    if (attempts.empty()) {
+      queue_.Leave(*chosen);
+      continue;
+    }
+    chosen->count = attempts.size();
+    thread.taken = std::move(*chosen);
     running_ += attempts.size();
-    // Those that wait without a start do so for a time that this thread knew.
-    if (attempts.front()->gate && queue_.Size() > 0) filled_.NotifyOne();
+    // Those that wait without a start do so for a time that this thread knew; and of types that share the
+    // lane, what could not be taken a moment ago may be drawn now.
+    if ((attempts.front()->gate || types_.size() > 1) && queue_.Size() > 0) filled_.NotifyOne();
+    return attempts;
   }
-  return attempts;
+  return {};
+}
+
+Micros Lane::UntilStarts(BootTime now) const {
+  Micros until = kIdleWait;
+  for (const auto& [name, type] : types_) {
+    if (type.starts_from > now) until = std::min(until, type.starts_from - now);
+  }
+  return until;
 }
 
 LaneSetupPtr Lane::Take(LaneThread& thread) {
@@ -147,29 +168,33 @@ LaneSetupPtr Lane::Take(LaneThread& thread) {
     MutexLock lock(mutex_);
     attempts = TakeNext(thread);
     if (attempts.empty() && !closed_) {
-      const Micros until_start = starts_from_ - std::min(parts_.clock.Now(), starts_from_);
-      filled_.WaitFor(mutex_, until_start > Micros(0) ? std::min(until_start, kIdleWait) : kIdleWait);
+      filled_.WaitFor(mutex_, UntilStarts(parts_.clock.Now()));
       attempts = TakeNext(thread);
     }
     if (attempts.empty()) return nullptr;
-    setup = setup_;
-    room_again = queue_.RoomAgain(*thread.taken.host, pace_.Capacity());
+    Type& type = types_.at(thread.taken.type->name);
+    setup = type.setup;
+    room_again = queue_.RoomAgain(type, *thread.taken.host);
+    if (room_again) type.most = MostOf(type);
   }
   if (room_again) attempts.front()->host->RoomAgain();
   thread.Keep(std::move(attempts));
   return setup;
 }
 
-void Lane::StartsAgain() {
+void Lane::StartsAgain(const std::string& type) {
   MutexLock lock(mutex_);
-  starts_from_ = {};
+  const auto own = types_.find(type);
+  if (own == types_.end()) return;
+  own->second.starts_from = {};
   filled_.NotifyAll();
 }
 
 void Lane::Release(LaneThread& thread) {
   if (!thread.taken.host) return;  // the watchdog was first
   running_ -= thread.taken.count;
-  queue_.Leave(*thread.taken.host);
+  if (size_.Varies()) size_.Freed(Busy(), parts_.clock.Now());
+  queue_.Leave(thread.taken);
   thread.taken = {};
 }
 
@@ -179,11 +204,16 @@ void Lane::TakeBackKept(LaneThread& thread, BootTime now) {
   if (kept.empty()) return;
   running_ -= kept.size();
   thread.taken.count -= kept.size();
-  for (auto attempt = kept.rbegin(); attempt != kept.rend(); ++attempt) {
-    ReturnStart(**attempt);
-    queue_.PutBack(std::move(*attempt));
-  }
-  starts_from_ = {};
+  PutBack(std::move(kept));
+}
+
+void Lane::PutBack(std::vector<AttemptPtr> attempts) {
+  if (attempts.empty()) return;
+  Type& type = TypeOf(*attempts.front());
+  for (const AttemptPtr& attempt : attempts) ReturnStart(*attempt);
+  type.starts_from = {};
+  queue_.PutBack(type, std::move(attempts));
+  Grow();
   filled_.NotifyAll();
 }
 
@@ -191,7 +221,8 @@ Micros Lane::BusyFor(BootTime now) const {
   MutexLock lock(mutex_);
   Micros longest{0};
   for (const LaneThread& thread : threads_) {
-    if (!thread.lost()) longest = std::max(longest, thread.BusyFor(now, pace_.Each()));
+    if (thread.lost() || thread.taken.type == nullptr) continue;
+    longest = std::max(longest, thread.BusyFor(now, thread.taken.type->pace.Each()));
   }
   return longest;
 }
@@ -268,7 +299,8 @@ void Lane::RunCall(LaneThread& thread, const LaneSetupPtr& setup, const CallPart
 
 void Lane::NoteRan(LaneThread& thread) {
   const Ran ran = std::exchange(thread.ran, {});
-  if (ran.calls > 0) pace_.Ran(ran.tasks, ran.took, ran.calls);
+  if (ran.calls > 0 && thread.taken.type != nullptr)
+    thread.taken.type->pace.Ran(ran.tasks, ran.took, ran.calls);
 }
 
 // The check before each start. What may not start is parked, or its attempt ended at once; others may have
@@ -291,94 +323,23 @@ bool Lane::ReadyToStart(const AttemptPtr& attempt, const LaneSetup& setup) {
   return false;
 }
 
-void Lane::Watch(BootTime now) {
-  std::vector<LaneThread::Abandoned> overdue;
-  std::list<LaneThread> gone;  // joined, and their sessions closed, outside the lock
-  {
-    MutexLock lock(mutex_);
-    for (auto thread = threads_.begin(); thread != threads_.end();) {
-      const auto next = std::next(thread);
-      if (LaneThread::Abandoned given_up = thread->GiveUp(now, false); given_up.setup) {
-        ++lost_;
-        --active_;
-        Release(*thread);
-        overdue.push_back(std::move(given_up));
-      } else if (thread->home()) {
-        gone.splice(gone.end(), threads_, thread);
-      } else {
-        TakeBackKept(*thread, now);
-      }
-      thread = next;
-    }
-    AdjustThreads(now);
-  }
-  TellThreads();
-  for (LaneThread::Abandoned& call : overdue) EndOverdue(std::move(call));
-}
-
-// Of several tasks in one call nobody knows whose fault it was: each runs again alone, and only one that
-// overruns by itself is charged.
-void Lane::EndOverdue(LaneThread::Abandoned overdue) {
-  const Attempt& first = *overdue.running.front();
-  LogError("handler ignores its time limit; its thread is given up",
-           {{"task", ToString(TaskName{first.shard, first.task.key})},
-            {"tasks", overdue.running.size()},
-            {"handler", type_},
-            {"limit", FormatDuration(overdue.setup->config.timeout)}});
-  if (overdue.running.size() == 1) {
-    const AttemptPtr& attempt = overdue.running.front();
-    const Outcome outcome = Overran(overdue.setup->config.timeout);
-    const RetryPolicy& retry = overdue.setup->config.retry;
-    attempt->host->Ended({attempt, EndOf(*attempt, retry, outcome, 0.5, parts_.clock.Now())});
-    overdue.running.clear();
-  }
-  MutexLock lock(mutex_);
-  for (auto* attempts : {&overdue.waiting, &overdue.running}) {
-    for (auto attempt = attempts->rbegin(); attempt != attempts->rend(); ++attempt) {
-      if (attempts == &overdue.running) (*attempt)->alone.store(true, std::memory_order_relaxed);
-      ReturnStart(**attempt);
-      queue_.PutBack(std::move(*attempt));
-    }
-  }
-  starts_from_ = {};
-  filled_.NotifyAll();
-}
-
-std::size_t Lane::AbandonRunning(const std::string& why) {
-  std::vector<AttemptPtr> abandoned;
-  std::size_t threads = 0;
-  {
-    MutexLock lock(mutex_);
-    for (LaneThread& thread : threads_) {
-      LaneThread::Abandoned given_up = thread.GiveUp({}, true);
-      if (!given_up.setup) continue;
-      ++threads;
-      Release(thread);
-      for (auto* attempts : {&given_up.running, &given_up.waiting}) {
-        abandoned.insert(abandoned.end(), attempts->begin(), attempts->end());
-      }
-    }
-    lost_ += threads;
-    active_ -= threads;
-  }
-  for (const AttemptPtr& attempt : abandoned) {
-    attempt->host->Ended({attempt, Settle({}, attempt->task, GivenBack(why), 0)});
-  }
-  return threads;
-}
-
 std::vector<AttemptPtr> Lane::TakeUnwanted(Micros patience) {
   MutexLock lock(mutex_);
-  return queue_.TakeIf([&](const Attempt& attempt, std::size_t ahead) MILLRACE_REQUIRES(mutex_) {
+  return queue_.TakeIf([&](const Attempt& attempt, const LaneType& type, std::size_t ahead) {
     const StartDecision decision = attempt.host->StartDecisionOf(attempt);
-    return decision == StartDecision::Moved ? pace_.WaitFor(ahead) > patience
+    return decision == StartDecision::Moved ? type.pace.WaitFor(ahead) > patience
                                             : decision != StartDecision::Start;
   });
 }
 
 std::vector<AttemptPtr> Lane::TakeQueued() {
   MutexLock lock(mutex_);
-  return queue_.TakeIf([](const Attempt&, std::size_t) { return true; });
+  return queue_.TakeIf([](const Attempt&, const LaneType&, std::size_t) { return true; });
+}
+
+bool Lane::Over() const {
+  MutexLock lock(mutex_);
+  return closed_ && threads_.empty() && queue_.Size() == 0;
 }
 
 void Lane::Close() {

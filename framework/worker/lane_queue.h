@@ -1,79 +1,53 @@
-// The claimed tasks that wait for a lane's threads, apart for each shard.
+// The claimed tasks that wait for a lane's threads, in one queue or in several, and which of them is next.
 //
-// Shards take turns. Each may queue its share, which does not shrink by what others have queued, so that one
-// whose database is slow or dead fills its own share and nobody else's; and while others wait it leaves them
-// a quarter of the threads.
+// A lane of one type has one queue. Where types share a lane (`engine.queues`) its tasks queue by table,
+// shard or priority, or all in one, and its threads draw from the queues in turns, each as often as weighs
+// what stands at its head, or at random. Within a queue shards take turns, and of a shard the most urgent is
+// first.
+//
+// Whatever it queues by, a bound is a type's: a shard may queue its part of that, which does not shrink by
+// what others have queued, so that one whose database is slow or dead fills its own part and nobody else's;
+// and while others wait it leaves them a quarter of the type's threads.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "framework/base/clock.h"
+#include "framework/base/random.h"
+#include "framework/config/policy_config.h"
 #include "framework/mill/attempt.h"
+#include "framework/worker/lane_pace.h"
+#include "framework/worker/urgency_queue.h"
+#include "framework/worker/worker_status.h"
 
 namespace millrace::engine {
 
-// How many tasks a lane should have queued ahead of its threads: about half a second of work at the pace
-// measured, so that a fast lane never runs dry between claims and a slow one hoards nothing. Pure.
-//
-// Not thread-safe.
-class LanePace {
- public:
-  // `fixed`: the configured number; 0: measured.
-  LanePace(std::size_t threads, std::size_t fixed) : threads_(threads), fixed_(fixed) {}
+// What a queue goes by of a task type; the lane's own.
+struct LaneType {
+  std::string name;
+  LanePace pace;
+  std::size_t bytes = 0;     // that it may queue, by MemoryBudget::Of; 0: any number
+  std::uint32_t weight = 1;  // at the head of a queue
+  bool gives_back = false;   // what there is no room for is claimed all the same, now and then
+  std::size_t most = 1;      // threads that may have its tasks at once
+  std::size_t threads = 0;   // that have some
+  BootTime starts_from{};    // before then its gate has no start
+};
 
-  // Keeps what was measured.
-  void Resize(std::size_t threads, std::size_t fixed) {
-    threads_ = threads;
-    fixed_ = fixed;
-  }
-
-  // `calls` ran `tasks` tasks in `took`, one after another.
-  void Ran(std::size_t tasks, Micros took, std::size_t calls = 1) {
-    const double each =
-        static_cast<double>(std::max<Micros::rep>(took.count(), 1)) / static_cast<double>(tasks);
-    const double weight = 1 - std::pow(1 - kWeight, static_cast<double>(calls));
-    micros_each_ = micros_each_ == 0 ? each : micros_each_ + (each - micros_each_) * weight;
-  }
-
-  // How long one takes, as far as is known; zero: it is not.
-  Micros Each() const { return Micros(static_cast<Micros::rep>(micros_each_)); }
-
-  // Tasks are known to be so short that handing them out one by one would cost as much as running them.
-  bool AreShort() const { return micros_each_ > 0 && micros_each_ < kShort; }
-
-  // How many tasks may be queued, those running not counted.
-  std::size_t Capacity() const {
-    if (fixed_ != 0) return fixed_;
-    if (micros_each_ == 0) return 2 * threads_;
-    const double ahead = static_cast<double>(kAhead.count()) / micros_each_ * static_cast<double>(threads_);
-    return std::clamp<std::size_t>(static_cast<std::size_t>(std::min(ahead, 1e9)), threads_, kMost);
-  }
-
-  // How long a task with so many before it waits for a thread, where all are busy.
-  Micros WaitFor(std::size_t ahead) const {
-    if (micros_each_ == 0) return std::chrono::hours(1);  // nothing is known
-    const double wait = static_cast<double>(ahead + 1) * micros_each_ / static_cast<double>(threads_);
-    return Micros(static_cast<Micros::rep>(std::min(wait, 3.6e9)));
-  }
-
-  static constexpr Micros kAhead = std::chrono::milliseconds(500);
-  static constexpr std::size_t kMost = 4 * 999;
-
- private:
-  static constexpr double kShort = 1000;  // microseconds
-  static constexpr double kWeight = 0.1;  // of the newest call in the moving mean
-
-  std::size_t threads_;
-  std::size_t fixed_;
-  double micros_each_ = 0;
+// What a thread may take, or has taken: tasks of one type and one shard, out of one queue.
+struct Taken {
+  LaneType* type = nullptr;
+  std::shared_ptr<AttemptHost> host;  // null: nothing
+  std::string queue;
+  std::size_t count = 0;  // that it has; before it takes: that it may
 };
 
 // Not thread-safe.
@@ -81,43 +55,108 @@ class LaneQueue {
  public:
   using HostPtr = std::shared_ptr<AttemptHost>;
 
-  void Push(AttemptPtr attempt);
-  // To the head of its shard's queue: it was taken and not started.
-  void PutBack(AttemptPtr attempt);
-  std::size_t Size() const;
+  explicit LaneQueue(std::uint64_t seed = 1) : random_(seed) {}
 
-  // How many more of the shard's tasks may be claimed: its part of `capacity`, less what it has here. Zero
-  // until half its part is free, so that claims stay large.
-  std::size_t Room(const AttemptHost& host, std::size_t capacity) const;
+  // By what tasks queue from now on, those that wait already too.
+  void Follow(const QueuesConfig& rules);
 
-  // The shard whose turn it is, for one of `threads` threads; null: nothing may be taken. A thread that then
-  // takes works for that shard until Leave.
-  HostPtr Next(std::size_t threads);
-  std::size_t Waiting(const AttemptHost& host) const;
-  std::vector<AttemptPtr> Take(const HostPtr& host, std::size_t most);
-  void Leave(const AttemptHost& host);
-  // True once after the shard's queue has sunk so far that Room is no longer zero.
-  bool RoomAgain(const AttemptHost& host, std::size_t capacity);
+  // Takes these; returns those that are to go back (LaneType::gives_back).
+  std::vector<AttemptPtr> Push(LaneType& type, std::vector<AttemptPtr> attempts, BootTime now);
+  // They were taken and not started.
+  void PutBack(LaneType& type, std::vector<AttemptPtr> attempts);
+  std::size_t Size() const { return size_; }
 
-  // Takes out the tasks for which `unwanted` is true; it is told how many stand before them, of all shards.
-  std::vector<AttemptPtr> TakeIf(const std::function<bool(const Attempt&, std::size_t ahead)>& unwanted);
+  // How much more of the shard's tasks, of this urgency, may be claimed: its part of the type's bound, less
+  // what it has here that is as urgent. Zero until half its part is free, so that claims stay large. What is
+  // less urgent may fill the part; beyond it, up to twice the part, is room for the more urgent alone, the
+  // more the more urgent.
+  LaneRoom Room(const LaneType& type, const AttemptHost& host, std::uint32_t urgency, BootTime now);
+  // Some shard of the type was told that there is none, and has had none since.
+  bool IsFull(const LaneType& type) const;
+
+  // What a thread is to take now: one draw. Nothing of types that `may_start` refuses.
+  using MayStart = std::function<bool(const LaneType&)>;
+  std::optional<Taken> Next(const Aging& aging, const MayStart& may_start);
+  // Takes so many of it at most. The thread then works for that type, shard and queue until Leave.
+  std::vector<AttemptPtr> Take(Taken& drawn, std::size_t most, const Aging& aging);
+  void Leave(const Taken& taken);
+  // True once after the shard's part has sunk so far that Room is no longer zero: for what is most urgent of
+  // it, and once more for all.
+  bool RoomAgain(const LaneType& type, const AttemptHost& host);
+
+  // Takes out the tasks for which `unwanted` is true; it is told their type, and how many of that stand
+  // before them, of all shards.
+  using Unwanted = std::function<bool(const Attempt&, const LaneType& type, std::size_t ahead)>;
+  std::vector<AttemptPtr> TakeIf(const Unwanted& unwanted);
+
+  std::vector<QueueStatus> Loads() const;
 
  private:
-  struct Share {
+  // One type's of one shard, in whatever queues: what bounds go by. One is kept while it waits or runs.
+  struct Part {
     HostPtr host;
-    std::deque<AttemptPtr> waiting;
-    std::size_t threads = 0;    // that work for it now
-    bool told_to_wait = false;  // since its last Push nobody said that there is room
+    std::size_t waiting = 0;
+    std::size_t bytes = 0;
+    std::size_t threads = 0;
+    bool told_of_urgent = true;  // that there is room, since something was pushed
+    bool told_of_all = true;
+    bool full = false;
+    BootTime gives_back_from{};
   };
-  using Shares = std::map<const AttemptHost*, Share>;
+  using PartKey = std::pair<const LaneType*, const AttemptHost*>;
+  using Parts = std::map<PartKey, Part>;
+  struct Queue {
+    std::size_t waiting = 0;
+    std::size_t threads = 0;
+    double turn = 0;         // whoever has had the fewest turns for its weight is next
+    std::size_t streak = 0;  // turns since it was drawn from anew
+    const AttemptHost* last = nullptr;
+  };
+  struct Key {
+    std::string queue;
+    const AttemptHost* host = nullptr;
+    const LaneType* type = nullptr;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Cell {
+    LaneType* type = nullptr;
+    HostPtr host;
+    UrgencyQueue tasks;
+  };
+  using Cells = std::map<Key, Cell>;  // none is empty
+  struct Place {
+    Part& part;
+    Queue& queue;
+    Cell& cell;
+  };
+  struct Bounds {
+    std::size_t tasks = 0;
+    std::size_t bytes = 0;
+  };
 
-  Share& ShareOf(const HostPtr& host);
-  std::size_t PartOf(const AttemptHost& host, std::size_t capacity) const;
-  bool MayTake(const Share& share, std::size_t threads) const;
-  void Forget(const AttemptHost& host);
+  std::string NameOf(const Attempt& attempt) const;
+  bool IsSame(const Attempt& a, const Attempt& b) const;
+  Place PlaceOf(LaneType& type, const Attempt& attempt);
+  void Add(const Place& place, AttemptPtr attempt, bool back);
+  std::size_t OtherShards(const PartKey& key) const;
+  Bounds PartOf(const PartKey& key) const;
+  std::size_t AtLeast(const PartKey& key, std::uint32_t urgency) const;
+  std::uint32_t MostUrgent(const PartKey& key) const;
+  LaneRoom RoomOf(const PartKey& key, const Part& part, std::uint32_t urgency) const;
+  bool MayTake(const PartKey& key) const;
+  bool MayDraw(const Queue& queue) const;
+  const std::string& QueueInTurn(const std::vector<const Cells::value_type*>& cells);
+  void Uncount(const Cells::value_type& cell, const std::vector<AttemptPtr>& attempts);
+  void Forget(const PartKey& key, const std::string& queue);
 
-  Shares shares_;  // of those that wait or run
-  const AttemptHost* last_ = nullptr;
+  QueuesConfig rules_;
+  Random random_;
+  std::size_t size_ = 0;
+  Parts parts_;
+  std::map<std::string, Queue> queues_;  // of those that hold tasks, or are worked for
+  Cells cells_;
+  double turn_ = 0;          // of the queue that was drawn from last
+  std::uint64_t draws_ = 0;  // among types
 };
 
 }  // namespace millrace::engine

@@ -18,7 +18,76 @@ LaneSet::LaneSet(LaneParts parts, const PluginSet& plugins, std::shared_ptr<cons
       plugins_(plugins),
       rules_(rules),
       config_(std::move(config)),
-      secrets_read_(parts.clock.Now()) {}
+      secrets_read_(parts.clock.Now()) {
+  Regroup(*config_);
+}
+
+LaneRules LaneSet::RulesOf(const Config& config) const {
+  LaneRules rules{config.engine.queues, config.engine.aging, std::nullopt};
+  if (rules.queues.by != QueuesConfig::By::Handler) rules.threads = rules_.concurrency;
+  return rules;
+}
+
+std::shared_ptr<Lane> LaneSet::NewLane(const std::string& type, const Config& config) const {
+  return shared_ ? shared_ : std::make_shared<Lane>(parts_, type, RulesOf(config));
+}
+
+// What is queued goes over to the new lanes; what runs ends in the old ones.
+void LaneSet::Regroup(const Config& config) {
+  std::vector<std::shared_ptr<Lane>> left;
+  {
+    MutexLock lock(mutex_);
+    const bool shares = config.engine.queues.by != QueuesConfig::By::Handler;
+    if (shares == (shared_ != nullptr)) return;
+    if (shared_) left.push_back(shared_);
+    shared_ = shares ? std::make_shared<Lane>(parts_, "shared", RulesOf(config)) : nullptr;
+    for (auto& [type, entry] : entries_) {
+      if (!entry.lane) continue;
+      if (shares) left.push_back(entry.lane);
+      entry.lane = NewLane(type, config);
+      entry.lane->Follow(type, SetupOf(config.HandlerFor(type), entry.handler));
+    }
+    left_.insert(left_.end(), left.begin(), left.end());
+  }
+  for (const auto& lane : left) {
+    lane->Close();
+    MoveQueued(*lane);
+  }
+}
+
+void LaneSet::MoveQueued(Lane& from) {
+  for (const AttemptPtr& attempt : from.TakeQueued()) {
+    std::vector<AttemptPtr> one{attempt};
+    if (!Take(attempt->task.handler, one)) GiveBack(attempt);
+  }
+}
+
+void LaneSet::Watch(BootTime now) {
+  for (const auto& lane : All()) lane->Watch(now);
+  std::vector<std::shared_ptr<Lane>> left;
+  {
+    MutexLock lock(mutex_);
+    left = left_;
+  }
+  for (const auto& lane : left) MoveQueued(*lane);  // what a thread there took and did not start
+  MutexLock lock(mutex_);
+  std::erase_if(left_, [](const auto& lane) { return lane->Over(); });
+}
+
+LaneSet::Loads LaneSet::CurrentLoads() const {
+  Loads loads;
+  const std::shared_ptr<Lane> shared = [this] {
+    MutexLock lock(mutex_);
+    return shared_;
+  }();
+  for (const auto& lane : All()) {
+    Lane::Load load = lane->CurrentLoad();
+    loads.threads[lane->name()] += load.threads;
+    for (const auto& [type, busy] : load.busy) loads.busy[type] += busy;
+    if (lane == shared) loads.queues = std::move(load.queues);
+  }
+  return loads;
+}
 
 std::shared_ptr<const Config> LaneSet::Current() const {
   MutexLock lock(mutex_);
@@ -42,10 +111,15 @@ LaneSetup LaneSet::SetupOf(const HandlerConfig& config, std::shared_ptr<HandlerI
   return {std::move(in_force), std::move(handler), threads};
 }
 
-Result<LaneSet::Entry> LaneSet::NewEntry(const std::string& type, const HandlerConfig& config) const {
-  BOOST_OUTCOME_TRY(wanted, Wanted(type, config));
+Result<LaneSet::Entry> LaneSet::NewEntry(const std::string& type, const Config& config) const {
+  BOOST_OUTCOME_TRY(wanted, Wanted(type, config.HandlerFor(type)));
   BOOST_OUTCOME_TRY(handler, Open(type, wanted));
-  auto lane = std::make_unique<Lane>(parts_, type, SetupOf(config, handler));
+  std::shared_ptr<Lane> lane;
+  {
+    MutexLock lock(mutex_);
+    lane = NewLane(type, config);
+  }
+  lane->Follow(type, SetupOf(config.HandlerFor(type), handler));
   return Entry{std::move(lane), std::move(wanted), std::move(handler)};
 }
 
@@ -63,7 +137,7 @@ OpenRetry LaneSet::RetryAfter(const Error& error, OpenRetry retry) const {
 Status LaneSet::OpenConfigured() {
   const std::shared_ptr<const Config> config = Current();
   for (const auto& [type, handler_config] : config->handlers) {
-    auto entry = NewEntry(type, handler_config);
+    auto entry = NewEntry(type, *config);
     if (!entry && RefusalOf(entry.error(), true).empty()) continue;
     if (!entry) return Fail(entry.error());
     BOOST_OUTCOME_TRYV(entry->lane->Threads());
@@ -81,6 +155,8 @@ void LaneSet::Follow(std::shared_ptr<const Config> config) {
     config_ = config;
     for (const auto& [type, entry] : entries_) types.insert(type);
   }
+  Regroup(*config);
+  for (const auto& lane : All()) lane->Follow(RulesOf(*config));
   for (const std::string& type : types) Refresh(type, *config);
 }
 
@@ -117,8 +193,8 @@ void LaneSet::Refresh(const std::string& type, const Config& config, bool again)
   }
   if (entry.lane) {
     Reopen(type, wanted, entry);
-    entry.lane->Follow(SetupOf(wanted, entry.handler));
-  } else if (auto opened = NewEntry(type, wanted)) {
+    entry.lane->Follow(type, SetupOf(wanted, entry.handler));
+  } else if (auto opened = NewEntry(type, config)) {
     entry = std::move(*opened);
     if (again) LogInfo("a handler that had refused to open is open now", {{"type", type}});
   } else {
@@ -160,18 +236,20 @@ std::vector<std::string> LaneSet::Refusals() const {
   return refusals;
 }
 
-Lane* LaneSet::For(const std::string& type) {
+std::shared_ptr<Lane> LaneSet::For(const std::string& type) {
   while (true) {
     std::shared_ptr<const Config> config;
+    std::shared_ptr<Lane> shared;
     {
       MutexLock lock(mutex_);
       const auto known = entries_.find(type);
-      if (known != entries_.end()) return known->second.lane.get();
+      if (known != entries_.end()) return known->second.lane;
       config = config_;
+      shared = shared_;
     }
-    auto entry = NewEntry(type, config->HandlerFor(type));  // foreign code: nobody else is to wait for it
+    auto entry = NewEntry(type, *config);  // foreign code: nobody else is to wait for it
     MutexLock lock(mutex_);
-    if (config_ != config) continue;  // opened by what is no longer in force
+    if (config_ != config || shared_ != shared) continue;  // opened by what is no longer in force
     const auto [place, added] = entries_.try_emplace(type, entry ? *entry : Entry{});
     if (added && !entry) {
       place->second.refusal = RefusalOf(entry.error(), config->handlers.contains(type));
@@ -179,36 +257,42 @@ Lane* LaneSet::For(const std::string& type) {
       LogWarning("tasks of this type can't be run here; they stay waiting",
                  {{"type", type}, {"why", entry.error().message}});
     }
-    return place->second.lane.get();
+    return place->second.lane;
   }
 }
 
-LaneRoom LaneSet::Room(const std::string& type, const AttemptHost& shard, std::uint32_t) {
-  const Lane* lane = For(type);
-  return {lane == nullptr ? 0 : lane->Room(shard)};
+LaneRoom LaneSet::Room(const std::string& type, const AttemptHost& shard, std::uint32_t urgency) {
+  const auto lane = For(type);
+  return lane ? lane->Room(type, shard, urgency) : LaneRoom{};
 }
 
 Micros LaneSet::BusyFor() {
   Micros longest{0};
-  for (const Lane* lane : All()) longest = std::max(longest, lane->BusyFor(parts_.clock.Now()));
+  for (const auto& lane : All()) longest = std::max(longest, lane->BusyFor(parts_.clock.Now()));
   return longest;
 }
 
+// A lane that is closed has another in its place, or the worker has ended.
 bool LaneSet::Take(const std::string& type, std::vector<AttemptPtr>& attempts) {
-  Lane* lane = For(type);
-  if (lane != nullptr) lane->Push(std::move(attempts));
-  return lane != nullptr;
+  for (auto lane = For(type); lane;) {
+    if (lane->Push(type, attempts)) return true;
+    auto now = For(type);
+    if (now == lane) return false;
+    lane = std::move(now);
+  }
+  return false;
 }
 
 void LaneSet::StartsAgain(const std::string& type) const {
-  if (const std::optional<Entry> known = Known(type); known && known->lane) known->lane->StartsAgain();
+  if (const std::optional<Entry> known = Known(type); known && known->lane) known->lane->StartsAgain(type);
 }
 
-std::vector<Lane*> LaneSet::All() const {
+std::vector<std::shared_ptr<Lane>> LaneSet::All() const {
   MutexLock lock(mutex_);
-  std::vector<Lane*> lanes;
+  std::vector<std::shared_ptr<Lane>> lanes = left_;
+  if (shared_) lanes.push_back(shared_);
   for (const auto& [type, entry] : entries_) {
-    if (entry.lane) lanes.push_back(entry.lane.get());
+    if (entry.lane && entry.lane != shared_) lanes.push_back(entry.lane);
   }
   return lanes;
 }

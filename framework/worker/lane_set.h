@@ -1,5 +1,6 @@
-// The run stage in this process: the lanes of a worker, one for each task type. A lane is opened when it is
-// first needed, and follows the configuration from then on.
+// The run stage in this process: the lanes of a worker, one for each task type, or one that all types share
+// (`engine.queues`). A type's handler is opened when it is first needed, and follows the configuration from
+// then on.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,7 @@ class OpenRetry {
 class LaneSet final : public Runner {
  public:
   struct Rules {
-    std::optional<std::uint32_t> concurrency = {};  // of every lane, instead of the configuration's
+    std::optional<std::uint32_t> concurrency = {};  // threads of every lane, instead of the configuration's
     bool partial = false;  // a configured type that no plugin here has is no error and no refusal
   };
   LaneSet(LaneParts parts, const PluginSet& plugins, std::shared_ptr<const Config> config, Rules rules);
@@ -61,10 +62,19 @@ class LaneSet final : public Runner {
 
   // The lane of a type; null if no plugin has its handler, or as long as the handler refuses to open (logged
   // once).
-  Lane* For(const std::string& type);
-  std::vector<Lane*> All() const;
+  std::shared_ptr<Lane> For(const std::string& type);
+  // With those that are left: their queues have moved, and what they run ends there.
+  std::vector<std::shared_ptr<Lane>> All() const;
   // The gate of this type may have starts again, other than by time. Opens nothing.
   void StartsAgain(const std::string& type) const;
+  // The watchdog's round over all lanes (Lane::Watch). One caller at a time.
+  void Watch(BootTime now);
+  struct Loads {
+    std::map<std::string, std::size_t> threads;  // that are not lost, by lane
+    std::map<std::string, std::size_t> busy;     // by task type
+    std::vector<QueueStatus> queues;             // where types share a lane
+  };
+  Loads CurrentLoads() const;
 
   bool Runs(const std::string& type) override { return For(type) != nullptr; }
   LaneRoom Room(const std::string& type, const AttemptHost& shard, std::uint32_t urgency) override;
@@ -90,7 +100,14 @@ class LaneSet final : public Runner {
 
   Result<Opening> Wanted(const std::string& type, const HandlerConfig& config) const;
   Result<std::shared_ptr<HandlerInstance>> Open(const std::string& type, const Opening& opening) const;
-  Result<Entry> NewEntry(const std::string& type, const HandlerConfig& config) const;
+  Result<Entry> NewEntry(const std::string& type, const Config& config) const;
+  LaneRules RulesOf(const Config& config) const;
+  // The lane that a type is to have.
+  std::shared_ptr<Lane> NewLane(const std::string& type, const Config& config) const
+      MILLRACE_REQUIRES(mutex_);
+  // Types share a lane now and did not, or the other way round: each gets its new one, with what is queued.
+  void Regroup(const Config& config);
+  void MoveQueued(Lane& from);
   // Why a type can't be served; empty where that is nobody's fault.
   std::string RefusalOf(const Error& error, bool configured) const;
   // When it is asked again after this error. A handler that no plugin has will not come: they are loaded
@@ -109,6 +126,8 @@ class LaneSet final : public Runner {
   mutable Mutex mutex_;
   std::shared_ptr<const Config> config_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, Entry> entries_ MILLRACE_GUARDED_BY(mutex_);
+  std::shared_ptr<Lane> shared_ MILLRACE_GUARDED_BY(mutex_);  // null: each type has its own
+  std::vector<std::shared_ptr<Lane>> left_ MILLRACE_GUARDED_BY(mutex_);
   BootTime secrets_read_;  // of the caller of Follow alone
 };
 

@@ -17,14 +17,9 @@
 #include "framework/threads/thread.h"
 #include "framework/worker/attempt_runner.h"
 #include "framework/worker/flight_recorder.h"
+#include "framework/worker/lane_queue.h"
 
 namespace millrace::engine {
-
-// What a lane's thread has taken from the queue, all of one shard; no host: nothing.
-struct Taken {
-  std::shared_ptr<AttemptHost> host;
-  std::size_t count = 0;
-};
 
 // Calls that are over and that the lane's pace does not know of yet.
 struct Ran {

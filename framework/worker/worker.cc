@@ -162,8 +162,8 @@ void Worker::Body::Undo() {
   rings_.reset();
   config_->Stop();
   mills_->End();
-  for (Lane* lane : lanes_->All()) lane->Close();
-  for (Lane* lane : lanes_->All()) lane->Join();
+  for (const auto& lane : lanes_->All()) lane->Close();
+  for (const auto& lane : lanes_->All()) lane->Join();
   mills_.reset();
   id_.reset();
 }
@@ -206,10 +206,15 @@ Status Worker::Body::StartMills() {
 }
 
 void Worker::Body::Measure(Gauges& gauges) const {
-  for (const Lane* lane : lanes_->All()) {
-    const Lane::Load load = lane->CurrentLoad();
-    gauges.Set("millrace_lane_threads", {{"handler", lane->type()}}, static_cast<double>(load.threads));
-    gauges.Set("millrace_lane_busy", {{"handler", lane->type()}}, static_cast<double>(load.busy));
+  const LaneSet::Loads loads = lanes_->CurrentLoads();
+  const auto set = [&](const char* name, const char* label, const auto& numbers) {
+    for (const auto& [of, number] : numbers) gauges.Set(name, {{label, of}}, static_cast<double>(number));
+  };
+  set("millrace_lane_threads", "handler", loads.threads);
+  set("millrace_lane_busy", "handler", loads.busy);
+  for (const QueueStatus& queue : loads.queues) {
+    gauges.Set("millrace_queue_tasks", {{"queue", queue.name}}, static_cast<double>(queue.waiting));
+    gauges.Set("millrace_queue_busy", {{"queue", queue.name}}, static_cast<double>(queue.busy));
   }
   for (const BreakerStatus& breaker : BreakersIn(admission_, parts_.clock.Now()))
     gauges.Set("millrace_breaker_open", {{"handler", breaker.handler}}, breaker.open ? 1 : 0);
@@ -225,7 +230,7 @@ void Worker::Body::Watch() {
     pulse_.Within(kTick);
     tick_.WaitFor(kTick);
     pulse_.Now();
-    for (Lane* lane : lanes_->All()) lane->Watch(parts_.clock.Now());
+    lanes_->Watch(parts_.clock.Now());
     if (phase_ == Phase::Running) {
       WatchRunning();
     } else {
@@ -240,7 +245,7 @@ void Worker::Body::WatchRunning() {
   SendBackUnwanted(admission_.TakeClosed() || followed);
   mills_->EndRetired();
   std::size_t lost = 0;
-  for (Lane* lane : lanes_->All()) lost += lane->Lost();
+  for (const auto& lane : lanes_->All()) lost += lane->Lost();
   if (lost > engine_->Get().max_lost_threads) {
     LogError("too many threads are lost to handlers that ignore their limit: this process must be replaced",
              {{"lost", lost}});
@@ -257,7 +262,7 @@ void Worker::Body::SendBackUnwanted(bool changed) {
   if (changed) sweep_ticks_ = kSweepTicks;
   if (sweep_ticks_ == 0) return;
   const Micros patience = --sweep_ticks_ == 0 ? Micros(0) : kMovedPatience;
-  for (Lane* lane : lanes_->All()) {
+  for (const auto& lane : lanes_->All()) {
     for (const AttemptPtr& attempt : lane->TakeUnwanted(patience)) GiveBack(attempt);
   }
 }
@@ -275,7 +280,7 @@ void Worker::Body::BeginStop(WorkerEnd end) {
 }
 
 void Worker::Body::WatchDraining() {
-  for (Lane* lane : lanes_->All()) {
+  for (const auto& lane : lanes_->All()) {
     for (const AttemptPtr& attempt : lane->TakeQueued()) GiveBack(attempt);
   }
   for (const auto& mill : mills_->All()) mill->GiveBackParked();
@@ -305,7 +310,7 @@ void Worker::Body::WatchDraining() {
 
 void Worker::Body::Abandon() {
   std::size_t lost = 0;
-  for (Lane* lane : lanes_->All()) lost += lane->AbandonRunning("the worker was stopped while it ran");
+  for (const auto& lane : lanes_->All()) lost += lane->AbandonRunning("the worker was stopped while it ran");
   if (lost == 0) return;
   LogWarning("handlers still run at the stop deadline; their tasks are given back", {{"threads", lost}});
   if (end_ == WorkerEnd::Stopped) end_ = WorkerEnd::GaveUp;
@@ -319,10 +324,10 @@ void Worker::Body::Finish() {
   if (rings_) rings_->Stop();
   config_->Stop();
   mills_->End();
-  for (Lane* lane : lanes_->All()) lane->Close();
-  for (Lane* lane : lanes_->All()) lane->Join();
-  const std::vector<Lane*> lanes = lanes_->All();
-  left_.store(std::any_of(lanes.begin(), lanes.end(), [](const Lane* lane) { return lane->Lost() > 0; }));
+  for (const auto& lane : lanes_->All()) lane->Close();
+  for (const auto& lane : lanes_->All()) lane->Join();
+  const auto lanes = lanes_->All();
+  left_.store(std::any_of(lanes.begin(), lanes.end(), [](const auto& lane) { return lane->Lost() > 0; }));
   LogInfo("worker ended", {{"worker", id_->name()}});
   Publish();
 }
@@ -389,7 +394,7 @@ WorkerTotals Worker::Body::Totals() const {
   totals.refused = counters_->refused.Value();
   totals.adopted = counters_->adopted.Value();
   totals.rescued = counters_->rescued.Value();
-  for (const Lane* lane : lanes_->All()) {
+  for (const auto& lane : lanes_->All()) {
     totals.running += lane->Running();
     totals.queued += lane->Queued();
   }
@@ -416,6 +421,7 @@ WorkerStatus Worker::Body::Status() const {
   for (const auto& [type, closed] : admission_.OutsideHours())
     status.outside_hours.push_back(type + ": " + closed);
   status.refusals = lanes_->Refusals();
+  status.queues = lanes_->CurrentLoads().queues;
   if (rings_) status.doorbell = rings_->Address();
   return status;
 }

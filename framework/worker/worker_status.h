@@ -63,6 +63,13 @@ struct BreakerStatus {
   std::uint64_t uncharged = 0;  // failures that no task was charged with, since the worker began
 };
 
+// A queue of the lane that all types share; where each has its own there are none.
+struct QueueStatus {
+  std::string name;
+  std::size_t waiting = 0;  // tasks that are claimed and not started
+  std::size_t busy = 0;     // threads that have some
+};
+
 struct WorkerStatus {
   std::string worker;
   std::vector<ShardStatus> shards;         // by name
@@ -72,6 +79,7 @@ struct WorkerStatus {
   std::vector<std::string> outside_hours;  // `report: outside its hours until 01:00 Europe/Berlin`
   // What of the configuration is not in force here, and why: `handlers.noop: …`.
   std::vector<std::string> refusals;
+  std::vector<QueueStatus> queues;  // by name
 };
 
 }  // namespace millrace::engine

@@ -4,8 +4,11 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <future>
+#include <thread>
 
 #include "framework/testing/manual_clock.h"
+#include "telling_host.h"
 #include "worker_fixture.h"
 
 namespace millrace::engine {
@@ -16,6 +19,7 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class LaneSetTest : public ::testing::Test {
  protected:
@@ -28,8 +32,8 @@ class LaneSetTest : public ::testing::Test {
                                        std::make_shared<const Config>(config_), LaneSet::Rules{});
   }
   ~LaneSetTest() override {
-    for (Lane* lane : lanes_->All()) lane->Close();
-    for (Lane* lane : lanes_->All()) lane->Join();
+    for (const auto& lane : lanes_->All()) lane->Close();
+    for (const auto& lane : lanes_->All()) lane->Join();
     lanes_.reset();
     std::filesystem::remove_all(folder_);
   }
@@ -139,6 +143,52 @@ TEST_F(LaneSetTest, AHandlerThatNoPluginHasIsNotAskedForAgain) {
   const int asked = plugins_.asked;
   Pass(seconds(600));
   EXPECT_EQ(plugins_.asked, asked);
+}
+
+TEST_F(LaneSetTest, AChangeOfTheQueuesMovesWhatIsQueuedAndWhatRunsEndsWhereItIs) {
+  std::promise<void> release;
+  const auto released = release.get_future().share();
+  std::atomic<int> hanging{0};
+  plugins_.behaviours["job"] = [&](auto tasks, auto&) {
+    if (tasks[0].biz_key == "hang") {
+      ++hanging;
+      released.wait();
+    }
+    return std::vector<Outcome>(tasks.size());
+  };
+  config_.handlers["job"].concurrency = 1;
+  Follow();
+  const auto host = std::make_shared<TellingHost>(clock_);
+  const auto life = std::make_shared<Lease>("w.1", seconds(10), clock_.Now());
+  const auto push = [&](std::uint64_t id, const std::string& key) {
+    Task task;
+    task.key = {"tasks", id};
+    task.handler = "job";
+    task.biz_key = key;
+    std::vector<AttemptPtr> one{std::make_shared<Attempt>(host, "main", task, life, false)};
+    EXPECT_TRUE(lanes_->Take("job", one));
+  };
+  push(1, "hang");
+  while (hanging == 0) std::this_thread::yield();
+  push(2, "");
+  push(3, "");
+  config_.engine.queues.by = QueuesConfig::By::One;
+  Follow();
+  EXPECT_EQ(lanes_->CurrentLoads().threads.at("shared"), 1U);
+  EXPECT_EQ(host->NextLanded(), 2U);
+  EXPECT_EQ(host->NextLanded(), 3U);
+  EXPECT_THAT(lanes_->All(), SizeIs(2)) << "the former lane has a call under way";
+  push(4, "");
+  EXPECT_EQ(host->NextLanded(), 4U);
+  release.set_value();
+  EXPECT_EQ(host->NextLanded(), 1U);
+  while (lanes_->All().size() > 1) lanes_->Watch(clock_.Now());
+  config_.engine.queues.by = QueuesConfig::By::Handler;
+  Follow();
+  push(5, "");
+  EXPECT_EQ(host->NextLanded(), 5U);
+  while (lanes_->All().size() > 1) lanes_->Watch(clock_.Now());
+  EXPECT_EQ(lanes_->All().front()->name(), "job");
 }
 
 }  // namespace

@@ -7,11 +7,8 @@
 #include <functional>
 #include <future>
 
-#include "framework/base/mutex.h"
 #include "framework/testing/manual_clock.h"
-#include "framework/testing/scratch_store.h"
-#include "framework/threads/hand_over.h"
-#include "no_host.h"
+#include "telling_host.h"
 #include "tests/support/no_more_threads.h"
 
 namespace millrace::engine {
@@ -48,43 +45,6 @@ class HangingCommit final : public TaskTransaction {
   TransactionState state_ = TransactionState::Idle;
 };
 
-// Tells the ids of the tasks that have ended.
-class TellingHost final : public NoHost {
- public:
-  explicit TellingHost(const Clock& clock) : store_(clock) {}
-  StartDecision StartDecisionOf(const Attempt&) const override { return decision; }
-  std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
-    return open ? open() : store_.OpenTransaction(limit);
-  }
-  std::optional<WallTime> StoreTime(BootTime) const override { return store_time; }
-  void Ended(AttemptResult result) override {
-    {
-      MutexLock lock(mutex_);
-      last_ = result.settlement;
-    }
-    landed.Push(std::uint64_t{result.settlement.key.id});
-  }
-  Settlement last() const {
-    MutexLock lock(mutex_);
-    return last_;
-  }
-
-  std::uint64_t NextLanded() {
-    const auto taken = landed.Take(1, seconds(20));
-    return taken.empty() ? 0 : taken[0];
-  }
-
-  std::function<std::unique_ptr<TaskTransaction>()> open;  // set before the first task; empty: of a store
-  std::atomic<StartDecision> decision{StartDecision::Start};
-  std::optional<WallTime> store_time;  // set before the first task
-  HandOver<std::uint64_t> landed;      // the ids alone: an attempt keeps its host
-
- private:
-  ScratchStore store_;
-  mutable Mutex mutex_;
-  Settlement last_ MILLRACE_GUARDED_BY(mutex_);
-};
-
 // Blocks on tasks that are called "hang" until the test releases them; sends SQL for those called "sql".
 class HangingHandler final : public HandlerInstance {
  public:
@@ -112,7 +72,8 @@ class LaneTest : public ::testing::Test {
     char pattern[] = "/tmp/lane_XXXXXX";
     folder_ = mkdtemp(pattern);
     recorder_ = *FlightRecorder::Create(folder_, "w.1");
-    lane_ = std::make_unique<Lane>(LaneParts{clock_, *recorder_}, "t", Setup(1));
+    lane_ = std::make_unique<Lane>(LaneParts{clock_, *recorder_}, "t");
+    lane_->Follow("t", Setup(1));
   }
   ~LaneTest() override {
     if (!released_) release_.set_value();
@@ -129,21 +90,32 @@ class LaneTest : public ::testing::Test {
   }
   std::shared_ptr<Lease> NewLife() { return std::make_shared<Lease>("w.1", seconds(10), clock_.Now()); }
   void Push(const std::shared_ptr<TellingHost>& host, const std::shared_ptr<Lease>& life, std::uint64_t id,
-            const std::string& key = {}) {
-    lane_->Push({Make(host, life, id, key)});
+            const std::string& key = {}, const std::string& type = "t") {
+    Push({Make(host, life, id, key, type)});
+  }
+  void Push(std::vector<AttemptPtr> attempts) {
+    const std::string type = attempts.front()->task.handler;
+    ASSERT_TRUE(lane_->Push(type, attempts));
   }
   static AttemptPtr Make(const std::shared_ptr<TellingHost>& host, const std::shared_ptr<Lease>& life,
-                         std::uint64_t id, const std::string& key = {}) {
+                         std::uint64_t id, const std::string& key = {}, const std::string& type = "t") {
     Task task;
     task.key = {"tasks", id};
+    task.handler = type;
     task.biz_key = key;
     return std::make_shared<Attempt>(host, "main", task, life, false);
   }
-  void WaitUntilHanging() {
+  template <class Condition>
+  static bool Eventually(Condition condition) {
     const auto deadline = std::chrono::steady_clock::now() + seconds(20);
-    while (hanging_ == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    ASSERT_EQ(hanging_, 1);
+    while (!condition() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    return condition();
   }
+  void WaitUntilHanging(int threads = 1) {
+    ASSERT_TRUE(Eventually([&] { return hanging_ >= threads; }));
+    ASSERT_EQ(hanging_, threads);
+  }
+  LaneRoom Room() { return lane_->Room("t", *well_, kLeastUrgent); }
   void Release() {
     released_ = true;
     release_.set_value();
@@ -181,7 +153,7 @@ TEST_F(LaneTest, MoreThreadsStartAtOnce) {
   Push(well_, NewLife(), 1, "hang");
   WaitUntilHanging();
   Push(well_, NewLife(), 2);
-  lane_->Follow(Setup(2));
+  lane_->Follow("t", Setup(2));
   EXPECT_EQ(well_->NextLanded(), 2u);
 }
 
@@ -201,7 +173,7 @@ TEST_F(LaneTest, WhatIsWithdrawnIsTakenFromTheQueueAndWhatMovedOnlyWhereItWouldW
 TEST_F(LaneTest, ALaneThatGetsNoMoreThreadsGoesOnWithThoseItHasAndTriesAgain) {
   {
     const NoMoreThreads refused;
-    lane_->Follow(Setup(3));
+    lane_->Follow("t", Setup(3));
     EXPECT_FALSE(lane_->Threads());
     lane_->Watch(clock_.Now());
     Push(well_, NewLife(), 1);
@@ -217,13 +189,13 @@ TEST_F(LaneTest, ALaneThatGetsNoMoreThreadsGoesOnWithThoseItHasAndTriesAgain) {
 }
 
 TEST_F(LaneTest, WhatAThreadTookBesideATaskThatTurnsOutToBeLongIsLeftToOthers) {
-  lane_->Follow(Setup(2));
+  lane_->Follow("t", Setup(2));
   const auto life = NewLife();
   Push(well_, life, 1);
   EXPECT_EQ(well_->NextLanded(), 1U);  // the lane's tasks are known to be short
   std::vector<AttemptPtr> many;
   for (std::uint64_t id = 2; id <= 101; ++id) many.push_back(Make(well_, life, id, id == 2 ? "hang" : ""));
-  lane_->Push(std::move(many));
+  Push(std::move(many));
   WaitUntilHanging();
   int ended = 0;
   for (; ended < 75; ++ended) ASSERT_NE(well_->NextLanded(), 0U) << "the thread took a quarter of them";
@@ -251,10 +223,11 @@ TEST_F(LaneTest, WhatHasExpiredInItsQueueIsSkippedAndItsHandlerNeverRuns) {
   const auto life = NewLife();
   Task task;
   task.key = {"tasks", 1};
+  task.handler = "t";
   task.biz_key = "hang";
   task.expires_at = *host->store_time;
   const auto attempt = std::make_shared<Attempt>(host, "main", task, life, false);
-  lane_->Push({attempt});
+  Push({attempt});
   ASSERT_EQ(host->NextLanded(), 1U);
   EXPECT_EQ(hanging_, 0);
   EXPECT_EQ(host->last().to, Settlement::To::Cancelled);
@@ -263,9 +236,120 @@ TEST_F(LaneTest, WhatHasExpiredInItsQueueIsSkippedAndItsHandlerNeverRuns) {
   task.key = {"tasks", 2};
   task.biz_key = "";
   task.expires_at = *host->store_time + Micros(1);
-  lane_->Push({std::make_shared<Attempt>(host, "main", task, life, false)});
+  Push({std::make_shared<Attempt>(host, "main", task, life, false)});
   ASSERT_EQ(host->NextLanded(), 2U);
   EXPECT_EQ(host->last().to, Settlement::To::Succeeded) << "it has begun in time";
+}
+
+TEST_F(LaneTest, ThreadsStartWhenWorkQueuesAndEndOnceTheyWereNotNeededForTheKeepAlive) {
+  LaneSetup setup = Setup(4);
+  setup.config.min_threads = 1;
+  setup.config.keep_alive = seconds(60);
+  lane_->Follow("t", std::move(setup));
+  EXPECT_EQ(lane_->CurrentLoad().threads, 1U);
+  const auto life = NewLife();
+  for (std::uint64_t id = 1; id <= 3; ++id) Push(well_, life, id, "hang");
+  WaitUntilHanging(3);
+  EXPECT_EQ(lane_->CurrentLoad().threads, 3U);
+  Release();
+  for (int i = 0; i < 3; ++i) ASSERT_NE(well_->NextLanded(), 0U);
+  ASSERT_TRUE(Eventually([&] { return lane_->Running() == 0; }));
+  clock_.Advance(seconds(59));
+  lane_->Watch(clock_.Now());
+  EXPECT_EQ(lane_->CurrentLoad().threads, 3U);
+  clock_.Advance(seconds(1));
+  lane_->Watch(clock_.Now());
+  EXPECT_TRUE(Eventually([&] { return lane_->CurrentLoad().threads == 1; }));
+  Push(well_, NewLife(), 4);
+  EXPECT_EQ(well_->NextLanded(), 4U);
+}
+
+TEST_F(LaneTest, ACallerRunsWhatQueuesWhileTheLaneIsFull) {
+  LaneSetup setup = Setup(1);
+  setup.config.when_full = WhenFull::Caller;
+  setup.config.queue = 2;
+  lane_->Follow("t", std::move(setup));
+  const auto life = NewLife();
+  Push(well_, life, 1, "hang");
+  WaitUntilHanging();
+  Push(well_, life, 2);
+  Push(well_, life, 3);
+  EXPECT_EQ(lane_->Running(), 1U);
+  EXPECT_EQ(Room().tasks, 0U);
+  EXPECT_EQ(well_->NextLanded(), 2U);
+  EXPECT_EQ(lane_->Queued(), 1U) << "there is room again: it waits for the lane's own thread";
+  EXPECT_GT(Room().tasks, 0U);
+  Release();
+  EXPECT_NE(well_->NextLanded(), 0U);
+  EXPECT_NE(well_->NextLanded(), 0U);
+}
+
+TEST_F(LaneTest, WhatAFullLaneWasGivenGoesBackUncountedAndLater) {
+  LaneSetup setup = Setup(1);
+  setup.config.when_full = WhenFull::GiveBack;
+  setup.config.queue = 2;
+  lane_->Follow("t", std::move(setup));
+  const auto life = NewLife();
+  Push(well_, life, 1, "hang");
+  WaitUntilHanging();
+  Push(well_, life, 2);
+  Push(well_, life, 3);
+  EXPECT_EQ(Room().tasks, 1U);
+  Push(well_, life, 4);
+  EXPECT_EQ(well_->NextLanded(), 4U);
+  EXPECT_EQ(well_->last().to, Settlement::To::Waiting);
+  EXPECT_FALSE(well_->last().failed_attempt);
+  EXPECT_EQ(well_->last().delay, seconds(1));
+  EXPECT_EQ(Room().tasks, 0U) << "once a second";
+  clock_.Advance(seconds(1));
+  EXPECT_EQ(Room().tasks, 1U);
+}
+
+TEST_F(LaneTest, InASharedLaneATypeHasNoMoreThreadsThanItsOwn) {
+  lane_ = std::make_unique<Lane>(LaneParts{clock_, *recorder_}, "shared",
+                                 LaneRules{{QueuesConfig::By::One}, Micros(0), std::nullopt});
+  lane_->Follow("t", Setup(2));
+  lane_->Follow("quick", Setup(1));
+  const auto life = NewLife();
+  for (std::uint64_t id = 1; id <= 5; ++id) Push(well_, life, id, "hang");
+  WaitUntilHanging(2);
+  for (std::uint64_t id = 10; id < 15; ++id) {
+    Push(well_, life, id, "", "quick");
+    EXPECT_EQ(well_->NextLanded(), id);
+  }
+  EXPECT_EQ(lane_->Queued(), 3U);
+  EXPECT_EQ(hanging_, 2);
+}
+
+TEST_F(LaneTest, InASharedLaneOfFewThreadsNoTypeHasAllOfThem) {
+  lane_ = std::make_unique<Lane>(LaneParts{clock_, *recorder_}, "shared",
+                                 LaneRules{{QueuesConfig::By::One}, Micros(0), 2});
+  lane_->Follow("t", Setup(2));
+  lane_->Follow("quick", Setup(2));
+  const auto life = NewLife();
+  for (std::uint64_t id = 1; id <= 5; ++id) Push(well_, life, id, "hang");
+  WaitUntilHanging(1);
+  for (std::uint64_t id = 10; id < 13; ++id) {
+    Push(well_, life, id, "", "quick");
+    ASSERT_EQ(well_->NextLanded(), id);
+  }
+  EXPECT_EQ(hanging_, 1);
+  EXPECT_EQ(lane_->CurrentLoad().threads, 2U);
+}
+
+TEST_F(LaneTest, AnUrgentTaskStartsBeforeTheIdleOnesThatWereQueuedBeforeIt) {
+  const auto life = NewLife();
+  Push(well_, life, 1, "hang");
+  WaitUntilHanging();
+  for (std::uint64_t id = 2; id <= 6; ++id) Push(well_, life, id);
+  Task urgent;
+  urgent.key = {"tasks", 7};
+  urgent.handler = "t";
+  urgent.priority = 0;
+  Push({std::make_shared<Attempt>(well_, "main", urgent, life, false)});
+  Release();
+  EXPECT_EQ(well_->NextLanded(), 1U);
+  EXPECT_EQ(well_->NextLanded(), 7U);
 }
 
 }  // namespace
