@@ -24,6 +24,7 @@ GRANT SELECT ON millrace.millrace_pauses TO millrace_worker@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_schedules TO millrace_worker@'%';
 GRANT SELECT, INSERT, UPDATE, DELETE ON millrace.millrace_fan_outs TO millrace_worker@'%';
 GRANT SELECT, UPDATE ON millrace.millrace_batches TO millrace_worker@'%';
+GRANT SELECT, INSERT, UPDATE ON millrace.millrace_permits TO millrace_worker@'%';
 GRANT SELECT, INSERT ON millrace.millrace_audit TO millrace_worker@'%';
 GRANT SELECT ON millrace.millrace_schema TO millrace_worker@'%';
 -- … and what the queries of schedules (`from_query`) read, such as:
@@ -58,6 +59,7 @@ GRANT SELECT, INSERT ON millrace.millrace_audit TO millrace_operator@'%';
 GRANT SELECT, UPDATE ON millrace.millrace_schedules TO millrace_operator@'%';
 GRANT SELECT, INSERT, DELETE ON millrace.millrace_fan_outs TO millrace_operator@'%';
 GRANT SELECT, UPDATE ON millrace.millrace_batches TO millrace_operator@'%';
+GRANT SELECT ON millrace.millrace_permits TO millrace_operator@'%';
 GRANT SELECT ON millrace.millrace_schema TO millrace_operator@'%';
 
 -- Options, which concern the whole server.

@@ -35,6 +35,7 @@ class Walk {
     BOOST_OUTCOME_TRYV(Schedules());
     BOOST_OUTCOME_TRYV(FanOuts());
     BOOST_OUTCOME_TRYV(Batches());
+    BOOST_OUTCOME_TRYV(Permits());
     BOOST_OUTCOME_TRYV(Prunes());
     return Schema();
   }
@@ -77,6 +78,7 @@ class Walk {
   Status Schedules();
   Status FanOuts();
   Status Batches();
+  Status Permits();
   Status Prunes();
   Status Schema();
 
@@ -429,6 +431,24 @@ Status Walk::Batches() {
   for (int time = 0; time < 2; ++time) {  // the second finds it ended
     BOOST_OUTCOME_TRYV(batches.End({name, table_, {}, callback, callback}));
   }
+  return {};
+}
+
+Status Walk::Permits() {
+  PermitStore& permits = stage_.permits;
+  const std::string type = "~" + Text();  // nobody else's
+  BOOST_OUTCOME_TRYV(permits.Make(type, 2));
+  BOOST_OUTCOME_TRYV(permits.Permits(std::span(&type, 1)));
+  using To = PermitChange::To;
+  for (const auto& [to, turn] : {std::pair(To::Held, 0), {To::Voided, 1}, {To::Free, 2}}) {
+    const PermitChange change{type, 1, static_cast<std::uint64_t>(turn), to, "rehearsal/tasks/1", 1};
+    BOOST_OUTCOME_TRYV(permits.Change(me_, std::span(&change, 1)));
+  }
+  const PermitChange several[] = {{.handler = type, .number = 1, .turn = 3}, {.handler = type, .number = 2}};
+  BOOST_OUTCOME_TRYV(permits.Change(me_, several));
+  BOOST_OUTCOME_TRYV(permits.Holders());
+  BOOST_OUTCOME_TRYV(permits.NameHome(stage_.name));
+  BOOST_OUTCOME_TRYV(permits.Home());
   return {};
 }
 

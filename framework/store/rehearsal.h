@@ -22,6 +22,7 @@ struct RehearsalStage {
   ScheduleStore& schedules;
   FanOutStore& fan_outs;
   BatchStore& batches;
+  PermitStore& permits;
   TableName table;   // has due tasks of the ids 1 … 400 and more, with the handlers `a` (even ids) and `b`
   std::string name;  // of incarnations and keys: nobody else's
   std::function<Status(const std::string& sql)> run;  // what only a producer or time would do

@@ -22,6 +22,7 @@
 #include "framework/store/fan_out_store.h"
 #include "framework/store/incarnation_store.h"
 #include "framework/store/overview.h"
+#include "framework/store/permit_store.h"
 #include "framework/store/prune_store.h"
 #include "framework/store/schedule_store.h"
 #include "framework/store/schema_store.h"
@@ -77,7 +78,8 @@ class Store {
   // Null: it has no schedules.
   virtual std::unique_ptr<ScheduleStore> OpenSchedules() { return nullptr; }
   virtual std::unique_ptr<FanOutStore> OpenFanOuts() { return nullptr; }
-  virtual std::unique_ptr<BatchStore> OpenBatches() { return nullptr; }  // null: likewise
+  virtual std::unique_ptr<BatchStore> OpenBatches() { return nullptr; }   // null: likewise
+  virtual std::unique_ptr<PermitStore> OpenPermits() { return nullptr; }  // null: it can be no home
   // Null: it has nothing to say of itself.
   virtual std::unique_ptr<StoreDiagnosis> OpenDiagnosis() { return nullptr; }
   // Null: it tells nobody of changes, or is not to.

@@ -207,6 +207,14 @@ std::vector<Ddl> ShardTables(const std::string& prefix) {
                "  started_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),\n"
                "  PRIMARY KEY (schedule,firing)\n"),
       {prefix + "millrace_batches", Batches(prefix + "millrace_batches")},
+      make("millrace_permits", Varchar("handler", 64, "NOT NULL") +
+                                   "  number INT UNSIGNED NOT NULL,\n"
+                                   "  turn BIGINT UNSIGNED NOT NULL DEFAULT 0,\n"
+                                   "  incarnation BIGINT UNSIGNED NOT NULL DEFAULT 0,\n"
+                                   "  task VARCHAR(190) NOT NULL DEFAULT '',\n"
+                                   "  attempt INT UNSIGNED NOT NULL DEFAULT 0,\n"
+                                   "  taken_at DATETIME(6) NOT NULL DEFAULT '1970-01-01',\n"
+                                   "  PRIMARY KEY (handler,number)\n"),
   };
 }
 

@@ -31,7 +31,7 @@ constexpr Need kOfTheShard[] = {
     {"millrace_attempts", "SIUD", "attempt"}, {"millrace_counters", "SIUD", "failed"},
     {"millrace_pauses", "S", "what"},         {"millrace_audit", "SI", "subject"},
     {"millrace_schedules", "SIUD", "fired"},  {"millrace_fan_outs", "SIUD", "refused"},
-    {"millrace_batches", "SU", "added"}};
+    {"millrace_batches", "SU", "added"},      {"millrace_permits", "SIU", "turn"}};
 constexpr Need kOfATable[] = {{"", "SIUD", "state"}, {"_done", "SID", "state"}, {"_failed", "SID", "state"}};
 
 struct Probe {

@@ -100,6 +100,7 @@ Result<std::vector<SchemaFinding>> Rehearsal::Run(const Endpoint& endpoint) {
   const auto schedules = sql::OpenSchedules(std::make_unique<Session>(here, here.options.lease));
   const auto fan_outs = sql::OpenFanOuts(std::make_unique<Session>(here, here.options.lease));
   const auto batches = sql::OpenBatches(std::make_unique<Session>(here, here.options.lease));
+  const auto permits = sql::OpenPermits(std::make_unique<Session>(here, here.options.lease), claimers);
   RehearsalStage stage{.tasks = *tasks,
                        .incarnations = *incarnations,
                        .operations = *operations,
@@ -110,6 +111,7 @@ Result<std::vector<SchemaFinding>> Rehearsal::Run(const Endpoint& endpoint) {
                        .schedules = *schedules,
                        .fan_outs = *fan_outs,
                        .batches = *batches,
+                       .permits = *permits,
                        .table = table_,
                        .name = "rehearsal_" + std::string(table_.text()),
                        .run = [this](const std::string& sql) -> Status {

@@ -49,6 +49,7 @@ class MysqlStore final : public Store {
   std::unique_ptr<ScheduleStore> OpenSchedules() override { return sql::OpenSchedules(Shared()); }
   std::unique_ptr<FanOutStore> OpenFanOuts() override { return sql::OpenFanOuts(Shared()); }
   std::unique_ptr<BatchStore> OpenBatches() override { return sql::OpenBatches(Shared()); }
+  std::unique_ptr<PermitStore> OpenPermits() override { return sql::OpenPermits(Shared(), claimers_); }
   std::unique_ptr<StoreDiagnosis> OpenDiagnosis() override { return mysql::OpenDiagnosis(endpoint_); }
   std::unique_ptr<ChangeFeed> OpenChanges(IsWatched watched) override {
     const auto& account = endpoint_.options.doorbell;

@@ -21,6 +21,7 @@ std::unique_ptr<AlertStore> OpenAlerts(std::unique_ptr<Connection> connection);
 std::unique_ptr<ScheduleStore> OpenSchedules(std::unique_ptr<Connection> connection);
 std::unique_ptr<FanOutStore> OpenFanOuts(std::unique_ptr<Connection> connection);
 std::unique_ptr<BatchStore> OpenBatches(std::unique_ptr<Connection> connection);
+std::unique_ptr<PermitStore> OpenPermits(std::unique_ptr<Connection> connection, Claimers& claimers);
 
 // The row of a fan-out, in the transaction of its firing; nothing where the same firing has one already.
 Status EnterFanOut(Connection& db, const FanOut& fan_out);

@@ -277,6 +277,17 @@ std::vector<SchemaObject> PlanObjects() {
        ") WITHOUT ROWID"},
       {"index", "millrace_batches_by_state",
        "CREATE INDEX millrace_batches_by_state ON millrace_batches (state, name)"},
+      {"table", "millrace_permits",
+       "CREATE TABLE millrace_permits (\n"
+       "  handler     TEXT NOT NULL,\n"
+       "  number      INTEGER NOT NULL,\n"
+       "  turn        INTEGER NOT NULL DEFAULT 0,\n"
+       "  incarnation INTEGER NOT NULL DEFAULT 0,\n"
+       "  task        TEXT NOT NULL DEFAULT '',\n"
+       "  attempt     INTEGER NOT NULL DEFAULT 0,\n"
+       "  taken_at    TEXT NOT NULL DEFAULT '1970-01-01 00:00:00.000000',\n"
+       "  PRIMARY KEY (handler, number)\n"
+       ") WITHOUT ROWID"},
   };
 }
 

@@ -35,6 +35,7 @@ class SqliteStore final : public Store {
   std::unique_ptr<ScheduleStore> OpenSchedules() override { return sql::OpenSchedules(Connect()); }
   std::unique_ptr<FanOutStore> OpenFanOuts() override { return sql::OpenFanOuts(Connect()); }
   std::unique_ptr<BatchStore> OpenBatches() override { return sql::OpenBatches(Connect()); }
+  std::unique_ptr<PermitStore> OpenPermits() override { return sql::OpenPermits(Connect(), file_.claimers); }
   std::unique_ptr<StoreDiagnosis> OpenDiagnosis() override { return sqlite::OpenDiagnosis(file_); }
   std::unique_ptr<ChangeFeed> OpenChanges(IsWatched) override { return OpenFileWatch(file_.path); }
 
