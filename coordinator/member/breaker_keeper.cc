@@ -11,7 +11,7 @@ namespace {
 
 constexpr Micros kLook = std::chrono::milliseconds(100);  // at what is asked for
 constexpr Micros kRest = std::chrono::seconds(2);         // where nothing can be asked for
-constexpr Micros kReconcile = std::chrono::seconds(10);
+constexpr Micros kBetweenLooks = std::chrono::seconds(10);
 constexpr Micros kAfterRefusal = std::chrono::seconds(1);
 
 std::string PathOf(const std::string& type) { return std::string(kBreakersNode) + "/" + type; }
@@ -57,7 +57,7 @@ void BreakerKeeper::Event(const TreeEvent& event, BootTime) {
 
 std::optional<TreeRequest> BreakerKeeper::Next(BootTime now) {
   if (!connected_) return std::nullopt;
-  mirror_.ReconcileEvery(kReconcile, now);
+  mirror_.ReconcileEvery(kBetweenLooks, now);
   if (auto read = mirror_.NextRead()) return read;
   if (!mirror_.Fresh()) return std::nullopt;
   mirror_.TrackNodesOf(kBreakersNode, mirror_.List(kBreakersNode));

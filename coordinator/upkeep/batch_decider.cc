@@ -15,8 +15,8 @@ using nlohmann::ordered_json;
 
 // The counts stand still, and too few have ended: somebody has announced what was never added, or a row went
 // by hand.
-constexpr Micros kStandsStill = std::chrono::seconds(30);
-constexpr Micros kAskAwayAgain = std::chrono::seconds(5);
+constexpr Micros kStandsStillFor = std::chrono::seconds(30);
+constexpr Micros kAskShardAgain = std::chrono::seconds(5);
 constexpr std::size_t kBatchesAtOnce = 500;
 const std::vector<std::string> kCallbackMembers = {"handler", "params", "priority", "in"};
 
@@ -145,7 +145,7 @@ BatchStore* BatchDecider::At(const std::string& shard) {
 }
 
 void BatchDecider::NoteError(const std::string& shard, const Error& error) {
-  if (IsOfTheShard(error)) desks_[shard].again = parts_.now() + kAskAwayAgain;
+  if (IsOfTheShard(error)) desks_[shard].again = parts_.now() + kAskShardAgain;
 }
 
 // Once for each thing that is wrong.
@@ -237,8 +237,8 @@ bool BatchDecider::IsTime(Candidate& candidate, bool at_once) {
     known.moved = now;
   }
   const bool all = candidate.sums.Ended() >= candidate.record.added;
-  candidate.early = !all && now - known.moved < kStandsStill;
-  const bool looked = !all && now - known.looked < kStandsStill;
+  candidate.early = !all && now - known.moved < kStandsStillFor;
+  const bool looked = !all && now - known.looked < kStandsStillFor;
   if ((candidate.early || looked) && !at_once) return false;
   known.looked = now;
   return true;

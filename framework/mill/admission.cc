@@ -5,6 +5,7 @@
 #include "framework/mill/breaker_policy.h"
 #include "framework/mill/hours_policy.h"
 #include "framework/mill/limit_policy.h"
+#include "framework/mill/permits.h"
 
 namespace millrace::engine {
 namespace {
@@ -17,6 +18,11 @@ constexpr Micros kSoonestRoom = std::chrono::milliseconds(20);
 bool TypeGate::Open(BootTime now, WallTime wall) const {
   return std::all_of(policies_.begin(), policies_.end(),
                      [&](const auto& policy) { return policy->Open(now, wall); });
+}
+
+bool TypeGate::NeedsPermit() const {
+  return std::any_of(policies_.begin(), policies_.end(),
+                     [](const auto& policy) { return policy->NeedsPermit(); });
 }
 
 std::size_t TypeGate::ClaimRoom(BootTime now) const {
@@ -74,6 +80,8 @@ void Admission::Follow(std::shared_ptr<const Config> config) {
     MutexLock lock(mutex_);
     before = std::exchange(gates_, {});
     std::erase_if(hours_, [&](const auto& entry) { return !config->HandlerFor(entry.first).hours; });
+    few_ = permits_ == nullptr ? PermitRules{} : PermitRulesOf(*config);
+    std::erase_if(of_few_, [this](const auto& entry) { return !few_.contains(entry.first); });
     DropLimits(*config);
     breakers_ = BreakersOf(*config, breakers_);
     for (const auto& [type, handler] : config->handlers) {
@@ -81,12 +89,14 @@ void Admission::Follow(std::shared_ptr<const Config> config) {
       if (handler.hours) policies.push_back(HoursOf(type, *handler.hours));
       if (handler.breaker) policies.push_back(breakers_.at(type));
       if (handler.limit) policies.push_back(LimitOf(type, *handler.limit));
+      if (few_.contains(type)) policies.push_back(PermitsOf(type));
       if (policies.empty()) continue;
       const auto known = before.find(type);
       const bool same = known != before.end() && known->second->policies() == policies;
       gates_[type] =
           same ? known->second : std::make_shared<TypeGate>(type, std::move(policies), starts_again_);
     }
+    TellPermits();
   }
   for (const auto& [type, gate] : before) gate->TellStartsAgain();
 }
@@ -103,6 +113,22 @@ std::shared_ptr<StartPolicy> Admission::HoursOf(const std::string& type, const H
   std::shared_ptr<HoursPolicy>& policy = hours_[type];
   if (!policy || policy->config() != hours) policy = std::make_shared<HoursPolicy>(hours);
   return policy;
+}
+
+std::shared_ptr<StartPolicy> Admission::PermitsOf(const std::string& type) {
+  std::shared_ptr<StartPolicy>& policy = of_few_[type];
+  if (!policy) policy = permits_->PolicyOf(type);
+  return policy;
+}
+
+// Where nobody divides a limit it is not known who else runs the type.
+void Admission::TellPermits() {
+  if (permits_ == nullptr) return;
+  PermitRules held;
+  for (const auto& [type, rule] : few_) {
+    if (ShareOf(type).value_or(LimitShare{.permits = true}).permits) held.emplace(type, rule);
+  }
+  permits_->Follow(held);
 }
 
 std::shared_ptr<StartPolicy> Admission::LimitOf(const std::string& type, const LimitConfig& limit) {
@@ -130,6 +156,7 @@ void Admission::FollowShares(std::shared_ptr<const LimitShares> shares) {
       policy->Follow(ShareOf(type), clock_.Now());
       gates.push_back(gates_.at(type));
     }
+    TellPermits();
   }
   for (const auto& gate : gates) gate->TellStartsAgain();
 }

@@ -18,9 +18,12 @@
 #include "framework/base/mutex.h"
 #include "framework/config/config.h"
 #include "framework/policy/limit_shares.h"
+#include "framework/policy/permit_home.h"
 #include "framework/task/task.h"
 
 namespace millrace::engine {
+
+class Permits;
 
 // How an attempt that had a start has ended.
 struct StartEnd {
@@ -43,6 +46,8 @@ class StartPolicy {
   virtual const char* Name() const = 0;
   // How many more tasks may be claimed, where so many are claimed and have not started.
   virtual std::size_t ClaimRoom(BootTime now, std::size_t waiting) = 0;
+  // A task needs a permit of its own before it starts.
+  virtual bool NeedsPermit() { return false; }
   // Takes at most so many starts; returns how many.
   virtual std::size_t Take(std::size_t most, BootTime now) = 0;
   // Starts that were taken and not used.
@@ -94,6 +99,7 @@ class TypeGate {
   std::size_t TakeStarts(std::size_t most, BootTime now);
   void GiveBackStarts(std::size_t starts);
   BootTime Next(BootTime now) const;
+  bool NeedsPermit() const;
   // What holds it back now: `hours`, `limit`; empty: nothing does.
   std::string HeldBy(BootTime now, WallTime wall) const;
 
@@ -129,6 +135,10 @@ struct LimitView {
 class Admission {
  public:
   explicit Admission(const Clock& clock) : clock_(clock) {}
+
+  // Who holds the permits of types that need some; outlives it. Once, before Follow.
+  void HoldBy(Permits& permits) { permits_ = &permits; }
+  Permits* permits() const { return permits_; }
 
   // The configuration in force, and whatever else decides; what stays the same keeps its state.
   void Follow(std::shared_ptr<const Config> config);
@@ -166,9 +176,12 @@ class Admission {
   std::shared_ptr<StartPolicy> LimitOf(const std::string& type, const LimitConfig& limit)
       MILLRACE_REQUIRES(mutex_);
   std::optional<LimitShare> ShareOf(const std::string& type) const MILLRACE_REQUIRES(mutex_);
+  std::shared_ptr<StartPolicy> PermitsOf(const std::string& type) MILLRACE_REQUIRES(mutex_);
+  void TellPermits() MILLRACE_REQUIRES(mutex_);
 
   const Clock& clock_;
   const std::shared_ptr<StartsAgain> starts_again_ = std::make_shared<StartsAgain>();
+  Permits* permits_ = nullptr;  // null: nothing is held by permits
   mutable Mutex mutex_;
   Gates gates_ MILLRACE_GUARDED_BY(mutex_);
   std::shared_ptr<const LimitShares> shares_ MILLRACE_GUARDED_BY(mutex_);
@@ -176,6 +189,8 @@ class Admission {
   std::map<std::string, std::shared_ptr<BreakerPolicy>> breakers_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<HoursPolicy>> hours_ MILLRACE_GUARDED_BY(mutex_);
   std::atomic<bool> any_outside_hours_{false};
+  PermitRules few_ MILLRACE_GUARDED_BY(mutex_);  // limits of how many run at once
+  std::map<std::string, std::shared_ptr<StartPolicy>> of_few_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, bool> open_ MILLRACE_GUARDED_BY(mutex_);  // as of the last TakeClosed
 };
 

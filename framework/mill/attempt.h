@@ -52,12 +52,17 @@ struct Attempt {
   const bool solo;                      // it runs with nothing beside it
   TypeCounters* counters = nullptr;     // its type's; they outlive it. Null: whoever made it counts nothing
   std::shared_ptr<TypeGate> gate = {};  // of its type, if that has one
+  // The life in the home of permits that holds one for it; null: its type needs none.
+  std::shared_ptr<Lease> home = {};
   std::uint64_t may_start_at = 0;  // the version of its shard's scope at which it might start; 0: unknown
   std::atomic<AttemptState> state{AttemptState::Queued};
   std::atomic<bool> cancel{false};
-  std::atomic<bool> started{false};    // its handler was called, at least once
-  std::atomic<Micros::rep> began{0};   // its first call, of the boot clock; 0: none
-  std::atomic<Micros::rep> ran{-1};    // until its last call returned, or was given up; below 0: neither yet
+  std::atomic<bool> started{false};   // its handler was called, at least once
+  std::atomic<Micros::rep> began{0};  // its first call, of the boot clock; 0: none
+  std::atomic<Micros::rep> ran{-1};   // until its last call returned, or was given up; below 0: neither yet
+  // Its permit can't be counted upon any more: it is to stop, and is given up at this moment; 0: it can.
+  std::atomic<Micros::rep> stop_by{0};
+  std::atomic<bool> given_up{false};   // it has ended, and its handler has not
   std::atomic<bool> has_start{false};  // its gate gave it a start
   std::atomic<bool> alone{false};      // it shares no call any more: one that it shared failed as a whole
   BreakerPass pass;                    // by its gate's breaker

@@ -5,6 +5,7 @@
 
 #include "framework/base/log.h"
 #include "framework/mill/attempt.h"
+#include "framework/mill/permits.h"
 
 namespace millrace::engine {
 namespace {
@@ -200,6 +201,10 @@ void Attempts::Dispatch(std::vector<Task> tasks, const std::shared_ptr<Lease>& l
     type->second.push_back(std::move(attempt));
   }
   for (auto& [type, attempts] : by_type) {
+    if (attempts.front()->gate && parts_.admission.permits() != nullptr &&
+        parts_.admission.permits()->Take(type, attempts)) {
+      continue;
+    }
     if (parts_.runner.Take(type, attempts)) continue;
     for (const AttemptPtr& attempt : attempts) GiveBack(attempt);
   }
@@ -223,6 +228,10 @@ StartDecision Attempts::StartDecisionOf(const Attempt& attempt) const {
   if (!attempt.lease->Alive()) return StartDecision::Lost;
   const Task& task = attempt.task;
   if (retired_.load()) return StartDecision::Withdrawn;
+  if (attempt.home && (attempt.stop_by.load(std::memory_order_relaxed) != 0 ||
+                       !attempt.home->KeepsPermits(parts_.clock.Now()))) {
+    return StartDecision::Withdrawn;
+  }
   if (parts_.admission.IsOutsideHours(task.handler) && !attempt.has_start.load(std::memory_order_relaxed)) {
     return StartDecision::Withdrawn;
   }
@@ -250,9 +259,9 @@ void Attempts::GiveBackParked() {
   }
 }
 
-// A parked task does not run: nobody who wants to be alone waits for it.
+// A parked task does not run: nobody who wants to be alone, or needs its permit, waits for it.
 void Attempts::Park(AttemptPtr attempt) {
-  if (stop_asked_.load() || attempt->solo || !attempt->lease->Alive()) {
+  if (stop_asked_.load() || attempt->solo || attempt->home || !attempt->lease->Alive()) {
     GiveBack(attempt);
     return;
   }
@@ -280,18 +289,19 @@ void Attempts::Drop(Attempt& attempt) {
 void Attempts::LeavePolicies(Attempt& attempt, const Settlement* settlement) {
   if (!attempt.gate) return;
   if (BreakerPolicy* breaker = attempt.gate->breaker()) breaker->Gone(attempt.pass, parts_.clock.Now());
-  if (!attempt.has_start.load(std::memory_order_relaxed)) {
+  if (attempt.has_start.load(std::memory_order_relaxed)) {
+    StartEnd end;
+    end.called = attempt.started.load(std::memory_order_relaxed);
+    if (settlement != nullptr) {
+      end.failed = settlement->failed_attempt;
+      end.error_class = settlement->error_class;
+    }
+    end.took = Micros(std::max<Micros::rep>(attempt.ran.load(std::memory_order_relaxed), 0));
+    attempt.gate->Ended(end, parts_.clock.Now());
+  } else {
     attempt.gate->NeverStarted(1);
-    return;
   }
-  StartEnd end;
-  end.called = attempt.started.load(std::memory_order_relaxed);
-  if (settlement != nullptr) {
-    end.failed = settlement->failed_attempt;
-    end.error_class = settlement->error_class;
-  }
-  end.took = Micros(std::max<Micros::rep>(attempt.ran.load(std::memory_order_relaxed), 0));
-  attempt.gate->Ended(end, parts_.clock.Now());
+  if (attempt.home) parts_.admission.permits()->Ended(attempt);  // the next may start
 }
 
 void Attempts::LeaveHand(const TaskKey& key) {

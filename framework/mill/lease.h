@@ -39,6 +39,13 @@ class Lease {
   void DoubtWhatRuns() { in_doubt_.store(true, std::memory_order_release); }
   bool TakeDoubt() { return in_doubt_.exchange(false, std::memory_order_acq_rel); }
 
+  // May a permit under this life still be counted upon? Others may take it over once the life is marked dead,
+  // after a whole lease; who holds one stops at half of it, and is given up after a quarter more.
+  bool KeepsPermits(BootTime now) const { return Alive() && SinceSent(now) < lease_ / 2; }
+  Micros PermitGrace() const { return lease_ / 4; }
+  // A process that was stopped for so long: somebody may have taken it over meanwhile.
+  bool MayBeOthers(BootTime now) const { return !Alive() || SinceSent(now) >= lease_; }
+
   // Has a renewal succeeded that was sent then or later? The shard took a write since.
   bool RenewedSince(BootTime at) const { return SinceSent(at) <= Micros(0); }
 

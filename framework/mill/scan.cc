@@ -144,7 +144,7 @@ Step<Status> Scanner::ClaimSuspect(std::shared_ptr<Lease> life) {
   std::string type;  // of the last that was asked for: whose turn it is
   Suspects::MayClaim may_claim = [&](const DueGroup& group) {
     type = group.handler;
-    return MayClaim(group) && rounds_.Left(type) > 0;
+    return MayClaim(group) && rounds_.Left(type) > 0 && parts_.admission.Room(type) > 0;
   };
   const Micros busy = suspects_.Waits() ? parts_.runner.BusyFor() : Micros(0);
   const Status claimed = co_await claimer_.ClaimSuspect(life, std::move(may_claim), busy);

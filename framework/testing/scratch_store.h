@@ -34,6 +34,7 @@ class ScratchStore final : public Store {
   std::unique_ptr<ScheduleStore> OpenSchedules() override { return store_->OpenSchedules(); }
   std::unique_ptr<FanOutStore> OpenFanOuts() override { return store_->OpenFanOuts(); }
   std::unique_ptr<BatchStore> OpenBatches() override { return store_->OpenBatches(); }
+  std::unique_ptr<PermitStore> OpenPermits() override { return store_->OpenPermits(); }
   std::unique_ptr<ChangeFeed> OpenChanges(IsWatched watched) override {
     return store_->OpenChanges(std::move(watched));
   }

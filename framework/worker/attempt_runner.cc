@@ -51,7 +51,7 @@ Outcome Adjusted(const Attempt& attempt, OnException on_exception, std::optional
   if (attempt.cancel.load(std::memory_order_relaxed)) {
     outcome.kind = OutcomeKind::Cancel;
     outcome.text = "cancelled while it ran: " + outcome.text;
-  } else if (attempt.host->StopAsked()) {
+  } else if (attempt.host->StopAsked() || attempt.stop_by.load(std::memory_order_relaxed) != 0) {
     outcome.kind = OutcomeKind::GiveBack;  // cut short by the stop, not by itself
     outcome.at.reset();
     outcome.delay = Micros(0);
@@ -68,6 +68,17 @@ Outcome Adjusted(const Attempt& attempt, OnException on_exception, std::optional
                    (outcome.text.empty() ? "" : ": " + outcome.text);
   }
   return outcome;
+}
+
+// By the time of their COMMIT others may run what only one may.
+void WithdrawWithoutPermit(const std::vector<AttemptPtr>& attempts, std::vector<Outcome>& outcomes) {
+  const bool withdrawn = std::any_of(attempts.begin(), attempts.end(), [](const AttemptPtr& attempt) {
+    return attempt->stop_by.load(std::memory_order_relaxed) != 0;
+  });
+  if (!withdrawn) return;
+  for (Outcome& outcome : outcomes) {
+    outcome = GivenBack("its permit could not be counted upon any more; its SQL was rolled back");
+  }
 }
 
 std::vector<CallPart> Singles(const std::vector<AttemptPtr>& attempts) {
@@ -98,7 +109,8 @@ bool WorkerContext::ShouldStop() const {
   if (attempts_.front()->host->StopAsked() || clock_.Now() >= deadline_) return true;
   // A batch is one transaction: it goes on while any of its tasks is still wanted.
   return std::all_of(attempts_.begin(), attempts_.end(), [](const AttemptPtr& attempt) {
-    return attempt->cancel.load(std::memory_order_relaxed) || !attempt->lease->Alive();
+    return attempt->cancel.load(std::memory_order_relaxed) || !attempt->lease->Alive() ||
+           attempt->stop_by.load(std::memory_order_relaxed) != 0;
   });
 }
 
@@ -162,6 +174,7 @@ Next AttemptRunner::RunOnce(const Round& round) {
         *setup.handler, setup.config, attempts[i]->shard, attempts[i]->task,
         Adjusted(*attempts[i], setup.config.on_exception, over, std::move(outcomes[i])), random_.Unit());
   }
+  if (transaction.state() != TransactionState::Idle) WithdrawWithoutPermit(attempts, outcomes);
   CallEnd end = call.transaction().End(outcomes);
   const bool away = end.state == TransactionState::Lost || end.state == TransactionState::NoConnection;
   // Without a connection the next call would fare no better: the wait for the beat spares it, too.
@@ -176,7 +189,8 @@ Next AttemptRunner::RunOnce(const Round& round) {
 
 bool AttemptRunner::MayRunAgain(const Round& round) const {
   const Attempt& first = *round.attempts.front();
-  return round.run < kUncountedRuns && !first.host->StopAsked() && first.lease->MayStart(clock_.Now());
+  return round.run < kUncountedRuns && !first.host->StopAsked() &&
+         first.stop_by.load(std::memory_order_relaxed) == 0 && first.lease->MayStart(clock_.Now());
 }
 
 // A connection is lost before the beat knows that its shard is away: waits for the next beat to tell.

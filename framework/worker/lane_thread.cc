@@ -139,7 +139,12 @@ AttemptPtr LaneThread::Next() {
 LaneThread::Abandoned LaneThread::GiveUp(BootTime now, bool whatever) {
   MutexLock lock(mutex_);
   if (attempts_.empty() || state_ != AttemptState::Running) return {};
-  if (!whatever && now < deadline_ + GraceAfter(setup_->config.timeout)) return {};
+  const bool stopped = std::any_of(attempts_.begin(), attempts_.end(), [&](const AttemptPtr& attempt) {
+    const Micros::rep by = attempt->stop_by.load(std::memory_order_relaxed);
+    return by != 0 && now >= BootTime(Micros(by));
+  });
+  if (!whatever && !stopped && now < deadline_ + GraceAfter(setup_->config.timeout)) return {};
+  for (const AttemptPtr& attempt : attempts_) attempt->given_up.store(true);
   lost_.store(true);
   if (!whatever) NoteRan(now);
   Abandoned abandoned{setup_, std::move(attempts_), {}};

@@ -127,12 +127,21 @@ void Lane::Watch(BootTime now) {
 // overruns by itself is charged.
 void Lane::EndOverdue(LaneThread::Abandoned overdue) {
   const Attempt& first = *overdue.running.front();
-  LogError("handler ignores its time limit; its thread is given up",
+  const bool withdrawn = first.stop_by.load(std::memory_order_relaxed) != 0;
+  LogError(withdrawn ? "handler ignores that its permit is gone; its thread is given up"
+                     : "handler ignores its time limit; its thread is given up",
            {{"task", ToString(TaskName{first.shard, first.task.key})},
             {"tasks", overdue.running.size()},
             {"handler", first.task.handler},
             {"limit", FormatDuration(overdue.setup->config.timeout)}});
-  if (overdue.running.size() == 1) {
+  if (withdrawn) {
+    const Outcome outcome =
+        GivenBack("its permit could not be counted upon any more, and it ignored the request to stop");
+    for (const AttemptPtr& attempt : overdue.running) {
+      attempt->host->Ended({attempt, Settle({}, attempt->task, outcome, 0)});
+    }
+    overdue.running.clear();
+  } else if (overdue.running.size() == 1) {
     const AttemptPtr& attempt = overdue.running.front();
     const Outcome outcome = Overran(overdue.setup->config.timeout);
     const RetryPolicy& retry = overdue.setup->config.retry;

@@ -6,15 +6,10 @@
 
 #include "framework/base/log.h"
 #include "framework/base/mutex.h"
-#include "framework/threads/signal.h"
+#include "framework/worker/blocking_port.h"
 
 namespace millrace::engine {
 namespace {
-
-// A statement has the database's time: each read of a socket is bounded by 20 s, and fails then, so that a
-// strand beside a database that is away, frozen or slow goes round all the same. One that takes longer than
-// this is held up by something else.
-constexpr Micros kLongestAnswer = std::chrono::minutes(5);
 
 // How long a strand waits for its statements of one kind, and how many of them it has to try again.
 class Meter {
@@ -45,41 +40,6 @@ class Meter {
   Registry& registry_;
   const std::string shard_;
   Histogram& took_;
-};
-
-// A port as a thread has it: what is asked for is done at once, on the strand's own thread, so that no strand
-// is ever suspended.
-template <class Port>
-class Blocking : public Port {
- public:
-  Reply<bool> Rest(Micros limit) final {
-    pulse_.Within(limit);
-    const bool woken = signal_.WaitFor(limit);
-    pulse_.Now();
-    return woken;
-  }
-  void Wake() final { signal_.Notify(); }
-  Pulse& pulse() { return pulse_; }
-
- protected:
-  template <class Statement>
-  auto Ask(Statement statement) {
-    struct Answered {
-      ~Answered() { pulse.Now(); }
-      Pulse& pulse;
-    };
-    pulse_.Within(kLongestAnswer);
-    const Answered answered{pulse_};
-    return statement();
-  }
-  template <class Statement>
-  auto Ask(Meter& meter, Statement statement) {
-    return Ask([&] { return meter.Ask(statement); });
-  }
-
- private:
-  Signal signal_;
-  Pulse pulse_;
 };
 
 class BlockingScan final : public Blocking<ScanPort> {
@@ -429,6 +389,11 @@ std::string ShardDriver::StandsStill(BootTime now, Micros patience) const {
       return ScanName(i) + " of shard " + mill_->shard();
   }
   return "";
+}
+
+bool ShardDriver::OthersLive() const {
+  const auto live = mill_->lives().Live();
+  return live && live->size() > 1;
 }
 
 ShardStatus ShardDriver::Status() const {

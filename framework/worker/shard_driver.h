@@ -38,6 +38,7 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
   ShardDriver(const Parts& parts, const std::string& shard, std::shared_ptr<Store> store);
   ~ShardDriver();
 
+  const std::string& shard() const { return mill_->shard(); }
   const std::shared_ptr<Store>& store() const { return store_; }
 
   // Unavailable: a thread can't be started, and the mill has ended.
@@ -45,11 +46,17 @@ class ShardDriver final : public std::enable_shared_from_this<ShardDriver> {
   // Asks what is its own and what is paused. True if that is new: what is queued may have to go back.
   bool Follow();
   void Retire() { mill_->Retire(); }
+  bool Retired() const { return mill_->attempts().Retired(); }
   bool Idle() const { return mill_->Idle(); }
   IdleSpan Idleness() const { return mill_->Idleness(); }
   std::set<std::string> LeftAside() const { return mill_->LeftAside(); }
   bool Empty() const { return mill_->Empty(); }
   ShardStatus Status() const;
+  // This worker's life in the shard; null: it has none.
+  std::shared_ptr<Lease> Life() const { return mill_->lives().Own(); }
+  bool OthersLive() const;
+  // Tasks of some type may be claimed that there was no room for.
+  void RoomAgain() { mill_->attempts().RoomAgain(); }
   // The strand that should have gone on for longer than `patience`, and has not: `scan of shard main`. Empty:
   // all go round, or wait for the database.
   std::string StandsStill(BootTime now, Micros patience) const;

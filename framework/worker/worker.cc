@@ -13,6 +13,7 @@
 #include "framework/worker/config_follower.h"
 #include "framework/worker/doorbell.h"
 #include "framework/worker/mill_set.h"
+#include "framework/worker/permit_driver.h"
 #include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
@@ -87,6 +88,7 @@ class Worker::Body {
   std::unique_ptr<MillCounters> counters_;
   Admission admission_{parts_.clock};
   std::unique_ptr<LaneSet> lanes_;
+  std::unique_ptr<PermitDriver> permits_;
   std::unique_ptr<MillSet> mills_;
   std::unique_ptr<ConfigFollower> config_;
   BreakerFollower breakers_{parts_.clock, parts_.control, admission_};
@@ -147,6 +149,8 @@ Status Worker::Body::Start() {
   BOOST_OUTCOME_TRYV(lanes_->OpenConfigured());
   id_ = std::move(id);
   admission_.starts_again().Listen([this](const std::string& type) { lanes_->StartsAgain(type); });
+  permits_ = std::make_unique<PermitDriver>(parts_.clock, *lanes_, parts_.metrics);
+  admission_.HoldBy(permits_->permits());
   parts_.control.FollowShares([this](auto shares) { admission_.FollowShares(std::move(shares)); });
   admission_.Follow(config);
   config_ = std::make_unique<ConfigFollower>(parts_.control, config, *engine_, *lanes_, admission_);
@@ -161,6 +165,7 @@ void Worker::Body::Undo() {
   parts_.control.FollowShares(nullptr);
   rings_.reset();
   config_->Stop();
+  permits_->Stop();
   mills_->End();
   for (const auto& lane : lanes_->All()) lane->Close();
   for (const auto& lane : lanes_->All()) lane->Join();
@@ -231,6 +236,7 @@ void Worker::Body::Watch() {
     tick_.WaitFor(kTick);
     pulse_.Now();
     lanes_->Watch(parts_.clock.Now());
+    permits_->Watch(mills_->All());
     if (phase_ == Phase::Running) {
       WatchRunning();
     } else {
@@ -283,6 +289,7 @@ void Worker::Body::WatchDraining() {
   for (const auto& lane : lanes_->All()) {
     for (const AttemptPtr& attempt : lane->TakeQueued()) GiveBack(attempt);
   }
+  permits_->permits().StopStarting();
   for (const auto& mill : mills_->All()) mill->GiveBackParked();
   if (AllEmpty()) {
     Finish();
@@ -323,6 +330,7 @@ void Worker::Body::Finish() {
   parts_.control.FollowShares(nullptr);
   if (rings_) rings_->Stop();
   config_->Stop();
+  permits_->Stop();
   mills_->End();
   for (const auto& lane : lanes_->All()) lane->Close();
   for (const auto& lane : lanes_->All()) lane->Join();
@@ -423,6 +431,12 @@ WorkerStatus Worker::Body::Status() const {
   status.refusals = lanes_->Refusals();
   status.queues = lanes_->CurrentLoads().queues;
   if (rings_) status.doorbell = rings_->Address();
+  const Permits::View permits = permits_->permits().Look();
+  for (const PermitView& type : permits.types) {
+    status.permits.push_back({type.handler, type.concurrency, type.held, type.waiting});
+  }
+  status.permit_home = permits.home;
+  status.permit_trouble = permits.trouble;
   return status;
 }
 
@@ -430,6 +444,7 @@ std::string Worker::Body::StandsStill(Micros patience) const {
   const BootTime now = BootClock::now();
   if (pulse_.StandsStill(now, patience)) return "watch";
   if (!mills_) return "";
+  if (permits_->StandsStill(now, patience)) return "permits";
   for (const auto& mill : mills_->All()) {
     if (std::string strand = mill->StandsStill(now, patience); !strand.empty()) return strand;
   }

@@ -70,6 +70,14 @@ struct QueueStatus {
   std::size_t busy = 0;     // threads that have some
 };
 
+// Of a task type that is limited by permits: what this worker holds.
+struct PermitStatus {
+  std::string handler;
+  std::uint32_t concurrency = 0;  // in the whole cluster
+  std::size_t held = 0;           // of those, here
+  std::size_t waiting = 0;        // tasks here that are claimed and have none
+};
+
 struct WorkerStatus {
   std::string worker;
   std::vector<ShardStatus> shards;         // by name
@@ -80,6 +88,9 @@ struct WorkerStatus {
   // What of the configuration is not in force here, and why: `handlers.noop: …`.
   std::vector<std::string> refusals;
   std::vector<QueueStatus> queues;  // by name
+  std::vector<PermitStatus> permits;  // by handler
+  std::string permit_home;            // the shard that they stand in; empty: not known
+  std::string permit_trouble;         // why none can be had; empty: nothing is wrong
 };
 
 }  // namespace millrace::engine

@@ -136,7 +136,7 @@ std::string AllPools(const TableName& table) {
          ViewOf(table + "_failed", ended, "NULL, error_class, finished_at");
 }
 
-// Who works, and by which version.
+// Who works, by which version, and on what only a few may.
 std::vector<SchemaObject> LifeObjects() {
   return {
       {"table", "millrace_schema",
@@ -161,6 +161,17 @@ std::vector<SchemaObject> LifeObjects() {
        "CREATE TABLE millrace_beats (\n"
        "  id   TEXT PRIMARY KEY,\n"
        "  beat INTEGER NOT NULL\n"
+       ") WITHOUT ROWID"},
+      {"table", "millrace_permits",
+       "CREATE TABLE millrace_permits (\n"
+       "  handler     TEXT NOT NULL,\n"
+       "  number      INTEGER NOT NULL,\n"
+       "  turn        INTEGER NOT NULL DEFAULT 0,\n"
+       "  incarnation INTEGER NOT NULL DEFAULT 0,\n"
+       "  task        TEXT NOT NULL DEFAULT '',\n"
+       "  attempt     INTEGER NOT NULL DEFAULT 0,\n"
+       "  taken_at    TEXT NOT NULL DEFAULT '1970-01-01 00:00:00.000000',\n"
+       "  PRIMARY KEY (handler, number)\n"
        ") WITHOUT ROWID"},
   };
 }
@@ -277,17 +288,6 @@ std::vector<SchemaObject> PlanObjects() {
        ") WITHOUT ROWID"},
       {"index", "millrace_batches_by_state",
        "CREATE INDEX millrace_batches_by_state ON millrace_batches (state, name)"},
-      {"table", "millrace_permits",
-       "CREATE TABLE millrace_permits (\n"
-       "  handler     TEXT NOT NULL,\n"
-       "  number      INTEGER NOT NULL,\n"
-       "  turn        INTEGER NOT NULL DEFAULT 0,\n"
-       "  incarnation INTEGER NOT NULL DEFAULT 0,\n"
-       "  task        TEXT NOT NULL DEFAULT '',\n"
-       "  attempt     INTEGER NOT NULL DEFAULT 0,\n"
-       "  taken_at    TEXT NOT NULL DEFAULT '1970-01-01 00:00:00.000000',\n"
-       "  PRIMARY KEY (handler, number)\n"
-       ") WITHOUT ROWID"},
   };
 }
 

@@ -116,5 +116,74 @@ TEST_F(AttemptTest, OnlySqlThatWasSentAndLosesItsConnectionTimeAndAgainIsAFailed
   EXPECT_EQ(handler_->runs, 3);
 }
 
+class WorkingTransaction final : public TaskTransaction {
+ public:
+  Result<SqlResult> Execute(std::string_view, std::span<const SqlValue>) override {
+    state_ = TransactionState::Open;
+    return SqlResult{};
+  }
+  Result<SubmitReport> Submit(const TableName&, std::span<const NewTask>) override { return SubmitReport{}; }
+  TransactionState state() const override { return state_; }
+  CommitReport Commit(const std::string&, std::span<const Settlement>) override {
+    ++commits;
+    state_ = TransactionState::Idle;
+    return {};
+  }
+  Status Mark() override { return {}; }
+  Status Undo() override { return {}; }
+  void Rollback() override {
+    ++rollbacks;
+    state_ = TransactionState::Idle;
+  }
+  int commits = 0;
+  int rollbacks = 0;
+
+ private:
+  TransactionState state_ = TransactionState::Idle;
+};
+
+// Sends SQL or none, hears on its way that its permit is gone, and says `outcome`.
+class Stopped final : public HandlerInstance {
+ public:
+  std::uint32_t MaxBatch() const override { return 1; }
+  std::vector<Outcome> Run(const std::string&, std::span<const Task* const>, CallContext& context) override {
+    if (sends_sql) {
+      EXPECT_TRUE(context.Execute("UPDATE t SET n = 1", {}));
+    }
+    EXPECT_FALSE(context.ShouldStop());
+    attempt->stop_by.store(1);
+    EXPECT_TRUE(context.ShouldStop());
+    return {outcome};
+  }
+  AttemptPtr attempt;
+  bool sends_sql = true;
+  Outcome outcome;
+};
+
+TEST_F(AttemptTest, WhatHasLostItsPermitGoesBackUncountedAndItsSqlIsRolledBack) {
+  Task task;
+  task.handler = "ask";
+  const auto run = [&](bool sql, const Outcome& outcome, WorkingTransaction& transaction) {
+    const auto host = std::make_shared<Host>();
+    const auto handler = std::make_shared<Stopped>();
+    handler->sends_sql = sql;
+    handler->outcome = outcome;
+    handler->attempt = std::make_shared<Attempt>(host, "main", task, lease_, false);
+    AttemptRunner runner(clock_, *this);
+    EXPECT_TRUE(runner.Run({{}, handler, 1}, {{handler->attempt}}, transaction).empty());
+    return host->landed.at(0);
+  };
+  WorkingTransaction transaction;
+  const Settlement done = run(true, Outcome{}, transaction);
+  EXPECT_EQ(done.to, Settlement::To::Waiting);
+  EXPECT_FALSE(done.failed_attempt);
+  EXPECT_EQ(transaction.commits, 0);
+  EXPECT_EQ(transaction.rollbacks, 1);
+  const Settlement failed = run(false, FailedOnce("stopped", "stopped"), transaction);
+  EXPECT_EQ(failed.to, Settlement::To::Waiting);
+  EXPECT_FALSE(failed.failed_attempt);
+  EXPECT_EQ(run(false, Outcome{}, transaction).to, Settlement::To::Succeeded) << "what is done is done";
+}
+
 }  // namespace
 }  // namespace millrace::engine

@@ -73,6 +73,28 @@ TEST_F(WorkerTest, RunsEveryTaskOnceAndEndsWhenNothingIsLeft) {
   EXPECT_EQ(operations_->Totals()->at(0).succeeded, 3000u);
 }
 
+TEST_F(WorkerTest, OfATypeWithALimitOfOneOneRunsAtATime) {
+  std::atomic<int> runs{0};
+  std::atomic<int> inside{0};
+  std::atomic<int> most{0};
+  plugins_.behaviours["ledger"] = [&](auto tasks, auto&) {
+    most = std::max(most.load(), ++inside);
+    std::this_thread::sleep_for(milliseconds(1));
+    --inside;
+    ++runs;
+    return std::vector<Outcome>(tasks.size());
+  };
+  config_.handlers["ledger"].limit = LimitConfig{.concurrency = 1};
+  SubmitMany("ledger", 50);
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(runs, 50);
+  EXPECT_EQ(most, 1);
+  const auto rows = store_->OpenPermits()->Permits(std::vector<std::string>{"ledger"});
+  ASSERT_TRUE(rows) << rows.error().message;
+  ASSERT_EQ(rows->size(), 1u);
+  EXPECT_GE(rows->front().turn, 50u) << "each was bound to it";
+}
+
 TEST_F(WorkerTest, TellsWhichDatabaseItHasFound) {
   const auto identity = store_->OpenSchema()->Identity();
   ASSERT_TRUE(identity) << identity.error().message;

@@ -1,0 +1,379 @@
+#include "framework/mill/permit_book.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+namespace millrace::engine {
+namespace {
+
+using To = PermitChange::To;
+
+// Who has asked for room is taken to have tasks for so long.
+constexpr Micros kWanted = std::chrono::seconds(10);
+// A permit without a task is kept for the claim that is to bring one; after a task there may be one at hand.
+constexpr Micros kForAClaim = std::chrono::milliseconds(250);
+constexpr Micros kForTheNext = std::chrono::milliseconds(50);
+// What is claimed ahead of the permits, as short work as this.
+constexpr Micros kAhead = std::chrono::milliseconds(250);
+constexpr std::size_t kMostAhead = 32;  // for each permit
+// Between two looks at permits that others hold: while they change hands, and while nothing moves.
+constexpr Micros kOftenest = std::chrono::milliseconds(80);
+constexpr Micros kSeldomest = std::chrono::milliseconds(400);
+constexpr Micros kAfterAMiss = std::chrono::milliseconds(20);
+// After a turn others have at least so long to find the permit free.
+constexpr Micros kShortestYield = std::chrono::milliseconds(150);
+constexpr Micros kLongestYield = std::chrono::milliseconds(800);
+// A task that was claimed for a permit waits so long for another.
+constexpr Micros kWaitsForPermit = std::chrono::seconds(2);
+
+std::string NameOf(const Attempt& attempt) { return ToString(TaskName{attempt.shard, attempt.task.key}); }
+
+}  // namespace
+
+void PermitBook::Follow(const PermitRules& rules) {
+  for (auto& [type, one] : types_) one.ruled = rules.contains(type);
+  for (const auto& [type, rule] : rules) {
+    Type& one = types_[type];
+    one.ruled = true;
+    if (one.rule != rule) one.look = {};
+    one.rule = rule;
+  }
+}
+
+std::size_t PermitBook::Mine(const std::string& type) const {
+  std::size_t mine = 0;
+  for (auto place = held_.lower_bound({type, 0}); place != held_.end() && place->first.first == type;
+       ++place) {
+    const Held& held = place->second;
+    if (!held.lost && !held.doubt && !held.taking && held.life == life_) ++mine;
+  }
+  return mine;
+}
+
+std::size_t PermitBook::InHand(const std::string& type, const Type& one) const {
+  std::size_t hand = one.waiting.size();
+  for (auto place = held_.lower_bound({type, 0}); place != held_.end() && place->first.first == type;
+       ++place) {
+    if (place->second.attempt) ++hand;
+  }
+  return hand;
+}
+
+std::size_t PermitBook::Ahead(const std::string& type, const Type& one, BootTime now) const {
+  if (one.each == Micros(0) || now < one.yields) return 0;
+  std::size_t ahead = 0;
+  for (auto place = held_.lower_bound({type, 0}); place != held_.end() && place->first.first == type;
+       ++place) {
+    const Micros left = others_ ? place->second.since + kTurn - now : kAhead;
+    const Micros::rep fit = std::clamp(left, Micros(0), kAhead) / one.each;
+    ahead += std::min(static_cast<std::size_t>(fit), kMostAhead);
+  }
+  return ahead;
+}
+
+std::size_t PermitBook::Room(const std::string& type, BootTime now) {
+  const auto known = types_.find(type);
+  if (known == types_.end() || !known->second.ruled) return std::numeric_limits<std::size_t>::max();
+  Type& one = known->second;
+  one.wanted = now + kWanted;
+  const std::size_t mine = Mine(type);
+  if (mine == 0) return 0;
+  const std::size_t most = mine + Ahead(type, one, now);
+  return most - std::min(most, InHand(type, one));
+}
+
+void PermitBook::Wait(AttemptPtr attempt, BootTime now) {
+  const std::string& type = attempt->task.handler;
+  types_[type].waiting.push_back({std::move(attempt), now});
+}
+
+std::vector<AttemptPtr> PermitBook::TakeUnwanted(BootTime now) {
+  std::vector<AttemptPtr> taken;
+  for (auto& [type, one] : types_) {
+    const auto unwanted = [&](const Waiting& waiting) {
+      return !one.ruled || now - waiting.since > kWaitsForPermit || !waiting.attempt->lease->Alive() ||
+             waiting.attempt->host->StartDecisionOf(*waiting.attempt) != StartDecision::Start;
+    };
+    for (Waiting& waiting : one.waiting) {
+      if (unwanted(waiting)) taken.push_back(std::move(waiting.attempt));
+    }
+    std::erase_if(one.waiting, [](const Waiting& waiting) { return waiting.attempt == nullptr; });
+  }
+  return taken;
+}
+
+std::vector<AttemptPtr> PermitBook::TakeWaiting() {
+  std::vector<AttemptPtr> taken;
+  for (auto& [type, one] : types_) {
+    for (Waiting& waiting : one.waiting) taken.push_back(std::move(waiting.attempt));
+    one.waiting.clear();
+    one.wanted = {};
+  }
+  return taken;
+}
+
+bool PermitBook::Ended(const Attempt& attempt, BootTime now) {
+  const auto bound = std::find_if(held_.begin(), held_.end(),
+                                  [&](const auto& entry) { return entry.second.attempt.get() == &attempt; });
+  if (bound == held_.end()) return false;
+  auto& [place, held] = *bound;
+  const std::string type = place.first;
+  Type& one = types_[type];
+  const Micros took = std::max(now - held.bound, Micros(1));
+  one.each = one.each == Micros(0) ? took : (3 * one.each + took) / 4;
+  held.attempt.reset();
+  held.told = false;
+  held.idle = now;
+  held.until = now + kForTheNext;
+  if (held.lost || held.life != life_) held_.erase(bound);
+  return 2 * InHand(type, one) <= Mine(type) + Ahead(type, one, now);
+}
+
+void PermitBook::Live(const std::shared_ptr<Lease>& life, bool others) {
+  others_ = others;
+  if (life == life_) return;
+  life_ = life;
+  for (auto entry = held_.begin(); entry != held_.end();) {
+    Held& held = (entry++)->second;
+    if (held.life == life_) continue;
+    held.doubt = held.voided = false;  // whoever has marked that life dead sees to its rows
+    if (held.attempt && held.starting) PutBack(held);
+    held.lost = true;
+  }
+  std::erase_if(held_, [](const auto& entry) { return entry.second.lost && !entry.second.attempt; });
+  for (auto& [type, one] : types_) one.look = {};
+}
+
+std::vector<AttemptPtr> PermitBook::Doubtful(BootTime now) {
+  std::vector<AttemptPtr> doubtful;
+  for (auto& [place, held] : held_) {
+    if (!held.attempt || held.starting || held.told) continue;
+    if (!held.lost && held.life->KeepsPermits(now)) continue;
+    held.told = true;
+    doubtful.push_back(held.attempt);
+  }
+  return doubtful;
+}
+
+// It has tasks that no permit of its own is free for, and may use another.
+bool PermitBook::Needs(const std::string& type, const Type& one, BootTime now) const {
+  if (!one.ruled || now < one.yields) return false;
+  std::size_t places = 0;
+  std::size_t idle = 0;
+  for (auto place = held_.lower_bound({type, 0}); place != held_.end() && place->first.first == type;
+       ++place) {
+    ++places;
+    if (!place->second.attempt) ++idle;
+  }
+  if (places >= std::min(one.rule.concurrency, one.rule.here)) return false;
+  return one.waiting.size() > idle || (idle == 0 && now < one.wanted);
+}
+
+std::vector<std::string> PermitBook::ToRead(BootTime now) const {
+  std::vector<std::string> types;
+  for (const auto& [type, one] : types_) {
+    if (Needs(type, one, now) && now >= one.look) types.push_back(type);
+  }
+  for (const auto& [place, held] : held_) {
+    if (held.voided) types.push_back(place.first);
+  }
+  std::sort(types.begin(), types.end());
+  types.erase(std::unique(types.begin(), types.end()), types.end());
+  return types;
+}
+
+void PermitBook::Read(const std::vector<std::string>& types, const std::vector<Permit>& rows, BootTime now) {
+  for (const std::string& type : types) {
+    Type& one = types_[type];
+    one.seen.clear();
+    one.fresh = true;
+    std::uint64_t turns = 0;
+    for (const Permit& row : rows) {
+      if (row.handler != type) continue;
+      turns += row.turn;
+      one.seen.emplace(row.number, row);
+      const Place place{type, row.number};
+      if (const auto held = held_.find(place); held != held_.end()) {
+        Reconcile(place, held->second, row, now);
+      } else if (life_ && row.holder == life_->incarnation()) {  // whatever came of it, it is ours
+        held_.emplace(place, Held{.turn = row.turn, .life = life_, .since = now, .idle = now, .until = now});
+      }
+    }
+    for (auto& [place, held] : held_) held.lost |= place.first == type && !one.seen.contains(place.second);
+    const auto end = one.seen.upper_bound(one.rule.concurrency);
+    one.make = static_cast<std::size_t>(std::distance(one.seen.begin(), end)) < one.rule.concurrency;
+    one.pause = turns != one.turns ? kOftenest : std::min(std::max(2 * one.pause, kOftenest), kSeldomest);
+    one.turns = turns;
+    one.look = one.make ? now : now + Jittered(one.pause);
+  }
+  std::erase_if(held_, [](const auto& entry) { return entry.second.lost && !entry.second.attempt; });
+}
+
+// What a row says of a permit that was taken to be this worker's.
+void PermitBook::Reconcile(const Place& place, Held& held, const Permit& row, BootTime now) {
+  if (held.doubt && !held.voided) return;
+  const bool mine = !held.lost && row.holder == held.life->incarnation();
+  if (!held.voided && row.turn == held.turn) return;
+  held.turn = row.turn;
+  if (held.voided) {
+    held.doubt = held.voided = held.taking = false;
+    if (held.attempt && held.starting) PutBack(held);
+    held.idle = now;
+    held.until = now + kForTheNext;
+    types_[place.first].look = now;
+  }
+  held.lost = !mine;
+}
+
+std::vector<std::pair<std::string, std::uint32_t>> PermitBook::ToMake() {
+  std::vector<std::pair<std::string, std::uint32_t>> made;
+  for (auto& [type, one] : types_) {
+    if (std::exchange(one.make, false)) made.emplace_back(type, one.rule.concurrency);
+  }
+  return made;
+}
+
+std::vector<PermitChange> PermitBook::ToVoid() const {
+  std::vector<PermitChange> changes;
+  for (const auto& [place, held] : held_) {
+    if (!held.doubt || held.voided) continue;
+    changes.push_back({.handler = place.first, .number = place.second, .turn = held.turn, .to = To::Voided});
+  }
+  return changes;
+}
+
+void PermitBook::Voided() {
+  for (auto& [place, held] : held_) held.voided = held.doubt;
+}
+
+PermitChange PermitBook::Bind(const Place& place, Held& held) {
+  Type& one = types_[place.first];
+  PermitChange change{.handler = place.first, .number = place.second, .turn = held.turn, .to = To::Held};
+  if (one.waiting.empty()) return change;
+  held.attempt = std::move(one.waiting.front().attempt);
+  held.starting = true;
+  one.waiting.pop_front();
+  change.task = NameOf(*held.attempt);
+  change.attempt = held.attempt->task.attempt;
+  return change;
+}
+
+// Its task waits again, before the others.
+void PermitBook::PutBack(Held& held) {
+  Type& one = types_[held.attempt->task.handler];
+  one.waiting.push_front({std::move(held.attempt), held.bound});
+  held.attempt.reset();
+  held.starting = false;
+}
+
+std::vector<PermitChange> PermitBook::ToChange(BootTime now) {
+  std::vector<PermitChange> changes;
+  if (!life_ || !life_->Alive()) return changes;
+  for (auto& [place, held] : held_) {
+    if (held.attempt || held.doubt || held.lost) continue;
+    Type& one = types_[place.first];
+    const bool over = others_ && now - held.since >= kTurn;
+    const bool valid = one.ruled && place.second <= one.rule.concurrency;
+    if (valid && !over && !one.waiting.empty()) {
+      changes.push_back(Bind(place, held));
+      held.bound = now;
+    } else if (!valid || over || now >= held.until) {
+      changes.push_back({.handler = place.first, .number = place.second, .turn = held.turn, .to = To::Free});
+      if (over) one.yields = now + Jittered(std::clamp(one.each, kShortestYield, kLongestYield));
+      if (!over) one.wanted = {};
+    }
+  }
+  for (auto& [type, one] : types_) {
+    if (std::exchange(one.fresh, false)) Take(type, one, now, changes);
+  }
+  return changes;
+}
+
+// Those above a limit that was lowered count until they are free.
+void PermitBook::Take(const std::string& type, Type& one, BootTime now, std::vector<PermitChange>& changes) {
+  const auto free = [](const Permit& row) { return row.holder.empty() || row.lapsed; };
+  std::size_t held = 0;
+  for (const auto& [number, row] : one.seen) held += !free(row) || held_.contains({type, number}) ? 1 : 0;
+  for (const auto& [number, row] : one.seen) {
+    const Place place{type, number};
+    if (number > one.rule.concurrency || held >= one.rule.concurrency || !Needs(type, one, now)) return;
+    if (!free(row) || held_.contains(place)) continue;
+    Held& taken = held_[place];
+    taken = {.turn = row.turn, .life = life_, .taking = true, .since = now, .bound = now};
+    changes.push_back(Bind(place, taken));
+    ++held;
+  }
+}
+
+std::vector<AttemptPtr> PermitBook::Changed(const std::vector<PermitChange>& sent,
+                                            const std::vector<bool>& hit, BootTime now) {
+  std::vector<AttemptPtr> started;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    const Place place{sent[i].handler, sent[i].number};
+    const auto entry = held_.find(place);
+    if (entry == held_.end()) continue;
+    Held& held = entry->second;
+    if (held.lost) continue;  // its life has ended meanwhile
+    if (!hit[i] || sent[i].to == To::Free) {
+      if (held.attempt) PutBack(held);
+      if (!hit[i]) types_[place.first].look = now + Jittered(kAfterAMiss);
+      held_.erase(entry);
+      continue;
+    }
+    held.turn = sent[i].turn + 1;
+    if (held.taking) held.since = now;
+    held.taking = false;
+    if (held.attempt) {
+      held.starting = false;
+      held.bound = now;
+      held.attempt->home = held.life;
+      started.push_back(held.attempt);
+    } else {
+      held.idle = now;
+      held.until = now + kForAClaim;
+      room_again_ = true;
+    }
+  }
+  return started;
+}
+
+void PermitBook::Failed(const std::vector<PermitChange>& sent) {
+  for (const PermitChange& change : sent) {
+    const auto entry = held_.find({change.handler, change.number});
+    if (entry == held_.end()) continue;
+    Held& held = entry->second;
+    if (held.attempt && held.starting) PutBack(held);
+    if (held.taking) held_.erase(entry);
+  }
+}
+
+void PermitBook::Unknown(const std::vector<PermitChange>& sent) {
+  for (const PermitChange& change : sent) {
+    const auto entry = held_.find({change.handler, change.number});
+    if (entry != held_.end() && !entry->second.lost) entry->second.doubt = true;
+  }
+}
+
+BootTime PermitBook::Next(BootTime now) const {
+  BootTime next = now + kSeldomest;
+  for (const auto& [place, held] : held_) {
+    if (held.attempt || held.lost) continue;
+    next = std::min(next, held.until);
+  }
+  for (const auto& [type, one] : types_) {
+    const BootTime at = std::max({one.look, one.yields, now});
+    if (Needs(type, one, at)) next = std::min(next, at);
+  }
+  return std::max(next, now);
+}
+
+std::vector<PermitView> PermitBook::View() const {
+  std::vector<PermitView> views;
+  for (const auto& [type, one] : types_) {
+    if (one.ruled) views.push_back({type, one.rule.concurrency, Mine(type), one.waiting.size()});
+  }
+  return views;
+}
+
+}  // namespace millrace::engine

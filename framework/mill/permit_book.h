@@ -1,0 +1,141 @@
+// What a worker knows of the permits that it holds, and what it does about them next: pure, time is passed
+// in. Why rows, and why these: framework/README.md, "A limit of a few is held by rows".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/clock.h"
+#include "framework/base/random.h"
+#include "framework/mill/attempt.h"
+#include "framework/store/permit_store.h"
+
+namespace millrace::engine {
+
+// What a worker holds of one type, for people.
+struct PermitView {
+  std::string handler;
+  std::uint32_t concurrency = 0;
+  std::size_t held = 0;
+  std::size_t waiting = 0;  // claimed, without a permit
+};
+
+// Not thread-safe. A permit is this worker's from the known success of the write that took it until that of
+// the write that frees it. It is bound to one attempt at a time, by a write before that attempt starts, and
+// loosened once what became of the attempt's settle is known.
+class PermitBook {
+ public:
+  static constexpr Micros kTurn = std::chrono::seconds(1);  // then others have theirs
+
+  explicit PermitBook(std::uint64_t seed) : random_(seed) {}
+
+  void Follow(const PermitRules& rules);
+  bool Holds(const std::string& type) const {
+    const auto known = types_.find(type);
+    return known != types_.end() && known->second.ruled;
+  }
+  bool Any() const { return !types_.empty() || !held_.empty(); }
+
+  // How many more tasks of the type may be claimed. Whoever asks has some.
+  std::size_t Room(const std::string& type, BootTime now);
+  // Claimed, and in need of a permit.
+  void Wait(AttemptPtr attempt, BootTime now);
+  // Those that have waited too long, or that are to start no more.
+  std::vector<AttemptPtr> TakeUnwanted(BootTime now);
+  std::vector<AttemptPtr> TakeWaiting();
+  // What became of its settle is known. True where somebody may claim again.
+  bool Ended(const Attempt& attempt, BootTime now);
+
+  // The worker's life in the home, null where it has none, and whether anybody else lives there.
+  void Live(const std::shared_ptr<Lease>& life, bool others);
+  // Attempts whose permits can't be counted upon any more: the renewal of the life that holds them is older
+  // than half a lease, or it is over. Each once.
+  std::vector<AttemptPtr> Doubtful(BootTime now);
+
+  // Which types' rows are to be read now.
+  std::vector<std::string> ToRead(BootTime now) const;
+  void Read(const std::vector<std::string>& types, const std::vector<Permit>& rows, BootTime now);
+  // Types whose rows have to be made, as of the last Read.
+  std::vector<std::pair<std::string, std::uint32_t>> ToMake();
+  // Writes that make what was sent before harmless, where its outcome is unknown.
+  std::vector<PermitChange> ToVoid() const;
+  void Voided();
+  // What is to be written now. Each is answered by Changed, Failed or Unknown before it is asked again.
+  std::vector<PermitChange> ToChange(BootTime now);
+  // Returns the attempts that may start.
+  std::vector<AttemptPtr> Changed(const std::vector<PermitChange>& sent, const std::vector<bool>& hit,
+                                  BootTime now);
+  void Failed(const std::vector<PermitChange>& sent);
+  void Unknown(const std::vector<PermitChange>& sent);
+  // A permit without a task was taken: tasks may be claimed for it. True once for each.
+  bool TakeRoomAgain() { return std::exchange(room_again_, false); }
+  // When there is something to do again, if nothing happens.
+  BootTime Next(BootTime now) const;
+
+  std::vector<PermitView> View() const;
+
+ private:
+  using Place = std::pair<std::string, std::uint32_t>;  // type, number
+  struct Held {
+    std::uint64_t turn = 0;
+    std::shared_ptr<Lease> life;
+    AttemptPtr attempt;     // bound to it, or about to be
+    bool starting = false;  // the write that binds it is not known to have succeeded
+    bool taking = false;    // nor is the one that takes the permit
+    bool told = false;      // its attempt was told to stop
+    bool doubt = false;     // what was sent with this turn may land yet
+    bool voided = false;    // … and may not any more: the row says what holds
+    bool lost = false;      // it is not this worker's any more, and its attempt has not ended
+    BootTime since{};       // it was taken
+    BootTime idle{};        // it is bound to none
+    BootTime until{};       // so long it waits for a task
+    BootTime bound{};
+  };
+  struct Waiting {
+    AttemptPtr attempt;
+    BootTime since{};
+  };
+  struct Type {
+    PermitRule rule;
+    bool ruled = true;  // false: it is limited no more; what is held is freed
+    std::deque<Waiting> waiting;
+    BootTime wanted{};                     // until then somebody has tasks for it
+    BootTime look{};                       // not to be read before
+    BootTime yields{};                     // nothing is taken before: others have their turn
+    Micros pause{0};                       // between two looks
+    Micros each{0};                        // how long one task keeps a permit; 0: not known
+    std::map<std::uint32_t, Permit> seen;  // of others, or free, as of the last look
+    std::uint64_t turns = 0;               // of all rows, likewise
+    bool fresh = false;                    // `seen` was read since something was written by it
+    bool make = false;
+  };
+
+  std::size_t Mine(const std::string& type) const;
+  std::size_t InHand(const std::string& type, const Type& one) const;
+  // How many tasks may be claimed ahead of the permits.
+  std::size_t Ahead(const std::string& type, const Type& one, BootTime now) const;
+  bool Needs(const std::string& type, const Type& one, BootTime now) const;
+  void Reconcile(const Place& place, Held& held, const Permit& row, BootTime now);
+  void Take(const std::string& type, Type& one, BootTime now, std::vector<PermitChange>& changes);
+  PermitChange Bind(const Place& place, Held& held);
+  void PutBack(Held& held);
+  Micros Jittered(Micros about) {
+    return Micros(static_cast<Micros::rep>(static_cast<double>(about.count()) * (0.5 + random_.Unit())));
+  }
+
+  Random random_;
+  std::shared_ptr<Lease> life_;
+  bool others_ = false;
+  bool room_again_ = false;
+  std::map<std::string, Type> types_;
+  std::map<Place, Held> held_;
+};
+
+}  // namespace millrace::engine

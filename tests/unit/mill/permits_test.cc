@@ -1,0 +1,422 @@
+#include "framework/mill/permits.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+
+#include "driven_port.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using To = PermitChange::To;
+
+constexpr Micros kLease = seconds(10);
+
+// The rows of one home, as the database keeps them.
+struct Home {
+  std::map<std::pair<std::string, std::uint32_t>, Permit> rows;
+  std::map<std::string, bool> dead;  // by incarnation
+  std::map<std::string, std::string> named;
+
+  bool Write(const std::string& who, const PermitChange& change) {
+    const auto row = rows.find({change.handler, change.number});
+    if (row == rows.end() || row->second.turn != change.turn) return false;
+    Permit& permit = row->second;
+    if (change.to == To::Held) {
+      if (dead[who] || (!permit.holder.empty() && permit.holder != who && !dead[permit.holder])) return false;
+      permit.holder = who;
+      permit.task = change.task;
+      permit.attempt = change.attempt;
+    } else if (change.to == To::Free) {
+      if (permit.holder != who) return false;
+      permit.holder.clear();
+      permit.task.clear();
+    }
+    ++permit.turn;
+    return true;
+  }
+  const Permit& Row(std::uint32_t number = 1) const { return rows.at({"mail", number}); }
+};
+
+class ScriptedHome final : public Driven<PermitPort> {
+ public:
+  ScriptedHome(ManualClock& clock, struct Home& home, std::string name)
+      : Driven(clock), home_(home), life(std::make_shared<Lease>(std::move(name), kLease, clock.Now())) {}
+
+  std::vector<std::string> Shards() override { return {"main"}; }
+  std::shared_ptr<Lease> Life(const std::string&) override { return life; }
+  bool OthersLive(const std::string&) override { return others; }
+  Reply<Result<std::string>> Home(const std::string& shard) override {
+    return Result<std::string>(home_.named[shard]);
+  }
+  Reply<Status> NameHome(const std::string& shard, const std::string& home) override {
+    home_.named.emplace(shard, home).first->second = home;
+    return Status{};
+  }
+  Reply<Result<std::vector<Permit>>> Permits(const std::string&,
+                                             const std::vector<std::string>& handlers) override {
+    if (away) return Result<std::vector<Permit>>(Fail(*away, "away"));
+    ++reads;
+    std::vector<Permit> found;
+    for (const auto& [place, row] : home_.rows) {
+      if (std::find(handlers.begin(), handlers.end(), place.first) == handlers.end()) continue;
+      found.push_back(row);
+      found.back().lapsed = !row.holder.empty() && home_.dead[row.holder];
+    }
+    return Result<std::vector<Permit>>(std::move(found));
+  }
+  Reply<Status> Make(const std::string&, const std::string& handler, std::uint32_t count) override {
+    for (std::uint32_t number = 1; number <= count; ++number) {
+      home_.rows.try_emplace({handler, number}, Permit{.handler = handler, .number = number});
+    }
+    return Status{};
+  }
+  Reply<Result<std::vector<bool>>> Change(const std::string&, const std::string& incarnation,
+                                          const std::vector<PermitChange>& changes) override {
+    if (away) return Result<std::vector<bool>>(Fail(*away, "away"));
+    if (loses) {
+      late = {incarnation, changes};
+      const bool lands = std::exchange(loses, nullptr)();
+      if (lands) (void)All(incarnation, changes);
+      return Result<std::vector<bool>>(Fail(ErrorCode::Unknown, "the reply was lost"));
+    }
+    return Result<std::vector<bool>>(All(incarnation, changes));
+  }
+  // What was lost lands after all.
+  std::vector<bool> LandLate() { return All(late.first, late.second); }
+
+ private:
+  std::vector<bool> All(const std::string& incarnation, const std::vector<PermitChange>& changes) {
+    std::vector<bool> hit;
+    for (const PermitChange& change : changes) hit.push_back(home_.Write(incarnation, change));
+    return hit;
+  }
+  struct Home& home_;
+
+ public:
+  std::shared_ptr<Lease> life;
+  bool others = true;
+  std::optional<ErrorCode> away;
+  std::function<bool()> loses;  // the next reply is lost; whether the statement landed
+  std::pair<std::string, std::vector<PermitChange>> late;
+  int reads = 0;
+};
+
+class Shard final : public AttemptHost {
+ public:
+  bool StopAsked() const override { return false; }
+  StartDecision StartDecisionOf(const Attempt&) const override { return decision; }
+  bool Over() const override { return false; }
+  std::unique_ptr<TaskTransaction> OpenTransaction(Micros) override { return nullptr; }
+  void SaveProgress(const Attempt&, std::string) override {}
+  void Log(const Attempt&, LogLevel, std::string_view) override {}
+  void RoomAgain() override {}
+  void Park(AttemptPtr) override {}
+  void Ended(AttemptResult result) override { back.push_back(result.attempt->task.key.id); }
+  void Settled(Attempt&, const Settlement&) override {}
+  void Drop(Attempt&) override {}
+
+  StartDecision decision = StartDecision::Start;
+  std::vector<std::uint64_t> back;
+};
+
+// One worker: its permits, and what of them runs.
+class Worker final : public Runner {
+ public:
+  Worker(ManualClock& clock, Home& home, const std::string& name, std::uint64_t seed)
+      : clock_(clock),
+        port(clock, home, name),
+        permits({clock, *this, metrics_, [this] { ++room_again; }, seed}, port),
+        strand_(permits.Run()) {}
+
+  bool Runs(const std::string&) override { return true; }
+  LaneRoom Room(const std::string&, const AttemptHost&, std::uint32_t) override { return {100}; }
+  Micros BusyFor() override { return {}; }
+  bool Take(const std::string&, std::vector<AttemptPtr>& attempts) override {
+    for (AttemptPtr& attempt : attempts) running.push_back(std::move(attempt));
+    return true;
+  }
+
+  void Claim(std::uint64_t id) {
+    Task task;
+    task.key = {"tasks", id};
+    task.handler = "mail";
+    task.attempt = 1;
+    std::vector<AttemptPtr> one{std::make_shared<Attempt>(
+        shard, "main", task, std::make_shared<Lease>("s", kLease, clock_.Now()), false)};
+    EXPECT_TRUE(permits.Take("mail", one));
+  }
+  // The first one that runs has been settled.
+  void Settle() {
+    const AttemptPtr ended = running.front();
+    running.pop_front();
+    permits.Ended(*ended);
+  }
+  std::vector<std::uint64_t> Running() const {
+    std::vector<std::uint64_t> ids;
+    for (const AttemptPtr& attempt : running) ids.push_back(attempt->task.key.id);
+    return ids;
+  }
+  // Its beat succeeds meanwhile.
+  void Go(Micros span) {
+    for (Micros gone{0}; gone < span; gone += milliseconds(10)) {
+      if (beats) port.life->Renewed(clock_.Now());
+      permits.Watch(clock_.Now());
+      port.Go(milliseconds(10));
+    }
+  }
+
+ private:
+  ManualClock& clock_;
+  Registry metrics_;
+
+ public:
+  ScriptedHome port;
+  std::shared_ptr<Shard> shard = std::make_shared<Shard>();
+  std::deque<AttemptPtr> running;
+  int room_again = 0;
+  bool beats = true;
+  Permits permits;
+
+ private:
+  Step<> strand_;
+};
+
+class PermitsTest : public testing::Test {
+ protected:
+  void SetUp() override { Limit(1); }
+  void Limit(std::uint32_t concurrency) {
+    a_.permits.Follow({{"mail", {concurrency, 4}}});
+    b_.permits.Follow({{"mail", {concurrency, 4}}});
+  }
+  // Both go on at the same time.
+  void Go(Micros span) {
+    for (Micros gone{0}; gone < span; gone += milliseconds(20)) {
+      a_.Go(milliseconds(10));
+      b_.Go(milliseconds(10));
+    }
+  }
+
+  ManualClock clock_;
+  Home home_;
+  Worker a_{clock_, home_, "a.1", 1};
+  Worker b_{clock_, home_, "b.1", 2};
+};
+
+TEST_F(PermitsTest, OneRunsAtATimeAndTheNextOnceItsSettleIsKnown) {
+  a_.Claim(1);
+  a_.Claim(2);
+  a_.Go(milliseconds(500));
+  EXPECT_THAT(a_.Running(), ElementsAre(1));
+  EXPECT_EQ(home_.Row().holder, "a.1");
+  EXPECT_EQ(home_.Row().task, "main/tasks/1");
+  a_.Settle();
+  a_.Go(milliseconds(10));
+  EXPECT_THAT(a_.Running(), ElementsAre(2));
+  EXPECT_EQ(home_.Row().task, "main/tasks/2");
+  a_.Settle();
+  a_.Go(milliseconds(200));
+  EXPECT_EQ(home_.Row().holder, "") << "nothing is left to do";
+}
+
+TEST_F(PermitsTest, WhatOneWorkerRunsTheOtherDoesNot) {
+  a_.Claim(1);
+  Go(milliseconds(100));
+  b_.Claim(2);
+  Go(milliseconds(800));
+  EXPECT_THAT(a_.Running(), ElementsAre(1));
+  EXPECT_THAT(b_.Running(), IsEmpty());
+  a_.Settle();
+  Go(seconds(1));
+  EXPECT_THAT(b_.Running(), ElementsAre(2));
+}
+
+TEST_F(PermitsTest, OthersHaveTheirTurnAfterASecond) {
+  std::uint64_t id = 0;
+  std::map<Worker*, int> done;
+  for (int step = 0; step < 300; ++step) {  // 6 s
+    for (Worker* worker : {&a_, &b_}) {
+      if (worker->permits.Look().types.front().waiting == 0) worker->Claim(++id);
+      if (worker->running.empty()) continue;
+      worker->Settle();
+      ++done[worker];
+    }
+    Go(milliseconds(20));
+    ASSERT_LE(a_.running.size() + b_.running.size(), 1U);
+  }
+  EXPECT_GT(done[&a_], 60);
+  EXPECT_GT(done[&b_], 60);
+}
+
+TEST_F(PermitsTest, ClaimsWaitUntilThereIsAPermit) {
+  const auto of_a = a_.permits.PolicyOf("mail");
+  const auto of_b = b_.permits.PolicyOf("mail");
+  EXPECT_EQ(of_a->ClaimRoom(clock_.Now(), 0), 0U);
+  a_.Go(milliseconds(50));
+  EXPECT_EQ(a_.room_again, 1);
+  EXPECT_EQ(of_a->ClaimRoom(clock_.Now(), 0), 1U);
+  EXPECT_EQ(of_b->ClaimRoom(clock_.Now(), 0), 0U);
+  b_.Go(milliseconds(50));
+  EXPECT_EQ(b_.room_again, 0) << "it is another's";
+  a_.Claim(1);
+  EXPECT_EQ(of_a->ClaimRoom(clock_.Now(), 0), 0U);
+}
+
+TEST_F(PermitsTest, APermitThatNobodyUsesIsFreedSoon) {
+  (void)a_.permits.PolicyOf("mail")->ClaimRoom(clock_.Now(), 0);
+  a_.Go(milliseconds(100));
+  EXPECT_EQ(home_.Row().holder, "a.1");
+  a_.Go(milliseconds(400));
+  EXPECT_EQ(home_.Row().holder, "");
+  const int reads = a_.port.reads;
+  a_.Go(seconds(5));
+  EXPECT_EQ(a_.port.reads, reads) << "who has nothing to do does not look";
+}
+
+TEST_F(PermitsTest, WhoFindsAllTakenLooksAtAModestPace) {
+  a_.Claim(1);
+  a_.Go(milliseconds(100));
+  (void)b_.permits.PolicyOf("mail")->ClaimRoom(clock_.Now(), 0);
+  Go(seconds(8));
+  EXPECT_GE(b_.port.reads, 10);
+  EXPECT_LE(b_.port.reads, 60);
+}
+
+TEST_F(PermitsTest, ATaskWhosePermitIsAnothersGoesBackAfterAWhile) {
+  a_.Claim(1);
+  a_.Go(milliseconds(100));
+  b_.Claim(2);
+  Go(seconds(5));
+  EXPECT_THAT(b_.shard->back, ElementsAre(2));
+}
+
+TEST_F(PermitsTest, WhatIsToStartNoMoreGoesBack) {
+  a_.Claim(1);
+  a_.Go(milliseconds(50));
+  a_.Claim(2);
+  a_.shard->decision = StartDecision::Withdrawn;
+  a_.Go(milliseconds(100));
+  EXPECT_THAT(a_.shard->back, ElementsAre(2));
+}
+
+TEST_F(PermitsTest, APermitWhoseReplyWasLostIsUsedOnceNothingIsUnderWay) {
+  a_.port.loses = [] { return true; };
+  a_.Claim(1);
+  a_.Go(milliseconds(300));
+  EXPECT_THAT(a_.Running(), ElementsAre(1));
+  EXPECT_EQ(home_.Row().holder, "a.1");
+  EXPECT_EQ(home_.Row().task, "main/tasks/1");
+  EXPECT_THAT(a_.port.LandLate(), ElementsAre(false));
+}
+
+TEST_F(PermitsTest, WhatIsStillUnderWayCannotLandLater) {
+  a_.port.loses = [] { return false; };
+  a_.Claim(1);
+  a_.Go(milliseconds(500));
+  EXPECT_THAT(a_.Running(), ElementsAre(1));
+  EXPECT_THAT(a_.port.LandLate(), ElementsAre(false));
+}
+
+TEST_F(PermitsTest, AFreeThatWasLostFreesNoLaterHolder) {
+  a_.Claim(1);
+  a_.Go(milliseconds(50));
+  a_.Settle();
+  a_.port.loses = [] { return false; };
+  a_.Go(milliseconds(60));  // it frees what it does not need
+  a_.Claim(2);
+  a_.Go(milliseconds(500));
+  ASSERT_THAT(a_.Running(), ElementsAre(2));
+  EXPECT_THAT(a_.port.LandLate(), ElementsAre(false));
+  EXPECT_EQ(home_.Row().holder, "a.1");
+}
+
+TEST_F(PermitsTest, WhoseBeatIsLateForHalfALeaseIsStopped) {
+  a_.Claim(1);
+  a_.Go(milliseconds(100));
+  ASSERT_THAT(a_.Running(), ElementsAre(1));
+  a_.beats = false;
+  a_.Go(kLease / 2 - milliseconds(50));
+  EXPECT_EQ(a_.running.front()->stop_by.load(), 0);
+  a_.Go(milliseconds(100));
+  const BootTime by{Micros(a_.running.front()->stop_by.load())};
+  EXPECT_GT(by, clock_.Now());
+  EXPECT_LT(by, clock_.Now() + kLease / 2 - milliseconds(100)) << "before anybody may take it over";
+}
+
+TEST_F(PermitsTest, OnlyThePermitOfTheDeadIsTakenOver) {
+  a_.Claim(1);
+  Go(milliseconds(100));
+  a_.beats = false;
+  (void)b_.permits.PolicyOf("mail")->ClaimRoom(clock_.Now(), 0);
+  for (int second = 0; second < 20; ++second) {
+    (void)b_.permits.PolicyOf("mail")->ClaimRoom(clock_.Now(), 0);
+    b_.Go(seconds(1));
+  }
+  EXPECT_EQ(home_.Row().holder, "a.1");
+  home_.dead["a.1"] = true;
+  b_.Claim(2);
+  b_.Go(seconds(1));
+  EXPECT_THAT(b_.Running(), ElementsAre(2));
+}
+
+// Its handler may be at it yet, under the life that is over.
+TEST_F(PermitsTest, ANewLifeRunsNothingBesideWhatAFormerOneRuns) {
+  a_.Claim(1);
+  a_.Go(milliseconds(100));
+  home_.dead["a.1"] = true;
+  a_.port.life->MarkDead();
+  a_.port.life = std::make_shared<Lease>("a.2", kLease, clock_.Now());
+  a_.Claim(2);
+  a_.Go(seconds(1));
+  EXPECT_THAT(a_.Running(), ElementsAre(1));
+  EXPECT_NE(a_.running.front()->stop_by.load(), 0);
+  a_.Settle();
+  a_.Go(seconds(1));
+  EXPECT_THAT(a_.Running(), ElementsAre(2));
+  EXPECT_EQ(home_.Row().holder, "a.2");
+}
+
+TEST_F(PermitsTest, ALoweredLimitWaitsForThoseAboveIt) {
+  Limit(2);
+  a_.Claim(1);
+  a_.Claim(2);
+  a_.Go(milliseconds(200));
+  ASSERT_EQ(a_.Running().size(), 2U);
+  Limit(1);
+  a_.Settle();
+  b_.Claim(3);
+  Go(seconds(1));
+  EXPECT_EQ(a_.Running().size() + b_.Running().size(), 1U);
+}
+
+TEST_F(PermitsTest, WhileTheHomeIsAwayNothingStarts) {
+  a_.port.away = ErrorCode::Unavailable;
+  a_.Claim(1);
+  a_.Go(seconds(1));
+  EXPECT_THAT(a_.Running(), IsEmpty());
+  EXPECT_NE(a_.permits.Look().trouble, "");
+  a_.port.away.reset();
+  a_.Go(seconds(2));
+  EXPECT_EQ(a_.Running().size() + a_.shard->back.size(), 1U);
+  EXPECT_EQ(a_.permits.Look().trouble, "");
+}
+
+TEST_F(PermitsTest, AtTheEndWhatWaitsGoesBack) {
+  a_.Claim(1);
+  a_.Go(milliseconds(50));
+  a_.Claim(2);
+  a_.permits.StopStarting();
+  a_.Claim(3);
+  EXPECT_THAT(a_.shard->back, ElementsAre(2, 3));
+}
+
+}  // namespace
+}  // namespace millrace::engine
