@@ -64,7 +64,8 @@ class ShardLook {
       : shard_(shard),
         operations_(shard.store->OpenOperations()),
         overview_(shard.store->OpenOverview()),
-        incarnations_(shard.store->OpenIncarnations()) {}
+        incarnations_(shard.store->OpenIncarnations()),
+        permits_(shard.store->OpenPermits()) {}
 
   Status Read(ShardFacts& facts) {
     BOOST_OUTCOME_TRYV(Prepare(shard_, Missing::Refuse));
@@ -79,6 +80,9 @@ class ShardLook {
     facts.failed = std::move(failed);
     BOOST_OUTCOME_TRY(pauses, operations_->Pauses());
     facts.pauses = std::move(pauses);
+    if (!permits_) return {};
+    BOOST_OUTCOME_TRY(permits, permits_->Holders());
+    facts.permits = std::move(permits);
     return {};
   }
   Status ReadTotals(ShardFacts& facts) {
@@ -135,6 +139,7 @@ class ShardLook {
   const std::unique_ptr<TaskOperations> operations_;
   const std::unique_ptr<OverviewStore> overview_;
   const std::unique_ptr<IncarnationStore> incarnations_;
+  const std::unique_ptr<PermitStore> permits_;
   std::vector<PeerBeat> peers_;
   BeatWatch beats_;
 };

@@ -260,6 +260,21 @@ void AddBatches(const StatusFacts& facts, std::size_t width, std::string& text) 
   Add(text, std::move(table), {}, width);
 }
 
+// What runs of the types of which only a few may run at once.
+void AddPermits(const StatusFacts& facts, std::size_t width, std::string& text) {
+  TextTable table{{{"permit of"}, {"held by"}, {"for task"}, {"since"}}, {}};
+  for (const auto& [name, shard] : facts.shards) {
+    for (const Permit& permit : shard.permits) {
+      table.rows.push_back(
+          {Fit(permit.handler, 24),
+           permit.worker.empty() ? permit.holder : permit.worker + (permit.lapsed ? ", dead" : ""),
+           permit.task.empty() ? "-" : permit.task,
+           permit.taken_at ? Relative(*permit.taken_at, facts.now) : "-"});
+    }
+  }
+  if (!table.rows.empty()) Add(text, std::move(table), {"since"}, width);
+}
+
 void AddHead(const StatusFacts& facts, std::size_t width, std::string& text) {
   std::string where;
   if (facts.shards.size() == 1) {
@@ -375,6 +390,16 @@ ordered_json ToJson(const std::string& name, const ShardFacts& shard) {
          {"by", pause.actor},
          {"since", FormatTime(pause.since)},
          {"reason", pause.reason.empty() ? ordered_json(nullptr) : ordered_json(pause.reason)}});
+  json["permits"] = ordered_json::array();
+  for (const Permit& permit : shard.permits) {
+    json["permits"].push_back({{"handler", permit.handler},
+                               {"number", permit.number},
+                               {"worker", permit.worker},
+                               {"dead", permit.lapsed},
+                               {"task", permit.task},
+                               {"attempt", permit.attempt},
+                               {"since", OrNull(permit.taken_at)}});
+  }
   return json;
 }
 
@@ -388,6 +413,7 @@ std::string StatusText(const StatusFacts& facts, std::size_t width) {
   AddShards(facts, width, text);
   AddFailures(facts, width, text);
   AddBatches(facts, width, text);
+  AddPermits(facts, width, text);
   AddRate(facts, text);
   AddAlerts(facts, text);
   AddFindings(facts, width, text);

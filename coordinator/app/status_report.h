@@ -12,6 +12,7 @@
 #include "coordinator/app/schedule_report.h"
 #include "framework/base/clock.h"
 #include "framework/store/overview.h"
+#include "framework/store/permit_store.h"
 #include "framework/store/schema_store.h"
 #include "framework/store/task_operations.h"
 
@@ -46,6 +47,7 @@ struct ShardFacts {
   std::vector<TaskTotals> totals;
   FailedOverview failed;
   std::vector<PauseRecord> pauses;
+  std::vector<Permit> permits;  // that somebody holds
 };
 
 // Of a cluster, where one is named.

@@ -112,6 +112,21 @@ Result<bool> Beats(IncarnationStore& incarnations, const std::string& claimer) {
   }
 }
 
+// Those of the living; the shard knows which one is their home.
+Result<std::vector<WhyPermit>> PermitsOf(TaskShards& open, const TaskName& name, const std::string& handler) {
+  std::vector<WhyPermit> held;
+  const auto permits = open.shards.at(name.shard).store->OpenPermits();
+  if (!permits) return held;
+  BOOST_OUTCOME_TRY(home, permits->Home());
+  const auto shard = open.shards.find(home);
+  if (shard == open.shards.end()) return held;
+  BOOST_OUTCOME_TRY(rows, shard->second.store->OpenPermits()->Permits(std::span(&handler, 1)));
+  for (const Permit& row : rows) {
+    if (!row.holder.empty() && !row.lapsed) held.push_back({row.task, row.worker, row.taken_at});
+  }
+  return held;
+}
+
 Result<WhyFacts> GatherFacts(TaskShards& open, const CommonFlags& common, const TaskName& name) {
   WhyFacts facts;
   BOOST_OUTCOME_TRY(record, GetTask(open, name));
@@ -138,6 +153,10 @@ Result<WhyFacts> GatherFacts(TaskShards& open, const CommonFlags& common, const 
   if (task.state == TaskState::Waiting && task.run_at <= facts.now) {
     BOOST_OUTCOME_TRY(ahead, operations.Ahead(task));
     facts.ahead = std::move(ahead);
+    if (facts.config.limit && facts.config.limit->concurrency > 0) {
+      BOOST_OUTCOME_TRY(permits, PermitsOf(open, name, task.handler));
+      facts.permits = std::move(permits);
+    }
   }
   if (task.state == TaskState::Held || task.state == TaskState::Cancelled) {
     const bool held = task.state == TaskState::Held;

@@ -209,6 +209,20 @@ void ExplainLimit(const WhyFacts& facts, const std::string& since, Reasons& out)
                               " of " + type + " (`handlers." + type + ".limit`)."});
 }
 
+// All permits of its type are others'.
+void ExplainPermits(const WhyFacts& facts, Reasons& out) {
+  const std::size_t most = facts.config.limit ? facts.config.limit->concurrency : 0;
+  if (most == 0 || facts.permits.size() < most) return;
+  std::vector<std::string> held;
+  for (const auto& [task, worker, since] : facts.permits) {
+    held.push_back((task.empty() ? "a task that is about to be claimed" : "task " + task) + " on worker " +
+                   worker + (since ? " since " + At(facts, *since) : ""));
+  }
+  out.push_back({"permits", "It waits for one of " + Count(most, "permit", "permits") +
+                                " of its type (`handlers." + facts.record.task.handler +
+                                ".limit.concurrency`); held by " + Joined(held) + "."});
+}
+
 // Why, of two tasks that may both run, it is not this one. Others of its worker's slices may come first too.
 void ExplainOrder(const WhyFacts& facts, Reasons& out) {
   const std::string since = "has been due since " + At(facts, facts.record.task.run_at);
@@ -267,8 +281,11 @@ void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
     ExplainWorkers(facts, out);
   }
   ExplainHandler(facts, out);
-  if (is_due) ExplainOrder(facts, out);
-  if (is_due) ExplainBrake(facts, out);
+  if (is_due) {
+    ExplainPermits(facts, out);
+    ExplainOrder(facts, out);
+    ExplainBrake(facts, out);
+  }
   if (facts.cluster && !facts.cluster->unreached.empty()) {
     out.push_back(
         {"cluster_away", "The cluster could not be asked who owns its slice, and what it has paused: " +

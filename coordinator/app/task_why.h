@@ -35,6 +35,13 @@ struct WhyWorker {
   std::string slices = {};  // load-balance numbers that it was given: 0-31,40; empty: all, or a plan's
 };
 
+// Who holds one of the permits that its type needs.
+struct WhyPermit {
+  std::string task;  // shard/table/id; empty: about to be claimed
+  std::string worker = {};
+  std::optional<WallTime> since = {};
+};
+
 struct WhyFacts {
   std::string shard;
   TaskRecord record;
@@ -47,14 +54,15 @@ struct WhyFacts {
   std::optional<ActRecord> act;     // who held or cancelled it, as far as the audit tells
   // The handlers of the plugins at hand; nullopt: no plugin folder is at hand.
   std::optional<std::vector<std::string>> plugin_handlers;
+  std::vector<WhyPermit> permits;       // of its type that the living hold
   HandlerConfig config;                 // over what its handler brings
   std::optional<ClusterFacts> cluster;  // nullopt: none is named
 };
 
 // One thing that is to be said of a task. Its code is one of:
 //   waiting   expired · not_due · retry_tier · paused · breaker · outside_hours · duplicate · no_worker ·
-//             no_handler · slice_unowned · owner_gone · draining (all workers) · limit · behind ·
-//             next_round · next_band · due · braked
+//             no_handler · slice_unowned · owner_gone · draining (all workers) · permits · limit ·
+//             behind · next_round · next_band · due · braked
 //   running   running · claimer_silent · claimer_dead · stop_asked
 //   ended     succeeded · cancelled · skipped · duplicate · expired · failed
 //   else      held, and the facts behind: owner · draining · workers · expires · no_plugin · cluster_away ·

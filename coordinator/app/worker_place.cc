@@ -108,6 +108,11 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
     json[status_key::kLimits] = nlohmann::ordered_json::parse(limits_.Tell(limits));
   json[status_key::kShards] = std::move(shards);
   json[status_key::kPlugins] = plugins_;
+  for (const PermitStatus& type : status.permits) {
+    json["permits"][type.handler] = {
+        {"of", type.concurrency}, {"held", type.held}, {"waiting", type.waiting}};
+  }
+  if (!status.permit_trouble.empty()) json["permits_held_up"] = status.permit_trouble;
   if (!status.paused.empty()) json["paused"] = status.paused;
   for (const BreakerStatus& breaker : status.breakers) {
     auto& told = json[status_key::kBreakers][breaker.handler];

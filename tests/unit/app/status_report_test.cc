@@ -54,6 +54,22 @@ std::vector<std::string> Findings(const StatusFacts& facts) {
   return texts;
 }
 
+TEST(StatusReportTest, WhoHoldsAPermitIsShown) {
+  StatusFacts facts = Healthy();
+  EXPECT_THAT(StatusText(facts, 0), Not(HasSubstr("permit")));
+  facts.shards["main"].permits = {{.handler = "ledger",
+                                   .number = 1,
+                                   .holder = "w2.b",
+                                   .worker = "w2",
+                                   .task = "main/tasks/17",
+                                   .attempt = 3,
+                                   .taken_at = kNow - seconds(2)}};
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("ledger     w2       main/tasks/17"));
+  const auto json = StatusJson(facts)["shards"][0]["permits"][0];
+  EXPECT_EQ(json["worker"], "w2");
+  EXPECT_EQ(json["attempt"], 3);
+}
+
 TEST(StatusReportTest, ASchedulesTroublesAreFindings) {
   StatusFacts facts = Healthy();
   EXPECT_FALSE(HandlersOf(facts));

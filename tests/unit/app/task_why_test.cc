@@ -129,6 +129,21 @@ TEST(TaskWhyTest, WhatIsDueBeforeItIsCountedByPriority) {
   EXPECT_EQ(Codes(facts).front(), "behind");
 }
 
+TEST(TaskWhyTest, WhoHoldsThePermitsOfItsTypeIsToldOnceThereIsNoneLeft) {
+  WhyFacts facts = Facts();
+  facts.config.limit = LimitConfig{.concurrency = 1};
+  EXPECT_EQ(Codes(facts).front(), "due");
+  facts.permits = {{"main/tasks/3", "w2", At("2026-11-20T17:59:00Z")}};
+  EXPECT_EQ(Texts(facts).front(),
+            "It waits for one of 1 permit of its type (`handlers.noop.limit.concurrency`); held by task "
+            "main/tasks/3 on worker w2 since 2026-11-20T17:59:00Z (1 min 0 s ago).");
+  EXPECT_EQ(Codes(facts).front(), "permits");
+  facts.config.limit->concurrency = 2;
+  EXPECT_EQ(Codes(facts).front(), "due") << "one is left";
+  facts.permits.push_back({"", "w1"});
+  EXPECT_EQ(Codes(facts).front(), "permits");
+}
+
 TEST(TaskWhyTest, InAClusterTheOwnerOfItsSliceIsTold) {
   WhyFacts facts = Facts();
   facts.plugin_handlers = {{"other"}};  // of this host, which has no say there
