@@ -45,6 +45,24 @@ class Sleep final : public Handler {
   }
 };
 
+// {"ms":50, "log":"FILE"}: takes so long, heeding the stop; notes when it began and ended, for whoever counts
+// how many ran at once: "begin|end name attempt pid microseconds since 1970".
+class Timed final : public Handler {
+  Outcome Run(const Task& task, Context& context) override {
+    Note("begin", task);
+    const bool whole = context.WaitFor(Milliseconds(task));
+    Note("end", task);
+    return whole ? Done() : Retry("stopped while it ran").Class("stopped");
+  }
+  static void Note(const char* what, const Task& task) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    AppendLine(task.Params().Text("log"),
+               std::string(what) + " " + std::string(task.Name()) + " " + std::to_string(task.Attempt()) +
+                   " " + std::to_string(::getpid()) + " " +
+                   std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(now).count()));
+  }
+};
+
 // {"why":"no reason", "while":"FILE", "final":false, "ms":0}: takes so long; fails always, or while the file
 // exists.
 class Failing final : public Handler {
@@ -232,6 +250,7 @@ constexpr millrace_handler kRubbish = {sizeof(millrace_handler),
 }  // namespace
 
 MILLRACE_PLUGIN("chaos_handlers", "1.0", millrace::Register<Sleep>("sleep", "Takes its time"),
+                millrace::Register<Timed>("timed", "Notes when it began and ended"),
                 millrace::Register<Failing>("fail", "Fails, always or while a file exists"),
                 millrace::Register<Throwing>("throw", "Throws"),
                 millrace::Register<IgnoreLimit>("ignore_limit", "Ignores its time limit"),
