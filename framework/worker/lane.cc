@@ -67,7 +67,7 @@ LaneRoom Lane::Room(const std::string& type, const AttemptHost& host, std::uint3
   MutexLock lock(mutex_);
   const auto own = types_.find(type);
   if (closed_ || own == types_.end()) return {};
-  const LaneRoom room = queue_.Room(own->second, host, urgency, parts_.clock.Now());
+  const LaneRoom room = queue_.Room(own->second, host, urgency, parts_.clock.Now(), AgingNow());
   if (room.tasks == 0 && own->second.setup->config.when_full == WhenFull::Caller) {
     own->second.most = MostOf(own->second);
     filled_.NotifyAll();
@@ -81,7 +81,7 @@ bool Lane::Push(const std::string& type, std::vector<AttemptPtr>& attempts) {
     MutexLock lock(mutex_);
     const auto own = types_.find(type);
     if (closed_ || own == types_.end()) return false;
-    back = queue_.Push(own->second, std::move(attempts), parts_.clock.Now());
+    back = queue_.Push(own->second, std::move(attempts), parts_.clock.Now(), AgingNow());
     Grow();
     filled_.NotifyAll();
   }
@@ -174,7 +174,7 @@ LaneSetupPtr Lane::Take(LaneThread& thread) {
     if (attempts.empty()) return nullptr;
     Type& type = types_.at(thread.taken.type->name);
     setup = type.setup;
-    room_again = queue_.RoomAgain(type, *thread.taken.host);
+    room_again = queue_.RoomAgain(type, *thread.taken.host, AgingNow());
     if (room_again) type.most = MostOf(type);
   }
   if (room_again) attempts.front()->host->RoomAgain();

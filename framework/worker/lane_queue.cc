@@ -76,7 +76,8 @@ void LaneQueue::Add(const Place& place, AttemptPtr attempt, bool back) {
   }
 }
 
-std::vector<AttemptPtr> LaneQueue::Push(LaneType& type, std::vector<AttemptPtr> attempts, BootTime now) {
+std::vector<AttemptPtr> LaneQueue::Push(LaneType& type, std::vector<AttemptPtr> attempts, BootTime now,
+                                        const Aging& aging) {
   std::vector<AttemptPtr> back;
   const Attempt* before = nullptr;
   std::optional<Place> place;
@@ -87,7 +88,7 @@ std::vector<AttemptPtr> LaneQueue::Push(LaneType& type, std::vector<AttemptPtr> 
       const std::uint32_t urgency = Urgency(attempt->task.priority, attempt->task.failures);
       const std::size_t bound = PartOf(key).tasks;
       if (part != parts_.end() &&
-          (AtLeast(key, urgency) >= bound || part->second.waiting >= WithReserve(bound, urgency))) {
+          (AtLeast(key, urgency, aging) >= bound || part->second.waiting >= WithReserve(bound, urgency))) {
         part->second.gives_back_from = now + kGiveBackEvery;
         back.push_back(std::move(attempt));
         continue;
@@ -140,28 +141,29 @@ LaneQueue::Bounds LaneQueue::PartOf(const PartKey& key) const {
   return {std::max<std::size_t>(type.pace.Capacity() / shards, 1), type.bytes / shards};
 }
 
-std::size_t LaneQueue::AtLeast(const PartKey& key, std::uint32_t urgency) const {
+std::size_t LaneQueue::AtLeast(const PartKey& key, std::uint32_t urgency, const Aging& aging) const {
   std::size_t count = 0;
   for (const auto& [place, cell] : cells_) {
-    if (place.type == key.first && place.host == key.second) count += cell.tasks.AtLeast(urgency);
+    if (place.type == key.first && place.host == key.second) count += cell.tasks.AtLeast(urgency, aging);
   }
   return count;
 }
 
-std::uint32_t LaneQueue::MostUrgent(const PartKey& key) const {
+std::uint32_t LaneQueue::MostUrgent(const PartKey& key, const Aging& aging) const {
   std::uint32_t most = kLeastUrgent;
   for (const auto& [place, cell] : cells_) {
     if (place.type == key.first && place.host == key.second) {
-      most = std::min(most, cell.tasks.MostUrgent({}).urgency);
+      most = std::min(most, cell.tasks.MostUrgent(aging).urgency);
     }
   }
   return most;
 }
 
 // How many of the bytes are those of urgent tasks goes by their number.
-LaneRoom LaneQueue::RoomOf(const PartKey& key, const Part& part, std::uint32_t urgency) const {
+LaneRoom LaneQueue::RoomOf(const PartKey& key, const Part& part, std::uint32_t urgency,
+                           const Aging& aging) const {
   const Bounds bounds = PartOf(key);
-  const std::size_t as_urgent = AtLeast(key, urgency);
+  const std::size_t as_urgent = AtLeast(key, urgency, aging);
   LaneRoom room{RoomIn(bounds.tasks, urgency, as_urgent, part.waiting)};
   if (room.tasks == 0 || key.first->bytes == 0) return room;
   const std::size_t bytes = part.waiting == 0 ? 0 : part.bytes * as_urgent / part.waiting;
@@ -169,12 +171,13 @@ LaneRoom LaneQueue::RoomOf(const PartKey& key, const Part& part, std::uint32_t u
   return room.bytes == 0 ? LaneRoom{} : room;
 }
 
-LaneRoom LaneQueue::Room(const LaneType& type, const AttemptHost& host, std::uint32_t urgency, BootTime now) {
+LaneRoom LaneQueue::Room(const LaneType& type, const AttemptHost& host, std::uint32_t urgency, BootTime now,
+                         const Aging& aging) {
   const PartKey key{&type, &host};
   const auto known = parts_.find(key);
-  if (known == parts_.end()) return RoomOf(key, {}, urgency);
+  if (known == parts_.end()) return RoomOf(key, {}, urgency, aging);
   Part& part = known->second;
-  LaneRoom room = RoomOf(key, part, urgency);
+  LaneRoom room = RoomOf(key, part, urgency, aging);
   if (room.tasks > 0) return room;
   part.full = true;
   if (type.gives_back && now >= part.gives_back_from)
@@ -188,17 +191,17 @@ bool LaneQueue::IsFull(const LaneType& type) const {
   });
 }
 
-bool LaneQueue::RoomAgain(const LaneType& type, const AttemptHost& host) {
+bool LaneQueue::RoomAgain(const LaneType& type, const AttemptHost& host, const Aging& aging) {
   const PartKey key{&type, &host};
   const auto known = parts_.find(key);
   if (known == parts_.end() || known->second.told_of_all) return false;
   Part& part = known->second;
-  if (RoomOf(key, part, kLeastUrgent).tasks > 0) {
+  if (RoomOf(key, part, kLeastUrgent, aging).tasks > 0) {
     part.full = false;
     part.told_of_all = part.told_of_urgent = true;
     return true;
   }
-  if (part.told_of_urgent || RoomOf(key, part, MostUrgent(key)).tasks == 0) return false;
+  if (part.told_of_urgent || RoomOf(key, part, MostUrgent(key, aging), aging).tasks == 0) return false;
   part.told_of_urgent = true;
   return true;
 }

@@ -61,7 +61,8 @@ class LaneQueue {
   void Follow(const QueuesConfig& rules);
 
   // Takes these; returns those that are to go back (LaneType::gives_back).
-  std::vector<AttemptPtr> Push(LaneType& type, std::vector<AttemptPtr> attempts, BootTime now);
+  std::vector<AttemptPtr> Push(LaneType& type, std::vector<AttemptPtr> attempts, BootTime now,
+                               const Aging& aging);
   // They were taken and not started.
   void PutBack(LaneType& type, std::vector<AttemptPtr> attempts);
   std::size_t Size() const { return size_; }
@@ -70,7 +71,8 @@ class LaneQueue {
   // what it has here that is as urgent. Zero until half its part is free, so that claims stay large. What is
   // less urgent may fill the part; beyond it, up to twice the part, is room for the more urgent alone, the
   // more the more urgent.
-  LaneRoom Room(const LaneType& type, const AttemptHost& host, std::uint32_t urgency, BootTime now);
+  LaneRoom Room(const LaneType& type, const AttemptHost& host, std::uint32_t urgency, BootTime now,
+                const Aging& aging);
   // Some shard of the type was told that there is none, and has had none since.
   bool IsFull(const LaneType& type) const;
 
@@ -82,7 +84,7 @@ class LaneQueue {
   void Leave(const Taken& taken);
   // True once after the shard's part has sunk so far that Room is no longer zero: for what is most urgent of
   // it, and once more for all.
-  bool RoomAgain(const LaneType& type, const AttemptHost& host);
+  bool RoomAgain(const LaneType& type, const AttemptHost& host, const Aging& aging);
 
   // Takes out the tasks for which `unwanted` is true; it is told their type, and how many of that stand
   // before them, of all shards.
@@ -140,9 +142,9 @@ class LaneQueue {
   void Add(const Place& place, AttemptPtr attempt, bool back);
   std::size_t OtherShards(const PartKey& key) const;
   Bounds PartOf(const PartKey& key) const;
-  std::size_t AtLeast(const PartKey& key, std::uint32_t urgency) const;
-  std::uint32_t MostUrgent(const PartKey& key) const;
-  LaneRoom RoomOf(const PartKey& key, const Part& part, std::uint32_t urgency) const;
+  std::size_t AtLeast(const PartKey& key, std::uint32_t urgency, const Aging& aging) const;
+  std::uint32_t MostUrgent(const PartKey& key, const Aging& aging) const;
+  LaneRoom RoomOf(const PartKey& key, const Part& part, std::uint32_t urgency, const Aging& aging) const;
   bool MayTake(const PartKey& key) const;
   bool MayDraw(const Queue& queue) const;
   const std::string& QueueInTurn(const std::vector<const Cells::value_type*>& cells);

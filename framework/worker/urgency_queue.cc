@@ -99,10 +99,10 @@ UrgencyQueue::Head UrgencyQueue::MostUrgent(const Aging& aging) const {
 
 WallTime UrgencyQueue::OldestDue() const { return Oldest()->second.First().due; }
 
-std::size_t UrgencyQueue::AtLeast(std::uint32_t urgency) const {
+std::size_t UrgencyQueue::AtLeast(std::uint32_t urgency, const Aging& aging) const {
   std::size_t count = 0;
-  for (auto list = lists_.begin(); list != lists_.end() && list->first <= urgency; ++list) {
-    count += list->second.in_order.size() + list->second.late.size();
+  for (const auto& list : lists_) {
+    if (Aged(list, aging) <= urgency) count += list.second.in_order.size() + list.second.late.size();
   }
   return count;
 }

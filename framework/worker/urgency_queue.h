@@ -42,8 +42,8 @@ class UrgencyQueue {
   WallTime OldestDue() const;
 
   std::size_t Size() const { return size_; }
-  // Those of this urgency and of greater ones; none has aged here.
-  std::size_t AtLeast(std::uint32_t urgency) const;
+  // Those of this urgency and of greater ones; of one urgency all have aged as the oldest has.
+  std::size_t AtLeast(std::uint32_t urgency, const Aging& aging) const;
   // Takes out those for which `unwanted` is true, asked in about the order of turns.
   std::vector<AttemptPtr> TakeIf(const std::function<bool(const Attempt&)>& unwanted);
 

@@ -112,7 +112,7 @@ class LaneQueueTest : public ::testing::Test {
   void Push(LaneType& type, const std::shared_ptr<NoHost>& host, int count, const Given& given = {}) {
     std::vector<AttemptPtr> attempts;
     for (int i = 0; i < count; ++i) attempts.push_back(Make(host, given));
-    EXPECT_THAT(queue_.Push(type, std::move(attempts), now_), IsEmpty());
+    EXPECT_THAT(queue_.Push(type, std::move(attempts), now_, aging_), IsEmpty());
   }
   void Push(const std::shared_ptr<NoHost>& host, int count) { Push(type_, host, count); }
   std::optional<Taken> Draw(std::size_t most = 1) {
@@ -138,7 +138,7 @@ class LaneQueueTest : public ::testing::Test {
     return ids;
   }
   std::size_t Room(const NoHost& host, std::uint32_t urgency = kLeastUrgent) {
-    return queue_.Room(type_, host, urgency, now_).tasks;
+    return queue_.Room(type_, host, urgency, now_, aging_).tasks;
   }
 
   const std::shared_ptr<NoHost> a_ = std::make_shared<NoHost>();
@@ -195,10 +195,10 @@ TEST_F(LaneQueueTest, AShardThatHoldsItsThreadsLeavesSomeToOthersThatWait) {
 
 TEST_F(LaneQueueTest, ItTellsOnceThatThereIsRoomAgain) {
   Push(a_, 6);
-  EXPECT_FALSE(queue_.RoomAgain(type_, *a_));
+  EXPECT_FALSE(queue_.RoomAgain(type_, *a_, aging_));
   Draw();
-  EXPECT_TRUE(queue_.RoomAgain(type_, *a_));
-  EXPECT_FALSE(queue_.RoomAgain(type_, *a_));
+  EXPECT_TRUE(queue_.RoomAgain(type_, *a_, aging_));
+  EXPECT_FALSE(queue_.RoomAgain(type_, *a_, aging_));
 }
 
 TEST_F(LaneQueueTest, WhatIsUnwantedIsTakenOutAndKnowsHowManyStandBeforeIt) {
@@ -246,12 +246,20 @@ TEST_F(LaneQueueTest, AFullQueueOfIdleTasksHasRoomForUrgentOnesAlone) {
 TEST_F(LaneQueueTest, ItTellsOfRoomForTheUrgentBesideAFullQueueOfIdleTasks) {
   Push(type_, a_, 10, {.priority = 9});
   Push(type_, a_, 10, {.priority = 0});
-  EXPECT_FALSE(queue_.RoomAgain(type_, *a_));
+  EXPECT_FALSE(queue_.RoomAgain(type_, *a_, aging_));
   Take(6);  // one of the oldest in eight turns
-  EXPECT_TRUE(queue_.RoomAgain(type_, *a_));
-  EXPECT_FALSE(queue_.RoomAgain(type_, *a_));
+  EXPECT_TRUE(queue_.RoomAgain(type_, *a_, aging_));
+  EXPECT_FALSE(queue_.RoomAgain(type_, *a_, aging_));
   Take(10);
-  EXPECT_TRUE(queue_.RoomAgain(type_, *a_)) << "now there is room for all";
+  EXPECT_TRUE(queue_.RoomAgain(type_, *a_, aging_)) << "now there is room for all";
+}
+
+TEST_F(LaneQueueTest, WhatHasAgedTakesNoneOfTheReserve) {
+  aging_ = {seconds(1), WallTime(std::chrono::hours(1000) + seconds(60))};
+  Push(type_, a_, 10, {.priority = 9});
+  EXPECT_EQ(Room(*a_, Urgency(0, 0)), 0u) << "it is as urgent by now";
+  aging_.step = std::chrono::hours(1);
+  EXPECT_EQ(Room(*a_, Urgency(0, 0)), 10u);
 }
 
 TEST_F(LaneQueueTest, ClaimsStayLargeBesideIdleTasksToo) {
@@ -265,9 +273,9 @@ TEST_F(LaneQueueTest, ClaimsStayLargeBesideIdleTasksToo) {
 
 TEST_F(LaneQueueTest, BytesBoundTheQueueToo) {
   type_.bytes = 100 * 1024;
-  EXPECT_EQ(queue_.Room(type_, *a_, kLeastUrgent, now_).bytes, 100u * 1024);
+  EXPECT_EQ(queue_.Room(type_, *a_, kLeastUrgent, now_, aging_).bytes, 100u * 1024);
   Push(type_, a_, 2, {.params = 20'000});
-  const LaneRoom room = queue_.Room(type_, *a_, kLeastUrgent, now_);
+  const LaneRoom room = queue_.Room(type_, *a_, kLeastUrgent, now_, aging_);
   EXPECT_EQ(room.tasks, 8u);
   EXPECT_LT(room.bytes, 61u * 1024);
   Push(type_, a_, 1, {.params = 20'000});
@@ -284,7 +292,7 @@ TEST_F(LaneQueueTest, WhatThereIsNoRoomForIsClaimedNowAndThenWhereItGoesBack) {
   EXPECT_EQ(Room(*a_, Urgency(5, 0)), 5u);
   std::vector<AttemptPtr> more;
   for (int i = 0; i < 5; ++i) more.push_back(Make(a_));
-  EXPECT_THAT(queue_.Push(type_, std::move(more), now_), SizeIs(5));
+  EXPECT_THAT(queue_.Push(type_, std::move(more), now_, aging_), SizeIs(5));
   EXPECT_EQ(queue_.Size(), 10u);
   EXPECT_EQ(Room(*a_, Urgency(5, 0)), 0u);
   now_ += seconds(1);

@@ -89,7 +89,7 @@ TEST_F(UrgencyQueueTest, AnyOrderOfArrivalComesOutInOrder) {
   Random random(7);
   for (int i = 0; i < 2'000; ++i)
     Push(static_cast<std::uint32_t>(random.Below(3)), seconds(random.Below(500)));
-  EXPECT_EQ(queue_.AtLeast(kLeastUrgent), 2'000u);
+  EXPECT_EQ(queue_.AtLeast(kLeastUrgent, aging_), 2'000u);
   std::tuple<std::uint32_t, WallTime> last{0, {}};
   for (std::uint64_t turn = 0; turn < 2'000; ++turn) {
     const AttemptPtr attempt = queue_.Take(aging_);
