@@ -349,10 +349,7 @@ struct BreakerOptions {
   std::string reason;
 };
 
-constexpr const char* kOpened =
-    "open: nothing of it starts within 2 s, on any worker, until it is closed or left to its rules; what "
-    "runs "
-    "is finished";
+constexpr const char* kOpened = "open: within 2 s nothing of it starts, on any worker; what runs is finished";
 constexpr const char* kClosed = "closed: its tasks start, and it does not open by itself";
 constexpr const char* kAuto = "it goes by its rules; where it was open by hand, a probe closes it";
 
@@ -372,7 +369,13 @@ Result<ExitCode> RunHandlerBreaker(const BreakerOptions& options) {
     return Fail(ErrorCode::Invalid, "--reason is longer than " + std::to_string(kMaxReason) + " bytes");
   BOOST_OUTCOME_TRY(places, PausePlaces::Find(options.common));
   if (!options.force && hand != BreakerHand::Auto) {
-    BOOST_OUTCOME_TRYV(CheckPauseTargets({handler}, places.Known(options.common, {handler})));
+    const PauseTargets known = places.Known(options.common, {handler});
+    if (known.types && !known.types->contains(options.handler))
+      return Fail(
+          ErrorCode::Invalid,
+          "no breaker was changed: nobody runs the task type '" + options.handler + "'" +
+              NearestOf(options.handler, {known.types->begin(), known.types->end()}, "; there are ", 8) +
+              "; to change it all the same, add --force");
   }
   for (const BreakerHand other : {BreakerHand::Open, BreakerHand::Close}) {
     const Names name{BreakerHandName(options.handler, other)};

@@ -187,6 +187,7 @@ StatusCluster ClusterOf(const ClusterSnapshot& snapshot, const StatusFacts& fact
   cluster.standstill = Standstill(snapshot, states);
   cluster.troubles = Troubles(snapshot, states, facts.now);
   cluster.pauses = snapshot.pauses;
+  for (const auto& [type, breaker] : snapshot.breakers) cluster.breakers.insert(type);
   return cluster;
 }
 

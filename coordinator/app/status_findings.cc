@@ -58,6 +58,19 @@ bool AllWorkersPaused(const StatusFacts& facts) {
   });
 }
 
+// By itself or by hand, anywhere: that is told as such.
+bool BreakerIsOpen(const StatusFacts& facts, const std::string& handler) {
+  const auto says_so = [&](const PauseRecord& pause) {
+    const auto tripped = ReadTripped(pause.what);
+    return pause.what == BreakerHandName(handler, BreakerHand::Open) || (tripped && tripped->type == handler);
+  };
+  if (facts.cluster && facts.cluster->breakers.contains(handler)) return true;
+  return std::any_of(facts.shards.begin(), facts.shards.end(), [&](const auto& shard) {
+    const std::vector<PauseRecord>& pauses = shard.second.pauses;
+    return std::any_of(pauses.begin(), pauses.end(), says_so);
+  });
+}
+
 // No worker that may live runs the type. Workers of which it is not known may run any.
 bool NobodyRuns(const StatusFacts& facts, const std::string& handler) {
   if (IsBuiltIn(handler)) return !AnyLives(facts);
@@ -186,7 +199,7 @@ void FindStuck(const StatusFacts& facts, Findings& findings) {
         return one.handler != handler || !Waits(one) || IsPaused(pauses, shard.first, one);
       });
     });
-    if (paused) continue;
+    if (paused || BreakerIsOpen(facts, handler)) continue;
     const std::string due = HowMany(now.waiting, "task", "tasks") + " of " + handler +
                             ", the oldest due for " + ElapsedText(facts.now - *now.oldest_due);
     if (NobodyRuns(facts, handler)) {

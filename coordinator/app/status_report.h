@@ -57,6 +57,7 @@ struct StatusCluster {
   std::string standstill;             // why work stands still; empty: it does not
   std::vector<std::string> troubles;  // what else is not as it should be, with what to do
   std::vector<std::string> pauses;
+  std::set<std::string> breakers;  // task types whose breaker is open
 };
 
 struct AlertFacts {

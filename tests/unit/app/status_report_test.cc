@@ -186,6 +186,17 @@ TEST(StatusTest, WhatIsDueForLongAndNotClaimedIsSaid) {
   EXPECT_THAT(Findings(facts), IsEmpty()) << "a poll may be that long";
 }
 
+TEST(StatusTest, WhatWaitsForABreakerIsToldAsThat) {
+  StatusFacts facts = Healthy();
+  Noop(facts).oldest_due = kNow - hours(1);
+  Noop(facts).running = {};
+  facts.ended.clear();
+  facts.shards["main"].pauses = {
+      {"breaker:noop:tripped:w1", "w1", kNow - minutes(5), "20 of 20 calls failed within 10s"}};
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("the breaker of noop is open, and its tasks wait, by w1 "
+                                                     "5 min 0 s ago: 20 of 20 calls failed within 10s")));
+}
+
 TEST(StatusTest, ATypeThatNoLivingWorkerHasIsSaid) {
   StatusFacts facts = Healthy();
   Noop(facts).oldest_due = kNow - hours(1);
