@@ -10,6 +10,7 @@ def run(s):
     broken = BrokenPartner(s, workers=1)
     s.start_worker(handlers=handlers(broken.partner))
     broken.run(told=None)
+    broken.partner.stop()
 
 
 if __name__ == "__main__":
