@@ -1,0 +1,76 @@
+-- fixed_width.sql with the servers' own partitions: by slice, which has to be in every key then.
+CREATE TABLE tasks (
+  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT,
+  slice SMALLINT UNSIGNED NOT NULL DEFAULT (FLOOR(RAND()*64)),
+  state TINYINT NOT NULL DEFAULT 0,
+  handler VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  priority TINYINT UNSIGNED NOT NULL DEFAULT 5,
+  run_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+  params MEDIUMTEXT NOT NULL DEFAULT ('{}'),
+  biz_key VARBINARY(190) NULL,
+  batch VARCHAR(64) NULL,
+  failures INT UNSIGNED NOT NULL DEFAULT 0,
+  attempt INT UNSIGNED NOT NULL DEFAULT 0,
+  crashes INT UNSIGNED NOT NULL DEFAULT 0,
+  claimed_by BIGINT UNSIGNED NOT NULL DEFAULT 0,
+  claimed_at DATETIME(6) NOT NULL DEFAULT '1970-01-01 00:00:00.000000',
+  last_error TEXT NULL,
+  progress TEXT NULL,
+  created_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+  cancel TINYINT NOT NULL DEFAULT 0,
+  updated_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+  urgency TINYINT UNSIGNED GENERATED ALWAYS AS (IF(state=3, NULL, priority*10 + LEAST(failures,9))) STORED,
+  PRIMARY KEY (id,slice),
+  KEY due (slice,handler,urgency,run_at),
+  CONSTRAINT tasks_state CHECK (state IN (0,2,3)),
+  CONSTRAINT tasks_claimer CHECK (state <> 2 OR claimed_by <> 0),
+  CONSTRAINT tasks_counts CHECK (attempt <= 4294967294 AND failures <= 4294967294 AND crashes <= 4294967294),
+  CONSTRAINT tasks_given CHECK (state = 2 OR
+    (slice < 16384 AND priority <= 9 AND handler REGEXP '^[a-z]' AND handler NOT REGEXP '[^a-z0-9_.]'
+     AND LENGTH(params) <= 65536 AND JSON_VALID(params)))
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin
+  PARTITION BY HASH(slice) PARTITIONS 16;
+
+CREATE TABLE tasks_done (
+  id BIGINT UNSIGNED NOT NULL,
+  slice SMALLINT UNSIGNED NOT NULL,
+  state TINYINT NOT NULL DEFAULT 0,
+  handler VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  priority TINYINT UNSIGNED NOT NULL DEFAULT 5,
+  run_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+  params MEDIUMTEXT NOT NULL DEFAULT ('{}'),
+  biz_key VARBINARY(190) NULL,
+  batch VARCHAR(64) NULL,
+  failures INT UNSIGNED NOT NULL DEFAULT 0,
+  attempt INT UNSIGNED NOT NULL DEFAULT 0,
+  crashes INT UNSIGNED NOT NULL DEFAULT 0,
+  claimed_by BIGINT UNSIGNED NOT NULL DEFAULT 0,
+  claimed_at DATETIME(6) NOT NULL DEFAULT '1970-01-01 00:00:00.000000',
+  last_error TEXT NULL,
+  progress TEXT NULL,
+  created_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+  result TEXT NULL,
+  finished_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+  PRIMARY KEY (id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE millrace_incarnations (
+  id BIGINT UNSIGNED NOT NULL PRIMARY KEY,
+  dead TINYINT NOT NULL DEFAULT 0
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE millrace_pauses (
+  what VARCHAR(190) NOT NULL PRIMARY KEY
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE millrace_counters (
+  task_table VARCHAR(48) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  handler VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  batch VARCHAR(64) NOT NULL DEFAULT '',
+  incarnation BIGINT UNSIGNED NOT NULL DEFAULT 0,
+  succeeded BIGINT NOT NULL DEFAULT 0,
+  cancelled BIGINT NOT NULL DEFAULT 0,
+  failed BIGINT NOT NULL DEFAULT 0,
+  attempts_failed BIGINT NOT NULL DEFAULT 0,
+  PRIMARY KEY (task_table,handler,batch,incarnation)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
