@@ -24,6 +24,37 @@ std::uint64_t Settled(const WorkerTotals& totals) {
   return totals.succeeded + totals.cancelled + totals.failed + totals.retried + totals.returned;
 }
 
+nlohmann::ordered_json Told(const ShardStatus& shard, std::int64_t lag_ms) {
+  nlohmann::ordered_json one{
+      {"reachable", shard.reachable}, {"lag_ms", lag_ms}, {"poll_ms", shard.poll.count() / 1000}};
+  one[status_key::kDoorbell] = shard.doorbell;
+  if (!shard.incarnation.empty()) one[status_key::kIncarnation] = shard.incarnation;
+  if (!shard.error.empty()) one["error"] = shard.error;
+  if (!shard.unrunnable.empty()) one["unrunnable"] = shard.unrunnable;
+  for (const RoundStatus& round : shard.rounds) {
+    auto& told = one[status_key::kRounds][round.handler];
+    told = {{status_key::kRoundOpen, round.open}, {"claimed", round.claimed}};
+    if (round.next)
+      told[status_key::kRoundNext] = FormatTime(std::chrono::floor<std::chrono::seconds>(*round.next));
+  }
+  if (shard.speed < 1) one[status_key::kScanSpeed] = shard.speed;
+  for (const BandStatus& band : shard.bands) {
+    one[status_key::kBands].push_back(
+        {{status_key::kBandHandler, band.handler},
+         {status_key::kBandPriority, RangeOf(band.rule.priority_from, band.rule.priority_to)},
+         {status_key::kBandFailures, RangeOf(band.rule.failures_from, band.rule.failures_to)},
+         {"claimed", band.claimed},
+         {status_key::kBandNext, FormatTime(std::chrono::ceil<std::chrono::seconds>(band.next))}});
+  }
+  return one;
+}
+
+void TellQueues(const std::vector<QueueStatus>& queues, nlohmann::ordered_json& json) {
+  for (std::size_t i = 0; i < std::min(queues.size(), kQueuesTold); ++i) {
+    json["queues"][queues[i].name] = {{"waiting", queues[i].waiting}, {"busy", queues[i].busy}};
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> TypesRun(const Config& config, const PluginSet& plugins,
@@ -80,28 +111,7 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
   for (const ShardStatus& shard : status.shards) {
     const std::int64_t lag_ms = std::chrono::duration_cast<std::chrono::milliseconds>(shard.lag).count();
     lag = std::max(lag, lag_ms);
-    nlohmann::ordered_json one{
-        {"reachable", shard.reachable}, {"lag_ms", lag_ms}, {"poll_ms", shard.poll.count() / 1000}};
-    one[status_key::kDoorbell] = shard.doorbell;
-    if (!shard.incarnation.empty()) one[status_key::kIncarnation] = shard.incarnation;
-    if (!shard.error.empty()) one["error"] = shard.error;
-    if (!shard.unrunnable.empty()) one["unrunnable"] = shard.unrunnable;
-    for (const RoundStatus& round : shard.rounds) {
-      auto& told = one[status_key::kRounds][round.handler];
-      told = {{status_key::kRoundOpen, round.open}, {"claimed", round.claimed}};
-      if (round.next)
-        told[status_key::kRoundNext] = FormatTime(std::chrono::floor<std::chrono::seconds>(*round.next));
-    }
-    if (shard.speed < 1) one[status_key::kScanSpeed] = shard.speed;
-    for (const BandStatus& band : shard.bands) {
-      one[status_key::kBands].push_back(
-          {{status_key::kBandHandler, band.handler},
-           {status_key::kBandPriority, RangeOf(band.rule.priority_from, band.rule.priority_to)},
-           {status_key::kBandFailures, RangeOf(band.rule.failures_from, band.rule.failures_to)},
-           {"claimed", band.claimed},
-           {status_key::kBandNext, FormatTime(std::chrono::ceil<std::chrono::seconds>(band.next))}});
-    }
-    shards[shard.shard] = std::move(one);
+    shards[shard.shard] = Told(shard, lag_ms);
   }
   json[status_key::kLag] = lag;
   if (const auto limits = worker_.Limits(); !limits.empty())
@@ -122,10 +132,7 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
     if (breaker.open) told["why"] = breaker.why;
   }
   if (!status.outside_hours.empty()) json["outside_hours"] = status.outside_hours;
-  for (std::size_t i = 0; i < std::min(status.queues.size(), kQueuesTold); ++i) {
-    const QueueStatus& queue = status.queues[i];
-    json["queues"][queue.name] = {{"waiting", queue.waiting}, {"busy", queue.busy}};
-  }
+  TellQueues(status.queues, json);
   std::vector<std::string> refusals = status.refusals;
   for (const auto& [shard, why] : shard_refusals) refusals.push_back("shards." + shard + ": " + why);
   refusals.insert(refusals.end(), refused_.begin(), refused_.end());
