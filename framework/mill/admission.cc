@@ -13,6 +13,13 @@ namespace {
 // A scan that found no room looks again: what can start sooner is claimed already.
 constexpr Micros kSoonestRoom = std::chrono::milliseconds(20);
 
+// Where nobody divides the limits permits hold all that need any.
+bool ByPermits(const std::shared_ptr<const LimitShares>& shares, const std::string& type) {
+  if (!shares) return true;
+  const auto share = shares->find(type);
+  return share != shares->end() && share->second.permits;
+}
+
 }  // namespace
 
 bool TypeGate::Open(BootTime now, WallTime wall) const {
@@ -96,7 +103,7 @@ void Admission::Follow(std::shared_ptr<const Config> config) {
       gates_[type] =
           same ? known->second : std::make_shared<TypeGate>(type, std::move(policies), starts_again_);
     }
-    TellPermits();
+    TellPermits(shares_);
   }
   for (const auto& [type, gate] : before) gate->TellStartsAgain();
 }
@@ -122,11 +129,11 @@ std::shared_ptr<StartPolicy> Admission::PermitsOf(const std::string& type) {
 }
 
 // Where nobody divides a limit it is not known who else runs the type.
-void Admission::TellPermits() {
+void Admission::TellPermits(const std::shared_ptr<const LimitShares>& former) {
   if (permits_ == nullptr) return;
   PermitRules held;
   for (const auto& [type, rule] : few_) {
-    if (ShareOf(type).value_or(LimitShare{.permits = true}).permits) held.emplace(type, rule);
+    if (ByPermits(shares_, type) || ByPermits(former, type)) held.emplace(type, rule);
   }
   permits_->Follow(held);
 }
@@ -151,12 +158,14 @@ void Admission::FollowShares(std::shared_ptr<const LimitShares> shares) {
   std::vector<std::shared_ptr<TypeGate>> gates;
   {
     MutexLock lock(mutex_);
-    shares_ = std::move(shares);
+    shares_.swap(shares);
+    // Not for a moment may a type be held by neither: permits come before places go, and go after they come.
+    if (!few_.empty()) TellPermits(shares);
     for (const auto& [type, policy] : limits_) {
       policy->Follow(ShareOf(type), clock_.Now());
       gates.push_back(gates_.at(type));
     }
-    TellPermits();
+    TellPermits(shares_);
   }
   for (const auto& gate : gates) gate->TellStartsAgain();
 }

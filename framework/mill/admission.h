@@ -177,7 +177,8 @@ class Admission {
       MILLRACE_REQUIRES(mutex_);
   std::optional<LimitShare> ShareOf(const std::string& type) const MILLRACE_REQUIRES(mutex_);
   std::shared_ptr<StartPolicy> PermitsOf(const std::string& type) MILLRACE_REQUIRES(mutex_);
-  void TellPermits() MILLRACE_REQUIRES(mutex_);
+  // `former`: the shares that are still in force.
+  void TellPermits(const std::shared_ptr<const LimitShares>& former) MILLRACE_REQUIRES(mutex_);
 
   const Clock& clock_;
   const std::shared_ptr<StartsAgain> starts_again_ = std::make_shared<StartsAgain>();
