@@ -53,7 +53,7 @@ def run(s):
     for name in WORKERS:
         cluster.start(name)
     cluster.wait_balanced(WORKERS)
-    seconds, window = s.size(12, 40), s.size(6, 10)
+    seconds, window = s.size(14, 40), s.size(6, 10)
 
     def offer(many, slice_=None):
         more = {} if slice_ is None else {"columns": ", slice", "values": f", {slice_}"}
@@ -65,7 +65,8 @@ def run(s):
         return starts.read()[-1]
 
     def check_least(what, began, ended):
-        rate = least(starts.read(), began, ended, window)
+        # At the end one may have work left and the others none: its share grows once more.
+        rate = least(starts.read(), began, ended - MOVE, window)
         s.check(f"{what}: at least 95 a second over any {window} s", f"{rate:.1f} in the slowest", rate >= 95)
 
     began = offer(seconds * RATE)
