@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kFloor = 0.01;     // of the limit, for all floors together
 constexpr double kHeadroom = 1.25;  // what somebody has over what it uses
-constexpr double kMatters = 0.05;   // a share is not changed for less
+constexpr double kMatters = 0.02;   // a share is not changed for less
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 // One kind of a limit, of one holder.
