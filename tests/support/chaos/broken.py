@@ -50,7 +50,7 @@ class BrokenPartner:
 
         partner.works, began = False, time.monotonic()
         wait_until("its breaker opens", lambda: partner.refused() >= MINIMUM // 2 and self._quiet(), 10, 0.05)
-        opened = time.monotonic()
+        opened, opened_at = time.monotonic(), s.now()
         at_first = partner.calls_in(began, opened)
         most = RATE * (WINDOW + 1)  # half a window's share, and until it is seen
         s.check("calls stop once a share of them has failed", f"{at_first} calls in {opened - began:.1f} s, at most {most:.0f}",
@@ -75,6 +75,8 @@ class BrokenPartner:
         charged = s.db.value("SELECT COUNT(*) FROM millrace_attempts WHERE kind = 'failed'")
         s.check("no task has more than one failure of it", f"at most {worst}; {charged} failures in all",
                 worst <= 1)
+        probed = s.db.value("SELECT COUNT(*) FROM millrace_attempts WHERE kind = 'failed' AND at > %s", (opened_at,))
+        s.check("probes are charged to nobody", f"{probed} failures while it was open", probed == 0)
 
     def _quiet(self):
         """For a probe's time and a half there was one call at most."""
