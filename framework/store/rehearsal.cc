@@ -1,242 +1,11 @@
+// What people and the coordinator have a store do.
 #include "framework/store/rehearsal.h"
 
-#include <utility>
-#include <vector>
+#include "framework/store/rehearsal_walk.h"
 
 namespace millrace::engine {
-namespace {
 
-using Ids = std::vector<std::uint64_t>;
-
-// A look that may end in a NotFound, a Conflict or a Cancelled, which is what it was sent for.
-template <class T>
-Status Sent(const Result<T>& answer) {
-  if (answer || answer.error().code == ErrorCode::NotFound || answer.error().code == ErrorCode::Conflict ||
-      answer.error().code == ErrorCode::Cancelled)
-    return {};
-  return Fail(answer.error());
-}
-
-class Walk {
- public:
-  explicit Walk(RehearsalStage& stage) : stage_(stage), table_(stage.table), me_(stage.name + ".me") {}
-
-  Status Run() {
-    BOOST_OUTCOME_TRYV(Lives());
-    BOOST_OUTCOME_TRYV(Looks());
-    BOOST_OUTCOME_TRYV(Claims());
-    BOOST_OUTCOME_TRYV(Keys());
-    BOOST_OUTCOME_TRYV(Settles());
-    BOOST_OUTCOME_TRYV(Rescues());
-    BOOST_OUTCOME_TRYV(Submits());
-    BOOST_OUTCOME_TRYV(People());
-    BOOST_OUTCOME_TRYV(Overview());
-    BOOST_OUTCOME_TRYV(Alerts());
-    BOOST_OUTCOME_TRYV(Schedules());
-    BOOST_OUTCOME_TRYV(FanOuts());
-    BOOST_OUTCOME_TRYV(Batches());
-    BOOST_OUTCOME_TRYV(Permits());
-    BOOST_OUTCOME_TRYV(Prunes());
-    return Schema();
-  }
-
- private:
-  std::string Text() const { return std::string(table_.text()); }
-  TaskKey Key(std::uint64_t id) const { return {table_, id}; }
-  ClaimRequest Request(Ids ids, std::uint32_t attempt = 0) const {
-    return {.table = table_, .incarnation = me_, .attempt = attempt, .ids = std::move(ids)};
-  }
-  DueGroup Group() const { return {.table = table_, .slice = 0, .handler = "a", .urgency = 50}; }
-  std::string KeyOf(std::uint64_t id) const { return stage_.name + std::to_string(id); }
-  // A task as it was claimed, with its key.
-  Task Claimed(std::uint64_t id) const {
-    Task task;
-    task.key = Key(id);
-    task.handler = id % 2 == 0 ? "a" : "b";
-    task.biz_key = KeyOf(id);
-    task.attempt = 1;
-    return task;
-  }
-  Settlement End(std::uint64_t id, Settlement::To to, bool keyed) const {
-    const Task task = Claimed(id);
-    Settlement one{.key = task.key, .attempt = 1, .to = to, .handler = task.handler};
-    if (keyed) one.biz_key = task.biz_key;
-    return one;
-  }
-
-  Status Lives();
-  Status Looks();
-  Status Claims();
-  Status Keys();
-  Status Settles();
-  Status Rescues();
-  Status Submits();
-  Status Edits();
-  Status People();
-  Status Overview();
-  Status Alerts();
-  Status Schedules();
-  Status FanOuts();
-  Status Batches();
-  Status Permits();
-  Status Prunes();
-  Status Schema();
-
-  RehearsalStage& stage_;
-  const TableName table_;
-  const std::string me_;
-};
-
-Status Walk::Lives() {
-  IncarnationStore& lives = stage_.incarnations;
-  for (const char* life : {".me", ".dead", ".gone", ".left"}) {
-    BOOST_OUTCOME_TRYV(lives.Register({.id = stage_.name + life, .worker = stage_.name, .lease = Micros(1)}));
-  }
-  BOOST_OUTCOME_TRYV(Sent(lives.Register({.id = me_, .worker = stage_.name})));
-  BOOST_OUTCOME_TRYV(lives.Renew(me_));
-  BOOST_OUTCOME_TRYV(lives.Peers());
-  BOOST_OUTCOME_TRYV(lives.MarkDead(stage_.name + ".dead", 0));
-  BOOST_OUTCOME_TRYV(lives.MarkDead(stage_.name + ".gone", std::nullopt));
-  BOOST_OUTCOME_TRYV(lives.Retire(stage_.name + ".left"));
-  return {};
-}
-
-Status Walk::Looks() {
-  const TableSlices some{.table = table_, .all = false, .slices = {0, 2, 3}, .handlers = {{"a", "b"}}};
-  const TableSlices all{.table = table_};
-  const TableSlices types{.table = table_, .handlers = {{"a"}}};
-  const WallTime ago = WallTime(std::chrono::days(365 * 40));
-  DueGroup earlier = Group();
-  earlier.first_run_at = ago;
-  BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&all, 1)));
-  BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&some, 1)));
-  BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&types, 1)));
-  BOOST_OUTCOME_TRYV(stage_.tasks.Due(std::span(&all, 1), {.from = ago, .earlier = {earlier}}));
-  BOOST_OUTCOME_TRYV(stage_.tasks.GreatestIds(std::span(&table_, 1)));
-  for (const ScanPosition& after : {ScanPosition{}, ScanPosition{ago, 1}}) {
-    for (const bool bytes : {false, true}) {
-      BOOST_OUTCOME_TRYV(
-          stage_.tasks.Scan({.group = Group(), .after = after, .limit = 100, .with_bytes = bytes}));
-    }
-    for (const bool bytes : {false, true}) {
-      for (const bool contents : {false, true}) {
-        const ScanRequest one{
-            .group = Group(), .after = after, .limit = 10, .with_bytes = bytes, .with_contents = contents};
-        BOOST_OUTCOME_TRYV(stage_.tasks.ScanEach(std::vector<ScanRequest>(2, one)));
-      }
-    }
-    BOOST_OUTCOME_TRYV(
-        stage_.tasks.Scan({.group = Group(), .after = after, .limit = 10, .with_created = true}));
-    BOOST_OUTCOME_TRYV(
-        stage_.tasks.Scan({.group = Group(), .after = after, .limit = 10, .running_only = true}));
-  }
-  BOOST_OUTCOME_TRYV(stage_.operations.Backlog(table_));
-  return {};
-}
-
-Status Walk::Claims() {
-  TaskStore& tasks = stage_.tasks;
-  Ids ids;
-  for (std::uint64_t id = 1; id <= 60; ++id) ids.push_back(id);
-  BOOST_OUTCOME_TRYV(tasks.Claim(Request(ids)));
-  // As they were read, but for one that was edited since.
-  BOOST_OUTCOME_TRY(rows, tasks.Scan({.group = Group(), .with_contents = true}));
-  ClaimRequest known = Request({});
-  for (ScanRow& row : rows) {
-    if (row.id < 350 || row.id > 360 || !row.contents) continue;
-    known.ids.push_back(row.id);
-    known.contents.push_back(std::move(*row.contents));
-  }
-  BOOST_OUTCOME_TRYV(stage_.run("UPDATE " + Text() + " SET updated_at='2001-01-01' WHERE id=352"));
-  BOOST_OUTCOME_TRYV(tasks.Claim(known));
-  ClaimRequest dead = Request({70});
-  dead.incarnation = stage_.name + ".dead";
-  BOOST_OUTCOME_TRYV(Sent(tasks.Claim(dead)));
-  stage_.refuse(1);
-  BOOST_OUTCOME_TRYV(tasks.Claim(Request({71, 72})));
-  // One whose reply was lost: rows that it reached and rows that it did not; then the resolving is cut short.
-  BOOST_OUTCOME_TRYV(tasks.Resolve(Request({51, 73})));
-  stage_.refuse(2);
-  (void)tasks.Resolve(Request({52, 74}));
-  BOOST_OUTCOME_TRYV(tasks.Resolve(Request({52, 74})));
-  BOOST_OUTCOME_TRYV(tasks.Adopt(Request({53, 54}, 1)));
-  BOOST_OUTCOME_TRYV(stage_.run("UPDATE " + Text() + " SET biz_key='" + KeyOf(80) + "' WHERE id=80"));
-  BOOST_OUTCOME_TRYV(tasks.FailUnclaimed(Request({80, 81}), "rehearsed"));
-  const TaskKey running[] = {Key(1), Key(2)};
-  BOOST_OUTCOME_TRYV(tasks.Cancelled(me_, running));
-  const TaskProgress progress[] = {{Key(1), 1, "half"}, {Key(2), 1, "most"}};
-  BOOST_OUTCOME_TRYV(tasks.SaveProgress(me_, progress));
-  stage_.refuse(1);
-  BOOST_OUTCOME_TRYV(tasks.SaveProgress(me_, progress));
-  const Crash crash{Key(55), 1};
-  BOOST_OUTCOME_TRYV(stage_.incarnations.ChargeCrashes(me_, std::span(&crash, 1)));
-  return {};
-}
-
-Status Walk::Keys() {
-  const auto tasks = [this](Ids ids) {
-    std::vector<Task> list;
-    for (const std::uint64_t id : ids) list.push_back(Claimed(id));
-    return list;
-  };
-  BOOST_OUTCOME_TRYV(stage_.run("UPDATE " + Text() + " SET biz_key=CONCAT('" + stage_.name +
-                                "',id) WHERE id BETWEEN 1 AND 12 OR id IN (200,300)"));
-  BOOST_OUTCOME_TRYV(stage_.tasks.ConfirmKeys(me_, tasks({1, 2, 3, 4, 5, 6, 7, 8})));
-  BOOST_OUTCOME_TRYV(stage_.tasks.ConfirmKeys(me_, tasks({1, 2})));
-  // An entry whose task is in no pool is void.
-  BOOST_OUTCOME_TRYV(stage_.run("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id) VALUES ('b','" +
-                                KeyOf(9) + "','" + Text() + "',999999)"));
-  BOOST_OUTCOME_TRYV(stage_.tasks.ConfirmKeys(me_, tasks({9})));
-  return {};
-}
-
-Status Walk::Settles() {
-  using To = Settlement::To;
-  std::vector<Settlement> batch;
-  for (const bool keyed : {true, false}) {
-    const std::uint64_t first = keyed ? 1 : 21;
-    batch.push_back(End(first, To::Succeeded, keyed));
-    batch.push_back(End(first + 1, To::Failed, keyed));
-    batch.push_back(End(first + 2, To::Waiting, keyed));
-    batch.push_back(End(first + 3, To::Cancelled, keyed));
-    batch.push_back(End(first + 4, To::Cancelled, keyed));
-    batch.back().started = false;
-    batch.push_back(End(first + 5, To::Waiting, keyed));
-  }
-  for (Settlement& one : batch) {
-    one.text = "rehearsed";
-    one.failed_attempt = one.to == To::Failed || (one.to == To::Waiting && one.key.id % 2 == 0);
-    if (one.failed_attempt) one.error_class = "rehearsed";
-    if (one.to == To::Waiting) one.delay = std::chrono::minutes(1);
-  }
-  batch.back().delay.reset();
-  batch.back().run_at = WallTime(std::chrono::days(365 * 60));
-  BOOST_OUTCOME_TRYV(stage_.tasks.Settle(me_, batch));
-  // Somebody else's attempt among ours, and a lock.
-  Settlement foreign = End(31, To::Succeeded, false);
-  foreign.attempt = 9;
-  const Settlement refused[] = {foreign, End(32, To::Succeeded, false)};
-  BOOST_OUTCOME_TRYV(stage_.tasks.Settle(me_, refused));
-  const Settlement locked[] = {End(33, To::Succeeded, false), End(34, To::Succeeded, false)};
-  stage_.refuse(1);
-  BOOST_OUTCOME_TRYV(Sent(stage_.tasks.Settle(me_, locked)));
-  BOOST_OUTCOME_TRYV(stage_.tasks.StillRunning(me_, locked));
-  return {};
-}
-
-Status Walk::Rescues() {
-  BOOST_OUTCOME_TRYV(
-      stage_.run("UPDATE " + Text() +
-                 " SET state=2,attempt=1,claimed_by=12345,claimed_at=run_at WHERE id IN (200,201)"));
-  BOOST_OUTCOME_TRYV(stage_.tasks.Scan({.group = Group(), .after = {}, .limit = kMaxBatchRows}));
-  BOOST_OUTCOME_TRYV(
-      stage_.tasks.Rescue({.table = table_, .claimed_by = "#12345", .attempt = 1, .ids = {200, 201}}));
-  BOOST_OUTCOME_TRYV(stage_.tasks.Rescue(
-      {.table = table_, .claimed_by = stage_.name + ".none", .attempt = 1, .ids = {202}}));
-  return {};
-}
-
-Status Walk::Submits() {
+Status RehearsalWalk::Submits() {
   std::vector<NewTask> tasks(3);
   for (NewTask& task : tasks) task.handler = "a";
   tasks[0].biz_key = KeyOf(1002);
@@ -260,7 +29,7 @@ Status Walk::Submits() {
   return {};
 }
 
-Status Walk::Edits() {
+Status RehearsalWalk::Edits() {
   TaskOperations& people = stage_.operations;
   const WallTime ago = WallTime(std::chrono::days(365 * 40));
   // Each choice of priority, due time and params; of a task that waits and one that has failed.
@@ -284,7 +53,7 @@ Status Walk::Edits() {
   return {};
 }
 
-Status Walk::People() {
+Status RehearsalWalk::People() {
   TaskOperations& people = stage_.operations;
   for (const std::uint64_t id : {300, 1, 2, 999'999}) {  // waits, succeeded, failed, is nowhere
     BOOST_OUTCOME_TRYV(Sent(people.Get(Key(id))));
@@ -343,7 +112,7 @@ Status Walk::People() {
   return {};
 }
 
-Status Walk::Overview() {
+Status RehearsalWalk::Overview() {
   BOOST_OUTCOME_TRYV(stage_.operations.Apply(TaskAction::Hold, table_, Ids{304}, stage_.name));
   BOOST_OUTCOME_TRYV(stage_.overview.Waiting(std::span(&table_, 1)));
   const TaskTotals failed{.table = Text(), .failed = 1};
@@ -351,7 +120,7 @@ Status Walk::Overview() {
   return {};
 }
 
-Status Walk::Alerts() {
+Status RehearsalWalk::Alerts() {
   AlertStore& alerts = stage_.alerts;
   BOOST_OUTCOME_TRYV(alerts.Keyed(Text(), stage_.name, 10));
   BOOST_OUTCOME_TRYV(alerts.Events(0));
@@ -360,7 +129,7 @@ Status Walk::Alerts() {
   return {};
 }
 
-Status Walk::Schedules() {
+Status RehearsalWalk::Schedules() {
   ScheduleStore& schedules = stage_.schedules;
   const std::string name = "~" + Text();  // nobody else's
   const WallTime once(std::chrono::days(365 * 40));
@@ -384,7 +153,7 @@ Status Walk::Schedules() {
   return {};
 }
 
-Status Walk::FanOuts() {
+Status RehearsalWalk::FanOuts() {
   FanOut fan_out{.schedule = "~" + Text() + "~",
                  .firing = WallTime(std::chrono::days(365 * 40)),
                  .handler = "a",
@@ -406,7 +175,7 @@ Status Walk::FanOuts() {
   return {};
 }
 
-Status Walk::Batches() {
+Status RehearsalWalk::Batches() {
   BatchStore& batches = stage_.batches;
   const std::string name = stage_.name;
   const BatchPart home{"rehearsal", table_};
@@ -434,7 +203,7 @@ Status Walk::Batches() {
   return {};
 }
 
-Status Walk::Permits() {
+Status RehearsalWalk::Permits() {
   PermitStore& permits = stage_.permits;
   const std::string type = "~" + Text();  // nobody else's
   BOOST_OUTCOME_TRYV(permits.Make(type, 2));
@@ -452,7 +221,7 @@ Status Walk::Permits() {
   return {};
 }
 
-Status Walk::Prunes() {
+Status RehearsalWalk::Prunes() {
   PruneStore& pruning = stage_.pruning;
   const auto refuse = [](const std::string&, std::span<const TaskRecord>) { return false; };
   BOOST_OUTCOME_TRYV(pruning.PruneEnded({table_, {}, Micros(0), {"a"}, refuse}, "", kMaxBatchRows));
@@ -481,7 +250,7 @@ Status Walk::Prunes() {
   return {};
 }
 
-Status Walk::Schema() {
+Status RehearsalWalk::Schema() {
   BOOST_OUTCOME_TRYV(
       stage_.run("INSERT INTO millrace_schema (task_table,slices,version,readable_by) VALUES ('" + Text() +
                  "',1," + std::to_string(kSchemaVersion) + "," + std::to_string(kReadableBy) + ")"));
@@ -495,8 +264,6 @@ Status Walk::Schema() {
   return {};
 }
 
-}  // namespace
-
-Status Rehearse(RehearsalStage& stage) { return Walk(stage).Run(); }
+Status Rehearse(RehearsalStage& stage) { return RehearsalWalk(stage).Run(); }
 
 }  // namespace millrace::engine
