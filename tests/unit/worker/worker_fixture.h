@@ -94,6 +94,9 @@ struct SettableControlPlane final : public ControlPlane {
   std::vector<TableSlices> Slices(const std::string&) override { return slices.Get(); }
   std::shared_ptr<const Pauses> Paused() override { return pauses.Get(); }
   std::shared_ptr<const Config> CurrentConfig() override { return config.Get(); }
+  void FollowShares(SharesTold told) override {
+    if (const auto now = shares.Get(); now && told) told(now);
+  }
 
   void Pause(const std::vector<std::string>& names) {
     auto parsed = Pauses::Parse(names);
@@ -105,6 +108,7 @@ struct SettableControlPlane final : public ControlPlane {
   Settable<std::shared_ptr<const Config>> config;
   Settable<std::shared_ptr<const Pauses>> pauses;
   Settable<StoresByShard> shards;
+  Settable<std::shared_ptr<const LimitShares>> shares;  // null: nobody divides limits
 };
 
 // Every slice of the table `tasks` is the worker's own, and nothing paused.

@@ -77,18 +77,24 @@ TEST_F(WorkerTest, OfATypeWithALimitOfOneOneRunsAtATime) {
   std::atomic<int> runs{0};
   std::atomic<int> inside{0};
   std::atomic<int> most{0};
+  std::uint64_t last = 0;
+  int early = 0;
   plugins_.behaviours["ledger"] = [&](auto tasks, auto&) {
     most = std::max(most.load(), ++inside);
+    if (last != 0 && Get(last).task.state != TaskState::Succeeded) ++early;
+    last = tasks[0].key.id;
     std::this_thread::sleep_for(milliseconds(1));
     --inside;
     ++runs;
     return std::vector<Outcome>(tasks.size());
   };
   config_.handlers["ledger"].limit = LimitConfig{.concurrency = 1};
+  control_.shares.Set(std::make_shared<const LimitShares>(LimitShares{{"ledger", {.permits = true}}}));
   SubmitMany("ledger", 50);
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
   EXPECT_EQ(runs, 50);
   EXPECT_EQ(most, 1);
+  EXPECT_EQ(early, 0) << "the one before is settled when the next begins";
   const auto rows = store_->OpenPermits()->Permits(std::vector<std::string>{"ledger"});
   ASSERT_TRUE(rows) << rows.error().message;
   ASSERT_EQ(rows->size(), 1u);
