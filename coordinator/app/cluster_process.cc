@@ -127,33 +127,7 @@ Status ClusterProcess::Start(Place place) {
                            [this] { return clock_.WallNow(); }});
   machines.push_back(breakers_.get());
   if (place.stands) {
-    CalmOptions calm;
-    calm.session_timeout = options_.session_timeout;
-    leader_ = std::make_unique<Leader>(
-        LeaderOptions{place.id, place.document.incarnation, calm},
-        Leader::Calls{[this] { return Facts(); },
-                      [this](const std::vector<SliceMove>& moves) {
-                        LogMoves(moves);
-                        measured_->Moved(moves);
-                      },
-                      [this](const std::optional<Term>& term) { Noticed(term); },
-                      [this](Ownership decided) {
-                        auto ownership = std::make_shared<const Ownership>(std::move(decided));
-                        MutexLock lock(mutex_);
-                        ownership_ = std::move(ownership);
-                      },
-                      [](const std::string& path) {
-                        LogWarning("an assignment can't be read; it is written anew", {{"node", path}});
-                      },
-                      [offset = clock_.WallNow().time_since_epoch() - clock_.Now().time_since_epoch()](
-                          BootTime at) { return WallTime(at.time_since_epoch() + offset); },
-                      [this](bool stands) { standing_.store(stands); },
-                      [](const std::string& why) {
-                        LogWarning("another candidate should lead the cluster; giving way", {{"why", why}});
-                      },
-                      [this] { measured_->Plans(); },
-                      [this](const PlanFigures& figures) { measured_->Planned(figures); },
-                      [this] { return upkeep_.Findings().lives; }});
+    StandAsLeader(place);
     machines.push_back(leader_.get());
   }
   driver_ = std::make_unique<Driver>(std::move(session_), std::move(machines), clock_);
@@ -163,6 +137,37 @@ Status ClusterProcess::Start(Place place) {
   });
   BOOST_OUTCOME_TRYV(driver_->Start());
   return place.stands ? alerts_.Start() : Status();
+}
+
+void ClusterProcess::StandAsLeader(const Place& place) {
+  CalmOptions calm;
+  calm.session_timeout = options_.session_timeout;
+  leader_ = std::make_unique<Leader>(
+      LeaderOptions{place.id, place.document.incarnation, calm},
+      Leader::Calls{
+          [this] { return Facts(); },
+          [this](const std::vector<SliceMove>& moves) {
+            LogMoves(moves);
+            measured_->Moved(moves);
+          },
+          [this](const std::optional<Term>& term) { Noticed(term); },
+          [this](Ownership decided) {
+            auto ownership = std::make_shared<const Ownership>(std::move(decided));
+            MutexLock lock(mutex_);
+            ownership_ = std::move(ownership);
+          },
+          [](const std::string& path) {
+            LogWarning("an assignment can't be read; it is written anew", {{"node", path}});
+          },
+          [offset = clock_.WallNow().time_since_epoch() - clock_.Now().time_since_epoch()](BootTime at) {
+            return WallTime(at.time_since_epoch() + offset);
+          },
+          [this](bool stands) { standing_.store(stands); },
+          [](const std::string& why) {
+            LogWarning("another candidate should lead the cluster; giving way", {{"why", why}});
+          },
+          [this] { measured_->Plans(); }, [this](const PlanFigures& figures) { measured_->Planned(figures); },
+          [this] { return upkeep_.Findings().lives; }});
 }
 
 void ClusterProcess::Publish(const MemberView& view) {

@@ -73,6 +73,7 @@ class ClusterProcess {
   // Once it was started: the session may be over by now.
   bool Lost() const;
   bool Leads() const;
+  void StandAsLeader(const Place& place);
   void Publish(const MemberView& view);
   void NoteStandby();
   ClusterState State() const;
