@@ -262,7 +262,7 @@ class WholeTest(Doctor):
         self.assertEqual(self.clustered(code=0), {})
         self.assertEqual(self.clustered("--scratch", code=0), {})
         before = self.contents(QUIET)
-        self.assertEqual(len(before), 14)
+        self.assertEqual(len(before), 15)
         self.assertEqual(self.quiet(code=0), {})
         self.assertEqual(self.quiet("--scratch", code=0), {})
         self.assertEqual(self.contents(QUIET), before)  # no row, and no table more
