@@ -195,7 +195,7 @@ std::string AfterPause(const ClusterSnapshot& snapshot, const std::string& what)
     const std::size_t slices = snapshot.SliceCount(what.substr(kWorkerPause.size()));
     if (slices > 0) text = "; the tasks of its " + Count(slices, "slice", "slices") + " wait";
   }
-  return text + "; millrace cluster resume " + what + " ends that";
+  return text + "; " + WordsOfPause(what).ends + (ReadTripped(what) ? "" : " ends that");
 }
 
 bool IsPausedWorker(const ClusterSnapshot& snapshot, const std::string& id) {

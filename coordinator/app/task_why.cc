@@ -201,9 +201,11 @@ void ExplainBrake(const WhyFacts& facts, Reasons& out) {
                                "quickens by itself."});
 }
 
-// Without a cluster nobody tells whether more wants to start than may.
+// Without a cluster nobody tells whether more wants to start than may; of how many run at once the permits
+// do.
 void ExplainLimit(const WhyFacts& facts, const std::string& since, Reasons& out) {
   if (!facts.config.limit || (ClusterAsked(facts) && !facts.cluster->limit_holds)) return;
+  if (!ClusterAsked(facts) && facts.config.limit->rate == 0) return;
   const std::string& type = facts.record.task.handler;
   out.push_back({"limit", "It " + since + " and waits for the limit of " + LimitText(*facts.config.limit) +
                               " of " + type + " (`handlers." + type + ".limit`)."});

@@ -2,13 +2,13 @@
 // dead processes of this host left running, and sweeps the heads of all groups for rows that run under this
 // life without its knowing (adopted) or under a dead one (rescued).
 //
-// A sweep goes by the due maps of the scan, so that a table is asked for it once a poll and not twice. It needs
-// no index: what a dead claimer left was claimed in due order, so it stands at the head of its group. Pages
-// are read from the head while they still show running rows; what lies deeper comes to the head as the rows
-// before it are worked off. The first page is small, since most groups have nothing running at their heads,
-// but for a look that has a reason (somebody was marked dead), and now and then: rows may have come before
-// what a dead one left, and nobody works them off where they are paused. Paused or not: to rescue is not to
-// claim.
+// A sweep goes by the due maps of the scan, so that a table is asked for it once a poll and not twice. It
+// needs no index: what a dead claimer left was claimed in due order, so it stands at the head of its group.
+// Pages are read from the head while they still show running rows; what lies deeper comes to the head as the
+// rows before it are worked off. The first page is small, since most groups have nothing running at their
+// heads, but for a look that has a reason (somebody was marked dead), and now and then: rows may have come
+// before what a dead one left, and nobody works them off where they are paused. Paused or not: to rescue is
+// not to claim.
 #pragma once
 
 #include <atomic>

@@ -87,7 +87,7 @@ struct WorkerStatus {
   std::vector<std::string> outside_hours;  // `report: outside its hours until 01:00 Europe/Berlin`
   // What of the configuration is not in force here, and why: `handlers.noop: …`.
   std::vector<std::string> refusals;
-  std::vector<QueueStatus> queues;  // by name
+  std::vector<QueueStatus> queues;    // by name
   std::vector<PermitStatus> permits;  // by handler
   std::string permit_home;            // the shard that they stand in; empty: not known
   std::string permit_trouble;         // why none can be had; empty: nothing is wrong

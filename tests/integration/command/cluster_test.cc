@@ -371,7 +371,7 @@ TEST_F(ClusterCommandTest, SlicesOfGroupsAreExplained) {
 TEST_F(ClusterCommandTest, AStatusShowsWhatAWorkerOfTheClusterTells) {
   EXPECT_EQ(Ask("submit --handler noop --in 1h").exit_code, 0);
   Write("both", Binary() + " worker --id w1 >out 2>noted & pid=$!\n" + "until " + Binary() +
-                    " cluster status | grep -q \"^noop \"; do sleep 0.1; done\n" + Binary() +
+                    " cluster status >seen && grep -q \"^noop \" seen; do sleep 0.1; done\n" + Binary() +
                     " cluster status; echo cluster $?\n" + Binary() + " status; echo status $?\n" +
                     "kill -TERM $pid; wait $pid; exit 0\n");
   const ProcessResult result = InFolder("sh ./both");

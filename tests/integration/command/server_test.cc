@@ -101,8 +101,8 @@ TEST_F(CommandServerTest, AWorkerWhoseLifeSomebodyEndsByHandBeginsANewOne) {
   ASSERT_EQ(Ask("schema apply" + Store()).exit_code, 0);
   SqlConnection sql(database_.url(), database_.password_file());
   for (const char* harm : {"UPDATE millrace_incarnations SET dead=1", "DELETE FROM millrace_incarnations"}) {
-    sql.Ask("INSERT INTO millrace_pauses (what,actor) VALUES ('handler:noop','me')");
-    ASSERT_EQ(Ask("submit --handler noop --count 100" + Store()).exit_code, 0);
+    // Due so soon that the worker waits for them, and not before its life has been ended.
+    ASSERT_EQ(Ask("submit --handler noop --count 100 --in 2s" + Store()).exit_code, 0);
     ProcessResult result;
     std::thread worker([&] { result = Ask("worker --until-idle --id w1" + Store()); });
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -111,7 +111,6 @@ TEST_F(CommandServerTest, AWorkerWhoseLifeSomebodyEndsByHandBeginsANewOne) {
       poll(nullptr, 0, 20);
     }
     sql.Ask(harm);
-    sql.Ask("DELETE FROM millrace_pauses");
     const auto released = std::chrono::steady_clock::now();
     worker.join();
     EXPECT_LT(std::chrono::steady_clock::now() - released, std::chrono::seconds(10)) << harm;

@@ -220,7 +220,7 @@ TEST(ClusterHealthTest, ABreakerIsNamedWithItsReasonAndOneByHandWithWhoSaidSo) {
   snapshot.breakers["pay"] = {"2026-11-20T18:00:00Z", "20 of 20 calls failed within 10s", "w1"};
   snapshot.pauses = {"breaker:mail:open"};
   EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
-              ElementsAre("open by hand: the breaker of mail",
+              ElementsAre("open by hand: the breaker of mail; millrace handler breaker mail auto ends that",
                           "the breaker of pay is open, and its tasks wait: 20 of 20 calls failed within 10s, "
                           "since 2026-11-20T18:00:00Z, by w1; not probed yet"));
 }
