@@ -109,7 +109,8 @@ class WhyTest(unittest.TestCase):
         first = self.submit("sleep", {"ms": HOUR_MS})
         self.says(first, "running", r"It is with w1\.\w+ since .*, which is alive: running, or next in its queue")
         self.s.insert("sleep", {"ms": HOUR_MS}, 3000, ",priority", ",3")
-        last = self.submit("sleep", {"ms": HOUR_MS})
+        # Of a priority of its own: a group whose oldest row runs is the oldest in the turn that the oldest has.
+        last = self.submit("sleep", {"ms": HOUR_MS}, "--priority", "9")
         asked = self.says(last, "behind", r"waits behind at least [\d,]+ of priority 3")
         told = int(re.search(r"at least ([\d,]+) of", asked["why"][0])[1].replace(",", ""))
         really = self.s.db.value("SELECT COUNT(*) FROM tasks WHERE state=0 AND priority=3")
