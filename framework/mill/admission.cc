@@ -103,6 +103,7 @@ void Admission::Follow(std::shared_ptr<const Config> config) {
       gates_[type] =
           same ? known->second : std::make_shared<TypeGate>(type, std::move(policies), starts_again_);
     }
+    any_gates_.store(!gates_.empty(), std::memory_order_release);
     TellPermits(shares_);
   }
   for (const auto& [type, gate] : before) gate->TellStartsAgain();
@@ -184,6 +185,7 @@ std::map<std::string, std::shared_ptr<BreakerPolicy>> Admission::Breakers() cons
 }
 
 std::shared_ptr<TypeGate> Admission::Of(const std::string& type) const {
+  if (!any_gates_.load(std::memory_order_acquire)) return nullptr;
   MutexLock lock(mutex_);
   const auto gate = gates_.find(type);
   return gate == gates_.end() ? nullptr : gate->second;

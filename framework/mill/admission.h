@@ -185,6 +185,7 @@ class Admission {
   Permits* permits_ = nullptr;  // null: nothing is held by permits
   mutable Mutex mutex_;
   Gates gates_ MILLRACE_GUARDED_BY(mutex_);
+  std::atomic<bool> any_gates_{false};  // scans ask for each group they look at: mostly there are none
   std::shared_ptr<const LimitShares> shares_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<LimitPolicy>> limits_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<BreakerPolicy>> breakers_ MILLRACE_GUARDED_BY(mutex_);
