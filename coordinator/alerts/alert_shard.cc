@@ -113,7 +113,7 @@ Status AlertShard::LookAtDue(const AlertNeeds& needs, const AlertPlace& place, O
   unsent_.tries_again = false;
   for (DueGroup& group : map.groups) {
     if (IsBuiltIn(group.handler)) {
-      unsent_.tries_again = unsent_.tries_again || group.urgency % 10 > 0;  // the place on the ladder
+      unsent_.tries_again = unsent_.tries_again || FailuresOf(group.urgency) > 0;  // the place on the ladder
       continue;
     }
     const Micros ago = map.now - group.first_run_at;

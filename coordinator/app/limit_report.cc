@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "framework/config/limit_text.h"
+#include "framework/config/policy_text.h"
 
 namespace millrace::engine {
 namespace {

@@ -16,7 +16,7 @@
 #include "coordinator/app/shards.h"
 #include "coordinator/app/status_report.h"
 #include "coordinator/app/stop_signals.h"
-#include "framework/config/limit_text.h"
+#include "framework/config/policy_text.h"
 #include "framework/mill/hours_policy.h"
 #include "framework/worker/worker_id.h"
 

@@ -13,6 +13,7 @@
 #include "coordinator/app/task_why.h"
 #include "framework/base/escape.h"
 #include "framework/base/time_text.h"
+#include "framework/config/policy_text.h"
 
 namespace millrace::engine {
 namespace {
@@ -37,23 +38,20 @@ std::string TextAt(const Json& json, const char* key) {
   return text.is_string() ? text.get<std::string>() : "";
 }
 
-// Of a range such as `1-5`, or one number.
-bool IsWithin(const std::string& range, std::uint32_t number) {
-  if (range.empty()) return false;
-  const char digit = static_cast<char>('0' + std::min(number, 9U));
-  return range.front() <= digit && digit <= range.back();
-}
-
 // What the owner's status says of the shard's scan that concerns the task. Anybody may have written it.
 void ReadScan(const Json& status, WhyFacts& facts) {
   const Task& task = facts.record.task;
   const Json& shard = At(At(status, status_key::kShards), facts.shard.c_str());
   if (const Json& speed = At(shard, status_key::kScanSpeed); speed.is_number())
     facts.cluster->scan_speed = speed.get<double>();
+  const auto rule = facts.config.BandOf(Urgency(task.priority, task.failures));
+  if (!rule) return;
+  const std::string priorities = RangeText(rule->priority_from, rule->priority_to);
+  const std::string failures = RangeText(rule->failures_from, rule->failures_to);
   for (const Json& band : At(shard, status_key::kBands)) {
     if (TextAt(band, status_key::kBandHandler) != task.handler) continue;
-    if (!IsWithin(TextAt(band, status_key::kBandPriority), task.priority)) continue;
-    if (!IsWithin(TextAt(band, status_key::kBandFailures), task.failures)) continue;
+    if (TextAt(band, status_key::kBandPriority) != priorities) continue;
+    if (TextAt(band, status_key::kBandFailures) != failures) continue;
     if (const auto next = ParseTime(TextAt(band, status_key::kBandNext))) facts.cluster->band_next = *next;
   }
 }

@@ -4,7 +4,7 @@
 
 #include "coordinator/app/cli/text.h"
 #include "framework/base/time_text.h"
-#include "framework/config/limit_text.h"
+#include "framework/config/policy_text.h"
 #include "framework/mill/hours_policy.h"
 #include "framework/policy/pauses.h"
 #include "framework/task/expiry.h"
@@ -170,18 +170,6 @@ std::string AheadText(const AheadCount& ahead) {
   return Joined(parts, " and ");
 }
 
-// The band of its type that it is in; null: none.
-const BandConfig* BandOf(const WhyFacts& facts) {
-  const Task& task = facts.record.task;
-  const std::uint32_t failures = std::min(task.failures, 9U);
-  for (const BandConfig& band : facts.config.bands) {
-    if (band.priority_from <= task.priority && task.priority <= band.priority_to &&
-        band.failures_from <= failures && failures <= band.failures_to)
-      return &band;
-  }
-  return nullptr;
-}
-
 std::string BandText(const WhyFacts& facts, const BandConfig& band) {
   const auto& cluster = facts.cluster;
   std::string text = "waits for its band's next scan";
@@ -233,7 +221,8 @@ void ExplainOrder(const WhyFacts& facts, Reasons& out) {
     out.push_back({"behind", "It " + since + " and waits behind at least " + AheadText(facts.ahead) +
                                  ", which are due in its slice before it."});
   }
-  if (const BandConfig* band = facts.config.scan ? nullptr : BandOf(facts)) {
+  const Task& task = facts.record.task;
+  if (const auto band = facts.config.BandOf(Urgency(task.priority, task.failures))) {
     out.push_back({"next_band", "It " + since + " and " + BandText(facts, *band) + "."});
   } else if (facts.ahead.Sum() > 0) {
     return;

@@ -9,16 +9,13 @@
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/random.h"
 #include "framework/base/time_text.h"
+#include "framework/config/policy_text.h"
 #include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kQueuesTold = 64;  // the node has to hold them
-
-std::string RangeOf(std::uint32_t from, std::uint32_t to) {
-  return std::to_string(from) + (from == to ? "" : "-" + std::to_string(to));
-}
 
 std::uint64_t Settled(const WorkerTotals& totals) {
   return totals.succeeded + totals.cancelled + totals.failed + totals.retried + totals.returned;
@@ -41,8 +38,8 @@ nlohmann::ordered_json Told(const ShardStatus& shard, std::int64_t lag_ms) {
   for (const BandStatus& band : shard.bands) {
     one[status_key::kBands].push_back(
         {{status_key::kBandHandler, band.handler},
-         {status_key::kBandPriority, RangeOf(band.rule.priority_from, band.rule.priority_to)},
-         {status_key::kBandFailures, RangeOf(band.rule.failures_from, band.rule.failures_to)},
+         {status_key::kBandPriority, RangeText(band.rule.priority_from, band.rule.priority_to)},
+         {status_key::kBandFailures, RangeText(band.rule.failures_from, band.rule.failures_to)},
          {"claimed", band.claimed},
          {status_key::kBandNext, FormatTime(std::chrono::ceil<std::chrono::seconds>(band.next))}});
   }

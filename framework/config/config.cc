@@ -1,8 +1,10 @@
 #include "framework/config/config.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -55,6 +57,21 @@ const HandlerConfig& Config::HandlerFor(const std::string& type) const {
   static const HandlerConfig defaults;
   const auto found = handlers.find(type);
   return found == handlers.end() ? defaults : found->second;
+}
+
+std::vector<BandConfig> HandlerConfig::BandsInForce() const {
+  std::vector<BandConfig> in_force;
+  if (scan) return in_force;
+  std::copy_if(bands.begin(), bands.end(), std::back_inserter(in_force),
+               [](const BandConfig& band) { return band.every > Micros(0) || band.most > 0; });
+  return in_force;
+}
+
+std::optional<BandConfig> HandlerConfig::BandOf(std::uint32_t urgency) const {
+  for (const BandConfig& band : BandsInForce()) {
+    if (band.Covers(urgency)) return band;
+  }
+  return std::nullopt;
 }
 
 ScanRules Config::Scans() const {

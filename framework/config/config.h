@@ -68,7 +68,7 @@ struct HandlerConfig {
   std::optional<LimitConfig> limit;
   std::optional<BreakerConfig> breaker;
   std::optional<HoursConfig> hours;
-  std::vector<BandConfig> bands;             // apart from each other
+  std::vector<BandConfig> bands;             // apart from each other; see BandsInForce
   std::optional<ScanConfig> scan;            // nullopt: without a pause
   Micros timeout = std::chrono::minutes(1);  // per attempt
   RetryPolicy retry;
@@ -82,6 +82,11 @@ struct HandlerConfig {
   std::map<std::string, SecretSource> secrets;
   std::uint32_t batch = 0;  // tasks a call for handlers that take batches; 0: as many as the handler takes
   std::set<std::string> given;  // the keys that the document names, such as `timeout` and `retry.delays`
+
+  // Those that hold anything back: what is scanned in rounds is in no band.
+  std::vector<BandConfig> BandsInForce() const;
+  // The one of them that tasks of this urgency (framework/task/task.h) are in.
+  std::optional<BandConfig> BandOf(std::uint32_t urgency) const;
 };
 
 // What a handler brings in its code. It holds where the configuration does not say; what is absent or empty

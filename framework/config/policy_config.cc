@@ -8,8 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "framework/config/limit_text.h"
 #include "framework/config/parts.h"
+#include "framework/config/policy_text.h"
+#include "framework/task/task.h"
 
 namespace millrace::engine {
 namespace {
@@ -66,6 +67,17 @@ std::string LimitText(const LimitConfig& limit) {
   return text + (text.empty() ? "" : " and ") + std::to_string(limit.concurrency) + " at once";
 }
 
+std::string RangeText(std::uint32_t from, std::uint32_t to) {
+  return from == to ? std::to_string(from) : std::to_string(from) + "-" + std::to_string(to);
+}
+
+bool BandConfig::Covers(std::uint32_t urgency) const {
+  const std::uint32_t priority = PriorityOf(urgency);
+  const std::uint32_t failures = FailuresOf(urgency);
+  return priority_from <= priority && priority <= priority_to && failures_from <= failures &&
+         failures <= failures_to;
+}
+
 namespace {
 
 // `01:30` as minutes after midnight.
@@ -85,10 +97,6 @@ std::optional<Range> ReadRange(std::string_view text) {
   const auto to = dash == std::string_view::npos ? from : ReadNumber<std::uint32_t>(text.substr(dash + 1));
   if (!from || !to || *from > *to || *to >= kCells) return std::nullopt;
   return Range{*from, *to};
-}
-
-std::string RangeText(std::uint32_t from, std::uint32_t to) {
-  return from == to ? std::to_string(from) : std::to_string(from) + "-" + std::to_string(to);
 }
 
 // A `*` stands at the end of an error class, or nowhere.

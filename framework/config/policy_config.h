@@ -48,6 +48,9 @@ struct BandConfig {
   std::uint32_t failures_to = 9;  // 9: nine or more
   Micros every{};                 // 0: without a pause
   std::uint32_t most = 0;         // rows each time, in one worker and shard; 0: any number
+
+  // Whether tasks of this urgency (framework/task/task.h) are in it.
+  bool Covers(std::uint32_t urgency) const;
   bool operator==(const BandConfig&) const = default;
 };
 

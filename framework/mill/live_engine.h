@@ -15,14 +15,14 @@ namespace millrace::engine {
 // In which order and how often the scan comes to task types, where that is configured; by type.
 struct ScanOrder {
   std::map<std::string, std::uint32_t> weights;          // of those that have one
-  std::map<std::string, std::vector<BandConfig>> bands;  // but of those that are scanned in rounds
+  std::map<std::string, std::vector<BandConfig>> bands;  // in force
   bool operator==(const ScanOrder&) const = default;
 
   static ScanOrder Of(const Config& config) {
     ScanOrder order;
     for (const auto& [type, handler] : config.handlers) {
       if (handler.weight != 1) order.weights[type] = handler.weight;
-      if (!handler.bands.empty() && !handler.scan) order.bands[type] = handler.bands;
+      if (auto bands = handler.BandsInForce(); !bands.empty()) order.bands[type] = std::move(bands);
     }
     return order;
   }

@@ -11,12 +11,8 @@ auto* BandOf(Bands& bands, const DueGroup& group) {
   const auto of_type = bands.find(group.handler);
   using Found = decltype(&of_type->second.front());
   if (of_type == bands.end()) return Found(nullptr);
-  const std::uint32_t priority = group.urgency / 10;
-  const std::uint32_t failures = group.urgency % 10;
-  const auto band = std::find_if(of_type->second.begin(), of_type->second.end(), [&](const auto& one) {
-    return one.rule.priority_from <= priority && priority <= one.rule.priority_to &&
-           one.rule.failures_from <= failures && failures <= one.rule.failures_to;
-  });
+  const auto band = std::find_if(of_type->second.begin(), of_type->second.end(),
+                                 [&](const auto& one) { return one.rule.Covers(group.urgency); });
   return band == of_type->second.end() ? Found(nullptr) : &*band;
 }
 
@@ -30,7 +26,6 @@ void ScanBands::Follow(std::shared_ptr<const ScanOrder> order) {
   for (const auto& [handler, rules] : order_->bands) {
     const auto known = bands_.find(handler);
     for (const BandConfig& rule : rules) {
-      if (rule.every <= Micros(0) && rule.most == 0) continue;
       Band band{rule};
       if (known != bands_.end()) {
         const auto same = std::find_if(known->second.begin(), known->second.end(),

@@ -51,7 +51,7 @@ bool ScanPart::Has(const DueGroup& group) const {
   const auto deal = Dealt();
   if (deal->rounds->contains(group.handler)) return number_ == 0;
   if (deal->by == ScannersConfig::By::Table) return IsTableOf(*deal, group.table, number_);
-  return StrandOfPriority(group.urgency / 10, deal->strands) == number_;
+  return StrandOfPriority(PriorityOf(group.urgency), deal->strands) == number_;
 }
 
 bool ScanPart::Touches(const std::optional<TableName>& table) const {

@@ -124,6 +124,9 @@ std::string Storable(std::string_view text, std::size_t limit = kMaxText);
 constexpr std::uint32_t Urgency(std::uint32_t priority, std::uint32_t failures) {
   return priority * 10 + std::min<std::uint32_t>(failures, 9);
 }
+constexpr std::uint32_t PriorityOf(std::uint32_t urgency) { return urgency / 10; }
+// 9: nine or more.
+constexpr std::uint32_t FailuresOf(std::uint32_t urgency) { return urgency % 10; }
 
 inline constexpr std::uint32_t kLeastUrgent = Urgency(9, 9);
 

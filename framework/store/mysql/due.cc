@@ -58,7 +58,7 @@ std::optional<ScannedTask> ReadContents(const DueGroup& group, const ScanRow& ro
   task.key = {group.table, row.id};
   task.slice = group.slice;
   task.handler = group.handler;
-  task.priority = group.urgency / 10;
+  task.priority = PriorityOf(group.urgency);
   task.run_at = row.run_at;
   task.params = read.Text(kFirst);
   task.biz_key = read.Text(kFirst + 1);

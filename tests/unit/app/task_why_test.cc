@@ -364,7 +364,16 @@ TEST(TaskWhyTest, OneInABandWaitsForItsNextScan) {
                          .most = 1000}};
   EXPECT_EQ(Codes(facts).front(), "next_band");
   EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("every 30s, at most 1,000 rows each time"));
+  facts.record.task.failures = 12;
+  facts.config.bands[1].failures_to = 9;
+  EXPECT_EQ(Codes(facts).front(), "next_band");
   facts.record.task.failures = 0;
+  EXPECT_EQ(Codes(facts).front(), "due");
+}
+
+TEST(TaskWhyTest, ABandThatHoldsNothingBackIsNoReason) {
+  WhyFacts facts = Facts();
+  facts.config.bands = {{.every = Micros(0)}};
   EXPECT_EQ(Codes(facts).front(), "due");
 }
 

@@ -187,6 +187,24 @@ TEST(PolicyConfigTest, BandsPartPrioritiesAndFailures) {
                                       BandConfig{5, 9, 6, 9, Micros(0), 5}));
 }
 
+TEST(PolicyConfigTest, ATasksBandIsThatOfItsPriorityAndFailures) {
+  HandlerConfig mail = Mail(R"("bands": [{"priority": "5-7", "failures": "0", "every": "30s"},
+                                         {"priority": "5-7", "failures": "1-9", "most": 10},
+                                         {"priority": "0", "every": "0s"}])");
+  const auto band = [&](std::uint32_t priority, std::uint32_t failures) {
+    return mail.BandOf(Urgency(priority, failures)).value_or(BandConfig{.most = 1});
+  };
+  EXPECT_EQ(band(5, 0), mail.bands[0]);
+  EXPECT_EQ(band(7, 0), mail.bands[0]);
+  EXPECT_EQ(band(7, 1), mail.bands[1]);
+  EXPECT_EQ(band(6, 25), mail.bands[1]) << "nine stands for more";
+  EXPECT_FALSE(mail.BandOf(Urgency(4, 0)));
+  EXPECT_FALSE(mail.BandOf(Urgency(8, 1)));
+  EXPECT_FALSE(mail.BandOf(Urgency(0, 0))) << "it holds nothing back";
+  mail.scan = ScanConfig{.every = Micros(1s)};
+  EXPECT_TRUE(mail.BandsInForce().empty()) << "its rows are scanned in rounds";
+}
+
 TEST(PolicyConfigTest, BandsThatOverlapAreRefusedWithBothNamed) {
   const auto bands = [](const std::string& list) { return HandlerRefusal(R"("bands": [)" + list + "]"); };
   EXPECT_THAT(
