@@ -88,12 +88,20 @@ void PermitBook::Wait(AttemptPtr attempt, BootTime now) {
   types_[type].waiting.push_back({std::move(attempt), now});
 }
 
-std::vector<AttemptPtr> PermitBook::TakeUnwanted(BootTime now) {
+std::vector<AttemptPtr> PermitBook::AllWaiting() const {
+  std::vector<AttemptPtr> attempts;
+  for (const auto& [type, one] : types_) {
+    for (const Waiting& waiting : one.waiting) attempts.push_back(waiting.attempt);
+  }
+  return attempts;
+}
+
+std::vector<AttemptPtr> PermitBook::TakeUnwanted(const std::set<AttemptPtr>& withdrawn, BootTime now) {
   std::vector<AttemptPtr> taken;
   for (auto& [type, one] : types_) {
     const auto unwanted = [&](const Waiting& waiting) {
       return !one.ruled || now - waiting.since > kWaitsForPermit || !waiting.attempt->lease->Alive() ||
-             waiting.attempt->host->StartDecisionOf(*waiting.attempt) != StartDecision::Start;
+             withdrawn.contains(waiting.attempt);
     };
     for (Waiting& waiting : one.waiting) {
       if (unwanted(waiting)) taken.push_back(std::move(waiting.attempt));

@@ -47,8 +47,9 @@ class PermitBook {
   std::size_t Room(const std::string& type, BootTime now);
   // Claimed, and in need of a permit.
   void Wait(AttemptPtr attempt, BootTime now);
-  // Those that have waited too long, or that are to start no more.
-  std::vector<AttemptPtr> TakeUnwanted(BootTime now);
+  std::vector<AttemptPtr> AllWaiting() const;
+  // These of them, and those that have waited too long or are limited no more.
+  std::vector<AttemptPtr> TakeUnwanted(const std::set<AttemptPtr>& withdrawn, BootTime now);
   std::vector<AttemptPtr> TakeWaiting();
   // What became of its settle is known. True where somebody may claim again.
   bool Ended(const Attempt& attempt, BootTime now);

@@ -120,13 +120,30 @@ void Permits::CountOverrun(const Attempt& attempt) {
   parts_.metrics.GetCounter("millrace_permits_overrun_total", {{"handler", attempt.task.handler}}).Add();
 }
 
+// Of those that wait. Asked without the lock: the admission, which knows, tells what is held under a lock of
+// its own.
+std::set<AttemptPtr> Permits::Withdrawn() const {
+  std::vector<AttemptPtr> waiting;
+  {
+    MutexLock lock(mutex_);
+    waiting = book_.AllWaiting();
+  }
+  std::set<AttemptPtr> withdrawn;
+  for (AttemptPtr& attempt : waiting) {
+    if (attempt->host->StartDecisionOf(*attempt) != StartDecision::Start)
+      withdrawn.insert(std::move(attempt));
+  }
+  return withdrawn;
+}
+
 void Permits::Watch(BootTime now) {
+  const std::set<AttemptPtr> withdrawn = Withdrawn();
   std::vector<AttemptPtr> doubtful;
   std::vector<AttemptPtr> unwanted;
   {
     MutexLock lock(mutex_);
     doubtful = book_.Doubtful(now);
-    unwanted = book_.TakeUnwanted(now);
+    unwanted = book_.TakeUnwanted(withdrawn, now);
     overrunning_.insert(overrunning_.end(), doubtful.begin(), doubtful.end());
     std::erase_if(overrunning_, [&](const AttemptPtr& attempt) {
       if (!attempt->home->MayBeOthers(now)) return false;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,7 @@ class Permits {
   Step<bool> Read();
   Step<bool> Change(const Lease& life);
   bool Failed(const Error& error);
+  std::set<AttemptPtr> Withdrawn() const;
   void CountOverrun(const Attempt& attempt);
   void Begin(const std::vector<AttemptPtr>& attempts);
 

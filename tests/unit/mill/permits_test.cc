@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <future>
 #include <map>
 
 #include "driven_port.h"
@@ -113,7 +114,10 @@ class ScriptedHome final : public Driven<PermitPort> {
 class Shard final : public AttemptHost {
  public:
   bool StopAsked() const override { return false; }
-  StartDecision StartDecisionOf(const Attempt&) const override { return decision; }
+  StartDecision StartDecisionOf(const Attempt&) const override {
+    if (asked) asked();
+    return decision;
+  }
   bool Over() const override { return false; }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros) override { return nullptr; }
   void SaveProgress(const Attempt&, std::string) override {}
@@ -125,6 +129,7 @@ class Shard final : public AttemptHost {
   void Drop(Attempt&) override {}
 
   StartDecision decision = StartDecision::Start;
+  std::function<void()> asked;
   std::vector<std::uint64_t> back;
 };
 
@@ -305,6 +310,21 @@ TEST_F(PermitsTest, WhatIsToStartNoMoreGoesBack) {
   a_.shard->decision = StartDecision::Withdrawn;
   a_.Go(milliseconds(100));
   EXPECT_THAT(a_.shard->back, ElementsAre(2));
+}
+
+TEST_F(PermitsTest, WhoAsksWhetherAWaitingTaskMayStartKeepsNobodyFromThePermits) {
+  a_.Claim(1);
+  a_.Go(milliseconds(50));
+  a_.Claim(2);
+  std::future<bool> looked;
+  std::vector<bool> in_time;
+  a_.shard->asked = [&] {
+    looked = std::async(std::launch::async, [this] { return a_.permits.Holds("mail"); });
+    in_time.push_back(looked.wait_for(seconds(10)) == std::future_status::ready);
+  };
+  a_.permits.Watch(clock_.Now());
+  EXPECT_THAT(in_time, ElementsAre(true))
+      << "the admission holds a lock of its own while it tells which types are held";
 }
 
 TEST_F(PermitsTest, APermitWhoseReplyWasLostIsUsedOnceNothingIsUnderWay) {
