@@ -80,7 +80,8 @@ void TypeGate::TellStartsAgain() {
 }
 
 // Each kind of policy adds its own; one keeps its state where nothing of it has changed, and a gate where
-// none of its policies has. What is in hand under a gate that goes asks that still.
+// none of its policies has. What is in hand under a gate that goes is counted by that still, and asks the one
+// that has come before it starts.
 void Admission::Follow(std::shared_ptr<const Config> config) {
   Gates before;
   {
@@ -105,6 +106,7 @@ void Admission::Follow(std::shared_ptr<const Config> config) {
     }
     any_gates_.store(!gates_.empty(), std::memory_order_release);
     TellPermits(shares_);
+    if (gates_ != before) version_.fetch_add(1, std::memory_order_release);
   }
   for (const auto& [type, gate] : before) gate->TellStartsAgain();
 }
@@ -196,13 +198,6 @@ bool Admission::Open(const std::string& type) const {
   return !gate || gate->Open(clock_.Now(), clock_.WallNow());
 }
 
-bool Admission::IsOutsideHours(const std::string& type) const {
-  if (!any_outside_hours_.load(std::memory_order_relaxed)) return false;
-  MutexLock lock(mutex_);
-  const auto policy = hours_.find(type);
-  return policy != hours_.end() && !policy->second->Open(clock_.Now(), clock_.WallNow());
-}
-
 std::string Admission::OutsideHours(const std::string& type) const {
   const WallTime now = clock_.WallNow();
   MutexLock lock(mutex_);
@@ -235,8 +230,6 @@ bool Admission::TakeClosed() {
   const BootTime now = clock_.Now();
   const WallTime wall = clock_.WallNow();
   MutexLock lock(mutex_);
-  any_outside_hours_.store(std::any_of(hours_.begin(), hours_.end(),
-                                       [&](const auto& entry) { return !entry.second->Open(now, wall); }));
   bool closed = false;
   for (const auto& [type, gate] : gates_) {
     const bool open = gate->Open(now, wall);

@@ -149,11 +149,10 @@ class Admission {
   StartsAgain& starts_again() { return *starts_again_; }
   // The gate of a type; null: it has none, and everything goes through.
   std::shared_ptr<TypeGate> Of(const std::string& type) const;
+  // As long as this stays as it is, what Of has said since holds.
+  std::uint64_t Version() const { return version_.load(std::memory_order_acquire); }
   // Whether tasks of this type may be claimed and started, as far as hours and breakers say.
   bool Open(const std::string& type) const;
-  // Whether it is outside hours that hold by now, also for what was claimed under others. As of the last
-  // TakeClosed; costs nothing where nothing is.
-  bool IsOutsideHours(const std::string& type) const;
   // Why nothing of the type starts outside its hours, as ClosedBy says it; empty: it is within them.
   std::string OutsideHours(const std::string& type) const;
   // All that are outside theirs, by type.
@@ -181,6 +180,7 @@ class Admission {
   void TellPermits(const std::shared_ptr<const LimitShares>& former) MILLRACE_REQUIRES(mutex_);
 
   const Clock& clock_;
+  std::atomic<std::uint64_t> version_{0};
   const std::shared_ptr<StartsAgain> starts_again_ = std::make_shared<StartsAgain>();
   Permits* permits_ = nullptr;  // null: nothing is held by permits
   mutable Mutex mutex_;
@@ -190,7 +190,6 @@ class Admission {
   std::map<std::string, std::shared_ptr<LimitPolicy>> limits_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<BreakerPolicy>> breakers_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<HoursPolicy>> hours_ MILLRACE_GUARDED_BY(mutex_);
-  std::atomic<bool> any_outside_hours_{false};
   PermitRules few_ MILLRACE_GUARDED_BY(mutex_);  // limits of how many run at once
   std::map<std::string, std::shared_ptr<StartPolicy>> of_few_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, bool> open_ MILLRACE_GUARDED_BY(mutex_);  // as of the last TakeClosed

@@ -12,7 +12,8 @@ constexpr std::uint32_t kQuarantine = 3;
 std::optional<Outcome> InsteadOfStart(Attempt& attempt, const RetryPolicy& retry, BootTime now) {
   const Task& task = attempt.task;
   // It came to its lane while the type needed none.
-  if (attempt.gate && !attempt.home && attempt.gate->NeedsPermit()) return GivenBack();
+  if (const auto gate = attempt.home ? nullptr : attempt.host->GateOf(attempt); gate && gate->NeedsPermit())
+    return GivenBack();
   if (attempt.host->StopAsked() || attempt.host->StartDecisionOf(attempt) == StartDecision::Withdrawn) {
     return GivenBack();
   }

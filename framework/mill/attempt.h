@@ -51,7 +51,8 @@ struct Attempt {
   const std::shared_ptr<Lease> lease;   // the life under which it was claimed
   const bool solo;                      // it runs with nothing beside it
   TypeCounters* counters = nullptr;     // its type's; they outlive it. Null: whoever made it counts nothing
-  std::shared_ptr<TypeGate> gate = {};  // of its type, if that has one
+  std::shared_ptr<TypeGate> gate = {};  // of its type at its claim, if that had one: there it is counted
+  std::uint64_t gate_at = 0;            // the version of its worker's admission at which that was so
   // The life in the home of permits that holds one for it; null: its type needs none.
   std::shared_ptr<Lease> home = {};
   std::uint64_t may_start_at = 0;  // the version of its shard's scope at which it might start; 0: unknown
@@ -93,6 +94,8 @@ class AttemptHost {
   // The worker asks its handlers to end now.
   virtual bool StopAsked() const = 0;
   virtual StartDecision StartDecisionOf(const Attempt& attempt) const = 0;
+  // The gate that its type has now: the configuration may have changed since its claim.
+  virtual std::shared_ptr<TypeGate> GateOf(const Attempt& attempt) const { return attempt.gate; }
   // The shard is served no more and nothing of it is in hand: whoever keeps a session of it closes it.
   virtual bool Over() const = 0;
   virtual std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) = 0;

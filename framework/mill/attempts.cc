@@ -150,6 +150,7 @@ std::vector<AttemptPtr> Attempts::Make(std::vector<Task> tasks, const std::share
   const std::shared_ptr<AttemptHost> host(keeper_.lock(), this);
   std::vector<AttemptPtr> attempts;
   attempts.reserve(tasks.size());
+  const std::uint64_t gates_at = parts_.admission.Version();  // read before the gates
   TypeCounters* type = nullptr;  // of the one before: neighbours are of one type, mostly
   std::shared_ptr<TypeGate> gate;
   for (Task& task : tasks) {
@@ -160,6 +161,7 @@ std::vector<AttemptPtr> Attempts::Make(std::vector<Task> tasks, const std::share
     type->claimed.Add();
     attempts.push_back(std::make_shared<Attempt>(host, parts_.shard, std::move(task), life, solo));
     attempts.back()->counters = type;
+    attempts.back()->gate_at = gates_at;
     if (gate) {
       gate->Claimed(1);
       attempts.back()->gate = gate;
@@ -232,12 +234,9 @@ StartDecision Attempts::StartDecisionOf(const Attempt& attempt) const {
                        !attempt.home->KeepsPermits(parts_.clock.Now()))) {
     return StartDecision::Withdrawn;
   }
-  if (parts_.admission.IsOutsideHours(task.handler) && !attempt.has_start.load(std::memory_order_relaxed)) {
-    return StartDecision::Withdrawn;
-  }
-  if (attempt.gate && !attempt.has_start.load(std::memory_order_relaxed) && !attempt.pass.Given() &&
-      !attempt.gate->Open(parts_.clock.Now(), parts_.clock.WallNow())) {
-    return StartDecision::Withdrawn;
+  if (!attempt.has_start.load(std::memory_order_relaxed) && !attempt.pass.Given()) {
+    const std::shared_ptr<TypeGate> gate = GateOf(attempt);
+    if (gate && !gate->Open(parts_.clock.Now(), parts_.clock.WallNow())) return StartDecision::Withdrawn;
   }
   if (attempt.may_start_at == parts_.scope.Version()) return StartDecision::Start;
   if (parts_.scope.Paused(task.key.table, task.slice, task.handler)) {
@@ -245,6 +244,11 @@ StartDecision Attempts::StartDecisionOf(const Attempt& attempt) const {
   }
   return parts_.scope.Owns(task.key.table, task.slice, task.handler) ? StartDecision::Start
                                                                      : StartDecision::Moved;
+}
+
+std::shared_ptr<TypeGate> Attempts::GateOf(const Attempt& attempt) const {
+  return attempt.gate_at == parts_.admission.Version() ? attempt.gate
+                                                       : parts_.admission.Of(attempt.task.handler);
 }
 
 std::vector<AttemptPtr> Attempts::TakeParked() {

@@ -175,6 +175,12 @@ class TimedRunner final : public Runner {
     }
   }
 
+  std::vector<AttemptPtr> Taken() const {
+    std::vector<AttemptPtr> attempts;
+    for (const auto& [ends, attempt] : running_) attempts.push_back(attempt);
+    return attempts;
+  }
+
   std::size_t most = 250;
   Micros takes = std::chrono::milliseconds(50);
   std::map<std::uint64_t, Outcome> outcomes;  // by task, once; others are done
@@ -206,6 +212,7 @@ class RoundWorker {
   }
 
   Mill& mill() { return mill_; }
+  Admission& admission() { return admission_; }
   void Own(std::vector<TableSlices> slices) {
     slices_ = std::move(slices);
     Follow();

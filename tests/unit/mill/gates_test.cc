@@ -1,0 +1,155 @@
+// What is claimed already, and has not started, once its type's policies change or close: a worker's mill, on
+// a real store, in a time that the test moves.
+#include <gmock/gmock.h>
+
+#include "framework/mill/permits.h"
+#include "round_worker.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::Each;
+using ::testing::SizeIs;
+
+// A worker without a home for permits: it holds none.
+class Homeless final : public Driven<PermitPort> {
+ public:
+  using Driven::Driven;
+  std::vector<std::string> Shards() override { return {}; }
+  std::shared_ptr<Lease> Life(const std::string&) override { return nullptr; }
+  bool OthersLive(const std::string&) override { return false; }
+  Reply<Result<std::string>> Home(const std::string&) override { return Result<std::string>(""); }
+  Reply<Status> NameHome(const std::string&, const std::string&) override { return Status{}; }
+  Reply<Result<std::vector<Permit>>> Permits(const std::string&, const std::vector<std::string>&) override {
+    return Result<std::vector<Permit>>();
+  }
+  Reply<Status> Make(const std::string&, const std::string&, std::uint32_t) override { return Status{}; }
+  Reply<Result<std::vector<bool>>> Change(const std::string&, const std::string&,
+                                          const std::vector<PermitChange>&) override {
+    return Result<std::vector<bool>>();
+  }
+};
+
+class GatesTest : public ::testing::Test {
+ protected:
+  GatesTest() {
+    worker_.runner.takes = hours(24);
+    worker_.admission().HoldBy(permits_);
+  }
+  void Follow(HandlerConfig mail) {
+    auto config = std::make_shared<Config>();
+    config->handlers["mail"] = std::move(mail);
+    worker_.admission().Follow(std::move(config));
+  }
+  static HandlerConfig Limited(LimitConfig limit) {
+    HandlerConfig mail;
+    mail.limit = limit;
+    return mail;
+  }
+  // From now on, or until now.
+  HandlerConfig Hours(Micros from, Micros to) const {
+    const auto minute = [this](Micros after) {
+      const auto at = (clock_.WallNow() + after).time_since_epoch();
+      return static_cast<std::uint32_t>(std::chrono::floor<minutes>(at).count() % (24 * 60));
+    };
+    HandlerConfig mail;
+    mail.hours = HoursConfig{minute(from), minute(to)};
+    return mail;
+  }
+  // Three tasks, which wait in the worker's hands.
+  void Claim() {
+    NewTask task;
+    task.handler = "mail";
+    ASSERT_TRUE(store_.OpenOperations()->Submit("tasks", std::vector<NewTask>(3, task)));
+    store_.Run("UPDATE tasks SET slice=1");
+    worker_.Work();
+    ASSERT_THAT(worker_.runner.Taken(), SizeIs(3));
+  }
+  std::vector<StartDecision> Decisions() const {
+    std::vector<StartDecision> decisions;
+    for (const AttemptPtr& attempt : worker_.runner.Taken())
+      decisions.push_back(attempt->host->StartDecisionOf(*attempt));
+    return decisions;
+  }
+  // What each ends with in place of its start.
+  std::vector<std::optional<OutcomeKind>> Instead() const {
+    std::vector<std::optional<OutcomeKind>> kinds;
+    for (const AttemptPtr& attempt : worker_.runner.Taken()) {
+      const auto outcome = InsteadOfStart(*attempt, {}, clock_.Now());
+      kinds.push_back(outcome ? std::optional(outcome->kind) : std::nullopt);
+    }
+    return kinds;
+  }
+
+  ManualClock clock_;
+  ScratchStore store_{clock_};
+  RoundWorker worker_{clock_, store_, "w", {}};
+  Registry metrics_;
+  Homeless home_{clock_};
+  Permits permits_{{clock_, worker_.runner, metrics_, [] {}, 1}, home_};
+};
+
+TEST_F(GatesTest, WhatWasClaimedBeforeAFewAtOnceMayRunDoesNotStartWithoutAPermit) {
+  Claim();
+  EXPECT_THAT(Instead(), Each(std::nullopt));
+  Follow(Limited({.concurrency = 1}));
+  EXPECT_THAT(Instead(), Each(OutcomeKind::GiveBack));
+}
+
+TEST_F(GatesTest, NorDoesWhatWasClaimedUnderALimitOfAnotherKind) {
+  Follow(Limited({.rate = 100}));
+  Claim();
+  EXPECT_THAT(Instead(), Each(std::nullopt));
+  Follow(Limited({.rate = 100, .concurrency = 1}));
+  EXPECT_THAT(Instead(), Each(OutcomeKind::GiveBack));
+  Follow(Limited({.rate = 100}));
+  EXPECT_THAT(Instead(), Each(std::nullopt));
+}
+
+TEST_F(GatesTest, WhatHasItsPermitStarts) {
+  Claim();
+  Follow(Limited({.concurrency = 1}));
+  for (const AttemptPtr& attempt : worker_.runner.Taken()) {
+    attempt->home = std::make_shared<Lease>("w.1", minutes(1), clock_.Now());
+    attempt->home->Renewed(clock_.Now());
+  }
+  EXPECT_THAT(Instead(), Each(std::nullopt));
+}
+
+TEST_F(GatesTest, HoursThatComeLaterHoldForWhatIsClaimedAlready) {
+  Claim();
+  Follow(Hours(hours(1), hours(2)));
+  EXPECT_THAT(Decisions(), Each(StartDecision::Withdrawn));
+  EXPECT_THAT(Instead(), Each(OutcomeKind::GiveBack));
+  Follow(Hours(-hours(1), hours(2)));
+  EXPECT_THAT(Decisions(), Each(StartDecision::Start));
+}
+
+TEST_F(GatesTest, WhenHoursEndWhatHasNotBegunIsWithdrawnAndToldOfOnce) {
+  Follow(Hours(-hours(1), hours(1)));
+  Claim();
+  EXPECT_FALSE(worker_.admission().TakeClosed());
+  EXPECT_THAT(Decisions(), Each(StartDecision::Start));
+  clock_.Advance(hours(1));
+  EXPECT_TRUE(worker_.admission().TakeClosed());
+  EXPECT_FALSE(worker_.admission().TakeClosed());
+  EXPECT_THAT(Decisions(), Each(StartDecision::Withdrawn));
+  EXPECT_FALSE(worker_.admission().Open("mail"));
+  worker_.runner.Taken().front()->has_start.store(true);
+  EXPECT_EQ(Decisions().front(), StartDecision::Start) << "it has begun";
+}
+
+TEST_F(GatesTest, WhatIsHeldBackByAPolicyThatIsGoneStarts) {
+  Follow(Hours(-hours(1), hours(1)));
+  Claim();
+  clock_.Advance(hours(1));
+  ASSERT_THAT(Decisions(), Each(StartDecision::Withdrawn));
+  Follow({});
+  EXPECT_THAT(Decisions(), Each(StartDecision::Start));
+}
+
+}  // namespace
+}  // namespace millrace::engine
