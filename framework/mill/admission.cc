@@ -80,8 +80,8 @@ void TypeGate::TellStartsAgain() {
 }
 
 // Each kind of policy adds its own; one keeps its state where nothing of it has changed, and a gate where
-// none of its policies has. What is in hand under a gate that goes is counted by that still, and asks the one
-// that has come before it starts.
+// none of its policies has. What runs under a gate that goes is counted by that still; what is queued under it goes
+// back, and comes again under the one that counts from now on.
 void Admission::Follow(std::shared_ptr<const Config> config) {
   Gates before;
   {

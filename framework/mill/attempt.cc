@@ -11,7 +11,7 @@ constexpr std::uint32_t kQuarantine = 3;
 
 std::optional<Outcome> InsteadOfStart(Attempt& attempt, const RetryPolicy& retry, BootTime now) {
   const Task& task = attempt.task;
-  // It came to its lane while the type needed none.
+  // It came to its lane while a limit of how many run at once was divided into places.
   if (const auto gate = attempt.home ? nullptr : attempt.host->GateOf(attempt); gate && gate->NeedsPermit())
     return GivenBack();
   if (attempt.host->StopAsked() || attempt.host->StartDecisionOf(attempt) == StartDecision::Withdrawn) {

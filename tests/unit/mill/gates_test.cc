@@ -105,7 +105,20 @@ TEST_F(GatesTest, NorDoesWhatWasClaimedUnderALimitOfAnotherKind) {
   EXPECT_THAT(Instead(), Each(std::nullopt));
   Follow(Limited({.rate = 100, .concurrency = 1}));
   EXPECT_THAT(Instead(), Each(OutcomeKind::GiveBack));
+}
+
+TEST_F(GatesTest, WhatWasClaimedBeforeARateIsNotCountedByThatAndGoesBack) {
+  Claim();
+  Follow(Limited({.rate = 1}));
+  EXPECT_THAT(Instead(), Each(OutcomeKind::GiveBack));
+  Follow({});
+  EXPECT_THAT(Instead(), Each(std::nullopt)) << "there is no limit any more";
+}
+
+TEST_F(GatesTest, ALimitThatIsRaisedTakesNothingOutOfTheQueue) {
   Follow(Limited({.rate = 100}));
+  Claim();
+  Follow(Limited({.rate = 200}));
   EXPECT_THAT(Instead(), Each(std::nullopt));
 }
 
@@ -113,6 +126,7 @@ TEST_F(GatesTest, WhatHasItsPermitStarts) {
   Claim();
   Follow(Limited({.concurrency = 1}));
   for (const AttemptPtr& attempt : worker_.runner.Taken()) {
+    attempt->gate = worker_.admission().Of("mail");
     attempt->home = std::make_shared<Lease>("w.1", minutes(1), clock_.Now());
     attempt->home->Renewed(clock_.Now());
   }
@@ -124,8 +138,6 @@ TEST_F(GatesTest, HoursThatComeLaterHoldForWhatIsClaimedAlready) {
   Follow(Hours(hours(1), hours(2)));
   EXPECT_THAT(Decisions(), Each(StartDecision::Withdrawn));
   EXPECT_THAT(Instead(), Each(OutcomeKind::GiveBack));
-  Follow(Hours(-hours(1), hours(2)));
-  EXPECT_THAT(Decisions(), Each(StartDecision::Start));
 }
 
 TEST_F(GatesTest, WhenHoursEndWhatHasNotBegunIsWithdrawnAndToldOfOnce) {
