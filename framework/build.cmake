@@ -4,6 +4,7 @@ list(APPEND CMAKE_MODULE_PATH ${PROJECT_SOURCE_DIR}/framework/cmake)
 
 option(MILLRACE_WERROR "Treat warnings as errors" OFF)
 option(MILLRACE_WAYS "Note which functions run, for tests/ways alone" OFF)
+set(MILLRACE_COLD_FLAGS "" CACHE STRING "Compiler options for what runs seldom: commands, pages, checks")
 set(MILLRACE_SANITIZE "" CACHE STRING "Sanitizers: empty, 'address' (with undefined) or 'thread'")
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -52,6 +53,10 @@ if(MILLRACE_WAYS)
   target_compile_options(millrace_options INTERFACE
     -finstrument-functions -finstrument-functions-exclude-file-list=/usr/include/,/usr/lib/)
 endif()
+
+# Folders whose code runs seldom name this one in MILLRACE_FOLDER_OPTIONS: they may be built in less time.
+add_library(millrace_cold_options INTERFACE)
+target_compile_options(millrace_cold_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${MILLRACE_COLD_FLAGS}>)
 
 # The two functions that folders declare themselves by. What MILLRACE_FOLDER_OPTIONS names is linked after millrace_options,
 # so that a folder and those below it may be built otherwise.
