@@ -46,6 +46,16 @@ TEST(TokenBucketTest, WhoAsksWhenItSaysGetsOne) {
   EXPECT_EQ(bucket.Take(1, next), 1u);
 }
 
+TEST(TokenBucketTest, WhatIsGivenBackFillsItNoFurtherThanToItsBurst) {
+  TokenBucket bucket(10, 5, 5, kBegin);
+  EXPECT_EQ(bucket.Take(4, kBegin), 4u);
+  bucket.GiveBack(2);
+  EXPECT_EQ(bucket.Left(kBegin), 3u);
+  bucket.Left(kBegin + seconds(1));
+  bucket.GiveBack(2);
+  EXPECT_EQ(bucket.Take(kMany, kBegin + seconds(1)), 5u);
+}
+
 TEST(TokenBucketTest, AtALowerRateWhatWasSavedIsLost) {
   TokenBucket bucket(100, 10, 10, kBegin);
   bucket.Set(10, 1, kBegin);
@@ -75,6 +85,13 @@ TEST(LimitPolicyTest, WithoutAShareNothingIsClaimedOrStarted) {
   EXPECT_EQ(policy.ClaimRoom(kBegin, 0), 0u);
   EXPECT_EQ(policy.Take(1, kBegin + seconds(10)), 0u);
   EXPECT_EQ(policy.Next(kBegin), BootTime::max());
+}
+
+TEST(LimitPolicyTest, StartsThatWereNotUsedAreThereAgain) {
+  LimitPolicy policy(Rate(2, 7), {}, kBegin);
+  EXPECT_EQ(policy.Take(kMany, kBegin), 7u);
+  policy.GiveBack(3);
+  EXPECT_EQ(policy.Take(kMany, kBegin), 3u);
 }
 
 TEST(LimitPolicyTest, AsManyRunAsThereArePlaces) {

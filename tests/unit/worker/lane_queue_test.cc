@@ -286,6 +286,12 @@ TEST_F(LaneQueueTest, BytesBoundTheQueueToo) {
   EXPECT_EQ(Room(*a_), 9u);
 }
 
+TEST_F(LaneQueueTest, ShardsDivideTheBytesAmongThem) {
+  type_.bytes = 100 * 1024;
+  Push(a_, 1);
+  EXPECT_EQ(queue_.Room(type_, *b_, kLeastUrgent, now_, aging_).bytes, 50u * 1024);
+}
+
 TEST_F(LaneQueueTest, WhatThereIsNoRoomForIsClaimedNowAndThenWhereItGoesBack) {
   type_.gives_back = true;
   Push(a_, 10);
@@ -325,6 +331,9 @@ TEST_F(LaneQueueTest, DrawnAtRandomEachQueueHasItsPart) {
   const auto first = std::count_if(ids.begin(), ids.end(), [](std::uint64_t id) { return id <= 200; });
   EXPECT_GT(first, 60);
   EXPECT_LT(first, 140);
+  int repeated = 0;
+  for (std::size_t i = 1; i < ids.size(); ++i) repeated += (ids[i] <= 200) == (ids[i - 1] <= 200) ? 1 : 0;
+  EXPECT_GT(repeated, 60) << "they do not take turns";
 }
 
 TEST_F(LaneQueueTest, NoMoreQueuesAreDrawnFromAtOnceThanConfiguredAndAllHaveTheirTurn) {
