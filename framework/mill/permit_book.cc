@@ -100,8 +100,7 @@ std::vector<AttemptPtr> PermitBook::TakeUnwanted(const std::set<AttemptPtr>& wit
   std::vector<AttemptPtr> taken;
   for (auto& [type, one] : types_) {
     const auto unwanted = [&](const Waiting& waiting) {
-      return !one.ruled || now - waiting.since > kWaitsForPermit || !waiting.attempt->lease->Alive() ||
-             withdrawn.contains(waiting.attempt);
+      return !one.ruled || now - waiting.since > kWaitsForPermit || withdrawn.contains(waiting.attempt);
     };
     for (Waiting& waiting : one.waiting) {
       if (unwanted(waiting)) taken.push_back(std::move(waiting.attempt));
