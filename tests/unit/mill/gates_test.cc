@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 
 #include "framework/mill/permits.h"
+#include "framework/mill/starts.h"
 #include "round_worker.h"
 
 namespace millrace::engine {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::Each;
@@ -131,6 +133,60 @@ TEST_F(GatesTest, WhatHasItsPermitStarts) {
     attempt->home->Renewed(clock_.Now());
   }
   EXPECT_THAT(Instead(), Each(std::nullopt));
+  worker_.runner.Taken().front()->stop_by.store(1);
+  EXPECT_EQ(Decisions().front(), StartDecision::Withdrawn) << "its permit is in doubt";
+  clock_.Advance(seconds(40));
+  EXPECT_THAT(Decisions(), Each(StartDecision::Withdrawn)) << "the beat that holds them is late";
+}
+
+TEST_F(GatesTest, WhatHoldsAPermitIsNotParked) {
+  Claim();
+  Follow(Hours(hours(1), hours(2)));
+  const AttemptPtr attempt = worker_.runner.Taken().front();
+  attempt->home = std::make_shared<Lease>("w.1", minutes(1), clock_.Now());
+  attempt->host->Park(attempt);
+  for (int i = 0; i < 10; ++i) {
+    clock_.Advance(milliseconds(100));
+    worker_.Work();
+  }
+  EXPECT_EQ(store_.Ask("SELECT count(*) FROM tasks WHERE state=0"), 1) << "others wait for its permit";
+}
+
+TEST_F(GatesTest, AStartThatIsReturnedIsThereAgain) {
+  Follow(Limited({.rate = 1, .burst = 3}));
+  Claim();
+  std::vector<AttemptPtr> starting = worker_.runner.Taken();
+  ASSERT_THAT(TakeStarts(starting, clock_.Now()), SizeIs(0));
+  ReturnStart(*starting.front());
+  starting.resize(1);
+  EXPECT_THAT(TakeStarts(starting, clock_.Now()), SizeIs(0));
+}
+
+TEST_F(GatesTest, AProbeThatGoesBackUnstartedLeavesItsPlaceToAnother) {
+  HandlerConfig mail;
+  mail.breaker.emplace();
+  Follow(mail);
+  Claim();
+  const auto breaker = worker_.admission().Breakers().at("mail");
+  breaker->SetHand(BreakerHand::Open, clock_.Now());
+  breaker->SetHand(BreakerHand::Auto, clock_.Now());
+  const std::vector<AttemptPtr> taken = worker_.runner.Taken();
+  EXPECT_FALSE(InsteadOfStart(*taken[0], {}, clock_.Now())) << "it is the probe";
+  EXPECT_TRUE(InsteadOfStart(*taken[1], {}, clock_.Now()));
+  taken[0]->host->Drop(*taken[0]);
+  EXPECT_FALSE(InsteadOfStart(*taken[1], {}, clock_.Now()));
+}
+
+TEST_F(GatesTest, WhatGoesBackUnstartedIsCountedNowhere) {
+  Follow(Hours(-hours(1), hours(1)));
+  Claim();
+  const auto gate = worker_.admission().Of("mail");
+  EXPECT_EQ(gate->Waiting(), 3u);
+  Follow(Hours(hours(1), hours(2)));
+  for (const AttemptPtr& attempt : worker_.runner.Taken()) GiveBack(attempt);
+  worker_.Work();
+  EXPECT_EQ(store_.Ask("SELECT count(*) FROM tasks WHERE state=0 AND failures=0"), 3);
+  EXPECT_EQ(gate->Waiting(), 0u);
 }
 
 TEST_F(GatesTest, HoursThatComeLaterHoldForWhatIsClaimedAlready) {

@@ -186,6 +186,16 @@ TEST_F(AdmissionTest, WhatStaysTheSameKeepsItsState) {
   EXPECT_EQ(admission_.Of("mail")->TakeStarts(1, clock_.Now()), 0u);
 }
 
+TEST_F(AdmissionTest, OfSeveralPoliciesTheStrictestHoldsAndTheOthersHaveBackWhatItRefused) {
+  const auto wide = std::make_shared<LimitPolicy>(Rate(2, 7), std::nullopt, clock_.Now());
+  const auto narrow = std::make_shared<LimitPolicy>(Places(3), std::nullopt, clock_.Now());
+  for (const StartPolicies& policies : {StartPolicies{narrow, wide}, StartPolicies{wide, narrow}})
+    EXPECT_EQ(TypeGate("mail", policies).ClaimRoom(clock_.Now()), 3u);
+  TypeGate gate("mail", {wide, narrow});
+  EXPECT_EQ(gate.TakeStarts(7, clock_.Now()), 3u);
+  EXPECT_EQ(wide->Take(kMany, clock_.Now()), 4u);
+}
+
 TEST_F(AdmissionTest, SharesTakeThePlaceOfTheWholeLimit) {
   admission_.Follow(With({{"mail", Places(9)}}));
   admission_.FollowShares(std::make_shared<const LimitShares>(LimitShares{{"mail", {.concurrency = 2}}}));

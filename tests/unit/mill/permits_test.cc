@@ -312,6 +312,15 @@ TEST_F(PermitsTest, WhatIsToStartNoMoreGoesBack) {
   EXPECT_THAT(a_.shard->back, ElementsAre(2));
 }
 
+TEST_F(PermitsTest, WhatNeedsNoPermitAnyMoreGoesBackToBeClaimedWithoutOne) {
+  a_.Claim(1);
+  a_.Go(milliseconds(50));
+  a_.Claim(2);
+  a_.permits.Follow({});
+  a_.Go(milliseconds(100));
+  EXPECT_THAT(a_.shard->back, ElementsAre(2));
+}
+
 TEST_F(PermitsTest, WhoAsksWhetherAWaitingTaskMayStartKeepsNobodyFromThePermits) {
   a_.Claim(1);
   a_.Go(milliseconds(50));

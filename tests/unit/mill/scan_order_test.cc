@@ -192,6 +192,19 @@ TEST_F(ScanOrderTest, WhatComesWhileItsBandIsClosedWaitsAndARestingWorkerWakesFo
   EXPECT_EQ(Waiting("1=1"), 0);
 }
 
+TEST_F(ScanOrderTest, ABandThatStaysKeepsItsIntervalWhereAnotherComes) {
+  Submit("mail", 7, 300);
+  ScanOrder order;
+  order.bands["mail"] = {Band(5, 9, 0, 9, seconds(30), 100)};
+  RoundWorker& worker = Start({}, order);
+  Go(seconds(1));
+  ASSERT_EQ(Claimed().at("mail"), 100u);
+  order.bands["sms"] = {Band(5, 9, 0, 9, seconds(30), 100)};
+  worker.Configure({}, order);
+  Go(seconds(1));
+  EXPECT_EQ(Claimed().at("mail"), 100u);
+}
+
 TEST_F(ScanOrderTest, WhatABandHoldsBackIsNotIdle) {
   Submit("mail", 5, 15);
   ScanOrder order;
