@@ -173,6 +173,8 @@ TEST_F(GatesTest, AProbeThatGoesBackUnstartedLeavesItsPlaceToAnother) {
   const std::vector<AttemptPtr> taken = worker_.runner.Taken();
   EXPECT_FALSE(InsteadOfStart(*taken[0], {}, clock_.Now())) << "it is the probe";
   EXPECT_TRUE(InsteadOfStart(*taken[1], {}, clock_.Now()));
+  EXPECT_EQ(Decisions()[0], StartDecision::Start) << "it has passed, and may be run again";
+  EXPECT_EQ(Decisions()[1], StartDecision::Withdrawn);
   taken[0]->host->Drop(*taken[0]);
   EXPECT_FALSE(InsteadOfStart(*taken[1], {}, clock_.Now()));
 }

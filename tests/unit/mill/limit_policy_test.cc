@@ -180,8 +180,10 @@ TEST_F(AdmissionTest, ATypeWithoutPoliciesHasNoGate) {
 TEST_F(AdmissionTest, WhatStaysTheSameKeepsItsState) {
   admission_.Follow(With({{"mail", Places(2)}, {"sms", Places(2)}}));
   const auto gate = admission_.Of("mail");
+  const std::uint64_t version = admission_.Version();
   EXPECT_EQ(gate->TakeStarts(2, clock_.Now()), 2u);
   admission_.Follow(With({{"mail", Places(2)}, {"sms", Places(9)}}));
+  EXPECT_EQ(admission_.Version(), version) << "nobody needs to ask for another gate";
   EXPECT_EQ(admission_.Of("mail"), gate);
   EXPECT_EQ(admission_.Of("mail")->TakeStarts(1, clock_.Now()), 0u);
 }
