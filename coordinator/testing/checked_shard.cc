@@ -138,6 +138,31 @@ std::vector<KeyVerdict> CheckedShard::EnterKeys(std::span<const Task> tasks) {
   return verdicts;
 }
 
+Result<std::vector<bool>> CheckedShard::Change(const std::string& incarnation,
+                                               std::span<const PermitChange> changes) {
+  std::vector<std::string> before;
+  for (const PermitChange& change : changes) {
+    const auto row = shard_.state().permits.find({change.handler, change.number});
+    before.push_back(row == shard_.state().permits.end() ? "" : row->second.holder);
+  }
+  auto hit = shard_.Change(incarnation, changes);
+  for (std::size_t i = 0; hit && i < changes.size(); ++i) {
+    if (!hit->at(i)) continue;
+    const std::string name = "permit " + std::to_string(changes[i].number) + " of " + changes[i].handler;
+    const bool held = changes[i].to == PermitChange::To::Held;
+    if (journal_.Traces()) {
+      journal_.Trace(name + (held ? " is held by " + incarnation + " for '" + changes[i].task + "'"
+                                  : " is freed or voided by " + incarnation));
+    }
+    if (!held) continue;
+    if (!shard_.IsAlive(incarnation))
+      journal_.Violation(name + " was taken under " + incarnation + ", which is marked dead");
+    if (before[i] != incarnation && shard_.IsAlive(before[i]))
+      journal_.Violation(name + " was taken from " + before[i] + ", which is alive");
+  }
+  return hit;
+}
+
 void CheckedShard::CheckHolders(const std::vector<KeyVerdict>& verdicts) const {
   for (const KeyVerdict& verdict : verdicts) {
     if (journal_.Traces()) {

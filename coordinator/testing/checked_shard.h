@@ -52,6 +52,8 @@ class CheckedShard {
   // has taken effect, or may have.
   Result<std::vector<KeyVerdict>> ConfirmKeys(const std::string& incarnation, std::span<const Task> tasks);
   std::vector<KeyVerdict> EnterKeys(std::span<const Task> tasks);
+  // No permit is taken or bound under an incarnation that is marked dead, nor taken from a live one.
+  Result<std::vector<bool>> Change(const std::string& incarnation, std::span<const PermitChange> changes);
 
   // Whether a start under this life is as it should be. One that a failover has lost can't know it yet.
   bool MayStart(const std::string& incarnation) const {
@@ -70,6 +72,9 @@ class CheckedShard {
   struct Copy;
   std::shared_ptr<const Copy> Keep() const;
   void GoBack(const Copy& copy);
+
+  // When it last failed over; zero: never.
+  BootTime FailedOver() const { return failed_over_; }
 
   std::size_t Rescued() const { return rescued_; }
   std::size_t Refused() const { return refused_; }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/store/incarnation_store.h"
+#include "framework/store/permit_store.h"
 #include "framework/store/schema_store.h"
 #include "framework/store/task_store.h"
 #include "framework/task/task.h"
@@ -24,6 +25,7 @@ struct ShardGuards {
   bool settle_needs_claimer = true;  // AND claimed_by=?
   bool rescue_needs_death = true;    // the claimer is marked dead, or missing
   bool mark_needs_beat = true;       // DELETE ... AND beat=seen
+  bool permit_needs_life = true;     // EXISTS (whoever takes it, with dead=0)
 };
 
 struct CompactRow {
@@ -142,6 +144,13 @@ class CompactShard {
   Result<bool> MarkDead(const std::string& id, std::optional<std::uint64_t> seen_beat);
   Result<bool> Retire(const std::string& id);
 
+  // As PermitStore has them.
+  Result<std::vector<Permit>> Permits(std::span<const std::string> handlers) const;
+  Status Make(const std::string& handler, std::uint32_t count);
+  Result<std::vector<bool>> Change(const std::string& incarnation, std::span<const PermitChange> changes);
+  Result<std::string> Home() const { return state_.home; }
+  Status NameHome(const std::string& home);
+
   // As SchemaStore has them.
   std::vector<TableInfo> Tables() const;
   Status Resize(const TableName& table, std::uint32_t slices);
@@ -168,6 +177,8 @@ class CompactShard {
     std::vector<CompactTable> tables;
     std::map<std::string, Life> lives;
     CompactLedger keys;
+    std::map<std::pair<std::string, std::uint32_t>, Permit> permits = {};  // by handler and number
+    std::string home = {};                                                 // of permits
   };
   const State& state() const { return state_; }
   void Restore(State state) { state_ = std::move(state); }
@@ -179,6 +190,7 @@ class CompactShard {
   bool RunsUnder(const CompactRow& row, const std::string& incarnation, std::uint32_t attempt) const;
   void End(CompactRow& row, const Settlement& settlement);
   void Close(const TableName& table, CompactRow& row, TaskState state);
+  bool Write(const std::string& incarnation, const PermitChange& change);
 
   const Clock& clock_;
   const ShardGuards guards_;

@@ -40,7 +40,8 @@ class ModelledDatabase {
   struct Bugs {
     ShardGuards guards = {};
     ClaimCheck claim_check = ClaimCheck::Locked;
-    bool keys_without_lock = false;  // the rows whose keys are entered are looked at and not locked
+    bool keys_without_lock = false;      // the rows whose keys are entered are looked at and not locked
+    bool permits_without_check = false;  // who takes a permit does not lock its own flag
   };
 
   ModelledDatabase(Timeline& timeline, Journal& journal, const Bugs& bugs,
@@ -86,6 +87,14 @@ class ModelledDatabase {
         link, strand, ErrorCode::Unknown,
         {.shares = request.incarnation, .held_up = std::exchange(link.next_claim, Micros(0))},
         [request](CheckedShard& shard) { return shard.Claim(request); }, std::move(done));
+  }
+  // Takes, binds, frees or voids permits; holds the flag of `incarnation` as a claim does.
+  void Change(const DatabaseLink& link, Strand& strand, const std::string& incarnation,
+              const std::vector<PermitChange>& changes, std::function<void(Result<std::vector<bool>>)> done) {
+    Send<Result<std::vector<bool>>>(
+        link, strand, ErrorCode::Unknown, {.shares = bugs_.permits_without_check ? "" : incarnation},
+        [incarnation, changes](CheckedShard& shard) { return shard.Change(incarnation, changes); },
+        std::move(done));
   }
   // Sets the flag of `id`: MarkDead or Retire. Waits for the claims that hold it.
   void SetFlag(const DatabaseLink& link, Strand& strand, const std::string& id,

@@ -17,6 +17,7 @@ enum class ThreadName : std::size_t {
   Watch,
   FirstLane,
   SecondLane,
+  Permits,
   Upkeep,
   Beat,
   Scan,

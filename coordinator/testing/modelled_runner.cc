@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/mill/permits.h"
+#include "framework/mill/starts.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -22,7 +25,7 @@ Micros ModelledRunner::BusyFor() {
 
 bool ModelledRunner::Take(const std::string&, std::vector<AttemptPtr>& attempts) {
   for (AttemptPtr& attempt : attempts) {
-    queue_.push_back(std::move(attempt));
+    queue_.push_back({std::move(attempt), parts_.timeline.Now()});
     WakeOne();
   }
   return true;
@@ -38,17 +41,34 @@ void ModelledRunner::WakeOne() {
 }
 
 void ModelledRunner::SendBackUnwanted() {
-  for (AttemptPtr& attempt : std::exchange(queue_, {})) {
-    if (attempt->host->StartDecisionOf(*attempt) == StartDecision::Start) {
-      queue_.push_back(std::move(attempt));
+  for (Queued& queued : std::exchange(queue_, {})) {
+    if (queued.attempt->host->StartDecisionOf(*queued.attempt) == StartDecision::Start) {
+      queue_.push_back(std::move(queued));
     } else {
-      GiveBack(attempt);
+      GiveBack(queued.attempt);
     }
   }
 }
 
 void ModelledRunner::GiveBackQueued() {
-  for (const AttemptPtr& attempt : std::exchange(queue_, {})) GiveBack(attempt);
+  for (const Queued& queued : std::exchange(queue_, {})) GiveBack(queued.attempt);
+}
+
+void ModelledRunner::Watch() {
+  const BootTime now = parts_.timeline.Now();
+  for (Place& place : places_) {
+    if (!place.running || place.running->stop_by.load() == 0) continue;
+    if (std::exchange(place.heeds, false)) {
+      parts_.timeline.After(kWaking, &parts_.process.On(place.thread),
+                            [this, &place, run = place.run] { Return(place, run); });
+    } else if (now >= BootTime(Micros(place.running->stop_by.load()))) {
+      const AttemptPtr attempt = std::exchange(place.running, nullptr);
+      attempt->given_up.store(true);
+      parts_.checks.GivenUp(place.run);
+      attempt->host->Ended({attempt, Settle({}, attempt->task, GivenBack(), 0)});
+    }
+  }
+  StartsAgain();
 }
 
 std::size_t ModelledRunner::ShardOf(const Attempt& attempt) const {
@@ -56,27 +76,44 @@ std::size_t ModelledRunner::ShardOf(const Attempt& attempt) const {
                                   parts_.shards.begin());
 }
 
+std::optional<ModelledRunner::Queued> ModelledRunner::TakeNext() {
+  for (auto next = queue_.begin(); next != queue_.end(); ++next) {
+    std::vector<AttemptPtr> one{next->attempt};
+    if (!TakeStarts(one, parts_.timeline.Now()).empty()) continue;
+    Queued taken = std::move(*next);
+    queue_.erase(next);
+    return taken;
+  }
+  return std::nullopt;
+}
+
 void ModelledRunner::Next(Place& place) {
-  while (!queue_.empty()) {
-    AttemptPtr attempt = std::move(queue_.front());
-    queue_.pop_front();
+  while (std::optional<Queued> queued = TakeNext()) {
+    const AttemptPtr& attempt = queued->attempt;
     if (queue_.size() == parts_.model.room / 2) attempt->host->RoomAgain();
     if (!ReadyToStart(attempt)) continue;
     const Micros step(static_cast<std::int64_t>(parts_.timeline.random().Below(kLongestStep)));
     parts_.timeline.After(step, &parts_.process.On(place.thread),
-                          [this, &place, attempt = std::move(attempt)] { Run(place, attempt); });
+                          [this, &place, queued = std::move(*queued)] { Run(place, queued); });
     return;
   }
   place.resting = true;
 }
 
 bool ModelledRunner::ReadyToStart(const AttemptPtr& attempt) {
-  if (!attempt->lease->MayStart(parts_.timeline.Now())) {
+  const BootTime now = parts_.timeline.Now();
+  const bool may_start = attempt->lease->MayStart(now);
+  const auto instead = may_start ? InsteadOfStart(*attempt, RetryOf(*attempt), now) : std::nullopt;
+  if (attempt->gate && (!may_start || instead)) {
+    ReturnStart(*attempt);
+    attempt->gate->TellStartsAgain();
+  }
+  if (!may_start) {
     attempt->host->Park(attempt);
     return false;
   }
-  if (const auto instead = InsteadOfStart(*attempt, RetryOf(*attempt), parts_.timeline.Now())) {
-    End(attempt, *instead);
+  if (instead) {
+    attempt->host->Ended({attempt, Settle(RetryOf(*attempt), attempt->task, *instead, 0)});
     return false;
   }
   const std::string& life = attempt->lease->incarnation();
@@ -87,21 +124,46 @@ bool ModelledRunner::ReadyToStart(const AttemptPtr& attempt) {
   return true;
 }
 
-void ModelledRunner::Run(Place& place, const AttemptPtr& attempt) {
+void ModelledRunner::Run(Place& place, const Queued& queued) {
+  const AttemptPtr& attempt = queued.attempt;
   attempt->started.store(true);
   attempt->state.store(AttemptState::Running);
   const auto longest = static_cast<std::uint64_t>(parts_.model.longest_run.count());
   const Micros took(static_cast<std::int64_t>(parts_.timeline.random().Below(longest)));
   place.busy_until = parts_.timeline.Now() + took;
-  parts_.timeline.After(took, &parts_.process.On(place.thread), [this, &place, attempt] {
-    attempt->state.store(AttemptState::Concluding);
-    if (Percent(parts_.model.with_sql)) {
-      EndWithSql(place, attempt, Ran());
-    } else {
-      End(attempt, Ran());
-      Next(place);
-    }
-  });
+  place.running = attempt;
+  place.heeds = !Percent(parts_.model.deaf);
+  const auto& limit = config_->HandlerFor(attempt->task.handler).limit;
+  place.run = parts_.checks.Began({.process = &parts_.process,
+                                   .shard = ShardOf(*attempt),
+                                   .task = attempt->task.key,
+                                   .attempt = attempt->task.attempt,
+                                   .type = attempt->task.handler,
+                                   .life = attempt->lease->incarnation(),
+                                   .home = attempt->home ? attempt->home->incarnation() : "",
+                                   .handed = queued.since,
+                                   .concurrency = limit ? limit->concurrency : 0});
+  parts_.timeline.After(took, &parts_.process.On(place.thread),
+                        [this, &place, run = place.run] { Return(place, run); });
+}
+
+// A run that was asked to stop has returned already when its time comes.
+void ModelledRunner::Return(Place& place, std::uint64_t run) {
+  if (place.run != run) return;
+  parts_.checks.Returned(std::exchange(place.run, 0));
+  const AttemptPtr attempt = std::exchange(place.running, nullptr);
+  if (!attempt) {  // it was given up
+    Next(place);
+    return;
+  }
+  attempt->state.store(AttemptState::Concluding);
+  if (parts_.model.frees_before_settle && attempt->home) parts_.admission.permits()->Ended(*attempt);
+  if (Percent(parts_.model.with_sql)) {
+    EndWithSql(place, attempt, attempt->stop_by.load() == 0 ? Ran() : GivenBack());
+  } else {
+    End(attempt, Ran());
+    Next(place);
+  }
 }
 
 void ModelledRunner::EndWithSql(Place& place, const AttemptPtr& attempt, const Outcome& outcome) {

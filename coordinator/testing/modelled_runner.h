@@ -6,10 +6,12 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "coordinator/testing/modelled_process.h"
+#include "coordinator/testing/run_checks.h"
 #include "framework/config/config.h"
 #include "framework/mill/attempt.h"
 #include "framework/task/transaction_policy.h"
@@ -21,8 +23,10 @@ struct HandlerModel {
   Micros longest_run = std::chrono::milliseconds(1'500);
   unsigned retries = 12;  // percent of the runs
   unsigned snoozes = 5;
-  unsigned with_sql = 40;       // percent of the runs that send SQL in their task's transaction
-  bool snooze_commits = false;  // a planted bug: so does a snooze's SQL
+  unsigned with_sql = 40;            // percent of the runs that send SQL in their task's transaction
+  unsigned deaf = 10;                // percent of the runs that do not heed a request to stop
+  bool snooze_commits = false;       // a planted bug: so does a snooze's SQL
+  bool frees_before_settle = false;  // another: a permit is free once the handler has returned
 };
 
 // Not thread-safe.
@@ -36,6 +40,8 @@ class ModelledRunner final : public Runner {
     const HandlerModel& model;
     const std::vector<std::string>& shards;
     std::function<bool(const std::string& type)> runs;
+    RunChecks& checks;
+    Admission& admission;
   };
 
   explicit ModelledRunner(Parts parts) : parts_(std::move(parts)) {}
@@ -46,6 +52,12 @@ class ModelledRunner final : public Runner {
   bool Take(const std::string& type, std::vector<AttemptPtr>& attempts) override;
   // Something was moved or paused: what is queued of it goes back.
   void SendBackUnwanted();
+  // Again and again: a handler whose permit is gone ends, or is given up.
+  void Watch();
+  // What is queued may have starts that it had not.
+  void StartsAgain() {
+    if (!queue_.empty()) WakeOne();
+  }
   // All that is queued goes back.
   void GiveBackQueued();
   void Follow(std::shared_ptr<const Config> config) { config_ = std::move(config); }
@@ -55,12 +67,22 @@ class ModelledRunner final : public Runner {
     ThreadName thread;
     bool resting = true;
     BootTime busy_until{};
+    AttemptPtr running = nullptr;  // in its handler
+    std::uint64_t run = 0;         // for the checks
+    bool heeds = true;             // a request to stop; once
+  };
+  struct Queued {
+    AttemptPtr attempt;
+    BootTime since{};
   };
 
   void WakeOne();
   void Next(Place& place);
+  // The first that has a start; none: all wait for theirs.
+  std::optional<Queued> TakeNext();
   bool ReadyToStart(const AttemptPtr& attempt);
-  void Run(Place& place, const AttemptPtr& attempt);
+  void Run(Place& place, const Queued& queued);
+  void Return(Place& place, std::uint64_t run);
   void End(const AttemptPtr& attempt, const Outcome& outcome);
   // The end of a run that has sent SQL, by the rule that the lanes go by.
   void EndWithSql(Place& place, const AttemptPtr& attempt, const Outcome& outcome);
@@ -75,7 +97,7 @@ class ModelledRunner final : public Runner {
 
   const Parts parts_;
   std::shared_ptr<const Config> config_;
-  std::deque<AttemptPtr> queue_;
+  std::deque<Queued> queue_;
   std::array<Place, 2> places_{Place{ThreadName::FirstLane}, Place{ThreadName::SecondLane}};
 };
 

@@ -32,6 +32,8 @@ enum class PlantedBug {
   EndsWithTasksInHand,      // a stop in good order does not wait for what is in hand
   ConfigUnheard,            // a process goes on with the configuration that it saw first
   AgingNeverRises,          // what waits gains no urgency, whatever is configured
+  PermitBeforeSettle,       // a permit is free for others before its task is settled
+  PermitWithoutDeadCheck,   // who takes a permit may be marked dead
 };
 
 struct PlantedBugName {
@@ -57,6 +59,8 @@ inline constexpr std::array kPlantedBugs{
     PlantedBugName{PlantedBug::EndsWithTasksInHand, "ends-with-tasks-in-hand"},
     PlantedBugName{PlantedBug::ConfigUnheard, "config-unheard"},
     PlantedBugName{PlantedBug::AgingNeverRises, "aging-never-rises"},
+    PlantedBugName{PlantedBug::PermitBeforeSettle, "permit-before-settle"},
+    PlantedBugName{PlantedBug::PermitWithoutDeadCheck, "permit-without-dead-check"},
 };
 
 // One that any machine may have, and not only the leader.

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "coordinator/testing/simulated_port.h"
 #include "framework/policy/group_order.h"
 
 namespace millrace::engine {
@@ -16,50 +17,30 @@ using Ids = std::vector<std::uint64_t>;
 
 }  // namespace
 
-// A port in virtual time: what is asked for goes to the modelled database, and its answer goes on with the
-// strand when it arrives. What a statement needs it holds itself: it may arrive after whoever sent it has
-// given it up.
+// A port to the shard's database.
 template <class Port>
-class Simulated : public Port {
+class OfShard : public Simulated<Port> {
  public:
-  Simulated(const SimulatedMill::Parts& parts, ThreadName thread)
-      : timeline_(parts.timeline),
+  OfShard(const SimulatedMill::Parts& parts, ThreadName thread)
+      : Simulated<Port>(parts.timeline, parts.process.On(thread, parts.number)),
         database_(parts.database),
-        link_(parts.process.databases.at(parts.number)),
-        strand_(parts.process.On(thread, parts.number)) {}
-
-  Reply<bool> Rest(Micros limit) final {
-    rest_ = std::make_shared<Mail<bool>>();
-    const bool woken = std::exchange(woken_, false);
-    EndRest(woken ? kWaking : std::max(limit, kWaking), woken);
-    return Reply<bool>(rest_);
-  }
-  void Wake() final {
-    if (rest_) {
-      EndRest(kWaking, true);
-    } else {
-      woken_ = true;
-    }
-  }
+        link_(parts.process.databases.at(parts.number)) {}
 
  protected:
-  // The strand goes on after a rest.
-  virtual void Woken() {}
+  using Simulated<Port>::strand_;
+  using Simulated<Port>::timeline_;
+  using Simulated<Port>::Deliver;
 
   template <class T>
   using Statement = std::function<Result<T>(CheckedShard&)>;
 
   template <class T>
   Reply<Result<T>> Read(Statement<T> statement) {
-    auto mail = std::make_shared<Mail<Result<T>>>();
-    database_.Read<Result<T>>(link_, strand_, std::move(statement), Deliver(mail));
-    return Reply<Result<T>>(std::move(mail));
+    return Simulated<Port>::template ReadOf<T>(database_, link_, std::move(statement));
   }
   template <class T>
   Reply<Result<T>> Write(Statement<T> statement) {
-    auto mail = std::make_shared<Mail<Result<T>>>();
-    database_.Write<Result<T>>(link_, strand_, std::move(statement), Deliver(mail));
-    return Reply<Result<T>>(std::move(mail));
+    return Simulated<Port>::template WriteOf<T>(database_, link_, std::move(statement));
   }
   // Waits for the claims that hold the flag of `id`.
   Reply<Result<bool>> SetFlag(const std::string& id, Statement<bool> statement) {
@@ -67,38 +48,20 @@ class Simulated : public Port {
     database_.SetFlag(link_, strand_, id, std::move(statement), Deliver(mail));
     return Reply<Result<bool>>(std::move(mail));
   }
-  template <class T>
-  static std::function<void(T)> Deliver(std::shared_ptr<Mail<T>> mail) {
-    return [mail = std::move(mail)](T reply) { mail->Deliver(std::move(reply)); };
-  }
 
-  Timeline& timeline_;
   ModelledDatabase& database_;
   const DatabaseLink& link_;
-  Strand& strand_;
-
- private:
-  void EndRest(Micros delay, bool woken) {
-    timeline_.After(delay, &strand_, [this, rest = rest_, woken] {
-      if (rest != rest_) return;  // it has ended already
-      rest_.reset();
-      Woken();
-      rest->Deliver(woken);
-    });
-  }
-
-  std::shared_ptr<Mail<bool>> rest_;  // the strand rests; null: it does not
-  bool woken_ = false;
 };
 
-class SimulatedScan final : public Simulated<ScanPort> {
+class SimulatedScan final : public OfShard<ScanPort> {
  public:
   SimulatedScan(const SimulatedMill::Parts& parts, ThreadName thread)
-      : Simulated(parts, thread),
+      : OfShard(parts, thread),
         journal_(parts.journal),
         process_(parts.process),
         claims_(parts.claims),
         aging_now_(parts.aging),
+        gated_(parts.gated),
         aging_(aging_now_()) {}
 
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
@@ -171,7 +134,9 @@ class SimulatedScan final : public Simulated<ScanPort> {
   // first; or, in one turn of eight, those that have waited longest.
   void CheckOrder(const std::vector<ScanRequest>& requests) {
     if (requests.empty() || !mapped_) return;
-    if (taken_.empty() || taken_.front().handler != requests.front().group.handler) taken_.clear();
+    const std::string& type = requests.front().group.handler;
+    // Where a policy gives room in between, what follows may be of another turn.
+    if (taken_.empty() || taken_.front().handler != type || gated_(type)) taken_.clear();
     for (const ScanRequest& request : requests) {
       const DueGroup& group = request.group;
       if (!read_.insert({group.table, group.slice, group.handler, group.urgency}).second) continue;
@@ -234,6 +199,7 @@ class SimulatedScan final : public Simulated<ScanPort> {
   const ModelledProcess& process_;
   const std::function<void()> claims_;
   const std::function<Micros()> aging_now_;
+  const std::function<bool(const std::string& type)> gated_;
   Micros aging_;                      // in this round of work
   std::shared_ptr<WallTime> mapped_;  // the time of the newest map; null: there was none
   std::set<Group> read_;              // those of which a page was asked for since
@@ -242,9 +208,9 @@ class SimulatedScan final : public Simulated<ScanPort> {
   std::optional<Step<>> resolving_;
 };
 
-class SimulatedSettle final : public Simulated<SettlePort> {
+class SimulatedSettle final : public OfShard<SettlePort> {
  public:
-  SimulatedSettle(const SimulatedMill::Parts& parts, ThreadName thread) : Simulated(parts, thread) {}
+  SimulatedSettle(const SimulatedMill::Parts& parts, ThreadName thread) : OfShard(parts, thread) {}
 
   Reply<Result<SettleReport>> Settle(const std::string& incarnation,
                                      std::span<const Settlement> batch) override {
@@ -260,10 +226,10 @@ class SimulatedSettle final : public Simulated<SettlePort> {
   }
 };
 
-class SimulatedTend final : public Simulated<TendPort> {
+class SimulatedTend final : public OfShard<TendPort> {
  public:
   SimulatedTend(const SimulatedMill::Parts& parts, std::vector<std::string> dead)
-      : Simulated(parts, ThreadName::Tend), dead_(std::move(dead)) {}
+      : OfShard(parts, ThreadName::Tend), dead_(std::move(dead)) {}
 
   Reply<Result<std::vector<TaskKey>>> Cancelled(const std::string& incarnation,
                                                 const std::vector<TaskKey>& running) override {
@@ -307,10 +273,10 @@ class SimulatedTend final : public Simulated<TendPort> {
   std::vector<std::string> dead_;
 };
 
-class SimulatedBeat final : public Simulated<BeatPort> {
+class SimulatedBeat final : public OfShard<BeatPort> {
  public:
   explicit SimulatedBeat(const SimulatedMill::Parts& parts)
-      : Simulated(parts, ThreadName::Beat), bugs_(parts.bugs) {}
+      : OfShard(parts, ThreadName::Beat), bugs_(parts.bugs) {}
 
   Reply<Status> Register(const Incarnation& self) override {
     self_ = self.id;

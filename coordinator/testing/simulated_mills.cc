@@ -16,10 +16,20 @@ SimulatedMills::SimulatedMills(Parts parts, const Lives& dead)
       config_(parts_.control.CurrentConfig()),
       engine_(EngineOf(*config_), config_->Scans(), ScanOrder::Of(*config_)),
       runner_({parts_.timeline, parts_.databases, parts_.process, parts_.journal, parts_.settings.handlers,
-               parts_.shards, parts_.runs}),
+               parts_.shards, parts_.runs, parts_.checks, admission_}),
+      permits_({parts_.timeline, clock_, parts_.databases, parts_.process, parts_.shards, runner_, metrics_,
+                [this](std::size_t shard) { return MillOf(shard); }}),
       places_(parts_.shards.size()),
       dead_(dead) {
+  admission_.starts_again().Listen([this](const std::string&) { runner_.StartsAgain(); });
+  admission_.HoldBy(permits_.permits());
+  admission_.Follow(config_);
   Watch();
+}
+
+Mill* SimulatedMills::MillOf(std::size_t shard) {
+  if (shard >= places_.size() || !places_[shard].mill || places_[shard].retiring) return nullptr;
+  return &places_[shard].mill->mill();
 }
 
 EngineConfig SimulatedMills::EngineOf(const Config& config) const {
@@ -42,7 +52,8 @@ void SimulatedMills::Begin(std::size_t shard) {
       SimulatedMill::Parts{parts_.timeline, parts_.databases[shard], parts_.process, parts_.settings.bugs,
                            shard, parts_.shards[shard],
                            Mill::Shared{clock_, runner_, gate_, memory_, counters_, engine_, admission_},
-                           parts_.claims, parts_.journal, [this] { return config_->engine.aging; }},
+                           parts_.claims, parts_.journal, [this] { return config_->engine.aging; },
+                           [this](const std::string& type) { return admission_.Of(type) != nullptr; }},
       std::move(dead));
   (void)Follow(shard);
   places_[shard].mill->Start();
@@ -58,6 +69,8 @@ SimulatedMills::Lives SimulatedMills::Incarnations() const {
 }
 
 void SimulatedMills::Watch() {
+  permits_.Watch(parts_.timeline.Now());
+  runner_.Watch();
   if (ended_) {
     WatchDraining();
   } else {
@@ -72,6 +85,7 @@ void SimulatedMills::FollowAll() {
     engine_.Set(EngineOf(*config));
     engine_.SetScans(config->Scans());
     engine_.SetOrder(ScanOrder::Of(*config));
+    admission_.Follow(config);
   }
   config_ = config;
   runner_.Follow(config_);
@@ -90,6 +104,7 @@ void SimulatedMills::FollowAll() {
     place.mill->AddScans();
     if (place.retiring) EndRetired(shard);
   }
+  changed = admission_.TakeClosed() || changed;
   if (changed) runner_.SendBackUnwanted();
 }
 
@@ -140,8 +155,9 @@ void SimulatedMills::Stop(std::function<void(bool)> ended) {
 
 void SimulatedMills::WatchDraining() {
   runner_.GiveBackQueued();
+  permits_.permits().StopStarting();
   bool empty = true;
-  bool over = true;
+  bool over = permits_.Ended();
   for (Place& place : places_) {
     if (!place.mill) continue;
     place.mill->mill().attempts().GiveBackParked();
@@ -150,6 +166,7 @@ void SimulatedMills::WatchDraining() {
   }
   if (empty && !ending_) {
     ending_ = true;
+    permits_.permits().Stop();
     for (std::size_t shard = 0; shard < places_.size(); ++shard) {
       if (!places_[shard].mill) continue;
       CheckEnd(shard);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "coordinator/testing/modelled_runner.h"
+#include "coordinator/testing/simulated_permits.h"
 #include "framework/mill/mill.h"
 #include "framework/worker/control_plane.h"
 
@@ -43,7 +44,8 @@ class SimulatedMill {
     Mill::Shared shared;
     std::function<void()> claims;  // told of each claim that is sent
     Journal& journal;
-    std::function<Micros()> aging;  // as it is configured now
+    std::function<Micros()> aging;                       // as it is configured now
+    std::function<bool(const std::string& type)> gated;  // its starts are bounded by a policy
   };
 
   // `dead`: lives of processes on this host whose flight recorders have lost their owner.
@@ -78,6 +80,7 @@ class SimulatedMills {
     ControlPlane& control;
     std::function<bool(const std::string& type)> runs;
     std::function<void()> claims;  // told of each claim that is sent
+    RunChecks& checks;
   };
   using Lives = std::vector<std::pair<std::size_t, std::string>>;  // by the shard's number
 
@@ -103,6 +106,7 @@ class SimulatedMills {
   void Begin(std::size_t shard);
   void EndRetired(std::size_t shard);
   void WatchDraining();
+  Mill* MillOf(std::size_t shard);
   void CheckEnd(std::size_t shard);
 
   const Parts parts_;
@@ -115,6 +119,7 @@ class SimulatedMills {
   SoloGate gate_{clock_};
   MemoryBudget memory_;
   ModelledRunner runner_;
+  SimulatedPermits permits_;
   std::vector<Place> places_;  // by the shard's number
   Lives dead_;                 // of shards that have not been served yet
   std::function<void(bool)> ended_;

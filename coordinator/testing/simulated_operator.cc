@@ -43,7 +43,7 @@ void SimulatedOperator::SetUp() {
   for (const std::string& handler : cluster_.work.handlers) {
     handlers += (handlers.empty() ? "{\"" : ",\"") + handler +
                 R"(":{"retry":{"delays":["300ms","1s"],"max_failures":)" +
-                std::to_string(3 + times_.Below(3)) + R"(,"jitter":0.1})" + OrderText() + "}";
+                std::to_string(3 + times_.Below(3)) + R"(,"jitter":0.1})" + OrderText() + PolicyText() + "}";
   }
   Put("handlers", handlers + "}");
   Put("shards", ShardsText(cluster_.work.shards.size(), cluster_.work.slices));
@@ -78,6 +78,14 @@ std::string SimulatedOperator::OrderText() {
     text += R"(,"bands":[{"priority":"5-9","failures":"0-9","every":")" +
             std::to_string(1 + times_.Below(3)) + R"(s","most":)" + std::to_string(2 + times_.Below(20)) +
             "}]";
+  }
+  return text;
+}
+
+std::string SimulatedOperator::PolicyText() {
+  std::string text;
+  if (times_.OneIn(3)) {
+    text += R"(,"limit":{"concurrency":)" + std::to_string(1 + times_.Below(2)) + "}";
   }
   return text;
 }

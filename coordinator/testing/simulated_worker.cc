@@ -64,7 +64,7 @@ SimulatedWorker::Life::Life(const SimulatedCluster& its_cluster, ModelledProcess
       mills(
           {cluster.timeline, cluster.databases, process, cluster.journal, cluster.mill, cluster.work.shards,
            control, [this](const std::string& handler) { return cluster.work.Takes(process.name, handler); },
-           [this] { CheckClaim(); }},
+           [this] { CheckClaim(); }, cluster.runs},
           buried) {}
 
 void SimulatedWorker::Life::Publish(const MemberView& view) {
@@ -156,6 +156,7 @@ void SimulatedWorker::End() {
   }
   life_.reset();
   process_.Die();
+  cluster_.runs.Died(process_);
 }
 
 bool SimulatedWorker::Healthy() const {

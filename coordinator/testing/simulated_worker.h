@@ -26,6 +26,7 @@ struct SimulatedCluster {
   const MillSettings& mill;
   const CalmOptions& calm;
   const SimulatedWork& work;
+  RunChecks& runs;
   PlantedBug bug = PlantedBug::None;
 };
 

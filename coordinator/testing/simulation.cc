@@ -85,6 +85,7 @@ ShardGuards GuardsFor(PlantedBug bug) {
   guards.settle_needs_claimer = bug != PlantedBug::SettleWithoutClaimer;
   guards.settle_needs_attempt = bug != PlantedBug::SettleWithoutAttempt;
   guards.rescue_needs_death = bug != PlantedBug::RescueFromTheLiving;
+  guards.permit_needs_life = bug != PlantedBug::PermitWithoutDeadCheck;
   guards.mark_needs_beat = bug != PlantedBug::MarkDeadWithoutBeat;
   return guards;
 }
@@ -92,6 +93,7 @@ ShardGuards GuardsFor(PlantedBug bug) {
 ModelledDatabase::Bugs DatabaseFor(PlantedBug bug) {
   ModelledDatabase::Bugs bugs{.guards = GuardsFor(bug),
                               .keys_without_lock = bug == PlantedBug::KeyWithoutLock};
+  bugs.permits_without_check = bug == PlantedBug::PermitWithoutDeadCheck;
   if (bug == PlantedBug::ClaimWithoutDeadCheck) bugs.claim_check = ClaimCheck::None;
   if (bug == PlantedBug::ClaimWithoutLock) bugs.claim_check = ClaimCheck::Unlocked;
   return bugs;
@@ -101,6 +103,7 @@ MillSettings MillFor(PlantedBug bug) {
   MillSettings settings;
   settings.bugs.marks_without_watching = bug == PlantedBug::MarkDeadWithoutWatching;
   settings.handlers.snooze_commits = bug == PlantedBug::SnoozeCommits;
+  settings.handlers.frees_before_settle = bug == PlantedBug::PermitBeforeSettle;
   settings.bugs.rescues_from_the_living = bug == PlantedBug::RescueFromTheLiving;
   settings.bugs.ends_with_tasks_in_hand = bug == PlantedBug::EndsWithTasksInHand;
   settings.bugs.never_ages = bug == PlantedBug::AgingNeverRises;
@@ -117,7 +120,8 @@ class Simulation {
         calm_(Calm(timeline_.random())),
         mill_(MillFor(options.bug)),
         ensemble_(timeline_),
-        cluster_{timeline_, ensemble_, databases_, journal_, mill_, calm_, work_, options.bug},
+        runs_(timeline_, databases_, journal_),
+        cluster_{timeline_, ensemble_, databases_, journal_, mill_, calm_, work_, runs_, options.bug},
         times_(timeline_, journal_),
         operator_(cluster_, workers_, times_),
         checks_(timeline_, ensemble_, journal_, work_, [this](std::size_t shard) { return TablesOf(shard); }),
@@ -301,7 +305,9 @@ class Simulation {
                             .multis = checks_.Multis(),
                             .changes = operator_.Changes(),
                             .terms = checks_.Epoch(),
-                            .longest_unowned = checks_.LongestUnowned()};
+                            .longest_unowned = checks_.LongestUnowned(),
+                            .limited = runs_.Limited(),
+                            .overlaps = runs_.Overlaps()};
     for (ModelledDatabase& database : databases_) {
       report.rescued += database.checked().Rescued();
       report.refused += database.checked().Refused();
@@ -318,6 +324,7 @@ class Simulation {
   const MillSettings mill_;
   ModelledEnsemble ensemble_;
   std::deque<ModelledDatabase> databases_;  // one for each shard
+  RunChecks runs_;
   const SimulatedCluster cluster_;
   FaultTimes times_;
   SimulatedOperator operator_;

@@ -31,6 +31,8 @@ struct SimulationReport {
   std::size_t changes = 0;   // of the configuration
   std::uint64_t terms = 0;   // of leaders
   Micros longest_unowned{};  // a slice, while somebody healthy could see to it
+  std::size_t limited = 0;   // runs of types that are limited to a few at once
+  std::size_t overlaps = 0;  // of these, beside as many as may run, by what is documented to do so
 };
 
 // The same options give the same report. Thread-safe: simulations share nothing.

@@ -38,6 +38,12 @@ std::string Text(const PeerBeat& peer) {
 std::string Text(const KeyVerdict& verdict) {
   return ToString(verdict.task) + ":" + (verdict.mine ? "mine" : verdict.holder);
 }
+std::string Text(const Permit& permit) {
+  return permit.handler + ":" + std::to_string(permit.number) + ":" + std::to_string(permit.turn) + ":" +
+         permit.holder + (permit.lapsed ? ":lapsed:" : ":") + permit.task + ":" +
+         std::to_string(permit.attempt);
+}
+std::string Text(const std::string& text) { return text; }
 std::string Text(const TableInfo& info) {
   std::string text = info.table + ":" + std::to_string(info.slices);
   for (const std::uint32_t number : info.beyond) text += ":" + std::to_string(number);
@@ -73,10 +79,11 @@ class Pair {
         store_(clock_, {.tables = kTables.size(), .slices = kSlices}),
         tasks_(store_.OpenTasks()),
         lives_(store_.OpenIncarnations()),
-        schema_(store_.OpenSchema()) {}
+        schema_(store_.OpenSchema()),
+        permits_(store_.OpenPermits()) {}
 
   void Step() {
-    switch (random_.Below(18)) {
+    switch (random_.Below(21)) {
       case 0:
       case 1:
         return Insert();
@@ -131,6 +138,9 @@ class Pair {
       }
       case 14:
         return Resize();
+      case 15:
+      case 16:
+        return ChangePermits();
       default: {
         const ClaimRequest request = Request();
         return Same("Claim", compact_.Claim(request), tasks_->Claim(request));
@@ -177,6 +187,28 @@ class Pair {
     Same("RenumberStep", Result<std::size_t>(compact_.RenumberStep(table, 1000)),
          schema_->RenumberStep(table, 1000));
     Same("Tables", Result<std::vector<TableInfo>>(compact_.Tables()), schema_->Tables());
+  }
+
+  void ChangePermits() {
+    const std::vector<std::string> types = {"a", "b"};
+    const std::string made = Handler();
+    const auto count = static_cast<std::uint32_t>(random_.Below(3));
+    Same("Make", compact_.Make(made, count), permits_->Make(made, count));
+    const auto before = compact_.Permits(types);
+    Same("Permits", before, permits_->Permits(types));
+    std::vector<PermitChange> changes;
+    for (const Permit& row : *before) {
+      if (random_.Below(2) == 0) continue;
+      using To = PermitChange::To;
+      constexpr To kWays[] = {To::Held, To::Held, To::Free, To::Voided};
+      changes.push_back({row.handler, row.number, row.turn + (random_.Below(8) == 0 ? 1 : 0),
+                         kWays[random_.Below(4)], "main/t/" + std::to_string(random_.Below(9)), 1});
+    }
+    const std::string life = Life();
+    if (!changes.empty()) Same("Change", compact_.Change(life, changes), permits_->Change(life, changes));
+    Same("Permits", compact_.Permits(types), permits_->Permits(types));
+    if (random_.Below(4) == 0) Same("NameHome", compact_.NameHome(life), permits_->NameHome(life));
+    Same("Home", compact_.Home(), permits_->Home());
   }
 
   void Insert() {
@@ -263,6 +295,7 @@ class Pair {
   std::unique_ptr<TaskStore> tasks_;
   std::unique_ptr<IncarnationStore> lives_;
   std::unique_ptr<SchemaStore> schema_;
+  std::unique_ptr<PermitStore> permits_;
 };
 
 TEST(CompactShardTest, DoesWhatAStoreDoes) {

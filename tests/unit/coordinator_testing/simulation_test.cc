@@ -46,5 +46,13 @@ TEST_F(SimulationTest, AKeyThatIsEnteredWithoutALockIsFoundForThat) {
   EXPECT_NE(report.violation.find("is told to be a duplicate"), std::string::npos) << report.violation;
 }
 
+TEST_F(SimulationTest, APermitThatTheDeadTakeIsFoundForThat) {
+  SimulationReport report;
+  for (std::uint64_t seed = 80; seed <= 100 && report.violation.empty(); ++seed)
+    report = Simulate({.seed = seed, .bug = PlantedBug::PermitWithoutDeadCheck});
+  EXPECT_NE(report.violation.find("which is marked dead"), std::string::npos) << report.violation;
+  EXPECT_NE(report.violation.find("permit"), std::string::npos) << report.violation;
+}
+
 }  // namespace
 }  // namespace millrace::engine

@@ -1,0 +1,70 @@
+// What runs in a simulated cluster at each moment, held against what its task types may: by the runs
+// themselves and the rows, and not by what the workers know of their permits.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+
+#include "coordinator/testing/journal.h"
+#include "coordinator/testing/modelled_process.h"
+
+namespace millrace::engine {
+
+// Not thread-safe.
+class RunChecks {
+ public:
+  // One attempt, from its handler's first line.
+  struct Run {
+    const ModelledProcess* process = nullptr;
+    std::size_t shard = 0;
+    TaskKey task;
+    std::uint32_t attempt = 0;
+    std::string type;
+    std::string life;               // under which it was claimed
+    std::string home;               // the life that holds its permit; empty: it has none
+    BootTime handed{};              // to the run stage
+    std::uint32_t concurrency = 0;  // that its type is limited to; 0: it is not
+  };
+
+  RunChecks(const Timeline& timeline, const std::deque<ModelledDatabase>& databases, Journal& journal)
+      : timeline_(timeline), databases_(databases), journal_(journal) {}
+
+  // Never more at once than the limit says, in the whole cluster. What is documented to overlap is counted
+  // apart: a process that was stopped, before its watch has looked at the clock again; a handler that does
+  // not heed its stop; what a failover of a database has forgotten.
+  std::uint64_t Began(Run run);
+  void Returned(std::uint64_t run);
+  // It has ended, and its handler has not.
+  void GivenUp(std::uint64_t run);
+  void Died(const ModelledProcess& process);
+
+  // Runs that began beside as many as may run, of which some are counted apart.
+  std::size_t Overlaps() const { return overlaps_; }
+  // Runs of types that are limited to so many at once.
+  std::size_t Limited() const { return limited_; }
+
+ private:
+  struct Entry {
+    Run run;
+    bool returned = false;
+    bool given_up = false;
+  };
+
+  // Its handler runs, or its settle is not known: nobody else may have its permit.
+  bool Holds(const Entry& entry) const;
+  bool IsExcused(const Entry& entry) const;
+  bool Alive(const std::string& home) const;
+  bool FailedOver(const Run& run) const;
+
+  const Timeline& timeline_;
+  const std::deque<ModelledDatabase>& databases_;
+  Journal& journal_;
+  std::map<std::uint64_t, Entry> runs_;
+  std::uint64_t last_ = 0;
+  std::size_t overlaps_ = 0;
+  std::size_t limited_ = 0;
+};
+
+}  // namespace millrace::engine
