@@ -88,6 +88,17 @@ class ModelledDatabase {
         {.shares = request.incarnation, .held_up = std::exchange(link.next_claim, Micros(0))},
         [request](CheckedShard& shard) { return shard.Claim(request); }, std::move(done));
   }
+  // May wait for rows that others lock.
+  void Settle(const DatabaseLink& link, Strand& strand, const std::string& incarnation,
+              std::vector<Settlement> batch, std::function<void(Result<SettleReport>)> done) {
+    Send<Result<SettleReport>>(
+        link, strand, ErrorCode::Unknown,
+        {.held_up = Percent(kSettlesThatWait) ? Spread(kLongestWait) : Micros(0)},
+        [incarnation, batch = std::move(batch)](CheckedShard& shard) {
+          return shard.Settle(incarnation, batch);
+        },
+        std::move(done));
+  }
   // Takes, binds, frees or voids permits; holds the flag of `incarnation` as a claim does.
   void Change(const DatabaseLink& link, Strand& strand, const std::string& incarnation,
               const std::vector<PermitChange>& changes, std::function<void(Result<std::vector<bool>>)> done) {
@@ -117,6 +128,7 @@ class ModelledDatabase {
   static constexpr Micros kLongestClaim = std::chrono::milliseconds(20);
   static constexpr Micros kLongestWait = std::chrono::seconds(1);  // of a claim, for rows that others lock
   static constexpr unsigned kClaimsThatWait = 30;                  // percent
+  static constexpr unsigned kSettlesThatWait = 10;
 
   Micros Spread(Micros longest) {
     return Micros(static_cast<std::int64_t>(timeline_.random().Below(longest.count()) + 1));

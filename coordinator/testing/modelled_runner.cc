@@ -9,6 +9,8 @@
 namespace millrace::engine {
 namespace {
 
+constexpr unsigned kAnswersAllTheSame = 10;  // percent of the calls of a partner that is broken
+constexpr const char* kPartnerClass = "connection";
 constexpr std::uint64_t kLongestStep = 2'000;  // microseconds between the check and the handler's first line
 
 }  // namespace
@@ -103,6 +105,8 @@ void ModelledRunner::Next(Place& place) {
 bool ModelledRunner::ReadyToStart(const AttemptPtr& attempt) {
   const BootTime now = parts_.timeline.Now();
   const bool may_start = attempt->lease->MayStart(now);
+  BreakerPolicy* const breaker = attempt->gate ? attempt->gate->breaker() : nullptr;
+  const bool open = breaker != nullptr && breaker->View(now).open;
   const auto instead = may_start ? InsteadOfStart(*attempt, RetryOf(*attempt), now) : std::nullopt;
   if (attempt->gate && (!may_start || instead)) {
     ReturnStart(*attempt);
@@ -115,6 +119,12 @@ bool ModelledRunner::ReadyToStart(const AttemptPtr& attempt) {
   if (instead) {
     attempt->host->Ended({attempt, Settle(RetryOf(*attempt), attempt->task, *instead, 0)});
     return false;
+  }
+  if (open && !attempt->pass.Mark().probe) {
+    parts_.journal.Violation("task " + ToString(attempt->task.key) +
+                             " may start and is no probe, though the "
+                             "breaker of " +
+                             attempt->task.handler + " is open");
   }
   const std::string& life = attempt->lease->incarnation();
   if (!parts_.databases[ShardOf(*attempt)].checked().MayStart(life)) {
@@ -159,9 +169,9 @@ void ModelledRunner::Return(Place& place, std::uint64_t run) {
   attempt->state.store(AttemptState::Concluding);
   if (parts_.model.frees_before_settle && attempt->home) parts_.admission.permits()->Ended(*attempt);
   if (Percent(parts_.model.with_sql)) {
-    EndWithSql(place, attempt, attempt->stop_by.load() == 0 ? Ran() : GivenBack());
+    EndWithSql(place, attempt, attempt->stop_by.load() == 0 ? Ran(*attempt) : GivenBack());
   } else {
-    End(attempt, Ran());
+    End(attempt, Ran(*attempt));
     Next(place);
   }
 }
@@ -208,7 +218,10 @@ void ModelledRunner::Committed(const AttemptPtr& attempt, CallEnd end, const Set
   attempt->host->Ended({attempt, again});
 }
 
-Outcome ModelledRunner::Ran() {
+Outcome ModelledRunner::Ran(const Attempt& attempt) {
+  if (parts_.broken(attempt.task.handler) && !Percent(kAnswersAllTheSame)) {
+    return FailedOnce("its partner is broken", kPartnerClass);
+  }
   Outcome outcome;
   const auto dice = parts_.timeline.random().Below(100);
   if (dice < parts_.model.retries) {
@@ -220,9 +233,21 @@ Outcome ModelledRunner::Ran() {
   return outcome;
 }
 
+// What ends while the breaker is open is nobody's failure but the partner's; the one that opens it is
+// charged.
 void ModelledRunner::End(const AttemptPtr& attempt, const Outcome& outcome) {
+  const BootTime now = parts_.timeline.Now();
   const double unit = parts_.timeline.random().Unit();
-  attempt->host->Ended({attempt, EndOf(*attempt, RetryOf(*attempt), outcome, unit, parts_.timeline.Now())});
+  BreakerPolicy* const breaker = attempt->gate ? attempt->gate->breaker() : nullptr;
+  const bool open = breaker != nullptr && attempt->pass.Given() && breaker->View(now).open;
+  Settlement end = EndOf(*attempt, RetryOf(*attempt), outcome, unit, now);
+  if (parts_.model.charges_failures) end = Settle(RetryOf(*attempt), attempt->task, outcome, unit);
+  if (open && end.failed_attempt && end.error_class == kPartnerClass) {
+    parts_.journal.Violation("a failure is charged to task " + ToString(attempt->task.key) +
+                             (attempt->pass.Mark().probe ? ", which is a probe" : "") +
+                             ", though the breaker of " + attempt->task.handler + " is open");
+  }
+  attempt->host->Ended({attempt, std::move(end)});
 }
 
 }  // namespace millrace::engine

@@ -26,6 +26,7 @@ struct HandlerModel {
   unsigned with_sql = 40;            // percent of the runs that send SQL in their task's transaction
   unsigned deaf = 10;                // percent of the runs that do not heed a request to stop
   bool snooze_commits = false;       // a planted bug: so does a snooze's SQL
+  bool charges_failures = false;     // another: a failure is charged whatever the breaker says
   bool frees_before_settle = false;  // another: a permit is free once the handler has returned
 };
 
@@ -40,6 +41,7 @@ class ModelledRunner final : public Runner {
     const HandlerModel& model;
     const std::vector<std::string>& shards;
     std::function<bool(const std::string& type)> runs;
+    std::function<bool(const std::string& type)> broken;  // whom it calls fails
     RunChecks& checks;
     Admission& admission;
   };
@@ -88,7 +90,7 @@ class ModelledRunner final : public Runner {
   void EndWithSql(Place& place, const AttemptPtr& attempt, const Outcome& outcome);
   void Committed(const AttemptPtr& attempt, CallEnd end, const Settlement& sent,
                  const Result<CommitVerdict>& verdict);
-  Outcome Ran();
+  Outcome Ran(const Attempt& attempt);
   std::size_t ShardOf(const Attempt& attempt) const;
   const RetryPolicy& RetryOf(const Attempt& attempt) const {
     return config_->HandlerFor(attempt.task.handler).retry;

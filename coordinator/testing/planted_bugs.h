@@ -33,6 +33,7 @@ enum class PlantedBug {
   ConfigUnheard,            // a process goes on with the configuration that it saw first
   AgingNeverRises,          // what waits gains no urgency, whatever is configured
   PermitBeforeSettle,       // a permit is free for others before its task is settled
+  BreakerCharges,           // a failure is charged whatever the breaker says
   PermitWithoutDeadCheck,   // who takes a permit may be marked dead
 };
 
@@ -60,6 +61,7 @@ inline constexpr std::array kPlantedBugs{
     PlantedBugName{PlantedBug::ConfigUnheard, "config-unheard"},
     PlantedBugName{PlantedBug::AgingNeverRises, "aging-never-rises"},
     PlantedBugName{PlantedBug::PermitBeforeSettle, "permit-before-settle"},
+    PlantedBugName{PlantedBug::BreakerCharges, "breaker-charges"},
     PlantedBugName{PlantedBug::PermitWithoutDeadCheck, "permit-without-dead-check"},
 };
 

@@ -214,8 +214,9 @@ class SimulatedSettle final : public OfShard<SettlePort> {
 
   Reply<Result<SettleReport>> Settle(const std::string& incarnation,
                                      std::span<const Settlement> batch) override {
-    return Write<SettleReport>([incarnation, copy = std::vector(batch.begin(), batch.end())](
-                                   CheckedShard& shard) { return shard.Settle(incarnation, copy); });
+    auto mail = std::make_shared<Mail<Result<SettleReport>>>();
+    database_.Settle(link_, strand_, incarnation, {batch.begin(), batch.end()}, Deliver(mail));
+    return Reply<Result<SettleReport>>(std::move(mail));
   }
   Reply<Result<std::vector<bool>>> StillRunning(const std::string& incarnation,
                                                 std::span<const Settlement> batch) override {

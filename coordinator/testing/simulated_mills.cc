@@ -16,9 +16,10 @@ SimulatedMills::SimulatedMills(Parts parts, const Lives& dead)
       config_(parts_.control.CurrentConfig()),
       engine_(EngineOf(*config_), config_->Scans(), ScanOrder::Of(*config_)),
       runner_({parts_.timeline, parts_.databases, parts_.process, parts_.journal, parts_.settings.handlers,
-               parts_.shards, parts_.runs, parts_.checks, admission_}),
+               parts_.shards, parts_.runs, parts_.broken, parts_.checks, admission_}),
       permits_({parts_.timeline, clock_, parts_.databases, parts_.process, parts_.shards, runner_, metrics_,
                 [this](std::size_t shard) { return MillOf(shard); }}),
+      breakers_(clock_, parts_.control, admission_),
       places_(parts_.shards.size()),
       dead_(dead) {
   admission_.starts_again().Listen([this](const std::string&) { runner_.StartsAgain(); });
@@ -104,6 +105,7 @@ void SimulatedMills::FollowAll() {
     place.mill->AddScans();
     if (place.retiring) EndRetired(shard);
   }
+  breakers_.Follow([this] { return parts_.control.Paused()->Names(); });
   changed = admission_.TakeClosed() || changed;
   if (changed) runner_.SendBackUnwanted();
 }
@@ -147,6 +149,7 @@ void SimulatedMills::CheckEnd(std::size_t shard) {
 void SimulatedMills::Stop(std::function<void(bool)> ended) {
   if (ended_) return;
   ended_ = std::move(ended);
+  breakers_.Stop();
   deadline_ = parts_.timeline.Now() + kStopTimeout;
   for (Place& place : places_) {
     if (place.mill) place.mill->mill().StopClaiming();

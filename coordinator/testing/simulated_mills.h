@@ -13,6 +13,7 @@
 #include "coordinator/testing/modelled_runner.h"
 #include "coordinator/testing/simulated_permits.h"
 #include "framework/mill/mill.h"
+#include "framework/worker/breaker_follower.h"
 #include "framework/worker/control_plane.h"
 
 namespace millrace::engine {
@@ -81,6 +82,7 @@ class SimulatedMills {
     std::function<bool(const std::string& type)> runs;
     std::function<void()> claims;  // told of each claim that is sent
     RunChecks& checks;
+    std::function<bool(const std::string& type)> broken;  // whom it calls fails
   };
   using Lives = std::vector<std::pair<std::size_t, std::string>>;  // by the shard's number
 
@@ -120,6 +122,7 @@ class SimulatedMills {
   MemoryBudget memory_;
   ModelledRunner runner_;
   SimulatedPermits permits_;
+  BreakerFollower breakers_;
   std::vector<Place> places_;  // by the shard's number
   Lives dead_;                 // of shards that have not been served yet
   std::function<void(bool)> ended_;

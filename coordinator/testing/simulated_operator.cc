@@ -43,7 +43,8 @@ void SimulatedOperator::SetUp() {
   for (const std::string& handler : cluster_.work.handlers) {
     handlers += (handlers.empty() ? "{\"" : ",\"") + handler +
                 R"(":{"retry":{"delays":["300ms","1s"],"max_failures":)" +
-                std::to_string(3 + times_.Below(3)) + R"(,"jitter":0.1})" + OrderText() + PolicyText() + "}";
+                std::to_string(3 + times_.Below(3)) + R"(,"jitter":0.1})" + OrderText() +
+                PolicyText(handler) + "}";
   }
   Put("handlers", handlers + "}");
   Put("shards", ShardsText(cluster_.work.shards.size(), cluster_.work.slices));
@@ -82,8 +83,13 @@ std::string SimulatedOperator::OrderText() {
   return text;
 }
 
-std::string SimulatedOperator::PolicyText() {
+std::string SimulatedOperator::PolicyText(const std::string& handler) {
   std::string text;
+  if (cluster_.work.outages.contains(handler)) {
+    text += R"(,"breaker":{"failures":0.5,"window":"8s","minimum":)" + std::to_string(2 + times_.Below(2)) +
+            R"(,"probe_every":")" + std::to_string(400 + 200 * times_.Below(4)) + R"(ms","probes":)" +
+            std::to_string(1 + times_.Below(2)) + R"(,"classes":["connection"]})";
+  }
   if (times_.OneIn(3)) {
     text += R"(,"limit":{"concurrency":)" + std::to_string(1 + times_.Below(2)) + "}";
   }

@@ -48,7 +48,7 @@ class SimulatedOperator {
   std::string EngineText();
   // How a handler is treated beside others; behind its other keys.
   std::string OrderText();
-  std::string PolicyText();
+  std::string PolicyText(const std::string& handler);
   std::string ShardsText(std::size_t count, std::uint32_t slices) const;
   void Delete(const std::string& top);
   void ServeAll();

@@ -24,12 +24,22 @@ struct SimulatedWork {
   // Workers that take some handlers only; sorted. All others take all.
   std::map<std::string, std::vector<std::string>> limits = {};
   std::map<std::string, std::uint32_t> weights = {};  // of workers whose weight is not 1
-  PlanWriter writer = {};                             // the bounds of a page and of a multi
+  // Whom a task type calls fails for a while. Types that are named here have a breaker.
+  struct Outage {
+    BootTime from{};
+    BootTime to{};
+  };
+  std::map<std::string, Outage> outages = {};
+  PlanWriter writer = {};  // the bounds of a page and of a multi
 
   bool Plain() const { return limits.empty() && weights.empty(); }  // all workers are alike
   std::uint32_t WeightOf(const std::string& worker) const {
     const auto weight = weights.find(worker);
     return weight == weights.end() ? 1 : weight->second;
+  }
+  bool IsBroken(const std::string& handler, BootTime now) const {
+    const auto outage = outages.find(handler);
+    return outage != outages.end() && now >= outage->second.from && now < outage->second.to;
   }
   bool Takes(const std::string& worker, const std::string& handler) const {
     const auto limit = limits.find(worker);

@@ -56,15 +56,20 @@ SimulatedWorker::Life::Life(const SimulatedCluster& its_cluster, ModelledProcess
       spoiled(leader, IsOfAMember(cluster.bug) ? PlantedBug::None : cluster.bug),
       spoiled_member(member,
                      IsOfAMirror(cluster.bug) || IsOfAMember(cluster.bug) ? cluster.bug : PlantedBug::None),
+      breakers(process.name, incarnation,
+               {[this] { return control.AskedOfBreakers(); },
+                [this](BreakerWords words) { control.Publish(std::move(words)); },
+                [this] { return cluster.databases.front().clock().WallNow(); }}),
       driver(cluster.timeline, cluster.ensemble, process, cluster.journal, cluster.calm.session_timeout,
-             {&spoiled_member, &spoiled}),
+             {&spoiled_member, &spoiled, &breakers}),
       upkeep({cluster.timeline, cluster.databases, process, cluster.work.shards, control,
               [this] { return !stopping && leader.Leading() && control.View()->contact && !Lost(); },
               [this] { return !stopping && stands_for_election; }, [this] { driver.Wake(); }}),
       mills(
           {cluster.timeline, cluster.databases, process, cluster.journal, cluster.mill, cluster.work.shards,
            control, [this](const std::string& handler) { return cluster.work.Takes(process.name, handler); },
-           [this] { CheckClaim(); }, cluster.runs},
+           [this] { CheckClaim(); }, cluster.runs,
+           [this](const std::string& type) { return cluster.work.IsBroken(type, cluster.timeline.Now()); }},
           buried) {}
 
 void SimulatedWorker::Life::Publish(const MemberView& view) {

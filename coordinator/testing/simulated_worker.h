@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coordinator/leader/leader.h"
+#include "coordinator/member/breaker_keeper.h"
 #include "coordinator/member/cluster_control_plane.h"
 #include "coordinator/member/member.h"
 #include "coordinator/testing/planted_bugs.h"
@@ -77,6 +78,7 @@ class SimulatedWorker {
     Leader leader;
     SpoiledMachine spoiled;
     SpoiledMachine spoiled_member;
+    BreakerKeeper breakers;
     TreeDriver driver;
     SimulatedUpkeep upkeep;
     SimulatedMills mills;

@@ -15,6 +15,7 @@ using std::chrono::seconds;
 constexpr std::size_t kMany = 8;                 // enough for a mass loss; in one of eight clusters
 constexpr std::uint64_t kKeys = 8;               // of each handler; a fifth of the tasks have one
 constexpr Micros kLongestPatience = seconds(3);  // of who cancels a task after submitting it
+constexpr int kManyCalls = 8;
 constexpr Micros kBeforeFaults = seconds(4);
 constexpr Micros kFaultSpan = seconds(42);
 constexpr Micros kAfterFaults = seconds(4);
@@ -40,6 +41,15 @@ CalmOptions Calm(Random& random) {
   calm.probation = random.Below(2) == 0 ? Micros(0) : seconds(2);
   calm.longest_probation = kLongestProbation;
   return calm;
+}
+
+// Every third task type calls somebody who fails for a while.
+void BreakPartners(SimulatedWork& work, Random& random) {
+  for (const std::string& handler : work.handlers) {
+    if (random.Below(3) != 0) continue;
+    const BootTime from = Timeline::kBeginning + kBeforeFaults + seconds(random.Below(25));
+    work.outages[handler] = {from, from + seconds(4 + random.Below(12))};
+  }
 }
 
 // In some clusters a worker takes only some of the task types, so that each type's slices have owners of
@@ -76,6 +86,7 @@ SimulatedWork Work(Random& random) {
     default:
       break;
   }
+  BreakPartners(work, random);
   return work;
 }
 
@@ -103,6 +114,7 @@ MillSettings MillFor(PlantedBug bug) {
   MillSettings settings;
   settings.bugs.marks_without_watching = bug == PlantedBug::MarkDeadWithoutWatching;
   settings.handlers.snooze_commits = bug == PlantedBug::SnoozeCommits;
+  settings.handlers.charges_failures = bug == PlantedBug::BreakerCharges;
   settings.handlers.frees_before_settle = bug == PlantedBug::PermitBeforeSettle;
   settings.bugs.rescues_from_the_living = bug == PlantedBug::RescueFromTheLiving;
   settings.bugs.ends_with_tasks_in_hand = bug == PlantedBug::EndsWithTasksInHand;
@@ -144,6 +156,9 @@ class Simulation {
       workers_.emplace_back(cluster_, "w" + std::to_string(i)).Start();
     }
     Produce();
+    for (const auto& [handler, outage] : work_.outages) {
+      timeline_.After(outage.from - timeline_.Now(), [this, type = handler] { AddMany(type); });
+    }
     timeline_.After(kLook, [this] { Look(); });
     Go(kBeforeFaults);
     faults_.Schedule(options_.faults, kFaultSpan);
@@ -195,6 +210,17 @@ class Simulation {
     if (timeline_.random().Below(20) == 0)
       Cancel(shard, task,
              Micros(static_cast<std::int64_t>(timeline_.random().Below(kLongestPatience.count()))));
+  }
+
+  // Enough for a breaker to tell by.
+  void AddMany(const std::string& handler) {
+    journal_.Trace("whom " + handler + " calls is broken from now on");
+    for (int i = 0; i < kManyCalls; ++i) {
+      const std::size_t shard = timeline_.random().Below(databases_.size());
+      if (!databases_[shard].Up()) continue;
+      const CompactTable& table = AnyTable(shard);
+      Insert(shard, table, AnySlice(table), handler, "");
+    }
   }
 
   void AddKeyed(std::size_t shard, const std::string& handler, const std::string& key, Micros patience) {

@@ -46,12 +46,26 @@ TEST_F(SimulationTest, AKeyThatIsEnteredWithoutALockIsFoundForThat) {
   EXPECT_NE(report.violation.find("is told to be a duplicate"), std::string::npos) << report.violation;
 }
 
+TEST_F(SimulationTest, APermitThatIsFreeBeforeTheSettleIsFoundForThat) {
+  SimulationReport report;
+  for (std::uint64_t seed = 1; seed <= 30 && report.violation.empty(); ++seed)
+    report = Simulate({.seed = seed, .bug = PlantedBug::PermitBeforeSettle});
+  EXPECT_NE(report.violation.find("(not settled)"), std::string::npos) << report.violation;
+}
+
 TEST_F(SimulationTest, APermitThatTheDeadTakeIsFoundForThat) {
   SimulationReport report;
-  for (std::uint64_t seed = 80; seed <= 100 && report.violation.empty(); ++seed)
+  for (std::uint64_t seed = 1; seed <= 60 && report.violation.empty(); ++seed)
     report = Simulate({.seed = seed, .bug = PlantedBug::PermitWithoutDeadCheck});
   EXPECT_NE(report.violation.find("which is marked dead"), std::string::npos) << report.violation;
   EXPECT_NE(report.violation.find("permit"), std::string::npos) << report.violation;
+}
+
+TEST_F(SimulationTest, ABreakerThatChargesFailuresIsFoundForThat) {
+  SimulationReport report;
+  for (std::uint64_t seed = 1; seed <= 30 && report.violation.empty(); ++seed)
+    report = Simulate({.seed = seed, .bug = PlantedBug::BreakerCharges});
+  EXPECT_NE(report.violation.find("a failure is charged to task"), std::string::npos) << report.violation;
 }
 
 }  // namespace
