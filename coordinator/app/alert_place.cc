@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/policy/load_balance.h"
+#include "framework/policy/pauses.h"
 
 namespace millrace::engine {
 namespace {
@@ -55,8 +56,11 @@ void LocalAlertPlace::Follow(const Worker& worker) {
   }
   OpenBreakers breakers{status.worker, {}};
   std::map<std::string, std::string> by_hand;
+  for (const auto& [type, hand] : BreakerHandsOf(status.paused)) {
+    if (hand == BreakerHand::Open) by_hand[type] = "opened by hand";
+  }
   for (const BreakerStatus& breaker : status.breakers) {
-    if (breaker.open) (breaker.by_hand ? by_hand : breakers.types)[breaker.handler] = breaker.why;
+    if (breaker.open && !breaker.by_hand) breakers.types[breaker.handler] = breaker.why;
   }
   MutexLock lock(mutex_);
   uncovered_ = std::move(uncovered);

@@ -47,7 +47,7 @@ void ExplainPauses(const WhyFacts& facts, Reasons& out) {
   const Task& task = facts.record.task;
   for (const PauseRecord& record : facts.pauses) {
     Pauses pause;
-    if (!pause.Add(record.what)) continue;
+    if (!pause.Add(record.what) || pause.OpenedByHand(task.handler)) continue;  // ExplainBreaker tells of it
     if (!pause.Covers(facts.shard, task.key.table, task.slice, task.handler) &&
         !StopsAllItsWorkers(facts, pause))
       continue;

@@ -160,12 +160,13 @@ std::set<std::string> Scanner::LeftAside() const {
 }
 
 std::string Scanner::AsideBecause(const DueGroup& group) const {
+  if (parts_.scope.OpenedByHand(group.handler)) return group.handler + ": its breaker is open by hand";
   if (parts_.scope.Paused(group)) return group.handler + " is paused";
   const std::string hours = parts_.admission.OutsideHours(group.handler);
   return hours.empty() ? "" : group.handler + ": " + hours;
 }
 
-// What a limit, a breaker or the brake holds back is to run yet, and is waited for.
+// What a limit, the brake or a breaker by itself holds back is to run yet, and is waited for.
 Step<bool> Scanner::NothingLeft(std::shared_ptr<const DueMap> map, bool was_empty) {
   if (!was_empty || !parts_.attempts.in_flight().Empty()) co_return false;
   if (claimer_.HasUnknown() || suspects_.Waits()) co_return false;

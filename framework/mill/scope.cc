@@ -70,6 +70,11 @@ bool Scope::Paused(const TableName& table, std::uint32_t slice, const std::strin
   return covers(*paused_) || covers(shard_paused_);
 }
 
+bool Scope::OpenedByHand(const std::string& handler) const {
+  MutexLock lock(mutex_);
+  return paused_->OpenedByHand(handler) || shard_paused_.OpenedByHand(handler);
+}
+
 std::vector<std::string> Scope::PauseNames() const {
   MutexLock lock(mutex_);
   std::set<std::string> names;

@@ -34,6 +34,8 @@ class Scope {
   bool Paused(const TableName& table, std::uint32_t slice, const std::string& handler) const;
   bool Owns(const DueGroup& group) const { return Owns(group.table, group.slice, group.handler); }
   bool Paused(const DueGroup& group) const { return Paused(group.table, group.slice, group.handler); }
+  // The type's breaker is open by hand: that is one of the reasons for which it is paused.
+  bool OpenedByHand(const std::string& handler) const;
   // Changes with whatever is its own or paused: what held at a version holds for as long as that stays.
   std::uint64_t Version() const { return version_.load(std::memory_order_acquire); }
   // Whether something of what the ring names is its own.

@@ -60,7 +60,7 @@ Status Pauses::Add(std::string_view name) {
     workers_.emplace(parts[1]);
   } else if (kind == kBreaker && parts.size() == 3 && IsHandlerName(parts[1]) &&
              (parts[2] == kHandOpen || parts[2] == kHandClose)) {
-    // It is the breakers' business.
+    if (parts[2] == kHandOpen) opened_.emplace(parts[1]);
   } else if (ReadTripped(name)) {
     // It is told to people.
   } else {
@@ -77,6 +77,7 @@ bool Pauses::Covers(std::string_view shard, const TableName& table, std::uint32_
   if (names_.empty()) return false;
   const bool everything = cluster_ || shards_.contains(shard);
   return (everything && !CarriesAlerts(handler)) || handlers_.contains(handler) ||
+         OpenedByHand(handler) ||
          (!slices_.empty() && slices_.contains({std::string(shard), table, slice}));
 }
 

@@ -23,9 +23,9 @@ inline constexpr std::size_t kMaxWorkerName = 48;
 
 // Names, as they stand under control/pause and in a shard's own table:
 //   cluster · shard:S · handler:H · slice:S:T:N (shard, table, load-balance number) · worker:ID
-// What operators have said of a breaker stands among them and goes the same ways: breaker:H:open,
-// breaker:H:close. It pauses nothing by itself; nor does breaker:H:tripped:W, by which a worker without a
-// cluster tells that its breaker is open.
+// What operators have said of a breaker stands among them and goes the same ways: breaker:H:open pauses the
+// type like handler:H, whether a breaker is configured for it or not. breaker:H:close pauses nothing; nor does
+// breaker:H:tripped:W, by which a worker without a cluster tells that its breaker is open.
 class Pauses {
  public:
   // Invalid with the first name that is none of these.
@@ -39,6 +39,8 @@ class Pauses {
   // one of their types or slices holds them.
   bool Covers(std::string_view shard, const TableName& table, std::uint32_t slice,
               std::string_view handler) const;
+  // The type's breaker is open by hand.
+  bool OpenedByHand(std::string_view handler) const { return opened_.contains(handler); }
   // May this worker start nothing? It keeps its slices: nobody else does their work meanwhile.
   bool CoversWorker(std::string_view id) const { return workers_.contains(id); }
   // Each name once, sorted.
@@ -51,6 +53,7 @@ class Pauses {
   bool cluster_ = false;
   std::set<std::string, std::less<>> shards_;
   std::set<std::string, std::less<>> handlers_;
+  std::set<std::string, std::less<>> opened_;  // task types whose breaker is
   std::set<std::string, std::less<>> workers_;
   std::set<std::tuple<std::string, TableName, std::uint32_t>> slices_;
 };

@@ -50,9 +50,16 @@ TEST(PausesTest, AWorkerIsPausedByItsNameWhateverItsSlicesAre) {
   EXPECT_FALSE(pauses.Covers("main", "tasks", 0, "noop")) << "others do their work";
 }
 
-TEST(PausesTest, AWordOfABreakerPausesNothingAndIsFoundByItsType) {
-  const Pauses pauses = Of({"breaker:noop:open"});
-  EXPECT_FALSE(pauses.Covers("main", "tasks", 17, "noop"));
+TEST(PausesTest, ABreakerThatIsOpenByHandPausesItsTypeAndOneKeptClosedNothing) {
+  const Pauses pauses = Of({"breaker:noop:open", "breaker:mail:close"});
+  EXPECT_TRUE(pauses.Covers("main", "tasks", 17, "noop"));
+  EXPECT_TRUE(pauses.OpenedByHand("noop"));
+  EXPECT_FALSE(pauses.Covers("main", "tasks", 17, "mail"));
+  EXPECT_FALSE(pauses.OpenedByHand("mail"));
+  EXPECT_FALSE(Of({TrippedName("noop", "w1")}).Covers("main", "tasks", 17, "noop")) << "probes must run";
+}
+
+TEST(PausesTest, AWordOfABreakerIsFoundByItsType) {
   const std::vector<std::string> names{"breaker:a:close", "breaker:a:open", "breaker:b:close", "handler:c"};
   const auto hands = BreakerHandsOf(names);
   ASSERT_EQ(hands.size(), 2U);

@@ -83,5 +83,42 @@ TEST_F(BrokenPartnerTest, ByHandItOpensAndClosesWhateverItsCallsSay) {
   EXPECT_FALSE(IsOpen(*worker));
 }
 
+TEST_F(BrokenPartnerTest, ByHandItOpensWithoutAnyRulesOfABreakerToo) {
+  config_.handlers["pay"].breaker.reset();
+  auto worker = Start(false);
+  SubmitMany(*store_, "pay", 5);
+  ASSERT_TRUE(Eventually(*worker, [&] { return Done() == 5; }));
+  control_.Pause({"breaker:pay:open"});
+  ASSERT_TRUE(Eventually(*worker, [&] { return !worker->Status().paused.empty(); }));
+  SubmitMany(*store_, "pay", 10);
+  worker->WaitFor(milliseconds(600));
+  EXPECT_EQ(calls_, 5);
+  control_.Pause({});
+  ASSERT_TRUE(Eventually(*worker, [&] { return Done() == 15; }));
+}
+
+TEST_F(BrokenPartnerTest, WhatWasOpenByHandBeforeTheWorkerBeganHoldsFromItsFirstLook) {
+  SubmitMany(*store_, "pay", 500);
+  ASSERT_TRUE(operations_->SetPause("breaker:pay:open", "ann", true, {}));
+  for (const bool configured : {true, false}) {
+    if (!configured) config_.handlers["pay"].breaker.reset();
+    auto worker = Start(false);
+    worker->WaitFor(milliseconds(600));
+    worker->Stop();
+    ASSERT_TRUE(worker->WaitFor(seconds(20)));
+    EXPECT_EQ(calls_, 0) << "configured: " << configured;
+  }
+}
+
+TEST_F(BrokenPartnerTest, WhoeverWorksUntilIdleDoesNotWaitForAHand) {
+  SubmitMany(*store_, "pay", 5);
+  ASSERT_TRUE(operations_->SetPause("breaker:pay:open", "ann", true, {}));
+  auto worker = Start(true);
+  const auto end = worker->WaitFor(seconds(20));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(*end, WorkerEnd::Idle);
+  EXPECT_EQ(calls_, 0);
+}
+
 }  // namespace
 }  // namespace millrace::engine
