@@ -19,11 +19,11 @@ class BrokenPartnerTest : public WorkerFixture {
     EXPECT_TRUE(store_->OpenSchema()->Apply({}));
     operations_ = store_->OpenOperations();
     control_.shards.Set({{"main", store_}});
-    plugins_.behaviours["pay"] = [this](auto, auto&) {
+    plugins_.behaviours["pay"] = [this](auto tasks, auto&) {
       ++calls_;
       Outcome outcome = works_ ? Make(OutcomeKind::Done) : Make(OutcomeKind::Retry, "no answer");
       if (outcome.kind == OutcomeKind::Retry) outcome.error_class = "timeout";
-      return std::vector{outcome};
+      return std::vector(tasks.size(), outcome);
     };
     HandlerConfig& pay = config_.handlers["pay"];
     pay.retry.delays = {milliseconds(20)};
@@ -63,6 +63,20 @@ TEST_F(BrokenPartnerTest, CallsFallToTheProbesNoTaskIsChargedTwiceAndAllAreDoneA
   EXPECT_EQ(Totals().failed, 0U) << "nobody was charged twice";
   EXPECT_LE(Totals().attempts_failed, static_cast<std::uint64_t>(kMinimum));
   EXPECT_FALSE(IsOpen(*worker));
+}
+
+TEST_F(BrokenPartnerTest, ABatchThatFailsAsAWholeChargesEachTaskOnceAtMost) {
+  plugins_.batch = 10;
+  works_ = false;
+  SubmitMany(*store_, "pay", 200);
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return IsOpen(*worker); }));
+  const int at_first = calls_;
+  ASSERT_TRUE(Eventually(*worker, [&] { return calls_ >= at_first + 3; }));
+  works_ = true;
+  ASSERT_TRUE(Eventually(*worker, [&] { return Done() == 200; }));
+  EXPECT_EQ(Totals().failed, 0U) << "nobody was charged twice";
+  EXPECT_LE(Totals().attempts_failed, static_cast<std::uint64_t>(kMinimum));
 }
 
 TEST_F(BrokenPartnerTest, ByHandItOpensAndClosesWhateverItsCallsSay) {
