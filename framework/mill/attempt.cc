@@ -46,7 +46,9 @@ Settlement EndOf(Attempt& attempt, const RetryPolicy& retry, const Outcome& outc
                  BootTime now) {
   const std::optional<WallTime> store = attempt.host->StoreTime(now);
   if (BreakerPolicy* breaker = attempt.gate ? attempt.gate->breaker() : nullptr) {
-    if (const auto instead = breaker->Judge(attempt.pass, attempt.task, outcome, now))
+    const Micros began(attempt.began.load(std::memory_order_relaxed));
+    const Micros took = began == Micros(0) ? began : now.time_since_epoch() - began;
+    if (const auto instead = breaker->Judge(attempt.pass, attempt.task, outcome, now, took))
       return Settle(retry, attempt.task, *instead, unit, store);
   }
   return Settle(retry, attempt.task, outcome, unit, store);

@@ -55,7 +55,7 @@ bool BreakerPolicy::Begin(BreakerPass& pass, BootTime now) {
 }
 
 std::optional<Outcome> BreakerPolicy::Judge(BreakerPass& pass, const Task& task, const Outcome& outcome,
-                                            BootTime now) {
+                                            BootTime now, Micros took) {
   if (!pass.Given()) return std::nullopt;
   MutexLock lock(mutex_);
   CallSays says = CallSays::Nothing;
@@ -65,17 +65,16 @@ std::optional<Outcome> BreakerPolicy::Judge(BreakerPass& pass, const Task& task,
     says = CallSays::Answered;
   }
   const bool excused = says == CallSays::Failed && !breaker_.Charges(pass.Mark(), task.failures > 0, now);
-  const Micros delay = breaker_.DelayOfUncharged();
   if (pass.TellEnd()) {
     if (excused) breaker_.NoteUncharged();
-    breaker_.Ended(pass.Mark(), says, now);
+    breaker_.Ended(pass.Mark(), says, now, took);
     Tell(now);
   }
   if (!excused) return std::nullopt;
   Outcome given_back;
   given_back.kind = OutcomeKind::GiveBack;
   given_back.text = "not charged, since calls of " + type_ + " fail: " + outcome.text;
-  given_back.delay = delay;
+  given_back.delay = breaker_.DelayOfUncharged(pass.Mark());
   return given_back;
 }
 

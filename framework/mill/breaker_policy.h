@@ -60,8 +60,9 @@ class BreakerPolicy final : public StartPolicy {
   bool Begin(BreakerPass& pass, BootTime now);
   // A call has ended with this outcome, or would: what its task is to be given back with, in place of a
   // failure that is nobody's but the partner's; nullopt: it ends as it says. Told more than once it counts
-  // once.
-  std::optional<Outcome> Judge(BreakerPass& pass, const Task& task, const Outcome& outcome, BootTime now);
+  // once. `took`: the call.
+  std::optional<Outcome> Judge(BreakerPass& pass, const Task& task, const Outcome& outcome, BootTime now,
+                               Micros took = Micros(0));
   // The attempt is gone, whether it was judged or not.
   void Gone(BreakerPass& pass, BootTime now);
 

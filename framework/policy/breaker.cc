@@ -1,6 +1,7 @@
 #include "framework/policy/breaker.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "framework/base/time_text.h"
 #include "framework/task/error_class.h"
@@ -66,20 +67,26 @@ BootTime Breaker::Next(BootTime now) const {
   return next_ > now ? std::min(next_, now + kAskAgain) : now + kAskAgain;
 }
 
-void Breaker::Ended(BreakerMark mark, CallSays says, BootTime now) {
+void Breaker::Ended(BreakerMark mark, CallSays says, BootTime now, Micros took) {
   if (mark.era != era_) return;  // it began before the last opening
   if (mark.probe) {
     ProbeEnded(says);
     return;
   }
   if (open_ || says == CallSays::Nothing) return;
-  Count(says == CallSays::Failed, now);
+  Count({now, says == CallSays::Failed, took});
   if (says != CallSays::Failed || hand_ == BreakerHand::Close) return;
-  const Slot all = InWindow(now);
-  if (all.calls < rules_.minimum) return;
-  if (static_cast<double>(all.failed) < rules_.failures * static_cast<double>(all.calls)) return;
-  OpenNow(std::to_string(all.failed) + " of " + std::to_string(all.calls) + " calls failed within " +
-              FormatDuration(rules_.window),
+  Slot judged = InWindow(now);
+  Micros within = rules_.window;
+  if (judged.calls < rules_.minimum) {
+    if (last_.size() < rules_.minimum || TookOfLast() <= rules_.window) return;
+    judged = OfLast(now);
+    const Micros span = now - last_.front().at + last_.front().took;
+    within = std::max<Micros>(within, std::chrono::ceil<std::chrono::seconds>(span));
+  }
+  if (!TooMany(judged)) return;
+  OpenNow(std::to_string(judged.failed) + " of " + std::to_string(judged.calls) + " calls failed within " +
+              FormatDuration(within),
           now);
 }
 
@@ -96,22 +103,28 @@ void Breaker::ProbeEnded(CallSays says) {
   }
 }
 
-void Breaker::Count(bool failed, BootTime now) {
+void Breaker::Count(const Call& call) {
   const Micros each = std::max(rules_.window / static_cast<Micros::rep>(kSlots), Micros(1));
-  const std::int64_t number = now.time_since_epoch() / each;
+  const std::int64_t number = call.at.time_since_epoch() / each;
   Slot& slot = slots_[static_cast<std::size_t>(number) % kSlots];
   if (slot.number != number) slot = {number};
   ++slot.calls;
-  if (failed) ++slot.failed;
-  last_.push_back({now, failed});
+  if (call.failed) ++slot.failed;
+  last_.push_back(call);
   while (last_.size() > std::min<std::size_t>(rules_.minimum, kMostLast)) last_.pop_front();
 }
 
-bool Breaker::Troubled(BootTime now) const {
-  if (last_.size() < std::min<std::size_t>(rules_.minimum, kMostLast)) return false;
-  if (now - last_.front().at > rules_.window) return false;
+Micros Breaker::TookOfLast() const {
+  return std::accumulate(last_.begin(), last_.end(), Micros(0),
+                         [](Micros sum, const Call& call) { return sum + call.took; });
+}
+
+Breaker::Slot Breaker::OfLast(BootTime now) const {
+  if (last_.size() < std::min<std::size_t>(rules_.minimum, kMostLast)) return {};
+  const Micros within = std::max(rules_.window, std::min(TookOfLast(), kLongestWindow));
+  if (now - last_.front().at > within) return {};
   const auto failed = std::count_if(last_.begin(), last_.end(), [](const Call& call) { return call.failed; });
-  return static_cast<double>(failed) >= rules_.failures * static_cast<double>(last_.size());
+  return {0, last_.size(), static_cast<std::uint64_t>(failed)};
 }
 
 Breaker::Slot Breaker::InWindow(BootTime now) const {

@@ -13,6 +13,10 @@
 // Open, at most `probes` tasks start every `probe_every`, once those before them have ended. A failed one
 // resets what was counted of the successes.
 //
+// Calls that hang are few: a window may pass before `minimum` of them have ended. So where it holds fewer, the
+// last `minimum` calls are judged, if they ended within as long as they took together, one after another
+// (kLongestWindow at most). A partner that answers quickly is judged by the window alone.
+//
 // Charged are failures of calls that began while it was closed, and has not opened since. So a probe is
 // never charged, and neither is a call that was under way when it opened. And while so large a share of the
 // last `minimum` calls has failed, though what went well before keeps the window's share below, no task is
@@ -23,6 +27,7 @@
 // probes when the turn is its own (`Follow`). Without word of a cluster each worker has its own.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -112,6 +117,8 @@ struct BreakerView {
 class Breaker {
  public:
   static constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
+  static constexpr Micros kLongestWindow = std::chrono::hours(1);
+  static constexpr Micros kShortDelay = std::chrono::seconds(2);
 
   explicit Breaker(BreakerRules rules) : rules_(std::move(rules)) {}
   const BreakerRules& rules() const { return rules_; }
@@ -132,15 +139,21 @@ class Breaker {
   // When there may be room again, where there is none.
   BootTime Next(BootTime now) const;
 
-  // A marked call has ended; once for each.
-  void Ended(BreakerMark mark, CallSays says, BootTime now);
+  // A marked call has ended, and took so long; once for each.
+  void Ended(BreakerMark mark, CallSays says, BootTime now, Micros took = Micros(0));
   // A failure of this call that counts would be charged now; `before`: its task has failed before. To be
   // asked before `Ended` is told: the failure that opens the breaker is charged.
   bool Charges(BreakerMark mark, bool before, BootTime now) const {
     return !mark.probe && mark.era == era_ && !(before && hand_ == BreakerHand::Auto && Troubled(now));
   }
-  // After how long a task comes back whose failure is not charged: other tasks are tried before it.
-  Micros DelayOfUncharged() const { return rules_.probe_every; }
+  // After how long a task comes back whose failure is not charged; nullopt: it keeps its place in the due
+  // order, so that it is among the first when the breaker closes. Other tasks are probes before one that was;
+  // and while nothing keeps it from being called again at once, it waits a moment. To be asked after `Ended`.
+  std::optional<Micros> DelayOfUncharged(BreakerMark mark) const {
+    if (mark.probe) return rules_.probe_every;
+    if (open_) return std::nullopt;
+    return std::min(rules_.probe_every, kShortDelay);
+  }
   void NoteUncharged() { ++uncharged_; }
 
   void SetHand(BreakerHand hand, BootTime now);
@@ -160,16 +173,24 @@ class Breaker {
   };
   static constexpr std::size_t kSlots = 20;
   struct Call {
-    BootTime at{};
+    BootTime at{};  // its end
     bool failed = false;
+    Micros took{0};
   };
   static constexpr std::size_t kMostLast = 1000;
 
   // It probes when it is time, without asking for a turn: there is no cluster, or none that knows yet.
   bool ByItself() const { return alone_ || opening_ == 0; }
-  void Count(bool failed, BootTime now);
-  // So large a share of the last calls has failed.
-  bool Troubled(BootTime now) const;
+  void Count(const Call& call);
+  Micros TookOfLast() const;
+  // Of the last `minimum` calls, where they are recent enough to be judged; else none.
+  Slot OfLast(BootTime now) const;
+  // So large a share of them has failed.
+  bool TooMany(const Slot& calls) const {
+    return calls.calls > 0 &&
+           static_cast<double>(calls.failed) >= rules_.failures * static_cast<double>(calls.calls);
+  }
+  bool Troubled(BootTime now) const { return TooMany(OfLast(now)); }
   Slot InWindow(BootTime now) const;
   void OpenNow(std::string why, BootTime now);
   void Close();
@@ -177,7 +198,7 @@ class Breaker {
 
   BreakerRules rules_;
   std::array<Slot, kSlots> slots_{};
-  std::deque<Call> last_;  // of the calls in the window, `minimum` of them
+  std::deque<Call> last_;  // `minimum` calls; kMostLast at most, which are then too few to open it
   BreakerHand hand_ = BreakerHand::Auto;
   bool open_ = false;  // always so where it is open by hand
   std::uint32_t era_ = 1;

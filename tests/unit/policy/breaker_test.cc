@@ -78,6 +78,85 @@ TEST_F(BreakerTest, ForgetsCallsThatHaveLeftTheWindow) {
   EXPECT_TRUE(IsOpen(breaker));
 }
 
+TEST_F(BreakerTest, CallsThatHangAreJudgedThoughTheWindowHoldsFewerThanTheMinimum) {
+  Breaker breaker(Rules());
+  for (int i = 0; i < 9; ++i) {
+    const BreakerMark mark = Start(breaker);
+    Pass(seconds(60));
+    breaker.Ended(mark, CallSays::Failed, now_, seconds(60));
+    EXPECT_FALSE(IsOpen(breaker));
+  }
+  const BreakerMark last = Start(breaker);
+  Pass(seconds(60));
+  EXPECT_TRUE(breaker.Charges(last, true, now_)) << "nine say nothing yet";
+  breaker.Ended(last, CallSays::Failed, now_, seconds(60));
+  EXPECT_TRUE(IsOpen(breaker));
+  EXPECT_EQ(breaker.View(now_).why, "10 of 10 calls failed within 10m");
+}
+
+TEST_F(BreakerTest, SlowCallsThatMostlySucceedLeaveItClosed) {
+  Breaker breaker(Rules());
+  for (int i = 0; i < 50; ++i) {
+    Pass(seconds(5));
+    breaker.Ended(Start(breaker), i % 3 == 0 ? CallSays::Failed : CallSays::Answered, now_, seconds(5));
+  }
+  EXPECT_FALSE(IsOpen(breaker));
+}
+
+TEST_F(BreakerTest, QuickCallsThatAreFarApartAreNotJudgedHoweverManyHaveFailed) {
+  Breaker breaker(Rules());
+  for (int i = 0; i < 50; ++i) {
+    Pass(seconds(2));
+    breaker.Ended(Start(breaker), CallSays::Failed, now_, milliseconds(900));
+  }
+  EXPECT_FALSE(IsOpen(breaker)) << "five in each window, and ten take nine seconds";
+}
+
+TEST_F(BreakerTest, SlowCallsAreJudgedNoLongerThanTheyTakeAndNeverMoreThanAnHour) {
+  Breaker idle_between(Rules());
+  for (int i = 0; i < 20; ++i) {
+    Pass(seconds(60));
+    idle_between.Ended(Start(idle_between), CallSays::Failed, now_, seconds(20));
+  }
+  EXPECT_FALSE(IsOpen(idle_between)) << "ten take 200 s, and come within 540 s";
+  Breaker very_slow(Rules());
+  for (int i = 0; i < 20; ++i) {
+    Pass(seconds(500));
+    very_slow.Ended(Start(very_slow), CallSays::Failed, now_, seconds(500));
+  }
+  EXPECT_FALSE(IsOpen(very_slow)) << "ten come within 75 minutes";
+}
+
+TEST_F(BreakerTest, ATaskThatHasFailedBeforeIsNotChargedWhileSlowCallsFail) {
+  BreakerRules rules = Rules();
+  rules.failures = 0.6;
+  Breaker breaker(rules);
+  for (int i = 0; i < 10; ++i) {
+    Pass(seconds(4));
+    breaker.Ended(Start(breaker), i % 2 == 0 ? CallSays::Answered : CallSays::Failed, now_, seconds(4));
+  }
+  EXPECT_TRUE(breaker.Charges(Start(breaker), true, now_));
+  breaker.SetRules(Rules());  // at half of them
+  EXPECT_FALSE(breaker.Charges(Start(breaker), true, now_));
+}
+
+TEST_F(BreakerTest, OnlyAProbeWaitsForTheNextTurnAndOthersComeFirstWhenItCloses) {
+  BreakerRules rules = Rules();
+  rules.probe_every = std::chrono::hours(1);
+  Breaker breaker(rules);
+  const BreakerMark under_way = Start(breaker);
+  Call(breaker, CallSays::Failed, 10);
+  End(breaker, under_way, CallSays::Failed);
+  EXPECT_EQ(breaker.DelayOfUncharged(under_way), std::nullopt) << "it keeps its place";
+  Pass(std::chrono::hours(1));
+  const BreakerMark probe = Start(breaker);
+  ASSERT_TRUE(probe.probe);
+  End(breaker, probe, CallSays::Failed);
+  EXPECT_EQ(breaker.DelayOfUncharged(probe), Micros(std::chrono::hours(1)));
+  breaker.SetHand(BreakerHand::Close, now_);
+  EXPECT_EQ(breaker.DelayOfUncharged(under_way), Breaker::kShortDelay) << "nothing else holds it back";
+}
+
 TEST_F(BreakerTest, CountsTheNamedClassesAlone) {
   const Breaker breaker(Rules());
   EXPECT_EQ(breaker.WhatItSays(true, "timeout"), CallSays::Failed);
