@@ -98,6 +98,12 @@ std::set<std::string> KeysOf(const json& handler) {
   return keys;
 }
 
+// Rounds claim every due task once: there is no part of them to leave for later.
+void CheckBandsBesideScan(const HandlerConfig& handler, Section& section) {
+  if (handler.scan && !handler.bands.empty())
+    section.Add("bands", "a handler with \"scan\" has no bands: leave out \"scan\" or \"bands\"");
+}
+
 HandlerConfig ReadHandler(const json& value, const KeyPath& path, Problems& problems, UnknownZones zones) {
   HandlerConfig handler;
   Section section(value, path, problems);
@@ -105,6 +111,7 @@ HandlerConfig ReadHandler(const json& value, const KeyPath& path, Problems& prob
   PolicyKeys(section, handler, zones);
   CheckHandler(handler, section);
   if (const json* scan = section.Child("scan")) CheckScan(*scan, section);
+  CheckBandsBesideScan(handler, section);
   section.Done();
   handler.given = KeysOf(value);
   return handler;

@@ -106,6 +106,8 @@ bool IsClassPattern(const std::string& text) {
 constexpr const char* kNoPattern =
     "this is no error class: write its name, at most 64 bytes, with a '*' at its end at most";
 
+constexpr const char* kTooManyClasses = "these are more than 100 classes: shorten them";
+
 // The text of a key, or nullptr.
 const std::string* TextOf(Section& keys, const char* key, const char* example) {
   const json* child = keys.Child(key);
@@ -219,6 +221,7 @@ void CheckLimit(const json& limit, Section& keys) {
 }
 
 void CheckBreaker(const BreakerConfig& breaker, Section& part) {
+  if (breaker.classes.size() > kMostClasses) return part.Add("classes", kTooManyClasses);
   for (const std::string& pattern : breaker.classes) {
     if (!IsClassPattern(pattern)) part.Add("classes", kNoPattern);
     if (pattern == "bad_params")
@@ -405,7 +408,7 @@ void RetryClassKeys(Section& retry, std::vector<RetryClass>& classes, Micros lon
   Section names(*child, retry.Path("classes"), retry.problems());
   const json& every = names.Every();
   if (every.size() > kMostClasses)
-    return retry.Add("classes", "these are more than 100 classes: shorten them");
+    return retry.Add("classes", kTooManyClasses);
   std::vector<RetryClass> read;
   for (const auto& [pattern, ladder] : every.items()) {
     RetryClass& one = read.emplace_back(RetryClass{pattern, false, {}});

@@ -92,6 +92,11 @@ TEST(PolicyConfigTest, ABreakerHasItsDefaultsByItself) {
   EXPECT_THAT(HandlerRefusal(R"("breaker": {"window": "1ms"})"), HasSubstr("breaker.window: \"1ms\" is out"));
   EXPECT_THAT(HandlerRefusal(R"("breaker": {"classes": ["a*b"]})"), HasSubstr("breaker.classes: this is no"));
   EXPECT_THAT(HandlerRefusal(R"("breaker": {"classes": ["bad_params"]})"), HasSubstr("task's own fault"));
+  std::string many = "\"a\"";
+  for (int i = 1; i < 100; ++i) many += ", \"http_" + std::to_string(i) + "\"";
+  EXPECT_EQ(Mail(R"("breaker": {"classes": [)" + many + "]}").breaker->classes.size(), 100U);
+  EXPECT_THAT(HandlerRefusal(R"("breaker": {"classes": [)" + many + R"(, "timeout"]})"),
+              HasSubstr("handlers.mail.breaker.classes: these are more than 100"));
 }
 
 TEST(PolicyConfigTest, HoursHaveABeginningAnEndAndAZone) {
@@ -207,6 +212,8 @@ TEST(PolicyConfigTest, ATasksBandIsThatOfItsPriorityAndFailures) {
 
 TEST(PolicyConfigTest, BandsThatOverlapAreRefusedWithBothNamed) {
   const auto bands = [](const std::string& list) { return HandlerRefusal(R"("bands": [)" + list + "]"); };
+  EXPECT_THAT(HandlerRefusal(R"("scan": {"every": "5m"}, "bands": [{"every": "30s"}])"),
+              HasSubstr("handlers.mail.bands: a handler with \"scan\" has no bands"));
   EXPECT_THAT(
       bands(R"({"priority": "5-9", "every": "30s"}, {"priority": "1-5", "failures": "9", "most": 1})"),
       HasSubstr("handlers.mail.bands.1: it overlaps with bands.0 (priority 5-9, failures 0-9)"));
