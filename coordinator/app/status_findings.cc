@@ -32,6 +32,14 @@ bool AnyLives(const StatusFacts& facts) {
   return std::any_of(facts.workers.begin(), facts.workers.end(), MayLive);
 }
 
+// A worker that lives no more tells of its breaker in vain.
+bool IsOfTheDead(const StatusFacts& facts, const PauseRecord& pause) {
+  const auto tripped = ReadTripped(pause.what);
+  return tripped && std::none_of(facts.workers.begin(), facts.workers.end(), [&](const WorkerFacts& worker) {
+           return worker.name == tripped->worker && MayLive(worker);
+         });
+}
+
 // What is paused in the shard, by its own word and the cluster's.
 Pauses PausedIn(const StatusFacts& facts, const ShardFacts& shard) {
   Pauses pauses;
@@ -62,7 +70,8 @@ bool AllWorkersPaused(const StatusFacts& facts) {
 bool BreakerIsOpen(const StatusFacts& facts, const std::string& handler) {
   const auto says_so = [&](const PauseRecord& pause) {
     const auto tripped = ReadTripped(pause.what);
-    return pause.what == BreakerHandName(handler, BreakerHand::Open) || (tripped && tripped->type == handler);
+    return pause.what == BreakerHandName(handler, BreakerHand::Open) ||
+           (tripped && tripped->type == handler && !IsOfTheDead(facts, pause));
   };
   if (facts.cluster && facts.cluster->breakers.contains(handler)) return true;
   return std::any_of(facts.shards.begin(), facts.shards.end(), [&](const auto& shard) {
@@ -131,6 +140,7 @@ void FindPauses(const StatusFacts& facts, Findings& findings) {
   std::map<std::string, std::pair<PauseRecord, std::vector<std::string>>> by_name;
   for (const auto& [name, shard] : facts.shards) {
     for (const PauseRecord& pause : shard.pauses) {
+      if (IsOfTheDead(facts, pause)) continue;
       auto& [record, shards] =
           by_name.try_emplace(pause.what, std::pair{pause, std::vector<std::string>{}}).first->second;
       shards.push_back(name);

@@ -60,7 +60,12 @@ void ExplainPauses(const WhyFacts& facts, Reasons& out) {
   }
 }
 
-// By hand, or since calls of its type failed.
+bool IsRegistered(const WhyFacts& facts, const std::string& worker) {
+  return std::any_of(facts.workers.begin(), facts.workers.end(),
+                     [&](const WhyWorker& one) { return one.worker == worker; });
+}
+
+// By hand, or since calls of its type failed: by the word of a worker that lives.
 void ExplainBreaker(const WhyFacts& facts, Reasons& out) {
   const std::string& type = facts.record.task.handler;
   const std::string begin = "The breaker of its type " + type + " is open";
@@ -76,7 +81,7 @@ void ExplainBreaker(const WhyFacts& facts, Reasons& out) {
   }
   for (const PauseRecord& record : facts.pauses) {
     const auto tripped = ReadTripped(record.what);
-    if (!tripped || tripped->type != type) continue;
+    if (!tripped || tripped->type != type || !IsRegistered(facts, tripped->worker)) continue;
     out.push_back({"breaker", begin + " since " + At(facts, record.since) +
                                   (record.reason.empty() ? "" : " (" + record.reason + ")") +
                                   ": it waits until a probe has succeeded."});

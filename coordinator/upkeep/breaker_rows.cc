@@ -1,5 +1,7 @@
 #include "coordinator/upkeep/breaker_rows.h"
 
+#include <algorithm>
+
 #include "framework/base/log.h"
 #include "framework/policy/pauses.h"
 
@@ -38,6 +40,35 @@ Status BreakerRows::Write(const OpenBreakers& open) {
     if (there_.contains(name)) continue;
     BOOST_OUTCOME_TRYV(operations->SetPause(name, open.worker, true, why));
     there_.insert(name);
+  }
+  return {};
+}
+
+void BreakerRows::TidyUp() {
+  const Status removed = RemoveLeft();
+  if (!removed) {
+    LogWarning("what dead workers told of their breakers can't be removed",
+               {{"shard", shard_}, {"why", removed.error().message}});
+  }
+  // Others may have removed this worker's, while its incarnation was dead: the next Tell writes them anew.
+  read_ = false;
+  there_.clear();
+}
+
+// Whoever tells of a breaker was registered before: so the rows are read first.
+Status BreakerRows::RemoveLeft() {
+  const auto operations = store_->OpenOperations();
+  BOOST_OUTCOME_TRY(pauses, operations->Pauses());
+  std::erase_if(pauses, [](const PauseRecord& pause) { return !ReadTripped(pause.what); });
+  if (pauses.empty()) return {};
+  BOOST_OUTCOME_TRY(peers, store_->OpenIncarnations()->Peers());
+  for (const PauseRecord& pause : pauses) {
+    const std::string worker = ReadTripped(pause.what)->worker;
+    const bool lives = std::any_of(peers.begin(), peers.end(), [&worker](const PeerBeat& peer) {
+      return peer.incarnation.worker == worker;
+    });
+    if (lives) continue;
+    BOOST_OUTCOME_TRYV(operations->SetPause(pause.what, "millrace", false, {}));
   }
   return {};
 }

@@ -26,8 +26,12 @@ class BreakerRows {
   // be written is tried again with the next call.
   void Tell(const OpenBreakers& open);
 
+  // Removes the rows of workers that have no living incarnation in the shard; to be called now and then.
+  void TidyUp();
+
  private:
   Status Write(const OpenBreakers& open);
+  Status RemoveLeft();
 
   const std::string shard_;
   const std::shared_ptr<Store> store_;

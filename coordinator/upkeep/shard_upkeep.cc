@@ -227,6 +227,7 @@ void ShardUpkeep::Round(Hands& hands) {
   if (hands.slices.Follow(*hands.schema, *tables, Wanted().slices)) ReadTables(*hands.schema);
   RunFanOuts(hands, *tables);
   const std::vector<TableName> names = NamesOf(*tables);
+  hands.breakers.TidyUp();
   Prune(hands, names);
   if (stopping_.load()) return;
   const BootTime now = BootClock::now();

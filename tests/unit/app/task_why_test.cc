@@ -102,6 +102,8 @@ TEST(TaskWhyTest, ABreakerThatIsOpenIsAReasonWhoeverOpenedIt) {
   EXPECT_EQ(Codes(facts).front(), "due");
   facts.pauses = {{"breaker:" + type + ":tripped:w1", "w1", facts.now, "20 of 20 calls failed within 10s"}};
   EXPECT_EQ(Codes(facts).front(), "breaker");
+  facts.pauses[0].what = "breaker:" + type + ":tripped:gone";
+  EXPECT_EQ(Codes(facts).front(), "due") << "that worker lives no more";
   facts.pauses.clear();
   facts.cluster = ClusterFacts{.slice = "main/tasks/17", .owner = "w1", .owner_there = true};
   facts.cluster->breaker = "20 of 20 calls failed within 10s";

@@ -43,5 +43,27 @@ TEST_F(BreakerRowsTest, WhatAnEarlierLifeOfTheWorkerLeftGoesAndOthersStay) {
   EXPECT_THAT(Rows(), ElementsAre("breaker:pay:tripped:w2 w2 y", "handler:pay ann "));
 }
 
+TEST_F(BreakerRowsTest, RowsOfWorkersThatLiveNoMoreAreRemoved) {
+  const auto incarnations = store_->OpenIncarnations();
+  ASSERT_TRUE(incarnations->Register(Incarnation{.id = "w1.a", .worker = "w1"}));
+  BreakerRows own("main", store_);
+  own.Tell({"w1", {{"pay", "x"}}});
+  BreakerRows("main", store_).Tell({"w2", {{"pay", "y"}}});
+  ASSERT_TRUE(store_->OpenOperations()->SetPause("handler:pay", "ann", true, {}));
+  own.TidyUp();
+  EXPECT_THAT(Rows(), ElementsAre("breaker:pay:tripped:w1 w1 x", "handler:pay ann "));
+}
+
+TEST_F(BreakerRowsTest, AWorkerWhoseRowsOthersHaveRemovedTellsThemAnew) {
+  BreakerRows own("main", store_);
+  own.Tell({"w1", {{"pay", "x"}}});
+  BreakerRows("main", store_).TidyUp();
+  ASSERT_THAT(Rows(), IsEmpty()) << "it was taken for dead";
+  ASSERT_TRUE(store_->OpenIncarnations()->Register(Incarnation{.id = "w1.b", .worker = "w1"}));
+  own.TidyUp();
+  own.Tell({"w1", {{"pay", "x"}}});
+  EXPECT_THAT(Rows(), ElementsAre("breaker:pay:tripped:w1 w1 x"));
+}
+
 }  // namespace
 }  // namespace millrace::engine
