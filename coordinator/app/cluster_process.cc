@@ -36,6 +36,14 @@ LimitShares WholeLimits(const Config& config) {
   return limits;
 }
 
+std::set<std::string> TypesWithBreakers(const Config& config) {
+  std::set<std::string> types;
+  for (const auto& [type, handler] : config.handlers) {
+    if (handler.breaker) types.insert(type);
+  }
+  return types;
+}
+
 void LogMoves(const std::vector<SliceMove>& moves) {
   const auto voluntary =
       std::count_if(moves.begin(), moves.end(), [](const SliceMove& m) { return m.voluntary; });
@@ -213,7 +221,8 @@ LeaderFacts ClusterProcess::Facts() const {
   for (std::string& trouble : alerts_.Troubles()) found.troubles.push_back(std::move(trouble));
   return {std::move(found.catalog),    ConfiguredGroups(*control_.View()->config),
           std::move(found.unrunnable), std::move(found.troubles),
-          std::move(found.unread),     WholeLimits(*control_.View()->config)};
+          std::move(found.unread),     WholeLimits(*control_.View()->config),
+          TypesWithBreakers(*control_.View()->config)};
 }
 
 std::shared_ptr<const Ownership> ClusterProcess::CurrentOwnership() const {

@@ -213,12 +213,25 @@ Status CheckWorkers(const ClusterSnapshot& snapshot, const std::vector<std::stri
   return {};
 }
 
+void DropEndedBreakers(ClusterSnapshot& snapshot) {
+  std::erase_if(snapshot.breakers, [&](const auto& breaker) {
+    return !snapshot.workers.empty() &&
+           std::all_of(snapshot.workers.begin(), snapshot.workers.end(), [&](const auto& worker) {
+             const auto status = snapshot.statuses.find(worker.first);
+             if (status == snapshot.statuses.end()) return false;
+             const auto breakers = status->second.find(status_key::kBreakers);
+             return breakers == status->second.end() || !breakers->contains(breaker.first);
+           });
+  });
+}
+
 Result<ClusterSnapshot> ReadSnapshot(ClusterClient& client) {
   ClusterSnapshot snapshot;
   BOOST_OUTCOME_TRYV(ReadFixedNodes(client, snapshot));
   BOOST_OUTCOME_TRYV(ReadLeader(client, snapshot));
   BOOST_OUTCOME_TRYV(ReadWorkers(client, snapshot));
   BOOST_OUTCOME_TRYV(ReadControls(client, snapshot));
+  DropEndedBreakers(snapshot);
   return snapshot;
 }
 

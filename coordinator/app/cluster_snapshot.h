@@ -48,6 +48,10 @@ struct ClusterSnapshot {
 // NotFound, with the nearest known one, for an id that neither a worker nor an assignment has.
 Status CheckWorkers(const ClusterSnapshot& snapshot, const std::vector<std::string>& ids);
 
+// Pure. Of the open breakers those of types that no worker has a breaker of: they hold nothing back, and the
+// leader removes them.
+void DropEndedBreakers(ClusterSnapshot& snapshot);
+
 // What can't be read is named in `unreadable`; the rest is there.
 Result<ClusterSnapshot> ReadSnapshot(ClusterClient& client);
 

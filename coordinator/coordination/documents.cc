@@ -310,6 +310,8 @@ Result<StatusDocument> ReadStatus(std::string_view text) {
                              .wants_rate = told.value(status_key::kWantsRate, false),
                              .wants_concurrency = told.value(status_key::kWantsConcurrency, false)};
     }
+    const json breakers = value.value(status_key::kBreakers, json::object());
+    for (const auto& [type, told] : breakers.items()) status.breakers.insert(type);
   } catch (const json::exception&) {
     return Fail(ErrorCode::Invalid, "this is not the status of a worker");
   }

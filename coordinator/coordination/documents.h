@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,12 +51,16 @@ struct AssignDocument {
   bool operator==(const AssignDocument&) const = default;
 };
 
+// Its children: a node for each breaker that is open, named by the task type.
+inline constexpr const char* kBreakersNode = "/control/breaker";
+
 // status/<id>: of what a worker writes there, what the leader goes by.
 struct StatusDocument {
   std::string incarnation = {};                 // the life that wrote it
   std::uint64_t generation = 0;                 // of the assignment that is in force in it
   std::vector<std::string> lives = {};          // its incarnations in the shards
   std::map<std::string, LimitUse> limits = {};  // by task type
+  std::set<std::string> breakers = {};          // task types that have one
 };
 
 // Of the (sorted) names below an assign node those of further pages: numbers from 1. What else somebody made

@@ -141,7 +141,7 @@ void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
   if (request.kind != TreeRequest::Kind::Write) {
     if (!tree_.Replied(request, reply)) return;
     shares_dirty_ = true;
-    if (!LeaderTree::IsStatus(request.path)) dirty_ = true;
+    if (!LeaderTree::IsStatus(request.path) || !ForeignBreakers().empty()) dirty_ = true;
     return;
   }
   tree_.Written(request);
@@ -168,7 +168,7 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   LeaderFacts facts = calls_.facts();
   dirty_ = dirty_ || facts != facts_;
   facts_ = std::move(facts);
-  tree_.FollowStatuses(!facts_.limits.empty());
+  tree_.FollowStatuses(!facts_.limits.empty() || !ForeignBreakers().empty());
   if (!tree_.Fresh()) return tree_.NextRead(now);
   const bool plans = dirty_ || now >= decide_at_;
   dirty_ = false;
@@ -242,14 +242,39 @@ void Leader::TellRepairs(const StoredAssignments& stored) const {
   }
 }
 
+// Those that are open though nothing here is configured of them: workers may have their own configuration.
+std::vector<std::string> Leader::ForeignBreakers() const {
+  std::vector<std::string> types = tree_.mirror().List(kBreakersNode);
+  std::erase_if(types, [this](const std::string& type) { return facts_.breakers.contains(type); });
+  return types;
+}
+
+// Of those, the ones that no worker has either: nobody would ever close them.
+std::vector<std::string> Leader::EndedBreakers(const StoredAssignments& stored) {
+  std::vector<std::string> types = ForeignBreakers();
+  if (types.empty()) return types;
+  const auto present = tree_.Members(stored).present;
+  const auto statuses = tree_.Statuses();
+  for (const auto& [id, worker] : present) {
+    const auto status = statuses.find(id);
+    if (status == statuses.end() || status->second.incarnation != worker.incarnation) return {};
+    std::erase_if(types, [&](const std::string& type) { return status->second.breakers.contains(type); });
+  }
+  return types;
+}
+
 // What operators and workers announced and what is over by now; assignments of workers that are long gone. As
 // many as fit into a multi.
-std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime now) const {
+std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime now) {
   std::vector<TreeWrite> writes;
   const auto remove = [&](const std::string& path) {
     if (!stuck_.contains(path)) writes.push_back({TreeWrite::Kind::Remove, path});
   };
   if (tree_.Has(kProceedNode)) remove(kProceedNode);
+  for (const std::string& type : EndedBreakers(stored)) {
+    if (writes.size() >= kTidied) return writes;
+    remove(std::string(kBreakersNode) + "/" + type);
+  }
   for (const std::string& id : membership_.EndedExpectations(now)) {
     if (writes.size() >= kTidied) return writes;
     const std::string path = "/control/expect/" + id;

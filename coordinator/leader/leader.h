@@ -35,7 +35,8 @@ struct LeaderFacts {
   std::vector<std::string> troubles = {};          // what keeps it from planning, to be told
   // The shards that this process can't read; sorted. nullopt: it does not know yet.
   std::optional<std::vector<std::string>> unread = {};
-  LimitShares limits = {};  // the whole of each, by task type
+  LimitShares limits = {};              // the whole of each, by task type
+  std::set<std::string> breakers = {};  // task types that have one
   bool operator==(const LeaderFacts&) const = default;
 };
 
@@ -91,7 +92,9 @@ class Leader final : public TreeMachine {
   void Plan(TreeRequest& request, BootTime now);
   std::vector<TreeWrite> DivideLimits(BootTime now);
   void TellRepairs(const StoredAssignments& stored) const;
-  std::vector<TreeWrite> Tidy(const StoredAssignments& stored, BootTime now) const;
+  std::vector<TreeWrite> Tidy(const StoredAssignments& stored, BootTime now);
+  std::vector<std::string> ForeignBreakers() const;
+  std::vector<std::string> EndedBreakers(const StoredAssignments& stored);
   std::vector<TreeWrite> Tell(const std::map<std::string, WorkerDocument>& present, BootTime now);
 
   const LeaderOptions options_;

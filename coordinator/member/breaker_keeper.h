@@ -9,13 +9,12 @@
 #include <optional>
 #include <string>
 
+#include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/machine.h"
 #include "coordinator/coordination/tree_mirror.h"
 #include "framework/worker/control_plane.h"
 
 namespace millrace::engine {
-
-inline constexpr const char* kBreakersNode = "/control/breaker";
 
 // control/breaker/<type>: it is open.
 struct BreakerDocument {

@@ -26,6 +26,26 @@ TEST(SliceOwnerTest, WhereThereAreGroupsTheTasksTypeDecides) {
   EXPECT_EQ(SliceOf(snapshot, "main", "tasks", 0, "noop"), "main/tasks/0");
 }
 
+TEST(OpenBreakersTest, OneThatNoWorkerHasHoldsNothingBack) {
+  ClusterSnapshot snapshot;
+  const auto left = [&snapshot] {
+    for (const char* type : {"former", "pay"}) snapshot.breakers[type] = {};
+    DropEndedBreakers(snapshot);
+    std::vector<std::string> types;
+    for (const auto& [type, breaker] : snapshot.breakers) types.push_back(type);
+    return types;
+  };
+  EXPECT_THAT(left(), ElementsAre("former", "pay")) << "nobody is there to say so";
+  snapshot.workers["w1"] = {};
+  snapshot.workers["w2"] = {};
+  snapshot.statuses["w1"] = {{"breakers", {{"pay", {{"open", true}}}}}};
+  EXPECT_THAT(left(), ElementsAre("former", "pay")) << "w2 has not said yet what it has";
+  snapshot.statuses["w2"] = nlohmann::ordered_json::object();
+  EXPECT_THAT(left(), ElementsAre("pay"));
+  snapshot.statuses["w2"] = {{"breakers", "rubbish"}};
+  EXPECT_THAT(left(), ElementsAre("pay"));
+}
+
 TEST(SliceRangesTest, NumbersThatFollowOneAnotherAreARange) {
   EXPECT_THAT(SliceRanges({"main/tasks/0", "main/tasks/1", "main/tasks/10", "main/tasks/2"}),
               ElementsAre("main/tasks/0-2,10"));

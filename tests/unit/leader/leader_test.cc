@@ -490,6 +490,29 @@ TEST_F(LeaderTest, AssignmentsOfVeryManyWorkersThatAreGoneAreRemoved) {
   EXPECT_FALSE(room_.Has("/assign/gone-249"));
 }
 
+TEST_F(LeaderTest, AnOpenBreakerOfATypeThatHasNoneAnyMoreIsRemoved) {
+  const auto status = [](const char* types) {
+    return std::string(R"({"incarnation":"w1.1","breakers":)") + types + "}";
+  };
+  facts_.breakers = {"configured"};
+  Start("w1");
+  for (const char* type : {"configured", "of_workers", "former"})
+    room_.Put(std::string("/control/breaker/") + type, R"({"state":"open"})");
+  ASSERT_TRUE(room_.Pass(seconds(20)));
+  EXPECT_TRUE(room_.Has("/control/breaker/former")) << "nobody has said yet what w1 has";
+  room_.Put("/status/w1", status(R"({"of_workers":{},"former":{}})"));
+  ASSERT_TRUE(room_.Pass(seconds(20)));
+  EXPECT_TRUE(room_.Has("/control/breaker/former"));
+  room_.Put("/status/w1", status(R"({"of_workers":{}})"));
+  ASSERT_TRUE(room_.Pass(seconds(20)));
+  EXPECT_FALSE(room_.Has("/control/breaker/former"));
+  EXPECT_TRUE(room_.Has("/control/breaker/of_workers"));
+  EXPECT_TRUE(room_.Has("/control/breaker/configured"));
+  facts_.breakers.clear();
+  ASSERT_TRUE(room_.Pass(seconds(20)));
+  EXPECT_FALSE(room_.Has("/control/breaker/configured"));
+}
+
 TEST_F(LeaderTest, WhatCanNotBeRemovedHoldsUpNothing) {
   for (const char* path : {"/assign/gone", "/control/expect/gone", "/control/proceed"}) {
     room_.Put(path, path == std::string("/assign/gone") ? ToText(AssignDocument{1, 1}) : "");
