@@ -1,4 +1,4 @@
-// millrace cluster pause and resume, and handler breaker: what the red button may be pressed on, as far as a
+// millrace cluster pause and resume: what the red button may be pressed on, as far as a
 // command knows the cluster: a name that means nothing there would pause nothing, and say that it did.
 #pragma once
 
