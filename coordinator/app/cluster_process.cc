@@ -219,9 +219,12 @@ ClusterState ClusterProcess::State() const {
 LeaderFacts ClusterProcess::Facts() const {
   TableFindings found = upkeep_.Findings();
   for (std::string& trouble : alerts_.Troubles()) found.troubles.push_back(std::move(trouble));
-  return {std::move(found.catalog),    ConfiguredGroups(*control_.View()->config),
-          std::move(found.unrunnable), std::move(found.troubles),
-          std::move(found.unread),     WholeLimits(*control_.View()->config),
+  return {std::move(found.catalog),
+          ConfiguredGroups(*control_.View()->config),
+          std::move(found.unrunnable),
+          std::move(found.troubles),
+          std::move(found.unread),
+          WholeLimits(*control_.View()->config),
           TypesWithBreakers(*control_.View()->config)};
 }
 

@@ -1,4 +1,4 @@
-// The places where the red button and the hand of a breaker are written: what a command asks and tells of them.
+// The places where pauses and the hand of a breaker are written: what a command asks and tells of them.
 #pragma once
 
 #include <optional>

@@ -21,7 +21,8 @@ std::string PathIn(const std::string& folder, const std::string& name) { return 
 }  // namespace
 
 LeaderTree::LeaderTree() {
-  for (const char* folder : {kWorkers, kAssign, kLeaves, kDraining, kExpected, kBreakersNode}) mirror_.TrackList(folder);
+  for (const char* folder : {kWorkers, kAssign, kLeaves, kDraining, kExpected, kBreakersNode})
+    mirror_.TrackList(folder);
   mirror_.TrackNode(kProceedNode);
   mirror_.TrackNode(kPlanNode);
   TrackHistory(mirror_);

@@ -46,10 +46,11 @@ Status BreakerRows::Write(const OpenBreakers& open) {
 
 void BreakerRows::TidyUp() {
   const Status removed = RemoveLeft();
-  if (!removed) {
+  if (!removed && !stuck_) {
     LogWarning("what dead workers told of their breakers can't be removed",
                {{"shard", shard_}, {"why", removed.error().message}});
   }
+  stuck_ = !removed;
   // Others may have removed this worker's, while its incarnation was dead: the next Tell writes them anew.
   read_ = false;
   there_.clear();

@@ -38,6 +38,7 @@ class BreakerRows {
   bool read_ = false;            // what stood there
   std::set<std::string> there_;  // rows of this worker, by name
   bool troubled_ = false;        // the last time, and that was told
+  bool stuck_ = false;           // others' rows could not be removed the last time, and that was told
 };
 
 }  // namespace millrace::engine

@@ -407,8 +407,7 @@ void RetryClassKeys(Section& retry, std::vector<RetryClass>& classes, Micros lon
   if (child == nullptr) return;
   Section names(*child, retry.Path("classes"), retry.problems());
   const json& every = names.Every();
-  if (every.size() > kMostClasses)
-    return retry.Add("classes", kTooManyClasses);
+  if (every.size() > kMostClasses) return retry.Add("classes", kTooManyClasses);
   std::vector<RetryClass> read;
   for (const auto& [pattern, ladder] : every.items()) {
     RetryClass& one = read.emplace_back(RetryClass{pattern, false, {}});

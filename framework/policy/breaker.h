@@ -13,8 +13,8 @@
 // Open, at most `probes` tasks start every `probe_every`, once those before them have ended. A failed one
 // resets what was counted of the successes.
 //
-// Calls that hang are few: a window may pass before `minimum` of them have ended. So where it holds fewer, the
-// last `minimum` calls are judged, if they ended within as long as they took together, one after another
+// Calls that hang are few: a window may pass before `minimum` of them have ended. So where it holds fewer,
+// the last `minimum` calls are judged, if they ended within as long as they took together, one after another
 // (kLongestWindow at most). A partner that answers quickly is judged by the window alone.
 //
 // Charged are failures of calls that began while it was closed, and has not opened since. So a probe is

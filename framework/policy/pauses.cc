@@ -76,8 +76,7 @@ bool Pauses::Covers(std::string_view shard, const TableName& table, std::uint32_
                     std::string_view handler) const {
   if (names_.empty()) return false;
   const bool everything = cluster_ || shards_.contains(shard);
-  return (everything && !CarriesAlerts(handler)) || handlers_.contains(handler) ||
-         OpenedByHand(handler) ||
+  return (everything && !CarriesAlerts(handler)) || handlers_.contains(handler) || OpenedByHand(handler) ||
          (!slices_.empty() && slices_.contains({std::string(shard), table, slice}));
 }
 
