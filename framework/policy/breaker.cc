@@ -79,7 +79,7 @@ void Breaker::Ended(BreakerMark mark, CallSays says, BootTime now, Micros took) 
   Slot judged = InWindow(now);
   Micros within = rules_.window;
   if (judged.calls < rules_.minimum) {
-    if (last_.size() < rules_.minimum || TookOfLast() <= rules_.window) return;
+    if (last_.size() < rules_.minimum) return;
     judged = OfLast(now);
     const Micros span = now - last_.front().at + last_.front().took;
     within = std::max<Micros>(within, std::chrono::ceil<std::chrono::seconds>(span));
@@ -121,7 +121,8 @@ Micros Breaker::TookOfLast() const {
 
 Breaker::Slot Breaker::OfLast(BootTime now) const {
   if (last_.size() < std::min<std::size_t>(rules_.minimum, kMostLast)) return {};
-  const Micros within = std::max(rules_.window, std::min(TookOfLast(), kLongestWindow));
+  const Micros wide = std::min(std::max(kWindows * rules_.window, TookOfLast()), kLongestWindow);
+  const Micros within = std::max(rules_.window, wide);
   if (now - last_.front().at > within) return {};
   const auto failed = std::count_if(last_.begin(), last_.end(), [](const Call& call) { return call.failed; });
   return {0, last_.size(), static_cast<std::uint64_t>(failed)};

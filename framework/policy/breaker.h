@@ -13,9 +13,10 @@
 // Open, at most `probes` tasks start every `probe_every`, once those before them have ended. A failed one
 // resets what was counted of the successes.
 //
-// Calls that hang are few: a window may pass before `minimum` of them have ended. So where it holds fewer,
-// the last `minimum` calls are judged, if they ended within as long as they took together, one after another
-// (kLongestWindow at most). A partner that answers quickly is judged by the window alone.
+// A worker's own calls may be few: others have their share of them, a limit holds them back, or each hangs
+// until its time is over, so a window may pass before `minimum` of them have ended. Where it holds fewer, the
+// last `minimum` calls are judged, if they ended within kWindows windows, or within as long as they took
+// together, one after another (kLongestWindow at most).
 //
 // Charged are failures of calls that began while it was closed, and has not opened since. So a probe is
 // never charged, and neither is a call that was under way when it opened. And while so large a share of the
@@ -117,6 +118,7 @@ struct BreakerView {
 class Breaker {
  public:
   static constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
+  static constexpr int kWindows = 10;
   static constexpr Micros kLongestWindow = std::chrono::hours(1);
   static constexpr Micros kShortDelay = std::chrono::seconds(2);
 
