@@ -1,5 +1,6 @@
 """The alert rules on a Prometheus that scrapes real workers: their causes are made, and they fire and clear. The rules are
-those that are shipped, but for how long each has to hold, how far it looks back and how often it is looked at."""
+those that are shipped, but for how long each has to hold, how far it looks back and how often it is looked at. QuickTest has
+all whose causes are made in seconds; SlowTest those whose causes last for a minute or more."""
 import contextlib
 import json
 import os
@@ -221,6 +222,26 @@ class QuickTest(LiveRules, unittest.TestCase):
         self.ensemble.start()
         self.clears({"MillraceZooKeeperAway", "MillraceNoLeader"})
         self.assertEqual(ALL - SLOW, self.fired)
+
+
+class SlowTest(LiveRules, unittest.TestCase):
+    thresholds = (("millrace_purge_lag_seconds) > 10800", "millrace_purge_lag_seconds) > 75"),)
+    handlers = {**HANDLERS, "noop": {"keep": "0s"}}  # walks each minute
+
+    def test_what_lasts_for_a_minute_fires_its_rule_and_clears_it(self):
+        self.submit("noop")
+        self.submit("slow", "--params", '{"ms": 61000}', "--count", 32)
+        wait_until("there is something to purge", lambda: self.db.value(
+            "SELECT COUNT(*) FROM tasks_done WHERE handler = 'noop'"), 20, 0.1)
+        holder = self.db.connect(autocommit=False)
+        self.addCleanup(holder.close)
+        with holder.cursor() as cursor:
+            cursor.execute("SELECT * FROM tasks_done FOR UPDATE")
+        names = {"MillracePurgeLag", "MillraceRunBudgetBurn", "MillraceScheduleLate"}
+        with self.schedule_that_cannot_fire():
+            self.fires(names, 150)
+        holder.rollback()
+        self.clears(names, 150)
 
 
 if __name__ == "__main__":
