@@ -134,11 +134,10 @@ class LiveRules:
             wait_until("all have cleared", lambda: not names & self.firing(), seconds, 0.2)
         except AssertionError:
             self.fail(f"not within {seconds} s: {', '.join(sorted(names & self.firing()))} clear")
-        self.cleared |= names
 
     def setUp(self):
         """The worker works, and each rule can be computed."""
-        self.fired, self.cleared = set(), set()
+        self.fired = set()
 
         def is_up():
             with contextlib.suppress(OSError):
