@@ -24,8 +24,8 @@ inline constexpr std::size_t kMaxWorkerName = 48;
 // Names, as they stand under control/pause and in a shard's own table:
 //   cluster · shard:S · handler:H · slice:S:T:N (shard, table, load-balance number) · worker:ID
 // What operators have said of a breaker stands among them and goes the same ways: breaker:H:open pauses the
-// type like handler:H, whether a breaker is configured for it or not. breaker:H:close pauses nothing; nor does
-// breaker:H:tripped:W, by which a worker without a cluster tells that its breaker is open.
+// type like handler:H, whether a breaker is configured for it or not. breaker:H:close pauses nothing; nor
+// does breaker:H:tripped:W, by which a worker without a cluster tells that its breaker is open.
 class Pauses {
  public:
   // Invalid with the first name that is none of these.

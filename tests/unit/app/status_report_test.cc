@@ -196,7 +196,8 @@ TEST(StatusTest, WhatWaitsForABreakerIsToldAsThat) {
   EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("the breaker of noop is open, and its tasks wait, by w1 "
                                                      "5 min 0 s ago: 20 of 20 calls failed within 10s")));
   facts.shards["main"].pauses[0].what = "breaker:noop:tripped:gone";
-  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims 3 tasks of noop"))) << "nobody lives to close it";
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims 3 tasks of noop")))
+      << "nobody lives to close it";
 }
 
 TEST(StatusTest, ATypeThatNoLivingWorkerHasIsSaid) {

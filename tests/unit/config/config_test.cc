@@ -14,6 +14,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 // Each key of the parts that have any.
+// All but `bands`, which go with no `scan`.
 constexpr const char* kEveryKey = R"(
     "engine": {"lease": "20s", "poll": "50ms", "rewind": "5s", "batch": 100, "stop_timeout": "1m",
                "max_lost_threads": 2, "on_zookeeper_loss": "stop", "http": ":9470", "aging": "5m",
@@ -28,8 +29,6 @@ constexpr const char* kEveryKey = R"(
                     "classes": ["timeout", "http_5*"]}, "queue_bytes": 65536,
         "hours": {"from": "22:30", "to": "06:00", "zone": "Europe/Berlin"},
         "threads": {"min": 2, "keep_alive": "1m"},
-        "bands": [{"priority": "5-9", "failures": "1-5", "every": "30s", "most": 1000},
-                  {"priority": "3", "failures": "0-9", "every": "1m"}],
         "expires_in": "2h", "held_for": "7d", "export": "/var/lib/millrace/export",
         "group": "mail", "on_exception": "fail", "uses": "send_mail", "options": {"smtp": "localhost:25"},
         "secrets": {"password": {"file": "/etc/p"}, "token": {"variable": "TOKEN"}}, "batch": 10}},
@@ -44,6 +43,11 @@ constexpr const char* kEveryKey = R"(
         "zone": "Europe/Berlin", "initial_delay": "0s", "catch_up": "one", "overlap": "allow", "paused": false},
         "once": {"at": "2026-12-01T02:00:00Z", "handler": "noop", "params": {}, "catch_up": "none", "paused": false},
         "rest": {"after": "5m", "handler": "noop", "params": {}, "initial_delay": "1s", "paused": false}})";
+
+constexpr std::string_view kScan = R"("scan": {"every": "5m", "max_rows": 1000, "scope": "key"})";
+constexpr std::string_view kBands =
+    R"("bands": [{"priority": "5-9", "failures": "1-5", "every": "30s", "most": 1000},
+                 {"priority": "3", "failures": "0-9", "every": "1m"}])";
 
 std::string Refusal(std::string_view text) {
   const auto config = ParseConfig(text, "m.json");
@@ -117,10 +121,13 @@ TEST(ConfigTest, WhatAHandlerBringsHoldsForTheKeysThatAreNotNamed) {
 }
 
 TEST(ConfigTest, WhatItListsReadsBackAsTheSame) {
-  const std::string text = "{" + std::string(kEveryKey) + "}";
-  const auto config = ParseConfig(text, "m.json");
-  ASSERT_TRUE(config) << config.error().message;
-  EXPECT_EQ(nlohmann::json::parse(ConfigText(*config)), nlohmann::json::parse(text));
+  std::string text = "{" + std::string(kEveryKey) + "}";
+  for (const bool bands : {false, true}) {
+    if (bands) text.replace(text.find(kScan), kScan.size(), kBands);
+    const auto config = ParseConfig(text, "m.json");
+    ASSERT_TRUE(config) << config.error().message;
+    EXPECT_EQ(nlohmann::json::parse(ConfigText(*config)), nlohmann::json::parse(text));
+  }
 }
 
 TEST(ConfigTest, ListsTheDefaultsOfWhatIsNotSetAndNothingForWhatHasNone) {

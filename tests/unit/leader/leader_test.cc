@@ -496,6 +496,7 @@ TEST_F(LeaderTest, AnOpenBreakerOfATypeThatHasNoneAnyMoreIsRemoved) {
   };
   facts_.breakers = {"configured"};
   Start("w1");
+  room_.Put("/control/breaker", "");
   for (const char* type : {"configured", "of_workers", "former"})
     room_.Put(std::string("/control/breaker/") + type, R"({"state":"open"})");
   ASSERT_TRUE(room_.Pass(seconds(20)));
