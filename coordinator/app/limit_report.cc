@@ -22,7 +22,7 @@ std::string ShareText(const nlohmann::ordered_json& status, const std::string& t
   part.rate = number("rate");
   part.concurrency = static_cast<std::uint32_t>(std::min(number("concurrency"), 1e9));
   std::string text = LimitText(part);
-  if (at(share, "permits") == true) text += text.empty() ? "by permits" : ", by permits";
+  if (number("permits") > 0) text += text.empty() ? "by permits" : ", by permits";
   return text.empty() ? "nothing" : text;
 }
 

@@ -15,13 +15,13 @@ static void to_json(Json& out, const LimitShare& share) {
   out = Json::object();
   if (share.rate > 0) out["rate"] = share.rate;
   if (share.concurrency > 0) out["concurrency"] = share.concurrency;
-  if (share.permits) out["permits"] = true;
+  if (share.permits > 0) out["permits"] = share.permits;
 }
 template <class Json>
 static void from_json(const Json& in, LimitShare& share) {
   share.rate = std::max(in.value("rate", 0.0), 0.0);
   share.concurrency = in.value("concurrency", 0u);
-  share.permits = in.value("permits", false);
+  share.permits = in.value("permits", 0u);
 }
 
 namespace {
@@ -306,6 +306,7 @@ Result<StatusDocument> ReadStatus(std::string_view text) {
     for (const auto& [type, told] : limits.items()) {
       status.limits[type] = {.rate = std::max(told.value(status_key::kUses, 0.0), 0.0),
                              .running = told.value(status_key::kRunning, 0u),
+                             .placed = told.value(status_key::kPlaced, told.value(status_key::kRunning, 0u)),
                              .waiting = told.value(status_key::kWaiting, std::size_t{0}),
                              .wants_rate = told.value(status_key::kWantsRate, false),
                              .wants_concurrency = told.value(status_key::kWantsConcurrency, false)};

@@ -15,7 +15,7 @@ LimitShare Of(const LimitShares& shares, const std::string& type) {
 }
 
 LimitShare Most(const LimitShare& a, const LimitShare& b) {
-  return {std::max(a.rate, b.rate), std::max(a.concurrency, b.concurrency), a.permits || b.permits};
+  return {std::max(a.rate, b.rate), std::max(a.concurrency, b.concurrency), std::max(a.permits, b.permits)};
 }
 
 bool Takes(const Limit<std::string>& types, const std::string& type) {
@@ -60,7 +60,10 @@ struct LimitKeeper::Holder {
       return share;
     }
     const auto use = status->limits.find(type);
-    if (use != status->limits.end()) share.concurrency = std::max(share.concurrency, use->second.running);
+    if (use == status->limits.end()) return share;
+    // What holds a permit is counted among those.
+    const std::uint32_t runs = share.permits > 0 ? use->second.placed : use->second.running;
+    share.concurrency = std::max(share.concurrency, runs);
     return share;
   }
   ShareHolder For(const std::string& type) const {

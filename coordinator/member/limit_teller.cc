@@ -12,22 +12,25 @@ namespace {
 nlohmann::ordered_json LimitJson(const LimitView& limit) {
   nlohmann::ordered_json json{{status_key::kUses, std::round(limit.use.rate * 100) / 100},
                               {status_key::kRunning, limit.use.running},
+                              {status_key::kPlaced, limit.use.placed},
                               {status_key::kWaiting, limit.use.waiting},
                               {status_key::kWantsRate, limit.use.wants_rate},
                               {status_key::kWantsConcurrency, limit.use.wants_concurrency}};
   nlohmann::ordered_json& share = json[status_key::kShare] = nlohmann::ordered_json::object();
   if (limit.limit.rate > 0) share["rate"] = limit.share.rate;
   if (limit.limit.concurrency > 0) share["concurrency"] = limit.share.concurrency;
-  if (limit.share.permits) share["permits"] = true;
+  if (limit.share.permits > 0) share["permits"] = limit.share.permits;
   return json;
 }
 
 // A use that is half or twice as much; or of what runs beyond its share some has ended.
 bool IsNews(const LimitUse& told, const LimitView& view) {
   const LimitUse& now = view.use;
-  const bool beyond = view.limit.concurrency > 0 && told.running > view.share.concurrency;
+  const bool permits = view.share.permits > 0;
+  const std::uint32_t counted = permits ? told.placed : told.running;
+  const bool beyond = view.limit.concurrency > 0 && counted > view.share.concurrency;
   return told.wants_rate != now.wants_rate || told.wants_concurrency != now.wants_concurrency ||
-         (beyond && now.running < told.running) || now.rate > 2 * told.rate + 1 ||
+         (beyond && (permits ? now.placed : now.running) < counted) || now.rate > 2 * told.rate + 1 ||
          told.rate > 2 * now.rate + 1;
 }
 

@@ -13,11 +13,13 @@ namespace {
 // A scan that found no room looks again: what can start sooner is claimed already.
 constexpr Micros kSoonestRoom = std::chrono::milliseconds(20);
 
-// Where nobody divides the limits permits hold all that need any.
-bool ByPermits(const std::shared_ptr<const LimitShares>& shares, const std::string& type) {
-  if (!shares) return true;
+// How many permits there are; 0: it is not held by permits. Where nobody divides the limits permits hold all
+// that need any.
+std::uint32_t PermitsBy(const std::shared_ptr<const LimitShares>& shares, const std::string& type,
+                        const PermitRule& rule) {
+  if (!shares) return rule.concurrency;
   const auto share = shares->find(type);
-  return share != shares->end() && share->second.permits;
+  return share == shares->end() ? 0 : share->second.permits;
 }
 
 }  // namespace
@@ -25,6 +27,11 @@ bool ByPermits(const std::shared_ptr<const LimitShares>& shares, const std::stri
 bool TypeGate::Open(BootTime now, WallTime wall) const {
   return std::all_of(policies_.begin(), policies_.end(),
                      [&](const auto& policy) { return policy->Open(now, wall); });
+}
+
+bool TypeGate::Withholds() const {
+  return std::any_of(policies_.begin(), policies_.end(),
+                     [](const auto& policy) { return policy->Withholds(); });
 }
 
 bool TypeGate::NeedsPermit() const {
@@ -56,6 +63,10 @@ void TypeGate::GiveBackStarts(std::size_t starts) {
   for (const auto& policy : policies_) policy->GiveBack(starts);
 }
 
+void TypeGate::HasPermit(bool given_back) const {
+  for (const auto& policy : policies_) policy->HasPermit(given_back);
+}
+
 BootTime TypeGate::Next(BootTime now) const {
   BootTime next = now;
   for (const auto& policy : policies_) next = std::max(next, policy->Next(now));
@@ -80,8 +91,8 @@ void TypeGate::TellStartsAgain() {
 }
 
 // Each kind of policy adds its own; one keeps its state where nothing of it has changed, and a gate where
-// none of its policies has. What runs under a gate that goes is counted by that still; what is queued under it goes
-// back, and comes again under the one that counts from now on.
+// none of its policies has. What runs under a gate that goes is counted by that still; what is queued under
+// it goes back, and comes again under the one that counts from now on.
 void Admission::Follow(std::shared_ptr<const Config> config) {
   Gates before;
   {
@@ -136,7 +147,9 @@ void Admission::TellPermits(const std::shared_ptr<const LimitShares>& former) {
   if (permits_ == nullptr) return;
   PermitRules held;
   for (const auto& [type, rule] : few_) {
-    if (ByPermits(shares_, type) || ByPermits(former, type)) held.emplace(type, rule);
+    const std::uint32_t now = PermitsBy(shares_, type, rule);
+    const std::uint32_t permits = now > 0 ? now : PermitsBy(former, type, rule);
+    if (permits > 0) held.emplace(type, PermitRule{permits, rule.here});
   }
   permits_->Follow(held);
 }
@@ -232,7 +245,7 @@ bool Admission::TakeClosed() {
   MutexLock lock(mutex_);
   bool closed = false;
   for (const auto& [type, gate] : gates_) {
-    const bool open = gate->Open(now, wall);
+    const bool open = gate->Open(now, wall) && !gate->Withholds();
     const bool was_open = std::exchange(open_.try_emplace(type, true).first->second, open);
     closed = closed || (was_open && !open);
   }

@@ -31,6 +31,7 @@ struct StartEnd {
   bool failed = false;  // the attempt was charged as a failure
   std::string_view error_class = {};
   Micros took{0};
+  bool permit = false;  // it held one of its own
 };
 
 class BreakerPolicy;
@@ -42,6 +43,8 @@ class StartPolicy {
   // False: nothing is claimed or started, and what is queued goes back uncounted. `wall` is this host's
   // clock.
   virtual bool Open(BootTime /*now*/, WallTime /*wall*/) { return true; }
+  // Nothing starts, and what is queued goes back uncounted; what may be claimed ClaimRoom says.
+  virtual bool Withholds() { return false; }
   // Where it is not open, or gives no start: in which words that is told (`hours`, `limit`, `breaker`).
   virtual const char* Name() const = 0;
   // How many more tasks may be claimed, where so many are claimed and have not started.
@@ -50,6 +53,8 @@ class StartPolicy {
   virtual bool NeedsPermit() { return false; }
   // Takes at most so many starts; returns how many.
   virtual std::size_t Take(std::size_t most, BootTime now) = 0;
+  // One of the starts taken is of a task that holds a permit of its own; `given_back`: it will be given back.
+  virtual void HasPermit(bool /*given_back*/) {}
   // Starts that were taken and not used.
   virtual void GiveBack(std::size_t starts) = 0;
   // When there may be a start, or room, again; max(): only an end or the coordinator brings one.
@@ -94,10 +99,13 @@ class TypeGate {
   // The one among them; null: there is none.
   BreakerPolicy* breaker() const { return breaker_; }
   bool Open(BootTime now, WallTime wall) const;
+  bool Withholds() const;
   std::size_t ClaimRoom(BootTime now) const;
   // Of all policies at once: at most so many starts.
   std::size_t TakeStarts(std::size_t most, BootTime now);
   void GiveBackStarts(std::size_t starts);
+  // As StartPolicy::HasPermit.
+  void HasPermit(bool given_back) const;
   BootTime Next(BootTime now) const;
   bool NeedsPermit() const;
   // What holds it back now: `hours`, `limit`; empty: nothing does.

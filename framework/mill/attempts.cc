@@ -236,7 +236,8 @@ StartDecision Attempts::StartDecisionOf(const Attempt& attempt) const {
   }
   if (!attempt.has_start.load(std::memory_order_relaxed) && !attempt.pass.Given()) {
     const std::shared_ptr<TypeGate> gate = GateOf(attempt);
-    if (gate && (gate != attempt.gate || !gate->Open(parts_.clock.Now(), parts_.clock.WallNow())))
+    if (gate && (gate != attempt.gate || gate->Withholds() ||
+                 !gate->Open(parts_.clock.Now(), parts_.clock.WallNow())))
       return StartDecision::Withdrawn;
   }
   if (attempt.may_start_at == parts_.scope.Version()) return StartDecision::Start;
@@ -302,6 +303,7 @@ void Attempts::LeavePolicies(Attempt& attempt, const Settlement* settlement) {
       end.error_class = settlement->error_class;
     }
     end.took = Micros(std::max<Micros::rep>(attempt.ran.load(std::memory_order_relaxed), 0));
+    end.permit = attempt.home != nullptr;
     attempt.gate->Ended(end, parts_.clock.Now());
   } else {
     attempt.gate->NeverStarted(1);

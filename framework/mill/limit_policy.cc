@@ -54,6 +54,11 @@ std::size_t LimitPolicy::FreePlaces() const {
   return share_.concurrency > running_ ? share_.concurrency - running_ : 0;
 }
 
+bool LimitPolicy::Withholds() {
+  MutexLock lock(mutex_);
+  return (HasRate() && share_.rate <= 0) || (Counts() && share_.concurrency == 0);
+}
+
 std::size_t LimitPolicy::ClaimRoom(BootTime now, std::size_t waiting) {
   MutexLock lock(mutex_);
   double ahead = kMostAhead;
@@ -89,6 +94,15 @@ std::size_t LimitPolicy::Take(std::size_t most, BootTime now) {
   return taken;
 }
 
+void LimitPolicy::HasPermit(bool given_back) {
+  MutexLock lock(mutex_);
+  if (!given_back) {
+    ++permitted_;
+  } else if (permitted_ > 0) {
+    --permitted_;
+  }
+}
+
 void LimitPolicy::GiveBack(std::size_t starts) {
   MutexLock lock(mutex_);
   running_ -= std::min<std::uint32_t>(running_, static_cast<std::uint32_t>(starts));
@@ -105,6 +119,7 @@ BootTime LimitPolicy::Next(BootTime now) {
 void LimitPolicy::Ended(const StartEnd& end, BootTime) {
   MutexLock lock(mutex_);
   if (running_ > 0) --running_;
+  if (end.permit && permitted_ > 0) --permitted_;
   if (!end.called) return;
   const auto took = static_cast<double>(std::max<Micros::rep>(end.took.count(), 1));
   each_ = each_ == 0 ? took : each_ + (took - each_) * kNewestWeight;
@@ -118,7 +133,10 @@ double LimitPolicy::Started(BootTime now) const {
 LimitView LimitPolicy::View(BootTime now, std::size_t waiting) {
   MutexLock lock(mutex_);
   const auto lately = [now](const std::optional<BootTime>& at) { return at && now - *at < kLately; };
-  LimitUse use{.rate = Started(now) / kFadeSeconds, .running = running_, .waiting = waiting};
+  LimitUse use{.rate = Started(now) / kFadeSeconds,
+               .running = running_,
+               .placed = running_ - std::min(permitted_, running_),
+               .waiting = waiting};
   const bool waits = waiting > 0;
   use.wants_rate = waits && HasRate() && (bucket_.Left(now) == 0 || lately(short_of_rate_));
   use.wants_concurrency = waits && Counts() && (FreePlaces() == 0 || lately(short_of_places_));

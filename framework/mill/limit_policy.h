@@ -26,8 +26,11 @@ class LimitPolicy final : public StartPolicy {
   void Follow(const std::optional<LimitShare>& share, BootTime now);
 
   const char* Name() const override { return "limit"; }
+  // It has no share, or of one kind none: others may start the tasks.
+  bool Withholds() override;
   std::size_t ClaimRoom(BootTime now, std::size_t waiting) override;
   std::size_t Take(std::size_t most, BootTime now) override;
+  void HasPermit(bool given_back) override;
   void GiveBack(std::size_t starts) override;
   BootTime Next(BootTime now) override;
   void Ended(const StartEnd& end, BootTime now) override;
@@ -37,7 +40,7 @@ class LimitPolicy final : public StartPolicy {
  private:
   void Set(const std::optional<LimitShare>& share, BootTime now) MILLRACE_REQUIRES(mutex_);
   bool HasRate() const MILLRACE_REQUIRES(mutex_) { return limit_.rate > 0; }
-  bool Counts() const MILLRACE_REQUIRES(mutex_) { return limit_.concurrency > 0 && !share_.permits; }
+  bool Counts() const MILLRACE_REQUIRES(mutex_) { return limit_.concurrency > 0 && share_.permits == 0; }
   std::size_t FreePlaces() const MILLRACE_REQUIRES(mutex_);
   double BurstOf(double rate) const MILLRACE_REQUIRES(mutex_);
   double Started(BootTime now) const MILLRACE_REQUIRES(mutex_);
@@ -47,6 +50,7 @@ class LimitPolicy final : public StartPolicy {
   LimitShare share_ MILLRACE_GUARDED_BY(mutex_);  // in force
   TokenBucket bucket_ MILLRACE_GUARDED_BY(mutex_);
   std::uint32_t running_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  std::uint32_t permitted_ MILLRACE_GUARDED_BY(mutex_) = 0;  // of them: it holds a permit
   double each_ MILLRACE_GUARDED_BY(mutex_) = 0;  // microseconds that one takes, a moving mean; 0: not known
   double started_ MILLRACE_GUARDED_BY(mutex_) = 0;  // each start weighs less the longer ago it was
   BootTime weighed_ MILLRACE_GUARDED_BY(mutex_){};

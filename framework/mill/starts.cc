@@ -25,8 +25,10 @@ std::vector<AttemptPtr> TakeStarts(std::vector<AttemptPtr>& attempts, BootTime n
     const auto wanted = static_cast<std::size_t>(end - first);
     const std::size_t starts = gate.TakeStarts(wanted, now);
     gate.Started(starts);
-    for (std::size_t i = 0; i < starts; ++i, ++first)
+    for (std::size_t i = 0; i < starts; ++i, ++first) {
       (*first)->has_start.store(true, std::memory_order_relaxed);
+      if ((*first)->home) gate.HasPermit(false);
+    }
     if (starts == wanted) continue;
     std::vector<AttemptPtr> without(std::make_move_iterator(first), std::make_move_iterator(attempts.end()));
     attempts.erase(first, attempts.end());
@@ -38,6 +40,7 @@ std::vector<AttemptPtr> TakeStarts(std::vector<AttemptPtr>& attempts, BootTime n
 void ReturnStart(Attempt& attempt) {
   if (!attempt.gate || !attempt.has_start.exchange(false, std::memory_order_relaxed)) return;
   attempt.gate->Claimed(1);
+  if (attempt.home) attempt.gate->HasPermit(true);
   attempt.gate->GiveBackStarts(1);
 }
 

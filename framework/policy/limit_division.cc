@@ -148,20 +148,13 @@ bool UsesPermits(const LimitShare& limit, const std::map<std::string, ShareHolde
   bool must = false;
   for (const auto& [id, holder] : holders) {
     takers += holder.takes ? 1 : 0;
-    must = must || (!holder.takes && holder.in_force.permits);
+    must = must || (!holder.takes && holder.in_force.permits > 0);
   }
   return must || limit.concurrency < takers;
 }
 
-// From places to permits and back nobody has either for a moment: what both would let run could be more than
-// the limit.
-void DivideConcurrency(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders,
-                       LimitShares& shares) {
-  const bool permits = UsesPermits(limit, holders);
-  bool others_end = true;  // nothing of the other kind is in force any more
-  for (const auto& [id, holder] : holders) {
-    others_end = others_end && (permits ? holder.in_force.concurrency == 0 : !holder.in_force.permits);
-  }
+void DividePlaces(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders,
+                  LimitShares& shares) {
   std::vector<Part> parts;
   for (const auto& [id, holder] : holders) {
     const LimitUse& use = holder.use;
@@ -169,16 +162,30 @@ void DivideConcurrency(const LimitShare& limit, const std::map<std::string, Shar
                      static_cast<double>(holder.in_force.concurrency), holder.takes, use.wants_concurrency,
                      DemandOf(use.wants_concurrency, use.running + 1)});
   }
-  const bool places = !permits && others_end;
-  if (places) Divide(parts, limit.concurrency, 1, 1);
+  Divide(parts, limit.concurrency, 1, 1);
   auto part = parts.begin();
   for (const auto& [id, holder] : holders) {
-    if (holder.takes) {
-      shares[id].concurrency = places ? static_cast<std::uint32_t>(std::lround(part->next)) : 0;
-      shares[id].permits = permits && others_end;
-    }
+    if (holder.takes) shares[id].concurrency = static_cast<std::uint32_t>(std::lround(part->next));
     ++part;
   }
+}
+
+// As many permits as no place may be in force of. Places come back once no permit can be taken any more: what
+// then runs with one counts as its worker's place.
+void DivideConcurrency(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders,
+                       LimitShares& shares) {
+  std::uint64_t places = 0;
+  std::uint32_t permits = 0;
+  for (const auto& [id, holder] : holders) {
+    places += holder.in_force.concurrency;
+    permits = std::max(permits, holder.in_force.permits);
+  }
+  if (!UsesPermits(limit, holders)) {
+    if (permits == 0) DividePlaces(limit, holders, shares);
+    return;
+  }
+  const std::uint64_t free = limit.concurrency - std::min<std::uint64_t>(places, limit.concurrency);
+  for (auto& [id, share] : shares) share.permits = static_cast<std::uint32_t>(free);
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 // could use it has less; what some don't use is the others'. Each has a small part in any case, so that a
 // newcomer can begin. The sum of what may be in force never exceeds the limit: a share is raised only by what
 // nobody can use any more, so whoever is to give some up gets a lower share first, and the others get it once
-// that is known to be in force.
+// that is known to be in force. Places and permits are lowered and raised by one rule, so that between them
+// nothing waits but for what runs: the permits grow by each place that ends, and the places by each task that
+// ends with a permit.
 #pragma once
 
 #include <map>

@@ -12,9 +12,9 @@ namespace millrace::engine {
 struct LimitShare {
   double rate = 0;                // starts a second; 0: none
   std::uint32_t concurrency = 0;  // running at once; 0: none
-  // The limit's concurrency is less than there are owners: permits in a shard decide who may run, and
-  // `concurrency` says nothing.
-  bool permits = false;
+  // The limit's concurrency is less than there are owners: permits in a shard decide who may run. So many
+  // there are now, of all workers together; `concurrency` is 0 then. 0: it is not held by permits.
+  std::uint32_t permits = 0;
   bool operator==(const LimitShare&) const = default;
 };
 // By task type. A type with a limit that has no share: nothing of it may start.
@@ -24,6 +24,7 @@ using LimitShares = std::map<std::string, LimitShare>;
 struct LimitUse {
   double rate = 0;            // starts a second, lately
   std::uint32_t running = 0;  // starts that have not ended
+  std::uint32_t placed = 0;   // those of them that hold no permit
   std::size_t waiting = 0;    // claimed, and not started
   bool wants_rate = false;    // it would start more, did the rate let it
   bool wants_concurrency = false;

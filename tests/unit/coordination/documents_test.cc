@@ -41,7 +41,7 @@ TEST(DocumentsTest, AnAssignmentAndATermAreReadBack) {
 
 TEST(DocumentsTest, SharesOfLimitsAreReadBackAndWhatIsNoneIsRefused) {
   AssignDocument assign{3, 9, {}};
-  assign.shares = {{"mail", {.rate = 33.33, .concurrency = 2}}, {"sms", {.rate = 1, .permits = true}}};
+  assign.shares = {{"mail", {.rate = 33.33, .concurrency = 2}}, {"sms", {.rate = 1, .permits = 2}}};
   assign.shares_of = "w1.a";
   assign.shares_before = {{"mail", {.rate = 50}}};
   EXPECT_EQ(*ReadAssign(ToText(assign)), assign);
@@ -58,7 +58,7 @@ TEST(DocumentsTest, OfAStatusTheLeaderReadsWhatIsInForceAndWhatLimitsAreUsed) {
   EXPECT_EQ(status->generation, 7u);
   EXPECT_EQ(status->lives, std::vector<std::string>{"w1.b"});
   EXPECT_EQ(status->limits.at("mail"),
-            (LimitUse{.rate = 2.5, .running = 3, .waiting = 4, .wants_rate = true}));
+            (LimitUse{.rate = 2.5, .running = 3, .placed = 3, .waiting = 4, .wants_rate = true}));
   EXPECT_FALSE(ReadStatus("[]"));
   EXPECT_FALSE(ReadStatus(R"({"limits":[1]})"));
 }

@@ -25,7 +25,8 @@ class LimitKeeperTest : public ::testing::Test {
     bool connected = true;  // it reads the tree
     LimitShare in_force = {};
     std::uint64_t generation = 0;
-    std::uint32_t running = 0;
+    std::uint32_t running = 0;  // without a permit
+    std::uint32_t held = 0;     // with one
     bool wants = false;
     double uses = 0;
     std::optional<StatusDocument> told = {};
@@ -55,7 +56,8 @@ class LimitKeeperTest : public ::testing::Test {
     if (!life.connected || !life.present || !life.works) return;
     StatusDocument status{life.name, life.generation, {life.name}, {}};
     status.limits["h"] = {.rate = life.uses,
-                          .running = life.running,
+                          .running = life.running + life.held,
+                          .placed = life.running,
                           .wants_rate = life.wants,
                           .wants_concurrency = life.wants};
     life.told = status;
@@ -81,12 +83,27 @@ class LimitKeeperTest : public ::testing::Test {
       ++writes_;
     }
   }
+  std::uint32_t Held() const {
+    std::uint32_t held = 0;
+    for (const Life& life : lives_) held += life.held;
+    return held;
+  }
+  // As many as its place, or the permits, let it start.
+  std::uint32_t Room(const Life& life) const {
+    const LimitShare& share = life.in_force;
+    const std::uint32_t most = share.permits > 0 ? share.permits : share.concurrency;
+    const std::uint32_t used = share.permits > 0 ? Held() : life.running + life.held;
+    return life.works && most > used ? most - used : 0;
+  }
+  void Begin(Life& life, std::uint32_t tasks) {
+    (life.in_force.permits > 0 ? life.held : life.running) += tasks;
+    Check();
+  }
   // All that are connected follow until nothing changes any more.
   void Settle() {
     for (int turn = 0; turn < 50; ++turn) {
       for (Life& life : lives_) {
         Read(life);
-        life.running = std::min(life.running, life.in_force.concurrency);
         Tell(life);
       }
       writes_ = 0;
@@ -98,21 +115,18 @@ class LimitKeeperTest : public ::testing::Test {
   void Check() const {
     double rate = 0;
     std::uint64_t running = 0;
-    bool permits = false;
+    std::uint32_t permits = 0;
     std::uint64_t places = 0;
     for (const Life& life : lives_) {
-      running += life.running;
+      running += life.running + life.held;
       if (!life.works) continue;
       rate += life.in_force.rate;
-      permits = permits || life.in_force.permits;
+      permits = std::max(permits, life.in_force.permits);
       places += life.in_force.concurrency;
     }
     ASSERT_LE(rate, limit_.rate * (1 + 1e-9)) << where_;
-    if (permits) {
-      ASSERT_EQ(places, 0u) << where_;
-    } else {
-      ASSERT_LE(running, limit_.concurrency) << where_;
-    }
+    ASSERT_LE(running, limit_.concurrency) << where_;
+    ASSERT_LE(places + permits, limit_.concurrency) << where_;
   }
 
   LimitShare limit_{.rate = 100, .concurrency = 12};
@@ -137,6 +151,7 @@ TEST_F(LimitKeeperTest, TheSharesInForceAreNeverMoreThanTheLimit) {
     left_.clear();
     keeper_ = {};
     const std::size_t workers = 2 + random() % 4;
+    limit_.concurrency = seed % 3 == 0 ? 12 : 1 + random() % 6;
     std::vector<std::string> ids;
     for (std::size_t i = 0; i < workers; ++i) Start(ids.emplace_back("w" + std::to_string(i)));
     for (int step = 0; step < 600; ++step) {
@@ -157,18 +172,18 @@ TEST_F(LimitKeeperTest, TheSharesInForceAreNeverMoreThanTheLimit) {
           life.uses = static_cast<double>(random() % 60);
           break;
         case 10 ... 12:
-          if (life.works && !life.in_force.permits && life.running < life.in_force.concurrency)
-            life.running += 1 + random() % (life.in_force.concurrency - life.running);
+          if (const std::uint32_t room = Room(life); room > 0) Begin(life, 1 + random() % room);
           break;
         case 13:
-          life.running -= life.running > 0 ? 1 : 0;
+          if (random() % 2 == 0) life.running -= life.running > 0 ? 1 : 0;
+          if (random() % 2 == 0) life.held -= life.held > 0 ? 1 : 0;
           break;
         case 14:  // killed, and seen to be dead at last
           if (random() % 4 == 0) life.works = life.connected = false;
-          if (!life.works) life.running = 0;
+          if (!life.works) life.running = life.held = 0;
           break;
         case 15:
-          if (!life.works && life.running == 0) life.marked = true;
+          if (!life.works && life.running + life.held == 0) life.marked = true;
           break;
         case 16:  // cut off from ZooKeeper, for long or not
           life.connected = random() % 2 == 0 && life.works && (life.present || &life == &Of(life.id));
@@ -195,22 +210,26 @@ TEST_F(LimitKeeperTest, TheSharesInForceAreNeverMoreThanTheLimit) {
     for (Life& life : lives_) {  // those that are cut off end
       if (life.connected) continue;
       life.works = life.present = false;
-      life.running = 0;
+      life.running = life.held = 0;
       life.marked = true;
     }
     for (const std::string& id : ids) {
       if (!Of(id).connected) Start(id);
       Of(id).wants = id == "w0";
       Of(id).uses = 0;
-      Of(id).running = 0;
+      Of(id).running = Of(id).held = 0;
     }
     ASSERT_NO_FATAL_FAILURE(Settle()) << where_;
+    if (limit_.concurrency < workers) {
+      for (const std::string& id : ids) EXPECT_EQ(Of(id).in_force.permits, limit_.concurrency) << where_;
+      continue;
+    }
     EXPECT_GE(Of("w0").in_force.rate, 90) << where_;
     for (const std::string& id : ids) {
       EXPECT_GT(Of(id).in_force.rate, 0) << where_;
       EXPECT_GE(Of(id).in_force.concurrency, 1u) << where_;
     }
-    EXPECT_GE(Of("w0").in_force.concurrency + 2 * (workers - 1), 12u) << where_;
+    EXPECT_GE(Of("w0").in_force.concurrency + 2 * (workers - 1), limit_.concurrency) << where_;
   }
 }
 
@@ -281,7 +300,7 @@ TEST_F(LimitKeeperTest, OfOneThatLeftTheRateIsFreeAtOnceAndThePlacesOnceItHasEnd
   for (const char* id : {"w1", "w2"}) Start(id).wants = true;
   Settle();
   Life& leaver = Of("w1");
-  leaver.running = 6;
+  Begin(leaver, 6);
   leaver.works = leaver.connected = leaver.present = false;
   left_[leaver.name] = "w1";
   Settle();
@@ -332,19 +351,66 @@ TEST_F(LimitKeeperTest, FewerPlacesThanOwnersAreHeldByPermits) {
   Settle();
   EXPECT_EQ(Of("w1").in_force.concurrency, 1u);
   Start("w3").wants = true;
-  Of("w1").running = 1;
+  Begin(Of("w1"), 1);
   Lead();
   for (const char* id : {"w2", "w3"}) Read(Of(id)), Tell(Of(id));
   Lead();
-  EXPECT_FALSE(pages_["w3"].shares["h"].permits);  // w1 has a place still
+  EXPECT_EQ(pages_["w3"].shares["h"].permits, 1u);  // w1 has a place still
+  Of("w1").running = 0;
   Settle();
-  EXPECT_TRUE(Of("w1").in_force.permits && Of("w3").in_force.permits);
+  EXPECT_EQ(Of("w1").in_force.permits, 2u);
+  EXPECT_EQ(Of("w3").in_force.permits, 2u);
   Of("w3").works = Of("w3").connected = Of("w3").present = false;
   Settle();
-  EXPECT_TRUE(Of("w1").in_force.permits);  // w3 may hold one
+  EXPECT_EQ(Of("w1").in_force.permits, 2u);  // w3 may hold one
   Of("w3").marked = true;
   Settle();
-  EXPECT_EQ(Of("w1").in_force, (LimitShare{Of("w1").in_force.rate, 1, false}));
+  EXPECT_EQ(Of("w1").in_force, (LimitShare{Of("w1").in_force.rate, 1, 0}));
+}
+
+TEST_F(LimitKeeperTest, WhatRunsWithAPermitTakesNoPermitAway) {
+  limit_.concurrency = 2;
+  for (const char* id : {"w1", "w2", "w3"}) Start(id).wants = true;
+  Settle();
+  ASSERT_EQ(Of("w2").in_force.permits, 2u);
+  Begin(Of("w1"), 1);
+  Tell(Of("w1"));
+  writes_ = 0;
+  for (int turn = 0; turn < 5; ++turn) Lead();
+  EXPECT_EQ(writes_, 0);
+  EXPECT_EQ(Room(Of("w2")), 1u);
+}
+
+TEST_F(LimitKeeperTest, AWorkerThatJoinsStopsNothingUntilALongTaskEnds) {
+  limit_.concurrency = 3;
+  for (const char* id : {"w1", "w2", "w3"}) Start(id).wants = true;
+  Settle();
+  Begin(Of("w1"), 1);
+  Start("w4").wants = true;
+  Settle();
+  EXPECT_EQ(Of("w4").in_force.permits, 2u);
+  EXPECT_EQ(Room(Of("w2")), 2u);
+  Begin(Of("w4"), 2);
+  EXPECT_EQ(Room(Of("w2")), 0u);
+  Of("w1").running = 0;
+  Settle();
+  EXPECT_EQ(Room(Of("w2")), 1u);
+}
+
+TEST_F(LimitKeeperTest, NorDoesOneThatLeaves) {
+  limit_.concurrency = 3;
+  for (const char* id : {"w1", "w2", "w3", "w4"}) Start(id).wants = true;
+  Settle();
+  Begin(Of("w1"), 1);
+  Life& leaver = Of("w4");
+  leaver.works = leaver.connected = leaver.present = false;
+  leaver.marked = true;
+  Settle();
+  for (const char* id : {"w2", "w3"}) EXPECT_EQ(Room(Of(id)), 1u) << id;
+  EXPECT_EQ(Room(Of("w1")), 0u);
+  Of("w1").held = 0;
+  Settle();
+  EXPECT_EQ(Room(Of("w1")), 1u);
 }
 
 TEST_F(LimitKeeperTest, OfATypeThatHasNoLimitAnyMoreThePagesSayNothing) {

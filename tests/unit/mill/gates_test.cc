@@ -117,6 +117,21 @@ TEST_F(GatesTest, WhatWasClaimedBeforeARateIsNotCountedByThatAndGoesBack) {
   EXPECT_THAT(Instead(), Each(std::nullopt)) << "there is no limit any more";
 }
 
+TEST_F(GatesTest, WhatIsClaimedAndHasNoShareAnyMoreGoesBack) {
+  const auto share = [&](LimitShare of) {
+    worker_.admission().FollowShares(std::make_shared<const LimitShares>(LimitShares{{"mail", of}}));
+  };
+  Follow(Limited({.rate = 100}));
+  share({.rate = 50});
+  Claim();
+  EXPECT_FALSE(worker_.admission().TakeClosed());
+  share({});
+  EXPECT_TRUE(worker_.admission().TakeClosed());
+  EXPECT_THAT(Decisions(), Each(StartDecision::Withdrawn));
+  share({.rate = 1});
+  EXPECT_THAT(Decisions(), Each(StartDecision::Start));
+}
+
 TEST_F(GatesTest, ALimitThatIsRaisedTakesNothingOutOfTheQueue) {
   Follow(Limited({.rate = 100}));
   Claim();

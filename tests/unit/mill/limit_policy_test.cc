@@ -85,6 +85,9 @@ TEST(LimitPolicyTest, WithoutAShareNothingIsClaimedOrStarted) {
   EXPECT_EQ(policy.ClaimRoom(kBegin, 0), 0u);
   EXPECT_EQ(policy.Take(1, kBegin + seconds(10)), 0u);
   EXPECT_EQ(policy.Next(kBegin), BootTime::max());
+  EXPECT_TRUE(policy.Withholds()) << "what is claimed is others'";
+  policy.Follow(LimitShare{.rate = 1, .permits = 1}, kBegin);
+  EXPECT_FALSE(policy.Withholds());
 }
 
 TEST(LimitPolicyTest, StartsThatWereNotUsedAreThereAgain) {
@@ -116,9 +119,26 @@ TEST(LimitPolicyTest, AChangedLimitStillCountsWhatRuns) {
 }
 
 TEST(LimitPolicyTest, UnderPermitsItCountsAndHoldsNobodyBack) {
-  LimitPolicy policy(Places(1), LimitShare{.permits = true}, kBegin);
+  LimitPolicy policy(Places(1), LimitShare{.permits = 1}, kBegin);
   EXPECT_EQ(policy.Take(2, kBegin), 2u);
   EXPECT_EQ(policy.View(kBegin, 0).use.running, 2u);
+}
+
+TEST(LimitPolicyTest, WhatRunsWithAPermitIsNotInAPlace) {
+  LimitPolicy policy(Places(3), LimitShare{.concurrency = 1}, kBegin);
+  ASSERT_EQ(policy.Take(1, kBegin), 1u);
+  policy.Follow(LimitShare{.permits = 2}, kBegin);
+  ASSERT_EQ(policy.Take(2, kBegin), 2u);
+  policy.HasPermit(false);
+  policy.HasPermit(false);
+  EXPECT_EQ(policy.View(kBegin, 0).use.running, 3u);
+  EXPECT_EQ(policy.View(kBegin, 0).use.placed, 1u);
+  policy.HasPermit(true);
+  policy.GiveBack(1);
+  policy.Ended({.called = true, .permit = true}, kBegin);
+  EXPECT_EQ(policy.View(kBegin, 0).use.placed, 1u);
+  policy.Ended({.called = true}, kBegin);
+  EXPECT_EQ(policy.View(kBegin, 0).use.placed, 0u);
 }
 
 TEST(LimitPolicyTest, ClaimsHalfASecondAheadAndNotUntilHalfOfThatIsFree) {

@@ -89,7 +89,7 @@ TEST_F(WorkerTest, OfATypeWithALimitOfOneOneRunsAtATime) {
     return std::vector<Outcome>(tasks.size());
   };
   config_.handlers["ledger"].limit = LimitConfig{.concurrency = 1};
-  control_.shares.Set(std::make_shared<const LimitShares>(LimitShares{{"ledger", {.permits = true}}}));
+  control_.shares.Set(std::make_shared<const LimitShares>(LimitShares{{"ledger", {.permits = 1}}}));
   SubmitMany("ledger", 50);
   EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
   EXPECT_EQ(runs, 50);
