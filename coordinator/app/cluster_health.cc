@@ -4,6 +4,7 @@
 
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_pause.h"
+#include "coordinator/app/limit_report.h"
 #include "framework/base/time_text.h"
 #include "framework/policy/eligibility.h"
 #include "framework/policy/load_balance.h"
@@ -134,6 +135,15 @@ void AddLimits(const ClusterSnapshot& snapshot, Lines& lines) {
     lines.push_back(id + (snapshot.workers.contains(id) ? "" : ", which is not there,") +
                     " is limited by an operator to " + to + "; millrace cluster limit " + id +
                     " --none ends that");
+  }
+}
+
+void AddUnshared(const ClusterSnapshot& snapshot, Lines& lines) {
+  for (const auto& [type, running] : Unshared(snapshot)) {
+    lines.push_back("no worker has a share of the limit of " + type + ", and nothing of it starts: " +
+                    (running > 0 ? "it waits until some of " +
+                                       Count(running, "running task", "running tasks") + " have ended"
+                                 : "the leader has divided none"));
   }
 }
 
@@ -346,6 +356,7 @@ std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardSt
   AddDatabases(snapshot, lines);
   AddProbations(snapshot, now, lines);
   AddLimits(snapshot, lines);
+  AddUnshared(snapshot, lines);
   AddIdleByLimits(snapshot, shards, lines);
   AddRefusals(snapshot, lines);
   AddIgnored(snapshot, lines);

@@ -9,6 +9,7 @@
 #include "coordinator/app/stop_signals.h"
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
+#include "framework/mill/limit_policy.h"
 #include "framework/task/slice_name.h"
 
 namespace millrace::engine {
@@ -26,14 +27,6 @@ std::map<std::string, std::string> ConfiguredGroups(const Config& config) {
 std::shared_ptr<const Config> BeforeContact(Config config) {
   config.shards.clear();
   return std::make_shared<const Config>(std::move(config));
-}
-
-LimitShares WholeLimits(const Config& config) {
-  LimitShares limits;
-  for (const auto& [type, handler] : config.handlers) {
-    if (handler.limit) limits[type] = {handler.limit->rate, handler.limit->concurrency};
-  }
-  return limits;
 }
 
 std::set<std::string> TypesWithBreakers(const Config& config) {

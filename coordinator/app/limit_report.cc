@@ -1,12 +1,15 @@
 #include "coordinator/app/limit_report.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "framework/config/policy_text.h"
 
 namespace millrace::engine {
 namespace {
+
+constexpr char kNothing[] = "nothing";
 
 // Statuses are written by workers of any version: what can't be read says nothing.
 std::string ShareText(const nlohmann::ordered_json& status, const std::string& type) {
@@ -23,7 +26,7 @@ std::string ShareText(const nlohmann::ordered_json& status, const std::string& t
   part.concurrency = static_cast<std::uint32_t>(std::min(number("concurrency"), 1e9));
   std::string text = LimitText(part);
   if (number("permits") > 0) text += text.empty() ? "by permits" : ", by permits";
-  return text.empty() ? "nothing" : text;
+  return text.empty() ? kNothing : text;
 }
 
 }  // namespace
@@ -40,6 +43,21 @@ std::vector<LimitLine> LimitLines(const ClusterSnapshot& snapshot) {
     return std::tie(a.type, a.worker) < std::tie(b.type, b.worker);
   });
   return lines;
+}
+
+std::map<std::string, std::uint64_t> Unshared(const ClusterSnapshot& snapshot) {
+  std::map<std::string, std::uint64_t> running;
+  std::set<std::string> shared;
+  for (const LimitLine& line : LimitLines(snapshot)) {
+    const auto worker = snapshot.workers.find(line.worker);
+    if (worker == snapshot.workers.end() || snapshot.SliceCount(line.worker) == 0) continue;
+    const auto& types = worker->second.limits.handlers;
+    if (types && std::find(types->begin(), types->end(), line.type) == types->end()) continue;
+    running[line.type] += line.use.running;
+    if (line.share != kNothing) shared.insert(line.type);
+  }
+  for (const std::string& type : shared) running.erase(type);
+  return running;
 }
 
 bool HoldsBack(const ClusterSnapshot& snapshot, const std::string& type) {

@@ -1,6 +1,8 @@
 // What `cluster status` shows of the limits: whose share is how much, and what waits for it. Pure.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,9 @@ struct LimitLine {
 
 // By type and worker.
 std::vector<LimitLine> LimitLines(const ClusterSnapshot& snapshot);
+// The types of which no owner that runs them has a share, so that nothing of them starts; and how many of
+// their tasks still run.
+std::map<std::string, std::uint64_t> Unshared(const ClusterSnapshot& snapshot);
 // Some worker has claimed tasks of the type that its share does not let start.
 bool HoldsBack(const ClusterSnapshot& snapshot, const std::string& type);
 

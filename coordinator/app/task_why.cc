@@ -197,6 +197,13 @@ void ExplainBrake(const WhyFacts& facts, Reasons& out) {
 // Without a cluster nobody tells whether more wants to start than may; of how many run at once the permits
 // do.
 void ExplainLimit(const WhyFacts& facts, const std::string& since, Reasons& out) {
+  if (ClusterAsked(facts) && facts.cluster->limit_unshared) {
+    const std::string& type = facts.record.task.handler;
+    out.push_back({"limit", "It " + since + " and waits for a share of the limit of " + type +
+                                " (`handlers." + type +
+                                ".limit`): no worker has one now; millrace cluster status says more."});
+    return;
+  }
   if (!facts.config.limit || (ClusterAsked(facts) && !facts.cluster->limit_holds)) return;
   if (!ClusterAsked(facts) && facts.config.limit->rate == 0) return;
   const std::string& type = facts.record.task.handler;

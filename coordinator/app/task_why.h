@@ -25,6 +25,7 @@ struct ClusterFacts {
   std::optional<WallTime> band_next = {};   // when its band may be scanned again, as its owner says
   double scan_speed = 1;                    // of its shard by its owner; below 1: the brake holds
   bool limit_holds = false;                 // some worker has claimed more of its type than may start
+  bool limit_unshared = false;              // no worker has a share of its type's limit
   bool type_runs = true;                    // some worker that is there runs the task's type
 };
 

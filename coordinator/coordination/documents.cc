@@ -154,6 +154,7 @@ constexpr auto kWorker = [](auto& keys, auto& worker) {
   keys.IfAny("databases", worker.databases);
   keys.Value("doorbell", worker.doorbell);
   keys.Value("version", worker.version);
+  keys.IfAny("start_limits", worker.start_limits);
 };
 
 constexpr auto kEpoch = [](auto& keys, auto& epoch) {

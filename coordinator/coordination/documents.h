@@ -28,6 +28,8 @@ struct WorkerDocument {
   std::map<std::string, std::string> databases = {};
   std::string doorbell = {};  // host:port; empty: none
   std::string version = {};   // of the program
+  // The whole of each limit that it follows (`handlers.H.limit`), by task type.
+  LimitShares start_limits = {};
   bool operator==(const WorkerDocument&) const = default;
 };
 

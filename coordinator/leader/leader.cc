@@ -161,14 +161,14 @@ void Leader::Replied(const TreeRequest& request, const TreeReply& reply, BootTim
 BootTime Leader::WakeAt(BootTime now) const {
   if (!election_.Leading()) return election_.WakeAt(now);
   const BootTime wake = std::min(decide_at_, now + kLookAtTables);
-  return facts_.limits.empty() ? wake : std::min(wake, divide_at_);
+  return whole_limits_.empty() ? wake : std::min(wake, divide_at_);
 }
 
 std::optional<TreeRequest> Leader::Decide(BootTime now) {
   LeaderFacts facts = calls_.facts();
   dirty_ = dirty_ || facts != facts_;
   facts_ = std::move(facts);
-  tree_.FollowStatuses(!facts_.limits.empty() || !ForeignBreakers().empty());
+  tree_.FollowStatuses(!whole_limits_.empty() || !ForeignBreakers().empty());
   if (!tree_.Fresh()) return tree_.NextRead(now);
   const bool plans = dirty_ || now >= decide_at_;
   dirty_ = false;
@@ -196,6 +196,7 @@ void Leader::Plan(TreeRequest& request, BootTime now) {
   const StoredAssignments stored = tree_.Assignments();
   const MembershipView view = tree_.Members(stored);
   membership_.Observe(view, now);
+  whole_limits_ = LimitsToDivide(facts_.limits, view.present);
   if (tree_.Has(kProceedNode) && !stuck_.contains(kProceedNode)) membership_.Proceed(now);
   if (facts_.catalog != nullptr) {
     PlanState state{membership_.Documents(), membership_.Roles(now), {}, *facts_.catalog, facts_.groups};
@@ -217,7 +218,7 @@ void Leader::Plan(TreeRequest& request, BootTime now) {
 }
 
 std::vector<TreeWrite> Leader::DivideLimits(BootTime now) {
-  if (!shares_dirty_ && (facts_.limits.empty() || now < divide_at_)) return {};
+  if (!shares_dirty_ && (whole_limits_.empty() || now < divide_at_)) return {};
   shares_dirty_ = false;
   divide_at_ = now + kLookAtLives;
   const StoredAssignments stored = tree_.Assignments();
@@ -225,11 +226,11 @@ std::vector<TreeWrite> Leader::DivideLimits(BootTime now) {
     const auto& page = worker.second.front().document;
     return page && !page->shares_of.empty();
   });
-  if (facts_.limits.empty() && !any) return {};
+  if (whole_limits_.empty() && !any) return {};
   const MembershipView view = tree_.Members(stored);
   const auto statuses = tree_.Statuses();
   const LivesByShard lives = calls_.lives ? calls_.lives() : LivesByShard{};
-  return limits_.Next({facts_.limits, stored, view.present, statuses, view.left, lives},
+  return limits_.Next({whole_limits_, stored, view.present, statuses, view.left, lives},
                       election_.Leading()->epoch, now);
 }
 

@@ -35,7 +35,7 @@ struct LeaderFacts {
   std::vector<std::string> troubles = {};          // what keeps it from planning, to be told
   // The shards that this process can't read; sorted. nullopt: it does not know yet.
   std::optional<std::vector<std::string>> unread = {};
-  LimitShares limits = {};              // the whole of each, by task type
+  LimitShares limits = {};              // the whole of each that this process knows, by task type
   std::set<std::string> breakers = {};  // task types that have one
   bool operator==(const LeaderFacts&) const = default;
 };
@@ -103,6 +103,7 @@ class Leader final : public TreeMachine {
   LeaderTree tree_;
   Membership membership_;
   LimitKeeper limits_;
+  LimitShares whole_limits_;          // that are divided
   std::optional<std::uint64_t> led_;  // the epoch for which the membership was begun
   Judgement judgement_;
   Usefulness usefulness_;

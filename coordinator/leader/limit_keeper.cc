@@ -37,6 +37,24 @@ bool OwnsAny(const std::vector<StoredPage>& pages) {
 
 }  // namespace
 
+LimitShares LimitsToDivide(const LimitShares& known, const std::map<std::string, WorkerDocument>& present) {
+  LimitShares told;
+  const auto least = [](auto& of, auto other) {
+    if (other > 0) of = of > 0 ? std::min(of, other) : other;
+  };
+  for (const auto& [id, document] : present) {
+    for (const auto& [type, limit] : document.start_limits) {
+      least(told[type].rate, limit.rate);
+      least(told[type].concurrency, limit.concurrency);
+    }
+  }
+  for (const auto& [type, limit] : known) {
+    if (limit.rate > 0) told[type].rate = limit.rate;
+    if (limit.concurrency > 0) told[type].concurrency = limit.concurrency;
+  }
+  return told;
+}
+
 // Of one worker.
 struct LimitKeeper::Holder {
   const StoredPage* page = nullptr;

@@ -18,6 +18,10 @@
 
 namespace millrace::engine {
 
+// The limits that the leader knows, and of others, or kinds of them, what workers say that they follow: the
+// least where they differ. A worker's own configuration may name one that no other has.
+LimitShares LimitsToDivide(const LimitShares& known, const std::map<std::string, WorkerDocument>& present);
+
 // What there is to divide, and over whom.
 struct LimitsView {
   const LimitShares& limits;  // the whole of each, by task type

@@ -5,6 +5,7 @@
 #include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
+#include "framework/mill/limit_policy.h"
 
 namespace millrace::engine {
 namespace {
@@ -408,6 +409,7 @@ bool Member::FollowLimits() {
   scans = Both(scans, limited_);
   document.limits = Both(Both(document.limits, Served()), limited_);
   document.databases = databases_;
+  document.start_limits = WholeLimits(*view_.config);
   document_ = ToText(document);
   if (scans == scans_) return false;
   scans_ = std::move(scans);

@@ -16,9 +16,17 @@ constexpr Micros kLately = std::chrono::seconds(1);  // somebody was short of st
 // Over which the rate of starts is told: what is not used any more is others' soon.
 constexpr double kFadeSeconds = 0.5;
 
+}  // namespace
+
 LimitShare WholeOf(const LimitConfig& limit) { return {limit.rate, limit.concurrency}; }
 
-}  // namespace
+LimitShares WholeLimits(const Config& config) {
+  LimitShares limits;
+  for (const auto& [type, handler] : config.handlers) {
+    if (handler.limit) limits[type] = WholeOf(*handler.limit);
+  }
+  return limits;
+}
 
 LimitPolicy::LimitPolicy(const LimitConfig& limit, const std::optional<LimitShare>& share, BootTime now)
     : limit_(limit),

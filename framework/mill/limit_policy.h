@@ -6,12 +6,16 @@
 #include <optional>
 
 #include "framework/base/mutex.h"
-#include "framework/config/policy_config.h"
+#include "framework/config/config.h"
 #include "framework/mill/admission.h"
 #include "framework/policy/limit_shares.h"
 #include "framework/policy/token_bucket.h"
 
 namespace millrace::engine {
+
+LimitShare WholeOf(const LimitConfig& limit);
+// Of all task types that have one.
+LimitShares WholeLimits(const Config& config);
 
 // Thread-safe.
 class LimitPolicy final : public StartPolicy {

@@ -37,6 +37,22 @@ TEST(ClusterHealthTest, WhereAllIsWellNothingIsSaid) {
   EXPECT_EQ(StateOf(Healthy(), "w1"), "working");
 }
 
+TEST(ClusterHealthTest, ALimitOfWhichNobodyHasAShareIsSaid) {
+  ClusterSnapshot snapshot = Healthy();
+  nlohmann::ordered_json limit{{"running", 2}, {"share", nlohmann::ordered_json::object()}};
+  snapshot.statuses["w1"] = {{"limits", {{"mail", limit}}}};
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+              ElementsAre(AllOf(HasSubstr("no worker has a share of the limit of mail"),
+                                HasSubstr("until some of 2 running tasks have ended"))));
+  snapshot.statuses["w1"]["limits"]["mail"]["running"] = 0;
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), ElementsAre(HasSubstr("the leader has divided none")));
+  snapshot.workers["w1"].limits.handlers = {"sms"};
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), IsEmpty()) << "it runs no mail";
+  snapshot.workers["w1"].limits.handlers.reset();
+  snapshot.statuses["w1"]["limits"]["mail"]["share"]["permits"] = 1;
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), IsEmpty());
+}
+
 TEST(ClusterHealthTest, ATermWhoseLeaderStandsNoMoreIsSaid) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.candidates = {"w2"};

@@ -400,6 +400,10 @@ TEST(TaskWhyTest, WhatALimitHoldsBackWaitsForIt) {
   facts.cluster->limit_holds = true;
   facts.config.limit = LimitConfig{.rate = 0.5, .concurrency = 3};
   EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("the limit of 30/m and 3 at once of "));
+  facts.config.limit.reset();  // a worker's own
+  facts.cluster->limit_unshared = true;
+  EXPECT_EQ(Codes(facts).front(), "limit");
+  EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("waits for a share of the limit of "));
 }
 
 TEST(TaskWhyTest, EndedTasksSayHowTheyEnded) {

@@ -30,6 +30,7 @@ class LimitKeeperTest : public ::testing::Test {
     bool wants = false;
     double uses = 0;
     std::optional<StatusDocument> told = {};
+    LimitShares follows = {};  // its configuration says
   };
 
   Life& Start(const std::string& id) {
@@ -74,10 +75,10 @@ class LimitKeeperTest : public ::testing::Test {
       if (!life.marked) shards["main"].alive.emplace_back(life.id, life.name);
       if (!life.present) continue;
       present[life.id].incarnation = life.name;
+      present[life.id].start_limits = life.follows;
       if (life.told) statuses[life.id] = *life.told;
     }
-    LimitShares limits;
-    if (limited_) limits["h"] = limit_;
+    const LimitShares limits = LimitsToDivide(limited_ ? LimitShares{{"h", limit_}} : LimitShares{}, present);
     for (const TreeWrite& write : keeper_.Next({limits, stored, present, statuses, left_, shards}, 1, now_)) {
       pages_[write.path.substr(std::string("/assign/").size())] = ReadAssign(write.data).value();
       ++writes_;
@@ -411,6 +412,23 @@ TEST_F(LimitKeeperTest, NorDoesOneThatLeaves) {
   Of("w1").held = 0;
   Settle();
   EXPECT_EQ(Room(Of("w1")), 1u);
+}
+
+TEST_F(LimitKeeperTest, ALimitThatOnlyWorkersKnowIsDividedToo) {
+  limited_ = false;
+  for (const char* id : {"w1", "w2"}) {
+    Start(id).wants = true;
+    Of(id).follows = {{"h", {.rate = 100}}};
+  }
+  Settle();
+  EXPECT_NEAR(Of("w1").in_force.rate, 50, 2);
+  Of("w2").follows = {{"h", {.rate = 60, .concurrency = 4}}};
+  Settle();
+  EXPECT_NEAR(Of("w1").in_force.rate, 30, 2) << "the least of what they say";
+  EXPECT_EQ(Of("w1").in_force.concurrency, 2u);
+  limited_ = true;
+  Settle();
+  EXPECT_NEAR(Of("w1").in_force.rate, 50, 2) << "the leader's own word goes before theirs";
 }
 
 TEST_F(LimitKeeperTest, OfATypeThatHasNoLimitAnyMoreThePagesSayNothing) {
