@@ -330,7 +330,7 @@ void AddFindings(const StatusFacts& facts, std::size_t width, std::string& text)
 
 ordered_json ToJson(const Counted& counted) { return {{"count", counted.count}, {"more", counted.more}}; }
 
-ordered_json OrNull(const std::optional<WallTime>& time) {
+ordered_json TimeOrNull(const std::optional<WallTime>& time) {
   return time ? ordered_json(FormatTime(*time)) : ordered_json(nullptr);
 }
 
@@ -358,8 +358,8 @@ ordered_json ToJson(const std::string& handler, const TypeState& type, const Sta
                     {"cancelled", type.cancelled},
                     {"failed", type.failed},
                     {"attempts_failed", type.attempts_failed},
-                    {"oldest_due", OrNull(type.now.oldest_due)},
-                    {"next_due", OrNull(type.now.next_due)}};
+                    {"oldest_due", TimeOrNull(type.now.oldest_due)},
+                    {"next_due", TimeOrNull(type.now.next_due)}};
   const auto rate = facts.ended.find(handler);
   const auto limit = facts.limits.find(handler);
   if (limit != facts.limits.end()) json["limit"] = limit->second;
@@ -398,7 +398,7 @@ ordered_json ToJson(const std::string& name, const ShardFacts& shard) {
                                {"dead", permit.lapsed},
                                {"task", permit.task},
                                {"attempt", permit.attempt},
-                               {"since", OrNull(permit.taken_at)}});
+                               {"since", TimeOrNull(permit.taken_at)}});
   }
   return json;
 }
