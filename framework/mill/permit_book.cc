@@ -88,8 +88,20 @@ void PermitBook::Wait(AttemptPtr attempt, BootTime now) {
   types_[type].waiting.push_back({std::move(attempt), now});
 }
 
+// Nothing tells when a home that is away says what came of a write: its task needs not wait for that, and the
+// permit stays in doubt by itself.
+bool PermitBook::WaitsInDoubt(const Held& held) { return held.attempt && held.starting && held.doubt; }
+
+AttemptPtr PermitBook::TakeFrom(Held& held) {
+  held.starting = false;
+  return std::exchange(held.attempt, nullptr);
+}
+
 std::vector<AttemptPtr> PermitBook::AllWaiting() const {
   std::vector<AttemptPtr> attempts;
+  for (const auto& [place, held] : held_) {
+    if (WaitsInDoubt(held)) attempts.push_back(held.attempt);
+  }
   for (const auto& [type, one] : types_) {
     for (const Waiting& waiting : one.waiting) attempts.push_back(waiting.attempt);
   }
@@ -98,6 +110,11 @@ std::vector<AttemptPtr> PermitBook::AllWaiting() const {
 
 std::vector<AttemptPtr> PermitBook::TakeUnwanted(const std::set<AttemptPtr>& withdrawn, BootTime now) {
   std::vector<AttemptPtr> taken;
+  for (auto& [place, held] : held_) {
+    if (!WaitsInDoubt(held)) continue;
+    if (!types_[place.first].ruled || now - held.bound > kWaitsForPermit || withdrawn.contains(held.attempt))
+      taken.push_back(TakeFrom(held));
+  }
   for (auto& [type, one] : types_) {
     const auto unwanted = [&](const Waiting& waiting) {
       return !one.ruled || now - waiting.since > kWaitsForPermit || withdrawn.contains(waiting.attempt);
@@ -112,6 +129,9 @@ std::vector<AttemptPtr> PermitBook::TakeUnwanted(const std::set<AttemptPtr>& wit
 
 std::vector<AttemptPtr> PermitBook::TakeWaiting() {
   std::vector<AttemptPtr> taken;
+  for (auto& [place, held] : held_) {
+    if (WaitsInDoubt(held)) taken.push_back(TakeFrom(held));
+  }
   for (auto& [type, one] : types_) {
     for (Waiting& waiting : one.waiting) taken.push_back(std::move(waiting.attempt));
     one.waiting.clear();

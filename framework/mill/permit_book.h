@@ -45,7 +45,8 @@ class PermitBook {
 
   // How many more tasks of the type may be claimed. Whoever asks has some.
   std::size_t Room(const std::string& type, BootTime now);
-  // Claimed, and in need of a permit.
+  // Claimed, and in need of a permit. It waits until the write that binds one to it is known to have
+  // succeeded; while the outcome of that is unknown it may be taken out as any other.
   void Wait(AttemptPtr attempt, BootTime now);
   std::vector<AttemptPtr> AllWaiting() const;
   // These of them, and those that have waited too long or are limited no more.
@@ -127,6 +128,8 @@ class PermitBook {
   void Take(const std::string& type, Type& one, BootTime now, std::vector<PermitChange>& changes);
   PermitChange Bind(const Place& place, Held& held);
   void PutBack(Held& held);
+  static bool WaitsInDoubt(const Held& held);
+  static AttemptPtr TakeFrom(Held& held);
   Micros Jittered(Micros about) {
     return Micros(static_cast<Micros::rep>(static_cast<double>(about.count()) * (0.5 + random_.Unit())));
   }

@@ -438,6 +438,36 @@ TEST_F(PermitsTest, WhileTheHomeIsAwayNothingStarts) {
   EXPECT_EQ(a_.permits.Look().trouble, "");
 }
 
+TEST_F(PermitsTest, WhatWaitsForAnUnknownOutcomeGoesBackAfterAWhileAndItsPermitIsUsedLater) {
+  a_.port.loses = [this] {
+    a_.port.away = ErrorCode::Unavailable;
+    return true;
+  };
+  a_.Claim(1);
+  a_.Go(seconds(1));
+  EXPECT_THAT(a_.shard->back, IsEmpty());
+  a_.Go(seconds(2));
+  EXPECT_THAT(a_.shard->back, ElementsAre(1));
+  EXPECT_EQ(home_.Row().task, "main/tasks/1");
+  a_.port.away.reset();
+  a_.Claim(2);
+  a_.Go(seconds(3));
+  EXPECT_THAT(a_.Running(), ElementsAre(2));
+  EXPECT_EQ(home_.Row().task, "main/tasks/2");
+  EXPECT_THAT(a_.shard->back, ElementsAre(1));
+}
+
+TEST_F(PermitsTest, AtTheEndWhatWaitsForAnUnknownOutcomeGoesBackToo) {
+  a_.port.loses = [this] {
+    a_.port.away = ErrorCode::Unavailable;
+    return true;
+  };
+  a_.Claim(1);
+  a_.Go(milliseconds(100));
+  a_.permits.StopStarting();
+  EXPECT_THAT(a_.shard->back, ElementsAre(1));
+}
+
 TEST_F(PermitsTest, AtTheEndWhatWaitsGoesBack) {
   a_.Claim(1);
   a_.Go(milliseconds(50));
