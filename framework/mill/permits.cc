@@ -11,6 +11,8 @@ namespace {
 
 constexpr Micros kWithoutLife = std::chrono::milliseconds(100);
 constexpr Micros kWithoutHome = std::chrono::seconds(1);
+constexpr Micros kHomeAge = std::chrono::seconds(5);  // then the home is asked whether it still is
+constexpr int kHomeLooks = 3;  // the others are named, the home itself, and what came of it is read
 constexpr Micros kSoonest = std::chrono::milliseconds(1);  // what it has to do at once it has done
 constexpr Micros kShortestTakePause = std::chrono::milliseconds(20);
 constexpr Micros kLongestTakePause = std::chrono::seconds(1);
@@ -183,39 +185,58 @@ Step<> Permits::Run() {
   }
 }
 
-// True where the home is known.
+// What these shards say is the home.
+Step<Permits::Said> Permits::AskHomes(const std::vector<std::string>& shards) {
+  Said said;
+  for (const std::string& shard : shards) {
+    const auto named = co_await port_.Home(shard);
+    said[shard] = named ? std::optional(*named) : std::nullopt;
+  }
+  co_return said;
+}
+
+// True where the home is known. Where nothing speaks against the one that was found before it is kept, so that
+// a shard that does not answer for a moment stops nobody who holds a permit. Only the home itself is asked now
+// and then whether it still is: a dead shard would hold up all permits.
 Step<bool> Permits::FindHome() {
   const std::vector<std::string> shards = port_.Shards();
-  std::string home;
+  std::string former;
   {
     MutexLock lock(mutex_);
-    home = home_;
+    former = home_;
   }
-  if (shards == shards_ && !home.empty()) co_return true;
-  std::string trouble;
-  for (int look = 0; look < 2; ++look) {  // what was named is asked for once more
-    std::map<std::string, std::optional<std::string>> said;
-    for (const std::string& shard : shards) {
-      const auto named = co_await port_.Home(shard);
-      said[shard] = named ? std::optional(*named) : std::nullopt;
-    }
-    const HomeChoice choice = ChooseHome(said);
-    home = choice.home;
-    trouble = choice.trouble;
+  if (shards == shards_ && !former.empty()) {
+    if (parts_.clock.Now() < ask_home_) co_return true;
+    ask_home_ = parts_.clock.Now() + kHomeAge;
+    const Said said = co_await AskHomes(std::vector<std::string>(1, former));
+    if (MayStayHome(former, said)) co_return true;
+  }
+  HomeChoice choice;
+  bool stays = false;
+  for (int look = 0; look < kHomeLooks; ++look) {
+    const Said said = co_await AskHomes(shards);
+    choice = ChooseHome(said);
+    stays = MayStayHome(former, said);
     if (choice.unnamed.empty()) break;
     for (const std::string& shard : choice.unnamed) {
       const Status named = co_await port_.NameHome(shard, choice.name);
       if (!named) break;
     }
   }
-  shards_ = shards;
-  MutexLock lock(mutex_);
-  if (trouble != trouble_ && !trouble.empty()) {
-    LogWarning("nothing that needs a permit is started", {{"why", trouble}});
+  if (choice.home.empty() && stays) {
+    choice.home = former;
+  } else {
+    shards_ = shards;  // otherwise they are asked again
   }
-  home_ = home;
-  trouble_ = trouble;
-  co_return !home.empty();
+  ask_home_ = parts_.clock.Now() + kHomeAge;
+  MutexLock lock(mutex_);
+  if (choice.trouble != trouble_ && !choice.trouble.empty()) {
+    LogWarning(choice.home.empty() ? "nothing that needs a permit is started" : "the home of permits is unsure",
+               {{"why", choice.trouble}});
+  }
+  home_ = choice.home;
+  trouble_ = choice.trouble;
+  co_return !choice.home.empty();
 }
 
 Step<Micros> Permits::Round() {

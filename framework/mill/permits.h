@@ -90,6 +90,9 @@ class Permits {
 
   std::size_t Room(const std::string& type, BootTime now);
   Step<Micros> Round();
+  using Said = std::map<std::string, std::optional<std::string>>;  // by shard; nullopt: no answer
+
+  Step<Said> AskHomes(const std::vector<std::string>& shards);
   Step<bool> FindHome();
   Step<bool> Void(const Lease& life);
   Step<bool> Read();
@@ -103,7 +106,8 @@ class Permits {
   PermitPort& port_;
 
   // The strand's own.
-  std::vector<std::string> shards_;
+  std::vector<std::string> shards_;  // as of the last time that all of them were asked
+  BootTime ask_home_{};              // whether it still is
   Micros pause_{0};
   std::atomic<bool> stopping_{false};
 

@@ -40,10 +40,25 @@ HomeChoice ChooseHome(const std::map<std::string, std::optional<std::string>>& s
   for (const auto& [shard, says] : said) {
     if (says && says->empty() && shard != choice.name) choice.unnamed.push_back(shard);
   }
-  if (home->second && home->second->empty()) choice.unnamed.push_back(choice.name);
+  if (home->second && home->second->empty() && choice.unnamed.empty()) {
+    if (!silent.empty()) {
+      choice.trouble = "shard " + silent + " does not answer, and the home of permits is not named in all others";
+      return choice;
+    }
+    choice.unnamed.push_back(choice.name);
+  }
   if (!home->second) choice.trouble = "shard " + choice.name + ", the home of permits, does not answer";
   if (home->second == choice.name) choice.home = choice.name;
   return choice;
+}
+
+bool MayStayHome(const std::string& home, const std::map<std::string, std::optional<std::string>>& said) {
+  if (!said.contains(home)) return false;
+  for (const auto& [shard, says] : said) {
+    const bool silent = !says || (says->empty() && shard != home);
+    if (!silent && *says != home) return false;
+  }
+  return true;
 }
 
 }  // namespace millrace::engine

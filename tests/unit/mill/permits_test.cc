@@ -52,14 +52,16 @@ class ScriptedHome final : public Driven<PermitPort> {
   ScriptedHome(ManualClock& clock, struct Home& home, std::string name)
       : Driven(clock), home_(home), life(std::make_shared<Lease>(std::move(name), kLease, clock.Now())) {}
 
-  std::vector<std::string> Shards() override { return {"main"}; }
+  std::vector<std::string> Shards() override { return shards; }
   std::shared_ptr<Lease> Life(const std::string&) override { return life; }
   bool OthersLive(const std::string&) override { return others; }
   Reply<Result<std::string>> Home(const std::string& shard) override {
+    if (silent == shard) return Result<std::string>(Fail(ErrorCode::Unavailable, "away"));
     return Result<std::string>(home_.named[shard]);
   }
   Reply<Status> NameHome(const std::string& shard, const std::string& home) override {
-    home_.named.emplace(shard, home).first->second = home;
+    if (before_naming) std::exchange(before_naming, nullptr)();
+    if (home_.named[shard].empty()) home_.named[shard] = home;
     return Status{};
   }
   Reply<Result<std::vector<Permit>>> Permits(const std::string&,
@@ -105,6 +107,9 @@ class ScriptedHome final : public Driven<PermitPort> {
  public:
   std::shared_ptr<Lease> life;
   bool others = true;
+  std::vector<std::string> shards{"main"};
+  std::string silent;                   // does not say what the home is
+  std::function<void()> before_naming;  // once
   std::optional<ErrorCode> away;
   std::function<bool()> loses;  // the next reply is lost; whether the statement landed
   std::pair<std::string, std::vector<PermitChange>> late;
@@ -466,6 +471,41 @@ TEST_F(PermitsTest, AtTheEndWhatWaitsForAnUnknownOutcomeGoesBackToo) {
   a_.Go(milliseconds(100));
   a_.permits.StopStarting();
   EXPECT_THAT(a_.shard->back, ElementsAre(1));
+}
+
+TEST_F(PermitsTest, AHomeThatIsSilentWhileTheShardsChangeStopsNobody) {
+  a_.Claim(1);
+  a_.Go(milliseconds(100));
+  ASSERT_THAT(a_.Running(), ElementsAre(1));
+  a_.port.silent = "main";
+  a_.port.shards = {"also", "main"};
+  a_.Go(milliseconds(300));
+  EXPECT_EQ(a_.running.front()->stop_by.load(), 0);
+  a_.Settle();
+  a_.port.silent.clear();
+  a_.Claim(2);
+  a_.Go(milliseconds(300));
+  EXPECT_THAT(a_.Running(), ElementsAre(2));
+  EXPECT_EQ(home_.named["also"], "main");
+}
+
+TEST_F(PermitsTest, WhoIsSecondToNameAHomeTakesTheFirstOnes) {
+  a_.port.shards = {"b"};
+  b_.port.shards = {"a", "b"};
+  b_.port.before_naming = [this] { home_.named["b"] = "b"; };  // by a_, which knows b alone
+  b_.Go(milliseconds(100));
+  EXPECT_EQ(home_.named["a"], "b");
+  EXPECT_EQ(b_.permits.Look().home, "b");
+}
+
+TEST_F(PermitsTest, AHomeThatSomebodyHasForgottenIsNamedAnew) {
+  a_.Go(milliseconds(100));
+  ASSERT_EQ(a_.permits.Look().home, "main");
+  home_.named = {{"main", "elsewhere"}};  // its row was deleted, and another has named its own
+  a_.Claim(1);
+  a_.Go(seconds(7));
+  EXPECT_EQ(a_.permits.Look().home, "");
+  EXPECT_NE(a_.permits.Look().trouble, "");
 }
 
 TEST_F(PermitsTest, AtTheEndWhatWaitsGoesBack) {
