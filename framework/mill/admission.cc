@@ -73,6 +73,11 @@ BootTime TypeGate::Next(BootTime now) const {
   return next;
 }
 
+bool TypeGate::StartsNow(BootTime now) const {
+  return std::all_of(policies_.begin(), policies_.end(),
+                     [&](const auto& policy) { return policy->StartsNow(now); });
+}
+
 std::string TypeGate::HeldBy(BootTime now, WallTime wall) const {
   const std::size_t waiting = waiting_.load(std::memory_order_relaxed);
   for (const auto& policy : policies_) {
@@ -231,6 +236,12 @@ std::map<std::string, std::string> Admission::OutsideHours() const {
 std::size_t Admission::Room(const std::string& type) const {
   const auto gate = Of(type);
   return gate ? gate->ClaimRoom(clock_.Now()) : std::numeric_limits<std::size_t>::max();
+}
+
+bool Admission::StartsNow(const std::string& type) const {
+  const BootTime now = clock_.Now();
+  const auto gate = Of(type);
+  return !gate || (gate->ClaimRoom(now) > 0 && gate->StartsNow(now));
 }
 
 BootTime Admission::Next(const std::string& type) const {

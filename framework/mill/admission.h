@@ -59,6 +59,8 @@ class StartPolicy {
   virtual void GiveBack(std::size_t starts) = 0;
   // When there may be a start, or room, again; max(): only an end or the coordinator brings one.
   virtual BootTime Next(BootTime now) = 0;
+  // What may be claimed now can be started as soon as it is.
+  virtual bool StartsNow(BootTime now) { return Next(now) <= now; }
   // A start has ended: the outcome of its settle is known, or it is others' business.
   virtual void Ended(const StartEnd& end, BootTime now) = 0;
   // Where this is a breaker: itself.
@@ -107,6 +109,7 @@ class TypeGate {
   // As StartPolicy::HasPermit.
   void HasPermit(bool given_back) const;
   BootTime Next(BootTime now) const;
+  bool StartsNow(BootTime now) const;
   bool NeedsPermit() const;
   // What holds it back now: `hours`, `limit`; empty: nothing does.
   std::string HeldBy(BootTime now, WallTime wall) const;
@@ -167,6 +170,8 @@ class Admission {
   std::map<std::string, std::string> OutsideHours() const;
   // How many more of the type may be claimed now.
   std::size_t Room(const std::string& type) const;
+  // There is room, and what is claimed now can be started at once.
+  bool StartsNow(const std::string& type) const;
   // When there may be room again, where there is none.
   BootTime Next(const std::string& type) const;
   // True once after some type is closed that was open: what is queued of it goes back.

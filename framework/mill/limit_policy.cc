@@ -11,6 +11,8 @@ namespace {
 // for others, and a start waits for no claim.
 constexpr double kAheadSeconds = 0.5;
 constexpr double kMostAhead = 4 * 999;
+// One at least is claimed, if it can start within this time; otherwise others may, and it is told why it waits.
+constexpr Micros kSoon = std::chrono::seconds(1);
 constexpr double kNewestWeight = 0.1;                // of a call in the moving mean
 constexpr Micros kLately = std::chrono::seconds(1);  // somebody was short of starts
 // Over which the rate of starts is told: what is not used any more is others' soon.
@@ -31,6 +33,7 @@ LimitShares WholeLimits(const Config& config) {
 LimitPolicy::LimitPolicy(const LimitConfig& limit, const std::optional<LimitShare>& share, BootTime now)
     : limit_(limit),
       share_(share.value_or(WholeOf(limit))),
+      divided_(share.has_value()),
       bucket_(share_.rate, BurstOf(share_.rate), share ? 0 : BurstOf(share_.rate), now),
       weighed_(now) {}
 
@@ -47,6 +50,7 @@ void LimitPolicy::Follow(const std::optional<LimitShare>& share, BootTime now) {
 
 void LimitPolicy::Set(const std::optional<LimitShare>& share, BootTime now) {
   share_ = share.value_or(WholeOf(limit_));
+  divided_ = share.has_value();
   bucket_.Set(share_.rate, BurstOf(share_.rate), now);
 }
 
@@ -72,8 +76,9 @@ std::size_t LimitPolicy::ClaimRoom(BootTime now, std::size_t waiting) {
   double ahead = kMostAhead;
   if (HasRate()) {
     if (share_.rate <= 0) return 0;
-    ahead =
-        std::min(ahead, std::max({static_cast<double>(bucket_.Left(now)), share_.rate * kAheadSeconds, 1.0}));
+    const bool soon = divided_ || bucket_.Next(now) - now <= kSoon;
+    ahead = std::min(ahead, std::max({static_cast<double>(bucket_.Left(now)), share_.rate * kAheadSeconds,
+                                      soon ? 1.0 : 0.0}));
   }
   if (Counts()) {
     const double turns = each_ > 0 ? std::clamp(kAheadSeconds * 1e6 / each_, 1.0, kMostAhead) : 1.0;

@@ -52,6 +52,8 @@ class LimitPolicy final : public StartPolicy {
   mutable Mutex mutex_;
   LimitConfig limit_ MILLRACE_GUARDED_BY(mutex_);
   LimitShare share_ MILLRACE_GUARDED_BY(mutex_);  // in force
+  // It is a share: the leader divides by who has claimed what can't start, so one at least is claimed.
+  bool divided_ MILLRACE_GUARDED_BY(mutex_);
   TokenBucket bucket_ MILLRACE_GUARDED_BY(mutex_);
   std::uint32_t running_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::uint32_t permitted_ MILLRACE_GUARDED_BY(mutex_) = 0;  // of them: it holds a permit

@@ -39,6 +39,7 @@ class Permits::Policy final : public StartPolicy {
   std::size_t Take(std::size_t most, BootTime) override { return most; }
   void GiveBack(std::size_t) override {}
   BootTime Next(BootTime) override { return BootTime::max(); }
+  bool StartsNow(BootTime) override { return true; }  // there is room where a permit is at hand, or soon is
   void Ended(const StartEnd&, BootTime) override {}
 
  private:

@@ -135,7 +135,7 @@ Step<Micros> Scanner::Round() {
   if (failed_) co_return AfterTrouble();
   if (trouble_pause_ != Micros(0)) LogInfo("scanning goes on", {{"shard", parts_.shard}});
   trouble_pause_ = Micros(0);
-  if (suspects_.Waits()) co_return kSuspectPause;
+  if (suspects_.Asks()) co_return kSuspectPause;
   if (const Micros rest = rests_until_ - parts_.clock.Now(); rest > Micros(0)) co_return rest;
   co_return std::max(UntilNext(), Micros(0));
 }
@@ -144,7 +144,8 @@ Step<Status> Scanner::ClaimSuspect(std::shared_ptr<Lease> life) {
   std::string type;  // of the last that was asked for: whose turn it is
   Suspects::MayClaim may_claim = [&](const DueGroup& group) {
     type = group.handler;
-    return MayClaim(group) && rounds_.Left(type) > 0 && parts_.admission.Room(type) > 0;
+    if (!MayClaim(group) || rounds_.Left(type) == 0) return Suspects::Take::Never;
+    return parts_.admission.StartsNow(type) ? Suspects::Take::Now : Suspects::Take::Later;
   };
   const Micros busy = suspects_.Waits() ? parts_.runner.BusyFor() : Micros(0);
   const Status claimed = co_await claimer_.ClaimSuspect(life, std::move(may_claim), busy);

@@ -111,24 +111,36 @@ bool Suspects::Waits(const std::string& handler) const {
                      [&](const Waiting& one) { return one.group.handler == handler; });
 }
 
-Suspects::Waiting Suspects::TakeFirst() {
-  Waiting first = std::move(waiting_.front());
-  waiting_.pop_front();
-  places_.erase(first.place);
-  return first;
+std::deque<Suspects::Waiting>::iterator Suspects::Erase(std::deque<Waiting>::iterator one) {
+  places_.erase(one->place);
+  return waiting_.erase(one);
 }
 
 std::optional<ClaimRequest> Suspects::Turn(const std::string& incarnation, const MayClaim& may_claim,
                                            Micros others_take) {
-  while (!waiting_.empty() && !may_claim(waiting_.front().group)) gate_.Withdraw(NameOf(TakeFirst().place));
-  if (waiting_.empty() || !gate_.EnterAlone(NameOf(waiting_.front().place), others_take)) return std::nullopt;
-  const Waiting turn = TakeFirst();
-  records_.erase(turn.place);  // if it comes back it is looked into again
-  return ClaimRequest{turn.place.first, incarnation, turn.attempt, {turn.place.second}};
+  asks_ = false;
+  const bool full = waiting_.size() >= kMostWaiting;  // others are to find a place too
+  std::set<std::string> later;                        // types
+  for (auto one = waiting_.begin(); one != waiting_.end();) {
+    const bool known = later.contains(one->group.handler);
+    const Take take = known ? Take::Later : may_claim(one->group);
+    if (take == Take::Now) {
+      asks_ = true;
+      if (!gate_.EnterAlone(NameOf(one->place), others_take)) return std::nullopt;
+      const Waiting turn = *one;
+      Erase(one);
+      records_.erase(turn.place);  // if it comes back it is looked into again
+      return ClaimRequest{turn.place.first, incarnation, turn.attempt, {turn.place.second}};
+    }
+    gate_.Withdraw(NameOf(one->place));
+    if (take == Take::Later) later.insert(one->group.handler);
+    one = take == Take::Never || full ? Erase(one) : std::next(one);
+  }
+  return std::nullopt;
 }
 
 void Suspects::Forget() {
-  if (!waiting_.empty()) gate_.Withdraw(NameOf(waiting_.front().place));
+  for (const Waiting& one : waiting_) gate_.Withdraw(NameOf(one.place));
   waiting_.clear();
   places_.clear();
 }

@@ -74,7 +74,9 @@ class SoloGate {
 // Not thread-safe.
 class Suspects {
  public:
-  using MayClaim = std::function<bool(const DueGroup&)>;
+  // Whether one of this group is to be claimed now; later, since it could not be started now; or by others.
+  enum class Take { Now, Later, Never };
+  using MayClaim = std::function<Take(const DueGroup&)>;
 
   Suspects(const std::string& shard, SoloGate& gate) : shard_(shard), gate_(gate) {}
 
@@ -83,9 +85,12 @@ class Suspects {
   bool IsSuspect(const DueGroup& group, const ScanRow& row);
   bool Waits() const { return !waiting_.empty(); }
   bool Waits(const std::string& handler) const;
+  // The last Turn has asked for solitude, and has not got it: it is to be asked for again soon.
+  bool Asks() const { return asks_; }
   // The one that is to be claimed now, by itself, in the gate's solitude; whoever asks gives that back where
   // the claim fails. Nothing while others are under way, or have their turn, or will run for long
-  // (`others_take`). Those that may be claimed no more are forgotten.
+  // (`others_take`). Those that may be claimed no more are forgotten; those that can't be started now are
+  // passed, and keep nobody out.
   std::optional<ClaimRequest> Turn(const std::string& incarnation, const MayClaim& may_claim,
                                    Micros others_take);
   // Forgets all that wait, and wants no solitude for them.
@@ -113,13 +118,14 @@ class Suspects {
   };
 
   std::string NameOf(const Place& place) const;
-  Waiting TakeFirst();
+  std::deque<Waiting>::iterator Erase(std::deque<Waiting>::iterator one);
   const Record* RecordOf(const Task& task) const;
 
   const std::string& shard_;
   SoloGate& gate_;
   std::deque<Waiting> waiting_;
   std::set<Place> places_;           // of those that wait
+  bool asks_ = false;
   std::map<Place, Record> records_;  // of tasks that were claimed far more often than they failed
 };
 

@@ -151,6 +151,16 @@ TEST(LimitPolicyTest, ClaimsHalfASecondAheadAndNotUntilHalfOfThatIsFree) {
   EXPECT_EQ(slow.ClaimRoom(kBegin, 1), 0u);
 }
 
+TEST(LimitPolicyTest, AtALowRateItClaimsNothingThatCantStartWithinASecond) {
+  LimitPolicy slow(Rate(0.1), {}, kBegin);
+  ASSERT_EQ(slow.Take(1, kBegin), 1u);
+  EXPECT_EQ(slow.ClaimRoom(kBegin, 0), 0u);
+  EXPECT_EQ(slow.ClaimRoom(kBegin + milliseconds(8'900), 0), 0u);
+  EXPECT_EQ(slow.ClaimRoom(kBegin + milliseconds(9'100), 0), 1u);
+  LimitPolicy share(Rate(0.1), LimitShare{.rate = 0.1}, kBegin);
+  EXPECT_EQ(share.ClaimRoom(kBegin, 0), 1u) << "the leader is to see that there is work";
+}
+
 TEST(LimitPolicyTest, OfShortTasksItClaimsMoreThanThereArePlaces) {
   LimitPolicy policy(Places(2), {}, kBegin);
   EXPECT_EQ(policy.ClaimRoom(kBegin, 0), 2u);
@@ -225,6 +235,18 @@ TEST_F(AdmissionTest, SharesTakeThePlaceOfTheWholeLimit) {
   admission_.Follow(With({{"mail", Places(9)}, {"sms", Places(9)}}));
   EXPECT_EQ(admission_.Of("sms")->TakeStarts(5, clock_.Now()), 0u);  // its share has not come
   EXPECT_EQ(admission_.Limits().at("mail").share.concurrency, 2u);
+}
+
+TEST_F(AdmissionTest, ATypeStartsNowWhereItHasATokenAndAPlace) {
+  admission_.Follow(With({{"mail", Rate(0.1)}, {"sms", Places(1)}}));
+  for (const char* type : {"mail", "sms"}) {
+    EXPECT_TRUE(admission_.StartsNow(type));
+    admission_.Of(type)->TakeStarts(1, clock_.Now());
+    EXPECT_FALSE(admission_.StartsNow(type));
+  }
+  EXPECT_TRUE(admission_.StartsNow("free"));
+  clock_.Advance(seconds(10));
+  EXPECT_TRUE(admission_.StartsNow("mail"));
 }
 
 TEST_F(AdmissionTest, WhoWasRefusedIsToldWhenAStartEndsOrAShareComes) {

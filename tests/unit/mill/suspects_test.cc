@@ -127,13 +127,18 @@ class SuspectsTest : public ::testing::Test {
   static ScanRow Row(std::uint32_t crashes, std::uint64_t id = 1) {
     return {id, {}, TaskState::Waiting, 2, crashes, ""};
   }
-  bool IsSuspect(const ScanRow& row, std::uint32_t slice = 0) {
-    return suspects_.IsSuspect({"tasks", slice, "noop", 50, {}}, row);
+  bool IsSuspect(const ScanRow& row, std::uint32_t slice = 0, const std::string& type = "noop") {
+    return suspects_.IsSuspect({"tasks", slice, type, 50, {}}, row);
   }
   // The id of the one that may be claimed now; 0: none.
   std::uint64_t Turn() {
     const auto turn = suspects_.Turn(
-        "w.1", [this](const DueGroup& group) { return group.slice != moved_slice_; }, Micros(0));
+        "w.1",
+        [this](const DueGroup& group) {
+          if (group.slice == moved_slice_) return Suspects::Take::Never;
+          return group.handler == limited_ ? Suspects::Take::Later : Suspects::Take::Now;
+        },
+        Micros(0));
     return turn ? turn->ids.at(0) : 0;
   }
 
@@ -141,6 +146,7 @@ class SuspectsTest : public ::testing::Test {
   const std::string shard_ = "main";
   SoloGate gate_{clock_};
   std::uint32_t moved_slice_ = 9;
+  std::string limited_ = "none";  // a type that has no start now
   int asked_ = 0;
   Suspects suspects_{shard_, gate_};
 };
@@ -175,6 +181,24 @@ TEST_F(SuspectsTest, OneWhoseSliceMovesWhileItWaitsKeepsNobodyOut) {
   EXPECT_EQ(Turn(), 2U);
   gate_.LeaveAlone();
   EXPECT_TRUE(gate_.Enter(1));
+}
+
+TEST_F(SuspectsTest, OneWhoseTypeHasNoStartNowKeepsNobodyOutAndHasItsTurnLater) {
+  gate_.Enter(1);
+  EXPECT_TRUE(IsSuspect(Row(2, 1), 0, "mail"));
+  EXPECT_EQ(Turn(), 0U);
+  EXPECT_TRUE(gate_.Wanted());
+  limited_ = "mail";
+  EXPECT_EQ(Turn(), 0U);
+  EXPECT_FALSE(gate_.Wanted()) << "it lost its start to another";
+  EXPECT_FALSE(suspects_.Asks());
+  EXPECT_TRUE(gate_.Enter(1));
+  EXPECT_TRUE(IsSuspect(Row(2, 2)));
+  gate_.Leave(2);
+  EXPECT_EQ(Turn(), 2U) << "another type's is not held up";
+  gate_.LeaveAlone();
+  limited_ = "none";
+  EXPECT_EQ(Turn(), 1U);
 }
 
 TEST_F(SuspectsTest, ASuspectThatWaitsTooLongLetsTheOthersWork) {
