@@ -309,6 +309,15 @@ void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
   }
 }
 
+// A task may have been claimed ahead of its start.
+void ExplainClaimedAhead(const WhyFacts& facts, Reasons& out) {
+  const auto& limit = facts.config.limit;
+  if (!limit || limit->rate == 0 || (ClusterAsked(facts) && !facts.cluster->limit_holds)) return;
+  const std::string& type = facts.record.task.handler;
+  out.push_back({"limit", "If it has not started it waits for the limit of " + LimitText(*limit) + " of " +
+                              type + " (`handlers." + type + ".limit`)."});
+}
+
 void ExplainRunning(const WhyFacts& facts, Reasons& out) {
   const Task& task = facts.record.task;
   const std::string since = task.claimed_at ? " since " + At(facts, *task.claimed_at) : "";
@@ -318,6 +327,7 @@ void ExplainRunning(const WhyFacts& facts, Reasons& out) {
                    "It is with " + task.claimed_by + since +
                        (silent ? ", whose beat stands still: it is held up, or dead and not yet marked so."
                                : ", which is alive: running, or next in its queue.")});
+    ExplainClaimedAhead(facts, out);
   } else {
     out.push_back(
         {"claimer_dead",

@@ -64,7 +64,7 @@ struct WhyFacts {
 //   waiting   expired · not_due · retry_tier · paused · breaker · outside_hours · duplicate · no_worker ·
 //             no_handler · slice_unowned · owner_gone · draining (all workers) · permits · limit ·
 //             behind · next_round · next_band · due · braked
-//   running   running · claimer_silent · claimer_dead · stop_asked
+//   running   running · limit · claimer_silent · claimer_dead · stop_asked
 //   ended     succeeded · cancelled · skipped · duplicate · expired · failed
 //   else      held, and the facts behind: owner · draining · workers · expires · no_plugin · cluster_away ·
 //             attempts · attempt · how_to_retry

@@ -278,6 +278,18 @@ TEST(TaskWhyTest, ARunningTaskNamesItsWorker) {
             "It was asked to stop; its handler ends it at the next point where it looks.");
 }
 
+TEST(TaskWhyTest, ATaskThatIsClaimedAheadOfItsLimitNamesIt) {
+  WhyFacts facts = Facts(TaskState::Running);
+  facts.record.task.claimed_by = "w1.a";
+  facts.config.limit = LimitConfig{.rate = 0.5};
+  EXPECT_THAT(Codes(facts), ElementsAre("running", "limit"));
+  EXPECT_THAT(Texts(facts).back(), testing::HasSubstr("If it has not started it waits for the limit of"));
+  facts.cluster = ClusterFacts{.owner = "w1", .owner_there = true};
+  EXPECT_THAT(Codes(facts), ElementsAre("running")) << "no worker wants to start more than it may";
+  facts.cluster->limit_holds = true;
+  EXPECT_THAT(Codes(facts), ElementsAre("running", "limit"));
+}
+
 TEST(TaskWhyTest, AWorkerWhoseBeatStandsStillIsNotSaidToBeAlive) {
   WhyFacts facts = Facts(TaskState::Running);
   facts.record.task.claimed_by = "w1.a";
