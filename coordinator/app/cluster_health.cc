@@ -156,6 +156,14 @@ void AddRefusals(const ClusterSnapshot& snapshot, Lines& lines) {
   }
 }
 
+void AddPermits(const ClusterSnapshot& snapshot, Lines& lines) {
+  for (const auto& [id, status] : snapshot.statuses) {
+    const auto why = status.find(status_key::kPermitsHeldUp);
+    if (why == status.end() || !why->is_string()) continue;
+    lines.push_back(id + " starts nothing that needs a permit: " + why->get<std::string>());
+  }
+}
+
 void AddIgnored(const ClusterSnapshot& snapshot, Lines& lines) {
   for (const auto& [id, status] : snapshot.statuses) {
     for (const std::string& what : Texts(status, status_key::kIgnored)) lines.push_back(id + ": " + what);
@@ -359,6 +367,7 @@ std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardSt
   AddUnshared(snapshot, lines);
   AddIdleByLimits(snapshot, shards, lines);
   AddRefusals(snapshot, lines);
+  AddPermits(snapshot, lines);
   AddIgnored(snapshot, lines);
   AddDoorbells(snapshot, shards, lines);
   AddBrakes(snapshot, lines);

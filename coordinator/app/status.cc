@@ -83,6 +83,8 @@ class ShardLook {
     if (!permits_) return {};
     BOOST_OUTCOME_TRY(permits, permits_->Holders());
     facts.permits = std::move(permits);
+    BOOST_OUTCOME_TRY(home, permits_->Home());
+    facts.permit_home = std::move(home);
     return {};
   }
   Status ReadTotals(ShardFacts& facts) {

@@ -6,6 +6,7 @@
 #include "framework/config/config.h"
 #include "framework/policy/load_balance.h"
 #include "framework/policy/pauses.h"
+#include "framework/policy/permit_home.h"
 
 namespace millrace::engine {
 namespace {
@@ -158,6 +159,18 @@ void FindPauses(const StatusFacts& facts, Findings& findings) {
   }
 }
 
+// Once somebody has named a home of permits all have to agree upon it.
+void FindPermits(const StatusFacts& facts, Findings& findings) {
+  std::map<std::string, std::optional<std::string>> said;
+  bool named = false;
+  for (const auto& [name, shard] : facts.shards) {
+    named = named || !shard.permit_home.empty();
+    said[name] = shard.error.empty() ? std::optional(shard.permit_home) : std::nullopt;
+  }
+  const std::string trouble = named ? ChooseHome(said).trouble : "";
+  if (!trouble.empty()) findings.push_back({"nothing that needs a permit is started: " + trouble, ""});
+}
+
 // Without a plan: load-balance numbers that no living worker serves.
 void FindUncovered(const StatusFacts& facts, Findings& findings) {
   if (facts.cluster && facts.cluster->unreached.empty()) return;
@@ -301,6 +314,7 @@ std::vector<StatusFinding> FindingsOf(const StatusFacts& facts) {
   FindUncovered(facts, findings);
   FindStuck(facts, findings);
   FindPauses(facts, findings);
+  FindPermits(facts, findings);
   FindHours(facts, findings);
   FindCrashes(facts, findings);
   FindAlerts(facts, findings);

@@ -48,6 +48,7 @@ struct ShardFacts {
   FailedOverview failed;
   std::vector<PauseRecord> pauses;
   std::vector<Permit> permits;  // that somebody holds
+  std::string permit_home;      // the shard that it names; empty: none
 };
 
 // Of a cluster, where one is named.

@@ -14,6 +14,7 @@
 #include "framework/base/escape.h"
 #include "framework/base/time_text.h"
 #include "framework/config/policy_text.h"
+#include "framework/policy/permit_home.h"
 
 namespace millrace::engine {
 namespace {
@@ -75,7 +76,11 @@ Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand&
   if (breaker != snapshot.breakers.end()) facts.cluster->breaker = BreakerText(breaker->second);
   facts.cluster->owner_there = snapshot.workers.contains(facts.cluster->owner);
   const auto status = snapshot.statuses.find(facts.cluster->owner);
-  if (status != snapshot.statuses.end()) ReadScan(status->second, facts);
+  if (status != snapshot.statuses.end()) {
+    ReadScan(status->second, facts);
+    const std::string held_up = TextAt(status->second, status_key::kPermitsHeldUp);
+    if (!held_up.empty()) facts.permits_held_up = held_up;
+  }
   facts.cluster->draining = snapshot.draining.contains(facts.cluster->owner);
   facts.cluster->planned_at = snapshot.planned_at;
   for (const auto& [id, document] : snapshot.workers)
@@ -112,18 +117,26 @@ Result<bool> Beats(IncarnationStore& incarnations, const std::string& claimer) {
 }
 
 // Those of the living; the shard knows which one is their home.
-Result<std::vector<WhyPermit>> PermitsOf(TaskShards& open, const TaskName& name, const std::string& handler) {
-  std::vector<WhyPermit> held;
+Status ReadPermits(TaskShards& open, const TaskName& name, WhyFacts& facts) {
+  const std::string& handler = facts.record.task.handler;
   const auto permits = open.shards.at(name.shard).store->OpenPermits();
-  if (!permits) return held;
+  if (!permits) return {};
   BOOST_OUTCOME_TRY(home, permits->Home());
+  if (home.empty()) return {};
   const auto shard = open.shards.find(home);
-  if (shard == open.shards.end()) return held;
-  BOOST_OUTCOME_TRY(rows, shard->second.store->OpenPermits()->Permits(std::span(&handler, 1)));
-  for (const Permit& row : rows) {
-    if (!row.holder.empty() && !row.lapsed) held.push_back({row.task, row.worker, row.taken_at});
+  if (shard == open.shards.end()) {
+    facts.permits_held_up = ChooseHome({{name.shard, home}}).trouble;
+    return {};
   }
-  return held;
+  const auto rows = shard->second.store->OpenPermits()->Permits(std::span(&handler, 1));
+  if (!rows) {
+    facts.permits_held_up = "their home, shard " + home + ": " + rows.error().message;
+    return {};
+  }
+  for (const Permit& row : *rows) {
+    if (!row.holder.empty() && !row.lapsed) facts.permits.push_back({row.task, row.worker, row.taken_at});
+  }
+  return {};
 }
 
 Result<WhyFacts> GatherFacts(TaskShards& open, const CommonFlags& common, const TaskName& name) {
@@ -153,8 +166,7 @@ Result<WhyFacts> GatherFacts(TaskShards& open, const CommonFlags& common, const 
     BOOST_OUTCOME_TRY(ahead, operations.Ahead(task));
     facts.ahead = std::move(ahead);
     if (facts.config.limit && facts.config.limit->concurrency > 0) {
-      BOOST_OUTCOME_TRY(permits, PermitsOf(open, name, task.handler));
-      facts.permits = std::move(permits);
+      BOOST_OUTCOME_TRYV(ReadPermits(open, name, facts));
     }
   }
   if (task.state == TaskState::Held || task.state == TaskState::Cancelled) {

@@ -56,14 +56,15 @@ struct WhyFacts {
   // The handlers of the plugins at hand; nullopt: no plugin folder is at hand.
   std::optional<std::vector<std::string>> plugin_handlers;
   std::vector<WhyPermit> permits;       // of its type that the living hold
+  std::string permits_held_up;          // why none can be had, where it needs one; empty: they can
   HandlerConfig config;                 // over what its handler brings
   std::optional<ClusterFacts> cluster;  // nullopt: none is named
 };
 
 // One thing that is to be said of a task. Its code is one of:
 //   waiting   expired · not_due · retry_tier · paused · breaker · outside_hours · duplicate · no_worker ·
-//             no_handler · slice_unowned · owner_gone · draining (all workers) · permits · limit ·
-//             behind · next_round · next_band · due · braked
+//             no_handler · slice_unowned · owner_gone · draining (all workers) · permits_held_up ·
+//             permits · limit · behind · next_round · next_band · due · braked
 //   running   running · limit · claimer_silent · claimer_dead · stop_asked
 //   ended     succeeded · cancelled · skipped · duplicate · expired · failed
 //   else      held, and the facts behind: owner · draining · workers · expires · no_plugin · cluster_away ·

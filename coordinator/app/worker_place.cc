@@ -119,7 +119,7 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
     json["permits"][type.handler] = {
         {"of", type.concurrency}, {"held", type.held}, {"waiting", type.waiting}};
   }
-  if (!status.permit_trouble.empty()) json["permits_held_up"] = status.permit_trouble;
+  if (!status.permit_trouble.empty()) json[status_key::kPermitsHeldUp] = status.permit_trouble;
   if (!status.paused.empty()) json["paused"] = status.paused;
   for (const BreakerStatus& breaker : status.breakers) {
     auto& told = json[status_key::kBreakers][breaker.handler];

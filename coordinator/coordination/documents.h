@@ -150,6 +150,7 @@ inline constexpr char kConfigMade[] =
 inline constexpr char kConfigRefused[] = "refused";    // where that is not in force: why
 inline constexpr char kRefusals[] = "refusals";        // what it can't carry out; a list of texts
 inline constexpr char kIgnored[] = "ignored";          // what it was started with and does not follow; texts
+inline constexpr char kPermitsHeldUp[] = "permits_held_up";  // why none can be had; a text
 inline constexpr char kShards[] = "shards";            // an object for each
 inline constexpr char kDoorbell[] = "doorbell";        // of a shard: `on`, or `off` and why
 inline constexpr char kIncarnation[] = "incarnation";  // of the worker; and of a shard: its life in that

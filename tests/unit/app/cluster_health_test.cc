@@ -193,6 +193,14 @@ TEST(ClusterHealthTest, RefusalsOfAnyTypeAreReadAsFarAsTheyAreTexts) {
   EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), ElementsAre("w1 refuses config/engine: why"));
 }
 
+TEST(ClusterHealthTest, AWorkerThatCanHaveNoPermitsIsNamedWithTheReason) {
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.statuses["w1"] = {{"permits_held_up", "shard a, the home of permits, does not answer"}};
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+              ElementsAre("w1 starts nothing that needs a permit: shard a, the home of permits, does not "
+                          "answer"));
+}
+
 TEST(ClusterHealthTest, AStoreThatIsIgnoredIsNamed) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.statuses["w1"] = {

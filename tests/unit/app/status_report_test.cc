@@ -119,6 +119,16 @@ TEST(StatusTest, WithoutAWorkerNothingThatWaitsCanRun) {
   EXPECT_THAT(Findings(facts), IsEmpty());
 }
 
+TEST(StatusTest, AHomeOfPermitsThatIsNoneOfTheShardsIsNamed) {
+  StatusFacts facts = Healthy();
+  facts.shards["main"].permit_home = "main";
+  EXPECT_THAT(Findings(facts), IsEmpty());
+  facts.shards["main"].permit_home = "elsewhere";
+  EXPECT_THAT(Findings(facts),
+              ElementsAre(testing::StartsWith("nothing that needs a permit is started: shard elsewhere is the "
+                                              "home of permits and not among the shards")));
+}
+
 TEST(StatusTest, AWorkerThatIsGoneOrSilentIsNone) {
   for (const WorkerLife life : {WorkerLife::Gone, WorkerLife::Silent}) {
     StatusFacts facts = Healthy();

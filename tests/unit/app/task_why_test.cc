@@ -278,6 +278,15 @@ TEST(TaskWhyTest, ARunningTaskNamesItsWorker) {
             "It was asked to stop; its handler ends it at the next point where it looks.");
 }
 
+TEST(TaskWhyTest, WhereNoPermitCanBeHadItSaysWhy) {
+  WhyFacts facts = Facts();
+  facts.permits_held_up = "shard a is the home of permits and not among the shards";
+  EXPECT_EQ(Codes(facts).front(), "due") << "its type needs none";
+  facts.config.limit = LimitConfig{.concurrency = 2};
+  EXPECT_EQ(Codes(facts).front(), "permits_held_up");
+  EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("none can be had: shard a is the home"));
+}
+
 TEST(TaskWhyTest, ATaskThatIsClaimedAheadOfItsLimitNamesIt) {
   WhyFacts facts = Facts(TaskState::Running);
   facts.record.task.claimed_by = "w1.a";
