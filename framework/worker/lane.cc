@@ -67,7 +67,7 @@ LaneRoom Lane::Room(const std::string& type, const AttemptHost& host, std::uint3
   MutexLock lock(mutex_);
   const auto own = types_.find(type);
   if (closed_ || own == types_.end()) return {};
-  const LaneRoom room = queue_.Room(own->second, host, urgency, parts_.clock.Now(), AgingNow());
+  const LaneRoom room = queue_.Room(own->second, host, urgency, parts_.clock.Now(), AgingOf(host));
   if (room.tasks == 0 && own->second.setup->config.when_full == WhenFull::Caller) {
     own->second.most = MostOf(own->second);
     filled_.NotifyAll();
@@ -81,7 +81,9 @@ bool Lane::Push(const std::string& type, std::vector<AttemptPtr>& attempts) {
     MutexLock lock(mutex_);
     const auto own = types_.find(type);
     if (closed_ || own == types_.end()) return false;
-    back = queue_.Push(own->second, std::move(attempts), parts_.clock.Now(), AgingNow());
+    if (attempts.empty()) return true;
+    const Aging aging = AgingOf(*attempts.front()->host);
+    back = queue_.Push(own->second, std::move(attempts), parts_.clock.Now(), aging);
     Grow();
     filled_.NotifyAll();
   }
@@ -111,8 +113,10 @@ std::size_t Lane::Lost() const {
   return lost_;
 }
 
-Aging Lane::AgingNow() const {
-  return {rules_.aging, rules_.aging == Micros(0) ? WallTime{} : parts_.clock.WallNow()};
+Aging Lane::AgingOf(const AttemptHost& host) const {
+  if (rules_.aging == Micros(0)) return {};
+  const std::optional<WallTime> store = host.StoreTime(parts_.clock.Now());
+  return {rules_.aging, store ? *store : parts_.clock.WallNow()};
 }
 
 // Several short tasks at once, so that the queue's lock is not the bottleneck; a batch for a batch handler.
@@ -125,15 +129,15 @@ std::size_t Lane::MostAtOnce(const Type& type, std::size_t waiting) {
 // A type whose gate has no start now is passed: there may be others.
 std::vector<AttemptPtr> Lane::TakeNext(LaneThread& thread) {
   const BootTime now = parts_.clock.Now();
-  const Aging aging = AgingNow();
+  const auto aging_of = [this](const AttemptHost& host) MILLRACE_REQUIRES(mutex_) { return AgingOf(host); };
   const auto may_start = [&](const LaneType& type) {
     return type.threads < type.most && now >= type.starts_from;
   };
   while (!closed_ && active_ <= wanted_) {
-    std::optional<Taken> chosen = queue_.Next(aging, may_start);
+    std::optional<Taken> chosen = queue_.Next(aging_of, may_start);
     if (!chosen) break;
     Type& type = types_.at(chosen->type->name);
-    std::vector<AttemptPtr> attempts = queue_.Take(*chosen, MostAtOnce(type, chosen->count), aging);
+    std::vector<AttemptPtr> attempts = queue_.Take(*chosen, MostAtOnce(type, chosen->count), AgingOf(*chosen->host));
     std::vector<AttemptPtr> without = TakeStarts(attempts, now);
     if (attempts.empty()) type.starts_from = std::max(without.front()->gate->Next(now), now + kSoonestStart);
     if (!without.empty()) queue_.PutBack(type, std::move(without));
@@ -174,7 +178,7 @@ LaneSetupPtr Lane::Take(LaneThread& thread) {
     if (attempts.empty()) return nullptr;
     Type& type = types_.at(thread.taken.type->name);
     setup = type.setup;
-    room_again = queue_.RoomAgain(type, *thread.taken.host, AgingNow());
+    room_again = queue_.RoomAgain(type, *thread.taken.host, AgingOf(*thread.taken.host));
     if (room_again) type.most = MostOf(type);
   }
   if (room_again) attempts.front()->host->RoomAgain();

@@ -109,7 +109,8 @@ class Lane {
   void StartThreads() MILLRACE_REQUIRES(mutex_);
   void TellThreads();
   void Run(LaneThread& thread);
-  Aging AgingNow() const MILLRACE_REQUIRES(mutex_);
+  // By the clock of the shard's due times, as far as it is known.
+  Aging AgingOf(const AttemptHost& host) const MILLRACE_REQUIRES(mutex_);
   static std::size_t MostAtOnce(const Type& type, std::size_t waiting);
   // What the thread is to run next, with starts where they need any: the one place where that is chosen.
   // Empty: nothing now.

@@ -245,7 +245,7 @@ const std::string& LaneQueue::QueueInTurn(const std::vector<const Cells::value_t
   });
 }
 
-std::optional<Taken> LaneQueue::Next(const Aging& aging, const MayStart& may_start) {
+std::optional<Taken> LaneQueue::Next(const AgingOf& aging_of, const MayStart& may_start) {
   std::vector<const Cells::value_type*> cells;
   for (const auto& entry : cells_) {
     const auto& [key, cell] = entry;
@@ -266,6 +266,7 @@ std::optional<Taken> LaneQueue::Next(const Aging& aging, const MayStart& may_sta
   const Cell* chosen = &cells.front()->second;
   if (cells.size() > 1) {
     const bool oldest = IsOldestTurn(draws_++);
+    const Aging aging = aging_of(*host);
     const auto rank = [&](const Cell& cell) {
       const UrgencyQueue::Head head = cell.tasks.MostUrgent(aging);
       return oldest ? UrgencyQueue::Head{0, cell.tasks.OldestDue()} : head;

@@ -78,7 +78,9 @@ class LaneQueue {
 
   // What a thread is to take now: one draw. Nothing of types that `may_start` refuses.
   using MayStart = std::function<bool(const LaneType&)>;
-  std::optional<Taken> Next(const Aging& aging, const MayStart& may_start);
+  // Due times are by the clock of the shard.
+  using AgingOf = std::function<Aging(const AttemptHost&)>;
+  std::optional<Taken> Next(const AgingOf& aging_of, const MayStart& may_start);
   // Takes so many of it at most. The thread then works for that type, shard and queue until Leave.
   std::vector<AttemptPtr> Take(Taken& drawn, std::size_t most, const Aging& aging);
   void Leave(const Taken& taken);

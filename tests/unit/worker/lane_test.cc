@@ -337,6 +337,26 @@ TEST_F(LaneTest, InASharedLaneOfFewThreadsNoTypeHasAllOfThem) {
   EXPECT_EQ(lane_->CurrentLoad().threads, 2U);
 }
 
+TEST_F(LaneTest, TasksAgeByTheClockOfTheirShard) {
+  lane_->Follow(LaneRules{{}, seconds(300), std::nullopt});
+  const WallTime due = clock_.WallNow() - seconds(7200);  // the host's clock is two hours ahead
+  well_->store_time = due;
+  const auto life = NewLife();
+  Push(well_, life, 1, "hang");
+  WaitUntilHanging();
+  for (std::uint64_t id = 2; id <= 3; ++id) {
+    Task task;
+    task.key = {"tasks", id};
+    task.handler = "t";
+    task.priority = id == 2 ? 9 : 8;
+    task.run_at = due - seconds(id == 2 ? 60 : 0);
+    Push({std::make_shared<Attempt>(well_, "main", task, life, false)});
+  }
+  Release();
+  EXPECT_EQ(well_->NextLanded(), 1U);
+  EXPECT_EQ(well_->NextLanded(), 3U) << "neither has waited for a step";
+}
+
 TEST_F(LaneTest, AnUrgentTaskStartsBeforeTheIdleOnesThatWereQueuedBeforeIt) {
   const auto life = NewLife();
   Push(well_, life, 1, "hang");
