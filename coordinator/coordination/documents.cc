@@ -14,12 +14,14 @@ template <class Json>
 static void to_json(Json& out, const LimitShare& share) {
   out = Json::object();
   if (share.rate > 0) out["rate"] = share.rate;
+  if (share.saved > 0) out["saved"] = share.saved;
   if (share.concurrency > 0) out["concurrency"] = share.concurrency;
   if (share.permits > 0) out["permits"] = share.permits;
 }
 template <class Json>
 static void from_json(const Json& in, LimitShare& share) {
   share.rate = std::max(in.value("rate", 0.0), 0.0);
+  share.saved = std::max(in.value("saved", 0.0), 0.0);
   share.concurrency = in.value("concurrency", 0u);
   share.permits = in.value("permits", 0u);
 }
@@ -306,6 +308,7 @@ Result<StatusDocument> ReadStatus(std::string_view text) {
     const json limits = value.value(status_key::kLimits, json::object());
     for (const auto& [type, told] : limits.items()) {
       status.limits[type] = {.rate = std::max(told.value(status_key::kUses, 0.0), 0.0),
+                             .saved = std::max(told.value(status_key::kSaved, 0.0), 0.0),
                              .running = told.value(status_key::kRunning, 0u),
                              .placed = told.value(status_key::kPlaced, told.value(status_key::kRunning, 0u)),
                              .waiting = told.value(status_key::kWaiting, std::size_t{0}),

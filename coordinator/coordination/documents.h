@@ -157,6 +157,7 @@ inline constexpr char kIncarnation[] = "incarnation";  // of the worker; and of 
 inline constexpr char kGeneration[] = "generation";    // of the assignment in force
 inline constexpr char kLimits[] = "limits";            // by task type, what it makes of its share:
 inline constexpr char kUses[] = "uses";                // starts a second
+inline constexpr char kSaved[] = "saved";              // of a start, at less than one a second
 inline constexpr char kPlaced[] = "placed";            // of what runs: it holds no permit
 inline constexpr char kWaiting[] = "waiting";          // claimed, and not started
 inline constexpr char kWantsRate[] = "wants_rate";

@@ -15,7 +15,9 @@ LimitShare Of(const LimitShares& shares, const std::string& type) {
 }
 
 LimitShare Most(const LimitShare& a, const LimitShare& b) {
-  return {std::max(a.rate, b.rate), std::max(a.concurrency, b.concurrency), std::max(a.permits, b.permits)};
+  return {.rate = std::max(a.rate, b.rate),
+          .concurrency = std::max(a.concurrency, b.concurrency),
+          .permits = std::max(a.permits, b.permits)};
 }
 
 bool Takes(const Limit<std::string>& types, const std::string& type) {
@@ -152,11 +154,12 @@ std::map<std::string, LimitKeeper::Holder> LimitKeeper::Holders(const LimitsView
 
 std::vector<TreeWrite> LimitKeeper::Next(const LimitsView& view, std::uint64_t epoch, BootTime now) {
   const std::map<std::string, Holder> holders = Holders(view, now);
+  std::erase_if(turns_, [&](const auto& entry) { return !view.limits.contains(entry.first); });
   std::map<std::string, LimitShares> next;  // by worker
   for (const auto& [type, limit] : view.limits) {
     std::map<std::string, ShareHolder> of_type;
     for (const auto& [id, holder] : holders) of_type[id] = holder.For(type);
-    const LimitShares divided = DivideLimit(limit, of_type);
+    const LimitShares divided = DivideLimit(limit, of_type, turns_[type], now);
     for (const auto& [id, holder] : holders) {
       const auto share = divided.find(id);
       LimitShare wanted = share == divided.end() ? holder.Written(type) : share->second;

@@ -36,7 +36,10 @@ struct LimitsView {
 class LimitKeeper {
  public:
   // A new leader knows only what the view shows.
-  void Begin() { away_.clear(); }
+  void Begin() {
+    away_.clear();
+    turns_.clear();
+  }
   // The pages that come next, of the term `epoch`: as many as fit into a multi. Any part of them keeps to the
   // limits.
   std::vector<TreeWrite> Next(const LimitsView& view, std::uint64_t epoch, BootTime now);
@@ -48,6 +51,7 @@ class LimitKeeper {
 
   // Since when somebody who has shares is away, or is back as another life.
   std::map<std::string, BootTime> away_;
+  std::map<std::string, RateTurns> turns_;  // of the rates, by task type
 };
 
 }  // namespace millrace::engine

@@ -11,6 +11,7 @@ namespace {
 
 nlohmann::ordered_json LimitJson(const LimitView& limit) {
   nlohmann::ordered_json json{{status_key::kUses, std::round(limit.use.rate * 100) / 100},
+                              {status_key::kSaved, std::floor(limit.use.saved * 10000) / 10000},
                               {status_key::kRunning, limit.use.running},
                               {status_key::kPlaced, limit.use.placed},
                               {status_key::kWaiting, limit.use.waiting},
@@ -30,6 +31,7 @@ bool IsNews(const LimitUse& told, const LimitView& view) {
   const std::uint32_t counted = permits ? told.placed : told.running;
   const bool beyond = view.limit.concurrency > 0 && counted > view.share.concurrency;
   return told.wants_rate != now.wants_rate || told.wants_concurrency != now.wants_concurrency ||
+         std::abs(told.saved - now.saved) >= 0.5 ||
          (beyond && (permits ? now.placed : now.running) < counted) || now.rate > 2 * told.rate + 1 ||
          told.rate > 2 * now.rate + 1;
 }

@@ -15,12 +15,16 @@ constexpr double kMostAhead = 4 * 999;
 constexpr Micros kSoon = std::chrono::seconds(1);
 constexpr double kNewestWeight = 0.1;                // of a call in the moving mean
 constexpr Micros kLately = std::chrono::seconds(1);  // somebody was short of starts
+// Who has no share looks for tasks now and then.
+constexpr Micros kAsked = std::chrono::seconds(10);
 // Over which the rate of starts is told: what is not used any more is others' soon.
 constexpr double kFadeSeconds = 0.5;
 
 }  // namespace
 
-LimitShare WholeOf(const LimitConfig& limit) { return {limit.rate, limit.concurrency}; }
+LimitShare WholeOf(const LimitConfig& limit) {
+  return {.rate = limit.rate, .concurrency = limit.concurrency};
+}
 
 LimitShares WholeLimits(const Config& config) {
   LimitShares limits;
@@ -34,7 +38,7 @@ LimitPolicy::LimitPolicy(const LimitConfig& limit, const std::optional<LimitShar
     : limit_(limit),
       share_(share.value_or(WholeOf(limit))),
       divided_(share.has_value()),
-      bucket_(share_.rate, BurstOf(share_.rate), share ? 0 : BurstOf(share_.rate), now),
+      bucket_(share_.rate, BurstOf(share_.rate), share ? share->saved : BurstOf(share_.rate), now),
       weighed_(now) {}
 
 void LimitPolicy::Follow(const LimitConfig& limit, const std::optional<LimitShare>& share, BootTime now) {
@@ -49,9 +53,12 @@ void LimitPolicy::Follow(const std::optional<LimitShare>& share, BootTime now) {
 }
 
 void LimitPolicy::Set(const std::optional<LimitShare>& share, BootTime now) {
+  const bool had = share_.rate > 0;
+  if (had) saved_ = bucket_.Level(now);
   share_ = share.value_or(WholeOf(limit_));
   divided_ = share.has_value();
   bucket_.Set(share_.rate, BurstOf(share_.rate), now);
+  if (!had) bucket_.GiveBack(share_.saved);
 }
 
 // A share's burst is its part of the limit's, so that all shares together burst as the limit says; but one
@@ -75,7 +82,10 @@ std::size_t LimitPolicy::ClaimRoom(BootTime now, std::size_t waiting) {
   MutexLock lock(mutex_);
   double ahead = kMostAhead;
   if (HasRate()) {
-    if (share_.rate <= 0) return 0;
+    if (share_.rate <= 0) {
+      asked_ = now;
+      return 0;
+    }
     const bool soon = divided_ || bucket_.Next(now) - now <= kSoon;
     ahead = std::min(ahead, std::max({static_cast<double>(bucket_.Left(now)), share_.rate * kAheadSeconds,
                                       soon ? 1.0 : 0.0}));
@@ -119,7 +129,7 @@ void LimitPolicy::HasPermit(bool given_back) {
 void LimitPolicy::GiveBack(std::size_t starts) {
   MutexLock lock(mutex_);
   running_ -= std::min<std::uint32_t>(running_, static_cast<std::uint32_t>(starts));
-  if (HasRate()) bucket_.GiveBack(starts);
+  if (HasRate()) bucket_.GiveBack(static_cast<double>(starts));
   started_ = std::max(0.0, started_ - static_cast<double>(starts));
 }
 
@@ -151,7 +161,10 @@ LimitView LimitPolicy::View(BootTime now, std::size_t waiting) {
                .placed = running_ - std::min(permitted_, running_),
                .waiting = waiting};
   const bool waits = waiting > 0;
-  use.wants_rate = waits && HasRate() && (bucket_.Left(now) == 0 || lately(short_of_rate_));
+  const bool none = share_.rate <= 0;
+  use.wants_rate = HasRate() && (none ? asked_ && now - *asked_ < kAsked
+                                      : waits && (bucket_.Left(now) == 0 || lately(short_of_rate_)));
+  if (HasRate() && share_.rate < 1) use.saved = none ? saved_ : bucket_.Level(now);
   use.wants_concurrency = waits && Counts() && (FreePlaces() == 0 || lately(short_of_places_));
   return {limit_, share_, use};
 }

@@ -21,7 +21,7 @@ LimitShares WholeLimits(const Config& config);
 class LimitPolicy final : public StartPolicy {
  public:
   // `share`: nullopt: the whole limit. Where it has the whole it begins with a whole burst, otherwise with
-  // nothing: the worker that had the share before may have used its.
+  // what the share says is saved: the worker that had it before may have used its.
   LimitPolicy(const LimitConfig& limit, const std::optional<LimitShare>& share, BootTime now);
 
   // What runs is still counted. What the share was lowered by is not started any more once this returns.
@@ -60,6 +60,9 @@ class LimitPolicy final : public StartPolicy {
   double each_ MILLRACE_GUARDED_BY(mutex_) = 0;  // microseconds that one takes, a moving mean; 0: not known
   double started_ MILLRACE_GUARDED_BY(mutex_) = 0;  // each start weighs less the longer ago it was
   BootTime weighed_ MILLRACE_GUARDED_BY(mutex_){};
+  double saved_ MILLRACE_GUARDED_BY(mutex_) = 0;  // of the next start, when its share went
+  // When tasks were there that it could not claim, having no share of the rate.
+  std::optional<BootTime> asked_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<BootTime> short_of_rate_ MILLRACE_GUARDED_BY(mutex_);  // when it was last
   std::optional<BootTime> short_of_places_ MILLRACE_GUARDED_BY(mutex_);
 };

@@ -124,8 +124,34 @@ double Readable(double rate) {
 
 double DemandOf(bool wants, double uses) { return wants ? kUnbounded : uses * kHeadroom; }
 
-void DivideRate(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders,
-                LimitShares& shares) {
+// To those whose turn it is, once the others have given up theirs.
+void GiveInTurns(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders,
+                 const std::map<std::string, RateTurns::Taker>& takers, RateTurns& turns, BootTime now,
+                 LimitShares& shares) {
+  const std::set<std::string> chosen = turns.Choose(limit.rate, takers, now);
+  const double each = Readable(limit.rate / static_cast<double>(chosen.size()));
+  double free = limit.rate;
+  for (const auto& [id, holder] : holders) free -= holder.in_force.rate;
+  for (const std::string& id : chosen) {
+    const ShareHolder& holder = holders.at(id);
+    LimitShare& share = shares[id];
+    const double more = std::min(each - holder.in_force.rate, std::max(free, 0.0));
+    share.rate = std::min(each, std::max(holder.written.rate, Readable(holder.in_force.rate + more)));
+    free -= std::max(more, 0.0);
+    const bool anew = holder.in_force.rate <= 0 && chosen.size() == 1;
+    share.saved = anew && share.rate > 0 ? Readable(turns.Saved(limit.rate, now)) : holder.written.saved;
+  }
+}
+
+void DivideRate(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders, RateTurns& turns,
+                BootTime now, LimitShares& shares) {
+  std::map<std::string, RateTurns::Taker> in_turns;
+  for (const auto& [id, holder] : holders) {
+    if (holder.takes) in_turns[id] = {holder.written.rate > 0, holder.use};
+  }
+  if (RateTurns::Slow(limit.rate, in_turns.size()))
+    return GiveInTurns(limit, holders, in_turns, turns, now, shares);
+  turns = {};
   std::vector<Part> parts;
   std::size_t takers = 0;
   for (const auto& [id, holder] : holders) {
@@ -190,12 +216,13 @@ void DivideConcurrency(const LimitShare& limit, const std::map<std::string, Shar
 
 }  // namespace
 
-LimitShares DivideLimit(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders) {
+LimitShares DivideLimit(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders,
+                        RateTurns& turns, BootTime now) {
   LimitShares shares;
   for (const auto& [id, holder] : holders) {
     if (holder.takes) shares[id] = {};
   }
-  if (limit.rate > 0) DivideRate(limit, holders, shares);
+  if (limit.rate > 0) DivideRate(limit, holders, turns, now, shares);
   if (limit.concurrency > 0) DivideConcurrency(limit, holders, shares);
   return shares;
 }

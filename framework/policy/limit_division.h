@@ -13,6 +13,7 @@
 #include <string>
 
 #include "framework/policy/limit_shares.h"
+#include "framework/policy/rate_turns.h"
 
 namespace millrace::engine {
 
@@ -27,7 +28,8 @@ struct ShareHolder {
 };
 
 // The shares that should be written next, of all that take: as they are where nothing need be changed.
-// `limit`: the whole.
-LimitShares DivideLimit(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders);
+// `limit`: the whole. `turns`: its own, where its rate is slow.
+LimitShares DivideLimit(const LimitShare& limit, const std::map<std::string, ShareHolder>& holders,
+                        RateTurns& turns, BootTime now);
 
 }  // namespace millrace::engine

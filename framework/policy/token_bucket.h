@@ -40,8 +40,13 @@ class TokenBucket {
     tokens_ -= static_cast<double>(taken);
     return taken;
   }
-  void GiveBack(std::size_t tokens) {
-    if (rate_ > 0) tokens_ = std::min(tokens_ + static_cast<double>(tokens), burst_);
+  void GiveBack(double tokens) {
+    if (rate_ > 0) tokens_ = std::min(tokens_ + tokens, burst_);
+  }
+  // With the part of the next one.
+  double Level(BootTime now) {
+    Fill(now);
+    return tokens_;
   }
   // When there is one again; max(): at this rate never.
   BootTime Next(BootTime now) {

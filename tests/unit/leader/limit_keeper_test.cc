@@ -29,6 +29,7 @@ class LimitKeeperTest : public ::testing::Test {
     std::uint32_t held = 0;     // with one
     bool wants = false;
     double uses = 0;
+    double saved = 0;
     std::optional<StatusDocument> told = {};
     LimitShares follows = {};  // its configuration says
   };
@@ -57,6 +58,7 @@ class LimitKeeperTest : public ::testing::Test {
     if (!life.connected || !life.present || !life.works) return;
     StatusDocument status{life.name, life.generation, {life.name}, {}};
     status.limits["h"] = {.rate = life.uses,
+                          .saved = life.saved,
                           .running = life.running + life.held,
                           .placed = life.running,
                           .wants_rate = life.wants,
@@ -366,7 +368,7 @@ TEST_F(LimitKeeperTest, FewerPlacesThanOwnersAreHeldByPermits) {
   EXPECT_EQ(Of("w1").in_force.permits, 2u);  // w3 may hold one
   Of("w3").marked = true;
   Settle();
-  EXPECT_EQ(Of("w1").in_force, (LimitShare{Of("w1").in_force.rate, 1, 0}));
+  EXPECT_EQ(Of("w1").in_force, (LimitShare{.rate = Of("w1").in_force.rate, .concurrency = 1}));
 }
 
 TEST_F(LimitKeeperTest, WhatRunsWithAPermitTakesNoPermitAway) {
@@ -412,6 +414,44 @@ TEST_F(LimitKeeperTest, NorDoesOneThatLeaves) {
   Of("w1").held = 0;
   Settle();
   EXPECT_EQ(Room(Of("w1")), 1u);
+}
+
+TEST_F(LimitKeeperTest, ASlowRateIsOneWorkersAtATimeAndMovesToWhoHasWork) {
+  limit_ = {.rate = 1};
+  for (const char* id : {"w1", "w2", "w3"}) Start(id);
+  Settle();
+  Of("w2").wants = true;
+  Settle();
+  EXPECT_EQ(Of("w2").in_force.rate, 1);
+  EXPECT_EQ(Of("w1").in_force.rate + Of("w3").in_force.rate, 0);
+  Of("w2").saved = 0.25;
+  Tell(Of("w2"));
+  Lead();
+  Of("w2").wants = false;
+  Of("w3").wants = true;
+  Settle();
+  EXPECT_EQ(Of("w3").in_force.rate, 1);
+  EXPECT_GT(Of("w3").in_force.saved, 0.25) << "what w2 had saved, and since then";
+  Of("w3").works = Of("w3").connected = Of("w3").present = false;
+  Of("w1").wants = true;
+  Settle();
+  EXPECT_EQ(Of("w1").in_force.rate, 0) << "w3 may work on";
+  Of("w3").marked = true;
+  Settle();
+  EXPECT_EQ(Of("w1").in_force.rate, 1);
+}
+
+TEST_F(LimitKeeperTest, ARateThatBecomesSlowIsNeverMoreThanTheLimit) {
+  limit_ = {.rate = 2.5};
+  for (const char* id : {"w1", "w2"}) Start(id).wants = true;
+  Settle();
+  EXPECT_NEAR(Of("w1").in_force.rate, 1.25, 0.01);
+  Start("w3").wants = true;
+  Settle();
+  double sum = 0;
+  for (const char* id : {"w1", "w2", "w3"}) sum += Of(id).in_force.rate;
+  EXPECT_NEAR(sum, 2.5, 0.01);
+  EXPECT_EQ(std::min({Of("w1").in_force.rate, Of("w2").in_force.rate, Of("w3").in_force.rate}), 0);
 }
 
 TEST_F(LimitKeeperTest, ALimitThatOnlyWorkersKnowIsDividedToo) {

@@ -80,6 +80,26 @@ TEST(LimitPolicyTest, AShareBeginsWithNothingAndHasItsPartOfTheBurst) {
   EXPECT_EQ(policy.Take(kMany, kBegin + seconds(10)), 3u);
 }
 
+TEST(LimitPolicyTest, WhatIsSavedOfASlowStartGoesWithTheShare) {
+  LimitPolicy policy(Rate(0.1), LimitShare{.rate = 0.1}, kBegin);
+  policy.Follow(LimitShare{}, kBegin + seconds(4));
+  EXPECT_NEAR(policy.View(kBegin + seconds(9), 0).use.saved, 0.4, 1e-6);
+  LimitPolicy next(Rate(0.1), LimitShare{}, kBegin);
+  next.Follow(LimitShare{.rate = 0.1, .saved = 0.4}, kBegin + seconds(5));
+  EXPECT_EQ(next.Take(1, kBegin + seconds(10)), 0u);
+  EXPECT_EQ(next.Take(1, kBegin + seconds(11)), 1u);
+  next.Follow(LimitShare{.rate = 0.1, .saved = 0.4}, kBegin + seconds(12));
+  EXPECT_NEAR(next.View(kBegin + seconds(12), 0).use.saved, 0.1, 1e-6) << "told again it is the same share";
+}
+
+TEST(LimitPolicyTest, WhoHasTasksAndNoShareOfTheRateWantsOne) {
+  LimitPolicy policy(Rate(0.1), LimitShare{}, kBegin);
+  EXPECT_FALSE(policy.View(kBegin, 0).use.wants_rate);
+  policy.ClaimRoom(kBegin, 0);  // asked where there are tasks
+  EXPECT_TRUE(policy.View(kBegin + seconds(5), 0).use.wants_rate);
+  EXPECT_FALSE(policy.View(kBegin + seconds(15), 0).use.wants_rate);
+}
+
 TEST(LimitPolicyTest, WithoutAShareNothingIsClaimedOrStarted) {
   LimitPolicy policy({.rate = 100, .concurrency = 5}, LimitShare{}, kBegin);
   EXPECT_EQ(policy.ClaimRoom(kBegin, 0), 0u);
