@@ -492,19 +492,20 @@ TEST_F(LeaderTest, AssignmentsOfVeryManyWorkersThatAreGoneAreRemoved) {
 
 TEST_F(LeaderTest, AnOpenBreakerOfATypeThatHasNoneAnyMoreIsRemoved) {
   const auto status = [](const char* types) {
-    return std::string(R"({"incarnation":"w1.1","breakers":)") + types + "}";
+    return std::string(R"({"incarnation":"w2.1","breakers":)") + types + "}";
   };
   facts_.breakers = {"configured"};
-  Start("w1");
+  Start("w1");  // which says that it has none
+  room_.Put("/workers/w2", ToText(WorkerDocument{.incarnation = "w2.1"}));
   room_.Put("/control/breaker", "");
   for (const char* type : {"configured", "of_workers", "former"})
     room_.Put(std::string("/control/breaker/") + type, R"({"state":"open"})");
   ASSERT_TRUE(room_.Pass(seconds(20)));
-  EXPECT_TRUE(room_.Has("/control/breaker/former")) << "nobody has said yet what w1 has";
-  room_.Put("/status/w1", status(R"({"of_workers":{},"former":{}})"));
+  EXPECT_TRUE(room_.Has("/control/breaker/former")) << "nobody has said yet what w2 has";
+  room_.Put("/status/w2", status(R"({"of_workers":{},"former":{}})"));
   ASSERT_TRUE(room_.Pass(seconds(20)));
   EXPECT_TRUE(room_.Has("/control/breaker/former"));
-  room_.Put("/status/w1", status(R"({"of_workers":{}})"));
+  room_.Put("/status/w2", status(R"({"of_workers":{}})"));
   ASSERT_TRUE(room_.Pass(seconds(20)));
   EXPECT_FALSE(room_.Has("/control/breaker/former"));
   EXPECT_TRUE(room_.Has("/control/breaker/of_workers"));
