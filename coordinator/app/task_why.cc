@@ -215,9 +215,9 @@ void ExplainLimit(const WhyFacts& facts, const std::string& since, Reasons& out)
 void ExplainPermits(const WhyFacts& facts, Reasons& out) {
   const std::size_t most = facts.config.limit ? facts.config.limit->concurrency : 0;
   if (most > 0 && !facts.permits_held_up.empty()) {
-    out.push_back({"permits_held_up", "It needs a permit (`handlers." + facts.record.task.handler +
-                                          ".limit.concurrency`), and none can be had: " +
-                                          facts.permits_held_up + "."});
+    out.push_back(
+        {"permits_held_up", "It needs a permit (`handlers." + facts.record.task.handler +
+                                ".limit.concurrency`), and none can be had: " + facts.permits_held_up + "."});
     return;
   }
   if (most == 0 || facts.permits.size() < most) return;

@@ -147,12 +147,12 @@ inline constexpr char kConfig[] = "config";          // of each part an object:
 inline constexpr char kConfigVersion[] = "version";  // of its node, as it was read last
 inline constexpr char kConfigMade[] =
     "made";  // the transaction that made that node (czxid): versions count anew
-inline constexpr char kConfigRefused[] = "refused";    // where that is not in force: why
-inline constexpr char kRefusals[] = "refusals";        // what it can't carry out; a list of texts
-inline constexpr char kIgnored[] = "ignored";          // what it was started with and does not follow; texts
+inline constexpr char kConfigRefused[] = "refused";  // where that is not in force: why
+inline constexpr char kRefusals[] = "refusals";      // what it can't carry out; a list of texts
+inline constexpr char kIgnored[] = "ignored";        // what it was started with and does not follow; texts
 inline constexpr char kPermitsHeldUp[] = "permits_held_up";  // why none can be had; a text
-inline constexpr char kShards[] = "shards";            // an object for each
-inline constexpr char kDoorbell[] = "doorbell";        // of a shard: `on`, or `off` and why
+inline constexpr char kShards[] = "shards";                  // an object for each
+inline constexpr char kDoorbell[] = "doorbell";              // of a shard: `on`, or `off` and why
 inline constexpr char kIncarnation[] = "incarnation";  // of the worker; and of a shard: its life in that
 inline constexpr char kGeneration[] = "generation";    // of the assignment in force
 inline constexpr char kLimits[] = "limits";            // by task type, what it makes of its share:

@@ -11,7 +11,8 @@ namespace {
 // for others, and a start waits for no claim.
 constexpr double kAheadSeconds = 0.5;
 constexpr double kMostAhead = 4 * 999;
-// One at least is claimed, if it can start within this time; otherwise others may, and it is told why it waits.
+// One at least is claimed, if it can start within this time; otherwise others may, and it is told why it
+// waits.
 constexpr Micros kSoon = std::chrono::seconds(1);
 constexpr double kNewestWeight = 0.1;                // of a call in the moving mean
 constexpr Micros kLately = std::chrono::seconds(1);  // somebody was short of starts

@@ -196,9 +196,9 @@ Step<Permits::Said> Permits::AskHomes(const std::vector<std::string>& shards) {
   co_return said;
 }
 
-// True where the home is known. Where nothing speaks against the one that was found before it is kept, so that
-// a shard that does not answer for a moment stops nobody who holds a permit. Only the home itself is asked now
-// and then whether it still is: a dead shard would hold up all permits.
+// True where the home is known. Where nothing speaks against the one that was found before it is kept, so
+// that a shard that does not answer for a moment stops nobody who holds a permit. Only the home itself is
+// asked now and then whether it still is: a dead shard would hold up all permits.
 Step<bool> Permits::FindHome() {
   const std::vector<std::string> shards = port_.Shards();
   std::string former;
@@ -232,8 +232,9 @@ Step<bool> Permits::FindHome() {
   ask_home_ = parts_.clock.Now() + kHomeAge;
   MutexLock lock(mutex_);
   if (choice.trouble != trouble_ && !choice.trouble.empty()) {
-    LogWarning(choice.home.empty() ? "nothing that needs a permit is started" : "the home of permits is unsure",
-               {{"why", choice.trouble}});
+    LogWarning(
+        choice.home.empty() ? "nothing that needs a permit is started" : "the home of permits is unsure",
+        {{"why", choice.trouble}});
   }
   home_ = choice.home;
   trouble_ = choice.trouble;

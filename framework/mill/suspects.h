@@ -124,7 +124,7 @@ class Suspects {
   const std::string& shard_;
   SoloGate& gate_;
   std::deque<Waiting> waiting_;
-  std::set<Place> places_;           // of those that wait
+  std::set<Place> places_;  // of those that wait
   bool asks_ = false;
   std::map<Place, Record> records_;  // of tasks that were claimed far more often than they failed
 };

@@ -42,7 +42,8 @@ HomeChoice ChooseHome(const std::map<std::string, std::optional<std::string>>& s
   }
   if (home->second && home->second->empty() && choice.unnamed.empty()) {
     if (!silent.empty()) {
-      choice.trouble = "shard " + silent + " does not answer, and the home of permits is not named in all others";
+      choice.trouble =
+          "shard " + silent + " does not answer, and the home of permits is not named in all others";
       return choice;
     }
     choice.unnamed.push_back(choice.name);

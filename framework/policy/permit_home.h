@@ -18,9 +18,9 @@ struct PermitRule {
 using PermitRules = std::map<std::string, PermitRule>;  // by task type
 
 // There must never be two homes at once, whatever list of shards each worker has. So the first that needs one
-// names the first shard by name, in every other shard, asks them all once more, and names it in itself only if
-// all of them say so; from then on it stays the home, also when a shard with an earlier name comes. Workers that find no home among their shards, or two, hold no
-// permits until somebody has seen to it.
+// names the first shard by name, in every other shard, asks them all once more, and names it in itself only
+// if all of them say so; from then on it stays the home, also when a shard with an earlier name comes.
+// Workers that find no home among their shards, or two, hold no permits until somebody has seen to it.
 struct HomeChoice {
   std::string home;  // may be used; empty: not yet
   std::string name;  // is to be named in these shards; then ask all anew

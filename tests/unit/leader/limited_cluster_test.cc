@@ -34,7 +34,7 @@ class LimitedClusterTest : public ::testing::Test {
           leader({id, id + ".1", {.session_timeout = kSession}}, LeaderCallsOf(test)) {
       plane.FollowShares([this](auto shares) { admission.FollowShares(std::move(shares)); });
       auto config = std::make_shared<Config>();
-      config->handlers["mail"].limit = LimitConfig{.rate = kRate};
+      config->handlers["mail"].limit = LimitConfig{.rate = test.rate_};
       admission.Follow(config);
     }
     Member::Calls CallsOf() {
@@ -51,12 +51,17 @@ class LimitedClusterTest : public ::testing::Test {
     void Work(BootTime now, std::vector<BootTime>& starts) {
       const auto gate = admission.Of("mail");
       for (; running > 0; --running) gate->Ended({.called = true, .took = kStep}, now);
-      const std::size_t claims = std::min(backlog, gate->ClaimRoom(now));
+      if (gate->Withholds()) {  // what is claimed goes back
+        backlog += gate->Waiting();
+        gate->NeverStarted(gate->Waiting());
+      }
+      const std::size_t claims = backlog == 0 ? 0 : std::min(backlog, gate->ClaimRoom(now));
       backlog -= claims;
       gate->Claimed(claims);
       running = gate->TakeStarts(std::min<std::size_t>(gate->Waiting(), 4), now);
       gate->Started(running);
       starts.insert(starts.end(), running, now);
+      started += running;
     }
 
     const std::string id;
@@ -67,12 +72,13 @@ class LimitedClusterTest : public ::testing::Test {
     Leader leader;
     std::size_t backlog = 0;
     std::size_t running = 0;
+    std::size_t started = 0;
     std::optional<BootTime> killed = {};
   };
 
-  LimitedClusterTest() {
+  explicit LimitedClusterTest(double rate = kRate) : rate_(rate) {
     facts_.catalog = std::make_shared<const TableCatalog>(TableCatalog{{{"main", "tasks", 64}}, {}});
-    facts_.limits = {{"mail", {.rate = kRate}}};
+    facts_.limits = {{"mail", {.rate = rate_}}};
     for (const char* id : {"w1", "w2", "w3"}) {
       auto& process = processes_[id] = std::make_unique<Process>(*this, id);
       room_.Add(process->member);
@@ -136,6 +142,7 @@ class LimitedClusterTest : public ::testing::Test {
     return static_cast<double>(most) / 10;
   }
 
+  const double rate_;
   MachineRoom room_;
   ManualClock clock_;
   LeaderFacts facts_;
@@ -169,6 +176,39 @@ TEST_F(LimitedClusterTest, ARateHoldsWhereverTheWorkIsAndWhoeverIsKilled) {
   }
   EXPECT_LE(Fastest(), 105);
   EXPECT_GE(Fastest(), 98);
+}
+
+// A rate that is too slow to be divided.
+class SlowLimitTest : public LimitedClusterTest {
+ protected:
+  SlowLimitTest() : LimitedClusterTest(1) {}
+};
+
+TEST_F(SlowLimitTest, ManyWorkersStartNoMoreAtOnceThanOneWould) {
+  for (const char* id : {"w1", "w2", "w3"}) Offer(id, 40);
+  const BootTime began = clock_.Now();
+  Pass(seconds(60));
+  EXPECT_LE(Fastest(), 1.1);
+  EXPECT_GE(Starts(began, clock_.Now()), 50u);
+  for (const char* id : {"w1", "w2", "w3"}) EXPECT_GE(processes_[id]->started, 10u) << id;
+  const std::size_t first = processes_["w3"]->started;
+  processes_["w1"]->backlog = processes_["w2"]->backlog = 0;
+  Pass(seconds(20));
+  EXPECT_GE(processes_["w3"]->started - first, 17u) << "it alone has tasks";
+}
+
+TEST_F(SlowLimitTest, AWorkerThatIsKilledTakesNoStartWithIt) {
+  for (const char* id : {"w1", "w2", "w3"}) Offer(id, 200);
+  Pass(seconds(15));
+  std::string victim;
+  for (const auto& [id, process] : processes_) {
+    if (id != LeaderId()) victim = id;
+  }
+  Kill(victim);
+  const BootTime dead = clock_.Now();
+  Pass(seconds(30));
+  EXPECT_GE(Starts(dead, clock_.Now()), 22u);
+  EXPECT_LE(Fastest(), 1.2) << "one more for its death";
 }
 
 TEST_F(LimitedClusterTest, OneThatIsCutOffKeepsItsShareAndTheOthersHaveTheRest) {

@@ -116,7 +116,8 @@ class LaneQueueTest : public ::testing::Test {
   }
   void Push(const std::shared_ptr<NoHost>& host, int count) { Push(type_, host, count); }
   std::optional<Taken> Draw(std::size_t most = 1) {
-    auto drawn = queue_.Next([this](const AttemptHost&) { return aging_; }, [](const LaneType& type) { return type.threads < type.most; });
+    auto drawn = queue_.Next([this](const AttemptHost&) { return aging_; },
+                             [](const LaneType& type) { return type.threads < type.most; });
     if (drawn) taken_ = queue_.Take(*drawn, most, aging_);
     return drawn;
   }
