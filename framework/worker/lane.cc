@@ -137,7 +137,8 @@ std::vector<AttemptPtr> Lane::TakeNext(LaneThread& thread) {
     std::optional<Taken> chosen = queue_.Next(aging_of, may_start);
     if (!chosen) break;
     Type& type = types_.at(chosen->type->name);
-    std::vector<AttemptPtr> attempts = queue_.Take(*chosen, MostAtOnce(type, chosen->count), AgingOf(*chosen->host));
+    std::vector<AttemptPtr> attempts =
+        queue_.Take(*chosen, MostAtOnce(type, chosen->count), AgingOf(*chosen->host));
     std::vector<AttemptPtr> without = TakeStarts(attempts, now);
     if (attempts.empty()) type.starts_from = std::max(without.front()->gate->Next(now), now + kSoonestStart);
     if (!without.empty()) queue_.PutBack(type, std::move(without));

@@ -51,6 +51,9 @@ class Lane {
   // is over. A type that it did not have is its own from now on.
   void Follow(const std::string& type, LaneSetup setup);
   void Follow(const LaneRules& rules);
+  // So many threads of lanes that types were moved from still have tasks of theirs: here there are so many
+  // fewer.
+  void FollowElsewhere(const std::map<std::string, std::size_t>& threads);
   // Unavailable where the system gave fewer threads than there should be: the lane goes on with those that it
   // has, and Watch tries again.
   Status Threads() const;
@@ -96,7 +99,8 @@ class Lane {
   // What the lane knows of a type.
   struct Type : LaneType {
     LaneSetupPtr setup;
-    std::size_t hanging = 0;  // threads, as of the last Watch
+    std::size_t hanging = 0;    // threads, as of the last Watch
+    std::size_t elsewhere = 0;  // threads of former lanes that still have its tasks
   };
 
   Type& TypeOf(const Attempt& attempt) MILLRACE_REQUIRES(mutex_) { return types_.at(attempt.task.handler); }

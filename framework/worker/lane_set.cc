@@ -40,18 +40,31 @@ void LaneSet::Regroup(const Config& config) {
     const bool shares = config.engine.queues.by != QueuesConfig::By::Handler;
     if (shares == (shared_ != nullptr)) return;
     if (shared_) left.push_back(shared_);
+    for (const auto& [type, entry] : entries_) {
+      if (shares && entry.lane) left.push_back(entry.lane);
+    }
+    for (const auto& lane : left) lane->Close();
+    left_.insert(left_.end(), left.begin(), left.end());
     shared_ = shares ? std::make_shared<Lane>(parts_, "shared", RulesOf(config)) : nullptr;
     for (auto& [type, entry] : entries_) {
       if (!entry.lane) continue;
-      if (shares) left.push_back(entry.lane);
       entry.lane = NewLane(type, config);
       entry.lane->Follow(type, SetupOf(config.HandlerFor(type), entry.handler));
     }
-    left_.insert(left_.end(), left.begin(), left.end());
+    TellElsewhere();
   }
-  for (const auto& lane : left) {
-    lane->Close();
-    MoveQueued(*lane);
+  for (const auto& lane : left) MoveQueued(*lane);
+}
+
+// A type has no more threads than its concurrency, those of its former lane among them.
+void LaneSet::TellElsewhere() {
+  std::map<std::string, std::size_t> busy;
+  for (const auto& lane : left_) {
+    for (const auto& [type, threads] : lane->CurrentLoad().busy) busy[type] += threads;
+  }
+  if (shared_) shared_->FollowElsewhere(busy);
+  for (const auto& [type, entry] : entries_) {
+    if (entry.lane && entry.lane != shared_) entry.lane->FollowElsewhere(busy);
   }
 }
 
@@ -70,8 +83,10 @@ void LaneSet::Watch(BootTime now) {
     left = left_;
   }
   for (const auto& lane : left) MoveQueued(*lane);  // what a thread there took and did not start
+  if (left.empty()) return;
   MutexLock lock(mutex_);
   std::erase_if(left_, [](const auto& lane) { return lane->Over(); });
+  TellElsewhere();
 }
 
 LaneSet::Loads LaneSet::CurrentLoads() const {

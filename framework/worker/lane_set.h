@@ -108,6 +108,7 @@ class LaneSet final : public Runner {
   // Types share a lane now and did not, or the other way round: each gets its new one, with what is queued.
   void Regroup(const Config& config);
   void MoveQueued(Lane& from);
+  void TellElsewhere() MILLRACE_REQUIRES(mutex_);
   // Why a type can't be served; empty where that is nobody's fault.
   std::string RefusalOf(const Error& error, bool configured) const;
   // When it is asked again after this error. A handler that no plugin has will not come: they are loaded

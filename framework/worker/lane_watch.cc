@@ -36,7 +36,18 @@ std::size_t Lane::MostOf(const Type& type) const {
   }
   most += std::min<std::size_t>(type.hanging, type.setup->threads);
   const bool caller = type.setup->config.when_full == WhenFull::Caller && queue_.IsFull(type);
-  return most + (caller ? 1 : 0);
+  most += caller ? 1 : 0;
+  return most - std::min(most, type.elsewhere);
+}
+
+void Lane::FollowElsewhere(const std::map<std::string, std::size_t>& threads) {
+  MutexLock lock(mutex_);
+  for (auto& [name, type] : types_) {
+    const auto there = threads.find(name);
+    type.elsewhere = there == threads.end() ? 0 : there->second;
+    type.most = MostOf(type);
+  }
+  filled_.NotifyAll();
 }
 
 std::size_t Lane::Busy() const {
