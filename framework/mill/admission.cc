@@ -137,7 +137,7 @@ void Admission::DropLimits(const Config& config) {
 
 std::shared_ptr<StartPolicy> Admission::HoursOf(const std::string& type, const HoursConfig& hours) {
   std::shared_ptr<HoursPolicy>& policy = hours_[type];
-  if (!policy || policy->config() != hours) policy = std::make_shared<HoursPolicy>(hours);
+  if (!policy || policy->config() != hours) policy = std::make_shared<HoursPolicy>(hours, clock_);
   return policy;
 }
 

@@ -25,7 +25,8 @@ std::string ClosedBy(const HoursConfig& hours, WallTime now) {
   return known ? OutsideHours(*known, now) : "its hours can't be told here: " + known.error().message;
 }
 
-HoursPolicy::HoursPolicy(const HoursConfig& config) : config_(config), hours_(KnownHours(config)) {}
+HoursPolicy::HoursPolicy(const HoursConfig& config, const Clock& clock)
+    : config_(config), clock_(clock), hours_(KnownHours(config)) {}
 
 bool HoursPolicy::Open(BootTime /*now*/, WallTime wall) {
   if (!hours_) return false;

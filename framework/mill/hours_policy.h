@@ -18,23 +18,25 @@ namespace millrace::engine {
 std::string ClosedBy(const HoursConfig& hours, WallTime now);
 
 // Thread-safe. By this host's clock: hours are told in minutes, and a worker's shards may have clocks of
-// their own. Where the host does not know the zone they are never open.
+// their own. Where the host does not know the zone they are never open. What is queued when they end has no
+// start any more, before the worker's watch sends it back.
 class HoursPolicy final : public StartPolicy {
  public:
-  explicit HoursPolicy(const HoursConfig& config);
+  HoursPolicy(const HoursConfig& config, const Clock& clock);
 
   const HoursConfig& config() const { return config_; }
 
   bool Open(BootTime now, WallTime wall) override;
   const char* Name() const override { return "hours"; }
   std::size_t ClaimRoom(BootTime, std::size_t) override { return std::numeric_limits<std::size_t>::max(); }
-  std::size_t Take(std::size_t most, BootTime) override { return most; }
+  std::size_t Take(std::size_t most, BootTime now) override { return Open(now, clock_.WallNow()) ? most : 0; }
   void GiveBack(std::size_t) override {}
   BootTime Next(BootTime now) override { return now; }
   void Ended(const StartEnd&, BootTime) override {}
 
  private:
   const HoursConfig config_;
+  const Clock& clock_;
   const std::optional<RunHours> hours_;  // nullopt: the zone is not known
   Mutex mutex_;
   // What holds from the one time of the wall clock to the other.
