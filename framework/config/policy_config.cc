@@ -275,6 +275,7 @@ void BandsKey(Section& keys, std::vector<BandConfig>& bands) {
                     "this must be a list of 1 to 100 bands, such as [{\"priority\": \"5-9\", "
                     "\"failures\": \"1-5\", \"every\": \"30s\", \"most\": 1000}]");
   std::vector<BandConfig> read;
+  const std::size_t problems = keys.problems().size();
   for (std::size_t i = 0; i < list->size(); ++i) {
     KeyPath path = keys.Path("bands");
     path.push_back(std::to_string(i));
@@ -285,7 +286,8 @@ void BandsKey(Section& keys, std::vector<BandConfig>& bands) {
     if (band.is_object() && !band.contains("every") && !band.contains("most"))
       keys.problems().Add(path, "it says nothing of its tasks: write \"every\": \"30s\" or \"most\": 1000");
   }
-  CheckBands(read, keys);
+  // A band that was not understood has ranges that nobody wrote.
+  if (keys.problems().size() == problems) CheckBands(read, keys);
   bands = std::move(read);
 }
 void BandsKey(KeyLister& keys, const std::vector<BandConfig>& bands) {

@@ -70,7 +70,8 @@ void Section::WrongType(const KeyPath& path, const json& value, const std::strin
 }
 
 const json* Section::Child(const char* key) {
-  known_.emplace_back(key);
+  // Some keys are looked at twice.
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
   const auto found = value_.find(key);
   return found == value_.end() ? nullptr : &*found;
 }

@@ -25,6 +25,7 @@ class Problems {
   void Add(const KeyPath& path, const std::string& what);
   void AddAt(int line, const KeyPath& path, const std::string& what);
   bool empty() const { return lines_.empty(); }
+  std::size_t size() const { return lines_.size(); }
   std::string Text() const;
 
  private:

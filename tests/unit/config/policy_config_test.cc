@@ -13,6 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 Result<Config> Read(const std::string& text) { return ParseConfig(text, "m.json"); }
@@ -226,6 +227,23 @@ TEST(PolicyConfigTest, BandsThatOverlapAreRefusedWithBothNamed) {
   EXPECT_THAT(bands(R"({"priority": "1"})"), HasSubstr("bands.0: it says nothing of its tasks"));
   EXPECT_THAT(bands("5"), HasSubstr("bands.0: this must be an object"));
   EXPECT_THAT(bands(""), HasSubstr("handlers.mail.bands: this must be a list of 1 to 100 bands"));
+}
+
+TEST(PolicyConfigTest, ABandThatIsNotUnderstoodOverlapsWithNone) {
+  const std::string refusal =
+      HandlerRefusal(R"("bands": [{"priority": "9-5", "most": 1}, {"priority": "0-10", "every": "30s"}])");
+  EXPECT_THAT(refusal, HasSubstr("bands.0.priority: this is no range"));
+  EXPECT_THAT(refusal, HasSubstr("bands.1.priority: this is no range"));
+  EXPECT_THAT(refusal, Not(HasSubstr("overlaps")));
+}
+
+TEST(PolicyConfigTest, EachKeyThatIsThereIsNamedOnce) {
+  const std::string refusal = HandlerRefusal(R"("xyzzyq": 1)") + ",";
+  for (const char* key : {"limit", "breaker", "hours", "scan", "bands"}) {
+    const std::size_t first = refusal.find(" " + std::string(key) + ",");
+    ASSERT_NE(first, std::string::npos) << key << ": " << refusal;
+    EXPECT_EQ(refusal.find(" " + std::string(key) + ",", first + 1), std::string::npos) << refusal;
+  }
 }
 
 TEST(PolicyConfigTest, TheEnginesPoliciesAreRead) {
