@@ -405,7 +405,7 @@ void Show(const StatusOptions& options, const StatusFacts& facts) {
   const bool terminal = OutputIsTerminal();
   if (options.common.json) return PrintJson(StatusJson(facts), terminal && !options.watch ? 2 : -1);
   if (options.watch && terminal) std::fputs(kClearScreen, stdout);
-  PrintLine(StatusText(facts, terminal ? TerminalWidth() : 80));
+  PrintLine(StatusText(facts, terminal ? TerminalWidth() : 0));
   if (options.watch && !terminal) PrintLine("");
   std::fflush(stdout);
 }

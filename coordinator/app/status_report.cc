@@ -98,12 +98,13 @@ std::size_t WidthOf(const TextTable& table) {
 }
 
 // `lesser` columns are left out where no row has anything to say, and where there is no room, these first.
+// Into a pipe (`width` 0) all are written: whoever reads that counts them.
 void Add(std::string& text, TextTable table, const std::vector<const char*>& lesser, std::size_t width) {
   for (const bool empty : {true, false}) {
     for (const char* title : lesser) {
-      for (std::size_t column = 0; column < table.columns.size(); ++column) {
+      for (std::size_t column = 0; width > 0 && column < table.columns.size(); ++column) {
         if (table.columns[column].title != title) continue;
-        if (empty ? SaysNothing(table, column) : width > 0 && WidthOf(table) > width) Drop(table, column);
+        if (empty ? SaysNothing(table, column) : WidthOf(table) > width) Drop(table, column);
         break;
       }
     }
@@ -144,7 +145,7 @@ void AddWorkers(const StatusFacts& facts, std::size_t width, std::string& text) 
                           worker.running ? WithCommas(*worker.running) : "-",
                           worker.ended_per_second ? RateText(*worker.ended_per_second) : "-",
                           worker.slices ? WithCommas(*worker.slices) : "-",
-                          worker.load_balance.empty() ? "" : Fit(worker.load_balance, 16), worker.place});
+                          worker.load_balance.empty() ? "-" : Fit(worker.load_balance, 16), worker.place});
   }
   Add(text, std::move(table), {"serves", "slices", "tasks/s", "running"}, width);
 }
@@ -232,7 +233,7 @@ void AddFailures(const StatusFacts& facts, std::size_t width, std::string& text)
                   ": millrace task list --state failed",
               width) +
       "\n";
-  Add(text, std::move(table), {"newest"}, width == 0 ? 80 : width);
+  Add(text, std::move(table), {"newest"}, width);
 }
 
 std::map<std::string, TypeState> BatchesOf(const StatusFacts& facts) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "coordinator/app/cli/text.h"
 #include "framework/base/time_text.h"
 
@@ -336,6 +338,31 @@ TEST(StatusTest, ItFitsEightyColumnsWhateverItTells) {
   std::size_t at = text.find("\n! ");
   ASSERT_NE(at, std::string::npos);
   EXPECT_LE(Widest(text.substr(0, at)), 80U) << text;
+}
+
+TEST(StatusTest, APipeHasTheSameColumnsWhateverStandsInThem) {
+  const auto titles = [](const StatusFacts& facts, const std::string& first) {
+    const std::string text = StatusText(facts, 0);
+    const std::size_t at = text.find("\n" + first + " ") + 1;
+    std::vector<std::string> words;
+    std::istringstream line(text.substr(at, text.find('\n', at) - at));
+    for (std::string word; line >> word;) words.push_back(word);
+    return words;
+  };
+  StatusFacts facts = Healthy();
+  const auto of_types = titles(facts, "handler");
+  const auto of_workers = titles(facts, "worker");
+  EXPECT_THAT(of_types, ElementsAre("handler", "waiting", "running", "held", "failed", "cancelled",
+                                    "succeeded", "ended/s", "oldest", "due"));
+  EXPECT_THAT(of_workers, ElementsAre("worker", "state", "last", "sign", "running", "tasks/s", "slices",
+                                      "serves", "host:pid"));
+  Noop(facts).handler = std::string(64, 'h');
+  Noop(facts).waiting = {kExactBacklog, true};
+  Noop(facts).oldest_due = kNow - hours(40);
+  facts.shards["main"].totals[0].cancelled = 123'456'789;
+  facts.workers[0].place = std::string(64, 'p');
+  EXPECT_EQ(titles(facts, "handler"), of_types);
+  EXPECT_EQ(titles(facts, "worker"), of_workers);
 }
 
 TEST(StatusTest, OfManyTypesTheFullestAreShown) {
