@@ -209,8 +209,13 @@ void PrintGroups(const ClusterSnapshot& snapshot) {
 }
 
 void PrintLimits(const ClusterSnapshot& snapshot) {
-  TextTable table{
-      {{"limit of"}, {"worker"}, {"share"}, {"starts/s", true}, {"running", true}, {"wait", true}}, {}};
+  TextTable table{{{"limit of"},
+                   {"worker"},
+                   {"share"},
+                   {"starts/s", true},
+                   {"running", true},
+                   {"claimed, unstarted", true}},
+                  {}};
   for (const LimitLine& line : LimitLines(snapshot)) {
     char starts[32];
     std::snprintf(starts, sizeof starts, "%.1f", line.use.rate);

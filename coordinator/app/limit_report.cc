@@ -9,23 +9,34 @@
 namespace millrace::engine {
 namespace {
 
+using nlohmann::ordered_json;
+
 constexpr char kNothing[] = "nothing";
 
 // Statuses are written by workers of any version: what can't be read says nothing.
-std::string ShareText(const nlohmann::ordered_json& status, const std::string& type) {
-  const auto at = [](const nlohmann::ordered_json& json, const std::string& key) {
-    return json.is_object() && json.contains(key) ? json.at(key) : nlohmann::ordered_json();
-  };
-  const auto share = at(at(at(status, status_key::kLimits), type), status_key::kShare);
-  const auto number = [&](const char* key) {
-    const auto value = at(share, key);
-    return value.is_number() ? std::max(value.get<double>(), 0.0) : 0.0;
-  };
+ordered_json PartOf(const ordered_json& json, const std::string& key) {
+  return json.is_object() && json.contains(key) ? json.at(key) : ordered_json();
+}
+double NumberOfPart(const ordered_json& json, const std::string& key) {
+  const ordered_json value = PartOf(json, key);
+  return value.is_number() ? std::clamp(value.get<double>(), 0.0, 1e9) : 0.0;
+}
+ordered_json ShareIn(const ordered_json& status, const std::string& type) {
+  return PartOf(PartOf(PartOf(status, status_key::kLimits), type), status_key::kShare);
+}
+
+// Of a type that is held by permits the worker tells how many it has: who has one is who may run.
+std::string ShareText(const ordered_json& status, const std::string& type, double whole) {
+  const ordered_json share = ShareIn(status, type);
+  const ordered_json permits = PartOf(PartOf(status, status_key::kPermits), type);
   LimitConfig part;
-  part.rate = number("rate");
-  part.concurrency = static_cast<std::uint32_t>(std::min(number("concurrency"), 1e9));
-  std::string text = LimitText(part);
-  if (number("permits") > 0) text += text.empty() ? "by permits" : ", by permits";
+  part.rate = NumberOfPart(share, "rate");
+  const bool by_permit = permits.is_object() || NumberOfPart(share, "permits") > 0;
+  if (!by_permit) part.concurrency = static_cast<std::uint32_t>(NumberOfPart(share, "concurrency"));
+  std::string text = LimitText(part, whole);
+  if (by_permit) text += text.empty() ? "by permit" : ", by permit";
+  if (const double held = NumberOfPart(permits, status_key::kPermitsHeld); held > 0)
+    text += ", has " + std::to_string(static_cast<std::uint64_t>(held));
   return text.empty() ? kNothing : text;
 }
 
@@ -33,11 +44,19 @@ std::string ShareText(const nlohmann::ordered_json& status, const std::string& t
 
 std::vector<LimitLine> LimitLines(const ClusterSnapshot& snapshot) {
   std::vector<LimitLine> lines;
+  std::map<std::string, double> rates;  // by type, of all shares
+  for (const auto& [id, status] : snapshot.statuses) {
+    const ordered_json limits = PartOf(status, status_key::kLimits);
+    if (!limits.is_object()) continue;
+    for (const auto& [type, told] : limits.items())
+      rates[type] += NumberOfPart(ShareIn(status, type), "rate");
+  }
   for (const auto& [id, status] : snapshot.statuses) {
     const auto told =
         ReadStatus(status.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     if (!told) continue;
-    for (const auto& [type, use] : told->limits) lines.push_back({type, id, ShareText(status, type), use});
+    for (const auto& [type, use] : told->limits)
+      lines.push_back({type, id, ShareText(status, type, rates[type]), use});
   }
   std::sort(lines.begin(), lines.end(), [](const LimitLine& a, const LimitLine& b) {
     return std::tie(a.type, a.worker) < std::tie(b.type, b.worker);

@@ -14,7 +14,7 @@ namespace millrace::engine {
 struct LimitLine {
   std::string type;
   std::string worker;
-  std::string share;  // in words: `33.3/s`, `nothing`, `by permits`
+  std::string share;  // in words: `33.33/s`, `nothing`, `by permit, has 1`
   LimitUse use;
 };
 

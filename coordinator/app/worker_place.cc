@@ -116,8 +116,8 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
   json[status_key::kShards] = std::move(shards);
   json[status_key::kPlugins] = plugins_;
   for (const PermitStatus& type : status.permits) {
-    json["permits"][type.handler] = {
-        {"of", type.concurrency}, {"held", type.held}, {"waiting", type.waiting}};
+    json[status_key::kPermits][type.handler] = {
+        {"of", type.concurrency}, {status_key::kPermitsHeld, type.held}, {"waiting", type.waiting}};
   }
   if (!status.permit_trouble.empty()) json[status_key::kPermitsHeldUp] = status.permit_trouble;
   if (!status.paused.empty()) json["paused"] = status.paused;

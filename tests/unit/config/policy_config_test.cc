@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/config/config.h"
+#include "framework/config/policy_text.h"
 
 namespace millrace::engine {
 namespace {
@@ -244,6 +245,22 @@ TEST(PolicyConfigTest, EachKeyThatIsThereIsNamedOnce) {
     ASSERT_NE(first, std::string::npos) << key << ": " << refusal;
     EXPECT_EQ(refusal.find(" " + std::string(key) + ",", first + 1), std::string::npos) << refusal;
   }
+}
+
+// Parts of a rate are in its unit, and short.
+TEST(PolicyConfigTest, RatesAreShownInTheUnitOfTheWhole) {
+  EXPECT_EQ(RateText(13050.0 / 3600, 5), "3.63/s");
+  EXPECT_EQ(RateText(4950.0 / 3600, 5), "1.38/s");
+  EXPECT_EQ(RateText(0.6666000000000001, 2), "0.67/s");
+  EXPECT_EQ(RateText(4.937, 4.937 + 225.0 / 3600), "4.94/s") << "what its parts sum up to is no rate";
+  EXPECT_EQ(RateText(100.0 / 3, 100), "33.33/s");
+  EXPECT_EQ(RateText(12.5 / 60, 30.0 / 60), "12.5/m");
+  EXPECT_EQ(RateText(10.0 / 3600, 1000.0 / 3600), "10/h");
+  EXPECT_EQ(RateText(0.01, 5), "0.6/m") << "in a second it is next to nothing";
+  EXPECT_EQ(RateText(1e-9, 5), "under 0.01/h");
+  EXPECT_EQ(RateText(0.1 + 0.2 + 0.7, 0.1 + 0.2 + 0.7), "1/s");
+  EXPECT_EQ(LimitText({.rate = 0.6666000000000001}), "0.67/s");
+  EXPECT_EQ(LimitText({.rate = 100, .concurrency = 3}), "100/s and 3 at once");
 }
 
 TEST(PolicyConfigTest, TheEnginesPoliciesAreRead) {
