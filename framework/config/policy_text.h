@@ -3,10 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "framework/config/policy_config.h"
 
 namespace millrace::engine {
+
+// Of a rate, and how many seconds each has.
+inline constexpr std::pair<const char*, double> kRateUnits[] = {{"/s", 1}, {"/m", 60}, {"/h", 3600}};
 
 // Starts a second as `3.33/s`, rounded to two decimals, in the first unit in which `whole` is a whole number:
 // so parts of one rate are in one unit, most often the one that was written. One that would be next to

@@ -25,14 +25,13 @@ TEST(LimitReportTest, SharesOfARateAreInItsUnit) {
 }
 
 TEST(LimitReportTest, WhatIsHeldByPermitsSaysSoAndWhoHasOne) {
-  EXPECT_THAT(
-      Shares({{"w1", R"({"limits": {"settlement": {"share": {"concurrency": 0}}},
+  EXPECT_THAT(Shares({{"w1", R"({"limits": {"settlement": {"share": {"concurrency": 0}}},
                          "permits": {"settlement": {"of": 1, "held": 1, "waiting": 3}}})"},
-              {"w2", R"({"limits": {"settlement": {"share": {"rate": 10, "concurrency": 0}}},
+                      {"w2", R"({"limits": {"settlement": {"share": {"rate": 10, "concurrency": 0}}},
                          "permits": {"settlement": {"of": 1, "held": 0, "waiting": 0}}})"},
-              {"w3", R"({"limits": {"settlement": {"share": {"concurrency": 0, "permits": true}}}})"}}),
-      ElementsAre("settlement w1 by permit, has 1", "settlement w2 10/s, by permit",
-                  "settlement w3 by permit"));
+                      {"w3", R"({"limits": {"settlement": {"share": {"concurrency": 0, "permits": 1}}}})"}}),
+              ElementsAre("settlement w1 by permit, has 1", "settlement w2 10/s, by permit",
+                          "settlement w3 by permit"));
 }
 
 TEST(LimitReportTest, AStatusOfAnyShapeIsRead) {
