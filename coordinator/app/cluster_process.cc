@@ -9,6 +9,7 @@
 #include "coordinator/app/stop_signals.h"
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
+#include "framework/mill/breaker_policy.h"
 #include "framework/mill/limit_policy.h"
 #include "framework/task/slice_name.h"
 
@@ -27,14 +28,6 @@ std::map<std::string, std::string> ConfiguredGroups(const Config& config) {
 std::shared_ptr<const Config> BeforeContact(Config config) {
   config.shards.clear();
   return std::make_shared<const Config>(std::move(config));
-}
-
-std::set<std::string> TypesWithBreakers(const Config& config) {
-  std::set<std::string> types;
-  for (const auto& [type, handler] : config.handlers) {
-    if (handler.breaker) types.insert(type);
-  }
-  return types;
 }
 
 void LogMoves(const std::vector<SliceMove>& moves) {

@@ -10,6 +10,7 @@ namespace {
 
 constexpr Micros kLookAtTables = std::chrono::seconds(1);
 constexpr Micros kLookAtLives = std::chrono::milliseconds(300);  // where limits are divided
+constexpr Micros kEndedFor = std::chrono::seconds(10);           // nobody has a breaker that is open
 constexpr std::size_t kNamesTold = 100;                          // of each kind, in the node `plan`
 constexpr std::size_t kTroublesTold = 20;
 constexpr std::size_t kLongestPlan = 200 * 1024;
@@ -133,6 +134,7 @@ bool Leader::TermIsPassed() {
 void Leader::End() {
   if (!led_) return;
   led_.reset();
+  ended_breakers_.clear();
   if (calls_.leads) calls_.leads(std::nullopt);
 }
 
@@ -181,6 +183,8 @@ std::optional<TreeRequest> Leader::Decide(BootTime now) {
   if (plans) {
     judgement_.Decided(now);
     decide_at_ = membership_.NextChange(now);
+    for (const auto& [type, since] : ended_breakers_)
+      decide_at_ = std::min(decide_at_, std::max(since + kEndedFor, now + kLookAtLives));
   }
   if (request.writes.empty()) {
     usefulness_.Useful();
@@ -264,6 +268,19 @@ std::vector<std::string> Leader::EndedBreakers(const StoredAssignments& stored) 
   return types;
 }
 
+// A worker says what it has some time after it has opened one: its node would be made again at once.
+std::vector<std::string> Leader::LongEndedBreakers(const StoredAssignments& stored, BootTime now) {
+  std::map<std::string, BootTime> since;
+  std::vector<std::string> types;
+  for (const std::string& type : EndedBreakers(stored)) {
+    const auto known = ended_breakers_.find(type);
+    since[type] = known == ended_breakers_.end() ? now : known->second;
+    if (now - since[type] >= kEndedFor) types.push_back(type);
+  }
+  ended_breakers_ = std::move(since);
+  return types;
+}
+
 // What operators and workers announced and what is over by now; assignments of workers that are long gone. As
 // many as fit into a multi.
 std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime now) {
@@ -272,7 +289,7 @@ std::vector<TreeWrite> Leader::Tidy(const StoredAssignments& stored, BootTime no
     if (!stuck_.contains(path)) writes.push_back({TreeWrite::Kind::Remove, path});
   };
   if (tree_.Has(kProceedNode)) remove(kProceedNode);
-  for (const std::string& type : EndedBreakers(stored)) {
+  for (const std::string& type : LongEndedBreakers(stored, now)) {
     if (writes.size() >= kTidied) return writes;
     remove(std::string(kBreakersNode) + "/" + type);
   }

@@ -95,6 +95,7 @@ class Leader final : public TreeMachine {
   std::vector<TreeWrite> Tidy(const StoredAssignments& stored, BootTime now);
   std::vector<std::string> ForeignBreakers() const;
   std::vector<std::string> EndedBreakers(const StoredAssignments& stored);
+  std::vector<std::string> LongEndedBreakers(const StoredAssignments& stored, BootTime now);
   std::vector<TreeWrite> Tell(const std::map<std::string, WorkerDocument>& present, BootTime now);
 
   const LeaderOptions options_;
@@ -118,7 +119,8 @@ class Leader final : public TreeMachine {
   BootTime divide_at_{};
   LeaderFacts facts_;
   PlanDecision decision_;
-  std::vector<SliceMove> sent_;  // carried out by the write under way
+  std::vector<SliceMove> sent_;                     // carried out by the write under way
+  std::map<std::string, BootTime> ended_breakers_;  // since when nobody has one of the type
   std::set<std::string> stuck_;  // nodes that can't be removed or made, since somebody was busy by hand there
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "framework/mill/breaker_policy.h"
+
 namespace millrace::engine {
 namespace {
 
@@ -42,7 +44,11 @@ SimulatedWorker::Life::Life(const SimulatedCluster& its_cluster, ModelledProcess
       member(MemberOf(cluster, process, incarnation), ConfigLayers(),
              {[this](const MemberView& view) { Publish(view); }, {}}),
       leader({process.name, incarnation, cluster.calm, cluster.work.writer},
-             {[this] { return upkeep.Facts(); },
+             {[this] {
+                LeaderFacts facts = upkeep.Facts();
+                facts.breakers = TypesWithBreakers(*control.View()->config);
+                return facts;
+              },
               [this](const std::vector<SliceMove>& moves) {
                 if (!cluster.journal.Traces()) return;
                 for (const SliceMove& move : moves)

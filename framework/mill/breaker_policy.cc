@@ -138,4 +138,12 @@ BreakersByType BreakersOf(const Config& config, const BreakersByType& known) {
   return breakers;
 }
 
+std::set<std::string> TypesWithBreakers(const Config& config) {
+  std::set<std::string> types;
+  for (const auto& [type, handler] : config.handlers) {
+    if (handler.breaker) types.insert(type);
+  }
+  return types;
+}
+
 }  // namespace millrace::engine

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,5 +88,8 @@ using BreakersByType = std::map<std::string, std::shared_ptr<BreakerPolicy>>;
 
 // What the configuration's types have, those of `known` where they stay: they keep their state.
 BreakersByType BreakersOf(const Config& config, const BreakersByType& known);
+
+// The task types that have one.
+std::set<std::string> TypesWithBreakers(const Config& config);
 
 }  // namespace millrace::engine
