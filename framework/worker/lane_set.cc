@@ -62,10 +62,7 @@ void LaneSet::TellElsewhere() {
   for (const auto& lane : left_) {
     for (const auto& [type, threads] : lane->CurrentLoad().busy) busy[type] += threads;
   }
-  if (shared_) shared_->FollowElsewhere(busy);
-  for (const auto& [type, entry] : entries_) {
-    if (entry.lane && entry.lane != shared_) entry.lane->FollowElsewhere(busy);
-  }
+  for (const auto& lane : InUse()) lane->FollowElsewhere(busy);
 }
 
 void LaneSet::MoveQueued(Lane& from) {
@@ -305,6 +302,12 @@ void LaneSet::StartsAgain(const std::string& type) const {
 std::vector<std::shared_ptr<Lane>> LaneSet::All() const {
   MutexLock lock(mutex_);
   std::vector<std::shared_ptr<Lane>> lanes = left_;
+  for (auto& lane : InUse()) lanes.push_back(std::move(lane));
+  return lanes;
+}
+
+std::vector<std::shared_ptr<Lane>> LaneSet::InUse() const {
+  std::vector<std::shared_ptr<Lane>> lanes;
   if (shared_) lanes.push_back(shared_);
   for (const auto& [type, entry] : entries_) {
     if (entry.lane && entry.lane != shared_) lanes.push_back(entry.lane);

@@ -109,6 +109,8 @@ class LaneSet final : public Runner {
   void Regroup(const Config& config);
   void MoveQueued(Lane& from);
   void TellElsewhere() MILLRACE_REQUIRES(mutex_);
+  // All but those that were left for others.
+  std::vector<std::shared_ptr<Lane>> InUse() const MILLRACE_REQUIRES(mutex_);
   // Why a type can't be served; empty where that is nobody's fault.
   std::string RefusalOf(const Error& error, bool configured) const;
   // When it is asked again after this error. A handler that no plugin has will not come: they are loaded
