@@ -194,6 +194,14 @@ void ExplainBrake(const WhyFacts& facts, Reasons& out) {
                                "quickens by itself."});
 }
 
+// That it waits for the limit of its type, where that holds tasks back; empty: it does not.
+std::string WaitsForLimit(const WhyFacts& facts) {
+  const auto& limit = facts.config.limit;
+  if (!limit || (ClusterAsked(facts) && !facts.cluster->limit_holds)) return "";
+  const std::string& type = facts.record.task.handler;
+  return "waits for the limit of " + LimitText(*limit) + " of " + type + " (`handlers." + type + ".limit`).";
+}
+
 // Without a cluster nobody tells whether more wants to start than may; of how many run at once the permits
 // do.
 void ExplainLimit(const WhyFacts& facts, const std::string& since, Reasons& out) {
@@ -204,11 +212,9 @@ void ExplainLimit(const WhyFacts& facts, const std::string& since, Reasons& out)
                                 ".limit`): no worker has one now; millrace cluster status says more."});
     return;
   }
-  if (!facts.config.limit || (ClusterAsked(facts) && !facts.cluster->limit_holds)) return;
-  if (!ClusterAsked(facts) && facts.config.limit->rate == 0) return;
-  const std::string& type = facts.record.task.handler;
-  out.push_back({"limit", "It " + since + " and waits for the limit of " + LimitText(*facts.config.limit) +
-                              " of " + type + " (`handlers." + type + ".limit`)."});
+  const std::string waits = WaitsForLimit(facts);
+  if (waits.empty() || (!ClusterAsked(facts) && facts.config.limit->rate == 0)) return;
+  out.push_back({"limit", "It " + since + " and " + waits});
 }
 
 // None can be had, or all permits of its type are others'.
@@ -317,11 +323,9 @@ void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
 
 // A task may have been claimed ahead of its start.
 void ExplainClaimedAhead(const WhyFacts& facts, Reasons& out) {
-  const auto& limit = facts.config.limit;
-  if (!limit || limit->rate == 0 || (ClusterAsked(facts) && !facts.cluster->limit_holds)) return;
-  const std::string& type = facts.record.task.handler;
-  out.push_back({"limit", "If it has not started it waits for the limit of " + LimitText(*limit) + " of " +
-                              type + " (`handlers." + type + ".limit`)."});
+  const std::string waits = WaitsForLimit(facts);
+  if (waits.empty() || facts.config.limit->rate == 0) return;
+  out.push_back({"limit", "If it has not started it " + waits});
 }
 
 void ExplainRunning(const WhyFacts& facts, Reasons& out) {
