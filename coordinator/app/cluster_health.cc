@@ -17,9 +17,9 @@ using Lines = std::vector<std::string>;
 // The texts in a list under this key, whatever else a worker of another version may have put there.
 std::vector<std::string> Texts(const nlohmann::ordered_json& status, const char* key) {
   std::vector<std::string> texts;
-  const auto found = status.find(key);
-  if (found == status.end() || !found->is_array()) return texts;
-  for (const auto& text : *found) {
+  const auto& list = PartOf(status, key);
+  if (!list.is_array()) return texts;
+  for (const auto& text : list) {
     if (text.is_string()) texts.push_back(text.get<std::string>());
   }
   return texts;
@@ -158,9 +158,8 @@ void AddRefusals(const ClusterSnapshot& snapshot, Lines& lines) {
 
 void AddPermits(const ClusterSnapshot& snapshot, Lines& lines) {
   for (const auto& [id, status] : snapshot.statuses) {
-    const auto why = status.find(status_key::kPermitsHeldUp);
-    if (why == status.end() || !why->is_string()) continue;
-    lines.push_back(id + " starts nothing that needs a permit: " + why->get<std::string>());
+    const std::string why = TextPart(status, status_key::kPermitsHeldUp);
+    if (!why.empty()) lines.push_back(id + " starts nothing that needs a permit: " + why);
   }
 }
 
@@ -173,13 +172,13 @@ void AddIgnored(const ClusterSnapshot& snapshot, Lines& lines) {
 // Where the brake holds (`engine.brake`, or after an outage), and how much.
 void AddBrakes(const ClusterSnapshot& snapshot, Lines& lines) {
   for (const auto& [id, status] : snapshot.statuses) {
-    const auto shards = status.find(status_key::kShards);
-    if (shards == status.end() || !shards->is_object()) continue;
-    for (const auto& [name, shard] : shards->items()) {
-      const auto speed = shard.is_object() ? shard.find(status_key::kScanSpeed) : shard.end();
-      if (!shard.is_object() || speed == shard.end() || !speed->is_number()) continue;
+    const auto& shards = PartOf(status, status_key::kShards);
+    if (!shards.is_object()) continue;
+    for (const auto& [name, shard] : shards.items()) {
+      const auto& speed = PartOf(shard, status_key::kScanSpeed);
+      if (!speed.is_number()) continue;
       lines.push_back("scanning of shard " + name + " by " + id + " is slowed to " +
-                      PercentText(speed->get<double>()) + ", since its answers are slow or it was away");
+                      PercentText(speed.get<double>()) + ", since its answers are slow or it was away");
     }
   }
 }

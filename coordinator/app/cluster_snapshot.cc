@@ -69,13 +69,9 @@ bool Take(const std::string& node, Result<Document> document, Document& into, Cl
 PauseRecord ReadStamp(const std::string& name, const TreeNode& node) {
   PauseRecord record{.what = name, .actor = {}, .since = node.set_at};
   const ordered_json stamp = ordered_json::parse(node.data, nullptr, false);
-  const auto text = [&](const char* key) {
-    const auto at = stamp.is_object() ? stamp.find(key) : stamp.end();
-    return stamp.is_object() && at != stamp.end() && at->is_string() ? at->get<std::string>() : std::string();
-  };
-  record.actor = text("by");
-  record.reason = Shorten(text("reason"), kMaxReason);
-  if (const auto at = ParseTime(text("at"))) record.since = *at;
+  record.actor = TextPart(stamp, "by");
+  record.reason = Shorten(TextPart(stamp, "reason"), kMaxReason);
+  if (const auto at = ParseTime(TextPart(stamp, "at"))) record.since = *at;
   return record;
 }
 
@@ -213,14 +209,29 @@ Status CheckWorkers(const ClusterSnapshot& snapshot, const std::vector<std::stri
   return {};
 }
 
+const ordered_json& PartOf(const ordered_json& json, const std::string& key) {
+  static const ordered_json none;
+  const auto found = json.find(key);  // nothing, where it is no object
+  return found == json.end() ? none : *found;
+}
+
+std::string TextPart(const ordered_json& json, const std::string& key) {
+  const ordered_json& text = PartOf(json, key);
+  return text.is_string() ? text.get<std::string>() : "";
+}
+
+double NumberPart(const ordered_json& json, const std::string& key) {
+  const ordered_json& number = PartOf(json, key);
+  return number.is_number() ? std::clamp(number.get<double>(), 0.0, 1e9) : 0.0;
+}
+
 void DropEndedBreakers(ClusterSnapshot& snapshot) {
   std::erase_if(snapshot.breakers, [&](const auto& breaker) {
     return !snapshot.workers.empty() &&
            std::all_of(snapshot.workers.begin(), snapshot.workers.end(), [&](const auto& worker) {
              const auto status = snapshot.statuses.find(worker.first);
              if (status == snapshot.statuses.end()) return false;
-             const auto breakers = status->second.find(status_key::kBreakers);
-             return breakers == status->second.end() || !breakers->contains(breaker.first);
+             return !PartOf(status->second, status_key::kBreakers).contains(breaker.first);
            });
   });
 }

@@ -48,6 +48,12 @@ struct ClusterSnapshot {
 // NotFound, with the nearest known one, for an id that neither a worker nor an assignment has.
 Status CheckWorkers(const ClusterSnapshot& snapshot, const std::vector<std::string>& ids);
 
+// What stands in a status, or in another text that anybody may have written: what is not there, or is
+// something else, says nothing (null, an empty text, 0). A number is brought into 0 … 1e9.
+const nlohmann::ordered_json& PartOf(const nlohmann::ordered_json& json, const std::string& key);
+std::string TextPart(const nlohmann::ordered_json& json, const std::string& key);
+double NumberPart(const nlohmann::ordered_json& json, const std::string& key);
+
 // Pure. Of the open breakers those of types that no worker has a breaker of: they hold nothing back, and the
 // leader removes them.
 void DropEndedBreakers(ClusterSnapshot& snapshot);

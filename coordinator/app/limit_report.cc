@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "framework/config/policy_text.h"
+#include "framework/policy/eligibility.h"
 
 namespace millrace::engine {
 namespace {
@@ -13,29 +14,21 @@ using nlohmann::ordered_json;
 
 constexpr char kNothing[] = "nothing";
 
-// Statuses are written by workers of any version: what can't be read says nothing.
-ordered_json PartOf(const ordered_json& json, const std::string& key) {
-  return json.is_object() && json.contains(key) ? json.at(key) : ordered_json();
-}
-double NumberOfPart(const ordered_json& json, const std::string& key) {
-  const ordered_json value = PartOf(json, key);
-  return value.is_number() ? std::clamp(value.get<double>(), 0.0, 1e9) : 0.0;
-}
-ordered_json ShareIn(const ordered_json& status, const std::string& type) {
+const ordered_json& ShareIn(const ordered_json& status, const std::string& type) {
   return PartOf(PartOf(PartOf(status, status_key::kLimits), type), status_key::kShare);
 }
 
 // Of a type that is held by permits the worker tells how many it has: who has one is who may run.
 std::string ShareText(const ordered_json& status, const std::string& type, double whole) {
-  const ordered_json share = ShareIn(status, type);
-  const ordered_json permits = PartOf(PartOf(status, status_key::kPermits), type);
+  const ordered_json& share = ShareIn(status, type);
+  const ordered_json& permits = PartOf(PartOf(status, status_key::kPermits), type);
   LimitConfig part;
-  part.rate = NumberOfPart(share, "rate");
-  const bool by_permit = permits.is_object() || NumberOfPart(share, "permits") > 0;
-  if (!by_permit) part.concurrency = static_cast<std::uint32_t>(NumberOfPart(share, "concurrency"));
+  part.rate = NumberPart(share, "rate");
+  const bool by_permit = permits.is_object() || NumberPart(share, "permits") > 0;
+  if (!by_permit) part.concurrency = static_cast<std::uint32_t>(NumberPart(share, "concurrency"));
   std::string text = LimitText(part, whole);
   if (by_permit) text += text.empty() ? "by permit" : ", by permit";
-  if (const double held = NumberOfPart(permits, status_key::kPermitsHeld); held > 0)
+  if (const double held = NumberPart(permits, status_key::kPermitsHeld); held > 0)
     text += ", has " + std::to_string(static_cast<std::uint64_t>(held));
   return text.empty() ? kNothing : text;
 }
@@ -46,10 +39,9 @@ std::vector<LimitLine> LimitLines(const ClusterSnapshot& snapshot) {
   std::vector<LimitLine> lines;
   std::map<std::string, double> rates;  // by type, of all shares
   for (const auto& [id, status] : snapshot.statuses) {
-    const ordered_json limits = PartOf(status, status_key::kLimits);
+    const ordered_json& limits = PartOf(status, status_key::kLimits);
     if (!limits.is_object()) continue;
-    for (const auto& [type, told] : limits.items())
-      rates[type] += NumberOfPart(ShareIn(status, type), "rate");
+    for (const auto& [type, told] : limits.items()) rates[type] += NumberPart(ShareIn(status, type), "rate");
   }
   for (const auto& [id, status] : snapshot.statuses) {
     const auto told =
@@ -70,8 +62,7 @@ std::map<std::string, std::uint64_t> Unshared(const ClusterSnapshot& snapshot) {
   for (const LimitLine& line : LimitLines(snapshot)) {
     const auto worker = snapshot.workers.find(line.worker);
     if (worker == snapshot.workers.end() || snapshot.SliceCount(line.worker) == 0) continue;
-    const auto& types = worker->second.limits.handlers;
-    if (types && std::find(types->begin(), types->end(), line.type) == types->end()) continue;
+    if (!Allows(worker->second.limits.handlers, line.type)) continue;
     running[line.type] += line.use.running;
     if (line.share != kNothing) shared.insert(line.type);
   }

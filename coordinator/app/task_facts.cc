@@ -28,32 +28,21 @@ bool RunsType(const ClusterSnapshot& snapshot, const std::string& type) {
 
 using Json = nlohmann::ordered_json;
 
-const Json& At(const Json& json, const char* key) {
-  static const Json none;
-  const auto found = json.is_object() ? json.find(key) : json.end();
-  return json.is_object() && found != json.end() ? *found : none;
-}
-
-std::string TextAt(const Json& json, const char* key) {
-  const Json& text = At(json, key);
-  return text.is_string() ? text.get<std::string>() : "";
-}
-
 // What the owner's status says of the shard's scan that concerns the task. Anybody may have written it.
 void ReadScan(const Json& status, WhyFacts& facts) {
   const Task& task = facts.record.task;
-  const Json& shard = At(At(status, status_key::kShards), facts.shard.c_str());
-  if (const Json& speed = At(shard, status_key::kScanSpeed); speed.is_number())
+  const Json& shard = PartOf(PartOf(status, status_key::kShards), facts.shard);
+  if (const Json& speed = PartOf(shard, status_key::kScanSpeed); speed.is_number())
     facts.cluster->scan_speed = speed.get<double>();
   const auto rule = facts.config.BandOf(Urgency(task.priority, task.failures));
   if (!rule) return;
   const std::string priorities = RangeText(rule->priority_from, rule->priority_to);
   const std::string failures = RangeText(rule->failures_from, rule->failures_to);
-  for (const Json& band : At(shard, status_key::kBands)) {
-    if (TextAt(band, status_key::kBandHandler) != task.handler) continue;
-    if (TextAt(band, status_key::kBandPriority) != priorities) continue;
-    if (TextAt(band, status_key::kBandFailures) != failures) continue;
-    if (const auto next = ParseTime(TextAt(band, status_key::kBandNext))) facts.cluster->band_next = *next;
+  for (const Json& band : PartOf(shard, status_key::kBands)) {
+    if (TextPart(band, status_key::kBandHandler) != task.handler) continue;
+    if (TextPart(band, status_key::kBandPriority) != priorities) continue;
+    if (TextPart(band, status_key::kBandFailures) != failures) continue;
+    if (const auto next = ParseTime(TextPart(band, status_key::kBandNext))) facts.cluster->band_next = *next;
   }
 }
 
@@ -78,7 +67,7 @@ Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand&
   const auto status = snapshot.statuses.find(facts.cluster->owner);
   if (status != snapshot.statuses.end()) {
     ReadScan(status->second, facts);
-    const std::string held_up = TextAt(status->second, status_key::kPermitsHeldUp);
+    const std::string held_up = TextPart(status->second, status_key::kPermitsHeldUp);
     if (!held_up.empty()) facts.permits_held_up = held_up;
   }
   facts.cluster->draining = snapshot.draining.contains(facts.cluster->owner);
