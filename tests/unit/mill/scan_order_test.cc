@@ -51,6 +51,12 @@ class ScanOrderTest : public ::testing::Test {
     worker_->Work();
   }
   // So many of each type were claimed.
+  // Of what was claimed, where the rest is urgent.
+  double ShareOfIdle() const {
+    const auto claimed = Claimed();
+    return static_cast<double>(claimed.at("idle")) /
+           static_cast<double>(claimed.at("idle") + claimed.at("urgent"));
+  }
   std::map<std::string, std::size_t> Claimed() const {
     std::map<std::string, std::size_t> claimed;
     for (const ClaimSeen& claim : worker_->scan.seen) {
@@ -121,9 +127,7 @@ TEST_F(ScanOrderTest, UnderAnEndlessStreamOfUrgentTasksTheOldestHaveOneTurnInEig
   Submit("urgent", 0, 6000);
   Start(OneQueue());
   Go(seconds(1));
-  const auto claimed = Claimed();
-  const double share = static_cast<double>(claimed.at("idle")) /
-                       static_cast<double>(claimed.at("idle") + claimed.at("urgent"));
+  const double share = ShareOfIdle();
   EXPECT_GT(share, 0.08);
   EXPECT_LT(share, 0.2);
 }
@@ -136,9 +140,7 @@ TEST_F(ScanOrderTest, WithAgingWhatHasWaitedTakesTurnsWithUrgentTasks) {
   engine.aging = minutes(1);
   Start(engine);
   Go(milliseconds(600));
-  const auto claimed = Claimed();
-  const double share = static_cast<double>(claimed.at("idle")) /
-                       static_cast<double>(claimed.at("idle") + claimed.at("urgent"));
+  const double share = ShareOfIdle();
   EXPECT_GT(share, 0.4);
   EXPECT_LT(share, 0.65);
 }

@@ -115,6 +115,17 @@ class LaneTest : public ::testing::Test {
     ASSERT_TRUE(Eventually([&] { return hanging_ >= threads; }));
     ASSERT_EQ(hanging_, threads);
   }
+  // Its one thread has a task, and as many wait as may.
+  void FillUp(WhenFull when_full, const std::shared_ptr<Lease>& life) {
+    LaneSetup setup = Setup(1);
+    setup.config.when_full = when_full;
+    setup.config.queue = 2;
+    lane_->Follow("t", std::move(setup));
+    Push(well_, life, 1, "hang");
+    WaitUntilHanging();
+    Push(well_, life, 2);
+    Push(well_, life, 3);
+  }
   LaneRoom Room() { return lane_->Room("t", *well_, kLeastUrgent); }
   void Release() {
     released_ = true;
@@ -265,15 +276,7 @@ TEST_F(LaneTest, ThreadsStartWhenWorkQueuesAndEndOnceTheyWereNotNeededForTheKeep
 }
 
 TEST_F(LaneTest, ACallerRunsWhatQueuesWhileTheLaneIsFull) {
-  LaneSetup setup = Setup(1);
-  setup.config.when_full = WhenFull::Caller;
-  setup.config.queue = 2;
-  lane_->Follow("t", std::move(setup));
-  const auto life = NewLife();
-  Push(well_, life, 1, "hang");
-  WaitUntilHanging();
-  Push(well_, life, 2);
-  Push(well_, life, 3);
+  FillUp(WhenFull::Caller, NewLife());
   EXPECT_EQ(lane_->Running(), 1U);
   EXPECT_EQ(Room().tasks, 0U);
   EXPECT_EQ(well_->NextLanded(), 2U);
@@ -285,15 +288,8 @@ TEST_F(LaneTest, ACallerRunsWhatQueuesWhileTheLaneIsFull) {
 }
 
 TEST_F(LaneTest, WhatAFullLaneWasGivenGoesBackUncountedAndLater) {
-  LaneSetup setup = Setup(1);
-  setup.config.when_full = WhenFull::GiveBack;
-  setup.config.queue = 2;
-  lane_->Follow("t", std::move(setup));
   const auto life = NewLife();
-  Push(well_, life, 1, "hang");
-  WaitUntilHanging();
-  Push(well_, life, 2);
-  Push(well_, life, 3);
+  FillUp(WhenFull::GiveBack, life);
   EXPECT_EQ(Room().tasks, 1U);
   Push(well_, life, 4);
   EXPECT_EQ(well_->NextLanded(), 4U);
