@@ -14,6 +14,9 @@ constexpr Micros kLateCommits = std::chrono::seconds(5);
 // A map from a floor on is worth its while where it takes this part of a full one.
 constexpr int kWorth = 4;
 constexpr int kFullShare = 25;  // full ones take so small a part of the time, where others stand in for them
+// But not at once: what made them dear may be over, and only they show what is behind the floor. So long at
+// first, then at most twice as long each time.
+constexpr Micros kLongestAtFirst = std::chrono::seconds(10);
 
 DueFloor FloorOf(const DueMap& map) {
   DueFloor floor{map.now - kLateCommits, {}};
@@ -43,9 +46,13 @@ void LookSchedule::Looked(BootTime asked, Micros cost, const DueFloor& floor, co
   if (!floor.Empty()) tried_at_ = full_.Least();
   floor_ = FloorOf(map);
   Micros full = PollInterval(bound, full_.Least(), tables);
-  if (FloorHelps()) full = std::max(full, full_.Least() * kFullShare);
+  const Micros longest = std::max(kLongestAtFirst, 2 * full_interval_);
+  if (FloorHelps()) full = std::max(full, std::min(full_.Least() * kFullShare, longest));
   dear_ = full > bound;
-  if (floor.Empty()) full_due_ = asked + Early(full);
+  if (floor.Empty()) {
+    full_due_ = asked + Early(full);
+    full_interval_ = full;
+  }
   interval_ = FloorHelps() ? PollInterval(bound, std::min(floored_.Least(), full_.Least()), tables) : full;
   next_ = asked + Early(interval_);
   if (asked < full_due_) next_ = std::min(next_, full_due_);

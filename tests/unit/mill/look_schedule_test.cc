@@ -69,6 +69,14 @@ TEST_F(LookScheduleTest, FullMapsTakeASmallPartOfTheTimeHoweverDearTheyBecome) {
   EXPECT_LE(spent_on_full_, (now_ - began) / 20);
 }
 
+TEST_F(LookScheduleTest, AFullMapComesWithinTenSecondsHoweverDearTheLastWere) {
+  full_cost_ = floored_cost_ = milliseconds(2'100);  // the database stood still
+  LookTwice();
+  full_cost_ = floored_cost_ = milliseconds(1);
+  const BootTime began = now_;
+  while (!Look()) EXPECT_LT(now_ - began, seconds(10));
+}
+
 TEST_F(LookScheduleTest, WhereAFloorDoesNotHelpAllMapsAreFullAgain) {
   full_cost_ = floored_cost_ = milliseconds(40);
   LookTwice();
