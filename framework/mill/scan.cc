@@ -184,9 +184,13 @@ Step<bool> Scanner::Fill(Place& place, std::size_t end, std::size_t share, std::
   const std::size_t granted = found.count;
   const bool claimed = co_await ClaimFound(*place.work, found, life);
   shared_.claims.Land(place.work->type, granted);
-  const BootTime ended = parts_.clock.Now();
-  rests_until_ = ended + brake_.RestAfter(ended - began);
+  work_to_rest_of_ += parts_.clock.Now() - began;
+  if (claimed) RestByBrake();
   co_return claimed;
+}
+
+void Scanner::RestByBrake() {
+  rests_until_ = parts_.clock.Now() + brake_.RestAfter(std::exchange(work_to_rest_of_, Micros(0)));
 }
 
 void Scanner::KeepWithin(Place& place, Candidates& found) {

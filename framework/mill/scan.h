@@ -179,6 +179,7 @@ class Scanner {
   // found, or could be claimed.
   Step<bool> Fill(Place& place, std::size_t end, std::size_t share, std::shared_ptr<Lease> life);
   // Other strands may have filled the room meanwhile: what has no place is left out.
+  void RestByBrake();
   void KeepWithin(Place& place, Candidates& found);
   Step<bool> ClaimFound(const TypeWork& work, Candidates& found, std::shared_ptr<Lease> life);
   // What was found may not have been claimed.
@@ -220,7 +221,8 @@ class Scanner {
   FairShares shares_;
   Brake brake_;
   Micros brake_limit_{0};
-  BootTime rests_until_{};  // the brake holds
+  BootTime rests_until_{};     // the brake holds
+  Micros work_to_rest_of_{0};  // since the last rest
   Look look_;
   LookSchedule schedule_;
   Micros trouble_pause_{0};

@@ -75,6 +75,9 @@ Step<bool> Scanner::TakeTurn(const EngineConfig& engine, std::shared_ptr<Lease> 
     }
     if (parts_.clock.Now() >= look_.until) break;
   }
+  // What found nothing is rested of at the end alone: the same would come first again after each rest, and
+  // nobody behind it ever.
+  if (work_to_rest_of_ > Micros(0)) RestByBrake();
   co_return any;
 }
 

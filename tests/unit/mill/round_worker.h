@@ -47,6 +47,7 @@ class StoreScan final : public Driven<ScanPort> {
   Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) override {
     asked.pages += static_cast<int>(requests.size());
+    clock_.Advance(pages_take);
     for (const ScanRequest& request : requests) asked.created += request.with_created ? 1 : 0;
     return store_->ScanEach(requests);
   }
@@ -81,6 +82,7 @@ class StoreScan final : public Driven<ScanPort> {
   std::vector<ClaimSeen> seen;
   bool loses_a_claim = false;  // the next one
   Micros claim_takes{0};
+  Micros pages_take{0};
 
  private:
   ManualClock& clock_;

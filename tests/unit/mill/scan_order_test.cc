@@ -246,6 +246,20 @@ TEST_F(ScanOrderTest, WhereClaimsTakeLongerThanTheLimitTheyBecomeSmallerAndRarer
   EXPECT_EQ(Waiting("1=1"), 0);
 }
 
+TEST_F(ScanOrderTest, WhatRunsAndIsUrgentHoldsUpNothingWhereTheBrakeIsOn) {
+  Submit("urgent", 0, 4);
+  EngineConfig engine;
+  engine.brake_latency = milliseconds(20);
+  RoundWorker& worker = Start(engine);
+  worker.runner.takes = minutes(2);
+  worker.scan.claim_takes = worker.scan.pages_take = milliseconds(60);
+  Go(seconds(5));
+  Submit("usual", 5, 300);
+  Go(seconds(30));
+  EXPECT_LT(worker.mill().View().speed, 0.1);
+  EXPECT_LT(Waiting("handler='usual'"), 300 - 20);
+}
+
 TEST_F(ScanOrderTest, EachTableIsScannedByItsOwnStrand) {
   NewStore({2, 8});
   Submit("a", 5, 20, "tasks_000");
