@@ -63,6 +63,8 @@ std::optional<Outcome> BreakerPolicy::Judge(BreakerPass& pass, const Task& task,
     says = breaker_.WhatItSays(true, outcome.error_class);
   } else if (outcome.kind == OutcomeKind::Done || outcome.kind == OutcomeKind::Skip) {
     says = CallSays::Answered;
+  } else if (outcome.kind != OutcomeKind::GiveBack) {
+    says = CallSays::Undecided;
   }
   const bool excused = says == CallSays::Failed && !breaker_.Charges(pass.Mark(), task.failures > 0, now);
   if (pass.TellEnd()) {

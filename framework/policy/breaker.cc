@@ -17,7 +17,7 @@ constexpr Micros kAskAgain = std::chrono::milliseconds(100);
 
 CallSays Breaker::WhatItSays(bool failed, std::string_view error_class) const {
   if (!failed) return CallSays::Answered;
-  if (error_class == kBadParamsClass) return CallSays::Nothing;
+  if (error_class == kBadParamsClass) return CallSays::Undecided;
   const bool counts =
       std::any_of(rules_.classes.begin(), rules_.classes.end(),
                   [&](const std::string& pattern) { return FitsClass(pattern, error_class); });
@@ -73,7 +73,7 @@ void Breaker::Ended(BreakerMark mark, CallSays says, BootTime now, Micros took) 
     ProbeEnded(says);
     return;
   }
-  if (open_ || says == CallSays::Nothing) return;
+  if (open_ || says == CallSays::Nothing || says == CallSays::Undecided) return;
   Count({now, says == CallSays::Failed, took});
   if (says != CallSays::Failed || hand_ == BreakerHand::Close) return;
   Slot judged = InWindow(now);
@@ -97,7 +97,7 @@ void Breaker::ProbeEnded(CallSays says) {
     ++left_;  // another is tried in its place
   } else if (says == CallSays::Failed) {
     answered_ = 0;
-  } else if (++answered_ >= rules_.probes) {
+  } else if (says == CallSays::Answered && ++answered_ >= rules_.probes) {
     ended_ = opening_;
     Close();
   }

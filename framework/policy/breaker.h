@@ -56,8 +56,9 @@ struct BreakerRules {
 
 // What a call says of whom it called.
 enum class CallSays {
-  Nothing,   // it was cut short, or never got there
-  Answered,  // it succeeded, or failed in a way that does not count
+  Nothing,    // it was cut short, or never got there
+  Undecided,  // it came to its end, and that is no word of whom it called
+  Answered,   // it succeeded, or failed in a way that does not count
   Failed,
 };
 

@@ -134,6 +134,19 @@ TEST_F(BreakerPolicyTest, AnEndThatIsAskedForTwiceCountsOnce) {
   EXPECT_EQ(policy_->View(now_).calls, 2U);
 }
 
+TEST_F(BreakerPolicyTest, AProbeThatIsPutOffTakesItsTurn) {
+  Open();
+  now_ += seconds(2);
+  const AttemptPtr probe = Claimed();
+  ASSERT_TRUE(MayStart(probe));
+  Outcome later;
+  later.kind = OutcomeKind::Snooze;
+  EndWith(probe, later);
+  EXPECT_FALSE(MayStart(Claimed()));
+  now_ += seconds(2);
+  EXPECT_TRUE(MayStart(Claimed()));
+}
+
 TEST_F(BreakerPolicyTest, AProbeThatIsGoneWithoutAnEndLeavesItsPlace) {
   Open();
   now_ += seconds(2);

@@ -183,8 +183,8 @@ TEST_F(BreakerTest, NeverCountsBadParamsWhateverIsNamed) {
   rules.classes = {"*"};
   Breaker breaker(rules);
   EXPECT_EQ(breaker.WhatItSays(true, "anything"), CallSays::Failed);
-  EXPECT_EQ(breaker.WhatItSays(true, "bad_params"), CallSays::Nothing);
-  Call(breaker, CallSays::Nothing, 100);
+  EXPECT_EQ(breaker.WhatItSays(true, "bad_params"), CallSays::Undecided);
+  Call(breaker, CallSays::Undecided, 100);
   EXPECT_EQ(breaker.View(now_).calls, 0U);
 }
 
@@ -258,6 +258,17 @@ TEST_F(BreakerTest, AProbeThatSaysNothingLeavesItsPlaceToAnother) {
   Pass(seconds(2));
   End(breaker, Start(breaker), CallSays::Nothing);
   EXPECT_TRUE(IsOpen(breaker));
+  EXPECT_EQ(breaker.Room(now_), 1U);
+}
+
+// A handler that snoozes may have called all the same: its tasks would be tried one after another.
+TEST_F(BreakerTest, AProbeThatEndsWithoutAWordOfWhomItCalledIsTheTurnsAllTheSame) {
+  Breaker breaker = Opened();
+  Pass(seconds(2));
+  End(breaker, Start(breaker), CallSays::Undecided);
+  EXPECT_TRUE(IsOpen(breaker));
+  EXPECT_EQ(breaker.Room(now_), 0U);
+  Pass(seconds(2));
   EXPECT_EQ(breaker.Room(now_), 1U);
 }
 
