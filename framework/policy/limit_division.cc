@@ -88,6 +88,8 @@ void Divide(std::vector<Part>& parts, double limit, double least, double unit) {
     needed = needed || (part.written <= 0 && fair[i] > 0) || (part.wants && more > 0 && more >= enough);
   }
   if (!needed) return;
+  // Where more may be in force than there is, what somebody is taken to have still may be another's by now.
+  const bool fits = fixed + all <= limit * (1 + 1e-9);
   double free = limit - fixed;
   double cost = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -102,7 +104,7 @@ void Divide(std::vector<Part>& parts, double limit, double least, double unit) {
     Part& part = parts[i];
     if (!part.takes || fair[i] <= part.written) continue;
     if (fair[i] <= part.in_force) {
-      part.next = fair[i];  // it may be in force still
+      if (fits) part.next = fair[i];  // it may be in force still
       continue;
     }
     double given = cost > free ? (fair[i] - part.in_force) * free / cost : fair[i] - part.in_force;
@@ -135,9 +137,10 @@ void GiveInTurns(const LimitShare& limit, const std::map<std::string, ShareHolde
   for (const std::string& id : chosen) {
     const ShareHolder& holder = holders.at(id);
     LimitShare& share = shares[id];
-    const double more = std::min(each - holder.in_force.rate, std::max(free, 0.0));
-    share.rate = std::min(each, std::max(holder.written.rate, Readable(holder.in_force.rate + more)));
-    free -= std::max(more, 0.0);
+    const double more = std::min(each - holder.in_force.rate, free);
+    const double most = free < -limit.rate * 1e-9 ? 0 : Readable(holder.in_force.rate + more);
+    share.rate = std::min(each, std::max(holder.written.rate, most));
+    if (free > 0) free -= std::max(more, 0.0);
     const bool anew = holder.in_force.rate <= 0 && chosen.size() == 1;
     share.saved = anew && share.rate > 0 ? Readable(turns.Saved(limit.rate, now)) : holder.written.saved;
   }

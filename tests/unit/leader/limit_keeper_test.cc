@@ -207,6 +207,9 @@ TEST_F(LimitKeeperTest, TheSharesInForceAreNeverMoreThanTheLimit) {
         case 20:
           keeper_ = {};  // another leader
           break;
+        case 21:  // its slices change; what it was given is written again as it stands
+          ++pages_.at(life.id).generation;
+          break;
       }
       ASSERT_NO_FATAL_FAILURE(Check());
     }
