@@ -57,7 +57,9 @@ void ClusterControlPlane::LifeBegun() {
   TellShares();
 }
 
+// A process that was stopped goes on with what it had read before, until it hears that its session is over.
 void ClusterControlPlane::ReadAnew() {
+  if (options_.lost()) return;
   MutexLock lock(shares_mutex_);
   void_ = false;
   TellShares();

@@ -77,6 +77,8 @@ TEST_F(ClusterControlPlaneTest, WhoIsRegisteredAnewWhileItsSessionMayBeOverHasNo
   lost_ = true;
   plane.LifeBegun();
   EXPECT_THAT(told, IsEmpty());
+  plane.ReadAnew();  // by what it read before it was stopped
+  EXPECT_THAT(told, IsEmpty());
   lost_ = false;
   plane.Publish(view_);
   EXPECT_THAT(told, IsEmpty());  // that was read before
