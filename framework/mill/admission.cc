@@ -42,7 +42,13 @@ bool TypeGate::NeedsPermit() const {
 std::size_t TypeGate::ClaimRoom(BootTime now) const {
   std::size_t room = std::numeric_limits<std::size_t>::max();
   const std::size_t waiting = waiting_.load(std::memory_order_relaxed);
-  for (const auto& policy : policies_) room = std::min(room, policy->ClaimRoom(now, waiting));
+  for (const auto& policy : policies_) {
+    if (room == 0) {
+      policy->Unwanted();
+    } else {
+      room = std::min(room, policy->ClaimRoom(now, waiting));
+    }
+  }
   return room;
 }
 
@@ -70,6 +76,12 @@ void TypeGate::HasPermit(bool given_back) const {
 BootTime TypeGate::Next(BootTime now) const {
   BootTime next = now;
   for (const auto& policy : policies_) next = std::max(next, policy->Next(now));
+  return next;
+}
+
+BootTime TypeGate::NextStart(BootTime now) const {
+  BootTime next = now;
+  for (const auto& policy : policies_) next = std::max(next, policy->NextStart(now));
   return next;
 }
 
@@ -111,9 +123,9 @@ void Admission::Follow(std::shared_ptr<const Config> config) {
     for (const auto& [type, handler] : config->handlers) {
       StartPolicies policies;
       if (handler.hours) policies.push_back(HoursOf(type, *handler.hours));
-      if (handler.breaker) policies.push_back(breakers_.at(type));
       if (handler.limit) policies.push_back(LimitOf(type, *handler.limit));
       if (few_.contains(type)) policies.push_back(PermitsOf(type));
+      if (handler.breaker) policies.push_back(breakers_.at(type));
       if (policies.empty()) continue;
       const auto known = before.find(type);
       const bool same = known != before.end() && known->second->policies() == policies;
@@ -122,7 +134,10 @@ void Admission::Follow(std::shared_ptr<const Config> config) {
     }
     any_gates_.store(!gates_.empty(), std::memory_order_release);
     TellPermits(shares_);
-    if (gates_ != before) version_.fetch_add(1, std::memory_order_release);
+    if (gates_ != before) {
+      version_.fetch_add(1, std::memory_order_release);
+      closed_ = true;
+    }
   }
   for (const auto& [type, gate] : before) gate->TellStartsAgain();
 }
@@ -130,8 +145,10 @@ void Admission::Follow(std::shared_ptr<const Config> config) {
 void Admission::DropLimits(const Config& config) {
   std::erase_if(limits_, [&](const auto& entry) {
     const bool gone = !config.HandlerFor(entry.first).limit;
-    if (gone) entry.second->Follow(LimitConfig{}, std::nullopt, clock_.Now());
-    return gone;
+    if (!gone) return false;
+    entry.second->Follow(LimitConfig{}, std::nullopt, clock_.Now());
+    former_limits_[entry.first] = entry.second;
+    return true;
   });
 }
 
@@ -161,6 +178,10 @@ void Admission::TellPermits(const std::shared_ptr<const LimitShares>& former) {
 
 std::shared_ptr<StartPolicy> Admission::LimitOf(const std::string& type, const LimitConfig& limit) {
   std::shared_ptr<LimitPolicy>& policy = limits_[type];
+  if (const auto former = former_limits_.find(type); !policy && former != former_limits_.end()) {
+    policy = former->second.lock();
+    former_limits_.erase(former);
+  }
   if (policy) {
     policy->Follow(limit, ShareOf(type), clock_.Now());
   } else {
@@ -254,11 +275,12 @@ bool Admission::TakeClosed() {
   const BootTime now = clock_.Now();
   const WallTime wall = clock_.WallNow();
   MutexLock lock(mutex_);
-  bool closed = false;
+  bool closed = std::exchange(closed_, false);
   for (const auto& [type, gate] : gates_) {
     const bool open = gate->Open(now, wall) && !gate->Withholds();
     const bool was_open = std::exchange(open_.try_emplace(type, true).first->second, open);
-    closed = closed || (was_open && !open);
+    // A claim that was under way comes when what was queued has gone back.
+    closed = closed || (!open && (was_open || gate->Waiting() > 0));
   }
   return closed;
 }

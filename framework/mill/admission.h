@@ -49,6 +49,8 @@ class StartPolicy {
   virtual const char* Name() const = 0;
   // How many more tasks may be claimed, where so many are claimed and have not started.
   virtual std::size_t ClaimRoom(BootTime now, std::size_t waiting) = 0;
+  // Nothing may be claimed, whatever ClaimRoom would say.
+  virtual void Unwanted() {}
   // A task needs a permit of its own before it starts.
   virtual bool NeedsPermit() { return false; }
   // Takes at most so many starts; returns how many.
@@ -59,6 +61,8 @@ class StartPolicy {
   virtual void GiveBack(std::size_t starts) = 0;
   // When there may be a start, or room, again; max(): only an end or the coordinator brings one.
   virtual BootTime Next(BootTime now) = 0;
+  // When what was claimed may start, where Take has just given nothing; max(): likewise.
+  virtual BootTime NextStart(BootTime now) { return Next(now); }
   // What may be claimed now can be started as soon as it is.
   virtual bool StartsNow(BootTime now) { return Next(now) <= now; }
   // A start has ended: the outcome of its settle is known, or it is others' business.
@@ -91,6 +95,8 @@ using StartPolicies = std::vector<std::shared_ptr<StartPolicy>>;
 // All policies of one task type. Thread-safe.
 class TypeGate {
  public:
+  // They are asked for room in their order, each only where those before it have some: a permit is
+  // taken by who has a share, and a probe's turn by who has both; on all others they are lost.
   TypeGate(std::string type, StartPolicies policies, std::shared_ptr<const StartsAgain> starts_again = {})
       : type_(std::move(type)), policies_(std::move(policies)), starts_again_(std::move(starts_again)) {
     for (const auto& policy : policies_) breaker_ = breaker_ != nullptr ? breaker_ : policy->AsBreaker();
@@ -109,6 +115,7 @@ class TypeGate {
   // As StartPolicy::HasPermit.
   void HasPermit(bool given_back) const;
   BootTime Next(BootTime now) const;
+  BootTime NextStart(BootTime now) const;
   bool StartsNow(BootTime now) const;
   bool NeedsPermit() const;
   // What holds it back now: `hours`, `limit`; empty: nothing does.
@@ -174,7 +181,8 @@ class Admission {
   bool StartsNow(const std::string& type) const;
   // When there may be room again, where there is none.
   BootTime Next(const std::string& type) const;
-  // True once after some type is closed that was open: what is queued of it goes back.
+  // True once after some type is closed that was open, or has another gate, and as long as something of a
+  // closed one has not started: what is queued of it goes back.
   bool TakeClosed();
   // Those of all types that have one.
   std::map<std::string, std::shared_ptr<BreakerPolicy>> Breakers() const;
@@ -201,11 +209,14 @@ class Admission {
   std::atomic<bool> any_gates_{false};  // scans ask for each group they look at: mostly there are none
   std::shared_ptr<const LimitShares> shares_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<LimitPolicy>> limits_ MILLRACE_GUARDED_BY(mutex_);
+  // Of types that have none any more, as long as something that it counts has not ended.
+  std::map<std::string, std::weak_ptr<LimitPolicy>> former_limits_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<BreakerPolicy>> breakers_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, std::shared_ptr<HoursPolicy>> hours_ MILLRACE_GUARDED_BY(mutex_);
   PermitRules few_ MILLRACE_GUARDED_BY(mutex_);  // limits of how many run at once
   std::map<std::string, std::shared_ptr<StartPolicy>> of_few_ MILLRACE_GUARDED_BY(mutex_);
   std::map<std::string, bool> open_ MILLRACE_GUARDED_BY(mutex_);  // as of the last TakeClosed
+  bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;               // a gate was, since then
 };
 
 }  // namespace millrace::engine

@@ -75,12 +75,30 @@ std::size_t PermitBook::Ahead(const std::string& type, const Type& one, BootTime
 std::size_t PermitBook::Room(const std::string& type, BootTime now) {
   const auto known = types_.find(type);
   if (known == types_.end() || !known->second.ruled) return std::numeric_limits<std::size_t>::max();
-  Type& one = known->second;
-  one.wanted = now + kWanted;
+  known->second.wanted = now + kWanted;
+  const std::size_t room = RoomNow(type, known->second, now);
+  if (room > 0) KeepIdle(type, now);
+  return room;
+}
+
+bool PermitBook::HasRoom(const std::string& type, BootTime now) const {
+  const auto known = types_.find(type);
+  return known == types_.end() || !known->second.ruled || RoomNow(type, known->second, now) > 0;
+}
+
+std::size_t PermitBook::RoomNow(const std::string& type, const Type& one, BootTime now) const {
   const std::size_t mine = Mine(type);
   if (mine == 0) return 0;
   const std::size_t most = mine + Ahead(type, one, now);
   return most - std::min(most, InHand(type, one));
+}
+
+// Something else may be in the way of the claim still; others have their turn all the same.
+void PermitBook::KeepIdle(const std::string& type, BootTime now) {
+  for (auto place = held_.lower_bound({type, 0}); place != held_.end() && place->first.first == type;
+       ++place) {
+    if (!place->second.attempt) place->second.until = std::max(place->second.until, now + kForAClaim);
+  }
 }
 
 void PermitBook::Wait(AttemptPtr attempt, BootTime now) {

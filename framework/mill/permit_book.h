@@ -45,6 +45,11 @@ class PermitBook {
 
   // How many more tasks of the type may be claimed. Whoever asks has some.
   std::size_t Room(const std::string& type, BootTime now);
+  bool HasRoom(const std::string& type, BootTime now) const;
+  // Whoever had tasks may not claim them now.
+  void Unwanted(const std::string& type) {
+    if (const auto known = types_.find(type); known != types_.end()) known->second.wanted = {};
+  }
   // Claimed, and in need of a permit. It waits until the write that binds one to it is known to have
   // succeeded; while the outcome of that is unknown it may be taken out as any other.
   void Wait(AttemptPtr attempt, BootTime now);
@@ -121,6 +126,8 @@ class PermitBook {
 
   std::size_t Mine(const std::string& type) const;
   std::size_t InHand(const std::string& type, const Type& one) const;
+  std::size_t RoomNow(const std::string& type, const Type& one, BootTime now) const;
+  void KeepIdle(const std::string& type, BootTime now);
   // How many tasks may be claimed ahead of the permits.
   std::size_t Ahead(const std::string& type, const Type& one, BootTime now) const;
   bool Needs(const std::string& type, const Type& one, BootTime now) const;

@@ -36,9 +36,11 @@ class Permits::Policy final : public StartPolicy {
   const char* Name() const override { return "permits"; }
   bool NeedsPermit() override { return permits_.Holds(type_); }
   std::size_t ClaimRoom(BootTime now, std::size_t) override { return permits_.Room(type_, now); }
+  void Unwanted() override { permits_.Unwanted(type_); }
   std::size_t Take(std::size_t most, BootTime) override { return most; }
   void GiveBack(std::size_t) override {}
-  BootTime Next(BootTime) override { return BootTime::max(); }
+  BootTime Next(BootTime now) override { return permits_.HasRoom(type_, now) ? now : BootTime::max(); }
+  BootTime NextStart(BootTime now) override { return now; }
   bool StartsNow(BootTime) override { return true; }  // there is room where a permit is at hand, or soon is
   void Ended(const StartEnd&, BootTime) override {}
 
@@ -84,6 +86,16 @@ std::size_t Permits::Room(const std::string& type, BootTime now) {
   }
   if (wanted) port_.Wake();
   return room;
+}
+
+bool Permits::HasRoom(const std::string& type, BootTime now) const {
+  MutexLock lock(mutex_);
+  return book_.HasRoom(type, now);
+}
+
+void Permits::Unwanted(const std::string& type) {
+  MutexLock lock(mutex_);
+  book_.Unwanted(type);
 }
 
 bool Permits::Take(const std::string& type, std::vector<AttemptPtr>& attempts) {

@@ -89,6 +89,8 @@ class Permits {
   class Policy;
 
   std::size_t Room(const std::string& type, BootTime now);
+  bool HasRoom(const std::string& type, BootTime now) const;
+  void Unwanted(const std::string& type);
   Step<Micros> Round();
   using Said = std::map<std::string, std::optional<std::string>>;  // by shard; nullopt: no answer
 

@@ -140,7 +140,11 @@ std::vector<AttemptPtr> Lane::TakeNext(LaneThread& thread) {
     std::vector<AttemptPtr> attempts =
         queue_.Take(*chosen, MostAtOnce(type, chosen->count), AgingOf(*chosen->host));
     std::vector<AttemptPtr> without = TakeStarts(attempts, now);
-    if (attempts.empty()) type.starts_from = std::max(without.front()->gate->Next(now), now + kSoonestStart);
+    if (attempts.empty()) {
+      // What has ended under a gate of before tells nobody who waits for one of now.
+      const BootTime next = without.front()->gate->NextStart(now);
+      type.starts_from = std::clamp<BootTime>(next, now + kSoonestStart, now + kIdleWait);
+    }
     if (!without.empty()) queue_.PutBack(type, std::move(without));
     if (attempts.empty()) {
       queue_.Leave(*chosen);

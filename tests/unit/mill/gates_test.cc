@@ -14,6 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::Each;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // A worker without a home for permits: it holds none.
@@ -124,12 +125,48 @@ TEST_F(GatesTest, WhatIsClaimedAndHasNoShareAnyMoreGoesBack) {
   Follow(Limited({.rate = 100}));
   share({.rate = 50});
   Claim();
+  EXPECT_TRUE(worker_.admission().TakeClosed()) << "it has a gate that it had not";
   EXPECT_FALSE(worker_.admission().TakeClosed());
   share({});
   EXPECT_TRUE(worker_.admission().TakeClosed());
   EXPECT_THAT(Decisions(), Each(StartDecision::Withdrawn));
   share({.rate = 1});
   EXPECT_THAT(Decisions(), Each(StartDecision::Start));
+}
+
+TEST_F(GatesTest, ALimitThatIsSetAgainCountsWhatStillRuns) {
+  const LimitConfig limit{.concurrency = 3};
+  worker_.admission().FollowShares(
+      std::make_shared<const LimitShares>(LimitShares{{"mail", {.concurrency = 3}}}));
+  Follow(Limited(limit));
+  Claim();
+  std::vector<AttemptPtr> attempts = worker_.runner.Taken();
+  ASSERT_THAT(TakeStarts(attempts, clock_.Now()), IsEmpty());
+  Follow({});
+  Follow(Limited(limit));
+  EXPECT_EQ(worker_.admission().Limits().at("mail").use.running, 3u);
+  EXPECT_EQ(worker_.admission().Of("mail")->TakeStarts(1, clock_.Now()), 0u);
+}
+
+// The cluster has one turn at a time: whoever takes it and may start nothing keeps it from those who might.
+TEST_F(GatesTest, AProbeIsAskedForByWhoHasAShareOfTheRate) {
+  HandlerConfig mail = Limited({.rate = 100});
+  mail.breaker = BreakerConfig{.minimum = 1};
+  const auto share = [&](LimitShare of) {
+    worker_.admission().FollowShares(std::make_shared<const LimitShares>(LimitShares{{"mail", of}}));
+  };
+  share({});
+  Follow(mail);
+  const auto breaker = worker_.admission().Breakers().at("mail");
+  const BreakerWord word{.opening = 7, .turn = 1, .why = "calls fail"};
+  breaker->Follow(true, &word, clock_.Now());
+  clock_.Advance(seconds(5));
+  breaker->Follow(true, &word, clock_.Now());
+  EXPECT_EQ(worker_.admission().Room("mail"), 0u);
+  EXPECT_EQ(breaker->Wish(clock_.Now()).wish, BreakerWish::None);
+  share({.rate = 50});
+  EXPECT_EQ(worker_.admission().Room("mail"), 0u);
+  EXPECT_EQ(breaker->Wish(clock_.Now()).wish, BreakerWish::Probe);
 }
 
 TEST_F(GatesTest, ALimitThatIsRaisedTakesNothingOutOfTheQueue) {
@@ -204,6 +241,8 @@ TEST_F(GatesTest, WhatGoesBackUnstartedIsCountedNowhere) {
   worker_.Work();
   EXPECT_EQ(store_.Ask("SELECT count(*) FROM tasks WHERE state=0 AND failures=0"), 3);
   EXPECT_EQ(gate->Waiting(), 0u);
+  EXPECT_TRUE(worker_.admission().TakeClosed());
+  EXPECT_FALSE(worker_.admission().TakeClosed()) << "none is in the queue";
 }
 
 TEST_F(GatesTest, HoursThatComeLaterHoldForWhatIsClaimedAlready) {
@@ -213,14 +252,16 @@ TEST_F(GatesTest, HoursThatComeLaterHoldForWhatIsClaimedAlready) {
   EXPECT_THAT(Instead(), Each(OutcomeKind::GiveBack));
 }
 
-TEST_F(GatesTest, WhenHoursEndWhatHasNotBegunIsWithdrawnAndToldOfOnce) {
+// A claim that was under way when they ended comes later than the sweep.
+TEST_F(GatesTest, WhenHoursEndWhatHasNotBegunIsWithdrawnAndToldOfUntilItIsBack) {
   Follow(Hours(-hours(1), hours(1)));
   Claim();
+  EXPECT_TRUE(worker_.admission().TakeClosed()) << "it has a gate that it had not";
   EXPECT_FALSE(worker_.admission().TakeClosed());
   EXPECT_THAT(Decisions(), Each(StartDecision::Start));
   clock_.Advance(hours(1));
   EXPECT_TRUE(worker_.admission().TakeClosed());
-  EXPECT_FALSE(worker_.admission().TakeClosed());
+  EXPECT_TRUE(worker_.admission().TakeClosed()) << "they are in the queue still";
   EXPECT_THAT(Decisions(), Each(StartDecision::Withdrawn));
   EXPECT_FALSE(worker_.admission().Open("mail"));
   worker_.runner.Taken().front()->has_start.store(true);

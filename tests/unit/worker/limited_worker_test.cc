@@ -95,6 +95,54 @@ TEST_F(LimitedWorkerTest, ABatchIsAsManyStartsAsItHasTasks) {
   EXPECT_LE(largest.load(), 3u);
 }
 
+// Each in one worker: where permits hold the places, and where the leader has parted them.
+TEST_F(LimitedWorkerTest, ARateAndPlacesTogetherLetTasksThrough) {
+  config_.handlers["a"].limit = LimitConfig{.rate = 50, .burst = 1, .concurrency = 1};
+  for (const bool divided : {false, true}) {
+    if (divided) {
+      control_.shares.Set(
+          std::make_shared<const LimitShares>(LimitShares{{"a", {.rate = 50, .concurrency = 1}}}));
+    }
+    SubmitMany(*store_, "a", 30);
+    const auto worker = Start(true);
+    EXPECT_EQ(worker->WaitFor(seconds(20)), WorkerEnd::Idle) << (divided ? "places" : "permits");
+  }
+  EXPECT_EQ(Succeeded(), 60u);
+  EXPECT_EQ(calls_.Most(), 1);
+}
+
+TEST_F(LimitedWorkerTest, ABreakerOfATypeThatIsHeldByPermitsClosesAgain) {
+  config_.handlers["a"].limit = LimitConfig{.concurrency = 1};
+  config_.handlers["a"].breaker =
+      BreakerConfig{.minimum = 2, .probe_every = milliseconds(100), .classes = {"connection"}};
+  config_.handlers["a"].retry.delays = {milliseconds(1)};
+  std::atomic<int> calls{0};
+  plugins_.behaviours["a"] = [&](std::span<const Task> tasks, CallContext&) {
+    Outcome outcome = Make(calls++ < 6 ? OutcomeKind::Retry : OutcomeKind::Done);
+    outcome.error_class = "connection";
+    return std::vector<Outcome>(tasks.size(), outcome);
+  };
+  SubmitMany(*store_, "a", 10);
+  const auto worker = Start(true);
+  EXPECT_EQ(worker->WaitFor(seconds(20)), WorkerEnd::Idle);
+  EXPECT_EQ(Succeeded(), 10u);
+}
+
+// What ran under the policies of before counts still, and its end lets the next one start.
+TEST_F(LimitedWorkerTest, ThePoliciesChangeWhileTheOnlyPlaceIsTaken) {
+  config_.handlers["a"].limit = LimitConfig{.concurrency = 1};
+  plugins_.behaviours["a"] = Takes(milliseconds(400));
+  control_.shares.Set(std::make_shared<const LimitShares>(LimitShares{{"a", {.concurrency = 1}}}));
+  SubmitMany(*store_, "a", 3);
+  const auto worker = Start(true);
+  ASSERT_TRUE(Eventually(*worker, [&] { return !calls_.Begun().empty(); }));
+  config_.handlers["a"].hours = HoursConfig{.from = 0, .to = 1440};
+  control_.config.Set(std::make_shared<const Config>(config_));
+  EXPECT_EQ(worker->WaitFor(seconds(20)), WorkerEnd::Idle);
+  EXPECT_EQ(Succeeded(), 3u);
+  EXPECT_EQ(calls_.Most(), 1);
+}
+
 TEST_F(LimitedWorkerTest, AnotherTypeIsNotHeldUp) {
   config_.handlers["a"].limit = LimitConfig{.rate = 0.01};
   std::atomic<int> others{0};
