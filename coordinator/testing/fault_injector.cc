@@ -21,7 +21,7 @@ void FaultInjector::Schedule(std::size_t count, Micros span) {
 void FaultInjector::Strike() {
   ++faults_;
   SimulatedWorker& worker = workers_[times_.Below(workers_.size())];
-  switch (times_.Below(21)) {
+  switch (times_.Below(22)) {
     case 0:
     case 1:
     case 2:
@@ -56,7 +56,7 @@ void FaultInjector::Strike() {
       StrikeLease(worker);
       break;
     case 13:
-      StrikeClaim(worker);
+      StrikeWrite(worker, "claim", &DatabaseLink::next_claim);
       break;
     case 14:
       operator_.DeleteNodes();
@@ -73,6 +73,9 @@ void FaultInjector::Strike() {
       break;
     case 19:
       StrikeKeys();
+      break;
+    case 20:
+      StrikeWrite(worker, "change of permits", &DatabaseLink::next_change);
       break;
     default:
       StrikeLeader();
@@ -265,23 +268,25 @@ void FaultInjector::SetDatabases(SimulatedWorker& worker, const DatabaseLink& li
   for (DatabaseLink& each : worker.process().databases) each = link;
 }
 
-// Its next claim is under way until about when it is marked dead, since it is stopped once it has sent it.
-void FaultInjector::StrikeClaim(SimulatedWorker& worker) {
+// The next of these writes is under way until about when the worker is marked dead, since it is stopped once
+// it has sent that.
+void FaultInjector::StrikeWrite(SimulatedWorker& worker, const std::string& what, HeldUp next) {
   DatabaseLink& link = worker.process().databases.at(times_.Below(cluster_.databases.size()));
-  times_.Note("the next claim of " + worker.name() + " is under way for about a lease");
-  link = {.next_claim = kSimulatedLease + times_.Between(-milliseconds(800), milliseconds(800))};
-  StopAfterClaim(worker, link, 100);
+  times_.Note("the next " + what + " of " + worker.name() + " is under way for about a lease");
+  link = {};
+  link.*next = kSimulatedLease + times_.Between(-milliseconds(800), milliseconds(800));
+  StopAfterWrite(worker, link.*next, 100);
 }
 
-void FaultInjector::StopAfterClaim(SimulatedWorker& worker, DatabaseLink& link, int looks) {
-  if (link.next_claim == Micros(0)) {
+void FaultInjector::StopAfterWrite(SimulatedWorker& worker, Micros& next, int looks) {
+  if (next == Micros(0)) {
     worker.process().Pause(cluster_.timeline.Now() + kSimulatedLease + seconds(3),
                            cluster_.timeline.random());
   } else if (looks == 0) {
-    link.next_claim = Micros(0);
+    next = Micros(0);
   } else {
     times_.After(milliseconds(20),
-                 [this, &worker, &link, looks] { StopAfterClaim(worker, link, looks - 1); });
+                 [this, &worker, &next, looks] { StopAfterWrite(worker, next, looks - 1); });
   }
 }
 

@@ -52,12 +52,13 @@ class FaultInjector {
   void StrikeDatabase();
   void FailOver(SimulatedWorker& worker);
   void StrikeEnsemble();
-  // Aimed at what is decided in a moment: a life that wakes up just when it is marked dead, a claim that is
-  // under way just then, a key that is entered when its task has ended, and a leader whose write is on its
-  // way when another takes its place.
+  // Aimed at what is decided in a moment: a life that wakes up just when it is marked dead, a claim or a
+  // change of permits that is under way just then, a key that is entered when its task has ended, and a
+  // leader whose write is on its way when another takes its place.
   void StrikeLease(SimulatedWorker& worker);
-  void StrikeClaim(SimulatedWorker& worker);
-  void StopAfterClaim(SimulatedWorker& worker, DatabaseLink& link, int looks);
+  using HeldUp = Micros DatabaseLink::*;  // which statement
+  void StrikeWrite(SimulatedWorker& worker, const std::string& what, HeldUp next);
+  void StopAfterWrite(SimulatedWorker& worker, Micros& next, int looks);
   void StrikeKeys();
   void StrikeLeader();
   void StrikeMany();

@@ -24,7 +24,8 @@ struct DatabaseLink {
   // The next claim is under way for so long; zero: for as long as any other. It is zero again once it is
   // sent.
   mutable Micros next_claim{0};
-  mutable Micros next_keys{0};  // the same of the next keys that are entered
+  mutable Micros next_keys{0};    // the same of the next keys that are entered
+  mutable Micros next_change{0};  // and of the next change of permits
 };
 
 // How a claim looks at its incarnation's flag, before it writes. All but the first are planted bugs.
@@ -103,7 +104,9 @@ class ModelledDatabase {
   void Change(const DatabaseLink& link, Strand& strand, const std::string& incarnation,
               const std::vector<PermitChange>& changes, std::function<void(Result<std::vector<bool>>)> done) {
     Send<Result<std::vector<bool>>>(
-        link, strand, ErrorCode::Unknown, {.shares = bugs_.permits_without_check ? "" : incarnation},
+        link, strand, ErrorCode::Unknown,
+        {.shares = bugs_.permits_without_check ? "" : incarnation,
+         .held_up = std::exchange(link.next_change, Micros(0))},
         [incarnation, changes](CheckedShard& shard) { return shard.Change(incarnation, changes); },
         std::move(done));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/mill/hours_policy.h"
 #include "framework/mill/permits.h"
 #include "framework/mill/starts.h"
 
@@ -59,11 +60,12 @@ void ModelledRunner::GiveBackQueued() {
 void ModelledRunner::Watch() {
   const BootTime now = parts_.timeline.Now();
   for (Place& place : places_) {
-    if (!place.running || place.running->stop_by.load() == 0) continue;
-    if (std::exchange(place.heeds, false)) {
+    if (!place.running) continue;
+    const bool asked = place.running->stop_by.load() != 0;
+    if ((asked || !place.running->lease->Alive()) && std::exchange(place.heeds, false)) {
       parts_.timeline.After(kWaking, &parts_.process.On(place.thread),
                             [this, &place, run = place.run] { Return(place, run); });
-    } else if (now >= BootTime(Micros(place.running->stop_by.load()))) {
+    } else if (asked && now >= BootTime(Micros(place.running->stop_by.load()))) {
       const AttemptPtr attempt = std::exchange(place.running, nullptr);
       attempt->given_up.store(true);
       parts_.checks.GivenUp(place.run);
@@ -126,6 +128,11 @@ bool ModelledRunner::ReadyToStart(const AttemptPtr& attempt) {
                              "breaker of " +
                              attempt->task.handler + " is open");
   }
+  if (const auto& hours = config_->HandlerFor(attempt->task.handler).hours) {
+    const std::string closed = ClosedBy(*hours, TimelineClock(parts_.timeline).WallNow());
+    if (!closed.empty())
+      parts_.journal.Violation("task " + ToString(attempt->task.key) + " may start, " + closed);
+  }
   const std::string& life = attempt->lease->incarnation();
   if (!parts_.databases[ShardOf(*attempt)].checked().MayStart(life)) {
     parts_.journal.Violation("task " + ToString(attempt->task.key) + " may start under " + life +
@@ -152,7 +159,7 @@ void ModelledRunner::Run(Place& place, const Queued& queued) {
                                    .life = attempt->lease->incarnation(),
                                    .home = attempt->home ? attempt->home->incarnation() : "",
                                    .handed = queued.since,
-                                   .concurrency = limit ? limit->concurrency : 0});
+                                   .limit = limit.value_or(LimitConfig{})});
   parts_.timeline.After(took, &parts_.process.On(place.thread),
                         [this, &place, run = place.run] { Return(place, run); });
 }

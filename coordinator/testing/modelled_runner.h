@@ -54,7 +54,7 @@ class ModelledRunner final : public Runner {
   bool Take(const std::string& type, std::vector<AttemptPtr>& attempts) override;
   // Something was moved or paused: what is queued of it goes back.
   void SendBackUnwanted();
-  // Again and again: a handler whose permit is gone ends, or is given up.
+  // Again and again: a handler whose permit is gone ends, or is given up; one whose life is over ends.
   void Watch();
   // What is queued may have starts that it had not.
   void StartsAgain() {

@@ -35,6 +35,8 @@ enum class PlantedBug {
   PermitBeforeSettle,       // a permit is free for others before its task is settled
   BreakerCharges,           // a failure is charged whatever the breaker says
   PermitWithoutDeadCheck,   // who takes a permit may be marked dead
+  LimitUndivided,           // each worker has the whole of a rate
+  HoursUnheeded,            // tasks start outside their hours
 };
 
 struct PlantedBugName {
@@ -63,6 +65,8 @@ inline constexpr std::array kPlantedBugs{
     PlantedBugName{PlantedBug::PermitBeforeSettle, "permit-before-settle"},
     PlantedBugName{PlantedBug::BreakerCharges, "breaker-charges"},
     PlantedBugName{PlantedBug::PermitWithoutDeadCheck, "permit-without-dead-check"},
+    PlantedBugName{PlantedBug::LimitUndivided, "limit-undivided"},
+    PlantedBugName{PlantedBug::HoursUnheeded, "hours-unheeded"},
 };
 
 // One that any machine may have, and not only the leader.

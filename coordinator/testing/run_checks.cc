@@ -1,32 +1,47 @@
 #include "coordinator/testing/run_checks.h"
 
 #include <algorithm>
+#include <array>
 
 #include "coordinator/testing/simulated_work.h"
+#include "framework/policy/token_bucket.h"
 
 namespace millrace::engine {
 namespace {
 
 // A worker that goes on after it was stopped looks at its clocks within its watch's tick.
 constexpr Micros kToLook = std::chrono::milliseconds(200);
+// What runs without a permit ends once its worker hears that it was marked dead.
+constexpr Micros kToHear = std::chrono::milliseconds(2'500);
 // A write that binds a permit may have been carried out so long before its reply is known.
 constexpr Micros kReply = std::chrono::seconds(2);
 // Beats that a failover brings back to numbers seen before may let a live worker be marked dead.
 constexpr Micros kLeftAlone = 2 * kSimulatedLease;
+// Whoever is cut off from ZooKeeper when `assign` is deleted by hand has its share still.
+constexpr Micros kUntilHeard = std::chrono::seconds(15);
+// Over which the starts of a rate are counted; the longer the less its bursts matter.
+constexpr std::array<Micros, 2> kSpans{std::chrono::seconds(10), std::chrono::seconds(30)};
+// A share's burst is of one start at least; and a thread may be held up between a start and its first line.
+constexpr double kMoreAtOnce = 6;
 
 }  // namespace
 
 std::uint64_t RunChecks::Began(Run run) {
   std::erase_if(runs_, [this](const auto& entry) { return entry.second.returned && !Holds(entry.second); });
   const std::uint64_t id = ++last_;
-  Entry& mine = runs_[id] = {std::move(run)};
-  if (mine.run.concurrency == 0) return id;
+  const Run& mine = (runs_[id] = {std::move(run)}).run;
+  if (mine.limit.concurrency > 0) CheckAtOnce(mine);
+  if (mine.limit.rate > 0) CheckRate(mine);
+  return id;
+}
+
+void RunChecks::CheckAtOnce(const Run& mine) {
   ++limited_;
   std::size_t all = 0;
   std::size_t counted = 0;
   std::string names;
   for (const auto& [number, other] : runs_) {
-    if (other.run.type != mine.run.type || !Holds(other)) continue;
+    if (other.run.type != mine.type || !Holds(other)) continue;
     ++all;
     if (IsExcused(other)) continue;
     ++counted;
@@ -34,12 +49,33 @@ std::uint64_t RunChecks::Began(Run run) {
              std::to_string(other.run.shard) + " by " + other.run.process->name +
              (other.returned ? " (not settled)" : "");
   }
-  if (all > mine.run.concurrency) ++overlaps_;
-  if (counted > mine.run.concurrency) {
-    journal_.Violation("of " + mine.run.type + ", which is limited to " +
-                       std::to_string(mine.run.concurrency) + " at once, these run: " + names);
+  if (all > mine.limit.concurrency) ++overlaps_;
+  const bool forgotten = forgotten_ != BootTime{} && timeline_.Now() - forgotten_ < kUntilHeard;
+  if (counted > mine.limit.concurrency && !forgotten) {
+    journal_.Violation("of " + mine.type + ", which is limited to " + std::to_string(mine.limit.concurrency) +
+                       " at once, these run: " + names);
   }
-  return id;
+}
+
+// In each span that ends with this start.
+void RunChecks::CheckRate(const Run& mine) {
+  ++paced_;
+  const BootTime now = timeline_.Now();
+  std::deque<BootTime>& starts = starts_[mine.type];
+  starts.push_back(now);
+  while (now - starts.front() > kSpans.back()) starts.pop_front();
+  for (const Micros span : kSpans) {
+    if (LostSharesSince(now - span)) return;
+    const auto first = std::lower_bound(starts.begin(), starts.end(), now - span);
+    const auto count = static_cast<double>(starts.end() - first);
+    const double burst = mine.limit.burst > 0 ? mine.limit.burst : DefaultBurst(mine.limit.rate);
+    const double most = std::chrono::duration<double>(span).count() * mine.limit.rate + burst + kMoreAtOnce;
+    if (count <= most) continue;
+    journal_.Violation("of " + mine.type + ", whose rate is " + std::to_string(mine.limit.rate) +
+                       "/s with a burst of " + std::to_string(burst) + ", " + std::to_string(count) +
+                       " start within " + std::to_string(span.count() / 1'000'000) + " s");
+    return;
+  }
 }
 
 void RunChecks::Returned(std::uint64_t run) {
@@ -70,6 +106,15 @@ bool RunChecks::Holds(const Entry& entry) const {
   return runs && shard.IsAlive(run.life) && Alive(run.home);
 }
 
+// Nobody knows what each may have: its page was deleted by hand, or a database has forgotten its life.
+bool RunChecks::LostSharesSince(BootTime from) const {
+  if (forgotten_ != BootTime{} && forgotten_ + kUntilHeard >= from) return true;
+  return std::any_of(databases_.begin(), databases_.end(), [&](const ModelledDatabase& database) {
+    const BootTime at = database.checked().FailedOver();
+    return at != BootTime{} && at + kLeftAlone >= from;
+  });
+}
+
 bool RunChecks::FailedOver(const Run& run) const {
   return std::any_of(databases_.begin(), databases_.end(), [&](const ModelledDatabase& database) {
     const BootTime at = database.checked().FailedOver();
@@ -80,7 +125,8 @@ bool RunChecks::FailedOver(const Run& run) const {
 bool RunChecks::IsExcused(const Entry& entry) const {
   const auto& threads = entry.run.process->threads;
   const BootTime watched = threads[static_cast<std::size_t>(ThreadName::Watch)].held_until;
-  return entry.given_up || timeline_.Now() - watched < kToLook || FailedOver(entry.run);
+  return entry.given_up || timeline_.Now() - watched < (entry.run.home.empty() ? kToHear : kToLook) ||
+         FailedOver(entry.run);
 }
 
 }  // namespace millrace::engine

@@ -9,6 +9,7 @@
 
 #include "coordinator/testing/journal.h"
 #include "coordinator/testing/modelled_process.h"
+#include "framework/config/policy_config.h"
 
 namespace millrace::engine {
 
@@ -22,28 +23,33 @@ class RunChecks {
     TaskKey task;
     std::uint32_t attempt = 0;
     std::string type;
-    std::string life;               // under which it was claimed
-    std::string home;               // the life that holds its permit; empty: it has none
-    BootTime handed{};              // to the run stage
-    std::uint32_t concurrency = 0;  // that its type is limited to; 0: it is not
+    std::string life;        // under which it was claimed
+    std::string home;        // the life that holds its permit; empty: it has none
+    BootTime handed{};       // to the run stage
+    LimitConfig limit = {};  // of its type, as its worker knows it
   };
 
   RunChecks(const Timeline& timeline, const std::deque<ModelledDatabase>& databases, Journal& journal)
       : timeline_(timeline), databases_(databases), journal_(journal) {}
 
-  // Never more at once than the limit says, in the whole cluster. What is documented to overlap is counted
-  // apart: a process that was stopped, before its watch has looked at the clock again; a handler that does
-  // not heed its stop; what a failover of a database has forgotten.
+  // Never more at once than the limit says, in the whole cluster, nor more in ten seconds than its rate lets
+  // start. What is documented to overlap is counted apart: a process that was stopped, before its watch has
+  // looked at the clock again; a handler that does not heed its stop; what a failover of a database has
+  // forgotten.
   std::uint64_t Began(Run run);
   void Returned(std::uint64_t run);
   // It has ended, and its handler has not.
   void GivenUp(std::uint64_t run);
   void Died(const ModelledProcess& process);
+  // Somebody has deleted what the leader has given out.
+  void SharesForgotten() { forgotten_ = timeline_.Now(); }
 
   // Runs that began beside as many as may run, of which some are counted apart.
   std::size_t Overlaps() const { return overlaps_; }
   // Runs of types that are limited to so many at once.
   std::size_t Limited() const { return limited_; }
+  // Runs of types whose starts have a rate.
+  std::size_t Paced() const { return paced_; }
 
  private:
   struct Entry {
@@ -52,11 +58,14 @@ class RunChecks {
     bool given_up = false;
   };
 
+  void CheckAtOnce(const Run& mine);
+  void CheckRate(const Run& mine);
   // Its handler runs, or its settle is not known: nobody else may have its permit.
   bool Holds(const Entry& entry) const;
   bool IsExcused(const Entry& entry) const;
   bool Alive(const std::string& home) const;
   bool FailedOver(const Run& run) const;
+  bool LostSharesSince(BootTime from) const;
 
   const Timeline& timeline_;
   const std::deque<ModelledDatabase>& databases_;
@@ -65,6 +74,9 @@ class RunChecks {
   std::uint64_t last_ = 0;
   std::size_t overlaps_ = 0;
   std::size_t limited_ = 0;
+  BootTime forgotten_{};
+  std::map<std::string, std::deque<BootTime>> starts_;  // by task type, where these have a rate
+  std::size_t paced_ = 0;
 };
 
 }  // namespace millrace::engine

@@ -280,11 +280,18 @@ class SimulatedTend final : public OfShard<TendPort> {
 class SimulatedBeat final : public OfShard<BeatPort> {
  public:
   explicit SimulatedBeat(const SimulatedMill::Parts& parts)
-      : OfShard(parts, ThreadName::Beat), bugs_(parts.bugs) {}
+      : OfShard(parts, ThreadName::Beat), bugs_(parts.bugs), registered_(parts.registered) {}
 
   Reply<Status> Register(const Incarnation& self) override {
     self_ = self.id;
-    return Write<void>([self](CheckedShard& shard) { return shard.shard().Register(self); });
+    auto mail = std::make_shared<Mail<Status>>();
+    database_.Write<Status>(
+        link_, strand_, [self](CheckedShard& shard) { return shard.shard().Register(self); },
+        [this, mail](Status status) {
+          if (status) registered_();
+          mail->Deliver(std::move(status));
+        });
+    return Reply<Status>(std::move(mail));
   }
   Reply<Result<bool>> Renew(const std::string& id) override {
     return Write<bool>([id](CheckedShard& shard) { return shard.shard().Renew(id); });
@@ -310,6 +317,7 @@ class SimulatedBeat final : public OfShard<BeatPort> {
 
  private:
   const MillBugs bugs_;
+  const std::function<void()> registered_;
   std::string self_;
 };
 

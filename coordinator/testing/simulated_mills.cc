@@ -24,7 +24,10 @@ SimulatedMills::SimulatedMills(Parts parts, const Lives& dead)
       dead_(dead) {
   admission_.starts_again().Listen([this](const std::string&) { runner_.StartsAgain(); });
   admission_.HoldBy(permits_.permits());
-  admission_.Follow(config_);
+  if (!parts_.settings.bugs.limits_undivided) {
+    parts_.control.FollowShares([this](auto shares) { admission_.FollowShares(std::move(shares)); });
+  }
+  admission_.Follow(Admitted());
   Watch();
 }
 
@@ -37,6 +40,13 @@ EngineConfig SimulatedMills::EngineOf(const Config& config) const {
   EngineConfig engine = config.engine;
   if (parts_.settings.bugs.never_ages) engine.aging = Micros(0);
   return engine;
+}
+
+std::shared_ptr<const Config> SimulatedMills::Admitted() const {
+  if (!parts_.settings.bugs.hours_unheeded) return config_;
+  auto without = std::make_shared<Config>(*config_);
+  for (auto& [type, handler] : without->handlers) handler.hours.reset();
+  return without;
 }
 
 void SimulatedMills::Begin(std::size_t shard) {
@@ -54,7 +64,8 @@ void SimulatedMills::Begin(std::size_t shard) {
                            shard, parts_.shards[shard],
                            Mill::Shared{clock_, runner_, gate_, memory_, counters_, engine_, admission_},
                            parts_.claims, parts_.journal, [this] { return config_->engine.aging; },
-                           [this](const std::string& type) { return admission_.Of(type) != nullptr; }},
+                           [this](const std::string& type) { return admission_.Of(type) != nullptr; },
+                           [this] { parts_.control.LifeBegun(); }},
       std::move(dead));
   (void)Follow(shard);
   places_[shard].mill->Start();
@@ -83,12 +94,12 @@ void SimulatedMills::Watch() {
 void SimulatedMills::FollowAll() {
   const auto config = parts_.control.CurrentConfig();
   if (config != config_) {
-    engine_.Set(EngineOf(*config));
-    engine_.SetScans(config->Scans());
-    engine_.SetOrder(ScanOrder::Of(*config));
-    admission_.Follow(config);
+    config_ = config;
+    engine_.Set(EngineOf(*config_));
+    engine_.SetScans(config_->Scans());
+    engine_.SetOrder(ScanOrder::Of(*config_));
+    admission_.Follow(Admitted());
   }
-  config_ = config;
   runner_.Follow(config_);
   bool changed = false;
   for (std::size_t shard = 0; shard < places_.size(); ++shard) {

@@ -24,6 +24,8 @@ struct MillBugs {
   bool rescues_from_the_living = false;
   bool ends_with_tasks_in_hand = false;  // a stop in good order waits for nothing
   bool never_ages = false;               // what waits gains nothing, whatever is configured
+  bool limits_undivided = false;         // a rate is each worker's own as a whole
+  bool hours_unheeded = false;           // no type has any
 };
 
 struct MillSettings {
@@ -47,6 +49,7 @@ class SimulatedMill {
     Journal& journal;
     std::function<Micros()> aging;                       // as it is configured now
     std::function<bool(const std::string& type)> gated;  // its starts are bounded by a policy
+    std::function<void()> registered;                    // told of each life that has begun
   };
 
   // `dead`: lives of processes on this host whose flight recorders have lost their owner.
@@ -90,6 +93,8 @@ class SimulatedMills {
 
   // Its present lives.
   Lives Incarnations() const;
+  // What it makes of the limits, by task type.
+  std::map<std::string, LimitView> Limits() const { return admission_.Limits(); }
   // Claims nothing more, and gives back what has not started. Then `ended` is told: with true once all has
   // ended, with false where the stop timeout was over before.
   void Stop(std::function<void(bool)> ended);
@@ -102,6 +107,7 @@ class SimulatedMills {
   };
 
   EngineConfig EngineOf(const Config& config) const;
+  std::shared_ptr<const Config> Admitted() const;
   void Watch();
   void FollowAll();
   bool Follow(std::size_t shard);

@@ -90,9 +90,14 @@ std::string SimulatedOperator::PolicyText(const std::string& handler) {
             R"(,"probe_every":")" + std::to_string(400 + 200 * times_.Below(4)) + R"(ms","probes":)" +
             std::to_string(1 + times_.Below(2)) + R"(,"classes":["connection"]})";
   }
-  if (times_.OneIn(3)) {
-    text += R"(,"limit":{"concurrency":)" + std::to_string(1 + times_.Below(2)) + "}";
+  std::string limit;
+  if (times_.OneIn(3)) limit = R"("concurrency":)" + std::to_string(1 + times_.Below(4));
+  if (const auto rate = cluster_.work.rates.find(handler); rate != cluster_.work.rates.end()) {
+    limit += (limit.empty() ? R"("rate":")" : R"(,"rate":")") + std::to_string(rate->second) +
+             R"(/s","burst":)" + std::to_string(1 + times_.Below(3));
   }
+  if (!limit.empty()) text += R"(,"limit":{)" + limit + "}";
+  if (times_.OneIn(5)) text += R"(,"hours":{"from":"00:18","to":"00:17"})";
   return text;
 }
 
@@ -249,6 +254,7 @@ void SimulatedOperator::Delete(const std::string& top) {
       writes.push_back({TreeWrite::Kind::Remove, node->first});
   }
   if (!writes.empty()) cluster_.ensemble.WriteNow(writes);
+  if (top == "/" || top == "/assign") cluster_.runs.SharesForgotten();
 }
 
 void SimulatedOperator::TidyUp() {

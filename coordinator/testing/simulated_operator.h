@@ -41,6 +41,8 @@ class SimulatedOperator {
   std::string FirstBehind() const;
 
   std::size_t Changes() const { return changes_; }
+  // The configuration that the nodes have, or had last.
+  std::shared_ptr<const Config> Truth() const { return truth_.Effective(); }
 
  private:
   void Put(const std::string& part, const std::string& text);

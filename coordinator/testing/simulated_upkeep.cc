@@ -64,6 +64,29 @@ void SimulatedUpkeep::Lead(std::size_t shard) {
       [this, shard](const Result<Tables>& tables) { Heard(shard, tables, true); });
 }
 
+void SimulatedUpkeep::ReadLives(std::size_t shard) {
+  parts_.databases[shard].Read<Result<std::vector<PeerBeat>>>(
+      parts_.process.databases.at(shard), parts_.process.On(ThreadName::Upkeep, shard),
+      [](CheckedShard& checked) { return checked.shard().Peers(); },
+      [this, shard, asked = parts_.timeline.Now()](const Result<std::vector<PeerBeat>>& peers) {
+        Again(shard);
+        if (!peers) return;
+        SeenLives seen{asked};
+        for (const PeerBeat& peer : *peers)
+          seen.alive.emplace_back(peer.incarnation.worker, peer.incarnation.id);
+        shards_[shard].lives = std::move(seen);
+        parts_.changed();
+      });
+}
+
+LivesByShard SimulatedUpkeep::Lives() const {
+  LivesByShard lives;
+  for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
+    if (Named(shard)) lives[parts_.shards[shard]] = shards_[shard].lives;
+  }
+  return lives;
+}
+
 // The others want to know whether it could lead.
 void SimulatedUpkeep::Try(std::size_t shard) {
   Shard& known = shards_[shard];
@@ -86,8 +109,12 @@ void SimulatedUpkeep::Try(std::size_t shard) {
 void SimulatedUpkeep::Heard(std::size_t shard, const Result<Tables>& tables, bool led) {
   shards_[shard].readable = tables.has_value();
   if (tables && led) shards_[shard].tables = *tables;
-  Again(shard);
   Gather();
+  if (led) {
+    ReadLives(shard);
+  } else {
+    Again(shard);
+  }
 }
 
 void SimulatedUpkeep::Gather() {

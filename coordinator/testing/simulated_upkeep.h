@@ -11,6 +11,7 @@
 
 #include "coordinator/leader/leader.h"
 #include "coordinator/testing/modelled_process.h"
+#include "coordinator/upkeep/seen_lives.h"
 #include "framework/worker/control_plane.h"
 
 namespace millrace::engine {
@@ -32,6 +33,8 @@ class SimulatedUpkeep {
   explicit SimulatedUpkeep(Parts parts);
 
   LeaderFacts Facts() const;
+  // Who was alive in each shard that is configured, when it was read last.
+  LivesByShard Lives() const;
 
  private:
   using Tables = std::vector<TableInfo>;
@@ -39,10 +42,12 @@ class SimulatedUpkeep {
     std::optional<Tables> tables;   // while it leads
     std::optional<bool> readable;   // when it was last looked into
     std::optional<BootTime> tried;  // by a candidate
+    SeenLives lives;
   };
 
   void Round(std::size_t shard);
   void Lead(std::size_t shard);
+  void ReadLives(std::size_t shard);
   void Try(std::size_t shard);
   void Again(std::size_t shard);
   void Heard(std::size_t shard, const Result<Tables>& tables, bool led);

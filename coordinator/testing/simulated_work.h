@@ -30,7 +30,8 @@ struct SimulatedWork {
     BootTime to{};
   };
   std::map<std::string, Outage> outages = {};
-  PlanWriter writer = {};  // the bounds of a page and of a multi
+  std::map<std::string, std::uint32_t> rates = {};  // in a second, of types whose starts have one
+  PlanWriter writer = {};                           // the bounds of a page and of a multi
 
   bool Plain() const { return limits.empty() && weights.empty(); }  // all workers are alike
   std::uint32_t WeightOf(const std::string& worker) const {

@@ -1,8 +1,10 @@
 #include "coordinator/testing/simulated_worker.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "framework/mill/breaker_policy.h"
+#include "framework/mill/limit_policy.h"
 
 namespace millrace::engine {
 namespace {
@@ -42,10 +44,14 @@ SimulatedWorker::Life::Life(const SimulatedCluster& its_cluster, ModelledProcess
       incarnation(std::move(unique)),
       control({.lost = [this] { return cluster.bug != PlantedBug::GoesOnAfterLoss && Lost(); }}),
       member(MemberOf(cluster, process, incarnation), ConfigLayers(),
-             {[this](const MemberView& view) { Publish(view); }, {}}),
+             {.publish = [this](const MemberView& view) { Publish(view); },
+              .status = [this] { return Status(); },
+              .types = {},
+              .pressing = [this] { return limits.Pressing(mills.Limits()); }}),
       leader({process.name, incarnation, cluster.calm, cluster.work.writer},
              {[this] {
                 LeaderFacts facts = upkeep.Facts();
+                facts.limits = WholeLimits(*control.View()->config);
                 facts.breakers = TypesWithBreakers(*control.View()->config);
                 return facts;
               },
@@ -58,7 +64,11 @@ SimulatedWorker::Life::Life(const SimulatedCluster& its_cluster, ModelledProcess
               {},
               {},
               {},
-              [this](bool stands) { stands_for_election = stands; }}),
+              [this](bool stands) { stands_for_election = stands; },
+              {},
+              {},
+              {},
+              [this] { return upkeep.Lives(); }}),
       spoiled(leader, IsOfAMember(cluster.bug) ? PlantedBug::None : cluster.bug),
       spoiled_member(member,
                      IsOfAMirror(cluster.bug) || IsOfAMember(cluster.bug) ? cluster.bug : PlantedBug::None),
@@ -83,6 +93,18 @@ void SimulatedWorker::Life::Publish(const MemberView& view) {
   control.Publish(view);
   if (!stopped && view.config->engine.on_zookeeper_loss == OnZooKeeperLoss::Stop)
     stops_since = cluster.timeline.Now();
+}
+
+// As a worker's status node has it; all that the cluster says was read in the present session.
+std::string SimulatedWorker::Life::Status() {
+  control.ReadAnew();
+  nlohmann::ordered_json status{{status_key::kShards, nlohmann::ordered_json::object()}};
+  for (const auto& [shard, incarnation_there] : mills.Incarnations()) {
+    status[status_key::kShards][cluster.work.shards[shard]] = {{status_key::kIncarnation, incarnation_there}};
+  }
+  if (const auto views = mills.Limits(); !views.empty())
+    status[status_key::kLimits] = nlohmann::ordered_json::parse(limits.Tell(views));
+  return status.dump();
 }
 
 bool SimulatedWorker::Life::Lost() const {

@@ -10,6 +10,7 @@
 #include "coordinator/leader/leader.h"
 #include "coordinator/member/breaker_keeper.h"
 #include "coordinator/member/cluster_control_plane.h"
+#include "coordinator/member/limit_teller.h"
 #include "coordinator/member/member.h"
 #include "coordinator/testing/planted_bugs.h"
 #include "coordinator/testing/simulated_mills.h"
@@ -67,6 +68,7 @@ class SimulatedWorker {
     // The session may be over by now.
     bool Lost() const;
     void CheckClaim() const;
+    std::string Status();
     void Publish(const MemberView& view);
 
     const SimulatedCluster& cluster;
@@ -79,6 +81,7 @@ class SimulatedWorker {
     SpoiledMachine spoiled;
     SpoiledMachine spoiled_member;
     BreakerKeeper breakers;
+    LimitTeller limits;
     TreeDriver driver;
     SimulatedUpkeep upkeep;
     SimulatedMills mills;

@@ -4,6 +4,7 @@
 
 #include "coordinator/coordination/fixed_nodes.h"
 #include "coordinator/testing/fault_injector.h"
+#include "coordinator/testing/longest_wait.h"
 #include "coordinator/testing/tree_checks.h"
 
 namespace millrace::engine {
@@ -15,15 +16,19 @@ using std::chrono::seconds;
 constexpr std::size_t kMany = 8;                 // enough for a mass loss; in one of eight clusters
 constexpr std::uint64_t kKeys = 8;               // of each handler; a fifth of the tasks have one
 constexpr Micros kLongestPatience = seconds(3);  // of who cancels a task after submitting it
-constexpr int kManyCalls = 8;
+constexpr std::uint32_t kManyCalls = 8;          // enough for a breaker to tell by
+constexpr int kFloods = 2;
+constexpr std::uint32_t kFlood = 12;  // seconds' worth of a rate
 constexpr Micros kBeforeFaults = seconds(4);
 constexpr Micros kFaultSpan = seconds(42);
 constexpr Micros kAfterFaults = seconds(4);
 constexpr Micros kLeave = seconds(5);
 constexpr Micros kLeastLength = seconds(60);
 constexpr Micros kLook = milliseconds(500);
-// After the last fault: an outage's hold and a flapping worker's probation run out, tasks end.
+// After the last fault: an outage's hold and a flapping worker's probation run out.
 constexpr Micros kLongestRecovery = seconds(90);
+// Until then what is due may wait for its slice to be owned, and its claimer to be marked dead.
+constexpr Micros kTasksFlow = seconds(40);
 constexpr Micros kLongestProbation = seconds(6);
 // Without a change, before the plan is called stable: longer than anything waits for its time to come.
 constexpr Micros kStable = kLongestProbation + seconds(3);
@@ -41,6 +46,13 @@ CalmOptions Calm(Random& random) {
   calm.probation = random.Below(2) == 0 ? Micros(0) : seconds(2);
   calm.longest_probation = kLongestProbation;
   return calm;
+}
+
+// And every third may start only so many a second; more than that come now and then.
+void LimitRates(SimulatedWork& work, Random& random) {
+  for (const std::string& handler : work.handlers) {
+    if (random.Below(3) == 0) work.rates[handler] = 1u << (1 + random.Below(3));
+  }
 }
 
 // Every third task type calls somebody who fails for a while.
@@ -87,6 +99,7 @@ SimulatedWork Work(Random& random) {
       break;
   }
   BreakPartners(work, random);
+  LimitRates(work, random);
   return work;
 }
 
@@ -119,6 +132,8 @@ MillSettings MillFor(PlantedBug bug) {
   settings.bugs.rescues_from_the_living = bug == PlantedBug::RescueFromTheLiving;
   settings.bugs.ends_with_tasks_in_hand = bug == PlantedBug::EndsWithTasksInHand;
   settings.bugs.never_ages = bug == PlantedBug::AgingNeverRises;
+  settings.bugs.limits_undivided = bug == PlantedBug::LimitUndivided;
+  settings.bugs.hours_unheeded = bug == PlantedBug::HoursUnheeded;
   return settings;
 }
 
@@ -157,7 +172,16 @@ class Simulation {
     }
     Produce();
     for (const auto& [handler, outage] : work_.outages) {
-      timeline_.After(outage.from - timeline_.Now(), [this, type = handler] { AddMany(type); });
+      timeline_.After(outage.from - timeline_.Now(), [this, type = handler] {
+        journal_.Trace("whom " + type + " calls is broken from now on");
+        AddMany(type, kManyCalls);
+      });
+    }
+    for (const auto& [handler, rate] : work_.rates) {
+      for (int flood = 0; flood < kFloods; ++flood) {
+        timeline_.After(kBeforeFaults + Between(kFaultSpan),
+                        [this, type = handler, tasks = kFlood * rate] { AddMany(type, tasks); });
+      }
     }
     timeline_.After(kLook, [this] { Look(); });
     Go(kBeforeFaults);
@@ -207,15 +231,15 @@ class Simulation {
     const std::uint64_t dice = timeline_.random().Below(5 * kKeys);
     const TaskKey task =
         Insert(shard, table, slice, handler, dice < kKeys ? "key " + std::to_string(dice) : "");
-    if (timeline_.random().Below(20) == 0)
-      Cancel(shard, task,
-             Micros(static_cast<std::int64_t>(timeline_.random().Below(kLongestPatience.count()))));
+    if (timeline_.random().Below(20) == 0) Cancel(shard, task, Between(kLongestPatience));
   }
 
-  // Enough for a breaker to tell by.
-  void AddMany(const std::string& handler) {
-    journal_.Trace("whom " + handler + " calls is broken from now on");
-    for (int i = 0; i < kManyCalls; ++i) {
+  Micros Between(Micros longest) {
+    return Micros(static_cast<std::int64_t>(timeline_.random().Below(longest.count())));
+  }
+
+  void AddMany(const std::string& handler, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
       const std::size_t shard = timeline_.random().Below(databases_.size());
       if (!databases_[shard].Up()) continue;
       const CompactTable& table = AnyTable(shard);
@@ -271,9 +295,9 @@ class Simulation {
     if (!unowned.empty()) return unowned + " has no owner";
     if (const std::string behind = operator_.FirstBehind(); !behind.empty())
       return behind + " does not go by the configuration in force";
-    for (std::size_t shard = 0; shard < databases_.size(); ++shard) {
-      if (const std::string open = UnfinishedIn(shard); !open.empty()) return open;
-    }
+    std::string open;
+    EachOpen([&](const std::string& task, const CompactRow&) { open = open.empty() ? task : open; });
+    if (!open.empty()) return open;
     if (timeline_.Now() - checks_.QuietSince() < kStable) return "the plan is not stable";
     for (const SimulatedWorker& worker : workers_) {
       if (worker.LeadsSettled()) return {};
@@ -281,18 +305,47 @@ class Simulation {
     return "nobody leads, or the leader has moves that wait";
   }
 
-  std::string UnfinishedIn(std::size_t shard) const {
-    const CheckedShard& checked = databases_[shard].checked();
-    for (const CompactTable& table : checked.shard().tables()) {
-      for (const std::uint64_t id : table.open) {
-        const CompactRow& row = table.rows[id - 1];
-        if (checked.MayRest({table.name, id})) continue;
-        return "task " + work_.shards[shard] + "/" + ToString(TaskKey{table.name, row.id}) + " of slice " +
-               std::to_string(row.slice) + " is " + ToString(row.state) + " under '" + row.claimed_by +
-               "', attempt " + std::to_string(row.attempt);
+  // Tasks that have not ended: each with what people are told of it.
+  template <class Told>
+  void EachOpen(Told told) const {
+    for (std::size_t shard = 0; shard < databases_.size(); ++shard) {
+      const CheckedShard& checked = databases_[shard].checked();
+      for (const CompactTable& table : checked.shard().tables()) {
+        for (const std::uint64_t id : table.open) {
+          const CompactRow& row = table.rows[id - 1];
+          if (checked.MayRest({table.name, id})) continue;
+          told("task " + work_.shards[shard] + "/" + ToString(TaskKey{table.name, row.id}) + " of slice " +
+                   std::to_string(row.slice) + ", a " + row.handler + ", is " + ToString(row.state) +
+                   " under '" + row.claimed_by + "', attempt " + std::to_string(row.attempt),
+               row);
+        }
       }
     }
-    return {};
+  }
+
+  // By task type: when the last of its tasks has ended, by what the configuration says.
+  std::map<std::string, BootTime> LatestEnds() const {
+    std::map<std::string, std::size_t> open;
+    std::size_t all = 0;
+    EachOpen([&](const std::string&, const CompactRow& row) {
+      ++open[row.handler];
+      ++all;
+    });
+    std::map<std::string, BootTime> latest;
+    for (const std::string& type : work_.handlers) {
+      const HandlerConfig& handler = operator_.Truth()->HandlerFor(type);
+      const Micros wait =
+          LongestWait(handler, open[type], all, mill_.handlers, TimelineClock(timeline_).WallNow());
+      latest[type] = timeline_.Now() + kTasksFlow + wait;
+    }
+    return latest;
+  }
+
+  void CheckWaits(const std::map<std::string, BootTime>& latest) {
+    EachOpen([&](const std::string& task, const CompactRow& row) {
+      if (timeline_.Now() <= latest.at(row.handler)) return;
+      journal_.Violation("longer than by its type's configuration " + task);
+    });
   }
 
   // In fair weather a leave moves the leaver's slices alone, and a join the fewest that balance takes.
@@ -305,9 +358,12 @@ class Simulation {
   }
 
   void Recover() {
-    const BootTime latest = timeline_.Now() + kLongestRecovery;
+    const std::map<std::string, BootTime> ends = LatestEnds();
+    BootTime latest = timeline_.Now() + kLongestRecovery;
+    for (const auto& [type, end] : ends) latest = std::max(latest, end + kStable);
     while (!Failed() && timeline_.Now() < latest && (!Unfinished().empty() || Elapsed() < kLeastLength)) {
       Go(kLook);
+      CheckWaits(ends);
     }
     if (Failed()) return;
     if (const std::string what = Unfinished(); !what.empty()) {
@@ -333,7 +389,8 @@ class Simulation {
                             .terms = checks_.Epoch(),
                             .longest_unowned = checks_.LongestUnowned(),
                             .limited = runs_.Limited(),
-                            .overlaps = runs_.Overlaps()};
+                            .overlaps = runs_.Overlaps(),
+                            .paced = runs_.Paced()};
     for (ModelledDatabase& database : databases_) {
       report.rescued += database.checked().Rescued();
       report.refused += database.checked().Refused();

@@ -33,6 +33,7 @@ struct SimulationReport {
   Micros longest_unowned{};  // a slice, while somebody healthy could see to it
   std::size_t limited = 0;   // runs of types that are limited to a few at once
   std::size_t overlaps = 0;  // of these, beside as many as may run, by what is documented to do so
+  std::size_t paced = 0;     // runs of types whose starts have a rate
 };
 
 // The same options give the same report. Thread-safe: simulations share nothing.

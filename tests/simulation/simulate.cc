@@ -104,6 +104,7 @@ class Totals {
     terms_ += report.terms;
     limited_ += report.limited;
     overlaps_ += report.overlaps;
+    paced_ += report.paced;
     longest_unowned_ = std::max(longest_unowned_, report.longest_unowned);
     if (report.violation.empty()) return;
     if (violations_++ < kMostTold) {
@@ -127,13 +128,13 @@ class Totals {
         "tasks (a seed: %.0f, %.1f, %.1f); %zu tasks rescued, %zu late settles refused, %zu lives marked "
         "dead, %zu slices moved, %zu "
         "further multis of a plan, %zu changes of configuration, %llu terms; a slice without an owner for "
-        "%.1f s at the longest; %zu runs by permits, of which %zu beside one of a stopped process, a deaf "
-        "handler or a failover; %zu violations\n",
+        "%.1f s at the longest; %zu runs of types limited to a few at once, of which %zu beside one of a "
+        "stopped process, a deaf handler or a failover; %zu runs at a rate; %zu violations\n",
         simulations_, Seconds(simulated_).count(), Seconds(shortest_).count(), took,
         static_cast<unsigned long long>(steps_), faults_, tasks_, a_seed(steps_), a_seed(faults_),
         a_seed(tasks_), rescued_, refused_, marked_dead_, moves_, multis_, changes_,
         static_cast<unsigned long long>(terms_), Seconds(longest_unowned_).count(), limited_, overlaps_,
-        violations_);
+        paced_, violations_);
     return violations_ == 0;
   }
 
@@ -155,6 +156,7 @@ class Totals {
   millrace::engine::Micros longest_unowned_{0};
   std::size_t limited_ = 0;
   std::size_t overlaps_ = 0;
+  std::size_t paced_ = 0;
   std::size_t violations_ = 0;
 };
 
