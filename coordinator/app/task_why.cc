@@ -16,12 +16,6 @@ using Reasons = std::vector<Reason>;
 
 std::string NameOf(const WhyFacts& facts) { return ToString(TaskName{facts.shard, facts.record.task.key}); }
 
-std::string At(const WhyFacts& facts, WallTime time) {
-  return FormatTime(time) + " (" + Relative(time, facts.now) + ")";
-}
-
-bool ClusterAsked(const WhyFacts& facts) { return facts.cluster && facts.cluster->unreached.empty(); }
-
 std::string HandlerUsed(const WhyFacts& facts) {
   return facts.config.uses.empty() ? facts.record.task.handler : facts.config.uses;
 }
@@ -167,104 +161,31 @@ void ExplainWorkers(const WhyFacts& facts, Reasons& out) {
   }
 }
 
-// Of what is ahead the most urgent first: `1,204 of priority 3 and 20 of priority 5`.
-std::string AheadText(const AheadCount& ahead) {
-  std::vector<std::string> parts;
-  for (const auto& [priority, count] : ahead.of_priority)
-    parts.push_back(WithCommas(count) + " of priority " + std::to_string(priority));
-  return Joined(parts, " and ");
-}
-
-std::string BandText(const WhyFacts& facts, const BandConfig& band) {
-  const auto& cluster = facts.cluster;
-  std::string text = "waits for its band's next scan";
-  if (cluster && cluster->band_next) text += " at " + At(facts, *cluster->band_next);
-  text += " (`handlers." + facts.record.task.handler + ".bands`:";
-  if (band.every > Micros(0)) text += " every " + FormatDuration(band.every);
-  if (band.most > 0)
-    text += std::string(band.every > Micros(0) ? "," : "") + " at most " + Count(band.most, "row", "rows") +
-            " each time";
-  return text + ")";
-}
-
-void ExplainBrake(const WhyFacts& facts, Reasons& out) {
-  if (!facts.cluster || facts.cluster->scan_speed >= 1) return;
-  out.push_back({"braked", "Scanning of its shard is slowed to " + PercentText(facts.cluster->scan_speed) +
-                               " by its worker's brake (`engine.brake`, or a database that was away): it "
-                               "quickens by itself."});
-}
-
-// That it waits for the limit of its type, where that holds tasks back; empty: it does not.
-std::string WaitsForLimit(const WhyFacts& facts) {
-  const auto& limit = facts.config.limit;
-  if (!limit || (ClusterAsked(facts) && !facts.cluster->limit_holds)) return "";
-  const std::string& type = facts.record.task.handler;
-  return "waits for the limit of " + LimitText(*limit) + " of " + type + " (`handlers." + type + ".limit`).";
-}
-
-// Without a cluster nobody tells whether more wants to start than may; of how many run at once the permits
-// do.
-void ExplainLimit(const WhyFacts& facts, const std::string& since, Reasons& out) {
-  if (ClusterAsked(facts) && facts.cluster->limit_unshared) {
-    const std::string& type = facts.record.task.handler;
-    out.push_back({"limit", "It " + since + " and waits for a share of the limit of " + type +
-                                " (`handlers." + type +
-                                ".limit`): no worker has one now; millrace cluster status says more."});
-    return;
-  }
-  const std::string waits = WaitsForLimit(facts);
-  if (waits.empty() || (!ClusterAsked(facts) && facts.config.limit->rate == 0)) return;
-  out.push_back({"limit", "It " + since + " and " + waits});
-}
-
-// None can be had, or all permits of its type are others'.
-void ExplainPermits(const WhyFacts& facts, Reasons& out) {
-  const std::size_t most = facts.config.limit ? facts.config.limit->concurrency : 0;
-  if (most > 0 && !facts.permits_held_up.empty()) {
-    out.push_back(
-        {"permits_held_up", "It needs a permit (`handlers." + facts.record.task.handler +
-                                ".limit.concurrency`), and none can be had: " + facts.permits_held_up + "."});
-    return;
-  }
-  if (most == 0 || facts.permits.size() < most) return;
-  std::vector<std::string> held;
-  for (const auto& [task, worker, since] : facts.permits) {
-    held.push_back((task.empty() ? "a task that is about to be claimed" : "task " + task) + " on worker " +
-                   worker + (since ? " since " + At(facts, *since) : ""));
-  }
-  out.push_back({"permits", "It waits for one of " + Count(most, "permit", "permits") +
-                                " of its type (`handlers." + facts.record.task.handler +
-                                ".limit.concurrency`); held by " + Joined(held) + "."});
-}
-
-// Why, of two tasks that may both run, it is not this one. Others of its worker's slices may come first too.
-void ExplainOrder(const WhyFacts& facts, Reasons& out) {
-  const std::string since = "has been due since " + At(facts, facts.record.task.run_at);
-  ExplainLimit(facts, since, out);
-  if (facts.ahead.Sum() > 0) {
-    out.push_back({"behind", "It " + since + " and waits behind at least " + AheadText(facts.ahead) +
-                                 ", which are due in its slice before it."});
-  }
-  const Task& task = facts.record.task;
-  if (const auto band = facts.config.BandOf(Urgency(task.priority, task.failures))) {
-    out.push_back({"next_band", "It " + since + " and " + BandText(facts, *band) + "."});
-  } else if (facts.ahead.Sum() > 0) {
-    return;
-  } else if (const auto& scan = facts.config.scan) {
-    const bool after = scan->after > Micros(0);
-    out.push_back({"next_round", "It " + since + " and waits for a round of its type's scan (`handlers." +
-                                     facts.record.task.handler + ".scan`: " + (after ? "after " : "every ") +
-                                     FormatDuration(after ? scan->after : scan->every) + ")."});
-  } else {
-    out.push_back({"due", "It " + since + " and waits for a worker."});
-  }
-}
-
 // What the last attempt failed of.
 std::string LastFailure(const WhyFacts& facts) {
   if (facts.record.attempts.empty()) return facts.record.task.last_error;
   const AttemptRecord& last = facts.record.attempts.back();
   return last.error_class.empty() ? last.message : last.error_class;
+}
+
+// A class of errors may have a ladder of its own. Where that of the last one isn't known, none is named.
+std::string TierText(const WhyFacts& facts) {
+  const RetryPolicy& retry = facts.config.retry;
+  const std::uint32_t failures = facts.record.task.failures;
+  const auto& attempts = facts.record.attempts;
+  const auto last = std::find_if(attempts.rbegin(), attempts.rend(),
+                                 [](const AttemptRecord& one) { return one.kind == "failed"; });
+  const bool known = last != attempts.rend();
+  const RetryClass* own = known ? ClassOf(retry, last->error_class) : nullptr;
+  const std::uint32_t most = std::max(retry.max_failures, 2U) - 1;
+  if ((!known && !retry.classes.empty()) || (own != nullptr && own->delays.empty()))
+    return "that follows failure " + std::to_string(failures) + " of at most " + std::to_string(most + 1);
+  if (own == nullptr)
+    return "tier " + std::to_string(failures) + " of " + std::to_string(most) + " of its retry ladder";
+  const auto tiers = static_cast<std::uint32_t>(std::min<std::size_t>(own->delays.size(), most));
+  return "tier " + std::to_string(std::min(failures, tiers)) + " of " + std::to_string(tiers) +
+         " of the ladder of `" + own->pattern + "` (`handlers." + facts.record.task.handler +
+         ".retry.classes`)";
 }
 
 void ExplainDueTime(const WhyFacts& facts, Reasons& out) {
@@ -275,10 +196,8 @@ void ExplainDueTime(const WhyFacts& facts, Reasons& out) {
     return;
   }
   const std::string failure = Shorten(LastFailure(facts), 80);
-  out.push_back({"retry_tier", until + "tier " + std::to_string(task.failures) + " of " +
-                                   std::to_string(std::max(facts.config.retry.max_failures, 2U) - 1) +
-                                   " of its retry ladder" +
-                                   (failure.empty() ? "" : ", after \"" + failure + "\"") + "."});
+  out.push_back(
+      {"retry_tier", until + TierText(facts) + (failure.empty() ? "" : ", after \"" + failure + "\"") + "."});
 }
 
 // What it needs and what stands against it; where nothing does, its place in the order.
@@ -296,11 +215,7 @@ void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
     ExplainWorkers(facts, out);
   }
   ExplainHandler(facts, out);
-  if (is_due) {
-    ExplainPermits(facts, out);
-    ExplainOrder(facts, out);
-    ExplainBrake(facts, out);
-  }
+  if (is_due) ExplainOrder(facts, out);
   if (facts.cluster && !facts.cluster->unreached.empty()) {
     out.push_back(
         {"cluster_away", "The cluster could not be asked who owns its slice, and what it has paused: " +

@@ -78,6 +78,15 @@ struct Reason {
 // Among the workers, those that are not marked dead.
 bool IsAlive(const WhyFacts& facts, const std::string& incarnation);
 
+// What of this is asked by more than one file.
+bool ClusterAsked(const WhyFacts& facts);
+std::string At(const WhyFacts& facts, WallTime time);
+// That it waits for the limit of its type, where that holds tasks back; empty: it does not.
+std::string WaitsForLimit(const WhyFacts& facts);
+
+// Of a task that is due, what lies between it and its start: its type's limits and permits, its place in the
+// order, the brake. Nothing where `out` says already that nothing of its type starts. task_why_order.cc.
+void ExplainOrder(const WhyFacts& facts, std::vector<Reason>& out);
 // The one that decides first, then the facts behind it. Never empty. Pure.
 std::vector<Reason> ExplainTask(const WhyFacts& facts);
 // The same of a task by its name, as the store, the cluster and the plugins at hand have it now.

@@ -10,6 +10,7 @@ namespace millrace::engine {
 namespace {
 
 using testing::ElementsAre;
+using testing::StartsWith;
 
 WallTime At(const char* text) { return ParseTime(text).value(); }
 
@@ -63,15 +64,34 @@ TEST(TaskWhyTest, APauseThatCoversItComesFirstWithWhoSinceWhenAndWhy) {
       ElementsAre("It is paused (cluster): nothing of it starts until `millrace cluster resume cluster`.",
                   "It is paused (handler:noop) by ann since 2026-11-20T17:50:00Z (10 min 0 s ago), \"the "
                   "partner is down\": nothing of it starts until `millrace cluster resume handler:noop`.",
-                  "It has been due since 2026-11-20T17:55:00Z (5 min 0 s ago) and waits for a worker.",
                   kOneWorker));
-  EXPECT_THAT(Codes(facts), ElementsAre("paused", "paused", "due", "workers"));
+  EXPECT_THAT(Codes(facts), ElementsAre("paused", "paused", "workers"));
+}
+
+TEST(TaskWhyTest, WhereNothingOfItsTypeStartsItsPlaceInTheOrderIsNotToldOf) {
+  WhyFacts facts = Facts();
+  facts.ahead.of_priority = {{3, 12}};
+  facts.config.limit = LimitConfig{.rate = 2, .concurrency = 1};
+  facts.permits = {{"main/tasks/3", "w2"}};
+  facts.cluster = ClusterFacts{.slice = "main/tasks/17", .owner = "w1", .owner_there = true};
+  facts.cluster->limit_holds = true;
+  facts.cluster->scan_speed = 0.5;
+  EXPECT_THAT(Codes(facts), ElementsAre("permits", "limit", "behind", "braked", "workers", "owner"));
+  WhyFacts paused = facts;
+  paused.pauses = {{"handler:noop", "ann", facts.now}};
+  EXPECT_THAT(Codes(paused), ElementsAre("paused", "workers", "owner"));
+  WhyFacts open = facts;
+  open.cluster->breaker = "20 of 20 calls failed within 10s";
+  EXPECT_THAT(Codes(open), ElementsAre("breaker", "workers", "owner"));
+  WhyFacts closed = facts;
+  closed.config.hours = HoursConfig{60, 360, "Europe/Berlin"};
+  EXPECT_THAT(Codes(closed), ElementsAre("outside_hours", "workers", "owner"));
 }
 
 TEST(TaskWhyTest, OutsideItsHoursItIsSaidWhenTheyOpen) {
   WhyFacts facts = Facts();
   facts.config.hours = HoursConfig{60, 360, "Europe/Berlin"};
-  EXPECT_THAT(Codes(facts), ElementsAre("outside_hours", "due", "workers"));
+  EXPECT_THAT(Codes(facts), ElementsAre("outside_hours", "workers"));
   EXPECT_EQ(Texts(facts).front(),
             "Its type is held back: outside its hours until 01:00 Europe/Berlin (`handlers.noop.hours`).");
   facts.config.hours->from = 18 * 60;
@@ -224,6 +244,29 @@ TEST(TaskWhyTest, AFailedAttemptWaitsForItsStepOfTheLadder) {
                   "So far 2 attempts, of which 1 failure counts towards the limit of 4; 1 time its worker "
                   "died under it.",
                   "Attempt 1 failed 30 s ago on w1.a: no answer"));
+}
+
+TEST(TaskWhyTest, TheTierIsThatOfTheLadderOfTheLastErrorsClass) {
+  WhyFacts facts = Facts();
+  Task& task = facts.record.task;
+  task.run_at = At("2026-11-20T18:00:30Z");
+  task.failures = 3;
+  facts.config.retry.classes = {
+      {.pattern = "time*", .delays = {std::chrono::seconds(5), std::chrono::seconds(9)}},
+      {.pattern = "http_4*", .fail = true}};
+  facts.record.attempts = {{1, facts.now, "w1.a", "failed", "http_503", "no answer"},
+                           {2, facts.now, "w1.a", "failed", "timeout", "too late"},
+                           {3, facts.now, "w1.a", "rescued", "", "its worker died"}};
+  const std::string until = "It waits until 2026-11-20T18:00:30Z (in 30 s): ";
+  EXPECT_THAT(Texts(facts).front(),
+              StartsWith(until + "tier 2 of 2 of the ladder of `time*` (`handlers.noop.retry.classes`)"));
+  facts.record.attempts[1].error_class = "http_503";
+  EXPECT_THAT(Texts(facts).front(), StartsWith(until + "tier 3 of 3 of its retry ladder"));
+  facts.record.attempts[1].error_class = "http_404";
+  EXPECT_THAT(Texts(facts).front(), StartsWith(until + "that follows failure 3 of at most 4"))
+      << "the configuration was another then";
+  facts.record.attempts.clear();
+  EXPECT_EQ(Texts(facts).front(), until + "that follows failure 3 of at most 4.") << "its class isn't known";
 }
 
 TEST(TaskWhyTest, OfManyAttemptsTheLastFiveAreTold) {
