@@ -190,6 +190,7 @@ StatusCluster ClusterOf(const ClusterSnapshot& snapshot, const StatusFacts& fact
   cluster.troubles = Troubles(snapshot, states, facts.now);
   cluster.pauses = snapshot.pauses;
   for (const auto& [type, breaker] : snapshot.breakers) cluster.breakers.insert(type);
+  cluster.holds = HoldsOf(snapshot);
   return cluster;
 }
 
@@ -363,7 +364,9 @@ StatusFacts StatusReader::Read(bool alone) {
   facts.now = SystemClock().WallNow();
   ReadShards(facts);
   ReadAlerts(facts);
-  for (const auto& [type, handler] : settings_.config.handlers) {
+  facts.handlers = settings_.config.handlers;
+  facts.brake = settings_.config.engine.brake_latency;
+  for (const auto& [type, handler] : facts.handlers) {
     const std::string closed = handler.hours ? ClosedBy(*handler.hours, facts.now) : "";
     if (!closed.empty()) facts.closed[type] = closed;
   }

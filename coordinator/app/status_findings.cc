@@ -67,20 +67,6 @@ bool AllWorkersPaused(const StatusFacts& facts) {
   });
 }
 
-// By itself or by hand, anywhere: that is told as such.
-bool BreakerIsOpen(const StatusFacts& facts, const std::string& handler) {
-  const auto says_so = [&](const PauseRecord& pause) {
-    const auto tripped = ReadTripped(pause.what);
-    return pause.what == BreakerHandName(handler, BreakerHand::Open) ||
-           (tripped && tripped->type == handler && !IsOfTheDead(facts, pause));
-  };
-  if (facts.cluster && facts.cluster->breakers.contains(handler)) return true;
-  return std::any_of(facts.shards.begin(), facts.shards.end(), [&](const auto& shard) {
-    const std::vector<PauseRecord>& pauses = shard.second.pauses;
-    return std::any_of(pauses.begin(), pauses.end(), says_so);
-  });
-}
-
 // No worker that may live runs the type. Workers of which it is not known may run any.
 bool NobodyRuns(const StatusFacts& facts, const std::string& handler) {
   if (IsBuiltIn(handler)) return !AnyLives(facts);
@@ -88,11 +74,6 @@ bool NobodyRuns(const StatusFacts& facts, const std::string& handler) {
     return MayLive(worker) && (!worker.handlers || std::find(worker.handlers->begin(), worker.handlers->end(),
                                                              handler) != worker.handlers->end());
   });
-}
-
-std::string HowMany(const Counted& counted, const char* one, const char* many) {
-  if (counted.more) return WithCommas(std::min(counted.count, kExactBacklog)) + " or more " + many;
-  return WithCommas(counted.count) + " " + (counted.count == 1 ? one : many);
 }
 
 void FindShards(const StatusFacts& facts, Findings& findings) {
@@ -198,14 +179,11 @@ void FindUncovered(const StatusFacts& facts, Findings& findings) {
   }
 }
 
-// They open by themselves: nothing is wrong, and nobody is to wonder why nothing runs.
-void FindHours(const StatusFacts& facts, Findings& findings) {
-  for (const auto& [handler, type] : TypesOf(facts)) {
-    const auto closed = facts.closed.find(handler);
-    if (closed == facts.closed.end() || !type.now.oldest_due) continue;
-    findings.push_back({HowMany(type.now.waiting, "task", "tasks") + " of " + handler + ": " + closed->second,
-                        "see handlers." + handler + ".hours in the configuration"});
-  }
+// Nobody has to have its handler now.
+bool StopsAll(const std::vector<Hold>& holds) {
+  return std::any_of(holds.begin(), holds.end(), [](const Hold& hold) {
+    return hold.code == "paused" || hold.code == "breaker" || hold.code == "outside_hours";
+  });
 }
 
 // Of tasks that have been due for a while, and of which nothing runs or ends.
@@ -214,15 +192,8 @@ void FindStuck(const StatusFacts& facts, Findings& findings) {
   for (const auto& [handler, type] : TypesOf(facts)) {
     const HandlerOverview& now = type.now;
     if (!now.oldest_due || facts.now - *now.oldest_due < kLate) continue;
-    if (facts.closed.contains(handler)) continue;
-    const bool paused = std::all_of(facts.shards.begin(), facts.shards.end(), [&](const auto& shard) {
-      const auto& all = shard.second.waiting.handlers;
-      const Pauses pauses = PausedIn(facts, shard.second);
-      return std::all_of(all.begin(), all.end(), [&](const HandlerOverview& one) {
-        return one.handler != handler || !Waits(one) || IsPaused(pauses, shard.first, one);
-      });
-    });
-    if (paused || BreakerIsOpen(facts, handler)) continue;
+    const std::vector<Hold> holds = HoldsOn(facts, handler, type);
+    if (StopsAll(holds)) continue;
     const std::string due = HowMany(now.waiting, "task", "tasks") + " of " + handler +
                             ", the oldest due for " + ElapsedText(facts.now - *now.oldest_due);
     if (NobodyRuns(facts, handler)) {
@@ -230,6 +201,7 @@ void FindStuck(const StatusFacts& facts, Findings& findings) {
                           "see millrace handler list, and the plugins of the workers"});
       continue;
     }
+    if (IsHeld(holds)) continue;
     const auto rate = facts.ended.find(handler);
     if (now.running.count > 0 || (rate != facts.ended.end() && rate->second > 0)) continue;
     const bool unknown =
@@ -274,6 +246,34 @@ void FindSchedules(const StatusFacts& facts, Findings& findings) {
 
 }  // namespace
 
+std::string HowMany(const Counted& counted, const char* one, const char* many) {
+  if (counted.more) return WithCommas(std::min(counted.count, kExactBacklog)) + " or more " + many;
+  return WithCommas(counted.count) + " " + (counted.count == 1 ? one : many);
+}
+
+bool PausedEverywhere(const StatusFacts& facts, const std::string& handler) {
+  return std::all_of(facts.shards.begin(), facts.shards.end(), [&](const auto& shard) {
+    const auto& all = shard.second.waiting.handlers;
+    const Pauses pauses = PausedIn(facts, shard.second);
+    return std::all_of(all.begin(), all.end(), [&](const HandlerOverview& one) {
+      return one.handler != handler || !Waits(one) || IsPaused(pauses, shard.first, one);
+    });
+  });
+}
+
+bool BreakerIsOpen(const StatusFacts& facts, const std::string& handler) {
+  const auto says_so = [&](const PauseRecord& pause) {
+    const auto tripped = ReadTripped(pause.what);
+    return pause.what == BreakerHandName(handler, BreakerHand::Open) ||
+           (tripped && tripped->type == handler && !IsOfTheDead(facts, pause));
+  };
+  if (facts.cluster && facts.cluster->breakers.contains(handler)) return true;
+  return std::any_of(facts.shards.begin(), facts.shards.end(), [&](const auto& shard) {
+    const std::vector<PauseRecord>& pauses = shard.second.pauses;
+    return std::any_of(pauses.begin(), pauses.end(), says_so);
+  });
+}
+
 std::map<std::string, TypeState> TypesOf(const StatusFacts& facts) {
   std::map<std::string, TypeState> types;
   WaitingOverview all;
@@ -315,7 +315,6 @@ std::vector<StatusFinding> FindingsOf(const StatusFacts& facts) {
   FindStuck(facts, findings);
   FindPauses(facts, findings);
   FindPermits(facts, findings);
-  FindHours(facts, findings);
   FindCrashes(facts, findings);
   FindAlerts(facts, findings);
   FindSchedules(facts, findings);

@@ -177,6 +177,7 @@ void AddTypes(const StatusFacts& facts, const std::map<std::string, TypeState>& 
     std::string due = "-";
     if (type.now.oldest_due) {
       due = Relative(*type.now.oldest_due, facts.now);
+      if (IsHeld(HoldsOn(facts, handler, type))) due += ", held";
     } else if (type.now.next_due) {
       due = Relative(*type.now.next_due, facts.now);
     }
@@ -361,6 +362,9 @@ ordered_json ToJson(const std::string& handler, const TypeState& type, const Sta
                     {"attempts_failed", type.attempts_failed},
                     {"oldest_due", TimeOrNull(type.now.oldest_due)},
                     {"next_due", TimeOrNull(type.now.next_due)}};
+  json["held_by"] = ordered_json::array();
+  for (const Hold& hold : HoldsOn(facts, handler, type))
+    json["held_by"].push_back({{"code", hold.code}, {"text", hold.text}});
   const auto rate = facts.ended.find(handler);
   const auto limit = facts.limits.find(handler);
   if (limit != facts.limits.end()) json["limit"] = limit->second;
@@ -417,6 +421,7 @@ std::string StatusText(const StatusFacts& facts, std::size_t width) {
   AddPermits(facts, width, text);
   AddRate(facts, text);
   AddAlerts(facts, text);
+  for (const std::string& held : HeldLines(facts)) text += Wrapped(Escape(held), width) + "\n";
   AddFindings(facts, width, text);
   return text;
 }

@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/app/cluster_snapshot.h"
 #include "coordinator/app/schedule_report.h"
 #include "framework/base/clock.h"
+#include "framework/config/config.h"
 #include "framework/store/overview.h"
 #include "framework/store/permit_store.h"
 #include "framework/store/schema_store.h"
@@ -51,6 +53,14 @@ struct ShardFacts {
   std::string permit_home;      // the shard that it names; empty: none
 };
 
+// What the workers of a cluster tell of why due tasks wait.
+struct ClusterHolds {
+  std::set<std::string> limits;           // task types of which more wants to start than may
+  std::map<std::string, WallTime> bands;  // by task type: when the first of its bands may be scanned again
+  std::map<std::string, double> speeds;   // by shard, where the brake holds: of the slowest scan
+};
+ClusterHolds HoldsOf(const ClusterSnapshot& snapshot);  // status_held.cc
+
 // Of a cluster, where one is named.
 struct StatusCluster {
   std::string unreached;              // why it can't be asked; then the rest is empty
@@ -59,6 +69,7 @@ struct StatusCluster {
   std::vector<std::string> troubles;  // what else is not as it should be, with what to do
   std::vector<std::string> pauses;
   std::set<std::string> breakers;  // task types whose breaker is open
+  ClusterHolds holds;
 };
 
 struct AlertFacts {
@@ -78,6 +89,8 @@ struct StatusFacts {
   std::optional<std::vector<AlertFacts>> alerts;   // nullopt: none are configured, or nobody judges them
   std::vector<ScheduleFacts> schedules;            // those that were read
   std::map<std::string, std::string> closed;       // by task type, as ClosedBy says it: those outside hours
+  std::map<std::string, HandlerConfig> handlers;   // the configuration of task types
+  Micros brake{0};                                 // engine.brake.latency
   std::optional<std::set<std::string>> plugin_handlers;  // of the plugins at hand, where it was asked
 };
 
@@ -93,6 +106,23 @@ std::map<std::string, TypeState> TypesOf(const StatusFacts& facts);
 
 // The types that living workers run, where each of them tells.
 KnownHandlers HandlersOf(const StatusFacts& facts);
+
+// What holds due tasks back on purpose, by a code of `task why` (task_why.h).
+struct Hold {
+  std::string code;
+  std::string text;
+};
+// Of due tasks of the type; empty: nothing does, as far as is known. status_held.cc.
+std::vector<Hold> HoldsOn(const StatusFacts& facts, const std::string& handler, const TypeState& type);
+// More than a brake, which only slows things down: that nothing starts is no fault.
+bool IsHeld(const std::vector<Hold>& holds);
+// Of all types, for a person: `held: 3 tasks of noop: its breaker is open`.
+std::vector<std::string> HeldLines(const StatusFacts& facts);
+// `1,204 tasks`, `10,000 or more tasks`.
+std::string HowMany(const Counted& counted, const char* one, const char* many);
+// All of the type that waits is paused; by itself or by hand, anywhere, its breaker is open.
+bool PausedEverywhere(const StatusFacts& facts, const std::string& handler);
+bool BreakerIsOpen(const StatusFacts& facts, const std::string& handler);
 
 struct StatusFinding {
   std::string what;

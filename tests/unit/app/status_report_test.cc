@@ -151,9 +151,82 @@ TEST(StatusTest, WhatIsOutsideItsHoursIsSaidAndIsNotStuck) {
   facts.ended.clear();
   ASSERT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims")));
   facts.closed["noop"] = "outside its hours until 01:00 Europe/Berlin";
-  EXPECT_THAT(Findings(facts),
-              ElementsAre(HasSubstr("of noop: outside its hours until 01:00 Europe/Berlin")));
+  EXPECT_THAT(Findings(facts), IsEmpty());
+  EXPECT_THAT(StatusText(facts, 0),
+              AllOf(HasSubstr("1 h 30 min ago, held"),
+                    HasSubstr("held: 3 tasks of noop: outside its hours until 01:00 Europe/Berlin")));
   EXPECT_TRUE(CanRun(facts)) << "in a while";
+}
+
+std::vector<std::string> HeldBy(const StatusFacts& facts) {
+  std::vector<std::string> codes;
+  for (const Hold& hold : HoldsOn(facts, "noop", TypesOf(facts)["noop"])) codes.push_back(hold.code);
+  return codes;
+}
+
+TEST(StatusTest, WhatHoldsDueTasksBackOnPurposeIsSaidAndIsNoFault) {
+  StatusFacts facts = Healthy();
+  HandlerOverview& noop = Noop(facts);
+  noop.running = {};
+  facts.ended.clear();
+  noop.oldest_due = kNow - minutes(5);
+  ASSERT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims")));
+  ASSERT_THAT(HeldBy(facts), IsEmpty());
+
+  facts.handlers["noop"].limit = LimitConfig{.rate = 1.0 / 60};
+  EXPECT_THAT(HeldBy(facts), ElementsAre("limit"));
+  EXPECT_THAT(Findings(facts), IsEmpty());
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("5 min 0 s ago, held"));
+  EXPECT_EQ(StatusJson(facts)["handlers"][0]["held_by"][0]["code"], "limit");
+  facts.handlers["noop"].limit->rate = 100;
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims"))) << "some should have started";
+
+  facts.handlers["noop"].limit.reset();
+  facts.handlers["noop"].bands = {{.priority_from = 5, .every = minutes(10)}};
+  EXPECT_THAT(HeldBy(facts), ElementsAre("next_band"));
+  EXPECT_THAT(Findings(facts), IsEmpty());
+  EXPECT_THAT(StatusText(facts, 0),
+              HasSubstr("held: 3 tasks of noop: those of priority 5-9 with 0-9 failures are looked for every "
+                        "10m (`handlers.noop.bands`)"));
+  noop.oldest_due = kNow - minutes(11);
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims"))) << "the look has not come";
+  noop.oldest_due = kNow - seconds(1);
+  EXPECT_THAT(HeldBy(facts), IsEmpty()) << "a poll may be that long";
+}
+
+TEST(StatusTest, TheBrakeSlowsDownAndIsNoReasonThatNothingStarts) {
+  StatusFacts facts = Healthy();
+  Noop(facts).oldest_due = kNow - minutes(5);
+  facts.brake = std::chrono::milliseconds(50);
+  EXPECT_THAT(HeldBy(facts), ElementsAre("braked"));
+  EXPECT_THAT(StatusText(facts, 0), AllOf(HasSubstr("slowed: 3 tasks of noop: "), HasSubstr("than 50ms"),
+                                          Not(HasSubstr("ago, held")), HasSubstr("nothing is wrong")));
+  Noop(facts).running = {};
+  facts.ended.clear();
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims")));
+  facts.brake = Micros(0);
+  facts.cluster.emplace().leader = "w1";
+  EXPECT_THAT(HeldBy(facts), IsEmpty());
+  facts.cluster->holds.speeds["main"] = 0.25;
+  EXPECT_THAT(HeldBy(facts), ElementsAre("braked"));
+}
+
+TEST(StatusTest, WhatAClustersWorkersSayOfHoldsIsRead) {
+  ClusterSnapshot snapshot;
+  snapshot.statuses["w1"] = nlohmann::ordered_json::parse(
+      R"({"shards":{"main":{"scan_speed":0.5,"bands":[{"handler":"noop","next":"2026-11-20T18:01:00Z"}]}}})");
+  snapshot.statuses["w2"] = nlohmann::ordered_json::parse(
+      R"({"shards":{"main":{"scan_speed":0.25,"bands":[{"handler":"noop","next":"2026-11-20T18:00:30Z"}]}},
+          "limits":7})");
+  const ClusterHolds holds = HoldsOf(snapshot);
+  EXPECT_EQ(holds.speeds, (std::map<std::string, double>{{"main", 0.25}}));
+  EXPECT_EQ(holds.bands, (std::map<std::string, WallTime>{{"noop", kNow + seconds(30)}}));
+  StatusFacts facts = Healthy();
+  Noop(facts).oldest_due = kNow - minutes(5);
+  facts.cluster.emplace().holds = holds;
+  facts.handlers["noop"].bands = {{.every = minutes(1)}};
+  EXPECT_THAT(StatusText(facts, 0),
+              HasSubstr("(`handlers.noop.bands`), next in 30 s; scanning is slowed to"));
 }
 
 TEST(StatusTest, WhatIsPausedCannotRun) {

@@ -1,0 +1,145 @@
+// Why due tasks wait on purpose: what holds their type back, by its configuration, its shards' rows and the
+// word of the cluster's workers.
+#include <algorithm>
+
+#include "coordinator/app/cli/text.h"
+#include "coordinator/app/limit_report.h"
+#include "coordinator/app/status_report.h"
+#include "framework/base/time_text.h"
+#include "framework/config/policy_text.h"
+
+namespace millrace::engine {
+namespace {
+
+// What nothing holds back is found within a poll.
+constexpr Micros kFoundWithin = std::chrono::seconds(2);
+// A look that was due so long ago has not come: the rule is not why.
+constexpr Micros kLookIsLate = std::chrono::seconds(30);
+
+Micros DueFor(const StatusFacts& facts, const TypeState& type) { return facts.now - *type.now.oldest_due; }
+
+// The limit of a type of which nothing starts, though one should have by now, is not why.
+bool LimitHolds(const StatusFacts& facts, const std::string& handler, const TypeState& type,
+                const LimitConfig& limit) {
+  if (facts.cluster && facts.cluster->unreached.empty()) return facts.cluster->holds.limits.contains(handler);
+  if (limit.rate == 0) return false;  // who has its permits is shown
+  if (type.now.running.count > 0 || facts.ended.contains(handler)) return true;
+  const double seconds = facts.window ? std::chrono::duration<double>(*facts.window).count() : 0;
+  return limit.rate * seconds < 3;
+}
+
+void AddLimit(const StatusFacts& facts, const std::string& handler, const TypeState& type,
+              const HandlerConfig& config, std::vector<Hold>& holds) {
+  if (!config.limit || !LimitHolds(facts, handler, type, *config.limit)) return;
+  holds.push_back(
+      {"limit", "its limit is " + LimitText(*config.limit) + " (`handlers." + handler + ".limit`)"});
+}
+
+void AddBands(const StatusFacts& facts, const std::string& handler, const TypeState& type,
+              const HandlerConfig& config, std::vector<Hold>& holds) {
+  std::string next;
+  if (facts.cluster) {
+    const auto at = facts.cluster->holds.bands.find(handler);
+    if (at != facts.cluster->holds.bands.end() && at->second > facts.now)
+      next = ", next " + Relative(at->second, facts.now);
+  }
+  std::vector<std::string> rules;
+  for (const BandConfig& band : config.BandsInForce()) {
+    if (band.every == Micros(0)) continue;
+    if (next.empty() && band.most == 0 && DueFor(facts, type) > band.every + kLookIsLate) continue;
+    rules.push_back("those of priority " + RangeText(band.priority_from, band.priority_to) + " with " +
+                    RangeText(band.failures_from, band.failures_to) + " failures are looked for every " +
+                    FormatDuration(band.every) +
+                    (band.most > 0 ? ", at most " + Count(band.most, "row", "rows") : ""));
+  }
+  if (!rules.empty())
+    holds.push_back({"next_band", Joined(rules) + " (`handlers." + handler + ".bands`)" + next});
+}
+
+// It slows down, and stops nothing. Without a cluster nobody tells how much.
+void AddBrake(const StatusFacts& facts, const std::string& handler, std::vector<Hold>& holds) {
+  if (!facts.cluster || !facts.cluster->unreached.empty()) {
+    if (holds.empty() && facts.brake > Micros(0))
+      holds.push_back({"braked", "while its database takes longer than " + FormatDuration(facts.brake) +
+                                     " to answer, scanning is slowed (`engine.brake`)"});
+    return;
+  }
+  double slowest = 1;
+  for (const auto& [name, shard] : facts.shards) {
+    const auto& all = shard.waiting.handlers;
+    const bool here = std::any_of(all.begin(), all.end(), [&](const HandlerOverview& one) {
+      return one.handler == handler && one.oldest_due;
+    });
+    const auto speed = facts.cluster->holds.speeds.find(name);
+    if (here && speed != facts.cluster->holds.speeds.end()) slowest = std::min(slowest, speed->second);
+  }
+  if (slowest < 1)
+    holds.push_back({"braked", "scanning is slowed to " + PercentText(slowest) +
+                                   " (`engine.brake`, or a database that was away)"});
+}
+
+using Json = nlohmann::ordered_json;
+
+void ReadShard(const Json& shard, const std::string& name, ClusterHolds& holds) {
+  if (const Json& speed = PartOf(shard, status_key::kScanSpeed); speed.is_number() && speed < 1.0) {
+    const auto at = holds.speeds.try_emplace(name, 1.0).first;
+    at->second = std::min(at->second, std::max(0.0, speed.get<double>()));
+  }
+  for (const Json& band : PartOf(shard, status_key::kBands)) {
+    const auto next = ParseTime(TextPart(band, status_key::kBandNext));
+    if (!next) continue;
+    const auto [at, is_new] = holds.bands.try_emplace(TextPart(band, status_key::kBandHandler), *next);
+    if (!is_new) at->second = std::min(at->second, *next);
+  }
+}
+
+}  // namespace
+
+ClusterHolds HoldsOf(const ClusterSnapshot& snapshot) {
+  ClusterHolds holds;
+  for (const LimitLine& line : LimitLines(snapshot)) {
+    if (line.use.wants_rate || line.use.wants_concurrency) holds.limits.insert(line.type);
+  }
+  for (const auto& [type, running] : Unshared(snapshot)) holds.limits.insert(type);
+  for (const auto& [id, status] : snapshot.statuses) {
+    const Json& shards = PartOf(status, status_key::kShards);
+    if (!shards.is_object()) continue;
+    for (const auto& [name, shard] : shards.items()) ReadShard(shard, name, holds);
+  }
+  return holds;
+}
+
+std::vector<Hold> HoldsOn(const StatusFacts& facts, const std::string& handler, const TypeState& type) {
+  std::vector<Hold> holds;
+  if (!type.now.oldest_due) return holds;
+  if (PausedEverywhere(facts, handler)) holds.push_back({"paused", "paused"});
+  if (BreakerIsOpen(facts, handler)) holds.push_back({"breaker", "its breaker is open"});
+  if (const auto closed = facts.closed.find(handler); closed != facts.closed.end())
+    holds.push_back({"outside_hours", closed->second + " (`handlers." + handler + ".hours`)"});
+  if (!holds.empty() || DueFor(facts, type) < kFoundWithin) return holds;
+  if (const auto config = facts.handlers.find(handler); config != facts.handlers.end()) {
+    AddLimit(facts, handler, type, config->second, holds);
+    AddBands(facts, handler, type, config->second, holds);
+  }
+  AddBrake(facts, handler, holds);
+  return holds;
+}
+
+bool IsHeld(const std::vector<Hold>& holds) {
+  return std::any_of(holds.begin(), holds.end(), [](const Hold& hold) { return hold.code != "braked"; });
+}
+
+std::vector<std::string> HeldLines(const StatusFacts& facts) {
+  std::vector<std::string> lines;
+  for (const auto& [handler, type] : TypesOf(facts)) {
+    const std::vector<Hold> holds = HoldsOn(facts, handler, type);
+    if (holds.empty()) continue;
+    std::vector<std::string> causes;
+    for (const Hold& hold : holds) causes.push_back(hold.text);
+    lines.push_back((IsHeld(holds) ? "held: " : "slowed: ") + HowMany(type.now.waiting, "task", "tasks") +
+                    " of " + handler + ": " + Joined(causes, "; "));
+  }
+  return lines;
+}
+
+}  // namespace millrace::engine
