@@ -242,17 +242,31 @@ void AddPauses(const ClusterSnapshot& snapshot, const ShardStates& shards, Lines
 
 void AddBreakers(const ClusterSnapshot& snapshot, Lines& lines) {
   for (const auto& [type, breaker] : snapshot.breakers)
-    lines.push_back("the breaker of " + type + " is open, and its tasks wait: " + BreakerText(breaker));
+    lines.push_back("the breaker of " + type +
+                    " is open, and its tasks wait: " + BreakerText(snapshot, type));
 }
 
 }  // namespace
 
-std::string BreakerText(const BreakerDocument& breaker) {
+std::optional<WallTime> NextProbe(const ClusterSnapshot& snapshot, const std::string& type) {
+  std::optional<WallTime> soonest;
+  for (const auto& [id, status] : snapshot.statuses) {
+    const auto& breaker = PartOf(PartOf(status, status_key::kBreakers), type);
+    const auto next = ParseTime(TextPart(breaker, status_key::kNextProbe));
+    if (next && (!soonest || *next < *soonest)) soonest = *next;
+  }
+  return soonest;
+}
+
+std::string BreakerText(const ClusterSnapshot& snapshot, const std::string& type) {
+  const BreakerDocument& breaker = snapshot.breakers.at(type);
   std::string text = breaker.why.empty() ? "nobody says why" : breaker.why;
   if (!breaker.since.empty()) text += ", since " + breaker.since;
   if (!breaker.by.empty()) text += ", by " + breaker.by;
-  if (breaker.prober.empty()) return text + "; not probed yet";
-  return text + "; probed last by " + breaker.prober + " at " + breaker.probed;
+  text += breaker.prober.empty() ? "; not probed yet"
+                                 : "; probed last by " + breaker.prober + " at " + breaker.probed;
+  const auto next = NextProbe(snapshot, type);
+  return next ? text + ", next at " + FormatTime(*next) : text;
 }
 
 bool IsLed(const ClusterSnapshot& snapshot) {

@@ -43,7 +43,10 @@ std::map<std::string, std::string> DoorbellsOf(const ClusterSnapshot& snapshot, 
 // What is not as it should be, one line each, with what to do.
 std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardStates& shards, WallTime now);
 
-// `18 of 20 calls failed within 10s, since 2026-11-20T18:00:00Z, by w1; probed last by w2 at …`
-std::string BreakerText(const BreakerDocument& breaker);
+// When the open breaker of a type is probed next, at the soonest, by the workers' word; nullopt: none tells.
+std::optional<WallTime> NextProbe(const ClusterSnapshot& snapshot, const std::string& type);
+// Of the open breaker of a type: `18 of 20 calls failed within 10s, since 2026-11-20T18:00:00Z, by w1; probed
+// last by w2 at …, next at …`
+std::string BreakerText(const ClusterSnapshot& snapshot, const std::string& type);
 
 }  // namespace millrace::engine

@@ -274,6 +274,11 @@ bool BreakerIsOpen(const StatusFacts& facts, const std::string& handler) {
   });
 }
 
+bool OpenedByHand(const StatusFacts& facts, const std::string& handler) {
+  return std::any_of(facts.shards.begin(), facts.shards.end(),
+                     [&](const auto& shard) { return PausedIn(facts, shard.second).OpenedByHand(handler); });
+}
+
 std::map<std::string, TypeState> TypesOf(const StatusFacts& facts) {
   std::map<std::string, TypeState> types;
   WaitingOverview all;

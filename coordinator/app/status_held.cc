@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "coordinator/app/cli/text.h"
+#include "coordinator/app/cluster_health.h"
 #include "coordinator/app/limit_report.h"
 #include "coordinator/app/status_report.h"
 #include "framework/base/time_text.h"
@@ -78,6 +79,20 @@ void AddBrake(const StatusFacts& facts, const std::string& handler, std::vector<
                                    " (`engine.brake`, or a database that was away)"});
 }
 
+// With when it is probed: by the workers' word, or as its rules say.
+std::string OpenText(const StatusFacts& facts, const std::string& handler) {
+  const std::string text = "its breaker is open";
+  if (OpenedByHand(facts, handler)) return text + " by hand, and not probed";
+  if (facts.cluster) {
+    const auto next = facts.cluster->holds.probes.find(handler);
+    if (next != facts.cluster->holds.probes.end() && next->second > facts.now)
+      return text + ", probed next " + Relative(next->second, facts.now);
+  }
+  const auto config = facts.handlers.find(handler);
+  if (config == facts.handlers.end() || !config->second.breaker) return text;
+  return text + ", probed every " + FormatDuration(config->second.breaker->probe_every);
+}
+
 using Json = nlohmann::ordered_json;
 
 void ReadShard(const Json& shard, const std::string& name, ClusterHolds& holds) {
@@ -101,6 +116,9 @@ ClusterHolds HoldsOf(const ClusterSnapshot& snapshot) {
     if (line.use.wants_rate || line.use.wants_concurrency) holds.limits.insert(line.type);
   }
   for (const auto& [type, running] : Unshared(snapshot)) holds.limits.insert(type);
+  for (const auto& [type, breaker] : snapshot.breakers) {
+    if (const auto next = NextProbe(snapshot, type)) holds.probes[type] = *next;
+  }
   for (const auto& [id, status] : snapshot.statuses) {
     const Json& shards = PartOf(status, status_key::kShards);
     if (!shards.is_object()) continue;
@@ -113,7 +131,7 @@ std::vector<Hold> HoldsOn(const StatusFacts& facts, const std::string& handler, 
   std::vector<Hold> holds;
   if (!type.now.oldest_due) return holds;
   if (PausedEverywhere(facts, handler)) holds.push_back({"paused", "paused"});
-  if (BreakerIsOpen(facts, handler)) holds.push_back({"breaker", "its breaker is open"});
+  if (BreakerIsOpen(facts, handler)) holds.push_back({"breaker", OpenText(facts, handler)});
   if (const auto closed = facts.closed.find(handler); closed != facts.closed.end())
     holds.push_back({"outside_hours", closed->second + " (`handlers." + handler + ".hours`)"});
   if (!holds.empty() || DueFor(facts, type) < kFoundWithin) return holds;

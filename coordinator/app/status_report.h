@@ -55,9 +55,10 @@ struct ShardFacts {
 
 // What the workers of a cluster tell of why due tasks wait.
 struct ClusterHolds {
-  std::set<std::string> limits;           // task types of which more wants to start than may
-  std::map<std::string, WallTime> bands;  // by task type: when the first of its bands may be scanned again
-  std::map<std::string, double> speeds;   // by shard, where the brake holds: of the slowest scan
+  std::set<std::string> limits;            // task types of which more wants to start than may
+  std::map<std::string, WallTime> bands;   // by task type: when the first of its bands may be scanned again
+  std::map<std::string, WallTime> probes;  // by task type whose breaker is open: the next, at the soonest
+  std::map<std::string, double> speeds;    // by shard, where the brake holds: of the slowest scan
 };
 ClusterHolds HoldsOf(const ClusterSnapshot& snapshot);  // status_held.cc
 
@@ -123,6 +124,7 @@ std::string HowMany(const Counted& counted, const char* one, const char* many);
 // All of the type that waits is paused; by itself or by hand, anywhere, its breaker is open.
 bool PausedEverywhere(const StatusFacts& facts, const std::string& handler);
 bool BreakerIsOpen(const StatusFacts& facts, const std::string& handler);
+bool OpenedByHand(const StatusFacts& facts, const std::string& handler);
 
 struct StatusFinding {
   std::string what;

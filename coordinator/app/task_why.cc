@@ -59,6 +59,14 @@ bool IsRegistered(const WhyFacts& facts, const std::string& worker) {
                      [&](const WhyWorker& one) { return one.worker == worker; });
 }
 
+// How often they are made, as far as its rules are known.
+std::string ProbesText(const WhyFacts& facts) {
+  const auto& breaker = facts.config.breaker;
+  if (!breaker) return "";
+  return "; one is tried every " + FormatDuration(breaker->probe_every) + " (`handlers." +
+         facts.record.task.handler + ".breaker.probe_every`)";
+}
+
 // By hand, or since calls of its type failed: by the word of a worker that lives.
 void ExplainBreaker(const WhyFacts& facts, Reasons& out) {
   const std::string& type = facts.record.task.handler;
@@ -78,12 +86,12 @@ void ExplainBreaker(const WhyFacts& facts, Reasons& out) {
     if (!tripped || tripped->type != type || !IsRegistered(facts, tripped->worker)) continue;
     out.push_back({"breaker", begin + " since " + At(facts, record.since) +
                                   (record.reason.empty() ? "" : " (" + record.reason + ")") +
-                                  ": it waits until a probe has succeeded."});
+                                  ": it waits until a probe has succeeded" + ProbesText(facts) + "."});
     return;
   }
   if (!ClusterAsked(facts) || facts.cluster->breaker.empty()) return;
-  out.push_back(
-      {"breaker", begin + " (" + facts.cluster->breaker + "): it waits until a probe has succeeded."});
+  out.push_back({"breaker", begin + " (" + facts.cluster->breaker +
+                                "): it waits until a probe has succeeded" + ProbesText(facts) + "."});
 }
 
 void ExplainHours(const WhyFacts& facts, Reasons& out) {

@@ -127,6 +127,9 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
     told["uncharged"] = breaker.uncharged;
     if (breaker.by_hand) told["by_hand"] = breaker.open ? "open" : "close";
     if (breaker.open) told["why"] = breaker.why;
+    if (breaker.open && !breaker.by_hand)
+      told[status_key::kNextProbe] =
+          FormatTime(std::chrono::ceil<std::chrono::seconds>(SystemClock().WallNow() + breaker.next_probe));
   }
   if (!status.outside_hours.empty()) json["outside_hours"] = status.outside_hours;
   TellQueues(status.queues, json);

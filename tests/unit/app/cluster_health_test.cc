@@ -247,6 +247,12 @@ TEST(ClusterHealthTest, ABreakerIsNamedWithItsReasonAndOneByHandWithWhoSaidSo) {
               ElementsAre("open by hand: the breaker of mail; millrace handler breaker mail auto ends that",
                           "the breaker of pay is open, and its tasks wait: 20 of 20 calls failed within 10s, "
                           "since 2026-11-20T18:00:00Z, by w1; not probed yet"));
+  snapshot.breakers["pay"].prober = "w2";
+  snapshot.breakers["pay"].probed = "2026-11-20T18:00:04Z";
+  snapshot.statuses["w1"]["breakers"]["pay"]["next_probe"] = "2026-11-20T18:00:06Z";
+  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+              testing::Contains(testing::EndsWith(
+                  "probed last by w2 at 2026-11-20T18:00:04Z, next at 2026-11-20T18:00:06Z")));
 }
 
 TEST(ClusterHealthTest, ADoorbellThatIsMeantToBeOnAndIsNotIsNamedOnceForItsReason) {

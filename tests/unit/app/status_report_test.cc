@@ -194,6 +194,19 @@ TEST(StatusTest, WhatHoldsDueTasksBackOnPurposeIsSaidAndIsNoFault) {
   EXPECT_THAT(HeldBy(facts), IsEmpty()) << "a poll may be that long";
 }
 
+TEST(StatusTest, AnOpenBreakerIsToldWithItsNextProbe) {
+  StatusFacts facts = Healthy();
+  facts.shards["main"].pauses = {
+      {"breaker:noop:tripped:w1", "w1", kNow - minutes(5), "20 of 20 calls failed"}};
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("held: 3 tasks of noop: its breaker is open\n"));
+  facts.handlers["noop"].breaker.emplace();
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("its breaker is open, probed every 2s\n"));
+  facts.cluster.emplace().holds.probes["noop"] = kNow + seconds(3);
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("its breaker is open, probed next in 3 s\n"));
+  facts.shards["main"].pauses = {{"breaker:noop:open", "ann", kNow - minutes(5)}};
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("its breaker is open by hand, and not probed\n"));
+}
+
 TEST(StatusTest, TheBrakeSlowsDownAndIsNoReasonThatNothingStarts) {
   StatusFacts facts = Healthy();
   Noop(facts).oldest_due = kNow - minutes(5);
@@ -218,7 +231,11 @@ TEST(StatusTest, WhatAClustersWorkersSayOfHoldsIsRead) {
   snapshot.statuses["w2"] = nlohmann::ordered_json::parse(
       R"({"shards":{"main":{"scan_speed":0.25,"bands":[{"handler":"noop","next":"2026-11-20T18:00:30Z"}]}},
           "limits":7})");
+  snapshot.statuses["w1"]["breakers"]["noop"]["next_probe"] = "2026-11-20T18:00:09Z";
+  snapshot.statuses["w2"]["breakers"]["noop"]["next_probe"] = "2026-11-20T18:00:08Z";
+  snapshot.breakers["noop"].why = "20 of 20 calls failed";
   const ClusterHolds holds = HoldsOf(snapshot);
+  EXPECT_EQ(holds.probes, (std::map<std::string, WallTime>{{"noop", kNow + seconds(8)}}));
   EXPECT_EQ(holds.speeds, (std::map<std::string, double>{{"main", 0.25}}));
   EXPECT_EQ(holds.bands, (std::map<std::string, WallTime>{{"noop", kNow + seconds(30)}}));
   StatusFacts facts = Healthy();

@@ -128,6 +128,10 @@ TEST(TaskWhyTest, ABreakerThatIsOpenIsAReasonWhoeverOpenedIt) {
   facts.cluster = ClusterFacts{.slice = "main/tasks/17", .owner = "w1", .owner_there = true};
   facts.cluster->breaker = "20 of 20 calls failed within 10s";
   EXPECT_EQ(Codes(facts).front(), "breaker");
+  facts.config.breaker.emplace();
+  EXPECT_EQ(Texts(facts).front(),
+            "The breaker of its type noop is open (20 of 20 calls failed within 10s): it waits until a probe "
+            "has succeeded; one is tried every 2s (`handlers.noop.breaker.probe_every`).");
 }
 
 TEST(TaskWhyTest, APausedWorkerIsAReasonWhereNobodyElseDoesItsWork) {
