@@ -77,6 +77,7 @@ class Mill {
   bool Idle() const { return scans_.Idle(); }
   IdleSpan Idleness() const { return scans_.Idleness(); }
   std::set<std::string> LeftAside() const { return scans_.LeftAside(); }
+  std::set<std::string> HeldBack() const { return scans_.HeldBack(); }
   // Once it claims nothing more: nothing is in hand.
   bool Empty() const { return scans_.Quiet() && attempts_.in_flight().Empty(); }
   // The strands end; the beat signs off in the shard.

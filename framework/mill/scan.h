@@ -85,6 +85,8 @@ class Scanner {
   IdleSpan Idleness() const;
   // What is due all the same, as of then, and why nobody waits for it: `report is paused`.
   std::set<std::string> LeftAside() const;
+  // What is due as of the newest map and not to be claimed now, and why: `report: its limit`.
+  std::set<std::string> HeldBack() const;
   // It has seen that it is to claim nothing more: what it had claimed is in the in-flight set.
   bool Quiet() const { return quiet_.load(); }
   // The shard says that something else is paused than it did before. True once for each change.

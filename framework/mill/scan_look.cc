@@ -159,6 +159,30 @@ std::set<std::string> Scanner::LeftAside() const {
   return left_aside_;
 }
 
+std::set<std::string> Scanner::HeldBack() const {
+  const auto map = LatestMap();
+  if (!map) return {};
+  const double speed = View().speed;
+  std::set<std::string> held;
+  for (const DueGroup& group : map->groups) {
+    const std::string& type = group.handler;
+    if (group.first_run_at > map->now || !parts_.runner.Runs(type)) continue;
+    const std::string aside = AsideBecause(group);
+    const auto gate = parts_.admission.Of(type);
+    const std::string policy = gate ? gate->HeldBy(parts_.clock.Now(), parts_.clock.WallNow()) : "";
+    if (!aside.empty()) {
+      held.insert(aside);
+    } else if (!policy.empty()) {
+      held.insert(type + ": its " + policy);
+    } else if (shared_.bands.Left(group) == 0) {
+      held.insert(type + ": the interval of its band");
+    } else if (speed < 1) {
+      held.insert(type + ": the brake");
+    }
+  }
+  return held;
+}
+
 std::string Scanner::AsideBecause(const DueGroup& group) const {
   if (parts_.scope.OpenedByHand(group.handler)) return group.handler + ": its breaker is open by hand";
   if (parts_.scope.Paused(group)) return group.handler + " is paused";

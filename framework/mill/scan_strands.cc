@@ -103,6 +103,12 @@ std::set<std::string> ScanStrands::LeftAside() const {
   return left;
 }
 
+std::set<std::string> ScanStrands::HeldBack() const {
+  std::set<std::string> held;
+  ForEach([&](const Strand& strand) { held.merge(strand.scanner.HeldBack()); });
+  return held;
+}
+
 bool ScanStrands::Quiet() const {
   bool quiet = true;
   ForEach([&](const Strand& strand) { quiet = quiet && strand.scanner.Quiet(); });

@@ -44,6 +44,7 @@ class ScanStrands {
   bool Idle() const;
   IdleSpan Idleness() const;
   std::set<std::string> LeftAside() const;
+  std::set<std::string> HeldBack() const;
   bool Quiet() const;
   bool TakePausesChanged();
   ScanView View() const;

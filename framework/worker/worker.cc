@@ -24,6 +24,8 @@ constexpr Micros kTick = std::chrono::milliseconds(50);
 // would start here within the patience does so sooner than another worker could.
 constexpr int kSweepTicks = 40;
 constexpr Micros kMovedPatience = std::chrono::milliseconds(100);
+// With until_idle: after so long without an end it says what it waits for.
+constexpr Micros kSilence = std::chrono::seconds(5);
 // Of the stop timeout, at its end: to settle what was given up.
 Micros SettleReserve(Micros stop_timeout) {
   return std::min<Micros>(stop_timeout / 5, std::chrono::seconds(3));
@@ -75,6 +77,7 @@ class Worker::Body {
   std::optional<IdleSpan> AllIdle() const;
   bool MayEnd() const;
   void TellLeftAside() const;
+  void TellHeldBack();
 
   const Parts parts_;
   const WorkerOptions options_;
@@ -101,6 +104,8 @@ class Worker::Body {
   BootTime deadline_{};
   bool hurried_ = false;
   int sweep_ticks_ = 0;
+  std::uint64_t ended_tasks_ = 0;  // with until_idle: as of the last that did
+  std::optional<BootTime> waits_;  // since then; nullopt: what it waits for was told
 
   std::atomic<bool> left_{false};  // threads that could not be joined
   std::atomic<bool> stop_{false};
@@ -201,6 +206,7 @@ Status Worker::Body::StartMills() {
                          options_.until_idle});
   if (engine::Status mills = mills_->Start(); !mills) return mills;
   LogInfo("worker started", {{"worker", id_->name()}, {"shards", mills_->All().size()}});
+  waits_ = parts_.clock.Now();
   if (engine::Status config = config_->Start(); !config) return config;
   if (!options_.doorbell_address.empty()) {
     rings_ = std::make_unique<RingListener>([this](const ShardRing& ring) { mills_->Rung(ring); });
@@ -261,6 +267,8 @@ void Worker::Body::WatchRunning() {
   } else if (options_.until_idle && MayEnd()) {
     TellLeftAside();
     BeginStop(WorkerEnd::Idle);
+  } else if (options_.until_idle && waits_) {
+    TellHeldBack();
   }
 }
 
@@ -377,6 +385,20 @@ void Worker::Body::TellLeftAside() const {
   if (left.empty()) return;
   LogWarning("due tasks are left behind that may not run now",
              {{"left", boost::algorithm::join(left, "; ")}});
+}
+
+// Whoever waits for its end is told, once, what that waits for where no task has ended for a while.
+void Worker::Body::TellHeldBack() {
+  const BootTime now = parts_.clock.Now();
+  const WorkerTotals totals = Totals();
+  const std::uint64_t ended = totals.succeeded + totals.cancelled + totals.failed;
+  if (std::exchange(ended_tasks_, ended) != ended || totals.running > 0) waits_ = now;
+  if (now - *waits_ < kSilence) return;
+  std::set<std::string> held;
+  for (const auto& mill : mills_->All()) held.merge(mill->HeldBack());
+  if (held.empty()) return;
+  waits_.reset();
+  LogWarning("due tasks are held back, and are waited for", {{"held", boost::algorithm::join(held, "; ")}});
 }
 
 std::optional<WorkerEnd> Worker::Body::WaitFor(Micros limit) {

@@ -23,8 +23,9 @@ struct WorkerOptions {
   std::string id;                            // stable name; the incarnation's id begins with it
   std::string state_dir;                     // flight recorders; exists
   std::optional<std::uint32_t> concurrency;  // threads of every lane, instead of the configuration's
-  // End once nothing of ours runs and nothing is due that can run here. What is due and paused is waited for,
-  // with a warning each minute: it is to run yet.
+  // End once nothing of ours runs and nothing is due that can run here. What a limit, a breaker or the brake
+  // holds back is waited for, with a warning after five seconds in which nothing has ended; what is paused or
+  // outside its hours is not, and is named at the end.
   bool until_idle = false;
   std::string load_balance;      // what it owns without a coordinator, for its peers to see; empty: all
   std::string doorbell_address;  // where it hears datagrams of producers; empty: nowhere

@@ -40,6 +40,23 @@ TEST_F(CommandTest, OutsideItsHoursATypeWaitsAndIsExplained) {
   EXPECT_THAT(Run("status --config c.json").output, HasSubstr("3 tasks of night: " + until));
 }
 
+TEST_F(CommandTest, WhoWorksUntilIdleSaysOnceWhatItWaitsForAndAtItsEndWhatItLeaves) {
+  Write("c.json",
+        R"({"handlers":{"slow":{"uses":"noop","limit":{"rate":"8/m","burst":1}},"off":{"uses":"noop"}}})");
+  Run("submit --config c.json --handler slow --count 2");
+  Run("submit --config c.json --handler off --count 2");
+  EXPECT_EQ(Run("cluster pause handler:off --force").exit_code, 0);
+  const ProcessResult run = Run("run --until-idle --config c.json");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  const std::string told = "due tasks are held back, and are waited for held=";
+  const std::size_t first = run.output.find(told);
+  ASSERT_NE(first, std::string::npos) << run.output;
+  EXPECT_EQ(run.output.find(told, first + 1), std::string::npos) << "once";
+  EXPECT_THAT(run.output, HasSubstr(told + "\"off is paused; slow: its limit\""));
+  EXPECT_THAT(run.output, HasSubstr("due tasks are left behind that may not run now left=\"off is paused\""));
+  EXPECT_THAT(run.output, HasSubstr("\n2 succeeded, 0 failed"));
+}
+
 TEST_F(CommandTest, AnErrorClassHasItsLadderOrFailsAtOnce) {
   // Fails as its params say, and the second time no more.
   Write("call.sh", R"(#!/bin/sh
