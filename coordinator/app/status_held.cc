@@ -57,6 +57,16 @@ void AddBands(const StatusFacts& facts, const std::string& handler, const TypeSt
     holds.push_back({"next_band", Joined(rules) + " (`handlers." + handler + ".bands`)" + next});
 }
 
+// Its threads are busy: what is due waits in the table. Without a cluster nobody tells.
+void AddFull(const StatusFacts& facts, const std::string& handler, std::vector<Hold>& holds) {
+  if (!facts.cluster) return;
+  const auto full = facts.cluster->holds.full.find(handler);
+  if (full == facts.cluster->holds.full.end()) return;
+  const std::vector<std::string> workers(full->second.begin(), full->second.end());
+  holds.push_back({"queue_full", "its queue is full on " + Joined(workers) + " (`handlers." + handler +
+                                     ".queue` and `queue_bytes`)"});
+}
+
 // It slows down, and stops nothing. Without a cluster nobody tells how much.
 void AddBrake(const StatusFacts& facts, const std::string& handler, std::vector<Hold>& holds) {
   if (!facts.cluster || !facts.cluster->unreached.empty()) {
@@ -120,6 +130,9 @@ ClusterHolds HoldsOf(const ClusterSnapshot& snapshot) {
     if (const auto next = NextProbe(snapshot, type)) holds.probes[type] = *next;
   }
   for (const auto& [id, status] : snapshot.statuses) {
+    for (const Json& type : PartOf(status, status_key::kFull)) {
+      if (type.is_string()) holds.full[type.get<std::string>()].insert(id);
+    }
     const Json& shards = PartOf(status, status_key::kShards);
     if (!shards.is_object()) continue;
     for (const auto& [name, shard] : shards.items()) ReadShard(shard, name, holds);
@@ -139,12 +152,14 @@ std::vector<Hold> HoldsOn(const StatusFacts& facts, const std::string& handler, 
     AddLimit(facts, handler, type, config->second, holds);
     AddBands(facts, handler, type, config->second, holds);
   }
+  AddFull(facts, handler, holds);
   AddBrake(facts, handler, holds);
   return holds;
 }
 
 bool IsHeld(const std::vector<Hold>& holds) {
-  return std::any_of(holds.begin(), holds.end(), [](const Hold& hold) { return hold.code != "braked"; });
+  return std::any_of(holds.begin(), holds.end(),
+                     [](const Hold& hold) { return hold.code != "braked" && hold.code != "queue_full"; });
 }
 
 std::vector<std::string> HeldLines(const StatusFacts& facts) {

@@ -55,7 +55,9 @@ struct ShardFacts {
 
 // What the workers of a cluster tell of why due tasks wait.
 struct ClusterHolds {
-  std::set<std::string> limits;            // task types of which more wants to start than may
+  std::set<std::string> limits;  // task types of which more wants to start than may
+  std::map<std::string, std::set<std::string>>
+      full;                                // by task type: the workers whose lane has no room for it
   std::map<std::string, WallTime> bands;   // by task type: when the first of its bands may be scanned again
   std::map<std::string, WallTime> probes;  // by task type whose breaker is open: the next, at the soonest
   std::map<std::string, double> speeds;    // by shard, where the brake holds: of the slowest scan
@@ -108,14 +110,14 @@ std::map<std::string, TypeState> TypesOf(const StatusFacts& facts);
 // The types that living workers run, where each of them tells.
 KnownHandlers HandlersOf(const StatusFacts& facts);
 
-// What holds due tasks back on purpose, by a code of `task why` (task_why.h).
+// What holds due tasks back on purpose, by a code of `task why` (task_why.h), or `queue_full`.
 struct Hold {
   std::string code;
   std::string text;
 };
 // Of due tasks of the type; empty: nothing does, as far as is known. status_held.cc.
 std::vector<Hold> HoldsOn(const StatusFacts& facts, const std::string& handler, const TypeState& type);
-// More than a brake, which only slows things down: that nothing starts is no fault.
+// More than a brake or a full queue, which only slow things down: that nothing starts is no fault.
 bool IsHeld(const std::vector<Hold>& holds);
 // Of all types, for a person: `held: 3 tasks of noop: its breaker is open`.
 std::vector<std::string> HeldLines(const StatusFacts& facts);

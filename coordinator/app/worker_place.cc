@@ -133,6 +133,7 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
   }
   if (!status.outside_hours.empty()) json["outside_hours"] = status.outside_hours;
   TellQueues(status.queues, json);
+  if (!status.full.empty()) json[status_key::kFull] = status.full;
   std::vector<std::string> refusals = status.refusals;
   for (const auto& [shard, why] : shard_refusals) refusals.push_back("shards." + shard + ": " + why);
   refusals.insert(refusals.end(), refused_.begin(), refused_.end());

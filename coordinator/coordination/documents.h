@@ -176,9 +176,10 @@ inline constexpr char kBandPriority[] = "priority";  // its range, `5-9`
 inline constexpr char kBandFailures[] = "failures";  // likewise
 inline constexpr char kBandNext[] = "next";          // when it may be scanned again
 inline constexpr char kScanSpeed[] = "scan_speed";   // of a shard; below 1: the brake holds. Absent: 1
-inline constexpr char kPlugins[] = "plugins";        // that it has loaded, `name version`; a list of texts
-inline constexpr char kRunning[] = "running";        // handlers
-inline constexpr char kLag[] = "lag_ms";             // the largest of its shards
+inline constexpr char kFull[] = "full";        // task types whose lane has no room for what is due; a list
+inline constexpr char kPlugins[] = "plugins";  // that it has loaded, `name version`; a list of texts
+inline constexpr char kRunning[] = "running";  // handlers
+inline constexpr char kLag[] = "lag_ms";       // the largest of its shards
 inline constexpr char kClaimRate[] = "claims_per_second";
 inline constexpr char kSettleRate[] = "settles_per_second";
 }  // namespace status_key

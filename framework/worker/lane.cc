@@ -103,8 +103,11 @@ std::size_t Lane::Running() const {
 
 Lane::Load Lane::CurrentLoad() const {
   MutexLock lock(mutex_);
-  Load load{active_, {}, queue_.Loads()};
-  for (const auto& [name, type] : types_) load.busy[name] = type.threads;
+  Load load{active_, {}, queue_.Loads(), {}};
+  for (const auto& [name, type] : types_) {
+    load.busy[name] = type.threads;
+    if (queue_.IsFull(type)) load.full.insert(name);
+  }
   return load;
 }
 

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,7 @@ class Lane {
     std::size_t threads = 0;                  // that are not lost
     std::map<std::string, std::size_t> busy;  // of those, that have tasks, by type
     std::vector<QueueStatus> queues;
+    std::set<std::string> full;  // types of which due tasks have found no room
   };
   Load CurrentLoad() const;
 

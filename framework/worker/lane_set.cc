@@ -96,6 +96,7 @@ LaneSet::Loads LaneSet::CurrentLoads() const {
     Lane::Load load = lane->CurrentLoad();
     loads.threads[lane->name()] += load.threads;
     for (const auto& [type, busy] : load.busy) loads.busy[type] += busy;
+    loads.full.merge(load.full);
     if (lane == shared) loads.queues = std::move(load.queues);
   }
   return loads;

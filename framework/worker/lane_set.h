@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,7 @@ class LaneSet final : public Runner {
     std::map<std::string, std::size_t> threads;  // that are not lost, by lane
     std::map<std::string, std::size_t> busy;     // by task type
     std::vector<QueueStatus> queues;             // where types share a lane
+    std::set<std::string> full;                  // types whose lane has no room for what is due
   };
   Loads CurrentLoads() const;
 

@@ -451,7 +451,9 @@ WorkerStatus Worker::Body::Status() const {
   for (const auto& [type, closed] : admission_.OutsideHours())
     status.outside_hours.push_back(type + ": " + closed);
   status.refusals = lanes_->Refusals();
-  status.queues = lanes_->CurrentLoads().queues;
+  LaneSet::Loads loads = lanes_->CurrentLoads();
+  status.queues = std::move(loads.queues);
+  status.full = std::move(loads.full);
   if (rings_) status.doorbell = rings_->Address();
   const Permits::View permits = permits_->permits().Look();
   for (const PermitView& type : permits.types) {

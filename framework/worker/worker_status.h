@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,7 @@ struct WorkerStatus {
   // What of the configuration is not in force here, and why: `handlers.noop: …`.
   std::vector<std::string> refusals;
   std::vector<QueueStatus> queues;    // by name
+  std::set<std::string> full;         // task types of which due tasks find no room in their lane
   std::vector<PermitStatus> permits;  // by handler
   std::string permit_home;            // the shard that they stand in; empty: not known
   std::string permit_trouble;         // why none can be had; empty: nothing is wrong

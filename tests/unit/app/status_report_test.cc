@@ -194,6 +194,19 @@ TEST(StatusTest, WhatHoldsDueTasksBackOnPurposeIsSaidAndIsNoFault) {
   EXPECT_THAT(HeldBy(facts), IsEmpty()) << "a poll may be that long";
 }
 
+TEST(StatusTest, AFullQueueIsToldWhereDueTasksWaitForIt) {
+  ClusterSnapshot snapshot;
+  snapshot.statuses["w1"]["full"] = {"noop", 7};
+  snapshot.statuses["w2"]["full"] = {"noop"};
+  StatusFacts facts = Healthy();
+  facts.cluster.emplace().holds = HoldsOf(snapshot);
+  EXPECT_THAT(HeldBy(facts), IsEmpty()) << "a poll may be that long";
+  Noop(facts).oldest_due = kNow - minutes(5);
+  EXPECT_THAT(HeldBy(facts), ElementsAre("queue_full"));
+  EXPECT_THAT(StatusText(facts, 0),
+              HasSubstr("slowed: 3 tasks of noop: its queue is full on w1, w2 (`handlers.noop.queue`"));
+}
+
 TEST(StatusTest, AnOpenBreakerIsToldWithItsNextProbe) {
   StatusFacts facts = Healthy();
   facts.shards["main"].pauses = {

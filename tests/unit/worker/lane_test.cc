@@ -297,6 +297,7 @@ TEST_F(LaneTest, WhatAFullLaneWasGivenGoesBackUncountedAndLater) {
   EXPECT_FALSE(well_->last().failed_attempt);
   EXPECT_EQ(well_->last().delay, seconds(1));
   EXPECT_EQ(Room().tasks, 0U) << "once a second";
+  EXPECT_EQ(lane_->CurrentLoad().full.size(), 1U);
   clock_.Advance(seconds(1));
   EXPECT_EQ(Room().tasks, 1U);
 }
