@@ -21,7 +21,11 @@ void FaultInjector::Schedule(std::size_t count, Micros span) {
 void FaultInjector::Strike() {
   ++faults_;
   SimulatedWorker& worker = workers_[times_.Below(workers_.size())];
-  switch (times_.Below(22)) {
+  if (times_.OneIn(11)) {
+    StrikeWrite(worker);
+    return;
+  }
+  switch (times_.Below(20)) {
     case 0:
     case 1:
     case 2:
@@ -46,36 +50,26 @@ void FaultInjector::Strike() {
       StrikeEnsemble();
       break;
     case 11:
-      if (times_.OneIn(2)) {
-        operator_.Drain(worker);
-      } else {
-        operator_.Restart(worker);
-      }
+      times_.OneIn(2) ? operator_.Drain(worker) : operator_.Restart(worker);
       break;
     case 12:
       StrikeLease(worker);
       break;
     case 13:
-      StrikeWrite(worker, "claim", &DatabaseLink::next_claim);
-      break;
-    case 14:
       operator_.DeleteNodes();
       break;
-    case 15:
+    case 14:
       StrikeMany();
       break;
-    case 16:
+    case 15:
       operator_.Pause();
       break;
+    case 16:
     case 17:
-    case 18:
       operator_.ChangeConfiguration();
       break;
-    case 19:
+    case 18:
       StrikeKeys();
-      break;
-    case 20:
-      StrikeWrite(worker, "change of permits", &DatabaseLink::next_change);
       break;
     default:
       StrikeLeader();
@@ -268,12 +262,15 @@ void FaultInjector::SetDatabases(SimulatedWorker& worker, const DatabaseLink& li
   for (DatabaseLink& each : worker.process().databases) each = link;
 }
 
-// The next of these writes is under way until about when the worker is marked dead, since it is stopped once
-// it has sent that.
-void FaultInjector::StrikeWrite(SimulatedWorker& worker, const std::string& what, HeldUp next) {
+// Its next claim, or change of permits, is under way until about when it is marked dead, since it is stopped
+// once it has sent that.
+void FaultInjector::StrikeWrite(SimulatedWorker& worker) {
   DatabaseLink& link = worker.process().databases.at(times_.Below(cluster_.databases.size()));
-  times_.Note("the next " + what + " of " + worker.name() + " is under way for about a lease");
+  const bool claim = times_.OneIn(2);
+  times_.Note("the next " + std::string(claim ? "claim" : "change of permits") + " of " + worker.name() +
+              " is under way for about a lease");
   link = {};
+  const auto next = claim ? &DatabaseLink::next_claim : &DatabaseLink::next_change;
   link.*next = kSimulatedLease + times_.Between(-milliseconds(800), milliseconds(800));
   StopAfterWrite(worker, link.*next, 100);
 }

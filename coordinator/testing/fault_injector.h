@@ -56,8 +56,7 @@ class FaultInjector {
   // change of permits that is under way just then, a key that is entered when its task has ended, and a
   // leader whose write is on its way when another takes its place.
   void StrikeLease(SimulatedWorker& worker);
-  using HeldUp = Micros DatabaseLink::*;  // which statement
-  void StrikeWrite(SimulatedWorker& worker, const std::string& what, HeldUp next);
+  void StrikeWrite(SimulatedWorker& worker);
   void StopAfterWrite(SimulatedWorker& worker, Micros& next, int looks);
   void StrikeKeys();
   void StrikeLeader();
