@@ -51,7 +51,7 @@ CalmOptions Calm(Random& random) {
 // And every third may start only so many a second; more than that come now and then.
 void LimitRates(SimulatedWork& work, Random& random) {
   for (const std::string& handler : work.handlers) {
-    if (random.Below(3) == 0) work.rates[handler] = 1u << (1 + random.Below(3));
+    if (random.Below(3) == 0) work.rates[handler] = 2u << random.Below(2);
   }
 }
 
