@@ -14,11 +14,12 @@ constexpr const char* kNonsense = R"({"lease": "soon"})";
 
 std::string PathOf(const std::string& part) { return "/config/" + part; }
 
-bool Same(const Config& one, const Config& other, const std::vector<std::string>& handlers) {
-  const EngineConfig& a = one.engine;
-  const EngineConfig& b = other.engine;
+bool SameEngine(const EngineConfig& a, const EngineConfig& b) {
   if (a.poll != b.poll || a.rewind != b.rewind || a.on_zookeeper_loss != b.on_zookeeper_loss) return false;
-  if (a.aging != b.aging || a.scanners != b.scanners || a.brake_latency != b.brake_latency) return false;
+  return a.aging == b.aging && a.scanners == b.scanners && a.brake_latency == b.brake_latency;
+}
+
+bool SameRest(const Config& one, const Config& other, const std::vector<std::string>& handlers) {
   for (const std::string& handler : handlers) {
     if (one.HandlerFor(handler).bands != other.HandlerFor(handler).bands) return false;
     if (one.HandlerFor(handler).weight != other.HandlerFor(handler).weight) return false;
@@ -166,12 +167,14 @@ bool SimulatedOperator::Serves(std::size_t shard) const {
 bool SimulatedOperator::Follows(const SimulatedWorker& worker) const {
   const auto config = worker.Configuration();
   if (config == nullptr) return false;
-  const auto goes_by = [&](const auto& good) { return Same(*config, *good, cluster_.work.handlers); };
-  if (truth_.Refusals().empty()) return goes_by(truth_.Effective());
+  const auto truth = truth_.Effective();
+  const bool rest = SameRest(*config, *truth, cluster_.work.handlers);
+  if (truth_.Refusals().empty()) return rest && SameEngine(config->engine, truth->engine);
   // Whoever has not read a good text before can't go by it; which was the last good one it is not known where
   // the node was deleted and made again from an older text.
   if (!followed_.contains(worker.Incarnation())) return true;
-  return std::any_of(good_.begin(), good_.end(), goes_by);
+  return rest && std::any_of(good_.begin(), good_.end(),
+                             [&](const auto& good) { return SameEngine(config->engine, good->engine); });
 }
 
 void SimulatedOperator::CheckFollowed(bool possible, Micros bound) {
