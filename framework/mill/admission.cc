@@ -93,7 +93,10 @@ bool TypeGate::StartsNow(BootTime now) const {
 std::string TypeGate::HeldBy(BootTime now, WallTime wall) const {
   const std::size_t waiting = waiting_.load(std::memory_order_relaxed);
   for (const auto& policy : policies_) {
-    if (!policy->Open(now, wall) || policy->ClaimRoom(now, waiting) == 0) return policy->Name();
+    if (!policy->Open(now, wall)) return policy->Name();
+  }
+  for (const auto& policy : policies_) {
+    if (policy->ClaimRoom(now, waiting) == 0) return policy->Name();
   }
   return "";
 }
