@@ -102,9 +102,9 @@ void Divide(std::vector<Part>& parts, double limit, double least, double unit) {
   free = std::max(free, 0.0);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Part& part = parts[i];
-    if (!part.takes || fair[i] <= part.written) continue;
+    if (!fits || !part.takes || fair[i] <= part.written) continue;
     if (fair[i] <= part.in_force) {
-      if (fits) part.next = fair[i];  // it may be in force still
+      part.next = fair[i];  // it may be in force still
       continue;
     }
     double given = cost > free ? (fair[i] - part.in_force) * free / cost : fair[i] - part.in_force;

@@ -147,7 +147,7 @@ class LimitKeeperTest : public ::testing::Test {
 // Whatever comes in whatever order: what may start together is never more than the limit, and in the end the
 // one that wants has nearly all of it, and nobody nothing.
 TEST_F(LimitKeeperTest, TheSharesInForceAreNeverMoreThanTheLimit) {
-  for (unsigned seed = 1; seed <= 400; ++seed) {
+  for (unsigned seed = 1; seed <= 2100; ++seed) {
     std::mt19937 random(seed);
     pages_.clear();
     lives_.clear();
