@@ -236,8 +236,8 @@ StartDecision Attempts::StartDecisionOf(const Attempt& attempt) const {
   }
   if (!attempt.has_start.load(std::memory_order_relaxed) && !attempt.pass.Given()) {
     const std::shared_ptr<TypeGate> gate = GateOf(attempt);
-    if (gate && (gate != attempt.gate || gate->Withholds() ||
-                 !gate->Open(parts_.clock.Now(), parts_.clock.WallNow())))
+    if (gate != attempt.gate ||
+        (gate && (gate->Withholds() || !gate->Open(parts_.clock.Now(), parts_.clock.WallNow()))))
       return StartDecision::Withdrawn;
   }
   if (attempt.may_start_at == parts_.scope.Version()) return StartDecision::Start;

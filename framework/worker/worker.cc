@@ -255,7 +255,7 @@ void Worker::Body::WatchRunning() {
   const bool followed = mills_->Follow();
   breakers_.Follow([this] { return PauseNames(); });
   // A sweep has to come to its end: that takes out what was moved and does not start.
-  SendBackUnwanted((admission_.TakeClosed() && sweep_ticks_ == 0) || followed);
+  SendBackUnwanted((sweep_ticks_ == 0 && admission_.TakeClosed()) || followed);
   mills_->EndRetired();
   std::size_t lost = 0;
   for (const auto& lane : lanes_->All()) lost += lane->Lost();
