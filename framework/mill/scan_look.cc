@@ -167,12 +167,10 @@ std::set<std::string> Scanner::HeldBack() const {
   for (const DueGroup& group : map->groups) {
     const std::string& type = group.handler;
     if (group.first_run_at > map->now || !parts_.runner.Runs(type)) continue;
-    const std::string aside = AsideBecause(group);
+    if (!AsideBecause(group).empty()) continue;  // that is left behind
     const auto gate = parts_.admission.Of(type);
     const std::string policy = gate ? gate->HeldBy(parts_.clock.Now(), parts_.clock.WallNow()) : "";
-    if (!aside.empty()) {
-      held.insert(aside);
-    } else if (!policy.empty()) {
+    if (!policy.empty()) {
       held.insert(type + ": its " + policy);
     } else if (shared_.bands.Left(group) == 0) {
       held.insert(type + ": the interval of its band");

@@ -52,7 +52,7 @@ TEST_F(CommandTest, WhoWorksUntilIdleSaysOnceWhatItWaitsForAndAtItsEndWhatItLeav
   const std::size_t first = run.output.find(told);
   ASSERT_NE(first, std::string::npos) << run.output;
   EXPECT_EQ(run.output.find(told, first + 1), std::string::npos) << "once";
-  EXPECT_THAT(run.output, HasSubstr(told + "\"off is paused; slow: its limit\""));
+  EXPECT_THAT(run.output, HasSubstr(told + "\"slow: its limit\""));
   EXPECT_THAT(run.output, HasSubstr("due tasks are left behind that may not run now left=\"off is paused\""));
   EXPECT_THAT(run.output, HasSubstr("\n2 succeeded, 0 failed"));
 }
