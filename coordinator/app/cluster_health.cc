@@ -240,10 +240,10 @@ void AddPauses(const ClusterSnapshot& snapshot, const ShardStates& shards, Lines
                     AfterPause(snapshot, what));
 }
 
-void AddBreakers(const ClusterSnapshot& snapshot, Lines& lines) {
+void AddBreakers(const ClusterSnapshot& snapshot, WallTime now, Lines& lines) {
   for (const auto& [type, breaker] : snapshot.breakers)
     lines.push_back("the breaker of " + type +
-                    " is open, and its tasks wait: " + BreakerText(snapshot, type));
+                    " is open, and its tasks wait: " + BreakerText(snapshot, type, now));
 }
 
 }  // namespace
@@ -258,7 +258,7 @@ std::optional<WallTime> NextProbe(const ClusterSnapshot& snapshot, const std::st
   return soonest;
 }
 
-std::string BreakerText(const ClusterSnapshot& snapshot, const std::string& type) {
+std::string BreakerText(const ClusterSnapshot& snapshot, const std::string& type, WallTime now) {
   const BreakerDocument& breaker = snapshot.breakers.at(type);
   std::string text = breaker.why.empty() ? "nobody says why" : breaker.why;
   if (!breaker.since.empty()) text += ", since " + breaker.since;
@@ -266,7 +266,7 @@ std::string BreakerText(const ClusterSnapshot& snapshot, const std::string& type
   text += breaker.prober.empty() ? "; not probed yet"
                                  : "; probed last by " + breaker.prober + " at " + breaker.probed;
   const auto next = NextProbe(snapshot, type);
-  return next ? text + ", next at " + FormatTime(*next) : text;
+  return next && *next > now ? text + ", next at " + FormatTime(*next) : text;
 }
 
 bool IsLed(const ClusterSnapshot& snapshot) {
@@ -385,7 +385,7 @@ std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardSt
   AddDoorbells(snapshot, shards, lines);
   AddBrakes(snapshot, lines);
   AddPauses(snapshot, shards, lines);
-  AddBreakers(snapshot, lines);
+  AddBreakers(snapshot, now, lines);
   for (const auto& [name, state] : shards) {
     if (!state.error.empty()) lines.push_back("shard " + name + ": " + state.error);
   }

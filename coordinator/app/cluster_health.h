@@ -47,6 +47,6 @@ std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardSt
 std::optional<WallTime> NextProbe(const ClusterSnapshot& snapshot, const std::string& type);
 // Of the open breaker of a type: `18 of 20 calls failed within 10s, since 2026-11-20T18:00:00Z, by w1; probed
 // last by w2 at …, next at …`
-std::string BreakerText(const ClusterSnapshot& snapshot, const std::string& type);
+std::string BreakerText(const ClusterSnapshot& snapshot, const std::string& type, WallTime now);
 
 }  // namespace millrace::engine

@@ -45,16 +45,19 @@ void AddBands(const StatusFacts& facts, const std::string& handler, const TypeSt
       next = ", next " + Relative(at->second, facts.now);
   }
   std::vector<std::string> rules;
+  bool all = false;
   for (const BandConfig& band : config.BandsInForce()) {
     if (band.every == Micros(0)) continue;
-    if (next.empty() && band.most == 0 && DueFor(facts, type) > band.every + kLookIsLate) continue;
+    const bool late = next.empty() && DueFor(facts, type) > band.every + kLookIsLate;
+    if (late && band.most == 0) continue;
+    all = all || !late;  // later only those beyond the most of each time may wait
     rules.push_back("those of priority " + RangeText(band.priority_from, band.priority_to) + " with " +
                     RangeText(band.failures_from, band.failures_to) + " failures are looked for every " +
                     FormatDuration(band.every) +
                     (band.most > 0 ? ", at most " + Count(band.most, "row", "rows") : ""));
   }
   if (!rules.empty())
-    holds.push_back({"next_band", Joined(rules) + " (`handlers." + handler + ".bands`)" + next});
+    holds.push_back({"next_band", Joined(rules) + " (`handlers." + handler + ".bands`)" + next, all});
 }
 
 // Its threads are busy: what is due waits in the table. Without a cluster nobody tells.
@@ -158,8 +161,9 @@ std::vector<Hold> HoldsOn(const StatusFacts& facts, const std::string& handler, 
 }
 
 bool IsHeld(const std::vector<Hold>& holds) {
-  return std::any_of(holds.begin(), holds.end(),
-                     [](const Hold& hold) { return hold.code != "braked" && hold.code != "queue_full"; });
+  return std::any_of(holds.begin(), holds.end(), [](const Hold& hold) {
+    return hold.all && hold.code != "braked" && hold.code != "queue_full";
+  });
 }
 
 std::vector<std::string> HeldLines(const StatusFacts& facts) {

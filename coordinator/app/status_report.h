@@ -114,6 +114,7 @@ KnownHandlers HandlersOf(const StatusFacts& facts);
 struct Hold {
   std::string code;
   std::string text;
+  bool all = true;  // the tasks of the type wait for it; false: some may
 };
 // Of due tasks of the type; empty: nothing does, as far as is known. status_held.cc.
 std::vector<Hold> HoldsOn(const StatusFacts& facts, const std::string& handler, const TypeState& type);

@@ -62,7 +62,8 @@ Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand&
   facts.cluster->slice = SliceOf(snapshot, facts.shard, task.key.table, task.slice, task.handler);
   facts.cluster->owner = OwnerOf(snapshot, facts.cluster->slice);
   const auto breaker = snapshot.breakers.find(task.handler);
-  if (breaker != snapshot.breakers.end()) facts.cluster->breaker = BreakerText(snapshot, task.handler);
+  if (breaker != snapshot.breakers.end())
+    facts.cluster->breaker = BreakerText(snapshot, task.handler, SystemClock().WallNow());
   facts.cluster->owner_there = snapshot.workers.contains(facts.cluster->owner);
   const auto status = snapshot.statuses.find(facts.cluster->owner);
   if (status != snapshot.statuses.end()) {

@@ -187,7 +187,7 @@ std::string TierText(const WhyFacts& facts) {
   const RetryClass* own = known ? ClassOf(retry, last->error_class) : nullptr;
   const std::uint32_t most = std::max(retry.max_failures, 2U) - 1;
   if ((!known && !retry.classes.empty()) || (own != nullptr && own->delays.empty()))
-    return "that follows failure " + std::to_string(failures) + " of at most " + std::to_string(most + 1);
+    return "it has failed " + std::to_string(failures) + " times of at most " + std::to_string(most + 1);
   if (own == nullptr)
     return "tier " + std::to_string(failures) + " of " + std::to_string(most) + " of its retry ladder";
   const auto tiers = static_cast<std::uint32_t>(std::min<std::size_t>(own->delays.size(), most));

@@ -190,6 +190,9 @@ TEST(StatusTest, WhatHoldsDueTasksBackOnPurposeIsSaidAndIsNoFault) {
                         "10m (`handlers.noop.bands`)"));
   noop.oldest_due = kNow - minutes(11);
   EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims"))) << "the look has not come";
+  facts.handlers["noop"].bands.front().most = 2;
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims"))) << "nor did anything end";
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("slowed: 3 tasks of noop: those of priority 5-9"));
   noop.oldest_due = kNow - seconds(1);
   EXPECT_THAT(HeldBy(facts), IsEmpty()) << "a poll may be that long";
 }

@@ -267,10 +267,10 @@ TEST(TaskWhyTest, TheTierIsThatOfTheLadderOfTheLastErrorsClass) {
   facts.record.attempts[1].error_class = "http_503";
   EXPECT_THAT(Texts(facts).front(), StartsWith(until + "tier 3 of 3 of its retry ladder"));
   facts.record.attempts[1].error_class = "http_404";
-  EXPECT_THAT(Texts(facts).front(), StartsWith(until + "that follows failure 3 of at most 4"))
+  EXPECT_THAT(Texts(facts).front(), StartsWith(until + "it has failed 3 times of at most 4"))
       << "the configuration was another then";
   facts.record.attempts.clear();
-  EXPECT_EQ(Texts(facts).front(), until + "that follows failure 3 of at most 4.") << "its class isn't known";
+  EXPECT_EQ(Texts(facts).front(), until + "it has failed 3 times of at most 4.") << "its class isn't known";
 }
 
 TEST(TaskWhyTest, OfManyAttemptsTheLastFiveAreTold) {
