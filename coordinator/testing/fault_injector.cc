@@ -50,7 +50,7 @@ void FaultInjector::Strike() {
       StrikeEnsemble();
       break;
     case 11:
-      times_.OneIn(2) ? operator_.Drain(worker) : operator_.Restart(worker);
+      operator_.TakeOut(worker);
       break;
     case 12:
       StrikeLease(worker);

@@ -1,6 +1,5 @@
 #include "coordinator/testing/longest_wait.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "framework/schedule/run_hours.h"
@@ -8,7 +7,6 @@
 namespace millrace::engine {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr int kLanes = 2;  // of a worker

@@ -205,6 +205,14 @@ std::string SimulatedOperator::FirstBehind() const {
   return {};
 }
 
+void SimulatedOperator::TakeOut(SimulatedWorker& worker) {
+  if (times_.OneIn(2)) {
+    Drain(worker);
+  } else {
+    Restart(worker);
+  }
+}
+
 void SimulatedOperator::Drain(SimulatedWorker& worker) {
   const std::string node = "/control/drain/" + worker.name();
   times_.Note(worker.name() + " is drained");

@@ -21,9 +21,9 @@ class SimulatedOperator {
 
   // The configuration of the beginning.
   void SetUp();
+  // Drains it, or restarts it as announced.
+  void TakeOut(SimulatedWorker& worker);
   void Drain(SimulatedWorker& worker);
-  // Restarts it, as announced.
-  void Restart(SimulatedWorker& worker);
   void Pause();
   void ChangeConfiguration();
   // One or two of the nodes that always exist, with all below them; or everything.
@@ -45,6 +45,8 @@ class SimulatedOperator {
   std::shared_ptr<const Config> Truth() const { return truth_.Effective(); }
 
  private:
+  // Restarts it, as announced.
+  void Restart(SimulatedWorker& worker);
   void Put(const std::string& part, const std::string& text);
   void Believe(const std::string& part, const std::string& text);
   std::string EngineText();

@@ -296,7 +296,9 @@ class Simulation {
     if (const std::string behind = operator_.FirstBehind(); !behind.empty())
       return behind + " does not go by the configuration in force";
     std::string open;
-    EachOpen([&](const std::string& task, const CompactRow&) { open = open.empty() ? task : open; });
+    EachOpen([&](std::size_t shard, const TableName& table, const CompactRow& row) {
+      if (open.empty()) open = WordsOf(shard, table, row);
+    });
     if (!open.empty()) return open;
     if (timeline_.Now() - checks_.QuietSince() < kStable) return "the plan is not stable";
     for (const SimulatedWorker& worker : workers_) {
@@ -305,29 +307,30 @@ class Simulation {
     return "nobody leads, or the leader has moves that wait";
   }
 
-  // Tasks that have not ended: each with what people are told of it.
+  // Tasks that have not ended.
   template <class Told>
   void EachOpen(Told told) const {
     for (std::size_t shard = 0; shard < databases_.size(); ++shard) {
       const CheckedShard& checked = databases_[shard].checked();
       for (const CompactTable& table : checked.shard().tables()) {
         for (const std::uint64_t id : table.open) {
-          const CompactRow& row = table.rows[id - 1];
-          if (checked.MayRest({table.name, id})) continue;
-          told("task " + work_.shards[shard] + "/" + ToString(TaskKey{table.name, row.id}) + " of slice " +
-                   std::to_string(row.slice) + ", a " + row.handler + ", is " + ToString(row.state) +
-                   " under '" + row.claimed_by + "', attempt " + std::to_string(row.attempt),
-               row);
+          if (!checked.MayRest({table.name, id})) told(shard, table.name, table.rows[id - 1]);
         }
       }
     }
+  }
+
+  std::string WordsOf(std::size_t shard, const TableName& table, const CompactRow& row) const {
+    return "task " + work_.shards[shard] + "/" + ToString(TaskKey{table, row.id}) + " of slice " +
+           std::to_string(row.slice) + ", a " + row.handler + ", is " + ToString(row.state) + " under '" +
+           row.claimed_by + "', attempt " + std::to_string(row.attempt);
   }
 
   // By task type: when the last of its tasks has ended, by what the configuration says.
   std::map<std::string, BootTime> LatestEnds() const {
     std::map<std::string, std::size_t> open;
     std::size_t all = 0;
-    EachOpen([&](const std::string&, const CompactRow& row) {
+    EachOpen([&](std::size_t, const TableName&, const CompactRow& row) {
       ++open[row.handler];
       ++all;
     });
@@ -342,9 +345,9 @@ class Simulation {
   }
 
   void CheckWaits(const std::map<std::string, BootTime>& latest) {
-    EachOpen([&](const std::string& task, const CompactRow& row) {
+    EachOpen([&](std::size_t shard, const TableName& table, const CompactRow& row) {
       if (timeline_.Now() <= latest.at(row.handler)) return;
-      journal_.Violation("longer than by its type's configuration " + task);
+      journal_.Violation("longer than by its type's configuration " + WordsOf(shard, table, row));
     });
   }
 

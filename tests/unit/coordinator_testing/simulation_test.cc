@@ -9,6 +9,14 @@ namespace {
 class SimulationTest : public testing::Test {
  protected:
   SimulationTest() { FLAGS_minloglevel = google::GLOG_FATAL; }  // the product's machines say what they do
+
+  // The first of these seeds in which something is wrong.
+  static SimulationReport FirstFound(PlantedBug bug, std::uint64_t seeds, std::uint64_t first = 1) {
+    SimulationReport report;
+    for (std::uint64_t seed = first; seed <= seeds && report.violation.empty(); ++seed)
+      report = Simulate({.seed = seed, .bug = bug});
+    return report;
+  }
 };
 
 TEST_F(SimulationTest, TheSameSeedGivesTheSameRun) {
@@ -30,9 +38,7 @@ TEST_F(SimulationTest, AnotherSeedGivesAnotherRun) {
 }
 
 TEST_F(SimulationTest, APlantedBugStopsItWhereItShows) {
-  SimulationReport report;
-  for (std::uint64_t seed = 3; seed <= 20 && report.violation.empty(); ++seed)
-    report = Simulate({.seed = seed, .bug = PlantedBug::SnoozeCommits});
+  const SimulationReport report = FirstFound(PlantedBug::SnoozeCommits, 20, 3);
   EXPECT_NE(report.violation.find("took effect, and it did not succeed"), std::string::npos)
       << report.violation;
   EXPECT_LT(report.simulated, std::chrono::seconds(60)) << "the shortest of whole ones";
@@ -40,45 +46,33 @@ TEST_F(SimulationTest, APlantedBugStopsItWhereItShows) {
 
 // And not by something else that is found on the way.
 TEST_F(SimulationTest, AKeyThatIsEnteredWithoutALockIsFoundForThat) {
-  SimulationReport report;
-  for (std::uint64_t seed = 1; seed <= 30 && report.violation.empty(); ++seed)
-    report = Simulate({.seed = seed, .bug = PlantedBug::KeyWithoutLock});
+  const SimulationReport report = FirstFound(PlantedBug::KeyWithoutLock, 30);
   EXPECT_NE(report.violation.find("is told to be a duplicate"), std::string::npos) << report.violation;
 }
 
 TEST_F(SimulationTest, APermitThatIsFreeBeforeTheSettleIsFoundForThat) {
-  SimulationReport report;
-  for (std::uint64_t seed = 1; seed <= 30 && report.violation.empty(); ++seed)
-    report = Simulate({.seed = seed, .bug = PlantedBug::PermitBeforeSettle});
+  const SimulationReport report = FirstFound(PlantedBug::PermitBeforeSettle, 30);
   EXPECT_NE(report.violation.find("(not settled)"), std::string::npos) << report.violation;
 }
 
 TEST_F(SimulationTest, APermitThatTheDeadTakeIsFoundForThat) {
-  SimulationReport report;
-  for (std::uint64_t seed = 1; seed <= 80 && report.violation.empty(); ++seed)
-    report = Simulate({.seed = seed, .bug = PlantedBug::PermitWithoutDeadCheck});
+  const SimulationReport report = FirstFound(PlantedBug::PermitWithoutDeadCheck, 80);
   EXPECT_NE(report.violation.find("which is marked dead"), std::string::npos) << report.violation;
   EXPECT_NE(report.violation.find("permit"), std::string::npos) << report.violation;
 }
 
 TEST_F(SimulationTest, ARateThatEachWorkerHasAsAWholeIsFoundForThat) {
-  SimulationReport report;
-  for (std::uint64_t seed = 1; seed <= 30 && report.violation.empty(); ++seed)
-    report = Simulate({.seed = seed, .bug = PlantedBug::LimitUndivided});
+  const SimulationReport report = FirstFound(PlantedBug::LimitUndivided, 30);
   EXPECT_NE(report.violation.find("start within"), std::string::npos) << report.violation;
 }
 
 TEST_F(SimulationTest, AStartOutsideItsHoursIsFoundForThat) {
-  SimulationReport report;
-  for (std::uint64_t seed = 1; seed <= 30 && report.violation.empty(); ++seed)
-    report = Simulate({.seed = seed, .bug = PlantedBug::HoursUnheeded});
+  const SimulationReport report = FirstFound(PlantedBug::HoursUnheeded, 30);
   EXPECT_NE(report.violation.find("outside its hours"), std::string::npos) << report.violation;
 }
 
 TEST_F(SimulationTest, ABreakerThatChargesFailuresIsFoundForThat) {
-  SimulationReport report;
-  for (std::uint64_t seed = 1; seed <= 30 && report.violation.empty(); ++seed)
-    report = Simulate({.seed = seed, .bug = PlantedBug::BreakerCharges});
+  const SimulationReport report = FirstFound(PlantedBug::BreakerCharges, 30);
   EXPECT_NE(report.violation.find("a failure is charged to task"), std::string::npos) << report.violation;
 }
 
