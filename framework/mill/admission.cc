@@ -90,13 +90,13 @@ bool TypeGate::StartsNow(BootTime now) const {
                      [&](const auto& policy) { return policy->StartsNow(now); });
 }
 
+// Nothing is asked for: whoever only tells of it has no tasks.
 std::string TypeGate::HeldBy(BootTime now, WallTime wall) const {
-  const std::size_t waiting = waiting_.load(std::memory_order_relaxed);
   for (const auto& policy : policies_) {
     if (!policy->Open(now, wall)) return policy->Name();
   }
   for (const auto& policy : policies_) {
-    if (policy->ClaimRoom(now, waiting) == 0) return policy->Name();
+    if (policy->Next(now) > now) return policy->Name();
   }
   return "";
 }

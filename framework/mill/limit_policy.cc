@@ -11,6 +11,8 @@ namespace {
 // for others, and a start waits for no claim.
 constexpr double kAheadSeconds = 0.5;
 constexpr double kMostAhead = 4 * 999;
+// By permits less: while a task waits for its start, nobody else has its permit.
+constexpr double kAheadOfPermitSeconds = 0.1;
 // One at least is claimed, if it can start within this time; otherwise others may, and it is told why it
 // waits.
 constexpr Micros kSoon = std::chrono::seconds(1);
@@ -79,6 +81,15 @@ bool LimitPolicy::Withholds() {
   return (HasRate() && share_.rate <= 0) || (Counts() && share_.concurrency == 0);
 }
 
+double LimitPolicy::AheadOfRate(BootTime now) {
+  const bool soon = divided_ || bucket_.Next(now) - now <= kSoon;
+  return std::max({static_cast<double>(bucket_.Left(now)), share_.rate * kAheadSeconds, soon ? 1.0 : 0.0});
+}
+
+double LimitPolicy::AheadOfPermits(BootTime now) {
+  return bucket_.Level(now) + share_.rate * kAheadOfPermitSeconds;
+}
+
 std::size_t LimitPolicy::ClaimRoom(BootTime now, std::size_t waiting) {
   MutexLock lock(mutex_);
   double ahead = kMostAhead;
@@ -87,9 +98,8 @@ std::size_t LimitPolicy::ClaimRoom(BootTime now, std::size_t waiting) {
       asked_ = now;
       return 0;
     }
-    const bool soon = divided_ || bucket_.Next(now) - now <= kSoon;
-    ahead = std::min(ahead, std::max({static_cast<double>(bucket_.Left(now)), share_.rate * kAheadSeconds,
-                                      soon ? 1.0 : 0.0}));
+    ahead = std::min(ahead, share_.permits > 0 ? AheadOfPermits(now) : AheadOfRate(now));
+    if (ahead < 1) asked_ = now;
   }
   if (Counts()) {
     const double turns = each_ > 0 ? std::clamp(kAheadSeconds * 1e6 / each_, 1.0, kMostAhead) : 1.0;
@@ -163,8 +173,9 @@ LimitView LimitPolicy::View(BootTime now, std::size_t waiting) {
                .waiting = waiting};
   const bool waits = waiting > 0;
   const bool none = share_.rate <= 0;
-  use.wants_rate = HasRate() && (none ? asked_ && now - *asked_ < kAsked
-                                      : waits && (bucket_.Left(now) == 0 || lately(short_of_rate_)));
+  use.wants_rate =
+      HasRate() && (none ? asked_ && now - *asked_ < kAsked
+                         : lately(asked_) || (waits && (bucket_.Left(now) == 0 || lately(short_of_rate_))));
   if (HasRate() && share_.rate < 1) use.saved = none ? saved_ : bucket_.Level(now);
   use.wants_concurrency = waits && Counts() && (FreePlaces() == 0 || lately(short_of_places_));
   return {limit_, share_, use};

@@ -46,6 +46,10 @@ class LimitPolicy final : public StartPolicy {
   bool HasRate() const MILLRACE_REQUIRES(mutex_) { return limit_.rate > 0; }
   bool Counts() const MILLRACE_REQUIRES(mutex_) { return limit_.concurrency > 0 && share_.permits == 0; }
   std::size_t FreePlaces() const MILLRACE_REQUIRES(mutex_);
+  // How many tasks are worth being claimed that wait for the rate alone, and of those that wait with a
+  // permit.
+  double AheadOfRate(BootTime now) MILLRACE_REQUIRES(mutex_);
+  double AheadOfPermits(BootTime now) MILLRACE_REQUIRES(mutex_);
   double BurstOf(double rate) const MILLRACE_REQUIRES(mutex_);
   double Started(BootTime now) const MILLRACE_REQUIRES(mutex_);
 
@@ -61,7 +65,7 @@ class LimitPolicy final : public StartPolicy {
   double started_ MILLRACE_GUARDED_BY(mutex_) = 0;  // each start weighs less the longer ago it was
   BootTime weighed_ MILLRACE_GUARDED_BY(mutex_){};
   double saved_ MILLRACE_GUARDED_BY(mutex_) = 0;  // of the next start, when its share went
-  // When tasks were there that it could not claim, having no share of the rate.
+  // When tasks were there that it could not claim, for want of the rate.
   std::optional<BootTime> asked_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<BootTime> short_of_rate_ MILLRACE_GUARDED_BY(mutex_);  // when it was last
   std::optional<BootTime> short_of_places_ MILLRACE_GUARDED_BY(mutex_);

@@ -15,7 +15,7 @@ constexpr Micros kLateCommits = std::chrono::seconds(5);
 constexpr int kWorth = 4;
 constexpr int kFullShare = 25;  // full ones take so small a part of the time, where others stand in for them
 // But not at once: what made them dear may be over, and only they show what is behind the floor. So long at
-// first, then at most twice as long each time.
+// first, then at most twice as long as between the last two.
 constexpr Micros kLongestAtFirst = std::chrono::seconds(10);
 
 DueFloor FloorOf(const DueMap& map) {
@@ -45,14 +45,15 @@ void LookSchedule::Looked(BootTime asked, Micros cost, const DueFloor& floor, co
   (floor.Empty() ? full_ : floored_).Add(cost);
   if (!floor.Empty()) tried_at_ = full_.Least();
   floor_ = FloorOf(map);
+  if (floor.Empty()) {
+    between_full_ = full_at_ ? asked - *full_at_ : Micros(0);
+    full_at_ = asked;
+  }
   Micros full = PollInterval(bound, full_.Least(), tables);
-  const Micros longest = std::max(kLongestAtFirst, 2 * full_interval_);
+  const Micros longest = std::max(kLongestAtFirst, 2 * between_full_);
   if (FloorHelps()) full = std::max(full, std::min(full_.Least() * kFullShare, longest));
   dear_ = full > bound;
-  if (floor.Empty()) {
-    full_due_ = asked + Early(full);
-    full_interval_ = full;
-  }
+  if (floor.Empty()) full_due_ = asked + Early(full);
   interval_ = FloorHelps() ? PollInterval(bound, std::min(floored_.Least(), full_.Least()), tables) : full;
   next_ = asked + Early(interval_);
   if (asked < full_due_) next_ = std::min(next_, full_due_);

@@ -9,6 +9,7 @@
 // dear before.
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -54,7 +55,8 @@ class LookSchedule {
   Micros tried_at_{0};  // what a full map took when a floor was tried last; zero: none was
   bool dear_ = false;   // full maps are taken less often than configured
   BootTime full_due_{};
-  Micros full_interval_{0};
+  std::optional<BootTime> full_at_;  // the last one was asked for
+  Micros between_full_{0};           // the last two
   Micros interval_{0};
   BootTime next_{};
 };

@@ -43,9 +43,7 @@ void PermitBook::Follow(const PermitRules& rules) {
 
 std::size_t PermitBook::Mine(const std::string& type) const {
   std::size_t mine = 0;
-  for (auto place = held_.lower_bound({type, 0}); place != held_.end() && place->first.first == type;
-       ++place) {
-    const Held& held = place->second;
+  for (const auto& [place, held] : HeldOf(type)) {
     if (!held.lost && !held.doubt && !held.taking && held.life == life_) ++mine;
   }
   return mine;
@@ -53,9 +51,8 @@ std::size_t PermitBook::Mine(const std::string& type) const {
 
 std::size_t PermitBook::InHand(const std::string& type, const Type& one) const {
   std::size_t hand = one.waiting.size();
-  for (auto place = held_.lower_bound({type, 0}); place != held_.end() && place->first.first == type;
-       ++place) {
-    if (place->second.attempt) ++hand;
+  for (const auto& [place, held] : HeldOf(type)) {
+    if (held.attempt) ++hand;
   }
   return hand;
 }
@@ -63,9 +60,8 @@ std::size_t PermitBook::InHand(const std::string& type, const Type& one) const {
 std::size_t PermitBook::Ahead(const std::string& type, const Type& one, BootTime now) const {
   if (one.each == Micros(0) || now < one.yields) return 0;
   std::size_t ahead = 0;
-  for (auto place = held_.lower_bound({type, 0}); place != held_.end() && place->first.first == type;
-       ++place) {
-    const Micros left = others_ ? place->second.since + kTurn - now : kAhead;
+  for (const auto& [place, held] : HeldOf(type)) {
+    const Micros left = others_ ? held.since + kTurn - now : kAhead;
     const Micros::rep fit = std::clamp(left, Micros(0), kAhead) / one.each;
     ahead += std::min(static_cast<std::size_t>(fit), kMostAhead);
   }
@@ -95,10 +91,22 @@ std::size_t PermitBook::RoomNow(const std::string& type, const Type& one, BootTi
 
 // Something else may be in the way of the claim still; others have their turn all the same.
 void PermitBook::KeepIdle(const std::string& type, BootTime now) {
-  for (auto place = held_.lower_bound({type, 0}); place != held_.end() && place->first.first == type;
-       ++place) {
-    if (!place->second.attempt) place->second.until = std::max(place->second.until, now + kForAClaim);
+  for (auto& [place, held] : HeldOf(type)) {
+    if (!held.attempt) held.until = std::max(held.until, now + kForAClaim);
   }
+}
+
+bool PermitBook::Unwanted(const std::string& type, BootTime now) {
+  const auto known = types_.find(type);
+  if (known == types_.end()) return false;
+  known->second.wanted = {};
+  bool idle = false;
+  for (auto& [place, held] : HeldOf(type)) {
+    if (held.attempt || now >= held.until) continue;
+    held.until = now;
+    idle = true;
+  }
+  return idle;
 }
 
 void PermitBook::Wait(AttemptPtr attempt, BootTime now) {
@@ -206,10 +214,9 @@ bool PermitBook::Needs(const std::string& type, const Type& one, BootTime now) c
   if (!one.ruled || now < one.yields) return false;
   std::size_t places = 0;
   std::size_t idle = 0;
-  for (auto place = held_.lower_bound({type, 0}); place != held_.end() && place->first.first == type;
-       ++place) {
+  for (const auto& [place, held] : HeldOf(type)) {
     ++places;
-    if (!place->second.attempt) ++idle;
+    if (!held.attempt) ++idle;
   }
   if (places >= std::min(one.rule.concurrency, one.rule.here)) return false;
   return one.waiting.size() > idle || (idle == 0 && now < one.wanted);

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <set>
 #include <string>
 #include <utility>
@@ -46,10 +48,9 @@ class PermitBook {
   // How many more tasks of the type may be claimed. Whoever asks has some.
   std::size_t Room(const std::string& type, BootTime now);
   bool HasRoom(const std::string& type, BootTime now) const;
-  // Whoever had tasks may not claim them now.
-  void Unwanted(const std::string& type) {
-    if (const auto known = types_.find(type); known != types_.end()) known->second.wanted = {};
-  }
+  // Whoever had tasks may not claim them now: permits that are bound to none are for others. True where there
+  // are any.
+  bool Unwanted(const std::string& type, BootTime now);
   // Claimed, and in need of a permit. It waits until the write that binds one to it is known to have
   // succeeded; while the outcome of that is unknown it may be taken out as any other.
   void Wait(AttemptPtr attempt, BootTime now);
@@ -124,6 +125,13 @@ class PermitBook {
     bool make = false;
   };
 
+  static constexpr std::uint32_t kLast = std::numeric_limits<std::uint32_t>::max();
+  auto HeldOf(const std::string& type) {
+    return std::ranges::subrange(held_.lower_bound({type, 0}), held_.upper_bound({type, kLast}));
+  }
+  auto HeldOf(const std::string& type) const {
+    return std::ranges::subrange(held_.lower_bound({type, 0}), held_.upper_bound({type, kLast}));
+  }
   std::size_t Mine(const std::string& type) const;
   std::size_t InHand(const std::string& type, const Type& one) const;
   std::size_t RoomNow(const std::string& type, const Type& one, BootTime now) const;

@@ -94,8 +94,12 @@ bool Permits::HasRoom(const std::string& type, BootTime now) const {
 }
 
 void Permits::Unwanted(const std::string& type) {
-  MutexLock lock(mutex_);
-  book_.Unwanted(type);
+  bool idle = false;
+  {
+    MutexLock lock(mutex_);
+    idle = book_.Unwanted(type, parts_.clock.Now());
+  }
+  if (idle) port_.Wake();
 }
 
 bool Permits::Take(const std::string& type, std::vector<AttemptPtr>& attempts) {

@@ -115,18 +115,18 @@ std::size_t Scanner::RoomOf(Place& place, const EngineConfig& engine) {
   place.room = {};
   const std::size_t left = rounds_.Left(work.type);
   if (left == 0 || parts_.gate.Wanted()) return 0;
-  const std::size_t admitted = parts_.admission.Room(work.type);
-  if (admitted == 0) {
-    held_until_ = std::min(held_until_, parts_.admission.Next(work.type));
-    return 0;
-  }
   place.landed = shared_.claims.Landed(work.type);
   std::uint32_t urgency = kLeastUrgent;  // in the turn of the oldest it need not be the first one's
   for (std::size_t i = place.next; i < place.order.size(); ++i) {
     urgency = std::min(urgency, work.ranks[place.order[i]].urgency);
   }
   place.room = parts_.runner.Room(work.type, parts_.attempts, urgency);
-  full_ = full_ || (place.room.tasks == 0 && parts_.runner.Room(work.type, parts_.attempts, 0).tasks == 0);
+  if (place.room.tasks == 0) {  // the policies are not asked: who asks for permits holds them
+    full_ = full_ || parts_.runner.Room(work.type, parts_.attempts, 0).tasks == 0;
+    return 0;
+  }
+  const std::size_t admitted = parts_.admission.Room(work.type);
+  if (admitted == 0) held_until_ = std::min(held_until_, parts_.admission.Next(work.type));
   place.room.tasks = std::min({place.room.tasks, brake_.Rows(engine.batch), left, admitted});
   return place.room.tasks;
 }

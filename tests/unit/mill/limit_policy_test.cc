@@ -181,6 +181,15 @@ TEST(LimitPolicyTest, AtALowRateItClaimsNothingThatCantStartWithinASecond) {
   EXPECT_EQ(share.ClaimRoom(kBegin, 0), 1u) << "the leader is to see that there is work";
 }
 
+TEST(LimitPolicyTest, ByPermitsItClaimsNothingThatCantStartWithinATenthOfASecondAndWantsMoreOfTheRate) {
+  LimitPolicy policy({.rate = 20, .concurrency = 2}, LimitShare{.rate = 2, .permits = 2}, kBegin);
+  EXPECT_EQ(policy.ClaimRoom(kBegin, 0), 0u) << "the permit is for others meanwhile";
+  EXPECT_TRUE(policy.View(kBegin, 0).use.wants_rate);
+  EXPECT_EQ(policy.ClaimRoom(kBegin + milliseconds(390), 0), 0u);
+  EXPECT_EQ(policy.ClaimRoom(kBegin + milliseconds(410), 0), 1u);
+  EXPECT_FALSE(policy.View(kBegin + seconds(2), 0).use.wants_rate) << "nobody has asked lately";
+}
+
 TEST(LimitPolicyTest, OfShortTasksItClaimsMoreThanThereArePlaces) {
   LimitPolicy policy(Places(2), {}, kBegin);
   EXPECT_EQ(policy.ClaimRoom(kBegin, 0), 2u);
@@ -267,6 +276,15 @@ TEST_F(AdmissionTest, ATypeStartsNowWhereItHasATokenAndAPlace) {
   EXPECT_TRUE(admission_.StartsNow("free"));
   clock_.Advance(seconds(10));
   EXPECT_TRUE(admission_.StartsNow("mail"));
+}
+
+TEST_F(AdmissionTest, WhoOnlyTellsWhatHoldsATypeAsksForNothing) {
+  admission_.Follow(With({{"mail", Rate(0.1)}}));
+  const auto gate = admission_.Of("mail");
+  EXPECT_EQ(gate->HeldBy(clock_.Now(), clock_.WallNow()), "");
+  gate->TakeStarts(1, clock_.Now());
+  EXPECT_EQ(gate->HeldBy(clock_.Now(), clock_.WallNow()), "limit");
+  EXPECT_FALSE(admission_.Limits().at("mail").use.wants_rate);
 }
 
 TEST_F(AdmissionTest, WhoWasRefusedIsToldWhenAStartEndsOrAShareComes) {

@@ -77,6 +77,17 @@ TEST_F(LookScheduleTest, AFullMapComesWithinTenSecondsHoweverDearTheLastWere) {
   while (!Look()) EXPECT_LT(now_ - began, seconds(10));
 }
 
+TEST_F(LookScheduleTest, WholeMapsThatOtherSlicesAskForPutOffTheNextNoFurther) {
+  full_cost_ = floored_cost_ = milliseconds(2'100);
+  for (std::uint32_t slice = 1; slice <= 4; ++slice) {
+    slices_ = {{"tasks", false, {slice}}};
+    ASSERT_TRUE(Look());
+  }
+  full_cost_ = floored_cost_ = milliseconds(1);
+  const BootTime began = now_;
+  while (!Look()) ASSERT_LT(now_ - began, seconds(10));
+}
+
 TEST_F(LookScheduleTest, WhereAFloorDoesNotHelpAllMapsAreFullAgain) {
   full_cost_ = floored_cost_ = milliseconds(40);
   LookTwice();

@@ -291,6 +291,21 @@ TEST_F(PermitsTest, APermitThatNobodyUsesIsFreedSoon) {
   EXPECT_EQ(a_.port.reads, reads) << "who has nothing to do does not look";
 }
 
+TEST_F(PermitsTest, WhoMayNotClaimForItLeavesItToOthersAtOnce) {
+  const auto policy = a_.permits.PolicyOf("mail");
+  a_.Claim(1);
+  a_.Go(milliseconds(100));
+  a_.Settle();
+  policy->Unwanted();
+  a_.Go(milliseconds(10));
+  EXPECT_EQ(home_.Row().holder, "");
+  a_.Claim(2);
+  a_.Go(milliseconds(200));
+  policy->Unwanted();
+  a_.Go(milliseconds(10));
+  EXPECT_THAT(a_.Running(), ElementsAre(2)) << "what holds it keeps it";
+}
+
 TEST_F(PermitsTest, WhoFindsAllTakenLooksAtAModestPace) {
   a_.Claim(1);
   a_.Go(milliseconds(100));
