@@ -173,9 +173,9 @@ LimitView LimitPolicy::View(BootTime now, std::size_t waiting) {
                .waiting = waiting};
   const bool waits = waiting > 0;
   const bool none = share_.rate <= 0;
-  use.wants_rate =
-      HasRate() && (none ? asked_ && now - *asked_ < kAsked
-                         : lately(asked_) || (waits && (bucket_.Left(now) == 0 || lately(short_of_rate_))));
+  const bool asked = none ? asked_ && now - *asked_ < kAsked : share_.permits > 0 && lately(asked_);
+  const bool is_short = !none && waits && (bucket_.Left(now) == 0 || lately(short_of_rate_));
+  use.wants_rate = HasRate() && (asked || is_short);
   if (HasRate() && share_.rate < 1) use.saved = none ? saved_ : bucket_.Level(now);
   use.wants_concurrency = waits && Counts() && (FreePlaces() == 0 || lately(short_of_places_));
   return {limit_, share_, use};
