@@ -10,7 +10,7 @@ namespace {
 // Claimed ahead of the starts: as much as can start in this time, so that what is limited stays in the table
 // for others, and a start waits for no claim.
 constexpr double kAheadSeconds = 0.5;
-constexpr double kMostAhead = 4 * 999;
+constexpr double kMostByLimit = 4 * 999;
 // By permits less: while a task waits for its start, nobody else has its permit.
 constexpr double kAheadOfPermitSeconds = 0.1;
 // One at least is claimed, if it can start within this time; otherwise others may, and it is told why it
@@ -92,7 +92,7 @@ double LimitPolicy::AheadOfPermits(BootTime now) {
 
 std::size_t LimitPolicy::ClaimRoom(BootTime now, std::size_t waiting) {
   MutexLock lock(mutex_);
-  double ahead = kMostAhead;
+  double ahead = kMostByLimit;
   if (HasRate()) {
     if (share_.rate <= 0) {
       asked_ = now;
@@ -102,7 +102,7 @@ std::size_t LimitPolicy::ClaimRoom(BootTime now, std::size_t waiting) {
     if (ahead < 1) asked_ = now;
   }
   if (Counts()) {
-    const double turns = each_ > 0 ? std::clamp(kAheadSeconds * 1e6 / each_, 1.0, kMostAhead) : 1.0;
+    const double turns = each_ > 0 ? std::clamp(kAheadSeconds * 1e6 / each_, 1.0, kMostByLimit) : 1.0;
     ahead = std::min(ahead, share_.concurrency * turns);
   }
   const auto most = static_cast<std::size_t>(ahead);
