@@ -42,13 +42,15 @@ DueFloor LookSchedule::Floor(BootTime now, const std::vector<TableSlices>& slice
 
 void LookSchedule::Looked(BootTime asked, Micros cost, const DueFloor& floor, const DueMap& map, Micros bound,
                           std::size_t tables) {
-  (floor.Empty() ? full_ : floored_).Add(cost);
-  if (!floor.Empty()) tried_at_ = full_.Least();
-  floor_ = FloorOf(map);
   if (floor.Empty()) {
+    full_.Add(cost);
     between_full_ = full_at_ ? asked - *full_at_ : Micros(0);
     full_at_ = asked;
+  } else {
+    floored_.Add(cost);
+    tried_at_ = full_.Least();
   }
+  floor_ = FloorOf(map);
   Micros full = PollInterval(bound, full_.Least(), tables);
   const Micros longest = std::max(kLongestAtFirst, 2 * between_full_);
   if (FloorHelps()) full = std::max(full, std::min(full_.Least() * kFullShare, longest));
