@@ -168,7 +168,8 @@ class QuickTest(LiveRules, unittest.TestCase):
 
     def stop_in_its_task(self, worker):
         wait_until("it has slices", lambda: read_assignments(self.tree).get("w2", ((),))[0], 20, 0.1)
-        self.submit("hold", "--params", '{"ms": 4000}', "--count", 16)
+        self.release = self.folder / "release"
+        self.submit("hold", "--params", json.dumps({"ms": 60_000, "until": str(self.release)}), "--count", 16)
         wait_until("it runs a task", lambda: self.db.value(
             "SELECT COUNT(*) FROM tasks JOIN millrace_incarnations i ON i.number = claimed_by "
             "WHERE handler = 'hold' AND state = 2 AND worker = 'w2'"), 20)
@@ -203,6 +204,10 @@ class QuickTest(LiveRules, unittest.TestCase):
             late = {"MillraceSettlesRefused", "MillraceShardAway", "MillraceZooKeeperAway", "MillraceNoLeader"}
             self.fires(ALL - SLOW - late, 2 * SOON, start_again)
             second.resume()
+            # What a counter gained is seen only where it was read before.
+            wait_until("the paused one is read again", lambda: self.value(
+                f'count(millrace_settles_refused_total{{instance="127.0.0.1:{self.ports["w2"]}"}})'), SOON, 0.1)
+            self.release.touch()
             self.fires({"MillraceSettlesRefused"})
         self.assertEqual(4, len(crashing))  # three crashes
         self.millrace("cluster", "limit", "w1", "--none")
