@@ -52,7 +52,7 @@ std::set<std::string> RateTurns::Choose(double rate, const std::map<std::string,
 }
 
 double RateTurns::Saved(double rate, BootTime now) const {
-  if (saver_.empty()) return 0;
+  if (saver_.empty()) return 1;
   const double seconds = std::chrono::duration<double>(now - saved_at_).count();
   return std::min(saved_ + rate * seconds, std::max(saved_, 1.0));
 }

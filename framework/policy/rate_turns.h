@@ -24,13 +24,11 @@ class RateTurns {
     bool has = false;  // a share of it is written
     LimitUse use = {};
   };
-  static bool Slow(double rate, std::size_t takers) {
-    return takers > 1 && rate < static_cast<double>(takers);
-  }
+  static bool Slow(double rate, std::size_t takers) { return rate < static_cast<double>(takers); }
   // Who should have it now, in equal parts.
   std::set<std::string> Choose(double rate, const std::map<std::string, Taker>& takers, BootTime now);
-  // What the next to have all of it may begin with, in starts. A holder that died within a moment of a start
-  // is taken not to have made that.
+  // What the next to have all of it may begin with, in starts: one, where nobody has had it before. A holder
+  // that died within a moment of a start is taken not to have made that.
   double Saved(double rate, BootTime now) const;
 
  private:

@@ -444,6 +444,22 @@ TEST_F(LimitKeeperTest, ASlowRateIsOneWorkersAtATimeAndMovesToWhoHasWork) {
   EXPECT_EQ(Of("w1").in_force.rate, 1);
 }
 
+TEST_F(LimitKeeperTest, TheFirstToHaveASlowRateBeginsWithAStartAndTheNextWithWhatIsLeft) {
+  limit_ = {.rate = 0.001};
+  Life& first = Start("w1");
+  Settle();
+  EXPECT_EQ(first.in_force.rate, 0.001);
+  EXPECT_EQ(first.in_force.saved, 1);
+  Tell(first);  // its start is used up
+  Lead();
+  first.works = first.connected = false;
+  first.marked = true;
+  Start("w1");
+  Settle();
+  EXPECT_EQ(Of("w1").in_force.rate, 0.001);
+  EXPECT_LT(Of("w1").in_force.saved, 0.1);
+}
+
 TEST_F(LimitKeeperTest, ARateThatBecomesSlowIsNeverMoreThanTheLimit) {
   limit_ = {.rate = 2.5};
   for (const char* id : {"w1", "w2"}) Start(id).wants = true;

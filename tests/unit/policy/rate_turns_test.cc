@@ -30,7 +30,8 @@ class RateTurnsTest : public ::testing::Test {
 TEST_F(RateTurnsTest, OfLessThanAStartASecondEachIsARateTooSlow) {
   EXPECT_TRUE(RateTurns::Slow(2.9, 3));
   EXPECT_FALSE(RateTurns::Slow(3, 3));
-  EXPECT_FALSE(RateTurns::Slow(0.01, 1));
+  EXPECT_TRUE(RateTurns::Slow(0.01, 1));
+  EXPECT_FALSE(RateTurns::Slow(1, 1));
 }
 
 TEST_F(RateTurnsTest, OneHasItWhoWantsIt) {
@@ -75,7 +76,7 @@ TEST_F(RateTurnsTest, AsManyHaveItAsThereAreStartsASecond) {
 }
 
 TEST_F(RateTurnsTest, WhatIsSavedOfAStartGoesOnToTheNext) {
-  EXPECT_EQ(turns_.Saved(0.01, now_), 0) << "nothing is known";
+  EXPECT_EQ(turns_.Saved(0.01, now_), 1) << "the first of all waits for nothing";
   Wants("w1");
   Choose(0.01);
   takers_["w1"].use.saved = 0.2;
