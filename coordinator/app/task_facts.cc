@@ -70,6 +70,8 @@ Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand&
     ReadScan(status->second, facts);
     const std::string held_up = TextPart(status->second, status_key::kPermitsHeldUp);
     if (!held_up.empty()) facts.permits_held_up = held_up;
+    const Json& full = PartOf(status->second, status_key::kFull);
+    facts.cluster->queue_full = std::find(full.begin(), full.end(), Json(task.handler)) != full.end();
   }
   facts.cluster->draining = snapshot.draining.contains(facts.cluster->owner);
   facts.cluster->planned_at = snapshot.planned_at;
@@ -138,6 +140,7 @@ Result<WhyFacts> GatherFacts(TaskShards& open, const CommonFlags& common, const 
   const Task& task = facts.record.task;
   const AtHand at_hand = HandlersAtHand(common);
   facts.config = InForce(open.settings.config, task.handler, at_hand);
+  facts.has_config = !open.settings.config_file.empty();
   if (at_hand) {
     facts.plugin_handlers.emplace();
     for (const auto& [known, info] : *at_hand) facts.plugin_handlers->push_back(known);

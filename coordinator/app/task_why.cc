@@ -20,13 +20,23 @@ std::string HandlerUsed(const WhyFacts& facts) {
   return facts.config.uses.empty() ? facts.record.task.handler : facts.config.uses;
 }
 
-// What the plugins of this host have is of interest where its workers do the work.
-void ExplainHandler(const WhyFacts& facts, Reasons& out) {
-  if (ClusterAsked(facts) || !facts.plugin_handlers) return;
+std::string HandlerText(const WhyFacts& facts) {
+  return "'" + HandlerUsed(facts) + "'" +
+         (facts.config.uses.empty() ? "" : " (`handlers." + facts.record.task.handler + ".uses`)");
+}
+
+// Workers that live without a configuration that was read here may have one of their own.
+bool WorkersMayDiffer(const WhyFacts& facts) { return !facts.workers.empty() && !facts.has_config; }
+
+// What the plugins of this host have is of interest where its workers do the work, without a cluster.
+void ExplainHandler(const WhyFacts& facts, bool differs, Reasons& out) {
+  if (facts.cluster || !facts.plugin_handlers || WorkersMayDiffer(facts) != differs) return;
   const auto& known = *facts.plugin_handlers;
   if (std::find(known.begin(), known.end(), HandlerUsed(facts)) != known.end()) return;
-  out.push_back({"no_plugin", "No plugin at hand has its handler '" + HandlerUsed(facts) +
-                                  "': see `millrace handler list`, or name the folder with --plugins."});
+  std::string text = "No plugin at hand has its handler " + HandlerText(facts);
+  text += differs ? ", and no configuration was read: where its workers have one, give it with --config."
+                  : ": see `millrace handler list`, or name the folder with --plugins.";
+  out.push_back({"no_plugin", std::move(text)});
 }
 
 // Of a pause that holds all who could do its work.
@@ -137,7 +147,9 @@ void ExplainPlan(const WhyFacts& facts, Reasons& out) {
   const ClusterFacts& cluster = *facts.cluster;
   if (!cluster.type_runs) {
     out.push_back(
-        {"no_handler", "No worker of the cluster runs its type '" + facts.record.task.handler + "'."});
+        {"no_handler", "No worker of the cluster runs its type '" + facts.record.task.handler + "'" +
+                           (facts.config.uses.empty() ? "" : ": none has the handler " + HandlerText(facts)) +
+                           "."});
   } else if (cluster.owner.empty()) {
     out.push_back(
         {cluster.all_drained ? "draining" : "slice_unowned",
@@ -222,8 +234,9 @@ void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
   } else {
     ExplainWorkers(facts, out);
   }
-  ExplainHandler(facts, out);
+  ExplainHandler(facts, false, out);
   if (is_due) ExplainOrder(facts, out);
+  ExplainHandler(facts, true, out);
   if (facts.cluster && !facts.cluster->unreached.empty()) {
     out.push_back(
         {"cluster_away", "The cluster could not be asked who owns its slice, and what it has paused: " +

@@ -26,6 +26,7 @@ struct ClusterFacts {
   double scan_speed = 1;                    // of its shard by its owner; below 1: the brake holds
   bool limit_holds = false;                 // some worker has claimed more of its type than may start
   bool limit_unshared = false;              // no worker has a share of its type's limit
+  bool queue_full = false;                  // its owner has no room for more of its type
   bool type_runs = true;                    // some worker that is there runs the task's type
 };
 
@@ -55,6 +56,7 @@ struct WhyFacts {
   std::optional<ActRecord> act;     // who held or cancelled it, as far as the audit tells
   // The handlers of the plugins at hand; nullopt: no plugin folder is at hand.
   std::optional<std::vector<std::string>> plugin_handlers;
+  bool has_config = false;  // a configuration was read, which may be its workers'
   std::vector<WhyPermit> permits;       // of its type that the living hold
   std::string permits_held_up;          // why none can be had, where it needs one; empty: they can
   HandlerConfig config;                 // over what its handler brings
@@ -64,7 +66,7 @@ struct WhyFacts {
 // One thing that is to be said of a task. Its code is one of:
 //   waiting   expired · not_due · retry_tier · paused · breaker · outside_hours · duplicate · no_worker ·
 //             no_handler · slice_unowned · owner_gone · draining (all workers) · permits_held_up ·
-//             permits · limit · behind · next_round · next_band · due · braked
+//             permits · limit · behind · next_round · next_band · queue_full · due · braked
 //   running   running · limit · claimer_silent · claimer_dead · stop_asked
 //   ended     succeeded · cancelled · skipped · duplicate · expired · failed
 //   else      held, and the facts behind: owner · draining · workers · expires · no_plugin · cluster_away ·

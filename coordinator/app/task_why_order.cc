@@ -9,6 +9,11 @@
 namespace millrace::engine {
 namespace {
 
+bool Has(const std::vector<Reason>& reasons, std::string_view code) {
+  return std::any_of(reasons.begin(), reasons.end(),
+                     [&](const Reason& reason) { return reason.code == code; });
+}
+
 // Of what is ahead the most urgent first: `1,204 of priority 3 and 20 of priority 5`.
 std::string AheadText(const AheadCount& ahead) {
   std::vector<std::string> parts;
@@ -74,6 +79,7 @@ void ExplainPermits(const WhyFacts& facts, std::vector<Reason>& out) {
 // Why, of two tasks that may both run, it is not this one. Others of its worker's slices may come first too.
 void ExplainPlace(const WhyFacts& facts, std::vector<Reason>& out) {
   const std::string since = "has been due since " + At(facts, facts.record.task.run_at);
+  const std::size_t before = out.size();
   ExplainLimit(facts, since, out);
   if (facts.ahead.Sum() > 0) {
     out.push_back({"behind", "It " + since + " and waits behind at least " + AheadText(facts.ahead) +
@@ -89,16 +95,19 @@ void ExplainPlace(const WhyFacts& facts, std::vector<Reason>& out) {
     out.push_back({"next_round", "It " + since + " and waits for a round of its type's scan (`handlers." +
                                      facts.record.task.handler + ".scan`: " + (after ? "after " : "every ") +
                                      FormatDuration(after ? scan->after : scan->every) + ")."});
-  } else {
+  } else if (ClusterAsked(facts) && facts.cluster->queue_full) {
+    const std::string& type = task.handler;
+    out.push_back({"queue_full", "It " + since + " and waits for room in the queue of " +
+                                     facts.cluster->owner + " (`handlers." + type +
+                                     ".queue` and `queue_bytes`), which is full."});
+  } else if (out.size() == before && !Has(out, "permits") && !Has(out, "permits_held_up")) {
     out.push_back({"due", "It " + since + " and waits for a worker."});
   }
 }
 
 // Nothing of its type starts: no limit is asked, and no place in the order helps.
 bool StartsNothing(const std::vector<Reason>& reasons) {
-  return std::any_of(reasons.begin(), reasons.end(), [](const Reason& reason) {
-    return reason.code == "paused" || reason.code == "breaker" || reason.code == "outside_hours";
-  });
+  return Has(reasons, "paused") || Has(reasons, "breaker") || Has(reasons, "outside_hours");
 }
 
 }  // namespace

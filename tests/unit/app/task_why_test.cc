@@ -293,14 +293,37 @@ TEST(TaskWhyTest, WithoutAWorkerItSaysHowToStartOne) {
 TEST(TaskWhyTest, AHandlerThatNoPluginHas) {
   WhyFacts facts = Facts();
   facts.record.task.handler = "greet";
+  EXPECT_THAT(Codes(facts), ElementsAre("due", "no_plugin", "workers")) << "its worker may know more";
+  EXPECT_THAT(Texts(facts)[1], testing::HasSubstr("where its workers have one, give it with --config."));
+  facts.has_config = true;
   EXPECT_EQ(Texts(facts).front(),
             "No plugin at hand has its handler 'greet': see `millrace handler list`, or name the folder with "
             "--plugins.");
+  facts.config.uses = "gret";
+  EXPECT_THAT(Texts(facts).front(),
+              StartsWith("No plugin at hand has its handler 'gret' (`handlers.greet.uses`)"));
+  facts.cluster.emplace().unreached = "no server answers";
+  EXPECT_THAT(Codes(facts), ElementsAre("due", "cluster_away", "workers")) << "its workers are the cluster's";
+  facts.cluster->unreached.clear();
+  facts.cluster->type_runs = false;
+  EXPECT_EQ(Texts(facts).front(),
+            "No worker of the cluster runs its type 'greet': none has the handler 'gret' "
+            "(`handlers.greet.uses`).");
+  facts.cluster.reset();
   facts.config.uses = "noop";  // served by another handler
   EXPECT_EQ(Codes(facts).front(), "due");
   facts.config.uses.clear();
   facts.plugin_handlers.reset();  // nothing is known of plugins here
   EXPECT_EQ(Codes(facts).front(), "due");
+}
+
+TEST(TaskWhyTest, AFullQueueOfItsOwnerIsNamed) {
+  WhyFacts facts = Facts();
+  facts.cluster =
+      ClusterFacts{.slice = "main/tasks/17", .owner = "w1", .owner_there = true, .queue_full = true};
+  EXPECT_EQ(Codes(facts).front(), "queue_full");
+  EXPECT_THAT(Texts(facts).front(),
+              testing::HasSubstr("waits for room in the queue of w1 (`handlers.noop.queue`"));
 }
 
 TEST(TaskWhyTest, AKeyThatBelongsToAnother) {
@@ -468,6 +491,7 @@ TEST(TaskWhyTest, WhatALimitHoldsBackWaitsForIt) {
   facts.cluster->limit_holds = true;
   facts.config.limit = LimitConfig{.rate = 0.5, .concurrency = 3};
   EXPECT_THAT(Texts(facts).front(), testing::HasSubstr("the limit of 30/m and 3 at once of "));
+  EXPECT_THAT(Codes(facts), testing::Not(testing::Contains("due"))) << "no worker is waited for";
   facts.config.limit.reset();  // a worker's own
   facts.cluster->limit_unshared = true;
   EXPECT_EQ(Codes(facts).front(), "limit");
