@@ -365,6 +365,7 @@ StatusFacts StatusReader::Read(bool alone) {
   ReadShards(facts);
   ReadAlerts(facts);
   facts.handlers = settings_.config.handlers;
+  facts.has_config = !settings_.config_file.empty();
   facts.brake = settings_.config.engine.brake_latency;
   for (const auto& [type, handler] : facts.handlers) {
     const std::string closed = handler.hours ? ClosedBy(*handler.hours, facts.now) : "";
@@ -391,7 +392,7 @@ StatusFacts StatusReader::Read(bool alone) {
     }
     for (auto& [name, worker] : seen) facts.workers.push_back(std::move(worker));
     // Only of interest where something is stuck, and costs opening every plugin.
-    if (!FindingsOf(facts).empty()) {
+    if (!facts.cluster && !FindingsOf(facts).empty()) {
       if (const auto at_hand = HandlersAtHand(common_)) {
         facts.plugin_handlers.emplace();
         for (const auto& [handler, info] : *at_hand) facts.plugin_handlers->insert(handler);

@@ -41,11 +41,11 @@ bool IsOfTheDead(const StatusFacts& facts, const PauseRecord& pause) {
          });
 }
 
-// What is paused in the shard, by its own word and the cluster's.
-Pauses PausedIn(const StatusFacts& facts, const ShardFacts& shard) {
+// What is paused in the shard, by its own word and the cluster's; but for one name.
+Pauses PausedIn(const StatusFacts& facts, const ShardFacts& shard, const std::string& except = "") {
   Pauses pauses;
   const auto add = [&](const std::string& name) {
-    if (!pauses.Add(name)) return;  // a name that a later version knows
+    if (name == except || !pauses.Add(name)) return;  // a name that a later version knows
   };
   for (const PauseRecord& pause : shard.pauses) add(pause.what);
   for (const std::string& name : facts.cluster ? facts.cluster->pauses : std::vector<std::string>{})
@@ -64,15 +64,6 @@ bool AllWorkersPaused(const StatusFacts& facts) {
     return !MayLive(worker) || std::any_of(facts.shards.begin(), facts.shards.end(), [&](const auto& shard) {
       return PausedIn(facts, shard.second).CoversWorker(worker.name);
     });
-  });
-}
-
-// No worker that may live runs the type. Workers of which it is not known may run any.
-bool NobodyRuns(const StatusFacts& facts, const std::string& handler) {
-  if (IsBuiltIn(handler)) return !AnyLives(facts);
-  return std::none_of(facts.workers.begin(), facts.workers.end(), [&](const WorkerFacts& worker) {
-    return MayLive(worker) && (!worker.handlers || std::find(worker.handlers->begin(), worker.handlers->end(),
-                                                             handler) != worker.handlers->end());
   });
 }
 
@@ -186,6 +177,11 @@ bool StopsAll(const std::vector<Hold>& holds) {
   });
 }
 
+// Somebody has its handler, or had.
+bool WasRun(const TypeState& type) {
+  return type.succeeded > 0 || type.failed > 0 || type.attempts_failed > 0;
+}
+
 // Of tasks that have been due for a while, and of which nothing runs or ends.
 void FindStuck(const StatusFacts& facts, Findings& findings) {
   if (!AnyLives(facts)) return;
@@ -196,7 +192,7 @@ void FindStuck(const StatusFacts& facts, Findings& findings) {
     if (StopsAll(holds)) continue;
     const std::string due = HowMany(now.waiting, "task", "tasks") + " of " + handler +
                             ", the oldest due for " + ElapsedText(facts.now - *now.oldest_due);
-    if (NobodyRuns(facts, handler)) {
+    if (!SomebodyMayRun(facts, handler)) {
       findings.push_back({"no living worker has the handler " + handler + " for " + due,
                           "see millrace handler list, and the plugins of the workers"});
       continue;
@@ -204,12 +200,16 @@ void FindStuck(const StatusFacts& facts, Findings& findings) {
     if (IsHeld(holds)) continue;
     const auto rate = facts.ended.find(handler);
     if (now.running.count > 0 || (rate != facts.ended.end() && rate->second > 0)) continue;
-    const bool unknown =
-        facts.plugin_handlers && !facts.plugin_handlers->contains(handler) && !IsBuiltIn(handler);
+    const bool unknown = facts.plugin_handlers && !facts.plugin_handlers->contains(handler) &&
+                         !IsBuiltIn(handler) && !WasRun(type);
+    const bool differs = !facts.has_config && !facts.cluster;
     findings.push_back({"nothing claims " + due + (unknown ? "; no plugin at hand has its handler" : ""),
-                        unknown ? "see millrace handler list"
-                                : "millrace task list --state waiting --handler " + handler +
-                                      ", and millrace task why NAME"});
+                        (unknown ? "see millrace handler list"
+                                 : "millrace task list --state waiting --handler " + handler +
+                                       ", and millrace task why NAME") +
+                            (differs ? std::string("; where the workers have a configuration of their own, "
+                                                   "give it here too: --config FILE")
+                                     : "")});
   }
 }
 
@@ -254,7 +254,7 @@ std::string HowMany(const Counted& counted, const char* one, const char* many) {
 bool PausedEverywhere(const StatusFacts& facts, const std::string& handler) {
   return std::all_of(facts.shards.begin(), facts.shards.end(), [&](const auto& shard) {
     const auto& all = shard.second.waiting.handlers;
-    const Pauses pauses = PausedIn(facts, shard.second);
+    const Pauses pauses = PausedIn(facts, shard.second, BreakerHandName(handler, BreakerHand::Open));
     return std::all_of(all.begin(), all.end(), [&](const HandlerOverview& one) {
       return one.handler != handler || !Waits(one) || IsPaused(pauses, shard.first, one);
     });
@@ -277,6 +277,14 @@ bool BreakerIsOpen(const StatusFacts& facts, const std::string& handler) {
 bool OpenedByHand(const StatusFacts& facts, const std::string& handler) {
   return std::any_of(facts.shards.begin(), facts.shards.end(),
                      [&](const auto& shard) { return PausedIn(facts, shard.second).OpenedByHand(handler); });
+}
+
+bool SomebodyMayRun(const StatusFacts& facts, const std::string& handler) {
+  if (IsBuiltIn(handler)) return AnyLives(facts);
+  return std::any_of(facts.workers.begin(), facts.workers.end(), [&](const WorkerFacts& worker) {
+    return MayLive(worker) && (!worker.handlers || std::find(worker.handlers->begin(), worker.handlers->end(),
+                                                             handler) != worker.handlers->end());
+  });
 }
 
 std::map<std::string, TypeState> TypesOf(const StatusFacts& facts) {
@@ -333,7 +341,7 @@ bool CanRun(const StatusFacts& facts) {
   for (const auto& [name, shard] : facts.shards) {
     const Pauses pauses = PausedIn(facts, shard);
     for (const HandlerOverview& one : shard.waiting.handlers) {
-      if (Waits(one) && !IsPaused(pauses, name, one) && !NobodyRuns(facts, one.handler)) return true;
+      if (Waits(one) && !IsPaused(pauses, name, one) && SomebodyMayRun(facts, one.handler)) return true;
     }
   }
   return false;

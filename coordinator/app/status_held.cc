@@ -1,6 +1,7 @@
 // Why due tasks wait on purpose: what holds their type back, by its configuration, its shards' rows and the
 // word of the cluster's workers.
 #include <algorithm>
+#include <cmath>
 
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_health.h"
@@ -14,16 +15,33 @@ namespace {
 
 // What nothing holds back is found within a poll.
 constexpr Micros kFoundWithin = std::chrono::seconds(2);
+// Starts a second of a limit below which people wonder when the next is.
+constexpr double kSlowRate = 0.1;
 // A look that was due so long ago has not come: the rule is not why.
 constexpr Micros kLookIsLate = std::chrono::seconds(30);
 
 Micros DueFor(const StatusFacts& facts, const TypeState& type) { return facts.now - *type.now.oldest_due; }
 
+// As many run at once as may: by the permits that somebody has, or without a cluster by what is claimed.
+bool AllPlacesTaken(const StatusFacts& facts, const std::string& handler, const TypeState& type,
+                    const LimitConfig& limit) {
+  if (limit.concurrency == 0) return false;
+  if (!facts.cluster && type.now.running.count >= limit.concurrency) return true;
+  std::size_t held = 0;
+  for (const auto& [name, shard] : facts.shards) {
+    held +=
+        static_cast<std::size_t>(std::count_if(shard.permits.begin(), shard.permits.end(),
+                                               [&](const Permit& one) { return one.handler == handler; }));
+  }
+  return held >= limit.concurrency;
+}
+
 // The limit of a type of which nothing starts, though one should have by now, is not why.
 bool LimitHolds(const StatusFacts& facts, const std::string& handler, const TypeState& type,
                 const LimitConfig& limit) {
+  if (AllPlacesTaken(facts, handler, type, limit)) return true;
   if (facts.cluster && facts.cluster->unreached.empty()) return facts.cluster->holds.limits.contains(handler);
-  if (limit.rate == 0) return false;  // who has its permits is shown
+  if (limit.rate == 0) return false;
   if (type.now.running.count > 0 || facts.ended.contains(handler)) return true;
   const double seconds = facts.window ? std::chrono::duration<double>(*facts.window).count() : 0;
   return limit.rate * seconds < 3;
@@ -32,8 +50,10 @@ bool LimitHolds(const StatusFacts& facts, const std::string& handler, const Type
 void AddLimit(const StatusFacts& facts, const std::string& handler, const TypeState& type,
               const HandlerConfig& config, std::vector<Hold>& holds) {
   if (!config.limit || !LimitHolds(facts, handler, type, *config.limit)) return;
-  holds.push_back(
-      {"limit", "its limit is " + LimitText(*config.limit) + " (`handlers." + handler + ".limit`)"});
+  std::string text = "its limit is " + LimitText(*config.limit) + " (`handlers." + handler + ".limit`)";
+  const double rate = config.limit->rate;
+  if (rate > 0 && rate < kSlowRate) text += ", one each " + ElapsedText(Micros(std::llround(1e6 / rate)));
+  holds.push_back({"limit", std::move(text)});
 }
 
 void AddBands(const StatusFacts& facts, const std::string& handler, const TypeState& type,
@@ -88,8 +108,9 @@ void AddBrake(const StatusFacts& facts, const std::string& handler, std::vector<
     if (here && speed != facts.cluster->holds.speeds.end()) slowest = std::min(slowest, speed->second);
   }
   if (slowest < 1)
-    holds.push_back({"braked", "scanning is slowed to " + PercentText(slowest) +
-                                   " (`engine.brake`, or a database that was away)"});
+    holds.push_back({"braked", "scanning of its shard is slowed to " + PercentText(slowest) +
+                                   ": its database is slow to answer (`engine.brake`), or was away and is "
+                                   "let in gradually"});
 }
 
 // With when it is probed: by the workers' word, or as its rules say.
@@ -156,7 +177,7 @@ std::vector<Hold> HoldsOn(const StatusFacts& facts, const std::string& handler, 
     AddBands(facts, handler, type, config->second, holds);
   }
   AddFull(facts, handler, holds);
-  AddBrake(facts, handler, holds);
+  if (!IsHeld(holds) && SomebodyMayRun(facts, handler)) AddBrake(facts, handler, holds);
   return holds;
 }
 

@@ -95,6 +95,7 @@ struct StatusFacts {
   std::map<std::string, HandlerConfig> handlers;   // the configuration of task types
   Micros brake{0};                                 // engine.brake.latency
   std::optional<std::set<std::string>> plugin_handlers;  // of the plugins at hand, where it was asked
+  bool has_config = false;  // a configuration was read, which may be the workers'
 };
 
 // All of one task type, over the shards; of its tables the one with the oldest due task.
@@ -127,6 +128,8 @@ std::string HowMany(const Counted& counted, const char* one, const char* many);
 // All of the type that waits is paused; by itself or by hand, anywhere, its breaker is open.
 bool PausedEverywhere(const StatusFacts& facts, const std::string& handler);
 bool BreakerIsOpen(const StatusFacts& facts, const std::string& handler);
+// Some worker that may live runs the type. Workers of which it is not known may run any.
+bool SomebodyMayRun(const StatusFacts& facts, const std::string& handler);
 bool OpenedByHand(const StatusFacts& facts, const std::string& handler);
 
 struct StatusFinding {

@@ -180,6 +180,23 @@ TEST(StatusTest, WhatHoldsDueTasksBackOnPurposeIsSaidAndIsNoFault) {
   EXPECT_EQ(StatusJson(facts)["handlers"][0]["held_by"][0]["code"], "limit");
   facts.handlers["noop"].limit->rate = 100;
   EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims"))) << "some should have started";
+  facts.handlers["noop"].limit->rate = 2.0 / 3600;
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("its limit is 2/h (`handlers.noop.limit`), one each 30 min"));
+
+  facts.handlers["noop"].limit = LimitConfig{.concurrency = 2};
+  EXPECT_THAT(HeldBy(facts), IsEmpty()) << "none runs";
+  noop.running = {2, false};
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("held: 3 tasks of noop: its limit is 2 at once"));
+  facts.cluster.emplace().leader = "w1";
+  EXPECT_THAT(HeldBy(facts), IsEmpty()) << "permits decide";
+  facts.shards["main"].permits = {{.handler = "noop"}, {.handler = "noop"}, {.handler = "other"}};
+  EXPECT_THAT(HeldBy(facts), ElementsAre("limit"));
+  facts.shards["main"].permits.pop_back();
+  facts.shards["main"].permits.pop_back();
+  EXPECT_THAT(HeldBy(facts), IsEmpty()) << "one is free";
+  facts.cluster.reset();
+  facts.shards["main"].permits.clear();
+  noop.running = {};
 
   facts.handlers["noop"].limit.reset();
   facts.handlers["noop"].bands = {{.priority_from = 5, .every = minutes(10)}};
@@ -220,7 +237,9 @@ TEST(StatusTest, AnOpenBreakerIsToldWithItsNextProbe) {
   facts.cluster.emplace().holds.probes["noop"] = kNow + seconds(3);
   EXPECT_THAT(StatusText(facts, 0), HasSubstr("its breaker is open, probed next in 3 s\n"));
   facts.shards["main"].pauses = {{"breaker:noop:open", "ann", kNow - minutes(5)}};
-  EXPECT_THAT(StatusText(facts, 0), HasSubstr("its breaker is open by hand, and not probed\n"));
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("noop: its breaker is open by hand, and not probed\n"));
+  facts.shards["main"].pauses.push_back({"handler:noop", "ann", kNow});
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("noop: paused; its breaker is open by hand"));
 }
 
 TEST(StatusTest, TheBrakeSlowsDownAndIsNoReasonThatNothingStarts) {
@@ -259,7 +278,13 @@ TEST(StatusTest, WhatAClustersWorkersSayOfHoldsIsRead) {
   facts.cluster.emplace().holds = holds;
   facts.handlers["noop"].bands = {{.every = minutes(1)}};
   EXPECT_THAT(StatusText(facts, 0),
-              HasSubstr("(`handlers.noop.bands`), next in 30 s; scanning is slowed to"));
+              AllOf(HasSubstr("(`handlers.noop.bands`), next in 30 s\n"), Not(HasSubstr("slowed"))))
+      << "it waits for its band, however fast the scan is";
+  facts.handlers.clear();
+  EXPECT_THAT(StatusText(facts, 0),
+              HasSubstr("slowed: 3 tasks of noop: scanning of its shard is slowed to 25"));
+  facts.workers[0].handlers = {{"exec"}};
+  EXPECT_THAT(StatusText(facts, 0), Not(HasSubstr("slowed"))) << "nobody would run it";
 }
 
 TEST(StatusTest, WhatIsPausedCannotRun) {
@@ -298,7 +323,12 @@ TEST(StatusTest, WhatIsDueForLongAndNotClaimedIsSaid) {
   EXPECT_THAT(Findings(facts),
               ElementsAre(AllOf(HasSubstr("nothing claims 3 tasks of noop, the oldest due for 1 h 0 min"),
                                 HasSubstr("millrace task why"), Not(HasSubstr("plugin")))));
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("give it here too: --config FILE")));
+  facts.has_config = true;
+  EXPECT_THAT(Findings(facts), ElementsAre(Not(HasSubstr("--config"))));
   facts.plugin_handlers = {{"exec"}};
+  EXPECT_THAT(Findings(facts), ElementsAre(Not(HasSubstr("plugin")))) << "somebody had its handler";
+  facts.shards["main"].totals.clear();
   EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("no plugin at hand has its handler")));
   Noop(facts).oldest_due = kNow - seconds(5);
   EXPECT_THAT(Findings(facts), IsEmpty()) << "a poll may be that long";
