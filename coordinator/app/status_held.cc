@@ -52,7 +52,9 @@ void AddLimit(const StatusFacts& facts, const std::string& handler, const TypeSt
   if (!config.limit || !LimitHolds(facts, handler, type, *config.limit)) return;
   std::string text = "its limit is " + LimitText(*config.limit) + " (`handlers." + handler + ".limit`)";
   const double rate = config.limit->rate;
-  if (rate > 0 && rate < kSlowRate) text += ", one each " + ElapsedText(Micros(std::llround(1e6 / rate)));
+  if (rate > 0 && rate < kSlowRate)
+    text += ", one every " +
+            FormatDuration(std::chrono::round<std::chrono::seconds>(Micros(std::llround(1e6 / rate))));
   holds.push_back({"limit", std::move(text)});
 }
 

@@ -56,7 +56,7 @@ struct WhyFacts {
   std::optional<ActRecord> act;     // who held or cancelled it, as far as the audit tells
   // The handlers of the plugins at hand; nullopt: no plugin folder is at hand.
   std::optional<std::vector<std::string>> plugin_handlers;
-  bool has_config = false;  // a configuration was read, which may be its workers'
+  bool has_config = false;              // a configuration was read, which may be its workers'
   std::vector<WhyPermit> permits;       // of its type that the living hold
   std::string permits_held_up;          // why none can be had, where it needs one; empty: they can
   HandlerConfig config;                 // over what its handler brings

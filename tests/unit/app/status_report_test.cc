@@ -181,7 +181,7 @@ TEST(StatusTest, WhatHoldsDueTasksBackOnPurposeIsSaidAndIsNoFault) {
   facts.handlers["noop"].limit->rate = 100;
   EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims"))) << "some should have started";
   facts.handlers["noop"].limit->rate = 2.0 / 3600;
-  EXPECT_THAT(StatusText(facts, 0), HasSubstr("its limit is 2/h (`handlers.noop.limit`), one each 30 min"));
+  EXPECT_THAT(StatusText(facts, 0), HasSubstr("its limit is 2/h (`handlers.noop.limit`), one every 30m"));
 
   facts.handlers["noop"].limit = LimitConfig{.concurrency = 2};
   EXPECT_THAT(HeldBy(facts), IsEmpty()) << "none runs";
