@@ -109,6 +109,7 @@ Status ClusterProcess::Start(Place place) {
       [this] { return clock_.WallNow(); },
       std::move(place.databases),
       std::move(place.listens),
+      std::move(place.refused),
       std::move(place.pressing)};
   member_ = std::make_unique<Member>(
       std::move(options), ConfigLayers(settings_.config_text, settings_.config_file, settings_.own_store),

@@ -36,8 +36,10 @@ class ClusterProcess {
     std::function<std::string()> status = {};               // for its status node
     std::function<std::optional<std::vector<std::string>>(const Config&)> types = {};  // that it runs
     std::function<std::map<std::string, std::string>()> databases = {};  // that it has found, by shard
-    std::function<std::optional<std::string>(const EngineConfig&)> listens = {};  // see Member::Calls
-    std::function<std::optional<bool>()> pressing = {};                           // see Member::Calls
+    // See Member::Calls, these three.
+    std::function<std::optional<std::string>(const EngineConfig&)> listens = {};
+    std::function<std::optional<HandlerRefusals>(const std::shared_ptr<const Config>&)> refused = {};
+    std::function<std::optional<bool>()> pressing = {};
   };
 
   // Reaches ZooKeeper within `limit`, or says clearly what is wrong. `first_assignment`: see

@@ -81,6 +81,7 @@ class ClusterEnvironment final : public WorkerEnvironment {
                            },
                            types, [&worker] { return DatabasesOf(worker.Status()); },
                            [this](const EngineConfig& engine) { return supervision_.Listens(engine); },
+                           [&worker](const auto& config) { return worker.Refused(config); },
                            [this] { return teller_->Pressing(); }});
   }
   std::string NoPlan() const override { return process_.NoPlan(); }

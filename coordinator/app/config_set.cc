@@ -117,11 +117,26 @@ Result<ExitCode> TryOut(const ConfigNode& node, const std::string& text, const C
   return ExitCode::Done;
 }
 
+// The task types whose configuration differs.
+std::set<std::string> ChangedTypes(const ConfigNode& before, const std::string& text) {
+  std::set<std::string> types;
+  const ordered_json old = AsJson(before.text);
+  const ordered_json now = AsJson(text);
+  if (before.part != "handlers" || !now.is_object()) return types;
+  for (const auto& [type, handler] : now.items()) {
+    if (!old.contains(type) || old[type] != handler) types.insert(type);
+  }
+  return types;
+}
+
 Result<std::vector<ConfigWord>> AskAbout(ClusterClient& client, const ConfigNode& before,
-                                         std::int32_t version) {
-  if (before.version) return AskWorkers(client, {before.part, version, before.made});
-  BOOST_OUTCOME_TRY(now, CurrentNode(client, before.part));
-  return AskWorkers(client, {before.part, version, now.made});
+                                         const std::string& text, std::int32_t version) {
+  ConfigVersion wanted{before.part, version, before.made, ChangedTypes(before, text)};
+  if (!before.version) {
+    BOOST_OUTCOME_TRY(now, CurrentNode(client, before.part));
+    wanted.made = now.made;
+  }
+  return AskWorkers(client, wanted);
 }
 
 // What came of version `version`, whose text is `text`.
@@ -133,7 +148,7 @@ Result<ExitCode> TellOutcome(ClusterConnection& cluster, const ConfigNode& befor
     PrintChanges(changes);
     PrintLine("config/" + before.part + " is now version " + std::to_string(version) + restored);
   }
-  auto words = AskAbout(*cluster.client, before, version);
+  auto words = AskAbout(*cluster.client, before, text, version);
   if (!words) {
     return Fail(words.error().code, "config/" + before.part +
                                         " is set; what the workers make of it can't be "

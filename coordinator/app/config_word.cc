@@ -6,6 +6,7 @@
 #include <map>
 
 #include "coordinator/app/cli/text.h"
+#include "coordinator/app/cluster_snapshot.h"
 #include "coordinator/coordination/documents.h"
 #include "framework/base/escape.h"
 
@@ -76,6 +77,12 @@ ConfigWord ReadConfigWord(const std::string& worker, const std::optional<std::st
   const auto why = one->find(status_key::kConfigRefused);
   word.state = why == one->end() ? State::InForce : State::Refused;
   if (word.state == State::Refused) word.why = why->is_string() ? why->get<std::string>() : why->dump();
+  for (const std::string& type : wanted.types) {
+    const std::string refusal = TextPart(PartOf(*one, status_key::kConfigTypes), type);
+    if (refusal.empty()) continue;
+    word.state = State::Refused;
+    word.why += (word.why.empty() ? "handlers." : "; handlers.") + type + ": " + refusal;
+  }
   return word;
 }
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct ConfigVersion {
   std::string part;
   std::int32_t version = 0;
   std::int64_t made = 0;  // the transaction that made the node; 0: not known
+  // Of `handlers`: the task types that it changes. What their handlers refuse is refused; others may have
+  // refused theirs for long.
+  std::set<std::string> types = {};
 };
 
 // Of the text of status/<id>; nullopt: there is no such node. Pure.

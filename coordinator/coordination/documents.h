@@ -148,8 +148,10 @@ inline constexpr char kConfigVersion[] = "version";  // of its node, as it was r
 inline constexpr char kConfigMade[] =
     "made";  // the transaction that made that node (czxid): versions count anew
 inline constexpr char kConfigRefused[] = "refused";  // where that is not in force: why
-inline constexpr char kRefusals[] = "refusals";      // what it can't carry out; a list of texts
-inline constexpr char kIgnored[] = "ignored";        // what it was started with and does not follow; texts
+inline constexpr char kConfigTypes[] =
+    "types";  // of `handlers`: task types whose handler refuses it, and why
+inline constexpr char kRefusals[] = "refusals";  // what it can't carry out; a list of texts
+inline constexpr char kIgnored[] = "ignored";    // what it was started with and does not follow; texts
 inline constexpr char kPermitsHeldUp[] = "permits_held_up";  // why none can be had; a text
 inline constexpr char kShards[] = "shards";                  // an object for each
 inline constexpr char kDoorbell[] = "doorbell";              // of a shard: `on`, or `off` and why

@@ -25,6 +25,7 @@ constexpr std::size_t kLongestStatus = 80 * 1024;  // a third of what a node may
 constexpr std::size_t kRefusalsTold = 20;
 
 constexpr std::string_view kEnginePart = "engine";
+constexpr std::string_view kHandlersPart = "handlers";
 
 std::string ConfigPath(const std::string& part) { return "/config/" + part; }
 
@@ -42,6 +43,10 @@ std::string StatusText(const std::string& incarnation, const MemberView& view, c
     told[status_key::kConfigVersion] = read.version;
     told[status_key::kConfigMade] = read.made;
     if (!read.refused.empty()) told[status_key::kConfigRefused] = Brief({read.refused}, 1).front();
+    for (const auto& [type, why] : read.types) {
+      ordered_json& types = told[status_key::kConfigTypes];
+      if (types.size() < kRefusalsTold) types[type] = Brief({why}, 1).front();
+    }
   }
   if (!view.ignored.empty()) own[status_key::kIgnored] = Brief({view.ignored}, 1);
   const ordered_json added = ordered_json::parse(more, nullptr, false);
@@ -98,7 +103,7 @@ std::optional<TreeRequest> Member::Next(BootTime now) {
   if (options_.registers) mirror_.TrackNodesOf(assign_, PagesOf(mirror_.List(assign_)));
   if (auto read = mirror_.NextRead()) return read;
   LookAtDatabases(now);
-  LookAtAddress();
+  LookAtProcess();
   if (dirty_) Recompute();
   if (auto write = MakeMissingAgain(now)) return write;
   if (!options_.registers) return std::nullopt;
@@ -125,7 +130,7 @@ BootTime Member::WakeAt(BootTime now) const {
   if (registered_) wake = told_at_ + options_.status_interval;
   if (registered_ && has_limits_) wake = std::min<BootTime>(wake, now + kAskPressing);
   if (!missing_.empty()) wake = std::min(wake, make_again_from_);
-  if (!listens_) wake = std::min<BootTime>(wake, now + kAskAddressAgain);
+  if (!listens_ || !handlers_) wake = std::min<BootTime>(wake, now + kAskAddressAgain);
   return std::max(now, wake);
 }
 
@@ -269,11 +274,12 @@ void Member::LookAtDatabases(BootTime now) {
 }
 
 // The process follows what is published here by itself, a little later.
-void Member::LookAtAddress() {
-  if (!calls_.listens) return;
-  auto listens = calls_.listens(view_.config->engine);
-  if (listens == listens_) return;
+void Member::LookAtProcess() {
+  auto listens = calls_.listens ? calls_.listens(view_.config->engine) : listens_;
+  auto handlers = calls_.handlers ? calls_.handlers(view_.config) : handlers_;
+  if (listens == listens_ && handlers == handlers_) return;
   listens_ = std::move(listens);
+  handlers_ = std::move(handlers);
   dirty_ = true;
 }
 
@@ -283,7 +289,10 @@ void Member::Recompute() {
   changed = FollowAssignment() || changed;
   view_.contact = true;
   ReadLimitsNode();
-  changed = FollowRowLimits(FollowConfig()) || changed;
+  if (FollowRowLimits(FollowConfig())) {
+    changed = true;
+    if (calls_.handlers) handlers_ = calls_.handlers(view_.config);
+  }
   changed = NoteConfigRead() || changed;
   changed = FollowPauses() || changed;
   changed = FollowLimits() || changed;
@@ -357,7 +366,8 @@ bool Member::FollowRowLimits(bool changed) {
   return true;
 }
 
-// Of the engine a version is not told before it is known whether its address can be listened on.
+// Of the engine a version is not told before it is known whether its address can be listened on, of the
+// handlers not before they have been opened by it.
 bool Member::NoteConfigRead() {
   std::map<std::string, ConfigRead> read;
   for (const char* part : kConfigParts) {
@@ -366,9 +376,11 @@ bool Member::NoteConfigRead() {
     if (node == config_nodes_.end()) continue;
     ConfigRead& one = read[part] = {node->second.version, node->second.created};
     if (refusal != layers_.Refusals().end()) one.refused = refusal->second;
-    if (part != kEnginePart || !one.refused.empty()) continue;
-    if (listens_) {
+    if ((part != kEnginePart && part != kHandlersPart) || !one.refused.empty()) continue;
+    if (part == kEnginePart && listens_) {
       one.refused = *listens_;
+    } else if (part == kHandlersPart && handlers_) {
+      one.types = *handlers_;
     } else if (const auto before = view_.config_read.find(part); before != view_.config_read.end()) {
       one = before->second;
     } else {

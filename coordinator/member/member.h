@@ -17,6 +17,7 @@
 #include "coordinator/coordination/tree_mirror.h"
 #include "coordinator/member/assignment.h"
 #include "framework/policy/pauses.h"
+#include "framework/worker/worker_status.h"
 
 namespace millrace::engine {
 
@@ -25,6 +26,8 @@ struct ConfigRead {
   std::int32_t version = 0;
   std::int64_t made = 0;     // TreeNode::created
   std::string refused = {};  // why that is not in force; empty: it is
+  // Of `handlers`.
+  HandlerRefusals types = {};
   bool operator==(const ConfigRead&) const = default;
 };
 
@@ -82,6 +85,9 @@ class Member final : public TreeMachine {
     // What the process has made of `engine.http` of this configuration: nullopt where it has not tried yet,
     // why it does not answer there, or nothing. Asked often; an empty function: it does not follow that key.
     std::function<std::optional<std::string>(const EngineConfig&)> listens = {};
+    // What the handlers refuse of this configuration; nullopt where they have not been asked yet. Asked
+    // often; an empty function: it runs none.
+    std::function<std::optional<HandlerRefusals>(const std::shared_ptr<const Config>&)> handlers = {};
     // Whether what the leader divides limits by has changed since `status` was asked; nullopt: there are
     // none. May be empty.
     std::function<std::optional<bool>()> pressing = {};
@@ -107,7 +113,7 @@ class Member final : public TreeMachine {
   std::optional<TreeRequest> Register(BootTime now);
   std::optional<TreeRequest> TellStatus(BootTime now);
   void LookAtDatabases(BootTime now);
-  void LookAtAddress();
+  void LookAtProcess();
   void Recompute();
   bool FollowAssignment();
   bool FollowConfig();
@@ -154,10 +160,12 @@ class Member final : public TreeMachine {
   BootTime told_at_{};
   BootTime written_at_{};
   std::map<std::string, std::string> databases_;
-  BootTime databases_at_{};                             // when they are asked for next
-  std::optional<std::string> listens_ = std::string();  // as the process said last
-  bool has_limits_ = false;                             // as the process said last
-  bool status_refused_ = false;                         // the last time that it was written
+  BootTime databases_at_{};  // when they are asked for next
+  // As the process said last.
+  std::optional<std::string> listens_ = std::string();
+  std::optional<HandlerRefusals> handlers_ = HandlerRefusals();
+  bool has_limits_ = false;      // as the process said last
+  bool status_refused_ = false;  // the last time that it was written
 };
 
 }  // namespace millrace::engine

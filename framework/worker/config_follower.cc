@@ -33,6 +33,11 @@ void ConfigFollower::Run() {
   ended_.store(true);
 }
 
+std::optional<HandlerRefusals> ConfigFollower::Refused(const std::shared_ptr<const Config>& config) const {
+  MutexLock lock(mutex_);
+  return config == followed_ ? std::optional(lanes_.Refusals()) : std::nullopt;
+}
+
 void ConfigFollower::Take(std::shared_ptr<const Config> config) {
   if (config->engine.lease != engine_.Get().lease) {
     LogInfo("the new lease holds from this worker's next registration in each shard",
@@ -44,6 +49,10 @@ void ConfigFollower::Take(std::shared_ptr<const Config> config) {
   lanes_.Follow(config);
   admission_.Follow(config);
   current_ = std::move(config);
+  {
+    MutexLock lock(mutex_);
+    followed_ = current_;
+  }
   LogInfo("a new configuration is in force", {});
 }
 

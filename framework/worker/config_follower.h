@@ -4,13 +4,16 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
+#include "framework/base/mutex.h"
 #include "framework/mill/admission.h"
 #include "framework/mill/live_engine.h"
 #include "framework/threads/signal.h"
 #include "framework/threads/thread.h"
 #include "framework/worker/control_plane.h"
 #include "framework/worker/lane_set.h"
+#include "framework/worker/worker_status.h"
 
 namespace millrace::engine {
 
@@ -21,6 +24,7 @@ class ConfigFollower {
                  LaneSet& lanes, Admission& admission)
       : control_(control),
         current_(std::move(current)),
+        followed_(current_),
         engine_(engine),
         lanes_(lanes),
         admission_(admission) {}
@@ -32,6 +36,8 @@ class ConfigFollower {
   void Stop();
   // Its thread has ended. Thread-safe.
   bool Ended() const { return ended_.load(); }
+  // nullopt: handlers have not been opened by this configuration. Thread-safe.
+  std::optional<HandlerRefusals> Refused(const std::shared_ptr<const Config>& config) const;
 
  private:
   void Run();
@@ -39,6 +45,8 @@ class ConfigFollower {
 
   ControlPlane& control_;
   std::shared_ptr<const Config> current_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const Config> followed_ MILLRACE_GUARDED_BY(mutex_);
   LiveEngine& engine_;
   LaneSet& lanes_;
   Admission& admission_;

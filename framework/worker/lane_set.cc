@@ -240,11 +240,11 @@ void LaneSet::Reopen(const std::string& type, const HandlerConfig& config, Entry
   LogWarning("a handler refuses its new configuration", {{"type", type}, {"why", entry.refusal}});
 }
 
-std::vector<std::string> LaneSet::Refusals() const {
+HandlerRefusals LaneSet::Refusals() const {
   MutexLock lock(mutex_);
-  std::vector<std::string> refusals;
+  HandlerRefusals refusals;
   for (const auto& [type, entry] : entries_) {
-    if (!entry.refusal.empty()) refusals.push_back("handlers." + type + ": " + entry.refusal);
+    if (!entry.refusal.empty()) refusals[type] = entry.refusal;
   }
   return refusals;
 }

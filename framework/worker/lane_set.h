@@ -15,6 +15,7 @@
 #include "framework/mill/attempt.h"
 #include "framework/plugin/plugin_set.h"
 #include "framework/worker/lane.h"
+#include "framework/worker/worker_status.h"
 
 namespace millrace::engine {
 
@@ -58,8 +59,8 @@ class LaneSet final : public Runner {
   // since. Once a minute it reads all secrets anew, and opens a handler anew whose secret has changed. May
   // wait likewise; the caller of Follow.
   void LookAgain();
-  // What of the configuration in force was refused, and why; one text each, by task type.
-  std::vector<std::string> Refusals() const;
+  // What of the configuration in force was refused, and why, by task type.
+  HandlerRefusals Refusals() const;
 
   // The lane of a type; null if no plugin has its handler, or as long as the handler refuses to open (logged
   // once).

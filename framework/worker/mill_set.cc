@@ -101,6 +101,14 @@ std::vector<MillSet::MillPtr> MillSet::All() const {
   return all_;
 }
 
+std::vector<std::string> MillSet::PauseNames() const {
+  std::set<std::string> paused;
+  for (const MillPtr& mill : All()) {
+    for (std::string& name : mill->PauseNames()) paused.insert(std::move(name));
+  }
+  return {paused.begin(), paused.end()};
+}
+
 void MillSet::Rung(const ShardRing& ring) const {
   MillPtr mill;
   {

@@ -34,6 +34,8 @@ class MillSet {
 
   // Thread-safe.
   std::vector<MillPtr> All() const;
+  // Of what is paused in any shard; sorted.
+  std::vector<std::string> PauseNames() const;
   // Somebody rings; for a shard that is not served nothing happens.
   void Rung(const ShardRing& ring) const;
   // Ends all mills; returns when their threads have ended.

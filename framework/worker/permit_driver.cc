@@ -123,6 +123,15 @@ void PermitDriver::Stop() {
   port_->Follow({});
 }
 
+void PermitDriver::Tell(WorkerStatus& status) const {
+  const Permits::View permits = permits_.Look();
+  for (const PermitView& type : permits.types) {
+    status.permits.push_back({type.handler, type.concurrency, type.held, type.waiting});
+  }
+  status.permit_home = permits.home;
+  status.permit_trouble = permits.trouble;
+}
+
 bool PermitDriver::StandsStill(BootTime now, Micros patience) const {
   return port_->pulse().StandsStill(now, patience);
 }

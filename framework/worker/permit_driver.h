@@ -9,6 +9,7 @@
 #include "framework/mill/permits.h"
 #include "framework/threads/thread.h"
 #include "framework/worker/shard_driver.h"
+#include "framework/worker/worker_status.h"
 
 namespace millrace::engine {
 
@@ -28,6 +29,7 @@ class PermitDriver {
   void Stop();
   // It should have gone on for longer than `patience`, and has not.
   bool StandsStill(BootTime now, Micros patience) const;
+  void Tell(WorkerStatus& status) const;
 
  private:
   class Port;

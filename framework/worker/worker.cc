@@ -52,6 +52,9 @@ class Worker::Body {
   std::optional<WorkerEnd> WaitFor(Micros limit);
   WorkerTotals Totals() const;
   WorkerStatus Status() const;
+  std::optional<HandlerRefusals> Refused(const std::shared_ptr<const Config>& config) const {
+    return config_ ? config_->Refused(config) : std::nullopt;
+  }
   std::map<std::string, LimitView> Limits() const { return admission_.Limits(); }
   std::string StandsStill(Micros patience) const;
   bool LeftThreads() const { return left_.load(); }
@@ -71,8 +74,6 @@ class Worker::Body {
   void Finish();
   void Publish();
   void Measure(Gauges& gauges) const;
-  // Of what is paused in any shard; sorted.
-  std::vector<std::string> PauseNames() const;
   bool AllEmpty() const;
   std::optional<IdleSpan> AllIdle() const;
   bool MayEnd() const;
@@ -133,6 +134,9 @@ void Worker::StopNow() { body_->StopNow(); }
 std::optional<WorkerEnd> Worker::WaitFor(Micros limit) { return body_->WaitFor(limit); }
 WorkerTotals Worker::Totals() const { return body_->Totals(); }
 WorkerStatus Worker::Status() const { return body_->Status(); }
+std::optional<HandlerRefusals> Worker::Refused(const std::shared_ptr<const Config>& config) const {
+  return body_->Refused(config);
+}
 std::map<std::string, LimitView> Worker::Limits() const { return body_->Limits(); }
 std::string Worker::StandsStill(Micros patience) const { return body_->StandsStill(patience); }
 bool Worker::LeftThreads() const { return body_->LeftThreads(); }
@@ -253,7 +257,7 @@ void Worker::Body::Watch() {
 
 void Worker::Body::WatchRunning() {
   const bool followed = mills_->Follow();
-  breakers_.Follow([this] { return PauseNames(); });
+  breakers_.Follow([this] { return mills_->PauseNames(); });
   // A sweep has to come to its end: that takes out what was moved and does not start.
   SendBackUnwanted((sweep_ticks_ == 0 && admission_.TakeClosed()) || followed);
   mills_->EndRetired();
@@ -432,14 +436,6 @@ WorkerTotals Worker::Body::Totals() const {
   return totals;
 }
 
-std::vector<std::string> Worker::Body::PauseNames() const {
-  std::set<std::string> paused;
-  for (const auto& mill : mills_->All()) {
-    for (std::string& name : mill->PauseNames()) paused.insert(std::move(name));
-  }
-  return {paused.begin(), paused.end()};
-}
-
 WorkerStatus Worker::Body::Status() const {
   WorkerStatus status;
   if (!mills_) return status;
@@ -447,21 +443,17 @@ WorkerStatus Worker::Body::Status() const {
   for (const auto& mill : mills_->All()) status.shards.push_back(mill->Status());
   std::stable_sort(status.shards.begin(), status.shards.end(),
                    [](const ShardStatus& a, const ShardStatus& b) { return a.shard < b.shard; });
-  status.paused = PauseNames();
+  status.paused = mills_->PauseNames();
   status.breakers = BreakersIn(admission_, parts_.clock.Now());
   for (const auto& [type, closed] : admission_.OutsideHours())
     status.outside_hours.push_back(type + ": " + closed);
-  status.refusals = lanes_->Refusals();
+  for (const auto& [type, why] : lanes_->Refusals())
+    status.refusals.push_back("handlers." + type + ": " + why);
   LaneSet::Loads loads = lanes_->CurrentLoads();
   status.queues = std::move(loads.queues);
   status.full = std::move(loads.full);
   if (rings_) status.doorbell = rings_->Address();
-  const Permits::View permits = permits_->permits().Look();
-  for (const PermitView& type : permits.types) {
-    status.permits.push_back({type.handler, type.concurrency, type.held, type.waiting});
-  }
-  status.permit_home = permits.home;
-  status.permit_trouble = permits.trouble;
+  permits_->Tell(status);
   return status;
 }
 

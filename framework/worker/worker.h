@@ -84,6 +84,8 @@ class Worker {
   std::optional<WorkerEnd> WaitFor(Micros limit);
   WorkerTotals Totals() const;
   WorkerStatus Status() const;
+  // Of this configuration; nullopt: it is not the one that the worker follows, or not yet.
+  std::optional<HandlerRefusals> Refused(const std::shared_ptr<const Config>& config) const;
   // The limits of task types, and what this worker makes of them; by type.
   std::map<std::string, LimitView> Limits() const;
   // Which of its threads should have gone on for longer than `patience`, and has not: `scan of shard main`,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -78,6 +79,9 @@ struct PermitStatus {
   std::size_t held = 0;           // of those, here
   std::size_t waiting = 0;        // tasks here that are claimed and have none
 };
+
+// By task type: why its handler refuses its part of the configuration.
+using HandlerRefusals = std::map<std::string, std::string>;
 
 struct WorkerStatus {
   std::string worker;

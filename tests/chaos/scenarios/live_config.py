@@ -56,6 +56,14 @@ def run(s):
     s.millrace("config", "set", "handlers.job.concurrency", 1)
     check_in_force(s, programs, "set by millrace config set", 1)
 
+    said = s.ask("config", "set", "handlers.other", '{"uses": "exec", "options": {"program": "nowhere"}}', "--yes",
+                 answer="")
+    s.check("config set says which workers' handlers refuse their options", said.strip(),
+            all(word in said for word in ("in force on 0 of 2", "w1 refuses it: handlers.other: ", "w2 refuses")))
+    said = s.millrace("config", "set", "handlers.job.timeout", "7s")
+    s.check("of another type it does not tell again", said.strip(), "in force on 2 of 2" in said)
+    s.millrace("config", "unset", "handlers.other")
+
     check_refused(s, cluster, programs, b'{"job": {"concurrency": 3, "concurency": 7}}',
                   ("handlers.job.concurency", "unknown key"), 1)
     if s.full:

@@ -29,6 +29,16 @@ TEST(ConfigWordTest, ARefusalSaysWhy) {
             State::Silent);
 }
 
+TEST(ConfigWordTest, WhatAHandlerRefusesOfAChangeIsRefused) {
+  const char* told =
+      R"({"config":{"handlers":{"version":7,"types":{"b":"no such program","old":"since long"}}}})";
+  EXPECT_EQ(Of(told).state, State::InForce) << "none of it is changed now";
+  const ConfigWord word = ReadConfigWord("w1", told, {"handlers", 7, 300, {"a", "b"}});
+  EXPECT_EQ(word.state, State::Refused);
+  EXPECT_EQ(word.why, "handlers.b: no such program");
+  EXPECT_EQ(ReadConfigWord("w1", told, {"handlers", 8, 300, {"b"}}).state, State::Silent);
+}
+
 TEST(ConfigWordTest, VersionsOfTheNodeThatStoodThereBeforeSayNothing) {
   EXPECT_EQ(Of(R"({"config":{"handlers":{"version":7,"made":300}}})").state, State::InForce);
   EXPECT_EQ(Of(R"({"config":{"handlers":{"version":6,"made":300}}})").state, State::Silent);

@@ -461,6 +461,34 @@ TEST_F(MemberTest, SaysWhichShardsItServesAndWhatItWasStartedWithAndDoesNotFollo
   EXPECT_EQ(ReadWorker(room_.Data("/workers/w1"))->limits.shards, (std::vector<std::string>{"other"}));
 }
 
+TEST_F(MemberTest, TellsAVersionOfTheHandlersOnceTheyWereAskedWithWhatTheyRefuse) {
+  std::shared_ptr<const Config> asked;  // as a process that opens handlers on a thread of its own
+  std::map<std::string, std::string> refused;
+  Member::Calls calls{[this](const MemberView& view) { published_ = view; }, nullptr, nullptr};
+  calls.handlers = [&](const std::shared_ptr<const Config>& config) {
+    return config == asked ? std::optional(refused) : std::nullopt;
+  };
+  member_ = std::make_unique<Member>(MemberOptions{"w1", WorkerDocument{.host = "h", .incarnation = "w1.a"}},
+                                     ConfigLayers(), calls);
+  room_.Put("/config/handlers", R"({"b":{"options":{"program":"/bin/true"}}})");
+  Join();
+  EXPECT_FALSE(published_.config_read.contains("handlers"));
+  asked = published_.config;
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  ASSERT_TRUE(published_.config_read.contains("handlers"));
+  EXPECT_THAT(published_.config_read.at("handlers").types, IsEmpty());
+  const std::int32_t first = published_.config_read.at("handlers").version;
+
+  room_.Put("/config/handlers", R"({"b":{"options":{"program":"/nowhere"}}})");
+  ASSERT_TRUE(room_.Settle());
+  EXPECT_EQ(published_.config_read.at("handlers").version, first) << "it is not known yet";
+  asked = published_.config;
+  refused["b"] = "there is no /nowhere";
+  ASSERT_TRUE(room_.Pass(seconds(1)));
+  EXPECT_GT(published_.config_read.at("handlers").version, first);
+  EXPECT_THAT(room_.Data("/status/w1"), HasSubstr(R"("types":{"b":"there is no /nowhere"})"));
+}
+
 TEST_F(MemberTest, TellsWhichDatabasesItHasFound) {
   std::map<std::string, std::string> found;
   Member::Calls calls{[this](const MemberView& view) { published_ = view; }, nullptr, nullptr};
