@@ -111,6 +111,7 @@ Status AlertShard::LookAtDue(const AlertNeeds& needs, const AlertPlace& place, O
   if (!seen.unrunnable) seen.unrunnable.emplace();
   std::map<std::string, std::vector<DueGroup>> late;
   unsent_.tries_again = false;
+  NoteHeld(needs, place, map);
   for (DueGroup& group : map.groups) {
     if (IsBuiltIn(group.handler)) {
       unsent_.tries_again = unsent_.tries_again || FailuresOf(group.urgency) > 0;  // the place on the ladder
@@ -119,6 +120,8 @@ Status AlertShard::LookAtDue(const AlertNeeds& needs, const AlertPlace& place, O
     const Micros ago = map.now - group.first_run_at;
     if (ago < Micros(0)) continue;
     if (!place.runs(group.handler)) Raise(*seen.unrunnable, group.handler, ago);
+    const auto held = held_.find(KeyOf(group));
+    if (held != held_.end() && held->second == map.now) continue;
     if (needs.late && ago > *needs.late) late[group.handler].push_back(std::move(group));
   }
   for (auto& [type, groups] : late) {
@@ -126,6 +129,24 @@ Status AlertShard::LookAtDue(const AlertNeeds& needs, const AlertPlace& place, O
     if (ago) Raise(*seen.late, type, *ago);
   }
   return {};
+}
+
+void AlertShard::NoteHeld(const AlertNeeds& needs, const AlertPlace& place, const DueMap& map) {
+  Pauses pauses = place.pauses ? *place.pauses : Pauses();
+  for (const std::string& name : map.pauses) {
+    if (!pauses.Add(name)) continue;  // a name that a later version knows
+  }
+  std::map<GroupKey, WallTime> held;
+  for (const DueGroup& group : map.groups) {
+    const GroupKey key = KeyOf(group);
+    const auto before = held_.find(key);
+    if (needs.config != nullptr && HeldOnPurpose(*needs.config, pauses, name_, group, map.now)) {
+      held[key] = map.now;
+    } else if (before != held_.end()) {
+      held[key] = before->second;
+    }
+  }
+  held_ = std::move(held);
 }
 
 // A running row still stands in the due order: the first row of a group that waits is looked for, in the
@@ -139,7 +160,10 @@ Result<std::optional<Micros>> AlertShard::OldestWaiting(std::vector<DueGroup> gr
     BOOST_OUTCOME_TRY(rows, tasks_->Scan({group, HeadOf(group), kMaxBatchRows}));
     const auto waiting = std::find_if(rows.begin(), rows.end(),
                                       [](const ScanRow& row) { return row.state == TaskState::Waiting; });
-    if (waiting != rows.end() && (!oldest || waiting->run_at < *oldest)) oldest = waiting->run_at;
+    if (waiting == rows.end()) continue;
+    const auto held = held_.find(KeyOf(group));
+    const WallTime since = held == held_.end() ? waiting->run_at : std::max(waiting->run_at, held->second);
+    if (!oldest || since < *oldest) oldest = since;
   }
   if (!oldest) return std::optional<Micros>();
   return std::optional<Micros>(now - *oldest);

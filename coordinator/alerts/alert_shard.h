@@ -9,10 +9,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "coordinator/alerts/judge.h"
+#include "framework/policy/pauses.h"
 #include "framework/store/store.h"
 #include "framework/worker/control_plane.h"
 
@@ -33,8 +35,9 @@ struct AlertPlace {
                                          const std::vector<TableInfo>& tables)>
       spot;
   std::optional<std::vector<std::string>> unowned = {};  // slices; nullopt: not known
-  // Breakers that are open: why, by task type; nullopt: not known.
+  // Breakers that have opened by themselves: why, by task type; nullopt: not known.
   std::optional<std::map<std::string, std::string>> breakers = {};
+  std::shared_ptr<const Pauses> pauses = {};  // what the cluster has paused; null: that is not known
 };
 
 // What the configured alerts need to know.
@@ -42,6 +45,7 @@ struct AlertNeeds {
   std::optional<Micros> late = {};    // from so long on
   std::optional<Micros> events = {};  // of so long
   bool schedules = false;             // which of them are late
+  const Config* config = nullptr;     // what waits on purpose; null: nothing does
 };
 AlertNeeds NeedsOf(const std::map<std::string, AlertConfig>& alerts);
 
@@ -82,9 +86,16 @@ class AlertShard {
   // The newest first.
   Result<std::vector<KeyedTask>> Messages(const std::string& alert);
   Status LookAtDue(const AlertNeeds& needs, const AlertPlace& place, Observation& seen);
+  // Which groups wait on purpose now.
+  void NoteHeld(const AlertNeeds& needs, const AlertPlace& place, const DueMap& map);
   Result<std::optional<Micros>> OldestWaiting(std::vector<DueGroup> groups, WallTime now);
   Status LookAtSchedules(Observation& seen);
   Status LookAtEvents(Micros window, BootTime now, Observation& seen);
+
+  using GroupKey = std::tuple<TableName, std::uint32_t, std::string, std::uint32_t>;
+  static GroupKey KeyOf(const DueGroup& group) {
+    return {group.table, group.slice, group.handler, group.urgency};
+  }
 
   const std::string name_;
   const std::shared_ptr<Store> store_;
@@ -96,6 +107,7 @@ class AlertShard {
   const std::unique_ptr<ScheduleStore> schedules_;
   std::optional<std::vector<TableInfo>> tables_;
   BootTime tables_read_{};
+  std::map<GroupKey, WallTime> held_;  // groups that waited on purpose, until then: late only since
   struct Kept {
     ShardEvent event;
     BootTime at;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "framework/base/time_text.h"
+#include "framework/mill/hours_policy.h"
 #include "framework/store/alert_store.h"
 #include "framework/store/schedule_store.h"
 
@@ -11,6 +12,8 @@ namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kMostParts = 10;
+// A band's look that was due so long ago has not come: the band is not why tasks wait.
+constexpr Micros kLookIsLate = std::chrono::seconds(30);
 
 std::string Many(std::uint64_t count, const char* one, const char* many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
@@ -200,6 +203,16 @@ std::optional<AlertFact> FactOf(const AlertConfig& alert, const Observation& see
   auto fact = WholeFact(alert, seen);
   if (fact && !fact->holds && !seen.whole && alert.kind != AlertKind::Unowned) return std::nullopt;
   return fact;
+}
+
+bool HeldOnPurpose(const Config& config, const Pauses& pauses, const std::string& shard,
+                   const DueGroup& group, WallTime now) {
+  if (pauses.Covers(shard, group.table, group.slice, group.handler)) return true;
+  const auto found = config.handlers.find(group.handler);
+  if (found == config.handlers.end()) return false;
+  if (found->second.hours && !ClosedBy(*found->second.hours, now).empty()) return true;
+  const auto band = found->second.BandOf(group.urgency);
+  return band && band->every > Micros(0) && now - group.first_run_at <= band->every + kLookIsLate;
 }
 
 AlertWord AlertJudge::Look(const std::optional<AlertFact>& fact, const SaidAlert& said, Micros every,

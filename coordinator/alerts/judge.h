@@ -10,6 +10,8 @@
 
 #include "framework/base/clock.h"
 #include "framework/config/config.h"
+#include "framework/policy/pauses.h"
+#include "framework/store/task_store.h"
 
 namespace millrace::engine {
 
@@ -46,6 +48,12 @@ struct AlertFact {
 // nullopt: the observation does not say. What was seen of some of the shards alone can show that an alert
 // holds, not that it does not.
 std::optional<AlertFact> FactOf(const AlertConfig& alert, const Observation& seen);
+
+// Whether due tasks wait because somebody wants it so, that they are late is no news then: by a pause, a
+// breaker that was opened by hand, their type's hours, or a band whose next look may be to come. Not by a
+// limit, whose backlog somebody wants to hear of, nor by a breaker that opened by itself.
+bool HeldOnPurpose(const Config& config, const Pauses& pauses, const std::string& shard,
+                   const DueGroup& group, WallTime now);
 
 // What was said of an alert last.
 struct SaidAlert {

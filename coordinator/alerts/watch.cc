@@ -102,7 +102,8 @@ void AlertWatch::Follow(const Config& config, const StoresByShard& shards) {
 }
 
 Observation AlertWatch::Observe(const Config& config, const AlertPlace& place, BootTime now) {
-  const AlertNeeds needs = NeedsOf(config.alerts);
+  AlertNeeds needs = NeedsOf(config.alerts);
+  needs.config = &config;
   Observation seen;
   seen.unowned = place.unowned;
   seen.breakers = place.breakers;

@@ -55,17 +55,12 @@ void LocalAlertPlace::Follow(const Worker& worker) {
     }
   }
   OpenBreakers breakers{status.worker, {}};
-  std::map<std::string, std::string> by_hand;
-  for (const auto& [type, hand] : BreakerHandsOf(status.paused)) {
-    if (hand == BreakerHand::Open) by_hand[type] = "opened by hand";
-  }
   for (const BreakerStatus& breaker : status.breakers) {
     if (breaker.open && !breaker.by_hand) breakers.types[breaker.handler] = breaker.why;
   }
   MutexLock lock(mutex_);
   uncovered_ = std::move(uncovered);
   breakers_ = std::move(breakers);
-  by_hand_ = std::move(by_hand);
 }
 
 std::optional<AlertPlace> LocalAlertPlace::Now() const {
@@ -78,8 +73,7 @@ std::optional<AlertPlace> LocalAlertPlace::Now() const {
   MutexLock lock(mutex_);
   if (!uncovered_) return std::nullopt;
   place.unowned = uncovered_;
-  place.breakers = by_hand_;
-  place.breakers->insert(breakers_->types.begin(), breakers_->types.end());
+  place.breakers = breakers_->types;
   return place;
 }
 

@@ -30,7 +30,7 @@ class LocalAlertPlace {
   void Follow(const Worker& worker);
   // nullopt: it was not told yet.
   std::optional<AlertPlace> Now() const;
-  // Those that have opened by themselves; likewise.
+  // Likewise.
   std::optional<OpenBreakers> Breakers() const;
 
  private:
@@ -40,7 +40,6 @@ class LocalAlertPlace {
   mutable Mutex mutex_;
   std::optional<std::vector<std::string>> uncovered_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<OpenBreakers> breakers_ MILLRACE_GUARDED_BY(mutex_);  // that have opened by themselves
-  std::map<std::string, std::string> by_hand_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace::engine

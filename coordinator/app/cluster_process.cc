@@ -224,7 +224,8 @@ std::optional<AlertPlace> ClusterProcess::AlertsPlace() const {
   const std::shared_ptr<const Ownership> ownership = CurrentOwnership();
   if (!Leads() || ownership == nullptr) return std::nullopt;
   AlertPlace place = PlaceOf(ownership);
-  if (const auto words = control_.OpenBreakers()) place.breakers = *words;
+  place.breakers = control_.OpenBreakers();
+  place.pauses = control_.View()->pauses;
   return place;
 }
 

@@ -90,9 +90,6 @@ std::optional<std::map<std::string, std::string>> ClusterControlPlane::OpenBreak
   if (!words) return std::nullopt;
   std::map<std::string, std::string> open;
   for (const auto& [type, word] : *words) open[type] = word.why;
-  for (const auto& [type, hand] : BreakerHandsOf(View()->pauses->Names())) {
-    if (hand == BreakerHand::Open) open[type] = "opened by hand";
-  }
   return open;
 }
 

@@ -48,7 +48,7 @@ class ClusterControlPlane final : public ControlPlane {
   void AskOfBreakers(const BreakerAsks& asks) override;
 
   void Publish(BreakerWords words);
-  // Those that are open, by themselves or by hand, and why; nullopt: it is not known.
+  // Those that have opened by themselves, and why; nullopt: it is not known.
   std::optional<std::map<std::string, std::string>> OpenBreakers() const;
   // What the worker asked for last; nullopt: none of its types has a breaker.
   std::optional<BreakerAsks> AskedOfBreakers() const;

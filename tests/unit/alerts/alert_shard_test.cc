@@ -27,7 +27,8 @@ class AlertShardTest : public testing::Test {
 
   Observation Look() {
     Observation seen;
-    const Status status = shard_.Observe({minutes(5), minutes(10)}, place_, clock_.Now(), seen);
+    const AlertNeeds needs{.late = minutes(5), .events = minutes(10), .config = &handlers_};
+    const Status status = shard_.Observe(needs, place_, clock_.Now(), seen);
     EXPECT_TRUE(status) << status.error().message;
     return seen;
   }
@@ -48,6 +49,7 @@ class AlertShardTest : public testing::Test {
   AlertShard shard_{"main", store_};
   AlertPlace place_;
   AlertConfig config_;
+  Config handlers_;
 };
 
 TEST_F(AlertShardTest, AMessageIsAddedOnceWhoeverSaysIt) {
@@ -176,6 +178,25 @@ TEST_F(AlertShardTest, TheOldestThatWaitsIsFoundBehindThoseThatRun) {
   EXPECT_EQ(seen.late->at("noop"), minutes(20));
   EXPECT_EQ(seen.unrunnable->size(), 1u);
   EXPECT_EQ(seen.unrunnable->at("exotic"), minutes(10));
+}
+
+TEST_F(AlertShardTest, WhatWaitsOnPurposeIsNotLateNorIsTheTimeForWhichItDid) {
+  std::vector<NewTask> tasks(1);
+  tasks[0].handler = "noop";
+  tasks[0].slice = 1;
+  tasks[0].run_at = clock_.WallNow() - minutes(30);
+  ASSERT_TRUE(store_->OpenOperations()->Submit(kDefaultTable, tasks));
+  ASSERT_EQ(Look().late->at("noop"), minutes(30));
+  for (const char* pause : {"handler:noop", "breaker:noop:open", "slice:main:tasks:1", "cluster"}) {
+    Pauses pauses;
+    ASSERT_TRUE(pauses.Add(pause));
+    place_.pauses = std::make_shared<const Pauses>(pauses);
+    EXPECT_TRUE(Look().late->empty()) << pause;
+  }
+  place_.pauses.reset();
+  EXPECT_TRUE(Look().late->empty()) << "it could have been started just now";
+  clock_.Advance(minutes(6));
+  EXPECT_EQ(Look().late->at("noop"), minutes(6));
 }
 
 TEST_F(AlertShardTest, ALostWorkerACrashAndARefusedSettleAreEvents) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "framework/base/time_text.h"
 #include "framework/store/alert_store.h"
 #include "framework/store/schedule_store.h"
 
@@ -247,6 +248,50 @@ TEST(AlertFactTest, AShardThatIsAwayCanNotEndAnAlert) {
   seen.failed->clear();
   EXPECT_FALSE(FactOf(Of(AlertKind::Failed), seen).has_value());
   EXPECT_FALSE(FactOf(Of(AlertKind::OldestDue), seen).has_value());
+}
+
+const WallTime kDay = ParseTime("2026-11-20T18:00:00Z").value();
+const DueGroup kGroup{"tasks", 3, "report", Urgency(7, 0), kDay - minutes(20)};
+
+bool Held(const Config& config, const char* pause = nullptr) {
+  Pauses pauses;
+  if (pause != nullptr) {
+    EXPECT_TRUE(pauses.Add(pause)) << pause;
+  }
+  return HeldOnPurpose(config, pauses, "main", kGroup, kDay);
+}
+
+TEST(OnPurposeTest, WhatIsPausedIsHeld) {
+  EXPECT_FALSE(Held({}));
+  for (const char* pause :
+       {"cluster", "shard:main", "handler:report", "slice:main:tasks:3", "breaker:report:open"})
+    EXPECT_TRUE(Held({}, pause)) << pause;
+  for (const char* pause : {"shard:east", "handler:other", "slice:main:tasks:4", "breaker:report:close"})
+    EXPECT_FALSE(Held({}, pause)) << pause;
+}
+
+TEST(OnPurposeTest, OutsideItsHoursATypeIsHeld) {
+  Config config;
+  config.handlers["report"].hours = HoursConfig{60, 360, "UTC"};
+  EXPECT_TRUE(Held(config));
+  config.handlers["report"].hours = HoursConfig{17 * 60, 19 * 60, "UTC"};
+  EXPECT_FALSE(Held(config));
+}
+
+TEST(OnPurposeTest, ABandHoldsUntilItsNextLookIsOverdue) {
+  Config config;
+  config.handlers["report"].bands = {{.priority_from = 5, .every = minutes(30)}};
+  EXPECT_TRUE(Held(config));
+  config.handlers["report"].bands.front().every = minutes(19);
+  EXPECT_FALSE(Held(config));
+  config.handlers["report"].bands = {{.priority_from = 8, .every = minutes(30)}};
+  EXPECT_FALSE(Held(config)) << "another band's";
+}
+
+TEST(OnPurposeTest, ALimitIsNoExcuse) {
+  Config config;
+  config.handlers["report"].limit = LimitConfig{.rate = 1.0 / 3600, .concurrency = 1};
+  EXPECT_FALSE(Held(config));
 }
 
 }  // namespace

@@ -131,5 +131,17 @@ TEST_F(ClusterControlPlaneTest, NothingIsScannedWithoutASessionWhereTheConfigura
   EXPECT_THAT(plane.Slices("main"), SizeIs(1));
 }
 
+TEST_F(ClusterControlPlaneTest, ABreakerThatWasOpenedByHandIsNoneThatOpenedByItself) {
+  ClusterControlPlane plane(Options());
+  Pauses pauses;
+  ASSERT_TRUE(pauses.Add("breaker:mail:open"));
+  view_.pauses = std::make_shared<const Pauses>(pauses);
+  plane.Publish(view_);
+  BreakerWords words;
+  words["call"].why = "20 of 20 calls failed";
+  plane.Publish(words);
+  EXPECT_EQ(plane.OpenBreakers(), (std::map<std::string, std::string>{{"call", "20 of 20 calls failed"}}));
+}
+
 }  // namespace
 }  // namespace millrace::engine
