@@ -152,6 +152,7 @@ void DivideRate(const LimitShare& limit, const std::map<std::string, ShareHolder
   for (const auto& [id, holder] : holders) {
     if (holder.takes) in_turns[id] = {holder.written.rate > 0, holder.use};
   }
+  if (in_turns.empty()) return;  // whose turn it was stays known
   if (RateTurns::Slow(limit.rate, in_turns.size()))
     return GiveInTurns(limit, holders, in_turns, turns, now, shares);
   turns = {};
