@@ -209,7 +209,7 @@ void AddBatchAction(CLI::App& batch, Chosen& chosen, const char* name, const cha
                     Result<ExitCode> (*run)(const BatchOptions&), bool asks = false) {
   const auto command = AddCommand(batch, chosen, name, what, example, run);
   command.Add("batch", command->name, "its name", "NAME")->required();
-  if (asks) command.app->add_flag("-y,--yes", command->yes, "do not ask");
+  if (asks) AddYes(*command.app, command->yes);
 }
 
 }  // namespace

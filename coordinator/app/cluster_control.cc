@@ -125,7 +125,7 @@ Command<ClusterControlOptions> AddControl(CLI::App& cluster, Chosen& chosen, con
 void AddClusterRestarts(CLI::App& cluster, Chosen& chosen) {
   const auto drain = AddControl(cluster, chosen, "drain", "Give the slices of workers to others",
                                 "  millrace cluster drain w1", RunClusterDrain);
-  drain.app->add_flag("--yes", drain->yes, "do not ask where no worker is left");
+  AddYes(*drain.app, drain->yes, "do not ask where no worker is left");
   AddControl(cluster, chosen, "undrain", "Let drained workers have slices again",
              "  millrace cluster undrain w1", RunClusterUndrain);
   const auto expect =

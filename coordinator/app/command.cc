@@ -36,6 +36,8 @@ void AddFolders(CLI::App& app, CommonFlags& flags) {
       ->type_name("DIR");
 }
 
+void AddYes(CLI::App& app, bool& yes, const char* what) { app.add_flag("-y,--yes", yes, what); }
+
 void AddList(CLI::App& app, const char* name, std::vector<std::string>& values, const char* what) {
   app.add_option(name, values, what)->type_name("A,B")->delimiter(',');
 }

@@ -53,6 +53,8 @@ void AddHealth(CLI::App& root, Chosen& chosen);
 void AddCommon(CLI::App& app, CommonFlags& flags, bool json);
 void AddFolders(CLI::App& app, CommonFlags& flags);
 void AddList(CLI::App& app, const char* name, std::vector<std::string>& values, const char* what);
+// -y, --yes: of every command that may ask.
+void AddYes(CLI::App& app, bool& yes, const char* what = "do not ask");
 
 // A command that is only the home of others.
 CLI::App* AddFamily(CLI::App& parent, const char* name, const char* what, const char* examples);

@@ -309,7 +309,7 @@ void AddGuards(const Command<ConfigSetOptions>& command) {
 
 void AddQuestions(const Command<ConfigSetOptions>& command) {
   command.app->add_flag("--offline", command->change.offline, "do not try to connect to shards");
-  command.app->add_flag("-y,--yes", command->change.yes, "do not ask");
+  AddYes(*command.app, command->change.yes);
 }
 
 }  // namespace
@@ -328,6 +328,7 @@ void AddConfigChanges(CLI::App& config, Chosen& chosen) {
       Add(config, chosen, "unset", "Take out a key, so that its default holds; of a part all keys",
           "  millrace config unset handlers.noop.concurrency", RunConfigUnset, kConfigPartOrKey);
   AddGuards(unset);
+  AddQuestions(unset);
   AddQuestions(Add(config, chosen, "edit", "Change a part in $EDITOR", "  millrace config edit handlers",
                    RunConfigEdit, kConfigPart));
   const auto rollback = Add(config, chosen, "rollback", "Set a part as it was",

@@ -380,7 +380,7 @@ void AddSubmit(CLI::App& root, Chosen& chosen) {
   submit.app->add_flag("--open", submit->batch.stays_open,
                        "the batch stays open, to grow until millrace batch close NAME");
   submit.Add("--count", submit->count, "so many of the same; more than a million ask", "N");
-  submit.app->add_flag("-y,--yes", submit->yes, "do not ask");
+  AddYes(*submit.app, submit->yes);
   submit.app->add_flag("--held", submit->held, "hold it until it is released");
   submit.Add("--from", submit->from,
              "a task for each row of a .csv or .jsonl file; - is standard input, JSONL by default", "FILE");

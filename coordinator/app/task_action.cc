@@ -270,7 +270,7 @@ Command<TaskActionOptions> AddAction(CLI::App& task, Chosen& chosen, TaskAction 
   AddFilters(*command.app, command->choice, action == TaskAction::Edit ? "--with-priority" : "--priority");
   command.app->add_flag("--all-matching", command->all_matching,
                         "all tasks that the filters choose: shows them and asks");
-  command.app->add_flag("-y,--yes", command->yes, "do not ask");
+  AddYes(*command.app, command->yes);
   command.app->add_flag("--dry-run", command->dry_run, "with --all-matching: only show what it would change");
   command.Add("--rate", command->rate, "with --all-matching: at most so many tasks, 500/s or 30/m (5000/s)",
               "RATE");

@@ -96,6 +96,13 @@ class PagesTest(unittest.TestCase):
             for option in re.findall(r"--[a-z][a-z-]+", output(MILLRACE, *path, "--help").split("\nExample", 1)[0]):
                 self.assertIn(option, page, path)
 
+    def test_every_command_that_takes_yes_takes_its_short_form(self):
+        helps = {path: output(MILLRACE, *path, "--help") for path in self.commands}
+        asking = [path for path, text in helps.items() if re.search(r"^ .*--yes\b", text.split("\nExample", 1)[0], re.MULTILINE)]
+        self.assertIn(("config", "unset"), asking)
+        for path in asking:
+            self.assertRegex(helps[path], r"-y, *--yes", path)
+
     def test_the_pages_are_good_roff(self):
         pages = sorted(self.folder.glob("*.1"))
         for page in pages:
