@@ -51,8 +51,9 @@ Status CheckSchedules(const Config& config) {
 }
 
 // Checked as each worker will check it: by itself, and together with the other parts.
-Status CheckWhole(ClusterConnection& cluster, const std::string& part, const std::string& text) {
-  BOOST_OUTCOME_TRYV(ValidateConfigPart(part, text));
+Status CheckWhole(ClusterConnection& cluster, const std::string& part, const std::string& text,
+                  LineNumbers lines) {
+  BOOST_OUTCOME_TRYV(ValidateConfigPart(part, text, UnknownZones::Refused, lines));
   BOOST_OUTCOME_TRY(layers, ReadLayers(*cluster.client, cluster.settings));
   layers.SetPart(part, text);
   const auto refusal = layers.Refusals().find(part);
@@ -182,7 +183,8 @@ Result<ExitCode> SetPart(ClusterConnection& cluster, const ConfigNode& node, con
   if (text.find_first_not_of(" \t\r\n") == text.npos) {
     return Fail(ErrorCode::Invalid, "config/" + node.part + ": there is no text; write {} to set nothing");
   }
-  BOOST_OUTCOME_TRYV(CheckWhole(cluster, node.part, text));
+  BOOST_OUTCOME_TRYV(
+      CheckWhole(cluster, node.part, text, change.assembled ? LineNumbers::Untold : LineNumbers::Told));
   if (node.part == "shards" && !change.offline) {
     BOOST_OUTCOME_TRYV(TryShards(text, node.text, cluster.settings));
   }
@@ -222,7 +224,9 @@ Result<ExitCode> RunConfigSet(const ConfigSetOptions& options) {
   BOOST_OUTCOME_TRY(node, CurrentNode(*cluster.client, key.part()));
   BOOST_OUTCOME_TRYV(CheckVersion(node, options.if_version));
   BOOST_OUTCOME_TRY(text, WithValue(node.text, key, value));
-  return SetPart(cluster, node, text, options.common, options.change);
+  PartChange change = options.change;
+  change.assembled = !key.whole();
+  return SetPart(cluster, node, text, options.common, change);
 }
 
 Result<ExitCode> RunConfigUnset(const ConfigSetOptions& options) {
@@ -231,7 +235,9 @@ Result<ExitCode> RunConfigUnset(const ConfigSetOptions& options) {
   BOOST_OUTCOME_TRY(node, CurrentNode(*cluster.client, key.part()));
   BOOST_OUTCOME_TRYV(CheckVersion(node, options.if_version));
   BOOST_OUTCOME_TRY(text, WithoutValue(node.text, key));
-  return SetPart(cluster, node, text, options.common, options.change);
+  PartChange change = options.change;
+  change.assembled = true;
+  return SetPart(cluster, node, text, options.common, change);
 }
 
 // A file of this user's own with the text in it; its path.
@@ -288,7 +294,7 @@ Result<ExitCode> RunConfigRollback(const ConfigSetOptions& options) {
                                          " version; see millrace config history " + part);
   }
   PartChange known = options.change;
-  known.yes = known.offline = true;  // it was in force before
+  known.yes = known.offline = known.assembled = true;  // it was in force before
   return SetPart(cluster, node, chosen->text, options.common, known, chosen);
 }
 

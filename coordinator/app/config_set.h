@@ -15,6 +15,7 @@ struct PartChange {
   bool dry_run = false;                 // it is checked and shown, and nothing is set
   bool offline = false;                 // new shards are not tried out
   bool yes = false;                     // nobody is asked
+  bool assembled = false;               // the text is not the user's own: its lines mean nothing
   std::vector<std::string> lines = {};  // printed at the end
   nlohmann::ordered_json answer = nlohmann::ordered_json::object();  // the same, as keys of the JSON
 };

@@ -86,13 +86,14 @@ Result<ordered_json> DocumentOf(const ConfigNode& node) {
 // As it would be in force with this text of the part.
 Result<std::shared_ptr<const Config>> ConfigWith(ScheduleBook& book, const std::string& text) {
   if (book.cluster() == nullptr) {
-    BOOST_OUTCOME_TRYV(ValidateConfigPart(kPart, text));
+    BOOST_OUTCOME_TRYV(ValidateConfigPart(kPart, text, UnknownZones::Refused, LineNumbers::Untold));
     ordered_json file = AsJson(book.settings().config_text);
     if (!file.is_object()) file = ordered_json::object();
     file[kPart] = AsJson(text);
-    BOOST_OUTCOME_TRY(config, ParseConfig(JsonText(file, 2), book.settings().config_file.empty()
-                                                                 ? "the configuration"
-                                                                 : book.settings().config_file));
+    BOOST_OUTCOME_TRY(config, ParseConfig(JsonText(file, 2),
+                                          book.settings().config_file.empty() ? "the configuration"
+                                                                              : book.settings().config_file,
+                                          UnknownZones::Refused, LineNumbers::Untold));
     return std::make_shared<const Config>(std::move(config));
   }
   BOOST_OUTCOME_TRY(layers, ReadLayers(*book.cluster()->client, book.cluster()->settings));
@@ -207,7 +208,7 @@ Result<ExitCode> RunScheduleAdd(const ScheduleAddOptions& options) {
   }
   PartChange change = ChangeOf({.name = options.name, .config = schedule, .now = SystemClock().WallNow()});
   change.dry_run = options.dry_run;
-  change.offline = change.yes = true;
+  change.offline = change.yes = change.assembled = true;
   if (book.cluster() != nullptr) return SetPart(*book.cluster(), node, text, options.common, change);
   const ordered_json named{{options.name, entry}};
   if (options.dry_run) return TryByHand(options.common, named, change);
@@ -231,7 +232,7 @@ Result<ExitCode> ChangeSchedule(const ScheduleChangeOptions& options, ScheduleBo
   if (book.cluster() == nullptr) return ByHand(book, by_hand);
   PartChange change;
   change.dry_run = options.dry_run;
-  change.offline = change.yes = true;
+  change.offline = change.yes = change.assembled = true;
   return SetPart(*book.cluster(), node, JsonText(document, 2), options.common, change);
 }
 

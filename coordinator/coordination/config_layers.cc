@@ -66,8 +66,9 @@ bool IsConfigPart(std::string_view name) {
   return std::find(kConfigParts.begin(), kConfigParts.end(), name) != kConfigParts.end();
 }
 
-Status ValidateConfigPart(const std::string& part, std::string_view text, UnknownZones zones) {
-  BOOST_OUTCOME_TRY(config, ParseConfig(AsDocument(part, text), "config/" + part, zones));
+Status ValidateConfigPart(const std::string& part, std::string_view text, UnknownZones zones,
+                          LineNumbers lines) {
+  BOOST_OUTCOME_TRY(config, ParseConfig(AsDocument(part, text), "config/" + part, zones, lines));
   // A text that closes its object early would have been taken for more than one part.
   if (json::accept(text.begin(), text.end(), true)) return RefuseSqlite(config);
   return Fail(ErrorCode::Invalid, "config/" + part + ": not valid JSON; write one object, {…}");
@@ -141,8 +142,8 @@ Status ConfigLayers::Adopt(Texts texts) {
     over["shards"] = {{"main", {{"url", store_.url}}}};
   }
   whole.merge_patch(over);
-  BOOST_OUTCOME_TRY(config,
-                    ParseConfig(whole.dump(), "the cluster's configuration", UnknownZones::Contained));
+  BOOST_OUTCOME_TRY(config, ParseConfig(whole.dump(), "the cluster's configuration", UnknownZones::Contained,
+                                        LineNumbers::Untold));
   effective_ = std::make_shared<const Config>(std::move(config));
   in_force_ = std::move(texts);
   return {};

@@ -22,7 +22,7 @@ bool IsConfigPart(std::string_view name);
 // Checks one part by itself. Invalid with every problem, one a line: `config/handlers:3: handlers.noop.…: …`;
 // for a shard in a SQLite file, too, which no other process of a cluster could open.
 Status ValidateConfigPart(const std::string& part, std::string_view text,
-                          UnknownZones zones = UnknownZones::Refused);
+                          UnknownZones zones = UnknownZones::Refused, LineNumbers lines = LineNumbers::Told);
 
 // A store that a process is told of by itself, and by what: `--store`, `MILLRACE_STORE`.
 struct OwnStore {

@@ -82,13 +82,14 @@ ScanRules Config::Scans() const {
   return scans;
 }
 
-Result<Config> ParseConfig(std::string_view text, std::string_view source, UnknownZones zones) {
+Result<Config> ParseConfig(std::string_view text, std::string_view source, UnknownZones zones,
+                           LineNumbers lines) {
   if (text.size() > kLargest) {
     return Fail(ErrorCode::Invalid,
                 std::string(source) + ": larger than 1 MiB; a configuration is not that long");
   }
   const PositionMap positions = PositionMap::Read(text);
-  Problems problems(positions, std::string(source));
+  Problems problems(positions, std::string(source), lines);
   for (const TextProblem& problem : positions.problems())
     problems.AddAt(problem.line, problem.path, problem.what);
   if (!problems.empty()) return Fail(ErrorCode::Invalid, problems.Text());

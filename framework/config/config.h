@@ -166,8 +166,11 @@ std::vector<std::string> AlertTroubles(const Config& config);
 // Parses and checks a whole document; `source` names it in messages (a file or node). Comments (//) are
 // allowed. Invalid with every problem, one per line: `file:line: handlers.noop.retry.jitter: …`, an unknown
 // key with the nearest known one.
+//
+// Whether it says lines: they mean nothing to whoever has not seen the text.
+enum class LineNumbers { Told, Untold };
 Result<Config> ParseConfig(std::string_view text, std::string_view source,
-                           UnknownZones zones = UnknownZones::Refused);
+                           UnknownZones zones = UnknownZones::Refused, LineNumbers lines = LineNumbers::Told);
 Result<Config> LoadConfigFile(const std::string& path);
 
 // The document with every key that has a value, set or default: ParseConfig reads the same from it.

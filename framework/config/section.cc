@@ -35,7 +35,7 @@ std::string Number(double value) { return json(value).dump(); }
 }  // namespace
 
 void Problems::AddAt(int line, const KeyPath& path, const std::string& what) {
-  std::string text = source_ + ":" + std::to_string(line) + ": ";
+  std::string text = source_ + (told_ == LineNumbers::Told ? ":" + std::to_string(line) : "") + ": ";
   if (!path.empty()) text += Shown(path) + ": ";
   lines_.emplace_back(line, text + what);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/base/clock.h"
+#include "framework/config/config.h"
 #include "framework/config/position_map.h"
 #include "framework/task/table_name.h"
 
@@ -19,8 +20,8 @@ namespace millrace::engine {
 // What is wrong with one document, in the order of its lines.
 class Problems {
  public:
-  Problems(const PositionMap& positions, std::string source)
-      : positions_(positions), source_(std::move(source)) {}
+  Problems(const PositionMap& positions, std::string source, LineNumbers told = LineNumbers::Told)
+      : positions_(positions), source_(std::move(source)), told_(told) {}
   // `what` says what is wrong and what to do.
   void Add(const KeyPath& path, const std::string& what);
   void AddAt(int line, const KeyPath& path, const std::string& what);
@@ -31,6 +32,7 @@ class Problems {
  private:
   const PositionMap& positions_;
   std::string source_;
+  LineNumbers told_;
   std::vector<std::pair<int, std::string>> lines_;
 };
 

@@ -177,6 +177,16 @@ TEST_F(ClusterCommandTest, AHandlerThatNobodyHasIsAskedAbout) {
   EXPECT_EQ(Ask("config set handlers.send_mial.concurrency 9 </dev/null").exit_code, 0) << "it is there";
 }
 
+TEST_F(ClusterCommandTest, AnErrorTellsLinesOfTheUsersOwnTextAlone) {
+  EXPECT_EQ(Ask("config set handlers.noop.timeout 1s").exit_code, 0);
+  const ProcessResult key = Ask("config set handlers.noop.timeout soon");
+  EXPECT_EQ(key.exit_code, 2) << key.output;
+  EXPECT_THAT(key.output, HasSubstr("config/handlers: handlers.noop.timeout: \"soon\" is not a duration"));
+  Write("whole.json", "{\"noop\":\n{\"timeout\":\"soon\"}}");
+  EXPECT_THAT(Ask("config set handlers @whole.json").output,
+              HasSubstr("config/handlers:2: handlers.noop.timeout: "));
+}
+
 TEST_F(ClusterCommandTest, AnEditWithoutAChangeMakesNoVersion) {
   EXPECT_EQ(Ask("config set engine.poll 100ms").exit_code, 0);
   const ProcessResult same = InFolder("EDITOR=true " + Binary() + " config edit engine");
