@@ -12,6 +12,7 @@
 #include "coordinator/app/worker_host.h"
 #include "coordinator/app/worker_place.h"
 #include "coordinator/app/worker_report.h"
+#include "framework/base/log.h"
 #include "framework/base/random.h"
 #include "framework/worker/worker_id.h"
 
@@ -118,6 +119,8 @@ Result<ExitCode> RunClusterWorker(const WorkerFlags& flags, const Settings& sett
                                                   flags.until_idle ? kFirstSlices : Micros(0)));
   BOOST_OUTCOME_TRYV(CheckIdIsFree(flags, settings));
   BOOST_OUTCOME_TRYV(CheckLimits(flags, settings, *plugins));
+  if (Status uses = CheckUses(settings, *plugins); !uses)  // others may have them
+    LogWarning("tasks of these types can't be run here", {{"why", uses.error().message}});
   ClusterEnvironment environment(flags, settings, *plugins, *process, *supervision);
   const std::string doorbell = flags.doorbell_address.empty() ? kOwnHostAlone : flags.doorbell_address;
   WorkerOptions options{flags.id, state, flags.concurrency, flags.until_idle, "", doorbell, true};

@@ -68,7 +68,8 @@ std::string ServerOf(const std::string& type, const ordered_json& handler) {
 }
 
 // Of the types that are new, or are served by another now, those whose handler no worker has: a line each. A
-// mistyped name would be a good configuration that means nobody.
+// mistyped name would be a good configuration that means nobody. Workers tell task types, and those that use
+// another's handler are among them, though nobody can use them.
 Result<std::vector<std::string>> Strangers(ClusterClient& client, const ConfigNode& node,
                                            const std::string& text) {
   std::vector<std::string> lines;
@@ -81,8 +82,14 @@ Result<std::vector<std::string>> Strangers(ClusterClient& client, const ConfigNo
   for (const auto& [type, handler] : after.items()) {
     const std::string server = ServerOf(type, handler);
     if (before.contains(type) && ServerOf(type, before[type]) == server) continue;
-    if (!of_workers->contains(server))
-      lines.push_back("no worker has a handler '" + server + "'" + DidYouMean(server, types));
+    const std::string key = "handlers." + type + (server == type ? "" : ".uses");
+    const std::string named = after.contains(server) ? ServerOf(server, after[server]) : server;
+    if (!of_workers->contains(server)) {
+      lines.push_back(key + ": no worker has a handler '" + server + "'" +
+                      NearestOf(server, types, "; there are "));
+    } else if (server != type && named != server) {
+      lines.push_back(key + ": '" + server + "' is a task type that uses '" + named + "' itself: name that");
+    }
   }
   return lines;
 }

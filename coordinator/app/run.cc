@@ -143,6 +143,7 @@ Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings,
   BOOST_OUTCOME_TRY(state, StateFolder(flags.common));
   BOOST_OUTCOME_TRY(plugins, LoadPluginsToWork(flags.common));
   BOOST_OUTCOME_TRYV(CheckTypes(flags.handlers, settings.config, *plugins));
+  BOOST_OUTCOME_TRYV(CheckUses(settings, *plugins));
   TellNumbersBeyond(numbers, shards);
   std::optional<std::vector<std::string>> types;
   if (RunsAlone(flags, shards)) types = TypesRun(settings.config, *plugins, flags.handlers);

@@ -112,6 +112,20 @@ Status CheckTypes(const std::vector<std::string>& wanted, const Config& config, 
   return {};
 }
 
+Status CheckUses(const Settings& settings, const PluginSet& plugins) {
+  std::vector<std::string> names;
+  for (const HandlerInfo& info : plugins.Handlers()) names.push_back(info.name);
+  std::vector<std::string> lines;
+  for (const auto& [type, handler] : settings.config.handlers) {
+    const std::string& name = handler.uses.empty() ? type : handler.uses;
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    lines.push_back(settings.config_file + ": handlers." + type + (handler.uses.empty() ? "" : ".uses") +
+                    ": no plugin here has a handler '" + name + "'" + NearestOf(name, names, "; there are ") +
+                    RefusedText(plugins));
+  }
+  return lines.empty() ? Status() : Fail(ErrorCode::Invalid, Joined(lines, "\n"));
+}
+
 Status CheckForRun(const CommonFlags& flags, const Settings& settings) {
   if (!flags.zk.empty()) {
     return Fail(ErrorCode::Invalid,

@@ -58,6 +58,10 @@ Status CheckIdIsFree(const WorkerFlags& flags, const Settings& settings);
 // loaded.
 Status CheckTypes(const std::vector<std::string>& wanted, const Config& config, const PluginSet& plugins);
 
+// Invalid with a line for each task type of the configuration whose handler no plugin here has: the file, the
+// key, and the handlers that there are.
+Status CheckUses(const Settings& settings, const PluginSet& plugins);
+
 // Says which load-balance numbers no table of these shards has; nothing where a shard's tables are not known.
 void TellNumbersBeyond(const std::vector<std::uint32_t>& numbers, const Shards& shards);
 

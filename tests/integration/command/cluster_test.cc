@@ -177,6 +177,28 @@ TEST_F(ClusterCommandTest, AHandlerThatNobodyHasIsAskedAbout) {
   EXPECT_EQ(Ask("config set handlers.send_mial.concurrency 9 </dev/null").exit_code, 0) << "it is there";
 }
 
+TEST_F(ClusterCommandTest, ATypeThatUsesAHandlerThatNobodyHasIsAskedAbout) {
+  Register("w1", R"(["call","noop","send_mail"])");
+  Type(CreateEphemeral("/status/w1", R"({"config":{"handlers":{"version":9}}})"));
+  const ProcessResult asked = Ask("config set handlers.call.uses nobody </dev/null");
+  EXPECT_EQ(asked.exit_code, 4) << asked.output;
+  EXPECT_THAT(
+      asked.output,
+      HasSubstr("handlers.call.uses: no worker has a handler 'nobody'; there are call, noop, send_mail"));
+  EXPECT_EQ(Ask("config set handlers.call.uses noop </dev/null").exit_code, 0);
+  const ProcessResult type = Ask("config set handlers.other.uses call </dev/null");
+  EXPECT_EQ(type.exit_code, 4) << type.output;
+  EXPECT_THAT(type.output, HasSubstr("handlers.other.uses: 'call' is a task type that uses 'noop' itself"));
+}
+
+TEST_F(ClusterCommandTest, AWorkerWarnsOfTypesOfItsFileWhoseHandlerItLacks) {
+  Write("uses.json", R"({"handlers":{"call":{"uses":"nobody"}}})");
+  const ProcessResult worker = Ask("worker --id w1 --until-idle --config uses.json");
+  EXPECT_EQ(worker.exit_code, 0) << worker.output;
+  EXPECT_THAT(worker.output,
+              HasSubstr("uses.json: handlers.call.uses: no plugin here has a handler 'nobody'"));
+}
+
 TEST_F(ClusterCommandTest, AnErrorTellsLinesOfTheUsersOwnTextAlone) {
   EXPECT_EQ(Ask("config set handlers.noop.timeout 1s").exit_code, 0);
   const ProcessResult key = Ask("config set handlers.noop.timeout soon");

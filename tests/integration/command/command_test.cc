@@ -107,6 +107,17 @@ TEST_F(CommandTest, AShardThatIsAwayHidesNoOther) {
   EXPECT_THAT(Run("task cancel main/tasks/1 --config two.json").output, HasSubstr("1 task cancelled"));
 }
 
+TEST_F(CommandTest, ATypeWhoseHandlerNoPluginHasIsAnErrorOfTheFile) {
+  Write("uses.json", R"({"handlers":{"call":{"uses":"noo"},"other":{"uses":"nobody"}}})");
+  const ProcessResult run = Run("run --until-idle --config uses.json");
+  EXPECT_EQ(run.exit_code, 2) << run.output;
+  EXPECT_THAT(
+      run.output,
+      AllOf(HasSubstr(
+                "uses.json: handlers.call.uses: no plugin here has a handler 'noo' (did you mean 'noop'?)"),
+            HasSubstr("uses.json: handlers.other.uses: no plugin here has a handler 'nobody'; there are ")));
+}
+
 // C2 9B begins a command of the terminal, E2 80 AE writes from right to left.
 TEST_F(CommandTest, NothingOfAKeyOrOfAProgramsOutputSteersTheTerminal) {
   Write("evil.json", R"({"handlers":{"exec":{"options":{"program":"/bin/sh",
