@@ -66,8 +66,9 @@ Result<std::unique_ptr<ClusterClient>> ClusterClient::Open(const ClusterAddress&
     const auto event = client->session_->WaitEvent(std::chrono::seconds(1));
     if (event && event->kind == TreeEvent::Kind::Connected) return client;
   }
-  return Fail(ErrorCode::Unavailable,
-              "no session with ZooKeeper at " + address.servers + " within " + FormatDuration(limit));
+  return Fail(ErrorCode::Unavailable, "no session with ZooKeeper at " + address.servers + " within " +
+                                          FormatDuration(limit) +
+                                          ": see whether all of its servers run, and try again");
 }
 
 TreeReply ClusterClient::Ask(const TreeRequest& request) {

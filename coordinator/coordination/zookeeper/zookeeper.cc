@@ -312,8 +312,9 @@ class Preparation {
     const std::string where = "ZooKeeper at " + settings_.address.hosts;
     if (reply.status == TreeStatus::Lost || reply.status == TreeStatus::Expired) {
       const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit_).count();
-      return Fail(ErrorCode::Unavailable, "can't reach " + where + " (tried for " + std::to_string(seconds) +
-                                              " s): is it running, and are host and port right?");
+      return Fail(ErrorCode::Unavailable,
+                  "can't reach " + where + " (tried for " + std::to_string(seconds) +
+                      " s): start it, or correct host and port in --zk or MILLRACE_ZK");
     }
     if (reply.status != TreeStatus::Denied) return Fail(ErrorCode::Internal, where + ": " + reply.message);
     const std::string what = where + " does not permit us to " + reply.message;

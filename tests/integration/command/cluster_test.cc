@@ -209,6 +209,12 @@ TEST_F(ClusterCommandTest, AnErrorTellsLinesOfTheUsersOwnTextAlone) {
               HasSubstr("config/handlers:2: handlers.noop.timeout: "));
 }
 
+TEST_F(ClusterCommandTest, AZookeeperThatIsAwayIsToldWithWhatToDo) {
+  const ProcessResult away = Ask("worker --id w1 --zk 127.0.0.1:1 --wait 1s");
+  EXPECT_EQ(away.exit_code, 3) << away.output;
+  EXPECT_THAT(away.output, HasSubstr("start it, or correct host and port in --zk or MILLRACE_ZK"));
+}
+
 TEST_F(ClusterCommandTest, AnEditWithoutAChangeMakesNoVersion) {
   EXPECT_EQ(Ask("config set engine.poll 100ms").exit_code, 0);
   const ProcessResult same = InFolder("EDITOR=true " + Binary() + " config edit engine");

@@ -58,6 +58,18 @@ TEST_F(CommandServerTest, AServerThatStaysAwayEndsTheWait) {
   EXPECT_THAT(result.output, HasSubstr("gave up after 1 s"));
 }
 
+TEST_F(CommandServerTest, AnAddressWithoutAServerIsToldWithWhatToDo) {
+  for (const char* command : {"status", "submit --handler noop", "task why 1"}) {
+    const ProcessResult away = Ask(std::string(command) + " --store mysql://millrace@127.0.0.1:1/work");
+    EXPECT_EQ(away.exit_code, 3) << away.output;
+    EXPECT_THAT(away.output, HasSubstr("start it, or correct host and port in the store URL")) << command;
+    const ProcessResult lost =
+        Ask(std::string(command) + " --store mysql://millrace@no-such-host.invalid/work");
+    EXPECT_EQ(lost.exit_code, 3) << lost.output;
+    EXPECT_THAT(lost.output, HasSubstr("correct")) << command;
+  }
+}
+
 TEST_F(CommandServerTest, AServerThatReturnsWithinTheWaitIsWorkedOn) {
   ASSERT_EQ(Ask("schema apply" + Store()).exit_code, 0);
   ASSERT_EQ(Ask("submit --handler noop --count 3" + Store()).exit_code, 0);
