@@ -118,6 +118,13 @@ TEST_F(CommandTest, ATypeWhoseHandlerNoPluginHasIsAnErrorOfTheFile) {
             HasSubstr("uses.json: handlers.other.uses: no plugin here has a handler 'nobody'; there are ")));
 }
 
+TEST_F(CommandTest, ATaskThatFailsIsNoFailureOfRun) {
+  Run("submit --handler award_points --params \"{\\\"x\\\":1}\"");
+  const ProcessResult run = Run("run --until-idle --json");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("\"this_run\":{\"claimed\":1,\"succeeded\":0,\"failed\":1,"));
+}
+
 // C2 9B begins a command of the terminal, E2 80 AE writes from right to left.
 TEST_F(CommandTest, NothingOfAKeyOrOfAProgramsOutputSteersTheTerminal) {
   Write("evil.json", R"({"handlers":{"exec":{"options":{"program":"/bin/sh",
