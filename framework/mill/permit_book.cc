@@ -20,6 +20,9 @@ constexpr std::size_t kMostAhead = 32;  // for each permit
 // Between two looks at permits that others hold: while they change hands, and while nothing moves.
 constexpr Micros kOftenest = std::chrono::milliseconds(80);
 constexpr Micros kSeldomest = std::chrono::milliseconds(400);
+// Who needs none looks too: a database in the place of one that failed may have forgotten that it gave one
+// back, and everybody else waits for it.
+constexpr Micros kAgain = std::chrono::seconds(5);
 constexpr Micros kAfterAMiss = std::chrono::milliseconds(20);
 // After a turn others have at least so long to find the permit free.
 constexpr Micros kShortestYield = std::chrono::milliseconds(150);
@@ -225,7 +228,7 @@ bool PermitBook::Needs(const std::string& type, const Type& one, BootTime now) c
 std::vector<std::string> PermitBook::ToRead(BootTime now) const {
   std::vector<std::string> types;
   for (const auto& [type, one] : types_) {
-    if (Needs(type, one, now) && now >= one.look) types.push_back(type);
+    if (Needs(type, one, now) ? now >= one.look : one.ruled && now >= one.again) types.push_back(type);
   }
   for (const auto& [place, held] : held_) {
     if (held.voided) types.push_back(place.first);
@@ -238,8 +241,10 @@ std::vector<std::string> PermitBook::ToRead(BootTime now) const {
 void PermitBook::Read(const std::vector<std::string>& types, const std::vector<Permit>& rows, BootTime now) {
   for (const std::string& type : types) {
     Type& one = types_[type];
+    const bool needs = Needs(type, one, now);
     one.seen.clear();
     one.fresh = true;
+    one.again = now + Jittered(kAgain);
     std::uint64_t turns = 0;
     for (const Permit& row : rows) {
       if (row.handler != type) continue;
@@ -255,6 +260,7 @@ void PermitBook::Read(const std::vector<std::string>& types, const std::vector<P
     for (auto& [place, held] : held_) held.lost |= place.first == type && !one.seen.contains(place.second);
     const auto end = one.seen.upper_bound(one.rule.concurrency);
     one.make = static_cast<std::size_t>(std::distance(one.seen.begin(), end)) < one.rule.concurrency;
+    if (!needs) continue;
     one.pause = turns != one.turns ? kOftenest : std::min(std::max(2 * one.pause, kOftenest), kSeldomest);
     one.turns = turns;
     one.look = one.make ? now : now + Jittered(one.pause);
@@ -416,6 +422,7 @@ BootTime PermitBook::Next(BootTime now) const {
   for (const auto& [type, one] : types_) {
     const BootTime at = std::max({one.look, one.yields, now});
     if (Needs(type, one, at)) next = std::min(next, at);
+    if (one.ruled) next = std::min(next, one.again);
   }
   return std::max(next, now);
 }

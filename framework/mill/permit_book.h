@@ -116,6 +116,7 @@ class PermitBook {
     std::deque<Waiting> waiting;
     BootTime wanted{};                     // until then somebody has tasks for it
     BootTime look{};                       // not to be read before
+    BootTime again{};                      // to be read then, though nothing is needed
     BootTime yields{};                     // nothing is taken before: others have their turn
     Micros pause{0};                       // between two looks
     Micros each{0};                        // how long one task keeps a permit; 0: not known
