@@ -111,7 +111,7 @@ Status AlertShard::LookAtDue(const AlertNeeds& needs, const AlertPlace& place, O
   if (!seen.unrunnable) seen.unrunnable.emplace();
   std::map<std::string, std::vector<DueGroup>> late;
   unsent_.tries_again = false;
-  NoteHeld(needs, place, map);
+  if (needs.late) NoteHeld(needs, place, map);
   for (DueGroup& group : map.groups) {
     if (IsBuiltIn(group.handler)) {
       unsent_.tries_again = unsent_.tries_again || FailuresOf(group.urgency) > 0;  // the place on the ladder

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "framework/policy/load_balance.h"
-#include "framework/policy/pauses.h"
 
 namespace millrace::engine {
 namespace {
