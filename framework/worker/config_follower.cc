@@ -26,16 +26,20 @@ void ConfigFollower::Stop() {
 
 void ConfigFollower::Run() {
   while (!stopping_.load()) {
-    if (auto config = control_.CurrentConfig(); config != current_) Take(std::move(config));
+    if (auto config = control_.CurrentConfig(); !Follows(config)) Take(std::move(config));
     lanes_.LookAgain();
     stop_.WaitFor(kTick);
   }
   ended_.store(true);
 }
 
-std::optional<HandlerRefusals> ConfigFollower::Refused(const std::shared_ptr<const Config>& config) const {
+bool ConfigFollower::Follows(const std::shared_ptr<const Config>& config) const {
   MutexLock lock(mutex_);
-  return config == followed_ ? std::optional(lanes_.Refusals()) : std::nullopt;
+  return config == followed_;
+}
+
+std::optional<HandlerRefusals> ConfigFollower::Refused(const std::shared_ptr<const Config>& config) const {
+  return Follows(config) ? std::optional(lanes_.Refusals()) : std::nullopt;
 }
 
 void ConfigFollower::Take(std::shared_ptr<const Config> config) {
@@ -48,10 +52,9 @@ void ConfigFollower::Take(std::shared_ptr<const Config> config) {
   engine_.SetOrder(ScanOrder::Of(*config));
   lanes_.Follow(config);
   admission_.Follow(config);
-  current_ = std::move(config);
   {
     MutexLock lock(mutex_);
-    followed_ = current_;
+    followed_ = std::move(config);
   }
   LogInfo("a new configuration is in force", {});
 }

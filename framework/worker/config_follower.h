@@ -23,8 +23,7 @@ class ConfigFollower {
   ConfigFollower(ControlPlane& control, std::shared_ptr<const Config> current, LiveEngine& engine,
                  LaneSet& lanes, Admission& admission)
       : control_(control),
-        current_(std::move(current)),
-        followed_(current_),
+        followed_(std::move(current)),
         engine_(engine),
         lanes_(lanes),
         admission_(admission) {}
@@ -41,10 +40,10 @@ class ConfigFollower {
 
  private:
   void Run();
+  bool Follows(const std::shared_ptr<const Config>& config) const;
   void Take(std::shared_ptr<const Config> config);
 
   ControlPlane& control_;
-  std::shared_ptr<const Config> current_;
   mutable Mutex mutex_;
   std::shared_ptr<const Config> followed_ MILLRACE_GUARDED_BY(mutex_);
   LiveEngine& engine_;
