@@ -8,10 +8,11 @@ namespace millrace::engine {
 namespace {
 
 constexpr Micros kAttendInterval = std::chrono::seconds(1);
-constexpr Micros kLongestSweep = std::chrono::seconds(2);  // between two sweeps, unless they are dear:
-constexpr int kSweepCostFactor = 10;                       // a sweep takes at most a tenth of the time
-constexpr std::size_t kSmallPage = 100;                    // rows; later ones of the group are larger
-constexpr int kLargeSweep = 5;  // every so many sweeps one reads large pages from the first
+constexpr Micros kLongestSweep = std::chrono::seconds(2);  // between two sweeps, unless they are dear
+// A sweep takes at most a tenth of the time, by the cheaper of the last two: one may have been held up.
+constexpr int kSweepCostFactor = 10;
+constexpr std::size_t kSmallPage = 100;  // rows; later ones of the group are larger
+constexpr int kLargeSweep = 5;           // every so many sweeps one reads large pages from the first
 constexpr Micros kLongestBreak = std::chrono::minutes(1);  // even after one that was held up: orphans wait
 
 }  // namespace
@@ -23,6 +24,7 @@ void Maintenance::Stop() {
 
 Step<> Maintenance::Run() {
   BootTime due{};
+  Micros last_cost{0};
   int sweeps = 0;
   while (!stopping_.load()) {
     const Micros rewind = std::min(parts_.engine.Get().rewind, kLongestSweep);
@@ -40,8 +42,10 @@ Step<> Maintenance::Run() {
     if (is_due) co_await SweepWhatIsDoubted(life);
     const bool large = woken || ++sweeps % kLargeSweep == 0;
     co_await Sweep(life, large ? kMaxBatchRows : kSmallPage);
-    const Micros cost = (parts_.clock.Now() - began) * kSweepCostFactor;
-    if (is_due) due = began + std::clamp(cost, rewind, kLongestBreak);
+    if (!is_due) continue;
+    const Micros cost = parts_.clock.Now() - began;
+    const Micros least = std::min(cost, std::exchange(last_cost, cost));
+    due = began + std::clamp(least * kSweepCostFactor, rewind, kLongestBreak);
   }
 }
 

@@ -206,29 +206,46 @@ TEST_F(MaintenanceTest, DoubtsThatComeOneByOneWaitForTheSweepThatIsDue) {
   EXPECT_EQ(shard_.maps, 2);
 }
 
-TEST_F(MaintenanceTest, ALookAtAllSlicesTakesATenthOfTheTimeAtMost) {
+TEST_F(MaintenanceTest, DearLooksAtAllSlicesTakeATenthOfTheTimeAtMost) {
   shard_.takes = seconds(3);
   Doubt();
   shard_.Wake();
   shard_.Go(Micros(0));
-  EXPECT_EQ(shard_.maps, 1);
+  Doubt();
+  shard_.Go(kLongest);
+  EXPECT_EQ(shard_.maps, 2);
   Doubt();
   shard_.Go(seconds(25));
-  EXPECT_EQ(shard_.maps, 1);
-  shard_.Go(seconds(5));
   EXPECT_EQ(shard_.maps, 2);
+  shard_.Go(seconds(5));
+  EXPECT_EQ(shard_.maps, 3);
 }
 
-TEST_F(MaintenanceTest, ASweepThatWasHeldUpHoldsUpTheNextForAMinuteAtMost) {
+TEST_F(MaintenanceTest, ASweepThatWasHeldUpOnceHoldsUpNoOther) {
+  shard_.Go(kLongest);
   shard_.takes = std::chrono::minutes(20);  // its process was stopped meanwhile
   Doubt();
-  shard_.Wake();
-  shard_.Go(Micros(0));
+  shard_.Go(kLongest);
   EXPECT_EQ(shard_.maps, 1);
   shard_.takes = Micros(0);
   Doubt();
-  shard_.Go(std::chrono::minutes(1));
+  shard_.Go(kLongest);
   EXPECT_EQ(shard_.maps, 2);
+}
+
+TEST_F(MaintenanceTest, SweepsThatAreHeldUpHoldUpTheNextForAMinuteAtMost) {
+  shard_.takes = seconds(30);
+  Doubt();
+  shard_.Go(kLongest);
+  Doubt();
+  shard_.Go(kLongest);
+  EXPECT_EQ(shard_.maps, 2);
+  shard_.takes = Micros(0);
+  Doubt();
+  shard_.Go(seconds(25));
+  EXPECT_EQ(shard_.maps, 2);
+  shard_.Go(seconds(10));
+  EXPECT_EQ(shard_.maps, 3);
 }
 
 TEST_F(MaintenanceTest, WhatTheDeadLeftIsRescuedAndWhatTheLivingRunIsNot) {
