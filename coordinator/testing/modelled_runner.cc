@@ -158,6 +158,7 @@ void ModelledRunner::Run(Place& place, const Queued& queued) {
                                    .type = attempt->task.handler,
                                    .life = attempt->lease->incarnation(),
                                    .home = attempt->home ? attempt->home->incarnation() : "",
+                                   .thread = place.thread,
                                    .handed = queued.since,
                                    .limit = limit.value_or(LimitConfig{})});
   parts_.timeline.After(took, &parts_.process.On(place.thread),

@@ -125,8 +125,11 @@ bool RunChecks::FailedOver(const Run& run) const {
 bool RunChecks::IsExcused(const Entry& entry) const {
   const auto& threads = entry.run.process->threads;
   const BootTime watched = threads[static_cast<std::size_t>(ThreadName::Watch)].held_until;
-  return entry.given_up || timeline_.Now() - watched < (entry.run.home.empty() ? kToHear : kToLook) ||
-         FailedOver(entry.run);
+  const BootTime now = timeline_.Now();
+  if (entry.given_up || now - watched < (entry.run.home.empty() ? kToHear : kToLook)) return true;
+  const BootTime ran = threads[static_cast<std::size_t>(entry.run.thread)].held_until;
+  const bool deaf = now - ran < kToLook && !entry.run.home.empty() && !Alive(entry.run.home);
+  return deaf || FailedOver(entry.run);
 }
 
 }  // namespace millrace::engine

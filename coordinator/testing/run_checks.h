@@ -25,6 +25,7 @@ class RunChecks {
     std::string type;
     std::string life;        // under which it was claimed
     std::string home;        // the life that holds its permit; empty: it has none
+    ThreadName thread{};     // that runs it
     BootTime handed{};       // to the run stage
     LimitConfig limit = {};  // of its type, as its worker knows it
   };
@@ -34,8 +35,8 @@ class RunChecks {
 
   // Never more at once than the limit says, in the whole cluster, nor more in ten seconds than its rate lets
   // start. What is documented to overlap is counted apart: a process that was stopped, before its watch has
-  // looked at the clock again; a handler that does not heed its stop; what a failover of a database has
-  // forgotten.
+  // looked at the clock again; a handler that does not heed its stop, or whose thread is held up beyond the
+  // end of the life that holds its permit; what a failover of a database has forgotten.
   std::uint64_t Began(Run run);
   void Returned(std::uint64_t run);
   // It has ended, and its handler has not.
