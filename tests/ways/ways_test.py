@@ -259,18 +259,19 @@ class Report:
     def tell(self, title, way, table, named_before=()):
         rows = self.named[table]
         named = [thing for _, things in rows for thing in things]
+        known = named + [thing for _, things in self.named["What every way passes"] for thing in things]
         files = sum(len(way.files[thing]) for thing in way.entries)
         print(f"\n{title}: {len(way.entries)} things in {files} files, {sum(way.entries.values())} entries; "
               f"`.` calls no other, `?` is not named in CONTRIBUTING.md")
         for thing, times in way.entries.items():
-            told = (" " if thing in way.leads_on else ".") + (" " if thing in named else "?")
+            told = (" " if thing in way.leads_on else ".") + (" " if thing in known else "?")
             suffixes = " ".join(sorted(os.path.splitext(file)[1] for file in way.files[thing]))
             print(f"  {times:4d} {told} {thing} {suffixes}")
         order = [named.index(thing) for thing in way.entries if thing in named]
         late = [named[number] for i, number in enumerate(order) if i and number < max(order[:i])]
         if late:
             print("  named earlier than entered:", " ".join(late))
-        return len([thing for thing in way.entries if thing not in named])
+        return len([thing for thing in way.entries if thing not in known])
 
     def hold(self, name, what, figure, goal=None):
         self.figures[name] = figure
