@@ -238,6 +238,7 @@ Result<SaidAlert> AlertShard::Said(const std::string& alert, BootTime now) {
     if (!words.firing) continue;
     said.fired_at = now - one.ago;
     said.count = words.count;
+    said.names = words.names;
     said.since = words.since;
     break;
   }

@@ -12,8 +12,6 @@ namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kMostParts = 10;
-// A band's look that was due so long ago has not come: the band is not why tasks wait.
-constexpr Micros kLookIsLate = std::chrono::seconds(30);
 
 std::string Many(std::uint64_t count, const char* one, const char* many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
@@ -29,6 +27,19 @@ std::vector<std::pair<std::string, Value>> Greatest(const std::map<std::string, 
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   if (sorted.size() > kMostParts) sorted.resize(kMostParts);
   return sorted;
+}
+
+template <class Value>
+void Name(const std::map<std::string, Value>& counted, AlertFact& fact) {
+  if (counted.size() > AlertFact::kMostNames) return;
+  for (const auto& [name, value] : counted) fact.names.push_back(name);
+}
+
+// More than was said, or others.
+bool IsNews(const AlertFact& fact, const SaidAlert& said) {
+  if (fact.count > said.count) return true;
+  if (said.names.empty()) return false;
+  return !std::includes(said.names.begin(), said.names.end(), fact.names.begin(), fact.names.end());
 }
 
 bool IsAbout(const AlertConfig& alert, const std::string& type) {
@@ -59,6 +70,7 @@ AlertFact LateFact(const AlertConfig& alert, const std::map<std::string, Micros>
   }
   fact.holds = !meant.empty();
   fact.count = meant.size();
+  Name(meant, fact);
   const auto greatest = Greatest(meant);
   fact.what = meant.empty() ? "no task is due for longer than " + FormatDuration(alert.longer_than)
                             : "a task of " + greatest.front().first + " is due for " +
@@ -71,6 +83,7 @@ AlertFact UnrunnableFact(const std::map<std::string, Micros>& unrunnable) {
   AlertFact fact;
   fact.holds = !unrunnable.empty();
   fact.count = unrunnable.size();
+  Name(unrunnable, fact);
   fact.what = Many(fact.count, "task type has", "task types have") + " due tasks that no worker runs";
   for (const auto& [type, ago] : Greatest(unrunnable)) {
     fact.parts.push_back(type + ": due for " + FormatDuration(Seconds(ago)));
@@ -155,12 +168,15 @@ AlertFact ScheduleFact(const AlertConfig& alert, const std::map<std::string, Mic
 
 AlertFact BreakerFact(const AlertConfig& alert, const std::map<std::string, std::string>& open) {
   AlertFact fact;
+  std::map<std::string, std::string> meant;
   for (const auto& [type, why] : open) {
     if (!IsAbout(alert, type)) continue;
-    ++fact.count;
+    meant[type] = why;
     if (fact.parts.size() < kMostParts) fact.parts.push_back(type + ": " + why);
   }
+  fact.count = meant.size();
   fact.holds = fact.count > 0;
+  Name(meant, fact);
   fact.what = Many(fact.count, "breaker is open: its tasks wait", "breakers are open: their tasks wait");
   return fact;
 }
@@ -212,7 +228,7 @@ bool HeldOnPurpose(const Config& config, const Pauses& pauses, const std::string
   if (found == config.handlers.end()) return false;
   if (found->second.hours && !ClosedBy(*found->second.hours, now).empty()) return true;
   const auto band = found->second.BandOf(group.urgency);
-  return band && band->every > Micros(0) && now - group.first_run_at <= band->every + kLookIsLate;
+  return band && band->every > Micros(0) && !band->IsOverdue(now - group.first_run_at);
 }
 
 AlertWord AlertJudge::Look(const std::optional<AlertFact>& fact, const SaidAlert& said, Micros every,
@@ -228,7 +244,7 @@ AlertWord AlertJudge::Hold(const AlertFact& fact, const SaidAlert& said, Micros 
   if (fresh) held_ = now;
   const bool settled = (!fresh && fact.count == count_) || now - *held_ >= kGather;
   count_ = fact.count;
-  if (said.firing && fact.count <= said.count) return AlertWord::Nothing;
+  if (said.firing && !IsNews(fact, said)) return AlertWord::Nothing;
   if (said.fired_at && now - *said.fired_at < every) return AlertWord::Nothing;
   soon_ = !settled;
   return settled ? AlertWord::Firing : AlertWord::Nothing;

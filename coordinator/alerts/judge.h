@@ -43,6 +43,10 @@ struct AlertFact {
   std::uint64_t count = 0;              // how many
   std::string what;                     // `10000 tasks failed`; of one line, as all that follows
   std::vector<std::string> parts = {};  // `noop: 9000`, the largest first, a few
+  // What is counted, sorted, where another one is news though the count is the same: the task types. Empty
+  // where there are more than kMostNames.
+  std::vector<std::string> names = {};
+  static constexpr std::size_t kMostNames = 100;
 };
 
 // nullopt: the observation does not say. What was seen of some of the shards alone can show that an alert
@@ -62,6 +66,7 @@ struct SaidAlert {
   std::uint64_t count = 0;                // and how many there were
   WallTime since{};                       // and since when
   std::optional<BootTime> fired_at = {};  // the last message of that kind
+  std::vector<std::string> names = {};    // of which types, if it told
 };
 
 enum class AlertWord { Nothing, Firing, Over };

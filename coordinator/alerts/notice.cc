@@ -1,5 +1,6 @@
 #include "coordinator/alerts/notice.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -85,6 +86,7 @@ std::vector<NewTask> TasksOf(const Notice& notice, const AlertConfig& alert) {
                       {"from", Line(notice.from)},
                       {"what", parts},
                       {"examples", examples}};
+  if (!notice.fact.names.empty()) params["names"] = notice.fact.names;
   std::vector<NewTask> tasks;
   const auto add = [&](const char* type, const std::string& channel) {
     NewTask& task = tasks.emplace_back();
@@ -121,6 +123,12 @@ std::optional<NoticeParams> ParseNoticeParams(std::string_view params) {
   if (!json.is_object() || !json.contains("count") || !json["count"].is_number_unsigned())
     return std::nullopt;
   NoticeParams read{json.contains("state") && json["state"] == "firing", json["count"].get<std::uint64_t>()};
+  if (json.contains("names") && json["names"].is_array()) {
+    for (const auto& name : json["names"]) {
+      if (name.is_string()) read.names.push_back(name.get<std::string>());
+    }
+  }
+  std::sort(read.names.begin(), read.names.end());  // whoever wrote them
   if (!json.contains("since") || !json["since"].is_string()) return read;
   const auto since = ParseTime(json["since"].get<std::string>());
   if (since) read.since = *since;

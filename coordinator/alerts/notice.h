@@ -43,6 +43,7 @@ struct NoticeParams {
   bool firing = false;
   std::uint64_t count = 0;
   WallTime since{};
+  std::vector<std::string> names = {};
 };
 std::optional<NoticeParams> ParseNoticeParams(std::string_view params);
 

@@ -185,7 +185,7 @@ void AlertWatch::Send(const std::string& name, Judged& judged, const AlertFact& 
     LogWarning(firing ? "an alert fires" : "an alert is over",
                {{"alert", name}, {"what", fact.what}, {"message", notice.number}, {"shard", shard_name}});
     if (!firing) shard->Withdraw(name, notice.number);
-    judged.said = {notice.number, firing, fact.count, notice.since, firing ? now : said.fired_at};
+    judged.said = {notice.number, firing, fact.count, notice.since, firing ? now : said.fired_at, fact.names};
     if (!firing) judged.since.reset();
     return;
   }

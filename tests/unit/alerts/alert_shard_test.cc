@@ -35,6 +35,7 @@ class AlertShardTest : public testing::Test {
   Notice Word(std::uint64_t number, bool firing, std::uint64_t count) {
     Notice notice{.alert = "failed", .number = number, .firing = firing};
     notice.fact.count = count;
+    if (firing) notice.fact.names = {"pay", "ship"};
     notice.since = clock_.WallNow();
     return notice;
   }
@@ -74,6 +75,7 @@ TEST_F(AlertShardTest, WhatWasSaidIsReadBackFromTheLedgerAndTheTask) {
   EXPECT_EQ(said->number, 1u);
   EXPECT_TRUE(said->firing);
   EXPECT_EQ(said->count, 10'000u);
+  EXPECT_THAT(said->names, testing::ElementsAre("pay", "ship"));
   EXPECT_EQ(clock_.Now() - *said->fired_at, minutes(2));
   Add(Word(2, false, 0));
   const auto over = shard_.Said("failed", clock_.Now());

@@ -18,6 +18,11 @@ constexpr BootTime kStart{seconds(1000)};
 constexpr Micros kEvery = minutes(10);
 
 AlertFact Holding(std::uint64_t count) { return {true, count, "it holds"}; }
+AlertFact HoldingFor(std::vector<std::string> types) {
+  AlertFact fact = Holding(types.size());
+  fact.names = std::move(types);
+  return fact;
+}
 AlertFact Quiet() { return {false, 0, "all is well"}; }
 
 // A judge with what it has said, as the one who sends keeps it.
@@ -30,6 +35,7 @@ class Alert {
     ++said.number;
     said.firing = word == AlertWord::Firing;
     said.count = fact->count;
+    said.names = fact->names;
     if (said.firing) said.fired_at = now;
     return word;
   }
@@ -72,6 +78,16 @@ TEST(AlertJudgeTest, MoreIsSaidAgainOnceInEvery) {
     messages += alert.At(seconds(i), Holding(3 + static_cast<std::uint64_t>(i))) == AlertWord::Firing;
   }
   EXPECT_EQ(messages, 2);
+}
+
+TEST(AlertJudgeTest, AnotherOfTheSameNumberIsSaidOnceInEvery) {
+  Alert alert;
+  alert.At(seconds(0), HoldingFor({"pay", "ship"}));
+  ASSERT_EQ(alert.At(seconds(1), HoldingFor({"pay", "ship"})), AlertWord::Firing);
+  EXPECT_EQ(alert.At(kEvery - seconds(1), HoldingFor({"bill", "pay"})), AlertWord::Nothing);
+  EXPECT_EQ(alert.At(kEvery + seconds(10), HoldingFor({"pay"})), AlertWord::Nothing) << "fewer of the same";
+  EXPECT_EQ(alert.At(kEvery + seconds(15), HoldingFor({"bill", "pay"})), AlertWord::Firing);
+  EXPECT_EQ(alert.At(2 * kEvery + seconds(20), HoldingFor({"bill"})), AlertWord::Nothing);
 }
 
 TEST(AlertJudgeTest, ItIsOverOnceAndAfterAMomentOfCalm) {
@@ -175,6 +191,7 @@ TEST(AlertFactTest, ABreakerThatIsOpenUntilItIsNot) {
   const auto fact = FactOf(Of(AlertKind::Breaker), seen);
   EXPECT_TRUE(fact->holds);
   EXPECT_THAT(fact->parts, ElementsAre("pay: 20 of 20 calls failed within 10s"));
+  EXPECT_THAT(fact->names, ElementsAre("pay"));
   AlertConfig other = Of(AlertKind::Breaker);
   other.handler = "mail";
   EXPECT_FALSE(FactOf(other, seen)->holds);
