@@ -28,6 +28,8 @@ std::string InputOf(const millrace::Task& task) {
 class Exec final : public millrace::Handler {
  public:
   void Open(const millrace::Json& options, const millrace::Secrets& secrets) override {
+    options.AllowOnly(
+        {"program", "args", "directory", "environment", "secret_environment", "fail_on", "grace_ms"});
     program_.path = options.Text("program");
     if (!program_.path.starts_with('/')) throw millrace::BadInput("'program' must be an absolute path");
     if (::access(program_.path.c_str(), X_OK) != 0) {

@@ -11,6 +11,7 @@ namespace {
 class HttpCall final : public millrace::Handler {
  public:
   void Open(const millrace::Json& options, const millrace::Secrets& secrets) override {
+    options.AllowOnly({"url", "headers", "timeout_ms", "ca_file"});
     url_ = options.Text("url");
     Poster::CheckUrl(url_, "url");
     poster_.emplace(options, secrets);

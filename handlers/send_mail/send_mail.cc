@@ -13,6 +13,8 @@ namespace {
 class SendMail final : public millrace::Handler {
  public:
   void Open(const millrace::Json& options, const millrace::Secrets& secrets) override {
+    options.AllowOnly(
+        {"server", "from", "security", "user", "timeout_ms", "ca_file", "to", "subject", "body"});
     server_.emplace(options, secrets);
     templates_ = {server_->from(), options.Text("to", "{{to}}"), options.Text("subject", "{{subject}}"),
                   options.Text("body", "{{body}}")};

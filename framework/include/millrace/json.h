@@ -118,6 +118,19 @@ class Json {
     return Find(key) ? Text(key) : std::string(fallback);
   }
 
+  // BadInput for a member of any other name, which somebody has misspelt: options are checked so.
+  void AllowOnly(std::initializer_list<std::string_view> keys) const {
+    for (const auto& [name, value] : Members()) {
+      bool allowed = false;
+      std::string all;
+      for (const std::string_view key : keys) {
+        allowed = allowed || key == name;
+        all.append(all.empty() ? "" : ", ").append(key);
+      }
+      if (!allowed) throw BadInput("'" + name + "' is none of its options, which are " + all);
+    }
+  }
+
   const char* KindName() const {
     constexpr const char* kNames[] = {"null",   "true or false", "an integer", "a number",
                                       "a text", "a list",        "an object"};

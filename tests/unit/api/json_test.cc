@@ -51,6 +51,17 @@ TEST(JsonTest, BoundsItsDepth) {
   EXPECT_EQ(Problem(std::string(60, '[') + std::string(60, ']')), "");
 }
 
+TEST(JsonTest, AMemberThatNobodyReadsIsRefused) {
+  const Json options = Json::Parse(R"({"url":"x","hedaers":{}})");
+  options.AllowOnly({"url", "hedaers"});
+  try {
+    options.AllowOnly({"url", "headers"});
+    ADD_FAILURE() << "it was allowed";
+  } catch (const BadInput& error) {
+    EXPECT_THAT(error.what(), HasSubstr("'hedaers' is none of its options, which are url, headers"));
+  }
+}
+
 TEST(JsonTest, AccessSaysWhichMemberIsWrong) {
   const Json json = Json::Parse(R"({"amount":"5","customer":null,"n":3,"n":4})");
   EXPECT_THAT([&] { static_cast<void>(json.Number("amount")); },

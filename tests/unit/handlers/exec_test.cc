@@ -143,6 +143,8 @@ TEST_F(ExecTest, TheEnvironmentIsWhatTheOptionsName) {
 
 TEST_F(ExecTest, OptionsThatCannotWorkAreRefusedAtOnce) {
   EXPECT_THAT(Open("exec", "{}").error().message, HasSubstr("'program' is missing"));
+  EXPECT_THAT(Open("exec", Shell("true", R"(,"arguments":["4"])")).error().message,
+              HasSubstr("'arguments' is none of its options, which are program, args, directory"));
   EXPECT_THAT(Open("exec", R"({"program":"sh"})").error().message, HasSubstr("absolute path"));
   EXPECT_THAT(Open("exec", R"({"program":"/no/such"})").error().message, HasSubstr("'/no/such'"));
   EXPECT_THAT(Open("exec", Shell("true", R"(,"secret_environment":{"A":"b"})")).error().message,
