@@ -166,6 +166,9 @@ void LaneSet::Follow(std::shared_ptr<const Config> config) {
   {
     MutexLock lock(mutex_);
     config_ = config;
+    // What could not be opened and is configured no longer is asked again once there is a task of it.
+    std::erase_if(entries_,
+                  [&](const auto& one) { return !one.second.lane && !config->handlers.contains(one.first); });
     for (const auto& [type, entry] : entries_) types.insert(type);
   }
   Regroup(*config);

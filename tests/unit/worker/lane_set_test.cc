@@ -80,6 +80,20 @@ TEST_F(LaneSetTest, ASecretsFileThatComesLateIsEnough) {
   EXPECT_EQ(plugins_.opened, 1) << "what is open is not opened anew";
 }
 
+TEST_F(LaneSetTest, ATypeThatIsConfiguredNoLongerRefusesNothing) {
+  plugins_.refused = "";
+  config_.handlers["quick"];
+  Follow();
+  ASSERT_THAT(lanes_->Refusals(), ElementsAre(Pair("quick", _)));
+  config_.handlers.clear();
+  Follow();
+  EXPECT_THAT(lanes_->Refusals(), IsEmpty());
+  Pass(seconds(600));
+  EXPECT_THAT(lanes_->Refusals(), IsEmpty());
+  EXPECT_EQ(lanes_->For("quick"), nullptr);
+  EXPECT_THAT(lanes_->Refusals(), ElementsAre(Pair("quick", _))) << "there is a task of it";
+}
+
 TEST_F(LaneSetTest, ALaneThatKeptItsFormerSecretsTakesTheNewOnesOnceTheyAreThere) {
   Follow();
   ASSERT_NE(lanes_->For("quick"), nullptr);

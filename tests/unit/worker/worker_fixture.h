@@ -55,6 +55,7 @@ class FunctionPlugins final : public PluginSet {
   std::map<std::string, Behaviour> behaviours;
   std::uint32_t batch = 1;
   CodeDefaults defaults;
+  std::string refused = "refused";  // options with this in them are; empty: all
 
   std::vector<HandlerInfo> Handlers() const override { return {}; }
   Result<std::unique_ptr<HandlerInstance>> Open(const std::string& uses, const std::string&,
@@ -62,7 +63,7 @@ class FunctionPlugins final : public PluginSet {
     asked.fetch_add(1);
     const auto found = behaviours.find(uses);
     if (found == behaviours.end()) return Fail(ErrorCode::NotFound, "no handler " + uses);
-    if (options.find("refused") != options.npos) return Fail(ErrorCode::Invalid, "it refuses these options");
+    if (options.find(refused) != options.npos) return Fail(ErrorCode::Invalid, "it refuses these options");
     opened.fetch_add(1);
     return std::make_unique<FunctionHandler>(found->second, batch, defaults);
   }
