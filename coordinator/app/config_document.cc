@@ -7,6 +7,7 @@
 
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/escape.h"
+#include "framework/config/position_map.h"
 #include "framework/files/paths.h"
 
 namespace millrace::engine {
@@ -20,6 +21,18 @@ Result<ordered_json> DocumentOf(const std::string& part, const std::string& text
   if (document.is_object()) return document;
   return Fail(ErrorCode::Invalid, "config/" + part + " holds no JSON object now: set it whole, or " +
                                       "millrace config rollback " + part);
+}
+
+// JSON that a configuration file would be refused for, such as a key that stands there twice. What is no JSON
+// is a text.
+Status CheckValue(const ConfigKey& key, const std::string& value) {
+  if (!ordered_json::accept(value, true)) return {};
+  const PositionMap positions = PositionMap::Read(value);
+  if (positions.problems().empty()) return {};
+  const TextProblem& problem = positions.problems().front();
+  std::string place = key.text();
+  for (const std::string& name : problem.path) place += "." + name;
+  return Fail(ErrorCode::Invalid, place + ": " + problem.what);
 }
 
 // The values of an object by their paths.
@@ -70,6 +83,7 @@ Result<std::string> ReadValue(const std::string& value) {
 Result<std::string> WithValue(const std::string& text, const ConfigKey& key, const std::string& value) {
   if (key.whole()) return value;
   BOOST_OUTCOME_TRY(document, DocumentOf(key.part(), text));
+  BOOST_OUTCOME_TRYV(CheckValue(key, value));
   try {
     document[PointerTo(key.Keys(document))] = AsJson(value);
   } catch (const ordered_json::exception&) {

@@ -20,7 +20,8 @@ nlohmann::ordered_json::json_pointer PointerTo(const std::vector<std::string>& k
 // that can't be read, and for one that is named without @.
 Result<std::string> ReadValue(const std::string& value);
 
-// The text of config/PART with this value at the key. Invalid where that lies under what is no object.
+// The text of config/PART with this value at the key. Invalid where that lies under what is no
+// object, and for a value with two members of one name in an object.
 Result<std::string> WithValue(const std::string& text, const ConfigKey& key, const std::string& value);
 // The text without the key; without all of them for a whole part. NotFound where it is not set.
 Result<std::string> WithoutValue(const std::string& text, const ConfigKey& key);

@@ -31,6 +31,15 @@ TEST(ConfigDocumentTest, WhatIsNotSetIsNotTakenOut) {
   EXPECT_FALSE(WithoutValue("[1]", Key("handlers.noop")));
 }
 
+TEST(ConfigDocumentTest, AValueWithAKeyTwiceIsRefused) {
+  const auto twice = WithValue("{}", Key("handlers.noop"), R"({"retry":{"jitter":0.1,"jitter":0.2}})");
+  ASSERT_FALSE(twice);
+  EXPECT_EQ(twice.error().code, ErrorCode::Invalid);
+  EXPECT_THAT(twice.error().message, HasSubstr("handlers.noop.retry.jitter: "));
+  EXPECT_TRUE(WithValue("{}", Key("handlers.noop.timeout"), "5m")) << "a text needs no quotes";
+  EXPECT_TRUE(WithValue("{}", Key("handlers.noop.concurrency"), "4"));
+}
+
 TEST(ConfigDocumentTest, ChangesAreTheValuesThatDifferByTheirKeys) {
   const auto changes = Changes("handlers", R"({"a":{"timeout":"1m","queue":3},"b":{}})",
                                R"({"a":{"queue":4, "keep":"7d"},"b":{},"x.y":{"retry":{"delays":["1m"]}}})");
