@@ -174,7 +174,11 @@ std::map<std::string, ConfigLayers::Value> ConfigLayers::Values(const std::map<s
 std::string ConfigLayers::Ignored() const {
   if (!ClusterNamesShards(in_force_)) return "";
   constexpr const char* kWhy = " is ignored: config/shards names the cluster's shards";
-  if (!store_.url.empty()) return store_.from + " " + store_.url + kWhy;
+  if (!store_.url.empty()) {
+    const bool named = std::any_of(effective_->shards.begin(), effective_->shards.end(),
+                                   [&](const auto& shard) { return shard.second.url == store_.url; });
+    return named ? "" : store_.from + " " + store_.url + kWhy;
+  }
   return Parsed(file_text_).value("shards", json::object()).empty() ? "" : "shards in " + file_name_ + kWhy;
 }
 

@@ -46,7 +46,7 @@ class ConfigLayers {
   // By part: why its newest text is not in force.
   const std::map<std::string, std::string>& Refusals() const { return refusals_; }
   // Why the shards that this process was started with are not those in force, for people: the cluster names
-  // others. Empty: they are, or there are none.
+  // others. Empty: they are, or there are none, or the one store is among them.
   std::string Ignored() const;
   // Every value in force, with its key path (`handlers.noop.concurrency`), as JSON, and from where: the
   // file's name, `config/handlers`, `code of plugin points 1.0`, or `default` for what nobody has set.

@@ -252,8 +252,7 @@ TEST_F(ClusterCommandTest, ShardsOfTheClusterGoBeforeAStoreOfTheEnvironment) {
   std::ofstream(folder_ + "/shards.json") << R"({"east":{"url":")" + Store() + "\"}}";
   EXPECT_EQ(Ask("config set shards @shards.json").exit_code, 0);
   const ProcessResult listed = Ask("task list");
-  EXPECT_THAT(listed.output, AllOf(HasSubstr("east/tasks/1"), HasSubstr("MILLRACE_STORE"),
-                                   HasSubstr("is ignored: config/shards")));
+  EXPECT_THAT(listed.output, AllOf(HasSubstr("east/tasks/1"), Not(HasSubstr("ignored")))) << "it is the same";
   EXPECT_THAT(Ask("task list --store " + Store()).output, HasSubstr("main/tasks/1"));
   std::ofstream(folder_ + "/shards.json") << R"({"east":{"url":"sqlite:a.db"}})";
   const ProcessResult refused = Ask("config set shards @shards.json");

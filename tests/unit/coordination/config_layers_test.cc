@@ -115,6 +115,9 @@ TEST(ConfigLayersTest, WhatTheClusterNamesAreTheShardsWhateverAProcessWasStarted
   EXPECT_EQ(by_file.Effective()->engine.poll, milliseconds(60));
   EXPECT_THAT(by_flag.Ignored(), HasSubstr("--store mysql://u@own:3306/d is ignored"));
   EXPECT_THAT(by_file.Ignored(), HasSubstr("shards in conf.json is ignored"));
+  ConfigLayers one_of_them("", "", {"mysql://u@m:3306/d", "--store"});
+  one_of_them.SetPart("shards", kTwoShards);
+  EXPECT_EQ(one_of_them.Ignored(), "");
 }
 
 TEST(ConfigLayersTest, WhereTheClusterNamesNoShardTheOwnStoreIsTheOneAndGoesBeforeTheFile) {
