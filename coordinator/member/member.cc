@@ -16,7 +16,7 @@ constexpr Micros kLookAgain = std::chrono::milliseconds(500);  // while another 
 constexpr Micros kMakeAgain = std::chrono::milliseconds(200);
 // A node that says the same as before is written all the same: its age is the worker's last sign of life.
 constexpr Micros kStatusAtLeast = std::chrono::minutes(1);
-constexpr Micros kAskAddressAgain = std::chrono::milliseconds(50);  // whoever set it waits for the answer
+constexpr Micros kAskAgain = std::chrono::milliseconds(50);  // what is not known yet
 constexpr Micros kAskPressing = std::chrono::milliseconds(200);
 constexpr const char* kPauses = "/control/pause";
 constexpr const char* kWorkers = "/workers";
@@ -130,7 +130,7 @@ BootTime Member::WakeAt(BootTime now) const {
   if (registered_) wake = told_at_ + options_.status_interval;
   if (registered_ && has_limits_) wake = std::min<BootTime>(wake, now + kAskPressing);
   if (!missing_.empty()) wake = std::min(wake, make_again_from_);
-  if (!listens_ || !handlers_) wake = std::min<BootTime>(wake, now + kAskAddressAgain);
+  if (!listens_ || !handlers_) wake = std::min<BootTime>(wake, now + kAskAgain);
   return std::max(now, wake);
 }
 

@@ -53,7 +53,7 @@ Result<std::string> CellToJson(std::string_view cell, CellType type) {
     return nlohmann::json(cell).dump();
   } catch (const nlohmann::json::exception&) {
     return Fail(ErrorCode::Invalid,
-                "the text is not UTF-8: convert the file, for example with iconv -t UTF-8");
+                "the text is not UTF-8: convert the file, for example with iconv -f WINDOWS-1252 -t UTF-8");
   }
 }
 

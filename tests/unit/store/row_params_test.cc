@@ -44,7 +44,8 @@ TEST(RowParamsTest, OnlyNumbersThatReadBackAsTheyAreStayNumbers) {
 }
 
 TEST(RowParamsTest, TextThatIsNotUtf8IsRefused) {
-  EXPECT_THAT(CellToJson("caf\xE9").error().message, HasSubstr("not UTF-8"));
+  EXPECT_THAT(CellToJson("caf\xE9").error().message,
+              HasSubstr("not UTF-8: convert the file, for example with iconv -f "));
 }
 
 TEST(RowParamsTest, ATextColumnHoldsTextsWhateverTheyLookLike) {
