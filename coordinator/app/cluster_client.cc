@@ -31,6 +31,7 @@ Failure Failed(const TreeReply& reply) {
                                         (reply.message.empty() ? "" : ": " + reply.message));
 }
 
+constexpr Micros kSilence = std::chrono::seconds(3);  // longer, and people wonder
 constexpr Micros kAskPatiently = std::chrono::seconds(20);
 constexpr Micros kAskBriefly = std::chrono::seconds(2);  // where there is another answer
 
@@ -57,6 +58,16 @@ Status AskCluster(Settings& settings, ClusterClient& client) {
 
 Result<std::unique_ptr<ClusterClient>> ClusterClient::Open(const ClusterAddress& address, Micros limit,
                                                            bool make) {
+  if (limit <= 2 * kSilence) return TryToOpen(address, limit, make);
+  auto client = TryToOpen(address, kSilence, make);
+  if (client || client.error().code != ErrorCode::Unavailable) return client;
+  PrintNote("ZooKeeper at " + address.servers + " does not answer yet; trying for " +
+            FormatDuration(limit - kSilence) + " more");
+  return TryToOpen(address, limit - kSilence, make);
+}
+
+Result<std::unique_ptr<ClusterClient>> ClusterClient::TryToOpen(const ClusterAddress& address, Micros limit,
+                                                                bool make) {
   const ZookeeperOptions options{address.servers, address.name, std::chrono::seconds(10), address.auth_file};
   BOOST_OUTCOME_TRYV(make ? PrepareZookeeper(options, limit) : FindCluster(options, limit));
   BOOST_OUTCOME_TRY(session, OpenZookeeper(options));

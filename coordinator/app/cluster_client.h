@@ -21,7 +21,7 @@ class ClusterClient {
  public:
   // Connects, and says clearly what is wrong: Unavailable (no server there within `limit`), Invalid (chroot,
   // digest, a cluster that is not there). An ensemble that has just lost its leading server takes a while to
-  // choose another. `make`: a cluster that is not there is made.
+  // choose another. A note tells who waits for long. `make`: a cluster that is not there is made.
   static Result<std::unique_ptr<ClusterClient>> Open(const ClusterAddress& address,
                                                      Micros limit = std::chrono::seconds(20),
                                                      bool make = false);
@@ -39,6 +39,8 @@ class ClusterClient {
   Result<bool> Remove(const std::string& path);
 
  private:
+  static Result<std::unique_ptr<ClusterClient>> TryToOpen(const ClusterAddress& address, Micros limit,
+                                                          bool make);
   explicit ClusterClient(std::unique_ptr<TreeSession> session) : session_(std::move(session)) {}
   TreeReply Ask(const TreeRequest& request);
 
