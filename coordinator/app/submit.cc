@@ -285,10 +285,9 @@ Result<ExitCode> Conclude(const SubmitOptions& options, Settings settings, Shard
 
 Status AskAboutMany(const SubmitOptions& options, const Shard& shard) {
   if (options.count <= kAskAbove) return {};
-  const std::string what = WithCommas(static_cast<std::uint64_t>(options.count)) + " tasks of " +
-                           options.handler + " to " + shard.store->Describe();
-  const Status agreed = Confirm("submit " + what + "?", options.yes);
-  return agreed ? agreed : Fail(agreed.error().code, what + ": " + agreed.error().message);
+  return Confirm("submit " + WithCommas(static_cast<std::uint64_t>(options.count)) + " tasks of " +
+                     options.handler + " to " + shard.store->Describe() + "?",
+                 options.yes);
 }
 
 Result<ExitCode> RunSubmit(const SubmitOptions& options) {

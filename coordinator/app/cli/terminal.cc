@@ -162,8 +162,8 @@ void PrintLine(std::string_view text) { Write(stdout, text); }
 Status Confirm(const std::string& question, bool yes) {
   if (yes) return {};
   if (!InputIsTerminal() || !ErrorIsTerminal()) {
-    return Fail(ErrorCode::Conflict,
-                "nothing was changed: there is no terminal to ask on; add --yes to go ahead");
+    return Fail(ErrorCode::Conflict, "nothing was changed: there is no terminal to ask on (" + question +
+                                         "); add --yes to go ahead");
   }
   std::cerr << question << " [y/N] " << std::flush;
   std::string answer;
