@@ -42,33 +42,24 @@ Status CheckLimitedTypes(const Limit<std::string>& types, const LimitTargets& kn
   return {};
 }
 
-Status CheckLimitedShards(const Limit<std::string>& shards, const LimitTargets& known) {
-  if (!shards || !known.all_read) return {};
-  std::vector<std::string> there;
-  for (const auto& [name, tables] : known.tables) there.push_back(name);
-  for (const std::string& shard : *shards) {
-    if (known.tables.contains(shard)) continue;
-    return Means("there is no shard '" + shard + "'", NearestOf(shard, there, "; there are ", kMostNamed));
-  }
-  return {};
+Status CheckLimitedPlaces(const WorkerLimits& limits, const LimitTargets& known) {
+  if (!known.all_read) return {};
+  std::vector<std::string> missing;
+  if (limits.shards) missing = ShardsThatAreNotThere(*limits.shards, known.tables);
+  if (missing.empty() && limits.tables) missing = TablesThatAreNotThere(*limits.tables, known.tables);
+  return missing.empty() ? Status() : Means(missing.front(), "");
 }
 
-// Each is `shard/table` or `table`.
-Status CheckLimitedTables(const Limit<std::string>& tables, const LimitTargets& known) {
-  if (!tables || !known.all_read) return {};
-  std::vector<std::string> there;
-  for (const auto& [shard, infos] : known.tables) {
-    for (const TableInfo& info : infos) {
-      there.push_back(shard + "/" + info.table);
-      there.emplace_back(info.table);
-    }
+// `there is no shard 'mian' (did you mean 'main'?)`, of each that is wanted and not there.
+std::vector<std::string> NotThere(const std::string& what, const std::vector<std::string>& wanted,
+                                  const std::vector<std::string>& there) {
+  std::vector<std::string> texts;
+  for (const std::string& name : wanted) {
+    if (std::find(there.begin(), there.end(), name) != there.end()) continue;
+    texts.push_back("there is no " + what + " '" + name + "'" +
+                    NearestOf(name, there, "; there are ", kMostNamed));
   }
-  for (const std::string& table : *tables) {
-    if (std::find(there.begin(), there.end(), table) != there.end()) continue;
-    return Means("there is no task table '" + table + "'",
-                 NearestOf(table, there, "; there are ", kMostNamed));
-  }
-  return {};
+  return texts;
 }
 
 // Of the tables that the other limits leave.
@@ -184,11 +175,29 @@ Result<std::map<std::string, std::uint32_t>> ReadMaxRows(const std::vector<std::
   return max_rows;
 }
 
+std::vector<std::string> ShardsThatAreNotThere(const std::vector<std::string>& wanted,
+                                               const TablesOfShards& tables) {
+  std::vector<std::string> there;
+  for (const auto& [shard, infos] : tables) there.push_back(shard);
+  return NotThere("shard", wanted, there);
+}
+
+std::vector<std::string> TablesThatAreNotThere(const std::vector<std::string>& wanted,
+                                               const TablesOfShards& tables) {
+  std::vector<std::string> there;
+  for (const auto& [shard, infos] : tables) {
+    for (const TableInfo& info : infos) {
+      there.push_back(shard + "/" + info.table);
+      there.emplace_back(info.table);
+    }
+  }
+  return NotThere("task table", wanted, there);
+}
+
 Status CheckLimits(const LimitsDocument& limits, const LimitTargets& known) {
   BOOST_OUTCOME_TRYV(CheckMaxRows(limits.max_rows, known));
   BOOST_OUTCOME_TRYV(CheckLimitedTypes(limits.handlers, known));
-  BOOST_OUTCOME_TRYV(CheckLimitedShards(limits.shards, known));
-  BOOST_OUTCOME_TRYV(CheckLimitedTables(limits.tables, known));
+  BOOST_OUTCOME_TRYV(CheckLimitedPlaces(limits, known));
   return CheckLimitedNumbers(limits, known);
 }
 

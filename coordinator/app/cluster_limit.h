@@ -1,5 +1,6 @@
 // millrace cluster limit: whether what a worker is to be limited to means something in this cluster: a name
-// or number that nobody has would take all its work away, and say that it was limited.
+// or number that nobody has would take all its work away, and say that it was limited. A worker's own flags
+// ask the same of shards and tables.
 #pragma once
 
 #include <map>
@@ -15,13 +16,22 @@
 
 namespace millrace::engine {
 
+using TablesOfShards = std::map<std::string, std::vector<TableInfo>>;
+
+// Of each that is wanted and not there: `there is no shard 'mian' (did you mean 'main'?)`. A table is
+// `shard/table`, or `table` of any shard.
+std::vector<std::string> ShardsThatAreNotThere(const std::vector<std::string>& wanted,
+                                               const TablesOfShards& tables);
+std::vector<std::string> TablesThatAreNotThere(const std::vector<std::string>& wanted,
+                                               const TablesOfShards& tables);
+
 struct LimitTargets {
   // Task types that somebody runs or that are configured; nullopt: it is not known.
   std::optional<std::set<std::string>> types;
   // Those that are scanned in rounds; nullopt likewise.
   std::optional<std::set<std::string>> in_rounds = {};
-  std::map<std::string, std::vector<TableInfo>> tables;  // by shard; of those that could be read
-  bool all_read = true;                                  // there are no other shards
+  TablesOfShards tables;  // of those that could be read
+  bool all_read = true;   // there are no other shards
 };
 
 // Pure. Invalid for the first limit that means nothing, with the nearest that does; what is not known is not

@@ -170,7 +170,10 @@ void ClusterProcess::Publish(const MemberView& view) {
   for (const std::string& refusal : view.refusals) {
     if (std::find(before->refusals.begin(), before->refusals.end(), refusal) != before->refusals.end())
       continue;
-    LogWarning("a word of the cluster is refused; the last good one stays in force", {{"what", refusal}});
+    LogWarning(refusal.starts_with("workers/")
+                   ? "this worker gets nothing while another has its id: stop that one, or give another --id"
+                   : "a word of the cluster is refused; the last good one stays in force",
+               {{"what", refusal}});
   }
   if (!view.ignored.empty() && view.ignored != before->ignored) LogWarning(view.ignored);
   if (before->slice_count > 0 && view.generation == 0) {

@@ -112,6 +112,8 @@ class ClusterEnvironment final : public WorkerEnvironment {
 
 Result<ExitCode> RunClusterWorker(const WorkerFlags& flags, const Settings& settings) {
   BOOST_OUTCOME_TRY(timing, ReadTiming(flags.session_timeout, flags.wait));
+  BOOST_OUTCOME_TRYV(flags.id.empty() ? Status() : CheckWorkerId(flags.id));
+  BOOST_OUTCOME_TRYV(ReadLoadBalance(flags.load_balance));
   BOOST_OUTCOME_TRY(supervision, Supervision::Begin(flags.http, settings.config.engine));
   BOOST_OUTCOME_TRY(state, StateFolder(flags.common));
   BOOST_OUTCOME_TRY(plugins, LoadPluginsToWork(flags.common));

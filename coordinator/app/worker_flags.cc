@@ -9,6 +9,7 @@
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_client.h"
+#include "coordinator/app/cluster_limit.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/handler.h"
 #include "coordinator/app/worker_place.h"
@@ -179,20 +180,36 @@ void TellNumbersBeyond(const std::vector<std::uint32_t>& numbers, const Shards& 
             "; the tables have 0 to " + std::to_string(most - 1));
 }
 
+// What is not there may come: it is told, and waited for, but not by who ends with its work.
+Status CheckPlaces(const WorkerFlags& flags, const Shards& shards) {
+  TablesOfShards tables;
+  for (const auto& [name, shard] : shards) tables[name] = shard.tables;
+  std::vector<std::string> missing;
+  for (const std::string& text : ShardsThatAreNotThere(flags.shards, tables))
+    missing.push_back("--shards: " + text);
+  for (const std::string& text : TablesThatAreNotThere(flags.tables, tables))
+    missing.push_back("--tables: " + text);
+  if (flags.until_idle && !missing.empty()) return Fail(ErrorCode::Invalid, missing.front());
+  for (const std::string& text : missing)
+    PrintNote("note: " + text + "; this worker gets slices of it once there is");
+  return {};
+}
+
 Status CheckLimits(const WorkerFlags& flags, const Settings& settings, const PluginSet& plugins) {
   BOOST_OUTCOME_TRY(numbers, ReadLoadBalance(flags.load_balance));
-  if (flags.handlers.empty() && numbers.empty()) return {};
+  const bool places = !flags.shards.empty() || !flags.tables.empty();
+  if (flags.handlers.empty() && numbers.empty() && !places) return {};
   auto client = ClusterClient::Open(*settings.cluster);
   if (!client) return {};
   ClusterConnection cluster{settings, std::move(*client)};
   auto shards = OpenShards(cluster);  // reads the configuration, whatever it says of shards
   BOOST_OUTCOME_TRYV(CheckTypes(flags.handlers, cluster.settings.config, plugins));
-  if (!shards || numbers.empty()) return {};
+  if (!shards || (numbers.empty() && !places)) return {};
   for (auto& [name, shard] : *shards) {
     if (!Prepare(shard, Missing::Refuse)) return {};
   }
   TellNumbersBeyond(numbers, *shards);
-  return {};
+  return CheckPlaces(flags, *shards);
 }
 
 }  // namespace millrace::engine

@@ -473,6 +473,15 @@ TEST_F(ClusterCommandTest, AWorkerOfATypeThatNobodyConfiguredIsRefused) {
   EXPECT_THAT(run.output, HasSubstr("no table has the numbers 64-70"));
 }
 
+TEST_F(ClusterCommandTest, AWorkerOfPlacesThatAreNotThereIsRefusedWhereItWouldNeverEnd) {
+  const ProcessResult table = Ask("worker --id w1 --tables taks --until-idle");
+  EXPECT_EQ(table.exit_code, 2) << table.output;
+  EXPECT_THAT(table.output, HasSubstr("--tables: there is no task table 'taks' (did you mean 'tasks'?)"));
+  const ProcessResult shard = Ask("worker --id w1 --shards mian --until-idle");
+  EXPECT_EQ(shard.exit_code, 2) << shard.output;
+  EXPECT_THAT(shard.output, HasSubstr("--shards: there is no shard 'mian' (did you mean 'main'?)"));
+}
+
 TEST_F(ClusterCommandTest, AHandlerIsTriedWithTheClustersConfigurationWhateverStoreIsNamed) {
   Write("exec.json", R"({"exec":{"options":{"program":"/bin/sh","args":["-c","exit 3"]}}})");
   EXPECT_EQ(Ask("config set handlers @exec.json").exit_code, 0);
