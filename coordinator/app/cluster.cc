@@ -118,9 +118,9 @@ ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards) 
   out["made_again"] = ordered_json::array();
   for (const MadeAgain& made : snapshot.made_again)
     out["made_again"].push_back({{"nodes", made.nodes}, {"at", made.at}, {"by", made.by}});
-  const std::string still = Standstill(snapshot, shards);
+  const auto still = Standstill(snapshot, shards);
   out["databases_differ"] = DatabaseTroubles(snapshot.workers);
-  out["stands_still"] = still.empty() ? ordered_json(nullptr) : ordered_json(still);
+  out["stands_still"] = still ? ordered_json(ToText(*still)) : ordered_json(nullptr);
   return out;
 }
 
@@ -257,7 +257,7 @@ void Print(const ordered_json& out, const ClusterSnapshot& snapshot, const Shard
   }
   const auto troubles = Troubles(snapshot, shards, SystemClock().WallNow());
   if (!troubles.empty()) PrintLine("");
-  for (const std::string& line : troubles) PrintLine(ForOutput(Ink::Bad, "!") + " " + Escape(line));
+  for (const Trouble& trouble : troubles) PrintLine(ForOutput(Ink::Bad, "!") + " " + Escape(ToText(trouble)));
 }
 
 Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
@@ -273,7 +273,7 @@ Result<ExitCode> RunClusterStatus(const CommonFlags& common) {
     if (!trouble.empty()) PrintNote("the shards are not shown: " + trouble);
   }
   const bool well =
-      Standstill(snapshot, shards).empty() && DatabaseTroubles(snapshot.workers).empty() && !AllAway(shards);
+      !Standstill(snapshot, shards) && DatabaseTroubles(snapshot.workers).empty() && !AllAway(shards);
   return well ? ExitCode::Done : ExitCode::SomethingFailed;
 }
 

@@ -11,6 +11,14 @@
 
 namespace millrace::engine {
 
+// Something that is not as it should be.
+struct Trouble {
+  std::string what;
+  std::string remedy;  // what to do, a command where there is one; empty: `what` says it, or it passes
+};
+// Both, of one line.
+std::string ToText(const Trouble& trouble);
+
 struct ShardState {
   bool reachable = false;
   std::string error;
@@ -31,17 +39,17 @@ std::string StateOf(const ClusterSnapshot& snapshot, const std::string& id);
 // For how long a worker of the cluster, which is there, has written no status: it does at least once a
 // minute, and until that is late it is `in touch`.
 std::string SignText(Micros ago);
-// Why work stands still for want of a leader or a plan, and what to do; empty: it does not.
-std::string Standstill(const ClusterSnapshot& snapshot);
+// Why work stands still for want of a leader or a plan; nullopt: it does not.
+std::optional<Trouble> Standstill(const ClusterSnapshot& snapshot);
 // The same, or that tasks wait and nobody may run any: no worker is there, all are drained or paused, or the
 // cluster is paused.
-std::string Standstill(const ClusterSnapshot& snapshot, const ShardStates& shards);
+std::optional<Trouble> Standstill(const ClusterSnapshot& snapshot, const ShardStates& shards);
 // There are shards, and none could be asked: what waits is not known.
 bool AllAway(const ShardStates& shards);
 // What each worker says of its doorbell in a shard, by worker: `on`, or `off` and why.
 std::map<std::string, std::string> DoorbellsOf(const ClusterSnapshot& snapshot, const std::string& shard);
-// What is not as it should be, one line each, with what to do.
-std::vector<std::string> Troubles(const ClusterSnapshot& snapshot, const ShardStates& shards, WallTime now);
+// What is not as it should be, the gravest first.
+std::vector<Trouble> Troubles(const ClusterSnapshot& snapshot, const ShardStates& shards, WallTime now);
 
 // When the open breaker of a type is probed next, at the soonest, by the workers' word; nullopt: none tells.
 std::optional<WallTime> NextProbe(const ClusterSnapshot& snapshot, const std::string& type);

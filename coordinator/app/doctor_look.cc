@@ -119,7 +119,8 @@ Status Looker::ReadCluster(TreeFacts& tree) {
   tree.pauses = std::exchange(snapshot.pauses, {});
   ShardStates named;
   for (const auto& [name, shard] : settings_.shards) named[name];
-  tree.troubles = Troubles(snapshot, named, clock_.WallNow());
+  for (const Trouble& trouble : Troubles(snapshot, named, clock_.WallNow()))
+    tree.troubles.push_back(ToText(trouble));
   return {};
 }
 

@@ -82,6 +82,7 @@ class ShardLook {
     facts.pauses = std::move(pauses);
     if (!permits_) return {};
     BOOST_OUTCOME_TRY(permits, permits_->Holders());
+    std::erase_if(permits, [](const Permit& one) { return one.lapsed; });  // whoever wants it has it
     facts.permits = std::move(permits);
     BOOST_OUTCOME_TRY(home, permits_->Home());
     facts.permit_home = std::move(home);
@@ -174,7 +175,7 @@ WorkerFacts WorkerOf(const ClusterSnapshot& snapshot, const std::string& id, Wal
 }
 
 // As `cluster status` judges it, but for what the shards' own rows say.
-StatusCluster ClusterOf(const ClusterSnapshot& snapshot, const StatusFacts& facts) {
+StatusCluster ClusterOf(ClusterSnapshot snapshot, const StatusFacts& facts) {
   ShardStates states;
   for (const auto& [name, shard] : facts.shards) {
     states[name].reachable = shard.error.empty();
@@ -187,6 +188,11 @@ StatusCluster ClusterOf(const ClusterSnapshot& snapshot, const StatusFacts& fact
   StatusCluster cluster;
   cluster.leader = IsLed(snapshot) ? snapshot.epoch.leader : "";
   cluster.standstill = Standstill(snapshot, states);
+  // Of shards that answer it is told by the rows.
+  std::erase_if(snapshot.plan.unrunnable, [&](const std::string& type) {
+    const auto shard = states.find(type.substr(0, type.find(':')));
+    return shard != states.end() && shard->second.reachable;
+  });
   cluster.troubles = Troubles(snapshot, states, facts.now);
   cluster.pauses = snapshot.pauses;
   for (const auto& [type, breaker] : snapshot.breakers) cluster.breakers.insert(type);
@@ -276,7 +282,12 @@ void StatusReader::ReadAlerts(StatusFacts& facts) {
   }
   facts.alerts.emplace();
   for (const auto& [name, alert] : settings_.config.alerts) {
-    facts.alerts->push_back({name, LastSaid(answering, name, BootClock::now()).firing, WordOf(alert.kind)});
+    const SaidAlert said = LastSaid(answering, name, BootClock::now());
+    const std::string type = alert.handler == "*" ? "" : alert.handler;
+    const std::string of = said.names.empty() ? type : Joined(said.names);
+    std::string text = WordOf(alert.kind) + (of.empty() ? "" : " of " + of);
+    if (said.since != WallTime{}) text += ", since " + FormatTime(said.since);
+    facts.alerts->push_back({name, said.firing, std::move(text)});
   }
 }
 

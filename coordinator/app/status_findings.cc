@@ -11,7 +11,7 @@
 namespace millrace::engine {
 namespace {
 
-using Findings = std::vector<StatusFinding>;
+using Findings = std::vector<Trouble>;
 
 // A task that is due is started within a poll; one that waits this long waits for something.
 constexpr Micros kLate = std::chrono::seconds(30);
@@ -105,7 +105,8 @@ void FindCluster(const StatusFacts& facts, Findings& findings) {
         {"the cluster can't be asked, so who owns what is not known: " + facts.cluster->unreached,
          "see whether ZooKeeper answers; workers go on with the plan they have"});
   }
-  for (const std::string& trouble : facts.cluster->troubles) findings.push_back({trouble, ""});
+  const auto& troubles = facts.cluster->troubles;
+  findings.insert(findings.end(), troubles.begin(), troubles.end());
 }
 
 // By the rows of the shards; what the cluster has paused is among its troubles.
@@ -231,7 +232,8 @@ void FindCrashes(const StatusFacts& facts, Findings& findings) {
 void FindAlerts(const StatusFacts& facts, Findings& findings) {
   if (!facts.alerts) return;
   for (const AlertFacts& alert : *facts.alerts) {
-    if (alert.fires) findings.push_back({"alert " + alert.name + ": " + alert.text, ""});
+    if (alert.fires)
+      findings.push_back({"alert " + alert.name + ": " + alert.text, "millrace alerts list has more"});
   }
 }
 
@@ -315,9 +317,9 @@ KnownHandlers HandlersOf(const StatusFacts& facts) {
   return handlers;
 }
 
-std::vector<StatusFinding> FindingsOf(const StatusFacts& facts) {
+std::vector<Trouble> FindingsOf(const StatusFacts& facts) {
   Findings findings;
-  const bool explained = !AnyLives(facts) || (facts.cluster && !facts.cluster->standstill.empty());
+  const bool explained = !AnyLives(facts) || (facts.cluster && facts.cluster->standstill);
   if (!explained && !CanRun(facts))
     findings.push_back(
         {"none of the tasks that wait can be run: they are paused, or nobody has their handlers", ""});
@@ -336,7 +338,7 @@ std::vector<StatusFinding> FindingsOf(const StatusFacts& facts) {
 
 bool CanRun(const StatusFacts& facts) {
   if (!AnyWaits(facts)) return true;
-  if (facts.cluster && !facts.cluster->standstill.empty()) return false;
+  if (facts.cluster && facts.cluster->standstill) return false;
   if (AllWorkersPaused(facts)) return false;
   for (const auto& [name, shard] : facts.shards) {
     const Pauses pauses = PausedIn(facts, shard);

@@ -17,8 +17,6 @@ namespace {
 constexpr Micros kFoundWithin = std::chrono::seconds(2);
 // Starts a second of a limit below which people wonder when the next is.
 constexpr double kSlowRate = 0.1;
-// A look that was due so long ago has not come: the rule is not why.
-constexpr Micros kLookIsLate = std::chrono::seconds(30);
 
 Micros DueFor(const StatusFacts& facts, const TypeState& type) { return facts.now - *type.now.oldest_due; }
 
@@ -70,7 +68,7 @@ void AddBands(const StatusFacts& facts, const std::string& handler, const TypeSt
   bool all = false;
   for (const BandConfig& band : config.BandsInForce()) {
     if (band.every == Micros(0)) continue;
-    const bool late = next.empty() && DueFor(facts, type) > band.every + kLookIsLate;
+    const bool late = next.empty() && band.IsOverdue(DueFor(facts, type));
     if (late && band.most == 0) continue;
     all = all || !late;  // later only those beyond the most of each time may wait
     rules.push_back("those of priority " + RangeText(band.priority_from, band.priority_to) + " with " +

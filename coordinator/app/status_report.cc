@@ -267,11 +267,9 @@ void AddPermits(const StatusFacts& facts, std::size_t width, std::string& text) 
   TextTable table{{{"permit of"}, {"held by"}, {"for task"}, {"since"}}, {}};
   for (const auto& [name, shard] : facts.shards) {
     for (const Permit& permit : shard.permits) {
-      table.rows.push_back(
-          {Fit(permit.handler, 24),
-           permit.worker.empty() ? permit.holder : permit.worker + (permit.lapsed ? ", dead" : ""),
-           permit.task.empty() ? "-" : permit.task,
-           permit.taken_at ? Relative(*permit.taken_at, facts.now) : "-"});
+      table.rows.push_back({Fit(permit.handler, 24), permit.worker.empty() ? permit.holder : permit.worker,
+                            permit.task.empty() ? "-" : permit.task,
+                            permit.taken_at ? Relative(*permit.taken_at, facts.now) : "-"});
     }
   }
   if (!table.rows.empty()) Add(text, std::move(table), {"since"}, width);
@@ -323,7 +321,7 @@ void AddFindings(const StatusFacts& facts, std::size_t width, std::string& text)
     return;
   }
   for (std::size_t i = 0; i < findings.size(); ++i) {
-    const StatusFinding& finding = findings[i];
+    const Trouble& finding = findings[i];
     text += (i == 0 ? "" : "\n") + Wrapped("! " + Escape(finding.what), width);
     // A line of its own, so that a command can be copied.
     if (!finding.remedy.empty()) text += "\n  " + Wrapped(Escape(finding.remedy), width == 0 ? 0 : width - 2);
@@ -400,7 +398,6 @@ ordered_json ToJson(const std::string& name, const ShardFacts& shard) {
     json["permits"].push_back({{"handler", permit.handler},
                                {"number", permit.number},
                                {"worker", permit.worker},
-                               {"dead", permit.lapsed},
                                {"task", permit.task},
                                {"attempt", permit.attempt},
                                {"since", TimeOrNull(permit.taken_at)}});
@@ -442,7 +439,7 @@ ordered_json StatusJson(const StatusFacts& facts) {
   out["window_seconds"] = SecondsOrNull(facts.window);
   if (facts.cluster) {
     out["cluster"] = {{"leader", facts.cluster->leader},
-                      {"stands_still", facts.cluster->standstill},
+                      {"stands_still", facts.cluster->standstill ? ToText(*facts.cluster->standstill) : ""},
                       {"unreached", facts.cluster->unreached},
                       {"pauses", facts.cluster->pauses}};
   }
@@ -451,7 +448,7 @@ ordered_json StatusJson(const StatusFacts& facts) {
     for (const AlertFacts& one : *facts.alerts)
       out["alerts"].push_back({{"alert", one.name}, {"fires", one.fires}, {"text", one.text}});
   }
-  for (const StatusFinding& finding : FindingsOf(facts))
+  for (const Trouble& finding : FindingsOf(facts))
     out["findings"].push_back({{"what", finding.what}, {"remedy", finding.remedy}});
   return out;
 }

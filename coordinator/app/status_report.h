@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/app/cluster_health.h"
 #include "coordinator/app/cluster_snapshot.h"
 #include "coordinator/app/schedule_report.h"
 #include "framework/base/clock.h"
@@ -49,7 +50,7 @@ struct ShardFacts {
   std::vector<TaskTotals> totals;
   FailedOverview failed;
   std::vector<PauseRecord> pauses;
-  std::vector<Permit> permits;  // that somebody holds
+  std::vector<Permit> permits;  // that a living worker holds
   std::string permit_home;      // the shard that it names; empty: none
 };
 
@@ -68,8 +69,8 @@ ClusterHolds HoldsOf(const ClusterSnapshot& snapshot);  // status_held.cc
 struct StatusCluster {
   std::string unreached;              // why it can't be asked; then the rest is empty
   std::string leader;                 // empty: nobody
-  std::string standstill;             // why work stands still; empty: it does not
-  std::vector<std::string> troubles;  // what else is not as it should be, with what to do
+  std::optional<Trouble> standstill;  // why work stands still; nullopt: it does not
+  std::vector<Trouble> troubles;      // what is not as it should be, that too
   std::vector<std::string> pauses;
   std::set<std::string> breakers;  // task types whose breaker is open
   ClusterHolds holds;
@@ -132,13 +133,8 @@ bool BreakerIsOpen(const StatusFacts& facts, const std::string& handler);
 bool SomebodyMayRun(const StatusFacts& facts, const std::string& handler);
 bool OpenedByHand(const StatusFacts& facts, const std::string& handler);
 
-struct StatusFinding {
-  std::string what;
-  std::string remedy;  // what to do, most often a command; may be empty
-};
-
 // What is wrong, the worst first; status_findings.cc.
-std::vector<StatusFinding> FindingsOf(const StatusFacts& facts);
+std::vector<Trouble> FindingsOf(const StatusFacts& facts);
 // False: tasks wait, and none of them can be run.
 bool CanRun(const StatusFacts& facts);
 

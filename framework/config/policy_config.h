@@ -51,6 +51,8 @@ struct BandConfig {
 
   // Whether tasks of this urgency (framework/task/task.h) are in it.
   bool Covers(std::uint32_t urgency) const;
+  // Whether its look is overdue where the oldest has been due for so long: then the band is not why it waits.
+  bool IsOverdue(Micros due_for) const { return due_for > every + std::chrono::seconds(30); }
   bool operator==(const BandConfig&) const = default;
 };
 

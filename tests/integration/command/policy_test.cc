@@ -57,6 +57,13 @@ TEST_F(CommandTest, WhoWorksUntilIdleSaysOnceWhatItWaitsForAndAtItsEndWhatItLeav
   EXPECT_THAT(run.output, HasSubstr("\n2 succeeded, 0 failed"));
 }
 
+TEST_F(CommandTest, APermitThatAnEndedWorkerLeftIsFreeAndNotShown) {
+  Write("c.json", R"({"handlers":{"bank":{"uses":"noop","limit":{"concurrency":1}}}})");
+  Run("submit --config c.json --handler bank --count 2");
+  EXPECT_THAT(Run("run --until-idle --config c.json").output, HasSubstr("\n2 succeeded, 0 failed"));
+  EXPECT_THAT(Run("status --config c.json").output, Not(HasSubstr("permit of")));
+}
+
 TEST_F(CommandTest, AnErrorClassHasItsLadderOrFailsAtOnce) {
   // Fails as its params say, and the second time no more.
   Write("call.sh", R"(#!/bin/sh

@@ -32,8 +32,16 @@ ShardStates OneTable() {
   return {{"main", state}};
 }
 
+std::vector<std::string> Told(const ClusterSnapshot& snapshot, const ShardStates& shards, WallTime now) {
+  std::vector<std::string> texts;
+  for (const Trouble& trouble : Troubles(snapshot, shards, now)) texts.push_back(ToText(trouble));
+  return texts;
+}
+
+std::string Stands(const std::optional<Trouble>& still) { return still ? ToText(*still) : ""; }
+
 TEST(ClusterHealthTest, WhereAllIsWellNothingIsSaid) {
-  EXPECT_THAT(Troubles(Healthy(), OneTable(), kNow), IsEmpty());
+  EXPECT_THAT(Told(Healthy(), OneTable(), kNow), IsEmpty());
   EXPECT_EQ(StateOf(Healthy(), "w1"), "working");
 }
 
@@ -41,74 +49,77 @@ TEST(ClusterHealthTest, ALimitOfWhichNobodyHasAShareIsSaid) {
   ClusterSnapshot snapshot = Healthy();
   nlohmann::ordered_json limit{{"running", 2}, {"share", nlohmann::ordered_json::object()}};
   snapshot.statuses["w1"] = {{"limits", {{"mail", limit}}}};
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow),
               ElementsAre(AllOf(HasSubstr("no worker has a share of the limit of mail"),
                                 HasSubstr("until some of 2 running tasks have ended"))));
   snapshot.statuses["w1"]["limits"]["mail"]["running"] = 0;
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), ElementsAre(HasSubstr("the leader has divided none")));
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow), ElementsAre(HasSubstr("the leader has divided none")));
   snapshot.workers["w1"].limits.handlers = {"sms"};
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), IsEmpty()) << "it runs no mail";
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow), IsEmpty()) << "it runs no mail";
   snapshot.workers["w1"].limits.handlers.reset();
   snapshot.statuses["w1"]["limits"]["mail"]["share"]["permits"] = 1;
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), IsEmpty());
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow), IsEmpty());
 }
 
 TEST(ClusterHealthTest, ATermWhoseLeaderStandsNoMoreIsSaid) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.candidates = {"w2"};
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), ElementsAre(HasSubstr("nobody leads")));
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow), ElementsAre(HasSubstr("nobody leads")));
 }
 
 TEST(ClusterHealthTest, WithoutALeaderWorkGoesOnAsLongAsEverySliceHasAWorker) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.candidates.clear();
-  EXPECT_EQ(Standstill(snapshot), "");
+  EXPECT_EQ(Stands(Standstill(snapshot)), "");
   snapshot.assigned["w2"] = {3, 1, {"main/tasks/1", "main/tasks/2"}, {}};
-  EXPECT_THAT(Standstill(snapshot), AllOf(HasSubstr("nobody leads: 2 slices have no worker that is there"),
-                                          HasSubstr("start millrace coordinator")));
+  EXPECT_THAT(Stands(Standstill(snapshot)),
+              AllOf(HasSubstr("nobody leads: 2 slices have no worker that is there"),
+                    HasSubstr("start millrace coordinator")));
   snapshot.assigned.clear();
-  EXPECT_THAT(Standstill(snapshot), HasSubstr("nobody leads: no slice has a worker"));
+  EXPECT_THAT(Stands(Standstill(snapshot)), HasSubstr("nobody leads: no slice has a worker"));
 }
 
 TEST(ClusterHealthTest, WithoutAPlanWorkStandsStill) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.assigned.clear();
-  EXPECT_THAT(Standstill(snapshot), HasSubstr("there is no plan"));
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), ElementsAre(HasSubstr("there is no plan")));
+  EXPECT_THAT(Stands(Standstill(snapshot)), HasSubstr("there is no plan"));
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow), ElementsAre(HasSubstr("there is no plan")));
   snapshot.draining = {"w1"};
-  EXPECT_EQ(Standstill(snapshot), "");
+  EXPECT_EQ(Stands(Standstill(snapshot)), "");
   snapshot.draining.clear();
   snapshot.plan.unplaceable = 1;  // that is said by itself
-  EXPECT_EQ(Standstill(snapshot), "");
+  EXPECT_EQ(Stands(Standstill(snapshot)), "");
 }
 
 TEST(ClusterHealthTest, WhereTasksWaitAndNobodyMayRunThemWorkStandsStill) {
   ClusterSnapshot snapshot = Healthy();
   ShardStates shards = OneTable();
   snapshot.draining = {"w1"};
-  EXPECT_EQ(Standstill(snapshot, shards), "") << "nothing waits";
+  EXPECT_EQ(Stands(Standstill(snapshot, shards)), "") << "nothing waits";
   shards["main"].backlog.waiting = 1;
-  EXPECT_THAT(Standstill(snapshot, shards), AllOf(HasSubstr("1 task waits, and every worker is drained"),
-                                                  HasSubstr("millrace cluster undrain")));
+  EXPECT_THAT(
+      Stands(Standstill(snapshot, shards)),
+      AllOf(HasSubstr("1 task waits, and every worker is drained"), HasSubstr("millrace cluster undrain")));
   snapshot.draining.clear();
-  EXPECT_EQ(Standstill(snapshot, shards), "");
+  EXPECT_EQ(Stands(Standstill(snapshot, shards)), "");
   snapshot.pauses = {"cluster"};
-  EXPECT_THAT(Standstill(snapshot, shards), HasSubstr("the cluster is paused"));
+  EXPECT_THAT(Stands(Standstill(snapshot, shards)), HasSubstr("the cluster is paused"));
   snapshot.pauses = {"handler:noop"};
-  EXPECT_EQ(Standstill(snapshot, shards), "");
+  EXPECT_EQ(Stands(Standstill(snapshot, shards)), "");
   snapshot.workers.clear();
   shards["main"].backlog = {.waiting = 10'000, .or_more = true};
-  EXPECT_THAT(Standstill(snapshot, shards), HasSubstr("10,000 or more tasks wait, and no worker is there"));
+  EXPECT_THAT(Stands(Standstill(snapshot, shards)),
+              HasSubstr("10,000 or more tasks wait, and no worker is there"));
 }
 
 TEST(ClusterHealthTest, WhereNoShardAnswersThatIsSaidFirst) {
   ShardStates shards = OneTable();
   shards["away"] = {.error = "no server there"};
   EXPECT_FALSE(AllAway(shards));
-  EXPECT_THAT(Troubles(Healthy(), shards, kNow), ElementsAre("shard away: no server there"));
+  EXPECT_THAT(Told(Healthy(), shards, kNow), ElementsAre("shard away: no server there"));
   shards.erase("main");
   EXPECT_TRUE(AllAway(shards));
-  EXPECT_THAT(Troubles(Healthy(), shards, kNow),
+  EXPECT_THAT(Told(Healthy(), shards, kNow),
               ElementsAre(HasSubstr("no shard answers here"), "shard away: no server there"));
   EXPECT_FALSE(AllAway({{"main", {}}})) << "nobody has asked it";
   EXPECT_FALSE(AllAway({}));
@@ -126,7 +137,7 @@ TEST(ClusterHealthTest, WhereSomebodyStandsForItALeaderIsBeingElected) {
 TEST(ClusterHealthTest, WhatOperatorsLimitedIsSaid) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.limits["w1"] = {{.handlers = {{"noop"}}, .load_balance = {{0, 1, 2}}}, {{"report", 500}}};
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow),
               ElementsAre(AllOf(HasSubstr("w1 is limited by an operator to"), HasSubstr("task types noop"),
                                 HasSubstr("0-2"), HasSubstr("500 rows of report in a round"),
                                 HasSubstr("millrace cluster limit w1 --none"))));
@@ -138,7 +149,7 @@ TEST(ClusterHealthTest, NodesThatWereDeletedAreSaidForAnHour) {
                          {{"/control", "/control/drain"}, "2026-11-20T17:59:00Z", "w2"}};
   snapshot.missing = {"/assign"};
   EXPECT_THAT(
-      Troubles(snapshot, OneTable(), kNow),
+      Told(snapshot, OneTable(), kNow),
       ElementsAre(HasSubstr("missing: /assign"),
                   AllOf(HasSubstr("w2 made them again at 2026-11-20T17:59:00Z: /control, /control/drain"),
                         HasSubstr("set it again"))));
@@ -150,17 +161,17 @@ TEST(ClusterHealthTest, WorkersThatMeanDifferentDatabasesByOneNameAreSaidOnce) {
     snapshot.workers[id] = {.host = "h", .incarnation = std::string(id) + ".a"};
     snapshot.workers[id].databases["main"] = "yesterday";
   }
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), IsEmpty());  // of w1 it is not known
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow), IsEmpty());  // of w1 it is not known
   snapshot.workers["w1"].databases["main"] = "today";
   snapshot.workers["w1"].databases["east"] = "yesterday";
-  const auto troubles = Troubles(snapshot, OneTable(), kNow);
+  const auto troubles = Told(snapshot, OneTable(), kNow);
   EXPECT_THAT(
       troubles,
       ElementsAre(AllOf(HasSubstr("the shard main: w1 one whose schema was made at today; w2, w3, w4 and 1 "
                                   "more one whose schema was made at yesterday"),
                         HasSubstr("config/shards"))));
   snapshot.plan.troubles = troubles;
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), ElementsAre("the leader: " + troubles[0]));
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow), ElementsAre("the leader: " + troubles[0]));
 }
 
 TEST(ClusterHealthTest, AWorkerOnProbationIsToldWithTheTimeAndTheWayOut) {
@@ -168,35 +179,41 @@ TEST(ClusterHealthTest, AWorkerOnProbationIsToldWithTheTimeAndTheWayOut) {
   snapshot.workers["w2"] = {.host = "h", .incarnation = "w2.b"};
   snapshot.plan.probation["w2"] = "2026-11-20T18:00:12Z";
   EXPECT_EQ(StateOf(snapshot, "w2"), "probation");
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow),
               ElementsAre(AllOf(HasSubstr("w2 is on probation until 2026-11-20T18:00:12Z (in 12 s)"),
                                 HasSubstr("millrace cluster proceed"))));
   snapshot.plan.probation["w2"] = "2026-11-20T17:59:59Z";
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), IsEmpty());
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow), IsEmpty());
 }
 
 TEST(ClusterHealthTest, AWorkerWhoseLimitsNoTableMeetsIsSaid) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.workers["w2"] = {.host = "h", .incarnation = "w2.b", .limits = {.load_balance = {{64, 65, 70}}}};
   EXPECT_EQ(StateOf(snapshot, "w2"), "standby");
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow),
               ElementsAre(AllOf(HasSubstr("w2"), HasSubstr("load-balance numbers 64-65,70"))));
   snapshot.workers["w2"].limits.load_balance = {{63, 64}};
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), IsEmpty());
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow), IsEmpty());
   snapshot.workers["w2"].limits.load_balance = {{64}};
-  EXPECT_THAT(Troubles(snapshot, {{"main", ShardState{}}}, kNow), IsEmpty());  // its tables are not known
+  EXPECT_THAT(Told(snapshot, {{"main", ShardState{}}}, kNow), IsEmpty());  // its tables are not known
 }
 
 TEST(ClusterHealthTest, RefusalsOfAnyTypeAreReadAsFarAsTheyAreTexts) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.statuses["w1"] = {{"refused", {"config/engine: why", 7, nullptr}}, {"refusals", "no list"}};
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), ElementsAre("w1 refuses config/engine: why"));
+  snapshot.statuses["w2"] = {{"refused", {"limits: why"}}, {"refusals", {"handlers.mail: no server"}}};
+  EXPECT_THAT(
+      Told(snapshot, OneTable(), kNow),
+      ElementsAre("w1 refuses config/engine: why; mend it, or go back: millrace config rollback engine",
+                  "w2 refuses limits: why",
+                  "w2 refuses handlers.mail: no server; mend it, or go back: millrace config rollback "
+                  "handlers"));
 }
 
 TEST(ClusterHealthTest, AWorkerThatCanHaveNoPermitsIsNamedWithTheReason) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.statuses["w1"] = {{"permits_held_up", "shard a, the home of permits, does not answer"}};
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow),
               ElementsAre("w1 starts nothing that needs a permit: shard a, the home of permits, does not "
                           "answer"));
 }
@@ -205,7 +222,7 @@ TEST(ClusterHealthTest, AStoreThatIsIgnoredIsNamed) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.statuses["w1"] = {
       {"ignored", {"--store mysql://u@h:1/d is ignored: config/shards names the shards"}}};
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow), ElementsAre(testing::StartsWith("w1: --store mysql://")));
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow), ElementsAre(testing::StartsWith("w1: --store mysql://")));
 }
 
 TEST(ClusterHealthTest, APauseOfTheShardsAloneIsNamedWithThem) {
@@ -213,7 +230,7 @@ TEST(ClusterHealthTest, APauseOfTheShardsAloneIsNamedWithThem) {
   snapshot.pauses = {"cluster"};
   ShardStates shards = OneTable();
   shards["main"].pauses = {"cluster", "handler:noop"};
-  EXPECT_THAT(Troubles(snapshot, shards, kNow),
+  EXPECT_THAT(Told(snapshot, shards, kNow),
               ElementsAre("paused: cluster; millrace cluster resume cluster ends that",
                           "paused: handler:noop, by word of the shard alone: main; millrace cluster resume "
                           "handler:noop ends that"));
@@ -224,14 +241,14 @@ TEST(ClusterHealthTest, OfAPausedWorkerItIsSaidWhatWaitsAndHowItGoesOn) {
   const std::size_t slices = snapshot.SliceCount("w1");
   ASSERT_GT(slices, 0U);
   snapshot.pauses = {"worker:w1"};
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow),
               ElementsAre("paused: worker:w1; the tasks of its " + std::to_string(slices) +
                           (slices == 1 ? " slice" : " slices") +
                           " wait; millrace cluster resume worker:w1 ends that"));
   ShardStates shards = OneTable();
   shards["main"].backlog.waiting = 2;
   for (const auto& [id, worker] : Healthy().workers) snapshot.pauses.push_back("worker:" + id);
-  EXPECT_THAT(Standstill(snapshot, shards), HasSubstr("2 tasks wait, and every worker is paused"));
+  EXPECT_THAT(Stands(Standstill(snapshot, shards)), HasSubstr("2 tasks wait, and every worker is paused"));
 }
 
 TEST(ClusterHealthTest, AWorkerThatIsNotLateWithItsStatusIsInTouch) {
@@ -243,16 +260,17 @@ TEST(ClusterHealthTest, ABreakerIsNamedWithItsReasonAndOneByHandWithWhoSaidSo) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.breakers["pay"] = {"2026-11-20T18:00:00Z", "20 of 20 calls failed within 10s", "w1"};
   snapshot.pauses = {"breaker:mail:open"};
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow),
               ElementsAre("open by hand: the breaker of mail; millrace handler breaker mail auto ends that",
                           "the breaker of pay is open, and its tasks wait: 20 of 20 calls failed within 10s, "
-                          "since 2026-11-20T18:00:00Z, by w1; not probed yet"));
+                          "since 2026-11-20T18:00:00Z, by w1; not probed yet; it closes by itself once "
+                          "probes succeed; millrace handler breaker pay close lets all run now"));
   snapshot.breakers["pay"].prober = "w2";
   snapshot.breakers["pay"].probed = "2026-11-20T18:00:04Z";
   snapshot.statuses["w1"]["breakers"]["pay"]["next_probe"] = "2026-11-20T18:00:06Z";
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
-              testing::Contains(testing::EndsWith(
-                  "probed last by w2 at 2026-11-20T18:00:04Z, next at 2026-11-20T18:00:06Z")));
+  EXPECT_THAT(Told(snapshot, OneTable(), kNow),
+              testing::Contains(
+                  HasSubstr("probed last by w2 at 2026-11-20T18:00:04Z, next at 2026-11-20T18:00:06Z")));
 }
 
 TEST(ClusterHealthTest, ADoorbellThatIsMeantToBeOnAndIsNotIsNamedOnceForItsReason) {
@@ -267,7 +285,7 @@ TEST(ClusterHealthTest, ADoorbellThatIsMeantToBeOnAndIsNotIsNamedOnceForItsReaso
   snapshot.statuses["w5"] = {{"shards", {{"main", {{"doorbell", 5}}}}}};
   snapshot.statuses["w6"] = {{"shards", 7}};
   EXPECT_THAT(
-      Troubles(snapshot, OneTable(), kNow),
+      Told(snapshot, OneTable(), kNow),
       ElementsAre("the doorbell of shard main at w1, w2 is off: no log; new tasks are found by polling"));
   EXPECT_EQ(DoorbellsOf(snapshot, "main").size(), 4u);
   EXPECT_TRUE(DoorbellsOf(snapshot, "other").empty());
@@ -278,9 +296,11 @@ TEST(ClusterHealthTest, WhereTheBrakeHoldsIsTold) {
   snapshot.statuses["w1"] = {{"shards", {{"main", {{"scan_speed", 0.25}}}}}};
   snapshot.statuses["w2"] = {{"shards", {{"main", {{"scan_speed", "slow"}}}}}};
   snapshot.statuses["w3"] = {{"shards", {{"main", 7}}}};
-  EXPECT_THAT(Troubles(snapshot, OneTable(), kNow),
-              ElementsAre("scanning of shard main by w1 is slowed to 25 %, since its answers are slow or it "
-                          "was away"));
+  EXPECT_THAT(
+      Told(snapshot, OneTable(), kNow),
+      ElementsAre("scanning of shard main by w1 is slowed to 25 %, since its answers are slow or it "
+                  "was away; see what keeps its database busy; it is scanned at full speed again once "
+                  "it answers within engine.brake"));
 }
 
 TEST(ClusterHealthTest, WhoIsAwayIsGoneOrExpectedBack) {

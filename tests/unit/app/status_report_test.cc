@@ -51,8 +51,7 @@ HandlerOverview& Noop(StatusFacts& facts) { return facts.shards["main"].waiting.
 
 std::vector<std::string> Findings(const StatusFacts& facts) {
   std::vector<std::string> texts;
-  for (const StatusFinding& finding : FindingsOf(facts))
-    texts.push_back(finding.what + ": " + finding.remedy);
+  for (const Trouble& finding : FindingsOf(facts)) texts.push_back(finding.what + ": " + finding.remedy);
   return texts;
 }
 
@@ -409,16 +408,19 @@ TEST(StatusTest, AShardThatIsAwayIsNotTakenForEmpty) {
 
 TEST(StatusTest, AClusterThatStandsStillCannotRun) {
   StatusFacts facts = Healthy();
-  facts.cluster = StatusCluster{.leader = "", .standstill = "nobody leads", .troubles = {"nobody leads"}};
+  facts.cluster = StatusCluster{.leader = "",
+                                .standstill = {{"nobody leads", "start one"}},
+                                .troubles = {{"nobody leads", "start one"}}};
   EXPECT_FALSE(CanRun(facts));
-  EXPECT_THAT(StatusText(facts, 80), HasSubstr("! nobody leads"));
+  EXPECT_THAT(StatusText(facts, 80), HasSubstr("! nobody leads\n  start one"));
 }
 
 TEST(StatusTest, APauseOfTheClusterIsSaidOnce) {
   StatusFacts facts = Healthy();
   facts.shards["main"].pauses = {{"cluster", "ops", kNow}};
-  facts.cluster = StatusCluster{.leader = "w1", .troubles = {"paused: cluster"}, .pauses = {"cluster"}};
-  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("none of the tasks"), "paused: cluster: "));
+  facts.cluster =
+      StatusCluster{.leader = "w1", .troubles = {{"paused: cluster", "resume it"}}, .pauses = {"cluster"}};
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("none of the tasks"), "paused: cluster: resume it"));
   EXPECT_FALSE(CanRun(facts));
 }
 
