@@ -9,6 +9,9 @@ from chaos.tcp_proxy import TcpProxy
 
 SLOW, OTHERS = "tasks_000", ("tasks_001", "tasks_002", "tasks_003")
 SECONDS, MOST_MS = 0.5, 20
+# The waits are spread over a poll of some 180 ms: the 95th percentile of 48 of them wanders by 6 ms of its own
+# (of the full form's 240 by 3), and the two that are compared by 9. Four times that on top.
+SHORT_MOST_MS = 60
 
 
 def is_scan_of_slow(data):
@@ -61,9 +64,10 @@ def run(s):
         figures[name].append(first_tasks(s, worker, count))
         worker.terminate()
     quick, slowed = figures["by table"]
+    most = MOST_MS if s.full else SHORT_MOST_MS
     s.check(f"with scanners by table, one whose scans take {SECONDS * 1000:.0f} ms delays the first tasks of the others by "
-            f"at most {MOST_MS} ms at the 95th percentile" + ("" if s.full else ", less what the host stood still"),
-            f"{slowed - quick:.0f} ms: {quick:.0f} ms before, {slowed:.0f} ms beside it", slowed - quick <= MOST_MS)
+            f"at most {most} ms at the 95th percentile" + ("" if s.full else ", less what the host stood still"),
+            f"{slowed - quick:.0f} ms: {quick:.0f} ms before, {slowed:.0f} ms beside it", slowed - quick <= most)
     alone, beside = figures["by shard"]
     s.check("with one scanner it holds them up", f"{alone:.0f} ms before, {beside:.0f} ms beside it", beside > alone + 100)
 
