@@ -1,35 +1,12 @@
 """Two workers, one of them killed again and again under load: what the living tell at /metrics is what the tables say."""
-import re
 import subprocess
 import time
 import urllib.error
-import urllib.request
 
 from chaos.load import PacedPayments
+from chaos.metrics import of_type, scrape, value
 from chaos.processes import free_ports, wait_until
 from chaos.scenario import TOTAL_PAYMENTS, main
-
-SERIES = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
-
-
-def scrape(port):
-    """Every series with its value, and the text."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-        text = answer.read().decode()
-    series = {}
-    for line in text.splitlines():
-        if line and not line.startswith("#"):
-            name, labels, value = SERIES.match(line).groups()
-            series[(name, frozenset(re.findall(r'(\w+)="([^"]*)"', labels or "")))] = float(value)
-    return series, text
-
-
-def value(series, name, **labels):
-    return series.get((name, frozenset(labels.items())), 0)
-
-
-def of_type(series, name):
-    return sum(number for (one, _), number in series.items() if one == name)
 
 
 def answers(port):
