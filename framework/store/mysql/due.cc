@@ -42,12 +42,13 @@ constexpr const char* kTextBytes =
     ",LENGTH(params)+COALESCE(LENGTH(last_error),0)+COALESCE(LENGTH(progress),0)";
 
 // What an attempt needs beside what stands in every row of a scan and what the group says. Large params are
-// read once their rows are claimed, as far as there is room for them.
+// read once their rows are claimed, as far as there is room for them. Times are dear to write and to read,
+// and those of most rows are one: due at once, and not changed since.
 constexpr const char* kContents =
     ",IF(state=0 AND LENGTH(params)<=4096,params,NULL),biz_key,batch,failures,cancel,progress,created_at,"
-    "updated_at,expires_at";
+    "NULLIF(updated_at,created_at),expires_at";
 constexpr unsigned kContentsColumn = 9;
-constexpr unsigned kContentsColumns = 9;
+constexpr unsigned kCreatedColumn = kContentsColumn + 6;
 
 std::optional<ScannedTask> ReadContents(const DueGroup& group, const ScanRow& row, const Row& read) {
   constexpr unsigned kFirst = kContentsColumn;
@@ -68,8 +69,8 @@ std::optional<ScannedTask> ReadContents(const DueGroup& group, const ScanRow& ro
   task.crashes = row.crashes;
   task.cancel = read.Number(kFirst + 4) != 0;
   task.progress = read.Text(kFirst + 5);
-  task.created_at = read.Time(kFirst + 6).value_or(WallTime{});
-  contents->updated_at = read.Time(kFirst + 7).value_or(WallTime{});
+  task.created_at = row.created_at;
+  contents->updated_at = read.Time(kFirst + 7).value_or(row.created_at);
   task.expires_at = read.Time(kFirst + 8);
   return contents;
 }
@@ -117,12 +118,17 @@ std::string ScanText(const ScanRequest& request, std::size_t number) {
       " AND handler=" + Quote(group.handler) + " AND urgency=" + std::to_string(group.urgency) + after +
       " AND run_at<=UTC_TIMESTAMP(6) ORDER BY run_at,id LIMIT " + std::to_string(request.limit);
   const std::string first = "SELECT " + std::to_string(number) + ",";
-  constexpr const char* kColumns = "id,run_at,state,attempt,crashes,claimed_by";
+  constexpr const char* kColumns = ",state,attempt,crashes,claimed_by";
   if (request.running_only) {
-    return first + "page.*,0 FROM (SELECT " + kColumns + page + ") page WHERE state=2 ORDER BY run_at,id";
+    return first + "page.*,0 FROM (SELECT id,run_at" + kColumns + page +
+           ") page WHERE state=2 ORDER BY run_at,id";
   }
-  return first + kColumns + (request.with_bytes ? kTextBytes : ",0") +
-         (request.with_contents ? kContents : "") + (request.with_created ? ",created_at" : "") + page;
+  return first + "id," + (request.with_contents ? "NULLIF(run_at,created_at)" : "run_at") + kColumns +
+         (request.with_bytes ? kTextBytes : ",0") +
+         (request.with_contents  ? kContents
+          : request.with_created ? ",created_at"
+                                 : "") +
+         page;
 }
 
 Result<DueMap> MysqlTaskStore::Due(std::span<const TableSlices> tables, const DueFloor& floor) {
@@ -193,16 +199,16 @@ Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ScanEach(std::span<con
     const std::size_t i = read.Number(1);
     ScanRow& row = pages.at(i).emplace_back();
     row.id = read.Number(2);
-    row.run_at = read.Time(3).value_or(WallTime{});
+    const ScanRequest& request = requests[i];
+    const unsigned created = request.with_contents ? kCreatedColumn : kContentsColumn;
+    if (request.with_contents || request.with_created)
+      row.created_at = read.Time(created).value_or(WallTime{});
+    row.run_at = read.Time(3).value_or(row.created_at);
     row.state = static_cast<TaskState>(read.Signed(4));
     row.attempt = static_cast<std::uint32_t>(read.Number(5));
     row.crashes = static_cast<std::uint32_t>(read.Number(6));
     row.bytes = read.Number(8);
-    if (requests[i].with_contents) row.contents = ReadContents(requests[i].group, row, read);
-    if (requests[i].with_created) {
-      const unsigned column = kContentsColumn + (requests[i].with_contents ? kContentsColumns : 0);
-      row.created_at = read.Time(column).value_or(WallTime{});
-    }
+    if (request.with_contents) row.contents = ReadContents(request.group, row, read);
     claimers[i].push_back(read.Number(7));
   }));
   for (std::size_t i = 0; i < requests.size(); ++i) {

@@ -75,6 +75,9 @@ std::string Row::Named(const char* column) const { return result_.getString(colu
 std::uint64_t Row::Number(unsigned column) const { return result_.getUInt64(column); }
 std::int64_t Row::Signed(unsigned column) const { return result_.getInt64(column); }
 bool Row::Null(unsigned column) const { return result_.isNull(column); }
+std::optional<WallTime> Row::Time(unsigned column) const {
+  return sql::ParseTime(result_.getString(column).asStdString());
+}
 
 Session::Session(const Endpoint& endpoint, Micros silence, ConnectionPool* pool, Mode mode)
     : sql::Connection(sql::kMysqlDialect),

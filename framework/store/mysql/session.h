@@ -44,6 +44,7 @@ class Row final : public sql::Row {
   std::uint64_t Number(unsigned column) const override;
   std::int64_t Signed(unsigned column) const override;
   bool Null(unsigned column) const override;
+  std::optional<WallTime> Time(unsigned column) const override;  // without a copy of its text
 
  private:
   ::sql::ResultSet& result_;

@@ -82,7 +82,7 @@ class Row {
   virtual std::uint64_t Number(unsigned column) const = 0;
   virtual std::int64_t Signed(unsigned column) const = 0;
   virtual bool Null(unsigned column) const = 0;
-  std::optional<WallTime> Time(unsigned column) const;
+  virtual std::optional<WallTime> Time(unsigned column) const;
 
  protected:
   ~Row() = default;
