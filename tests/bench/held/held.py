@@ -64,10 +64,6 @@ class Held:
         later, longer = self.maps()
         return 1000 * (longer - took) / max(1, later - count)
 
-    def versions(self):
-        """Of rows that somebody may still see, and that are kept for it."""
-        return int(self.db.rows("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'")[0][1])
-
     def drain(self, tasks):
         """So many no-op tasks come and go at once, and leave their versions behind."""
         before = self.db.value("SELECT COUNT(*) FROM tasks_done")
@@ -103,12 +99,12 @@ def measure(held, options, figures):
         looking = (held.maps()[1] - took) / (time.monotonic() - began)
         figures.add("worker, % of the time in due maps", 100 * looking)
     beside = held.cost_of_a_map_ms()
-    versions = held.versions()
+    versions = held.db.kept_versions()
     snapshot.close()
     ended = time.monotonic()
 
     def is_as_before():
-        return held.cost_of_a_map_ms() <= max(MOST_DEARER * before, HARDLY_ANY_MS) and held.versions() < versions / 10
+        return held.cost_of_a_map_ms() <= max(MOST_DEARER * before, HARDLY_ANY_MS) and held.db.kept_versions() < versions / 10
 
     wait_until("all is as before", is_as_before, 600, 0)
     recovered = time.monotonic() - ended

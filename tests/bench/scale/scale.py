@@ -55,11 +55,8 @@ class Table:
         self.db.rows("TRUNCATE tasks_done", database=self.database)
         self.put_in(rows - self.waiting)
         deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and self._versions() >= FEW_VERSIONS:
+        while time.monotonic() < deadline and self.db.kept_versions() >= FEW_VERSIONS:
             time.sleep(0.1)
-
-    def _versions(self):
-        return int(self.db.rows("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'")[0][1])
 
     def start(self, name, *words):
         run = tempfile.mkdtemp(dir=self.folder)

@@ -74,6 +74,10 @@ class Server:
     def value(self, sql, values=None, database=None):
         return self.rows(sql, values, database)[0][0]
 
+    def kept_versions(self):
+        """Of rows that somebody may still see, or that are not cleared away yet; MariaDB alone tells."""
+        return int(self.rows("SHOW GLOBAL STATUS LIKE 'Innodb_history_list_length'")[0][1])
+
     def client(self, sql, database=None):
         """Runs a text in the plain `mariadb` client."""
         subprocess.run(
