@@ -114,6 +114,7 @@ def other_versions(s, cluster):
     s.check("a workers node that is rubbish is reported", status["unreadable"],
             any("workers/w7" in line for line in status["unreadable"]) and "w7" not in status["workers"])
     wait_until("the worker of a later version gets its part", lambda: len(cluster.owned().get("w8", ())) == 21, 20)
+    cluster.moves.catch_up()
     s.check("a worker of a later version, with keys unknown here, is one of the cluster",
             f"{len(cluster.owned()['w8'])} slices", "w7" not in cluster.owned())
     cluster.tree.delete(f"{ROOT}/workers/w8")

@@ -107,7 +107,7 @@ class Cluster:
         began = time.monotonic()
         wait_until("every slice is owned by a worker that is there and says so",
                    lambda: self.all_run(among), seconds, 0.05)
-        return time.monotonic() - began
+        return self._took(began)
 
     def balanced(self, workers):
         counts = [len(self.owned().get(name, ())) for name in workers]
@@ -118,7 +118,13 @@ class Cluster:
         began = time.monotonic()
         wait_until(f"all slices are spread over {', '.join(workers)}",
                    lambda: self.balanced(workers) and self.all_run(workers), seconds, 0.1)
-        return time.monotonic() - began
+        return self._took(began)
+
+    def _took(self, began):
+        """How long a wait took that began then; the moves that it saw are noted."""
+        took = time.monotonic() - began
+        self.moves.catch_up()
+        return took
 
     def late_settles(self, worker_id):
         return self.statuses().get(worker_id, {}).get("late_settles", 0)

@@ -49,9 +49,10 @@ class Moves(threading.Thread):
         super().__init__(daemon=True)
         self._tree = tree
         self._changed = threading.Event()
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._owners = {}
         self._moves = []
+        self._looked = 0.0  # when the last look began whose findings are noted
         self.start()
 
     def all(self, since=0.0):
@@ -63,9 +64,18 @@ class Moves(threading.Thread):
         """From one worker to another."""
         return [move for move in self.all(since) if move.source is not None]
 
+    def catch_up(self, seconds=10):
+        """Until all is noted that happened before this call: who asks right after a change may come too soon."""
+        asked = time.monotonic()
+        self._wake(None)
+        with self._lock:
+            if not self._lock.wait_for(lambda: self._looked > asked, seconds):
+                raise TimeoutError(f"the assignments could not be read, at rest, within {seconds} s")
+
     def run(self):
         while True:
             self._changed.clear()
+            began = time.monotonic()
             try:
                 found = read_assignments(self._tree, self._wake)
             except (KazooException, OSError):
@@ -73,15 +83,17 @@ class Moves(threading.Thread):
                 continue
             # What changed under the reading may be seen on both sides, or on neither: read again.
             if not self._changed.wait(0.005):
-                self._note({slice_: name for name, (slices, _) in found.items() for slice_ in slices})
+                self._note({slice_: name for name, (slices, _) in found.items() for slice_ in slices}, began)
                 self._changed.wait(0.5)
 
     def _wake(self, _):
         self._changed.set()
 
-    def _note(self, owners):
+    def _note(self, owners, began):
         now = time.monotonic()
         with self._lock:
             self._moves += [Move(now, slice_, self._owners.get(slice_), owner)
                             for slice_, owner in owners.items() if owner != self._owners.get(slice_)]
             self._owners.update(owners)
+            self._looked = began
+            self._lock.notify_all()
