@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <optional>
 
 #include "framework/files/descriptor.h"
@@ -87,8 +88,9 @@ constexpr std::int64_t kLargestPlugin = std::int64_t{1} << 30;
 
 std::string ErrnoText() { return std::strerror(errno); }
 
-Result<std::string> ReadAll(int fd, const std::string& file) {
+Result<std::string> ReadAll(int fd, const std::string& file, off_t size) {
   std::string bytes;
+  bytes.reserve(static_cast<std::size_t>(size));
   char buffer[1 << 16];
   while (true) {
     const ssize_t got = ::read(fd, buffer, sizeof buffer);
@@ -112,19 +114,14 @@ Result<std::string> ReadTrusted(const std::string& file) {
   }
   if (info.st_size > kLargestPlugin)
     return Fail(ErrorCode::Invalid, "the plugin '" + file + "' is larger than 1 GiB");
-  return ReadAll(fd.get(), file);
+  return ReadAll(fd.get(), file, info.st_size);
 }
 
-// FNV-1a, twice from different starts. It only names the copy, whose content is compared before it is used.
+// It only names the copy, whose content is compared before it is used.
 std::string ContentName(std::string_view bytes) {
-  std::string name;
-  for (std::uint64_t hash : {0xcbf29ce484222325ULL, 0x9e3779b97f4a7c15ULL}) {
-    for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-    char text[20];
-    std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-    name += text;
-  }
-  return name;
+  char text[40];
+  std::snprintf(text, sizeof text, "%zx-%016zx", bytes.size(), std::hash<std::string_view>()(bytes));
+  return text;
 }
 
 // False also for a copy that others could still change.
@@ -133,7 +130,8 @@ bool IsSame(const std::string& path, std::string_view bytes) {
   struct stat info {};
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
   if (!TrustProblem(info).empty()) return false;
-  const auto present = ReadAll(fd.get(), path);
+  if (static_cast<std::size_t>(info.st_size) != bytes.size()) return false;
+  const auto present = ReadAll(fd.get(), path, info.st_size);
   return present && *present == bytes;
 }
 
