@@ -249,7 +249,7 @@ Result<ClusterSnapshot> ReadSnapshot(ClusterClient& client) {
 Result<TableCatalog> ReadCatalog(ClusterConnection& cluster) {
   BOOST_OUTCOME_TRY(shards, OpenShards(cluster));
   TableCatalog catalog;
-  const auto away = PrepareEach(shards, Missing::Refuse);
+  const auto away = PrepareEach(shards, PrepareToPlan);
   for (auto& [name, shard] : shards) {
     const auto found = away.find(name);
     if (found != away.end()) PrintNote("shard " + name + ": " + found->second.message);

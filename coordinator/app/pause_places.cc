@@ -116,8 +116,7 @@ PauseTargets PausePlaces::Known(const CommonFlags& flags, const Names& names) {
   if (shards_known_) known.shards.emplace();
   for (auto& [name, shard] : shards_) {
     known.shards->insert(name);
-    if (begins(("slice:" + name + ":").c_str()) && Prepare(shard, Missing::Refuse))
-      known.tables[name] = shard.tables;
+    if (begins(("slice:" + name + ":").c_str()) && PrepareToPlan(shard)) known.tables[name] = shard.tables;
   }
   if (begins("handler:")) known.types = KnownTypes(flags);
   if (begins("worker:")) known.workers = KnownWorkers();

@@ -145,15 +145,24 @@ void ForEachAtOnce(std::size_t count, const std::function<void(std::size_t)>& wo
   take();
 }
 
-std::map<std::string, Error> PrepareEach(Shards& shards, Missing missing) {
+Status PrepareToPlan(Shard& shard) {
+  BOOST_OUTCOME_TRYV(Prepare(shard, Missing::Refuse));
+  return shard.store->OpenSchema()->ReadBeyond(shard.tables);
+}
+
+std::map<std::string, Error> PrepareEach(Shards& shards, const std::function<Status(Shard&)>& prepare) {
   std::vector<std::pair<Shard*, Status>> jobs;
   for (auto& [name, shard] : shards) jobs.emplace_back(&shard, Status());
-  ForEachAtOnce(jobs.size(), [&](std::size_t i) { jobs[i].second = Prepare(*jobs[i].first, missing); });
+  ForEachAtOnce(jobs.size(), [&](std::size_t i) { jobs[i].second = prepare(*jobs[i].first); });
   std::map<std::string, Error> away;
   for (const auto& [shard, ready] : jobs) {
     if (!ready) away[shard->name] = ready.error();
   }
   return away;
+}
+
+std::map<std::string, Error> PrepareEach(Shards& shards, Missing missing) {
+  return PrepareEach(shards, [missing](Shard& shard) { return Prepare(shard, missing); });
 }
 
 Result<Shard*> PickShard(Shards& shards, const std::string& name) {

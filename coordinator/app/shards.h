@@ -45,10 +45,13 @@ UpgradeCalls UpgradeBy(std::function<void(const UpgradeStep&)> step);
 // Reach and ReadTables.
 Status Prepare(Shard& shard, Missing missing);
 Status Prepare(Shards& shards, Missing missing);
+// Prepare with nothing missing, and what stands beyond the tables' slices: for whoever names every slice.
+Status PrepareToPlan(Shard& shard);
 // `work` for 0 … count-1, several at once, in threads of its own and the caller's: what waits for a server
 // that is away holds up no other. Returns when all are done.
 void ForEachAtOnce(std::size_t count, const std::function<void(std::size_t)>& work);
 // Those that are away cost the time of one. By name, those that it failed for.
+std::map<std::string, Error> PrepareEach(Shards& shards, const std::function<Status(Shard&)>& prepare);
 std::map<std::string, Error> PrepareEach(Shards& shards, Missing missing);
 
 // The shard by name; the only one where the name is empty.

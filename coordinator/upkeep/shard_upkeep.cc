@@ -312,14 +312,15 @@ void ShardUpkeep::KeepReadable(std::optional<bool> readable) {
 }
 
 bool ShardUpkeep::ReadTables(SchemaStore& schema) {
-  auto tables = schema.Tables();
-  KeepReadable(static_cast<bool>(tables));
-  if (tables) {
-    Keep(std::move(*tables));
-  } else {
-    Note("its tables can't be read, so what is assigned of them stays so: " + tables.error().message);
-  }
-  return static_cast<bool>(tables);
+  const Status read = [&]() -> Status {
+    BOOST_OUTCOME_TRY(tables, schema.Tables());
+    BOOST_OUTCOME_TRYV(schema.ReadBeyond(tables));
+    Keep(std::move(tables));
+    return {};
+  }();
+  KeepReadable(static_cast<bool>(read));
+  if (!read) Note("its tables can't be read, so what is assigned of them stays so: " + read.error().message);
+  return static_cast<bool>(read);
 }
 
 void ShardUpkeep::Keep(std::vector<TableInfo> tables) {

@@ -84,8 +84,11 @@ class SchemaStore {
   // not pause for that.
   virtual Result<std::uint32_t> Upgrade(const UpgradeCalls& calls) = 0;
   // The task tables of this shard, by name; NotFound with what to type if the schema was never applied;
-  // Conflict with what to type if it is of a version that this program can't work with.
+  // Conflict with what to type if it is of a version that this program can't work with. `beyond` is empty.
   virtual Result<std::vector<TableInfo>> Tables() = 0;
+  // Fills `beyond`, for whoever plans, from the end of the due index: the rows within the slices cost
+  // nothing, but every table is opened.
+  virtual Status ReadBeyond(std::vector<TableInfo>& tables) = 0;
   // What tells this database from every other in which the schema was applied, its replicas and copies apart:
   // when that was, as text. NotFound if it never was.
   virtual Result<std::string> Identity() = 0;

@@ -14,11 +14,11 @@ class MysqlSchemaStore final : public sql::SqlSchemaStore {
   std::string Print(const SchemaSpec& spec) const override;
   Status Apply(const SchemaSpec& spec) override;
   Result<std::uint32_t> Upgrade(const UpgradeCalls& calls) override;
+  Status ReadBeyond(std::vector<TableInfo>& tables) override;
   Status Resize(const TableName& table, std::uint32_t slices) override;
   Result<std::vector<SchemaFinding>> Check() override;
 
  private:
-  Status ReadBeyond(std::vector<TableInfo>& tables) override;
   Result<std::vector<std::uint64_t>> Strays(const TableName& table, std::uint32_t slices,
                                             std::size_t limit) override;
   // Instant: the rows stay as they are.

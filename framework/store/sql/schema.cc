@@ -55,7 +55,7 @@ Result<SchemaRows> SqlSchemaStore::ReadSchema(Connection& db) {
   return rows;
 }
 
-Result<std::vector<TableInfo>> SqlSchemaStore::Current() {
+Result<std::vector<TableInfo>> SqlSchemaStore::Tables() {
   BOOST_OUTCOME_TRY(schema, ReadSchema(db_));
   BOOST_OUTCOME_TRYV(CheckVersion(schema.state, db_.where()));
   return std::move(schema.tables);
@@ -91,12 +91,6 @@ Result<BeatsSeen> SqlSchemaStore::CheckStill(Connection& db, const UpgradeCalls&
                     "schema upgrade` again");
   }
   return now;
-}
-
-Result<std::vector<TableInfo>> SqlSchemaStore::Tables() {
-  BOOST_OUTCOME_TRY(tables, Current());
-  BOOST_OUTCOME_TRYV(ReadBeyond(tables));
-  return tables;
 }
 
 Result<std::string> SqlSchemaStore::Identity() {

@@ -50,8 +50,6 @@ class SqlSchemaStore : public SchemaStore {
  protected:
   // NotFound with what to type if the schema was never applied; Invalid where it names what can't be a table.
   static Result<SchemaRows> ReadSchema(Connection& db);
-  // Its tables; Conflict if it is of a version that this program can't work with.
-  Result<std::vector<TableInfo>> Current();
   // The same, but no later version will do: for what would make the tables as this program knows them.
   static Status CheckNotLater(const SchemaRows& schema, const Connection& db);
   // Invalid for numbers that no shard may have.
@@ -69,8 +67,6 @@ class SqlSchemaStore : public SchemaStore {
                                       const std::optional<BeatsSeen>& since = std::nullopt);
 
  private:
-  // Fills `beyond`, from the end of the due index: the rows within the slices cost nothing.
-  virtual Status ReadBeyond(std::vector<TableInfo>& tables) = 0;
   // Waiting and held rows that stand in slices from this one on.
   virtual Result<std::vector<std::uint64_t>> Strays(const TableName& table, std::uint32_t slices,
                                                     std::size_t limit) = 0;

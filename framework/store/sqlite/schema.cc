@@ -148,12 +148,12 @@ class SqliteSchemaStore final : public sql::SqlSchemaStore {
   Status Apply(const SchemaSpec& spec) override;
   // One transaction.
   Result<std::uint32_t> Upgrade(const UpgradeCalls& calls) override;
+  Status ReadBeyond(std::vector<TableInfo>& tables) override;
   // Invalid where somebody has changed the default of the column by hand.
   Status Resize(const TableName& table, std::uint32_t slices) override;
   Result<std::vector<SchemaFinding>> Check() override;
 
  private:
-  Status ReadBeyond(std::vector<TableInfo>& tables) override;
   Result<std::vector<std::uint64_t>> Strays(const TableName& table, std::uint32_t slices,
                                             std::size_t limit) override;
   Status RewriteTable(const TableName& table, const std::string& text);

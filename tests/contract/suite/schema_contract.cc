@@ -82,6 +82,9 @@ TEST_P(StoreContract, AFreshSchemaIsCurrentAndChecksClean) {
 TableInfo InfoOf(SchemaStore& schema) {
   auto tables = schema.Tables();
   EXPECT_TRUE(tables) << tables.error().message;
+  if (tables) {
+    EXPECT_TRUE(schema.ReadBeyond(*tables));
+  }
   return tables && tables->size() == 1 ? (*tables)[0] : TableInfo{kDefaultTable};
 }
 

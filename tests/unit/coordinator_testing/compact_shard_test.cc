@@ -186,7 +186,9 @@ class Pair {
     Same("Resize", compact_.Resize(table, slices), schema_->Resize(table, slices));
     Same("RenumberStep", Result<std::size_t>(compact_.RenumberStep(table, 1000)),
          schema_->RenumberStep(table, 1000));
-    Same("Tables", Result<std::vector<TableInfo>>(compact_.Tables()), schema_->Tables());
+    auto tables = schema_->Tables();
+    ASSERT_TRUE(tables && schema_->ReadBeyond(*tables));
+    Same("Tables", Result<std::vector<TableInfo>>(compact_.Tables()), tables);
   }
 
   void ChangePermits() {
