@@ -23,7 +23,7 @@ using doctor::TreeFacts;
 constexpr Micros kServerLimit = std::chrono::seconds(2);
 constexpr Micros kTreeLimit = std::chrono::seconds(8);
 // Of each shard a worker has: the scan, two settles, maintenance, the beat, the doorbell.
-constexpr std::size_t kEngineConnections = 6;
+constexpr std::size_t kEngineConnections = 7;
 
 void Wait(Micros time) {
   const BootTime end = BootClock::now() + time;

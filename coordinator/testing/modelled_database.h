@@ -51,6 +51,8 @@ class ModelledDatabase {
 
   CheckedShard& checked() { return shard_; }
   const CheckedShard& checked() const { return shard_; }
+  // How many claims were sent ahead.
+  std::size_t ClaimsAhead() const { return claims_ahead_; }
   CompactShard& shard() { return shard_.shard(); }
   const CompactShard& shard() const { return shard_.shard(); }
   TimelineClock& clock() { return clock_; }
@@ -82,8 +84,9 @@ class ModelledDatabase {
   }
   void ConfirmKeys(const DatabaseLink& link, Strand& strand, const std::string& incarnation,
                    const std::vector<Task>& tasks, std::function<void(Result<std::vector<KeyVerdict>>)> done);
-  void Claim(const DatabaseLink& link, Strand& strand, ClaimRequest request,
+  void Claim(const DatabaseLink& link, Strand& strand, ClaimRequest request, bool ahead,
              std::function<void(Result<std::vector<Task>>)> done) {
+    claims_ahead_ += ahead ? 1 : 0;
     Send<Result<std::vector<Task>>>(
         link, strand, ErrorCode::Unknown,
         {.shares = request.incarnation, .held_up = std::exchange(link.next_claim, Micros(0))},
@@ -239,6 +242,7 @@ class ModelledDatabase {
   const Bugs bugs_;
   bool up_ = true;
   std::uint64_t failovers_ = 0;
+  std::size_t claims_ahead_ = 0;
   std::map<std::string, int> share_locks_;  // on the flags of incarnations: how many claims hold them
 };
 

@@ -88,12 +88,17 @@ class SimulatedScan final : public OfShard<ScanPort> {
   Reply<Result<Ids>> GreatestIds(const std::vector<TableName>& tables) override {
     return Read<Ids>([tables](CheckedShard& shard) { return shard.shard().GreatestIds(tables); });
   }
-  Reply<Result<Tasks>> Claim(const ClaimRequest& request) override {
+  // Ahead or not, the strand goes on when the answer is there: with what is asked for meanwhile, in any
+  // order.
+  Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) override {
     claims_();
     taken_.clear();
-    auto mail = std::make_shared<Mail<Result<Tasks>>>();
-    database_.Claim(link_, strand_, request, Deliver(mail));
-    return Reply<Result<Tasks>>(std::move(mail));
+    auto mail = std::make_shared<Mail<Claimed>>();
+    database_.Claim(link_, strand_, request, ahead,
+                    [this, mail, sent = timeline_.Now()](Result<Tasks> tasks) {
+                      mail->Deliver({std::move(tasks), timeline_.Now() - sent});
+                    });
+    return Reply<Claimed>(std::move(mail));
   }
   Reply<Result<Ids>> FailUnclaimed(const ClaimRequest& request, const std::string&) override {
     return Write<Ids>([request](CheckedShard& shard) { return shard.shard().FailUnclaimed(request); });

@@ -39,6 +39,7 @@ Mill* SimulatedMills::MillOf(std::size_t shard) {
 EngineConfig SimulatedMills::EngineOf(const Config& config) const {
   EngineConfig engine = config.engine;
   if (parts_.settings.bugs.never_ages) engine.aging = Micros(0);
+  engine.batch = parts_.settings.batch.value_or(engine.batch);
   return engine;
 }
 

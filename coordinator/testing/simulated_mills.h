@@ -31,6 +31,7 @@ struct MillBugs {
 struct MillSettings {
   HandlerModel handlers = {};
   MillBugs bugs = {};
+  std::optional<std::size_t> batch = {};  // how many tasks one claim takes; nullopt: as it is configured
 };
 
 // That of one shard: the product's mill, whose strands ask the modelled database and go on when its answers

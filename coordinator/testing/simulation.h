@@ -23,6 +23,7 @@ struct SimulationReport {
   std::uint64_t steps = 0;  // events of the virtual time
   std::size_t faults = 0;
   std::size_t tasks = 0;
+  std::size_t ahead = 0;  // claims that were sent ahead
   std::size_t rescued = 0;
   std::size_t refused = 0;  // settles that came too late
   std::size_t marked_dead = 0;

@@ -8,7 +8,7 @@
 
 namespace millrace::engine {
 
-Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr<Lease> life) {
+Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr<Lease> life, bool ahead) {
   if (request.attempt >= kLastAttempt) {
     std::string why = "its attempt number is " + std::to_string(request.attempt) +
                       ", and the last that is claimed is " + std::to_string(kLastAttempt) +
@@ -17,7 +17,10 @@ Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr
     co_return failed;
   }
   InFlight& in_flight = parts_.attempts.in_flight();
-  auto claimed = co_await port_.Claim(request);
+  Reply<Claimed> sent = port_.Claim(request, ahead);
+  Claimed answer = co_await sent;
+  took_ = answer.took;
+  Result<Tasks> claimed = std::move(answer.tasks);
   if (claimed) {
     claimed_ += claimed->size();
     if (claimed->size() < request.ids.size()) parts_.counters.claims_short.Add();
@@ -58,7 +61,7 @@ Step<Result<Claimer::Tasks>> Claimer::FailUnclaimed(ClaimRequest request, std::s
   co_return none;
 }
 
-Step<Status> Claimer::Claim(ClaimRequest request, std::shared_ptr<Lease> life) {
+Step<Status> Claimer::Claim(ClaimRequest request, std::shared_ptr<Lease> life, bool ahead) {
   request.ids = parts_.attempts.in_flight().Enter(request.table, request.ids);
   const std::size_t count = request.ids.size();
   if (count == 0) co_return Status{};
@@ -66,22 +69,22 @@ Step<Status> Claimer::Claim(ClaimRequest request, std::shared_ptr<Lease> life) {
     parts_.attempts.in_flight().Leave(request.table, request.ids);
     co_return Status{};
   }
-  Status claimed = co_await ClaimEntered(std::move(request), std::move(life));
+  Status claimed = co_await ClaimEntered(std::move(request), std::move(life), ahead);
   co_return claimed;
 }
 
 // One row that the database refuses keeps no other from being claimed: halves find it.
-Step<Status> Claimer::ClaimEntered(ClaimRequest request, std::shared_ptr<Lease> life) {
+Step<Status> Claimer::ClaimEntered(ClaimRequest request, std::shared_ptr<Lease> life, bool ahead) {
   const std::size_t count = request.ids.size();
   ClaimRequest first_half{request.table, request.incarnation, request.attempt, request.ids};
-  auto claimed = co_await Send(std::move(request), life);
+  auto claimed = co_await Send(std::move(request), life, ahead);
   if (!claimed && claimed.error().code == ErrorCode::Invalid && count > 1) {
     const auto middle = first_half.ids.begin() + static_cast<std::ptrdiff_t>(count / 2);
     ClaimRequest second_half = first_half;
     second_half.ids.assign(middle, first_half.ids.end());
     first_half.ids.erase(middle, first_half.ids.end());
-    const Status first = co_await ClaimEntered(std::move(first_half), life);
-    const Status rest = co_await ClaimEntered(std::move(second_half), life);
+    const Status first = co_await ClaimEntered(std::move(first_half), life, false);
+    const Status rest = co_await ClaimEntered(std::move(second_half), life, false);
     co_return first ? rest : first;
   }
   parts_.gate.Leave(count - (claimed ? claimed->size() : 0));
@@ -97,7 +100,7 @@ Step<Status> Claimer::ClaimSuspect(std::shared_ptr<Lease> life, Suspects::MayCla
     const std::string name = ToString(TaskName{parts_.shard, {turn->table, turn->ids[0]}});
     turn->ids = parts_.attempts.in_flight().Enter(turn->table, turn->ids);
     Result<Tasks> claimed = Tasks{};
-    if (!turn->ids.empty()) claimed = co_await Send(std::move(*turn), life);
+    if (!turn->ids.empty()) claimed = co_await Send(std::move(*turn), life, false);
     if (claimed && !claimed->empty()) {
       LogWarning("a task whose runs have killed its process is run alone", {{"task", name}});
       Status accepted = co_await Accept(std::move(*claimed), std::move(life), true);

@@ -16,6 +16,12 @@
 
 namespace millrace::engine {
 
+// What came of a claim, and how long the shard took over it.
+struct Claimed {
+  Result<std::vector<Task>> tasks;
+  Micros took{};
+};
+
 // What the scan strand asks of the shard; see TaskStore.
 class ScanPort : public StrandPort {
  public:
@@ -23,7 +29,11 @@ class ScanPort : public StrandPort {
   virtual Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) = 0;
   virtual Reply<Result<std::vector<std::uint64_t>>> GreatestIds(const std::vector<TableName>& tables) = 0;
-  virtual Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) = 0;
+  // `ahead`: the strand asks for more meanwhile, and the reply may come with Landed alone. One such at a
+  // time, and no other claim beside it.
+  virtual Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) = 0;
+  // The claim that was sent ahead is answered, and whoever awaited that has gone on.
+  virtual Reply<bool> Landed() { return true; }
   virtual Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,
                                                                   const std::string& why) = 0;
   virtual Reply<Result<std::vector<Task>>> Resolve(const ClaimRequest& request) = 0;
@@ -49,7 +59,8 @@ class Claimer {
       : parts_(parts), port_(port), suspects_(suspects) {}
 
   // Claims these rows, as far as nobody has them in hand. Nothing happens while somebody wants to be alone.
-  Step<Status> Claim(ClaimRequest request, std::shared_ptr<Lease> life);
+  // `ahead` as ScanPort::Claim has it.
+  Step<Status> Claim(ClaimRequest request, std::shared_ptr<Lease> life, bool ahead);
   // Claims the suspect whose turn it is, if any, of a group that may be claimed.
   Step<Status> ClaimSuspect(std::shared_ptr<Lease> life, Suspects::MayClaim may_claim, Micros others_take);
 
@@ -59,15 +70,17 @@ class Claimer {
   // How many rows were claimed since it was asked last; of a claim whose outcome is unknown all that it asked
   // for.
   std::size_t TakeClaimed() { return std::exchange(claimed_, 0); }
+  // How long the shard took over the last claim.
+  Micros Took() const { return took_; }
 
  private:
   using Sent = std::pair<ClaimRequest, std::shared_ptr<Lease>>;
   using Tasks = std::vector<Task>;
 
   // Claims rows that are in the in-flight set and inside the gate; all that can't be claimed leave both.
-  Step<Status> ClaimEntered(ClaimRequest request, std::shared_ptr<Lease> life);
+  Step<Status> ClaimEntered(ClaimRequest request, std::shared_ptr<Lease> life, bool ahead);
   // Likewise, but the gate is the caller's; and after Invalid, of several rows, so is the set.
-  Step<Result<Tasks>> Send(ClaimRequest request, std::shared_ptr<Lease> life);
+  Step<Result<Tasks>> Send(ClaimRequest request, std::shared_ptr<Lease> life, bool ahead);
   Step<Result<Tasks>> FailUnclaimed(ClaimRequest request, std::string why);
   Step<> AcceptResolved(Tasks tasks, std::shared_ptr<Lease> life);
   Step<Status> Accept(Tasks tasks, std::shared_ptr<Lease> life, bool solo);
@@ -81,6 +94,7 @@ class Claimer {
   Suspects& suspects_;
   std::vector<Sent> unknown_;
   std::size_t claimed_ = 0;
+  Micros took_{};
 };
 
 }  // namespace millrace::engine

@@ -172,21 +172,39 @@ bool Scanner::MayClaim(const DueGroup& group) const {
 
 Step<bool> Scanner::Fill(Place& place, std::size_t end, std::size_t share, std::shared_ptr<Lease> life) {
   Candidates found;
-  found.wanted = std::min(place.room.tasks, share);
+  found.wanted = std::min(place.most, share);
   found.room = std::min(parts_.attempts.in_flight().Room(), place.room.bytes);
   if (found.wanted == 0 || parts_.gate.Wanted()) co_return false;
   worked_ = worked_ || found.room > 0;
   const std::span<const std::size_t> order(place.order);
   const BootTime began = parts_.clock.Now();
   const bool gathered = co_await Gather(*place.work, order.subspan(place.next, end - place.next), found);
-  if (!gathered) co_return false;
-  KeepWithin(place, found);
-  const std::size_t granted = found.count;
-  const bool claimed = co_await ClaimFound(*place.work, found, life);
-  shared_.claims.Land(place.work->type, granted);
   work_to_rest_of_ += parts_.clock.Now() - began;
-  if (claimed) RestByBrake();
-  co_return claimed;
+  co_await Land();
+  if (!gathered || failed_) co_return false;
+  KeepWithin(place, found);
+  if (found.count == 0) co_return false;
+  const bool ahead = GoesAhead(place, found);
+  ahead_type_ = place.work->type;
+  ahead_count_ = found.count;
+  ahead_.emplace(ClaimFound(place.work->type, std::move(found), std::move(life), ahead));
+  if (!ahead) co_await Land();
+  co_return true;
+}
+
+// Where there is more to claim, and room for as much again. Few rows are claimed sooner by the strand itself.
+bool Scanner::GoesAhead(const Place& place, const Candidates& found) const {
+  return place.unbound && found.claims.size() == 1 && found.count == place.most &&
+         place.room.tasks / 2 >= found.count && claiming_.load();
+}
+
+Step<> Scanner::Land() {
+  if (!ahead_) co_return;
+  Reply<bool> landed = port_.Landed();
+  co_await landed;
+  Step<> ahead = std::move(*ahead_);
+  ahead_.reset();
+  co_await ahead;
 }
 
 void Scanner::RestByBrake() {
@@ -215,18 +233,18 @@ void Scanner::Candidates::KeepFirst(std::size_t rows) {
   std::erase_if(claims, [](const ClaimRequest& claim) { return claim.ids.empty(); });
 }
 
-Step<bool> Scanner::ClaimFound(const TypeWork& work, Candidates& found, std::shared_ptr<Lease> life) {
+Step<> Scanner::ClaimFound(std::string type, Candidates found, std::shared_ptr<Lease> life, bool ahead) {
   for (ClaimRequest& request : found.claims) {
     request.incarnation = life->incarnation();
-    const BootTime sent = parts_.clock.Now();
-    const Status claimed = co_await claimer_.Claim(std::move(request), life);
-    rounds_.Claimed(work.type, claimer_.TakeClaimed());
+    const Status claimed = co_await claimer_.Claim(std::move(request), life, ahead);
+    rounds_.Claimed(type, claimer_.TakeClaimed());
     if (!Note(claimed)) break;
-    const BootTime now = parts_.clock.Now();
-    brake_.Answered(now, now - sent, brake_limit_);
+    work_to_rest_of_ += claimer_.Took();
+    brake_.Answered(parts_.clock.Now(), claimer_.Took(), brake_limit_);
   }
+  shared_.claims.Land(type, found.count);
   if (parts_.gate.Wanted()) Again();  // it was wanted meanwhile: nothing was claimed
-  co_return found.count > 0;
+  RestByBrake();
 }
 
 // Equally urgent groups get a share each before one of them gets more; and a lane that is full of idle work

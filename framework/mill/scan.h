@@ -131,7 +131,9 @@ class Scanner {
     TypeWork* work = nullptr;
     std::vector<std::size_t> order = {};  // of its groups
     std::size_t next = 0;                 // in that
-    LaneRoom room = {};                   // for what is next
+    LaneRoom room = {};                   // for what is next, as far as policies go
+    std::size_t most = 0;                 // of that to claim now
+    bool unbound = false;                 // by what goes by what was claimed: rounds, policies, the brake
     std::uint64_t landed = 0;             // of the type, when that was asked (ClaimLedger)
     bool Done() const { return next == order.size(); }
   };
@@ -178,12 +180,16 @@ class Scanner {
   // How many tasks of the type may be claimed now, beginning with the next group.
   std::size_t RoomOf(Place& place, const EngineConfig& engine);
   // Scans and claims for one type up to a group, as far as its share and its room go; false: nothing was
-  // found, or could be claimed.
+  // found, or could be claimed. A full claim is sent ahead: while the shard works on it the next rows are
+  // looked for.
   Step<bool> Fill(Place& place, std::size_t end, std::size_t share, std::shared_ptr<Lease> life);
   // Other strands may have filled the room meanwhile: what has no place is left out.
   void RestByBrake();
   void KeepWithin(Place& place, Candidates& found);
-  Step<bool> ClaimFound(const TypeWork& work, Candidates& found, std::shared_ptr<Lease> life);
+  bool GoesAhead(const Place& place, const Candidates& found) const;
+  Step<> ClaimFound(std::string type, Candidates found, std::shared_ptr<Lease> life, bool ahead);
+  // What came of the claim that was sent ahead, if any.
+  Step<> Land();
   // What was found may not have been claimed.
   void Again();
   // Finds rows for a type in these of its groups; false on an error.
@@ -223,8 +229,11 @@ class Scanner {
   FairShares shares_;
   Brake brake_;
   Micros brake_limit_{0};
-  BootTime rests_until_{};     // the brake holds
-  Micros work_to_rest_of_{0};  // since the last rest
+  BootTime rests_until_{};       // the brake holds
+  Micros work_to_rest_of_{0};    // since the last rest
+  std::optional<Step<>> ahead_;  // claims these
+  std::string ahead_type_;
+  std::size_t ahead_count_ = 0;
   Look look_;
   LookSchedule schedule_;
   Micros trouble_pause_{0};

@@ -20,10 +20,15 @@ Step<> Scanner::WorkOff(EngineConfig engine, std::shared_ptr<Lease> life) {
     return !failed_ && claiming_.load() && now < look_.until && now >= rests_until_;
   };
   do {
-    const bool more = co_await TakeTurn(engine, life);
+    bool more = co_await TakeTurn(engine, life);
+    if (!more && ahead_) {
+      co_await Land();
+      more = true;  // it may have had the room
+    }
     // Where there is none for the oldest there may be room for what is more urgent.
     if (!more && !(worked_ && IsOldestTurn(turn_))) co_return;
   } while (goes_on());
+  co_await Land();
 }
 
 std::uint32_t Scanner::UrgencyOf(const Place& place) const {
@@ -113,6 +118,7 @@ std::vector<std::size_t> Scanner::SharesOf(std::span<Place* const> places, const
 std::size_t Scanner::RoomOf(Place& place, const EngineConfig& engine) {
   const TypeWork& work = *place.work;
   place.room = {};
+  place.most = 0;
   const std::size_t left = rounds_.Left(work.type);
   if (left == 0 || parts_.gate.Wanted()) return 0;
   place.landed = shared_.claims.Landed(work.type);
@@ -127,8 +133,12 @@ std::size_t Scanner::RoomOf(Place& place, const EngineConfig& engine) {
   }
   const std::size_t admitted = parts_.admission.Room(work.type);
   if (admitted == 0) held_until_ = std::min(held_until_, parts_.admission.Next(work.type));
-  place.room.tasks = std::min({place.room.tasks, brake_.Rows(engine.batch), left, admitted});
-  return place.room.tasks;
+  constexpr auto kAny = std::numeric_limits<std::size_t>::max();
+  place.unbound = left == kAny && admitted == kAny && brake_.Speed() >= 1;
+  place.room.tasks = std::min({place.room.tasks, left, admitted});
+  const std::size_t under_way = ahead_ && ahead_type_ == work.type ? ahead_count_ : 0;
+  place.most = std::min(place.room.tasks - std::min(place.room.tasks, under_way), brake_.Rows(engine.batch));
+  return place.most;
 }
 
 }  // namespace millrace::engine

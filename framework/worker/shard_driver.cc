@@ -6,6 +6,7 @@
 
 #include "framework/base/log.h"
 #include "framework/base/mutex.h"
+#include "framework/worker/beside.h"
 #include "framework/worker/blocking_port.h"
 
 namespace millrace::engine {
@@ -46,6 +47,7 @@ class BlockingScan final : public Blocking<ScanPort> {
  public:
   BlockingScan(Store& store, Registry& registry, const std::string& shard)
       : store_(store.OpenTasks()),
+        claims_(store.OpenTasks()),
         operations_(store.OpenOperations()),
         alerts_(store.OpenAlerts()),
         due_(registry, shard, "due"),
@@ -62,10 +64,18 @@ class BlockingScan final : public Blocking<ScanPort> {
   Reply<Result<std::vector<std::uint64_t>>> GreatestIds(const std::vector<TableName>& tables) override {
     return Ask(scan_, [&] { return store_->GreatestIds(tables); });
   }
-  Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) override {
-    auto claimed = Ask(claim_, [&] { return store_->Claim(request); });
-    if (!claimed && claimed.error().code == ErrorCode::Cancelled) NoteRefused(request);
-    return claimed;
+  Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) override {
+    if (ahead && beside_.Begin([this, &request] { claimed_ = ClaimBy(*claims_, request); })) {
+      ahead_ = std::make_shared<Mail<Claimed>>();
+      return Reply<Claimed>(ahead_);
+    }
+    return Ask([&] { return ClaimBy(*store_, request); });
+  }
+  Reply<bool> Landed() override {
+    if (!ahead_) return true;
+    Ask([&] { beside_.Wait(); });
+    std::exchange(ahead_, nullptr)->Deliver(std::move(*claimed_));
+    return true;
   }
   Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,
                                                           const std::string& why) override {
@@ -87,6 +97,12 @@ class BlockingScan final : public Blocking<ScanPort> {
   }
 
  private:
+  Claimed ClaimBy(TaskStore& store, const ClaimRequest& request) {
+    const BootTime asked = BootClock::now();
+    auto tasks = claim_.Ask([&] { return store.Claim(request); });
+    if (!tasks && tasks.error().code == ErrorCode::Cancelled) NoteRefused(request);
+    return {std::move(tasks), BootClock::now() - asked};
+  }
   // This life was marked dead, and its worker worked on: one row for a life.
   void NoteRefused(const ClaimRequest& request) {
     if (alerts_ == nullptr || request.ids.empty() || noted_ == request.incarnation) return;
@@ -95,12 +111,16 @@ class BlockingScan final : public Blocking<ScanPort> {
   }
 
   const std::unique_ptr<TaskStore> store_;
+  const std::unique_ptr<TaskStore> claims_;  // those that are sent ahead
   const std::unique_ptr<TaskOperations> operations_;
   const std::unique_ptr<AlertStore> alerts_;
   std::string noted_;  // the incarnation
   Meter due_;
   Meter scan_;
   Meter claim_;
+  std::shared_ptr<Mail<Claimed>> ahead_;  // null: no claim was sent ahead
+  std::optional<Claimed> claimed_;        // what came of it, once `beside_` has done it
+  Beside beside_{"claim"};
 };
 
 class BlockingSettle final : public Blocking<SettlePort> {

@@ -17,9 +17,9 @@ class ModelledDatabaseTest : public testing::Test {
   }
 
   void Claim() {
-    database_.Claim(link_, strand_, {CompactShard::kTable, "w.1", 0, {task_}}, [this](const Tasks& tasks) {
-      reply_ = tasks ? "claimed" : ToString(tasks.error().code);
-    });
+    database_.Claim(
+        link_, strand_, {CompactShard::kTable, "w.1", 0, {task_}}, false,
+        [this](const Tasks& tasks) { reply_ = tasks ? "claimed" : ToString(tasks.error().code); });
   }
   void Run(Micros span) { timeline_.RunUntil(timeline_.Now() + span); }
   bool Claimed() {

@@ -102,7 +102,7 @@ class ScannedShard final : public Driven<ScanPort> {
   Reply<Result<std::vector<std::uint64_t>>> GreatestIds(const std::vector<TableName>&) override {
     return Result<std::vector<std::uint64_t>>();
   }
-  Reply<Result<std::vector<Task>>> Claim(const ClaimRequest&) override { return Result<std::vector<Task>>(); }
+  Reply<Claimed> Claim(const ClaimRequest&, bool) override { return Claimed{}; }
   Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest&, const std::string&) override {
     return Result<std::vector<std::uint64_t>>();
   }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +26,8 @@ struct Asked {
   int created = 0;  // pages with the time of creation
   int greatest = 0;
   int claims = 0;
+  int ahead = 0;   // of them
+  int beside = 0;  // times that pages were asked for while a claim was on its way
   bool operator==(const Asked&) const = default;
 };
 
@@ -47,6 +50,8 @@ class StoreScan final : public Driven<ScanPort> {
   Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) override {
     asked.pages += static_cast<int>(requests.size());
+    if (ahead_) ++asked.beside;
+    if (at_page) at_page();
     clock_.Advance(pages_take);
     for (const ScanRequest& request : requests) asked.created += request.with_created ? 1 : 0;
     return store_->ScanEach(requests);
@@ -55,15 +60,18 @@ class StoreScan final : public Driven<ScanPort> {
     asked.greatest += static_cast<int>(tables.size());
     return store_->GreatestIds(tables);
   }
-  Reply<Result<std::vector<Task>>> Claim(const ClaimRequest& request) override {
+  Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) override {
+    EXPECT_FALSE(ahead_) << "one claim beside another";
     ++asked.claims;
-    clock_.Advance(claim_takes);
-    if (std::exchange(loses_a_claim, false)) {
-      return Result<std::vector<Task>>(Fail(ErrorCode::Unavailable, "the connection was lost"));
-    }
-    Result<std::vector<Task>> tasks = store_->Claim(request);
-    if (tasks) seen.push_back({clock_.Now(), mapped_, *tasks});
-    return tasks;
+    if (!ahead) return ClaimNow(request);
+    ++asked.ahead;
+    ahead_ = std::make_shared<Mail<Claimed>>();
+    sent_ = &request;
+    return Reply<Claimed>(ahead_);
+  }
+  Reply<bool> Landed() override {
+    if (ahead_) std::exchange(ahead_, nullptr)->Deliver(ClaimNow(*sent_));
+    return true;
   }
   Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,
                                                           const std::string& why) override {
@@ -80,14 +88,28 @@ class StoreScan final : public Driven<ScanPort> {
 
   Asked asked;
   std::vector<ClaimSeen> seen;
-  bool loses_a_claim = false;  // the next one
+  std::function<void()> at_page;
+  bool OnItsWay() const { return ahead_ != nullptr; }  // a claim that was sent ahead
+  bool loses_a_claim = false;                          // the next one
   Micros claim_takes{0};
   Micros pages_take{0};
 
  private:
+  Claimed ClaimNow(const ClaimRequest& request) {
+    clock_.Advance(claim_takes);
+    if (std::exchange(loses_a_claim, false)) {
+      return Claimed{Fail(ErrorCode::Unavailable, "the connection was lost"), claim_takes};
+    }
+    Result<std::vector<Task>> tasks = store_->Claim(request);
+    if (tasks) seen.push_back({clock_.Now(), mapped_, *tasks});
+    return Claimed{std::move(tasks), claim_takes};
+  }
+
   ManualClock& clock_;
   const std::unique_ptr<TaskStore> store_;
   WallTime mapped_;
+  std::shared_ptr<Mail<Claimed>> ahead_;  // null: no claim is on its way
+  const ClaimRequest* sent_ = nullptr;
 };
 
 class StoreSettle final : public Driven<SettlePort> {
@@ -160,6 +182,7 @@ class TimedRunner final : public Runner {
   }
   Micros BusyFor() override { return Micros(0); }
   bool Take(const std::string&, std::vector<AttemptPtr>& attempts) override {
+    took += attempts.size();
     for (AttemptPtr& attempt : attempts) running_.emplace_back(clock_.Now() + takes, std::move(attempt));
     return true;
   }
@@ -184,6 +207,7 @@ class TimedRunner final : public Runner {
   }
 
   std::size_t most = 250;
+  std::size_t took = 0;
   Micros takes = std::chrono::milliseconds(50);
   std::map<std::uint64_t, Outcome> outcomes;  // by task, once; others are done
 
