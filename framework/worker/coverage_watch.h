@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "framework/base/mutex.h"
 #include "framework/store/incarnation_store.h"
@@ -15,8 +16,8 @@ namespace millrace::engine {
 // Look belongs to one thread; Uncovered is thread-safe.
 class CoverageWatch {
  public:
-  CoverageWatch(const Clock& clock, const std::string& shard, std::unique_ptr<SchemaStore> schema)
-      : clock_(clock), shard_(shard), schema_(std::move(schema)) {}
+  CoverageWatch(const Clock& clock, std::string shard, std::unique_ptr<SchemaStore> schema)
+      : clock_(clock), shard_(std::move(shard)), schema_(std::move(schema)) {}
 
   // Judges by those alive now, and logs what has changed. Asks the schema once a minute how many numbers
   // there are; while it can't say, the former answer stands.
@@ -28,7 +29,7 @@ class CoverageWatch {
   void ReadSlices();
 
   const Clock& clock_;
-  const std::string& shard_;
+  const std::string shard_;
   const std::unique_ptr<SchemaStore> schema_;
   BootTime read_{};
   std::uint32_t slices_ = 0;  // of the table that has the most; 0: not known yet

@@ -22,8 +22,7 @@ class CoverageWatchTest : public ::testing::Test {
  protected:
   ManualClock clock_;
   ScratchStore store_{clock_, {.slices = 8}};
-  const std::string shard_ = "main";
-  CoverageWatch watch_{clock_, shard_, store_.OpenSchema()};
+  CoverageWatch watch_{clock_, "main", store_.OpenSchema()};
 };
 
 TEST_F(CoverageWatchTest, ItTellsWhatNobodyAliveServesAndWhenThatEnds) {
