@@ -254,7 +254,8 @@ Status RehearsalWalk::Schema() {
   BOOST_OUTCOME_TRYV(
       stage_.run("INSERT INTO millrace_schema (task_table,slices,version,readable_by) VALUES ('" + Text() +
                  "',1," + std::to_string(kSchemaVersion) + "," + std::to_string(kReadableBy) + ")"));
-  BOOST_OUTCOME_TRYV(stage_.schema.Tables());
+  BOOST_OUTCOME_TRY(tables, stage_.schema.Tables());
+  BOOST_OUTCOME_TRYV(stage_.schema.ReadBeyond(tables));
   BOOST_OUTCOME_TRYV(stage_.schema.Identity());
   BOOST_OUTCOME_TRYV(stage_.schema.RenumberStep(table_, 10));
   // Tables of a later version that this program may work on.
