@@ -119,7 +119,9 @@ TEST_P(StoreContract, WhatIsHeldForTooLongIsCancelledAndFreesItsKey) {
   EXPECT_EQ(StateOf(waiting), TaskState::Waiting);
   EXPECT_EQ(operations().Submit("tasks", std::span(&keyed, 1))->added, 1U) << "its key is free again";
   std::int64_t cancelled = 0;
-  for (const TaskTotals& total : *operations().Totals()) {
+  const auto totals = operations().Totals();
+  ASSERT_TRUE(totals) << totals.error().message;
+  for (const TaskTotals& total : *totals) {
     if (total.handler == "brief") cancelled += static_cast<std::int64_t>(total.cancelled);
   }
   EXPECT_EQ(cancelled, static_cast<std::int64_t>(gone.size()));

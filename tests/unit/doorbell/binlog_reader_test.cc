@@ -33,7 +33,7 @@ class Event {
     Number(at, 4).Number(type, 1).Number(7, 4).Number(0, 4).Number(4711, 4).Number(0, 2);
   }
   Event& Number(std::uint64_t number, int width) {
-    for (int i = 0; i < width; ++i) bytes_.push_back(static_cast<unsigned char>(number >> (8 * i)));
+    for (int i = 0; i < width; ++i, number >>= 8) bytes_.push_back(static_cast<unsigned char>(number));
     return *this;
   }
   Event& Text(const std::string& text) {
