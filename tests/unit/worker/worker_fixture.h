@@ -160,10 +160,10 @@ class WorkerFixture : public ::testing::Test {
     return worker;
   }
 
-  // Waits for what the worker brings about; false: it did not within twenty seconds.
+  // Waits for what the worker brings about; false: it did not within a minute.
   template <class Condition>
   static bool Eventually(Worker& worker, Condition condition) {
-    const BootTime deadline = BootClock::now() + std::chrono::seconds(20);
+    const BootTime deadline = BootClock::now() + std::chrono::seconds(60);
     while (!condition()) {
       if (BootClock::now() >= deadline) return false;
       worker.WaitFor(std::chrono::milliseconds(5));
