@@ -12,6 +12,11 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr int kWorkers = 3000;
+#ifdef __SANITIZE_THREAD__
+constexpr seconds kSoon(30);
+#else
+constexpr seconds kSoon(10);
+#endif
 
 class LeaderOnZookeeperTest : public CutZookeeperTest {
  protected:
@@ -59,12 +64,12 @@ TEST_F(LeaderOnZookeeperTest, ALeaderOfThreeThousandPlansWithinSecondsAlsoAfterA
   while (eyes->Perform(Get("/plan", true)).status != TreeStatus::Ok && BootClock::now() - begin < seconds(20))
     (void)eyes->WaitEvent(milliseconds(50));
   const Micros read = BootClock::now() - begin;
-  EXPECT_LT(read, seconds(10));
+  EXPECT_LT(read, kSoon);
   const Micros first = UntilTaken(*eyes, 7);
-  EXPECT_LT(first, seconds(10));
+  EXPECT_LT(first, kSoon);
   proxy_.CutAll();
   const Micros second = UntilTaken(*eyes, 8);
-  EXPECT_LT(second, seconds(10));
+  EXPECT_LT(second, kSoon);
   driver.Stop();
   RecordProperty("read_ms", static_cast<int>(read.count() / 1000));
   RecordProperty("first_ms", static_cast<int>(first.count() / 1000));
