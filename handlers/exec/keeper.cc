@@ -65,7 +65,7 @@ void Keep(const Launch& launch) {
   if (::getppid() != launch.worker) ::_exit(kCannotRun);
   TakeDescriptors(launch);
   const pid_t keeper = ::getpid();
-  const pid_t program = ::_Fork();
+  const pid_t program = Fork();
   if (program == 0) RunProgram(launch, keeper);
   if (program < 0) ::_exit(kCannotRun);
   ::setpgid(program, program);  // whoever of the two is first

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
+
 #include <csignal>
 
 namespace exec_handler {
@@ -25,6 +27,16 @@ inline constexpr int kKillSignal = SIGUSR2;
 // The keeper's exit code for a program that a signal killed, plus the signal's number.
 inline constexpr int kSignalBase = 128;
 inline constexpr int kCannotRun = 127;
+
+// Takes no lock and runs nobody's code in the child. The thread sanitizer has locks of its own, which it
+// frees in the child of a fork that it sees.
+inline pid_t Fork() {
+#ifdef __SANITIZE_THREAD__
+  return ::fork();
+#else
+  return ::_Fork();
+#endif
+}
 
 // Never returns. Async-signal-safe throughout: it runs between fork and exec of a process with threads. All
 // signals must be blocked.

@@ -141,7 +141,7 @@ bool Running::Start(const Program& program) {
   sigset_t before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  keeper_ = ::_Fork();
+  keeper_ = Fork();
   if (keeper_ == 0) Keep(launch);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (keeper_ < 0) return false;
