@@ -16,7 +16,7 @@ from chaos.processes import Process, wait_until
 BINARY = pathlib.Path(os.environ["MILLRACE_BINARY_DIR"])
 MOST_CONNECTIONS = 256
 OWN_FILES = 60  # of the process, beside its clients
-MOST_GROWTH_MIB = 64
+MOST_GROWTH_MIB = int(sys.argv[1])
 PROBE_LIMIT = 0.5
 ASK = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 failures = []
