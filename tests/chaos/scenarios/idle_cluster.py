@@ -56,9 +56,11 @@ def run(s):
             f"{most[leader]:.0f}), "
             "however many slices", ", ".join(f"{w} {min(times)} to {max(times)} times" for w, times in asked.items()),
             all(0 < max(times) <= most[w] for w, times in asked.items()))
+    # Whoever may lead tries every ten seconds whether it could, by a connection of its own: some ten statements.
+    most = 12 + 10 * (logged // 10 + 1) / logged
     total = {w: counted(s, w, "") / logged for w in WORKERS}
-    s.check("and little else: under 12 statements a second each",
-            ", ".join(f"{w} {rate:.1f}" for w, rate in total.items()), max(total.values()) < 12)
+    s.check(f"and little else: under 12 statements a second each, and those of a try to lead, {most:.1f} in all",
+            ", ".join(f"{w} {rate:.1f}" for w, rate in total.items()), max(total.values()) < most)
 
 
 if __name__ == "__main__":

@@ -61,6 +61,18 @@ class Scenario:
         self.checks.append({"scenario": self.name, "asked": asked, "measured": str(measured), "pass": bool(holds)})
         print(f"{'ok    ' if holds else 'FAILED'}  {asked}: {measured}", flush=True)
 
+    def check_time(self, asked, measure):
+        """Checks a bound on times; `measure` gives what was measured and whether it holds. A build server does other
+        things too: what was held up is measured again in the short form, twice at most. A program that is too slow is
+        so each time; the full form measures once."""
+        tries = self.size(3, 1)
+        for number in range(1, tries + 1):
+            measured, holds = measure()
+            if holds or number == tries:
+                break
+            print(f"again   {asked}: {measured}", flush=True)
+        self.check(asked, measured, holds)
+
     def size(self, short, full):
         return full if self.full else short
 
