@@ -5,7 +5,6 @@
 
 #include <sys/types.h>
 #include <unistd.h>
-
 #include <csignal>
 
 namespace exec_handler {
