@@ -22,8 +22,10 @@ using doctor::TreeFacts;
 
 constexpr Micros kServerLimit = std::chrono::seconds(2);
 constexpr Micros kTreeLimit = std::chrono::seconds(8);
-// Of each shard a worker has: the scan, two settles, maintenance, the beat, the doorbell.
-constexpr std::size_t kEngineConnections = 7;
+// Of each shard a worker has: two settles, maintenance, the beat, the doorbell.
+constexpr std::size_t kEngineConnections = 5;
+// And of each of its scanners: what it asks itself, and the claim that it sends ahead.
+constexpr std::size_t kScannerConnections = 2;
 
 void Wait(Micros time) {
   const BootTime end = BootClock::now() + time;
@@ -143,10 +145,13 @@ void Looker::LookAtHost() {
 }
 
 std::size_t Looker::ConnectionsOf(const ShardConfig& shard) const {
-  if (shard.max_transactions > 0) return kEngineConnections + shard.max_transactions;
+  const ScannersConfig& scanners = settings_.config.engine.scanners;
+  const std::size_t scans = scanners.by == ScannersConfig::By::Shard ? 1 : scanners.most;
+  const std::size_t engine = kEngineConnections + scans * kScannerConnections;
+  if (shard.max_transactions > 0) return engine + shard.max_transactions;
   std::size_t threads = 0;
   for (const auto& [type, handler] : settings_.config.handlers) threads += handler.concurrency;
-  return kEngineConnections + std::max<std::size_t>(threads, HandlerConfig{}.concurrency);
+  return engine + std::max<std::size_t>(threads, HandlerConfig{}.concurrency);
 }
 
 void Looker::LookAtShards() {
