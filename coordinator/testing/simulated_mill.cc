@@ -1,6 +1,7 @@
 #include "coordinator/testing/simulated_mills.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -88,17 +89,26 @@ class SimulatedScan final : public OfShard<ScanPort> {
   Reply<Result<Ids>> GreatestIds(const std::vector<TableName>& tables) override {
     return Read<Ids>([tables](CheckedShard& shard) { return shard.shard().GreatestIds(tables); });
   }
-  // Ahead or not, the strand goes on when the answer is there: with what is asked for meanwhile, in any
-  // order.
+  // As in the product: what came of a claim that was sent ahead is told by Landed, however long it is there.
   Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) override {
     claims_();
     taken_.clear();
     auto mail = std::make_shared<Mail<Claimed>>();
+    if (ahead) ahead_ = mail;
     database_.Claim(link_, strand_, request, ahead,
-                    [this, mail, sent = timeline_.Now()](Result<Tasks> tasks) {
-                      mail->Deliver({std::move(tasks), timeline_.Now() - sent});
+                    [this, mail, ahead, sent = timeline_.Now()](Result<Tasks> tasks) {
+                      Claimed claimed{std::move(tasks), timeline_.Now() - sent};
+                      if (!ahead) return mail->Deliver(std::move(claimed));
+                      arrived_ = std::move(claimed);
+                      if (landing_) std::exchange(landing_, nullptr)->Deliver(TellLanded());
                     });
     return Reply<Claimed>(std::move(mail));
+  }
+  bool HasLanded() const override { return !ahead_ || arrived_; }
+  Reply<bool> Landed() override {
+    if (HasLanded()) return TellLanded();
+    landing_ = std::make_shared<Mail<bool>>();
+    return Reply<bool>(landing_);
   }
   Reply<Result<Ids>> FailUnclaimed(const ClaimRequest& request, const std::string&) override {
     return Write<Ids>([request](CheckedShard& shard) { return shard.shard().FailUnclaimed(request); });
@@ -128,6 +138,11 @@ class SimulatedScan final : public OfShard<ScanPort> {
     std::uint32_t urgency = 0;  // as aged
     WallTime since;             // it waits
   };
+
+  bool TellLanded() {
+    if (ahead_) std::exchange(ahead_, nullptr)->Deliver(*std::exchange(arrived_, std::nullopt));
+    return true;
+  }
 
   // A round of work goes by the configuration of its beginning.
   void Woken() override {
@@ -213,6 +228,9 @@ class SimulatedScan final : public OfShard<ScanPort> {
   std::set<Group> read_;              // those of which a page was asked for since
   std::vector<Taken> taken_;          // since the last claim, in their order
   std::set<Ids> half_resolved_;
+  std::shared_ptr<Mail<Claimed>> ahead_;  // of the claim that was sent ahead; null: there is none
+  std::optional<Claimed> arrived_;        // what came of it
+  std::shared_ptr<Mail<bool>> landing_;   // null: nobody waits for it
   std::optional<Step<>> resolving_;
 };
 

@@ -168,6 +168,7 @@ inline Outcome FailedForGood(std::string why, std::string error_class) {
 struct LaneRoom {
   std::size_t tasks = 0;
   std::size_t bytes = std::numeric_limits<std::size_t>::max();  // they may take, by MemoryBudget::Of
+  bool gives_back = false;  // the lane is full: they come so that others, which wait in it, go back
 };
 
 // The seam to the run stage: takes claimed tasks, and reports through each attempt's host how it ended. In

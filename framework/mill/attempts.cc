@@ -95,13 +95,28 @@ void InFlight::Clear() {
   std::map<TableName, Ids> gone;  // attempts keep their shard alive: let them go outside the lock
   MutexLock lock(mutex_);
   gone.swap(tables_);
-  memory_.Remove(bytes_);
-  bytes_ = 0;
+  memory_.Remove(bytes_ - expected_);
+  bytes_ = expected_;
 }
 
 bool InFlight::Leave(std::span<const TaskKey* const> keys) {
   MutexLock lock(mutex_);
   for (const TaskKey* key : keys) Erase(tables_[key->table], key->id);
+  return held_back_ && memory_.Room(bytes_) > 0 && std::exchange(held_back_, false);
+}
+
+void InFlight::Expect(std::size_t bytes) {
+  memory_.Add(bytes);
+  MutexLock lock(mutex_);
+  bytes_ += bytes;
+  expected_ += bytes;
+}
+
+bool InFlight::Arrived(std::size_t bytes) {
+  memory_.Remove(bytes);
+  MutexLock lock(mutex_);
+  bytes_ -= bytes;
+  expected_ -= bytes;
   return held_back_ && memory_.Room(bytes_) > 0 && std::exchange(held_back_, false);
 }
 
@@ -197,6 +212,10 @@ void Attempts::Dispatch(std::vector<Task> tasks, const std::shared_ptr<Lease>& l
   std::map<std::string, std::vector<AttemptPtr>> by_type;
   auto type = by_type.end();
   for (AttemptPtr& attempt : made) {
+    if (attempt->may_start_at == 0) {  // paused, or another's, since it was looked for
+      GiveBack(attempt);
+      continue;
+    }
     if (type == by_type.end() || type->first != attempt->task.handler) {
       type = by_type.try_emplace(attempt->task.handler).first;
     }

@@ -69,7 +69,10 @@ class MemoryBudget {
 class InFlight {
  public:
   explicit InFlight(MemoryBudget& memory) : memory_(memory) {}
-  ~InFlight() { Clear(); }
+  ~InFlight() {
+    Clear();
+    memory_.Remove(bytes_);
+  }
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
 
@@ -85,6 +88,10 @@ class InFlight {
   void LeaveMissed(const ClaimRequest& request, std::span<const Task> claimed);
   // True once after Room was zero: there is room again.
   bool Leave(std::span<const TaskKey* const> keys);
+  // A claim that may bring in so many bytes is about to be sent; and what it has brought counts for itself.
+  void Expect(std::size_t bytes);
+  // True as with Leave.
+  bool Arrived(std::size_t bytes);
 
   // How many bytes (MemoryBudget::Of) the next claim may bring in. Zero: nothing more is claimed until some
   // tasks have left; so it is where the database does not take settles.
@@ -110,7 +117,8 @@ class InFlight {
 
   MemoryBudget& memory_;
   mutable Mutex mutex_;
-  std::size_t bytes_ MILLRACE_GUARDED_BY(mutex_) = 0;  // of the attempts
+  std::size_t bytes_ MILLRACE_GUARDED_BY(mutex_) = 0;  // of the attempts, and those that are expected
+  std::size_t expected_ MILLRACE_GUARDED_BY(mutex_) = 0;
   bool held_back_ MILLRACE_GUARDED_BY(mutex_) = false;
   std::map<TableName, Ids> tables_ MILLRACE_GUARDED_BY(mutex_);
 };

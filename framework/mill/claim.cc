@@ -19,14 +19,14 @@ Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr
   InFlight& in_flight = parts_.attempts.in_flight();
   Reply<Claimed> sent = port_.Claim(request, ahead);
   Claimed answer = co_await sent;
-  took_ = answer.took;
+  work_.took += answer.took;
   Result<Tasks> claimed = std::move(answer.tasks);
   if (claimed) {
-    claimed_ += claimed->size();
+    work_.claimed += claimed->size();
     if (claimed->size() < request.ids.size()) parts_.counters.claims_short.Add();
     in_flight.LeaveMissed(request, *claimed);
   } else if (claimed.error().code == ErrorCode::Unknown) {
-    claimed_ += request.ids.size();
+    work_.claimed += request.ids.size();
     request.contents.clear();  // it is resolved by what the rows are then
     unknown_.emplace_back(std::move(request), std::move(life));
   } else if (claimed.error().code == ErrorCode::Invalid && request.ids.size() == 1) {

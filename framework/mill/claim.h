@@ -29,11 +29,13 @@ class ScanPort : public StrandPort {
   virtual Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) = 0;
   virtual Reply<Result<std::vector<std::uint64_t>>> GreatestIds(const std::vector<TableName>& tables) = 0;
-  // `ahead`: the strand asks for more meanwhile, and the reply may come with Landed alone. One such at a
-  // time, and no other claim beside it.
+  // `ahead`: the strand asks for pages meanwhile, and the reply may come with Landed alone. One such at a
+  // time, and no other claim beside it; the request stays until then.
   virtual Reply<Claimed> Claim(const ClaimRequest& request, bool ahead) = 0;
-  // The claim that was sent ahead is answered, and whoever awaited that has gone on.
-  virtual Reply<bool> Landed() { return true; }
+  // The claim that was sent ahead is answered: Landed does not wait. True where there is none.
+  virtual bool HasLanded() const = 0;
+  // The claim that was sent ahead, if any, is answered, and whoever awaited that has gone on.
+  virtual Reply<bool> Landed() = 0;
   virtual Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,
                                                                   const std::string& why) = 0;
   virtual Reply<Result<std::vector<Task>>> Resolve(const ClaimRequest& request) = 0;
@@ -41,6 +43,12 @@ class ScanPort : public StrandPort {
                                                              const std::vector<Task>& tasks) = 0;
   // How many of the task's attempts ended by a rescue.
   virtual Reply<Result<std::size_t>> RescuesOf(const TaskKey& key) = 0;
+};
+
+// What claims came to.
+struct ClaimWork {
+  std::size_t claimed = 0;  // rows; of a claim whose outcome is unknown all that it asked for
+  Micros took{0};           // the shard's time; zero: nothing was asked of it
 };
 
 // Not thread-safe: the scan strand's. Errors are those of the store.
@@ -67,11 +75,8 @@ class Claimer {
   // Resolves claims whose outcome is unknown. Stops at the first error.
   Step<Status> Resolve();
   bool HasUnknown() const { return !unknown_.empty(); }
-  // How many rows were claimed since it was asked last; of a claim whose outcome is unknown all that it asked
-  // for.
-  std::size_t TakeClaimed() { return std::exchange(claimed_, 0); }
-  // How long the shard took over the last claim.
-  Micros Took() const { return took_; }
+  // Since it was asked last.
+  ClaimWork TakeWork() { return std::exchange(work_, {}); }
 
  private:
   using Sent = std::pair<ClaimRequest, std::shared_ptr<Lease>>;
@@ -93,8 +98,7 @@ class Claimer {
   ScanPort& port_;
   Suspects& suspects_;
   std::vector<Sent> unknown_;
-  std::size_t claimed_ = 0;
-  Micros took_{};
+  ClaimWork work_;
 };
 
 }  // namespace millrace::engine

@@ -149,53 +149,62 @@ Step<Status> Scanner::ClaimSuspect(std::shared_ptr<Lease> life) {
   };
   const Micros busy = suspects_.Waits() ? parts_.runner.BusyFor() : Micros(0);
   const Status claimed = co_await claimer_.ClaimSuspect(life, std::move(may_claim), busy);
-  rounds_.Claimed(type, claimer_.TakeClaimed());
+  rounds_.Claimed(type, claimer_.TakeWork().claimed);
   co_return claimed;
 }
 
 Micros Scanner::AfterTrouble() {
   look_ = {};
-  Again();
+  rounds_.Again();
   brake_.Failed(parts_.clock.Now());
   trouble_pause_ = std::clamp(trouble_pause_ * 2, kFirstPause, kLongestPause);
   return trouble_pause_;
-}
-
-void Scanner::Again() {
-  rounds_.Again();
-  shared_.bands.Again();
 }
 
 bool Scanner::MayClaim(const DueGroup& group) const {
   return part_.Owns(group) && !parts_.scope.Paused(group) && parts_.admission.Open(group.handler);
 }
 
+bool Scanner::GoesOn() const { return !failed_ && claiming_.load() && parts_.clock.Now() >= rests_until_; }
+
+// What was asked before the rows were looked for is asked again: the claim that was on its way meanwhile may
+// have failed, slowed the shard down, or taken long.
 Step<bool> Scanner::Fill(Place& place, std::size_t end, std::size_t share, std::shared_ptr<Lease> life) {
   Candidates found;
   found.wanted = std::min(place.most, share);
-  found.room = std::min(parts_.attempts.in_flight().Room(), place.room.bytes);
+  found.room = std::min(parts_.attempts.in_flight().Room(), place.free.bytes);
   if (found.wanted == 0 || parts_.gate.Wanted()) co_return false;
   worked_ = worked_ || found.room > 0;
   const std::span<const std::size_t> order(place.order);
-  const BootTime began = parts_.clock.Now();
   const bool gathered = co_await Gather(*place.work, order.subspan(place.next, end - place.next), found);
-  work_to_rest_of_ += parts_.clock.Now() - began;
   co_await Land();
-  if (!gathered || failed_) co_return false;
-  KeepWithin(place, found);
+  if (gathered && GoesOn() && StillOpen(found)) {
+    KeepWithin(place, found);
+  } else {
+    KeepFirst(found, 0);
+  }
   if (found.count == 0) co_return false;
   const bool ahead = GoesAhead(place, found);
-  ahead_type_ = place.work->type;
-  ahead_count_ = found.count;
   ahead_.emplace(ClaimFound(place.work->type, std::move(found), std::move(life), ahead));
   if (!ahead) co_await Land();
   co_return true;
 }
 
+bool Scanner::StillOpen(const Candidates& found) const {
+  const DueGroup* asked = nullptr;
+  for (const FoundRows& rows : found.claims) {
+    for (const DueGroup* group : rows.groups) {
+      if (group != asked && !MayClaim(*group)) return false;
+      asked = group;
+    }
+  }
+  return true;
+}
+
 // Where there is more to claim, and room for as much again. Few rows are claimed sooner by the strand itself.
 bool Scanner::GoesAhead(const Place& place, const Candidates& found) const {
-  return place.unbound && found.claims.size() == 1 && found.count == place.most &&
-         place.room.tasks / 2 >= found.count && claiming_.load();
+  return place.unbound && !place.room.gives_back && found.claims.size() == 1 && found.count == place.most &&
+         place.free.tasks / 2 >= found.count && place.free.bytes / 2 >= found.bytes;
 }
 
 Step<> Scanner::Land() {
@@ -213,37 +222,59 @@ void Scanner::RestByBrake() {
 
 void Scanner::KeepWithin(Place& place, Candidates& found) {
   const std::size_t granted =
-      shared_.claims.Grant(place.work->type, found.count, place.room.tasks, place.landed);
+      shared_.claims.Grant(place.work->type, {found.count, found.bytes}, place.room.tasks, place.landed);
   if (granted == found.count) return;
   full_ = true;
-  found.KeepFirst(granted);
-  for (const DueGroup* group : place.work->groups) cursors_.Rewind(*group);
-  Again();
+  KeepFirst(found, granted);
 }
 
-void Scanner::Candidates::KeepFirst(std::size_t rows) {
-  count = rows;
-  for (ClaimRequest& claim : claims) {
-    const std::size_t kept = std::min(rows, claim.ids.size());
-    const auto end = static_cast<std::ptrdiff_t>(kept);
-    claim.ids.erase(claim.ids.begin() + end, claim.ids.end());
-    if (!claim.contents.empty()) claim.contents.erase(claim.contents.begin() + end, claim.contents.end());
+void Scanner::KeepFirst(Candidates& found, std::size_t rows) {
+  found.count = rows;
+  for (auto& [request, groups] : found.claims) {
+    const std::size_t kept = std::min(rows, groups.size());
+    GiveUp(std::span(groups).subspan(kept));
+    groups.resize(kept);
+    request.ids.resize(kept);
+    if (!request.contents.empty()) request.contents.resize(kept);
     rows -= kept;
   }
-  std::erase_if(claims, [](const ClaimRequest& claim) { return claim.ids.empty(); });
+  std::erase_if(found.claims, [](const FoundRows& claim) { return claim.groups.empty(); });
 }
 
-Step<> Scanner::ClaimFound(std::string type, Candidates found, std::shared_ptr<Lease> life, bool ahead) {
-  for (ClaimRequest& request : found.claims) {
-    request.incarnation = life->incarnation();
-    const Status claimed = co_await claimer_.Claim(std::move(request), life, ahead);
-    rounds_.Claimed(type, claimer_.TakeClaimed());
-    if (!Note(claimed)) break;
-    work_to_rest_of_ += claimer_.Took();
-    brake_.Answered(parts_.clock.Now(), claimer_.Took(), brake_limit_);
+void Scanner::GiveUp(std::span<const DueGroup* const> rows) {
+  if (rows.empty()) return;
+  rounds_.Again();
+  for (auto row = rows.begin(); row != rows.end();) {
+    const DueGroup& group = **row;
+    const auto next = std::find_if(row, rows.end(), [&](const DueGroup* other) { return other != &group; });
+    cursors_.Rewind(group);
+    shared_.bands.GiveBack(group, static_cast<std::size_t>(next - row));
+    row = next;
   }
-  shared_.claims.Land(type, found.count);
-  if (parts_.gate.Wanted()) Again();  // it was wanted meanwhile: nothing was claimed
+}
+
+// Of a claim that the database refuses some rows may be claimed all the same; and while somebody wants to be
+// alone none is.
+Step<> Scanner::ClaimFound(std::string type, Candidates found, std::shared_ptr<Lease> life, bool ahead) {
+  InFlight& in_flight = parts_.attempts.in_flight();
+  in_flight.Expect(found.bytes);
+  bool goes_on = true;
+  for (auto& [request, groups] : found.claims) {
+    ClaimWork work;
+    if (goes_on) {
+      request.incarnation = life->incarnation();
+      const Status claimed = co_await claimer_.Claim(std::move(request), life, ahead);
+      work = claimer_.TakeWork();
+      rounds_.Claimed(type, work.claimed);
+      goes_on = Note(claimed);
+      work_to_rest_of_ += work.took;
+      if (goes_on && work.took > Micros(0)) brake_.Answered(parts_.clock.Now(), work.took, brake_limit_);
+    }
+    if (!goes_on || parts_.gate.Wanted())
+      GiveUp(std::span(groups).subspan(std::min(work.claimed, groups.size())));
+  }
+  if (in_flight.Arrived(found.bytes)) parts_.attempts.RoomAgain();
+  shared_.claims.Land(type, {found.count, found.bytes});
   RestByBrake();
 }
 
@@ -311,17 +342,20 @@ std::size_t Scanner::PageOf(const Share& share, const Candidates& found) const {
   return std::max(std::min(share.left, found.room / mean_bytes_), kSmallestPage);
 }
 
-void Scanner::Candidates::Add(const TableName& table, ScanRow& row) {
-  const auto fits = [&](const ClaimRequest& claim) {
-    return claim.attempt == row.attempt && claim.contents.empty() == !row.contents && claim.table == table;
+void Scanner::Candidates::Add(const DueGroup& group, ScanRow& row) {
+  const auto fits = [&](const FoundRows& rows) {
+    const ClaimRequest& claim = rows.request;
+    return claim.attempt == row.attempt && claim.contents.empty() == !row.contents &&
+           claim.table == group.table;
   };
   auto claim = std::find_if(claims.rbegin(), claims.rend(), fits);
   if (claim == claims.rend()) {
-    claims.push_back({table, {}, row.attempt, {}});
+    claims.push_back({{group.table, {}, row.attempt, {}}, {}});
     claim = claims.rbegin();
   }
-  claim->ids.push_back(row.id);
-  if (row.contents) claim->contents.push_back(std::move(*row.contents));
+  claim->request.ids.push_back(row.id);
+  if (row.contents) claim->request.contents.push_back(std::move(*row.contents));
+  claim->groups.push_back(&group);
   ++count;
 }
 
@@ -333,20 +367,21 @@ Step<bool> Scanner::ScanInto(std::span<Share> shares, Candidates& found) {
   found.pages += requests.size();
   const BootTime sent = parts_.clock.Now();
   auto pages = co_await port_.ScanEach(requests);
-  if (!pages) co_return Note(Fail(pages.error()));
   const BootTime now = parts_.clock.Now();
+  work_to_rest_of_ += now - sent;
+  if (!pages) co_return Note(Fail(pages.error()));
   brake_.Answered(now, now - sent, brake_limit_);
   for (std::size_t i = 0; i < shares.size() && !found.Full(); ++i) {
     const std::size_t limit =
         std::min({shares[i].left, found.wanted - found.count, shared_.bands.Left(*shares[i].group)});
-    shares[i].left -= Pick(requests[i], (*pages)[i], limit, found);
+    shares[i].left -= Pick(*shares[i].group, requests[i], (*pages)[i], limit, found);
   }
-  co_return true;
+  if (ahead_ && port_.HasLanded()) co_await Land();
+  co_return GoesOn();
 }
 
-std::size_t Scanner::Pick(const ScanRequest& request, std::vector<ScanRow>& rows, std::size_t limit,
-                          Candidates& found) {
-  const DueGroup& group = request.group;
+std::size_t Scanner::Pick(const DueGroup& group, const ScanRequest& request, std::vector<ScanRow>& rows,
+                          std::size_t limit, Candidates& found) {
   ScanPosition last = request.after;
   bool full = rows.size() == request.limit;
   const std::size_t before = found.count;
@@ -364,7 +399,7 @@ std::size_t Scanner::Pick(const ScanRequest& request, std::vector<ScanRow>& rows
         full = true;
         break;
       }
-      found.Add(group.table, row);
+      found.Add(group, row);
     }
     last = {row.run_at, row.id};
   }

@@ -96,25 +96,31 @@ class Scanner {
   std::shared_ptr<const DueMap> LatestMap() const;
 
  private:
+  // Rows that one statement claims, and the groups that they were found in, one for each.
+  struct FoundRows {
+    ClaimRequest request;
+    std::vector<const DueGroup*> groups;
+  };
   struct Candidates {
     static constexpr std::size_t kMostPages = 64;  // before what was found is claimed
 
     // One for each table and attempt number, with contents or without.
-    std::vector<ClaimRequest> claims;
+    std::vector<FoundRows> claims;
     std::size_t wanted = 0;
     std::size_t room = 0;  // bytes that more of them may take
     std::size_t count = 0;
+    std::size_t bytes = 0;  // that they take
     std::size_t pages = 0;  // read for them
 
     bool Full() const { return count >= wanted || room == 0 || pages >= kMostPages; }
     // One that is larger than all the room is taken by itself; after one that does not fit there is no room.
-    bool Takes(std::size_t bytes) {
-      const bool fits = bytes <= room || count == 0;
-      room = fits ? room - std::min(room, bytes) : 0;
+    bool Takes(std::size_t of_row) {
+      const bool fits = of_row <= room || count == 0;
+      room = fits ? room - std::min(room, of_row) : 0;
+      bytes += fits ? of_row : 0;
       return fits;
     }
-    void Add(const TableName& table, ScanRow& row);
-    void KeepFirst(std::size_t rows);
+    void Add(const DueGroup& group, ScanRow& row);
   };
   // What is still wanted of a group in this turn.
   struct Share {
@@ -132,9 +138,10 @@ class Scanner {
     std::vector<std::size_t> order = {};  // of its groups
     std::size_t next = 0;                 // in that
     LaneRoom room = {};                   // for what is next, as far as policies go
+    LaneRoom free = {};                   // of that, beside what is about to be claimed
     std::size_t most = 0;                 // of that to claim now
     bool unbound = false;                 // by what goes by what was claimed: rounds, policies, the brake
-    std::uint64_t landed = 0;             // of the type, when that was asked (ClaimLedger)
+    ClaimLoad landed = {};                // of the type, when that was asked (ClaimLedger)
     bool Done() const { return next == order.size(); }
   };
   struct Look {
@@ -164,6 +171,8 @@ class Scanner {
   bool MayRest(BootTime now) const;
   Rewinding RewindingOf(const DueGroup& group);
   std::vector<TypeWork> WorkOf(const DueMap& map, const EngineConfig& engine, ScanView& view);
+  // More may be claimed in this round of work.
+  bool GoesOn() const;
   // Claims what the look shows, as far as the run stage has room.
   Step<> WorkOff(EngineConfig engine, std::shared_ptr<Lease> life);
   // One turn of all types, the most urgent groups of them all first; false: nothing more can be claimed now.
@@ -183,15 +192,19 @@ class Scanner {
   // found, or could be claimed. A full claim is sent ahead: while the shard works on it the next rows are
   // looked for.
   Step<bool> Fill(Place& place, std::size_t end, std::size_t share, std::shared_ptr<Lease> life);
-  // Other strands may have filled the room meanwhile: what has no place is left out.
-  void RestByBrake();
+  // Other strands may have filled the room meanwhile: what has no place is given up.
   void KeepWithin(Place& place, Candidates& found);
+  void RestByBrake();
+  // Nobody has paused or moved what was found.
+  bool StillOpen(const Candidates& found) const;
   bool GoesAhead(const Place& place, const Candidates& found) const;
   Step<> ClaimFound(std::string type, Candidates found, std::shared_ptr<Lease> life, bool ahead);
   // What came of the claim that was sent ahead, if any.
   Step<> Land();
-  // What was found may not have been claimed.
-  void Again();
+  // The rest is given up.
+  void KeepFirst(Candidates& found, std::size_t rows);
+  // Rows that were found in these groups, and are not claimed: the next page finds them again.
+  void GiveUp(std::span<const DueGroup* const> rows);
   // Finds rows for a type in these of its groups; false on an error.
   Step<bool> Gather(TypeWork& work, std::span<const std::size_t> order, Candidates& found);
   // Up to so many more of each of these groups of the type; false on an error.
@@ -203,8 +216,8 @@ class Scanner {
   Step<bool> ScanInto(std::span<Share> shares, Candidates& found);
   std::size_t PageOf(const Share& share, const Candidates& found) const;
   // Returns how many it took.
-  std::size_t Pick(const ScanRequest& request, std::vector<ScanRow>& rows, std::size_t limit,
-                   Candidates& found);
+  std::size_t Pick(const DueGroup& group, const ScanRequest& request, std::vector<ScanRow>& rows,
+                   std::size_t limit, Candidates& found);
   bool IsFree(const DueGroup& group, const ScanRow& row);
   // Why nobody is to wait for a group that is due: it is paused, or outside its hours; empty: it is to run.
   std::string AsideBecause(const DueGroup& group) const;
@@ -231,9 +244,7 @@ class Scanner {
   Micros brake_limit_{0};
   BootTime rests_until_{};       // the brake holds
   Micros work_to_rest_of_{0};    // since the last rest
-  std::optional<Step<>> ahead_;  // claims these
-  std::string ahead_type_;
-  std::size_t ahead_count_ = 0;
+  std::optional<Step<>> ahead_;  // the claim that was sent ahead, until it has landed
   Look look_;
   LookSchedule schedule_;
   Micros trouble_pause_{0};

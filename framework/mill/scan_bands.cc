@@ -93,12 +93,13 @@ void ScanBands::Read(const DueGroup& group, std::size_t taken, bool more) {
   if (!more) band->places[GroupOf(group)].gone = true;
 }
 
-void ScanBands::Again() {
+void ScanBands::GiveBack(const DueGroup& group, std::size_t rows) {
   if (!Any()) return;
   MutexLock lock(mutex_);
-  for (auto& [handler, bands] : bands_) {
-    for (Band& band : bands) band.places.clear();
-  }
+  auto* const band = BandOf(bands_, group);
+  if (band == nullptr) return;
+  band->taken -= std::min(band->taken, rows);
+  band->places[GroupOf(group)].gone = false;
 }
 
 std::vector<BandView> ScanBands::Views() const {

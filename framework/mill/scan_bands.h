@@ -53,8 +53,9 @@ class ScanBands {
   // A page of the group was read, and so many of its rows are about to be claimed; `more`: there may be more
   // behind it.
   void Read(const DueGroup& group, std::size_t taken, bool more);
-  // What was found may not have been claimed: open bands go through their groups again, with what is left.
-  void Again();
+  // So many of these rows are not claimed after all: the group is gone through again, from where its cursor
+  // is set.
+  void GiveBack(const DueGroup& group, std::size_t rows);
 
   std::vector<BandView> Views() const;
 

@@ -7,40 +7,62 @@
 #include <string>
 
 #include "framework/base/mutex.h"
+#include "framework/mill/attempt.h"
 #include "framework/mill/scan_bands.h"
 
 namespace millrace::engine {
 
-// How many tasks of each type the strands are about to claim, so that two which see the same room in a lane
-// do not both fill it. Thread-safe.
+// What tasks take of a lane: their number, and their bytes (MemoryBudget::Of).
+struct ClaimLoad {
+  std::uint64_t tasks = 0;
+  std::uint64_t bytes = 0;
+};
+
+// What of each type the strands are about to claim, so that two which see the same room in a lane do not both
+// fill it, nor one that has sent a claim ahead. Thread-safe.
 class ClaimLedger {
  public:
-  // How many have come to the lane by now, or have not been claimed after all. To be asked before the room
-  // is.
-  std::uint64_t Landed(const std::string& type) const {
+  // What has come to the lane by now, or has not been claimed after all. To be asked before the room is.
+  ClaimLoad Landed(const std::string& type) const {
     MutexLock lock(mutex_);
-    const auto count = counts_.find(type);
-    return count == counts_.end() ? 0 : count->second.landed;
+    const auto counts = counts_.find(type);
+    return counts == counts_.end() ? ClaimLoad{} : counts->second.landed;
   }
-  // How many of `wanted` may be claimed in a room that was seen when so many had landed: it has no place for
-  // what others were granted and had not landed then. Whoever asks is granted them, until they land.
-  std::size_t Grant(const std::string& type, std::size_t wanted, std::size_t room, std::uint64_t landed) {
+  // What is left of a room that was seen when so much had landed: it has no place for what was granted and
+  // had not landed then.
+  LaneRoom Free(const std::string& type, LaneRoom room, const ClaimLoad& landed) const {
+    MutexLock lock(mutex_);
+    const auto counts = counts_.find(type);
+    if (counts == counts_.end()) return room;
+    const ClaimLoad& granted = counts->second.granted;
+    room.tasks -= std::min<std::uint64_t>(room.tasks, granted.tasks - landed.tasks);
+    room.bytes -= std::min<std::uint64_t>(room.bytes, granted.bytes - landed.bytes);
+    return room;
+  }
+  // How many of the wanted tasks may be claimed in such a room. Whoever asks is granted them, until they
+  // land.
+  std::size_t Grant(const std::string& type, const ClaimLoad& wanted, std::size_t room,
+                    const ClaimLoad& landed) {
     MutexLock lock(mutex_);
     Counts& counts = counts_[type];
-    const std::size_t free = room - std::min<std::uint64_t>(room, counts.granted - landed);
-    const std::size_t grant = std::min(wanted, free);
-    counts.granted += grant;
+    const std::uint64_t others = counts.granted.tasks - landed.tasks;
+    const std::size_t grant =
+        std::min<std::uint64_t>(wanted.tasks, room - std::min<std::uint64_t>(room, others));
+    counts.granted.tasks += grant;
+    if (grant > 0) counts.granted.bytes += wanted.bytes;
     return grant;
   }
-  void Land(const std::string& type, std::size_t granted) {
+  void Land(const std::string& type, const ClaimLoad& granted) {
     MutexLock lock(mutex_);
-    counts_[type].landed += granted;
+    Counts& counts = counts_[type];
+    counts.landed.tasks += granted.tasks;
+    counts.landed.bytes += granted.bytes;
   }
 
  private:
   struct Counts {
-    std::uint64_t granted = 0;
-    std::uint64_t landed = 0;
+    ClaimLoad granted;
+    ClaimLoad landed;
   };
 
   mutable Mutex mutex_;

@@ -15,19 +15,11 @@ bool ShareQueues(const EngineConfig& engine) { return engine.queues.by != Queues
 
 // What is more urgent may have come meanwhile: the map is taken again when it is due, however much is left.
 Step<> Scanner::WorkOff(EngineConfig engine, std::shared_ptr<Lease> life) {
-  const auto goes_on = [this] {
-    const BootTime now = parts_.clock.Now();
-    return !failed_ && claiming_.load() && now < look_.until && now >= rests_until_;
-  };
   do {
-    bool more = co_await TakeTurn(engine, life);
-    if (!more && ahead_) {
-      co_await Land();
-      more = true;  // it may have had the room
-    }
+    const bool any = co_await TakeTurn(engine, life);
     // Where there is none for the oldest there may be room for what is more urgent.
-    if (!more && !(worked_ && IsOldestTurn(turn_))) co_return;
-  } while (goes_on());
+    if (!any && !(worked_ && IsOldestTurn(turn_))) break;
+  } while (GoesOn() && parts_.clock.Now() < look_.until);
   co_await Land();
 }
 
@@ -71,7 +63,7 @@ Step<bool> Scanner::TakeTurn(const EngineConfig& engine, std::shared_ptr<Lease> 
     PutInTurn(first);
     const std::vector<std::size_t> shares = SharesOf(first, engine);
     for (std::size_t i = 0; i < first.size(); ++i) {
-      if (failed_ || !claiming_.load() || parts_.clock.Now() < rests_until_) co_return false;
+      if (!GoesOn()) co_return any;
       const std::size_t end = EndOf(*first[i], places);
       const std::size_t share = shares.empty() ? RoomOf(*first[i], engine) : shares[i];
       const bool filled = co_await Fill(*first[i], end, share, life);
@@ -117,7 +109,7 @@ std::vector<std::size_t> Scanner::SharesOf(std::span<Place* const> places, const
 
 std::size_t Scanner::RoomOf(Place& place, const EngineConfig& engine) {
   const TypeWork& work = *place.work;
-  place.room = {};
+  place.room = place.free = {};
   place.most = 0;
   const std::size_t left = rounds_.Left(work.type);
   if (left == 0 || parts_.gate.Wanted()) return 0;
@@ -136,8 +128,8 @@ std::size_t Scanner::RoomOf(Place& place, const EngineConfig& engine) {
   constexpr auto kAny = std::numeric_limits<std::size_t>::max();
   place.unbound = left == kAny && admitted == kAny && brake_.Speed() >= 1;
   place.room.tasks = std::min({place.room.tasks, left, admitted});
-  const std::size_t under_way = ahead_ && ahead_type_ == work.type ? ahead_count_ : 0;
-  place.most = std::min(place.room.tasks - std::min(place.room.tasks, under_way), brake_.Rows(engine.batch));
+  place.free = shared_.claims.Free(work.type, place.room, place.landed);
+  place.most = std::min(place.free.tasks, brake_.Rows(engine.batch));
   return place.most;
 }
 

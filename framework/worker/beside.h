@@ -1,6 +1,7 @@
 // A thread that asks one thing of a shard while its strand asks another.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -27,9 +28,12 @@ class Beside {
   bool Begin(std::function<void()> work) {
     if (!thread_.Started() && !thread_.Start(name_, [this] { Run(); })) return false;
     work_ = std::move(work);
+    is_done_.store(false);
     begun_.Notify();
     return true;
   }
+  // Whether what has begun is done: Wait does not wait.
+  bool IsDone() const { return is_done_.load(); }
   // Until what has begun is done: what it wrote may be read. Once for each.
   void Wait() {
     while (!done_.WaitFor(kNever)) {
@@ -44,12 +48,14 @@ class Beside {
       if (!begun_.WaitFor(kNever)) continue;
       if (!work_) return;
       work_();
+      is_done_.store(true);
       done_.Notify();
     }
   }
 
   const std::string name_;
   std::function<void()> work_;  // whose turn it is the signals say; empty: the end
+  std::atomic<bool> is_done_{true};
   Signal begun_;
   Signal done_;
   Thread thread_;  // last: it is joined before the others go

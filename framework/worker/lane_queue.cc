@@ -180,8 +180,10 @@ LaneRoom LaneQueue::Room(const LaneType& type, const AttemptHost& host, std::uin
   LaneRoom room = RoomOf(key, part, urgency, aging);
   if (room.tasks > 0) return room;
   part.full = true;
-  if (type.gives_back && now >= part.gives_back_from)
+  if (type.gives_back && now >= part.gives_back_from) {
     room.tasks = std::max<std::size_t>(PartOf(key).tasks / 2, 1);
+    room.gives_back = true;
+  }
   return room;
 }
 

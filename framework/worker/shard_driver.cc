@@ -43,16 +43,22 @@ class Meter {
   Histogram& took_;
 };
 
+// Of a thread that each scan strand has.
+std::string NumberedName(const std::string& name, std::size_t strand) {
+  return name + (strand == 0 ? "" : std::to_string(strand + 1));
+}
+
 class BlockingScan final : public Blocking<ScanPort> {
  public:
-  BlockingScan(Store& store, Registry& registry, const std::string& shard)
+  BlockingScan(Store& store, Registry& registry, const std::string& shard, std::size_t strand)
       : store_(store.OpenTasks()),
         claims_(store.OpenTasks()),
         operations_(store.OpenOperations()),
         alerts_(store.OpenAlerts()),
         due_(registry, shard, "due"),
         scan_(registry, shard, "scan"),
-        claim_(registry, shard, "claim") {}
+        claim_(registry, shard, "claim"),
+        beside_(NumberedName("claim", strand)) {}
 
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
     return Ask(due_, [&] { return store_->Due(tables, floor); });
@@ -71,6 +77,7 @@ class BlockingScan final : public Blocking<ScanPort> {
     }
     return Ask([&] { return ClaimBy(*store_, request); });
   }
+  bool HasLanded() const override { return beside_.IsDone(); }
   Reply<bool> Landed() override {
     if (!ahead_) return true;
     Ask([&] { beside_.Wait(); });
@@ -120,7 +127,7 @@ class BlockingScan final : public Blocking<ScanPort> {
   Meter claim_;
   std::shared_ptr<Mail<Claimed>> ahead_;  // null: no claim was sent ahead
   std::optional<Claimed> claimed_;        // what came of it, once `beside_` has done it
-  Beside beside_{"claim"};
+  Beside beside_;
 };
 
 class BlockingSettle final : public Blocking<SettlePort> {
@@ -280,8 +287,6 @@ class BlockingBeat final : public Blocking<BeatPort> {
   Meter beat_;
 };
 
-std::string ScanName(std::size_t strand) { return "scan" + (strand == 0 ? "" : std::to_string(strand + 1)); }
-
 }  // namespace
 
 struct ShardDriver::Ports {
@@ -291,7 +296,7 @@ struct ShardDriver::Ports {
         second_settle(store, parts.metrics, shard),
         tend(store, parts.dead_recorders, coverage, database, parts.metrics, shard),
         beat(store, database, parts, shard) {
-    scans[0] = std::make_unique<BlockingScan>(store, parts.metrics, shard);
+    scans[0] = std::make_unique<BlockingScan>(store, parts.metrics, shard, 0);
   }
 
   FoundDatabase database;
@@ -350,7 +355,7 @@ engine::Status ShardDriver::Begin(Thread& thread, const std::string& name, Pulse
 }
 
 engine::Status ShardDriver::BeginScan(std::size_t strand) {
-  return Begin(scans_[strand], ScanName(strand), ports_->scans[strand]->pulse(),
+  return Begin(scans_[strand], NumberedName("scan", strand), ports_->scans[strand]->pulse(),
                [this, strand] { return mill_->RunScan(strand); });
 }
 
@@ -360,7 +365,7 @@ void ShardDriver::AddScans() {
   while (scans_[0].Started() && !mill_->attempts().Retired() && mill_->ScanCount() < mill_->WantedScans()) {
     const std::size_t strand = mill_->ScanCount();
     if (!ports_->scans[strand]) {
-      ports_->scans[strand] = std::make_unique<BlockingScan>(*store_, parts_.metrics, mill_->shard());
+      ports_->scans[strand] = std::make_unique<BlockingScan>(*store_, parts_.metrics, mill_->shard(), strand);
     }
     mill_->AddScan(*ports_->scans[strand]);
     if (engine::Status begun = BeginScan(strand); !begun) {
@@ -406,7 +411,7 @@ std::string ShardDriver::StandsStill(BootTime now, Micros patience) const {
   }
   for (std::size_t i = 0; i < mill_->ScanCount(); ++i) {
     if (ports_->scans[i]->pulse().StandsStill(now, patience))
-      return ScanName(i) + " of shard " + mill_->shard();
+      return NumberedName("scan", i) + " of shard " + mill_->shard();
   }
   return "";
 }

@@ -26,6 +26,7 @@ using millrace::engine::SimulationOptions;
 using millrace::engine::SimulationReport;
 
 constexpr std::size_t kMostTold = 10;  // of the seeds that fail
+constexpr std::size_t kMany = 50;      // seeds
 
 struct Arguments {
   std::uint64_t first = 1;
@@ -118,6 +119,13 @@ class Totals {
     return violations_ > 0;
   }
 
+  // Many that sent no claim ahead have not shown what may come of one.
+  bool ShowsEnough() const {
+    if (simulations_ < kMany || ahead_ > 0) return true;
+    std::puts("no claim was sent ahead");
+    return false;
+  }
+
   // Whether nothing was violated.
   bool Print(double took) const {
     using Seconds = std::chrono::duration<double>;
@@ -180,7 +188,8 @@ bool Run(const Arguments& arguments) {
   for (std::thread& thread : threads) thread = std::thread(work);
   for (std::thread& thread : threads) thread.join();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  return totals.Print(took.count()) != arguments.must_find;
+  const bool well = totals.Print(took.count());
+  return arguments.must_find ? !well : well && totals.ShowsEnough();
 }
 
 }  // namespace

@@ -53,6 +53,24 @@ class InFlightTest : public ::testing::Test {
   InFlight attempts{memory};
 };
 
+TEST_F(InFlightTest, WhatAClaimOnItsWayMayBringInIsNoRoomForAnother) {
+  attempts.Expect(MemoryBudget::kInAll);
+  EXPECT_EQ(attempts.Room(), 0u);
+  EXPECT_EQ(InFlight(memory).Room(), MemoryBudget::kEachShard) << "nor of another shard";
+  EXPECT_TRUE(attempts.Arrived(MemoryBudget::kInAll)) << "it came short, and somebody had asked";
+  EXPECT_FALSE(attempts.Arrived(0));
+  EXPECT_EQ(attempts.Left(), MemoryBudget::kInAll);
+}
+
+TEST_F(InFlightTest, WhatIsExpectedStaysSoWhenAllElseIsGone) {
+  TakeInHand(1, 1000);
+  attempts.Expect(5000);
+  attempts.Clear();
+  EXPECT_EQ(attempts.Left(), MemoryBudget::kInAll - 5000);
+  attempts.Arrived(5000);
+  EXPECT_EQ(attempts.Left(), MemoryBudget::kInAll);
+}
+
 TEST_F(InFlightTest, AnIdEntersOnceUntilItLeaves) {
   const std::vector<std::uint64_t> ids{1, 2, 3};
   EXPECT_THAT(attempts.Enter("tasks", ids), ElementsAre(1, 2, 3));

@@ -1,4 +1,5 @@
 // Claims that are sent ahead: the next rows are looked for while the shard works on the last ones.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,26 +10,35 @@
 namespace millrace::engine {
 namespace {
 
+using std::chrono::hours;
 using std::chrono::milliseconds;
+using std::chrono::minutes;
 using std::chrono::seconds;
+using ::testing::ElementsAre;
 
 constexpr std::uint32_t kBatch = 100;
 constexpr std::size_t kTasks = 1000;
+const std::string kLargeParams = R"({"text":")" + std::string(3 * 1024, 'x') + R"("})";
 
 class ClaimAheadTest : public ::testing::Test {
  protected:
-  void Submit(std::size_t count, const std::string& type = "report") {
+  ClaimAheadTest() {
+    engine_.batch = kBatch;
+    engine_.rewind = hours(1);
+  }
+
+  void Submit(std::size_t count, const NewTask& task = {.handler = "report"}) {
     const auto operations = store_.OpenOperations();
     for (std::size_t now; count > 0; count -= now) {
-      now = std::min<std::size_t>(count, 500);
-      ASSERT_TRUE(operations->Submit("tasks", std::vector<NewTask>(now, NewTask{.handler = type})));
+      now = std::min<std::size_t>(count, kBatch);
+      const auto submitted = operations->Submit("tasks", std::vector<NewTask>(now, task));
+      ASSERT_TRUE(submitted) << submitted.error().message;
     }
+    store_.Run("UPDATE tasks SET slice=1");
   }
   RoundWorker& Start(std::size_t room = 4 * kBatch, ScanRules rules = {}) {
     worker_ = std::make_unique<RoundWorker>(clock_, store_, "w", std::move(rules));
-    EngineConfig engine;
-    engine.batch = kBatch;
-    worker_->Configure(engine);
+    worker_->Configure(engine_, order_);
     worker_->runner.most = room;
     return *worker_;
   }
@@ -45,9 +55,18 @@ class ClaimAheadTest : public ::testing::Test {
     }
     return claimed.size();
   }
+  // At the first page that is asked for while a claim is on its way.
+  void AtPageBeside(std::function<void()> action) {
+    worker_->scan.at_page = [this, action = std::move(action), done = false]() mutable {
+      if (worker_->scan.OnItsWay() && !std::exchange(done, true)) action();
+    };
+  }
+  std::int64_t Waiting() { return store_.Ask("SELECT count(*) FROM tasks WHERE state=0"); }
 
   ManualClock clock_;
   ScratchStore store_{clock_};
+  EngineConfig engine_;
+  ScanOrder order_;
   std::unique_ptr<RoundWorker> worker_;
 };
 
@@ -78,6 +97,48 @@ TEST_F(ClaimAheadTest, NoMoreIsClaimedThanThereIsRoomFor) {
   EXPECT_EQ(Claimed(), 2 * kBatch + kBatch / 2);
 }
 
+// Else the next claim would find too little left.
+TEST_F(ClaimAheadTest, WhatFillsMoreThanHalfOfTheRoomIsClaimedByTheStrandItself) {
+  Submit(kTasks);
+  RoundWorker& worker = Start(2 * kBatch - 1);
+  worker.runner.takes = seconds(10);
+  Go(milliseconds(500));
+  EXPECT_EQ(worker.scan.asked.ahead, 0);
+}
+
+TEST_F(ClaimAheadTest, WhatIsOnItsWayIsNotLookedForRoomTwice) {
+  Submit(kTasks);
+  RoundWorker& worker = Start(2 * kBatch);
+  worker.runner.takes = seconds(10);
+  Go(milliseconds(10));
+  EXPECT_EQ(Claimed(), 2 * kBatch);
+  EXPECT_EQ(worker.scan.asked.pages, 2) << "a page for each of two claims";
+}
+
+TEST_F(ClaimAheadTest, TheBytesOfWhatIsOnItsWayAreNoRoom) {
+  const NewTask large{.handler = "report", .params = kLargeParams};
+  Submit(kBatch);
+  Submit(kTasks, large);
+  RoundWorker& worker = Start(10 * kBatch);
+  worker.runner.takes = seconds(10);
+  worker.runner.most_bytes = 3 * kBatch * 1024;  // the first claim has a third of it, and the next the rest
+  Go(milliseconds(500));
+  EXPECT_GE(worker.scan.asked.ahead, 1);
+  EXPECT_LE(worker.runner.Bytes(), worker.runner.most_bytes * 101 / 100);
+  EXPECT_GE(worker.runner.Bytes(), worker.runner.most_bytes * 9 / 10);
+}
+
+TEST_F(ClaimAheadTest, WhatFillsMoreThanHalfOfTheBytesIsClaimedByTheStrandItself) {
+  const NewTask large{.handler = "report", .params = kLargeParams};
+  Submit(kTasks, large);
+  RoundWorker& worker = Start(10 * kBatch);
+  worker.runner.takes = seconds(10);
+  worker.runner.most_bytes = 3 * kBatch * 4 * 1024 / 2;
+  Go(milliseconds(10));
+  EXPECT_GT(worker.runner.took, kBatch);
+  EXPECT_EQ(worker.scan.asked.ahead, 0);
+}
+
 TEST_F(ClaimAheadTest, WhatARoundMayTakeIsClaimedByTheStrandItself) {
   Submit(kTasks);
   const RoundWorker& worker = Start(4 * kBatch, {{"report", {.every = seconds(60), .max_rows = 3 * kBatch}}});
@@ -86,33 +147,147 @@ TEST_F(ClaimAheadTest, WhatARoundMayTakeIsClaimedByTheStrandItself) {
   EXPECT_EQ(worker.scan.asked.ahead, 0);
 }
 
-TEST_F(ClaimAheadTest, AClaimThatFailsOnItsWayLeavesItsRowsToALaterOne) {
+TEST_F(ClaimAheadTest, WhatAPolicyBoundsIsClaimedByTheStrandItself) {
+  Submit(kTasks);
+  RoundWorker& worker = Start();
+  auto config = std::make_shared<Config>();
+  config->handlers["report"].limit = {.concurrency = 10 * kBatch};
+  worker.admission().Follow(std::move(config));
+  Go(milliseconds(500));
+  EXPECT_GE(Claimed(), 3 * kBatch);
+  EXPECT_EQ(worker.scan.asked.ahead, 0);
+}
+
+TEST_F(ClaimAheadTest, WhatAFullLaneIsToGiveBackIsClaimedByTheStrandItself) {
+  Submit(kTasks);
+  RoundWorker& worker = Start();
+  worker.runner.gives_back = true;
+  Go(milliseconds(500));
+  EXPECT_EQ(Claimed(), kTasks);
+  EXPECT_EQ(worker.scan.asked.ahead, 0);
+}
+
+TEST_F(ClaimAheadTest, AnAnswerWaitsForNoMoreThanThePageThatWasAskedFor) {
+  for (std::uint32_t priority = 0; priority < 10; ++priority)
+    Submit(kBatch / 2, {.handler = "report", .priority = priority});
+  RoundWorker& worker = Start();
+  worker.scan.answers_at_once = true;
+  std::vector<std::size_t> taken;  // at each page
+  worker.scan.at_page = [&] { taken.push_back(worker.runner.took); };
+  Go(milliseconds(10));
+  ASSERT_GE(worker.scan.asked.ahead, 1);
+  ASSERT_GE(taken.size(), 4u);
+  taken.resize(4);
+  EXPECT_THAT(taken, ElementsAre(0, 0, 0, kBatch)) << "two pages are a claim";
+}
+
+TEST_F(ClaimAheadTest, AClaimThatFailsOnItsWayLeavesItsRowsToTheNext) {
   Submit(kTasks);
   RoundWorker& worker = Start();
   worker.scan.loses_a_claim = true;
   Go(seconds(10));
   EXPECT_EQ(Claimed(), kTasks);
   EXPECT_FALSE(worker.scan.loses_a_claim);
+  std::uint64_t last = 0;
+  for (const ClaimSeen& claim : worker.scan.seen) {
+    for (const Task& task : claim.tasks) EXPECT_GT(task.key.id, std::exchange(last, task.key.id));
+  }
 }
 
+TEST_F(ClaimAheadTest, WhatIsNotClaimedSinceSomebodyIsAloneIsFoundAgain) {
+  Submit(kTasks);
+  RoundWorker& worker = Start();
+  AtPageBeside([&] { EXPECT_FALSE(worker.gate().EnterAlone("main/tasks/1")) << "others are inside"; });
+  Go(milliseconds(100));
+  EXPECT_EQ(Claimed(), kBatch);
+  EXPECT_TRUE(worker.gate().EnterAlone("main/tasks/1"));
+  worker.gate().LeaveAlone();
+  Go(seconds(1));
+  EXPECT_EQ(Claimed(), kTasks);
+}
+
+TEST_F(ClaimAheadTest, WhatABandMayTakeIsNotUsedUpByAClaimThatFails) {
+  order_.bands["report"] = {{.every = minutes(10), .most = 3 * kBatch}};
+  Submit(kTasks);
+  RoundWorker& worker = Start();
+  worker.scan.loses_a_claim = true;
+  Go(minutes(1));
+  EXPECT_GE(worker.scan.asked.ahead, 1);
+  EXPECT_EQ(Claimed(), 3 * kBatch);
+}
+
+TEST_F(ClaimAheadTest, NothingMoreIsClaimedAfterAStop) {
+  Submit(kTasks);
+  RoundWorker& worker = Start();
+  AtPageBeside([&] { worker.mill().StopClaiming(); });
+  Go(seconds(1));
+  EXPECT_EQ(worker.scan.asked.claims, 1);
+  EXPECT_EQ(worker.runner.took, kBatch);
+  EXPECT_FALSE(worker.scan.OnItsWay());
+}
+
+// What was on its way goes back, too; and all that was found is there again after it.
+TEST_F(ClaimAheadTest, NothingMoreIsClaimedInAPause) {
+  Submit(kTasks);
+  RoundWorker& worker = Start();
+  AtPageBeside([&] { worker.Pause({"handler:report"}); });
+  Go(seconds(1));
+  EXPECT_EQ(worker.scan.asked.claims, 1);
+  EXPECT_EQ(worker.runner.took, 0u);
+  EXPECT_EQ(Waiting(), static_cast<std::int64_t>(kTasks));
+  worker.Pause({});
+  Go(seconds(2));
+  EXPECT_EQ(worker.runner.took, kTasks);
+}
+
+TEST_F(ClaimAheadTest, NothingMoreIsClaimedAfterAClaimThatFailed) {
+  Submit(kTasks);
+  RoundWorker& worker = Start();
+  worker.scan.loses_claims = true;
+  Go(seconds(2));
+  EXPECT_GE(worker.scan.asked.ahead, 2);
+  EXPECT_EQ(worker.scan.asked.claims, worker.scan.asked.maps) << "it begins with a new look";
+}
+
+TEST_F(ClaimAheadTest, AClaimThatIsTooSlowIsRestedOfBeforeTheNext) {
+  engine_.brake_latency = milliseconds(100);
+  Submit(kTasks);
+  RoundWorker& worker = Start();
+  worker.scan.claim_takes = milliseconds(400);
+  Go(seconds(3));
+  ASSERT_GE(worker.scan.asked.ahead, 1);
+  ASSERT_GE(worker.scan.seen.size(), 2u);
+  const Micros between = worker.scan.seen[1].at - worker.scan.seen[0].at;
+  EXPECT_GE(between - worker.scan.claim_takes, milliseconds(390)) << "at half the speed, as long again";
+  EXPECT_EQ(worker.scan.asked.ahead, 1) << "while it is slow nothing is asked for meanwhile";
+}
+
+// One row that the database refuses makes several claims of one.
+TEST_F(ClaimAheadTest, AllStatementsOfAClaimAreItsWork) {
+  engine_.brake_latency = milliseconds(100);
+  Submit(2);
+  RoundWorker& worker = Start();
+  worker.scan.refused_id = 2;
+  worker.scan.claim_takes = milliseconds(60);
+  Go(milliseconds(500));
+  EXPECT_EQ(worker.runner.took, 1u);
+  EXPECT_LT(worker.mill().View().speed, 1);
+}
+
+// StoreScan::Rest sees to it, in all of these tests.
 TEST_F(ClaimAheadTest, AStrandThatRestsHasNoClaimOnItsWay) {
   Submit(kTasks);
   RoundWorker& worker = Start();
   worker.scan.pages_take = milliseconds(150);  // so that the map is old before the turn is at its end
-  for (int i = 0; i < 20; ++i, clock_.Advance(milliseconds(10))) {
-    worker.Work();
-    EXPECT_FALSE(worker.scan.OnItsWay());
-  }
+  Go(milliseconds(200));
   EXPECT_GE(worker.scan.asked.ahead, 1);
 }
 
-// Also where it is asked to claim nothing more while one is on its way: what that claims is run.
+// Also where it is asked to end while one is on its way: what that claims is run.
 TEST_F(ClaimAheadTest, AStrandThatEndsHasNoClaimOnItsWay) {
   Submit(kTasks);
   RoundWorker& worker = Start();
-  worker.scan.at_page = [&] {
-    if (worker.scan.asked.beside > 0) worker.mill().Stop();
-  };
+  AtPageBeside([&] { worker.mill().Stop(); });
   Go(seconds(1));
   EXPECT_GE(worker.scan.asked.beside, 1);
   EXPECT_FALSE(worker.scan.OnItsWay());

@@ -103,6 +103,8 @@ class ScannedShard final : public Driven<ScanPort> {
     return Result<std::vector<std::uint64_t>>();
   }
   Reply<Claimed> Claim(const ClaimRequest&, bool) override { return Claimed{}; }
+  bool HasLanded() const override { return true; }
+  Reply<bool> Landed() override { return true; }
   Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest&, const std::string&) override {
     return Result<std::vector<std::uint64_t>>();
   }

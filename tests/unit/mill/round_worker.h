@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +44,10 @@ class StoreScan final : public Driven<ScanPort> {
  public:
   StoreScan(ManualClock& clock, Store& store) : Driven(clock), clock_(clock), store_(store.OpenTasks()) {}
 
+  Reply<bool> Rest(Micros limit) override {
+    EXPECT_FALSE(ahead_) << "a claim is on its way";
+    return Driven::Rest(limit);
+  }
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
     ++asked.maps;
     mapped_ = clock_.WallNow();
@@ -67,10 +73,14 @@ class StoreScan final : public Driven<ScanPort> {
     ++asked.ahead;
     ahead_ = std::make_shared<Mail<Claimed>>();
     sent_ = &request;
+    if (answers_at_once) answer_ = ClaimNow(request);
     return Reply<Claimed>(ahead_);
   }
+  bool HasLanded() const override { return !ahead_ || answer_; }
   Reply<bool> Landed() override {
-    if (ahead_) std::exchange(ahead_, nullptr)->Deliver(ClaimNow(*sent_));
+    if (!ahead_) return true;
+    Claimed answer = answer_ ? *std::exchange(answer_, std::nullopt) : ClaimNow(*sent_);
+    std::exchange(ahead_, nullptr)->Deliver(std::move(answer));
     return true;
   }
   Reply<Result<std::vector<std::uint64_t>>> FailUnclaimed(const ClaimRequest& request,
@@ -91,14 +101,20 @@ class StoreScan final : public Driven<ScanPort> {
   std::function<void()> at_page;
   bool OnItsWay() const { return ahead_ != nullptr; }  // a claim that was sent ahead
   bool loses_a_claim = false;                          // the next one
+  bool loses_claims = false;                           // all of them
+  std::uint64_t refused_id = 0;                        // no claim with it is taken
+  bool answers_at_once = false;                        // those that are sent ahead, too: else when asked
   Micros claim_takes{0};
   Micros pages_take{0};
 
  private:
   Claimed ClaimNow(const ClaimRequest& request) {
     clock_.Advance(claim_takes);
-    if (std::exchange(loses_a_claim, false)) {
+    if (std::exchange(loses_a_claim, false) || loses_claims) {
       return Claimed{Fail(ErrorCode::Unavailable, "the connection was lost"), claim_takes};
+    }
+    if (std::find(request.ids.begin(), request.ids.end(), refused_id) != request.ids.end()) {
+      return Claimed{Fail(ErrorCode::Invalid, "a trigger refuses it"), claim_takes};
     }
     Result<std::vector<Task>> tasks = store_->Claim(request);
     if (tasks) seen.push_back({clock_.Now(), mapped_, *tasks});
@@ -110,6 +126,7 @@ class StoreScan final : public Driven<ScanPort> {
   WallTime mapped_;
   std::shared_ptr<Mail<Claimed>> ahead_;  // null: no claim is on its way
   const ClaimRequest* sent_ = nullptr;
+  std::optional<Claimed> answer_;  // to that
 };
 
 class StoreSettle final : public Driven<SettlePort> {
@@ -178,7 +195,10 @@ class TimedRunner final : public Runner {
 
   bool Runs(const std::string&) override { return true; }
   LaneRoom Room(const std::string&, const AttemptHost&, std::uint32_t) override {
-    return {most - running_.size()};
+    LaneRoom room{most - running_.size()};
+    if (most_bytes > 0) room.bytes = most_bytes - std::min(most_bytes, Bytes());
+    room.gives_back = gives_back;
+    return room;
   }
   Micros BusyFor() override { return Micros(0); }
   bool Take(const std::string&, std::vector<AttemptPtr>& attempts) override {
@@ -200,6 +220,12 @@ class TimedRunner final : public Runner {
     }
   }
 
+  // Of what it has taken and not ended, as MemoryBudget counts.
+  std::size_t Bytes() const {
+    std::size_t bytes = 0;
+    for (const auto& [ends, attempt] : running_) bytes += MemoryBudget::Of(TextBytes(attempt->task));
+    return bytes;
+  }
   std::vector<AttemptPtr> Taken() const {
     std::vector<AttemptPtr> attempts;
     for (const auto& [ends, attempt] : running_) attempts.push_back(attempt);
@@ -207,6 +233,8 @@ class TimedRunner final : public Runner {
   }
 
   std::size_t most = 250;
+  std::size_t most_bytes = 0;  // zero: no bound
+  bool gives_back = false;     // it says so of its room
   std::size_t took = 0;
   Micros takes = std::chrono::milliseconds(50);
   std::map<std::uint64_t, Outcome> outcomes;  // by task, once; others are done
@@ -239,6 +267,7 @@ class RoundWorker {
 
   Mill& mill() { return mill_; }
   Admission& admission() { return admission_; }
+  SoloGate& gate() { return gate_; }
   void Own(std::vector<TableSlices> slices) {
     slices_ = std::move(slices);
     Follow();

@@ -337,14 +337,29 @@ TEST_F(ScanOrderTest, AStrandThatGetsATableIsNotIdleBeforeItHasLookedAtIt) {
 
 TEST(ClaimLedgerTest, TwoThatSeeTheSameRoomDoNotBothFillIt) {
   ClaimLedger ledger;
-  const std::uint64_t seen = ledger.Landed("a");
-  EXPECT_EQ(ledger.Grant("a", 60, 100, seen), 60u);
-  EXPECT_EQ(ledger.Grant("a", 60, 100, seen), 40u);
-  EXPECT_EQ(ledger.Grant("a", 60, 100, ledger.Landed("a")), 0u) << "those are still on their way";
-  EXPECT_EQ(ledger.Grant("b", 60, 100, ledger.Landed("b")), 60u);
-  ledger.Land("a", 60);
-  EXPECT_EQ(ledger.Grant("a", 60, 100, seen), 0u) << "the room that it saw has been filled since";
-  EXPECT_EQ(ledger.Grant("a", 60, 100, ledger.Landed("a")), 60u);
+  const ClaimLoad seen = ledger.Landed("a");
+  EXPECT_EQ(ledger.Grant("a", {60, 600}, 100, seen), 60u);
+  EXPECT_EQ(ledger.Grant("a", {60, 600}, 100, seen), 40u);
+  EXPECT_EQ(ledger.Grant("a", {60, 600}, 100, ledger.Landed("a")), 0u) << "those are still on their way";
+  EXPECT_EQ(ledger.Grant("b", {60, 600}, 100, ledger.Landed("b")), 60u);
+  ledger.Land("a", {60, 600});
+  EXPECT_EQ(ledger.Grant("a", {60, 600}, 100, seen), 0u) << "the room that it saw has been filled since";
+  EXPECT_EQ(ledger.Grant("a", {60, 600}, 100, ledger.Landed("a")), 60u);
+}
+
+TEST(ClaimLedgerTest, WhatIsOnItsWayHasAPlaceInTheRoom) {
+  ClaimLedger ledger;
+  const ClaimLoad seen = ledger.Landed("a");
+  EXPECT_EQ(ledger.Grant("a", {60, 600}, 100, seen), 60u);
+  EXPECT_EQ(ledger.Grant("a", {60, 600}, 60, seen), 0u) << "it holds no bytes either";
+  EXPECT_EQ(ledger.Free("a", {100, 1000}, seen).tasks, 40u);
+  EXPECT_EQ(ledger.Free("a", {100, 1000}, seen).bytes, 400u);
+  EXPECT_EQ(ledger.Free("a", {50, 500}, seen).tasks, 0u);
+  EXPECT_EQ(ledger.Free("a", {50, 500}, seen).bytes, 0u);
+  EXPECT_EQ(ledger.Free("b", {100, 1000}, ledger.Landed("b")).tasks, 100u);
+  ledger.Land("a", {60, 600});
+  EXPECT_EQ(ledger.Free("a", {100, 1000}, ledger.Landed("a")).tasks, 100u);
+  EXPECT_EQ(ledger.Free("a", {100, 1000}, ledger.Landed("a")).bytes, 1000u);
 }
 
 }  // namespace

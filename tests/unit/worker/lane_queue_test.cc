@@ -295,8 +295,10 @@ TEST_F(LaneQueueTest, ShardsDivideTheBytesAmongThem) {
 
 TEST_F(LaneQueueTest, WhatThereIsNoRoomForIsClaimedNowAndThenWhereItGoesBack) {
   type_.gives_back = true;
+  EXPECT_FALSE(queue_.Room(type_, *a_, Urgency(5, 0), now_, aging_).gives_back);
   Push(a_, 10);
   EXPECT_EQ(Room(*a_, Urgency(5, 0)), 5u);
+  EXPECT_TRUE(queue_.Room(type_, *a_, Urgency(5, 0), now_, aging_).gives_back);
   std::vector<AttemptPtr> more;
   for (int i = 0; i < 5; ++i) more.push_back(Make(a_));
   EXPECT_THAT(queue_.Push(type_, std::move(more), now_, aging_), SizeIs(5));
