@@ -11,9 +11,9 @@ class SimulationTest : public testing::Test {
   SimulationTest() { FLAGS_minloglevel = google::GLOG_FATAL; }  // the product's machines say what they do
 
   // The first of these seeds in which something is wrong.
-  static SimulationReport FirstFound(PlantedBug bug, std::uint64_t seeds, std::uint64_t first = 1) {
+  static SimulationReport FirstFound(PlantedBug bug, std::uint64_t seeds) {
     SimulationReport report;
-    for (std::uint64_t seed = first; seed <= seeds && report.violation.empty(); ++seed)
+    for (std::uint64_t seed = 1; seed <= seeds && report.violation.empty(); ++seed)
       report = Simulate({.seed = seed, .bug = bug});
     return report;
   }
@@ -38,10 +38,15 @@ TEST_F(SimulationTest, AnotherSeedGivesAnotherRun) {
 }
 
 TEST_F(SimulationTest, APlantedBugStopsItWhereItShows) {
-  const SimulationReport report = FirstFound(PlantedBug::SnoozeCommits, 20, 3);
-  EXPECT_NE(report.violation.find("took effect, and it did not succeed"), std::string::npos)
-      << report.violation;
-  EXPECT_LT(report.simulated, std::chrono::seconds(60)) << "the shortest of whole ones";
+  Micros shortest = std::chrono::hours(1);
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const SimulationReport report = Simulate({.seed = seed, .bug = PlantedBug::SnoozeCommits});
+    if (report.violation.empty()) continue;
+    EXPECT_NE(report.violation.find("took effect, and it did not succeed"), std::string::npos)
+        << report.violation;
+    shortest = std::min(shortest, report.simulated);
+  }
+  EXPECT_LT(shortest, std::chrono::seconds(60)) << "the shortest of whole ones";
 }
 
 // And not by something else that is found on the way.
