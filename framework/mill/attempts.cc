@@ -212,7 +212,8 @@ void Attempts::Dispatch(std::vector<Task> tasks, const std::shared_ptr<Lease>& l
   std::map<std::string, std::vector<AttemptPtr>> by_type;
   auto type = by_type.end();
   for (AttemptPtr& attempt : made) {
-    if (attempt->may_start_at == 0) {  // paused, or another's, since it was looked for
+    // Paused since it was looked for; what has moved starts wherever it can first.
+    if (attempt->may_start_at == 0 && StartDecisionOf(*attempt) == StartDecision::Withdrawn) {
       GiveBack(attempt);
       continue;
     }

@@ -1,5 +1,6 @@
 #include "framework/mill/claim.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -20,6 +21,7 @@ Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr
   Reply<Claimed> sent = port_.Claim(request, ahead);
   Claimed answer = co_await sent;
   work_.took += answer.took;
+  work_.slowest = std::max(work_.slowest, answer.took);
   Result<Tasks> claimed = std::move(answer.tasks);
   if (claimed) {
     work_.claimed += claimed->size();
@@ -34,6 +36,7 @@ Step<Result<Claimer::Tasks>> Claimer::Send(ClaimRequest request, std::shared_ptr
     claimed = co_await FailUnclaimed(std::move(request), std::move(why));
   } else if (claimed.error().code != ErrorCode::Invalid) {  // else the halves are tried
     in_flight.Leave(request.table, request.ids);
+    NoteLeft(request);
     if (claimed.error().code == ErrorCode::Cancelled) {
       parts_.counters.claims_refused.Add();
       parts_.beat.Wake();
@@ -56,9 +59,14 @@ Step<Result<Claimer::Tasks>> Claimer::FailUnclaimed(ClaimRequest request, std::s
     LogError("a task that can't be claimed can't be moved to the failed pool either",
              {{"shard", parts_.shard}, {"why", why}, {"error", failed.error().message}});
   } else {
+    NoteLeft(request);
     none = Fail(failed.error());
   }
   co_return none;
+}
+
+void Claimer::NoteLeft(const ClaimRequest& request) {
+  work_.left.insert(work_.left.end(), request.ids.begin(), request.ids.end());
 }
 
 Step<Status> Claimer::Claim(ClaimRequest request, std::shared_ptr<Lease> life, bool ahead) {
@@ -67,6 +75,7 @@ Step<Status> Claimer::Claim(ClaimRequest request, std::shared_ptr<Lease> life, b
   if (count == 0) co_return Status{};
   if (!parts_.gate.Enter(count)) {
     parts_.attempts.in_flight().Leave(request.table, request.ids);
+    NoteLeft(request);
     co_return Status{};
   }
   Status claimed = co_await ClaimEntered(std::move(request), std::move(life), ahead);

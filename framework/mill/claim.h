@@ -48,7 +48,10 @@ class ScanPort : public StrandPort {
 // What claims came to.
 struct ClaimWork {
   std::size_t claimed = 0;  // rows; of a claim whose outcome is unknown all that it asked for
-  Micros took{0};           // the shard's time; zero: nothing was asked of it
+  Micros took{0};           // the shard's time, of all their statements
+  Micros slowest{0};        // of one of them; zero: nothing was asked of the shard
+  std::vector<std::uint64_t> left =
+      {};  // rows that nobody has claimed: it failed, or somebody is to be alone
 };
 
 // Not thread-safe: the scan strand's. Errors are those of the store.
@@ -87,6 +90,8 @@ class Claimer {
   // Likewise, but the gate is the caller's; and after Invalid, of several rows, so is the set.
   Step<Result<Tasks>> Send(ClaimRequest request, std::shared_ptr<Lease> life, bool ahead);
   Step<Result<Tasks>> FailUnclaimed(ClaimRequest request, std::string why);
+  // Nobody has claimed these: whoever found them is to find them again.
+  void NoteLeft(const ClaimRequest& request);
   Step<> AcceptResolved(Tasks tasks, std::shared_ptr<Lease> life);
   Step<Status> Accept(Tasks tasks, std::shared_ptr<Lease> life, bool solo);
   // Takes out those whose key is another's, or not known to be theirs.

@@ -1,6 +1,7 @@
 #include "framework/mill/scan.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "framework/base/log.h"
 #include "framework/policy/group_order.h"
@@ -13,6 +14,18 @@ constexpr Micros kLongestPause = std::chrono::seconds(2);
 constexpr Micros kSuspectPause = std::chrono::milliseconds(20);
 constexpr std::size_t kSmallestPage = 100;  // rows: a page may be full of rows that run already
 constexpr std::size_t kShares = 8;  // so many groups at least have a part in what a lane takes at once
+
+// Of some of these rows, which stand beside theirs.
+std::vector<const DueGroup*> GroupsOf(const std::vector<std::uint64_t>& some,
+                                      const std::vector<std::uint64_t>& ids,
+                                      const std::vector<const DueGroup*>& groups) {
+  const std::unordered_set<std::uint64_t> wanted(some.begin(), some.end());
+  std::vector<const DueGroup*> found;
+  for (std::size_t i = 0; i < ids.size() && found.size() < wanted.size(); ++i) {
+    if (wanted.contains(ids[i])) found.push_back(groups[i]);
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -156,6 +169,7 @@ Step<Status> Scanner::ClaimSuspect(std::shared_ptr<Lease> life) {
 Micros Scanner::AfterTrouble() {
   look_ = {};
   rounds_.Again();
+  shared_.bands.Again();
   brake_.Failed(parts_.clock.Now());
   trouble_pause_ = std::clamp(trouble_pause_ * 2, kFirstPause, kLongestPause);
   return trouble_pause_;
@@ -185,7 +199,7 @@ Step<bool> Scanner::Fill(Place& place, std::size_t end, std::size_t share, std::
   }
   if (found.count == 0) co_return false;
   const bool ahead = GoesAhead(place, found);
-  ahead_.emplace(ClaimFound(place.work->type, std::move(found), std::move(life), ahead));
+  sent_.emplace(ClaimFound(place.work->type, std::move(found), std::move(life), ahead));
   if (!ahead) co_await Land();
   co_return true;
 }
@@ -203,17 +217,18 @@ bool Scanner::StillOpen(const Candidates& found) const {
 
 // Where there is more to claim, and room for as much again. Few rows are claimed sooner by the strand itself.
 bool Scanner::GoesAhead(const Place& place, const Candidates& found) const {
-  return place.unbound && !place.room.gives_back && found.claims.size() == 1 && found.count == place.most &&
-         place.free.tasks / 2 >= found.count && place.free.bytes / 2 >= found.bytes;
+  return place.unbound && brake_.Speed() >= 1 && !place.room.gives_back && found.claims.size() == 1 &&
+         found.count == place.most && place.free.tasks / 2 >= found.count &&
+         place.free.bytes / 2 >= found.bytes;
 }
 
 Step<> Scanner::Land() {
-  if (!ahead_) co_return;
+  if (!sent_) co_return;
   Reply<bool> landed = port_.Landed();
   co_await landed;
-  Step<> ahead = std::move(*ahead_);
-  ahead_.reset();
-  co_await ahead;
+  Step<> claim = std::move(*sent_);
+  sent_.reset();
+  co_await claim;
 }
 
 void Scanner::RestByBrake() {
@@ -222,7 +237,7 @@ void Scanner::RestByBrake() {
 
 void Scanner::KeepWithin(Place& place, Candidates& found) {
   const std::size_t granted =
-      shared_.claims.Grant(place.work->type, {found.count, found.bytes}, place.room.tasks, place.landed);
+      shared_.claims.Grant(place.work->type, {found.count, found.bytes}, place.room, place.landed);
   if (granted == found.count) return;
   full_ = true;
   KeepFirst(found, granted);
@@ -253,25 +268,24 @@ void Scanner::GiveUp(std::span<const DueGroup* const> rows) {
   }
 }
 
-// Of a claim that the database refuses some rows may be claimed all the same; and while somebody wants to be
-// alone none is.
 Step<> Scanner::ClaimFound(std::string type, Candidates found, std::shared_ptr<Lease> life, bool ahead) {
   InFlight& in_flight = parts_.attempts.in_flight();
   in_flight.Expect(found.bytes);
   bool goes_on = true;
   for (auto& [request, groups] : found.claims) {
-    ClaimWork work;
-    if (goes_on) {
-      request.incarnation = life->incarnation();
-      const Status claimed = co_await claimer_.Claim(std::move(request), life, ahead);
-      work = claimer_.TakeWork();
-      rounds_.Claimed(type, work.claimed);
-      goes_on = Note(claimed);
-      work_to_rest_of_ += work.took;
-      if (goes_on && work.took > Micros(0)) brake_.Answered(parts_.clock.Now(), work.took, brake_limit_);
+    if (!goes_on) {
+      GiveUp(groups);
+      continue;
     }
-    if (!goes_on || parts_.gate.Wanted())
-      GiveUp(std::span(groups).subspan(std::min(work.claimed, groups.size())));
+    const std::vector<std::uint64_t> ids = request.ids;
+    request.incarnation = life->incarnation();
+    const Status claimed = co_await claimer_.Claim(std::move(request), life, ahead);
+    const ClaimWork work = claimer_.TakeWork();
+    rounds_.Claimed(type, work.claimed);
+    goes_on = Note(claimed);
+    work_to_rest_of_ += work.took;
+    if (goes_on && work.slowest > Micros(0)) brake_.Answered(parts_.clock.Now(), work.slowest, brake_limit_);
+    GiveUp(GroupsOf(work.left, ids, groups));
   }
   if (in_flight.Arrived(found.bytes)) parts_.attempts.RoomAgain();
   shared_.claims.Land(type, {found.count, found.bytes});
@@ -287,7 +301,9 @@ Step<bool> Scanner::Gather(TypeWork& work, std::span<const std::size_t> order, C
     found.wanted = wanted;
     if (found.Full()) break;
     const std::uint32_t urgency = work.ranks[*equal].urgency;
-    found.wanted = std::min(wanted, parts_.runner.Room(work.type, parts_.attempts, urgency).tasks);
+    const ClaimLoad landed = shared_.claims.Landed(work.type);
+    const LaneRoom room = parts_.runner.Room(work.type, parts_.attempts, urgency);
+    found.wanted = std::min(wanted, shared_.claims.Free(work.type, room, landed).tasks);
     const auto end =
         std::find_if(equal, order.end(), [&](std::size_t i) { return work.ranks[i].urgency != urgency; });
     for (const std::size_t part : {share, found.wanted}) {
@@ -376,7 +392,7 @@ Step<bool> Scanner::ScanInto(std::span<Share> shares, Candidates& found) {
         std::min({shares[i].left, found.wanted - found.count, shared_.bands.Left(*shares[i].group)});
     shares[i].left -= Pick(*shares[i].group, requests[i], (*pages)[i], limit, found);
   }
-  if (ahead_ && port_.HasLanded()) co_await Land();
+  if (sent_ && port_.HasLanded()) co_await Land();
   co_return GoesOn();
 }
 

@@ -140,7 +140,7 @@ class Scanner {
     LaneRoom room = {};                   // for what is next, as far as policies go
     LaneRoom free = {};                   // of that, beside what is about to be claimed
     std::size_t most = 0;                 // of that to claim now
-    bool unbound = false;                 // by what goes by what was claimed: rounds, policies, the brake
+    bool unbound = false;                 // by what goes by what was claimed: rounds, policies
     ClaimLoad landed = {};                // of the type, when that was asked (ClaimLedger)
     bool Done() const { return next == order.size(); }
   };
@@ -199,20 +199,20 @@ class Scanner {
   bool StillOpen(const Candidates& found) const;
   bool GoesAhead(const Place& place, const Candidates& found) const;
   Step<> ClaimFound(std::string type, Candidates found, std::shared_ptr<Lease> life, bool ahead);
-  // What came of the claim that was sent ahead, if any.
+  // What came of the claim that was sent, if any.
   Step<> Land();
   // The rest is given up.
   void KeepFirst(Candidates& found, std::size_t rows);
-  // Rows that were found in these groups, and are not claimed: the next page finds them again.
+  // Rows that were found in these groups, and are not claimed: they are to be found again.
   void GiveUp(std::span<const DueGroup* const> rows);
-  // Finds rows for a type in these of its groups; false on an error.
+  // Finds rows for a type in these of its groups; false: nothing is to be claimed now.
   Step<bool> Gather(TypeWork& work, std::span<const std::size_t> order, Candidates& found);
-  // Up to so many more of each of these groups of the type; false on an error.
+  // Up to so many more of each of these groups of the type; false as with Gather.
   Step<bool> GatherFrom(TypeWork& work, std::span<const std::size_t> groups, std::size_t most,
                         Candidates& found);
   bool MayClaim(const DueGroup& group) const;
   bool MayHaveMore(const DueGroup& group) const;
-  // A page of each group into `found`; false on an error.
+  // A page of each group into `found`; false as with Gather.
   Step<bool> ScanInto(std::span<Share> shares, Candidates& found);
   std::size_t PageOf(const Share& share, const Candidates& found) const;
   // Returns how many it took.
@@ -242,9 +242,9 @@ class Scanner {
   FairShares shares_;
   Brake brake_;
   Micros brake_limit_{0};
-  BootTime rests_until_{};       // the brake holds
-  Micros work_to_rest_of_{0};    // since the last rest
-  std::optional<Step<>> ahead_;  // the claim that was sent ahead, until it has landed
+  BootTime rests_until_{};      // the brake holds
+  Micros work_to_rest_of_{0};   // since the last rest
+  std::optional<Step<>> sent_;  // the claim that is on its way, until it has landed
   Look look_;
   LookSchedule schedule_;
   Micros trouble_pause_{0};

@@ -102,6 +102,14 @@ void ScanBands::GiveBack(const DueGroup& group, std::size_t rows) {
   band->places[GroupOf(group)].gone = false;
 }
 
+void ScanBands::Again() {
+  if (!Any()) return;
+  MutexLock lock(mutex_);
+  for (auto& [handler, bands] : bands_) {
+    for (Band& band : bands) band.places.clear();
+  }
+}
+
 std::vector<BandView> ScanBands::Views() const {
   std::vector<BandView> views;
   MutexLock lock(mutex_);

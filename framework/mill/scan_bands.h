@@ -56,6 +56,9 @@ class ScanBands {
   // So many of these rows are not claimed after all: the group is gone through again, from where its cursor
   // is set.
   void GiveBack(const DueGroup& group, std::size_t rows);
+  // Others may not have been: open bands go through their groups again from the next look on, with what is
+  // left.
+  void Again();
 
   std::vector<BandView> Views() const;
 

@@ -56,6 +56,7 @@ void ScanCursors::Rewind(const DueGroup& group) {
   const auto place = places_.find(KeyOf(group));
   if (place == places_.end()) return;
   place->second.after = HeadOf(group);
+  place->second.read = 0;
   place->second.empty = false;
 }
 

@@ -39,15 +39,16 @@ class ClaimLedger {
     room.bytes -= std::min<std::uint64_t>(room.bytes, granted.bytes - landed.bytes);
     return room;
   }
-  // How many of the wanted tasks may be claimed in such a room. Whoever asks is granted them, until they
-  // land.
-  std::size_t Grant(const std::string& type, const ClaimLoad& wanted, std::size_t room,
+  // How many of the wanted tasks may be claimed in such a room; none where their bytes have no place beside
+  // those of others. Whoever asks is granted them, until they land.
+  std::size_t Grant(const std::string& type, const ClaimLoad& wanted, const LaneRoom& room,
                     const ClaimLoad& landed) {
     MutexLock lock(mutex_);
     Counts& counts = counts_[type];
-    const std::uint64_t others = counts.granted.tasks - landed.tasks;
-    const std::size_t grant =
-        std::min<std::uint64_t>(wanted.tasks, room - std::min<std::uint64_t>(room, others));
+    const ClaimLoad others{counts.granted.tasks - landed.tasks, counts.granted.bytes - landed.bytes};
+    const std::size_t free = room.tasks - std::min<std::uint64_t>(room.tasks, others.tasks);
+    const bool fits = others.bytes == 0 || wanted.bytes + others.bytes <= room.bytes;
+    const std::size_t grant = fits ? std::min<std::uint64_t>(wanted.tasks, free) : 0;
     counts.granted.tasks += grant;
     if (grant > 0) counts.granted.bytes += wanted.bytes;
     return grant;

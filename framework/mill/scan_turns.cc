@@ -126,7 +126,7 @@ std::size_t Scanner::RoomOf(Place& place, const EngineConfig& engine) {
   const std::size_t admitted = parts_.admission.Room(work.type);
   if (admitted == 0) held_until_ = std::min(held_until_, parts_.admission.Next(work.type));
   constexpr auto kAny = std::numeric_limits<std::size_t>::max();
-  place.unbound = left == kAny && admitted == kAny && brake_.Speed() >= 1;
+  place.unbound = left == kAny && admitted == kAny;
   place.room.tasks = std::min({place.room.tasks, left, admitted});
   place.free = shared_.claims.Free(work.type, place.room, place.landed);
   place.most = std::min(place.free.tasks, brake_.Rows(engine.batch));

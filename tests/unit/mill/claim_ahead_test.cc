@@ -240,6 +240,16 @@ TEST_F(ClaimAheadTest, NothingMoreIsClaimedInAPause) {
   EXPECT_EQ(worker.runner.took, kTasks);
 }
 
+// The lane knows whether it starts it sooner than its new owner would.
+TEST_F(ClaimAheadTest, WhatMovesAwayWhileItIsClaimedGoesToTheLane) {
+  Submit(kTasks);
+  RoundWorker& worker = Start();
+  AtPageBeside([&] { worker.Own({}); });
+  Go(seconds(1));
+  EXPECT_EQ(worker.scan.asked.claims, 1);
+  EXPECT_EQ(worker.runner.took, kBatch);
+}
+
 TEST_F(ClaimAheadTest, NothingMoreIsClaimedAfterAClaimThatFailed) {
   Submit(kTasks);
   RoundWorker& worker = Start();
@@ -262,16 +272,53 @@ TEST_F(ClaimAheadTest, AClaimThatIsTooSlowIsRestedOfBeforeTheNext) {
   EXPECT_EQ(worker.scan.asked.ahead, 1) << "while it is slow nothing is asked for meanwhile";
 }
 
-// One row that the database refuses makes several claims of one.
-TEST_F(ClaimAheadTest, AllStatementsOfAClaimAreItsWork) {
-  engine_.brake_latency = milliseconds(100);
-  Submit(2);
+// One row that the database refuses makes several claims of one: 15 of these hundred.
+TEST_F(ClaimAheadTest, AllStatementsOfAClaimAreRestedOf) {
+  engine_.brake_latency = milliseconds(10);
+  Submit(2 * kBatch);
   RoundWorker& worker = Start();
   worker.scan.refused_id = 2;
-  worker.scan.claim_takes = milliseconds(60);
-  Go(milliseconds(500));
-  EXPECT_EQ(worker.runner.took, 1u);
-  EXPECT_LT(worker.mill().View().speed, 1);
+  worker.scan.claim_takes = milliseconds(20);
+  Go(seconds(3));
+  ASSERT_GE(worker.scan.asked.claims, 16);
+  std::vector<BootTime> at;
+  for (const ClaimSeen& claim : worker.scan.seen) {
+    if (claim.tasks.front().key.id > kBatch || claim.tasks.back().key.id == kBatch) at.push_back(claim.at);
+  }
+  ASSERT_GE(at.size(), 2u);
+  EXPECT_GE(at[1] - at[0], milliseconds(290)) << "from the last of the one to the next";
+}
+
+TEST_F(ClaimAheadTest, WhatIsLeftOfAClaimInHalvesIsFoundAgain) {
+  Submit(kBatch + 40, {.handler = "report", .priority = 1});
+  Submit(2 * kBatch, {.handler = "report", .priority = 2});
+  RoundWorker& worker = Start();
+  worker.scan.refused_id = 2 * kBatch - 10;  // of the second half of the second claim
+  worker.scan.loses_claim = 3;               // the first half: 40 of the first priority, and ten others
+  Go(seconds(5));
+  EXPECT_EQ(Claimed(), 3 * kBatch + 40 - 1);
+}
+
+TEST_F(ClaimAheadTest, ABandGoesAgainThroughWhatAnUnknownClaimHasNotClaimed) {
+  order_.bands["report"] = {{.every = minutes(10)}};
+  Submit(kBatch / 2);
+  RoundWorker& worker = Start();
+  worker.scan.loses_a_claim = true;
+  worker.scan.lost_as = ErrorCode::Unknown;
+  Go(seconds(5));
+  EXPECT_EQ(Claimed(), kBatch / 2);
+}
+
+TEST_F(ClaimAheadTest, WhatIsOnItsWayHasNoPlaceInTheReserveOfTheUrgent) {
+  Submit(1, {.handler = "report", .priority = 0});
+  Submit(kTasks, {.handler = "report", .priority = 9});
+  RoundWorker& worker = Start(8 * kBatch);
+  worker.runner.takes = seconds(10);
+  worker.runner.reserve = 5 * kBatch;
+  worker.runner.urgent = Urgency(0, 9);
+  Go(seconds(1));
+  EXPECT_GE(worker.scan.asked.ahead, 2);
+  EXPECT_LE(worker.runner.took, 3 * kBatch + 1);
 }
 
 // StoreScan::Rest sees to it, in all of these tests.

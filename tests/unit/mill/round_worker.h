@@ -102,16 +102,18 @@ class StoreScan final : public Driven<ScanPort> {
   bool OnItsWay() const { return ahead_ != nullptr; }  // a claim that was sent ahead
   bool loses_a_claim = false;                          // the next one
   bool loses_claims = false;                           // all of them
-  std::uint64_t refused_id = 0;                        // no claim with it is taken
-  bool answers_at_once = false;                        // those that are sent ahead, too: else when asked
+  int loses_claim = 0;                                 // that of this number, from 1 on
+  ErrorCode lost_as = ErrorCode::Unavailable;
+  std::uint64_t refused_id = 0;  // no claim with it is taken
+  bool answers_at_once = false;  // those that are sent ahead, too: else when asked
   Micros claim_takes{0};
   Micros pages_take{0};
 
  private:
   Claimed ClaimNow(const ClaimRequest& request) {
     clock_.Advance(claim_takes);
-    if (std::exchange(loses_a_claim, false) || loses_claims) {
-      return Claimed{Fail(ErrorCode::Unavailable, "the connection was lost"), claim_takes};
+    if (std::exchange(loses_a_claim, false) || loses_claims || asked.claims == loses_claim) {
+      return Claimed{Fail(lost_as, "the connection was lost"), claim_takes};
     }
     if (std::find(request.ids.begin(), request.ids.end(), refused_id) != request.ids.end()) {
       return Claimed{Fail(ErrorCode::Invalid, "a trigger refuses it"), claim_takes};
@@ -194,8 +196,9 @@ class TimedRunner final : public Runner {
   explicit TimedRunner(ManualClock& clock) : clock_(clock) {}
 
   bool Runs(const std::string&) override { return true; }
-  LaneRoom Room(const std::string&, const AttemptHost&, std::uint32_t) override {
-    LaneRoom room{most - running_.size()};
+  LaneRoom Room(const std::string&, const AttemptHost&, std::uint32_t urgency) override {
+    const std::size_t bound = urgency <= urgent ? most : most - reserve;
+    LaneRoom room{bound - std::min(bound, running_.size())};
     if (most_bytes > 0) room.bytes = most_bytes - std::min(most_bytes, Bytes());
     room.gives_back = gives_back;
     return room;
@@ -233,6 +236,8 @@ class TimedRunner final : public Runner {
   }
 
   std::size_t most = 250;
+  std::size_t reserve = 0;  // of `most`, for what is as urgent as this
+  std::uint32_t urgent = 0;
   std::size_t most_bytes = 0;  // zero: no bound
   bool gives_back = false;     // it says so of its room
   std::size_t took = 0;

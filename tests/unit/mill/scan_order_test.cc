@@ -338,24 +338,28 @@ TEST_F(ScanOrderTest, AStrandThatGetsATableIsNotIdleBeforeItHasLookedAtIt) {
 TEST(ClaimLedgerTest, TwoThatSeeTheSameRoomDoNotBothFillIt) {
   ClaimLedger ledger;
   const ClaimLoad seen = ledger.Landed("a");
-  EXPECT_EQ(ledger.Grant("a", {60, 600}, 100, seen), 60u);
-  EXPECT_EQ(ledger.Grant("a", {60, 600}, 100, seen), 40u);
-  EXPECT_EQ(ledger.Grant("a", {60, 600}, 100, ledger.Landed("a")), 0u) << "those are still on their way";
-  EXPECT_EQ(ledger.Grant("b", {60, 600}, 100, ledger.Landed("b")), 60u);
+  const LaneRoom room{100};
+  EXPECT_EQ(ledger.Grant("a", {60, 600}, room, seen), 60u);
+  EXPECT_EQ(ledger.Grant("a", {60, 600}, room, seen), 40u);
+  EXPECT_EQ(ledger.Grant("a", {60, 600}, room, ledger.Landed("a")), 0u) << "those are still on their way";
+  EXPECT_EQ(ledger.Grant("b", {60, 600}, room, ledger.Landed("b")), 60u);
   ledger.Land("a", {60, 600});
-  EXPECT_EQ(ledger.Grant("a", {60, 600}, 100, seen), 0u) << "the room that it saw has been filled since";
-  EXPECT_EQ(ledger.Grant("a", {60, 600}, 100, ledger.Landed("a")), 60u);
+  EXPECT_EQ(ledger.Grant("a", {60, 600}, room, seen), 0u) << "the room that it saw has been filled since";
+  EXPECT_EQ(ledger.Grant("a", {60, 600}, room, ledger.Landed("a")), 60u);
 }
 
 TEST(ClaimLedgerTest, WhatIsOnItsWayHasAPlaceInTheRoom) {
   ClaimLedger ledger;
   const ClaimLoad seen = ledger.Landed("a");
-  EXPECT_EQ(ledger.Grant("a", {60, 600}, 100, seen), 60u);
-  EXPECT_EQ(ledger.Grant("a", {60, 600}, 60, seen), 0u) << "it holds no bytes either";
-  EXPECT_EQ(ledger.Free("a", {100, 1000}, seen).tasks, 40u);
-  EXPECT_EQ(ledger.Free("a", {100, 1000}, seen).bytes, 400u);
-  EXPECT_EQ(ledger.Free("a", {50, 500}, seen).tasks, 0u);
-  EXPECT_EQ(ledger.Free("a", {50, 500}, seen).bytes, 0u);
+  EXPECT_EQ(ledger.Grant("a", {60, 1100}, {100, 1000}, seen), 60u) << "one that is too large comes alone";
+  ledger.Land("a", {60, 1100});
+  const ClaimLoad landed = ledger.Landed("a");
+  EXPECT_EQ(ledger.Grant("a", {60, 600}, {100, 1000}, landed), 60u);
+  EXPECT_EQ(ledger.Grant("a", {10, 500}, {100, 1000}, landed), 0u) << "what is granted nothing holds nothing";
+  EXPECT_EQ(ledger.Free("a", {100, 1000}, landed).tasks, 40u);
+  EXPECT_EQ(ledger.Free("a", {100, 1000}, landed).bytes, 400u);
+  EXPECT_EQ(ledger.Free("a", {50, 500}, landed).tasks, 0u);
+  EXPECT_EQ(ledger.Free("a", {50, 500}, landed).bytes, 0u);
   EXPECT_EQ(ledger.Free("b", {100, 1000}, ledger.Landed("b")).tasks, 100u);
   ledger.Land("a", {60, 600});
   EXPECT_EQ(ledger.Free("a", {100, 1000}, ledger.Landed("a")).tasks, 100u);

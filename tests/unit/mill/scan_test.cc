@@ -49,6 +49,17 @@ TEST_F(ScanCursorTest, AGroupThatRanEmptyStartsAgain) {
   EXPECT_TRUE(cursors_.MayHaveMore(group_));
 }
 
+TEST_F(ScanCursorTest, WhatIsReadAgainMakesASmallGroupNoLargerOne) {
+  cursors_.Refresh(kStart, {group_}, kRewind);
+  cursors_.Advance(group_, last_, 60, false);
+  cursors_.Rewind(group_);
+  EXPECT_EQ(cursors_.At(group_), HeadOf(group_));
+  EXPECT_TRUE(cursors_.MayHaveMore(group_));
+  cursors_.Advance(group_, last_, 60, false);
+  cursors_.Refresh(kStart + seconds(1), {group_}, kRewind);
+  EXPECT_EQ(cursors_.At(group_), HeadOf(group_));
+}
+
 TEST_F(ScanCursorTest, ALargeGroupThatRanEmptyGoesOnBehindItsCursorUntilTheRewindInterval) {
   cursors_.Refresh(kStart, {group_}, kRewind);
   cursors_.Advance(group_, last_, 500, false);
