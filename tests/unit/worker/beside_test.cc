@@ -30,10 +30,9 @@ TEST(BesideTest, ItIsDoneWhenTheWorkHasEndedAndNoSooner) {
   }));
   EXPECT_FALSE(beside.IsDone());
   go.set_value();
-  while (!beside.IsDone()) {
-  }
-  EXPECT_TRUE(done.load());
   beside.Wait();
+  EXPECT_TRUE(beside.IsDone());
+  EXPECT_TRUE(done.load());
 }
 
 }  // namespace
