@@ -50,8 +50,8 @@ struct ClaimWork {
   std::size_t claimed = 0;  // rows; of a claim whose outcome is unknown all that it asked for
   Micros took{0};           // the shard's time, of all their statements
   Micros slowest{0};        // of one of them; zero: nothing was asked of the shard
-  std::vector<std::uint64_t> left =
-      {};  // rows that nobody has claimed: it failed, or somebody is to be alone
+  // Rows that nobody has claimed: it failed, or somebody is to be alone.
+  std::vector<std::uint64_t> left = {};
 };
 
 // Not thread-safe: the scan strand's. Errors are those of the store.

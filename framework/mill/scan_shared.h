@@ -33,11 +33,7 @@ class ClaimLedger {
   LaneRoom Free(const std::string& type, LaneRoom room, const ClaimLoad& landed) const {
     MutexLock lock(mutex_);
     const auto counts = counts_.find(type);
-    if (counts == counts_.end()) return room;
-    const ClaimLoad& granted = counts->second.granted;
-    room.tasks -= std::min<std::uint64_t>(room.tasks, granted.tasks - landed.tasks);
-    room.bytes -= std::min<std::uint64_t>(room.bytes, granted.bytes - landed.bytes);
-    return room;
+    return counts == counts_.end() ? room : Without(room, counts->second.granted, landed);
   }
   // How many of the wanted tasks may be claimed in such a room; none where their bytes have no place beside
   // those of others. Whoever asks is granted them, until they land.
@@ -45,10 +41,9 @@ class ClaimLedger {
                     const ClaimLoad& landed) {
     MutexLock lock(mutex_);
     Counts& counts = counts_[type];
-    const ClaimLoad others{counts.granted.tasks - landed.tasks, counts.granted.bytes - landed.bytes};
-    const std::size_t free = room.tasks - std::min<std::uint64_t>(room.tasks, others.tasks);
-    const bool fits = others.bytes == 0 || wanted.bytes + others.bytes <= room.bytes;
-    const std::size_t grant = fits ? std::min<std::uint64_t>(wanted.tasks, free) : 0;
+    const LaneRoom free = Without(room, counts.granted, landed);
+    const bool fits = counts.granted.bytes == landed.bytes || wanted.bytes <= free.bytes;
+    const std::size_t grant = fits ? std::min<std::uint64_t>(wanted.tasks, free.tasks) : 0;
     counts.granted.tasks += grant;
     if (grant > 0) counts.granted.bytes += wanted.bytes;
     return grant;
@@ -65,6 +60,11 @@ class ClaimLedger {
     ClaimLoad granted;
     ClaimLoad landed;
   };
+  static LaneRoom Without(LaneRoom room, const ClaimLoad& granted, const ClaimLoad& landed) {
+    room.tasks -= std::min<std::uint64_t>(room.tasks, granted.tasks - landed.tasks);
+    room.bytes -= std::min<std::uint64_t>(room.bytes, granted.bytes - landed.bytes);
+    return room;
+  }
 
   mutable Mutex mutex_;
   std::map<std::string, Counts> counts_ MILLRACE_GUARDED_BY(mutex_);
