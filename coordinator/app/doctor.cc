@@ -18,37 +18,15 @@ using doctor::Finding;
 using doctor::Severity;
 using nlohmann::ordered_json;
 
-// Lines of at most `width` columns; all but the first begin with `indent` blanks, and the first is to stand
-// behind so many columns. Words are not cut.
-std::string Wrapped(const std::string& text, std::size_t indent, std::size_t width) {
-  std::string out;
-  std::size_t column = indent;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    const std::size_t wide = DisplayWidth(word);
-    if (column > indent && column + 1 + wide > width) {
-      out += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += wide;
-    at = end + 1;
-  }
-  return out;
-}
-
 constexpr std::size_t kIndent = 9;  // as wide as `warning` and two blanks
 
 std::string FindingText(const Finding& finding, std::size_t width) {
   std::string title = ToString(finding.severity);
   title.resize(kIndent, ' ');
-  std::string text = title + Wrapped(finding.where + ": " + Escape(finding.what), kIndent, width);
+  std::string text = title + Wrapped(finding.where + ": " + Escape(finding.what), width, kIndent, kIndent);
   if (!finding.remedy.empty())
-    text += "\n" + std::string(kIndent, ' ') + Wrapped("→ " + Escape(finding.remedy), kIndent, width);
+    text +=
+        "\n" + std::string(kIndent, ' ') + Wrapped("→ " + Escape(finding.remedy), width, kIndent, kIndent);
   return text;
 }
 
@@ -114,7 +92,7 @@ void Print(const Examination& seen, const std::vector<Finding>& findings) {
   for (const auto& [what, how] : LookedAt(seen)) {
     std::string title = "  " + what;
     title.resize(std::max<std::size_t>(title.size() + 2, 16), ' ');
-    PrintLine(title + Wrapped(how, title.size(), width));
+    PrintLine(title + Wrapped(how, width, title.size(), title.size()));
   }
   if (!seen.scratch) {
     PrintLine(

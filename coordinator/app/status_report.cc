@@ -50,29 +50,6 @@ const char* LifeText(WorkerLife life) {
   return "";
 }
 
-// At blanks, further lines indented; 0: one line. A word that is longer stands as it is.
-std::string Wrapped(const std::string& text, std::size_t width) {
-  std::string out;
-  std::size_t column = 0;
-  std::size_t from = 0;
-  while (from < text.size()) {
-    const std::size_t end = std::min(text.find(' ', from), text.size());
-    const std::string word = text.substr(from, end - from);
-    const std::size_t wide = DisplayWidth(word);
-    if (column > 0 && width > 0 && column + 1 + wide > width) {
-      out += "\n  ";
-      column = 2;
-    } else if (column > 0) {
-      out += " ";
-      ++column;
-    }
-    out += word;
-    column += wide;
-    from = end + 1;
-  }
-  return out;
-}
-
 constexpr std::size_t kLeastLast = 12;  // to which the last column may be cut
 
 void Drop(TextTable& table, std::size_t column) {

@@ -35,6 +35,27 @@ std::string Fit(std::string_view text, std::size_t width) {
   return safe.substr(0, end) + "…";
 }
 
+std::string Wrapped(std::string_view text, std::size_t width, std::size_t begin, std::size_t indent) {
+  std::string out;
+  std::size_t column = begin;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    const std::size_t wide = DisplayWidth(word);
+    if (column > begin && width > 0 && column + 1 + wide > width) {
+      out += "\n" + std::string(indent, ' ');
+      begin = column = indent;
+    } else if (column > begin) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += wide;
+    at = end + 1;
+  }
+  return out;
+}
+
 std::string WithCommas(std::uint64_t number) {
   std::string digits = std::to_string(number);
   for (std::size_t at = digits.size(); at > 3;) {

@@ -15,6 +15,10 @@ std::size_t DisplayWidth(std::string_view text);
 // Cut to `width` columns with a `…`; what no terminal may get is escaped, and what was escaped stays.
 std::string Fit(std::string_view text, std::size_t width);
 
+// Broken at blanks into lines of at most `width` columns; 0: one line. The first is to stand behind `begin`
+// columns, the others begin with `indent` blanks. A word that is longer stands as it is.
+std::string Wrapped(std::string_view text, std::size_t width, std::size_t begin = 0, std::size_t indent = 2);
+
 // 16,049
 std::string WithCommas(std::uint64_t number);
 // `25 %`, of a part of 1; at least `1 %`.

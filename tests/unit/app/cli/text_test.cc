@@ -21,6 +21,19 @@ TEST(NearestOfTest, NamesTheNearestOrElseWhatThereIs) {
   EXPECT_EQ(NearestOf("east", {}, "; there are "), "");
 }
 
+TEST(WrappedTest, BreaksAtBlanksAndLeavesLongWordsWhole) {
+  EXPECT_EQ(Wrapped("one two three", 8), "one two\n  three");
+  EXPECT_EQ(Wrapped("one two three", 0), "one two three");
+  EXPECT_EQ(Wrapped("Zoë Günther", 11), "Zoë Günther");
+  EXPECT_EQ(Wrapped("a millrace-task-list b", 6), "a\n  millrace-task-list\n  b");
+  EXPECT_EQ(Wrapped("", 8), "");
+}
+
+TEST(WrappedTest, TheFirstLineMayStandBehindATitle) {
+  EXPECT_EQ(Wrapped("one two three", 12, 5, 5), "one two\n     three");
+  EXPECT_EQ(Wrapped("one two", 6, 5, 1), "one\n two");
+}
+
 TEST(FitTest, CutsByColumnsAndEscapesWhatATerminalWouldObey) {
   EXPECT_EQ(Fit("Zoë and Günther", 7), "Zoë an…");
   EXPECT_EQ(Fit("a\x1b[2J", 20), "a\\x1b[2J");
