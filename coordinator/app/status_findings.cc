@@ -4,6 +4,7 @@
 #include "coordinator/app/cluster_pause.h"
 #include "coordinator/app/status_report.h"
 #include "framework/config/config.h"
+#include "framework/policy/coverage.h"
 #include "framework/policy/load_balance.h"
 #include "framework/policy/pauses.h"
 #include "framework/policy/permit_home.h"
@@ -144,30 +145,24 @@ void FindPermits(const StatusFacts& facts, Findings& findings) {
   if (!trouble.empty()) findings.push_back({"nothing that needs a permit is started: " + trouble, ""});
 }
 
-// Without a plan: load-balance numbers that no living worker serves.
+// Without a plan: load-balance numbers that no living worker serves. One whose numbers can't be read may
+// serve any.
 void FindUncovered(const StatusFacts& facts, Findings& findings) {
   if (facts.cluster && facts.cluster->unreached.empty()) return;
   if (!AnyLives(facts)) return;
   for (const auto& [name, shard] : facts.shards) {
-    std::set<std::uint32_t> served;
-    bool all = false;
+    std::vector<std::string> served;
     for (const WorkerFacts& worker : facts.workers) {
       if (!MayLive(worker) || !worker.shards.contains(name)) continue;
-      const auto numbers = ParseLoadBalance(worker.load_balance);
-      all = all || !numbers;
-      if (numbers) served.insert(numbers->begin(), numbers->end());
+      served.push_back(ParseLoadBalance(worker.load_balance) ? worker.load_balance : "");
     }
-    if (all) continue;
     std::uint32_t slices = 0;
     for (const TableInfo& table : shard.tables) slices = std::max(slices, table.slices);
-    std::vector<std::uint32_t> left;
-    for (std::uint32_t number = 0; number < slices; ++number) {
-      if (!served.contains(number)) left.push_back(number);
-    }
+    const std::vector<std::uint32_t> left = Uncovered(served, slices);
     if (left.empty()) continue;
-    findings.push_back(
-        {"no living worker serves the load-balance numbers " + FormatLoadBalance(left) + " of shard " + name,
-         "start one with --load-balance " + FormatLoadBalance(left)});
+    const std::string numbers = FormatLoadBalance(left);
+    findings.push_back({"no living worker serves the load-balance numbers " + numbers + " of shard " + name,
+                        "start one with --load-balance " + numbers});
   }
 }
 

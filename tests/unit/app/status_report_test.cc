@@ -371,6 +371,8 @@ TEST(StatusTest, NumbersThatNobodyServesAreSaid) {
   EXPECT_THAT(Findings(facts), IsEmpty());
   facts.workers[1].life = WorkerLife::Gone;
   EXPECT_THAT(Findings(facts), Contains(HasSubstr("32-63")));
+  facts.workers[0].load_balance = "of a later version";
+  EXPECT_THAT(Findings(facts), Not(Contains(HasSubstr("load-balance numbers")))) << "it may serve them all";
 }
 
 TEST(StatusTest, QuarantinedTasksAreSaidByType) {
