@@ -16,8 +16,6 @@
 #include "coordinator/app/shards.h"
 #include "coordinator/app/status_report.h"
 #include "coordinator/app/stop_signals.h"
-#include "framework/config/policy_text.h"
-#include "framework/mill/hours_policy.h"
 #include "framework/worker/worker_id.h"
 
 namespace millrace::engine {
@@ -378,18 +376,11 @@ StatusFacts StatusReader::Read(bool alone) {
   facts.handlers = settings_.config.handlers;
   facts.has_config = !settings_.config_file.empty();
   facts.brake = settings_.config.engine.brake_latency;
-  for (const auto& [type, handler] : facts.handlers) {
-    const std::string closed = handler.hours ? ClosedBy(*handler.hours, facts.now) : "";
-    if (!closed.empty()) facts.closed[type] = closed;
-  }
   const bool workers = std::any_of(looks_.begin(), looks_.end(), [&](const auto& look) {
     return facts.shards.at(look.first).error.empty() && look.second.HasWorkers();
   });
   ReadCluster(facts);
   ReadSchedules(facts);
-  for (const auto& [type, handler] : settings_.config.handlers) {
-    if (handler.limit) facts.limits[type] = LimitText(*handler.limit);
-  }
   const bool by_beats = !facts.cluster || !facts.cluster->unreached.empty();
   if (alone && by_beats && workers && sample_ > Micros(0)) {
     SetRates(facts);

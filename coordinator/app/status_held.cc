@@ -9,6 +9,7 @@
 #include "coordinator/app/status_report.h"
 #include "framework/base/time_text.h"
 #include "framework/config/policy_text.h"
+#include "framework/mill/hours_policy.h"
 
 namespace millrace::engine {
 namespace {
@@ -169,10 +170,13 @@ std::vector<Hold> HoldsOn(const StatusFacts& facts, const std::string& handler, 
   if (!type.now.oldest_due) return holds;
   if (PausedEverywhere(facts, handler)) holds.push_back({"paused", "paused"});
   if (BreakerIsOpen(facts, handler)) holds.push_back({"breaker", OpenText(facts, handler)});
-  if (const auto closed = facts.closed.find(handler); closed != facts.closed.end())
-    holds.push_back({"outside_hours", closed->second + " (`handlers." + handler + ".hours`)"});
+  const auto config = facts.handlers.find(handler);
+  if (config != facts.handlers.end() && config->second.hours) {
+    const std::string closed = ClosedBy(*config->second.hours, facts.now);
+    if (!closed.empty()) holds.push_back({"outside_hours", closed + " (`handlers." + handler + ".hours`)"});
+  }
   if (!holds.empty() || DueFor(facts, type) < kFoundWithin) return holds;
-  if (const auto config = facts.handlers.find(handler); config != facts.handlers.end()) {
+  if (config != facts.handlers.end()) {
     AddLimit(facts, handler, type, config->second, holds);
     AddBands(facts, handler, type, config->second, holds);
   }

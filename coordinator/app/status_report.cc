@@ -8,6 +8,7 @@
 #include "coordinator/app/cluster_health.h"
 #include "framework/base/escape.h"
 #include "framework/base/time_text.h"
+#include "framework/config/policy_text.h"
 
 namespace millrace::engine {
 namespace {
@@ -93,6 +94,12 @@ void Add(std::string& text, TextTable table, const std::vector<const char*>& les
   text += "\n";
 }
 
+// The limit of a type in words; empty: it has none.
+std::string LimitOf(const StatusFacts& facts, const std::string& handler) {
+  const auto config = facts.handlers.find(handler);
+  return config == facts.handlers.end() || !config->second.limit ? "" : LimitText(*config->second.limit);
+}
+
 bool AllRead(const StatusFacts& facts) {
   return std::all_of(facts.shards.begin(), facts.shards.end(),
                      [](const auto& shard) { return shard.second.error.empty(); });
@@ -144,7 +151,9 @@ void AddTypes(const StatusFacts& facts, const std::map<std::string, TypeState>& 
                    {"ended/s", true},
                    {"oldest due"}},
                   {}};
-  if (!facts.limits.empty()) table.columns.push_back({"limit"});
+  const bool limited = std::any_of(facts.handlers.begin(), facts.handlers.end(),
+                                   [](const auto& handler) { return handler.second.limit.has_value(); });
+  if (limited) table.columns.push_back({"limit"});
   std::vector<std::pair<std::string, TypeState>> rows(types.begin(), types.end());
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return a.second.now.waiting.count > b.second.now.waiting.count;
@@ -162,9 +171,9 @@ void AddTypes(const StatusFacts& facts, const std::map<std::string, TypeState>& 
                           NumberOf(type.now.held), WithCommas(type.failed), WithCommas(type.cancelled),
                           WithCommas(type.succeeded),
                           rate == facts.ended.end() ? "0" : RateText(rate->second), due});
-    if (facts.limits.empty()) continue;
-    const auto limit = facts.limits.find(handler);
-    table.rows.back().push_back(limit == facts.limits.end() ? "-" : limit->second);
+    if (!limited) continue;
+    const std::string limit = LimitOf(facts, handler);
+    table.rows.back().push_back(limit.empty() ? "-" : limit);
   }
   Add(text, std::move(table), {"cancelled", "ended/s", "held", "succeeded"}, width);
 }
@@ -341,8 +350,7 @@ ordered_json ToJson(const std::string& handler, const TypeState& type, const Sta
   for (const Hold& hold : HoldsOn(facts, handler, type))
     json["held_by"].push_back({{"code", hold.code}, {"text", hold.text}});
   const auto rate = facts.ended.find(handler);
-  const auto limit = facts.limits.find(handler);
-  if (limit != facts.limits.end()) json["limit"] = limit->second;
+  if (const std::string limit = LimitOf(facts, handler); !limit.empty()) json["limit"] = limit;
   json["ended_per_second"] =
       !facts.window ? ordered_json(nullptr) : ordered_json(rate == facts.ended.end() ? 0.0 : rate->second);
   return json;

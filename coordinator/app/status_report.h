@@ -87,14 +87,12 @@ struct StatusFacts {
   std::map<std::string, ShardFacts> shards;
   std::vector<WorkerFacts> workers;
   std::optional<StatusCluster> cluster;
-  std::optional<Micros> window;         // between two looks at the counters; nullopt: there was one
-  std::map<std::string, double> ended;  // tasks a second that ended, by task type, in the window
-  std::map<std::string, std::string> limits = {};  // in words, by task type that has one
-  std::optional<std::vector<AlertFacts>> alerts;   // nullopt: none are configured, or nobody judges them
-  std::vector<ScheduleFacts> schedules;            // those that were read
-  std::map<std::string, std::string> closed;       // by task type, as ClosedBy says it: those outside hours
-  std::map<std::string, HandlerConfig> handlers;   // the configuration of task types
-  Micros brake{0};                                 // engine.brake.latency
+  std::optional<Micros> window;                   // between two looks at the counters; nullopt: there was one
+  std::map<std::string, double> ended;            // tasks a second that ended, by task type, in the window
+  std::optional<std::vector<AlertFacts>> alerts;  // nullopt: none are configured, or nobody judges them
+  std::vector<ScheduleFacts> schedules;           // those that were read
+  std::map<std::string, HandlerConfig> handlers;  // the configuration of task types
+  Micros brake{0};                                // engine.brake.latency
   std::optional<std::set<std::string>> plugin_handlers;  // of the plugins at hand, where it was asked
   bool has_config = false;  // a configuration was read, which may be the workers'
 };

@@ -149,7 +149,7 @@ TEST(StatusTest, WhatIsOutsideItsHoursIsSaidAndIsNotStuck) {
   noop.running = {};
   facts.ended.clear();
   ASSERT_THAT(Findings(facts), ElementsAre(HasSubstr("nothing claims")));
-  facts.closed["noop"] = "outside its hours until 01:00 Europe/Berlin";
+  facts.handlers["noop"].hours = HoursConfig{60, 360, "Europe/Berlin"};
   EXPECT_THAT(Findings(facts), IsEmpty());
   EXPECT_THAT(StatusText(facts, 0),
               AllOf(HasSubstr("1 h 30 min ago, held"),
