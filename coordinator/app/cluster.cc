@@ -125,9 +125,8 @@ ordered_json ToJson(const ClusterSnapshot& snapshot, const ShardStates& shards) 
 }
 
 std::string Number(const ordered_json& status, const char* key) {
-  const auto found = status.find(key);
-  if (found == status.end() || !found->is_number()) return "";
-  return WithCommas(static_cast<std::uint64_t>(std::llround(std::clamp(found->get<double>(), 0.0, 1e15))));
+  const auto number = NumberIfThere(status, key);
+  return number ? WithCommas(static_cast<std::uint64_t>(std::llround(*number))) : "";
 }
 
 void PrintWorkers(const ordered_json& out) {
@@ -178,11 +177,7 @@ std::string OldestText(const ShardState& state) {
 void PrintPlugins(const ClusterSnapshot& snapshot) {
   std::map<std::string, std::set<std::string>> workers;  // by plugin and version
   for (const auto& [id, status] : snapshot.statuses) {
-    const auto told = status.find(status_key::kPlugins);
-    if (told == status.end() || !told->is_array()) continue;
-    for (const auto& plugin : *told) {
-      if (plugin.is_string()) workers[plugin.get<std::string>()].insert(id);
-    }
+    for (const std::string& plugin : TextsPart(status, status_key::kPlugins)) workers[plugin].insert(id);
   }
   if (workers.empty()) return;
   TextTable table{{{"plugin"}, {"version"}, {"workers"}}, {}};

@@ -14,17 +14,6 @@ namespace {
 
 using TroubleList = std::vector<Trouble>;
 
-// The texts in a list under this key, whatever else a worker of another version may have put there.
-std::vector<std::string> Texts(const nlohmann::ordered_json& status, const char* key) {
-  std::vector<std::string> texts;
-  const auto& list = PartOf(status, key);
-  if (!list.is_array()) return texts;
-  for (const auto& text : list) {
-    if (text.is_string()) texts.push_back(text.get<std::string>());
-  }
-  return texts;
-}
-
 constexpr Micros kToldFor = std::chrono::hours(1);
 
 void AddNodes(const ClusterSnapshot& snapshot, WallTime now, TroubleList& troubles) {
@@ -167,7 +156,7 @@ void AddRefusals(const ClusterSnapshot& snapshot, TroubleList& troubles) {
   for (const auto& [id, status] : snapshot.statuses) {
     for (const char* key : {status_key::kRefused,
                             status_key::kRefusals}) {  // words of the cluster, and what it can't carry out
-      for (const std::string& what : Texts(status, key))
+      for (const std::string& what : TextsPart(status, key))
         troubles.push_back({id + " refuses " + what, RemedyOfRefusal(what)});
     }
   }
@@ -182,7 +171,7 @@ void AddPermits(const ClusterSnapshot& snapshot, TroubleList& troubles) {
 
 void AddIgnored(const ClusterSnapshot& snapshot, TroubleList& troubles) {
   for (const auto& [id, status] : snapshot.statuses) {
-    for (const std::string& what : Texts(status, status_key::kIgnored))
+    for (const std::string& what : TextsPart(status, status_key::kIgnored))
       troubles.push_back({id + ": " + what, ""});
   }
 }
@@ -381,12 +370,8 @@ bool AllAway(const ShardStates& shards) {
 std::map<std::string, std::string> DoorbellsOf(const ClusterSnapshot& snapshot, const std::string& shard) {
   std::map<std::string, std::string> doorbells;
   for (const auto& [id, status] : snapshot.statuses) {
-    const auto all = status.find(status_key::kShards);
-    if (all == status.end() || !all->is_object() || !all->contains(shard)) continue;
-    const auto& one = (*all)[shard];
-    if (!one.is_object() || !one.contains(status_key::kDoorbell)) continue;
-    if (const auto& said = one[status_key::kDoorbell]; said.is_string())
-      doorbells[id] = said.get<std::string>();
+    const auto& said = PartOf(PartOf(PartOf(status, status_key::kShards), shard), status_key::kDoorbell);
+    if (said.is_string()) doorbells[id] = said.get<std::string>();
   }
   return doorbells;
 }

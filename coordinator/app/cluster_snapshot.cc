@@ -225,6 +225,22 @@ double NumberPart(const ordered_json& json, const std::string& key) {
   return number.is_number() ? std::clamp(number.get<double>(), 0.0, 1e9) : 0.0;
 }
 
+std::vector<std::string> TextsPart(const ordered_json& json, const std::string& key) {
+  std::vector<std::string> texts;
+  const ordered_json& list = PartOf(json, key);
+  if (!list.is_array()) return texts;
+  for (const ordered_json& text : list) {
+    if (text.is_string()) texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
+std::optional<double> NumberIfThere(const ordered_json& json, const std::string& key) {
+  const ordered_json& number = PartOf(json, key);
+  if (!number.is_number()) return std::nullopt;
+  return std::clamp(number.get<double>(), 0.0, 1e15);
+}
+
 void DropEndedBreakers(ClusterSnapshot& snapshot) {
   std::erase_if(snapshot.breakers, [&](const auto& breaker) {
     return !snapshot.workers.empty() &&

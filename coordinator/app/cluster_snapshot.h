@@ -53,6 +53,9 @@ Status CheckWorkers(const ClusterSnapshot& snapshot, const std::vector<std::stri
 const nlohmann::ordered_json& PartOf(const nlohmann::ordered_json& json, const std::string& key);
 std::string TextPart(const nlohmann::ordered_json& json, const std::string& key);
 double NumberPart(const nlohmann::ordered_json& json, const std::string& key);
+// The texts in a list, and a number that means something by being there, in 0 … 1e15.
+std::vector<std::string> TextsPart(const nlohmann::ordered_json& json, const std::string& key);
+std::optional<double> NumberIfThere(const nlohmann::ordered_json& json, const std::string& key);
 
 // Pure. Of the open breakers those of types that no worker has a breaker of: they hold nothing back, and the
 // leader removes them.

@@ -34,9 +34,8 @@ const char* WordOf(State state) {
 }
 
 std::optional<std::int64_t> NumberIn(const ordered_json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
-  return found->get<std::int64_t>();
+  const ordered_json& number = PartOf(object, key);
+  return number.is_number_integer() ? std::optional(number.get<std::int64_t>()) : std::nullopt;
 }
 
 // Of those that have not told yet.
@@ -64,21 +63,19 @@ ConfigWord ReadConfigWord(const std::string& worker, const std::optional<std::st
   if (!status) return word;
   word.state = State::Unknown;
   const ordered_json told = ordered_json::parse(*status, nullptr, false);
-  const auto pointer = ordered_json::json_pointer("/" + std::string(status_key::kConfig));
-  if (!told.is_object() || !told.contains(pointer) || !told[pointer].is_object()) return word;
+  const ordered_json& parts = PartOf(told, status_key::kConfig);
+  if (!parts.is_object()) return word;
   word.state = State::Silent;
-  const ordered_json& parts = told[pointer];
-  const auto one = parts.find(wanted.part);
-  if (one == parts.end() || !one->is_object()) return word;
-  const auto version = NumberIn(*one, status_key::kConfigVersion);
-  const std::int64_t made = NumberIn(*one, status_key::kConfigMade).value_or(wanted.made);
+  const ordered_json& one = PartOf(parts, wanted.part);
+  const auto version = NumberIn(one, status_key::kConfigVersion);
+  const std::int64_t made = NumberIn(one, status_key::kConfigMade).value_or(wanted.made);
   const bool of_another = wanted.made != 0 && made != wanted.made;
   if (!version || (of_another ? made < wanted.made : *version < wanted.version)) return word;
-  const auto why = one->find(status_key::kConfigRefused);
-  word.state = why == one->end() ? State::InForce : State::Refused;
+  const auto why = one.find(status_key::kConfigRefused);
+  word.state = why == one.end() ? State::InForce : State::Refused;
   if (word.state == State::Refused) word.why = why->is_string() ? why->get<std::string>() : why->dump();
   for (const std::string& type : wanted.types) {
-    const std::string refusal = TextPart(PartOf(*one, status_key::kConfigTypes), type);
+    const std::string refusal = TextPart(PartOf(one, status_key::kConfigTypes), type);
     if (refusal.empty()) continue;
     word.state = State::Refused;
     word.why += (word.why.empty() ? "handlers." : "; handlers.") + type + ": " + refusal;

@@ -161,14 +161,9 @@ WorkerFacts WorkerOf(const ClusterSnapshot& snapshot, const std::string& id, Wal
     worker.last_sign = std::max(Micros(0), now - at->second);
   const auto status = snapshot.statuses.find(id);
   if (status == snapshot.statuses.end()) return worker;
-  const auto number = [&](const char* key) -> std::optional<double> {
-    const auto found = status->second.find(key);
-    if (found == status->second.end() || !found->is_number()) return std::nullopt;
-    return std::clamp(found->get<double>(), 0.0, 1e15);
-  };
-  if (const auto running = number(status_key::kRunning))
+  if (const auto running = NumberIfThere(status->second, status_key::kRunning))
     worker.running = static_cast<std::uint64_t>(*running);
-  worker.ended_per_second = number(status_key::kSettleRate);
+  worker.ended_per_second = NumberIfThere(status->second, status_key::kSettleRate);
   return worker;
 }
 

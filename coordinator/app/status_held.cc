@@ -155,9 +155,7 @@ ClusterHolds HoldsOf(const ClusterSnapshot& snapshot) {
     if (const auto next = NextProbe(snapshot, type)) holds.probes[type] = *next;
   }
   for (const auto& [id, status] : snapshot.statuses) {
-    for (const Json& type : PartOf(status, status_key::kFull)) {
-      if (type.is_string()) holds.full[type.get<std::string>()].insert(id);
-    }
+    for (const std::string& type : TextsPart(status, status_key::kFull)) holds.full[type].insert(id);
     const Json& shards = PartOf(status, status_key::kShards);
     if (!shards.is_object()) continue;
     for (const auto& [name, shard] : shards.items()) ReadShard(shard, name, holds);

@@ -46,6 +46,16 @@ TEST(OpenBreakersTest, OneThatNoWorkerHasHoldsNothingBack) {
   EXPECT_THAT(left(), ElementsAre("pay"));
 }
 
+TEST(StatusPartTest, WhatIsNotThereOrIsSomethingElseSaysNothing) {
+  const nlohmann::ordered_json status{{"full", {"pay", 5, "mail"}}, {"running", -3}, {"lag_ms", "x"}};
+  EXPECT_THAT(TextsPart(status, "full"), ElementsAre("pay", "mail"));
+  EXPECT_THAT(TextsPart(status, "running"), IsEmpty());
+  EXPECT_THAT(TextsPart(status["full"], "full"), IsEmpty());
+  EXPECT_EQ(NumberIfThere(status, "running"), 0.0);
+  EXPECT_EQ(NumberIfThere(status, "lag_ms"), std::nullopt);
+  EXPECT_EQ(NumberIfThere(status, "claims"), std::nullopt);
+}
+
 TEST(SliceRangesTest, NumbersThatFollowOneAnotherAreARange) {
   EXPECT_THAT(SliceRanges({"main/tasks/0", "main/tasks/1", "main/tasks/10", "main/tasks/2"}),
               ElementsAre("main/tasks/0-2,10"));
