@@ -173,18 +173,34 @@ Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& defa
   return settings;
 }
 
-Result<std::optional<std::set<std::string>>> TypesOfWorkers(ClusterClient& client) {
-  std::set<std::string> types;
+Result<PresentWorkers> ReadWorkers(ClusterClient& client, std::size_t most) {
+  PresentWorkers workers;
   BOOST_OUTCOME_TRY(ids, client.List("/workers"));
+  if (ids.size() > most)
+    return Fail(ErrorCode::Invalid, "there are more than " + std::to_string(most) + " workers");
   for (const std::string& id : ids) {
     BOOST_OUTCOME_TRY(node, client.Get("/workers/" + id));
     if (!node) continue;
-    const auto document = ReadWorker(node->data);
-    if (!document || !document->limits.handlers) return std::nullopt;
-    types.insert(document->limits.handlers->begin(), document->limits.handlers->end());
+    auto document = ReadWorker(node->data);
+    workers.all_read = workers.all_read && document;
+    if (document) workers.documents.emplace(id, std::move(*document));
   }
-  if (ids.empty()) return std::nullopt;
+  return workers;
+}
+
+std::optional<std::set<std::string>> TypesOf(const std::map<std::string, WorkerDocument>& workers) {
+  if (workers.empty()) return std::nullopt;
+  std::set<std::string> types;
+  for (const auto& [id, worker] : workers) {
+    if (!worker.limits.handlers) return std::nullopt;
+    types.insert(worker.limits.handlers->begin(), worker.limits.handlers->end());
+  }
   return types;
+}
+
+Result<std::optional<std::set<std::string>>> TypesOfWorkers(ClusterClient& client) {
+  BOOST_OUTCOME_TRY(workers, ReadWorkers(client));
+  return workers.all_read ? TypesOf(workers.documents) : std::nullopt;
 }
 
 std::string AuditStamp(const std::string& reason) {

@@ -2,6 +2,9 @@
 // configuration.
 #pragma once
 
+#include <cstddef>
+#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,6 +14,7 @@
 #include "coordinator/app/ring_workers.h"
 #include "coordinator/app/shards.h"
 #include "coordinator/coordination/config_layers.h"
+#include "coordinator/coordination/documents.h"
 #include "coordinator/coordination/session.h"
 #include "framework/base/result.h"
 
@@ -71,7 +75,18 @@ Result<Shards> OpenShards(ClusterConnection& cluster);
 Result<Settings> ResolveShards(const CommonFlags& flags, const std::string& default_store,
                                WorkerBells* bells = nullptr);
 
-// The task types that the workers say that they run; nullopt: one may run any, or there is no worker.
+// The workers that are there.
+struct PresentWorkers {
+  std::map<std::string, WorkerDocument> documents;  // by id
+  bool all_read = true;                             // false: somebody's document can't be read
+};
+// Invalid, and none is read, where there are more than `most`.
+Result<PresentWorkers> ReadWorkers(ClusterClient& client,
+                                   std::size_t most = std::numeric_limits<std::size_t>::max());
+
+// The task types that these workers say that they run; nullopt: one may run any, or there is no worker. Pure.
+std::optional<std::set<std::string>> TypesOf(const std::map<std::string, WorkerDocument>& workers);
+// The same of those that are there; nullopt, too: what one says can't be read.
 Result<std::optional<std::set<std::string>>> TypesOfWorkers(ClusterClient& client);
 
 // What a command leaves in a node that means something by being there:

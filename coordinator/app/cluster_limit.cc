@@ -97,15 +97,13 @@ Status CheckMaxRows(const std::map<std::string, std::uint32_t>& max_rows, const 
 // else it could run.
 std::optional<std::set<std::string>> KnownTypes(const Result<ConfigLayers>& layers,
                                                 const ClusterSnapshot& snapshot) {
-  if (!layers || snapshot.workers.empty()) return std::nullopt;
-  std::set<std::string> types;
-  for (const auto& [id, document] : snapshot.workers) {
-    const auto limited = snapshot.limits.find(id);
-    if (!document.limits.handlers || (limited != snapshot.limits.end() && limited->second.handlers))
-      return std::nullopt;
-    types.insert(document.limits.handlers->begin(), document.limits.handlers->end());
-  }
-  for (const auto& [type, handler] : layers->Effective()->handlers) types.insert(type);
+  const bool limited = std::any_of(snapshot.limits.begin(), snapshot.limits.end(), [&](const auto& limits) {
+    return limits.second.handlers && snapshot.workers.contains(limits.first);
+  });
+  if (!layers || limited) return std::nullopt;
+  auto types = TypesOf(snapshot.workers);
+  if (!types) return std::nullopt;
+  for (const auto& [type, handler] : layers->Effective()->handlers) types->insert(type);
   return types;
 }
 

@@ -103,14 +103,7 @@ void Looker::LookAtCluster() {
 Status Looker::ReadCluster(TreeFacts& tree) {
   BOOST_OUTCOME_TRY(client, ClusterClient::Open(*settings_.cluster, kTreeLimit));
   BOOST_OUTCOME_TRY(snapshot, ReadSnapshot(*client));
-  for (const auto& [id, worker] : snapshot.workers) {
-    if (!types_) types_.emplace();
-    if (!worker.limits.handlers) {
-      types_.reset();
-      break;
-    }
-    types_->insert(worker.limits.handlers->begin(), worker.limits.handlers->end());
-  }
+  types_ = TypesOf(snapshot.workers);
   BOOST_OUTCOME_TRY(layers, ReadLayers(*client, settings_));
   settings_.config = *layers.Effective();
   seen_.has_schedules = layers.Refusals().contains("schedules");

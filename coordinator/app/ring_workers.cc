@@ -29,16 +29,8 @@ WorkerBells::WorkerBells(const std::map<std::string, WorkerDocument>& workers, c
 }
 
 WorkerBells WorkerBells::Of(ClusterClient& client) {
-  std::map<std::string, WorkerDocument> workers;
-  const auto ids = client.List("/workers");
-  if (!ids || ids->size() > kMostWorkers) return {};
-  for (const std::string& id : *ids) {
-    const auto node = client.Get("/workers/" + id);
-    if (!node) return {};
-    if (!*node) continue;
-    if (auto worker = ReadWorker((*node)->data)) workers.emplace(id, std::move(*worker));
-  }
-  return WorkerBells(workers, HostName());
+  const auto workers = ReadWorkers(client, kMostWorkers);
+  return workers ? WorkerBells(workers->documents, HostName()) : WorkerBells();
 }
 
 std::vector<std::string> WorkerBells::AddressesFor(const ShardRing& ring) const {

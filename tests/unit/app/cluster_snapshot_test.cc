@@ -56,6 +56,16 @@ TEST(StatusPartTest, WhatIsNotThereOrIsSomethingElseSaysNothing) {
   EXPECT_EQ(NumberIfThere(status, "claims"), std::nullopt);
 }
 
+TEST(TypesOfTest, AreKnownWhereEachWorkerTellsThem) {
+  std::map<std::string, WorkerDocument> workers;
+  EXPECT_EQ(TypesOf(workers), std::nullopt) << "there is none";
+  workers["w1"].limits.handlers = {"noop", "pay"};
+  workers["w2"].limits.handlers = {"mail", "pay"};
+  EXPECT_EQ(TypesOf(workers), (std::set<std::string>{"mail", "noop", "pay"}));
+  workers["w3"] = {};
+  EXPECT_EQ(TypesOf(workers), std::nullopt) << "w3 may run any";
+}
+
 TEST(SliceRangesTest, NumbersThatFollowOneAnotherAreARange) {
   EXPECT_THAT(SliceRanges({"main/tasks/0", "main/tasks/1", "main/tasks/10", "main/tasks/2"}),
               ElementsAre("main/tasks/0-2,10"));
