@@ -16,13 +16,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-Result<ordered_json> DocumentOf(const std::string& part, const std::string& text) {
-  ordered_json document = AsJson(text);
-  if (document.is_object()) return document;
-  return Fail(ErrorCode::Invalid, "config/" + part + " holds no JSON object now: set it whole, or " +
-                                      "millrace config rollback " + part);
-}
-
 // JSON that a configuration file would be refused for, such as a key that stands there twice. What is no JSON
 // is a text.
 Status CheckValue(const ConfigKey& key, const std::string& value) {
@@ -60,6 +53,13 @@ std::map<std::string, std::string> LeavesOf(const std::string& part, const std::
 ordered_json AsJson(const std::string& text) {
   ordered_json value = ordered_json::parse(text, nullptr, false, true);
   return value.is_discarded() ? ordered_json(text) : value;
+}
+
+Result<ordered_json> DocumentOf(const std::string& part, const std::string& text) {
+  ordered_json document = AsJson(text);
+  if (document.is_object()) return document;
+  return Fail(ErrorCode::Invalid, "config/" + part + " holds no JSON object now: set it whole, or " +
+                                      "millrace config rollback " + part);
 }
 
 ordered_json::json_pointer PointerTo(const std::vector<std::string>& keys) {

@@ -14,6 +14,9 @@ namespace millrace::engine {
 // A text that is no JSON by itself is meant as a string: `config set engine.poll 100ms`.
 nlohmann::ordered_json AsJson(const std::string& text);
 
+// The text of config/PART. Invalid, with what to do, where it is no object.
+Result<nlohmann::ordered_json> DocumentOf(const std::string& part, const std::string& text);
+
 nlohmann::ordered_json::json_pointer PointerTo(const std::vector<std::string>& keys);
 
 // What stands for a value on a command line: JSON itself, @FILE, or - for standard input. Invalid for a file

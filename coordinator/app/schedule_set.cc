@@ -75,14 +75,6 @@ Result<ConfigNode> NodeOf(ScheduleBook& book) {
   return ConfigNode{kPart, there ? JsonText(file[kPart]) : "{}", std::nullopt};
 }
 
-Result<ordered_json> DocumentOf(const ConfigNode& node) {
-  ordered_json document = AsJson(node.text);
-  if (document.is_object()) return document;
-  return Fail(ErrorCode::Invalid,
-              std::string("config/") + kPart +
-                  " holds no JSON object now: set it whole, or millrace config rollback " + kPart);
-}
-
 // As it would be in force with this text of the part.
 Result<std::shared_ptr<const Config>> ConfigWith(ScheduleBook& book, const std::string& text) {
   if (book.cluster() == nullptr) {
@@ -189,7 +181,7 @@ Result<ExitCode> RunScheduleAdd(const ScheduleAddOptions& options) {
   BOOST_OUTCOME_TRY(entry, EntryOf(options));
   BOOST_OUTCOME_TRY(book, ScheduleBook::Open(options.common));
   BOOST_OUTCOME_TRY(node, NodeOf(book));
-  BOOST_OUTCOME_TRY(document, DocumentOf(node));
+  BOOST_OUTCOME_TRY(document, DocumentOf(kPart, node.text));
   if (document.contains(options.name) && !options.replace) {
     return Fail(ErrorCode::Conflict, "there is a schedule '" + options.name +
                                          "' already: millrace schedule show " + options.name +
@@ -219,7 +211,7 @@ Result<ExitCode> RunScheduleAdd(const ScheduleAddOptions& options) {
 Result<ExitCode> ChangeSchedule(const ScheduleChangeOptions& options, ScheduleBook& book,
                                 void (*change_entry)(ordered_json&), const std::string& by_hand) {
   BOOST_OUTCOME_TRY(node, NodeOf(book));
-  BOOST_OUTCOME_TRY(document, DocumentOf(node));
+  BOOST_OUTCOME_TRY(document, DocumentOf(kPart, node.text));
   if (!document.contains(options.name)) {
     BOOST_OUTCOME_TRYV(book.CheckThere(options.name));
     return ByHand(book, by_hand);  // the file of --config has it, and goes over the cluster's
