@@ -1,7 +1,6 @@
-#include <poll.h>
-
 #include <algorithm>
 #include <set>
+#include <thread>
 
 #include "coordinator/app/cluster_client.h"
 #include "coordinator/app/cluster_health.h"
@@ -26,12 +25,6 @@ constexpr Micros kTreeLimit = std::chrono::seconds(8);
 constexpr std::size_t kEngineConnections = 5;
 // And of each of its scanners: what it asks itself, and the claim that it sends ahead.
 constexpr std::size_t kScannerConnections = 2;
-
-void Wait(Micros time) {
-  const BootTime end = BootClock::now() + time;
-  for (Micros left = time; left > Micros(0); left = end - BootClock::now())
-    poll(nullptr, 0, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count()));
-}
 
 class Looker {
  public:
@@ -174,7 +167,7 @@ void Looker::LookAtShards() {
   ForEachAtOnce(looks.size(), [&](std::size_t i) { looks[i].Begin({.scratch = options_.scratch}); });
   Micros wait{0};
   for (const doctor::ShardLook& look : looks) wait = std::max(wait, look.Wait());
-  Wait(wait);
+  std::this_thread::sleep_for(wait);
   seen_.shards.resize(looks.size());
   ForEachAtOnce(looks.size(), [&](std::size_t i) { seen_.shards[i] = looks[i].Finish(); });
   if (!settings_.config.schedules.empty()) LookAtSchedules(*shards);

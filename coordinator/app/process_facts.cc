@@ -6,13 +6,10 @@
 #include "coordinator/app/cli/text.h"
 
 namespace millrace::engine {
-namespace {
 
 std::uint64_t EndedOf(const WorkerTotals& totals) {
   return totals.succeeded + totals.cancelled + totals.failed + totals.retried + totals.returned;
 }
-
-}  // namespace
 
 ProcessFacts FactsOf(const Worker& worker, const std::string& no_plan, Micros patience) {
   ProcessFacts facts;

@@ -19,6 +19,9 @@ struct ProcessFacts {
   std::optional<WorkerTotals> totals = {};  // of a worker
 };
 
+// Attempts that came to an end, whatever that was.
+std::uint64_t EndedOf(const WorkerTotals& totals);
+
 // `no_plan`: why it has no plan; empty: it has one, or needs none. Ready is a worker with a plan and a fresh
 // beat in one shard at least.
 ProcessFacts FactsOf(const Worker& worker, const std::string& no_plan, Micros patience);

@@ -1,7 +1,5 @@
 #include "coordinator/app/ring_workers.h"
 
-#include <algorithm>
-
 #include "coordinator/app/cluster_client.h"
 #include "framework/worker/worker_id.h"
 
@@ -13,10 +11,6 @@ constexpr std::size_t kMostWorkers = 100;
 
 bool IsLoopback(const std::string& address) {
   return address.starts_with("127.") || address.starts_with("[::1]");
-}
-
-bool Allows(const Limit<std::string>& limit, const std::string& name) {
-  return !limit || std::find(limit->begin(), limit->end(), name) != limit->end();
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 // millrace status: reads the shards and the cluster, waits where only watching can tell, and prints what
 // status_report.h makes of it.
-#include <poll.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -32,11 +30,6 @@ constexpr Micros kBetweenBeats = std::chrono::milliseconds(100);
 constexpr Micros kBetweenScreens = std::chrono::seconds(2);
 constexpr Micros kLongestSample = std::chrono::minutes(1);
 constexpr const char* kClearScreen = "\x1b[H\x1b[2J";
-
-// Ends early where somebody asks the process to stop.
-void Rest(Micros time) {
-  poll(nullptr, 0, static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(time).count()));
-}
 
 // Whether a process that registered on this host is there no more.
 bool ProcessGone(const Incarnation& incarnation) {
@@ -333,7 +326,7 @@ void StatusReader::Watch(StatusFacts& facts) {
   };
   for (BootTime now = BootClock::now(); StopSignalsSeen() == 0; now = BootClock::now()) {
     if (now - began >= sample_ && certain(now)) break;
-    Rest(kBetweenBeats);
+    RestUnlessStopped(kBetweenBeats);
     for (auto& [name, look] : looks_) {
       ShardFacts& shard = facts.shards.at(name);
       if (!shard.error.empty()) continue;
@@ -417,7 +410,7 @@ Result<ExitCode> WatchStatus(const StatusOptions& options, StatusReader& reader)
     const StatusFacts facts = reader.Read(alone);
     if (StopSignalsSeen() > 0) break;
     Show(options, facts);
-    Rest(kBetweenScreens);
+    RestUnlessStopped(kBetweenScreens);
   }
   return ExitCode::Done;
 }

@@ -6,6 +6,7 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cli/text_table.h"
 #include "coordinator/app/cluster_health.h"
+#include "coordinator/upkeep/task_json.h"
 #include "framework/base/escape.h"
 #include "framework/base/time_text.h"
 #include "framework/config/policy_text.h"
@@ -315,10 +316,6 @@ void AddFindings(const StatusFacts& facts, std::size_t width, std::string& text)
 }
 
 ordered_json ToJson(const Counted& counted) { return {{"count", counted.count}, {"more", counted.more}}; }
-
-ordered_json TimeOrNull(const std::optional<WallTime>& time) {
-  return time ? ordered_json(FormatTime(*time)) : ordered_json(nullptr);
-}
 
 ordered_json SecondsOrNull(const std::optional<Micros>& time) {
   return time ? ordered_json(static_cast<double>(time->count()) / 1e6) : ordered_json(nullptr);

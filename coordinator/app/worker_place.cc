@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "coordinator/app/process_facts.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/random.h"
 #include "framework/base/time_text.h"
@@ -16,10 +17,6 @@ namespace millrace::engine {
 namespace {
 
 constexpr std::size_t kQueuesTold = 64;  // the node has to hold them
-
-std::uint64_t Settled(const WorkerTotals& totals) {
-  return totals.succeeded + totals.cancelled + totals.failed + totals.retried + totals.returned;
-}
 
 nlohmann::ordered_json Told(const ShardStatus& shard, std::int64_t lag_ms) {
   nlohmann::ordered_json one{
@@ -89,7 +86,7 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
   const WorkerTotals totals = worker_.Totals();
   const WorkerStatus status = worker_.Status();
   nlohmann::ordered_json json{{"claimed", totals.claimed},
-                              {"settled", Settled(totals)},
+                              {"settled", EndedOf(totals)},
                               {"succeeded", totals.succeeded},
                               {"failed", totals.failed},
                               {"late_settles", totals.refused},
@@ -99,7 +96,7 @@ std::string StatusTeller::Tell(const std::map<std::string, std::string>& shard_r
   if (last_ && now > *last_) {
     const double seconds = std::chrono::duration<double>(now - *last_).count();
     json[status_key::kClaimRate] = static_cast<double>(totals.claimed - before_.claimed) / seconds;
-    json[status_key::kSettleRate] = static_cast<double>(Settled(totals) - Settled(before_)) / seconds;
+    json[status_key::kSettleRate] = static_cast<double>(EndedOf(totals) - EndedOf(before_)) / seconds;
   }
   last_ = now;
   before_ = totals;
