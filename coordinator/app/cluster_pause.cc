@@ -28,22 +28,15 @@ Failure Unknown(const std::string& name, const std::string& why) {
               "nothing was paused by '" + name + "': " + why + "; to pause it all the same, add --force");
 }
 
+// `trouble`: what is wrong where it is none of those that are known.
+Status CheckIsThere(const std::string& name, const std::string& one,
+                    const std::optional<std::set<std::string>>& known, const std::string& trouble) {
+  if (!known || known->contains(one)) return {};
+  return Unknown(name, trouble + NearestOf(one, {known->begin(), known->end()}, "; there are ", 8));
+}
+
 Status CheckShard(const std::string& name, const std::string& shard, const PauseTargets& known) {
-  if (!known.shards || known.shards->contains(shard)) return {};
-  return Unknown(name, "there is no shard '" + shard + "'" +
-                           NearestOf(shard, {known.shards->begin(), known.shards->end()}, "; there are ", 8));
-}
-
-Status CheckType(const std::string& name, const std::string& type, const PauseTargets& known) {
-  if (!known.types || known.types->contains(type)) return {};
-  return Unknown(name, "nobody runs the task type '" + type + "', and none is configured" +
-                           NearestOf(type, {known.types->begin(), known.types->end()}, "; there are ", 8));
-}
-
-Status CheckWorker(const std::string& name, const std::string& id, const PauseTargets& known) {
-  if (!known.workers || known.workers->contains(id)) return {};
-  return Unknown(name, "there is no worker '" + id + "'" +
-                           NearestOf(id, {known.workers->begin(), known.workers->end()}, "; there are ", 8));
+  return CheckIsThere(name, shard, known.shards, "there is no shard '" + shard + "'");
 }
 
 Status CheckSlice(const std::string& name, const std::vector<std::string>& parts, const PauseTargets& known) {
@@ -77,8 +70,7 @@ bool AllWorkers(const std::vector<std::string>& targets) {
 
 Result<ExitCode> RunClusterPause(const PauseOptions& options) {
   BOOST_OUTCOME_TRYV(Pauses::Parse(options.targets));
-  if (options.reason.size() > kMaxReason)
-    return Fail(ErrorCode::Invalid, "--reason is longer than " + std::to_string(kMaxReason) + " bytes");
+  BOOST_OUTCOME_TRYV(CheckReason(options.reason));
   BOOST_OUTCOME_TRY(places, PausePlaces::Find(options.common));
   if (!options.force) {
     BOOST_OUTCOME_TRYV(CheckPauseTargets(options.targets, places.Known(options.common, options.targets)));
@@ -121,12 +113,21 @@ Status CheckPauseTargets(const std::vector<std::string>& names, const PauseTarge
     boost::split(parts, name, boost::is_any_of(":"));
     Status good;
     if (parts[0] == "shard") good = CheckShard(name, parts[1], known);
-    if (parts[0] == "handler") good = CheckType(name, parts[1], known);
-    if (parts[0] == "worker") good = CheckWorker(name, parts[1], known);
+    if (parts[0] == "handler") {
+      good = CheckIsThere(name, parts[1], known.types,
+                          "nobody runs the task type '" + parts[1] + "', and none is configured");
+    }
+    if (parts[0] == "worker")
+      good = CheckIsThere(name, parts[1], known.workers, "there is no worker '" + parts[1] + "'");
     if (parts[0] == "slice") good = CheckSlice(name, parts, known);
     if (!good) return good;
   }
   return {};
+}
+
+Status CheckReason(const std::string& reason) {
+  if (reason.size() <= kMaxReason) return {};
+  return Fail(ErrorCode::Invalid, "--reason is longer than " + std::to_string(kMaxReason) + " bytes");
 }
 
 PauseWords WordsOfPause(const std::string& name) {

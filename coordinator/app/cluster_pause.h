@@ -26,6 +26,9 @@ struct PauseTargets {
 // one that does; what is not known is not held against a name.
 Status CheckPauseTargets(const std::vector<std::string>& names, const PauseTargets& known);
 
+// Invalid for a --reason that is too long to be kept.
+Status CheckReason(const std::string& reason);
+
 // What stands under the name of a pause, for people, and the command that takes it back.
 struct PauseWords {
   std::string says;  // `paused: handler:a`

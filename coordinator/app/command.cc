@@ -46,6 +46,12 @@ void PrintJson(const nlohmann::ordered_json& json, std::optional<int> indent) {
   PrintLine(JsonText(json, indent.value_or(OutputIsTerminal() ? 2 : -1)));
 }
 
+nlohmann::ordered_json AwayJson(const std::map<std::string, Error>& away) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [shard, error] : away) json[shard] = error.message;
+  return json;
+}
+
 void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const std::string& text) {
   if (flags.json) return PrintJson(json);
   PrintLine(text);

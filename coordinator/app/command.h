@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -105,6 +106,8 @@ Command<Options> AddCommand(CLI::App& parent, Chosen& chosen, const char* name, 
 // What a command that reads has found is an object with a named list: {"tasks":[…]}. Without `indent` (see
 // JsonText) it is one line for programs, and lines that a person can read on a terminal.
 void PrintJson(const nlohmann::ordered_json& json, std::optional<int> indent = {});
+// The `away` of such an object: why which shard can't be read.
+nlohmann::ordered_json AwayJson(const std::map<std::string, Error>& away);
 // --json or a text.
 void PrintAnswer(const CommonFlags& flags, const nlohmann::ordered_json& json, const std::string& text);
 // --json or a table; where that has no rows, `none`.

@@ -7,7 +7,6 @@
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/cluster_client.h"
 #include "coordinator/app/command.h"
-#include "coordinator/app/input/json_row.h"
 #include "framework/base/escape.h"
 #include "framework/base/log.h"
 #include "framework/base/time_text.h"
@@ -181,8 +180,7 @@ Result<ExitCode> RunHandlerList(const CommonFlags& common) {
 }
 
 Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
-  if (auto json = CheckParams(options.params); !json)
-    return Fail(ErrorCode::Invalid, "--params: " + json.error().message);
+  BOOST_OUTCOME_TRYV(CheckParamsFlag(options.params));
   BOOST_OUTCOME_TRY(settings, SettingsToRun(options.common));
   BOOST_OUTCOME_TRY(plugins, LoadPlugins(options.common));
   BOOST_OUTCOME_TRY(shards, StoreIfNamed(settings));

@@ -34,8 +34,7 @@ Result<ExitCode> RunHandlerBreaker(const BreakerOptions& options) {
   const std::string handler = "handler:" + options.handler;
   if (!Pauses::Parse(std::vector{handler}))
     return Fail(ErrorCode::Invalid, "'" + options.handler + "' is no name of a task type");
-  if (options.reason.size() > kMaxReason)
-    return Fail(ErrorCode::Invalid, "--reason is longer than " + std::to_string(kMaxReason) + " bytes");
+  BOOST_OUTCOME_TRYV(CheckReason(options.reason));
   BOOST_OUTCOME_TRY(places, PausePlaces::Find(options.common));
   if (!options.force && hand != BreakerHand::Auto) {
     const PauseTargets known = places.Known(options.common, {handler});

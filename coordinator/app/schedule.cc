@@ -38,16 +38,10 @@ ExitCode TellMissing(const ScheduleBook& book) {
   return code;
 }
 
-ordered_json AwayJson(const ScheduleBook& book) {
-  ordered_json away = ordered_json::object();
-  for (const auto& [shard, why] : book.away()) away[shard] = why.message;
-  return away;
-}
-
 Result<ExitCode> RunScheduleList(const CommonFlags& common) {
   BOOST_OUTCOME_TRY(book, ScheduleBook::Open(common));
   const std::vector<ScheduleFacts> schedules = book.Read();
-  ordered_json out{{"schedules", ordered_json::array()}, {"away", AwayJson(book)}};
+  ordered_json out{{"schedules", ordered_json::array()}, {"away", AwayJson(book.away())}};
   for (const ScheduleFacts& schedule : schedules) out["schedules"].push_back(ToJson(schedule));
   PrintAnswer(common, out, ListTable(schedules),
               book.cluster() != nullptr
@@ -64,7 +58,7 @@ Result<ExitCode> RunScheduleShow(const ScheduleOptions& options) {
   if (options.common.json) {
     ordered_json one = ToJson(schedule);
     one["firings"] = ToJson(schedule, firings);
-    PrintJson({{"schedules", ordered_json::array({one})}, {"away", AwayJson(book)}});
+    PrintJson({{"schedules", ordered_json::array({one})}, {"away", AwayJson(book.away())}});
     return TellMissing(book);
   }
   PrintLine(DetailText(schedule));

@@ -6,7 +6,6 @@
 #include "coordinator/app/command.h"
 #include "coordinator/app/config_document.h"
 #include "coordinator/app/config_set.h"
-#include "coordinator/app/input/json_row.h"
 #include "coordinator/app/schedule_book.h"
 #include "coordinator/coordination/json_text.h"
 #include "framework/base/time_text.h"
@@ -52,8 +51,7 @@ Result<ordered_json> EntryOf(const ScheduleAddOptions& options) {
     if (!text.empty()) entry[key] = text;
   }
   if (!options.params.empty()) {
-    if (auto good = CheckParams(options.params); !good)
-      return Fail(ErrorCode::Invalid, "--params: " + good.error().message);
+    BOOST_OUTCOME_TRYV(CheckParamsFlag(options.params));
     entry["params"] = ordered_json::parse(options.params);
   }
   if (options.paused) entry["paused"] = true;

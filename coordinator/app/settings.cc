@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "coordinator/app/input/json_row.h"
 #include "framework/base/time_text.h"
 #include "framework/files/paths.h"
 #include "framework/files/trust.h"
@@ -143,6 +144,12 @@ Result<WallTime> ReadTime(const char* flag, const std::string& text) {
   auto time = ParseTime(text);
   if (!time) return Fail(ErrorCode::Invalid, flag + (": " + time.error().message));
   return time;
+}
+
+Status CheckParamsFlag(const std::string& params) {
+  if (const Status good = CheckParams(params); !good)
+    return Fail(ErrorCode::Invalid, "--params: " + good.error().message);
+  return {};
 }
 
 Result<std::vector<std::uint32_t>> ReadLoadBalance(const std::string& text) {

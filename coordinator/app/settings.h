@@ -83,6 +83,8 @@ std::string Actor();
 // What a flag says; Invalid, with its name, where that can't be read.
 Result<Micros> ReadDuration(const char* flag, const std::string& text);
 Result<WallTime> ReadTime(const char* flag, const std::string& text);
+// Of --params; as CheckParams, with the flag's name.
+Status CheckParamsFlag(const std::string& params);
 // Of --load-balance, such as 0-31,40; empty where the flag is.
 Result<std::vector<std::uint32_t>> ReadLoadBalance(const std::string& text);
 

@@ -6,7 +6,6 @@
 #include "coordinator/app/cluster_client.h"
 #include "coordinator/app/command.h"
 #include "coordinator/app/handler.h"
-#include "coordinator/app/input/json_row.h"
 #include "coordinator/app/outcome_watch.h"
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/submit_batch.h"
@@ -125,7 +124,7 @@ Result<NewTask> Template(const SubmitOptions& options) {
     BOOST_OUTCOME_TRY(expires_in, ReadDuration("--expires-in", options.expires_in));
     task.expires_in = expires_in;
   }
-  if (auto json = CheckParams(task.params); !json) return Wrong("--params: " + json.error().message);
+  BOOST_OUTCOME_TRYV(CheckParamsFlag(task.params));
   BOOST_OUTCOME_TRYV(Validate(task));
   BOOST_OUTCOME_TRYV(CheckExpiry(task, SystemClock().WallNow()));
   return task;
@@ -201,11 +200,6 @@ Result<std::unique_ptr<InputRows>> OpenRows(const SubmitOptions& options, const 
       std::make_unique<Copies>(task, static_cast<std::uint64_t>(options.count)));
 }
 
-// What is added to a batch is announced to it, which may refuse it.
-Status Announce(BatchIntake* batch, std::int64_t rows) {
-  return batch == nullptr ? Status() : batch->Announce(rows);
-}
-
 // By word of the cluster's configuration a type may be served by another's handler. Where the store is named
 // the cluster is asked only before a type is refused.
 Status CheckType(const SubmitOptions& options, const std::string& type, const Settings& settings) {
@@ -240,8 +234,11 @@ Status SubmitRows(const SubmitOptions& options, Shard& shard, SubmitTarget& targ
     const std::uint64_t in = now.added + now.duplicates;
     line.Show(IntakeText(in, all, meter.Rate(in, at)), at);
   };
-  const SubmitCalls calls{progress, StopAsked,
-                          [batch](std::int64_t count) { return Announce(batch, count); }};
+  // Its batch may refuse what is to be added.
+  const auto announce = [batch](std::int64_t count) {
+    return batch == nullptr ? Status() : batch->Announce(count);
+  };
+  const SubmitCalls calls{progress, StopAsked, announce};
   if (!options.all_or_nothing) {
     auto operations = shard.store->OpenOperations();
     return SubmitBatches(*operations, target, rows, totals, calls);

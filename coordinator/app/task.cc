@@ -149,8 +149,7 @@ ordered_json ToJson(const Listing& listing, const TaskShards& open) {
   out["tasks"] = ordered_json::array();
   for (const Listed& task : listing.tasks) out["tasks"].push_back(TaskToJson(task.shard, task.record));
   out["next"] = listing.next.empty() ? ordered_json() : ordered_json(listing.next);
-  out["away"] = ordered_json::object();
-  for (const auto& [shard, error] : open.away) out["away"][shard] = error.message;
+  out["away"] = AwayJson(open.away);
   return out;
 }
 

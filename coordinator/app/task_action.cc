@@ -5,7 +5,6 @@
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
 #include "coordinator/app/command.h"
-#include "coordinator/app/input/json_row.h"
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/task_bulk.h"
 
@@ -76,8 +75,7 @@ Result<TaskEdit> EditOf(const TaskActionOptions& options) {
     edit.expires_in = delay;
   }
   if (!options.params.empty()) {
-    if (auto json = CheckParams(options.params); !json)
-      return Fail(ErrorCode::Invalid, "--params: " + json.error().message);
+    BOOST_OUTCOME_TRYV(CheckParamsFlag(options.params));
     edit.params = options.params;
   }
   BOOST_OUTCOME_TRYV(Validate(edit));

@@ -148,8 +148,7 @@ nlohmann::ordered_json ToJson(const Counting& counting, const TaskShards& open) 
   for (const auto& [state, counted] : counting.states) {
     out["states"].push_back({{"state", ToString(state)}, {"count", counted.count}, {"more", counted.more}});
   }
-  out["away"] = nlohmann::ordered_json::object();
-  for (const auto& [shard, error] : open.away) out["away"][shard] = error.message;
+  out["away"] = AwayJson(open.away);
   return out;
 }
 
