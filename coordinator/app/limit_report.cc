@@ -1,7 +1,6 @@
 #include "coordinator/app/limit_report.h"
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 
 #include "framework/config/policy_text.h"
@@ -70,11 +69,12 @@ std::map<std::string, std::uint64_t> Unshared(const ClusterSnapshot& snapshot) {
   return running;
 }
 
-bool HoldsBack(const ClusterSnapshot& snapshot, const std::string& type) {
-  const std::vector<LimitLine> lines = LimitLines(snapshot);
-  return std::any_of(lines.begin(), lines.end(), [&](const LimitLine& line) {
-    return line.type == type && (line.use.wants_rate || line.use.wants_concurrency);
-  });
+std::set<std::string> HeldBack(const ClusterSnapshot& snapshot) {
+  std::set<std::string> types;
+  for (const LimitLine& line : LimitLines(snapshot)) {
+    if (line.use.wants_rate || line.use.wants_concurrency) types.insert(line.type);
+  }
+  return types;
 }
 
 }  // namespace millrace::engine

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ std::vector<LimitLine> LimitLines(const ClusterSnapshot& snapshot);
 // The types of which no owner that runs them has a share, so that nothing of them starts; and how many of
 // their tasks still run.
 std::map<std::string, std::uint64_t> Unshared(const ClusterSnapshot& snapshot);
-// Some worker has claimed tasks of the type that its share does not let start.
-bool HoldsBack(const ClusterSnapshot& snapshot, const std::string& type);
+// The types of which some worker has claimed tasks that its share does not let start.
+std::set<std::string> HeldBack(const ClusterSnapshot& snapshot);
 
 }  // namespace millrace::engine

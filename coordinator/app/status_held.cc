@@ -147,9 +147,7 @@ void ReadShard(const Json& shard, const std::string& name, ClusterHolds& holds) 
 
 ClusterHolds HoldsOf(const ClusterSnapshot& snapshot) {
   ClusterHolds holds;
-  for (const LimitLine& line : LimitLines(snapshot)) {
-    if (line.use.wants_rate || line.use.wants_concurrency) holds.limits.insert(line.type);
-  }
+  holds.limits = HeldBack(snapshot);
   for (const auto& [type, running] : Unshared(snapshot)) holds.limits.insert(type);
   for (const auto& [type, breaker] : snapshot.breakers) {
     if (const auto next = NextProbe(snapshot, type)) holds.probes[type] = *next;

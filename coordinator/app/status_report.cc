@@ -10,6 +10,7 @@
 #include "framework/base/escape.h"
 #include "framework/base/time_text.h"
 #include "framework/config/policy_text.h"
+#include "framework/store/batch_store.h"
 
 namespace millrace::engine {
 namespace {
@@ -224,15 +225,11 @@ void AddFailures(const StatusFacts& facts, std::size_t width, std::string& text)
   Add(text, std::move(table), {"newest"}, width);
 }
 
-std::map<std::string, TypeState> BatchesOf(const StatusFacts& facts) {
-  std::map<std::string, TypeState> batches;
+std::map<std::string, BatchSums> BatchesOf(const StatusFacts& facts) {
+  std::map<std::string, BatchSums> batches;
   for (const auto& [name, shard] : facts.shards) {
     for (const TaskTotals& total : shard.totals) {
-      if (total.batch.empty()) continue;
-      TypeState& batch = batches[total.batch];
-      batch.succeeded += total.succeeded;
-      batch.cancelled += total.cancelled;
-      batch.failed += total.failed;
+      if (!total.batch.empty()) batches[total.batch] += {total.succeeded, total.cancelled, total.failed};
     }
   }
   return batches;

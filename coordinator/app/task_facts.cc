@@ -79,7 +79,7 @@ Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand&
     if (snapshot.draining.contains(id)) facts.cluster->drained.push_back(id);
   facts.cluster->all_drained =
       !facts.cluster->drained.empty() && facts.cluster->drained.size() == snapshot.workers.size();
-  facts.cluster->limit_holds = HoldsBack(snapshot, task.handler);
+  facts.cluster->limit_holds = HeldBack(snapshot).contains(task.handler);
   facts.cluster->limit_unshared = Unshared(snapshot).contains(task.handler);
   facts.cluster->type_runs = snapshot.workers.empty() || RunsType(snapshot, task.handler);
   return {};
