@@ -27,7 +27,7 @@ class LocalHost final : public AttemptHost {
   StartDecision StartDecisionOf(const Attempt&) const override { return StartDecision::Start; }
   bool Over() const override { return false; }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros) override { return nullptr; }
-  void SaveProgress(const Attempt& attempt, std::string progress) override {
+  void SaveProgress(Attempt& attempt, std::string progress) override {
     Of(attempt).progress.push_back(std::move(progress));
   }
   void Log(const Attempt&, LogLevel level, std::string_view message) override {

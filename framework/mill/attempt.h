@@ -59,6 +59,7 @@ struct Attempt {
   std::atomic<AttemptState> state{AttemptState::Queued};
   std::atomic<bool> cancel{false};
   std::atomic<bool> started{false};   // its handler was called, at least once
+  std::atomic<bool> saves{false};     // its handler has saved progress
   std::atomic<Micros::rep> began{0};  // its first call, of the boot clock; 0: none
   std::atomic<Micros::rep> ran{-1};   // until its last call returned, or was given up; below 0: neither yet
   // Its permit can't be counted upon any more: it is to stop, and is given up at this moment; 0: it can.
@@ -99,7 +100,9 @@ class AttemptHost {
   // The shard is served no more and nothing of it is in hand: whoever keeps a session of it closes it.
   virtual bool Over() const = 0;
   virtual std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) = 0;
-  virtual void SaveProgress(const Attempt& attempt, std::string progress) = 0;
+  virtual void SaveProgress(Attempt& attempt, std::string progress) = 0;
+  // What it has saved last, unless that is known to be written: its settlement brings it along.
+  virtual std::optional<std::string> UnsavedProgress(const Attempt&) const { return std::nullopt; }
   // A line that the attempt's handler writes.
   virtual void Log(const Attempt& attempt, LogLevel level, std::string_view message) = 0;
   // A lane has room again for tasks of this shard. Never waits.

@@ -309,6 +309,7 @@ void Attempts::Drop(Attempt& attempt) {
   parts_.settler.Gone(1);
   LeaveGate(attempt);
   LeaveHand(attempt.task.key);
+  ForgetProgress(attempt);
   LeavePolicies(attempt, nullptr);
 }
 
@@ -349,6 +350,8 @@ void Attempts::Ended(AttemptResult result) {
   result.attempt->state.store(AttemptState::Concluding);
   LeaveGate(*result.attempt);
   result.settlement.started = result.attempt->started.load();
+  result.settlement.progress = UnsavedProgress(*result.attempt);
+  ForgetProgress(*result.attempt);
   parts_.settler.Ended(std::move(result));
 }
 
@@ -357,6 +360,7 @@ void Attempts::Settled(Attempt& attempt, const Settlement& settlement) {
   parts_.settler.Gone(1);
   LeaveGate(attempt);
   LeaveHand(attempt.task.key);
+  ForgetProgress(attempt);
   LeavePolicies(attempt, &settlement);
   Count(attempt, settlement);
 }
@@ -413,26 +417,49 @@ void Attempts::Close() {
   over_.store(true);
 }
 
-void Attempts::SaveProgress(const Attempt& attempt, std::string progress) {
+void Attempts::SaveProgress(Attempt& attempt, std::string progress) {
+  attempt.saves.store(true);
+  TaskProgress newest{attempt.task.key, attempt.task.attempt, std::move(progress)};
   MutexLock lock(mutex_);
-  progress_.insert_or_assign(attempt.task.key,
-                             TaskProgress{attempt.task.key, attempt.task.attempt, std::move(progress)});
+  const auto [place, is_first] = progress_.try_emplace(newest.key, newest);
+  // A handler that was given up may go on saving while its task runs again.
+  if (!is_first && place->second.attempt <= newest.attempt) place->second = std::move(newest);
+}
+
+std::optional<std::string> Attempts::UnsavedProgress(const Attempt& attempt) const {
+  if (!attempt.saves.load()) return std::nullopt;
+  MutexLock lock(mutex_);
+  const auto place = progress_.find(attempt.task.key);
+  if (place == progress_.end() || place->second.attempt != attempt.task.attempt) return std::nullopt;
+  return place->second.progress;
+}
+
+void Attempts::ForgetProgress(const Attempt& attempt) {
+  if (!attempt.saves.load()) return;
+  MutexLock lock(mutex_);
+  const auto place = progress_.find(attempt.task.key);
+  if (place != progress_.end() && place->second.attempt == attempt.task.attempt) progress_.erase(place);
+}
+
+std::vector<TaskProgress> Attempts::ProgressToWrite() const {
+  MutexLock lock(mutex_);
+  std::vector<TaskProgress> progress;
+  for (const auto& [key, newest] : progress_) progress.push_back(newest);
+  return progress;
+}
+
+void Attempts::Wrote(std::span<const TaskProgress> progress) {
+  MutexLock lock(mutex_);
+  for (const TaskProgress& written : progress) {
+    const auto place = progress_.find(written.key);
+    if (place != progress_.end() && place->second == written) progress_.erase(place);
+  }
 }
 
 void Attempts::Log(const Attempt& attempt, LogLevel level, std::string_view message) {
   engine::Log(
       level, message,
       {{"task", ToString(TaskName{attempt.shard, attempt.task.key})}, {"handler", attempt.task.handler}});
-}
-
-std::map<TaskKey, TaskProgress> Attempts::TakeProgress() {
-  MutexLock lock(mutex_);
-  return std::exchange(progress_, {});
-}
-
-void Attempts::KeepProgress(std::map<TaskKey, TaskProgress> progress) {
-  MutexLock lock(mutex_);
-  progress_.merge(progress);
 }
 
 }  // namespace millrace::engine

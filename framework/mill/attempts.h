@@ -180,10 +180,10 @@ class Attempts final : public AttemptHost {
   std::uint64_t Claims() const { return claims_.Value(); }
   std::uint64_t Settles() const { return settles_.Value(); }
 
-  // Progress that is to be saved, the newest for each task. What could not be saved is kept, unless there is
-  // newer.
-  std::map<TaskKey, TaskProgress> TakeProgress();
-  void KeepProgress(std::map<TaskKey, TaskProgress> progress);
+  // Progress that is to be written, the newest of each task that runs; and what of it was. Until then it is
+  // what the task's settlement would bring along.
+  std::vector<TaskProgress> ProgressToWrite() const;
+  void Wrote(std::span<const TaskProgress> progress);
 
   bool StopAsked() const override { return stop_asked_.load(std::memory_order_relaxed); }
   StartDecision StartDecisionOf(const Attempt& attempt) const override;
@@ -192,7 +192,8 @@ class Attempts final : public AttemptHost {
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {
     return parts_.open_transaction(limit);
   }
-  void SaveProgress(const Attempt& attempt, std::string progress) override;
+  void SaveProgress(Attempt& attempt, std::string progress) override;
+  std::optional<std::string> UnsavedProgress(const Attempt& attempt) const override;
   void Log(const Attempt& attempt, LogLevel level, std::string_view message) override;
   std::optional<WallTime> StoreTime(BootTime now) const override {
     const Micros ahead(clock_ahead_.load(std::memory_order_relaxed));
@@ -214,6 +215,7 @@ class Attempts final : public AttemptHost {
   AttemptTimes TimesOf(const Attempt& attempt) const;
   void LeaveGate(const Attempt& attempt);
   void LeaveHand(const TaskKey& key);
+  void ForgetProgress(const Attempt& attempt);
   // Its policies are told how it ended.
   void LeavePolicies(Attempt& attempt, const Settlement* settlement);
   std::vector<AttemptPtr> TakeParked();
@@ -227,7 +229,7 @@ class Attempts final : public AttemptHost {
   std::atomic<bool> stop_asked_{false};
   std::atomic<bool> retired_{false};
   std::atomic<bool> over_{false};
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<AttemptPtr> parked_ MILLRACE_GUARDED_BY(mutex_);
   std::map<TaskKey, TaskProgress> progress_ MILLRACE_GUARDED_BY(mutex_);
 };

@@ -85,16 +85,13 @@ Step<> Maintenance::AskToStop(LifePtr life) {
 
 // What could not be saved is saved with the next round, unless there is newer.
 Step<> Maintenance::WriteProgress(LifePtr life) {
-  std::map<TaskKey, TaskProgress> taken = parts_.attempts.TakeProgress();
-  if (taken.empty()) co_return;
-  std::vector<TaskProgress> progress;
-  for (const auto& [key, saved] : taken) progress.push_back(saved);
+  std::vector<TaskProgress> progress = parts_.attempts.ProgressToWrite();
+  if (progress.empty()) co_return;
   const auto locked = co_await port_.SaveProgress(life->incarnation(), progress);
-  if (locked) {
-    const std::set<TaskKey> again(locked->begin(), locked->end());
-    std::erase_if(taken, [&](const auto& entry) { return !again.contains(entry.first); });
-  }
-  parts_.attempts.KeepProgress(std::move(taken));
+  if (!locked) co_return;
+  const std::set<TaskKey> again(locked->begin(), locked->end());
+  std::erase_if(progress, [&](const TaskProgress& one) { return again.contains(one.key); });
+  parts_.attempts.Wrote(progress);
 }
 
 Step<> Maintenance::Sweep(LifePtr life, std::size_t page) {

@@ -143,6 +143,7 @@ struct TaskProgress {
   TaskKey key;
   std::uint32_t attempt = 0;
   std::string progress;
+  bool operator==(const TaskProgress&) const = default;
 };
 
 class TaskStore {

@@ -169,6 +169,8 @@ struct Settlement {
   bool hold = false;            // To::Waiting only: held until somebody releases it
   std::string text;             // Succeeded: the result; otherwise the reason (kept as last_error)
   std::string error_class;
+  // What the handler saved last, where it is not known to be written: it stays, whatever the outcome is.
+  std::optional<std::string> progress;
   // The handler was called in this attempt, as far as anybody can tell: true where it is not known. A task
   // that never started gives its key back when it is cancelled.
   bool started = true;

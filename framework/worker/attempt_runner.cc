@@ -213,6 +213,7 @@ Next AttemptRunner::Commit(const Round& round, CallEnd& end, const Decision& dec
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     const Outcome outcome = EndedBy(decision.endings[i], end.state, sql_error, outcomes[i]);
     batch.push_back(SettlementOf(round, i, outcome));
+    batch.back().progress = attempts[i]->host->UnsavedProgress(*attempts[i]);
   }
   watch_.Committing();
   const CommitReport report = round.transaction.Commit(attempts.front()->lease->incarnation(), batch);

@@ -35,6 +35,12 @@ std::string DueAgain(const Settlement& row) {
   return "run_at";
 }
 
+std::string Progress(const SettleGroup& group) {
+  return PerRow(group, [](const Settlement& row) {
+    return row.progress ? Quote(Shorten(*row.progress)) : std::string("progress");
+  });
+}
+
 // Somebody may have written the largest number there is: it does not keep its row from being settled.
 std::string Failures(const SettleGroup& group) {
   return group.failed_attempt ? "LEAST(failures,4294967294)+1" : "failures";
@@ -78,13 +84,14 @@ std::string MoveText(const SettleGroup& group, const sql::Claimer& claimer, cons
   }
   if (failed) last = PerRow(group, [](const Settlement& row) { return Quote(Shorten(row.error_class, 64)); });
   constexpr const char* kKept =
-      "id,slice,handler,priority,run_at,params,biz_key,batch,attempt,crashes,claimed_at,progress,created_at,"
+      "id,slice,handler,priority,run_at,params,biz_key,batch,attempt,crashes,claimed_at,created_at,"
       "expires_at";
   return "INSERT INTO " + group.table + (failed ? "_failed (" : "_done (") + kKept +
-         ",claimed_by,state,failures,last_error," + own + ",finished_at) SELECT " + kKept + "," +
-         Quote(claimer.name) + "," + std::to_string(static_cast<int>(StateAfter(group.to))) + "," +
-         Failures(group) + "," + error + "," + last + ",UTC_TIMESTAMP(6)" +
-         RunningRows(group.table, ids, claimer.number, group.attempt) + " FOR UPDATE";
+         ",progress,claimed_by,state,failures,last_error," + own + ",finished_at) SELECT " + kKept + "," +
+         Progress(group) + "," + Quote(claimer.name) + "," +
+         std::to_string(static_cast<int>(StateAfter(group.to))) + "," + Failures(group) + "," + error + "," +
+         last + ",UTC_TIMESTAMP(6)" + RunningRows(group.table, ids, claimer.number, group.attempt) +
+         " FOR UPDATE";
 }
 
 std::string DeleteText(const SettleGroup& group, std::uint64_t claimer, const std::string& ids) {
@@ -99,7 +106,7 @@ std::string WaitText(const SettleGroup& group, std::uint64_t claimer, const std:
                 }) +
          ", claimed_by=0, failures=" + Failures(group) + ", run_at=" + PerRow(group, DueAgain) +
          ", last_error=" + PerRow(group, [](const Settlement& row) { return TextOr(row, "last_error"); }) +
-         ", updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +
+         ", progress=" + Progress(group) + ", updated_at=UTC_TIMESTAMP(6) WHERE id IN (" + ids +
          ") AND state=2 AND claimed_by=" + std::to_string(claimer) +
          " AND attempt=" + std::to_string(group.attempt);
 }

@@ -8,7 +8,7 @@ namespace {
 
 // What moves unchanged from the running pool to an ended one, behind id.
 constexpr char kMoved[] =
-    "slice, handler, priority, run_at, params, biz_key, batch, attempt, crashes, claimed_at, progress,"
+    "slice, handler, priority, run_at, params, biz_key, batch, attempt, crashes, claimed_at,"
     " created_at, expires_at";
 constexpr char kMine[] = " WHERE id=? AND state=2 AND claimed_by=? AND attempt=?";
 
@@ -69,15 +69,20 @@ class Settler {
     delta.attempts_failed += settlement.failed_attempt;
   }
 
+  static sql::Value Progress(const Settlement& settlement) {
+    return settlement.progress ? sql::Value(*settlement.progress) : sql::Value(nullptr);
+  }
+
   Result<std::int64_t> Copy(const Settlement& settlement) {
     const bool failed = settlement.to == Settlement::To::Failed;
     const bool succeeded = settlement.to == Settlement::To::Succeeded;
     const TableName& table = settlement.key.table;
     const std::string& sql = Text(table, settlement.to, [&] {
       return "INSERT INTO " + table + (failed ? "_failed" : "_done") + " (id, state, failures, last_error, " +
-             (failed ? "error_class" : "result") + ", finished_at, claimed_by, " + kMoved +
-             ") SELECT id, ?, min(failures, 4294967294)+?, coalesce(?, last_error), ?, ?, ?, " + kMoved +
-             " FROM " + table + kMine;
+             (failed ? "error_class" : "result") + ", finished_at, claimed_by, progress, " + kMoved +
+             ") SELECT id, ?, min(failures, 4294967294)+?, coalesce(?, last_error), ?, ?, ?, coalesce(?, "
+             "progress), " +
+             kMoved + " FROM " + table + kMine;
     });
     const int state = static_cast<int>(StateAfter(settlement.to));
     // The last column is the error's class in the failed pool, the result in the other.
@@ -89,7 +94,7 @@ class Settler {
                             : succeeded ? said
                                         : sql::Value(nullptr);
     return db_.Run(sql, state, int{settlement.failed_attempt}, reason, last, now_text_, claimer_.name,
-                   settlement.key.id, claimer_.number, settlement.attempt);
+                   Progress(settlement), settlement.key.id, claimer_.number, settlement.attempt);
   }
 
   Result<std::int64_t> SetWaiting(const Settlement& settlement) {
@@ -99,12 +104,13 @@ class Settler {
     std::string text;
     return db_.Run("UPDATE " + settlement.key.table +
                        " SET state=?, claimed_by=0, failures=min(failures, 4294967294)+?,"
-                       " run_at=coalesce(?, run_at), last_error=coalesce(?, last_error), updated_at=?" +
+                       " run_at=coalesce(?, run_at), last_error=coalesce(?, last_error), "
+                       "progress=coalesce(?, progress), updated_at=?" +
                        kMine,
                    static_cast<int>(settlement.hold ? TaskState::Held : TaskState::Waiting),
                    int{settlement.failed_attempt}, sql::Value::OrNull(due),
-                   sql::Value::OrNull(Cut(settlement.text, text)), now_text_, settlement.key.id,
-                   claimer_.number, settlement.attempt);
+                   sql::Value::OrNull(Cut(settlement.text, text)), Progress(settlement), now_text_,
+                   settlement.key.id, claimer_.number, settlement.attempt);
   }
 
   Status NoteFailure(const Settlement& settlement) {

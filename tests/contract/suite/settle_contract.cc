@@ -113,6 +113,23 @@ TEST_P(StoreContract, GivenBackTaskKeepsItsPlaceAndCanBeClaimedAtOnce) {
   EXPECT_EQ(ClaimOne(id, 1).attempt, 2U);
 }
 
+TEST_P(StoreContract, WhatIsNotWrittenYetOfAProgressIsWrittenWithTheEndWhateverThatIs) {
+  for (const To to : {To::Waiting, To::Succeeded, To::Cancelled, To::Failed}) {
+    const auto ids = AddDue(3);
+    const std::vector<Task> claimed = Claim(ids);
+    ASSERT_EQ(claimed.size(), 3U);
+    const std::vector<TaskProgress> written{{claimed[0].key, 1, "half"}, {claimed[1].key, 1, "half"}};
+    ASSERT_TRUE(tasks().SaveProgress("w.1", written));
+    std::vector<Settlement> ends;
+    for (const Task& task : claimed) ends.push_back(End(task, to));
+    ends[0].progress = "all";
+    Settle(ends);
+    EXPECT_EQ(Get(ids[0]).task.progress, "all");
+    EXPECT_EQ(Get(ids[1]).task.progress, "half") << "what was written before stays";
+    EXPECT_EQ(Get(ids[2]).task.progress, "");
+  }
+}
+
 TEST_P(StoreContract, StaleAttemptIsRefusedWhileTheRestSettles) {
   const auto ids = AddDue(4);
   Register("w.2");

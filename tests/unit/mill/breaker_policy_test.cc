@@ -17,7 +17,7 @@ class QuietHost final : public AttemptHost {
   StartDecision StartDecisionOf(const Attempt&) const override { return StartDecision::Start; }
   bool Over() const override { return false; }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros) override { return nullptr; }
-  void SaveProgress(const Attempt&, std::string) override {}
+  void SaveProgress(Attempt&, std::string) override {}
   void Log(const Attempt&, LogLevel, std::string_view) override {}
   void RoomAgain() override {}
   void Park(AttemptPtr) override {}

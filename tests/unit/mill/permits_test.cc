@@ -125,7 +125,7 @@ class Shard final : public AttemptHost {
   }
   bool Over() const override { return false; }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros) override { return nullptr; }
-  void SaveProgress(const Attempt&, std::string) override {}
+  void SaveProgress(Attempt&, std::string) override {}
   void Log(const Attempt&, LogLevel, std::string_view) override {}
   void RoomAgain() override {}
   void Park(AttemptPtr) override {}

@@ -224,6 +224,37 @@ TEST_F(WorkerTest, SqlBesideTwoSnoozesAndADoneTakesEffectOnce) {
   EXPECT_EQ(Effects(), "1");
 }
 
+// A snooze is settled long before anybody looks for what is to be written.
+TEST_F(WorkerTest, WhatAHandlerSavesRightBeforeItsEndIsThereForItsNextRun) {
+  std::atomic<int> missed{0};
+  plugins_.behaviours["steps"] = [&](std::span<const Task> tasks, CallContext& context) {
+    const Task& task = tasks[0];
+    if (task.progress != (task.attempt == 1 ? "" : std::to_string(task.attempt - 1))) ++missed;
+    EXPECT_TRUE(context.SaveProgress(0, "0"));
+    EXPECT_TRUE(context.SaveProgress(0, std::to_string(task.attempt)));
+    return std::vector{task.attempt < 10 ? Make(OutcomeKind::Snooze, "", Micros(1))
+                                         : Make(OutcomeKind::Done)};
+  };
+  const auto id = Submit("steps");
+  auto worker = Start(false);
+  EXPECT_TRUE(Eventually(*worker, [&] { return Get(id).task.state == TaskState::Succeeded; }));
+  EXPECT_EQ(missed, 0);
+  EXPECT_EQ(Get(id).task.progress, "10");
+}
+
+TEST_F(WorkerTest, WhatAHandlerSavesIsWrittenWithItsOwnTransactionOrWithoutIt) {
+  plugins_.behaviours["sql"] = [](std::span<const Task> tasks, CallContext& context) {
+    EXPECT_TRUE(context.SaveProgress(0, "all"));
+    EXPECT_TRUE(context.Execute("DELETE FROM millrace_audit", {}));
+    return std::vector{tasks[0].biz_key == "good" ? Make(OutcomeKind::Done) : Make(OutcomeKind::Fail, "no")};
+  };
+  const auto good = Submit("sql", "good");
+  const auto bad = Submit("sql", "bad");
+  EXPECT_EQ(RunUntilIdle(), WorkerEnd::Idle);
+  EXPECT_EQ(Get(good).task.progress, "all");
+  EXPECT_EQ(Get(bad).task.progress, "all");
+}
+
 TEST_F(WorkerTest, OfTasksThatShareATransactionEachKeepsOrLosesItsOwnSql) {
   plugins_.batch = 200;
   NoteEffects("mixed", [](const Task& task) {
