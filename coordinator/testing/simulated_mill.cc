@@ -43,6 +43,16 @@ class OfShard : public Simulated<Port> {
   Reply<Result<T>> Write(Statement<T> statement) {
     return Simulated<Port>::template WriteOf<T>(database_, link_, std::move(statement));
   }
+  Reply<Result<std::vector<Rows>>> ReadPages(const std::vector<ScanRequest>& requests) {
+    return Read<std::vector<Rows>>([requests](CheckedShard& shard) -> Result<std::vector<Rows>> {
+      std::vector<Rows> pages;
+      for (const ScanRequest& request : requests) {
+        BOOST_OUTCOME_TRY(page, shard.shard().Scan(request));
+        pages.push_back(std::move(page));
+      }
+      return pages;
+    });
+  }
   // Waits for the claims that hold the flag of `id`.
   Reply<Result<bool>> SetFlag(const std::string& id, Statement<bool> statement) {
     auto mail = std::make_shared<Mail<Result<bool>>>();
@@ -77,14 +87,7 @@ class SimulatedScan final : public OfShard<ScanPort> {
   }
   Reply<Result<std::vector<Rows>>> ScanEach(const std::vector<ScanRequest>& requests) override {
     CheckOrder(requests);
-    return Read<std::vector<Rows>>([requests](CheckedShard& shard) -> Result<std::vector<Rows>> {
-      std::vector<Rows> pages;
-      for (const ScanRequest& request : requests) {
-        BOOST_OUTCOME_TRY(page, shard.shard().Scan(request));
-        pages.push_back(std::move(page));
-      }
-      return pages;
-    });
+    return ReadPages(requests);
   }
   Reply<Result<Ids>> GreatestIds(const std::vector<TableName>& tables) override {
     return Read<Ids>([tables](CheckedShard& shard) { return shard.shard().GreatestIds(tables); });
@@ -272,8 +275,8 @@ class SimulatedTend final : public OfShard<TendPort> {
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override {
     return Read<DueMap>([tables](CheckedShard& shard) { return shard.shard().Due(tables); });
   }
-  Reply<Result<Rows>> Scan(const ScanRequest& request) override {
-    return Read<Rows>([request](CheckedShard& shard) { return shard.shard().Scan(request); });
+  Reply<Result<std::vector<Rows>>> ScanEach(const std::vector<ScanRequest>& requests) override {
+    return ReadPages(requests);
   }
   Reply<Result<Tasks>> Adopt(const ClaimRequest& request) override {
     return Write<Tasks>([request](CheckedShard& shard) { return shard.Adopt(request); });

@@ -11,8 +11,9 @@ constexpr Micros kAttendInterval = std::chrono::seconds(1);
 constexpr Micros kLongestSweep = std::chrono::seconds(2);  // between two sweeps, unless they are dear
 // A sweep takes at most a tenth of the time, by the cheaper of the last two: one may have been held up.
 constexpr int kSweepCostFactor = 10;
-constexpr std::size_t kSmallPage = 100;  // rows; later ones of the group are larger
-constexpr int kLargeSweep = 5;           // every so many sweeps one reads large pages from the first
+constexpr std::size_t kSmallPage = 10;  // rows; later ones of the group are larger
+constexpr std::size_t kGroupsATrip = 32;
+constexpr int kLargeSweep = 5;  // every so many sweeps one reads large pages from the first
 constexpr Micros kLongestBreak = std::chrono::minutes(1);  // even after one that was held up: orphans wait
 
 }  // namespace
@@ -26,9 +27,11 @@ Step<> Maintenance::Run() {
   BootTime due{};
   Micros last_cost{0};
   int sweeps = 0;
+  bool owed = false;  // somebody was marked dead, and not all groups were read deeply since
   while (!stopping_.load()) {
     const Micros rewind = std::min(parts_.engine.Get().rewind, kLongestSweep);
     const bool woken = co_await port_.Rest(std::min(kAttendInterval, rewind));
+    owed = owed || woken;
     const LifePtr life = parts_.lives.Own();
     if (stopping_.load() || !life || !life->MayStart(parts_.clock.Now())) continue;
     co_await AskToStop(life);  // before anything that may wait for somebody's lock
@@ -40,8 +43,9 @@ Step<> Maintenance::Run() {
     const bool is_due = began >= due;
     if (!woken && !is_due) continue;
     if (is_due) co_await SweepWhatIsDoubted(life);
-    const bool large = woken || ++sweeps % kLargeSweep == 0;
-    co_await Sweep(life, large ? kMaxBatchRows : kSmallPage);
+    const bool large = owed || ++sweeps % kLargeSweep == 0;
+    const bool swept = co_await Sweep(life, large ? kMaxBatchRows : kSmallPage);
+    if (large && swept) owed = false;
     if (!is_due) continue;
     const Micros cost = parts_.clock.Now() - began;
     const Micros least = std::min(cost, std::exchange(last_cost, cost));
@@ -83,7 +87,7 @@ Step<> Maintenance::AskToStop(LifePtr life) {
   }
 }
 
-// What could not be saved is saved with the next round, unless there is newer.
+// What could not be written is written with the next round, unless there is newer, or with the task's end.
 Step<> Maintenance::WriteProgress(LifePtr life) {
   std::vector<TaskProgress> progress = parts_.attempts.ProgressToWrite();
   if (progress.empty()) co_return;
@@ -94,23 +98,20 @@ Step<> Maintenance::WriteProgress(LifePtr life) {
   parts_.attempts.Wrote(progress);
 }
 
-Step<> Maintenance::Sweep(LifePtr life, std::size_t page) {
+Step<bool> Maintenance::Sweep(LifePtr life, std::size_t page) {
   const Ids live = parts_.lives.Live();
-  if (!live) co_return;
-  const std::vector<std::shared_ptr<const DueMap>> maps = parts_.scans.LatestMaps();
-  if (maps.empty()) co_return;
-  for (const auto& map : maps) {
-    for (const DueGroup& group : map->groups) {
-      if (stopping_.load()) co_return;
-      if (group.first_run_at > map->now) continue;
-      (void)co_await SweepGroup(group, life, live, page);  // what could not be read is read the next time
-    }
+  if (!live) co_return false;
+  bool all = true;
+  for (const auto& map : parts_.scans.LatestMaps()) {
+    const bool swept = co_await SweepGroups(map, life, live, page);
+    all = all && swept;
   }
   for (const auto& [claimer, count] : rescued_) {
     LogInfo("tasks of a dead worker rescued",
             {{"shard", parts_.shard}, {"incarnation", claimer}, {"tasks", count}});
   }
   rescued_.clear();
+  co_return all;
 }
 
 Step<> Maintenance::SweepWhatIsDoubted(LifePtr life) {
@@ -126,30 +127,44 @@ Step<bool> Maintenance::SweepAllSlices(LifePtr life, Ids live) {
     everything.push_back({table, true, {}});
   }
   if (everything.empty()) co_return true;
-  const auto map = co_await port_.Due(everything);
+  auto map = co_await port_.Due(everything);
   if (!map) co_return false;
-  for (const DueGroup& group : map->groups) {
-    if (stopping_.load()) co_return false;
-    if (group.first_run_at > map->now) continue;
-    const bool swept = co_await SweepGroup(group, life, live, kMaxBatchRows);
-    if (!swept) co_return false;
+  co_return co_await SweepGroups(std::make_shared<const DueMap>(std::move(*map)), life, live, kMaxBatchRows);
+}
+
+Step<bool> Maintenance::SweepGroups(std::shared_ptr<const DueMap> map, LifePtr life, Ids live,
+                                    std::size_t page) {
+  auto next = map->groups.begin();
+  while (next != map->groups.end()) {
+    std::vector<ScanRequest> pages;
+    for (; next != map->groups.end() && pages.size() < kGroupsATrip; ++next) {
+      if (next->first_run_at > map->now) continue;
+      pages.push_back({*next, HeadOf(*next), page});
+      pages.back().running_only = true;
+    }
+    const bool swept = co_await SweepPages(std::move(pages), life, live);
+    if (!swept) co_return false;  // the shard does not answer: the next sweep asks again
   }
   co_return true;
 }
 
-Step<bool> Maintenance::SweepGroup(DueGroup group, LifePtr life, Ids live, std::size_t page) {
-  const ScanPosition head = HeadOf(group);
-  ScanRequest request{std::move(group), head, page};
-  request.running_only = true;
-  while (!stopping_.load()) {
-    const auto rows = co_await port_.Scan(request);
-    if (!rows) co_return false;
-    if (rows->empty()) co_return true;
-    co_await SweepRows(request.group.table, *rows, life, live);
-    request.after = {rows->back().run_at, rows->back().id};
-    request.limit = std::min(request.limit * 4, kMaxBatchRows);
+Step<bool> Maintenance::SweepPages(std::vector<ScanRequest> pages, LifePtr life, Ids live) {
+  while (!pages.empty()) {
+    if (stopping_.load() || !life->Alive()) co_return false;
+    const auto read = co_await port_.ScanEach(pages);
+    if (!read) co_return false;
+    std::vector<ScanRequest> more;
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+      const std::vector<ScanRow>& rows = (*read)[i];
+      if (rows.empty()) continue;
+      co_await SweepRows(pages[i].group.table, rows, life, live);
+      pages[i].after = {rows.back().run_at, rows.back().id};
+      pages[i].limit = std::min(pages[i].limit * 4, kMaxBatchRows);
+      more.push_back(std::move(pages[i]));
+    }
+    pages = std::move(more);
   }
-  co_return false;
+  co_return true;
 }
 
 Step<> Maintenance::SweepRows(const TableName& table, const std::vector<ScanRow>& rows, LifePtr life,

@@ -4,11 +4,11 @@
 //
 // A sweep goes by the due maps of the scan, so that a table is asked for it once a poll and not twice. It
 // needs no index: what a dead claimer left was claimed in due order, so it stands at the head of its group.
-// Pages are read from the head while they still show running rows; what lies deeper comes to the head as the
-// rows before it are worked off. The first page is small, since most groups have nothing running at their
-// heads, but for a look that has a reason (somebody was marked dead), and now and then: rows may have come
-// before what a dead one left, and nobody works them off where they are paused. Paused or not: to rescue is
-// not to claim.
+// Pages are read from the head while they still show running rows, of many groups at once; what lies deeper
+// comes to the head as the rows before it are worked off. The first page is small, since most groups have
+// nothing running at their heads, but for a look that has a reason (somebody was marked dead), and now and
+// then: rows may have come before what a dead one left, and nobody works them off where they are paused.
+// Paused or not: to rescue is not to claim.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,8 @@ class TendPort : public StrandPort {
   virtual Reply<Result<std::vector<TaskKey>>> SaveProgress(const std::string& incarnation,
                                                            const std::vector<TaskProgress>& progress) = 0;
   virtual Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) = 0;
-  virtual Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) = 0;
+  virtual Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
+      const std::vector<ScanRequest>& requests) = 0;
   virtual Reply<Result<std::vector<Task>>> Adopt(const ClaimRequest& request) = 0;
   virtual Reply<Result<std::vector<std::uint64_t>>> Rescue(const RescueRequest& request) = 0;
   virtual Reply<Result<std::size_t>> ChargeCrashes(const std::string& incarnation,
@@ -81,10 +82,13 @@ class Maintenance {
   Step<> WriteProgress(LifePtr life);
   Step<> ChargeTheDead();
   Step<bool> Charge(const Burial& burial);
-  // `page`: how many rows are read of a group before the first that runs is seen.
-  Step<> Sweep(LifePtr life, std::size_t page);
-  // False: the group could not be read to its end.
-  Step<bool> SweepGroup(DueGroup group, LifePtr life, Ids live, std::size_t page);
+  // `page`: how many rows are read of a group before the first that runs is seen. False: some could not be
+  // read.
+  Step<bool> Sweep(LifePtr life, std::size_t page);
+  // All groups that are due, some at a time, up to the first that can't be read.
+  Step<bool> SweepGroups(std::shared_ptr<const DueMap> map, LifePtr life, Ids live, std::size_t page);
+  // `pages`: the first of each group; each is read on while it shows running rows.
+  Step<bool> SweepPages(std::vector<ScanRequest> pages, LifePtr life, Ids live);
   Step<> SweepRows(const TableName& table, const std::vector<ScanRow>& rows, LifePtr life, Ids live);
   // A replica that has taken the database's place may show as running what this life has settled. Such a row
   // may stand in a slice that is another's by now, who leaves the rows of a live claimer alone: looks at them

@@ -43,8 +43,9 @@ Status RehearsalWalk::Looks() {
     }
     BOOST_OUTCOME_TRYV(
         stage_.tasks.Scan({.group = Group(), .after = after, .limit = 10, .with_created = true}));
-    BOOST_OUTCOME_TRYV(
-        stage_.tasks.Scan({.group = Group(), .after = after, .limit = 10, .running_only = true}));
+    const ScanRequest swept{.group = Group(), .after = after, .limit = 10, .running_only = true};
+    BOOST_OUTCOME_TRYV(stage_.tasks.Scan(swept));
+    BOOST_OUTCOME_TRYV(stage_.tasks.ScanEach(std::vector<ScanRequest>(2, swept)));
   }
   BOOST_OUTCOME_TRYV(stage_.operations.Backlog(table_));
   return {};

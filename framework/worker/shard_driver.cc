@@ -210,8 +210,9 @@ class BlockingTend final : public Blocking<TendPort> {
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables) override {
     return Ask(tend_, [&] { return store_->Due(tables); });
   }
-  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) override {
-    return Ask([&] { return store_->Scan(request); });
+  Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
+      const std::vector<ScanRequest>& requests) override {
+    return Ask([&] { return store_->ScanEach(requests); });
   }
   Reply<Result<std::vector<Task>>> Adopt(const ClaimRequest& request) override {
     return Ask([&] { return store_->Adopt(request); });

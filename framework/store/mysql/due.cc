@@ -119,9 +119,9 @@ std::string ScanText(const ScanRequest& request, std::size_t number) {
       " AND run_at<=UTC_TIMESTAMP(6) ORDER BY run_at,id LIMIT " + std::to_string(request.limit);
   const std::string first = "SELECT " + std::to_string(number) + ",";
   constexpr const char* kColumns = ",state,attempt,crashes,claimed_by";
-  if (request.running_only) {
+  if (request.running_only) {  // in a UNION an order counts only beside a LIMIT
     return first + "page.*,0 FROM (SELECT id,run_at" + kColumns + page +
-           ") page WHERE state=2 ORDER BY run_at,id";
+           ") page WHERE state=2 ORDER BY run_at,id LIMIT " + std::to_string(request.limit);
   }
   return first + "id," + (request.with_contents ? "NULLIF(run_at,created_at)" : "run_at") + kColumns +
          (request.with_bytes ? kTextBytes : ",0") +

@@ -229,6 +229,27 @@ TEST_P(StoreContract, OfAPageThoseThatRunCanBeAskedForAlone) {
   EXPECT_TRUE(running(1).empty());
 }
 
+TEST_P(StoreContract, OfSeveralGroupsThoseThatRunComeInTheirDueOrder) {
+  const auto ids = AddDue(3);
+  const auto other = Add({.slice = 2, .run_at = Now() - std::chrono::hours(1)});
+  const auto earlier = Add({.slice = 1, .run_at = Now() - std::chrono::days(1)});
+  Claim({ids[0], ids[2], other, earlier});
+  std::vector<ScanRequest> requests;
+  for (const std::uint32_t slice : {2U, 3U, 1U}) {
+    requests.push_back({.group = {"tasks", slice, "noop", 50, {}}, .limit = 4, .running_only = true});
+  }
+  const auto pages = tasks().ScanEach(requests);
+  ASSERT_TRUE(pages) << pages.error().message;
+  std::vector<std::vector<std::uint64_t>> found(pages->size());
+  for (std::size_t i = 0; i < pages->size(); ++i) {
+    for (const ScanRow& row : (*pages)[i]) {
+      EXPECT_EQ(row.claimed_by, "w.1");
+      found[i].push_back(row.id);
+    }
+  }
+  EXPECT_EQ(found, (std::vector<std::vector<std::uint64_t>>{{other}, {}, {earlier, ids[0], ids[2]}}));
+}
+
 TEST_P(StoreContract, AScanTellsWhatTheTextsOfATaskTake) {
   const auto ids = AddDue(1);
   const auto large = Add({.params = "{\"x\":\"" + std::string(kMaxParams - 10, 'x') + "ü\"}", .slice = 1});

@@ -15,7 +15,16 @@ using ::testing::SizeIs;
 
 constexpr Micros kLongest = seconds(2);  // between two sweeps
 
-// A shard of one group that is due; of it all is asked that a sweep asks, and the map of all slices takes its
+// A group that is due in each slice from 1 on.
+DueMap GroupsIn(std::uint32_t slices) {
+  DueMap map;
+  for (std::uint32_t slice = 1; slice <= slices; ++slice) {
+    map.groups.push_back({"tasks", slice, "other", 50, {}});
+  }
+  return map;
+}
+
+// A shard of groups that are due; of it all is asked that a sweep asks, and the map of all slices takes its
 // time.
 class Shard final : public Driven<TendPort> {
  public:
@@ -24,18 +33,17 @@ class Shard final : public Driven<TendPort> {
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>&) override {
     ++maps;
     clock_.Advance(takes);
-    return Result<DueMap>();
+    return Result<DueMap>(GroupsIn(doubted));
   }
-  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest& request) override {
-    pages.push_back(request.limit);
-    std::vector<ScanRow> page;
-    std::size_t read = 0;
-    for (const ScanRow& row : rows) {
-      const ScanPosition at{row.run_at, row.id};
-      if (at <= request.after || ++read > request.limit) continue;
-      if (!request.running_only || row.state == TaskState::Running) page.push_back(row);
+  Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
+      const std::vector<ScanRequest>& requests) override {
+    trips.push_back(requests.size());
+    if (requests.front().group.slice == unreadable) {
+      return Result<std::vector<std::vector<ScanRow>>>(Fail(ErrorCode::Unavailable, "the shard is away"));
     }
-    return Result<std::vector<ScanRow>>(std::move(page));
+    std::vector<std::vector<ScanRow>> read;
+    for (const ScanRequest& request : requests) read.push_back(PageOf(request));
+    return Result<std::vector<std::vector<ScanRow>>>(std::move(read));
   }
   Reply<Result<std::vector<Task>>> Adopt(const ClaimRequest& request) override {
     adopted.push_back(request.attempt);
@@ -59,6 +67,7 @@ class Shard final : public Driven<TendPort> {
   Reply<Result<std::vector<TaskKey>>> SaveProgress(const std::string&,
                                                    const std::vector<TaskProgress>& progress) override {
     for (const TaskProgress& each : progress) saved.push_back(each.progress);
+    if (when_saving) std::exchange(when_saving, {})();
     return Result<std::vector<TaskKey>>(std::exchange(locked, {}));
   }
   Reply<Result<std::size_t>> ChargeCrashes(const std::string&, const std::vector<Crash>& crashes) override {
@@ -69,31 +78,47 @@ class Shard final : public Driven<TendPort> {
   void Done(const Burial&) override { burials.clear(); }
   void LookAtPeers(const std::vector<Incarnation>&) override {}
 
-  int maps = 0;
+  int maps = 0;               // of all slices
+  std::uint32_t doubted = 0;  // so many slices are in them
   Micros takes{0};
-  std::vector<ScanRow> rows;
-  std::vector<std::size_t> pages;      // how many rows were asked for
-  std::vector<std::uint32_t> adopted;  // the attempts that were seen
-  std::uint32_t runs_as = 0;           // the number that the rows have in truth
+  std::vector<ScanRow> rows;  // of the slice `slice`
+  std::uint32_t slice = 1;
+  std::optional<std::uint32_t> unreadable;  // the first slice of a trip that fails
+  std::vector<std::size_t> trips;           // of how many groups each was
+  std::vector<std::size_t> pages;           // how many rows were asked for
+  std::vector<std::uint32_t> adopted;       // the attempts that were seen
+  std::uint32_t runs_as = 0;                // the number that the rows have in truth
   std::optional<ErrorCode> away;
   std::vector<std::string> rescued;
   std::vector<TaskKey> cancelled;
   std::vector<TaskKey> locked;
   std::vector<std::string> saved;
+  std::function<void()> when_saving;
   std::vector<Burial> burials;
 
  private:
+  std::vector<ScanRow> PageOf(const ScanRequest& request) {
+    pages.push_back(request.limit);
+    std::vector<ScanRow> page;
+    if (request.group.slice != slice) return page;
+    std::size_t read = 0;
+    for (const ScanRow& row : rows) {
+      const ScanPosition at{row.run_at, row.id};
+      if (at <= request.after || ++read > request.limit) continue;
+      if (!request.running_only || row.state == TaskState::Running) page.push_back(row);
+    }
+    return page;
+  }
+
   ManualClock& clock_;
 };
 
 // Of the other strands only the map is wanted that the scan has read.
 class ScannedShard final : public Driven<ScanPort> {
  public:
-  using Driven::Driven;
+  ScannedShard(ManualClock& clock, std::uint32_t slices) : Driven(clock), slices_(slices) {}
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>&, const DueFloor&) override {
-    DueMap map;
-    map.groups.push_back({"tasks", 1, "other", 50, {}});
-    return Result<DueMap>(std::move(map));
+    return Result<DueMap>(GroupsIn(slices_));
   }
   Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) override {
@@ -115,6 +140,9 @@ class ScannedShard final : public Driven<ScanPort> {
     return Result<std::vector<KeyVerdict>>();
   }
   Reply<Result<std::size_t>> RescuesOf(const TaskKey&) override { return Result<std::size_t>(0); }
+
+ private:
+  const std::uint32_t slices_;
 };
 
 class Unsettled final : public Driven<SettlePort> {
@@ -151,7 +179,7 @@ class IdleRunner final : public Runner {
 
 class MaintenanceTest : public testing::Test {
  protected:
-  MaintenanceTest() {
+  explicit MaintenanceTest(std::uint32_t slices = 1) : scan_port_(clock_, slices) {
     scope_.Follow({{"tasks", true, {}}}, std::make_shared<const Pauses>());
     lives_.SetOwn(life_);
     Incarnation self;
@@ -179,7 +207,7 @@ class MaintenanceTest : public testing::Test {
   Lives lives_;
   Admission admission_{clock_};
   Unsettled settle_port_{clock_};
-  ScannedShard scan_port_{clock_};
+  ScannedShard scan_port_;
   Unbeaten beat_port_{clock_};
   Shard shard_{clock_};
   Settler settler_{clock_, {settle_port_, settle_port_}, engine_, [](std::span<const SettledAttempt>) {}};
@@ -264,7 +292,7 @@ TEST_F(MaintenanceTest, WhatTheDeadLeftIsRescuedAndWhatTheLivingRunIsNot) {
 TEST_F(MaintenanceTest, OfAGroupWhoseHeadWaitsLittleIsRead) {
   for (std::uint64_t id = 1; id <= 2000; ++id) shard_.rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
   shard_.Go(kLongest);
-  EXPECT_THAT(shard_.pages, ElementsAre(100));
+  EXPECT_THAT(shard_.pages, ElementsAre(10));
 }
 
 TEST_F(MaintenanceTest, WhileRowsAtTheHeadRunMoreIsReadInLargerPages) {
@@ -272,7 +300,116 @@ TEST_F(MaintenanceTest, WhileRowsAtTheHeadRunMoreIsReadInLargerPages) {
   for (std::uint64_t id = 601; id <= 2000; ++id)
     shard_.rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
   shard_.Go(kLongest);
-  EXPECT_THAT(shard_.pages, ElementsAre(100, 400, 999, 999));
+  EXPECT_THAT(shard_.pages, ElementsAre(10, 40, 160, 640, 999));
+}
+
+class Saving : public MaintenanceTest {
+ protected:
+  AttemptPtr Run(std::uint32_t attempt) {
+    Task task;
+    task.key = {"tasks", 1};
+    task.attempt = attempt;
+    return std::make_shared<Attempt>(nullptr, "main", task, life_, false);
+  }
+  const AttemptPtr first_ = Run(1);
+};
+
+TEST_F(Saving, IsWrittenOnceAndTheNewestOfIt) {
+  attempts_.SaveProgress(*first_, "a");
+  attempts_.SaveProgress(*first_, "b");
+  EXPECT_EQ(attempts_.UnsavedProgress(*first_), "b");
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.saved, ElementsAre("b"));
+  EXPECT_EQ(attempts_.UnsavedProgress(*first_), std::nullopt);
+}
+
+TEST_F(Saving, IsTriedAgainWhereSomebodyHadLockedTheRow) {
+  attempts_.SaveProgress(*first_, "a");
+  shard_.locked = {first_->task.key};
+  shard_.Go(seconds(1));
+  EXPECT_EQ(attempts_.UnsavedProgress(*first_), "a");
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.saved, ElementsAre("a", "a"));
+}
+
+TEST_F(Saving, StaysUnsavedWhileItIsWrittenSinceItsTaskMayEndBefore) {
+  attempts_.SaveProgress(*first_, "a");
+  shard_.when_saving = [&] {
+    EXPECT_EQ(attempts_.UnsavedProgress(*first_), "a");
+    attempts_.SaveProgress(*first_, "b");
+  };
+  shard_.Go(seconds(1));
+  EXPECT_EQ(attempts_.UnsavedProgress(*first_), "b") << "newer than what was written";
+}
+
+TEST_F(Saving, OfARunThatWasGivenUpIsNotThatOfTheNext) {
+  const AttemptPtr next = Run(2);
+  attempts_.SaveProgress(*first_, "old");
+  EXPECT_EQ(attempts_.UnsavedProgress(*next), std::nullopt);
+  attempts_.SaveProgress(*next, "new");
+  attempts_.SaveProgress(*first_, "old, still at it");
+  EXPECT_EQ(attempts_.UnsavedProgress(*next), "new");
+  EXPECT_EQ(attempts_.UnsavedProgress(*first_), std::nullopt);
+}
+
+TEST_F(Saving, GoesWithTheEndOfItsTask) {
+  attempts_.SaveProgress(*first_, "a");
+  attempts_.Ended({first_, {}});
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.saved, SizeIs(0));
+}
+
+// More than two trips, and not a whole number of them.
+class ManyGroups : public MaintenanceTest {
+ protected:
+  ManyGroups() : MaintenanceTest(70) {}
+};
+
+TEST_F(ManyGroups, AreReadThirtyTwoATripAndThoseWithRunningRowsOnceMore) {
+  shard_.slice = 40;
+  shard_.rows = {Running(1, "dead.1", 4)};
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+  EXPECT_THAT(shard_.trips, ElementsAre(32, 32, 1, 6));
+}
+
+TEST_F(ManyGroups, OfAShardThatDoesNotAnswerNoMoreIsAskedUntilTheNextSweep) {
+  shard_.unreadable = 1;
+  shard_.slice = 70;
+  shard_.rows = {Running(1, "dead.1", 4)};
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.trips, ElementsAre(32));
+  shard_.unreadable.reset();
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+}
+
+TEST_F(ManyGroups, ALookAfterADeathThatFailedIsMadeUpFor) {
+  shard_.slice = 70;
+  for (std::uint64_t id = 1; id <= 900; ++id) shard_.rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
+  shard_.rows.push_back(Running(901, "dead.1", 1));
+  shard_.unreadable = 65;
+  shard_.Wake();
+  shard_.Go(Micros(0));
+  EXPECT_THAT(shard_.rescued, SizeIs(0));
+  shard_.unreadable.reset();
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.rescued, SizeIs(1)) << "the next is a small one again";
+}
+
+TEST_F(ManyGroups, WhatIsDoubtedStaysSoWhereNotAllCouldBeRead) {
+  shard_.doubted = 70;
+  shard_.unreadable = 33;
+  Doubt();
+  shard_.Go(kLongest);
+  EXPECT_EQ(shard_.maps, 1);
+  shard_.unreadable.reset();
+  shard_.Go(kLongest);
+  EXPECT_EQ(shard_.maps, 2);
+  shard_.Go(kLongest);
+  EXPECT_EQ(shard_.maps, 2);
 }
 
 TEST_F(MaintenanceTest, WhatTheDeadLeftBehindRowsThatWaitIsFoundAtOnceWhereOneWasMarkedDeadAndSoonOtherwise) {

@@ -50,8 +50,14 @@ class StoreScan final : public Driven<ScanPort> {
   }
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
     ++asked.maps;
+    if (hangs) return Reply<Result<DueMap>>(hanging_ = std::make_shared<Mail<Result<DueMap>>>());
     mapped_ = clock_.WallNow();
     return store_->Due(tables, floor);
+  }
+  // The map that hangs fails.
+  void GoOn() {
+    hangs = false;
+    std::exchange(hanging_, nullptr)->Deliver(Fail(ErrorCode::Unavailable, "the connection was lost"));
   }
   Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) override {
@@ -99,6 +105,7 @@ class StoreScan final : public Driven<ScanPort> {
   Asked asked;
   std::vector<ClaimSeen> seen;
   std::function<void()> at_page;
+  bool hangs = false;                                  // in the next map, until GoOn
   bool OnItsWay() const { return ahead_ != nullptr; }  // a claim that was sent ahead
   bool loses_a_claim = false;                          // the next one
   bool loses_claims = false;                           // all of them
@@ -126,6 +133,7 @@ class StoreScan final : public Driven<ScanPort> {
   ManualClock& clock_;
   const std::unique_ptr<TaskStore> store_;
   WallTime mapped_;
+  std::shared_ptr<Mail<Result<DueMap>>> hanging_;
   std::shared_ptr<Mail<Claimed>> ahead_;  // null: no claim is on its way
   const ClaimRequest* sent_ = nullptr;
   std::optional<Claimed> answer_;  // to that
@@ -136,12 +144,15 @@ class StoreSettle final : public Driven<SettlePort> {
   StoreSettle(ManualClock& clock, Store& store) : Driven(clock), store_(store.OpenTasks()) {}
   Reply<Result<SettleReport>> Settle(const std::string& incarnation,
                                      std::span<const Settlement> batch) override {
+    if (away) return Result<SettleReport>(Fail(ErrorCode::Unavailable, "the database is gone"));
     return store_->Settle(incarnation, batch);
   }
   Reply<Result<std::vector<bool>>> StillRunning(const std::string& incarnation,
                                                 std::span<const Settlement> batch) override {
     return store_->StillRunning(incarnation, batch);
   }
+
+  bool away = false;
 
  private:
   const std::unique_ptr<TaskStore> store_;
@@ -174,8 +185,8 @@ class Untended final : public Driven<TendPort> {
     return Result<std::vector<TaskKey>>();
   }
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>&) override { return Result<DueMap>(); }
-  Reply<Result<std::vector<ScanRow>>> Scan(const ScanRequest&) override {
-    return Result<std::vector<ScanRow>>();
+  Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(const std::vector<ScanRequest>& asked) override {
+    return Result<std::vector<std::vector<ScanRow>>>(std::vector<std::vector<ScanRow>>(asked.size()));
   }
   Reply<Result<std::vector<Task>>> Adopt(const ClaimRequest&) override { return Result<std::vector<Task>>(); }
   Reply<Result<std::vector<std::uint64_t>>> Rescue(const RescueRequest&) override {
@@ -252,19 +263,19 @@ class TimedRunner final : public Runner {
 class RoundWorker {
  public:
   RoundWorker(ManualClock& clock, Store& store, const std::string& name, ScanRules rules,
-              bool watch_idle = false)
+              bool watch_idle = false, std::shared_ptr<SoloGate> gate = nullptr)
       : scan(clock, store),
         runner(clock),
         clock_(clock),
         store_(store),
         live_(EngineConfig{}, std::move(rules)),
         admission_(clock),
-        gate_(clock),
+        gate_(gate ? std::move(gate) : std::make_shared<SoloGate>(clock)),
         settle_(clock, store),
         second_settle_(clock, store),
         tend_(clock),
         beat_(clock, store),
-        mill_({clock, runner, gate_, memory_, counters_, live_, admission_},
+        mill_({clock, runner, *gate_, memory_, counters_, live_, admission_},
               {scan, settle_, second_settle_, tend_, beat_, {}},
               {"main", store.Describe(), SelfOf(name), 1, watch_idle}) {
     Own({{"tasks", true, {}}});
@@ -272,7 +283,9 @@ class RoundWorker {
 
   Mill& mill() { return mill_; }
   Admission& admission() { return admission_; }
-  SoloGate& gate() { return gate_; }
+  SoloGate& gate() { return *gate_; }
+  // No more of its settles succeeds.
+  void LoseSettles() { settle_.away = second_settle_.away = true; }
   void Own(std::vector<TableSlices> slices) {
     slices_ = std::move(slices);
     Follow();
@@ -332,7 +345,7 @@ class RoundWorker {
   Store& store_;
   LiveEngine live_;
   Admission admission_;
-  SoloGate gate_;
+  const std::shared_ptr<SoloGate> gate_;
   MemoryBudget memory_;
   Registry metrics_;
   MillCounters counters_{metrics_};
