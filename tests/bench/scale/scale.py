@@ -87,10 +87,10 @@ class Table:
             found.append(((at - rows[0][0]) / 1e6, ended))
         return found
 
-    def rate(self, first=0.1, last=0.9):
-        """Tasks a second between two parts of all that have ended, by the database's clock."""
+    def rate(self, first=0.1, last=0.9, of=None):
+        """Tasks a second between two parts of all that have ended, or of the first so many, by the database's clock."""
         ends = self.ends()
-        total = ends[-1][1]
+        total = of or ends[-1][1]
         begin = next(one for one in ends if one[1] >= total * first)
         end = next(one for one in ends if one[1] >= total * last)
         return (end[1] - begin[1]) / (end[0] - begin[0])
@@ -131,7 +131,8 @@ class Bench:
         def of_many():
             many.fill_up_to(self.options.many)
             peaks.append(many.drain(self.options.seconds))
-            return many.rate()
+            self.note(f"worker, {self.options.many:,} wait, {self.options.seconds:g} s of it", many.rate())
+            return many.rate(of=self.options.few)  # as few as of the few: a drain slows down while it lasts
 
         def of_few():
             few.fill_up_to(self.options.few)
