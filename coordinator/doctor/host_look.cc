@@ -16,6 +16,7 @@
 #include "framework/plugin/library.h"
 #include "framework/plugin/plugin_file.h"
 #include "framework/schedule/time_zone.h"
+#include "framework/store/url.h"
 
 namespace millrace::engine::doctor {
 namespace {
@@ -66,7 +67,7 @@ SecretFacts LookAtSecret(const std::string& file, const std::string& use) {
         errno == ENOENT ? "does not exist" : std::string("can't be examined: ") + std::strerror(errno);
   } else if (!S_ISREG(info.st_mode)) {
     facts.problem = "is not a plain file";
-  } else if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+  } else if (IsOpenToOthers(file, info.st_mode)) {
     char mode[8];
     std::snprintf(mode, sizeof mode, "%04o", static_cast<unsigned>(info.st_mode & 07777));
     facts.problem = std::string("may be read or written by others (mode ") + mode + ")";

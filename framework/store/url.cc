@@ -110,13 +110,16 @@ Result<StoreUrl> ParseStoreUrl(std::string_view text) {
                                       std::string(kForms));
 }
 
+bool IsOpenToOthers(const std::string& path, mode_t mode) {
+  return (mode & (IsCredential(path) ? S_IRWXO : S_IRWXG | S_IRWXO)) != 0;
+}
+
 Result<std::string> ReadPasswordFile(const std::string& path, const std::string& what) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) {
     return Fail(ErrorCode::Invalid, "the " + what + " " + path + " can't be read: " + std::strerror(errno));
   }
-  const mode_t others = IsCredential(path) ? S_IRWXO : S_IRWXG | S_IRWXO;
-  if ((info.st_mode & others) != 0) {
+  if (IsOpenToOthers(path, info.st_mode)) {
     return Fail(ErrorCode::Invalid,
                 "the " + what + " " + path + " can be read by others: run chmod 600 " + path);
   }

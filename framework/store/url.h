@@ -1,6 +1,8 @@
 // Store addresses: `sqlite:PATH`, `mysql://user@host:port/database?tls_ca=FILE`. Pure.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,8 +26,13 @@ struct StoreUrl {
 // option.
 Result<StoreUrl> ParseStoreUrl(std::string_view text);
 
-// The content of a file that holds a secret, less one trailing newline. Invalid if it is missing or others
-// can read it; `what` is how messages call it.
+// Whether others than its owner may use a file of this mode, so that a secret in it is none. A credential
+// that the service manager has made for this process, below $CREDENTIALS_DIRECTORY, may show bits of its
+// group.
+bool IsOpenToOthers(const std::string& path, mode_t mode);
+
+// The content of a file that holds a secret, less one trailing newline. Invalid if it is missing or open to
+// others; `what` is how messages call it.
 Result<std::string> ReadPasswordFile(const std::string& path, const std::string& what = "password file");
 
 }  // namespace millrace::engine

@@ -40,6 +40,19 @@ TEST_F(HostLookTest, ASecretIsForItsOwnerAlone) {
   EXPECT_THAT(LookAtSecret(folder_, "test").problem, HasSubstr("no"));
 }
 
+// As whoever reads it does: systemd lets a service's user read its credentials by an ACL, whose mask is what
+// the group's bits show.
+TEST_F(HostLookTest, ACredentialMayShowTheMaskOfItsList) {
+  const std::string file = File("credential", "x", 0440);
+  EXPECT_THAT(LookAtSecret(file, "test").problem, HasSubstr("mode 0440"));
+  setenv("CREDENTIALS_DIRECTORY", folder_.c_str(), 1);
+  const std::string given = LookAtSecret(file, "test").problem;
+  const std::string open = LookAtSecret(File("open", "x", 0444), "test").problem;
+  unsetenv("CREDENTIALS_DIRECTORY");
+  EXPECT_THAT(given, IsEmpty());
+  EXPECT_THAT(open, HasSubstr("mode 0444"));
+}
+
 TEST_F(HostLookTest, AFolderThatIsYetToBeMadeHasTheRoomOfWhereItWillLie) {
   const SpaceFacts here = LookAtSpace(folder_, "the state folder");
   const SpaceFacts later = LookAtSpace(folder_ + "/a/b", "the state folder");
