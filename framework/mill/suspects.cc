@@ -50,6 +50,7 @@ void SoloGate::EndStretch(BootTime now) {
 bool SoloGate::EnterAlone(const std::string& suspect, Micros others_take) {
   const BootTime now = clock_.Now();
   MutexLock lock(mutex_);
+  if (alone_) return false;
   if (suspect_.empty()) {
     if (others_take > kPatience || IsOthersTurn(now)) return false;
     suspect_ = suspect;
@@ -78,7 +79,7 @@ void SoloGate::LeaveAlone() {
 
 void SoloGate::Withdraw(const std::string& suspect) {
   MutexLock lock(mutex_);
-  if (suspect_ == suspect) suspect_.clear();
+  if (!alone_ && suspect_ == suspect) suspect_.clear();
 }
 
 void SoloGate::WithdrawAll(const std::string& shard) {

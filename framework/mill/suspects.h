@@ -47,7 +47,8 @@ class SoloGate {
   // others are told no while one has it, and everybody while it is the turn of those who need none. While
   // what runs is expected to take longer (`others_take`) than a suspect would wait, nobody is kept out.
   bool EnterAlone(const std::string& suspect, Micros others_take = Micros(0));
-  // Takes the wish back; nothing happens where another has it.
+  // Takes the wish back; nothing happens where another has it, or where the suspect is alone already: it may
+  // be another strand's by now.
   void Withdraw(const std::string& suspect);
   // Likewise for whichever task of this shard wants it and has it not.
   void WithdrawAll(const std::string& shard);

@@ -92,6 +92,22 @@ TEST_F(SoloGateTest, ASuspectThatRunsAloneDoesSoToItsEndAlsoInAShardThatClaimsNo
   EXPECT_TRUE(gate_.Enter(1));
 }
 
+// Where parts were dealt anew two strands may know of the same one.
+TEST_F(SoloGateTest, WhoIsAloneStaysSoThoughAnotherStrandWithdrawsTheSameOne) {
+  ASSERT_TRUE(gate_.EnterAlone("main/tasks/7"));
+  gate_.Withdraw("main/tasks/7");
+  EXPECT_FALSE(gate_.Enter(1));
+  gate_.LeaveAlone();
+  EXPECT_TRUE(gate_.Enter(1));
+}
+
+TEST_F(SoloGateTest, WhoIsAloneIsSoOnceThoughAnotherStrandAsksForTheSameOne) {
+  ASSERT_TRUE(gate_.EnterAlone("main/tasks/7"));
+  EXPECT_FALSE(gate_.EnterAlone("main/tasks/7"));
+  gate_.LeaveAlone();
+  EXPECT_TRUE(gate_.EnterAlone("main/tasks/7"));
+}
+
 TEST_F(SoloGateTest, BesideWhatRunsForLongNobodyIsKeptOutUntilThatIsDueToEndSoon) {
   gate_.Enter(1);
   EXPECT_FALSE(gate_.EnterAlone("a", std::chrono::hours(1)));
