@@ -131,7 +131,8 @@ Step<Micros> Scanner::Round() {
   Note(claimed);
   if (rounds_.Any()) rounds_.NoteEnded(parts_.clock.Now(), [this](const auto& type) { return InHand(type); });
   brake_limit_ = engine.brake_latency;
-  if (const Micros rest = rests_until_ - parts_.clock.Now(); rest > Micros(0) && !failed_) co_return rest;
+  if (const Micros rest = rests_until_ - parts_.clock.Now(); rest > Micros(0) && !failed_)
+    co_return suspects_.Asks() ? std::min(rest, kSuspectPause) : rest;
 
   const bool was_empty = parts_.attempts.in_flight().Empty();
   const bool rung = RingDue();

@@ -10,6 +10,8 @@ namespace {
 constexpr Micros kPatience = std::chrono::seconds(60);          // for those inside to leave
 constexpr Micros kLongestStretch = std::chrono::seconds(10);    // of suspects in succession
 constexpr Micros kFirstEntry = std::chrono::milliseconds(500);  // scanners look, and find that they may enter
+// A wish is renewed many times a second, unless its strand waits for others' locks, up to a second each time.
+constexpr Micros kRenewed = std::chrono::seconds(3);
 
 constexpr std::uint32_t kSuspectCrashes = 2;
 constexpr std::uint32_t kQuarantineCrashes = 3;
@@ -23,6 +25,7 @@ bool HasCrashed(std::uint32_t crashes) { return crashes >= kSuspectCrashes && cr
 
 bool SoloGate::Enter(std::size_t count) {
   MutexLock lock(mutex_);
+  DropForgotten();
   if (!suspect_.empty()) return false;
   inside_ += count;
   stretch_.reset();
@@ -32,10 +35,18 @@ bool SoloGate::Enter(std::size_t count) {
 bool SoloGate::EnterClaimed() {
   MutexLock lock(mutex_);
   ++inside_;
+  DropForgotten();
   return suspect_.empty();
 }
 
 void SoloGate::Leave(std::size_t count) { inside_ -= count; }
+
+// Whoever asked may wait in a shard that does not answer: nobody is to wait for that one, too.
+bool SoloGate::Forgotten() const { return !alone_ && clock_.Now() - renewed_ > kRenewed; }
+
+void SoloGate::DropForgotten() {
+  if (!suspect_.empty() && Forgotten()) suspect_.clear();
+}
 
 bool SoloGate::IsOthersTurn(BootTime now) const {
   return now < others_until_ && (inside_ > 0 || now < others_from_ + kFirstEntry);
@@ -51,6 +62,7 @@ bool SoloGate::EnterAlone(const std::string& suspect, Micros others_take) {
   const BootTime now = clock_.Now();
   MutexLock lock(mutex_);
   if (alone_) return false;
+  if (suspect_ != suspect) DropForgotten();
   if (suspect_.empty()) {
     if (others_take > kPatience || IsOthersTurn(now)) return false;
     suspect_ = suspect;
@@ -58,6 +70,7 @@ bool SoloGate::EnterAlone(const std::string& suspect, Micros others_take) {
     if (!stretch_) stretch_ = now;
   }
   if (suspect_ != suspect) return false;
+  renewed_ = now;
   if (inside_ == 0) {
     alone_ = true;
     return true;
@@ -89,7 +102,7 @@ void SoloGate::WithdrawAll(const std::string& shard) {
 
 bool SoloGate::Wanted() const {
   MutexLock lock(mutex_);
-  return !suspect_.empty();
+  return !suspect_.empty() && !Forgotten();
 }
 
 std::string Suspects::NameOf(const Place& place) const {

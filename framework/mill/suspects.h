@@ -43,9 +43,10 @@ class SoloGate {
   bool EnterClaimed();
   void Leave(std::size_t count = 1);
 
-  // Asks for solitude in the name of `suspect`; true once everybody else has left. Ask again until then;
-  // others are told no while one has it, and everybody while it is the turn of those who need none. While
-  // what runs is expected to take longer (`others_take`) than a suspect would wait, nobody is kept out.
+  // Asks for solitude in the name of `suspect`; true once everybody else has left. Ask again until then,
+  // many times a second: a wish that nobody renews is forgotten. Whoever asks is told no while one has it,
+  // also in the same name, and while it is the turn of those who need none. While what runs is expected to
+  // take longer (`others_take`) than a suspect would wait, nobody is kept out.
   bool EnterAlone(const std::string& suspect, Micros others_take = Micros(0));
   // Takes the wish back; nothing happens where another has it, or where the suspect is alone already: it may
   // be another strand's by now.
@@ -59,6 +60,9 @@ class SoloGate {
  private:
   bool IsOthersTurn(BootTime now) const MILLRACE_REQUIRES(mutex_);
   void EndStretch(BootTime now) MILLRACE_REQUIRES(mutex_);
+  // Of the wish.
+  bool Forgotten() const MILLRACE_REQUIRES(mutex_);
+  void DropForgotten() MILLRACE_REQUIRES(mutex_);
 
   const Clock& clock_;
   mutable Mutex mutex_;
@@ -66,6 +70,7 @@ class SoloGate {
   std::string suspect_ MILLRACE_GUARDED_BY(mutex_);  // wants solitude, or has it; empty: none
   bool alone_ MILLRACE_GUARDED_BY(mutex_) = false;   // has it
   BootTime asked_ MILLRACE_GUARDED_BY(mutex_){};     // when `suspect_` did first
+  BootTime renewed_ MILLRACE_GUARDED_BY(mutex_){};   // and last
   // Since when nobody else has been able to enter, over all suspects in succession.
   std::optional<BootTime> stretch_ MILLRACE_GUARDED_BY(mutex_);
   BootTime others_from_ MILLRACE_GUARDED_BY(mutex_){};

@@ -108,6 +108,24 @@ TEST_F(SoloGateTest, WhoIsAloneIsSoOnceThoughAnotherStrandAsksForTheSameOne) {
   EXPECT_TRUE(gate_.EnterAlone("main/tasks/7"));
 }
 
+TEST_F(SoloGateTest, AWishThatNobodyRenewsKeepsNobodyOut) {
+  gate_.Enter(1);
+  EXPECT_FALSE(gate_.EnterAlone("a/tasks/7"));
+  clock_.Advance(milliseconds(2900));
+  EXPECT_FALSE(gate_.EnterAlone("a/tasks/7"));
+  clock_.Advance(milliseconds(2900));
+  EXPECT_FALSE(gate_.Enter(1));
+  EXPECT_TRUE(gate_.Wanted());
+  clock_.Advance(milliseconds(200));
+  EXPECT_FALSE(gate_.Wanted());
+  EXPECT_TRUE(gate_.EnterClaimed());
+  EXPECT_TRUE(gate_.Enter(1));
+  gate_.Leave(3);
+  EXPECT_TRUE(gate_.EnterAlone("b/tasks/1")) << "nor another that wants to be alone";
+  clock_.Advance(seconds(100));
+  EXPECT_FALSE(gate_.Enter(1)) << "who is alone need not say so again";
+}
+
 TEST_F(SoloGateTest, BesideWhatRunsForLongNobodyIsKeptOutUntilThatIsDueToEndSoon) {
   gate_.Enter(1);
   EXPECT_FALSE(gate_.EnterAlone("a", std::chrono::hours(1)));

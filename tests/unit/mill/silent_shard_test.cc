@@ -1,0 +1,54 @@
+// What is others' while a scan strand waits in a database that does not answer: two mills of a worker, on
+// real stores, in a time that the test moves.
+#include <gmock/gmock.h>
+
+#include "round_worker.h"
+
+namespace millrace::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class SilentShardTest : public ::testing::Test {
+ protected:
+  static void Submit(ScratchStore& store, std::size_t tasks) {
+    ASSERT_TRUE(store.OpenOperations()->Submit("tasks", std::vector<NewTask>(tasks, {.handler = "mail"})));
+    store.Run("UPDATE tasks SET slice=1");
+  }
+  void Go(Micros span) {
+    for (const BootTime end = clock_.Now() + span; clock_.Now() < end;) {
+      silent_.Work();
+      other_.Work();
+      clock_.Advance(milliseconds(10));
+    }
+  }
+
+  ManualClock clock_;
+  ScratchStore silent_store_{clock_};
+  ScratchStore other_store_{clock_};
+  std::shared_ptr<SoloGate> gate_ = std::make_shared<SoloGate>(clock_);
+  RoundWorker silent_{clock_, silent_store_, "w", {}, false, gate_};
+  RoundWorker other_{clock_, other_store_, "w", {}, false, gate_};
+};
+
+TEST_F(SilentShardTest, ASuspectThatNobodyComesToClaimKeepsNoOtherShardFromClaiming) {
+  other_.runner.takes = seconds(1);
+  Submit(other_store_, 1);
+  Go(milliseconds(50));
+  ASSERT_EQ(other_.runner.took, 1u);
+  Submit(silent_store_, 1);
+  silent_store_.Run("UPDATE tasks SET crashes=2");
+  for (int i = 0; i < 90 && !gate_->Wanted(); ++i) {
+    Go(milliseconds(10));
+    silent_.scan.hangs = silent_.scan.asked.pages > 0;  // it has seen the suspect
+  }
+  ASSERT_TRUE(gate_->Wanted());
+  Submit(other_store_, 10);
+  Go(seconds(5));
+  EXPECT_EQ(silent_.runner.took, 0u);
+  EXPECT_EQ(other_.runner.took, 11u);
+}
+
+}  // namespace
+}  // namespace millrace::engine
