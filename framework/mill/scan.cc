@@ -100,6 +100,7 @@ Step<> Scanner::Run() {
     if (!stopping_.load()) co_await port_.Rest(wait);
   }
   suspects_.Forget();  // the gate is other shards' too
+  quiet_.store(true);  // a round that hung until now has not said so
 }
 
 bool Scanner::Note(const Status& status) {

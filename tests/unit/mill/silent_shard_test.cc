@@ -50,5 +50,18 @@ TEST_F(SilentShardTest, ASuspectThatNobodyComesToClaimKeepsNoOtherShardFromClaim
   EXPECT_EQ(other_.runner.took, 11u);
 }
 
+TEST_F(SilentShardTest, AScanThatHangsUntilItsMillEndsLeavesThatEmpty) {
+  Go(milliseconds(50));
+  silent_.scan.hangs = true;
+  Go(seconds(3));
+  silent_.mill().Retire();
+  Go(seconds(1));
+  EXPECT_FALSE(silent_.mill().Empty()) << "a claim might be on its way";
+  silent_.mill().Stop();
+  silent_.scan.GoOn();
+  Go(milliseconds(50));
+  EXPECT_TRUE(silent_.mill().Empty());
+}
+
 }  // namespace
 }  // namespace millrace::engine
