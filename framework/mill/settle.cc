@@ -60,10 +60,12 @@ SettleQueues::Wakes SettleQueues::Wanted() {
   const std::size_t landed = fresh_.size() + unknown_.size();
   const bool all_are_here = gathering_ && coming_.load(std::memory_order_relaxed) <= 0;
   Wakes wakes;
-  wakes.first = landed > 0 && (landed >= first_wants_ || all_are_here);
+  const bool aside_is_sooner = !aside_.empty() && aside_.front().due < rests_until_;
+  wakes.first = (landed > 0 && (landed >= first_wants_ || all_are_here)) || aside_is_sooner;
   wakes.second = round_ && !away_ && !fresh_.empty() && fresh_.size() >= second_wants_;
   if (wakes.first) {
     first_wants_ = kNever;
+    rests_until_ = {};
     gathering_ = false;
   }
   if (wakes.second) second_wants_ = kNever;
@@ -110,6 +112,7 @@ void SettleQueues::SetAside(AttemptResult result, std::optional<BootTime> due) {
 void SettleQueues::BeginRound(BootTime now) {
   MutexLock lock(mutex_);
   round_ = now;
+  rests_until_ = {};
   gathering_ = false;
   first_wants_ = kNever;
 }
@@ -138,8 +141,9 @@ std::optional<Micros> SettleQueues::RestOfFirst(BootTime now) {
   MutexLock lock(mutex_);
   if (!fresh_.empty() || !unknown_.empty()) return std::nullopt;
   first_wants_ = 1;
-  if (aside_.empty()) return kLongestWait;
-  return std::max(aside_.front().due - now, Micros(0));
+  const Micros rest = aside_.empty() ? kLongestWait : std::max(aside_.front().due - now, Micros(0));
+  rests_until_ = now + rest;
+  return rest;
 }
 
 SettleQueues::Results SettleQueues::TakeBeside(BootTime now, std::size_t most, Micros& rest) {

@@ -110,6 +110,7 @@ class SettleQueues {
   std::size_t first_wants_ MILLRACE_GUARDED_BY(mutex_) = 1;
   std::size_t second_wants_ MILLRACE_GUARDED_BY(mutex_) = 1;
   bool gathering_ MILLRACE_GUARDED_BY(mutex_) = false;
+  BootTime rests_until_ MILLRACE_GUARDED_BY(mutex_){};         // the first strand, from its rest on
   std::optional<BootTime> round_ MILLRACE_GUARDED_BY(mutex_);  // since when the first strand is in the shard
   bool away_ MILLRACE_GUARDED_BY(mutex_) = false;  // a statement failed, and the first has no answer since
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;

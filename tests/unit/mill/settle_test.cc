@@ -309,6 +309,23 @@ TEST_F(SettleTest, AStrandThatRestsSettlesWhatTheOtherCouldNot) {
   EXPECT_THAT(Known(), ElementsAre(1, 2));
 }
 
+TEST_F(SettleTest, AStrandThatRestsTriesAgainInTimeWhatTheOtherFoundLockedOrRefused) {
+  shard_.hangs = second_.hangs = true;
+  second_.script = {{2, {SettleVerdict::Busy}}, {3, {SettleVerdict::Broken}}};
+  End(1);
+  shard_.Go(Micros(0));
+  End(2);
+  End(3);
+  second_.Go(milliseconds(100));
+  shard_.GoOn();
+  EXPECT_THAT(Known(), ElementsAre(1));
+  second_.GoOn();
+  shard_.Go(Micros(0));
+  EXPECT_THAT(Known(), ElementsAre(1, 3));
+  shard_.Go(milliseconds(200));
+  EXPECT_THAT(Known(), ElementsAre(1, 3, 2));
+}
+
 TEST_F(SettleTest, AfterAFailureTheSecondStrandAsksNothingUntilTheFirstHasAnAnswer) {
   shard_.away = ErrorCode::Unavailable;
   End(1);
