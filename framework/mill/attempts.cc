@@ -381,6 +381,13 @@ void Attempts::Known(std::span<const SettledAttempt> settled) {
   if (in_flight_.Leave(keys)) RoomAgain();
 }
 
+// Its row is others' business; what it took of the worker's and the cluster's limits is not theirs to give
+// back. Its id stays: nothing of it is claimed in this life.
+void Attempts::Dropped(Attempt& attempt) {
+  attempt.state.store(AttemptState::Known);
+  LeavePolicies(attempt, nullptr);
+}
+
 void Attempts::NoteRefused(const Attempt& attempt, const Settlement& settlement) {
   parts_.counters.refused.Add();
   // A replica in the database's place may remember an earlier attempt of this life as the one that runs.
@@ -412,7 +419,7 @@ void Attempts::Count(const Attempt& attempt, const Settlement& settlement) {
 }
 
 void Attempts::Close() {
-  TakeParked();
+  for (const AttemptPtr& attempt : TakeParked()) Dropped(*attempt);
   in_flight_.Clear();
   over_.store(true);
 }

@@ -158,6 +158,8 @@ class Attempts final : public AttemptHost {
   void Adopted(const std::vector<Task>& tasks, const std::shared_ptr<Lease>& life);
   // What was written of them is known.
   void Known(std::span<const SettledAttempt> settled);
+  // It is not settled, and never will be: the mill has ended.
+  void Dropped(Attempt& attempt);
 
   // After each beat, and after a death: what is parked starts again, or is others' business now.
   void Unpark();

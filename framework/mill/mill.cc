@@ -6,8 +6,10 @@ Mill::Mill(const Shared& shared, const Ports& ports, Options options)
     : shard_(std::move(options.shard)),
       tend_(ports.tend),
       scope_(shard_, options.self.worker),
-      settler_(shared.clock, {ports.settle, ports.second_settle}, shared.engine,
-               [this](std::span<const SettledAttempt> settled) { attempts_.Known(settled); }),
+      settler_(
+          shared.clock, {ports.settle, ports.second_settle}, shared.engine,
+          [this](std::span<const SettledAttempt> settled) { attempts_.Known(settled); },
+          [this](Attempt& attempt) { attempts_.Dropped(attempt); }),
       attempts_({shard_, scope_, shared.runner, shared.gate, shared.memory, shared.counters, shared.admission,
                  shared.clock, settler_, [this] { scans_.Wake(); }, ports.open_transaction}),
       scans_({shared.clock, shard_, scope_, lives_, attempts_, shared.runner, shared.gate, shared.engine,

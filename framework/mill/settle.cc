@@ -42,10 +42,10 @@ SettleQueues::Queue& SettleQueues::Of(From from) {
   return aside_;
 }
 
-SettleQueues::Wakes SettleQueues::Land(AttemptResult result) {
+std::optional<SettleQueues::Wakes> SettleQueues::Land(AttemptResult& result) {
   Gone(1);
   MutexLock lock(mutex_);
-  if (closed_) return {};
+  if (closed_) return std::nullopt;
   Queue& queue = result.verify ? unknown_ : fresh_;
   queue.push_back({std::move(result), {}});
   return Wanted();
@@ -164,13 +164,15 @@ SettleQueues::Results SettleQueues::TakeBeside(BootTime now, std::size_t most, M
   return Take(From::Fresh, now, most);
 }
 
-void SettleQueues::Close() {
-  Queue fresh, unknown, aside;  // an attempt keeps its shard: let them go outside the lock
+SettleQueues::Results SettleQueues::Close() {
+  Results dropped;
   MutexLock lock(mutex_);
   closed_ = true;
-  fresh.swap(fresh_);
-  unknown.swap(unknown_);
-  aside.swap(aside_);
+  for (Queue* queue : {&fresh_, &unknown_, &aside_}) {
+    for (Waiting& one : *queue) dropped.push_back(std::move(one.result));
+    queue->clear();
+  }
+  return dropped;
 }
 
 Settler::Batch::Batch(SettleQueues::Results taken) : results(std::move(taken)) {
@@ -191,6 +193,18 @@ SettleQueues::Results Settler::Batch::TakeAll() {
 void Settler::Stop() {
   stopping_.store(true);
   Wake({.first = true, .second = true});
+}
+
+void Settler::Ended(AttemptResult result) {
+  if (const auto wakes = queues_.Land(result)) {
+    Wake(*wakes);
+  } else {
+    dropped_(*result.attempt);
+  }
+}
+
+void Settler::Close() {
+  for (const AttemptResult& result : queues_.Close()) dropped_(*result.attempt);
 }
 
 void Settler::Wake(SettleQueues::Wakes wakes) {
@@ -215,7 +229,7 @@ Step<> Settler::Run() {
     const std::optional<Micros> rest = queues_.RestOfFirst(clock_.Now());
     if (rest) co_await ports_.first.Rest(*rest);
   }
-  queues_.Close();
+  Close();
 }
 
 Step<> Settler::RunSecond() {
@@ -230,7 +244,7 @@ Step<> Settler::RunSecond() {
     if (!answered) queues_.SecondFailed();
     Wake(queues_.TakeWakes());
   }
-  queues_.Close();
+  Close();
 }
 
 // A lone task finds nobody on the way, and a trickle beside long tasks waits for one step.

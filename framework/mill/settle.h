@@ -59,8 +59,8 @@ class SettleQueues {
   // So many tasks are on their way through the run stage; each lands, or is gone.
   void Coming(std::int64_t tasks) { coming_.fetch_add(tasks, std::memory_order_relaxed); }
   void Gone(std::int64_t tasks) { coming_.fetch_sub(tasks, std::memory_order_relaxed); }
-  // Dropped where the queues are closed.
-  [[nodiscard]] Wakes Land(AttemptResult result);
+  // Nothing: the queues are closed, and the caller has it still.
+  [[nodiscard]] std::optional<Wakes> Land(AttemptResult& result);
 
   // From the head: as many of one life as are due, `most` of them.
   Results Take(From from, BootTime now, std::size_t most);
@@ -86,8 +86,8 @@ class SettleQueues {
   // Which strands have something to do that they wait for. True once for each.
   [[nodiscard]] Wakes TakeWakes();
 
-  // What is queued is dropped, and whatever lands from now on. May be repeated.
-  void Close();
+  // Takes what is queued; nothing lands from now on. May be repeated: a strand puts back what it had.
+  [[nodiscard]] Results Close();
 
  private:
   struct Waiting {
@@ -128,13 +128,21 @@ class Settler {
  public:
   // Told by a strand that what was written of these attempts is known: their ids may leave the in-flight set.
   using Known = std::function<void(std::span<const SettledAttempt>)>;
+  // Told by any thread that this one will not be settled: the strands have ended before it could be.
+  using Dropped = std::function<void(Attempt&)>;
   struct Ports {
     SettlePort& first;
     SettlePort& second;
   };
 
-  Settler(const Clock& clock, Ports ports, const LiveEngine& engine, Known known)
-      : clock_(clock), ports_(ports), engine_(engine), known_(std::move(known)) {}
+  Settler(
+      const Clock& clock, Ports ports, const LiveEngine& engine, Known known,
+      Dropped dropped = [](Attempt&) {})
+      : clock_(clock),
+        ports_(ports),
+        engine_(engine),
+        known_(std::move(known)),
+        dropped_(std::move(dropped)) {}
 
   // Until Stop. What is still queued then, or ends from then on, is dropped.
   Step<> Run();
@@ -147,7 +155,7 @@ class Settler {
   void Coming(std::int64_t tasks) { queues_.Coming(tasks); }
   void Gone(std::int64_t tasks) { queues_.Gone(tasks); }
   // Never waits: how much can be under way is bounded where tasks are claimed.
-  void Ended(AttemptResult result) { Wake(queues_.Land(std::move(result))); }
+  void Ended(AttemptResult result);
 
  private:
   using From = SettleQueues::From;
@@ -174,11 +182,13 @@ class Settler {
   void MendBroken(AttemptResult result, const std::string& error);
   void NoteTrouble(std::size_t tasks, const Error& error);
   void Wake(SettleQueues::Wakes wakes);
+  void Close();
 
   const Clock& clock_;
   const Ports ports_;
   const LiveEngine& engine_;
   const Known known_;
+  const Dropped dropped_;
   SettleQueues queues_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> reported_{false};  // the present trouble was logged

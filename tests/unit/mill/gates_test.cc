@@ -14,6 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -34,6 +35,36 @@ class Homeless final : public Driven<PermitPort> {
                                           const std::vector<PermitChange>&) override {
     return Result<std::vector<bool>>();
   }
+};
+
+// A shard that is the home of permits, and has one.
+class OneHome final : public Driven<PermitPort> {
+ public:
+  explicit OneHome(ManualClock& clock)
+      : Driven(clock), life_(std::make_shared<Lease>("w.1", hours(1), clock.Now())) {
+    life_->Renewed(clock.Now());
+  }
+  std::vector<std::string> Shards() override { return {"home"}; }
+  std::shared_ptr<Lease> Life(const std::string&) override { return life_; }
+  bool OthersLive(const std::string&) override { return false; }
+  Reply<Result<std::string>> Home(const std::string&) override { return Result<std::string>("home"); }
+  Reply<Status> NameHome(const std::string&, const std::string&) override { return Status{}; }
+  Reply<Result<std::vector<Permit>>> Permits(const std::string&, const std::vector<std::string>&) override {
+    return Result<std::vector<Permit>>(std::vector<Permit>{row_});
+  }
+  Reply<Status> Make(const std::string&, const std::string&, std::uint32_t) override { return Status{}; }
+  Reply<Result<std::vector<bool>>> Change(const std::string&, const std::string& incarnation,
+                                          const std::vector<PermitChange>& changes) override {
+    for (const PermitChange& change : changes) {
+      row_.holder = change.to == PermitChange::To::Held ? incarnation : "";
+      row_.turn = change.turn + 1;
+    }
+    return Result<std::vector<bool>>(std::vector<bool>(changes.size(), true));
+  }
+
+ private:
+  const std::shared_ptr<Lease> life_;
+  Permit row_{.handler = "mail", .number = 1};
 };
 
 class GatesTest : public ::testing::Test {
@@ -70,6 +101,14 @@ class GatesTest : public ::testing::Test {
     store_.Run("UPDATE tasks SET slice=1");
     worker_.Work();
     ASSERT_THAT(worker_.runner.Taken(), SizeIs(3));
+  }
+  // The shard is served no more, and its database is gone: what has ended there is never settled.
+  void EndMill() {
+    worker_.LoseSettles();
+    worker_.mill().Retire();
+    worker_.Work();
+    worker_.mill().Stop();
+    worker_.Work();
   }
   std::vector<StartDecision> Decisions() const {
     std::vector<StartDecision> decisions;
@@ -280,6 +319,67 @@ TEST_F(GatesTest, WhenHoursEndWhatHasNotBegunIsWithdrawnAndToldOfUntilItIsBack) 
   EXPECT_FALSE(worker_.admission().Open("mail"));
   worker_.runner.Taken().front()->has_start.store(true);
   EXPECT_EQ(Decisions().front(), StartDecision::Start) << "it has begun";
+}
+
+TEST_F(GatesTest, WhatIsGivenBackAndNeverSettledTakesNoRoomOfItsType) {
+  Follow(Limited({.rate = 6, .burst = 1}));
+  Claim();
+  ASSERT_EQ(worker_.admission().Room("mail"), 0u);
+  const std::vector<AttemptPtr> attempts = worker_.runner.Taken();
+  GiveBack(attempts[0]);
+  attempts[1]->host->Park(attempts[1]);
+  EndMill();
+  EXPECT_EQ(worker_.admission().Of("mail")->Waiting(), 2u);
+  EXPECT_EQ(attempts[0]->state.load(), AttemptState::Known);
+  worker_.mill().attempts().Close();
+  EXPECT_EQ(worker_.admission().Of("mail")->Waiting(), 1u) << "what was parked is nobody's any more";
+  attempts[2]->host->Ended({attempts[2], Settle({}, attempts[2]->task, GivenBack(), 0)});
+  EXPECT_EQ(worker_.admission().Of("mail")->Waiting(), 0u) << "a thread came back late";
+  EXPECT_GT(worker_.admission().Room("mail"), 0u);
+}
+
+TEST_F(GatesTest, WhatHasAPlaceAndIsNeverSettledGivesItBack) {
+  worker_.admission().FollowShares(
+      std::make_shared<const LimitShares>(LimitShares{{"mail", {.concurrency = 3}}}));
+  Follow(Limited({.concurrency = 3}));
+  Claim();
+  std::vector<AttemptPtr> attempts = worker_.runner.Taken();
+  ASSERT_THAT(TakeStarts(attempts, clock_.Now()), IsEmpty());
+  attempts = worker_.runner.Taken();
+  GiveBack(attempts[0]);
+  EndMill();
+  worker_.mill().attempts().Close();
+  EXPECT_EQ(worker_.admission().Limits().at("mail").use.running, 2u);
+  EXPECT_EQ(worker_.admission().Of("mail")->TakeStarts(2, clock_.Now()), 1u);
+}
+
+TEST_F(GatesTest, WhatHasAPermitAndIsNeverSettledLeavesItToTheNext) {
+  OneHome home(clock_);
+  Permits permits({clock_, worker_.runner, metrics_, [this] { worker_.mill().attempts().RoomAgain(); }, 1},
+                  home);
+  const Step<> strand = permits.Run();
+  const auto go = [&] {
+    for (int i = 0; i < 50; ++i) {
+      clock_.Advance(milliseconds(20));
+      home.Go(Micros(0));
+      worker_.Work();
+    }
+  };
+  worker_.admission().HoldBy(permits);
+  Follow(Limited({.concurrency = 1}));
+  ASSERT_TRUE(store_.OpenOperations()->Submit("tasks", std::vector<NewTask>{{.handler = "mail"}}));
+  store_.Run("UPDATE tasks SET slice=1");
+  go();
+  ASSERT_THAT(worker_.runner.Taken(), SizeIs(1));
+  const AttemptPtr first = worker_.runner.Taken().front();
+  ASSERT_TRUE(first->home);
+  GiveBack(first);
+  EndMill();
+  const auto next = std::make_shared<Attempt>(first->host, "home", first->task, first->lease, false);
+  std::vector<AttemptPtr> one{next};
+  ASSERT_TRUE(permits.Take("mail", one));
+  go();
+  EXPECT_THAT(worker_.runner.Taken(), ElementsAre(first, next));
 }
 
 // It waits for a start of that policy, which may never come.
