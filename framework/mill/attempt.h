@@ -95,6 +95,10 @@ class AttemptHost {
   // The worker asks its handlers to end now.
   virtual bool StopAsked() const = 0;
   virtual StartDecision StartDecisionOf(const Attempt& attempt) const = 0;
+  // The same of one that waits for its permit: it may get that meanwhile, so `home` is not looked at.
+  virtual StartDecision DecisionBeforePermit(const Attempt& attempt) const {
+    return StartDecisionOf(attempt);
+  }
   // The gate that its type has now: the configuration may have changed since its claim.
   virtual std::shared_ptr<TypeGate> GateOf(const Attempt& attempt) const { return attempt.gate; }
   // The shard is served no more and nothing of it is in hand: whoever keeps a session of it closes it.

@@ -247,13 +247,17 @@ void Attempts::Adopted(const std::vector<Task>& tasks, const std::shared_ptr<Lea
 }
 
 StartDecision Attempts::StartDecisionOf(const Attempt& attempt) const {
+  const StartDecision decision = DecisionBeforePermit(attempt);
+  if (decision == StartDecision::Lost || !attempt.home) return decision;
+  const bool kept =
+      attempt.stop_by.load(std::memory_order_relaxed) == 0 && attempt.home->KeepsPermits(parts_.clock.Now());
+  return kept ? decision : StartDecision::Withdrawn;
+}
+
+StartDecision Attempts::DecisionBeforePermit(const Attempt& attempt) const {
   if (!attempt.lease->Alive()) return StartDecision::Lost;
   const Task& task = attempt.task;
   if (retired_.load()) return StartDecision::Withdrawn;
-  if (attempt.home && (attempt.stop_by.load(std::memory_order_relaxed) != 0 ||
-                       !attempt.home->KeepsPermits(parts_.clock.Now()))) {
-    return StartDecision::Withdrawn;
-  }
   if (!attempt.has_start.load(std::memory_order_relaxed) && !attempt.pass.Given()) {
     const std::shared_ptr<TypeGate> gate = GateOf(attempt);
     if (gate != attempt.gate ||

@@ -189,6 +189,7 @@ class Attempts final : public AttemptHost {
 
   bool StopAsked() const override { return stop_asked_.load(std::memory_order_relaxed); }
   StartDecision StartDecisionOf(const Attempt& attempt) const override;
+  StartDecision DecisionBeforePermit(const Attempt& attempt) const override;
   std::shared_ptr<TypeGate> GateOf(const Attempt& attempt) const override;
   bool Over() const override { return over_.load(); }
   std::unique_ptr<TaskTransaction> OpenTransaction(Micros limit) override {

@@ -149,7 +149,7 @@ std::set<AttemptPtr> Permits::Withdrawn() const {
   }
   std::set<AttemptPtr> withdrawn;
   for (AttemptPtr& attempt : waiting) {
-    if (attempt->host->StartDecisionOf(*attempt) != StartDecision::Start)
+    if (attempt->host->DecisionBeforePermit(*attempt) != StartDecision::Start)
       withdrawn.insert(std::move(attempt));
   }
   return withdrawn;

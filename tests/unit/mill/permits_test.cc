@@ -119,7 +119,11 @@ class ScriptedHome final : public Driven<PermitPort> {
 class Shard final : public AttemptHost {
  public:
   bool StopAsked() const override { return false; }
-  StartDecision StartDecisionOf(const Attempt&) const override {
+  StartDecision StartDecisionOf(const Attempt& attempt) const override {
+    ++looks_at_home;
+    return DecisionBeforePermit(attempt);
+  }
+  StartDecision DecisionBeforePermit(const Attempt&) const override {
     if (asked) asked();
     return decision;
   }
@@ -135,6 +139,7 @@ class Shard final : public AttemptHost {
 
   StartDecision decision = StartDecision::Start;
   std::function<void()> asked;
+  mutable int looks_at_home = 0;
   std::vector<std::uint64_t> back;
 };
 
@@ -366,6 +371,19 @@ TEST_F(PermitsTest, WhoAsksWhetherAWaitingTaskMayStartKeepsNobodyFromThePermits)
   a_.permits.Watch(clock_.Now());
   EXPECT_THAT(in_time, ElementsAre(true))
       << "the admission holds a lock of its own while it tells which types are held";
+}
+
+// The strand may bind a permit to it at the same moment.
+TEST_F(PermitsTest, WhoAsksWhetherAWaitingTaskMayStartDoesNotLookAtItsPermit) {
+  a_.Claim(1);
+  a_.Go(milliseconds(50));
+  a_.Claim(2);
+  a_.shard->looks_at_home = 0;
+  a_.permits.Watch(clock_.Now());
+  EXPECT_EQ(a_.shard->looks_at_home, 0);
+  a_.shard->decision = StartDecision::Moved;
+  a_.permits.Watch(clock_.Now());
+  EXPECT_THAT(a_.shard->back, ElementsAre(2));
 }
 
 TEST_F(PermitsTest, APermitWhoseReplyWasLostIsUsedOnceNothingIsUnderWay) {
