@@ -110,17 +110,30 @@ Result<std::vector<TaskKey>> MysqlTaskStore::SaveProgress(const std::string& inc
   }
   std::vector<TaskKey> locked;
   for (auto& [group, texts] : groups) {
-    const auto& [table, attempt] = group;
-    auto saved = session_.Write(ProgressText(table, claimer.number, attempt, texts));
-    if (!saved && saved.error().code == ErrorCode::Conflict) {
-      // Somebody holds one of them (a person's edit, a rescue that waits): the others need not wait for it.
-      BOOST_OUTCOME_TRY(left_out, LeaveOutLocked(table, texts));
+    // A text takes up to 8 KiB where each of its bytes is escaped: a batch of them fits into 16 MiB, the
+    // servers' smallest default of max_allowed_packet.
+    while (!texts.empty()) {
+      ProgressTexts part;
+      while (!texts.empty() && part.size() < kMaxBatchRows) part.insert(texts.extract(texts.begin()));
+      BOOST_OUTCOME_TRY(left_out, SavePart(group.first, claimer, group.second, std::move(part)));
       locked.insert(locked.end(), left_out.begin(), left_out.end());
-      if (texts.empty()) continue;
-      saved = session_.Write(ProgressText(table, claimer.number, attempt, texts));
     }
-    if (!saved) return Fail(saved.error());
   }
+  return locked;
+}
+
+Result<std::vector<TaskKey>> MysqlTaskStore::SavePart(const TableName& table, const sql::Claimer& claimer,
+                                                      std::uint32_t attempt, ProgressTexts texts) {
+  std::vector<TaskKey> locked;
+  auto saved = session_.Write(ProgressText(table, claimer.number, attempt, texts));
+  if (!saved && saved.error().code == ErrorCode::Conflict) {
+    // Somebody holds one of them (a person's edit, a rescue that waits): the others need not wait for it.
+    BOOST_OUTCOME_TRY(left_out, LeaveOutLocked(table, texts));
+    locked = std::move(left_out);
+    if (texts.empty()) return locked;
+    saved = session_.Write(ProgressText(table, claimer.number, attempt, texts));
+  }
+  if (!saved) return Fail(saved.error());
   return locked;
 }
 

@@ -58,6 +58,9 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
   Result<std::vector<Task>> AdoptAttempt(const TableName& table, const sql::Claimer& claimer,
                                          std::span<const std::uint64_t> ids, std::uint32_t seen);
   using ProgressTexts = std::map<std::uint64_t, std::string>;  // by task id, of one table
+  // At most kMaxBatchRows; returns those whose rows somebody has locked.
+  Result<std::vector<TaskKey>> SavePart(const TableName& table, const sql::Claimer& claimer,
+                                        std::uint32_t attempt, ProgressTexts texts);
   // Takes out those whose rows somebody has locked, and returns them.
   Result<std::vector<TaskKey>> LeaveOutLocked(const TableName& table, ProgressTexts& texts);
 

@@ -81,6 +81,24 @@ TEST_F(MysqlLocks, LockedRowHoldsUpNeitherCancelsNorTheProgressOfTheOthers) {
   EXPECT_EQ(Count("tasks WHERE progress='half'"), 3U);
 }
 
+TEST_F(MysqlLocks, TheProgressOfMoreTasksThanABatchHasFitsIntoTheServersPackets) {
+  constexpr std::size_t kBatches = 3;
+  std::vector<TaskProgress> progress;
+  for (std::size_t i = 0; i < kBatches; ++i) {
+    for (const Task& task : Claim(*tasks_, Add(kMaxBatchRows)))
+      progress.push_back({task.key, task.attempt, std::string(4096, '\'')});
+  }
+  ASSERT_EQ(progress.size(), kBatches * kMaxBatchRows);
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("BEGIN");
+  other.Ask("UPDATE tasks SET priority=4 WHERE id=" + std::to_string(progress[1500].key.id));
+  const auto locked = tasks_->SaveProgress("w.1", progress);
+  ASSERT_TRUE(locked) << locked.error().message;
+  EXPECT_EQ(*locked, std::vector{progress[1500].key});
+  other.Ask("COMMIT");
+  EXPECT_EQ(Count("tasks WHERE LENGTH(progress)>4000"), progress.size() - 1);
+}
+
 TEST_F(MysqlLocks, ProducersInsertWhileAClaimIsOpen) {
   const auto ids = Add(10);
   ASSERT_EQ(Claim(*tasks_, ids).size(), 10U);
