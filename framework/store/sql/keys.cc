@@ -17,20 +17,6 @@ std::vector<Value> ValuesOf(const std::vector<LedgerKey>& keys) {
   return values;
 }
 
-using Tables = std::map<TableName, std::vector<std::uint64_t>>;
-
-// Leaves those tables of it that are there by the database's word: the others were dropped, or never were.
-Status KeepKnown(Connection& db, Tables& tables) {
-  if (tables.empty()) return {};
-  std::vector<Value> names;
-  for (const auto& [table, ids] : tables) names.emplace_back(table);
-  std::set<std::string> there;
-  BOOST_OUTCOME_TRYV(db.Query("SELECT name FROM $tables WHERE name IN (" + Repeat("?", names.size()) + ")",
-                              Connection::Values(names), [&](const Row& row) { there.insert(row.Text(1)); }));
-  std::erase_if(tables, [&](const auto& entry) { return !there.contains(std::string(entry.first.text())); });
-  return {};
-}
-
 std::string RowsOf(const TableName& table, const char* pool, const std::string& ids) {
   return "SELECT id FROM " + table + pool + "$primary WHERE id IN (" + ids + ")";
 }
@@ -57,11 +43,15 @@ Status DropPresent(Connection& db, const TableName& table, std::vector<std::uint
 // Of these tasks, those that are in none of their table's pools.
 Result<std::set<TaskKey>> Absent(Connection& db, const std::vector<TaskKey>& tasks) {
   std::set<TaskKey> absent(tasks.begin(), tasks.end());
-  Tables tables;
-  for (const TaskKey& key : tasks) tables[key.table].push_back(key.id);
+  std::set<TableName> tables;
+  for (const TaskKey& key : tasks) tables.insert(key.table);
   BOOST_OUTCOME_TRYV(KeepKnown(db, tables));
-  for (auto& [table, ids] : tables) {
-    std::erase_if(absent, [&, &table = table](const TaskKey& key) { return key.table == table; });
+  for (const TableName& table : tables) {
+    std::vector<std::uint64_t> ids;
+    for (const TaskKey& key : tasks) {
+      if (key.table == table) ids.push_back(key.id);
+    }
+    std::erase_if(absent, [&](const TaskKey& key) { return key.table == table; });
     BOOST_OUTCOME_TRYV(DropPresent(db, table, ids));
     for (const std::uint64_t id : ids) absent.insert({table, id});
   }
@@ -69,6 +59,16 @@ Result<std::set<TaskKey>> Absent(Connection& db, const std::vector<TaskKey>& tas
 }
 
 }  // namespace
+
+Status KeepKnown(Connection& db, std::set<TableName>& tables) {
+  if (tables.empty()) return {};
+  const std::vector<Value> names(tables.begin(), tables.end());
+  std::set<std::string> there;
+  BOOST_OUTCOME_TRYV(db.Query("SELECT name FROM $tables WHERE name IN (" + Repeat("?", names.size()) + ")",
+                              Connection::Values(names), [&](const Row& row) { there.insert(row.Text(1)); }));
+  std::erase_if(tables, [&](const TableName& table) { return !there.contains(std::string(table.text())); });
+  return {};
+}
 
 Result<LedgerEntries> ReadEntries(Connection& db, const std::vector<LedgerKey>& keys, std::string_view lock) {
   LedgerEntries entries;

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,9 @@ struct LedgerEntry {
   bool ended = false;
   bool expired = false;
 };
+
+// Leaves those of the tables that are there by the database's word: an entry may name one that was dropped.
+Status KeepKnown(Connection& db, std::set<TableName>& tables);
 
 using LedgerEntries = std::map<LedgerKey, LedgerEntry>;
 

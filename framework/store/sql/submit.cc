@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -200,7 +201,8 @@ void Submission::NameTwins() {
   }
 }
 
-// One statement for each table with holders, by their ids.
+// One statement for each table with holders, by their ids. One that was dropped has no params any more; its
+// keys stay taken.
 Status Submission::ReadStanding() {
   std::map<TableName, std::map<std::uint64_t, std::vector<std::size_t>>> holders;
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -208,6 +210,13 @@ Status Submission::ReadStanding() {
     const auto holder = ParseTaskName(report_.duplicates[i], {.shard = "here", .key = {}});
     if (holder) holders[holder->key.table][holder->key.id].push_back(i);
   }
+  std::set<TableName> there;
+  for (const auto& [table, by_id] : holders) {
+    if (table != table_) there.insert(table);
+  }
+  BOOST_OUTCOME_TRYV(KeepKnown(db_, there));
+  there.insert(table_);  // or there is nothing to submit to
+  std::erase_if(holders, [&](const auto& entry) { return !there.contains(entry.first); });
   for (const auto& [table, by_id] : holders) {
     std::vector<std::uint64_t> ids;
     for (const auto& [id, indices] : by_id) ids.push_back(id);

@@ -203,5 +203,23 @@ TEST_P(StoreContract, ADuplicateIsToldTheParamsThatStandWhereTheyAreOthers) {
   }
 }
 
+// Nobody reads its rows any more, and its keys stay what they are until their time has passed.
+TEST_P(SqlStoreContract, AKeyOfATaskWhoseTableWasDroppedIsADuplicateUntilItsTimeHasPassed) {
+  const auto id = SubmitKey(*this, "k").ids[0];
+  Task task;
+  ASSERT_EQ(HolderFor(*this, id, &task), "");
+  Settle({End(task, To::Succeeded)});
+  const auto moved = sql().NewClient()->Run("UPDATE tasks_keys SET task_table='tasks_gone'");
+  ASSERT_TRUE(moved) << moved.error().message;
+  const std::string holder = "tasks_gone/" + std::to_string(id);
+  for (int i = 0; i < 2; ++i) {  // the second time the keys are looked up first
+    const SubmitReport report = SubmitKey(*this, "k");
+    EXPECT_EQ(report.duplicates[0], holder);
+    EXPECT_EQ(report.standing, std::vector<std::string>{""});
+  }
+  ASSERT_TRUE(fixture().ExpireKeys());
+  EXPECT_EQ(SubmitKey(*this, "k").duplicates[0], "");
+}
+
 }  // namespace
 }  // namespace millrace::engine

@@ -116,6 +116,20 @@ TEST_P(TransactionContract, AWrongNumberOfValuesIsRefused) {
   EXPECT_EQ(Accounts(), "0");
 }
 
+TEST_P(TransactionContract, ADuplicateOfATaskWhoseTableWasDroppedLeavesTheTransactionOpen) {
+  const auto entered = sql().NewClient()->Run(
+      "INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at,ended_at,keep_until) VALUES "
+      "('noop','k','tasks_gone',5,'2026-01-01 00:00:00.000000','2026-01-01 00:00:00.000000',"
+      "'9999-12-31 00:00:00.000000')");
+  ASSERT_TRUE(entered) << entered.error().message;
+  const NewTask task{.handler = "noop", .biz_key = "k"};
+  const auto report = transaction_->Submit("tasks", std::span(&task, 1));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->duplicates[0], "tasks_gone/5");
+  EXPECT_EQ(transaction_->state(), TransactionState::Open);
+  EXPECT_EQ(Commit(End(task_, To::Succeeded)).verdict, CommitVerdict::Committed);
+}
+
 TEST_P(TransactionContract, TasksSubmittedInsideGoWithTheTransaction) {
   const std::vector<NewTask> more{{.handler = "next", .biz_key = "k"}, {.handler = "next", .biz_key = "k"}};
   auto added = transaction_->Submit("tasks", more);
