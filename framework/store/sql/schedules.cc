@@ -50,6 +50,7 @@ class SqlScheduleStore final : public ScheduleStore {
                          const std::string& actor) override;
 
  private:
+  Status ReadEnd(const TaskKey& task, LastTask& last);
   Result<bool> WriteAsSeen(const std::string& text, std::initializer_list<Value> values,
                            const ScheduleRow& seen);
   Status Insert(const std::string& name, const ScheduledFiring& firing, ScheduleStepped& stepped);
@@ -80,15 +81,22 @@ Result<LastTask> SqlScheduleStore::Last(const ScheduleRow& row) {
   BOOST_OUTCOME_TRY(fanning_out, IsFanningOut(db_, row.name));
   last.in_work = fanning_out;
   if (last.in_work || !row.task) return last;
-  const std::string table(row.task->table.text());
-  BOOST_OUTCOME_TRYV(db_.Query("SELECT id FROM " + table + "$primary WHERE id=?", {row.task->id},
+  const Status read = ReadEnd(*row.task, last);
+  if (read) return last;
+  // Whose table was dropped is as one that was pruned.
+  if (db_.refusal() == Refusal::NoTable) return LastTask();
+  return Fail(read.error());
+}
+
+Status SqlScheduleStore::ReadEnd(const TaskKey& task, LastTask& last) {
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT id FROM " + task.table + "$primary WHERE id=?", {task.id},
                                [&](const Row&) { last.in_work = true; }));
   for (const char* pool : {"_done", "_failed"}) {
     if (last.in_work || last.ended) break;
-    BOOST_OUTCOME_TRYV(db_.Query("SELECT finished_at FROM " + table + pool + "$primary WHERE id=?",
-                                 {row.task->id}, [&](const Row& ended) { last.ended = ended.Time(1); }));
+    BOOST_OUTCOME_TRYV(db_.Query("SELECT finished_at FROM " + task.table + pool + "$primary WHERE id=?",
+                                 {task.id}, [&](const Row& ended) { last.ended = ended.Time(1); }));
   }
-  return last;
+  return {};
 }
 
 Result<bool> SqlScheduleStore::Make(const ScheduleRow& row) {

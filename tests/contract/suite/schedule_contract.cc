@@ -215,6 +215,17 @@ TEST_P(StoreContract, ARowThatIsSentElsewhereFiresNoMoreUntilItIsTakenBack) {
   EXPECT_TRUE(schedules->Rows()->rows.empty());
 }
 
+TEST_P(StoreContract, ALastTaskWhoseTableWasDroppedIsNone) {
+  const auto schedules = store().OpenSchedules();
+  ScheduleRow row = NightlyRow();
+  row.task = TaskKey{"tasks_gone", 5};
+  ASSERT_TRUE(*schedules->Make(row));
+  const auto last = schedules->Last(OnlyRow(*schedules));
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_FALSE(last->in_work);
+  EXPECT_FALSE(last->ended);
+}
+
 TEST_P(StoreContract, ARunNowLeavesTheRhythmAsItIs) {
   const auto schedules = store().OpenSchedules();
   ASSERT_TRUE(*schedules->Make(NightlyRow()));
