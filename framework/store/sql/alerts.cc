@@ -44,7 +44,7 @@ Result<std::vector<KeyedTask>> SqlAlertStore::Keyed(const std::string& handler, 
   if (end.empty()) return Fail(ErrorCode::Invalid, "keys without a prefix were asked for");
   ++end.back();
   BOOST_OUTCOME_TRYV(db_.Query(
-      "SELECT handler,biz_key,task_table,task_id,entered_at,$now FROM tasks_keys WHERE handler=? AND "
+      "SELECT handler,biz_key,task_table,task_id,entered_at,$now FROM tasks_keys$primary WHERE handler=? AND "
       "biz_key>=? AND biz_key<? ORDER BY biz_key DESC LIMIT ?",
       {handler, prefix, end, std::uint64_t{limit}}, [&](const Row& row) {
         const auto table = ParseTableName(row.Text(3));

@@ -154,7 +154,7 @@ Result<std::size_t> SqlPruneStore::PruneIncarnations(Micros age, std::size_t lim
                 }));
   if (!counters.empty()) return Fold(counters);
   const std::vector<Value> ids(gone.begin(), gone.end());
-  BOOST_OUTCOME_TRY(removed, db_.Write("DELETE FROM millrace_incarnations WHERE id IN (" +
+  BOOST_OUTCOME_TRY(removed, db_.Write("$remove(millrace_incarnations) WHERE id IN (" +
                                            Repeat("?", ids.size()) + ") AND dead=1",
                                        Connection::Values(ids)));
   return removed;

@@ -99,6 +99,22 @@ TEST_F(MysqlLocks, TheProgressOfMoreTasksThanABatchHasFitsIntoTheServersPackets)
   EXPECT_EQ(Count("tasks WHERE LENGTH(progress)>4000"), progress.size() - 1);
 }
 
+// A claim locks the row of its life in share mode.
+TEST_F(MysqlLocks, PruningDeadIncarnationsWaitsForNoLockOnALivingOne) {
+  const auto incarnations = direct_->OpenIncarnations();
+  for (int i = 0; i < 40; ++i) {
+    const std::string id = "a." + std::to_string(i);
+    ASSERT_TRUE(incarnations->Register({.id = id, .worker = "a", .host = "here"}));
+    ASSERT_TRUE(incarnations->Retire(id).value());
+  }
+  SqlConnection other(database_.url(), database_.password_file());
+  other.Ask("BEGIN");
+  other.Ask("SELECT 1 FROM millrace_incarnations WHERE id='w.1' LOCK IN SHARE MODE");
+  const auto removed = direct_->OpenPruning()->PruneIncarnations(-std::chrono::hours(1), 40);
+  ASSERT_TRUE(removed) << removed.error().message;
+  EXPECT_EQ(*removed, 40U);
+}
+
 TEST_F(MysqlLocks, ProducersInsertWhileAClaimIsOpen) {
   const auto ids = Add(10);
   ASSERT_EQ(Claim(*tasks_, ids).size(), 10U);
