@@ -133,6 +133,10 @@ Status UpgradeTable(Session& db, const sql::OldTable& table, const UpgradeCalls&
   return MakeMissing(db, TaskTableObjects(info.table, info.slices));
 }
 
+bool IsOfToday(const sql::SchemaRows& schema) {
+  return schema.state.version == kSchemaVersion && schema.behind.empty();
+}
+
 // Rows that wait or run stand in the due index, held ones in another: see ddl.cc.
 std::string StraysIn(const TableName& table, bool held) {
   return table + " INDEXED BY " + table + (held ? "_held" : "_due") + " WHERE urgency IS " +
@@ -196,7 +200,7 @@ Status SqliteSchemaStore::Apply(const SchemaSpec& spec) {
 Result<std::uint32_t> SqliteSchemaStore::Upgrade(const UpgradeCalls& calls) {
   BOOST_OUTCOME_TRY(schema, ReadSchema(db_));
   BOOST_OUTCOME_TRYV(CheckNotLater(schema, db_));
-  if (schema.state.version == kSchemaVersion && schema.behind.empty()) return kSchemaVersion;
+  if (IsOfToday(schema)) return kSchemaVersion;
   std::optional<sql::BeatsSeen> still;
   if (schema.Breaking()) {
     BOOST_OUTCOME_TRY(beats, CheckStill(db_, calls));
@@ -204,20 +208,23 @@ Result<std::uint32_t> SqliteSchemaStore::Upgrade(const UpgradeCalls& calls) {
   }
   // A table that is made anew under another name, and then takes the old one's, leaves views as they are.
   BOOST_OUTCOME_TRYV(db_.Script("PRAGMA legacy_alter_table=ON"));
-  auto done = db_.Write([&]() -> Result<bool> {
+  auto was = db_.Write([&]() -> Result<std::uint32_t> {
+    // Somebody else may have upgraded it since: the tables of today must not be taken for old ones.
+    BOOST_OUTCOME_TRY(old, ReadSchema(db_));
+    BOOST_OUTCOME_TRYV(CheckNotLater(old, db_));
+    if (IsOfToday(old)) return kSchemaVersion;
     if (still) {
       BOOST_OUTCOME_TRYV(CheckStill(db_, calls, still));
     }
     BOOST_OUTCOME_TRYV(UpgradeShard(db_));
-    for (const sql::OldTable& table : schema.behind) {
+    for (const sql::OldTable& table : old.behind) {
       BOOST_OUTCOME_TRYV(UpgradeTable(db_, table, calls));
     }
     BOOST_OUTCOME_TRYV(db_.Run("UPDATE millrace_schema SET version=?", kSchemaVersion));
-    return true;
+    return old.oldest;
   });
   BOOST_OUTCOME_TRYV(db_.Script("PRAGMA legacy_alter_table=OFF"));
-  if (!done) return Fail(done.error());
-  return schema.oldest;
+  return was;
 }
 
 Status SqliteSchemaStore::ReadBeyond(std::vector<TableInfo>& tables) {

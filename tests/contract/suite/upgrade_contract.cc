@@ -198,6 +198,26 @@ TEST_P(UpgradeContract, AWorkerThatStillBeatsIsNamedAndNothingIsChanged) {
   }
 }
 
+// Two people, or two workers that open one file; the other's new tables are in use already.
+TEST_P(UpgradeContract, WhatSomebodyElseHasUpgradedMeanwhileIsLeftAsItIs) {
+  FillEachPool();
+  UpgradeCalls calls = AtOnce();
+  calls.pause = [&](Micros) {
+    const auto others = Upgrade();
+    ASSERT_TRUE(others) << others.error().message;
+    Begin(*made_);
+    EXPECT_EQ(Claim({1}).size(), 1U);
+    Run("UPDATE tasks SET expires_at='2027-01-01 00:00:00.000000' WHERE id=1");
+    Run("UPDATE millrace_incarnations SET dead=1 WHERE id='w.1'");  // a beat would keep the first one away
+  };
+  const auto was = store().OpenSchema()->Upgrade(calls);
+  ASSERT_TRUE(was) << was.error().message;
+  EXPECT_EQ(Ask("SELECT claimed_by FROM tasks_all WHERE id=1"), "w.1");
+  EXPECT_EQ(Ask("SELECT claimed_by FROM tasks_all WHERE id=3"), "a.live");
+  EXPECT_EQ(Ask("SELECT expires_at FROM tasks_all WHERE id=1"), "2027-01-01 00:00:00.000000");
+  ExpectClean();
+}
+
 TEST_P(UpgradeContract, KilledInTheMiddleItIsRunAgain) {
   constexpr int kRows = 25'000;
   FillEachPool();
