@@ -89,7 +89,8 @@ class SqlBatchStore final : public BatchStore {
                                       std::span<const std::uint64_t> ids) override;
 
  private:
-  Result<std::vector<std::string>> Types(const TableName& table);
+  // At most kMaxBatchRows of those whose names come after `last`, in their order.
+  Result<std::vector<std::string>> Types(const TableName& table, std::string last);
   Status AddSums(const TableName& table, const std::vector<std::string>& types,
                  std::span<const std::string> names, std::map<std::string, BatchSums>& sums);
   // table/id of the callback, or of the task that has its key; empty where there is none.
@@ -195,16 +196,16 @@ Result<bool> SqlBatchStore::End(const BatchEnd& end) {
 }
 
 // One jump over the primary key for each.
-Result<std::vector<std::string>> SqlBatchStore::Types(const TableName& table) {
+Result<std::vector<std::string>> SqlBatchStore::Types(const TableName& table, std::string last) {
   std::vector<std::string> types;
   while (types.size() < kMaxBatchRows) {
     std::optional<std::string> next;
-    const std::string last = types.empty() ? "" : types.back();
     BOOST_OUTCOME_TRYV(
         db_.Query("SELECT handler FROM millrace_counters$primary WHERE task_table=? AND handler>? ORDER BY "
                   "task_table,handler LIMIT 1",
                   {table, last}, [&](const Row& row) { next = row.Text(1); }));
     if (!next) break;
+    last = *next;
     types.push_back(std::move(*next));
   }
   return types;
@@ -230,12 +231,16 @@ Result<std::map<std::string, BatchSums>> SqlBatchStore::Sums(std::span<const Tab
   std::map<std::string, BatchSums> sums;
   if (names.empty()) return sums;
   for (const TableName& table : tables) {
-    BOOST_OUTCOME_TRY(types, Types(table));
-    if (types.empty()) continue;
-    const std::size_t at_once = std::max<std::size_t>(kMostPoints / types.size(), 1);
-    for (std::size_t at = 0; at < names.size(); at += at_once) {
-      const auto part = names.subspan(at, std::min(at_once, names.size() - at));
-      BOOST_OUTCOME_TRYV(AddSums(table, types, part, sums));
+    for (std::string last;;) {
+      BOOST_OUTCOME_TRY(types, Types(table, last));
+      if (types.empty()) break;
+      last = types.back();
+      const std::size_t at_once = std::max<std::size_t>(kMostPoints / types.size(), 1);
+      for (std::size_t at = 0; at < names.size(); at += at_once) {
+        const auto part = names.subspan(at, std::min(at_once, names.size() - at));
+        BOOST_OUTCOME_TRYV(AddSums(table, types, part, sums));
+      }
+      if (types.size() < kMaxBatchRows) break;
     }
   }
   return sums;

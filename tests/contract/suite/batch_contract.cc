@@ -114,6 +114,24 @@ TEST_P(StoreContract, TheSumsOfABatchAreWhatItsSettlesCounted) {
   EXPECT_THAT(Good(batches->Sums(tables, {})), IsEmpty());
 }
 
+TEST_P(SqlStoreContract, TheSumsOfABatchAreThoseOfAllItsTypesHoweverMany) {
+  constexpr int kTypes = 2 * static_cast<int>(kMaxBatchRows) + 1;
+  std::string rows;
+  for (int i = 0; i < kTypes; ++i) {
+    const bool last = i == kTypes - 1;
+    rows += (i == 0 ? "('tasks','t" : ",('tasks','t") + std::to_string(10'000 + i) + "','june','w.1'," +
+            (last ? "0,0,1,0)" : "1,0,0,0)");
+  }
+  Good(sql().NewClient()->Run(
+      "INSERT INTO millrace_counters (task_table,handler,batch,incarnation,succeeded,cancelled,failed,"
+      "attempts_failed) VALUES " +
+      rows));
+  const TableName tables[] = {"tasks"};
+  const std::string names[] = {"june"};
+  EXPECT_THAT(Good(store().OpenBatches()->Sums(tables, names)),
+              ElementsAre(Pair("june", BatchSums{kTypes - 1, 0, 1})));
+}
+
 TEST_P(StoreContract, AWalkFindsTheRowsOfBatchesThatWaitRunOrAreHeld) {
   std::vector<std::uint64_t> ids;
   for (const char* batch : {"june", "", "june", "july", "june"}) {
