@@ -298,7 +298,10 @@ Status Session::Commit() {
     return endpoint_.rehearsal->Commit();
   }
   const Use use(*this);
-  BOOST_OUTCOME_TRYV(Usable());
+  if (Status usable = Usable(); !usable) {
+    Rollback();
+    return usable;
+  }
   Status done = Run("COMMIT", Purpose::Commit);
   if (done) {
     in_transaction_ = false;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <thread>
 
+#include "framework/store/mysql/session.h"
 #include "framework/store/mysql/store.h"
 #include "tests/integration/store/store_faults.h"
 
@@ -115,6 +116,23 @@ TEST_F(Connections, ASessionThatFellSilentIsClosedByTheServer) {
   ASSERT_TRUE(tasks->Due(std::span(&all, 1)));
   ExpectSettlesAt(0);
   EXPECT_TRUE(tasks->Due(std::span(&all, 1))) << "and opened again when it is used";
+}
+
+TEST_F(Connections, ACommitThatFindsItsConnectionLostLeavesNoTransactionOpen) {
+  const mysql::Endpoint endpoint{database_.url(), {.password_file = database_.password_file()}};
+  mysql::Session session(endpoint, seconds(10));
+  ASSERT_TRUE(session.Begin());
+  std::string id;
+  ASSERT_TRUE(session.Query("SELECT CONNECTION_ID()", [&](const mysql::Row& row) { id = row.Text(1); }));
+  sql_->Ask("KILL " + id);
+  EXPECT_FALSE(session.Write("INSERT INTO tasks (handler) VALUES ('noop')"));
+  const Status done = session.Commit();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::Unavailable) << done.error().message;
+  EXPECT_FALSE(session.in_transaction());
+  const auto next = session.Write("INSERT INTO tasks (handler) VALUES ('noop')");
+  EXPECT_TRUE(next) << next.error().message;
+  EXPECT_EQ(Count("tasks"), 1U);
 }
 
 TEST_F(Connections, TheTimeLimitOfATransactionGoesWithItsConnection) {
