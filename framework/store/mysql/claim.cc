@@ -167,7 +167,7 @@ Result<std::vector<Task>> MysqlTaskStore::ClaimUnscanned(const ClaimRequest& req
   const std::string list = List(ids);
   BOOST_OUTCOME_TRY(hit, SendClaim(ClaimText(request.table, list, claimer.number, request.attempt)));
   if (hit > 0) return ReadHit(request, claimer, list, hit);
-  BOOST_OUTCOME_TRY(alive, IsAlive(claimer.number));
+  BOOST_OUTCOME_TRY(alive, IsAlive(claimer));
   if (alive) return std::vector<Task>{};
   return Fail(ErrorCode::Cancelled, session_.where() + ": the incarnation " + request.incarnation +
                                         " is marked dead; register anew");
@@ -194,14 +194,6 @@ Result<std::vector<Task>> MysqlTaskStore::ReadClaimed(const TableName& table, co
                                       tasks.back().claimed_by = claimer.name;
                                     }));
   return tasks;
-}
-
-Result<bool> MysqlTaskStore::IsAlive(std::uint64_t claimer) {
-  bool alive = false;
-  BOOST_OUTCOME_TRYV(session_.Query(
-      "SELECT 1 FROM millrace_incarnations WHERE number=" + std::to_string(claimer) + " AND dead=0",
-      [&](const Row&) { alive = true; }));
-  return alive;
 }
 
 Result<std::vector<Task>> MysqlTaskStore::Resolve(const ClaimRequest& request) {
@@ -247,7 +239,7 @@ Result<std::vector<Task>> MysqlTaskStore::AdoptReached(const ClaimRequest& reque
       return Fail(ErrorCode::Unknown, "an unknown claim is only partly resolved: " + adopted.error().message);
     }
     if (adopted->size() < found.size()) {
-      auto alive = IsAlive(claimer.number);
+      auto alive = IsAlive(claimer);
       if (alive && !*alive) return std::vector<Task>{};  // whoever marked it dead sees to its rows
       return Fail(ErrorCode::Unknown,
                   "an unknown claim is only partly resolved: an earlier adoption was still under way");

@@ -52,7 +52,6 @@ class MysqlTaskStore final : public sql::SqlTaskStore {
   Result<std::vector<std::uint64_t>> FreeIds(const TableName& table, std::span<const std::uint64_t> ids);
   Result<std::vector<Task>> ReadClaimed(const TableName& table, const sql::Claimer& claimer,
                                         const std::string& ids, std::uint32_t attempt);
-  Result<bool> IsAlive(std::uint64_t claimer);
   Result<std::vector<Task>> AdoptReached(const ClaimRequest& request, const sql::Claimer& claimer,
                                          const std::string& list);
   Result<std::vector<Task>> AdoptAttempt(const TableName& table, const sql::Claimer& claimer,

@@ -168,6 +168,13 @@ Result<Claimer> SqlTaskStore::ByName(const std::string& incarnation) {
 }
 
 // Most rows of a page wait; those that run are few claimers'.
+Result<bool> SqlTaskStore::IsAlive(const Claimer& claimer) {
+  bool alive = false;
+  BOOST_OUTCOME_TRYV(db_.Query("SELECT 1 FROM millrace_incarnations WHERE number=? AND dead=0",
+                               {claimer.number}, [&](const Row&) { alive = true; }));
+  return alive;
+}
+
 Status SqlTaskStore::NameClaimers(const std::vector<std::uint64_t>& claimers, std::vector<ScanRow>& rows) {
   std::uint64_t last = kNobody;
   std::string name;

@@ -21,15 +21,8 @@ Status CheckSize(std::size_t count) {
   return Fail(ErrorCode::Invalid, std::to_string(count) + " rows in one batch; the limit is 999");
 }
 
-Result<bool> SqliteTaskStore::IsAlive(std::uint64_t claimer) {
-  auto rows = db_.Select("SELECT 1 FROM millrace_incarnations WHERE number=? AND dead=0", claimer);
-  const bool alive = rows.Next();
-  if (rows.error()) return Fail(*rows.error());
-  return alive;
-}
-
 Status SqliteTaskStore::CheckAlive(const sql::Claimer& claimer) {
-  BOOST_OUTCOME_TRY(alive, IsAlive(claimer.number));
+  BOOST_OUTCOME_TRY(alive, IsAlive(claimer));
   if (alive) return {};
   return Fail(ErrorCode::Cancelled, "the incarnation " + claimer.name + " was marked dead in this shard");
 }
@@ -79,7 +72,7 @@ Result<std::vector<Task>> SqliteTaskStore::Resolve(const ClaimRequest& request) 
     std::vector<Task> adopted;
     // The adoption comes first: a row that it raised no longer has the number that the other statement looks
     // for.
-    BOOST_OUTCOME_TRY(alive, IsAlive(claimer.number));
+    BOOST_OUTCOME_TRY(alive, IsAlive(claimer));
     if (alive) {
       BOOST_OUTCOME_TRYV(AdoptRows(request, claimer, request.attempt + 1, adopted));
     }

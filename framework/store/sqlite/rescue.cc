@@ -9,7 +9,7 @@ Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& 
   BOOST_OUTCOME_TRY(claimer, ByName(request.claimed_by));
   return db_.Write([&]() -> Result<std::vector<std::uint64_t>> {
     std::vector<std::uint64_t> rescued;
-    BOOST_OUTCOME_TRY(alive, IsAlive(claimer.number));
+    BOOST_OUTCOME_TRY(alive, IsAlive(claimer));
     if (alive) return rescued;
     const std::string now = TimeText(db_.Now());
     const std::string sql = "UPDATE " + request.table +

@@ -32,7 +32,6 @@ class SqliteTaskStore final : public sql::SqlTaskStore {
 
  private:
   Status CheckAlive(const sql::Claimer& claimer);
-  Result<bool> IsAlive(std::uint64_t claimer);
   // Raises the attempt of rows that run under the incarnation with `attempt`, and appends them whole.
   Status AdoptRows(const ClaimRequest& request, const sql::Claimer& claimer, std::uint32_t attempt,
                    std::vector<Task>& adopted);
