@@ -6,6 +6,7 @@
 #include "framework/store/mysql/errors.h"
 #include "framework/store/mysql/sql_text.h"
 #include "framework/store/mysql/task_store.h"
+#include "framework/store/sql/operations.h"
 #include "framework/store/sql/task_store.h"
 
 namespace millrace::engine::mysql {
@@ -49,12 +50,6 @@ std::string Unchanged(std::span<const ScannedTask* const> scanned) {
   return " AND updated_at=" + ById(parts);
 }
 
-Status CheckSize(const ClaimRequest& request) {
-  if (request.ids.size() <= kMaxBatchRows) return {};
-  return Fail(ErrorCode::Invalid, "a claim of " + std::to_string(request.ids.size()) +
-                                      " rows; the limit is " + std::to_string(kMaxBatchRows));
-}
-
 // Keeps a takeover from slipping past until the claim has ended.
 std::string Lives(const std::string& claimer) {
   return " AND EXISTS (SELECT 1 FROM millrace_incarnations WHERE number=" + claimer +
@@ -80,7 +75,7 @@ std::string RunningRows(const TableName& table, const std::string& ids, std::uin
 }
 
 Result<std::vector<Task>> MysqlTaskStore::Claim(const ClaimRequest& request) {
-  BOOST_OUTCOME_TRYV(CheckSize(request));
+  BOOST_OUTCOME_TRYV(sql::CheckBatch(request.ids.size()));
   BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
   std::vector<std::uint64_t> ids = Sorted(request.ids);
   // A second look is enough for rows that stay locked; one that is locked in between is left for later.
@@ -197,7 +192,7 @@ Result<std::vector<Task>> MysqlTaskStore::ReadClaimed(const TableName& table, co
 }
 
 Result<std::vector<Task>> MysqlTaskStore::Resolve(const ClaimRequest& request) {
-  BOOST_OUTCOME_TRYV(CheckSize(request));
+  BOOST_OUTCOME_TRYV(sql::CheckBatch(request.ids.size()));
   const std::vector<std::uint64_t> ids = Sorted(request.ids);
   if (ids.empty()) return std::vector<Task>{};
   BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
@@ -250,7 +245,7 @@ Result<std::vector<Task>> MysqlTaskStore::AdoptReached(const ClaimRequest& reque
 }
 
 Result<std::vector<Task>> MysqlTaskStore::Adopt(const ClaimRequest& request) {
-  BOOST_OUTCOME_TRYV(CheckSize(request));
+  BOOST_OUTCOME_TRYV(sql::CheckBatch(request.ids.size()));
   const std::vector<std::uint64_t> ids = Sorted(request.ids);
   if (ids.empty()) return std::vector<Task>{};
   BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));

@@ -1,5 +1,6 @@
 #include "framework/store/sqlite/task_store.h"
 
+#include "framework/store/sql/operations.h"
 #include "framework/store/sql/task_store.h"
 
 namespace millrace::engine::sqlite {
@@ -16,11 +17,6 @@ Status TakeTask(Rows rows, const TableName& table, const sql::Claimer& claimer, 
 
 }  // namespace
 
-Status CheckSize(std::size_t count) {
-  if (count <= kMaxBatchRows) return {};
-  return Fail(ErrorCode::Invalid, std::to_string(count) + " rows in one batch; the limit is 999");
-}
-
 Status SqliteTaskStore::CheckAlive(const sql::Claimer& claimer) {
   BOOST_OUTCOME_TRY(alive, IsAlive(claimer));
   if (alive) return {};
@@ -28,7 +24,7 @@ Status SqliteTaskStore::CheckAlive(const sql::Claimer& claimer) {
 }
 
 Result<std::vector<Task>> SqliteTaskStore::Claim(const ClaimRequest& request) {
-  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
+  BOOST_OUTCOME_TRYV(sql::CheckBatch(request.ids.size()));
   BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
   return db_.Write([&]() -> Result<std::vector<Task>> {
     BOOST_OUTCOME_TRYV(CheckAlive(claimer));
@@ -66,7 +62,7 @@ Status SqliteTaskStore::AdoptRows(const ClaimRequest& request, const sql::Claime
 }
 
 Result<std::vector<Task>> SqliteTaskStore::Resolve(const ClaimRequest& request) {
-  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
+  BOOST_OUTCOME_TRYV(sql::CheckBatch(request.ids.size()));
   BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
   return db_.Write([&]() -> Result<std::vector<Task>> {
     std::vector<Task> adopted;
@@ -87,7 +83,7 @@ Result<std::vector<Task>> SqliteTaskStore::Resolve(const ClaimRequest& request) 
 }
 
 Result<std::vector<Task>> SqliteTaskStore::Adopt(const ClaimRequest& request) {
-  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
+  BOOST_OUTCOME_TRYV(sql::CheckBatch(request.ids.size()));
   BOOST_OUTCOME_TRY(claimer, ByName(request.incarnation));
   return db_.Write([&]() -> Result<std::vector<Task>> {
     BOOST_OUTCOME_TRYV(CheckAlive(claimer));

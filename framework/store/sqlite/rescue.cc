@@ -1,11 +1,12 @@
 #include "framework/base/utf8.h"
 #include "framework/store/sql/keys.h"
+#include "framework/store/sql/operations.h"
 #include "framework/store/sqlite/task_store.h"
 
 namespace millrace::engine::sqlite {
 
 Result<std::vector<std::uint64_t>> SqliteTaskStore::Rescue(const RescueRequest& request) {
-  BOOST_OUTCOME_TRYV(CheckSize(request.ids.size()));
+  BOOST_OUTCOME_TRYV(sql::CheckBatch(request.ids.size()));
   BOOST_OUTCOME_TRY(claimer, ByName(request.claimed_by));
   return db_.Write([&]() -> Result<std::vector<std::uint64_t>> {
     std::vector<std::uint64_t> rescued;

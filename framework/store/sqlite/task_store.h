@@ -9,9 +9,6 @@
 
 namespace millrace::engine::sqlite {
 
-// Invalid for more rows than a batch has.
-Status CheckSize(std::size_t count);
-
 class SqliteTaskStore final : public sql::SqlTaskStore {
  public:
   explicit SqliteTaskStore(File& file) : SqlTaskStore(db_, file.claimers), db_(file) {}
