@@ -72,14 +72,6 @@ bool HasId(std::string_view detail, std::uint64_t id) {
   return false;
 }
 
-// The rows of the audit that a look for acts begins behind.
-Result<std::uint64_t> Floor(Connection& db) {
-  std::uint64_t last = 0;
-  BOOST_OUTCOME_TRYV(db.Query("SELECT COALESCE(MAX(id),0) FROM millrace_audit", {},
-                              [&](const Row& row) { last = row.Number(1); }));
-  return last > kActsLookedAt ? last - kActsLookedAt : 0;
-}
-
 }  // namespace
 
 std::string ActorText(const std::string& actor) { return Shorten(actor, 190); }
@@ -116,7 +108,7 @@ Status NoteAct(Connection& db, const Author& author, TaskAction action, const Ta
 }
 
 Result<std::optional<ActRecord>> SqlTaskOperations::LastAct(TaskAction action, const TaskKey& key) {
-  BOOST_OUTCOME_TRY(floor, Floor(db_));
+  BOOST_OUTCOME_TRY(floor, AuditFloor(db_, kActsLookedAt));
   const std::string alone = ToString(key);
   const std::string begin = key.table + "/";
   std::vector<std::uint64_t> rows;  // that may be acts on it, the last one first
@@ -172,7 +164,7 @@ Result<std::vector<PauseRecord>> SqlTaskOperations::Pauses() {
         pauses.push_back({row.Text(1), row.Text(2), row.Time(3).value_or(WallTime{})});
       }));
   if (pauses.empty()) return pauses;
-  BOOST_OUTCOME_TRY(floor, Floor(db_));
+  BOOST_OUTCOME_TRY(floor, AuditFloor(db_, kActsLookedAt));
   // The last one of a name says it: without a reason, that there is none.
   BOOST_OUTCOME_TRYV(
       db_.Query("SELECT subject,detail FROM millrace_audit$primary WHERE id>? AND action='pause' ORDER BY id",

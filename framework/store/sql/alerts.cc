@@ -55,21 +55,17 @@ Result<std::vector<KeyedTask>> SqlAlertStore::Keyed(const std::string& handler, 
 }
 
 Result<std::vector<ShardEvent>> SqlAlertStore::Events(std::uint64_t after) {
-  std::uint64_t last = 0;
-  BOOST_OUTCOME_TRYV(db_.Query("SELECT COALESCE(MAX(id),0) FROM millrace_audit", {},
-                               [&](const Row& row) { last = row.Number(1); }));
+  BOOST_OUTCOME_TRY(floor, AuditFloor(db_, kRowsLookedAt));
   std::vector<ShardEvent> events;
-  if (last <= after) return events;
-  const std::uint64_t floor = std::max(after, last > kRowsLookedAt ? last - kRowsLookedAt : 0);
-  BOOST_OUTCOME_TRYV(db_.Query(
-      "SELECT id,action,actor,subject,detail,at,$now FROM millrace_audit$primary WHERE id>? AND id<=? AND "
-      "action IN (?,?,?,?,?) ORDER BY id DESC LIMIT ?",
-      {floor, last, kSettleRefused, kClaimRefused, kHandlerCrashed, kWorkerLost, kScheduleLapsed,
-       kMostEvents},
-      [&](const Row& row) {
-        events.push_back(
-            {row.Number(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), Since(row, 6, 7)});
-      }));
+  BOOST_OUTCOME_TRYV(
+      db_.Query("SELECT id,action,actor,subject,detail,at,$now FROM millrace_audit$primary WHERE id>? AND "
+                "action IN (?,?,?,?,?) ORDER BY id DESC LIMIT ?",
+                {std::max(after, floor), kSettleRefused, kClaimRefused, kHandlerCrashed, kWorkerLost,
+                 kScheduleLapsed, kMostEvents},
+                [&](const Row& row) {
+                  events.push_back(
+                      {row.Number(1), row.Text(2), row.Text(3), row.Text(4), row.Text(5), Since(row, 6, 7)});
+                }));
   std::reverse(events.begin(), events.end());
   return events;
 }
@@ -97,6 +93,13 @@ Status NoteEvents(Connection& db, std::string_view action, const std::string& ac
                                   Repeat("($now,?,?,?,?)", subjects.size()),
                               Connection::Values(values)));
   return {};
+}
+
+Result<std::uint64_t> AuditFloor(Connection& db, std::uint64_t rows) {
+  std::uint64_t last = 0;
+  BOOST_OUTCOME_TRYV(db.Query("SELECT COALESCE(MAX(id),0) FROM millrace_audit", {},
+                              [&](const Row& row) { last = row.Number(1); }));
+  return last > rows ? last - rows : 0;
 }
 
 std::unique_ptr<AlertStore> OpenAlerts(std::unique_ptr<Connection> connection) {

@@ -126,12 +126,10 @@ Result<FanOutStep> SqlFanOutStore::Step(const FanOut& seen, const FanOutPage& pa
 
 Result<std::map<std::string, EndedFanOut>> SqlFanOutStore::Ended() {
   std::map<std::string, EndedFanOut> all;
-  std::uint64_t last = 0;
-  BOOST_OUTCOME_TRYV(db_.Query("SELECT COALESCE(MAX(id),0) FROM millrace_audit", {},
-                               [&](const Row& row) { last = row.Number(1); }));
+  BOOST_OUTCOME_TRY(floor, AuditFloor(db_, kEventsLookedAt));
   BOOST_OUTCOME_TRYV(
       db_.Query("SELECT subject,detail FROM millrace_audit$primary WHERE id>? AND action=? ORDER BY id",
-                {last > kEventsLookedAt ? last - kEventsLookedAt : 0, kFanOutEnded}, [&](const Row& row) {
+                {floor, kFanOutEnded}, [&](const Row& row) {
                   std::string schedule;
                   EndedFanOut ended;
                   if (ReadEnd(row.Text(1), row.Text(2), schedule, ended)) all[schedule] = ended;

@@ -36,5 +36,7 @@ struct EventSubject {
 };
 Status NoteEvents(Connection& db, std::string_view action, const std::string& actor,
                   const std::vector<EventSubject>& subjects);
+// The id behind which its last `rows` stand: a look goes no further back.
+Result<std::uint64_t> AuditFloor(Connection& db, std::uint64_t rows);
 
 }  // namespace millrace::engine::sql
