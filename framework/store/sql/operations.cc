@@ -135,20 +135,16 @@ Conditions ConditionsOf(const TaskFilter& filter, const FilterTimes& times, std:
 // pages, never slow ones.
 constexpr std::uint64_t kLook = 10'000;
 
-// The last row of a look that begins behind `from`; 0 where the pool ends before.
-Result<std::uint64_t> EndOfLook(Connection& db, const std::string& pool, std::uint64_t from) {
-  std::uint64_t end = 0;
-  BOOST_OUTCOME_TRYV(db.Query("SELECT id FROM " + pool + "$primary WHERE id>? ORDER BY id LIMIT 1 OFFSET ?",
-                              {from, kLook - 1}, [&](const Row& row) { end = row.Number(1); }));
-  return end;
-}
+enum class Towards { End, Beginning };
 
-// The same towards the pool's beginning, of a look at the rows below `from`.
-Result<std::uint64_t> EndOfLookBack(Connection& db, const std::string& pool, std::uint64_t from) {
+// The last row of a look that goes from `from`, which is not in it, towards one end of the pool; 0 where the
+// pool ends before.
+Result<std::uint64_t> EndOfLook(Connection& db, const std::string& pool, std::uint64_t from,
+                                Towards towards = Towards::End) {
   std::uint64_t end = 0;
-  BOOST_OUTCOME_TRYV(
-      db.Query("SELECT id FROM " + pool + "$primary WHERE id<? ORDER BY id DESC LIMIT 1 OFFSET ?",
-               {from, kLook - 1}, [&](const Row& row) { end = row.Number(1); }));
+  const char* const rows = towards == Towards::End ? "id>? ORDER BY id" : "id<? ORDER BY id DESC";
+  BOOST_OUTCOME_TRYV(db.Query("SELECT id FROM " + pool + "$primary WHERE " + rows + " LIMIT 1 OFFSET ?",
+                              {from, kLook - 1}, [&](const Row& row) { end = row.Number(1); }));
   return end;
 }
 
@@ -186,7 +182,7 @@ Result<Look> LookBack(Connection& db, const TableName& table, const Pool& pool, 
                       const Conditions& conditions, std::uint64_t room) {
   Look look;
   const std::uint64_t from = place.id == 0 ? kBehindAll : place.id;
-  BOOST_OUTCOME_TRY(end, EndOfLookBack(db, table + pool.suffix, from));
+  BOOST_OUTCOME_TRY(end, EndOfLook(db, table + pool.suffix, from, Towards::Beginning));
   const std::string at = place.at == 0 ? "" : TimeText(WallTime(Micros(static_cast<std::int64_t>(place.at))));
   std::vector<Value> values{from, end};
   if (!at.empty()) values.insert(values.end(), {Value(at), Value(at), Value(place.last)});
