@@ -25,8 +25,10 @@ class PermitDriver::Port final : public Blocking<PermitPort> {
   }
 
   std::vector<std::string> Shards() override {
+    const Mills mills = Current();
+    std::erase_if(sessions_, [&](const auto& session) { return !mills.contains(session.first); });
     std::vector<std::string> shards;
-    for (const auto& [shard, mill] : Current()) shards.push_back(shard);
+    for (const auto& [shard, mill] : mills) shards.push_back(shard);
     return shards;
   }
   std::shared_ptr<Lease> Life(const std::string& shard) override {

@@ -77,6 +77,18 @@ TEST_F(LiveWorkerTest, AShardThatIsAddedIsServedAndOneThatIsGoneIsFinishedAndLef
   EXPECT_TRUE(Eventually(*worker, [&] { return second.use_count() == 1; })) << "somebody keeps the store";
 }
 
+TEST_F(LiveWorkerTest, AShardThatIsGoneIsLeftAlsoWhereItWasAskedForPermits) {
+  config_.handlers["quick"].limit = LimitConfig{.concurrency = 1};
+  const auto worker = Start(false);
+  const auto second = NewStore();
+  control_.shards.Set({{"main", main_}, {"second", second}});
+  SubmitTo(*second, "quick");
+  ASSERT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 1; }));
+  control_.shards.Set({{"main", main_}});
+  ASSERT_TRUE(Eventually(*worker, [&] { return worker->Status().shards.size() == 1; }));
+  EXPECT_TRUE(Eventually(*worker, [&] { return second.use_count() == 1; })) << "somebody keeps the store";
+}
+
 TEST_F(LiveWorkerTest, AScanInRoundsIsFollowedLive) {
   config_.handlers["quick"].scan = ScanConfig{.after = std::chrono::hours(1), .max_rows = 10};
   SubmitMany(*main_, "quick", 30);
