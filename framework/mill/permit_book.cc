@@ -180,7 +180,6 @@ bool PermitBook::Ended(const Attempt& attempt, BootTime now) {
   one.each = one.each == Micros(0) ? took : (3 * one.each + took) / 4;
   held.attempt.reset();
   held.told = false;
-  held.idle = now;
   held.until = now + kForTheNext;
   if (held.lost || held.life != life_) held_.erase(bound);
   return 2 * InHand(type, one) <= Mine(type) + Ahead(type, one, now);
@@ -254,7 +253,7 @@ void PermitBook::Read(const std::vector<std::string>& types, const std::vector<P
       if (const auto held = held_.find(place); held != held_.end()) {
         Reconcile(place, held->second, row, now);
       } else if (life_ && row.holder == life_->incarnation()) {  // whatever came of it, it is ours
-        held_.emplace(place, Held{.turn = row.turn, .life = life_, .since = now, .idle = now, .until = now});
+        held_.emplace(place, Held{.turn = row.turn, .life = life_, .since = now, .until = now});
       }
     }
     for (auto& [place, held] : held_) held.lost |= place.first == type && !one.seen.contains(place.second);
@@ -277,7 +276,6 @@ void PermitBook::Reconcile(const Place& place, Held& held, const Permit& row, Bo
   if (held.voided) {
     held.doubt = held.voided = held.taking = false;
     if (held.attempt && held.starting) PutBack(held);
-    held.idle = now;
     held.until = now + kForTheNext;
     types_[place.first].look = now;
   }
@@ -388,7 +386,6 @@ std::vector<AttemptPtr> PermitBook::Changed(const std::vector<PermitChange>& sen
       held.attempt->home = held.life;
       started.push_back(held.attempt);
     } else {
-      held.idle = now;
       held.until = now + kForAClaim;
       room_again_ = true;
     }

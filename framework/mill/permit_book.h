@@ -102,7 +102,6 @@ class PermitBook {
     bool voided = false;    // … and may not any more: the row says what holds
     bool lost = false;      // it is not this worker's any more, and its attempt has not ended
     BootTime since{};       // it was taken
-    BootTime idle{};        // it is bound to none
     BootTime until{};       // so long it waits for a task
     BootTime bound{};
   };
