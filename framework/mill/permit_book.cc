@@ -224,10 +224,21 @@ bool PermitBook::Needs(const std::string& type, const Type& one, BootTime now) c
   return one.waiting.size() > idle || (idle == 0 && now < one.wanted);
 }
 
+bool PermitBook::IsToRead(const std::string& type, const Type& one, BootTime now) const {
+  return Needs(type, one, now) ? now >= one.look : one.ruled && now >= one.again;
+}
+
+bool PermitBook::AnyToRead(BootTime now) const {
+  const auto is_to_read = [&](const auto& entry) { return IsToRead(entry.first, entry.second, now); };
+  const auto is_voided = [](const auto& entry) { return entry.second.voided; };
+  return std::any_of(types_.begin(), types_.end(), is_to_read) ||
+         std::any_of(held_.begin(), held_.end(), is_voided);
+}
+
 std::vector<std::string> PermitBook::ToRead(BootTime now) const {
   std::vector<std::string> types;
   for (const auto& [type, one] : types_) {
-    if (Needs(type, one, now) ? now >= one.look : one.ruled && now >= one.again) types.push_back(type);
+    if (IsToRead(type, one, now)) types.push_back(type);
   }
   for (const auto& [place, held] : held_) {
     if (held.voided) types.push_back(place.first);

@@ -69,6 +69,7 @@ class PermitBook {
 
   // Which types' rows are to be read now.
   std::vector<std::string> ToRead(BootTime now) const;
+  bool AnyToRead(BootTime now) const;
   void Read(const std::vector<std::string>& types, const std::vector<Permit>& rows, BootTime now);
   // Types whose rows have to be made, as of the last Read.
   std::vector<std::pair<std::string, std::uint32_t>> ToMake();
@@ -139,6 +140,7 @@ class PermitBook {
   // How many tasks may be claimed ahead of the permits.
   std::size_t Ahead(const std::string& type, const Type& one, BootTime now) const;
   bool Needs(const std::string& type, const Type& one, BootTime now) const;
+  bool IsToRead(const std::string& type, const Type& one, BootTime now) const;
   void Reconcile(const Place& place, Held& held, const Permit& row, BootTime now);
   void Take(const std::string& type, Type& one, BootTime now, std::vector<PermitChange>& changes);
   PermitChange Bind(const Place& place, Held& held);

@@ -82,7 +82,7 @@ std::size_t Permits::Room(const std::string& type, BootTime now) {
   {
     MutexLock lock(mutex_);
     room = book_.Room(type, now);
-    wanted = !book_.ToRead(now).empty();
+    wanted = book_.AnyToRead(now);
   }
   if (wanted) port_.Wake();
   return room;
