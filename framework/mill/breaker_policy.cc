@@ -49,9 +49,9 @@ BootTime BreakerPolicy::Next(BootTime now) {
 bool BreakerPolicy::Begin(BreakerPass& pass, BootTime now) {
   if (pass.Given()) return true;
   MutexLock lock(mutex_);
-  if (breaker_.Take(1, now) == 0) return false;
-  pass.Give(breaker_.Mark());
-  return true;
+  const std::optional<BreakerMark> mark = breaker_.Begin(now);
+  if (mark) pass.Give(*mark);
+  return mark.has_value();
 }
 
 std::optional<Outcome> BreakerPolicy::Judge(BreakerPass& pass, const Task& task, const Outcome& outcome,

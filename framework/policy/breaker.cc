@@ -31,34 +31,16 @@ std::size_t Breaker::Room(BootTime now) const {
   return ByItself() && out_ == 0 && now >= next_ ? rules_.probes : 0;
 }
 
-std::size_t Breaker::Take(std::size_t most, BootTime now) {
-  if (!open_) return most;
-  const std::size_t taken = std::min(most, Room(now));
-  if (taken == 0) return 0;
+std::optional<BreakerMark> Breaker::Begin(BootTime now) {
+  if (!open_) return BreakerMark{era_, false};
+  if (Room(now) == 0) return std::nullopt;
   if (left_ == 0) {  // the turn begins
     left_ = rules_.probes;
     next_ = now + rules_.probe_every;
   }
-  left_ -= taken;
-  out_ += taken;
-  unmarked_ += taken;
-  return taken;
-}
-
-// Those that were taken before it opened leave the probes as they are.
-void Breaker::GiveBack(std::size_t starts) {
-  const std::size_t probes = std::min(starts, unmarked_);
-  unmarked_ -= probes;
-  out_ -= probes;
-  left_ += probes;
-}
-
-// A start that was taken while it was closed may be marked after it has opened: it was under way then. Of two
-// such starts either may be the probe.
-BreakerMark Breaker::Mark() {
-  if (unmarked_ == 0) return {open_ ? era_ - 1 : era_, false};
-  --unmarked_;
-  return {era_, true};
+  --left_;
+  ++out_;
+  return BreakerMark{era_, true};
 }
 
 // Whoever waits asks again and again: another worker's probe may close it at any time.
@@ -147,7 +129,7 @@ void Breaker::OpenNow(std::string why, BootTime now) {
   why_ = std::move(why);
   since_ = now;
   next_ = now + rules_.probe_every;
-  left_ = out_ = unmarked_ = 0;
+  left_ = out_ = 0;
   answered_ = 0;
   opening_ = turn_ = 0;
 }
@@ -158,7 +140,7 @@ void Breaker::Close() {
   ++era_;
   slots_ = {};
   last_.clear();
-  left_ = out_ = unmarked_ = 0;
+  left_ = out_ = 0;
   opening_ = turn_ = 0;
 }
 

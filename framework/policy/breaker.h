@@ -132,13 +132,10 @@ class Breaker {
 
   // How many calls may start now.
   std::size_t Room(BootTime now) const;
-  std::size_t Take(std::size_t most, BootTime now);
-  // Starts that were taken and not used.
-  void GiveBack(std::size_t starts);
+  // A call begins; nullopt: it may not.
+  std::optional<BreakerMark> Begin(BootTime now);
   // There is a task that waits to be tried: without one no turn is asked for.
   void NoteWork(BootTime now) { work_at_ = now; }
-  // Of a start that was taken.
-  BreakerMark Mark();
   // When there may be room again, where there is none.
   BootTime Next(BootTime now) const;
 
@@ -210,7 +207,6 @@ class Breaker {
   BootTime next_{};             // a turn at probing begins no sooner
   std::size_t left_ = 0;        // probes of the turn that nobody has taken
   std::size_t out_ = 0;         // taken, and not ended
-  std::size_t unmarked_ = 0;    // of those
   std::uint32_t answered_ = 0;  // probes in succession
   BootTime work_at_ = BootTime::min();
   std::uint64_t openings_ = 0;

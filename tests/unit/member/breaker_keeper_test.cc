@@ -50,9 +50,10 @@ class BreakerKeeperTest : public ::testing::Test {
     worker.breaker->Follow(word == worker.words.end() ? nullptr : &word->second, now_);
     if (!worker.breaker->View(now_).open) return;
     worker.breaker->NoteWork(now_);
-    if (worker.breaker->Take(1, now_) == 0) return;
+    const auto mark = worker.breaker->Begin(now_);
+    if (!mark) return;
     ++worker.probes;
-    worker.breaker->Ended(worker.breaker->Mark(), partner, now_);
+    worker.breaker->Ended(*mark, partner, now_);
   }
   void Pass(Micros time, CallSays partner) {
     for (const BootTime end = now_ + time; now_ < end; now_ += milliseconds(50)) {
@@ -62,8 +63,9 @@ class BreakerKeeperTest : public ::testing::Test {
   }
   void Open(Worker& worker) {
     for (int i = 0; i < 2; ++i) {
-      ASSERT_EQ(worker.breaker->Take(1, now_), 1U);
-      worker.breaker->Ended(worker.breaker->Mark(), CallSays::Failed, now_);
+      const auto mark = worker.breaker->Begin(now_);
+      ASSERT_TRUE(mark);
+      worker.breaker->Ended(*mark, CallSays::Failed, now_);
     }
   }
   bool IsOpen(const Worker& worker) const { return worker.breaker->View(now_).open; }

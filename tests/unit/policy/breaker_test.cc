@@ -24,8 +24,9 @@ class BreakerTest : public ::testing::Test {
 
   // Starts a call, which has to be let through.
   BreakerMark Start(Breaker& breaker) {
-    EXPECT_EQ(breaker.Take(1, now_), 1U);
-    return breaker.Mark();
+    const auto mark = breaker.Begin(now_);
+    EXPECT_TRUE(mark);
+    return mark.value_or(BreakerMark{});
   }
   void End(Breaker& breaker, BreakerMark mark, CallSays says) { breaker.Ended(mark, says, now_); }
   void Call(Breaker& breaker, CallSays says, int times = 1) {
@@ -191,13 +192,14 @@ TEST_F(BreakerTest, NeverCountsBadParamsWhateverIsNamed) {
 TEST_F(BreakerTest, LetsNothingThroughUntilItIsTimeToProbe) {
   Breaker breaker = Opened();
   EXPECT_EQ(breaker.Room(now_), 0U);
-  EXPECT_EQ(breaker.Take(5, now_), 0U);
+  EXPECT_FALSE(breaker.Begin(now_));
   EXPECT_EQ(breaker.Next(now_), now_ + milliseconds(100));
   Pass(seconds(2) - Micros(1));
   EXPECT_EQ(breaker.Room(now_), 0U);
   Pass(Micros(1));
   EXPECT_EQ(breaker.Room(now_), 1U);
-  EXPECT_EQ(breaker.Take(5, now_), 1U);
+  EXPECT_TRUE(breaker.Begin(now_));
+  EXPECT_FALSE(breaker.Begin(now_));
   EXPECT_EQ(breaker.Room(now_), 0U);
 }
 
@@ -272,14 +274,6 @@ TEST_F(BreakerTest, AProbeThatEndsWithoutAWordOfWhomItCalledIsTheTurnsAllTheSame
   EXPECT_EQ(breaker.Room(now_), 1U);
 }
 
-TEST_F(BreakerTest, AProbeThatWasTakenAndNotUsedIsThereAgain) {
-  Breaker breaker = Opened();
-  Pass(seconds(2));
-  EXPECT_EQ(breaker.Take(1, now_), 1U);
-  breaker.GiveBack(1);
-  EXPECT_EQ(breaker.Room(now_), 1U);
-}
-
 TEST_F(BreakerTest, ChargesTheFailuresThatOpenItAndNoLaterOne) {
   Breaker breaker(Rules());
   std::vector<BreakerMark> calls;
@@ -304,11 +298,10 @@ TEST_F(BreakerTest, ACallFromBeforeTheOpeningIsNotChargedOnceItHasClosedAgain) {
   EXPECT_EQ(breaker.View(now_).calls, 0U);
 }
 
-TEST_F(BreakerTest, AStartThatWasTakenBeforeTheOpeningIsNoProbeAndNotCharged) {
+TEST_F(BreakerTest, ACallThatBeganBeforeTheOpeningIsNoProbeAndNotCharged) {
   Breaker breaker(Rules());
-  EXPECT_EQ(breaker.Take(1, now_), 1U);
+  const BreakerMark late = Start(breaker);
   Call(breaker, CallSays::Failed, 10);
-  const BreakerMark late = breaker.Mark();
   EXPECT_FALSE(late.probe);
   EXPECT_FALSE(breaker.Charges(late, false, now_));
   End(breaker, late, CallSays::Answered);
