@@ -93,8 +93,6 @@ class Beat {
   Step<> Run();
   // Where `retire` is set, ends this life, too, so that nobody waits for its lease.
   void Stop(bool retire);
-  // Does not wait for the next beat: a claim was refused as one of a dead life. Thread-safe.
-  void BeatNow() { port_.Wake(); }
 
  private:
   Step<bool> Register();

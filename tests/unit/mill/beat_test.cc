@@ -215,7 +215,7 @@ TEST_F(BeatTest, AClaimThatWasRefusedAsOneOfTheDeadMakesItLookAtOnce) {
   const Step<> strand = beat_.Run();
   const std::shared_ptr<Lease> first = lives_.Own();
   (void)others_->Retire(first->incarnation());
-  beat_.BeatNow();
+  shard_.Wake();
   shard_.Go(Micros(0));
   EXPECT_FALSE(first->Alive());
 }
