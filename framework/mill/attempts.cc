@@ -8,12 +8,6 @@
 #include "framework/mill/permits.h"
 
 namespace millrace::engine {
-namespace {
-
-std::size_t BytesOf(const Attempt& attempt) { return MemoryBudget::Of(TextBytes(attempt.task)); }
-
-}  // namespace
-
 bool InFlight::Contains(const TableName& table, std::uint64_t id) const {
   MutexLock lock(mutex_);
   const auto ids = tables_.find(table);
@@ -49,7 +43,7 @@ std::vector<TableName> InFlight::Tables() const {
 
 void InFlight::Claimed(std::span<const AttemptPtr> attempts) {
   std::size_t bytes = 0;
-  for (const AttemptPtr& attempt : attempts) bytes += BytesOf(*attempt);
+  for (const AttemptPtr& attempt : attempts) bytes += MemoryBudget::Of(*attempt);
   memory_.Add(bytes);
   MutexLock lock(mutex_);
   bytes_ += bytes;
@@ -66,7 +60,7 @@ void InFlight::Claimed(std::span<const AttemptPtr> attempts) {
 }
 
 void InFlight::Uncount(const Attempt& attempt) {
-  const std::size_t bytes = BytesOf(attempt);
+  const std::size_t bytes = MemoryBudget::Of(attempt);
   bytes_ -= bytes;
   memory_.Remove(bytes);
 }

@@ -38,6 +38,7 @@ class MemoryBudget {
 
   // What a task counts as whose texts take so many bytes.
   static constexpr std::size_t Of(std::size_t texts) { return texts + kBesideTexts; }
+  static std::size_t Of(const Attempt& attempt) { return Of(TextBytes(attempt.task)); }
 
   void Add(std::size_t bytes) { used_.fetch_add(bytes, std::memory_order_relaxed); }
   void Remove(std::size_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }

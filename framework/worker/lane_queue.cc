@@ -13,8 +13,6 @@ namespace {
 constexpr std::size_t kStreak = 8;
 constexpr Micros kGiveBackEvery = std::chrono::seconds(1);
 
-std::size_t BytesOf(const Attempt& attempt) { return MemoryBudget::Of(TextBytes(attempt.task)); }
-
 // More than the part for what is more urgent than the least urgent, up to twice.
 std::size_t WithReserve(std::size_t part, std::uint32_t urgency) {
   const std::size_t above = kLeastUrgent - std::min(urgency, kLeastUrgent);
@@ -67,7 +65,7 @@ void LaneQueue::Add(const Place& place, AttemptPtr attempt, bool back) {
   ++size_;
   ++place.queue.waiting;
   ++place.part.waiting;
-  place.part.bytes += BytesOf(*attempt);
+  place.part.bytes += MemoryBudget::Of(*attempt);
   place.part.told_of_urgent = place.part.told_of_all = false;
   if (back) {
     place.cell.tasks.PutBack(std::move(attempt));
@@ -305,7 +303,7 @@ void LaneQueue::Uncount(const Cells::value_type& cell, const std::vector<Attempt
   queues_.at(cell.first.queue).waiting -= attempts.size();
   Part& part = parts_.at({cell.second.type, cell.first.host});
   part.waiting -= attempts.size();
-  for (const AttemptPtr& attempt : attempts) part.bytes -= BytesOf(*attempt);
+  for (const AttemptPtr& attempt : attempts) part.bytes -= MemoryBudget::Of(*attempt);
 }
 
 void LaneQueue::Leave(const Taken& taken) {
