@@ -70,7 +70,7 @@ Rewinding ScanBands::RewindingOf(const DueGroup& group) {
   MutexLock lock(mutex_);
   auto* const band = BandOf(bands_, group);
   if (band == nullptr) return Rewinding::AsNeeded;
-  return std::exchange(band->places[GroupOf(group)].rewound, true) ? Rewinding::Never : Rewinding::Now;
+  return std::exchange(band->places[UrgencyGroupOf(group)].rewound, true) ? Rewinding::Never : Rewinding::Now;
 }
 
 std::size_t ScanBands::Left(const DueGroup& group) const {
@@ -79,7 +79,7 @@ std::size_t ScanBands::Left(const DueGroup& group) const {
   const auto* const band = BandOf(bands_, group);
   if (band == nullptr) return kAll;
   if (!band->opened) return 0;
-  const auto place = band->places.find(GroupOf(group));
+  const auto place = band->places.find(UrgencyGroupOf(group));
   if (place != band->places.end() && place->second.gone) return 0;
   return band->rule.most == 0 ? kAll : band->rule.most - std::min<std::size_t>(band->taken, band->rule.most);
 }
@@ -90,7 +90,7 @@ void ScanBands::Read(const DueGroup& group, std::size_t taken, bool more) {
   auto* const band = BandOf(bands_, group);
   if (band == nullptr) return;
   band->taken += taken;
-  if (!more) band->places[GroupOf(group)].gone = true;
+  if (!more) band->places[UrgencyGroupOf(group)].gone = true;
 }
 
 void ScanBands::GiveBack(const DueGroup& group, std::size_t rows) {
@@ -99,7 +99,7 @@ void ScanBands::GiveBack(const DueGroup& group, std::size_t rows) {
   auto* const band = BandOf(bands_, group);
   if (band == nullptr) return;
   band->taken -= std::min(band->taken, rows);
-  band->places[GroupOf(group)].gone = false;
+  band->places[UrgencyGroupOf(group)].gone = false;
 }
 
 void ScanBands::Again() {

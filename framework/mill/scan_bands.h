@@ -16,7 +16,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "framework/base/mutex.h"
@@ -63,7 +62,6 @@ class ScanBands {
   std::vector<BandView> Views() const;
 
  private:
-  using Group = std::tuple<TableName, std::uint32_t, std::uint32_t>;  // slice, urgency
   struct Place {
     bool rewound = false;  // since the band has opened
     bool gone = false;     // gone through to its end
@@ -72,11 +70,9 @@ class ScanBands {
     BandConfig rule;
     std::optional<BootTime> opened = {};
     std::size_t taken = 0;
-    std::map<Group, Place> places = {};
+    std::map<UrgencyGroup, Place> places = {};
   };
   using Bands = std::vector<Band>;
-
-  static Group GroupOf(const DueGroup& group) { return {group.table, group.slice, group.urgency}; }
 
   std::atomic<bool> any_{false};
   mutable Mutex mutex_;

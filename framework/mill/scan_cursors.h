@@ -30,6 +30,12 @@ enum class Rewinding {
   Never,
 };
 
+// A slice's tasks of one urgency, of a type that is known beside it.
+using UrgencyGroup = std::tuple<TableName, std::uint32_t, std::uint32_t>;  // slice, urgency
+inline UrgencyGroup UrgencyGroupOf(const DueGroup& group) {
+  return {group.table, group.slice, group.urgency};
+}
+
 class ScanCursors {
  public:
   using RewindingOf = std::function<Rewinding(const DueGroup&)>;

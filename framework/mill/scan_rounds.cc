@@ -103,7 +103,7 @@ void ScanRounds::See(const std::string& handler, Round& round, const Shown& show
     round.left = shown.waits(handler);
     for (const DueGroup& group : shown.map.groups) {
       if (group.handler != handler || group.first_run_at > shown.map.now) continue;
-      if (round.gone.contains(GroupOf(group))) continue;
+      if (round.gone.contains(UrgencyGroupOf(group))) continue;
       (shown.paused(group) ? paused : round.left) = true;
     }
   }
@@ -127,7 +127,7 @@ Rewinding ScanRounds::RewindingOf(const DueGroup& group) const {
 
 bool ScanRounds::Takes(const DueGroup& group) const {
   const Round* round = Of(group.handler);
-  return round == nullptr || (LeftOf(*round) > 0 && !round->gone.contains(GroupOf(group)));
+  return round == nullptr || (LeftOf(*round) > 0 && !round->gone.contains(UrgencyGroupOf(group)));
 }
 
 std::size_t ScanRounds::LeftOf(const Round& round) {
@@ -160,7 +160,7 @@ void ScanRounds::Read(const DueGroup& group, WallTime last, bool any, bool more)
   const auto found = rounds_.find(group.handler);
   if (found == rounds_.end()) return;
   Round& round = found->second;
-  if (!more || (!any && last > round.at)) round.gone.insert(GroupOf(group));
+  if (!more || (!any && last > round.at)) round.gone.insert(UrgencyGroupOf(group));
 }
 
 void ScanRounds::Claimed(const std::string& handler, std::size_t rows) {

@@ -17,7 +17,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "framework/config/config.h"
@@ -85,7 +84,6 @@ class ScanRounds {
   std::vector<RoundView> Views() const;
 
  private:
-  using Group = std::tuple<TableName, std::uint32_t, std::uint32_t>;  // slice, urgency
   struct Round {
     ScanConfig rule;
     bool begun = false;    // there was one
@@ -101,10 +99,9 @@ class ScanRounds {
     WallTime at{};  // the database's clock when it began
     Greatest greatest = {};
     std::size_t claimed = 0;
-    std::set<Group> gone = {};  // gone through to their ends
+    std::set<UrgencyGroup> gone = {};  // gone through to their ends
   };
 
-  static Group GroupOf(const DueGroup& group) { return {group.table, group.slice, group.urgency}; }
   static std::optional<BootTime> NextOf(const Round& round);
   static bool IsDue(const Round& round, BootTime now);
   static std::size_t LeftOf(const Round& round);
