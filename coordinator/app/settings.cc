@@ -5,8 +5,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "coordinator/app/input/json_row.h"
 #include "framework/base/time_text.h"
@@ -32,11 +30,11 @@ Result<std::optional<ClusterAddress>> FindCluster(const CommonFlags& flags, cons
 
 Status ReadFile(Settings& settings, const std::string& file) {
   if (file.empty()) return {};
-  BOOST_OUTCOME_TRY(config, LoadConfigFile(file));
+  BOOST_OUTCOME_TRY(text, ReadConfigFile(file));
+  BOOST_OUTCOME_TRY(config, ParseConfig(text, file));
   settings.config = std::move(config);
   settings.config_file = file;
-  std::ifstream stream(file, std::ios::binary);
-  settings.config_text.assign(std::istreambuf_iterator<char>(stream), {});
+  settings.config_text = std::move(text);
   return {};
 }
 

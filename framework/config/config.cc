@@ -102,7 +102,7 @@ Result<Config> ParseConfig(std::string_view text, std::string_view source, Unkno
   return config;
 }
 
-Result<Config> LoadConfigFile(const std::string& path) {
+Result<std::string> ReadConfigFile(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::stringstream content;
@@ -112,7 +112,12 @@ Result<Config> LoadConfigFile(const std::string& path) {
                                         " can't be read: " + std::strerror(errno == 0 ? EIO : errno) +
                                         "; give another with --config");
   }
-  return ParseConfig(content.str(), path);
+  return content.str();
+}
+
+Result<Config> LoadConfigFile(const std::string& path) {
+  BOOST_OUTCOME_TRY(text, ReadConfigFile(path));
+  return ParseConfig(text, path);
 }
 
 std::string ConfigText(const Config& config) {

@@ -171,6 +171,8 @@ std::vector<std::string> AlertTroubles(const Config& config);
 enum class LineNumbers { Told, Untold };
 Result<Config> ParseConfig(std::string_view text, std::string_view source,
                            UnknownZones zones = UnknownZones::Refused, LineNumbers lines = LineNumbers::Told);
+// The text of a configuration file, as ParseConfig reads it. Invalid for one that can't be read.
+Result<std::string> ReadConfigFile(const std::string& path);
 Result<Config> LoadConfigFile(const std::string& path);
 
 // The document with every key that has a value, set or default: ParseConfig reads the same from it.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -55,6 +56,22 @@ TEST(SettingsTest, AWrongSchemeIsRefused) {
   flags.store = "postgres://x";
   EXPECT_THAT(ResolveSettings(flags, Nothing, kDefaultStore).error().message,
               HasSubstr("--store: 'postgres'"));
+}
+
+// An edit between two reads would leave a text that is not what was parsed. A pipe gives its text once.
+TEST(SettingsTest, TheConfigurationFileIsReadOnce) {
+  const std::string text = R"({"engine":{"poll":"50ms"}})";
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  close(ends[1]);
+  CommonFlags flags;
+  flags.config = "/dev/fd/" + std::to_string(ends[0]);
+  const auto settings = ResolveSettings(flags, Nothing, kDefaultStore);
+  close(ends[0]);
+  ASSERT_TRUE(settings);
+  EXPECT_EQ(settings->config.engine.poll, std::chrono::milliseconds(50));
+  EXPECT_EQ(settings->config_text, text);
 }
 
 class StateFolderTest : public ::testing::Test {
