@@ -223,16 +223,16 @@ Result<SaidAlert> AlertShard::Said(const std::string& alert, BootTime now) {
   SaidAlert said;
   std::uint64_t looked = 0;
   for (const KeyedTask& one : keyed) {
-    const auto key = ParseNoticeKey(alert, one.key);
-    if (!key || key->number == looked) continue;
-    looked = key->number;
+    const auto number = NumberOfKey(alert, one.key);
+    if (!number || *number == looked) continue;
+    looked = *number;
     const auto record = operations_->Get(one.task);
     if (!record && record.error().code != ErrorCode::NotFound) return Fail(record.error());
     // A task that was removed before its key has taken its words along.
     const NoticeParams words =
         (record ? ParseNoticeParams(record->task.params) : std::nullopt).value_or(NoticeParams{});
     if (said.number == 0) {
-      said.number = key->number;
+      said.number = *number;
       said.firing = words.firing;
     }
     if (!words.firing) continue;
@@ -288,8 +288,8 @@ void AlertShard::Withdraw(const std::string& alert, std::uint64_t before) {
   if (!keyed) return;  // then they are sent late
   std::map<TableName, std::vector<std::uint64_t>> old;
   for (const KeyedTask& one : *keyed) {
-    const auto key = ParseNoticeKey(alert, one.key);
-    if (key && key->number < before) old[one.task.table].push_back(one.task.id);
+    const auto number = NumberOfKey(alert, one.key);
+    if (number && *number < before) old[one.task.table].push_back(one.task.id);
   }
   for (const auto& [table, ids] : old) {
     const auto outcomes = operations_->Outcomes(table, ids);

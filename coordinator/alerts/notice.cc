@@ -105,17 +105,15 @@ std::vector<NewTask> TasksOf(const Notice& notice, const AlertConfig& alert) {
   return tasks;
 }
 
-std::optional<NoticeKey> ParseNoticeKey(const std::string& alert, std::string_view key) {
+std::optional<std::uint64_t> NumberOfKey(const std::string& alert, std::string_view key) {
   const std::string prefix = KeysOf(alert);
   if (!key.starts_with(prefix)) return std::nullopt;
   key.remove_prefix(prefix.size());
-  NoticeKey read;
-  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), read.number);
-  if (error != std::errc() || read.number == 0) return std::nullopt;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
+  if (error != std::errc() || number == 0) return std::nullopt;
   key.remove_prefix(static_cast<std::size_t>(end - key.data()));
-  if (key.size() < 2 || !key.starts_with('/')) return std::nullopt;
-  read.channel = key.substr(1);
-  return read;
+  return key.size() > 1 && key.starts_with('/') ? std::optional(number) : std::nullopt;
 }
 
 std::optional<NoticeParams> ParseNoticeParams(std::string_view params) {

@@ -31,12 +31,8 @@ std::vector<NewTask> TasksOf(const Notice& notice, const AlertConfig& alert);
 
 // What all keys of an alert's messages begin with.
 std::string KeysOf(const std::string& alert);
-// What a key says; nullopt: it is no message of that alert.
-struct NoticeKey {
-  std::uint64_t number = 0;
-  std::string channel;  // `webhook`, or the address
-};
-std::optional<NoticeKey> ParseNoticeKey(const std::string& alert, std::string_view key);
+// The number of the message that has this key; nullopt: it is none of that alert.
+std::optional<std::uint64_t> NumberOfKey(const std::string& alert, std::string_view key);
 
 // What a message's params say of it.
 struct NoticeParams {

@@ -46,7 +46,6 @@ class ScheduleBook {
   const std::map<std::string, Error>& away() const { return away_; }
 
  private:
-  CommonFlags flags_;
   ClusterConnection cluster_;
   std::shared_ptr<const Config> config_;
   std::string refusal_;

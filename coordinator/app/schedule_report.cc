@@ -83,7 +83,6 @@ void FindFanOut(const std::map<std::string, ShardScheduleFacts>& shards, Schedul
     for (const FanOut& one : told.fan_outs) {
       if (one.schedule != facts.name || (facts.under_way && facts.under_way->firing <= one.firing)) continue;
       facts.under_way = one;
-      facts.under_way_shard = shard;
     }
   }
 }

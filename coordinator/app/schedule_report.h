@@ -38,9 +38,8 @@ struct ScheduleFacts {
   std::string shard;                           // where it is to stand; empty: no shard is known
   std::optional<ScheduleRow> row = {};         // nullopt: there is none yet, or it is not known
   std::optional<FanOut> under_way = {};        // the oldest of its fan-outs that is
-  std::string under_way_shard = {};            // where that stands
   std::optional<EndedFanOut> last_ended = {};  // its last fan-out that has come to its end
-  std::string row_shard = {};                  // where that stands
+  std::string row_shard = {};                  // where the row stands
   std::string unknown = {};                    // why the row is not known
   std::vector<ScheduleTrouble> troubles = {};  // why it can't do what it says
 };

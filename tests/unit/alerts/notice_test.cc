@@ -33,9 +33,7 @@ TEST(NoticeTest, EachAddresseeHasATaskWithAKeyOfItsOwn) {
   EXPECT_EQ(tasks[1].biz_key, "alert/failed/0000000007/ops@example.com");
   for (const NewTask& task : tasks) {
     EXPECT_TRUE(Validate(task));
-    const auto key = ParseNoticeKey("failed", task.biz_key);
-    ASSERT_TRUE(key);
-    EXPECT_EQ(key->number, 7u);
+    EXPECT_EQ(NumberOfKey("failed", task.biz_key), 7u);
     EXPECT_TRUE(ParseNoticeParams(task.params)->firing);
   }
 }
@@ -73,7 +71,7 @@ TEST(NoticeTest, ATestIsNoWordOfTheAlert) {
   notice.test = true;
   for (const NewTask& task : TasksOf(notice, TwoOfMailAndAHook())) {
     EXPECT_FALSE(task.biz_key.starts_with(KeysOf("failed")));
-    EXPECT_FALSE(ParseNoticeKey("failed", task.biz_key));
+    EXPECT_FALSE(NumberOfKey("failed", task.biz_key));
   }
 }
 
@@ -106,7 +104,7 @@ TEST(NoticeTest, KeysOfTheLongestNamesAndAddressesFit) {
 TEST(NoticeTest, OtherKeysAreNoWordsOfTheAlert) {
   for (const char* key : {"alert/failed", "alert/failed/", "alert/failed/x/a", "alert/failed/1",
                           "alert/failed/1/", "alert/other/0000000001/a", "", "alert/failed/0/a"}) {
-    EXPECT_FALSE(ParseNoticeKey("failed", key)) << key;
+    EXPECT_FALSE(NumberOfKey("failed", key)) << key;
   }
 }
 
