@@ -192,7 +192,8 @@ Result<std::vector<std::vector<ScanRow>>> MysqlTaskStore::ScanEach(std::span<con
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::string one = ScanText(requests[i], i);
     text += requests.size() == 1 ? one : (i == 0 ? "(" : " UNION ALL (") + one + ")";
-    pages[i].reserve(std::min(requests[i].limit, kMaxBatchRows));
+    // Few rows of a page run.
+    if (!requests[i].running_only) pages[i].reserve(std::min(requests[i].limit, kMaxBatchRows));
   }
   std::vector<std::vector<std::uint64_t>> claimers(requests.size());
   BOOST_OUTCOME_TRYV(session_.Query(text, [&](const Row& read) {
