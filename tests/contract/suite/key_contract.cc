@@ -209,9 +209,9 @@ TEST_P(SqlStoreContract, AKeyOfATaskWhoseTableWasDroppedIsADuplicateUntilItsTime
   Task task;
   ASSERT_EQ(HolderFor(*this, id, &task), "");
   Settle({End(task, To::Succeeded)});
-  const auto moved = sql().NewClient()->Run("UPDATE tasks_keys SET task_table='tasks_gone'");
+  const auto moved = sql().NewClient()->Run("UPDATE tasks_keys SET task_table='tasks_999'");
   ASSERT_TRUE(moved) << moved.error().message;
-  const std::string holder = "tasks_gone/" + std::to_string(id);
+  const std::string holder = "tasks_999/" + std::to_string(id);
   for (int i = 0; i < 2; ++i) {  // the second time the keys are looked up first
     const SubmitReport report = SubmitKey(*this, "k");
     EXPECT_EQ(report.duplicates[0], holder);

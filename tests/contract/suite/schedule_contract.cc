@@ -218,7 +218,7 @@ TEST_P(StoreContract, ARowThatIsSentElsewhereFiresNoMoreUntilItIsTakenBack) {
 TEST_P(StoreContract, ALastTaskWhoseTableWasDroppedIsNone) {
   const auto schedules = store().OpenSchedules();
   ScheduleRow row = NightlyRow();
-  row.task = TaskKey{"tasks_gone", 5};
+  row.task = TaskKey{"tasks_999", 5};
   ASSERT_TRUE(*schedules->Make(row));
   const auto last = schedules->Last(OnlyRow(*schedules));
   ASSERT_TRUE(last) << last.error().message;

@@ -119,13 +119,13 @@ TEST_P(TransactionContract, AWrongNumberOfValuesIsRefused) {
 TEST_P(TransactionContract, ADuplicateOfATaskWhoseTableWasDroppedLeavesTheTransactionOpen) {
   const auto entered = sql().NewClient()->Run(
       "INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at,ended_at,keep_until) VALUES "
-      "('noop','k','tasks_gone',5,'2026-01-01 00:00:00.000000','2026-01-01 00:00:00.000000',"
+      "('noop','k','tasks_999',5,'2026-01-01 00:00:00.000000','2026-01-01 00:00:00.000000',"
       "'9999-12-31 00:00:00.000000')");
   ASSERT_TRUE(entered) << entered.error().message;
   const NewTask task{.handler = "noop", .biz_key = "k"};
   const auto report = transaction_->Submit("tasks", std::span(&task, 1));
   ASSERT_TRUE(report) << report.error().message;
-  EXPECT_EQ(report->duplicates[0], "tasks_gone/5");
+  EXPECT_EQ(report->duplicates[0], "tasks_999/5");
   EXPECT_EQ(transaction_->state(), TransactionState::Open);
   EXPECT_EQ(Commit(End(task_, To::Succeeded)).verdict, CommitVerdict::Committed);
 }
@@ -347,7 +347,7 @@ TEST_P(SqlStoreContract, AnEntryOfATaskThatHasEndedStaysWhenItsIdComesAgain) {
 TEST_P(SqlStoreContract, AnEntryOfATableThatIsNotThereIsVoid) {
   Must(
       sql().NewClient()->Run("INSERT INTO tasks_keys (handler,biz_key,task_table,task_id,entered_at) "
-                             "VALUES ('noop','k','tasks_gone',1,'2026-01-01 00:00:00.000000')"));
+                             "VALUES ('noop','k','tasks_999',1,'2026-01-01 00:00:00.000000')"));
   const NewTask keyed{.handler = "noop", .biz_key = "k"};
   auto report = operations().Submit("tasks", std::span(&keyed, 1));
   ASSERT_TRUE(report) << report.error().message;
