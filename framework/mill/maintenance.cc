@@ -11,7 +11,7 @@ constexpr Micros kAttendInterval = std::chrono::seconds(1);
 constexpr Micros kLongestSweep = std::chrono::seconds(2);  // between two sweeps, unless they are dear
 // A sweep takes at most a tenth of the time, by the cheaper of the last two: one may have been held up.
 constexpr int kSweepCostFactor = 10;
-constexpr std::size_t kSmallPage = 10;  // rows; later ones of the group are larger
+constexpr std::size_t kSmallPage = 10;  // rows; larger ones follow those that run as a whole
 constexpr std::size_t kGroupsATrip = 32;
 constexpr int kLargeSweep = 5;  // every so many sweeps one reads large pages from the first
 constexpr Micros kLongestBreak = std::chrono::minutes(1);  // even after one that was held up: orphans wait
@@ -25,7 +25,7 @@ void Maintenance::Stop() {
 
 Step<> Maintenance::Run() {
   BootTime due{};
-  Micros last_cost{0};
+  Micros last_cost = Micros::max();  // there was none
   int sweeps = 0;
   bool owed = false;  // somebody was marked dead, and not all groups were read deeply since
   while (!stopping_.load()) {
@@ -159,7 +159,8 @@ Step<bool> Maintenance::SweepPages(std::vector<ScanRequest> pages, LifePtr life,
       if (rows.empty()) continue;
       co_await SweepRows(pages[i].group.table, rows, life, live);
       pages[i].after = {rows.back().run_at, rows.back().id};
-      pages[i].limit = std::min(pages[i].limit * 4, kMaxBatchRows);
+      // Behind a page of which some wait there is little more: a larger one would be read for nothing.
+      if (rows.size() == pages[i].limit) pages[i].limit = std::min(pages[i].limit * 4, kMaxBatchRows);
       more.push_back(std::move(pages[i]));
     }
     pages = std::move(more);

@@ -237,10 +237,10 @@ TEST_F(MaintenanceTest, DoubtsThatComeOneByOneWaitForTheSweepThatIsDue) {
 }
 
 TEST_F(MaintenanceTest, DearLooksAtAllSlicesTakeATenthOfTheTimeAtMost) {
+  shard_.Go(kLongest);
   shard_.takes = seconds(3);
   Doubt();
-  shard_.Wake();
-  shard_.Go(Micros(0));
+  shard_.Go(kLongest);
   Doubt();
   shard_.Go(kLongest);
   EXPECT_EQ(shard_.maps, 2);
@@ -249,6 +249,17 @@ TEST_F(MaintenanceTest, DearLooksAtAllSlicesTakeATenthOfTheTimeAtMost) {
   EXPECT_EQ(shard_.maps, 2);
   shard_.Go(seconds(5));
   EXPECT_EQ(shard_.maps, 3);
+}
+
+TEST_F(MaintenanceTest, ADearFirstSweepTakesATenthOfTheTimeAtMostAsWell) {
+  shard_.takes = seconds(1);
+  Doubt();
+  shard_.Go(kLongest);
+  Doubt();
+  shard_.Go(seconds(8));
+  EXPECT_EQ(shard_.maps, 1);
+  shard_.Go(seconds(3));
+  EXPECT_EQ(shard_.maps, 2);
 }
 
 TEST_F(MaintenanceTest, ASweepThatWasHeldUpOnceHoldsUpNoOther) {
@@ -264,6 +275,7 @@ TEST_F(MaintenanceTest, ASweepThatWasHeldUpOnceHoldsUpNoOther) {
 }
 
 TEST_F(MaintenanceTest, SweepsThatAreHeldUpHoldUpTheNextForAMinuteAtMost) {
+  shard_.Go(kLongest);
   shard_.takes = seconds(30);
   Doubt();
   shard_.Go(kLongest);
@@ -295,12 +307,19 @@ TEST_F(MaintenanceTest, OfAGroupWhoseHeadWaitsLittleIsRead) {
   EXPECT_THAT(shard_.pages, ElementsAre(10));
 }
 
+TEST_F(MaintenanceTest, BehindAPageOfWhichSomeWaitNoLargerOneIsRead) {
+  for (std::uint64_t id = 1; id <= 30; ++id) shard_.rows.push_back(Running(id, "dead.1", 1));
+  for (std::uint64_t id = 31; id <= 2000; ++id) shard_.rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.pages, ElementsAre(10, 40, 40));
+}
+
 TEST_F(MaintenanceTest, WhileRowsAtTheHeadRunMoreIsReadInLargerPages) {
   for (std::uint64_t id = 1; id <= 600; ++id) shard_.rows.push_back(Running(id, "dead.1", 1));
   for (std::uint64_t id = 601; id <= 2000; ++id)
     shard_.rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
   shard_.Go(kLongest);
-  EXPECT_THAT(shard_.pages, ElementsAre(10, 40, 160, 640, 999));
+  EXPECT_THAT(shard_.pages, ElementsAre(10, 40, 160, 640, 640));
 }
 
 class Saving : public MaintenanceTest {
