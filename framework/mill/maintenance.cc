@@ -101,8 +101,9 @@ Step<> Maintenance::WriteProgress(LifePtr life) {
 Step<bool> Maintenance::Sweep(LifePtr life, std::size_t page) {
   const Ids live = parts_.lives.Live();
   if (!live) co_return false;
-  bool all = true;
-  for (const auto& map : parts_.scans.LatestMaps()) {
+  const std::vector<std::shared_ptr<const DueMap>> maps = parts_.scans.LatestMaps();
+  bool all = !maps.empty();
+  for (const auto& map : maps) {
     const bool swept = co_await SweepGroups(map, life, live, page);
     all = all && swept;
   }

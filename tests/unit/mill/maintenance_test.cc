@@ -179,15 +179,17 @@ class IdleRunner final : public Runner {
 
 class MaintenanceTest : public testing::Test {
  protected:
-  explicit MaintenanceTest(std::uint32_t slices = 1) : scan_port_(clock_, slices) {
+  explicit MaintenanceTest(std::uint32_t slices = 1, bool scans = true) : scan_port_(clock_, slices) {
     scope_.Follow({{"tasks", true, {}}}, std::make_shared<const Pauses>());
     lives_.SetOwn(life_);
     Incarnation self;
     self.id = "w.1";
     lives_.Found({self});
     attempts_.in_flight().Leave("tasks", attempts_.in_flight().Enter("tasks", std::vector<std::uint64_t>{1}));
-    scan_ = std::make_unique<Step<>>(scans_.Run(0));
+    if (scans) BeginScan();
   }
+
+  void BeginScan() { scan_ = std::make_unique<Step<>>(scans_.Run(0)); }
 
   void Doubt() { life_->DoubtWhatRuns(); }
   static ScanRow Running(std::uint64_t id, const std::string& claimer, std::uint32_t attempt) {
@@ -320,6 +322,21 @@ TEST_F(MaintenanceTest, WhileRowsAtTheHeadRunMoreIsReadInLargerPages) {
     shard_.rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
   shard_.Go(kLongest);
   EXPECT_THAT(shard_.pages, ElementsAre(10, 40, 160, 640, 640));
+}
+
+class BeforeTheFirstMap : public MaintenanceTest {
+ protected:
+  BeforeTheFirstMap() : MaintenanceTest(1, false) {}
+};
+
+TEST_F(BeforeTheFirstMap, ALookAfterADeathIsMadeUpForOnceThereIsOne) {
+  for (std::uint64_t id = 1; id <= 900; ++id) shard_.rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
+  shard_.rows.push_back(Running(901, "dead.1", 1));
+  shard_.Wake();
+  shard_.Go(Micros(0));
+  BeginScan();
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
 }
 
 class Saving : public MaintenanceTest {
