@@ -134,7 +134,7 @@ void LocalStop::Follow(std::vector<AttemptPtr> attempts) {
 }
 
 // What a lane's thread and its watchdog do, on the one thread.
-class LocalRunner final : public AttemptRunner::Watch {
+class LocalRunner final : public CallWatch {
  public:
   LocalRunner(const std::shared_ptr<HandlerInstance>& handler, const LocalCall& call, const Clock& clock)
       : call_(call),

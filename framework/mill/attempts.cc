@@ -427,7 +427,6 @@ void Attempts::SaveProgress(Attempt& attempt, std::string progress) {
   TaskProgress newest{attempt.task.key, attempt.task.attempt, std::move(progress)};
   MutexLock lock(mutex_);
   const auto [place, is_first] = progress_.try_emplace(newest.key, newest);
-  // A handler that was given up may go on saving while its task runs again.
   if (!is_first && place->second.attempt <= newest.attempt) place->second = std::move(newest);
 }
 

@@ -98,9 +98,10 @@ std::vector<CallPart> Halves(const std::vector<AttemptPtr>& attempts, BootTime b
 
 }  // namespace
 
-WorkerContext::WorkerContext(const Clock& clock, std::span<const AttemptPtr> attempts,
+WorkerContext::WorkerContext(const Clock& clock, CallWatch& watch, std::span<const AttemptPtr> attempts,
                              TaskTransaction& transaction, BootTime deadline)
     : clock_(clock),
+      watch_(watch),
       attempts_(attempts),
       transaction_(transaction, attempts.size(), attempts.front()->task.key.table),
       deadline_(deadline) {}
@@ -127,7 +128,7 @@ Status WorkerContext::SaveProgress(std::size_t index, std::string_view progress)
   if (progress.size() > kMaxText) {
     return Fail(ErrorCode::Invalid, "progress is limited to " + std::to_string(kMaxText) + " bytes");
   }
-  attempts_[index]->host->SaveProgress(*attempts_[index], std::string(progress));
+  watch_.Save(*attempts_[index], std::string(progress));
   return {};
 }
 
@@ -160,7 +161,7 @@ Next AttemptRunner::RunOnce(const Round& round) {
   tasks.reserve(attempts.size());
   for (const AttemptPtr& attempt : attempts) tasks.push_back(&attempt->task);
   if (transaction.state() != TransactionState::Idle) transaction.Rollback();  // what an earlier call left
-  WorkerContext call(clock_, attempts, transaction, deadline);
+  WorkerContext call(clock_, watch_, attempts, transaction, deadline);
   watch_.Begin(attempts, deadline);
   std::vector<Outcome> outcomes = setup.handler->Run(attempts.front()->shard, tasks, call);
   if (!watch_.Finish()) {

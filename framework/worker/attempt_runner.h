@@ -35,14 +35,31 @@ struct LaneSetup {
 };
 using LaneSetupPtr = std::shared_ptr<const LaneSetup>;
 
+// Called around each run of a handler's code, on the handler's thread.
+class CallWatch {
+ public:
+  virtual ~CallWatch() = default;
+  virtual void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) = 0;
+  // False when the watchdog has given the call up meanwhile: its attempts have ended, or run again, and
+  // whatever it did must not be committed.
+  virtual bool Finish() = 0;
+  // The transaction of these attempts is about to be committed: nobody can end them any more.
+  virtual void Committing() = 0;
+  // Hands on what the handler saves of one of them. What comes from a call that was given up is dropped: the
+  // task may run again, and save something newer.
+  virtual void Save(Attempt& attempt, std::string progress) {
+    attempt.host->SaveProgress(attempt, std::move(progress));
+  }
+};
+
 // One call of a handler inside a worker: its stop token and deadline, and its tasks' own transaction.
 //
 // Used on the handler's thread alone, but for ShouldStop and TimeLeft.
 class WorkerContext final : public CallContext {
  public:
   // `attempts` are of one shard, and not empty.
-  WorkerContext(const Clock& clock, std::span<const AttemptPtr> attempts, TaskTransaction& transaction,
-                BootTime deadline);
+  WorkerContext(const Clock& clock, CallWatch& watch, std::span<const AttemptPtr> attempts,
+                TaskTransaction& transaction, BootTime deadline);
 
   bool ShouldStop() const override;
   Micros TimeLeft() const override;
@@ -61,6 +78,7 @@ class WorkerContext final : public CallContext {
 
  private:
   const Clock& clock_;
+  CallWatch& watch_;
   const std::span<const AttemptPtr> attempts_;
   CallTransaction transaction_;
   const BootTime deadline_;
@@ -79,19 +97,7 @@ struct CallPart {
 // Thread-safe where it says so; one for each lane thread, used on that thread.
 class AttemptRunner {
  public:
-  // Called around each run of the handler's code, on the handler's thread. `Finish` is false when the
-  // watchdog has given the call up meanwhile: its attempts have ended, and whatever it did must not be
-  // committed.
-  class Watch {
-   public:
-    virtual ~Watch() = default;
-    virtual void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) = 0;
-    virtual bool Finish() = 0;
-    // The transaction of these attempts is about to be committed: nobody can end them any more.
-    virtual void Committing() = 0;
-  };
-
-  AttemptRunner(const Clock& clock, Watch& watch)
+  AttemptRunner(const Clock& clock, CallWatch& watch)
       : clock_(clock), watch_(watch), random_(Random::FromSystem()) {}
 
   // Runs the handler on these attempts, at least one. What it returns has not ended, since it failed as a
@@ -120,7 +126,7 @@ class AttemptRunner {
   Settlement SettlementOf(const Round& round, std::size_t index, const Outcome& outcome);
 
   const Clock& clock_;
-  Watch& watch_;
+  CallWatch& watch_;
   Random random_;
 };
 

@@ -117,6 +117,11 @@ void LaneThread::Committing() {
   SetState(AttemptState::Committing);
 }
 
+void LaneThread::Save(Attempt& attempt, std::string progress) {
+  MutexLock lock(mutex_);
+  if (!lost_.load()) CallWatch::Save(attempt, std::move(progress));
+}
+
 void LaneThread::Keep(std::vector<AttemptPtr> attempts) {
   MutexLock lock(mutex_);
   waiting_.insert(waiting_.begin(), std::make_move_iterator(attempts.begin()),

@@ -29,7 +29,7 @@ struct Ran {
 };
 
 // Thread-safe where it says so; the rest is for the thread itself.
-class LaneThread final : public AttemptRunner::Watch {
+class LaneThread final : public CallWatch {
  public:
   LaneThread(const Clock& clock, FlightRecorder& recorder)
       : clock_(clock), recorder_(recorder), runner_(clock, *this) {}
@@ -79,6 +79,7 @@ class LaneThread final : public AttemptRunner::Watch {
   void Begin(const std::vector<AttemptPtr>& attempts, BootTime deadline) override;
   bool Finish() override;
   void Committing() override;
+  void Save(Attempt& attempt, std::string progress) override;
 
  private:
   struct Session {

@@ -48,7 +48,7 @@ class Asking final : public HandlerInstance {
   const std::function<void()> then_;
 };
 
-class AttemptTest : public testing::Test, public AttemptRunner::Watch {
+class AttemptTest : public testing::Test, public CallWatch {
  protected:
   class Host final : public NoHost {
    public:

@@ -81,7 +81,7 @@ Journal AnyTrouble() {
 }
 
 // Runs calls as a lane's thread does, until every task has ended.
-class LocalLane final : public AttemptRunner::Watch {
+class LocalLane final : public CallWatch {
  public:
   LocalLane(Style style, const std::vector<Script>& scripts, Journal& journal)
       : journal_(journal), transaction_(journal) {

@@ -366,6 +366,33 @@ TEST_F(LiveWorkerTest, OfABatchThatOverranOnlyTheOneThatOverrunsAloneIsCharged) 
   EXPECT_TRUE(Eventually(*worker, [&] { return worker->Totals().running == 0; }));
 }
 
+TEST_F(LiveWorkerTest, WhatACallThatWasGivenUpSavesIsNotThatOfTheRunAfterIt) {
+  plugins_.batch = 2;
+  std::atomic<bool> saved{false};
+  std::atomic<bool> saved_late{false};
+  plugins_.behaviours["batch"] = [&](std::span<const Task> tasks, auto& context) {
+    if (tasks.size() == 2) {
+      while (!saved && !release_) std::this_thread::yield();
+      EXPECT_TRUE(context.SaveProgress(0, "old"));
+      saved_late = true;
+    } else if (tasks[0].biz_key == "first") {
+      EXPECT_TRUE(context.SaveProgress(0, "new"));
+      saved = true;
+      while (!saved_late && !release_) std::this_thread::yield();
+      return std::vector<Outcome>{{.kind = OutcomeKind::Retry}};
+    }
+    return std::vector<Outcome>(tasks.size());
+  };
+  config_.handlers["batch"].concurrency = 1;
+  config_.handlers["batch"].timeout = milliseconds(20);
+  const auto first = SubmitTo(*main_, "batch", "first");
+  SubmitTo(*main_, "batch", "second");
+  auto worker = Start(false);
+  ASSERT_TRUE(Eventually(*worker, [&] { return Get(*main_, first).task.failures == 1; }));
+  EXPECT_EQ(Get(*main_, first).task.progress, "new");
+  release_ = true;
+}
+
 TEST_F(LiveWorkerTest, AWorkerThatIsMarkedDeadDropsWhatItHadAndBeginsANewLife) {
   config_.engine.lease = milliseconds(300);
   config_.handlers["slow"].concurrency = 1;
