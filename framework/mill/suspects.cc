@@ -67,7 +67,8 @@ bool SoloGate::EnterAlone(const std::string& suspect, Micros others_take) {
     if (others_take > kPatience || IsOthersTurn(now)) return false;
     suspect_ = suspect;
     asked_ = now;
-    if (!stretch_) stretch_ = now;
+    // Meanwhile others could have entered, though nobody did.
+    if (!stretch_ || now - renewed_ > kFirstEntry) stretch_ = now;
   }
   if (suspect_ != suspect) return false;
   renewed_ = now;
@@ -87,6 +88,7 @@ void SoloGate::LeaveAlone() {
   MutexLock lock(mutex_);
   suspect_.clear();
   alone_ = false;
+  renewed_ = now;
   if (stretch_ && now - *stretch_ >= kLongestStretch) EndStretch(now);
 }
 

@@ -70,7 +70,7 @@ class SoloGate {
   std::string suspect_ MILLRACE_GUARDED_BY(mutex_);  // wants solitude, or has it; empty: none
   bool alone_ MILLRACE_GUARDED_BY(mutex_) = false;   // has it
   BootTime asked_ MILLRACE_GUARDED_BY(mutex_){};     // when `suspect_` did first
-  BootTime renewed_ MILLRACE_GUARDED_BY(mutex_){};   // and last
+  BootTime renewed_ MILLRACE_GUARDED_BY(mutex_){};   // and last, or when a suspect's solitude has ended
   // Since when nobody else has been able to enter, over all suspects in succession.
   std::optional<BootTime> stretch_ MILLRACE_GUARDED_BY(mutex_);
   BootTime others_from_ MILLRACE_GUARDED_BY(mutex_){};

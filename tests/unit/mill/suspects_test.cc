@@ -74,6 +74,20 @@ TEST_F(SoloGateTest, ATurnThatNobodyUsesIsOverAtOnce) {
   EXPECT_TRUE(gate_.EnterAlone("b"));
 }
 
+TEST_F(SoloGateTest, HoursInWhichNobodyCameAreNoStretch) {
+  ASSERT_TRUE(gate_.EnterAlone("a"));
+  clock_.Advance(seconds(1));
+  gate_.LeaveAlone();
+  clock_.Advance(std::chrono::hours(3));
+  ASSERT_TRUE(gate_.EnterAlone("b"));
+  clock_.Advance(seconds(1));
+  gate_.LeaveAlone();
+  ASSERT_TRUE(gate_.Enter(1));
+  clock_.Advance(seconds(20));
+  EXPECT_FALSE(gate_.EnterAlone("c"));
+  EXPECT_TRUE(gate_.Wanted());
+}
+
 // Its scan may hang in the shard, and no thread comes to take the wish back.
 TEST_F(SoloGateTest, AShardThatClaimsNoMoreKeepsNobodyOut) {
   gate_.Enter(1);
