@@ -344,6 +344,7 @@ void Settler::MendBroken(AttemptResult result, const std::string& error) {
   settlement.delay.reset();
   settlement.text = kNotStored;
   settlement.error_class = "bad_outcome";
+  settlement.progress.reset();
   queues_.SetAside(std::move(result), std::nullopt);
 }
 

@@ -135,9 +135,7 @@ class Settler {
     SettlePort& second;
   };
 
-  Settler(
-      const Clock& clock, Ports ports, const LiveEngine& engine, Known known,
-      Dropped dropped = [](Attempt&) {})
+  Settler(const Clock& clock, Ports ports, const LiveEngine& engine, Known known, Dropped dropped)
       : clock_(clock),
         ports_(ports),
         engine_(engine),

@@ -98,9 +98,13 @@ class SettleTest : public testing::Test {
   std::vector<Told> told_;
   ScriptedShard shard_{clock_};
   ScriptedShard second_{clock_};
-  Settler settler_{clock_, {shard_, second_}, engine_, [this](std::span<const SettledAttempt> settled) {
+  Settler settler_{clock_,
+                   {shard_, second_},
+                   engine_,
+                   [this](std::span<const SettledAttempt> settled) {
                      for (const auto& one : settled) told_.push_back({*one.settlement, one.verdict});
-                   }};
+                   },
+                   [](Attempt&) {}};
   Step<> strand_ = settler_.Run();
   Step<> second_strand_ = settler_.RunSecond();
 };
@@ -206,10 +210,13 @@ TEST_F(SettleTest, EachLifeSettlesByItself) {
 
 TEST_F(SettleTest, AnOutcomeThatCannotBeStoredFailsTheTaskAlsoWhereItIsLockedThen) {
   shard_.script = {{1, {SettleVerdict::Broken, SettleVerdict::Busy}}};
-  End(1);
+  AttemptResult result = ResultOf(1);
+  result.settlement.progress = "that may be what it refuses";
+  settler_.Ended(std::move(result));
   shard_.Go(seconds(1));
   ASSERT_THAT(told_, SizeIs(1));
   EXPECT_EQ(told_[0].verdict, SettleVerdict::Settled);
+  EXPECT_EQ(told_[0].settlement.progress, std::nullopt);
   EXPECT_EQ(told_[0].settlement.to, Settlement::To::Failed);
   EXPECT_EQ(told_[0].settlement.error_class, "bad_outcome");
 }
