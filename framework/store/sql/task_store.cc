@@ -167,7 +167,6 @@ Result<Claimer> SqlTaskStore::ByName(const std::string& incarnation) {
   return Fail(ErrorCode::Unavailable, claimer.error().message);
 }
 
-// Most rows of a page wait; those that run are few claimers'.
 Result<bool> SqlTaskStore::IsAlive(const Claimer& claimer) {
   bool alive = false;
   BOOST_OUTCOME_TRYV(db_.Query("SELECT 1 FROM millrace_incarnations WHERE number=? AND dead=0",
@@ -175,6 +174,7 @@ Result<bool> SqlTaskStore::IsAlive(const Claimer& claimer) {
   return alive;
 }
 
+// Most rows of a page wait; those that run are few claimers'.
 Status SqlTaskStore::NameClaimers(const std::vector<std::uint64_t>& claimers, std::vector<ScanRow>& rows) {
   std::uint64_t last = kNobody;
   std::string name;
