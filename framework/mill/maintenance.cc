@@ -1,6 +1,7 @@
 #include "framework/mill/maintenance.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "framework/base/log.h"
 
@@ -8,13 +9,14 @@ namespace millrace::engine {
 namespace {
 
 constexpr Micros kAttendInterval = std::chrono::seconds(1);
-constexpr Micros kLongestSweep = std::chrono::seconds(2);  // between two sweeps, unless they are dear
-// A sweep takes at most a tenth of the time, by the cheaper of the last two: one may have been held up.
+constexpr Micros kSweepInterval = std::chrono::seconds(2);  // at most, unless sweeps are dear
+// Sweeping takes at most a tenth of the time: it is done in turns, each of a tenth of the interval. A
+// statement may take longer than a turn has, or be held up: the cheaper of the last two turns says when the
+// next may be.
 constexpr int kSweepCostFactor = 10;
-constexpr std::size_t kSmallPage = 10;  // rows; larger ones follow those that run as a whole
+constexpr Micros kTurn = kAttendInterval / kSweepCostFactor;
+constexpr Micros kLongestBreak = std::chrono::minutes(1);  // even after turns that were held up: orphans wait
 constexpr std::size_t kGroupsATrip = 32;
-constexpr int kLargeSweep = 5;  // every so many sweeps one reads large pages from the first
-constexpr Micros kLongestBreak = std::chrono::minutes(1);  // even after one that was held up: orphans wait
 
 }  // namespace
 
@@ -24,14 +26,14 @@ void Maintenance::Stop() {
 }
 
 Step<> Maintenance::Run() {
-  BootTime due{};
+  BootTime due{};                    // the next turn
   Micros last_cost = Micros::max();  // there was none
-  int sweeps = 0;
-  bool owed = false;  // somebody was marked dead, and not all groups were read deeply since
+  bool goes_on = false;
   while (!stopping_.load()) {
-    const Micros rewind = std::min(parts_.engine.Get().rewind, kLongestSweep);
-    const bool woken = co_await port_.Rest(std::min(kAttendInterval, rewind));
-    owed = owed || woken;
+    const Micros rewind = std::min(parts_.engine.Get().rewind, kSweepInterval);
+    const bool woken =
+        co_await port_.Rest(std::exchange(goes_on, false) ? Micros(0) : std::min(kAttendInterval, rewind));
+    sweeps_.Note(parts_.clock.Now(), woken, parts_.scope.Gains());
     const LifePtr life = parts_.lives.Own();
     if (stopping_.load() || !life || !life->MayStart(parts_.clock.Now())) continue;
     co_await AskToStop(life);  // before anything that may wait for somebody's lock
@@ -41,15 +43,23 @@ Step<> Maintenance::Run() {
     port_.LookAtPeers(parts_.lives.Peers());
     const BootTime began = parts_.clock.Now();
     const bool is_due = began >= due;
-    if (!woken && !is_due) continue;
-    if (is_due) co_await SweepWhatIsDoubted(life);
-    const bool large = owed || ++sweeps % kLargeSweep == 0;
-    const bool swept = co_await Sweep(life, large ? kMaxBatchRows : kSmallPage);
-    if (large && swept) owed = false;
+    ScanStrands::Maps latest = parts_.scans.LatestMaps();
+    sweeps_.Begin(began, is_due, std::move(latest.maps), latest.current);
+    const bool hurries = sweeps_.InAHurry();
+    if (!is_due && !hurries) continue;
+    if (is_due) {
+      co_await SweepWhatIsDoubted(life);
+      co_await SweepWhatWasLocked(life);
+    }
+    Micros cost = parts_.clock.Now() - began;
+    co_await SweepOn(life);
+    goes_on = sweeps_.InAHurry();
+    LogRescued();
     if (!is_due) continue;
-    const Micros cost = parts_.clock.Now() - began;
+    if (!hurries) cost = parts_.clock.Now() - began;  // one in a hurry has a rule of its own
     const Micros least = std::min(cost, std::exchange(last_cost, cost));
-    due = began + std::clamp(least * kSweepCostFactor, rewind, kLongestBreak);
+    const Micros most_often = sweeps_.UnderWay() ? Micros(0) : rewind;
+    due = began + std::clamp(least * kSweepCostFactor, most_often, kLongestBreak);
   }
 }
 
@@ -98,21 +108,26 @@ Step<> Maintenance::WriteProgress(LifePtr life) {
   parts_.attempts.Wrote(progress);
 }
 
-Step<bool> Maintenance::Sweep(LifePtr life, std::size_t page) {
+Step<> Maintenance::SweepOn(LifePtr life) {
+  Sweep* const sweep = sweeps_.UnderWay();
+  if (!sweep) co_return;
   const Ids live = parts_.lives.Live();
-  if (!live) co_return false;
-  const std::vector<std::shared_ptr<const DueMap>> maps = parts_.scans.LatestMaps();
-  bool all = !maps.empty();
-  for (const auto& map : maps) {
-    const bool swept = co_await SweepGroups(map, life, live, page);
-    all = all && swept;
+  bool swept = live != nullptr;
+  const BootTime end = parts_.clock.Now() + (sweeps_.InAHurry() ? kAttendInterval : kTurn);
+  for (Micros trip{0}; swept && !sweep->Through() && parts_.clock.Now() + trip <= end;) {
+    const BootTime asked = parts_.clock.Now();
+    swept = co_await SweepPages(sweep->Next(kGroupsATrip), life, live);
+    trip = parts_.clock.Now() - asked;
   }
+  if (!swept || sweep->Through()) sweeps_.End(parts_.clock.Now(), swept);
+}
+
+void Maintenance::LogRescued() {
   for (const auto& [claimer, count] : rescued_) {
     LogInfo("tasks of a dead worker rescued",
             {{"shard", parts_.shard}, {"incarnation", claimer}, {"tasks", count}});
   }
   rescued_.clear();
-  co_return all;
 }
 
 Step<> Maintenance::SweepWhatIsDoubted(LifePtr life) {
@@ -120,6 +135,36 @@ Step<> Maintenance::SweepWhatIsDoubted(LifePtr life) {
   if (!live || !life->TakeDoubt()) co_return;
   const bool swept = co_await SweepAllSlices(life, live);
   if (!swept) life->DoubtWhatRuns();
+}
+
+// Whoever locks them is about to end them, or was about to and is dead: its session is, too, before long.
+Step<> Maintenance::SweepWhatWasLocked(LifePtr life) {
+  const Ids live = parts_.lives.Live();
+  if (!live || locked_.empty()) co_return;
+  std::vector<ScanRequest> locked;
+  locked.swap(locked_);
+  for (std::size_t i = 0; i < locked.size(); i += kGroupsATrip) {
+    const auto begin = locked.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto end = locked.begin() + static_cast<std::ptrdiff_t>(std::min(i + kGroupsATrip, locked.size()));
+    const bool swept = co_await SweepPages({begin, end}, life, live);
+    if (swept) continue;
+    std::for_each(begin, locked.end(), [this](const ScanRequest& page) { KeepLocked(page); });
+    co_return;
+  }
+}
+
+void Maintenance::KeepLocked(const ScanRequest& page) {
+  const auto group = [](const ScanRequest& one) {
+    return std::tie(one.group.table, one.group.slice, one.group.handler, one.group.urgency);
+  };
+  const auto known = std::find_if(locked_.begin(), locked_.end(),
+                                  [&](const ScanRequest& one) { return group(one) == group(page); });
+  if (known == locked_.end()) {
+    locked_.push_back(page);
+  } else {
+    known->after = std::min(known->after, page.after);
+    known->limit = std::max(known->limit, page.limit);
+  }
 }
 
 Step<bool> Maintenance::SweepAllSlices(LifePtr life, Ids live) {
@@ -130,21 +175,10 @@ Step<bool> Maintenance::SweepAllSlices(LifePtr life, Ids live) {
   if (everything.empty()) co_return true;
   auto map = co_await port_.Due(everything);
   if (!map) co_return false;
-  co_return co_await SweepGroups(std::make_shared<const DueMap>(std::move(*map)), life, live, kMaxBatchRows);
-}
-
-Step<bool> Maintenance::SweepGroups(std::shared_ptr<const DueMap> map, LifePtr life, Ids live,
-                                    std::size_t page) {
-  auto next = map->groups.begin();
-  while (next != map->groups.end()) {
-    std::vector<ScanRequest> pages;
-    for (; next != map->groups.end() && pages.size() < kGroupsATrip; ++next) {
-      if (next->first_run_at > map->now) continue;
-      pages.push_back({*next, HeadOf(*next), page});
-      pages.back().running_only = true;
-    }
-    const bool swept = co_await SweepPages(std::move(pages), life, live);
-    if (!swept) co_return false;  // the shard does not answer: the next sweep asks again
+  Sweep all({std::make_shared<const DueMap>(std::move(*map))}, kMaxBatchRows);
+  while (!all.Through()) {
+    const bool swept = co_await SweepPages(all.Next(kGroupsATrip), life, live);
+    if (!swept) co_return false;
   }
   co_return true;
 }
@@ -158,7 +192,8 @@ Step<bool> Maintenance::SweepPages(std::vector<ScanRequest> pages, LifePtr life,
     for (std::size_t i = 0; i < pages.size(); ++i) {
       const std::vector<ScanRow>& rows = (*read)[i];
       if (rows.empty()) continue;
-      co_await SweepRows(pages[i].group.table, rows, life, live);
+      const bool rescued = co_await SweepRows(pages[i].group.table, rows, life, live);
+      if (!rescued) KeepLocked(pages[i]);
       pages[i].after = {rows.back().run_at, rows.back().id};
       // Behind a page of which some wait there is little more: a larger one would be read for nothing.
       if (rows.size() == pages[i].limit) pages[i].limit = std::min(pages[i].limit * 4, kMaxBatchRows);
@@ -169,8 +204,8 @@ Step<bool> Maintenance::SweepPages(std::vector<ScanRequest> pages, LifePtr life,
   co_return true;
 }
 
-Step<> Maintenance::SweepRows(const TableName& table, const std::vector<ScanRow>& rows, LifePtr life,
-                              Ids live) {
+Step<bool> Maintenance::SweepRows(const TableName& table, const std::vector<ScanRow>& rows, LifePtr life,
+                                  Ids live) {
   RowsByClaim orphans;
   RowsByClaim unknown_own;
   for (const ScanRow& row : rows) {
@@ -186,14 +221,17 @@ Step<> Maintenance::SweepRows(const TableName& table, const std::vector<ScanRow>
     ClaimRequest request{table, claim.first, claim.second, std::move(ids)};
     co_await Adopt(std::move(request), life);
   }
+  bool all = true;
   for (auto& [claim, ids] : orphans) {
     const RescueRequest request{table, claim.first, claim.second, std::move(ids)};
     const auto rescued = co_await port_.Rescue(request);
+    all = all && rescued && rescued->size() == request.ids.size();
     if (!rescued || rescued->empty()) continue;
     rescued_[claim.first] += rescued->size();
     parts_.counters.rescued.Add(rescued->size());
     parts_.scans.LookAgain();
   }
+  co_return all;
 }
 
 Step<> Maintenance::Adopt(ClaimRequest request, LifePtr life) {

@@ -9,6 +9,9 @@
 // nothing running at their heads, but for a look that has a reason (somebody was marked dead), and now and
 // then: rows may have come before what a dead one left, and nobody works them off where they are paused.
 // Paused or not: to rescue is not to claim.
+//
+// A sweep is made in turns, a tenth of each second, so that one of very many groups neither fills a short
+// drain nor keeps cancels and progress waiting. One after a death goes on until it is through.
 #pragma once
 
 #include <atomic>
@@ -20,6 +23,7 @@
 #include <vector>
 
 #include "framework/mill/scan_strands.h"
+#include "framework/mill/sweeps.h"
 
 namespace millrace::engine {
 
@@ -59,6 +63,7 @@ class Maintenance {
   struct Parts {
     const Clock& clock;
     const std::string& shard;
+    const Scope& scope;
     Lives& lives;
     Attempts& attempts;
     ScanStrands& scans;
@@ -82,19 +87,20 @@ class Maintenance {
   Step<> WriteProgress(LifePtr life);
   Step<> ChargeTheDead();
   Step<bool> Charge(const Burial& burial);
-  // `page`: how many rows are read of a group before the first that runs is seen. False: some could not be
-  // read.
-  Step<bool> Sweep(LifePtr life, std::size_t page);
-  // All groups that are due, some at a time, up to the first that can't be read.
-  Step<bool> SweepGroups(std::shared_ptr<const DueMap> map, LifePtr life, Ids live, std::size_t page);
+  // A turn of the sweep that is under way; ends it where a group can't be read.
+  Step<> SweepOn(LifePtr life);
+  void LogRescued();
   // `pages`: the first of each group; each is read on while it shows running rows.
   Step<bool> SweepPages(std::vector<ScanRequest> pages, LifePtr life, Ids live);
-  Step<> SweepRows(const TableName& table, const std::vector<ScanRow>& rows, LifePtr life, Ids live);
+  // False: not all that the dead have left could be rescued now.
+  Step<bool> SweepRows(const TableName& table, const std::vector<ScanRow>& rows, LifePtr life, Ids live);
   // A replica that has taken the database's place may show as running what this life has settled. Such a row
   // may stand in a slice that is another's by now, who leaves the rows of a live claimer alone: looks at them
   // all, where there is a doubt. That is dear, and doubts may come one by one: it waits for the sweep that is
   // due anyway, and counts as a part of it.
   Step<> SweepWhatIsDoubted(LifePtr life);
+  Step<> SweepWhatWasLocked(LifePtr life);
+  void KeepLocked(const ScanRequest& page);
   // False: it could not.
   Step<bool> SweepAllSlices(LifePtr life, Ids live);
   // Rows that run under this life and that nobody runs. Until the outcome is known they stay in the in-flight
@@ -112,7 +118,9 @@ class Maintenance {
   TendPort& port_;
 
   // The strand's own.
-  std::map<std::string, std::size_t> rescued_;  // in this sweep, by claimer
+  Sweeps sweeps_;
+  std::vector<ScanRequest> locked_;             // pages of which not all could be rescued, one of a group
+  std::map<std::string, std::size_t> rescued_;  // in this turn, by claimer
   std::vector<Adoption> adoptions_;             // to be tried again
 
   std::atomic<bool> stopping_{false};

@@ -15,7 +15,7 @@ Mill::Mill(const Shared& shared, const Ports& ports, Options options)
       scans_({shared.clock, shard_, scope_, lives_, attempts_, shared.runner, shared.gate, shared.engine,
               shared.counters, shared.admission, ports.beat, options.watch_idle},
              ports.scan),
-      maintenance_({shared.clock, shard_, lives_, attempts_, scans_, shared.counters, shared.engine},
+      maintenance_({shared.clock, shard_, scope_, lives_, attempts_, scans_, shared.counters, shared.engine},
                    ports.tend),
       beat_({shared.clock, std::move(options.address), std::move(options.self), shared.engine, lives_,
              shared.counters.marked_dead, Random(options.seed)},

@@ -89,9 +89,10 @@ ScanView Scanner::View() const {
   return view_;
 }
 
-std::shared_ptr<const DueMap> Scanner::LatestMap() const {
+Scanner::Seen Scanner::LatestMap() const {
   MutexLock lock(mutex_);
-  return latest_;
+  const bool current = latest_part_ == part_.Version() && latest_gains_ == parts_.scope.Gains();
+  return {latest_, latest_ && current};
 }
 
 Step<> Scanner::Run() {

@@ -92,8 +92,13 @@ class Scanner {
   // The shard says that something else is paused than it did before. True once for each change.
   bool TakePausesChanged() { return pauses_changed_.exchange(false); }
   ScanView View() const;
-  // The newest due map, of own groups alone; null while there is none.
-  std::shared_ptr<const DueMap> LatestMap() const;
+  // The newest due map, of own groups alone; null while there is none, or where the last could not be read.
+  // Current: nothing has come to this scanner since.
+  struct Seen {
+    std::shared_ptr<const DueMap> map;
+    bool current = false;
+  };
+  Seen LatestMap() const;
 
  private:
   // Rows that one statement claims, and the groups that they were found in, one for each.
@@ -149,6 +154,7 @@ class Scanner {
     bool full = false;  // the map has no floor
     BootTime asked{};
     std::uint64_t part = 0;      // the version of its part
+    std::uint64_t gains = 0;     // the scope's
     std::vector<TypeWork> work;  // points into the map
     BootTime until;              // when to look again
   };
@@ -266,6 +272,8 @@ class Scanner {
   mutable Mutex mutex_;
   ScanView view_ MILLRACE_GUARDED_BY(mutex_);
   std::shared_ptr<const DueMap> latest_ MILLRACE_GUARDED_BY(mutex_);
+  std::uint64_t latest_part_ MILLRACE_GUARDED_BY(mutex_) = 0;   // as of that look
+  std::uint64_t latest_gains_ MILLRACE_GUARDED_BY(mutex_) = 0;  // likewise
   std::optional<IdleSpan> idleness_ MILLRACE_GUARDED_BY(mutex_);
   std::set<std::string> left_aside_ MILLRACE_GUARDED_BY(mutex_);
 };

@@ -21,6 +21,7 @@ std::size_t CountTables(const std::vector<TableSlices>& slices) {
 
 Step<> Scanner::TakeLook(EngineConfig engine) {
   const std::uint64_t part = part_.Version();
+  const std::uint64_t gains = parts_.scope.Gains();
   const std::vector<TableSlices> slices = part_.Slices();
   const BootTime asked = parts_.clock.Now();
   look_ = {};
@@ -40,6 +41,7 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
     look_.full = floor.Empty();
     look_.asked = asked;
     look_.part = part;
+    look_.gains = gains;
     look_.map = std::make_shared<const DueMap>(std::move(*map));
     if (parts_.scope.FollowShard(look_.map->pauses, asked)) pauses_changed_.store(true);
     co_await LookAtRounds(asked, slices);
@@ -63,6 +65,8 @@ Step<> Scanner::TakeLook(EngineConfig engine) {
   view.rounds = rounds_.Views();
   MutexLock lock(mutex_);
   latest_ = look_.map;
+  latest_part_ = look_.part;
+  latest_gains_ = look_.gains;
   view_ = std::move(view);
 }
 
@@ -160,7 +164,7 @@ std::set<std::string> Scanner::LeftAside() const {
 }
 
 std::set<std::string> Scanner::HeldBack() const {
-  const auto map = LatestMap();
+  const auto map = LatestMap().map;
   if (!map) return {};
   const double speed = View().speed;
   std::set<std::string> held;

@@ -139,12 +139,14 @@ ScanView ScanStrands::View() const {
   return all;
 }
 
-std::vector<std::shared_ptr<const DueMap>> ScanStrands::LatestMaps() const {
-  std::vector<std::shared_ptr<const DueMap>> maps;
+ScanStrands::Maps ScanStrands::LatestMaps() const {
+  Maps latest;
   ForEach([&](const Strand& strand) {
-    if (auto map = strand.scanner.LatestMap()) maps.push_back(std::move(map));
+    Scanner::Seen seen = strand.scanner.LatestMap();
+    if (seen.map) latest.maps.push_back(std::move(seen.map));
+    latest.current = latest.current && seen.current;
   });
-  return maps;
+  return latest;
 }
 
 }  // namespace millrace::engine

@@ -48,8 +48,13 @@ class ScanStrands {
   bool Quiet() const;
   bool TakePausesChanged();
   ScanView View() const;
-  // The newest due maps, each of other groups.
-  std::vector<std::shared_ptr<const DueMap>> LatestMaps() const;
+  // The newest due maps, each of other groups. Current: they are all there, and of all
+  // slices that the worker has now.
+  struct Maps {
+    std::vector<std::shared_ptr<const DueMap>> maps;
+    bool current = true;
+  };
+  Maps LatestMaps() const;
 
  private:
   struct Strand {

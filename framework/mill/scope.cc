@@ -6,6 +6,16 @@
 #include "framework/base/log.h"
 
 namespace millrace::engine {
+namespace {
+
+bool Has(const TableSlices& all, const TableSlices& part) {
+  if (all.table != part.table || (all.handlers && all.handlers != part.handlers)) return false;
+  return all.all || (!part.all && std::includes(all.slices.begin(), all.slices.end(), part.slices.begin(),
+                                                part.slices.end()));
+}
+
+}  // namespace
+
 bool Scope::Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses> paused) {
   MutexLock lock(mutex_);
   const bool same_slices = slices == slices_;
@@ -13,6 +23,11 @@ bool Scope::Follow(std::vector<TableSlices> slices, std::shared_ptr<const Pauses
   paused_ = std::move(paused);
   version_.fetch_add(1, std::memory_order_release);
   if (same_slices) return true;
+  const bool gains = std::any_of(slices.begin(), slices.end(), [&](const TableSlices& part) {
+    return std::none_of(slices_.begin(), slices_.end(),
+                        [&](const TableSlices& had) { return Has(had, part); });
+  });
+  if (gains) gains_.fetch_add(1, std::memory_order_release);
   slices_ = std::move(slices);
   by_table_.clear();
   for (std::size_t i = 0; i < slices_.size(); ++i) by_table_.emplace(slices_[i].table, i);

@@ -38,6 +38,8 @@ class Scope {
   bool OpenedByHand(const std::string& handler) const;
   // Changes with whatever is its own or paused: what held at a version holds for as long as that stays.
   std::uint64_t Version() const { return version_.load(std::memory_order_acquire); }
+  // Changes where slices, or task types of them, have come.
+  std::uint64_t Gains() const { return gains_.load(std::memory_order_acquire); }
   // Whether something of what the ring names is its own.
   bool Touches(const Ring& ring) const;
   // The names of what is paused, by whatever route; sorted.
@@ -47,6 +49,7 @@ class Scope {
   const std::string shard_;
   const std::string worker_;
   std::atomic<std::uint64_t> version_{1};
+  std::atomic<std::uint64_t> gains_{1};
   mutable Mutex mutex_;
   std::vector<TableSlices> slices_ MILLRACE_GUARDED_BY(mutex_);
   std::multimap<TableName, std::size_t> by_table_ MILLRACE_GUARDED_BY(mutex_);  // places in slices_

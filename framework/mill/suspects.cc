@@ -67,7 +67,7 @@ bool SoloGate::EnterAlone(const std::string& suspect, Micros others_take) {
     if (others_take > kPatience || IsOthersTurn(now)) return false;
     suspect_ = suspect;
     asked_ = now;
-    // Meanwhile others could have entered, though nobody did.
+    // Meanwhile others could have entered, though nobody did; or it was a wish that was forgotten.
     if (!stretch_ || now - renewed_ > kFirstEntry) stretch_ = now;
   }
   if (suspect_ != suspect) return false;

@@ -1,4 +1,4 @@
-// Store addresses: `sqlite:PATH`, `mysql://user@host:port/database?tls_ca=FILE`, and the password that stands in a file.
+// Store addresses: `sqlite:PATH`, `mysql://user@host:port/database?tls_ca=FILE`; passwords stand in files.
 #pragma once
 
 #include <sys/types.h>

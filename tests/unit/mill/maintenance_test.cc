@@ -10,6 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
@@ -38,6 +39,8 @@ class Shard final : public Driven<TendPort> {
   Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) override {
     trips.push_back(requests.size());
+    clock_.Advance(trip_takes);
+    if (at_trip) at_trip();
     if (requests.front().group.slice == unreadable) {
       return Result<std::vector<std::vector<ScanRow>>>(Fail(ErrorCode::Unavailable, "the shard is away"));
     }
@@ -58,6 +61,7 @@ class Shard final : public Driven<TendPort> {
     return Result<std::vector<Task>>(std::move(tasks));
   }
   Reply<Result<std::vector<std::uint64_t>>> Rescue(const RescueRequest& request) override {
+    if (locks_rescues) return Result<std::vector<std::uint64_t>>();
     rescued.push_back(request.claimed_by);
     return Result<std::vector<std::uint64_t>>(request.ids);
   }
@@ -74,13 +78,18 @@ class Shard final : public Driven<TendPort> {
     return Result<std::size_t>(crashes.size());
   }
   Reply<Result<bool>> Retire(const std::string&) override { return Result<bool>(true); }
-  std::vector<Burial> Burials() override { return burials; }
+  std::vector<Burial> Burials() override {
+    looked.push_back(clock_.Now());
+    return burials;
+  }
   void Done(const Burial&) override { burials.clear(); }
   void LookAtPeers(const std::vector<Incarnation>&) override {}
 
   int maps = 0;               // of all slices
   std::uint32_t doubted = 0;  // so many slices are in them
   Micros takes{0};
+  Micros trip_takes{0};
+  std::function<void()> at_trip;
   std::vector<ScanRow> rows;  // of the slice `slice`
   std::uint32_t slice = 1;
   std::optional<std::uint32_t> unreadable;  // the first slice of a trip that fails
@@ -89,8 +98,10 @@ class Shard final : public Driven<TendPort> {
   std::vector<std::uint32_t> adopted;       // the attempts that were seen
   std::uint32_t runs_as = 0;                // the number that the rows have in truth
   std::optional<ErrorCode> away;
+  bool locks_rescues = false;  // somebody has locked the rows
   std::vector<std::string> rescued;
   std::vector<TaskKey> cancelled;
+  std::vector<BootTime> looked;  // for burials
   std::vector<TaskKey> locked;
   std::vector<std::string> saved;
   std::function<void()> when_saving;
@@ -192,6 +203,13 @@ class MaintenanceTest : public testing::Test {
   void BeginScan() { scan_ = std::make_unique<Step<>>(scans_.Run(0)); }
 
   void Doubt() { life_->DoubtWhatRuns(); }
+  // So many that wait, with the ids from 1 on, and then this one.
+  static std::vector<ScanRow> Behind(std::uint64_t waiting, const ScanRow& last) {
+    std::vector<ScanRow> rows;
+    for (std::uint64_t id = 1; id <= waiting; ++id) rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
+    rows.push_back(last);
+    return rows;
+  }
   static ScanRow Running(std::uint64_t id, const std::string& claimer, std::uint32_t attempt) {
     return {id, {}, TaskState::Running, attempt, 0, claimer};
   }
@@ -212,13 +230,14 @@ class MaintenanceTest : public testing::Test {
   ScannedShard scan_port_;
   Unbeaten beat_port_{clock_};
   Shard shard_{clock_};
-  Settler settler_{clock_, {settle_port_, settle_port_}, engine_, [](std::span<const SettledAttempt>) {}};
+  Settler settler_{
+      clock_, {settle_port_, settle_port_}, engine_, [](std::span<const SettledAttempt>) {}, [](Attempt&) {}};
   Attempts attempts_{
       {name_, scope_, runner_, gate_, memory_, counters_, admission_, clock_, settler_, [] {}, {}}};
   ScanStrands scans_{{clock_, name_, scope_, lives_, attempts_, runner_, gate_, engine_, counters_,
                       admission_, beat_port_, false},
                      scan_port_};
-  Maintenance maintenance_{{clock_, name_, lives_, attempts_, scans_, counters_, engine_}, shard_};
+  Maintenance maintenance_{{clock_, name_, scope_, lives_, attempts_, scans_, counters_, engine_}, shard_};
   std::unique_ptr<Step<>> scan_;
   Step<> strand_ = maintenance_.Run();
 };
@@ -330,12 +349,82 @@ class BeforeTheFirstMap : public MaintenanceTest {
 };
 
 TEST_F(BeforeTheFirstMap, ALookAfterADeathIsMadeUpForOnceThereIsOne) {
-  for (std::uint64_t id = 1; id <= 900; ++id) shard_.rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
-  shard_.rows.push_back(Running(901, "dead.1", 1));
+  shard_.rows = Behind(900, Running(901, "dead.1", 1));
   shard_.Wake();
   shard_.Go(Micros(0));
   BeginScan();
   shard_.Go(kLongest);
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+}
+
+TEST_F(MaintenanceTest, WhatSomebodyHadLockedWhenItWasToBeRescuedIsRescuedOnceItIsFree) {
+  shard_.rows = Behind(900, Running(901, "dead.1", 1));
+  shard_.locks_rescues = true;
+  shard_.Wake();
+  shard_.Go(kLongest);
+  shard_.Go(kLongest);
+  shard_.locks_rescues = false;
+  shard_.trips.clear();
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+  EXPECT_THAT(shard_.trips, ElementsAre(1, 1, 1)) << "the page, what is behind it, and a sweep";
+}
+
+TEST_F(MaintenanceTest, OfALockedPageThatWasReadTwiceTheLargerIsReadAgain) {
+  shard_.rows = Behind(500, Running(501, "dead.2", 1));
+  shard_.rows[0] = Running(1, "dead.1", 1);
+  shard_.locks_rescues = true;
+  shard_.Go(kLongest);
+  shard_.Wake();
+  shard_.Go(kLongest);
+  shard_.locks_rescues = false;
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.rescued, Contains("dead.2"));
+}
+
+// It has no part in the shard, or another one: what the dead one left comes to it later.
+TEST_F(BeforeTheFirstMap, SlicesThatComeAfterADeathAreLookedAtAsAfterIt) {
+  shard_.rows = Behind(900, Running(901, "dead.1", 1));
+  scope_.Follow({}, std::make_shared<const Pauses>());
+  BeginScan();
+  shard_.Wake();
+  shard_.Go(seconds(20));
+  EXPECT_THAT(shard_.rescued, SizeIs(0));
+  scope_.Follow({{"tasks", true, {}}}, std::make_shared<const Pauses>());
+  shard_.Go(seconds(1));
+  EXPECT_THAT(shard_.rescued, SizeIs(0)) << "no map shows them yet";
+  scans_.Follow(true);
+  scan_port_.Go(seconds(1));
+  shard_.Go(seconds(1));
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+}
+
+TEST_F(BeforeTheFirstMap, SlicesThatGoOweNothing) {
+  scope_.Follow({{"tasks", false, {1, 2}}}, std::make_shared<const Pauses>());
+  shard_.rows = Behind(900, Running(901, "dead.1", 1));
+  BeginScan();
+  shard_.slice = 2;
+  shard_.Wake();
+  shard_.Go(kLongest);
+  shard_.slice = 1;
+  scope_.Follow({{"tasks", false, {1}}}, std::make_shared<const Pauses>());
+  scans_.Follow(true);
+  scan_port_.Go(seconds(1));
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.rescued, SizeIs(0));
+}
+
+// Its tables can't be read: they are altered, say.
+TEST_F(BeforeTheFirstMap, AStrandWithoutAMapKeepsTheOthersGroupsWaitingForTenSecondsAtMost) {
+  ScannedShard hanging(clock_, 1);
+  scans_.Add(hanging);  // and is not run
+  BeginScan();
+  shard_.rows = Behind(900, Running(901, "dead.1", 1));
+  shard_.trip_takes = milliseconds(600);
+  shard_.Wake();
+  shard_.Go(seconds(9));
+  EXPECT_THAT(shard_.rescued, SizeIs(0));
+  shard_.Go(seconds(3));
   EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
 }
 
@@ -422,8 +511,7 @@ TEST_F(ManyGroups, OfAShardThatDoesNotAnswerNoMoreIsAskedUntilTheNextSweep) {
 
 TEST_F(ManyGroups, ALookAfterADeathThatFailedIsMadeUpFor) {
   shard_.slice = 70;
-  for (std::uint64_t id = 1; id <= 900; ++id) shard_.rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
-  shard_.rows.push_back(Running(901, "dead.1", 1));
+  shard_.rows = Behind(900, Running(901, "dead.1", 1));
   shard_.unreadable = 65;
   shard_.Wake();
   shard_.Go(Micros(0));
@@ -433,6 +521,98 @@ TEST_F(ManyGroups, ALookAfterADeathThatFailedIsMadeUpFor) {
   EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
   shard_.Go(kLongest);
   EXPECT_THAT(shard_.rescued, SizeIs(1)) << "the next is a small one again";
+}
+
+TEST_F(ManyGroups, AreSweptInTurnsOfATenthOfEachSecond) {
+  shard_.trip_takes = milliseconds(60);
+  shard_.slice = 70;
+  shard_.rows = {Running(1, "dead.1", 4)};
+  shard_.Go(milliseconds(1500));
+  EXPECT_THAT(shard_.trips, ElementsAre(32));
+  shard_.Go(seconds(1));
+  EXPECT_THAT(shard_.trips, ElementsAre(32, 32));
+  EXPECT_THAT(shard_.rescued, SizeIs(0));
+  shard_.Go(seconds(1));
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+  shard_.trip_takes = milliseconds(30);
+  shard_.trips.clear();
+  shard_.Go(kLongest);
+  EXPECT_THAT(shard_.trips, ElementsAre(32, 32, 6, 1)) << "as many as fit";
+}
+
+TEST_F(ManyGroups, TripsThatTakeLongerThanATurnAreMadeOneByOneInATenthOfTheTime) {
+  shard_.trip_takes = milliseconds(400);
+  shard_.Go(milliseconds(4900));
+  EXPECT_THAT(shard_.trips, ElementsAre(32));
+  shard_.Go(seconds(4));
+  EXPECT_THAT(shard_.trips, ElementsAre(32, 32));
+}
+
+TEST_F(ManyGroups, AfterADeathAreSweptInOneGoButForWhatIsSeenToEachSecond) {
+  shard_.trip_takes = milliseconds(600);
+  shard_.slice = 70;
+  shard_.rows = {Running(1, "dead.1", 4)};
+  const BootTime began = clock_.Now();
+  shard_.Wake();
+  shard_.Go(milliseconds(1800));
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+  EXPECT_THAT(shard_.looked, ElementsAre(began, began + milliseconds(600), began + milliseconds(1200)));
+}
+
+TEST_F(ManyGroups, WhoDiesWhileTheyAreSweptIsLookedForInAllOfThemAfterARest) {
+  shard_.rows = Behind(900, Running(901, "dead.1", 4));
+  shard_.slice = 71;
+  shard_.at_trip = [&] {
+    if (shard_.trips.size() != 2) return;
+    shard_.slice = 1;  // which the first trip has seen
+    shard_.Wake();
+  };
+  shard_.trip_takes = milliseconds(600);
+  shard_.Wake();
+  shard_.Go(seconds(7));
+  EXPECT_THAT(shard_.rescued, SizeIs(0));
+  shard_.Go(seconds(2));
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+}
+
+TEST_F(ManyGroups, ThatAreSweptInAHurryInVainAreSoAQuarterOfTheTimeAtMost) {
+  shard_.trip_takes = milliseconds(600);
+  shard_.unreadable = 65;
+  shard_.Wake();
+  shard_.Go(std::chrono::minutes(1));
+  EXPECT_THAT(shard_.trips, SizeIs(testing::Lt(40)));
+  EXPECT_THAT(shard_.trips, SizeIs(testing::Gt(20)));
+}
+
+TEST_F(ManyGroups, ASweepInAHurryKeepsNothingLockedWaiting) {
+  shard_.trip_takes = milliseconds(600);
+  shard_.slice = 70;
+  shard_.rows = {Running(1, "dead.1", 4)};
+  shard_.locks_rescues = true;
+  shard_.Wake();
+  shard_.Go(milliseconds(2400));
+  shard_.locks_rescues = false;
+  shard_.trip_takes = Micros(0);
+  shard_.Go(seconds(2));
+  EXPECT_THAT(shard_.rescued, Contains("dead.1"));
+}
+
+TEST_F(ManyGroups, AfterADeathAreSweptWhateverSweepIsUnderWay) {
+  shard_.trip_takes = milliseconds(60);
+  shard_.Go(milliseconds(1500));
+  shard_.slice = 70;
+  shard_.rows = {Running(1, "dead.1", 4)};
+  shard_.Wake();
+  shard_.Go(milliseconds(300));
+  EXPECT_THAT(shard_.rescued, ElementsAre("dead.1"));
+}
+
+TEST_F(ManyGroups, AreLeftAloneOnceTheLifeHasEnded) {
+  shard_.at_trip = [&] { lives_.SetOwn(nullptr); };
+  shard_.trip_takes = milliseconds(600);
+  shard_.Wake();
+  shard_.Go(seconds(5));
+  EXPECT_THAT(shard_.trips, ElementsAre(32));
 }
 
 TEST_F(ManyGroups, WhatIsDoubtedStaysSoWhereNotAllCouldBeRead) {
@@ -449,8 +629,7 @@ TEST_F(ManyGroups, WhatIsDoubtedStaysSoWhereNotAllCouldBeRead) {
 }
 
 TEST_F(MaintenanceTest, WhatTheDeadLeftBehindRowsThatWaitIsFoundAtOnceWhereOneWasMarkedDeadAndSoonOtherwise) {
-  for (std::uint64_t id = 1; id <= 900; ++id) shard_.rows.push_back({id, {}, TaskState::Waiting, 0, 0, ""});
-  shard_.rows.push_back(Running(901, "dead.1", 1));
+  shard_.rows = Behind(900, Running(901, "dead.1", 1));
   shard_.Go(kLongest);
   EXPECT_THAT(shard_.rescued, SizeIs(0));
   shard_.Wake();
