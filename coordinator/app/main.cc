@@ -1,7 +1,10 @@
 // From the arguments of the process to a command and its exit status.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <sstream>
 #include <vector>
 
 #include "coordinator/app/cli/terminal.h"
@@ -71,13 +74,24 @@ void AddEveryCommand(CLI::App& root, Chosen& chosen) {
 
 int Numeric(ExitCode code) { return static_cast<int>(code); }
 
+// Who asked for output and did not get it has to know; a reader that has seen enough has gone by itself.
+ExitCode AfterOutput(ExitCode code) {
+  const int error = OutputError();
+  if (error == 0) return code;
+  if (error != EPIPE) PrintError(std::string("standard output can't be written: ") + std::strerror(error));
+  return code == ExitCode::Done ? ExitCode::SomethingFailed : code;
+}
+
 int Carry(const Chosen& chosen) {
   const bool quiet = !chosen.common->verbose && (!chosen.works || ErrorIsTerminal());
   if (chosen.common->log == "json") SetLogFormat(LogFormat::Json);
   StartLogging("millrace", quiet ? LogLevel::Warning : LogLevel::Info);
   std::signal(SIGPIPE, SIG_IGN);
   const auto code = chosen.action();
-  if (code) return Numeric(*code);
+  if (code) {
+    const ExitCode told = AfterOutput(*code);
+    return Numeric(chosen.works ? *code : told);  // how a worker ends tells of its work alone
+  }
   PrintError(code.error());
   return Numeric(ExitCodeOf(code.error().code));
 }
@@ -145,6 +159,11 @@ std::string EmptyOptionText(const CLI::App& root) {
   return "";
 }
 
+std::string WithoutLineEnd(std::string text) {
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
 int RunCommandLine(int argc, char** argv) {
   CLI::App root("Millrace runs background tasks that live in database tables, each at least once.",
                 "millrace");
@@ -162,8 +181,10 @@ int RunCommandLine(int argc, char** argv) {
   try {
     root.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    root.exit(help);
-    return Numeric(ExitCode::Done);
+    std::ostringstream text;
+    root.exit(help, text, text);
+    PrintLine(WithoutLineEnd(text.str()));
+    return Numeric(AfterOutput(ExitCode::Done));
   } catch (const CLI::ParseError& error) {
     PrintError({ErrorCode::Invalid, UsageErrorText(root, error)});
     return Numeric(ExitCode::Usage);

@@ -406,7 +406,7 @@ void Show(const StatusOptions& options, const StatusFacts& facts) {
 
 Result<ExitCode> WatchStatus(const StatusOptions& options, StatusReader& reader) {
   CatchStopSignals();
-  for (bool alone = true; StopSignalsSeen() == 0; alone = false) {
+  for (bool alone = true; StopSignalsSeen() == 0 && OutputError() == 0; alone = false) {
     const StatusFacts facts = reader.Read(alone);
     if (StopSignalsSeen() > 0) break;
     Show(options, facts);

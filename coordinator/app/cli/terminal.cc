@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -80,11 +81,14 @@ std::string SafeLines(std::string_view text, bool ink) {
   }
 }
 
+int output_error = 0;  // of the first text that standard output did not take
+
 void Write(std::FILE* file, std::string_view text) {
   const std::string safe = SafeLines(text, ShowsInk(file == stderr ? ErrorIsTerminal() : OutputIsTerminal()));
   if (file == stderr && ErrorIsTerminal()) std::fputs(kClearLine, stderr);
-  std::fwrite(safe.data(), 1, safe.size(), file);
-  std::fflush(file);
+  const bool written =
+      std::fwrite(safe.data(), 1, safe.size(), file) == safe.size() && std::fflush(file) == 0;
+  if (!written && file == stdout && output_error == 0) output_error = errno;
 }
 
 // Set once, before the command begins.
@@ -158,6 +162,7 @@ void PrintNote(std::string_view text) {
   if (!WrittenToLog(LogLevel::Info, text)) Write(stderr, text);
 }
 void PrintLine(std::string_view text) { Write(stdout, text); }
+int OutputError() { return output_error; }
 
 Status Confirm(const std::string& question, bool yes) {
   if (yes) return {};

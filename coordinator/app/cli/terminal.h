@@ -37,8 +37,10 @@ void PrintError(const Error& error);
 void PrintError(std::string_view message);
 // A line on standard error that is not an error.
 void PrintNote(std::string_view text);
-// A line, or lines, on standard output.
+// A line, or lines, on standard output. What can't be written there is lost.
 void PrintLine(std::string_view text);
+// The errno of the first that was lost, such as EPIPE where the reader has gone; 0: none was.
+int OutputError();
 
 // The question before something is done to many. Done where `yes` is set or a person at the terminal answers
 // y. Conflict where there is no terminal to ask, and where the answer is anything else.
