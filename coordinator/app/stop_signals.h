@@ -1,11 +1,12 @@
-// SIGTERM and SIGINT as a count that a loop looks at: no work is done in signal handlers.
+// SIGTERM, SIGINT and SIGHUP (the terminal is closed) as a count that a loop looks at: no work is done in
+// signal handlers.
 #pragma once
 
 #include "framework/base/clock.h"
 
 namespace millrace::engine {
 
-// From now on the two signals are counted instead of ending the process.
+// From now on they are counted instead of ending the process; SIGHUP stays ignored where it is (nohup).
 void CatchStopSignals();
 int StopSignalsSeen();
 // Sleeps in short steps, so that a signal is seen at once; not at all where one was seen already.
