@@ -1,6 +1,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -8,12 +9,14 @@
 #include "coordinator/app/alert_place.h"
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
+#include "coordinator/app/followed_file.h"
 #include "coordinator/app/handler.h"
 #include "coordinator/app/stop_signals.h"
 #include "coordinator/app/worker_host.h"
 #include "coordinator/app/worker_place.h"
 #include "coordinator/coordination/local/local_control_plane.h"
 #include "coordinator/upkeep/upkeep.h"
+#include "framework/base/log.h"
 #include "framework/base/time_text.h"
 #include "framework/policy/load_balance.h"
 #include "framework/store/sqlite/lock.h"
@@ -26,13 +29,18 @@ constexpr int kBetweenTriesMs = 500;
 constexpr Micros kBetweenWords = std::chrono::seconds(30);
 constexpr Micros kBetweenRounds = std::chrono::seconds(30);  // of the upkeep
 
+// The configuration file, read again.
+using ReadConfig = std::function<Result<Config>()>;
+
 // No cluster: the shards of the command line. Each process sees to their upkeep itself, at leisure; two at
 // once do no harm.
 class LocalEnvironment final : public WorkerEnvironment {
  public:
   LocalEnvironment(LocalControlPlane control, Shards& shards, std::optional<std::vector<std::string>> types,
-                   bool shows_progress)
+                   bool shows_progress, FollowedFile file, ReadConfig read)
       : control_(std::move(control)),
+        file_(std::move(file)),
+        read_(std::move(read)),
         shards_(shards),
         progress_(shards, shows_progress),
         place_(control_, std::move(types)),
@@ -54,6 +62,7 @@ class LocalEnvironment final : public WorkerEnvironment {
   Registry& metrics() override { return metrics_; }
   Status Join(const Worker&) override { return alerts_.Start(); }
   Status Update(const Worker& worker) override {
+    if (file_.Changed(clock_.Now())) TakeConfig();
     upkeep_.Update();
     place_.Follow(worker);
     progress_.Update(worker.Totals());
@@ -70,6 +79,17 @@ class LocalEnvironment final : public WorkerEnvironment {
   }
 
  private:
+  // Stores and addresses hold from the next start. What can't be read changes nothing: whoever wrote it is
+  // told.
+  void TakeConfig() {
+    auto config = read_();
+    if (config) {
+      control_.SetConfig(std::move(*config));
+    } else {
+      LogError("the configuration file has changed and can't be used; what was in force stays in force",
+               {{"error", config.error().message}});
+    }
+  }
   // A server may be another process's, too, which fires by a file of its own.
   ScheduleDuty Schedules() {
     ScheduleDuty duty{.role = ScheduleDuty::Role::Keeps, .removes = true, .config = control_.CurrentConfig()};
@@ -82,6 +102,8 @@ class LocalEnvironment final : public WorkerEnvironment {
 
   Registry metrics_;
   LocalControlPlane control_;
+  FollowedFile file_;
+  const ReadConfig read_;
   Shards& shards_;
   WorkerProgress progress_;
   LocalAlertPlace place_;  // asked by the upkeep
@@ -135,7 +157,7 @@ bool RunsAlone(const WorkerFlags& flags, const Shards& shards) {
 
 // `shards` are prepared.
 Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings, Shards& shards,
-                             Supervision& supervision) {
+                             FollowedFile file, Supervision& supervision) {
   BOOST_OUTCOME_TRY(numbers, ReadLoadBalance(flags.load_balance));
   std::map<std::string, LocalControlPlane::Shard> served;
   for (const auto& [name, shard] : shards) served[name] = {shard.store, shard.tables};
@@ -147,14 +169,20 @@ Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings,
   TellNumbersBeyond(numbers, shards);
   std::optional<std::vector<std::string>> types;
   if (RunsAlone(flags, shards)) types = TypesRun(settings.config, *plugins, flags.handlers);
+  ReadConfig read = [&]() -> Result<Config> {
+    BOOST_OUTCOME_TRY(again, ResolveSettings(flags.common, Variable, kDefaultStore));
+    BOOST_OUTCOME_TRYV(CheckUses(again, *plugins));
+    return std::move(again.config);
+  };
   LocalEnvironment environment(std::move(control), shards, std::move(types),
-                               ErrorIsTerminal() && !flags.common.json);
+                               ErrorIsTerminal() && !flags.common.json, std::move(file), std::move(read));
   WorkerOptions options{flags.id, state, flags.concurrency, flags.until_idle, FormatLoadBalance(numbers)};
   options.may_end = [&environment](const IdleSpan& idle) { return environment.MayEnd(idle); };
   return HostWorker(flags, std::move(options), *plugins, environment, supervision);
 }
 
 Result<ExitCode> RunOnStores(const WorkerFlags& flags, const Settings& settings, Missing missing) {
+  FollowedFile file(settings.config_file);
   BOOST_OUTCOME_TRY(limit, ReadDuration("--wait", flags.wait));
   BOOST_OUTCOME_TRY(shards, OpenShards(settings));
   CatchStopSignals();
@@ -166,7 +194,7 @@ Result<ExitCode> RunOnStores(const WorkerFlags& flags, const Settings& settings,
     BOOST_OUTCOME_TRYV(ReachPatiently(shard, missing, limit));
     BOOST_OUTCOME_TRYV(ReadTables(shard, missing));
   }
-  return HostLocally(flags, settings, shards, *supervision);
+  return HostLocally(flags, settings, shards, std::move(file), *supervision);
 }
 
 // They would have no effect.

@@ -23,7 +23,8 @@ std::vector<TableSlices> SlicesOf(const TableInfo& table, const std::vector<std:
 Result<LocalControlPlane> LocalControlPlane::Make(const std::map<std::string, Shard>& shards, Config config,
                                                   const std::vector<std::uint32_t>& numbers,
                                                   std::vector<std::string> handlers) {
-  LocalControlPlane plane(std::move(config));
+  LocalControlPlane plane;
+  plane.SetConfig(std::move(config));
   std::sort(handlers.begin(), handlers.end());
   std::size_t found = 0;
   std::uint32_t most = 0;
@@ -45,6 +46,17 @@ Result<LocalControlPlane> LocalControlPlane::Make(const std::map<std::string, Sh
                                         std::to_string(most == 0 ? 0 : most - 1));
   }
   return plane;
+}
+
+std::shared_ptr<const Config> LocalControlPlane::CurrentConfig() {
+  MutexLock lock(current_->mutex);
+  return current_->config;
+}
+
+void LocalControlPlane::SetConfig(Config config) {
+  auto next = std::make_shared<const Config>(std::move(config));
+  MutexLock lock(current_->mutex);
+  current_->config = std::move(next);
 }
 
 std::vector<TableSlices> LocalControlPlane::Slices(const std::string& shard) {

@@ -1,5 +1,6 @@
-// A worker without a cluster: a plan, a configuration and shards that never change. All slices of its shards
-// are its own, or those of given load-balance numbers; what is paused stands in the shards alone.
+// A worker without a cluster: a plan and shards that never change, and the configuration of its file. All
+// slices of its shards are its own, or those of given load-balance numbers; what is paused stands in the
+// shards alone.
 #pragma once
 
 #include <map>
@@ -7,13 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "framework/base/mutex.h"
 #include "framework/base/result.h"
 #include "framework/store/schema_store.h"
 #include "framework/worker/control_plane.h"
 
 namespace millrace::engine {
 
-// Immutable, so thread-safe.
+// Thread-safe.
 class LocalControlPlane final : public ControlPlane {
  public:
   struct Shard {
@@ -30,12 +32,17 @@ class LocalControlPlane final : public ControlPlane {
   StoresByShard Shards() override { return stores_; }
   std::vector<TableSlices> Slices(const std::string& shard) override;
   std::shared_ptr<const Pauses> Paused() override { return no_pauses_; }
-  std::shared_ptr<const Config> CurrentConfig() override { return config_; }
+  std::shared_ptr<const Config> CurrentConfig() override;
+  void SetConfig(Config config);
 
  private:
-  explicit LocalControlPlane(Config config) : config_(std::make_shared<const Config>(std::move(config))) {}
+  struct Current {
+    Mutex mutex;
+    std::shared_ptr<const Config> config MILLRACE_GUARDED_BY(mutex);
+  };
+  LocalControlPlane() = default;
 
-  std::shared_ptr<const Config> config_;
+  std::unique_ptr<Current> current_ = std::make_unique<Current>();
   std::shared_ptr<const Pauses> no_pauses_ = std::make_shared<const Pauses>();
   StoresByShard stores_;
   std::map<std::string, std::vector<TableSlices>> slices_;

@@ -113,9 +113,10 @@ TEST_F(CommandTest, ATypeWhoseHandlerNoPluginHasIsAnErrorOfTheFile) {
   EXPECT_EQ(run.exit_code, 2) << run.output;
   EXPECT_THAT(
       run.output,
-      AllOf(HasSubstr(
-                "uses.json: handlers.call.uses: no plugin here has a handler 'noo' (did you mean 'noop'?)"),
-            HasSubstr("uses.json: handlers.other.uses: no plugin here has a handler 'nobody'; there are ")));
+      AllOf(
+          HasSubstr(
+              "uses.json:1: handlers.call.uses: no plugin here has a handler 'noo' (did you mean 'noop'?)"),
+          HasSubstr("uses.json:1: handlers.other.uses: no plugin here has a handler 'nobody'; there are ")));
 }
 
 TEST_F(CommandTest, ATaskThatFailsIsNoFailureOfRun) {
@@ -343,6 +344,13 @@ TEST_F(CommandTest, AnAlertIsNotTriedWhereNobodyIsThereToSendIt) {
               HasSubstr("alerts.failed.mail: no mail can be sent"));
 }
 
+TEST_F(CommandTest, HowLongAgoAnAlertFiredIsSaidAsEverywhere) {
+  Write("a.json", R"({"alerts":{"failed":{"kind":"failed","webhook":"http://127.0.0.1:1/"}}})");
+  Write("t.jsonl", R"({"params":{"state":"firing","count":1},"key":"alert/failed/0000000001/webhook"})");
+  Run("submit --handler millrace.webhook --from t.jsonl");
+  EXPECT_THAT(Run("alerts list --config a.json").output, ::testing::ContainsRegex(" [0-9.]+ m?s ago"));
+}
+
 TEST_F(CommandTest, TheEndInJsonHasWhatAnOperatorAsksFor) {
   Run("submit --handler noop --count 3");
   const std::string json = Run("run --until-idle --json 2>/dev/null").output;
@@ -376,6 +384,20 @@ TEST_F(CommandTest, TheExamplesOfAConfigurationRunAsTheyAre) {
   }
 }
 
+TEST_F(CommandTest, WhereNothingEndedItDoesNotSayThatNothingWasDue) {
+  Run("submit --handler noop");
+  Run("cluster pause handler:noop");
+  const ProcessResult run = Run("run --until-idle");
+  EXPECT_THAT(run.output, AllOf(HasSubstr("this run: no task ended"), Not(HasSubstr("nothing was due"))));
+}
+
+TEST_F(CommandTest, TheHelpOffersNothingThatIsRefusedOrNeededTwice) {
+  const std::string run = Run("run --help").output;
+  for (const char* flag : {"--zk", "--cluster"}) EXPECT_THAT(run, Not(HasSubstr(flag)));
+  EXPECT_THAT(Run("worker --help").output, HasSubstr("--zk"));
+  EXPECT_THAT(Run("handler run --help").output, AllOf(HasSubstr("--handler"), Not(HasSubstr("REQUIRED"))));
+}
+
 TEST_F(CommandTest, WithoutACommandItShowsThemInGroups) {
   const ProcessResult help = Run("");
   EXPECT_EQ(help.exit_code, 2);
@@ -383,6 +405,25 @@ TEST_F(CommandTest, WithoutACommandItShowsThemInGroups) {
     EXPECT_THAT(help.output, HasSubstr(group));
   }
   EXPECT_THAT(Run("--version").output, ::testing::MatchesRegex("millrace [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+// As an operator changes it, twice: what can't be used changes nothing. And then the terminal is closed.
+TEST_F(CommandTest, AChangedConfigurationFileHoldsWhileItRunsAndAHangUpEndsItInGoodOrder) {
+  Write("slow", R"({"handlers": {"noop": {"limit": {"rate": "1/h"}}}})");
+  Write("broken", R"({"handlers": {"noop": {"limt": 7}}})");
+  Write("fast", R"({"handlers": {"noop": {"limit": {"rate": "1000/s"}}}})");
+  Write("script",
+        "m=" + Binary() +
+            "\ncp slow c.json; $m submit --handler noop --count 20 >/dev/null\n"
+            "$m run --config c.json 2>log >out & pid=$!\n"
+            "until grep -q registered log; do sleep 0.1; done\n"
+            "cp broken c.json; until grep -q 'in force stays in force' log; do sleep 0.1; done\n"
+            "kill -0 $pid && cp fast c.json\n"
+            "until $m task count --json | grep -q '\"succeeded\",\"count\":20'; do sleep 0.2; done\n"
+            "kill -HUP $pid; wait $pid; echo \"ended $?\"; grep -o 'unknown key .*' log | head -n 1\n");
+  const ProcessResult script = RunProcess("cd " + folder_ + " && HOME=" + folder_ + " sh ./script 2>&1", 60);
+  EXPECT_THAT(script.output, HasSubstr("ended 0"));
+  EXPECT_THAT(script.output, HasSubstr("did you mean 'limit'?"));
 }
 
 }  // namespace
