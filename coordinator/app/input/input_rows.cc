@@ -140,6 +140,13 @@ class CsvRows final : public InputRows {
     if (!header->problem.empty()) return Fail(ErrorCode::Invalid, where + ": " + header->problem);
     for (const std::string& field : header->fields) {
       if (field.find('\0') != std::string::npos) return Fail(ErrorCode::Invalid, where + ": " + kUtf16);
+      if (const auto name_json = CellToJson(field); !name_json)
+        return Fail(ErrorCode::Invalid, where + ": " + name_json.error().message);
+    }
+    if (header->fields.size() == 1 && header->fields[0].find_first_of(";\t") != std::string::npos) {
+      return Fail(ErrorCode::Invalid, where + ": there is one column, '" +
+                                          Escape(Excerpt(header->fields[0])) +
+                                          "': the fields must be separated by commas");
     }
     BOOST_OUTCOME_TRY(columns, MakeColumns(header->fields, rules_, where));
     columns_ = std::move(columns);

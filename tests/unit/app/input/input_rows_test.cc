@@ -231,6 +231,17 @@ TEST(InputRowsTest, TheFormatIsTheOneThatIsNamedOrThatOfTheFilesName) {
   EXPECT_EQ((*OpenInputFile(named.path(), InputFormat::Csv, Rules("")))->Next()->task->params, "{\"a\":1}");
 }
 
+TEST(InputRowsTest, ANameThatIsNotUtf8IsRefusedAsACellIs) {
+  EXPECT_THAT(Csv("a\xff,b\n1,2\n", "").error().message, HasSubstr(":1: the text is not UTF-8"));
+}
+
+TEST(InputRowsTest, OtherSeparatorsAreNotTakenForOneColumn) {
+  for (const char* text : {"id;amount\n1;2\n", "id\tamount\n1\t2\n"}) {
+    EXPECT_THAT(Csv(text, "").error().message, HasSubstr("must be separated by commas"));
+  }
+  EXPECT_TRUE(Csv("a;b,c\n1,2\n", ""));
+}
+
 TEST(InputRowsTest, Utf16IsCalledByItsName) {
   using namespace std::string_literals;
   for (const char* ending : {".csv", ".jsonl"}) {
