@@ -103,13 +103,25 @@ Status SqlSchemaStore::CheckSpec(const SchemaSpec& spec) {
   return Fail(ErrorCode::Invalid, std::to_string(spec.tables) + " task tables; a shard takes 1 to 1000");
 }
 
+Status SqlSchemaStore::CheckOurs(const TableName& table) {
+  const Status has_columns =
+      db_.Query("SELECT slice,handler,urgency FROM " + table + " WHERE 1=0", {}, [](const Row&) {});
+  if (has_columns || db_.refusal() == Refusal::NoTable) return {};
+  if (has_columns.error().code == ErrorCode::Unavailable) return Fail(has_columns.error());
+  return Fail(ErrorCode::Conflict, db_.where() + ": there is a table '" + table +
+                                       "' that is not Millrace's: rename it, or use another database");
+}
+
 Status SqlSchemaStore::CheckApply(const SchemaSpec& spec) {
+  const std::vector<TableName> wanted = TableNames(spec);
+  for (const TableName& table : wanted) {
+    BOOST_OUTCOME_TRYV(CheckOurs(table));
+  }
   auto present = ReadSchema(db_);
   if (!present && present.error().code == ErrorCode::NotFound) return {};
   if (!present) return Fail(present.error());
   BOOST_OUTCOME_TRYV(CheckNotLater(*present, db_));
   BOOST_OUTCOME_TRYV(CheckVersion(present->state, db_.where()));
-  const std::vector<TableName> wanted = TableNames(spec);
   for (const TableInfo& info : present->tables) {
     if (info.slices == spec.slices || std::find(wanted.begin(), wanted.end(), info.table) == wanted.end())
       continue;

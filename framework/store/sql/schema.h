@@ -55,8 +55,9 @@ class SqlSchemaStore : public SchemaStore {
   // Invalid for numbers that no shard may have.
   static Status CheckSpec(const SchemaSpec& spec);
   // Whether Apply may make what is missing: Conflict where a table has another number of slices, or where the
-  // schema is of another version.
+  // schema is of another version, or where one of its names is a table of somebody else's.
   Status CheckApply(const SchemaSpec& spec);
+  Status CheckOurs(const TableName& table);
   // NotFound for an unknown table.
   Result<std::uint32_t> SlicesOf(const TableName& table);
   Status SetNumber(const TableName& table, std::uint32_t slices);

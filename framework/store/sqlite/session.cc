@@ -3,6 +3,8 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "framework/store/sql/dialects.h"
@@ -38,14 +40,21 @@ ErrorCode CodeOf(int result) {
   }
 }
 
+constexpr std::string_view kNoTable = "no such table: ";
+
+bool IsOurs(const std::string& table) {
+  const std::string name = table.starts_with("main.") ? table.substr(5) : table;
+  return name.starts_with("tasks") || name.starts_with("millrace_");
+}
+
 Error ErrorOf(sqlite3* db, int result) {
   const ErrorCode code = CodeOf(result);
   std::string message = db == nullptr ? sqlite3_errstr(result) : sqlite3_errmsg(db);
   if (code == ErrorCode::Conflict) message = "another process kept the database locked: " + message;
   if (code == ErrorCode::Cancelled) message = "the statement ran beyond its transaction's time limit";
-  if (message.find("no such table: ") != std::string::npos) {
-    message += "; if it is one of Millrace's, run `millrace schema apply`";
-  }
+  if (const auto at = message.find(kNoTable);
+      at != std::string::npos && IsOurs(message.substr(at + kNoTable.size())))
+    message += ": run `millrace schema apply`";
   return {code, std::move(message)};
 }
 
@@ -80,6 +89,11 @@ void TellNow(sqlite3_context* context, int, sqlite3_value** values) {
   const std::string text = TimeText(static_cast<Session*>(sqlite3_user_data(context))->Now() +
                                     Micros(sqlite3_value_int64(values[0])));
   sqlite3_result_text(context, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
+}
+
+std::string WhyNot(int system_error) {
+  if (system_error == 0) return "; is it a folder, or in one that is missing or closed to this user?";
+  return std::string(" (") + std::strerror(system_error) + ")";
 }
 
 int StopAtDeadline(void* deadline) {
@@ -185,6 +199,7 @@ Status Session::Open() {
   if (result == SQLITE_OK) return {};
   Error error = ErrorOf(db_, result);
   error.message = "the database file " + path() + " can't be opened: " + error.message;
+  if ((result & 0xFF) == SQLITE_CANTOPEN) error.message += WhyNot(sqlite3_system_errno(db_));
   Close();
   return Fail(error);
 }

@@ -48,6 +48,16 @@ TEST_P(SqlStoreContract, WhatIsNoTableNameIsNotPutIntoSql) {
   EXPECT_EQ(tables.error().code, ErrorCode::Invalid) << tables.error().message;
 }
 
+TEST_P(SqlStoreContract, ATableOfSomebodyElsesIsNeitherTakenNorChanged) {
+  ASSERT_TRUE(sql().NewClient()->Run("CREATE TABLE tasks_001 (x INTEGER)"));
+  const Status applied = store().OpenSchema()->Apply({.tables = 2, .slices = 4});
+  ASSERT_FALSE(applied);
+  EXPECT_EQ(applied.error().code, ErrorCode::Conflict);
+  EXPECT_NE(applied.error().message.find("'tasks_001' that is not Millrace's"), std::string::npos)
+      << applied.error().message;
+  EXPECT_EQ(store().OpenSchema()->Tables()->size(), 1U);
+}
+
 TEST_P(StoreContract, SeveralTablesAreListedAndKeptApart) {
   const auto made = GetParam().make({.tables = 3, .slices = 2});
   ASSERT_NE(made, nullptr);
