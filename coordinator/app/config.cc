@@ -8,7 +8,9 @@
 #include "coordinator/app/config_history.h"
 #include "coordinator/app/config_shards.h"
 #include "coordinator/app/handler.h"
+#include "coordinator/app/worker_flags.h"
 #include "coordinator/coordination/json_text.h"
+#include "framework/worker/handler_secrets.h"
 
 namespace millrace::engine {
 namespace {
@@ -55,9 +57,17 @@ std::map<std::string, ConfigLayers::Brought> BroughtAtHand(const CommonFlags& fl
   return brought;
 }
 
-Result<ExitCode> GetEffective(ClusterConnection& cluster, const std::optional<ConfigKey>& key,
-                              const CommonFlags& flags) {
-  BOOST_OUTCOME_TRY(layers, ReadLayers(*cluster.client, cluster.settings));
+// The cluster's, with what this command line names over it; without a cluster a file is all there is.
+Result<ConfigLayers> LayersInForce(const CommonFlags& flags) {
+  BOOST_OUTCOME_TRY(settings, ResolveSettings(flags, Variable, kDefaultStore));
+  if (!settings.cluster && !settings.config_file.empty())
+    return ConfigLayers(settings.config_text, settings.config_file, settings.own_store);
+  BOOST_OUTCOME_TRY(cluster, Connect(flags));
+  return ReadLayers(*cluster.client, cluster.settings);
+}
+
+Result<ExitCode> GetEffective(const std::optional<ConfigKey>& key, const CommonFlags& flags) {
+  BOOST_OUTCOME_TRY(layers, LayersInForce(flags));
   const auto brought = BroughtAtHand(flags);
   ordered_json document = AsJson(ConfigText(*layers.Effective()));
   for (const auto& [type, plugin] : brought) document["handlers"].emplace(type, ordered_json::object());
@@ -113,8 +123,8 @@ Result<ExitCode> RunConfigGet(const ConfigOptions& options) {
     BOOST_OUTCOME_TRY(read, ConfigKey::Read(options.part));
     key = std::move(read);
   }
+  if (options.effective) return GetEffective(key, options.common);
   BOOST_OUTCOME_TRY(cluster, Connect(options.common));
-  if (options.effective) return GetEffective(cluster, key, options.common);
   if (!key) return GetAll(*cluster.client, options.common.json);
   BOOST_OUTCOME_TRY(node, CurrentNode(*cluster.client, key->part()));
   const ordered_json document = AsJson(node.text);
@@ -137,14 +147,50 @@ Result<ExitCode> RunConfigGet(const ConfigOptions& options) {
   return ExitCode::Done;
 }
 
-Result<ExitCode> RunConfigValidate(const ConfigOptions& options) {
+// A line for each task type of the file that could not be run as it stands there.
+std::vector<std::string> UnopenedTypes(const Settings& settings, const PluginSet& plugins) {
+  std::vector<std::string> lines;
+  const auto note = [&](const std::string& type, const char* key, const Error& error) {
+    lines.push_back(PlaceInFile(settings, {"handlers", type, key}) + ": " + error.message);
+  };
+  for (const auto& [type, config] : settings.config.handlers) {
+    const auto secrets = ReadSecrets(type, config);
+    if (!secrets) {
+      note(type, "secrets", secrets.error());
+      continue;
+    }
+    const auto opened =
+        plugins.Open(config.uses.empty() ? type : config.uses, type, config.options, *secrets);
+    if (!opened && opened.error().code != ErrorCode::NotFound) note(type, "options", opened.error());
+  }
+  return lines;
+}
+
+// The whole file, as `run` looks at it when it begins: the handlers that it names are opened, too.
+Status ValidateFile(const CommonFlags& flags) {
+  BOOST_OUTCOME_TRY(settings, ResolveSettings(flags, Variable, kDefaultStore));
+  if (settings.config_file.empty())
+    return Fail(ErrorCode::Invalid, "give a part and its value, or a whole file with --config FILE");
+  BOOST_OUTCOME_TRY(plugins, LoadPlugins(flags));
+  std::vector<std::string> lines = UnopenedTypes(settings, *plugins);
+  if (const Status uses = CheckUses(settings, *plugins); !uses)
+    lines.insert(lines.begin(), uses.error().message);
+  for (const std::string& trouble : AlertTroubles(settings.config)) PrintNote("note: " + trouble);
+  return lines.empty() ? Status() : Fail(ErrorCode::Invalid, Joined(lines, "\n"));
+}
+
+Status ValidatePart(const ConfigOptions& options) {
   BOOST_OUTCOME_TRY(part, ConfigKey::ReadPart(options.part));
+  if (options.value.empty()) return Fail(ErrorCode::Invalid, "value is required: JSON, @FILE or -");
   BOOST_OUTCOME_TRY(value, ReadValue(options.value));
   BOOST_OUTCOME_TRYV(ValidateConfigPart(part, value));
-  if (part == "shards" && !options.offline) {
-    BOOST_OUTCOME_TRY(settings, ResolveSettings(options.common, Variable, kDefaultStore));
-    BOOST_OUTCOME_TRYV(TryShards(value, "{}", settings));
-  }
+  if (part != "shards" || options.offline) return {};
+  BOOST_OUTCOME_TRY(settings, ResolveSettings(options.common, Variable, kDefaultStore));
+  return TryShards(value, "{}", settings);
+}
+
+Result<ExitCode> RunConfigValidate(const ConfigOptions& options) {
+  BOOST_OUTCOME_TRYV(options.part.empty() ? ValidateFile(options.common) : ValidatePart(options));
   PrintLine(options.common.json ? "{\"valid\":true}" : "it is good");
   return ExitCode::Done;
 }
@@ -247,19 +293,25 @@ Command<ConfigOptions> Add(CLI::App& config, Chosen& chosen, const char* name, c
 
 void AddConfigCommands(CLI::App& config, Chosen& chosen) {
   const auto get = Add(config, chosen, "get", "Print it",
-                       "  millrace config get handlers\n  millrace config get --effective engine",
+                       "  millrace config get handlers\n  millrace config get --effective engine\n"
+                       "  millrace config get --effective --config millrace.json",
                        RunConfigGet, kConfigPartOrKey);
   get.app->get_option("part")->required(false);
-  get.app->add_flag("--effective", get->effective, "each value in force, and where it is from");
+  get.app->add_flag("--effective", get->effective,
+                    "each value in force, and where it is from; without a cluster, of --config");
   AddFolders(*get.app, get->common);
 
   AddConfigChanges(config, chosen);
 
-  const auto validate = Add(config, chosen, "validate", "Check a part before it is set",
-                            "  millrace config validate handlers @handlers.json\n"
-                            "  millrace config validate shards @shards.json --offline",
-                            RunConfigValidate);
-  validate.Add("value", validate->value, "JSON, @FILE, or - for standard input", "VALUE")->required();
+  const auto validate =
+      Add(config, chosen, "validate", "Check a part before it is set, or a whole file, with --config alone",
+          "  millrace config validate handlers @handlers.json\n"
+          "  millrace config validate --config millrace.json\n"
+          "  millrace config validate shards @shards.json --offline",
+          RunConfigValidate);
+  validate.app->get_option("part")->required(false);
+  validate.Add("value", validate->value, "JSON, @FILE, or - for standard input", "VALUE");
+  AddFolders(*validate.app, validate->common);
   validate.app->add_flag("--offline", validate->offline, "do not try to connect to shards");
 
   const auto diff =

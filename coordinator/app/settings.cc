@@ -8,6 +8,7 @@
 
 #include "coordinator/app/input/json_row.h"
 #include "framework/base/time_text.h"
+#include "framework/config/position_map.h"
 #include "framework/files/paths.h"
 #include "framework/files/trust.h"
 #include "framework/policy/load_balance.h"
@@ -94,6 +95,10 @@ Result<Settings> ResolveCluster(const CommonFlags& flags, const Environment& env
   auto settings = ResolveSettings(flags, environment, kDefaultStore);
   if (!settings || settings->cluster) return settings;
   return Fail(ErrorCode::Invalid, "no cluster is named: give --zk host:port, or set MILLRACE_ZK");
+}
+
+std::string PlaceInFile(const Settings& settings, const std::vector<std::string>& key) {
+  return settings.config_file + ":" + std::to_string(PositionMap::Read(settings.config_text).Line(key));
 }
 
 bool IsOtherStore(const CommonFlags& flags) { return !flags.store.empty() && flags.zk.empty(); }

@@ -120,9 +120,9 @@ Status CheckUses(const Settings& settings, const PluginSet& plugins) {
   for (const auto& [type, handler] : settings.config.handlers) {
     const std::string& name = handler.uses.empty() ? type : handler.uses;
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    lines.push_back(settings.config_file + ": handlers." + type + (handler.uses.empty() ? "" : ".uses") +
-                    ": no plugin here has a handler '" + name + "'" + NearestOf(name, names, "; there are ") +
-                    RefusedText(plugins));
+    lines.push_back(PlaceInFile(settings, {"handlers", type, "uses"}) + ": handlers." + type +
+                    (handler.uses.empty() ? "" : ".uses") + ": no plugin here has a handler '" + name + "'" +
+                    NearestOf(name, names, "; there are ") + RefusedText(plugins));
   }
   return lines.empty() ? Status() : Fail(ErrorCode::Invalid, Joined(lines, "\n"));
 }

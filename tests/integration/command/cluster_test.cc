@@ -196,7 +196,7 @@ TEST_F(ClusterCommandTest, AWorkerWarnsOfTypesOfItsFileWhoseHandlerItLacks) {
   const ProcessResult worker = Ask("worker --id w1 --until-idle --config uses.json");
   EXPECT_EQ(worker.exit_code, 0) << worker.output;
   EXPECT_THAT(worker.output,
-              HasSubstr("uses.json: handlers.call.uses: no plugin here has a handler 'nobody'"));
+              HasSubstr("uses.json:1: handlers.call.uses: no plugin here has a handler 'nobody'"));
 }
 
 TEST_F(ClusterCommandTest, AnErrorTellsLinesOfTheUsersOwnTextAlone) {
