@@ -54,10 +54,8 @@ Failure Wrong(std::string what) { return Fail(ErrorCode::Invalid, std::move(what
 
 Status CheckCount(const SubmitOptions& options) {
   if (options.count < 1) return Wrong("--count must be 1 or more");
-  if (options.count > kMostCopies) {
-    return Wrong("--count " + WithCommas(static_cast<std::uint64_t>(options.count)) +
-                 " is beyond the limit of " + WithCommas(kMostCopies) + " in one command");
-  }
+  if (options.count > kMostCopies)
+    return Wrong("--count is beyond the limit of " + WithCommas(kMostCopies) + " in one command");
   if (options.count > 1 && !options.key.empty())
     return Wrong("--count with --key would add one task: of one key only one takes effect");
   return {};

@@ -188,7 +188,6 @@ void PrintListing(const Listing& listing, WallTime now) {
 }
 
 Result<ExitCode> RunTaskList(const TaskListOptions& options) {
-  if (options.limit == 0) return Fail(ErrorCode::Invalid, "--limit must be 1 or more");
   BOOST_OUTCOME_TRY(filter, FilterOf(options.choice));
   filter.newest_first = true;
   BOOST_OUTCOME_TRY(open, OpenTaskShards(options.choice.common, options.choice.shard));
@@ -238,7 +237,9 @@ void AddTaskReads(CLI::App& task, Chosen& chosen) {
                                RunTaskList);
   AddChoice(*list.app, list->choice);
   AddFilters(*list.app, list->choice);
-  list.Add("--limit", list->limit, "at most so many", "N")->capture_default_str();
+  list.Add("--limit", list->limit, "at most so many", "N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
   list.Add("--after", list->after, "go on where an earlier list ended", "MARK");
   const auto show =
       AddCommand(task, chosen, "show", "Show everything about tasks",
