@@ -14,10 +14,14 @@ using nlohmann::ordered_json;
 
 namespace {
 
+// Most of what is read is one line, of a file that has others.
 std::string JsonProblem(const nlohmann::json::exception& error) {
   std::string_view message = error.what();
   if (const auto at = message.find("at line"); at != std::string_view::npos) message = message.substr(at);
-  return Escape(Shorten(message, 200));
+  constexpr std::string_view kOneLine = "at line 1, ";
+  const bool first = message.starts_with(kOneLine);
+  if (first) message.remove_prefix(kOneLine.size());
+  return Escape(Shorten((first ? "at " : "") + std::string(message), 200));
 }
 
 // Whoever writes or compares a value calls itself for each level of it, the databases too, which refuse more

@@ -40,6 +40,8 @@ TEST(JsonRowTest, ALineIsTheBareParamsOrSaysMore) {
 TEST(JsonRowTest, ABadLineSaysWhatIsWrong) {
   const auto why = [](const char* line) { return LineToTask(line, {}, "").error().message; };
   EXPECT_THAT(why("{"), HasSubstr("not JSON"));
+  EXPECT_THAT(why(R"({"a": x})"), HasSubstr("this is not JSON: at column 7: ")) << "it is one line of many";
+  EXPECT_THAT(CheckParams("{\n\"a\": x}").error().message, HasSubstr("at line 2, column 6: "));
   EXPECT_THAT(why(R"({"params":{},"at":"yesterday"})"), HasSubstr("'yesterday' is not a time"));
   EXPECT_THAT(why(R"({"params":{},"priority":10})"), HasSubstr("from 0 (most urgent) to 9"));
   EXPECT_THAT(why(R"({"params":{},"prio":1})"), HasSubstr("unknown member 'prio'"));
