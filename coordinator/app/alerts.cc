@@ -60,9 +60,7 @@ Result<ExitCode> RunAlertsList(const CommonFlags& common) {
   for (const auto& [name, alert] : open.settings.config.alerts) {
     const SaidAlert said = LastSaid(stores, name, now);
     const std::string since = said.firing && said.since != WallTime{} ? FormatTime(said.since) : "";
-    const std::string told =
-        said.fired_at ? FormatDuration(std::chrono::duration_cast<std::chrono::seconds>(now - *said.fired_at))
-                      : "";
+    const std::string told = said.fired_at ? ElapsedText(now - *said.fired_at) + " ago" : "never";
     alerts.push_back(
         {{"alert", name},
          {"kind", WordOf(alert.kind)},
@@ -77,8 +75,8 @@ Result<ExitCode> RunAlertsList(const CommonFlags& common) {
          {"mail", alert.mail},
          {"webhook", alert.webhook}});
     table.rows.push_back({name, WordOf(alert.kind),
-                          said.firing ? "firing" + (since.empty() ? "" : " since " + since) : "quiet",
-                          told.empty() ? "never" : told + " ago", AddresseesText(alert)});
+                          said.firing ? "firing" + (since.empty() ? "" : " since " + since) : "quiet", told,
+                          AddresseesText(alert)});
   }
   ordered_json out{{"alerts", std::move(alerts)}, {"unsent", ordered_json::array()}};
   const auto unsent = UnsentMessages(stores, now);
