@@ -59,7 +59,7 @@ Result<Settings> ResolveSettings(const CommonFlags& flags, const Environment& en
 // The same for a command that works on a cluster: Invalid, with what to type, where none is named.
 Result<Settings> ResolveCluster(const CommonFlags& flags, const Environment& environment);
 
-// Where a key of the configuration file stands there, `millrace.json:7`; where it does not, its nearest parent.
+// Where a key of the configuration file stands, `millrace.json:7`; where it does not, its nearest parent.
 std::string PlaceInFile(const Settings& settings, const std::vector<std::string>& key);
 
 // The command line names a store, and no cluster: that of the environment need not be the store's.
