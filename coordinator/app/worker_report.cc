@@ -127,8 +127,10 @@ std::vector<std::string> LeftTexts(const TaskSummary& summary, const std::string
   std::vector<std::string> lines;
   // A bound of nothing says nothing: the count was given up before it found one.
   if (summary.backlog.waiting > 0) lines.push_back(WaitingText(summary, where, now));
-  for (const std::string& type : summary.unrunnable)
-    lines.push_back("no plugin here has the handler of type " + type + ", whose tasks are due");
+  for (const auto& [type, why] : summary.unrunnable) {
+    lines.push_back(why.empty() ? "no plugin here has the handler of type " + type + ", whose tasks are due"
+                                : "tasks of " + type + " are due and can't be run here: " + why);
+  }
   if (summary.held > 0) {
     lines.push_back(HowMany(summary.held, summary.held_or_more, "is held", "are held") +
                     ": millrace task list --state held" + where);
@@ -141,6 +143,12 @@ std::vector<std::string> LeftTexts(const TaskSummary& summary, const std::string
 }
 
 nlohmann::ordered_json ToJson(const TaskSummary& summary) {
+  auto unrunnable = nlohmann::ordered_json::array();
+  auto cannot_open = nlohmann::ordered_json::object();
+  for (const auto& [type, why] : summary.unrunnable) {
+    unrunnable.push_back(type);
+    if (!why.empty()) cannot_open[type] = why;
+  }
   return {
       {"succeeded", summary.succeeded},
       {"failed", summary.failed},
@@ -152,7 +160,8 @@ nlohmann::ordered_json ToJson(const TaskSummary& summary) {
                                             : nlohmann::ordered_json(nullptr)},
       {"held", summary.held},
       {"held_or_more", summary.held_or_more},
-      {"unrunnable", summary.unrunnable}};
+      {"unrunnable", std::move(unrunnable)},
+      {"cannot_open", std::move(cannot_open)}};
 }
 
 ExitCode ExitCodeOf(WorkerEnd end) {
@@ -172,7 +181,10 @@ Result<TaskSummary> ReadSummary(const Shards& shards, const WorkerStatus& status
   TaskSummary summary;
   for (const ShardStatus& shard : status.shards) {
     if (!shard.error.empty()) return Fail(ErrorCode::Unavailable, shard.shard + ": " + shard.error);
-    summary.unrunnable.insert(shard.unrunnable.begin(), shard.unrunnable.end());
+    for (const std::string& type : shard.unrunnable) {
+      const auto refused = status.unopened.find(type);
+      summary.unrunnable[type] = refused == status.unopened.end() ? "" : refused->second;
+    }
   }
   const BootTime deadline = BootClock::now() + kCounting;
   for (const auto& [name, shard] : shards) {

@@ -7,7 +7,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -29,7 +28,9 @@ struct TaskSummary {
   Backlog backlog;
   std::uint64_t held = 0;
   bool held_or_more = false;
-  std::set<std::string> unrunnable;  // task types with due tasks that no handler at hand can run
+  // Task types with due tasks that no handler at hand can run, and why it does not open; empty: no plugin has
+  // it.
+  std::map<std::string, std::string> unrunnable;
 };
 
 // Adds what a shard holds. What is left is counted no longer than until `deadline`.

@@ -137,8 +137,8 @@ Result<LaneSet::Entry> LaneSet::NewEntry(const std::string& type, const Config& 
 }
 
 std::string LaneSet::RefusalOf(const Error& error, bool configured) const {
-  if (error.code != ErrorCode::NotFound) return error.message + "; it is asked again within a minute";
-  return configured && !rules_.partial ? error.message : "";
+  const bool elsewhere = error.code == ErrorCode::NotFound && (!configured || rules_.partial);
+  return elsewhere ? "" : error.message;
 }
 
 OpenRetry LaneSet::RetryAfter(const Error& error, OpenRetry retry) const {
@@ -247,9 +247,20 @@ HandlerRefusals LaneSet::Refusals() const {
   MutexLock lock(mutex_);
   HandlerRefusals refusals;
   for (const auto& [type, entry] : entries_) {
-    if (!entry.refusal.empty()) refusals[type] = entry.refusal;
+    if (entry.refusal.empty()) continue;
+    const bool asked_again = !entry.lane && entry.retry.Waits();
+    refusals[type] = entry.refusal + (asked_again ? "; it is asked again within a minute" : "");
   }
   return refusals;
+}
+
+HandlerRefusals LaneSet::Unopened() const {
+  MutexLock lock(mutex_);
+  HandlerRefusals unopened;
+  for (const auto& [type, entry] : entries_) {
+    if (!entry.lane && !entry.refusal.empty()) unopened[type] = entry.refusal;
+  }
+  return unopened;
 }
 
 std::shared_ptr<Lane> LaneSet::For(const std::string& type) {

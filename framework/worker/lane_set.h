@@ -61,6 +61,8 @@ class LaneSet final : public Runner {
   void LookAgain();
   // What of the configuration in force was refused, and why, by task type.
   HandlerRefusals Refusals() const;
+  // Of these the types that can't be run here, since their handler does not open.
+  HandlerRefusals Unopened() const;
 
   // The lane of a type; null if no plugin has its handler, or as long as the handler refuses to open (logged
   // once).

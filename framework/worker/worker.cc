@@ -449,6 +449,7 @@ WorkerStatus Worker::Body::Status() const {
     status.outside_hours.push_back(type + ": " + closed);
   for (const auto& [type, why] : lanes_->Refusals())
     status.refusals.push_back("handlers." + type + ": " + why);
+  status.unopened = lanes_->Unopened();
   LaneSet::Loads loads = lanes_->CurrentLoads();
   status.queues = std::move(loads.queues);
   status.full = std::move(loads.full);

@@ -92,6 +92,7 @@ struct WorkerStatus {
   std::vector<std::string> outside_hours;  // `report: outside its hours until 01:00 Europe/Berlin`
   // What of the configuration is not in force here, and why: `handlers.noop: …`.
   std::vector<std::string> refusals;
+  HandlerRefusals unopened;  // of these the types that can't be run here, since their handler does not open
   std::vector<QueueStatus> queues;    // by name
   std::set<std::string> full;         // task types of which due tasks find no room in their lane
   std::vector<PermitStatus> permits;  // by handler

@@ -46,11 +46,25 @@ TEST(TaskSummaryTest, WhatIsDueAndDidNotRunIsToldWithTheWayToAskWhy) {
   TaskSummary summary;
   summary.backlog.waiting = 1;
   summary.backlog.next_due = kEnded - minutes(5);
-  summary.unrunnable = {"typo"};
+  summary.unrunnable = {{"typo", ""}};
   EXPECT_THAT(LeftTexts(summary, " --store 'sqlite:x.db'", kEnded),
               ElementsAre(AllOf(HasSubstr("1 task waits, the first has been due for 5 min 0 s"),
                                 HasSubstr("millrace task why NAME --store 'sqlite:x.db'")),
                           HasSubstr("the handler of type typo")));
+}
+
+TEST(TaskSummaryTest, AHandlerThatDoesNotOpenIsToldWithItsOwnWords) {
+  WorkerStatus last;
+  last.shards = {{.shard = "main", .unrunnable = {"exec", "typo"}}};
+  last.unopened = {{"exec", "'program' is missing"}, {"quiet", "nothing of it is due"}};
+  const auto summary = ReadSummary({}, last);
+  ASSERT_TRUE(summary);
+  EXPECT_THAT(LeftTexts(*summary, "", kEnded),
+              ElementsAre("tasks of exec are due and can't be run here: 'program' is missing",
+                          "no plugin here has the handler of type typo, whose tasks are due"));
+  const nlohmann::ordered_json json = ToJson(*summary);
+  EXPECT_EQ(json["unrunnable"].dump(), R"(["exec","typo"])");
+  EXPECT_EQ(json["cannot_open"].dump(), R"({"exec":"'program' is missing"})");
 }
 
 TEST(TaskSummaryTest, HeldAndFailedTasksAreToldWithTheCommandToLookAtThem) {

@@ -80,6 +80,19 @@ TEST_F(LaneSetTest, ASecretsFileThatComesLateIsEnough) {
   EXPECT_EQ(plugins_.opened, 1) << "what is open is not opened anew";
 }
 
+TEST_F(LaneSetTest, OnlyWhatDoesNotRunForItCountsAsUnopened) {
+  config_.handlers["quick"].options = R"({"a":"refused"})";
+  Follow();
+  EXPECT_THAT(lanes_->Unopened(), ElementsAre(Pair("quick", "it refuses these options")));
+  config_.handlers["quick"].options = R"({"a":1})";
+  Follow();
+  EXPECT_THAT(lanes_->Unopened(), IsEmpty());
+  config_.handlers["quick"].options = R"({"a":"refused"})";
+  Follow();
+  EXPECT_THAT(lanes_->Refusals(), ElementsAre(Pair("quick", HasSubstr("stay in force"))));
+  EXPECT_THAT(lanes_->Unopened(), IsEmpty()) << "it runs with its former options";
+}
+
 TEST_F(LaneSetTest, ATypeThatIsConfiguredNoLongerRefusesNothing) {
   plugins_.refused = "";
   config_.handlers["quick"];

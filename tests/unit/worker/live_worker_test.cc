@@ -15,6 +15,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 class LiveWorkerTest : public WorkerFixture {
  protected:
@@ -271,7 +272,18 @@ TEST_F(LiveWorkerTest, TenThousandTasksThatNobodyHereCanRunHoldNobodyUp) {
   auto worker = Start(false);
   EXPECT_TRUE(Eventually(*worker, [&] { return quick_runs_ == 10; }));
   EXPECT_THAT(worker->Status().shards.at(0).unrunnable, ElementsAre("unknown"));
+  EXPECT_THAT(worker->Status().unopened, IsEmpty()) << "there is nothing to open";
   EXPECT_EQ(worker->Totals().claimed, 10u);
+}
+
+TEST_F(LiveWorkerTest, WhatAHandlerSaysThatDoesNotOpenIsInTheLastStatus) {
+  plugins_.refused = "";
+  SubmitTo(*main_, "quick");
+  const auto worker = Start(true);
+  EXPECT_EQ(worker->WaitFor(seconds(20)), WorkerEnd::Idle);
+  const WorkerStatus last = worker->Status();
+  EXPECT_THAT(last.shards.at(0).unrunnable, ElementsAre("quick"));
+  EXPECT_THAT(last.unopened, ElementsAre(Pair("quick", "it refuses these options")));
 }
 
 TEST_F(LiveWorkerTest, ConcurrencyGrowsAndShrinksWithoutLosingWhatRuns) {
