@@ -44,7 +44,10 @@ void LocalAlertPlace::Follow(const Worker& worker) {
   const BootTime now = BootClock::now();
   if (asked_ && now - *asked_ < kBetweenQuestions) return;
   asked_ = now;
-  const WorkerStatus status = worker.Status();
+  Take(worker.Status());
+}
+
+void LocalAlertPlace::Take(const WorkerStatus& status) {
   std::vector<std::string> uncovered;
   for (const ShardStatus& shard : status.shards) {
     const auto numbers = ParseLoadBalance(shard.uncovered);
@@ -58,19 +61,21 @@ void LocalAlertPlace::Follow(const Worker& worker) {
     if (breaker.open && !breaker.by_hand) breakers.types[breaker.handler] = breaker.why;
   }
   MutexLock lock(mutex_);
+  unopened_ = status.unopened;
   uncovered_ = std::move(uncovered);
   breakers_ = std::move(breakers);
 }
 
 std::optional<AlertPlace> LocalAlertPlace::Now() const {
-  AlertPlace place{[this](const std::string& type) {
-                     return !types_ || std::binary_search(types_->begin(), types_->end(), type);
+  MutexLock lock(mutex_);
+  if (!uncovered_) return std::nullopt;
+  AlertPlace place{[this, unopened = unopened_](const std::string& type) {
+                     return !types_ || (std::binary_search(types_->begin(), types_->end(), type) &&
+                                        !unopened.contains(type));
                    },
                    [this](const std::string& shard, const std::string& type, const std::vector<TableInfo>&) {
                      return LocalSpot(control_, shard, type);
                    }};
-  MutexLock lock(mutex_);
-  if (!uncovered_) return std::nullopt;
   place.unowned = uncovered_;
   place.breakers = breakers_->types;
   return place;

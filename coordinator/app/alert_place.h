@@ -28,6 +28,7 @@ class LocalAlertPlace {
 
   // Several times a second: asks the worker once a second how it is.
   void Follow(const Worker& worker);
+  void Take(const WorkerStatus& status);
   // nullopt: it was not told yet.
   std::optional<AlertPlace> Now() const;
   // Likewise.
@@ -38,6 +39,7 @@ class LocalAlertPlace {
   const std::optional<std::vector<std::string>> types_;
   std::optional<BootTime> asked_;  // of the caller of Follow alone
   mutable Mutex mutex_;
+  HandlerRefusals unopened_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<std::vector<std::string>> uncovered_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<OpenBreakers> breakers_ MILLRACE_GUARDED_BY(mutex_);  // that have opened by themselves
 };

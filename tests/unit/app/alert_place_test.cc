@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "coordinator/coordination/local/local_control_plane.h"
 #include "framework/config/config.h"
 
 namespace millrace::engine {
@@ -41,6 +42,24 @@ TEST(AlertPlaceTest, AMessageGoesIntoASliceOfItsGroup) {
       Place({"main/tasks_000/0@a", "main/tasks_000/1@b"}, groups, {"exec", kMailType, "noop"});
   EXPECT_EQ(place.spot("main", kMailType, kTables)->slice, 1u);
   EXPECT_EQ(place.spot("main", "exec", kTables)->slice, 0u);
+}
+
+TEST(AlertPlaceTest, ATypeWhoseHandlerDoesNotOpenIsRunByNobody) {
+  auto control = LocalControlPlane::Make({}, Config{});
+  ASSERT_TRUE(control);
+  LocalAlertPlace place(*control, std::vector<std::string>{"exec", "noop"});
+  EXPECT_FALSE(place.Now()) << "nobody has told yet";
+  WorkerStatus status;
+  place.Take(status);
+  EXPECT_TRUE(place.Now()->runs("exec"));
+  EXPECT_FALSE(place.Now()->runs("typo"));
+  status.unopened = {{"exec", "'program' is missing"}};
+  place.Take(status);
+  EXPECT_FALSE(place.Now()->runs("exec"));
+  EXPECT_TRUE(place.Now()->runs("noop"));
+  LocalAlertPlace one_of_several(*control, std::nullopt);
+  one_of_several.Take(status);
+  EXPECT_TRUE(one_of_several.Now()->runs("exec")) << "another may";
 }
 
 }  // namespace
