@@ -264,6 +264,20 @@ std::string ToText(const Trouble& trouble) {
   return trouble.remedy.empty() ? trouble.what : trouble.what + "; " + trouble.remedy;
 }
 
+std::string WhyUnopened(const ClusterSnapshot& snapshot, const std::string& worker, const std::string& shard,
+                        const std::string& type) {
+  const auto status = snapshot.statuses.find(worker);
+  if (status == snapshot.statuses.end()) return "";
+  const auto& scan = PartOf(PartOf(status->second, status_key::kShards), shard);
+  const std::vector<std::string> types = TextsPart(scan, status_key::kUnrunnable);
+  if (std::find(types.begin(), types.end(), type) == types.end()) return "";
+  const std::string begin = "handlers." + type + ": ";
+  for (const std::string& refusal : TextsPart(status->second, status_key::kRefusals)) {
+    if (refusal.starts_with(begin)) return refusal.substr(begin.size());
+  }
+  return "";
+}
+
 std::optional<WallTime> NextProbe(const ClusterSnapshot& snapshot, const std::string& type) {
   std::optional<WallTime> soonest;
   for (const auto& [id, status] : snapshot.statuses) {

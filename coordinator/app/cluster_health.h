@@ -51,6 +51,10 @@ std::map<std::string, std::string> DoorbellsOf(const ClusterSnapshot& snapshot, 
 // What is not as it should be, the gravest first.
 std::vector<Trouble> Troubles(const ClusterSnapshot& snapshot, const ShardStates& shards, WallTime now);
 
+// What a worker says of a type with due tasks in the shard whose handler does not open there; empty: nothing.
+std::string WhyUnopened(const ClusterSnapshot& snapshot, const std::string& worker, const std::string& shard,
+                        const std::string& type);
+
 // When the open breaker of a type is probed next, at the soonest, by the workers' word; nullopt: none tells.
 std::optional<WallTime> NextProbe(const ClusterSnapshot& snapshot, const std::string& type);
 // Of the open breaker of a type: `18 of 20 calls failed within 10s, since 2026-11-20T18:00:00Z, by w1; probed

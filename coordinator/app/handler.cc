@@ -180,6 +180,7 @@ Result<ExitCode> RunHandlerList(const CommonFlags& common) {
 }
 
 Result<ExitCode> RunHandlerRun(const HandlerRunOptions& options) {
+  if (options.handler.empty()) return Fail(ErrorCode::Invalid, "name a task type: millrace handler run NAME");
   BOOST_OUTCOME_TRYV(CheckParamsFlag(options.params));
   BOOST_OUTCOME_TRY(settings, SettingsToRun(options.common));
   BOOST_OUTCOME_TRY(plugins, LoadPlugins(options.common));
@@ -246,18 +247,35 @@ std::string RefusedText(const PluginSet& plugins) {
   return refused.empty() ? "" : "; not loaded: " + Joined(refused, "; ");
 }
 
-std::optional<HandlersByName> HandlersAtHand(const CommonFlags& flags) {
+std::unique_ptr<PluginSet> PluginsAtHand(const CommonFlags& flags) {
   const auto folder = IsFolder(PluginFolder(flags));
-  if (folder && !*folder) return std::nullopt;
-  const auto plugins = LoadPlugins(flags);
+  if (folder && !*folder) return nullptr;
+  auto plugins = LoadPlugins(flags);
   if (!plugins) {
     PrintNote("note: the plugins can't be asked which handlers they have: " + plugins.error().message);
-    return std::nullopt;
+    return nullptr;
   }
   for (const std::string& why : (*plugins)->Refused()) PrintNote("note: not loaded: " + why);
+  return std::move(*plugins);
+}
+
+std::string WhyNotOpened(const PluginSet& plugins, const Config& config, const std::string& type) {
+  const HandlerConfig& own = config.HandlerFor(type);
+  const auto secrets = ReadSecrets(type, own);
+  if (!secrets) return "";
+  const auto opened = plugins.Open(own.uses.empty() ? type : own.uses, type, own.options, *secrets);
+  return opened || opened.error().code == ErrorCode::NotFound ? "" : opened.error().message;
+}
+
+std::optional<HandlersByName> HandlersOf(const PluginSet* plugins) {
+  if (plugins == nullptr) return std::nullopt;
   HandlersByName handlers;
-  for (HandlerInfo& info : (*plugins)->Handlers()) handlers.emplace(info.name, std::move(info));
+  for (HandlerInfo& info : plugins->Handlers()) handlers.emplace(info.name, std::move(info));
   return handlers;
+}
+
+std::optional<HandlersByName> HandlersAtHand(const CommonFlags& flags) {
+  return HandlersOf(PluginsAtHand(flags).get());
 }
 
 std::optional<std::set<std::string>> HandlerNamesAtHand(const CommonFlags& flags) {
@@ -282,10 +300,13 @@ Status CheckHandlerKnown(const std::string& type, const Config& config,
   const std::string& uses = config.HandlerFor(type).uses;
   const std::string& name = uses.empty() ? type : uses;
   if (at_hand->contains(name)) return {};
-  std::vector<std::string> names;
-  for (const auto& [known, info] : *at_hand) names.push_back(known);
+  std::set<std::string> names;
+  for (const auto& [known, info] : *at_hand) names.insert(known);
+  for (const auto& [known, handler] : config.handlers) {
+    if (uses.empty() && at_hand->contains(handler.uses)) names.insert(known);
+  }
   return Fail(ErrorCode::Invalid, "no plugin has a handler '" + name + "'" +
-                                      NearestOf(name, names, "; there are ") +
+                                      NearestOf(name, {names.begin(), names.end()}, "; there are ") +
                                       "; name their folder with --plugins, or submit anyway with --force");
 }
 
@@ -299,7 +320,7 @@ void AddHandlerCommands(CLI::App& handler, Chosen& chosen) {
                  "sqlite:points.db",
                  RunHandlerRun);
   AddFolders(*run.app, run->common);
-  run.Add("handler,--handler", run->handler, "the task type", "NAME")->required();
+  run.Add("handler,--handler", run->handler, "the task type: as a word, or by --handler", "NAME");
   run.Add("--params", run->params, "JSON for the handler", "JSON");
   run.Add("--shard", run->shard, "which shard, where there are several", "NAME");
   run.app->add_flag("--commit", run->commit, "keep what its SQL wrote; otherwise that alone is rolled back");

@@ -24,8 +24,16 @@ Result<std::unique_ptr<PluginSet>> LoadPluginsToWork(const CommonFlags& flags);
 // `; not loaded: …`, behind a sentence about a handler that nobody has; empty where every file was taken.
 std::string RefusedText(const PluginSet& plugins);
 
+// For a command that only asks; null where there is no folder of plugins, or it is refused, which is said.
+std::unique_ptr<PluginSet> PluginsAtHand(const CommonFlags& flags);
+// What the type's handler says where it does not open with this configuration; empty where it opens, where no
+// plugin has it, and where its secrets can't be read here: a worker may have an account that can.
+std::string WhyNotOpened(const PluginSet& plugins, const Config& config, const std::string& type);
+
 using HandlersByName = std::map<std::string, HandlerInfo>;
-// The handlers at hand; nullopt where there is no folder of plugins, or it is refused, which is said.
+// Of no plugins nullopt.
+std::optional<HandlersByName> HandlersOf(const PluginSet* plugins);
+// The handlers at hand.
 std::optional<HandlersByName> HandlersAtHand(const CommonFlags& flags);
 // Their names.
 std::optional<std::set<std::string>> HandlerNamesAtHand(const CommonFlags& flags);

@@ -214,6 +214,7 @@ class StatusReader {
   void ReadCluster(StatusFacts& facts);
   void ReadSchedules(StatusFacts& facts);
   void Watch(StatusFacts& facts);
+  void AskPlugins(StatusFacts& facts);
   void NoteAway(ShardFacts& shard, const Status& read);
   void SetRates(StatusFacts& facts);
 
@@ -356,6 +357,24 @@ void StatusReader::SetRates(StatusFacts& facts) {
   before_at_ = now;
 }
 
+// Only of interest where something is stuck, and costs opening every plugin.
+void StatusReader::AskPlugins(StatusFacts& facts) {
+  const std::set<std::string> idle = IdleTypes(facts);
+  if (idle.empty()) return;
+  const auto plugins = PluginsAtHand(common_);
+  if (!plugins) return;
+  const auto at_hand = HandlersOf(plugins.get());
+  facts.plugin_handlers.emplace();
+  for (const auto& [handler, info] : *at_hand) facts.plugin_handlers->insert(handler);
+  for (const auto& [type, config] : settings_.config.handlers) {
+    if (at_hand->contains(config.uses)) facts.plugin_handlers->insert(type);
+  }
+  for (const std::string& type : idle) {
+    const std::string why = WhyNotOpened(*plugins, settings_.config, type);
+    if (!why.empty()) facts.cannot_open[type] = why;
+  }
+}
+
 StatusFacts StatusReader::Read(bool alone) {
   StatusFacts facts;
   facts.now = SystemClock().WallNow();
@@ -381,16 +400,7 @@ StatusFacts StatusReader::Read(bool alone) {
       if (facts.shards.at(name).error.empty()) look.AddWorkers(seen);
     }
     for (auto& [name, worker] : seen) facts.workers.push_back(std::move(worker));
-    // Only of interest where something is stuck, and costs opening every plugin.
-    if (!facts.cluster && !FindingsOf(facts).empty()) {
-      if (const auto at_hand = HandlersAtHand(common_)) {
-        facts.plugin_handlers.emplace();
-        for (const auto& [handler, info] : *at_hand) facts.plugin_handlers->insert(handler);
-        for (const auto& [type, config] : settings_.config.handlers) {
-          if (at_hand->contains(config.uses)) facts.plugin_handlers->insert(type);
-        }
-      }
-    }
+    if (!facts.cluster) AskPlugins(facts);
   }
   return facts;
 }

@@ -16,6 +16,8 @@ using Findings = std::vector<Trouble>;
 
 // A task that is due is started within a poll; one that waits this long waits for something.
 constexpr Micros kLate = std::chrono::seconds(30);
+// Where its handler does not open here, a poll is enough.
+constexpr Micros kOpenedWithin = std::chrono::seconds(2);
 
 bool Waits(const HandlerOverview& overview) { return overview.waiting.count > 0; }
 
@@ -66,6 +68,21 @@ bool AllWorkersPaused(const StatusFacts& facts) {
       return PausedIn(facts, shard.second).CoversWorker(worker.name);
     });
   });
+}
+
+// Of those that wait, where none can be run and workers are there.
+std::string WhyNoneCanRun(const StatusFacts& facts) {
+  if (AllWorkersPaused(facts)) return "every worker is paused";
+  bool paused = false;
+  bool unknown = false;
+  for (const auto& [name, shard] : facts.shards) {
+    const Pauses pauses = PausedIn(facts, shard);
+    for (const HandlerOverview& one : shard.waiting.handlers) {
+      if (Waits(one)) (IsPaused(pauses, name, one) ? paused : unknown) = true;
+    }
+  }
+  if (paused && unknown) return "some are paused, and no living worker has the handlers of the others";
+  return paused ? "they are paused" : "no living worker has their handlers";
 }
 
 void FindShards(const StatusFacts& facts, Findings& findings) {
@@ -178,12 +195,29 @@ bool WasRun(const TypeState& type) {
   return type.succeeded > 0 || type.failed > 0 || type.attempts_failed > 0;
 }
 
+bool IsDueFor(const StatusFacts& facts, const TypeState& type, Micros time) {
+  return type.now.oldest_due && facts.now - *type.now.oldest_due >= time;
+}
+
+// Nothing of it runs or ends.
+bool IsIdle(const StatusFacts& facts, const std::string& handler, const TypeState& type) {
+  const auto rate = facts.ended.find(handler);
+  return type.now.running.count == 0 && (rate == facts.ended.end() || rate->second == 0);
+}
+
+// Why its handler does not open, as far as that says something of the workers.
+std::string WhyStuckUnopened(const StatusFacts& facts, const std::string& handler, const TypeState& type) {
+  const auto tried = facts.cannot_open.find(handler);
+  return tried != facts.cannot_open.end() && (facts.has_config || !WasRun(type)) ? tried->second : "";
+}
+
 // Of tasks that have been due for a while, and of which nothing runs or ends.
 void FindStuck(const StatusFacts& facts, Findings& findings) {
   if (!AnyLives(facts)) return;
   for (const auto& [handler, type] : TypesOf(facts)) {
     const HandlerOverview& now = type.now;
-    if (!now.oldest_due || facts.now - *now.oldest_due < kLate) continue;
+    const std::string unopened = WhyStuckUnopened(facts, handler, type);
+    if (!IsDueFor(facts, type, unopened.empty() ? kLate : kOpenedWithin)) continue;
     const std::vector<Hold> holds = HoldsOn(facts, handler, type);
     if (StopsAll(holds)) continue;
     const std::string due = HowMany(now.waiting, "task", "tasks") + " of " + handler +
@@ -193,20 +227,33 @@ void FindStuck(const StatusFacts& facts, Findings& findings) {
                           "see millrace handler list, and the plugins of the workers"});
       continue;
     }
-    if (IsHeld(holds)) continue;
-    const auto rate = facts.ended.find(handler);
-    if (now.running.count > 0 || (rate != facts.ended.end() && rate->second > 0)) continue;
+    if (IsHeld(holds) || !IsIdle(facts, handler, type)) continue;
     const bool unknown = facts.plugin_handlers && !facts.plugin_handlers->contains(handler) &&
                          !IsBuiltIn(handler) && !WasRun(type);
     const bool differs = !facts.has_config && !facts.cluster;
-    findings.push_back({"nothing claims " + due + (unknown ? "; no plugin at hand has its handler" : ""),
-                        (unknown ? "see millrace handler list"
-                                 : "millrace task list --state waiting --handler " + handler +
-                                       ", and millrace task why NAME") +
-                            (differs ? std::string("; where the workers have a configuration of their own, "
-                                                   "give it here too: --config FILE")
-                                     : "")});
+    std::string why;
+    std::string remedy =
+        "millrace task list --state waiting --handler " + handler + ", and millrace task why NAME";
+    if (unknown) {
+      why = "; no plugin at hand has its handler";
+      remedy = "see millrace handler list";
+    } else if (!unopened.empty()) {
+      why = ": " + unopened;
+      remedy = "mend that in the configuration of the workers";
+    }
+    if (differs)
+      remedy += "; where the workers have a configuration of their own, give it here too: --config FILE";
+    findings.push_back({"nothing claims " + due + why, remedy});
   }
+}
+
+void FindFailed(const StatusFacts& facts, Findings& findings) {
+  std::uint64_t failed = 0;
+  for (const auto& [handler, type] : TypesOf(facts)) failed += type.failed;
+  if (failed == 0) return;
+  findings.push_back(
+      {Count(failed, "task has failed and waits", "tasks have failed and wait") + " for a person",
+       "millrace task list --state failed"});
 }
 
 void FindCrashes(const StatusFacts& facts, Findings& findings) {
@@ -284,6 +331,14 @@ bool SomebodyMayRun(const StatusFacts& facts, const std::string& handler) {
   });
 }
 
+std::set<std::string> IdleTypes(const StatusFacts& facts) {
+  std::set<std::string> idle;
+  for (const auto& [handler, type] : TypesOf(facts)) {
+    if (IsDueFor(facts, type, kOpenedWithin) && IsIdle(facts, handler, type)) idle.insert(handler);
+  }
+  return idle;
+}
+
 std::map<std::string, TypeState> TypesOf(const StatusFacts& facts) {
   std::map<std::string, TypeState> types;
   WaitingOverview all;
@@ -316,8 +371,7 @@ std::vector<Trouble> FindingsOf(const StatusFacts& facts) {
   Findings findings;
   const bool explained = !AnyLives(facts) || (facts.cluster && facts.cluster->standstill);
   if (!explained && !CanRun(facts))
-    findings.push_back(
-        {"none of the tasks that wait can be run: they are paused, or nobody has their handlers", ""});
+    findings.push_back({"none of the tasks that wait can be run: " + WhyNoneCanRun(facts), ""});
   FindShards(facts, findings);
   FindWorkers(facts, findings);
   FindCluster(facts, findings);
@@ -326,6 +380,7 @@ std::vector<Trouble> FindingsOf(const StatusFacts& facts) {
   FindPauses(facts, findings);
   FindPermits(facts, findings);
   FindCrashes(facts, findings);
+  FindFailed(facts, findings);
   FindAlerts(facts, findings);
   FindSchedules(facts, findings);
   return findings;

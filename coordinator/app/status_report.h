@@ -94,6 +94,8 @@ struct StatusFacts {
   std::map<std::string, HandlerConfig> handlers;  // the configuration of task types
   Micros brake{0};                                // engine.brake.latency
   std::optional<std::set<std::string>> plugin_handlers;  // of the plugins at hand, where it was asked
+  std::map<std::string, std::string>
+      cannot_open;          // likewise: task types, and why their handler does not open
   bool has_config = false;  // a configuration was read, which may be the workers'
 };
 
@@ -130,6 +132,9 @@ bool BreakerIsOpen(const StatusFacts& facts, const std::string& handler);
 // Some worker that may live runs the type. Workers of which it is not known may run any.
 bool SomebodyMayRun(const StatusFacts& facts, const std::string& handler);
 bool OpenedByHand(const StatusFacts& facts, const std::string& handler);
+
+// Types with due tasks of which nothing runs or ends: of these it is asked whether their handler opens.
+std::set<std::string> IdleTypes(const StatusFacts& facts);
 
 // What is wrong, the worst first; status_findings.cc.
 std::vector<Trouble> FindingsOf(const StatusFacts& facts);

@@ -198,12 +198,21 @@ Result<std::unique_ptr<InputRows>> OpenRows(const SubmitOptions& options, const 
       std::make_unique<Copies>(task, static_cast<std::uint64_t>(options.count)));
 }
 
+// Its tasks would wait without a word. The workers may have another configuration.
+void NoteUnopened(const PluginSet& plugins, const Config& config, const std::string& type) {
+  const std::string why = WhyNotOpened(plugins, config, type);
+  if (!why.empty())
+    PrintNote("note: tasks of " + type + " can't be run with the configuration at hand: " + why);
+}
+
 // By word of the cluster's configuration a type may be served by another's handler. Where the store is named
 // the cluster is asked only before a type is refused.
 Status CheckType(const SubmitOptions& options, const std::string& type, const Settings& settings) {
   BOOST_OUTCOME_TRYV(IsFolder(PluginFolder(options.common)));
-  const auto at_hand = HandlersAtHand(options.common);
+  const auto plugins = PluginsAtHand(options.common);
+  const auto at_hand = HandlersOf(plugins.get());
   const Status known = CheckHandlerKnown(type, settings.config, at_hand);
+  if (known && !settings.cluster && plugins) NoteUnopened(*plugins, settings.config, type);
   if (known || !settings.cluster) return known;
   auto client = ClusterClient::Open(*settings.cluster, std::chrono::seconds(5));
   if (!client) return known;

@@ -145,7 +145,9 @@ nlohmann::ordered_json ToJson(const Counting& counting, const TaskShards& open) 
   const Counted sum = counting.Sum();
   nlohmann::ordered_json out{{"count", sum.count}, {"more", sum.more}};
   out["states"] = nlohmann::ordered_json::array();
-  for (const auto& [state, counted] : counting.states) {
+  for (const TaskState state : kStates) {
+    const auto found = counting.states.find(state);
+    const Counted counted = found == counting.states.end() ? Counted() : found->second;
     out["states"].push_back({{"state", ToString(state)}, {"count", counted.count}, {"more", counted.more}});
   }
   out["away"] = AwayJson(open.away);

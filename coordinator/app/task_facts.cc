@@ -72,6 +72,8 @@ Status AskCluster(ClusterClient& client, const Settings& settings, const AtHand&
     if (!held_up.empty()) facts.permits_held_up = held_up;
     const Json& full = PartOf(status->second, status_key::kFull);
     facts.cluster->queue_full = std::find(full.begin(), full.end(), Json(task.handler)) != full.end();
+    if (facts.cluster->owner_there)
+      facts.cannot_open = WhyUnopened(snapshot, facts.cluster->owner, facts.shard, task.handler);
   }
   facts.cluster->draining = snapshot.draining.contains(facts.cluster->owner);
   facts.cluster->planned_at = snapshot.planned_at;
@@ -138,7 +140,8 @@ Result<WhyFacts> GatherFacts(TaskShards& open, const CommonFlags& common, const 
   facts.record = std::move(record);
   facts.now = SystemClock().WallNow();
   const Task& task = facts.record.task;
-  const AtHand at_hand = HandlersAtHand(common);
+  const auto plugins = PluginsAtHand(common);
+  const AtHand at_hand = HandlersOf(plugins.get());
   facts.config = InForce(open.settings.config, task.handler, at_hand);
   facts.has_config = !open.settings.config_file.empty();
   if (at_hand) {
@@ -167,7 +170,11 @@ Result<WhyFacts> GatherFacts(TaskShards& open, const CommonFlags& common, const 
     BOOST_OUTCOME_TRY(act, operations.LastAct(held ? TaskAction::Hold : TaskAction::Cancel, name.key));
     facts.act = std::move(act);
   }
-  if (open.settings.cluster && !IsOtherStore(common)) AskCluster(open.settings, at_hand, facts);
+  if (open.settings.cluster && !IsOtherStore(common)) {
+    AskCluster(open.settings, at_hand, facts);
+  } else if (plugins && task.state == TaskState::Waiting) {
+    facts.cannot_open = WhyNotOpened(*plugins, open.settings.config, task.handler);
+  }
   return facts;
 }
 

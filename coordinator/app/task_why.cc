@@ -25,18 +25,44 @@ std::string HandlerText(const WhyFacts& facts) {
          (facts.config.uses.empty() ? "" : " (`handlers." + facts.record.task.handler + ".uses`)");
 }
 
-// Workers that live without a configuration that was read here may have one of their own.
-bool WorkersMayDiffer(const WhyFacts& facts) { return !facts.workers.empty() && !facts.has_config; }
+// Without a cluster: workers that live without a configuration that was read here may have one of their own.
+bool WorkersMayDiffer(const WhyFacts& facts) {
+  return !facts.cluster && !facts.workers.empty() && !facts.has_config;
+}
+
+void ExplainUnopened(const WhyFacts& facts, Reasons& out) {
+  if (facts.cannot_open.empty()) return;
+  std::string text = "It can't be run";
+  if (facts.cluster) text += " by " + facts.cluster->owner;
+  const bool differs = WorkersMayDiffer(facts);
+  if (differs) text += " without a configuration";
+  text += ": " + facts.cannot_open;
+  out.push_back(
+      {"cannot_open", text + (differs ? "; where its workers have one, give it with --config." : ".")});
+}
 
 // What the plugins of this host have is of interest where its workers do the work, without a cluster.
-void ExplainHandler(const WhyFacts& facts, bool differs, Reasons& out) {
-  if (facts.cluster || !facts.plugin_handlers || WorkersMayDiffer(facts) != differs) return;
+void ExplainPlugin(const WhyFacts& facts, Reasons& out) {
+  if (facts.cluster || !facts.plugin_handlers) return;
   const auto& known = *facts.plugin_handlers;
   if (std::find(known.begin(), known.end(), HandlerUsed(facts)) != known.end()) return;
+  const bool differs = WorkersMayDiffer(facts);
   std::string text = "No plugin at hand has its handler " + HandlerText(facts);
   text += differs ? ", and no configuration was read: where its workers have one, give it with --config."
                   : ": see `millrace handler list`, or name the folder with --plugins.";
   out.push_back({"no_plugin", std::move(text)});
+}
+
+void ExplainHandler(const WhyFacts& facts, Reasons& out) {
+  ExplainPlugin(facts, out);
+  ExplainUnopened(facts, out);
+}
+
+// Where its workers may know more it comes last, but before the mere fact that it is due.
+void ExplainHandlerPerhaps(const WhyFacts& facts, Reasons& out) {
+  const bool leads = !facts.cannot_open.empty() && !out.empty() && out.front().code == "due";
+  ExplainHandler(facts, out);
+  if (leads) std::rotate(out.begin(), std::prev(out.end()), out.end());
 }
 
 // Of a pause that holds all who could do its work.
@@ -234,9 +260,10 @@ void ExplainWaiting(const WhyFacts& facts, Reasons& out) {
   } else {
     ExplainWorkers(facts, out);
   }
-  ExplainHandler(facts, false, out);
+  const bool differs = WorkersMayDiffer(facts);
+  if (!differs) ExplainHandler(facts, out);
   if (is_due) ExplainOrder(facts, out);
-  ExplainHandler(facts, true, out);
+  if (differs) ExplainHandlerPerhaps(facts, out);
   if (facts.cluster && !facts.cluster->unreached.empty()) {
     out.push_back(
         {"cluster_away", "The cluster could not be asked who owns its slice, and what it has paused: " +

@@ -56,6 +56,9 @@ struct WhyFacts {
   std::optional<ActRecord> act;     // who held or cancelled it, as far as the audit tells
   // The handlers of the plugins at hand; nullopt: no plugin folder is at hand.
   std::optional<std::vector<std::string>> plugin_handlers;
+  // Why its handler does not open: by the word of its slice's owner, or without a cluster where it is tried
+  // here; empty: it opens, or nobody knows.
+  std::string cannot_open;
   bool has_config = false;              // a configuration was read, which may be its workers'
   std::vector<WhyPermit> permits;       // of its type that the living hold
   std::string permits_held_up;          // why none can be had, where it needs one; empty: they can
@@ -65,8 +68,8 @@ struct WhyFacts {
 
 // One thing that is to be said of a task. Its code is one of:
 //   waiting   expired · not_due · retry_tier · paused · breaker · outside_hours · duplicate · no_worker ·
-//             no_handler · slice_unowned · owner_gone · draining (all workers) · permits_held_up ·
-//             permits · limit · behind · next_round · next_band · queue_full · due · braked
+//             no_handler · cannot_open · slice_unowned · owner_gone · draining (all workers) ·
+//             permits_held_up · permits · limit · behind · next_round · next_band · queue_full · due · braked
 //   running   running · limit · claimer_silent · claimer_dead · stop_asked
 //   ended     succeeded · cancelled · skipped · duplicate · expired · failed
 //   else      held, and the facts behind: owner · draining · workers · expires · no_plugin · cluster_away ·

@@ -65,8 +65,10 @@ bool IsLeftBehind(const WorkerDocument& worker) {
 }  // namespace
 
 void AddWorkerCommands(CLI::App& root, Chosen& chosen) {
-  AddWorkerFlags(root, chosen, "run", "Run tasks on an SQLite file, in this one process",
-                 "  millrace run --store sqlite:points.db --until-idle", RunRun);
+  const auto run = AddWorkerFlags(root, chosen, "run", "Run tasks on an SQLite file, in this one process",
+                                  "  millrace run --store sqlite:points.db --until-idle", RunRun);
+  // They are refused with what to do instead, and so not offered.
+  for (const char* flag : {"--zk", "--zk-auth-file", "--cluster"}) run.app->get_option(flag)->group("");
 
   const auto worker =
       AddWorkerFlags(root, chosen, "worker", "Run tasks on a server's store, beside other workers",

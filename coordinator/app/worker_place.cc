@@ -24,7 +24,7 @@ nlohmann::ordered_json Told(const ShardStatus& shard, std::int64_t lag_ms) {
   one[status_key::kDoorbell] = shard.doorbell;
   if (!shard.incarnation.empty()) one[status_key::kIncarnation] = shard.incarnation;
   if (!shard.error.empty()) one["error"] = shard.error;
-  if (!shard.unrunnable.empty()) one["unrunnable"] = shard.unrunnable;
+  if (!shard.unrunnable.empty()) one[status_key::kUnrunnable] = shard.unrunnable;
   for (const RoundStatus& round : shard.rounds) {
     auto& told = one[status_key::kRounds][round.handler];
     told = {{status_key::kRoundOpen, round.open}, {"claimed", round.claimed}};

@@ -207,7 +207,7 @@ void PrintSummary(const WorkerFlags& flags, const Result<TaskSummary>& all, cons
     PrintNote("this run: " + Count(ended, "task", "tasks") + " in " + ElapsedText(took) + ", " +
               WithCommas(static_cast<std::uint64_t>(static_cast<double>(ended) / seconds)) + " a second");
   } else {
-    PrintNote("this run: nothing was due");
+    PrintNote("this run: no task ended");
   }
   if (const std::string trouble = TroubleText(now); !trouble.empty()) PrintNote("this run: " + trouble);
   if (!all) return;

@@ -155,6 +155,7 @@ inline constexpr char kIgnored[] = "ignored";    // what it was started with and
 inline constexpr char kPermitsHeldUp[] = "permits_held_up";  // why none can be had; a text
 inline constexpr char kShards[] = "shards";                  // an object for each
 inline constexpr char kDoorbell[] = "doorbell";              // of a shard: `on`, or `off` and why
+inline constexpr char kUnrunnable[] = "unrunnable";    // likewise: types with due tasks that it can't run
 inline constexpr char kIncarnation[] = "incarnation";  // of the worker; and of a shard: its life in that
 inline constexpr char kGeneration[] = "generation";    // of the assignment in force
 inline constexpr char kLimits[] = "limits";            // by task type, what it makes of its share:

@@ -28,6 +28,7 @@ const BadInput kTable[] = {
     {"submit --handler noop --count 99999999999999999999", 2, "--count is beyond the limit of 1,000,000,000"},
     {"submit --handler noop --count 1000001 </dev/null", 4,
      "there is no terminal to ask on (submit 1,000,001 tasks of noop to"},
+    {"submit --handler flakey --config flaky.json", 2, "'flakey' (did you mean 'flaky'?)"},
     {"submit --handler noop --key-prefix x", 2, "--key-prefix goes with --from"},
     {"submit --handler noop --text-columns a", 2, "--text-columns goes with --from"},
     {"submit --handler noop --format csv", 2, "--format goes with --from"},
@@ -78,6 +79,7 @@ const BadInput kTable[] = {
     {"task retry --all-matching", 2, "needs a filter"},
     {"handler run noop --config secret.json", 2,
      "the environment variable MILLRACE_NO_SUCH_SECRET is not set"},
+    {"handler run", 2, "name a task type: millrace handler run NAME"},
     {"task list --limit -3", 2, "--limit: Value -3 not in range"},
     {"task list --limit 0", 2, "--limit: Value 0 not in range"},
     {"task list --limit abc", 2, "--limit: Value abc not in range"},
@@ -97,6 +99,7 @@ const BadInput kTable[] = {
 TEST_F(CommandTest, BadInputSaysWhatWhereAndWhatToDo) {
   Write("rows.csv", "id,name\n1,a\n");
   Write("wrong.json", "{\"engine\": {\n\"bach\": 1}}\n");
+  Write("flaky.json", R"({"handlers":{"flaky":{"uses":"exec"}}})");
   Write("secret.json",
         R"({"handlers":{"noop":{"secrets":{"token":{"variable":"MILLRACE_NO_SUCH_SECRET"}}}}})");
   Run("schema apply --store sqlite:made.db");

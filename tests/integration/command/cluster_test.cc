@@ -270,6 +270,19 @@ TEST_F(ClusterCommandTest, TaskWhySeesWhatStandsInZookeeperAlone) {
   EXPECT_THAT(Ask("task why 1").output, Not(HasSubstr("paused")));
 }
 
+TEST_F(ClusterCommandTest, OfAHandlerThatDoesNotOpenTheOwnerOfTheTasksSliceTells) {
+  EXPECT_EQ(Ask("submit --handler exec").exit_code, 0);
+  const std::string script = folder_ + "/script";
+  std::ofstream(script) << Binary() << " worker --id w1 2>noted & pid=$!\n"
+                        << "until " << Binary() << " task why 1 | grep 'run by'; do sleep 0.1; done\n"
+                        << Binary() << " status\n"
+                        << "kill -TERM $pid; wait $pid\n";
+  const std::string why = "the handler 'exec' can't be opened for tasks of type 'exec': 'program' is missing";
+  EXPECT_THAT(InFolder("sh ./script").output,
+              AllOf(HasSubstr("main/tasks/1 is waiting. It can't be run by w1: " + why),
+                    HasSubstr("! w1 refuses handlers.exec: " + why)));
+}
+
 TEST_F(ClusterCommandTest, ConfigReachesTypesWithDots) {
   EXPECT_EQ(Ask("config set handlers.mail.monthly.timeout 5m").exit_code, 0);
   EXPECT_EQ(Ask("config set handlers[mail.monthly].retry.jitter 0.5").exit_code, 0);

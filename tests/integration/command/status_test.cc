@@ -55,6 +55,28 @@ TEST_F(StatusTest, WatchShowsItAgainUntilItIsInterruptedAndEndsWithNothingWrong)
   EXPECT_THAT(result.output, HasSubstr("ended 0"));
 }
 
+TEST_F(StatusTest, AHandlerThatDoesNotOpenIsToldWithItsOwnWordsWhereverOneAsks) {
+  const std::string why =
+      "the handler 'exec' can't be opened for tasks of type 'exec': 'program' is missing (see "
+      "handlers.exec.options in the configuration)";
+  const ProcessResult submitted = Run("submit --handler exec");
+  EXPECT_EQ(submitted.exit_code, 0);
+  EXPECT_THAT(submitted.output, HasSubstr(why));
+  const ProcessResult beside = BesideARun(
+      "until $m status --sample 0s | grep \"can't be opened\"; do sleep 0.1; done\n"
+      "$m task why 1; $m task why 1 --json\n"
+      "kill $pid; wait $pid; cat noted\n");
+  EXPECT_THAT(beside.output, AllOf(HasSubstr("! nothing claims 1 task of exec"), HasSubstr(": " + why),
+                                   HasSubstr("1 is waiting. It can't be run without a configuration: " + why),
+                                   HasSubstr(R"("code":"cannot_open","why")")));
+  EXPECT_THAT(
+      Run("run --until-idle").output,
+      AllOf(HasSubstr("tasks of exec are due and can't be run here: " + why), Not(HasSubstr("no plugin"))));
+  Write("exec.json", R"({"handlers":{"exec":{"options":{"program":"/bin/true"}}}})");
+  EXPECT_THAT(Run("submit --handler exec --config exec.json").output, Not(HasSubstr("opened")));
+  EXPECT_THAT(Run("run --until-idle --config exec.json").output, HasSubstr("2 succeeded"));
+}
+
 TEST_F(StatusTest, FailuresAreToldByClassAndPausesWithWhoAndWhen) {
   Write("t.jsonl", "{\"params\":{}}\n{\"params\":{}}\n");
   Run("submit --handler award_points --from t.jsonl");
@@ -64,6 +86,7 @@ TEST_F(StatusTest, FailuresAreToldByClassAndPausesWithWhoAndWhen) {
   const ProcessResult status = Run("status");
   EXPECT_EQ(status.exit_code, 1) << status.output;
   EXPECT_THAT(status.output, AllOf(HasSubstr("failures by class"), HasSubstr("award_points"),
+                                   HasSubstr("! 2 tasks have failed and wait for a person"),
                                    HasSubstr("! paused: handler:noop, by "),
                                    HasSubstr("millrace cluster resume handler:noop")));
 }
@@ -88,6 +111,10 @@ TEST_F(StatusTest, TasksAreCountedByTheFiltersOfAList) {
   EXPECT_THAT(Run("task count --batch later --state waiting").output, HasSubstr("2 tasks\n"));
   EXPECT_THAT(Run("task count --error-class nonsense").output, HasSubstr("0 tasks"));
   EXPECT_THAT(Run("task count --json --state waiting").output, HasSubstr(R"("count":2,"more":false)"));
+  const std::string none = Run("task count --json --error-class nonsense").output;
+  for (const char* state : {"waiting", "running", "held", "failed", "succeeded", "cancelled"}) {
+    EXPECT_THAT(none, HasSubstr(R"({"state":")" + std::string(state) + R"(","count":0,"more":false})"));
+  }
   EXPECT_EQ(Run("task count --state wating").exit_code, 2);
 }
 

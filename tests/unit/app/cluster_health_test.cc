@@ -210,6 +210,17 @@ TEST(ClusterHealthTest, RefusalsOfAnyTypeAreReadAsFarAsTheyAreTexts) {
                   "handlers"));
 }
 
+TEST(ClusterHealthTest, OfATypeThatAWorkerCannotRunItsHandlersWordsAreRead) {
+  ClusterSnapshot snapshot = Healthy();
+  snapshot.statuses["w1"] = {{"shards", {{"main", {{"unrunnable", {"exec", "typo"}}}}}},
+                             {"refusals", {"handlers.exec: no program", "handlers.mail: the former stay"}}};
+  EXPECT_EQ(WhyUnopened(snapshot, "w1", "main", "exec"), "no program");
+  EXPECT_EQ(WhyUnopened(snapshot, "w1", "main", "mail"), "") << "it runs with what it had";
+  EXPECT_EQ(WhyUnopened(snapshot, "w1", "main", "typo"), "") << "it has no handler to open";
+  EXPECT_EQ(WhyUnopened(snapshot, "w1", "other", "exec"), "");
+  EXPECT_EQ(WhyUnopened(snapshot, "w2", "main", "exec"), "");
+}
+
 TEST(ClusterHealthTest, AWorkerThatCanHaveNoPermitsIsNamedWithTheReason) {
   ClusterSnapshot snapshot = Healthy();
   snapshot.statuses["w1"] = {{"permits_held_up", "shard a, the home of permits, does not answer"}};

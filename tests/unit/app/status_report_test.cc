@@ -292,7 +292,7 @@ TEST(StatusTest, WhatIsPausedCannotRun) {
     facts.shards["main"].pauses = {{pause, "ops@app1", kNow - minutes(5)}};
     EXPECT_FALSE(CanRun(facts)) << pause;
     EXPECT_THAT(Findings(facts),
-                ElementsAre(HasSubstr("none of the tasks that wait can be run"),
+                ElementsAre("none of the tasks that wait can be run: they are paused: ",
                             "paused: " + std::string(pause) +
                                 ", by ops@app1 5 min 0 s ago: millrace cluster resume " + pause));
   }
@@ -305,6 +305,7 @@ TEST(StatusTest, WhereEveryWorkerIsPausedNothingCanRun) {
   StatusFacts facts = Healthy();
   facts.shards["main"].pauses = {{"worker:w1", "ops@app1", kNow - minutes(5)}};
   EXPECT_FALSE(CanRun(facts));
+  EXPECT_THAT(Findings(facts), Contains("none of the tasks that wait can be run: every worker is paused: "));
   EXPECT_THAT(Findings(facts), Contains(HasSubstr("millrace cluster resume worker:w1")));
   facts.workers.push_back({.name = "w2", .life = WorkerLife::Alive});
   EXPECT_TRUE(CanRun(facts));
@@ -333,6 +334,29 @@ TEST(StatusTest, WhatIsDueForLongAndNotClaimedIsSaid) {
   EXPECT_THAT(Findings(facts), IsEmpty()) << "a poll may be that long";
 }
 
+TEST(StatusTest, AHandlerThatDoesNotOpenIsToldSoonAndWithItsOwnWords) {
+  StatusFacts facts = Healthy();
+  Noop(facts).running = {};
+  facts.ended.clear();
+  facts.shards["main"].totals.clear();
+  EXPECT_THAT(IdleTypes(facts), IsEmpty()) << "a poll may be that long";
+  Noop(facts).oldest_due = kNow - seconds(3);
+  EXPECT_THAT(IdleTypes(facts), ElementsAre("noop"));
+  EXPECT_THAT(Findings(facts), IsEmpty());
+  facts.cannot_open = {{"noop", "'program' is missing"}};
+  EXPECT_THAT(Findings(facts),
+              ElementsAre("nothing claims 3 tasks of noop, the oldest due for 3 s: "
+                          "'program' is missing: mend that in the configuration of the workers; where the "
+                          "workers have a configuration of their own, give it here too: --config FILE"));
+  facts.shards["main"].totals = {{.table = "tasks", .handler = "noop", .batch = "", .succeeded = 1}};
+  EXPECT_THAT(Findings(facts), IsEmpty()) << "the workers have a configuration of their own";
+  facts.has_config = true;
+  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("of the workers")));
+  facts.ended = {{"noop", 1}};
+  EXPECT_THAT(Findings(facts), IsEmpty()) << "some worker can";
+  EXPECT_THAT(IdleTypes(facts), IsEmpty());
+}
+
 TEST(StatusTest, WhatWaitsForABreakerIsToldAsThat) {
   StatusFacts facts = Healthy();
   Noop(facts).oldest_due = kNow - hours(1);
@@ -351,9 +375,16 @@ TEST(StatusTest, ATypeThatNoLivingWorkerHasIsSaid) {
   StatusFacts facts = Healthy();
   Noop(facts).oldest_due = kNow - hours(1);
   facts.workers[0].handlers = {{"exec"}};
-  EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("none of the tasks that wait can be run"),
+  const std::string none = "none of the tasks that wait can be run: ";
+  EXPECT_THAT(Findings(facts), ElementsAre(none + "no living worker has their handlers: ",
                                            HasSubstr("no living worker has the handler noop for 3 tasks")));
   EXPECT_FALSE(CanRun(facts));
+  StatusFacts both = facts;
+  both.shards["main"].waiting.handlers.push_back(
+      {.table = "tasks", .handler = "report", .waiting = {1, false}});
+  both.shards["main"].pauses = {{"handler:report", "ops@app1", kNow}};
+  EXPECT_THAT(Findings(both),
+              Contains(none + "some are paused, and no living worker has the handlers of the others: "));
   facts.workers.push_back(facts.workers[0]);
   facts.workers[1].handlers = {{"noop"}};
   EXPECT_TRUE(CanRun(facts));
@@ -384,6 +415,17 @@ TEST(StatusTest, QuarantinedTasksAreSaidByType) {
       .all = true};
   EXPECT_THAT(Findings(facts), ElementsAre(HasSubstr("2 tasks of noop are in quarantine")));
   EXPECT_THAT(StatusText(facts, 80), AllOf(HasSubstr("failures by class: "), HasSubstr("timeout")));
+}
+
+TEST(StatusTest, FailedTasksWaitForAPersonAndKeepNothingFromRunning) {
+  StatusFacts facts = Healthy();
+  facts.shards["main"].totals[0].failed = 1;
+  EXPECT_THAT(Findings(facts), ElementsAre("1 task has failed and waits for a person: "
+                                           "millrace task list --state failed"));
+  facts.shards["main"].totals.push_back({.table = "tasks", .handler = "exec", .batch = "june", .failed = 3});
+  EXPECT_THAT(StatusText(facts, 0), AllOf(HasSubstr("! 4 tasks have failed and wait for a person"),
+                                          Not(HasSubstr("nothing is wrong"))));
+  EXPECT_TRUE(CanRun(facts));
 }
 
 TEST(StatusTest, OfManyFailuresItSaysHowManyWereLookedAt) {

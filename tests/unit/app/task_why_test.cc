@@ -317,6 +317,22 @@ TEST(TaskWhyTest, AHandlerThatNoPluginHas) {
   EXPECT_EQ(Codes(facts).front(), "due");
 }
 
+TEST(TaskWhyTest, AHandlerThatDoesNotOpenIsToldWithItsOwnWords) {
+  WhyFacts facts = Facts();
+  facts.cannot_open = "'program' is missing";
+  EXPECT_THAT(Codes(facts), ElementsAre("cannot_open", "due", "workers")) << "nothing else explains it";
+  EXPECT_EQ(Texts(facts).front(),
+            "It can't be run without a configuration: 'program' is missing; where its workers have one, give "
+            "it with --config.");
+  facts.ahead.of_priority = {{3, 7}};
+  EXPECT_THAT(Codes(facts), ElementsAre("behind", "cannot_open", "workers")) << "its workers may know more";
+  facts.has_config = true;
+  EXPECT_THAT(Codes(facts), ElementsAre("cannot_open", "workers"));
+  EXPECT_EQ(Texts(facts).front(), "It can't be run: 'program' is missing.");
+  facts.cluster = ClusterFacts{.slice = "main/tasks/17", .owner = "w2", .owner_there = true};
+  EXPECT_EQ(Texts(facts).front(), "It can't be run by w2: 'program' is missing.");
+}
+
 TEST(TaskWhyTest, AFullQueueOfItsOwnerIsNamed) {
   WhyFacts facts = Facts();
   facts.cluster =
