@@ -1,6 +1,7 @@
 // What a process that judges alerts knows beside the shards: who runs what, and which slices nobody has.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,9 +23,11 @@ AlertPlace PlaceOf(const std::shared_ptr<const Ownership>& ownership);
 // Of a process without a cluster, by its one worker. Thread-safe; `control` outlives it.
 class LocalAlertPlace {
  public:
-  // `types`: those that the worker runs, sorted; nullopt: others may run what it does not.
-  LocalAlertPlace(ControlPlane& control, std::optional<std::vector<std::string>> types)
-      : control_(control), types_(std::move(types)) {}
+  // Those that the worker runs by this configuration, sorted.
+  using Types = std::function<std::vector<std::string>(const Config&)>;
+
+  // `types` is null where others may run what it does not.
+  LocalAlertPlace(ControlPlane& control, Types types) : control_(control), types_(std::move(types)) {}
 
   // Several times a second: asks the worker once a second how it is.
   void Follow(const Worker& worker);
@@ -36,7 +39,7 @@ class LocalAlertPlace {
 
  private:
   ControlPlane& control_;
-  const std::optional<std::vector<std::string>> types_;
+  const Types types_;
   std::optional<BootTime> asked_;  // of the caller of Follow alone
   mutable Mutex mutex_;
   HandlerRefusals unopened_ MILLRACE_GUARDED_BY(mutex_);

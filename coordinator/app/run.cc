@@ -36,7 +36,7 @@ using ReadConfig = std::function<Result<Config>()>;
 // once do no harm.
 class LocalEnvironment final : public WorkerEnvironment {
  public:
-  LocalEnvironment(LocalControlPlane control, Shards& shards, std::optional<std::vector<std::string>> types,
+  LocalEnvironment(LocalControlPlane control, Shards& shards, LocalAlertPlace::Types types,
                    bool shows_progress, FollowedFile file, ReadConfig read)
       : control_(std::move(control)),
         file_(std::move(file)),
@@ -167,8 +167,9 @@ Result<ExitCode> HostLocally(const WorkerFlags& flags, const Settings& settings,
   BOOST_OUTCOME_TRYV(CheckTypes(flags.handlers, settings.config, *plugins));
   BOOST_OUTCOME_TRYV(CheckUses(settings, *plugins));
   TellNumbersBeyond(numbers, shards);
-  std::optional<std::vector<std::string>> types;
-  if (RunsAlone(flags, shards)) types = TypesRun(settings.config, *plugins, flags.handlers);
+  LocalAlertPlace::Types types;
+  if (RunsAlone(flags, shards))
+    types = [&](const Config& config) { return TypesRun(config, *plugins, flags.handlers); };
   ReadConfig read = [&]() -> Result<Config> {
     BOOST_OUTCOME_TRY(again, ResolveSettings(flags.common, Variable, kDefaultStore));
     BOOST_OUTCOME_TRYV(CheckUses(again, *plugins));

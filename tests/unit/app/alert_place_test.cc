@@ -47,7 +47,7 @@ TEST(AlertPlaceTest, AMessageGoesIntoASliceOfItsGroup) {
 TEST(AlertPlaceTest, ATypeWhoseHandlerDoesNotOpenIsRunByNobody) {
   auto control = LocalControlPlane::Make({}, Config{});
   ASSERT_TRUE(control);
-  LocalAlertPlace place(*control, std::vector<std::string>{"exec", "noop"});
+  LocalAlertPlace place(*control, [](const Config&) { return std::vector<std::string>{"exec", "noop"}; });
   EXPECT_FALSE(place.Now()) << "nobody has told yet";
   WorkerStatus status;
   place.Take(status);
@@ -57,9 +57,25 @@ TEST(AlertPlaceTest, ATypeWhoseHandlerDoesNotOpenIsRunByNobody) {
   place.Take(status);
   EXPECT_FALSE(place.Now()->runs("exec"));
   EXPECT_TRUE(place.Now()->runs("noop"));
-  LocalAlertPlace one_of_several(*control, std::nullopt);
+  LocalAlertPlace one_of_several(*control, nullptr);
   one_of_several.Take(status);
   EXPECT_TRUE(one_of_several.Now()->runs("exec")) << "another may";
+}
+
+TEST(AlertPlaceTest, ATypeThatComesWithAChangedConfigurationIsRun) {
+  auto control = LocalControlPlane::Make({}, Config{});
+  ASSERT_TRUE(control);
+  LocalAlertPlace place(*control, [](const Config& config) {
+    std::vector<std::string> types;
+    for (const auto& [type, handler] : config.handlers) types.push_back(type);
+    return types;
+  });
+  place.Take({});
+  EXPECT_FALSE(place.Now()->runs("call_bank"));
+  Config changed;
+  changed.handlers["call_bank"];
+  control->SetConfig(changed);
+  EXPECT_TRUE(place.Now()->runs("call_bank"));
 }
 
 }  // namespace
