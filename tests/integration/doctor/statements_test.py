@@ -26,7 +26,8 @@ WORDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
 SCRATCH = re.compile(r"\bzz[0-9a-f]+_\d+")
 TABLE = re.compile(r"\b(?:zz[0-9a-f]+_\d+|tasks(?:_\d{3})?)((?:_done|_failed|_all)?)\b(?!_)")
 # Sent where a schema is made, changed or looked at, not where tasks are worked on: nothing of it needs a plan.
-NOT_WORK = re.compile(r"information_schema|(INTO|UPDATE) millrace_schema|@@|VERSION\(\)|_before\b|_after\b|CONNECTION_ID|ROW_COUNT")
+NOT_WORK = re.compile(r"information_schema|(INTO|UPDATE) millrace_schema|@@|VERSION\(\)|_before\b|_after\b|CONNECTION_ID"
+                      r"|ROW_COUNT|WHERE 1=0")
 
 
 def log_entries(file):
