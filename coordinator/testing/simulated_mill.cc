@@ -73,10 +73,12 @@ class SimulatedScan final : public OfShard<ScanPort> {
         claims_(parts.claims),
         aging_now_(parts.aging),
         gated_(parts.gated),
-        aging_(aging_now_()) {}
+        round_aging_(aging_now_()),
+        aging_(round_aging_) {}
 
   Reply<Result<DueMap>> Due(const std::vector<TableSlices>& tables, const DueFloor& floor) override {
     mapped_ = std::make_shared<WallTime>();
+    aging_ = round_aging_;
     read_.clear();
     taken_.clear();
     return Read<DueMap>([tables, floor, mapped = mapped_](CheckedShard& shard) {
@@ -147,9 +149,9 @@ class SimulatedScan final : public OfShard<ScanPort> {
     return true;
   }
 
-  // A round of work goes by the configuration of its beginning.
+  // A look goes by the configuration of its round's beginning, and what is claimed goes by the last look.
   void Woken() override {
-    aging_ = aging_now_();
+    round_aging_ = aging_now_();
     taken_.clear();
   }
 
@@ -226,7 +228,8 @@ class SimulatedScan final : public OfShard<ScanPort> {
   const std::function<void()> claims_;
   const std::function<Micros()> aging_now_;
   const std::function<bool(const std::string& type)> gated_;
-  Micros aging_;                      // in this round of work
+  Micros round_aging_;                // in this round of work
+  Micros aging_;                      // by which the newest map was looked at
   std::shared_ptr<WallTime> mapped_;  // the time of the newest map; null: there was none
   std::set<Group> read_;              // those of which a page was asked for since
   std::vector<Taken> taken_;          // since the last claim, in their order
