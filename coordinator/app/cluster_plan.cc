@@ -1,14 +1,11 @@
 #include "coordinator/app/cluster_plan.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
@@ -18,6 +15,7 @@
 #include "framework/base/escape.h"
 #include "framework/config/position_map.h"
 #include "framework/config/section.h"
+#include "framework/files/paths.h"
 
 namespace millrace::engine {
 namespace {
@@ -158,19 +156,12 @@ struct ClusterPlanOptions {
 };
 
 Result<std::string> ReadWhole(const std::string& path) {
-  std::stringstream content;
-  if (path == "-") {
-    content << std::cin.rdbuf();
-    return content.str();
-  }
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (file && file.peek() != std::ifstream::traits_type::eof()) content << file.rdbuf();
-  if (!file.is_open() || file.bad() || errno != 0) {
-    return Fail(ErrorCode::Invalid, path + " can't be read: " + std::strerror(errno == 0 ? EIO : errno) +
-                                        "; give another file with --simulate, or - for standard input");
-  }
-  return content.str();
+  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  auto text = ReadFileText(path);
+  if (!text)
+    return Fail(ErrorCode::Invalid,
+                text.error().message + "; give another file with --simulate, or - for standard input");
+  return text;
 }
 
 ordered_json ToJson(const NumberedInput& state, const Plan& plan, Micros took) {

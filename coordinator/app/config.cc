@@ -159,8 +159,7 @@ std::vector<std::string> UnopenedTypes(const Settings& settings, const PluginSet
       note(type, "secrets", secrets.error());
       continue;
     }
-    const auto opened =
-        plugins.Open(config.uses.empty() ? type : config.uses, type, config.options, *secrets);
+    const auto opened = plugins.Open(config.ServedBy(type), type, config.options, *secrets);
     if (!opened && opened.error().code != ErrorCode::NotFound) note(type, "options", opened.error());
   }
   return lines;

@@ -1,6 +1,5 @@
 #include "coordinator/app/config_document.h"
 
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -74,10 +73,9 @@ Result<std::string> ReadValue(const std::string& value) {
     return Fail(ErrorCode::Invalid, "'" + value + "' is a file: write @" + value + " for what it holds");
   }
   if (!value.starts_with('@')) return value;
-  std::ifstream file(value.substr(1), std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (file) return text;
-  return Fail(ErrorCode::Invalid, value.substr(1) + " can't be read; give JSON, @FILE or -");
+  auto text = ReadFileText(value.substr(1));
+  if (!text) return Fail(ErrorCode::Invalid, text.error().message + "; give JSON, @FILE or -");
+  return text;
 }
 
 Result<std::string> WithValue(const std::string& text, const ConfigKey& key, const std::string& value) {

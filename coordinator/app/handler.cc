@@ -263,7 +263,7 @@ std::string WhyNotOpened(const PluginSet& plugins, const Config& config, const s
   const HandlerConfig& own = config.HandlerFor(type);
   const auto secrets = ReadSecrets(type, own);
   if (!secrets) return "";
-  const auto opened = plugins.Open(own.uses.empty() ? type : own.uses, type, own.options, *secrets);
+  const auto opened = plugins.Open(own.ServedBy(type), type, own.options, *secrets);
   return opened || opened.error().code == ErrorCode::NotFound ? "" : opened.error().message;
 }
 
@@ -290,20 +290,20 @@ HandlerConfig InForce(const Config& config, const std::string& type,
                       const std::optional<HandlersByName>& at_hand) {
   const HandlerConfig& configured = config.HandlerFor(type);
   if (!at_hand) return configured;
-  const auto found = at_hand->find(configured.uses.empty() ? type : configured.uses);
+  const auto found = at_hand->find(configured.ServedBy(type));
   return found == at_hand->end() ? configured : Over(found->second.defaults, configured);
 }
 
 Status CheckHandlerKnown(const std::string& type, const Config& config,
                          const std::optional<HandlersByName>& at_hand) {
   if (!at_hand) return {};
-  const std::string& uses = config.HandlerFor(type).uses;
-  const std::string& name = uses.empty() ? type : uses;
+  const HandlerConfig& own = config.HandlerFor(type);
+  const std::string name = own.ServedBy(type);
   if (at_hand->contains(name)) return {};
   std::set<std::string> names;
   for (const auto& [known, info] : *at_hand) names.insert(known);
   for (const auto& [known, handler] : config.handlers) {
-    if (uses.empty() && at_hand->contains(handler.uses)) names.insert(known);
+    if (own.uses.empty() && at_hand->contains(handler.uses)) names.insert(known);
   }
   return Fail(ErrorCode::Invalid, "no plugin has a handler '" + name + "'" +
                                       NearestOf(name, {names.begin(), names.end()}, "; there are ") +

@@ -193,8 +193,7 @@ ordered_json OrNull(const std::optional<WallTime>& time) {
 }  // namespace
 
 std::string HandlerTrouble(const std::string& type, const Config& config, const KnownHandlers& handlers) {
-  const std::string& uses = config.HandlerFor(type).uses;
-  const std::string& server = uses.empty() ? type : uses;
+  const std::string server = config.HandlerFor(type).ServedBy(type);
   if (!handlers || handlers->contains(server) || handlers->contains(type)) return "";
   return "nobody has the handler '" + server + "'" +
          NearestOf(server, {handlers->begin(), handlers->end()}, "; there are ", 8);

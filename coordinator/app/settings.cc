@@ -124,7 +124,8 @@ std::string DefaultStateFolder() {
 Result<std::string> MakeStateFolder(const std::string& folder) {
   auto trusted = MakeTrustedFolder(folder, "state folder");
   if (!trusted)
-    return Fail(trusted.error().code, trusted.error().message + ", or name another with --state-dir");
+    return Fail(trusted.error().code,
+                trusted.error().message + "; mend that, or name another with --state-dir");
   if (access(trusted->c_str(), W_OK | X_OK) == 0) return trusted;
   return Fail(ErrorCode::Invalid, "the state folder '" + folder + "' can't be written: " +
                                       std::strerror(errno) + "; name another with --state-dir");

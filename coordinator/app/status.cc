@@ -223,6 +223,7 @@ class StatusReader {
   Micros sample_{};
   std::unique_ptr<Shards> shards_;
   std::map<std::string, ShardLook> looks_;
+  std::optional<std::unique_ptr<PluginSet>> plugins_;  // nullopt: not looked for yet
   std::unique_ptr<ClusterClient> client_;
   std::optional<Error> away_;
   Ended before_;
@@ -357,20 +358,21 @@ void StatusReader::SetRates(StatusFacts& facts) {
   before_at_ = now;
 }
 
-// Only of interest where something is stuck, and costs opening every plugin.
+// Only of interest where something is stuck, and costs opening every plugin: once, however long it is
+// watched.
 void StatusReader::AskPlugins(StatusFacts& facts) {
   const std::set<std::string> idle = IdleTypes(facts);
   if (idle.empty()) return;
-  const auto plugins = PluginsAtHand(common_);
-  if (!plugins) return;
-  const auto at_hand = HandlersOf(plugins.get());
+  if (!plugins_) plugins_ = PluginsAtHand(common_);
+  if (*plugins_ == nullptr) return;
+  const auto at_hand = HandlersOf(plugins_->get());
   facts.plugin_handlers.emplace();
   for (const auto& [handler, info] : *at_hand) facts.plugin_handlers->insert(handler);
   for (const auto& [type, config] : settings_.config.handlers) {
     if (at_hand->contains(config.uses)) facts.plugin_handlers->insert(type);
   }
   for (const std::string& type : idle) {
-    const std::string why = WhyNotOpened(*plugins, settings_.config, type);
+    const std::string why = WhyNotOpened(**plugins_, settings_.config, type);
     if (!why.empty()) facts.cannot_open[type] = why;
   }
 }

@@ -16,9 +16,7 @@ using Reasons = std::vector<Reason>;
 
 std::string NameOf(const WhyFacts& facts) { return ToString(TaskName{facts.shard, facts.record.task.key}); }
 
-std::string HandlerUsed(const WhyFacts& facts) {
-  return facts.config.uses.empty() ? facts.record.task.handler : facts.config.uses;
-}
+std::string HandlerUsed(const WhyFacts& facts) { return facts.config.ServedBy(facts.record.task.handler); }
 
 std::string HandlerText(const WhyFacts& facts) {
   return "'" + HandlerUsed(facts) + "'" +

@@ -3,14 +3,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "coordinator/app/cli/terminal.h"
 #include "coordinator/app/cli/text.h"
 #include "framework/base/log.h"
+#include "framework/files/paths.h"
 #include "framework/store/url.h"
 
 namespace millrace::engine {
@@ -34,14 +31,9 @@ Result<TlsIdentity> ReadIdentity(const HttpFlags& flags) {
     return Fail(ErrorCode::Invalid, "TLS needs both --tls-cert FILE and --tls-key FILE");
   }
   TlsIdentity identity{.certificate_name = flags.tls_cert, .key_name = flags.tls_key};
-  std::ifstream file(flags.tls_cert, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  if (!file) {
-    return Fail(ErrorCode::Invalid,
-                "the certificate " + flags.tls_cert + " can't be read: " + std::strerror(errno));
-  }
-  identity.certificate = content.str();
+  auto certificate = ReadFileText(flags.tls_cert);
+  if (!certificate) return Fail(ErrorCode::Invalid, "the certificate " + certificate.error().message);
+  identity.certificate = std::move(*certificate);
   BOOST_OUTCOME_TRY(key, ReadPasswordFile(flags.tls_key, "key file"));
   identity.key = std::move(key);
   return identity;

@@ -120,7 +120,7 @@ Status CheckUses(const Settings& settings, const PluginSet& plugins) {
   for (const HandlerInfo& info : plugins.Handlers()) names.push_back(info.name);
   std::vector<std::string> lines;
   for (const auto& [type, handler] : settings.config.handlers) {
-    const std::string& name = handler.uses.empty() ? type : handler.uses;
+    const std::string name = handler.ServedBy(type);
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     lines.push_back(PlaceInFile(settings, {"handlers", type, "uses"}) + ": handlers." + type +
                     (handler.uses.empty() ? "" : ".uses") + ": no plugin here has a handler '" + name + "'" +

@@ -159,7 +159,7 @@ std::map<std::string, ConfigLayers::Value> ConfigLayers::Values(const std::map<s
     if (!effective_->handlers.contains(name)) AddBrought(name, {}, handler, values);
   }
   for (const auto& [type, config] : effective_->handlers) {
-    const auto handler = brought.find(config.uses.empty() ? type : config.uses);
+    const auto handler = brought.find(config.ServedBy(type));
     if (handler != brought.end()) AddBrought(type, config, handler->second, values);
   }
   for (const auto& [part, text] : in_force_) AddValues(Parsed(text), part, "config/" + part, values);

@@ -1,16 +1,13 @@
 #include "framework/config/config.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "framework/config/parts.h"
 #include "framework/config/position_map.h"
 #include "framework/config/section.h"
+#include "framework/files/paths.h"
 
 namespace millrace::engine {
 namespace {
@@ -103,16 +100,11 @@ Result<Config> ParseConfig(std::string_view text, std::string_view source, Unkno
 }
 
 Result<std::string> ReadConfigFile(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  if (!file) {
-    return Fail(ErrorCode::Invalid, "the configuration file " + path +
-                                        " can't be read: " + std::strerror(errno == 0 ? EIO : errno) +
-                                        "; give another with --config");
-  }
-  return content.str();
+  auto text = ReadFileText(path);
+  if (!text)
+    return Fail(ErrorCode::Invalid,
+                "the configuration file " + text.error().message + "; give another with --config");
+  return text;
 }
 
 Result<Config> LoadConfigFile(const std::string& path) {

@@ -77,12 +77,14 @@ struct HandlerConfig {
   Micros held_for{};      // longest time that its tasks are held; 0: there is none
   std::string group = "default";
   OnException on_exception = OnException::Retry;
-  std::string uses;            // the plugin's handler that serves this type; empty: the one of the same name
+  std::string uses;            // another name of the handler that serves this type; see ServedBy
   std::string options = "{}";  // JSON object handed to the handler
   std::map<std::string, SecretSource> secrets;
   std::uint32_t batch = 0;  // tasks a call for handlers that take batches; 0: as many as the handler takes
   std::set<std::string> given;  // the keys that the document names, such as `timeout` and `retry.delays`
 
+  // The name of the plugin's handler that serves the type that this is of.
+  std::string ServedBy(const std::string& type) const { return uses.empty() ? type : uses; }
   // Those that hold anything back: what is scanned in rounds is in no band.
   std::vector<BandConfig> BandsInForce() const;
   // The one of them that tasks of this urgency (framework/task/task.h) are in.

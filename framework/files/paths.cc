@@ -1,7 +1,11 @@
 #include "framework/files/paths.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <memory>
 
 namespace millrace::engine {
 namespace {
@@ -42,6 +46,20 @@ Result<std::vector<std::string>> FilesIn(const std::string& folder, std::string_
   if (error) return Fail(ErrorCode::Invalid, "'" + folder + "' can't be read: " + error.message());
   std::sort(files.begin(), files.end());
   return files;
+}
+
+// A folder opens, too: only reading says that it is none. Streams of C++ don't say why they failed.
+Result<std::string> ReadFileText(const std::string& path) {
+  const auto cannot = [&path](int error) {
+    return Fail(ErrorCode::Invalid, path + " can't be read: " + std::strerror(error));
+  };
+  const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
+  if (!file) return cannot(errno);
+  std::string text;
+  char part[16384];
+  while (const std::size_t read = std::fread(part, 1, sizeof part, file.get())) text.append(part, read);
+  if (std::ferror(file.get()) != 0) return cannot(errno == 0 ? EIO : errno);
+  return text;
 }
 
 std::string StemOf(const std::string& path) { return fs::path(path).stem().string(); }

@@ -1,5 +1,6 @@
-// What is where on this host. The one folder that includes <filesystem>: nothing here throws, and every error
-// names its path. Invalid where a path can't be looked at at all: no rights, too long, a loop of links.
+// What is where on this host, and what it holds. The one folder that includes <filesystem>: nothing here
+// throws, and every error names its path. Invalid where a path can't be looked at at all: no rights, too
+// long, a loop of links.
 #pragma once
 
 #include <string>
@@ -17,6 +18,9 @@ Result<bool> IsPlainFile(const std::string& path);
 
 // The entries of a folder whose names end so, as paths below it, sorted.
 Result<std::vector<std::string>> FilesIn(const std::string& folder, std::string_view ending);
+
+// What a file holds; it may be empty. Invalid: `PATH can't be read: why`.
+Result<std::string> ReadFileText(const std::string& path);
 
 // The name without its folder and its last ending: `noop` of `plugins/noop.so`.
 std::string StemOf(const std::string& path);

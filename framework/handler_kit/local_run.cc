@@ -217,8 +217,7 @@ LocalReport RunTasks(const std::shared_ptr<HandlerInstance>& handler, const Loca
 
 Result<LocalReport> RunLocally(const PluginSet& plugins, const LocalRunOptions& options, const Clock& clock) {
   BOOST_OUTCOME_TRY(tasks, MakeTasks(options, clock));
-  const std::string& uses = options.config.uses;
-  BOOST_OUTCOME_TRY(handler, plugins.Open(uses.empty() ? options.type : uses, options.type,
+  BOOST_OUTCOME_TRY(handler, plugins.Open(options.config.ServedBy(options.type), options.type,
                                           options.config.options, options.secrets));
   BOOST_OUTCOME_TRYV(CheckCount(*handler, options));
   LocalCall call;

@@ -6,10 +6,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "framework/base/utf8.h"
+#include "framework/files/paths.h"
 
 namespace millrace::engine {
 namespace {
@@ -123,12 +122,9 @@ Result<std::string> ReadPasswordFile(const std::string& path, const std::string&
     return Fail(ErrorCode::Invalid,
                 "the " + what + " " + path + " can be read by others: run chmod 600 " + path);
   }
-  std::ifstream file(path);
-  std::stringstream content;
-  content << file.rdbuf();
-  if (!file) return Fail(ErrorCode::Invalid, "the " + what + " " + path + " can't be read");
-  std::string password = content.str();
-  if (!password.empty() && password.back() == '\n') password.pop_back();
+  auto password = ReadFileText(path);
+  if (!password) return Fail(ErrorCode::Invalid, "the " + what + " " + password.error().message);
+  if (password->ends_with('\n')) password->pop_back();
   return password;
 }
 

@@ -109,7 +109,7 @@ std::shared_ptr<const Config> LaneSet::Current() const {
 
 Result<LaneSet::Opening> LaneSet::Wanted(const std::string& type, const HandlerConfig& config) const {
   BOOST_OUTCOME_TRY(secrets, ReadSecrets(type, config));
-  return Opening{config.uses.empty() ? type : config.uses, config.options, std::move(secrets)};
+  return Opening{config.ServedBy(type), config.options, std::move(secrets)};
 }
 
 Result<std::shared_ptr<HandlerInstance>> LaneSet::Open(const std::string& type,

@@ -89,9 +89,13 @@ const BadInput kTable[] = {
     {"task list --store sqlite:$long", 2, "nnn' can't be examined: File name too long"},
     {"run --plugins loop", 2, "the plugin folder 'loop' can't be opened: Too many levels"},
     {"submit --handler noop --plugins $long", 2, "nnn' can't be examined: File name too long"},
-    {"run --state-dir loop/x", 2, "the state folder 'loop/x' can't be made: Too many levels"},
+    {"run --state-dir loop/x", 2,
+     "the state folder 'loop/x' can't be made: Too many levels of symbolic links; mend that, or name "
+     "another"},
     {"run --state-dir open", 2, "the state folder 'open' can be written by others"},
     {"run --config loop", 2, "loop"},
+    {"run --config .", 2,
+     "the configuration file . can't be read: Is a directory; give another with --config"},
     {"submit --handler noop --from loop.csv", 2, "loop.csv can't be read: Too many levels"},
     {"cluster plan --simulate $long", 2, "nnn can't be read: File name too long"},
 };

@@ -34,6 +34,20 @@ TEST_F(FilesTest, TellsFoldersFilesAndNothingApart) {
   EXPECT_FALSE(PathExists(root_ / "b.txt" / "below").value());
 }
 
+TEST_F(FilesTest, ReadsAFileWhole) {
+  const std::string text = std::string(40'000, 'x') + std::string(1, '\0') + "\r\nend";
+  std::ofstream(root_ / "long", std::ios::binary) << text;
+  std::ofstream(root_ / "empty").flush();
+  EXPECT_EQ(*ReadFileText(root_ / "long"), text);
+  EXPECT_EQ(*ReadFileText(root_ / "empty"), "");
+}
+
+TEST_F(FilesTest, SaysWhyAFileCannotBeRead) {
+  const std::string missing = root_ / "missing";
+  EXPECT_EQ(ReadFileText(missing).error().message, missing + " can't be read: No such file or directory");
+  EXPECT_THAT(ReadFileText(root_).error().message, HasSubstr("can't be read: Is a directory"));
+}
+
 TEST_F(FilesTest, ALoopOfLinksAndANameTooLongAreErrorsThatNameThePath) {
   for (const fs::path& path : {root_ / "loop" / "x.db", root_ / std::string(300, 'n')}) {
     const auto there = PathExists(path);
