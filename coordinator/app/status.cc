@@ -223,7 +223,7 @@ class StatusReader {
   Micros sample_{};
   std::unique_ptr<Shards> shards_;
   std::map<std::string, ShardLook> looks_;
-  std::optional<std::unique_ptr<PluginSet>> plugins_;  // nullopt: not looked for yet
+  std::unique_ptr<PluginSet> plugins_;  // null: they could not be loaded so far
   std::unique_ptr<ClusterClient> client_;
   std::optional<Error> away_;
   Ended before_;
@@ -364,15 +364,15 @@ void StatusReader::AskPlugins(StatusFacts& facts) {
   const std::set<std::string> idle = IdleTypes(facts);
   if (idle.empty()) return;
   if (!plugins_) plugins_ = PluginsAtHand(common_);
-  if (*plugins_ == nullptr) return;
-  const auto at_hand = HandlersOf(plugins_->get());
+  if (!plugins_) return;
+  const auto at_hand = HandlersOf(plugins_.get());
   facts.plugin_handlers.emplace();
   for (const auto& [handler, info] : *at_hand) facts.plugin_handlers->insert(handler);
   for (const auto& [type, config] : settings_.config.handlers) {
     if (at_hand->contains(config.uses)) facts.plugin_handlers->insert(type);
   }
   for (const std::string& type : idle) {
-    const std::string why = WhyNotOpened(**plugins_, settings_.config, type);
+    const std::string why = WhyNotOpened(*plugins_, settings_.config, type);
     if (!why.empty()) facts.cannot_open[type] = why;
   }
 }

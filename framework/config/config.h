@@ -77,7 +77,7 @@ struct HandlerConfig {
   Micros held_for{};      // longest time that its tasks are held; 0: there is none
   std::string group = "default";
   OnException on_exception = OnException::Retry;
-  std::string uses;            // another name of the handler that serves this type; see ServedBy
+  std::string uses;            // the plugin's handler that serves this type; empty: the one of the same name
   std::string options = "{}";  // JSON object handed to the handler
   std::map<std::string, SecretSource> secrets;
   std::uint32_t batch = 0;  // tasks a call for handlers that take batches; 0: as many as the handler takes

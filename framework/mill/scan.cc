@@ -12,6 +12,7 @@ namespace {
 constexpr Micros kFirstPause = std::chrono::milliseconds(100);
 constexpr Micros kLongestPause = std::chrono::seconds(2);
 constexpr Micros kSuspectPause = std::chrono::milliseconds(20);
+constexpr std::size_t kRowsAtOnce = 2000;   // that one statement may bring, if its memory is there
 constexpr std::size_t kSmallestPage = 100;  // rows: a page may be full of rows that run already
 constexpr std::size_t kShares = 8;  // so many groups at least have a part in what a lane takes at once
 
@@ -302,7 +303,7 @@ Step<bool> Scanner::Gather(TypeWork& work, std::span<const std::size_t> order, C
   const std::size_t share = std::max((wanted + kShares - 1) / kShares, kSmallestPage);
   for (auto equal = order.begin(); equal != order.end();) {
     found.wanted = wanted;
-    if (found.Full()) break;
+    if (!found.MayRead()) break;
     const std::uint32_t urgency = work.ranks[*equal].urgency;
     const ClaimLoad landed = shared_.claims.Landed(work.type);
     const LaneRoom room = parts_.runner.Room(work.type, parts_.attempts, urgency);
@@ -310,7 +311,7 @@ Step<bool> Scanner::Gather(TypeWork& work, std::span<const std::size_t> order, C
     const auto end =
         std::find_if(equal, order.end(), [&](std::size_t i) { return work.ranks[i].urgency != urgency; });
     for (const std::size_t part : {share, found.wanted}) {
-      if (found.Full()) break;
+      if (!found.MayRead()) break;
       const bool read = co_await GatherFrom(work, {equal, end}, part, found);
       if (!read) co_return false;
     }
@@ -319,31 +320,53 @@ Step<bool> Scanner::Gather(TypeWork& work, std::span<const std::size_t> order, C
   co_return true;
 }
 
-// As many groups at once as have what is wanted, if each has its share; a group whose page had rows that run
-// already stays until it has given its share or has no more.
+// As many groups at once as have what is wanted; a group whose page had rows that run already stays until it
+// has given its share or has no more.
 Step<bool> Scanner::GatherFrom(TypeWork& work, std::span<const std::size_t> groups, std::size_t most,
                                Candidates& found) {
   std::vector<Share> shares;
-  auto next = groups.begin();
-  while (!found.Full()) {
+  while (found.MayRead()) {
     std::erase_if(shares, [&](const Share& share) { return share.left == 0 || !MayHaveMore(*share.group); });
-    const std::size_t wanted = found.wanted - found.count;
-    const std::size_t enough = std::min(wanted, std::max<std::size_t>(found.room / mean_bytes_, 1));
-    std::size_t rows = 0;
-    for (const Share& share : shares) rows += PageOf(share, found);
-    for (; next != groups.end() && rows < enough; ++next) {
-      const DueGroup& group = *work.groups[*next];
-      work.ranks[*next].served = turn_;
-      cursors_.Served(group, turn_);
-      if (!MayHaveMore(group)) continue;
-      const std::size_t part = std::min({most, wanted, shared_.bands.Left(group)});
-      rows += PageOf(shares.emplace_back(Share{&group, part}), found);
-    }
+    AddShares(work, groups, most, found, shares);
     if (shares.empty()) co_return true;
-    const bool read = co_await ScanInto(shares, found);
+    const bool read = co_await ScanInto(work, shares, found);
     if (!read) co_return false;
   }
   co_return true;
+}
+
+// Small groups don't give what they are asked for. So it goes by what pages gave of late; should they give
+// all after all, the rows are no more than the lane or the memory has room for, or kRowsAtOnce.
+void Scanner::AddShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
+                        const Candidates& found, std::vector<Share>& shares) {
+  const std::size_t wanted = found.wanted - found.count;
+  const std::size_t in_memory = std::max<std::size_t>(found.room / mean_bytes_, 1);
+  const std::size_t enough = std::min(wanted, in_memory);
+  const std::size_t most_rows = std::min(std::max(wanted, kRowsAtOnce), in_memory);
+  std::size_t rows = 0;  // at most
+  double expected = 0;
+  const auto count = [&](const Share& share) {
+    const std::size_t page = PageOf(share, found);
+    rows += page;
+    expected += std::min(work.yield.value_or(static_cast<double>(page)), static_cast<double>(share.left));
+  };
+  for (const Share& share : shares) count(share);
+  for (; !groups.empty() && rows < most_rows && expected < static_cast<double>(enough);
+       groups = groups.subspan(1)) {
+    const DueGroup& group = *work.groups[groups.front()];
+    GroupRank& rank = work.ranks[groups.front()];
+    if (MayHaveMore(group)) {
+      const std::size_t part = std::min({most, wanted, shared_.bands.Left(group)});
+      count(shares.emplace_back(Share{&group, &rank, part}));
+    } else {
+      SetServed(group, rank);
+    }
+  }
+}
+
+void Scanner::SetServed(const DueGroup& group, GroupRank& rank) {
+  rank.served = turn_;
+  cursors_.Served(group, turn_);
 }
 
 bool Scanner::MayHaveMore(const DueGroup& group) const {
@@ -378,7 +401,7 @@ void Scanner::Candidates::Add(const DueGroup& group, ScanRow& row) {
   ++count;
 }
 
-Step<bool> Scanner::ScanInto(std::span<Share> shares, Candidates& found) {
+Step<bool> Scanner::ScanInto(TypeWork& work, std::span<Share> shares, Candidates& found) {
   std::vector<ScanRequest> requests;
   for (const Share& share : shares)
     requests.push_back({*share.group, cursors_.At(*share.group), PageOf(share, found), true, true,
@@ -390,23 +413,34 @@ Step<bool> Scanner::ScanInto(std::span<Share> shares, Candidates& found) {
   work_to_rest_of_ += now - sent;
   if (!pages) co_return Note(Fail(pages.error()));
   brake_.Answered(now, now - sent, brake_limit_);
-  for (std::size_t i = 0; i < shares.size() && !found.Full(); ++i) {
-    const std::size_t limit =
-        std::min({shares[i].left, found.wanted - found.count, shared_.bands.Left(*shares[i].group)});
-    shares[i].left -= Pick(*shares[i].group, requests[i], (*pages)[i], limit, found);
+  std::size_t rows = 0;
+  std::size_t bytes = 0;
+  for (const std::vector<ScanRow>& page : *pages) {
+    rows += page.size();
+    for (const ScanRow& row : page) bytes += MemoryBudget::Of(row.bytes);
   }
+  if (rows > 0) mean_bytes_ = bytes / rows;
+  std::size_t looked = 0;
+  std::size_t had = 0;
+  for (; looked < shares.size() && !found.Full(); ++looked) {
+    Share& share = shares[looked];
+    const std::size_t limit =
+        std::min({share.left, found.wanted - found.count, shared_.bands.Left(*share.group)});
+    SetServed(*share.group, *share.rank);
+    const Picked picked = Pick(*share.group, requests[looked], (*pages)[looked], limit, found);
+    share.left -= picked.taken;
+    had += picked.had;
+  }
+  if (looked > 0) work.yield = static_cast<double>(had) / static_cast<double>(looked);
   if (sent_ && port_.HasLanded()) co_await Land();
   co_return GoesOn();
 }
 
-std::size_t Scanner::Pick(const DueGroup& group, const ScanRequest& request, std::vector<ScanRow>& rows,
-                          std::size_t limit, Candidates& found) {
+Scanner::Picked Scanner::Pick(const DueGroup& group, const ScanRequest& request, std::vector<ScanRow>& rows,
+                              std::size_t limit, Candidates& found) {
   ScanPosition last = request.after;
   bool full = rows.size() == request.limit;
   const std::size_t before = found.count;
-  std::size_t all_bytes = 0;
-  for (const ScanRow& row : rows) all_bytes += MemoryBudget::Of(row.bytes);
-  if (!rows.empty()) mean_bytes_ = all_bytes / rows.size();
   bool any = false;  // of its round
   const std::vector<bool> in_hand = parts_.attempts.in_flight().Contains(group.table, rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -425,7 +459,8 @@ std::size_t Scanner::Pick(const DueGroup& group, const ScanRequest& request, std
   cursors_.Advance(group, last, rows.size(), full);
   rounds_.Read(group, last.run_at, any, full);
   shared_.bands.Read(group, found.count - before, full);
-  return found.count - before;
+  const std::size_t taken = found.count - before;
+  return {taken, full ? rows.size() : taken};
 }
 
 }  // namespace millrace::engine

@@ -107,7 +107,7 @@ class Scanner {
     std::vector<const DueGroup*> groups;
   };
   struct Candidates {
-    static constexpr std::size_t kMostPages = 64;  // before what was found is claimed
+    static constexpr std::size_t kMostPages = 64;  // after so many what was found is claimed
 
     // One for each table and attempt number, with contents or without.
     std::vector<FoundRows> claims;
@@ -117,7 +117,8 @@ class Scanner {
     std::size_t bytes = 0;  // that they take
     std::size_t pages = 0;  // read for them
 
-    bool Full() const { return count >= wanted || room == 0 || pages >= kMostPages; }
+    bool Full() const { return count >= wanted || room == 0; }
+    bool MayRead() const { return !Full() && pages < kMostPages; }
     // One that is larger than all the room is taken by itself; after one that does not fit there is no room.
     bool Takes(std::size_t of_row) {
       const bool fits = of_row <= room || count == 0;
@@ -130,12 +131,14 @@ class Scanner {
   // What is still wanted of a group in this turn.
   struct Share {
     const DueGroup* group = nullptr;
+    GroupRank* rank = nullptr;  // its own
     std::size_t left = 0;
   };
   struct TypeWork {
     std::string type;
     std::vector<const DueGroup*> groups;  // due
     std::vector<GroupRank> ranks;         // theirs
+    std::optional<double> yield = {};  // rows that a page gave of late; nullopt: none was read in this look
   };
   // A type's place in one turn.
   struct Place {
@@ -218,12 +221,20 @@ class Scanner {
                         Candidates& found);
   bool MayClaim(const DueGroup& group) const;
   bool MayHaveMore(const DueGroup& group) const;
+  // Adds groups to those that have something left, as far as one statement reads and what is wanted asks for.
+  void AddShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
+                 const Candidates& found, std::vector<Share>& shares);
+  // It has had its place in this turn.
+  void SetServed(const DueGroup& group, GroupRank& rank);
   // A page of each group into `found`; false as with Gather.
-  Step<bool> ScanInto(std::span<Share> shares, Candidates& found);
+  Step<bool> ScanInto(TypeWork& work, std::span<Share> shares, Candidates& found);
   std::size_t PageOf(const Share& share, const Candidates& found) const;
-  // Returns how many it took.
-  std::size_t Pick(const DueGroup& group, const ScanRequest& request, std::vector<ScanRow>& rows,
-                   std::size_t limit, Candidates& found);
+  struct Picked {
+    std::size_t taken = 0;
+    std::size_t had = 0;  // to be taken: those, or all rows where there may be more of them
+  };
+  Picked Pick(const DueGroup& group, const ScanRequest& request, std::vector<ScanRow>& rows,
+              std::size_t limit, Candidates& found);
   bool IsFree(const DueGroup& group, const ScanRow& row);
   // Why nobody is to wait for a group that is due: it is paused, or outside its hours; empty: it is to run.
   std::string AsideBecause(const DueGroup& group) const;
@@ -258,7 +269,7 @@ class Scanner {
   bool full_ = false;      // a lane had no room in this round
   BootTime held_until_{};  // a policy had none in this round: until then, at least
   RingLooks rings_;
-  std::size_t mean_bytes_ = MemoryBudget::Of(0);  // of the rows of the last page
+  std::size_t mean_bytes_ = MemoryBudget::Of(0);  // of the rows that the last statement brought
 
   std::atomic<bool> look_again_{false};
   std::atomic<bool> rung_{false};

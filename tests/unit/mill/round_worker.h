@@ -25,6 +25,8 @@ namespace millrace::engine {
 struct Asked {
   int maps = 0;
   int pages = 0;
+  int trips = 0;    // for pages
+  int most = 0;     // rows that one of them may have brought
   int created = 0;  // pages with the time of creation
   int greatest = 0;
   int claims = 0;
@@ -62,6 +64,10 @@ class StoreScan final : public Driven<ScanPort> {
   Reply<Result<std::vector<std::vector<ScanRow>>>> ScanEach(
       const std::vector<ScanRequest>& requests) override {
     asked.pages += static_cast<int>(requests.size());
+    ++asked.trips;
+    int most = 0;
+    for (const ScanRequest& request : requests) most += static_cast<int>(request.limit);
+    asked.most = std::max(asked.most, most);
     if (ahead_) ++asked.beside;
     if (at_page) at_page();
     clock_.Advance(pages_take);

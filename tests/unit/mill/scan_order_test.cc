@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "round_worker.h"
 
@@ -258,6 +259,61 @@ TEST_F(ScanOrderTest, WhatRunsAndIsUrgentHoldsUpNothingWhereTheBrakeIsOn) {
   Go(seconds(30));
   EXPECT_LT(worker.mill().View().speed, 0.1);
   EXPECT_LT(Waiting("handler='usual'"), 300 - 20);
+}
+
+TEST_F(ScanOrderTest, SmallGroupsAreReadByFewStatements) {
+  Submit("report", 5, 64 * 24);
+  store_->Run("UPDATE tasks SET slice=id%64");
+  RoundWorker& worker = Start();
+  worker.runner.most = 500;
+  Go(milliseconds(300));
+  EXPECT_EQ(worker.runner.took, 64 * 24);
+  EXPECT_LE(worker.scan.asked.trips, 10) << worker.scan.asked.pages << " pages";
+}
+
+TEST_F(ScanOrderTest, GroupsOfOneTaskEachAreReadAsManyAtOnceAsMayBe) {
+  Submit("report", 5, 256);
+  store_->Run("UPDATE tasks SET slice=id%64, priority=(id/64)%4");
+  RoundWorker& worker = Start();
+  worker.runner.most = 500;
+  Go(milliseconds(300));
+  EXPECT_EQ(worker.runner.took, 256u);
+  EXPECT_LE(worker.scan.asked.trips, 26) << worker.scan.asked.pages << " pages";
+  EXPECT_LE(worker.scan.asked.most, 2000) << "rows, if they were more than one each after all";
+}
+
+// Eight of one task each come first, and so others are taken for as small: more of them are read than is
+// wanted.
+TEST_F(ScanOrderTest, AGroupThatWasReadForNothingHasStillToHaveItsTurn) {
+  Submit("report", 5, 8 + 10 * 400);
+  store_->Run("UPDATE tasks SET slice=CASE WHEN id<=8 THEN id ELSE 20+id%10 END");
+  RoundWorker& worker = Start();
+  worker.runner.most = 100;
+  worker.runner.takes = milliseconds(1);
+  Go(milliseconds(100));
+  const auto& seen = worker.scan.seen;
+  ASSERT_GE(seen.size(), 4u);
+  std::set<std::uint64_t> groups;
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (const Task& task : seen[i].tasks) groups.insert(task.key.id <= 8 ? 10 : task.key.id % 10);
+  }
+  EXPECT_EQ(groups.size(), 5u);
+}
+
+TEST_F(ScanOrderTest, ATaskBehindThoseThatRunIsFoundByTheNextLook) {
+  Submit("report", 5, 64 * 8);
+  store_->Run("UPDATE tasks SET slice=id%64");
+  RoundWorker& worker = Start();
+  worker.runner.most = 600;
+  worker.runner.takes = minutes(1);
+  Go(seconds(1));
+  ASSERT_EQ(worker.runner.took, 64 * 8);
+  const int maps = worker.scan.asked.maps;
+  NewTask task;
+  task.handler = "report";
+  ASSERT_TRUE(store_->OpenOperations()->Submit("tasks", std::vector<NewTask>(1, task)));
+  while (worker.scan.asked.maps == maps) Go(kTick);
+  EXPECT_EQ(worker.runner.took, 64 * 8 + 1);
 }
 
 TEST_F(ScanOrderTest, EachTableIsScannedByItsOwnStrand) {
