@@ -335,8 +335,8 @@ Step<bool> Scanner::GatherFrom(TypeWork& work, std::span<const std::size_t> grou
   co_return true;
 }
 
-// Small groups don't give what they are asked for. So it goes by what pages gave of late; should they give
-// all after all, the rows are no more than the lane or the memory has room for, or kRowsAtOnce.
+// Small groups don't give what they are asked for. So it goes by what pages gave of late. Should they give
+// all after all, these are no more rows than are wanted, or kRowsAtOnce, and than there is memory for.
 void Scanner::AddShares(TypeWork& work, std::span<const std::size_t>& groups, std::size_t most,
                         const Candidates& found, std::vector<Share>& shares) {
   const std::size_t wanted = found.wanted - found.count;
