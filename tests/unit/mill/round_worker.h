@@ -213,7 +213,8 @@ class TimedRunner final : public Runner {
   explicit TimedRunner(ManualClock& clock) : clock_(clock) {}
 
   bool Runs(const std::string&) override { return true; }
-  LaneRoom Room(const std::string&, const AttemptHost&, std::uint32_t urgency) override {
+  LaneRoom Room(const std::string& type, const AttemptHost&, std::uint32_t urgency) override {
+    if (type == full_for) return {};
     const std::size_t bound = urgency <= urgent ? most : most - reserve;
     LaneRoom room{bound - std::min(bound, running_.size())};
     if (most_bytes > 0) room.bytes = most_bytes - std::min(most_bytes, Bytes());
@@ -256,6 +257,7 @@ class TimedRunner final : public Runner {
   std::size_t reserve = 0;  // of `most`, for what is as urgent as this
   std::uint32_t urgent = 0;
   std::size_t most_bytes = 0;  // zero: no bound
+  std::string full_for;        // this type has no room at all
   bool gives_back = false;     // it says so of its room
   std::size_t took = 0;
   Micros takes = std::chrono::milliseconds(50);

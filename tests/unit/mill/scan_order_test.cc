@@ -102,6 +102,19 @@ TEST_F(ScanOrderTest, TheMostUrgentTasksOfAllTypesAreClaimedFirst) {
   EXPECT_THAT(TypesInOrder(), ElementsAre("urgent", "idle", "usual", "idle"));
 }
 
+TEST_F(ScanOrderTest, RoomThatComesInTheMiddleOfATurnIsForTheMostUrgent) {
+  Submit("report", 0, 1);
+  Submit("usual", 5, 1);
+  Submit("report", 9, 1);
+  RoundWorker& worker = Start();
+  worker.runner.full_for = "report";
+  worker.scan.at_page = [&] { worker.runner.full_for.clear(); };
+  Go(milliseconds(100));
+  std::vector<std::uint64_t> claimed;
+  for (const ClaimSeen& claim : worker.scan.seen) claimed.push_back(claim.tasks.front().key.id);
+  EXPECT_THAT(claimed, ElementsAre(2, 1, 3));
+}
+
 TEST_F(ScanOrderTest, ATypeThatNobodyElseComesBetweenIsClaimedAtOnceWhateverItsPriorities) {
   for (std::uint32_t priority = 0; priority < 10; ++priority) Submit("report", priority, 10);
   RoundWorker& worker = Start();
