@@ -300,6 +300,7 @@ Result<StatusDocument> ReadStatus(std::string_view text) {
   try {
     status.incarnation = value.value(status_key::kIncarnation, "");
     status.generation = value.value(status_key::kGeneration, std::uint64_t{0});
+    status.shares_generation = value.value(status_key::kSharesGeneration, status.generation);
     const json shards = value.value(status_key::kShards, json::object());
     for (const auto& [shard, told] : shards.items()) {
       if (told.contains(status_key::kIncarnation))

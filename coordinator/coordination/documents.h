@@ -60,6 +60,7 @@ inline constexpr const char* kBreakersNode = "/control/breaker";
 struct StatusDocument {
   std::string incarnation = {};                 // the life that wrote it
   std::uint64_t generation = 0;                 // of the assignment that is in force in it
+  std::uint64_t shares_generation = 0;          // of the page whose shares are
   std::vector<std::string> lives = {};          // its incarnations in the shards
   std::map<std::string, LimitUse> limits = {};  // by task type
   std::set<std::string> breakers = {};          // task types that have one
@@ -158,6 +159,7 @@ inline constexpr char kDoorbell[] = "doorbell";              // of a shard: `on`
 inline constexpr char kUnrunnable[] = "unrunnable";    // likewise: types with due tasks that it can't run
 inline constexpr char kIncarnation[] = "incarnation";  // of the worker; and of a shard: its life in that
 inline constexpr char kGeneration[] = "generation";    // of the assignment in force
+inline constexpr char kSharesGeneration[] = "shares_generation";  // of the page whose shares are
 inline constexpr char kLimits[] = "limits";            // by task type, what it makes of its share:
 inline constexpr char kUses[] = "uses";                // starts a second
 inline constexpr char kSaved[] = "saved";              // of a start, at less than one a second

@@ -135,7 +135,7 @@ std::map<std::string, LimitKeeper::Holder> LimitKeeper::Holders(const LimitsView
       holder.document = &present->second;
       holder.status = told;
       holder.dead = page.shares_of != present->second.incarnation;
-      holder.confirmed = !holder.dead && told != nullptr && told->generation >= page.generation;
+      holder.confirmed = !holder.dead && told != nullptr && told->shares_generation >= page.generation;
       continue;
     }
     if (nobodys) continue;

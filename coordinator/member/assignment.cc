@@ -66,20 +66,22 @@ bool Narrow(TableSlices& table, const std::string& shard, const WorkerLimits& li
 
 }  // namespace
 
-Result<SlicesByShard> ReadPages(const std::vector<std::string>& pages, AssignDocument& all) {
+Result<Assignment> ReadPages(const std::vector<std::string>& pages) {
+  Assignment all;
   Reading reading;
   for (const std::string& text : pages) {
     BOOST_OUTCOME_TRY(page, ReadAssign(text));
     BOOST_OUTCOME_TRYV(reading.Add(page));
     all.epoch = std::max(all.epoch, page.epoch);
     all.generation = std::max(all.generation, page.generation);
-    all.slices.insert(all.slices.end(), page.slices.begin(), page.slices.end());
-    all.groups.insert(page.groups.begin(), page.groups.end());
+    all.slice_count += page.slices.size();
     if (page.shares_of.empty()) continue;
+    all.shares_generation = page.generation;
     all.shares = std::move(page.shares);
     all.shares_of = std::move(page.shares_of);
   }
-  return reading.Take();
+  all.slices = reading.Take();
+  return all;
 }
 
 std::shared_ptr<const SlicesByShard> WithinLimits(const std::shared_ptr<const SlicesByShard>& assigned,

@@ -15,10 +15,20 @@ namespace millrace::engine {
 
 using SlicesByShard = std::map<std::string, std::vector<TableSlices>>;
 
-// The slices by shard, from the texts of an assignment's pages: each table once for each set of task types.
-// Invalid for a name that is none, or of a group whose types its page does not list. `all` gets what the
-// pages say together.
-Result<SlicesByShard> ReadPages(const std::vector<std::string>& pages, AssignDocument& all);
+// What the pages of an assignment say together.
+struct Assignment {
+  std::uint64_t epoch = 0;
+  std::uint64_t generation = 0;
+  // Of the page that has the shares: another may have been read in a newer generation before it.
+  std::uint64_t shares_generation = 0;
+  LimitShares shares = {};
+  std::string shares_of = {};
+  std::size_t slice_count = 0;
+  SlicesByShard slices = {};  // each table once for each set of task types
+};
+
+// Invalid for a name that is none, or of a group whose types its page does not list.
+Result<Assignment> ReadPages(const std::vector<std::string>& pages);
 
 // The slices that the limits allow, with the task types that both name. A table of which nothing is left
 // goes. The only place where a worker of a cluster applies its limits: one that comes back with other ones,

@@ -35,7 +35,8 @@ std::string StatusText(const std::string& incarnation, const MemberView& view, c
   using nlohmann::ordered_json;
   ordered_json own{{"incarnation", incarnation},
                    {"epoch", view.epoch},
-                   {"generation", view.generation},
+                   {status_key::kGeneration, view.generation},
+                   {status_key::kSharesGeneration, view.shares_generation},
                    {"slices", view.slice_count},
                    {status_key::kRefused, Brief(view.refusals, kRefusalsTold)}};
   for (const auto& [part, read] : view.config_read) {
@@ -238,7 +239,8 @@ bool Member::AnotherHasIt(const TreeNode& node, BootTime now) {
 }
 
 std::optional<TreeRequest> Member::TellStatus(BootTime now) {
-  const bool news = view_.generation != told_generation_ || view_.refusals != told_refusals_ ||
+  const bool news = view_.generation != told_generation_ ||
+                    view_.shares_generation != told_shares_generation_ || view_.refusals != told_refusals_ ||
                     view_.config_read != told_config_;
   const TreeNode* node = mirror_.Node(status_);
   const bool there = node != nullptr && node->owner == session_;
@@ -250,6 +252,7 @@ std::optional<TreeRequest> Member::TellStatus(BootTime now) {
   std::string text =
       StatusText(options_.document.incarnation, view_, calls_.status ? calls_.status() : std::string());
   told_generation_ = view_.generation;
+  told_shares_generation_ = view_.shares_generation;
   told_refusals_ = view_.refusals;
   told_config_ = view_.config_read;
   TreeRequest write{TreeRequest::Kind::Write};
@@ -315,21 +318,21 @@ bool Member::FollowAssignment() {
   }
   if (texts == assign_texts_) return false;
   assign_texts_ = std::move(texts);
-  AssignDocument all;  // nothing where there is no node: nothing is assigned yet
-  auto slices = ReadPages(assign_texts_, all);
+  auto all = ReadPages(assign_texts_);  // nothing where there is no node: nothing is assigned yet
   const std::string name = "assign/" + options_.id;
   refusals_.erase(name);
-  if (!slices) {
-    Refuse(name, slices.error().message + "; the last good assignment stays in force");
+  if (!all) {
+    Refuse(name, all.error().message + "; the last good assignment stays in force");
     return true;
   }
-  view_.epoch = all.epoch;
-  term_ = std::max(term_, all.epoch);
-  view_.generation = all.generation;
-  view_.slice_count = all.slices.size();
-  const bool own = all.shares_of == options_.document.incarnation;
-  view_.shares = std::make_shared<const LimitShares>(own ? std::move(all.shares) : LimitShares());
-  assigned_ = std::make_shared<const SlicesByShard>(std::move(*slices));
+  view_.epoch = all->epoch;
+  term_ = std::max(term_, all->epoch);
+  view_.generation = all->generation;
+  view_.shares_generation = all->shares_generation;
+  view_.slice_count = all->slice_count;
+  const bool own = all->shares_of == options_.document.incarnation;
+  view_.shares = std::make_shared<const LimitShares>(own ? std::move(all->shares) : LimitShares());
+  assigned_ = std::make_shared<const SlicesByShard>(std::move(all->slices));
   view_.slices = WithinLimits(assigned_, scans_);
   return true;
 }

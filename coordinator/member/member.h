@@ -35,6 +35,7 @@ struct ConfigRead {
 struct MemberView {
   std::uint64_t epoch = 0;
   std::uint64_t generation = 0;  // of the assignment
+  std::uint64_t shares_generation = 0;  // of the page that has the shares
   std::size_t slice_count = 0;
   std::shared_ptr<const SlicesByShard> slices = std::make_shared<const SlicesByShard>();
   // Of the limits, for this life of the worker.
@@ -155,6 +156,7 @@ class Member final : public TreeMachine {
   std::map<std::string, std::string> refusals_;  // by node
   MemberView view_;
   std::uint64_t told_generation_ = 0;
+  std::uint64_t told_shares_generation_ = 0;
   std::vector<std::string> told_refusals_;
   std::map<std::string, ConfigRead> told_config_;
   BootTime told_at_{};

@@ -185,10 +185,9 @@ void Plans(std::string_view input) { ReadsBack(input, ReadPlan); }
 
 void Assignments(std::string_view input) {
   ReadsBack(input, ReadAssign);
-  AssignDocument all;
-  const auto slices = ReadPages({std::string(input), std::string(input)}, all);
-  if (!slices) return RequireRefusal(slices);
-  for (const auto& [shard, tables] : *slices) {
+  const auto assigned = ReadPages({std::string(input), std::string(input)});
+  if (!assigned) return RequireRefusal(assigned);
+  for (const auto& [shard, tables] : assigned->slices) {
     for (const TableSlices& table : tables)
       Require(ParseTableName(table.table).has_value(), "what is scanned is a task table");
   }

@@ -56,6 +56,7 @@ TEST(DocumentsTest, OfAStatusTheLeaderReadsWhatIsInForceAndWhatLimitsAreUsed) {
           "limits":{"mail":{"uses":2.5,"running":3,"waiting":4,"wants_rate":true}}})");
   ASSERT_TRUE(status) << status.error().message;
   EXPECT_EQ(status->generation, 7u);
+  EXPECT_EQ(status->shares_generation, 7u) << "an older program tells of the whole alone";
   EXPECT_EQ(status->lives, std::vector<std::string>{"w1.b"});
   EXPECT_EQ(status->limits.at("mail"),
             (LimitUse{.rate = 2.5, .running = 3, .placed = 3, .waiting = 4, .wants_rate = true}));

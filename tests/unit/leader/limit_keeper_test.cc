@@ -56,7 +56,8 @@ class LimitKeeperTest : public ::testing::Test {
   }
   void Tell(Life& life) {
     if (!life.connected || !life.present || !life.works) return;
-    StatusDocument status{life.name, life.generation, {life.name}, {}};
+    // Further pages of it may be newer than the one that has the shares.
+    StatusDocument status{life.name, life.generation + 100, life.generation, {life.name}};
     status.limits["h"] = {.rate = life.uses,
                           .saved = life.saved,
                           .running = life.running + life.held,

@@ -138,6 +138,20 @@ TEST_F(MemberTest, AnAssignmentHasPages) {
   EXPECT_EQ(published_.generation, 5u);
 }
 
+// A page may be read before another of the same generation: what it names is not in force by that.
+TEST_F(MemberTest, SharesAreConfirmedByTheirOwnPage) {
+  Join();
+  Assign(R"("main/tasks/3")", 3, R"(,"shares":{"mail":{"permits":2}},"shares_of":"w1.a")");
+  room_.Put("/assign/w1/1", R"({"epoch":1,"generation":5,"slices":["main/tasks/9"]})");
+  ASSERT_TRUE(room_.Settle());
+  auto status = ReadStatus(room_.Data("/status/w1"));
+  EXPECT_EQ(status->generation, 5u);
+  EXPECT_EQ(status->shares_generation, 3u);
+  Assign(R"("main/tasks/3")", 5, R"(,"shares":{},"shares_of":"w1.a")");
+  status = ReadStatus(room_.Data("/status/w1"));
+  EXPECT_EQ(status->shares_generation, 5u) << "told at once, though the generation is no news";
+}
+
 TEST_F(MemberTest, WhatIsNoPageIsLeftAlone) {
   Join();
   Assign(R"("main/tasks/3")");
